@@ -1,0 +1,104 @@
+/*
+ * syncline.h - talk to the profiler inside this process, if there is one.
+ *
+ * No linking is needed: the functions here look for libsyncline.so among the libraries that are
+ * already loaded, at each call until found. Without it, and until it is loaded, every call returns
+ * -EAGAIN and does nothing. C99 and C++.
+ *
+ *   #include <syncline/syncline.h>
+ *   sl_start();  ...  sl_stop();
+ *
+ * Threads: any. None of these calls blocks, allocates or calls CUDA; they leave a request for the
+ * profiler's own thread.
+ */
+#ifndef SYNCLINE_H
+#define SYNCLINE_H
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SYNCLINE_SONAME "libsyncline.so.0"
+
+enum sl_state {
+    SL_STATE_PASSIVE =
+        0,              /* loaded, and not recording in this process (disabled, a fork, no CUPTI) */
+    SL_STATE_ARMED = 1, /* waiting: for CUDA's first use, or between windows */
+    SL_STATE_LEAD_IN = 2, /* CUPTI on, window about to open */
+    SL_STATE_RECORDING = 3,
+    SL_STATE_DRAINING = 4, /* window over, its last records on their way to the file */
+};
+
+/* Set `size` to sizeof(struct sl_status) before the call; a newer library fills what fits. */
+struct sl_status {
+    size_t size;
+    int32_t state;              /* enum sl_state */
+    uint32_t window;            /* number of the current or last window, from 1 */
+    uint64_t windows_completed; /* files that are complete on disk */
+    uint64_t records;           /* CUPTI records decoded */
+    uint64_t events_written;
+    uint64_t dropped;      /* events lost for any reason */
+    uint64_t memory_bytes; /* host memory held for events and CUPTI's buffers */
+    char last_file[1024];  /* last complete trace; "" if none */
+    char reason[256];      /* why passive; "" otherwise */
+};
+
+#ifdef SL_BUILDING_LIBRARY
+
+/* The exports themselves; also what ctypes and other languages call. */
+int sl_start(void);
+int sl_stop(void);
+int sl_status(struct sl_status *status);
+
+#else
+
+static inline void *sl_find_(const char *symbol)
+{
+    static void *library;
+    void *handle = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
+
+    if (!handle) {
+        handle = dlopen(SYNCLINE_SONAME, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+        if (!handle)
+            return NULL;
+        __atomic_store_n(&library, handle, __ATOMIC_RELEASE);
+    }
+    return dlsym(handle, symbol);
+}
+
+/* Opens a window (SYNCLINE_WINDOW=demand, or a pause of time windows). 0; -EALREADY already open or
+ * opening; -EAGAIN no library; -ENODEV passive; -EBUSY the last window is still draining: the
+ * request is kept. */
+static inline int sl_start(void)
+{
+    int (*fn)(void) = (int (*)(void))sl_find_("sl_start");
+    return fn ? fn() : -EAGAIN;
+}
+
+/* Closes the window; its file is complete some time later (sl_status). 0; -EALREADY none open;
+ * -EAGAIN; -ENODEV. */
+static inline int sl_stop(void)
+{
+    int (*fn)(void) = (int (*)(void))sl_find_("sl_stop");
+    return fn ? fn() : -EAGAIN;
+}
+
+/* 0; -EAGAIN (status untouched); -EINVAL when status is NULL or its size too small. */
+static inline int sl_status(struct sl_status *status)
+{
+    int (*fn)(struct sl_status *) = (int (*)(struct sl_status *))sl_find_("sl_status");
+    return fn ? fn(status) : -EAGAIN;
+}
+
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

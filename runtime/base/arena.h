@@ -1,0 +1,28 @@
+/*
+ * arena.h - bump allocation under a hard cap, freed all at once.
+ *
+ * Memory comes in chunks from mmap, so that nothing of ours ever enters the host's malloc on a
+ * path that the host may have interposed. One owning thread; pointers stay valid until destroy.
+ */
+#ifndef SL_ARENA_H
+#define SL_ARENA_H
+
+#include <stddef.h>
+
+struct sl_arena_chunk;
+
+struct sl_arena {
+    struct sl_arena_chunk *chunk; /* newest first */
+    size_t chunk_bytes;
+    size_t cap_bytes;
+    size_t taken_bytes; /* mapped so far */
+};
+
+/* Takes no memory yet. chunk_bytes 0 = 256 KiB. */
+void sl_arena_init(struct sl_arena *a, size_t cap_bytes, size_t chunk_bytes);
+void sl_arena_destroy(struct sl_arena *a);
+
+/* Zeroed, aligned to `align` (a power of two, at most 4096). NULL past the cap or out of memory. */
+void *sl_arena_alloc(struct sl_arena *a, size_t bytes, size_t align);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * clock.h - our stamps in CUPTI's clock domain.
+ *
+ * CUPTI's default clock on Linux is CLOCK_REALTIME in ns. sl_clock_now() gives the same clock from
+ * the TSC, calibrated against it (about 10 ns a stamp instead of 25-50); where the TSC is not
+ * invariant, and before calibration, it is clock_gettime itself. The source sits behind a table, so
+ * that tests can drive time.
+ */
+#ifndef SL_CLOCK_H
+#define SL_CLOCK_H
+
+#include <stdint.h>
+
+struct sl_clock_source {
+    uint64_t (*realtime_ns)(void);  /* CLOCK_REALTIME */
+    uint64_t (*monotonic_ns)(void); /* CLOCK_MONOTONIC: for timeouts */
+    uint64_t (*ticks)(void);        /* NULL: no usable tick counter */
+};
+
+/* Process-wide; NULL restores the real one. Not while other threads stamp. */
+void sl_clock_set_source(const struct sl_clock_source *source);
+
+/* Any thread. CLOCK_REALTIME ns. */
+uint64_t sl_clock_now(void);
+
+/* Any thread. CLOCK_MONOTONIC ns, for intervals and timeouts. */
+uint64_t sl_clock_monotonic(void);
+
+/* One background thread, about once a second: measures ticks against CLOCK_REALTIME again (NTP
+ * slews it) and publishes the new line; readers never see a half-written one. */
+void sl_clock_calibrate(void);
+
+/* Bracketed difference other - ours, in ns, of another clock that claims to be CLOCK_REALTIME
+ * (cuptiGetTimestamp): the tightest of `rounds` brackets. `uncertainty_ns` is half its width. */
+int64_t sl_clock_offset(int (*other)(void *user, uint64_t *ns), void *user, int rounds,
+                        uint64_t *uncertainty_ns);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * stats.h - loss is data: every drop has a counter, and the trace carries it.
+ *
+ * Counters are process-wide relaxed atomics, each written mostly by one thread. Names appear in
+ * the trace's metadata, in sl_status() and in `syncline check`.
+ */
+#ifndef SL_STATS_H
+#define SL_STATS_H
+
+#include <stdint.h>
+
+/* Keep in the order of the table in stats.c, which holds name and help of each. */
+enum sl_stat {
+    SL_STAT_RECORDS,          /* CUPTI records decoded */
+    SL_STAT_RECORDS_UNKNOWN,  /* of a kind that we do not know: skipped */
+    SL_STAT_RECORDS_FILTERED, /* calls left out by the filter at decode */
+    SL_STAT_RECORDS_INVALID,  /* damaged or impossible */
+    SL_STAT_EVENTS_WRITTEN,
+    SL_STAT_DROPPED_CUPTI,     /* cuptiActivityGetNumDroppedRecords */
+    SL_STAT_DROPPED_NO_BUFFER, /* buffers handed out only to be discarded: pool at its cap */
+    SL_STAT_DROPPED_RECORDS_DISCARDED, /* records in those */
+    SL_STAT_DROPPED_RING,              /* event ring full */
+    SL_STAT_DROPPED_WRITE,             /* not written because the sink had failed */
+    SL_STAT_OUTSIDE_WINDOW,            /* records of lead-ins and pauses, decoded and not written */
+    SL_STAT_NAMES_LOST,                /* text not kept: table at its cap */
+    SL_STAT_FOREIGN_BUFFERS,           /* completed to us, requested from somebody else */
+    SL_STAT_NESTED_DROPPED,
+    SL_STAT_LATE_OUTER,
+    SL_STAT_DUPLICATES,
+    SL_STAT_GPU_WITHOUT_CALL,
+    SL_STAT_CALL_WITHOUT_GPU,
+    SL_STAT_CORRELATION_WRAPS,
+    SL_STAT_UNDELIVERED_AT_EXIT, /* records CUPTI still held when the exit budget ran out, where
+                                    known */
+    SL_STAT_CUPTI_ERRORS,
+    SL_STAT_COUNT
+};
+
+void sl_stats_add(enum sl_stat which, uint64_t n);
+void sl_stats_set(enum sl_stat which, uint64_t value);
+uint64_t sl_stats_get(enum sl_stat which);
+const char *sl_stats_name(enum sl_stat which); /* "dropped_ring" */
+const char *sl_stats_help(enum sl_stat which);
+void sl_stats_reset(void); /* tests, and the child of a fork */
+
+#endif

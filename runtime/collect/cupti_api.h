@@ -1,0 +1,85 @@
+/*
+ * cupti_api.h - finding libcupti and calling it.
+ *
+ * The only place that knows CUPTI's functions. No header of NVIDIA's is needed by those who include
+ * this: kinds and attributes are named here in our words, their values come from the generated
+ * cupti_tables.h. Every call returns 0 or a negative errno (CUPTI's own code and text go to the
+ * log once per function and into SL_STAT_CUPTI_ERRORS); a function that this library lacks gives
+ * -ENOSYS.
+ *
+ * Threads: open/close from one thread; the calls from any thread that is not inside a CUPTI
+ * callback. No lock of ours is ever held across one of them.
+ */
+#ifndef SL_CUPTI_API_H
+#define SL_CUPTI_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void (*sl_cupti_request_fn)(uint8_t **buffer, size_t *size, size_t *max_records);
+typedef void (*sl_cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                                     size_t valid_size);
+
+/* The table tests replace; every pointer may be NULL (function absent). Values of kinds and
+ * attributes are CUPTI's. Results are CUptiResult: 0 = success. */
+struct sl_cupti_functions {
+    int (*GetVersion)(uint32_t *version);
+    int (*ActivityRegisterCallbacks)(sl_cupti_request_fn request, sl_cupti_complete_fn complete);
+    int (*ActivityEnable)(int kind);
+    int (*ActivityDisable)(int kind);
+    int (*ActivityEnableRuntimeApi)(uint32_t cbid, uint8_t enable);
+    int (*ActivityEnableDriverApi)(uint32_t cbid, uint8_t enable);
+    int (*ActivityEnableAllSyncRecords)(uint8_t enable);
+    int (*ActivityFlushAll)(uint32_t flag);
+    int (*ActivityGetNextRecord)(uint8_t *buffer, size_t valid_size, void **record);
+    int (*ActivityGetNumDroppedRecords)(void *context, uint32_t stream, size_t *dropped);
+    int (*ActivitySetAttribute)(int attribute, size_t *size, void *value);
+    int (*ActivityGetAttribute)(int attribute, size_t *size, void *value);
+    int (*GetTimestamp)(uint64_t *ns);
+    int (*GetResultString)(int result, const char **text);
+};
+
+struct sl_cupti_api {
+    struct sl_cupti_functions fn;
+    void *handle;     /* dlopen handle; pinned with RTLD_NODELETE */
+    uint32_t version; /* cuptiGetVersion: 18..28 for CUDA 12, 130000.. for 13 */
+    char path[512];   /* where it was loaded from */
+};
+
+/* Finds libcupti: one already in the process, then the loader's path, then the toolkit's and the
+ * Python packages' folders; the major version follows the CUDA driver API in the process.
+ * 0; -ENOENT none found; -ENOTSUP too old (below 12.0) or unusable; `why` says it for a person. */
+int sl_cupti_api_open(struct sl_cupti_api *api, char *why, size_t why_size);
+
+/* The same from a given table of functions (tests). */
+int sl_cupti_api_adopt(struct sl_cupti_api *api, const struct sl_cupti_functions *fn);
+
+/* Calls one function of the table, turns its result into 0/-errno and logs the first failure of
+ * each. `name` is the function's name without "cupti". */
+int sl_cupti_check(const struct sl_cupti_api *api, int result, const char *name);
+
+/* What to record, in our words; which CUPTI kinds that means is in cupti_api.c. */
+enum sl_cupti_set {
+    SL_CUPTI_KERNEL = 1 << 0,
+    SL_CUPTI_MEMCPY = 1 << 1, /* peer copies too */
+    SL_CUPTI_MEMSET = 1 << 2,
+    SL_CUPTI_RUNTIME = 1 << 3,
+    SL_CUPTI_DRIVER = 1 << 4,
+    SL_CUPTI_SYNC = 1 << 5, /* SYNCHRONIZATION and CUDA_EVENT, which need each other */
+    SL_CUPTI_OVERHEAD = 1 << 6,
+    SL_CUPTI_NAMES = 1 << 7, /* device, context, stream, name records: cheap, always on */
+};
+
+/* Enables (or disables) the kinds of `set`. With `all_api` the whole RUNTIME and DRIVER kinds, else
+ * the calls of the generated filter, through the per-call filter where the library has it (with
+ * `*filter_at_decode` = 0) and else the whole RUNTIME kind (`*filter_at_decode` = 1).
+ * Returns the sets that took effect; what failed has been logged. */
+uint32_t sl_cupti_enable(const struct sl_cupti_api *api, uint32_t set, int all_api,
+                         int *filter_at_decode);
+uint32_t sl_cupti_disable(const struct sl_cupti_api *api, uint32_t set, int all_api);
+
+/* Attributes that must be set before callbacks are registered or a context exists: no zeroing in
+ * the application's thread, buffer sizes, device-side pool. Missing ones are skipped. */
+void sl_cupti_set_attributes(const struct sl_cupti_api *api);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * cupti_buffer.h - the pool of activity buffers and their way back.
+ *
+ * CUPTI asks for a buffer on an application thread and gives it back full on some thread. Both
+ * callbacks are lock-free, allocation-free and shorter than a microsecond: buffers are mapped
+ * beforehand (by the collector thread, which keeps a few ready), handed out from a lock-free free
+ * list, and returned on a lock-free list that the collector takes whole.
+ *
+ * When the pool is at its cap the request gets a *discard buffer* (one shared, small, never read
+ * block: CUPTI may write to it from several threads at once, which is harmless because nobody
+ * reads it), and the loss is counted: a NULL buffer can crash CUPTI below API 27.
+ *
+ * Buffers that CUPTI holds are never freed, not even at exit.
+ */
+#ifndef SL_CUPTI_BUFFER_H
+#define SL_CUPTI_BUFFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sl_cupti_buffer {
+    uint8_t *data;
+    size_t size;
+    size_t valid;  /* bytes of records */
+    void *context; /* as CUPTI gave it: for GetNumDroppedRecords only */
+    uint32_t stream;
+    struct sl_cupti_buffer *next;
+};
+
+/* One pool per process (CUPTI's callbacks carry no user pointer). cap_bytes bounds all buffers
+ * together; buffer_bytes each. `wake` is called (any thread; must be async-safe: a futex wake) when
+ * the collector should come before its tick. 0, -ENOMEM, -EALREADY. Maps `ready` buffers now. */
+int sl_cupti_pool_init(size_t buffer_bytes, size_t cap_bytes, unsigned ready, void (*wake)(void));
+
+/* The two callbacks to register. `request` also calls `on_first_use` once (see below). */
+void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records);
+void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                            size_t valid_size);
+
+/* Called once, from inside the first request of the process: CUDA is really in use. Set before
+ * registering the callbacks. */
+void sl_cupti_pool_set_first_use(void (*on_first_use)(void));
+
+/* Collector thread only. Completed buffers, oldest first, linked by `next`; NULL if none. */
+struct sl_cupti_buffer *sl_cupti_pool_take(void);
+
+/* Collector thread only. Zeroes what CUPTI wants zeroed and makes the buffer ready again. */
+void sl_cupti_pool_recycle(struct sl_cupti_buffer *buffer);
+
+/* Collector thread only. Maps more buffers up to the cap if few are ready. */
+void sl_cupti_pool_refill(void);
+
+/* Any thread: buffers that CUPTI holds now, and all that are mapped. */
+unsigned sl_cupti_pool_outstanding(void);
+size_t sl_cupti_pool_mapped_bytes(void);
+
+/* After a fork, in the child: every later request gets the discard buffer, completions are
+ * ignored. */
+void sl_cupti_pool_set_passive(void);
+
+/* Unit tests only: back to the state before init (no callback may be running). */
+void sl_cupti_pool_reset(void);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * cupti_decode.h - versioned CUPTI records -> events.
+ *
+ * Record layouts differ between CUPTI versions; offsets come from the generated cupti_tables.c,
+ * chosen by the library's version (for one newer than the table: the newest known layout, and the
+ * library's own GetNextRecord to step from record to record).
+ *
+ * Threads: the collector. Owns nothing but its own small state; names and shapes go into the tables
+ * given at creation.
+ */
+#ifndef SL_CUPTI_DECODE_H
+#define SL_CUPTI_DECODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "event/device.h"
+#include "event/event.h"
+#include "event/shape.h"
+
+struct sl_decode;
+
+typedef void (*sl_decode_sink_fn)(void *user, const struct sl_event *ev);
+
+struct sl_decode_options {
+    uint32_t version; /* cuptiGetVersion */
+    /* NULL: records are walked by the sizes in the table */
+    int (*get_next_record)(uint8_t *buffer, size_t valid, void **record);
+    int filter_api; /* leave out calls that are not in the generated filter (SYNCLINE_API=default
+                       on a library without the per-call filter) */
+    struct sl_intern *intern;
+    struct sl_shape_table *shapes;
+    struct sl_device_table *devices;
+};
+
+/* 0, -ENOMEM, -ENOTSUP (version below 12.0). */
+int sl_decode_create(struct sl_decode **out, const struct sl_decode_options *opt);
+void sl_decode_destroy(struct sl_decode *d);
+
+/* One completed buffer. Calls `sink` for each event, in record order; first sightings of a thread,
+ * context, stream or device give SL_EV_META_* events before the row that needs them. Damaged
+ * records end the buffer and are counted. Returns the number of records seen. */
+size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid,
+                        sl_decode_sink_fn sink, void *user);
+
+/* Name of a runtime (domain SL_EV_RUNTIME) or driver (SL_EV_DRIVER) callback id, without version
+ * suffix: "cudaLaunchKernel"; NULL if unknown. Any thread. */
+const char *sl_decode_api_name(enum sl_event_kind domain, uint32_t cbid);
+
+/* Whether that call is in the default filter / enqueues a GPU operation. Any thread. */
+int sl_decode_api_wanted(enum sl_event_kind domain, uint32_t cbid);
+int sl_decode_api_launches(enum sl_event_kind domain, uint32_t cbid);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * config.h - the option table: one row per SYNCLINE_* variable.
+ *
+ * Environment, `syncline doctor`, `--help` and docs/configuration.md all come from the table in
+ * config.c. A wrong value is reported in one line and the default used; an unknown SYNCLINE_* name
+ * is reported once, with the nearest known one.
+ */
+#ifndef SL_CONFIG_H
+#define SL_CONFIG_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "write/kineto.h"
+#include "write/sink.h"
+
+enum sl_window_mode {
+    SL_WINDOW_RUN,
+    SL_WINDOW_TIME,
+    SL_WINDOW_DEMAND
+};
+
+struct sl_config {
+    int enabled;                     /* SYNCLINE_ENABLED */
+    char output[1024];               /* SYNCLINE_OUTPUT */
+    char job[128];                   /* SYNCLINE_JOB; else from the scheduler's variables */
+    uint32_t kinds;                  /* SYNCLINE_KINDS: enum sl_cupti_set bits */
+    int api_all;                     /* SYNCLINE_API=all */
+    enum sl_compression compression; /* SYNCLINE_COMPRESSION: zstd[:LEVEL], gzip[:LEVEL], none */
+    int level;
+    uint64_t memory_bytes;           /* SYNCLINE_MEMORY */
+    uint64_t cupti_memory_bytes;     /* SYNCLINE_CUPTI_MEMORY */
+    enum sl_detail detail;           /* SYNCLINE_DETAIL */
+    enum sl_log_level log_level;     /* SYNCLINE_LOG */
+    enum sl_window_mode window_mode; /* SYNCLINE_WINDOW: run, time:2s/60s, demand */
+    uint64_t window_ns, period_ns;   /* time mode */
+    uint64_t lead_in_ns;             /* SYNCLINE_LEAD_IN */
+};
+
+/* From `environ`-like text. Reports problems through sl_log(). Never fails: what is wrong keeps its
+ * default. Not thread-safe against setenv: called once, from the injection entry. */
+void sl_config_read(struct sl_config *out, char *const *environment);
+
+/* docs/configuration.md */
+void sl_config_print_markdown(FILE *f);
+/* `syncline --help-options`: name, default, one line each */
+void sl_config_print_help(FILE *f);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * device.h - what is known about each GPU, for occupancy and for the trace's deviceProperties.
+ *
+ * Filled from CUPTI's DEVICE records by the collector; read by the writer after an
+ * SL_EV_META_DEVICE event for that index has reached it.
+ */
+#ifndef SL_DEVICE_H
+#define SL_DEVICE_H
+
+#include <stdint.h>
+
+#define SL_DEVICE_MAX 64
+
+struct sl_device {
+    uint32_t id;
+    uint32_t compute_major, compute_minor;
+    uint32_t multiprocessors;
+    uint32_t max_threads_per_block, max_threads_per_sm;
+    uint32_t max_blocks_per_sm, max_warps_per_sm;
+    uint32_t max_registers_per_block, max_registers_per_sm;
+    uint32_t max_shared_per_block, max_shared_per_sm; /* bytes */
+    uint32_t warp_size;
+    uint32_t core_clock_khz;
+    uint64_t memory_bytes;
+    uint64_t memory_bandwidth_kbps; /* kB/s */
+    uint8_t uuid[16];
+    char name[256];
+    uint8_t known; /* 0: nothing was told about this device */
+};
+
+/* Indexed by device id; larger ids are left out and counted. */
+struct sl_device_table {
+    struct sl_device device[SL_DEVICE_MAX];
+};
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * event.h - the one normalised event.
+ *
+ * Everything that is collected becomes one of these, and everything that is written is made from
+ * them. The type is plain data of one cache line: it is copied by value through rings, owns
+ * nothing, and refers to text and launch shapes by interned id (see base/intern.h, event/shape.h),
+ * which stay valid for the life of the process.
+ *
+ * Times are CLOCK_REALTIME nanoseconds, CUPTI's default clock on Linux. `start_ns == 0 &&
+ * end_ns == 0` means that CUPTI gave no time, not a zero length.
+ */
+#ifndef SL_EVENT_H
+#define SL_EVENT_H
+
+#include <stdint.h>
+
+/* CUPTI's CUPTI_SYNCHRONIZATION_INVALID_VALUE: an event or context sync names no stream. */
+#define SL_STREAM_NONE UINT32_MAX
+
+enum sl_event_kind {
+    SL_EV_NONE = 0,
+
+    /* GPU operations: device, context, stream, shape, graph; `name` is the kernel's (mangled)
+     * name. `u.op`. One flow arrow from the launching call ends here. */
+    SL_EV_KERNEL,
+    SL_EV_MEMCPY, /* peer copies too: shape tells */
+    SL_EV_MEMSET,
+    SL_EV_GRAPH, /* CUPTI's graph-level record: one row for a whole launched graph */
+
+    /* CPU rows: `thread` is the system thread id, `u.call`. */
+    SL_EV_RUNTIME,  /* cuda* */
+    SL_EV_DRIVER,   /* cu* */
+    SL_EV_OVERHEAD, /* CUPTI's own cost: `name` interned, `thread` where known (else 0) */
+
+    /* `u.sync`; correlation is that of the waiting call */
+    SL_EV_SYNC,
+    /* a cudaEventRecord: `u.sync.event_id`, `event_sync_id`, stream; not written by default */
+    SL_EV_CUDA_EVENT,
+
+    /* Launch -> GPU operation: start_ns = the call's start, thread = the call's thread;
+     * end_ns = the GPU operation's start; device, stream; made by assemble. SL_EVF_FLOW_FIRST on
+     * the first GPU operation of a correlation id, so that the arrow's tail is written once. */
+    SL_EV_FLOW,
+
+    /* Things seen for the first time, told to the writer before the first row that needs them. */
+    SL_EV_META_PROCESS, /* name */
+    SL_EV_META_THREAD,  /* thread, name */
+    SL_EV_META_DEVICE,  /* device, name; u.meta.index into sl_device table */
+    SL_EV_META_CONTEXT, /* device, context, name */
+    SL_EV_META_STREAM,  /* device, context, stream, name (0: none given), u.meta.flags/priority */
+
+    /* In-band control, pushed by the collector thread, obeyed by the writer in this order. */
+    SL_EV_WINDOW_OPEN,  /* start_ns = opening time; u.window */
+    SL_EV_WINDOW_CLOSE, /* end_ns = closing time; u.window */
+
+    SL_EV_KIND_COUNT
+};
+
+/* CUPTI_ActivitySynchronizationType's meaning in our words (u.sync.type). */
+enum sl_sync_type {
+    SL_SYNC_UNKNOWN = 0,
+    SL_SYNC_EVENT = 1,       /* cudaEventSynchronize, cudaEventQuery */
+    SL_SYNC_STREAM_WAIT = 2, /* cudaStreamWaitEvent */
+    SL_SYNC_STREAM = 3,      /* cudaStreamSynchronize, blocking copies */
+    SL_SYNC_CONTEXT = 4,     /* cudaDeviceSynchronize */
+};
+
+enum sl_event_flag {
+    SL_EVF_FLOW_FIRST = 1 << 0,
+    SL_EVF_LAUNCH = 1 << 1, /* call that enqueues a GPU operation (set by decode from the cbid) */
+    SL_EVF_NO_TIME = 1 << 2,
+    SL_EVF_STILL_RUNNING = 1 << 3, /* GPU operation cut by a forced flush: end unknown */
+};
+
+struct sl_event {
+    uint64_t start_ns;
+    uint64_t end_ns;
+    uint64_t correlation; /* low 32 bits as decoded; widened to 64 by assemble; 0 = none */
+    uint32_t name;        /* intern id; 0 = none */
+    union {
+        uint32_t thread; /* CPU rows: system thread id */
+        uint32_t graph;  /* GPU operations: CUDA graph id, 0 = not from a graph */
+    };
+    uint8_t kind;  /* enum sl_event_kind */
+    uint8_t flags; /* enum sl_event_flag */
+    uint16_t device;
+    uint32_t context;
+    uint32_t stream; /* CUPTI's id: the legacy default stream is 7, say, never 0 */
+    uint32_t shape;  /* GPU operations: id in the shape table */
+    union {
+        struct {
+            uint64_t bytes; /* copies and memsets */
+            uint64_t graph_node;
+        } op;
+        struct {
+            uint32_t cbid;   /* callback id within its domain */
+            uint32_t result; /* cudaError_t or CUresult; 0 = success */
+            uint32_t pid;
+            uint32_t reserved;
+        } call;
+        struct {
+            uint64_t event_sync_id; /* 0 below CUPTI 12.8 */
+            uint32_t event_id;      /* 0 = none */
+            uint8_t type;           /* enum sl_sync_type */
+            uint8_t pad;
+            uint16_t result; /* 0 = success (a query: ready) */
+        } sync;
+        struct {
+            uint32_t flags;   /* stream: CUPTI's flag (2 non-blocking, 3 legacy default, ...) */
+            int32_t priority; /* stream */
+            uint32_t index;   /* device: index into the device table */
+            uint32_t pid;
+        } meta;
+        struct {
+            uint32_t number; /* counts from 1 in a process */
+            uint32_t reason; /* enum sl_window_reason */
+            uint64_t reserved;
+        } window;
+    } u;
+};
+
+_Static_assert(sizeof(struct sl_event) == 64, "an event is one cache line");
+
+#endif

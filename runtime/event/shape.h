@@ -1,0 +1,61 @@
+/*
+ * shape.h - interned descriptions of GPU operations.
+ *
+ * A training job launches the same few thousand (kernel, grid, block, stream...) combinations for
+ * weeks. Each combination is stored once and named by a 32-bit id, so that an event stays one
+ * cache line and the writer can keep the finished text of everything that does not change.
+ *
+ * Threads: one inserting thread (the collector), any number of readers. A reader may look up any
+ * id that reached it through a release/acquire hand-over (the event ring). Entries never move and
+ * live as long as the table. Memory is bounded by `cap_bytes`; a full table gives id 0.
+ */
+#ifndef SL_SHAPE_H
+#define SL_SHAPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zero the whole struct before filling it: it is hashed and compared bytewise. */
+struct sl_shape {
+    uint32_t kind; /* enum sl_event_kind: SL_EV_KERNEL, SL_EV_MEMCPY, SL_EV_MEMSET... */
+    uint32_t name; /* intern id of the kernel's name; 0 for copies and memsets */
+    uint32_t device;
+    uint32_t context;
+    uint32_t stream;
+    int32_t priority;
+    /* kernels */
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t registers;      /* per thread */
+    uint32_t static_shared;  /* bytes */
+    uint32_t dynamic_shared; /* bytes */
+    uint32_t cluster[3];     /* 0 = no cluster */
+    uint32_t channel;
+    uint32_t channel_type;
+    /* copies and memsets: CUPTI's CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind */
+    uint32_t copy_kind;
+    uint32_t src_memory;
+    uint32_t dst_memory; /* memset: the memory's kind */
+    uint32_t memset_value;
+    /* peer copies: is_peer = 1; `device`/`context` are where the operation ran */
+    uint32_t is_peer;
+    uint32_t src_device, src_context;
+    uint32_t dst_device, dst_context;
+};
+
+struct sl_shape_table;
+
+/* cap_bytes: most memory the table may take. 0 or -ENOMEM. */
+int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes);
+void sl_shape_destroy(struct sl_shape_table *t); /* NULL is fine */
+
+/* Inserting thread only. Id of an equal shape, made if needed; 0 when the table is full. */
+uint32_t sl_shape_put(struct sl_shape_table *t, const struct sl_shape *shape);
+
+/* Any thread. NULL for 0 and for ids never given out. */
+const struct sl_shape *sl_shape_get(const struct sl_shape_table *t, uint32_t id);
+
+/* Any thread. Number of shapes held; ids are 1..count. */
+uint32_t sl_shape_count(const struct sl_shape_table *t);
+
+#endif

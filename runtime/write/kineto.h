@@ -1,0 +1,66 @@
+/*
+ * kineto.h - events -> Kineto JSON text.
+ *
+ * Writes what libkineto writes and what its readers need (docs/trace-format.md): one event a line,
+ * metadata when first seen, process metadata before the first event. Text that does not change
+ * between events of the same shape is kept finished and copied.
+ *
+ * Threads: one owner, the writer thread. Text goes to the sink in blocks of some 128 KiB.
+ */
+#ifndef SL_KINETO_H
+#define SL_KINETO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "event/device.h"
+#include "event/event.h"
+#include "event/shape.h"
+#include "write/sink.h"
+
+enum sl_detail {
+    SL_DETAIL_LEAN,
+    SL_DETAIL_DEFAULT,
+    SL_DETAIL_FULL
+};
+
+/* Facts of the process, told once. Strings are borrowed for the life of the writer. */
+struct sl_trace_meta {
+    uint32_t pid;
+    int rank, world_size;
+    const char *host, *job, *process_name, *syncline_version, *trace_name;
+    uint32_t cupti_version, cuda_runtime_version, cuda_driver_version; /* 0 = unknown */
+    uint64_t opened_ns;                                                /* window start */
+    uint32_t window;                                                   /* counts from 1 */
+};
+
+struct sl_kineto_options {
+    enum sl_detail detail;
+    const struct sl_intern *intern;
+    const struct sl_shape_table *shapes;
+    const struct sl_device_table *devices;
+    size_t cap_bytes; /* most memory for kept text; 0 = 8 MiB */
+};
+
+struct sl_kineto;
+
+/* One per process; files are opened on it one after the other, and kept text lives on. */
+int sl_kineto_create(struct sl_kineto **out, const struct sl_kineto_options *opt);
+void sl_kineto_destroy(struct sl_kineto *k); /* NULL is fine; no file may be open */
+
+/* Begins a file: header and process metadata. The sink stays the caller's to close. */
+int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_trace_meta *meta);
+
+/* Events, in any order. 0 or the sticky error of this file. SL_EV_WINDOW_* are not for here. */
+int sl_kineto_events(struct sl_kineto *k, const struct sl_event *ev, size_t count);
+
+/* Hands all text so far to the sink (the caller then syncs the sink). */
+int sl_kineto_flush(struct sl_kineto *k);
+
+/* Ends the file: counters (sl_stats) and whatever else closes the object. */
+int sl_kineto_end(struct sl_kineto *k, uint64_t closed_ns);
+
+uint64_t sl_kineto_written(const struct sl_kineto *k); /* events in the open file */
+
+#endif

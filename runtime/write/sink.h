@@ -1,0 +1,49 @@
+/*
+ * sink.h - where bytes go: a chain of file and compressor.
+ *
+ * kineto (and later chakra) write text into a sink; the compressing sink writes frames into the
+ * file sink. Errors are sticky: after the first failure every call returns the same -errno and
+ * writes nothing; what was already on disk stays.
+ *
+ * Threads: one owner (the writer thread, or the tool).
+ */
+#ifndef SL_SINK_H
+#define SL_SINK_H
+
+#include <stddef.h>
+
+struct sl_sink {
+    /* Takes all bytes or fails. 0 or -errno. */
+    int (*write)(struct sl_sink *sink, const void *data, size_t size);
+    /* Makes everything written so far readable in the file (closes the frame, writes out). */
+    int (*sync)(struct sl_sink *sink);
+    /* Ends and frees the sink and those below it. `complete`: rename NAME.part to NAME; else leave
+     * NAME.part. 0 or the sticky error. */
+    int (*close)(struct sl_sink *sink, int complete);
+};
+
+/* `path` is the final name; bytes go to `path`.part, opened O_EXCL|O_CLOEXEC|O_NOFOLLOW mode 0600.
+ * Missing parent folders are made (0700). -EEXIST if either name is taken. No signal is raised
+ * (writes only to regular files), EINTR is retried, a short write on a full disk is -ENOSPC and the
+ * file is cut back to the last whole frame. */
+int sl_sink_file_open(struct sl_sink **out, const char *path);
+
+/* Path of the file now (with or without .part), for messages; owned by the sink. */
+const char *sl_sink_file_path(const struct sl_sink *sink);
+
+/* Bytes in memory: tests, bench. *data and *size may be read at any time; freed by close unless
+ * taken with sl_sink_memory_take(). */
+int sl_sink_memory_open(struct sl_sink **out);
+void sl_sink_memory_get(const struct sl_sink *sink, const void **data, size_t *size);
+
+enum sl_compression {
+    SL_COMPRESS_NONE,
+    SL_COMPRESS_ZSTD,
+    SL_COMPRESS_GZIP
+};
+
+/* Owns `below` from success on. level: zstd -7..19 (0 means 1: see config), gzip 1..9. */
+int sl_sink_compress_open(struct sl_sink **out, struct sl_sink *below, enum sl_compression kind,
+                          int level);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * writer.h - the background thread that turns the ring into files.
+ *
+ * Pops events in order. SL_EV_WINDOW_OPEN begins a file, SL_EV_WINDOW_CLOSE ends it; META events
+ * outside a window are remembered by kineto for the files to come. Frames are closed at least once
+ * a second, so that a killed process leaves a readable file. A failing sink ends the file (what was
+ * written stays), is said once, and later events of that window are counted as lost; the next
+ * window tries again.
+ */
+#ifndef SL_WRITER_H
+#define SL_WRITER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/ring.h"
+#include "write/kineto.h"
+#include "write/sink.h"
+
+struct sl_writer;
+
+struct sl_writer_options {
+    struct sl_ring *ring;
+    struct sl_kineto *kineto;
+    enum sl_compression compression;
+    int level;
+    const char *folder; /* <output>/<job>/<host>-<rank>-<pid>; borrowed */
+    struct sl_trace_meta meta;
+};
+
+/* Starts the thread (all signals blocked, named "syncline-write"). 0 or -errno. */
+int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt);
+
+/* Any thread, async-safe: events are waiting. */
+void sl_writer_wake(struct sl_writer *w);
+
+/* Drains the ring, ends any open file and joins, waiting at most timeout_ns (CLOCK_MONOTONIC).
+ * 0, or -ETIMEDOUT: the thread is left alone with its memory and the file stays .part. */
+int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns);
+
+/* Any thread: path of the last file that was completed ("" if none), windows completed. */
+void sl_writer_last(struct sl_writer *w, char *path, size_t path_size, uint64_t *windows);
+
+#endif

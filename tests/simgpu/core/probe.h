@@ -1,0 +1,149 @@
+/*
+ * probe.h - what the simulated GPU tells its CUPTI stand-in, and what it asks of it.
+ *
+ * The core (libsimgpu.so: devices, streams, time, truth) knows nothing of CUPTI's records. The
+ * CUPTI stand-in knows nothing of streams. Between them stands this table: libcupti registers one
+ * when it is loaded; without libcupti in the process the core's pointer is NULL and nothing is
+ * told. Correlation ids are the core's (one counter per process, from SIMGPU_CORRELATION_START), so
+ * that truth and records use the same.
+ *
+ * Threads: api_enter/api_exit/op_* come from the application thread that makes the call; op_done
+ * from the core's own thread or whichever thread notices. No lock of the core is held across any
+ * of them.
+ */
+#ifndef SIM_PROBE_H
+#define SIM_PROBE_H
+
+#include <stdint.h>
+
+enum sim_domain {
+    SIM_RUNTIME = 0,
+    SIM_DRIVER = 1
+};
+
+enum sim_op_kind {
+    SIM_OP_KERNEL = 1,
+    SIM_OP_MEMCPY,
+    SIM_OP_MEMSET,
+    SIM_OP_HOST,
+    SIM_OP_MARKER
+};
+
+/* One GPU operation. Reference-counted by the core: sim_op_ref/sim_op_unref. Facts are fixed at
+ * enqueue; times are set before `done` (release) becomes 1. CLOCK_REALTIME ns. */
+struct sim_op {
+    _Atomic int refs;
+    _Atomic int done;
+    enum sim_op_kind kind;
+    uint64_t id; /* unique in the process, in order of enqueue */
+    uint64_t start_ns, end_ns;
+    uint32_t correlation; /* CUPTI's 32 bits */
+    uint64_t correlation_wide;
+    uint32_t device, context, stream; /* CUPTI's ids: legacy default 7, ... */
+    uint32_t graph;                   /* 0 = none */
+    uint64_t graph_node;
+    uint32_t thread; /* enqueuing system thread id */
+    int32_t priority;
+    /* kernel; `name` is mangled, lives until the process ends */
+    const char *name;
+    uint32_t grid[3], block[3], cluster[3];
+    uint32_t registers, static_shared, dynamic_shared, local_per_thread;
+    uint64_t queued_ns, submitted_ns;
+    uint32_t channel, channel_type;
+    /* copy / set: CUPTI's enum values */
+    uint32_t copy_kind, src_memory, dst_memory, flags; /* flags bit 0: asynchronous */
+    uint64_t bytes;
+    uint32_t value; /* memset */
+    int is_peer;
+    uint32_t src_device, src_context, dst_device, dst_context;
+};
+
+struct sim_sync {
+    uint32_t type; /* CUpti_ActivitySynchronizationType */
+    uint32_t correlation;
+    uint32_t context, stream; /* UINT32_MAX where CUPTI says invalid */
+    uint32_t event_id;
+    uint64_t event_sync_id;
+    uint32_t result; /* return value of the call: 600 = not ready */
+    uint64_t start_ns, end_ns;
+};
+
+struct sim_event_record {
+    uint32_t correlation, context, stream, event_id;
+    uint64_t event_sync_id;
+    uint64_t device_ns; /* time the GPU reached it; 0 if unknown yet */
+};
+
+enum sim_object_kind {
+    SIM_OBJ_DEVICE,
+    SIM_OBJ_CONTEXT,
+    SIM_OBJ_STREAM
+};
+
+struct sim_object { /* a device, context or stream came (or went) */
+    enum sim_object_kind kind;
+    int created;
+    uint32_t device, context, stream;
+    uint32_t null_stream; /* context: id of its legacy default stream */
+    uint32_t flags;       /* stream: CUpti_ActivityStreamFlag */
+    int32_t priority;
+    uint32_t correlation;
+};
+
+struct sim_probe {
+    void (*api_enter)(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t now_ns);
+    void (*api_exit)(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t start_ns,
+                     uint64_t end_ns, int result);
+    void (*op_enqueued)(struct sim_op *op); /* the record takes its place in a buffer now */
+    void (*op_done)(struct sim_op *op);
+    void (*synchronized)(const struct sim_sync *sync);
+    void (*event_recorded)(const struct sim_event_record *ev);
+    void (*object)(const struct sim_object *object);
+    void (*overhead)(uint32_t kind, uint64_t start_ns,
+                     uint64_t end_ns); /* CUpti_ActivityOverheadKind */
+    void (*at_exit)(void);             /* the process ends: last chance of the CUPTI thread */
+};
+
+/* Exported by libsimgpu.so for the stand-ins. */
+void sim_probe_set(const struct sim_probe *probe);
+void sim_op_ref(struct sim_op *op);
+void sim_op_unref(struct sim_op *op);
+
+/* CLOCK_REALTIME ns; modelled durations are divided by the scale, stamps are not. */
+uint64_t sim_now_ns(void);
+
+/* Current wide correlation counter, and the id of the call in progress on this thread (0: none). */
+uint64_t sim_correlation_now(void);
+uint32_t sim_correlation_of_thread(void);
+
+/* What of the simulator's own doing must not count as a fault of syncline: one line of JSON each
+ * into the file of SIMGPU_LOG ({"what":"dropped","kind":"kernel","correlation":5} ...). */
+void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Options from SIMGPU_* (set by tests/simgpu/run), by name without the prefix; NULL if not given.
+ */
+const char *sim_option(const char *name);
+
+/* A decision from the seed: a function of (seed, point, thread ordinal, n-th call, correlation)
+ * only. In [0, 1). */
+double sim_random(const char *point, uint64_t correlation);
+
+/* Fault injection, asked at the entry of every stand-in function: 0 or the error code to return.
+ * SIMGPU_FAIL="cuptiActivityEnable:3:CODE,..." (n-th call of F fails with CODE; n = 0: every). */
+int sim_fail(const char *function);
+
+/* Device facts for DEVICE records and cudaGetDeviceProperties. */
+struct sim_device_info {
+    char name[256];
+    uint8_t uuid[16];
+    uint32_t major, minor, multiprocessors;
+    uint32_t max_threads_per_block, max_threads_per_sm, max_blocks_per_sm, max_warps_per_sm;
+    uint32_t max_registers_per_block, max_registers_per_sm;
+    uint32_t max_shared_per_block, max_shared_per_sm, warp_size;
+    uint32_t core_clock_khz, memory_clock_khz, bus_width, l2_bytes;
+    uint64_t memory_bytes, memory_bandwidth_kbps;
+};
+uint32_t sim_device_count(void);
+const struct sim_device_info *sim_device_info(uint32_t device);
+
+#endif
