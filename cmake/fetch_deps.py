@@ -29,7 +29,7 @@ def fetch(name: str, dest: pathlib.Path) -> pathlib.Path:
     if stamp.exists() and stamp.read_text() == digest:
         return out
     with tempfile.TemporaryDirectory() as tmp:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-build-isolation",
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps",
                    "--disable-pip-version-check", "-d", tmp]
         command += ["--no-binary", ":all:"] if kind == "sdist" else ["--only-binary", ":all:"]
         subprocess.run([*command, requirement], check=True)
