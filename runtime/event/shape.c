@@ -1,0 +1,123 @@
+/*
+ * shape.c - interned descriptions of GPU operations.
+ *
+ * One mapping holds the shapes in order of their ids and, behind them, an open-addressing index of
+ * ids by hash, half full at most. Pages are taken from the system as they are touched, so a cap of
+ * some MiB costs a small job nothing, and nothing ever moves.
+ *
+ * Threads: one inserter; readers get ids through a release/acquire hand-over, which covers the
+ * entry too. Memory: the table's own mapping.
+ */
+#include "event/shape.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+_Static_assert(sizeof(struct sl_shape) % 4 == 0, "hashed in words of four bytes");
+
+struct sl_shape_table {
+    struct sl_shape *shape; /* shape[id - 1] */
+    uint32_t *index;        /* inserter only: 0 = free, else an id */
+    uint32_t index_mask;
+    uint32_t capacity;
+    _Atomic uint32_t count;
+    size_t mapped_bytes;
+};
+
+static uint32_t hash(const struct sl_shape *shape)
+{
+    const unsigned char *at = (const unsigned char *)shape;
+    uint64_t h = 0x9e3779b97f4a7c15u;
+    size_t left;
+
+    for (left = sizeof(*shape); left >= 8; left -= 8, at += 8) {
+        uint64_t word;
+
+        memcpy(&word, at, 8);
+        h = (h ^ word) * 0xff51afd7ed558ccdu;
+        h ^= h >> 32;
+    }
+    if (left) {
+        uint32_t word;
+
+        memcpy(&word, at, 4);
+        h = (h ^ word) * 0xff51afd7ed558ccdu;
+        h ^= h >> 32;
+    }
+    return (uint32_t)h;
+}
+
+int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes)
+{
+    struct sl_shape_table *t;
+    uint32_t slots = 16;
+    size_t shape_bytes;
+    void *memory;
+
+    /* The largest power of two of index slots whose half in shapes still fits under the cap. */
+    while (slots < 1u << 30 && (size_t)slots * (2 * sizeof(uint32_t) + sizeof(struct sl_shape)) <=
+                                   cap_bytes)
+        slots *= 2;
+    t = calloc(1, sizeof(*t));
+    if (!t)
+        return -ENOMEM;
+    t->index_mask = slots - 1;
+    t->capacity = slots / 2;
+    shape_bytes = t->capacity * sizeof(struct sl_shape);
+    t->mapped_bytes = shape_bytes + slots * sizeof(uint32_t);
+    memory = mmap(NULL, t->mapped_bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        goto fail_map;
+    t->shape = memory;
+    t->index = (uint32_t *)((char *)memory + shape_bytes);
+    *out = t;
+    return 0;
+
+fail_map:
+    free(t);
+    return -ENOMEM;
+}
+
+void sl_shape_destroy(struct sl_shape_table *t)
+{
+    if (!t)
+        return;
+    munmap(t->shape, t->mapped_bytes);
+    free(t);
+}
+
+uint32_t sl_shape_put(struct sl_shape_table *t, const struct sl_shape *shape)
+{
+    uint32_t count = atomic_load_explicit(&t->count, memory_order_relaxed);
+    uint32_t slot = hash(shape) & t->index_mask;
+    uint32_t id;
+
+    while ((id = t->index[slot]) != 0) {
+        if (memcmp(&t->shape[id - 1], shape, sizeof(*shape)) == 0)
+            return id;
+        slot = (slot + 1) & t->index_mask;
+    }
+    if (count == t->capacity)
+        return 0;
+    t->shape[count] = *shape;
+    t->index[slot] = count + 1;
+    /* Release pairs with the acquire in sl_shape_get(): the entry before its id. */
+    atomic_store_explicit(&t->count, count + 1, memory_order_release);
+    return count + 1;
+}
+
+const struct sl_shape *sl_shape_get(const struct sl_shape_table *t, uint32_t id)
+{
+    if (id == 0 || id > atomic_load_explicit(&t->count, memory_order_acquire))
+        return NULL;
+    return &t->shape[id - 1];
+}
+
+uint32_t sl_shape_count(const struct sl_shape_table *t)
+{
+    return atomic_load_explicit(&t->count, memory_order_acquire);
+}

@@ -1,0 +1,65 @@
+/*
+ * demangle.c - C++ names for people, by the demangler that the host process has.
+ *
+ * We are a C library and bring no C++ runtime along. A process that uses CUDA from C++ has
+ * __cxa_demangle already; else the system's libstdc++ or libc++abi is opened when the first mangled
+ * name turns up, on the writer's thread. Where there is neither, names stay mangled.
+ *
+ * Threads: one caller at a time. Memory: __cxa_demangle's result is freed here.
+ */
+#include "write/demangle.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef char *(*demangle_fn)(const char *name, char *buffer, size_t *size, int *status);
+
+/* Longer mangled names exist in no real program, and their expansion has no useful bound. */
+#define MANGLED_MAX 32768
+
+static demangle_fn find_demangler(void)
+{
+    static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
+    demangle_fn found = (demangle_fn)(uintptr_t)dlsym(RTLD_DEFAULT, "__cxa_demangle");
+    size_t i;
+
+    for (i = 0; !found && i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+        void *handle = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
+
+        if (handle)
+            found = (demangle_fn)(uintptr_t)dlsym(handle, "__cxa_demangle");
+    }
+    return found;
+}
+
+size_t sl_demangle(char *out, size_t size, const char *name)
+{
+    static demangle_fn demangler;
+    static int searched;
+    size_t length;
+    int status = -1;
+    char *text;
+
+    if (strncmp(name, "_Z", 2) != 0 || strnlen(name, MANGLED_MAX + 1) > MANGLED_MAX)
+        return 0;
+    if (!searched) {
+        searched = 1;
+        demangler = find_demangler();
+    }
+    if (!demangler)
+        return 0;
+    text = demangler(name, NULL, NULL, &status);
+    if (!text || status != 0) {
+        free(text);
+        return 0;
+    }
+    length = strlen(text);
+    if (length > size)
+        length = 0;
+    else
+        memcpy(out, text, length);
+    free(text);
+    return length;
+}

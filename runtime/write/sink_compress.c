@@ -1,0 +1,180 @@
+/*
+ * sink_compress.c - zstd frames, gzip members, or the bytes as they are.
+ *
+ * Threads: one owner. Memory: the sink owns the compressor's state and the sink below.
+ *
+ * Each sync ends a frame (zstd) or a member (gzip): a file is a row of them, all readers of the
+ * two formats read such a row as one stream, and what a killed process leaves can be read up to
+ * the last sync. The only file that knows zlib and zstd.
+ */
+#include "write/sink.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#define OUTPUT_BYTES (256 * 1024)
+
+struct compress_sink {
+    struct sl_sink sink; /* first: a sink is cast to this */
+    struct sl_sink *below;
+    enum sl_compression kind;
+    int error;
+    int open_frame; /* bytes were taken since the last sync */
+    ZSTD_CCtx *zstd;
+    z_stream gzip;
+    unsigned char output[OUTPUT_BYTES];
+};
+
+static int pass_down(struct compress_sink *c, size_t size)
+{
+    if (size > 0 && !c->error)
+        c->error = c->below->write(c->below, c->output, size);
+    return c->error;
+}
+
+static int zstd_run(struct compress_sink *c, const void *data, size_t size, ZSTD_EndDirective end)
+{
+    ZSTD_inBuffer in = {data, size, 0};
+    size_t left;
+
+    do {
+        ZSTD_outBuffer out = {c->output, sizeof(c->output), 0};
+
+        left = ZSTD_compressStream2(c->zstd, &out, &in, end);
+        if (ZSTD_isError(left))
+            return c->error = -EIO;
+        if (pass_down(c, out.pos))
+            return c->error;
+    } while (end == ZSTD_e_continue ? in.pos < in.size : left != 0);
+    return 0;
+}
+
+static int gzip_run(struct compress_sink *c, const void *data, size_t size, int flush)
+{
+    int result = Z_OK;
+
+    c->gzip.next_in = (Bytef *)(uintptr_t)data; /* zlib reads only */
+    c->gzip.avail_in = (uInt)size;
+    do {
+        c->gzip.next_out = c->output;
+        c->gzip.avail_out = sizeof(c->output);
+        result = deflate(&c->gzip, flush);
+        if (result == Z_STREAM_ERROR)
+            return c->error = -EIO;
+        if (pass_down(c, sizeof(c->output) - c->gzip.avail_out))
+            return c->error;
+    } while (flush == Z_FINISH ? result != Z_STREAM_END : c->gzip.avail_in > 0);
+    if (flush == Z_FINISH)
+        deflateReset(&c->gzip);
+    return 0;
+}
+
+static int compress_write(struct sl_sink *sink, const void *data, size_t size)
+{
+    const size_t piece = 1 << 30; /* zlib counts in 32 bits */
+    struct compress_sink *c = (struct compress_sink *)sink;
+    const char *at = data;
+
+    while (size > 0 && !c->error) {
+        size_t n = size < piece ? size : piece;
+
+        c->open_frame = 1;
+        if (c->kind == SL_COMPRESS_ZSTD)
+            zstd_run(c, at, n, ZSTD_e_continue);
+        else if (c->kind == SL_COMPRESS_GZIP)
+            gzip_run(c, at, n, Z_NO_FLUSH);
+        else
+            c->error = c->below->write(c->below, at, n);
+        at += n;
+        size -= n;
+    }
+    return c->error;
+}
+
+static int compress_sync(struct sl_sink *sink)
+{
+    struct compress_sink *c = (struct compress_sink *)sink;
+
+    if (c->error || !c->open_frame)
+        return c->error;
+    c->open_frame = 0;
+    if (c->kind == SL_COMPRESS_ZSTD)
+        zstd_run(c, NULL, 0, ZSTD_e_end);
+    else if (c->kind == SL_COMPRESS_GZIP)
+        gzip_run(c, NULL, 0, Z_FINISH);
+    if (!c->error)
+        c->error = c->below->sync(c->below);
+    return c->error;
+}
+
+static int compress_close(struct sl_sink *sink, int complete)
+{
+    struct compress_sink *c = (struct compress_sink *)sink;
+    int error, below_error;
+
+    error = compress_sync(sink);
+    below_error = c->below->close(c->below, complete && !error);
+    if (c->kind == SL_COMPRESS_ZSTD)
+        ZSTD_freeCCtx(c->zstd);
+    else if (c->kind == SL_COMPRESS_GZIP)
+        deflateEnd(&c->gzip);
+    free(c);
+    return error ? error : below_error;
+}
+
+static int start_zstd(struct compress_sink *c, int level)
+{
+    c->zstd = ZSTD_createCCtx();
+    if (!c->zstd)
+        return -ENOMEM;
+    if (ZSTD_isError(
+            ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, level ? level : 1)) ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_checksumFlag, 1))) {
+        ZSTD_freeCCtx(c->zstd);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int start_gzip(struct compress_sink *c, int level)
+{
+    const int window_bits = 15, gzip_header = 16, memory_level = 8;
+    int result = deflateInit2(&c->gzip, level ? level : 1, Z_DEFLATED, window_bits + gzip_header,
+                              memory_level, Z_DEFAULT_STRATEGY);
+
+    if (result == Z_OK)
+        return 0;
+    return result == Z_MEM_ERROR ? -ENOMEM : -EINVAL;
+}
+
+int sl_sink_compress_open(struct sl_sink **out, struct sl_sink *below, enum sl_compression kind,
+                          int level)
+{
+    struct compress_sink *c = calloc(1, sizeof(*c));
+    int error = 0;
+
+    if (!c)
+        return -ENOMEM;
+    if (kind == SL_COMPRESS_ZSTD)
+        error = start_zstd(c, level);
+    else if (kind == SL_COMPRESS_GZIP)
+        error = start_gzip(c, level);
+    else if (kind != SL_COMPRESS_NONE)
+        error = -EINVAL;
+    if (error)
+        goto fail_start;
+    c->kind = kind;
+    c->below = below;
+    c->sink.write = compress_write;
+    c->sink.sync = compress_sync;
+    c->sink.close = compress_close;
+    *out = &c->sink;
+    return 0;
+
+fail_start:
+    free(c);
+    return error;
+}
