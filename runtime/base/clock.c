@@ -1,0 +1,247 @@
+/*
+ * clock.c - CLOCK_REALTIME from the TSC.
+ *
+ * Any thread reads; one background thread calibrates. The line ns = base_ns + (ticks - base_ticks)
+ * * rate is published through a sequence lock: readers take no lock, and a reader that meets a
+ * publication in progress tries again a few times, then asks the kernel (so that a process forked
+ * in the middle of one does not spin).
+ *
+ * Why the slope is taken over the last interval alone: NTP slews CLOCK_REALTIME by up to 500 ppm,
+ * and our stamps must follow CUPTI's, which are CLOCK_REALTIME's. Between two calibrations we err
+ * by at most (change of slew) x (interval): 0.5 us for a change of 1 ppm in half a second.
+ */
+#include "base/clock.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
+
+#define NS_PER_S 1000000000u
+/* Shorter intervals measure the slope too badly: 50 ns of bracket in 50 ms is 1 ppm. */
+#define INTERVAL_MIN_NS (50u * 1000 * 1000)
+/* A slope this far from the last one is no slew: the tick counter or the clock was tampered with
+ * (virtual machine moved, time set by hand). */
+#define SLOPE_CHANGE_MAX 0.001
+#define BRACKETS         5
+#define READ_TRIES       16
+
+static uint64_t gettime_ns(clockid_t id)
+{
+    struct timespec t;
+
+    clock_gettime(id, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t system_realtime_ns(void)
+{
+    return gettime_ns(CLOCK_REALTIME);
+}
+
+static uint64_t system_monotonic_ns(void)
+{
+    return gettime_ns(CLOCK_MONOTONIC);
+}
+
+#if defined(__x86_64__)
+static uint64_t system_ticks(void)
+{
+    return __rdtsc();
+}
+
+static int has_system_ticks(void)
+{
+    unsigned a, b, c, d;
+
+    /* CPUID 8000_0007h, EDX bit 8: the TSC runs at one rate in all power states. */
+    return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & (1u << 8));
+}
+#elif defined(__aarch64__)
+static uint64_t system_ticks(void)
+{
+    uint64_t ticks;
+
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+}
+
+static int has_system_ticks(void)
+{
+    return 1; /* the generic timer is architectural */
+}
+#else
+static uint64_t system_ticks(void)
+{
+    return 0;
+}
+
+static int has_system_ticks(void)
+{
+    return 0;
+}
+#endif
+
+static const struct sl_clock_source system_source = {system_realtime_ns, system_monotonic_ns,
+                                                     system_ticks};
+static const struct sl_clock_source system_source_no_ticks = {system_realtime_ns,
+                                                              system_monotonic_ns, NULL};
+
+static _Atomic(const struct sl_clock_source *) source = &system_source;
+
+/* The published line. `sequence` is odd while it changes; rate 0: none yet. */
+static struct {
+    _Atomic uint32_t sequence;
+    _Atomic uint64_t base_ticks, base_ns;
+    _Atomic uint64_t rate; /* ns per tick, 32.32 fixed point */
+} line;
+
+/* The calibrating thread's last point. */
+static struct {
+    uint64_t ticks, ns;
+    double rate;
+    int have_point;
+} calibration;
+
+static const struct sl_clock_source *current_source(void)
+{
+    return atomic_load_explicit(&source, memory_order_acquire);
+}
+
+/* No fences, which ThreadSanitizer cannot follow: a release store orders the odd sequence before
+ * the fields (pairs with the acquire loads of the fields), and the last store closes it. */
+static void publish(uint64_t base_ticks, uint64_t base_ns, uint64_t rate)
+{
+    uint32_t sequence = atomic_load_explicit(&line.sequence, memory_order_relaxed);
+
+    atomic_store_explicit(&line.sequence, sequence + 1, memory_order_relaxed);
+    atomic_store_explicit(&line.base_ticks, base_ticks, memory_order_release);
+    atomic_store_explicit(&line.base_ns, base_ns, memory_order_release);
+    atomic_store_explicit(&line.rate, rate, memory_order_release);
+    atomic_store_explicit(&line.sequence, sequence + 2, memory_order_release);
+}
+
+void sl_clock_set_source(const struct sl_clock_source *replacement)
+{
+    publish(0, 0, 0);
+    calibration.have_point = 0;
+    calibration.rate = 0;
+    if (!replacement)
+        replacement = &system_source;
+    atomic_store_explicit(&source, replacement, memory_order_release);
+}
+
+uint64_t sl_clock_now(void)
+{
+    const struct sl_clock_source *from = current_source();
+    uint64_t base_ticks, base_ns, rate;
+    int64_t ticks;
+    uint32_t sequence;
+
+    for (int i = 0; from->ticks && i < READ_TRIES; i++) {
+        sequence = atomic_load_explicit(&line.sequence, memory_order_acquire);
+        base_ticks = atomic_load_explicit(&line.base_ticks, memory_order_acquire);
+        base_ns = atomic_load_explicit(&line.base_ns, memory_order_acquire);
+        rate = atomic_load_explicit(&line.rate, memory_order_acquire);
+        if ((sequence & 1) ||
+            sequence != atomic_load_explicit(&line.sequence, memory_order_relaxed))
+            continue;
+        if (!rate)
+            break;
+        /* Signed: another core's counter may be a few ticks behind the one that calibrated. */
+        ticks = (int64_t)(from->ticks() - base_ticks);
+        return base_ns + (uint64_t)(int64_t)(((__int128)ticks * rate) >> 32);
+    }
+    return from->realtime_ns();
+}
+
+uint64_t sl_clock_monotonic(void)
+{
+    return current_source()->monotonic_ns();
+}
+
+/* One (ticks, ns) pair: of several readings of the clock between two of the counter, the tightest,
+ * so that being descheduled in between does not count. -1 if the counter ran backwards each time
+ * (cores whose counters disagree). */
+static int take_point(const struct sl_clock_source *from, uint64_t *ticks, uint64_t *ns)
+{
+    uint64_t best = UINT64_MAX;
+
+    *ticks = *ns = 0;
+    for (int i = 0; i < BRACKETS; i++) {
+        uint64_t before = from->ticks(), now = from->realtime_ns(), after = from->ticks();
+
+        if (after >= before && after - before < best) {
+            best = after - before;
+            *ticks = before + best / 2;
+            *ns = now;
+        }
+    }
+    return best == UINT64_MAX ? -1 : 0;
+}
+
+static int is_slew(double rate, double last)
+{
+    double change = rate / last - 1;
+
+    return change < SLOPE_CHANGE_MAX && change > -SLOPE_CHANGE_MAX;
+}
+
+void sl_clock_calibrate(void)
+{
+    const struct sl_clock_source *from = current_source();
+    uint64_t ticks, ns;
+    double rate;
+
+    if (from == &system_source && !has_system_ticks()) {
+        atomic_store_explicit(&source, &system_source_no_ticks, memory_order_release);
+        return;
+    }
+    if (!from->ticks || take_point(from, &ticks, &ns))
+        return;
+    if (!calibration.have_point) {
+        calibration.have_point = 1;
+    } else if (ns <= calibration.ns || ticks <= calibration.ticks) {
+        /* The clock was set back, or the counter restarted: measure anew from here. */
+        calibration.rate = 0;
+        publish(0, 0, 0);
+    } else if (ns - calibration.ns < INTERVAL_MIN_NS) {
+        return;
+    } else {
+        rate = (double)(ns - calibration.ns) / (double)(ticks - calibration.ticks);
+        if (calibration.rate == 0 || is_slew(rate, calibration.rate)) {
+            calibration.rate = rate;
+            publish(ticks, ns, (uint64_t)(rate * 4294967296.0));
+        } else {
+            calibration.rate = 0;
+            publish(0, 0, 0);
+        }
+    }
+    calibration.ticks = ticks;
+    calibration.ns = ns;
+}
+
+int64_t sl_clock_offset(int (*other)(void *user, uint64_t *ns), void *user, int rounds,
+                        uint64_t *uncertainty_ns)
+{
+    uint64_t best = UINT64_MAX;
+    int64_t offset = 0;
+
+    for (int i = 0; i < rounds; i++) {
+        uint64_t before = sl_clock_now(), theirs = 0, after;
+
+        if (other(user, &theirs))
+            continue;
+        after = sl_clock_now();
+        if (after >= before && after - before < best) {
+            best = after - before;
+            offset = (int64_t)(theirs - (before + best / 2));
+        }
+    }
+    *uncertainty_ns = best == UINT64_MAX ? UINT64_MAX : (best + 1) / 2;
+    return offset;
+}

@@ -1,0 +1,105 @@
+/*
+ * log.c - one write(2) per line to stderr.
+ *
+ * Enters from any thread, also from inside CUPTI's callbacks and signal handlers. Owns nothing but
+ * the level. Each line is built on the caller's stack.
+ */
+#include "base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES 1024
+/* A reader of stderr that has stalled must not stall the host: after this the line is lost. */
+#define STALLED_STDERR_MS 100
+
+static _Atomic int log_level = SL_LOG_WARN;
+
+void sl_log_set_level(enum sl_log_level level)
+{
+    atomic_store_explicit(&log_level, (int)level, memory_order_relaxed);
+}
+
+enum sl_log_level sl_log_get_level(void)
+{
+    return (enum sl_log_level)atomic_load_explicit(&log_level, memory_order_relaxed);
+}
+
+/* A pipe whose reader is gone raises SIGPIPE in the writing thread, and the host may not ignore
+ * it. Block it here, write, and take back the one that we caused. */
+static void write_line(const char *line, size_t size)
+{
+    struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
+    const struct timespec now = {0, 0};
+    sigset_t pipe_signal, old, pending;
+    ssize_t written;
+    int was_pending;
+
+    if (poll(&ready, 1, STALLED_STDERR_MS) <= 0)
+        return;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    if (pthread_sigmask(SIG_BLOCK, &pipe_signal, &old))
+        return;
+    sigpending(&pending);
+    was_pending = sigismember(&pending, SIGPIPE);
+    do {
+        written = write(STDERR_FILENO, line, size);
+    } while (written < 0 && errno == EINTR);
+    if (written < 0 && errno == EPIPE && !was_pending) {
+        while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR)
+            ;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void log_line(const char *format, va_list args)
+{
+    static const char prefix[] = "syncline: ";
+    char line[LINE_MAX_BYTES];
+    size_t used = sizeof(prefix) - 1;
+    int saved = errno, n;
+
+    memcpy(line, prefix, used);
+    n = vsnprintf(line + used, sizeof(line) - used, format, args);
+    if (n >= 0) {
+        used += (size_t)n;
+        if (used > sizeof(line) - 1)
+            used = sizeof(line) - 1;
+        line[used++] = '\n'; /* in place of the NUL */
+        write_line(line, used);
+    }
+    errno = saved;
+}
+
+void sl_log(enum sl_log_level level, const char *format, ...)
+{
+    va_list args;
+
+    if (level == SL_LOG_OFF || level > sl_log_get_level())
+        return;
+    va_start(args, format);
+    log_line(format, args);
+    va_end(args);
+}
+
+void sl_log_once(int *flag, enum sl_log_level level, const char *format, ...)
+{
+    va_list args;
+
+    if (level == SL_LOG_OFF || level > sl_log_get_level())
+        return;
+    if (__atomic_exchange_n(flag, 1, __ATOMIC_RELAXED))
+        return;
+    va_start(args, format);
+    log_line(format, args);
+    va_end(args);
+}

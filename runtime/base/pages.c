@@ -1,0 +1,40 @@
+/*
+ * pages.c - mmap and munmap, rounded to pages. Enters from any thread; holds no state.
+ */
+#include "base/pages.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+size_t sl_pages_round(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    if (bytes > SIZE_MAX - (page - 1))
+        return 0;
+    return (bytes + page - 1) & ~(page - 1);
+}
+
+void *sl_pages_map(size_t bytes)
+{
+    size_t rounded = sl_pages_round(bytes);
+    int saved = errno;
+    void *memory;
+
+    if (!rounded)
+        return NULL;
+    memory = mmap(NULL, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    errno = saved;
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void sl_pages_unmap(void *memory, size_t bytes)
+{
+    int saved = errno;
+
+    if (memory)
+        munmap(memory, sl_pages_round(bytes));
+    errno = saved;
+}

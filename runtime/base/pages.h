@@ -1,0 +1,21 @@
+/*
+ * pages.h - whole pages straight from the kernel.
+ *
+ * Nothing of ours on a running path enters the host's malloc, which the host may have interposed,
+ * and what is given back really leaves the process. Any thread; who maps, unmaps.
+ */
+#ifndef SL_PAGES_H
+#define SL_PAGES_H
+
+#include <stddef.h>
+
+/* Bytes rounded up to whole pages; 0 if that overflows. */
+size_t sl_pages_round(size_t bytes);
+
+/* Zeroed, page-aligned; pages take memory when first touched. NULL for 0 bytes or out of memory. */
+void *sl_pages_map(size_t bytes);
+
+/* `bytes` as given to map. NULL is fine. */
+void sl_pages_unmap(void *memory, size_t bytes);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * stats.c - the process's counters: one table of names and help, one array of relaxed atomics.
+ *
+ * Any thread; wait-free. Lives as long as the process.
+ */
+#include "base/stats.h"
+
+#include <stdatomic.h>
+
+struct stat_text {
+    const char *name, *help;
+};
+
+static const struct stat_text stat_text[SL_STAT_COUNT] = {
+    [SL_STAT_RECORDS] = {"records", "CUPTI records decoded"},
+    [SL_STAT_RECORDS_UNKNOWN] = {"records_unknown", "records of a kind not known here, skipped"},
+    [SL_STAT_RECORDS_FILTERED] = {"records_filtered", "calls left out by the filter at decode"},
+    [SL_STAT_RECORDS_INVALID] = {"records_invalid", "damaged or impossible records"},
+    [SL_STAT_EVENTS_WRITTEN] = {"events_written", "events written to files"},
+    [SL_STAT_DROPPED_CUPTI] = {"dropped_cupti", "records that CUPTI itself dropped"},
+    [SL_STAT_DROPPED_NO_BUFFER] = {"dropped_no_buffer",
+                                   "buffers handed out to be discarded: pool at its cap"},
+    [SL_STAT_DROPPED_RECORDS_DISCARDED] = {"dropped_records_discarded",
+                                           "records in discarded buffers"},
+    [SL_STAT_DROPPED_RING] = {"dropped_ring", "events lost because the ring was full"},
+    [SL_STAT_DROPPED_WRITE] = {"dropped_write", "events not written because the file had failed"},
+    [SL_STAT_OUTSIDE_WINDOW] = {"outside_window",
+                                "events of lead-ins and pauses, decoded and not written"},
+    [SL_STAT_NAMES_LOST] = {"names_lost", "texts not kept: the table was at its cap"},
+    [SL_STAT_FOREIGN_BUFFERS] = {"foreign_buffers", "buffers completed to us that were not ours"},
+    [SL_STAT_NESTED_DROPPED] = {"nested_dropped", "inner driver calls left out"},
+    [SL_STAT_LATE_OUTER] = {"late_outer", "outer calls that came after the inner was written"},
+    [SL_STAT_DUPLICATES] = {"duplicates", "records delivered twice, left out once"},
+    [SL_STAT_GPU_WITHOUT_CALL] = {"gpu_without_call", "GPU operations whose launch was not seen"},
+    [SL_STAT_CALL_WITHOUT_GPU] = {"call_without_gpu", "launches whose GPU operation never came"},
+    [SL_STAT_CORRELATION_WRAPS] = {"correlation_wraps", "wraps of CUPTI's 32-bit correlation id"},
+    [SL_STAT_UNDELIVERED_AT_EXIT] = {"undelivered_at_exit",
+                                     "records still with CUPTI when the exit budget ran out"},
+    [SL_STAT_CUPTI_ERRORS] = {"cupti_errors", "CUPTI calls that failed"},
+};
+
+static _Atomic uint64_t value_of[SL_STAT_COUNT];
+
+void sl_stats_add(enum sl_stat which, uint64_t n)
+{
+    atomic_fetch_add_explicit(&value_of[which], n, memory_order_relaxed);
+}
+
+void sl_stats_set(enum sl_stat which, uint64_t value)
+{
+    atomic_store_explicit(&value_of[which], value, memory_order_relaxed);
+}
+
+uint64_t sl_stats_get(enum sl_stat which)
+{
+    return atomic_load_explicit(&value_of[which], memory_order_relaxed);
+}
+
+const char *sl_stats_name(enum sl_stat which)
+{
+    return stat_text[which].name;
+}
+
+const char *sl_stats_help(enum sl_stat which)
+{
+    return stat_text[which].help;
+}
+
+void sl_stats_reset(void)
+{
+    for (int i = 0; i < SL_STAT_COUNT; i++)
+        sl_stats_set((enum sl_stat)i, 0);
+}

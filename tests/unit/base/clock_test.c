@@ -1,0 +1,306 @@
+/* clock_test.c - the clock's line, driven by a fake source: slope, slew, steps, brackets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+#define SECOND 1000000000u
+
+/* A counter of 3 ticks per ns since `origin`, and a wall clock that a test moves at will. */
+static struct {
+    _Atomic uint64_t ticks, realtime;
+    _Atomic int kernel_asked;
+} fake;
+
+static uint64_t fake_realtime(void)
+{
+    fake.kernel_asked++;
+    return fake.realtime;
+}
+
+static uint64_t fake_monotonic(void)
+{
+    return fake.ticks / 3;
+}
+
+static uint64_t fake_ticks(void)
+{
+    return fake.ticks;
+}
+
+static const struct sl_clock_source fake_source = {fake_realtime, fake_monotonic, fake_ticks};
+static const struct sl_clock_source fake_source_no_ticks = {fake_realtime, fake_monotonic, NULL};
+
+/* `slew_ppm`: how much faster the wall clock runs than the counter. */
+static void advance(uint64_t ns, int64_t slew_ppm)
+{
+    fake.ticks += ns * 3;
+    fake.realtime += ns + (uint64_t)((int64_t)ns / 1000000 * slew_ppm);
+}
+
+static int use_fake(void **state)
+{
+    (void)state;
+    fake.ticks = 123456789;
+    fake.realtime = 1700000000ull * SECOND;
+    fake.kernel_asked = 0;
+    sl_clock_set_source(&fake_source);
+    return 0;
+}
+
+static int use_real(void **state)
+{
+    (void)state;
+    sl_clock_set_source(NULL);
+    return 0;
+}
+
+static void calibrate_over(uint64_t ns, int64_t slew_ppm)
+{
+    sl_clock_calibrate();
+    advance(ns, slew_ppm);
+    sl_clock_calibrate();
+}
+
+static void before_calibration_the_kernel_is_asked(void **state)
+{
+    (void)state;
+    assert_int_equal(sl_clock_now(), fake.realtime);
+    assert_int_equal(fake.kernel_asked, 1);
+    sl_clock_calibrate(); /* one point is no line yet */
+    advance(1000, 0);
+    assert_int_equal(sl_clock_now(), fake.realtime);
+}
+
+static void after_it_the_counter_gives_the_time(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    calibrate_over(SECOND, 0);
+    fake.kernel_asked = 0;
+    start = fake.realtime;
+    advance(SECOND / 2, 0);
+    assert_in_range(sl_clock_now(), start + SECOND / 2 - 2, start + SECOND / 2 + 2);
+    assert_int_equal(fake.kernel_asked, 0);
+}
+
+static void a_slewed_clock_is_followed(void **state)
+{
+    (void)state;
+    calibrate_over(SECOND, 0);
+    calibrate_over(SECOND, 200); /* NTP begins to slew */
+    advance(SECOND, 200);
+    assert_in_range(sl_clock_now(), fake.realtime - 20, fake.realtime + 20);
+}
+
+static void a_slew_change_errs_by_no_more_than_one_interval_of_it(void **state)
+{
+    (void)state;
+    calibrate_over(SECOND, 0);
+    advance(SECOND / 4, 100);
+    assert_in_range(sl_clock_now(), fake.realtime - 25100, fake.realtime);
+    sl_clock_calibrate();
+    assert_in_range(sl_clock_now(), fake.realtime - 5, fake.realtime + 5);
+}
+
+static void a_clock_set_by_hand_is_not_a_slope(void **state)
+{
+    (void)state;
+    calibrate_over(SECOND, 0);
+    advance(SECOND, 0);
+    fake.realtime += 3600ull * SECOND;
+    sl_clock_calibrate();
+    advance(1000, 0);
+    assert_int_equal(sl_clock_now(), fake.realtime); /* the kernel's, until the next slope */
+    advance(SECOND, 0);
+    sl_clock_calibrate();
+    fake.kernel_asked = 0;
+    advance(SECOND, 0);
+    assert_in_range(sl_clock_now(), fake.realtime - 5, fake.realtime + 5);
+    assert_int_equal(fake.kernel_asked, 0);
+}
+
+static void a_clock_set_back_and_a_counter_restarted(void **state)
+{
+    (void)state;
+    calibrate_over(SECOND, 0);
+    advance(SECOND, 0);
+    fake.realtime -= 3600ull * SECOND;
+    sl_clock_calibrate();
+    advance(1000, 0);
+    assert_int_equal(sl_clock_now(), fake.realtime);
+    calibrate_over(SECOND, 0);
+    fake.ticks = 17;
+    fake.realtime += SECOND;
+    sl_clock_calibrate();
+    assert_int_equal(sl_clock_now(), fake.realtime);
+}
+
+static void too_short_an_interval_changes_nothing(void **state)
+{
+    (void)state;
+    calibrate_over(SECOND, 0);
+    fake.ticks += 3000;
+    fake.realtime += 1500; /* the reading was late by half a microsecond: 50 % of slope */
+    sl_clock_calibrate();
+    fake.realtime -= 500;
+    advance(SECOND / 2, 0);
+    assert_in_range(sl_clock_now(), fake.realtime - 5, fake.realtime + 5);
+}
+
+static void without_a_counter_the_kernel_is_asked_always(void **state)
+{
+    (void)state;
+    sl_clock_set_source(&fake_source_no_ticks);
+    calibrate_over(SECOND, 0);
+    fake.kernel_asked = 0;
+    assert_int_equal(sl_clock_now(), fake.realtime);
+    assert_int_equal(fake.kernel_asked, 1);
+}
+
+static void monotonic_is_the_sources(void **state)
+{
+    uint64_t before = sl_clock_monotonic();
+
+    (void)state;
+    advance(SECOND, 0);
+    assert_int_equal(sl_clock_monotonic() - before, SECOND);
+}
+
+/* Another clock, 700 ns ahead; asking takes 4000, 100 and 2000 ns, and the second time is taken
+ * in the middle of it. */
+static int other_clock(void *user, uint64_t *ns)
+{
+    static const uint64_t half[] = {2000, 50, 1000};
+    int *round = user;
+    uint64_t half_ns = half[*round % 3];
+
+    (*round)++;
+    advance(half_ns, 0);
+    *ns = fake.realtime + 700;
+    advance(half_ns, 0);
+    return 0;
+}
+
+static int broken_clock(void *user, uint64_t *ns)
+{
+    (void)user;
+    (void)ns;
+    return -1;
+}
+
+static void the_tightest_bracket_wins(void **state)
+{
+    uint64_t uncertainty = 0;
+    int round = 0;
+
+    (void)state;
+    assert_int_equal(sl_clock_offset(other_clock, &round, 3, &uncertainty), 700);
+    assert_int_equal(uncertainty, 50);
+    assert_int_equal(round, 3);
+    assert_int_equal(sl_clock_offset(broken_clock, NULL, 3, &uncertainty), 0);
+    assert_true(uncertainty == UINT64_MAX);
+}
+
+/* Readers beside a calibrating thread. Here the wall clock is an exact function of the counter, so
+ * every whole line gives the exact time, and a mixture of two lines is off by a tenth of a second.
+ */
+static uint64_t exact_realtime(void)
+{
+    return 1700000000ull * SECOND + fake.ticks / 3;
+}
+
+static const struct sl_clock_source exact_source = {exact_realtime, fake_monotonic, fake_ticks};
+
+static struct {
+    _Atomic int stop;
+    _Atomic uint64_t readings;
+} reading;
+
+static void *read_clock(void *arg)
+{
+    uintptr_t wrong = 0;
+
+    (void)arg;
+    while (!reading.stop) {
+        uint64_t low = exact_realtime(), now = sl_clock_now(), high = exact_realtime();
+
+        wrong += now + 1000 < low || now > high + 1000;
+        reading.readings++;
+    }
+    return (void *)wrong;
+}
+
+static void readers_see_whole_lines(void **state)
+{
+    pthread_t thread[2];
+    void *wrong;
+
+    (void)state;
+    sl_clock_set_source(&exact_source);
+    reading.stop = 0;
+    reading.readings = 0;
+    sl_clock_calibrate();
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, read_clock, NULL), 0);
+    while (reading.readings < 200000) {
+        fake.ticks += SECOND / 10 * 3;
+        sl_clock_calibrate();
+    }
+    reading.stop = 1;
+    for (int i = 0; i < 2; i++) {
+        pthread_join(thread[i], &wrong);
+        assert_null(wrong);
+    }
+}
+
+static void the_real_clock_agrees_with_the_kernels(void **state)
+{
+    const struct timespec pause = {0, 60 * 1000 * 1000};
+    struct timespec t;
+    uint64_t low, now, high;
+
+    (void)state;
+    sl_clock_set_source(NULL);
+    sl_clock_calibrate();
+    nanosleep(&pause, NULL);
+    sl_clock_calibrate();
+    clock_gettime(CLOCK_REALTIME, &t);
+    low = (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+    now = sl_clock_now();
+    clock_gettime(CLOCK_REALTIME, &t);
+    high = (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+    assert_in_range(now, low - 10000, high + 10000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(before_calibration_the_kernel_is_asked, use_fake, use_real),
+        cmocka_unit_test_setup_teardown(after_it_the_counter_gives_the_time, use_fake, use_real),
+        cmocka_unit_test_setup_teardown(a_slewed_clock_is_followed, use_fake, use_real),
+        cmocka_unit_test_setup_teardown(a_slew_change_errs_by_no_more_than_one_interval_of_it,
+                                        use_fake, use_real),
+        cmocka_unit_test_setup_teardown(a_clock_set_by_hand_is_not_a_slope, use_fake, use_real),
+        cmocka_unit_test_setup_teardown(a_clock_set_back_and_a_counter_restarted, use_fake,
+                                        use_real),
+        cmocka_unit_test_setup_teardown(too_short_an_interval_changes_nothing, use_fake, use_real),
+        cmocka_unit_test_setup_teardown(without_a_counter_the_kernel_is_asked_always, use_fake,
+                                        use_real),
+        cmocka_unit_test_setup_teardown(monotonic_is_the_sources, use_fake, use_real),
+        cmocka_unit_test_setup_teardown(the_tightest_bracket_wins, use_fake, use_real),
+        cmocka_unit_test_setup_teardown(readers_see_whole_lines, use_fake, use_real),
+        cmocka_unit_test(the_real_clock_agrees_with_the_kernels),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+/* pages_test.c - pages come zeroed and whole, or not at all; errno stays. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/pages.h"
+
+static void rounds_up_to_whole_pages(void **state)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    (void)state;
+    assert_int_equal(sl_pages_round(1), page);
+    assert_int_equal(sl_pages_round(page), page);
+    assert_int_equal(sl_pages_round(page + 1), 2 * page);
+    assert_int_equal(sl_pages_round(SIZE_MAX), 0);
+}
+
+static void memory_is_zeroed_and_writable_to_the_last_byte(void **state)
+{
+    size_t bytes = sl_pages_round(10000);
+    unsigned char *memory = sl_pages_map(10000);
+
+    (void)state;
+    assert_non_null(memory);
+    for (size_t i = 0; i < bytes; i++)
+        assert_int_equal(memory[i], 0);
+    memory[bytes - 1] = 1;
+    sl_pages_unmap(memory, 10000);
+    sl_pages_unmap(NULL, 10000);
+}
+
+static void refuses_without_touching_errno(void **state)
+{
+    (void)state;
+    errno = ECHILD;
+    assert_null(sl_pages_map(0));
+    assert_null(sl_pages_map(SIZE_MAX / 2)); /* more than any address space has */
+    assert_int_equal(errno, ECHILD);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rounds_up_to_whole_pages),
+        cmocka_unit_test(memory_is_zeroed_and_writable_to_the_last_byte),
+        cmocka_unit_test(refuses_without_touching_errno),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,51 @@
+/* stats_test.c - every counter has a name and help of its own, and counts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/stats.h"
+
+static void every_counter_is_named_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SL_STAT_COUNT; i++) {
+        const char *name = sl_stats_name((enum sl_stat)i);
+
+        assert_non_null(name);
+        assert_true(strspn(name, "abcdefghijklmnopqrstuvwxyz_") == strlen(name));
+        assert_true(strlen(sl_stats_help((enum sl_stat)i)) > 10);
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(name, sl_stats_name((enum sl_stat)j));
+    }
+    assert_string_equal(sl_stats_name(SL_STAT_DROPPED_RING), "dropped_ring");
+    assert_string_equal(sl_stats_name(SL_STAT_CUPTI_ERRORS), "cupti_errors");
+}
+
+static void they_add_up_and_reset(void **state)
+{
+    (void)state;
+    sl_stats_add(SL_STAT_RECORDS, 40);
+    sl_stats_add(SL_STAT_RECORDS, 2);
+    sl_stats_set(SL_STAT_DUPLICATES, 7);
+    assert_int_equal(sl_stats_get(SL_STAT_RECORDS), 42);
+    assert_int_equal(sl_stats_get(SL_STAT_DUPLICATES), 7);
+    assert_int_equal(sl_stats_get(SL_STAT_DROPPED_RING), 0);
+    sl_stats_reset();
+    assert_int_equal(sl_stats_get(SL_STAT_RECORDS), 0);
+    assert_int_equal(sl_stats_get(SL_STAT_DUPLICATES), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_counter_is_named_once),
+        cmocka_unit_test(they_add_up_and_reset),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
