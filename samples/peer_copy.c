@@ -1,0 +1,87 @@
+/*
+ * peer_copy.c - a copy from one GPU to the other, and work on both at once.
+ *
+ * With a single device there is nothing to show: it says so and ends well. Peer access makes the
+ * copy go directly where the hardware can; without it the driver goes through the host, and the
+ * program is the same. One thread, a stream on each device.
+ */
+#include "cuda_load.h"
+
+#include <string.h>
+
+#include "spin_kernel.h"
+
+#define BYTES       (8u << 20)
+#define MILLISECOND 1000000ull
+
+static const char ptx[] = SPIN_MODULE SPIN_KERNEL("stage_spin_ns");
+
+struct stage {
+    CUcontext context;
+    CUmodule module;
+    CUfunction kernel;
+    CUstream stream;
+    CUdeviceptr memory;
+};
+
+static void stage_open(struct stage *stage, int device)
+{
+    stage->context = cuda_use_device(device);
+    CHECK(cu.ModuleLoadData(&stage->module, ptx));
+    CHECK(cu.ModuleGetFunction(&stage->kernel, stage->module, "stage_spin_ns"));
+    CHECK(cu.StreamCreate(&stage->stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cu.MemAlloc(&stage->memory, BYTES));
+}
+
+static void stage_close(struct stage *stage)
+{
+    CHECK(cu.CtxSetCurrent(stage->context));
+    CHECK(cu.MemFree(stage->memory));
+    CHECK(cu.StreamDestroy(stage->stream));
+    CHECK(cu.ModuleUnload(stage->module));
+}
+
+int main(void)
+{
+    struct stage first, second;
+    CUevent copied;
+    unsigned char *result;
+    int devices = 0, direct = 0;
+
+    cuda_open();
+    CHECK(cu.DeviceGetCount(&devices));
+    if (devices < 2) {
+        printf("peer_copy: %d device here, two are needed: nothing to do\n", devices);
+        return 0;
+    }
+    stage_open(&first, 0);
+    stage_open(&second, 1);
+    CHECK(cu.DeviceCanAccessPeer(&direct, 1, 0));
+    if (direct) /* the second device's context is current */
+        CHECK(cu.CtxEnablePeerAccess(first.context, 0));
+
+    /* A pipeline of two stages: compute here, copy over, compute there. The copy runs on the first
+     * device's stream; the second waits for it by an event. */
+    CHECK(cu.CtxSetCurrent(first.context));
+    CHECK(cu.EventCreate(&copied, CU_EVENT_DISABLE_TIMING));
+    CHECK(cu.MemsetD8Async(first.memory, 42, BYTES, first.stream));
+    spin_launch(first.kernel, first.stream, 16, 128, 1 * MILLISECOND);
+    CHECK(cu.MemcpyPeerAsync(second.memory, second.context, first.memory, first.context, BYTES,
+                             first.stream));
+    CHECK(cu.EventRecord(copied, first.stream));
+
+    CHECK(cu.CtxSetCurrent(second.context));
+    CHECK(cu.StreamWaitEvent(second.stream, copied, 0));
+    spin_launch(second.kernel, second.stream, 16, 128, 1 * MILLISECOND);
+    CHECK(cu.MemAllocHost((void **)&result, BYTES));
+    memset(result, 0, BYTES);
+    CHECK(cu.MemcpyDtoHAsync(result, second.memory, BYTES, second.stream));
+    CHECK(cu.StreamSynchronize(second.stream));
+    printf("peer_copy: %u bytes, first %d, last %d\n", BYTES, result[0], result[BYTES - 1]);
+
+    CHECK(cu.MemFreeHost(result));
+    CHECK(cu.EventDestroy(copied));
+    stage_close(&first);
+    stage_close(&second);
+    return 0;
+}

@@ -1,0 +1,185 @@
+/*
+ * streams_and_waits.c - every way in which a CPU thread or a stream can wait for the GPU.
+ *
+ * Each step enqueues work, waits for it in one way, and checks that the work is over. In the trace
+ * each step is a call on the CPU's row that lasts as long as the work it waited for (the calls that
+ * do not wait are said so). One thread; what it allocates it frees.
+ */
+#include "cuda_load.h"
+
+#include <string.h>
+
+#include "spin_kernel.h"
+
+#define MILLISECOND 1000000ull
+#define BYTES       (4u << 20)
+
+static const char ptx[] = SPIN_MODULE SPIN_KERNEL("producer_spin_ns")
+    SPIN_KERNEL("consumer_spin_ns") SPIN_KERNEL("background_spin_ns");
+
+static CUfunction producer, consumer, background;
+
+/* Everything enqueued on `stream` must be over by now. */
+static void done(const char *how, CUstream stream)
+{
+    CUresult state = cu.StreamQuery(stream);
+
+    if (state != CUDA_SUCCESS) {
+        printf("%-44s returned too early\n", how);
+        exit(1);
+    }
+    printf("%-44s ok\n", how);
+}
+
+static void wait_for_streams_and_events(CUstream a, CUstream b)
+{
+    CUevent event;
+    unsigned polls = 0;
+
+    spin_launch(producer, a, 8, 128, 2 * MILLISECOND);
+    CHECK(cu.StreamSynchronize(a));
+    done("cuStreamSynchronize", a);
+
+    CHECK(cu.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    spin_launch(producer, a, 8, 128, 2 * MILLISECOND);
+    CHECK(cu.EventRecord(event, a));
+    CHECK(cu.EventSynchronize(event));
+    done("cuEventSynchronize", a);
+
+    /* Two streams: the call returns when the last of all streams is done, the longer one here. */
+    spin_launch(producer, a, 8, 128, 1 * MILLISECOND);
+    spin_launch(background, b, 4, 64, 3 * MILLISECOND);
+    CHECK(cu.CtxSynchronize());
+    done("cuCtxSynchronize", b);
+
+    /* No wait on the CPU: stream b waits for a's event, and b is then waited for. */
+    spin_launch(producer, a, 8, 128, 2 * MILLISECOND);
+    CHECK(cu.EventRecord(event, a));
+    CHECK(cu.StreamWaitEvent(b, event, 0));
+    spin_launch(consumer, b, 16, 256, 1 * MILLISECOND);
+    CHECK(cu.StreamSynchronize(b));
+    done("cuStreamWaitEvent, then cuStreamSynchronize", a);
+
+    /* Polling: calls that answer "not ready" until the work is over. */
+    spin_launch(producer, a, 8, 128, 1 * MILLISECOND);
+    CHECK(cu.EventRecord(event, a));
+    while (cu.EventQuery(event) == CUDA_ERROR_NOT_READY)
+        polls++;
+    done("cuEventQuery until ready", a);
+    spin_launch(producer, a, 8, 128, 1 * MILLISECOND);
+    while (cu.StreamQuery(a) == CUDA_ERROR_NOT_READY)
+        polls++;
+    done("cuStreamQuery until ready", a);
+    fprintf(stderr, "polled %u times\n", polls);
+    CHECK(cu.EventDestroy(event));
+}
+
+/* The legacy default stream (NULL) waits for blocking streams, and they wait for it. A non-blocking
+ * stream takes no part in that. */
+static void wait_by_the_default_stream(CUstream blocking, CUstream free_running)
+{
+    spin_launch(background, free_running, 4, 64, 6 * MILLISECOND);
+    spin_launch(producer, blocking, 8, 128, 2 * MILLISECOND);
+    spin_launch(consumer, NULL, 16, 256, 1 * MILLISECOND);
+    CHECK(cu.StreamSynchronize(NULL));
+    done("legacy default stream behind a blocking one", blocking);
+    CHECK(cu.StreamSynchronize(free_running));
+    done("non-blocking stream on its own", free_running);
+}
+
+static void wait_by_copies(CUstream stream, CUdeviceptr memory, unsigned char *pinned)
+{
+    unsigned char *pageable = malloc(BYTES);
+
+    if (!pageable)
+        exit(1);
+    /* Pinned memory and a stream: neither copy blocks; the synchronize waits for both. */
+    memset(pinned, 1, BYTES);
+    CHECK(cu.MemcpyHtoDAsync(memory, pinned, BYTES, stream));
+    CHECK(cu.MemsetD8Async(memory, 2, BYTES / 2, stream));
+    CHECK(cu.MemcpyDtoHAsync(pinned, memory, BYTES, stream));
+    CHECK(cu.StreamSynchronize(stream));
+    done("pinned copies, then cuStreamSynchronize", stream);
+    printf("copied back: %d and %d\n", pinned[0], pinned[BYTES - 1]);
+
+    /* The same to pageable memory blocks inside the copy, though its name says Async. */
+    spin_launch(producer, stream, 8, 128, 2 * MILLISECOND);
+    CHECK(cu.MemcpyDtoHAsync(pageable, memory, BYTES, stream));
+    done("cuMemcpyDtoHAsync to pageable memory", stream);
+
+    /* Synchronous copies go through the legacy default stream: behind all blocking streams. */
+    spin_launch(producer, stream, 8, 128, 2 * MILLISECOND);
+    CHECK(cu.MemcpyHtoD(memory, pageable, BYTES));
+    done("cuMemcpyHtoD from pageable memory", stream);
+    spin_launch(producer, stream, 8, 128, 2 * MILLISECOND);
+    CHECK(cu.MemcpyDtoH(pageable, memory, BYTES));
+    done("cuMemcpyDtoH", stream);
+    free(pageable);
+}
+
+static void CUDA_CB on_host(void *flag)
+{
+    *(volatile int *)flag = 1;
+}
+
+static void wait_by_memory_and_host_functions(CUstream stream)
+{
+    CUdeviceptr memory;
+    int called = 0;
+
+    /* Freeing must not pull memory from under running work: it waits for the context. */
+    CHECK(cu.MemAlloc(&memory, BYTES));
+    spin_launch(producer, stream, 8, 128, 2 * MILLISECOND);
+    CHECK(cu.MemFree(memory));
+    done("cuMemFree", stream);
+
+    /* The stream-ordered pair waits for nothing. */
+    CHECK(cu.MemAllocAsync(&memory, BYTES, stream));
+    spin_launch(producer, stream, 8, 128, 1 * MILLISECOND);
+    CHECK(cu.MemFreeAsync(memory, stream));
+    CHECK(cu.StreamSynchronize(stream));
+    done("cuMemAllocAsync and cuMemFreeAsync", stream);
+
+    /* The other way round: the stream waits for a function on the CPU. */
+    CHECK(cu.LaunchHostFunc(stream, on_host, &called));
+    spin_launch(consumer, stream, 16, 256, 1 * MILLISECOND);
+    CHECK(cu.StreamSynchronize(stream));
+    done(called ? "cuLaunchHostFunc" : "cuLaunchHostFunc (never called)", stream);
+}
+
+int main(void)
+{
+    CUcontext context;
+    CUmodule module;
+    CUstream blocking, second, free_running;
+    CUdeviceptr memory;
+    unsigned char *pinned;
+    int least, greatest;
+
+    cuda_open();
+    context = cuda_use_device(0);
+    CHECK(cu.ModuleLoadData(&module, ptx));
+    CHECK(cu.ModuleGetFunction(&producer, module, "producer_spin_ns"));
+    CHECK(cu.ModuleGetFunction(&consumer, module, "consumer_spin_ns"));
+    CHECK(cu.ModuleGetFunction(&background, module, "background_spin_ns"));
+    CHECK(cu.CtxGetStreamPriorityRange(&least, &greatest));
+    CHECK(cu.StreamCreate(&blocking, CU_STREAM_DEFAULT));
+    CHECK(cu.StreamCreate(&second, CU_STREAM_DEFAULT));
+    CHECK(cu.StreamCreateWithPriority(&free_running, CU_STREAM_NON_BLOCKING, greatest));
+    CHECK(cu.MemAlloc(&memory, BYTES));
+    CHECK(cu.MemAllocHost((void **)&pinned, BYTES));
+
+    wait_for_streams_and_events(blocking, second);
+    wait_by_the_default_stream(blocking, free_running);
+    wait_by_copies(blocking, memory, pinned);
+    wait_by_memory_and_host_functions(blocking);
+
+    CHECK(cu.MemFreeHost(pinned));
+    CHECK(cu.MemFree(memory));
+    CHECK(cu.StreamDestroy(free_running));
+    CHECK(cu.StreamDestroy(second));
+    CHECK(cu.StreamDestroy(blocking));
+    CHECK(cu.ModuleUnload(module));
+    (void)context; /* the primary context stays: it goes with the process */
+    return 0;
+}
