@@ -1,0 +1,453 @@
+/* assemble_test.c - whatever the order of delivery, the same rows and the same arrows come out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/assemble.h"
+
+#define MAX_EVENTS 40000
+
+struct log {
+    struct sl_event event[MAX_EVENTS];
+    size_t count;
+};
+
+static struct log got, truth, input;
+
+static int keep(void *user, const struct sl_event *ev)
+{
+    struct log *log = user;
+
+    assert_true(log->count < MAX_EVENTS);
+    log->event[log->count++] = *ev;
+    return 0;
+}
+
+static struct sl_assemble *make(size_t cap)
+{
+    struct sl_assemble_options opt = {0};
+    struct sl_assemble *a;
+
+    got.count = 0;
+    opt.cap_bytes = cap;
+    opt.flows = 1;
+    opt.driver_hold_ns = 1000;
+    opt.sink = keep;
+    opt.sink_user = &got;
+    assert_int_equal(sl_assemble_create(&a, &opt), 0);
+    return a;
+}
+
+static struct sl_event row(enum sl_event_kind kind, uint32_t id, uint64_t start, uint64_t end)
+{
+    struct sl_event ev;
+
+    memset(&ev, 0, sizeof(ev));
+    ev.kind = (uint8_t)kind;
+    ev.correlation = id;
+    ev.start_ns = start;
+    ev.end_ns = end;
+    if (kind == SL_EV_RUNTIME || kind == SL_EV_DRIVER)
+        ev.thread = 100 + id % 3;
+    else
+        ev.stream = 7 + id % 2;
+    return ev;
+}
+
+static struct sl_event launch(enum sl_event_kind kind, uint32_t id, uint64_t start, uint64_t end)
+{
+    struct sl_event ev = row(kind, id, start, end);
+
+    ev.flags = SL_EVF_LAUNCH;
+    return ev;
+}
+
+static struct sl_event node(uint32_t id, uint64_t start, uint64_t graph_node)
+{
+    struct sl_event ev = row(SL_EV_KERNEL, id, start, start + 10);
+
+    ev.u.op.graph_node = graph_node;
+    return ev;
+}
+
+static void feed(struct sl_assemble *a, struct sl_event ev, uint64_t now)
+{
+    sl_assemble_event(a, &ev, now);
+}
+
+static size_t count_kind(enum sl_event_kind kind)
+{
+    size_t i, n = 0;
+
+    for (i = 0; i < got.count; i++)
+        n += got.event[i].kind == kind;
+    return n;
+}
+
+/* ---- one truth, many orders ---- */
+
+static void expect_row(struct sl_event ev, uint64_t wide)
+{
+    ev.correlation = wide;
+    keep(&truth, &ev);
+}
+
+static void expect_flow(const struct sl_event *call, const struct sl_event *op, uint64_t wide)
+{
+    struct sl_event flow;
+
+    memset(&flow, 0, sizeof(flow));
+    flow.kind = SL_EV_FLOW;
+    flow.correlation = wide;
+    flow.start_ns = call->start_ns;
+    flow.thread = call->thread;
+    flow.end_ns = op->start_ns;
+    flow.stream = op->stream;
+    keep(&truth, &flow);
+}
+
+/* One of six patterns around correlation id `first + i`, and what must come of it. The one that
+ * meets id 0, which means none, is a failed launch: the row passes as it is. */
+static void add_pattern(uint64_t first, uint32_t i)
+{
+    uint64_t wide = first + i, t = 1000000 + 1000 * (uint64_t)i;
+    uint32_t id = (uint32_t)wide, k;
+    struct sl_event outer = launch(SL_EV_RUNTIME, id, t, t + 500);
+    struct sl_event inner = launch(SL_EV_DRIVER, id, t + 100, t + 400);
+    struct sl_event kernel = row(SL_EV_KERNEL, id, t + 600, t + 700);
+
+    switch (i % 6) {
+    case 0: /* a launch and its kernel */
+    case 1: /* the same with a driver call inside */
+        keep(&input, &outer);
+        keep(&input, &kernel);
+        if (i % 6 == 1)
+            keep(&input, &inner);
+        expect_row(outer, wide);
+        expect_row(kernel, wide);
+        expect_flow(&outer, &kernel, wide);
+        break;
+    case 2: /* the driver's call alone */
+        keep(&input, &inner);
+        keep(&input, &kernel);
+        expect_row(inner, wide);
+        expect_row(kernel, wide);
+        expect_flow(&inner, &kernel, wide);
+        break;
+    case 3: /* a graph: one launch, many operations */
+        keep(&input, &outer);
+        expect_row(outer, wide);
+        for (k = 0; k < 5; k++) {
+            kernel = node(id, t + 600 + 20 * k, k + 1);
+            keep(&input, &kernel);
+            expect_row(kernel, wide);
+            expect_flow(&outer, &kernel, wide);
+        }
+        break;
+    case 4: /* a failed launch */
+        outer.u.call.result = 1;
+        keep(&input, &outer);
+        expect_row(outer, id ? wide : 0);
+        break;
+    case 5: /* a wait */
+        outer.flags = 0;
+        kernel = row(SL_EV_SYNC, id, t, t + 400);
+        keep(&input, &outer);
+        keep(&input, &kernel);
+        expect_row(outer, wide);
+        expect_row(kernel, wide);
+        break;
+    }
+}
+
+static uint64_t random_state;
+
+static uint32_t pick(uint32_t below)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(random_state >> 33) % below;
+}
+
+static void shuffle(uint32_t reach)
+{
+    size_t i;
+
+    for (i = input.count; i > 1; i--) {
+        uint32_t span = reach < i ? reach : (uint32_t)i;
+        size_t j = i - 1 - pick(span);
+        struct sl_event swap = input.event[i - 1];
+
+        input.event[i - 1] = input.event[j];
+        input.event[j] = swap;
+    }
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct sl_event));
+}
+
+static void check_order(uint64_t first, uint32_t patterns, uint64_t seed, uint32_t reach)
+{
+    struct sl_assemble_counts counts;
+    struct sl_assemble *a = make(0);
+    size_t i, firsts = 0, ids_with_flow = 0;
+
+    input.count = truth.count = 0;
+    for (i = 0; i < patterns; i++)
+        add_pattern(first, (uint32_t)i);
+    random_state = seed;
+    shuffle(reach);
+    /* The first id that CUPTI delivers is not from behind the wrap. */
+    feed(a, row(SL_EV_SYNC, (uint32_t)first - 1, 1, 2), 0);
+    got.count = 0;
+    for (i = 0; i < input.count; i++)
+        sl_assemble_event(a, &input.event[i], 0);
+    sl_assemble_flush(a);
+
+    for (i = 0; i < got.count; i++) {
+        if (got.event[i].kind != SL_EV_FLOW)
+            continue;
+        firsts += got.event[i].flags & SL_EVF_FLOW_FIRST;
+        got.event[i].flags = 0;
+    }
+    for (i = 0; i < patterns; i++)
+        ids_with_flow += i % 6 < 4;
+    assert_int_equal(firsts, ids_with_flow);
+    assert_int_equal(got.count, truth.count);
+    qsort(got.event, got.count, sizeof(got.event[0]), by_bytes);
+    qsort(truth.event, truth.count, sizeof(truth.event[0]), by_bytes);
+    assert_memory_equal(got.event, truth.event, got.count * sizeof(got.event[0]));
+
+    sl_assemble_get_counts(a, &counts);
+    assert_int_equal(counts.nested_dropped, patterns / 6);
+    assert_int_equal(counts.duplicates, 0);
+    assert_int_equal(counts.late_outer, 0);
+    assert_int_equal(counts.gpu_without_call, 0);
+    sl_assemble_destroy(a);
+}
+
+static void any_order_gives_the_same_set(void **state)
+{
+    uint64_t seed;
+
+    (void)state;
+    check_order(1000, 1200, 1, 1); /* as they happened */
+    for (seed = 1; seed <= 30; seed++) {
+        check_order(1000, 1200, seed, 50);
+        check_order(1000, 1200, seed, UINT32_MAX);
+    }
+}
+
+static void any_order_is_right_across_the_wrap(void **state)
+{
+    uint64_t seed;
+
+    (void)state;
+    for (seed = 1; seed <= 20; seed++)
+        check_order((1ull << 32) - 604, 1200, seed, UINT32_MAX);
+}
+
+static void the_wrap_is_counted_once(void **state)
+{
+    struct sl_assemble *a = make(0);
+    struct sl_assemble_counts counts;
+
+    (void)state;
+    feed(a, row(SL_EV_SYNC, 0xfffffff0, 1, 2), 0);
+    feed(a, row(SL_EV_SYNC, 3, 3, 4), 0);
+    feed(a, row(SL_EV_SYNC, 0xfffffff1, 5, 6), 0);
+    feed(a, row(SL_EV_SYNC, 4, 7, 8), 0);
+    sl_assemble_get_counts(a, &counts);
+    assert_int_equal(counts.wraps, 1);
+    assert_int_equal(got.event[1].correlation, (1ull << 32) + 3);
+    assert_int_equal(got.event[2].correlation, 0xfffffff1);
+    assert_int_equal(got.event[3].correlation, (1ull << 32) + 4);
+    sl_assemble_destroy(a);
+}
+
+static void ids_from_before_the_first_one_seen_keep_their_bits(void **state)
+{
+    struct sl_assemble *a = make(0);
+
+    (void)state;
+    feed(a, launch(SL_EV_RUNTIME, 5, 1, 2), 0);
+    feed(a, launch(SL_EV_RUNTIME, 0xfffffff0, 3, 4), 0);
+    feed(a, row(SL_EV_KERNEL, 0xfffffff0, 5, 6), 0);
+    assert_int_equal(got.event[1].correlation, 0xfffffff0);
+    assert_int_equal(got.event[2].correlation, 0xfffffff0);
+    assert_int_equal(got.event[3].kind, SL_EV_FLOW);
+    sl_assemble_destroy(a);
+}
+
+/* ---- single rules ---- */
+
+static void a_driver_row_waits_for_the_row_around_it(void **state)
+{
+    struct sl_assemble *a = make(0);
+    struct sl_assemble_counts counts;
+
+    (void)state;
+    feed(a, launch(SL_EV_DRIVER, 9, 10, 20), 100);
+    feed(a, row(SL_EV_KERNEL, 9, 30, 40), 100);
+    sl_assemble_tick(a, 1099);
+    assert_int_equal(got.count, 1); /* the kernel */
+    sl_assemble_tick(a, 1100);
+    assert_int_equal(got.count, 3);
+    assert_int_equal(got.event[1].kind, SL_EV_DRIVER);
+    assert_int_equal(got.event[2].kind, SL_EV_FLOW);
+    /* Too late: one CPU row per id, whatever comes. */
+    feed(a, launch(SL_EV_RUNTIME, 9, 5, 25), 1200);
+    assert_int_equal(got.count, 3);
+    sl_assemble_get_counts(a, &counts);
+    assert_int_equal(counts.late_outer, 1);
+    sl_assemble_destroy(a);
+}
+
+static void of_two_nested_driver_rows_the_outer_stays(void **state)
+{
+    struct sl_assemble *a = make(0);
+
+    (void)state;
+    feed(a, launch(SL_EV_DRIVER, 9, 12, 18), 0);
+    feed(a, launch(SL_EV_DRIVER, 9, 10, 20), 0);
+    feed(a, launch(SL_EV_DRIVER, 9, 13, 17), 0);
+    sl_assemble_flush(a);
+    assert_int_equal(got.count, 1);
+    assert_int_equal(got.event[0].start_ns, 10);
+    sl_assemble_destroy(a);
+}
+
+static void the_same_record_twice_is_one_row(void **state)
+{
+    struct sl_event call = launch(SL_EV_RUNTIME, 4, 10, 20), kernel = row(SL_EV_KERNEL, 4, 30, 40);
+    struct sl_event driver = launch(SL_EV_DRIVER, 5, 50, 60);
+    struct sl_assemble_counts counts;
+    struct sl_assemble *a = make(0);
+    int i;
+
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        feed(a, call, 0);
+        feed(a, kernel, 0);
+        feed(a, driver, 0);
+        feed(a, node(6, 100, 1), 0);
+        feed(a, node(6, 120, 2), 0);
+        feed(a, node(6, 140, 3), 0);
+    }
+    sl_assemble_flush(a);
+    feed(a, driver, 0);
+    assert_int_equal(count_kind(SL_EV_RUNTIME), 1);
+    assert_int_equal(count_kind(SL_EV_DRIVER), 1);
+    assert_int_equal(count_kind(SL_EV_KERNEL), 4);
+    assert_int_equal(count_kind(SL_EV_FLOW), 1);
+    sl_assemble_get_counts(a, &counts);
+    assert_int_equal(counts.duplicates, 7);
+    assert_int_equal(counts.gpu_without_call, 3);
+    sl_assemble_destroy(a);
+}
+
+static void events_without_an_id_pass(void **state)
+{
+    struct sl_assemble *a = make(0);
+    struct sl_event thread = row(SL_EV_META_THREAD, 0, 0, 0);
+
+    (void)state;
+    feed(a, thread, 0);
+    feed(a, row(SL_EV_OVERHEAD, 0, 5, 6), 0);
+    feed(a, row(SL_EV_OVERHEAD, 0, 5, 6), 0);
+    assert_int_equal(got.count, 3);
+    assert_memory_equal(&got.event[0], &thread, sizeof(thread));
+    sl_assemble_destroy(a);
+}
+
+static void at_the_cap_the_done_go_first_and_the_waiting_are_counted(void **state)
+{
+    struct sl_assemble_counts counts;
+    struct sl_assemble *a = make(512 * 1024);
+    uint32_t id, waiting = 64 * 256; /* one launch in each of 64 pages: all pages there are, less */
+    uint64_t lost;
+
+    (void)state;
+    /* A launch that waits, followed by very many that do not: it must not be forgotten. */
+    feed(a, launch(SL_EV_RUNTIME, 1, 10, 20), 0);
+    for (id = 1000; id < 1000000; id += 100) {
+        got.count = 0;
+        feed(a, launch(SL_EV_RUNTIME, id, 10, 20), 0);
+        feed(a, row(SL_EV_KERNEL, id, 30, 40), 0);
+        assert_int_equal(got.count, 3);
+    }
+    got.count = 0;
+    feed(a, row(SL_EV_KERNEL, 1, 30, 40), 0);
+    assert_int_equal(got.count, 2); /* with its arrow */
+    sl_assemble_get_counts(a, &counts);
+    assert_int_equal(counts.call_without_gpu, 0);
+
+    /* More that wait than memory holds: the oldest are forgotten, each counted. */
+    for (id = 2000000; id < 2000000 + 4 * waiting; id += 256)
+        feed(a, launch(SL_EV_RUNTIME, id, 10, 20), 0);
+    sl_assemble_get_counts(a, &counts);
+    lost = counts.call_without_gpu;
+    assert_true(lost > 0 && lost < 256);
+    got.count = 0;
+    feed(a, row(SL_EV_KERNEL, id - 256, 30, 40), 0);
+    assert_int_equal(got.count, 2); /* the newest is there */
+    feed(a, row(SL_EV_KERNEL, 2000000, 30, 40), 0);
+    assert_int_equal(got.count, 3); /* the oldest is not: no arrow, but its row */
+    sl_assemble_get_counts(a, &counts);
+    assert_true(counts.gpu_without_call >= 1);
+    sl_assemble_destroy(a);
+}
+
+static void a_full_queue_lets_the_oldest_driver_row_go(void **state)
+{
+    struct sl_assemble *a = make(256 * 1024);
+    uint32_t id;
+
+    (void)state;
+    for (id = 1; id <= 3000; id++)
+        feed(a, launch(SL_EV_DRIVER, id, id, id + 1), 0);
+    assert_true(got.count > 1000);
+    assert_int_equal(got.event[0].correlation, 1);
+    sl_assemble_flush(a);
+    assert_int_equal(got.count, 3000);
+    sl_assemble_destroy(a);
+}
+
+static void wrong_options_are_refused(void **state)
+{
+    struct sl_assemble_options opt = {0};
+    struct sl_assemble *a;
+
+    (void)state;
+    assert_true(sl_assemble_create(&a, &opt) < 0);
+    opt.sink = keep;
+    opt.cap_bytes = 1000;
+    assert_true(sl_assemble_create(&a, &opt) < 0);
+    sl_assemble_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_order_gives_the_same_set),
+        cmocka_unit_test(any_order_is_right_across_the_wrap),
+        cmocka_unit_test(the_wrap_is_counted_once),
+        cmocka_unit_test(ids_from_before_the_first_one_seen_keep_their_bits),
+        cmocka_unit_test(a_driver_row_waits_for_the_row_around_it),
+        cmocka_unit_test(of_two_nested_driver_rows_the_outer_stays),
+        cmocka_unit_test(the_same_record_twice_is_one_row),
+        cmocka_unit_test(events_without_an_id_pass),
+        cmocka_unit_test(at_the_cap_the_done_go_first_and_the_waiting_are_counted),
+        cmocka_unit_test(a_full_queue_lets_the_oldest_driver_row_go),
+        cmocka_unit_test(wrong_options_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
