@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Fetches pinned source packages from PyPI into a folder, checks their hashes and unpacks what the
-build needs. Used by CMake at configure time; by hand: cmake/fetch_deps.py zstd build/deps
+"""Fetches pinned packages from PyPI into a folder, checks their hashes and unpacks what the build
+needs. Used by CMake at configure time; by hand: cmake/fetch_deps.py build/deps zstd zlib
 
-Each package is unpacked once: a stamp with its hash makes a second run return at once."""
+Each package is unpacked once: a stamp with its hash makes a second run return at once. Builds that
+share the folder wait for each other."""
+import fcntl
 import hashlib
 import pathlib
 import shutil
@@ -10,54 +12,119 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
+import typing
 import zipfile
 
-# name -> (PyPI requirement, sha256 of the file, prefix inside it, folder under DEST, kind)
+
+class Package(typing.NamedTuple):
+    requirement: str  # what pip is asked for
+    source: bool  # a source package, else a wheel
+    prefix: str  # what is unpacked: the members below it
+    sha256: tuple[str, ...]  # one a platform
+
+
 PACKAGES = {
-    # zstd 1.5.7 as one C file: Debian's and Ubuntu's libzstd.a cannot be linked into a shared library.
-    "zstd": ("zstandard==0.25.0",
-             "7713e1179d162cf5c7906da876ec2ccb9c3a9dcbdffef0cc7f70c3667a205f0b",
-             "zstandard-0.25.0/zstd/", "zstd", "sdist"),
+    # zstd 1.5.7 as one C file: Debian's and Ubuntu's libzstd.a are not position independent.
+    "zstd": Package(
+        "zstandard==0.25.0", True, "zstandard-0.25.0/zstd/",
+        ("7713e1179d162cf5c7906da876ec2ccb9c3a9dcbdffef0cc7f70c3667a205f0b",)),
+    # zlib 1.3.1, deflate and inflate alone (no gzopen): libz.a is not position independent either.
+    "zlib": Package(
+        "rapidgzip==0.14.5", True, "rapidgzip-0.14.5/external/zlib/",
+        ("faed46013a1a62a5193c49615a896683ea5c14ed4744bcb4bd1869b1420551d8",)),
+    # CUDA 13.0's headers, for machines without the toolkit: x86_64, aarch64.
+    "cuda-cupti": Package(
+        "nvidia-cuda-cupti==13.0.85", False, "nvidia/cu13/include/",
+        ("4eb01c08e859bf924d222250d2e8f8b8ff6d3db4721288cf35d14252a4d933c8",
+         "796bd679890ee55fb14a94629b698b6db54bcfd833d391d5e94017dd9d7d3151")),
+    "cuda-runtime": Package(
+        "nvidia-cuda-runtime==13.0.96", False, "nvidia/cu13/include/",
+        ("7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548",
+         "ef9bcbe90493a2b9d810e43d249adb3d02e98dd30200d86607d8d02687c43f55")),
+    "cuda-crt": Package(
+        "nvidia-cuda-crt==13.0.88", False, "nvidia/cu13/include/",
+        ("2c8043c7c9e02492716426e9919fc78d2c5b3b2a7a768a88e952676b08aa55a4",
+         "ee2ea2a97073e02ee62bb27841f437332be2c248e3eac013df07997ada39c003")),
 }
 
 
-def fetch(name: str, dest: pathlib.Path) -> pathlib.Path:
-    """Returns the folder that holds the unpacked package `name` under `dest`."""
-    requirement, digest, prefix, folder, kind = PACKAGES[name]
-    out = dest / folder
+def pip(dest: pathlib.Path) -> list[str]:
+    """The command that runs pip: this Python's, or that of an environment made for the purpose
+    (a distribution's Python comes without one)."""
+    try:
+        subprocess.run([sys.executable, "-m", "pip", "--version"], check=True, capture_output=True)
+        return [sys.executable, "-m", "pip"]
+    except subprocess.CalledProcessError:
+        python = dest / ".pip" / "bin" / "python"
+        if not python.exists():
+            subprocess.run([sys.executable, "-m", "venv", str(dest / ".pip")], check=True)
+        return [str(python), "-m", "pip"]
+
+
+def members(package: pathlib.Path, prefix: str) -> typing.Iterator[tuple[str, bytes]]:
+    """Path below `prefix` and content of each file there."""
+    if package.suffix == ".whl":
+        with zipfile.ZipFile(package) as z:
+            for name in z.namelist():
+                if name.startswith(prefix) and not name.endswith("/"):
+                    yield name[len(prefix):], z.read(name)
+    else:
+        with tarfile.open(package) as t:
+            for m in t.getmembers():
+                if m.isfile() and m.name.startswith(prefix):
+                    yield m.name[len(prefix):], t.extractfile(m).read()
+
+
+def download(package: Package, dest: pathlib.Path, tmp: str) -> pathlib.Path:
+    """The package's file. A connection may fail: it is tried three times."""
+    command = [*pip(dest), "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
+    command += ["--no-binary" if package.source else "--only-binary", ":all:", "-d", tmp]
+    for attempt in range(3):
+        result = subprocess.run([*command, package.requirement], check=False)
+        if result.returncode == 0:
+            (file,) = pathlib.Path(tmp).iterdir()
+            return file
+        time.sleep(2 * attempt)
+    sys.exit(f"fetch_deps: pip could not download {package.requirement} (network?)")
+
+
+def fetch(name: str, dest: pathlib.Path) -> None:
+    """Puts the files of package `name` into the folder dest/name."""
+    package = PACKAGES[name]
+    out = dest / name
     stamp = out / ".sha256"
-    if stamp.exists() and stamp.read_text() == digest:
-        return out
+    if stamp.exists() and stamp.read_text() in package.sha256:
+        return
+    print(f"fetch_deps: {package.requirement} from PyPI", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory() as tmp:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps",
-                   "--disable-pip-version-check", "-d", tmp]
-        command += ["--no-binary", ":all:"] if kind == "sdist" else ["--only-binary", ":all:"]
-        subprocess.run([*command, requirement], check=True)
-        (package,) = pathlib.Path(tmp).iterdir()
-        got = hashlib.sha256(package.read_bytes()).hexdigest()
-        if got != digest:
-            sys.exit(f"fetch_deps: {package.name}: sha256 is {got}, expected {digest}: not used")
-        part = out.with_name(out.name + ".part")
+        file = download(package, dest, tmp)
+        got = hashlib.sha256(file.read_bytes()).hexdigest()
+        if got not in package.sha256:
+            sys.exit(f"fetch_deps: {file.name}: sha256 is {got}, expected "
+                     f"{' or '.join(package.sha256)}: not used")
+        part = dest / (name + ".part")
         shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
-        if package.suffix == ".whl":
-            with zipfile.ZipFile(package) as z:
-                members = [(m, z.read(m)) for m in z.namelist() if m.startswith(prefix) and not m.endswith("/")]
-        else:
-            with tarfile.open(package) as t:
-                members = [(m.name, t.extractfile(m).read()) for m in t.getmembers()
-                           if m.isfile() and m.name.startswith(prefix)]
-        for member, data in members:
-            target = part / member[len(prefix):]
+        for member, data in members(file, package.prefix):
+            target = part / member
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
-        (part / ".sha256").write_text(digest)
+        (part / ".sha256").write_text(got)
         shutil.rmtree(out, ignore_errors=True)
         part.rename(out)
-    return out
+
+
+def main() -> None:
+    names = sys.argv[2:]
+    if not names or not set(names) <= set(PACKAGES):
+        sys.exit(f"usage: fetch_deps.py DEST {' | '.join(PACKAGES)} ...")
+    dest = pathlib.Path(sys.argv[1])
+    dest.mkdir(parents=True, exist_ok=True)
+    with open(dest / ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name in names:
+            fetch(name, dest)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3 or sys.argv[1] not in PACKAGES:
-        sys.exit(f"usage: fetch_deps.py {'|'.join(PACKAGES)} DEST")
-    print(fetch(sys.argv[1], pathlib.Path(sys.argv[2])))
+    main()
