@@ -41,6 +41,7 @@
     X(LaunchHostFunc, cuLaunchHostFunc)                                                            \
     X(MemAlloc, cuMemAlloc)                                                                        \
     X(MemAllocAsync, cuMemAllocAsync)                                                              \
+    X(MemGetInfo, cuMemGetInfo)                                                                    \
     X(MemAllocHost, cuMemAllocHost)                                                                \
     X(MemFree, cuMemFree)                                                                          \
     X(MemFreeAsync, cuMemFreeAsync)                                                                \
