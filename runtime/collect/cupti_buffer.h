@@ -29,7 +29,9 @@ struct sl_cupti_buffer {
 
 /* One pool per process (CUPTI's callbacks carry no user pointer). cap_bytes bounds all buffers
  * together; buffer_bytes each. `wake` is called (any thread; must be async-safe: a futex wake) when
- * the collector should come before its tick. 0, -ENOMEM, -EALREADY. Maps `ready` buffers now. */
+ * the collector should come before its tick: more than a quarter of the pool is full, or a request
+ * found nothing ready. 0, -ENOMEM, -EALREADY, -EINVAL (not room for one buffer). Prepares `ready`
+ * buffers now. */
 int sl_cupti_pool_init(size_t buffer_bytes, size_t cap_bytes, unsigned ready, void (*wake)(void));
 
 /* The two callbacks to register. `request` also calls `on_first_use` once (see below). */
@@ -47,10 +49,12 @@ struct sl_cupti_buffer *sl_cupti_pool_take(void);
 /* Collector thread only. Zeroes what CUPTI wants zeroed and makes the buffer ready again. */
 void sl_cupti_pool_recycle(struct sl_cupti_buffer *buffer);
 
-/* Collector thread only. Maps more buffers up to the cap if few are ready. */
+/* Collector thread only. Prepares more buffers, up to the cap, if few are ready; after requests
+ * went unserved it keeps more of them ready. */
 void sl_cupti_pool_refill(void);
 
-/* Any thread: buffers that CUPTI holds now, and all that are mapped. */
+/* Any thread: buffers that CUPTI holds now (discard buffers too), and bytes of all prepared ones. A
+ * buffer of ours that CUPTI gave to another tool's callback counts as held for good. */
 unsigned sl_cupti_pool_outstanding(void);
 size_t sl_cupti_pool_mapped_bytes(void);
 
