@@ -8,6 +8,7 @@
 #ifndef SL_CONFIG_H
 #define SL_CONFIG_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -24,7 +25,7 @@ enum sl_window_mode {
 struct sl_config {
     int enabled;                     /* SYNCLINE_ENABLED */
     char output[1024];               /* SYNCLINE_OUTPUT */
-    char job[128];                   /* SYNCLINE_JOB; else from the scheduler's variables */
+    char job[128];                   /* SYNCLINE_JOB; "" = from the scheduler's variables */
     uint32_t kinds;                  /* SYNCLINE_KINDS: enum sl_cupti_set bits */
     int api_all;                     /* SYNCLINE_API=all */
     enum sl_compression compression; /* SYNCLINE_COMPRESSION: zstd[:LEVEL], gzip[:LEVEL], none */
@@ -38,9 +39,48 @@ struct sl_config {
     uint64_t lead_in_ns;             /* SYNCLINE_LEAD_IN */
 };
 
-/* From `environ`-like text. Reports problems through sl_log(). Never fails: what is wrong keeps its
- * default. Not thread-safe against setenv: called once, from the injection entry. */
+/* How a value is spelled. config_value.c reads each of them. */
+enum sl_option_type {
+    SL_OPTION_BOOL,
+    SL_OPTION_TEXT,
+    SL_OPTION_SIZE,
+    SL_OPTION_DURATION,
+    SL_OPTION_CHOICE, /* one of `words` */
+    SL_OPTION_SET,    /* several of `words`, comma-separated */
+    SL_OPTION_COMPRESSION,
+    SL_OPTION_WINDOW,
+};
+
+struct sl_option_word {
+    const char *word;
+    int value; /* SET: bits */
+    const char *help;
+};
+
+struct sl_option {
+    const char *name;
+    enum sl_option_type type;
+    const char *fallback; /* the default, spelled as a user would */
+    const char *values;   /* what may be written, for a person */
+    const char *help;
+    size_t offset, size;                /* of the field in struct sl_config */
+    uint64_t min, max;                  /* SIZE in bytes, DURATION in ns */
+    const struct sl_option_word *words; /* ended by a NULL word */
+};
+
+/* The table, ended by a NULL name. */
+extern const struct sl_option sl_config_table[];
+
+/* From `environ`-like text. Reports problems through sl_log(), at the level that SYNCLINE_LOG asks
+ * for, which it sets. Never fails: what is wrong keeps its default. Not thread-safe against setenv:
+ * called once, from the injection entry. */
 void sl_config_read(struct sl_config *out, char *const *environment);
+
+/* Known name with the smallest edit distance to `name`. */
+const char *sl_config_nearest(const char *name);
+
+/* Value of `name` in `environ`-like text; NULL if not there. */
+const char *sl_config_lookup(char *const *environment, const char *name);
 
 /* docs/configuration.md */
 void sl_config_print_markdown(FILE *f);

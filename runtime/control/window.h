@@ -6,6 +6,9 @@
  *
  *   PAUSED --(time, start)--> LEAD_IN --(lead-in over)--> RECORDING --(time, stop)--> DRAINING
  *   DRAINING --(everything enqueued before the end is in, or given up)--> PAUSED
+ *
+ * A lead-in counts from the step after SL_ACT_ENABLE was given out, because the first enabling can
+ * take seconds: carry the actions out, then step again. With the kinds on already there is none.
  */
 #ifndef SL_WINDOW_H
 #define SL_WINDOW_H
@@ -15,7 +18,7 @@
 #include "control/config.h"
 
 enum sl_window_state {
-    SL_WIN_PAUSED,
+    SL_WIN_PAUSED = 0,
     SL_WIN_LEAD_IN,
     SL_WIN_RECORDING,
     SL_WIN_DRAINING
@@ -43,19 +46,34 @@ struct sl_window {
     uint64_t window_ns, period_ns, lead_in_ns, drain_ns;
     uint64_t next_ns; /* when the state ends by itself; UINT64_MAX = never */
     uint64_t opened_ns, closed_ns;
-    uint32_t number; /* of the current or last window; counts from 1 */
+    uint64_t on_since_ns; /* rows are whole from here on; 0 = kinds are off */
+    uint64_t due_ns;      /* time mode: when the next window is to open */
+    uint32_t number;      /* of the current or last window; counts from 1 */
     int want_start, want_stop;
-    enum sl_window_reason reason;
+    enum sl_window_reason reason; /* why the current or last window opened */
+    enum sl_window_reason close_reason;
 };
 
-/* kinds_on: kinds were enabled already (injection time), so no lead-in is needed for the first. */
+/* on_since_ns: since when the kinds are on (enabled at injection, before any context); 0: off. The
+ * first window then needs no lead-in, and begins there rather than at now_ns, so that the first
+ * calls of the process are in it; its length counts from now_ns. */
 void sl_window_init(struct sl_window *w, const struct sl_config *config, uint64_t now_ns,
-                    int kinds_on);
+                    uint64_t on_since_ns);
 
-/* Requests; idempotent. 0; -EALREADY when it is so already; -EBUSY while draining (the request is
- * kept and obeyed afterwards). */
-int sl_window_start(struct sl_window *w, uint64_t now_ns);
-int sl_window_stop(struct sl_window *w, uint64_t now_ns, enum sl_window_reason reason);
+/* Requests: they only set want_start and want_stop, and are obeyed by the next step, the stop
+ * first. start: 0; -EALREADY when open or opening; -EBUSY while the last window closes: it is kept
+ * and obeyed afterwards. stop: 0; -EALREADY when none is open or asked for. A stop takes back a
+ * start that was not obeyed yet, and calls off a lead-in. */
+int sl_window_start(struct sl_window *w);
+int sl_window_stop(struct sl_window *w);
+
+/* State and requests in one word, so that other threads can ask by compare-and-swap: they unpack
+ * into a struct of their own, call start or stop on it, and pack again. */
+uint32_t sl_window_pack(const struct sl_window *w);
+void sl_window_unpack(struct sl_window *w, uint32_t packed);
+
+/* The process ends: what remains to be done for an open window; none opens any more. */
+uint32_t sl_window_exit(struct sl_window *w, uint64_t now_ns);
 
 /* `drained`: nothing enqueued before closed_ns is outstanding. Returns enum sl_window_action bits,
  * to be carried out in the order of their values. */

@@ -234,7 +234,7 @@ static void *read_clock(void *arg)
     while (!reading.stop) {
         uint64_t low = exact_realtime(), now = sl_clock_now(), high = exact_realtime();
 
-        wrong += now + 1000 < low || now > high + 1000;
+        wrong += now + SECOND / 100 < low || now > high + SECOND / 100;
         reading.readings++;
     }
     return (void *)wrong;

@@ -1,0 +1,229 @@
+/*
+ * config.c - the option table and its reading from the environment.
+ *
+ * Entered once, from the injection entry on the application thread that called cuInit; nothing is
+ * allocated, the caller owns the result.
+ */
+#include "control/config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collect/cupti_api.h"
+#include "control/config_value.h"
+
+#define PREFIX        "SYNCLINE_"
+#define PREFIX_LENGTH (sizeof(PREFIX) - 1)
+#define MIB           (1ull << 20)
+#define GIB           (1ull << 30)
+#define SECOND_NS     1000000000ull
+#define NAME_MAX_EDIT 64 /* longer names are compared by their first characters */
+
+/* Fields of enum type are stored through int pointers; both compilers make them the same size. */
+_Static_assert(sizeof(enum sl_detail) == sizeof(int), "an enum field is an int");
+
+static const struct sl_option_word kind_words[] = {
+    {"kernel", SL_CUPTI_KERNEL, "kernels"},
+    {"memcpy", SL_CUPTI_MEMCPY, "copies, peer copies too"},
+    {"memset", SL_CUPTI_MEMSET, "memsets"},
+    {"runtime", SL_CUPTI_RUNTIME, "calls of the runtime API (`cuda*`)"},
+    {"driver", SL_CUPTI_DRIVER, "calls of the driver API (`cu*`)"},
+    {"sync", SL_CUPTI_SYNC, "synchronization and CUDA events"},
+    {"overhead", SL_CUPTI_OVERHEAD, "what CUPTI itself costs"},
+    {NULL, 0, NULL},
+};
+
+static const struct sl_option_word api_words[] = {
+    {"default", 0, "launches, copies, memsets, synchronization, events, allocation, graphs"},
+    {"all", 1, "every call, `cudaGetDevice` and its like included"},
+    {NULL, 0, NULL},
+};
+
+static const struct sl_option_word detail_words[] = {
+    {"lean", SL_DETAIL_LEAN, "no flow arrows, no occupancy, no bandwidth: about half the cost"},
+    {"default", SL_DETAIL_DEFAULT, "what trace viewers and HTA read"},
+    {"full", SL_DETAIL_FULL, "everything that CUPTI tells"},
+    {NULL, 0, NULL},
+};
+
+static const struct sl_option_word log_words[] = {
+    {"off", SL_LOG_OFF, "nothing"},
+    {"error", SL_LOG_ERROR, "what stops recording"},
+    {"warn", SL_LOG_WARN, "what loses something"},
+    {"info", SL_LOG_INFO, "where the traces are, and a line at the end"},
+    {"debug", SL_LOG_DEBUG, "what a developer of syncline wants to know"},
+    {NULL, 0, NULL},
+};
+
+#define FIELD(name) offsetof(struct sl_config, name), sizeof(((struct sl_config *)0)->name)
+
+const struct sl_option sl_config_table[] = {
+    {"SYNCLINE_ENABLED", SL_OPTION_BOOL, "1", "0 or 1",
+     "0: the library is loaded and does nothing.", FIELD(enabled), 0, 0, NULL},
+    {"SYNCLINE_OUTPUT", SL_OPTION_TEXT, "./syncline-out", "a folder",
+     "Where traces go: `OUTPUT/JOB/HOST-RANK-PID/WINDOW.pt.trace.json.zst`. Made if missing. A "
+     "relative path starts at the working directory of the process when CUDA is initialised.",
+     FIELD(output), 0, 0, NULL},
+    {"SYNCLINE_JOB", SL_OPTION_TEXT, "", "a name",
+     "The job's name in the path. Empty: the scheduler's job id (torchrun, Slurm, PBS, LSF, Grid "
+     "Engine), else `local`. Characters other than letters, digits, `.`, `_` and `-` become `_`.",
+     FIELD(job), 0, 0, NULL},
+    {"SYNCLINE_WINDOW", SL_OPTION_WINDOW, "run", "run, time:LENGTH/PERIOD, demand",
+     "When to record. `run`: everything, from the first CUDA call to the end. `time:2s/60s`: two "
+     "seconds out of every minute. `demand`: between `sl_start()` and `sl_stop()`. Each window is "
+     "a complete file. `sl_start()` and `sl_stop()` work in every mode.",
+     FIELD(window_mode), 10000000, 365ull * 86400 * SECOND_NS, NULL},
+    {"SYNCLINE_LEAD_IN", SL_OPTION_DURATION, "1s", "0 to 1min",
+     "How long records are collected, but not written, before a window that opens later than the "
+     "start of the process, so that work already enqueued is known when it opens.",
+     FIELD(lead_in_ns), 0, 60 * SECOND_NS, NULL},
+    {"SYNCLINE_KINDS", SL_OPTION_SET, "kernel,memcpy,memset,runtime,driver,sync,overhead",
+     "any of kernel, memcpy, memset, runtime, driver, sync, overhead, joined by commas",
+     "What to record. Names of devices, contexts and streams always are.", FIELD(kinds), 0, 0,
+     kind_words},
+    {"SYNCLINE_API", SL_OPTION_CHOICE, "default", "default, all",
+     "Which runtime and driver calls to record.", FIELD(api_all), 0, 0, api_words},
+    {"SYNCLINE_DETAIL", SL_OPTION_CHOICE, "default", "lean, default, full",
+     "How much is written about each event.", FIELD(detail), 0, 0, detail_words},
+    {"SYNCLINE_COMPRESSION", SL_OPTION_COMPRESSION, "zstd:1", "zstd[:LEVEL], gzip[:LEVEL], none",
+     "How files are compressed. Levels: zstd -7 to 19 without 0, gzip 1 to 9; 1 if not given. "
+     "zstd is the fastest; Perfetto and HTA read gzip (`syncline convert` makes it from zstd).",
+     FIELD(compression), 0, 0, NULL},
+    {"SYNCLINE_MEMORY", SL_OPTION_SIZE, "64MiB", "16MiB to 64GiB",
+     "Most host memory for events on their way to the file and for names. Past it events are "
+     "dropped and counted; the trace says how many.",
+     FIELD(memory_bytes), 16 * MIB, 64 * GIB, NULL},
+    {"SYNCLINE_CUPTI_MEMORY", SL_OPTION_SIZE, "128MiB", "8MiB to 64GiB",
+     "Most host memory for the buffers that CUPTI fills. Each thread that calls CUDA holds one of "
+     "1 MiB. Past it records are dropped and counted.",
+     FIELD(cupti_memory_bytes), 8 * MIB, 64 * GIB, NULL},
+    {"SYNCLINE_LOG", SL_OPTION_CHOICE, "info", "off, error, warn, info, debug",
+     "What syncline says on stderr; each level includes those above it.", FIELD(log_level), 0, 0,
+     log_words},
+    {NULL, SL_OPTION_BOOL, NULL, NULL, NULL, 0, 0, 0, 0, NULL},
+};
+
+const char *sl_config_lookup(char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (; *environment; environment++) {
+        if (!strncmp(*environment, name, length) && (*environment)[length] == '=')
+            return *environment + length + 1;
+    }
+    return NULL;
+}
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+    unsigned least = a < b ? a : b;
+
+    return least < c ? least : c;
+}
+
+/* Levenshtein's distance, one row of the matrix at a time. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+    size_t a_length = strnlen(a, NAME_MAX_EDIT), b_length = strnlen(b, NAME_MAX_EDIT);
+    unsigned row[NAME_MAX_EDIT + 1];
+
+    for (size_t j = 0; j <= b_length; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 1; i <= a_length; i++) {
+        unsigned diagonal = row[0];
+
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b_length; j++) {
+            unsigned above = row[j];
+
+            row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = above;
+        }
+    }
+    return row[b_length];
+}
+
+const char *sl_config_nearest(const char *name)
+{
+    unsigned best = ~0u;
+    const char *nearest = NULL;
+
+    for (const struct sl_option *o = sl_config_table; o->name; o++) {
+        unsigned distance = edit_distance(name, o->name);
+
+        if (distance < best) {
+            best = distance;
+            nearest = o->name;
+        }
+    }
+    return nearest;
+}
+
+static int is_known(const char *name, size_t length)
+{
+    for (const struct sl_option *o = sl_config_table; o->name; o++) {
+        if (strlen(o->name) == length && !strncmp(o->name, name, length))
+            return 1;
+    }
+    return 0;
+}
+
+static void report_unknown_names(char *const *environment)
+{
+    for (; *environment; environment++) {
+        size_t length = strcspn(*environment, "=");
+        char name[NAME_MAX_EDIT];
+
+        if (strncmp(*environment, PREFIX, PREFIX_LENGTH) || is_known(*environment, length))
+            continue;
+        if (length >= sizeof(name))
+            length = sizeof(name) - 1;
+        memcpy(name, *environment, length);
+        name[length] = '\0';
+        sl_log(SL_LOG_WARN, "%s is no option of syncline and is ignored; the nearest is %s", name,
+               sl_config_nearest(name));
+    }
+}
+
+/* Sets the default, then what the environment says, if that is usable. */
+static void read_option(const struct sl_option *o, struct sl_config *out, char *const *environment)
+{
+    const char *text = sl_config_lookup(environment, o->name);
+    int err;
+
+    sl_config_value_read(o, o->fallback, out);
+    if (!text || !*text) /* VARIABLE= is the shell's way to say "not set" */
+        return;
+    err = sl_config_value_read(o, text, out);
+    if (!err)
+        return;
+    sl_log(SL_LOG_WARN, "%s=%.200s %s: using the default %s; it takes %s", o->name, text,
+           err == -ERANGE ? "is out of range" : "cannot be read", o->fallback, o->values);
+}
+
+static const struct sl_option *find_option(const char *name)
+{
+    const struct sl_option *o = sl_config_table;
+
+    while (strcmp(o->name, name))
+        o++;
+    return o;
+}
+
+void sl_config_read(struct sl_config *out, char *const *environment)
+{
+    const struct sl_option *first[] = {find_option("SYNCLINE_LOG"),
+                                       find_option("SYNCLINE_ENABLED")};
+
+    memset(out, 0, sizeof(*out));
+    /* These two decide whether there is anything to say about the others. */
+    read_option(first[0], out, environment);
+    sl_log_set_level(out->log_level);
+    read_option(first[1], out, environment);
+    for (const struct sl_option *o = sl_config_table; o->name; o++) {
+        if (o != first[0] && o != first[1])
+            read_option(o, out, out->enabled ? environment : (char *const[]){NULL});
+    }
+    if (out->enabled)
+        report_unknown_names(environment);
+}

@@ -1,0 +1,94 @@
+/*
+ * config_print.c - the option table for people: docs/configuration.md and the command line's help.
+ *
+ * Called by the tool and by the documentation's build target, never in a running job.
+ */
+#include "control/config.h"
+
+#include <string.h>
+
+#define HELP_COLUMN 72
+
+static const char intro[] =
+    "# Configuration\n"
+    "\n"
+    "Every option is an environment variable, read once when CUDA is initialised. A value that\n"
+    "cannot be used is reported on stderr in one line and the default is used; so is a name that\n"
+    "starts with `SYNCLINE_` and is not in this table, with the nearest one that is.\n"
+    "\n"
+    "Sizes take `KiB`, `MiB`, `GiB` (or `K`, `M`, `G`: the same), `KB`, `MB`, `GB` (powers of\n"
+    "1000) or nothing (bytes). Durations take `ns`, `us`, `ms`, `s`, `min`, `h` or nothing\n"
+    "(seconds).\n"
+    "\n"
+    "This page is generated from the table in `runtime/control/config.c` (build target\n"
+    "`configuration_doc`).\n"
+    "\n"
+    "| Option | Default | Values |\n"
+    "|---|---|---|\n";
+
+static const char *shown_default(const struct sl_option *o)
+{
+    return *o->fallback ? o->fallback : "(empty)";
+}
+
+static void print_words(FILE *f, const struct sl_option_word *words)
+{
+    fputs("\n| Word | Meaning |\n|---|---|\n", f);
+    for (; words->word; words++)
+        fprintf(f, "| `%s` | %s |\n", words->word, words->help);
+}
+
+void sl_config_print_markdown(FILE *f)
+{
+    fputs(intro, f);
+    for (const struct sl_option *o = sl_config_table; o->name; o++)
+        fprintf(f, "| `%s` | `%s` | %s |\n", o->name, shown_default(o), o->values);
+    for (const struct sl_option *o = sl_config_table; o->name; o++) {
+        fprintf(f, "\n## %s\n\n%s\n", o->name, o->help);
+        if (o->words)
+            print_words(f, o->words);
+    }
+}
+
+/* Text without Markdown's marks. */
+static void print_plain(FILE *f, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] != '`')
+            fputc(text[i], f);
+    }
+}
+
+/* In lines of HELP_COLUMN characters, each indented. */
+static void print_wrapped(FILE *f, const char *text)
+{
+    size_t column = 0;
+
+    while (*text) {
+        size_t length = strcspn(text, " ");
+
+        if (column && column + 1 + length > HELP_COLUMN) {
+            fputc('\n', f);
+            column = 0;
+        }
+        fputs(column ? " " : "      ", f);
+        print_plain(f, text, length);
+        column += length + 1;
+        text += length;
+        text += *text == ' ';
+    }
+    fputc('\n', f);
+}
+
+void sl_config_print_help(FILE *f)
+{
+    for (const struct sl_option *o = sl_config_table; o->name; o++) {
+        fprintf(f, "  %s=%s   (%s)\n", o->name, o->fallback, o->values);
+        print_wrapped(f, o->help);
+        for (const struct sl_option_word *w = o->words; w && w->word; w++) {
+            fprintf(f, "        %-10s ", w->word);
+            print_plain(f, w->help, strlen(w->help));
+            fputc('\n', f);
+        }
+    }
+}

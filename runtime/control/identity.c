@@ -1,0 +1,142 @@
+/*
+ * identity.c - job, rank, host and folder of this process.
+ *
+ * Entered once, on the application thread that called cuInit.
+ */
+#include "control/identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What each launcher tells. The first whose rank is there decides all three, so that a torchrun
+ * inside a Slurm step is not mixed with the step's own numbers. */
+static const struct launcher {
+    const char *rank, *world_size, *local_rank;
+} launcher[] = {
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK"},
+    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+};
+
+static const char *const job_variable[] = {
+    "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID",
+};
+
+void sl_identity_sanitise(char *out, size_t size, const char *text)
+{
+    size_t i;
+
+    for (i = 0; text[i] && i + 1 < size; i++) {
+        char c = text[i];
+        int plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == '_' || c == '-' || (c == '.' && i > 0);
+
+        out[i] = plain ? c : '_';
+    }
+    out[i] = '\0';
+}
+
+/* A count or a rank: 0..INT_MAX in plain digits. 0 or -EINVAL. */
+static int read_number(const char *text, int *out)
+{
+    long value = 0;
+
+    if (!*text)
+        return -EINVAL;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9')
+            return -EINVAL;
+        value = value * 10 + (*text - '0');
+        if (value > 0x7fffffff)
+            return -EINVAL;
+    }
+    *out = (int)value;
+    return 0;
+}
+
+static void read_rank(struct sl_identity *out, char *const *environment)
+{
+    out->rank = 0;
+    out->world_size = 1;
+    out->local_rank = -1;
+    out->rank_source = NULL;
+    for (size_t i = 0; i < sizeof(launcher) / sizeof(*launcher); i++) {
+        const struct launcher *l = &launcher[i];
+        const char *text = sl_config_lookup(environment, l->rank);
+
+        if (!text || !*text)
+            continue;
+        if (read_number(text, &out->rank)) {
+            sl_log(SL_LOG_WARN, "%s=%.40s is no rank and is passed over", l->rank, text);
+            continue;
+        }
+        out->rank_source = l->rank;
+        text = sl_config_lookup(environment, l->world_size);
+        if (!text || read_number(text, &out->world_size) || out->world_size <= out->rank)
+            out->world_size = out->rank + 1; /* at least that many there are */
+        text = sl_config_lookup(environment, l->local_rank);
+        if (text)
+            read_number(text, &out->local_rank);
+        return;
+    }
+}
+
+static void read_job(struct sl_identity *out, const struct sl_config *config,
+                     char *const *environment)
+{
+    sl_identity_sanitise(out->job, sizeof(out->job), config->job);
+    for (size_t i = 0; !*out->job && i < sizeof(job_variable) / sizeof(*job_variable); i++) {
+        const char *text = sl_config_lookup(environment, job_variable[i]);
+
+        /* torchrun without a rendezvous id says "none" */
+        if (text && strcmp(text, "none"))
+            sl_identity_sanitise(out->job, sizeof(out->job), text);
+    }
+    if (!*out->job)
+        strcpy(out->job, "local");
+}
+
+/* The kernel's short name of the process: "python3". */
+static void read_process_name(char *out, size_t size)
+{
+    int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, out, size - 1);
+
+    if (fd >= 0)
+        close(fd);
+    out[got > 0 ? got : 0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    if (!*out)
+        snprintf(out, size, "process");
+}
+
+/* The folder is fixed now: the host may change its working directory before the first file. */
+static void make_folder_path(struct sl_identity *out, const char *output)
+{
+    char host[sizeof(out->host)], current[1024];
+    int relative = output[0] != '/' && getcwd(current, sizeof(current));
+
+    if (output[0] == '.' && output[1] == '/')
+        output += 2;
+    sl_identity_sanitise(host, sizeof(host), out->host);
+    snprintf(out->folder, sizeof(out->folder), "%s%s%s/%s/%s-%d-%u", relative ? current : "",
+             relative ? "/" : "", output, out->job, host, out->rank, out->pid);
+}
+
+void sl_identity_read(struct sl_identity *out, const struct sl_config *config,
+                      char *const *environment)
+{
+    memset(out, 0, sizeof(*out));
+    out->pid = (uint32_t)getpid();
+    if (gethostname(out->host, sizeof(out->host) - 1) || !*out->host)
+        strcpy(out->host, "localhost");
+    read_rank(out, environment);
+    read_job(out, config, environment);
+    read_process_name(out->process_name, sizeof(out->process_name));
+    make_folder_path(out, config->output);
+}

@@ -1,0 +1,204 @@
+/*
+ * window.c - when to record: a pure state machine. Entered by the collector thread alone; owns
+ * nothing.
+ */
+#include "control/window.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NEVER UINT64_MAX
+/* How long a closing window waits for what was enqueued before its end. Kernels that last longer
+ * are then fetched unfinished, for the sake of the finished records in the same buffers. */
+#define DRAIN_NS 3000000000ull
+
+#define PACKED_STATE 3u
+#define PACKED_START 4u
+#define PACKED_STOP  8u
+
+void sl_window_init(struct sl_window *w, const struct sl_config *config, uint64_t now_ns,
+                    uint64_t on_since_ns)
+{
+    memset(w, 0, sizeof(*w));
+    w->mode = config->window_mode;
+    w->state = SL_WIN_PAUSED;
+    w->window_ns = config->window_ns;
+    w->period_ns = config->period_ns;
+    w->lead_in_ns = config->lead_in_ns;
+    w->drain_ns = DRAIN_NS;
+    w->on_since_ns = on_since_ns;
+    w->reason = w->mode == SL_WINDOW_RUN ? SL_REASON_RUN : SL_REASON_TIME;
+    w->next_ns = w->mode == SL_WINDOW_DEMAND ? NEVER : now_ns;
+    w->due_ns = w->next_ns;
+}
+
+int sl_window_start(struct sl_window *w)
+{
+    int open = w->state == SL_WIN_LEAD_IN || w->state == SL_WIN_RECORDING;
+
+    if (w->want_start || (open && !w->want_stop))
+        return -EALREADY;
+    w->want_start = 1;
+    return open || w->state == SL_WIN_DRAINING ? -EBUSY : 0;
+}
+
+int sl_window_stop(struct sl_window *w)
+{
+    int open = w->state == SL_WIN_LEAD_IN || w->state == SL_WIN_RECORDING;
+
+    if (w->want_start) {
+        w->want_start = 0;
+        return 0;
+    }
+    if (!open || w->want_stop)
+        return -EALREADY;
+    w->want_stop = 1;
+    return 0;
+}
+
+uint32_t sl_window_pack(const struct sl_window *w)
+{
+    return (uint32_t)w->state | (w->want_start ? PACKED_START : 0) |
+           (w->want_stop ? PACKED_STOP : 0);
+}
+
+void sl_window_unpack(struct sl_window *w, uint32_t packed)
+{
+    w->state = (enum sl_window_state)(packed & PACKED_STATE);
+    w->want_start = (packed & PACKED_START) != 0;
+    w->want_stop = (packed & PACKED_STOP) != 0;
+}
+
+static uint32_t open_window(struct sl_window *w, uint64_t now_ns)
+{
+    w->state = SL_WIN_RECORDING;
+    w->number++;
+    w->opened_ns = now_ns;
+    w->next_ns = w->reason == SL_REASON_TIME ? now_ns + w->window_ns : NEVER;
+    return SL_ACT_OPEN;
+}
+
+static uint32_t step_paused(struct sl_window *w, uint64_t now_ns)
+{
+    uint32_t actions;
+
+    if (!w->want_start && now_ns < w->next_ns)
+        return SL_ACT_NONE;
+    if (w->want_start)
+        w->reason = SL_REASON_API;
+    else
+        w->reason = w->mode == SL_WINDOW_RUN ? SL_REASON_RUN : SL_REASON_TIME;
+    w->want_start = w->want_stop = 0;
+    if (w->on_since_ns && w->number == 0) {
+        actions = open_window(w, now_ns);
+        w->opened_ns = w->on_since_ns;
+        return actions;
+    }
+    if (w->on_since_ns && (w->reason != SL_REASON_TIME || now_ns >= w->due_ns))
+        return open_window(w, now_ns);
+    actions = w->on_since_ns ? SL_ACT_NONE : SL_ACT_ENABLE;
+    if (!w->on_since_ns && w->lead_in_ns == 0) {
+        w->on_since_ns = now_ns;
+        return actions | open_window(w, now_ns);
+    }
+    w->state = SL_WIN_LEAD_IN;
+    /* 0: the next step, after the enabling, sets it. */
+    w->next_ns = w->on_since_ns ? w->due_ns : 0;
+    return actions;
+}
+
+/* The clock's turns come once a period, whether the application opened windows in between or not.
+ * A turn that is over is skipped; one that has begun (a window as long as the period) opens at
+ * once. */
+static void plan_next(struct sl_window *w, uint64_t now_ns)
+{
+    if (w->mode != SL_WINDOW_TIME) {
+        w->next_ns = w->due_ns = NEVER;
+        return;
+    }
+    if (w->reason == SL_REASON_TIME)
+        w->due_ns += w->period_ns;
+    if (w->due_ns + w->window_ns <= now_ns)
+        w->due_ns += ((now_ns - w->due_ns - w->window_ns) / w->period_ns + 1) * w->period_ns;
+    w->next_ns = w->due_ns > w->lead_in_ns ? w->due_ns - w->lead_in_ns : 0;
+}
+
+static uint32_t pause_after(struct sl_window *w, uint64_t now_ns)
+{
+    w->state = SL_WIN_PAUSED;
+    plan_next(w, now_ns);
+    if (w->want_start || w->next_ns <= now_ns)
+        return SL_ACT_NONE; /* the next window is near: the kinds stay on as its lead-in */
+    w->on_since_ns = 0;
+    return SL_ACT_DISABLE;
+}
+
+static uint32_t step_lead_in(struct sl_window *w, uint64_t now_ns)
+{
+    if (w->want_stop) {
+        w->want_stop = 0;
+        return pause_after(w, now_ns);
+    }
+    if (w->next_ns == 0) {
+        w->on_since_ns = now_ns;
+        w->next_ns = now_ns + w->lead_in_ns;
+    }
+    return now_ns < w->next_ns ? SL_ACT_NONE : open_window(w, now_ns);
+}
+
+static uint32_t step_recording(struct sl_window *w, uint64_t now_ns)
+{
+    if (!w->want_stop && now_ns < w->next_ns)
+        return SL_ACT_NONE;
+    /* A step that comes late does not make a timed window longer. */
+    w->closed_ns = now_ns < w->next_ns ? now_ns : w->next_ns;
+    w->close_reason = w->want_stop ? SL_REASON_API : SL_REASON_TIME;
+    w->want_stop = 0;
+    w->state = SL_WIN_DRAINING;
+    w->next_ns = now_ns + w->drain_ns;
+    return SL_ACT_DRAIN;
+}
+
+static uint32_t step_draining(struct sl_window *w, uint64_t now_ns, int drained)
+{
+    if (!drained && now_ns < w->next_ns)
+        return SL_ACT_NONE;
+    return SL_ACT_CLOSE | pause_after(w, now_ns);
+}
+
+uint32_t sl_window_step(struct sl_window *w, uint64_t now_ns, int drained)
+{
+    switch (w->state) {
+    case SL_WIN_PAUSED:
+        return step_paused(w, now_ns);
+    case SL_WIN_LEAD_IN:
+        return step_lead_in(w, now_ns);
+    case SL_WIN_RECORDING:
+        return step_recording(w, now_ns);
+    case SL_WIN_DRAINING:
+        return step_draining(w, now_ns, drained);
+    }
+    return SL_ACT_NONE;
+}
+
+uint32_t sl_window_exit(struct sl_window *w, uint64_t now_ns)
+{
+    uint32_t actions = SL_ACT_NONE;
+
+    if (w->state == SL_WIN_RECORDING) {
+        w->closed_ns = now_ns < w->next_ns ? now_ns : w->next_ns;
+        actions = SL_ACT_DRAIN | SL_ACT_CLOSE;
+    } else if (w->state == SL_WIN_DRAINING) {
+        actions = SL_ACT_DRAIN | SL_ACT_CLOSE;
+    }
+    w->state = SL_WIN_PAUSED;
+    w->close_reason = SL_REASON_EXIT;
+    w->next_ns = NEVER;
+    w->want_start = w->want_stop = 0;
+    return actions;
+}
+
+uint64_t sl_window_deadline(const struct sl_window *w)
+{
+    return w->next_ns;
+}

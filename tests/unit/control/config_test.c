@@ -1,0 +1,226 @@
+/* config_test.c - what users may write, what they are told, and the committed documentation. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/cupti_api.h"
+#include "control/config.h"
+
+/* Reads a configuration and returns what was said on stderr meanwhile. */
+static struct sl_config config;
+static char said[8192];
+
+static void read_config(const char *const *environment)
+{
+    int saved = dup(STDERR_FILENO), end[2];
+    ssize_t got;
+
+    assert_int_equal(pipe(end), 0);
+    dup2(end[1], STDERR_FILENO);
+    close(end[1]);
+    sl_config_read(&config, (char *const *)environment);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    got = read(end[0], said, sizeof(said) - 1);
+    close(end[0]);
+    said[got > 0 ? got : 0] = '\0';
+}
+
+#define READ(...) read_config((const char *const[]){__VA_ARGS__, NULL})
+
+static int lines_said(void)
+{
+    int lines = 0;
+
+    for (const char *c = said; *c; c++)
+        lines += *c == '\n';
+    return lines;
+}
+
+static void the_defaults(void **state)
+{
+    (void)state;
+    READ("PATH=/bin", "HOME=/");
+    assert_string_equal(said, "");
+    assert_int_equal(config.enabled, 1);
+    assert_string_equal(config.output, "./syncline-out");
+    assert_string_equal(config.job, "");
+    assert_int_equal(config.kinds, SL_CUPTI_KERNEL | SL_CUPTI_MEMCPY | SL_CUPTI_MEMSET |
+                                       SL_CUPTI_RUNTIME | SL_CUPTI_DRIVER | SL_CUPTI_SYNC |
+                                       SL_CUPTI_OVERHEAD);
+    assert_int_equal(config.api_all, 0);
+    assert_int_equal(config.compression, SL_COMPRESS_ZSTD);
+    assert_int_equal(config.level, 1);
+    assert_int_equal(config.memory_bytes, 64 << 20);
+    assert_int_equal(config.detail, SL_DETAIL_DEFAULT);
+    assert_int_equal(config.log_level, SL_LOG_INFO);
+    assert_int_equal(config.window_mode, SL_WINDOW_RUN);
+    assert_int_equal(config.lead_in_ns, 1000000000);
+}
+
+static void every_option_can_be_set(void **state)
+{
+    (void)state;
+    READ("SYNCLINE_OUTPUT=/tmp/x", "SYNCLINE_JOB=llama 7b", "SYNCLINE_KINDS=kernel,SYNC",
+         "SYNCLINE_API=all", "SYNCLINE_COMPRESSION=gzip:6", "SYNCLINE_MEMORY=256MiB",
+         "SYNCLINE_CUPTI_MEMORY=1G", "SYNCLINE_DETAIL=lean", "SYNCLINE_LOG=debug",
+         "SYNCLINE_WINDOW=time:2s/60s", "SYNCLINE_LEAD_IN=250ms", "SYNCLINE_ENABLED=yes");
+    assert_string_equal(said, "");
+    assert_string_equal(config.output, "/tmp/x");
+    assert_string_equal(config.job, "llama 7b");
+    assert_int_equal(config.kinds, SL_CUPTI_KERNEL | SL_CUPTI_SYNC);
+    assert_int_equal(config.api_all, 1);
+    assert_int_equal(config.compression, SL_COMPRESS_GZIP);
+    assert_int_equal(config.level, 6);
+    assert_int_equal(config.memory_bytes, 256 << 20);
+    assert_int_equal(config.cupti_memory_bytes, 1 << 30);
+    assert_int_equal(config.detail, SL_DETAIL_LEAN);
+    assert_int_equal(config.log_level, SL_LOG_DEBUG);
+    assert_int_equal(config.window_mode, SL_WINDOW_TIME);
+    assert_int_equal(config.window_ns, 2000000000);
+    assert_int_equal(config.period_ns, 60000000000);
+    assert_int_equal(config.lead_in_ns, 250000000);
+}
+
+static void a_wrong_value_is_one_line_and_the_default(void **state)
+{
+    (void)state;
+    READ("SYNCLINE_MEMORY=lots");
+    assert_int_equal(lines_said(), 1);
+    assert_string_equal(said, "syncline: SYNCLINE_MEMORY=lots cannot be read: using the default "
+                              "64MiB; it takes 16MiB to 64GiB\n");
+    assert_int_equal(config.memory_bytes, 64 << 20);
+
+    READ("SYNCLINE_MEMORY=1KiB");
+    assert_int_equal(lines_said(), 1);
+    assert_non_null(strstr(said, "is out of range"));
+    assert_int_equal(config.memory_bytes, 64 << 20);
+
+    READ("SYNCLINE_DETAIL=most", "SYNCLINE_KINDS=kernel,gemm", "SYNCLINE_COMPRESSION=zstd:99",
+         "SYNCLINE_WINDOW=time:60s/2s", "SYNCLINE_ENABLED=perhaps");
+    assert_int_equal(lines_said(), 5);
+    assert_non_null(strstr(said, "it takes lean, default, full\n"));
+    assert_int_equal(config.detail, SL_DETAIL_DEFAULT);
+    assert_int_equal(config.level, 1);
+    assert_int_equal(config.window_mode, SL_WINDOW_RUN);
+    assert_int_equal(config.enabled, 1);
+}
+
+static void an_empty_value_is_the_default(void **state)
+{
+    (void)state;
+    READ("SYNCLINE_MEMORY=", "SYNCLINE_OUTPUT=");
+    assert_string_equal(said, "");
+    assert_string_equal(config.output, "./syncline-out");
+}
+
+static void an_unknown_name_is_said_with_the_nearest(void **state)
+{
+    (void)state;
+    READ("SYNCLINE_WINDOWS=demand", "SYNCLINE_OUPTUT=/tmp", "SYNC=1", "XSYNCLINE_Y=1");
+    assert_int_equal(lines_said(), 2);
+    assert_non_null(strstr(said, "syncline: SYNCLINE_WINDOWS is no option of syncline and is "
+                                 "ignored; the nearest is SYNCLINE_WINDOW\n"));
+    assert_non_null(strstr(said, "SYNCLINE_OUPTUT is no option of syncline and is ignored; the "
+                                 "nearest is SYNCLINE_OUTPUT\n"));
+    assert_int_equal(config.window_mode, SL_WINDOW_RUN);
+}
+
+static void the_nearest_name_by_edits(void **state)
+{
+    (void)state;
+    assert_string_equal(sl_config_nearest("SYNCLINE_KIND"), "SYNCLINE_KINDS");
+    assert_string_equal(sl_config_nearest("SYNCLINE_LEADIN"), "SYNCLINE_LEAD_IN");
+    assert_string_equal(sl_config_nearest("SYNCLINE_CUPTI_MEM"), "SYNCLINE_CUPTI_MEMORY");
+    assert_non_null(sl_config_nearest("SYNCLINE_AN_EXTREMELY_LONG_NAME_THAT_GOES_ON_AND_ON_AND_ON_"
+                                      "AND_ON_AND_ON"));
+}
+
+static void disabled_or_silent_says_nothing(void **state)
+{
+    (void)state;
+    READ("SYNCLINE_ENABLED=0", "SYNCLINE_MEMORY=lots", "SYNCLINE_FOO=1");
+    assert_string_equal(said, "");
+    assert_int_equal(config.enabled, 0);
+    assert_int_equal(config.memory_bytes, 64 << 20);
+    READ("SYNCLINE_MEMORY=lots", "SYNCLINE_LOG=off");
+    assert_string_equal(said, "");
+}
+
+static void every_default_is_a_value(void **state)
+{
+    (void)state;
+    for (const struct sl_option *o = sl_config_table; o->name; o++) {
+        char text[256];
+
+        snprintf(text, sizeof(text), "%s=%s", o->name, o->fallback);
+        READ(text);
+        assert_string_equal(said, "");
+    }
+}
+
+static char *print_to_memory(void (*print)(FILE *))
+{
+    size_t size;
+    char *text;
+    FILE *f = open_memstream(&text, &size);
+
+    print(f);
+    fclose(f);
+    return text;
+}
+
+static void the_committed_page_is_the_table(void **state)
+{
+    static char committed[65536];
+    char *text = print_to_memory(sl_config_print_markdown);
+    FILE *f = fopen(SYNCLINE_SOURCE_DIR "/docs/configuration.md", "r");
+    size_t got;
+
+    (void)state;
+    assert_non_null(f);
+    got = fread(committed, 1, sizeof(committed) - 1, f);
+    fclose(f);
+    committed[got] = '\0';
+    if (strcmp(text, committed))
+        print_message("docs/configuration.md is old: build the target configuration_doc\n");
+    assert_string_equal(text, committed);
+    free(text);
+}
+
+static void help_names_every_option_within_a_terminal(void **state)
+{
+    char *text = print_to_memory(sl_config_print_help);
+
+    (void)state;
+    for (const struct sl_option *o = sl_config_table; o->name; o++)
+        assert_non_null(strstr(text, o->name));
+    assert_null(strchr(text, '`'));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_defaults),
+        cmocka_unit_test(every_option_can_be_set),
+        cmocka_unit_test(a_wrong_value_is_one_line_and_the_default),
+        cmocka_unit_test(an_empty_value_is_the_default),
+        cmocka_unit_test(an_unknown_name_is_said_with_the_nearest),
+        cmocka_unit_test(the_nearest_name_by_edits),
+        cmocka_unit_test(disabled_or_silent_says_nothing),
+        cmocka_unit_test(every_default_is_a_value),
+        cmocka_unit_test(the_committed_page_is_the_table),
+        cmocka_unit_test(help_names_every_option_within_a_terminal),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

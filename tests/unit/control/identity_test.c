@@ -1,0 +1,147 @@
+/* identity_test.c - rank, job and folder from what launchers tell, and from what they garble. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control/identity.h"
+
+static struct sl_config config;
+static struct sl_identity who;
+
+static void read_identity(const char *const *environment)
+{
+    sl_log_set_level(SL_LOG_OFF);
+    sl_identity_read(&who, &config, (char *const *)environment);
+}
+
+#define READ(...) read_identity((const char *const[]){__VA_ARGS__, NULL})
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&config, 0, sizeof(config));
+    strcpy(config.output, "/data/traces");
+    return 0;
+}
+
+static void torchrun(void **state)
+{
+    (void)state;
+    READ("RANK=3", "WORLD_SIZE=8", "LOCAL_RANK=1", "TORCHELASTIC_RUN_ID=my run", "SLURM_PROCID=0",
+         "SLURM_NTASKS=2", "SLURM_JOB_ID=77");
+    assert_int_equal(who.rank, 3);
+    assert_int_equal(who.world_size, 8);
+    assert_int_equal(who.local_rank, 1);
+    assert_string_equal(who.rank_source, "RANK");
+    assert_string_equal(who.job, "my_run");
+}
+
+static void slurm_openmpi_and_pmi(void **state)
+{
+    (void)state;
+    READ("SLURM_PROCID=5", "SLURM_NTASKS=16", "SLURM_LOCALID=2", "SLURM_JOB_ID=4711",
+         "TORCHELASTIC_RUN_ID=none");
+    assert_int_equal(who.rank, 5);
+    assert_int_equal(who.world_size, 16);
+    assert_int_equal(who.local_rank, 2);
+    assert_string_equal(who.job, "4711");
+    READ("OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2");
+    assert_int_equal(who.rank, 1);
+    assert_int_equal(who.world_size, 2);
+    READ("PMI_RANK=6", "PMI_SIZE=7");
+    assert_int_equal(who.rank, 6);
+    assert_int_equal(who.world_size, 7);
+}
+
+static void without_a_launcher(void **state)
+{
+    (void)state;
+    READ("PATH=/bin");
+    assert_int_equal(who.rank, 0);
+    assert_int_equal(who.world_size, 1);
+    assert_int_equal(who.local_rank, -1);
+    assert_null(who.rank_source);
+    assert_string_equal(who.job, "local");
+    assert_true(strlen(who.host) > 0);
+    assert_string_equal(who.process_name, "control.identit"); /* the kernel keeps 15 */
+}
+
+static void garbage_is_passed_over(void **state)
+{
+    (void)state;
+    READ("RANK=two", "SLURM_PROCID=4", "SLURM_NTASKS=many");
+    assert_int_equal(who.rank, 4);
+    assert_int_equal(who.world_size, 5); /* at least */
+    READ("RANK=-1");
+    assert_int_equal(who.rank, 0);
+    assert_null(who.rank_source);
+    READ("RANK=99999999999", "RANK_X=3");
+    assert_int_equal(who.rank, 0);
+    READ("RANK=9", "WORLD_SIZE=4");
+    assert_int_equal(who.world_size, 10);
+}
+
+static void our_own_name_of_the_job_wins_and_is_safe(void **state)
+{
+    char expect[512];
+
+    (void)state;
+    strcpy(config.job, "../etc/pass wd");
+    READ("RANK=2", "SLURM_JOB_ID=1");
+    assert_string_equal(who.job, "_._etc_pass_wd");
+    strcpy(config.job, "llama-7b.v2");
+    READ("RANK=2", "SLURM_JOB_ID=1");
+    assert_string_equal(who.job, "llama-7b.v2");
+    snprintf(expect, sizeof(expect), "-2-%d", getpid());
+    assert_non_null(strstr(who.folder, expect));
+    assert_int_equal(strncmp(who.folder, "/data/traces/llama-7b.v2/", 25), 0);
+}
+
+static void a_relative_folder_is_fixed_at_once(void **state)
+{
+    char current[1024], expect[1100];
+
+    (void)state;
+    strcpy(config.output, "./out");
+    READ("RANK=0");
+    assert_non_null(getcwd(current, sizeof(current)));
+    snprintf(expect, sizeof(expect), "%s/out/local/", current);
+    assert_int_equal(strncmp(who.folder, expect, strlen(expect)), 0);
+}
+
+static void sanitising(void **state)
+{
+    char out[8];
+
+    (void)state;
+    sl_identity_sanitise(out, sizeof(out), "a/b\nc\xff");
+    assert_string_equal(out, "a_b_c_");
+    sl_identity_sanitise(out, sizeof(out), "..");
+    assert_string_equal(out, "_.");
+    sl_identity_sanitise(out, sizeof(out), "0123456789");
+    assert_string_equal(out, "0123456");
+    sl_identity_sanitise(out, sizeof(out), "");
+    assert_string_equal(out, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(torchrun, set_up),
+        cmocka_unit_test_setup(slurm_openmpi_and_pmi, set_up),
+        cmocka_unit_test_setup(without_a_launcher, set_up),
+        cmocka_unit_test_setup(garbage_is_passed_over, set_up),
+        cmocka_unit_test_setup(our_own_name_of_the_job_wins_and_is_safe, set_up),
+        cmocka_unit_test_setup(a_relative_folder_is_fixed_at_once, set_up),
+        cmocka_unit_test(sanitising),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,300 @@
+/* window_test.c - sequences of time and requests, and what the collector is told to do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "control/window.h"
+
+#define S  1000000000ull
+#define T0 (1000 * S)
+
+static struct sl_window w;
+
+static void begin(enum sl_window_mode mode, uint64_t on_since_ns)
+{
+    struct sl_config config = {
+        .window_mode = mode, .window_ns = 2 * S, .period_ns = 60 * S, .lead_in_ns = 1 * S};
+
+    sl_window_init(&w, &config, T0, on_since_ns);
+}
+
+static uint32_t step(uint64_t now_ns)
+{
+    return sl_window_step(&w, now_ns, 0);
+}
+
+static void run_opens_at_once_and_begins_where_the_kinds_came_on(void **state)
+{
+    (void)state;
+    begin(SL_WINDOW_RUN, T0 - 5 * S);
+    assert_int_equal(step(T0), SL_ACT_OPEN);
+    assert_int_equal(w.number, 1);
+    assert_int_equal(w.opened_ns, T0 - 5 * S);
+    assert_int_equal(w.reason, SL_REASON_RUN);
+    assert_true(sl_window_deadline(&w) == UINT64_MAX);
+    assert_int_equal(step(T0 + 100000 * S), SL_ACT_NONE);
+    assert_int_equal(sl_window_start(&w), -EALREADY);
+}
+
+static void run_whose_enabling_failed_at_first_has_a_lead_in(void **state)
+{
+    (void)state;
+    begin(SL_WINDOW_RUN, 0);
+    assert_int_equal(step(T0), SL_ACT_ENABLE);
+    assert_int_equal(step(T0 + 4 * S), SL_ACT_NONE); /* the enabling took 4 s */
+    assert_int_equal(sl_window_deadline(&w), T0 + 5 * S);
+    assert_int_equal(step(T0 + 5 * S), SL_ACT_OPEN);
+    assert_int_equal(w.opened_ns, T0 + 5 * S);
+}
+
+static void time_windows_come_once_a_period(void **state)
+{
+    (void)state;
+    begin(SL_WINDOW_TIME, T0 - 1 * S);
+    assert_int_equal(step(T0), SL_ACT_OPEN);
+    assert_int_equal(w.opened_ns, T0 - 1 * S);
+    assert_int_equal(sl_window_deadline(&w), T0 + 2 * S);
+    assert_int_equal(step(T0 + 1 * S), SL_ACT_NONE);
+    assert_int_equal(step(T0 + 2 * S + 100), SL_ACT_DRAIN);
+    assert_int_equal(w.closed_ns, T0 + 2 * S); /* a late step makes it no longer */
+    assert_int_equal(w.close_reason, SL_REASON_TIME);
+    assert_int_equal(step(T0 + 2 * S + 200), SL_ACT_NONE);
+    assert_int_equal(sl_window_step(&w, T0 + 3 * S, 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+
+    assert_int_equal(sl_window_deadline(&w), T0 + 59 * S);
+    assert_int_equal(step(T0 + 58 * S), SL_ACT_NONE);
+    assert_int_equal(step(T0 + 59 * S), SL_ACT_ENABLE);
+    assert_int_equal(step(T0 + 59 * S), SL_ACT_NONE);
+    assert_int_equal(step(T0 + 60 * S), SL_ACT_OPEN);
+    assert_int_equal(w.number, 2);
+    assert_int_equal(w.opened_ns, T0 + 60 * S);
+    assert_int_equal(step(T0 + 62 * S), SL_ACT_DRAIN);
+    assert_int_equal(sl_window_step(&w, T0 + 62 * S, 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(sl_window_deadline(&w), T0 + 119 * S);
+}
+
+static void a_collector_held_up_for_minutes_skips_windows(void **state)
+{
+    (void)state;
+    begin(SL_WINDOW_TIME, T0);
+    step(T0);
+    step(T0 + 2 * S);
+    assert_int_equal(sl_window_step(&w, T0 + 200 * S, 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(sl_window_deadline(&w), T0 + 239 * S);
+}
+
+static void windows_without_room_between_keep_the_kinds_on(void **state)
+{
+    struct sl_config config = {
+        .window_mode = SL_WINDOW_TIME, .window_ns = 2 * S, .period_ns = 3 * S, .lead_in_ns = 1 * S};
+
+    (void)state;
+    sl_window_init(&w, &config, T0, T0);
+    assert_int_equal(step(T0), SL_ACT_OPEN);
+    assert_int_equal(step(T0 + 2 * S), SL_ACT_DRAIN);
+    assert_int_equal(sl_window_step(&w, T0 + 2 * S + 1, 1), SL_ACT_CLOSE);
+    assert_int_equal(step(T0 + 2 * S + 2), SL_ACT_NONE);
+    assert_int_equal(w.state, SL_WIN_LEAD_IN);
+    assert_int_equal(sl_window_deadline(&w), T0 + 3 * S);
+    assert_int_equal(step(T0 + 3 * S), SL_ACT_OPEN);
+}
+
+static void back_to_back_windows_have_no_pause(void **state)
+{
+    struct sl_config config = {
+        .window_mode = SL_WINDOW_TIME, .window_ns = 2 * S, .period_ns = 2 * S, .lead_in_ns = 1 * S};
+
+    (void)state;
+    sl_window_init(&w, &config, T0, T0);
+    step(T0);
+    assert_int_equal(step(T0 + 2 * S), SL_ACT_DRAIN);
+    assert_int_equal(sl_window_step(&w, T0 + 2 * S + 5, 1), SL_ACT_CLOSE);
+    assert_int_equal(step(T0 + 2 * S + 6), SL_ACT_OPEN);
+    assert_int_equal(w.opened_ns, T0 + 2 * S + 6);
+    assert_int_equal(w.number, 2);
+}
+
+static void demand_waits_for_a_start(void **state)
+{
+    (void)state;
+    begin(SL_WINDOW_DEMAND, 0);
+    assert_int_equal(step(T0), SL_ACT_NONE);
+    assert_true(sl_window_deadline(&w) == UINT64_MAX);
+    assert_int_equal(sl_window_stop(&w), -EALREADY);
+    assert_int_equal(sl_window_start(&w), 0);
+    assert_int_equal(sl_window_start(&w), -EALREADY);
+    assert_int_equal(step(T0 + 1 * S), SL_ACT_ENABLE);
+    assert_int_equal(step(T0 + 2 * S), SL_ACT_NONE);
+    assert_int_equal(w.state, SL_WIN_LEAD_IN);
+    assert_int_equal(sl_window_start(&w), -EALREADY);
+    assert_int_equal(step(T0 + 3 * S), SL_ACT_OPEN);
+    assert_int_equal(w.reason, SL_REASON_API);
+    assert_int_equal(sl_window_stop(&w), 0);
+    assert_int_equal(sl_window_stop(&w), -EALREADY);
+    assert_int_equal(step(T0 + 4 * S), SL_ACT_DRAIN);
+    assert_int_equal(w.closed_ns, T0 + 4 * S);
+    assert_int_equal(sl_window_step(&w, T0 + 4 * S, 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(step(T0 + 1000 * S), SL_ACT_NONE);
+    assert_int_equal(w.number, 1);
+}
+
+static void without_lead_in_it_opens_at_once(void **state)
+{
+    struct sl_config config = {.window_mode = SL_WINDOW_DEMAND};
+
+    (void)state;
+    sl_window_init(&w, &config, T0, 0);
+    sl_window_start(&w);
+    assert_int_equal(step(T0), SL_ACT_ENABLE | SL_ACT_OPEN);
+}
+
+static void a_stop_takes_back_a_start_and_a_lead_in(void **state)
+{
+    (void)state;
+    begin(SL_WINDOW_DEMAND, 0);
+    sl_window_start(&w);
+    assert_int_equal(sl_window_stop(&w), 0);
+    assert_int_equal(step(T0), SL_ACT_NONE);
+
+    sl_window_start(&w);
+    assert_int_equal(step(T0), SL_ACT_ENABLE);
+    step(T0);
+    assert_int_equal(sl_window_stop(&w), 0);
+    assert_int_equal(step(T0 + 1), SL_ACT_DISABLE);
+    assert_int_equal(w.number, 0);
+    assert_int_equal(w.state, SL_WIN_PAUSED);
+}
+
+static void a_stopped_lead_in_of_a_timed_window_loses_that_turn(void **state)
+{
+    (void)state;
+    begin(SL_WINDOW_TIME, T0);
+    step(T0);
+    step(T0 + 2 * S);
+    sl_window_step(&w, T0 + 2 * S, 1);
+    assert_int_equal(step(T0 + 59 * S), SL_ACT_ENABLE);
+    step(T0 + 59 * S);
+    assert_int_equal(sl_window_stop(&w), 0);
+    assert_int_equal(step(T0 + 59 * S + 1), SL_ACT_DISABLE);
+    assert_int_equal(sl_window_deadline(&w), T0 + 119 * S);
+}
+
+static void a_start_while_closing_is_kept_and_needs_no_lead_in(void **state)
+{
+    (void)state;
+    begin(SL_WINDOW_DEMAND, 0);
+    sl_window_start(&w);
+    step(T0);
+    step(T0);
+    step(T0 + 1 * S);
+    assert_int_equal(sl_window_stop(&w), 0);
+    assert_int_equal(sl_window_start(&w), -EBUSY); /* before any step saw the stop */
+    assert_int_equal(step(T0 + 2 * S), SL_ACT_DRAIN);
+    assert_int_equal(sl_window_start(&w), -EALREADY);
+    assert_int_equal(sl_window_stop(&w), 0);
+    assert_int_equal(sl_window_start(&w), -EBUSY);
+    assert_int_equal(sl_window_step(&w, T0 + 2 * S, 1), SL_ACT_CLOSE);
+    assert_int_equal(step(T0 + 2 * S), SL_ACT_OPEN);
+    assert_int_equal(w.number, 2);
+    assert_int_equal(w.opened_ns, T0 + 2 * S);
+}
+
+static void an_application_window_inside_a_timed_pause(void **state)
+{
+    (void)state;
+    begin(SL_WINDOW_TIME, T0);
+    step(T0);
+    step(T0 + 2 * S);
+    sl_window_step(&w, T0 + 2 * S, 1);
+    sl_window_start(&w);
+    assert_int_equal(step(T0 + 10 * S), SL_ACT_ENABLE);
+    step(T0 + 10 * S);
+    assert_int_equal(step(T0 + 11 * S), SL_ACT_OPEN);
+    assert_true(sl_window_deadline(&w) == UINT64_MAX); /* ends when told */
+    sl_window_stop(&w);
+    assert_int_equal(step(T0 + 20 * S), SL_ACT_DRAIN);
+    assert_int_equal(sl_window_step(&w, T0 + 20 * S, 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(sl_window_deadline(&w), T0 + 59 * S); /* the clock's turn stays */
+}
+
+static void draining_gives_up_after_its_bound(void **state)
+{
+    uint64_t deadline;
+
+    (void)state;
+    begin(SL_WINDOW_TIME, T0);
+    step(T0);
+    step(T0 + 2 * S);
+    deadline = sl_window_deadline(&w);
+    assert_in_range(deadline, T0 + 3 * S, T0 + 12 * S);
+    assert_int_equal(step(deadline - 1), SL_ACT_NONE);
+    assert_int_equal(step(deadline), SL_ACT_CLOSE | SL_ACT_DISABLE);
+}
+
+static void exit_closes_what_is_open_and_opens_nothing(void **state)
+{
+    (void)state;
+    begin(SL_WINDOW_RUN, T0);
+    step(T0);
+    assert_int_equal(sl_window_exit(&w, T0 + 7 * S), SL_ACT_DRAIN | SL_ACT_CLOSE);
+    assert_int_equal(w.closed_ns, T0 + 7 * S);
+    assert_int_equal(w.close_reason, SL_REASON_EXIT);
+    assert_int_equal(step(T0 + 1000 * S), SL_ACT_NONE);
+
+    begin(SL_WINDOW_DEMAND, 0);
+    sl_window_start(&w);
+    assert_int_equal(sl_window_exit(&w, T0), SL_ACT_NONE);
+    assert_int_equal(step(T0 + 1), SL_ACT_NONE);
+
+    begin(SL_WINDOW_TIME, T0);
+    step(T0);
+    step(T0 + 2 * S);
+    assert_int_equal(sl_window_exit(&w, T0 + 3 * S), SL_ACT_DRAIN | SL_ACT_CLOSE);
+    assert_int_equal(w.closed_ns, T0 + 2 * S);
+}
+
+static void requests_survive_packing(void **state)
+{
+    struct sl_window other = {0};
+
+    (void)state;
+    for (int s = SL_WIN_PAUSED; s <= SL_WIN_DRAINING; s++) {
+        for (int want = 0; want < 4; want++) {
+            w.state = (enum sl_window_state)s;
+            w.want_start = want & 1;
+            w.want_stop = want >> 1;
+            sl_window_unpack(&other, sl_window_pack(&w));
+            assert_int_equal(other.state, s);
+            assert_int_equal(other.want_start, want & 1);
+            assert_int_equal(other.want_stop, want >> 1);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(run_opens_at_once_and_begins_where_the_kinds_came_on),
+        cmocka_unit_test(run_whose_enabling_failed_at_first_has_a_lead_in),
+        cmocka_unit_test(time_windows_come_once_a_period),
+        cmocka_unit_test(a_collector_held_up_for_minutes_skips_windows),
+        cmocka_unit_test(windows_without_room_between_keep_the_kinds_on),
+        cmocka_unit_test(back_to_back_windows_have_no_pause),
+        cmocka_unit_test(demand_waits_for_a_start),
+        cmocka_unit_test(without_lead_in_it_opens_at_once),
+        cmocka_unit_test(a_stop_takes_back_a_start_and_a_lead_in),
+        cmocka_unit_test(a_stopped_lead_in_of_a_timed_window_loses_that_turn),
+        cmocka_unit_test(a_start_while_closing_is_kept_and_needs_no_lead_in),
+        cmocka_unit_test(an_application_window_inside_a_timed_pause),
+        cmocka_unit_test(draining_gives_up_after_its_bound),
+        cmocka_unit_test(exit_closes_what_is_open_and_opens_nothing),
+        cmocka_unit_test(requests_survive_packing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
