@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""End-to-end checks and measurements on a real GPU; on the simulated one as a rehearsal.
+
+    checks.py --build DIR --out DIR [--simulated] [--budget SECONDS] [--only GROUP]
+
+Standard library only. tests/gpu/run.sh builds and calls this. Exit status 1 if a check failed.
+"""
+
+import argparse
+import pathlib
+import sys
+
+import check_library
+import check_samples
+import check_torch
+import measure
+from machine import Machine
+from suite import Suite
+
+# The most telling first: when time runs out, the rest is skipped.
+GROUPS = {"samples": check_samples, "library": check_library, "torch": check_torch,
+          "measure": measure}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", required=True, help="the build folder")
+    parser.add_argument("--out", required=True, help="a new or empty folder for traces and results")
+    parser.add_argument("--simulated", action="store_true", help="on the simulated GPU")
+    parser.add_argument("--budget", type=int, default=420, help="seconds for all (420)")
+    parser.add_argument("--only", choices=GROUPS, action="append", help="these groups alone")
+    options = parser.parse_args()
+
+    out = pathlib.Path(options.out)
+    machine = Machine(options.build, out, options.simulated)
+    suite = Suite(options.budget)
+    facts = machine.describe()
+    print("\n".join(f"{name}: {value}" for name, value in facts.items()))
+    try:
+        for name in options.only or GROUPS:
+            try:
+                GROUPS[name].check_all(suite, machine)
+            except Exception as problem:  # pylint: disable=broad-except
+                suite.check(f"{name}: ran to its end", _raise, problem)
+    finally:
+        suite.write(out, facts)
+    print(f"\n{suite.count('pass')} passed, {suite.count('fail')} failed, "
+          f"{suite.count('skip')} skipped, {suite.count('fact')} facts")
+    print(f"Results: {out / 'results.md'}, {out / 'results.json'}")
+    sys.exit(1 if suite.count("fail") else 0)
+
+
+def _raise(problem):
+    raise problem
+
+
+if __name__ == "__main__":
+    main()
