@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Makes the pinned Python environment NAME (default: test) under build/venv and prints its
+# interpreter's path, and nothing else, on stdout. tests/python/NAME.txt pins every package by
+# version and hash; it is compiled from NAME.in:
+#   uv pip compile --universal --python-version 3.10 --generate-hashes --no-header \
+#       -o tests/python/NAME.txt tests/python/NAME.in
+# An environment that is there and complete is used as it is.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+name=${1:-test}
+requirements=tests/python/$name.txt
+if [[ ! -f $requirements ]]; then
+    known=$(cd tests/python && echo *.txt)
+    echo "tests/venv.sh: no environment '$name'; there are: ${known//.txt/}" >&2
+    exit 2
+fi
+
+venv=$PWD/build/venv/$name
+stamp=$venv/.complete
+mkdir -p build/venv
+# Two runs at once: the second waits, and finds the first one's work.
+exec 9>"build/venv/.$name.lock"
+flock 9
+if ! cmp -s "$requirements" "$stamp" || ! "$venv/bin/python" -c '' 2>/dev/null; then
+    echo "tests/venv.sh: making $venv (once; ${name} needs $(grep -c == "$requirements") packages)" >&2
+    rm -rf "$venv"
+    if ! python3 -m venv "$venv" >&2; then
+        echo "tests/venv.sh: python3 -m venv failed: install python3-venv" >&2
+        exit 1
+    fi
+    if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+        --only-binary :all: -r "$requirements" >&2; then
+        echo "tests/venv.sh: could not install $requirements: this needs PyPI once" \
+            "(network, or PIP_INDEX_URL of a mirror)" >&2
+        exit 1
+    fi
+    cp "$requirements" "$stamp"
+fi
+echo "$venv/bin/python"
