@@ -76,7 +76,7 @@ static inline void *sl_find_(const char *symbol)
  * request is kept. */
 static inline int sl_start(void)
 {
-    int (*fn)(void) = (int (*)(void))sl_find_("sl_start");
+    int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_start");
     return fn ? fn() : -EAGAIN;
 }
 
@@ -84,14 +84,15 @@ static inline int sl_start(void)
  * -EAGAIN; -ENODEV. */
 static inline int sl_stop(void)
 {
-    int (*fn)(void) = (int (*)(void))sl_find_("sl_stop");
+    int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_stop");
     return fn ? fn() : -EAGAIN;
 }
 
 /* 0; -EAGAIN (status untouched); -EINVAL when status is NULL or its size too small. */
 static inline int sl_status(struct sl_status *status)
 {
-    int (*fn)(struct sl_status *) = (int (*)(struct sl_status *))sl_find_("sl_status");
+    int (*fn)(struct sl_status *) =
+        __extension__(int (*)(struct sl_status *)) sl_find_("sl_status");
     return fn ? fn(status) : -EAGAIN;
 }
 
