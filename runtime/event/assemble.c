@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "base/pages.h"
 #include "event/correlation.h"
 
 #define DEFAULT_CAP_BYTES (16u << 20)
@@ -370,9 +370,8 @@ int sl_assemble_create(struct sl_assemble **out, const struct sl_assemble_option
     a = calloc(1, sizeof(*a));
     if (!a)
         return -ENOMEM;
-    memory = mmap(NULL, cap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                  -1, 0);
-    if (memory == MAP_FAILED)
+    memory = sl_pages_map(cap);
+    if (!memory)
         goto fail_map;
     a->memory = memory;
     a->opt = *opt;
@@ -396,7 +395,7 @@ int sl_assemble_create(struct sl_assemble **out, const struct sl_assemble_option
     return 0;
 
 fail_table:
-    munmap(memory, cap);
+    sl_pages_unmap(memory, cap);
 fail_map:
     free(a);
     return error;
@@ -406,7 +405,7 @@ void sl_assemble_destroy(struct sl_assemble *a)
 {
     if (!a)
         return;
-    munmap(a->memory, a->opt.cap_bytes);
+    sl_pages_unmap(a->memory, a->opt.cap_bytes);
     free(a);
 }
 

@@ -14,7 +14,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "base/pages.h"
 
 _Static_assert(sizeof(struct sl_shape) % 4 == 0, "hashed in words of four bytes");
 
@@ -58,8 +59,8 @@ int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes)
     void *memory;
 
     /* The largest power of two of index slots whose half in shapes still fits under the cap. */
-    while (slots < 1u << 30 && (size_t)slots * (2 * sizeof(uint32_t) + sizeof(struct sl_shape)) <=
-                                   cap_bytes)
+    while (slots < 1u << 30 &&
+           (size_t)slots * (2 * sizeof(uint32_t) + sizeof(struct sl_shape)) <= cap_bytes)
         slots *= 2;
     t = calloc(1, sizeof(*t));
     if (!t)
@@ -68,9 +69,8 @@ int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes)
     t->capacity = slots / 2;
     shape_bytes = t->capacity * sizeof(struct sl_shape);
     t->mapped_bytes = shape_bytes + slots * sizeof(uint32_t);
-    memory = mmap(NULL, t->mapped_bytes, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
+    memory = sl_pages_map(t->mapped_bytes);
+    if (!memory)
         goto fail_map;
     t->shape = memory;
     t->index = (uint32_t *)((char *)memory + shape_bytes);
@@ -86,7 +86,7 @@ void sl_shape_destroy(struct sl_shape_table *t)
 {
     if (!t)
         return;
-    munmap(t->shape, t->mapped_bytes);
+    sl_pages_unmap(t->shape, t->mapped_bytes);
     free(t);
 }
 

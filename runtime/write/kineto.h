@@ -41,6 +41,8 @@ struct sl_kineto_options {
     const struct sl_shape_table *shapes;
     const struct sl_device_table *devices;
     size_t cap_bytes; /* most memory for kept text; 0 = 8 MiB */
+    /* Name of a call whose event carries none: sl_decode_api_name() in a job; NULL: none known. */
+    const char *(*api_name)(enum sl_event_kind domain, uint32_t cbid);
 };
 
 struct sl_kineto;
@@ -49,10 +51,12 @@ struct sl_kineto;
 int sl_kineto_create(struct sl_kineto **out, const struct sl_kineto_options *opt);
 void sl_kineto_destroy(struct sl_kineto *k); /* NULL is fine; no file may be open */
 
-/* Begins a file: header and process metadata. The sink stays the caller's to close. */
+/* Begins a file. Header and process metadata go out with its first row, so that devices seen until
+ * then stand in it. The sink stays the caller's to close. */
 int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_trace_meta *meta);
 
-/* Events, in any order. 0 or the sticky error of this file. SL_EV_WINDOW_* are not for here. */
+/* Events, in any order. 0 or the sticky error of this file. SL_EV_WINDOW_* are not for here.
+ * Without an open file only what later files need is taken in (META, CUDA_EVENT). */
 int sl_kineto_events(struct sl_kineto *k, const struct sl_event *ev, size_t count);
 
 /* Hands all text so far to the sink (the caller then syncs the sink). */

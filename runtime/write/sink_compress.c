@@ -130,8 +130,7 @@ static int start_zstd(struct compress_sink *c, int level)
     c->zstd = ZSTD_createCCtx();
     if (!c->zstd)
         return -ENOMEM;
-    if (ZSTD_isError(
-            ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, level ? level : 1)) ||
+    if (ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, level ? level : 1)) ||
         ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_checksumFlag, 1))) {
         ZSTD_freeCCtx(c->zstd);
         return -EINVAL;

@@ -38,7 +38,8 @@ void sl_writer_wake(struct sl_writer *w);
  * 0, or -ETIMEDOUT: the thread is left alone with its memory and the file stays .part. */
 int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns);
 
-/* Any thread: path of the last file that was completed ("" if none), windows completed. */
+/* Any thread, never blocks: path of the last file that was completed ("" if none), windows
+ * completed. Not after stop. */
 void sl_writer_last(struct sl_writer *w, char *path, size_t path_size, uint64_t *windows);
 
 #endif

@@ -1,0 +1,41 @@
+/*
+ * event_join.h - which cudaEventRecord did a wait wait for?
+ *
+ * CUPTI tells of records (CUDA_EVENT) and waits (SYNCHRONIZATION) apart and in any order. From
+ * CUPTI 12.8 both carry the same event_sync_id; before, only the event's id, which is used again
+ * at each record.
+ *
+ * Threads: one owner. Memory: fixed; newer records take the place of old ones.
+ */
+#ifndef SL_EVENT_JOIN_H
+#define SL_EVENT_JOIN_H
+
+#include <stdint.h>
+
+#include "event/event.h"
+
+enum {
+    SL_JOIN_RECORDS = 8192, /* kept by sync id, and as many again by event id */
+    SL_JOIN_RECENT = 4,     /* records of one event id that are kept */
+};
+
+struct sl_event_record {
+    uint64_t sync_id;
+    uint64_t correlation; /* of the cudaEventRecord call; 0: empty */
+    uint32_t context, event_id;
+    uint32_t stream;
+};
+
+struct sl_event_join {
+    struct sl_event_record by_sync_id[SL_JOIN_RECORDS];
+    struct sl_event_record by_event[SL_JOIN_RECORDS / SL_JOIN_RECENT][SL_JOIN_RECENT];
+};
+
+/* An SL_EV_CUDA_EVENT. */
+void sl_event_join_record(struct sl_event_join *j, const struct sl_event *ev);
+
+/* The record that an SL_EV_SYNC of an event refers to; NULL if it was not seen, or is forgotten. */
+const struct sl_event_record *sl_event_join_find(const struct sl_event_join *j,
+                                                 const struct sl_event *sync);
+
+#endif

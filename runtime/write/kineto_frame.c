@@ -1,0 +1,144 @@
+/*
+ * kineto_frame.c - what stands before and behind the rows of a file.
+ *
+ * The header goes out with the first row, when the devices are known in practice; one that turns up
+ * later stands in the trailer's "syncline" object.
+ *
+ * Threads: one owner. Memory: the writer's scratch.
+ */
+#include "base/stats.h"
+#include "write/json.h"
+#include "write/kineto_internal.h"
+
+#define PUT_FIELD(at, key, value) sl_json_u64(SL_JSON_LITERAL(at, "\"" key "\":"), (value))
+#define PUT_STRING(at, key, value)                                                                 \
+    sl_json_string(SL_JSON_LITERAL(at, "\"" key "\":"), (value) ? (value) : "")
+
+static char *put_device(char *at, const struct sl_device *d)
+{
+    at = PUT_FIELD(SL_JSON_LITERAL(at, "{"), "id", d->id);
+    at = SL_JSON_LITERAL(at, ",\"name\":\"");
+    at = sl_json_escape(at, d->name, strnlen(d->name, sizeof(d->name)));
+    at = PUT_FIELD(SL_JSON_LITERAL(at, "\","), "totalGlobalMem", d->memory_bytes);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "computeMajor", d->compute_major);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "computeMinor", d->compute_minor);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "maxThreadsPerBlock", d->max_threads_per_block);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "maxThreadsPerMultiprocessor", d->max_threads_per_sm);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "regsPerBlock", d->max_registers_per_block);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "regsPerMultiprocessor", d->max_registers_per_sm);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "warpSize", d->warp_size);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "sharedMemPerBlock", d->max_shared_per_block);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "sharedMemPerMultiprocessor", d->max_shared_per_sm);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "numSms", d->multiprocessors);
+    return SL_JSON_LITERAL(at, "}");
+}
+
+/* Those of `mask`, a row each; adds what it wrote to devices_in_header. */
+static char *put_devices(struct sl_kineto *k, char *at, uint64_t mask)
+{
+    uint32_t i;
+    int any = 0;
+
+    *at++ = '[';
+    for (i = 0; i < SL_DEVICE_MAX; i++) {
+        const struct sl_device *d = mask >> i & 1 ? sl_kineto_device(k, i) : NULL;
+
+        if (!d)
+            continue;
+        at = any ? SL_JSON_LITERAL(at, ",\n") : SL_JSON_LITERAL(at, "\n");
+        at = put_device(at, d);
+        any = 1;
+        k->devices_in_header |= 1ull << i;
+    }
+    *at++ = ']';
+    return at;
+}
+
+/* The same for the same file, different for any other: enough to tell traces apart. */
+static char *put_trace_id(char *at, const struct sl_trace_meta *m)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    uint64_t h[2] = {m->opened_ns, (uint64_t)m->pid << 32 | m->window};
+    const char *c;
+    int i;
+
+    for (c = m->host ? m->host : ""; *c; c++)
+        h[1] = (h[1] ^ (unsigned char)*c) * 0x100000001b3u;
+    h[0] *= 0x9e3779b97f4a7c15u;
+    *at++ = '"';
+    for (i = 0; i < 32; i++)
+        *at++ = hex[h[i / 16] >> (60 - i % 16 * 4) & 15];
+    *at++ = '"';
+    return at;
+}
+
+void sl_kineto_put_header(struct sl_kineto *k)
+{
+    const struct sl_trace_meta *m = &k->meta;
+    char *at = k->scratch;
+
+    at = SL_JSON_LITERAL(at, "{\n\"schemaVersion\":1,\n\"deviceProperties\":");
+    at = put_devices(k, at, UINT64_MAX);
+    at = SL_JSON_LITERAL(at, ",\n");
+    if (m->cupti_version)
+        at = SL_JSON_LITERAL(PUT_FIELD(at, "cupti_version", m->cupti_version), ",\n");
+    if (m->cuda_runtime_version)
+        at = SL_JSON_LITERAL(PUT_FIELD(at, "cuda_runtime_version", m->cuda_runtime_version), ",\n");
+    if (m->cuda_driver_version)
+        at = SL_JSON_LITERAL(PUT_FIELD(at, "cuda_driver_version", m->cuda_driver_version), ",\n");
+    at = SL_JSON_LITERAL(PUT_STRING(at, "host_name", m->host), ",\n\"trace_id\":");
+    at = put_trace_id(at, m);
+    at = SL_JSON_LITERAL(at, ",\n\"displayTimeUnit\":\"ms\",\n");
+    at = SL_JSON_LITERAL(PUT_FIELD(at, "baseTimeNanoseconds", k->base_ns), ",\n");
+    /* HTA looks for "rank":, at least one space, and the number, line by line. */
+    at = SL_JSON_LITERAL(at, "\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": ");
+    at = sl_json_i64(at, m->rank);
+    at = sl_json_i64(SL_JSON_LITERAL(at, ", \"world_size\": "), m->world_size);
+    at = SL_JSON_LITERAL(at,
+                         ", \"pg_count\": 0, \"pg_config\": [], \"nccl_version\": \"unknown\"},\n"
+                         "\"traceEvents\":[\n");
+    sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
+    sl_kineto_introduce_process(k);
+}
+
+static char *put_counters(char *at)
+{
+    int i;
+
+    *at++ = '{';
+    for (i = 0; i < SL_STAT_COUNT; i++) {
+        if (i > 0)
+            *at++ = ',';
+        at = sl_json_string(at, sl_stats_name((enum sl_stat)i));
+        *at++ = ':';
+        at = sl_json_u64(at, sl_stats_get((enum sl_stat)i));
+    }
+    *at++ = '}';
+    return at;
+}
+
+void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns)
+{
+    static const char *const details[] = {"lean", "default", "full"};
+    const struct sl_trace_meta *m = &k->meta;
+    uint64_t late = k->devices_seen & ~k->devices_in_header;
+    char *at = k->scratch;
+
+    at =
+        SL_JSON_LITERAL(at, "{\"name\":\"Record Window End\",\"ph\":\"i\",\"s\":\"g\",\"pid\":\"\","
+                            "\"tid\":\"\",\"ts\":");
+    at = sl_kineto_time(k, at, closed_ns);
+    at = PUT_STRING(SL_JSON_LITERAL(at, "}\n],\n\"syncline\":{"), "version", m->syncline_version);
+    at = PUT_STRING(SL_JSON_LITERAL(at, ","), "job", m->job);
+    at = PUT_STRING(SL_JSON_LITERAL(at, ","), "detail", details[k->opt.detail]);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "window", m->window);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "opened_ns", m->opened_ns);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "closed_ns", closed_ns);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "events", k->written);
+    if (late)
+        at = put_devices(k, SL_JSON_LITERAL(at, ",\"deviceProperties\":"), late);
+    at = put_counters(SL_JSON_LITERAL(at, ",\n\"counters\":"));
+    at = PUT_STRING(SL_JSON_LITERAL(at, "},\n"), "traceName", m->trace_name);
+    at = SL_JSON_LITERAL(at, "\n}\n");
+    sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
+}

@@ -1,0 +1,114 @@
+/*
+ * kineto_internal.h - what the files of the Kineto writer share.
+ *
+ *   kineto.c        files, blocks, the rows: what runs once per event
+ *   kineto_text.c   the constant part of a row: once per shape, call site or place
+ *   kineto_names.c  metadata rows: once per process, thread, device or stream and file
+ *   kineto_frame.c  what stands before and behind the rows: once per file
+ *
+ * Threads: one owner. Memory: fixed areas mapped at creation, and the text cache under its cap.
+ */
+#ifndef SL_KINETO_INTERNAL_H
+#define SL_KINETO_INTERNAL_H
+
+#include "write/event_join.h"
+#include "write/kineto.h"
+#include "write/text_cache.h"
+
+enum {
+    SL_KINETO_BLOCK = 128 * 1024, /* text handed to the sink at a time */
+    /* Longer names are cut: the longest real kernel names have some ten thousand bytes. */
+    SL_KINETO_NAME_MAX = 256 * 1024,
+    SL_KINETO_SCRATCH = 8 * SL_KINETO_NAME_MAX,
+    SL_KINETO_TAIL_MAX = 512, /* the part of a row that varies */
+    SL_KINETO_NAMES = 16384,  /* places with metadata rows; a power of two */
+    SL_KINETO_PENDING = 256,  /* waits whose event record has not come */
+    SL_KINETO_SYNC_ROWS = 1000000,
+};
+
+/* What a metadata row names. */
+enum sl_place_kind {
+    SL_PLACE_FREE,
+    SL_PLACE_THREAD,   /* id: system thread id */
+    SL_PLACE_DEVICE,   /* id: 0 */
+    SL_PLACE_STREAM,   /* id: stream */
+    SL_PLACE_SYNC_ROW, /* id: stream, or SL_STREAM_NONE for waits without one */
+    SL_PLACE_CONTEXT,  /* id: context; has no row, its name goes into its streams' */
+    SL_PLACE_OVERHEAD, /* id: 0 */
+};
+
+struct sl_place {
+    uint32_t kind; /* enum sl_place_kind */
+    uint32_t device;
+    uint32_t id;
+    uint32_t name;    /* intern id; 0: none told */
+    uint32_t context; /* streams */
+    uint32_t file;    /* last file that has its rows */
+};
+
+struct sl_kineto {
+    struct sl_kineto_options opt;
+    struct sl_trace_meta meta;
+
+    struct sl_text_cache cache;
+    struct sl_event_join *join;
+    struct sl_event *pending; /* SL_KINETO_PENDING */
+    unsigned pending_count;
+    struct sl_place *place; /* SL_KINETO_NAMES, open addressing */
+    unsigned places;
+    uint32_t process_name; /* intern id from SL_EV_META_PROCESS; 0: meta.process_name */
+    uint64_t devices_seen; /* bit = device whose entry in the table may be read */
+
+    /* the open file */
+    struct sl_sink *sink; /* NULL: none */
+    int error;
+    uint32_t file; /* counts from 1 */
+    int header_out;
+    uint64_t base_ns;
+    uint64_t written;
+    uint64_t devices_in_header;
+
+    /* Times of one second share their first digits. */
+    uint64_t second;
+    unsigned second_length;
+    char second_text[24];
+
+    char *block; /* SL_KINETO_BLOCK */
+    size_t used;
+    char *scratch; /* SL_KINETO_SCRATCH: rows in the making */
+    char *name;    /* SL_KINETO_NAME_MAX: demangled names */
+};
+
+/* Any amount of text, into the block or past it. */
+void sl_kineto_put(struct sl_kineto *k, const char *text, size_t length);
+
+/* A time relative to the file's base. Takes at most SL_JSON_NUMBER_MAX bytes. */
+char *sl_kineto_time(struct sl_kineto *k, char *at, uint64_t ns);
+
+/* The constant part of a row, up to the first number that varies; returns its end. `at` has
+ * SL_KINETO_SCRATCH bytes. */
+char *sl_kineto_text(struct sl_kineto *k, char *at, const struct sl_event *ev);
+
+/* Takes a META event in; writes its rows again if the open file has them with another name. */
+void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev);
+
+/* Metadata rows of the places that this row stands on, if the file does not have them yet. */
+void sl_kineto_introduce(struct sl_kineto *k, const struct sl_event *ev);
+
+/* The process's own rows, the first of the file. */
+void sl_kineto_introduce_process(struct sl_kineto *k);
+
+void sl_kineto_put_header(struct sl_kineto *k);
+void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns);
+
+static inline const struct sl_device *sl_kineto_device(const struct sl_kineto *k, uint32_t device)
+{
+    const struct sl_device *d;
+
+    if (device >= SL_DEVICE_MAX || !(k->devices_seen >> device & 1) || !k->opt.devices)
+        return NULL;
+    d = &k->opt.devices->device[device];
+    return d->known ? d : NULL;
+}
+
+#endif

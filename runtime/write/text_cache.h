@@ -1,0 +1,65 @@
+/*
+ * text_cache.h - finished text by key, under a hard cap.
+ *
+ * A training job writes the same few thousand kinds of line for weeks; what does not change in one
+ * of them is made once and kept here. When the cap is reached everything is dropped and made anew:
+ * no bookkeeping on the hot path, and the working set comes back within milliseconds.
+ *
+ * Threads: one owner. Memory: an arena of the cache's own.
+ */
+#ifndef SL_TEXT_CACHE_H
+#define SL_TEXT_CACHE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+enum {
+    SL_TEXT_BUCKETS = 16384
+};
+
+struct sl_text {
+    struct sl_text *next;
+    uint64_t key[2];
+    uint32_t file; /* the owner's: last file in which this text was used */
+    uint32_t length;
+    char text[];
+};
+
+struct sl_text_cache {
+    struct sl_text **bucket;
+    struct sl_arena arena;
+    size_t cap_bytes;
+};
+
+/* 0 or -ENOMEM. */
+int sl_text_cache_init(struct sl_text_cache *c, size_t cap_bytes);
+void sl_text_cache_destroy(struct sl_text_cache *c);
+
+/* Forgets everything. */
+void sl_text_cache_clear(struct sl_text_cache *c);
+
+/* A copy of `text`, `file` being 0. Earlier results of this cache may be gone after it. NULL when
+ * the text alone is too long for the cache. */
+struct sl_text *sl_text_cache_add(struct sl_text_cache *c, uint64_t key0, uint64_t key1,
+                                  const char *text, size_t length);
+
+static inline size_t sl_text_bucket(uint64_t key0, uint64_t key1)
+{
+    uint64_t h = (key0 ^ key1 * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+
+    return (h >> 40) % SL_TEXT_BUCKETS;
+}
+
+static inline struct sl_text *sl_text_cache_find(const struct sl_text_cache *c, uint64_t key0,
+                                                 uint64_t key1)
+{
+    struct sl_text *t = c->bucket[sl_text_bucket(key0, key1)];
+
+    while (t && (t->key[0] != key0 || t->key[1] != key1))
+        t = t->next;
+    return t;
+}
+
+#endif

@@ -1,0 +1,383 @@
+/*
+ * writer.c - the background thread that turns the ring into files.
+ *
+ * Threads: the writer thread runs everything below run(); start and stop belong to one other
+ * thread; wake and last are for any. Memory: the writer's own, freed by stop once the thread has
+ * ended; if it has not by the deadline, thread and memory are left alone.
+ *
+ * The thread sleeps on a futex. `wakes` counts up at each wake; a sleeper that has read it before
+ * its last look at the ring cannot miss one.
+ */
+#include "write/writer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/pages.h"
+#include "base/stats.h"
+
+#define BILLION   1000000000u
+#define FRAME_NS  BILLION /* a killed process loses no more than this */
+#define BATCH     512     /* events taken from the ring at a time */
+#define SECOND_NS BILLION
+
+enum {
+    PATH_WORDS = PATH_MAX / sizeof(uint64_t)
+};
+
+struct sl_writer {
+    struct sl_writer_options opt;
+    pthread_t thread;
+    _Atomic uint32_t wakes;
+    _Atomic uint32_t asleep;
+    _Atomic uint32_t stop;
+    _Atomic uint32_t ended;
+
+    /* the writer thread's */
+    struct sl_sink *sink; /* NULL: no file is open */
+    int failed;           /* the window's file could not be made or went wrong */
+    uint64_t frame_ns;    /* when the open frame began */
+    int frame_open;
+    char path[PATH_MAX]; /* final name of the open file */
+
+    /* What sl_writer_last() tells, for application threads, which must not block: a sequence lock
+     * over words. Odd: being written. */
+    _Atomic uint64_t last_sequence;
+    _Atomic uint64_t last_path[PATH_WORDS];
+    _Atomic uint64_t windows;
+};
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
+{
+    struct timespec timeout = {(time_t)(timeout_ns / SECOND_NS), (long)(timeout_ns % SECOND_NS)};
+
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &timeout, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word)
+{
+    int saved = errno;
+
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    errno = saved;
+}
+
+/* ---- files ---- */
+
+static const char *suffix(const struct sl_writer *w)
+{
+    switch (w->opt.compression) {
+    case SL_COMPRESS_ZSTD:
+        return ".zst";
+    case SL_COMPRESS_GZIP:
+        return ".gz";
+    default:
+        return "";
+    }
+}
+
+/* `error` ended or prevented the file of this window: said once for it. */
+static void say_failure(struct sl_writer *w, int error)
+{
+    char text[128];
+    const char *remedy = "check the folder, or set SYNCLINE_OUTPUT to another";
+
+    if (error == -ENOSPC || error == -EDQUOT)
+        remedy = "free some space, or set SYNCLINE_OUTPUT to a folder on another disk";
+    else if (error == -EACCES || error == -EPERM || error == -EROFS)
+        remedy = "set SYNCLINE_OUTPUT to a folder that this user may write to";
+    sl_log(SL_LOG_ERROR,
+           "cannot write %s: %s; the rest of window %u is lost%s, the job is not affected; %s",
+           w->path, strerror_r(-error, text, sizeof(text)), w->opt.meta.window,
+           w->sink ? " (what was written stays in its .part file)" : "", remedy);
+}
+
+static int open_chain(struct sl_writer *w)
+{
+    struct sl_sink *file = NULL;
+    int error = sl_sink_file_open(&file, w->path);
+
+    if (error)
+        return error;
+    error = sl_sink_compress_open(&w->sink, file, w->opt.compression, w->opt.level);
+    if (error) {
+        file->close(file, 0);
+        return error;
+    }
+    return 0;
+}
+
+static void publish_path(struct sl_writer *w)
+{
+    uint64_t words[PATH_WORDS];
+    size_t i;
+
+    memcpy(words, w->path, sizeof(words));
+    atomic_fetch_add_explicit(&w->last_sequence, 1, memory_order_relaxed);
+    /* Pairs with the fence in sl_writer_last(): who reads a new word sees the odd number. */
+    atomic_thread_fence(memory_order_release);
+    for (i = 0; i < PATH_WORDS; i++)
+        atomic_store_explicit(&w->last_path[i], words[i], memory_order_relaxed);
+    atomic_fetch_add_explicit(&w->windows, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&w->last_sequence, 1, memory_order_release);
+}
+
+static void close_file(struct sl_writer *w, int complete)
+{
+    int error = w->sink->close(w->sink, complete);
+
+    w->sink = NULL;
+    if (error && complete)
+        say_failure(w, error);
+    if (error || !complete)
+        return;
+    publish_path(w);
+    sl_log(SL_LOG_INFO, "wrote %s", w->path);
+}
+
+static void fail_file(struct sl_writer *w, int error)
+{
+    say_failure(w, error);
+    w->failed = 1;
+    if (!w->sink)
+        return;
+    /* Kineto's own end comes first: it must not keep a sink that is gone. */
+    sl_kineto_end(w->opt.kineto, w->opt.meta.opened_ns);
+    close_file(w, 0);
+}
+
+static void open_window(struct sl_writer *w, const struct sl_event *ev)
+{
+    struct sl_trace_meta *meta = &w->opt.meta;
+    int error;
+
+    meta->window = ev->u.window.number;
+    meta->opened_ns = ev->start_ns;
+    w->failed = 0;
+    snprintf(w->path, sizeof(w->path), "%s/%u.pt.trace.json%s", w->opt.folder, meta->window,
+             suffix(w));
+    error = open_chain(w);
+    if (error == -EEXIST) {
+        /* Another process had the same host name, rank and pid: containers. */
+        snprintf(w->path, sizeof(w->path), "%s/%u-%llu.pt.trace.json%s", w->opt.folder,
+                 meta->window, (unsigned long long)meta->opened_ns, suffix(w));
+        error = open_chain(w);
+    }
+    if (!error) {
+        meta->trace_name = w->path;
+        error = sl_kineto_begin(w->opt.kineto, w->sink, meta);
+    }
+    if (error)
+        fail_file(w, error);
+    w->frame_open = 0;
+}
+
+static void close_window(struct sl_writer *w, uint64_t closed_ns)
+{
+    int error;
+
+    if (!w->sink)
+        return;
+    error = sl_kineto_end(w->opt.kineto, closed_ns);
+    if (error) {
+        say_failure(w, error);
+        w->failed = 1;
+        close_file(w, 0);
+        return;
+    }
+    close_file(w, 1);
+}
+
+/* ---- events ---- */
+
+static int is_row(const struct sl_event *ev)
+{
+    return ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC;
+}
+
+/* Events of one window, or between two. */
+static void write_run(struct sl_writer *w, const struct sl_event *ev, size_t count)
+{
+    uint64_t rows = 0, before;
+    size_t i;
+    int error;
+
+    before = w->sink ? sl_kineto_written(w->opt.kineto) : 0;
+    error = sl_kineto_events(w->opt.kineto, ev, count);
+    if (w->sink && !error) {
+        if (!w->frame_open) {
+            w->frame_open = 1;
+            w->frame_ns = sl_clock_monotonic();
+        }
+        return;
+    }
+    for (i = 0; i < count; i++)
+        rows += (uint64_t)is_row(&ev[i]);
+    if (error) {
+        sl_stats_add(SL_STAT_DROPPED_WRITE, rows - (sl_kineto_written(w->opt.kineto) - before));
+        fail_file(w, error);
+    } else {
+        sl_stats_add(w->failed ? SL_STAT_DROPPED_WRITE : SL_STAT_OUTSIDE_WINDOW, rows);
+    }
+}
+
+static void take_events(struct sl_writer *w, const struct sl_event *ev, size_t count)
+{
+    size_t from = 0, i;
+
+    for (i = 0; i < count; i++) {
+        if (ev[i].kind != SL_EV_WINDOW_OPEN && ev[i].kind != SL_EV_WINDOW_CLOSE)
+            continue;
+        if (i > from)
+            write_run(w, ev + from, i - from);
+        from = i + 1;
+        close_window(w, ev[i].end_ns);
+        w->failed = 0;
+        if (ev[i].kind == SL_EV_WINDOW_OPEN)
+            open_window(w, &ev[i]);
+    }
+    if (count > from)
+        write_run(w, ev + from, count - from);
+}
+
+/* Ends the frame once it is old enough. Returns how long that is still to come. */
+static uint64_t keep_frames_short(struct sl_writer *w)
+{
+    uint64_t age;
+    int error;
+
+    if (!w->sink || !w->frame_open)
+        return UINT64_MAX;
+    age = sl_clock_monotonic() - w->frame_ns;
+    if (age < FRAME_NS)
+        return FRAME_NS - age;
+    w->frame_open = 0;
+    error = sl_kineto_flush(w->opt.kineto);
+    if (!error)
+        error = w->sink->sync(w->sink);
+    if (error)
+        fail_file(w, error);
+    return UINT64_MAX;
+}
+
+static void *run(void *user)
+{
+    struct sl_writer *w = user;
+
+    for (;;) {
+        uint32_t wakes = atomic_load_explicit(&w->wakes, memory_order_acquire);
+        /* Read before the ring is: what was pushed before stop is then seen. */
+        uint32_t stop = atomic_load_explicit(&w->stop, memory_order_acquire);
+        const struct sl_event *ev;
+        uint64_t due;
+        size_t count;
+
+        while ((ev = sl_ring_peek(w->opt.ring, BATCH, &count)) != NULL) {
+            take_events(w, ev, count);
+            sl_ring_release(w->opt.ring, count);
+            keep_frames_short(w);
+        }
+        if (stop)
+            break;
+        due = keep_frames_short(w);
+        atomic_store(&w->asleep, 1);
+        /* Sequentially consistent with sl_writer_wake(): either it sees a sleeper, or the count
+         * has moved and the wait returns at once. */
+        if (atomic_load(&w->wakes) == wakes)
+            futex_wait(&w->wakes, wakes, due < SECOND_NS ? due : SECOND_NS);
+        atomic_store(&w->asleep, 0);
+    }
+    close_window(w, sl_clock_now());
+    atomic_store_explicit(&w->ended, 1, memory_order_release);
+    futex_wake(&w->ended);
+    return NULL;
+}
+
+/* ---- the outside ---- */
+
+int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt)
+{
+    struct sl_writer *w = sl_pages_map(sizeof(*w));
+    sigset_t all, before;
+    int error;
+
+    if (!w)
+        return -ENOMEM;
+    w->opt = *opt;
+    /* The host's handlers must never run on our thread; it inherits the mask. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&w->thread, NULL, run, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        goto fail_thread;
+    pthread_setname_np(w->thread, "syncline-write");
+    *out = w;
+    return 0;
+
+fail_thread:
+    sl_pages_unmap(w, sizeof(*w));
+    return -error;
+}
+
+void sl_writer_wake(struct sl_writer *w)
+{
+    atomic_fetch_add(&w->wakes, 1);
+    if (atomic_load(&w->asleep))
+        futex_wake(&w->wakes);
+}
+
+int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns)
+{
+    uint64_t deadline = sl_clock_monotonic() + timeout_ns;
+
+    /* Release pairs with the acquire in run(): everything pushed so far is drained. */
+    atomic_store_explicit(&w->stop, 1, memory_order_release);
+    sl_writer_wake(w);
+    while (!atomic_load_explicit(&w->ended, memory_order_acquire)) {
+        uint64_t now = sl_clock_monotonic();
+
+        if (now >= deadline) {
+            pthread_detach(w->thread);
+            return -ETIMEDOUT;
+        }
+        futex_wait(&w->ended, 0, deadline - now);
+    }
+    pthread_join(w->thread, NULL);
+    sl_pages_unmap(w, sizeof(*w));
+    return 0;
+}
+
+void sl_writer_last(struct sl_writer *w, char *path, size_t path_size, uint64_t *windows)
+{
+    union {
+        uint64_t word[PATH_WORDS];
+        char text[PATH_MAX];
+    } copy;
+    uint64_t before, after, completed;
+    size_t i;
+
+    do {
+        before = atomic_load_explicit(&w->last_sequence, memory_order_acquire);
+        for (i = 0; i < PATH_WORDS; i++)
+            copy.word[i] = atomic_load_explicit(&w->last_path[i], memory_order_relaxed);
+        completed = atomic_load_explicit(&w->windows, memory_order_relaxed);
+        atomic_thread_fence(memory_order_acquire);
+        after = atomic_load_explicit(&w->last_sequence, memory_order_relaxed);
+    } while (before != after || before & 1);
+    if (path_size)
+        snprintf(path, path_size, "%s", copy.text);
+    if (windows)
+        *windows = completed;
+}
