@@ -48,12 +48,9 @@ def read(tmp_path, change=None):
     return kineto_trace.Trace(path)
 
 
-ALL = (*kineto_trace.INVARIANTS, kineto_trace.every_launch_has_its_operation)
-
-
 def test_good_trace_passes_all(tmp_path):
     trace = read(tmp_path)
-    for invariant in ALL:
+    for invariant in kineto_trace.INVARIANTS:
         invariant(trace)
     assert trace.begin_ns(trace.kernels[1]) == 31500
 
@@ -118,6 +115,21 @@ def nameless(_, events):
 def test_faults_are_noticed(tmp_path, change, invariant):
     with pytest.raises(AssertionError):
         invariant(read(tmp_path, change))
+
+
+def test_captured_launches_have_no_operation(tmp_path):
+    def capture(_, events):
+        events += [row("cuda_runtime", "cudaStreamBeginCapture", 100.0, 1.0, correlation=10),
+                   row("cuda_runtime", "cudaLaunchKernel", 102.0, 1.0, correlation=11),
+                   row("cuda_runtime", "cudaStreamEndCapture", 104.0, 1.0, correlation=12)]
+
+    def one_more(content, events):
+        capture(content, events)
+        events.append(row("cuda_runtime", "cudaLaunchKernel", 106.0, 1.0, correlation=13))
+
+    kineto_trace.every_launch_has_its_operation(read(tmp_path, capture))
+    with pytest.raises(AssertionError):
+        kineto_trace.every_launch_has_its_operation(read(tmp_path, one_more))
 
 
 def test_a_failing_check_does_not_stop_others(tmp_path):
