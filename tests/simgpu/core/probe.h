@@ -146,11 +146,4 @@ struct sim_device_info {
 uint32_t sim_device_count(void);
 const struct sim_device_info *sim_device_info(uint32_t device);
 
-/* CUDA's handles to CUPTI's ids. 0, or -1 if the handle is none of ours. A NULL context is the
- * calling thread's current one; stream takes CUDA's special values (NULL, 1, 2). */
-int sim_context_id(const void *context, uint32_t *id, uint32_t *device);
-int sim_stream_id(const void *context, const void *stream, int per_thread, uint32_t *id);
-int sim_graph_id(const void *graph_or_exec, uint32_t *id);
-int sim_graph_node_id(const void *node, uint64_t *id);
-
 #endif
