@@ -35,6 +35,7 @@ struct sl_cupti_functions {
     int (*ActivityGetNumDroppedRecords)(void *context, uint32_t stream, size_t *dropped);
     int (*ActivitySetAttribute)(int attribute, size_t *size, void *value);
     int (*ActivityGetAttribute)(int attribute, size_t *size, void *value);
+    int (*SetThreadIdType)(int type); /* records carry pthread_self() until told otherwise */
     int (*GetTimestamp)(uint64_t *ns);
     int (*GetResultString)(int result, const char **text);
 };

@@ -263,6 +263,7 @@ const struct sl_cupti_function sl_cupti_tables_functions[] = {
     {"ActivityGetNumDroppedRecords", 0},
     {"ActivitySetAttribute", 0},
     {"ActivityGetAttribute", 0},
+    {"SetThreadIdType", 0},
     {"GetTimestamp", 0},
     {"GetResultString", 0},
 };

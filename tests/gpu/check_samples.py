@@ -44,7 +44,6 @@ SAMPLES = {
     },
     "graph": {
         "command": ["graph"],
-        "captured": 6,
         "kernels": {"attention_spin_ns": Kernel(4, 32, 128), "mlp_spin_ns": Kernel(4, 16, 256),
                     "join_spin_ns": Kernel(4, 8, 64)},
         "copies": {"HtoD": [MIB] * 4, "DtoH": [MIB] * 4},
@@ -124,8 +123,6 @@ def check_sample(suite, machine, name, facts):
     trace = traces[0]
     for invariant in invariants.INVARIANTS:
         suite.check(f"{name}: {invariant.__name__.replace('_', ' ')}", invariant, trace)
-    suite.check(f"{name}: every launch has its operation",
-                invariants.every_launch_has_its_operation, trace, facts.get("captured", 0))
     suite.check(f"{name}: kernels as launched", kernels_as_launched, trace, facts["kernels"])
     suite.check(f"{name}: copies as asked", copies_as_asked, trace, facts["copies"],
                 facts["memsets"])

@@ -112,6 +112,11 @@ void sim_op_unref(struct sim_op *op);
 /* CLOCK_REALTIME ns; modelled durations are divided by the scale, stamps are not. */
 uint64_t sim_now_ns(void);
 
+/* Notices what has ended by now: sets `done` and calls op_done for it. The service thread does so
+ * every millisecond; waiting calls, queries and a flush of buffers should not have to wait for it.
+ */
+void sim_progress(void);
+
 /* Current wide correlation counter, and the id of the call in progress on this thread (0: none). */
 uint64_t sim_correlation_now(void);
 uint32_t sim_correlation_of_thread(void);
@@ -145,5 +150,12 @@ struct sim_device_info {
 };
 uint32_t sim_device_count(void);
 const struct sim_device_info *sim_device_info(uint32_t device);
+
+/* CUDA's handles to CUPTI's ids. 0, or -1 if the handle is none of ours. A NULL context is the
+ * calling thread's current one; stream takes CUDA's special values (NULL, 1, 2). */
+int sim_context_id(const void *context, uint32_t *id, uint32_t *device);
+int sim_stream_id(const void *context, const void *stream, int per_thread, uint32_t *id);
+int sim_graph_id(const void *graph_or_exec, uint32_t *id);
+int sim_graph_node_id(const void *node, uint64_t *id);
 
 #endif

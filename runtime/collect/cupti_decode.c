@@ -1,0 +1,267 @@
+/*
+ * cupti_decode.c - versioned CUPTI records -> events: the walk through a buffer.
+ *
+ * Entered by the collector; the sl_decode_api_* questions by any thread (constant tables). Owns its
+ * own small state. What a record of each kind becomes is in cupti_decode_gpu.c (operations),
+ * cupti_decode_cpu.c (calls, waits, overhead) and cupti_decode_object.c (devices, contexts,
+ * streams, names).
+ *
+ * Nothing in a buffer is trusted: sizes are checked against its end, times against each other,
+ * and a text's address is probed before it is read for the first time. CUPTI has been seen to
+ * deliver cut buffers, and a second tool in the process can scribble over ours.
+ */
+#include "collect/cupti_decode.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/pages.h"
+#include "base/stats.h"
+#include "collect/cupti_decode_impl.h"
+
+#define TEXT_MAX   65536u /* no kernel's name is longer; what is, is not a name */
+#define PAGE_BYTES 4096u
+
+/* The newest row that is not newer than the library. */
+static const struct sl_cupti_layout *layout_of(uint32_t version)
+{
+    for (unsigned i = sl_cupti_tables_layout_count; i-- > 0;)
+        if (sl_cupti_tables_layouts[i].version <= version)
+            return &sl_cupti_tables_layouts[i];
+    return NULL;
+}
+
+static void forward(void *user, const struct sl_event *ev)
+{
+    sl_decode_emit(user, ev);
+}
+
+int sl_decode_create(struct sl_decode **out, const struct sl_decode_options *opt)
+{
+    const struct sl_cupti_layout *layout = layout_of(opt->version);
+    struct sl_cupti_seen_options seen = {.intern = opt->intern, .sink = forward};
+    struct sl_decode *d;
+
+    if (!layout)
+        return -ENOTSUP;
+    d = sl_pages_map(sizeof *d);
+    if (!d)
+        return -ENOMEM;
+    d->opt = *opt;
+    d->layout = layout;
+    seen.sink_user = d;
+    if (sl_cupti_seen_create(&d->seen, &seen) != 0)
+        goto fail_seen;
+    *out = d;
+    return 0;
+
+fail_seen:
+    sl_pages_unmap(d, sizeof *d);
+    return -ENOMEM;
+}
+
+void sl_decode_destroy(struct sl_decode *d)
+{
+    if (!d)
+        return;
+    sl_cupti_seen_destroy(d->seen);
+    sl_pages_unmap(d, sizeof *d);
+}
+
+/* One record of `size` bytes. Returns 0, or -1 when it cannot be true. */
+static int decode_record(struct sl_decode *d, const uint8_t *record, uint32_t kind)
+{
+    switch (kind) {
+    case SL_CUPTI_KIND_RUNTIME:
+        return sl_decode_api(d, record, SL_EV_RUNTIME);
+    case SL_CUPTI_KIND_DRIVER:
+        return sl_decode_api(d, record, SL_EV_DRIVER);
+    case SL_CUPTI_KIND_CONCURRENT_KERNEL:
+    case SL_CUPTI_KIND_KERNEL:
+        return sl_decode_kernel(d, record);
+    case SL_CUPTI_KIND_MEMCPY:
+        return sl_decode_memcpy(d, record);
+    case SL_CUPTI_KIND_MEMCPY2:
+        return sl_decode_memcpy_peer(d, record);
+    case SL_CUPTI_KIND_MEMSET:
+        return sl_decode_memset(d, record);
+    case SL_CUPTI_KIND_GRAPH_TRACE:
+        return sl_decode_graph(d, record);
+    case SL_CUPTI_KIND_SYNCHRONIZATION:
+        return sl_decode_sync(d, record);
+    case SL_CUPTI_KIND_CUDA_EVENT:
+        return sl_decode_cuda_event(d, record);
+    case SL_CUPTI_KIND_OVERHEAD:
+        return sl_decode_overhead(d, record);
+    case SL_CUPTI_KIND_DEVICE:
+        return sl_decode_device(d, record);
+    case SL_CUPTI_KIND_CONTEXT:
+        return sl_decode_context(d, record);
+    case SL_CUPTI_KIND_STREAM:
+        return sl_decode_stream(d, record);
+    case SL_CUPTI_KIND_NAME:
+        return sl_decode_name(d, record);
+    default:
+        sl_stats_add(SL_STAT_RECORDS_UNKNOWN, 1);
+        return 0;
+    }
+}
+
+/* Offset of the record behind the one at `at` (`at` itself: the first), by the library's own
+ * stepping. Negative: no more; `*damaged` says that this is not the regular end. */
+static ptrdiff_t next_by_library(const struct sl_decode *d, const uint8_t *buffer, size_t valid,
+                                 const uint8_t *last, int *damaged)
+{
+    void *record = (void *)last;
+    int result = d->opt.get_next_record((uint8_t *)buffer, valid, &record);
+    uintptr_t at = (uintptr_t)record, begin = (uintptr_t)buffer;
+
+    if (result == SL_CUPTI_ERROR_MAX_LIMIT_REACHED)
+        return -1;
+    if (result == SL_CUPTI_SUCCESS && at >= begin && at - begin < valid &&
+        (!last || at > (uintptr_t)last))
+        return (ptrdiff_t)(at - begin);
+    *damaged = 1;
+    return -1;
+}
+
+size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid,
+                        sl_decode_sink_fn sink, void *user)
+{
+    size_t count = 0, invalid = 0, at = 0, size = 0;
+    const uint8_t *last = NULL;
+    int damaged = 0;
+
+    d->sink = sink;
+    d->sink_user = user;
+    for (;;) {
+        uint32_t kind;
+
+        if (d->opt.get_next_record) {
+            ptrdiff_t next = next_by_library(d, buffer, valid, last, &damaged);
+
+            if (next < 0)
+                break;
+            at = (size_t)next;
+        } else {
+            at += size;
+            if (at == valid)
+                break;
+        }
+        if (valid - at < sizeof kind) {
+            damaged = 1;
+            break;
+        }
+        last = buffer + at;
+        kind = sl_load32(last);
+        size = kind < SL_CUPTI_KIND_COUNT ? d->layout->record_size[kind] : 0;
+        if (size == 0 && d->opt.get_next_record) { /* newer than the table */
+            sl_stats_add(SL_STAT_RECORDS_UNKNOWN, 1);
+            count++;
+            continue;
+        }
+        if (size == 0 || size > valid - at) {
+            damaged = 1;
+            break;
+        }
+        count++;
+        if (decode_record(d, last, kind) != 0)
+            invalid++;
+    }
+    sl_stats_add(SL_STAT_RECORDS, count);
+    if (invalid + (size_t)damaged > 0)
+        sl_stats_add(SL_STAT_RECORDS_INVALID, invalid + (size_t)damaged);
+    return count;
+}
+
+/* Whether the 8 bytes around an address can be read. The kernel looks at the memory for us: with
+ * an impossible `how` the call changes nothing, and bad memory gives EFAULT before EINVAL. Where
+ * the call is forbidden altogether, addresses are trusted. */
+static int is_readable(uintptr_t address)
+{
+    return syscall(SYS_rt_sigprocmask, ~0, address & ~(uintptr_t)7, NULL, 8) == 0 ||
+           errno != EFAULT;
+}
+
+/* Whether a text that ends stands there, page by page. */
+static int is_text(const char *text)
+{
+    for (uint32_t i = 0; i < TEXT_MAX; i++) {
+        if ((i == 0 || ((uintptr_t)(text + i) & (PAGE_BYTES - 1)) == 0) &&
+            !is_readable((uintptr_t)(text + i)))
+            return 0;
+        if (text[i] == '\0')
+            return 1;
+    }
+    return 0;
+}
+
+int sl_decode_text(struct sl_decode *d, const uint8_t *at, uint32_t *id)
+{
+    const char *text = (const char *)(uintptr_t)sl_load64(at);
+    uint64_t mixed = (uint64_t)(uintptr_t)text * 0x9e3779b97f4a7c15u;
+    const char **known = &d->text_known[(mixed >> 40) % SL_DECODE_TEXTS_KNOWN];
+
+    if (!text) {
+        *id = 0;
+        return 0;
+    }
+    if (*known != text) {
+        if (!is_text(text))
+            return -1;
+        *known = text;
+    }
+    *id = sl_intern_put_hinted(d->opt.intern, text);
+    if (*id == 0)
+        sl_stats_add(SL_STAT_NAMES_LOST, 1);
+    return 0;
+}
+
+uint32_t sl_decode_own_text(struct sl_decode *d, const char *text, uint32_t *slot)
+{
+    if (*slot == 0) {
+        *slot = sl_intern_put(d->opt.intern, text, strlen(text));
+        if (*slot == 0)
+            sl_stats_add(SL_STAT_NAMES_LOST, 1);
+    }
+    return *slot;
+}
+
+uint32_t sl_decode_shape(struct sl_decode *d, const struct sl_shape *shape)
+{
+    uint32_t id = sl_shape_put(d->opt.shapes, shape);
+
+    if (id == 0)
+        sl_stats_add(SL_STAT_NAMES_LOST, 1);
+    return id;
+}
+
+static const struct sl_cupti_callback *callback(enum sl_event_kind domain, uint32_t cbid)
+{
+    if (domain == SL_EV_RUNTIME)
+        return cbid < sl_cupti_tables_runtime_count ? &sl_cupti_tables_runtime[cbid] : NULL;
+    return cbid < sl_cupti_tables_driver_count ? &sl_cupti_tables_driver[cbid] : NULL;
+}
+
+const char *sl_decode_api_name(enum sl_event_kind domain, uint32_t cbid)
+{
+    const struct sl_cupti_callback *c = callback(domain, cbid);
+
+    return c ? c->name : NULL;
+}
+
+int sl_decode_api_wanted(enum sl_event_kind domain, uint32_t cbid)
+{
+    const struct sl_cupti_callback *c = callback(domain, cbid);
+
+    return c && (c->bits & SL_CUPTI_CALL_WANTED);
+}
+
+int sl_decode_api_launches(enum sl_event_kind domain, uint32_t cbid)
+{
+    const struct sl_cupti_callback *c = callback(domain, cbid);
+
+    return c && (c->bits & SL_CUPTI_CALL_LAUNCHES);
+}

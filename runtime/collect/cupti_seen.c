@@ -1,0 +1,295 @@
+/*
+ * cupti_seen.c - which threads, contexts, streams and devices were seen, and what is known of each.
+ *
+ * Entered by the collector alone; owns two open-addressed tables of fixed size. A key is never
+ * removed: CUPTI numbers contexts and streams upwards and never twice, and a thread id that Linux
+ * gives to another thread keeps its first name.
+ */
+#include "collect/cupti_seen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/pages.h"
+#include "base/stats.h"
+
+#define SLOTS     32768u /* a power of two; half of them are used at most */
+#define NO_STREAM UINT32_MAX
+
+struct object {
+    uint32_t context; /* CUPTI counts contexts from 1: 0 = free slot */
+    uint32_t stream;  /* NO_STREAM: the context itself */
+    uint32_t device;
+    uint32_t flags;
+    int32_t priority;
+    uint32_t name;
+};
+
+struct thread {
+    uint32_t id; /* 0 = free slot */
+    uint32_t name;
+};
+
+struct sl_cupti_seen {
+    struct sl_cupti_seen_options opt;
+    struct object *last; /* rows of one stream mostly come in a row */
+    uint32_t last_thread;
+    uint32_t objects, threads;
+    uint64_t devices; /* a bit each */
+    uint32_t device_name[SL_DEVICE_MAX];
+    struct object object[SLOTS];
+    struct thread thread[SLOTS];
+};
+
+int sl_cupti_seen_create(struct sl_cupti_seen **out, const struct sl_cupti_seen_options *opt)
+{
+    struct sl_cupti_seen *s = sl_pages_map(sizeof *s);
+
+    if (!s)
+        return -ENOMEM;
+    s->opt = *opt;
+    *out = s;
+    return 0;
+}
+
+void sl_cupti_seen_destroy(struct sl_cupti_seen *s)
+{
+    sl_pages_unmap(s, sizeof *s);
+}
+
+/* The object's slot: its own, or a free one; NULL when it is new and the table is full. */
+static struct object *find_object(struct sl_cupti_seen *s, uint32_t context, uint32_t stream)
+{
+    uint64_t key = (uint64_t)context << 32 | stream;
+    uint32_t at = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 40);
+    struct object *o;
+
+    for (;; at++) {
+        o = &s->object[at % SLOTS];
+        if (o->context == context && o->stream == stream)
+            return o;
+        if (o->context == 0)
+            return s->objects < SLOTS / 2 ? o : NULL;
+    }
+}
+
+static void tell_object(struct sl_cupti_seen *s, const struct object *o)
+{
+    int is_stream = o->stream != NO_STREAM;
+    struct sl_event ev = {
+        .kind = is_stream ? SL_EV_META_STREAM : SL_EV_META_CONTEXT,
+        .device = (uint16_t)o->device,
+        .context = o->context,
+        .stream = is_stream ? o->stream : SL_STREAM_NONE,
+        .name = o->name,
+    };
+
+    if (is_stream) {
+        ev.u.meta.flags = o->flags;
+        ev.u.meta.priority = o->priority;
+    }
+    s->opt.sink(s->opt.sink_user, &ev);
+}
+
+static struct object *add_object(struct sl_cupti_seen *s, struct object *o, uint32_t device,
+                                 uint32_t context, uint32_t stream)
+{
+    *o = (struct object){.context = context, .stream = stream, .device = device};
+    s->objects++;
+    return o;
+}
+
+/* The context's object; `*is_new` says that nobody has been told yet. NULL when not remembered. */
+static struct object *context_object(struct sl_cupti_seen *s, uint32_t device, uint32_t context,
+                                     int *is_new)
+{
+    struct object *o = context == 0 ? NULL : find_object(s, context, NO_STREAM);
+
+    *is_new = o && o->context == 0;
+    if (!o)
+        sl_stats_add(SL_STAT_NAMES_LOST, 1);
+    return *is_new ? add_object(s, o, device, context, NO_STREAM) : o;
+}
+
+int32_t sl_cupti_seen_stream(struct sl_cupti_seen *s, uint32_t device, uint32_t context,
+                             uint32_t stream)
+{
+    struct object *o = s->last;
+    int is_new;
+
+    if (o && o->context == context && o->stream == stream)
+        return o->priority;
+    if (context == 0 || stream == NO_STREAM)
+        return 0;
+    o = find_object(s, context, stream);
+    if (!o) {
+        sl_stats_add(SL_STAT_NAMES_LOST, 1);
+        return 0;
+    }
+    if (o->context == 0) {
+        struct object *c = context_object(s, device, context, &is_new);
+
+        if (is_new)
+            tell_object(s, c);
+        /* the context may just have taken the free slot that was found */
+        o = find_object(s, context, stream);
+        if (!o)
+            return 0;
+        tell_object(s, add_object(s, o, device, context, stream));
+    }
+    s->last = o;
+    return o->priority;
+}
+
+uint32_t sl_cupti_seen_context_device(const struct sl_cupti_seen *s, uint32_t context)
+{
+    const struct object *o =
+        context == 0 ? NULL : find_object((struct sl_cupti_seen *)s, context, NO_STREAM);
+
+    return o && o->context ? o->device : 0;
+}
+
+void sl_cupti_seen_describe_context(struct sl_cupti_seen *s, uint32_t device, uint32_t context,
+                                    uint32_t name)
+{
+    int is_new;
+    struct object *o = context_object(s, device, context, &is_new);
+
+    if (!o || (!is_new && o->device == device && (name == 0 || o->name == name)))
+        return;
+    o->device = device;
+    if (name)
+        o->name = name;
+    tell_object(s, o);
+}
+
+void sl_cupti_seen_describe_stream(struct sl_cupti_seen *s, uint32_t context, uint32_t stream,
+                                   uint32_t flags, int32_t priority, uint32_t name)
+{
+    struct object *o, before;
+    int is_new;
+
+    if (context == 0 || stream == NO_STREAM)
+        return;
+    o = find_object(s, context, stream);
+    if (!o) {
+        sl_stats_add(SL_STAT_NAMES_LOST, 1);
+        return;
+    }
+    is_new = o->context == 0;
+    if (is_new)
+        o = add_object(s, o, sl_cupti_seen_context_device(s, context), context, stream);
+    before = *o;
+    if (flags)
+        o->flags = flags;
+    if (priority != INT32_MIN)
+        o->priority = priority;
+    if (name)
+        o->name = name;
+    if (is_new || before.flags != o->flags || before.priority != o->priority ||
+        before.name != o->name)
+        tell_object(s, o);
+}
+
+static void tell_device(struct sl_cupti_seen *s, uint32_t device)
+{
+    struct sl_event ev = {
+        .kind = SL_EV_META_DEVICE,
+        .device = (uint16_t)device,
+        .name = s->device_name[device],
+    };
+
+    ev.u.meta.index = device;
+    s->opt.sink(s->opt.sink_user, &ev);
+}
+
+void sl_cupti_seen_device(struct sl_cupti_seen *s, uint32_t device)
+{
+    if (device >= SL_DEVICE_MAX || (s->devices >> device & 1))
+        return;
+    s->devices |= (uint64_t)1 << device;
+    tell_device(s, device);
+}
+
+void sl_cupti_seen_describe_device(struct sl_cupti_seen *s, uint32_t device, uint32_t name)
+{
+    if (device >= SL_DEVICE_MAX)
+        return;
+    s->devices |= (uint64_t)1 << device;
+    if (name)
+        s->device_name[device] = name;
+    tell_device(s, device);
+}
+
+static struct thread *find_thread(struct sl_cupti_seen *s, uint32_t id)
+{
+    uint32_t at = id * 2654435761u;
+
+    for (;; at++) {
+        struct thread *t = &s->thread[at % SLOTS];
+
+        if (t->id == id)
+            return t;
+        if (t->id == 0)
+            return s->threads < SLOTS / 2 ? t : NULL;
+    }
+}
+
+static void tell_thread(struct sl_cupti_seen *s, uint32_t pid, const struct thread *t)
+{
+    struct sl_event ev = {.kind = SL_EV_META_THREAD, .thread = t->id, .name = t->name};
+
+    ev.u.meta.pid = pid;
+    s->opt.sink(s->opt.sink_user, &ev);
+}
+
+/* What the thread calls itself; 0 when it is gone or belongs to another process. */
+static uint32_t name_from_proc(struct sl_cupti_seen *s, uint32_t thread)
+{
+    char path[64], text[64];
+    ssize_t length;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/self/task/%u/comm", thread);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    length = read(fd, text, sizeof text);
+    close(fd);
+    if (length > 0 && text[length - 1] == '\n')
+        length--;
+    return length > 0 ? sl_intern_put(s->opt.intern, text, (size_t)length) : 0;
+}
+
+void sl_cupti_seen_thread(struct sl_cupti_seen *s, uint32_t pid, uint32_t thread)
+{
+    struct thread *t;
+
+    if (thread == s->last_thread || thread == 0)
+        return;
+    t = find_thread(s, thread);
+    if (!t) {
+        sl_stats_add(SL_STAT_NAMES_LOST, 1);
+        return;
+    }
+    if (t->id == 0) {
+        *t = (struct thread){.id = thread, .name = name_from_proc(s, thread)};
+        s->threads++;
+        tell_thread(s, pid, t);
+    }
+    s->last_thread = thread;
+}
+
+void sl_cupti_seen_describe_thread(struct sl_cupti_seen *s, uint32_t pid, uint32_t thread,
+                                   uint32_t name)
+{
+    struct thread *t = thread == 0 ? NULL : find_thread(s, thread);
+
+    if (!t || name == 0 || (t->id && t->name == name))
+        return;
+    s->threads += t->id == 0;
+    *t = (struct thread){.id = thread, .name = name};
+    tell_thread(s, pid, t);
+}

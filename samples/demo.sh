@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# From a clean clone to a first trace: sets the machine up, builds, records a training-like program
+# under libsyncline.so, checks and converts the trace, and says what is in it.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$root/build/release
+gpu=auto
+steps=60
+out=
+
+usage() {
+    cat <<END
+usage: samples/demo.sh [options]
+  --steps N      training steps to record (60, about half a second)
+  --real         on the real GPU, or not at all
+  --simulated    on the simulated GPU even where there is a real one
+  --out DIR      where the trace goes (a new folder below build/demo)
+END
+}
+
+fail() {
+    echo "demo.sh: $*" >&2
+    exit 1
+}
+
+while [ $# -gt 0 ]; do
+    case $1 in
+        --steps | --out)
+            [ $# -gt 1 ] || fail "$1 needs a value (see --help)"
+            if [ "$1" = --steps ]; then steps=$2; else out=$2; fi
+            shift
+            ;;
+        --real) gpu=real ;;
+        --simulated) gpu=simulated ;;
+        -h | --help) usage; exit 0 ;;
+        *) usage >&2; exit 2 ;;
+    esac
+    shift
+done
+case $steps in '' | 0 | *[!0-9]*) fail "--steps takes a whole number above 0, not '$steps'" ;; esac
+
+# Runs a long command with its output in a file; shows the end of it only if it fails.
+quietly() {
+    local log=$1
+    shift
+    "$@" >"$log" 2>&1 || {
+        tail -n 20 "$log" >&2
+        fail "that failed; everything it said is in $log"
+    }
+}
+
+echo "[1/5] Setting up and building (the first time takes a minute or two)"
+# shellcheck source=../tests/setup.sh
+. "$root/tests/setup.sh"
+mkdir -p "$build"
+quietly "$build/configure.log" cmake -S "$root" --preset release
+quietly "$build/build.log" cmake --build "$build" -j "$(nproc)"
+PATH=$build/tools:$PATH
+
+echo "[2/5] Choosing a GPU"
+run=()
+if [ "$gpu" != simulated ] && found=$("$build/samples/probe_gpu"); then
+    echo "      the real one: $found"
+elif [ "$gpu" = real ]; then
+    fail "no GPU that CUDA can use: ${found:-no answer}"
+else
+    run=("$root/tests/simgpu/run")
+    echo "      the simulated one (${found:-as asked}): what follows is made up, in real formats"
+fi
+
+# A folder of its own, so that no earlier trace and no file of yours is touched.
+if [ -z "$out" ]; then
+    mkdir -p "$root/build/demo"
+    out=$(mktemp -d "$root/build/demo/$(date +%Y%m%d-%H%M%S)-XXXX")
+fi
+out=$(mkdir -p "$out" && cd "$out" && pwd)
+
+echo "[3/5] Recording $steps training steps"
+library=$build/runtime/libsyncline.so
+echo "      CUDA_INJECTION64_PATH=$library SYNCLINE_OUTPUT=$out train_like --steps $steps"
+CUDA_INJECTION64_PATH=$library SYNCLINE_OUTPUT=$out \
+    "${run[@]}" "$build/samples/train_like" --steps "$steps" | sed 's/^/      /'
+trace=$(find "$out" -name '*.pt.trace.json.zst' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
+[ -n "$trace" ] || fail "no trace below $out: what the library said stands above"
+
+echo "[4/5] Checking and converting"
+converted=${trace%.zst}.gz
+syncline check "$trace" | sed 's/^/      /'
+syncline convert "$trace" --to kineto-gz -o "$converted"
+syncline check "$converted" >/dev/null
+python3 - "$converted" <<'END'
+import gzip, json, sys
+with gzip.open(sys.argv[1], "rt") as file:
+    print(f"      Python's json reads {len(json.load(file)['traceEvents'])} events")
+END
+
+echo "[5/5] What is in it"
+"$root/samples/summary.py" "$converted"
+
+cat <<END
+
+The trace:   $trace ($(du -h "$trace" | cut -f1))
+As gzip:     $converted
+To look at:  open the gzip file at https://ui.perfetto.dev (it stays in your browser), or load the
+             folder it is in with HolisticTraceAnalysis: TraceAnalysis(trace_dir="$(dirname "$converted")")
+Your own:    CUDA_INJECTION64_PATH=$library your-program
+END

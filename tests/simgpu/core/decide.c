@@ -1,0 +1,103 @@
+/*
+ * decide.c - injected decisions: draws from the seed, and errors on the n-th call of a function.
+ *
+ * Any thread. A draw depends on (seed, point, thread ordinal, n-th draw at the point, correlation)
+ * and on nothing else, so that a run can be repeated. The list of failures is parsed once; a
+ * program without any pays one load.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sim.h"
+
+struct failure {
+    char *function;
+    unsigned long nth; /* 0: every call */
+    int code;
+    atomic_ulong calls;
+};
+
+enum {
+    MAX_FAILURES = 64
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct failure failures[MAX_FAILURES];
+static int failure_count;
+static uint64_t seed;
+
+/* F:N:CODE, separated by commas. What cannot be read is said and left out. */
+static void read_options(void)
+{
+    const char *text = sim_option("FAIL");
+    char *copy = text ? strdup(text) : NULL, *rest = NULL;
+
+    seed = sim_option_u64("SEED", 1);
+    for (char *item = copy ? strtok_r(copy, ",", &rest) : NULL; item;
+         item = strtok_r(NULL, ",", &rest)) {
+        char function[128];
+        unsigned long nth;
+        int code;
+
+        if (failure_count == MAX_FAILURES ||
+            sscanf(item, "%127[^:]:%lu:%d", function, &nth, &code) != 3) {
+            fprintf(stderr, "simgpu: --fail %s: expected FUNCTION:N:CODE\n", item);
+            continue;
+        }
+        failures[failure_count].function = strdup(function);
+        failures[failure_count].nth = nth;
+        failures[failure_count++].code = code;
+    }
+    free(copy);
+}
+
+static int failure_of(const char *function)
+{
+    for (int i = 0; i < failure_count; i++) {
+        struct failure *f = &failures[i];
+
+        if (!f->function || strcmp(f->function, function) != 0) {
+            continue;
+        }
+        unsigned long n = atomic_fetch_add_explicit(&f->calls, 1, memory_order_relaxed) + 1;
+
+        if (f->nth == 0 || f->nth == n) {
+            sim_log("{\"what\":\"failed\",\"function\":\"%s\",\"call\":%lu,\"code\":%d}", function,
+                    n, f->code);
+            return f->code;
+        }
+    }
+    return 0;
+}
+
+int sim_fail(const char *function)
+{
+    pthread_once(&once, read_options);
+    return failure_count ? failure_of(function) : 0;
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+double sim_random(const char *point, uint64_t correlation)
+{
+    struct sim_thread *self = sim_thread_self();
+    uint64_t name = 14695981039346656037u;
+
+    pthread_once(&once, read_options);
+    for (const char *c = point; *c; c++) {
+        name = (name ^ (unsigned char)*c) * 1099511628211u;
+    }
+    uint32_t *draws = &self->draws[mix(name) % (sizeof self->draws / sizeof *self->draws)];
+    uint64_t x = mix(mix(mix(mix(seed) ^ name) ^ self->ordinal) ^ (*draws)++);
+
+    return (double)(mix(x ^ correlation) >> 11) * 0x1p-53;
+}

@@ -1,0 +1,207 @@
+/*
+ * kernel.c - kernels: names, parameters and how long a launch takes.
+ *
+ * Any thread. Kernels and names are never freed. A duration comes from the first of: an option
+ * (--kernel 'GLOB=DURATION'), a spin_ns parameter, the cost model.
+ */
+#include <ctype.h>
+#include <fnmatch.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sim.h"
+
+enum {
+    MAGIC = 0x6be47e10,
+    BUCKETS = 1 << 15,
+    FIXED_NS = 2000, /* the shortest kernels of real traces take about this long */
+    WAVE_NS = 1500
+};
+
+struct name {
+    struct name *next;
+    char text[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct name *names[BUCKETS];
+
+const char *sim_intern(const char *text, size_t length)
+{
+    uint64_t hash = 14695981039346656037u;
+
+    for (size_t i = 0; i < length; i++) {
+        hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+    }
+    pthread_mutex_lock(&lock);
+    struct name **bucket = &names[(hash ^ (hash >> 32)) % BUCKETS], *name = *bucket;
+
+    while (name && (strncmp(name->text, text, length) != 0 || name->text[length])) {
+        name = name->next;
+    }
+    if (!name && (name = malloc(sizeof *name + length + 1))) {
+        memcpy(name->text, text, length);
+        name->text[length] = 0;
+        name->next = *bucket;
+        *bucket = name;
+    }
+    pthread_mutex_unlock(&lock);
+    return name ? name->text : "";
+}
+
+/* --kernel 'GLOB=DURATION', separated by semicolons; the first that matches counts. */
+static void apply_options(struct sim_kernel *kernel)
+{
+    const char *text = sim_option("KERNEL");
+    char *copy = text ? strdup(text) : NULL, *rest = NULL;
+
+    for (char *item = copy ? strtok_r(copy, ";", &rest) : NULL; item && !kernel->fixed;
+         item = strtok_r(NULL, ";", &rest)) {
+        char *equals = strrchr(item, '=');
+
+        if (!equals || !sim_option_duration(equals + 1, &kernel->fixed_ns)) {
+            fprintf(stderr, "simgpu: --kernel %s: expected GLOB=DURATION\n", item);
+            continue;
+        }
+        *equals = 0;
+        kernel->fixed = fnmatch(item, kernel->name, 0) == 0;
+    }
+    free(copy);
+}
+
+/* A mangled name tells the first parameter's type: _Z7spin_nsy takes an unsigned long long. */
+static void find_spin_in_name(struct sim_kernel *kernel)
+{
+    const char *at = strstr(kernel->name, "spin_ns");
+
+    kernel->spin_index = -1;
+    if (at) {
+        char type = at[strlen("spin_ns")];
+
+        kernel->spin_index = 0;
+        kernel->spin_size = type == 'j' || type == 'i' ? 4 : 8;
+    }
+}
+
+struct sim_kernel *sim_kernel_new(const char *name, size_t length)
+{
+    struct sim_kernel *kernel = calloc(1, sizeof *kernel);
+
+    if (!kernel) {
+        return NULL;
+    }
+    kernel->magic = MAGIC;
+    kernel->name = sim_intern(name, length);
+    kernel->registers = 16 + (uint32_t)(length % 48);
+    find_spin_in_name(kernel);
+    apply_options(kernel);
+    return kernel;
+}
+
+bool sim_kernel_valid(const struct sim_kernel *kernel)
+{
+    return kernel && kernel->magic == MAGIC;
+}
+
+static uint64_t read_parameter(const struct sim_kernel *kernel, void **params, void **extra)
+{
+    const char *at = NULL;
+    uint64_t value = 0;
+
+    if (params) {
+        at = params[kernel->spin_index];
+    } else if (extra) {
+        /* CU_LAUNCH_PARAM_BUFFER_POINTER is 1: the packed parameters follow. */
+        for (int i = 0; extra[i]; i += 2) {
+            if (extra[i] == (void *)1) {
+                at = (const char *)extra[i + 1] +
+                     (kernel->offsets ? kernel->offsets[kernel->spin_index] : 0);
+            }
+        }
+    }
+    if (at) {
+        memcpy(&value, at, kernel->spin_size);
+    }
+    return value;
+}
+
+int sim_kernel_plan(struct sim_work *work, void **params, void **extra)
+{
+    struct sim_kernel *kernel = work->launch.kernel;
+    uint64_t threads = 1, blocks = 1;
+
+    if (!sim_kernel_valid(kernel)) {
+        return SIM_E_HANDLE;
+    }
+    for (int i = 0; i < 3; i++) {
+        threads *= work->launch.block[i];
+        blocks *= work->launch.grid[i];
+    }
+    const struct sim_device_info *device = sim_device_info(0);
+
+    if (!threads || !blocks || threads > device->max_threads_per_block) {
+        return SIM_E_VALUE;
+    }
+    if (kernel->fixed) {
+        work->duration_ns = kernel->fixed_ns;
+    } else if (kernel->spin_index >= 0) {
+        work->duration_ns = read_parameter(kernel, params, extra);
+    } else {
+        uint64_t resident = (uint64_t)device->multiprocessors * device->max_threads_per_sm;
+
+        work->duration_ns = FIXED_NS + WAVE_NS * (threads * blocks / resident);
+    }
+    return SIM_OK;
+}
+
+/* --kernel-error GLOB:N:CODE: the n-th launch that matches leaves its context in that error. */
+static pthread_once_t fault_once = PTHREAD_ONCE_INIT;
+static char fault_glob[128];
+static unsigned long fault_nth;
+static int fault_code;
+static atomic_ulong fault_launches;
+
+static void read_fault(void)
+{
+    const char *text = sim_option("KERNEL_ERROR");
+
+    if (text && sscanf(text, "%127[^:]:%lu:%d", fault_glob, &fault_nth, &fault_code) != 3) {
+        fprintf(stderr, "simgpu: --kernel-error %s: expected GLOB:N:CODE\n", text);
+        fault_code = 0;
+    }
+}
+
+int sim_kernel_fault(const struct sim_kernel *kernel)
+{
+    pthread_once(&fault_once, read_fault);
+    if (!fault_code || fnmatch(fault_glob, kernel->name, 0) != 0) {
+        return 0;
+    }
+    return atomic_fetch_add(&fault_launches, 1) + 1 == fault_nth ? fault_code : 0;
+}
+
+int sim_kernel_occupancy(const struct sim_kernel *kernel, int block, size_t dynamic_shared)
+{
+    const struct sim_device_info *device = sim_device_info(0);
+    uint64_t limit = device->max_blocks_per_sm;
+    uint64_t warps = ((uint64_t)block + device->warp_size - 1) / device->warp_size;
+    uint64_t shared = kernel->static_shared + dynamic_shared;
+    uint64_t registers = warps * device->warp_size * ((kernel->registers + 7) / 8 * 8);
+
+    if (block <= 0 || (uint32_t)block > device->max_threads_per_block) {
+        return 0;
+    }
+    if (device->max_warps_per_sm / warps < limit) {
+        limit = device->max_warps_per_sm / warps;
+    }
+    if (device->max_registers_per_sm / registers < limit) {
+        limit = device->max_registers_per_sm / registers;
+    }
+    if (shared && device->max_shared_per_sm / (shared + 1024) < limit) {
+        limit = device->max_shared_per_sm / (shared + 1024);
+    }
+    return (int)limit;
+}

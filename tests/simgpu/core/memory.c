@@ -1,0 +1,275 @@
+/*
+ * memory.c - allocations: device memory is host memory. Knows for any pointer what kind of memory
+ * it is and whose.
+ *
+ * Any thread. The table (sorted by address) has its own lock, taken last.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/sim.h"
+
+enum {
+    ALIGN = 512,
+    MAP_FROM = 1 << 20,
+    MAX_DEVICES = 16
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sim_allocation *table;
+static size_t count, capacity;
+static uint64_t used[MAX_DEVICES], last_id;
+
+/* Index of the first allocation that begins after `pointer`. */
+static size_t upper(const void *pointer)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+
+        if ((const char *)pointer < table[mid].base) {
+            high = mid;
+        } else {
+            low = mid + 1;
+        }
+    }
+    return low;
+}
+
+static struct sim_allocation *covering(const void *pointer)
+{
+    size_t at = upper(pointer);
+
+    if (at == 0 || (const char *)pointer >= table[at - 1].base + table[at - 1].bytes) {
+        return NULL;
+    }
+    return &table[at - 1];
+}
+
+static bool insert(const struct sim_allocation *allocation)
+{
+    if (count == capacity) {
+        size_t more = capacity ? capacity * 2 : 256;
+        struct sim_allocation *bigger = realloc(table, more * sizeof *table);
+
+        if (!bigger) {
+            return false;
+        }
+        table = bigger;
+        capacity = more;
+    }
+    size_t at = upper(allocation->base);
+
+    memmove(&table[at + 1], &table[at], (count - at) * sizeof *table);
+    table[at] = *allocation;
+    table[at].id = ++last_id;
+    count++;
+    return true;
+}
+
+static void take_out(struct sim_allocation *allocation)
+{
+    size_t at = (size_t)(allocation - table);
+
+    count--;
+    memmove(&table[at], &table[at + 1], (count - at) * sizeof *table);
+}
+
+static void *get_pages(size_t bytes, bool *mapped)
+{
+    void *base = NULL;
+
+    *mapped = bytes >= MAP_FROM;
+    if (*mapped) {
+        base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        return base == MAP_FAILED ? NULL : base;
+    }
+    if (posix_memalign(&base, ALIGN, bytes)) {
+        return NULL;
+    }
+    /* Jobs see zeros, as from fresh pages: a run does not depend on old bytes. */
+    return memset(base, 0, bytes);
+}
+
+static void put_pages(const struct sim_allocation *allocation)
+{
+    if (allocation->mapped) {
+        munmap(allocation->base, allocation->bytes);
+    } else {
+        free(allocation->base);
+    }
+}
+
+int sim_memory_alloc(struct sim_context *context, enum sim_memory kind, size_t bytes,
+                     uint32_t flags, void **out)
+{
+    struct sim_allocation allocation = {.bytes = bytes,
+                                        .kind = kind,
+                                        .device = context->device,
+                                        .context = context,
+                                        .flags = flags};
+    uint64_t total = sim_device_info(context->device)->memory_bytes;
+
+    if (!bytes) {
+        return SIM_E_VALUE;
+    }
+    pthread_mutex_lock(&lock);
+    bool fits = kind == SIM_PINNED || used[context->device] + bytes <= total;
+
+    pthread_mutex_unlock(&lock);
+    if (!fits || !(allocation.base = get_pages(bytes, &allocation.mapped))) {
+        return SIM_E_MEMORY;
+    }
+    pthread_mutex_lock(&lock);
+    bool kept = insert(&allocation);
+
+    if (kept && kind != SIM_PINNED) {
+        used[context->device] += bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!kept) {
+        put_pages(&allocation);
+        return SIM_E_MEMORY;
+    }
+    *out = allocation.base;
+    return SIM_OK;
+}
+
+int sim_memory_free(void *pointer, enum sim_memory kind)
+{
+    pthread_mutex_lock(&lock);
+    struct sim_allocation *found = covering(pointer);
+
+    if (!found || found->base != pointer || found->registered ||
+        (found->kind == SIM_PINNED) != (kind == SIM_PINNED)) {
+        pthread_mutex_unlock(&lock);
+        return SIM_E_VALUE;
+    }
+    struct sim_allocation gone = *found;
+
+    if (gone.kind != SIM_PINNED) {
+        used[gone.device] -= gone.bytes;
+    }
+    take_out(found);
+    pthread_mutex_unlock(&lock);
+    put_pages(&gone);
+    return SIM_OK;
+}
+
+int sim_memory_register(struct sim_context *context, void *pointer, size_t bytes, uint32_t flags)
+{
+    struct sim_allocation allocation = {.base = pointer,
+                                        .bytes = bytes,
+                                        .kind = SIM_PINNED,
+                                        .device = context->device,
+                                        .context = context,
+                                        .registered = true,
+                                        .flags = flags};
+
+    if (!pointer || !bytes) {
+        return SIM_E_VALUE;
+    }
+    pthread_mutex_lock(&lock);
+    int error = covering(pointer)     ? SIM_E_HOST_REGISTERED
+                : insert(&allocation) ? SIM_OK
+                                      : SIM_E_MEMORY;
+
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
+int sim_memory_unregister(void *pointer)
+{
+    pthread_mutex_lock(&lock);
+    struct sim_allocation *found = covering(pointer);
+    bool ours = found && found->base == pointer && found->registered;
+
+    if (ours) {
+        take_out(found);
+    }
+    pthread_mutex_unlock(&lock);
+    return ours ? SIM_OK : SIM_E_HOST_NOT_REGISTERED;
+}
+
+bool sim_memory_find(const void *pointer, struct sim_allocation *out)
+{
+    pthread_mutex_lock(&lock);
+    struct sim_allocation *found = covering(pointer);
+
+    if (found) {
+        *out = *found;
+    }
+    pthread_mutex_unlock(&lock);
+    return found != NULL;
+}
+
+enum sim_memory sim_memory_kind(const void *pointer, uint32_t *device)
+{
+    struct sim_allocation found;
+
+    if (!sim_memory_find(pointer, &found)) {
+        return SIM_PAGEABLE;
+    }
+    *device = found.device;
+    return found.kind;
+}
+
+void sim_memory_info(uint32_t device, size_t *free_bytes, size_t *total)
+{
+    pthread_mutex_lock(&lock);
+    *total = sim_device_info(device)->memory_bytes;
+    *free_bytes = *total - used[device];
+    pthread_mutex_unlock(&lock);
+}
+
+int sim_memory_free_waiting(void *pointer, enum sim_memory kind)
+{
+    struct sim_context *context;
+    int error = sim_context_current(&context);
+
+    if (error) {
+        return error;
+    }
+    if (!pointer) {
+        return SIM_OK;
+    }
+    error = sim_capture_guard(NULL);
+    if (!error) {
+        error = sim_context_wait_all(context, "free");
+    }
+    int freed = sim_memory_free(pointer, kind);
+
+    return error ? error : freed;
+}
+
+int sim_memory_alloc_async(struct sim_stream *stream, size_t bytes, void **out)
+{
+    return sim_memory_alloc(stream->context, SIM_DEVICE, bytes, 0, out);
+}
+
+/* Stream-ordered: it makes no record and waits for nothing. Data has been moved at enqueue, so the
+ * memory can go now, unless something before it still hangs on a host callback. */
+int sim_memory_free_async(struct sim_stream *stream, void *pointer)
+{
+    struct sim_work work = {.kind = SIM_WORK_FREE, .free = pointer};
+    struct sim_set set = {0};
+
+    if (!pointer) {
+        return SIM_OK;
+    }
+    sim_lock();
+    if (stream->capture) {
+        sim_unlock();
+        return SIM_E_CAPTURE_UNSUPPORTED;
+    }
+    sim_stream_collect(stream, &set);
+    bool later = !sim_schedule_ended(&set, UINT64_MAX);
+
+    sim_unlock();
+    sim_set_clear(&set);
+    return later ? sim_submit(stream, &work, NULL) : sim_memory_free(pointer, SIM_DEVICE);
+}

@@ -1,0 +1,499 @@
+/*
+ * sim.h - the objects of the simulated GPU, and what the driver's and the runtime's stand-ins call.
+ *
+ * CUDA's handles are pointers to these objects: CUcontext is sim_context, CUstream and cudaStream_t
+ * are sim_stream, CUfunction, CUkernel and cudaKernel_t are sim_kernel, and so on. Objects that a
+ * program can destroy keep their memory and lose their magic number, so that a stale handle is an
+ * error and never a crash.
+ *
+ * Locks: sim_lock() guards everything that has to do with order (streams, events, contexts, ops,
+ * graphs). It is never held while a probe, a host callback or a copy of data runs. truth, log and
+ * memory have their own leaf locks.
+ *
+ * Results are CUDA's numbers, which the driver and the runtime share (SIM_E_*); 0 is success.
+ */
+#ifndef SIM_H
+#define SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/probe.h"
+
+enum sim_error {
+    SIM_OK = 0,
+    SIM_E_VALUE = 1,
+    SIM_E_MEMORY = 2,
+    SIM_E_NOT_INITIALIZED = 3,
+    SIM_E_NO_DEVICE = 100,
+    SIM_E_DEVICE = 101,
+    SIM_E_IMAGE = 200,
+    SIM_E_CONTEXT = 201,
+    SIM_E_HANDLE = 400,
+    SIM_E_NOT_FOUND = 500,
+    SIM_E_NOT_READY = 600,
+    SIM_E_PEER_ENABLED = 704,
+    SIM_E_PEER_NOT_ENABLED = 705,
+    SIM_E_HOST_REGISTERED = 712,
+    SIM_E_HOST_NOT_REGISTERED = 713,
+    SIM_E_NOT_PERMITTED = 800,
+    SIM_E_NOT_SUPPORTED = 801,
+    SIM_E_CAPTURE_UNSUPPORTED = 900,
+    SIM_E_CAPTURE_INVALIDATED = 901,
+    SIM_E_CAPTURE_UNMATCHED = 903,
+    SIM_E_CAPTURE_UNJOINED = 904,
+    SIM_E_CAPTURE_ISOLATION = 905,
+    SIM_E_CAPTURE_IMPLICIT = 906,
+    SIM_E_CAPTURED_EVENT = 907,
+    SIM_E_CAPTURE_THREAD = 908,
+    SIM_E_GRAPH_UPDATE = 910
+};
+
+enum {
+    SIM_NONE = 0xffffffffu, /* CUPTI's invalid context, stream, event */
+    SIM_LEGACY_STREAM = 7,
+    SIM_STREAM_NONBLOCKING = 1, /* CU_STREAM_NON_BLOCKING */
+    SIM_EVENT_NO_TIMING = 2     /* CU_EVENT_DISABLE_TIMING */
+};
+
+/* ---- ops and sets of them (op.c) ---- */
+
+/* Why one operation, or a call, comes behind another. The truth file spells them (sim_via_name). */
+enum sim_via {
+    SIM_VIA_STREAM = 0, /* order within the stream */
+    SIM_VIA_STREAM_WAIT,
+    SIM_VIA_LEGACY,
+    SIM_VIA_GRAPH
+};
+
+struct sim_link {
+    struct op *op;
+    enum sim_via via;
+    uint64_t call; /* wide correlation of the stream-wait call, else 0 */
+};
+
+struct sim_set {
+    int n, cap;
+    struct sim_link *link; /* `few` while it is enough */
+    struct sim_link few[2];
+};
+
+struct sim_kernel;
+struct sim_stream;
+struct sim_context;
+struct sim_event;
+struct sim_graph;
+struct sim_node;
+struct sim_exec;
+struct sim_capture;
+
+/* What an operation does; also the payload of a graph node. Plain data: copy it freely. */
+enum sim_work_kind {
+    SIM_WORK_KERNEL,
+    SIM_WORK_COPY,
+    SIM_WORK_SET,
+    SIM_WORK_HOST,
+    SIM_WORK_FREE, /* stream-ordered free: takes no time, makes no record */
+    SIM_WORK_EMPTY,
+    SIM_WORK_EVENT_RECORD,
+    SIM_WORK_EVENT_WAIT,
+    SIM_WORK_CHILD
+};
+
+struct sim_work {
+    enum sim_work_kind kind;
+    uint64_t duration_ns; /* modelled, before the scale */
+    union {
+        struct {
+            struct sim_kernel *kernel;
+            uint32_t grid[3], block[3], cluster[3], dynamic_shared;
+        } launch;
+        struct {
+            void *dst;
+            const void *src;
+            size_t dst_pitch, src_pitch, width, height;
+            uint32_t copy_kind, src_memory, dst_memory;
+            bool async, peer;
+            uint32_t src_device, dst_device;
+        } copy;
+        struct {
+            void *dst;
+            size_t pitch, width, height; /* in elements of `size` bytes */
+            uint32_t value, size, memory;
+            bool async;
+        } set;
+        struct {
+            void (*call)(void *data);
+            void *data;
+            /* cudaStreamAddCallback's form: called with stream and status; else NULL */
+            void (*call_stream)(struct sim_stream *stream, int status, void *data);
+        } host;
+        void *free;
+        struct sim_event *event;
+        struct sim_graph *child; /* owned by the node */
+    };
+};
+
+struct op {
+    struct sim_op pub; /* first: sim_op is what CUPTI sees */
+    struct op *next;   /* in its stream's queue, or the free list */
+    struct op *job_next, *settle_next;
+    _Atomic(bool) announced; /* CUPTI knows of it */
+    struct sim_stream *lane;
+    struct sim_context *context;
+    uint64_t duration_ns; /* scaled */
+    uint64_t ready_ns;    /* latest end known of what it comes behind */
+    uint64_t free_ns;     /* truth: when its stream was free and it was enqueued */
+    int blockers;         /* predecessors whose end is not known yet */
+    bool timed;           /* start and end are final */
+    int error;            /* left in the context when it ends */
+    struct waiter *waiters;
+    struct sim_work *work; /* what is still to do, if it could not be done at enqueue */
+    struct sim_set behind; /* kept for the truth only */
+};
+
+struct op *sim_op_new(void); /* one reference, all else zero; lock held */
+void sim_set_add(struct sim_set *set, struct op *op, enum sim_via via, uint64_t call);
+void sim_set_merge(struct sim_set *set, const struct sim_set *from, enum sim_via via,
+                   uint64_t call);
+void sim_set_merge_as_is(struct sim_set *set, const struct sim_set *from);
+void sim_set_clear(struct sim_set *set);
+const char *sim_via_name(enum sim_via via);
+
+/* ---- devices and contexts (device.c, context.c) ---- */
+
+struct sim_context {
+    uint32_t magic;
+    uint32_t id, device, flags;
+    bool primary;
+    int retained;
+    int sticky;                 /* 0, or the error that every call returns from now on */
+    struct sim_stream *legacy;  /* id 7 */
+    struct sim_stream *streams; /* all but graph lanes, linked by ctx_next */
+    struct sim_stream *fresh;   /* blocking streams with work since legacy's last operation */
+    uint32_t next_stream;
+    uint64_t peers; /* bit per device */
+};
+
+int sim_context_create(uint32_t device, uint32_t flags, struct sim_context **out);
+int sim_context_destroy(struct sim_context *context);
+int sim_context_primary(uint32_t device, struct sim_context **out); /* makes it if need be */
+int sim_context_primary_release(uint32_t device, bool reset);
+bool sim_context_primary_active(uint32_t device, uint32_t *flags);
+void sim_context_primary_flags(uint32_t device, uint32_t flags);
+bool sim_context_valid(const struct sim_context *context);
+/* The thread's current one: the driver's stack; for the runtime, the primary one of its device. */
+int sim_context_current(struct sim_context **out);
+void sim_context_set(struct sim_context *context);
+int sim_context_push(struct sim_context *context);
+int sim_context_pop(struct sim_context **out);
+int sim_context_peer(struct sim_context *context, uint32_t device, bool enable);
+int sim_context_synchronize(struct sim_context *context);
+int sim_context_wait_all(struct sim_context *context,
+                         const char *kind); /* free, unload...; no record */
+int sim_device_attribute(uint32_t device, int attribute, int *value); /* CUdevice_attribute */
+
+/* ---- the process, threads and calls (init.c, call.c) ---- */
+
+struct sim_call {
+    enum sim_domain domain;
+    uint32_t cbid;
+    const char *name;
+    uint64_t correlation, start_ns;
+    const struct sim_probe *probe;
+    struct sim_call *outer;
+    bool per_thread; /* a _ptsz or _ptds entry: handle 0 means the per-thread default stream */
+};
+
+struct sim_thread {
+    uint32_t tid, ordinal;
+    struct sim_call *call;
+    int device; /* the runtime's current device */
+    struct sim_context *stack[16];
+    int depth;
+    int last_error; /* the runtime's */
+    int capture_mode;
+    int captures; /* captures of mode global or thread-local that this thread began */
+    bool in_callback, sharp_timer;
+    struct sim_stream *per_thread[16]; /* default streams, by context */
+    uint32_t draws[64];                /* sim_random: calls per point */
+};
+
+struct sim_thread *sim_thread_self(void);
+int sim_init(void); /* cuInit: once; loads CUDA_INJECTION64_PATH */
+bool sim_ready(void);
+bool sim_forked(void); /* in the child of a process that had called cuInit */
+int sim_driver_version(void);
+const struct sim_probe *sim_probe_get(void);
+
+/* Starts a call: correlation id, stamp, probe, injected and sticky errors. Non-zero: the call's
+ * result, to be given to sim_call_exit() without running its body. */
+int sim_call_enter(struct sim_call *call, enum sim_domain domain, uint32_t cbid, const char *name,
+                   bool per_thread);
+/* A driver call inside a runtime call, under the same correlation id (--nested-driver). */
+int sim_call_enter_nested(struct sim_call *call, uint32_t cbid, const char *name);
+int sim_call_exit(struct sim_call *call, int result);
+uint64_t sim_call_correlation(void); /* of the call in progress, wide */
+
+/* ---- options, clock, log, truth ---- */
+
+uint64_t sim_option_u64(const char *name, uint64_t fallback);
+double sim_option_double(const char *name, double fallback);
+bool sim_option_duration(const char *text, uint64_t *ns); /* "10us", "2ms", "1.5s", "100" (ns) */
+uint64_t sim_clock_scaled(uint64_t ns);
+void sim_clock_sleep_until(uint64_t ns);
+
+extern bool sim_truth_on;
+struct sim_truth_wait {
+    const char *kind;
+    const struct sim_set *set;
+    uint32_t context, stream, event;
+    uint64_t start_ns, end_ns;
+    int result;
+};
+void sim_truth_open(void);
+void sim_truth_call(const struct sim_call *call, uint64_t end_ns, int result);
+void sim_truth_op(const struct op *op, bool finished);
+void sim_truth_wait(const struct sim_truth_wait *wait);
+void sim_truth_event(const struct sim_event_record *ev, const struct sim_set *set);
+void sim_truth_object(const struct sim_object *object);
+void sim_truth_flush(void);
+
+/* ---- streams and order (stream.c, schedule.c, wait.c) ---- */
+
+/* A list of graph nodes, without doubles. */
+struct sim_nodes {
+    struct sim_node **node;
+    size_t n, cap;
+};
+
+struct sim_stream {
+    uint32_t magic;
+    uint32_t id, flags;
+    int32_t priority;
+    bool legacy, blocking, destroyed, lane; /* lane: one of a graph's, no handle */
+    struct sim_context *context;
+    struct sim_stream *ctx_next;
+    struct sim_set tail;
+    uint64_t version;     /* legacy only: changes with its tail */
+    uint64_t legacy_seen; /* version of the legacy stream that the tail already covers */
+    bool fresh;
+    struct sim_stream *fresh_next;
+    struct op *head, **last; /* operations that have not ended, in order */
+    uint32_t queued;
+    struct sim_stream *active_next, **active_prev; /* streams with a queue */
+    struct sim_capture *capture;
+    struct sim_nodes captured; /* what the next captured node comes behind */
+};
+
+void sim_lock(void);
+void sim_unlock(void);
+
+int sim_stream_create(struct sim_context *context, uint32_t flags, int priority,
+                      struct sim_stream **out);
+int sim_stream_create_legacy(struct sim_context *context);
+struct sim_stream *sim_stream_lane(struct sim_context *context); /* for graphs; lock held */
+int sim_stream_destroy(struct sim_stream *stream);
+/* Handles 0, 1, 2 and pointers to a stream; SIM_E_HANDLE for anything else. */
+int sim_stream_resolve(void *handle, struct sim_stream **out);
+/* Everything an operation enqueued now, or a call that waits, would come behind. Lock held. */
+void sim_stream_collect(struct sim_stream *stream, struct sim_set *set);
+void sim_stream_follow(struct sim_stream *stream, const struct sim_set *set, enum sim_via via,
+                       uint64_t call); /* adds to the tail; lock held */
+void sim_stream_replace_tail(struct sim_stream *stream, struct op *op); /* lock held */
+void sim_stream_drained(struct sim_stream *stream);                     /* lock held */
+
+/* Enqueues work (or, on a capturing stream, adds a node). With `out` the op with a reference. */
+int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op **out);
+/* The same behind an explicit set, on a lane, for graphs. Lock held; the set is not consumed; the
+ * op comes with a reference. */
+struct op *sim_submit_node(struct sim_stream *lane, const struct sim_work *work,
+                           const struct sim_set *behind, uint32_t graph, uint64_t node);
+void sim_submit_announce(struct op *op); /* after the lock is dropped; consumes the reference */
+void sim_schedule_start(void);
+void sim_schedule_stop(void);
+void sim_schedule_report_unfinished(void);
+/* Waits for the whole set: its longest member's end on the wall clock, and the wake-up. */
+void sim_schedule_wait(const struct sim_set *set);
+bool sim_schedule_ended(const struct sim_set *set, uint64_t now_ns); /* lock held */
+
+int sim_stream_synchronize(struct sim_stream *stream);
+int sim_stream_query(struct sim_stream *stream);
+int sim_stream_wait_event(struct sim_stream *stream, struct sim_event *event, unsigned flags);
+int sim_wait_op(struct op *op, const char *kind); /* consumes the reference */
+int sim_wait_stream(struct sim_stream *stream, const char *kind);
+int sim_host_callback(struct sim_stream *stream, const struct sim_work *work);
+
+/* ---- events (event.c) ---- */
+
+struct sim_event {
+    uint32_t magic;
+    uint32_t id, flags;
+    struct sim_context *context;
+    bool recorded;
+    uint64_t sync_id, recorded_ns;
+    uint32_t stream;
+    struct sim_set set;
+    struct sim_capture *capture; /* recorded inside this capture, behind these nodes */
+    struct sim_nodes nodes;
+    struct sim_event *next; /* free list */
+};
+
+int sim_event_create(struct sim_context *context, uint32_t flags, struct sim_event **out);
+int sim_event_destroy(struct sim_event *event);
+bool sim_event_valid(const struct sim_event *event);
+int sim_event_record(struct sim_event *event, struct sim_stream *stream, unsigned flags);
+/* Gives the event a set (stolen). Lock held; returns the record to be told after unlocking. */
+struct sim_event_record sim_event_fill(struct sim_event *event, uint32_t context, uint32_t stream,
+                                       struct sim_set *set);
+void sim_event_tell(const struct sim_event_record *record);
+int sim_event_synchronize(struct sim_event *event);
+int sim_event_query(struct sim_event *event);
+int sim_event_elapsed(float *ms, struct sim_event *start, struct sim_event *end);
+
+/* ---- kernels and modules (kernel.c, module.c) ---- */
+
+struct sim_kernel {
+    uint32_t magic;
+    const char *name; /* interned for the life of the process */
+    struct sim_module *module;
+    struct sim_kernel *next;
+    uint32_t parameters, registers, static_shared, local;
+    uint32_t *offsets, *sizes; /* of parameters, NULL if unknown */
+    int spin_index;            /* parameter that holds the duration, or -1 */
+    uint32_t spin_size;
+    bool fixed; /* an option gives the duration */
+    uint64_t fixed_ns;
+    int max_dynamic_shared;
+};
+
+struct sim_symbol {
+    const char *name;
+    void *address;
+    size_t size;
+    struct sim_symbol *next;
+};
+
+struct sim_module {
+    uint32_t magic;
+    struct sim_kernel *kernels;
+    uint32_t kernel_count;
+    bool binary; /* not text: its kernels are not known beforehand */
+    struct sim_symbol *symbols;
+};
+
+const char *sim_intern(const char *text, size_t length);
+struct sim_kernel *sim_kernel_new(const char *name, size_t length);
+bool sim_kernel_valid(const struct sim_kernel *kernel);
+/* Fills the launch: duration by option, by spin parameter, or by the cost model. `params` and
+ * `extra` as cuLaunchKernel has them; grid and block must be set. */
+int sim_kernel_plan(struct sim_work *work, void **params, void **extra);
+int sim_kernel_fault(const struct sim_kernel *kernel); /* --kernel-error: 0 or the error */
+int sim_module_load(const void *image, struct sim_module **out);
+int sim_module_unload(struct sim_module *module);
+bool sim_module_valid(const struct sim_module *module);
+struct sim_kernel *sim_module_kernel(struct sim_module *module, const char *name);
+struct sim_symbol *sim_module_symbol(struct sim_module *module, const char *name);
+int sim_kernel_occupancy(const struct sim_kernel *kernel, int block, size_t dynamic_shared);
+
+/* ---- memory and copies (memory.c, copy.c) ---- */
+
+enum sim_memory { /* CUpti_ActivityMemoryKind */
+    SIM_PAGEABLE = 1,
+    SIM_PINNED = 2,
+    SIM_DEVICE = 3,
+    SIM_MANAGED = 5
+};
+
+struct sim_allocation {
+    char *base;
+    size_t bytes;
+    enum sim_memory kind;
+    uint32_t device;
+    struct sim_context *context;
+    bool mapped, registered, pooled;
+    uint32_t flags;
+    uint64_t id;
+};
+
+int sim_memory_alloc(struct sim_context *context, enum sim_memory kind, size_t bytes,
+                     uint32_t flags, void **out);
+int sim_memory_free(void *pointer, enum sim_memory kind); /* immediately */
+int sim_memory_register(struct sim_context *context, void *pointer, size_t bytes, uint32_t flags);
+int sim_memory_unregister(void *pointer);
+bool sim_memory_find(const void *pointer, struct sim_allocation *out);
+void sim_memory_info(uint32_t device, size_t *free_bytes, size_t *total);
+enum sim_memory sim_memory_kind(const void *pointer, uint32_t *device);
+/* cudaFree and its like: waits for the context's work, then frees. */
+int sim_memory_free_waiting(void *pointer, enum sim_memory kind);
+int sim_memory_alloc_async(struct sim_stream *stream, size_t bytes, void **out);
+int sim_memory_free_async(struct sim_stream *stream, void *pointer);
+
+enum sim_direction { /* cudaMemcpyKind */
+    SIM_HOST_TO_HOST = 0,
+    SIM_HOST_TO_DEVICE,
+    SIM_DEVICE_TO_HOST,
+    SIM_DEVICE_TO_DEVICE,
+    SIM_DIRECTION_DEFAULT
+};
+
+struct sim_copy {
+    void *dst;
+    const void *src;
+    size_t dst_pitch, src_pitch, width, height;
+    enum sim_direction direction;
+    bool async, peer;
+};
+int sim_copy_describe(const struct sim_copy *copy, struct sim_work *work);
+int sim_copy_run(struct sim_stream *stream, const struct sim_copy *copy);
+int sim_set_describe(void *dst, size_t pitch, uint32_t value, uint32_t size, size_t width,
+                     size_t height, bool async, struct sim_work *work);
+int sim_set_run(struct sim_stream *stream, void *dst, size_t pitch, uint32_t value, uint32_t size,
+                size_t width, size_t height, bool async);
+void sim_work_move(const struct sim_work *work); /* really moves the bytes */
+
+/* ---- capture and graphs (capture.c, graph.c) ---- */
+
+enum sim_capture_status {
+    SIM_CAPTURE_NONE,
+    SIM_CAPTURE_ACTIVE,
+    SIM_CAPTURE_INVALID
+};
+
+bool sim_stream_capturing(const struct sim_stream *stream);
+int sim_capture_begin(struct sim_stream *stream, int mode);
+int sim_capture_end(struct sim_stream *stream, struct sim_graph **out);
+int sim_capture_info(struct sim_stream *stream, enum sim_capture_status *status, uint64_t *id,
+                     struct sim_graph **graph, struct sim_node ***nodes, size_t *count);
+int sim_capture_update(struct sim_stream *stream, struct sim_node **nodes, size_t count, bool set);
+/* Called by what a capture forbids (allocation, synchronization): 0, or the error after having
+ * spoilt the captures concerned. A NULL stream means "any capture this thread may disturb". */
+int sim_capture_guard(struct sim_stream *stream);
+/* The next four: lock held, on a capturing stream. */
+int sim_capture_add(struct sim_stream *stream, const struct sim_work *work);
+int sim_capture_record(struct sim_stream *stream, struct sim_event *event);
+int sim_capture_wait(struct sim_stream *stream, struct sim_event *event);
+void sim_capture_forget(struct sim_event *event);
+
+int sim_graph_create(struct sim_graph **out);
+int sim_graph_destroy(struct sim_graph *graph);
+bool sim_graph_valid(const struct sim_graph *graph);
+bool sim_node_valid(const struct sim_node *node);
+int sim_graph_clone(const struct sim_graph *graph, struct sim_graph **out);
+int sim_graph_add(struct sim_graph *graph, const struct sim_work *work, struct sim_node **behind,
+                  size_t count, struct sim_node **out);
+int sim_graph_link(struct sim_graph *graph, struct sim_node *from, struct sim_node *to, bool add);
+int sim_graph_nodes(struct sim_graph *graph, struct sim_node **out, size_t *count, bool roots);
+int sim_graph_edges(struct sim_graph *graph, struct sim_node **from, struct sim_node **to,
+                    size_t *count);
+int sim_node_neighbours(struct sim_node *node, bool after, struct sim_node **out, size_t *count);
+int sim_node_remove(struct sim_node *node);
+struct sim_work *sim_node_work(struct sim_node *node);
+int sim_graph_instantiate(struct sim_graph *graph, struct sim_exec **out);
+int sim_exec_update(struct sim_exec *exec, struct sim_graph *graph);
+int sim_exec_set(struct sim_exec *exec, struct sim_node *node, const struct sim_work *work);
+int sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream);
+int sim_exec_destroy(struct sim_exec *exec);
+
+#endif

@@ -1,0 +1,266 @@
+/*
+ * stream.c - streams: making them, finding them by handle, and what each comes behind: its tail,
+ * the events it was made to wait for, and the order of the legacy default stream.
+ *
+ * Any thread. A destroyed stream works off its queue, and its memory is then used again.
+ *
+ * Legacy order: the next operation of the legacy stream comes behind the tails of all blocking
+ * streams with something new since its last one (context->fresh); the next operation of a blocking
+ * stream comes behind the legacy stream's tail if that has changed since (version, legacy_seen).
+ */
+#include <stdlib.h>
+
+#include "core/sim.h"
+
+enum {
+    MAGIC = 0x57ea3001,
+    PER_THREAD = 16,
+    FLAG_DEFAULT = 1, /* CUpti_ActivityStreamFlag */
+    FLAG_NONBLOCKING = 2
+};
+
+static struct sim_stream *spare;
+
+static struct sim_stream *take(struct sim_context *context)
+{
+    struct sim_stream *stream = spare;
+
+    if (stream) {
+        spare = stream->ctx_next;
+    } else {
+        stream = malloc(sizeof *stream);
+    }
+    if (stream) {
+        *stream = (struct sim_stream){.magic = MAGIC, .context = context};
+        stream->last = &stream->head;
+        stream->legacy_seen = context->legacy ? context->legacy->version : 0;
+    }
+    return stream;
+}
+
+static void link_in(struct sim_context *context, struct sim_stream *stream)
+{
+    stream->ctx_next = context->streams;
+    context->streams = stream;
+}
+
+int sim_stream_create_legacy(struct sim_context *context)
+{
+    struct sim_stream *stream = take(context);
+
+    if (!stream) {
+        return SIM_E_MEMORY;
+    }
+    stream->id = SIM_LEGACY_STREAM;
+    stream->legacy = true;
+    context->legacy = stream;
+    link_in(context, stream);
+    return SIM_OK;
+}
+
+static void announce(const struct sim_stream *stream, int created)
+{
+    const struct sim_probe *probe = sim_probe_get();
+    struct sim_object object = {.kind = SIM_OBJ_STREAM,
+                                .created = created,
+                                .device = stream->context->device,
+                                .context = stream->context->id,
+                                .stream = stream->id,
+                                .null_stream = SIM_LEGACY_STREAM,
+                                .flags = stream->blocking ? FLAG_DEFAULT : FLAG_NONBLOCKING,
+                                .priority = stream->priority,
+                                .correlation = sim_correlation_of_thread()};
+
+    if (probe && probe->object) {
+        probe->object(&object);
+    }
+    if (sim_truth_on) {
+        sim_truth_object(&object);
+    }
+}
+
+int sim_stream_create(struct sim_context *context, uint32_t flags, int priority,
+                      struct sim_stream **out)
+{
+    if (flags & ~(uint32_t)SIM_STREAM_NONBLOCKING) {
+        return SIM_E_VALUE;
+    }
+    sim_lock();
+    struct sim_stream *stream = take(context);
+
+    if (!stream) {
+        sim_unlock();
+        return SIM_E_MEMORY;
+    }
+    stream->id = context->next_stream++;
+    stream->flags = flags;
+    stream->blocking = !(flags & SIM_STREAM_NONBLOCKING);
+    stream->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+    link_in(context, stream);
+    sim_unlock();
+    announce(stream, 1);
+    *out = stream;
+    return SIM_OK;
+}
+
+/* A graph's side branch: ordered like a stream, but no handle, no legacy order, and outside the
+ * context's list (the sinks of a launch stand in the launch stream's tail). */
+struct sim_stream *sim_stream_lane(struct sim_context *context)
+{
+    struct sim_stream *stream = take(context);
+
+    if (stream) {
+        stream->id = context->next_stream++;
+        stream->lane = true;
+        stream->magic = 0;
+    }
+    return stream;
+}
+
+static void unlink_from(struct sim_stream **list, struct sim_stream *stream, bool fresh)
+{
+    while (*list && *list != stream) {
+        list = fresh ? &(*list)->fresh_next : &(*list)->ctx_next;
+    }
+    if (*list) {
+        *list = fresh ? stream->fresh_next : stream->ctx_next;
+    }
+}
+
+/* Its tail may still be what the legacy stream has to come behind. */
+static void hand_tail_to_legacy(struct sim_stream *stream)
+{
+    struct sim_stream *legacy = stream->context->legacy;
+
+    if (stream->fresh) {
+        sim_set_merge(&legacy->tail, &stream->tail, SIM_VIA_LEGACY, 0);
+        unlink_from(&stream->context->fresh, stream, true);
+    }
+}
+
+void sim_stream_drained(struct sim_stream *stream)
+{
+    if (!stream->destroyed || stream->head) {
+        return;
+    }
+    if (!stream->lane) {
+        hand_tail_to_legacy(stream);
+        unlink_from(&stream->context->streams, stream, false);
+    }
+    sim_set_clear(&stream->tail);
+    stream->ctx_next = spare;
+    spare = stream;
+}
+
+int sim_stream_destroy(struct sim_stream *stream)
+{
+    if (stream->legacy) {
+        return SIM_E_HANDLE;
+    }
+    if (!stream->lane) {
+        announce(stream, 0);
+    }
+    sim_lock();
+    stream->magic = 0;
+    stream->destroyed = true;
+    sim_stream_drained(stream);
+    sim_unlock();
+    return SIM_OK;
+}
+
+static int per_thread(struct sim_context *context, struct sim_stream **out)
+{
+    struct sim_thread *self = sim_thread_self();
+
+    for (int i = 0; i < PER_THREAD; i++) {
+        struct sim_stream **slot = &self->per_thread[i];
+
+        if (*slot && (*slot)->context == context && (*slot)->magic == MAGIC) {
+            *out = *slot;
+            return SIM_OK;
+        }
+        if (!*slot || !sim_context_valid((*slot)->context)) {
+            int error = sim_stream_create(context, 0, 0, slot);
+
+            *out = *slot;
+            return error;
+        }
+    }
+    return SIM_E_MEMORY;
+}
+
+int sim_stream_resolve(void *handle, struct sim_stream **out)
+{
+    uintptr_t value = (uintptr_t)handle;
+    struct sim_context *context;
+
+    if (value > 2) {
+        struct sim_stream *stream = handle;
+
+        if (stream->magic != MAGIC) {
+            return SIM_E_HANDLE;
+        }
+        *out = stream;
+        return SIM_OK;
+    }
+    int error = sim_context_current(&context);
+
+    if (error) {
+        return error;
+    }
+    if (value == 2 || (value == 0 && sim_thread_self()->call->per_thread)) {
+        return per_thread(context, out);
+    }
+    *out = context->legacy;
+    return SIM_OK;
+}
+
+void sim_stream_collect(struct sim_stream *stream, struct sim_set *set)
+{
+    struct sim_stream *legacy = stream->context->legacy;
+
+    sim_set_merge_as_is(set, &stream->tail);
+    if (stream->legacy) {
+        for (struct sim_stream *s = stream->context->fresh; s; s = s->fresh_next) {
+            sim_set_merge(set, &s->tail, SIM_VIA_LEGACY, 0);
+        }
+    } else if (stream->blocking && stream->legacy_seen != legacy->version) {
+        sim_set_merge(set, &legacy->tail, SIM_VIA_LEGACY, 0);
+    }
+}
+
+/* The tail has changed: the other side of the legacy order must see it. */
+static void touched(struct sim_stream *stream)
+{
+    if (stream->legacy) {
+        stream->version++;
+    } else if (stream->blocking && !stream->fresh) {
+        stream->fresh = true;
+        stream->fresh_next = stream->context->fresh;
+        stream->context->fresh = stream;
+    }
+}
+
+void sim_stream_follow(struct sim_stream *stream, const struct sim_set *set, enum sim_via via,
+                       uint64_t call)
+{
+    sim_set_merge(&stream->tail, set, via, call);
+    if (set->n) {
+        touched(stream);
+    }
+}
+
+void sim_stream_replace_tail(struct sim_stream *stream, struct op *op)
+{
+    sim_set_clear(&stream->tail);
+    sim_set_add(&stream->tail, op, SIM_VIA_STREAM, 0);
+    if (stream->legacy) {
+        while (stream->context->fresh) {
+            stream->context->fresh->fresh = false;
+            stream->context->fresh = stream->context->fresh->fresh_next;
+        }
+    } else if (stream->blocking) {
+        stream->legacy_seen = stream->context->legacy->version;
+    }
+    touched(stream);
+}

@@ -1,0 +1,212 @@
+/*
+ * truth.c - what really happened, as JSON lines in the file of SIMGPU_TRUTH, and the log of what
+ * the simulation itself dropped, failed or gave away (SIMGPU_LOG).
+ *
+ * Any thread; each line is formatted under its sink's lock and no other. Correlation ids are wide
+ * (CUPTI's are the low 32 bits), times CLOCK_REALTIME ns, operations named by `id`, the order of
+ * enqueue. Lines, by "t":
+ *   process  pid, first correlation id, seed, scale
+ *   call     every API call: domain, name, cbid, corr, thread, start, end, result
+ *   op       every operation, written when it has ended (finished:false: at exit it had not):
+ *            facts, times, free (when its stream was free and it was enqueued), and `after`: what
+ *            it came behind, with via = stream | stream_wait | legacy_default | graph, the end of
+ *            each, and for a stream wait the correlation id of that call
+ *   wait     every call that waits or asks: kind, the whole set of sources, and `released`: the
+ *            source that ended last, if the call really waited for it (else 0)
+ *   event    every event record: corr, event, sync, and the ops it stands for
+ *   object   devices, contexts and streams that came or went
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "core/sim.h"
+#include "core/sink.h"
+
+static struct sim_sink truth = SIM_SINK_INIT, log_sink = SIM_SINK_INIT;
+bool sim_truth_on;
+
+void sim_truth_open(void)
+{
+    const char *path = sim_option("TRUTH"), *log_path = sim_option("LOG");
+
+    if (log_path) {
+        sim_sink_open(&log_sink, log_path);
+    }
+    if (path) {
+        sim_sink_open(&truth, path);
+        sim_truth_on = truth.fd >= 0;
+    }
+    if (sim_truth_on) {
+        sim_sink_begin(&truth);
+        sim_sink_add(&truth,
+                     "{\"t\":\"process\",\"pid\":%d,\"corr\":%llu,\"seed\":%llu,\"scale\":%g}",
+                     (int)getpid(), (unsigned long long)sim_correlation_now(),
+                     (unsigned long long)sim_option_u64("SEED", 1), sim_option_double("SCALE", 1));
+        sim_sink_end(&truth);
+    }
+}
+
+void sim_log(const char *format, ...)
+{
+    va_list args;
+
+    if (log_sink.fd < 0) {
+        return;
+    }
+    sim_sink_begin(&log_sink);
+    va_start(args, format);
+    sim_sink_addv(&log_sink, format, args);
+    va_end(args);
+    sim_sink_end(&log_sink);
+}
+
+void sim_truth_call(const struct sim_call *call, uint64_t end_ns, int result)
+{
+    sim_sink_begin(&truth);
+    sim_sink_add(&truth,
+                 "{\"t\":\"call\",\"domain\":\"%s\",\"name\":\"%s\",\"cbid\":%u,\"corr\":%llu,"
+                 "\"thread\":%u,\"start\":%llu,\"end\":%llu,\"result\":%d}",
+                 call->domain == SIM_RUNTIME ? "runtime" : "driver", call->name, call->cbid,
+                 (unsigned long long)call->correlation, sim_thread_self()->tid,
+                 (unsigned long long)call->start_ns, (unsigned long long)end_ns, result);
+    sim_sink_end(&truth);
+}
+
+/* The member that ends last: it releases whoever waits for the set. */
+static const struct sim_link *longest(const struct sim_set *set)
+{
+    const struct sim_link *best = NULL;
+
+    for (int i = 0; i < set->n; i++) {
+        if (!best || set->link[i].op->pub.end_ns > best->op->pub.end_ns) {
+            best = &set->link[i];
+        }
+    }
+    return best;
+}
+
+static void add_links(const struct sim_set *set)
+{
+    for (int i = 0; i < set->n; i++) {
+        const struct sim_link *link = &set->link[i];
+
+        sim_sink_add(&truth,
+                     "%s{\"op\":%llu,\"corr\":%llu,\"stream\":%u,\"end\":%llu,\"via\":\"%s\","
+                     "\"call\":%llu}",
+                     i ? "," : "", (unsigned long long)link->op->pub.id,
+                     (unsigned long long)link->op->pub.correlation_wide, link->op->pub.stream,
+                     (unsigned long long)link->op->pub.end_ns, sim_via_name(link->via),
+                     (unsigned long long)link->call);
+    }
+}
+
+static void add_facts(const struct sim_op *op)
+{
+    switch (op->kind) {
+    case SIM_OP_KERNEL:
+        sim_sink_add(&truth, ",\"name\":");
+        sim_sink_quote(&truth, op->name);
+        sim_sink_add(&truth,
+                     ",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"registers\":%u,"
+                     "\"static_shared\":%u,\"dynamic_shared\":%u",
+                     op->grid[0], op->grid[1], op->grid[2], op->block[0], op->block[1],
+                     op->block[2], op->registers, op->static_shared, op->dynamic_shared);
+        break;
+    case SIM_OP_MEMCPY:
+        sim_sink_add(&truth,
+                     ",\"bytes\":%llu,\"copy_kind\":%u,\"src\":%u,\"dst\":%u,\"async\":%u,"
+                     "\"peer\":%d,\"src_device\":%u,\"dst_device\":%u",
+                     (unsigned long long)op->bytes, op->copy_kind, op->src_memory, op->dst_memory,
+                     op->flags & 1, op->is_peer, op->src_device, op->dst_device);
+        break;
+    case SIM_OP_MEMSET:
+        sim_sink_add(&truth, ",\"bytes\":%llu,\"value\":%u,\"dst\":%u,\"async\":%u",
+                     (unsigned long long)op->bytes, op->value, op->dst_memory, op->flags & 1);
+        break;
+    case SIM_OP_HOST:
+    case SIM_OP_MARKER:
+        break;
+    }
+}
+
+void sim_truth_op(const struct op *op, bool finished)
+{
+    static const char *const kinds[] = {"", "kernel", "memcpy", "memset", "host", "marker"};
+    const struct sim_op *pub = &op->pub;
+    const struct sim_link *last = longest(&op->behind);
+
+    sim_sink_begin(&truth);
+    sim_sink_add(&truth,
+                 "{\"t\":\"op\",\"id\":%llu,\"kind\":\"%s\",\"corr\":%llu,\"thread\":%u,"
+                 "\"device\":%u,\"context\":%u,\"stream\":%u,\"priority\":%d,\"graph\":%u,"
+                 "\"node\":%llu,\"queued\":%llu,\"free\":%llu,\"start\":%llu,\"end\":%llu,"
+                 "\"finished\":%s",
+                 (unsigned long long)pub->id, kinds[pub->kind],
+                 (unsigned long long)pub->correlation_wide, pub->thread, pub->device, pub->context,
+                 pub->stream, pub->priority, pub->graph, (unsigned long long)pub->graph_node,
+                 (unsigned long long)pub->queued_ns, (unsigned long long)op->free_ns,
+                 (unsigned long long)pub->start_ns, (unsigned long long)pub->end_ns,
+                 finished ? "true" : "false");
+    add_facts(pub);
+    sim_sink_add(&truth, ",\"released\":%llu,\"after\":[",
+                 last && last->via != SIM_VIA_STREAM && last->op->pub.end_ns > op->free_ns
+                     ? (unsigned long long)last->op->pub.id
+                     : 0);
+    add_links(&op->behind);
+    sim_sink_add(&truth, "]}");
+    sim_sink_end(&truth);
+}
+
+void sim_truth_wait(const struct sim_truth_wait *wait)
+{
+    const struct sim_link *last = longest(wait->set);
+    bool waited = last && wait->result == 0 && last->op->pub.end_ns > wait->start_ns &&
+                  last->op->pub.end_ns <= wait->end_ns;
+
+    sim_sink_begin(&truth);
+    sim_sink_add(&truth,
+                 "{\"t\":\"wait\",\"kind\":\"%s\",\"corr\":%llu,\"thread\":%u,\"context\":%u,"
+                 "\"stream\":%u,\"event\":%u,\"start\":%llu,\"end\":%llu,\"result\":%d,"
+                 "\"released\":%llu,\"sources\":[",
+                 wait->kind, (unsigned long long)sim_call_correlation(), sim_thread_self()->tid,
+                 wait->context, wait->stream, wait->event, (unsigned long long)wait->start_ns,
+                 (unsigned long long)wait->end_ns, wait->result,
+                 waited ? (unsigned long long)last->op->pub.id : 0);
+    add_links(wait->set);
+    sim_sink_add(&truth, "]}");
+    sim_sink_end(&truth);
+}
+
+void sim_truth_event(const struct sim_event_record *ev, const struct sim_set *set)
+{
+    sim_sink_begin(&truth);
+    sim_sink_add(&truth,
+                 "{\"t\":\"event\",\"corr\":%llu,\"context\":%u,\"stream\":%u,\"event\":%u,"
+                 "\"sync\":%llu,\"ops\":[",
+                 (unsigned long long)sim_call_correlation(), ev->context, ev->stream, ev->event_id,
+                 (unsigned long long)ev->event_sync_id);
+    add_links(set);
+    sim_sink_add(&truth, "]}");
+    sim_sink_end(&truth);
+}
+
+void sim_truth_object(const struct sim_object *object)
+{
+    static const char *const kinds[] = {"device", "context", "stream"};
+
+    sim_sink_begin(&truth);
+    sim_sink_add(&truth,
+                 "{\"t\":\"object\",\"kind\":\"%s\",\"created\":%s,\"device\":%u,\"context\":%u,"
+                 "\"stream\":%u,\"flags\":%u,\"priority\":%d,\"corr\":%llu}",
+                 kinds[object->kind], object->created ? "true" : "false", object->device,
+                 object->context, object->stream, object->flags, object->priority,
+                 (unsigned long long)sim_call_correlation());
+    sim_sink_end(&truth);
+}
+
+void sim_truth_flush(void)
+{
+    sim_sink_flush(&truth);
+    sim_sink_flush(&log_sink);
+}
