@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# Builds everything and runs all tests. From nothing on two cores: well under 20 minutes.
+#
+#   tests/run.sh [--quick | --full | --long] [--only PATTERN]
+#     --quick         release build alone: unit, simulated GPU, library, end-to-end
+#     (default)       and AddressSanitizer, ThreadSanitizer, static analysis, formatting, documents
+#     --full          and the record tables against every CUPTI version's package, and coverage
+#     --long          and the tests marked long (soak runs)
+#     --only PATTERN  release build; tests whose name matches (ctest -R, pytest -k)
+#
+# Logs are in build/test-logs. The last line is `N passed, N failed`, perhaps `, N skipped`; tests are
+# counted one by one (cmocka and pytest cases; a build or an analysis that failed is one).
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+
+level=1 only=
+while (($#)); do
+    case $1 in
+    --quick) level=0 ;;
+    --full) level=2 ;;
+    --long) level=3 ;;
+    --only)
+        only=${2:?--only needs a pattern}
+        shift
+        ;;
+    -h | --help)
+        sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    *)
+        echo "tests/run.sh: unknown option '$1' (see --help)" >&2
+        exit 2
+        ;;
+    esac
+    shift
+done
+
+# shellcheck source=tests/setup.sh
+source tests/setup.sh
+sl_setup build check || exit 1
+
+logs=$PWD/build/test-logs
+rm -rf "$logs"
+mkdir -p "$logs"
+jobs=$(nproc)
+passed=0 failed=0 skipped=0
+failures=()
+SECONDS=0
+
+# stage NAME COMMAND...: one line of progress; on failure the log's end and what to look at. Tests
+# are counted when the command leaves $logs/NAME.xml, else the stage is one test itself.
+stage() {
+    local name=$1 log=$logs/$1.log xml=$logs/$1.xml began=$SECONDS status counts p f s
+    shift
+    printf '[%2d:%02d] %-22s ' $((SECONDS / 60)) $((SECONDS % 60)) "$name"
+    "$@" >"$log" 2>&1 </dev/null
+    status=$?
+    if [[ -s $xml ]]; then
+        counts=$(python3 tests/report.py "$xml")
+        read -r p f s <<<"${counts%%$'\n'*}"
+        # A runner that fails without a failed test (a crash while collecting) is a failure too.
+        ((status != 0 && f == 0)) && f=1
+        mapfile -t -O "${#failures[@]}" failures < <(tail -n +2 <<<"$counts" | sed "s|^|$name: |")
+    else
+        p=$((status == 0)) f=$((status != 0)) s=0
+        ((f)) && failures+=("$name (see $log)")
+    fi
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    printf '%d passed, %d failed%s (%d s)\n' "$p" "$f" "$( ((s)) && echo ", $s skipped")" \
+        $((SECONDS - began))
+    if ((f)); then
+        echo "--- the end of $log"
+        tail -n 40 "$log" | cut -c1-300
+        echo "--- to repeat: $*"
+    fi
+    return $((f > 0))
+}
+
+build() {
+    cmake --preset "$1" -DSYNCLINE_WERROR=ON && cmake --build --preset "$1" -j "$jobs"
+}
+
+# ctest keeps 1 KiB of a test's output unless told otherwise: its cases would be lost.
+unit() {
+    local preset=$1 name=$2
+    ctest --test-dir "build/$preset" --output-junit "$logs/$name.xml" --output-on-failure \
+        --test-output-size-passed 10000000 --test-output-size-failed 10000000 \
+        --no-tests=ignore -j "$jobs" ${only:+-R "$only"}
+}
+
+# python_tests PRESET NAME FOLDER [PYTEST OPTION...]
+python_tests() {
+    local preset=$1 name=$2 folder=$3 python status
+    shift 3
+    python=$(tests/venv.sh test) || return
+    SYNCLINE_BUILD=$PWD/build/$preset "$python" -m pytest "$folder" -q -rs --durations=5 \
+        -p no:cacheprovider --junitxml "$logs/$name.xml" ${only:+-k "$only"} "$@"
+    status=$?
+    # 5: nothing matched the pattern.
+    [[ $status == 5 && -n $only ]] || return $status
+}
+
+format() {
+    local python
+    python=$(tests/venv.sh lint) || return
+    git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' |
+        xargs "${python%/*}/clang-format" --dry-run -Werror
+}
+
+shell_scripts() {
+    local script
+    git ls-files | while read -r script; do
+        if head -c 40 "$script" | head -n 1 | grep -q '^#!.*bash' || [[ $script == *.sh ]]; then
+            bash -n "$script" || return
+        fi
+    done
+}
+
+# The option table is the one source; the committed document must be what it prints.
+documents() {
+    build/release/tools/syncline --help-options=markdown | diff -u docs/configuration.md - || {
+        echo "docs/configuration.md is not what the option table says: regenerate it with" \
+            "syncline --help-options=markdown > docs/configuration.md"
+        return 1
+    }
+}
+
+analysis() {
+    local python
+    python=$(tests/venv.sh lint) || return
+    tests/analyse.sh "${python%/*}"
+}
+
+cupti_versions() {
+    python3 runtime/collect/generate_tables.py --check-all
+}
+
+coverage() {
+    local python
+    python=$(tests/venv.sh lint) || return
+    build coverage && ctest --test-dir build/coverage -j "$jobs" --output-on-failure &&
+        "${python%/*}/gcovr" --root . --filter runtime/ --filter tools/ build/coverage \
+            --txt build/coverage/coverage.txt --txt-summary
+}
+
+export ASAN_OPTIONS=${ASAN_OPTIONS:-abort_on_error=0:detect_leaks=1:strict_string_checks=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1}
+
+e2e_marks='not long'
+((level == 3)) && e2e_marks=''
+
+# What everything else stands on: without it there is nothing to run.
+if stage build-release build release; then
+    stage unit-release unit release unit-release
+    stage library python_tests release library tests/library
+    stage e2e-release python_tests release e2e-release tests/e2e -n "$jobs" -m "$e2e_marks"
+    if [[ $level != 0 && -z $only ]]; then
+        stage documents documents
+        stage format format
+        stage shell-scripts shell_scripts
+        stage analysis analysis
+        for sanitizer in asan tsan; do
+            if stage build-$sanitizer build $sanitizer; then
+                stage unit-$sanitizer unit $sanitizer unit-$sanitizer
+                stage e2e-$sanitizer python_tests $sanitizer e2e-$sanitizer tests/e2e -n "$jobs" \
+                    -m 'sanitize and not long'
+            fi
+        done
+    fi
+    if [[ $level -ge 2 && -z $only ]]; then
+        stage cupti-versions cupti_versions
+        stage coverage coverage
+    fi
+fi
+
+printf '[%2d:%02d] done\n' $((SECONDS / 60)) $((SECONDS % 60))
+if ((failed)); then
+    echo "failed:"
+    printf '  %s\n' "${failures[@]}"
+    echo "look at the logs in $logs"
+fi
+echo "$passed passed, $failed failed$( ((skipped)) && echo ", $skipped skipped")"
+((failed == 0))

@@ -1,0 +1,73 @@
+# shellcheck shell=bash
+# Sourced by tests/run.sh and samples/demo.sh: makes sure that what the build and the tests need is
+# installed, on Debian 12 and later and Ubuntu 22.04 and later.
+#
+#   source tests/setup.sh
+#   sl_setup build           what the build needs
+#   sl_setup build check     and what the checks of tests/run.sh need
+#
+# As root it installs what is missing; otherwise it stops with one line that names the packages. When
+# nothing is missing it says nothing and takes a few milliseconds.
+
+# sl_setup_missing GROUP...: the missing packages, one a line. What is looked for is the thing that
+# is used (a command, a header, a module), so that a machine that has it from elsewhere is fine.
+sl_setup_missing() {
+    local group
+    sl_setup_command() { command -v "$1" >/dev/null 2>&1 || echo "$2"; }
+    sl_setup_header() {
+        printf '#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n#include <%s>\n' "$1" |
+            cc -E -x c - >/dev/null 2>&1 || echo "$2"
+    }
+    for group in "$@"; do
+        case $group in
+        build)
+            sl_setup_command gcc gcc
+            sl_setup_command g++ g++
+            sl_setup_header stdlib.h libc6-dev
+            sl_setup_command cmake cmake
+            sl_setup_command ninja ninja-build
+            sl_setup_command python3 python3
+            python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || echo python3-venv
+            [[ -e /etc/ssl/certs/ca-certificates.crt ]] || echo ca-certificates
+            sl_setup_header cmocka.h libcmocka-dev
+            ;;
+        check)
+            sl_setup_command nm binutils
+            sl_setup_command pkg-config pkg-config
+            sl_setup_command git git
+            sl_setup_command zstd zstd
+            sl_setup_command cppcheck cppcheck
+            ;;
+        esac
+    done
+}
+
+sl_setup() {
+    local missing
+    missing=$(sl_setup_missing "$@" | sort -u | tr '\n' ' ')
+    missing=${missing% }
+    if [[ -z $missing ]]; then
+        return 0
+    fi
+    if [[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then
+        echo "missing packages: install them with: sudo apt-get install $missing" >&2
+        return 1
+    fi
+    echo "set-up: installing $missing"
+    export DEBIAN_FRONTEND=noninteractive
+    local log
+    log=$(mktemp)
+    # shellcheck disable=SC2086 # a list of packages
+    if ! { apt-get update && apt-get install -y --no-install-recommends $missing; } \
+        >"$log" 2>&1 </dev/null; then
+        tail -n 15 "$log" >&2
+        echo "set-up: apt-get could not install $missing (its output is in $log)" >&2
+        return 1
+    fi
+    rm -f "$log"
+    missing=$(sl_setup_missing "$@" | sort -u | tr '\n' ' ')
+    if [[ -n $missing ]]; then
+        echo "set-up: still missing after the installation: $missing" >&2
+        return 1
+    fi
+}
