@@ -53,6 +53,7 @@ quietly() {
 echo "[1/5] Setting up and building (the first time takes a minute or two)"
 # shellcheck source=../tests/setup.sh
 . "$root/tests/setup.sh"
+sl_setup build || exit 1
 mkdir -p "$build"
 quietly "$build/configure.log" cmake -S "$root" --preset release
 quietly "$build/build.log" cmake --build "$build" -j "$(nproc)"

@@ -88,12 +88,13 @@ unit() {
         --no-tests=ignore -j "$jobs" ${only:+-R "$only"}
 }
 
-# python_tests PRESET NAME FOLDER [PYTEST OPTION...]
+# python_tests PRESET NAME FOLDERS [PYTEST OPTION...]
 python_tests() {
     local preset=$1 name=$2 folder=$3 python status
     shift 3
     python=$(tests/venv.sh test) || return
-    SYNCLINE_BUILD=$PWD/build/$preset "$python" -m pytest "$folder" -q -rs --durations=5 \
+    # shellcheck disable=SC2086 # a list of folders
+    SYNCLINE_BUILD=$PWD/build/$preset "$python" -m pytest $folder -q -rs --durations=5 \
         -p no:cacheprovider --junitxml "$logs/$name.xml" ${only:+-k "$only"} "$@"
     status=$?
     # 5: nothing matched the pattern.
@@ -153,6 +154,7 @@ e2e_marks='not long'
 # What everything else stands on: without it there is nothing to run.
 if stage build-release build release; then
     stage unit-release unit release unit-release
+    stage python python_tests release python "tests/samples tests/gpu"
     stage library python_tests release library tests/library
     stage e2e-release python_tests release e2e-release tests/e2e -n "$jobs" -m "$e2e_marks"
     if [[ $level != 0 && -z $only ]]; then
