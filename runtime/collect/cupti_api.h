@@ -3,9 +3,8 @@
  *
  * The only place that knows CUPTI's functions. No header of NVIDIA's is needed by those who include
  * this: kinds and attributes are named here in our words, their values come from the generated
- * cupti_tables.h. Every call returns 0 or a negative errno (CUPTI's own code and text go to the
- * log once per function and into SL_STAT_CUPTI_ERRORS); a function that this library lacks gives
- * -ENOSYS.
+ * cupti_tables.h. Calls return 0 or a negative errno; CUPTI's own code and text go to the log, once
+ * per function, and are counted in SL_STAT_CUPTI_ERRORS.
  *
  * Threads: open/close from one thread; the calls from any thread that is not inside a CUPTI
  * callback. No lock of ours is ever held across one of them.
@@ -20,22 +19,23 @@ typedef void (*sl_cupti_request_fn)(uint8_t **buffer, size_t *size, size_t *max_
 typedef void (*sl_cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                                      size_t valid_size);
 
-/* The table tests replace; every pointer may be NULL (function absent). Values of kinds and
- * attributes are CUPTI's. Results are CUptiResult: 0 = success. */
+/* The table tests replace. Values of kinds and attributes are CUPTI's. Results are CUptiResult:
+ * 0 = success. After open or adopt, only the five marked "may be NULL" may be. */
 struct sl_cupti_functions {
     int (*GetVersion)(uint32_t *version);
     int (*ActivityRegisterCallbacks)(sl_cupti_request_fn request, sl_cupti_complete_fn complete);
     int (*ActivityEnable)(int kind);
     int (*ActivityDisable)(int kind);
-    int (*ActivityEnableRuntimeApi)(uint32_t cbid, uint8_t enable);
-    int (*ActivityEnableDriverApi)(uint32_t cbid, uint8_t enable);
-    int (*ActivityEnableAllSyncRecords)(uint8_t enable);
+    int (*ActivityEnableRuntimeApi)(uint32_t cbid, uint8_t enable); /* may be NULL */
+    int (*ActivityEnableDriverApi)(uint32_t cbid, uint8_t enable);  /* may be NULL */
+    int (*ActivityEnableAllSyncRecords)(uint8_t enable);            /* may be NULL */
     int (*ActivityFlushAll)(uint32_t flag);
     int (*ActivityGetNextRecord)(uint8_t *buffer, size_t valid_size, void **record);
     int (*ActivityGetNumDroppedRecords)(void *context, uint32_t stream, size_t *dropped);
     int (*ActivitySetAttribute)(int attribute, size_t *size, void *value);
-    int (*ActivityGetAttribute)(int attribute, size_t *size, void *value);
-    int (*SetThreadIdType)(int type); /* records carry pthread_self() until told otherwise */
+    int (*ActivityGetAttribute)(int attribute, size_t *size, void *value); /* may be NULL */
+    /* Until told otherwise, records carry pthread_self(). May be NULL. */
+    int (*SetThreadIdType)(int type);
     int (*GetTimestamp)(uint64_t *ns);
     int (*GetResultString)(int result, const char **text);
 };
@@ -44,6 +44,7 @@ struct sl_cupti_api {
     struct sl_cupti_functions fn;
     void *handle;     /* dlopen handle; pinned with RTLD_NODELETE */
     uint32_t version; /* cuptiGetVersion: 18..28 for CUDA 12, 130000.. for 13 */
+    uint32_t whole;   /* sl_cupti_set bits of calls that are on as whole kinds, not one by one */
     char path[512];   /* where it was loaded from */
 };
 
@@ -52,11 +53,11 @@ struct sl_cupti_api {
  * 0; -ENOENT none found; -ENOTSUP too old (below 12.0) or unusable; `why` says it for a person. */
 int sl_cupti_api_open(struct sl_cupti_api *api, char *why, size_t why_size);
 
-/* The same from a given table of functions (tests). */
+/* The same from a given table of functions (tests). 0 or -ENOTSUP. */
 int sl_cupti_api_adopt(struct sl_cupti_api *api, const struct sl_cupti_functions *fn);
 
-/* Calls one function of the table, turns its result into 0/-errno and logs the first failure of
- * each. `name` is the function's name without "cupti". */
+/* Turns the result of one function of the table into 0/-errno, and logs the first failure of each:
+ * CUPTI's text, the consequence, a remedy. `name` is the function's name without "cupti". */
 int sl_cupti_check(const struct sl_cupti_api *api, int result, const char *name);
 
 /* What to record, in our words; which CUPTI kinds that means is in cupti_api.c. */
@@ -71,16 +72,19 @@ enum sl_cupti_set {
     SL_CUPTI_NAMES = 1 << 7, /* device, context, stream, name records: cheap, always on */
 };
 
-/* Enables (or disables) the kinds of `set`. With `all_api` the whole RUNTIME and DRIVER kinds, else
- * the calls of the generated filter, through the per-call filter where the library has it (with
- * `*filter_at_decode` = 0) and else the whole RUNTIME kind (`*filter_at_decode` = 1).
- * Returns the sets that took effect; what failed has been logged. */
-uint32_t sl_cupti_enable(const struct sl_cupti_api *api, uint32_t set, int all_api,
+/* Enables the kinds of `set`. With `all_api` the whole RUNTIME and DRIVER kinds, else the calls of
+ * the generated filter, through the per-call filter where the library has it (with
+ * `*filter_at_decode` = 0) and else the whole kinds (`*filter_at_decode` = 1).
+ * Returns the sets that took effect; a kind that fails is logged and leaves the others recording.
+ * One thread at a time, as with disable. */
+uint32_t sl_cupti_enable(struct sl_cupti_api *api, uint32_t set, int all_api,
                          int *filter_at_decode);
-uint32_t sl_cupti_disable(const struct sl_cupti_api *api, uint32_t set, int all_api);
 
-/* Attributes that must be set before callbacks are registered or a context exists: no zeroing in
- * the application's thread, buffer sizes, device-side pool. Missing ones are skipped. */
+/* Disables the kinds of `set`, calls the way they were enabled. Returns the sets now off. */
+uint32_t sl_cupti_disable(struct sl_cupti_api *api, uint32_t set);
+
+/* What must be set before callbacks are registered: no zeroing of buffers on the application's
+ * threads, and the system's thread ids in records. */
 void sl_cupti_set_attributes(const struct sl_cupti_api *api);
 
 #endif
