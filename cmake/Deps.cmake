@@ -1,4 +1,4 @@
-# Fetched sources: compressors, and NVIDIA's headers where there is no toolkit.
+# Fetched sources: compressors, the JSON parser, and NVIDIA's headers where there is no toolkit.
 #
 # zstd and zlib are compiled by us with hidden symbols: a distribution's static libraries are not
 # position independent, and visible ones could disturb those that the host process brings.
@@ -25,9 +25,14 @@ file(GLOB sl_zlib_sources "${SYNCLINE_DEPS}/zlib/*.c")
 add_library(sl_zlib STATIC ${sl_zlib_sources})
 target_include_directories(sl_zlib SYSTEM PUBLIC "${SYNCLINE_DEPS}/zlib")
 
-foreach(compressor sl_zstd sl_zlib)
+# For the tool alone; nothing of C++ is in the library.
+sl_fetch(simdjson)
+add_library(sl_simdjson STATIC "${SYNCLINE_DEPS}/simdjson/simdjson.cpp")
+target_include_directories(sl_simdjson SYSTEM PUBLIC "${SYNCLINE_DEPS}/simdjson")
+
+foreach(fetched sl_zstd sl_zlib sl_simdjson)
   # Their speed decides ours: always optimised, never instrumented.
-  target_compile_options(${compressor} PRIVATE -O3 -w)
+  target_compile_options(${fetched} PRIVATE -O3 -w)
 endforeach()
 
 # CUDA headers only; no library of CUDA is linked.

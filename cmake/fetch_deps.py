@@ -33,6 +33,10 @@ PACKAGES = {
     "zlib": Package(
         "rapidgzip==0.14.5", True, "rapidgzip-0.14.5/external/zlib/",
         ("faed46013a1a62a5193c49615a896683ea5c14ed4744bcb4bd1869b1420551d8",)),
+    # simdjson 3.12.3 as one C++ file: distributions have 1.0 to 3.6, as a shared library.
+    "simdjson": Package(
+        "pysimdjson==7.0.2", True, "pysimdjson-7.0.2/simdjson/",
+        ("44cf276e48912a3b9c7ca362c14da8420a7ac15a9f1a16ec95becff86db3904a",)),
     # CUDA 13.0's headers, for machines without the toolkit: x86_64, aarch64.
     "cuda-cupti": Package(
         "nvidia-cuda-cupti==13.0.85", False, "nvidia/cu13/include/",

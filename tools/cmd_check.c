@@ -1,0 +1,178 @@
+/*
+ * cmd_check.c - `syncline check`: is it a valid, complete trace, and what is in it?
+ *
+ * Threads: main; reading has a helper thread. Memory: see check.h and trace_file.h: at most
+ * 256 MiB, whatever the files.
+ */
+#include <string.h>
+
+#include "analyze/check.h"
+#include "command.h"
+#include "print/progress.h"
+#include "print/report.h"
+#include "read/trace_file.h"
+
+/* Events between two looks at the clock. */
+#define PROGRESS_EVENTS 4096
+
+enum {
+    OPT_JSON,
+    OPT_QUIET,
+    OPT_HELP
+};
+
+static const struct sl_flag options[] = {
+    [OPT_JSON] = {"json", 0, NULL, "print one JSON object per file, for programs"},
+    [OPT_QUIET] = {"quiet", 'q', NULL, "print nothing; the exit status tells"},
+    [OPT_HELP] = {"help", 'h', NULL, "this text"},
+    {NULL, 0, NULL, NULL},
+};
+
+struct request {
+    const struct sl_command *command;
+    int json, quiet;
+};
+
+/* Text that never was a trace, as against one that is broken. NULL if it is one. */
+static const char *not_a_trace(const struct sl_check *c, const struct sl_span *last,
+                               const struct sl_input_status *input)
+{
+    if (input->end != SL_INPUT_WHOLE && input->text_bytes == 0)
+        return input->what;
+    if (last->kind == SL_SPAN_BAD && c->header.fields == 0 && c->event_arrays == 0)
+        return last->why;
+    if (last->kind == SL_SPAN_END && c->event_arrays == 0)
+        return "it is JSON without traceEvents";
+    return NULL;
+}
+
+static void read_all(struct sl_trace *t, struct sl_check *c, const char *path,
+                     struct sl_trace_item *item, struct sl_input_status *input)
+{
+    struct sl_progress progress;
+    char what[128];
+
+    snprintf(what, sizeof(what), "checking %.100s", path);
+    sl_progress_begin(&progress, what);
+    while (sl_trace_next(t, item)) {
+        sl_check_item(c, t, item);
+        if (item->index % PROGRESS_EVENTS == 0) {
+            sl_trace_get_status(t, input);
+            sl_progress_step(&progress, input->read_bytes, input->file_bytes);
+        }
+    }
+    sl_progress_end(&progress);
+    sl_trace_get_status(t, input);
+}
+
+/* The exit status for one file. */
+static int check_file(const struct request *r, const char *path)
+{
+    struct sl_trace_item item;
+    struct sl_input_status input;
+    struct sl_check *c = NULL;
+    struct sl_trace *t = NULL;
+    const char *strange;
+    char why[512];
+    int status = SL_EXIT_USAGE;
+
+    if (sl_trace_open(&t, path, why, sizeof(why)) != 0) {
+        sl_args_complain(r->command, "%s", why);
+        return SL_EXIT_USAGE;
+    }
+    if (sl_check_create(&c) != 0) {
+        sl_args_complain(r->command, "not enough memory to check %s", path);
+        goto out;
+    }
+    read_all(t, c, path, &item, &input);
+    strange = not_a_trace(c, &item.span, &input);
+    if (strange) {
+        sl_args_complain(r->command, "%s is not a trace: %s", path, strange);
+        goto out;
+    }
+    sl_check_end(c, &item.span, &input);
+    status = sl_check_worst(c) == SL_SEVERITY_ERROR ? SL_EXIT_PROBLEM : SL_EXIT_OK;
+    if (r->quiet)
+        goto out;
+    if (r->json)
+        sl_report_json(stdout, path, c, &input);
+    else
+        sl_report_text(stdout, path, c, &input);
+out:
+    sl_check_destroy(c);
+    sl_trace_close(t);
+    return status;
+}
+
+static int run(const struct sl_command *self, int argc, char **argv)
+{
+    struct request r = {self, 0, 0};
+    int worst = SL_EXIT_OK, files = 0, option;
+    struct sl_args args;
+
+    /* Options first, wherever they stand, then the files. */
+    sl_args_begin(&args, self, argc, argv);
+    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
+        switch (option) {
+        case OPT_JSON:
+            r.json = 1;
+            break;
+        case OPT_QUIET:
+            r.quiet = 1;
+            break;
+        case OPT_HELP:
+            sl_args_print_help(self, stdout);
+            return SL_EXIT_OK;
+        case SL_ARGS_OPERAND:
+            files++;
+            break;
+        default:
+            return SL_EXIT_USAGE;
+        }
+    }
+    if (files == 0) {
+        sl_args_complain(self, "name at least one trace: syncline %s", self->usage);
+        return SL_EXIT_USAGE;
+    }
+    sl_args_begin(&args, self, argc, argv);
+    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
+        int status;
+
+        if (option != SL_ARGS_OPERAND)
+            continue;
+        status = check_file(&r, args.value);
+        if (status > worst)
+            worst = status;
+        if (--files && !r.json && !r.quiet)
+            putchar('\n');
+    }
+    return worst;
+}
+
+const struct sl_command sl_cmd_check = {
+    .name = "check",
+    .summary = "is a trace valid and complete, and what is in it?",
+    .usage = "check [options] FILE...",
+    .about =
+        "Reads Kineto traces (.json, .json.gz, .json.zst, and the .part of a job that is running "
+        "or\n"
+        "was killed; - is standard input) and shows what is in each: events per category, time\n"
+        "span, processes, devices, streams, rank, and every problem found, with its first place\n"
+        "(bytes count in the uncompressed text).\n"
+        "\n"
+        "A problem is an error (the file is invalid or incomplete), a warning (a reader may\n"
+        "stumble) or a note. Files of syncline's are held to all that syncline promises; files of\n"
+        "torch.profiler's are judged as JSON and as Kineto traces, and their habits are notes.\n"
+        "Memory stays below 256 MiB whatever the size of the file.",
+    .after = "Exit status:\n"
+             "  0  every file is valid and complete\n"
+             "  1  a file has errors\n"
+             "  2  a file cannot be read or is no trace, or wrong usage\n"
+             "\n"
+             "Examples:\n"
+             "  syncline check trace.json.gz\n"
+             "  syncline check --json syncline-out/*/*/*.json.zst | jq '.problems[]'\n"
+             "  syncline check -q trace.json.zst && echo complete\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,12 @@
+/*
+ * command.h - the subcommands, one file each.
+ */
+#ifndef SL_COMMAND_H
+#define SL_COMMAND_H
+
+#include "args.h"
+
+extern const struct sl_command sl_cmd_check;
+extern const struct sl_command sl_cmd_convert;
+
+#endif

@@ -1,0 +1,96 @@
+/*
+ * main.c - the `syncline` command: finds the subcommand and runs it.
+ *
+ * Threads: main only. Memory: none.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+static const struct sl_command *const commands[] = {&sl_cmd_check, &sl_cmd_convert};
+
+#define COMMAND_COUNT ((int)(sizeof(commands) / sizeof(commands[0])))
+
+static void print_help(FILE *f)
+{
+    fputs("syncline - reads the traces that libsyncline.so writes, and any Kineto trace.\n\n"
+          "Usage: syncline COMMAND [options] ...\n\nCommands:\n",
+          f);
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        fprintf(f, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\nOptions:\n"
+          "  --help     this text; `syncline COMMAND --help` for one command\n"
+          "  --version  the version\n"
+          "\n"
+          "Recording needs no command: the CUDA driver loads the library named by a variable.\n"
+          "  CUDA_INJECTION64_PATH=/usr/lib/libsyncline.so python train.py\n"
+          "\n"
+          "Examples:\n"
+          "  syncline check syncline-out/*/*/*.json.zst\n"
+          "  syncline convert 1.pt.trace.json.zst --to kineto-gz -o trace.json.gz\n",
+          f);
+}
+
+static const struct sl_command *find_command(const char *name)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    }
+    return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[COMMAND_COUNT];
+    const char *nearest;
+
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        names[i] = commands[i]->name;
+    nearest = sl_args_nearest(name, names, COMMAND_COUNT);
+    sl_args_complain(NULL, "no %s '%s'%s%s%s: see `syncline --help`",
+                     name[0] == '-' ? "option" : "command", name, nearest ? "; did you mean " : "",
+                     nearest ? nearest : "", nearest ? "?" : "");
+    return SL_EXIT_USAGE;
+}
+
+static int dispatch(int argc, char **argv)
+{
+    const struct sl_command *command;
+
+    if (argc < 2) {
+        print_help(stderr);
+        return SL_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        command = argc > 2 ? find_command(argv[2]) : NULL;
+        if (command)
+            sl_args_print_help(command, stdout);
+        else
+            print_help(stdout);
+        return SL_EXIT_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        puts("syncline " SL_VERSION);
+        return SL_EXIT_OK;
+    }
+    command = find_command(argv[1]);
+    if (!command)
+        return unknown_command(argv[1]);
+    return command->run(command, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    int status = dispatch(argc, argv);
+
+    /* A report that did not arrive is a failure: `syncline check FILE > /full/disk`. */
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "syncline: cannot write to standard output: %s\n", strerror(errno));
+        status = SL_EXIT_USAGE;
+    }
+    return status;
+}

@@ -1,0 +1,336 @@
+/*
+ * input_file.c - opening a trace file and taking its compression off.
+ *
+ * Threads: one owner. Memory: the input owns its descriptor, its read buffer and the decoder.
+ */
+#include "read/input_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "zstd.h"
+
+#define RAW_BYTES (256u << 10)
+/* zstd's own limit for `--long`: no file needs more, and a hostile one must not get more. */
+#define WINDOW_LOG_MAX 27
+
+struct sl_input {
+    int fd;
+    int at_eof; /* read(2) gave 0 */
+    uint8_t *raw;
+    size_t raw_pos, raw_fill;
+    ZSTD_DStream *zstd;
+    size_t zstd_hint; /* input that the decoder asks for; 0 between frames */
+    z_stream gzip;
+    int gzip_inside; /* inside a member */
+    struct sl_input_status status;
+};
+
+static void end_with(struct sl_input *in, enum sl_input_end end, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void end_with(struct sl_input *in, enum sl_input_end end, const char *format, ...)
+{
+    va_list args;
+
+    in->status.end = end;
+    va_start(args, format);
+    vsnprintf(in->status.what, sizeof(in->status.what), format, args);
+    va_end(args);
+}
+
+/* Makes sure that raw bytes are there. 1, or 0 at the end of the file. */
+static int refill(struct sl_input *in)
+{
+    ssize_t n;
+
+    if (in->raw_pos < in->raw_fill)
+        return 1;
+    if (in->at_eof)
+        return 0;
+    do
+        n = read(in->fd, in->raw, RAW_BYTES);
+    while (n < 0 && errno == EINTR);
+    if (n < 0) {
+        end_with(in, SL_INPUT_FAILED, "reading failed at byte %llu: %s",
+                 (unsigned long long)in->status.read_bytes, strerror(errno));
+        n = 0;
+    }
+    in->at_eof = n == 0;
+    in->raw_pos = 0;
+    in->raw_fill = (size_t)n;
+    return n > 0;
+}
+
+static void take(struct sl_input *in, size_t n)
+{
+    in->raw_pos += n;
+    in->status.read_bytes += n;
+}
+
+static size_t read_plain(struct sl_input *in, void *data, size_t size)
+{
+    size_t n;
+
+    if (!refill(in)) {
+        if (in->status.end == SL_INPUT_OPEN)
+            in->status.end = SL_INPUT_WHOLE;
+        return 0;
+    }
+    n = in->raw_fill - in->raw_pos;
+    if (n > size)
+        n = size;
+    memcpy(data, in->raw + in->raw_pos, n);
+    take(in, n);
+    return n;
+}
+
+static size_t read_zstd(struct sl_input *in, void *data, size_t size)
+{
+    ZSTD_outBuffer out = {data, size, 0};
+
+    while (out.pos == 0) {
+        ZSTD_inBuffer chunk;
+        int more = refill(in);
+        size_t hint;
+
+        if (!more && in->status.end != SL_INPUT_OPEN)
+            return 0;
+        /* One block a call, as the decoder asks: if a block is damaged, those before it are out
+         * already. */
+        chunk.src = in->raw + in->raw_pos;
+        chunk.size = in->raw_fill - in->raw_pos;
+        chunk.pos = 0;
+        if (in->zstd_hint && chunk.size > in->zstd_hint)
+            chunk.size = in->zstd_hint;
+        hint = ZSTD_decompressStream(in->zstd, &out, &chunk);
+        if (ZSTD_isError(hint)) {
+            end_with(in, SL_INPUT_DAMAGED, "zstd frame %llu is damaged near byte %llu (%s)",
+                     (unsigned long long)in->status.frames + 1,
+                     (unsigned long long)in->status.read_bytes, ZSTD_getErrorName(hint));
+            return out.pos;
+        }
+        take(in, chunk.pos);
+        if (hint == 0 && (chunk.pos || out.pos))
+            in->status.frames++;
+        if (!more && out.pos == 0) {
+            if (in->zstd_hint == 0)
+                in->status.end = SL_INPUT_WHOLE;
+            else
+                end_with(in, SL_INPUT_CUT, "the file ends inside zstd frame %llu",
+                         (unsigned long long)in->status.frames + 1);
+            return 0;
+        }
+        in->zstd_hint = hint;
+    }
+    return out.pos;
+}
+
+/* Between members: 1 if another begins here, 0 at the end. gzip(1) ignores padding zeros, so do
+ * we. */
+static int next_member(struct sl_input *in)
+{
+    while (refill(in)) {
+        if (in->raw[in->raw_pos] == 0x1f) {
+            inflateReset(&in->gzip);
+            in->gzip_inside = 1;
+            return 1;
+        }
+        if (in->raw[in->raw_pos] != 0) {
+            end_with(in, SL_INPUT_DAMAGED, "byte %llu does not begin a gzip member",
+                     (unsigned long long)in->status.read_bytes);
+            return 0;
+        }
+        take(in, 1);
+    }
+    if (in->status.end == SL_INPUT_OPEN)
+        in->status.end = SL_INPUT_WHOLE;
+    return 0;
+}
+
+static size_t read_gzip(struct sl_input *in, void *data, size_t size)
+{
+    z_stream *z = &in->gzip;
+    uInt room = size > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uInt)size;
+
+    z->next_out = data;
+    z->avail_out = room;
+    while (z->avail_out == room) {
+        int rc;
+
+        if (!in->gzip_inside && !next_member(in))
+            return 0;
+        if (!refill(in)) {
+            if (in->status.end == SL_INPUT_OPEN)
+                end_with(in, SL_INPUT_CUT, "the file ends inside gzip member %llu",
+                         (unsigned long long)in->status.frames + 1);
+            return 0;
+        }
+        z->next_in = in->raw + in->raw_pos;
+        z->avail_in = (uInt)(in->raw_fill - in->raw_pos);
+        rc = inflate(z, Z_NO_FLUSH);
+        take(in, in->raw_fill - in->raw_pos - z->avail_in);
+        if (rc == Z_STREAM_END) {
+            in->status.frames++;
+            in->gzip_inside = 0;
+        } else if (rc != Z_OK && rc != Z_BUF_ERROR) {
+            end_with(in, SL_INPUT_DAMAGED, "gzip member %llu is damaged near byte %llu (%s)",
+                     (unsigned long long)in->status.frames + 1,
+                     (unsigned long long)in->status.read_bytes, z->msg ? z->msg : zError(rc));
+            break;
+        }
+    }
+    return room - z->avail_out;
+}
+
+size_t sl_input_read(void *input, void *data, size_t size)
+{
+    struct sl_input *in = input;
+    size_t n;
+
+    if (in->status.end != SL_INPUT_OPEN || size == 0)
+        return 0;
+    switch (in->status.format) {
+    case SL_INPUT_ZSTD:
+        n = read_zstd(in, data, size);
+        break;
+    case SL_INPUT_GZIP:
+        n = read_gzip(in, data, size);
+        break;
+    default:
+        n = read_plain(in, data, size);
+        break;
+    }
+    in->status.text_bytes += n;
+    return n;
+}
+
+/* Reads the first bytes and chooses the decoder. 0 or -errno. */
+static int detect(struct sl_input *in)
+{
+    static const uint8_t zstd_magic[4] = {0x28, 0xb5, 0x2f, 0xfd};
+
+    if (!refill(in))
+        return in->status.end == SL_INPUT_FAILED ? -EIO : -ENODATA;
+    /* A pipe may give a single byte first. */
+    while (in->raw_fill < 4) {
+        ssize_t n = read(in->fd, in->raw + in->raw_fill, RAW_BYTES - in->raw_fill);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        in->raw_fill += (size_t)n;
+    }
+    if (in->raw_fill >= 4 && memcmp(in->raw, zstd_magic, 4) == 0) {
+        in->status.format = SL_INPUT_ZSTD;
+        in->zstd = ZSTD_createDStream();
+        if (!in->zstd)
+            return -ENOMEM;
+        ZSTD_DCtx_setParameter(in->zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
+    } else if (in->raw_fill >= 2 && in->raw[0] == 0x1f && in->raw[1] == 0x8b) {
+        in->status.format = SL_INPUT_GZIP;
+        /* 16: gzip wrapper */
+        if (inflateInit2(&in->gzip, MAX_WBITS + 16) != Z_OK)
+            return -ENOMEM;
+        in->gzip_inside = 1;
+    }
+    return 0;
+}
+
+static void explain(int error, const char *path, char *why, size_t why_size)
+{
+    const char *hint = "";
+
+    switch (-error) {
+    case ENOENT:
+        hint = ": check the name";
+        break;
+    case EACCES:
+        hint = ": traces are written readable by their owner alone; read it as that user";
+        break;
+    case EISDIR:
+        snprintf(why, why_size,
+                 "%s is a directory: name the trace files in it, such as %s/*.json.zst", path,
+                 path);
+        return;
+    case ENODATA:
+        snprintf(why, why_size, "%s is empty: nothing was written to it", path);
+        return;
+    }
+    snprintf(why, why_size, "cannot read %s: %s%s", path, strerror(-error), hint);
+}
+
+int sl_input_open(struct sl_input **out, const char *path, char *why, size_t why_size)
+{
+    struct sl_input *in = calloc(1, sizeof(*in));
+    struct stat st;
+    int rc = -ENOMEM;
+
+    if (!in)
+        goto fail_alloc;
+    in->raw = malloc(RAW_BYTES);
+    if (!in->raw)
+        goto fail_raw;
+    in->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (in->fd < 0 || fstat(in->fd, &st) != 0) {
+        rc = -errno;
+        goto fail_open;
+    }
+    rc = -EISDIR;
+    if (S_ISDIR(st.st_mode))
+        goto fail_open;
+    in->status.file_bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    rc = detect(in);
+    if (rc)
+        goto fail_open;
+    *out = in;
+    return 0;
+
+fail_open:
+    explain(rc, strcmp(path, "-") == 0 ? "standard input" : path, why, why_size);
+    sl_input_close(in);
+    return rc;
+fail_raw:
+    free(in);
+fail_alloc:
+    explain(rc, path, why, why_size);
+    return rc;
+}
+
+void sl_input_close(struct sl_input *in)
+{
+    if (!in)
+        return;
+    if (in->status.format == SL_INPUT_GZIP)
+        inflateEnd(&in->gzip);
+    ZSTD_freeDStream(in->zstd);
+    if (in->fd > STDIN_FILENO)
+        close(in->fd);
+    free(in->raw);
+    free(in);
+}
+
+void sl_input_get_status(const struct sl_input *in, struct sl_input_status *out)
+{
+    *out = in->status;
+}
+
+const char *sl_input_format_name(enum sl_input_format format)
+{
+    switch (format) {
+    case SL_INPUT_ZSTD:
+        return "zstd";
+    case SL_INPUT_GZIP:
+        return "gzip";
+    default:
+        return "plain";
+    }
+}

@@ -1,0 +1,504 @@
+/*
+ * json_event.cpp - simdjson behind a C interface.
+ *
+ * simdjson's on-demand parser checks what it is asked for: UTF-8 and control characters at once for
+ * the whole text, structure as it is walked. So every value is walked here; numbers are checked and
+ * read by number.c (exact decimals), escapes by check_escapes().
+ *
+ * Threads: one owner per parser. Memory: simdjson's buffers belong to the parser. No exception
+ * leaves this file: simdjson is used through its error codes alone.
+ */
+#include "read/json_event.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include "read/number.h"
+#include "simdjson.h"
+
+namespace od = simdjson::ondemand;
+using simdjson::error_code;
+using std::string_view;
+
+/* Deeper values are refused: the walk is recursive. */
+static const int DEPTH_MAX = 512;
+
+/* ns, 73 years: sums and differences of two times fit. */
+static const int64_t TIME_MAX = INT64_MAX / 4;
+
+struct sl_json {
+    od::parser parser;
+};
+
+namespace
+{
+
+string_view trimmed(string_view token)
+{
+    while (!token.empty() && (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' ||
+                              token.back() == '\t'))
+        token.remove_suffix(1);
+    return token;
+}
+
+bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+}
+
+/* Escapes of a string's inside (RFC 8259, section 7). */
+bool check_escapes(string_view s)
+{
+    for (size_t i = 0; i < s.size(); i++) {
+        if (s[i] != '\\')
+            continue;
+        if (++i == s.size() || !strchr("\"\\/bfnrtu", s[i]))
+            return false;
+        if (s[i] != 'u')
+            continue;
+        if (s.size() - i < 5)
+            return false;
+        for (int k = 1; k <= 4; k++) {
+            if (!is_hex(s[i + k]))
+                return false;
+        }
+        i += 4;
+    }
+    return true;
+}
+
+/* One text being walked. */
+struct walk {
+    bool escapes; /* there is a backslash somewhere: strings need a look */
+    error_code error = simdjson::SUCCESS;
+
+    bool fail(error_code e)
+    {
+        if (!error)
+            error = e;
+        return false;
+    }
+
+    /* Inside of the string token. */
+    bool string(string_view token, sl_text *out)
+    {
+        if (token.size() < 2 || token.front() != '"' || token.back() != '"')
+            return fail(simdjson::STRING_ERROR);
+        token.remove_prefix(1);
+        token.remove_suffix(1);
+        if (escapes && !check_escapes(token))
+            return fail(simdjson::STRING_ERROR);
+        *out = {token.data(), token.size()};
+        return true;
+    }
+
+    bool key(od::field &field, string_view *out)
+    {
+        string_view key = field.escaped_key();
+
+        if (escapes && !check_escapes(key))
+            return fail(simdjson::STRING_ERROR);
+        *out = key;
+        return true;
+    }
+
+    /* A scalar of any type; numbers are checked, their value is for the caller. */
+    bool scalar(string_view token, sl_json_type *type, sl_text *out)
+    {
+        int64_t number;
+        int exact;
+
+        token = trimmed(token);
+        *out = {token.data(), token.size()};
+        switch (token.empty() ? '\0' : token.front()) {
+        case '"':
+            *type = SL_JSON_STRING;
+            return string(token, out);
+        case 't':
+        case 'f':
+        case 'n':
+            *type = SL_JSON_WORD;
+            if (token == "true" || token == "false" || token == "null")
+                return true;
+            return fail(simdjson::T_ATOM_ERROR);
+        default:
+            *type = SL_JSON_NUMBER;
+            if (sl_number_scaled(token.data(), token.size(), 0, &number, &exact) == -EINVAL)
+                return fail(simdjson::NUMBER_ERROR);
+            return true;
+        }
+    }
+};
+
+/* Shows every scalar with its path. */
+struct visitor : walk {
+    sl_json_visit_fn visit;
+    void *user;
+    char path[256];
+
+    bool value(od::value v, size_t path_size, int depth)
+    {
+        od::json_type type;
+        error_code e = v.type().get(type);
+
+        if (e)
+            return fail(e);
+        if (depth > DEPTH_MAX)
+            return fail(simdjson::DEPTH_ERROR);
+        if (type == od::json_type::object)
+            return object(v, path_size, depth);
+        if (type == od::json_type::array)
+            return array(v, path_size, depth);
+        return show(v.raw_json_token(), path_size);
+    }
+
+    bool show(string_view token, size_t path_size)
+    {
+        sl_json_type type;
+        sl_text text;
+
+        if (!scalar(token, &type, &text))
+            return false;
+        if (visit) {
+            path[path_size] = '\0';
+            visit(user, path, type, text);
+        }
+        return true;
+    }
+
+    size_t extended(size_t path_size, string_view key)
+    {
+        int n;
+
+        if (!visit)
+            return path_size;
+        n = snprintf(path + path_size, sizeof(path) - path_size, "%s%.*s", path_size ? "." : "",
+                     static_cast<int>(key.size() < 128 ? key.size() : 128), key.data());
+        path_size += static_cast<size_t>(n);
+        return path_size < sizeof(path) ? path_size : sizeof(path) - 1;
+    }
+
+    template <typename T> bool object(T &v, size_t path_size, int depth)
+    {
+        od::object object;
+        error_code e = v.get_object().get(object);
+
+        if (e)
+            return fail(e);
+        for (auto result : object) {
+            od::field field;
+            string_view name;
+
+            if ((e = std::move(result).get(field)))
+                return fail(e);
+            if (!key(field, &name) || !value(field.value(), extended(path_size, name), depth + 1))
+                return false;
+        }
+        return true;
+    }
+
+    template <typename T> bool array(T &v, size_t path_size, int depth)
+    {
+        od::array array;
+        error_code e = v.get_array().get(array);
+
+        if (e)
+            return fail(e);
+        for (auto result : array) {
+            od::value element;
+
+            if ((e = std::move(result).get(element)))
+                return fail(e);
+            if (!value(element, path_size, depth + 1))
+                return false;
+        }
+        return true;
+    }
+
+    bool document(od::document &doc, size_t path_size)
+    {
+        od::json_type type;
+        error_code e = doc.type().get(type);
+        string_view token;
+
+        if (e)
+            return fail(e);
+        if (type == od::json_type::object)
+            return object(doc, path_size, 0);
+        if (type == od::json_type::array)
+            return array(doc, path_size, 0);
+        if ((e = doc.raw_json_token().get(token)))
+            return fail(e);
+        return show(token, path_size);
+    }
+};
+
+sl_row_category category_of(string_view s)
+{
+    static const struct {
+        string_view text;
+        sl_row_category category;
+    } known[] = {
+        {"kernel", SL_CAT_KERNEL},
+        {"cuda_runtime", SL_CAT_RUNTIME},
+        {"ac2g", SL_CAT_AC2G},
+        {"cpu_op", SL_CAT_CPU_OP},
+        {"cuda_driver", SL_CAT_DRIVER},
+        {"gpu_memcpy", SL_CAT_MEMCPY},
+        {"gpu_memset", SL_CAT_MEMSET},
+        {"cuda_sync", SL_CAT_SYNC},
+        {"user_annotation", SL_CAT_USER_ANNOTATION},
+        {"gpu_user_annotation", SL_CAT_GPU_USER_ANNOTATION},
+        {"overhead", SL_CAT_OVERHEAD},
+        {"fwdbwd", SL_CAT_FWDBWD},
+    };
+
+    for (const auto &k : known) {
+        if (s == k.text)
+            return k.category;
+    }
+    return SL_CAT_OTHER;
+}
+
+/* Fills a row. */
+struct row_walk : visitor {
+    sl_trace_row *row;
+
+    /* A whole number, or one in quotes (Kineto writes some ids so). */
+    void integer(string_view token, sl_row_has bit, int64_t *out)
+    {
+        int exact;
+
+        token = trimmed(token);
+        if (token.size() > 2 && token.front() == '"')
+            token = token.substr(1, token.size() - 2);
+        if (sl_number_scaled(token.data(), token.size(), 0, out, &exact) == 0)
+            row->has |= bit;
+    }
+
+    /* Microseconds as written -> ns. More than TIME_MAX is no time of a trace. */
+    void time(string_view token, sl_row_has bit, int64_t *out)
+    {
+        int exact;
+
+        token = trimmed(token);
+        if (sl_number_scaled(token.data(), token.size(), 3, out, &exact) == 0 && *out <= TIME_MAX &&
+            *out >= -TIME_MAX)
+            row->has |= bit;
+    }
+
+    void lane(sl_json_type type, sl_text text, sl_row_lane *out)
+    {
+        int exact;
+
+        out->text = text;
+        out->is_number = type == SL_JSON_NUMBER &&
+                         sl_number_scaled(text.data, text.size, 0, &out->number, &exact) == 0;
+    }
+
+    bool arg(string_view name, od::value v)
+    {
+        od::json_type type;
+        string_view token;
+        error_code e = v.type().get(type);
+
+        if (e)
+            return fail(e);
+        if (type == od::json_type::object || type == od::json_type::array)
+            return value(v, 0, 1);
+        token = v.raw_json_token();
+        switch (name.size()) {
+        case 4:
+            if (name == "name" && token.front() == '"')
+                return string(trimmed(token), &row->args_name);
+            break;
+        case 5:
+            if (name == "bytes")
+                integer(token, SL_HAS_BYTES, &row->bytes);
+            break;
+        case 6:
+            if (name == "device")
+                integer(token, SL_HAS_DEVICE, &row->device);
+            else if (name == "stream")
+                integer(token, SL_HAS_STREAM, &row->stream);
+            break;
+        case 7:
+            if (name == "context")
+                integer(token, SL_HAS_CONTEXT, &row->context);
+            break;
+        case 11:
+            if (name == "correlation")
+                integer(token, SL_HAS_CORRELATION, &row->correlation);
+            else if (name == "External id")
+                integer(token, SL_HAS_EXTERNAL_ID, &row->external_id);
+            break;
+        case 14:
+            if (name == "wait_on_stream")
+                integer(token, SL_HAS_WAIT_STREAM, &row->wait_stream);
+            break;
+        case 33:
+            if (name == "wait_on_cuda_event_record_corr_id")
+                integer(token, SL_HAS_WAIT_RECORD, &row->wait_record);
+            break;
+        }
+        return show(token, 0);
+    }
+
+    bool args(od::value v)
+    {
+        od::object object;
+        error_code e = v.get_object().get(object);
+
+        if (e)
+            return fail(e);
+        row->has |= SL_HAS_ARGS;
+        for (auto result : object) {
+            od::field field;
+            string_view name;
+
+            if ((e = std::move(result).get(field)))
+                return fail(e);
+            if (!key(field, &name) || !arg(name, field.value()))
+                return false;
+        }
+        return true;
+    }
+
+    bool member(string_view name, od::value v)
+    {
+        od::json_type json;
+        error_code e = v.type().get(json);
+        sl_json_type type;
+        string_view token;
+        sl_text text;
+
+        if (e)
+            return fail(e);
+        if (json == od::json_type::object && name == "args")
+            return args(v);
+        if (json == od::json_type::object || json == od::json_type::array)
+            return value(v, 0, 1);
+        token = v.raw_json_token();
+        if (!scalar(token, &type, &text))
+            return false;
+        if (name == "ph") {
+            row->phase = text.size == 1 ? text.data[0] : '?';
+        } else if (name == "cat") {
+            row->category_text = text;
+            row->category = static_cast<uint8_t>(category_of({text.data, text.size}));
+        } else if (name == "name") {
+            row->name = text;
+        } else if (name == "pid") {
+            lane(type, text, &row->pid);
+        } else if (name == "tid") {
+            lane(type, text, &row->tid);
+        } else if (name == "ts") {
+            time(token, SL_HAS_TS, &row->ts_ns);
+        } else if (name == "dur") {
+            time(token, SL_HAS_DUR, &row->dur_ns);
+        } else if (name == "id") {
+            integer(token, SL_HAS_ID, &row->id);
+        }
+        return true;
+    }
+
+    bool document(od::document &doc)
+    {
+        od::object object;
+        error_code e = doc.get_object().get(object);
+
+        if (e)
+            return fail(e);
+        for (auto result : object) {
+            od::field field;
+            string_view name;
+
+            if ((e = std::move(result).get(field)))
+                return fail(e);
+            if (!key(field, &name) || !member(name, field.value()))
+                return false;
+        }
+        return true;
+    }
+};
+
+/* simdjson's words for what a person may see; the others are good as they are. */
+int describe(error_code e, const char *text, size_t size, od::document *doc, sl_json_error *error)
+{
+    const char *at = nullptr;
+
+    error->at = 0;
+    if (doc && !doc->current_location().get(at) && at >= text && at <= text + size)
+        error->at = static_cast<size_t>(at - text);
+    snprintf(error->what, sizeof(error->what), "%s", simdjson::error_message(e));
+    return -EBADMSG;
+}
+
+/* Begins a document over `text`. */
+error_code begin(sl_json *j, const char *text, size_t size, walk *w, od::document *doc)
+{
+    w->escapes = memchr(text, '\\', size) != nullptr;
+    return j->parser.iterate(simdjson::padded_string_view(text, size, size + SL_JSON_PADDING))
+        .get(*doc);
+}
+
+} // namespace
+
+int sl_json_create(struct sl_json **out)
+{
+    sl_json *j = new (std::nothrow) sl_json;
+
+    if (!j)
+        return -ENOMEM;
+    *out = j;
+    return 0;
+}
+
+void sl_json_destroy(struct sl_json *j)
+{
+    delete j;
+}
+
+int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trace_row *out,
+                struct sl_json_error *error)
+{
+    row_walk w;
+    od::document doc;
+    error_code e;
+
+    if (size > SL_JSON_TEXT_MAX)
+        return -EFBIG;
+    *out = sl_trace_row();
+    e = begin(j, text, size, &w, &doc);
+    if (e)
+        return describe(e, text, size, nullptr, error);
+    w.row = out;
+    w.visit = nullptr;
+    if (!w.document(doc))
+        return describe(w.error, text, size, &doc, error);
+    return 0;
+}
+
+int sl_json_visit(struct sl_json *j, const char *root, const char *text, size_t size,
+                  sl_json_visit_fn visit, void *user, struct sl_json_error *error)
+{
+    visitor w;
+    od::document doc;
+    error_code e;
+    int n;
+
+    if (size > SL_JSON_TEXT_MAX)
+        return -EFBIG;
+    e = begin(j, text, size, &w, &doc);
+    if (e)
+        return describe(e, text, size, nullptr, error);
+    w.visit = visit;
+    w.user = user;
+    n = snprintf(w.path, sizeof(w.path), "%s", root);
+    if (!w.document(doc, static_cast<size_t>(n) < sizeof(w.path) ? static_cast<size_t>(n) : 0))
+        return describe(w.error, text, size, &doc, error);
+    return 0;
+}

@@ -1,0 +1,120 @@
+/*
+ * json_event.h - the text of one event -> a plain struct.
+ *
+ * The only door to simdjson: C in front, C++ behind. Every value of the text is checked, also those
+ * that nobody asked for, so that what passes here passes any JSON parser.
+ *
+ * Threads: one owner per parser. Memory: the parser keeps buffers for the longest text so far,
+ * about six times its length.
+ */
+#ifndef SL_JSON_EVENT_H
+#define SL_JSON_EVENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes that must be readable behind every text given to a parser. */
+#define SL_JSON_PADDING 64
+
+/* Longer texts are refused (-EFBIG): the parser's memory would pass the tool's bound. */
+#define SL_JSON_TEXT_MAX (4u << 20)
+
+/* Text inside the event's own: valid as long as that is. */
+struct sl_text {
+    const char *data; /* NULL: absent */
+    size_t size;
+};
+
+enum sl_row_category {
+    SL_CAT_NONE, /* no "cat" */
+    SL_CAT_CPU_OP,
+    SL_CAT_USER_ANNOTATION,
+    SL_CAT_GPU_USER_ANNOTATION,
+    SL_CAT_RUNTIME,
+    SL_CAT_DRIVER,
+    SL_CAT_KERNEL,
+    SL_CAT_MEMCPY,
+    SL_CAT_MEMSET,
+    SL_CAT_SYNC,
+    SL_CAT_OVERHEAD,
+    SL_CAT_AC2G,
+    SL_CAT_FWDBWD,
+    SL_CAT_OTHER
+};
+
+/* Which members of a row were there, with a value of the expected type. */
+enum sl_row_has {
+    SL_HAS_TS = 1 << 0,
+    SL_HAS_DUR = 1 << 1,
+    SL_HAS_ID = 1 << 2,
+    SL_HAS_ARGS = 1 << 3,
+    SL_HAS_CORRELATION = 1 << 4,
+    SL_HAS_DEVICE = 1 << 5,
+    SL_HAS_CONTEXT = 1 << 6,
+    SL_HAS_STREAM = 1 << 7,
+    SL_HAS_BYTES = 1 << 8,
+    SL_HAS_EXTERNAL_ID = 1 << 9,
+    SL_HAS_WAIT_RECORD = 1 << 10,
+    SL_HAS_WAIT_STREAM = 1 << 11
+};
+
+/* A pid or tid: a number, or any text ("Spans"). */
+struct sl_row_lane {
+    struct sl_text text; /* strings without quotes; numbers as written */
+    int64_t number;
+    int is_number;
+};
+
+struct sl_trace_row {
+    uint32_t has;     /* enum sl_row_has */
+    char phase;       /* "ph"; 0 = absent */
+    uint8_t category; /* enum sl_row_category */
+    struct sl_text category_text, name;
+    struct sl_text args_name; /* args.name, of metadata events */
+    struct sl_row_lane pid, tid;
+    int64_t ts_ns, dur_ns; /* exact from the decimal text; any two can be added */
+    int64_t id;            /* flows */
+    int64_t correlation, device, context, stream, bytes, external_id;
+    int64_t wait_record; /* wait_on_cuda_event_record_corr_id */
+    int64_t wait_stream; /* wait_on_stream */
+};
+
+struct sl_json_error {
+    size_t at; /* byte within the text, as near as is known */
+    char what[96];
+};
+
+struct sl_json;
+
+/* 0 or -ENOMEM. */
+int sl_json_create(struct sl_json **out);
+void sl_json_destroy(struct sl_json *j); /* NULL is fine */
+
+/* One event. 0; -EBADMSG: not valid JSON; -EFBIG: longer than SL_JSON_TEXT_MAX. */
+int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trace_row *out,
+                struct sl_json_error *error);
+
+enum sl_json_type {
+    SL_JSON_STRING, /* value without quotes, escapes as written */
+    SL_JSON_NUMBER,
+    SL_JSON_WORD /* true, false, null */
+};
+
+/* `path`: keys from the outermost, joined by '.'; array elements have their array's. */
+typedef void (*sl_json_visit_fn)(void *user, const char *path, enum sl_json_type type,
+                                 struct sl_text value);
+
+/* Any value: checks it and shows every scalar in it. `root` begins the paths; visit may be NULL.
+ * Returns as sl_json_row(); what came before an error has been shown. */
+int sl_json_visit(struct sl_json *j, const char *root, const char *text, size_t size,
+                  sl_json_visit_fn visit, void *user, struct sl_json_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * number.c - JSON numbers from their text, exactly.
+ *
+ * Threads: pure functions. Memory: none.
+ */
+#include "read/number.h"
+
+#include <errno.h>
+
+/* Enough for every int64; digits behind it only decide rounding. */
+#define DIGITS_MAX 19
+
+struct decimal {
+    uint64_t digits; /* the first DIGITS_MAX significant digits */
+    int count;       /* how many of them */
+    int64_t point;   /* value = digits * 10^point */
+    int round_up;    /* first digit that was left out >= 5 */
+    int rest;        /* something other than 0 was left out */
+    int negative;
+};
+
+static void put_digit(struct decimal *d, int digit, int fraction)
+{
+    if (d->count < DIGITS_MAX) {
+        d->digits = d->digits * 10 + (uint64_t)digit;
+        d->count += d->digits != 0;
+        d->point -= fraction;
+        return;
+    }
+    if (d->count == DIGITS_MAX) {
+        d->round_up = digit >= 5;
+        d->count++;
+    }
+    d->rest |= digit != 0;
+    d->point += !fraction;
+}
+
+static int is_digit(const char *p, const char *end)
+{
+    return p < end && *p >= '0' && *p <= '9';
+}
+
+/* 0 or -EINVAL. */
+static int parse(const char *p, const char *end, struct decimal *d)
+{
+    *d = (struct decimal){0};
+    if (p < end && *p == '-') {
+        d->negative = 1;
+        p++;
+    }
+    if (!is_digit(p, end))
+        return -EINVAL;
+    if (*p == '0' && is_digit(p + 1, end))
+        return -EINVAL; /* no leading zeros */
+    for (; is_digit(p, end); p++)
+        put_digit(d, *p - '0', 0);
+    if (p < end && *p == '.') {
+        p++;
+        if (!is_digit(p, end))
+            return -EINVAL;
+        for (; is_digit(p, end); p++)
+            put_digit(d, *p - '0', 1);
+    }
+    if (p < end && (*p == 'e' || *p == 'E')) {
+        int64_t exponent = 0;
+        int minus = 0;
+
+        p++;
+        if (p < end && (*p == '+' || *p == '-'))
+            minus = *p++ == '-';
+        if (!is_digit(p, end))
+            return -EINVAL;
+        for (; is_digit(p, end); p++)
+            exponent = exponent < 100000 ? exponent * 10 + (*p - '0') : exponent;
+        d->point += minus ? -exponent : exponent;
+    }
+    return p == end ? 0 : -EINVAL;
+}
+
+int sl_number_scaled(const char *text, size_t size, int shift, int64_t *out, int *exact)
+{
+    struct decimal d;
+    int range = 0;
+
+    if (parse(text, text + size, &d))
+        return -EINVAL;
+    d.point += shift;
+    for (; d.point < 0 && (d.digits || d.round_up); d.point++) {
+        d.rest |= d.round_up || d.digits % 10 != 0;
+        d.round_up = d.digits % 10 >= 5;
+        d.digits /= 10;
+    }
+    for (; d.point > 0 && d.digits && !range; d.point--)
+        range = __builtin_mul_overflow(d.digits, 10u, &d.digits);
+    d.digits += d.round_up && !range;
+    *exact = !d.rest && !range;
+    if (range || d.digits > INT64_MAX) {
+        *out = d.negative ? INT64_MIN : INT64_MAX;
+        return -ERANGE;
+    }
+    *out = d.negative ? -(int64_t)d.digits : (int64_t)d.digits;
+    return 0;
+}

@@ -1,0 +1,148 @@
+/*
+ * read_ahead.c - a ring of decoded blocks between two threads.
+ *
+ * Threads: the helper fills blocks, the owner empties them; `lock` guards the counts, and a block
+ * belongs to the helper while it is not counted as filled. A block is a millisecond of work, so a
+ * mutex costs nothing here. Memory: the ring owns the blocks.
+ */
+#include "read/read_ahead.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct block {
+    size_t size; /* 0: the end */
+    size_t taken;
+    struct sl_input_status status; /* after this block */
+    char *data;
+};
+
+struct sl_read_ahead {
+    struct sl_input *input;
+    struct block block[SL_READ_AHEAD_BLOCKS];
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned filled; /* blocks ever filled, by the helper */
+    unsigned freed;  /* blocks ever emptied, by the owner */
+    int stop;
+    struct sl_input_status status; /* owner's */
+};
+
+/* Fills one block. Returns its size. */
+static size_t fill(struct sl_read_ahead *a, struct block *b)
+{
+    b->size = 0;
+    b->taken = 0;
+    while (b->size < SL_READ_AHEAD_BLOCK_BYTES) {
+        size_t n = sl_input_read(a->input, b->data + b->size, SL_READ_AHEAD_BLOCK_BYTES - b->size);
+
+        if (n == 0)
+            break;
+        b->size += n;
+    }
+    sl_input_get_status(a->input, &b->status);
+    return b->size;
+}
+
+static void *run(void *arg)
+{
+    struct sl_read_ahead *a = arg;
+    size_t n = 1;
+
+    pthread_mutex_lock(&a->lock);
+    while (n > 0) {
+        while (!a->stop && a->filled - a->freed == SL_READ_AHEAD_BLOCKS)
+            pthread_cond_wait(&a->changed, &a->lock);
+        if (a->stop)
+            break;
+        pthread_mutex_unlock(&a->lock);
+        n = fill(a, &a->block[a->filled % SL_READ_AHEAD_BLOCKS]);
+        pthread_mutex_lock(&a->lock);
+        a->filled++;
+        pthread_cond_signal(&a->changed);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return NULL;
+}
+
+int sl_read_ahead_start(struct sl_read_ahead **out, struct sl_input *input)
+{
+    struct sl_read_ahead *a = calloc(1, sizeof(*a));
+    int rc = -ENOMEM;
+
+    if (!a)
+        return -ENOMEM;
+    a->input = input;
+    for (int i = 0; i < SL_READ_AHEAD_BLOCKS; i++) {
+        a->block[i].data = malloc(SL_READ_AHEAD_BLOCK_BYTES);
+        if (!a->block[i].data)
+            goto fail_block;
+    }
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->changed, NULL);
+    rc = -pthread_create(&a->thread, NULL, run, a);
+    if (rc)
+        goto fail_thread;
+    sl_input_get_status(input, &a->status);
+    *out = a;
+    return 0;
+
+fail_thread:
+    pthread_cond_destroy(&a->changed);
+    pthread_mutex_destroy(&a->lock);
+fail_block:
+    for (int i = 0; i < SL_READ_AHEAD_BLOCKS; i++)
+        free(a->block[i].data);
+    free(a);
+    return rc;
+}
+
+void sl_read_ahead_stop(struct sl_read_ahead *a)
+{
+    if (!a)
+        return;
+    pthread_mutex_lock(&a->lock);
+    a->stop = 1;
+    pthread_cond_signal(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    pthread_join(a->thread, NULL);
+    pthread_cond_destroy(&a->changed);
+    pthread_mutex_destroy(&a->lock);
+    for (int i = 0; i < SL_READ_AHEAD_BLOCKS; i++)
+        free(a->block[i].data);
+    free(a);
+}
+
+size_t sl_read_ahead_read(void *ahead, void *data, size_t size)
+{
+    struct sl_read_ahead *a = ahead;
+    struct block *b = &a->block[a->freed % SL_READ_AHEAD_BLOCKS];
+    size_t n;
+
+    pthread_mutex_lock(&a->lock);
+    while (a->filled == a->freed)
+        pthread_cond_wait(&a->changed, &a->lock);
+    pthread_mutex_unlock(&a->lock);
+    if (b->taken == 0)
+        a->status = b->status;
+    n = b->size - b->taken;
+    if (n > size)
+        n = size;
+    memcpy(data, b->data + b->taken, n);
+    b->taken += n;
+    if (b->size > 0 && b->taken == b->size) {
+        pthread_mutex_lock(&a->lock);
+        a->freed++;
+        pthread_cond_signal(&a->changed);
+        pthread_mutex_unlock(&a->lock);
+    }
+    return n;
+}
+
+void sl_read_ahead_get_status(struct sl_read_ahead *a, struct sl_input_status *out)
+{
+    *out = a->status;
+}

@@ -1,0 +1,313 @@
+/*
+ * split.c - the outline of a trace: a state machine over a sliding buffer.
+ *
+ * Threads: one owner. Memory: the splitter owns its buffer; spans point into it.
+ */
+#include "read/split.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/scan.h"
+
+#define BUFFER_BYTES (1u << 20)
+
+enum state {
+    AT_START,       /* { */
+    AT_FIRST_FIELD, /* " or } */
+    AT_FIELD,       /* " after a comma */
+    AFTER_FIELD,    /* , or } */
+    AT_FIRST_EVENT, /* { or ] */
+    AT_EVENT,       /* { after a comma */
+    AFTER_EVENT,    /* , or ] */
+    AFTER_TRACE,    /* white space */
+    AT_END          /* over, as `last` says */
+};
+
+struct sl_split {
+    sl_split_read_fn read;
+    void *user;
+    enum state state;
+    char *buffer;
+    size_t capacity;
+    size_t head; /* end of the last span: what is before it may go */
+    size_t pos;  /* next byte to look at */
+    size_t fill;
+    uint64_t base; /* offset of buffer[0] in the whole text */
+    int exhausted; /* the reader gave 0 */
+    struct sl_span last;
+};
+
+int sl_split_create(struct sl_split **out, sl_split_read_fn read, void *user)
+{
+    struct sl_split *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return -ENOMEM;
+    s->buffer = calloc(1, BUFFER_BYTES + SL_SCAN_PADDING);
+    if (!s->buffer) {
+        free(s);
+        return -ENOMEM;
+    }
+    s->capacity = BUFFER_BYTES;
+    s->read = read;
+    s->user = user;
+    *out = s;
+    return 0;
+}
+
+void sl_split_destroy(struct sl_split *s)
+{
+    if (!s)
+        return;
+    free(s->buffer);
+    free(s);
+}
+
+/* Ends the splitting; what is left of an unfinished span is its text. */
+static void finish(struct sl_split *s, enum sl_span_kind kind, const char *why)
+{
+    if (s->state == AT_END)
+        return; /* the first reason counts */
+    s->state = AT_END;
+    s->last = (struct sl_span){.kind = kind,
+                               .text = s->buffer + s->head,
+                               .size = s->fill - s->head,
+                               .offset = s->base + s->head,
+                               .why = why};
+    if (kind == SL_SPAN_BAD) {
+        s->last.text = s->buffer + s->pos;
+        s->last.size = s->fill - s->pos;
+        s->last.offset = s->base + s->pos;
+        s->last.lead = s->pos - s->head;
+    }
+}
+
+/* Brings more text behind `fill`; moves the buffer's content to its front. 1 if there is more, 0 at
+ * the end of the text or when the span is too long (then finish() was called). */
+static int refill(struct sl_split *s)
+{
+    size_t n;
+
+    if (s->exhausted)
+        return 0;
+    if (s->head) {
+        memmove(s->buffer, s->buffer + s->head, s->fill - s->head);
+        s->base += s->head;
+        s->pos -= s->head;
+        s->fill -= s->head;
+        s->head = 0;
+    }
+    if (s->fill == s->capacity) {
+        size_t capacity = s->capacity * 2;
+        char *buffer =
+            capacity > SL_SPLIT_SPAN_MAX ? NULL : realloc(s->buffer, capacity + SL_SCAN_PADDING);
+
+        if (!buffer) {
+            s->pos = s->head;
+            finish(s, SL_SPAN_BAD, "one value is longer than 16 MiB");
+            return 0;
+        }
+        s->buffer = buffer;
+        s->capacity = capacity;
+    }
+    n = s->read(s->user, s->buffer + s->fill, s->capacity - s->fill);
+    s->fill += n;
+    s->exhausted = n == 0;
+    /* The parser looks past the end: make that the same bytes on every run. */
+    memset(s->buffer + s->fill, 0, SL_SCAN_PADDING);
+    return n > 0;
+}
+
+/* Next byte that is not white space, without taking it; -1 at the end. */
+static int peek(struct sl_split *s)
+{
+    for (;;) {
+        for (; s->pos < s->fill; s->pos++) {
+            char c = s->buffer[s->pos];
+
+            if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
+                return (unsigned char)c;
+        }
+        if (!refill(s))
+            return -1;
+    }
+}
+
+/* Size of the value that begins at `pos`, or 0 if the text ends before it does. A number or word
+ * ends before the next delimiter. */
+static size_t value_size(struct sl_split *s)
+{
+    struct sl_scan scan = {0, 0, 0, 0};
+    char first = s->buffer[s->pos];
+    size_t size = 0;
+
+    if (first == '{' || first == '[' || first == '"') {
+        for (;;) {
+            size = sl_scan_end(&scan, s->buffer + s->pos, s->fill - s->pos, s->exhausted);
+            if (size)
+                return size;
+            if (s->exhausted || (!refill(s) && s->state == AT_END)) /* the end, or too long */
+                return 0;
+        }
+    }
+    for (;;) {
+        for (; s->pos + size < s->fill; size++) {
+            if (strchr(",]} \n\r\t", s->buffer[s->pos + size]))
+                return size;
+        }
+        if (!refill(s))
+            return 0;
+    }
+}
+
+/* Hands out the `size` bytes at `pos`. */
+static void emit(struct sl_split *s, struct sl_span *out, enum sl_span_kind kind, size_t size,
+                 enum state next)
+{
+    *out = (struct sl_span){.kind = kind,
+                            .text = s->buffer + s->pos,
+                            .size = size,
+                            .offset = s->base + s->pos,
+                            .lead = s->pos - s->head};
+    s->pos += size;
+    s->head = s->pos;
+    s->state = next;
+}
+
+/* A field, its key at `pos`. 1 if a span came out. */
+static int field(struct sl_split *s, struct sl_span *out)
+{
+    static const char events[] = "traceEvents";
+    size_t key, key_size, size;
+    int is_events;
+
+    size = value_size(s);
+    if (size == 0) {
+        finish(s, SL_SPAN_CUT, NULL);
+        return 0;
+    }
+    key = s->pos + 1 - s->head; /* relative: the buffer may move */
+    key_size = size - 2;
+    s->pos += size;
+    if (peek(s) < 0) {
+        finish(s, SL_SPAN_CUT, NULL);
+        return 0;
+    }
+    if (s->buffer[s->pos] != ':') {
+        finish(s, SL_SPAN_BAD, "expected ':' after a key");
+        return 0;
+    }
+    s->pos++;
+    if (peek(s) < 0) {
+        finish(s, SL_SPAN_CUT, NULL);
+        return 0;
+    }
+    is_events =
+        key_size == sizeof(events) - 1 && memcmp(s->buffer + s->head + key, events, key_size) == 0;
+    if (is_events && s->buffer[s->pos] == '[') {
+        emit(s, out, SL_SPAN_EVENTS_OPEN, 1, AT_FIRST_EVENT);
+        return 1;
+    }
+    if (is_events || strchr(",:]}", s->buffer[s->pos])) {
+        finish(s, SL_SPAN_BAD, is_events ? "traceEvents is not an array" : "a key has no value");
+        return 0;
+    }
+    size = value_size(s);
+    if (size == 0) {
+        finish(s, SL_SPAN_CUT, NULL);
+        return 0;
+    }
+    key += s->head;
+    emit(s, out, SL_SPAN_FIELD, size, AFTER_FIELD);
+    out->key = s->buffer + key;
+    out->key_size = key_size;
+    return 1;
+}
+
+static int event(struct sl_split *s, struct sl_span *out)
+{
+    size_t size = value_size(s);
+
+    if (size == 0) {
+        finish(s, SL_SPAN_CUT, NULL);
+        return 0;
+    }
+    emit(s, out, SL_SPAN_EVENT, size, AFTER_EVENT);
+    return 1;
+}
+
+/* One step of the outline, `c` being the next byte. 1 if a span came out. */
+static int step(struct sl_split *s, struct sl_span *out, int c)
+{
+    switch (s->state) {
+    case AT_START:
+        if (c != '{')
+            break;
+        emit(s, out, SL_SPAN_OPEN, 1, AT_FIRST_FIELD);
+        return 1;
+    case AFTER_FIELD:
+        if (c == ',') {
+            s->pos++;
+            s->state = AT_FIELD;
+            return 0;
+        }
+        /* fall through */
+    case AT_FIRST_FIELD:
+        if (c == '}') {
+            emit(s, out, SL_SPAN_CLOSE, 1, AFTER_TRACE);
+            return 1;
+        }
+        if (s->state == AFTER_FIELD)
+            break;
+        /* fall through */
+    case AT_FIELD:
+        if (c != '"')
+            break;
+        return field(s, out);
+    case AFTER_EVENT:
+        if (c == ',') {
+            s->pos++;
+            s->state = AT_EVENT;
+            return 0;
+        }
+        /* fall through */
+    case AT_FIRST_EVENT:
+        if (c == ']') {
+            emit(s, out, SL_SPAN_EVENTS_CLOSE, 1, AFTER_FIELD);
+            return 1;
+        }
+        if (s->state == AFTER_EVENT)
+            break;
+        /* fall through */
+    case AT_EVENT:
+        if (c != '{')
+            break;
+        return event(s, out);
+    case AFTER_TRACE:
+    case AT_END:
+        break;
+    }
+    finish(s, SL_SPAN_BAD,
+           s->state == AT_START         ? "not a JSON object"
+           : s->state == AFTER_TRACE    ? "text after the end of the trace"
+           : s->state >= AT_FIRST_EVENT ? "expected an event, ',' or ']'"
+                                        : "expected a key, ',' or '}'");
+    return 0;
+}
+
+void sl_split_next(struct sl_split *s, struct sl_span *out)
+{
+    while (s->state != AT_END) {
+        int c = peek(s);
+
+        if (s->state == AT_END)
+            break;
+        if (c < 0)
+            finish(s, s->state == AFTER_TRACE ? SL_SPAN_END : SL_SPAN_CUT, NULL);
+        else if (step(s, out, c))
+            return;
+    }
+    *out = s->last;
+}

@@ -1,0 +1,118 @@
+/*
+ * trace_file.c - a trace, item by item.
+ *
+ * Threads: one owner; the helper thread belongs to read_ahead.c. Memory: see trace_file.h.
+ */
+#include "read/trace_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/read_ahead.h"
+
+struct sl_trace {
+    struct sl_input *input;
+    struct sl_read_ahead *ahead;
+    struct sl_split *split;
+    struct sl_json *json;
+    uint64_t events;
+};
+
+int sl_trace_open_reader(struct sl_trace **out, sl_split_read_fn read, void *user)
+{
+    struct sl_trace *t = calloc(1, sizeof(*t));
+
+    if (!t)
+        return -ENOMEM;
+    if (sl_split_create(&t->split, read, user) != 0)
+        goto fail_split;
+    if (sl_json_create(&t->json) != 0)
+        goto fail_json;
+    *out = t;
+    return 0;
+
+fail_json:
+    sl_split_destroy(t->split);
+fail_split:
+    free(t);
+    return -ENOMEM;
+}
+
+int sl_trace_open(struct sl_trace **out, const char *path, char *why, size_t why_size)
+{
+    struct sl_read_ahead *ahead;
+    struct sl_input *input;
+    struct sl_trace *t;
+    int rc = sl_input_open(&input, path, why, why_size);
+
+    if (rc)
+        return rc;
+    rc = sl_read_ahead_start(&ahead, input);
+    if (rc)
+        goto fail_ahead;
+    rc = sl_trace_open_reader(&t, sl_read_ahead_read, ahead);
+    if (rc)
+        goto fail_trace;
+    t->input = input;
+    t->ahead = ahead;
+    *out = t;
+    return 0;
+
+fail_trace:
+    sl_read_ahead_stop(ahead);
+fail_ahead:
+    sl_input_close(input);
+    snprintf(why, why_size, "cannot read %s: %s", path, strerror(-rc));
+    return rc;
+}
+
+void sl_trace_close(struct sl_trace *t)
+{
+    if (!t)
+        return;
+    sl_read_ahead_stop(t->ahead);
+    sl_json_destroy(t->json);
+    sl_split_destroy(t->split);
+    sl_input_close(t->input);
+    free(t);
+}
+
+int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item)
+{
+    sl_split_next(t->split, &item->span);
+    item->status = 0;
+    item->index = t->events;
+    switch (item->span.kind) {
+    case SL_SPAN_EVENT:
+        t->events++;
+        item->status =
+            sl_json_row(t->json, item->span.text, item->span.size, &item->row, &item->error);
+        return 1;
+    case SL_SPAN_END:
+    case SL_SPAN_CUT:
+    case SL_SPAN_BAD:
+        return 0;
+    default:
+        return 1;
+    }
+}
+
+int sl_trace_visit(struct sl_trace *t, const struct sl_span *field, sl_json_visit_fn visit,
+                   void *user, struct sl_json_error *error)
+{
+    char root[64];
+
+    snprintf(root, sizeof(root), "%.*s", (int)(field->key_size < 63 ? field->key_size : 63),
+             field->key);
+    return sl_json_visit(t->json, root, field->text, field->size, visit, user, error);
+}
+
+void sl_trace_get_status(struct sl_trace *t, struct sl_input_status *out)
+{
+    if (t->ahead)
+        sl_read_ahead_get_status(t->ahead, out);
+    else
+        *out = (struct sl_input_status){.end = SL_INPUT_WHOLE};
+}

@@ -1,0 +1,46 @@
+/*
+ * trace_file.h - a trace, item by item: input, splitter and parser put together.
+ *
+ *   sl_trace_open(&t, path, why, sizeof(why));
+ *   while (sl_trace_next(t, &item) ...)
+ *
+ * Threads: one owner. A helper thread takes the compression off ahead of the reader. Memory: input,
+ * splitter and parser; see their headers. Nothing grows with the file.
+ */
+#ifndef SL_TRACE_FILE_H
+#define SL_TRACE_FILE_H
+
+#include "read/input_file.h"
+#include "read/json_event.h"
+#include "read/split.h"
+
+struct sl_trace_item {
+    struct sl_span span;
+    uint64_t index; /* events: counts from 0 */
+    /* events: 0 and `row`, or -EBADMSG / -EFBIG and `error` */
+    int status;
+    struct sl_trace_row row;
+    struct sl_json_error error;
+};
+
+struct sl_trace;
+
+/* As sl_input_open(). */
+int sl_trace_open(struct sl_trace **out, const char *path, char *why, size_t why_size);
+/* The same over text from anywhere (tests, fuzzer). 0 or -ENOMEM. */
+int sl_trace_open_reader(struct sl_trace **out, sl_split_read_fn read, void *user);
+void sl_trace_close(struct sl_trace *t); /* NULL is fine */
+
+/* 1: an item; 0: the last one (its span's kind is END, CUT or BAD). Text is valid until the next
+ * call. */
+int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item);
+
+/* Shows every scalar of a FIELD span. Returns as sl_json_visit(). */
+int sl_trace_visit(struct sl_trace *t, const struct sl_span *field, sl_json_visit_fn visit,
+                   void *user, struct sl_json_error *error);
+
+/* What has been decoded; `end` is final once sl_trace_next() gave 0. The counts may run ahead of
+ * the items. Without a file: all zero, end WHOLE. */
+void sl_trace_get_status(struct sl_trace *t, struct sl_input_status *out);
+
+#endif
