@@ -6,8 +6,6 @@
  *
  * Threads: one owner. Memory: the caller's scratch; the demangled name in the writer's name area.
  */
-#include <math.h>
-
 #include "write/demangle.h"
 #include "write/json.h"
 #include "write/kineto_internal.h"
@@ -79,7 +77,7 @@ static char *put_ratio(char *at, double v)
 {
     const double large = 1e12;
 
-    return v < large ? sl_json_millionths(at, (uint64_t)llround(v * 1e6))
+    return v < large ? sl_json_millionths(at, (uint64_t)(v * 1e6 + 0.5))
                      : sl_json_u64(at, v < 1e19 ? (uint64_t)v : UINT64_MAX);
 }
 

@@ -1,0 +1,340 @@
+/* writer_test.c - windows become files, complete on their own; failures cost a window, not the job.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/stats.h"
+#include "unit/write/json_dom.h"
+#include "write/writer.h"
+
+#define SECOND 1000000000ull
+#define OPENED 1700000000123456789u
+
+static char folder[32];
+static struct sl_ring *ring;
+static struct sl_kineto *kineto;
+static struct sl_writer *writer;
+
+static int set_up(void **state)
+{
+    struct sl_kineto_options opt;
+
+    (void)state;
+    memset(&opt, 0, sizeof(opt));
+    opt.detail = SL_DETAIL_DEFAULT;
+    strcpy(folder, "/tmp/sl_writer_XXXXXX");
+    sl_stats_reset();
+    return !mkdtemp(folder) || sl_ring_create(&ring, 4096) || sl_kineto_create(&kineto, &opt);
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+
+    (void)state;
+    sl_kineto_destroy(kineto);
+    sl_ring_destroy(ring);
+    snprintf(command, sizeof(command), "chmod -R u+w %s; rm -rf %s", folder, folder);
+    return system(command);
+}
+
+static void start(const char *where, enum sl_compression compression)
+{
+    struct sl_writer_options opt;
+
+    memset(&opt, 0, sizeof(opt));
+    opt.ring = ring;
+    opt.kineto = kineto;
+    opt.compression = compression;
+    opt.folder = where;
+    opt.meta.pid = 42;
+    opt.meta.world_size = 1;
+    assert_int_equal(sl_writer_start(&writer, &opt), 0);
+}
+
+static void push(enum sl_event_kind kind, uint32_t number)
+{
+    struct sl_event ev;
+
+    memset(&ev, 0, sizeof(ev));
+    ev.kind = (uint8_t)kind;
+    ev.start_ns = OPENED + number;
+    ev.end_ns = OPENED + number + 10;
+    if (kind == SL_EV_RUNTIME) {
+        ev.correlation = number;
+        ev.thread = 43;
+    } else {
+        ev.u.window.number = number;
+    }
+    while (sl_ring_push(ring, &ev) != 0)
+        sl_writer_wake(writer);
+}
+
+static void push_window(uint32_t number, uint32_t rows)
+{
+    uint32_t i;
+
+    push(SL_EV_WINDOW_OPEN, number);
+    for (i = 1; i <= rows; i++)
+        push(SL_EV_RUNTIME, i);
+    push(SL_EV_WINDOW_CLOSE, number);
+    sl_writer_wake(writer);
+}
+
+static char *read_file(const char *name, size_t *size)
+{
+    char path[256];
+    char *data = malloc(8 << 20);
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    file = fopen(path, "rb");
+    assert_non_null(file);
+    *size = fread(data, 1, 8 << 20, file);
+    fclose(file);
+    return data;
+}
+
+static size_t rows_in(const struct json *trace)
+{
+    const struct json *e = json_get(trace, "traceEvents");
+    size_t n = 0;
+
+    assert_non_null(e);
+    for (e = e->child; e; e = e->next)
+        n += strcmp(json_text(e, "cat"), "cuda_runtime") == 0;
+    return n;
+}
+
+static void expect_rows(const char *name, size_t rows)
+{
+    size_t size;
+    char *data = read_file(name, &size);
+    struct json *trace;
+
+    if (strstr(name, ".zst")) {
+        char *text = malloc(32 << 20);
+
+        size = ZSTD_decompress(text, 32 << 20, data, size);
+        assert_false(ZSTD_isError(size));
+        free(data);
+        data = text;
+    }
+    trace = json_parse(data, size);
+    assert_non_null(trace);
+    assert_int_equal(rows_in(trace), rows);
+    json_free(trace);
+    free(data);
+}
+
+static size_t files_in_folder(void)
+{
+    DIR *dir = opendir(folder);
+    size_t n = 0;
+
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n - 2;
+}
+
+static void each_window_is_a_complete_file(void **state)
+{
+    char last[1024], expected[256];
+    uint64_t windows = 0;
+
+    (void)state;
+    start(folder, SL_COMPRESS_ZSTD);
+    sl_writer_last(writer, last, sizeof(last), &windows);
+    assert_string_equal(last, "");
+    push_window(1, 1000);
+    push(SL_EV_RUNTIME, 1); /* between windows: counted, not written */
+    push_window(2, 20000);
+    snprintf(expected, sizeof(expected), "%s/2.pt.trace.json.zst", folder);
+    while (windows < 2) { /* the test's own time limit ends this if the files never come */
+        sl_writer_last(writer, last, sizeof(last), &windows);
+        usleep(1000);
+    }
+    assert_string_equal(last, expected);
+    assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
+    expect_rows("1.pt.trace.json.zst", 1000);
+    expect_rows("2.pt.trace.json.zst", 20000);
+    assert_int_equal(files_in_folder(), 2);
+    assert_int_equal(sl_stats_get(SL_STAT_OUTSIDE_WINDOW), 1);
+    assert_int_equal(sl_stats_get(SL_STAT_EVENTS_WRITTEN), 21000);
+}
+
+static void stop_drains_and_completes_the_open_window(void **state)
+{
+    uint32_t i;
+
+    (void)state;
+    start(folder, SL_COMPRESS_NONE);
+    push(SL_EV_WINDOW_OPEN, 1);
+    for (i = 1; i <= 3000; i++)
+        push(SL_EV_RUNTIME, i);
+    assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
+    expect_rows("1.pt.trace.json", 3000);
+}
+
+static void a_collision_gets_another_name(void **state)
+{
+    char name[128];
+
+    (void)state;
+    snprintf(name, sizeof(name), "%s/1.pt.trace.json", folder);
+    assert_int_equal(close(open(name, O_CREAT | O_WRONLY, 0600)), 0);
+    start(folder, SL_COMPRESS_NONE);
+    push_window(1, 5);
+    assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
+    snprintf(name, sizeof(name), "1-%llu.pt.trace.json", (unsigned long long)OPENED + 1);
+    expect_rows(name, 5);
+}
+
+static int saved_stderr;
+static char stderr_name[64];
+
+static void catch_stderr(void)
+{
+    int fd;
+
+    strcpy(stderr_name, "/tmp/sl_writer_err_XXXXXX");
+    fd = mkstemp(stderr_name);
+    fflush(stderr);
+    saved_stderr = dup(2);
+    dup2(fd, 2);
+    close(fd);
+}
+
+static char *caught_stderr(void)
+{
+    static char text[4096];
+    FILE *file;
+    size_t n;
+
+    dup2(saved_stderr, 2);
+    close(saved_stderr);
+    file = fopen(stderr_name, "r");
+    n = fread(text, 1, sizeof(text) - 1, file);
+    text[n] = 0;
+    fclose(file);
+    unlink(stderr_name);
+    return text;
+}
+
+static void a_folder_that_cannot_be_made_is_said_once_per_window(void **state)
+{
+    const char *text, *line;
+    int lines = 0;
+
+    (void)state;
+    catch_stderr();
+    start("/proc/syncline-no-such-folder", SL_COMPRESS_ZSTD);
+    push_window(1, 500);
+    assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
+    text = caught_stderr();
+    for (line = text; (line = strchr(line, '\n')) != NULL; line++)
+        lines++;
+    assert_int_equal(lines, 1);
+    assert_non_null(strstr(text, "/proc/syncline-no-such-folder/1.pt.trace.json.zst"));
+    assert_non_null(strstr(text, "the job is not affected"));
+    assert_non_null(strstr(text, "SYNCLINE_OUTPUT"));
+    assert_int_equal(sl_stats_get(SL_STAT_DROPPED_WRITE), 500);
+    assert_int_equal(sl_stats_get(SL_STAT_EVENTS_WRITTEN), 0);
+}
+
+/* The thread is there, named, and takes no signal. */
+static void the_thread_takes_no_signals(void **state)
+{
+    char path[300], line[256];
+    int found = 0, blocked = 0;
+    struct dirent *entry;
+    DIR *dir;
+
+    (void)state;
+    start(folder, SL_COMPRESS_NONE);
+    dir = opendir("/proc/self/task");
+    while ((entry = readdir(dir)) != NULL) {
+        FILE *file;
+        int ours = 0;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
+        file = fopen(path, "r");
+        while (file && fgets(line, sizeof(line), file)) {
+            unsigned long long mask;
+
+            if (strcmp(line, "Name:\tsyncline-write\n") == 0)
+                ours = found = 1;
+            if (ours && sscanf(line, "SigBlk: %llx", &mask) == 1)
+                blocked = (mask >> (SIGINT - 1) & 1) && (mask >> (SIGXFSZ - 1) & 1) &&
+                          (mask >> (SIGUSR1 - 1) & 1);
+        }
+        if (file)
+            fclose(file);
+    }
+    closedir(dir);
+    assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
+    assert_true(found);
+    assert_true(blocked);
+}
+
+/* A second after the events came they can be read, though nothing was closed or stopped. */
+static void an_open_window_can_be_read_soon(void **state)
+{
+    static char text[1 << 20];
+    char path[128];
+    size_t size = 0;
+    int fd;
+
+    (void)state;
+    start(folder, SL_COMPRESS_ZSTD);
+    push(SL_EV_WINDOW_OPEN, 1);
+    push(SL_EV_RUNTIME, 77);
+    sl_writer_wake(writer);
+    snprintf(path, sizeof(path), "%s/1.pt.trace.json.zst.part", folder);
+    while (size == 0) { /* the test's own time limit ends this if the frame never comes */
+        struct stat st;
+
+        usleep(1000);
+        if (stat(path, &st) == 0)
+            size = (size_t)st.st_size;
+    }
+    usleep(1000);
+    fd = open(path, O_RDONLY);
+    size = (size_t)read(fd, text, sizeof(text) / 2);
+    close(fd);
+    size = ZSTD_decompress(text + sizeof(text) / 2, sizeof(text) / 2, text, size);
+    assert_false(ZSTD_isError(size));
+    text[sizeof(text) / 2 + size] = 0;
+    assert_non_null(strstr(text + sizeof(text) / 2, "\"correlation\":77"));
+    assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(each_window_is_a_complete_file), T(stop_drains_and_completes_the_open_window),
+        T(a_collision_gets_another_name),  T(a_folder_that_cannot_be_made_is_said_once_per_window),
+        T(the_thread_takes_no_signals),    T(an_open_window_can_be_read_soon),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
