@@ -168,4 +168,5 @@ def process_is_named_first(trace):
 
 INVARIANTS = (nothing_lost, one_call_per_correlation, every_operation_has_its_call,
               every_launch_has_its_operation, operations_follow_their_launch,
-              streams_do_not_overlap, no_negative_times, flows_join_launch_and_operation, process_is_named_first)
+              streams_do_not_overlap, no_negative_times, flows_join_launch_and_operation,
+              process_is_named_first)
