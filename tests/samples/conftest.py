@@ -1,0 +1,18 @@
+"""The build under test: SYNCLINE_BUILD (a CMake build folder), else build/release."""
+
+import os
+import pathlib
+
+import pytest
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def build() -> pathlib.Path:
+    return pathlib.Path(os.environ.get("SYNCLINE_BUILD", REPO / "build" / "release"))
+
+
+@pytest.fixture(scope="session")
+def repo() -> pathlib.Path:
+    return REPO
