@@ -6,14 +6,14 @@
  */
 #include <stdlib.h>
 
-#include "core/sim.h"
+#include "core/graph.h"
 
 enum {
     MAGIC = 0xe7e47001,
     KNOWN_FLAGS = 7
 };
 
-static struct sim_event *spare;
+static struct sim_event *spare, *all;
 static uint32_t last_id;
 static uint64_t last_sync_id;
 
@@ -42,6 +42,16 @@ int sim_event_create(struct sim_context *context, uint32_t flags, struct sim_eve
     }
     sim_unlock();
     return event ? SIM_OK : SIM_E_MEMORY;
+}
+
+/* A capture ends: events recorded in it are as if never recorded. */
+void sim_event_leave_capture(const struct sim_capture *capture)
+{
+    for (struct sim_event *event = all; event; event = event->all_next) {
+        if (event->magic == MAGIC && event->capture == capture) {
+            sim_capture_forget(event);
+        }
+    }
 }
 
 int sim_event_destroy(struct sim_event *event)

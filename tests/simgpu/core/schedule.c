@@ -197,9 +197,9 @@ static void push(struct sim_stream *stream, struct op *op)
     }
 }
 
-/* Takes `behind` over. Work that has to run later gets a copy of its own. */
+/* Takes `behind` over. Work that the service thread has to do gets a copy of its own. */
 static struct op *enqueue(struct sim_stream *stream, const struct sim_work *work,
-                          struct sim_set *behind, uint64_t now)
+                          struct sim_set *behind, uint64_t now, bool later)
 {
     struct op *op = sim_op_new();
 
@@ -232,7 +232,7 @@ static struct op *enqueue(struct sim_stream *stream, const struct sim_work *work
             op->free_ns = before->pub.end_ns;
         }
     }
-    if (work->kind == SIM_WORK_HOST || op->blockers) {
+    if (later || (op->blockers && work->kind != SIM_WORK_KERNEL)) {
         op->work = malloc(sizeof *op->work);
         if (op->work) {
             *op->work = *work;
@@ -492,15 +492,16 @@ static bool all_timed(const struct sim_set *set)
 int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op **out)
 {
     bool moves = work->kind == SIM_WORK_COPY || work->kind == SIM_WORK_SET;
+    bool later = work->kind == SIM_WORK_HOST || work->kind == SIM_WORK_FREE;
     struct sim_set behind = {0};
 
     sim_lock();
     while (stream->queued >= queue_depth && !sim_thread_self()->in_callback) {
         wait_for_room(stream);
     }
-    if (stream->capture) {
-        int error = sim_capture_add(stream, work);
+    int error = stream->capture ? sim_capture_add(stream, work) : sim_capture_implicit(stream);
 
+    if (error || stream->capture) {
         sim_unlock();
         return error;
     }
@@ -514,7 +515,7 @@ int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op
         sim_set_clear(&behind);
     }
     sim_stream_collect(stream, &behind);
-    struct op *op = enqueue(stream, work, &behind, sim_now_ns());
+    struct op *op = enqueue(stream, work, &behind, sim_now_ns(), later);
 
     if (!op) {
         sim_set_clear(&behind);
@@ -539,7 +540,8 @@ struct op *sim_submit_node(struct sim_stream *lane, const struct sim_work *work,
     struct sim_set set = {0};
 
     sim_set_merge_as_is(&set, behind);
-    struct op *op = enqueue(lane, work, &set, sim_now_ns());
+    /* Its data moves on the service thread: a launch must not move it under the lock. */
+    struct op *op = enqueue(lane, work, &set, sim_now_ns(), work->kind != SIM_WORK_KERNEL);
 
     if (!op) {
         sim_set_clear(&set);

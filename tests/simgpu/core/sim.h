@@ -214,7 +214,6 @@ struct sim_thread {
     int depth;
     int last_error; /* the runtime's */
     int capture_mode;
-    int captures; /* captures of mode global or thread-local that this thread began */
     bool in_callback, sharp_timer;
     struct sim_stream *per_thread[16]; /* default streams, by context */
     uint32_t draws[64];                /* sim_random: calls per point */
@@ -301,8 +300,9 @@ int sim_stream_resolve(void *handle, struct sim_stream **out);
 void sim_stream_collect(struct sim_stream *stream, struct sim_set *set);
 void sim_stream_follow(struct sim_stream *stream, const struct sim_set *set, enum sim_via via,
                        uint64_t call); /* adds to the tail; lock held */
-void sim_stream_replace_tail(struct sim_stream *stream, struct op *op); /* lock held */
-void sim_stream_drained(struct sim_stream *stream);                     /* lock held */
+void sim_stream_replace_tail(struct sim_stream *stream, struct op *op);    /* lock held */
+void sim_stream_take_tail(struct sim_stream *stream, struct sim_set *set); /* takes the set */
+void sim_stream_drained(struct sim_stream *stream);                        /* lock held */
 
 /* Enqueues work (or, on a capturing stream, adds a node). With `out` the op with a reference. */
 int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op **out);
@@ -337,7 +337,7 @@ struct sim_event {
     struct sim_set set;
     struct sim_capture *capture; /* recorded inside this capture, behind these nodes */
     struct sim_nodes nodes;
-    struct sim_event *next; /* free list */
+    struct sim_event *next, *all_next; /* free list; all events ever made */
 };
 
 int sim_event_create(struct sim_context *context, uint32_t flags, struct sim_event **out);
@@ -470,7 +470,9 @@ int sim_capture_update(struct sim_stream *stream, struct sim_node **nodes, size_
 /* Called by what a capture forbids (allocation, synchronization): 0, or the error after having
  * spoilt the captures concerned. A NULL stream means "any capture this thread may disturb". */
 int sim_capture_guard(struct sim_stream *stream);
-/* The next four: lock held, on a capturing stream. */
+int sim_capture_exchange_mode(int *mode);
+/* The rest: lock held. An operation on the legacy stream spoils captures of blocking streams. */
+int sim_capture_implicit(struct sim_stream *stream);
 int sim_capture_add(struct sim_stream *stream, const struct sim_work *work);
 int sim_capture_record(struct sim_stream *stream, struct sim_event *event);
 int sim_capture_wait(struct sim_stream *stream, struct sim_event *event);
@@ -480,7 +482,8 @@ int sim_graph_create(struct sim_graph **out);
 int sim_graph_destroy(struct sim_graph *graph);
 bool sim_graph_valid(const struct sim_graph *graph);
 bool sim_node_valid(const struct sim_node *node);
-int sim_graph_clone(const struct sim_graph *graph, struct sim_graph **out);
+int sim_graph_clone(struct sim_graph *graph, struct sim_graph **out);
+struct sim_node *sim_graph_find(const struct sim_graph *clone, const struct sim_node *original);
 int sim_graph_add(struct sim_graph *graph, const struct sim_work *work, struct sim_node **behind,
                   size_t count, struct sim_node **out);
 int sim_graph_link(struct sim_graph *graph, struct sim_node *from, struct sim_node *to, bool add);
@@ -494,6 +497,7 @@ int sim_graph_instantiate(struct sim_graph *graph, struct sim_exec **out);
 int sim_exec_update(struct sim_exec *exec, struct sim_graph *graph);
 int sim_exec_set(struct sim_exec *exec, struct sim_node *node, const struct sim_work *work);
 int sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream);
+int sim_exec_set_enabled(struct sim_exec *exec, struct sim_node *node, bool enabled);
 int sim_exec_destroy(struct sim_exec *exec);
 
 #endif

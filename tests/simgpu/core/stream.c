@@ -250,10 +250,11 @@ void sim_stream_follow(struct sim_stream *stream, const struct sim_set *set, enu
     }
 }
 
-void sim_stream_replace_tail(struct sim_stream *stream, struct op *op)
+void sim_stream_take_tail(struct sim_stream *stream, struct sim_set *set)
 {
     sim_set_clear(&stream->tail);
-    sim_set_add(&stream->tail, op, SIM_VIA_STREAM, 0);
+    sim_set_merge_as_is(&stream->tail, set);
+    sim_set_clear(set);
     if (stream->legacy) {
         while (stream->context->fresh) {
             stream->context->fresh->fresh = false;
@@ -263,4 +264,12 @@ void sim_stream_replace_tail(struct sim_stream *stream, struct op *op)
         stream->legacy_seen = stream->context->legacy->version;
     }
     touched(stream);
+}
+
+void sim_stream_replace_tail(struct sim_stream *stream, struct op *op)
+{
+    struct sim_set set = {0};
+
+    sim_set_add(&set, op, SIM_VIA_STREAM, 0);
+    sim_stream_take_tail(stream, &set);
 }
