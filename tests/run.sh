@@ -94,7 +94,7 @@ python_tests() {
     shift 3
     python=$(tests/venv.sh test) || return
     # shellcheck disable=SC2086 # a list of folders
-    SYNCLINE_BUILD=$PWD/build/$preset "$python" -m pytest $folder -q -rs --durations=5 \
+    SL_TEST_BUILD=$PWD/build/$preset "$python" -m pytest $folder -q -rs --durations=5 \
         -p no:cacheprovider --junitxml "$logs/$name.xml" ${only:+-k "$only"} "$@"
     status=$?
     # 5: nothing matched the pattern.

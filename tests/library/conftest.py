@@ -1,4 +1,4 @@
-"""The build under test: SYNCLINE_BUILD (a CMake build folder), else build/release."""
+"""The build under test: SL_TEST_BUILD (a CMake build folder), else build/release."""
 import os
 import pathlib
 
@@ -9,7 +9,7 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def build() -> pathlib.Path:
-    return pathlib.Path(os.environ.get("SYNCLINE_BUILD", REPO / "build" / "release"))
+    return pathlib.Path(os.environ.get("SL_TEST_BUILD", REPO / "build" / "release"))
 
 
 @pytest.fixture(scope="session")

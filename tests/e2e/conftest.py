@@ -1,0 +1,33 @@
+"""Shared by the end-to-end tests. The build under test is SL_TEST_BUILD, else build/release."""
+import pathlib
+
+import pytest
+
+import harness
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "sanitize: also run under AddressSanitizer, ThreadSanitizer")
+    config.addinivalue_line("markers", "long: runs for minutes; only with tests/run.sh --long")
+
+
+def pytest_sessionstart(session):
+    for path in (harness.LIBRARY, harness.SCENARIO):
+        if not path.exists():
+            pytest.exit(f"{path} is not built: cmake --build {harness.BUILD}", returncode=3)
+
+
+@pytest.fixture
+def go(tmp_path: pathlib.Path):
+    """go("context kernel sync", window="run", sim=["--cuda", "12"]) -> harness.Run; each call of a
+    test has a folder of its own."""
+    count = 0
+
+    def start(steps: str, **options) -> harness.Run:
+        nonlocal count
+        count += 1
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        return harness.scenario(folder, steps, **options)
+
+    return start

@@ -1,0 +1,274 @@
+"""Runs a program on the simulated GPU with the real library injected, and reads what came of it:
+the trace, the simulator's truth, and its log of what it dropped, failed or gave away.
+
+The claim that tests make with it: syncline's events = truth minus log, exactly."""
+import collections
+import dataclasses
+import functools
+import gzip
+import io
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import zstandard
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("SL_TEST_BUILD", REPO / "build" / "release")).resolve()
+LIBRARY = BUILD / "runtime" / "libsyncline.so"
+SCENARIO = BUILD / "tests" / "e2e" / "scenario"
+TOOL = BUILD / "tools" / "syncline"
+SIMGPU = REPO / "tests" / "simgpu" / "run"
+
+COPY_KINDS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
+MEMORY_KINDS = {1: "Pageable", 2: "Pinned", 3: "Device"}
+
+
+def microseconds(text: str) -> int:
+    """Nanoseconds of a `ts` or `dur`, which must have exactly three decimals."""
+    assert re.fullmatch(r"\d+\.\d{3}", text), f"not microseconds with three decimals: {text}"
+    return int(text.replace(".", ""))
+
+
+def decompress(path: pathlib.Path) -> bytes:
+    """The text of a trace, compressed or not; what can be read of one that was cut short."""
+    data = path.read_bytes()
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data),
+                                                            read_across_frames=True)
+        return reader.read()
+    if data[:2] == b"\x1f\x8b":
+        text = io.BytesIO()
+        with gzip.open(io.BytesIO(data)) as file:
+            try:
+                while block := file.read(1 << 16):
+                    text.write(block)
+            except EOFError:
+                pass  # the last member was cut
+        return text.getvalue()
+    return data
+
+
+class Trace:
+    """A trace file. Times stay exact: `ts` and `dur` are turned into whole nanoseconds, absolute
+    and relative."""
+
+    def __init__(self, path: pathlib.Path):
+        self.path = path
+        text = decompress(path)
+        self.text = text
+        if path.suffix == ".part":
+            # A killed process: whole lines are whole events.
+            lines = text.decode().split("\n")
+            first = next(i for i, line in enumerate(lines) if '"traceEvents"' in line)
+            head = "\n".join(lines[:first + 1]) + "]}"
+            self.object = json.loads(head, parse_float=str)
+            rows = [line for line in lines[first + 1:] if line.endswith("},")]
+            self.object["traceEvents"] = [json.loads(row[:-1], parse_float=str) for row in rows]
+        else:
+            json.loads(text)  # as any reader would
+            self.object = json.loads(text, parse_float=str)
+        self.base = self.object["baseTimeNanoseconds"]
+        self.events = self.object["traceEvents"]
+        for event in self.events:
+            if "ts" in event and event["ph"] != "M":
+                event["start"] = self.base + microseconds(event["ts"])
+                event["end"] = event["start"] + microseconds(event.get("dur", "0.000"))
+
+    def of(self, *cats: str) -> list[dict]:
+        """Slices of these categories, in the file's order."""
+        return [e for e in self.events if e.get("cat") in cats and e["ph"] == "X"]
+
+    def flows(self) -> list[dict]:
+        return [e for e in self.events if e["ph"] in "sf"]
+
+    def metadata(self, name: str) -> dict[tuple, object]:
+        """(pid, tid) -> the one argument, of metadata rows called `name`."""
+        return {(e["pid"], e["tid"]): next(iter(e["args"].values()))
+                for e in self.events if e["ph"] == "M" and e["name"] == name}
+
+    @property
+    def counters(self) -> dict[str, int]:
+        return self.object["syncline"]["counters"]
+
+
+def json_lines(path: pathlib.Path) -> list[dict]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+
+
+@dataclasses.dataclass
+class Run:
+    """What a finished command left."""
+    status: int  # exit status; -N: killed by signal N
+    stdout: str
+    stderr: str
+    out: pathlib.Path
+    truth: list[dict]
+    log: list[dict]
+
+    def files(self, pattern: str = "*") -> list[pathlib.Path]:
+        return sorted(p for p in self.out.rglob(pattern) if p.is_file()) if self.out.exists() else []
+
+    def traces(self) -> list[Trace]:
+        return [Trace(path) for path in self.files() if path.suffix != ".part"]
+
+    def trace(self) -> Trace:
+        """The one complete trace."""
+        files = self.files()
+        assert len(files) == 1 and files[0].suffix != ".part", \
+            f"expected one complete trace, found {files}\n{self.stderr}"
+        return Trace(files[0])
+
+    def said(self) -> list[str]:
+        """What syncline said on stderr, a line each."""
+        return [line for line in self.stderr.splitlines() if line.startswith("syncline")]
+
+    def complaints(self) -> list[str]:
+        """Its warnings and errors, without what it tells anyway (info)."""
+        return [line for line in self.said() if re.match(r"syncline(\[\d+\])?: (warning|error)", line)]
+
+    def truth_of(self, what: str) -> list[dict]:
+        return [line for line in self.truth if line["t"] == what]
+
+    def operations(self) -> list[dict]:
+        """GPU operations that CUPTI has a record of: finished, and not dropped by the simulator."""
+        gone = {(line.get("kind"), line["correlation"]) for line in self.log
+                if line.get("what") in ("dropped", "given") and "correlation" in line}
+        return [op for op in self.truth_of("op")
+                if op["kind"] in ("kernel", "memcpy", "memset") and op["finished"]
+                and (op["kind"], op["corr"] & 0xffffffff) not in gone]
+
+
+def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
+    """Ours, without options of syncline or the simulator that a developer may have set."""
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("SYNCLINE_", "SIMGPU_", "CUDA_", "RANK", "SLURM_", "OMPI_", "PMI_"))}
+    env.update(extra or {})
+    return env
+
+
+def run(tmp: pathlib.Path, *command, sim: list[str] | None = None, inject: bool = True,
+        timeout: float = 60, cwd: pathlib.Path | None = None, **options: str) -> Run:
+    """Runs `command` on the simulated GPU. Keyword arguments are environment variables: in lower
+    case syncline's options (`window="demand"` is SYNCLINE_WINDOW), else as they stand."""
+    out = tmp / "out"
+    env = {"SYNCLINE_OUTPUT": str(out), "SYNCLINE_JOB": "job"}
+    if inject:
+        env["CUDA_INJECTION64_PATH"] = str(LIBRARY)
+    for name, value in options.items():
+        env["SYNCLINE_" + name.upper() if name.islower() else name] = value
+    truth, log = tmp / "truth.jsonl", tmp / "log.jsonl"
+    result = subprocess.run(
+        [str(SIMGPU), "--build", str(BUILD), "--truth", str(truth), "--log", str(log),
+         *(sim or []), *map(str, command)],
+        capture_output=True, text=True, timeout=timeout, env=environment(env), cwd=cwd or tmp,
+        check=False)
+    return Run(result.returncode, result.stdout, result.stderr, pathlib.Path(env["SYNCLINE_OUTPUT"]),
+               json_lines(truth), json_lines(log))
+
+
+def scenario(tmp: pathlib.Path, steps: str, **options) -> Run:
+    """Runs tests/e2e/programs/scenario with these steps."""
+    return run(tmp, SCENARIO, *steps.split(), **options)
+
+
+@functools.cache
+def demangled(name: str) -> str:
+    return subprocess.run(["c++filt", name], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def difference(expected: list, found: list) -> str:
+    """"" if both hold the same, whatever their order; else what is missing and what is too much."""
+    want, have = collections.Counter(expected), collections.Counter(found)
+    if want == have:
+        return ""
+    missing, surplus = list((want - have).elements()), list((have - want).elements())
+    return (f"{len(missing)} of {len(expected)} missing, {len(surplus)} of {len(found)} too much\n"
+            f"missing: {sorted(missing, key=str)[:5]}\nsurplus: {sorted(surplus, key=str)[:5]}")
+
+
+def expected_operation(op: dict) -> tuple:
+    """What a trace must say about an operation."""
+    place = (op["corr"], op["device"], op["context"], op["stream"], op["start"], op["end"],
+             op["graph"], op["node"] if op["graph"] else 0)
+    if op["kind"] == "kernel":
+        return ("kernel", demangled(op["name"]), *place, tuple(op["grid"]), tuple(op["block"]),
+                op["registers"], op["static_shared"] + op["dynamic_shared"])
+    if op["kind"] == "memset":
+        return ("gpu_memset", f"Memset ({MEMORY_KINDS[op['dst']]})", *place, op["bytes"])
+    return ("gpu_memcpy",
+            f"Memcpy {COPY_KINDS[op['copy_kind']]} "
+            f"({MEMORY_KINDS[op['src']]} -> {MEMORY_KINDS[op['dst']]})", *place, op["bytes"])
+
+
+def written_operation(event: dict) -> tuple:
+    """The same from a trace's row."""
+    args = event["args"]
+    assert (event["pid"], event["tid"]) == (args["device"], args["stream"])
+    place = (args["correlation"], args["device"], args["context"], args["stream"], event["start"],
+             event["end"], args.get("graph id", 0), args.get("graph node id", 0))
+    if event["cat"] == "kernel":
+        return ("kernel", event["name"], *place, tuple(args["grid"]), tuple(args["block"]),
+                args["registers per thread"], args["shared memory"])
+    return (event["cat"], event["name"], *place, args["bytes"])
+
+
+def operations_differ(run_: Run, traces: list[Trace]) -> str:
+    """"" if the traces hold exactly the operations of the truth minus the log."""
+    written = [written_operation(e) for t in traces for e in t.of("kernel", "gpu_memcpy", "gpu_memset")]
+    return difference([expected_operation(op) for op in run_.operations()], written)
+
+
+def check_calls(run_: Run, trace: Trace) -> None:
+    """One CPU row per correlation id, each a call of the truth; every launch has its row."""
+    calls = {call["corr"]: call for call in run_.truth_of("call")
+             if call["domain"] == "runtime" or call["corr"] not in
+             {c["corr"] for c in run_.truth_of("call") if c["domain"] == "runtime"}}
+    rows = trace.of("cuda_runtime", "cuda_driver")
+    ids = [row["args"]["correlation"] for row in rows]
+    assert len(ids) == len(set(ids)), "two CPU rows share a correlation id"
+    for row in rows:
+        call = calls[row["args"]["correlation"]]
+        assert row["cat"] == "cuda_" + call["domain"]
+        assert (row["args"]["cbid"], row["tid"], row["start"], row["end"]) == \
+            (call["cbid"], call["thread"], call["start"], call["end"])
+        assert re.sub(r"_(v\d+|ptsz|ptds)", "", row["name"]) == \
+            re.sub(r"_(v\d+|ptsz|ptds)", "", call["name"])
+    launched = {op["corr"] for op in run_.operations()}
+    assert launched <= set(ids), f"launches without a row: {sorted(launched - set(ids))[:5]}"
+
+
+def check_flows(trace: Trace) -> None:
+    """An arrow from each launch to each of its operations, ids unique in the file."""
+    starts = {e["id"]: e for e in trace.flows() if e["ph"] == "s"}
+    assert len(starts) == sum(1 for e in trace.flows() if e["ph"] == "s"), "a flow starts twice"
+    ends = collections.Counter((e["id"], e["pid"], e["tid"], e["start"])
+                               for e in trace.flows() if e["ph"] == "f")
+    calls = {e["args"]["correlation"]: e for e in trace.of("cuda_runtime", "cuda_driver")}
+    wanted = collections.Counter()
+    for operation in trace.of("kernel", "gpu_memcpy", "gpu_memset"):
+        id_ = operation["args"]["correlation"]
+        wanted[(id_, operation["pid"], operation["tid"], operation["start"])] += 1
+        launch, start = calls[id_], starts[id_]
+        assert (start["tid"], start["start"]) == (launch["tid"], launch["start"])
+    assert ends == wanted
+    assert set(starts) == {id_ for id_, *_ in wanted}
+
+
+def check_trace(run_: Run, trace: Trace) -> None:
+    """Everything that must hold of the one trace of a whole run."""
+    assert not operations_differ(run_, [trace]), operations_differ(run_, [trace])
+    check_calls(run_, trace)
+    check_flows(trace)
+    first = trace.events[0]
+    assert first["ph"] == "M", "index 0 is what HTA takes for 'unlinked'"
+
+
+def signal_status(number: signal.Signals) -> int:
+    """What Run.status is after an end by this signal."""
+    return -int(number)
