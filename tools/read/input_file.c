@@ -28,6 +28,7 @@ struct sl_input {
     size_t raw_pos, raw_fill;
     ZSTD_DStream *zstd;
     size_t zstd_hint; /* input that the decoder asks for; 0 between frames */
+    int zstd_full;    /* the last call filled the output: the decoder may hold more */
     z_stream gzip;
     int gzip_inside; /* inside a member */
     struct sl_input_status status;
@@ -98,15 +99,17 @@ static size_t read_zstd(struct sl_input *in, void *data, size_t size)
 
     while (out.pos == 0) {
         ZSTD_inBuffer chunk;
-        int more = refill(in);
+        /* The decoder may hold output, unless its frame is over. */
+        int flush = in->zstd_full && in->zstd_hint;
+        int more = refill(in) || flush;
         size_t hint;
 
         if (!more && in->status.end != SL_INPUT_OPEN)
             return 0;
-        /* One block a call, as the decoder asks: if a block is damaged, those before it are out
-         * already. */
+        /* One block a call, as the decoder asks, and none while it holds output: a call that finds
+         * damage gives nothing, so what is good must be out before. */
         chunk.src = in->raw + in->raw_pos;
-        chunk.size = in->raw_fill - in->raw_pos;
+        chunk.size = flush ? 0 : in->raw_fill - in->raw_pos;
         chunk.pos = 0;
         if (in->zstd_hint && chunk.size > in->zstd_hint)
             chunk.size = in->zstd_hint;
@@ -118,6 +121,7 @@ static size_t read_zstd(struct sl_input *in, void *data, size_t size)
             return out.pos;
         }
         take(in, chunk.pos);
+        in->zstd_full = out.pos == out.size;
         if (hint == 0 && (chunk.pos || out.pos))
             in->status.frames++;
         if (!more && out.pos == 0) {

@@ -1,0 +1,258 @@
+/*
+ * input_file_test.c - each compression, whole, in several parts, cut and damaged.
+ *
+ * Threads: one, and the helper of read_ahead. Memory: some MiB.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#include "read/input_file.h"
+#include "read/read_ahead.h"
+#include "zstd.h"
+
+#define TEXT_BYTES (3u << 20)
+#define ROOM       (TEXT_BYTES + (1u << 20))
+
+static char *text, *packed, *unpacked;
+static int zstd_checksum = 1;
+static char path[] = "/tmp/sl-input-XXXXXX";
+
+static int setup(void **state)
+{
+    uint32_t random = 1;
+    int fd = mkstemp(path);
+
+    (void)state;
+    if (fd < 0)
+        return -1;
+    close(fd);
+    text = malloc(TEXT_BYTES);
+    packed = malloc(ROOM);
+    unpacked = malloc(ROOM);
+    /* Text that packs to about a third: several blocks in a frame. */
+    for (size_t i = 0; i < TEXT_BYTES; i++) {
+        random = random * 1664525 + 1013904223;
+        text[i] = (char)('a' + (random >> 24) % 6);
+    }
+    return text && packed && unpacked ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    unlink(path);
+    free(text);
+    free(packed);
+    free(unpacked);
+    return 0;
+}
+
+static void save(const void *data, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, size, f), size);
+    fclose(f);
+}
+
+/* Appends text[from..to) as a gzip member or zstd frame with checksum. Returns the new size. */
+static size_t pack(enum sl_input_format format, size_t at, size_t from, size_t to)
+{
+    if (format == SL_INPUT_ZSTD) {
+        ZSTD_CCtx *c = ZSTD_createCCtx();
+        size_t n;
+
+        ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, zstd_checksum);
+        n = ZSTD_compress2(c, packed + at, ROOM - at, text + from, to - from);
+        ZSTD_freeCCtx(c);
+        assert_false(ZSTD_isError(n));
+        return at + n;
+    }
+    z_stream z = {0};
+
+    assert_int_equal(deflateInit2(&z, 1, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    z.next_in = (Bytef *)text + from;
+    z.avail_in = (uInt)(to - from);
+    z.next_out = (Bytef *)packed + at;
+    z.avail_out = (uInt)(ROOM - at);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    deflateEnd(&z);
+    return at + z.total_out;
+}
+
+/* Reads all, in pieces of `piece`. Returns the number of bytes; what came must be the text's. */
+static size_t read_all(size_t piece, int ahead, struct sl_input_status *status)
+{
+    struct sl_read_ahead *helper = NULL;
+    struct sl_input *in;
+    char why[256];
+    size_t size = 0, n;
+
+    assert_int_equal(sl_input_open(&in, path, why, sizeof(why)), 0);
+    if (ahead)
+        assert_int_equal(sl_read_ahead_start(&helper, in), 0);
+    do {
+        n = ahead ? sl_read_ahead_read(helper, unpacked + size, piece)
+                  : sl_input_read(in, unpacked + size, piece);
+        size += n;
+    } while (n > 0 && size + piece <= ROOM);
+    if (ahead)
+        sl_read_ahead_get_status(helper, status);
+    sl_read_ahead_stop(helper);
+    if (!ahead)
+        sl_input_get_status(in, status);
+    sl_input_close(in);
+    assert_true(size <= TEXT_BYTES);
+    assert_memory_equal(unpacked, text, size);
+    assert_int_equal(status->text_bytes, size);
+    return size;
+}
+
+static void test_whole(void **state)
+{
+    static const size_t piece[] = {1u << 20, 100000, 777};
+    struct sl_input_status s;
+
+    (void)state;
+    for (int format = SL_INPUT_PLAIN; format <= SL_INPUT_ZSTD; format++) {
+        size_t size = TEXT_BYTES;
+
+        if (format != SL_INPUT_PLAIN) {
+            size = pack((enum sl_input_format)format, 0, 0, 1000000);
+            size = pack((enum sl_input_format)format, size, 1000000, 1000000); /* an empty one */
+            size = pack((enum sl_input_format)format, size, 1000000, TEXT_BYTES);
+        }
+        save(format == SL_INPUT_PLAIN ? text : packed, size);
+        for (int i = 0; i < 6; i++) {
+            assert_int_equal(read_all(piece[i / 2], i % 2, &s), TEXT_BYTES);
+            assert_int_equal(s.format, format);
+            assert_int_equal(s.end, SL_INPUT_WHOLE);
+            assert_int_equal(s.frames, format == SL_INPUT_PLAIN ? 0 : 3);
+            assert_int_equal(s.read_bytes, size);
+            assert_int_equal(s.file_bytes, size);
+            assert_string_equal(s.what, "");
+        }
+    }
+}
+
+/* A frame that ends with its last block, just where the reader's buffer does. */
+static void test_no_checksum(void **state)
+{
+    struct sl_input_status s;
+    size_t size;
+
+    (void)state;
+    zstd_checksum = 0;
+    size = pack(SL_INPUT_ZSTD, 0, 0, TEXT_BYTES);
+    zstd_checksum = 1;
+    save(packed, size);
+    for (int ahead = 0; ahead < 2; ahead++) {
+        assert_int_equal(read_all(1u << 20, ahead, &s), TEXT_BYTES);
+        assert_int_equal(s.end, SL_INPUT_WHOLE);
+        assert_int_equal(s.frames, 1);
+    }
+}
+
+static void test_cut(void **state)
+{
+    struct sl_input_status s;
+
+    (void)state;
+    for (int format = SL_INPUT_GZIP; format <= SL_INPUT_ZSTD; format++) {
+        size_t first = pack((enum sl_input_format)format, 0, 0, 1000000);
+        size_t size = pack((enum sl_input_format)format, first, 1000000, TEXT_BYTES);
+        size_t before = 0;
+
+        /* Cut between the parts: it cannot be seen here. */
+        save(packed, first);
+        assert_int_equal(read_all(65536, 0, &s), 1000000);
+        assert_int_equal(s.end, SL_INPUT_WHOLE);
+        /* Elsewhere it can, and more file gives no less text. */
+        for (size_t cut = first + 1; cut < size; cut += size / 23) {
+            size_t got;
+
+            save(packed, cut);
+            got = read_all(65536, 1, &s);
+            assert_int_equal(s.end, SL_INPUT_CUT);
+            assert_int_equal(s.frames, 1);
+            assert_non_null(strstr(s.what, "2")); /* in which part */
+            assert_true(got >= 1000000 && got >= before);
+            before = got;
+        }
+        assert_true(before > TEXT_BYTES * 3 / 4);
+        save(packed, size - 1);
+        read_all(65536, 0, &s);
+        assert_int_equal(s.end, SL_INPUT_CUT);
+    }
+}
+
+static void test_damaged(void **state)
+{
+    struct sl_input_status s;
+
+    (void)state;
+    for (int format = SL_INPUT_GZIP; format <= SL_INPUT_ZSTD; format++) {
+        size_t size = pack((enum sl_input_format)format, 0, 0, 1000000);
+
+        packed[size - 1] ^= 1; /* zstd: checksum; gzip: length */
+        save(packed, size);
+        assert_int_equal(read_all(65536, 0, &s), 1000000);
+        assert_int_equal(s.end, SL_INPUT_DAMAGED);
+        assert_non_null(strstr(s.what, "damaged"));
+        packed[size - 1] ^= 1;
+        memcpy(packed + size, "garbage", 7);
+        save(packed, size + 7);
+        assert_int_equal(read_all(65536, 0, &s), 1000000);
+        assert_int_equal(s.end, SL_INPUT_DAMAGED);
+    }
+}
+
+static void test_padding(void **state)
+{
+    struct sl_input_status s;
+    size_t size = pack(SL_INPUT_GZIP, 0, 0, 1000);
+
+    (void)state;
+    memset(packed + size, 0, 512); /* as tape drives and some copies leave it */
+    save(packed, size + 512);
+    assert_int_equal(read_all(65536, 0, &s), 1000);
+    assert_int_equal(s.end, SL_INPUT_WHOLE);
+}
+
+static void test_cannot_open(void **state)
+{
+    struct sl_input *in = NULL;
+    char why[256];
+
+    (void)state;
+    assert_int_equal(sl_input_open(&in, "/nonexistent/file", why, sizeof(why)), -ENOENT);
+    assert_non_null(strstr(why, "/nonexistent/file"));
+    assert_int_equal(sl_input_open(&in, "/tmp", why, sizeof(why)), -EISDIR);
+    assert_non_null(strstr(why, "directory"));
+    save("", 0);
+    assert_int_equal(sl_input_open(&in, path, why, sizeof(why)), -ENODATA);
+    assert_non_null(strstr(why, "empty"));
+    assert_null(in);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole),       cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_damaged),     cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_cannot_open), cmocka_unit_test(test_no_checksum),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

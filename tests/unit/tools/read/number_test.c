@@ -1,0 +1,106 @@
+/*
+ * number_test.c - exact decimals, and what is no JSON number.
+ *
+ * Threads: one. Memory: none.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "read/number.h"
+
+static void expect(const char *text, int shift, int64_t wanted, int wanted_exact)
+{
+    int64_t value = -1;
+    int exact = -1, rc = sl_number_scaled(text, strlen(text), shift, &value, &exact);
+
+    if (rc != 0 || value != wanted || exact != wanted_exact)
+        fail_msg("%s: rc %d, %lld, exact %d", text, rc, (long long)value, exact);
+}
+
+static void test_exact(void **state)
+{
+    (void)state;
+    expect("0", 3, 0, 1);
+    expect("-0", 0, 0, 1);
+    expect("-0.000", 3, 0, 1);
+    expect("1.234", 3, 1234, 1);
+    expect("-1.234", 3, -1234, 1);
+    expect("12", 3, 12000, 1);
+    /* A double has no room for these. */
+    expect("1707417525509335.123", 3, 1707417525509335123, 1);
+    expect("4458676522690.655", 3, 4458676522690655, 1);
+    expect("9223372036854775807", 0, INT64_MAX, 1);
+    expect("1e3", 0, 1000, 1);
+    expect("1.5E+2", 3, 150000, 1);
+    expect("1500e-3", 3, 1500, 1);
+    expect("0.0000000000000000000000000000000000001e40", 0, 1000, 1);
+    expect("0e999999999999", 3, 0, 1);
+    expect("7.0", 0, 7, 1);
+}
+
+static void test_rounded(void **state)
+{
+    (void)state;
+    expect("1.2344", 3, 1234, 0);
+    expect("1.2345", 3, 1235, 0);
+    expect("-1.2345", 3, -1235, 0);
+    expect("0.00049", 3, 0, 0);
+    expect("0.0005", 3, 1, 0);
+    expect("1.23449999999999999999999999999", 3, 1234, 0);
+    expect("123456789.123456789123456789", 3, 123456789123, 0);
+    expect("1e-300", 3, 0, 0);
+}
+
+static void test_range(void **state)
+{
+    static const char *const text[] = {"9223372036854775808", "1e19", "99999999999999999999999",
+                                       "1e999999999999999999", "9223372036854775.808"};
+    int64_t value;
+    int exact;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+        char negative[64];
+
+        snprintf(negative, sizeof(negative), "-%s", text[i]);
+        assert_int_equal(sl_number_scaled(text[i], strlen(text[i]), 3, &value, &exact), -ERANGE);
+        assert_true(value == INT64_MAX);
+        assert_int_equal(sl_number_scaled(negative, strlen(negative), 3, &value, &exact), -ERANGE);
+        assert_true(value == INT64_MIN);
+    }
+}
+
+static void test_not_a_number(void **state)
+{
+    static const char *const text[] = {"",     "-",  "+1",  "01",   "-01", "1.",
+                                       ".5",   "1e", "1e+", "1.e3", "NaN", "Infinity",
+                                       "0x10", "1 ", " 1",  "1,",   "--1"};
+    int64_t value = 77;
+    int exact;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+        if (sl_number_scaled(text[i], strlen(text[i]), 0, &value, &exact) != -EINVAL)
+            fail_msg("'%s' was taken for a number", text[i]);
+        assert_int_equal(value, 77); /* written only on success */
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_rounded),
+        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_not_a_number),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,82 @@
+/*
+ * scan_test.c - the end of a value, wherever the 64-byte blocks fall.
+ *
+ * Threads: one. Memory: stack.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "read/scan.h"
+
+#define ROOM 1024
+
+static char buffer[ROOM + SL_SCAN_PADDING];
+
+/* Scans `value` followed by `tail`, handing over `step` more bytes at a time. */
+static size_t scan(const char *value, const char *tail, size_t step)
+{
+    struct sl_scan s = {0, 0, 0, 0};
+    size_t size = strlen(value) + strlen(tail);
+
+    memset(buffer, '}', sizeof(buffer)); /* what lies behind the text must not matter */
+    memcpy(buffer, value, strlen(value));
+    memcpy(buffer + strlen(value), tail, strlen(tail));
+    for (size_t given = step; given < size; given += step) {
+        size_t end = sl_scan_end(&s, buffer, given, 0);
+
+        if (end)
+            return end;
+    }
+    return sl_scan_end(&s, buffer, size, 1);
+}
+
+static void expect_end(const char *value)
+{
+    char moved[ROOM];
+
+    /* Spaces inside move every bracket, quote and backslash over the block borders. */
+    for (size_t spaces = 0; spaces < 130; spaces++) {
+        moved[0] = value[0];
+        memset(moved + 1, ' ', spaces);
+        strcpy(moved + 1 + spaces, value + 1);
+        for (size_t step = 1; step < 200; step += 37) {
+            assert_int_equal(scan(moved, ", {\"next\": [1]}", step), strlen(moved));
+            assert_int_equal(scan(moved, "", step), strlen(moved));
+        }
+    }
+}
+
+static void test_ends(void **state)
+{
+    (void)state;
+    expect_end("{}");
+    expect_end("[[], {}, [1, 2, {\"a\": [3]}]]");
+    expect_end("{\"a\": \"}\", \"b\": \"]\\\"}\", \"c\": \"\\\\\"}");
+    expect_end("{\"a\": \"\\\\\\\\\\\\\\\"}\\\\\", \"[\": {\"{\": 1}}");
+    expect_end("\"text } \\\" ] \\\\\"");
+    expect_end("\"\"");
+}
+
+static void test_unfinished(void **state)
+{
+    (void)state;
+    assert_int_equal(scan("{\"a\": [1, 2}", "", 7), 0); /* brackets are only counted */
+    assert_int_equal(scan("{\"a\": \"never closed }}}}", "", 7), 0);
+    assert_int_equal(scan("{\"a\": \"\\\"}", "", 64), 0);
+    assert_int_equal(scan("\"\\", "", 1), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_unfinished),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

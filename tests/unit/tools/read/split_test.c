@@ -1,0 +1,208 @@
+/*
+ * split_test.c - the parts of a trace, in any pieces, cut anywhere.
+ *
+ * Threads: one. Memory: a few strings.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../text.h"
+#include "read/split.h"
+
+static const char trace[] =
+    "\n{ \"schemaVersion\": 1,\"a\":\"x\\\"}\" , \"deviceProperties\": [{\"id\": 0}],\n"
+    "  \"traceEvents\": [\n{\"ph\":\"M\",\"args\":{\"name\":\"]}\"}},\n"
+    " {\"ph\":\"X\"}\n ,{}\n],\n\"ok\":true, \"traceName\": \"t\"\n}\n ";
+
+static const char outline[] =
+    "OPEN FIELD(schemaVersion=1) FIELD(a=\"x\\\"}\") FIELD(deviceProperties=[{\"id\": 0}]) EVENTS "
+    "EVENT({\"ph\":\"M\",\"args\":{\"name\":\"]}\"}}) EVENT({\"ph\":\"X\"}) EVENT({}) CLOSED "
+    "FIELD(ok=true) FIELD(traceName=\"t\") CLOSE END";
+
+/* The spans of `text` in words; leads and spans together must be the text itself. */
+static void describe(const char *text, size_t piece, char *out, size_t out_size)
+{
+    struct text_reader reader = text_reader(text, piece);
+    struct sl_split *split;
+    struct sl_span span;
+    size_t seen = 0, at = 0;
+
+    assert_int_equal(sl_split_create(&split, text_read, &reader), 0);
+    out[0] = '\0';
+    do {
+        const char *gap = at ? " " : "";
+        size_t room = out_size - at;
+
+        sl_split_next(split, &span);
+        assert_int_equal(span.offset - span.lead, seen);
+        assert_memory_equal(span.text - span.lead, text + seen, span.lead + span.size);
+        seen += span.lead + span.size;
+        switch (span.kind) {
+        case SL_SPAN_OPEN:
+            at += (size_t)snprintf(out + at, room, "%sOPEN", gap);
+            break;
+        case SL_SPAN_FIELD:
+            at += (size_t)snprintf(out + at, room, "%sFIELD(%.*s=%.*s)", gap, (int)span.key_size,
+                                   span.key, (int)span.size, span.text);
+            break;
+        case SL_SPAN_EVENTS_OPEN:
+            at += (size_t)snprintf(out + at, room, "%sEVENTS", gap);
+            break;
+        case SL_SPAN_EVENT:
+            at += (size_t)snprintf(out + at, room, "%sEVENT(%.*s)", gap, (int)span.size, span.text);
+            break;
+        case SL_SPAN_EVENTS_CLOSE:
+            at += (size_t)snprintf(out + at, room, "%sCLOSED", gap);
+            break;
+        case SL_SPAN_CLOSE:
+            at += (size_t)snprintf(out + at, room, "%sCLOSE", gap);
+            break;
+        case SL_SPAN_END:
+            at += (size_t)snprintf(out + at, room, "%sEND", gap);
+            break;
+        case SL_SPAN_CUT:
+            at += (size_t)snprintf(out + at, room, "%sCUT", gap);
+            break;
+        case SL_SPAN_BAD:
+            at += (size_t)snprintf(out + at, room, "%sBAD(%s)", gap, span.why);
+            break;
+        }
+    } while (span.kind < SL_SPAN_END);
+    if (span.kind != SL_SPAN_BAD)
+        assert_int_equal(seen, strlen(text));
+    sl_split_destroy(split);
+}
+
+static void expect(const char *text, const char *wanted)
+{
+    char got[1024];
+
+    describe(text, 0, got, sizeof(got));
+    assert_string_equal(got, wanted);
+}
+
+static void test_outline(void **state)
+{
+    char got[1024];
+
+    (void)state;
+    for (size_t piece = 0; piece < 70; piece++) {
+        describe(trace, piece, got, sizeof(got));
+        assert_string_equal(got, outline);
+    }
+}
+
+/* Whatever the cut, the spans before it are those of the whole trace. */
+static void test_cut_anywhere(void **state)
+{
+    char cut[sizeof(trace)], got[1024];
+
+    (void)state;
+    for (size_t size = 0; size < strrchr(trace, '}') - trace + 0u; size++) {
+        size_t common;
+
+        memcpy(cut, trace, size);
+        cut[size] = '\0';
+        describe(cut, size % 5, got, sizeof(got));
+        common = strlen(got) - strlen("CUT");
+        assert_string_equal(got + common, "CUT");
+        assert_memory_equal(got, outline, common);
+    }
+}
+
+static void test_not_a_trace(void **state)
+{
+    (void)state;
+    expect("", "CUT");
+    expect("hello", "BAD(not a JSON object)");
+    expect("[{}]", "BAD(not a JSON object)");
+    expect("{}", "OPEN CLOSE END");
+    expect("{} x", "OPEN CLOSE BAD(text after the end of the trace)");
+    expect("{,}", "OPEN BAD(expected a key, ',' or '}')");
+    expect("{\"a\":1,}", "OPEN FIELD(a=1) BAD(expected a key, ',' or '}')");
+    expect("{\"a\" 1}", "OPEN BAD(expected ':' after a key)");
+    expect("{\"a\":,\"b\":1}", "OPEN BAD(a key has no value)");
+    expect("{\"a\":1 2}", "OPEN FIELD(a=1) BAD(expected a key, ',' or '}')");
+    expect("{\"traceEvents\": {}}", "OPEN BAD(traceEvents is not an array)");
+    expect("{\"traceEvents\": [1]}", "OPEN EVENTS BAD(expected an event, ',' or ']')");
+    expect("{\"traceEvents\": [{},]}", "OPEN EVENTS EVENT({}) BAD(expected an event, ',' or ']')");
+    expect("{\"traceEvents\": [{} {}]}",
+           "OPEN EVENTS EVENT({}) BAD(expected an event, ',' or ']')");
+    expect("{\"traceEvents\": []]", "OPEN EVENTS CLOSED BAD(expected a key, ',' or '}')");
+}
+
+/* Far more text than the buffer holds, and one span that makes it grow. */
+static void test_long(void **state)
+{
+    size_t size = 3u << 20, at, events = 0;
+    char *text = malloc(2 * size + 64);
+    struct text_reader reader;
+    struct sl_split *split;
+    struct sl_span span;
+
+    (void)state;
+    at = (size_t)sprintf(text, "{\"traceEvents\":[{\"name\":\"");
+    memset(text + at, 'x', size);
+    at += size;
+    at += (size_t)sprintf(text + at, "\"}");
+    while (at < 2 * size)
+        at += (size_t)sprintf(text + at, ",{\"n\":%zu}", at);
+    strcpy(text + at, "]}");
+    reader = text_reader(text, 100000);
+    assert_int_equal(sl_split_create(&split, text_read, &reader), 0);
+    do {
+        sl_split_next(split, &span);
+        if (span.kind != SL_SPAN_EVENT)
+            continue;
+        if (events++ == 0)
+            assert_int_equal(span.size, size + strlen("{\"name\":\"\"}"));
+        assert_memory_equal(span.text, text + span.offset, span.size);
+    } while (span.kind < SL_SPAN_END);
+    assert_int_equal(span.kind, SL_SPAN_END);
+    assert_true(events > 100000);
+    sl_split_destroy(split);
+    free(text);
+}
+
+static size_t endless(void *user, void *data, size_t size)
+{
+    (void)user;
+    memset(data, '[', size);
+    memcpy(data, "{\"a\":", *(int *)user ? 0 : 5);
+    *(int *)user = 1;
+    return size;
+}
+
+static void test_too_long(void **state)
+{
+    struct sl_split *split;
+    struct sl_span span;
+    int begun = 0;
+
+    (void)state;
+    assert_int_equal(sl_split_create(&split, endless, &begun), 0);
+    do
+        sl_split_next(split, &span);
+    while (span.kind < SL_SPAN_END);
+    assert_int_equal(span.kind, SL_SPAN_BAD);
+    assert_string_equal(span.why, "one value is longer than 16 MiB");
+    sl_split_destroy(split);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_outline),     cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_not_a_trace), cmocka_unit_test(test_long),
+        cmocka_unit_test(test_too_long),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
