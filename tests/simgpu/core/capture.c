@@ -162,8 +162,7 @@ int sim_capture_end(struct sim_stream *stream, struct sim_graph **out)
     return error;
 }
 
-int sim_capture_info(struct sim_stream *stream, enum sim_capture_status *status, uint64_t *id,
-                     struct sim_graph **graph, struct sim_node ***nodes, size_t *count)
+int sim_capture_info(struct sim_stream *stream, struct sim_capture_info *info)
 {
     sim_lock();
     const struct sim_capture *capture = stream->capture;
@@ -172,14 +171,14 @@ int sim_capture_info(struct sim_stream *stream, enum sim_capture_status *status,
     for (const struct sim_capture *c = captures; c && stream->legacy; c = c->next) {
         hurt = hurt || (c->origin->blocking && c->origin->context == stream->context);
     }
-    *status = !capture          ? SIM_CAPTURE_NONE
-              : capture->spoilt ? SIM_CAPTURE_INVALID
-                                : SIM_CAPTURE_ACTIVE;
+    info->status = !capture          ? SIM_CAPTURE_NONE
+                   : capture->spoilt ? SIM_CAPTURE_INVALID
+                                     : SIM_CAPTURE_ACTIVE;
     if (capture && !capture->spoilt) {
-        *id = capture->id;
-        *graph = capture->graph;
-        *nodes = stream->captured.node;
-        *count = stream->captured.n;
+        info->id = capture->id;
+        info->graph = capture->graph;
+        info->nodes = stream->captured.node;
+        info->count = stream->captured.n;
     }
     sim_unlock();
     return hurt ? SIM_E_CAPTURE_IMPLICIT : SIM_OK;

@@ -461,11 +461,19 @@ enum sim_capture_status {
     SIM_CAPTURE_INVALID
 };
 
+struct sim_capture_info {
+    enum sim_capture_status status;
+    uint64_t id; /* this and the rest only while active */
+    struct sim_graph *graph;
+    struct sim_node *
+        *nodes; /* what the next one comes behind; valid until the stream's next call */
+    size_t count;
+};
+
 bool sim_stream_capturing(const struct sim_stream *stream);
 int sim_capture_begin(struct sim_stream *stream, int mode);
 int sim_capture_end(struct sim_stream *stream, struct sim_graph **out);
-int sim_capture_info(struct sim_stream *stream, enum sim_capture_status *status, uint64_t *id,
-                     struct sim_graph **graph, struct sim_node ***nodes, size_t *count);
+int sim_capture_info(struct sim_stream *stream, struct sim_capture_info *info);
 int sim_capture_update(struct sim_stream *stream, struct sim_node **nodes, size_t count, bool set);
 /* Called by what a capture forbids (allocation, synchronization): 0, or the error after having
  * spoilt the captures concerned. A NULL stream means "any capture this thread may disturb". */
