@@ -125,12 +125,8 @@ class Run:
         return Trace(files[0])
 
     def said(self) -> list[str]:
-        """What syncline said on stderr, a line each."""
-        return [line for line in self.stderr.splitlines() if line.startswith("syncline")]
-
-    def complaints(self) -> list[str]:
-        """Its warnings and errors, without what it tells anyway (info)."""
-        return [line for line in self.said() if re.match(r"syncline(\[\d+\])?: (warning|error)", line)]
+        """What syncline said on stderr, a line each (with log="warn": complaints alone)."""
+        return [line for line in self.stderr.splitlines() if line.startswith("syncline: ")]
 
     def truth_of(self, what: str) -> list[dict]:
         return [line for line in self.truth if line["t"] == what]
