@@ -83,7 +83,9 @@ def members(package: pathlib.Path, prefix: str) -> typing.Iterator[tuple[str, by
 def download(package: Package, dest: pathlib.Path, tmp: str) -> pathlib.Path:
     """The package's file. A connection may fail: it is tried three times."""
     command = [*pip(dest), "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
-    command += ["--no-binary" if package.source else "--only-binary", ":all:", "-d", tmp]
+    # pip asks a source package for its metadata first; what that needs may be wheels.
+    name = package.requirement.partition("==")[0]
+    command += ["--no-binary" if package.source else "--only-binary", name, "-d", tmp]
     for attempt in range(3):
         result = subprocess.run([*command, package.requirement], check=False)
         if result.returncode == 0:
