@@ -4,7 +4,7 @@
  *   sl_runtime_inject()   application thread inside cuInit: read options, find CUPTI, register,
  *                         enable; no thread, no file yet          (passive -> armed)
  *   first buffer request  CUDA is really in use: start the two background threads
- *   collector thread      window state machine, flush timer, decode, assemble -> ring
+ *   collector thread      window state machine, flush timer, decode, assemble -> ring (collector.h)
  *   writer thread         ring -> files (write/writer.h)
  *   sl_runtime_exit()     at exit: last flush within the exit budget, close the file
  *   sl_runtime_fork_child()  passive for good; touches nothing of the parent's
@@ -12,13 +12,23 @@
 #ifndef SL_RUNTIME_H
 #define SL_RUNTIME_H
 
+#include "collect/cupti_api.h"
 #include "syncline/syncline.h"
 
+/* Once per process; later calls do nothing. Returns 1 when armed by this call, else 0; whatever
+ * went wrong has been said and is the reason in sl_status(). */
 int sl_runtime_inject(void);
+
+/* The same with CUPTI's functions and the environment given (tests). */
+int sl_runtime_inject_with(const struct sl_cupti_functions *cupti, char *const *environment);
+
+/* Any thread; only the first call of the process that was injected does anything. */
 void sl_runtime_exit(void);
+
+/* In the child of a fork; async-signal-safe. */
 void sl_runtime_fork_child(void);
 
-/* Behind the public API; see syncline.h for what they return. */
+/* Behind the public API; see syncline.h for what they return. -EAGAIN before the injection. */
 int sl_runtime_start(void);
 int sl_runtime_stop(void);
 int sl_runtime_status(struct sl_status *out);

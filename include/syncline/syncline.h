@@ -23,7 +23,8 @@
 extern "C" {
 #endif
 
-#define SYNCLINE_SONAME "libsyncline.so.0"
+#define SYNCLINE_VERSION "0.1.0"
+#define SYNCLINE_SONAME  "libsyncline.so.0"
 
 enum sl_state {
     SL_STATE_PASSIVE =

@@ -39,6 +39,7 @@ enum state {
 struct slot {
     struct sl_cupti_buffer buffer;
     _Atomic uint32_t next_ready;
+    _Atomic uint64_t turn; /* of its last request */
     _Atomic int state;
 };
 
@@ -55,6 +56,7 @@ static struct {
     _Atomic uint64_t ready; /* tag << 32 | slot */
     struct sl_cupti_buffer *_Atomic completed;
     _Atomic uint32_t ready_count, completed_count, out, starved;
+    _Atomic uint64_t turn; /* requests served so far */
     _Atomic int passive, used;
 
     /* collector */
@@ -169,6 +171,9 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
         atomic_fetch_add_explicit(&pool.out, 1, memory_order_relaxed);
     }
     if (s) {
+        uint64_t turn = atomic_fetch_add_explicit(&pool.turn, 1, memory_order_relaxed) + 1;
+
+        atomic_store_explicit(&s->turn, turn, memory_order_relaxed);
         atomic_store_explicit(&s->state, OUT, memory_order_relaxed);
         *buffer = s->buffer.data;
         *size = pool.buffer_bytes;
@@ -274,6 +279,25 @@ void sl_cupti_pool_refill(void)
 unsigned sl_cupti_pool_outstanding(void)
 {
     return atomic_load_explicit(&pool.out, memory_order_relaxed);
+}
+
+uint64_t sl_cupti_pool_turn(void)
+{
+    return atomic_load_explicit(&pool.turn, memory_order_relaxed);
+}
+
+/* Relaxed is enough: a buffer that is seen as back will also be seen by the next
+ * sl_cupti_pool_take(), or by one a tick later. */
+int sl_cupti_pool_all_back(uint64_t turn)
+{
+    for (uint32_t i = 0; i < pool.prepared; i++) {
+        const struct slot *s = &pool.slot[i];
+
+        if (atomic_load_explicit(&s->state, memory_order_relaxed) == OUT &&
+            atomic_load_explicit(&s->turn, memory_order_relaxed) <= turn)
+            return 0;
+    }
+    return 1;
 }
 
 size_t sl_cupti_pool_mapped_bytes(void)

@@ -95,7 +95,7 @@ const struct sl_option sl_config_table[] = {
      FIELD(memory_bytes), 16 * MIB, 64 * GIB, NULL},
     {"SYNCLINE_CUPTI_MEMORY", SL_OPTION_SIZE, "128MiB", "8MiB to 64GiB",
      "Most host memory for the buffers that CUPTI fills. Each thread that calls CUDA holds one of "
-     "1 MiB. Past it records are dropped and counted.",
+     "512 KiB. Past it records are dropped and counted.",
      FIELD(cupti_memory_bytes), 8 * MIB, 64 * GIB, NULL},
     {"SYNCLINE_LOG", SL_OPTION_CHOICE, "info", "off, error, warn, info, debug",
      "What syncline says on stderr; each level includes those above it.", FIELD(log_level), 0, 0,

@@ -26,10 +26,10 @@ void sl_window_init(struct sl_window *w, const struct sl_config *config, uint64_
     w->period_ns = config->period_ns;
     w->lead_in_ns = config->lead_in_ns;
     w->drain_ns = DRAIN_NS;
-    w->on_since_ns = on_since_ns;
+    w->on_since_ns = w->begin_ns = on_since_ns;
     w->reason = w->mode == SL_WINDOW_RUN ? SL_REASON_RUN : SL_REASON_TIME;
-    w->next_ns = w->mode == SL_WINDOW_DEMAND ? NEVER : now_ns;
-    w->due_ns = w->next_ns;
+    w->next_ns = w->due_ns = w->mode == SL_WINDOW_TIME ? now_ns : NEVER;
+    w->want_start = w->mode == SL_WINDOW_RUN;
 }
 
 int sl_window_start(struct sl_window *w)
@@ -73,38 +73,29 @@ static uint32_t open_window(struct sl_window *w, uint64_t now_ns)
 {
     w->state = SL_WIN_RECORDING;
     w->number++;
-    w->opened_ns = now_ns;
+    w->opened_ns = w->begin_ns ? w->begin_ns : now_ns;
+    w->begin_ns = 0;
     w->next_ns = w->reason == SL_REASON_TIME ? now_ns + w->window_ns : NEVER;
     return SL_ACT_OPEN;
 }
 
 static uint32_t step_paused(struct sl_window *w, uint64_t now_ns)
 {
-    uint32_t actions;
-
-    if (!w->want_start && now_ns < w->next_ns)
+    if (!w->want_start && now_ns < w->next_ns) {
+        w->begin_ns = 0; /* rows that came until now are past */
         return SL_ACT_NONE;
-    if (w->want_start)
-        w->reason = SL_REASON_API;
-    else
-        w->reason = w->mode == SL_WINDOW_RUN ? SL_REASON_RUN : SL_REASON_TIME;
-    w->want_start = w->want_stop = 0;
-    if (w->on_since_ns && w->number == 0) {
-        actions = open_window(w, now_ns);
-        w->opened_ns = w->on_since_ns;
-        return actions;
     }
+    if (!w->want_start)
+        w->reason = SL_REASON_TIME;
+    else if (w->mode != SL_WINDOW_RUN || w->number > 0)
+        w->reason = SL_REASON_API;
+    w->want_start = w->want_stop = 0;
     if (w->on_since_ns && (w->reason != SL_REASON_TIME || now_ns >= w->due_ns))
         return open_window(w, now_ns);
-    actions = w->on_since_ns ? SL_ACT_NONE : SL_ACT_ENABLE;
-    if (!w->on_since_ns && w->lead_in_ns == 0) {
-        w->on_since_ns = now_ns;
-        return actions | open_window(w, now_ns);
-    }
     w->state = SL_WIN_LEAD_IN;
     /* 0: the next step, after the enabling, sets it. */
     w->next_ns = w->on_since_ns ? w->due_ns : 0;
-    return actions;
+    return w->on_since_ns ? SL_ACT_NONE : SL_ACT_ENABLE;
 }
 
 /* The clock's turns come once a period, whether the application opened windows in between or not.

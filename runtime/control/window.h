@@ -8,7 +8,9 @@
  *   DRAINING --(everything enqueued before the end is in, or given up)--> PAUSED
  *
  * A lead-in counts from the step after SL_ACT_ENABLE was given out, because the first enabling can
- * take seconds: carry the actions out, then step again. With the kinds on already there is none.
+ * take seconds: carry the actions out, then step again. It may be of no length, but is always gone
+ * through, so that a state of RECORDING says that the kinds are on. With the kinds on already there
+ * is none.
  */
 #ifndef SL_WINDOW_H
 #define SL_WINDOW_H
@@ -47,6 +49,7 @@ struct sl_window {
     uint64_t next_ns; /* when the state ends by itself; UINT64_MAX = never */
     uint64_t opened_ns, closed_ns;
     uint64_t on_since_ns; /* rows are whole from here on; 0 = kinds are off */
+    uint64_t begin_ns;    /* the first window begins here, if it opens at the first step; 0 after */
     uint64_t due_ns;      /* time mode: when the next window is to open */
     uint32_t number;      /* of the current or last window; counts from 1 */
     int want_start, want_stop;

@@ -49,7 +49,8 @@ struct sl_assemble {
     struct sl_assemble_counts counts;
     struct sl_corr_table table;
 
-    uint64_t newest; /* highest widened correlation id so far */
+    uint64_t calls_waiting; /* slots with CALL_WAITS */
+    uint64_t newest;        /* highest widened correlation id so far */
     int any;
 
     struct held_row *held; /* a ring: rows [held_head, held_tail) */
@@ -172,6 +173,7 @@ static void gpu_operation(struct sl_assemble *a, const struct sl_event *ev)
     if (slot->state & HAS_CALL) {
         if (slot->state & CALL_WAITS) {
             slot->state &= (uint16_t)~CALL_WAITS;
+            a->calls_waiting--;
             sl_corr_wait_over(&a->table, page);
         }
         emit_flow(a, ev->correlation, slot, &op, first);
@@ -218,6 +220,7 @@ static void emit_call(struct sl_assemble *a, const struct sl_event *ev, struct s
         sl_corr_wait_over(&a->table, page);
     } else if (ev->flags & SL_EVF_LAUNCH && ev->u.call.result == 0) {
         slot->state |= CALL_WAITS;
+        a->calls_waiting++;
         sl_corr_wait(&a->table, page);
     }
 }
@@ -344,8 +347,10 @@ static void forget_page(void *user, struct sl_corr_page *page)
     for (i = 0; i < SL_CORR_PAGE_IDS; i++) {
         struct sl_corr_slot *slot = &page->slot[i];
 
-        if (slot->state & CALL_WAITS)
+        if (slot->state & CALL_WAITS) {
             a->counts.call_without_gpu++;
+            a->calls_waiting--;
+        }
         while (slot->extra) {
             uint32_t index = slot->extra;
 
@@ -463,4 +468,9 @@ void sl_assemble_flush(struct sl_assemble *a)
 void sl_assemble_get_counts(const struct sl_assemble *a, struct sl_assemble_counts *out)
 {
     *out = a->counts;
+}
+
+uint64_t sl_assemble_waiting(const struct sl_assemble *a)
+{
+    return a->calls_waiting;
 }

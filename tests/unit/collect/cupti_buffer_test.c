@@ -318,6 +318,25 @@ static void many_threads_share_the_pool(void **state)
     assert_in_range(sl_cupti_pool_mapped_bytes(), BYTES, 6 * BYTES);
 }
 
+static void all_back_looks_only_at_what_was_requested_before(void **state)
+{
+    uint8_t *early, *late;
+    uint64_t turn;
+
+    (void)state;
+    assert_int_equal(sl_cupti_pool_init(BYTES, 4 * BYTES, 4, wake), 0);
+    assert_true(sl_cupti_pool_all_back(sl_cupti_pool_turn()));
+    early = request();
+    turn = sl_cupti_pool_turn();
+    late = request();
+    assert_false(sl_cupti_pool_all_back(turn));
+    complete(early, 0);
+    assert_true(sl_cupti_pool_all_back(turn));
+    assert_false(sl_cupti_pool_all_back(sl_cupti_pool_turn()));
+    complete(late, 0);
+    assert_true(sl_cupti_pool_all_back(sl_cupti_pool_turn()));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +349,7 @@ int main(void)
         cmocka_unit_test_setup(more_are_kept_ready_after_a_shortage, fresh),
         cmocka_unit_test_setup(the_first_request_is_told_once, fresh),
         cmocka_unit_test_setup(a_passive_pool_gives_and_takes_nothing, fresh),
+        cmocka_unit_test_setup(all_back_looks_only_at_what_was_requested_before, fresh),
         cmocka_unit_test_setup(many_threads_share_the_pool, fresh),
     };
 

@@ -420,6 +420,27 @@ static void a_full_queue_lets_the_oldest_driver_row_go(void **state)
     sl_assemble_destroy(a);
 }
 
+static void launches_wait_until_their_operation_comes(void **state)
+{
+    struct sl_assemble *a = make(0);
+    struct sl_event failed = launch(SL_EV_RUNTIME, 3, 30, 40);
+
+    (void)state;
+    feed(a, launch(SL_EV_RUNTIME, 1, 10, 20), 0);
+    feed(a, launch(SL_EV_RUNTIME, 2, 20, 30), 0);
+    assert_int_equal(sl_assemble_waiting(a), 2);
+    failed.u.call.result = 1;
+    feed(a, failed, 0);
+    feed(a, row(SL_EV_RUNTIME, 4, 40, 50), 0);
+    assert_int_equal(sl_assemble_waiting(a), 2);
+    feed(a, row(SL_EV_KERNEL, 1, 50, 60), 0);
+    feed(a, row(SL_EV_KERNEL, 1, 60, 70), 0); /* a graph's second */
+    assert_int_equal(sl_assemble_waiting(a), 1);
+    feed(a, row(SL_EV_KERNEL, 2, 50, 60), 0);
+    assert_int_equal(sl_assemble_waiting(a), 0);
+    sl_assemble_destroy(a);
+}
+
 static void wrong_options_are_refused(void **state)
 {
     struct sl_assemble_options opt = {0};
@@ -446,6 +467,7 @@ int main(void)
         cmocka_unit_test(events_without_an_id_pass),
         cmocka_unit_test(at_the_cap_the_done_go_first_and_the_waiting_are_counted),
         cmocka_unit_test(a_full_queue_lets_the_oldest_driver_row_go),
+        cmocka_unit_test(launches_wait_until_their_operation_comes),
         cmocka_unit_test(wrong_options_are_refused),
     };
 

@@ -1,0 +1,369 @@
+/*
+ * pipeline.c - from a full CUPTI buffer to the writer's file, for one process.
+ *
+ * The collector thread creates it and feeds it; the writer thread, which it starts, takes from its
+ * ring. It owns all that lies between and is never freed: at exit the process ends, and before
+ * that CUPTI may call at any time.
+ */
+#include "pipeline.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/intern.h"
+#include "base/pages.h"
+#include "base/ring.h"
+#include "base/stats.h"
+#include "collect/cupti_decode.h"
+#include "control/window.h"
+#include "event/assemble.h"
+#include "event/device.h"
+#include "event/shape.h"
+#include "syncline/syncline.h"
+#include "write/kineto.h"
+#include "write/writer.h"
+
+/* Shares of SYNCLINE_MEMORY, in sixteenths. The ring has half: at the default it holds half a
+ * second of a very busy process (a million events a second). What is left is for the writer's
+ * block and the compressor's tables. */
+enum share {
+    RING_SHARE = 8,
+    ASSEMBLE_SHARE = 4,
+    INTERN_SHARE = 1,
+    SHAPE_SHARE = 1,
+    TEXT_SHARE = 1,
+    ALL_SHARES = 16
+};
+
+/* Slots that metadata leaves free for the opening and closing of windows. */
+#define WINDOW_SLOTS 4
+#define NEVER        UINT64_MAX
+
+struct sl_pipeline {
+    struct sl_pipeline_options opt;
+    struct sl_intern *intern;
+    struct sl_shape_table *shapes;
+    struct sl_device_table devices;
+    struct sl_decode *decode;
+    struct sl_assemble *assemble;
+    struct sl_ring *ring;
+    struct sl_kineto *kineto;
+    struct sl_writer *writer;
+
+    /* The window, as rows are judged by it: nothing is in [NEVER, NEVER). */
+    uint64_t from_ns, until_ns;
+    uint64_t now_ns; /* of the delivery in progress */
+
+    /* A process that initialises CUDA and never uses it leaves no file, although some CUPTI makes
+     * records of its devices: a window that nobody asked for by hand is opened for the writer only
+     * once something was used. */
+    int used;
+    struct sl_event opening; /* kind 0: none is held back */
+};
+
+static size_t share_of(const struct sl_config *config, enum share sixteenths)
+{
+    return (size_t)(config->memory_bytes / ALL_SHARES * sixteenths);
+}
+
+/* The ring rounds up to a power of two; round down here, so that the share is kept. */
+static size_t ring_slots(size_t bytes)
+{
+    size_t slots = 1;
+
+    while (slots * 2 * sizeof(struct sl_event) <= bytes)
+        slots *= 2;
+    return slots;
+}
+
+/* ---- events ---- */
+
+static int is_meta(const struct sl_event *ev)
+{
+    return ev->kind >= SL_EV_META_PROCESS && ev->kind <= SL_EV_META_STREAM;
+}
+
+static int in_window(const struct sl_pipeline *p, const struct sl_event *ev)
+{
+    if (ev->kind == SL_EV_CUDA_EVENT)
+        return 1;
+    if (ev->kind == SL_EV_FLOW)
+        return ev->start_ns >= p->from_ns && ev->end_ns < p->until_ns;
+    if (ev->start_ns == 0 && ev->end_ns == 0)
+        return p->from_ns != NEVER;
+    return ev->start_ns >= p->from_ns && ev->start_ns < p->until_ns;
+}
+
+static int shows_use(const struct sl_event *ev)
+{
+    return ev->kind != SL_EV_META_PROCESS && ev->kind != SL_EV_META_THREAD &&
+           ev->kind != SL_EV_META_DEVICE && ev->kind != SL_EV_OVERHEAD;
+}
+
+static void first_use(struct sl_pipeline *p)
+{
+    p->used = 1;
+    /* The ring holds little yet: the reserved slots are free. */
+    if (p->opening.kind)
+        sl_ring_push_control(p->ring, &p->opening);
+    p->opening.kind = SL_EV_NONE;
+}
+
+/* The assembler's sink. */
+static int take_assembled(void *user, const struct sl_event *ev)
+{
+    struct sl_pipeline *p = user;
+    int err;
+
+    if (!p->used && shows_use(ev))
+        first_use(p);
+    if (is_meta(ev)) {
+        /* Rare, and every later row needs it: may use reserved slots, but not the last ones. */
+        if (sl_ring_used(p->ring) + WINDOW_SLOTS >= sl_ring_slots(p->ring)) {
+            sl_stats_add(SL_STAT_NAMES_LOST, 1);
+            return -ENOBUFS;
+        }
+        return sl_ring_push_control(p->ring, ev);
+    }
+    if (!in_window(p, ev)) {
+        /* Arrows are ours, not records. */
+        sl_stats_add(SL_STAT_OUTSIDE_WINDOW, ev->kind != SL_EV_FLOW);
+        return 0;
+    }
+    err = sl_ring_push(p->ring, ev);
+    if (err)
+        sl_stats_add(SL_STAT_DROPPED_RING, 1);
+    return err;
+}
+
+/* The decoder's sink. */
+static void take_decoded(void *user, const struct sl_event *ev)
+{
+    struct sl_pipeline *p = user;
+
+    if ((ev->flags & SL_EVF_LAUNCH) && !in_window(p, ev)) {
+        /* Its GPU operation may never be recorded, between windows: the assembler must neither
+         * wait for it nor count it as lost. */
+        struct sl_event call = *ev;
+
+        call.flags &= (uint8_t)~SL_EVF_LAUNCH;
+        sl_assemble_event(p->assemble, &call, p->now_ns);
+        return;
+    }
+    sl_assemble_event(p->assemble, ev, p->now_ns);
+}
+
+size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t valid)
+{
+    size_t records;
+
+    p->now_ns = sl_clock_now();
+    records = sl_decode_buffer(p->decode, data, valid, take_decoded, p);
+    sl_writer_wake(p->writer);
+    return records;
+}
+
+uint64_t sl_pipeline_waiting(const struct sl_pipeline *p)
+{
+    return sl_assemble_waiting(p->assemble);
+}
+
+void sl_pipeline_tick(struct sl_pipeline *p)
+{
+    struct sl_assemble_counts counts;
+
+    sl_assemble_tick(p->assemble, sl_clock_now());
+    sl_assemble_get_counts(p->assemble, &counts);
+    sl_stats_set(SL_STAT_NESTED_DROPPED, counts.nested_dropped);
+    sl_stats_set(SL_STAT_LATE_OUTER, counts.late_outer);
+    sl_stats_set(SL_STAT_DUPLICATES, counts.duplicates);
+    sl_stats_set(SL_STAT_GPU_WITHOUT_CALL, counts.gpu_without_call);
+    sl_stats_set(SL_STAT_CALL_WITHOUT_GPU, counts.call_without_gpu);
+    sl_stats_set(SL_STAT_CORRELATION_WRAPS, counts.wraps);
+    if (sl_ring_used(p->ring))
+        sl_writer_wake(p->writer);
+}
+
+/* ---- windows ---- */
+
+int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t opened_ns)
+{
+    struct sl_event ev = {.kind = SL_EV_WINDOW_OPEN, .start_ns = opened_ns};
+
+    ev.u.window.number = number;
+    ev.u.window.reason = reason;
+    if (!p->used && reason != SL_REASON_API)
+        p->opening = ev;
+    else if (sl_ring_push_control(p->ring, &ev))
+        return -ENOBUFS;
+    p->from_ns = opened_ns;
+    p->until_ns = NEVER;
+    sl_writer_wake(p->writer);
+    return 0;
+}
+
+void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns)
+{
+    p->until_ns = closed_ns;
+}
+
+int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t closed_ns)
+{
+    struct sl_event ev = {.kind = SL_EV_WINDOW_CLOSE, .end_ns = closed_ns};
+
+    sl_assemble_flush(p->assemble);
+    sl_pipeline_tick(p);
+    ev.u.window.number = number;
+    ev.u.window.reason = reason;
+    if (p->opening.kind)
+        p->opening.kind = SL_EV_NONE;
+    else if (sl_ring_push_control(p->ring, &ev))
+        return -ENOBUFS;
+    p->from_ns = p->until_ns = NEVER;
+    sl_writer_wake(p->writer);
+    return 0;
+}
+
+/* ---- life ---- */
+
+static int start_writer(struct sl_pipeline *p)
+{
+    const struct sl_config *config = p->opt.config;
+    const struct sl_identity *who = p->opt.identity;
+    struct sl_writer_options opt = {
+        .ring = p->ring,
+        .kineto = p->kineto,
+        .compression = config->compression,
+        .level = config->level,
+        .folder = who->folder,
+        .meta =
+            {
+                .pid = who->pid,
+                .rank = who->rank,
+                .world_size = who->world_size,
+                .host = who->host,
+                .job = who->job,
+                .process_name = who->process_name,
+                .syncline_version = SYNCLINE_VERSION,
+                .cupti_version = p->opt.cupti->version,
+            },
+    };
+
+    return sl_writer_start(&p->writer, &opt);
+}
+
+static int create_kineto(struct sl_pipeline *p)
+{
+    const struct sl_kineto_options opt = {
+        .detail = p->opt.config->detail,
+        .intern = p->intern,
+        .shapes = p->shapes,
+        .devices = &p->devices,
+        .cap_bytes = share_of(p->opt.config, TEXT_SHARE),
+        .api_name = sl_decode_api_name,
+    };
+
+    return sl_kineto_create(&p->kineto, &opt);
+}
+
+static int create_decode(struct sl_pipeline *p)
+{
+    const struct sl_decode_options opt = {
+        .version = p->opt.cupti->version,
+        .get_next_record = p->opt.cupti->fn.ActivityGetNextRecord,
+        .filter_api = p->opt.filter_api,
+        .intern = p->intern,
+        .shapes = p->shapes,
+        .devices = &p->devices,
+    };
+
+    return sl_decode_create(&p->decode, &opt);
+}
+
+static int create_assemble(struct sl_pipeline *p)
+{
+    const struct sl_assemble_options opt = {
+        .cap_bytes = share_of(p->opt.config, ASSEMBLE_SHARE),
+        .flows = p->opt.config->detail != SL_DETAIL_LEAN,
+        .sink = take_assembled,
+        .sink_user = p,
+    };
+
+    return sl_assemble_create(&p->assemble, &opt);
+}
+
+int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_options *opt)
+{
+    struct sl_pipeline *p = sl_pages_map(sizeof(*p));
+    int err;
+
+    if (!p)
+        return -ENOMEM;
+    p->opt = *opt;
+    p->from_ns = p->until_ns = NEVER;
+    err = sl_intern_create(&p->intern, share_of(opt->config, INTERN_SHARE));
+    if (err)
+        goto fail_intern;
+    err = sl_shape_create(&p->shapes, share_of(opt->config, SHAPE_SHARE));
+    if (err)
+        goto fail_shapes;
+    err = create_decode(p);
+    if (err)
+        goto fail_decode;
+    err = create_assemble(p);
+    if (err)
+        goto fail_assemble;
+    err = sl_ring_create(&p->ring, ring_slots(share_of(opt->config, RING_SHARE)));
+    if (err)
+        goto fail_ring;
+    err = create_kineto(p);
+    if (err)
+        goto fail_kineto;
+    err = start_writer(p);
+    if (err)
+        goto fail_writer;
+    *out = p;
+    return 0;
+
+fail_writer:
+    sl_kineto_destroy(p->kineto);
+fail_kineto:
+    sl_ring_destroy(p->ring);
+fail_ring:
+    sl_assemble_destroy(p->assemble);
+fail_assemble:
+    sl_decode_destroy(p->decode);
+fail_decode:
+    sl_shape_destroy(p->shapes);
+fail_shapes:
+    sl_intern_destroy(p->intern);
+fail_intern:
+    sl_pages_unmap(p, sizeof(*p));
+    return err;
+}
+
+size_t sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns)
+{
+    sl_writer_stop(p->writer, timeout_ns);
+    return sl_ring_used(p->ring);
+}
+
+size_t sl_pipeline_queued(const struct sl_pipeline *p)
+{
+    return sl_ring_used(p->ring);
+}
+
+void sl_pipeline_last(struct sl_pipeline *p, char *path, size_t path_size, uint64_t *windows)
+{
+    sl_writer_last(p->writer, path, path_size, windows);
+}
+
+size_t sl_pipeline_bytes(const struct sl_pipeline *p)
+{
+    const struct sl_config *config = p->opt.config;
+
+    return sl_ring_slots(p->ring) * sizeof(struct sl_event) + sl_intern_bytes(p->intern) +
+           share_of(config, ASSEMBLE_SHARE) + share_of(config, SHAPE_SHARE) +
+           share_of(config, TEXT_SHARE);
+}

@@ -1,0 +1,64 @@
+/*
+ * pipeline.h - from a full CUPTI buffer to the writer's file, for one process.
+ *
+ * Owns every module on the way (names, shapes, decoder, assembler, ring, kineto, writer), shares
+ * the memory cap among them, and decides which events belong to the open window:
+ *
+ *   A row belongs to the window if its start lies in [opened, closed). A flow arrow belongs if
+ *   both its ends do. A row without time belongs if it is decoded while the window is open. What
+ *   is seen for the first time (names of threads, streams...) always goes to the writer, and so do
+ *   event records, which later waits refer to; the writer keeps them for the files to come. The
+ *   rest is counted as SL_STAT_OUTSIDE_WINDOW.
+ *
+ * Threads: the collector, except where said.
+ */
+#ifndef SL_PIPELINE_H
+#define SL_PIPELINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collect/cupti_api.h"
+#include "control/config.h"
+#include "control/identity.h"
+
+struct sl_pipeline;
+
+struct sl_pipeline_options {
+    const struct sl_config *config; /* borrowed, like the next two, for the pipeline's life */
+    const struct sl_identity *identity;
+    const struct sl_cupti_api *cupti;
+    int filter_api; /* the library lacks the per-call filter: leave calls out here */
+};
+
+/* Takes memory and starts the writer thread. 0, or -errno. */
+int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_options *opt);
+
+/* One completed buffer: decoded, assembled, on its way. Returns the records seen. */
+size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t valid);
+
+/* Launches of the open window whose GPU operation has not come. */
+uint64_t sl_pipeline_waiting(const struct sl_pipeline *p);
+
+/* After each delivery and on each tick: what was held back long enough goes on; counters. */
+void sl_pipeline_tick(struct sl_pipeline *p);
+
+/* 0; -ENOBUFS: the writer is so far behind that even the reserved slots are taken: try again. */
+int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t opened_ns);
+int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t closed_ns);
+
+/* From now on rows that start at or after closed_ns are not written. */
+void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns);
+
+/* Exiting thread, once the collector has ended or was cut off: the writer drains, closes its file
+ * and ends, within timeout_ns. Returns the events that it left in the ring. */
+size_t sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns);
+
+/* Any thread. Events on their way to the writer. */
+size_t sl_pipeline_queued(const struct sl_pipeline *p);
+
+/* Any thread, never blocks: last complete file ("" if none), how many there are, bytes held. */
+void sl_pipeline_last(struct sl_pipeline *p, char *path, size_t path_size, uint64_t *windows);
+size_t sl_pipeline_bytes(const struct sl_pipeline *p);
+
+#endif

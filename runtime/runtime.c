@@ -1,0 +1,328 @@
+/*
+ * runtime.c - the life cycle of syncline in one process.
+ *
+ * Entered by the thread that initialises CUDA (inject), by the thread whose call needs CUPTI's
+ * first buffer (first use), by any thread (public API), by the thread that ends the process (exit)
+ * and by the child of a fork. Owns the configuration, who we are, and CUPTI's function table;
+ * everything else belongs to the collector, which it starts. All of it is static and lives as long
+ * as the process.
+ *
+ * Whatever goes wrong ends in passive(): one line on stderr, a reason for sl_status(), and a host
+ * that runs on.
+ */
+#include "runtime.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "collect/cupti_buffer.h"
+#include "collector.h"
+#include "control/config.h"
+#include "control/identity.h"
+
+/* One buffer holds some 4000 records. Every thread that calls CUDA has one out, so larger ones
+ * would spend the cap on threads that launch little. */
+#define BUFFER_BYTES  (512u * 1024u)
+#define READY_BUFFERS 4
+
+enum life {
+    NOT_INJECTED,
+    PREPARING, /* inside inject() */
+    ARMED,     /* or further: the collector knows */
+    PASSIVE
+};
+
+static struct {
+    _Atomic int life;
+    _Atomic int exiting;
+    _Atomic int used;           /* CUPTI has asked for a buffer */
+    const char *_Atomic reason; /* why passive */
+    pid_t pid; /* of the process that was injected: a child made by a bare clone() is another */
+    struct sl_config config;
+    struct sl_identity identity;
+    struct sl_cupti_api cupti;
+    struct sl_collector *collector;
+    char why[192]; /* what was wrong with libcupti */
+} runtime;
+
+static enum life current_life(void)
+{
+    /* Acquire pairs with the release in inject: the collector is there. */
+    return (enum life)atomic_load_explicit(&runtime.life, memory_order_acquire);
+}
+
+/* `reason` is a static text. Also runs in the child of a fork: no lock, no allocation, no log. */
+static void passive(const char *reason)
+{
+    atomic_store_explicit(&runtime.reason, reason, memory_order_release);
+    sl_cupti_pool_set_passive();
+    atomic_store_explicit(&runtime.life, PASSIVE, memory_order_release);
+}
+
+static void fail(const char *reason)
+{
+    sl_log(SL_LOG_ERROR, "%s; nothing is recorded, the job is not affected", reason);
+    passive(reason);
+}
+
+/* ---- starting ---- */
+
+static void say_where(void)
+{
+    const struct sl_identity *who = &runtime.identity;
+
+    if (who->rank_source)
+        sl_log(SL_LOG_INFO, "recording rank %d of %d to %s", who->rank, who->world_size,
+               who->folder);
+    else
+        sl_log(SL_LOG_INFO, "recording to %s (no launcher told a rank: taken for rank 0)",
+               who->folder);
+}
+
+static void start_threads(void)
+{
+    int err = sl_collector_start(runtime.collector);
+
+    if (err == -EALREADY)
+        return;
+    if (err) {
+        fail("no thread could be started: the limit on threads or memory is reached");
+        return;
+    }
+    say_where();
+}
+
+/* Inside the first CUPTI callback, on an application thread: calls neither CUPTI nor CUDA. Some
+ * CUPTI may make a record of each device while we are still enabling kinds: then inject() starts
+ * the threads when it is done. */
+static void on_first_use(void)
+{
+    atomic_store(&runtime.used, 1);
+    if (current_life() == ARMED && getpid() == runtime.pid)
+        start_threads();
+}
+
+static void wake_collector(void)
+{
+    sl_collector_wake(runtime.collector);
+}
+
+/* The kinds of the first window go on here, before any context: it is cheap now, and nothing of the
+ * window is lost. On demand only those that must never be off. */
+static int enable_kinds(uint32_t wanted, int *filter_api)
+{
+    uint32_t now = wanted, done;
+
+    if (runtime.config.window_mode == SL_WINDOW_DEMAND)
+        now &= SL_COLLECTOR_ALWAYS;
+    done = sl_cupti_enable(&runtime.cupti, now, runtime.config.api_all, filter_api);
+    return done & ~(uint32_t)SL_CUPTI_NAMES || !(now & ~(uint32_t)SL_CUPTI_NAMES) ? 0 : -EIO;
+}
+
+/* Attributes before callbacks, callbacks before kinds: CUPTI demands it. */
+static int attach_to_cupti(void)
+{
+    struct sl_cupti_api *api = &runtime.cupti;
+    struct sl_collector_options opt = {
+        .config = &runtime.config,
+        .identity = &runtime.identity,
+        .cupti = api,
+        .kinds = runtime.config.kinds | SL_CUPTI_NAMES,
+        .on_failure = fail,
+    };
+    int err;
+
+    if (runtime.config.window_mode != SL_WINDOW_DEMAND)
+        opt.on_since_ns = sl_clock_now();
+    sl_cupti_pool_set_first_use(on_first_use);
+    sl_cupti_set_attributes(api);
+    err = sl_cupti_check(
+        api, api->fn.ActivityRegisterCallbacks(sl_cupti_pool_request, sl_cupti_pool_complete),
+        "ActivityRegisterCallbacks");
+    if (!err)
+        err = enable_kinds(opt.kinds, &opt.filter_api);
+    if (!err)
+        err = sl_collector_init(&runtime.collector, &opt);
+    return err;
+}
+
+/* 0, or why not. */
+static const char *prepare(const struct sl_cupti_functions *cupti)
+{
+    int err;
+
+    sl_clock_calibrate();
+    snprintf(runtime.why, sizeof(runtime.why), "the given CUPTI cannot be used");
+    if (cupti)
+        err = sl_cupti_api_adopt(&runtime.cupti, cupti);
+    else
+        err = sl_cupti_api_open(&runtime.cupti, runtime.why, sizeof(runtime.why));
+    if (err)
+        return runtime.why;
+    err = sl_cupti_pool_init(BUFFER_BYTES, runtime.config.cupti_memory_bytes, READY_BUFFERS,
+                             wake_collector);
+    if (err)
+        return "no memory for CUPTI's buffers: lower SYNCLINE_CUPTI_MEMORY";
+    err = attach_to_cupti();
+    if (err == -EBUSY || err == -ENOTSUP)
+        return "another profiler holds CUPTI (nsys, ncu, cuda-gdb...): use one at a time";
+    return err ? "CUPTI refused to record" : NULL;
+}
+
+int sl_runtime_inject_with(const struct sl_cupti_functions *cupti, char *const *environment)
+{
+    int expected = NOT_INJECTED;
+    const char *why;
+
+    if (!atomic_compare_exchange_strong(&runtime.life, &expected, PREPARING))
+        return 0;
+    runtime.pid = getpid();
+    sl_config_read(&runtime.config, environment);
+    if (!runtime.config.enabled) {
+        passive("switched off by SYNCLINE_ENABLED");
+        return 0;
+    }
+    sl_identity_read(&runtime.identity, &runtime.config, environment);
+    why = prepare(cupti);
+    if (why) {
+        fail(why);
+        return 0;
+    }
+    /* Sequentially consistent with on_first_use(): one of the two sees the other's store. */
+    atomic_store(&runtime.life, ARMED);
+    if (atomic_load(&runtime.used))
+        start_threads();
+    return 1;
+}
+
+int sl_runtime_inject(void)
+{
+    return sl_runtime_inject_with(NULL, environ);
+}
+
+/* ---- ending ---- */
+
+static uint64_t total_dropped(void)
+{
+    return sl_stats_get(SL_STAT_DROPPED_CUPTI) + sl_stats_get(SL_STAT_DROPPED_RECORDS_DISCARDED) +
+           sl_stats_get(SL_STAT_DROPPED_RING) + sl_stats_get(SL_STAT_DROPPED_WRITE) +
+           sl_stats_get(SL_STAT_UNDELIVERED_AT_EXIT);
+}
+
+void sl_runtime_exit(void)
+{
+    if (current_life() != ARMED || getpid() != runtime.pid)
+        return;
+    if (atomic_exchange(&runtime.exiting, 1))
+        return;
+    sl_collector_exit(runtime.collector);
+    if (total_dropped())
+        sl_log(SL_LOG_WARN,
+               "%llu events were dropped in all; the traces say where; SYNCLINE_MEMORY and "
+               "SYNCLINE_CUPTI_MEMORY allow more",
+               (unsigned long long)total_dropped());
+    passive("the process is ending");
+}
+
+void sl_runtime_fork_child(void)
+{
+    if (current_life() != NOT_INJECTED)
+        passive("a forked child: the parent goes on recording");
+}
+
+/* ---- public API ---- */
+
+/* 0; -EAGAIN before the injection; -ENODEV for good. */
+static int is_there(void)
+{
+    switch (current_life()) {
+    case NOT_INJECTED:
+    case PREPARING:
+        return -EAGAIN;
+    case ARMED:
+        return 0;
+    case PASSIVE:
+        break;
+    }
+    return -ENODEV;
+}
+
+int sl_runtime_start(void)
+{
+    int err = is_there(), answer;
+
+    if (err)
+        return err;
+    answer = sl_collector_request_start(runtime.collector);
+    /* CUPTI may have asked for no buffer yet, though a context exists. */
+    start_threads();
+    return answer;
+}
+
+int sl_runtime_stop(void)
+{
+    int err = is_there();
+
+    return err ? err : sl_collector_request_stop(runtime.collector);
+}
+
+static int32_t public_state(enum sl_window_state state)
+{
+    switch (state) {
+    case SL_WIN_LEAD_IN:
+        return SL_STATE_LEAD_IN;
+    case SL_WIN_RECORDING:
+        return SL_STATE_RECORDING;
+    case SL_WIN_DRAINING:
+        return SL_STATE_DRAINING;
+    case SL_WIN_PAUSED:
+        break;
+    }
+    return SL_STATE_ARMED;
+}
+
+static void fill_status(struct sl_status *s, int passive_now)
+{
+    struct sl_collector_status c;
+
+    s->records = sl_stats_get(SL_STAT_RECORDS);
+    s->events_written = sl_stats_get(SL_STAT_EVENTS_WRITTEN);
+    s->dropped = total_dropped();
+    if (runtime.collector) {
+        sl_collector_get_status(runtime.collector, &c, s->last_file, sizeof(s->last_file));
+        s->state = public_state(c.state);
+        s->window = c.window;
+        s->windows_completed = c.windows_completed;
+        s->memory_bytes = c.memory_bytes;
+    }
+    if (passive_now) {
+        s->state = SL_STATE_PASSIVE;
+        snprintf(s->reason, sizeof(s->reason), "%s",
+                 atomic_load_explicit(&runtime.reason, memory_order_acquire));
+    }
+}
+
+int sl_runtime_status(struct sl_status *out)
+{
+    struct sl_status full;
+    size_t size;
+    int err = is_there();
+
+    if (err == -EAGAIN)
+        return err;
+    /* The numbers must fit; the texts behind them may be missing or shorter in an older caller. */
+    if (!out || out->size < offsetof(struct sl_status, last_file))
+        return -EINVAL;
+    size = out->size < sizeof(full) ? out->size : sizeof(full);
+    memset(&full, 0, sizeof(full));
+    fill_status(&full, err != 0);
+    full.size = out->size;
+    memcpy(out, &full, size);
+    return 0;
+}
