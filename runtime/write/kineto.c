@@ -114,11 +114,13 @@ static inline struct sl_text *text_for(struct sl_kineto *k, uint64_t key0, uint6
     return make_text(k, text, key0, key1, ev);
 }
 
+/* The time stands last: the arrow that follows ends in the same digits, and the compressor takes
+ * them with the end of the line as one repetition. */
 static char *put_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
-    at = sl_kineto_time(k, SL_JSON_LITERAL(at, ",\"ts\":"), ev->start_ns);
     at = SL_JSON_LITERAL(at, ",\"dur\":");
     at = sl_json_micros(at, ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0);
+    at = sl_kineto_time(k, SL_JSON_LITERAL(at, ",\"ts\":"), ev->start_ns);
     return SL_JSON_LITERAL(at, "},\n");
 }
 
@@ -214,12 +216,13 @@ static void put_flow(struct sl_kineto *k, const struct sl_event *ev)
 {
     struct sl_event end = *ev;
 
+    /* The head first: it follows its GPU operation's row, whose time it repeats. */
+    end.flags = 0;
+    put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->end_ns);
     if (ev->flags & SL_EVF_FLOW_FIRST) {
         end.flags = SL_EVF_FLOW_FIRST;
         put_arrow(k, &end, ev->thread, ev->start_ns);
     }
-    end.flags = 0;
-    put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->end_ns);
 }
 
 /* ---- waits for events: their record may come later ---- */
