@@ -209,6 +209,12 @@ static int accept_library(void *user, void *handle, char *why, size_t why_size)
 int sl_cupti_api_open(struct sl_cupti_api *api, char *why, size_t why_size)
 {
     *api = (struct sl_cupti_api){0};
+    /* Without a driver CUPTI 13.2 never returns from its first call (it recurses until the stack
+     * is gone), and 13.3 and later fail in it. */
+    if (!dlopen("libcuda.so.1", RTLD_LAZY)) {
+        snprintf(why, why_size, "there is no NVIDIA driver here (libcuda.so.1)");
+        return -ENOENT;
+    }
     return sl_cupti_find(accept_library, api, &api->handle, api->path, sizeof api->path, why,
                          why_size);
 }

@@ -50,7 +50,8 @@ struct sl_cupti_api {
 
 /* Finds libcupti: one already in the process, then the loader's path, then the toolkit's and the
  * Python packages' folders; the major version follows the CUDA driver API in the process.
- * 0; -ENOENT none found; -ENOTSUP too old (below 12.0) or unusable; `why` says it for a person. */
+ * 0; -ENOENT no driver, or none found; -ENOTSUP too old (below 12.0) or unusable; `why` says it
+ * for a person. */
 int sl_cupti_api_open(struct sl_cupti_api *api, char *why, size_t why_size);
 
 /* The same from a given table of functions (tests). 0 or -ENOTSUP. */
