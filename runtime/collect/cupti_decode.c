@@ -33,6 +33,15 @@ static const struct sl_cupti_layout *layout_of(uint32_t version)
     return NULL;
 }
 
+/* Whether the 8 bytes around an address can be read. The kernel looks at the memory for us: with
+ * an impossible `how` the call changes nothing, and bad memory gives EFAULT before EINVAL. Where
+ * the call is forbidden altogether, addresses are trusted. */
+static int is_readable(uintptr_t address)
+{
+    return syscall(SYS_rt_sigprocmask, ~0, address & ~(uintptr_t)7, NULL, 8) == 0 ||
+           errno != EFAULT;
+}
+
 static void forward(void *user, const struct sl_event *ev)
 {
     sl_decode_emit(user, ev);
@@ -50,6 +59,8 @@ int sl_decode_create(struct sl_decode **out, const struct sl_decode_options *opt
     if (!d)
         return -ENOMEM;
     d->opt = *opt;
+    if (!d->opt.can_read)
+        d->opt.can_read = is_readable;
     d->layout = layout;
     seen.sink_user = d;
     if (sl_cupti_seen_create(&d->seen, &seen) != 0)
@@ -176,21 +187,12 @@ size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid
     return count;
 }
 
-/* Whether the 8 bytes around an address can be read. The kernel looks at the memory for us: with
- * an impossible `how` the call changes nothing, and bad memory gives EFAULT before EINVAL. Where
- * the call is forbidden altogether, addresses are trusted. */
-static int is_readable(uintptr_t address)
-{
-    return syscall(SYS_rt_sigprocmask, ~0, address & ~(uintptr_t)7, NULL, 8) == 0 ||
-           errno != EFAULT;
-}
-
 /* Whether a text that ends stands there, page by page. */
-static int is_text(const char *text)
+static int is_text(const struct sl_decode *d, const char *text)
 {
     for (uint32_t i = 0; i < TEXT_MAX; i++) {
         if ((i == 0 || ((uintptr_t)(text + i) & (PAGE_BYTES - 1)) == 0) &&
-            !is_readable((uintptr_t)(text + i)))
+            !d->opt.can_read((uintptr_t)(text + i)))
             return 0;
         if (text[i] == '\0')
             return 1;
@@ -209,7 +211,7 @@ int sl_decode_text(struct sl_decode *d, const uint8_t *at, uint32_t *id)
         return 0;
     }
     if (*known != text) {
-        if (!is_text(text))
+        if (!is_text(d, text))
             return -1;
         *known = text;
     }

@@ -27,6 +27,9 @@ struct sl_decode_options {
     uint32_t version; /* cuptiGetVersion */
     /* NULL: records are walked by the sizes in the table */
     int (*get_next_record)(uint8_t *buffer, size_t valid, void **record);
+    /* Whether the bytes at an address can be read, asked before a text there is read for the first
+     * time; NULL: the kernel is asked (tests have their own idea) */
+    int (*can_read)(uintptr_t address);
     int filter_api; /* leave out calls that are not in the generated filter (SYNCLINE_API=default
                        on a library without the per-call filter) */
     struct sl_intern *intern;

@@ -2,8 +2,8 @@
 """Makes cupti_tables.h and cupti_tables.c from NVIDIA's own headers and libraries.
 
     generate_tables.py --write             fetch every version's package and write both files
-    generate_tables.py --check INCLUDE     do the committed tables agree with the CUPTI headers in
-                                           that folder? (the build's test; needs no network)
+    generate_tables.py --check INCLUDE...  do the committed tables agree with the CUPTI headers in
+                                           those folders? (the build's test; needs no network)
     generate_tables.py --check-all         do they agree with every version's package?
 
 Packages come from PyPI through pip, pinned by version and sha256, into --cache (default
@@ -505,9 +505,12 @@ def committed() -> dict:
     return {"rows": rows, "callbacks": callbacks}
 
 
-def check(include: pathlib.Path):
+def check(includes: list):
     """The headers at hand against the row that the runtime would choose for their version."""
-    v = Version(include, [include])
+    include = next((i for i in includes if (i / "cupti_activity.h").exists()), None)
+    if not include:
+        fail(f"no cupti_activity.h in {' '.join(map(str, includes))}")
+    v = Version(include, includes)
     have = committed()
     known = [api for api in have["rows"] if api <= v.api]
     if not known:
@@ -529,7 +532,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--write", action="store_true")
-    what.add_argument("--check", metavar="INCLUDE", type=pathlib.Path)
+    what.add_argument("--check", metavar="INCLUDE", nargs="+", type=pathlib.Path)
     what.add_argument("--check-all", action="store_true")
     parser.add_argument("--cache", type=pathlib.Path, default=ROOT / "build" / "cupti-packages")
     options = parser.parse_args()
