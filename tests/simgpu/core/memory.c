@@ -160,26 +160,35 @@ int sim_memory_free(void *pointer, enum sim_memory kind)
     return SIM_OK;
 }
 
-int sim_memory_register(struct sim_context *context, void *pointer, size_t bytes, uint32_t flags)
+static int adopt(const struct sim_allocation *allocation)
 {
-    struct sim_allocation allocation = {.base = pointer,
-                                        .bytes = bytes,
-                                        .kind = SIM_PINNED,
-                                        .device = context->device,
-                                        .context = context,
-                                        .registered = true,
-                                        .flags = flags};
-
-    if (!pointer || !bytes) {
+    if (!allocation->base || !allocation->bytes) {
         return SIM_E_VALUE;
     }
     pthread_mutex_lock(&lock);
-    int error = covering(pointer)     ? SIM_E_HOST_REGISTERED
-                : insert(&allocation) ? SIM_OK
-                                      : SIM_E_MEMORY;
+    int error = covering(allocation->base) ? SIM_E_HOST_REGISTERED
+                : insert(allocation)       ? SIM_OK
+                                           : SIM_E_MEMORY;
 
     pthread_mutex_unlock(&lock);
     return error;
+}
+
+int sim_memory_register(struct sim_context *context, void *pointer, size_t bytes, uint32_t flags)
+{
+    return adopt(&(struct sim_allocation){.base = pointer,
+                                          .bytes = bytes,
+                                          .kind = SIM_PINNED,
+                                          .device = context->device,
+                                          .context = context,
+                                          .registered = true,
+                                          .flags = flags});
+}
+
+int sim_memory_declare(void *pointer, size_t bytes, enum sim_memory kind)
+{
+    return adopt(&(struct sim_allocation){
+        .base = pointer, .bytes = bytes, .kind = kind, .registered = true});
 }
 
 int sim_memory_unregister(void *pointer)

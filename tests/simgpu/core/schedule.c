@@ -534,6 +534,15 @@ int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op
     return SIM_OK;
 }
 
+/* cudaStreamAddCallback's form is not for graphs. */
+int sim_host_callback(struct sim_stream *stream, const struct sim_work *work)
+{
+    if (work->host.call_stream && sim_stream_capturing(stream)) {
+        return SIM_E_CAPTURE_UNSUPPORTED;
+    }
+    return sim_submit(stream, work, NULL);
+}
+
 struct op *sim_submit_node(struct sim_stream *lane, const struct sim_work *work,
                            const struct sim_set *behind, uint32_t graph, uint64_t node)
 {

@@ -422,6 +422,8 @@ int sim_memory_alloc(struct sim_context *context, enum sim_memory kind, size_t b
 int sim_memory_free(void *pointer, enum sim_memory kind); /* immediately */
 int sim_memory_register(struct sim_context *context, void *pointer, size_t bytes, uint32_t flags);
 int sim_memory_unregister(void *pointer);
+/* A variable of a program image: it is there as long as the program, on device 0. */
+int sim_memory_declare(void *pointer, size_t bytes, enum sim_memory kind);
 bool sim_memory_find(const void *pointer, struct sim_allocation *out);
 void sim_memory_info(uint32_t device, size_t *free_bytes, size_t *total);
 enum sim_memory sim_memory_kind(const void *pointer, uint32_t *device);

@@ -71,7 +71,7 @@ DRIVER_API_STREAM(cuLaunchHostFunc, cuLaunchHostFunc_ptsz,
 
     REQUIRE(function, SIM_E_VALUE);
     CHECK(sim_stream_resolve(handle, &stream));
-    return sim_submit(stream, &work, NULL);
+    return sim_host_callback(stream, &work);
 }
 
 DRIVER_API_STREAM(cuStreamAddCallback, cuStreamAddCallback_ptsz,
@@ -83,8 +83,7 @@ DRIVER_API_STREAM(cuStreamAddCallback, cuStreamAddCallback_ptsz,
 
     REQUIRE(function && flags == 0, SIM_E_VALUE);
     CHECK(sim_stream_resolve(handle, &stream));
-    REQUIRE(!sim_stream_capturing(stream), SIM_E_CAPTURE_UNSUPPORTED);
     /* Called with (CUstream, CUresult, void *): the same representation. */
     work.host.call_stream = (void (*)(struct sim_stream *, int, void *))(void *)function;
-    return sim_submit(stream, &work, NULL);
+    return sim_host_callback(stream, &work);
 }

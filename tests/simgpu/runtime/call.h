@@ -1,0 +1,67 @@
+/*
+ * call.h - the frame of every entry point of the libcudart stand-in.
+ *
+ * CUDA 12 and 13 give some names other signatures, so the entries are C functions of our own whose
+ * assembler name is CUDA's; types come from driver_types.h alone. The same sources make both
+ * libraries (SIM_CUDART is 12 or 13).
+ *
+ *   RUNTIME(cudaFree, v3020, (void *pointer), sim_memory_free_waiting(pointer, SIM_DEVICE))
+ *   RUNTIME_STREAM(cudaLaunchHostFunc, v10000, ptsz, v10000, (cudaStream_t s, ...), body(s, ...))
+ *
+ * The expression is the call's result; it is not evaluated when the frame has an injected or sticky
+ * error. RUNTIME_STREAM makes the entry twice: as it is, and as NAME_ptsz (or _ptds), for which
+ * handle 0 means the per-thread default stream.
+ */
+#ifndef SIM_RUNTIME_CALL_H
+#define SIM_RUNTIME_CALL_H
+
+#include <cupti_runtime_cbid.h>
+#include <driver_types.h>
+
+#include "core/sim.h"
+
+int sim_runtime_begin(struct sim_call *call, uint32_t cbid, const char *name, bool per_thread);
+int sim_runtime_end(struct sim_call *call, int result);
+
+/* The kernel behind a host stub's address or a cudaKernel_t; cudaErrorInvalidDeviceFunction. */
+int sim_runtime_kernel(const void *host, struct sim_kernel **out);
+
+/* Signatures are CUDA's; the simulation has no use for some of the parameters. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define ENTRY(name, cbid, text, per_thread, params, expression)                                    \
+    int sim_rt_##name params __asm__(#name);                                                       \
+    int sim_rt_##name params                                                                       \
+    {                                                                                              \
+        struct sim_call frame;                                                                     \
+        int result = sim_runtime_begin(&frame, cbid, text, per_thread);                            \
+                                                                                                   \
+        if (!result) {                                                                             \
+            result = (expression);                                                                 \
+        }                                                                                          \
+        return sim_runtime_end(&frame, result);                                                    \
+    }
+
+#define RUNTIME(name, version, params, expression)                                                 \
+    ENTRY(name, CUPTI_RUNTIME_TRACE_CBID_##name##_##version, #name, false, params, expression)
+
+/* An entry whose symbol (cudaGetDeviceProperties_v2) is not the name that CUPTI tells. */
+#define RUNTIME_AS(symbol, name, version, params, expression)                                      \
+    ENTRY(symbol, CUPTI_RUNTIME_TRACE_CBID_##name##_##version, #name, false, params, expression)
+
+#define RUNTIME_STREAM(name, version, suffix, suffix_version, params, expression)                  \
+    RUNTIME(name, version, params, expression)                                                     \
+    ENTRY(name##_##suffix, CUPTI_RUNTIME_TRACE_CBID_##name##_##suffix##_##suffix_version,          \
+          #name "_" #suffix, true, params, expression)
+
+#define RUNTIME_STREAM_AS(symbol, name, version, suffix_version, params, expression)               \
+    RUNTIME_AS(symbol, name, version, params, expression)                                          \
+    ENTRY(symbol##_ptsz, CUPTI_RUNTIME_TRACE_CBID_##name##_ptsz_##suffix_version, #name "_ptsz",   \
+          true, params, expression)
+
+/* Entries that take no part in tracing: no frame. */
+#define PLAIN(type, name, params)                                                                  \
+    type sim_rt_##name params __asm__(#name);                                                      \
+    type sim_rt_##name params
+
+#endif
