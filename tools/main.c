@@ -9,7 +9,7 @@
 
 #include "command.h"
 
-static const struct sl_command *const commands[] = {&sl_cmd_check, &sl_cmd_convert};
+static const struct sl_command *const commands[] = {&sl_cmd_check, &sl_cmd_convert, &sl_cmd_doctor};
 
 #define COMMAND_COUNT ((int)(sizeof(commands) / sizeof(commands[0])))
 
@@ -28,6 +28,7 @@ static void print_help(FILE *f)
           "  CUDA_INJECTION64_PATH=/usr/lib/libsyncline.so python train.py\n"
           "\n"
           "Examples:\n"
+          "  syncline doctor\n"
           "  syncline check syncline-out/*/*/*.json.zst\n"
           "  syncline convert 1.pt.trace.json.zst --to kineto-gz -o trace.json.gz\n",
           f);

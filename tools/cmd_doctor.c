@@ -1,0 +1,96 @@
+/*
+ * cmd_doctor.c - `syncline doctor`: what would be recorded here, and why not?
+ *
+ * Threads: main; CUDA is asked in a child process. Memory: static.
+ */
+#include <unistd.h>
+
+#include "analyze/host.h"
+#include "command.h"
+
+enum {
+    OPT_QUIET,
+    OPT_HELP
+};
+
+static const struct sl_flag options[] = {
+    [OPT_QUIET] = {"quiet", 'q', NULL, "print notes and problems alone"},
+    [OPT_HELP] = {"help", 'h', NULL, "this text"},
+    {NULL, 0, NULL, NULL},
+};
+
+static void print(const struct sl_host *h, int quiet)
+{
+    static const char *const verdict[] = {"ok", "note", "problem"};
+
+    for (int i = 0; i < h->lines; i++) {
+        const struct sl_host_line *line = &h->line[i];
+
+        if (quiet && line->verdict == SL_HOST_OK)
+            continue;
+        printf("%-8s %-11s %s\n", verdict[line->verdict], line->topic, line->text);
+        if (line->remedy[0])
+            printf("%-20s -> %s\n", "", line->remedy);
+    }
+    if (h->problems)
+        printf("\n%d problem%s: recording would not work, or not as asked\n", h->problems,
+               h->problems == 1 ? "" : "s");
+    else
+        printf("%srecording would work here\n", h->lines && !quiet ? "\n" : "");
+}
+
+static int run(const struct sl_command *self, int argc, char **argv)
+{
+    static struct sl_host host;
+    static struct sl_config config;
+    struct sl_args args;
+    int option, quiet = 0;
+
+    sl_args_begin(&args, self, argc, argv);
+    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
+        switch (option) {
+        case OPT_QUIET:
+            quiet = 1;
+            break;
+        case OPT_HELP:
+            sl_args_print_help(self, stdout);
+            return SL_EXIT_OK;
+        case SL_ARGS_OPERAND:
+            sl_args_complain(self, "takes no operand: '%s'", args.value);
+            return SL_EXIT_USAGE;
+        default:
+            return SL_EXIT_USAGE;
+        }
+    }
+    sl_host_driver(&host);
+    sl_host_permissions(&host);
+    sl_host_cupti(&host);
+    sl_host_library(&host, environ);
+    sl_host_options(&host, &config, environ);
+    sl_host_output(&host, &config, environ);
+    sl_host_profilers(&host, environ);
+    print(&host, quiet);
+    return host.problems ? SL_EXIT_PROBLEM : SL_EXIT_OK;
+}
+
+const struct sl_command sl_cmd_doctor = {
+    .name = "doctor",
+    .summary = "what would be recorded here, and why not?",
+    .usage = "doctor [options]",
+    .about =
+        "Looks at this machine and this environment as a job would find them: driver, devices and\n"
+        "their permissions, CUPTI, libsyncline.so, the SYNCLINE_* options, the output folder, and\n"
+        "other profilers. Each line is ok, a note, or a problem with its remedy. Run it where the\n"
+        "job runs: in its container, with its environment. Nothing is changed.",
+    .after = "Exit status:\n"
+             "  0  recording would work\n"
+             "  1  there are problems\n"
+             "  2  wrong usage\n"
+             "\n"
+             "Examples:\n"
+             "  syncline doctor\n"
+             "  SYNCLINE_WINDOW=time:2s/60s syncline doctor -q\n"
+             "  srun --nodes=1 --gpus=1 syncline doctor\n",
+    .options = options,
+    .run = run,
+};
