@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
+
 #define NAME_MAX_SIZE 32
 
 void sl_args_complain(const struct sl_command *command, const char *format, ...)
@@ -25,44 +27,13 @@ void sl_args_complain(const struct sl_command *command, const char *format, ...)
     fputc('\n', stderr);
 }
 
-static int least(int a, int b, int c)
-{
-    int m = a < b ? a : b;
-
-    return m < c ? m : c;
-}
-
-/* Edits that turn one into the other (Levenshtein). */
-static int distance(const char *a, const char *b)
-{
-    int row[NAME_MAX_SIZE + 1];
-    int size_a = (int)strlen(a), size_b = (int)strlen(b);
-
-    if (size_a > NAME_MAX_SIZE || size_b > NAME_MAX_SIZE)
-        return NAME_MAX_SIZE;
-    for (int j = 0; j <= size_b; j++)
-        row[j] = j;
-    for (int i = 1; i <= size_a; i++) {
-        int corner = row[0];
-
-        row[0] = i;
-        for (int j = 1; j <= size_b; j++) {
-            int above = row[j];
-
-            row[j] = least(above + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1]));
-            corner = above;
-        }
-    }
-    return row[size_b];
-}
-
 const char *sl_args_nearest(const char *name, const char *const *names, int count)
 {
     const char *best = NULL;
-    int best_distance = (int)strlen(name) / 2 + 1;
+    unsigned best_distance = (unsigned)strlen(name) / 2 + 1;
 
     for (int i = 0; i < count; i++) {
-        int d = distance(name, names[i]);
+        unsigned d = sl_nearest_distance(name, names[i]);
 
         if (d < best_distance) {
             best = names[i];

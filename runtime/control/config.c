@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "collect/cupti_api.h"
 #include "control/config_value.h"
 
@@ -17,7 +18,7 @@
 #define MIB           (1ull << 20)
 #define GIB           (1ull << 30)
 #define SECOND_NS     1000000000ull
-#define NAME_MAX_EDIT 64 /* longer names are compared by their first characters */
+#define NAME_MAX_EDIT 64 /* as much of a name as messages show */
 
 /* Fields of enum type are stored through int pointers; both compilers make them the same size. */
 _Static_assert(sizeof(enum sl_detail) == sizeof(int), "an enum field is an int");
@@ -114,42 +115,13 @@ const char *sl_config_lookup(char *const *environment, const char *name)
     return NULL;
 }
 
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-    unsigned least = a < b ? a : b;
-
-    return least < c ? least : c;
-}
-
-/* Levenshtein's distance, one row of the matrix at a time. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-    size_t a_length = strnlen(a, NAME_MAX_EDIT), b_length = strnlen(b, NAME_MAX_EDIT);
-    unsigned row[NAME_MAX_EDIT + 1];
-
-    for (size_t j = 0; j <= b_length; j++)
-        row[j] = (unsigned)j;
-    for (size_t i = 1; i <= a_length; i++) {
-        unsigned diagonal = row[0];
-
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= b_length; j++) {
-            unsigned above = row[j];
-
-            row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = above;
-        }
-    }
-    return row[b_length];
-}
-
 const char *sl_config_nearest(const char *name)
 {
     unsigned best = ~0u;
     const char *nearest = NULL;
 
     for (const struct sl_option *o = sl_config_table; o->name; o++) {
-        unsigned distance = edit_distance(name, o->name);
+        unsigned distance = sl_nearest_distance(name, o->name);
 
         if (distance < best) {
             best = distance;

@@ -1,0 +1,36 @@
+/* nearest_test.c - distances that can be counted on one's fingers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/nearest.h"
+
+static void distances(void **state)
+{
+    char a[200], b[200];
+
+    (void)state;
+    assert_int_equal(sl_nearest_distance("", ""), 0);
+    assert_int_equal(sl_nearest_distance("check", "check"), 0);
+    assert_int_equal(sl_nearest_distance("chek", "check"), 1);
+    assert_int_equal(sl_nearest_distance("chcek", "check"), 2);
+    assert_int_equal(sl_nearest_distance("kitten", "sitting"), 3);
+    assert_int_equal(sl_nearest_distance("", "abc"), 3);
+    memset(a, 'x', sizeof(a) - 1);
+    memset(b, 'x', sizeof(b) - 1);
+    a[199] = b[199] = '\0';
+    b[0] = 'y';
+    b[100] = 'y'; /* beyond what is compared */
+    assert_int_equal(sl_nearest_distance(a, b), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(distances)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
