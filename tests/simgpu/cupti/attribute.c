@@ -1,0 +1,103 @@
+/*
+ * attribute.c - cuptiActivityGetAttribute and SetAttribute: one table, every size checked.
+ *
+ * Any thread. Values are atomic; those that a version does not know are refused as it does.
+ */
+#include "cupti/simcupti.h"
+
+static struct attribute {
+    int id;
+    uint32_t since; /* cuptiGetVersion of the first version that has it */
+    uint32_t until; /* and of the first that has no more; 0: still there */
+    size_t width;
+    _Atomic uint64_t value;
+} attributes[] = {
+    {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, 0, 0, sizeof(size_t), 3276800},
+    {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_CDP, 0, 0, sizeof(size_t), 8388608},
+    {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT, 0, 0, sizeof(size_t), 250},
+    {CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_POOL_SIZE, 0, 21, sizeof(size_t), 25000},
+    {CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_POOL_LIMIT, 0, 21, sizeof(size_t), 250},
+    {CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 0, 0, sizeof(uint8_t), 0},
+    {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, 0, 0, sizeof(size_t), 3},
+    {CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_PRE_ALLOCATE_VALUE, 0, 21, sizeof(size_t), 3},
+    {CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, 0, 0, sizeof(uint8_t), 1},
+    {CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, 21, 0, sizeof(uint8_t), 2},
+    {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS, 21, 0, sizeof(size_t), 16777216},
+};
+
+enum {
+    DEFAULT_OF_VERSION = 2
+}; /* per-thread buffers: off until 12.9, on from 13.0 */
+
+static struct attribute *attribute_of(int id)
+{
+    uint32_t version = sim_version()->number;
+
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+        struct attribute *a = &attributes[i];
+
+        if (a->id == id && version >= a->since && (!a->until || version < a->until)) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+static uint64_t value_of(struct attribute *a)
+{
+    uint64_t value = atomic_load_explicit(&a->value, memory_order_relaxed);
+
+    if (a->id != CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER) {
+        return value;
+    }
+    if (sim_trouble.per_thread >= 0) {
+        return (uint64_t)sim_trouble.per_thread;
+    }
+    return value == DEFAULT_OF_VERSION ? sim_version()->number >= 130000 : value;
+}
+
+bool sim_attribute_on(int id)
+{
+    struct attribute *a = attribute_of(id);
+
+    return a && value_of(a) != 0;
+}
+
+static CUptiResult check(struct attribute *a, const size_t *size, const void *value)
+{
+    if (!size || !value || !a) {
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    }
+    return *size < a->width ? CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT : CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute attr, size_t *valueSize, void *value)
+{
+    SIM_ENTRY();
+    struct attribute *a = attribute_of(attr);
+    CUptiResult result = check(a, valueSize, value);
+
+    if (result == CUPTI_SUCCESS) {
+        *valueSize = a->width;
+        if (a->width == sizeof(uint8_t)) {
+            *(uint8_t *)value = (uint8_t)value_of(a);
+        } else {
+            *(size_t *)value = value_of(a);
+        }
+    }
+    return sim_error(result);
+}
+
+CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attr, size_t *valueSize, void *value)
+{
+    SIM_ENTRY();
+    struct attribute *a = attribute_of(attr);
+    CUptiResult result = check(a, valueSize, value);
+
+    if (result == CUPTI_SUCCESS) {
+        uint64_t v = a->width == sizeof(uint8_t) ? *(uint8_t *)value != 0 : *(size_t *)value;
+
+        atomic_store_explicit(&a->value, v, memory_order_relaxed);
+    }
+    return sim_error(result);
+}

@@ -1,0 +1,59 @@
+/*
+ * buffer.c - one of the client's buffers while CUPTI has it: which records are in it, and which of
+ * them still wait for their operation's end.
+ *
+ * Whoever holds the buffer (its lane under the lane's lock, then the worker alone). The memory is
+ * the client's; the rest is ours.
+ */
+#include <stdlib.h>
+
+#include "cupti/simcupti.h"
+
+static void end_of(struct sim_buffer *b, struct sim_slot *slot)
+{
+    sim_record_op_end(slot, b->memory + slot->offset);
+    sim_op_unref(slot->op);
+    slot->op = NULL;
+}
+
+bool sim_buffer_finish(struct sim_buffer *b)
+{
+    for (; b->finished < b->slots; b->finished++) {
+        struct sim_slot *slot = &b->slot[b->finished];
+
+        if (slot->op) {
+            /* Acquire pairs with the core's release: the operation's times are there. */
+            if (!atomic_load_explicit(&slot->op->done, memory_order_acquire)) {
+                return false;
+            }
+            end_of(b, slot);
+        }
+    }
+    return true;
+}
+
+void sim_buffer_give_up(struct sim_buffer *b)
+{
+    for (; b->finished < b->slots; b->finished++) {
+        struct sim_slot *slot = &b->slot[b->finished];
+
+        if (slot->op && atomic_load_explicit(&slot->op->done, memory_order_acquire)) {
+            end_of(b, slot);
+        } else if (slot->op) {
+            sim_log_record("unfinished", slot);
+            sim_op_unref(slot->op);
+            slot->op = NULL;
+        }
+    }
+}
+
+void sim_buffer_free(struct sim_buffer *b)
+{
+    for (size_t i = 0; i < b->slots; i++) {
+        if (b->slot[i].op) {
+            sim_op_unref(b->slot[i].op);
+        }
+    }
+    free(b->slot);
+    free(b);
+}

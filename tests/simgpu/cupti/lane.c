@@ -1,0 +1,285 @@
+/*
+ * lane.c - the buffers that are being filled: one for all threads, or one per thread.
+ *
+ * Application threads take places here (sim_place_open) and so ask the client for buffers; a flush
+ * takes buffers away. A lane belongs to one thread (or to all, the first one), lives as long as
+ * the process and is used again when its thread has ended. Its lock is not held while the client
+ * is asked for a buffer.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cupti/simcupti.h"
+
+struct sim_lane {
+    pthread_mutex_t lock;
+    struct sim_buffer *active;
+    struct sim_buffer *spare; /* two threads asked at once: the second one's, used next */
+    atomic_bool taken;
+    struct sim_lane *next;
+};
+
+static struct sim_lane shared = {.lock = PTHREAD_MUTEX_INITIALIZER, .taken = true};
+static _Atomic(struct sim_lane *) lanes = &shared; /* only ever grows */
+static _Atomic uint64_t dropped;
+
+static __thread struct sim_lane *own;
+static __thread bool in_client;
+/* A request that was made for this thread's record and has no overhead record yet. */
+static __thread struct {
+    uint64_t start_ns, end_ns;
+} asked;
+static pthread_key_t end_of_thread;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+bool sim_in_client(void)
+{
+    return in_client;
+}
+
+static void leave_lane(void *lane)
+{
+    atomic_store_explicit(&((struct sim_lane *)lane)->taken, false, memory_order_release);
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&end_of_thread, leave_lane);
+}
+
+static struct sim_lane *take_lane(void)
+{
+    struct sim_lane *lane;
+
+    for (lane = atomic_load_explicit(&lanes, memory_order_acquire); lane; lane = lane->next) {
+        bool taken = false;
+
+        if (atomic_compare_exchange_strong(&lane->taken, &taken, true)) {
+            break;
+        }
+    }
+    if (!lane) {
+        lane = calloc(1, sizeof *lane);
+        if (!lane) {
+            return &shared;
+        }
+        pthread_mutex_init(&lane->lock, NULL);
+        lane->taken = true;
+        lane->next = atomic_load_explicit(&lanes, memory_order_relaxed);
+        while (!atomic_compare_exchange_weak(&lanes, &lane->next, lane)) {
+        }
+    }
+    pthread_once(&once, make_key);
+    pthread_setspecific(end_of_thread, lane);
+    return lane;
+}
+
+static struct sim_lane *lane_of_thread(void)
+{
+    if (!sim_attribute_on(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER)) {
+        return &shared;
+    }
+    if (!own) {
+        own = take_lane();
+    }
+    return own;
+}
+
+static void drop(enum sim_record record, uint32_t kind, uint32_t correlation)
+{
+    struct sim_slot slot = {
+        .record = (uint8_t)record, .kind = (uint8_t)kind, .correlation = correlation};
+
+    atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
+    sim_log_record("dropped", &slot);
+}
+
+static void check_zeroed(const struct sim_buffer *b)
+{
+    for (size_t i = 0; i < b->size; i++) {
+        if (b->memory[i]) {
+            sim_log("{\"what\":\"misuse\",\"problem\":\"buffer not zeroed\",\"offset\":%zu}", i);
+            return;
+        }
+    }
+}
+
+/* Asks the client for a buffer, on this thread and without a lock. NULL: it gave none. */
+static struct sim_buffer *request(void)
+{
+    struct sim_callbacks callbacks = sim_callbacks_get();
+    uint8_t *memory = NULL;
+    size_t size = 0, max_records = 0;
+    uint64_t start = sim_now_ns();
+
+    if (!callbacks.request) {
+        return NULL;
+    }
+    in_client = true;
+    callbacks.request(&memory, &size, &max_records);
+    in_client = false;
+    if (!memory && sim_trouble.null_crash && sim_version()->number < 27) {
+        /* As documented for CUPTI below API 27: the process goes down in CUPTI's own code. */
+        *(volatile uint8_t *)memory = 0;
+    }
+    struct sim_buffer *b = memory ? calloc(1, sizeof *b) : NULL;
+
+    if (b) {
+        *b = (struct sim_buffer){
+            .memory = memory, .size = size, .max_records = max_records, .owner = callbacks.owner};
+        sim_name_spoil(memory);
+        if (!sim_attribute_on(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)) {
+            memset(memory, 0, size);
+        } else if (callbacks.owner == SIM_CLIENT) {
+            check_zeroed(b);
+        }
+    }
+    asked.start_ns = start;
+    asked.end_ns = sim_now_ns();
+    return b;
+}
+
+static bool has_room(const struct sim_buffer *b, size_t size)
+{
+    return b->size - b->used >= size && (!b->max_records || b->slots < b->max_records);
+}
+
+/* A buffer with room for `size` bytes becomes the lane's active one. Lane locked, before and
+ * after; false: the client gave none. */
+static bool provide(struct sim_lane *lane, size_t size)
+{
+    while (!lane->active || !has_room(lane->active, size)) {
+        bool useless = lane->active && !lane->active->slots;
+
+        if (lane->active) {
+            sim_worker_push(lane->active);
+            lane->active = NULL;
+        }
+        if (useless) {
+            return false; /* too small even when empty: asking again would not end */
+        }
+        if (lane->spare) {
+            lane->active = lane->spare;
+            lane->spare = NULL;
+            continue;
+        }
+        pthread_mutex_unlock(&lane->lock);
+        struct sim_buffer *b = request();
+        pthread_mutex_lock(&lane->lock);
+        if (!b) {
+            return lane->active && has_room(lane->active, size);
+        }
+        if (!lane->active) {
+            lane->active = b;
+        } else if (!lane->spare) {
+            lane->spare = b;
+        } else {
+            sim_worker_push(b);
+        }
+    }
+    return true;
+}
+
+static struct sim_slot *add_slot(struct sim_buffer *b)
+{
+    if (b->slots == b->slots_cap) {
+        size_t cap = b->slots_cap ? b->slots_cap * 2 : 256;
+        struct sim_slot *more = realloc(b->slot, cap * sizeof *more);
+
+        if (!more) {
+            return NULL;
+        }
+        b->slot = more;
+        b->slots_cap = cap;
+    }
+    return &b->slot[b->slots++];
+}
+
+bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t kind,
+                    uint32_t correlation, struct sim_op *op)
+{
+    const struct sim_layout *layout = sim_version()->layout[record];
+
+    if (in_client || !sim_worker_alive() || !layout) {
+        return false;
+    }
+    if (sim_trouble.drop > 0 && sim_random("cupti-drop", correlation) < sim_trouble.drop) {
+        drop(record, kind, correlation);
+        return false;
+    }
+    sim_trouble_count_record();
+    struct sim_lane *lane = lane_of_thread();
+
+    pthread_mutex_lock(&lane->lock);
+    struct sim_slot *slot = provide(lane, layout->size) ? add_slot(lane->active) : NULL;
+
+    if (!slot) {
+        pthread_mutex_unlock(&lane->lock);
+        drop(record, kind, correlation);
+        return false;
+    }
+    struct sim_buffer *b = lane->active;
+
+    *slot = (struct sim_slot){.offset = (uint32_t)b->used,
+                              .size = layout->size,
+                              .record = (uint8_t)record,
+                              .kind = (uint8_t)kind,
+                              .correlation = correlation,
+                              .op = op,
+                              .clock = sim_clock_now()};
+    if (op) {
+        sim_op_ref(op);
+    }
+    *place = (struct sim_place){.lane = lane, .buffer = b, .record = b->memory + b->used};
+    b->used += layout->size;
+    sim_put(place->record, record, F_kind, kind);
+    return true;
+}
+
+void sim_place_close(struct sim_place *place)
+{
+    bool overhead = place->buffer->slot[place->buffer->slots - 1].record == R_OVERHEAD;
+    uint64_t start = asked.start_ns, end = asked.end_ns;
+
+    pthread_mutex_unlock(&place->lane->lock);
+    asked.start_ns = 0;
+    if (start && !overhead) { /* an overhead record's own request makes no further record */
+        sim_overhead(CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST, start, end);
+    }
+}
+
+void sim_lane_flush(bool forced)
+{
+    struct sim_lane *lane = atomic_load_explicit(&lanes, memory_order_acquire);
+
+    for (; lane; lane = lane->next) {
+        pthread_mutex_lock(&lane->lock);
+        struct sim_buffer *b = lane->active;
+
+        if (b && b->slots && (sim_buffer_finish(b) || forced)) {
+            b->forced = forced;
+            sim_worker_push(b);
+            lane->active = NULL;
+        }
+        pthread_mutex_unlock(&lane->lock);
+    }
+}
+
+uint64_t sim_lane_take_dropped(void)
+{
+    return atomic_exchange_explicit(&dropped, 0, memory_order_relaxed);
+}
+
+void sim_lane_log_rest(void)
+{
+    struct sim_lane *lane = atomic_load_explicit(&lanes, memory_order_acquire);
+
+    for (; lane; lane = lane->next) {
+        pthread_mutex_lock(&lane->lock);
+        if (lane->active) {
+            sim_log_buffer("undelivered", lane->active);
+        }
+        pthread_mutex_unlock(&lane->lock);
+    }
+}

@@ -1,0 +1,334 @@
+/*
+ * probe.c - what the core tells, turned into records.
+ *
+ * Threads: the application's, as probe.h says; a flush dumps objects on its caller's. The list of
+ * living objects is the only state, behind its own lock.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cupti/simcupti.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sim_object *objects; /* contexts and streams that live */
+static size_t object_count, object_cap;
+
+static void api_enter(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t now_ns)
+{
+    (void)now_ns;
+    sim_subscriber_call(domain, cbid, correlation, true, 0);
+}
+
+static void api_exit(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t start_ns,
+                     uint64_t end_ns, int result)
+{
+    uint32_t kind =
+        domain == SIM_RUNTIME ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
+    struct sim_place place;
+
+    if (sim_api_on(domain, cbid)) {
+        if (sim_kind_on(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, 0)) {
+            sim_external_records(correlation);
+        }
+        if (sim_place_open(&place, R_API, kind, correlation, NULL)) {
+            uint8_t *r = place.record;
+            sim_clock clock = sim_clock_now();
+
+            sim_put(r, R_API, F_cbid, cbid);
+            sim_put(r, R_API, F_start, sim_clock_convert(clock, start_ns));
+            sim_put(r, R_API, F_end, sim_clock_convert(clock, end_ns));
+            sim_put(r, R_API, F_processId, (uint32_t)getpid());
+            sim_put(r, R_API, F_threadId, sim_thread_id());
+            sim_put(r, R_API, F_correlationId, correlation);
+            sim_put(r, R_API, F_returnValue, (uint32_t)result);
+            sim_place_close(&place);
+        }
+    }
+    sim_subscriber_call(domain, cbid, correlation, false, result);
+}
+
+static bool kernel_kind(uint32_t context, uint32_t *kind)
+{
+    *kind = sim_kind_on(CUPTI_ACTIVITY_KIND_KERNEL, context)
+                ? CUPTI_ACTIVITY_KIND_KERNEL
+                : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    return sim_kind_on(*kind, context);
+}
+
+static void op_enqueued(struct sim_op *op)
+{
+    enum sim_record type;
+    uint32_t kind;
+    struct sim_place place;
+
+    if (op->kind == SIM_OP_KERNEL) {
+        type = R_KERNEL;
+        if (!kernel_kind(op->context, &kind)) {
+            return;
+        }
+    } else if (op->kind == SIM_OP_MEMCPY || op->kind == SIM_OP_MEMSET) {
+        type = op->kind == SIM_OP_MEMSET ? R_MEMSET : op->is_peer ? R_MEMCPY2 : R_MEMCPY;
+        kind = op->kind == SIM_OP_MEMSET ? CUPTI_ACTIVITY_KIND_MEMSET
+               : op->is_peer             ? CUPTI_ACTIVITY_KIND_MEMCPY2
+                                         : CUPTI_ACTIVITY_KIND_MEMCPY;
+        if (!sim_kind_on(kind, op->context)) {
+            return;
+        }
+    } else {
+        return;
+    }
+    if (sim_place_open(&place, type, kind, op->correlation, op)) {
+        sim_record_op(&place, type, kind, op);
+        sim_place_close(&place);
+    }
+    if (sim_trouble.overhead && op->kind == SIM_OP_KERNEL) {
+        uint64_t now = sim_now_ns();
+
+        sim_overhead(CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL, now, now + 1000);
+    }
+}
+
+static void op_done(struct sim_op *op)
+{
+    (void)op; /* buffers look at op->done themselves, when they are to be handed over */
+}
+
+static void synchronized(const struct sim_sync *s)
+{
+    uint32_t kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+    struct sim_place place;
+    enum {
+        NOT_READY = 600
+    };
+
+    if (!sim_kind_on(kind, s->context) ||
+        (s->result == NOT_READY && !sim_switches.all_sync_records) ||
+        !sim_place_open(&place, R_SYNC, kind, s->correlation, NULL)) {
+        return;
+    }
+    uint8_t *r = place.record;
+    sim_clock clock = sim_clock_now();
+
+    sim_put(r, R_SYNC, F_type, s->type);
+    sim_put(r, R_SYNC, F_start, sim_clock_convert(clock, s->start_ns));
+    sim_put(r, R_SYNC, F_end, sim_clock_convert(clock, s->end_ns));
+    sim_put(r, R_SYNC, F_correlationId, s->correlation);
+    sim_put(r, R_SYNC, F_contextId, s->context);
+    sim_put(r, R_SYNC, F_streamId, s->stream);
+    sim_put(r, R_SYNC, F_cudaEventId, s->event_id);
+    sim_put(r, R_SYNC, F_cudaEventSyncId, s->event_sync_id);
+    sim_put(r, R_SYNC, F_returnValue, s->result);
+    sim_place_close(&place);
+}
+
+static void event_recorded(const struct sim_event_record *e)
+{
+    uint32_t kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
+    struct sim_place place;
+
+    if (!sim_kind_on(kind, e->context) ||
+        !sim_kind_on(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, e->context) ||
+        !sim_place_open(&place, R_CUDA_EVENT, kind, e->correlation, NULL)) {
+        return;
+    }
+    uint8_t *r = place.record;
+
+    sim_put(r, R_CUDA_EVENT, F_correlationId, e->correlation);
+    sim_put(r, R_CUDA_EVENT, F_contextId, e->context);
+    sim_put(r, R_CUDA_EVENT, F_streamId, e->stream);
+    sim_put(r, R_CUDA_EVENT, F_eventId, e->event_id);
+    sim_put(r, R_CUDA_EVENT, F_cudaEventSyncId, e->event_sync_id);
+    if (sim_switches.event_timestamps) {
+        sim_put(r, R_CUDA_EVENT, F_deviceTimestamp, e->device_ns);
+    }
+    sim_place_close(&place);
+}
+
+static void device_record(uint32_t device)
+{
+    const struct sim_device_info *d = sim_device_info(device);
+    struct sim_place place;
+    enum sim_record k = R_DEVICE;
+
+    if (!d || !sim_place_open(&place, k, CUPTI_ACTIVITY_KIND_DEVICE, 0, NULL)) {
+        return;
+    }
+    uint8_t *r = place.record;
+
+    sim_put(r, k, F_flags, CUPTI_ACTIVITY_FLAG_DEVICE_CONCURRENT_KERNELS);
+    sim_put(r, k, F_id, device);
+    sim_put(r, k, F_globalMemoryBandwidth, d->memory_bandwidth_kbps);
+    sim_put(r, k, F_globalMemorySize, d->memory_bytes);
+    sim_put(r, k, F_constantMemorySize, 65536);
+    sim_put(r, k, F_l2CacheSize, d->l2_bytes);
+    sim_put(r, k, F_numThreadsPerWarp, d->warp_size);
+    sim_put(r, k, F_coreClockRate, d->core_clock_khz);
+    sim_put(r, k, F_numMemcpyEngines, 3);
+    sim_put(r, k, F_numMultiprocessors, d->multiprocessors);
+    sim_put(r, k, F_maxIPC, 4);
+    sim_put(r, k, F_maxWarpsPerMultiprocessor, d->max_warps_per_sm);
+    sim_put(r, k, F_maxBlocksPerMultiprocessor, d->max_blocks_per_sm);
+    sim_put(r, k, F_maxSharedMemoryPerMultiprocessor, d->max_shared_per_sm);
+    sim_put(r, k, F_maxRegistersPerMultiprocessor, d->max_registers_per_sm);
+    sim_put(r, k, F_maxRegistersPerBlock, d->max_registers_per_block);
+    sim_put(r, k, F_maxSharedMemoryPerBlock, d->max_shared_per_block);
+    sim_put(r, k, F_maxThreadsPerBlock, d->max_threads_per_block);
+    sim_put(r, k, F_maxBlockDimX, 1024);
+    sim_put(r, k, F_maxBlockDimY, 1024);
+    sim_put(r, k, F_maxBlockDimZ, 64);
+    sim_put(r, k, F_maxGridDimX, 0x7fffffff);
+    sim_put(r, k, F_maxGridDimY, 65535);
+    sim_put(r, k, F_maxGridDimZ, 65535);
+    sim_put(r, k, F_computeCapabilityMajor, d->major);
+    sim_put(r, k, F_computeCapabilityMinor, d->minor);
+    sim_put(r, k, F_isCudaVisible, 1);
+    sim_put(r, k, F_name, (uintptr_t)sim_name_copy(&place.buffer->names, d->name));
+    memcpy(r + sim_version()->layout[k]->field[F_uuid].offset, d->uuid, sizeof d->uuid);
+    sim_place_close(&place);
+}
+
+static void object_record(const struct sim_object *o)
+{
+    bool stream = o->kind == SIM_OBJ_STREAM;
+    enum sim_record k = stream ? R_STREAM : R_CONTEXT;
+    uint32_t kind = stream ? CUPTI_ACTIVITY_KIND_STREAM : CUPTI_ACTIVITY_KIND_CONTEXT;
+    struct sim_place place;
+
+    if (!sim_place_open(&place, k, kind, o->correlation, NULL)) {
+        return;
+    }
+    uint8_t *r = place.record;
+
+    sim_put(r, k, F_contextId, o->context);
+    if (stream) {
+        sim_put(r, k, F_streamId, o->stream);
+        sim_put(r, k, F_priority, (uint32_t)o->priority);
+        sim_put(r, k, F_flag, o->flags);
+        sim_put(r, k, F_correlationId, o->correlation);
+    } else {
+        sim_put(r, k, F_deviceId, o->device);
+        sim_put(r, k, F_computeApiKind, CUPTI_ACTIVITY_COMPUTE_API_CUDA);
+        sim_put(r, k, F_nullStreamId, o->null_stream);
+        sim_put(r, k, F_processId, (uint32_t)getpid());
+    }
+    sim_place_close(&place);
+}
+
+static void remember(const struct sim_object *o)
+{
+    pthread_mutex_lock(&lock);
+    size_t i = 0;
+    while (i < object_count && (objects[i].kind != o->kind || objects[i].context != o->context ||
+                                objects[i].stream != o->stream)) {
+        i++;
+    }
+    if (!o->created) {
+        if (i < object_count) {
+            objects[i] = objects[--object_count];
+        }
+    } else if (i == object_count) {
+        if (object_count == object_cap) {
+            size_t cap = object_cap ? object_cap * 2 : 64;
+            struct sim_object *more = realloc(objects, cap * sizeof *more);
+
+            if (more) {
+                objects = more;
+                object_cap = cap;
+            }
+        }
+        if (object_count < object_cap) {
+            objects[object_count++] = *o;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void object(const struct sim_object *o)
+{
+    if (o->kind == SIM_OBJ_DEVICE) {
+        if (o->created && sim_kind_on(CUPTI_ACTIVITY_KIND_DEVICE, 0)) {
+            device_record(o->device);
+        }
+        return;
+    }
+    remember(o);
+    uint32_t kind =
+        o->kind == SIM_OBJ_STREAM ? CUPTI_ACTIVITY_KIND_STREAM : CUPTI_ACTIVITY_KIND_CONTEXT;
+
+    if (o->created && sim_kind_on(kind, o->context)) {
+        object_record(o);
+    }
+}
+
+/* cuptiActivityEnableAndDump: what exists already. */
+CUptiResult sim_dump_objects(uint32_t kind)
+{
+    enum sim_object_kind wanted =
+        kind == CUPTI_ACTIVITY_KIND_STREAM ? SIM_OBJ_STREAM : SIM_OBJ_CONTEXT;
+
+    if (kind == CUPTI_ACTIVITY_KIND_DEVICE) {
+        for (uint32_t i = 0; i < sim_device_count(); i++) {
+            device_record(i);
+        }
+    }
+    if (kind != CUPTI_ACTIVITY_KIND_STREAM && kind != CUPTI_ACTIVITY_KIND_CONTEXT) {
+        return CUPTI_SUCCESS;
+    }
+    pthread_mutex_lock(&lock);
+    size_t count = object_count;
+    struct sim_object *copy = malloc((count + 1) * sizeof *copy);
+    if (copy && count) {
+        memcpy(copy, objects, count * sizeof *copy);
+    }
+    pthread_mutex_unlock(&lock);
+    for (size_t i = 0; copy && i < count; i++) {
+        if (copy[i].kind == wanted) {
+            object_record(&copy[i]);
+        }
+    }
+    free(copy);
+    return copy ? CUPTI_SUCCESS : CUPTI_ERROR_OUT_OF_MEMORY;
+}
+
+void sim_overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
+{
+    struct sim_place place;
+    sim_clock clock = sim_clock_now();
+    uint32_t correlation = sim_correlation_of_thread();
+
+    if (!sim_kind_on(CUPTI_ACTIVITY_KIND_OVERHEAD, 0) ||
+        !sim_place_open(&place, R_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD, correlation, NULL)) {
+        return;
+    }
+    uint8_t *r = place.record;
+
+    sim_put(r, R_OVERHEAD, F_overheadKind, kind);
+    sim_put(r, R_OVERHEAD, F_objectKind, CUPTI_ACTIVITY_OBJECT_THREAD);
+    sim_put(r, R_OVERHEAD, F_processId, (uint32_t)getpid());
+    sim_put(r, R_OVERHEAD, F_threadId, sim_thread_id());
+    sim_put(r, R_OVERHEAD, F_start, sim_clock_convert(clock, start_ns));
+    sim_put(r, R_OVERHEAD, F_end, sim_clock_convert(clock, end_ns));
+    sim_put(r, R_OVERHEAD, F_correlationId, correlation);
+    sim_place_close(&place);
+    sim_log("{\"what\":\"overhead\",\"type\":%u,\"correlation\":%u,\"start\":%llu,\"end\":%llu}",
+            kind, correlation, (unsigned long long)start_ns, (unsigned long long)end_ns);
+}
+
+void sim_probe_start(void)
+{
+    static const struct sim_probe probe = {
+        .api_enter = api_enter,
+        .api_exit = api_exit,
+        .op_enqueued = op_enqueued,
+        .op_done = op_done,
+        .synchronized = synchronized,
+        .event_recorded = event_recorded,
+        .object = object,
+        .overhead = sim_overhead,
+        .at_exit = sim_worker_end,
+    };
+
+    sim_probe_set(&probe);
+}

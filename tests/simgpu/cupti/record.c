@@ -1,0 +1,122 @@
+/*
+ * record.c - a record's bytes, in this version's layout.
+ *
+ * Threads: whoever holds the record's buffer. A field that this version lacks is left out.
+ */
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cupti/simcupti.h"
+
+_Atomic uint32_t sim_thread_id_type = CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT;
+
+void sim_put(uint8_t *record, enum sim_record type, enum sim_field field, uint64_t value)
+{
+    const struct sim_layout *layout = sim_version()->layout[type];
+    /* Little-endian: the first bytes of `value` are the narrower fields' bytes. */
+    memcpy(record + layout->field[field].offset, &value, layout->field[field].width);
+}
+
+uint32_t sim_thread_id(void)
+{
+    static __thread uint32_t system_id;
+
+    /* As the header says: pthread_self() by default, cut to the field's 32 bits. */
+    if (sim_thread_id_type == CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT) {
+        return (uint32_t)(uintptr_t)pthread_self();
+    }
+    if (!system_id) {
+        system_id = (uint32_t)gettid();
+    }
+    return system_id;
+}
+
+static void put_kernel(struct sim_place *place, const struct sim_op *op)
+{
+    uint8_t *r = place->record;
+    enum sim_record k = R_KERNEL;
+
+    sim_put(r, k, F_registersPerThread, op->registers);
+    sim_put(r, k, F_gridX, op->grid[0]);
+    sim_put(r, k, F_gridY, op->grid[1]);
+    sim_put(r, k, F_gridZ, op->grid[2]);
+    sim_put(r, k, F_blockX, op->block[0]);
+    sim_put(r, k, F_blockY, op->block[1]);
+    sim_put(r, k, F_blockZ, op->block[2]);
+    sim_put(r, k, F_clusterX, op->cluster[0]);
+    sim_put(r, k, F_clusterY, op->cluster[1]);
+    sim_put(r, k, F_clusterZ, op->cluster[2]);
+    sim_put(r, k, F_staticSharedMemory, op->static_shared);
+    sim_put(r, k, F_dynamicSharedMemory, op->dynamic_shared);
+    sim_put(r, k, F_sharedMemoryExecuted, op->static_shared + op->dynamic_shared);
+    sim_put(r, k, F_localMemoryPerThread, op->local_per_thread);
+    sim_put(r, k, F_gridId, op->id);
+    sim_put(r, k, F_launchType, CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR);
+    sim_put(r, k, F_priority, (uint32_t)op->priority);
+    sim_put(r, k, F_name, (uintptr_t)sim_name_copy(&place->buffer->names, op->name));
+}
+
+static void put_copy(uint8_t *r, enum sim_record type, const struct sim_op *op)
+{
+    sim_put(r, type, F_copyKind, op->copy_kind);
+    sim_put(r, type, F_srcKind, op->src_memory);
+    sim_put(r, type, F_dstKind, op->dst_memory);
+    sim_put(r, type, F_flags, op->flags);
+    sim_put(r, type, F_bytes, op->bytes);
+    sim_put(r, type, F_copyCount, 1);
+    if (type == R_MEMCPY2) {
+        sim_put(r, type, F_srcDeviceId, op->src_device);
+        sim_put(r, type, F_srcContextId, op->src_context);
+        sim_put(r, type, F_dstDeviceId, op->dst_device);
+        sim_put(r, type, F_dstContextId, op->dst_context);
+    }
+}
+
+void sim_record_op(struct sim_place *place, enum sim_record type, uint32_t kind, struct sim_op *op)
+{
+    uint8_t *r = place->record;
+
+    sim_put(r, type, F_kind, kind);
+    sim_put(r, type, F_deviceId, op->device);
+    sim_put(r, type, F_contextId, op->context);
+    sim_put(r, type, F_streamId, op->stream);
+    sim_put(r, type, F_correlationId, op->correlation);
+    sim_put(r, type, F_graphId, op->graph);
+    sim_put(r, type, F_graphNodeId, op->graph_node);
+    sim_put(r, type, F_channelID, op->channel);
+    sim_put(r, type, F_channelType, op->channel_type);
+    if (type == R_KERNEL) {
+        put_kernel(place, op);
+    } else if (type == R_MEMSET) {
+        sim_put(r, type, F_value, op->value);
+        sim_put(r, type, F_bytes, op->bytes);
+        sim_put(r, type, F_flags, op->flags);
+        sim_put(r, type, F_memoryKind, op->dst_memory);
+    } else {
+        put_copy(r, type, op);
+    }
+}
+
+void sim_record_op_end(struct sim_slot *slot, uint8_t *r)
+{
+    const struct sim_op *op = slot->op;
+    enum sim_record type = slot->record;
+
+    if (sim_trouble.no_time > 0 &&
+        sim_random("cupti-no-time", op->correlation_wide) < sim_trouble.no_time) {
+        sim_log_record("no-time", slot);
+        return;
+    }
+    uint64_t end = sim_clock_convert(slot->clock, op->end_ns);
+
+    sim_put(r, type, F_start, sim_clock_convert(slot->clock, op->start_ns));
+    sim_put(r, type, F_end, end);
+    if (type == R_KERNEL) {
+        sim_put(r, type, F_completed, end);
+        if (sim_switches.latency_timestamps) {
+            sim_put(r, type, F_queued, sim_clock_convert(slot->clock, op->queued_ns));
+            sim_put(r, type, F_submitted, sim_clock_convert(slot->clock, op->submitted_ns));
+        }
+    }
+}

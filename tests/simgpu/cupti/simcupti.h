@@ -1,0 +1,206 @@
+/*
+ * simcupti.h - the inside of the CUPTI stand-in.
+ *
+ * Written from CUPTI's headers and documentation alone, so that it can judge a client: it shares
+ * nothing with syncline's runtime. One library per CUPTI version is linked from the same objects
+ * (CMakeLists.txt): its export list is that version's, and version.c tells which it is.
+ *
+ * Data flow: probe.c (what the core tells) -> record.c (a record's bytes in this version's layout)
+ * -> lane.c (the client's buffer that is being filled) -> worker.c (the thread that completes
+ * buffers). trouble.c holds what goes wrong on request.
+ *
+ * Lock order: lane -> worker -> {kinds, callbacks}. None is held across a callback of the client.
+ */
+#ifndef SIMCUPTI_H
+#define SIMCUPTI_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cupti.h>
+
+#include "core/probe.h"
+#include "cupti/layout_table.h"
+
+/* ---- version.c: which CUPTI this is ---- */
+
+const struct sim_version *sim_version(void);
+
+/* ---- attribute.c ---- */
+
+bool sim_attribute_on(int attribute);
+
+/* ---- clock.c: CLOCK_REALTIME, or the client's clock from the moment it is registered ---- */
+
+/* What a record made now will be stamped with; kept until its times are written. */
+typedef CUpti_TimestampCallbackFunc sim_clock;
+sim_clock sim_clock_now(void);
+uint64_t sim_clock_convert(sim_clock clock, uint64_t realtime_ns);
+void sim_clock_register(sim_clock clock);
+
+/* ---- kinds.c: what is enabled ---- */
+
+bool sim_kind_on(uint32_t kind, uint32_t context); /* context 0: the global setting */
+bool sim_api_on(enum sim_domain domain, uint32_t cbid);
+CUptiResult sim_kind_set(uint32_t kind, bool on);
+CUptiResult sim_kind_set_context(uint32_t context, uint32_t kind, bool on);
+CUptiResult sim_api_set(enum sim_domain domain, uint32_t cbid, bool on);
+void sim_kinds_clear(void);
+
+/* What the Enable... calls for records switch; all atomic. */
+extern struct sim_switches {
+    atomic_bool latency_timestamps, event_timestamps, all_sync_records;
+} sim_switches;
+
+/* ---- name.c: strings that records point to, good for as long as their buffer ---- */
+
+struct sim_names {
+    struct sim_name_chunk *chunks;
+    struct {
+        const char *key, *copy;
+    } seen[64];
+};
+
+const char *sim_name_copy(struct sim_names *names, const char *text);
+/* The buffer has gone to the client: its names go bad when `memory` comes back in a request, or
+ * after the life time of option cupti-name-life. */
+void sim_name_retire(struct sim_names *names, const uint8_t *memory);
+void sim_name_spoil(const uint8_t *memory); /* NULL: those whose time is over */
+bool sim_name_waiting(void);
+
+/* ---- buffer: one of the client's, while CUPTI has it ---- */
+
+enum sim_owner {
+    SIM_CLIENT, /* the program under test */
+    SIM_THIEF   /* the second client of option cupti-steal */
+};
+
+struct sim_slot { /* one record in a buffer */
+    uint32_t offset;
+    uint16_t size;
+    uint8_t record; /* enum sim_record */
+    uint8_t kind;
+    uint32_t correlation;
+    struct sim_op *op; /* unfinished operation, referenced; NULL when the record is whole */
+    sim_clock clock;
+};
+
+struct sim_buffer {
+    uint8_t *memory;
+    size_t size, used, max_records;
+    enum sim_owner owner;
+    struct sim_slot *slot;
+    size_t slots, slots_cap;
+    size_t finished; /* slots before this one are whole */
+    struct sim_names names;
+    bool forced;       /* goes out even with unfinished records */
+    uint64_t ready_ns; /* whole since, lateness included; 0: not yet */
+    struct sim_buffer *next;
+};
+
+/* Completes the records of operations that have ended; true if none is unfinished. */
+bool sim_buffer_finish(struct sim_buffer *b);
+/* Gives unfinished records up: end = 0, and never again. */
+void sim_buffer_give_up(struct sim_buffer *b);
+void sim_buffer_free(struct sim_buffer *b);
+
+/* ---- lane.c: buffers being filled, one for all threads or one per thread ---- */
+
+struct sim_place { /* a record's place, its lane locked until sim_place_close() */
+    struct sim_lane *lane;
+    struct sim_buffer *buffer;
+    uint8_t *record;
+};
+
+/* Takes a place for a record; asks the client for a buffer where needed, on this thread. False:
+ * dropped (counted and logged), nothing is locked. `op` NULL or an operation not yet ended. */
+bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t kind,
+                    uint32_t correlation, struct sim_op *op);
+void sim_place_close(struct sim_place *place);
+
+/* Hands the active buffers over: those without unfinished records, or all (forced). */
+void sim_lane_flush(bool forced);
+uint64_t sim_lane_take_dropped(void);
+/* The process ends: logs every record that is still in a lane. */
+void sim_lane_log_rest(void);
+bool sim_in_client(void); /* this thread is inside a buffer callback */
+
+/* ---- worker.c: CUPTI's own thread ---- */
+
+void sim_worker_start(void);
+void sim_worker_push(struct sim_buffer *b);
+/* Delivers what can be; returns when that is done, at once on the worker's own thread. */
+void sim_worker_flush(bool forced);
+/* The process ends: no more deliveries, everything undelivered is logged. */
+void sim_worker_end(void);
+bool sim_worker_alive(void); /* false in a forked child, and after the end */
+
+/* ---- callbacks of the activity API (worker.c, trouble.c) ---- */
+
+struct sim_callbacks {
+    CUpti_BuffersCallbackRequestFunc request;
+    CUpti_BuffersCallbackCompleteFunc complete;
+    enum sim_owner owner;
+};
+void sim_callbacks_set(const struct sim_callbacks *callbacks);
+struct sim_callbacks sim_callbacks_get(void);
+
+/* ---- record.c: bytes ---- */
+
+void sim_put(uint8_t *record, enum sim_record type, enum sim_field field, uint64_t value);
+void sim_record_op(struct sim_place *place, enum sim_record type, uint32_t kind, struct sim_op *op);
+void sim_record_op_end(struct sim_slot *slot, uint8_t *record); /* the operation's times */
+uint32_t sim_thread_id(void);
+extern _Atomic uint32_t sim_thread_id_type;
+
+/* ---- probe.c ---- */
+
+void sim_probe_start(void); /* registers with the core; once */
+void sim_overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns);
+CUptiResult sim_dump_objects(uint32_t kind);
+
+/* ---- external.c: stacks of external correlation ids, per thread ---- */
+
+void sim_external_records(uint32_t correlation);
+
+/* ---- subscriber.c: the callback API ---- */
+
+void sim_subscriber_call(enum sim_domain domain, uint32_t cbid, uint32_t correlation, bool enter,
+                         int result);
+void sim_subscriber_clear(void);
+const char *sim_callback_name(enum sim_domain domain, uint32_t cbid);
+
+/* ---- trouble.c: options ---- */
+
+extern struct sim_trouble {
+    bool shuffle, null_crash, overhead;
+    int per_thread; /* -1: as the version has it */
+    double drop, twice, no_time;
+    uint64_t late_ns, hold_ns, stall_ns, name_life_ns, steal_at;
+} sim_trouble;
+
+void sim_trouble_read(void);
+void sim_trouble_count_record(void); /* for cupti-steal */
+void sim_trouble_shuffle(struct sim_buffer *b);
+void sim_trouble_twice(struct sim_buffer *b);
+/* One line of the log per record. */
+void sim_log_record(const char *what, const struct sim_slot *slot);
+void sim_log_buffer(const char *what, const struct sim_buffer *b);
+const char *sim_kind_name(uint32_t kind);
+
+/* ---- api.c: the entry of every exported function ---- */
+
+CUptiResult sim_error(CUptiResult result); /* remembers it for cuptiGetLastError */
+
+/* Injected failures come first, as a real library fails before it looks at its arguments. */
+#define SIM_ENTRY()                                                                                \
+    do {                                                                                           \
+        int sim_code_ = sim_fail(__func__);                                                        \
+        if (sim_code_) {                                                                           \
+            return sim_error((CUptiResult)sim_code_);                                              \
+        }                                                                                          \
+    } while (0)
+
+#endif
