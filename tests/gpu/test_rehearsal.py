@@ -1,0 +1,30 @@
+"""The whole list of checks, on the simulated GPU: they must pass there, and say where they ran."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = os.environ.get("SYNCLINE_BUILD", HERE.parents[1] / "build" / "release")
+
+
+def test_checks_pass_on_the_simulated_gpu(tmp_path):
+    done = subprocess.run([sys.executable, HERE / "checks.py", "--build", BUILD, "--out", tmp_path,
+                           "--simulated", "--only", "samples", "--only", "library"], text=True,
+                          capture_output=True, check=False, timeout=500)
+    results = json.loads((tmp_path / "results.json").read_text())
+    failed = [entry for entry in results["results"] if entry["outcome"] == "fail"]
+    assert not failed, json.dumps(failed, indent=1)
+    assert done.returncode == 0, done.stderr
+    assert results["machine"]["simulated"] is True
+    assert results["summary"]["pass"] > 80
+    assert (tmp_path / "results.md").read_text().startswith("# Checks on a simulated GPU")
+
+
+def test_wrong_use():
+    run = HERE / "run.sh"
+    assert "--prebuilt" in subprocess.run([run, "--help"], text=True, capture_output=True,
+                                          check=True).stdout
+    assert subprocess.run([run, "--nonsense"], capture_output=True, check=False).returncode == 2
