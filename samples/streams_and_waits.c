@@ -19,11 +19,9 @@ static const char ptx[] = SPIN_MODULE SPIN_KERNEL("producer_spin_ns")
 
 static CUfunction producer, consumer, background;
 
-/* Everything enqueued on `stream` must be over by now. */
-static void done(const char *how, CUstream stream)
+/* `state`: what a query of the work says that must be over by now. */
+static void done(const char *how, CUresult state)
 {
-    CUresult state = cu.StreamQuery(stream);
-
     if (state != CUDA_SUCCESS) {
         printf("%-44s returned too early\n", how);
         exit(1);
@@ -38,19 +36,19 @@ static void wait_for_streams_and_events(CUstream a, CUstream b)
 
     spin_launch(producer, a, 8, 128, 2 * MILLISECOND);
     CHECK(cu.StreamSynchronize(a));
-    done("cuStreamSynchronize", a);
+    done("cuStreamSynchronize", cu.StreamQuery(a));
 
     CHECK(cu.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
     spin_launch(producer, a, 8, 128, 2 * MILLISECOND);
     CHECK(cu.EventRecord(event, a));
     CHECK(cu.EventSynchronize(event));
-    done("cuEventSynchronize", a);
+    done("cuEventSynchronize", cu.StreamQuery(a));
 
     /* Two streams: the call returns when the last of all streams is done, the longer one here. */
     spin_launch(producer, a, 8, 128, 1 * MILLISECOND);
     spin_launch(background, b, 4, 64, 3 * MILLISECOND);
     CHECK(cu.CtxSynchronize());
-    done("cuCtxSynchronize", b);
+    done("cuCtxSynchronize", cu.StreamQuery(b));
 
     /* No wait on the CPU: stream b waits for a's event, and b is then waited for. */
     spin_launch(producer, a, 8, 128, 2 * MILLISECOND);
@@ -58,18 +56,18 @@ static void wait_for_streams_and_events(CUstream a, CUstream b)
     CHECK(cu.StreamWaitEvent(b, event, 0));
     spin_launch(consumer, b, 16, 256, 1 * MILLISECOND);
     CHECK(cu.StreamSynchronize(b));
-    done("cuStreamWaitEvent, then cuStreamSynchronize", a);
+    done("cuStreamWaitEvent, then cuStreamSynchronize", cu.StreamQuery(a));
 
     /* Polling: calls that answer "not ready" until the work is over. */
     spin_launch(producer, a, 8, 128, 1 * MILLISECOND);
     CHECK(cu.EventRecord(event, a));
     while (cu.EventQuery(event) == CUDA_ERROR_NOT_READY)
         polls++;
-    done("cuEventQuery until ready", a);
+    done("cuEventQuery until ready", cu.StreamQuery(a));
     spin_launch(producer, a, 8, 128, 1 * MILLISECOND);
     while (cu.StreamQuery(a) == CUDA_ERROR_NOT_READY)
         polls++;
-    done("cuStreamQuery until ready", a);
+    done("cuStreamQuery until ready", cu.StreamQuery(a));
     fprintf(stderr, "polled %u times\n", polls);
     CHECK(cu.EventDestroy(event));
 }
@@ -82,38 +80,43 @@ static void wait_by_the_default_stream(CUstream blocking, CUstream free_running)
     spin_launch(producer, blocking, 8, 128, 2 * MILLISECOND);
     spin_launch(consumer, NULL, 16, 256, 1 * MILLISECOND);
     CHECK(cu.StreamSynchronize(NULL));
-    done("legacy default stream behind a blocking one", blocking);
+    done("legacy default stream behind a blocking one", cu.StreamQuery(blocking));
     CHECK(cu.StreamSynchronize(free_running));
-    done("non-blocking stream on its own", free_running);
+    done("non-blocking stream on its own", cu.StreamQuery(free_running));
 }
 
 static void wait_by_copies(CUstream stream, CUdeviceptr memory, unsigned char *pinned)
 {
     unsigned char *pageable = malloc(BYTES);
+    CUevent event;
 
     if (!pageable)
         exit(1);
+    CHECK(cu.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
     /* Pinned memory and a stream: neither copy blocks; the synchronize waits for both. */
     memset(pinned, 1, BYTES);
     CHECK(cu.MemcpyHtoDAsync(memory, pinned, BYTES, stream));
     CHECK(cu.MemsetD8Async(memory, 2, BYTES / 2, stream));
     CHECK(cu.MemcpyDtoHAsync(pinned, memory, BYTES, stream));
     CHECK(cu.StreamSynchronize(stream));
-    done("pinned copies, then cuStreamSynchronize", stream);
+    done("pinned copies, then cuStreamSynchronize", cu.StreamQuery(stream));
     printf("copied back: %d and %d\n", pinned[0], pinned[BYTES - 1]);
 
     /* The same to pageable memory blocks inside the copy, though its name says Async. */
     spin_launch(producer, stream, 8, 128, 2 * MILLISECOND);
     CHECK(cu.MemcpyDtoHAsync(pageable, memory, BYTES, stream));
-    done("cuMemcpyDtoHAsync to pageable memory", stream);
+    done("cuMemcpyDtoHAsync to pageable memory", cu.StreamQuery(stream));
 
-    /* Synchronous copies go through the legacy default stream: behind all blocking streams. */
+    /* Synchronous copies go through the legacy default stream: behind all blocking streams. This
+     * one waits for what stands before it, yet may return before its own transfer has ended. */
     spin_launch(producer, stream, 8, 128, 2 * MILLISECOND);
+    CHECK(cu.EventRecord(event, stream));
     CHECK(cu.MemcpyHtoD(memory, pageable, BYTES));
-    done("cuMemcpyHtoD from pageable memory", stream);
+    done("cuMemcpyHtoD from pageable memory", cu.EventQuery(event));
     spin_launch(producer, stream, 8, 128, 2 * MILLISECOND);
     CHECK(cu.MemcpyDtoH(pageable, memory, BYTES));
-    done("cuMemcpyDtoH", stream);
+    done("cuMemcpyDtoH", cu.StreamQuery(stream));
+    CHECK(cu.EventDestroy(event));
     free(pageable);
 }
 
@@ -131,20 +134,20 @@ static void wait_by_memory_and_host_functions(CUstream stream)
     CHECK(cu.MemAlloc(&memory, BYTES));
     spin_launch(producer, stream, 8, 128, 2 * MILLISECOND);
     CHECK(cu.MemFree(memory));
-    done("cuMemFree", stream);
+    done("cuMemFree", cu.StreamQuery(stream));
 
     /* The stream-ordered pair waits for nothing. */
     CHECK(cu.MemAllocAsync(&memory, BYTES, stream));
     spin_launch(producer, stream, 8, 128, 1 * MILLISECOND);
     CHECK(cu.MemFreeAsync(memory, stream));
     CHECK(cu.StreamSynchronize(stream));
-    done("cuMemAllocAsync and cuMemFreeAsync", stream);
+    done("cuMemAllocAsync and cuMemFreeAsync", cu.StreamQuery(stream));
 
     /* The other way round: the stream waits for a function on the CPU. */
     CHECK(cu.LaunchHostFunc(stream, on_host, &called));
     spin_launch(consumer, stream, 16, 256, 1 * MILLISECOND);
     CHECK(cu.StreamSynchronize(stream));
-    done(called ? "cuLaunchHostFunc" : "cuLaunchHostFunc (never called)", stream);
+    done(called ? "cuLaunchHostFunc" : "cuLaunchHostFunc (never called)", cu.StreamQuery(stream));
 }
 
 int main(void)
