@@ -1,0 +1,93 @@
+"""When it is recorded: whole run, by time, on demand; the public API from C and through ctypes."""
+import re
+
+import pytest
+
+import harness
+
+
+def numbers(text: str, key: str) -> list[int]:
+    return [int(n) for n in re.findall(rf"^{key} (-?\d+)$", text, re.M)]
+
+
+@pytest.mark.sanitize
+def test_demand_records_between_start_and_stop(go):
+    run = go("context kernel:3 sync start sleep:300 kernel:5 sync sleep:300 stop windows:1 kernel:7 "
+             "sync", window="demand", lead_in="0", log="warn")
+    assert run.status == 0 and run.said() == []
+    assert numbers(run.stdout, "start") == [0] and numbers(run.stdout, "stop") == [0]
+    (trace,) = run.traces()
+    assert len(trace.of("kernel")) == 5
+
+
+def test_demand_many_times(go):
+    """Each window is a complete file of its own and has its own kernels alone."""
+    once = "start sleep:200 kernel:{n} sync sleep:200 stop windows:{w} kernel:2 sync"
+    steps = " ".join(once.format(n=n, w=w) for w, n in enumerate((4, 5, 6), 1))
+    run = go("context kernel sync " + steps, window="demand", lead_in="0")
+    traces = run.traces()
+    assert [len(t.of("kernel")) for t in sorted(traces, key=lambda t: t.path.name)] == [4, 5, 6]
+    assert [t.object["syncline"]["window"] for t in sorted(traces, key=lambda t: t.path.name)] == \
+        [1, 2, 3]
+
+
+def test_demand_without_start_writes_nothing(go):
+    assert go("context kernel:5 sync", window="demand").files() == []
+
+
+def test_answers_of_the_api(go):
+    run = go("start context start kernel sync stop stop windows:1 status", window="run")
+    starts, stops = numbers(run.stdout, "start"), numbers(run.stdout, "stop")
+    assert starts[0] == -11, "-EAGAIN: no library before CUDA is initialised"
+    assert starts[1] in (0, -114), "0 or -EALREADY: the run's window is open or opening"
+    assert stops[0] == 0 and stops[1] in (-114, -16)
+    assert "completed 1" in run.stdout
+
+
+def test_stop_and_start_again_in_a_run(go):
+    run = go("context kernel:3 sync sleep:200 stop windows:1 kernel:9 sync start sleep:300 kernel:4 "
+             "sync", window="run", lead_in="0")
+    traces = sorted(run.traces(), key=lambda t: t.path.name)
+    assert [len(t.of("kernel")) for t in traces] == [3, 4]
+
+
+def test_window_open_at_exit_is_completed(go):
+    run = go("context start sleep:300 kernel:6 sync exit:0", window="demand", lead_in="0")
+    assert len(run.trace().of("kernel")) == 6
+
+
+def test_time_windows(go):
+    """A fifth of a second out of every second: several files, each shorter than that and complete,
+    together with fewer kernels than ran."""
+    run = go("context " + "kernel:5 sync sleep:50 " * 50, window="time:200ms/1s", lead_in="100ms")
+    traces = run.traces()
+    assert len(traces) >= 2
+    written = sum(len(t.of("kernel")) for t in traces)
+    assert 0 < written < 250
+    for trace in traces:
+        times = [e["start"] for e in trace.of("kernel")]
+        meta = trace.object["syncline"]
+        assert meta["opened_ns"] <= min(times) and max(times) <= meta["closed_ns"]
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_ctypes(tmp_path, before):
+    """The exports themselves, asked for by name before and after CUDA has loaded the library."""
+    ask = "ctypes.CDLL('libsyncline.so.0', mode=os.RTLD_NOLOAD)"
+    first = (f"try: {ask}\nexcept OSError: print('not loaded')\n" if before else "")
+    code = ("import ctypes, os, time\n" + first +
+            "cu = ctypes.CDLL('libcuda.so.1')\nassert cu.cuInit(0) == 0\n"
+            f"sl = {ask}\n"
+            "class Status(ctypes.Structure):\n"
+            "    _fields_ = [('size', ctypes.c_size_t), ('state', ctypes.c_int32),"
+            " ('window', ctypes.c_uint32)] + [('n%d' % i, ctypes.c_uint64) for i in range(5)]"
+            " + [('file', ctypes.c_char * 1024), ('reason', ctypes.c_char * 256)]\n"
+            "s = Status(size=ctypes.sizeof(Status))\n"
+            "print('status', sl.sl_status(ctypes.byref(s)), s.state, s.reason)\n"
+            "print('start', sl.sl_start())\n"
+            "print('null', sl.sl_status(None))\n")
+    run = harness.run(tmp_path, "python3", "-c", code, window="demand")
+    assert run.status == 0, run.stderr
+    assert ("not loaded" in run.stdout) == before
+    assert "status 0 1" in run.stdout, "armed"
+    assert numbers(run.stdout, "start") == [0] and numbers(run.stdout, "null") == [-22]
