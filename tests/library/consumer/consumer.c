@@ -1,6 +1,7 @@
 /*
  * consumer.c - a user's program: calls the public API without linking the library. One thread; owns
- * nothing. Prints what sl_start() returned before and after the library (argv[1]) was loaded.
+ * nothing. Prints what sl_start() returned before the library (argv[1]) was loaded, and the state
+ * after it was loaded and entered as the CUDA driver does.
  */
 #include <syncline/syncline.h>
 
@@ -11,9 +12,16 @@ int main(int argc, char **argv)
     struct sl_status status = {.size = sizeof(status)};
 
     printf("before %d\n", sl_start());
-    if (argc > 1 && !dlopen(argv[1], RTLD_NOW | RTLD_LOCAL)) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 1;
+    if (argc > 1) {
+        void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+        int (*inject)(void);
+
+        if (!library) {
+            fprintf(stderr, "%s\n", dlerror());
+            return 1;
+        }
+        *(void **)&inject = dlsym(library, "InitializeInjection");
+        printf("inject %d\n", inject());
     }
     if (sl_status(&status) == 0)
         printf("state %d\n", (int)status.state);
