@@ -76,7 +76,7 @@ struct output {
 /* How much of the trace went through. */
 struct outcome {
     uint64_t events;
-    uint64_t invalid, invalid_at; /* events that are not valid JSON; byte of the first */
+    uint64_t invalid, invalid_at; /* events and fields that are not JSON; byte of the first */
     enum sl_span_kind inside;     /* kind of the last span written */
     int event_arrays;
     uint64_t lost_bytes; /* text after the last whole span */
@@ -209,10 +209,10 @@ static void copy(struct sl_trace *t, struct output *o, const char *path, struct 
         put(o, item.span.text - item.span.lead, item.span.lead + item.span.size);
         result->inside = item.span.kind;
         result->event_arrays += item.span.kind == SL_SPAN_EVENTS_OPEN;
+        if (item.status == -EBADMSG && result->invalid++ == 0)
+            result->invalid_at = item.span.offset + item.error.at;
         if (item.span.kind == SL_SPAN_EVENT) {
             result->events++;
-            if (item.status == -EBADMSG && result->invalid++ == 0)
-                result->invalid_at = item.span.offset + item.error.at;
             if (result->events % PROGRESS_EVENTS == 0) {
                 sl_trace_get_status(t, &result->input);
                 sl_progress_step(&progress, result->input.read_bytes, result->input.file_bytes);
@@ -280,8 +280,8 @@ static int tell(const struct request *r, const struct outcome *result)
     }
     if (result->invalid) {
         sl_args_complain(r->command,
-                         "%" PRIu64 " events are not valid JSON and were copied as they are (the "
-                         "first at byte %" PRIu64 "): `syncline check %s` shows more",
+                         "%" PRIu64 " events or fields are not valid JSON and were copied as they "
+                         "are (the first at byte %" PRIu64 "): `syncline check %s` shows more",
                          result->invalid, result->invalid_at, r->output);
         status = SL_EXIT_PROBLEM;
     }

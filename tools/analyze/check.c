@@ -114,19 +114,21 @@ static void too_long(struct sl_check *c, const struct sl_span *span)
                    "a value of %zu bytes: only its brackets were looked at", span->size);
 }
 
-static void check_field(struct sl_check *c, struct sl_trace *t, const struct sl_span *span)
+static void check_field(struct sl_check *c, struct sl_trace *t, const struct sl_trace_item *item)
 {
+    const struct sl_span *span = &item->span;
     struct sl_json_error error;
-    int rc = sl_trace_visit(t, span, sl_header_value, &c->header, &error);
 
     sl_header_text(&c->header, (struct sl_text){span->key, span->key_size},
                    (struct sl_text){span->text, span->size});
-    if (rc == -EFBIG)
+    if (item->status == -EFBIG)
         too_long(c, span);
-    else if (rc)
-        sl_finding_add(&c->findings, SL_FIND_JSON_INVALID, 1, span->offset + error.at,
+    else if (item->status)
+        sl_finding_add(&c->findings, SL_FIND_JSON_INVALID, 1, span->offset + item->error.at,
                        "in \"%.*s\": %s", (int)(span->key_size < 40 ? span->key_size : 40),
-                       span->key, error.what);
+                       span->key, item->error.what);
+    else
+        sl_trace_visit(t, span, sl_header_value, &c->header, &error);
 }
 
 void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace_item *item)
@@ -136,7 +138,7 @@ void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace
     c->readable_end = span->offset + span->size;
     switch (span->kind) {
     case SL_SPAN_FIELD:
-        check_field(c, t, span);
+        check_field(c, t, item);
         break;
     case SL_SPAN_EVENTS_OPEN:
         if (c->event_arrays++ == 1)

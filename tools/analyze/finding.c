@@ -74,6 +74,15 @@ static const struct {
 #undef ERROR
 };
 
+/* Text that is not JSON may hold anything, also what drives a terminal. */
+static void make_printable(char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+    }
+}
+
 void sl_finding_add(struct sl_findings *f, enum sl_finding_id id, uint64_t n, uint64_t at,
                     const char *example, ...)
 {
@@ -86,6 +95,7 @@ void sl_finding_add(struct sl_findings *f, enum sl_finding_id id, uint64_t n, ui
         va_start(args, example);
         vsnprintf(finding->example, sizeof(finding->example), example, args);
         va_end(args);
+        make_printable(finding->example);
     }
     finding->count += n;
 }

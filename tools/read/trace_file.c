@@ -79,6 +79,15 @@ void sl_trace_close(struct sl_trace *t)
     free(t);
 }
 
+/* Key and value of a field are JSON: as for events. */
+static int check_field(struct sl_trace *t, const struct sl_span *span, struct sl_json_error *error)
+{
+    int rc = sl_json_visit(t->json, "", span->key - 1, span->key_size + 2, NULL, NULL, error);
+
+    error->at = 0; /* of a bad key, the value's place is near enough */
+    return rc ? rc : sl_json_visit(t->json, "", span->text, span->size, NULL, NULL, error);
+}
+
 int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item)
 {
     sl_split_next(t->split, &item->span);
@@ -89,6 +98,9 @@ int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item)
         t->events++;
         item->status =
             sl_json_row(t->json, item->span.text, item->span.size, &item->row, &item->error);
+        return 1;
+    case SL_SPAN_FIELD:
+        item->status = check_field(t, &item->span, &item->error);
         return 1;
     case SL_SPAN_END:
     case SL_SPAN_CUT:

@@ -17,9 +17,9 @@
 struct sl_trace_item {
     struct sl_span span;
     uint64_t index; /* events: counts from 0 */
-    /* events: 0 and `row`, or -EBADMSG / -EFBIG and `error` */
+    /* Events and fields: 0; -EBADMSG: not valid JSON, see `error`; -EFBIG: not looked into. */
     int status;
-    struct sl_trace_row row;
+    struct sl_trace_row row; /* events with status 0 */
     struct sl_json_error error;
 };
 

@@ -120,6 +120,9 @@ static void test_json(void **state)
     expect(HEADER NAMES GOOD "],\"traceEvents\":[]}", SL_FIND_EVENTS_TWICE, 1);
     expect(HEADER NAMES GOOD ",{\"ph\":\"X\"", SL_FIND_TRUNCATED, 1);
     expect(HEADER NAMES GOOD, SL_FIND_TRUNCATED, 1);
+    c = check(HEADER NAMES GOOD "],\"\x1b[31m\":1}"); /* must not reach the terminal */
+    assert_non_null(strstr(c->findings.of[SL_FIND_JSON_INVALID].example, "?[31m"));
+    sl_check_destroy(c);
     c = check(FOREIGN_TRACE(",{\"ph\":\"X\",\"dur\":1.}"));
     assert_int_equal(c->findings.of[SL_FIND_JSON_INVALID].at / 10,
                      (strstr(FOREIGN_TRACE(",{\"ph\":\"X\",\"dur\":1.}"), "1.}") -

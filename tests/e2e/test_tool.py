@@ -1,0 +1,394 @@
+"""The `syncline` command, run as a user runs it: real traces, made ones, cut and damaged ones."""
+import gzip
+import json
+import os
+import pathlib
+import random
+import resource
+import subprocess
+
+import pytest
+import zstandard
+
+import harness
+
+TOOL = harness.TOOL
+TRACES = pathlib.Path(os.environ.get("SYNCLINE_TRACES") or
+                      pathlib.Path(__file__).resolve().parents[2] / ".." / "shared" / "traces")
+REAL = sorted(TRACES.glob("*.json.gz"))
+GPU = ("kernel", "gpu_memcpy", "gpu_memset")
+
+pytestmark = pytest.mark.sanitize
+
+
+def run(*arguments, status=0, **options):
+    """Standard output and error of the tool, which must exit with `status`."""
+    done = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=120,
+                          **options)
+    assert done.returncode == status, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout, done.stderr
+
+
+def check(path, status=0):
+    return json.loads(run("check", "--json", path, status=status)[0])
+
+
+def problems(report):
+    return {p["id"]: p for p in report["problems"]}
+
+
+def one_line(text):
+    """An error is one line that names the command."""
+    assert text.startswith("syncline") and text.count("\n") == 1, text
+    return text
+
+
+def make_trace(calls=50):
+    """A trace as syncline writes it: a row a line, calls with their kernels and arrows."""
+    rows = ['{"ph":"M","name":"process_name","pid":42,"tid":0,"ts":0.000,"args":{"name":"python"}}',
+            '{"ph":"M","name":"process_name","pid":0,"tid":0,"ts":0.000,"args":{"name":"python"}}']
+    for i in range(1, calls + 1):
+        start = f"{i * 10}.125"
+        rows += [
+            f'{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":42,"tid":43,"ts":{start},'
+            f'"dur":2.000,"args":{{"cbid":211,"correlation":{i}}}}}',
+            f'{{"ph":"s","cat":"ac2g","name":"ac2g","id":{i},"pid":42,"tid":43,"ts":{start}}}',
+            f'{{"ph":"f","bp":"e","cat":"ac2g","name":"ac2g","id":{i},"pid":0,"tid":7,"ts":{start}}}',
+            f'{{"ph":"X","cat":"kernel","name":"f<\\"\\u00fc]\\\\\\">()","pid":0,"tid":7,"ts":{start},'
+            f'"dur":5.000,"args":{{"device":0,"context":1,"stream":7,"correlation":{i},'
+            f'"grid":[1,2,3]}}}}']
+    return ('{\n"schemaVersion":1,\n"deviceProperties":[\n{"id":0,"name":"SIM"}],\n'
+            '"baseTimeNanoseconds":1700000000000000000,\n'
+            '"distributedInfo": {"backend": "nccl", "rank": 5, "world_size": 8},\n"traceEvents":[\n' +
+            ",\n".join(rows) + '\n],\n"syncline":{"version":"9.9","counters":{"records":100,'
+            '"dropped_ring":0}},\n"traceName":"t"\n}\n').encode()
+
+
+def frames(data, size):
+    return b"".join(zstandard.ZstdCompressor(write_checksum=True).compress(data[i:i + size])
+                    for i in range(0, len(data), size))
+
+
+def events_before(data, at):
+    """Whole events in the first `at` bytes, told by Python alone."""
+    decoder = json.JSONDecoder()
+    text = data.decode()
+    position = text.index('"traceEvents"')
+    position = text.index("[", position) + 1
+    count = 0
+    while True:
+        while text[position] in " \n,":
+            position += 1
+        if text[position] == "]":
+            return count
+        _, position = decoder.raw_decode(text, position)
+        if position > at:
+            return count
+        count += 1
+
+
+# Real traces
+
+@pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SYNCLINE_TRACES")
+@pytest.mark.parametrize("path", REAL, ids=lambda p: p.name)
+def test_real_trace(path, tmp_path):
+    text = gzip.decompress(path.read_bytes())
+    trace = json.loads(text)
+    events = trace["traceEvents"]
+    report = check(path)
+    assert report["valid"] and report["whole"] and not report["syncline"]
+    assert report["events"] == len(events)
+    assert report["rank"] == trace["distributedInfo"]["rank"]
+    for name, counted in report["categories"].items():
+        assert counted["events"] == sum(
+            e.get("cat", "(metadata)" if e["ph"] == "M" else "(none)") == name for e in events)
+    for lane in report["streams"]:
+        on_it = [e for e in events if e.get("cat") in GPU and
+                 (e["args"]["device"], e["args"]["stream"]) == (lane["device"], lane["stream"])]
+        assert lane["operations"] == len(on_it)
+        assert abs(lane["busy_ns"] - sum(e["dur"] for e in on_it) * 1000) < 1
+    assert sum(lane["operations"] for lane in report["streams"]) == report["gpu_operations"] == sum(
+        e.get("cat") in GPU for e in events)
+    arrows = {p: {e["id"] for e in events if e.get("cat") == "ac2g" and e["ph"] == p} for p in "sf"}
+    other = {p: {e["id"] for e in events if e.get("cat") == "fwdbwd" and e["ph"] == p} for p in "sf"}
+    found = problems(report)
+    for problem, lonely in (("flow_no_end", "sf"), ("flow_no_start", "fs")):
+        wanted = sum(len(ids[lonely[0]] - ids[lonely[1]]) for ids in (arrows, other))
+        assert found.get(problem, {"count": 0})["count"] == wanted
+    assert all(p["severity"] == "note" for p in report["problems"])
+    # through every format and back, the same bytes
+    plain, packed, last = tmp_path / "a.json", tmp_path / "b.json.zst", tmp_path / "c.json.gz"
+    run("convert", path, "--to", "kineto", "-o", plain)
+    assert plain.read_bytes() == text
+    run("convert", plain, "--to=kineto-zst", "-o", packed, "--level", "9")
+    run("convert", packed, "-t", "kineto-gz", "-o", last, "-l", 1)
+    assert gzip.decompress(last.read_bytes()) == text
+    assert check(last)["categories"] == report["categories"]
+
+
+# Whole traces of our own kind
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lambda d: frames(d, 1000),
+                                  lambda d: gzip.compress(d[:999]) + gzip.compress(d[999:])],
+                         ids=["plain", "gzip", "zstd-frames", "gzip-members"])
+def test_own_trace(pack, tmp_path):
+    path = tmp_path / "trace"  # the name says nothing
+    path.write_bytes(pack(make_trace()))
+    report = check(path)
+    assert report["valid"] and report["whole"] and report["syncline"]
+    assert report["version"] == "9.9" and report["rank"] == 5 and report["world_size"] == 8
+    assert report["problems"] == []
+    assert report["categories"]["kernel"] == {"events": 50, "total_ns": 250000}
+    assert report["streams"] == [{"device": 0, "stream": 7, "operations": 50, "busy_ns": 250000}]
+    text = run("check", path)[0]
+    assert "valid and complete Kineto trace, written by syncline 9.9" in text
+    assert "GPU 0 SIM" in text and "5 of 8" in text
+    out = tmp_path / "out.json"
+    run("convert", path, "--to", "kineto", "-o", out)
+    assert out.read_bytes() == make_trace()
+    assert out.stat().st_mode & 0o777 == 0o600
+
+
+def test_losses_make_a_trace_incomplete(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(make_trace().replace(b'"dropped_ring":0', b'"dropped_ring":7'))
+    report = check(path, status=1)
+    assert problems(report)["lost"]["count"] == 7
+    assert "dropped_ring is 7" in problems(report)["lost"]["first"]
+
+
+def test_several_files(tmp_path):
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_bytes(make_trace())
+    bad.write_bytes(make_trace()[:-30])
+    out, _ = run("check", "--json", good, bad, status=1)
+    assert [json.loads(line)["valid"] for line in out.splitlines()] == [True, False]
+    run("check", bad, good, tmp_path / "missing", status=2)
+    assert run("check", "-q", good)[0] == ""
+
+
+def test_standard_input(tmp_path):
+    done = subprocess.run([TOOL, "check", "--json", "-"], input=gzip.compress(make_trace()),
+                          capture_output=True, timeout=60, check=True)
+    assert json.loads(done.stdout)["events"] == 202
+    out = tmp_path / "o.json"
+    subprocess.run([TOOL, "convert", "-", "--to", "kineto", "-o", out], input=frames(make_trace(), 500),
+                   timeout=60, check=True)
+    assert out.read_bytes() == make_trace()
+
+
+# Cut and damaged traces
+
+def test_cut_at_every_byte(tmp_path):
+    """Whatever is left of a text, convert makes a valid trace of all whole events in it."""
+    data = make_trace(3)
+    cut, out = tmp_path / "cut.json", tmp_path / "out.json"
+    first_field = data.index(b",\n")
+    for size in range(1, len(data) - 1):
+        cut.write_bytes(data[:size])
+        done = subprocess.run([TOOL, "convert", cut, "--to", "kineto", "-o", out, "--force"],
+                              capture_output=True, text=True, timeout=60)
+        if size <= first_field:  # not even one field is whole
+            assert done.returncode == 2 and not out.exists()
+            continue
+        assert done.returncode == (0 if size == len(data) - 1 else 1), (size, done.stderr)
+        one_line(done.stderr)
+        closed = json.loads(out.read_bytes())
+        assert len(closed["traceEvents"]) == events_before(data, size), size
+        assert closed["schemaVersion"] == 1
+    report = check(cut, status=1)
+    assert list(problems(report)) == ["truncated"] and problems(report)["truncated"]["byte"] == size
+
+
+@pytest.mark.parametrize("pack", [lambda d: frames(d, 700), gzip.compress], ids=["zstd", "gzip"])
+def test_cut_compressed(pack, tmp_path):
+    """The .part of a killed process: every event of the frames that are there."""
+    data = make_trace(40)
+    packed = pack(data)
+    cut, out = tmp_path / "cut.part", tmp_path / "out.json.gz"
+    kept = []
+    for size in range(len(packed) // 3, len(packed), len(packed) // 37):
+        cut.write_bytes(packed[:size])
+        report = check(cut, status=1)
+        assert not report["whole"] and "truncated" in problems(report)
+        _, error = run("convert", cut, "--to", "kineto-gz", "-o", out, "-f", status=1)
+        assert "not whole" in one_line(error)
+        assert check(out)["events"] == report["events"]
+        kept.append(len(json.loads(gzip.decompress(out.read_bytes()))["traceEvents"]))
+        assert kept[-1] == report["events"]
+    assert kept == sorted(kept) and kept[-1] > 100
+
+
+def test_frames_that_ended_between_rows(tmp_path):
+    """A killed process leaves whole frames and no end of the text."""
+    data = make_trace(40)
+    middle = data.index(b',\n{"ph"', len(data) // 2) + 1
+    path, out = tmp_path / "0.json.zst.part", tmp_path / "0.json.zst"
+    path.write_bytes(frames(data[:middle], 512))
+    report = check(path, status=1)
+    assert problems(report)["truncated"]["byte"] == middle
+    run("convert", path, "--to", "kineto-zst", "-o", out, status=1)
+    assert check(out)["events"] == report["events"] == events_before(data, middle)
+
+
+@pytest.mark.parametrize("pack", [lambda d: frames(d, 2000), gzip.compress], ids=["zstd", "gzip"])
+def test_damaged_checksum(pack, tmp_path):
+    packed = bytearray(pack(make_trace()))
+    packed[-5 if pack is gzip.compress else -1] ^= 0x40
+    path = tmp_path / "t"
+    path.write_bytes(packed)
+    report = check(path, status=1)
+    assert "damaged" in problems(report) and "damaged" in problems(report)["damaged"]["first"]
+    assert report["events"] == 202  # all of it was readable
+
+
+def test_random_damage(tmp_path):
+    """Anything may be wrong: the tool says so, never crashes, and what it closes is a trace."""
+    generator = random.Random(7)
+    path, out = tmp_path / "t", tmp_path / "o.json"
+    for round_ in range(120):
+        data = bytearray([make_trace(5), frames(make_trace(9), 600),
+                          gzip.compress(make_trace(9))][round_ % 3])
+        for _ in range(generator.randint(1, 4)):
+            at = generator.randrange(len(data))
+            what = generator.randrange(3)
+            if what == 0:
+                data[at] = generator.randrange(256)
+            elif what == 1:
+                del data[at:at + generator.randint(1, 40)]
+            else:
+                data[at:at] = generator.randbytes(generator.randint(1, 9))
+        path.write_bytes(data)
+        done = subprocess.run([TOOL, "check", "--json", path], capture_output=True, timeout=60)
+        assert done.returncode in (0, 1, 2), (round_, done.stderr)
+        if done.returncode != 2:
+            report = json.loads(done.stdout)
+            assert report["valid"] == (done.returncode == 0)
+        done = subprocess.run([TOOL, "convert", path, "--to", "kineto", "-o", out, "-f"],
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode in (0, 1, 2), (round_, done.stderr)
+        if done.returncode == 0:
+            json.loads(out.read_bytes())
+        elif done.returncode == 1 and "not valid JSON" not in done.stderr:
+            json.loads(out.read_bytes())
+
+
+# What cannot work: one clear line, exit status 2
+
+@pytest.mark.parametrize("content, words", [
+    (b"", "empty"),
+    (b"hello world", "not a trace"),
+    (b"[1, 2, 3]", "not a trace"),
+    (b"{}", "without traceEvents"),
+    (b'{"traceEvents": 1}', "not a trace"),
+    (b"\x28\xb5\x2f\xfd garbage", "damaged"),
+    (b"\x1f\x8b garbage", "damaged"),
+    (b"\x7fELF\x02\x01\x01\x00", "not a trace"),
+])
+def test_not_a_trace(content, words, tmp_path):
+    path, out = tmp_path / "thing", tmp_path / "out"
+    path.write_bytes(content)
+    assert words in one_line(run("check", path, status=2)[1])
+    assert words in one_line(run("convert", path, "--to", "kineto", "-o", out, status=2)[1])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["thing"]
+
+
+def test_unreadable(tmp_path):
+    assert "No such file" in one_line(run("check", tmp_path / "none", status=2)[1])
+    assert "directory" in one_line(run("check", tmp_path, status=2)[1])
+    if os.geteuid() != 0:
+        path = tmp_path / "secret"
+        path.write_bytes(make_trace())
+        path.chmod(0)
+        assert "Permission denied" in one_line(run("check", path, status=2)[1])
+
+
+def test_wrong_usage(tmp_path):
+    assert "did you mean check?" in one_line(run("chekc", status=2)[1])
+    assert "did you mean --json?" in one_line(run("check", "--jsno", "x", status=2)[1])
+    assert "did you mean kineto-gz?" in one_line(
+        run("convert", "x", "--to", "kineto-gzip", "-o", "y", status=2)[1])
+    assert "1 to 9" in one_line(
+        run("convert", "x", "--to", "kineto-gz", "-l", "12", "-o", "y", status=2)[1])
+    assert "-o is missing" in one_line(run("convert", "x", "--to", "kineto", status=2)[1])
+    assert "at least one" in one_line(run("check", status=2)[1])
+    run(status=2)
+    out, _ = run("--version")
+    assert out.startswith("syncline ") and out.count(".") == 2
+    for command in ("check", "convert", "doctor"):
+        assert command in run("--help")[0]
+        text = run(command, "--help")[0]
+        assert f"Usage: syncline {command}" in text and "Exit status:" in text and "Examples:" in text
+
+
+def test_output_is_never_harmed(tmp_path):
+    path, out = tmp_path / "t.json", tmp_path / "out.json"
+    path.write_bytes(make_trace())
+    out.write_bytes(b"precious")
+    assert "--force" in one_line(run("convert", path, "--to", "kineto", "-o", out, status=2)[1])
+    assert out.read_bytes() == b"precious"
+    assert "is the input" in one_line(
+        run("convert", path, "--to", "kineto", "-o", path, "--force", status=2)[1])
+    assert "not a regular file" in one_line(
+        run("convert", path, "--to", "kineto", "-o", "/dev/full", "--force", status=2)[1])
+    assert "directory" in one_line(
+        run("convert", path, "--to", "kineto", "-o", tmp_path, "--force", status=2)[1])
+    run("convert", path, "--to", "kineto", "-o", out, "--force")
+    assert out.read_bytes() == make_trace()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.json", "t.json"]
+
+
+def test_no_room_for_the_output(tmp_path):
+    """A limit on file sizes stands for a full disk: writing fails half way."""
+    path, out = tmp_path / "t.json", tmp_path / "out.json"
+    path.write_bytes(make_trace(5000))
+    _, error = run("convert", path, "--to", "kineto", "-o", out, status=2,
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000)))
+    assert "cannot write" in one_line(error)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.json"]
+
+
+def test_report_that_cannot_be_written(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(make_trace())
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([TOOL, "check", path], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert "standard output: No space left" in one_line(done.stderr)
+
+
+def test_no_progress_without_a_terminal(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(make_trace(20000))
+    assert run("check", path)[1] == ""
+    assert run("convert", path, "--to", "kineto-gz", "-o", tmp_path / "o", "-l", 9)[1] == ""
+
+
+# The doctor
+
+def doctor(status, **environment):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("SYNCLINE_", "CUDA_", "KINETO"))}
+    return run("doctor", status=status, env={**clean, **environment})[0]
+
+
+def test_doctor_names_each_problem(tmp_path):
+    (tmp_path / "file").write_text("")
+    text = doctor(1, SYNCLINE_WINDWO="run", SYNCLINE_MEMORY="lots", SYNCLINE_DETAIL="lean",
+                  SYNCLINE_OUTPUT=str(tmp_path / "file" / "x"), KINETO_USE_DAEMON="1",
+                  CUDA_INJECTION64_PATH="/nonexistent/libother.so")
+    lines = text.splitlines()
+    assert any(x.startswith("problem") and "SYNCLINE_WINDWO is no option" in x for x in lines)
+    assert "did you mean SYNCLINE_WINDOW?" in text
+    assert any(x.startswith("problem") and "SYNCLINE_MEMORY=lots" in x for x in lines)
+    assert any(x.startswith("ok") and x.endswith("SYNCLINE_DETAIL=lean") for x in lines)
+    assert any(x.startswith("problem") and "output" in x for x in lines)
+    assert any(x.startswith("problem") and "/nonexistent/libother.so" in x for x in lines)
+    assert any(x.startswith("note") and "KINETO_USE_DAEMON" in x for x in lines)
+    assert "problems: recording would not work" in lines[-1]
+
+
+def test_doctor_without_cupti_or_driver(tmp_path):
+    if pathlib.Path("/dev/nvidiactl").exists():
+        pytest.skip("this machine has a driver")
+    text = doctor(1)
+    assert "problem  driver      no libcuda.so.1" in text and "--gpus all" in text
