@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "collect/record.h"
+#include "unit/collect/record.h"
 
 enum {
     LAUNCH_KERNEL = 211,    /* cudaLaunchKernel */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "collect/record.h"
+#include "unit/collect/record.h"
 
 static const char kernel_name[] = "_Z6kernelPfi";
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "collect/record.h"
+#include "unit/collect/record.h"
 
 static void add_context(struct record_rig *b, uint32_t device, uint32_t context,
                         uint16_t null_stream)

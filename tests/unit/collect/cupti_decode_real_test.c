@@ -10,7 +10,7 @@
 #include <cupti.h>
 #include <string.h>
 
-#include "collect/record.h"
+#include "unit/collect/record.h"
 
 #if CUPTI_API_VERSION / 100 == 1300
 

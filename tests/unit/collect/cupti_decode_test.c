@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "collect/record.h"
+#include "unit/collect/record.h"
 
 static uint8_t *add_memset(struct record_rig *b, uint32_t correlation)
 {
