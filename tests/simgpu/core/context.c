@@ -173,6 +173,15 @@ void sim_context_primary_flags(uint32_t device, uint32_t flags)
     sim_unlock();
 }
 
+/* A driver call that a runtime call nests is the runtime's. */
+static bool in_runtime(const struct sim_call *call)
+{
+    while (call && call->domain != SIM_RUNTIME) {
+        call = call->outer;
+    }
+    return call != NULL;
+}
+
 int sim_context_current(struct sim_context **out)
 {
     struct sim_thread *self = sim_thread_self();
@@ -182,7 +191,7 @@ int sim_context_current(struct sim_context **out)
     }
     if (!self->depth) {
         /* The runtime makes the primary context at first need; the driver demands one. */
-        if (!self->call || self->call->domain != SIM_RUNTIME) {
+        if (!in_runtime(self->call)) {
             return SIM_E_CONTEXT;
         }
         int error = sim_context_primary((uint32_t)self->device, &self->stack[0]);

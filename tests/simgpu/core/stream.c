@@ -33,7 +33,8 @@ static struct sim_stream *take(struct sim_context *context)
     if (stream) {
         *stream = (struct sim_stream){.magic = MAGIC, .context = context};
         stream->last = &stream->head;
-        stream->legacy_seen = context->legacy ? context->legacy->version : 0;
+        /* A new stream too comes behind what the legacy stream holds by now. */
+        stream->legacy_seen = UINT64_MAX;
     }
     return stream;
 }

@@ -1,0 +1,44 @@
+"""options_test.py BUILD: tests/simgpu/run says what is wrong with its options, and passes the rest."""
+import os
+import subprocess
+import sys
+import unittest
+
+BUILD = sys.argv[1]
+RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "run")
+
+
+def run(*arguments):
+    return subprocess.run(
+        [RUN, "--build", BUILD, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+class OptionsTest(unittest.TestCase):
+    def test_every_option_has_a_line_of_help(self):
+        result = run("--help")
+        self.assertEqual(result.returncode, 0)
+        for name in ("kernel", "fail", "truth", "correlation-start"):
+            self.assertIn(f"--{name} ", result.stdout)
+
+    def test_wrong_options_are_named(self):
+        for arguments, text in (
+            (("--nonsense", "true"), "--nonsense"),
+            (("--fail", "cuInit", "true"), "expected F:N:CODE"),
+            (("--cuda", "11", "true"), "expected 12|13"),
+            (("--kernel",), "needs a value"),
+        ):
+            result = run(*arguments)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(text, result.stderr)
+
+    def test_options_become_variables(self):
+        result = run("--kernel", "a=1us", "--kernel=b=2us", "--nested-driver", "--", "env")
+        self.assertIn("SIMGPU_KERNEL=a=1us;b=2us", result.stdout)
+        self.assertIn("SIMGPU_NESTED_DRIVER=1", result.stdout)
+
+    def test_the_status_is_the_command_s(self):
+        self.assertEqual(run("sh", "-c", "exit 7").returncode, 7)
+
+
+unittest.main(argv=sys.argv[:1])

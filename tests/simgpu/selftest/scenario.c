@@ -1,0 +1,123 @@
+/*
+ * scenario.c - small programs with one known answer each, for truth_test.py. Kernels are named, so
+ * that the answer can be: "kernel b released that wait".
+ */
+#include <unistd.h>
+
+#include "gpu.h"
+
+static CUstream s, t, blocking;
+
+/* Two streams: the device sync is released by the longer one. */
+static void device_sync(void)
+{
+    gpu_spin('a', 10 * MS, s);
+    gpu_spin('b', 30 * MS, t);
+    OK(cuCtxSynchronize());
+}
+
+/* t runs nothing of its own: its sync is released by what its event stands for. */
+static void joined_stream(void)
+{
+    gpu_spin('a', 20 * MS, s);
+    OK(cuStreamWaitEvent(t, gpu_mark(s), 0));
+    OK(cuStreamSynchronize(t));
+}
+
+/* c on t comes behind a on s. */
+static void stream_wait(void)
+{
+    gpu_spin('a', 20 * MS, s);
+    OK(cuStreamWaitEvent(t, gpu_mark(s), 0));
+    gpu_spin('c', 5 * MS, t);
+    OK(cuStreamSynchronize(t));
+}
+
+/* b on the legacy stream comes behind a, c comes behind b, and c releases the sync. */
+static void legacy(void)
+{
+    gpu_spin('a', 20 * MS, blocking);
+    gpu_spin('b', 5 * MS, NULL);
+    gpu_spin('c', 5 * MS, blocking);
+    OK(cuStreamSynchronize(blocking));
+}
+
+/* The event was recorded again after the wait began to mean the first record. */
+static void rerecorded(void)
+{
+    CUevent e = gpu_event();
+
+    gpu_spin('a', 10 * MS, s);
+    OK(cuEventRecord(e, s));
+    OK(cuEventSynchronize(e));
+    gpu_spin('b', 10 * MS, s);
+    OK(cuEventRecord(e, s));
+    OK(cuEventSynchronize(e));
+    OK(cuEventQuery(e));
+}
+
+static void blocking_copies(void)
+{
+    char host[64];
+    CUdeviceptr p;
+
+    OK(cuMemAlloc(&p, 64));
+    gpu_spin('a', 10 * MS, NULL);
+    OK(cuMemcpyHtoD(p, host, 64)); /* released by a */
+    gpu_spin('b', 10 * MS, NULL);
+    OK(cuMemcpyDtoH(host, p, 64)); /* released by itself */
+    gpu_spin('c', 10 * MS, s);
+    OK(cuMemFree(p)); /* released by c */
+}
+
+/* Fork and join inside a graph; d follows it on the stream. */
+static void graph(void)
+{
+    CUgraph captured;
+    CUgraphExec exec;
+
+    OK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    gpu_spin('a', 5 * MS, s);
+    OK(cuStreamWaitEvent(t, gpu_mark(s), 0));
+    gpu_spin('b', 20 * MS, t);
+    OK(cuStreamWaitEvent(s, gpu_mark(t), 0));
+    OK(cuStreamEndCapture(s, &captured));
+    OK(cuGraphInstantiate(&exec, captured, 0));
+    OK(cuGraphLaunch(exec, s));
+    gpu_spin('c', 5 * MS, s);
+    OK(cuStreamSynchronize(s));
+}
+
+/* Killed while a kernel runs: what was flushed is whole lines. */
+static void unfinished(void)
+{
+    gpu_spin('a', 10000 * MS, s);
+    exit(0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } scenarios[] = {{"device_sync", device_sync},
+                     {"joined_stream", joined_stream},
+                     {"stream_wait", stream_wait},
+                     {"legacy", legacy},
+                     {"rerecorded", rerecorded},
+                     {"blocking_copies", blocking_copies},
+                     {"graph", graph},
+                     {"unfinished", unfinished}};
+
+    gpu_setup(NULL);
+    s = gpu_stream(CU_STREAM_NON_BLOCKING);
+    t = gpu_stream(CU_STREAM_NON_BLOCKING);
+    blocking = gpu_stream(0);
+    for (size_t i = 0; argc > 1 && i < sizeof scenarios / sizeof *scenarios; i++) {
+        if (strcmp(argv[1], scenarios[i].name) == 0) {
+            scenarios[i].run();
+            return 0;
+        }
+    }
+    return 2;
+}
