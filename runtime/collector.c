@@ -413,19 +413,20 @@ static void *run(void *user)
         return NULL;
     }
     sl_window_init(&c->window, c->opt.config, sl_clock_now(), c->opt.on_since_ns);
-    while (!atomic_load_explicit(&c->exiting, memory_order_acquire)) {
+    /* The first window opens before any record is judged, even if the process ends already. */
+    err = run_window(c);
+    while (!err && !atomic_load_explicit(&c->exiting, memory_order_acquire)) {
         uint32_t wakes = atomic_load_explicit(&c->wakes, memory_order_acquire);
 
         /* Records first: what came before a window's end is judged before it ends. */
         err = bring_in(c);
         if (!err)
             err = run_window(c);
-        if (err == -EIO)
-            c->opt.on_failure("CUPTI refused every kind of record");
-        if (err)
-            break;
-        sleep_until_due(c, wakes);
+        if (!err)
+            sleep_until_due(c, wakes);
     }
+    if (err == -EIO)
+        c->opt.on_failure("CUPTI refused every kind of record");
     if (err == -ECANCELED || (!err && finish(c)))
         return NULL; /* cut off: nothing here is ours any more */
     end_thread(c);
