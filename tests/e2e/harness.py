@@ -23,6 +23,9 @@ SCENARIO = BUILD / "tests" / "e2e" / "scenario"
 TOOL = BUILD / "tools" / "syncline"
 SIMGPU = REPO / "tests" / "simgpu" / "run"
 
+# What the log calls the fate of a record that syncline cannot have had.
+LOST = {"dropped", "foreign", "unfinished", "undelivered", "no-time"}
+
 COPY_KINDS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
 MEMORY_KINDS = {1: "Pageable", 2: "Pinned", 3: "Device"}
 
@@ -134,7 +137,7 @@ class Run:
     def operations(self) -> list[dict]:
         """GPU operations that CUPTI has a record of: finished, and not dropped by the simulator."""
         gone = {(line.get("kind"), line["correlation"]) for line in self.log
-                if line.get("what") in ("dropped", "given") and "correlation" in line}
+                if line.get("what") in LOST and "correlation" in line}
         return [op for op in self.truth_of("op")
                 if op["kind"] in ("kernel", "memcpy", "memset") and op["finished"]
                 and (op["kind"], op["corr"] & 0xffffffff) not in gone]

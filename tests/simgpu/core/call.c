@@ -122,12 +122,23 @@ static int enter(struct sim_call *call)
     return error ? error : sticky(call->name);
 }
 
+/* 0 says "none" in CUPTI's 32 bits: passed over when they wrap. */
+static uint64_t next_correlation(void)
+{
+    uint64_t next;
+
+    do {
+        next = atomic_fetch_add_explicit(&correlation, 1, memory_order_relaxed) + 1;
+    } while ((uint32_t)next == 0);
+    return next;
+}
+
 int sim_call_enter(struct sim_call *call, enum sim_domain domain, uint32_t cbid, const char *name,
                    bool per_thread)
 {
     *call =
         (struct sim_call){.domain = domain, .cbid = cbid, .name = name, .per_thread = per_thread};
-    call->correlation = atomic_fetch_add_explicit(&correlation, 1, memory_order_relaxed) + 1;
+    call->correlation = next_correlation();
     if (sim_forked()) {
         call->outer = self.call;
         self.call = call;

@@ -33,8 +33,24 @@ static void tell(const struct sim_object *object)
     }
 }
 
+/* A device is announced with its first context. */
+static void announce_device(uint32_t device)
+{
+    static atomic_uint announced;
+
+    if (!(atomic_fetch_or(&announced, 1u << device) >> device & 1)) {
+        tell(&(struct sim_object){.kind = SIM_OBJ_DEVICE,
+                                  .created = 1,
+                                  .device = device,
+                                  .context = SIM_NONE,
+                                  .stream = SIM_NONE,
+                                  .correlation = sim_correlation_of_thread()});
+    }
+}
+
 static void announce(const struct sim_context *context, int created)
 {
+    announce_device(context->device);
     tell(&(struct sim_object){.kind = SIM_OBJ_CONTEXT,
                               .created = created,
                               .device = context->device,
