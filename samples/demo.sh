@@ -40,11 +40,20 @@ while [ $# -gt 0 ]; do
 done
 case $steps in '' | 0 | *[!0-9]*) fail "--steps takes a whole number above 0, not '$steps'" ;; esac
 
+# On a terminal, the last line of what comes in, over and over in one place.
+show_progress() {
+    local line
+    while IFS= read -r line; do
+        [ ! -t 1 ] || printf '\r      %-70.70s' "$line"
+    done
+    [ ! -t 1 ] || printf '\r%76s\r' ''
+}
+
 # Runs a long command with its output in a file; shows the end of it only if it fails.
 quietly() {
     local log=$1
     shift
-    "$@" >"$log" 2>&1 || {
+    "$@" 2>&1 | tee "$log" | show_progress || {
         tail -n 20 "$log" >&2
         fail "that failed; everything it said is in $log"
     }
@@ -87,7 +96,9 @@ trace=$(find "$out" -name '*.pt.trace.json.zst' -printf '%T@ %p\n' | sort -n | t
 
 echo "[4/5] Checking and converting"
 converted=${trace%.zst}.gz
-syncline check "$trace" | sed 's/^/      /'
+checked=$(syncline check "$trace") || fail "$checked"
+checked=${checked%%$'\n'*}
+echo "      ${checked#"$trace": }"
 syncline convert "$trace" --to kineto-gz -o "$converted"
 syncline check "$converted" >/dev/null
 python3 - "$converted" <<'END'
@@ -103,6 +114,7 @@ cat <<END
 
 The trace:   $trace ($(du -h "$trace" | cut -f1))
 As gzip:     $converted
+In detail:   $build/tools/syncline check $trace
 To look at:  open the gzip file at https://ui.perfetto.dev (it stays in your browser), or load the
              folder it is in with HolisticTraceAnalysis: TraceAnalysis(trace_dir="$(dirname "$converted")")
 Your own:    CUDA_INJECTION64_PATH=$library your-program
