@@ -86,10 +86,10 @@ static struct sim_lane *lane_of_thread(void)
     return own;
 }
 
-static void drop(enum sim_record record, uint32_t kind, uint32_t correlation)
+static void drop(uint32_t kind, uint32_t correlation, const struct sim_op *op)
 {
     struct sim_slot slot = {
-        .record = (uint8_t)record, .kind = (uint8_t)kind, .correlation = correlation};
+        .kind = (uint8_t)kind, .correlation = correlation, .op_id = op ? op->id : 0};
 
     atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
     sim_log_record("dropped", &slot);
@@ -205,7 +205,7 @@ bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t ki
         return false;
     }
     if (sim_trouble.drop > 0 && sim_random("cupti-drop", correlation) < sim_trouble.drop) {
-        drop(record, kind, correlation);
+        drop(kind, correlation, op);
         return false;
     }
     sim_trouble_count_record();
@@ -216,7 +216,7 @@ bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t ki
 
     if (!slot) {
         pthread_mutex_unlock(&lane->lock);
-        drop(record, kind, correlation);
+        drop(kind, correlation, op);
         return false;
     }
     struct sim_buffer *b = lane->active;
@@ -226,6 +226,7 @@ bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t ki
                               .record = (uint8_t)record,
                               .kind = (uint8_t)kind,
                               .correlation = correlation,
+                              .op_id = op ? op->id : 0,
                               .op = op,
                               .clock = sim_clock_now()};
     if (op) {

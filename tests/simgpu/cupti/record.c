@@ -14,8 +14,24 @@ _Atomic uint32_t sim_thread_id_type = CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT;
 void sim_put(uint8_t *record, enum sim_record type, enum sim_field field, uint64_t value)
 {
     const struct sim_layout *layout = sim_version()->layout[type];
-    /* Little-endian: the first bytes of `value` are the narrower fields' bytes. */
-    memcpy(record + layout->field[field].offset, &value, layout->field[field].width);
+    uint8_t *at = record + layout->field[field].offset;
+
+    switch (layout->field[field].width) { /* constant sizes: a store each, not a call */
+    case 8:
+        memcpy(at, &value, 8);
+        break;
+    case 4:
+        memcpy(at, &(uint32_t){(uint32_t)value}, 4);
+        break;
+    case 2:
+        memcpy(at, &(uint16_t){(uint16_t)value}, 2);
+        break;
+    case 1:
+        *at = (uint8_t)value;
+        break;
+    default: /* this version has no such field */
+        break;
+    }
 }
 
 uint32_t sim_thread_id(void)

@@ -171,7 +171,7 @@ const char *sim_kind_name(uint32_t kind)
         [CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] = "kernel",
         [CUPTI_ACTIVITY_KIND_NAME] = "name",
         [CUPTI_ACTIVITY_KIND_OVERHEAD] = "overhead",
-        [CUPTI_ACTIVITY_KIND_MEMCPY2] = "memcpy_peer",
+        [CUPTI_ACTIVITY_KIND_MEMCPY2] = "memcpy",
         [CUPTI_ACTIVITY_KIND_CUDA_EVENT] = "cuda_event",
         [CUPTI_ACTIVITY_KIND_STREAM] = "stream",
         [CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] = "sync",
@@ -186,8 +186,8 @@ const char *sim_kind_name(uint32_t kind)
 
 void sim_log_record(const char *what, const struct sim_slot *slot)
 {
-    sim_log("{\"what\":\"%s\",\"kind\":\"%s\",\"correlation\":%u}", what, sim_kind_name(slot->kind),
-            slot->correlation);
+    sim_log("{\"what\":\"%s\",\"kind\":\"%s\",\"correlation\":%u,\"op\":%llu}", what,
+            sim_kind_name(slot->kind), slot->correlation, (unsigned long long)slot->op_id);
 }
 
 void sim_log_buffer(const char *what, const struct sim_buffer *b)

@@ -73,10 +73,8 @@ static void deliver(struct sim_buffer *b)
     if (sim_trouble.twice > 0) {
         sim_trouble_twice(b);
     }
-    if (callbacks.owner == SIM_THIEF) {
-        sim_log_buffer("stolen", b);
-    } else if (b->owner == SIM_THIEF) {
-        sim_log_buffer("foreign", b);
+    if (callbacks.owner == SIM_THIEF || b->owner == SIM_THIEF) {
+        sim_log_buffer("given", b); /* to the other client, or in a buffer of the other's */
     }
     callbacks.complete(NULL, 0, b->memory, b->size, b->used);
     sim_name_retire(&b->names, b->memory);
