@@ -67,7 +67,7 @@ bool sim_context_valid(const struct sim_context *context)
 
 static struct sim_context *make(uint32_t device, uint32_t flags)
 {
-    struct sim_context *context = calloc(1, sizeof *context);
+    struct sim_context *context = sim_keep(sizeof *context);
 
     if (!context) {
         return NULL;
@@ -77,11 +77,7 @@ static struct sim_context *make(uint32_t device, uint32_t flags)
     context->device = device;
     context->flags = flags;
     context->next_stream = FIRST_STREAM;
-    if (sim_stream_create_legacy(context) != SIM_OK) {
-        free(context);
-        return NULL;
-    }
-    return context;
+    return sim_stream_create_legacy(context) == SIM_OK ? context : NULL;
 }
 
 int sim_context_create(uint32_t device, uint32_t flags, struct sim_context **out)

@@ -33,11 +33,18 @@ int sim_event_create(struct sim_context *context, uint32_t flags, struct sim_eve
     if (event) {
         spare = event->next;
     } else {
-        event = malloc(sizeof *event);
+        event = sim_keep(sizeof *event);
+        if (event) {
+            event->all_next = all;
+            all = event;
+        }
     }
     if (event) {
-        *event =
-            (struct sim_event){.magic = MAGIC, .id = ++last_id, .flags = flags, .context = context};
+        *event = (struct sim_event){.magic = MAGIC,
+                                    .id = ++last_id,
+                                    .flags = flags,
+                                    .context = context,
+                                    .all_next = event->all_next};
         *out = event;
     }
     sim_unlock();

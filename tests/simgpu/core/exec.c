@@ -111,10 +111,9 @@ static void drop_lanes(struct sim_exec *exec, size_t count)
 
 int sim_graph_instantiate(struct sim_graph *graph, struct sim_exec **out)
 {
-    struct sim_exec *exec = calloc(1, sizeof *exec);
+    struct sim_exec *exec = sim_keep(sizeof *exec);
 
     if (!sim_graph_valid(graph) || !out || !exec) {
-        free(exec);
         return exec ? SIM_E_VALUE : SIM_E_MEMORY;
     }
     exec->magic = EXEC;
@@ -123,8 +122,8 @@ int sim_graph_instantiate(struct sim_graph *graph, struct sim_exec **out)
 
     sim_unlock();
     if (error) {
+        exec->magic = 0;
         free(exec->order);
-        free(exec);
         return error;
     }
     *out = exec;

@@ -29,7 +29,7 @@ bool sim_node_valid(const struct sim_node *node)
 
 static struct sim_graph *new_graph(void)
 {
-    struct sim_graph *graph = calloc(1, sizeof *graph);
+    struct sim_graph *graph = sim_keep(sizeof *graph);
 
     if (graph) {
         graph->magic = GRAPH;
@@ -78,7 +78,7 @@ int sim_graph_destroy(struct sim_graph *graph)
 
 static struct sim_node *new_node(struct sim_graph *graph, const struct sim_work *work, uint64_t id)
 {
-    struct sim_node *node = calloc(1, sizeof *node);
+    struct sim_node *node = sim_keep(sizeof *node);
 
     if (node) {
         node->magic = NODE;

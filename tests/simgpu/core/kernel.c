@@ -88,7 +88,7 @@ static void find_spin_in_name(struct sim_kernel *kernel)
 
 struct sim_kernel *sim_kernel_new(const char *name, size_t length)
 {
-    struct sim_kernel *kernel = calloc(1, sizeof *kernel);
+    struct sim_kernel *kernel = sim_keep(sizeof *kernel);
 
     if (!kernel) {
         return NULL;

@@ -231,7 +231,7 @@ int sim_module_load(const void *image, struct sim_module **out)
     if (!binary && !looks_like_ptx(image)) {
         return SIM_E_IMAGE;
     }
-    struct sim_module *module = calloc(1, sizeof *module);
+    struct sim_module *module = sim_keep(sizeof *module);
 
     if (!module) {
         return SIM_E_MEMORY;

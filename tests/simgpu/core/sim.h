@@ -153,7 +153,8 @@ struct op {
     struct sim_set behind; /* kept for the truth only */
 };
 
-struct op *sim_op_new(void); /* one reference, all else zero; lock held */
+void *sim_keep(size_t bytes); /* zeroed memory for an object with a handle (keep.c) */
+struct op *sim_op_new(void);  /* one reference, all else zero; lock held */
 void sim_set_add(struct sim_set *set, struct op *op, enum sim_via via, uint64_t call);
 void sim_set_merge(struct sim_set *set, const struct sim_set *from, enum sim_via via,
                    uint64_t call);

@@ -8,8 +8,6 @@
  * streams with something new since its last one (context->fresh); the next operation of a blocking
  * stream comes behind the legacy stream's tail if that has changed since (version, legacy_seen).
  */
-#include <stdlib.h>
-
 #include "core/sim.h"
 
 enum {
@@ -28,7 +26,7 @@ static struct sim_stream *take(struct sim_context *context)
     if (stream) {
         spare = stream->ctx_next;
     } else {
-        stream = malloc(sizeof *stream);
+        stream = sim_keep(sizeof *stream);
     }
     if (stream) {
         *stream = (struct sim_stream){.magic = MAGIC, .context = context};

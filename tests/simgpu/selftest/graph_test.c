@@ -5,6 +5,7 @@
 
 static CUgraph capture_fork(CUstream s, CUstream side)
 {
+    CUevent joined = gpu_event();
     CUgraph graph;
 
     OK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -12,9 +13,12 @@ static CUgraph capture_fork(CUstream s, CUstream side)
     OK(cuStreamWaitEvent(side, gpu_mark(s), 0));
     gpu_spin('b', 100 * MS, side);
     gpu_spin('c', 100 * MS, s);
-    OK(cuStreamWaitEvent(s, gpu_mark(side), 0));
+    OK(cuEventRecord(joined, side));
+    assert_int_equal(cuEventQuery(joined), CUDA_ERROR_CAPTURED_EVENT);
+    OK(cuStreamWaitEvent(s, joined, 0));
     gpu_spin('a', 100 * MS, s);
     OK(cuStreamEndCapture(s, &graph));
+    OK(cuEventQuery(joined)); /* outside, it was never recorded */
     return graph;
 }
 

@@ -18,6 +18,7 @@
 
 /* What nvcc's host code calls. */
 void **__cudaRegisterFatBinary(void *binary);
+void __cudaUnregisterFatBinary(void **handle);
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
                             int thread_limit, void *tid, void *bid, void *block, void *grid,
                             int *warp_size);
@@ -36,8 +37,9 @@ static void a_registered_kernel_runs(void **state)
     uint64_t begin = sim_now_ns();
 
     (void)state;
-    __cudaRegisterFunction(__cudaRegisterFatBinary(binary), &stub, &stub, "_Z7spin_nsy", -1, NULL,
-                           NULL, NULL, NULL, NULL);
+    void **binary_handle = __cudaRegisterFatBinary(binary);
+    __cudaRegisterFunction(binary_handle, &stub, &stub, "_Z7spin_nsy", -1, NULL, NULL, NULL, NULL,
+                           NULL);
     assert_int_equal(__cudaPushCallConfiguration(grid, block, 0, NULL), 0);
     OK(__cudaPopCallConfiguration(&grid, &block, &shared, &stream));
     OK(cudaLaunchKernel(&stub, grid, block, params, shared, stream));
@@ -48,6 +50,7 @@ static void a_registered_kernel_runs(void **state)
     assert_int_equal(cudaPeekAtLastError(), cudaErrorInvalidDeviceFunction);
     assert_int_equal(cudaGetLastError(), cudaErrorInvalidDeviceFunction);
     OK(cudaGetLastError());
+    __cudaUnregisterFatBinary(binary_handle);
 }
 
 static int calls[2];
