@@ -112,7 +112,8 @@ static void on_first_use(void)
 
 static void wake_collector(void)
 {
-    sl_collector_wake(runtime.collector);
+    if (current_life() == ARMED)
+        sl_collector_wake(runtime.collector);
 }
 
 /* The kinds of the first window go on here, before any context: it is cheap now, and nothing of the
@@ -298,7 +299,7 @@ static void fill_status(struct sl_status *s, int passive_now)
     s->dropped = total_dropped();
     if (runtime.collector) {
         sl_collector_get_status(runtime.collector, &c, s->last_file, sizeof(s->last_file));
-        s->state = public_state(c.state);
+        s->state = c.started ? public_state(c.state) : SL_STATE_ARMED;
         s->window = c.window;
         s->windows_completed = c.windows_completed;
         s->memory_bytes = c.memory_bytes;

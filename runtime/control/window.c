@@ -16,6 +16,15 @@
 #define PACKED_START 4u
 #define PACKED_STOP  8u
 
+static uint32_t open_window(struct sl_window *w, uint64_t now_ns)
+{
+    w->state = SL_WIN_RECORDING;
+    w->number++;
+    w->opened_ns = now_ns;
+    w->next_ns = w->reason == SL_REASON_TIME ? now_ns + w->window_ns : NEVER;
+    return SL_ACT_OPEN;
+}
+
 void sl_window_init(struct sl_window *w, const struct sl_config *config, uint64_t now_ns,
                     uint64_t on_since_ns)
 {
@@ -26,10 +35,16 @@ void sl_window_init(struct sl_window *w, const struct sl_config *config, uint64_
     w->period_ns = config->period_ns;
     w->lead_in_ns = config->lead_in_ns;
     w->drain_ns = DRAIN_NS;
-    w->on_since_ns = w->begin_ns = on_since_ns;
+    w->on_since_ns = on_since_ns;
     w->reason = w->mode == SL_WINDOW_RUN ? SL_REASON_RUN : SL_REASON_TIME;
     w->next_ns = w->due_ns = w->mode == SL_WINDOW_TIME ? now_ns : NEVER;
-    w->want_start = w->mode == SL_WINDOW_RUN;
+    if (on_since_ns && w->mode != SL_WINDOW_DEMAND) {
+        open_window(w, now_ns);
+        w->opened_ns = on_since_ns;
+        w->untold = 1;
+    } else {
+        w->want_start = w->mode == SL_WINDOW_RUN;
+    }
 }
 
 int sl_window_start(struct sl_window *w)
@@ -69,22 +84,10 @@ void sl_window_unpack(struct sl_window *w, uint32_t packed)
     w->want_stop = (packed & PACKED_STOP) != 0;
 }
 
-static uint32_t open_window(struct sl_window *w, uint64_t now_ns)
-{
-    w->state = SL_WIN_RECORDING;
-    w->number++;
-    w->opened_ns = w->begin_ns ? w->begin_ns : now_ns;
-    w->begin_ns = 0;
-    w->next_ns = w->reason == SL_REASON_TIME ? now_ns + w->window_ns : NEVER;
-    return SL_ACT_OPEN;
-}
-
 static uint32_t step_paused(struct sl_window *w, uint64_t now_ns)
 {
-    if (!w->want_start && now_ns < w->next_ns) {
-        w->begin_ns = 0; /* rows that came until now are past */
+    if (!w->want_start && now_ns < w->next_ns)
         return SL_ACT_NONE;
-    }
     if (!w->want_start)
         w->reason = SL_REASON_TIME;
     else if (w->mode != SL_WINDOW_RUN || w->number > 0)
@@ -139,6 +142,10 @@ static uint32_t step_lead_in(struct sl_window *w, uint64_t now_ns)
 
 static uint32_t step_recording(struct sl_window *w, uint64_t now_ns)
 {
+    if (w->untold) {
+        w->untold = 0;
+        return SL_ACT_OPEN;
+    }
     if (!w->want_stop && now_ns < w->next_ns)
         return SL_ACT_NONE;
     /* A step that comes late does not make a timed window longer. */

@@ -49,17 +49,17 @@ struct sl_window {
     uint64_t next_ns; /* when the state ends by itself; UINT64_MAX = never */
     uint64_t opened_ns, closed_ns;
     uint64_t on_since_ns; /* rows are whole from here on; 0 = kinds are off */
-    uint64_t begin_ns;    /* the first window begins here, if it opens at the first step; 0 after */
     uint64_t due_ns;      /* time mode: when the next window is to open */
     uint32_t number;      /* of the current or last window; counts from 1 */
     int want_start, want_stop;
+    int untold; /* the first window is open, and SL_ACT_OPEN has yet to be given out */
     enum sl_window_reason reason; /* why the current or last window opened */
     enum sl_window_reason close_reason;
 };
 
 /* on_since_ns: since when the kinds are on (enabled at injection, before any context); 0: off. The
- * first window then needs no lead-in, and begins there rather than at now_ns, so that the first
- * calls of the process are in it; its length counts from now_ns. */
+ * first window of RUN and TIME is then open already, and began there rather than at now_ns, so that
+ * the first calls of the process are in it; its length counts from now_ns. */
 void sl_window_init(struct sl_window *w, const struct sl_config *config, uint64_t now_ns,
                     uint64_t on_since_ns);
 

@@ -52,21 +52,24 @@ static void run_whose_enabling_failed_at_first_has_a_lead_in(void **state)
     assert_int_equal(w.opened_ns, T0 + 5 * S);
 }
 
-static void run_can_be_stopped_before_it_begins_and_begun_again(void **state)
+static void run_can_be_stopped_at_once_and_begun_again(void **state)
 {
     (void)state;
     begin(SL_WINDOW_RUN, T0 - 5 * S);
-    assert_int_equal(sl_window_start(&w), -EALREADY);
+    assert_int_equal(sl_window_start(&w), -EALREADY); /* it records since the injection */
     assert_int_equal(sl_window_stop(&w), 0);
-    assert_int_equal(step(T0), SL_ACT_NONE);
+    assert_int_equal(step(T0), SL_ACT_OPEN);
+    assert_int_equal(step(T0 + 1), SL_ACT_DRAIN);
+    assert_int_equal(w.opened_ns, T0 - 5 * S);
+    assert_int_equal(w.closed_ns, T0 + 1);
+    assert_int_equal(sl_window_step(&w, T0 + 2, 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
     assert_int_equal(step(T0 + 100 * S), SL_ACT_NONE);
     assert_int_equal(sl_window_start(&w), 0);
-    assert_int_equal(step(T0 + 200 * S), SL_ACT_OPEN);
-    assert_int_equal(w.opened_ns, T0 + 200 * S);
-    assert_int_equal(sl_window_stop(&w), 0);
-    assert_int_equal(step(T0 + 201 * S), SL_ACT_DRAIN);
-    assert_int_equal(sl_window_step(&w, T0 + 201 * S, 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
-    assert_int_equal(step(T0 + 1000 * S), SL_ACT_NONE);
+    assert_int_equal(step(T0 + 200 * S), SL_ACT_ENABLE);
+    step(T0 + 200 * S);
+    assert_int_equal(step(T0 + 201 * S), SL_ACT_OPEN);
+    assert_int_equal(w.opened_ns, T0 + 201 * S);
+    assert_int_equal(w.reason, SL_REASON_API);
 }
 
 static void time_windows_come_once_a_period(void **state)
@@ -301,7 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_opens_at_once_and_begins_where_the_kinds_came_on),
         cmocka_unit_test(run_whose_enabling_failed_at_first_has_a_lead_in),
-        cmocka_unit_test(run_can_be_stopped_before_it_begins_and_begun_again),
+        cmocka_unit_test(run_can_be_stopped_at_once_and_begun_again),
         cmocka_unit_test(time_windows_come_once_a_period),
         cmocka_unit_test(a_collector_held_up_for_minutes_skips_windows),
         cmocka_unit_test(windows_without_room_between_keep_the_kinds_on),

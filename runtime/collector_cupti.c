@@ -1,0 +1,163 @@
+/*
+ * collector_cupti.c - the collector's calls of CUPTI, and the buffers that come of them.
+ *
+ * Collector thread only. Every call stands between enter_cupti() and leave_cupti(), so that an
+ * exiting process can tell a collector that works from one that CUPTI keeps.
+ */
+#include "collector_impl.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "collect/cupti_buffer.h"
+
+/* CUPTI gives back buffers that are not full only when told to. Four times a second, so that with
+ * the writer's frame of a second at most, events reach the disk in little more than that. */
+#define FLUSH_NS (250 * SL_COLLECTOR_MS)
+/* While a window closes somebody waits for its file. */
+#define DRAIN_FLUSH_NS (20 * SL_COLLECTOR_MS)
+/* After a forced flush CUPTI's thread still has to bring the buffers. */
+#define FORCED_WAIT_NS (100 * SL_COLLECTOR_MS)
+/* CUPTI's activity flush flag. */
+#define FLUSH_PLAIN  0u
+#define FLUSH_FORCED 1u
+/* A clock that is further off than this is not CLOCK_REALTIME. */
+#define CLOCK_OFF_NS 1000000
+/* Records in a buffer that is thrown away, roughly: a mixed stream has 128 bytes a record. */
+#define TYPICAL_RECORD_BYTES 128
+
+static void enter_cupti(struct sl_collector *c)
+{
+    atomic_store_explicit(&c->phase, SL_PHASE_CUPTI, memory_order_release);
+}
+
+/* 0; -ECANCELED: the exit did not wait. The caller returns at once. Acquire and release pair with
+ * those in cut_off(): exactly one of the two threads has the pipeline. */
+static int leave_cupti(struct sl_collector *c)
+{
+    uint32_t expected = SL_PHASE_CUPTI;
+
+    if (atomic_compare_exchange_strong_explicit(&c->phase, &expected, SL_PHASE_OURS,
+                                                memory_order_acq_rel, memory_order_acquire))
+        return 0;
+    return -ECANCELED;
+}
+
+int sl_collector_flush(struct sl_collector *c, int forced)
+{
+    const struct sl_cupti_api *api = c->opt.cupti;
+    uint64_t now = sl_clock_monotonic();
+
+    c->flush_due_ns = now + (c->window.state == SL_WIN_DRAINING ? DRAIN_FLUSH_NS : FLUSH_NS);
+    enter_cupti(c);
+    sl_cupti_check(api, api->fn.ActivityFlushAll(forced ? FLUSH_FORCED : FLUSH_PLAIN),
+                   "ActivityFlushAll");
+    return leave_cupti(c);
+}
+
+static int count_drops(struct sl_collector *c, const struct sl_cupti_buffer *b)
+{
+    const struct sl_cupti_api *api = c->opt.cupti;
+    size_t dropped = 0;
+    int err;
+
+    enter_cupti(c);
+    err = sl_cupti_check(api, api->fn.ActivityGetNumDroppedRecords(b->context, b->stream, &dropped),
+                         "ActivityGetNumDroppedRecords");
+    if (!err && dropped) {
+        sl_stats_add(SL_STAT_DROPPED_CUPTI, dropped);
+        sl_log_once(&c->drop_said, SL_LOG_WARN,
+                    "CUPTI dropped %zu records: its buffers were full; the trace has gaps and says "
+                    "how many; raise SYNCLINE_CUPTI_MEMORY",
+                    dropped);
+    }
+    return leave_cupti(c);
+}
+
+static int cupti_clock(void *user, uint64_t *ns)
+{
+    const struct sl_cupti_api *api = user;
+
+    return api->fn.GetTimestamp(ns);
+}
+
+/* Another tool may have given CUPTI a clock of its own: our windows are cut by ours. */
+int sl_collector_check_clock(struct sl_collector *c)
+{
+    uint64_t uncertainty_ns;
+    int64_t offset_ns;
+
+    if (!c->opt.cupti->fn.GetTimestamp)
+        return 0;
+    enter_cupti(c);
+    offset_ns = sl_clock_offset(cupti_clock, c->opt.cupti, 3, &uncertainty_ns);
+    if (uncertainty_ns < CLOCK_OFF_NS && (offset_ns > CLOCK_OFF_NS || offset_ns < -CLOCK_OFF_NS))
+        sl_log_once(&c->clock_said, SL_LOG_WARN,
+                    "CUPTI's clock is %lld us off CLOCK_REALTIME: another tool set its clock; "
+                    "windows may begin and end at the wrong place; profile with one tool at a time",
+                    (long long)(offset_ns / 1000));
+    return leave_cupti(c);
+}
+
+int sl_collector_set_kinds(struct sl_collector *c, int on)
+{
+    uint32_t set = c->opt.kinds & ~SL_COLLECTOR_ALWAYS, done = set;
+    int filter;
+
+    if (!set)
+        return 0;
+    enter_cupti(c);
+    if (on)
+        done = sl_cupti_enable(c->opt.cupti, set, c->opt.config->api_all, &filter);
+    else
+        sl_cupti_disable(c->opt.cupti, set);
+    if (leave_cupti(c))
+        return -ECANCELED;
+    return done ? 0 : -EIO;
+}
+
+void sl_collector_nap(struct sl_collector *c)
+{
+    uint32_t wakes = atomic_load_explicit(&c->wakes, memory_order_acquire);
+
+    sl_futex_wait(&c->wakes, wakes, SL_COLLECTOR_NAP);
+}
+
+int sl_collector_take_buffers(struct sl_collector *c)
+{
+    struct sl_cupti_buffer *b = sl_cupti_pool_take(), *next;
+
+    for (; b; b = next) {
+        size_t records = 0;
+
+        next = b->next;
+        if (atomic_load_explicit(&c->hurry, memory_order_relaxed)) {
+            sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, b->valid / TYPICAL_RECORD_BYTES);
+            continue;
+        }
+        if (b->valid)
+            records = sl_pipeline_buffer(c->pipeline, b->data, b->valid);
+        if (atomic_load_explicit(&c->exiting, memory_order_relaxed))
+            atomic_fetch_add_explicit(&c->exit_records, records, memory_order_relaxed);
+        if (count_drops(c, b))
+            return -ECANCELED;
+        sl_cupti_pool_recycle(b);
+    }
+    sl_cupti_pool_refill();
+    return 0;
+}
+
+int sl_collector_force_out(struct sl_collector *c)
+{
+    uint64_t deadline = sl_clock_monotonic() + FORCED_WAIT_NS;
+
+    if (sl_collector_flush(c, 1))
+        return -ECANCELED;
+    while (!sl_cupti_pool_all_back(c->drain_turn) && sl_clock_monotonic() < deadline &&
+           !atomic_load_explicit(&c->exiting, memory_order_acquire))
+        sl_collector_nap(c);
+    return sl_collector_take_buffers(c);
+}

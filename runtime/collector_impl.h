@@ -1,0 +1,86 @@
+/*
+ * collector_impl.h - what the collector's files share: the thread (collector.c), its calls of
+ * CUPTI (collector_cupti.c), and what other threads may do with it (collector_ask.c: requests,
+ * status; collector_exit.c: the end of the process).
+ *
+ * One static object per process, never freed: CUPTI may call back at any time until the process is
+ * gone. Three words tie the threads together. Each is one atomic, so no lock is ever held, least of
+ * all across a call of CUPTI's, which may block for seconds or for good:
+ *   request  state of the window machine and what was asked of it (control/window.h)
+ *   wakes    counts up at each wake; the collector sleeps on it
+ *   phase    whether the collector is inside CUPTI, where an exit may cut it off
+ */
+#ifndef SL_COLLECTOR_IMPL_H
+#define SL_COLLECTOR_IMPL_H
+
+#include <stdatomic.h>
+
+#include "collector.h"
+#include "pipeline.h"
+
+#define SL_COLLECTOR_MS  1000000ull
+#define SL_COLLECTOR_NAP SL_COLLECTOR_MS
+
+enum sl_collector_phase {
+    SL_PHASE_OURS,  /* in our own code: soon back */
+    SL_PHASE_CUPTI, /* inside a call of CUPTI's: perhaps never back */
+    SL_PHASE_CUT,   /* the exit did not wait: the collector must touch nothing any more */
+};
+
+struct sl_collector {
+    struct sl_collector_options opt;
+    struct sl_pipeline *_Atomic pipeline; /* set once, by the collector thread */
+
+    _Atomic uint32_t started;
+    _Atomic uint32_t request; /* sl_window_pack() */
+    _Atomic uint32_t window_number;
+    _Atomic uint32_t wakes;
+
+    /* exit */
+    _Atomic uint32_t phase;
+    _Atomic uint32_t exiting;
+    _Atomic uint32_t hurry;        /* the exit's time is over: close with what is there */
+    _Atomic uint32_t ended;        /* the collector has touched the pipeline for the last time */
+    _Atomic uint64_t exit_records; /* brought in since the exit began */
+    _Atomic uint32_t status_users; /* threads inside the pipeline's status calls */
+    _Atomic uint32_t closed;       /* no more of those */
+
+    /* the collector thread's own */
+    struct sl_window window;
+    uint64_t flush_due_ns, calibrate_due_ns; /* monotonic */
+    uint64_t drain_turn;                     /* last buffer requested before the window's end */
+    int drain_back;                          /* looks in a row that found all of those back */
+    int clock_said, drop_said;
+};
+
+/* ---- collector.c ---- */
+
+/* The thread's function. */
+void *sl_collector_run(void *collector);
+
+/* Any thread that knows that the collector will not touch the pipeline any more. */
+void sl_collector_end(struct sl_collector *c);
+
+/* ---- collector_cupti.c: collector thread only ---- */
+
+/* Each returns 0, or -ECANCELED when the exit did not wait for CUPTI: then return at once and touch
+ * nothing. */
+int sl_collector_flush(struct sl_collector *c, int forced);
+int sl_collector_check_clock(struct sl_collector *c);
+
+/* Turns the kinds that may be off between windows on or off; -EIO: none could be turned on. */
+int sl_collector_set_kinds(struct sl_collector *c, int on);
+
+/* Decodes and recycles all buffers that have come back; without decoding once the exit's time is
+ * over. */
+int sl_collector_take_buffers(struct sl_collector *c);
+
+/* A kernel that never ends, or lasts longer than we wait, holds back the finished records in its
+ * buffer too. A forced flush gives them all, the unfinished ones without an end; CUPTI never tells
+ * of those again. */
+int sl_collector_force_out(struct sl_collector *c);
+
+/* A millisecond, or until woken. */
+void sl_collector_nap(struct sl_collector *c);
+
+#endif
