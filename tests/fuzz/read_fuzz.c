@@ -1,0 +1,132 @@
+/*
+ * read_fuzz.c - the tool's reading of traces, fed with anything.
+ *
+ * What must hold for any input: no crash, no sanitizer report, an end; spans with their leads are
+ * the text, byte for byte. Seeds are the files of corpus/read; with libFuzzer name that folder:
+ *   build/fuzz/tests/fuzz/read_fuzz /tmp/found tests/fuzz/corpus/read
+ *
+ * Threads: one, and the helper that decompresses. Memory: the input, and the reader's.
+ */
+#undef NDEBUG /* the assertions are the test, in release builds too */
+#include <assert.h>
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "analyze/check.h"
+#include "fuzz.h"
+#include "print/report.h"
+#include "read/trace_file.h"
+
+struct source {
+    const uint8_t *data;
+    size_t size, at, piece;
+};
+
+static size_t give(void *user, void *to, size_t room)
+{
+    struct source *s = user;
+    size_t n = s->size - s->at;
+
+    if (n > room)
+        n = room;
+    if (n > s->piece)
+        n = s->piece;
+    memcpy(to, s->data + s->at, n);
+    s->at += n;
+    return n;
+}
+
+/* Reads and checks a trace to its end; the reports go nowhere. `text` NULL: not known. */
+static void check_all(struct sl_trace *t, const uint8_t *text)
+{
+    static FILE *nowhere;
+    struct sl_input_status status;
+    struct sl_trace_item item;
+    struct sl_check *c;
+    uint64_t seen = 0;
+    int more;
+
+    if (!nowhere)
+        nowhere = fopen("/dev/null", "w");
+    if (!nowhere || sl_check_create(&c) != 0)
+        abort();
+    do {
+        more = sl_trace_next(t, &item);
+        assert(item.span.offset - item.span.lead == seen);
+        seen += item.span.lead + item.span.size;
+        if (text)
+            assert(memcmp(item.span.text - item.span.lead,
+                          text + seen - item.span.size - item.span.lead,
+                          item.span.lead + item.span.size) == 0);
+        if (more)
+            sl_check_item(c, t, &item);
+    } while (more);
+    sl_trace_get_status(t, &status);
+    sl_check_end(c, &item.span, &status);
+    sl_report_text(nowhere, "fuzz", c, &status);
+    sl_report_json(nowhere, "fuzz", c, &status);
+    sl_check_destroy(c);
+    sl_trace_close(t);
+}
+
+/* The bytes as a file, for what decompresses. */
+static void check_file(const uint8_t *data, size_t size)
+{
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    struct sl_trace *t;
+    char path[64], why[256];
+
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        abort();
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (sl_trace_open(&t, path, why, sizeof(why)) == 0)
+        check_all(t, NULL);
+    close(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct source source = {data, size, 0, 1 + size % 97};
+    struct sl_trace *t;
+
+    if (size >= 4 && (data[0] == 0x28 || data[0] == 0x1f)) {
+        check_file(data, size);
+        return 0;
+    }
+    if (sl_trace_open_reader(&t, give, &source) != 0)
+        abort();
+    check_all(t, data);
+    return 0;
+}
+
+static int is_seed(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+size_t fuzz_seed(uint32_t seed, uint8_t *data, size_t cap)
+{
+    struct dirent **entry;
+    int count = scandir(FUZZ_CORPUS "/read", &entry, is_seed, alphasort);
+    char path[1024];
+    size_t size;
+    FILE *f;
+
+    if (count <= 0)
+        abort();
+    snprintf(path, sizeof(path), FUZZ_CORPUS "/read/%s", entry[seed % (uint32_t)count]->d_name);
+    for (int i = 0; i < count; i++)
+        free(entry[i]);
+    free(entry);
+    f = fopen(path, "rb");
+    if (!f)
+        abort();
+    size = fread(data, 1, cap, f);
+    fclose(f);
+    return size;
+}
