@@ -77,11 +77,45 @@ static int parse(const char *p, const char *end, struct decimal *d)
     return p == end ? 0 : -EINVAL;
 }
 
+/* Nearly all numbers of a trace: few digits, no exponent, nothing to round. 1 if it was one of
+ * them; else the long way decides. A third of the time of `check` went by here. */
+static int parse_short(const char *p, const char *end, int shift, int64_t *out)
+{
+    const char *first;
+    uint64_t value = 0;
+    int negative = p < end && *p == '-';
+
+    p += negative;
+    if (end - p > 15) /* with a shift of 3, still 18 digits */
+        return 0;
+    for (first = p; is_digit(p, end); p++)
+        value = value * 10 + (uint64_t)(*p - '0');
+    if (p == first || (*first == '0' && p - first > 1))
+        return 0;
+    if (p < end && *p == '.') {
+        for (first = ++p; is_digit(p, end); p++)
+            value = value * 10 + (uint64_t)(*p - '0');
+        if (p == first)
+            return 0;
+        shift -= (int)(p - first);
+    }
+    if (p != end || shift < 0 || shift > 3)
+        return 0;
+    for (; shift > 0; shift--)
+        value *= 10;
+    *out = negative ? -(int64_t)value : (int64_t)value;
+    return 1;
+}
+
 int sl_number_scaled(const char *text, size_t size, int shift, int64_t *out, int *exact)
 {
     struct decimal d;
     int range = 0;
 
+    if (parse_short(text, text + size, shift, out)) {
+        *exact = 1;
+        return 0;
+    }
     if (parse(text, text + size, &d))
         return -EINVAL;
     d.point += shift;

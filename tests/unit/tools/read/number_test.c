@@ -45,6 +45,27 @@ static void test_exact(void **state)
     expect("7.0", 0, 7, 1);
 }
 
+/* Short and long spellings of the same values: both ways through the code. */
+static void test_both_ways(void **state)
+{
+    char text[64];
+
+    (void)state;
+    for (int64_t us = -70000; us < 70000; us += 13) {
+        for (int64_t ns = 0; ns < 1000; ns += 37) {
+            int64_t value = us * 1000 + (us < 0 ? -ns : ns);
+
+            snprintf(text, sizeof(text), "%lld.%03d", (long long)us, (int)ns);
+            expect(text, 3, value, 1);
+            snprintf(text, sizeof(text), "%lld.%03d0000000000000000e0", (long long)us, (int)ns);
+            expect(text, 3, value, 1);
+        }
+    }
+    expect("999999999999999", 3, 999999999999999000, 1);
+    expect("8999999999999999", 3, 8999999999999999000, 1);
+    expect("-12345678901234.5", 3, -12345678901234500, 1);
+}
+
 static void test_rounded(void **state)
 {
     (void)state;
@@ -96,9 +117,8 @@ static void test_not_a_number(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_rounded),
-        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_exact),        cmocka_unit_test(test_both_ways),
+        cmocka_unit_test(test_rounded),      cmocka_unit_test(test_range),
         cmocka_unit_test(test_not_a_number),
     };
 
