@@ -14,7 +14,7 @@ import check_library
 import check_samples
 import check_torch
 import measure
-from machine import Machine
+from machine import Machine, NoGpu
 from suite import Suite
 
 # The most telling first: when time runs out, the rest is skipped.
@@ -34,7 +34,10 @@ def main():
     out = pathlib.Path(options.out)
     machine = Machine(options.build, out, options.simulated)
     suite = Suite(options.budget)
-    facts = machine.describe()
+    try:
+        facts = machine.describe()
+    except NoGpu as reason:
+        sys.exit(f"checks.py: no GPU here ({reason}); --simulated rehearses without one")
     print("\n".join(f"{name}: {value}" for name, value in facts.items()))
     try:
         for name in options.only or GROUPS:

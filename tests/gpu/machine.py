@@ -14,6 +14,10 @@ from kineto_trace import Trace
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+class NoGpu(Exception):
+    """There is nothing to check on; the text says why."""
+
+
 @dataclasses.dataclass
 class Run:
     status: int
@@ -100,7 +104,10 @@ class Machine:
 
     def describe(self):
         """What the results were made on."""
-        gpu = self.run([self.program("probe_gpu")]).stdout.strip()
+        probe = self.run([self.program("probe_gpu")])
+        gpu = probe.stdout.strip()
+        if probe.status != 0:
+            raise NoGpu(gpu or probe.stderr.strip())
         facts = {"simulated": self.simulated, "GPU": gpu, "system": platform.platform(),
                  "processors": os.cpu_count(), "Python": platform.python_version(),
                  "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())}

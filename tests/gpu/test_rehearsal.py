@@ -6,6 +6,8 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = os.environ.get("SYNCLINE_BUILD", HERE.parents[1] / "build" / "release")
 
@@ -21,6 +23,18 @@ def test_checks_pass_on_the_simulated_gpu(tmp_path):
     assert results["machine"]["simulated"] is True
     assert results["summary"]["pass"] > 80
     assert (tmp_path / "results.md").read_text().startswith("# Checks on a simulated GPU")
+
+
+def test_without_a_gpu_it_says_so(tmp_path):
+    clean = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    probe = subprocess.run([pathlib.Path(BUILD) / "samples/probe_gpu"], env=clean,
+                           capture_output=True, check=False)
+    if probe.returncode == 0:
+        pytest.skip("there is a GPU here")
+    done = subprocess.run([sys.executable, HERE / "checks.py", "--build", BUILD, "--out", tmp_path],
+                          env=clean, text=True, capture_output=True, check=False)
+    assert done.returncode == 1 and "--simulated" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_wrong_use():
