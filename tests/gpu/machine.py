@@ -61,7 +61,7 @@ class Machine:
     def run(self, command, environment=None, timeout=90):
         """Runs the command with nothing watching."""
         if self.simulated:
-            command = [str(ROOT / "tests/simgpu/run"), *command]
+            command = [str(ROOT / "tests/simgpu/run"), "--build", str(self.build), *command]
         clean = {k: v for k, v in os.environ.items()
                  if not k.startswith("SYNCLINE_") and k != "CUDA_INJECTION64_PATH"}
         begin = time.monotonic()
