@@ -108,9 +108,6 @@ struct walk {
     /* A scalar of any type; numbers are checked, their value is for the caller. */
     bool scalar(string_view token, sl_json_type *type, sl_text *out)
     {
-        int64_t number;
-        int exact;
-
         token = trimmed(token);
         *out = {token.data(), token.size()};
         switch (token.empty() ? '\0' : token.front()) {
@@ -126,7 +123,7 @@ struct walk {
             return fail(simdjson::T_ATOM_ERROR);
         default:
             *type = SL_JSON_NUMBER;
-            if (sl_number_scaled(token.data(), token.size(), 0, &number, &exact) == -EINVAL)
+            if (!sl_number_valid(token.data(), token.size()))
                 return fail(simdjson::NUMBER_ERROR);
             return true;
         }

@@ -16,8 +16,11 @@
 extern "C" {
 #endif
 
+/* 1 if text[0..size) is a JSON number (RFC 8259, section 6). */
+int sl_number_valid(const char *text, size_t size);
+
 /* value * 10^shift of the JSON number text[0..size), rounded half away from zero. *exact: nothing
- * was rounded away. 0; -EINVAL: not a JSON number (RFC 8259, section 6); -ERANGE: does not fit
+ * was rounded away. 0; -EINVAL: not a JSON number; -ERANGE: does not fit
  * (*out is then the nearest limit). */
 int sl_number_scaled(const char *text, size_t size, int shift, int64_t *out, int *exact);
 

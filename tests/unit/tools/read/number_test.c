@@ -20,6 +20,8 @@ static void expect(const char *text, int shift, int64_t wanted, int wanted_exact
     int64_t value = -1;
     int exact = -1, rc = sl_number_scaled(text, strlen(text), shift, &value, &exact);
 
+    assert_int_equal(sl_number_valid(text, strlen(text)), 1);
+
     if (rc != 0 || value != wanted || exact != wanted_exact)
         fail_msg("%s: rc %d, %lld, exact %d", text, rc, (long long)value, exact);
 }
@@ -110,6 +112,7 @@ static void test_not_a_number(void **state)
     for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
         if (sl_number_scaled(text[i], strlen(text[i]), 0, &value, &exact) != -EINVAL)
             fail_msg("'%s' was taken for a number", text[i]);
+        assert_int_equal(sl_number_valid(text[i], strlen(text[i])), 0);
         assert_int_equal(value, 77); /* written only on success */
     }
 }
