@@ -31,7 +31,7 @@ struct sl_pipeline_options {
     int filter_api; /* the library lacks the per-call filter: leave calls out here */
 };
 
-/* Takes memory and starts the writer thread. 0, or -errno. */
+/* Once per process: takes memory and starts the writer thread. 0, or -errno. */
 int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_options *opt);
 
 /* One completed buffer: decoded, assembled, on its way. Returns the records seen. */

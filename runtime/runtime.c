@@ -28,7 +28,7 @@
 
 /* One buffer holds some 4000 records. Every thread that calls CUDA has one out, so larger ones
  * would spend the cap on threads that launch little. */
-#define BUFFER_BYTES  (512u * 1024u)
+#define BUFFER_BYTES (512u * 1024u)
 /* Threads may begin all at once, faster than the collector makes buffers: of 8 that launched at the
  * same moment, 5 found none of 4. 8 MiB, touched beforehand. */
 #define READY_BUFFERS 16
