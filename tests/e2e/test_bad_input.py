@@ -1,0 +1,132 @@
+"""What is wrong around the job: a full or read-only disk, wrong options, CUPTI that is missing, too
+old, taken, or fails: one clear line each, and a job that runs on with its own result."""
+import re
+import subprocess
+
+import pytest
+
+import harness
+
+STEPS = "context kernel:10 sync return:3"
+
+
+def one_line(run: harness.Run, *words: str) -> None:
+    """The host ended as it would have without us, and syncline said one thing, with these words."""
+    assert (run.status, run.stdout) == (3, "done\n"), run.stderr
+    assert len(run.said()) == 1, run.stderr
+    for word in words:
+        assert word in run.said()[0], f"{word!r} is not in: {run.said()[0]}"
+
+
+@pytest.mark.parametrize("option, value", [
+    ("window", "sometimes"), ("window", "time:5s/1s"), ("kinds", "kernel,frobnicate"),
+    ("compression", "zstd:99"), ("compression", "lzma"), ("memory", "1KiB"), ("memory", "lots"),
+    ("detail", "most"), ("enabled", "perhaps")])
+def test_wrong_value(go, option, value):
+    run = go(STEPS, log="warn", **{option: value})
+    one_line(run, f"SYNCLINE_{option.upper()}={value}", "default")
+    assert len(run.trace().of("kernel")) == 10, "the default is used"
+
+
+def test_wrong_log_level(go):
+    run = go(STEPS, log="loud")
+    assert [line for line in run.said() if "SYNCLINE_LOG=loud" in line]
+    assert run.status == 3 and len(run.trace().of("kernel")) == 10
+
+
+def test_unknown_option_names_the_nearest(go):
+    one_line(go(STEPS, log="warn", SYNCLINE_OUTPT="/tmp"), "SYNCLINE_OUTPT", "SYNCLINE_OUTPUT")
+
+
+def test_folder_that_cannot_be_made(go, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("in the way")
+    one_line(go(STEPS, log="warn", output=str(file / "below")), "cannot write", str(file))
+    assert file.read_text() == "in the way"
+
+
+def test_missing_parents_are_made(go, tmp_path):
+    run = go(STEPS, log="warn", output=str(tmp_path / "a" / "b" / "c"))
+    assert run.said() == [] and len(run.trace().of("kernel")) == 10
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 256 KiB, and one that is read-only; only root can mount."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "syncline-test", folder],
+                             capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("mounting needs root (and a container that allows it)")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_full_disk(go, small_disk):
+    """What fitted stays, readable; the rest is lost, and said so once."""
+    run = go("context " + "kernel:3000 syncall sleep:1100 " * 6 + "return:3", log="warn",
+             output=str(small_disk))
+    assert (run.status, run.stdout) == (3, "done\n")
+    said = [line for line in run.said() if "cannot write" in line]
+    assert len(said) == 1 and "No space left on device" in said[0], run.stderr
+    (path,) = run.files()
+    assert path.name.endswith(".part")
+    assert harness.Trace(path).events, "nothing already recorded is lost"
+
+
+def test_read_only_disk(go, small_disk):
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    one_line(go(STEPS, log="warn", output=str(small_disk / "out")), "cannot write",
+             "Read-only file system")
+
+
+def test_no_kind_can_be_enabled(go):
+    run = go(STEPS, log="error", kinds="kernel,memcpy", sim=["--fail", "cuptiActivityEnable:0:999"])
+    assert (run.status, run.stdout, run.files()) == (3, "done\n", [])
+    assert run.said()[-1].endswith("nothing is recorded, the job is not affected")
+
+
+# Every function of CUPTI that the library calls (runtime/collect/cupti_api.h), and whether it can do
+# without it.
+FUNCTIONS = ["cuptiGetVersion", "cuptiActivityRegisterCallbacks", "cuptiActivityEnable",
+             "cuptiActivityDisable", "cuptiActivityEnableRuntimeApi", "cuptiActivityEnableDriverApi",
+             "cuptiActivityEnableAllSyncRecords", "cuptiActivityFlushAll",
+             "cuptiActivityGetNextRecord", "cuptiActivityGetNumDroppedRecords",
+             "cuptiActivitySetAttribute", "cuptiActivityGetAttribute", "cuptiSetThreadIdType",
+             "cuptiGetTimestamp", "cuptiGetResultString"]
+NEEDED = {"cuptiGetVersion", "cuptiActivityRegisterCallbacks"}
+
+
+def test_list_of_functions_is_complete():
+    header = (harness.REPO / "runtime" / "collect" / "cupti_api.h").read_text()
+    table = header[header.index("struct sl_cupti_functions {"):]
+    names = re.findall(r"\(\*(\w+)\)\(", table[:table.index("};")])
+    assert {"cupti" + name for name in names} == set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("call", [0, 1, 2])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_cupti_function_fails(go, function, call):
+    """Its n-th call, or every call (0): the host does not notice, and a failure is one line."""
+    run = go("context kernel:10 sync sleep:300 kernel:5 sync return:3", log="warn",
+             sim=["--fail", f"{function}:{call}:999"])
+    assert (run.status, run.stdout) == (3, "done\n")
+    failed = [line for line in run.log if line["what"] == "failed" and line["function"] == function]
+    said = [line for line in run.said() if function in line]
+    assert len(said) <= 1 or function in ("cuptiActivityEnable", "cuptiActivitySetAttribute",
+                                          "cuptiActivityEnableRuntimeApi",
+                                          "cuptiActivityEnableDriverApi"), run.stderr
+    if failed and function not in ("cuptiGetVersion", "cuptiGetResultString",
+                                   "cuptiActivityGetNextRecord", "cuptiGetTimestamp"):
+        # (those four only name the failure, step through a buffer, or check the clock)
+        assert run.said(), f"{function} failed and nothing was said"
+    if function in NEEDED and failed:
+        assert run.files() == [] and "nothing is recorded" in run.said()[-1]
+    elif not failed:
+        assert len(run.trace().of("kernel")) == 15
+
+
+def test_injection_into_a_process_that_cannot_use_a_gpu(go):
+    run = go(STEPS.replace("context", "init"), log="warn", sim=["--devices", "0"])
+    assert run.files() == [] and run.said() == []

@@ -1,0 +1,90 @@
+"""CUPTI at its worst: late, shuffled, repeated, dropped and stolen records; every version of it.
+syncline's events = truth minus what the simulator logged, exactly."""
+import pytest
+
+import harness
+from harness import check_trace
+
+STEPS = "context stream kernel:30 copy event sync graph:2 blocking stream:0 kernel:5 memset syncall"
+
+
+# The nodes of one graph launch share its correlation id: the log cannot name a single one.
+WITHOUT_GRAPH = STEPS.replace("graph:2 ", "")
+
+
+@pytest.mark.parametrize("version", ["12.0", "12.4", "12.6", "12.8", "13.0", "13.3", "13.5"])
+def test_versions(go, version):
+    run = go(STEPS, sim=["--cupti", version], log="warn")
+    assert (run.status, run.said()) == (0, [])
+    check_trace(run, run.trace())
+
+
+@pytest.mark.sanitize
+def test_shuffled_records(go):
+    run = go(STEPS, sim=["--cupti-shuffle"], log="warn")
+    assert (run.status, run.said()) == (0, [])
+    check_trace(run, run.trace())
+
+
+def test_late_records(go):
+    run = go(STEPS + " sleep:2500", sim=["--cupti-late", "1"], log="warn")
+    assert (run.status, run.said()) == (0, [])
+    check_trace(run, run.trace())
+
+
+def test_no_buffer_for_a_while(go):
+    run = go("context kernel:50 sync sleep:1500 kernel:5 syncall sleep:500",
+             sim=["--cupti-hold", "1"], log="warn")
+    assert (run.status, run.said()) == (0, [])
+    check_trace(run, run.trace())
+
+
+@pytest.mark.sanitize
+def test_records_that_come_twice(go):
+    run = go(STEPS, sim=["--cupti-twice", "0.3"])
+    assert run.status == 0
+    assert [line for line in run.log if line["what"] == "twice"], "the scenario must have some"
+    trace = run.trace()
+    assert not harness.operations_differ(run, [trace]), harness.operations_differ(run, [trace])
+    ids = [row["args"]["correlation"] for row in trace.of("cuda_driver")]
+    assert len(ids) == len(set(ids))
+
+
+def test_dropped_records_are_counted(go):
+    run = go(WITHOUT_GRAPH, sim=["--cupti-drop", "0.2", "--seed", "3"])
+    trace = run.trace()
+    dropped = [line for line in run.log if line["what"] == "dropped"]
+    assert len(dropped) > 5
+    assert not harness.operations_differ(run, [trace]), harness.operations_differ(run, [trace])
+    assert trace.counters["dropped_cupti"] == len(dropped)
+
+
+def test_records_without_a_time(go):
+    run = go(WITHOUT_GRAPH, sim=["--cupti-no-time", "0.3", "--seed", "5"])
+    trace = run.trace()
+    lost = [line for line in run.log if line["what"] == "no-time"]
+    assert lost and not harness.operations_differ(run, [trace])
+    assert trace.counters["records_invalid"] >= len(lost)
+
+
+def test_stolen_callbacks(go):
+    """A second client registers its own: ours stops getting records, and touches none of its."""
+    run = go("context kernel:40 syncall sleep:600 kernel:40 syncall", sim=["--cupti-steal", "60"])
+    assert (run.status, run.stdout) == (0, "done\n")
+    traces = run.traces()
+    assert not [line for line in run.log if line["what"] == "misuse"]
+    wanted = {op["corr"] for op in run.operations()}
+    written = {k["args"]["correlation"] for t in traces for k in t.of("kernel")}
+    assert written <= wanted
+
+
+def test_slow_first_enabling_does_not_hold_up_start(go):
+    """The first enabling of kernels may take seconds: sl_start() returns at once."""
+    run = go("context start kernel sync sleep:1500 kernel:3 sync stop windows:1",
+             sim=["--cupti-enable-stall", "1"], window="demand", lead_in="0")
+    assert run.status == 0 and "windows 1" in run.stdout
+    launch = min(c["start"] for c in run.truth_of("call") if c["name"].startswith("cuLaunchKernel"))
+    enabled = next(line["ns"] for line in run.log
+                   if line["what"] == "enabled" and line["kind"] == "kernel")
+    assert launch < enabled, "the caller of sl_start() waited for CUPTI"
+    assert len(run.traces()[0].of("kernel")) == 3
