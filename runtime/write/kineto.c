@@ -26,8 +26,13 @@
 static void hand_over(struct sl_kineto *k)
 {
     if (!k->error && k->used)
-        k->error = k->sink->write(k->sink, k->block, k->used);
+        k->error = k->matching
+                       ? k->sink->write_matched(k->sink, k->block, k->used, k->match, k->matches)
+                       : k->sink->write(k->sink, k->block, k->used);
+    k->position += k->used;
     k->used = 0;
+    k->matches = 0;
+    k->matched = 0;
 }
 
 void sl_kineto_put(struct sl_kineto *k, const char *text, size_t length)
@@ -39,29 +44,46 @@ void sl_kineto_put(struct sl_kineto *k, const char *text, size_t length)
         k->used += length;
     } else if (!k->error) {
         k->error = k->sink->write(k->sink, text, length);
+        k->position += length;
     }
 }
 
 /* Room for the varying part of a row behind its text, which is put here. */
-static char *start_row(struct sl_kineto *k, const struct sl_text *text)
+static char *start_row(struct sl_kineto *k, struct sl_text *text)
 {
-    char *at;
-
-    if (text->length + SL_KINETO_TAIL_MAX > SL_KINETO_BLOCK - k->used) {
+    k->row.text = text;
+    k->row.fields = 0;
+    k->row.repeats_time = 0;
+    if (text->length + SL_KINETO_TAIL_MAX > SL_KINETO_BLOCK - k->used ||
+        k->matches > SL_KINETO_MATCHES - SL_ROW_FIELDS - 1) {
         hand_over(k);
         if (text->length + SL_KINETO_TAIL_MAX > SL_KINETO_BLOCK) {
             sl_kineto_put(k, text->text, text->length);
             hand_over(k);
+            k->row.text = NULL; /* too long to be worth marks */
             return k->block;
         }
     }
-    at = k->block + k->used;
-    memcpy(at, text->text, text->length);
-    return at + text->length;
+    k->row.start = k->block + k->used;
+    memcpy(k->row.start, text->text, text->length);
+    return k->row.start + text->length;
+}
+
+/* From `from` to `to` stands a number that differs from row to row. */
+static inline char *put_field(struct sl_kineto *k, char *from, char *to)
+{
+    k->row.field[k->row.fields][0] = from;
+    k->row.field[k->row.fields][1] = to;
+    k->row.fields++;
+    return to;
 }
 
 static void end_row(struct sl_kineto *k, char *at)
 {
+    if (k->matching && k->row.text)
+        sl_kineto_match(k, at);
+    else
+        k->time_frame = 0;
     k->used = (size_t)(at - k->block);
 }
 
@@ -96,6 +118,7 @@ static struct sl_text *make_text(struct sl_kineto *k, struct sl_text *text, uint
         char *end = sl_kineto_text(k, loose->text, ev);
 
         loose->length = (uint32_t)(end - loose->text);
+        loose->row.frame = 0;
         text = sl_text_cache_add(&k->cache, key0, key1, loose->text, loose->length);
         if (!text)
             text = loose;
@@ -118,9 +141,13 @@ static inline struct sl_text *text_for(struct sl_kineto *k, uint64_t key0, uint6
  * them with the end of the line as one repetition. */
 static char *put_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
+    uint64_t duration = ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0;
+
     at = SL_JSON_LITERAL(at, ",\"dur\":");
-    at = sl_json_micros(at, ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0);
-    at = sl_kineto_time(k, SL_JSON_LITERAL(at, ",\"ts\":"), ev->start_ns);
+    at = put_field(k, at, sl_json_micros(at, duration));
+    at = SL_JSON_LITERAL(at, ",\"ts\":");
+    at = put_field(k, at, sl_kineto_time(k, at, ev->start_ns));
+    k->time_ns = ev->start_ns;
     return SL_JSON_LITERAL(at, "},\n");
 }
 
@@ -152,7 +179,7 @@ static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
             at = put_bandwidth(at, ev);
         at = SL_JSON_LITERAL(at, ",\"correlation\":");
     }
-    at = sl_json_u64(at, ev->correlation);
+    at = put_field(k, at, sl_json_u64(at, ev->correlation));
     if (ev->graph) {
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"graph id\":"), ev->graph);
         if (ev->kind != SL_EV_GRAPH)
@@ -168,7 +195,7 @@ static void put_call(struct sl_kineto *k, const struct sl_event *ev)
     char *at = start_row(k, text_for(k, (uint64_t)ev->u.call.cbid << 8 | ev->kind,
                                      (uint64_t)ev->name << 32 | ev->thread, ev));
 
-    at = sl_json_u64(at, ev->correlation);
+    at = put_field(k, at, sl_json_u64(at, ev->correlation));
     if (ev->u.call.result)
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.call.result);
     end_row(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
@@ -198,7 +225,8 @@ static void put_sync(struct sl_kineto *k, const struct sl_event *ev,
         at = sl_json_u64(SL_JSON_LITERAL(at, ",\"cuda_event_sync_id\":"), ev->u.sync.event_sync_id);
     if (ev->u.sync.result)
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.sync.result);
-    at = sl_json_u64(SL_JSON_LITERAL(at, ",\"correlation\":"), ev->correlation);
+    at = SL_JSON_LITERAL(at, ",\"correlation\":");
+    at = put_field(k, at, sl_json_u64(at, ev->correlation));
     end_row(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
 }
 
@@ -207,8 +235,11 @@ static void put_arrow(struct sl_kineto *k, const struct sl_event *ev, uint64_t k
 {
     char *at = start_row(k, text_for(k, (uint64_t)ev->flags << 8 | ev->kind, key1, ev));
 
-    at = sl_json_u64(at, ev->correlation);
-    at = sl_kineto_time(k, SL_JSON_LITERAL(at, ",\"ts\":"), ns);
+    at = put_field(k, at, sl_json_u64(at, ev->correlation));
+    at = SL_JSON_LITERAL(at, ",\"ts\":");
+    at = put_field(k, at, sl_kineto_time(k, at, ns));
+    k->row.repeats_time = ns == k->time_ns;
+    k->time_ns = ns;
     end_row(k, SL_JSON_LITERAL(at, "},\n"));
 }
 
@@ -354,6 +385,8 @@ static size_t areas(struct sl_kineto *k, char *memory)
     at += sl_pages_round(sizeof(*k->join));
     k->pending = (struct sl_event *)(memory + at);
     at += sl_pages_round(SL_KINETO_PENDING * sizeof(*k->pending));
+    k->match = (struct sl_match *)(memory + at);
+    at += sl_pages_round(SL_KINETO_MATCHES * sizeof(*k->match));
     k->place = (struct sl_place *)(memory + at);
     at += sl_pages_round(SL_KINETO_NAMES * sizeof(*k->place));
     return at;
@@ -413,6 +446,12 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
     k->file++;
     k->base_ns = meta->opened_ns / BILLION / BASE_PERIOD_S * BASE_PERIOD_S * BILLION;
     k->second = 0;
+    k->matching = sink->write_matched != NULL;
+    k->matches = 0;
+    k->matched = 0;
+    k->position = 0;
+    k->frame++;
+    k->frame_at = 0;
     return 0;
 }
 
@@ -422,6 +461,9 @@ int sl_kineto_flush(struct sl_kineto *k)
         return k->error;
     put_pending(k, 1);
     hand_over(k);
+    /* The sync that follows ends the compressor's: nothing before it can be repeated. */
+    k->frame++;
+    k->frame_at = k->position;
     return k->error;
 }
 

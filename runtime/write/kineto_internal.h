@@ -2,6 +2,7 @@
  * kineto_internal.h - what the files of the Kineto writer share.
  *
  *   kineto.c        files, blocks, the rows: what runs once per event
+ *   kineto_match.c  what a row repeats of the last one like it: with every row
  *   kineto_text.c   the constant part of a row: once per shape, call site or place
  *   kineto_names.c  metadata rows: once per process, thread, device or stream and file
  *   kineto_frame.c  what stands before and behind the rows: once per file
@@ -24,6 +25,16 @@ enum {
     SL_KINETO_NAMES = 16384,  /* places with metadata rows; a power of two */
     SL_KINETO_PENDING = 256,  /* waits whose event record has not come */
     SL_KINETO_SYNC_ROWS = 1000000,
+    SL_KINETO_MATCHES = 16384, /* in a block */
+};
+
+/* The row in the making. */
+struct sl_row {
+    struct sl_text *text;
+    char *start;
+    unsigned fields;
+    char *field[SL_ROW_FIELDS][2]; /* numbers that vary; the time is the last */
+    int repeats_time;              /* ends like the row before: same time */
 };
 
 /* What a metadata row names. */
@@ -75,6 +86,19 @@ struct sl_kineto {
 
     char *block; /* SL_KINETO_BLOCK */
     size_t used;
+
+    /* repetitions, when the sink takes them */
+    int matching;
+    struct sl_row row;
+    struct sl_match *match; /* of this block, SL_KINETO_MATCHES */
+    size_t matches;
+    size_t matched;    /* bytes of this block that they cover */
+    uint64_t position; /* of the block in the file's text */
+    uint32_t frame;    /* counts from 1, over all files */
+    uint64_t frame_at; /* where it began */
+    uint64_t time_at;  /* where the last row's `,"ts":` began... */
+    uint64_t time_ns;  /* ...and the time it gave */
+    uint32_t time_frame;
     char *scratch; /* SL_KINETO_SCRATCH: rows in the making */
     char *name;    /* SL_KINETO_NAME_MAX: demangled names */
 };
@@ -100,6 +124,9 @@ void sl_kineto_introduce_process(struct sl_kineto *k);
 
 void sl_kineto_put_header(struct sl_kineto *k);
 void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns);
+
+/* Notes what k->row, which ends at `end`, repeats of the last row with its text. */
+void sl_kineto_match(struct sl_kineto *k, char *end);
 
 static inline const struct sl_device *sl_kineto_device(const struct sl_kineto *k, uint32_t device)
 {

@@ -11,10 +11,27 @@
 #define SL_SINK_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+/* A repetition that the writer of a text knows of: behind `literals` bytes as they are come
+ * `length` bytes (4 or more) that are equal to those `offset` bytes before them. */
+struct sl_match {
+    uint32_t offset;
+    uint32_t literals;
+    uint32_t length;
+    uint32_t reserved;
+};
+
+/* How far back a repetition may reach, and never past the last sync. */
+#define SL_MATCH_REACH (1u << 20)
 
 struct sl_sink {
     /* Takes all bytes or fails. 0 or -errno. */
     int (*write)(struct sl_sink *sink, const void *data, size_t size);
+    /* The same for at most 128 KiB, with the repetitions in it, in order: saves the compressor the
+     * search. A wrong one gives a file that does not decompress. NULL: of no use to this sink. */
+    int (*write_matched)(struct sl_sink *sink, const void *data, size_t size,
+                         const struct sl_match *match, size_t count);
     /* Makes everything written so far readable in the file (closes the frame, writes out). */
     int (*sync)(struct sl_sink *sink);
     /* Ends and frees the sink and those below it. `complete`: rename NAME.part to NAME; else leave

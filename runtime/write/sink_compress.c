@@ -24,6 +24,10 @@ struct compress_sink {
     int error;
     int open_frame; /* bytes were taken since the last sync */
     ZSTD_CCtx *zstd;
+    /* zstd: the first write decides for the sink whether repetitions are told or searched. */
+    int told, searched;
+    const struct sl_match *match; /* of the block that is being compressed */
+    size_t matches;
     z_stream gzip;
     unsigned char output[OUTPUT_BYTES];
 };
@@ -33,6 +37,11 @@ static int pass_down(struct compress_sink *c, size_t size)
     if (size > 0 && !c->error)
         c->error = c->below->write(c->below, c->output, size);
     return c->error;
+}
+
+static int set_zstd(struct compress_sink *c, ZSTD_cParameter parameter, int value)
+{
+    return ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd, parameter, value)) ? -EINVAL : 0;
 }
 
 static int zstd_run(struct compress_sink *c, const void *data, size_t size, ZSTD_EndDirective end)
@@ -50,6 +59,64 @@ static int zstd_run(struct compress_sink *c, const void *data, size_t size, ZSTD
             return c->error;
     } while (end == ZSTD_e_continue ? in.pos < in.size : left != 0);
     return 0;
+}
+
+/* zstd asks for the repetitions of a block. Without any, the block is literals. */
+static size_t tell_matches(void *state, ZSTD_Sequence *out, size_t capacity, const void *source,
+                           size_t size, const void *dictionary, size_t dictionary_size, int level,
+                           size_t window)
+{
+    const struct compress_sink *c = state;
+    size_t i, covered = 0;
+
+    (void)source, (void)dictionary, (void)dictionary_size, (void)level, (void)window;
+    for (i = 0; i < c->matches && i + 1 < capacity; i++) {
+        out[i].offset = c->match[i].offset;
+        out[i].litLength = c->match[i].literals;
+        out[i].matchLength = c->match[i].length;
+        out[i].rep = 0;
+        covered += c->match[i].literals + c->match[i].length;
+    }
+    /* The rest, and the sign that the block ends. zstd refuses lengths that do not add up. */
+    out[i] = (ZSTD_Sequence){0, (unsigned)(size - covered), 0, 0};
+    return i + 1;
+}
+
+static int told_block(struct compress_sink *c, const void *data, size_t size,
+                      const struct sl_match *match, size_t count)
+{
+    c->match = match;
+    c->matches = count;
+    /* Flushed, so that the next block is what is handed over next, no more. */
+    return zstd_run(c, data, size, ZSTD_e_flush);
+}
+
+/*
+ * Once told, always told: a frame whose blocks are partly searched by zstd 1.5.7 and partly told
+ * cannot be decompressed, as its fast search does not keep the third of the repeated offsets.
+ */
+static int begin_told(struct compress_sink *c)
+{
+    if (c->told || c->searched)
+        return c->error;
+    if (set_zstd(c, ZSTD_c_searchForExternalRepcodes, ZSTD_ps_enable))
+        return c->error = -EIO;
+    ZSTD_registerSequenceProducer(c->zstd, c, tell_matches);
+    c->told = 1;
+    return 0;
+}
+
+static int zstd_write_matched(struct sl_sink *sink, const void *data, size_t size,
+                              const struct sl_match *match, size_t count)
+{
+    struct compress_sink *c = (struct compress_sink *)sink;
+
+    if (c->error || begin_told(c))
+        return c->error;
+    if (!c->told)
+        return sink->write(sink, data, size);
+    c->open_frame = 1;
+    return told_block(c, data, size, match, count);
 }
 
 static int gzip_run(struct compress_sink *c, const void *data, size_t size, int flush)
@@ -74,20 +141,24 @@ static int gzip_run(struct compress_sink *c, const void *data, size_t size, int 
 
 static int compress_write(struct sl_sink *sink, const void *data, size_t size)
 {
-    const size_t piece = 1 << 30; /* zlib counts in 32 bits */
     struct compress_sink *c = (struct compress_sink *)sink;
+    const size_t piece = c->told ? ZSTD_BLOCKSIZE_MAX : 1 << 30; /* zlib counts in 32 bits */
     const char *at = data;
 
     while (size > 0 && !c->error) {
         size_t n = size < piece ? size : piece;
 
         c->open_frame = 1;
-        if (c->kind == SL_COMPRESS_ZSTD)
+        if (c->told) {
+            told_block(c, at, n, NULL, 0);
+        } else if (c->kind == SL_COMPRESS_ZSTD) {
+            c->searched = 1;
             zstd_run(c, at, n, ZSTD_e_continue);
-        else if (c->kind == SL_COMPRESS_GZIP)
+        } else if (c->kind == SL_COMPRESS_GZIP) {
             gzip_run(c, at, n, Z_NO_FLUSH);
-        else
+        } else {
             c->error = c->below->write(c->below, at, n);
+        }
         at += n;
         size -= n;
     }
@@ -125,18 +196,11 @@ static int compress_close(struct sl_sink *sink, int complete)
     return error ? error : below_error;
 }
 
-static int set_zstd(struct compress_sink *c, ZSTD_cParameter parameter, int value)
-{
-    return ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd, parameter, value)) ? -EINVAL : 0;
-}
-
 /*
  * Level 1 and the negative ones look back 512 KiB through a table of 2^13 or 2^14 places. A
  * training step's worth of distinct rows is larger than that: with 1 MiB and 2^16 places zstd finds
  * the last step's row, which costs less time, not more, and makes files 20 to 30 % smaller
  * (docs/measurements/record-path.md). Higher levels have such sizes by themselves.
- *
- * Negative levels are for speed: they do without the checksum of the content, 37 ns a record.
  */
 static int start_zstd(struct compress_sink *c, int level)
 {
@@ -154,7 +218,9 @@ static int start_zstd(struct compress_sink *c, int level)
             error = set_zstd(c, ZSTD_c_minMatch, 6);
     }
     if (!error)
-        error = set_zstd(c, ZSTD_c_checksumFlag, level >= 0);
+        error = set_zstd(c, ZSTD_c_checksumFlag, 1);
+    if (level <= 1) /* higher levels search better than anybody tells them */
+        c->sink.write_matched = zstd_write_matched;
     if (error)
         ZSTD_freeCCtx(c->zstd);
     return error;

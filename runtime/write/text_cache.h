@@ -19,11 +19,26 @@ enum {
     SL_TEXT_BUCKETS = 16384
 };
 
+enum {
+    SL_ROW_FIELDS = 3,
+    SL_ROW_TAIL = 104
+};
+
+/* The last row that began with a text: what a new one repeats (write/kineto_match.c). */
+struct sl_row_marks {
+    uint64_t at;                      /* where it began, in bytes of the file's text */
+    uint32_t frame;                   /* 0: none */
+    uint16_t tail_length, fields;     /* behind the text */
+    uint16_t field[SL_ROW_FIELDS][2]; /* where its numbers begin and end in the tail */
+    char tail[SL_ROW_TAIL];
+};
+
 struct sl_text {
     struct sl_text *next;
     uint64_t key[2];
     uint32_t file; /* the owner's: last file in which this text was used */
     uint32_t length;
+    struct sl_row_marks row;
     char text[];
 };
 

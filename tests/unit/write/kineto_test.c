@@ -736,7 +736,7 @@ static int refuse(struct sl_sink *sink, const void *data, size_t size)
 
 static void a_failing_sink_is_a_sticky_error(void **state)
 {
-    struct sl_sink broken = {refuse, NULL, NULL};
+    struct sl_sink broken = {.write = refuse};
     struct sl_event ev = call(SL_EV_RUNTIME, 5, 211);
     int error = 0, i;
 
