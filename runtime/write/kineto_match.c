@@ -4,7 +4,7 @@
  * A compressor spends most of its time searching for repetitions. The writer of these rows knows
  * them: a row is its kept text, which stands in the file where the last row with that text began,
  * and then separators and numbers, whose first digits are mostly those of that row too. Told so,
- * zstd codes at 0.4 times the cost of its own search (docs/measurements/record-path.md).
+ * zstd needs less than half the time of its own search (docs/measurements/record-path.md).
  *
  * Everything here must be true to the byte: a match that is wrong is a file that cannot be read.
  * So separators are compared, not assumed, and frames carry a checksum of the text.

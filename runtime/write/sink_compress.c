@@ -13,6 +13,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <zlib.h>
+
+#ifndef ZSTD_STATIC_LINKING_ONLY
+#define ZSTD_STATIC_LINKING_ONLY /* sequence producers; our zstd is linked statically */
+#endif
 #include <zstd.h>
 
 #define OUTPUT_BYTES (256 * 1024)
