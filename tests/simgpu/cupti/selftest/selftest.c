@@ -64,7 +64,7 @@ static struct seen *seen;
 static size_t seen_count, buffers_out, buffers_back, bytes_back;
 static size_t buffer_bytes = 65536, max_records;
 static bool give_null, keep_names, recycle;
-static uint8_t *recycled, *latest; /* `latest` also keeps a buffer that was lost to the thief */
+static uint8_t *recycled, *latest;
 static const char *kept_names[64];
 static size_t kept_count;
 static uint8_t *last_record[64]; /* per kind, a copy */
@@ -511,6 +511,7 @@ static void steal(void)
     CHECK(F(cuptiActivityRegisterCallbacks)(request, complete) == CUPTI_SUCCESS);
     /* A foreign buffer comes to us: freed here by a client that ought not to; so only count. */
     CHECK(buffers_out == 1 && buffers_back == 0);
+    free(latest); /* nobody else will */
 }
 
 static void shuffle(void)
