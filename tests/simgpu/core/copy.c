@@ -125,6 +125,44 @@ static bool waits_for_stream(const struct sim_work *work)
            work->copy.src_memory == SIM_PAGEABLE;
 }
 
+/* cudaMemcpyPeer comes behind, and before, the work of all devices concerned: what the legacy
+ * streams of the other contexts stand for. Before it is enqueued `op` is NULL. */
+static void serialize_with(struct sim_stream *stream, const void *pointer, struct op *op)
+{
+    struct sim_allocation found;
+    struct sim_set set = {0};
+
+    if (!sim_memory_find(pointer, &found) || !found.context || found.context == stream->context) {
+        return;
+    }
+    sim_lock();
+    if (op) {
+        sim_set_add(&set, op, SIM_VIA_LEGACY, 0);
+        sim_stream_follow(found.context->legacy, &set, SIM_VIA_LEGACY, 0);
+    } else {
+        sim_stream_collect(found.context->legacy, &set);
+        sim_stream_follow(stream, &set, SIM_VIA_LEGACY, 0);
+    }
+    sim_unlock();
+    sim_set_clear(&set);
+}
+
+static int run_peer(struct sim_stream *stream, const struct sim_work *work)
+{
+    struct op *op;
+
+    serialize_with(stream, work->copy.src, NULL);
+    serialize_with(stream, work->copy.dst, NULL);
+    int error = sim_submit(stream, work, &op);
+
+    if (!error) {
+        serialize_with(stream, work->copy.src, op);
+        serialize_with(stream, work->copy.dst, op);
+        sim_op_unref(&op->pub);
+    }
+    return error;
+}
+
 int sim_copy_run(struct sim_stream *stream, const struct sim_copy *copy)
 {
     struct sim_work work;
@@ -145,6 +183,9 @@ int sim_copy_run(struct sim_stream *stream, const struct sim_copy *copy)
     }
     if (!capturing && waits_for_stream(&work) && (error = sim_wait_stream(stream, "copy"))) {
         return error;
+    }
+    if (copy->peer && !copy->async) {
+        return run_peer(stream, &work);
     }
     if (capturing || !waits_for_itself(&work)) {
         return sim_submit(stream, &work, NULL);

@@ -286,7 +286,16 @@ DRIVER_API_STREAM(cuMemcpyPeer, cuMemcpyPeer_ptds,
     REQUIRE(sim_context_valid((struct sim_context *)to) &&
                 sim_context_valid((struct sim_context *)from),
             SIM_E_CONTEXT);
-    return copy((void *)dst, (const void *)src, bytes, SIM_DEVICE_TO_DEVICE, NULL, false);
+    struct sim_copy c = {.dst = (void *)dst,
+                         .src = (const void *)src,
+                         .width = bytes,
+                         .height = 1,
+                         .direction = SIM_DEVICE_TO_DEVICE,
+                         .peer = true};
+    struct sim_stream *stream;
+
+    CHECK(sim_stream_resolve(NULL, &stream));
+    return sim_copy_run(stream, &c);
 }
 
 DRIVER_API_STREAM(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz,

@@ -393,15 +393,6 @@ static int update(struct sim_exec *exec, struct sim_graph *graph,
     return error;
 }
 
-static int set_kernel(struct sim_exec *exec, struct sim_node *node,
-                      const struct cudaKernelNodeParams *p)
-{
-    struct sim_work work;
-    int error = describe_kernel(p, &work);
-
-    return error ? error : sim_exec_set(exec, node, &work);
-}
-
 RUNTIME(cudaGraphInstantiate, v12000,
         (struct sim_exec * *out, struct sim_graph *graph, unsigned long long flags),
         instantiate(out, graph))
@@ -420,6 +411,40 @@ RUNTIME(cudaGraphExecDestroy, v10000, (struct sim_exec * exec), sim_exec_destroy
 RUNTIME(cudaGraphExecUpdate, v10020,
         (struct sim_exec * exec, struct sim_graph *graph, cudaGraphExecUpdateResultInfo *info),
         update(exec, graph, info))
+static int set_work(struct sim_exec *exec, struct sim_node *node, int error,
+                    const struct sim_work *work)
+{
+    return error ? error : sim_exec_set(exec, node, work);
+}
+
+/* cudaGraphExecXNodeSetParams(exec, node, PARAMETERS): describe the work, replace the node's. */
+#define SET_NODE(name, params, describe)                                                           \
+    static int set_##name params                                                                   \
+    {                                                                                              \
+        struct sim_work work = {.kind = SIM_WORK_EMPTY};                                           \
+        int error = (describe);                                                                    \
+                                                                                                   \
+        return set_work(exec, node, error, &work);                                                 \
+    }
+#define EXEC_PARAMS struct sim_exec *exec, struct sim_node *node
+
+SET_NODE(kernel, (EXEC_PARAMS, const struct cudaKernelNodeParams *p), describe_kernel(p, &work))
+SET_NODE(copy3d, (EXEC_PARAMS, const struct cudaMemcpy3DParms *p), describe_copy3d(p, &work))
+SET_NODE(copy1d, (EXEC_PARAMS, void *dst, const void *src, size_t bytes, int direction),
+         describe_copy(dst, src, bytes, direction, &work))
+SET_NODE(memset, (EXEC_PARAMS, const struct cudaMemsetParams *p), describe_set(p, &work))
+SET_NODE(host, (EXEC_PARAMS, const struct cudaHostNodeParams *p), describe_host(p, &work))
+
 RUNTIME(cudaGraphExecKernelNodeSetParams, v10010,
-        (struct sim_exec * exec, struct sim_node *node, const struct cudaKernelNodeParams *p),
-        set_kernel(exec, node, p))
+        (EXEC_PARAMS, const struct cudaKernelNodeParams *p), set_kernel(exec, node, p))
+RUNTIME(cudaGraphExecMemcpyNodeSetParams, v10020, (EXEC_PARAMS, const struct cudaMemcpy3DParms *p),
+        set_copy3d(exec, node, p))
+RUNTIME(cudaGraphExecMemcpyNodeSetParams1D, v11010,
+        (EXEC_PARAMS, void *dst, const void *src, size_t bytes, int direction),
+        set_copy1d(exec, node, dst, src, bytes, direction))
+RUNTIME(cudaGraphExecMemsetNodeSetParams, v10020, (EXEC_PARAMS, const struct cudaMemsetParams *p),
+        set_memset(exec, node, p))
+RUNTIME(cudaGraphExecHostNodeSetParams, v10020, (EXEC_PARAMS, const struct cudaHostNodeParams *p),
+        set_host(exec, node, p))
+RUNTIME(cudaGraphNodeSetEnabled, v11060, (EXEC_PARAMS, unsigned enabled),
+        sim_exec_set_enabled(exec, node, enabled != 0))

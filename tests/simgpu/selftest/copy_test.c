@@ -144,7 +144,17 @@ static void devices_copy_to_each_other(void **state)
     OK(cuCtxEnablePeerAccess(gpu_context, 0));
     assert_int_equal(cuCtxEnablePeerAccess(gpu_context, 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
     OK(cuCtxPopCurrent(NULL));
+    gpu_spin('a', 300 * MS, gpu_stream(0));
     OK(cuMemcpyPeer(there, second, here, gpu_context, N));
+    OK(cuCtxPushCurrent(second));
+    CUstream other = gpu_stream(0);
+
+    /* Behind the copy, which is behind the kernel of the first device. */
+    OK(cuMemsetD8Async(there + 1, 4, 1, other));
+    assert_int_equal(cuStreamQuery(other), CUDA_ERROR_NOT_READY);
+    OK(cuStreamSynchronize(other));
+    OK(cuCtxPopCurrent(NULL));
+    OK(cuStreamQuery(NULL));
     OK(cuMemcpyDtoH(in, there, N));
     assert_int_equal(in[N - 1], 3);
     OK(cuMemFree(here));
