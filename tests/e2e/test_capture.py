@@ -166,3 +166,18 @@ def test_a_second_run_does_not_overwrite(go):
     second = go("context kernel:2 sync", output=str(first.out))
     after = second.files()
     assert len(after) == 2 and all(path.read_bytes() == data for path, data in before.items())
+
+
+def test_nested_runtime_and_driver_calls(tmp_path):
+    """The runtime API of CUDA calls the driver's under the same correlation id: one row, the
+    outer."""
+    program = harness.BUILD / "samples" / "runtime_api"
+    if not program.exists():
+        pytest.skip("no nvcc when this was built")
+    run = harness.run(tmp_path, program, sim=["--nested-driver"], log="warn")
+    assert (run.status, run.said()) == (0, [])
+    trace = run.trace()
+    check_trace(run, trace)
+    assert {row["name"] for row in trace.of("cuda_runtime")} >= {"cudaLaunchKernel"}
+    runtime = {row["args"]["correlation"] for row in trace.of("cuda_runtime")}
+    assert not runtime & {row["args"]["correlation"] for row in trace.of("cuda_driver")}

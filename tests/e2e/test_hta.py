@@ -1,0 +1,158 @@
+"""HTA loads our traces, every analyzer runs, and its numbers are those that the truth gives."""
+import collections
+import json
+import shutil
+import subprocess
+
+import pytest
+
+import harness
+
+# Two streams and pauses; waits for the context alone, whose rows HTA does not count as GPU time.
+STEPS = ("context stream kernel:20 copy memset stream kernel:10 copy syncall sleep:5 kernel:10 "
+         "memset syncall")
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    made = subprocess.run([harness.REPO / "tests" / "venv.sh", "hta"], capture_output=True, text=True,
+                          check=False)
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
+
+
+def analyse(python: str, run: harness.Run, folder) -> dict:
+    traces, report = folder / "traces", folder / "report.json"
+    traces.mkdir()
+    path = run.trace().path
+    if path.name.endswith(".zst"):
+        subprocess.run([harness.TOOL, "convert", path, "--to", "kineto-gz", "-o",
+                        traces / "rank0.json.gz"], check=True, capture_output=True)
+    else:
+        shutil.copy(path, traces / "rank0.json.gz")
+    result = subprocess.run([python, harness.REPO / "tests" / "e2e" / "hta_report.py", traces, report],
+                            capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr[-2000:]
+    return json.loads(report.read_text())
+
+
+@pytest.fixture(scope="module", params=["gzip", "zstd"])
+def analysed(request, python, tmp_path_factory):
+    """The library's own gzip, and zstd converted by the tool."""
+    folder = tmp_path_factory.mktemp("hta")
+    run = harness.scenario(folder, STEPS, compression=request.param, RANK="0")
+    assert run.status == 0
+    return run, analyse(python, run, folder)
+
+
+def union(intervals: list[tuple[int, int]]) -> int:
+    total, end = 0, 0
+    for start, stop in sorted(intervals):
+        total += max(0, stop - max(start, end))
+        end = max(end, stop)
+    return total
+
+
+def intervals(run: harness.Run, *kinds: str) -> list[tuple[int, int]]:
+    return [(op["start"], op["end"]) for op in run.operations() if op["kind"] in kinds]
+
+
+def test_temporal_breakdown(analysed):
+    run, report = analysed
+    everything = intervals(run, "kernel", "memcpy", "memset")
+    span = max(end for _, end in everything) - min(start for start, _ in everything)
+    compute, busy = union(intervals(run, "kernel")), union(everything)
+    (row,) = report["temporal"]
+    assert row["kernel_time(us)"] == pytest.approx(span / 1000, abs=1)
+    assert row["idle_time_pctg"] == pytest.approx(100 * (span - busy) / span, abs=0.01)
+    assert row["compute_time_pctg"] == pytest.approx(100 * compute / span, abs=0.01)
+    assert row["non_compute_time_pctg"] == pytest.approx(100 * (busy - compute) / span, abs=0.01)
+
+
+def test_idle_breakdown(analysed):
+    """Per stream: the gap before an operation is the host's if it was launched after the one before
+    had ended, else the kernel's if below 30 us."""
+    run, report = analysed
+    launched = {call["corr"]: call["start"] for call in run.truth_of("call")}
+    wanted = collections.Counter()
+    streams = collections.defaultdict(list)
+    for op in run.operations():
+        streams[op["stream"]].append(op)
+    for stream, ops in streams.items():
+        ops.sort(key=lambda op: op["start"])
+        for before, op in zip(ops, ops[1:]):
+            gap = op["start"] - before["end"]
+            kind = ("host_wait" if launched[op["corr"]] > before["end"]
+                    else "kernel_wait" if gap < 30000 else "other")
+            wanted[stream, kind] += gap
+    found = {(row["stream"], row["idle_category"]): row["idle_time"] for row in report["idle"]}
+    for key, nanoseconds in wanted.items():
+        assert found[key] == pytest.approx(nanoseconds / 1000, abs=1), key
+
+
+def test_kernel_breakdown(analysed):
+    run, report = analysed
+    wanted = collections.defaultdict(list)
+    for op in run.operations():
+        wanted[harness.expected_operation(op)[1]].append((op["end"] - op["start"]) / 1000)
+    assert {row["name"] for row in report["kernels"]} == set(wanted)
+    for row in report["kernels"]:
+        durations = wanted[row["name"]]
+        assert row["sum (us)"] == pytest.approx(sum(durations), abs=0.01 * len(durations) + 0.5)
+        assert row["max (us)"] == pytest.approx(max(durations), abs=0.5)
+    classes = {row["kernel_type"] for row in report["types"] if row["sum"]}
+    assert {"COMPUTATION", "MEMORY"} <= classes
+    assert sum(row["percentage"] for row in report["types"]) == pytest.approx(100, abs=0.2)
+
+
+def test_overlap_without_communication(analysed):
+    assert [row["comp_comm_overlap_pctg"] for row in analysed[1]["overlap"]] == [None]
+
+
+def test_queue_length(analysed):
+    """+1 when an operation is launched, -1 when it starts."""
+    run, report = analysed
+    launched = {call["corr"]: call["start"] for call in run.truth_of("call")}
+    for stream in {op["stream"] for op in run.operations()}:
+        ops = [op for op in run.operations() if op["stream"] == stream and op["kind"] == "kernel"]
+        rows = [row for row in report["queue"] if row["stream"] == stream]
+        assert len(rows) >= 2 * len(ops)
+        assert rows[-1]["queue_length"] == 0, "everything that was launched has started"
+        changes = sorted([(launched[op["corr"]], 1) for op in ops] +
+                         [(op["start"], -1) for op in ops])
+        length = longest = 0
+        for _, change in changes:
+            length += change
+            longest = max(longest, length)
+        assert max(row["queue_length"] for row in rows) >= longest
+
+
+def test_bandwidth(analysed):
+    run, report = analysed
+    for name, kind in (("Memcpy HtoD", 1), ("Memcpy DtoH", 2), ("Memcpy DtoD", 8)):
+        copies = [op for op in run.operations() if op["kind"] == "memcpy" and op["copy_kind"] == kind]
+        found = [row["memory_bw_gbps"] for row in report["bandwidth"]
+                 if row["name"] == name and row["memory_bw_gbps"] > 0.001]
+        fastest = max(op["bytes"] / (op["end"] - op["start"]) for op in copies)
+        assert max(found) == pytest.approx(fastest, rel=0.001), name
+
+
+def test_launch_statistics(python, tmp_path):
+    """HTA counts launches of the runtime API here: a program that nvcc compiled."""
+    program = harness.BUILD / "samples" / "runtime_api"
+    if not program.exists():
+        pytest.skip("no nvcc when this was built")
+    run = harness.run(tmp_path, program, compression="gzip", RANK="0", sim=["--nested-driver"])
+    assert run.status == 0, run.stderr
+    report = analyse(python, run, tmp_path)
+    calls = {call["corr"]: call for call in run.truth_of("call") if call["domain"] == "runtime"}
+    counted = {"cudaLaunchKernel", "cudaLaunchKernelExC", "cudaMemcpyAsync", "cudaMemsetAsync"}
+    ops = {op["corr"]: op for op in run.operations()
+           if calls.get(op["corr"], {}).get("name", "").split("_")[0] in counted}
+    assert {row["correlation"] for row in report["launch"]} == set(ops) and ops
+    for row in report["launch"]:
+        op, call = ops[row["correlation"]], calls[row["correlation"]]
+        delay = max(0, op["start"] - call["end"])
+        assert row["cpu_duration"] == pytest.approx((call["end"] - call["start"]) / 1000, abs=1)
+        assert row["gpu_duration"] == pytest.approx((op["end"] - op["start"]) / 1000, abs=1)
+        assert row["launch_delay"] == pytest.approx(delay / 1000, abs=1)
