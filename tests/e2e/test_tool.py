@@ -177,6 +177,19 @@ def test_standard_input(tmp_path):
     assert out.read_bytes() == make_trace()
 
 
+def test_recorded_trace(go):
+    """What the library records holds to all that the tool asks of it."""
+    done = go("context stream kernel:5 copy memset event sync graph:3 stream:0 kernel:2 syncall")
+    path = done.trace().path
+    report = check(path)
+    assert report["syncline"] and report["whole"]
+    assert [p for p in report["problems"] if p["severity"] != "note"] == []
+    assert report["gpu_operations"] == len(done.operations()) > 0
+    out = path.with_name("converted.json.gz")
+    run("convert", path, "--to", "kineto-gz", "-o", out)
+    assert gzip.decompress(out.read_bytes()) == harness.decompress(path)
+
+
 # Cut and damaged traces
 
 def test_cut_at_every_byte(tmp_path):
@@ -392,3 +405,15 @@ def test_doctor_without_cupti_or_driver(tmp_path):
         pytest.skip("this machine has a driver")
     text = doctor(1)
     assert "problem  driver      no libcuda.so.1" in text and "--gpus all" in text
+
+
+def test_doctor_on_the_simulated_gpu(tmp_path):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("SYNCLINE_", "CUDA_", "KINETO"))}
+    done = subprocess.run([harness.SIMGPU, TOOL, "doctor"], capture_output=True, text=True,
+                          timeout=60, cwd=tmp_path, env=clean)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    for topic in ("driver", "devices", "cupti", "library", "output", "profilers"):
+        assert any(x.split()[:2] == ["ok", topic] for x in lines), (topic, done.stdout)
+    assert lines[-1] == "recording would work here"
+    assert list(tmp_path.iterdir()) == []  # nothing is changed
