@@ -119,6 +119,26 @@ void sim_set_merge(struct sim_set *set, const struct sim_set *from, enum sim_via
     }
 }
 
+/* The tail of `lane` into a set that holds no operation of that lane yet: no search for its own
+ * one, so that a set over thousands of streams takes linear time. */
+void sim_set_merge_tail(struct sim_set *set, const struct sim_set *tail,
+                        const struct sim_stream *lane, const enum sim_via *via)
+{
+    for (int i = 0; i < tail->n; i++) {
+        struct sim_link link = tail->link[i];
+
+        if (via) {
+            link = (struct sim_link){link.op, *via, 0};
+        }
+        if (link.op->lane != lane) {
+            sim_set_add(set, link.op, link.via, link.call);
+        } else if (make_room(set)) {
+            sim_op_ref(&link.op->pub);
+            set->link[set->n++] = link;
+        }
+    }
+}
+
 void sim_set_merge_as_is(struct sim_set *set, const struct sim_set *from)
 {
     for (int i = 0; i < from->n; i++) {

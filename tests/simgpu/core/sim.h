@@ -159,6 +159,9 @@ void sim_set_add(struct sim_set *set, struct op *op, enum sim_via via, uint64_t 
 void sim_set_merge(struct sim_set *set, const struct sim_set *from, enum sim_via via,
                    uint64_t call);
 void sim_set_merge_as_is(struct sim_set *set, const struct sim_set *from);
+/* With `via` NULL links stay as they are. */
+void sim_set_merge_tail(struct sim_set *set, const struct sim_set *tail,
+                        const struct sim_stream *lane, const enum sim_via *via);
 void sim_set_clear(struct sim_set *set);
 const char *sim_via_name(enum sim_via via);
 

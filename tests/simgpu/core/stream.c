@@ -216,12 +216,13 @@ int sim_stream_resolve(void *handle, struct sim_stream **out)
 
 void sim_stream_collect(struct sim_stream *stream, struct sim_set *set)
 {
+    static const enum sim_via legacy_order = SIM_VIA_LEGACY;
     struct sim_stream *legacy = stream->context->legacy;
 
     sim_set_merge_as_is(set, &stream->tail);
     if (stream->legacy) {
         for (struct sim_stream *s = stream->context->fresh; s; s = s->fresh_next) {
-            sim_set_merge(set, &s->tail, SIM_VIA_LEGACY, 0);
+            sim_set_merge_tail(set, &s->tail, s, &legacy_order);
         }
     } else if (stream->blocking && stream->legacy_seen != legacy->version) {
         sim_set_merge(set, &legacy->tail, SIM_VIA_LEGACY, 0);

@@ -78,7 +78,7 @@ static void tails_of(struct sim_context *context, struct sim_set *set)
 {
     sim_lock();
     for (struct sim_stream *stream = context->streams; stream; stream = stream->ctx_next) {
-        sim_set_merge_as_is(set, &stream->tail);
+        sim_set_merge_tail(set, &stream->tail, stream, NULL);
     }
     sim_unlock();
 }
