@@ -83,10 +83,10 @@ int sl_read_ahead_start(struct sl_read_ahead **out, struct sl_input *input)
     }
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->changed, NULL);
+    sl_input_get_status(input, &a->status); /* from now on the input is the helper's */
     rc = -pthread_create(&a->thread, NULL, run, a);
     if (rc)
         goto fail_thread;
-    sl_input_get_status(input, &a->status);
     *out = a;
     return 0;
 
