@@ -3,11 +3,36 @@
  * them still wait for their operation's end.
  *
  * Whoever holds the buffer (its lane under the lane's lock, then the worker alone). The memory is
- * the client's; the rest is ours.
+ * the client's; the rest is ours, and a few are kept for the next buffers: the list of places in
+ * a large buffer is itself so large that malloc would map it anew each time.
  */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "cupti/simcupti.h"
+
+#define KEPT 16
+
+static struct sim_buffer *kept;
+static size_t kept_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct sim_buffer *sim_buffer_new(void)
+{
+    pthread_mutex_lock(&lock);
+    struct sim_buffer *b = kept;
+
+    if (b) {
+        kept = b->next;
+        kept_count--;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!b) {
+        return calloc(1, sizeof *b);
+    }
+    *b = (struct sim_buffer){.slot = b->slot, .slots_cap = b->slots_cap};
+    return b;
+}
 
 static void end_of(struct sim_buffer *b, struct sim_slot *slot)
 {
@@ -54,6 +79,17 @@ void sim_buffer_free(struct sim_buffer *b)
             sim_op_unref(b->slot[i].op);
         }
     }
-    free(b->slot);
-    free(b);
+    pthread_mutex_lock(&lock);
+    bool keep = kept_count < KEPT;
+
+    if (keep) {
+        b->next = kept;
+        kept = b;
+        kept_count++;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!keep) {
+        free(b->slot);
+        free(b);
+    }
 }

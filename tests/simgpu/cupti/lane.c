@@ -123,11 +123,13 @@ static struct sim_buffer *request(void)
         /* As documented for CUPTI below API 27: the process goes down in CUPTI's own code. */
         *(volatile uint8_t *)memory = 0;
     }
-    struct sim_buffer *b = memory ? calloc(1, sizeof *b) : NULL;
+    struct sim_buffer *b = memory ? sim_buffer_new() : NULL;
 
     if (b) {
-        *b = (struct sim_buffer){
-            .memory = memory, .size = size, .max_records = max_records, .owner = callbacks.owner};
+        b->memory = memory;
+        b->size = size;
+        b->max_records = max_records;
+        b->owner = callbacks.owner;
         sim_name_spoil(memory);
         if (!sim_attribute_on(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)) {
             memset(memory, 0, size);

@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cupti/simcupti.h"
 
@@ -39,7 +38,7 @@ static void api_exit(enum sim_domain domain, uint32_t cbid, uint32_t correlation
             sim_put(r, R_API, F_cbid, cbid);
             sim_put(r, R_API, F_start, sim_clock_convert(clock, start_ns));
             sim_put(r, R_API, F_end, sim_clock_convert(clock, end_ns));
-            sim_put(r, R_API, F_processId, (uint32_t)getpid());
+            sim_put(r, R_API, F_processId, sim_process_id);
             sim_put(r, R_API, F_threadId, sim_thread_id());
             sim_put(r, R_API, F_correlationId, correlation);
             sim_put(r, R_API, F_returnValue, (uint32_t)result);
@@ -211,7 +210,7 @@ static void object_record(const struct sim_object *o)
         sim_put(r, k, F_deviceId, o->device);
         sim_put(r, k, F_computeApiKind, CUPTI_ACTIVITY_COMPUTE_API_CUDA);
         sim_put(r, k, F_nullStreamId, o->null_stream);
-        sim_put(r, k, F_processId, (uint32_t)getpid());
+        sim_put(r, k, F_processId, sim_process_id);
     }
     sim_place_close(&place);
 }
@@ -306,7 +305,7 @@ void sim_overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
 
     sim_put(r, R_OVERHEAD, F_overheadKind, kind);
     sim_put(r, R_OVERHEAD, F_objectKind, CUPTI_ACTIVITY_OBJECT_THREAD);
-    sim_put(r, R_OVERHEAD, F_processId, (uint32_t)getpid());
+    sim_put(r, R_OVERHEAD, F_processId, sim_process_id);
     sim_put(r, R_OVERHEAD, F_threadId, sim_thread_id());
     sim_put(r, R_OVERHEAD, F_start, sim_clock_convert(clock, start_ns));
     sim_put(r, R_OVERHEAD, F_end, sim_clock_convert(clock, end_ns));

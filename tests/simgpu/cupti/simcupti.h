@@ -101,6 +101,7 @@ struct sim_buffer {
     struct sim_buffer *next;
 };
 
+struct sim_buffer *sim_buffer_new(void); /* NULL: no memory */
 /* Completes the records of operations that have ended; true if none is unfinished. */
 bool sim_buffer_finish(struct sim_buffer *b);
 /* Gives unfinished records up: end = 0, and never again. */
@@ -137,6 +138,8 @@ void sim_worker_flush(bool forced);
 /* The process ends: no more deliveries, everything undelivered is logged. */
 void sim_worker_end(void);
 bool sim_worker_alive(void); /* false in a forked child, and after the end */
+/* getpid() of the process that makes records, which no forked child does. */
+extern _Atomic uint32_t sim_process_id;
 
 /* ---- callbacks of the activity API (worker.c, trouble.c) ---- */
 

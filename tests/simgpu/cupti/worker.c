@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cupti/simcupti.h"
 
@@ -21,6 +22,8 @@ static uint64_t asked, answered;                       /* flushes */
 static atomic_bool running, ended;
 static uint64_t hold_until_ns;
 static __thread bool on_worker;
+
+_Atomic uint32_t sim_process_id;
 
 static pthread_mutex_t callbacks_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_callbacks callbacks_now;
@@ -188,6 +191,7 @@ void sim_worker_start(void)
 
     pthread_mutex_lock(&start);
     if (!running) {
+        sim_process_id = (uint32_t)getpid();
         pthread_atfork(NULL, NULL, forked);
         hold_until_ns = sim_trouble.hold_ns ? sim_now_ns() + sim_trouble.hold_ns : 0;
         sigfillset(&all);

@@ -853,6 +853,7 @@ static void speed(void)
     };
 
     buffer_bytes = 1 << 20;
+    recycle = true; /* as a client with a pool does */
     attach();
     enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     enable(CUPTI_ACTIVITY_KIND_RUNTIME);
