@@ -13,6 +13,7 @@
 #include "base/intern.h"
 #include "base/ring.h"
 #include "base/stats.h"
+#include "collect/cuda_device.h"
 #include "collect/cupti_decode.h"
 #include "control/window.h"
 #include "event/assemble.h"
@@ -277,6 +278,7 @@ static int create_decode(struct sl_pipeline *p)
         .intern = p->intern,
         .shapes = p->shapes,
         .devices = &p->devices,
+        .query_device = sl_cuda_device_query,
     };
 
     return sl_decode_create(&p->decode, &opt);

@@ -70,7 +70,6 @@ static const struct kind {
     {SL_CUPTI_SYNC, SL_CUPTI_KIND_SYNCHRONIZATION, "SYNCHRONIZATION", "waits", &(int){0}},
     {SL_CUPTI_SYNC, SL_CUPTI_KIND_CUDA_EVENT, "CUDA_EVENT", "event records", &(int){0}},
     {SL_CUPTI_OVERHEAD, SL_CUPTI_KIND_OVERHEAD, "OVERHEAD", "CUPTI's own costs", &(int){0}},
-    {SL_CUPTI_NAMES, SL_CUPTI_KIND_DEVICE, "DEVICE", "device properties", &(int){0}},
     {SL_CUPTI_NAMES, SL_CUPTI_KIND_CONTEXT, "CONTEXT", "contexts", &(int){0}},
     {SL_CUPTI_NAMES, SL_CUPTI_KIND_STREAM, "STREAM", "stream flags and priorities", &(int){0}},
     {SL_CUPTI_NAMES, SL_CUPTI_KIND_NAME, "NAME", "names given by the program", &(int){0}},

@@ -4,7 +4,8 @@
  * Entered by: any application thread and CUPTI's own (request, complete), the collector (take,
  * recycle, refill). One address range of `cap_bytes` holds all buffers, so a pointer tells its
  * buffer by arithmetic and a stranger's pointer is known without touching it. Pages take memory
- * when the collector prepares them; nothing is given back before sl_cupti_pool_reset().
+ * when the collector prepares them, or when CUPTI first writes to them in a burst that found none
+ * ready; nothing is given back before sl_cupti_pool_reset().
  *
  * Two lists, both lock-free:
  *   ready      popped by requests, pushed by the collector. Buffers come round again, so the head
@@ -59,8 +60,9 @@ static struct {
     _Atomic uint64_t turn; /* requests served so far */
     _Atomic int passive, used;
 
+    _Atomic uint32_t prepared; /* slots that were ever used: 0 .. prepared - 1 */
+
     /* collector */
-    uint32_t prepared; /* slots that have memory: 0 .. prepared - 1 */
     uint32_t ready_goal;
     _Atomic size_t mapped_bytes;
 } pool;
@@ -101,18 +103,36 @@ static struct slot *pop_ready(void)
     return s;
 }
 
-/* Gives memory to the next slot. The pages are touched here, so that no application thread takes
- * the page faults. */
-static void prepare_one(void)
+/* The next slot that was never used, with its memory untouched; NULL at the cap. */
+static struct slot *take_fresh(void)
 {
-    struct slot *s = &pool.slot[pool.prepared];
+    uint32_t index = atomic_load_explicit(&pool.prepared, memory_order_relaxed);
+    struct slot *s;
 
-    s->buffer.data = pool.base + (size_t)pool.prepared * pool.buffer_bytes;
+    do {
+        if (index >= pool.slots)
+            return NULL;
+    } while (!atomic_compare_exchange_weak_explicit(&pool.prepared, &index, index + 1,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    s = &pool.slot[index];
+    s->buffer.data = pool.base + (size_t)index * pool.buffer_bytes;
     s->buffer.size = pool.buffer_bytes;
+    atomic_fetch_add_explicit(&pool.mapped_bytes, pool.buffer_bytes, memory_order_relaxed);
+    return s;
+}
+
+/* Makes one more buffer ready. The pages are touched here, so that no application thread takes the
+ * page faults. 0 at the cap. */
+static int prepare_one(void)
+{
+    struct slot *s = take_fresh();
+
+    if (!s)
+        return 0;
     for (size_t at = 0; at < pool.buffer_bytes; at += PAGE_BYTES)
         ((volatile uint8_t *)s->buffer.data)[at] = 0;
-    atomic_fetch_add_explicit(&pool.mapped_bytes, pool.buffer_bytes, memory_order_relaxed);
-    push_ready(pool.prepared++);
+    push_ready((uint32_t)(s - pool.slot));
+    return 1;
 }
 
 int sl_cupti_pool_init(size_t buffer_bytes, size_t cap_bytes, unsigned ready, void (*wake)(void))
@@ -137,7 +157,7 @@ int sl_cupti_pool_init(size_t buffer_bytes, size_t cap_bytes, unsigned ready, vo
     pool.wake = wake;
     pool.ready_goal = ready < pool.slots ? ready : pool.slots;
     atomic_store_explicit(&pool.ready, NO_SLOT, memory_order_relaxed);
-    while (pool.prepared < pool.ready_goal)
+    for (uint32_t i = 0; i < pool.ready_goal; i++)
         prepare_one();
     return 0;
 
@@ -163,7 +183,12 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
         if (pool.base)
             s = pop_ready();
         if (!s) {
-            sl_stats_add(SL_STAT_DROPPED_NO_BUFFER, 1);
+            /* A burst, or more threads than ready buffers. A buffer whose page faults this thread
+             * takes as it writes is better than lost records. */
+            if (pool.base)
+                s = take_fresh();
+            if (!s)
+                sl_stats_add(SL_STAT_DROPPED_NO_BUFFER, 1);
             /* Only the first of a row wakes: the collector comes once for all of them. */
             if (atomic_fetch_add_explicit(&pool.starved, 1, memory_order_relaxed) == 0 && pool.wake)
                 pool.wake();
@@ -271,9 +296,9 @@ void sl_cupti_pool_refill(void)
      * buffers, so keep twice as many. */
     if (atomic_exchange_explicit(&pool.starved, 0, memory_order_relaxed) > 0)
         pool.ready_goal = pool.ready_goal < pool.slots / 2 ? pool.ready_goal * 2 + 1 : pool.slots;
-    while (pool.prepared < pool.slots &&
-           atomic_load_explicit(&pool.ready_count, memory_order_relaxed) < pool.ready_goal)
-        prepare_one();
+    while (atomic_load_explicit(&pool.ready_count, memory_order_relaxed) < pool.ready_goal &&
+           prepare_one())
+        ;
 }
 
 unsigned sl_cupti_pool_outstanding(void)
@@ -290,7 +315,9 @@ uint64_t sl_cupti_pool_turn(void)
  * sl_cupti_pool_take(), or by one a tick later. */
 int sl_cupti_pool_all_back(uint64_t turn)
 {
-    for (uint32_t i = 0; i < pool.prepared; i++) {
+    uint32_t used = atomic_load_explicit(&pool.prepared, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < used; i++) {
         const struct slot *s = &pool.slot[i];
 
         if (atomic_load_explicit(&s->state, memory_order_relaxed) == OUT &&

@@ -106,8 +106,6 @@ static int decode_record(struct sl_decode *d, const uint8_t *record, uint32_t ki
         return sl_decode_cuda_event(d, record);
     case SL_CUPTI_KIND_OVERHEAD:
         return sl_decode_overhead(d, record);
-    case SL_CUPTI_KIND_DEVICE:
-        return sl_decode_device(d, record);
     case SL_CUPTI_KIND_CONTEXT:
         return sl_decode_context(d, record);
     case SL_CUPTI_KIND_STREAM:

@@ -35,6 +35,8 @@ struct sl_decode_options {
     struct sl_intern *intern;
     struct sl_shape_table *shapes;
     struct sl_device_table *devices;
+    /* Facts of a device that a row names for the first time (sl_cuda_device_query). NULL: unknown */
+    int (*query_device)(uint32_t device, struct sl_device *out);
 };
 
 /* 0, -ENOMEM, -ENOTSUP (version below 12.0). */

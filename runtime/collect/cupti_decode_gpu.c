@@ -35,7 +35,8 @@ static int finish(struct sl_decode *d, struct sl_event *ev, struct sl_shape *sha
 {
     int32_t of_stream = sl_cupti_seen_stream(d->seen, ev->device, ev->context, ev->stream);
 
-    sl_cupti_seen_device(d->seen, ev->device);
+    if (sl_cupti_seen_is_new_device(d->seen, ev->device))
+        sl_decode_new_device(d, ev->device);
     if (shape->priority == 0) /* not in the record, or really 0, as the stream's is then */
         shape->priority = of_stream;
     ev->shape = sl_decode_shape(d, shape);

@@ -112,7 +112,7 @@ int sl_decode_cuda_event(struct sl_decode *d, const uint8_t *record);
 int sl_decode_overhead(struct sl_decode *d, const uint8_t *record);
 
 /* cupti_decode_object.c */
-int sl_decode_device(struct sl_decode *d, const uint8_t *record);
+void sl_decode_new_device(struct sl_decode *d, uint32_t device);
 int sl_decode_context(struct sl_decode *d, const uint8_t *record);
 int sl_decode_stream(struct sl_decode *d, const uint8_t *record);
 int sl_decode_name(struct sl_decode *d, const uint8_t *record);

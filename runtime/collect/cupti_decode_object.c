@@ -1,54 +1,31 @@
 /*
- * cupti_decode_object.c - records that describe: devices, contexts, streams, and names given with
- * nvtxName*.
+ * cupti_decode_object.c - what describes: the records of contexts and streams, names given with
+ * nvtxName*, and the driver's facts about a device that a row names for the first time.
  *
- * Entered by the collector. They give SL_EV_META_* events through cupti_seen.c; the device's facts
- * go into the device table first, so that a reader of the event finds them there.
+ * Entered by the collector. All give SL_EV_META_* events through cupti_seen.c; a device's facts go
+ * into the device table first, so that a reader of the event finds them there.
  */
 #include "base/stats.h"
 #include "collect/cupti_decode_impl.h"
 
-int sl_decode_device(struct sl_decode *d, const uint8_t *record)
+/* The device's facts are in the table before the row that needs them. They do not change, so the
+ * writer may read them while later devices are filled in. */
+void sl_decode_new_device(struct sl_decode *d, uint32_t device)
 {
-    const struct sl_cupti_device_layout *at = d->layout->device;
-    uint32_t id = sl_load32(record + at->id), name;
-    struct sl_device dev = {
-        .id = id,
-        .compute_major = sl_load32(record + at->major),
-        .compute_minor = sl_load32(record + at->minor),
-        .multiprocessors = sl_load32(record + at->multiprocessors),
-        .max_threads_per_block = sl_load32(record + at->threads_per_block),
-        .max_blocks_per_sm = sl_load32(record + at->blocks_per_sm),
-        .max_warps_per_sm = sl_load32(record + at->warps_per_sm),
-        .max_registers_per_block = sl_load32(record + at->registers_per_block),
-        .max_registers_per_sm = sl_load32(record + at->registers_per_sm),
-        .max_shared_per_block = sl_load32(record + at->shared_per_block),
-        .max_shared_per_sm = sl_load32(record + at->shared_per_sm),
-        .warp_size = sl_load32(record + at->warp_size),
-        .core_clock_khz = sl_load32(record + at->core_clock),
-        .memory_bytes = sl_load64(record + at->memory),
-        .memory_bandwidth_kbps = sl_load64(record + at->bandwidth),
-        .known = 1,
-    };
-    const char *text;
+    struct sl_device *facts;
+    uint32_t name = 0;
 
-    if (sl_decode_text(d, record + at->name, &name) != 0)
-        return -1;
-    if (id >= SL_DEVICE_MAX) {
+    if (device >= SL_DEVICE_MAX) {
         sl_stats_add(SL_STAT_NAMES_LOST, 1);
-        return 0;
+        return;
     }
-    dev.max_threads_per_sm = dev.max_warps_per_sm * dev.warp_size;
-    memcpy(dev.uuid, record + at->uuid, sizeof dev.uuid);
-    text = sl_intern_get(d->opt.intern, name, NULL);
-    if (text)
-        strncpy(dev.name, text, sizeof dev.name - 1);
-    /* Facts do not change: a repeated record (one comes with each enabling) is not written again
-     * under the writer's eyes. */
-    if (!d->opt.devices->device[id].known)
-        d->opt.devices->device[id] = dev;
-    sl_cupti_seen_describe_device(d->seen, id, name);
-    return 0;
+    facts = &d->opt.devices->device[device];
+    if (d->opt.query_device && d->opt.query_device(device, facts) == 0 && facts->name[0]) {
+        name = sl_intern_put(d->opt.intern, facts->name, strlen(facts->name));
+        if (name == 0)
+            sl_stats_add(SL_STAT_NAMES_LOST, 1);
+    }
+    sl_cupti_seen_describe_device(d->seen, device, name);
 }
 
 int sl_decode_context(struct sl_decode *d, const uint8_t *record)
@@ -91,6 +68,8 @@ int sl_decode_name(struct sl_decode *d, const uint8_t *record)
                                       sl_load32(record + at->thread), name);
         break;
     case SL_CUPTI_OBJECT_DEVICE:
+        if (sl_cupti_seen_is_new_device(d->seen, sl_load32(record + at->device)))
+            sl_decode_new_device(d, sl_load32(record + at->device));
         sl_cupti_seen_describe_device(d->seen, sl_load32(record + at->device), name);
         break;
     case SL_CUPTI_OBJECT_CONTEXT:

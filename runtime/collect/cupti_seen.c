@@ -193,34 +193,23 @@ void sl_cupti_seen_describe_stream(struct sl_cupti_seen *s, uint32_t context, ui
         tell_object(s, o);
 }
 
-static void tell_device(struct sl_cupti_seen *s, uint32_t device)
+int sl_cupti_seen_is_new_device(const struct sl_cupti_seen *s, uint32_t device)
 {
-    struct sl_event ev = {
-        .kind = SL_EV_META_DEVICE,
-        .device = (uint16_t)device,
-        .name = s->device_name[device],
-    };
-
-    ev.u.meta.index = device;
-    s->opt.sink(s->opt.sink_user, &ev);
-}
-
-void sl_cupti_seen_device(struct sl_cupti_seen *s, uint32_t device)
-{
-    if (device >= SL_DEVICE_MAX || (s->devices >> device & 1))
-        return;
-    s->devices |= (uint64_t)1 << device;
-    tell_device(s, device);
+    return device < SL_DEVICE_MAX && !(s->devices >> device & 1);
 }
 
 void sl_cupti_seen_describe_device(struct sl_cupti_seen *s, uint32_t device, uint32_t name)
 {
+    struct sl_event ev = {.kind = SL_EV_META_DEVICE, .device = (uint16_t)device};
+
     if (device >= SL_DEVICE_MAX)
         return;
     s->devices |= (uint64_t)1 << device;
     if (name)
         s->device_name[device] = name;
-    tell_device(s, device);
+    ev.name = s->device_name[device];
+    ev.u.meta.index = device;
+    s->opt.sink(s->opt.sink_user, &ev);
 }
 
 static struct thread *find_thread(struct sl_cupti_seen *s, uint32_t id)

@@ -30,7 +30,9 @@ void sl_cupti_seen_destroy(struct sl_cupti_seen *s); /* NULL is fine */
 
 /* Sightings in rows. The thread's name is read from /proc at its first. */
 void sl_cupti_seen_thread(struct sl_cupti_seen *s, uint32_t pid, uint32_t thread);
-void sl_cupti_seen_device(struct sl_cupti_seen *s, uint32_t device);
+
+/* Whether the device was never seen nor described: describe it then, before the row. */
+int sl_cupti_seen_is_new_device(const struct sl_cupti_seen *s, uint32_t device);
 
 /* Gives the stream's priority (0 if unknown). */
 int32_t sl_cupti_seen_stream(struct sl_cupti_seen *s, uint32_t device, uint32_t context,

@@ -157,22 +157,6 @@ static const struct sl_cupti_overhead_layout overhead_22 = {
     .size = 56, .type = 4, .object_kind = 8, .pid = 12, .thread = 16, .start = 24, .end = 32,
     .correlation = 40};
 
-static const struct sl_cupti_device_layout device_18 = {
-    .size = 176, .id = 112, .name = 136, .uuid = 120, .bandwidth = 8, .memory = 16, .warp_size =
-    32, .core_clock = 36, .multiprocessors = 44, .warps_per_sm = 52, .blocks_per_sm = 56,
-    .shared_per_sm = 60, .registers_per_sm = 64, .registers_per_block = 68, .shared_per_block =
-    72, .threads_per_block = 76, .major = 104, .minor = 108};
-static const struct sl_cupti_device_layout device_20 = {
-    .size = 184, .id = 112, .name = 136, .uuid = 120, .bandwidth = 8, .memory = 16, .warp_size =
-    32, .core_clock = 36, .multiprocessors = 44, .warps_per_sm = 52, .blocks_per_sm = 56,
-    .shared_per_sm = 60, .registers_per_sm = 64, .registers_per_block = 68, .shared_per_block =
-    72, .threads_per_block = 76, .major = 104, .minor = 108};
-static const struct sl_cupti_device_layout device_130200 = {
-    .size = 192, .id = 112, .name = 136, .uuid = 120, .bandwidth = 8, .memory = 16, .warp_size =
-    32, .core_clock = 36, .multiprocessors = 44, .warps_per_sm = 52, .blocks_per_sm = 56,
-    .shared_per_sm = 60, .registers_per_sm = 64, .registers_per_block = 68, .shared_per_block =
-    72, .threads_per_block = 76, .major = 104, .minor = 108};
-
 static const struct sl_cupti_context_layout context_18 = {
     .size = 16, .context = 4, .device = 8, .null_stream = 14};
 static const struct sl_cupti_context_layout context_22 = {
@@ -192,60 +176,52 @@ static const struct sl_cupti_name_layout name_18 = {
 const struct sl_cupti_layout sl_cupti_tables_layouts[] = {
     {
         18, "12.0, 12.1", sizes_18, &kernel_18, &memcpy_18, &memcpy_peer_18, &memset_18, &graph_18,
-        &api_18, &sync_18, &cuda_event_18, &overhead_18, &device_18, &context_18, &stream_18,
-        &name_18, 445, 701},
+        &api_18, &sync_18, &cuda_event_18, &overhead_18, &context_18, &stream_18, &name_18, 445, 701},
     {
         20, "12.2", sizes_20, &kernel_18, &memcpy_18, &memcpy_peer_18, &memset_18, &graph_18,
-        &api_18, &sync_18, &cuda_event_18, &overhead_18, &device_20, &context_18, &stream_18,
-        &name_18, 451, 718},
+        &api_18, &sync_18, &cuda_event_18, &overhead_18, &context_18, &stream_18, &name_18, 451, 718},
     {
         21, "12.3", sizes_21, &kernel_18, &memcpy_18, &memcpy_peer_18, &memset_18, &graph_21,
-        &api_18, &sync_18, &cuda_event_18, &overhead_21, &device_20, &context_18, &stream_18,
-        &name_18, 465, 733},
+        &api_18, &sync_18, &cuda_event_18, &overhead_21, &context_18, &stream_18, &name_18, 465, 733},
     {
         22, "12.4", sizes_22, &kernel_18, &memcpy_18, &memcpy_peer_18, &memset_18, &graph_21,
-        &api_18, &sync_18, &cuda_event_18, &overhead_22, &device_20, &context_22, &stream_18,
-        &name_18, 468, 754},
+        &api_18, &sync_18, &cuda_event_18, &overhead_22, &context_22, &stream_18, &name_18, 468, 754},
     {
         23, "12.5", sizes_23, &kernel_18, &memcpy_18, &memcpy_peer_18, &memset_18, &graph_21,
-        &api_18, &sync_18, &cuda_event_18, &overhead_22, &device_20, &context_23, &stream_18,
-        &name_18, 470, 761},
+        &api_18, &sync_18, &cuda_event_18, &overhead_22, &context_23, &stream_18, &name_18, 470, 761},
     {
         24, "12.6", sizes_24, &kernel_18, &memcpy_18, &memcpy_peer_18, &memset_18, &graph_21,
-        &api_18, &sync_18, &cuda_event_18, &overhead_22, &device_20, &context_23, &stream_18,
-        &name_18, 480, 763},
+        &api_18, &sync_18, &cuda_event_18, &overhead_22, &context_23, &stream_18, &name_18, 480, 763},
     {
         26, "12.8", sizes_26, &kernel_18, &memcpy_26, &memcpy_peer_18, &memset_18, &graph_21,
-        &api_18, &sync_26, &cuda_event_26, &overhead_22, &device_20, &context_23, &stream_18,
-        &name_18, 487, 782},
+        &api_18, &sync_26, &cuda_event_26, &overhead_22, &context_23, &stream_18, &name_18, 487, 782},
     {
         28, "12.9", sizes_26, &kernel_18, &memcpy_26, &memcpy_peer_18, &memset_18, &graph_21,
-        &api_18, &sync_26, &cuda_event_26, &overhead_22, &device_20, &context_23, &stream_18,
-        &name_18, 487, 784},
+        &api_18, &sync_26, &cuda_event_26, &overhead_22, &context_23, &stream_18, &name_18, 487, 784},
     {
         130000, "13.0", sizes_130000, &kernel_130000, &memcpy_26, &memcpy_peer_18, &memset_18,
-        &graph_21, &api_18, &sync_26, &cuda_event_26, &overhead_22, &device_20, &context_23,
-        &stream_18, &name_18, 523, 807},
+        &graph_21, &api_18, &sync_26, &cuda_event_26, &overhead_22, &context_23, &stream_18,
+        &name_18, 523, 807},
     {
         130100, "13.1", sizes_130100, &kernel_130100, &memcpy_26, &memcpy_peer_18, &memset_18,
-        &graph_21, &api_18, &sync_26, &cuda_event_26, &overhead_22, &device_20, &context_130100,
-        &stream_18, &name_18, 550, 846},
+        &graph_21, &api_18, &sync_26, &cuda_event_26, &overhead_22, &context_130100, &stream_18,
+        &name_18, 550, 846},
     {
         130200, "13.2", sizes_130200, &kernel_130100, &memcpy_26, &memcpy_peer_18, &memset_18,
-        &graph_21, &api_18, &sync_26, &cuda_event_26, &overhead_22, &device_130200, &context_130100,
-        &stream_18, &name_18, 559, 846},
+        &graph_21, &api_18, &sync_26, &cuda_event_26, &overhead_22, &context_130100, &stream_18,
+        &name_18, 559, 846},
     {
         130300, "13.3", sizes_130300, &kernel_130300, &memcpy_26, &memcpy_peer_18, &memset_18,
-        &graph_21, &api_18, &sync_26, &cuda_event_26, &overhead_22, &device_130200, &context_130100,
-        &stream_18, &name_18, 559, 860},
+        &graph_21, &api_18, &sync_26, &cuda_event_26, &overhead_22, &context_130100, &stream_18,
+        &name_18, 559, 860},
     {
         130400, "13.4", sizes_130400, &kernel_130400, &memcpy_130400, &memcpy_peer_18,
-        &memset_130400, &graph_21, &api_18, &sync_26, &cuda_event_26, &overhead_22, &device_130200,
-        &context_130100, &stream_18, &name_18, 566, 868},
+        &memset_130400, &graph_21, &api_18, &sync_26, &cuda_event_26, &overhead_22, &context_130100,
+        &stream_18, &name_18, 566, 868},
     {
         130500, "13.5", sizes_130500, &kernel_130400, &memcpy_130400, &memcpy_peer_18,
         &memset_130400, &graph_21, &api_18, &sync_26, &cuda_event_130500, &overhead_22,
-        &device_130200, &context_130100, &stream_18, &name_18, 567, 877},
+        &context_130100, &stream_18, &name_18, 567, 877},
 };
 const unsigned sl_cupti_tables_layout_count =
     sizeof sl_cupti_tables_layouts / sizeof *sl_cupti_tables_layouts;

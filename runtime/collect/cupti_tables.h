@@ -273,27 +273,6 @@ struct sl_cupti_overhead_layout { /* OVERHEAD */
     uint16_t correlation; /* uint32_t correlationId, not in every version */
 };
 
-struct sl_cupti_device_layout { /* DEVICE */
-    uint16_t size;
-    uint16_t id; /* uint32_t id */
-    uint16_t name; /* uint64_t name */
-    uint16_t uuid; /* 16 bytes uuid */
-    uint16_t bandwidth; /* uint64_t globalMemoryBandwidth */
-    uint16_t memory; /* uint64_t globalMemorySize */
-    uint16_t warp_size; /* uint32_t numThreadsPerWarp */
-    uint16_t core_clock; /* uint32_t coreClockRate */
-    uint16_t multiprocessors; /* uint32_t numMultiprocessors */
-    uint16_t warps_per_sm; /* uint32_t maxWarpsPerMultiprocessor */
-    uint16_t blocks_per_sm; /* uint32_t maxBlocksPerMultiprocessor */
-    uint16_t shared_per_sm; /* uint32_t maxSharedMemoryPerMultiprocessor */
-    uint16_t registers_per_sm; /* uint32_t maxRegistersPerMultiprocessor */
-    uint16_t registers_per_block; /* uint32_t maxRegistersPerBlock */
-    uint16_t shared_per_block; /* uint32_t maxSharedMemoryPerBlock */
-    uint16_t threads_per_block; /* uint32_t maxThreadsPerBlock */
-    uint16_t major; /* uint32_t computeCapabilityMajor */
-    uint16_t minor; /* uint32_t computeCapabilityMinor */
-};
-
 struct sl_cupti_context_layout { /* CONTEXT */
     uint16_t size;
     uint16_t context; /* uint32_t contextId */
@@ -335,7 +314,6 @@ struct sl_cupti_layout {
     const struct sl_cupti_sync_layout *sync;
     const struct sl_cupti_cuda_event_layout *cuda_event;
     const struct sl_cupti_overhead_layout *overhead;
-    const struct sl_cupti_device_layout *device;
     const struct sl_cupti_context_layout *context;
     const struct sl_cupti_stream_layout *stream;
     const struct sl_cupti_name_layout *name;

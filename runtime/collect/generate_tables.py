@@ -88,17 +88,6 @@ FAMILIES = {
         "type": ("overheadKind", 4), "object_kind": ("objectKind", 4), "pid": ("objectId.pt.processId", 4),
         "thread": ("objectId.pt.threadId", 4), "start": ("start", 8), "end": ("end", 8),
         "correlation?": ("correlationId", 4)}),
-    "device": (["DEVICE"], {
-        "id": ("id", 4), "name": ("name", 8), "uuid": ("uuid", 16),
-        "bandwidth": ("globalMemoryBandwidth", 8), "memory": ("globalMemorySize", 8),
-        "warp_size": ("numThreadsPerWarp", 4), "core_clock": ("coreClockRate", 4),
-        "multiprocessors": ("numMultiprocessors", 4), "warps_per_sm": ("maxWarpsPerMultiprocessor", 4),
-        "blocks_per_sm": ("maxBlocksPerMultiprocessor", 4),
-        "shared_per_sm": ("maxSharedMemoryPerMultiprocessor", 4),
-        "registers_per_sm": ("maxRegistersPerMultiprocessor", 4),
-        "registers_per_block": ("maxRegistersPerBlock", 4),
-        "shared_per_block": ("maxSharedMemoryPerBlock", 4), "threads_per_block": ("maxThreadsPerBlock", 4),
-        "major": ("computeCapabilityMajor", 4), "minor": ("computeCapabilityMinor", 4)}),
     "context": (["CONTEXT"], {
         "context": ("contextId", 4), "device": ("deviceId", 4), "null_stream": ("nullStreamId", 2)}),
     "stream": (["STREAM"], {

@@ -222,7 +222,6 @@ static void everything_on_and_off_with_the_per_call_filter(void **state)
         SL_CUPTI_KIND_OVERHEAD,
         SL_CUPTI_KIND_SYNCHRONIZATION,
         SL_CUPTI_KIND_CUDA_EVENT,
-        SL_CUPTI_KIND_DEVICE,
         SL_CUPTI_KIND_CONTEXT,
         SL_CUPTI_KIND_STREAM,
         SL_CUPTI_KIND_NAME,

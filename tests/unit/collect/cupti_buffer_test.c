@@ -198,10 +198,16 @@ static void more_are_kept_ready_after_a_shortage(void **state)
     sl_cupti_pool_refill(); /* one ready again */
     assert_int_equal(sl_cupti_pool_mapped_bytes(), 2 * BYTES);
     request();
-    request();
+    request(); /* nothing ready: gets one that was never used, and nothing is lost */
+    assert_int_equal(sl_stats_get(SL_STAT_DROPPED_NO_BUFFER), 0);
+    assert_int_equal(sl_cupti_pool_mapped_bytes(), 3 * BYTES);
+    sl_cupti_pool_refill(); /* now three ready */
+    assert_int_equal(sl_cupti_pool_mapped_bytes(), 6 * BYTES);
+    for (int i = 3; i < 16; i++)
+        request();
+    assert_int_equal(sl_stats_get(SL_STAT_DROPPED_NO_BUFFER), 0);
+    request(); /* the seventeenth of sixteen */
     assert_int_equal(sl_stats_get(SL_STAT_DROPPED_NO_BUFFER), 1);
-    sl_cupti_pool_refill(); /* now three */
-    assert_int_equal(sl_cupti_pool_mapped_bytes(), 5 * BYTES);
     for (int i = 0; i < 10; i++) {
         for (int k = 0; k < 20; k++)
             request();

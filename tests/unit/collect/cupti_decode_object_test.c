@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <string.h>
 
 #include "unit/collect/record.h"
@@ -138,12 +139,13 @@ static void names_reach_their_objects(void **state)
     put32(r, at->stream, 21);
     add_name(b, SL_CUPTI_OBJECT_PROCESS, "ignored");
     record_decode(b);
-    assert_int_equal(b->events, 4);
+    assert_int_equal(b->events, 5);
     ev = record_event(b, SL_EV_META_THREAD, 0);
     assert_int_equal(ev->thread, 51);
     assert_int_equal(ev->u.meta.pid, 50);
     assert_string_equal(record_text(b, ev->name), "loader");
-    ev = record_event(b, SL_EV_META_DEVICE, 0);
+    assert_int_equal(record_event(b, SL_EV_META_DEVICE, 0)->name, 0); /* nobody to ask */
+    ev = record_event(b, SL_EV_META_DEVICE, 1);
     assert_int_equal(ev->device, 3);
     assert_int_equal(ev->u.meta.index, 3);
     assert_string_equal(record_text(b, ev->name), "left");
@@ -158,46 +160,43 @@ static void names_reach_their_objects(void **state)
     record_close(b);
 }
 
-static void devices_of_every_version(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
-        struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
-        const struct sl_cupti_device_layout *at = b->layout->device;
-        uint8_t *r = record_add(b, SL_CUPTI_KIND_DEVICE);
-        const struct sl_device *d = &b->devices.device[2];
+static unsigned asked[8];
 
-        put32(r, at->id, 2);
-        put64(r, at->name, (uintptr_t) "Simulated");
-        put64(r, at->memory, (uint64_t)16 << 30);
-        put32(r, at->multiprocessors, 108);
-        put32(r, at->warps_per_sm, 64);
-        put32(r, at->warp_size, 32);
-        memset(r + at->uuid, 0xab, 16);
-        record_decode(b);
-        assert_string_equal(record_text(b, record_event(b, SL_EV_META_DEVICE, 0)->name),
-                            "Simulated");
-        assert_int_equal(d->known, 1);
-        assert_string_equal(d->name, "Simulated");
-        assert_int_equal(d->memory_bytes, (uint64_t)16 << 30);
-        assert_int_equal(d->multiprocessors, 108);
-        assert_int_equal(d->max_threads_per_sm, 2048);
-        assert_int_equal(d->uuid[15], 0xab);
-        record_close(b);
-    }
+static int answer(uint32_t device, struct sl_device *out)
+{
+    asked[device]++;
+    if (device == 5)
+        return -ENOENT;
+    *out = (struct sl_device){.id = device, .multiprocessors = 132, .known = 1};
+    strcpy(out->name, "Simulated");
+    return 0;
 }
 
-static void a_device_beyond_the_table_is_left_out(void **state)
+static void the_driver_is_asked_once_about_each_device(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
-    uint8_t *r = record_add(b, SL_CUPTI_KIND_DEVICE);
+    const struct sl_event *ev;
 
     (void)state;
-    put32(r, b->layout->device->id, SL_DEVICE_MAX);
-    put64(r, b->layout->device->name, (uintptr_t) "one too many");
+    sl_decode_destroy(b->decode);
+    b->opt.query_device = answer;
+    assert_int_equal(sl_decode_create(&b->decode, &b->opt), 0);
+    for (int i = 0; i < 3; i++) {
+        add_memset(b, 2, 1, 13);
+        add_memset(b, 5, 2, 13);
+    }
     record_decode(b);
-    assert_int_equal(b->events, 0);
-    assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST), 1);
+    assert_int_equal(asked[2], 1);
+    assert_int_equal(asked[5], 1);
+    ev = record_event(b, SL_EV_META_DEVICE, 0);
+    assert_int_equal(ev->device, 2);
+    assert_string_equal(record_text(b, ev->name), "Simulated");
+    assert_int_equal(b->devices.device[2].multiprocessors, 132);
+    ev = record_event(b, SL_EV_META_DEVICE, 1);
+    assert_int_equal(ev->device, 5);
+    assert_int_equal(ev->name, 0);
+    assert_int_equal(b->devices.device[5].known, 0);
+    assert_null(record_event(b, SL_EV_META_DEVICE, 2));
     record_close(b);
 }
 
@@ -223,8 +222,7 @@ int main(void)
         cmocka_unit_test(what_comes_later_is_told_again),
         cmocka_unit_test(streams_of_two_contexts_are_two),
         cmocka_unit_test(names_reach_their_objects),
-        cmocka_unit_test(devices_of_every_version),
-        cmocka_unit_test(a_device_beyond_the_table_is_left_out),
+        cmocka_unit_test(the_driver_is_asked_once_about_each_device),
         cmocka_unit_test(impossible_objects_are_damage),
     };
 

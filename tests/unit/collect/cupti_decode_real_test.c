@@ -222,25 +222,6 @@ static void structs_of_13_0(void **state)
 static void descriptions_of_13_0(void **state)
 {
     struct record_rig *b = record_open(CUPTI_API_VERSION, 0);
-    CUpti_ActivityDevice5 device = {
-        .kind = CUPTI_ACTIVITY_KIND_DEVICE,
-        .globalMemoryBandwidth = 3350000000u,
-        .globalMemorySize = (uint64_t)80 << 30,
-        .numThreadsPerWarp = 32,
-        .coreClockRate = 1980000,
-        .numMultiprocessors = 132,
-        .maxWarpsPerMultiprocessor = 64,
-        .maxBlocksPerMultiprocessor = 31,
-        .maxSharedMemoryPerMultiprocessor = 233472,
-        .maxRegistersPerMultiprocessor = 65536,
-        .maxRegistersPerBlock = 65535,
-        .maxSharedMemoryPerBlock = 49152,
-        .maxThreadsPerBlock = 1024,
-        .computeCapabilityMajor = 9,
-        .computeCapabilityMinor = 1,
-        .id = 5,
-        .uuid = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}},
-        .name = "NVIDIA H100"};
     CUpti_ActivityContext3 context = {
         .kind = CUPTI_ACTIVITY_KIND_CONTEXT, .contextId = 2, .deviceId = 5, .nullStreamId = 7};
     CUpti_ActivityStream stream = {.kind = CUPTI_ACTIVITY_KIND_STREAM,
@@ -252,36 +233,13 @@ static void descriptions_of_13_0(void **state)
                                .objectKind = CUPTI_ACTIVITY_OBJECT_STREAM,
                                .objectId.dcs = {.deviceId = 5, .contextId = 2, .streamId = 13},
                                .name = "copies"};
-    const struct sl_device *d = &b->devices.device[5];
     const struct sl_event *ev;
 
     (void)state;
-    append(b, &device, sizeof device);
     append(b, &context, sizeof context);
     append(b, &stream, sizeof stream);
     append(b, &name, sizeof name);
-    assert_int_equal(record_decode(b), 4);
-
-    assert_int_equal(d->known, 1);
-    assert_int_equal(d->id, 5);
-    assert_string_equal(d->name, "NVIDIA H100");
-    assert_int_equal(d->compute_major, 9);
-    assert_int_equal(d->compute_minor, 1);
-    assert_int_equal(d->multiprocessors, 132);
-    assert_int_equal(d->max_threads_per_block, 1024);
-    assert_int_equal(d->max_threads_per_sm, 2048);
-    assert_int_equal(d->max_blocks_per_sm, 31);
-    assert_int_equal(d->max_warps_per_sm, 64);
-    assert_int_equal(d->max_registers_per_block, 65535);
-    assert_int_equal(d->max_registers_per_sm, 65536);
-    assert_int_equal(d->max_shared_per_block, 49152);
-    assert_int_equal(d->max_shared_per_sm, 233472);
-    assert_int_equal(d->warp_size, 32);
-    assert_int_equal(d->core_clock_khz, 1980000);
-    assert_int_equal(d->memory_bytes, (uint64_t)80 << 30);
-    assert_int_equal(d->memory_bandwidth_kbps, 3350000000u);
-    assert_int_equal(d->uuid[0], 1);
-    assert_int_equal(d->uuid[15], 16);
+    assert_int_equal(record_decode(b), 3);
 
     ev = record_event(b, SL_EV_META_STREAM, 2); /* null stream, stream, its name */
     assert_non_null(ev);

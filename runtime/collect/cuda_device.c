@@ -1,0 +1,84 @@
+/*
+ * cuda_device.c - facts about a GPU, asked of the driver.
+ *
+ * Entered by the collector thread. Owns nothing: libcuda stays loaded as long as the process lives,
+ * and is only ever looked up (RTLD_NOLOAD), never loaded by us.
+ */
+#include "collect/cuda_device.h"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+struct driver {
+    CUresult (*get)(CUdevice *device, int ordinal);
+    CUresult (*attribute)(int *value, CUdevice_attribute attribute, CUdevice device);
+    CUresult (*name)(char *name, int length, CUdevice device);
+    CUresult (*memory)(size_t *bytes, CUdevice device);
+    CUresult (*uuid)(CUuuid *uuid, CUdevice device);
+};
+
+static int find_driver(struct driver *d)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+
+    if (!library)
+        return -ENOENT;
+    *(void **)&d->get = dlsym(library, "cuDeviceGet");
+    *(void **)&d->attribute = dlsym(library, "cuDeviceGetAttribute");
+    *(void **)&d->name = dlsym(library, "cuDeviceGetName");
+    *(void **)&d->memory = dlsym(library, "cuDeviceTotalMem_v2");
+    *(void **)&d->uuid = dlsym(library, "cuDeviceGetUuid");
+    dlclose(library); /* the process holds it too */
+    return d->get && d->attribute ? 0 : -ENOENT;
+}
+
+static uint32_t ask(const struct driver *d, CUdevice device, CUdevice_attribute attribute)
+{
+    int value = 0;
+
+    return d->attribute(&value, attribute, device) == CUDA_SUCCESS && value > 0 ? (uint32_t)value
+                                                                                : 0;
+}
+
+int sl_cuda_device_query(uint32_t ordinal, struct sl_device *out)
+{
+    struct driver d;
+    struct sl_device facts = {.id = ordinal, .known = 1};
+    size_t bytes = 0;
+    CUdevice device;
+    CUuuid uuid;
+
+    if (find_driver(&d) || d.get(&device, (int)ordinal) != CUDA_SUCCESS)
+        return -ENOENT;
+    facts.compute_major = ask(&d, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    facts.compute_minor = ask(&d, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    facts.multiprocessors = ask(&d, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    facts.max_threads_per_block = ask(&d, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    facts.max_threads_per_sm = ask(&d, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+    facts.max_blocks_per_sm = ask(&d, device, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+    facts.max_registers_per_block = ask(&d, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
+    facts.max_registers_per_sm =
+        ask(&d, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+    facts.max_shared_per_block = ask(&d, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    facts.max_shared_per_sm =
+        ask(&d, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+    facts.warp_size = ask(&d, device, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+    facts.core_clock_khz = ask(&d, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+    if (facts.warp_size)
+        facts.max_warps_per_sm = facts.max_threads_per_sm / facts.warp_size;
+    /* Two transfers a clock, bus width in bits. */
+    facts.memory_bandwidth_kbps =
+        2ull * ask(&d, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
+        (ask(&d, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8);
+    if (d.memory && d.memory(&bytes, device) == CUDA_SUCCESS)
+        facts.memory_bytes = bytes;
+    if (d.uuid && d.uuid(&uuid, device) == CUDA_SUCCESS)
+        memcpy(facts.uuid, uuid.bytes, sizeof(facts.uuid));
+    if (!d.name || d.name(facts.name, sizeof(facts.name), device) != CUDA_SUCCESS)
+        facts.name[0] = '\0';
+    facts.name[sizeof(facts.name) - 1] = '\0';
+    *out = facts;
+    return 0;
+}
