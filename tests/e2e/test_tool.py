@@ -18,8 +18,6 @@ TRACES = pathlib.Path(os.environ.get("SYNCLINE_TRACES") or
 REAL = sorted(TRACES.glob("*.json.gz"))
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 
-pytestmark = pytest.mark.sanitize
-
 
 def run(*arguments, status=0, **options):
     """Standard output and error of the tool, which must exit with `status`."""
@@ -91,6 +89,7 @@ def events_before(data, at):
 
 @pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SYNCLINE_TRACES")
 @pytest.mark.parametrize("path", REAL, ids=lambda p: p.name)
+@pytest.mark.sanitize
 def test_real_trace(path, tmp_path):
     text = gzip.decompress(path.read_bytes())
     trace = json.loads(text)
@@ -131,6 +130,7 @@ def test_real_trace(path, tmp_path):
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lambda d: frames(d, 1000),
                                   lambda d: gzip.compress(d[:999]) + gzip.compress(d[999:])],
                          ids=["plain", "gzip", "zstd-frames", "gzip-members"])
+@pytest.mark.sanitize
 def test_own_trace(pack, tmp_path):
     path = tmp_path / "trace"  # the name says nothing
     path.write_bytes(pack(make_trace()))
@@ -214,6 +214,7 @@ def test_cut_at_every_byte(tmp_path):
 
 
 @pytest.mark.parametrize("pack", [lambda d: frames(d, 700), gzip.compress], ids=["zstd", "gzip"])
+@pytest.mark.sanitize
 def test_cut_compressed(pack, tmp_path):
     """The .part of a killed process: every event of the frames that are there."""
     data = make_trace(40)
@@ -245,6 +246,7 @@ def test_frames_that_ended_between_rows(tmp_path):
 
 
 @pytest.mark.parametrize("pack", [lambda d: frames(d, 2000), gzip.compress], ids=["zstd", "gzip"])
+@pytest.mark.sanitize
 def test_damaged_checksum(pack, tmp_path):
     packed = bytearray(pack(make_trace()))
     packed[-5 if pack is gzip.compress else -1] ^= 0x40
@@ -255,6 +257,7 @@ def test_damaged_checksum(pack, tmp_path):
     assert report["events"] == 202  # all of it was readable
 
 
+@pytest.mark.sanitize
 def test_random_damage(tmp_path):
     """Anything may be wrong: the tool says so, never crashes, and what it closes is a trace."""
     generator = random.Random(7)
@@ -298,6 +301,7 @@ def test_random_damage(tmp_path):
     (b"\x1f\x8b garbage", "damaged"),
     (b"\x7fELF\x02\x01\x01\x00", "not a trace"),
 ])
+@pytest.mark.sanitize
 def test_not_a_trace(content, words, tmp_path):
     path, out = tmp_path / "thing", tmp_path / "out"
     path.write_bytes(content)

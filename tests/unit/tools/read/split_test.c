@@ -105,7 +105,7 @@ static void test_cut_anywhere(void **state)
     char cut[sizeof(trace)], got[1024];
 
     (void)state;
-    for (size_t size = 0; size < strrchr(trace, '}') - trace + 0u; size++) {
+    for (size_t size = 0; size < (size_t)(strrchr(trace, '}') - trace); size++) {
         size_t common;
 
         memcpy(cut, trace, size);
