@@ -211,25 +211,29 @@ int sl_runtime_inject(void)
 
 /* ---- ending ---- */
 
-/* What more memory would have saved; what a failing disk lost has been said by the writer. */
 static uint64_t total_dropped(void)
 {
     return sl_stats_get(SL_STAT_DROPPED_CUPTI) + sl_stats_get(SL_STAT_DROPPED_RECORDS_DISCARDED) +
-           sl_stats_get(SL_STAT_DROPPED_RING) + sl_stats_get(SL_STAT_UNDELIVERED_AT_EXIT);
+           sl_stats_get(SL_STAT_DROPPED_RING) + sl_stats_get(SL_STAT_DROPPED_WRITE) +
+           sl_stats_get(SL_STAT_UNDELIVERED_AT_EXIT);
 }
 
 void sl_runtime_exit(void)
 {
+    uint64_t dropped;
+
     if (current_life() != ARMED || getpid() != runtime.pid)
         return;
     if (atomic_exchange(&runtime.exiting, 1))
         return;
     sl_collector_exit(runtime.collector);
-    if (total_dropped())
+    /* What a failing disk lost has been said by the writer; more memory would not have helped. */
+    dropped = total_dropped() - sl_stats_get(SL_STAT_DROPPED_WRITE);
+    if (dropped)
         sl_log(SL_LOG_WARN,
                "%llu events were dropped in all; the traces say where; SYNCLINE_MEMORY and "
                "SYNCLINE_CUPTI_MEMORY allow more",
-               (unsigned long long)total_dropped());
+               (unsigned long long)dropped);
     passive("the process is ending");
 }
 

@@ -3,7 +3,7 @@
 #
 #   tests/run.sh [--quick | --full | --long] [--only PATTERN]
 #     --quick         release build alone: unit, simulated GPU, library, end-to-end
-#     (default)       and AddressSanitizer, ThreadSanitizer, static analysis, formatting, documents
+#     (default)       and AddressSanitizer, ThreadSanitizer, static analysis, formatting
 #     --full          and the record tables against every CUPTI version's package, and coverage
 #     --long          and the tests marked long (soak runs)
 #     --only PATTERN  release build; tests whose name matches (ctest -R, pytest -k)
@@ -117,15 +117,6 @@ shell_scripts() {
     done
 }
 
-# The option table is the one source; the committed document must be what it prints.
-documents() {
-    build/release/tools/syncline --help-options=markdown | diff -u docs/configuration.md - || {
-        echo "docs/configuration.md is not what the option table says: regenerate it with" \
-            "syncline --help-options=markdown > docs/configuration.md"
-        return 1
-    }
-}
-
 analysis() {
     local python
     python=$(tests/venv.sh lint) || return
@@ -158,7 +149,6 @@ if stage build-release build release; then
     stage library python_tests release library tests/library
     stage e2e-release python_tests release e2e-release tests/e2e -n "$jobs" -m "$e2e_marks"
     if [[ $level != 0 && -z $only ]]; then
-        stage documents documents
         stage format format
         stage shell-scripts shell_scripts
         stage analysis analysis
