@@ -260,10 +260,14 @@ void sim_lane_flush(bool forced)
         pthread_mutex_lock(&lane->lock);
         struct sim_buffer *b = lane->active;
 
-        if (b && b->slots && (sim_buffer_finish(b) || forced)) {
+        if (b && (forced || (b->slots && sim_buffer_finish(b)))) {
             b->forced = forced;
             sim_worker_push(b);
             lane->active = NULL;
+        }
+        if (forced && lane->spare) {
+            sim_worker_push(lane->spare);
+            lane->spare = NULL;
         }
         pthread_mutex_unlock(&lane->lock);
     }

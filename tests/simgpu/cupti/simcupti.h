@@ -122,7 +122,8 @@ bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t ki
                     uint32_t correlation, struct sim_op *op);
 void sim_place_close(struct sim_place *place);
 
-/* Hands the active buffers over: those without unfinished records, or all (forced). */
+/* Hands the active buffers over: those without unfinished records, or all, empty ones too
+ * (forced). */
 void sim_lane_flush(bool forced);
 uint64_t sim_lane_take_dropped(void);
 /* The process ends: logs every record that is still in a lane. */
