@@ -138,11 +138,14 @@ static size_t json_utf8_length(const unsigned char *s, size_t left)
 
 static char *json_string_bytes(struct json_reader *r, size_t *length)
 {
+    const unsigned char *close;
     char *out, *to;
 
     if (!json_is(r, '"'))
         return json_fail(r, "string expected");
-    out = to = malloc((size_t)(r->end - r->at) + 1);
+    for (close = r->at; close < r->end && *close != '"'; close++)
+        close += *close == '\\';
+    out = to = malloc((size_t)(close - r->at) + 2);
     while (r->at < r->end && *r->at != '"') {
         size_t n;
 
