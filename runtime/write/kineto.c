@@ -1,9 +1,5 @@
 /*
- * kineto.c - events -> Kineto JSON text: files, blocks, and the rows.
- *
- * A row is its kept text and a few numbers. Whoever reads this for speed: write_row() and what it
- * calls run once or more per event, everything behind sl_kineto_text() and sl_kineto_introduce()
- * once per shape, thread or stream.
+ * kineto.c - events -> Kineto JSON text: files and blocks, and which event goes where.
  *
  * Threads: one owner. Memory: fixed areas mapped at creation, and the text cache under its cap.
  */
@@ -23,7 +19,7 @@
 
 /* ---- blocks ---- */
 
-static void hand_over(struct sl_kineto *k)
+void sl_kineto_hand_over(struct sl_kineto *k)
 {
     if (!k->error && k->used)
         k->error = k->matching
@@ -38,7 +34,7 @@ static void hand_over(struct sl_kineto *k)
 void sl_kineto_put(struct sl_kineto *k, const char *text, size_t length)
 {
     if (length > SL_KINETO_BLOCK - k->used)
-        hand_over(k);
+        sl_kineto_hand_over(k);
     if (length <= SL_KINETO_BLOCK) {
         memcpy(k->block + k->used, text, length);
         k->used += length;
@@ -46,45 +42,6 @@ void sl_kineto_put(struct sl_kineto *k, const char *text, size_t length)
         k->error = k->sink->write(k->sink, text, length);
         k->position += length;
     }
-}
-
-/* Room for the varying part of a row behind its text, which is put here. */
-static char *start_row(struct sl_kineto *k, struct sl_text *text)
-{
-    k->row.text = text;
-    k->row.fields = 0;
-    k->row.repeats_time = 0;
-    if (text->length + SL_KINETO_TAIL_MAX > SL_KINETO_BLOCK - k->used ||
-        k->matches > SL_KINETO_MATCHES - SL_ROW_FIELDS - 1) {
-        hand_over(k);
-        if (text->length + SL_KINETO_TAIL_MAX > SL_KINETO_BLOCK) {
-            sl_kineto_put(k, text->text, text->length);
-            hand_over(k);
-            k->row.text = NULL; /* too long to be worth marks */
-            return k->block;
-        }
-    }
-    k->row.start = k->block + k->used;
-    memcpy(k->row.start, text->text, text->length);
-    return k->row.start + text->length;
-}
-
-/* From `from` to `to` stands a number that differs from row to row. */
-static inline char *put_field(struct sl_kineto *k, char *from, char *to)
-{
-    k->row.field[k->row.fields][0] = from;
-    k->row.field[k->row.fields][1] = to;
-    k->row.fields++;
-    return to;
-}
-
-static void end_row(struct sl_kineto *k, char *at)
-{
-    if (k->matching && k->row.text)
-        sl_kineto_match(k, at);
-    else
-        k->time_frame = 0;
-    k->used = (size_t)(at - k->block);
 }
 
 char *sl_kineto_time(struct sl_kineto *k, char *at, uint64_t ns)
@@ -107,229 +64,7 @@ char *sl_kineto_time(struct sl_kineto *k, char *at, uint64_t ns)
     return sl_json_three(at, rest % 1000);
 }
 
-/* ---- rows ---- */
-
-static struct sl_text *make_text(struct sl_kineto *k, struct sl_text *text, uint64_t key0,
-                                 uint64_t key1, const struct sl_event *ev)
-{
-    sl_kineto_introduce(k, ev);
-    if (!text) {
-        struct sl_text *loose = (struct sl_text *)k->scratch;
-        char *end = sl_kineto_text(k, loose->text, ev);
-
-        loose->length = (uint32_t)(end - loose->text);
-        loose->row.frame = 0;
-        text = sl_text_cache_add(&k->cache, key0, key1, loose->text, loose->length);
-        if (!text)
-            text = loose;
-    }
-    text->file = k->file;
-    return text;
-}
-
-static inline struct sl_text *text_for(struct sl_kineto *k, uint64_t key0, uint64_t key1,
-                                       const struct sl_event *ev)
-{
-    struct sl_text *text = sl_text_cache_find(&k->cache, key0, key1);
-
-    if (text && text->file == k->file)
-        return text;
-    return make_text(k, text, key0, key1, ev);
-}
-
-/* The time stands last: the arrow that follows ends in the same digits, and the compressor takes
- * them with the end of the line as one repetition. */
-static char *put_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
-{
-    uint64_t duration = ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0;
-
-    at = SL_JSON_LITERAL(at, ",\"dur\":");
-    at = put_field(k, at, sl_json_micros(at, duration));
-    at = SL_JSON_LITERAL(at, ",\"ts\":");
-    at = put_field(k, at, sl_kineto_time(k, at, ev->start_ns));
-    k->time_ns = ev->start_ns;
-    return SL_JSON_LITERAL(at, "},\n");
-}
-
-/* GB/s with three decimals, six below one; nothing where there is no length to divide by. */
-static char *put_bandwidth(char *at, const struct sl_event *ev)
-{
-    uint64_t bytes = ev->u.op.bytes, ns = ev->end_ns - ev->start_ns;
-
-    if (ev->end_ns <= ev->start_ns || bytes > UINT64_MAX / 1000000)
-        return at;
-    at = SL_JSON_LITERAL(at, ",\"memory bandwidth (GB/s)\":");
-    return bytes < ns ? sl_json_millionths(at, bytes * 1000000 / ns)
-                      : sl_json_millis(at, bytes * 1000 / ns);
-}
-
-static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
-{
-    uint64_t key0 = (uint64_t)ev->shape << 8 | ev->kind, key1 = 0;
-    char *at;
-
-    if (!ev->shape) {
-        key0 |= (uint64_t)ev->name << 32;
-        key1 = (uint64_t)ev->device << 56 ^ (uint64_t)ev->context << 32 ^ ev->stream;
-    }
-    at = start_row(k, text_for(k, key0, key1, ev));
-    if (ev->kind == SL_EV_MEMCPY || ev->kind == SL_EV_MEMSET) {
-        at = sl_json_u64(at, ev->u.op.bytes);
-        if (k->opt.detail != SL_DETAIL_LEAN)
-            at = put_bandwidth(at, ev);
-        at = SL_JSON_LITERAL(at, ",\"correlation\":");
-    }
-    at = put_field(k, at, sl_json_u64(at, ev->correlation));
-    if (ev->graph) {
-        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"graph id\":"), ev->graph);
-        if (ev->kind != SL_EV_GRAPH)
-            at = sl_json_u64(SL_JSON_LITERAL(at, ",\"graph node id\":"), ev->u.op.graph_node);
-    }
-    if (ev->flags & SL_EVF_STILL_RUNNING)
-        at = SL_JSON_LITERAL(at, ",\"still running\":true");
-    end_row(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
-}
-
-static void put_call(struct sl_kineto *k, const struct sl_event *ev)
-{
-    char *at = start_row(k, text_for(k, (uint64_t)ev->u.call.cbid << 8 | ev->kind,
-                                     (uint64_t)ev->name << 32 | ev->thread, ev));
-
-    at = put_field(k, at, sl_json_u64(at, ev->correlation));
-    if (ev->u.call.result)
-        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.call.result);
-    end_row(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
-}
-
-static void put_overhead(struct sl_kineto *k, const struct sl_event *ev)
-{
-    struct sl_text *text = text_for(k, ev->kind, (uint64_t)ev->name << 32 | ev->thread, ev);
-
-    end_row(k, put_times(k, start_row(k, text), ev));
-}
-
-static void put_sync(struct sl_kineto *k, const struct sl_event *ev,
-                     const struct sl_event_record *record)
-{
-    uint64_t key0 = (uint64_t)ev->device << 32 | (uint64_t)ev->u.sync.type << 8 | ev->kind;
-    char *at = start_row(k, text_for(k, key0, (uint64_t)ev->context << 32 | ev->stream, ev));
-
-    if (record) {
-        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_stream\":"), record->stream);
-        at = sl_json_u64(SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_record_corr_id\":"),
-                         record->correlation);
-    }
-    if (ev->u.sync.event_id)
-        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_id\":"), ev->u.sync.event_id);
-    if (k->opt.detail == SL_DETAIL_FULL && ev->u.sync.event_sync_id)
-        at = sl_json_u64(SL_JSON_LITERAL(at, ",\"cuda_event_sync_id\":"), ev->u.sync.event_sync_id);
-    if (ev->u.sync.result)
-        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.sync.result);
-    at = SL_JSON_LITERAL(at, ",\"correlation\":");
-    at = put_field(k, at, sl_json_u64(at, ev->correlation));
-    end_row(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
-}
-
-/* One end of an arrow. */
-static void put_arrow(struct sl_kineto *k, const struct sl_event *ev, uint64_t key1, uint64_t ns)
-{
-    char *at = start_row(k, text_for(k, (uint64_t)ev->flags << 8 | ev->kind, key1, ev));
-
-    at = put_field(k, at, sl_json_u64(at, ev->correlation));
-    at = SL_JSON_LITERAL(at, ",\"ts\":");
-    at = put_field(k, at, sl_kineto_time(k, at, ns));
-    k->row.repeats_time = ns == k->time_ns;
-    k->time_ns = ns;
-    end_row(k, SL_JSON_LITERAL(at, "},\n"));
-}
-
-static void put_flow(struct sl_kineto *k, const struct sl_event *ev)
-{
-    struct sl_event end = *ev;
-
-    /* The head first: it follows its GPU operation's row, whose time it repeats. */
-    end.flags = 0;
-    put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->end_ns);
-    if (ev->flags & SL_EVF_FLOW_FIRST) {
-        end.flags = SL_EVF_FLOW_FIRST;
-        put_arrow(k, &end, ev->thread, ev->start_ns);
-    }
-}
-
-/* ---- waits for events: their record may come later ---- */
-
-static void put_pending(struct sl_kineto *k, int all)
-{
-    unsigned i, kept = 0;
-
-    for (i = 0; i < k->pending_count; i++) {
-        const struct sl_event *ev = &k->pending[i];
-        const struct sl_event_record *record = sl_event_join_find(k->join, ev);
-
-        if (all || (record && ev->u.sync.event_sync_id))
-            put_sync(k, ev, record);
-        else
-            k->pending[kept++] = *ev;
-    }
-    k->pending_count = kept;
-}
-
-static void take_sync(struct sl_kineto *k, const struct sl_event *ev)
-{
-    const struct sl_event_record *record;
-
-    if (ev->u.sync.type != SL_SYNC_EVENT && ev->u.sync.type != SL_SYNC_STREAM_WAIT) {
-        put_sync(k, ev, NULL);
-        return;
-    }
-    record = sl_event_join_find(k->join, ev);
-    /* By the event's id alone, a better match than the one at hand may still come. */
-    if (record && ev->u.sync.event_sync_id) {
-        put_sync(k, ev, record);
-        return;
-    }
-    if (k->pending_count == SL_KINETO_PENDING)
-        put_pending(k, 1);
-    k->pending[k->pending_count++] = *ev;
-}
-
-static void take_cuda_event(struct sl_kineto *k, const struct sl_event *ev)
-{
-    sl_event_join_record(k->join, ev);
-    if (k->pending_count && ev->u.sync.event_sync_id)
-        put_pending(k, 0);
-}
-
 /* ---- the outside ---- */
-
-static void write_row(struct sl_kineto *k, const struct sl_event *ev)
-{
-    if (!k->header_out) {
-        k->header_out = 1;
-        sl_kineto_put_header(k);
-    }
-    k->written++;
-    switch (ev->kind) {
-    case SL_EV_KERNEL:
-    case SL_EV_MEMCPY:
-    case SL_EV_MEMSET:
-    case SL_EV_GRAPH:
-        put_gpu_operation(k, ev);
-        break;
-    case SL_EV_RUNTIME:
-    case SL_EV_DRIVER:
-        put_call(k, ev);
-        break;
-    case SL_EV_OVERHEAD:
-        put_overhead(k, ev);
-        break;
-    case SL_EV_SYNC:
-        take_sync(k, ev);
-        break;
-    default:
-        break;
-    }
-}
 
 static void take_event(struct sl_kineto *k, const struct sl_event *ev)
 {
@@ -342,11 +77,11 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev)
         sl_kineto_learn(k, ev);
         return;
     case SL_EV_CUDA_EVENT:
-        take_cuda_event(k, ev);
+        sl_kineto_cuda_event(k, ev);
         return;
     case SL_EV_FLOW:
         if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
-            put_flow(k, ev);
+            sl_kineto_flow(k, ev);
         return;
     default:
         break;
@@ -357,7 +92,7 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev)
     if (ev->flags & SL_EVF_NO_TIME || ev->start_ns == 0)
         sl_stats_add(SL_STAT_RECORDS_INVALID, 1);
     else
-        write_row(k, ev);
+        sl_kineto_row(k, ev);
 }
 
 int sl_kineto_events(struct sl_kineto *k, const struct sl_event *ev, size_t count)
@@ -459,8 +194,8 @@ int sl_kineto_flush(struct sl_kineto *k)
 {
     if (!k->sink || k->error)
         return k->error;
-    put_pending(k, 1);
-    hand_over(k);
+    sl_kineto_put_waits(k);
+    sl_kineto_hand_over(k);
     /* The sync that follows ends the compressor's: nothing before it can be repeated. */
     k->frame++;
     k->frame_at = k->position;
@@ -473,11 +208,11 @@ int sl_kineto_end(struct sl_kineto *k, uint64_t closed_ns)
 
     if (!k->sink)
         return -EINVAL;
-    put_pending(k, 1);
+    sl_kineto_put_waits(k);
     if (!k->header_out)
         sl_kineto_put_header(k);
     sl_kineto_put_trailer(k, closed_ns);
-    hand_over(k);
+    sl_kineto_hand_over(k);
     error = k->error;
     k->sink = NULL;
     k->error = 0;

@@ -1,7 +1,8 @@
 /*
  * kineto_internal.h - what the files of the Kineto writer share.
  *
- *   kineto.c        files, blocks, the rows: what runs once per event
+ *   kineto.c        files and blocks
+ *   kineto_row.c    rows: what runs once per event
  *   kineto_match.c  what a row repeats of the last one like it: with every row
  *   kineto_text.c   the constant part of a row: once per shape, call site or place
  *   kineto_names.c  metadata rows: once per process, thread, device or stream and file
@@ -124,6 +125,19 @@ void sl_kineto_introduce_process(struct sl_kineto *k);
 
 void sl_kineto_put_header(struct sl_kineto *k);
 void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns);
+
+/* The block so far, to the sink. */
+void sl_kineto_hand_over(struct sl_kineto *k);
+
+/* The row of one event (a wait's may come later); the arrow of an SL_EV_FLOW. */
+void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev);
+void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev);
+
+/* Takes an SL_EV_CUDA_EVENT in, and writes the waits that it explains. */
+void sl_kineto_cuda_event(struct sl_kineto *k, const struct sl_event *ev);
+
+/* Writes the waits that are held back, explained or not. */
+void sl_kineto_put_waits(struct sl_kineto *k);
 
 /* Notes what k->row, which ends at `end`, repeats of the last row with its text. */
 void sl_kineto_match(struct sl_kineto *k, char *end);

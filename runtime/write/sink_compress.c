@@ -103,7 +103,9 @@ static int begin_told(struct compress_sink *c)
 {
     if (c->told || c->searched)
         return c->error;
-    if (set_zstd(c, ZSTD_c_searchForExternalRepcodes, ZSTD_ps_enable))
+    /* What is told of a block holds for the whole of it: zstd must not split one of 128 KiB. */
+    if (set_zstd(c, ZSTD_c_searchForExternalRepcodes, ZSTD_ps_enable) ||
+        set_zstd(c, ZSTD_c_blockSplitterLevel, 1))
         return c->error = -EIO;
     ZSTD_registerSequenceProducer(c->zstd, c, tell_matches);
     c->told = 1;

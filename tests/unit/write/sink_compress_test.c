@@ -121,6 +121,52 @@ static void each_sync_makes_all_before_it_readable(void **state)
     free(back);
 }
 
+/* Told, searched, and both in one sink, in either order. */
+static void told_repetitions_give_the_same_bytes(void **state)
+{
+    /* "text" twice: 64 KiB as they are, and the same again. */
+    const size_t half = 64 * 1024;
+    const struct sl_match again = {(uint32_t)half, (uint32_t)half, (uint32_t)half, 0};
+    char *twice = malloc(2 * half), *back = malloc(TEXT_BYTES * 2);
+    int told_first;
+
+    (void)state;
+    memcpy(twice, text, half);
+    memcpy(twice + half, text, half);
+    for (told_first = 0; told_first < 2; told_first++) {
+        struct sl_sink *memory, *s;
+        const void *data;
+        size_t size, n = 0;
+        int round;
+
+        assert_int_equal(sl_sink_memory_open(&memory), 0);
+        assert_int_equal(sl_sink_compress_open(&s, memory, SL_COMPRESS_ZSTD, 1), 0);
+        if (!told_first)
+            assert_int_equal(s->write(s, text, 1000), 0);
+        for (round = 0; round < 3; round++) {
+            assert_int_equal(s->write_matched(s, twice, 2 * half, &again, 1), 0);
+            assert_int_equal(s->write(s, text, 300000), 0);
+            assert_int_equal(s->write_matched(s, twice, 2 * half, &again, 1), 0);
+            assert_int_equal(s->write_matched(s, text, 10, NULL, 0), 0);
+            assert_int_equal(s->sync(s), 0);
+        }
+        sl_sink_memory_get(memory, &data, &size);
+        assert_int_equal(unzstd(back, TEXT_BYTES * 2, data, size),
+                         (told_first ? 0 : 1000) + 3 * (4 * half + 300010));
+        n = told_first ? 0 : 1000;
+        for (round = 0; round < 3; round++) {
+            assert_memory_equal(back + n, twice, 2 * half);
+            assert_memory_equal(back + n + 2 * half, text, 300000);
+            assert_memory_equal(back + n + 2 * half + 300000, twice, 2 * half);
+            assert_memory_equal(back + n + 4 * half + 300000, text, 10);
+            n += 4 * half + 300010;
+        }
+        assert_int_equal(s->close(s, 1), 0);
+    }
+    free(back);
+    free(twice);
+}
+
 static struct sl_sink failing;
 static int closed_complete = -1;
 
@@ -182,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_sync_makes_all_before_it_readable),
+        cmocka_unit_test(told_repetitions_give_the_same_bytes),
         cmocka_unit_test(a_failure_below_is_sticky_and_never_complete),
         cmocka_unit_test(a_wrong_level_leaves_the_sink_below_to_its_owner),
     };

@@ -1,0 +1,276 @@
+/*
+ * kineto_row.c - one event's row.
+ *
+ * A row is its kept text and a few numbers. Whoever reads this for speed: all of it runs once or
+ * more per event, but make_text(), which runs once per shape, thread or stream and file.
+ *
+ * Threads: one owner. Memory: the block.
+ */
+#include <string.h>
+
+#include "write/json.h"
+#include "write/kineto_internal.h"
+
+/* Room for the varying part of a row behind its text, which is put here. */
+static char *start_row(struct sl_kineto *k, struct sl_text *text)
+{
+    k->row.text = text;
+    k->row.fields = 0;
+    k->row.repeats_time = 0;
+    if (text->length + SL_KINETO_TAIL_MAX > SL_KINETO_BLOCK - k->used ||
+        k->matches > SL_KINETO_MATCHES - SL_ROW_FIELDS - 1) {
+        sl_kineto_hand_over(k);
+        if (text->length + SL_KINETO_TAIL_MAX > SL_KINETO_BLOCK) {
+            sl_kineto_put(k, text->text, text->length);
+            sl_kineto_hand_over(k);
+            k->row.text = NULL; /* too long to be worth marks */
+            return k->block;
+        }
+    }
+    k->row.start = k->block + k->used;
+    memcpy(k->row.start, text->text, text->length);
+    return k->row.start + text->length;
+}
+
+/* From `from` to `to` stands a number that differs from row to row. */
+static inline char *put_field(struct sl_kineto *k, char *from, char *to)
+{
+    k->row.field[k->row.fields][0] = from;
+    k->row.field[k->row.fields][1] = to;
+    k->row.fields++;
+    return to;
+}
+
+static void end_row(struct sl_kineto *k, char *at)
+{
+    if (k->matching && k->row.text)
+        sl_kineto_match(k, at);
+    else
+        k->time_frame = 0;
+    k->used = (size_t)(at - k->block);
+}
+
+static struct sl_text *make_text(struct sl_kineto *k, struct sl_text *text, uint64_t key0,
+                                 uint64_t key1, const struct sl_event *ev)
+{
+    sl_kineto_introduce(k, ev);
+    if (!text) {
+        struct sl_text *loose = (struct sl_text *)k->scratch;
+        char *end = sl_kineto_text(k, loose->text, ev);
+
+        loose->length = (uint32_t)(end - loose->text);
+        loose->row.frame = 0;
+        text = sl_text_cache_add(&k->cache, key0, key1, loose->text, loose->length);
+        if (!text)
+            text = loose;
+    }
+    text->file = k->file;
+    return text;
+}
+
+static inline struct sl_text *text_for(struct sl_kineto *k, uint64_t key0, uint64_t key1,
+                                       const struct sl_event *ev)
+{
+    struct sl_text *text = sl_text_cache_find(&k->cache, key0, key1);
+
+    if (text && text->file == k->file)
+        return text;
+    return make_text(k, text, key0, key1, ev);
+}
+
+/* The time stands last: the arrow that follows ends in the same digits, and the compressor takes
+ * them with the end of the line as one repetition. */
+static char *put_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
+{
+    uint64_t duration = ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0;
+
+    at = SL_JSON_LITERAL(at, ",\"dur\":");
+    at = put_field(k, at, sl_json_micros(at, duration));
+    at = SL_JSON_LITERAL(at, ",\"ts\":");
+    at = put_field(k, at, sl_kineto_time(k, at, ev->start_ns));
+    k->time_ns = ev->start_ns;
+    return SL_JSON_LITERAL(at, "},\n");
+}
+
+/* GB/s with three decimals, six below one; nothing where there is no length to divide by. */
+static char *put_bandwidth(char *at, const struct sl_event *ev)
+{
+    uint64_t bytes = ev->u.op.bytes, ns = ev->end_ns - ev->start_ns;
+
+    if (ev->end_ns <= ev->start_ns || bytes > UINT64_MAX / 1000000)
+        return at;
+    at = SL_JSON_LITERAL(at, ",\"memory bandwidth (GB/s)\":");
+    return bytes < ns ? sl_json_millionths(at, bytes * 1000000 / ns)
+                      : sl_json_millis(at, bytes * 1000 / ns);
+}
+
+static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
+{
+    uint64_t key0 = (uint64_t)ev->shape << 8 | ev->kind, key1 = 0;
+    char *at;
+
+    if (!ev->shape) {
+        key0 |= (uint64_t)ev->name << 32;
+        key1 = (uint64_t)ev->device << 56 ^ (uint64_t)ev->context << 32 ^ ev->stream;
+    }
+    at = start_row(k, text_for(k, key0, key1, ev));
+    if (ev->kind == SL_EV_MEMCPY || ev->kind == SL_EV_MEMSET) {
+        at = sl_json_u64(at, ev->u.op.bytes);
+        if (k->opt.detail != SL_DETAIL_LEAN)
+            at = put_bandwidth(at, ev);
+        at = SL_JSON_LITERAL(at, ",\"correlation\":");
+    }
+    at = put_field(k, at, sl_json_u64(at, ev->correlation));
+    if (ev->graph) {
+        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"graph id\":"), ev->graph);
+        if (ev->kind != SL_EV_GRAPH)
+            at = sl_json_u64(SL_JSON_LITERAL(at, ",\"graph node id\":"), ev->u.op.graph_node);
+    }
+    if (ev->flags & SL_EVF_STILL_RUNNING)
+        at = SL_JSON_LITERAL(at, ",\"still running\":true");
+    end_row(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
+}
+
+static void put_call(struct sl_kineto *k, const struct sl_event *ev)
+{
+    char *at = start_row(k, text_for(k, (uint64_t)ev->u.call.cbid << 8 | ev->kind,
+                                     (uint64_t)ev->name << 32 | ev->thread, ev));
+
+    at = put_field(k, at, sl_json_u64(at, ev->correlation));
+    if (ev->u.call.result)
+        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.call.result);
+    end_row(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
+}
+
+static void put_overhead(struct sl_kineto *k, const struct sl_event *ev)
+{
+    struct sl_text *text = text_for(k, ev->kind, (uint64_t)ev->name << 32 | ev->thread, ev);
+
+    end_row(k, put_times(k, start_row(k, text), ev));
+}
+
+static void put_sync(struct sl_kineto *k, const struct sl_event *ev,
+                     const struct sl_event_record *record)
+{
+    uint64_t key0 = (uint64_t)ev->device << 32 | (uint64_t)ev->u.sync.type << 8 | ev->kind;
+    char *at = start_row(k, text_for(k, key0, (uint64_t)ev->context << 32 | ev->stream, ev));
+
+    if (record) {
+        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_stream\":"), record->stream);
+        at = sl_json_u64(SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_record_corr_id\":"),
+                         record->correlation);
+    }
+    if (ev->u.sync.event_id)
+        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_id\":"), ev->u.sync.event_id);
+    if (k->opt.detail == SL_DETAIL_FULL && ev->u.sync.event_sync_id)
+        at = sl_json_u64(SL_JSON_LITERAL(at, ",\"cuda_event_sync_id\":"), ev->u.sync.event_sync_id);
+    if (ev->u.sync.result)
+        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.sync.result);
+    at = SL_JSON_LITERAL(at, ",\"correlation\":");
+    at = put_field(k, at, sl_json_u64(at, ev->correlation));
+    end_row(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
+}
+
+/* One end of an arrow. */
+static void put_arrow(struct sl_kineto *k, const struct sl_event *ev, uint64_t key1, uint64_t ns)
+{
+    char *at = start_row(k, text_for(k, (uint64_t)ev->flags << 8 | ev->kind, key1, ev));
+
+    at = put_field(k, at, sl_json_u64(at, ev->correlation));
+    at = SL_JSON_LITERAL(at, ",\"ts\":");
+    at = put_field(k, at, sl_kineto_time(k, at, ns));
+    k->row.repeats_time = ns == k->time_ns;
+    k->time_ns = ns;
+    end_row(k, SL_JSON_LITERAL(at, "},\n"));
+}
+
+void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev)
+{
+    struct sl_event end = *ev;
+
+    /* The head first: it follows its GPU operation's row, whose time it repeats. */
+    end.flags = 0;
+    put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->end_ns);
+    if (ev->flags & SL_EVF_FLOW_FIRST) {
+        end.flags = SL_EVF_FLOW_FIRST;
+        put_arrow(k, &end, ev->thread, ev->start_ns);
+    }
+}
+
+/* ---- waits for events: their record may come later ---- */
+
+static void put_pending(struct sl_kineto *k, int all)
+{
+    unsigned i, kept = 0;
+
+    for (i = 0; i < k->pending_count; i++) {
+        const struct sl_event *ev = &k->pending[i];
+        const struct sl_event_record *record = sl_event_join_find(k->join, ev);
+
+        if (all || (record && ev->u.sync.event_sync_id))
+            put_sync(k, ev, record);
+        else
+            k->pending[kept++] = *ev;
+    }
+    k->pending_count = kept;
+}
+
+void sl_kineto_put_waits(struct sl_kineto *k)
+{
+    put_pending(k, 1);
+}
+
+static void take_sync(struct sl_kineto *k, const struct sl_event *ev)
+{
+    const struct sl_event_record *record;
+
+    if (ev->u.sync.type != SL_SYNC_EVENT && ev->u.sync.type != SL_SYNC_STREAM_WAIT) {
+        put_sync(k, ev, NULL);
+        return;
+    }
+    record = sl_event_join_find(k->join, ev);
+    /* By the event's id alone, a better match than the one at hand may still come. */
+    if (record && ev->u.sync.event_sync_id) {
+        put_sync(k, ev, record);
+        return;
+    }
+    if (k->pending_count == SL_KINETO_PENDING)
+        put_pending(k, 1);
+    k->pending[k->pending_count++] = *ev;
+}
+
+void sl_kineto_cuda_event(struct sl_kineto *k, const struct sl_event *ev)
+{
+    sl_event_join_record(k->join, ev);
+    if (k->pending_count && ev->u.sync.event_sync_id)
+        put_pending(k, 0);
+}
+
+void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev)
+{
+    if (!k->header_out) {
+        k->header_out = 1;
+        sl_kineto_put_header(k);
+    }
+    k->written++;
+    switch (ev->kind) {
+    case SL_EV_KERNEL:
+    case SL_EV_MEMCPY:
+    case SL_EV_MEMSET:
+    case SL_EV_GRAPH:
+        put_gpu_operation(k, ev);
+        break;
+    case SL_EV_RUNTIME:
+    case SL_EV_DRIVER:
+        put_call(k, ev);
+        break;
+    case SL_EV_OVERHEAD:
+        put_overhead(k, ev);
+        break;
+    case SL_EV_SYNC:
+        take_sync(k, ev);
+        break;
+    default:
+        break;
+    }
+}
