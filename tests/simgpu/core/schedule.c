@@ -4,70 +4,54 @@
  * modelled duration. So its times are known at enqueue, unless something before it hangs on a host
  * callback: then they are settled once that has run.
  *
- * Application threads enqueue and wait; one service thread runs host callbacks (and work that had
- * to stay behind one), notices ends, and flushes the truth. Everything here is under sim_lock();
- * probes, callbacks and the moving of data are not.
+ * Application threads enqueue and wait; the service thread (service.c) runs host callbacks and work
+ * that had to stay behind one. Everything here is under sim_lock(); probes, callbacks and the
+ * moving of data are not.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "core/sim.h"
-
-enum {
-    LAUNCH_LATENCY_NS = 5000, /* real traces: 5-10 us on an idle stream */
-    WAKE_NS = 4000,           /* a call returns 4-8 us after what it waited for */
-    POLL_NS = 1000000,
-    FLUSH_NS = 100000000,
-    BATCH = 64
-};
+#include "core/schedule.h"
 
 struct waiter {
     struct op *op;
     struct waiter *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t service_wake = PTHREAD_COND_INITIALIZER;
-static pthread_cond_t settled = PTHREAD_COND_INITIALIZER;
-static struct sim_stream *active; /* streams with a queue */
-static struct op *jobs;           /* to be run by the service thread, by start */
+struct sim_schedule sim_schedule = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                    .service_wake = PTHREAD_COND_INITIALIZER,
+                                    .settled = PTHREAD_COND_INITIALIZER};
 static uint64_t last_id;
-static bool started, stopping, service_idle;
-static pthread_t service;
-static uint32_t queue_depth;
-static uint64_t latency_ns, wake_ns;
 
 void sim_lock(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&sim_schedule.lock);
 }
 
 void sim_unlock(void)
 {
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sim_schedule.lock);
 }
 
 /* ---- settling times ---- */
 
 static void add_job(struct op *op)
 {
-    struct op **at = &jobs;
+    struct op **at = &sim_schedule.jobs;
 
     while (*at && (*at)->pub.start_ns <= op->pub.start_ns) {
         at = &(*at)->job_next;
     }
     op->job_next = *at;
     *at = op;
-    pthread_cond_signal(&service_wake);
+    pthread_cond_signal(&sim_schedule.service_wake);
 }
 
 /* Its start is known; its end too, unless the service thread has to do it. */
 static void start_op(struct op *op)
 {
-    uint64_t earliest = op->pub.queued_ns + latency_ns;
+    uint64_t earliest = op->pub.queued_ns + sim_schedule.latency_ns;
 
     op->pub.start_ns = op->ready_ns > earliest ? op->ready_ns : earliest;
     if (op->work) {
@@ -79,7 +63,7 @@ static void start_op(struct op *op)
 }
 
 /* Tells everything behind `op` its end; a chain of any length without recursion. */
-static void settle(struct op *op)
+void sim_schedule_settle(struct op *op)
 {
     struct op *list = op;
 
@@ -106,7 +90,7 @@ static void settle(struct op *op)
             }
         }
     }
-    pthread_cond_broadcast(&settled);
+    pthread_cond_broadcast(&sim_schedule.settled);
 }
 
 static void come_behind(struct op *op, const struct sim_set *set)
@@ -184,16 +168,16 @@ static void push(struct sim_stream *stream, struct op *op)
     stream->last = &op->next;
     stream->queued++;
     if (!stream->active_prev) {
-        stream->active_next = active;
-        stream->active_prev = &active;
-        if (active) {
-            active->active_prev = &stream->active_next;
+        stream->active_next = sim_schedule.active;
+        stream->active_prev = &sim_schedule.active;
+        if (sim_schedule.active) {
+            sim_schedule.active->active_prev = &stream->active_next;
         }
-        active = stream;
+        sim_schedule.active = stream;
     }
-    if (service_idle) {
-        service_idle = false;
-        pthread_cond_signal(&service_wake);
+    if (sim_schedule.service_idle) {
+        sim_schedule.service_idle = false;
+        pthread_cond_signal(&sim_schedule.service_wake);
     }
 }
 
@@ -217,7 +201,7 @@ static struct op *enqueue(struct sim_stream *stream, const struct sim_work *work
     op->pub.thread = sim_thread_self()->tid;
     op->pub.priority = stream->priority;
     op->pub.queued_ns = now;
-    op->pub.submitted_ns = now + latency_ns / 2;
+    op->pub.submitted_ns = now + sim_schedule.latency_ns / 2;
     op->pub.channel = stream->id;
     op->pub.channel_type = work->kind == SIM_WORK_COPY ? 2 : 1;
     op->duration_ns = sim_clock_scaled(work->duration_ns);
@@ -265,198 +249,6 @@ static void announce(struct op *op)
     atomic_store_explicit(&op->announced, true, memory_order_release);
 }
 
-/* ---- ends ---- */
-
-static void leave_active(struct sim_stream *stream)
-{
-    *stream->active_prev = stream->active_next;
-    if (stream->active_next) {
-        stream->active_next->active_prev = stream->active_prev;
-    }
-    stream->active_prev = NULL;
-    stream->active_next = NULL;
-}
-
-/* Takes what has ended off the queues, at most BATCH. */
-static int reap(struct op **batch)
-{
-    uint64_t now = sim_now_ns();
-    struct sim_stream *next;
-    int n = 0;
-
-    for (struct sim_stream *stream = active; stream && n < BATCH; stream = next) {
-        struct op *op;
-
-        next = stream->active_next;
-        while (n < BATCH && (op = stream->head) && op->timed && op->pub.end_ns <= now &&
-               atomic_load_explicit(&op->announced, memory_order_acquire)) {
-            stream->head = op->next;
-            stream->queued--;
-            if (op->error && !op->context->sticky) {
-                op->context->sticky = op->error;
-            }
-            /* Release pairs with CUPTI's acquire: the times are written. */
-            atomic_store_explicit(&op->pub.done, 1, memory_order_release);
-            batch[n++] = op;
-        }
-        if (!stream->head) {
-            stream->last = &stream->head;
-            leave_active(stream);
-            sim_stream_drained(stream);
-        }
-    }
-    return n;
-}
-
-static void tell(struct op **batch, int n)
-{
-    const struct sim_probe *probe = sim_probe_get();
-
-    for (int i = 0; i < n; i++) {
-        if (sim_truth_on) {
-            sim_truth_op(batch[i], true);
-        }
-        if (probe && probe->op_done && batch[i]->pub.kind != SIM_OP_MARKER) {
-            probe->op_done(&batch[i]->pub);
-        }
-        sim_op_unref(&batch[i]->pub);
-    }
-}
-
-void sim_progress(void)
-{
-    struct op *batch[BATCH];
-    int n;
-
-    do {
-        sim_lock();
-        n = reap(batch);
-        sim_unlock();
-        tell(batch, n);
-    } while (n == BATCH);
-}
-
-/* ---- the service thread ---- */
-
-static void do_work(const struct sim_work *work, struct sim_stream *stream, int status)
-{
-    struct sim_thread *self = sim_thread_self();
-
-    if (work->kind != SIM_WORK_HOST) {
-        sim_work_move(work);
-        return;
-    }
-    self->in_callback = true;
-    if (work->host.call_stream) {
-        work->host.call_stream(stream, status, work->host.data);
-    } else {
-        work->host.call(work->host.data);
-    }
-    self->in_callback = false;
-}
-
-static void run_job(struct op *op)
-{
-    int status = op->context->sticky;
-    struct sim_work *work = op->work;
-
-    sim_unlock();
-    if (work->kind == SIM_WORK_HOST) {
-        op->pub.start_ns = sim_now_ns();
-    }
-    do_work(work, op->lane, status);
-    sim_lock();
-    op->pub.end_ns =
-        work->kind == SIM_WORK_HOST ? sim_now_ns() : op->pub.start_ns + op->duration_ns;
-    op->work = NULL;
-    op->timed = true;
-    free(work);
-    settle(op);
-}
-
-static void *serve(void *unused)
-{
-    struct op *batch[BATCH];
-    uint64_t flush_ns = 0;
-
-    (void)unused;
-    sim_lock();
-    while (!stopping) {
-        uint64_t now = sim_now_ns(), until = now + (active ? POLL_NS : FLUSH_NS);
-
-        if (jobs && jobs->pub.start_ns <= now) {
-            struct op *op = jobs;
-
-            jobs = op->job_next;
-            run_job(op);
-            continue;
-        }
-        int n = reap(batch);
-
-        if (n || now > flush_ns) {
-            sim_unlock();
-            tell(batch, n);
-            if (now > flush_ns) {
-                sim_truth_flush();
-                flush_ns = now + FLUSH_NS;
-            }
-            sim_lock();
-            continue;
-        }
-        if (jobs && jobs->pub.start_ns < until) {
-            until = jobs->pub.start_ns;
-        }
-        struct timespec ts = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
-
-        service_idle = !active;
-        pthread_cond_timedwait(&service_wake, &lock, &ts);
-        service_idle = false;
-    }
-    sim_unlock();
-    return NULL;
-}
-
-void sim_schedule_start(void)
-{
-    sim_lock();
-    if (!started && !stopping) {
-        queue_depth = (uint32_t)sim_option_u64("QUEUE_DEPTH", 1024);
-        latency_ns = sim_clock_scaled(LAUNCH_LATENCY_NS);
-        wake_ns = sim_clock_scaled(WAKE_NS);
-        started = pthread_create(&service, NULL, serve, NULL) == 0;
-    }
-    sim_unlock();
-}
-
-/* The process ends: a callback that hangs must not keep it. */
-void sim_schedule_stop(void)
-{
-    sim_lock();
-    bool running = started && !stopping;
-
-    stopping = true;
-    pthread_cond_signal(&service_wake);
-    sim_unlock();
-    if (running && !pthread_equal(service, pthread_self())) {
-        uint64_t until = sim_now_ns() + 1000000000u;
-        struct timespec ts = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
-
-        pthread_timedjoin_np(service, NULL, &ts);
-    }
-}
-
-void sim_schedule_report_unfinished(void)
-{
-    sim_progress();
-    sim_lock();
-    for (struct sim_stream *stream = active; stream; stream = stream->active_next) {
-        for (struct op *op = stream->head; op; op = op->next) {
-            sim_truth_op(op, false);
-        }
-    }
-    sim_unlock();
-}
-
 /* ---- what the rest calls ---- */
 
 /* A full queue blocks the launching call, as the hardware's does. Lock held, dropped meanwhile. */
@@ -466,7 +258,7 @@ static void wait_for_room(struct sim_stream *stream)
     uint64_t end = head->timed ? head->pub.end_ns : 0, now = sim_now_ns();
 
     sim_unlock();
-    sim_clock_sleep_until(end > now ? end : now + wake_ns);
+    sim_clock_sleep_until(end > now ? end : now + sim_schedule.wake_ns);
     sim_progress();
     sim_lock();
 }
@@ -496,7 +288,7 @@ int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op
     struct sim_set behind = {0};
 
     sim_lock();
-    while (stream->queued >= queue_depth && !sim_thread_self()->in_callback) {
+    while (stream->queued >= sim_schedule.queue_depth && !sim_thread_self()->in_callback) {
         wait_for_room(stream);
     }
     int error = stream->capture ? sim_capture_add(stream, work) : sim_capture_implicit(stream);
@@ -574,7 +366,7 @@ void sim_schedule_wait(const struct sim_set *set)
 
     sim_lock();
     while (!all_timed(set)) {
-        pthread_cond_wait(&settled, &lock);
+        pthread_cond_wait(&sim_schedule.settled, &sim_schedule.lock);
     }
     for (int i = 0; i < set->n; i++) {
         end = set->link[i].op->pub.end_ns > end ? set->link[i].op->pub.end_ns : end;
@@ -584,7 +376,8 @@ void sim_schedule_wait(const struct sim_set *set)
     if (end > now) {
         double extra = sim_random("wake", sim_call_correlation());
 
-        sim_clock_sleep_until(end + wake_ns + (uint64_t)(extra * (double)wake_ns));
+        sim_clock_sleep_until(end + sim_schedule.wake_ns +
+                              (uint64_t)(extra * (double)sim_schedule.wake_ns));
     }
     sim_progress();
 }

@@ -1,0 +1,214 @@
+/*
+ * service.c - the service thread: runs host callbacks (and work that had to stay behind one),
+ * notices ends, and flushes the truth.
+ *
+ * Ends are also noticed by any thread that waits or asks (sim_progress). The lists are
+ * schedule.c's, under sim_lock(); callbacks, probes and the moving of data happen outside it.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/schedule.h"
+
+enum {
+    LAUNCH_LATENCY_NS = 5000, /* real traces: 5-10 us on an idle stream */
+    WAKE_NS = 4000,           /* a call returns 4-8 us after what it waited for */
+    POLL_NS = 1000000,
+    FLUSH_NS = 100000000,
+    BATCH = 64
+};
+
+static bool started, stopping;
+static pthread_t service;
+
+static void leave_active(struct sim_stream *stream)
+{
+    *stream->active_prev = stream->active_next;
+    if (stream->active_next) {
+        stream->active_next->active_prev = stream->active_prev;
+    }
+    stream->active_prev = NULL;
+    stream->active_next = NULL;
+}
+
+/* Takes what has ended off the queues, at most BATCH. */
+static int reap(struct op **batch)
+{
+    uint64_t now = sim_now_ns();
+    struct sim_stream *next;
+    int n = 0;
+
+    for (struct sim_stream *stream = sim_schedule.active; stream && n < BATCH; stream = next) {
+        struct op *op;
+
+        next = stream->active_next;
+        while (n < BATCH && (op = stream->head) && op->timed && op->pub.end_ns <= now &&
+               atomic_load_explicit(&op->announced, memory_order_acquire)) {
+            stream->head = op->next;
+            stream->queued--;
+            if (op->error && !op->context->sticky) {
+                op->context->sticky = op->error;
+            }
+            /* Release pairs with CUPTI's acquire: the times are written. */
+            atomic_store_explicit(&op->pub.done, 1, memory_order_release);
+            batch[n++] = op;
+        }
+        if (!stream->head) {
+            stream->last = &stream->head;
+            leave_active(stream);
+            sim_stream_drained(stream);
+        }
+    }
+    return n;
+}
+
+static void tell(struct op **batch, int n)
+{
+    const struct sim_probe *probe = sim_probe_get();
+
+    for (int i = 0; i < n; i++) {
+        if (sim_truth_on) {
+            sim_truth_op(batch[i], true);
+        }
+        if (probe && probe->op_done && batch[i]->pub.kind != SIM_OP_MARKER) {
+            probe->op_done(&batch[i]->pub);
+        }
+        sim_op_unref(&batch[i]->pub);
+    }
+}
+
+void sim_progress(void)
+{
+    struct op *batch[BATCH];
+    int n;
+
+    do {
+        sim_lock();
+        n = reap(batch);
+        sim_unlock();
+        tell(batch, n);
+    } while (n == BATCH);
+}
+
+/* ---- the service thread ---- */
+
+static void do_work(const struct sim_work *work, struct sim_stream *stream, int status)
+{
+    struct sim_thread *self = sim_thread_self();
+
+    if (work->kind != SIM_WORK_HOST) {
+        sim_work_move(work);
+        return;
+    }
+    self->in_callback = true;
+    if (work->host.call_stream) {
+        work->host.call_stream(stream, status, work->host.data);
+    } else {
+        work->host.call(work->host.data);
+    }
+    self->in_callback = false;
+}
+
+static void run_job(struct op *op)
+{
+    int status = op->context->sticky;
+    struct sim_work *work = op->work;
+
+    sim_unlock();
+    if (work->kind == SIM_WORK_HOST) {
+        op->pub.start_ns = sim_now_ns();
+    }
+    do_work(work, op->lane, status);
+    sim_lock();
+    op->pub.end_ns =
+        work->kind == SIM_WORK_HOST ? sim_now_ns() : op->pub.start_ns + op->duration_ns;
+    op->work = NULL;
+    op->timed = true;
+    free(work);
+    sim_schedule_settle(op);
+}
+
+static void *serve(void *unused)
+{
+    struct op *batch[BATCH];
+    uint64_t flush_ns = 0;
+
+    (void)unused;
+    sim_lock();
+    while (!stopping) {
+        uint64_t now = sim_now_ns(), until = now + (sim_schedule.active ? POLL_NS : FLUSH_NS);
+
+        if (sim_schedule.jobs && sim_schedule.jobs->pub.start_ns <= now) {
+            struct op *op = sim_schedule.jobs;
+
+            sim_schedule.jobs = op->job_next;
+            run_job(op);
+            continue;
+        }
+        int n = reap(batch);
+
+        if (n || now > flush_ns) {
+            sim_unlock();
+            tell(batch, n);
+            if (now > flush_ns) {
+                sim_truth_flush();
+                flush_ns = now + FLUSH_NS;
+            }
+            sim_lock();
+            continue;
+        }
+        if (sim_schedule.jobs && sim_schedule.jobs->pub.start_ns < until) {
+            until = sim_schedule.jobs->pub.start_ns;
+        }
+        struct timespec ts = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
+
+        sim_schedule.service_idle = !sim_schedule.active;
+        pthread_cond_timedwait(&sim_schedule.service_wake, &sim_schedule.lock, &ts);
+        sim_schedule.service_idle = false;
+    }
+    sim_unlock();
+    return NULL;
+}
+
+void sim_schedule_start(void)
+{
+    sim_lock();
+    if (!started && !stopping) {
+        sim_schedule.queue_depth = (uint32_t)sim_option_u64("QUEUE_DEPTH", 1024);
+        sim_schedule.latency_ns = sim_clock_scaled(LAUNCH_LATENCY_NS);
+        sim_schedule.wake_ns = sim_clock_scaled(WAKE_NS);
+        started = pthread_create(&service, NULL, serve, NULL) == 0;
+    }
+    sim_unlock();
+}
+
+/* The process ends: a callback that hangs must not keep it. */
+void sim_schedule_stop(void)
+{
+    sim_lock();
+    bool running = started && !stopping;
+
+    stopping = true;
+    pthread_cond_signal(&sim_schedule.service_wake);
+    sim_unlock();
+    if (running && !pthread_equal(service, pthread_self())) {
+        uint64_t until = sim_now_ns() + 1000000000u;
+        struct timespec ts = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
+
+        pthread_timedjoin_np(service, NULL, &ts);
+    }
+}
+
+void sim_schedule_report_unfinished(void)
+{
+    sim_progress();
+    sim_lock();
+    for (struct sim_stream *stream = sim_schedule.active; stream; stream = stream->active_next) {
+        for (struct op *op = stream->head; op; op = op->next) {
+            sim_truth_op(op, false);
+        }
+    }
+    sim_unlock();
+}
