@@ -63,6 +63,8 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
     if (!err && (actions & SL_ACT_OPEN)) {
         atomic_store_explicit(&c->window_number, c->window.number, memory_order_relaxed);
         push_window(c, 1);
+        /* A timed window's end is known now; a look that comes late must not lengthen it. */
+        sl_pipeline_limit(c->pipeline, sl_window_deadline(&c->window));
         err = sl_collector_check_clock(c);
     }
     if (!err && (actions & SL_ACT_DRAIN))

@@ -47,7 +47,7 @@ void sl_pipeline_tick(struct sl_pipeline *p);
 int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t opened_ns);
 int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t closed_ns);
 
-/* From now on rows that start at or after closed_ns are not written. */
+/* From now on rows that start at or after closed_ns are not written; UINT64_MAX: no limit. */
 void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns);
 
 /* Exiting thread, once the collector has ended or was cut off: the writer drains, closes its file

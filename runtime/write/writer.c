@@ -12,17 +12,14 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "base/pages.h"
 #include "base/stats.h"
@@ -57,21 +54,6 @@ struct sl_writer {
     _Atomic uint64_t last_path[PATH_WORDS];
     _Atomic uint64_t windows;
 };
-
-static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
-{
-    struct timespec timeout = {(time_t)(timeout_ns / SECOND_NS), (long)(timeout_ns % SECOND_NS)};
-
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &timeout, NULL, 0);
-}
-
-static void futex_wake(_Atomic uint32_t *word)
-{
-    int saved = errno;
-
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-    errno = saved;
-}
 
 /* ---- files ---- */
 
@@ -295,12 +277,12 @@ static void *run(void *user)
         /* Sequentially consistent with sl_writer_wake(): either it sees a sleeper, or the count
          * has moved and the wait returns at once. */
         if (atomic_load(&w->wakes) == wakes)
-            futex_wait(&w->wakes, wakes, due < SECOND_NS ? due : SECOND_NS);
+            sl_futex_wait(&w->wakes, wakes, due < SECOND_NS ? due : SECOND_NS);
         atomic_store(&w->asleep, 0);
     }
     close_window(w, sl_clock_now());
     atomic_store_explicit(&w->ended, 1, memory_order_release);
-    futex_wake(&w->ended);
+    sl_futex_wake(&w->ended);
     return NULL;
 }
 
@@ -335,7 +317,7 @@ void sl_writer_wake(struct sl_writer *w)
 {
     atomic_fetch_add(&w->wakes, 1);
     if (atomic_load(&w->asleep))
-        futex_wake(&w->wakes);
+        sl_futex_wake(&w->wakes);
 }
 
 int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns)
@@ -352,7 +334,7 @@ int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns)
             pthread_detach(w->thread);
             return -ETIMEDOUT;
         }
-        futex_wait(&w->ended, 0, deadline - now);
+        sl_futex_wait(&w->ended, 0, deadline - now);
     }
     pthread_join(w->thread, NULL);
     sl_pages_unmap(w, sizeof(*w));

@@ -1,0 +1,190 @@
+/*
+ * pipeline_test.c - which rows a window's file gets: by their start, arrows by both ends, names
+ * always.
+ *
+ * A process has one pipeline, so the cases are windows of one life, in order.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/stats.h"
+#include "../../bench/mix.h"
+#include "control/window.h"
+#include "pipeline.h"
+
+#define T0 1700000000000000000ull
+
+static char folder[] = "/tmp/sl_pipeline_XXXXXX";
+static struct sl_config config = {.memory_bytes = 16 << 20, .detail = SL_DETAIL_DEFAULT};
+static struct sl_identity identity = {
+    .pid = 77, .world_size = 1, .host = "h", .job = "j", .process_name = "p"};
+static struct sl_cupti_api cupti = {.version = MIX_CUPTI_VERSION};
+static struct sl_pipeline *pipeline;
+
+static int set_up(void **state)
+{
+    const struct sl_pipeline_options opt = {&config, &identity, &cupti, 0};
+
+    (void)state;
+    snprintf(identity.folder, sizeof(identity.folder), "%s", mkdtemp(folder));
+    return sl_pipeline_create(&pipeline, &opt);
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+
+    (void)state;
+    sl_pipeline_stop(pipeline, 2000000000);
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command) != 0;
+}
+
+/* One launch and its kernel, which starts `wait` ns after the call. */
+static void deliver(const char *name, uint64_t call_ns, uint64_t wait)
+{
+    static uint32_t correlation;
+    struct {
+        struct mix_api call;
+        struct mix_kernel kernel;
+    } r;
+
+    memset(&r, 0, sizeof(r));
+    r.call.kind = 5;
+    r.call.cbid = 211;
+    r.call.start = call_ns;
+    r.call.end = call_ns + 100;
+    r.call.pid = r.call.thread = 77;
+    r.call.correlation = r.kernel.correlation = ++correlation;
+    r.kernel.kind = 10;
+    r.kernel.start = call_ns + wait;
+    r.kernel.end = r.kernel.completed = r.kernel.start + 50;
+    r.kernel.context = 1;
+    r.kernel.stream = 7;
+    r.kernel.grid[0] = r.kernel.grid[1] = r.kernel.grid[2] = 1;
+    r.kernel.block[0] = r.kernel.block[1] = r.kernel.block[2] = 1;
+    r.kernel.name = name;
+    assert_int_equal(sl_pipeline_buffer(pipeline, (const uint8_t *)&r, sizeof(r)), 2);
+}
+
+static const char *read_window(int number)
+{
+    static char text[1 << 20];
+    char path[128];
+    uint64_t windows = 0;
+    size_t got;
+    FILE *f;
+
+    while (windows < (uint64_t)number) {
+        usleep(1000);
+        sl_pipeline_last(pipeline, path, sizeof(path), &windows);
+    }
+    snprintf(path, sizeof(path), "%s/%d.pt.trace.json", folder, number);
+    f = fopen(path, "r");
+    assert_non_null(f);
+    got = fread(text, 1, sizeof(text) - 1, f);
+    fclose(f);
+    text[got] = '\0';
+    return text;
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+
+    while ((text = strstr(text, what))) {
+        n++;
+        text++;
+    }
+    return n;
+}
+
+static void rows_belong_by_their_start(void **state)
+{
+    const char *text;
+
+    (void)state;
+    deliver("k_before_all", T0 - 9000, 10);
+    assert_int_equal(sl_pipeline_open(pipeline, 1, SL_REASON_API, T0), 0);
+    deliver("k_call_before", T0 - 1000, 5000); /* kernel in, call and arrow out */
+    deliver("k_first", T0, 200);
+    deliver("k_inside", T0 + 5000, 200);
+    sl_pipeline_limit(pipeline, T0 + 10000);
+    deliver("k_late_kernel", T0 + 9000, 2000); /* call in, kernel and arrow out */
+    deliver("k_last", T0 + 9799, 200);
+    deliver("k_at_the_end", T0 + 10000, 200);
+    assert_int_equal(sl_pipeline_close(pipeline, 1, SL_REASON_API, T0 + 10000), 0);
+    deliver("k_after", T0 + 20000, 200);
+
+    text = read_window(1);
+    assert_int_equal(count(text, "\"cat\":\"kernel\""), 4);
+    assert_int_equal(count(text, "k_call_before"), 1);
+    assert_int_equal(count(text, "k_first"), 1);
+    assert_int_equal(count(text, "k_inside"), 1);
+    assert_int_equal(count(text, "k_last"), 1);
+    assert_int_equal(count(text, "cudaLaunchKernel"), 4); /* all but k_call_before's */
+    assert_int_equal(count(text, "\"ph\":\"f\""), 3);
+    assert_int_equal(count(text, "\"ph\":\"s\""), 3);
+    /* k_before_all, k_at_the_end, k_after: both rows; k_call_before, k_late_kernel: one. */
+    assert_int_equal(sl_stats_get(SL_STAT_OUTSIDE_WINDOW), 8);
+}
+
+static void names_seen_between_windows_are_in_the_next(void **state)
+{
+    const char *text;
+
+    (void)state;
+    assert_int_equal(sl_pipeline_open(pipeline, 2, SL_REASON_API, T0 + 30000), 0);
+    deliver("k_second", T0 + 31000, 200);
+    assert_int_equal(sl_pipeline_close(pipeline, 2, SL_REASON_API, T0 + 40000), 0);
+    text = read_window(2);
+    assert_int_equal(count(text, "k_second"), 1);
+    assert_non_null(strstr(text, "stream 7"));
+}
+
+static void only_launches_of_the_window_are_waited_for(void **state)
+{
+    struct mix_api call = {.kind = 5, .cbid = 211, .pid = 77, .thread = 77};
+
+    (void)state;
+    call.start = T0 + 45000;
+    call.end = call.start + 10;
+    call.correlation = 1000;
+    sl_pipeline_buffer(pipeline, (const uint8_t *)&call, sizeof(call));
+    assert_int_equal(sl_pipeline_waiting(pipeline), 0);
+    assert_int_equal(sl_pipeline_open(pipeline, 3, SL_REASON_API, T0 + 50000), 0);
+    call.start = T0 + 55000;
+    call.end = call.start + 10;
+    call.correlation = 1001;
+    sl_pipeline_buffer(pipeline, (const uint8_t *)&call, sizeof(call));
+    assert_int_equal(sl_pipeline_waiting(pipeline), 1);
+    assert_int_equal(sl_pipeline_close(pipeline, 3, SL_REASON_API, T0 + 60000), 0);
+    assert_int_equal(count(read_window(3), "cudaLaunchKernel"), 1);
+}
+
+static void memory_stays_within_its_shares(void **state)
+{
+    (void)state;
+    assert_in_range(sl_pipeline_bytes(pipeline), 1 << 20, config.memory_bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_belong_by_their_start),
+        cmocka_unit_test(names_seen_between_windows_are_in_the_next),
+        cmocka_unit_test(only_launches_of_the_window_are_waited_for),
+        cmocka_unit_test(memory_stays_within_its_shares),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
