@@ -100,12 +100,12 @@ void sl_collector_exit(struct sl_collector *c)
     if (close_status(c, due))
         return;
     now = sl_clock_monotonic();
-    left = sl_pipeline_stop(pipeline, due > now ? due - now : 0);
-    if (left) {
+    if (sl_pipeline_stop(pipeline, due > now ? due - now : 0)) {
+        left = sl_pipeline_queued(pipeline);
         sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, left);
         sl_log(SL_LOG_WARN,
-               "%zu events could not be written before the process ended; the trace stays a .part "
-               "file: 'syncline check' tells what is in it",
+               "the last %zu events could not be written before the process ended; the trace stays "
+               "a .part file: 'syncline check' tells what is in it",
                left);
     }
 }

@@ -343,10 +343,9 @@ fail_intern:
     return err;
 }
 
-size_t sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns)
+int sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns)
 {
-    sl_writer_stop(p->writer, timeout_ns);
-    return sl_ring_used(p->ring);
+    return sl_writer_stop(p->writer, timeout_ns);
 }
 
 size_t sl_pipeline_queued(const struct sl_pipeline *p)

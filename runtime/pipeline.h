@@ -51,8 +51,8 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
 void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns);
 
 /* Exiting thread, once the collector has ended or was cut off: the writer drains, closes its file
- * and ends, within timeout_ns. Returns the events that it left in the ring. */
-size_t sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns);
+ * and ends. 0; -ETIMEDOUT: not within timeout_ns, the file stays .part. */
+int sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns);
 
 /* Any thread. Events on their way to the writer. */
 size_t sl_pipeline_queued(const struct sl_pipeline *p);
