@@ -37,6 +37,7 @@ enum share {
 
 /* Slots that metadata leaves free for the opening and closing of windows. */
 #define WINDOW_SLOTS 4
+#define EARLY_ROWS   32
 #define NEVER        UINT64_MAX
 
 struct sl_pipeline {
@@ -59,6 +60,12 @@ struct sl_pipeline {
      * once something was used. */
     int used;
     struct sl_event opening; /* kind 0: none is held back */
+
+    /* CUPTI tells of its own costs before anything else, of its buffer's request for one. Those
+     * rows wait for the first other row, so that the devices are known when the file begins. */
+    int any_row;
+    unsigned early_count;
+    struct sl_event early[EARLY_ROWS];
 };
 
 /* Static, so that leak checkers find what it holds. */
@@ -112,22 +119,10 @@ static void first_use(struct sl_pipeline *p)
     p->opening.kind = SL_EV_NONE;
 }
 
-/* The assembler's sink. */
-static int take_assembled(void *user, const struct sl_event *ev)
+static int take_row(struct sl_pipeline *p, const struct sl_event *ev)
 {
-    struct sl_pipeline *p = user;
     int err;
 
-    if (!p->used && shows_use(ev))
-        first_use(p);
-    if (is_meta(ev)) {
-        /* Rare, and every later row needs it: may use reserved slots, but not the last ones. */
-        if (sl_ring_used(p->ring) + WINDOW_SLOTS >= sl_ring_slots(p->ring)) {
-            sl_stats_add(SL_STAT_NAMES_LOST, 1);
-            return -ENOBUFS;
-        }
-        return sl_ring_push_control(p->ring, ev);
-    }
     if (!in_window(p, ev)) {
         /* Arrows are ours, not records. */
         sl_stats_add(SL_STAT_OUTSIDE_WINDOW, ev->kind != SL_EV_FLOW);
@@ -137,6 +132,43 @@ static int take_assembled(void *user, const struct sl_event *ev)
     if (err)
         sl_stats_add(SL_STAT_DROPPED_RING, 1);
     return err;
+}
+
+static void take_early_rows(struct sl_pipeline *p)
+{
+    for (unsigned i = 0; i < p->early_count; i++)
+        take_row(p, &p->early[i]);
+    p->early_count = 0;
+}
+
+static int take_meta(struct sl_pipeline *p, const struct sl_event *ev)
+{
+    /* Rare, and every later row needs it: may use reserved slots, but not the last ones. */
+    if (sl_ring_used(p->ring) + WINDOW_SLOTS >= sl_ring_slots(p->ring)) {
+        sl_stats_add(SL_STAT_NAMES_LOST, 1);
+        return -ENOBUFS;
+    }
+    return sl_ring_push_control(p->ring, ev);
+}
+
+/* The assembler's sink. */
+static int take_assembled(void *user, const struct sl_event *ev)
+{
+    struct sl_pipeline *p = user;
+
+    if (!p->used && shows_use(ev))
+        first_use(p);
+    if (is_meta(ev))
+        return take_meta(p, ev);
+    if (!p->any_row) {
+        if (ev->kind == SL_EV_OVERHEAD && p->early_count < EARLY_ROWS) {
+            p->early[p->early_count++] = *ev;
+            return 0;
+        }
+        p->any_row = 1;
+        take_early_rows(p);
+    }
+    return take_row(p, ev);
 }
 
 /* The decoder's sink. */
@@ -216,6 +248,8 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
 
     sl_assemble_flush(p->assemble);
     sl_pipeline_tick(p);
+    if (p->used)
+        take_early_rows(p);
     ev.u.window.number = number;
     ev.u.window.reason = reason;
     if (p->opening.kind)
