@@ -13,7 +13,7 @@
 #include "base/intern.h"
 #include "base/ring.h"
 #include "base/stats.h"
-#include "collect/cuda_device.h"
+#include "collect/cuda_facts.h"
 #include "collect/cupti_decode.h"
 #include "control/window.h"
 #include "event/assemble.h"
@@ -286,6 +286,7 @@ static int start_writer(struct sl_pipeline *p)
             },
     };
 
+    sl_cuda_facts_versions(&opt.meta.cuda_driver_version, &opt.meta.cuda_runtime_version);
     return sl_writer_start(&p->writer, &opt);
 }
 
@@ -312,7 +313,7 @@ static int create_decode(struct sl_pipeline *p)
         .intern = p->intern,
         .shapes = p->shapes,
         .devices = &p->devices,
-        .query_device = sl_cuda_device_query,
+        .query_device = sl_cuda_facts_device,
     };
 
     return sl_decode_create(&p->decode, &opt);

@@ -35,7 +35,8 @@ struct sl_decode_options {
     struct sl_intern *intern;
     struct sl_shape_table *shapes;
     struct sl_device_table *devices;
-    /* Facts of a device that a row names for the first time (sl_cuda_device_query). NULL: unknown */
+    /* Facts of device 0, 1, 2..., asked when a row names a new one, until it fails
+     * (sl_cuda_facts_device). NULL: nobody knows. */
     int (*query_device)(uint32_t device, struct sl_device *out);
 };
 

@@ -5,27 +5,35 @@
  * Entered by the collector. All give SL_EV_META_* events through cupti_seen.c; a device's facts go
  * into the device table first, so that a reader of the event finds them there.
  */
+#include <errno.h>
+
 #include "base/stats.h"
 #include "collect/cupti_decode_impl.h"
 
-/* The device's facts are in the table before the row that needs them. They do not change, so the
- * writer may read them while later devices are filled in. */
+/* The facts are in the table before the event that tells of them. They do not change, so the writer
+ * may read them while those of others are filled in. 0, or -ENOENT. */
+static int ask_about_device(struct sl_decode *d, uint32_t device)
+{
+    struct sl_device *facts = &d->opt.devices->device[device];
+    uint32_t name;
+
+    if (!d->opt.query_device || d->opt.query_device(device, facts))
+        return -ENOENT;
+    name = sl_intern_put(d->opt.intern, facts->name, strlen(facts->name));
+    if (name == 0)
+        sl_stats_add(SL_STAT_NAMES_LOST, 1);
+    sl_cupti_seen_describe_device(d->seen, device, name);
+    return 0;
+}
+
 void sl_decode_new_device(struct sl_decode *d, uint32_t device)
 {
-    struct sl_device *facts;
-    uint32_t name = 0;
-
-    if (device >= SL_DEVICE_MAX) {
-        sl_stats_add(SL_STAT_NAMES_LOST, 1);
-        return;
-    }
-    facts = &d->opt.devices->device[device];
-    if (d->opt.query_device && d->opt.query_device(device, facts) == 0 && facts->name[0]) {
-        name = sl_intern_put(d->opt.intern, facts->name, strlen(facts->name));
-        if (name == 0)
-            sl_stats_add(SL_STAT_NAMES_LOST, 1);
-    }
-    sl_cupti_seen_describe_device(d->seen, device, name);
+    /* All of them at once: a trace's header goes out with its first row. */
+    for (uint32_t i = 0; i < SL_DEVICE_MAX; i++)
+        if (sl_cupti_seen_is_new_device(d->seen, i) && ask_about_device(d, i))
+            break;
+    if (sl_cupti_seen_is_new_device(d->seen, device))
+        sl_cupti_seen_describe_device(d->seen, device, 0);
 }
 
 int sl_decode_context(struct sl_decode *d, const uint8_t *record)

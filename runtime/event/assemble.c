@@ -59,7 +59,7 @@ struct sl_assemble {
     struct extra_op *extra; /* extra[0] is not used: index 0 ends a chain */
     uint32_t extras, extra_used, extra_free;
 
-    uint64_t *recent; /* fingerprints of GPU operations that share an id with another */
+    uint64_t *recent; /* fingerprints of records that share an id with others */
     void *memory;
 };
 
@@ -104,6 +104,8 @@ static uint64_t fingerprint(const struct sl_event *ev)
 
     h = mix(h, ev->end_ns);
     h = mix(h, (uint64_t)ev->device << 40 ^ (uint64_t)ev->kind << 32 ^ ev->stream);
+    if (ev->kind == SL_EV_SYNC || ev->kind == SL_EV_CUDA_EVENT)
+        return mix(h, ev->u.sync.event_sync_id ^ (uint64_t)ev->u.sync.event_id << 32);
     return mix(h, ev->u.op.graph_node ^ (uint64_t)ev->shape << 32);
 }
 
@@ -436,6 +438,13 @@ void sl_assemble_event(struct sl_assemble *a, const struct sl_event *ev, uint64_
         break;
     case SL_EV_DRIVER:
         driver_row(a, &wide, now_ns);
+        break;
+    case SL_EV_SYNC:
+    case SL_EV_CUDA_EVENT:
+        if (seen_recently(a, fingerprint(&wide)))
+            a->counts.duplicates++;
+        else
+            emit(a, &wide);
         break;
     default:
         emit(a, &wide);

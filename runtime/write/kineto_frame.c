@@ -6,6 +6,8 @@
  *
  * Threads: one owner. Memory: the writer's scratch.
  */
+#include <string.h>
+
 #include "base/stats.h"
 #include "write/json.h"
 #include "write/kineto_internal.h"
@@ -75,6 +77,7 @@ static char *put_trace_id(char *at, const struct sl_trace_meta *m)
 void sl_kineto_put_header(struct sl_kineto *k)
 {
     const struct sl_trace_meta *m = &k->meta;
+    const char *version = m->syncline_version ? m->syncline_version : "";
     char *at = k->scratch;
 
     at = SL_JSON_LITERAL(at, "{\n\"schemaVersion\":1,\n\"deviceProperties\":");
@@ -86,6 +89,9 @@ void sl_kineto_put_header(struct sl_kineto *k)
         at = SL_JSON_LITERAL(PUT_FIELD(at, "cuda_runtime_version", m->cuda_runtime_version), ",\n");
     if (m->cuda_driver_version)
         at = SL_JSON_LITERAL(PUT_FIELD(at, "cuda_driver_version", m->cuda_driver_version), ",\n");
+    at = SL_JSON_LITERAL(at, "\"generator\":\"syncline ");
+    at = sl_json_escape(at, version, strlen(version));
+    at = SL_JSON_LITERAL(at, "\",\n");
     at = SL_JSON_LITERAL(PUT_STRING(at, "host_name", m->host), ",\n\"trace_id\":");
     at = put_trace_id(at, m);
     at = SL_JSON_LITERAL(at, ",\n\"displayTimeUnit\":\"ms\",\n");

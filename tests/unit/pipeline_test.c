@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/stats.h"
 #include "../../bench/mix.h"
+#include "base/stats.h"
 #include "control/window.h"
 #include "pipeline.h"
 

@@ -58,6 +58,8 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
 
     if (strncmp(path, "syncline.", 9) == 0)
         own_value(h, path + 9, value);
+    else if (strcmp(path, "generator") == 0) /* a cut file lacks the `syncline` object */
+        h->own_file |= value.size >= 9 && memcmp(value.data, "syncline ", 9) == 0;
     else if (strcmp(path, "distributedInfo.rank") == 0)
         h->has_rank = type == SL_JSON_NUMBER && integer(value, &h->rank);
     else if (strcmp(path, "distributedInfo.world_size") == 0)

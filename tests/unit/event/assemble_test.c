@@ -353,6 +353,28 @@ static void the_same_record_twice_is_one_row(void **state)
     sl_assemble_destroy(a);
 }
 
+static void waits_delivered_twice_pass_once(void **state)
+{
+    struct sl_assemble *a = make(0);
+    struct sl_event wait = row(SL_EV_SYNC, 5, 100, 140), record = row(SL_EV_CUDA_EVENT, 6, 0, 0);
+    struct sl_event other = wait;
+    struct sl_assemble_counts counts;
+
+    (void)state;
+    wait.u.sync.event_id = 3;
+    other.u.sync.event_id = 4;
+    feed(a, wait, 0);
+    feed(a, record, 0);
+    feed(a, wait, 0);
+    feed(a, record, 0);
+    feed(a, other, 0);
+    assert_int_equal(count_kind(SL_EV_SYNC), 2);
+    assert_int_equal(count_kind(SL_EV_CUDA_EVENT), 1);
+    sl_assemble_get_counts(a, &counts);
+    assert_int_equal(counts.duplicates, 2);
+    sl_assemble_destroy(a);
+}
+
 static void events_without_an_id_pass(void **state)
 {
     struct sl_assemble *a = make(0);
@@ -464,6 +486,7 @@ int main(void)
         cmocka_unit_test(a_driver_row_waits_for_the_row_around_it),
         cmocka_unit_test(of_two_nested_driver_rows_the_outer_stays),
         cmocka_unit_test(the_same_record_twice_is_one_row),
+        cmocka_unit_test(waits_delivered_twice_pass_once),
         cmocka_unit_test(events_without_an_id_pass),
         cmocka_unit_test(at_the_cap_the_done_go_first_and_the_waiting_are_counted),
         cmocka_unit_test(a_full_queue_lets_the_oldest_driver_row_go),

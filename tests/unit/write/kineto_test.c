@@ -224,9 +224,9 @@ static const char *arg(const struct json *e, const char *key)
 static void members_stand_in_libkinetos_order(void **state)
 {
     static const char *const order[] = {
-        "schemaVersion",   "deviceProperties",    "cupti_version",   "host_name",   "trace_id",
-        "displayTimeUnit", "baseTimeNanoseconds", "distributedInfo", "traceEvents", "syncline",
-        "traceName"};
+        "schemaVersion",   "deviceProperties", "cupti_version",   "generator",
+        "host_name",       "trace_id",         "displayTimeUnit", "baseTimeNanoseconds",
+        "distributedInfo", "traceEvents",      "syncline",        "traceName"};
     const struct json *member, *device, *dist;
     size_t i = 0;
 

@@ -107,6 +107,9 @@ static void test_good(void **state)
     assert_int_equal(c->tally->category[3].total_ns, 4500);
     assert_int_equal(c->header.counters, 2);
     sl_check_destroy(c);
+    c = check("{\"generator\":\"syncline 0.1.0\",\"traceEvents\":[");
+    assert_true(!c->whole && c->header.own_file);
+    sl_check_destroy(c);
 }
 
 static void test_json(void **state)

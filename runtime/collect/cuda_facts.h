@@ -1,5 +1,5 @@
 /*
- * cuda_device.h - facts about a GPU, asked of the driver.
+ * cuda_facts.h - what CUDA says of itself and of its GPUs, asked of the libraries in the process.
  *
  * CUPTI's DEVICE records come when CUDA initialises, before any context: having them would make
  * CUPTI ask for a buffer in processes that never use a GPU, and a profiler injected late would miss
@@ -7,8 +7,8 @@
  *
  * Threads: the collector; never inside a CUPTI callback.
  */
-#ifndef SL_CUDA_DEVICE_H
-#define SL_CUDA_DEVICE_H
+#ifndef SL_CUDA_FACTS_H
+#define SL_CUDA_FACTS_H
 
 #include <stdint.h>
 
@@ -17,6 +17,10 @@
 /* Asks the libcuda that is already in the process about the device with this ordinal. 0 with
  * `known` set, the facts that the driver gave, and zero for those that it did not; -ENOENT without
  * a driver in the process or a device of that number. */
-int sl_cuda_device_query(uint32_t device, struct sl_device *out);
+int sl_cuda_facts_device(uint32_t device, struct sl_device *out);
+
+/* Versions as CUDA tells them (13000 = 13.0) of the driver and of a runtime library in the process;
+ * 0 where there is none. */
+void sl_cuda_facts_versions(uint32_t *driver, uint32_t *runtime);
 
 #endif

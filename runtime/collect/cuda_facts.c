@@ -1,10 +1,10 @@
 /*
- * cuda_device.c - facts about a GPU, asked of the driver.
+ * cuda_facts.c - what CUDA says of itself and of its GPUs, asked of the libraries in the process.
  *
- * Entered by the collector thread. Owns nothing: libcuda stays loaded as long as the process lives,
- * and is only ever looked up (RTLD_NOLOAD), never loaded by us.
+ * Entered by the collector thread. Owns nothing: CUDA's libraries are only ever looked up
+ * (RTLD_NOLOAD), never loaded by us.
  */
-#include "collect/cuda_device.h"
+#include "collect/cuda_facts.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -42,7 +42,7 @@ static uint32_t ask(const struct driver *d, CUdevice device, CUdevice_attribute 
                                                                                 : 0;
 }
 
-int sl_cuda_device_query(uint32_t ordinal, struct sl_device *out)
+int sl_cuda_facts_device(uint32_t ordinal, struct sl_device *out)
 {
     struct driver d;
     struct sl_device facts = {.id = ordinal, .known = 1};
@@ -81,4 +81,29 @@ int sl_cuda_device_query(uint32_t ordinal, struct sl_device *out)
     facts.name[sizeof(facts.name) - 1] = '\0';
     *out = facts;
     return 0;
+}
+
+static uint32_t version_of(const char *library_name, const char *function)
+{
+    void *library = dlopen(library_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    int (*get)(int *version) = NULL;
+    int version = 0;
+
+    if (!library)
+        return 0;
+    *(void **)&get = dlsym(library, function);
+    if (!get || get(&version) != 0 || version < 0)
+        version = 0;
+    dlclose(library);
+    return (uint32_t)version;
+}
+
+void sl_cuda_facts_versions(uint32_t *driver, uint32_t *runtime)
+{
+    static const char *const names[] = {"libcudart.so.13", "libcudart.so.12"};
+
+    *driver = version_of("libcuda.so.1", "cuDriverGetVersion");
+    *runtime = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && *runtime == 0; i++)
+        *runtime = version_of(names[i], "cudaRuntimeGetVersion");
 }
