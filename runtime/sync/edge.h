@@ -1,0 +1,123 @@
+/*
+ * edge.h - which GPU work each wait was waiting for.
+ *
+ * Fed with the assembled events of a process (event/assemble.h), in whatever order CUPTI delivered
+ * them, it gives edges: "this call (or this GPU operation) could not go on before that GPU
+ * operation had ended". Edges are facts about the order of enqueue, never guesses from nearness in
+ * time; docs/sync-edges.md says what each kind means and how it is found. The same code runs in a
+ * job (collector thread) and in the tool (on a file).
+ *
+ * Threads: one owner. Memory: fixed by `cap_bytes`; past it waits are given up and counted.
+ */
+#ifndef SL_EDGE_H
+#define SL_EDGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event/event.h"
+
+enum sl_edge_kind {
+    SL_EDGE_DEVICE_SYNC,
+    SL_EDGE_CONTEXT_SYNC,
+    SL_EDGE_STREAM_SYNC,
+    SL_EDGE_EVENT_SYNC,
+    SL_EDGE_EVENT_QUERY,
+    SL_EDGE_STREAM_QUERY,
+    SL_EDGE_COPY,
+    SL_EDGE_MEMSET,
+    SL_EDGE_FREE,
+    SL_EDGE_ALLOC,
+    SL_EDGE_STREAM_WAIT,
+    SL_EDGE_LEGACY_DEFAULT,
+    SL_EDGE_GRAPH,
+    SL_EDGE_IMPLICIT,
+    SL_EDGE_KIND_COUNT
+};
+
+/* How sure it is. OVERLAPPING: enqueue and wait truly overlapped, decided by the rule in
+ * docs/sync-edges.md. INFERRED: from times, since no record says it. */
+enum sl_edge_basis {
+    SL_BASIS_EXACT,
+    SL_BASIS_OVERLAPPING,
+    SL_BASIS_INFERRED
+};
+
+/* A GPU operation: one row of the trace. */
+struct sl_edge_op {
+    uint64_t correlation;
+    uint64_t graph_node; /* 0 = not from a graph */
+    uint64_t start_ns, end_ns;
+    uint32_t name; /* intern id; 0 for copies and memsets: the shape tells */
+    uint32_t shape;
+    uint32_t context, stream;
+    uint16_t device;
+    uint8_t kind; /* enum sl_event_kind */
+};
+
+struct sl_edge {
+    struct sl_edge_op source;
+    uint8_t kind;  /* enum sl_edge_kind */
+    uint8_t basis; /* enum sl_edge_basis */
+    uint8_t
+        at_start; /* 1: the destination is a GPU operation and waits to start; 0: a call's end */
+    uint8_t released; /* the member of the set that ended last, and was really waited for */
+    uint64_t wait_ns, wake_ns;
+    uint64_t via_correlation; /* stream_wait: the cudaStreamWaitEvent call; else 0 */
+    /* destination */
+    uint64_t dst_correlation;
+    uint64_t dst_start_ns, dst_end_ns; /* of the call, or of the GPU operation */
+    uint32_t dst_thread;               /* the call's thread, or the launching call's */
+    struct sl_edge_op dst_op;          /* at_start only */
+};
+
+/* Why an edge that might exist was not given. Each is counted; `syncline check` shows them. */
+enum sl_edge_loss {
+    SL_EDGE_LOST_BEFORE_WINDOW, /* scope may hold work enqueued before recording began */
+    SL_EDGE_LOST_GAVE_UP,       /* records did not come before the bound or the window's end */
+    SL_EDGE_LOST_AMBIGUOUS,     /* inferred: two sources fit */
+    SL_EDGE_LOST_FLAG_UNKNOWN,  /* stream flags not in the file: no legacy order */
+    SL_EDGE_LOST_GRAPH_INSIDE,  /* dependencies between a graph's nodes are not known */
+    SL_EDGE_LOST_NO_RECORD,     /* wait names an event record that was never seen */
+    SL_EDGE_LOST_MEMORY,        /* cap_bytes reached */
+    SL_EDGE_LOST_CYCLE,
+    SL_EDGE_LOST_COUNT
+};
+
+/* Receives, in this order: for a wait, its SL_EV_SYNC or call event (`wait`) with all its edges;
+ * for a GPU operation that waited, its edges with `wait` NULL. The pointers live during the call.
+ */
+typedef void (*sl_edge_sink_fn)(void *user, const struct sl_event *wait,
+                                const struct sl_edge *edges, size_t count);
+
+struct sl_edges_options {
+    size_t cap_bytes; /* 0 = 16 MiB */
+    int online;       /* zero-wait edges only for streams used since the thread's last covering
+                         sync; 0: for every stream ordered before (files) */
+    int foreign;      /* a torch.profiler file: no flags, no return values, perhaps no syncs */
+    uint64_t recording_since_ns; /* work before this was not seen; 0 = everything was */
+    sl_edge_sink_fn sink;
+    void *sink_user;
+};
+
+struct sl_edges;
+
+/* 0, -ENOMEM, -EINVAL. */
+int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt);
+void sl_edges_destroy(struct sl_edges *e); /* NULL is fine */
+
+/* One assembled event: GPU operations, calls, syncs, event records, stream metadata. */
+void sl_edges_event(struct sl_edges *e, const struct sl_event *ev);
+
+/* A delivery is complete (or `now_ns` passed): decides every wait that can be decided. */
+void sl_edges_delivered(struct sl_edges *e, uint64_t now_ns);
+
+/* Nothing more will come: decides the rest or gives it up. The state of streams is kept. */
+void sl_edges_flush(struct sl_edges *e);
+
+uint64_t sl_edges_lost(const struct sl_edges *e, enum sl_edge_loss reason);
+const char *sl_edge_kind_name(enum sl_edge_kind kind);    /* "stream_sync" */
+const char *sl_edge_basis_name(enum sl_edge_basis basis); /* "exact" */
+const char *sl_edge_loss_name(enum sl_edge_loss reason);  /* "before_window" */
+
+#endif
