@@ -72,8 +72,10 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
     if (!err && (actions & SL_ACT_CLOSE)) {
         if (!drained && !sl_cupti_pool_all_back(c->drain_turn))
             err = sl_collector_force_out(c);
-        if (!err)
+        if (!err) {
+            sl_collector_tell_missing(c, c->drain_turn);
             push_window(c, 0);
+        }
     }
     if (!err && (actions & SL_ACT_DISABLE))
         err = sl_collector_set_kinds(c, 0);
@@ -167,6 +169,7 @@ static int finish(struct sl_collector *c)
         return -ECANCELED;
     if (!sl_cupti_pool_all_back(turn))
         sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, sl_pipeline_waiting(c->pipeline));
+    sl_collector_tell_missing(c, turn);
     push_window(c, 0);
     return 0;
 }

@@ -119,6 +119,20 @@ int sl_collector_set_kinds(struct sl_collector *c, int on)
     return done ? 0 : -EIO;
 }
 
+void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn)
+{
+    unsigned missing = sl_cupti_pool_missing(turn);
+
+    if (!missing)
+        return;
+    sl_stats_add(SL_STAT_UNDELIVERED_BUFFERS, missing);
+    /* Nothing tells a CUPTI that is late from one whose callbacks another tool has replaced. */
+    sl_log_once(&c->missing_said, SL_LOG_WARN,
+                "CUPTI did not give back %u buffer%s in time: the records in them are lost; if "
+                "another profiler runs in this process, use one at a time",
+                missing, missing == 1 ? "" : "s");
+}
+
 void sl_collector_nap(struct sl_collector *c)
 {
     uint32_t wakes = atomic_load_explicit(&c->wakes, memory_order_acquire);

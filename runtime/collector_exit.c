@@ -14,6 +14,7 @@
 #include "base/futex.h"
 #include "base/log.h"
 #include "base/stats.h"
+#include "collect/cupti_buffer.h"
 
 /* What a host may lose at its end, however CUPTI and the disk behave. */
 #define EXIT_BASE_NS   (50 * SL_COLLECTOR_MS)
@@ -77,11 +78,21 @@ static int close_status(struct sl_collector *c, uint64_t deadline)
     return 0;
 }
 
+/* A window that has begun and is not written to its end. */
+static int is_open(struct sl_collector *c)
+{
+    struct sl_window w;
+
+    sl_window_unpack(&w, atomic_load_explicit(&c->request, memory_order_acquire));
+    return w.state == SL_WIN_RECORDING || w.state == SL_WIN_DRAINING;
+}
+
 void sl_collector_exit(struct sl_collector *c)
 {
     uint64_t begun = sl_clock_monotonic(), now, due;
     struct sl_pipeline *pipeline = atomic_load_explicit(&c->pipeline, memory_order_acquire);
     size_t queued = pipeline ? sl_pipeline_queued(pipeline) : 0, left;
+    uint64_t turn = sl_cupti_pool_turn();
 
     if (!atomic_load_explicit(&c->started, memory_order_acquire))
         return;
@@ -92,6 +103,8 @@ void sl_collector_exit(struct sl_collector *c)
                             "the trace stays a .part file: 'syncline check' tells what is in it");
         return;
     }
+    if (atomic_load_explicit(&c->phase, memory_order_acquire) == SL_PHASE_CUT && is_open(c))
+        sl_collector_tell_missing(c, turn);
     /* The collector may have made it meanwhile. */
     pipeline = atomic_load_explicit(&c->pipeline, memory_order_acquire);
     if (!pipeline)

@@ -50,7 +50,7 @@ struct sl_collector {
     uint64_t flush_due_ns, calibrate_due_ns; /* monotonic */
     uint64_t drain_turn;                     /* last buffer requested before the window's end */
     int drain_back;                          /* looks in a row that found all of those back */
-    int clock_said, drop_said;
+    int clock_said, drop_said, missing_said;
 };
 
 /* ---- collector.c ---- */
@@ -79,6 +79,11 @@ int sl_collector_take_buffers(struct sl_collector *c);
  * buffer too. A forced flush gives them all, the unfinished ones without an end; CUPTI never tells
  * of those again. */
 int sl_collector_force_out(struct sl_collector *c);
+
+/* At a window's end, when CUPTI will not be waited for any longer: counts the buffers requested up
+ * to `turn` that it has not given back, and says so. Also the exiting thread, once it has cut off
+ * the collector. */
+void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn);
 
 /* A millisecond, or until woken. */
 void sl_collector_nap(struct sl_collector *c);

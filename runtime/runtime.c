@@ -227,8 +227,10 @@ void sl_runtime_exit(void)
     if (atomic_exchange(&runtime.exiting, 1))
         return;
     sl_collector_exit(runtime.collector);
-    /* What a failing disk lost has been said by the writer; more memory would not have helped. */
-    dropped = total_dropped() - sl_stats_get(SL_STAT_DROPPED_WRITE);
+    /* What the disk or the end of the process lost has been said; more memory would not have
+     * helped. */
+    dropped = total_dropped() - sl_stats_get(SL_STAT_DROPPED_WRITE) -
+              sl_stats_get(SL_STAT_UNDELIVERED_AT_EXIT);
     if (dropped)
         sl_log(SL_LOG_WARN,
                "%llu events were dropped in all; the traces say where; SYNCLINE_MEMORY and "

@@ -32,6 +32,8 @@ enum sl_stat {
     SL_STAT_CORRELATION_WRAPS,
     SL_STAT_UNDELIVERED_AT_EXIT, /* records CUPTI still held when the exit budget ran out, where
                                     known */
+    SL_STAT_UNDELIVERED_BUFFERS, /* buffers of ours that CUPTI had not given back by the end of a
+                                    window, however hard it was asked */
     SL_STAT_CUPTI_ERRORS,
     SL_STAT_COUNT
 };

@@ -313,18 +313,23 @@ uint64_t sl_cupti_pool_turn(void)
 
 /* Relaxed is enough: a buffer that is seen as back will also be seen by the next
  * sl_cupti_pool_take(), or by one a tick later. */
-int sl_cupti_pool_all_back(uint64_t turn)
+unsigned sl_cupti_pool_missing(uint64_t turn)
 {
     uint32_t used = atomic_load_explicit(&pool.prepared, memory_order_relaxed);
+    unsigned missing = 0;
 
     for (uint32_t i = 0; i < used; i++) {
         const struct slot *s = &pool.slot[i];
 
-        if (atomic_load_explicit(&s->state, memory_order_relaxed) == OUT &&
-            atomic_load_explicit(&s->turn, memory_order_relaxed) <= turn)
-            return 0;
+        missing += atomic_load_explicit(&s->state, memory_order_relaxed) == OUT &&
+                   atomic_load_explicit(&s->turn, memory_order_relaxed) <= turn;
     }
-    return 1;
+    return missing;
+}
+
+int sl_cupti_pool_all_back(uint64_t turn)
+{
+    return sl_cupti_pool_missing(turn) == 0;
 }
 
 size_t sl_cupti_pool_mapped_bytes(void)

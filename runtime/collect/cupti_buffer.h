@@ -58,9 +58,10 @@ void sl_cupti_pool_refill(void);
 unsigned sl_cupti_pool_outstanding(void);
 size_t sl_cupti_pool_mapped_bytes(void);
 
-/* Any thread: number of the last request. Collector thread only: whether every buffer of ours that
- * was requested up to that number has come back. */
+/* Any thread: number of the last request. How many of our buffers that were requested up to that
+ * number have not come back, and whether all have. */
 uint64_t sl_cupti_pool_turn(void);
+unsigned sl_cupti_pool_missing(uint64_t turn);
 int sl_cupti_pool_all_back(uint64_t turn);
 
 /* After a fork, in the child: every later request gets the discard buffer, completions are

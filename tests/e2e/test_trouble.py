@@ -69,13 +69,27 @@ def test_records_without_a_time(go):
 
 def test_stolen_callbacks(go):
     """A second client registers its own: ours stops getting records, and touches none of its."""
-    run = go("context kernel:40 syncall sleep:600 kernel:40 syncall", sim=["--cupti-steal", "60"])
+    run = go("context kernel:40 syncall sleep:600 kernel:40 syncall", sim=["--cupti-steal", "60"],
+             log="warn")
     assert (run.status, run.stdout) == (0, "done\n")
     traces = run.traces()
     assert not [line for line in run.log if line["what"] == "misuse"]
     wanted = {op["corr"] for op in run.operations()}
     written = {k["args"]["correlation"] for t in traces for k in t.of("kernel")}
     assert written <= wanted
+    (said,) = run.said()
+    assert "records in them are lost" in said and "another profiler" in said
+    assert all(t.counters["undelivered_buffers"] == 1 for t in traces)
+
+
+def test_records_that_come_after_the_end(go):
+    """Nothing comes within the time that an exit may take: there is nothing to write, and the user
+    is told that records were lost."""
+    run = go("context kernel:5 sync return:3", sim=["--cupti-late", "30"], log="warn")
+    assert (run.status, run.stdout, run.files()) == (3, "done\n", [])
+    assert [line for line in run.log if line["what"] == "undelivered"]
+    (said,) = run.said()
+    assert "records in them are lost" in said
 
 
 def test_slow_first_enabling_does_not_hold_up_start(go):
