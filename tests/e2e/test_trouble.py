@@ -59,6 +59,24 @@ def test_dropped_records_are_counted(go):
     assert trace.counters["dropped_cupti"] == len(dropped)
 
 
+@pytest.mark.parametrize("steps", [WITHOUT_GRAPH, "context threads:8 syncall"])
+def test_a_seed_repeats_the_decisions(go, steps):
+    """Whatever clock and scheduler do meanwhile: what happens to a record depends on what it is."""
+    def fates(seed):
+        run = go(steps, sim=["--seed", seed, "--cupti-drop", "0.3", "--cupti-no-time", "0.3"])
+        hit = {(line["kind"], line["correlation"]): line["what"] for line in run.log
+               if line["what"] in ("dropped", "no-time")}
+        return {(op["kind"], op["corr"]): hit.get((op["kind"], op["corr"]))
+                for op in run.truth_of("op")}
+
+    first, again, other = fates("7"), fates("7"), fates("8")
+    assert {"dropped", "no-time", None} <= set(first.values())
+    both = first.keys() & again.keys()
+    assert len(both) > 20
+    assert {key: first[key] for key in both} == {key: again[key] for key in both}
+    assert {key: first[key] for key in both} != {key: other.get(key) for key in both}
+
+
 def test_records_without_a_time(go):
     run = go(WITHOUT_GRAPH, sim=["--cupti-no-time", "0.3", "--seed", "5"])
     trace = run.trace()

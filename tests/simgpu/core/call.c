@@ -14,7 +14,6 @@
 
 static _Atomic(const struct sim_probe *) probe;
 static atomic_uint_fast64_t correlation; /* the last one given */
-static atomic_uint thread_count;
 static __thread struct sim_thread self;
 
 __attribute__((constructor)) static void first_correlation(void)
@@ -26,7 +25,6 @@ struct sim_thread *sim_thread_self(void)
 {
     if (!self.tid) {
         self.tid = (uint32_t)syscall(SYS_gettid);
-        self.ordinal = atomic_fetch_add(&thread_count, 1);
     }
     return &self;
 }

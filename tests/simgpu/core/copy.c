@@ -62,6 +62,20 @@ static bool direction_fits(enum sim_direction direction, bool from_device, bool 
     }
 }
 
+/* True if rows of `width` bytes, `pitch` apart, leave the device's allocation that they begin in.
+ */
+static bool overruns(const void *pointer, size_t pitch, size_t width, size_t height)
+{
+    struct sim_allocation found;
+
+    if (!sim_memory_find(pointer, &found) || !on_device(found.kind)) {
+        return false;
+    }
+    size_t room = found.bytes - (size_t)((const char *)pointer - found.base);
+
+    return (height - 1) * pitch + width > room;
+}
+
 int sim_copy_describe(const struct sim_copy *copy, struct sim_work *work)
 {
     uint32_t src_device = SIM_NONE, dst_device = SIM_NONE;
@@ -74,7 +88,9 @@ int sim_copy_describe(const struct sim_copy *copy, struct sim_work *work)
     if (copy->height > 1 && (copy->src_pitch < copy->width || copy->dst_pitch < copy->width)) {
         return SIM_E_VALUE;
     }
-    if (!direction_fits(copy->direction, on_device(src), on_device(dst))) {
+    if (!direction_fits(copy->direction, on_device(src), on_device(dst)) ||
+        overruns(copy->src, copy->src_pitch, copy->width, copy->height) ||
+        overruns(copy->dst, copy->dst_pitch, copy->width, copy->height)) {
         return SIM_E_VALUE;
     }
     bool peer = on_device(src) && on_device(dst) && src_device != dst_device;
@@ -200,7 +216,8 @@ int sim_set_describe(void *dst, size_t pitch, uint32_t value, uint32_t size, siz
     uint32_t device;
     enum sim_memory memory = sim_memory_kind(dst, &device);
 
-    if (memory == SIM_PAGEABLE || (height > 1 && pitch < width * size)) {
+    if (memory == SIM_PAGEABLE || (height > 1 && pitch < width * size) ||
+        overruns(dst, pitch, width * size, height)) {
         return SIM_E_VALUE;
     }
     *work = (struct sim_work){.kind = SIM_WORK_SET,

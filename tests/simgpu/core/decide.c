@@ -1,8 +1,8 @@
 /*
  * decide.c - injected decisions: draws from the seed, and errors on the n-th call of a function.
  *
- * Any thread. A draw depends on (seed, point, thread ordinal, n-th draw at the point, correlation)
- * and on nothing else, so that a run can be repeated. The list of failures is parsed once; a
+ * Any thread. A draw depends on (seed, point, key) and on nothing else: not on how many others
+ * there were before, which would make it a matter of time. The list of failures is parsed once; a
  * program without any pays one load.
  */
 #include <pthread.h>
@@ -54,8 +54,11 @@ static void read_options(void)
     free(copy);
 }
 
+/* Every entry of the function counts the call, whichever of them makes it fail. */
 static int failure_of(const char *function)
 {
+    int code = 0;
+
     for (int i = 0; i < failure_count; i++) {
         struct failure *f = &failures[i];
 
@@ -64,13 +67,13 @@ static int failure_of(const char *function)
         }
         unsigned long n = atomic_fetch_add_explicit(&f->calls, 1, memory_order_relaxed) + 1;
 
-        if (f->nth == 0 || f->nth == n) {
+        if (!code && (f->nth == 0 || f->nth == n)) {
             sim_log("{\"what\":\"failed\",\"function\":\"%s\",\"call\":%lu,\"code\":%d}", function,
                     n, f->code);
-            return f->code;
+            code = f->code;
         }
     }
-    return 0;
+    return code;
 }
 
 int sim_fail(const char *function)
@@ -87,17 +90,13 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-double sim_random(const char *point, uint64_t correlation)
+double sim_random(const char *point, uint64_t key)
 {
-    struct sim_thread *self = sim_thread_self();
     uint64_t name = 14695981039346656037u;
 
     pthread_once(&once, read_options);
     for (const char *c = point; *c; c++) {
         name = (name ^ (unsigned char)*c) * 1099511628211u;
     }
-    uint32_t *draws = &self->draws[mix(name) % (sizeof self->draws / sizeof *self->draws)];
-    uint64_t x = mix(mix(mix(mix(seed) ^ name) ^ self->ordinal) ^ (*draws)++);
-
-    return (double)(mix(x ^ correlation) >> 11) * 0x1p-53;
+    return (double)(mix(mix(mix(seed) ^ name) ^ key) >> 11) * 0x1p-53;
 }

@@ -18,8 +18,12 @@ enum {
     MAGIC = 0x6be47e10,
     BUCKETS = 1 << 15,
     FIXED_NS = 2000, /* the shortest kernels of real traces take about this long */
-    WAVE_NS = 1500
+    WAVE_NS = 1500,
+    MAX_DYNAMIC_SHARED = 227 * 1024 /* what a kernel can opt in to */
 };
+
+/* x, y and z; an H100's */
+static const uint32_t max_grid[3] = {0x7fffffff, 65535, 65535}, max_block[3] = {1024, 1024, 64};
 
 struct name {
     struct name *next;
@@ -137,12 +141,18 @@ int sim_kernel_plan(struct sim_work *work, void **params, void **extra)
         return SIM_E_HANDLE;
     }
     for (int i = 0; i < 3; i++) {
+        if (work->launch.grid[i] > max_grid[i] || work->launch.block[i] > max_block[i]) {
+            return SIM_E_CONFIGURATION;
+        }
         threads *= work->launch.block[i];
         blocks *= work->launch.grid[i];
     }
     const struct sim_device_info *device = sim_device_info(0);
 
     if (!threads || !blocks || threads > device->max_threads_per_block) {
+        return SIM_E_CONFIGURATION;
+    }
+    if (work->launch.dynamic_shared > MAX_DYNAMIC_SHARED) {
         return SIM_E_VALUE;
     }
     if (kernel->fixed) {

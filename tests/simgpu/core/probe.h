@@ -129,9 +129,9 @@ void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 const char *sim_option(const char *name);
 
-/* A decision from the seed: a function of (seed, point, thread ordinal, n-th call, correlation)
- * only. In [0, 1). */
-double sim_random(const char *point, uint64_t correlation);
+/* A decision from the seed: a function of (seed, point, key) only. In [0, 1). The key says what it
+ * is about (a call or a record, by its correlation id), so that a run can be repeated. */
+double sim_random(const char *point, uint64_t key);
 
 /* Fault injection, asked at the entry of every stand-in function: 0 or the error code to return.
  * SIMGPU_FAIL="cuptiActivityEnable:3:CODE,..." (n-th call of F fails with CODE; n = 0: every). */

@@ -26,6 +26,7 @@ enum sim_error {
     SIM_E_VALUE = 1,
     SIM_E_MEMORY = 2,
     SIM_E_NOT_INITIALIZED = 3,
+    SIM_E_CONFIGURATION = 9, /* the runtime's alone; the driver says SIM_E_VALUE */
     SIM_E_NO_DEVICE = 100,
     SIM_E_DEVICE = 101,
     SIM_E_IMAGE = 200,
@@ -211,7 +212,7 @@ struct sim_call {
 };
 
 struct sim_thread {
-    uint32_t tid, ordinal;
+    uint32_t tid;
     struct sim_call *call;
     int device; /* the runtime's current device */
     struct sim_context *stack[16];
@@ -220,7 +221,6 @@ struct sim_thread {
     int capture_mode;
     bool in_callback, sharp_timer;
     struct sim_stream *per_thread[16]; /* default streams, by context */
-    uint32_t draws[64];                /* sim_random: calls per point */
 };
 
 struct sim_thread *sim_thread_self(void);
@@ -391,7 +391,8 @@ const char *sim_intern(const char *text, size_t length);
 struct sim_kernel *sim_kernel_new(const char *name, size_t length);
 bool sim_kernel_valid(const struct sim_kernel *kernel);
 /* Fills the launch: duration by option, by spin parameter, or by the cost model. `params` and
- * `extra` as cuLaunchKernel has them; grid and block must be set. */
+ * `extra` as cuLaunchKernel has them; grid and block must be set. SIM_E_CONFIGURATION for a shape
+ * that no device takes. */
 int sim_kernel_plan(struct sim_work *work, void **params, void **extra);
 int sim_kernel_fault(const struct sim_kernel *kernel); /* --kernel-error: 0 or the error */
 int sim_module_load(const void *image, struct sim_module **out);

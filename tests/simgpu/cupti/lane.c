@@ -198,6 +198,17 @@ static struct sim_slot *add_slot(struct sim_buffer *b)
     return &b->slot[b->slots++];
 }
 
+/* What a record is, whenever it is made: its call and, of a graph, its node. Records without a call
+ * are told apart by their number, kind by kind. */
+static uint64_t decision_key(uint32_t kind, uint32_t correlation, const struct sim_op *op)
+{
+    static _Atomic uint32_t made[256];
+    uint64_t node = op ? op->graph_node : 0;
+    uint32_t low = correlation ? correlation : atomic_fetch_add(&made[kind % 256], 1);
+
+    return (uint64_t)kind << 56 ^ node << 32 ^ low;
+}
+
 bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t kind,
                     uint32_t correlation, struct sim_op *op)
 {
@@ -206,7 +217,9 @@ bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t ki
     if (in_client || !sim_worker_alive() || !layout) {
         return false;
     }
-    if (sim_trouble.drop > 0 && sim_random("cupti-drop", correlation) < sim_trouble.drop) {
+    uint64_t key = decision_key(kind, correlation, op);
+
+    if (sim_trouble.drop > 0 && sim_random("cupti-drop", key) < sim_trouble.drop) {
         drop(kind, correlation, op);
         return false;
     }
@@ -229,6 +242,7 @@ bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t ki
                               .kind = (uint8_t)kind,
                               .correlation = correlation,
                               .op_id = op ? op->id : 0,
+                              .key = key,
                               .op = op,
                               .clock = sim_clock_now()};
     if (op) {

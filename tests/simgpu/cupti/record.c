@@ -119,8 +119,7 @@ void sim_record_op_end(struct sim_slot *slot, uint8_t *r)
     const struct sim_op *op = slot->op;
     enum sim_record type = slot->record;
 
-    if (sim_trouble.no_time > 0 &&
-        sim_random("cupti-no-time", op->correlation_wide) < sim_trouble.no_time) {
+    if (sim_trouble.no_time > 0 && sim_random("cupti-no-time", slot->key) < sim_trouble.no_time) {
         sim_log_record("no-time", slot);
         return;
     }

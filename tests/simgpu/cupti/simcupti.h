@@ -84,6 +84,7 @@ struct sim_slot { /* one record in a buffer */
     uint8_t kind;
     uint32_t correlation;
     uint64_t op_id;    /* the operation's, for the log: nodes of a graph share a correlation */
+    uint64_t key;      /* what decisions about this record are drawn with */
     struct sim_op *op; /* unfinished operation, referenced; NULL when the record is whole */
     sim_clock clock;
 };

@@ -119,7 +119,7 @@ void sim_trouble_shuffle(struct sim_buffer *b)
         return;
     }
     uint8_t *copy = malloc(b->used);
-    uint64_t state = 1 + (uint64_t)(sim_random("cupti-shuffle", b->slot->correlation) * 0x1p53);
+    uint64_t state = 1 + (uint64_t)(sim_random("cupti-shuffle", b->slot->key) * 0x1p53);
     size_t at = 0;
 
     if (!copy) {
@@ -150,7 +150,7 @@ void sim_trouble_twice(struct sim_buffer *b)
         const struct sim_slot *slot = &b->slot[i];
 
         if (b->size - b->used >= slot->size && (!b->max_records || count < b->max_records) &&
-            sim_random("cupti-twice", slot->correlation) < sim_trouble.twice) {
+            sim_random("cupti-twice", slot->key) < sim_trouble.twice) {
             memcpy(b->memory + b->used, b->memory + slot->offset, slot->size);
             b->used += slot->size;
             sim_log_record("twice", slot);

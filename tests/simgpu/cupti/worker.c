@@ -92,7 +92,7 @@ static bool deliverable(struct sim_buffer *b, uint64_t now)
     if (!b->ready_ns && (sim_buffer_finish(b) || b->forced)) {
         b->ready_ns = now;
         if (sim_trouble.late_ns) {
-            double part = 0.5 + 0.5 * sim_random("cupti-late", b->slots ? b->slot->correlation : 0);
+            double part = 0.5 + 0.5 * sim_random("cupti-late", b->slots ? b->slot->key : 0);
 
             b->ready_ns += (uint64_t)(part * (double)sim_trouble.late_ns);
         }
@@ -115,7 +115,7 @@ static struct sim_buffer *take(void)
         }
         *at = b->next;
         if (sim_trouble.shuffle && b->slots &&
-            sim_random("cupti-shuffle-buffers", b->slot->correlation) < 0.5) {
+            sim_random("cupti-shuffle-buffers", b->slot->key) < 0.5) {
             b->next = out;
             out_end = out ? out_end : &b->next;
             out = b;

@@ -126,7 +126,9 @@ static int kernel_work(const CUDA_KERNEL_NODE_PARAMS *p, struct sim_work *work)
                    .grid = {p->gridDimX, p->gridDimY, p->gridDimZ},
                    .block = {p->blockDimX, p->blockDimY, p->blockDimZ},
                    .dynamic_shared = p->sharedMemBytes}};
-    return sim_kernel_plan(work, p->kernelParams, p->extra);
+    int error = sim_kernel_plan(work, p->kernelParams, p->extra);
+
+    return error == SIM_E_CONFIGURATION ? SIM_E_VALUE : error;
 }
 
 static int copy_work(const CUDA_MEMCPY3D *p, struct sim_work *work)

@@ -20,7 +20,9 @@ static int launch(CUfunction function, const uint32_t *grid, const uint32_t *blo
         work.launch.cluster[i] = cluster ? cluster[i] : 0;
     }
     CHECK(sim_stream_resolve(handle, &stream));
-    CHECK(sim_kernel_plan(&work, params, extra));
+    int error = sim_kernel_plan(&work, params, extra);
+
+    CHECK(error == SIM_E_CONFIGURATION ? SIM_E_VALUE : error);
     return sim_submit(stream, &work, NULL);
 }
 

@@ -204,6 +204,7 @@ static int launch(const void *host, const struct configuration *how, const uint3
                   void **params)
 {
     struct sim_work work = {.kind = SIM_WORK_KERNEL};
+    struct sim_context *current;
     struct sim_stream *stream;
     struct sim_kernel *kernel = find_kernel(host);
 
@@ -221,11 +222,17 @@ static int launch(const void *host, const struct configuration *how, const uint3
     if (cluster) {
         memcpy(work.launch.cluster, cluster, sizeof work.launch.cluster);
     }
-    if (sim_kernel_plan(&work, params, NULL)) {
-        return cudaErrorInvalidConfiguration;
-    }
-    int error = sim_stream_resolve(how->stream, &stream);
+    int error = sim_kernel_plan(&work, params, NULL);
 
+    if (!error) {
+        error = sim_stream_resolve(how->stream, &stream);
+    }
+    if (!error) {
+        error = sim_context_current(&current);
+    }
+    if (!error && stream->context->device != current->device) {
+        error = SIM_E_HANDLE;
+    }
     return error ? error : sim_submit(stream, &work, NULL);
 }
 

@@ -235,6 +235,10 @@ static int copy2d(void *dst, size_t dst_pitch, const void *src, size_t src_pitch
     struct sim_stream *stream;
     struct sim_copy copy = {
         dst, src, dst_pitch, src_pitch, width, height, (enum sim_direction)direction, async, false};
+
+    if (direction < cudaMemcpyHostToHost || direction > cudaMemcpyDefault) {
+        return cudaErrorInvalidMemcpyDirection;
+    }
     int error = sim_stream_resolve(handle, &stream);
 
     return error ? error : sim_copy_run(stream, &copy);

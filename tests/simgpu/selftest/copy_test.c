@@ -183,6 +183,22 @@ static void pointers_know_what_they_are(void **state)
     assert_int_equal(cuMemAlloc(&p, total * 2), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
+static void nothing_goes_past_an_allocation(void **state)
+{
+    char host[64] = {0};
+    CUdeviceptr p;
+
+    (void)state;
+    OK(cuMemAlloc(&p, 16));
+    OK(cuMemcpyHtoD(p + 8, host, 8));
+    assert_int_equal(cuMemcpyHtoD(p + 8, host, 9), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemcpyDtoH(host, p, 64), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemsetD8(p, 0, 17), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemsetD2D8(p, 12, 0, 4, 2));
+    assert_int_equal(cuMemsetD2D8(p, 12, 0, 5, 2), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemFree(p));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +208,7 @@ int main(void)
         cmocka_unit_test(a_copy_behind_a_callback_moves_later),
         cmocka_unit_test(devices_copy_to_each_other),
         cmocka_unit_test(pointers_know_what_they_are),
+        cmocka_unit_test(nothing_goes_past_an_allocation),
     };
 
     return cmocka_run_group_tests(tests, gpu_setup, NULL);

@@ -1,6 +1,7 @@
 /*
  * error_test.c - injected errors on the n-th call, wrong handles, and a context broken by a kernel.
- * Run with --fail cuMemAlloc_v2:2:2 --fail cuEventCreate:1:2 --kernel-error broken:2:719.
+ * Run with --fail cuMemAlloc_v2:2:2 --fail cuEventCreate:1:2 --fail cuEventCreate:2:1
+ * --kernel-error broken:2:719.
  */
 #include "gpu.h"
 
@@ -14,6 +15,7 @@ static void the_nth_call_fails(void **state)
     assert_int_equal(cuMemAlloc(&p, 16), CUDA_ERROR_OUT_OF_MEMORY);
     OK(cuMemAlloc(&p, 16));
     assert_int_equal(cuEventCreate(&e, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(cuEventCreate(&e, 0), CUDA_ERROR_INVALID_VALUE);
     OK(cuEventCreate(&e, 0));
 }
 
@@ -32,6 +34,12 @@ static void wrong_arguments_are_errors(void **state)
     assert_int_equal(cuLaunchKernel(gpu_kernel[4], 0, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
                      CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuLaunchKernel(gpu_kernel[4], 1, 1, 1, 2048, 1, 1, 0, NULL, NULL, NULL),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuLaunchKernel(gpu_kernel[4], 1, 65536, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuLaunchKernel(gpu_kernel[4], 1, 1, 1, 1, 1, 65, 0, NULL, NULL, NULL),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuLaunchKernel(gpu_kernel[4], 1, 1, 1, 1, 1, 1, 1 << 20, NULL, NULL, NULL),
                      CUDA_ERROR_INVALID_VALUE);
 }
 

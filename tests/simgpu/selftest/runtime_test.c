@@ -1,6 +1,7 @@
 /*
  * runtime_test.c - the runtime's own ground: the primary context made at first need, last errors,
- * kernels as nvcc registers and launches them. Run with --nested-driver.
+ * kernels as nvcc registers and launches them. Run with --nested-driver and
+ * --devices 2.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -102,14 +103,32 @@ static void devices_describe_themselves(void **state)
 
     (void)state;
     OK(cudaGetDeviceCount(&count));
-    assert_int_equal(count, 1);
+    assert_int_equal(count, 2);
     OK(cudaGetDeviceProperties(&prop, 0));
     OK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
     assert_int_equal(prop.major, major);
     assert_int_equal(prop.multiProcessorCount, 132);
-    assert_int_equal(cudaSetDevice(1), cudaErrorInvalidDevice);
+    assert_int_equal(cudaSetDevice(2), cudaErrorInvalidDevice);
     OK(cudaRuntimeGetVersion(&version));
     assert_int_equal(version / 1000, 13);
+    cudaGetLastError();
+}
+
+static void a_launch_that_cannot_be_says_why(void **state)
+{
+    dim3 one = {1, 1, 1}, flat = {1, 65536, 1};
+    cudaStream_t other;
+
+    (void)state;
+    assert_int_equal(cudaLaunchKernel(&stub, flat, one, NULL, 0, NULL),
+                     cudaErrorInvalidConfiguration);
+    assert_int_equal(cudaLaunchKernel(&stub, one, one, NULL, 1 << 20, NULL), cudaErrorInvalidValue);
+    OK(cudaSetDevice(1));
+    OK(cudaStreamCreate(&other));
+    OK(cudaSetDevice(0));
+    assert_int_equal(cudaLaunchKernel(&stub, one, one, NULL, 0, other),
+                     cudaErrorInvalidResourceHandle);
+    OK(cudaStreamDestroy(other));
     cudaGetLastError();
 }
 
@@ -133,6 +152,10 @@ static void memory_and_graphs_work_through_the_runtime(void **state)
     assert_int_equal(in[0], -1);
     assert_int_equal(in[3], 4);
     assert_int_equal(cudaMemcpy(in, out, 4, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+    assert_int_equal(cudaMemcpy(in, out, 4, (enum cudaMemcpyKind)7),
+                     cudaErrorInvalidMemcpyDirection);
+    assert_string_equal(cudaGetErrorName(cudaErrorInvalidMemcpyDirection),
+                        "cudaErrorInvalidMemcpyDirection");
     OK(cudaGraphExecDestroy(exec));
     OK(cudaGraphDestroy(graph));
     OK(cudaFree(device));
@@ -146,6 +169,7 @@ int main(void)
         cmocka_unit_test(a_registered_kernel_runs),
         cmocka_unit_test(a_launch_shows_a_driver_call),
         cmocka_unit_test(devices_describe_themselves),
+        cmocka_unit_test(a_launch_that_cannot_be_says_why),
         cmocka_unit_test(memory_and_graphs_work_through_the_runtime),
     };
 
