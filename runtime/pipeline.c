@@ -211,6 +211,7 @@ void sl_pipeline_tick(struct sl_pipeline *p)
     sl_assemble_get_counts(p->assemble, &counts);
     sl_stats_set(SL_STAT_NESTED_DROPPED, counts.nested_dropped);
     sl_stats_set(SL_STAT_LATE_OUTER, counts.late_outer);
+    sl_stats_set(SL_STAT_NOT_READY, counts.not_ready);
     sl_stats_set(SL_STAT_DUPLICATES, counts.duplicates);
     sl_stats_set(SL_STAT_GPU_WITHOUT_CALL, counts.gpu_without_call);
     sl_stats_set(SL_STAT_CALL_WITHOUT_GPU, counts.call_without_gpu);

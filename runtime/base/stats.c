@@ -30,6 +30,7 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_FOREIGN_BUFFERS] = {"foreign_buffers", "buffers completed to us that were not ours"},
     [SL_STAT_NESTED_DROPPED] = {"nested_dropped", "inner driver calls left out"},
     [SL_STAT_LATE_OUTER] = {"late_outer", "outer calls that came after the inner was written"},
+    [SL_STAT_NOT_READY] = {"not_ready", "queries of unfinished work, which waited for nothing"},
     [SL_STAT_DUPLICATES] = {"duplicates", "records delivered twice, left out once"},
     [SL_STAT_GPU_WITHOUT_CALL] = {"gpu_without_call", "GPU operations whose launch was not seen"},
     [SL_STAT_CALL_WITHOUT_GPU] = {"call_without_gpu", "launches whose GPU operation never came"},

@@ -26,6 +26,7 @@ enum sl_stat {
     SL_STAT_FOREIGN_BUFFERS,           /* completed to us, requested from somebody else */
     SL_STAT_NESTED_DROPPED,
     SL_STAT_LATE_OUTER,
+    SL_STAT_NOT_READY, /* waits of queries that found work unfinished, known by the call's result */
     SL_STAT_DUPLICATES,
     SL_STAT_GPU_WITHOUT_CALL,
     SL_STAT_CALL_WITHOUT_GPU,

@@ -8,7 +8,6 @@
 #include "base/stats.h"
 #include "collect/cupti_decode_impl.h"
 
-#define NOT_READY     600u       /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
 #define INVALID_VALUE UINT32_MAX /* CUPTI_SYNCHRONIZATION_INVALID_VALUE */
 
 /* Names of callback ids that the table does not have say at least which they are. */
@@ -81,12 +80,14 @@ int sl_decode_sync(struct sl_decode *d, const uint8_t *record)
     };
 
     /* A query of something that was not ready waited for nothing. */
-    if (result == NOT_READY) {
+    if (result == SL_RESULT_NOT_READY) {
         sl_stats_add(SL_STAT_RECORDS_FILTERED, 1);
         return 0;
     }
     if (sl_decode_times(&ev, sl_load64(record + at->start), sl_load64(record + at->end)) != 0)
         return -1;
+    if (!at->result)
+        ev.flags |= SL_EVF_NO_RESULT;
     ev.u.sync.type = type <= SL_SYNC_CONTEXT ? (uint8_t)type : SL_SYNC_UNKNOWN;
     ev.u.sync.result = result < UINT16_MAX ? (uint16_t)result : UINT16_MAX;
     ev.u.sync.event_id = valid_or_zero(sl_load32(record + at->event));

@@ -3,7 +3,8 @@
  *
  * What is known of a correlation id stands in its slot (event/correlation.h). A GPU operation and
  * its call may come in either order: whoever comes second makes the flow. Driver rows wait in a
- * queue, since the runtime row around one, which ends later, usually comes later.
+ * queue, since the runtime row around one, which ends later, usually comes later. So do waits that
+ * do not tell their result: the call's row does.
  *
  * Threads: one owner. Memory: one mapping of cap_bytes, touched as it is used.
  */
@@ -29,6 +30,7 @@ enum slot_state {
     HAS_OP = 1 << 3,      /* a GPU operation was seen; `mark` is the first one's */
     CALL_WAITS = 1 << 4,  /* a launch whose GPU operation has not come */
     OP_WAITS = 1 << 5,    /* GPU operations whose call has not come */
+    NOT_READY = 1 << 6,   /* the call, seen if not written, was a query of unfinished work */
 };
 
 struct held_row {
@@ -227,6 +229,23 @@ static void emit_call(struct sl_assemble *a, const struct sl_event *ev, struct s
     }
 }
 
+static void note_result(const struct sl_event *ev, struct sl_corr_slot *slot)
+{
+    if (ev->u.call.result == SL_RESULT_NOT_READY)
+        slot->state |= NOT_READY;
+}
+
+/* A wait without a result, when its call is known or was waited for long enough. */
+static void judge_wait(struct sl_assemble *a, struct sl_event *ev, const struct sl_corr_slot *slot)
+{
+    if (slot->state & NOT_READY) {
+        a->counts.not_ready++;
+        return;
+    }
+    ev->flags &= (uint8_t)~SL_EVF_NO_RESULT;
+    emit(a, ev);
+}
+
 /* A second row for an id whose CPU row is out. */
 static void count_second_row(struct sl_assemble *a, const struct sl_event *ev,
                              const struct sl_corr_slot *slot)
@@ -252,7 +271,7 @@ static struct held_row *find_held(struct sl_assemble *a, uint64_t id)
     for (at = a->held_tail, left = reach; at > a->held_head && left > 0; left--) {
         struct held_row *held = &a->held[--at % a->held_slots];
 
-        if (held->event.correlation == id)
+        if (held->event.correlation == id && held->event.kind == SL_EV_DRIVER)
             return held;
     }
     return NULL;
@@ -263,6 +282,7 @@ static void runtime_row(struct sl_assemble *a, const struct sl_event *ev)
     struct sl_corr_page *page;
     struct sl_corr_slot *slot = sl_corr_get(&a->table, ev->correlation, &page);
 
+    note_result(ev, slot);
     if (slot->state & HAS_CALL) {
         count_second_row(a, ev, slot);
         return;
@@ -280,15 +300,28 @@ static void runtime_row(struct sl_assemble *a, const struct sl_event *ev)
     emit_call(a, ev, slot, page);
 }
 
+/* There is room: make_room() came before. */
+static void hold(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns)
+{
+    struct held_row *held = &a->held[a->held_tail++ % a->held_slots];
+
+    held->event = *ev;
+    held->due_ns = now_ns + a->opt.driver_hold_ns;
+}
+
 static void release_oldest(struct sl_assemble *a)
 {
-    const struct sl_event *ev = &a->held[a->held_head++ % a->held_slots].event;
+    struct sl_event *ev = &a->held[a->held_head++ % a->held_slots].event;
     struct sl_corr_page *page;
     struct sl_corr_slot *slot;
 
     if (ev->kind == SL_EV_NONE)
         return;
     slot = sl_corr_get(&a->table, ev->correlation, &page);
+    if (ev->kind == SL_EV_SYNC) {
+        judge_wait(a, ev, slot);
+        return;
+    }
     if (slot->state & HAS_CALL)
         return;
     if (slot->state & DRIVER_HELD) {
@@ -297,6 +330,13 @@ static void release_oldest(struct sl_assemble *a)
     }
     slot->state |= BY_DRIVER;
     emit_call(a, ev, slot, page);
+}
+
+/* For one more held row. Before its slot is looked up: letting one go may take that page away. */
+static void make_room(struct sl_assemble *a)
+{
+    if (a->held_tail - a->held_head == a->held_slots)
+        release_oldest(a);
 }
 
 /* A second driver row while the first waits: the outer of the two stays. */
@@ -315,13 +355,12 @@ static void second_held_row(struct sl_assemble *a, const struct sl_event *ev)
 
 static void driver_row(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns)
 {
-    struct held_row *held;
     struct sl_corr_page *page;
     struct sl_corr_slot *slot;
 
-    if (a->held_tail - a->held_head == a->held_slots)
-        release_oldest(a);
+    make_room(a);
     slot = sl_corr_get(&a->table, ev->correlation, &page);
+    note_result(ev, slot);
     if (slot->state & HAS_CALL) {
         count_second_row(a, ev, slot);
         return;
@@ -332,9 +371,23 @@ static void driver_row(struct sl_assemble *a, const struct sl_event *ev, uint64_
     }
     slot->state |= DRIVER_HELD;
     sl_corr_wait(&a->table, page);
-    held = &a->held[a->held_tail++ % a->held_slots];
-    held->event = *ev;
-    held->due_ns = now_ns + a->opt.driver_hold_ns;
+    hold(a, ev, now_ns);
+}
+
+/* ---- waits ---- */
+
+/* Of a CUPTI that does not tell the result of a wait: it is left to the call. */
+static void wait_row(struct sl_assemble *a, struct sl_event *ev, uint64_t now_ns)
+{
+    struct sl_corr_page *page;
+    struct sl_corr_slot *slot;
+
+    make_room(a);
+    slot = sl_corr_get(&a->table, ev->correlation, &page);
+    if (slot->state & (HAS_CALL | DRIVER_HELD))
+        judge_wait(a, ev, slot);
+    else
+        hold(a, ev, now_ns);
 }
 
 /* ---- the outside ---- */
@@ -443,6 +496,8 @@ void sl_assemble_event(struct sl_assemble *a, const struct sl_event *ev, uint64_
     case SL_EV_CUDA_EVENT:
         if (seen_recently(a, fingerprint(&wide)))
             a->counts.duplicates++;
+        else if (wide.flags & SL_EVF_NO_RESULT)
+            wait_row(a, &wide, now_ns);
         else
             emit(a, &wide);
         break;
@@ -456,12 +511,13 @@ void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns)
 {
     while (a->held_head != a->held_tail) {
         const struct held_row *held = &a->held[a->held_head % a->held_slots];
+        int known = held->event.kind == SL_EV_SYNC ? HAS_CALL | DRIVER_HELD : HAS_CALL;
         struct sl_corr_page *page;
         struct sl_corr_slot *slot;
 
         if (now_ns < held->due_ns && held->event.kind != SL_EV_NONE) {
             slot = sl_corr_find(&a->table, held->event.correlation, &page);
-            if (!slot || !(slot->state & HAS_CALL))
+            if (!slot || !(slot->state & known))
                 return;
         }
         release_oldest(a);

@@ -6,6 +6,7 @@
  *   - correlation ids widened to 64 bits (they are 32 bits in CUPTI and wrap) by modular distance,
  *   - exactly one CPU row per correlation id: of a runtime call that nests driver calls with the
  *     same id only the outer is kept,
+ *   - no wait for a query that found its work unfinished, which waited for nothing,
  *   - an SL_EV_FLOW for each GPU operation whose launching call is known, however far apart and in
  *     whatever order the two arrive.
  *
@@ -36,9 +37,10 @@ struct sl_assemble_options {
 };
 
 struct sl_assemble_counts {
-    uint64_t nested_dropped;   /* inner driver rows left out */
-    uint64_t late_outer;       /* outer row came after the inner one had to be written: left out */
-    uint64_t duplicates;       /* the same record delivered twice: left out */
+    uint64_t nested_dropped; /* inner driver rows left out */
+    uint64_t late_outer;     /* outer row came after the inner one had to be written: left out */
+    uint64_t not_ready;      /* waits whose call was a query that found work unfinished: left out */
+    uint64_t duplicates;     /* the same record delivered twice: left out */
     uint64_t gpu_without_call; /* GPU operations whose launch was never seen (so far) */
     uint64_t call_without_gpu; /* launches forgotten before their GPU operation came */
     uint64_t wraps;            /* times the 32-bit correlation id wrapped */

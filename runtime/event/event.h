@@ -17,6 +17,9 @@
 /* CUPTI's CUPTI_SYNCHRONIZATION_INVALID_VALUE: an event or context sync names no stream. */
 #define SL_STREAM_NONE UINT32_MAX
 
+/* cudaErrorNotReady, CUDA_ERROR_NOT_READY: what a query of unfinished work returns. */
+#define SL_RESULT_NOT_READY 600u
+
 enum sl_event_kind {
     SL_EV_NONE = 0,
 
@@ -70,6 +73,8 @@ enum sl_event_flag {
     SL_EVF_LAUNCH = 1 << 1, /* call that enqueues a GPU operation (set by decode from the cbid) */
     SL_EVF_NO_TIME = 1 << 2,
     SL_EVF_STILL_RUNNING = 1 << 3, /* GPU operation cut by a forced flush: end unknown */
+    SL_EVF_NO_RESULT = 1 << 4, /* wait from a CUPTI below 12.8: its call's row has the result. From
+                                  decode to assemble only */
 };
 
 struct sl_event {

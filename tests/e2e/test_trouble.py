@@ -19,6 +19,20 @@ def test_versions(go, version):
     check_trace(run, run.trace())
 
 
+@pytest.mark.parametrize("version", ["12.0", "12.6", "12.8", "13.0"])
+def test_queries_of_unfinished_work_are_no_waits(go, version):
+    """CUPTI below 12.8 makes records of them too, which do not tell that they were not ready."""
+    run = go("context stream query", sim=["--cupti", version])
+    assert "unfinished 600 600" in run.stdout
+    trace = run.trace()
+    queries = [row for row in trace.of("cuda_driver") if row["name"].endswith("Query")]
+    assert len(queries) == 4
+    waits = {row["args"]["correlation"] for row in trace.of("cuda_sync")}
+    assert not waits & {row["args"]["correlation"]
+                        for row in sorted(queries, key=lambda row: row["start"])[:2]}
+    assert [row["name"] for row in trace.of("cuda_sync")].count("Stream Sync") >= 1
+
+
 @pytest.mark.sanitize
 def test_shuffled_records(go):
     run = go(STEPS, sim=["--cupti-shuffle"], log="warn")
@@ -97,7 +111,7 @@ def test_stolen_callbacks(go):
     assert written <= wanted
     (said,) = run.said()
     assert "records in them are lost" in said and "another profiler" in said
-    assert all(t.counters["undelivered_buffers"] == 1 for t in traces)
+    assert all(t.counters["undelivered_buffers"] for t in traces)
 
 
 def test_records_that_come_after_the_end(go):

@@ -11,6 +11,7 @@
  *     copy[:BYTES]     to the device and back, async, pinned; `blocking[:BYTES]` both, pageable
  *     memset[:BYTES]   peer                    copy from device 0 to device 1
  *     event            record, wait on another stream, synchronize, query
+ *     query            of a stream and an event, first while work is unfinished, then again
  *     sync             of the current stream    syncall        of the context
  *     graph[:N]        capture three kernels and a memset, launch N times
  *     threads[:N]      N threads with a stream and 10 kernels each
@@ -120,6 +121,20 @@ static void do_event(void)
     CHECK(cu.StreamWaitEvent(s.side, event, 0));
     spin_launch(s.plain, s.side, 1, 32, KERNEL_NS);
     CHECK(cu.EventSynchronize(event));
+    CHECK(cu.EventQuery(event));
+    CHECK(cu.EventDestroy(event));
+}
+
+static void do_query(void)
+{
+    CUevent event;
+
+    spin_launch(s.plain, s.stream, 1, 32, 50000000);
+    CHECK(cu.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    CHECK(cu.EventRecord(event, s.stream));
+    printf("unfinished %d %d\n", cu.StreamQuery(s.stream), cu.EventQuery(event));
+    CHECK(cu.StreamSynchronize(s.stream));
+    CHECK(cu.StreamQuery(s.stream));
     CHECK(cu.EventQuery(event));
     CHECK(cu.EventDestroy(event));
 }
@@ -295,6 +310,8 @@ static int do_step(const char *step, long n, const char *text)
         CHECK(cu.StreamSynchronize(s.stream));
     else if (!strcmp(step, "syncall"))
         CHECK(cu.CtxSynchronize());
+    else if (!strcmp(step, "query"))
+        do_query();
     else if (!strcmp(step, "graph"))
         do_graph(text ? n : 1);
     else if (!strcmp(step, "threads"))

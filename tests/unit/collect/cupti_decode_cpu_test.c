@@ -190,6 +190,7 @@ static void waits_of_every_version(void **state)
         assert_int_equal(ev->u.sync.event_id, 0);
         assert_int_equal(ev->u.sync.event_sync_id, 0);
         assert_int_equal(ev->u.sync.result, at->result ? 700 : 0);
+        assert_int_equal(ev->flags, at->result ? 0 : SL_EVF_NO_RESULT);
 
         assert_int_equal(record_event(b, SL_EV_SYNC, 2) != NULL, at->result == 0);
         assert_int_equal(sl_stats_get(SL_STAT_RECORDS_FILTERED), at->result != 0);

@@ -463,6 +463,62 @@ static void launches_wait_until_their_operation_comes(void **state)
     sl_assemble_destroy(a);
 }
 
+/* CUPTI below 12.8 makes a record of every query and does not tell its result; the call does. */
+static void queries_of_unfinished_work_are_no_waits(void **state)
+{
+    static const enum sl_event_kind call[] = {SL_EV_RUNTIME, SL_EV_DRIVER};
+    struct sl_assemble_counts counts;
+    struct sl_assemble *a;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct sl_event query = row(call[i / 2], 1, 10, 20), ready = row(call[i / 2], 2, 30, 40);
+        struct sl_event wait[2] = {row(SL_EV_SYNC, 1, 11, 19), row(SL_EV_SYNC, 2, 31, 39)};
+        int waits_first = i % 2;
+
+        a = make(0);
+        query.u.call.result = SL_RESULT_NOT_READY;
+        for (int k = 0; k < 2; k++)
+            wait[k].flags = SL_EVF_NO_RESULT;
+        for (int k = 0; k < 2; k++) {
+            if ((k == 0) == waits_first) {
+                feed(a, wait[0], 0);
+                feed(a, wait[1], 0);
+            } else {
+                feed(a, query, 0);
+                feed(a, ready, 0);
+            }
+        }
+        sl_assemble_flush(a);
+        assert_int_equal(got.count, 3);
+        for (size_t k = 0; k < got.count; k++)
+            if (got.event[k].kind == SL_EV_SYNC) {
+                assert_int_equal(got.event[k].correlation, 2);
+                assert_int_equal(got.event[k].flags, 0);
+            }
+        sl_assemble_get_counts(a, &counts);
+        assert_int_equal(counts.not_ready, 1);
+        assert_int_equal(counts.duplicates + counts.nested_dropped, 0);
+        sl_assemble_destroy(a);
+    }
+}
+
+/* Its calls may not be recorded at all. */
+static void a_wait_without_its_call_is_written(void **state)
+{
+    struct sl_assemble *a = make(0);
+    struct sl_event wait = row(SL_EV_SYNC, 1, 11, 19);
+
+    (void)state;
+    wait.flags = SL_EVF_NO_RESULT;
+    feed(a, wait, 0);
+    sl_assemble_tick(a, 999);
+    assert_int_equal(got.count, 0);
+    sl_assemble_tick(a, 1000);
+    assert_int_equal(got.count, 1);
+    sl_assemble_destroy(a);
+}
+
 static void wrong_options_are_refused(void **state)
 {
     struct sl_assemble_options opt = {0};
@@ -491,6 +547,8 @@ int main(void)
         cmocka_unit_test(at_the_cap_the_done_go_first_and_the_waiting_are_counted),
         cmocka_unit_test(a_full_queue_lets_the_oldest_driver_row_go),
         cmocka_unit_test(launches_wait_until_their_operation_comes),
+        cmocka_unit_test(queries_of_unfinished_work_are_no_waits),
+        cmocka_unit_test(a_wait_without_its_call_is_written),
         cmocka_unit_test(wrong_options_are_refused),
     };
 
