@@ -3,8 +3,8 @@
  *
  * Threads: one owner. Memory: the sink is the opener's until close, which frees it.
  *
- * `whole` is the length up to which the file can be read back; sync moves it. When a write fails,
- * the file is cut back to it, so that a full disk costs what came last and never what was there.
+ * When a write fails, what fitted stays: a reader takes a frame that was cut as it takes that of a
+ * killed process.
  */
 #include "write/sink.h"
 
@@ -21,7 +21,6 @@ struct file_sink {
     struct sl_sink sink; /* first: a sink is cast to this */
     int fd;
     int error;
-    off_t size, whole;
     char path[PATH_MAX]; /* the name the file has now */
     size_t final_length; /* of the name without .part */
 };
@@ -50,14 +49,6 @@ static int make_parents(const char *path)
     return 0;
 }
 
-static int file_fail(struct file_sink *f, int error)
-{
-    f->error = error;
-    if (ftruncate(f->fd, f->whole) == 0)
-        f->size = f->whole;
-    return error;
-}
-
 static int file_write(struct sl_sink *sink, const void *data, size_t size)
 {
     struct file_sink *f = (struct file_sink *)sink;
@@ -70,24 +61,19 @@ static int file_write(struct sl_sink *sink, const void *data, size_t size)
 
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
-            return file_fail(f, -errno);
-        if (n == 0)
-            return file_fail(f, -ENOSPC);
+        if (n <= 0) {
+            f->error = n < 0 ? -errno : -ENOSPC;
+            return f->error;
+        }
         at += n;
         size -= (size_t)n;
-        f->size += n;
     }
     return 0;
 }
 
 static int file_sync(struct sl_sink *sink)
 {
-    struct file_sink *f = (struct file_sink *)sink;
-
-    if (!f->error)
-        f->whole = f->size;
-    return f->error;
+    return ((struct file_sink *)sink)->error;
 }
 
 /* Never replaces a file: containers repeat host, rank and pid. */
@@ -124,6 +110,23 @@ static int file_close(struct sl_sink *sink, int complete)
     return error;
 }
 
+/* A new file for us alone. -errno, or a descriptor above the standard streams: a process that has
+ * closed those may go on printing to them. */
+static int create_file(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), moved;
+
+    if (fd < 0)
+        return -errno;
+    if (fd > STDERR_FILENO)
+        return fd;
+    moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (moved < 0)
+        moved = -errno;
+    close(fd);
+    return moved;
+}
+
 int sl_sink_file_open(struct sl_sink **out, const char *path)
 {
     struct file_sink *f;
@@ -142,9 +145,9 @@ int sl_sink_file_open(struct sl_sink **out, const char *path)
         return -ENOMEM;
     f->final_length = strlen(path);
     snprintf(f->path, sizeof(f->path), "%s%s", path, part);
-    f->fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    f->fd = create_file(f->path);
     if (f->fd < 0) {
-        error = -errno;
+        error = f->fd;
         goto fail_open;
     }
     /* A limit on file sizes raises SIGXFSZ; the writer thread blocks it like every signal. */

@@ -131,7 +131,7 @@ static void a_folder_that_cannot_be_is_an_error(void **state)
 }
 
 /* A limit on the file's size stands in for a full disk. */
-static void a_failed_write_cuts_back_to_the_last_sync(void **state)
+static void a_failed_write_keeps_what_fitted(void **state)
 {
     struct rlimit before, small = {5000, 5000};
     static char block[4000];
@@ -151,8 +151,31 @@ static void a_failed_write_cuts_back_to_the_last_sync(void **state)
     assert_int_equal(s->write(s, block, 1), -EFBIG);
     assert_int_equal(s->sync(s), -EFBIG);
     assert_int_equal(s->close(s, 1), -EFBIG);
-    assert_int_equal(size_of(in_folder("x.part")), 1000);
+    assert_int_equal(size_of(in_folder("x.part")), 5000);
     assert_int_equal(size_of(in_folder("x")), -1);
+}
+
+/* A daemon has closed them. Whoever prints then must not print into the trace. */
+static void the_standard_streams_are_not_taken(void **state)
+{
+    int saved[3], in_use;
+    struct sl_sink *s;
+
+    (void)state;
+    for (int fd = 0; fd < 3; fd++) {
+        saved[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+        close(fd);
+    }
+    in_use = sl_sink_file_open(&s, in_folder("x"));
+    for (int fd = 0; fd < 3; fd++) {
+        in_use |= fcntl(fd, F_GETFD) >= 0;
+        dup2(saved[fd], fd);
+        close(saved[fd]);
+    }
+    assert_int_equal(in_use, 0);
+    assert_int_equal(s->write(s, "hello", 5), 0);
+    assert_int_equal(s->close(s, 1), 0);
+    assert_int_equal(size_of(in_folder("x")), 5);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -162,7 +185,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_complete_file_gets_its_name),       T(an_incomplete_file_keeps_part),
         T(nothing_is_ever_overwritten),         T(a_planted_link_is_not_followed),
-        T(a_folder_that_cannot_be_is_an_error), T(a_failed_write_cuts_back_to_the_last_sync),
+        T(a_folder_that_cannot_be_is_an_error), T(a_failed_write_keeps_what_fitted),
+        T(the_standard_streams_are_not_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
