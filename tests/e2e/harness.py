@@ -23,8 +23,8 @@ SCENARIO = BUILD / "tests" / "e2e" / "scenario"
 TOOL = BUILD / "tools" / "syncline"
 SIMGPU = REPO / "tests" / "simgpu" / "run"
 
-# What the log calls the fate of a record that syncline cannot have had.
-LOST = {"dropped", "foreign", "unfinished", "undelivered", "no-time"}
+# What the log calls the fate of a record that syncline cannot have had, whole.
+LOST = {"dropped", "given", "unfinished", "undelivered", "no-time"}
 
 COPY_KINDS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
 MEMORY_KINDS = {1: "Pageable", 2: "Pinned", 3: "Device"}
@@ -98,6 +98,11 @@ class Trace:
         return self.object["syncline"]["counters"]
 
 
+def plain(name: str) -> str:
+    """A call's name without its version and without the mark of per-thread streams."""
+    return re.sub(r"_(v\d+|ptsz|ptds)", "", name)
+
+
 def json_lines(path: pathlib.Path) -> list[dict]:
     if not path.exists():
         return []
@@ -135,12 +140,34 @@ class Run:
         return [line for line in self.truth if line["t"] == what]
 
     def operations(self) -> list[dict]:
-        """GPU operations that CUPTI has a record of: finished, and not dropped by the simulator."""
-        gone = {(line.get("kind"), line["correlation"]) for line in self.log
-                if line.get("what") in LOST and "correlation" in line}
+        """GPU operations that CUPTI has a record of: finished, and not lost by the simulator."""
+        gone = {line["op"] for line in self.lost()}
         return [op for op in self.truth_of("op")
                 if op["kind"] in ("kernel", "memcpy", "memset") and op["finished"]
-                and (op["kind"], op["corr"] & 0xffffffff) not in gone]
+                and op["id"] not in gone]
+
+    def lost(self) -> list[dict]:
+        """The log's lines about records that never came, or came without their times."""
+        return [line for line in self.log if line.get("what") in LOST]
+
+    def calls(self) -> dict[int, dict] | None:
+        """The calls that must have a row, by correlation id: those that CUPTI was asked for and did
+        not lose; of a nested pair the outer. None if whole kinds were on, as CUPTI before 12.5 has
+        it: what syncline then leaves out, nothing here says."""
+        since: dict[str, int] = {}
+        for line in self.log:
+            if line.get("what") == "enabled":
+                since.setdefault(plain(line["kind"]), line["correlation"])
+        if "driver" in since or "runtime" in since:
+            return None
+        gone = {(line["kind"], line["correlation"]) for line in self.lost()}
+        found: dict[int, dict] = {}
+        for call in self.truth_of("call"):
+            asked = call["corr"] > since.get(plain(call["name"]), 1 << 64)
+            if asked and (call["domain"], call["corr"] & 0xffffffff) not in gone:
+                if call["domain"] == "runtime" or call["corr"] not in found:
+                    found[call["corr"]] = call
+        return found
 
 
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
@@ -223,6 +250,15 @@ def operations_differ(run_: Run, traces: list[Trace]) -> str:
     return difference([expected_operation(op) for op in run_.operations()], written)
 
 
+def calls_differ(run_: Run, traces: list[Trace]) -> str:
+    """"" if the traces have a row for exactly the calls of the truth minus the log."""
+    expected = run_.calls()
+    if expected is None:
+        return ""
+    return difference(list(expected), [row["args"]["correlation"] for t in traces
+                                       for row in t.of("cuda_runtime", "cuda_driver")])
+
+
 def check_calls(run_: Run, trace: Trace) -> None:
     """One CPU row per correlation id, each a call of the truth; every launch has its row."""
     calls = {call["corr"]: call for call in run_.truth_of("call")
@@ -236,10 +272,10 @@ def check_calls(run_: Run, trace: Trace) -> None:
         assert row["cat"] == "cuda_" + call["domain"]
         assert (row["args"]["cbid"], row["tid"], row["start"], row["end"]) == \
             (call["cbid"], call["thread"], call["start"], call["end"])
-        assert re.sub(r"_(v\d+|ptsz|ptds)", "", row["name"]) == \
-            re.sub(r"_(v\d+|ptsz|ptds)", "", call["name"])
+        assert plain(row["name"]) == plain(call["name"])
     launched = {op["corr"] for op in run_.operations()}
     assert launched <= set(ids), f"launches without a row: {sorted(launched - set(ids))[:5]}"
+    assert not calls_differ(run_, [trace]), calls_differ(run_, [trace])
 
 
 def check_flows(trace: Trace) -> None:
