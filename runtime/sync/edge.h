@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "event/event.h"
+#include "event/shape.h"
 
 enum sl_edge_kind {
     SL_EDGE_DEVICE_SYNC,
@@ -96,6 +97,8 @@ struct sl_edges_options {
                          sync; 0: for every stream ordered before (files) */
     int foreign;      /* a torch.profiler file: no flags, no return values, perhaps no syncs */
     uint64_t recording_since_ns; /* work before this was not seen; 0 = everything was */
+    uint64_t hold_ns;            /* how long after a call's end records may still come; 0 = 2 s */
+    const struct sl_shape_table *shapes; /* what copies are: required; u.call.cbid tells calls */
     sl_edge_sink_fn sink;
     void *sink_user;
 };
