@@ -178,6 +178,9 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
     k->devices_in_header = 0;
     k->written = 0;
     k->pending_count = 0;
+    /* What a failed file lost is not lost from this one. The other counters belong to threads that
+     * are ahead of us: they may have counted for this file already. */
+    k->counted[SL_STAT_DROPPED_WRITE] = sl_stats_get(SL_STAT_DROPPED_WRITE);
     k->file++;
     k->base_ns = meta->opened_ns / BILLION / BASE_PERIOD_S * BASE_PERIOD_S * BILLION;
     k->second = 0;

@@ -107,8 +107,9 @@ void sl_kineto_put_header(struct sl_kineto *k)
     sl_kineto_introduce_process(k);
 }
 
-static char *put_counters(char *at)
+static char *put_counters(struct sl_kineto *k, char *at)
 {
+    uint64_t now;
     int i;
 
     *at++ = '{';
@@ -117,7 +118,10 @@ static char *put_counters(char *at)
             *at++ = ',';
         at = sl_json_string(at, sl_stats_name((enum sl_stat)i));
         *at++ = ':';
-        at = sl_json_u64(at, sl_stats_get((enum sl_stat)i));
+        now = sl_stats_get((enum sl_stat)i);
+        /* One may fall: a launch that comes late takes back that it was missing. */
+        at = sl_json_u64(at, now > k->counted[i] ? now - k->counted[i] : 0);
+        k->counted[i] = now;
     }
     *at++ = '}';
     return at;
@@ -143,7 +147,7 @@ void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns)
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "events", k->written);
     if (late)
         at = put_devices(k, SL_JSON_LITERAL(at, ",\"deviceProperties\":"), late);
-    at = put_counters(SL_JSON_LITERAL(at, ",\n\"counters\":"));
+    at = put_counters(k, SL_JSON_LITERAL(at, ",\n\"counters\":"));
     at = PUT_STRING(SL_JSON_LITERAL(at, "},\n"), "traceName", m->trace_name);
     at = SL_JSON_LITERAL(at, "\n}\n");
     sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));

@@ -13,6 +13,7 @@
 #ifndef SL_KINETO_INTERNAL_H
 #define SL_KINETO_INTERNAL_H
 
+#include "base/stats.h"
 #include "write/event_join.h"
 #include "write/kineto.h"
 #include "write/text_cache.h"
@@ -79,6 +80,7 @@ struct sl_kineto {
     uint64_t base_ns;
     uint64_t written;
     uint64_t devices_in_header;
+    uint64_t counted[SL_STAT_COUNT]; /* counters that files before this one have told of */
 
     /* Times of one second share their first digits. */
     uint64_t second;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stats.h"
 #include "unit/write/json_dom.h"
 #include "write/kineto.h"
 
@@ -274,6 +275,29 @@ static void hta_finds_the_rank(void **state)
     assert_memory_equal(rank, "\"rank\": 3,", 10);
     free(text);
     end();
+}
+
+static const char *counter(const char *name)
+{
+    return json_text(json_get(json_get(f.trace, "syncline"), "counters"), name);
+}
+
+/* A loss of one file must not make the next look incomplete. */
+static void counters_are_those_of_the_file(void **state)
+{
+    (void)state;
+    sl_stats_reset();
+    sl_stats_add(SL_STAT_DROPPED_RING, 3);
+    begin();
+    end();
+    assert_string_equal(counter("dropped_ring"), "3");
+    /* What the writer counts while a failed file is open. */
+    sl_stats_add(SL_STAT_DROPPED_WRITE, 7);
+    begin();
+    sl_stats_add(SL_STAT_DROPPED_RING, 1);
+    end();
+    assert_string_equal(counter("dropped_ring"), "1");
+    assert_string_equal(counter("dropped_write"), "0");
 }
 
 static void an_empty_window_is_a_valid_file(void **state)
@@ -761,6 +785,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(members_stand_in_libkinetos_order),
         T(hta_finds_the_rank),
+        T(counters_are_those_of_the_file),
         T(an_empty_window_is_a_valid_file),
         T(metadata_comes_first_and_when_first_seen),
         T(a_name_that_comes_late_is_written_again),
