@@ -31,7 +31,7 @@ static int is_drained(struct sl_collector *c)
 }
 
 /* The opening or closing of a window must not get lost: waits while the writer is that far behind,
- * unless the process ends. */
+ * as long as an ending process has time for that. */
 static void push_window(struct sl_collector *c, int open)
 {
     const struct sl_window *w = &c->window;
@@ -39,7 +39,8 @@ static void push_window(struct sl_collector *c, int open)
     while (
         open ? sl_pipeline_open(c->pipeline, w->number, (uint32_t)w->reason, w->opened_ns)
              : sl_pipeline_close(c->pipeline, w->number, (uint32_t)w->close_reason, w->closed_ns)) {
-        if (atomic_load_explicit(&c->exiting, memory_order_acquire))
+        if (atomic_load_explicit(&c->exiting, memory_order_acquire) &&
+            sl_clock_monotonic() >= c->exit_decode_until_ns)
             return;
         sl_collector_nap(c);
     }
@@ -56,6 +57,7 @@ static int begin_drain(struct sl_collector *c)
 /* In the order of the bits. -ECANCELED: cut off; -EIO: no kind could be enabled. */
 static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
 {
+    struct sl_decode_held held;
     int err = 0;
 
     if (actions & SL_ACT_ENABLE)
@@ -73,7 +75,8 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
         if (!drained && !sl_cupti_pool_all_back(c->drain_turn))
             err = sl_collector_force_out(c);
         if (!err) {
-            sl_collector_tell_missing(c, c->drain_turn);
+            held = sl_collector_look(c, c->drain_turn);
+            sl_collector_tell_missing(c, c->drain_turn, &held);
             push_window(c, 0);
         }
     }
@@ -148,29 +151,46 @@ static void sleep_until_due(struct sl_collector *c, uint32_t wakes)
         sl_futex_wait(&c->wakes, wakes, wait);
 }
 
-/* The process ends: one last flush, all that comes of it in time, the end of the open window. */
+static void end_window(struct sl_collector *c)
+{
+    if (sl_window_exit(&c->window, sl_clock_now()))
+        sl_pipeline_limit(c->pipeline, c->window.closed_ns);
+}
+
+void sl_collector_settle(struct sl_collector *c)
+{
+    struct sl_decode_held held;
+    uint64_t waiting;
+
+    if (!sl_pipeline_is_open(c->pipeline))
+        return; /* nothing that CUPTI still has would be written */
+    end_window(c);
+    sl_collector_take_rest(c);
+    held = sl_collector_look(c, c->exit_turn);
+    /* Not every CUPTI need have written to its buffers already what it is going to deliver. */
+    waiting = sl_pipeline_waiting(c->pipeline);
+    if (sl_cupti_pool_missing(c->exit_turn))
+        sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, held.records > waiting ? held.records : waiting);
+    if (held.of_use)
+        sl_pipeline_use(c->pipeline);
+    sl_collector_tell_missing(c, c->exit_turn, &held);
+    push_window(c, 0);
+}
+
+/* The process ends: one last flush, all that comes of it, the end of the open window. The exiting
+ * thread ends the wait by cutting us off. */
 static int finish(struct sl_collector *c)
 {
-    uint64_t turn = sl_cupti_pool_turn();
-    uint32_t actions = sl_window_exit(&c->window, sl_clock_now());
-
-    if (!actions)
-        return 0; /* no window is open: nothing that CUPTI still has would be written */
-    sl_pipeline_limit(c->pipeline, c->window.closed_ns);
+    if (!sl_pipeline_is_open(c->pipeline))
+        return 0;
+    end_window(c);
     if (sl_collector_flush(c, 1) || sl_collector_take_buffers(c))
         return -ECANCELED;
-    while (!sl_cupti_pool_all_back(turn) &&
-           !atomic_load_explicit(&c->hurry, memory_order_acquire)) {
-        sl_collector_nap(c);
-        if (sl_collector_take_buffers(c))
+    while (!sl_cupti_pool_all_back(c->exit_turn)) {
+        if (sl_collector_wait_for_cupti(c) || sl_collector_take_buffers(c))
             return -ECANCELED;
     }
-    if (sl_collector_take_buffers(c)) /* what came between the look and the list */
-        return -ECANCELED;
-    if (!sl_cupti_pool_all_back(turn))
-        sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, sl_pipeline_waiting(c->pipeline));
-    sl_collector_tell_missing(c, turn);
-    push_window(c, 0);
+    sl_collector_settle(c); /* and what came between the look and the list */
     return 0;
 }
 

@@ -51,8 +51,9 @@ void sl_collector_wake(struct sl_collector *c);
 int sl_collector_request_start(struct sl_collector *c);
 int sl_collector_request_stop(struct sl_collector *c);
 
-/* Exiting thread, once: last flush, end of the open window, end of the writer. Adds at most 50 ms
- * plus 1 us per undelivered record, never more than 2 s; what takes longer is left and counted. */
+/* Exiting thread, once: last flush, end of the open window, end of the writer. CUPTI is waited for
+ * 30 ms plus 1 us for each record that it has, then the file is closed and the rest counted; all
+ * together takes at most 2 s. */
 void sl_collector_exit(struct sl_collector *c);
 
 /* Any thread, never blocks. */

@@ -26,8 +26,6 @@
 #define FLUSH_FORCED 1u
 /* A clock that is further off than this is not CLOCK_REALTIME. */
 #define CLOCK_OFF_NS 1000000
-/* Records in a buffer that is thrown away, roughly: a mixed stream has 128 bytes a record. */
-#define TYPICAL_RECORD_BYTES 128
 
 static void enter_cupti(struct sl_collector *c)
 {
@@ -119,7 +117,28 @@ int sl_collector_set_kinds(struct sl_collector *c, int on)
     return done ? 0 : -EIO;
 }
 
-void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn)
+struct look {
+    uint32_t version;
+    struct sl_decode_held held;
+};
+
+static void look_at(void *user, const uint8_t *data, size_t size)
+{
+    struct look *look = user;
+
+    sl_decode_look(look->version, data, size, &look->held);
+}
+
+struct sl_decode_held sl_collector_look(const struct sl_collector *c, uint64_t turn)
+{
+    struct look look = {c->opt.cupti->version, {0, 0}};
+
+    sl_cupti_pool_look(turn, look_at, &look);
+    return look.held;
+}
+
+void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn,
+                               const struct sl_decode_held *held)
 {
     unsigned missing = sl_cupti_pool_missing(turn);
 
@@ -128,9 +147,9 @@ void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn)
     sl_stats_add(SL_STAT_UNDELIVERED_BUFFERS, missing);
     /* Nothing tells a CUPTI that is late from one whose callbacks another tool has replaced. */
     sl_log_once(&c->missing_said, SL_LOG_WARN,
-                "CUPTI did not give back %u buffer%s in time: the records in them are lost; if "
+                "CUPTI did not give back %u buffer%s in time: the %zu records in them are lost; if "
                 "another profiler runs in this process, use one at a time",
-                missing, missing == 1 ? "" : "s");
+                missing, missing == 1 ? "" : "s", held->records);
 }
 
 void sl_collector_nap(struct sl_collector *c)
@@ -140,22 +159,59 @@ void sl_collector_nap(struct sl_collector *c)
     sl_futex_wait(&c->wakes, wakes, SL_COLLECTOR_NAP);
 }
 
+int sl_collector_wait_for_cupti(struct sl_collector *c)
+{
+    enter_cupti(c);
+    sl_collector_nap(c);
+    return leave_cupti(c);
+}
+
+/* Oldest first. What is taken is kept where an exiting thread finds it. */
+static struct sl_cupti_buffer *next_buffer(struct sl_collector *c)
+{
+    struct sl_cupti_buffer *b;
+
+    if (!c->taken)
+        c->taken = sl_cupti_pool_take();
+    b = c->taken;
+    if (b)
+        c->taken = b->next;
+    return b;
+}
+
+/* A process that ends has no later moment for its writer: rather than drop events, waits for room.
+ * 0; -ETIMEDOUT: no time is left for decoding. */
+static int wait_for_room(struct sl_collector *c)
+{
+    while (sl_clock_monotonic() < c->exit_decode_until_ns) {
+        if (!sl_pipeline_is_crowded(c->pipeline))
+            return 0;
+        sl_collector_nap(c);
+    }
+    return -ETIMEDOUT;
+}
+
+static void decode(struct sl_collector *c, const struct sl_cupti_buffer *b)
+{
+    struct sl_decode_held lost = {0, 0};
+
+    if (!b->valid)
+        return;
+    /* Acquire pairs with the release in sl_collector_exit(): until when. */
+    if (!atomic_load_explicit(&c->exiting, memory_order_acquire) || wait_for_room(c) == 0) {
+        sl_pipeline_buffer(c->pipeline, b->data, b->valid);
+        return;
+    }
+    sl_decode_look(c->opt.cupti->version, b->data, b->valid, &lost);
+    sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, lost.records);
+}
+
 int sl_collector_take_buffers(struct sl_collector *c)
 {
-    struct sl_cupti_buffer *b = sl_cupti_pool_take(), *next;
+    struct sl_cupti_buffer *b;
 
-    for (; b; b = next) {
-        size_t records = 0;
-
-        next = b->next;
-        if (atomic_load_explicit(&c->hurry, memory_order_relaxed)) {
-            sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, b->valid / TYPICAL_RECORD_BYTES);
-            continue;
-        }
-        if (b->valid)
-            records = sl_pipeline_buffer(c->pipeline, b->data, b->valid);
-        if (atomic_load_explicit(&c->exiting, memory_order_relaxed))
-            atomic_fetch_add_explicit(&c->exit_records, records, memory_order_relaxed);
+    while ((b = next_buffer(c))) {
+        decode(c, b);
         if (count_drops(c, b))
             return -ECANCELED;
         sl_cupti_pool_recycle(b);
@@ -164,14 +220,23 @@ int sl_collector_take_buffers(struct sl_collector *c)
     return 0;
 }
 
+void sl_collector_take_rest(struct sl_collector *c)
+{
+    struct sl_cupti_buffer *b;
+
+    while ((b = next_buffer(c)))
+        decode(c, b);
+}
+
 int sl_collector_force_out(struct sl_collector *c)
 {
     uint64_t deadline = sl_clock_monotonic() + FORCED_WAIT_NS;
 
     if (sl_collector_flush(c, 1))
         return -ECANCELED;
-    while (!sl_cupti_pool_all_back(c->drain_turn) && sl_clock_monotonic() < deadline &&
-           !atomic_load_explicit(&c->exiting, memory_order_acquire))
-        sl_collector_nap(c);
+    while (!sl_cupti_pool_all_back(c->drain_turn) && sl_clock_monotonic() < deadline) {
+        if (sl_collector_wait_for_cupti(c))
+            return -ECANCELED;
+    }
     return sl_collector_take_buffers(c);
 }

@@ -16,12 +16,17 @@
 #include "base/stats.h"
 #include "collect/cupti_buffer.h"
 
-/* What a host may lose at its end, however CUPTI and the disk behave. */
-#define EXIT_BASE_NS   (50 * SL_COLLECTOR_MS)
-#define EXIT_RECORD_NS 1000
-#define EXIT_MOST_NS   (2000 * SL_COLLECTOR_MS)
-/* Kept back for the writer: to compress the last frame, write it and rename the file. */
-#define EXIT_WRITER_NS (20 * SL_COLLECTOR_MS)
+/*
+ * What a host may lose at its end, however CUPTI and the disk behave: 50 ms, of which 20 are kept
+ * back for the last frame, its write and the rename, and 1 us for each record that CUPTI still has.
+ * That bounds the waiting for CUPTI. Our own work on what it delivered takes less than 1 us a
+ * record, and is cut only at the very end of the 2 s.
+ */
+#define CUPTI_BASE_NS   (30 * SL_COLLECTOR_MS)
+#define CUPTI_RECORD_NS 1000
+#define DECODE_NS       (1500 * SL_COLLECTOR_MS)
+#define COLLECTOR_NS    (1700 * SL_COLLECTOR_MS)
+#define EXIT_MOST_NS    (2000 * SL_COLLECTOR_MS)
 
 /* Takes the pipeline from a collector that is inside CUPTI. 0; -EBUSY: it is in our own code. */
 static int cut_off(struct sl_collector *c)
@@ -34,34 +39,40 @@ static int cut_off(struct sl_collector *c)
     return -EBUSY;
 }
 
-static uint64_t exit_deadline(struct sl_collector *c, uint64_t begun, size_t queued)
+static int is_kept_by_cupti(const struct sl_collector *c)
 {
-    uint64_t records = queued + atomic_load_explicit(&c->exit_records, memory_order_relaxed);
-    uint64_t budget = EXIT_BASE_NS + records * EXIT_RECORD_NS;
-
-    return begun + (budget < EXIT_MOST_NS ? budget : EXIT_MOST_NS);
+    return atomic_load_explicit(&c->phase, memory_order_relaxed) == SL_PHASE_CUPTI;
 }
 
-/* Until the collector has handed over, or was cut off. 0; -ETIMEDOUT: neither. */
-static int wait_for_collector(struct sl_collector *c, uint64_t begun, size_t queued)
+/*
+ * Until the collector has handed over, or was cut off. 0; -ETIMEDOUT: neither.
+ *
+ * Only time in which CUPTI keeps the collector counts against what CUPTI is given, and a nap that
+ * took longer than it should have counts as one nap: on a busy machine CUPTI's thread, too, waits
+ * for a processor.
+ */
+static int wait_for_collector(struct sl_collector *c, uint64_t begun)
 {
-    int cut_tried = 0;
+    uint64_t given = CUPTI_BASE_NS, spent = 0;
+    int looked = 0;
 
     while (!atomic_load_explicit(&c->ended, memory_order_acquire)) {
-        uint64_t now = sl_clock_monotonic(), due = exit_deadline(c, begun, queued);
+        uint64_t now = sl_clock_monotonic(), napped;
+        int kept = is_kept_by_cupti(c);
 
-        if (now >= due)
-            return -ETIMEDOUT;
-        if (now >= due - EXIT_WRITER_NS) {
-            atomic_store_explicit(&c->hurry, 1, memory_order_release);
-            if (!cut_tried++)
-                sl_collector_wake(c);
-            if (cut_off(c) == 0)
-                return 0;
-            sl_futex_wait(&c->ended, 0, SL_COLLECTOR_NAP);
-        } else {
-            sl_futex_wait(&c->ended, 0, due - EXIT_WRITER_NS - now);
+        if (spent >= given && !looked++)
+            given += sl_collector_look(c, c->exit_turn).records * CUPTI_RECORD_NS;
+        if ((spent >= given || now >= begun + DECODE_NS) && cut_off(c) == 0) {
+            sl_pipeline_without_cupti(c->pipeline);
+            sl_collector_settle(c);
+            return 0;
         }
+        if (now >= begun + COLLECTOR_NS)
+            return -ETIMEDOUT;
+        sl_futex_wait(&c->ended, 0, SL_COLLECTOR_NAP);
+        napped = sl_clock_monotonic() - now;
+        if (kept)
+            spent += napped < SL_COLLECTOR_NAP ? napped : SL_COLLECTOR_NAP;
     }
     return 0;
 }
@@ -78,42 +89,29 @@ static int close_status(struct sl_collector *c, uint64_t deadline)
     return 0;
 }
 
-/* A window that has begun and is not written to its end. */
-static int is_open(struct sl_collector *c)
-{
-    struct sl_window w;
-
-    sl_window_unpack(&w, atomic_load_explicit(&c->request, memory_order_acquire));
-    return w.state == SL_WIN_RECORDING || w.state == SL_WIN_DRAINING;
-}
-
 void sl_collector_exit(struct sl_collector *c)
 {
-    uint64_t begun = sl_clock_monotonic(), now, due;
-    struct sl_pipeline *pipeline = atomic_load_explicit(&c->pipeline, memory_order_acquire);
-    size_t queued = pipeline ? sl_pipeline_queued(pipeline) : 0, left;
-    uint64_t turn = sl_cupti_pool_turn();
+    uint64_t begun = sl_clock_monotonic(), deadline = begun + EXIT_MOST_NS, now;
+    struct sl_pipeline *pipeline;
+    size_t left;
 
     if (!atomic_load_explicit(&c->started, memory_order_acquire))
         return;
+    c->exit_turn = sl_cupti_pool_turn();
+    c->exit_decode_until_ns = begun + DECODE_NS;
+    /* Release: whoever sees it sees the two above. */
     atomic_store_explicit(&c->exiting, 1, memory_order_release);
     sl_collector_wake(c);
-    if (wait_for_collector(c, begun, queued)) {
+    if (wait_for_collector(c, begun)) {
         sl_log(SL_LOG_WARN, "the last records could not be brought in before the process ended; "
                             "the trace stays a .part file: 'syncline check' tells what is in it");
         return;
     }
-    if (atomic_load_explicit(&c->phase, memory_order_acquire) == SL_PHASE_CUT && is_open(c))
-        sl_collector_tell_missing(c, turn);
-    /* The collector may have made it meanwhile. */
     pipeline = atomic_load_explicit(&c->pipeline, memory_order_acquire);
-    if (!pipeline)
-        return;
-    due = exit_deadline(c, begun, queued);
-    if (close_status(c, due))
+    if (!pipeline || close_status(c, deadline))
         return;
     now = sl_clock_monotonic();
-    if (sl_pipeline_stop(pipeline, due > now ? due - now : 0)) {
+    if (sl_pipeline_stop(pipeline, deadline > now ? deadline - now : 0)) {
         left = sl_pipeline_queued(pipeline);
         sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, left);
         sl_log(SL_LOG_WARN,

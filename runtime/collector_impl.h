@@ -15,6 +15,7 @@
 
 #include <stdatomic.h>
 
+#include "collect/cupti_decode.h"
 #include "collector.h"
 #include "pipeline.h"
 
@@ -23,7 +24,7 @@
 
 enum sl_collector_phase {
     SL_PHASE_OURS,  /* in our own code: soon back */
-    SL_PHASE_CUPTI, /* inside a call of CUPTI's: perhaps never back */
+    SL_PHASE_CUPTI, /* inside a call of CUPTI's, or waiting for its buffers: perhaps never back */
     SL_PHASE_CUT,   /* the exit did not wait: the collector must touch nothing any more */
 };
 
@@ -39,14 +40,15 @@ struct sl_collector {
     /* exit */
     _Atomic uint32_t phase;
     _Atomic uint32_t exiting;
-    _Atomic uint32_t hurry;        /* the exit's time is over: close with what is there */
+    uint64_t exit_turn;            /* last buffer requested before the exit; set before `exiting` */
+    uint64_t exit_decode_until_ns; /* monotonic; the same */
     _Atomic uint32_t ended;        /* the collector has touched the pipeline for the last time */
-    _Atomic uint64_t exit_records; /* brought in since the exit began */
     _Atomic uint32_t status_users; /* threads inside the pipeline's status calls */
     _Atomic uint32_t closed;       /* no more of those */
 
-    /* the collector thread's own */
+    /* the collector thread's own, and the exiting thread's once it has cut off the collector */
     struct sl_window window;
+    struct sl_cupti_buffer *taken; /* from the pool's list, not decoded yet */
     uint64_t flush_due_ns, calibrate_due_ns; /* monotonic */
     uint64_t drain_turn;                     /* last buffer requested before the window's end */
     int drain_back;                          /* looks in a row that found all of those back */
@@ -61,7 +63,11 @@ void *sl_collector_run(void *collector);
 /* Any thread that knows that the collector will not touch the pipeline any more. */
 void sl_collector_end(struct sl_collector *c);
 
-/* ---- collector_cupti.c: collector thread only ---- */
+/* The process ends and CUPTI is waited for no longer: decodes what it has delivered, counts what it
+ * has not, ends the open window. The collector, or the exiting thread that has cut it off. */
+void sl_collector_settle(struct sl_collector *c);
+
+/* ---- collector_cupti.c: collector thread only, where nothing else is said ---- */
 
 /* Each returns 0, or -ECANCELED when the exit did not wait for CUPTI: then return at once and touch
  * nothing. */
@@ -71,19 +77,29 @@ int sl_collector_check_clock(struct sl_collector *c);
 /* Turns the kinds that may be off between windows on or off; -EIO: none could be turned on. */
 int sl_collector_set_kinds(struct sl_collector *c, int on);
 
-/* Decodes and recycles all buffers that have come back; without decoding once the exit's time is
- * over. */
+/* Decodes and recycles all buffers that have come back. */
 int sl_collector_take_buffers(struct sl_collector *c);
+
+/* The same at the very end, without any call of CUPTI's; counts them instead of decoding them once
+ * the time for that is over. Also the exiting thread, once it has cut off the collector. */
+void sl_collector_take_rest(struct sl_collector *c);
+
+/* A millisecond, or until woken, of waiting for CUPTI's buffers. */
+int sl_collector_wait_for_cupti(struct sl_collector *c);
 
 /* A kernel that never ends, or lasts longer than we wait, holds back the finished records in its
  * buffer too. A forced flush gives them all, the unfinished ones without an end; CUPTI never tells
  * of those again. */
 int sl_collector_force_out(struct sl_collector *c);
 
+/* What the buffers hold that were requested up to `turn` and have not come back. Any thread. */
+struct sl_decode_held sl_collector_look(const struct sl_collector *c, uint64_t turn);
+
 /* At a window's end, when CUPTI will not be waited for any longer: counts the buffers requested up
- * to `turn` that it has not given back, and says so. Also the exiting thread, once it has cut off
- * the collector. */
-void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn);
+ * to `turn` that it has not given back, and says so with what they hold. Also the exiting thread,
+ * once it has cut off the collector. */
+void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn,
+                               const struct sl_decode_held *held);
 
 /* A millisecond, or until woken. */
 void sl_collector_nap(struct sl_collector *c);

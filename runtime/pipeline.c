@@ -110,7 +110,7 @@ static int shows_use(const struct sl_event *ev)
            ev->kind != SL_EV_META_DEVICE && ev->kind != SL_EV_OVERHEAD;
 }
 
-static void first_use(struct sl_pipeline *p)
+void sl_pipeline_use(struct sl_pipeline *p)
 {
     p->used = 1;
     /* The ring holds little yet: the reserved slots are free. */
@@ -157,7 +157,7 @@ static int take_assembled(void *user, const struct sl_event *ev)
     struct sl_pipeline *p = user;
 
     if (!p->used && shows_use(ev))
-        first_use(p);
+        sl_pipeline_use(p);
     if (is_meta(ev))
         return take_meta(p, ev);
     if (!p->any_row) {
@@ -236,6 +236,16 @@ int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, ui
     p->until_ns = NEVER;
     sl_writer_wake(p->writer);
     return 0;
+}
+
+int sl_pipeline_is_open(const struct sl_pipeline *p)
+{
+    return p->from_ns != NEVER;
+}
+
+void sl_pipeline_without_cupti(struct sl_pipeline *p)
+{
+    sl_decode_without_library(p->decode);
 }
 
 void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns)
@@ -387,6 +397,11 @@ int sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns)
 size_t sl_pipeline_queued(const struct sl_pipeline *p)
 {
     return sl_ring_used(p->ring);
+}
+
+int sl_pipeline_is_crowded(const struct sl_pipeline *p)
+{
+    return sl_ring_used(p->ring) > sl_ring_slots(p->ring) / 2;
 }
 
 void sl_pipeline_last(struct sl_pipeline *p, char *path, size_t path_size, uint64_t *windows)

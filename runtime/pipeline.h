@@ -47,6 +47,15 @@ void sl_pipeline_tick(struct sl_pipeline *p);
 int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t opened_ns);
 int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t closed_ns);
 
+/* Whether a window was opened and not closed. */
+int sl_pipeline_is_open(const struct sl_pipeline *p);
+
+/* The process is known to use a GPU, though no record has shown it: the open window gets a file. */
+void sl_pipeline_use(struct sl_pipeline *p);
+
+/* From now on nothing here calls CUPTI. */
+void sl_pipeline_without_cupti(struct sl_pipeline *p);
+
 /* From now on rows that start at or after closed_ns are not written; UINT64_MAX: no limit. */
 void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns);
 
@@ -54,8 +63,9 @@ void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns);
  * and ends. 0; -ETIMEDOUT: not within timeout_ns, the file stays .part. */
 int sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns);
 
-/* Any thread. Events on their way to the writer. */
+/* Any thread. Events on their way to the writer; whether they fill half of the room. */
 size_t sl_pipeline_queued(const struct sl_pipeline *p);
+int sl_pipeline_is_crowded(const struct sl_pipeline *p);
 
 /* Any thread, never blocks: last complete file ("" if none), how many there are, bytes held. */
 void sl_pipeline_last(struct sl_pipeline *p, char *path, size_t path_size, uint64_t *windows);

@@ -311,6 +311,12 @@ uint64_t sl_cupti_pool_turn(void)
     return atomic_load_explicit(&pool.turn, memory_order_relaxed);
 }
 
+static int is_missing(const struct slot *s, uint64_t turn)
+{
+    return atomic_load_explicit(&s->state, memory_order_relaxed) == OUT &&
+           atomic_load_explicit(&s->turn, memory_order_relaxed) <= turn;
+}
+
 /* Relaxed is enough: a buffer that is seen as back will also be seen by the next
  * sl_cupti_pool_take(), or by one a tick later. */
 unsigned sl_cupti_pool_missing(uint64_t turn)
@@ -318,18 +324,25 @@ unsigned sl_cupti_pool_missing(uint64_t turn)
     uint32_t used = atomic_load_explicit(&pool.prepared, memory_order_relaxed);
     unsigned missing = 0;
 
-    for (uint32_t i = 0; i < used; i++) {
-        const struct slot *s = &pool.slot[i];
-
-        missing += atomic_load_explicit(&s->state, memory_order_relaxed) == OUT &&
-                   atomic_load_explicit(&s->turn, memory_order_relaxed) <= turn;
-    }
+    for (uint32_t i = 0; i < used; i++)
+        missing += (unsigned)is_missing(&pool.slot[i], turn);
     return missing;
 }
 
 int sl_cupti_pool_all_back(uint64_t turn)
 {
     return sl_cupti_pool_missing(turn) == 0;
+}
+
+void sl_cupti_pool_look(uint64_t turn,
+                        void (*look)(void *user, const uint8_t *data, size_t size), void *user)
+{
+    uint32_t used = atomic_load_explicit(&pool.prepared, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < used; i++) {
+        if (is_missing(&pool.slot[i], turn))
+            look(user, pool.base + (size_t)i * pool.buffer_bytes, pool.buffer_bytes);
+    }
 }
 
 size_t sl_cupti_pool_mapped_bytes(void)

@@ -185,6 +185,31 @@ size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid
     return count;
 }
 
+void sl_decode_without_library(struct sl_decode *d)
+{
+    d->opt.get_next_record = NULL;
+}
+
+/* The race with CUPTI, which writes, is meant: a kind is one aligned word, there or not there. */
+__attribute__((no_sanitize("thread"))) void sl_decode_look(uint32_t version, const uint8_t *buffer,
+                                                           size_t size,
+                                                           struct sl_decode_held *add_to)
+{
+    const struct sl_cupti_layout *layout = layout_of(version);
+    size_t at = 0, step;
+
+    for (; layout && size - at >= sizeof(uint32_t); at += step) {
+        uint32_t kind = *(const volatile uint32_t *)(const void *)(buffer + at);
+
+        step = kind < SL_CUPTI_KIND_COUNT ? layout->record_size[kind] : 0;
+        if (step == 0 || step > size - at)
+            return;
+        add_to->records++;
+        add_to->of_use += kind != SL_CUPTI_KIND_DEVICE && kind != SL_CUPTI_KIND_NAME &&
+                          kind != SL_CUPTI_KIND_OVERHEAD;
+    }
+}
+
 /* Whether a text that ends stands there, page by page. */
 static int is_text(const struct sl_decode *d, const char *text)
 {

@@ -50,6 +50,18 @@ void sl_decode_destroy(struct sl_decode *d);
 size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid,
                         sl_decode_sink_fn sink, void *user);
 
+/* Never again calls CUPTI: records are stepped over by the table's sizes alone. */
+void sl_decode_without_library(struct sl_decode *d);
+
+/* What stands in a buffer that CUPTI has not given back, up to where nothing was written (it was
+ * handed out zeroed). CUPTI may be writing: the numbers are those of a moment. Any thread. */
+struct sl_decode_held {
+    size_t records;
+    size_t of_use; /* those that are not about the devices, the threads or CUPTI's own costs */
+};
+void sl_decode_look(uint32_t version, const uint8_t *buffer, size_t size,
+                    struct sl_decode_held *add_to);
+
 /* Name of a runtime (domain SL_EV_RUNTIME) or driver (SL_EV_DRIVER) callback id, without version
  * suffix: "cudaLaunchKernel"; NULL if unknown. Any thread. */
 const char *sl_decode_api_name(enum sl_event_kind domain, uint32_t cbid);
