@@ -2,8 +2,8 @@
  * collector_exit.c - the end of the process: the collector's last records, then the writer's file,
  * within a budget.
  *
- * The exiting thread only. A collector that CUPTI keeps is cut off; one that is in our own code is
- * told to hurry and soon done.
+ * The exiting thread only. A collector that CUPTI keeps for too long is cut off, and the exiting
+ * thread does the rest in its place; one that is in our own code is soon done.
  */
 #include "collector_impl.h"
 

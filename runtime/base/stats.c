@@ -36,7 +36,7 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_CALL_WITHOUT_GPU] = {"call_without_gpu", "launches whose GPU operation never came"},
     [SL_STAT_CORRELATION_WRAPS] = {"correlation_wraps", "wraps of CUPTI's 32-bit correlation id"},
     [SL_STAT_UNDELIVERED_AT_EXIT] = {"undelivered_at_exit",
-                                     "records still with CUPTI when the exit budget ran out"},
+                                     "records not in the file when the exit budget ran out"},
     [SL_STAT_UNDELIVERED_BUFFERS] = {"undelivered_buffers",
                                      "buffers that CUPTI had not given back at a window's end"},
     [SL_STAT_CUPTI_ERRORS] = {"cupti_errors", "CUPTI calls that failed"},

@@ -334,8 +334,8 @@ int sl_cupti_pool_all_back(uint64_t turn)
     return sl_cupti_pool_missing(turn) == 0;
 }
 
-void sl_cupti_pool_look(uint64_t turn,
-                        void (*look)(void *user, const uint8_t *data, size_t size), void *user)
+void sl_cupti_pool_look(uint64_t turn, void (*look)(void *user, const uint8_t *data, size_t size),
+                        void *user)
 {
     uint32_t used = atomic_load_explicit(&pool.prepared, memory_order_relaxed);
 

@@ -65,8 +65,8 @@ unsigned sl_cupti_pool_missing(uint64_t turn);
 int sl_cupti_pool_all_back(uint64_t turn);
 
 /* Any thread: shows each buffer that has not come back, while CUPTI may be writing to it. */
-void sl_cupti_pool_look(uint64_t turn,
-                        void (*look)(void *user, const uint8_t *data, size_t size), void *user);
+void sl_cupti_pool_look(uint64_t turn, void (*look)(void *user, const uint8_t *data, size_t size),
+                        void *user);
 
 /* After a fork, in the child: every later request gets the discard buffer, completions are
  * ignored. */

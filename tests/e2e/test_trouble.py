@@ -1,5 +1,8 @@
 """CUPTI at its worst: late, shuffled, repeated, dropped and stolen records; every version of it.
 syncline's events = truth minus what the simulator logged, exactly."""
+import os
+import subprocess
+
 import pytest
 
 import harness
@@ -113,14 +116,64 @@ def test_stolen_callbacks(go):
     assert all(t.counters["undelivered_buffers"] for t in traces)
 
 
-def test_records_that_come_after_the_end(go):
-    """Nothing comes within the time that an exit may take: there is nothing to write, and the user
-    is told that records were lost."""
-    run = go("context kernel:5 sync return:3", sim=["--cupti-late", "30"], log="warn")
-    assert (run.status, run.stdout, run.files()) == (3, "done\n", [])
-    assert [line for line in run.log if line["what"] == "undelivered"]
+def undelivered(run: harness.Run) -> int:
+    """Records that the simulator kept to itself, or gave to the other client in a buffer of ours."""
+    return sum(line["what"] in ("undelivered", "given") for line in run.log)
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("late, version", [("30", "13.0"), ("0.5", "13.0"), ("0.5", "12.0")])
+def test_records_that_come_after_the_end(go, late, version):
+    """Nothing comes within the time that an exit may take: the window is a complete file without a
+    row, it tells exactly how many records are missing, and so does a line."""
+    run = go("context stream kernel:5 threads:3 sync return:3", log="warn",
+             sim=["--cupti", version, "--cupti-late", late])
+    assert (run.status, run.stdout) == (3, "done\n")
+    trace = run.trace()
+    assert trace.of("kernel") == [] and undelivered(run) > 40
+    assert trace.counters["undelivered_at_exit"] == undelivered(run)
     (said,) = run.said()
-    assert "records in them are lost" in said
+    assert f"the {undelivered(run)} records in them are lost" in said
+
+
+def test_all_records_stolen(go):
+    """The other client comes before a single buffer is back."""
+    run = go("context kernel:60 sync return:3", sim=["--cupti-steal", "100"], log="warn")
+    assert (run.status, run.stdout) == (3, "done\n")
+    trace = run.trace()
+    # (what went into a buffer of the thief's, nobody here can know)
+    assert 100 <= trace.counters["undelivered_at_exit"] <= undelivered(run)
+    (said,) = run.said()
+    assert "records in them are lost" in said and "another profiler" in said
+
+
+@pytest.mark.sanitize
+def test_last_flush_that_never_returns(go):
+    """CUPTI hangs at the end: the process ends all the same, and what had come before is kept."""
+    run = go("context kernel:20 syncall sleep:600 kernel:7 sync return:3", sim=["--cupti-hang"],
+             log="warn")
+    assert (run.status, run.stdout) == (3, "done\n")
+    trace = run.trace()
+    missing = undelivered(run)
+    assert len(trace.of("kernel")) >= 20
+    assert trace.counters["undelivered_at_exit"] == missing
+    assert len(run.said()) == (missing > 0)
+
+
+@pytest.mark.sanitize
+def test_busy_machine(go):
+    """Threads that never wait take the processors while the process ends: nothing is lost."""
+    busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"])
+            for _ in range(2 * len(os.sched_getaffinity(0)))]
+    try:
+        for _ in range(5):
+            run = go("context threads:8 return:3", log="warn")
+            assert (run.status, run.stdout, run.said()) == (3, "done\n", [])
+            check_trace(run, run.trace())
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
 
 
 def test_slow_first_enabling_does_not_hold_up_start(go):

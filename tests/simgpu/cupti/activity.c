@@ -4,6 +4,8 @@
  * Any thread. What a function does lies in the other files; here arguments are checked, with the
  * results that CUPTI's headers document.
  */
+#include <unistd.h>
+
 #include "cupti/simcupti.h"
 
 static __thread CUptiResult last_error;
@@ -152,6 +154,9 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
 
     if (!sim_worker_alive()) {
         return CUPTI_SUCCESS;
+    }
+    while (forced && sim_trouble.hang) {
+        pause();
     }
     sim_progress();
     sim_lane_flush(forced);

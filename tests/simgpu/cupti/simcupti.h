@@ -181,7 +181,7 @@ const char *sim_callback_name(enum sim_domain domain, uint32_t cbid);
 /* ---- trouble.c: options ---- */
 
 extern struct sim_trouble {
-    bool shuffle, null_crash, overhead;
+    bool shuffle, null_crash, overhead, hang;
     int per_thread; /* -1: as the version has it */
     double drop, twice, no_time;
     uint64_t late_ns, hold_ns, stall_ns, name_life_ns, steal_at;

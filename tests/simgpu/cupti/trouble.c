@@ -38,6 +38,7 @@ void sim_trouble_read(void)
         .shuffle = number("cupti-shuffle", 0) != 0,
         .null_crash = number("cupti-null-crash", 0) != 0,
         .overhead = number("cupti-overhead", 0) != 0,
+        .hang = number("cupti-hang", 0) != 0,
         .per_thread = (int)number("cupti-per-thread-buffers", -1),
         .drop = number("cupti-drop", 0),
         .twice = number("cupti-twice", 0),
