@@ -61,6 +61,14 @@ static void write_line(const char *line, size_t size)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
+/* Names and values from the environment are quoted: none may end the line or drive a terminal. */
+static void keep_to_one_line(char *line, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+            line[i] = '?';
+}
+
 static void log_line(const char *format, va_list args)
 {
     static const char prefix[] = "syncline: ";
@@ -74,6 +82,7 @@ static void log_line(const char *format, va_list args)
         used += (size_t)n;
         if (used > sizeof(line) - 1)
             used = sizeof(line) - 1;
+        keep_to_one_line(line, used);
         line[used++] = '\n'; /* in place of the NUL */
         write_line(line, used);
     }

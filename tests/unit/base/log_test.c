@@ -86,6 +86,19 @@ static void a_long_line_is_cut_and_still_ended(void **state)
     assert_int_equal(text[1023], '\n');
 }
 
+/* What the environment says is quoted in messages; it must not forge lines or drive a terminal. */
+static void control_characters_stay_out(void **state)
+{
+    struct capture c;
+    char text[256];
+
+    (void)state;
+    capture_begin(&c);
+    sl_log(SL_LOG_ERROR, "JOB=%s is bad", "a\nsyncline: b\033[31m\x7f\xc3\xa4");
+    capture_end(&c, text, sizeof(text));
+    assert_string_equal(text, "syncline: JOB=a?syncline: b?[31m?\xc3\xa4 is bad\n");
+}
+
 static void once_is_once(void **state)
 {
     struct capture c;
@@ -165,6 +178,7 @@ int main(void)
         cmocka_unit_test(a_line_is_prefixed_and_ended),
         cmocka_unit_test(off_says_nothing),
         cmocka_unit_test(a_long_line_is_cut_and_still_ended),
+        cmocka_unit_test(control_characters_stay_out),
         cmocka_unit_test(once_is_once),
         cmocka_unit_test(errno_is_kept),
         cmocka_unit_test(a_broken_stderr_raises_no_signal),
