@@ -220,6 +220,7 @@ void *sl_collector_run(void *user)
     int err;
 
     pthread_setname_np(pthread_self(), "syncline-cupti");
+    c->opt.on_start();
     err = create_pipeline(c);
     if (err) {
         c->opt.on_failure(err == -ENOMEM ? "no memory for events: lower SYNCLINE_MEMORY"

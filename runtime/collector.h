@@ -33,6 +33,8 @@ struct sl_collector_options {
     uint32_t kinds;       /* enum sl_cupti_set bits that are wanted */
     uint64_t on_since_ns; /* since when all of them are on; 0: only SL_COLLECTOR_ALWAYS */
     int filter_api;       /* from sl_cupti_enable() */
+    /* Collector thread, first of all. */
+    void (*on_start)(void);
     /* Collector thread, at most once: it cannot go on, for this reason. */
     void (*on_failure)(const char *reason);
 };

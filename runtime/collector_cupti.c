@@ -27,9 +27,15 @@
 /* A clock that is further off than this is not CLOCK_REALTIME. */
 #define CLOCK_OFF_NS 1000000
 
-static void enter_cupti(struct sl_collector *c)
+/* 0; -ECANCELED: the exit has given us up, and CUPTI may be gone already. */
+static int enter_cupti(struct sl_collector *c)
 {
-    atomic_store_explicit(&c->phase, SL_PHASE_CUPTI, memory_order_release);
+    uint32_t expected = SL_PHASE_OURS;
+
+    if (atomic_compare_exchange_strong_explicit(&c->phase, &expected, SL_PHASE_CUPTI,
+                                                memory_order_acq_rel, memory_order_acquire))
+        return 0;
+    return -ECANCELED;
 }
 
 /* 0; -ECANCELED: the exit did not wait. The caller returns at once. Acquire and release pair with
@@ -50,7 +56,8 @@ int sl_collector_flush(struct sl_collector *c, int forced)
     uint64_t now = sl_clock_monotonic();
 
     c->flush_due_ns = now + (c->window.state == SL_WIN_DRAINING ? DRAIN_FLUSH_NS : FLUSH_NS);
-    enter_cupti(c);
+    if (enter_cupti(c))
+        return -ECANCELED;
     sl_cupti_check(api, api->fn.ActivityFlushAll(forced ? FLUSH_FORCED : FLUSH_PLAIN),
                    "ActivityFlushAll");
     return leave_cupti(c);
@@ -62,7 +69,8 @@ static int count_drops(struct sl_collector *c, const struct sl_cupti_buffer *b)
     size_t dropped = 0;
     int err;
 
-    enter_cupti(c);
+    if (enter_cupti(c))
+        return -ECANCELED;
     err = sl_cupti_check(api, api->fn.ActivityGetNumDroppedRecords(b->context, b->stream, &dropped),
                          "ActivityGetNumDroppedRecords");
     if (!err && dropped) {
@@ -90,7 +98,8 @@ int sl_collector_check_clock(struct sl_collector *c)
 
     if (!c->opt.cupti->fn.GetTimestamp)
         return 0;
-    enter_cupti(c);
+    if (enter_cupti(c))
+        return -ECANCELED;
     offset_ns = sl_clock_offset(cupti_clock, c->opt.cupti, 3, &uncertainty_ns);
     if (uncertainty_ns < CLOCK_OFF_NS && (offset_ns > CLOCK_OFF_NS || offset_ns < -CLOCK_OFF_NS))
         sl_log_once(&c->clock_said, SL_LOG_WARN,
@@ -107,7 +116,8 @@ int sl_collector_set_kinds(struct sl_collector *c, int on)
 
     if (!set)
         return 0;
-    enter_cupti(c);
+    if (enter_cupti(c))
+        return -ECANCELED;
     if (on)
         done = sl_cupti_enable(c->opt.cupti, set, c->opt.config->api_all, &filter);
     else
@@ -161,7 +171,8 @@ void sl_collector_nap(struct sl_collector *c)
 
 int sl_collector_wait_for_cupti(struct sl_collector *c)
 {
-    enter_cupti(c);
+    if (enter_cupti(c))
+        return -ECANCELED;
     sl_collector_nap(c);
     return leave_cupti(c);
 }

@@ -103,6 +103,8 @@ void sl_collector_exit(struct sl_collector *c)
     atomic_store_explicit(&c->exiting, 1, memory_order_release);
     sl_collector_wake(c);
     if (wait_for_collector(c, begun)) {
+        /* It is in our own code still, and must not call CUPTI behind the end of the driver. */
+        atomic_store_explicit(&c->phase, SL_PHASE_CUT, memory_order_release);
         sl_log(SL_LOG_WARN, "the last records could not be brought in before the process ended; "
                             "the trace stays a .part file: 'syncline check' tells what is in it");
         return;

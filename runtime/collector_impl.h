@@ -25,7 +25,8 @@
 enum sl_collector_phase {
     SL_PHASE_OURS,  /* in our own code: soon back */
     SL_PHASE_CUPTI, /* inside a call of CUPTI's, or waiting for its buffers: perhaps never back */
-    SL_PHASE_CUT,   /* the exit did not wait: the collector must touch nothing any more */
+    SL_PHASE_CUT,   /* the exit did not wait: the collector must not call CUPTI any more, nor touch
+                     * anything if it was in there */
 };
 
 struct sl_collector {
@@ -48,7 +49,7 @@ struct sl_collector {
 
     /* the collector thread's own, and the exiting thread's once it has cut off the collector */
     struct sl_window window;
-    struct sl_cupti_buffer *taken; /* from the pool's list, not decoded yet */
+    struct sl_cupti_buffer *taken;           /* from the pool's list, not decoded yet */
     uint64_t flush_due_ns, calibrate_due_ns; /* monotonic */
     uint64_t drain_turn;                     /* last buffer requested before the window's end */
     int drain_back;                          /* looks in a row that found all of those back */

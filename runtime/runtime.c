@@ -75,6 +75,7 @@ static void fail(const char *reason)
 
 /* ---- starting ---- */
 
+/* On the collector thread: stderr may stall, and whoever made the first call must not wait. */
 static void say_where(void)
 {
     const struct sl_identity *who = &runtime.identity;
@@ -91,13 +92,8 @@ static void start_threads(void)
 {
     int err = sl_collector_start(runtime.collector);
 
-    if (err == -EALREADY)
-        return;
-    if (err) {
+    if (err && err != -EALREADY)
         fail("no thread could be started: the limit on threads or memory is reached");
-        return;
-    }
-    say_where();
 }
 
 /* Inside the first CUPTI callback, on an application thread: calls neither CUPTI nor CUDA. Some
@@ -137,6 +133,7 @@ static int attach_to_cupti(void)
         .identity = &runtime.identity,
         .cupti = api,
         .kinds = runtime.config.kinds | SL_CUPTI_NAMES,
+        .on_start = say_where,
         .on_failure = fail,
     };
     int err;
