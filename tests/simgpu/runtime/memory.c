@@ -239,6 +239,9 @@ static int copy2d(void *dst, size_t dst_pitch, const void *src, size_t src_pitch
     if (direction < cudaMemcpyHostToHost || direction > cudaMemcpyDefault) {
         return cudaErrorInvalidMemcpyDirection;
     }
+    if (dst_pitch < width || src_pitch < width) {
+        return cudaErrorInvalidPitchValue;
+    }
     int error = sim_stream_resolve(handle, &stream);
 
     return error ? error : sim_copy_run(stream, &copy);

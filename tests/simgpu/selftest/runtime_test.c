@@ -154,6 +154,8 @@ static void memory_and_graphs_work_through_the_runtime(void **state)
     assert_int_equal(cudaMemcpy(in, out, 4, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
     assert_int_equal(cudaMemcpy(in, out, 4, (enum cudaMemcpyKind)7),
                      cudaErrorInvalidMemcpyDirection);
+    assert_int_equal(cudaMemcpy2D(in, 4, device, 8, 8, 1, cudaMemcpyDeviceToHost),
+                     cudaErrorInvalidPitchValue);
     assert_string_equal(cudaGetErrorName(cudaErrorInvalidMemcpyDirection),
                         "cudaErrorInvalidMemcpyDirection");
     OK(cudaGraphExecDestroy(exec));
