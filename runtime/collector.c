@@ -30,6 +30,23 @@ static int is_drained(struct sl_collector *c)
     return c->drain_back >= 2;
 }
 
+static struct sl_window_now window_now(void)
+{
+    return (struct sl_window_now){sl_clock_monotonic(), sl_clock_now()};
+}
+
+/* Which rows belong to the open window. A timed one's end is known when it opens: a look that comes
+ * late must not lengthen it. Looked at again each time: the wall clock may have been set. */
+static void set_bounds(struct sl_collector *c)
+{
+    uint64_t from_ns, until_ns;
+
+    if (c->window.state != SL_WIN_RECORDING || !sl_pipeline_is_open(c->pipeline))
+        return;
+    sl_window_bounds(&c->window, window_now(), &from_ns, &until_ns);
+    sl_pipeline_bound(c->pipeline, from_ns, until_ns);
+}
+
 /* The opening or closing of a window must not get lost: waits while the writer is that far behind,
  * as long as an ending process has time for that. */
 static void push_window(struct sl_collector *c, int open)
@@ -65,8 +82,7 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
     if (!err && (actions & SL_ACT_OPEN)) {
         atomic_store_explicit(&c->window_number, c->window.number, memory_order_relaxed);
         push_window(c, 1);
-        /* A timed window's end is known now; a look that comes late must not lengthen it. */
-        sl_pipeline_limit(c->pipeline, sl_window_deadline(&c->window));
+        set_bounds(c);
         err = sl_collector_check_clock(c);
     }
     if (!err && (actions & SL_ACT_DRAIN))
@@ -88,7 +104,7 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
 /* One step of the machine, and its new state for others to see. They may change the requests
  * meanwhile: then the step is taken again, on a fresh copy. Release: who reads RECORDING there also
  * sees what enabling the kinds did. */
-static uint32_t step(struct sl_collector *c, uint64_t now_ns, int drained)
+static uint32_t step(struct sl_collector *c, struct sl_window_now now, int drained)
 {
     uint32_t word = atomic_load_explicit(&c->request, memory_order_acquire), actions;
     struct sl_window next;
@@ -96,7 +112,7 @@ static uint32_t step(struct sl_collector *c, uint64_t now_ns, int drained)
     do {
         next = c->window;
         sl_window_unpack(&next, word);
-        actions = sl_window_step(&next, now_ns, drained);
+        actions = sl_window_step(&next, now, drained);
     } while (!atomic_compare_exchange_weak_explicit(&c->request, &word, sl_window_pack(&next),
                                                     memory_order_acq_rel, memory_order_acquire));
     c->window = next;
@@ -108,7 +124,7 @@ static int run_window(struct sl_collector *c)
 {
     for (;;) {
         int drained = is_drained(c);
-        uint32_t actions = step(c, sl_clock_now(), drained);
+        uint32_t actions = step(c, window_now(), drained);
         enum sl_window_state state = c->window.state;
         int err = carry_out(c, actions, drained);
 
@@ -130,6 +146,7 @@ static int bring_in(struct sl_collector *c)
     }
     if (now >= c->flush_due_ns && sl_collector_flush(c, 0))
         return -ECANCELED;
+    set_bounds(c);
     if (sl_collector_take_buffers(c))
         return -ECANCELED;
     sl_pipeline_tick(c->pipeline);
@@ -139,21 +156,21 @@ static int bring_in(struct sl_collector *c)
 /* Until the next flush, the window machine's next step, or a wake. */
 static void sleep_until_due(struct sl_collector *c, uint32_t wakes)
 {
-    uint64_t now = sl_clock_monotonic(), wall = sl_clock_now();
+    uint64_t now = sl_clock_monotonic();
     uint64_t step_ns = sl_window_deadline(&c->window);
     uint64_t wait = c->flush_due_ns > now ? c->flush_due_ns - now : 0;
 
-    if (step_ns <= wall)
+    if (step_ns <= now)
         wait = 0;
-    else if (step_ns - wall < wait)
-        wait = step_ns - wall;
+    else if (step_ns - now < wait)
+        wait = step_ns - now;
     if (wait)
         sl_futex_wait(&c->wakes, wakes, wait);
 }
 
 static void end_window(struct sl_collector *c)
 {
-    if (sl_window_exit(&c->window, sl_clock_now()))
+    if (sl_window_exit(&c->window, window_now()))
         sl_pipeline_limit(c->pipeline, c->window.closed_ns);
 }
 
@@ -228,7 +245,7 @@ void *sl_collector_run(void *user)
         sl_collector_end(c);
         return NULL;
     }
-    sl_window_init(&c->window, c->opt.config, sl_clock_now(), c->opt.on_since_ns);
+    sl_window_init(&c->window, c->opt.config, window_now(), c->opt.on_since_ns);
     /* The first window opens before any record is judged, even if the process ends already. */
     err = run_window(c);
     while (!err && !atomic_load_explicit(&c->exiting, memory_order_acquire)) {

@@ -27,7 +27,7 @@ int sl_collector_init(struct sl_collector **out, const struct sl_collector_optio
     if (c->opt.config)
         return -EALREADY;
     c->opt = *opt;
-    sl_window_init(&window, opt->config, 0, opt->on_since_ns);
+    sl_window_init(&window, opt->config, (struct sl_window_now){0, 0}, opt->on_since_ns);
     atomic_store_explicit(&c->request, sl_window_pack(&window), memory_order_relaxed);
     *out = c;
     return 0;

@@ -53,7 +53,7 @@ struct sl_pipeline {
 
     /* The window, as rows are judged by it: nothing is in [NEVER, NEVER). */
     uint64_t from_ns, until_ns;
-    uint64_t now_ns; /* of the delivery in progress */
+    uint64_t now_ns; /* monotonic: of the delivery in progress */
 
     /* A process that initialises CUDA and never uses it leaves no file, although some CUPTI makes
      * records of its devices: a window that nobody asked for by hand is opened for the writer only
@@ -192,7 +192,7 @@ size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t val
 {
     size_t records;
 
-    p->now_ns = sl_clock_now();
+    p->now_ns = sl_clock_monotonic();
     records = sl_decode_buffer(p->decode, data, valid, take_decoded, p);
     sl_writer_wake(p->writer);
     return records;
@@ -207,7 +207,7 @@ void sl_pipeline_tick(struct sl_pipeline *p)
 {
     struct sl_assemble_counts counts;
 
-    sl_assemble_tick(p->assemble, sl_clock_now());
+    sl_assemble_tick(p->assemble, sl_clock_monotonic());
     sl_assemble_get_counts(p->assemble, &counts);
     sl_stats_set(SL_STAT_NESTED_DROPPED, counts.nested_dropped);
     sl_stats_set(SL_STAT_LATE_OUTER, counts.late_outer);
@@ -246,6 +246,12 @@ int sl_pipeline_is_open(const struct sl_pipeline *p)
 void sl_pipeline_without_cupti(struct sl_pipeline *p)
 {
     sl_decode_without_library(p->decode);
+}
+
+void sl_pipeline_bound(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns)
+{
+    p->from_ns = from_ns;
+    p->until_ns = until_ns;
 }
 
 void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns)

@@ -56,6 +56,9 @@ void sl_pipeline_use(struct sl_pipeline *p);
 /* From now on nothing here calls CUPTI. */
 void sl_pipeline_without_cupti(struct sl_pipeline *p);
 
+/* From now on the open window's rows are those that start in [from_ns, until_ns). */
+void sl_pipeline_bound(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns);
+
 /* From now on rows that start at or after closed_ns are not written; UINT64_MAX: no limit. */
 void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns);
 

@@ -50,7 +50,7 @@ static struct {
     struct sl_identity identity;
     struct sl_cupti_api cupti;
     struct sl_collector *collector;
-    char why[192]; /* what was wrong with libcupti */
+    char why[512]; /* what was wrong with libcupti */
 } runtime;
 
 static enum life current_life(void)

@@ -10,22 +10,51 @@
 #define NEVER UINT64_MAX
 /* How long a closing window waits for what was enqueued before its end. Kernels that last longer
  * are then fetched unfinished, for the sake of the finished records in the same buffers. */
-#define DRAIN_NS 3000000000ull
+#define DRAIN_NS     3000000000ull
+#define CLOCK_SET_NS 100000000
 
 #define PACKED_STATE 3u
 #define PACKED_START 4u
 #define PACKED_STOP  8u
 
-static uint32_t open_window(struct sl_window *w, uint64_t now_ns)
+static uint32_t open_window(struct sl_window *w, struct sl_window_now now)
 {
     w->state = SL_WIN_RECORDING;
     w->number++;
-    w->opened_ns = now_ns;
-    w->next_ns = w->reason == SL_REASON_TIME ? now_ns + w->window_ns : NEVER;
+    w->opened_ns = now.real_ns;
+    w->offset_ns = now.real_ns - now.monotonic_ns;
+    w->next_ns = w->reason == SL_REASON_TIME ? now.monotonic_ns + w->window_ns : NEVER;
     return SL_ACT_OPEN;
 }
 
-void sl_window_init(struct sl_window *w, const struct sl_config *config, uint64_t now_ns,
+/* By how much the wall clock was set since the window opened. Slewing, and the time between two
+ * readings, are no setting. */
+static int64_t clock_set(const struct sl_window *w, struct sl_window_now now)
+{
+    int64_t change = (int64_t)(now.real_ns - now.monotonic_ns - w->offset_ns);
+
+    return change > CLOCK_SET_NS || change < -CLOCK_SET_NS ? change : 0;
+}
+
+void sl_window_bounds(const struct sl_window *w, struct sl_window_now now, uint64_t *from_ns,
+                      uint64_t *until_ns)
+{
+    int64_t change = clock_set(w, now);
+
+    *from_ns = w->opened_ns + (uint64_t)(change < 0 ? change : 0);
+    *until_ns = w->next_ns == NEVER ? NEVER : w->next_ns + w->offset_ns + (uint64_t)change;
+}
+
+/* A look that comes late does not make a timed window longer. */
+static void set_closed(struct sl_window *w, struct sl_window_now now)
+{
+    uint64_t from_ns, until_ns;
+
+    sl_window_bounds(w, now, &from_ns, &until_ns);
+    w->closed_ns = now.monotonic_ns < w->next_ns ? now.real_ns : until_ns;
+}
+
+void sl_window_init(struct sl_window *w, const struct sl_config *config, struct sl_window_now now,
                     uint64_t on_since_ns)
 {
     memset(w, 0, sizeof(*w));
@@ -37,9 +66,9 @@ void sl_window_init(struct sl_window *w, const struct sl_config *config, uint64_
     w->drain_ns = DRAIN_NS;
     w->on_since_ns = on_since_ns;
     w->reason = w->mode == SL_WINDOW_RUN ? SL_REASON_RUN : SL_REASON_TIME;
-    w->next_ns = w->due_ns = w->mode == SL_WINDOW_TIME ? now_ns : NEVER;
+    w->next_ns = w->due_ns = w->mode == SL_WINDOW_TIME ? now.monotonic_ns : NEVER;
     if (on_since_ns && w->mode != SL_WINDOW_DEMAND) {
-        open_window(w, now_ns);
+        open_window(w, now);
         w->opened_ns = on_since_ns;
         w->untold = 1;
     } else {
@@ -84,17 +113,17 @@ void sl_window_unpack(struct sl_window *w, uint32_t packed)
     w->want_stop = (packed & PACKED_STOP) != 0;
 }
 
-static uint32_t step_paused(struct sl_window *w, uint64_t now_ns)
+static uint32_t step_paused(struct sl_window *w, struct sl_window_now now)
 {
-    if (!w->want_start && now_ns < w->next_ns)
+    if (!w->want_start && now.monotonic_ns < w->next_ns)
         return SL_ACT_NONE;
     if (!w->want_start)
         w->reason = SL_REASON_TIME;
     else if (w->mode != SL_WINDOW_RUN || w->number > 0)
         w->reason = SL_REASON_API;
     w->want_start = w->want_stop = 0;
-    if (w->on_since_ns && (w->reason != SL_REASON_TIME || now_ns >= w->due_ns))
-        return open_window(w, now_ns);
+    if (w->on_since_ns && (w->reason != SL_REASON_TIME || now.monotonic_ns >= w->due_ns))
+        return open_window(w, now);
     w->state = SL_WIN_LEAD_IN;
     /* 0: the next step, after the enabling, sets it. */
     w->next_ns = w->on_since_ns ? w->due_ns : 0;
@@ -104,7 +133,7 @@ static uint32_t step_paused(struct sl_window *w, uint64_t now_ns)
 /* The clock's turns come once a period, whether the application opened windows in between or not.
  * A turn that is over is skipped; one that has begun (a window as long as the period) opens at
  * once. */
-static void plan_next(struct sl_window *w, uint64_t now_ns)
+static void plan_next(struct sl_window *w, struct sl_window_now now)
 {
     if (w->mode != SL_WINDOW_TIME) {
         w->next_ns = w->due_ns = NEVER;
@@ -112,79 +141,79 @@ static void plan_next(struct sl_window *w, uint64_t now_ns)
     }
     if (w->reason == SL_REASON_TIME)
         w->due_ns += w->period_ns;
-    if (w->due_ns + w->window_ns <= now_ns)
-        w->due_ns += ((now_ns - w->due_ns - w->window_ns) / w->period_ns + 1) * w->period_ns;
+    if (w->due_ns + w->window_ns <= now.monotonic_ns)
+        w->due_ns +=
+            ((now.monotonic_ns - w->due_ns - w->window_ns) / w->period_ns + 1) * w->period_ns;
     w->next_ns = w->due_ns > w->lead_in_ns ? w->due_ns - w->lead_in_ns : 0;
 }
 
-static uint32_t pause_after(struct sl_window *w, uint64_t now_ns)
+static uint32_t pause_after(struct sl_window *w, struct sl_window_now now)
 {
     w->state = SL_WIN_PAUSED;
-    plan_next(w, now_ns);
-    if (w->want_start || w->next_ns <= now_ns)
+    plan_next(w, now);
+    if (w->want_start || w->next_ns <= now.monotonic_ns)
         return SL_ACT_NONE; /* the next window is near: the kinds stay on as its lead-in */
     w->on_since_ns = 0;
     return SL_ACT_DISABLE;
 }
 
-static uint32_t step_lead_in(struct sl_window *w, uint64_t now_ns)
+static uint32_t step_lead_in(struct sl_window *w, struct sl_window_now now)
 {
     if (w->want_stop) {
         w->want_stop = 0;
-        return pause_after(w, now_ns);
+        return pause_after(w, now);
     }
     if (w->next_ns == 0) {
-        w->on_since_ns = now_ns;
-        w->next_ns = now_ns + w->lead_in_ns;
+        w->on_since_ns = now.real_ns;
+        w->next_ns = now.monotonic_ns + w->lead_in_ns;
     }
-    return now_ns < w->next_ns ? SL_ACT_NONE : open_window(w, now_ns);
+    return now.monotonic_ns < w->next_ns ? SL_ACT_NONE : open_window(w, now);
 }
 
-static uint32_t step_recording(struct sl_window *w, uint64_t now_ns)
+static uint32_t step_recording(struct sl_window *w, struct sl_window_now now)
 {
     if (w->untold) {
         w->untold = 0;
         return SL_ACT_OPEN;
     }
-    if (!w->want_stop && now_ns < w->next_ns)
+    if (!w->want_stop && now.monotonic_ns < w->next_ns)
         return SL_ACT_NONE;
-    /* A step that comes late does not make a timed window longer. */
-    w->closed_ns = now_ns < w->next_ns ? now_ns : w->next_ns;
+    set_closed(w, now);
     w->close_reason = w->want_stop ? SL_REASON_API : SL_REASON_TIME;
     w->want_stop = 0;
     w->state = SL_WIN_DRAINING;
-    w->next_ns = now_ns + w->drain_ns;
+    w->next_ns = now.monotonic_ns + w->drain_ns;
     return SL_ACT_DRAIN;
 }
 
-static uint32_t step_draining(struct sl_window *w, uint64_t now_ns, int drained)
+static uint32_t step_draining(struct sl_window *w, struct sl_window_now now, int drained)
 {
-    if (!drained && now_ns < w->next_ns)
+    if (!drained && now.monotonic_ns < w->next_ns)
         return SL_ACT_NONE;
-    return SL_ACT_CLOSE | pause_after(w, now_ns);
+    return SL_ACT_CLOSE | pause_after(w, now);
 }
 
-uint32_t sl_window_step(struct sl_window *w, uint64_t now_ns, int drained)
+uint32_t sl_window_step(struct sl_window *w, struct sl_window_now now, int drained)
 {
     switch (w->state) {
     case SL_WIN_PAUSED:
-        return step_paused(w, now_ns);
+        return step_paused(w, now);
     case SL_WIN_LEAD_IN:
-        return step_lead_in(w, now_ns);
+        return step_lead_in(w, now);
     case SL_WIN_RECORDING:
-        return step_recording(w, now_ns);
+        return step_recording(w, now);
     case SL_WIN_DRAINING:
-        return step_draining(w, now_ns, drained);
+        return step_draining(w, now, drained);
     }
     return SL_ACT_NONE;
 }
 
-uint32_t sl_window_exit(struct sl_window *w, uint64_t now_ns)
+uint32_t sl_window_exit(struct sl_window *w, struct sl_window_now now)
 {
     uint32_t actions = SL_ACT_NONE;
 
     if (w->state == SL_WIN_RECORDING) {
-        w->closed_ns = now_ns < w->next_ns ? now_ns : w->next_ns;
+        set_closed(w, now);
         actions = SL_ACT_DRAIN | SL_ACT_CLOSE;
     } else if (w->state == SL_WIN_DRAINING) {
         actions = SL_ACT_DRAIN | SL_ACT_CLOSE;

@@ -42,14 +42,21 @@ enum sl_window_action {
     SL_ACT_DISABLE = 1 << 4, /* turn off the kinds that may be off between windows */
 };
 
+/* Deadlines are on the monotonic clock, so that a wall clock that is set stalls nothing; stamps are
+ * CLOCK_REALTIME, as the records have it. */
+struct sl_window_now {
+    uint64_t monotonic_ns, real_ns;
+};
+
 struct sl_window {
     enum sl_window_mode mode;
     enum sl_window_state state;
     uint64_t window_ns, period_ns, lead_in_ns, drain_ns;
-    uint64_t next_ns; /* when the state ends by itself; UINT64_MAX = never */
+    uint64_t next_ns; /* monotonic: when the state ends by itself; UINT64_MAX = never */
+    uint64_t due_ns;  /* monotonic; time mode: when the next window is to open */
     uint64_t opened_ns, closed_ns;
     uint64_t on_since_ns; /* rows are whole from here on; 0 = kinds are off */
-    uint64_t due_ns;      /* time mode: when the next window is to open */
+    uint64_t offset_ns;   /* real minus monotonic time when the window opened */
     uint32_t number;      /* of the current or last window; counts from 1 */
     int want_start, want_stop;
     int untold; /* the first window is open, and SL_ACT_OPEN has yet to be given out */
@@ -57,10 +64,10 @@ struct sl_window {
     enum sl_window_reason close_reason;
 };
 
-/* on_since_ns: since when the kinds are on (enabled at injection, before any context); 0: off. The
- * first window of RUN and TIME is then open already, and began there rather than at now_ns, so that
- * the first calls of the process are in it; its length counts from now_ns. */
-void sl_window_init(struct sl_window *w, const struct sl_config *config, uint64_t now_ns,
+/* on_since_ns: since when (real time) the kinds are on (enabled at injection, before any context);
+ * 0: off. The first window of RUN and TIME is then open already, and began there rather than now,
+ * so that the first calls of the process are in it; its length counts from now. */
+void sl_window_init(struct sl_window *w, const struct sl_config *config, struct sl_window_now now,
                     uint64_t on_since_ns);
 
 /* Requests: they only set want_start and want_stop, and are obeyed by the next step, the stop
@@ -76,13 +83,18 @@ uint32_t sl_window_pack(const struct sl_window *w);
 void sl_window_unpack(struct sl_window *w, uint32_t packed);
 
 /* The process ends: what remains to be done for an open window; none opens any more. */
-uint32_t sl_window_exit(struct sl_window *w, uint64_t now_ns);
+uint32_t sl_window_exit(struct sl_window *w, struct sl_window_now now);
 
 /* `drained`: nothing enqueued before closed_ns is outstanding. Returns enum sl_window_action bits,
  * to be carried out in the order of their values. */
-uint32_t sl_window_step(struct sl_window *w, uint64_t now_ns, int drained);
+uint32_t sl_window_step(struct sl_window *w, struct sl_window_now now, int drained);
 
-/* Time of the next step that would do something by itself; UINT64_MAX = none. */
+/* Monotonic time of the next step that would do something by itself; UINT64_MAX = none. */
 uint64_t sl_window_deadline(const struct sl_window *w);
+
+/* While recording, in real time: where the window begins and ends (UINT64_MAX: when told). Both
+ * move when the wall clock is set: the beginning if it is set back, the end either way. */
+void sl_window_bounds(const struct sl_window *w, struct sl_window_now now, uint64_t *from_ns,
+                      uint64_t *until_ns);
 
 #endif

@@ -28,6 +28,7 @@
 #define FRAME_NS  BILLION /* a killed process loses no more than this */
 #define BATCH     512     /* events taken from the ring at a time */
 #define SECOND_NS BILLION
+#define NO_FILE   UINT64_MAX
 
 enum {
     PATH_WORDS = PATH_MAX / sizeof(uint64_t)
@@ -45,6 +46,7 @@ struct sl_writer {
     struct sl_sink *sink; /* NULL: no file is open */
     int failed;           /* the window's file could not be made or went wrong */
     uint64_t frame_ns;    /* when the open frame began */
+    uint64_t safe;        /* events of the open file that a sync has brought to the disk; NO_FILE */
     int frame_open;
     char path[PATH_MAX]; /* final name of the open file */
 
@@ -69,7 +71,8 @@ static const char *suffix(const struct sl_writer *w)
     }
 }
 
-/* `error` ended or prevented the file of this window: said once for it. */
+/* `error` ended or prevented the file of this window: said once for it. Whether what came after the
+ * last sync fitted is not known: it counts as lost. */
 static void say_failure(struct sl_writer *w, int error)
 {
     char text[128];
@@ -83,6 +86,9 @@ static void say_failure(struct sl_writer *w, int error)
            "cannot write %s: %s; the rest of window %u is lost%s, the job is not affected; %s",
            w->path, strerror_r(-error, text, sizeof(text)), w->opt.meta.window,
            w->sink ? " (what was written stays in its .part file)" : "", remedy);
+    if (w->safe != NO_FILE)
+        sl_stats_add(SL_STAT_DROPPED_WRITE, sl_kineto_written(w->opt.kineto) - w->safe);
+    w->safe = NO_FILE;
 }
 
 static int open_chain(struct sl_writer *w)
@@ -147,6 +153,7 @@ static void open_window(struct sl_writer *w, const struct sl_event *ev)
     meta->window = ev->u.window.number;
     meta->opened_ns = ev->start_ns;
     w->failed = 0;
+    w->safe = NO_FILE;
     snprintf(w->path, sizeof(w->path), "%s/%u.pt.trace.json%s", w->opt.folder, meta->window,
              suffix(w));
     error = open_chain(w);
@@ -159,6 +166,8 @@ static void open_window(struct sl_writer *w, const struct sl_event *ev)
     if (!error) {
         meta->trace_name = w->path;
         error = sl_kineto_begin(w->opt.kineto, w->sink, meta);
+        if (!error)
+            w->safe = 0;
     }
     if (error)
         fail_file(w, error);
@@ -250,6 +259,8 @@ static uint64_t keep_frames_short(struct sl_writer *w)
         error = w->sink->sync(w->sink);
     if (error)
         fail_file(w, error);
+    else
+        w->safe = sl_kineto_written(w->opt.kineto);
     return UINT64_MAX;
 }
 

@@ -194,7 +194,7 @@ def run(tmp: pathlib.Path, *command, sim: list[str] | None = None, inject: bool 
          *(sim or []), *map(str, command)],
         capture_output=True, text=True, timeout=timeout, env=environment(env), cwd=cwd or tmp,
         check=False)
-    return Run(result.returncode, result.stdout, result.stderr, pathlib.Path(env["SYNCLINE_OUTPUT"]),
+    return Run(result.returncode, result.stdout, result.stderr, (cwd or tmp) / env["SYNCLINE_OUTPUT"],
                json_lines(truth), json_lines(log))
 
 

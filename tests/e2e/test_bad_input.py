@@ -92,6 +92,46 @@ def test_full_disk(go, small_disk):
     assert harness.Trace(path).events, "nothing already recorded is lost"
 
 
+@pytest.mark.parametrize("compression", ["none", "gzip", "zstd"])
+def test_full_disk_before_the_first_second_is_over(go, small_disk, compression):
+    """Nothing was flushed yet when the disk is full: what fitted stays nonetheless."""
+    run = go("context kernel:20000 syncall return:3", log="warn", output=str(small_disk),
+             compression=compression)
+    assert (run.status, run.stdout) == (3, "done\n")
+    (said,) = [line for line in run.said() if "cannot write" in line]
+    assert "No space left on device" in said
+    (path,) = run.files()
+    assert path.name.endswith(".part")
+    assert len(harness.Trace(path).of("kernel")) > 100
+
+
+def test_disk_that_is_full_for_a_while(go, small_disk):
+    """A window fails, space is made, and the next one is whole."""
+    filler = small_disk / "filler"
+    with open(filler, "wb", buffering=0) as file:
+        with pytest.raises(OSError):
+            while True:
+                file.write(bytes(4096))
+    run = go("context start sleep:200 kernel:50 sync stop lost "
+             f"unlink:{filler} start sleep:200 kernel:60 sync stop windows:1 return:3",
+             log="warn", window="demand", lead_in="0", output=str(small_disk))
+    assert run.status == 3 and "lost 1" in run.stdout and "windows 1" in run.stdout
+    (said,) = run.said()
+    assert "cannot write" in said and "No space left on device" in said and "window 1" in said
+    (whole,) = run.traces()
+    assert whole.object["syncline"]["window"] == 2 and len(whole.of("kernel")) == 60
+
+
+def test_relative_output_and_a_host_that_changes_its_folder(go):
+    """All windows go below the folder that was the current one at the start."""
+    run = go("context chdir:/ start sleep:200 kernel:5 sync stop windows:1 chdir:/tmp start "
+             "sleep:200 kernel:6 sync stop windows:2 return:3",
+             log="warn", window="demand", lead_in="0", output="some/where")
+    assert (run.status, run.said()) == (3, [])
+    traces = sorted(run.traces(), key=lambda trace: trace.path.name)
+    assert [len(trace.of("kernel")) for trace in traces] == [5, 6]
+
+
 def test_read_only_disk(go, small_disk):
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     one_line(go(STEPS, log="warn", output=str(small_disk / "out")), "cannot write",
@@ -177,6 +217,26 @@ def test_cupti_function_fails(go, function, call):
         assert run.files() == [] and "nothing is recorded" in run.said()[-1]
     elif not failed:
         assert len(run.trace().of("kernel")) == 15
+
+
+def test_no_cupti(tmp_path):
+    """Also where a CUDA toolkit is installed: its folder is out of sight for this run."""
+    hide = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /usr/local && exec "$@"', "sh"]
+    if subprocess.run([*hide, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("mounting needs root (and a container that allows it)")
+    run = harness.run(tmp_path, *hide, harness.SCENARIO, *STEPS.split(), log="warn",
+                      sim=["--cupti", "none"], VIRTUAL_ENV="", CONDA_PREFIX="")
+    one_line(run, "libcupti.so.13 was not found", "install", "nothing is recorded",
+             "the job is not affected")
+    assert run.files() == []
+
+
+def test_cupti_that_is_too_old(go):
+    """The process has brought one of CUDA 11: no other is loaded beside it."""
+    old = harness.BUILD / "tests" / "e2e" / "old_cupti" / "libcupti.so.12"
+    run = go(STEPS, log="warn", LD_PRELOAD=str(old))
+    one_line(run, "libcupti.so.12", "older than CUDA 12.0", "use a newer", "nothing is recorded")
+    assert run.files() == []
 
 
 def test_injection_into_a_process_that_cannot_use_a_gpu(go):

@@ -17,7 +17,9 @@
  *     threads[:N]      N threads with a stream and 10 kernels each
  *     start stop       the public API; prints `start RESULT`
  *     windows:N        waits until N windows are complete files (10 s at most)
+ *     lost             waits until something was lost (10 s at most)
  *     status           prints `state N window N completed N`
+ *     chdir:PATH       unlink:PATH
  *     load:PATH        dlopen                   sleep:MS
  *     fork             a child that makes a kernel call and exits 5; waits for it
  *     fds              prints the open descriptors that exec would inherit
@@ -198,6 +200,18 @@ static void do_windows(uint64_t wanted)
     printf("windows %llu\n", (unsigned long long)status.windows_completed);
 }
 
+static void do_lost(void)
+{
+    struct sl_status status = {.size = sizeof(status)};
+
+    for (int i = 0; i < 2000; i++) {
+        if (sl_status(&status) == 0 && status.dropped > 0)
+            break;
+        sleep_ms(5);
+    }
+    printf("lost %d\n", status.dropped > 0);
+}
+
 static void do_status(void)
 {
     struct sl_status status = {.size = sizeof(status)};
@@ -322,6 +336,12 @@ static int do_step(const char *step, long n, const char *text)
         printf("stop %d\n", sl_stop());
     else if (!strcmp(step, "windows"))
         do_windows((uint64_t)n);
+    else if (!strcmp(step, "lost"))
+        do_lost();
+    else if (!strcmp(step, "chdir"))
+        return chdir(text);
+    else if (!strcmp(step, "unlink"))
+        return unlink(text);
     else if (!strcmp(step, "status"))
         do_status();
     else if (!strcmp(step, "load"))

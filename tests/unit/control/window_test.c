@@ -14,18 +14,34 @@
 #define T0 (1000 * S)
 
 static struct sl_window w;
+/* How far the wall clock is ahead of the monotonic one. */
+static uint64_t ahead = 900 * S;
+
+/* Both clocks, when the wall clock says this. */
+static struct sl_window_now at(uint64_t real_ns)
+{
+    return (struct sl_window_now){real_ns - ahead, real_ns};
+}
+
+/* In the wall clock's time. */
+static uint64_t deadline_of(void)
+{
+    uint64_t deadline = sl_window_deadline(&w);
+
+    return deadline == UINT64_MAX || deadline == 0 ? deadline : deadline + ahead;
+}
 
 static void begin(enum sl_window_mode mode, uint64_t on_since_ns)
 {
     struct sl_config config = {
         .window_mode = mode, .window_ns = 2 * S, .period_ns = 60 * S, .lead_in_ns = 1 * S};
 
-    sl_window_init(&w, &config, T0, on_since_ns);
+    sl_window_init(&w, &config, at(T0), on_since_ns);
 }
 
 static uint32_t step(uint64_t now_ns)
 {
-    return sl_window_step(&w, now_ns, 0);
+    return sl_window_step(&w, at(now_ns), 0);
 }
 
 static void run_opens_at_once_and_begins_where_the_kinds_came_on(void **state)
@@ -36,7 +52,7 @@ static void run_opens_at_once_and_begins_where_the_kinds_came_on(void **state)
     assert_int_equal(w.number, 1);
     assert_int_equal(w.opened_ns, T0 - 5 * S);
     assert_int_equal(w.reason, SL_REASON_RUN);
-    assert_true(sl_window_deadline(&w) == UINT64_MAX);
+    assert_true(deadline_of() == UINT64_MAX);
     assert_int_equal(step(T0 + 100000 * S), SL_ACT_NONE);
     assert_int_equal(sl_window_start(&w), -EALREADY);
 }
@@ -47,7 +63,7 @@ static void run_whose_enabling_failed_at_first_has_a_lead_in(void **state)
     begin(SL_WINDOW_RUN, 0);
     assert_int_equal(step(T0), SL_ACT_ENABLE);
     assert_int_equal(step(T0 + 4 * S), SL_ACT_NONE); /* the enabling took 4 s */
-    assert_int_equal(sl_window_deadline(&w), T0 + 5 * S);
+    assert_int_equal(deadline_of(), T0 + 5 * S);
     assert_int_equal(step(T0 + 5 * S), SL_ACT_OPEN);
     assert_int_equal(w.opened_ns, T0 + 5 * S);
 }
@@ -62,7 +78,7 @@ static void run_can_be_stopped_at_once_and_begun_again(void **state)
     assert_int_equal(step(T0 + 1), SL_ACT_DRAIN);
     assert_int_equal(w.opened_ns, T0 - 5 * S);
     assert_int_equal(w.closed_ns, T0 + 1);
-    assert_int_equal(sl_window_step(&w, T0 + 2, 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(sl_window_step(&w, at(T0 + 2), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
     assert_int_equal(step(T0 + 100 * S), SL_ACT_NONE);
     assert_int_equal(sl_window_start(&w), 0);
     assert_int_equal(step(T0 + 200 * S), SL_ACT_ENABLE);
@@ -78,15 +94,15 @@ static void time_windows_come_once_a_period(void **state)
     begin(SL_WINDOW_TIME, T0 - 1 * S);
     assert_int_equal(step(T0), SL_ACT_OPEN);
     assert_int_equal(w.opened_ns, T0 - 1 * S);
-    assert_int_equal(sl_window_deadline(&w), T0 + 2 * S);
+    assert_int_equal(deadline_of(), T0 + 2 * S);
     assert_int_equal(step(T0 + 1 * S), SL_ACT_NONE);
     assert_int_equal(step(T0 + 2 * S + 100), SL_ACT_DRAIN);
     assert_int_equal(w.closed_ns, T0 + 2 * S); /* a late step makes it no longer */
     assert_int_equal(w.close_reason, SL_REASON_TIME);
     assert_int_equal(step(T0 + 2 * S + 200), SL_ACT_NONE);
-    assert_int_equal(sl_window_step(&w, T0 + 3 * S, 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(sl_window_step(&w, at(T0 + 3 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
 
-    assert_int_equal(sl_window_deadline(&w), T0 + 59 * S);
+    assert_int_equal(deadline_of(), T0 + 59 * S);
     assert_int_equal(step(T0 + 58 * S), SL_ACT_NONE);
     assert_int_equal(step(T0 + 59 * S), SL_ACT_ENABLE);
     assert_int_equal(step(T0 + 59 * S), SL_ACT_NONE);
@@ -94,8 +110,8 @@ static void time_windows_come_once_a_period(void **state)
     assert_int_equal(w.number, 2);
     assert_int_equal(w.opened_ns, T0 + 60 * S);
     assert_int_equal(step(T0 + 62 * S), SL_ACT_DRAIN);
-    assert_int_equal(sl_window_step(&w, T0 + 62 * S, 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
-    assert_int_equal(sl_window_deadline(&w), T0 + 119 * S);
+    assert_int_equal(sl_window_step(&w, at(T0 + 62 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(deadline_of(), T0 + 119 * S);
 }
 
 static void a_collector_held_up_for_minutes_skips_windows(void **state)
@@ -104,8 +120,8 @@ static void a_collector_held_up_for_minutes_skips_windows(void **state)
     begin(SL_WINDOW_TIME, T0);
     step(T0);
     step(T0 + 2 * S);
-    assert_int_equal(sl_window_step(&w, T0 + 200 * S, 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
-    assert_int_equal(sl_window_deadline(&w), T0 + 239 * S);
+    assert_int_equal(sl_window_step(&w, at(T0 + 200 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(deadline_of(), T0 + 239 * S);
 }
 
 static void windows_without_room_between_keep_the_kinds_on(void **state)
@@ -114,13 +130,13 @@ static void windows_without_room_between_keep_the_kinds_on(void **state)
         .window_mode = SL_WINDOW_TIME, .window_ns = 2 * S, .period_ns = 3 * S, .lead_in_ns = 1 * S};
 
     (void)state;
-    sl_window_init(&w, &config, T0, T0);
+    sl_window_init(&w, &config, at(T0), T0);
     assert_int_equal(step(T0), SL_ACT_OPEN);
     assert_int_equal(step(T0 + 2 * S), SL_ACT_DRAIN);
-    assert_int_equal(sl_window_step(&w, T0 + 2 * S + 1, 1), SL_ACT_CLOSE);
+    assert_int_equal(sl_window_step(&w, at(T0 + 2 * S + 1), 1), SL_ACT_CLOSE);
     assert_int_equal(step(T0 + 2 * S + 2), SL_ACT_NONE);
     assert_int_equal(w.state, SL_WIN_LEAD_IN);
-    assert_int_equal(sl_window_deadline(&w), T0 + 3 * S);
+    assert_int_equal(deadline_of(), T0 + 3 * S);
     assert_int_equal(step(T0 + 3 * S), SL_ACT_OPEN);
 }
 
@@ -130,10 +146,10 @@ static void back_to_back_windows_have_no_pause(void **state)
         .window_mode = SL_WINDOW_TIME, .window_ns = 2 * S, .period_ns = 2 * S, .lead_in_ns = 1 * S};
 
     (void)state;
-    sl_window_init(&w, &config, T0, T0);
+    sl_window_init(&w, &config, at(T0), T0);
     step(T0);
     assert_int_equal(step(T0 + 2 * S), SL_ACT_DRAIN);
-    assert_int_equal(sl_window_step(&w, T0 + 2 * S + 5, 1), SL_ACT_CLOSE);
+    assert_int_equal(sl_window_step(&w, at(T0 + 2 * S + 5), 1), SL_ACT_CLOSE);
     assert_int_equal(step(T0 + 2 * S + 6), SL_ACT_OPEN);
     assert_int_equal(w.opened_ns, T0 + 2 * S + 6);
     assert_int_equal(w.number, 2);
@@ -144,7 +160,7 @@ static void demand_waits_for_a_start(void **state)
     (void)state;
     begin(SL_WINDOW_DEMAND, 0);
     assert_int_equal(step(T0), SL_ACT_NONE);
-    assert_true(sl_window_deadline(&w) == UINT64_MAX);
+    assert_true(deadline_of() == UINT64_MAX);
     assert_int_equal(sl_window_stop(&w), -EALREADY);
     assert_int_equal(sl_window_start(&w), 0);
     assert_int_equal(sl_window_start(&w), -EALREADY);
@@ -158,7 +174,7 @@ static void demand_waits_for_a_start(void **state)
     assert_int_equal(sl_window_stop(&w), -EALREADY);
     assert_int_equal(step(T0 + 4 * S), SL_ACT_DRAIN);
     assert_int_equal(w.closed_ns, T0 + 4 * S);
-    assert_int_equal(sl_window_step(&w, T0 + 4 * S, 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(sl_window_step(&w, at(T0 + 4 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
     assert_int_equal(step(T0 + 1000 * S), SL_ACT_NONE);
     assert_int_equal(w.number, 1);
 }
@@ -168,7 +184,7 @@ static void without_lead_in_it_opens_at_once(void **state)
     struct sl_config config = {.window_mode = SL_WINDOW_DEMAND};
 
     (void)state;
-    sl_window_init(&w, &config, T0, 0);
+    sl_window_init(&w, &config, at(T0), 0);
     sl_window_start(&w);
     assert_int_equal(step(T0), SL_ACT_ENABLE);
     assert_int_equal(w.state, SL_WIN_LEAD_IN);
@@ -199,12 +215,12 @@ static void a_stopped_lead_in_of_a_timed_window_loses_that_turn(void **state)
     begin(SL_WINDOW_TIME, T0);
     step(T0);
     step(T0 + 2 * S);
-    sl_window_step(&w, T0 + 2 * S, 1);
+    sl_window_step(&w, at(T0 + 2 * S), 1);
     assert_int_equal(step(T0 + 59 * S), SL_ACT_ENABLE);
     step(T0 + 59 * S);
     assert_int_equal(sl_window_stop(&w), 0);
     assert_int_equal(step(T0 + 59 * S + 1), SL_ACT_DISABLE);
-    assert_int_equal(sl_window_deadline(&w), T0 + 119 * S);
+    assert_int_equal(deadline_of(), T0 + 119 * S);
 }
 
 static void a_start_while_closing_is_kept_and_needs_no_lead_in(void **state)
@@ -221,7 +237,7 @@ static void a_start_while_closing_is_kept_and_needs_no_lead_in(void **state)
     assert_int_equal(sl_window_start(&w), -EALREADY);
     assert_int_equal(sl_window_stop(&w), 0);
     assert_int_equal(sl_window_start(&w), -EBUSY);
-    assert_int_equal(sl_window_step(&w, T0 + 2 * S, 1), SL_ACT_CLOSE);
+    assert_int_equal(sl_window_step(&w, at(T0 + 2 * S), 1), SL_ACT_CLOSE);
     assert_int_equal(step(T0 + 2 * S), SL_ACT_OPEN);
     assert_int_equal(w.number, 2);
     assert_int_equal(w.opened_ns, T0 + 2 * S);
@@ -233,16 +249,16 @@ static void an_application_window_inside_a_timed_pause(void **state)
     begin(SL_WINDOW_TIME, T0);
     step(T0);
     step(T0 + 2 * S);
-    sl_window_step(&w, T0 + 2 * S, 1);
+    sl_window_step(&w, at(T0 + 2 * S), 1);
     sl_window_start(&w);
     assert_int_equal(step(T0 + 10 * S), SL_ACT_ENABLE);
     step(T0 + 10 * S);
     assert_int_equal(step(T0 + 11 * S), SL_ACT_OPEN);
-    assert_true(sl_window_deadline(&w) == UINT64_MAX); /* ends when told */
+    assert_true(deadline_of() == UINT64_MAX); /* ends when told */
     sl_window_stop(&w);
     assert_int_equal(step(T0 + 20 * S), SL_ACT_DRAIN);
-    assert_int_equal(sl_window_step(&w, T0 + 20 * S, 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
-    assert_int_equal(sl_window_deadline(&w), T0 + 59 * S); /* the clock's turn stays */
+    assert_int_equal(sl_window_step(&w, at(T0 + 20 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(deadline_of(), T0 + 59 * S); /* the clock's turn stays */
 }
 
 static void draining_gives_up_after_its_bound(void **state)
@@ -253,10 +269,67 @@ static void draining_gives_up_after_its_bound(void **state)
     begin(SL_WINDOW_TIME, T0);
     step(T0);
     step(T0 + 2 * S);
-    deadline = sl_window_deadline(&w);
+    deadline = deadline_of();
     assert_in_range(deadline, T0 + 3 * S, T0 + 12 * S);
     assert_int_equal(step(deadline - 1), SL_ACT_NONE);
     assert_int_equal(step(deadline), SL_ACT_CLOSE | SL_ACT_DISABLE);
+}
+
+/* An hour back, in the middle of a window: it ends after its two seconds all the same, and rows
+ * with the new stamps are its own. */
+static void a_wall_clock_set_back_stalls_nothing(void **state)
+{
+    const uint64_t hour = 3600 * S, before = ahead;
+    uint64_t from_ns, until_ns, t0 = 2 * hour;
+
+    (void)state;
+    ahead = t0 - 100 * S;
+    sl_window_init(&w,
+                   &(struct sl_config){.window_mode = SL_WINDOW_TIME,
+                                       .window_ns = 2 * S,
+                                       .period_ns = 60 * S,
+                                       .lead_in_ns = 1 * S},
+                   at(t0), t0);
+    assert_int_equal(step(t0), SL_ACT_OPEN);
+    sl_window_bounds(&w, at(t0 + 1 * S), &from_ns, &until_ns);
+    assert_int_equal(from_ns, t0);
+    assert_int_equal(until_ns, t0 + 2 * S);
+
+    ahead -= hour;
+    t0 -= hour;
+    assert_int_equal(step(t0 + 1 * S), SL_ACT_NONE);
+    sl_window_bounds(&w, at(t0 + 1 * S), &from_ns, &until_ns);
+    assert_int_equal(from_ns, t0);
+    assert_int_equal(until_ns, t0 + 2 * S);
+    assert_int_equal(step(t0 + 2 * S + 5), SL_ACT_DRAIN);
+    assert_int_equal(w.closed_ns, t0 + 2 * S);
+    assert_int_equal(sl_window_step(&w, at(t0 + 3 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(step(t0 + 59 * S), SL_ACT_ENABLE);
+    step(t0 + 59 * S);
+    assert_int_equal(step(t0 + 60 * S), SL_ACT_OPEN);
+    assert_int_equal(w.opened_ns, t0 + 60 * S);
+
+    /* And forwards, which must neither end a window early nor lose its rows. */
+    ahead += hour;
+    t0 += hour;
+    assert_int_equal(step(t0 + 61 * S), SL_ACT_NONE);
+    sl_window_bounds(&w, at(t0 + 61 * S), &from_ns, &until_ns);
+    assert_int_equal(from_ns, t0 + 60 * S - hour);
+    assert_int_equal(until_ns, t0 + 62 * S);
+    ahead = before;
+}
+
+static void a_slewed_clock_is_not_a_set_one(void **state)
+{
+    uint64_t from_ns, until_ns;
+
+    (void)state;
+    begin(SL_WINDOW_TIME, T0);
+    step(T0);
+    sl_window_bounds(&w, (struct sl_window_now){T0 + S - ahead, T0 + S + 1000}, &from_ns,
+                     &until_ns);
+    assert_int_equal(from_ns, T0);
+    assert_int_equal(until_ns, T0 + 2 * S);
 }
 
 static void exit_closes_what_is_open_and_opens_nothing(void **state)
@@ -264,20 +337,20 @@ static void exit_closes_what_is_open_and_opens_nothing(void **state)
     (void)state;
     begin(SL_WINDOW_RUN, T0);
     step(T0);
-    assert_int_equal(sl_window_exit(&w, T0 + 7 * S), SL_ACT_DRAIN | SL_ACT_CLOSE);
+    assert_int_equal(sl_window_exit(&w, at(T0 + 7 * S)), SL_ACT_DRAIN | SL_ACT_CLOSE);
     assert_int_equal(w.closed_ns, T0 + 7 * S);
     assert_int_equal(w.close_reason, SL_REASON_EXIT);
     assert_int_equal(step(T0 + 1000 * S), SL_ACT_NONE);
 
     begin(SL_WINDOW_DEMAND, 0);
     sl_window_start(&w);
-    assert_int_equal(sl_window_exit(&w, T0), SL_ACT_NONE);
+    assert_int_equal(sl_window_exit(&w, at(T0)), SL_ACT_NONE);
     assert_int_equal(step(T0 + 1), SL_ACT_NONE);
 
     begin(SL_WINDOW_TIME, T0);
     step(T0);
     step(T0 + 2 * S);
-    assert_int_equal(sl_window_exit(&w, T0 + 3 * S), SL_ACT_DRAIN | SL_ACT_CLOSE);
+    assert_int_equal(sl_window_exit(&w, at(T0 + 3 * S)), SL_ACT_DRAIN | SL_ACT_CLOSE);
     assert_int_equal(w.closed_ns, T0 + 2 * S);
 }
 
@@ -316,6 +389,8 @@ int main(void)
         cmocka_unit_test(a_start_while_closing_is_kept_and_needs_no_lead_in),
         cmocka_unit_test(an_application_window_inside_a_timed_pause),
         cmocka_unit_test(draining_gives_up_after_its_bound),
+        cmocka_unit_test(a_wall_clock_set_back_stalls_nothing),
+        cmocka_unit_test(a_slewed_clock_is_not_a_set_one),
         cmocka_unit_test(exit_closes_what_is_open_and_opens_nothing),
         cmocka_unit_test(requests_survive_packing),
     };

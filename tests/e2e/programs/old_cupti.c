@@ -1,0 +1,55 @@
+/*
+ * old_cupti.c - a libcupti that has what the library cannot do without, and tells a version from
+ * before CUDA 12.0. Any thread; nothing else of it must be called.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#define EXPORT    __attribute__((visibility("default")))
+#define CUDA_11_8 17u
+
+EXPORT int cuptiGetVersion(uint32_t *version);
+EXPORT int cuptiActivityRegisterCallbacks(void *request, void *complete);
+EXPORT int cuptiActivityEnable(int kind);
+EXPORT int cuptiActivityDisable(int kind);
+EXPORT int cuptiActivityFlushAll(uint32_t flag);
+EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record);
+
+int cuptiGetVersion(uint32_t *version)
+{
+    *version = CUDA_11_8;
+    return 0;
+}
+
+int cuptiActivityRegisterCallbacks(void *request, void *complete)
+{
+    (void)request;
+    (void)complete;
+    abort();
+}
+
+int cuptiActivityEnable(int kind)
+{
+    (void)kind;
+    abort();
+}
+
+int cuptiActivityDisable(int kind)
+{
+    (void)kind;
+    abort();
+}
+
+int cuptiActivityFlushAll(uint32_t flag)
+{
+    (void)flag;
+    abort();
+}
+
+int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
+{
+    (void)buffer;
+    (void)valid;
+    (void)record;
+    abort();
+}
