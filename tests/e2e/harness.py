@@ -259,6 +259,27 @@ def calls_differ(run_: Run, traces: list[Trace]) -> str:
                                        for row in t.of("cuda_runtime", "cuda_driver")])
 
 
+# The rows of waits, by the call that waits.
+SYNC_ROWS = {"cuStreamSynchronize": "Stream Sync", "cudaStreamSynchronize": "Stream Sync",
+             "cuCtxSynchronize": "Context Sync", "cudaDeviceSynchronize": "Context Sync",
+             "cuEventSynchronize": "Event Sync", "cudaEventSynchronize": "Event Sync",
+             "cuStreamWaitEvent": "Stream Wait Event", "cudaStreamWaitEvent": "Stream Wait Event"}
+
+
+def waits_differ(run_: Run, traces: list[Trace]) -> str:
+    """"" if the traces have a row for exactly the waits of the truth minus the log. What a capture
+    or an error made of a call is not looked at, nor are queries and waits inside other calls."""
+    gone = {line["correlation"] for line in run_.lost() if line["kind"] == "sync"}
+    waited = {wait["corr"] for wait in run_.truth_of("wait")}
+    names = {call["corr"]: SYNC_ROWS[plain(call["name"])] for call in run_.truth_of("call")
+             if plain(call["name"]) in SYNC_ROWS and call["result"] == 0}
+    expected = [(corr, name) for corr, name in names.items() if corr & 0xffffffff not in gone
+                and (corr in waited or name == "Stream Wait Event")]
+    return difference(expected, [(row["args"]["correlation"], row["name"]) for t in traces
+                                 for row in t.of("cuda_sync")
+                                 if row["args"]["correlation"] in names])
+
+
 def check_calls(run_: Run, trace: Trace) -> None:
     """One CPU row per correlation id, each a call of the truth; every launch has its row."""
     calls = {call["corr"]: call for call in run_.truth_of("call")
@@ -298,6 +319,7 @@ def check_flows(trace: Trace) -> None:
 def check_trace(run_: Run, trace: Trace) -> None:
     """Everything that must hold of the one trace of a whole run."""
     assert not operations_differ(run_, [trace]), operations_differ(run_, [trace])
+    assert not waits_differ(run_, [trace]), waits_differ(run_, [trace])
     check_calls(run_, trace)
     check_flows(trace)
     first = trace.events[0]

@@ -70,6 +70,7 @@ def test_dropped_records_are_counted(go):
     assert len(dropped) > 5
     assert not harness.operations_differ(run, [trace]), harness.operations_differ(run, [trace])
     assert not harness.calls_differ(run, [trace]), harness.calls_differ(run, [trace])
+    assert not harness.waits_differ(run, [trace]), harness.waits_differ(run, [trace])
     assert trace.counters["dropped_cupti"] == len(dropped)
 
 
