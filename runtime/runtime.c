@@ -252,7 +252,10 @@ static int is_there(void)
     case PREPARING:
         return -EAGAIN;
     case ARMED:
-        return 0;
+        if (getpid() == runtime.pid)
+            return 0;
+        sl_runtime_fork_child(); /* a bare clone() runs no handler */
+        break;
     case PASSIVE:
         break;
     }
@@ -300,7 +303,9 @@ static void fill_status(struct sl_status *s, int passive_now)
     s->records = sl_stats_get(SL_STAT_RECORDS);
     s->events_written = sl_stats_get(SL_STAT_EVENTS_WRITTEN);
     s->dropped = total_dropped();
-    if (runtime.collector) {
+    /* A fork may have caught the writer in the middle of telling its last file: the child would
+     * wait for the rest. */
+    if (runtime.collector && getpid() == runtime.pid) {
         sl_collector_get_status(runtime.collector, &c, s->last_file, sizeof(s->last_file));
         s->state = c.started ? public_state(c.state) : SL_STATE_ARMED;
         s->window = c.window;

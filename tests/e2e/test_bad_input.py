@@ -155,41 +155,6 @@ FUNCTIONS = ["cuptiGetVersion", "cuptiActivityRegisterCallbacks", "cuptiActivity
 NEEDED = {"cuptiGetVersion", "cuptiActivityRegisterCallbacks"}
 
 
-@pytest.mark.parametrize("functions, words", [
-    ([], ["has no cupti", "older than CUDA 12.0"]), (FUNCTIONS, ["CUPTI API 14", "use a newer"])],
-    ids=["functions", "version"])
-def test_cupti_too_old(go, tmp_path, functions, words):
-    """One that is in the process already: there is no looking for a better one."""
-    source, library = tmp_path / "cupti.c", tmp_path / "libcupti.so.13"
-    source.write_text("int cuptiGetVersion(unsigned *v) { *v = 14; return 0; }\n" + "".join(
-        f"int {f}(void) {{ return 0; }}\n" for f in functions if f != "cuptiGetVersion"))
-    subprocess.run(["cc", "-shared", "-fPIC", f"-Wl,-soname,{library.name}", "-o", library, source],
-                   check=True)
-    run = go(STEPS, log="warn", LD_PRELOAD=str(library))
-    one_line(run, str(library), *words, "nothing is recorded")
-    assert run.files() == []
-
-
-def test_cupti_is_missing(tmp_path):
-    """A machine with a driver and without CUPTI: toolkits are hidden, the stand-in is not named."""
-    hidden = " && ".join(["mount --make-rprivate /"] + [
-        f"mount -t tmpfs none {path}" for path in ("/usr/local", "/opt") if os.path.isdir(path)])
-    # What is below /usr/local may be needed to come this far, but not by the program.
-    if subprocess.run(["unshare", "-m", "sh", "-c", hidden], capture_output=True,
-                      check=False).returncode:
-        pytest.skip("hiding CUPTI needs root (and a container that allows it)")
-    lib = harness.BUILD / "tests" / "simgpu" / "lib"
-    env = harness.environment({
-        "LD_LIBRARY_PATH": f"{lib}:{lib}/cuda13", "SYNCLINE_OUTPUT": str(tmp_path / "out"),
-        "SYNCLINE_LOG": "warn", "CUDA_INJECTION64_PATH": str(harness.LIBRARY)})
-    result = subprocess.run(
-        ["unshare", "-m", "sh", "-c", f'{hidden} && exec "$0" "$@"', harness.SCENARIO,
-         *STEPS.split()], capture_output=True, text=True, env=env, cwd=tmp_path, check=False)
-    run = harness.Run(result.returncode, result.stdout, result.stderr, tmp_path / "out", [], [])
-    one_line(run, "libcupti.so", "was not found", "install", "nothing is recorded")
-    assert run.files() == []
-
-
 def test_list_of_functions_is_complete():
     header = (harness.REPO / "runtime" / "collect" / "cupti_api.h").read_text()
     table = header[header.index("struct sl_cupti_functions {"):]

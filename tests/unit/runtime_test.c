@@ -15,10 +15,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -470,6 +472,34 @@ static void play_fork(void)
     CHECK(in_file("1.pt.trace.json", "k_child") == 0);
 }
 
+/* No handler of fork() runs in such a child. */
+static void play_bare_clone(void)
+{
+    pid_t child;
+    int status;
+
+    CHECK(inject("SYNCLINE_WINDOW=demand"));
+    child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    if (child == 0) {
+        struct sl_status s = status_now();
+
+        CHECK(s.state == SL_STATE_PASSIVE && strstr(s.reason, "fork"));
+        CHECK(sl_runtime_start() == -ENODEV);
+        CHECK(threads() == 0);
+        sl_runtime_exit();
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(sl_runtime_start() == 0);
+    sl_runtime_exit();
+}
+
+static void a_child_of_a_bare_clone_does_nothing(void **state)
+{
+    (void)state;
+    in_child(play_bare_clone);
+}
+
 static void a_forked_child_does_nothing(void **state)
 {
     (void)state;
@@ -654,6 +684,7 @@ int main(void)
         CASE(a_cupti_that_hangs_does_not_keep_the_process),
         CASE(what_was_flushed_is_on_disk_without_an_exit),
         CASE(what_cupti_dropped_is_said_and_in_the_trace),
+        CASE(a_child_of_a_bare_clone_does_nothing),
         CASE(a_forked_child_does_nothing),
         CASE(whatever_is_wrong_the_host_runs_on_unprofiled),
         CASE(an_unwritable_folder_is_one_line),
