@@ -56,6 +56,7 @@ struct sl_place {
     uint32_t id;
     uint32_t name;    /* intern id; 0: none told */
     uint32_t context; /* streams */
+    uint32_t flags;   /* streams: CUPTI's, 0 = unknown */
     uint32_t file;    /* last file that has its rows */
 };
 

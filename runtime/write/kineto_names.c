@@ -131,7 +131,12 @@ static void put_stream_rows(struct sl_kineto *k, const struct sl_place *p)
     at = put_interned(k, at, p->name);
     if (context)
         at = put_interned(k, SL_JSON_LITERAL(at, " in "), context);
-    close_row(k, SL_JSON_LITERAL(at, "\""));
+    at = SL_JSON_LITERAL(at, "\"");
+    if (p->flags) { /* which streams take part in legacy order: no row tells it */
+        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"context\":"), p->context);
+        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"stream flags\":"), p->flags);
+    }
+    close_row(k, at);
     put_sort_row(k, "thread_sort_index", p->device, p->id, p->id);
 }
 
@@ -218,6 +223,7 @@ void sl_kineto_introduce(struct sl_kineto *k, const struct sl_event *ev)
 
 void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev)
 {
+    uint32_t context = 0, flags = 0;
     struct sl_place *p;
 
     switch (ev->kind) {
@@ -236,7 +242,8 @@ void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev)
         break;
     case SL_EV_META_STREAM:
         p = find_place(k, SL_PLACE_STREAM, ev->device, ev->stream);
-        p->context = ev->context;
+        context = ev->context;
+        flags = ev->u.meta.flags;
         break;
     case SL_EV_META_DEVICE:
         /* Rows made before its limits were known lack the occupancy. */
@@ -248,9 +255,11 @@ void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev)
     default:
         return;
     }
-    if (p->name == ev->name)
+    if (p->name == ev->name && p->context == context && p->flags == flags)
         return;
     p->name = ev->name;
+    p->context = context;
+    p->flags = flags;
     if (k->sink && p->file == k->file)
         put_place(k, p);
 }

@@ -157,6 +157,8 @@ static void put_sync(struct sl_kineto *k, const struct sl_event *ev,
 
     if (record) {
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_stream\":"), record->stream);
+        if (record->context != ev->context)
+            at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_context\":"), record->context);
         at = sl_json_u64(SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_record_corr_id\":"),
                          record->correlation);
     }

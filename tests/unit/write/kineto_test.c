@@ -367,6 +367,29 @@ static void a_name_that_comes_late_is_written_again(void **state)
     assert_null(find("name", "thread_name", 2));
 }
 
+/* Two contexts of a device may have a stream of the same number. */
+static void streams_have_their_flags(void **state)
+{
+    struct sl_event stream = event(SL_EV_META_STREAM, 0, 0, 0);
+
+    (void)state;
+    stream.context = 1;
+    stream.u.meta.flags = 3;
+    put(stream);
+    begin();
+    put(copy(5, 100, 10));
+    stream.context = 2;
+    stream.u.meta.flags = 1;
+    put(stream);
+    put(stream);
+    end();
+    assert_string_equal(arg(find("name", "thread_name", 0), "stream flags"), "3");
+    assert_string_equal(arg(find("name", "thread_name", 0), "context"), "1");
+    assert_string_equal(arg(find("name", "thread_name", 1), "stream flags"), "1");
+    assert_string_equal(arg(find("name", "thread_name", 1), "context"), "2");
+    assert_null(find("name", "thread_name", 2));
+}
+
 static void a_device_seen_late_stands_in_the_trailer(void **state)
 {
     const struct json *late;
@@ -554,6 +577,7 @@ static void waits_say_what_they_wait_for(void **state)
     struct sl_event wait = sync_of(SL_SYNC_STREAM_WAIT, 50, 20);
     struct sl_event sync = sync_of(SL_SYNC_EVENT, 51, SL_STREAM_NONE);
     struct sl_event unknown = sync_of(SL_SYNC_EVENT, 52, SL_STREAM_NONE);
+    struct sl_event far = recorded(46, 12, 4, 28), far_wait = sync_of(SL_SYNC_STREAM_WAIT, 55, 20);
     const struct json *e;
 
     (void)state;
@@ -562,7 +586,10 @@ static void waits_say_what_they_wait_for(void **state)
     sync.u.sync.event_sync_id = 10;
     sync.u.sync.event_id = 3;
     unknown.u.sync.event_sync_id = 11;
+    far.context++;
+    far_wait.u.sync.event_sync_id = 12;
     begin();
+    put(far);
     put(recorded(40, 9, 3, 7));
     put(wait);
     put(sync); /* its record comes later */
@@ -570,6 +597,7 @@ static void waits_say_what_they_wait_for(void **state)
     put(recorded(45, 10, 3, 28));
     put(sync_of(SL_SYNC_STREAM, 53, 7));
     put(sync_of(SL_SYNC_CONTEXT, 54, SL_STREAM_NONE));
+    put(far_wait);
     end();
     e = find("name", "Stream Wait Event", 0);
     assert_string_equal(json_text(e, "cat"), "cuda_sync");
@@ -579,6 +607,9 @@ static void waits_say_what_they_wait_for(void **state)
     assert_string_equal(arg(e, "wait_on_cuda_event_record_corr_id"), "40");
     assert_string_equal(arg(e, "wait_on_cuda_event_id"), "3");
     assert_string_equal(arg(e, "correlation"), "50");
+    assert_null(json_get(json_get(e, "args"), "wait_on_context"));
+    e = find("name", "Stream Wait Event", 1);
+    assert_int_equal(atoi(arg(e, "wait_on_context")), atoi(arg(e, "context")) + 1);
     e = find("name", "Event Sync", 0);
     assert_string_equal(arg(e, "stream"), "-1");
     assert_string_equal(arg(e, "wait_on_stream"), "28");
@@ -789,6 +820,7 @@ int main(void)
         T(an_empty_window_is_a_valid_file),
         T(metadata_comes_first_and_when_first_seen),
         T(a_name_that_comes_late_is_written_again),
+        T(streams_have_their_flags),
         T(a_device_seen_late_stands_in_the_trailer),
         T(calls_have_name_ids_and_times),
         T(kernels_have_all_that_readers_use),
