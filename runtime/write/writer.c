@@ -34,12 +34,18 @@ enum {
     PATH_WORDS = PATH_MAX / sizeof(uint64_t)
 };
 
+enum stop {
+    RUN_ON,
+    STOP_WHEN_EMPTY,
+    STOP_NOW /* what is still in the ring is counted, not written */
+};
+
 struct sl_writer {
     struct sl_writer_options opt;
     pthread_t thread;
     _Atomic uint32_t wakes;
     _Atomic uint32_t asleep;
-    _Atomic uint32_t stop;
+    _Atomic uint32_t stop; /* enum stop */
     _Atomic uint32_t ended;
 
     /* the writer thread's */
@@ -197,13 +203,25 @@ static int is_row(const struct sl_event *ev)
     return ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC;
 }
 
+static uint64_t count_rows(const struct sl_event *ev, size_t count)
+{
+    uint64_t rows = 0;
+
+    for (size_t i = 0; i < count; i++)
+        rows += (uint64_t)is_row(&ev[i]);
+    return rows;
+}
+
 /* Events of one window, or between two. */
 static void write_run(struct sl_writer *w, const struct sl_event *ev, size_t count)
 {
-    uint64_t rows = 0, before;
-    size_t i;
+    uint64_t rows, before;
     int error;
 
+    if (atomic_load_explicit(&w->stop, memory_order_relaxed) == STOP_NOW) {
+        sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, count_rows(ev, count));
+        return;
+    }
     before = w->sink ? sl_kineto_written(w->opt.kineto) : 0;
     error = sl_kineto_events(w->opt.kineto, ev, count);
     if (w->sink && !error) {
@@ -213,8 +231,7 @@ static void write_run(struct sl_writer *w, const struct sl_event *ev, size_t cou
         }
         return;
     }
-    for (i = 0; i < count; i++)
-        rows += (uint64_t)is_row(&ev[i]);
+    rows = count_rows(ev, count);
     if (error) {
         sl_stats_add(SL_STAT_DROPPED_WRITE, rows - (sl_kineto_written(w->opt.kineto) - before));
         fail_file(w, error);
@@ -333,19 +350,21 @@ void sl_writer_wake(struct sl_writer *w)
 
 int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns)
 {
-    uint64_t deadline = sl_clock_monotonic() + timeout_ns;
+    uint64_t now = sl_clock_monotonic(), deadline = now + timeout_ns;
+    uint64_t leave_ns = now + timeout_ns / 4 * 3;
 
     /* Release pairs with the acquire in run(): everything pushed so far is drained. */
-    atomic_store_explicit(&w->stop, 1, memory_order_release);
+    atomic_store_explicit(&w->stop, STOP_WHEN_EMPTY, memory_order_release);
     sl_writer_wake(w);
     while (!atomic_load_explicit(&w->ended, memory_order_acquire)) {
-        uint64_t now = sl_clock_monotonic();
-
+        now = sl_clock_monotonic();
+        if (now >= leave_ns)
+            atomic_store_explicit(&w->stop, STOP_NOW, memory_order_release);
         if (now >= deadline) {
             pthread_detach(w->thread);
             return -ETIMEDOUT;
         }
-        sl_futex_wait(&w->ended, 0, deadline - now);
+        sl_futex_wait(&w->ended, 0, (now < leave_ns ? leave_ns : deadline) - now);
     }
     pthread_join(w->thread, NULL);
     sl_pages_unmap(w, sizeof(*w));

@@ -34,8 +34,10 @@ int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt)
 /* Any thread, async-safe: events are waiting. */
 void sl_writer_wake(struct sl_writer *w);
 
-/* Drains the ring, ends any open file and joins, waiting at most timeout_ns (CLOCK_MONOTONIC).
- * 0, or -ETIMEDOUT: the thread is left alone with its memory and the file stays .part. */
+/* Drains the ring, ends any open file and joins, waiting at most timeout_ns (CLOCK_MONOTONIC). What
+ * is not drained after three quarters of that is counted (SL_STAT_UNDELIVERED_AT_EXIT) instead of
+ * written, so that the file can be ended. 0, or -ETIMEDOUT: the thread is left alone with its
+ * memory and the file stays .part. */
 int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns);
 
 /* Any thread, never blocks: path of the last file that was completed ("" if none), windows
