@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
+#include "base/load.h"
 #include "base/log.h"
 #include "base/stats.h"
 #include "collect/cupti_buffer.h"
@@ -47,9 +48,9 @@ static int is_kept_by_cupti(const struct sl_collector *c)
 /*
  * Until the collector has handed over, or was cut off. 0; -ETIMEDOUT: neither.
  *
- * Only time in which CUPTI keeps the collector counts against what CUPTI is given, and a nap that
- * took longer than it should have counts as one nap: on a busy machine CUPTI's thread, too, waits
- * for a processor.
+ * Only time in which CUPTI keeps the collector counts against what CUPTI is given, a nap that took
+ * longer than it should have counts as one nap, and one while threads wait for a processor not at
+ * all: CUPTI's may be among them.
  */
 static int wait_for_collector(struct sl_collector *c, uint64_t begun)
 {
@@ -71,7 +72,7 @@ static int wait_for_collector(struct sl_collector *c, uint64_t begun)
             return -ETIMEDOUT;
         sl_futex_wait(&c->ended, 0, SL_COLLECTOR_NAP);
         napped = sl_clock_monotonic() - now;
-        if (kept)
+        if (kept && !sl_load_is_high())
             spent += napped < SL_COLLECTOR_NAP ? napped : SL_COLLECTOR_NAP;
     }
     return 0;
