@@ -1,0 +1,106 @@
+/*
+ * call_class.c - what a CUDA call's callback id says about waiting.
+ *
+ * Any thread. Numbers from cupti_runtime_cbid.h and cupti_driver_cbid.h.
+ */
+#include "sync/call_class.h"
+
+#include <stddef.h>
+
+struct range {
+    uint16_t first, last;
+    uint16_t class;
+};
+
+static const struct range runtime[] = {
+    {22, 22, SL_CALL_FREE},            /* cudaFree */
+    {24, 24, SL_CALL_FREE},            /* cudaFreeArray */
+    {26, 26, SL_CALL_FREE},            /* cudaFreeHost */
+    {31, 40, SL_CALL_BLOCKING_COPY},   /* cudaMemcpy ... cudaMemcpyFromSymbol */
+    {49, 50, SL_CALL_BLOCKING_COPY},   /* cudaMemset, cudaMemset2D */
+    {126, 126, SL_CALL_DEVICE_SYNC},   /* cudaThreadSynchronize */
+    {131, 131, SL_CALL_STREAM_SYNC},   /* cudaStreamSynchronize */
+    {132, 132, SL_CALL_STREAM_QUERY},  /* cudaStreamQuery */
+    {137, 137, SL_CALL_EVENT_SYNC},    /* cudaEventSynchronize */
+    {138, 138, SL_CALL_EVENT_QUERY},   /* cudaEventQuery */
+    {142, 142, SL_CALL_BLOCKING_COPY}, /* cudaMemset3D */
+    {144, 144, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3D */
+    {160, 160, SL_CALL_BLOCKING_COPY}, /* cudaMemcpyPeer */
+    {162, 162, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3DPeer */
+    {164, 164, SL_CALL_UNLOAD},        /* cudaDeviceReset */
+    {165, 165, SL_CALL_DEVICE_SYNC},   /* cudaDeviceSynchronize */
+    {194, 194, SL_CALL_FREE},          /* cudaFreeMipmappedArray */
+    {215, 224, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy_ptds ... cudaMemcpyFromSymbol_ptds */
+    {233, 234, SL_CALL_BLOCKING_COPY}, /* cudaMemset_ptds, cudaMemset2D_ptds */
+    {239, 239, SL_CALL_STREAM_SYNC},   /* cudaStreamSynchronize_ptsz */
+    {240, 240, SL_CALL_STREAM_QUERY},  /* cudaStreamQuery_ptsz */
+    {243, 243, SL_CALL_BLOCKING_COPY}, /* cudaMemset3D_ptds */
+    {245, 245, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3D_ptds */
+    {249, 249, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3DPeer_ptds */
+};
+
+static const struct range driver[] = {
+    {17, 17, SL_CALL_CONTEXT_SYNC},    /* cuCtxSynchronize */
+    {22, 22, SL_CALL_UNLOAD},          /* cuModuleUnload */
+    {33, 33, SL_CALL_FREE},            /* cuMemFree */
+    {38, 38, SL_CALL_FREE},            /* cuMemFreeHost */
+    {43, 43, SL_CALL_BLOCKING_COPY},   /* cuMemcpyHtoD */
+    {45, 45, SL_CALL_BLOCKING_COPY},   /* cuMemcpyDtoH */
+    {47, 47, SL_CALL_BLOCKING_COPY},   /* cuMemcpyDtoD */
+    {49, 49, SL_CALL_BLOCKING_COPY},   /* cuMemcpyDtoA */
+    {51, 51, SL_CALL_BLOCKING_COPY},   /* cuMemcpyAtoD */
+    {53, 58, SL_CALL_BLOCKING_COPY},   /* cuMemcpyHtoA ... cuMemcpy3D */
+    {71, 71, SL_CALL_BLOCKING_COPY},   /* cuMemsetD8 */
+    {73, 73, SL_CALL_BLOCKING_COPY},   /* cuMemsetD16 */
+    {75, 75, SL_CALL_BLOCKING_COPY},   /* cuMemsetD32 */
+    {77, 77, SL_CALL_BLOCKING_COPY},   /* cuMemsetD2D8 */
+    {79, 79, SL_CALL_BLOCKING_COPY},   /* cuMemsetD2D16 */
+    {81, 81, SL_CALL_BLOCKING_COPY},   /* cuMemsetD2D32 */
+    {120, 120, SL_CALL_EVENT_QUERY},   /* cuEventQuery */
+    {121, 121, SL_CALL_EVENT_SYNC},    /* cuEventSynchronize */
+    {125, 125, SL_CALL_STREAM_QUERY},  /* cuStreamQuery */
+    {126, 126, SL_CALL_STREAM_SYNC},   /* cuStreamSynchronize */
+    {245, 245, SL_CALL_FREE},          /* cuMemFree_v2 */
+    {248, 254, SL_CALL_BLOCKING_COPY}, /* cuMemcpy_v2, cuMemsetD8_v2 ... cuMemsetD2D32_v2 */
+    {276, 276, SL_CALL_BLOCKING_COPY}, /* cuMemcpyHtoD_v2 */
+    {278, 278, SL_CALL_BLOCKING_COPY}, /* cuMemcpyDtoH_v2 */
+    {280, 280, SL_CALL_BLOCKING_COPY}, /* cuMemcpyDtoD_v2 */
+    {282, 282, SL_CALL_BLOCKING_COPY}, /* cuMemcpyAtoH_v2 */
+    {284, 288, SL_CALL_BLOCKING_COPY}, /* cuMemcpyAtoD_v2 ... cuMemcpy2DUnaligned_v2 */
+    {290, 290, SL_CALL_BLOCKING_COPY}, /* cuMemcpy3D_v2 */
+    {292, 292, SL_CALL_BLOCKING_COPY}, /* cuMemcpyHtoA_v2 */
+    {305, 305, SL_CALL_BLOCKING_COPY}, /* cuMemcpy */
+    {318, 318, SL_CALL_BLOCKING_COPY}, /* cuMemcpyPeer */
+    {320, 320, SL_CALL_BLOCKING_COPY}, /* cuMemcpy3DPeer */
+    {397, 416, SL_CALL_BLOCKING_COPY}, /* cuMemcpyHtoD_v2_ptds ... cuMemsetD2D32_v2_ptds */
+    {439, 439, SL_CALL_STREAM_QUERY},  /* cuStreamQuery_ptsz */
+    {440, 440, SL_CALL_STREAM_SYNC},   /* cuStreamSynchronize_ptsz */
+    {680, 680, SL_CALL_UNLOAD},        /* cuLibraryUnload */
+    {800, 800, SL_CALL_CONTEXT_SYNC},  /* cuCtxSynchronize_v2 */
+};
+
+static enum sl_call_class look_up(const struct range *range, size_t count, uint32_t cbid)
+{
+    size_t low = 0;
+
+    while (count) {
+        size_t half = count / 2;
+
+        if (cbid > range[low + half].last) {
+            low += half + 1;
+            count -= half + 1;
+        } else if (cbid < range[low + half].first) {
+            count = half;
+        } else {
+            return range[low + half].class;
+        }
+    }
+    return SL_CALL_OTHER;
+}
+
+enum sl_call_class sl_call_class_of(enum sl_event_kind domain, uint32_t cbid)
+{
+    if (domain == SL_EV_RUNTIME)
+        return look_up(runtime, sizeof runtime / sizeof *runtime, cbid);
+    return look_up(driver, sizeof driver / sizeof *driver, cbid);
+}

@@ -1,0 +1,32 @@
+/*
+ * call_class.h - what a CUDA call's callback id says about waiting.
+ *
+ * CUPTI's callback ids are only ever added to, so numbers are as good as the header, which the
+ * tool is built without.
+ *
+ * Threads: any; pure. Memory: none.
+ */
+#ifndef SL_CALL_CLASS_H
+#define SL_CALL_CLASS_H
+
+#include <stdint.h>
+
+#include "event/event.h"
+
+enum sl_call_class {
+    SL_CALL_OTHER,
+    SL_CALL_DEVICE_SYNC,
+    SL_CALL_CONTEXT_SYNC,
+    SL_CALL_STREAM_SYNC,
+    SL_CALL_STREAM_QUERY,
+    SL_CALL_EVENT_SYNC,
+    SL_CALL_EVENT_QUERY,
+    SL_CALL_FREE,          /* waits for all work of the context */
+    SL_CALL_UNLOAD,        /* module unload, device reset: the same, of another kind */
+    SL_CALL_BLOCKING_COPY, /* the name has no Async: copies and memsets */
+};
+
+/* `domain` is SL_EV_RUNTIME or SL_EV_DRIVER. */
+enum sl_call_class sl_call_class_of(enum sl_event_kind domain, uint32_t cbid);
+
+#endif

@@ -1,0 +1,466 @@
+/*
+ * enact.c - what each call did, in order of correlation id.
+ *
+ * Entered by its owner alone. A call that came too late, after others with a higher id, is told
+ * all the same: streams find its place by the order in which the GPU ran, and waits look back.
+ */
+#include "sync/enact.h"
+
+#include "sync/call_class.h"
+
+enum {
+    LEGACY_STREAM = 7, /* CUPTI's id of the legacy default stream */
+    FROM_GRAPH = 1,    /* item.more of a GPU operation */
+    HTOD = 1,          /* CUpti_ActivityMemcpyKind */
+    DTOH = 2,
+    HTOA = 3,
+    ATOH = 4,
+    HTOH = 9,
+    PAGEABLE = 1, /* CUpti_ActivityMemoryKind */
+    DEVICE = 3,
+    ARRAY = 4
+};
+
+struct call {
+    struct sl_enact *e;
+    const struct sl_item *item;
+    size_t count;
+    const struct sl_item *cpu, *sync; /* NULL: no such record */
+    struct sl_moment by;
+    enum sl_call_class class;
+    struct sl_op *last_op; /* it enqueued */
+};
+
+static int is_operation(const struct sl_item *item)
+{
+    return item->kind == SL_EV_KERNEL || item->kind == SL_EV_MEMCPY || item->kind == SL_EV_MEMSET ||
+           item->kind == SL_EV_GRAPH;
+}
+
+static struct sl_stream *stream_of(const struct call *c, const struct sl_item *item)
+{
+    return sl_streams_at(c->e->streams, item->where);
+}
+
+static void lose(struct call *c, enum sl_edge_loss reason)
+{
+    c->e->waits->lost[reason]++;
+}
+
+/* ---- who calls ---- */
+
+static void look_at_call(struct call *c)
+{
+    const struct sl_item *when;
+
+    for (size_t i = 0; i < c->count; i++) {
+        const struct sl_item *item = &c->item[i];
+
+        if (item->kind == SL_EV_RUNTIME || item->kind == SL_EV_DRIVER)
+            c->cpu = item;
+        else if (item->kind == SL_EV_SYNC)
+            c->sync = item;
+    }
+    when = c->cpu ? c->cpu : c->sync;
+    c->by.correlation = c->item->correlation;
+    if (when) {
+        c->by.from_ns = when->start_ns;
+        c->by.to_ns = when->end_ns;
+    }
+    if (c->cpu) {
+        c->by.thread = c->cpu->where;
+        c->class = sl_call_class_of((enum sl_event_kind)c->cpu->kind, c->cpu->what);
+    }
+}
+
+/* Calls that name neither stream nor context act on the one that their thread used last. */
+static void remember_context(struct call *c)
+{
+    uint64_t *place;
+
+    for (size_t i = 0; i < c->count && c->by.thread; i++) {
+        if (&c->item[i] == c->cpu)
+            continue;
+        place = sl_map_put(&c->e->context_of, c->by.thread);
+        if (place)
+            *place = (uint64_t)c->item[i].where + 1;
+        return;
+    }
+}
+
+static struct sl_stream *guess_context(struct call *c)
+{
+    struct sl_streams *streams = c->e->streams;
+    const uint64_t *place = c->by.thread ? sl_map_find(&c->e->context_of, c->by.thread) : NULL;
+
+    if (place)
+        return sl_streams_at(streams, (uint32_t)(*place - 1));
+    return streams->context_count == 1 ? sl_streams_at(streams, 0) : NULL;
+}
+
+/* ---- waits ---- */
+
+static struct sl_wait new_wait(const struct call *c, struct sl_stream *stream,
+                               enum sl_wait_scope scope, enum sl_edge_kind kind)
+{
+    struct sl_wait wait = {.record = c->sync ? *c->sync : *c->cpu,
+                           .when = c->by,
+                           .stream = stream,
+                           .scope = (uint8_t)scope,
+                           .kind = (uint8_t)kind};
+
+    wait.when.waits = 1;
+    return wait;
+}
+
+static void wait_for(struct call *c, struct sl_stream *stream, enum sl_wait_scope scope,
+                     enum sl_edge_kind kind, int inferred)
+{
+    struct sl_wait wait = new_wait(c, stream, scope, kind);
+
+    wait.inferred = (uint8_t)inferred;
+    sl_waits_add(c->e->waits, &wait);
+}
+
+static const struct sl_record *record_of(struct call *c)
+{
+    const struct sl_item *sync = c->sync;
+    const struct sl_record *record = sl_records_find(c->e->records, stream_of(c, sync)->context->id,
+                                                     sync->name, sync->id, sync->correlation);
+
+    return record;
+}
+
+/* An event that was never recorded orders nothing; but was it? */
+static int may_have_been_recorded(const struct call *c, enum sl_edge_loss *reason)
+{
+    *reason = c->e->opt->recording_since_ns ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
+    return c->sync->id != 0 || c->e->opt->recording_since_ns != 0;
+}
+
+static void wait_for_event(struct call *c)
+{
+    int query = c->class == SL_CALL_EVENT_QUERY;
+    struct sl_wait wait = new_wait(c, stream_of(c, c->sync), SL_WAIT_SET,
+                                   query ? SL_EDGE_EVENT_QUERY : SL_EDGE_EVENT_SYNC);
+    const struct sl_record *record = record_of(c);
+    enum sl_edge_loss reason;
+
+    if (!record) {
+        if (may_have_been_recorded(c, &reason))
+            lose(c, reason);
+        return;
+    }
+    /* Whether a foreign file's query succeeded stands nowhere. */
+    wait.inferred = (uint8_t)(query && c->e->opt->foreign);
+    sl_set_open(c->e->streams, &wait.set);
+    wait.set.lost = record->set.lost;
+    for (const struct sl_link *at = record->set.first; at; at = at->next)
+        sl_set_add(c->e->streams, &wait.set, at);
+    sl_waits_add(c->e->waits, &wait);
+}
+
+static void stream_waits(struct call *c)
+{
+    const struct sl_record *record = record_of(c);
+    struct sl_set unknown = {0};
+    enum sl_edge_loss reason;
+
+    if (!record && may_have_been_recorded(c, &reason))
+        unknown.lost = 1u << reason;
+    sl_stream_follow(c->e->streams, stream_of(c, c->sync), record ? &record->set : &unknown,
+                     SL_VIA_STREAM_WAIT, &c->by);
+}
+
+static void synchronization(struct call *c)
+{
+    struct sl_stream *stream = stream_of(c, c->sync);
+    int query = c->class == SL_CALL_STREAM_QUERY;
+
+    if (c->sync->what != 0)
+        return; /* it failed, or was not ready */
+    switch (c->sync->more) {
+    case SL_SYNC_EVENT:
+        wait_for_event(c);
+        break;
+    case SL_SYNC_STREAM_WAIT:
+        stream_waits(c);
+        break;
+    case SL_SYNC_STREAM:
+        if (!c->last_op)
+            wait_for(c, stream, SL_WAIT_STREAM, query ? SL_EDGE_STREAM_QUERY : SL_EDGE_STREAM_SYNC,
+                     query && c->e->opt->foreign);
+        break;
+    case SL_SYNC_CONTEXT:
+        wait_for(
+            c, stream, SL_WAIT_CONTEXT,
+            c->cpu && c->cpu->kind == SL_EV_DRIVER ? SL_EDGE_CONTEXT_SYNC : SL_EDGE_DEVICE_SYNC, 0);
+        break;
+    default:
+        break;
+    }
+}
+
+/* No synchronization record: frees never have one, others lack it in files of jobs that did not
+ * ask for them. */
+static void unrecorded_wait(struct call *c)
+{
+    struct sl_stream *any = guess_context(c);
+    int guess = c->e->opt->foreign && !c->e->syncs_seen;
+
+    if (!any)
+        return;
+    switch (c->class) {
+    case SL_CALL_FREE:
+        wait_for(c, any, SL_WAIT_CONTEXT, SL_EDGE_FREE, 1);
+        break;
+    case SL_CALL_UNLOAD:
+        wait_for(c, any, SL_WAIT_CONTEXT, SL_EDGE_IMPLICIT, 1);
+        break;
+    case SL_CALL_DEVICE_SYNC:
+        if (guess)
+            wait_for(c, any, SL_WAIT_CONTEXT, SL_EDGE_DEVICE_SYNC, 0);
+        break;
+    case SL_CALL_CONTEXT_SYNC:
+        if (guess)
+            wait_for(c, any, SL_WAIT_CONTEXT, SL_EDGE_CONTEXT_SYNC, 0);
+        break;
+    case SL_CALL_STREAM_SYNC:
+        if (guess)
+            wait_for(c, any, SL_WAIT_GUESS, SL_EDGE_STREAM_SYNC, 1);
+        break;
+    case SL_CALL_EVENT_SYNC:
+        if (guess)
+            wait_for(c, any, SL_WAIT_GUESS, SL_EDGE_EVENT_SYNC, 1);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- copies ---- */
+
+/* The call returns when its own operation has ended. */
+static int waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking)
+{
+    if (op->kind == SL_EV_MEMSET)
+        return blocking && shape->dst_memory != DEVICE && shape->dst_memory != ARRAY;
+    switch (shape->copy_kind) {
+    case DTOH:
+    case ATOH:
+        return blocking || shape->dst_memory == PAGEABLE;
+    case HTOH:
+        return 1;
+    case HTOD:
+    case HTOA:
+        return blocking && shape->src_memory != PAGEABLE;
+    default:
+        return 0;
+    }
+}
+
+/* From pageable memory the call synchronizes its stream first, and may return before its own
+ * transfer ends. */
+static int waits_before(const struct sl_item *op, const struct sl_shape *shape, int blocking)
+{
+    return op->kind == SL_EV_MEMCPY && blocking && shape->src_memory == PAGEABLE &&
+           (shape->copy_kind == HTOD || shape->copy_kind == HTOA);
+}
+
+static void copy_waits(struct call *c, const struct sl_item *item, struct sl_op *op)
+{
+    const struct sl_shape *shape = sl_shape_get(c->e->opt->shapes, item->what);
+    int blocking = c->class == SL_CALL_BLOCKING_COPY;
+    enum sl_edge_kind kind = item->kind == SL_EV_MEMSET ? SL_EDGE_MEMSET : SL_EDGE_COPY;
+    struct sl_wait wait;
+
+    if (!c->cpu || !shape || item->more == FROM_GRAPH)
+        return;
+    if (waits_for_itself(item, shape, blocking)) {
+        wait = new_wait(c, op->stream, SL_WAIT_SET, kind);
+        sl_set_open(c->e->streams, &wait.set);
+        sl_set_add(c->e->streams, &wait.set, &(struct sl_link){.op = op, .by = op->by});
+        sl_waits_add(c->e->waits, &wait);
+    } else if (waits_before(item, shape, blocking)) {
+        wait_for(c, op->stream, SL_WAIT_STREAM, kind, 0);
+    }
+}
+
+/* ---- operations ---- */
+
+static struct sl_op *enqueue(struct call *c, const struct sl_item *item)
+{
+    struct sl_streams *streams = c->e->streams;
+    struct sl_stream *stream = stream_of(c, item);
+    struct sl_edge_op pub = {.correlation = item->correlation,
+                             .graph_node = item->id,
+                             .start_ns = item->start_ns,
+                             .end_ns = item->end_ns,
+                             .name = item->name,
+                             .shape = item->what,
+                             .context = stream->context->id,
+                             .stream = stream->id,
+                             .device = stream->context->device,
+                             .kind = item->kind};
+    struct sl_set before = {0};
+    uint64_t previous_end_ns;
+    struct sl_op *op;
+
+    if (item->flags & SL_EVF_STILL_RUNNING)
+        pub.end_ns = 0;
+    if (sl_stream_push(streams, stream, &pub, &c->by, &before, &previous_end_ns, &op) != 0)
+        lose(c, SL_EDGE_LOST_MEMORY);
+    if (op) {
+        sl_waits_operation(c->e->waits, op, &before, previous_end_ns);
+        c->last_op = op;
+        if (item->correlation < c->e->last_correlation && op->pub.end_ns <= c->e->waits->closed_ns)
+            lose(c, SL_EDGE_LOST_GAVE_UP);
+    }
+    sl_set_clear(streams, &before);
+    return op;
+}
+
+/* Foreign files do not say which streams are blocking: what the legacy default stream came behind
+ * is left out. */
+static void count_flag_unknown(struct call *c, const struct sl_stream *stream)
+{
+    const struct sl_stream *recent = stream->context->recent;
+
+    if (c->e->opt->foreign && !stream->flags && stream->id == LEGACY_STREAM && recent &&
+        recent != stream)
+        lose(c, SL_EDGE_LOST_FLAG_UNKNOWN);
+}
+
+static void operations(struct call *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct sl_item *item = &c->item[i];
+        struct sl_op *op;
+
+        if (!is_operation(item) || item->more == FROM_GRAPH)
+            continue;
+        stream_of(c, item)->plain = 1;
+        count_flag_unknown(c, stream_of(c, item));
+        op = enqueue(c, item);
+        if (op)
+            copy_waits(c, item, op);
+    }
+}
+
+/* ---- graphs ---- */
+
+/* The stream that the graph was launched into, if one of its nodes ran there: branches have
+ * streams of their own, which no application made. */
+static struct sl_stream *launch_stream(const struct call *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (is_operation(&c->item[i]) && stream_of(c, &c->item[i])->plain)
+            return stream_of(c, &c->item[i]);
+    return NULL;
+}
+
+/* The first node of a branch comes behind what the launch stream held. */
+static void enter_branch(struct call *c, struct sl_stream *branch, const struct sl_set *entry)
+{
+    struct sl_moment earlier = c->by;
+    struct sl_set behind = {.lost = entry->lost};
+
+    earlier.correlation--;
+    sl_set_open(c->e->streams, &behind);
+    for (const struct sl_link *at = entry->first; at; at = at->next)
+        sl_set_add(c->e->streams, &behind, at);
+    sl_stream_follow(c->e->streams, branch, &behind, SL_VIA_GRAPH, &earlier);
+    sl_set_clear(c->e->streams, &behind);
+}
+
+static void graph(struct call *c)
+{
+    struct sl_streams *streams = c->e->streams;
+    struct sl_stream *launch = launch_stream(c);
+    struct sl_set entry = {0}, ends = {0};
+    struct sl_moment after = c->by;
+    int branches = 0;
+
+    if (launch) {
+        sl_set_open(streams, &entry);
+        sl_stream_collect(streams, launch, &c->by, &entry);
+    }
+    after.correlation++;
+    for (size_t i = 0; i < c->count; i++) {
+        const struct sl_item *item = &c->item[i];
+        struct sl_stream *stream;
+
+        if (!is_operation(item) || item->more != FROM_GRAPH)
+            continue;
+        stream = stream_of(c, item);
+        if (stream != launch &&
+            (!stream->newest || stream->newest->pub.correlation != item->correlation)) {
+            branches++;
+            enter_branch(c, stream, &entry);
+        }
+        enqueue(c, item);
+    }
+    for (size_t i = 0; i < c->count && branches && launch; i++) {
+        const struct sl_item *item = &c->item[i];
+        struct sl_stream *stream;
+
+        if (!is_operation(item) || stream_of(c, item) == launch)
+            continue;
+        stream = stream_of(c, item);
+        sl_set_open(streams, &ends);
+        sl_stream_tail(streams, stream, &after, SL_VIA_GRAPH, &ends);
+        sl_stream_follow(streams, launch, &ends, SL_VIA_GRAPH, &c->by);
+        sl_set_clear(streams, &ends);
+    }
+    if (branches)
+        lose(c, SL_EDGE_LOST_GRAPH_INSIDE);
+    sl_set_clear(streams, &entry);
+}
+
+/* ---- events ---- */
+
+static void record_events(struct call *c)
+{
+    struct sl_streams *streams = c->e->streams;
+
+    for (size_t i = 0; i < c->count; i++) {
+        const struct sl_item *item = &c->item[i];
+        struct sl_record *record;
+        struct sl_set set = {0};
+
+        if (item->kind != SL_EV_CUDA_EVENT)
+            continue;
+        record = sl_records_put(c->e->records, stream_of(c, item)->context->id, item->name,
+                                item->id, item->correlation);
+        if (!record)
+            continue;
+        sl_set_open(streams, &set);
+        sl_stream_collect(streams, stream_of(c, item), &c->by, &set);
+        record->set = set;
+    }
+}
+
+void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count)
+{
+    struct call c = {.e = e, .item = item, .count = count};
+    int graphs = 0;
+
+    for (size_t i = 0; i < count; i++)
+        graphs |= is_operation(&item[i]) && item[i].more == FROM_GRAPH;
+    look_at_call(&c);
+    sl_waits_close(e->waits, c.by.from_ns);
+    if (c.by.from_ns > e->streams->horizon_ns)
+        e->streams->horizon_ns = c.by.from_ns;
+    remember_context(&c);
+    if (graphs)
+        graph(&c);
+    else
+        operations(&c);
+    record_events(&c);
+    if (c.sync)
+        synchronization(&c);
+    else if (c.cpu && c.cpu->more == 0)
+        unrecorded_wait(&c);
+    if (item->correlation > e->last_correlation)
+        e->last_correlation = item->correlation;
+}

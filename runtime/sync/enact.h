@@ -1,0 +1,26 @@
+/*
+ * enact.h - what each call did, in order of correlation id: told to streams, events and waits.
+ *
+ * Threads: one owner. Memory: none of its own but the map of threads.
+ */
+#ifndef SL_ENACT_H
+#define SL_ENACT_H
+
+#include "sync/event_state.h"
+#include "sync/order.h"
+#include "sync/wait.h"
+
+struct sl_enact {
+    const struct sl_edges_options *opt;
+    struct sl_streams *streams;
+    struct sl_records *records;
+    struct sl_waits *waits;
+    struct sl_map context_of;  /* thread -> a stream's number + 1, of the context it used last */
+    uint64_t last_correlation; /* the highest that was enacted */
+    int syncs_seen;            /* synchronization records are being made */
+};
+
+/* All records of one call: `count` items with the same correlation id. */
+void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count);
+
+#endif

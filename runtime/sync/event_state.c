@@ -1,0 +1,142 @@
+/*
+ * event_state.c - what each CUDA event stood for when it was recorded.
+ *
+ * Entered by its owner alone.
+ */
+#include "sync/event_state.h"
+
+void sl_records_init(struct sl_records *r, struct sl_streams *streams)
+{
+    struct sl_store *store = streams->store;
+
+    *r = (struct sl_records){.streams = streams};
+    sl_pool_init(&r->pool, store, sizeof(struct sl_record));
+    sl_map_init(&r->by_sync, store);
+    sl_map_init(&r->by_event, store);
+    r->most = store->cap_bytes / 4 / (sizeof(struct sl_record) + sizeof(struct sl_link));
+}
+
+void sl_records_free(struct sl_records *r)
+{
+    sl_pool_free(&r->pool);
+    sl_map_free(&r->by_sync);
+    sl_map_free(&r->by_event);
+}
+
+static uint64_t event_key(uint32_t context, uint32_t event_id)
+{
+    return event_id ? (uint64_t)context << 32 | event_id : 0;
+}
+
+static struct sl_record *newest_of(const struct sl_records *r, uint64_t event)
+{
+    const uint64_t *place = event ? sl_map_find(&r->by_event, event) : NULL;
+
+    return place ? (struct sl_record *)(uintptr_t)*place : NULL;
+}
+
+/* Takes it out of its event's chain of two. */
+static void leave_event(struct sl_records *r, struct sl_record *record)
+{
+    struct sl_record *newest = newest_of(r, record->event);
+
+    if (newest && newest->previous == record)
+        newest->previous = NULL;
+    else if (newest == record && record->previous)
+        *sl_map_find(&r->by_event, record->event) = (uintptr_t)record->previous;
+    else if (newest == record)
+        sl_map_drop(&r->by_event, record->event);
+}
+
+static void forget(struct sl_records *r, struct sl_record *record)
+{
+    leave_event(r, record);
+    if (record->sync_id)
+        sl_map_drop(&r->by_sync, record->sync_id);
+    *(record->older ? &record->older->newer : &r->oldest) = record->newer;
+    *(record->newer ? &record->newer->older : &r->newest) = record->older;
+    sl_set_clear(r->streams, &record->set);
+    sl_pool_put(&r->pool, record);
+    r->count--;
+}
+
+static int join_event(struct sl_records *r, struct sl_record *record)
+{
+    uint64_t *place = record->event ? sl_map_put(&r->by_event, record->event) : NULL;
+    struct sl_record *newest;
+
+    if (!place)
+        return record->event ? -1 : 0;
+    newest = (struct sl_record *)(uintptr_t)*place;
+    if (newest && newest->correlation > record->correlation) {
+        /* It came late. */
+        record->previous = newest->previous;
+        newest->previous = record;
+    } else {
+        record->previous = newest;
+        *place = (uintptr_t)record;
+    }
+    return 0;
+}
+
+static void keep_two(struct sl_records *r, uint64_t event)
+{
+    struct sl_record *newest = newest_of(r, event), *third;
+
+    third = newest && newest->previous ? newest->previous->previous : NULL;
+    if (!third)
+        return;
+    newest->previous->previous = NULL;
+    third->event = 0;
+    forget(r, third);
+}
+
+struct sl_record *sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id,
+                                 uint64_t sync_id, uint64_t correlation)
+{
+    uint64_t event = event_key(context, event_id);
+    uint64_t *by_sync = sync_id ? sl_map_put(&r->by_sync, sync_id) : NULL;
+    struct sl_record *newest = newest_of(r, event), *record;
+
+    if (sync_id ? !by_sync || *by_sync : newest && newest->correlation == correlation)
+        return NULL;
+    record = sl_pool_get(&r->pool);
+    if (!record)
+        goto fail;
+    *record = (struct sl_record){
+        .sync_id = sync_id, .event = event, .correlation = correlation, .older = r->newest};
+    if (join_event(r, record) != 0) {
+        sl_pool_put(&r->pool, record);
+        goto fail;
+    }
+    if (by_sync)
+        *by_sync = (uintptr_t)record;
+    *(r->newest ? &r->newest->newer : &r->oldest) = record;
+    r->newest = record;
+    r->count++;
+    keep_two(r, event);
+    if (r->count > r->most)
+        forget(r, r->oldest);
+    return record;
+
+fail:
+    if (sync_id)
+        sl_map_drop(&r->by_sync, sync_id);
+    return NULL;
+}
+
+const struct sl_record *sl_records_find(const struct sl_records *r, uint32_t context,
+                                        uint32_t event_id, uint64_t sync_id, uint64_t correlation)
+{
+    const struct sl_record *record;
+    const uint64_t *place;
+
+    if (sync_id) {
+        place = sl_map_find(&r->by_sync, sync_id);
+        return place ? (const struct sl_record *)(uintptr_t)*place : NULL;
+    }
+    record = newest_of(r, event_key(context, event_id));
+    while (record && record->correlation > correlation)
+        record = record->previous;
+    return record;
+}

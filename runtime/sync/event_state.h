@@ -1,0 +1,44 @@
+/*
+ * event_state.h - what each CUDA event stood for when it was recorded.
+ *
+ * A record is found by its cudaEventSyncId, or where there is none (CUPTI below 12.8) by the
+ * event's id and the last record before the call that asks. An event recorded anew keeps its last
+ * two records, since a wait of another thread may still name the one before.
+ *
+ * Threads: one owner. Memory: a pool of the store, at most a quarter of it; past that the oldest
+ * records are forgotten.
+ */
+#ifndef SL_EVENT_STATE_H
+#define SL_EVENT_STATE_H
+
+#include "sync/stream_state.h"
+
+struct sl_record {
+    struct sl_set set;
+    uint64_t sync_id; /* 0: none */
+    uint64_t event;   /* key of the event; 0: none */
+    uint64_t correlation;
+    struct sl_record *previous;      /* of the same event */
+    struct sl_record *older, *newer; /* of all */
+};
+
+struct sl_records {
+    struct sl_streams *streams;
+    struct sl_pool pool;
+    struct sl_map by_sync, by_event;
+    struct sl_record *oldest, *newest;
+    size_t count, most;
+};
+
+void sl_records_init(struct sl_records *r, struct sl_streams *streams);
+void sl_records_free(struct sl_records *r);
+
+/* A new record, its set empty. NULL when it is known already, or past the cap. */
+struct sl_record *sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id,
+                                 uint64_t sync_id, uint64_t correlation);
+
+/* NULL when it was never seen. */
+const struct sl_record *sl_records_find(const struct sl_records *r, uint32_t context,
+                                        uint32_t event_id, uint64_t sync_id, uint64_t correlation);
+
+#endif

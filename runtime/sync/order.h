@@ -1,0 +1,50 @@
+/*
+ * order.h - what came, put in order of correlation id.
+ *
+ * Correlation ids grow with API entry, records come in any order. They wait here, 48 bytes each,
+ * sorted; all that has the same id is taken at once.
+ *
+ * Threads: one owner. Memory: one array, counted in the store.
+ */
+#ifndef SL_ORDER_H
+#define SL_ORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sync/store.h"
+
+struct sl_item {
+    uint64_t correlation, start_ns, end_ns;
+    uint64_t id;    /* GPU operation: graph node; sync, event record: event_sync_id; call: pid */
+    uint32_t name;  /* GPU operation, call: intern id; sync, event record: event id */
+    uint32_t what;  /* GPU operation: shape; call: callback id; sync: result */
+    uint32_t where; /* call: thread; else: number of the stream (sync/stream_state.h) */
+    uint8_t kind, flags; /* of the event */
+    uint16_t more;       /* GPU operation: 1 = from a graph; call: result; sync: type */
+};
+
+_Static_assert(sizeof(struct sl_item) == 48, "10^6 outstanding operations are 48 MB");
+
+struct sl_order {
+    struct sl_store *store;
+    struct sl_item *item, *scratch;
+    size_t slots, scratch_slots;
+    size_t first, sorted, count; /* [first, sorted) in order, [sorted, count) as it came */
+};
+
+void sl_order_init(struct sl_order *o, struct sl_store *store);
+void sl_order_free(struct sl_order *o);
+
+/* 0, or -ENOMEM at the store's cap. */
+int sl_order_put(struct sl_order *o, const struct sl_item *item);
+
+/* Puts what came since in its place. 0, or -ENOMEM. */
+int sl_order_sort(struct sl_order *o);
+
+/* Of what is sorted: the items from `*skip` on that share the lowest correlation id, and how many;
+ * NULL when there are none. They stand until the next put, sort or take. */
+const struct sl_item *sl_order_peek(const struct sl_order *o, size_t skip, size_t *count);
+void sl_order_take(struct sl_order *o, size_t count);
+
+#endif

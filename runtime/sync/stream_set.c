@@ -1,0 +1,84 @@
+/*
+ * stream_set.c - sets of operations, and the life of these.
+ *
+ * Entered by its owner alone. A set is a list. While it is added to, each stream knows its own
+ * member, so that a set over 10^4 streams takes linear time.
+ */
+#include "sync/stream_state_impl.h"
+
+int sl_op_later(const struct sl_edge_op *a, const struct sl_edge_op *b)
+{
+    if (a->start_ns != b->start_ns && a->start_ns && b->start_ns)
+        return a->start_ns > b->start_ns;
+    return a->correlation > b->correlation;
+}
+
+void sl_op_unref(struct sl_streams *s, struct sl_op *op)
+{
+    if (--op->refs)
+        return;
+    sl_set_clear(s, &op->behind);
+    sl_pool_put(&s->ops, op);
+}
+
+static void mark(struct sl_streams *s, struct sl_link *link)
+{
+    link->op->stream->mark = link;
+    link->op->stream->mark_set = s->set_number;
+}
+
+void sl_set_open(struct sl_streams *s, struct sl_set *set)
+{
+    s->set_number++;
+    for (struct sl_link *link = set->first; link; link = link->next)
+        mark(s, link);
+}
+
+static void replace(struct sl_streams *s, struct sl_link *link, const struct sl_link *with)
+{
+    struct sl_link *next = link->next;
+    struct sl_op *old = link->op;
+
+    with->op->refs++;
+    *link = *with;
+    link->next = next;
+    sl_op_unref(s, old);
+}
+
+void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *link)
+{
+    struct sl_stream *stream = link->op->stream;
+    struct sl_link *own = stream->mark_set == s->set_number ? stream->mark : NULL;
+
+    if (own) {
+        if (sl_op_later(&link->op->pub, &own->op->pub))
+            replace(s, own, link);
+        return;
+    }
+    own = sl_pool_get(&s->links);
+    if (!own) {
+        set->lost |= 1u << SL_EDGE_LOST_MEMORY;
+        return;
+    }
+    *own = *link;
+    own->op->refs++;
+    own->next = set->first;
+    set->first = own;
+    set->count++;
+    mark(s, own);
+}
+
+void sl_set_clear(struct sl_streams *s, struct sl_set *set)
+{
+    while (set->first) {
+        struct sl_link *link = set->first;
+
+        set->first = link->next;
+        if (link->op->stream->mark == link)
+            link->op->stream->mark_set = 0;
+        sl_op_unref(s, link->op);
+        sl_pool_put(&s->links, link);
+    }
+    set->count = 0;
+    set->lost = 0;
+}

@@ -1,0 +1,149 @@
+/*
+ * stream_state.h - what each stream holds: its tail, as a set, at any moment that may still be
+ * asked for.
+ *
+ * A stream's tail is its last operation, plus what it was made to wait for since. Whoever asks
+ * says when and from which thread it asks (struct sl_moment): operations that were enqueued later
+ * are passed over, so a stream keeps those that some wait may yet have to look behind, and no
+ * others. Within a stream the GPU runs in order of enqueue, so start order is that order.
+ *
+ * Threads: one owner. Memory: pools of the store; an operation lives as long as a stream or a set
+ * refers to it.
+ */
+#ifndef SL_STREAM_STATE_H
+#define SL_STREAM_STATE_H
+
+#include "sync/edge.h"
+#include "sync/store.h"
+
+/* A call: who asks, or who enqueued. Times 0: the call's record was not there. */
+struct sl_moment {
+    uint64_t correlation, from_ns, to_ns;
+    uint32_t thread;
+    uint8_t waits; /* it returned when all that it found had ended */
+};
+
+enum sl_via {
+    SL_VIA_STREAM,
+    SL_VIA_STREAM_WAIT,
+    SL_VIA_LEGACY,
+    SL_VIA_GRAPH
+};
+
+struct sl_op;
+
+struct sl_link {
+    struct sl_link *next;
+    struct sl_op *op;
+    struct sl_moment by; /* the call that tied it to the stream */
+    uint8_t via, overlapping, inferred;
+};
+
+struct sl_set {
+    struct sl_link *first;
+    uint32_t count;
+    uint32_t lost; /* 1 << enum sl_edge_loss: why it is not known whole */
+};
+
+struct sl_stream;
+
+struct sl_op {
+    struct sl_edge_op pub;
+    struct sl_moment by; /* the launching call */
+    struct sl_stream *stream;
+    struct sl_op *older;  /* on its stream */
+    struct sl_set behind; /* what the stream had been made to wait for right before */
+    uint32_t refs;
+    uint8_t no_time;
+};
+
+struct sl_context {
+    struct sl_stream *recent; /* all its streams, the last used first */
+    struct sl_stream *legacy; /* the legacy default stream; NULL: never seen */
+    uint32_t id, number;
+    uint16_t device;
+    uint8_t unseen; /* work from before recording began may be pending */
+};
+
+struct sl_stream {
+    struct sl_context *context;
+    struct sl_op *newest;
+    struct sl_set extra; /* since the newest operation */
+    struct sl_stream *used_before, *used_after;
+    struct sl_link *mark; /* its member in the set being built, if mark_set is that set's number */
+    uint64_t mark_set;
+    uint64_t active_ns; /* when the last call that enqueued here returned */
+    uint32_t id, number;
+    uint32_t flags;         /* CUPTI's; 0 = not known */
+    uint8_t plain;          /* an application's stream, not a branch of a graph */
+    uint8_t unseen;         /* as its context's */
+    uint8_t trimmed;        /* older operations are forgotten */
+    uint32_t kept, trim_at; /* operations here; how many make a look for those not needed */
+};
+
+struct sl_streams {
+    struct sl_store *store;
+    struct sl_pool ops, links, streams, contexts;
+    struct sl_map by_id, context_by_id;
+    struct sl_stream **numbered;
+    size_t numbered_slots, count;
+    uint32_t context_count;
+    uint64_t set_number;
+    uint64_t horizon_ns; /* no wait that ended before this is still to come */
+    int unseen;          /* streams begin with work that was not seen */
+};
+
+enum {
+    SL_STREAM_FLAG_NON_BLOCKING = 2, /* CUpti_ActivityStreamFlag */
+    SL_STREAM_FLAG_LEGACY = 3
+};
+
+void sl_streams_init(struct sl_streams *s, struct sl_store *store);
+void sl_streams_free(struct sl_streams *s);
+
+/* Made when new; NULL past the cap. Stream SL_STREAM_NONE stands for the context alone. */
+struct sl_stream *sl_streams_get(struct sl_streams *s, uint16_t device, uint32_t context,
+                                 uint32_t stream);
+static inline struct sl_stream *sl_streams_at(const struct sl_streams *s, uint32_t number)
+{
+    return s->numbered[number];
+}
+void sl_stream_flags(struct sl_stream *stream, uint32_t flags);
+
+/* ---- sets ---- */
+
+/* A set that is added to must be open: one at a time. Past the cap it is marked lost. */
+void sl_set_open(struct sl_streams *s, struct sl_set *set);
+/* A later operation of the same stream stands for earlier ones. */
+void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *link);
+void sl_set_clear(struct sl_streams *s, struct sl_set *set);
+
+/* ---- asking: each adds to an open set ---- */
+
+/* The stream's own tail, each member by `via` if that is not SL_VIA_STREAM. */
+void sl_stream_tail(struct sl_streams *s, struct sl_stream *stream, const struct sl_moment *when,
+                    enum sl_via via, struct sl_set *set);
+/* The same with what legacy order adds: what a wait for the stream waits for. */
+void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, const struct sl_moment *when,
+                       struct sl_set *set);
+/* The tails of all streams of the context that were used after `since_ns`. */
+void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64_t since_ns,
+                        const struct sl_moment *when, struct sl_set *set);
+
+/* ---- telling ---- */
+
+/* A new operation, given by `pub` and `by`. `*out` has it, without a reference, or NULL when it was
+ * there already, is older than all that matters, or past the cap (-ENOMEM). `before` gets what it
+ * came behind (legacy order and waits, not its own stream), `*previous_end_ns` the end of the
+ * operation before it. */
+int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct sl_edge_op *pub,
+                   const struct sl_moment *by, struct sl_set *before, uint64_t *previous_end_ns,
+                   struct sl_op **out);
+/* The stream's next operation comes behind the set too. */
+void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const struct sl_set *set,
+                      enum sl_via via, const struct sl_moment *by);
+/* A wait for all of it has returned: what was not seen is over. */
+void sl_stream_covered(struct sl_stream *stream);
+void sl_context_covered(struct sl_context *context);
+
+#endif

@@ -1,0 +1,366 @@
+/*
+ * wait.c - a wait, its set, and the edges that come of it.
+ *
+ * Entered by its owner alone.
+ */
+#include "sync/wait.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+    TICK_NS = 1000,       /* old files have whole microseconds */
+    WAKE_MOST_NS = 20000, /* what a thread takes to go on: 4 to 8 us is usual, 13 was seen */
+    FIRST_EDGES = 64
+};
+
+void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
+                   struct sl_streams *streams)
+{
+    w->opt = opt;
+    w->streams = streams;
+    w->next_ns = UINT64_MAX;
+    sl_map_init(&w->covered, streams->store);
+}
+
+void sl_waits_free(struct sl_waits *w)
+{
+    sl_map_free(&w->covered);
+    sl_store_unmap(w->streams->store, w->edge, w->edge_slots * sizeof *w->edge);
+}
+
+static void count_lost(struct sl_waits *w, uint32_t reasons)
+{
+    for (int i = 0; i < SL_EDGE_LOST_COUNT; i++)
+        w->lost[i] += reasons >> i & 1;
+}
+
+/* ---- what a thread knows to be over ---- */
+
+static uint64_t cover_key(uint32_t thread, uint32_t number, int is_context)
+{
+    return (uint64_t)thread << 32 | (uint32_t)is_context << 31 | (number + 1);
+}
+
+static uint64_t covered_until(const struct sl_waits *w, uint32_t thread, uint32_t number,
+                              int is_context)
+{
+    const uint64_t *ns =
+        w->opt->online ? sl_map_find(&w->covered, cover_key(thread, number, is_context)) : NULL;
+
+    return ns ? *ns : 0;
+}
+
+static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, int is_context, uint64_t ns)
+{
+    uint64_t *place;
+
+    if (!w->opt->online)
+        return;
+    place = sl_map_put(&w->covered, cover_key(thread, number, is_context));
+    if (place && *place < ns)
+        *place = ns;
+}
+
+static uint64_t enqueued_ns(const struct sl_op *op)
+{
+    return op->by.to_ns ? op->by.to_ns : op->pub.start_ns;
+}
+
+static int is_covered(const struct sl_waits *w, uint32_t thread, const struct sl_op *op)
+{
+    uint64_t ns = enqueued_ns(op);
+
+    return ns <= covered_until(w, thread, op->stream->context->number, 1) ||
+           ns <= covered_until(w, thread, op->stream->number, 0);
+}
+
+/* ---- edges ---- */
+
+static struct sl_edge *next_edge(struct sl_waits *w)
+{
+    struct sl_store *store = w->streams->store;
+
+    if (w->edges == w->edge_slots) {
+        size_t slots = w->edge_slots ? w->edge_slots * 2 : FIRST_EDGES;
+        struct sl_edge *edge = sl_store_map(store, slots * sizeof *edge);
+
+        if (!edge) {
+            w->lost[SL_EDGE_LOST_MEMORY]++;
+            return NULL;
+        }
+        if (w->edges)
+            memcpy(edge, w->edge, w->edges * sizeof *edge);
+        sl_store_unmap(store, w->edge, w->edge_slots * sizeof *edge);
+        w->edge = edge;
+        w->edge_slots = slots;
+    }
+    return &w->edge[w->edges++];
+}
+
+static enum sl_edge_basis basis_of(const struct sl_link *link, int inferred)
+{
+    if (link->inferred || inferred)
+        return SL_BASIS_INFERRED;
+    return link->overlapping ? SL_BASIS_OVERLAPPING : SL_BASIS_EXACT;
+}
+
+/* From `free_ns` on the destination could have gone on; at `end_ns` it did. */
+static struct sl_edge *add_edge(struct sl_waits *w, const struct sl_link *link, uint64_t free_ns,
+                                uint64_t end_ns, int inferred)
+{
+    uint64_t source_ns = link->op->pub.end_ns;
+    uint64_t from = source_ns > free_ns ? source_ns : free_ns;
+    struct sl_edge *edge = next_edge(w);
+
+    if (edge)
+        *edge = (struct sl_edge){.source = link->op->pub,
+                                 .basis = (uint8_t)basis_of(link, inferred),
+                                 .wait_ns = from - free_ns,
+                                 .wake_ns = end_ns > from ? end_ns - from : 0};
+    return edge;
+}
+
+/* The member that ends last released it, if it was waited for. */
+static void mark_released(struct sl_waits *w)
+{
+    struct sl_edge *best = NULL;
+
+    for (size_t i = 0; i < w->edges; i++) {
+        struct sl_edge *edge = &w->edge[i];
+
+        if (edge->wait_ns && (!best || edge->source.end_ns > best->source.end_ns))
+            best = edge;
+    }
+    if (best)
+        best->released = 1;
+}
+
+/* Why a set says nothing, if so: bits of enum sl_edge_loss. */
+static uint32_t why_not(const struct sl_set *set)
+{
+    uint32_t lost = set->lost;
+
+    for (const struct sl_link *at = set->first; at; at = at->next)
+        if (at->op->no_time)
+            lost |= 1u << SL_EDGE_LOST_GAVE_UP;
+    return lost;
+}
+
+/* ---- GPU operations ---- */
+
+static enum sl_edge_kind kind_of(enum sl_via via)
+{
+    switch (via) {
+    case SL_VIA_LEGACY:
+        return SL_EDGE_LEGACY_DEFAULT;
+    case SL_VIA_GRAPH:
+        return SL_EDGE_GRAPH;
+    default:
+        return SL_EDGE_STREAM_WAIT;
+    }
+}
+
+void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct sl_set *before,
+                        uint64_t previous_end_ns)
+{
+    uint64_t free_ns = op->by.to_ns > previous_end_ns ? op->by.to_ns : previous_end_ns;
+    uint32_t lost = why_not(before);
+
+    if (lost || op->no_time) {
+        count_lost(w, lost);
+        return;
+    }
+    w->edges = 0;
+    for (const struct sl_link *at = before->first; at; at = at->next) {
+        struct sl_edge *edge;
+
+        if (at->op->stream == op->stream)
+            continue;
+        if (at->op->pub.end_ns > op->pub.start_ns + TICK_NS) {
+            w->lost[SL_EDGE_LOST_CYCLE]++;
+            continue;
+        }
+        edge = add_edge(w, at, free_ns, op->pub.start_ns, 0);
+        if (!edge)
+            return;
+        edge->kind = (uint8_t)kind_of(at->via);
+        edge->via_correlation = at->via == SL_VIA_STREAM_WAIT ? at->by.correlation : 0;
+        edge->at_start = 1;
+        edge->dst_correlation = op->pub.correlation;
+        edge->dst_start_ns = op->pub.start_ns;
+        edge->dst_end_ns = op->pub.end_ns;
+        edge->dst_thread = op->by.thread;
+        edge->dst_op = op->pub;
+    }
+    mark_released(w);
+    if (w->edges)
+        w->opt->sink(w->opt->sink_user, NULL, w->edge, w->edges);
+}
+
+/* ---- calls ---- */
+
+static struct sl_event event_of(const struct sl_wait *wait)
+{
+    const struct sl_item *item = &wait->record;
+    struct sl_event ev = {.start_ns = item->start_ns,
+                          .end_ns = item->end_ns,
+                          .correlation = item->correlation,
+                          .kind = item->kind,
+                          .flags = item->flags,
+                          .stream = SL_STREAM_NONE};
+
+    if (item->kind == SL_EV_SYNC) {
+        ev.device = wait->stream->context->device;
+        ev.context = wait->stream->context->id;
+        ev.stream = wait->stream->id;
+        ev.u.sync.event_sync_id = item->id;
+        ev.u.sync.event_id = item->name;
+        ev.u.sync.type = (uint8_t)item->more;
+    } else {
+        ev.name = item->name;
+        ev.thread = item->where;
+        ev.u.call.cbid = item->what;
+        ev.u.call.result = item->more;
+        ev.u.call.pid = (uint32_t)item->id;
+    }
+    return ev;
+}
+
+/* Those that can have let an inferred wait go on: that ended while the call was there. */
+static int fits(const struct sl_wait *wait, const struct sl_op *op)
+{
+    uint64_t end_ns = op->pub.end_ns;
+
+    if (wait->scope == SL_WAIT_GUESS)
+        return end_ns > wait->when.from_ns && end_ns <= wait->when.to_ns &&
+               end_ns + WAKE_MOST_NS >= wait->when.to_ns;
+    if (wait->kind == SL_EDGE_FREE || wait->kind == SL_EDGE_IMPLICIT)
+        return end_ns > wait->when.from_ns && end_ns <= wait->when.to_ns;
+    return 1;
+}
+
+static int ended(const struct sl_wait *wait, const struct sl_set *set)
+{
+    for (const struct sl_link *at = set->first; at; at = at->next)
+        if (at->op->pub.end_ns > wait->when.to_ns)
+            return 0;
+    return 1;
+}
+
+static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
+                          const struct sl_link *link)
+{
+    const struct sl_moment *when = &wait->when;
+    struct sl_edge *edge;
+
+    if (!fits(wait, link->op))
+        return;
+    if (link->op->pub.end_ns > when->to_ns + TICK_NS) {
+        w->lost[SL_EDGE_LOST_CYCLE]++;
+        return;
+    }
+    if (link->op->pub.end_ns <= when->from_ns && w->opt->online &&
+        is_covered(w, when->thread, link->op))
+        return;
+    edge = add_edge(w, link, when->from_ns, when->to_ns, wait->inferred);
+    if (!edge)
+        return;
+    edge->kind = wait->kind;
+    edge->dst_correlation = when->correlation;
+    edge->dst_start_ns = when->from_ns;
+    edge->dst_end_ns = when->to_ns;
+    edge->dst_thread = when->thread;
+}
+
+static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
+{
+    uint32_t lost = why_not(set);
+    struct sl_event ev;
+
+    if (lost) {
+        count_lost(w, lost);
+        return;
+    }
+    if (wait->inferred && wait->scope != SL_WAIT_GUESS && !ended(wait, set))
+        return;
+    w->edges = 0;
+    for (const struct sl_link *at = set->first; at; at = at->next)
+        add_call_edge(w, wait, at);
+    for (const struct sl_link *at = set->first; at && w->opt->online; at = at->next)
+        cover(w, wait->when.thread, at->op->stream->number, 0, enqueued_ns(at->op));
+    if (wait->scope == SL_WAIT_GUESS && w->edges > 1) {
+        w->lost[SL_EDGE_LOST_AMBIGUOUS]++;
+        return;
+    }
+    mark_released(w);
+    if (w->edges) {
+        ev = event_of(wait);
+        w->opt->sink(w->opt->sink_user, &ev, w->edge, w->edges);
+    }
+}
+
+static void decide(struct sl_waits *w, struct sl_wait *wait)
+{
+    struct sl_streams *streams = w->streams;
+    struct sl_context *context = wait->stream->context;
+    uint32_t thread = wait->when.thread;
+    int is_free = wait->kind == SL_EDGE_FREE || wait->kind == SL_EDGE_IMPLICIT;
+    uint64_t since_ns = 0;
+
+    sl_set_open(streams, &wait->set);
+    switch (wait->scope) {
+    case SL_WAIT_STREAM:
+        sl_stream_collect(streams, wait->stream, &wait->when, &wait->set);
+        break;
+    case SL_WAIT_CONTEXT:
+    case SL_WAIT_GUESS:
+        since_ns = covered_until(w, thread, context->number, 1);
+        sl_context_collect(streams, context, since_ns, &wait->when, &wait->set);
+        break;
+    default:
+        break;
+    }
+    tell(w, wait, &wait->set);
+    if (wait->scope == SL_WAIT_CONTEXT && !is_free) {
+        sl_context_covered(context);
+        cover(w, thread, context->number, 1, wait->when.from_ns);
+    } else if (wait->scope == SL_WAIT_STREAM && !wait->inferred) {
+        sl_stream_covered(wait->stream);
+    }
+    sl_set_clear(streams, &wait->set);
+    if (wait->when.to_ns > w->closed_ns)
+        w->closed_ns = wait->when.to_ns;
+}
+
+void sl_waits_add(struct sl_waits *w, struct sl_wait *wait)
+{
+    if (wait->scope == SL_WAIT_SET || w->open_count == SL_WAITS_OPEN) {
+        decide(w, wait);
+        return;
+    }
+    w->open[w->open_count++] = *wait;
+    if (wait->when.to_ns < w->next_ns)
+        w->next_ns = wait->when.to_ns;
+}
+
+void sl_waits_close(struct sl_waits *w, uint64_t ns)
+{
+    size_t kept = 0;
+
+    if (ns < w->next_ns)
+        return;
+    w->next_ns = UINT64_MAX;
+    for (size_t i = 0; i < w->open_count; i++) {
+        struct sl_wait *wait = &w->open[i];
+
+        if (wait->when.to_ns <= ns) {
+            decide(w, wait);
+            continue;
+        }
+        if (wait->when.to_ns < w->next_ns)
+            w->next_ns = wait->when.to_ns;
+        w->open[kept++] = *wait;
+    }
+    w->open_count = kept;
+}

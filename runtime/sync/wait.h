@@ -1,0 +1,61 @@
+/*
+ * wait.h - a wait, its set, and the edges that come of it.
+ *
+ * A call that waits is looked at when all that may have been enqueued before it returned has been
+ * told: it stays open until a call begins after its end. A GPU operation that came behind others
+ * is looked at once.
+ *
+ * Threads: one owner. Memory: the store's.
+ */
+#ifndef SL_WAIT_H
+#define SL_WAIT_H
+
+#include "sync/order.h"
+#include "sync/stream_state.h"
+
+enum {
+    SL_WAITS_OPEN = 256 /* threads that wait at the same time */
+};
+
+enum sl_wait_scope {
+    SL_WAIT_SET, /* known at once: an event's, or the call's own operation */
+    SL_WAIT_STREAM,
+    SL_WAIT_CONTEXT,
+    SL_WAIT_GUESS /* nothing says which stream: some operation that ended just before */
+};
+
+struct sl_wait {
+    struct sl_item record; /* the synchronization's, else the call's */
+    struct sl_moment when;
+    struct sl_stream *stream; /* or of its context, any */
+    struct sl_set set;        /* SL_WAIT_SET */
+    uint8_t scope, kind, inferred;
+};
+
+struct sl_waits {
+    const struct sl_edges_options *opt;
+    struct sl_streams *streams;
+    struct sl_map covered; /* (thread, stream or context) -> until when its end is known there */
+    struct sl_wait open[SL_WAITS_OPEN];
+    size_t open_count;
+    uint64_t next_ns;   /* when the first of them closes */
+    uint64_t closed_ns; /* the latest end of a wait that was decided */
+    struct sl_edge *edge;
+    size_t edges, edge_slots;
+    uint64_t lost[SL_EDGE_LOST_COUNT];
+};
+
+void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
+                   struct sl_streams *streams);
+void sl_waits_free(struct sl_waits *w);
+
+/* Takes the set. */
+void sl_waits_add(struct sl_waits *w, struct sl_wait *wait);
+/* Decides those that had returned by `ns`. */
+void sl_waits_close(struct sl_waits *w, uint64_t ns);
+
+/* A GPU operation's edges; `before` is what it came behind. */
+void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct sl_set *before,
+                        uint64_t previous_end_ns);
+
+#endif
