@@ -63,8 +63,8 @@ void sl_pipeline_bound(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_n
 void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns);
 
 /* Exiting thread, once the collector has ended or was cut off: the writer drains, closes its file
- * and ends; when time gets short it counts events instead of writing them. 0; -ETIMEDOUT: not within
- * timeout_ns, the file stays .part. */
+ * and ends; when time gets short it counts events instead of writing them. 0; -ETIMEDOUT: not
+ * within timeout_ns, the file stays .part. */
 int sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns);
 
 /* Any thread. Events on their way to the writer; whether they fill half of the room. */
