@@ -33,19 +33,6 @@ struct request {
     int json, quiet;
 };
 
-/* Text that never was a trace, as against one that is broken. NULL if it is one. */
-static const char *not_a_trace(const struct sl_check *c, const struct sl_span *last,
-                               const struct sl_input_status *input)
-{
-    if (input->end != SL_INPUT_WHOLE && input->text_bytes == 0)
-        return input->what;
-    if (last->kind == SL_SPAN_BAD && c->header.fields == 0 && c->event_arrays == 0)
-        return last->why;
-    if (last->kind == SL_SPAN_END && c->event_arrays == 0)
-        return "it is JSON without traceEvents";
-    return NULL;
-}
-
 static void read_all(struct sl_trace *t, struct sl_check *c, const char *path,
                      struct sl_trace_item *item, struct sl_input_status *input)
 {
@@ -85,7 +72,7 @@ static int check_file(const struct request *r, const char *path)
         goto out;
     }
     read_all(t, c, path, &item, &input);
-    strange = not_a_trace(c, &item.span, &input);
+    strange = sl_trace_not_one(t, &item.span, &input);
     if (strange) {
         sl_args_complain(r->command, "%s is not a trace: %s", path, strange);
         goto out;

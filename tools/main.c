@@ -9,7 +9,8 @@
 
 #include "command.h"
 
-static const struct sl_command *const commands[] = {&sl_cmd_check, &sl_cmd_convert, &sl_cmd_doctor};
+static const struct sl_command *const commands[] = {&sl_cmd_check, &sl_cmd_convert, &sl_cmd_doctor,
+                                                    &sl_cmd_edges};
 
 #define COMMAND_COUNT ((int)(sizeof(commands) / sizeof(commands[0])))
 
@@ -30,6 +31,7 @@ static void print_help(FILE *f)
           "Examples:\n"
           "  syncline doctor\n"
           "  syncline check syncline-out/*/*/*.json.zst\n"
+          "  syncline edges --summary trace.json.gz\n"
           "  syncline convert 1.pt.trace.json.zst --to kineto-gz -o trace.json.gz\n",
           f);
 }

@@ -311,6 +311,8 @@ struct row_walk : visitor {
         case 4:
             if (name == "name" && token.front() == '"')
                 return string(trimmed(token), &row->args_name);
+            if (name == "cbid")
+                integer(token, SL_HAS_CBID, &row->cbid);
             break;
         case 5:
             if (name == "bytes")
@@ -321,10 +323,16 @@ struct row_walk : visitor {
                 integer(token, SL_HAS_DEVICE, &row->device);
             else if (name == "stream")
                 integer(token, SL_HAS_STREAM, &row->stream);
+            else if (name == "result")
+                integer(token, SL_HAS_RESULT, &row->result);
             break;
         case 7:
             if (name == "context")
                 integer(token, SL_HAS_CONTEXT, &row->context);
+            break;
+        case 8:
+            if (name == "graph id")
+                integer(token, SL_HAS_GRAPH, &row->graph);
             break;
         case 11:
             if (name == "correlation")
@@ -332,9 +340,27 @@ struct row_walk : visitor {
             else if (name == "External id")
                 integer(token, SL_HAS_EXTERNAL_ID, &row->external_id);
             break;
+        case 12:
+            if (name == "stream flags")
+                integer(token, SL_HAS_STREAM_FLAGS, &row->stream_flags);
+            break;
+        case 13:
+            if (name == "graph node id")
+                integer(token, SL_HAS_GRAPH_NODE, &row->graph_node);
+            else if (name == "still running" && token.front() == 't')
+                row->has |= SL_HAS_STILL_RUNNING;
+            break;
         case 14:
             if (name == "wait_on_stream")
                 integer(token, SL_HAS_WAIT_STREAM, &row->wait_stream);
+            break;
+        case 15:
+            if (name == "wait_on_context")
+                integer(token, SL_HAS_WAIT_CONTEXT, &row->wait_context);
+            break;
+        case 21:
+            if (name == "wait_on_cuda_event_id")
+                integer(token, SL_HAS_WAIT_EVENT, &row->wait_event);
             break;
         case 33:
             if (name == "wait_on_cuda_event_record_corr_id")

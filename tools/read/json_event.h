@@ -59,7 +59,15 @@ enum sl_row_has {
     SL_HAS_BYTES = 1 << 8,
     SL_HAS_EXTERNAL_ID = 1 << 9,
     SL_HAS_WAIT_RECORD = 1 << 10,
-    SL_HAS_WAIT_STREAM = 1 << 11
+    SL_HAS_WAIT_STREAM = 1 << 11,
+    SL_HAS_WAIT_EVENT = 1 << 12,
+    SL_HAS_WAIT_CONTEXT = 1 << 13,
+    SL_HAS_CBID = 1 << 14,
+    SL_HAS_RESULT = 1 << 15,
+    SL_HAS_GRAPH = 1 << 16,
+    SL_HAS_GRAPH_NODE = 1 << 17,
+    SL_HAS_STREAM_FLAGS = 1 << 18,
+    SL_HAS_STILL_RUNNING = 1 << 19
 };
 
 /* A pid or tid: a number, or any text ("Spans"). */
@@ -79,8 +87,13 @@ struct sl_trace_row {
     int64_t ts_ns, dur_ns; /* exact from the decimal text; any two can be added */
     int64_t id;            /* flows */
     int64_t correlation, device, context, stream, bytes, external_id;
-    int64_t wait_record; /* wait_on_cuda_event_record_corr_id */
-    int64_t wait_stream; /* wait_on_stream */
+    int64_t wait_record;  /* wait_on_cuda_event_record_corr_id */
+    int64_t wait_stream;  /* wait_on_stream */
+    int64_t wait_event;   /* wait_on_cuda_event_id */
+    int64_t wait_context; /* wait_on_context: where it is not the wait's own */
+    int64_t cbid, result;
+    int64_t graph, graph_node;
+    int64_t stream_flags; /* of metadata: CUPTI's flag of a stream */
 };
 
 struct sl_json_error {

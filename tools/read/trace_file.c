@@ -17,7 +17,7 @@ struct sl_trace {
     struct sl_read_ahead *ahead;
     struct sl_split *split;
     struct sl_json *json;
-    uint64_t events;
+    uint64_t events, event_arrays, fields;
 };
 
 int sl_trace_open_reader(struct sl_trace **out, sl_split_read_fn read, void *user)
@@ -99,7 +99,11 @@ int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item)
         item->status =
             sl_json_row(t->json, item->span.text, item->span.size, &item->row, &item->error);
         return 1;
+    case SL_SPAN_EVENTS_OPEN:
+        t->event_arrays++;
+        return 1;
     case SL_SPAN_FIELD:
+        t->fields++;
         item->status = check_field(t, &item->span, &item->error);
         return 1;
     case SL_SPAN_END:
@@ -119,6 +123,18 @@ int sl_trace_visit(struct sl_trace *t, const struct sl_span *field, sl_json_visi
     snprintf(root, sizeof(root), "%.*s", (int)(field->key_size < 63 ? field->key_size : 63),
              field->key);
     return sl_json_visit(t->json, root, field->text, field->size, visit, user, error);
+}
+
+const char *sl_trace_not_one(const struct sl_trace *t, const struct sl_span *last,
+                             const struct sl_input_status *input)
+{
+    if (input->end != SL_INPUT_WHOLE && input->text_bytes == 0)
+        return input->what;
+    if (last->kind == SL_SPAN_BAD && t->fields == 0 && t->event_arrays == 0)
+        return last->why;
+    if (last->kind == SL_SPAN_END && t->event_arrays == 0)
+        return "it is JSON without traceEvents";
+    return NULL;
 }
 
 void sl_trace_get_status(struct sl_trace *t, struct sl_input_status *out)

@@ -39,6 +39,11 @@ int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item);
 int sl_trace_visit(struct sl_trace *t, const struct sl_span *field, sl_json_visit_fn visit,
                    void *user, struct sl_json_error *error);
 
+/* After the last item: why this never was a trace, as against one that is broken; NULL if it is
+ * one. `input` is its status; the text may point into it or into `last`. */
+const char *sl_trace_not_one(const struct sl_trace *t, const struct sl_span *last,
+                             const struct sl_input_status *input);
+
 /* What has been decoded; `end` is final once sl_trace_next() gave 0. The counts may run ahead of
  * the items. Without a file: all zero, end WHOLE. */
 void sl_trace_get_status(struct sl_trace *t, struct sl_input_status *out);

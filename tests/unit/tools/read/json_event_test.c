@@ -51,6 +51,27 @@ static void assert_text(struct sl_text text, const char *wanted)
     assert_memory_equal(text.data, wanted, text.size);
 }
 
+static void test_what_edges_need(void **state)
+{
+    struct sl_trace_row row;
+
+    (void)state;
+    assert_int_equal(
+        parse("{\"ph\":\"X\",\"args\":{\"cbid\":211,\"result\":600,\"graph id\":5,"
+              "\"graph node id\":17179869187,\"wait_on_cuda_event_id\":8,\"wait_on_context\":2,"
+              "\"stream flags\":3,\"still running\":true}}",
+              &row),
+        0);
+    assert_true(row.cbid == 211 && row.result == 600 && row.graph == 5);
+    assert_true(row.graph_node == 17179869187 && row.wait_event == 8 && row.wait_context == 2);
+    assert_int_equal(row.stream_flags, 3);
+    assert_int_equal(row.has, SL_HAS_ARGS | SL_HAS_CBID | SL_HAS_RESULT | SL_HAS_GRAPH |
+                                  SL_HAS_GRAPH_NODE | SL_HAS_WAIT_EVENT | SL_HAS_WAIT_CONTEXT |
+                                  SL_HAS_STREAM_FLAGS | SL_HAS_STILL_RUNNING);
+    assert_int_equal(parse("{\"args\":{\"still running\":false}}", &row), 0);
+    assert_int_equal(row.has, SL_HAS_ARGS);
+}
+
 static void test_kernel(void **state)
 {
     struct sl_trace_row row;
@@ -209,9 +230,13 @@ static void test_deep(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel),   cmocka_unit_test(test_foreign),
-        cmocka_unit_test(test_not_json), cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_visit),    cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_what_edges_need),
+        cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_not_json),
+        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_visit),
+        cmocka_unit_test(test_deep),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,113 @@
+/*
+ * edge_summary_test.c - sums, order, the longest, and names that find no room.
+ *
+ * Threads: one. Memory: the summary's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analyze/edge_summary.h"
+
+static struct sl_edge_summary *summary;
+
+static int setup(void **state)
+{
+    (void)state;
+    return sl_edge_summary_create(&summary);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    sl_edge_summary_destroy(summary);
+    return 0;
+}
+
+static void add(enum sl_edge_kind kind, uint32_t source, uint32_t place, uint32_t step, uint64_t ns)
+{
+    const struct sl_edge_where where = {1, place, step};
+    struct sl_edge edge = {.kind = (uint8_t)kind, .wait_ns = ns};
+
+    edge.source.name = source;
+    sl_edge_summary_add(summary, &edge, &where);
+}
+
+static void assert_waits(const struct sl_edge_waits *w, uint64_t count, uint64_t total,
+                         uint64_t longest)
+{
+    assert_int_equal(w->count, count);
+    assert_int_equal(w->total_ns, total);
+    assert_int_equal(w->longest_ns, longest);
+}
+
+static void test_groups(void **state)
+{
+    const struct sl_edge_group *group;
+
+    (void)state;
+    add(SL_EDGE_STREAM_SYNC, 10, 20, 0, 5);
+    add(SL_EDGE_STREAM_SYNC, 11, 20, 30, 100);
+    add(SL_EDGE_EVENT_SYNC, 10, 21, 30, 7);
+    add(SL_EDGE_EVENT_SYNC, 12, 22, 30, 0); /* nothing was waited for */
+    assert_waits(sl_edge_summary_all(summary), 3, 112, 100);
+    assert_waits(sl_edge_summary_kind(summary, SL_EDGE_STREAM_SYNC), 2, 105, 100);
+    assert_waits(sl_edge_summary_kind(summary, SL_EDGE_EVENT_SYNC), 1, 7, 7);
+    assert_waits(sl_edge_summary_kind(summary, SL_EDGE_COPY), 0, 0, 0);
+    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_SOURCE, &group), 2);
+    assert_int_equal(group[0].name, 11);
+    assert_waits(&group[0].waits, 1, 100, 100);
+    assert_int_equal(group[1].name, 10);
+    assert_waits(&group[1].waits, 2, 12, 7);
+    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_PLACE, &group), 2);
+    assert_int_equal(group[0].name, 20);
+    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_STEP, &group), 2);
+    assert_int_equal(group[1].name, 0); /* no step */
+    assert_waits(&group[1].waits, 1, 5, 5);
+}
+
+static void test_longest(void **state)
+{
+    const struct sl_edge_long *longest;
+
+    (void)state;
+    for (uint64_t i = 1; i <= 100; i++)
+        add(SL_EDGE_COPY, 1, (uint32_t)(i * 37 % 101), 1, i * 37 % 101);
+    assert_int_equal(sl_edge_summary_longest(summary, &longest), SL_EDGE_LONGEST);
+    for (unsigned i = 0; i < SL_EDGE_LONGEST; i++) {
+        assert_int_equal(longest[i].edge.wait_ns, 100 - i);
+        assert_int_equal(longest[i].where.place, 100 - i);
+    }
+}
+
+static void test_many_names(void **state)
+{
+    const struct sl_edge_group *group;
+    size_t count;
+
+    (void)state;
+    for (uint32_t i = 0; i < 100000; i++)
+        add(SL_EDGE_COPY, i, 0, 0, 2);
+    count = sl_edge_summary_sort(summary, SL_EDGE_BY_SOURCE, &group);
+    assert_true(count > 40000);
+    assert_waits(sl_edge_summary_rest(summary, SL_EDGE_BY_SOURCE), 100000 - count,
+                 2 * (100000 - count), 2);
+    assert_waits(sl_edge_summary_rest(summary, SL_EDGE_BY_PLACE), 0, 0, 0);
+    assert_waits(sl_edge_summary_all(summary), 100000, 200000, 2);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_groups),
+        TEST(test_longest),
+        TEST(test_many_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

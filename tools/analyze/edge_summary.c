@@ -1,0 +1,152 @@
+/*
+ * edge_summary.c - open-addressing tables by name, and a short list of the longest.
+ *
+ * Threads, memory: see edge_summary.h.
+ */
+#include "analyze/edge_summary.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS      65536u /* a power of two */
+#define GROUPS_MAX (SLOTS / 4 * 3)
+
+struct table {
+    struct sl_edge_group *group;
+    size_t groups;
+    struct sl_edge_waits rest;
+};
+
+struct sl_edge_summary {
+    struct sl_edge_waits all, kind[SL_EDGE_KIND_COUNT];
+    struct table table[SL_EDGE_TABLES];
+    struct sl_edge_long longest[SL_EDGE_LONGEST];
+    size_t longest_count;
+};
+
+int sl_edge_summary_create(struct sl_edge_summary **out)
+{
+    struct sl_edge_summary *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return -ENOMEM;
+    for (int i = 0; i < SL_EDGE_TABLES; i++) {
+        s->table[i].group = calloc(SLOTS, sizeof(*s->table[i].group));
+        if (!s->table[i].group) {
+            sl_edge_summary_destroy(s);
+            return -ENOMEM;
+        }
+    }
+    *out = s;
+    return 0;
+}
+
+void sl_edge_summary_destroy(struct sl_edge_summary *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < SL_EDGE_TABLES; i++)
+        free(s->table[i].group);
+    free(s);
+}
+
+static void count_wait(struct sl_edge_waits *w, uint64_t ns)
+{
+    w->count++;
+    w->total_ns += ns;
+    if (ns > w->longest_ns)
+        w->longest_ns = ns;
+}
+
+static void count_name(struct table *t, uint32_t name, uint64_t ns)
+{
+    size_t at = (name * 0x9e3779b1u) >> 16;
+    struct sl_edge_group *g = &t->group[at];
+
+    while (g->waits.count && g->name != name)
+        g = &t->group[at = (at + 1) % SLOTS];
+    if (!g->waits.count && t->groups == GROUPS_MAX) {
+        count_wait(&t->rest, ns);
+        return;
+    }
+    t->groups += g->waits.count == 0;
+    g->name = name;
+    count_wait(&g->waits, ns);
+}
+
+static void keep_longest(struct sl_edge_summary *s, const struct sl_edge *edge,
+                         const struct sl_edge_where *where)
+{
+    size_t at = s->longest_count;
+
+    if (at == SL_EDGE_LONGEST && edge->wait_ns <= s->longest[at - 1].edge.wait_ns)
+        return;
+    if (at == SL_EDGE_LONGEST)
+        at--;
+    else
+        s->longest_count++;
+    for (; at && s->longest[at - 1].edge.wait_ns < edge->wait_ns; at--)
+        s->longest[at] = s->longest[at - 1];
+    s->longest[at] = (struct sl_edge_long){*edge, *where};
+}
+
+void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
+                         const struct sl_edge_where *where)
+{
+    if (edge->wait_ns == 0)
+        return;
+    count_wait(&s->all, edge->wait_ns);
+    count_wait(&s->kind[edge->kind], edge->wait_ns);
+    count_name(&s->table[SL_EDGE_BY_SOURCE], edge->source.name, edge->wait_ns);
+    count_name(&s->table[SL_EDGE_BY_PLACE], where->place, edge->wait_ns);
+    count_name(&s->table[SL_EDGE_BY_STEP], where->step, edge->wait_ns);
+    keep_longest(s, edge, where);
+}
+
+const struct sl_edge_waits *sl_edge_summary_all(const struct sl_edge_summary *s)
+{
+    return &s->all;
+}
+
+const struct sl_edge_waits *sl_edge_summary_kind(const struct sl_edge_summary *s,
+                                                 enum sl_edge_kind kind)
+{
+    return &s->kind[kind];
+}
+
+const struct sl_edge_waits *sl_edge_summary_rest(const struct sl_edge_summary *s,
+                                                 enum sl_edge_table table)
+{
+    return &s->table[table].rest;
+}
+
+static int most_first(const void *x, const void *y)
+{
+    const struct sl_edge_group *a = x, *b = y;
+
+    if (a->waits.total_ns != b->waits.total_ns)
+        return a->waits.total_ns < b->waits.total_ns ? 1 : -1;
+    return (a->name > b->name) - (a->name < b->name);
+}
+
+size_t sl_edge_summary_sort(struct sl_edge_summary *s, enum sl_edge_table table,
+                            const struct sl_edge_group **out)
+{
+    struct table *t = &s->table[table];
+    size_t n = 0;
+
+    for (size_t i = 0; i < SLOTS; i++) {
+        if (t->group[i].waits.count)
+            t->group[n++] = t->group[i];
+    }
+    qsort(t->group, n, sizeof(*t->group), most_first);
+    *out = t->group;
+    return n;
+}
+
+size_t sl_edge_summary_longest(const struct sl_edge_summary *s, const struct sl_edge_long **out)
+{
+    *out = s->longest;
+    return s->longest_count;
+}

@@ -1,0 +1,146 @@
+/*
+ * edges_text.c - edges and their summary for people.
+ *
+ * Threads, memory: see edges.h.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "print/edges.h"
+#include "print/format.h"
+
+#define NAME_WIDTH 44
+#define GROUP_ROWS 10u
+
+/* At most NAME_WIDTH bytes, never half of a character; what is left out shows as "...". */
+static char *shortened(char *to, const struct sl_trace_events *t, uint32_t id, const char *unknown)
+{
+    size_t size;
+    const char *name = sl_intern_get(sl_trace_events_names(t), id, &size);
+
+    if (!name)
+        return strcpy(to, unknown);
+    if (size <= NAME_WIDTH) {
+        memcpy(to, name, size);
+        to[size] = '\0';
+        return to;
+    }
+    size = NAME_WIDTH - 3;
+    while (size && ((unsigned char)name[size] & 0xc0) == 0x80)
+        size--;
+    memcpy(to, name, size);
+    return strcpy(to + size, "...") - size;
+}
+
+void sl_edges_print_title(FILE *f)
+{
+    fprintf(f, "%12s  %12s  %-14s  %-11s  %10s  %-*s  %s\n", "waited", "woken after", "kind",
+            "basis", "of", NAME_WIDTH, "waits for", "who waits");
+}
+
+void sl_edges_print_text(FILE *f, const struct sl_trace_events *t, const struct sl_edge *edge)
+{
+    const struct sl_trace_call *call = sl_trace_events_call(t, edge->dst_correlation);
+    char wait[SL_FORMAT_SIZE], wake[SL_FORMAT_SIZE], stream[32];
+    char source[NAME_WIDTH + 1], name[NAME_WIDTH + 1], place[NAME_WIDTH + 1];
+
+    snprintf(stream, sizeof(stream), "%u/%" PRIu32, edge->source.device, edge->source.stream);
+    fprintf(f, "%12s  %12s  %-14s  %-11s  %10s  %-*s  ", sl_format_span(wait, edge->wait_ns),
+            sl_format_span(wake, edge->wake_ns), sl_edge_kind_name((enum sl_edge_kind)edge->kind),
+            sl_edge_basis_name((enum sl_edge_basis)edge->basis), stream, NAME_WIDTH,
+            shortened(source, t, edge->source.name, "?"));
+    if (edge->at_start)
+        fprintf(f, "%s on stream %u/%" PRIu32 "\n", shortened(name, t, edge->dst_op.name, "?"),
+                edge->dst_op.device, edge->dst_op.stream);
+    else
+        fprintf(f, "%s%s%s\n", shortened(name, t, call ? call->name : 0, "?"),
+                call && call->place ? " in " : "",
+                call && call->place ? shortened(place, t, call->place, "") : "");
+}
+
+static void put_row(FILE *f, const char *name, const struct sl_edge_waits *w)
+{
+    char count[SL_FORMAT_SIZE], total[SL_FORMAT_SIZE], longest[SL_FORMAT_SIZE];
+
+    fprintf(f, "  %-*s  %10s  %12s  %12s\n", NAME_WIDTH, name, sl_format_count(count, w->count),
+            sl_format_span(total, w->total_ns), sl_format_span(longest, w->longest_ns));
+}
+
+static void put_head(FILE *f, const char *title)
+{
+    fprintf(f, "\n%-*s  %10s  %12s  %12s\n", NAME_WIDTH + 2, title, "waits", "total", "longest");
+}
+
+static void put_table(FILE *f, const struct sl_trace_events *t, struct sl_edge_summary *s,
+                      enum sl_edge_table table, const char *title, const char *unknown)
+{
+    struct sl_edge_waits rest = *sl_edge_summary_rest(s, table);
+    const struct sl_edge_group *group;
+    size_t count = sl_edge_summary_sort(s, table, &group);
+    char name[NAME_WIDTH + 1];
+
+    put_head(f, title);
+    for (size_t i = 0; i < count; i++) {
+        const struct sl_edge_waits *w = &group[i].waits;
+
+        if (i < GROUP_ROWS) {
+            put_row(f, shortened(name, t, group[i].name, unknown), w);
+            continue;
+        }
+        rest.count += w->count;
+        rest.total_ns += w->total_ns;
+        if (w->longest_ns > rest.longest_ns)
+            rest.longest_ns = w->longest_ns;
+    }
+    if (rest.count)
+        put_row(f, "(all others)", &rest);
+}
+
+static void put_longest(FILE *f, const struct sl_trace_events *t, const struct sl_edge_summary *s)
+{
+    const struct sl_edge_long *longest;
+    size_t count = sl_edge_summary_longest(s, &longest);
+    char wait[SL_FORMAT_SIZE], source[NAME_WIDTH + 1], place[NAME_WIDTH + 1];
+
+    fprintf(f, "\n%-14s  %12s  %-*s  %s\n", "longest waits", "waited", NAME_WIDTH, "waited for",
+            "where");
+    for (size_t i = 0; i < count; i++) {
+        const struct sl_edge *edge = &longest[i].edge;
+        const struct sl_edge_where *where = &longest[i].where;
+
+        fprintf(f, "  %-12s  %12s  %-*s  %s\n", sl_edge_kind_name((enum sl_edge_kind)edge->kind),
+                sl_format_span(wait, edge->wait_ns), NAME_WIDTH,
+                shortened(source, t, edge->source.name, "?"),
+                shortened(place, t, where->place ? where->place : where->who, "?"));
+    }
+}
+
+void sl_edges_print_summary_text(FILE *f, const struct sl_trace_events *t,
+                                 struct sl_edge_summary *s)
+{
+    put_head(f, "by kind");
+    for (int i = 0; i < SL_EDGE_KIND_COUNT; i++) {
+        const struct sl_edge_waits *w = sl_edge_summary_kind(s, (enum sl_edge_kind)i);
+
+        if (w->count)
+            put_row(f, sl_edge_kind_name((enum sl_edge_kind)i), w);
+    }
+    put_row(f, "all", sl_edge_summary_all(s));
+    put_table(f, t, s, SL_EDGE_BY_SOURCE, "by what was waited for", "(unknown)");
+    put_table(f, t, s, SL_EDGE_BY_PLACE, "by operator or range", "(none)");
+    put_table(f, t, s, SL_EDGE_BY_STEP, "by step", "(outside steps)");
+    put_longest(f, t, s);
+}
+
+int sl_edges_print_lost(char *to, size_t size, const uint64_t *lost)
+{
+    size_t used = 0;
+
+    to[0] = '\0';
+    for (int i = 0; i < SL_EDGE_LOST_COUNT && used < size; i++) {
+        if (lost[i])
+            used += (size_t)snprintf(to + used, size - used, "%s%s %" PRIu64, used ? ", " : "",
+                                     sl_edge_loss_name((enum sl_edge_loss)i), lost[i]);
+    }
+    return used > 0;
+}

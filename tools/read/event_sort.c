@@ -1,0 +1,238 @@
+/*
+ * event_sort.c - sorted runs in a temporary file, merged by a heap.
+ *
+ * Threads, memory: see event_sort.h.
+ */
+#include "read/event_sort.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RUNS_MAX 4096u
+
+struct run {
+    uint64_t at, left;       /* events of the file not read yet: where, how many */
+    struct sl_event *buffer; /* a slice of the run area */
+    size_t pos, fill;
+};
+
+struct sl_event_sort {
+    sl_event_order_fn order;
+    struct sl_event *event; /* the run being collected; slices of it while merging */
+    size_t run_events, used;
+    uint64_t count;
+    int fd; /* -1: nothing was written */
+    int error;
+    struct run *run;
+    unsigned runs;
+    size_t slice;   /* events of each run's buffer */
+    unsigned *heap; /* runs that have events left, smallest next event first */
+    unsigned heap_size;
+};
+
+int sl_event_sort_create(struct sl_event_sort **out, size_t run_events, sl_event_order_fn order)
+{
+    struct sl_event_sort *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return -ENOMEM;
+    s->fd = -1;
+    s->order = order;
+    s->run_events = run_events;
+    /* Pages take memory when first touched: a small trace stays small. */
+    s->event = malloc(run_events * sizeof(*s->event));
+    s->run = calloc(RUNS_MAX, sizeof(*s->run));
+    s->heap = calloc(RUNS_MAX, sizeof(*s->heap));
+    if (!s->event || !s->run || !s->heap) {
+        sl_event_sort_destroy(s);
+        return -ENOMEM;
+    }
+    *out = s;
+    return 0;
+}
+
+void sl_event_sort_destroy(struct sl_event_sort *s)
+{
+    if (!s)
+        return;
+    if (s->fd >= 0)
+        close(s->fd);
+    free(s->heap);
+    free(s->run);
+    free(s->event);
+    free(s);
+}
+
+static int open_file(struct sl_event_sort *s)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[4096];
+
+    if (!folder || !folder[0])
+        folder = "/tmp";
+    s->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (s->fd >= 0)
+        return 0;
+    /* Not every file system knows files without a name. */
+    if (snprintf(path, sizeof(path), "%s/syncline-XXXXXX", folder) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    s->fd = mkostemp(path, O_CLOEXEC);
+    if (s->fd < 0)
+        return -errno;
+    unlink(path);
+    return 0;
+}
+
+static int write_all(int fd, const void *data, size_t size)
+{
+    const char *at = data;
+
+    while (size) {
+        ssize_t n = write(fd, at, size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        at += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+static int write_run(struct sl_event_sort *s)
+{
+    int rc = s->fd < 0 ? open_file(s) : 0;
+
+    if (rc)
+        return rc;
+    if (s->runs == RUNS_MAX)
+        return -EFBIG;
+    qsort(s->event, s->used, sizeof(*s->event), s->order);
+    rc = write_all(s->fd, s->event, s->used * sizeof(*s->event));
+    if (rc)
+        return rc;
+    s->run[s->runs++] = (struct run){.at = s->count - s->used, .left = s->used};
+    s->used = 0;
+    return 0;
+}
+
+int sl_event_sort_put(struct sl_event_sort *s, const struct sl_event *ev)
+{
+    if (s->error)
+        return s->error;
+    if (s->used == s->run_events && (s->error = write_run(s)))
+        return s->error;
+    s->event[s->used++] = *ev;
+    s->count++;
+    return 0;
+}
+
+/* Makes sure that the run has an event at hand. 1, 0: it is over, or -errno. */
+static int fill(struct sl_event_sort *s, struct run *r)
+{
+    size_t want = r->left < s->slice ? (size_t)r->left : s->slice;
+    size_t size = want * sizeof(*r->buffer), got = 0;
+
+    if (r->pos < r->fill)
+        return 1;
+    if (want == 0)
+        return 0;
+    while (got < size) {
+        ssize_t n = pread(s->fd, (char *)r->buffer + got, size - got,
+                          (off_t)(r->at * sizeof(*r->buffer) + got));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        got += (size_t)n;
+    }
+    r->at += want;
+    r->left -= want;
+    r->pos = 0;
+    r->fill = want;
+    return 1;
+}
+
+static int before(const struct sl_event_sort *s, unsigned a, unsigned b)
+{
+    const struct run *x = &s->run[a], *y = &s->run[b];
+
+    return s->order(&x->buffer[x->pos], &y->buffer[y->pos]) < 0;
+}
+
+static void sift_down(struct sl_event_sort *s, unsigned i)
+{
+    for (;;) {
+        unsigned child = 2 * i + 1, run = s->heap[i];
+
+        if (child >= s->heap_size)
+            return;
+        if (child + 1 < s->heap_size && before(s, s->heap[child + 1], s->heap[child]))
+            child++;
+        if (!before(s, s->heap[child], run))
+            return;
+        s->heap[i] = s->heap[child];
+        s->heap[child] = run;
+        i = child;
+    }
+}
+
+int sl_event_sort_end(struct sl_event_sort *s)
+{
+    if (s->error)
+        return s->error;
+    if (s->runs == 0) {
+        qsort(s->event, s->used, sizeof(*s->event), s->order);
+        s->run[0] = (struct run){.buffer = s->event, .fill = s->used};
+        s->runs = 1;
+    } else {
+        if (s->used && (s->error = write_run(s)))
+            return s->error;
+        s->slice = s->run_events / s->runs ? s->run_events / s->runs : 1;
+        if (s->slice * s->runs > s->run_events)
+            return s->error = -EFBIG;
+        for (unsigned i = 0; i < s->runs; i++)
+            s->run[i].buffer = s->event + i * s->slice;
+    }
+    for (unsigned i = 0; i < s->runs; i++) {
+        int rc = fill(s, &s->run[i]);
+
+        if (rc < 0)
+            return s->error = rc;
+        if (rc)
+            s->heap[s->heap_size++] = i;
+    }
+    for (unsigned i = s->heap_size / 2; i-- > 0;)
+        sift_down(s, i);
+    return 0;
+}
+
+int sl_event_sort_next(struct sl_event_sort *s, struct sl_event *out)
+{
+    struct run *r;
+    int rc;
+
+    if (s->error || s->heap_size == 0)
+        return s->error;
+    r = &s->run[s->heap[0]];
+    *out = r->buffer[r->pos++];
+    rc = fill(s, r);
+    if (rc < 0)
+        s->error = rc; /* told at the next call: this event is good */
+    else if (rc == 0)
+        s->heap[0] = s->heap[--s->heap_size];
+    if (!s->error)
+        sift_down(s, 0);
+    return 1;
+}
+
+uint64_t sl_event_sort_count(const struct sl_event_sort *s)
+{
+    return s->count;
+}

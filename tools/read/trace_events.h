@@ -1,0 +1,81 @@
+/*
+ * trace_events.h - a Kineto trace's rows as events, in the order in which work was enqueued.
+ *
+ * What the engine of edges (sync/edge.h) needs stands in a trace in file order: torch.profiler
+ * writes all of the CPU's rows first, the GPU's later. Correlation ids give the order of the calls,
+ * so rows become events and come back sorted by them: of one correlation id first the call, then
+ * the event record, the wait and the GPU operations.
+ *
+ *   while (rows) sl_trace_events_row(t, &row);
+ *   sl_trace_events_end(t);
+ *   while (sl_trace_events_next(t, &ev) == 1) ...
+ *
+ * Event records (cudaEventRecord) have no rows: a wait names the one it waits for, by its
+ * correlation id and stream, and the record is made from that; `event_sync_id` of both is that
+ * correlation id. Torch's 32-bit correlation ids, which may wrap, are widened.
+ *
+ * Threads: one owner. Memory: at most 128 MiB; what does not fit goes to temporary files (see
+ * event_sort.h). Names past 40 MiB of text are left out and counted.
+ */
+#ifndef SL_TRACE_EVENTS_H
+#define SL_TRACE_EVENTS_H
+
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "event/event.h"
+#include "event/shape.h"
+#include "read/json_event.h"
+
+struct sl_trace_events_counts {
+    uint64_t calls, operations, waits; /* given out */
+    uint64_t unusable;                 /* rows whose ids or times make no sense */
+    uint64_t twice;                    /* calls, waits whose correlation id had one already */
+    uint64_t names_lost;               /* rows whose name found no room */
+};
+
+/* What is known about a call, besides its event. */
+struct sl_trace_call {
+    uint64_t correlation;
+    uint32_t name;   /* intern ids, 0 = none */
+    uint32_t place;  /* the innermost operator or range around it */
+    uint32_t step;   /* the ProfilerStep it began in */
+    uint32_t thread; /* `tid` */
+};
+
+struct sl_trace_events;
+
+/* 0 or -ENOMEM. */
+int sl_trace_events_create(struct sl_trace_events **out);
+void sl_trace_events_destroy(struct sl_trace_events *t); /* NULL is fine */
+
+/* The file is syncline's: its correlation ids have 64 bits. Before the first row. */
+void sl_trace_events_own(struct sl_trace_events *t);
+
+/* Any row of the file. 0, or the sticky error of the temporary files. */
+int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *row);
+
+/* After the last row. 0 or the sticky error. */
+int sl_trace_events_end(struct sl_trace_events *t);
+
+/* 1: the next event; 0: there is none; or the sticky error. Names are the rows' (raw text of their
+ * JSON strings), those of copies and memsets too. */
+int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out);
+
+/* A call that was given out, NULL if it is unknown, or forgotten after 131072 others. */
+const struct sl_trace_call *sl_trace_events_call(const struct sl_trace_events *t,
+                                                 uint64_t correlation);
+
+/* As the file has it. */
+uint64_t sl_trace_events_correlation(const struct sl_trace_events *t, uint64_t correlation);
+
+const struct sl_intern *sl_trace_events_names(const struct sl_trace_events *t);
+const struct sl_shape_table *sl_trace_events_shapes(const struct sl_trace_events *t);
+
+/* Start of the earliest event, after the end; 0 without events. */
+uint64_t sl_trace_events_first_ns(const struct sl_trace_events *t);
+
+void sl_trace_events_get_counts(const struct sl_trace_events *t,
+                                struct sl_trace_events_counts *out);
+
+#endif
