@@ -26,8 +26,8 @@
 /* Events between two looks at the clock. */
 #define PROGRESS_EVENTS 4096
 /* Calls between two rounds of the engine. */
-#define ENGINE_CALLS    512
-#define ENGINE_BYTES    (48u << 20)
+#define ENGINE_CALLS 512
+#define ENGINE_BYTES (48u << 20)
 
 enum {
     OPT_JSON,

@@ -25,6 +25,7 @@ static const struct range runtime[] = {
     {138, 138, SL_CALL_EVENT_QUERY},   /* cudaEventQuery */
     {142, 142, SL_CALL_BLOCKING_COPY}, /* cudaMemset3D */
     {144, 144, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3D */
+    {147, 147, SL_CALL_STREAM_WAIT},   /* cudaStreamWaitEvent */
     {160, 160, SL_CALL_BLOCKING_COPY}, /* cudaMemcpyPeer */
     {162, 162, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3DPeer */
     {164, 164, SL_CALL_UNLOAD},        /* cudaDeviceReset */
@@ -36,6 +37,7 @@ static const struct range runtime[] = {
     {240, 240, SL_CALL_STREAM_QUERY},  /* cudaStreamQuery_ptsz */
     {243, 243, SL_CALL_BLOCKING_COPY}, /* cudaMemset3D_ptds */
     {245, 245, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3D_ptds */
+    {247, 247, SL_CALL_STREAM_WAIT},   /* cudaStreamWaitEvent_ptsz */
     {249, 249, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3DPeer_ptds */
 };
 
@@ -69,10 +71,12 @@ static const struct range driver[] = {
     {284, 288, SL_CALL_BLOCKING_COPY}, /* cuMemcpyAtoD_v2 ... cuMemcpy2DUnaligned_v2 */
     {290, 290, SL_CALL_BLOCKING_COPY}, /* cuMemcpy3D_v2 */
     {292, 292, SL_CALL_BLOCKING_COPY}, /* cuMemcpyHtoA_v2 */
+    {295, 295, SL_CALL_STREAM_WAIT},   /* cuStreamWaitEvent */
     {305, 305, SL_CALL_BLOCKING_COPY}, /* cuMemcpy */
     {318, 318, SL_CALL_BLOCKING_COPY}, /* cuMemcpyPeer */
     {320, 320, SL_CALL_BLOCKING_COPY}, /* cuMemcpy3DPeer */
     {397, 416, SL_CALL_BLOCKING_COPY}, /* cuMemcpyHtoD_v2_ptds ... cuMemsetD2D32_v2_ptds */
+    {436, 436, SL_CALL_STREAM_WAIT},   /* cuStreamWaitEvent_ptsz */
     {439, 439, SL_CALL_STREAM_QUERY},  /* cuStreamQuery_ptsz */
     {440, 440, SL_CALL_STREAM_SYNC},   /* cuStreamSynchronize_ptsz */
     {680, 680, SL_CALL_UNLOAD},        /* cuLibraryUnload */

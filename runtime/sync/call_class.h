@@ -21,6 +21,7 @@ enum sl_call_class {
     SL_CALL_STREAM_QUERY,
     SL_CALL_EVENT_SYNC,
     SL_CALL_EVENT_QUERY,
+    SL_CALL_STREAM_WAIT,
     SL_CALL_FREE,          /* waits for all work of the context */
     SL_CALL_UNLOAD,        /* module unload, device reset: the same, of another kind */
     SL_CALL_BLOCKING_COPY, /* the name has no Async: copies and memsets */

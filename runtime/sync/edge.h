@@ -79,7 +79,7 @@ enum sl_edge_loss {
     SL_EDGE_LOST_AMBIGUOUS,     /* inferred: two sources fit */
     SL_EDGE_LOST_FLAG_UNKNOWN,  /* stream flags not in the file: no legacy order */
     SL_EDGE_LOST_GRAPH_INSIDE,  /* dependencies between a graph's nodes are not known */
-    SL_EDGE_LOST_NO_RECORD,     /* wait names an event record that was never seen */
+    SL_EDGE_LOST_NO_RECORD,     /* wait names an event record that was never seen, or nothing */
     SL_EDGE_LOST_MEMORY,        /* cap_bytes reached */
     SL_EDGE_LOST_CYCLE,
     SL_EDGE_LOST_COUNT

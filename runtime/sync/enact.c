@@ -233,6 +233,12 @@ static void unrecorded_wait(struct call *c)
         if (guess)
             wait_for(c, any, SL_WAIT_GUESS, SL_EDGE_EVENT_SYNC, 1);
         break;
+    case SL_CALL_STREAM_QUERY:
+    case SL_CALL_EVENT_QUERY:
+    case SL_CALL_STREAM_WAIT:
+        if (guess)
+            lose(c, SL_EDGE_LOST_NO_RECORD);
+        break;
     default:
         break;
     }

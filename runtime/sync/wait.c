@@ -275,13 +275,19 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
 
 static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
+    const uint32_t unseen = 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     uint32_t lost = why_not(set);
     struct sl_event ev;
 
-    if (lost) {
-        count_lost(w, lost);
+    /* torch.profiler has no lead-in: some stream may always hold work that nobody saw. What was
+     * seen is ordered before the wait all the same; a guess is marked as one anyway. */
+    if (wait->scope == SL_WAIT_GUESS)
+        lost &= ~unseen;
+    count_lost(w, lost);
+    if (w->opt->foreign && wait->scope == SL_WAIT_CONTEXT)
+        lost &= ~unseen;
+    if (lost)
         return;
-    }
     if (wait->inferred && wait->scope != SL_WAIT_GUESS && !ended(wait, set))
         return;
     w->edges = 0;
@@ -289,8 +295,8 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
         add_call_edge(w, wait, at);
     for (const struct sl_link *at = set->first; at && w->opt->online; at = at->next)
         cover(w, wait->when.thread, at->op->stream->number, 0, enqueued_ns(at->op));
-    if (wait->scope == SL_WAIT_GUESS && w->edges > 1) {
-        w->lost[SL_EDGE_LOST_AMBIGUOUS]++;
+    if (wait->scope == SL_WAIT_GUESS && w->edges != 1) {
+        w->lost[w->edges ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_NO_RECORD]++;
         return;
     }
     mark_released(w);

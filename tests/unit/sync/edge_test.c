@@ -416,6 +416,38 @@ static void before_the_window_nothing_is_claimed(void **state)
     job_end(j);
 }
 
+static void a_foreign_file_has_no_lead_in(void **state)
+{
+    struct job *j =
+        job_begin((struct sl_edges_options){.foreign = 1, .recording_since_ns = 5 * US});
+    (void)state;
+    uint64_t kernel = job_kernel(j, 13, 10, 15, 60);
+    uint64_t sync = job_device_sync(j, 20, 66);
+
+    sl_edges_flush(j->edges);
+    assert_wait(job_edge(j, kernel, sync), SL_EDGE_DEVICE_SYNC, 40, 6, 1);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
+    job_end(j);
+}
+
+static void without_synchronization_records_a_wait_is_guessed_or_counted(void **state)
+{
+    struct job *j =
+        job_begin((struct sl_edges_options){.foreign = 1, .recording_since_ns = 5 * US});
+    (void)state;
+    uint64_t kernel = job_kernel(j, 13, 10, 15, 60);
+    uint64_t sync = job_call(j, EVENT_SYNC, 20, 66);
+
+    job_call(j, STREAM_SYNC, 70, 72); /* nothing ended just before */
+    job_call(j, STREAM_QUERY, 73, 74);
+    job_call(j, STREAM_WAIT, 75, 76);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_int_equal(job_edge(j, kernel, sync)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 3);
+    job_end(j);
+}
+
 static void online_an_end_is_told_to_a_thread_once(void **state)
 {
     struct job *j = job_begin((struct sl_edges_options){.online = 1});
@@ -501,6 +533,8 @@ int main(void)
         cmocka_unit_test(order_of_delivery_does_not_matter),
         cmocka_unit_test(decided_when_late_records_may_have_come),
         cmocka_unit_test(before_the_window_nothing_is_claimed),
+        cmocka_unit_test(a_foreign_file_has_no_lead_in),
+        cmocka_unit_test(without_synchronization_records_a_wait_is_guessed_or_counted),
         cmocka_unit_test(online_an_end_is_told_to_a_thread_once),
         cmocka_unit_test(failed_calls_give_nothing),
         cmocka_unit_test(past_the_cap_it_counts_and_goes_on),
