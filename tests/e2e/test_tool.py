@@ -332,7 +332,7 @@ def test_wrong_usage(tmp_path):
     run(status=2)
     out, _ = run("--version")
     assert out.startswith("syncline ") and out.count(".") == 2
-    for command in ("check", "convert", "doctor"):
+    for command in ("check", "convert", "doctor", "edges"):
         assert command in run("--help")[0]
         text = run(command, "--help")[0]
         assert f"Usage: syncline {command}" in text and "Exit status:" in text and "Examples:" in text
