@@ -16,6 +16,8 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_RECORDS_UNKNOWN] = {"records_unknown", "records of a kind not known here, skipped"},
     [SL_STAT_RECORDS_FILTERED] = {"records_filtered", "calls left out by the filter at decode"},
     [SL_STAT_RECORDS_INVALID] = {"records_invalid", "damaged or impossible records"},
+    [SL_STAT_RECORDS_NO_TIME] = {"records_no_time",
+                                 "records without a time, such as operations that had not begun"},
     [SL_STAT_EVENTS_WRITTEN] = {"events_written", "events written to files"},
     [SL_STAT_DROPPED_CUPTI] = {"dropped_cupti", "records that CUPTI itself dropped"},
     [SL_STAT_DROPPED_NO_BUFFER] = {"dropped_no_buffer",

@@ -106,6 +106,8 @@ static uint64_t fingerprint(const struct sl_event *ev)
 
     h = mix(h, ev->end_ns);
     h = mix(h, (uint64_t)ev->device << 40 ^ (uint64_t)ev->kind << 32 ^ ev->stream);
+    if (ev->kind == SL_EV_OVERHEAD)
+        return mix(h, (uint64_t)ev->name << 32 | ev->thread);
     if (ev->kind == SL_EV_SYNC || ev->kind == SL_EV_CUDA_EVENT)
         return mix(h, ev->u.sync.event_sync_id ^ (uint64_t)ev->u.sync.event_id << 32);
     return mix(h, ev->u.op.graph_node ^ (uint64_t)ev->shape << 32);
@@ -474,7 +476,10 @@ void sl_assemble_event(struct sl_assemble *a, const struct sl_event *ev, uint64_
     struct sl_event wide;
 
     if (ev->correlation == 0) {
-        emit(a, ev);
+        if (ev->kind == SL_EV_OVERHEAD && seen_recently(a, fingerprint(ev)))
+            a->counts.duplicates++;
+        else
+            emit(a, ev);
         return;
     }
     wide = *ev;

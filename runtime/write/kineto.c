@@ -90,7 +90,7 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev)
         return;
     /* A row without a time has no place in a trace. */
     if (ev->flags & SL_EVF_NO_TIME || ev->start_ns == 0)
-        sl_stats_add(SL_STAT_RECORDS_INVALID, 1);
+        sl_stats_add(SL_STAT_RECORDS_NO_TIME, 1);
     else
         sl_kineto_row(k, ev);
 }

@@ -69,7 +69,7 @@ def _examples(items, limit=3):
 
 def nothing_lost(trace):
     lost = {name: int(value) for name, value in trace.counters().items()
-            if (name.startswith("dropped") or name in ("names_lost", "records_invalid",
+            if (name.startswith("dropped") or name in ("names_lost", "records_invalid", "records_no_time",
                                                        "undelivered_at_exit"))
             and int(value) != 0}
     assert not lost, f"loss counters: {lost}"

@@ -98,7 +98,9 @@ void sl_header_text(struct sl_header *h, struct sl_text key, struct sl_text valu
 /* Does this counter of ours mean that the file lacks something? */
 static int is_loss(const char *name)
 {
-    return strncmp(name, "dropped", 7) == 0 || strncmp(name, "undelivered", 11) == 0 ||
+    return strncmp(name, "dropped", 7) == 0 ||
+           strcmp(name, sl_stats_name(SL_STAT_UNDELIVERED_AT_EXIT)) == 0 ||
+           strcmp(name, sl_stats_name(SL_STAT_RECORDS_NO_TIME)) == 0 ||
            strcmp(name, sl_stats_name(SL_STAT_RECORDS_INVALID)) == 0;
 }
 

@@ -383,7 +383,9 @@ static void events_without_an_id_pass(void **state)
     (void)state;
     feed(a, thread, 0);
     feed(a, row(SL_EV_OVERHEAD, 0, 5, 6), 0);
-    feed(a, row(SL_EV_OVERHEAD, 0, 5, 6), 0);
+    feed(a, row(SL_EV_OVERHEAD, 0, 6, 7), 0);
+    assert_int_equal(got.count, 3);
+    feed(a, row(SL_EV_OVERHEAD, 0, 5, 6), 0); /* delivered twice */
     assert_int_equal(got.count, 3);
     assert_memory_equal(&got.event[0], &thread, sizeof(thread));
     sl_assemble_destroy(a);
