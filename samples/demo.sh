@@ -40,29 +40,20 @@ while [ $# -gt 0 ]; do
 done
 case $steps in '' | 0 | *[!0-9]*) fail "--steps takes a whole number above 0, not '$steps'" ;; esac
 
-# On a terminal, the last line of what comes in, over and over in one place.
-show_progress() {
-    local line
-    while IFS= read -r line; do
-        [ ! -t 1 ] || printf '\r      %-70.70s' "$line"
-    done
-    [ ! -t 1 ] || printf '\r%76s\r' ''
-}
-
 # Runs a long command with its output in a file; shows the end of it only if it fails.
 quietly() {
     local log=$1
     shift
-    "$@" 2>&1 | tee "$log" | show_progress || {
+    "$@" 2>&1 | tee "$log" | sl_setup_progress || {
         tail -n 20 "$log" >&2
         fail "that failed; everything it said is in $log"
     }
 }
 
-echo "[1/5] Setting up and building (the first time takes a minute or two)"
 # shellcheck source=../tests/setup.sh
 . "$root/tests/setup.sh"
 sl_setup build || exit 1
+echo "[1/5] Building (the first time takes a minute or two)"
 mkdir -p "$build"
 quietly "$build/configure.log" cmake -S "$root" --preset release
 quietly "$build/build.log" cmake --build "$build" -j "$(nproc)"

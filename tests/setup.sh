@@ -9,6 +9,15 @@
 # As root it installs what is missing; otherwise it stops with one line that names the packages. When
 # nothing is missing it says nothing and takes a few milliseconds.
 
+# On a terminal, the last line of what comes in, over and over in one place.
+sl_setup_progress() {
+    local line
+    while IFS= read -r line; do
+        [[ ! -t 1 ]] || printf '\r      %-70.70s' "$line"
+    done
+    [[ ! -t 1 ]] || printf '\r%76s\r' ''
+}
+
 # sl_setup_missing GROUP...: the missing packages, one a line. What is looked for is the thing that
 # is used (a command, a header, a module), so that a machine that has it from elsewhere is fine.
 sl_setup_missing() {
@@ -42,6 +51,16 @@ sl_setup_missing() {
     done
 }
 
+# sl_setup_install PACKAGE...: a subshell, so that the caller's environment stays. dpkg wants the sbin
+# folders; a machine that has just booted often holds the lock for its own updates.
+sl_setup_install() (
+    export DEBIAN_FRONTEND=noninteractive PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+    apt-get update -o Acquire::Retries=2 &&
+        apt-get install -y --no-install-recommends -o Acquire::Retries=2 \
+            -o DPkg::Lock::Timeout=300 "$@"
+)
+
+# Callers run with pipefail.
 sl_setup() {
     local missing
     missing=$(sl_setup_missing "$@" | sort -u | tr '\n' ' ')
@@ -54,14 +73,12 @@ sl_setup() {
         return 1
     fi
     echo "set-up: installing $missing"
-    export DEBIAN_FRONTEND=noninteractive
     local log
     log=$(mktemp)
     # shellcheck disable=SC2086 # a list of packages
-    if ! { apt-get update && apt-get install -y --no-install-recommends $missing; } \
-        >"$log" 2>&1 </dev/null; then
-        tail -n 15 "$log" >&2
-        echo "set-up: apt-get could not install $missing (its output is in $log)" >&2
+    if ! sl_setup_install $missing 2>&1 </dev/null | tee "$log" | sl_setup_progress; then
+        grep '^[EW]:' "$log" | tail -n 3 >&2
+        echo "set-up: apt-get could not install $missing (no network? its output is in $log)" >&2
         return 1
     fi
     rm -f "$log"
