@@ -6,6 +6,7 @@
  *
  * Threads: one owner. Memory: the caller's scratch; the demangled name in the writer's name area.
  */
+#include "write/copy_name.h"
 #include "write/demangle.h"
 #include "write/json.h"
 #include "write/kineto_internal.h"
@@ -37,22 +38,6 @@ static char *put_name(struct sl_kineto *k, char *at, uint32_t id, int mangled)
     if (length > SL_KINETO_NAME_MAX)
         length = SL_KINETO_NAME_MAX;
     return sl_json_escape(at, name, length);
-}
-
-static const char *copy_kind_name(uint32_t kind)
-{
-    static const char *const names[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-                                        "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
-
-    return names[kind < sizeof(names) / sizeof(names[0]) ? kind : 0];
-}
-
-static const char *memory_kind_name(uint32_t kind)
-{
-    static const char *const names[] = {"Unknown", "Pageable", "Pinned",        "Device",
-                                        "Array",   "Managed",  "Device Static", "Managed Static"};
-
-    return names[kind < sizeof(names) / sizeof(names[0]) ? kind : 0];
 }
 
 static char *put_row_of_stream(char *at, const struct sl_shape *s)
@@ -127,9 +112,9 @@ static char *text_of_kernel(struct sl_kineto *k, char *at, const struct sl_event
 static char *text_of_copy(struct sl_kineto *k, char *at, const struct sl_shape *s)
 {
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy ");
-    at = put_text(at, copy_kind_name(s->copy_kind));
-    at = put_text(SL_JSON_LITERAL(at, " ("), memory_kind_name(s->src_memory));
-    at = put_text(SL_JSON_LITERAL(at, " -> "), memory_kind_name(s->dst_memory));
+    at = put_text(at, sl_copy_name_kind(s->copy_kind));
+    at = put_text(SL_JSON_LITERAL(at, " ("), sl_copy_name_memory(s->src_memory));
+    at = put_text(SL_JSON_LITERAL(at, " -> "), sl_copy_name_memory(s->dst_memory));
     at = put_row_of_stream(SL_JSON_LITERAL(at, ")"), s);
     at = PUT_FIELD(at, "device", s->device);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
@@ -152,7 +137,7 @@ static char *text_of_copy(struct sl_kineto *k, char *at, const struct sl_shape *
 static char *text_of_memset(struct sl_kineto *k, char *at, const struct sl_shape *s)
 {
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memset\",\"name\":\"Memset (");
-    at = put_text(at, memory_kind_name(s->dst_memory));
+    at = put_text(at, sl_copy_name_memory(s->dst_memory));
     at = put_row_of_stream(SL_JSON_LITERAL(at, ")"), s);
     at = PUT_FIELD(at, "device", s->device);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);

@@ -1,0 +1,278 @@
+/*
+ * chakra.c - files, what is held, and the order in which it goes out.
+ *
+ * Rows are held until sl_chakra_advance() says that everything that ended before them is in. Then
+ * they go out sorted by start. A row that ended later than that stays, even if it began earlier:
+ * nothing that waits for it can have ended either.
+ *
+ * Threads: one owner. Memory: one area, mapped at creation and divided by the cap; pages of it that
+ * are never used take no memory.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/pages.h"
+#include "write/chakra_internal.h"
+#include "write/wire.h"
+
+#define DEFAULT_CAP_BYTES (24u << 20)
+#define LEAST_CAP_BYTES   (12u << 20)
+
+/* A node without its name, dependencies and texts. */
+#define NODE_BYTES 1024u
+
+/* Bytes that a held row takes: itself, and its two places in the sort. */
+#define HELD_BYTES (sizeof(struct sl_event) + 2 * sizeof(struct sl_chakra_turn))
+
+/* Divides `memory`; returns what that takes. With NULL: only that. */
+static size_t divide(struct sl_chakra *c, char *memory)
+{
+    size_t at = 0;
+
+#define TAKE(member, bytes)                                                                        \
+    do {                                                                                           \
+        c->member = (void *)(memory + at);                                                         \
+        at += sl_pages_round(bytes);                                                               \
+    } while (0)
+    TAKE(block, SL_CHAKRA_BLOCK);
+    TAKE(node, NODE_BYTES * 16 + SL_CHAKRA_NAME_MAX + SL_CHAKRA_DEPS * SL_WIRE_VARINT_MAX);
+    TAKE(name, 2 * SL_CHAKRA_NAME_MAX);
+    TAKE(dep, SL_CHAKRA_DEPS * sizeof(*c->dep));
+    TAKE(edge_bucket, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
+    TAKE(op, SL_CHAKRA_OPS * sizeof(*c->op));
+    TAKE(launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
+    TAKE(thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
+    TAKE(stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
+    TAKE(held, c->held_max * sizeof(*c->held));
+    TAKE(turn, c->held_max * sizeof(*c->turn));
+    TAKE(turn_spare, c->held_max * sizeof(*c->turn_spare));
+    TAKE(edge, c->edges_max * sizeof(*c->edge));
+#undef TAKE
+    return at;
+}
+
+int sl_chakra_create(struct sl_chakra **out, const struct sl_chakra_options *opt)
+{
+    size_t cap = opt->cap_bytes ? opt->cap_bytes : DEFAULT_CAP_BYTES;
+    struct sl_chakra *c;
+
+    if (cap < LEAST_CAP_BYTES)
+        return -EINVAL;
+    c = sl_pages_map(sizeof(*c));
+    if (!c)
+        return -ENOMEM;
+    c->opt = *opt;
+    /* A quarter of what the fixed areas leave is for edges. */
+    cap -= divide(c, NULL) + SL_CHAKRA_NAMES_BYTES;
+    c->held_max = cap / 4 * 3 / HELD_BYTES;
+    c->edges_max = cap / 4 / sizeof(*c->edge);
+    c->area_bytes = divide(c, NULL);
+    c->area = sl_pages_map(c->area_bytes);
+    if (!c->area)
+        goto fail_area;
+    divide(c, c->area);
+    if (sl_text_cache_init(&c->names, SL_CHAKRA_NAMES_BYTES) != 0)
+        goto fail_names;
+    sl_arena_init(&c->group_arena, SL_CHAKRA_GROUPS_BYTES, 64 * 1024);
+    *out = c;
+    return 0;
+
+fail_names:
+    sl_pages_unmap(c->area, c->area_bytes);
+fail_area:
+    sl_pages_unmap(c, sizeof(*c));
+    return -ENOMEM;
+}
+
+void sl_chakra_destroy(struct sl_chakra *c)
+{
+    if (!c)
+        return;
+    sl_arena_destroy(&c->group_arena);
+    sl_text_cache_destroy(&c->names);
+    sl_pages_unmap(c->area, c->area_bytes);
+    sl_pages_unmap(c, sizeof(*c));
+}
+
+/* Ids are those of one file: nothing that is known by them outlives it. */
+static void forget(struct sl_chakra *c)
+{
+    memset(c->edge_bucket, 0, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
+    memset(c->op, 0, SL_CHAKRA_OPS * sizeof(*c->op));
+    memset(c->launch, 0, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
+    memset(c->thread, 0, SL_CHAKRA_THREADS * sizeof(*c->thread));
+    memset(c->stream, 0, SL_CHAKRA_STREAMS * sizeof(*c->stream));
+    memset(&c->count, 0, sizeof(c->count));
+    c->threads = 0;
+    c->streams = 0;
+    c->held_count = 0;
+    c->edges = 0;
+    c->deps = 0;
+    c->used = 0;
+}
+
+int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_trace_meta *meta)
+{
+    if (c->sink)
+        return -EBUSY;
+    forget(c);
+    c->meta = *meta;
+    c->sink = sink;
+    c->error = 0;
+    c->header_out = 0;
+    return 0;
+}
+
+/* ---- what goes out, and when ---- */
+
+/* The header stands first, so the base and the device are those of what is known by now. */
+static void put_header(struct sl_chakra *c)
+{
+    size_t i;
+
+    c->base_ns = c->meta.opened_ns ? c->meta.opened_ns : UINT64_MAX;
+    c->device = SL_STREAM_NONE;
+    for (i = 0; i < c->held_count; i++) {
+        const struct sl_event *ev = &c->held[i];
+
+        if (ev->start_ns < c->base_ns)
+            c->base_ns = ev->start_ns;
+        if (c->device == SL_STREAM_NONE && !sl_chakra_is_cpu(ev))
+            c->device = ev->device;
+    }
+    if (c->base_ns == UINT64_MAX)
+        c->base_ns = 0;
+    sl_chakra_put_header(c);
+    c->header_out = 1;
+}
+
+/* A launch that is not over yet must go out before its operations: they wait with it. */
+static uint64_t with_launches(const struct sl_chakra *c, uint64_t complete_ns)
+{
+    uint64_t until = complete_ns;
+    size_t i;
+
+    for (i = 0; i < c->held_count; i++) {
+        const struct sl_event *ev = &c->held[i];
+
+        if (ev->end_ns > complete_ns && ev->flags & SL_EVF_LAUNCH && sl_chakra_is_cpu(ev) &&
+            ev->start_ns < until)
+            until = ev->start_ns;
+    }
+    return until;
+}
+
+static void put_held(struct sl_chakra *c, uint64_t until_ns)
+{
+    struct sl_chakra_turn *turn;
+    size_t i, ready = 0, kept = 0;
+
+    for (i = 0; i < c->held_count; i++) {
+        if (c->held[i].end_ns <= until_ns)
+            c->turn[ready++] = (struct sl_chakra_turn){c->held[i].start_ns, (uint32_t)i};
+    }
+    if (ready && !c->header_out)
+        put_header(c);
+    turn = sl_chakra_order(c->held, c->turn, c->turn_spare, ready);
+    for (i = 0; i < ready && !c->error; i++) {
+        const struct sl_event *ev = &c->held[turn[i].index];
+
+        if (sl_chakra_is_cpu(ev))
+            sl_chakra_take_row(c, ev);
+        else
+            sl_chakra_take_op(c, ev);
+    }
+    for (i = 0; i < c->held_count; i++)
+        if (c->held[i].end_ns > until_ns)
+            c->held[kept++] = c->held[i];
+    c->held_count = kept;
+    sl_chakra_settle_waits(c);
+    sl_chakra_sweep_edges(c, until_ns);
+}
+
+/* No room: the older half of the time goes out with what is known of it. */
+static void make_room(struct sl_chakra *c)
+{
+    uint64_t first = UINT64_MAX, last = 0;
+    size_t i;
+
+    for (i = 0; i < c->held_count; i++) {
+        first = c->held[i].end_ns < first ? c->held[i].end_ns : first;
+        last = c->held[i].end_ns > last ? c->held[i].end_ns : last;
+    }
+    c->count.forced++;
+    put_held(c, first + (last - first) / 2);
+    /* One row far from the others: its half may have been that row alone. */
+    if (c->held_count > c->held_max / 8 * 7)
+        put_held(c, last);
+}
+
+static int is_row(const struct sl_event *ev)
+{
+    switch (ev->kind) {
+    case SL_EV_KERNEL:
+    case SL_EV_MEMCPY:
+    case SL_EV_MEMSET:
+    case SL_EV_GRAPH:
+    case SL_EV_RUNTIME:
+    case SL_EV_DRIVER:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int sl_chakra_events(struct sl_chakra *c, const struct sl_event *ev, size_t count)
+{
+    size_t i;
+
+    for (i = 0; c->sink && i < count && !c->error; i++) {
+        if (!is_row(&ev[i]))
+            continue;
+        if (ev[i].start_ns == 0 || ev[i].end_ns < ev[i].start_ns ||
+            ev[i].flags & (SL_EVF_NO_TIME | SL_EVF_STILL_RUNNING)) {
+            c->count.rows_invalid++;
+            continue;
+        }
+        if (c->held_count == c->held_max)
+            make_room(c);
+        c->held[c->held_count++] = ev[i];
+    }
+    return c->error;
+}
+
+int sl_chakra_advance(struct sl_chakra *c, uint64_t complete_ns)
+{
+    if (c->sink && !c->error)
+        put_held(c, with_launches(c, complete_ns));
+    return c->error;
+}
+
+int sl_chakra_flush(struct sl_chakra *c)
+{
+    if (c->sink)
+        sl_chakra_hand_over(c);
+    return c->error;
+}
+
+int sl_chakra_end(struct sl_chakra *c)
+{
+    int error;
+
+    if (!c->sink)
+        return -EINVAL;
+    put_held(c, UINT64_MAX);
+    sl_chakra_close_threads(c);
+    if (!c->header_out)
+        put_header(c);
+    sl_chakra_hand_over(c);
+    error = c->error;
+    c->sink = NULL;
+    c->error = 0;
+    return error;
+}
+
+void sl_chakra_get_counts(const struct sl_chakra *c, struct sl_chakra_counts *out)
+{
+    *out = c->count;
+}

@@ -1,0 +1,232 @@
+/*
+ * chakra_cpu.c - threads: exclusive pieces, gaps, and calls that wait.
+ *
+ * Rows of a thread come by start and may stand inside each other. A row is cut at the rows inside
+ * it; pieces follow each other without a hole, what no row covers being a gap, so that replaying
+ * them one after the other gives the host's time back.
+ *
+ * A row that has begun is *pending*: how it goes out is known when the next row of the thread
+ * comes, or when a GPU operation that it launched does. A call that waits becomes two nodes: NAME,
+ * which ends at the enqueue and is the parent of the call's own operation, and NAME.wait, which
+ * follows NAME and all sources and lasts as long as the call went on after them.
+ *
+ *     thread   |gap|   NAME   |                     |.wait|gap|
+ *     stream             |  own operation or source |
+ *
+ * Threads: one owner. Memory: a fixed table of threads; when it is nearly full it starts anew.
+ */
+#include <string.h>
+
+#include "write/chakra_internal.h"
+
+static struct sl_chakra_thread *probe(const struct sl_chakra *c, uint32_t id)
+{
+    size_t at = (id * 2654435761u >> 8) & (SL_CHAKRA_THREADS - 1);
+    struct sl_chakra_thread *t = &c->thread[at];
+
+    while (t->taken && t->id != id)
+        t = &c->thread[at = (at + 1) & (SL_CHAKRA_THREADS - 1)];
+    return t;
+}
+
+static struct sl_chakra_thread *thread_of(struct sl_chakra *c, uint32_t id)
+{
+    struct sl_chakra_thread *t = probe(c, id);
+
+    if (t->taken)
+        return t;
+    if (c->threads > SL_CHAKRA_THREADS / 4 * 3) {
+        sl_chakra_close_threads(c);
+        c->count.lanes_forgotten += c->threads;
+        memset(c->thread, 0, SL_CHAKRA_THREADS * sizeof(*c->thread));
+        c->threads = 0;
+        t = probe(c, id);
+    }
+    t->id = id;
+    t->taken = 1;
+    t->frontier_ns = c->base_ns;
+    c->threads++;
+    return t;
+}
+
+static struct sl_chakra_launch *launch_slot(const struct sl_chakra *c, uint64_t correlation)
+{
+    return &c->launch[correlation & (SL_CHAKRA_LAUNCHES - 1)];
+}
+
+/* The next node of a thread: after its last one, and what else stands in c->dep. */
+static void put(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl_event *ev,
+                int waits, uint64_t start_ns, uint64_t end_ns)
+{
+    struct sl_chakra_node n = {.ev = ev, .waits = waits, .thread = t->id};
+
+    n.start_ns = start_ns;
+    n.end_ns = end_ns;
+    n.name = ev ? sl_chakra_name(c, ev) : NULL;
+    sl_chakra_add_dep(c, t->last);
+    t->last = sl_chakra_put_node(c, &n);
+    t->frontier_ns = end_ns;
+    c->count.cpu_nodes++;
+    c->count.gap_nodes += !ev;
+    c->count.wait_nodes += (uint64_t)(waits != 0);
+}
+
+static void put_until(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl_event *ev,
+                      uint64_t until_ns)
+{
+    if (until_ns > t->frontier_ns)
+        put(c, t, ev, 0, t->frontier_ns, until_ns);
+}
+
+/* The first piece of the pending row, of any length: parent of what it launches. */
+static void put_named(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+{
+    struct sl_chakra_launch *l = launch_slot(c, t->row.correlation);
+
+    put(c, t, &t->row, 0, t->frontier_ns, until_ns > t->frontier_ns ? until_ns : t->frontier_ns);
+    t->named = 1;
+    if (l->taken && l->correlation == t->row.correlation) {
+        l->id = t->last;
+        l->end_ns = t->frontier_ns;
+    }
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void finish_wait(struct sl_chakra *c, struct sl_chakra_thread *t)
+{
+    uint64_t from;
+
+    if (!t->named && t->row.flags & SL_EVF_LAUNCH)
+        put_named(c, t, earlier(t->row.end_ns, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS));
+    from = t->frontier_ns;
+    sl_chakra_add_sources(c, t->row.correlation, 0, 0, &from);
+    put(c, t, &t->row, 1, earlier(from, t->row.end_ns), t->row.end_ns);
+}
+
+/* Writes the pending row to its end. */
+static void finish_row(struct sl_chakra *c, struct sl_chakra_thread *t)
+{
+    t->pending = 0;
+    if (sl_chakra_waits(c, t->row.correlation))
+        finish_wait(c, t);
+    else if (!t->named)
+        put_named(c, t, t->row.end_ns);
+    else
+        put_until(c, t, &t->row, t->row.end_ns);
+}
+
+/* Writes the rows around the frontier that end by then. */
+static void close_open(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+{
+    while (t->depth && t->open[t->depth - 1].end_ns <= until_ns) {
+        t->depth--;
+        put_until(c, t, &t->open[t->depth], t->open[t->depth].end_ns);
+    }
+}
+
+/* Writes the thread's time up to the start of its next row. */
+static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+{
+    if (t->pending && t->row.end_ns > until_ns && t->depth < SL_CHAKRA_DEPTH &&
+        !sl_chakra_waits(c, t->row.correlation)) {
+        if (!t->named)
+            put_named(c, t, until_ns);
+        t->open[t->depth++] = t->row;
+        t->pending = 0;
+    }
+    if (t->pending)
+        finish_row(c, t);
+    close_open(c, t, until_ns);
+    put_until(c, t, t->depth ? &t->open[t->depth - 1] : NULL, until_ns);
+}
+
+void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
+{
+    struct sl_chakra_thread *t = thread_of(c, ev->thread);
+    struct sl_chakra_launch *l = launch_slot(c, ev->correlation);
+
+    if (ev->start_ns < t->frontier_ns && ev->end_ns <= t->frontier_ns) {
+        c->count.rows_late++;
+        return;
+    }
+    /* What ends later is not inside it, even if it came too late to go first. */
+    if (t->pending && ev->end_ns > t->row.end_ns)
+        finish_row(c, t);
+    settle(c, t, ev->start_ns);
+    if (ev->start_ns < t->frontier_ns) {
+        if (ev->end_ns <= t->frontier_ns) {
+            c->count.rows_late++;
+            return;
+        }
+        c->count.rows_cut++;
+    }
+    t->row = *ev;
+    t->pending = 1;
+    t->named = 0;
+    if (ev->correlation)
+        *l = (struct sl_chakra_launch){ev->correlation, 0, 0, ev->thread, 1};
+}
+
+/* An operation that the pending row launched begins. */
+static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t start_ns,
+                     uint64_t free_ns)
+{
+    uint64_t cut = earlier(start_ns, t->row.end_ns);
+    int waits = sl_chakra_waits(c, t->row.correlation);
+
+    if (!waits && t->row.end_ns - cut <= SL_CHAKRA_DELAY_MAX_NS) {
+        finish_row(c, t);
+        return;
+    }
+    /* Behind other work on its stream: when it was enqueued is not known, only that it was. */
+    if (free_ns > t->row.start_ns)
+        cut = earlier(cut, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS);
+    put_named(c, t, cut);
+}
+
+const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
+                                                   uint64_t free_ns)
+{
+    struct sl_chakra_launch *l = launch_slot(c, op->correlation);
+    struct sl_chakra_thread *t;
+
+    if (!l->taken || l->correlation != op->correlation)
+        return NULL;
+    if (l->id)
+        return l;
+    t = probe(c, l->thread);
+    if (!t->taken || !t->pending || t->named || t->row.correlation != op->correlation)
+        return NULL;
+    enqueued(c, t, op->start_ns, free_ns);
+    return l->id ? l : NULL;
+}
+
+void sl_chakra_settle_waits(struct sl_chakra *c)
+{
+    size_t i;
+
+    for (i = 0; c->edges && i < SL_CHAKRA_THREADS; i++) {
+        struct sl_chakra_thread *t = &c->thread[i];
+
+        if (t->taken && t->pending && sl_chakra_waits(c, t->row.correlation))
+            finish_row(c, t);
+    }
+}
+
+void sl_chakra_close_threads(struct sl_chakra *c)
+{
+    size_t i;
+
+    for (i = 0; i < SL_CHAKRA_THREADS; i++) {
+        struct sl_chakra_thread *t = &c->thread[i];
+
+        if (t->taken && t->pending)
+            finish_row(c, t);
+        if (t->taken)
+            close_open(c, t, UINT64_MAX);
+    }
+}

@@ -1,0 +1,174 @@
+/*
+ * chakra_edge.c - edges until their destination goes out, and which node a source became.
+ *
+ * Threads: one owner. Memory: areas mapped at creation. The table of operations holds the last
+ * SL_CHAKRA_OPS or so; an older one is still known while it is the last of its stream, which is
+ * what waits for idle streams name.
+ */
+#include <string.h>
+
+#include "write/chakra_internal.h"
+
+#define PROBES 4
+
+/* One clock tick of slack: GPU and CPU times are matched to no better than that. */
+#define TICK_NS 1000
+
+static uint32_t *bucket_of(const struct sl_chakra *c, uint64_t correlation, uint64_t graph_node,
+                           int at_start)
+{
+    uint64_t h = (correlation * 2 + (unsigned)at_start) * 0x9e3779b97f4a7c15u;
+
+    h ^= graph_node * 0xff51afd7ed558ccdu;
+    return &c->edge_bucket[(h ^ h >> 32) >> 20 & (SL_CHAKRA_EDGE_BUCKETS - 1)];
+}
+
+static void link_edge(struct sl_chakra *c, uint32_t index)
+{
+    struct sl_chakra_edge *e = &c->edge[index];
+    uint32_t *bucket = bucket_of(c, e->dst_correlation, e->dst_node, e->at_start);
+
+    e->next = *bucket;
+    *bucket = index + 1;
+}
+
+int sl_chakra_edges(struct sl_chakra *c, const struct sl_edge *edge, size_t count)
+{
+    size_t i;
+
+    for (i = 0; c->sink && i < count; i++) {
+        const struct sl_edge *from = &edge[i];
+        uint64_t limit = from->at_start ? from->dst_op.start_ns : from->dst_end_ns;
+        struct sl_chakra_edge *e = &c->edge[c->edges];
+
+        /* What ends after it cannot have been waited for: with other edges it would close a circle.
+         */
+        if (from->source.end_ns > limit + TICK_NS) {
+            c->count.edges_cycle++;
+            continue;
+        }
+        if (c->edges == c->edges_max) {
+            c->count.edges_full++;
+            continue;
+        }
+        e->src_correlation = from->source.correlation;
+        e->src_node = from->source.graph_node;
+        e->src_end_ns = from->source.end_ns;
+        e->src_device = from->source.device;
+        e->src_context = from->source.context;
+        e->src_stream = from->source.stream;
+        e->dst_correlation = from->dst_correlation;
+        e->dst_node = from->at_start ? from->dst_op.graph_node : 0;
+        e->dst_end_ns = from->dst_end_ns;
+        e->at_start = from->at_start;
+        e->used = 0;
+        link_edge(c, (uint32_t)c->edges++);
+    }
+    return c->error;
+}
+
+static int leads_to(const struct sl_chakra_edge *e, uint64_t correlation, uint64_t graph_node,
+                    int at_start)
+{
+    return e->dst_correlation == correlation && e->dst_node == graph_node &&
+           e->at_start == at_start;
+}
+
+int sl_chakra_waits(const struct sl_chakra *c, uint64_t correlation)
+{
+    uint32_t at = c->edges ? *bucket_of(c, correlation, 0, 0) : 0;
+
+    while (at && !leads_to(&c->edge[at - 1], correlation, 0, 0))
+        at = c->edge[at - 1].next;
+    return at != 0;
+}
+
+/* ---- sources ---- */
+
+static size_t place_of(uint64_t correlation, uint64_t graph_node)
+{
+    /* Correlation ids count up: neighbours in time are neighbours here. */
+    return (size_t)(correlation + graph_node * 0x9e3779b97f4a7c15u);
+}
+
+void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op)
+{
+    size_t at = place_of(op->correlation, op->graph_node), i;
+    struct sl_chakra_op *oldest = &c->op[at & (SL_CHAKRA_OPS - 1)];
+
+    for (i = 1; i < PROBES && oldest->id; i++) {
+        struct sl_chakra_op *here = &c->op[(at + i) & (SL_CHAKRA_OPS - 1)];
+
+        if (here->id < oldest->id)
+            oldest = here;
+    }
+    *oldest = *op;
+}
+
+/* The node that a source became; 0: none, or none that is still known. */
+static uint64_t node_of(const struct sl_chakra *c, const struct sl_chakra_edge *e)
+{
+    size_t at = place_of(e->src_correlation, e->src_node), i;
+    const struct sl_chakra_stream *s;
+
+    for (i = 0; i < PROBES; i++) {
+        const struct sl_chakra_op *op = &c->op[(at + i) & (SL_CHAKRA_OPS - 1)];
+
+        if (op->id && op->correlation == e->src_correlation && op->graph_node == e->src_node)
+            return op->id;
+    }
+    s = sl_chakra_find_stream(c, e->src_device, e->src_context, e->src_stream);
+    if (s && s->last.correlation == e->src_correlation && s->last.graph_node == e->src_node)
+        return s->last.id;
+    return 0;
+}
+
+void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t graph_node,
+                           int at_start, uint64_t *latest_ns)
+{
+    uint32_t at = c->edges ? *bucket_of(c, correlation, graph_node, at_start) : 0;
+    uint64_t id;
+
+    for (; at; at = c->edge[at - 1].next) {
+        struct sl_chakra_edge *e = &c->edge[at - 1];
+
+        if (e->used || !leads_to(e, correlation, graph_node, at_start))
+            continue;
+        e->used = 1;
+        id = node_of(c, e);
+        if (!id) {
+            c->count.edges_no_source++;
+            continue;
+        }
+        if (c->deps == SL_CHAKRA_DEPS) {
+            c->count.edges_full++;
+            continue;
+        }
+        sl_chakra_add_dep(c, id);
+        c->count.edges++;
+        if (e->src_end_ns > *latest_ns)
+            *latest_ns = e->src_end_ns;
+    }
+}
+
+void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns)
+{
+    size_t i, kept = 0;
+
+    if (!c->edges)
+        return;
+    memset(c->edge_bucket, 0, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
+    for (i = 0; i < c->edges; i++) {
+        const struct sl_chakra_edge *e = &c->edge[i];
+
+        if (e->used)
+            continue;
+        if (e->dst_end_ns <= complete_ns) {
+            c->count.edges_no_destination++;
+            continue;
+        }
+        c->edge[kept] = *e;
+        link_edge(c, (uint32_t)kept++);
+    }
+    c->edges = kept;
+}

@@ -1,0 +1,115 @@
+/*
+ * chakra_gpu.c - GPU operations: what each had to follow, and how long after it began.
+ *
+ * Parents: the call that launched it, the operation before it on its stream, and whatever it was
+ * made to wait for. The time between the end of the last of them and its start is `delay_ns`:
+ * launch latency. More than SL_CHAKRA_DELAY_MAX_NS is a reason that is not known, and is counted.
+ *
+ * Threads: one owner. Memory: a fixed table of streams; when it is nearly full it starts anew.
+ */
+#include <string.h>
+
+#include "write/chakra_internal.h"
+
+static struct sl_chakra_stream *probe(const struct sl_chakra *c, uint32_t device, uint32_t context,
+                                      uint32_t stream)
+{
+    uint64_t h = ((uint64_t)context << 32 | stream) * 0x9e3779b97f4a7c15u + device;
+    size_t at = (h ^ h >> 32) & (SL_CHAKRA_STREAMS - 1);
+    struct sl_chakra_stream *s = &c->stream[at];
+
+    while (s->taken && (s->device != device || s->context != context || s->stream != stream))
+        s = &c->stream[at = (at + 1) & (SL_CHAKRA_STREAMS - 1)];
+    return s;
+}
+
+const struct sl_chakra_stream *sl_chakra_find_stream(const struct sl_chakra *c, uint32_t device,
+                                                     uint32_t context, uint32_t stream)
+{
+    const struct sl_chakra_stream *s = probe(c, device, context, stream);
+
+    return s->taken ? s : NULL;
+}
+
+static struct sl_chakra_stream *stream_of(struct sl_chakra *c, const struct sl_event *ev)
+{
+    struct sl_chakra_stream *s = probe(c, ev->device, ev->context, ev->stream);
+
+    if (s->taken)
+        return s;
+    if (c->streams > SL_CHAKRA_STREAMS / 4 * 3) {
+        c->count.lanes_forgotten += c->streams;
+        memset(c->stream, 0, SL_CHAKRA_STREAMS * sizeof(*c->stream));
+        c->streams = 0;
+        s = probe(c, ev->device, ev->context, ev->stream);
+    }
+    s->device = ev->device;
+    s->context = ev->context;
+    s->stream = ev->stream;
+    s->taken = 1;
+    c->streams++;
+    return s;
+}
+
+/* What the operation communicates, if that is known and a simulator can be told. */
+static int ask_collective(struct sl_chakra *c, const struct sl_event *ev,
+                          const struct sl_text *name, struct sl_chakra_collective *out)
+{
+    return c->opt.collective && ev->kind == SL_EV_KERNEL && name && name->length > 4 &&
+           memcmp(name->text, "nccl", 4) == 0 &&
+           c->opt.collective(c->opt.collective_user, ev, out) && out->type <= SL_COMM_RECV &&
+           sl_chakra_has_group(c, out->group);
+}
+
+static uint64_t delay_of(struct sl_chakra *c, const struct sl_event *ev, uint64_t parents_end)
+{
+    uint64_t delay = ev->start_ns > parents_end ? ev->start_ns - parents_end : 0;
+
+    if (c->deps == 0)
+        return 0;
+    if (delay > SL_CHAKRA_DELAY_MAX_NS) {
+        c->count.unexplained++;
+        c->count.unexplained_ns += delay - SL_CHAKRA_DELAY_MAX_NS;
+        delay = SL_CHAKRA_DELAY_MAX_NS;
+    }
+    return delay;
+}
+
+void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
+{
+    uint64_t graph_node = ev->graph && ev->kind != SL_EV_GRAPH ? ev->u.op.graph_node : 0;
+    struct sl_chakra_op op = {ev->correlation, graph_node, 0};
+    struct sl_chakra_stream *s = stream_of(c, ev);
+    const struct sl_chakra_launch *launch = sl_chakra_launch_of(c, ev, s->last_end_ns);
+    struct sl_chakra_node n = {.ev = ev, .start_ns = ev->start_ns, .end_ns = ev->end_ns};
+    int late = s->last.id && ev->start_ns < s->last_start_ns;
+    struct sl_chakra_collective collective;
+    uint64_t parents_end = 0;
+
+    if (launch) {
+        sl_chakra_add_dep(c, launch->id);
+        parents_end = launch->end_ns;
+    } else {
+        c->count.gpu_without_launch++;
+    }
+    if (!late) {
+        sl_chakra_add_dep(c, s->last.id);
+        parents_end = s->last_end_ns > parents_end ? s->last_end_ns : parents_end;
+    }
+    sl_chakra_add_sources(c, ev->correlation, graph_node, 1, &parents_end);
+    n.delay_ns = delay_of(c, ev, parents_end);
+    n.name = sl_chakra_name(c, ev);
+    if (ask_collective(c, ev, n.name, &collective))
+        n.collective = &collective;
+    op.id = sl_chakra_put_node(c, &n);
+    c->count.gpu_nodes++;
+    c->count.comm_nodes += n.collective != NULL;
+    sl_chakra_remember_op(c, &op);
+    if (late) {
+        c->count.gpu_late++;
+        return;
+    }
+    s->last = op;
+    s->last_start_ns = ev->start_ns;
+    s->last_end_ns = ev->end_ns;
+}

@@ -1,0 +1,203 @@
+/*
+ * chakra_internal.h - what the files of the Chakra writer share.
+ *
+ *   chakra.c       files, what is held, and the order in which it goes out
+ *   chakra_cpu.c   threads: exclusive pieces, gaps, calls that wait
+ *   chakra_gpu.c   streams: GPU operations and what they follow
+ *   chakra_edge.c  edges until their destination goes out, and which node a source became
+ *   chakra_node.c  one node -> bytes
+ *   chakra_name.c  names, made once and kept
+ *   chakra_comm.c  collectives and their groups
+ *   chakra_sort.c  rows in order of time
+ *
+ * Rows go out in order of their start; a call that waits, at its end. So a node's parents are out
+ * before it: a launch starts before its operation, a source ends before what waits for it ends.
+ * Ids count up as nodes go out, and a dependency is looked up among the nodes that are out: the
+ * file can neither name a node that is not in it nor hold a cycle.
+ *
+ * Threads: one owner. Memory: areas mapped at creation.
+ */
+#ifndef SL_CHAKRA_INTERNAL_H
+#define SL_CHAKRA_INTERNAL_H
+
+#include "base/arena.h"
+#include "write/chakra.h"
+#include "write/text_cache.h"
+
+enum {
+    SL_CHAKRA_BLOCK = 128 * 1024, /* bytes handed to the sink at a time */
+    SL_CHAKRA_NAME_MAX = 64 * 1024,
+    SL_CHAKRA_NAMES_BYTES = 2 << 20,
+    SL_CHAKRA_DEPS = 32768,    /* of one node */
+    SL_CHAKRA_THREADS = 1024,  /* a power of two */
+    SL_CHAKRA_DEPTH = 16,      /* rows around a row */
+    SL_CHAKRA_STREAMS = 16384, /* a power of two */
+    SL_CHAKRA_OPS = 1 << 15,   /* GPU operations that can still be a source; a power of two */
+    SL_CHAKRA_LAUNCHES = 1 << 15,
+    SL_CHAKRA_EDGE_BUCKETS = 1 << 12,
+    SL_CHAKRA_GROUPS_BYTES = 1 << 20,
+    /* A GPU operation may begin this long after its parents without a reason: launch latency. */
+    SL_CHAKRA_DELAY_MAX_NS = 20000,
+    /* What a call takes to enqueue, where nothing tells: the usual launch. */
+    SL_CHAKRA_ENQUEUE_NS = 5000
+};
+
+/* An edge until its destination goes out. */
+struct sl_chakra_edge {
+    uint64_t src_correlation, src_node, src_end_ns;
+    uint64_t dst_correlation, dst_node, dst_end_ns;
+    uint32_t src_device, src_context, src_stream;
+    uint32_t next; /* in its bucket, index + 1 */
+    uint8_t at_start, used;
+};
+
+/* A GPU operation that is out. */
+struct sl_chakra_op {
+    uint64_t correlation, graph_node;
+    uint64_t id; /* 0: free */
+};
+
+/* A call: the parent of the GPU operations of its correlation. */
+struct sl_chakra_launch {
+    uint64_t correlation;
+    uint64_t id; /* 0: not out yet */
+    uint64_t end_ns;
+    uint32_t thread;
+    uint32_t taken;
+};
+
+struct sl_chakra_thread {
+    uint32_t id;
+    uint8_t taken, depth;
+    uint8_t pending;      /* `row` is not out, or not all of it */
+    uint8_t named;        /* a first piece of `row` is out */
+    uint64_t last;        /* its last node; 0: none */
+    uint64_t frontier_ns; /* its time up to here is written */
+    struct sl_event row;
+    struct sl_event open[SL_CHAKRA_DEPTH]; /* rows around it, outermost first */
+};
+
+struct sl_chakra_stream {
+    uint32_t device, context, stream, taken;
+    struct sl_chakra_op last; /* id 0: none */
+    uint64_t last_start_ns, last_end_ns;
+};
+
+/* In the order of a sort: index into `held`. */
+struct sl_chakra_turn {
+    uint64_t key;
+    uint32_t index;
+};
+
+/* Ranks of a communicator. */
+struct sl_chakra_group {
+    struct sl_chakra_group *next; /* older */
+    uint32_t number;
+    uint32_t ranks;
+    uint32_t rank[];
+};
+
+/* A node in the making; its dependencies are in `dep`. */
+struct sl_chakra_node {
+    const struct sl_event *ev;  /* the row it stands for; NULL: a gap */
+    const struct sl_text *name; /* NULL: a gap */
+    int waits;                  /* ".wait" goes behind the name */
+    uint32_t thread;            /* CPU */
+    uint64_t start_ns, end_ns;
+    uint64_t delay_ns;                             /* GPU */
+    const struct sl_chakra_collective *collective; /* NULL: none, or not known */
+};
+
+struct sl_chakra {
+    struct sl_chakra_options opt;
+    struct sl_trace_meta meta;
+    struct sl_chakra_counts count;
+    void *area;
+    size_t area_bytes;
+
+    /* the open file */
+    struct sl_sink *sink; /* NULL: none */
+    int error;
+    int header_out;
+    uint64_t base_ns;
+    uint32_t device; /* that the header names; SL_STREAM_NONE: none */
+
+    char *block; /* SL_CHAKRA_BLOCK */
+    size_t used;
+    char *node; /* a node in the making */
+    struct sl_text_cache names;
+    char *name; /* SL_CHAKRA_NAME_MAX, twice: made, and as UTF-8 */
+
+    struct sl_event *held;
+    size_t held_count, held_max;
+    struct sl_chakra_turn *turn, *turn_spare; /* held_max each */
+
+    struct sl_chakra_edge *edge;
+    size_t edges, edges_max;
+    uint32_t *edge_bucket; /* SL_CHAKRA_EDGE_BUCKETS: index + 1 */
+
+    struct sl_chakra_op *op;         /* SL_CHAKRA_OPS */
+    struct sl_chakra_launch *launch; /* SL_CHAKRA_LAUNCHES, by correlation */
+    struct sl_chakra_thread *thread; /* SL_CHAKRA_THREADS, open addressing */
+    size_t threads;
+    struct sl_chakra_stream *stream; /* SL_CHAKRA_STREAMS, open addressing */
+    size_t streams;
+
+    uint64_t *dep; /* SL_CHAKRA_DEPS */
+    size_t deps;
+
+    struct sl_arena group_arena;
+    struct sl_chakra_group *group; /* newest first */
+};
+
+static inline int sl_chakra_is_cpu(const struct sl_event *ev)
+{
+    return ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER;
+}
+
+/* chakra_sort.c: by key, stable; the result is in the array returned, one of the two. */
+struct sl_chakra_turn *sl_chakra_sort(struct sl_chakra_turn *turn, struct sl_chakra_turn *spare,
+                                      size_t count);
+/* By start; what belongs first of what starts together, first. */
+struct sl_chakra_turn *sl_chakra_order(const struct sl_event *held, struct sl_chakra_turn *turn,
+                                       struct sl_chakra_turn *spare, size_t count);
+
+/* chakra_name.c. Valid until the next call. */
+const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event *ev);
+/* `text` as valid UTF-8, at most `size` bytes; its length. */
+size_t sl_chakra_utf8(char *out, size_t size, const char *text, size_t length);
+
+/* chakra_node.c */
+void sl_chakra_add_dep(struct sl_chakra *c, uint64_t id); /* of the next node; 0 is none */
+uint64_t sl_chakra_put_node(struct sl_chakra *c, const struct sl_chakra_node *n); /* its id */
+void sl_chakra_put_header(struct sl_chakra *c);
+void sl_chakra_hand_over(struct sl_chakra *c);
+
+/* chakra_edge.c */
+int sl_chakra_waits(const struct sl_chakra *c, uint64_t correlation); /* has edges to its end */
+/* Adds the sources of a destination as dependencies; *latest_ns becomes the end of the last. */
+void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t graph_node,
+                           int at_start, uint64_t *latest_ns);
+void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op);
+void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns);
+
+/* chakra_cpu.c */
+void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev);
+/* The launch of a GPU operation, out; NULL: none known. `free_ns`: when its stream was free. */
+const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
+                                                   uint64_t free_ns);
+void sl_chakra_settle_waits(struct sl_chakra *c); /* everything that ended is out */
+void sl_chakra_close_threads(struct sl_chakra *c);
+
+/* chakra_gpu.c */
+void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev);
+/* Entry of the stream of a source, for what is long out; NULL: none. */
+const struct sl_chakra_stream *sl_chakra_find_stream(const struct sl_chakra *c, uint32_t device,
+                                                     uint32_t context, uint32_t stream);
+
+/* chakra_comm.c */
+int sl_chakra_has_group(const struct sl_chakra *c, uint32_t number);
+char *sl_chakra_put_collective(char *at, const struct sl_chakra_collective *coll);
+unsigned sl_chakra_node_type(const struct sl_chakra_collective *coll); /* Chakra's NodeType */
+
+#endif

@@ -1,0 +1,122 @@
+/*
+ * chakra_name.c - names of nodes: made once, and kept.
+ *
+ * A name is what the Kineto file shows: kernels demangled, copies with their direction. It must be
+ * valid UTF-8, or protobuf's readers refuse the whole file, so other bytes become '?'.
+ *
+ * Threads: one owner. Memory: the cache under its cap, and the writer's name area.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "write/chakra_internal.h"
+#include "write/copy_name.h"
+#include "write/demangle.h"
+
+/* Length of the UTF-8 sequence at `s`, 0 if it is none: no overlong form, surrogate or more than
+ * U+10FFFF (Unicode 15, table 3-7). */
+static size_t sequence(const unsigned char *s, size_t left)
+{
+    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    size_t i;
+
+    if (length == 0 || s[0] > 0xf4 || length > left)
+        return 0;
+    for (i = 1; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+size_t sl_chakra_utf8(char *out, size_t size, const char *text, size_t length)
+{
+    size_t at = 0, done = 0, n;
+
+    while (at < length) {
+        n = sequence((const unsigned char *)text + at, length - at);
+        if (done + (n ? n : 1) > size)
+            break;
+        if (n)
+            memcpy(out + done, text + at, n);
+        else
+            out[done] = '?';
+        done += n ? n : 1;
+        at += n ? n : 1;
+    }
+    return done;
+}
+
+/* The text of an interned name and its length; demangled into the name area. */
+static const char *interned(struct sl_chakra *c, uint32_t id, int mangled, size_t *length)
+{
+    const char *name = id && c->opt.intern ? sl_intern_get(c->opt.intern, id, length) : NULL;
+    size_t demangled;
+
+    if (!name || !mangled || strlen(name) != *length)
+        return name;
+    demangled = sl_demangle(c->name, SL_CHAKRA_NAME_MAX, name);
+    if (!demangled)
+        return name;
+    *length = demangled;
+    return c->name;
+}
+
+static const char *make(struct sl_chakra *c, const struct sl_event *ev, size_t *length)
+{
+    const struct sl_shape *s =
+        c->opt.shapes && !sl_chakra_is_cpu(ev) ? sl_shape_get(c->opt.shapes, ev->shape) : NULL;
+    uint32_t id = ev->kind == SL_EV_KERNEL && s && s->name ? s->name : ev->name;
+    const char *name = interned(c, id, ev->kind == SL_EV_KERNEL, length);
+    const char *call;
+    int n;
+
+    if (name)
+        return name;
+    switch (ev->kind) {
+    case SL_EV_KERNEL:
+        n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "unknown");
+        break;
+    case SL_EV_MEMCPY:
+        n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "Memcpy %s (%s -> %s)",
+                     sl_copy_name_kind(s ? s->copy_kind : 0),
+                     sl_copy_name_memory(s ? s->src_memory : 0),
+                     sl_copy_name_memory(s ? s->dst_memory : 0));
+        break;
+    case SL_EV_MEMSET:
+        n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "Memset (%s)",
+                     sl_copy_name_memory(s ? s->dst_memory : 0));
+        break;
+    case SL_EV_GRAPH:
+        n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "CUDA Graph");
+        break;
+    default:
+        call =
+            c->opt.api_name ? c->opt.api_name((enum sl_event_kind)ev->kind, ev->u.call.cbid) : NULL;
+        n = call ? snprintf(c->name, SL_CHAKRA_NAME_MAX, "%s", call)
+                 : snprintf(c->name, SL_CHAKRA_NAME_MAX, "%s call %u",
+                            ev->kind == SL_EV_DRIVER ? "driver" : "runtime", ev->u.call.cbid);
+        break;
+    }
+    *length = (size_t)n < SL_CHAKRA_NAME_MAX ? (size_t)n : SL_CHAKRA_NAME_MAX - 1;
+    return c->name;
+}
+
+const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event *ev)
+{
+    uint32_t which = sl_chakra_is_cpu(ev) ? ev->u.call.cbid : ev->shape;
+    uint64_t key0 = (uint64_t)which << 8 | ev->kind, key1 = ev->name;
+    const struct sl_text *text = sl_text_cache_find(&c->names, key0, key1);
+    char *clean = c->name + SL_CHAKRA_NAME_MAX;
+    const char *name;
+    size_t length = 0;
+
+    if (text)
+        return text;
+    name = make(c, ev, &length);
+    length = sl_chakra_utf8(clean, SL_CHAKRA_NAME_MAX, name, length);
+    /* The cache's cap is far above the longest name: this cannot fail for lack of room. */
+    return sl_text_cache_add(&c->names, key0, key1, clean, length);
+}
