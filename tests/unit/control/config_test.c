@@ -1,4 +1,4 @@
-/* config_test.c - what users may write, what they are told, and the committed documentation. */
+/* config_test.c - what users may write, and what they are told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -167,46 +167,6 @@ static void every_default_is_a_value(void **state)
     }
 }
 
-static char *print_to_memory(void (*print)(FILE *))
-{
-    size_t size;
-    char *text;
-    FILE *f = open_memstream(&text, &size);
-
-    print(f);
-    fclose(f);
-    return text;
-}
-
-static void the_committed_page_is_the_table(void **state)
-{
-    static char committed[65536];
-    char *text = print_to_memory(sl_config_print_markdown);
-    FILE *f = fopen(SYNCLINE_SOURCE_DIR "/docs/configuration.md", "r");
-    size_t got;
-
-    (void)state;
-    assert_non_null(f);
-    got = fread(committed, 1, sizeof(committed) - 1, f);
-    fclose(f);
-    committed[got] = '\0';
-    if (strcmp(text, committed))
-        print_message("docs/configuration.md is old: build the target configuration_doc\n");
-    assert_string_equal(text, committed);
-    free(text);
-}
-
-static void help_names_every_option_within_a_terminal(void **state)
-{
-    char *text = print_to_memory(sl_config_print_help);
-
-    (void)state;
-    for (const struct sl_option *o = sl_config_table; o->name; o++)
-        assert_non_null(strstr(text, o->name));
-    assert_null(strchr(text, '`'));
-    free(text);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,8 +178,6 @@ int main(void)
         cmocka_unit_test(the_nearest_name_by_edits),
         cmocka_unit_test(disabled_or_silent_says_nothing),
         cmocka_unit_test(every_default_is_a_value),
-        cmocka_unit_test(the_committed_page_is_the_table),
-        cmocka_unit_test(help_names_every_option_within_a_terminal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

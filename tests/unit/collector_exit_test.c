@@ -1,0 +1,131 @@
+/* collector_exit_test.c - the end of the process: the last records, within a budget, whatever CUPTI
+ * does. */
+#include "life.h"
+
+static void play_run(void)
+{
+    CHECK(inject("SYNCLINE_WINDOW=run"));
+    CHECK(fake.on[10] && fake.on[5]); /* before any context */
+    for (int i = 0; i < 500; i++)
+        fake_launch("k_run", 1);
+    UNTIL(status_now().records >= 1000);
+    CHECK(status_now().state == SL_STATE_RECORDING);
+    CHECK(status_now().window == 1);
+    CHECK(status_now().memory_bytes > 0);
+    UNTIL(files("1.pt.trace.json.part") == 1);
+    for (int i = 0; i < 300; i++)
+        fake_launch("k_run", 1);
+    sl_runtime_exit();
+    sl_runtime_exit();
+    CHECK(files("1.pt.trace.json") == 1);
+    CHECK(files("*") == 1);
+    CHECK(in_file("1.pt.trace.json", KERNEL) == 800);
+    CHECK(in_file("1.pt.trace.json", "\"name\":\"cudaLaunchKernel\"") == 800);
+    CHECK(in_file("1.pt.trace.json", "\"ph\":\"f\"") == 800);
+    CHECK(status_now().state == SL_STATE_PASSIVE);
+    CHECK(sl_runtime_start() == -ENODEV);
+}
+
+static void run_records_everything_into_one_file(void **state)
+{
+    (void)state;
+    in_child(play_run);
+}
+
+static void play_hang(void)
+{
+    CHECK(inject("SYNCLINE_WINDOW=run"));
+    for (int i = 0; i < 100; i++)
+        fake_launch("k_before_hang", 1);
+    UNTIL(files("1.pt.trace.json.part") == 1 &&
+          in_file("1.pt.trace.json.part", "k_before_hang") == 100);
+    fake.hang = 1;
+    fake_launch("k_lost", 1);
+    sl_runtime_exit(); /* returns: that is the point */
+    CHECK(in_file("1.pt.trace.json", "k_before_hang") == 100);
+    CHECK(in_file("1.pt.trace.json", "k_lost") == 0);
+    CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":2,") == 1); /* call and kernel */
+    CHECK(stderr_has("the 2 records in them are lost"));
+    _exit(0); /* the hung thread is still in there */
+}
+
+static void a_cupti_that_hangs_does_not_keep_the_process(void **state)
+{
+    (void)state;
+    in_child(play_hang);
+}
+
+static void play_exit_between_windows(void)
+{
+    CHECK(inject("SYNCLINE_WINDOW=demand"));
+    fake_launch("k_context", 1);
+    record_window("k_inside", 5);
+    fake_launch("k_after", 1);
+    sl_runtime_exit();
+    CHECK(files("*") == 1); /* nothing open: no second file */
+    CHECK(in_file("1.pt.trace.json", "k_inside") == 5);
+    CHECK(in_file("1.pt.trace.json", "k_after") == 0);
+    CHECK(fake.forced_flushes == 0); /* CUPTI is not asked for what nobody would write */
+}
+
+static void without_an_open_window_there_is_nothing_to_bring_in(void **state)
+{
+    (void)state;
+    in_child(play_exit_between_windows);
+}
+
+/* The last launches were never flushed: only the exit brings them. */
+static void play_last_records(void)
+{
+    CHECK(inject("SYNCLINE_WINDOW=demand"));
+    fake_launch("k_context", 1);
+    CHECK(sl_runtime_start() == 0);
+    UNTIL(status_now().state == SL_STATE_RECORDING);
+    for (int i = 0; i < 30; i++)
+        fake_launch("k_last", 1);
+    fake_launch("k_long", 0);
+    sl_runtime_exit();
+    CHECK(files("*.part") == 0);
+    CHECK(in_file("1.pt.trace.json", "k_last") == 30);
+    CHECK(in_file("1.pt.trace.json", "\"still running\":true") == 1);
+    CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":0,") == 1);
+}
+
+static void an_open_window_gets_the_last_records_and_its_end(void **state)
+{
+    (void)state;
+    in_child(play_last_records);
+}
+
+static void play_status_after_the_end(void)
+{
+    struct sl_status s;
+
+    CHECK(inject("SYNCLINE_WINDOW=run"));
+    fake_launch("k", 1);
+    UNTIL(status_now().records >= 2);
+    sl_runtime_exit();
+    s = status_now();
+    CHECK(s.state == SL_STATE_PASSIVE);
+    CHECK(s.window == 1);
+    CHECK(s.last_file[0] == '\0'); /* the pipeline is not read any more */
+}
+
+static void a_status_after_the_end_does_not_read_what_is_gone(void **state)
+{
+    (void)state;
+    in_child(play_status_after_the_end);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(run_records_everything_into_one_file),
+        CASE(a_cupti_that_hangs_does_not_keep_the_process),
+        CASE(without_an_open_window_there_is_nothing_to_bring_in),
+        CASE(an_open_window_gets_the_last_records_and_its_end),
+        CASE(a_status_after_the_end_does_not_read_what_is_gone),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

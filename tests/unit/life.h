@@ -1,0 +1,216 @@
+/*
+ * life.h - the whole library in a child process, on a fake CUPTI: what files appear and what is in
+ * them, what the child said, what the public API answers.
+ *
+ * The library lives once per process, so every case plays in a child. A child that fails says where
+ * and exits with 1.
+ *
+ * Threads: a test's only one.
+ */
+#ifndef TEST_LIFE_H
+#define TEST_LIFE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_cupti.h"
+#include "runtime.h"
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
+            _exit(1);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+/* Waits for what another thread will do; a test that waits in vain is ended by ctest. */
+#define UNTIL(condition)                                                                           \
+    while (!(condition))                                                                           \
+    usleep(1000)
+
+static char folder[] = "/tmp/sl_runtime_XXXXXX";
+static char said[256]; /* file with the child's stderr */
+
+static inline void in_child(void (*play)(void))
+{
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        int fd = open(said, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+        dup2(fd, STDERR_FILENO);
+        play();
+        exit(0); /* not _exit: sanitizers look at the end */
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (status) {
+        char text[4096] = "";
+        int fd = open(said, O_RDONLY);
+
+        if (fd >= 0 && read(fd, text, sizeof(text) - 1) >= 0)
+            print_error("%s", text);
+    }
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static inline int make_folder(void **state)
+{
+    (void)state;
+    strcpy(strchr(folder, 0) - 6, "XXXXXX");
+    snprintf(said, sizeof(said), "%s.stderr", mkdtemp(folder));
+    return 0;
+}
+
+static inline int remove_folder(void **state)
+{
+    char command[512];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf %s %s", folder, said);
+    return system(command) != 0;
+}
+
+/* Starts the library as the driver would, with one more variable. */
+static inline int inject_cupti(const struct sl_cupti_functions *cupti, const char *variable)
+{
+    static char output[128], option[256];
+    char *environment[] = {output, (char[]){"SYNCLINE_COMPRESSION=none"},
+                           (char[]){"SYNCLINE_LEAD_IN=10ms"}, option, NULL};
+
+    snprintf(output, sizeof(output), "SYNCLINE_OUTPUT=%s", folder);
+    snprintf(option, sizeof(option), "%s", variable);
+    return sl_runtime_inject_with(cupti, environment);
+}
+
+static inline int inject(const char *variable)
+{
+    return inject_cupti(&fake_functions, variable);
+}
+
+static inline int files(const char *pattern)
+{
+    char path[256];
+    glob_t found;
+    int count;
+
+    snprintf(path, sizeof(path), "%s/*/*/%s", folder, pattern);
+    count = glob(path, 0, NULL, &found) ? 0 : (int)found.gl_pathc;
+    globfree(&found);
+    return count;
+}
+
+/* How often `text` stands in the only file that matches. */
+static inline int in_file(const char *pattern, const char *text)
+{
+    static char content[4 << 20];
+    char path[256];
+    glob_t found;
+    size_t got;
+    int count = 0;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/*/*/%s", folder, pattern);
+    CHECK(glob(path, 0, NULL, &found) == 0 && found.gl_pathc == 1);
+    f = fopen(found.gl_pathv[0], "r");
+    globfree(&found);
+    CHECK(f);
+    got = fread(content, 1, sizeof(content) - 1, f);
+    fclose(f);
+    content[got] = '\0';
+    for (const char *at = content; (at = strstr(at, text)); at++)
+        count++;
+    return count;
+}
+
+static inline int stderr_has(const char *text)
+{
+    static char content[16384];
+    int fd = open(said, O_RDONLY);
+    ssize_t got = read(fd, content, sizeof(content) - 1);
+
+    close(fd);
+    content[got > 0 ? got : 0] = '\0';
+    return strstr(content, text) != NULL;
+}
+
+static inline struct sl_status status_now(void)
+{
+    struct sl_status s = {.size = sizeof(s)};
+
+    CHECK(sl_runtime_status(&s) == 0);
+    return s;
+}
+
+/* Threads of ours, by name (a sanitizer may have some too); *blocked: signals all of them block. */
+static inline int our_threads(unsigned long long *blocked)
+{
+    char line[256], name[64] = "";
+    unsigned long long mask = 0;
+    glob_t found;
+    int ours = 0;
+
+    *blocked = ~0ull;
+    CHECK(glob("/proc/self/task/*/status", 0, NULL, &found) == 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        FILE *f = fopen(found.gl_pathv[i], "r");
+
+        while (f && fgets(line, sizeof(line), f)) {
+            sscanf(line, "Name: %63s", name);
+            sscanf(line, "SigBlk: %llx", &mask);
+        }
+        if (f)
+            fclose(f);
+        if (strncmp(name, "syncline-", 9))
+            continue;
+        ours++;
+        *blocked &= mask;
+    }
+    globfree(&found);
+    return ours;
+}
+
+static inline int threads(void)
+{
+    unsigned long long blocked;
+
+    return our_threads(&blocked);
+}
+
+#define KERNEL "\"cat\":\"kernel\""
+
+static inline void record_window(const char *name, int launches)
+{
+    uint64_t completed = status_now().windows_completed;
+
+    CHECK(sl_runtime_start() == 0);
+    UNTIL(status_now().state == SL_STATE_RECORDING);
+    CHECK(sl_runtime_start() == -EALREADY);
+    for (int i = 0; i < launches; i++)
+        fake_launch(name, 1);
+    CHECK(sl_runtime_stop() == 0);
+    UNTIL(status_now().windows_completed == completed + 1);
+    UNTIL(status_now().state == SL_STATE_ARMED);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+#endif
