@@ -1,94 +1,7 @@
-/* assemble_test.c - whatever the order of delivery, the same rows and the same arrows come out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* assemble_test.c - records in any order, ids that wrap, the cap on memory. */
+#include "unit/event/assemble_rig.h"
 
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "event/assemble.h"
-
-#define MAX_EVENTS 40000
-
-struct log {
-    struct sl_event event[MAX_EVENTS];
-    size_t count;
-};
-
-static struct log got, truth, input;
-
-static int keep(void *user, const struct sl_event *ev)
-{
-    struct log *log = user;
-
-    assert_true(log->count < MAX_EVENTS);
-    log->event[log->count++] = *ev;
-    return 0;
-}
-
-static struct sl_assemble *make(size_t cap)
-{
-    struct sl_assemble_options opt = {0};
-    struct sl_assemble *a;
-
-    got.count = 0;
-    opt.cap_bytes = cap;
-    opt.flows = 1;
-    opt.driver_hold_ns = 1000;
-    opt.sink = keep;
-    opt.sink_user = &got;
-    assert_int_equal(sl_assemble_create(&a, &opt), 0);
-    return a;
-}
-
-static struct sl_event row(enum sl_event_kind kind, uint32_t id, uint64_t start, uint64_t end)
-{
-    struct sl_event ev;
-
-    memset(&ev, 0, sizeof(ev));
-    ev.kind = (uint8_t)kind;
-    ev.correlation = id;
-    ev.start_ns = start;
-    ev.end_ns = end;
-    if (kind == SL_EV_RUNTIME || kind == SL_EV_DRIVER)
-        ev.thread = 100 + id % 3;
-    else
-        ev.stream = 7 + id % 2;
-    return ev;
-}
-
-static struct sl_event launch(enum sl_event_kind kind, uint32_t id, uint64_t start, uint64_t end)
-{
-    struct sl_event ev = row(kind, id, start, end);
-
-    ev.flags = SL_EVF_LAUNCH;
-    return ev;
-}
-
-static struct sl_event node(uint32_t id, uint64_t start, uint64_t graph_node)
-{
-    struct sl_event ev = row(SL_EV_KERNEL, id, start, start + 10);
-
-    ev.u.op.graph_node = graph_node;
-    return ev;
-}
-
-static void feed(struct sl_assemble *a, struct sl_event ev, uint64_t now)
-{
-    sl_assemble_event(a, &ev, now);
-}
-
-static size_t count_kind(enum sl_event_kind kind)
-{
-    size_t i, n = 0;
-
-    for (i = 0; i < got.count; i++)
-        n += got.event[i].kind == kind;
-    return n;
-}
+static struct log truth, input;
 
 /* ---- one truth, many orders ---- */
 
@@ -286,95 +199,6 @@ static void ids_from_before_the_first_one_seen_keep_their_bits(void **state)
     sl_assemble_destroy(a);
 }
 
-/* ---- single rules ---- */
-
-static void a_driver_row_waits_for_the_row_around_it(void **state)
-{
-    struct sl_assemble *a = make(0);
-    struct sl_assemble_counts counts;
-
-    (void)state;
-    feed(a, launch(SL_EV_DRIVER, 9, 10, 20), 100);
-    feed(a, row(SL_EV_KERNEL, 9, 30, 40), 100);
-    sl_assemble_tick(a, 1099);
-    assert_int_equal(got.count, 1); /* the kernel */
-    sl_assemble_tick(a, 1100);
-    assert_int_equal(got.count, 3);
-    assert_int_equal(got.event[1].kind, SL_EV_DRIVER);
-    assert_int_equal(got.event[2].kind, SL_EV_FLOW);
-    /* Too late: one CPU row per id, whatever comes. */
-    feed(a, launch(SL_EV_RUNTIME, 9, 5, 25), 1200);
-    assert_int_equal(got.count, 3);
-    sl_assemble_get_counts(a, &counts);
-    assert_int_equal(counts.late_outer, 1);
-    sl_assemble_destroy(a);
-}
-
-static void of_two_nested_driver_rows_the_outer_stays(void **state)
-{
-    struct sl_assemble *a = make(0);
-
-    (void)state;
-    feed(a, launch(SL_EV_DRIVER, 9, 12, 18), 0);
-    feed(a, launch(SL_EV_DRIVER, 9, 10, 20), 0);
-    feed(a, launch(SL_EV_DRIVER, 9, 13, 17), 0);
-    sl_assemble_flush(a);
-    assert_int_equal(got.count, 1);
-    assert_int_equal(got.event[0].start_ns, 10);
-    sl_assemble_destroy(a);
-}
-
-static void the_same_record_twice_is_one_row(void **state)
-{
-    struct sl_event call = launch(SL_EV_RUNTIME, 4, 10, 20), kernel = row(SL_EV_KERNEL, 4, 30, 40);
-    struct sl_event driver = launch(SL_EV_DRIVER, 5, 50, 60);
-    struct sl_assemble_counts counts;
-    struct sl_assemble *a = make(0);
-    int i;
-
-    (void)state;
-    for (i = 0; i < 2; i++) {
-        feed(a, call, 0);
-        feed(a, kernel, 0);
-        feed(a, driver, 0);
-        feed(a, node(6, 100, 1), 0);
-        feed(a, node(6, 120, 2), 0);
-        feed(a, node(6, 140, 3), 0);
-    }
-    sl_assemble_flush(a);
-    feed(a, driver, 0);
-    assert_int_equal(count_kind(SL_EV_RUNTIME), 1);
-    assert_int_equal(count_kind(SL_EV_DRIVER), 1);
-    assert_int_equal(count_kind(SL_EV_KERNEL), 4);
-    assert_int_equal(count_kind(SL_EV_FLOW), 1);
-    sl_assemble_get_counts(a, &counts);
-    assert_int_equal(counts.duplicates, 7);
-    assert_int_equal(counts.gpu_without_call, 3);
-    sl_assemble_destroy(a);
-}
-
-static void waits_delivered_twice_pass_once(void **state)
-{
-    struct sl_assemble *a = make(0);
-    struct sl_event wait = row(SL_EV_SYNC, 5, 100, 140), record = row(SL_EV_CUDA_EVENT, 6, 0, 0);
-    struct sl_event other = wait;
-    struct sl_assemble_counts counts;
-
-    (void)state;
-    wait.u.sync.event_id = 3;
-    other.u.sync.event_id = 4;
-    feed(a, wait, 0);
-    feed(a, record, 0);
-    feed(a, wait, 0);
-    feed(a, record, 0);
-    feed(a, other, 0);
-    assert_int_equal(count_kind(SL_EV_SYNC), 2);
-    assert_int_equal(count_kind(SL_EV_CUDA_EVENT), 1);
-    sl_assemble_get_counts(a, &counts);
-    assert_int_equal(counts.duplicates, 2);
-    sl_assemble_destroy(a);
-}
-
 static void events_without_an_id_pass(void **state)
 {
     struct sl_assemble *a = make(0);
@@ -429,98 +253,6 @@ static void at_the_cap_the_done_go_first_and_the_waiting_are_counted(void **stat
     sl_assemble_destroy(a);
 }
 
-static void a_full_queue_lets_the_oldest_driver_row_go(void **state)
-{
-    struct sl_assemble *a = make(256 * 1024);
-    uint32_t id;
-
-    (void)state;
-    for (id = 1; id <= 3000; id++)
-        feed(a, launch(SL_EV_DRIVER, id, id, id + 1), 0);
-    assert_true(got.count > 1000);
-    assert_int_equal(got.event[0].correlation, 1);
-    sl_assemble_flush(a);
-    assert_int_equal(got.count, 3000);
-    sl_assemble_destroy(a);
-}
-
-static void launches_wait_until_their_operation_comes(void **state)
-{
-    struct sl_assemble *a = make(0);
-    struct sl_event failed = launch(SL_EV_RUNTIME, 3, 30, 40);
-
-    (void)state;
-    feed(a, launch(SL_EV_RUNTIME, 1, 10, 20), 0);
-    feed(a, launch(SL_EV_RUNTIME, 2, 20, 30), 0);
-    assert_int_equal(sl_assemble_waiting(a), 2);
-    failed.u.call.result = 1;
-    feed(a, failed, 0);
-    feed(a, row(SL_EV_RUNTIME, 4, 40, 50), 0);
-    assert_int_equal(sl_assemble_waiting(a), 2);
-    feed(a, row(SL_EV_KERNEL, 1, 50, 60), 0);
-    feed(a, row(SL_EV_KERNEL, 1, 60, 70), 0); /* a graph's second */
-    assert_int_equal(sl_assemble_waiting(a), 1);
-    feed(a, row(SL_EV_KERNEL, 2, 50, 60), 0);
-    assert_int_equal(sl_assemble_waiting(a), 0);
-    sl_assemble_destroy(a);
-}
-
-/* CUPTI below 12.8 makes a record of every query and does not tell its result; the call does. */
-static void queries_of_unfinished_work_are_no_waits(void **state)
-{
-    static const enum sl_event_kind call[] = {SL_EV_RUNTIME, SL_EV_DRIVER};
-    struct sl_assemble_counts counts;
-    struct sl_assemble *a;
-
-    (void)state;
-    for (int i = 0; i < 4; i++) {
-        struct sl_event query = row(call[i / 2], 1, 10, 20), ready = row(call[i / 2], 2, 30, 40);
-        struct sl_event wait[2] = {row(SL_EV_SYNC, 1, 11, 19), row(SL_EV_SYNC, 2, 31, 39)};
-        int waits_first = i % 2;
-
-        a = make(0);
-        query.u.call.result = SL_RESULT_NOT_READY;
-        for (int k = 0; k < 2; k++)
-            wait[k].flags = SL_EVF_NO_RESULT;
-        for (int k = 0; k < 2; k++) {
-            if ((k == 0) == waits_first) {
-                feed(a, wait[0], 0);
-                feed(a, wait[1], 0);
-            } else {
-                feed(a, query, 0);
-                feed(a, ready, 0);
-            }
-        }
-        sl_assemble_flush(a);
-        assert_int_equal(got.count, 3);
-        for (size_t k = 0; k < got.count; k++)
-            if (got.event[k].kind == SL_EV_SYNC) {
-                assert_int_equal(got.event[k].correlation, 2);
-                assert_int_equal(got.event[k].flags, 0);
-            }
-        sl_assemble_get_counts(a, &counts);
-        assert_int_equal(counts.not_ready, 1);
-        assert_int_equal(counts.duplicates + counts.nested_dropped, 0);
-        sl_assemble_destroy(a);
-    }
-}
-
-/* Its calls may not be recorded at all. */
-static void a_wait_without_its_call_is_written(void **state)
-{
-    struct sl_assemble *a = make(0);
-    struct sl_event wait = row(SL_EV_SYNC, 1, 11, 19);
-
-    (void)state;
-    wait.flags = SL_EVF_NO_RESULT;
-    feed(a, wait, 0);
-    sl_assemble_tick(a, 999);
-    assert_int_equal(got.count, 0);
-    sl_assemble_tick(a, 1000);
-    assert_int_equal(got.count, 1);
-    sl_assemble_destroy(a);
-}
-
 static void wrong_options_are_refused(void **state)
 {
     struct sl_assemble_options opt = {0};
@@ -541,16 +273,8 @@ int main(void)
         cmocka_unit_test(any_order_is_right_across_the_wrap),
         cmocka_unit_test(the_wrap_is_counted_once),
         cmocka_unit_test(ids_from_before_the_first_one_seen_keep_their_bits),
-        cmocka_unit_test(a_driver_row_waits_for_the_row_around_it),
-        cmocka_unit_test(of_two_nested_driver_rows_the_outer_stays),
-        cmocka_unit_test(the_same_record_twice_is_one_row),
-        cmocka_unit_test(waits_delivered_twice_pass_once),
         cmocka_unit_test(events_without_an_id_pass),
         cmocka_unit_test(at_the_cap_the_done_go_first_and_the_waiting_are_counted),
-        cmocka_unit_test(a_full_queue_lets_the_oldest_driver_row_go),
-        cmocka_unit_test(launches_wait_until_their_operation_comes),
-        cmocka_unit_test(queries_of_unfinished_work_are_no_waits),
-        cmocka_unit_test(a_wait_without_its_call_is_written),
         cmocka_unit_test(wrong_options_are_refused),
     };
 

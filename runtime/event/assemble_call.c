@@ -1,0 +1,227 @@
+/*
+ * assemble_call.c - CPU rows, one per correlation id, and waits that leave their result to them.
+ *
+ * Driver rows are held for a while, since the runtime row around one, which ends later, usually
+ * comes later. So are waits that do not tell their result: the call's row does.
+ *
+ * Threads: one owner (assemble.h). Memory: the assembler's.
+ */
+#include <string.h>
+
+#include "event/assemble_impl.h"
+
+/* The CPU row of an id: out it goes, and with it the flows to operations that came before. */
+static void emit_call(struct sl_assemble *a, const struct sl_event *ev, struct sl_corr_slot *slot,
+                      struct sl_corr_page *page)
+{
+    struct extra_op first = {slot->start_ns, slot->place, 0, slot->device};
+    int op_waits = slot->state & OP_WAITS;
+
+    sl_assemble_emit(a, ev);
+    slot->start_ns = ev->start_ns;
+    slot->place = ev->thread;
+    slot->state |= HAS_CALL;
+    if (op_waits) {
+        slot->state &= (uint16_t)~OP_WAITS;
+        a->counts.gpu_without_call--;
+        sl_assemble_arrow(a, ev->correlation, slot, &first, 1);
+        while (slot->extra) {
+            uint32_t index = slot->extra;
+
+            a->counts.gpu_without_call--;
+            sl_assemble_arrow(a, ev->correlation, slot, &a->extra[index], 0);
+            slot->extra = a->extra[index].next;
+            a->extra[index].next = a->extra_free;
+            a->extra_free = index;
+        }
+        sl_corr_wait_over(&a->table, page);
+    } else if (ev->flags & SL_EVF_LAUNCH && ev->u.call.result == 0) {
+        slot->state |= CALL_WAITS;
+        a->calls_waiting++;
+        sl_corr_wait(&a->table, page);
+    }
+}
+
+static void note_result(const struct sl_event *ev, struct sl_corr_slot *slot)
+{
+    if (ev->u.call.result == SL_RESULT_NOT_READY)
+        slot->state |= NOT_READY;
+}
+
+/* A wait without a result, when its call is known or was waited for long enough. */
+static void judge_wait(struct sl_assemble *a, struct sl_event *ev, const struct sl_corr_slot *slot)
+{
+    if (slot->state & NOT_READY) {
+        a->counts.not_ready++;
+        return;
+    }
+    ev->flags &= (uint8_t)~SL_EVF_NO_RESULT;
+    sl_assemble_emit(a, ev);
+}
+
+/* A second row for an id whose CPU row is out. */
+static void count_second_row(struct sl_assemble *a, const struct sl_event *ev,
+                             const struct sl_corr_slot *slot)
+{
+    int out_is_driver = (slot->state & BY_DRIVER) != 0;
+    int is_driver = ev->kind == SL_EV_DRIVER;
+
+    if (out_is_driver && !is_driver)
+        a->counts.late_outer++;
+    else if (out_is_driver == is_driver && slot->start_ns == ev->start_ns &&
+             slot->place == ev->thread)
+        a->counts.duplicates++;
+    else
+        a->counts.nested_dropped++;
+}
+
+/* The held row of an id, among the newest: a nested pair lies side by side. */
+static struct held_row *find_held(struct sl_assemble *a, uint64_t id)
+{
+    const uint64_t reach = 64;
+    uint64_t at, left;
+
+    for (at = a->held_tail, left = reach; at > a->held_head && left > 0; left--) {
+        struct held_row *held = &a->held[--at % a->held_slots];
+
+        if (held->event.correlation == id && held->event.kind == SL_EV_DRIVER)
+            return held;
+    }
+    return NULL;
+}
+
+void sl_assemble_runtime_row(struct sl_assemble *a, const struct sl_event *ev)
+{
+    struct sl_corr_page *page;
+    struct sl_corr_slot *slot = sl_corr_get(&a->table, ev->correlation, &page);
+
+    note_result(ev, slot);
+    if (slot->state & HAS_CALL) {
+        count_second_row(a, ev, slot);
+        return;
+    }
+    if (slot->state & DRIVER_HELD) {
+        struct held_row *held = find_held(a, ev->correlation);
+
+        /* Further back than find_held() looks: dropped when its turn comes, by HAS_CALL. */
+        if (held)
+            held->event.kind = SL_EV_NONE;
+        slot->state &= (uint16_t)~DRIVER_HELD;
+        a->counts.nested_dropped++;
+        sl_corr_wait_over(&a->table, page);
+    }
+    emit_call(a, ev, slot, page);
+}
+
+/* There is room: make_room() came before. */
+static void hold(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns)
+{
+    struct held_row *held = &a->held[a->held_tail++ % a->held_slots];
+
+    held->event = *ev;
+    held->due_ns = now_ns + a->opt.driver_hold_ns;
+}
+
+static void release_oldest(struct sl_assemble *a)
+{
+    struct sl_event *ev = &a->held[a->held_head++ % a->held_slots].event;
+    struct sl_corr_page *page;
+    struct sl_corr_slot *slot;
+
+    if (ev->kind == SL_EV_NONE)
+        return;
+    slot = sl_corr_get(&a->table, ev->correlation, &page);
+    if (ev->kind == SL_EV_SYNC) {
+        judge_wait(a, ev, slot);
+        return;
+    }
+    if (slot->state & HAS_CALL)
+        return;
+    if (slot->state & DRIVER_HELD) {
+        slot->state &= (uint16_t)~DRIVER_HELD;
+        sl_corr_wait_over(&a->table, page);
+    }
+    slot->state |= BY_DRIVER;
+    emit_call(a, ev, slot, page);
+}
+
+/* For one more held row. Before its slot is looked up: letting one go may take that page away. */
+static void make_room(struct sl_assemble *a)
+{
+    if (a->held_tail - a->held_head == a->held_slots)
+        release_oldest(a);
+}
+
+/* A second driver row while the first waits: the outer of the two stays. */
+static void second_held_row(struct sl_assemble *a, const struct sl_event *ev)
+{
+    struct held_row *held = find_held(a, ev->correlation);
+
+    if (held && memcmp(&held->event, ev, sizeof(*ev)) == 0) {
+        a->counts.duplicates++;
+        return;
+    }
+    if (held && ev->start_ns <= held->event.start_ns && ev->end_ns >= held->event.end_ns)
+        held->event = *ev;
+    a->counts.nested_dropped++;
+}
+
+void sl_assemble_driver_row(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns)
+{
+    struct sl_corr_page *page;
+    struct sl_corr_slot *slot;
+
+    make_room(a);
+    slot = sl_corr_get(&a->table, ev->correlation, &page);
+    note_result(ev, slot);
+    if (slot->state & HAS_CALL) {
+        count_second_row(a, ev, slot);
+        return;
+    }
+    if (slot->state & DRIVER_HELD) {
+        second_held_row(a, ev);
+        return;
+    }
+    slot->state |= DRIVER_HELD;
+    sl_corr_wait(&a->table, page);
+    hold(a, ev, now_ns);
+}
+
+/* ---- waits ---- */
+
+/* Of a CUPTI that does not tell the result of a wait: it is left to the call. */
+void sl_assemble_wait_row(struct sl_assemble *a, struct sl_event *ev, uint64_t now_ns)
+{
+    struct sl_corr_page *page;
+    struct sl_corr_slot *slot;
+
+    make_room(a);
+    slot = sl_corr_get(&a->table, ev->correlation, &page);
+    if (slot->state & (HAS_CALL | DRIVER_HELD))
+        judge_wait(a, ev, slot);
+    else
+        hold(a, ev, now_ns);
+}
+
+void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns)
+{
+    while (a->held_head != a->held_tail) {
+        const struct held_row *held = &a->held[a->held_head % a->held_slots];
+        int known = held->event.kind == SL_EV_SYNC ? HAS_CALL | DRIVER_HELD : HAS_CALL;
+        struct sl_corr_page *page;
+        struct sl_corr_slot *slot;
+
+        if (now_ns < held->due_ns && held->event.kind != SL_EV_NONE) {
+            slot = sl_corr_find(&a->table, held->event.correlation, &page);
+            if (!slot || !(slot->state & known))
+                return;
+        }
+        release_oldest(a);
+    }
+}
+
+void sl_assemble_flush(struct sl_assemble *a)
+{
+    while (a->held_head != a->held_tail)
+        release_oldest(a);
+}

@@ -1,0 +1,123 @@
+/* assemble_call_test.c - one CPU row per correlation id; waits that leave their result to the call.
+ */
+#include "unit/event/assemble_rig.h"
+
+static void a_driver_row_waits_for_the_row_around_it(void **state)
+{
+    struct sl_assemble *a = make(0);
+    struct sl_assemble_counts counts;
+
+    (void)state;
+    feed(a, launch(SL_EV_DRIVER, 9, 10, 20), 100);
+    feed(a, row(SL_EV_KERNEL, 9, 30, 40), 100);
+    sl_assemble_tick(a, 1099);
+    assert_int_equal(got.count, 1); /* the kernel */
+    sl_assemble_tick(a, 1100);
+    assert_int_equal(got.count, 3);
+    assert_int_equal(got.event[1].kind, SL_EV_DRIVER);
+    assert_int_equal(got.event[2].kind, SL_EV_FLOW);
+    /* Too late: one CPU row per id, whatever comes. */
+    feed(a, launch(SL_EV_RUNTIME, 9, 5, 25), 1200);
+    assert_int_equal(got.count, 3);
+    sl_assemble_get_counts(a, &counts);
+    assert_int_equal(counts.late_outer, 1);
+    sl_assemble_destroy(a);
+}
+
+static void of_two_nested_driver_rows_the_outer_stays(void **state)
+{
+    struct sl_assemble *a = make(0);
+
+    (void)state;
+    feed(a, launch(SL_EV_DRIVER, 9, 12, 18), 0);
+    feed(a, launch(SL_EV_DRIVER, 9, 10, 20), 0);
+    feed(a, launch(SL_EV_DRIVER, 9, 13, 17), 0);
+    sl_assemble_flush(a);
+    assert_int_equal(got.count, 1);
+    assert_int_equal(got.event[0].start_ns, 10);
+    sl_assemble_destroy(a);
+}
+
+static void a_full_queue_lets_the_oldest_driver_row_go(void **state)
+{
+    struct sl_assemble *a = make(256 * 1024);
+    uint32_t id;
+
+    (void)state;
+    for (id = 1; id <= 3000; id++)
+        feed(a, launch(SL_EV_DRIVER, id, id, id + 1), 0);
+    assert_true(got.count > 1000);
+    assert_int_equal(got.event[0].correlation, 1);
+    sl_assemble_flush(a);
+    assert_int_equal(got.count, 3000);
+    sl_assemble_destroy(a);
+}
+
+/* CUPTI below 12.8 makes a record of every query and does not tell its result; the call does. */
+static void queries_of_unfinished_work_are_no_waits(void **state)
+{
+    static const enum sl_event_kind call[] = {SL_EV_RUNTIME, SL_EV_DRIVER};
+    struct sl_assemble_counts counts;
+    struct sl_assemble *a;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct sl_event query = row(call[i / 2], 1, 10, 20), ready = row(call[i / 2], 2, 30, 40);
+        struct sl_event wait[2] = {row(SL_EV_SYNC, 1, 11, 19), row(SL_EV_SYNC, 2, 31, 39)};
+        int waits_first = i % 2;
+
+        a = make(0);
+        query.u.call.result = SL_RESULT_NOT_READY;
+        for (int k = 0; k < 2; k++)
+            wait[k].flags = SL_EVF_NO_RESULT;
+        for (int k = 0; k < 2; k++) {
+            if ((k == 0) == waits_first) {
+                feed(a, wait[0], 0);
+                feed(a, wait[1], 0);
+            } else {
+                feed(a, query, 0);
+                feed(a, ready, 0);
+            }
+        }
+        sl_assemble_flush(a);
+        assert_int_equal(got.count, 3);
+        for (size_t k = 0; k < got.count; k++)
+            if (got.event[k].kind == SL_EV_SYNC) {
+                assert_int_equal(got.event[k].correlation, 2);
+                assert_int_equal(got.event[k].flags, 0);
+            }
+        sl_assemble_get_counts(a, &counts);
+        assert_int_equal(counts.not_ready, 1);
+        assert_int_equal(counts.duplicates + counts.nested_dropped, 0);
+        sl_assemble_destroy(a);
+    }
+}
+
+/* Its calls may not be recorded at all. */
+static void a_wait_without_its_call_is_written(void **state)
+{
+    struct sl_assemble *a = make(0);
+    struct sl_event wait = row(SL_EV_SYNC, 1, 11, 19);
+
+    (void)state;
+    wait.flags = SL_EVF_NO_RESULT;
+    feed(a, wait, 0);
+    sl_assemble_tick(a, 999);
+    assert_int_equal(got.count, 0);
+    sl_assemble_tick(a, 1000);
+    assert_int_equal(got.count, 1);
+    sl_assemble_destroy(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_driver_row_waits_for_the_row_around_it),
+        cmocka_unit_test(of_two_nested_driver_rows_the_outer_stays),
+        cmocka_unit_test(a_full_queue_lets_the_oldest_driver_row_go),
+        cmocka_unit_test(queries_of_unfinished_work_are_no_waits),
+        cmocka_unit_test(a_wait_without_its_call_is_written),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

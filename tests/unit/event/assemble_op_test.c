@@ -1,0 +1,85 @@
+/* assemble_op_test.c - GPU operations and their launches; records that come twice. */
+#include "unit/event/assemble_rig.h"
+
+static void the_same_record_twice_is_one_row(void **state)
+{
+    struct sl_event call = launch(SL_EV_RUNTIME, 4, 10, 20), kernel = row(SL_EV_KERNEL, 4, 30, 40);
+    struct sl_event driver = launch(SL_EV_DRIVER, 5, 50, 60);
+    struct sl_assemble_counts counts;
+    struct sl_assemble *a = make(0);
+    int i;
+
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        feed(a, call, 0);
+        feed(a, kernel, 0);
+        feed(a, driver, 0);
+        feed(a, node(6, 100, 1), 0);
+        feed(a, node(6, 120, 2), 0);
+        feed(a, node(6, 140, 3), 0);
+    }
+    sl_assemble_flush(a);
+    feed(a, driver, 0);
+    assert_int_equal(count_kind(SL_EV_RUNTIME), 1);
+    assert_int_equal(count_kind(SL_EV_DRIVER), 1);
+    assert_int_equal(count_kind(SL_EV_KERNEL), 4);
+    assert_int_equal(count_kind(SL_EV_FLOW), 1);
+    sl_assemble_get_counts(a, &counts);
+    assert_int_equal(counts.duplicates, 7);
+    assert_int_equal(counts.gpu_without_call, 3);
+    sl_assemble_destroy(a);
+}
+
+static void waits_delivered_twice_pass_once(void **state)
+{
+    struct sl_assemble *a = make(0);
+    struct sl_event wait = row(SL_EV_SYNC, 5, 100, 140), record = row(SL_EV_CUDA_EVENT, 6, 0, 0);
+    struct sl_event other = wait;
+    struct sl_assemble_counts counts;
+
+    (void)state;
+    wait.u.sync.event_id = 3;
+    other.u.sync.event_id = 4;
+    feed(a, wait, 0);
+    feed(a, record, 0);
+    feed(a, wait, 0);
+    feed(a, record, 0);
+    feed(a, other, 0);
+    assert_int_equal(count_kind(SL_EV_SYNC), 2);
+    assert_int_equal(count_kind(SL_EV_CUDA_EVENT), 1);
+    sl_assemble_get_counts(a, &counts);
+    assert_int_equal(counts.duplicates, 2);
+    sl_assemble_destroy(a);
+}
+
+static void launches_wait_until_their_operation_comes(void **state)
+{
+    struct sl_assemble *a = make(0);
+    struct sl_event failed = launch(SL_EV_RUNTIME, 3, 30, 40);
+
+    (void)state;
+    feed(a, launch(SL_EV_RUNTIME, 1, 10, 20), 0);
+    feed(a, launch(SL_EV_RUNTIME, 2, 20, 30), 0);
+    assert_int_equal(sl_assemble_waiting(a), 2);
+    failed.u.call.result = 1;
+    feed(a, failed, 0);
+    feed(a, row(SL_EV_RUNTIME, 4, 40, 50), 0);
+    assert_int_equal(sl_assemble_waiting(a), 2);
+    feed(a, row(SL_EV_KERNEL, 1, 50, 60), 0);
+    feed(a, row(SL_EV_KERNEL, 1, 60, 70), 0); /* a graph's second */
+    assert_int_equal(sl_assemble_waiting(a), 1);
+    feed(a, row(SL_EV_KERNEL, 2, 50, 60), 0);
+    assert_int_equal(sl_assemble_waiting(a), 0);
+    sl_assemble_destroy(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_record_twice_is_one_row),
+        cmocka_unit_test(waits_delivered_twice_pass_once),
+        cmocka_unit_test(launches_wait_until_their_operation_comes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
