@@ -80,6 +80,8 @@ void *sl_pool_get(struct sl_pool *p)
     if (!p->unused && add_block(p) != 0)
         return NULL;
     object = p->unused;
+    if (!object) /* larger than a block */
+        return NULL;
     memcpy(&p->unused, object, sizeof p->unused);
     return memset(object, 0, p->object_bytes);
 }

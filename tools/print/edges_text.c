@@ -18,8 +18,10 @@ static char *shortened(char *to, const struct sl_trace_events *t, uint32_t id, c
     size_t size;
     const char *name = sl_intern_get(sl_trace_events_names(t), id, &size);
 
-    if (!name)
-        return strcpy(to, unknown);
+    if (!name) {
+        snprintf(to, NAME_WIDTH + 1, "%s", unknown);
+        return to;
+    }
     if (size <= NAME_WIDTH) {
         memcpy(to, name, size);
         to[size] = '\0';
@@ -29,7 +31,8 @@ static char *shortened(char *to, const struct sl_trace_events *t, uint32_t id, c
     while (size && ((unsigned char)name[size] & 0xc0) == 0x80)
         size--;
     memcpy(to, name, size);
-    return strcpy(to + size, "...") - size;
+    memcpy(to + size, "...", sizeof("..."));
+    return to;
 }
 
 void sl_edges_print_title(FILE *f)
