@@ -10,6 +10,7 @@
 #include "command.h"
 #include "print/progress.h"
 #include "print/report.h"
+#include "print/report_et.h"
 #include "read/trace_file.h"
 
 /* Events between two looks at the clock. */
@@ -52,6 +53,51 @@ static void read_all(struct sl_trace *t, struct sl_check *c, const char *path,
     sl_trace_get_status(t, input);
 }
 
+/* Standard input cannot be looked at twice: it is taken for a Kineto trace. */
+static int is_chakra(const char *path)
+{
+    struct sl_input *input;
+    char text[64], why[512];
+    size_t size;
+
+    if (strcmp(path, "-") == 0 || sl_input_open(&input, path, why, sizeof(why)) != 0)
+        return 0;
+    size = sl_input_read(input, text, sizeof(text));
+    sl_input_close(input);
+    return sl_et_looks_like(text, size);
+}
+
+/* The same for a Chakra trace. */
+static int check_chakra(const struct request *r, const char *path)
+{
+    struct sl_et_check *c = NULL;
+    struct sl_et *et = NULL;
+    struct sl_et_node node;
+    char why[512];
+    int status = SL_EXIT_USAGE;
+
+    if (sl_et_open(&et, path, why, sizeof(why)) != 0) {
+        sl_args_complain(r->command, "%s", why);
+        return SL_EXIT_USAGE;
+    }
+    if (sl_et_check_create(&c) != 0) {
+        sl_args_complain(r->command, "not enough memory to check %s", path);
+        goto out;
+    }
+    while (sl_et_next(et, &node))
+        sl_et_check_node(c, &node);
+    sl_et_check_end(c, et);
+    status = sl_et_check_worst(c) == SL_SEVERITY_ERROR ? SL_EXIT_PROBLEM : SL_EXIT_OK;
+    if (r->json && !r->quiet)
+        sl_report_et_json(stdout, path, c, et);
+    else if (!r->quiet)
+        sl_report_et_text(stdout, path, c, et);
+out:
+    sl_et_check_destroy(c);
+    sl_et_close(et);
+    return status;
+}
+
 /* The exit status for one file. */
 static int check_file(const struct request *r, const char *path)
 {
@@ -63,6 +109,8 @@ static int check_file(const struct request *r, const char *path)
     char why[512];
     int status = SL_EXIT_USAGE;
 
+    if (is_chakra(path))
+        return check_chakra(r, path);
     if (sl_trace_open(&t, path, why, sizeof(why)) != 0) {
         sl_args_complain(r->command, "%s", why);
         return SL_EXIT_USAGE;
@@ -150,7 +198,10 @@ const struct sl_command sl_cmd_check = {
         "A problem is an error (the file is invalid or incomplete), a warning (a reader may\n"
         "stumble) or a note. Files of syncline's are held to all that syncline promises; files of\n"
         "torch.profiler's are judged as JSON and as Kineto traces, and their habits are notes.\n"
-        "Memory stays below 256 MiB whatever the size of the file.",
+        "Memory stays below 256 MiB whatever the size of the file.\n"
+        "\n"
+        "Chakra execution traces (.et) are held to what simulators accept: framing, ids,\n"
+        "dependencies, types and the attributes of communication.",
     .after = "Exit status:\n"
              "  0  every file is valid and complete\n"
              "  1  a file has errors\n"

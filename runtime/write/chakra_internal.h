@@ -164,8 +164,6 @@ struct sl_chakra_turn *sl_chakra_order(const struct sl_event *held, struct sl_ch
 
 /* chakra_name.c. Valid until the next call. */
 const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event *ev);
-/* `text` as valid UTF-8, at most `size` bytes; its length. */
-size_t sl_chakra_utf8(char *out, size_t size, const char *text, size_t length);
 
 /* chakra_node.c */
 void sl_chakra_add_dep(struct sl_chakra *c, uint64_t id); /* of the next node; 0 is none */

@@ -9,45 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "write/chakra_internal.h"
 #include "write/copy_name.h"
 #include "write/demangle.h"
-
-/* Length of the UTF-8 sequence at `s`, 0 if it is none: no overlong form, surrogate or more than
- * U+10FFFF (Unicode 15, table 3-7). */
-static size_t sequence(const unsigned char *s, size_t left)
-{
-    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    size_t i;
-
-    if (length == 0 || s[0] > 0xf4 || length > left)
-        return 0;
-    for (i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return length;
-}
-
-size_t sl_chakra_utf8(char *out, size_t size, const char *text, size_t length)
-{
-    size_t at = 0, done = 0, n;
-
-    while (at < length) {
-        n = sequence((const unsigned char *)text + at, length - at);
-        if (done + (n ? n : 1) > size)
-            break;
-        if (n)
-            memcpy(out + done, text + at, n);
-        else
-            out[done] = '?';
-        done += n ? n : 1;
-        at += n ? n : 1;
-    }
-    return done;
-}
 
 /* The text of an interned name and its length; demangled into the name area. */
 static const char *interned(struct sl_chakra *c, uint32_t id, int mangled, size_t *length)
@@ -116,7 +81,7 @@ const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event 
     if (text)
         return text;
     name = make(c, ev, &length);
-    length = sl_chakra_utf8(clean, SL_CHAKRA_NAME_MAX, name, length);
+    length = sl_utf8_clean(clean, SL_CHAKRA_NAME_MAX, name, length);
     /* The cache's cap is far above the longest name: this cannot fail for lack of room. */
     return sl_text_cache_add(&c->names, key0, key1, clean, length);
 }

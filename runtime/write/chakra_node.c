@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "write/chakra_attribute.h"
 #include "write/chakra_internal.h"
 
@@ -72,7 +73,7 @@ char *sl_chakra_text_attribute(char *at, uint32_t field, const char *name, const
 {
     char clean[4000];
     size_t name_length = strlen(name);
-    size_t length = sl_chakra_utf8(clean, sizeof(clean), text, strlen(text));
+    size_t length = sl_utf8_clean(clean, sizeof(clean), text, strlen(text));
     size_t size = 2 + name_length + 2 + sl_wire_varint_size(length) + length;
 
     at = sl_wire_varint(at, SL_WIRE_TAG(field, SL_WIRE_BYTES));

@@ -1,0 +1,72 @@
+"""`syncline check` on Chakra traces, as a user runs it. The bytes are made here, from the schema."""
+import gzip
+import json
+import subprocess
+
+import harness
+
+
+def varint(n: int) -> bytes:
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def field(number: int, value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def node(ident: int, *deps: int, kind: int = 4) -> bytes:
+    is_cpu = field(1, b"is_cpu_op") + field(27, 0)
+    return (field(1, ident) + field(2, b"kernel") + field(3, kind)
+            + field(5, b"".join(map(varint, deps))) + field(7, 12) + field(10, is_cpu))
+
+
+def trace(*nodes: bytes) -> bytes:
+    messages = (field(1, b"0.0.4"), *nodes)
+    return b"".join(varint(len(m)) + m for m in messages)
+
+
+def check(path, *options: str) -> subprocess.CompletedProcess:
+    return subprocess.run([harness.TOOL, "check", *options, path], capture_output=True, text=True, timeout=60)
+
+
+def test_valid_trace(tmp_path):
+    path = tmp_path / "t.0.et"
+    path.write_bytes(trace(node(1), node(2, 1), node(3, 1, 2)))
+    run = check(path)
+    assert run.returncode == 0, run.stderr
+    assert "Chakra execution trace 0.0.4" in run.stdout and "3 nodes, 3 dependencies" in run.stdout
+    told = json.loads(check(path, "--json").stdout)
+    assert told["valid"] and told["nodes"] == 3 and told["types"] == {"COMP": 3}
+    assert told["gpu_ns"] == 36000 and told["problems"] == []
+    assert check(path, "-q").stdout == ""
+
+
+def test_compressed_trace(tmp_path):
+    path = tmp_path / "t.0.et.gz"
+    path.write_bytes(gzip.compress(trace(node(1))))
+    assert check(path).returncode == 0
+
+
+def test_broken_traces(tmp_path):
+    path = tmp_path / "t.0.et"
+    for data, problem in ((trace(node(1), node(2, 7)), "dep_missing"),
+                          (trace(node(1, kind=1)), "type"),
+                          (trace(node(1), node(2, 1))[:-3], "cut"),
+                          (trace(node(1)) + b"\x02\x52\x7f", "damaged")):
+        path.write_bytes(data)
+        run = check(path, "--json")
+        assert run.returncode == 1, problem
+        assert problem in [p["id"] for p in json.loads(run.stdout)["problems"]]
+
+
+def test_parents_behind_children_are_a_warning(tmp_path):
+    path = tmp_path / "t.0.et"
+    path.write_bytes(trace(node(2, 1), node(1)))
+    run = check(path)
+    assert run.returncode == 0 and "warning: 1" in run.stdout

@@ -1,0 +1,126 @@
+/* et_check_test.c - each rule of a Chakra trace, broken by a file typed by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analyze/et_check.h"
+#include "unit/tools/et_bytes.h"
+
+#define FIRST ET_MESSAGE(ET_ID("\x01") ET_NAME ET_COMP ET_GPU)
+
+static struct sl_et_check *checked;
+
+static void check_file(void)
+{
+    struct sl_et_node n;
+    struct sl_et *et;
+    char why[256];
+
+    sl_et_check_destroy(checked);
+    assert_int_equal(sl_et_check_create(&checked), 0);
+    assert_int_equal(sl_et_open(&et, et_path, why, sizeof(why)), 0);
+    while (sl_et_next(et, &n))
+        sl_et_check_node(checked, &n);
+    sl_et_check_end(checked, et);
+    sl_et_close(et);
+}
+
+/* The file breaks this rule, once, and no other; SL_ET_RULES: none. */
+static void assert_breaks(enum sl_et_rule rule)
+{
+    check_file();
+    for (int i = 0; i < SL_ET_RULES; i++)
+        if (checked->found[i].count != (i == (int)rule))
+            fail_msg("rule %s broken %llu times", sl_et_rule_name((enum sl_et_rule)i),
+                     (unsigned long long)checked->found[i].count);
+    assert_int_equal(sl_et_check_worst(checked),
+                     rule < SL_ET_RULES ? sl_et_rule_severity(rule) : SL_SEVERITY_NOTE);
+}
+
+static void test_valid_file(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META), FIRST, ET_MESSAGE(ET_ID("\x02") ET_COMP ET_CPU ET_DEP("\x01")),
+            ET_MESSAGE(ET_ID("\x03") ET_COLL ET_GPU ET_TYPE("\x00") ET_SIZE ET_GROUP("1")));
+    assert_breaks(SL_ET_RULES);
+    assert_int_equal(checked->nodes, 3);
+    assert_int_equal(checked->cpu_nodes, 1);
+    assert_int_equal(checked->deps, 1);
+    assert_int_equal(checked->of_type[SL_ET_COMP], 2);
+}
+
+static void test_frames(void **state)
+{
+    (void)state;
+    ET_FILE(FIRST);
+    assert_breaks(SL_ET_RULE_METADATA);
+    ET_FILE(ET_MESSAGE(ET_META));
+    assert_breaks(SL_ET_RULE_EMPTY);
+    ET_FILE(ET_MESSAGE(ET_META), FIRST, ET_MESSAGE("\x52\x7f"));
+    assert_breaks(SL_ET_RULE_DAMAGED);
+}
+
+static void test_ids(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META), FIRST, FIRST);
+    assert_breaks(SL_ET_RULE_ID_TWICE);
+    ET_FILE(ET_MESSAGE(ET_META), FIRST, ET_MESSAGE(ET_ID("\x02") ET_COMP ET_GPU ET_DEP("\x09")));
+    assert_breaks(SL_ET_RULE_DEP_MISSING);
+    ET_FILE(ET_MESSAGE(ET_META), FIRST, ET_MESSAGE(ET_ID("\x02") ET_COMP ET_GPU ET_CTRL("\x09")));
+    assert_breaks(SL_ET_RULE_DEP_MISSING);
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x02") ET_COMP ET_GPU ET_DEP("\x01")), FIRST);
+    assert_breaks(SL_ET_RULE_DEP_LATER);
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x02") ET_COMP ET_GPU ET_DEP("\x02")));
+    assert_breaks(SL_ET_RULE_DEP_SELF);
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x80\x80\x80\x80\x10") ET_COMP ET_GPU));
+    assert_breaks(SL_ET_RULE_NOT_CHECKED);
+}
+
+static void test_nodes(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") "\x18\x01" ET_GPU));
+    assert_breaks(SL_ET_RULE_TYPE);
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP ET_GPU "\x12\x01\xff"));
+    assert_breaks(SL_ET_RULE_NAME);
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP));
+    assert_breaks(SL_ET_RULE_NO_IS_CPU);
+}
+
+static void test_communication(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COLL ET_CPU ET_TYPE("\x00") ET_SIZE));
+    assert_breaks(SL_ET_RULE_COMM_ON_CPU);
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COLL ET_GPU ET_TYPE("\x00")));
+    assert_breaks(SL_ET_RULE_COMM_FIELDS);
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") "\x18\x05" ET_GPU ET_SIZE));
+    assert_breaks(SL_ET_RULE_COMM_FIELDS);
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COLL ET_GPU ET_TYPE("\x09") ET_SIZE));
+    assert_breaks(SL_ET_RULE_COMM_TYPE);
+    ET_FILE(ET_MESSAGE(ET_META),
+            ET_MESSAGE(ET_ID("\x01") ET_COLL ET_GPU ET_TYPE("\x00") ET_SIZE ET_GROUP("x")));
+    assert_breaks(SL_ET_RULE_GROUP);
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    sl_et_check_destroy(checked);
+    return unlink(et_path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_valid_file),    cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_ids),           cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_communication),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, clean_up);
+}

@@ -1,0 +1,247 @@
+/*
+ * et_check.c - is this a Chakra trace that its readers take?
+ *
+ * Threads: one owner. Memory: see et_check.h; pages of the bit sets that no id touches take none.
+ */
+#include "analyze/et_check.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/pages.h"
+#include "base/utf8.h"
+
+#define IDS       (1ull << 29)
+#define SET_BYTES (IDS / 8)
+
+static const struct {
+    const char *name, *text;
+    enum sl_severity severity;
+} rules[SL_ET_RULES] = {
+    [SL_ET_RULE_METADATA] = {"metadata", "files without GlobalMetadata as their first message",
+                             SL_SEVERITY_ERROR},
+    [SL_ET_RULE_CUT] = {"cut", "files that end inside a message", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_DAMAGED] = {"damaged", "places that hold no message", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_INPUT] = {"input", "files whose compression is cut or damaged", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_EMPTY] = {"empty", "files without a node", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_ID_TWICE] = {"id_twice", "nodes with an id that another has", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_DEP_MISSING] = {"dep_missing", "dependencies on ids that are not in the file",
+                                SL_SEVERITY_ERROR},
+    [SL_ET_RULE_DEP_LATER] = {"dep_later",
+                              "dependencies on nodes that come later: a cycle, or "
+                              "parents behind their children",
+                              SL_SEVERITY_WARNING},
+    [SL_ET_RULE_DEP_SELF] = {"dep_self", "nodes that depend on themselves", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_TYPE] = {"type", "nodes of type INVALID or METADATA, which simulators refuse",
+                         SL_SEVERITY_ERROR},
+    [SL_ET_RULE_NAME] = {"name", "names that are not UTF-8", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_NO_IS_CPU] = {"no_is_cpu_op", "nodes without is_cpu_op, taken for GPU operations",
+                              SL_SEVERITY_WARNING},
+    [SL_ET_RULE_COMM_ON_CPU] = {"comm_on_cpu", "communication with is_cpu_op true",
+                                SL_SEVERITY_ERROR},
+    [SL_ET_RULE_COMM_FIELDS] = {"comm_fields", "communication without its type, size, peer or tag",
+                                SL_SEVERITY_ERROR},
+    [SL_ET_RULE_COMM_TYPE] = {"comm_type", "collectives that ASTRA-sim has no algorithm for",
+                              SL_SEVERITY_ERROR},
+    [SL_ET_RULE_GROUP] = {"group", "groups whose pg_name is no number", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_NOT_CHECKED] = {"not_checked", "ids too large to be checked", SL_SEVERITY_NOTE},
+};
+
+static void __attribute__((format(printf, 4, 5)))
+add(struct sl_et_check *c, enum sl_et_rule rule, uint64_t at, const char *example, ...)
+{
+    struct sl_finding *f = &c->found[rule];
+    va_list args;
+
+    if (f->count++)
+        return;
+    f->at = at;
+    va_start(args, example);
+    vsnprintf(f->example, sizeof(f->example), example, args);
+    va_end(args);
+}
+
+int sl_et_check_create(struct sl_et_check **out)
+{
+    struct sl_et_check *c = sl_pages_map(sizeof(*c));
+
+    if (!c)
+        return -ENOMEM;
+    c->seen = sl_pages_map(SET_BYTES);
+    c->wanted = sl_pages_map(SET_BYTES);
+    if (!c->seen || !c->wanted) {
+        sl_et_check_destroy(c);
+        return -ENOMEM;
+    }
+    *out = c;
+    return 0;
+}
+
+void sl_et_check_destroy(struct sl_et_check *c)
+{
+    if (!c)
+        return;
+    sl_pages_unmap(c->seen, SET_BYTES);
+    sl_pages_unmap(c->wanted, SET_BYTES);
+    sl_pages_unmap(c, sizeof(*c));
+}
+
+static int has(const uint64_t *set, uint64_t id)
+{
+    return set[id / 64] >> id % 64 & 1;
+}
+
+static void check_ids(struct sl_et_check *c, const struct sl_et_node *n)
+{
+    unsigned long long id = n->id;
+    size_t i;
+
+    for (i = 0; i < n->deps; i++) {
+        if (n->dep[i] == n->id)
+            add(c, SL_ET_RULE_DEP_SELF, n->at, "node %llu", id);
+        else if (n->dep[i] >= IDS)
+            add(c, SL_ET_RULE_NOT_CHECKED, n->at, "dependency of node %llu", id);
+        else if (!has(c->seen, n->dep[i]))
+            c->wanted[n->dep[i] / 64] |= 1ull << n->dep[i] % 64;
+    }
+    if (n->id >= IDS) {
+        add(c, SL_ET_RULE_NOT_CHECKED, n->at, "node %llu", id);
+        return;
+    }
+    if (has(c->seen, n->id))
+        add(c, SL_ET_RULE_ID_TWICE, n->at, "node %llu", id);
+    c->seen[n->id / 64] |= 1ull << n->id % 64;
+    if (has(c->wanted, n->id)) {
+        add(c, SL_ET_RULE_DEP_LATER, n->at, "node %llu", id);
+        c->wanted[n->id / 64] &= ~(1ull << n->id % 64);
+    }
+}
+
+static int is_number(struct sl_et_bytes b)
+{
+    size_t i;
+
+    for (i = 0; i < b.size; i++)
+        if (b.data[i] < '0' || b.data[i] > '9')
+            return 0;
+    return 1;
+}
+
+/* REDUCE, GATHER, SCATTER, REDUCE_SCATTER_BLOCK, BARRIER, and what is no type. */
+static int is_refused(uint64_t comm_type)
+{
+    return comm_type > 9 || (1u << comm_type & (1u << 1 | 1u << 3 | 1u << 4 | 1u << 8 | 1u << 9));
+}
+
+static void check_communication(struct sl_et_check *c, const struct sl_et_node *n)
+{
+    static const uint32_t needs[SL_ET_TYPES] = {
+        [SL_ET_COMM_COLL] = SL_ET_HAS_COMM_TYPE | SL_ET_HAS_COMM_SIZE,
+        [SL_ET_COMM_SEND] = SL_ET_HAS_COMM_SIZE | SL_ET_HAS_COMM_DST | SL_ET_HAS_COMM_TAG,
+        [SL_ET_COMM_RECV] = SL_ET_HAS_COMM_SIZE | SL_ET_HAS_COMM_SRC | SL_ET_HAS_COMM_TAG,
+    };
+    unsigned long long id = n->id;
+
+    if (!needs[n->type])
+        return;
+    if (n->is_cpu)
+        add(c, SL_ET_RULE_COMM_ON_CPU, n->at, "node %llu", id);
+    if ((n->has & needs[n->type]) != needs[n->type])
+        add(c, SL_ET_RULE_COMM_FIELDS, n->at, "node %llu", id);
+    else if (n->type == SL_ET_COMM_COLL && is_refused(n->comm_type))
+        add(c, SL_ET_RULE_COMM_TYPE, n->at, "node %llu", id);
+    if (!is_number(n->pg_name))
+        add(c, SL_ET_RULE_GROUP, n->at, "node %llu", id);
+}
+
+void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
+{
+    const uint64_t ns = n->has & SL_ET_HAS_DURATION_NS ? n->duration_ns : n->duration_us * 1000;
+    unsigned long long id = n->id;
+
+    c->nodes++;
+    c->deps += n->deps;
+    c->of_type[n->type]++;
+    if (n->is_cpu)
+        c->cpu_nodes++;
+    *(n->is_cpu ? &c->cpu_ns : &c->gpu_ns) += ns;
+    c->gap_nodes += n->is_cpu && n->name.size == 3 && memcmp(n->name.data, "gap", 3) == 0;
+    c->wait_nodes +=
+        n->is_cpu && n->name.size > 5 && memcmp(n->name.data + n->name.size - 5, ".wait", 5) == 0;
+    if (n->type == SL_ET_INVALID || n->type == SL_ET_METADATA)
+        add(c, SL_ET_RULE_TYPE, n->at, "node %llu", id);
+    if (!sl_utf8_valid(n->name.data, n->name.size))
+        add(c, SL_ET_RULE_NAME, n->at, "node %llu", id);
+    if (!(n->has & SL_ET_HAS_IS_CPU))
+        add(c, SL_ET_RULE_NO_IS_CPU, n->at, "node %llu", id);
+    check_communication(c, n);
+    check_ids(c, n);
+}
+
+/* What was named and never came. */
+static void check_missing(struct sl_et_check *c)
+{
+    uint64_t i;
+
+    for (i = 0; i < IDS / 64; i++) {
+        uint64_t missing = c->wanted[i];
+
+        for (; missing; missing &= missing - 1)
+            add(c, SL_ET_RULE_DEP_MISSING, SL_FINDING_NO_PLACE, "id %llu",
+                (unsigned long long)(i * 64) + (unsigned)__builtin_ctzll(missing));
+    }
+}
+
+void sl_et_check_end(struct sl_et_check *c, const struct sl_et *et)
+{
+    struct sl_input_status input;
+
+    sl_et_get_status(et, &input);
+    if (!*sl_et_version(et))
+        add(c, SL_ET_RULE_METADATA, 0, "the first message is none");
+    if (sl_et_end(et) == SL_ET_CUT)
+        add(c, SL_ET_RULE_CUT, sl_et_position(et), "the last message is incomplete");
+    if (sl_et_end(et) == SL_ET_DAMAGED)
+        add(c, SL_ET_RULE_DAMAGED, sl_et_position(et), "nothing behind it can be read");
+    if (input.end == SL_INPUT_CUT || input.end == SL_INPUT_DAMAGED || input.end == SL_INPUT_FAILED)
+        add(c, SL_ET_RULE_INPUT, sl_et_position(et), "%s", input.what);
+    if (c->nodes == 0)
+        add(c, SL_ET_RULE_EMPTY, 0, "no node");
+    check_missing(c);
+}
+
+enum sl_severity sl_et_check_worst(const struct sl_et_check *c)
+{
+    enum sl_severity worst = SL_SEVERITY_NOTE;
+    int i;
+
+    for (i = 0; i < SL_ET_RULES; i++)
+        if (c->found[i].count && rules[i].severity > worst)
+            worst = rules[i].severity;
+    return worst;
+}
+
+enum sl_severity sl_et_rule_severity(enum sl_et_rule rule)
+{
+    return rules[rule].severity;
+}
+
+const char *sl_et_rule_name(enum sl_et_rule rule)
+{
+    return rules[rule].name;
+}
+
+const char *sl_et_rule_text(enum sl_et_rule rule)
+{
+    return rules[rule].text;
+}
+
+const char *sl_et_type_name(enum sl_et_type type)
+{
+    static const char *const names[] = {"INVALID", "METADATA",  "MEM_LOAD",  "MEM_STORE",
+                                        "COMP",    "COMM_SEND", "COMM_RECV", "COMM_COLL"};
+
+    return names[type];
+}

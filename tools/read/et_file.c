@@ -1,0 +1,366 @@
+/*
+ * et_file.c - a Chakra execution trace, message by message.
+ *
+ * Threads: one owner. Memory: see et_file.h. Every length is held against what is there before it
+ * is used: the file may come from anywhere.
+ */
+#include "read/et_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sl_et {
+    struct sl_input *input;
+    enum sl_et_end end;
+    uint64_t position;
+    char version[32];
+    char *text; /* SL_ET_MESSAGE_MAX and the length before it */
+    size_t used, have;
+    uint64_t *dep;
+    size_t dep_room;
+};
+
+#define LENGTH_MAX 10
+
+struct span {
+    const unsigned char *at, *end;
+};
+
+/* 1 and the value, or 0: it ends too early or is too long. */
+static int take_varint(struct span *s, uint64_t *out)
+{
+    uint64_t v = 0;
+    unsigned shift;
+
+    for (shift = 0; shift < 64 && s->at < s->end; shift += 7) {
+        unsigned char byte = *s->at++;
+
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80)) {
+            *out = v;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+struct field {
+    uint64_t number;
+    unsigned wire; /* 0 varint, 1 eight bytes, 2 bytes, 5 four bytes */
+    uint64_t value;
+    struct span bytes;
+};
+
+static int take_field(struct span *s, struct field *f)
+{
+    uint64_t tag, size;
+
+    if (!take_varint(s, &tag))
+        return 0;
+    f->number = tag >> 3;
+    f->wire = tag & 7;
+    if (f->wire == 0)
+        return take_varint(s, &f->value);
+    if (f->wire == 1)
+        size = 8;
+    else if (f->wire == 5)
+        size = 4;
+    else if (f->wire != 2 || !take_varint(s, &size))
+        return 0;
+    if (size > (uint64_t)(s->end - s->at))
+        return 0;
+    f->bytes = (struct span){s->at, s->at + size};
+    s->at += size;
+    return 1;
+}
+
+static struct sl_et_bytes bytes_of(struct span s)
+{
+    return (struct sl_et_bytes){(const char *)s.at, (size_t)(s.end - s.at)};
+}
+
+/* ---- nodes ---- */
+
+enum {
+    VALUE_INT32 = 7,
+    VALUE_INT64 = 9,
+    VALUE_BOOL = 27,
+    VALUE_STRING = 29
+};
+
+static const struct {
+    const char *name;
+    unsigned value; /* field of the oneof that feeders take */
+    uint32_t has;
+} known[] = {
+    {"is_cpu_op", VALUE_BOOL, SL_ET_HAS_IS_CPU},
+    {"comm_type", VALUE_INT64, SL_ET_HAS_COMM_TYPE},
+    {"comm_size", VALUE_INT64, SL_ET_HAS_COMM_SIZE},
+    {"comm_src", VALUE_INT32, SL_ET_HAS_COMM_SRC},
+    {"comm_dst", VALUE_INT32, SL_ET_HAS_COMM_DST},
+    {"comm_tag", VALUE_INT32, SL_ET_HAS_COMM_TAG},
+    {"duration_ns", VALUE_INT64, SL_ET_HAS_DURATION_NS},
+};
+
+static int is_text(struct sl_et_bytes b, const char *text)
+{
+    return b.size == strlen(text) && memcmp(b.data, text, b.size) == 0;
+}
+
+static void take_known(struct sl_et_node *n, uint32_t has, uint64_t value)
+{
+    n->has |= has;
+    if (has == SL_ET_HAS_IS_CPU)
+        n->is_cpu = value != 0;
+    else if (has == SL_ET_HAS_COMM_TYPE)
+        n->comm_type = value;
+    else if (has == SL_ET_HAS_DURATION_NS)
+        n->duration_ns = value;
+}
+
+static int take_attribute(struct span s, struct sl_et_node *n)
+{
+    struct sl_et_bytes name = {"", 0};
+    struct field f, value = {0};
+    size_t i;
+
+    while (s.at < s.end) {
+        if (!take_field(&s, &f))
+            return 0;
+        if (f.number == 1 && f.wire == 2)
+            name = bytes_of(f.bytes);
+        else if (f.number > 2)
+            value = f;
+    }
+    if (value.number == VALUE_STRING && value.wire == 2 && is_text(name, "pg_name"))
+        n->pg_name = bytes_of(value.bytes);
+    for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (value.number == known[i].value && value.wire == 0 && is_text(name, known[i].name))
+            take_known(n, known[i].has, value.value);
+    return 1;
+}
+
+static int add_dep(struct sl_et *et, struct sl_et_node *n, uint64_t id)
+{
+    if (n->deps == et->dep_room) {
+        size_t room = et->dep_room ? 2 * et->dep_room : 256;
+        uint64_t *more = realloc(et->dep, room * sizeof(*more));
+
+        if (!more)
+            return 0;
+        et->dep = more;
+        et->dep_room = room;
+    }
+    et->dep[n->deps++] = id;
+    return 1;
+}
+
+static int take_deps(struct sl_et *et, struct sl_et_node *n, struct field *f)
+{
+    uint64_t id;
+
+    if (f->wire == 0)
+        return add_dep(et, n, f->value);
+    if (f->wire != 2)
+        return 0;
+    while (f->bytes.at < f->bytes.end)
+        if (!take_varint(&f->bytes, &id) || !add_dep(et, n, id))
+            return 0;
+    return 1;
+}
+
+static int take_node_field(struct sl_et *et, struct sl_et_node *n, struct field *f)
+{
+    switch (f->number << 3 | f->wire) {
+    case 1 << 3:
+        n->id = f->value;
+        return 1;
+    case 2 << 3 | 2:
+        n->name = bytes_of(f->bytes);
+        return 1;
+    case 3 << 3:
+        n->type = f->value < SL_ET_TYPES ? (uint32_t)f->value : SL_ET_INVALID;
+        return 1;
+    case 6 << 3:
+        n->start_us = f->value;
+        return 1;
+    case 7 << 3:
+        n->duration_us = f->value;
+        return 1;
+    case 10 << 3 | 2:
+        return take_attribute(f->bytes, n);
+    default:
+        return f->number == 4 || f->number == 5 ? take_deps(et, n, f) : 1;
+    }
+}
+
+static int take_node(struct sl_et *et, struct span s, struct sl_et_node *n)
+{
+    struct field f;
+
+    while (s.at < s.end)
+        if (!take_field(&s, &f) || !take_node_field(et, n, &f))
+            return 0;
+    n->dep = et->dep;
+    return 1;
+}
+
+/* ---- messages ---- */
+
+/* Has at least `need` bytes at the front, if the text has them. */
+static void fill(struct sl_et *et, size_t need)
+{
+    size_t n;
+
+    if (et->have - et->used >= need)
+        return;
+    memmove(et->text, et->text + et->used, et->have - et->used);
+    et->have -= et->used;
+    et->used = 0;
+    while (et->have < need) {
+        n = sl_input_read(et->input, et->text + et->have,
+                          SL_ET_MESSAGE_MAX + LENGTH_MAX - et->have);
+        if (n == 0)
+            return;
+        et->have += n;
+    }
+}
+
+/* 1: a message. 0: none, and et->end says why. */
+static int take_message(struct sl_et *et, struct span *out)
+{
+    struct span s;
+    uint64_t size;
+    size_t before;
+
+    if (et->end != SL_ET_OPEN)
+        return 0;
+    fill(et, LENGTH_MAX);
+    s.at = (const unsigned char *)et->text + et->used;
+    s.end = (const unsigned char *)et->text + et->have;
+    if (s.at == s.end) {
+        et->end = SL_ET_WHOLE;
+        return 0;
+    }
+    before = (size_t)(s.end - s.at);
+    if (!take_varint(&s, &size)) {
+        et->end = before < LENGTH_MAX ? SL_ET_CUT : SL_ET_DAMAGED;
+        return 0;
+    }
+    if (size > SL_ET_MESSAGE_MAX) {
+        et->end = SL_ET_DAMAGED;
+        return 0;
+    }
+    before -= (size_t)(s.end - s.at);
+    fill(et, before + (size_t)size);
+    if (et->have - et->used < before + size) {
+        et->end = SL_ET_CUT;
+        return 0;
+    }
+    out->at = (const unsigned char *)et->text + et->used + before;
+    out->end = out->at + size;
+    et->used += before + (size_t)size;
+    et->position += before + size;
+    return 1;
+}
+
+int sl_et_next(struct sl_et *et, struct sl_et_node *out)
+{
+    uint64_t at = et->position;
+    struct span message;
+
+    if (!take_message(et, &message))
+        return 0;
+    memset(out, 0, sizeof(*out));
+    out->at = at;
+    if (take_node(et, message, out))
+        return 1;
+    et->position = at;
+    et->end = SL_ET_DAMAGED;
+    return 0;
+}
+
+int sl_et_looks_like(const char *text, size_t size)
+{
+    struct span s = {(const unsigned char *)text, (const unsigned char *)text + size};
+    uint64_t length, i;
+
+    if (!take_varint(&s, &length) || s.end - s.at < 3 || *s.at++ != 0x0a)
+        return 0;
+    length = *s.at++;
+    if (length == 0 || length > 16 || length > (uint64_t)(s.end - s.at))
+        return 0;
+    for (i = 0; i < length; i++)
+        if ((s.at[i] < '0' || s.at[i] > '9') && s.at[i] != '.')
+            return 0;
+    return 1;
+}
+
+/* The first message, if it is the metadata: else it stays, as the node that it is. */
+static void take_metadata(struct sl_et *et)
+{
+    struct span message;
+    struct field f;
+
+    fill(et, 64);
+    if (!sl_et_looks_like(et->text + et->used, et->have - et->used) || !take_message(et, &message))
+        return;
+    /* It looked like it: the version is the first field, and short. */
+    if (take_field(&message, &f) && f.wire == 2)
+        memcpy(et->version, f.bytes.at, (size_t)(f.bytes.end - f.bytes.at));
+}
+
+int sl_et_open(struct sl_et **out, const char *path, char *why, size_t why_size)
+{
+    struct sl_et *et = calloc(1, sizeof(*et));
+    int error = -ENOMEM;
+
+    if (et)
+        et->text = malloc(SL_ET_MESSAGE_MAX + LENGTH_MAX);
+    if (!et || !et->text) {
+        if (why_size)
+            strncpy(why, "not enough memory", why_size);
+        goto fail;
+    }
+    error = sl_input_open(&et->input, path, why, why_size);
+    if (error)
+        goto fail;
+    take_metadata(et);
+    *out = et;
+    return 0;
+
+fail:
+    sl_et_close(et);
+    return error;
+}
+
+void sl_et_close(struct sl_et *et)
+{
+    if (!et)
+        return;
+    sl_input_close(et->input);
+    free(et->dep);
+    free(et->text);
+    free(et);
+}
+
+const char *sl_et_version(const struct sl_et *et)
+{
+    return et->version;
+}
+
+enum sl_et_end sl_et_end(const struct sl_et *et)
+{
+    return et->end;
+}
+
+uint64_t sl_et_position(const struct sl_et *et)
+{
+    return et->position;
+}
+
+void sl_et_get_status(const struct sl_et *et, struct sl_input_status *out)
+{
+    sl_input_get_status(et->input, out);
+}

@@ -1,0 +1,87 @@
+/*
+ * et_file.h - a Chakra execution trace, message by message.
+ *
+ *   sl_et_open(&et, path, why, sizeof(why));
+ *   while (sl_et_next(et, &node)) ...
+ *
+ * Reads what any writer of Chakra's schema makes; the field numbers are those of docs/chakra.md.
+ * What a message holds beyond what is asked for here is passed over.
+ *
+ * Threads: one owner. Memory: one message, at most SL_ET_MESSAGE_MAX bytes, and its dependencies.
+ */
+#ifndef SL_ET_FILE_H
+#define SL_ET_FILE_H
+
+#include "read/input_file.h"
+
+/* Longer messages are taken for damage. */
+#define SL_ET_MESSAGE_MAX (4u << 20)
+
+/* Chakra's NodeType */
+enum sl_et_type {
+    SL_ET_INVALID,
+    SL_ET_METADATA,
+    SL_ET_MEM_LOAD,
+    SL_ET_MEM_STORE,
+    SL_ET_COMP,
+    SL_ET_COMM_SEND,
+    SL_ET_COMM_RECV,
+    SL_ET_COMM_COLL,
+    SL_ET_TYPES
+};
+
+/* Attributes that readers ask for. */
+enum sl_et_has {
+    SL_ET_HAS_IS_CPU = 1 << 0,
+    SL_ET_HAS_COMM_TYPE = 1 << 1,
+    SL_ET_HAS_COMM_SIZE = 1 << 2,
+    SL_ET_HAS_COMM_SRC = 1 << 3,
+    SL_ET_HAS_COMM_DST = 1 << 4,
+    SL_ET_HAS_COMM_TAG = 1 << 5,
+    SL_ET_HAS_DURATION_NS = 1 << 6
+};
+
+struct sl_et_bytes {
+    const char *data;
+    size_t size;
+};
+
+struct sl_et_node {
+    uint64_t at; /* byte of the message in the text */
+    uint64_t id, start_us, duration_us, duration_ns;
+    uint32_t type;
+    uint32_t has; /* enum sl_et_has: present, and of the type that feeders take */
+    int is_cpu;
+    uint64_t comm_type;
+    struct sl_et_bytes name, pg_name;
+    const uint64_t *dep; /* control and data dependencies */
+    size_t deps;
+};
+
+enum sl_et_end {
+    SL_ET_OPEN,
+    SL_ET_WHOLE,  /* ended behind a message */
+    SL_ET_CUT,    /* ended inside one */
+    SL_ET_DAMAGED /* what follows is no message */
+};
+
+struct sl_et;
+
+/* Does this text begin as a trace with its GlobalMetadata does? `size` may be small. */
+int sl_et_looks_like(const char *text, size_t size);
+
+/* As sl_input_open(). Reads the metadata. */
+int sl_et_open(struct sl_et **out, const char *path, char *why, size_t why_size);
+void sl_et_close(struct sl_et *et); /* NULL is fine */
+
+/* The version that GlobalMetadata tells; "" if the first message is none. */
+const char *sl_et_version(const struct sl_et *et);
+
+/* 1: a node, valid until the next call. 0: no more. */
+int sl_et_next(struct sl_et *et, struct sl_et_node *out);
+
+enum sl_et_end sl_et_end(const struct sl_et *et);
+uint64_t sl_et_position(const struct sl_et *et); /* bytes of text read as whole messages */
+void sl_et_get_status(const struct sl_et *et, struct sl_input_status *out);
+
+#endif
