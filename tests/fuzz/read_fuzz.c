@@ -2,7 +2,8 @@
  * read_fuzz.c - the tool's reading of traces, fed with anything.
  *
  * What must hold for any input: no crash, no sanitizer report, an end; spans with their leads are
- * the text, byte for byte. Seeds are the files of corpus/read; with libFuzzer name that folder:
+ * the text, byte for byte; what edges are found can be printed, and no call ends before its source.
+ * Seeds are the files of corpus/read; with libFuzzer name that folder:
  *   build/fuzz/tests/fuzz/read_fuzz /tmp/found tests/fuzz/corpus/read
  *
  * Threads: one, and the helper that decompresses. Memory: the input, and the reader's.
@@ -19,8 +20,11 @@
 
 #include "analyze/check.h"
 #include "fuzz.h"
+#include "print/edges.h"
 #include "print/report.h"
+#include "read/trace_events.h"
 #include "read/trace_file.h"
+#include "sync/edge.h"
 
 struct source {
     const uint8_t *data;
@@ -41,10 +45,47 @@ static size_t give(void *user, void *to, size_t room)
     return n;
 }
 
+static FILE *nowhere;
+
+static void print_edges(void *user, const struct sl_event *wait, const struct sl_edge *edges,
+                        size_t count)
+{
+    (void)wait;
+    for (size_t i = 0; i < count; i++) {
+        if (!edges[i].at_start) /* whole microseconds in old files: a tick */
+            assert(edges[i].source.end_ns <= edges[i].dst_end_ns + 1000);
+        sl_edges_print_json(nowhere, user, &edges[i]);
+        sl_edges_print_text(nowhere, user, &edges[i]);
+    }
+}
+
+/* The edges of what was read. */
+static void find_edges(struct sl_trace_events *events)
+{
+    struct sl_edges_options opt = {.foreign = 1,
+                                   .hold_ns = 1,
+                                   .shapes = sl_trace_events_shapes(events),
+                                   .sink = print_edges,
+                                   .sink_user = events};
+    struct sl_edges *engine;
+    struct sl_event ev;
+
+    if (sl_trace_events_end(events) != 0)
+        abort();
+    opt.recording_since_ns = sl_trace_events_first_ns(events);
+    if (sl_edges_create(&engine, &opt) != 0)
+        abort();
+    while (sl_trace_events_next(events, &ev) == 1)
+        sl_edges_event(engine, &ev);
+    sl_edges_flush(engine);
+    sl_edges_destroy(engine);
+    sl_trace_events_destroy(events);
+}
+
 /* Reads and checks a trace to its end; the reports go nowhere. `text` NULL: not known. */
 static void check_all(struct sl_trace *t, const uint8_t *text)
 {
-    static FILE *nowhere;
+    struct sl_trace_events *events;
     struct sl_input_status status;
     struct sl_trace_item item;
     struct sl_check *c;
@@ -53,7 +94,7 @@ static void check_all(struct sl_trace *t, const uint8_t *text)
 
     if (!nowhere)
         nowhere = fopen("/dev/null", "w");
-    if (!nowhere || sl_check_create(&c) != 0)
+    if (!nowhere || sl_check_create(&c) != 0 || sl_trace_events_create(&events) != 0)
         abort();
     do {
         more = sl_trace_next(t, &item);
@@ -65,6 +106,8 @@ static void check_all(struct sl_trace *t, const uint8_t *text)
                           item.span.lead + item.span.size) == 0);
         if (more)
             sl_check_item(c, t, &item);
+        if (more && item.span.kind == SL_SPAN_EVENT && item.status == 0)
+            sl_trace_events_row(events, &item.row);
     } while (more);
     sl_trace_get_status(t, &status);
     sl_check_end(c, &item.span, &status);
@@ -72,6 +115,7 @@ static void check_all(struct sl_trace *t, const uint8_t *text)
     sl_report_json(nowhere, "fuzz", c, &status);
     sl_check_destroy(c);
     sl_trace_close(t);
+    find_edges(events);
 }
 
 /* The bytes as a file, for what decompresses. */

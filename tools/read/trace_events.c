@@ -46,6 +46,7 @@ struct sl_trace_events {
     struct step *step;          /* STEPS, as they come; sorted at the end */
     size_t steps;
     int own;
+    uint64_t ranges;
     uint64_t newest;      /* the correlation id seen last, widened */
     uint64_t first_ns;    /* UINT64_MAX: no event */
     struct sl_event last; /* the event given out last */
@@ -59,7 +60,8 @@ static int compare(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* Thread, time, the outer before the inner. */
+/* Thread, time, the outer before the inner. Ranges have their number in the file for a correlation
+ * id: of two with the same times the first is the outer one. */
 static int order_by_time(const void *x, const void *y)
 {
     const struct sl_event *a = x, *b = y;
@@ -71,6 +73,8 @@ static int order_by_time(const void *x, const void *y)
         c = compare(a->kind != RANGE, b->kind != RANGE);
     if (c == 0)
         c = compare(b->end_ns, a->end_ns);
+    if (c == 0 && a->kind == RANGE)
+        c = compare(a->correlation, b->correlation);
     return c ? c : memcmp(a, b, sizeof(*a));
 }
 
@@ -180,6 +184,7 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
         return 0;
     ev.thread = (uint32_t)row->tid.number;
     ev.name = intern(t, row->name);
+    ev.correlation = ++t->ranges;
     if (text_begins(row->name, "ProfilerStep#") && t->steps < STEPS)
         t->step[t->steps++] = (struct step){ev.start_ns, ev.end_ns, ev.name};
     return sl_event_sort_put(t->by_time, &ev);
