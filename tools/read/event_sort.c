@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/pages.h"
+
 #define RUNS_MAX 4096u
 
 struct run {
@@ -44,7 +46,7 @@ int sl_event_sort_create(struct sl_event_sort **out, size_t run_events, sl_event
     s->order = order;
     s->run_events = run_events;
     /* Pages take memory when first touched: a small trace stays small. */
-    s->event = malloc(run_events * sizeof(*s->event));
+    s->event = sl_pages_map(run_events * sizeof(*s->event));
     s->run = calloc(RUNS_MAX, sizeof(*s->run));
     s->heap = calloc(RUNS_MAX, sizeof(*s->heap));
     if (!s->event || !s->run || !s->heap) {
@@ -63,7 +65,7 @@ void sl_event_sort_destroy(struct sl_event_sort *s)
         close(s->fd);
     free(s->heap);
     free(s->run);
-    free(s->event);
+    sl_pages_unmap(s->event, s->run_events * sizeof(*s->event));
     free(s);
 }
 

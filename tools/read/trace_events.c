@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
 #include "collect/cupti_decode.h"
 #include "read/event_sort.h"
 
@@ -487,8 +488,8 @@ int sl_trace_events_create(struct sl_trace_events **out)
     if (!t)
         return -ENOMEM;
     t->first_ns = UINT64_MAX;
-    t->call = calloc(CALLS, sizeof(*t->call));
-    t->step = malloc(STEPS * sizeof(*t->step));
+    t->call = sl_pages_map(CALLS * sizeof(*t->call));
+    t->step = sl_pages_map(STEPS * sizeof(*t->step));
     if (!t->call || !t->step || sl_intern_create(&t->names, NAMES_BYTES) ||
         sl_shape_create(&t->shapes, SHAPES_BYTES) ||
         sl_event_sort_create(&t->by_time, RUN_EVENTS, order_by_time) ||
@@ -508,8 +509,8 @@ void sl_trace_events_destroy(struct sl_trace_events *t)
     sl_event_sort_destroy(t->by_time);
     sl_shape_destroy(t->shapes);
     sl_intern_destroy(t->names);
-    free(t->step);
-    free(t->call);
+    sl_pages_unmap(t->step, STEPS * sizeof(*t->step));
+    sl_pages_unmap(t->call, CALLS * sizeof(*t->call));
     free(t);
 }
 
