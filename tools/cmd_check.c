@@ -5,6 +5,7 @@
  * 256 MiB, whatever the files.
  */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analyze/check.h"
 #include "command.h"
@@ -53,14 +54,16 @@ static void read_all(struct sl_trace *t, struct sl_check *c, const char *path,
     sl_trace_get_status(t, input);
 }
 
-/* Standard input cannot be looked at twice: it is taken for a Kineto trace. */
+/* Pipes cannot be looked at twice: what comes from one is taken for a Kineto trace. */
 static int is_chakra(const char *path)
 {
     struct sl_input *input;
     char text[64], why[512];
+    struct stat st;
     size_t size;
 
-    if (strcmp(path, "-") == 0 || sl_input_open(&input, path, why, sizeof(why)) != 0)
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
+        sl_input_open(&input, path, why, sizeof(why)) != 0)
         return 0;
     size = sl_input_read(input, text, sizeof(text));
     sl_input_close(input);
