@@ -58,8 +58,7 @@ static int take_field(struct span *s, struct field *f)
 
     if (!take_varint(s, &tag))
         return 0;
-    f->number = tag >> 3;
-    f->wire = tag & 7;
+    *f = (struct field){.number = tag >> 3, .wire = tag & 7};
     if (f->wire == 0)
         return take_varint(s, &f->value);
     if (f->wire == 1)

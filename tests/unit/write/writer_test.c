@@ -30,6 +30,7 @@ static char folder[32];
 static struct sl_ring *ring;
 static struct sl_kineto *kineto;
 static struct sl_writer *writer;
+static int left_behind; /* a writer that was not waited for: it keeps what it was given */
 
 static int set_up(void **state)
 {
@@ -48,8 +49,11 @@ static int tear_down(void **state)
     char command[128];
 
     (void)state;
-    sl_kineto_destroy(kineto);
-    sl_ring_destroy(ring);
+    if (!left_behind) {
+        sl_kineto_destroy(kineto);
+        sl_ring_destroy(ring);
+    }
+    left_behind = 0;
     snprintf(command, sizeof(command), "chmod -R u+w %s; rm -rf %s", folder, folder);
     return system(command);
 }
@@ -210,6 +214,8 @@ static void a_stop_in_haste_counts_what_it_leaves(void **state)
     start(folder, SL_COMPRESS_NONE);
     ended = sl_writer_stop(writer, 0);
     assert_true(ended == 0 || ended == -ETIMEDOUT);
+    if (ended != 0)
+        left_behind = 1;
     snprintf(path, sizeof(path), "%s/1.pt.trace.json", folder);
     while (access(path, F_OK) != 0) /* the test's own time limit ends this if it never comes */
         usleep(1000);
