@@ -165,7 +165,6 @@ static int find_edges(struct work *w)
         .online = w->header.own_file,
         .foreign = !w->header.own_file,
         .recording_since_ns = sl_trace_events_first_ns(w->events),
-        .hold_ns = 1, /* nothing comes late */
         .shapes = sl_trace_events_shapes(w->events),
         .sink = show,
         .sink_user = w,

@@ -17,6 +17,7 @@ static const struct range runtime[] = {
     {24, 24, SL_CALL_FREE},            /* cudaFreeArray */
     {26, 26, SL_CALL_FREE},            /* cudaFreeHost */
     {31, 40, SL_CALL_BLOCKING_COPY},   /* cudaMemcpy ... cudaMemcpyFromSymbol */
+    {41, 48, SL_CALL_ASYNC_COPY},      /* cudaMemcpyAsync ... cudaMemcpyFromSymbolAsync */
     {49, 50, SL_CALL_BLOCKING_COPY},   /* cudaMemset, cudaMemset2D */
     {126, 126, SL_CALL_DEVICE_SYNC},   /* cudaThreadSynchronize */
     {131, 131, SL_CALL_STREAM_SYNC},   /* cudaStreamSynchronize */
@@ -25,6 +26,7 @@ static const struct range runtime[] = {
     {138, 138, SL_CALL_EVENT_QUERY},   /* cudaEventQuery */
     {142, 142, SL_CALL_BLOCKING_COPY}, /* cudaMemset3D */
     {144, 144, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3D */
+    {145, 145, SL_CALL_ASYNC_COPY},    /* cudaMemcpy3DAsync */
     {147, 147, SL_CALL_STREAM_WAIT},   /* cudaStreamWaitEvent */
     {160, 160, SL_CALL_BLOCKING_COPY}, /* cudaMemcpyPeer */
     {162, 162, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3DPeer */
@@ -32,13 +34,17 @@ static const struct range runtime[] = {
     {165, 165, SL_CALL_DEVICE_SYNC},   /* cudaDeviceSynchronize */
     {194, 194, SL_CALL_FREE},          /* cudaFreeMipmappedArray */
     {215, 224, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy_ptds ... cudaMemcpyFromSymbol_ptds */
+    {225, 232, SL_CALL_ASYNC_COPY},    /* cudaMemcpyAsync_ptsz ... cudaMemcpyFromSymbolAsync_ptsz */
     {233, 234, SL_CALL_BLOCKING_COPY}, /* cudaMemset_ptds, cudaMemset2D_ptds */
     {239, 239, SL_CALL_STREAM_SYNC},   /* cudaStreamSynchronize_ptsz */
     {240, 240, SL_CALL_STREAM_QUERY},  /* cudaStreamQuery_ptsz */
     {243, 243, SL_CALL_BLOCKING_COPY}, /* cudaMemset3D_ptds */
     {245, 245, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3D_ptds */
+    {246, 246, SL_CALL_ASYNC_COPY},    /* cudaMemcpy3DAsync_ptsz */
     {247, 247, SL_CALL_STREAM_WAIT},   /* cudaStreamWaitEvent_ptsz */
     {249, 249, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3DPeer_ptds */
+    {482, 485, SL_CALL_ASYNC_COPY},    /* cudaMemcpyBatchAsync ... cudaMemcpy3DBatchAsync_ptsz */
+    {509, 512, SL_CALL_ASYNC_COPY},    /* the same of 13.0 */
 };
 
 static const struct range driver[] = {
@@ -52,6 +58,8 @@ static const struct range driver[] = {
     {49, 49, SL_CALL_BLOCKING_COPY},   /* cuMemcpyDtoA */
     {51, 51, SL_CALL_BLOCKING_COPY},   /* cuMemcpyAtoD */
     {53, 58, SL_CALL_BLOCKING_COPY},   /* cuMemcpyHtoA ... cuMemcpy3D */
+    {62, 62, SL_CALL_ASYNC_COPY},      /* cuMemcpyDtoHAsync */
+    {67, 69, SL_CALL_ASYNC_COPY},      /* cuMemcpyAtoHAsync ... cuMemcpy3DAsync */
     {71, 71, SL_CALL_BLOCKING_COPY},   /* cuMemsetD8 */
     {73, 73, SL_CALL_BLOCKING_COPY},   /* cuMemsetD16 */
     {75, 75, SL_CALL_BLOCKING_COPY},   /* cuMemsetD32 */
@@ -66,20 +74,31 @@ static const struct range driver[] = {
     {248, 254, SL_CALL_BLOCKING_COPY}, /* cuMemcpy_v2, cuMemsetD8_v2 ... cuMemsetD2D32_v2 */
     {276, 276, SL_CALL_BLOCKING_COPY}, /* cuMemcpyHtoD_v2 */
     {278, 278, SL_CALL_BLOCKING_COPY}, /* cuMemcpyDtoH_v2 */
+    {279, 279, SL_CALL_ASYNC_COPY},    /* cuMemcpyDtoHAsync_v2 */
     {280, 280, SL_CALL_BLOCKING_COPY}, /* cuMemcpyDtoD_v2 */
     {282, 282, SL_CALL_BLOCKING_COPY}, /* cuMemcpyAtoH_v2 */
+    {283, 283, SL_CALL_ASYNC_COPY},    /* cuMemcpyAtoHAsync_v2 */
     {284, 288, SL_CALL_BLOCKING_COPY}, /* cuMemcpyAtoD_v2 ... cuMemcpy2DUnaligned_v2 */
+    {289, 289, SL_CALL_ASYNC_COPY},    /* cuMemcpy2DAsync_v2 */
     {290, 290, SL_CALL_BLOCKING_COPY}, /* cuMemcpy3D_v2 */
+    {291, 291, SL_CALL_ASYNC_COPY},    /* cuMemcpy3DAsync_v2 */
     {292, 292, SL_CALL_BLOCKING_COPY}, /* cuMemcpyHtoA_v2 */
     {295, 295, SL_CALL_STREAM_WAIT},   /* cuStreamWaitEvent */
     {305, 305, SL_CALL_BLOCKING_COPY}, /* cuMemcpy */
+    {306, 306, SL_CALL_ASYNC_COPY},    /* cuMemcpyAsync */
     {318, 318, SL_CALL_BLOCKING_COPY}, /* cuMemcpyPeer */
     {320, 320, SL_CALL_BLOCKING_COPY}, /* cuMemcpy3DPeer */
     {397, 416, SL_CALL_BLOCKING_COPY}, /* cuMemcpyHtoD_v2_ptds ... cuMemsetD2D32_v2_ptds */
+    {418, 418, SL_CALL_ASYNC_COPY},    /* cuMemcpyAsync_ptsz */
+    {420, 420, SL_CALL_ASYNC_COPY},    /* cuMemcpyAtoHAsync_v2_ptsz */
+    {422, 422, SL_CALL_ASYNC_COPY},    /* cuMemcpyDtoHAsync_v2_ptsz */
+    {424, 425, SL_CALL_ASYNC_COPY},    /* cuMemcpy2DAsync_v2_ptsz, cuMemcpy3DAsync_v2_ptsz */
     {436, 436, SL_CALL_STREAM_WAIT},   /* cuStreamWaitEvent_ptsz */
     {439, 439, SL_CALL_STREAM_QUERY},  /* cuStreamQuery_ptsz */
     {440, 440, SL_CALL_STREAM_SYNC},   /* cuStreamSynchronize_ptsz */
     {680, 680, SL_CALL_UNLOAD},        /* cuLibraryUnload */
+    {776, 779, SL_CALL_ASYNC_COPY},    /* cuMemcpyBatchAsync ... cuMemcpy3DBatchAsync_ptsz */
+    {796, 799, SL_CALL_ASYNC_COPY},    /* the same, _v2 */
     {800, 800, SL_CALL_CONTEXT_SYNC},  /* cuCtxSynchronize_v2 */
 };
 

@@ -8,12 +8,11 @@
 #include "sync/edge.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
+#include "base/pages.h"
 #include "sync/enact.h"
 
-#define DEFAULT_CAP  ((size_t)16 << 20)
-#define DEFAULT_HOLD 2000000000u
+#define DEFAULT_CAP ((size_t)16 << 20)
 
 struct sl_edges {
     struct sl_edges_options opt;
@@ -23,6 +22,8 @@ struct sl_edges {
     struct sl_records records;
     struct sl_waits waits;
     struct sl_enact enact;
+    uint64_t newest;    /* highest correlation id that came */
+    uint64_t forgotten; /* what has this one or a lower is ignored */
 };
 
 int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
@@ -31,12 +32,10 @@ int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
 
     if (!opt || !opt->sink || !opt->shapes)
         return -EINVAL;
-    e = calloc(1, sizeof *e);
+    e = sl_pages_map(sizeof *e);
     if (!e)
         return -ENOMEM;
     e->opt = *opt;
-    if (e->opt.hold_ns == 0)
-        e->opt.hold_ns = DEFAULT_HOLD;
     e->store.cap_bytes = opt->cap_bytes ? opt->cap_bytes : DEFAULT_CAP;
     sl_order_init(&e->order, &e->store);
     sl_streams_init(&e->streams, &e->store);
@@ -59,7 +58,7 @@ void sl_edges_destroy(struct sl_edges *e)
     sl_waits_free(&e->waits);
     sl_map_free(&e->enact.context_of);
     sl_streams_free(&e->streams);
-    free(e);
+    sl_pages_unmap(e, sizeof *e);
 }
 
 /* ---- events in ---- */
@@ -110,18 +109,32 @@ static void enact_first(struct sl_edges *e, const struct sl_item *item, size_t c
     sl_order_take(&e->order, count);
 }
 
-/* No room for what comes: half of what waits goes on as it is. */
+/* A wait's record, as against that of a query of unfinished work or of a stream that waits. */
+static int is_wait(const struct sl_item *item)
+{
+    return item->kind == SL_EV_SYNC && item->what == 0 && item->more != SL_SYNC_STREAM_WAIT;
+}
+
+void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason)
+{
+    for (size_t i = e->order.first; i < e->order.count; i++)
+        e->waits.lost[reason] += (uint64_t)is_wait(&e->order.item[i]);
+    sl_order_take(&e->order, e->order.count - e->order.first);
+    sl_waits_forget(&e->waits, reason);
+    sl_records_forget(&e->records);
+    sl_streams_forget(&e->streams);
+    if (!e->opt.recording_since_ns)
+        e->opt.recording_since_ns = 1; /* not from the beginning any more */
+    e->forgotten = e->newest;
+}
+
+/* A record that finds no room may be any stream's tail. Where nothing is held, none was ever known.
+ */
 static void give_way(struct sl_edges *e)
 {
-    size_t count, most = (e->order.count - e->order.first) / 2 + 1, done = 0;
-    const struct sl_item *item;
-
-    sl_order_sort(&e->order);
-    while (done < most && (item = sl_order_peek(&e->order, 0, &count))) {
-        done += count;
-        enact_first(e, item, count);
-    }
     e->waits.lost[SL_EDGE_LOST_MEMORY]++;
+    if (e->order.count > e->order.first)
+        sl_edges_forget(e, SL_EDGE_LOST_MEMORY);
 }
 
 void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
@@ -147,17 +160,16 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
     default:
         return;
     }
-    if (ev->correlation == 0)
+    if (ev->correlation <= e->forgotten) /* 0 is none */
         return;
+    if (ev->correlation > e->newest)
+        e->newest = ev->correlation;
     if (to_item(e, ev, &item) != 0) {
         e->waits.lost[SL_EDGE_LOST_MEMORY]++;
         return;
     }
-    if (sl_order_put(&e->order, &item) != 0) {
+    if (sl_order_put(&e->order, &item) != 0)
         give_way(e);
-        if (sl_order_put(&e->order, &item) != 0)
-            e->waits.lost[SL_EDGE_LOST_MEMORY]++;
-    }
 }
 
 /* ---- edges out ---- */
@@ -177,9 +189,44 @@ static uint64_t latest(const struct sl_edges *e)
     return ns ? ns : UINT64_MAX;
 }
 
-void sl_edges_delivered(struct sl_edges *e, uint64_t now_ns)
+/* When the first call that is held began; 0: no record tells. */
+static uint64_t begun(const struct sl_item *item, size_t count)
 {
-    uint64_t ripe_ns = now_ns > e->opt.hold_ns ? now_ns - e->opt.hold_ns : 0;
+    for (size_t i = 0; i < count; i++)
+        if (item[i].kind == SL_EV_RUNTIME || item[i].kind == SL_EV_DRIVER ||
+            item[i].kind == SL_EV_SYNC)
+            return item[i].start_ns;
+    return 0;
+}
+
+/* Those open waits that nothing held can have been enqueued before. */
+static void close_waits(struct sl_edges *e, uint64_t ns)
+{
+    size_t count;
+    const struct sl_item *item = sl_order_peek(&e->order, 0, &count);
+    uint64_t first_ns = item ? begun(item, count) : UINT64_MAX;
+
+    sl_waits_close(&e->waits, first_ns < ns ? first_ns : ns);
+}
+
+void sl_edges_delivered(struct sl_edges *e, uint64_t complete_ns)
+{
+    const struct sl_item *item;
+    size_t count;
+
+    if (complete_ns == 0)
+        return;
+    if (sl_order_sort(&e->order) != 0) {
+        give_way(e);
+        return;
+    }
+    while (latest(e) < complete_ns && (item = sl_order_peek(&e->order, 0, &count)))
+        enact_first(e, item, count);
+    close_waits(e, complete_ns - 1);
+}
+
+void sl_edges_close(struct sl_edges *e, uint64_t before_ns)
+{
     const struct sl_item *item;
     size_t count;
 
@@ -187,20 +234,27 @@ void sl_edges_delivered(struct sl_edges *e, uint64_t now_ns)
         give_way(e);
         return;
     }
-    while (latest(e) <= ripe_ns && (item = sl_order_peek(&e->order, 0, &count)))
+    while ((item = sl_order_peek(&e->order, 0, &count)) && begun(item, count) < before_ns)
         enact_first(e, item, count);
-    sl_waits_close(&e->waits, ripe_ns);
+    /* Those that are open began before what is held. */
+    sl_waits_close(&e->waits, UINT64_MAX);
 }
 
 void sl_edges_flush(struct sl_edges *e)
 {
-    const struct sl_item *item;
-    size_t count;
+    sl_edges_close(e, UINT64_MAX);
+}
 
-    sl_order_sort(&e->order);
-    while ((item = sl_order_peek(&e->order, 0, &count)))
-        enact_first(e, item, count);
-    sl_waits_close(&e->waits, UINT64_MAX);
+uint64_t sl_edges_undecided(const struct sl_edges *e)
+{
+    size_t count;
+    const struct sl_item *item = sl_order_peek(&e->order, 0, &count);
+    uint64_t lowest = item ? item->correlation : UINT64_MAX;
+
+    for (size_t i = 0; i < e->waits.open_count; i++)
+        if (e->waits.open[i].when.correlation < lowest)
+            lowest = e->waits.open[i].when.correlation;
+    return lowest;
 }
 
 /* ---- counts and names ---- */

@@ -5,9 +5,13 @@
  * them, it gives edges: "this call (or this GPU operation) could not go on before that GPU
  * operation had ended". Edges are facts about the order of enqueue, never guesses from nearness in
  * time; docs/sync-edges.md says what each kind means and how it is found. The same code runs in a
- * job (collector thread) and in the tool (on a file).
+ * job (writer thread) and in the tool (on a file).
  *
- * Threads: one owner. Memory: fixed by `cap_bytes`; past it waits are given up and counted.
+ * A wait is decided when everything that ended before its end is known to be in. Who feeds the
+ * engine says so: sl_edges_delivered(). Until then records are held, bounded by memory alone.
+ *
+ * Threads: one owner. Memory: mapped pages, at most `cap_bytes`; past it what is held is given up,
+ * counted, and the state of streams unknown, as after a pause of the recording.
  */
 #ifndef SL_EDGE_H
 #define SL_EDGE_H
@@ -69,6 +73,8 @@ struct sl_edge {
     uint64_t dst_correlation;
     uint64_t dst_start_ns, dst_end_ns; /* of the call, or of the GPU operation */
     uint32_t dst_thread;               /* the call's thread, or the launching call's */
+    uint32_t dst_name, dst_cbid;       /* of the call: as its event has them; 0: no record of it */
+    uint8_t dst_domain;                /* SL_EV_RUNTIME or SL_EV_DRIVER; 0: no record of it */
     struct sl_edge_op dst_op;          /* at_start only */
 };
 
@@ -96,8 +102,7 @@ struct sl_edges_options {
     int online;       /* zero-wait edges only for streams used since the thread's last covering
                          sync; 0: for every stream ordered before (files) */
     int foreign;      /* a torch.profiler file: no flags, no return values, perhaps no syncs */
-    uint64_t recording_since_ns; /* work before this was not seen; 0 = everything was */
-    uint64_t hold_ns;            /* how long after a call's end records may still come; 0 = 2 s */
+    uint64_t recording_since_ns;         /* work before this was not seen; 0 = everything was */
     const struct sl_shape_table *shapes; /* what copies are: required; u.call.cbid tells calls */
     sl_edge_sink_fn sink;
     void *sink_user;
@@ -112,11 +117,22 @@ void sl_edges_destroy(struct sl_edges *e); /* NULL is fine */
 /* One assembled event: GPU operations, calls, syncs, event records, stream metadata. */
 void sl_edges_event(struct sl_edges *e, const struct sl_event *ev);
 
-/* A delivery is complete (or `now_ns` passed): decides every wait that can be decided. */
-void sl_edges_delivered(struct sl_edges *e, uint64_t now_ns);
+/* Everything that ended before `complete_ns` is in: decides every wait that ended before it. */
+void sl_edges_delivered(struct sl_edges *e, uint64_t complete_ns);
 
-/* Nothing more will come: decides the rest or gives it up. The state of streams is kept. */
-void sl_edges_flush(struct sl_edges *e);
+/* Nothing more will come of what began before `before_ns` (UINT64_MAX: nothing at all): decides it.
+ * The state of streams is kept. */
+void sl_edges_close(struct sl_edges *e, uint64_t before_ns);
+void sl_edges_flush(struct sl_edges *e); /* sl_edges_close(e, UINT64_MAX) */
+
+/* Records were lost, or none were made for a while: what is held is given up, each wait counted as
+ * `reason`, and what streams and events hold is unknown from now on. Their flags are kept. What
+ * still comes of calls known so far is ignored. */
+void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason);
+
+/* After sl_edges_delivered() and its like: calls with a lower correlation id are decided;
+ * UINT64_MAX: all are. */
+uint64_t sl_edges_undecided(const struct sl_edges *e);
 
 uint64_t sl_edges_lost(const struct sl_edges *e, enum sl_edge_loss reason);
 const char *sl_edge_kind_name(enum sl_edge_kind kind);    /* "stream_sync" */

@@ -110,6 +110,11 @@ static struct sl_wait new_wait(const struct call *c, struct sl_stream *stream,
                            .kind = (uint8_t)kind};
 
     wait.when.waits = 1;
+    if (c->cpu) {
+        wait.domain = c->cpu->kind;
+        wait.name = c->cpu->name;
+        wait.cbid = c->cpu->what;
+    }
     return wait;
 }
 

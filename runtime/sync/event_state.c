@@ -60,6 +60,12 @@ static void forget(struct sl_records *r, struct sl_record *record)
     r->count--;
 }
 
+void sl_records_forget(struct sl_records *r)
+{
+    while (r->oldest)
+        forget(r, r->oldest);
+}
+
 static int join_event(struct sl_records *r, struct sl_record *record)
 {
     uint64_t *place = record->event ? sl_map_put(&r->by_event, record->event) : NULL;

@@ -33,6 +33,9 @@ struct sl_records {
 void sl_records_init(struct sl_records *r, struct sl_streams *streams);
 void sl_records_free(struct sl_records *r);
 
+/* No event's record is known any more. */
+void sl_records_forget(struct sl_records *r);
+
 /* A new record, its set empty. NULL when it is known already, or past the cap. */
 struct sl_record *sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id,
                                  uint64_t sync_id, uint64_t correlation);

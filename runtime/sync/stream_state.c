@@ -271,6 +271,39 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
 
 /* ---- telling ---- */
 
+/* These and all older ones. */
+static void drop_operations(struct sl_streams *s, struct sl_op *rest)
+{
+    while (rest) {
+        struct sl_op *gone = rest;
+
+        rest = gone->older;
+        gone->older = NULL;
+        sl_set_clear(s, &gone->behind);
+        sl_op_unref(s, gone);
+    }
+}
+
+void sl_streams_forget(struct sl_streams *s)
+{
+    s->unseen = 1;
+    for (size_t i = 0; i < s->count; i++) {
+        struct sl_stream *stream = s->numbered[i];
+
+        drop_operations(s, stream->newest);
+        sl_set_clear(s, &stream->extra);
+        stream->newest = NULL;
+        stream->used_before = stream->used_after = NULL;
+        stream->active_ns = 0;
+        stream->unseen = 1;
+        stream->trimmed = 0;
+        stream->kept = 0;
+        stream->trim_at = TRIM_AT;
+        stream->context->recent = NULL;
+        stream->context->unseen = 1;
+    }
+}
+
 /* Operations behind the first that had ended before the horizon are nobody's tail any more. */
 static void trim(struct sl_streams *s, struct sl_stream *stream)
 {
@@ -286,14 +319,7 @@ static void trim(struct sl_streams *s, struct sl_stream *stream)
     stream->trimmed |= rest != NULL;
     stream->kept = kept;
     stream->trim_at = kept * 2 > TRIM_AT ? kept * 2 : TRIM_AT;
-    while (rest) {
-        struct sl_op *gone = rest;
-
-        rest = gone->older;
-        gone->older = NULL;
-        sl_set_clear(s, &gone->behind);
-        sl_op_unref(s, gone);
-    }
+    drop_operations(s, rest);
 }
 
 /* What the stream was made to wait for before the call `by` belongs to that call's operation. */

@@ -110,6 +110,9 @@ static inline struct sl_stream *sl_streams_at(const struct sl_streams *s, uint32
 }
 void sl_stream_flags(struct sl_stream *stream, uint32_t flags);
 
+/* What streams hold is unknown from now on; ids and flags are kept. */
+void sl_streams_forget(struct sl_streams *s);
+
 /* ---- sets ---- */
 
 /* A set that is added to must be open: one at a time. Past the cap it is marked lost. */

@@ -271,6 +271,9 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
     edge->dst_start_ns = when->from_ns;
     edge->dst_end_ns = when->to_ns;
     edge->dst_thread = when->thread;
+    edge->dst_name = wait->name;
+    edge->dst_cbid = wait->cbid;
+    edge->dst_domain = wait->domain;
 }
 
 static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
@@ -369,4 +372,14 @@ void sl_waits_close(struct sl_waits *w, uint64_t ns)
         w->open[kept++] = *wait;
     }
     w->open_count = kept;
+}
+
+void sl_waits_forget(struct sl_waits *w, enum sl_edge_loss reason)
+{
+    w->lost[reason] += w->open_count;
+    for (size_t i = 0; i < w->open_count; i++)
+        sl_set_clear(w->streams, &w->open[i].set);
+    w->open_count = 0;
+    w->next_ns = UINT64_MAX;
+    sl_map_free(&w->covered);
 }

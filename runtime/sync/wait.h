@@ -30,6 +30,8 @@ struct sl_wait {
     struct sl_stream *stream; /* or of its context, any */
     struct sl_set set;        /* SL_WAIT_SET */
     uint8_t scope, kind, inferred;
+    uint8_t domain; /* of the call's record, like the next two; 0: there is none */
+    uint32_t name, cbid;
 };
 
 struct sl_waits {
@@ -53,6 +55,9 @@ void sl_waits_free(struct sl_waits *w);
 void sl_waits_add(struct sl_waits *w, struct sl_wait *wait);
 /* Decides those that had returned by `ns`. */
 void sl_waits_close(struct sl_waits *w, uint64_t ns);
+
+/* Those that are open are given up and counted; so is what threads know to be over. */
+void sl_waits_forget(struct sl_waits *w, enum sl_edge_loss reason);
 
 /* A GPU operation's edges; `before` is what it came behind. */
 void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct sl_set *before,

@@ -63,7 +63,6 @@ static void print_edges(void *user, const struct sl_event *wait, const struct sl
 static void find_edges(struct sl_trace_events *events)
 {
     struct sl_edges_options opt = {.foreign = 1,
-                                   .hold_ns = 1,
                                    .shapes = sl_trace_events_shapes(events),
                                    .sink = print_edges,
                                    .sink_user = events};

@@ -369,7 +369,7 @@ static void order_of_delivery_does_not_matter(void **state)
             size_t i = (size_t)rand() % left;
 
             sl_edges_event(j->edges, &j->kept[i]);
-            sl_edges_delivered(j->edges, 100 * US);
+            sl_edges_delivered(j->edges, 10 * US);
             j->kept[i] = j->kept[left - 1];
         }
         sl_edges_flush(j->edges);
@@ -380,18 +380,100 @@ static void order_of_delivery_does_not_matter(void **state)
     }
 }
 
-static void decided_when_late_records_may_have_come(void **state)
+static void decided_when_all_that_ended_before_is_in(void **state)
 {
-    struct job *j = job_begin((struct sl_edges_options){.hold_ns = 1000 * US});
+    struct job *j = begin();
     (void)state;
     job_kernel(j, 13, 10, 15, 60);
-    job_stream_sync(j, 13, 20, 66);
-    sl_edges_delivered(j->edges, 1000 * US);
+    uint64_t sync = job_stream_sync(j, 13, 20, 66);
+
+    sl_edges_delivered(j->edges, 66 * US);
     assert_int_equal(j->count, 0);
-    sl_edges_delivered(j->edges, 1067 * US);
+    assert_true(sl_edges_undecided(j->edges) <= sync);
+    sl_edges_delivered(j->edges, 66 * US + 1);
     assert_int_equal(j->count, 1);
+    assert_true(sl_edges_undecided(j->edges) > sync);
     sl_edges_flush(j->edges);
     assert_int_equal(j->count, 1);
+    job_end(j);
+}
+
+static void a_window_ends_while_work_goes_on(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t inside = job_kernel(j, 13, 10, 15, 60);
+    uint64_t sync = job_stream_sync(j, 13, 20, 66);
+
+    uint64_t later = job_kernel(j, 13, 70, 75, 90);
+    uint64_t after = job_stream_sync(j, 13, 80, 95);
+
+    sl_edges_close(j->edges, 70 * US);
+    assert_int_equal(j->count, 1);
+    assert_non_null(job_edge(j, inside, sync));
+    assert_int_equal(sl_edges_undecided(j->edges), later);
+    sl_edges_delivered(j->edges, 100 * US);
+    assert_int_equal(j->count, 2);
+    assert_non_null(job_edge(j, later, after));
+    job_end(j);
+}
+
+static void nothing_is_claimed_after_a_loss(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_stream(j, 13, 1);
+    job_kernel(j, 13, 10, 15, 60);
+    job_record(j, 13, 5, 1, 13);
+    job_stream_sync(j, 13, 20, 66);
+    sl_edges_forget(j->edges, SL_EDGE_LOST_GAVE_UP);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GAVE_UP), 1);
+    assert_int_equal(sl_edges_undecided(j->edges), UINT64_MAX);
+
+    job_stream_sync(j, 13, 70, 80);
+    job_event_sync(j, 5, 1, 82, 90);
+    sl_edges_delivered(j->edges, 95 * US);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 2);
+
+    /* known again with the first operation that comes */
+    uint64_t known = job_kernel(j, 13, 100, 105, 120);
+    uint64_t sync = job_stream_sync(j, 13, 110, 125);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, known, sync), SL_EDGE_STREAM_SYNC, 10, 5, 1);
+    job_end(j);
+}
+
+static void what_comes_late_of_forgotten_calls_is_no_tail(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_call(j, LAUNCH, 10, 12);
+    sl_edges_forget(j->edges, SL_EDGE_LOST_GAVE_UP);
+    job_ran(j, 13, 15, 60); /* and another, enqueued behind it, whose record is gone */
+    job_stream_sync(j, 13, 20, 90);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
+    job_end(j);
+}
+
+static void at_the_cap_edges_are_missing_and_counted(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.cap_bytes = 1 << 20});
+    unsigned at = 10;
+    (void)state;
+    for (unsigned i = 0; i < 100000; i++, at += 10)
+        job_kernel(j, 13, at, at + 3, at + 8);
+    assert_true(sl_edges_lost(j->edges, SL_EDGE_LOST_MEMORY) > 0);
+    sl_edges_delivered(j->edges, (uint64_t)at * US);
+    uint64_t last = job_kernel(j, 13, at, at + 3, at + 80);
+    uint64_t sync = job_stream_sync(j, 13, at + 5, at + 85);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, last, sync), SL_EDGE_STREAM_SYNC, 75, 5, 1);
     job_end(j);
 }
 
@@ -531,7 +613,11 @@ int main(void)
         cmocka_unit_test(gpu_order_decides_between_launches_that_overlap),
         cmocka_unit_test(a_graph_is_waited_for_whole),
         cmocka_unit_test(order_of_delivery_does_not_matter),
-        cmocka_unit_test(decided_when_late_records_may_have_come),
+        cmocka_unit_test(decided_when_all_that_ended_before_is_in),
+        cmocka_unit_test(a_window_ends_while_work_goes_on),
+        cmocka_unit_test(nothing_is_claimed_after_a_loss),
+        cmocka_unit_test(what_comes_late_of_forgotten_calls_is_no_tail),
+        cmocka_unit_test(at_the_cap_edges_are_missing_and_counted),
         cmocka_unit_test(before_the_window_nothing_is_claimed),
         cmocka_unit_test(a_foreign_file_has_no_lead_in),
         cmocka_unit_test(without_synchronization_records_a_wait_is_guessed_or_counted),
