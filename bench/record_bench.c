@@ -398,7 +398,7 @@ static void paced(struct bench_table *t, const char *folder, uint64_t records, d
     cpu = bench_process_cpu_ns();
     begun = bench_wall_ns();
     while (done < records) {
-        uint64_t filling = bench_thread_cpu_ns(), due;
+        uint64_t filling = bench_thread_cpu_ns(), due, now;
         size_t valid = mix_fill(&m, buffer, 128 << 10, &n), resident;
 
         spent += bench_thread_cpu_ns() - filling; /* the mix's own cost is not the path's */
@@ -407,8 +407,9 @@ static void paced(struct bench_table *t, const char *folder, uint64_t records, d
         sl_writer_wake(p.writer);
         done += n;
         due = begun + (uint64_t)((double)done * 1e9 / rate);
-        if (due > bench_wall_ns())
-            usleep((useconds_t)((due - bench_wall_ns()) / 1000));
+        now = bench_wall_ns();
+        if (due > now)
+            usleep((useconds_t)((due - now) / 1000));
         resident = resident_bytes();
         if (done < records / 4)
             settled = resident > settled ? resident : settled;
