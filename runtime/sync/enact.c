@@ -9,9 +9,8 @@
 #include "sync/call_class.h"
 
 enum {
-    LEGACY_STREAM = 7, /* CUPTI's id of the legacy default stream */
-    FROM_GRAPH = 1,    /* item.more of a GPU operation */
-    HTOD = 1,          /* CUpti_ActivityMemcpyKind */
+    FROM_GRAPH = 1, /* item.more of a GPU operation */
+    HTOD = 1,       /* CUpti_ActivityMemcpyKind */
     DTOH = 2,
     HTOA = 3,
     ATOH = 4,
@@ -337,7 +336,7 @@ static void count_flag_unknown(struct call *c, const struct sl_stream *stream)
 {
     const struct sl_stream *recent = stream->context->recent;
 
-    if (c->e->opt->foreign && !stream->flags && stream->id == LEGACY_STREAM && recent &&
+    if (c->e->opt->foreign && !stream->flags && stream->id == SL_STREAM_LEGACY && recent &&
         recent != stream)
         lose(c, SL_EDGE_LOST_FLAG_UNKNOWN);
 }

@@ -108,6 +108,9 @@ struct sl_stream *sl_streams_get(struct sl_streams *s, uint16_t device, uint32_t
         sl_pool_put(&s->streams, made);
         return NULL;
     }
+    /* Its flag comes with its first row, but others may have come behind it by then. */
+    if (stream == SL_STREAM_LEGACY && !owner->legacy)
+        owner->legacy = made;
     *place = (uintptr_t)made;
     return made;
 }

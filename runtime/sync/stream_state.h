@@ -94,6 +94,7 @@ struct sl_streams {
 };
 
 enum {
+    SL_STREAM_LEGACY = 7, /* CUPTI's id of the legacy default stream, in every context */
     SL_STREAM_FLAG_NON_BLOCKING = 2, /* CUpti_ActivityStreamFlag */
     SL_STREAM_FLAG_LEGACY = 3
 };

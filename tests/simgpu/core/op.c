@@ -119,18 +119,22 @@ void sim_set_merge(struct sim_set *set, const struct sim_set *from, enum sim_via
     }
 }
 
-/* The tail of `lane` into a set that holds no operation of that lane yet: no search for its own
- * one, so that a set over thousands of streams takes linear time. */
+/* The tails of many streams into one set: first each stream's own operation (`own`), which no set
+ * of tails holds twice, so that a set over thousands of streams takes linear time; when all are in,
+ * what they were made to wait for, unless a later operation of its stream is there. */
 void sim_set_merge_tail(struct sim_set *set, const struct sim_set *tail,
-                        const struct sim_stream *lane, const enum sim_via *via)
+                        const struct sim_stream *lane, bool own, const enum sim_via *via)
 {
     for (int i = 0; i < tail->n; i++) {
         struct sim_link link = tail->link[i];
 
+        if ((link.op->lane == lane) != own) {
+            continue;
+        }
         if (via) {
             link = (struct sim_link){link.op, *via, 0};
         }
-        if (link.op->lane != lane) {
+        if (!own) {
             sim_set_add(set, link.op, link.via, link.call);
         } else if (make_room(set)) {
             sim_op_ref(&link.op->pub);
@@ -143,6 +147,23 @@ void sim_set_merge_as_is(struct sim_set *set, const struct sim_set *from)
 {
     for (int i = 0; i < from->n; i++) {
         sim_set_add(set, from->link[i].op, from->link[i].via, from->link[i].call);
+    }
+}
+
+/* As if `from` had been there first: of the same operation its link stays. */
+void sim_set_merge_before(struct sim_set *set, const struct sim_set *from)
+{
+    for (int i = 0; i < from->n; i++) {
+        struct sim_link *same = NULL;
+
+        for (int j = 0; j < set->n && !same; j++) {
+            same = set->link[j].op == from->link[i].op ? &set->link[j] : NULL;
+        }
+        if (same) {
+            *same = from->link[i];
+        } else {
+            sim_set_add(set, from->link[i].op, from->link[i].via, from->link[i].call);
+        }
     }
 }
 

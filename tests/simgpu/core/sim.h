@@ -160,9 +160,10 @@ void sim_set_add(struct sim_set *set, struct op *op, enum sim_via via, uint64_t 
 void sim_set_merge(struct sim_set *set, const struct sim_set *from, enum sim_via via,
                    uint64_t call);
 void sim_set_merge_as_is(struct sim_set *set, const struct sim_set *from);
+void sim_set_merge_before(struct sim_set *set, const struct sim_set *from);
 /* With `via` NULL links stay as they are. */
 void sim_set_merge_tail(struct sim_set *set, const struct sim_set *tail,
-                        const struct sim_stream *lane, const enum sim_via *via);
+                        const struct sim_stream *lane, bool own, const enum sim_via *via);
 void sim_set_clear(struct sim_set *set);
 const char *sim_via_name(enum sim_via via);
 
@@ -177,6 +178,7 @@ struct sim_context {
     struct sim_stream *legacy;  /* id 7 */
     struct sim_stream *streams; /* all but graph lanes, linked by ctx_next */
     struct sim_stream *fresh;   /* blocking streams with work since legacy's last operation */
+    struct sim_set gone;        /* tails of such streams that were destroyed since */
     uint32_t next_stream;
     uint64_t peers; /* bit per device */
 };
@@ -259,6 +261,7 @@ void sim_truth_open(void);
 void sim_truth_call(const struct sim_call *call, uint64_t end_ns, int result);
 void sim_truth_op(const struct op *op, bool finished);
 void sim_truth_wait(const struct sim_truth_wait *wait);
+void sim_truth_follow(const struct sim_truth_wait *wait);
 void sim_truth_event(const struct sim_event_record *ev, const struct sim_set *set);
 void sim_truth_object(const struct sim_object *object);
 void sim_truth_flush(void);

@@ -129,10 +129,8 @@ static void unlink_from(struct sim_stream **list, struct sim_stream *stream, boo
 /* Its tail may still be what the legacy stream has to come behind. */
 static void hand_tail_to_legacy(struct sim_stream *stream)
 {
-    struct sim_stream *legacy = stream->context->legacy;
-
     if (stream->fresh) {
-        sim_set_merge(&legacy->tail, &stream->tail, SIM_VIA_LEGACY, 0);
+        sim_set_merge(&stream->context->gone, &stream->tail, SIM_VIA_LEGACY, 0);
         unlink_from(&stream->context->fresh, stream, true);
     }
 }
@@ -219,12 +217,19 @@ void sim_stream_collect(struct sim_stream *stream, struct sim_set *set)
     static const enum sim_via legacy_order = SIM_VIA_LEGACY;
     struct sim_stream *legacy = stream->context->legacy;
 
-    sim_set_merge_as_is(set, &stream->tail);
     if (stream->legacy) {
         for (struct sim_stream *s = stream->context->fresh; s; s = s->fresh_next) {
-            sim_set_merge_tail(set, &s->tail, s, &legacy_order);
+            sim_set_merge_tail(set, &s->tail, s, true, &legacy_order);
         }
-    } else if (stream->blocking && stream->legacy_seen != legacy->version) {
+        for (struct sim_stream *s = stream->context->fresh; s; s = s->fresh_next) {
+            sim_set_merge_tail(set, &s->tail, s, false, &legacy_order);
+        }
+        sim_set_merge_as_is(set, &stream->context->gone);
+        sim_set_merge_before(set, &stream->tail);
+        return;
+    }
+    sim_set_merge_as_is(set, &stream->tail);
+    if (stream->blocking && stream->legacy_seen != legacy->version) {
         sim_set_merge(set, &legacy->tail, SIM_VIA_LEGACY, 0);
     }
 }
@@ -256,6 +261,7 @@ void sim_stream_take_tail(struct sim_stream *stream, struct sim_set *set)
     sim_set_merge_as_is(&stream->tail, set);
     sim_set_clear(set);
     if (stream->legacy) {
+        sim_set_clear(&stream->context->gone);
         while (stream->context->fresh) {
             stream->context->fresh->fresh = false;
             stream->context->fresh = stream->context->fresh->fresh_next;

@@ -14,6 +14,7 @@
  *   wait     every call that waits or asks: kind, the whole set of sources, and `released`: the
  *            source that ended last, if the call really waited for it (else 0)
  *   event    every event record: corr, event, sync, and the ops it stands for
+ *   follow   every stream that was made to wait for an event: corr, stream, event
  *   object   devices, contexts and streams that came or went
  */
 #include <stdarg.h>
@@ -188,6 +189,15 @@ void sim_truth_event(const struct sim_event_record *ev, const struct sim_set *se
                  (unsigned long long)ev->event_sync_id);
     add_links(set);
     sim_sink_add(&truth, "]}");
+    sim_sink_end(&truth);
+}
+
+void sim_truth_follow(const struct sim_truth_wait *wait)
+{
+    sim_sink_begin(&truth);
+    sim_sink_add(
+        &truth, "{\"t\":\"follow\",\"corr\":%llu,\"context\":%u,\"stream\":%u,\"event\":%u}",
+        (unsigned long long)sim_call_correlation(), wait->context, wait->stream, wait->event);
     sim_sink_end(&truth);
 }
 

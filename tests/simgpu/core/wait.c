@@ -78,7 +78,10 @@ static void tails_of(struct sim_context *context, struct sim_set *set)
 {
     sim_lock();
     for (struct sim_stream *stream = context->streams; stream; stream = stream->ctx_next) {
-        sim_set_merge_tail(set, &stream->tail, stream, NULL);
+        sim_set_merge_tail(set, &stream->tail, stream, true, NULL);
+    }
+    for (struct sim_stream *stream = context->streams; stream; stream = stream->ctx_next) {
+        sim_set_merge_tail(set, &stream->tail, stream, false, NULL);
     }
     sim_unlock();
 }
@@ -245,6 +248,9 @@ int sim_stream_wait_event(struct sim_stream *stream, struct sim_event *event, un
     wait.stream = stream->id;
     wait.event = event->id;
     wait.end_ns = sim_now_ns();
+    if (sim_truth_on) {
+        sim_truth_follow(&wait);
+    }
     sim_set_clear(&set);
     record(SYNC_STREAM_WAIT, &wait, sync_id);
     return SIM_OK;

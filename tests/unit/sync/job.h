@@ -216,4 +216,21 @@ static inline uint64_t job_lost(const struct job *j)
     return lost;
 }
 
+/* Everything was seen. */
+static inline struct job *begin(void)
+{
+    return job_begin((struct sl_edges_options){0});
+}
+
+static inline void assert_wait(const struct sl_edge *edge, enum sl_edge_kind kind, unsigned wait_us,
+                               unsigned wake_us, int released)
+{
+    assert_non_null(edge);
+    assert_string_equal(sl_edge_kind_name(edge->kind), sl_edge_kind_name(kind));
+    assert_int_equal(edge->basis, SL_BASIS_EXACT);
+    assert_int_equal(edge->wait_ns, wait_us * US);
+    assert_int_equal(edge->wake_ns, wake_us * US);
+    assert_int_equal(edge->released, released);
+}
+
 #endif

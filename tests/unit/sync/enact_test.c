@@ -1,0 +1,260 @@
+/*
+ * enact_test.c - what each kind of call does: copies, frees, events, legacy order, graphs.
+ *
+ * Every test says the whole list of edges: a false one fails it as much as a missing one.
+ */
+#include "sync/job.h"
+
+#define SHAPE_HTOD_PAGEABLE                                                                        \
+    {                                                                                              \
+        .kind = SL_EV_MEMCPY, .copy_kind = 1, .src_memory = 1, .dst_memory = 3                     \
+    }
+#define SHAPE_DTOH_PINNED                                                                          \
+    {                                                                                              \
+        .kind = SL_EV_MEMCPY, .copy_kind = 2, .src_memory = 3, .dst_memory = 2                     \
+    }
+#define SHAPE_DTOH_PAGEABLE                                                                        \
+    {                                                                                              \
+        .kind = SL_EV_MEMCPY, .copy_kind = 2, .src_memory = 3, .dst_memory = 1                     \
+    }
+#define SHAPE_DTOD                                                                                 \
+    {                                                                                              \
+        .kind = SL_EV_MEMCPY, .copy_kind = 8, .src_memory = 3, .dst_memory = 3                     \
+    }
+
+static void copy(struct job *j, uint32_t cbid, struct sl_shape shape, unsigned from, unsigned to,
+                 unsigned gpu_from, unsigned gpu_to)
+{
+    struct sl_event ev = {.kind = SL_EV_MEMCPY, .context = 1, .stream = 7};
+
+    ev.correlation = job_call(j, cbid, from, to);
+    ev.start_ns = gpu_from * US;
+    ev.end_ns = gpu_to * US;
+    ev.shape = sl_shape_put(j->shapes, &shape);
+    assert_true(ev.shape != 0);
+    job_tell(j, &ev);
+}
+
+static void copies_wait_as_their_memory_says(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t kernel = job_kernel(j, 7, 10, 15, 60);
+
+    copy(j, MEMCPY, (struct sl_shape)SHAPE_HTOD_PAGEABLE, 20, 80, 70, 90);
+    uint64_t to_device = j->correlation;
+
+    copy(j, MEMCPY, (struct sl_shape)SHAPE_DTOD, 81, 83, 90, 100);
+    copy(j, MEMCPY_ASYNC, (struct sl_shape)SHAPE_DTOH_PINNED, 84, 86, 100, 110);
+    copy(j, MEMCPY_ASYNC, (struct sl_shape)SHAPE_DTOH_PAGEABLE, 87, 125, 110, 120);
+    uint64_t to_pageable = j->correlation;
+
+    copy(j, MEMCPY, (struct sl_shape)SHAPE_DTOH_PINNED, 126, 145, 130, 140);
+    uint64_t to_pinned = j->correlation;
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 3);
+    assert_wait(job_edge(j, kernel, to_device), SL_EDGE_COPY, 40, 20, 1);
+    assert_wait(job_edge(j, to_pageable, to_pageable), SL_EDGE_COPY, 33, 5, 1);
+    assert_wait(job_edge(j, to_pinned, to_pinned), SL_EDGE_COPY, 14, 5, 1);
+    job_end(j);
+}
+
+static void a_free_is_inferred_from_what_ended_meanwhile(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t kernel = job_kernel(j, 13, 10, 15, 60);
+
+    job_kernel(j, 14, 13, 15, 18);
+    uint64_t free_call = job_call(j, FREE, 20, 70);
+
+    job_call(j, FREE, 71, 90);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    const struct sl_edge *edge = job_edge(j, kernel, free_call);
+    assert_non_null(edge);
+    assert_int_equal(edge->kind, SL_EDGE_FREE);
+    assert_int_equal(edge->basis, SL_BASIS_INFERRED);
+    assert_int_equal(edge->released, 1);
+    job_end(j);
+}
+
+static void failed_calls_give_nothing(void **state)
+{
+    struct job *j = begin();
+    struct sl_event ev = {.kind = SL_EV_SYNC, .context = 1, .stream = 13};
+    (void)state;
+    job_kernel(j, 13, 10, 15, 60);
+    ev.correlation = job_call(j, STREAM_QUERY, 20, 22);
+    ev.start_ns = 20 * US;
+    ev.end_ns = 22 * US;
+    ev.u.sync.type = SL_SYNC_STREAM;
+    ev.u.sync.result = 600;
+    job_tell(j, &ev);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
+static void an_event_never_recorded_orders_nothing(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_kernel(j, 13, 10, 15, 60);
+    job_event_sync(j, 3, 0, 20, 22);
+    job_wait_event(j, 13, 3, 0, 23);
+    job_kernel(j, 13, 25, 60, 70);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(job_lost(j), 0);
+    job_event_sync(j, 3, 77, 80, 82);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 1);
+    job_end(j);
+}
+
+static void legacy_order_binds_blocking_streams_only(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_stream(j, 7, 3);
+    job_stream(j, 13, 1);
+    job_stream(j, 14, 2);
+    uint64_t blocking = job_kernel(j, 13, 10, 15, 60);
+
+    job_kernel(j, 14, 13, 15, 200);
+    uint64_t legacy = job_kernel(j, 7, 16, 61, 80);
+    uint64_t after = job_kernel(j, 13, 19, 82, 90);
+    uint64_t sync = job_stream_sync(j, 7, 22, 96);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 4);
+    assert_wait(job_edge(j, blocking, legacy), SL_EDGE_LEGACY_DEFAULT, 42, 1, 1);
+    assert_wait(job_edge(j, legacy, after), SL_EDGE_LEGACY_DEFAULT, 20, 2, 1);
+    assert_wait(job_edge(j, legacy, sync), SL_EDGE_STREAM_SYNC, 58, 16, 0);
+    assert_wait(job_edge(j, after, sync), SL_EDGE_STREAM_SYNC, 68, 6, 1);
+    job_end(j);
+}
+
+/* That it is the legacy stream need not be told: in files its flags stand with its first row only.
+ */
+static void the_legacy_stream_is_known_by_its_id(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_stream(j, 13, 1);
+    uint64_t blocking = job_kernel(j, 13, 10, 15, 60);
+    uint64_t sync = job_stream_sync(j, 7, 13, 66);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, blocking, sync), SL_EDGE_STREAM_SYNC, 47, 6, 1);
+    job_end(j);
+}
+
+static void a_graph_is_waited_for_whole(void **state)
+{
+    struct job *j = begin();
+    struct sl_event ev = {.kind = SL_EV_KERNEL, .context = 1, .stream = 13, .graph = 4};
+    (void)state;
+    job_stream(j, 13, 1);
+    uint64_t before = job_kernel(j, 13, 10, 15, 60);
+    uint64_t graph = job_call(j, GRAPH_LAUNCH, 13, 16);
+
+    ev.correlation = graph;
+    ev.start_ns = 60 * US;
+    ev.end_ns = 70 * US;
+    ev.u.op.graph_node = 1;
+    job_tell(j, &ev);
+    ev.stream = 90; /* a branch */
+    ev.start_ns = 61 * US;
+    ev.end_ns = 95 * US;
+    ev.u.op.graph_node = 2;
+    job_tell(j, &ev);
+    uint64_t after = job_kernel(j, 13, 18, 96, 99);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 2);
+    assert_wait(job_edge(j, before, graph), SL_EDGE_GRAPH, 44, 1, 1);
+    assert_wait(job_edge(j, graph, after), SL_EDGE_GRAPH, 25, 1, 1);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE), 1);
+    job_end(j);
+}
+
+static void without_synchronization_records_a_wait_is_guessed_or_counted(void **state)
+{
+    struct job *j =
+        job_begin((struct sl_edges_options){.foreign = 1, .recording_since_ns = 5 * US});
+    (void)state;
+    uint64_t kernel = job_kernel(j, 13, 10, 15, 60);
+    uint64_t sync = job_call(j, EVENT_SYNC, 20, 66);
+
+    job_call(j, STREAM_SYNC, 70, 72); /* nothing ended just before */
+    job_call(j, STREAM_QUERY, 73, 74);
+    job_call(j, STREAM_WAIT, 75, 76);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_int_equal(job_edge(j, kernel, sync)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 3);
+    job_end(j);
+}
+
+/* What work.wait() and a synchronize do: nothing is launched on the waiting stream in between. */
+static void an_event_waited_for_counts_with_nothing_launched_after(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t current = job_kernel(j, 7, 10, 15, 30);
+    uint64_t side = job_kernel(j, 20, 13, 20, 90);
+
+    job_record(j, 20, 5, 1, 16);
+    job_wait_event(j, 7, 5, 1, 18);
+    uint64_t sync = job_stream_sync(j, 7, 20, 97);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 2);
+    assert_wait(job_edge(j, current, sync), SL_EDGE_STREAM_SYNC, 10, 67, 0);
+    assert_wait(job_edge(j, side, sync), SL_EDGE_STREAM_SYNC, 70, 7, 1);
+    job_end(j);
+}
+
+static void an_operation_waits_for_the_event_and_hides_it_after(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t side = job_kernel(j, 20, 10, 20, 90);
+
+    job_record(j, 20, 5, 1, 13);
+    uint64_t wait = job_wait_event(j, 13, 5, 1, 15);
+    uint64_t next = job_kernel(j, 13, 17, 92, 95);
+    uint64_t sync = job_stream_sync(j, 13, 20, 99);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 2);
+    assert_wait(job_edge(j, side, next), SL_EDGE_STREAM_WAIT, 71, 2, 1);
+    assert_int_equal(job_edge(j, side, next)->via_correlation, wait);
+    assert_int_equal(job_edge(j, side, next)->at_start, 1);
+    assert_wait(job_edge(j, next, sync), SL_EDGE_STREAM_SYNC, 75, 4, 1);
+    job_end(j);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_wait_as_their_memory_says),
+        cmocka_unit_test(a_free_is_inferred_from_what_ended_meanwhile),
+        cmocka_unit_test(failed_calls_give_nothing),
+        cmocka_unit_test(an_event_never_recorded_orders_nothing),
+        cmocka_unit_test(legacy_order_binds_blocking_streams_only),
+        cmocka_unit_test(the_legacy_stream_is_known_by_its_id),
+        cmocka_unit_test(a_graph_is_waited_for_whole),
+        cmocka_unit_test(without_synchronization_records_a_wait_is_guessed_or_counted),
+        cmocka_unit_test(an_event_waited_for_counts_with_nothing_launched_after),
+        cmocka_unit_test(an_operation_waits_for_the_event_and_hides_it_after),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+/*
+ * wait_test.c - which operations a call waited for, between threads too, and the numbers.
+ *
+ * Every test says the whole list of edges: a false one fails it as much as a missing one.
+ */
+#include "sync/job.h"
+
+static void stream_sync_waits_for_its_tail_alone(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t first = job_kernel(j, 13, 10, 15, 40);
+    uint64_t second = job_kernel(j, 13, 13, 40, 90);
+    job_kernel(j, 14, 16, 20, 500);
+    uint64_t sync = job_stream_sync(j, 13, 20, 95);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_null(job_edge(j, first, sync));
+    assert_wait(job_edge(j, second, sync), SL_EDGE_STREAM_SYNC, 70, 5, 1);
+    assert_int_equal(job_edge(j, second, sync)->dst_thread, 100);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
+static void device_sync_is_released_by_what_ends_last(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t a = job_kernel(j, 13, 10, 15, 60);
+    uint64_t b = job_kernel(j, 14, 13, 20, 80);
+    uint64_t c = job_kernel(j, 15, 16, 18, 19);
+    uint64_t sync = job_device_sync(j, 20, 86);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 3);
+    assert_int_equal(j->calls, 1);
+    assert_wait(job_edge(j, a, sync), SL_EDGE_DEVICE_SYNC, 40, 26, 0);
+    assert_wait(job_edge(j, b, sync), SL_EDGE_DEVICE_SYNC, 60, 6, 1);
+    assert_wait(job_edge(j, c, sync), SL_EDGE_DEVICE_SYNC, 0, 66, 0);
+    job_end(j);
+}
+
+static void a_wait_names_the_record_it_was_for(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t a = job_kernel(j, 13, 10, 15, 60);
+
+    job_record(j, 13, 1, 1001, 12);
+    uint64_t b = job_kernel(j, 13, 14, 60, 100);
+
+    job_record(j, 13, 1, 1002, 17);
+    job_kernel(j, 13, 19, 100, 300);
+    uint64_t old = job_event_sync(j, 1, 1001, 20, 65);
+    uint64_t last = job_event_sync(j, 1, 1002, 66, 106);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 2);
+    assert_wait(job_edge(j, a, old), SL_EDGE_EVENT_SYNC, 40, 5, 1);
+    assert_wait(job_edge(j, b, last), SL_EDGE_EVENT_SYNC, 34, 6, 1);
+    job_end(j);
+}
+
+static void without_sync_ids_the_last_record_before_counts(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t a = job_kernel(j, 13, 10, 15, 60);
+
+    job_record(j, 13, 1, 0, 12);
+    uint64_t sync = job_event_sync(j, 1, 0, 20, 65);
+
+    job_kernel(j, 13, 70, 75, 90);
+    job_record(j, 13, 1, 0, 73);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, a, sync), SL_EDGE_EVENT_SYNC, 40, 5, 1);
+    job_end(j);
+}
+
+static void another_threads_launch_during_the_wait(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t before = job_kernel(j, 13, 10, 15, 60);
+    uint64_t sync = job_stream_sync(j, 13, 20, 66);
+
+    j->thread = 200;
+    /* enqueued meanwhile, still running when the wait returned */
+    job_kernel(j, 13, 30, 60, 100);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, before, sync), SL_EDGE_STREAM_SYNC, 40, 6, 1);
+    job_end(j);
+}
+
+static void what_truly_overlaps_is_marked(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_kernel(j, 13, 10, 15, 40);
+    uint64_t sync = job_stream_sync(j, 13, 20, 66);
+
+    j->thread = 200;
+    uint64_t meanwhile = job_kernel(j, 13, 30, 40, 60);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_int_equal(job_edge(j, meanwhile, sync)->basis, SL_BASIS_OVERLAPPING);
+    job_end(j);
+}
+
+static void a_long_launch_of_another_thread_is_looked_behind(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t before = job_kernel(j, 13, 10, 15, 60);
+
+    j->thread = 200;
+    job_call(j, LAUNCH, 18, 70); /* begins before the wait, ends after it */
+    job_ran(j, 13, 65, 90);
+    j->thread = 100;
+    uint64_t sync = job_stream_sync(j, 13, 20, 64);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, before, sync), SL_EDGE_STREAM_SYNC, 40, 4, 1);
+    job_end(j);
+}
+
+static void gpu_order_decides_between_launches_that_overlap(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_call(j, LAUNCH, 10, 20);
+    job_ran(j, 13, 40, 80);
+    uint64_t last = j->correlation;
+
+    j->thread = 200;
+    job_call(j, LAUNCH, 12, 15);
+    job_ran(j, 13, 22, 40);
+    uint64_t sync = job_stream_sync(j, 13, 30, 85);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, last, sync), SL_EDGE_STREAM_SYNC, 50, 5, 1);
+    job_end(j);
+}
+
+static void online_an_end_is_told_to_a_thread_once(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+    (void)state;
+    uint64_t kernel = job_kernel(j, 13, 10, 15, 60);
+    uint64_t first = job_device_sync(j, 20, 66);
+
+    job_device_sync(j, 70, 72);
+    job_stream_sync(j, 13, 73, 74);
+    j->thread = 200;
+    uint64_t other = job_stream_sync(j, 13, 80, 82);
+
+    job_stream_sync(j, 13, 83, 84);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 2);
+    assert_wait(job_edge(j, kernel, first), SL_EDGE_DEVICE_SYNC, 40, 6, 1);
+    assert_wait(job_edge(j, kernel, other), SL_EDGE_STREAM_SYNC, 0, 2, 0);
+    job_end(j);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stream_sync_waits_for_its_tail_alone),
+        cmocka_unit_test(device_sync_is_released_by_what_ends_last),
+        cmocka_unit_test(a_wait_names_the_record_it_was_for),
+        cmocka_unit_test(without_sync_ids_the_last_record_before_counts),
+        cmocka_unit_test(another_threads_launch_during_the_wait),
+        cmocka_unit_test(what_truly_overlaps_is_marked),
+        cmocka_unit_test(a_long_launch_of_another_thread_is_looked_behind),
+        cmocka_unit_test(gpu_order_decides_between_launches_that_overlap),
+        cmocka_unit_test(online_an_end_is_told_to_a_thread_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
