@@ -14,7 +14,8 @@
 #include "base/stats.h"
 #include "collect/cupti_buffer.h"
 
-#define CALIBRATE_NS (500 * SL_COLLECTOR_MS)
+#define CALIBRATE_NS   (500 * SL_COLLECTOR_MS)
+#define DUMP_CAP_BYTES (1ull << 30)
 
 /* Nothing that was enqueued before the window's end is outstanding: all buffers that were out then
  * are back, and no launch in the window waits for its GPU operation. Twice in a row, because a
@@ -231,6 +232,21 @@ static int create_pipeline(struct sl_collector *c)
     return err;
 }
 
+/* A dump that cannot be made says so and is done without. */
+static void open_dump(struct sl_collector *c)
+{
+    const struct sl_cupti_dump_options opt = {
+        .path = c->opt.config->dump_cupti,
+        .version = c->opt.cupti->version,
+        .pid = c->opt.identity->pid,
+        .cap_bytes = DUMP_CAP_BYTES,
+        .devices = sl_pipeline_devices(c->pipeline),
+    };
+
+    if (*opt.path)
+        sl_cupti_dump_open(&c->dump, &opt);
+}
+
 void *sl_collector_run(void *user)
 {
     struct sl_collector *c = user;
@@ -245,6 +261,7 @@ void *sl_collector_run(void *user)
         sl_collector_end(c);
         return NULL;
     }
+    open_dump(c);
     sl_window_init(&c->window, c->opt.config, window_now(), c->opt.on_since_ns);
     /* The first window opens before any record is judged, even if the process ends already. */
     err = run_window(c);

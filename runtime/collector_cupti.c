@@ -75,6 +75,7 @@ static int count_drops(struct sl_collector *c, const struct sl_cupti_buffer *b)
                          "ActivityGetNumDroppedRecords");
     if (!err && dropped) {
         sl_stats_add(SL_STAT_DROPPED_CUPTI, dropped);
+        sl_cupti_dump_dropped(c->dump, dropped);
         sl_log_once(&c->drop_said, SL_LOG_WARN,
                     "CUPTI dropped %zu records: its buffers were full; the trace has gaps and says "
                     "how many; raise SYNCLINE_CUPTI_MEMORY",
@@ -101,6 +102,7 @@ int sl_collector_check_clock(struct sl_collector *c)
     if (enter_cupti(c))
         return -ECANCELED;
     offset_ns = sl_clock_offset(cupti_clock, c->opt.cupti, 3, &uncertainty_ns);
+    sl_cupti_dump_clock(c->dump, offset_ns, uncertainty_ns);
     if (uncertainty_ns < CLOCK_OFF_NS && (offset_ns > CLOCK_OFF_NS || offset_ns < -CLOCK_OFF_NS))
         sl_log_once(&c->clock_said, SL_LOG_WARN,
                     "CUPTI's clock is %lld us off CLOCK_REALTIME: another tool set its clock; "
@@ -210,6 +212,7 @@ static void decode(struct sl_collector *c, const struct sl_cupti_buffer *b)
         return;
     /* Acquire pairs with the release in sl_collector_exit(): until when. */
     if (!atomic_load_explicit(&c->exiting, memory_order_acquire) || wait_for_room(c) == 0) {
+        sl_cupti_dump_buffer(c->dump, b->data, b->valid, b->stream);
         sl_pipeline_buffer(c->pipeline, b->data, b->valid);
         return;
     }

@@ -110,6 +110,7 @@ void sl_collector_exit(struct sl_collector *c)
                             "the trace stays a .part file: 'syncline check' tells what is in it");
         return;
     }
+    sl_cupti_dump_end(c->dump);
     pipeline = atomic_load_explicit(&c->pipeline, memory_order_acquire);
     if (!pipeline || close_status(c, deadline))
         return;

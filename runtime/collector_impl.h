@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "collect/cupti_decode.h"
+#include "collect/cupti_dump.h"
 #include "collector.h"
 #include "pipeline.h"
 
@@ -50,6 +51,7 @@ struct sl_collector {
     /* the collector thread's own, and the exiting thread's once it has cut off the collector */
     struct sl_window window;
     struct sl_cupti_buffer *taken;           /* from the pool's list, not decoded yet */
+    struct sl_cupti_dump *dump;              /* NULL: none */
     uint64_t flush_due_ns, calibrate_due_ns; /* monotonic */
     uint64_t drain_turn;                     /* last buffer requested before the window's end */
     int drain_back;                          /* looks in a row that found all of those back */

@@ -198,6 +198,11 @@ size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t val
     return records;
 }
 
+const struct sl_device_table *sl_pipeline_devices(const struct sl_pipeline *p)
+{
+    return &p->devices;
+}
+
 uint64_t sl_pipeline_waiting(const struct sl_pipeline *p)
 {
     return sl_assemble_waiting(p->assemble);

@@ -21,6 +21,7 @@
 #include "collect/cupti_api.h"
 #include "control/config.h"
 #include "control/identity.h"
+#include "event/device.h"
 
 struct sl_pipeline;
 
@@ -36,6 +37,9 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
 
 /* One completed buffer: decoded, assembled, on its way. Returns the records seen. */
 size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t valid);
+
+/* What the rows so far have made known of each GPU. */
+const struct sl_device_table *sl_pipeline_devices(const struct sl_pipeline *p);
 
 /* Launches of the open window whose GPU operation has not come. */
 uint64_t sl_pipeline_waiting(const struct sl_pipeline *p);

@@ -13,34 +13,12 @@
 #include "collect/cupti_decode.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/pages.h"
 #include "base/stats.h"
 #include "collect/cupti_decode_impl.h"
-
-#define TEXT_MAX   65536u /* no kernel's name is longer; what is, is not a name */
-#define PAGE_BYTES 4096u
-
-/* The newest row that is not newer than the library. */
-static const struct sl_cupti_layout *layout_of(uint32_t version)
-{
-    for (unsigned i = sl_cupti_tables_layout_count; i-- > 0;)
-        if (sl_cupti_tables_layouts[i].version <= version)
-            return &sl_cupti_tables_layouts[i];
-    return NULL;
-}
-
-/* Whether the 8 bytes around an address can be read. The kernel looks at the memory for us: with
- * an impossible `how` the call changes nothing, and bad memory gives EFAULT before EINVAL. Where
- * the call is forbidden altogether, addresses are trusted. */
-static int is_readable(uintptr_t address)
-{
-    return syscall(SYS_rt_sigprocmask, ~0, address & ~(uintptr_t)7, NULL, 8) == 0 ||
-           errno != EFAULT;
-}
+#include "collect/cupti_layout.h"
+#include "collect/cupti_text.h"
 
 static void forward(void *user, const struct sl_event *ev)
 {
@@ -49,7 +27,7 @@ static void forward(void *user, const struct sl_event *ev)
 
 int sl_decode_create(struct sl_decode **out, const struct sl_decode_options *opt)
 {
-    const struct sl_cupti_layout *layout = layout_of(opt->version);
+    const struct sl_cupti_layout *layout = sl_cupti_layout_find(opt->version);
     struct sl_cupti_seen_options seen = {.intern = opt->intern, .sink = forward};
     struct sl_decode *d;
 
@@ -60,7 +38,7 @@ int sl_decode_create(struct sl_decode **out, const struct sl_decode_options *opt
         return -ENOMEM;
     d->opt = *opt;
     if (!d->opt.can_read)
-        d->opt.can_read = is_readable;
+        d->opt.can_read = sl_cupti_text_can_read;
     d->layout = layout;
     seen.sink_user = d;
     if (sl_cupti_seen_create(&d->seen, &seen) != 0)
@@ -165,7 +143,7 @@ size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid
         }
         last = buffer + at;
         kind = sl_load32(last);
-        size = kind < SL_CUPTI_KIND_COUNT ? d->layout->record_size[kind] : 0;
+        size = sl_cupti_layout_size(d->layout, kind);
         if (size == 0 && d->opt.get_next_record) { /* newer than the table */
             sl_stats_add(SL_STAT_RECORDS_UNKNOWN, 1);
             count++;
@@ -195,13 +173,13 @@ __attribute__((no_sanitize("thread"))) void sl_decode_look(uint32_t version, con
                                                            size_t size,
                                                            struct sl_decode_held *add_to)
 {
-    const struct sl_cupti_layout *layout = layout_of(version);
+    const struct sl_cupti_layout *layout = sl_cupti_layout_find(version);
     size_t at = 0, step;
 
     for (; layout && size - at >= sizeof(uint32_t); at += step) {
         uint32_t kind = *(const volatile uint32_t *)(const void *)(buffer + at);
 
-        step = kind < SL_CUPTI_KIND_COUNT ? layout->record_size[kind] : 0;
+        step = sl_cupti_layout_size(layout, kind);
         if (step == 0 || step > size - at)
             return;
         add_to->records++;
@@ -210,31 +188,19 @@ __attribute__((no_sanitize("thread"))) void sl_decode_look(uint32_t version, con
     }
 }
 
-/* Whether a text that ends stands there, page by page. */
-static int is_text(const struct sl_decode *d, const char *text)
-{
-    for (uint32_t i = 0; i < TEXT_MAX; i++) {
-        if ((i == 0 || ((uintptr_t)(text + i) & (PAGE_BYTES - 1)) == 0) &&
-            !d->opt.can_read((uintptr_t)(text + i)))
-            return 0;
-        if (text[i] == '\0')
-            return 1;
-    }
-    return 0;
-}
-
 int sl_decode_text(struct sl_decode *d, const uint8_t *at, uint32_t *id)
 {
     const char *text = (const char *)(uintptr_t)sl_load64(at);
     uint64_t mixed = (uint64_t)(uintptr_t)text * 0x9e3779b97f4a7c15u;
     const char **known = &d->text_known[(mixed >> 40) % SL_DECODE_TEXTS_KNOWN];
+    size_t length;
 
     if (!text) {
         *id = 0;
         return 0;
     }
     if (*known != text) {
-        if (!is_text(d, text))
+        if (sl_cupti_text_measure(text, d->opt.can_read, &length))
             return -1;
         *known = text;
     }

@@ -98,6 +98,12 @@ const struct sl_option sl_config_table[] = {
      "Most host memory for the buffers that CUPTI fills. Each thread that calls CUDA holds one of "
      "512 KiB. Past it records are dropped and counted.",
      FIELD(cupti_memory_bytes), 8 * MIB, 64 * GIB, NULL},
+    {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a file that is not there yet",
+     "For developers: CUPTI's buffers also go into this file as they came, so that the run can be "
+     "replayed (docs/cupti-dump.md). `%p` becomes the process id. At most 1 GiB, readable by you "
+     "alone. The disk is written to on the thread that empties CUPTI's buffers: a slow one loses "
+     "records.",
+     FIELD(dump_cupti), 0, 0, NULL},
     {"SYNCLINE_LOG", SL_OPTION_CHOICE, "info", "off, error, warn, info, debug",
      "What syncline says on stderr; each level includes those above it.", FIELD(log_level), 0, 0,
      log_words},
