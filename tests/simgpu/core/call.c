@@ -31,13 +31,18 @@ struct sim_thread *sim_thread_self(void)
 
 void sim_probe_set(const struct sim_probe *table)
 {
-    /* Release pairs with the acquire in sim_probe_get(): the table is filled. */
+    /* Release pairs with the acquire in sim_probe_registered(): the table is filled. */
     atomic_store_explicit(&probe, table, memory_order_release);
+}
+
+const struct sim_probe *sim_probe_registered(void)
+{
+    return atomic_load_explicit(&probe, memory_order_acquire);
 }
 
 const struct sim_probe *sim_probe_get(void)
 {
-    return atomic_load_explicit(&probe, memory_order_acquire);
+    return sim_replaying() ? NULL : sim_probe_registered();
 }
 
 uint64_t sim_correlation_now(void)

@@ -1,11 +1,12 @@
 /*
- * device.c - the facts of the simulated devices: an H100's, all alike.
+ * device.c - the facts of the simulated devices: an H100's, all alike, or those of a recording.
  *
  * Any thread; filled once, read-only after.
  */
 #include <cuda.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/sim.h"
 
@@ -20,7 +21,14 @@ static uint32_t count;
 static void fill(void)
 {
     uint64_t wanted = sim_option_u64("DEVICES", 1);
+    uint32_t recorded;
+    const struct sim_device_info *from = sim_replay_devices(&recorded);
 
+    if (sim_replaying()) {
+        count = recorded < MAX_DEVICES ? recorded : MAX_DEVICES;
+        memcpy(devices, from, count * sizeof *devices);
+        return;
+    }
     count = wanted > MAX_DEVICES ? MAX_DEVICES : (uint32_t)wanted;
     for (uint32_t i = 0; i < count; i++) {
         devices[i] = (struct sim_device_info){

@@ -41,7 +41,7 @@ int sim_driver_version(void)
 
 static void tell_probe_of_exit(void)
 {
-    const struct sim_probe *probe = sim_probe_get();
+    const struct sim_probe *probe = sim_probe_registered();
 
     if (!sim_forked() && probe && probe->at_exit) {
         probe->at_exit();

@@ -14,6 +14,7 @@
 #ifndef SIM_PROBE_H
 #define SIM_PROBE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum sim_domain {
@@ -90,6 +91,20 @@ struct sim_object { /* a device, context or stream came (or went) */
     uint32_t correlation;
 };
 
+/* Replay: whose records this thread's are from now on. Thread 0: its own again. */
+struct sim_guise {
+    uint32_t process, thread;
+};
+
+/* Replay: a record as it was recorded, in the layout of this CUPTI's version. */
+struct sim_raw_record {
+    const uint8_t *bytes;
+    uint32_t kind, size;
+    uint32_t correlation; /* 0: not known */
+    const char *text;     /* NULL, or what the address at text_offset is to point to */
+    uint32_t text_offset;
+};
+
 struct sim_probe {
     void (*api_enter)(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t now_ns);
     void (*api_exit)(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t start_ns,
@@ -102,6 +117,12 @@ struct sim_probe {
     void (*overhead)(uint32_t kind, uint64_t start_ns,
                      uint64_t end_ns); /* CUpti_ActivityOverheadKind */
     void (*at_exit)(void);             /* the process ends: last chance of the CUPTI thread */
+
+    /* For a process that plays a recording (sim_replay_begin()). */
+    void (*guise)(const struct sim_guise *guise);
+    void (*raw)(const struct sim_raw_record *raw);
+    void (*hand_over)(uint64_t dropped); /* a recorded buffer ends; so many records were lost */
+    uint64_t (*flushes)(void);           /* how often the client has flushed */
 };
 
 /* Exported by libsimgpu.so for the stand-ins. */
@@ -136,6 +157,19 @@ double sim_random(const char *point, uint64_t key);
 /* Fault injection, asked at the entry of every stand-in function: 0 or the error code to return.
  * SIMGPU_FAIL="cuptiActivityEnable:3:CODE,..." (n-th call of F fails with CODE; n = 0: every). */
 int sim_fail(const char *function);
+
+/*
+ * Replay. A process that plays a recording begins before cuInit; from then on CUPTI is told nothing
+ * of its own calls and operations. `devices` (borrowed) are what CUDA says there is.
+ */
+struct sim_device_info;
+void sim_replay_begin(const struct sim_device_info *devices, uint32_t count);
+bool sim_replaying(void);
+const struct sim_device_info *sim_replay_devices(uint32_t *count);
+/* The client's CUPTI, to be told of what was recorded; NULL if none is loaded. */
+const struct sim_probe *sim_replay_probe(void);
+/* An operation to be filled; the caller holds its one reference. NULL: no memory. */
+struct sim_op *sim_replay_op(void);
 
 /* Device facts for DEVICE records and cudaGetDeviceProperties. */
 struct sim_device_info {

@@ -162,10 +162,14 @@ static void *serve(void *unused)
         if (sim_schedule.jobs && sim_schedule.jobs->pub.start_ns < until) {
             until = sim_schedule.jobs->pub.start_ns;
         }
-        struct timespec ts = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
+        struct timespec ts; /* the wall clock may be set while we sleep */
 
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        until = until - now + (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+        ts = (struct timespec){(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
         sim_schedule.service_idle = !sim_schedule.active;
-        pthread_cond_timedwait(&sim_schedule.service_wake, &sim_schedule.lock, &ts);
+        pthread_cond_clockwait(&sim_schedule.service_wake, &sim_schedule.lock, CLOCK_MONOTONIC,
+                               &ts);
         sim_schedule.service_idle = false;
     }
     sim_unlock();

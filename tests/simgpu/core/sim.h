@@ -230,7 +230,9 @@ int sim_init(void); /* cuInit: once; loads CUDA_INJECTION64_PATH */
 bool sim_ready(void);
 bool sim_forked(void); /* in the child of a process that had called cuInit */
 int sim_driver_version(void);
+/* Who is to be told of what this process does; NULL: nobody. */
 const struct sim_probe *sim_probe_get(void);
+const struct sim_probe *sim_probe_registered(void);
 
 /* Starts a call: correlation id, stamp, probe, injected and sticky errors. Non-zero: the call's
  * result, to be given to sim_call_exit() without running its body. */

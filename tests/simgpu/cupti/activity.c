@@ -161,6 +161,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
     sim_progress();
     sim_lane_flush(forced);
     sim_worker_flush(forced);
+    sim_replay_count_flush();
     return CUPTI_SUCCESS;
 }
 
@@ -198,7 +199,7 @@ static size_t record_size(uint32_t kind)
             return sim_version()->layout[table[i].record]->size;
         }
     }
-    return 0;
+    return sim_replay_size(kind);
 }
 
 /* Seen in NVIDIA's libraries: 12.0 to 12.3 answer a bad kind with UNKNOWN. */

@@ -9,13 +9,19 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cupti/simcupti.h"
+
+#define RAW           UINT8_MAX /* a slot's record: not one that this CUPTI made */
+#define REPLAY_NAP_NS 1000000
+#define REPLAY_NAPS   10000
 
 struct sim_lane {
     pthread_mutex_t lock;
     struct sim_buffer *active;
     struct sim_buffer *spare; /* two threads asked at once: the second one's, used next */
+    uint32_t guise;           /* of this thread of a recording; 0: of one of this process */
     atomic_bool taken;
     struct sim_lane *next;
 };
@@ -48,6 +54,22 @@ static void make_key(void)
     pthread_key_create(&end_of_thread, leave_lane);
 }
 
+static struct sim_lane *new_lane(uint32_t guise)
+{
+    struct sim_lane *lane = calloc(1, sizeof *lane);
+
+    if (!lane) {
+        return &shared;
+    }
+    pthread_mutex_init(&lane->lock, NULL);
+    lane->taken = true;
+    lane->guise = guise;
+    lane->next = atomic_load_explicit(&lanes, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(&lanes, &lane->next, lane)) {
+    }
+    return lane;
+}
+
 static struct sim_lane *take_lane(void)
 {
     struct sim_lane *lane;
@@ -59,26 +81,30 @@ static struct sim_lane *take_lane(void)
             break;
         }
     }
-    if (!lane) {
-        lane = calloc(1, sizeof *lane);
-        if (!lane) {
-            return &shared;
-        }
-        pthread_mutex_init(&lane->lock, NULL);
-        lane->taken = true;
-        lane->next = atomic_load_explicit(&lanes, memory_order_relaxed);
-        while (!atomic_compare_exchange_weak(&lanes, &lane->next, lane)) {
-        }
-    }
+    lane = lane ? lane : new_lane(0);
     pthread_once(&once, make_key);
     pthread_setspecific(end_of_thread, lane);
     return lane;
+}
+
+/* A thread of a recording keeps its lane for good. */
+static struct sim_lane *guise_lane(uint32_t thread)
+{
+    struct sim_lane *lane = atomic_load_explicit(&lanes, memory_order_acquire);
+
+    while (lane && lane->guise != thread) {
+        lane = lane->next;
+    }
+    return lane ? lane : new_lane(thread);
 }
 
 static struct sim_lane *lane_of_thread(void)
 {
     if (!sim_attribute_on(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER)) {
         return &shared;
+    }
+    if (sim_replay_thread()) {
+        return guise_lane(sim_replay_thread());
     }
     if (!own) {
         own = take_lane();
@@ -106,7 +132,7 @@ static void check_zeroed(const struct sim_buffer *b)
 }
 
 /* Asks the client for a buffer, on this thread and without a lock. NULL: it gave none. */
-static struct sim_buffer *request(void)
+static struct sim_buffer *request_once(void)
 {
     struct sim_callbacks callbacks = sim_callbacks_get();
     uint8_t *memory = NULL;
@@ -139,6 +165,27 @@ static struct sim_buffer *request(void)
     }
     asked.start_ns = start;
     asked.end_ns = sim_now_ns();
+    return b;
+}
+
+/* A client at its cap gives no buffer, or one for show that is smaller than its others. A run loses
+ * records then; a recording, which is played faster than it was made, waits for the client. */
+static struct sim_buffer *request(void)
+{
+    static _Atomic size_t largest;
+    const struct timespec nap = {.tv_nsec = REPLAY_NAP_NS};
+    struct sim_buffer *b = request_once();
+
+    for (int naps = 0; sim_replaying() && (!b || b->size < largest) && naps < REPLAY_NAPS; naps++) {
+        if (b) {
+            sim_worker_push(b); /* goes back as it came: empty */
+        }
+        nanosleep(&nap, NULL);
+        b = request_once();
+    }
+    if (b && b->size > largest) {
+        largest = b->size;
+    }
     return b;
 }
 
@@ -209,12 +256,11 @@ static uint64_t decision_key(uint32_t kind, uint32_t correlation, const struct s
     return (uint64_t)kind << 56 ^ node << 32 ^ low;
 }
 
-bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t kind,
-                    uint32_t correlation, struct sim_op *op)
+/* `record` is an enum sim_record, or RAW. */
+static bool open_place(struct sim_place *place, uint8_t record, uint32_t size, uint32_t kind,
+                       uint32_t correlation, struct sim_op *op)
 {
-    const struct sim_layout *layout = sim_version()->layout[record];
-
-    if (in_client || !sim_worker_alive() || !layout) {
+    if (in_client || !sim_worker_alive()) {
         return false;
     }
     uint64_t key = decision_key(kind, correlation, op);
@@ -227,7 +273,7 @@ bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t ki
     struct sim_lane *lane = lane_of_thread();
 
     pthread_mutex_lock(&lane->lock);
-    struct sim_slot *slot = provide(lane, layout->size) ? add_slot(lane->active) : NULL;
+    struct sim_slot *slot = provide(lane, size) ? add_slot(lane->active) : NULL;
 
     if (!slot) {
         pthread_mutex_unlock(&lane->lock);
@@ -237,8 +283,8 @@ bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t ki
     struct sim_buffer *b = lane->active;
 
     *slot = (struct sim_slot){.offset = (uint32_t)b->used,
-                              .size = layout->size,
-                              .record = (uint8_t)record,
+                              .size = (uint16_t)size,
+                              .record = record,
                               .kind = (uint8_t)kind,
                               .correlation = correlation,
                               .op_id = op ? op->id : 0,
@@ -249,9 +295,25 @@ bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t ki
         sim_op_ref(op);
     }
     *place = (struct sim_place){.lane = lane, .buffer = b, .record = b->memory + b->used};
-    b->used += layout->size;
+    b->used += size;
+    return true;
+}
+
+bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t kind,
+                    uint32_t correlation, struct sim_op *op)
+{
+    const struct sim_layout *layout = sim_version()->layout[record];
+
+    if (!layout || !open_place(place, (uint8_t)record, layout->size, kind, correlation, op)) {
+        return false;
+    }
     sim_put(place->record, record, F_kind, kind);
     return true;
+}
+
+bool sim_place_open_raw(struct sim_place *place, const struct sim_raw_record *raw)
+{
+    return open_place(place, RAW, raw->size, raw->kind, raw->correlation, NULL);
 }
 
 void sim_place_close(struct sim_place *place)
@@ -285,6 +347,19 @@ void sim_lane_flush(bool forced)
         }
         pthread_mutex_unlock(&lane->lock);
     }
+}
+
+void sim_lane_hand_over(uint64_t dropped_records)
+{
+    struct sim_lane *lane = lane_of_thread();
+
+    pthread_mutex_lock(&lane->lock);
+    if (lane->active) {
+        sim_worker_push(lane->active);
+        lane->active = NULL;
+    }
+    pthread_mutex_unlock(&lane->lock);
+    atomic_fetch_add_explicit(&dropped, dropped_records, memory_order_relaxed);
 }
 
 uint64_t sim_lane_take_dropped(void)

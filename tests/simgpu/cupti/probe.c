@@ -38,7 +38,7 @@ static void api_exit(enum sim_domain domain, uint32_t cbid, uint32_t correlation
             sim_put(r, R_API, F_cbid, cbid);
             sim_put(r, R_API, F_start, sim_clock_convert(clock, start_ns));
             sim_put(r, R_API, F_end, sim_clock_convert(clock, end_ns));
-            sim_put(r, R_API, F_processId, sim_process_id);
+            sim_put(r, R_API, F_processId, sim_process());
             sim_put(r, R_API, F_threadId, sim_thread_id());
             sim_put(r, R_API, F_correlationId, correlation);
             sim_put(r, R_API, F_returnValue, (uint32_t)result);
@@ -210,7 +210,7 @@ static void object_record(const struct sim_object *o)
         sim_put(r, k, F_deviceId, o->device);
         sim_put(r, k, F_computeApiKind, CUPTI_ACTIVITY_COMPUTE_API_CUDA);
         sim_put(r, k, F_nullStreamId, o->null_stream);
-        sim_put(r, k, F_processId, sim_process_id);
+        sim_put(r, k, F_processId, sim_process());
     }
     sim_place_close(&place);
 }
@@ -291,7 +291,7 @@ CUptiResult sim_dump_objects(uint32_t kind)
     return copy ? CUPTI_SUCCESS : CUPTI_ERROR_OUT_OF_MEMORY;
 }
 
-void sim_overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
+static void overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
 {
     struct sim_place place;
     sim_clock clock = sim_clock_now();
@@ -305,7 +305,7 @@ void sim_overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
 
     sim_put(r, R_OVERHEAD, F_overheadKind, kind);
     sim_put(r, R_OVERHEAD, F_objectKind, CUPTI_ACTIVITY_OBJECT_THREAD);
-    sim_put(r, R_OVERHEAD, F_processId, sim_process_id);
+    sim_put(r, R_OVERHEAD, F_processId, sim_process());
     sim_put(r, R_OVERHEAD, F_threadId, sim_thread_id());
     sim_put(r, R_OVERHEAD, F_start, sim_clock_convert(clock, start_ns));
     sim_put(r, R_OVERHEAD, F_end, sim_clock_convert(clock, end_ns));
@@ -313,6 +313,14 @@ void sim_overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
     sim_place_close(&place);
     sim_log("{\"what\":\"overhead\",\"type\":%u,\"correlation\":%u,\"start\":%llu,\"end\":%llu}",
             kind, correlation, (unsigned long long)start_ns, (unsigned long long)end_ns);
+}
+
+/* CUPTI's own cost. A recording has those of its run. */
+void sim_overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
+{
+    if (!sim_replaying()) {
+        overhead(kind, start_ns, end_ns);
+    }
 }
 
 void sim_probe_start(void)
@@ -325,8 +333,12 @@ void sim_probe_start(void)
         .synchronized = synchronized,
         .event_recorded = event_recorded,
         .object = object,
-        .overhead = sim_overhead,
+        .overhead = overhead,
         .at_exit = sim_worker_end,
+        .guise = sim_replay_wear,
+        .raw = sim_replay_raw,
+        .hand_over = sim_lane_hand_over,
+        .flushes = sim_replay_flushes,
     };
 
     sim_probe_set(&probe);

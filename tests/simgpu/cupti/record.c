@@ -34,9 +34,23 @@ void sim_put(uint8_t *record, enum sim_record type, enum sim_field field, uint64
     }
 }
 
+uint64_t sim_get(const uint8_t *record, enum sim_record type, enum sim_field field)
+{
+    const struct sim_layout *layout = sim_version()->layout[type];
+    uint64_t value = 0;
+
+    /* Little-endian, and no field is wider. */
+    memcpy(&value, record + layout->field[field].offset, layout->field[field].width);
+    return value;
+}
+
 uint32_t sim_thread_id(void)
 {
     static __thread uint32_t system_id;
+
+    if (sim_replay_thread()) {
+        return sim_replay_thread();
+    }
 
     /* As the header says: pthread_self() by default, cut to the field's 32 bits. */
     if (sim_thread_id_type == CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT) {

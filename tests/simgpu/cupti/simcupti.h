@@ -121,11 +121,14 @@ struct sim_place { /* a record's place, its lane locked until sim_place_close() 
  * dropped (counted and logged), nothing is locked. `op` NULL or an operation not yet ended. */
 bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t kind,
                     uint32_t correlation, struct sim_op *op);
+/* The same for a recorded record, whose bytes are the caller's to copy. */
+bool sim_place_open_raw(struct sim_place *place, const struct sim_raw_record *raw);
 void sim_place_close(struct sim_place *place);
 
 /* Hands the active buffers over: those without unfinished records, or all, empty ones too
  * (forced). */
 void sim_lane_flush(bool forced);
+void sim_lane_hand_over(uint64_t dropped); /* this thread's, and so many records are lost */
 uint64_t sim_lane_take_dropped(void);
 /* The process ends: logs every record that is still in a lane. */
 void sim_lane_log_rest(void);
@@ -156,6 +159,7 @@ struct sim_callbacks sim_callbacks_get(void);
 /* ---- record.c: bytes ---- */
 
 void sim_put(uint8_t *record, enum sim_record type, enum sim_field field, uint64_t value);
+uint64_t sim_get(const uint8_t *record, enum sim_record type, enum sim_field field);
 void sim_record_op(struct sim_place *place, enum sim_record type, uint32_t kind, struct sim_op *op);
 void sim_record_op_end(struct sim_slot *slot, uint8_t *record); /* the operation's times */
 uint32_t sim_thread_id(void);
@@ -166,6 +170,16 @@ extern _Atomic uint32_t sim_thread_id_type;
 void sim_probe_start(void); /* registers with the core; once */
 void sim_overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns);
 CUptiResult sim_dump_objects(uint32_t kind);
+
+/* ---- replay.c: records of a recording ---- */
+
+void sim_replay_wear(const struct sim_guise *guise);
+uint32_t sim_replay_thread(void); /* of this thread's guise; 0: none */
+uint32_t sim_process(void);       /* whose records this thread's are */
+void sim_replay_raw(const struct sim_raw_record *raw);
+size_t sim_replay_size(uint32_t kind); /* of the raw records of a kind; 0: none was played */
+void sim_replay_count_flush(void);
+uint64_t sim_replay_flushes(void);
 
 /* ---- external.c: stacks of external correlation ids, per thread ---- */
 

@@ -140,13 +140,13 @@ static void wait_for_work(void)
         pthread_cond_wait(&work, &lock);
         return;
     }
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until); /* the wall clock may be set */
     until.tv_nsec += POLL_NS;
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    pthread_cond_timedwait(&work, &lock, &until);
+    pthread_cond_clockwait(&work, &lock, CLOCK_MONOTONIC, &until);
 }
 
 static void *worker(void *unused)

@@ -13,6 +13,7 @@
 #include "fake_core.h"
 
 const struct sim_probe *fake_probe;
+bool fake_replaying;
 
 static _Atomic uint64_t correlation, op_id, randoms;
 static _Atomic long alive;
@@ -25,6 +26,11 @@ static size_t line_count;
 void sim_probe_set(const struct sim_probe *probe)
 {
     fake_probe = probe;
+}
+
+bool sim_replaying(void)
+{
+    return fake_replaying;
 }
 
 void sim_op_ref(struct sim_op *op)

@@ -8,6 +8,7 @@
 #include "core/probe.h"
 
 extern const struct sim_probe *fake_probe; /* what libcupti registered */
+extern bool fake_replaying;                /* the process plays a recording */
 
 /* A kernel, enqueued under the next correlation id. The caller's reference is the only one. */
 struct sim_op *fake_kernel(const char *name);

@@ -1,0 +1,43 @@
+/*
+ * replay.c - a process that plays a recording: its GPUs are the recording's, and CUPTI is told of
+ * what was recorded instead of what the process itself does.
+ *
+ * begin: once, before cuInit, by the program that plays. The rest: any thread, read-only.
+ */
+#include "core/sim.h"
+
+static bool replaying;
+static const struct sim_device_info *devices;
+static uint32_t device_count;
+
+void sim_replay_begin(const struct sim_device_info *info, uint32_t count)
+{
+    devices = info;
+    device_count = count;
+    replaying = true;
+}
+
+bool sim_replaying(void)
+{
+    return replaying;
+}
+
+const struct sim_device_info *sim_replay_devices(uint32_t *count)
+{
+    *count = device_count;
+    return devices;
+}
+
+const struct sim_probe *sim_replay_probe(void)
+{
+    return sim_probe_registered();
+}
+
+struct sim_op *sim_replay_op(void)
+{
+    sim_lock();
+    struct op *op = sim_op_new();
+
+    sim_unlock();
+    return op ? &op->pub : NULL;
+}

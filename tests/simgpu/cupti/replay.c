@@ -1,0 +1,79 @@
+/*
+ * replay.c - records of a recording: made as if by its threads, or given byte by byte.
+ *
+ * The playing program's threads; a guise is of one thread. Recorded records go through the same
+ * lanes, buffers and troubles as those of a run, and only those that the client has asked for.
+ */
+#include <string.h>
+
+#include "cupti/simcupti.h"
+
+#define MAX_KINDS 64
+
+static __thread struct sim_guise guise; /* thread 0: none */
+static _Atomic uint16_t raw_size[MAX_KINDS];
+static _Atomic uint64_t flushes;
+
+void sim_replay_wear(const struct sim_guise *g)
+{
+    guise = *g;
+}
+
+uint32_t sim_replay_thread(void)
+{
+    return guise.thread;
+}
+
+uint32_t sim_process(void)
+{
+    return guise.thread ? guise.process : sim_process_id;
+}
+
+static bool is_wanted(const struct sim_raw_record *raw)
+{
+    switch (raw->kind) {
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+        return sim_api_on(SIM_RUNTIME, (uint32_t)sim_get(raw->bytes, R_API, F_cbid));
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+        return sim_api_on(SIM_DRIVER, (uint32_t)sim_get(raw->bytes, R_API, F_cbid));
+    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+        return sim_kind_on(raw->kind, 0) && sim_kind_on(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, 0);
+    default:
+        return sim_kind_on(raw->kind, 0);
+    }
+}
+
+void sim_replay_raw(const struct sim_raw_record *raw)
+{
+    struct sim_place place;
+
+    if (raw->kind >= MAX_KINDS || !is_wanted(raw)) {
+        return;
+    }
+    raw_size[raw->kind] = (uint16_t)raw->size;
+    if (!sim_place_open_raw(&place, raw)) {
+        return;
+    }
+    memcpy(place.record, raw->bytes, raw->size);
+    if (raw->text) {
+        uint64_t address = (uintptr_t)sim_name_copy(&place.buffer->names, raw->text);
+
+        memcpy(place.record + raw->text_offset, &address, sizeof address);
+    }
+    sim_place_close(&place);
+}
+
+size_t sim_replay_size(uint32_t kind)
+{
+    return kind < MAX_KINDS ? raw_size[kind] : 0;
+}
+
+void sim_replay_count_flush(void)
+{
+    atomic_fetch_add_explicit(&flushes, 1, memory_order_relaxed);
+}
+
+uint64_t sim_replay_flushes(void)
+{
+    return atomic_load_explicit(&flushes, memory_order_relaxed);
+}
