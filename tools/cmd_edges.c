@@ -4,8 +4,8 @@
  * The trace is read once; its rows go, in the order of enqueue, through the engine that finds edges
  * in a running job.
  *
- * Threads: main; reading has a helper thread. Memory: see trace_events.h, edge.h, edge_summary.h:
- * at most 256 MiB, whatever the file.
+ * Threads: main; reading has a helper thread. Memory: see feed.h, edge_summary.h: at most 256 MiB,
+ * whatever the file.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -14,20 +14,10 @@
 #include <string.h>
 
 #include "analyze/edge_summary.h"
-#include "analyze/header.h"
+#include "analyze/feed.h"
 #include "command.h"
 #include "print/edges.h"
 #include "print/format.h"
-#include "print/progress.h"
-#include "read/trace_events.h"
-#include "read/trace_file.h"
-#include "sync/edge.h"
-
-/* Events between two looks at the clock. */
-#define PROGRESS_EVENTS 4096
-/* Calls between two rounds of the engine. */
-#define ENGINE_CALLS 512
-#define ENGINE_BYTES (48u << 20)
 
 enum {
     OPT_JSON,
@@ -56,12 +46,9 @@ struct request {
 
 struct work {
     const struct request *request;
-    struct sl_trace_events *events;
+    struct sl_feed *feed;
     struct sl_edge_summary *summary; /* NULL: edges are printed */
-    struct sl_header header;
     uint64_t edges, shown;
-    uint64_t invalid, too_long; /* rows that were not looked into */
-    uint64_t lost[SL_EDGE_LOST_COUNT];
 };
 
 static int is_wanted(const struct request *r, const struct sl_edge *edge)
@@ -71,7 +58,7 @@ static int is_wanted(const struct request *r, const struct sl_edge *edge)
 
 static struct sl_edge_where where(const struct work *w, const struct sl_edge *edge)
 {
-    const struct sl_trace_call *call = sl_trace_events_call(w->events, edge->dst_correlation);
+    const struct sl_trace_call *call = sl_trace_events_call(w->feed->events, edge->dst_correlation);
     struct sl_edge_where where = {0, 0, 0};
 
     if (call)
@@ -96,12 +83,12 @@ static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count
 static void print(struct work *w, const struct sl_edge *edge)
 {
     if (w->request->json) {
-        sl_edges_print_json(stdout, w->events, edge);
+        sl_edges_print_json(stdout, w->feed->events, edge);
         return;
     }
     if (w->shown == 0)
         sl_edges_print_title(stdout);
-    sl_edges_print_text(stdout, w->events, edge);
+    sl_edges_print_text(stdout, w->feed->events, edge);
 }
 
 static void show(void *user, const struct sl_event *wait, const struct sl_edge *edges, size_t count)
@@ -126,85 +113,20 @@ static void show(void *user, const struct sl_event *wait, const struct sl_edge *
     }
 }
 
-/* All rows into w->events. 0 or -errno of the temporary files. */
-static int read_all(struct work *w, struct sl_trace *t, struct sl_trace_item *item,
-                    struct sl_input_status *input)
-{
-    struct sl_progress progress;
-    char what[128];
-    int rc = 0;
-
-    snprintf(what, sizeof(what), "reading %.100s", w->request->input);
-    sl_progress_begin(&progress, what);
-    while (sl_trace_next(t, item) && rc == 0) {
-        if (item->status) {
-            w->invalid += item->status == -EBADMSG;
-            w->too_long += item->status == -EFBIG;
-        } else if (item->span.kind == SL_SPAN_FIELD) {
-            sl_trace_visit(t, &item->span, sl_header_value, &w->header, &item->error);
-        } else if (item->span.kind == SL_SPAN_EVENTS_OPEN && w->header.own_file) {
-            sl_trace_events_own(w->events);
-        } else if (item->span.kind == SL_SPAN_EVENT) {
-            rc = sl_trace_events_row(w->events, &item->row);
-        }
-        if (item->index % PROGRESS_EVENTS == 0) {
-            sl_trace_get_status(t, input);
-            sl_progress_step(&progress, input->read_bytes, input->file_bytes);
-        }
-    }
-    sl_progress_end(&progress);
-    sl_trace_get_status(t, input);
-    return rc ? rc : sl_trace_events_end(w->events);
-}
-
-/* Events through the engine. 0 or -errno. */
-static int find_edges(struct work *w)
-{
-    struct sl_edges_options opt = {
-        .cap_bytes = ENGINE_BYTES,
-        .online = w->header.own_file,
-        .foreign = !w->header.own_file,
-        .recording_since_ns = sl_trace_events_first_ns(w->events),
-        .shapes = sl_trace_events_shapes(w->events),
-        .sink = show,
-        .sink_user = w,
-    };
-    uint64_t count = 0;
-    struct sl_edges *engine;
-    struct sl_event ev;
-    int rc = sl_edges_create(&engine, &opt);
-
-    if (rc)
-        return rc;
-    while ((rc = sl_trace_events_next(w->events, &ev)) == 1) {
-        /* In the order of enqueue time goes by with the calls, and a call comes first of all with
-         * its id: those before it are complete. */
-        if ((ev.kind == SL_EV_RUNTIME || ev.kind == SL_EV_DRIVER) && ++count % ENGINE_CALLS == 0)
-            sl_edges_delivered(engine, ev.start_ns);
-        sl_edges_event(engine, &ev);
-    }
-    if (rc == 0)
-        sl_edges_flush(engine);
-    for (int i = 0; i < SL_EDGE_LOST_COUNT; i++)
-        w->lost[i] = sl_edges_lost(engine, (enum sl_edge_loss)i);
-    sl_edges_destroy(engine);
-    return rc;
-}
-
 static void print_end(const struct work *w)
 {
     const struct request *r = w->request;
     char lost[512], count[SL_FORMAT_SIZE];
-    int any = sl_edges_print_lost(lost, sizeof(lost), w->lost);
+    int any = sl_edges_print_lost(lost, sizeof(lost), w->feed->lost);
 
     if (r->summary && r->json) {
-        sl_edges_print_summary_json(stdout, w->events, w->summary, w->lost);
+        sl_edges_print_summary_json(stdout, w->feed->events, w->summary, w->feed->lost);
     } else if (r->json) {
         if (any)
             sl_args_complain(r->command, "edges left out: %s", lost);
     } else {
         if (w->summary)
-            sl_edges_print_summary_text(stdout, w->events, w->summary);
+            sl_edges_print_summary_text(stdout, w->feed->events, w->summary);
         printf("%s%s edges", w->summary || w->shown ? "\n" : "", sl_format_count(count, w->edges));
         if (w->shown != w->edges)
             printf(", %s of them as asked for", sl_format_count(count, w->shown));
@@ -212,72 +134,19 @@ static void print_end(const struct work *w)
     }
 }
 
-/* Says what was not looked at. Returns the exit status. */
-static int tell(const struct work *w, const struct sl_span *last,
-                const struct sl_input_status *input)
-{
-    const struct request *r = w->request;
-    struct sl_trace_events_counts counts;
-    int status = SL_EXIT_OK;
-
-    sl_trace_events_get_counts(w->events, &counts);
-    if (last->kind != SL_SPAN_END || input->end != SL_INPUT_WHOLE) {
-        sl_args_complain(r->command,
-                         "%s is not whole: %s, at byte %" PRIu64
-                         " of the text; the edges are those of what comes before",
-                         r->input,
-                         input->what[0]              ? input->what
-                         : last->kind == SL_SPAN_BAD ? last->why
-                                                     : "the text ends too early",
-                         last->offset);
-        status = SL_EXIT_PROBLEM;
-    }
-    if (w->invalid || w->too_long || counts.unusable) {
-        sl_args_complain(r->command,
-                         "%s: not looked at: %" PRIu64 " rows that are not valid JSON, "
-                         "%" PRIu64 " too long, %" PRIu64
-                         " without usable ids or times: `syncline check` shows more",
-                         r->input, w->invalid, w->too_long, counts.unusable);
-        status = SL_EXIT_PROBLEM;
-    }
-    if (counts.names_lost)
-        sl_args_complain(r->command,
-                         "%s: %" PRIu64 " rows have more text in their names than is "
-                         "kept; those names are unknown here",
-                         r->input, counts.names_lost);
-    return status;
-}
-
 static int analyse(struct work *w)
 {
     const struct request *r = w->request;
-    struct sl_input_status input;
-    struct sl_trace_item item;
-    struct sl_trace *t = NULL;
-    const char *strange;
+    const struct sl_feed_sinks sinks = {.edges = show, .user = w};
     char why[512];
-    int rc;
 
-    if (sl_trace_open(&t, r->input, why, sizeof(why)) != 0) {
+    if (sl_feed_read(w->feed, r->input, why, sizeof(why)) != 0 ||
+        sl_feed_run(w->feed, r->input, &sinks, why, sizeof(why)) != 0) {
         sl_args_complain(r->command, "%s", why);
         return SL_EXIT_USAGE;
     }
-    rc = read_all(w, t, &item, &input);
-    strange = sl_trace_not_one(t, &item.span, &input);
-    sl_trace_close(t); /* its memory is the engine's now */
-    if (strange) {
-        sl_args_complain(r->command, "%s is not a trace: %s", r->input, strange);
-        return SL_EXIT_USAGE;
-    }
-    if (rc == 0)
-        rc = find_edges(w);
-    if (rc) {
-        sl_args_complain(r->command, "%s: sorting the events failed: %s%s", r->input, strerror(-rc),
-                         rc == -ENOSPC ? ": free some space, or name another place in TMPDIR" : "");
-        return SL_EXIT_USAGE;
-    }
     print_end(w);
-    return tell(w, &item.span, &input);
+    return sl_feed_tell(w->feed, r->command, r->input, "the edges are");
 }
 
 static int find_kind(const struct sl_command *self, const char *name)
@@ -363,15 +232,14 @@ static int run(const struct sl_command *self, int argc, char **argv)
 
     if (status)
         return status < 0 ? SL_EXIT_OK : status;
-    if (sl_trace_events_create(&w.events) == 0 &&
-        (!r.summary || sl_edge_summary_create(&w.summary) == 0)) {
+    if (sl_feed_create(&w.feed) == 0 && (!r.summary || sl_edge_summary_create(&w.summary) == 0)) {
         status = analyse(&w);
     } else {
         sl_args_complain(self, "not enough memory to read %s", r.input);
         status = SL_EXIT_USAGE;
     }
     sl_edge_summary_destroy(w.summary);
-    sl_trace_events_destroy(w.events);
+    sl_feed_destroy(w.feed);
     return status;
 }
 

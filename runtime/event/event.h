@@ -34,6 +34,11 @@ enum sl_event_kind {
     SL_EV_RUNTIME,  /* cuda* */
     SL_EV_DRIVER,   /* cu* */
     SL_EV_OVERHEAD, /* CUPTI's own cost: `name` interned, `thread` where known (else 0) */
+    SL_EV_CPU_OP,   /* an operator of PyTorch's: `u.row`, `thread`, `name`; `context`: the forward
+                     * thread's number if it is autograd's, else 0; `stream`: of two rows with the
+                     * same times the lower is the outer one; `shape`: id of its inputs, as the
+                     * maker has it */
+    SL_EV_RANGE,    /* a user's range: the same */
 
     /* `u.sync`; correlation is that of the waiting call */
     SL_EV_SYNC,
@@ -110,6 +115,11 @@ struct sl_event {
             uint8_t pad;
             uint16_t result; /* 0 = success (a query: ready) */
         } sync;
+        struct {
+            uint64_t record_function; /* PyTorch's id of it; 0 = none */
+            int64_t sequence;         /* that a forward operator shares with its backward one; -1 =
+                                         none */
+        } row;
         struct {
             uint32_t flags;   /* stream: CUPTI's flag (2 non-blocking, 3 legacy default, ...) */
             int32_t priority; /* stream */

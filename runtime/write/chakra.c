@@ -35,13 +35,15 @@ static size_t divide(struct sl_chakra *c, char *memory)
         at += sl_pages_round(bytes);                                                               \
     } while (0)
     TAKE(block, SL_CHAKRA_BLOCK);
-    TAKE(node, NODE_BYTES * 16 + SL_CHAKRA_NAME_MAX + SL_CHAKRA_DEPS * SL_WIRE_VARINT_MAX);
+    TAKE(node, NODE_BYTES * 16 + SL_CHAKRA_NAME_MAX + SL_CHAKRA_MORE_MAX +
+                   SL_CHAKRA_DEPS * SL_WIRE_VARINT_MAX);
     TAKE(name, 2 * SL_CHAKRA_NAME_MAX);
     TAKE(dep, SL_CHAKRA_DEPS * sizeof(*c->dep));
     TAKE(edge_bucket, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
     TAKE(op, SL_CHAKRA_OPS * sizeof(*c->op));
     TAKE(launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
     TAKE(thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
+    TAKE(forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
     TAKE(stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
     TAKE(held, c->held_max * sizeof(*c->held));
     TAKE(turn, c->held_max * sizeof(*c->turn));
@@ -101,6 +103,7 @@ static void forget(struct sl_chakra *c)
     memset(c->op, 0, SL_CHAKRA_OPS * sizeof(*c->op));
     memset(c->launch, 0, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
     memset(c->thread, 0, SL_CHAKRA_THREADS * sizeof(*c->thread));
+    memset(c->forward, 0, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
     memset(c->stream, 0, SL_CHAKRA_STREAMS * sizeof(*c->stream));
     memset(&c->count, 0, sizeof(c->count));
     c->threads = 0;
@@ -162,13 +165,19 @@ static uint64_t with_launches(const struct sl_chakra *c, uint64_t complete_ns)
     return until;
 }
 
+/* A row around others goes out piece by piece: it is taken when it begins. */
+static int is_ready(const struct sl_event *ev, uint64_t until_ns)
+{
+    return (sl_chakra_is_outer(ev) ? ev->start_ns : ev->end_ns) <= until_ns;
+}
+
 static void put_held(struct sl_chakra *c, uint64_t until_ns)
 {
     struct sl_chakra_turn *turn;
     size_t i, ready = 0, kept = 0;
 
     for (i = 0; i < c->held_count; i++) {
-        if (c->held[i].end_ns <= until_ns)
+        if (is_ready(&c->held[i], until_ns))
             c->turn[ready++] = (struct sl_chakra_turn){c->held[i].start_ns, (uint32_t)i};
     }
     if (ready && !c->header_out)
@@ -183,7 +192,7 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
             sl_chakra_take_op(c, ev);
     }
     for (i = 0; i < c->held_count; i++)
-        if (c->held[i].end_ns > until_ns)
+        if (!is_ready(&c->held[i], until_ns))
             c->held[kept++] = c->held[i];
     c->held_count = kept;
     sl_chakra_settle_waits(c);
@@ -216,6 +225,8 @@ static int is_row(const struct sl_event *ev)
     case SL_EV_GRAPH:
     case SL_EV_RUNTIME:
     case SL_EV_DRIVER:
+    case SL_EV_CPU_OP:
+    case SL_EV_RANGE:
         return 1;
     default:
         return 0;

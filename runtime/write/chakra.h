@@ -9,6 +9,7 @@
  *   sl_chakra_create(&c, &opt);
  *   sl_chakra_begin(c, sink, &meta);
  *   sl_chakra_events(c, ev, n); sl_chakra_edges(c, edge, n);     as they come, in any order
+ *       (operators and ranges before what is inside them has been written: when they begin)
  *   sl_chakra_advance(c, complete_ns);                           now and then
  *   sl_chakra_end(c);                                            the sink stays the caller's
  *
@@ -64,6 +65,12 @@ struct sl_chakra_options {
      * Others are computation to a simulator. NULL: nothing is known. */
     int (*collective)(void *user, const struct sl_event *op, struct sl_chakra_collective *out);
     void *collective_user;
+    /* Asked for operators whose event has a `shape`, or a record function: more fields of the node
+     * (inputs, outputs, attributes) as bytes of the schema; returns how many. NULL: there are none.
+     */
+    size_t (*more)(void *user, const struct sl_event *op, char *out, size_t room);
+    void *more_user;
+    int64_t clock_offset_ns; /* of the events' clock to the epoch; 0 in a job */
 };
 
 /* Of the open file, or of the last one. */
@@ -75,6 +82,7 @@ struct sl_chakra_counts {
     uint64_t edges_no_destination; /* left out: nothing waited under that correlation */
     uint64_t edges_cycle;          /* left out: source ends after the destination, a cycle */
     uint64_t edges_full;           /* left out: no room to hold them */
+    uint64_t handovers;            /* backward passes whose caller is known */
     uint64_t gpu_without_launch;   /* GPU operations that have no parent on a thread */
     uint64_t unexplained;          /* GPU operations that began over 20 us after all parents... */
     uint64_t unexplained_ns;       /* ...and by how much more in all */
@@ -102,7 +110,8 @@ int sl_chakra_events(struct sl_chakra *c, const struct sl_event *ev, size_t coun
 /* Edges as found, before or after the events they join. */
 int sl_chakra_edges(struct sl_chakra *c, const struct sl_edge *edge, size_t count);
 
-/* The caller has given every event and every edge of what ended at or before `complete_ns`. */
+/* The caller has given every event and every edge of what ended at or before `complete_ns`, and
+ * every operator and range that began by then. */
 int sl_chakra_advance(struct sl_chakra *c, uint64_t complete_ns);
 
 /* Hands all nodes written so far to the sink (the caller then syncs the sink). */

@@ -13,41 +13,16 @@
  *     thread   |gap|   NAME   |                     |.wait|gap|
  *     stream             |  own operation or source |
  *
- * Threads: one owner. Memory: a fixed table of threads; when it is nearly full it starts anew.
+ * A backward pass is two threads: the caller's time ends where autograd's first operator begins,
+ * which follows it, and goes on where autograd's last one ended, after that. What lies between is
+ * no node of the caller's.
+ *
+ *     caller   |  up to here |                     | and on
+ *     autograd               | op | gap | op | ... |
+ *
+ * Threads: one owner. Memory: see chakra_thread.c.
  */
-#include <string.h>
-
 #include "write/chakra_internal.h"
-
-static struct sl_chakra_thread *probe(const struct sl_chakra *c, uint32_t id)
-{
-    size_t at = (id * 2654435761u >> 8) & (SL_CHAKRA_THREADS - 1);
-    struct sl_chakra_thread *t = &c->thread[at];
-
-    while (t->taken && t->id != id)
-        t = &c->thread[at = (at + 1) & (SL_CHAKRA_THREADS - 1)];
-    return t;
-}
-
-static struct sl_chakra_thread *thread_of(struct sl_chakra *c, uint32_t id)
-{
-    struct sl_chakra_thread *t = probe(c, id);
-
-    if (t->taken)
-        return t;
-    if (c->threads > SL_CHAKRA_THREADS / 4 * 3) {
-        sl_chakra_close_threads(c);
-        c->count.lanes_forgotten += c->threads;
-        memset(c->thread, 0, SL_CHAKRA_THREADS * sizeof(*c->thread));
-        c->threads = 0;
-        t = probe(c, id);
-    }
-    t->id = id;
-    t->taken = 1;
-    t->frontier_ns = c->base_ns;
-    c->threads++;
-    return t;
-}
 
 static struct sl_chakra_launch *launch_slot(const struct sl_chakra *c, uint64_t correlation)
 {
@@ -64,6 +39,8 @@ static void put(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl
     n.end_ns = end_ns;
     n.name = ev ? sl_chakra_name(c, ev) : NULL;
     sl_chakra_add_dep(c, t->last);
+    sl_chakra_add_dep(c, t->after);
+    t->after = 0;
     t->last = sl_chakra_put_node(c, &n);
     t->frontier_ns = end_ns;
     c->count.cpu_nodes++;
@@ -128,9 +105,63 @@ static void close_open(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t
     }
 }
 
+/* Writes all of a thread that worked for another. */
+static void finish_worker(struct sl_chakra *c, struct sl_chakra_thread *t)
+{
+    if (t->pending)
+        finish_row(c, t);
+    close_open(c, t, t->depth ? t->open[0].end_ns : 0);
+}
+
+static int works_at(const struct sl_chakra_thread *t, uint64_t ns)
+{
+    return (t->pending && t->row.end_ns > ns) || (t->depth && t->open[0].end_ns > ns);
+}
+
+/* The threads that worked for this one: if all of them are idle by then it went on when the last of
+ * them had ended; else it never waited. */
+static void take_back(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+{
+    uint64_t done_ns = t->frontier_ns;
+    const struct sl_event *around;
+    int waited = 1;
+    size_t i;
+
+    for (i = 0; i < SL_CHAKRA_THREADS; i++) {
+        struct sl_chakra_thread *w = &c->thread[i];
+
+        if (!w->taken || !w->has_caller || w->caller != t->id)
+            continue;
+        waited &= !works_at(w, until_ns);
+        if (waited)
+            finish_worker(c, w);
+        done_ns = w->frontier_ns > done_ns ? w->frontier_ns : done_ns;
+    }
+    for (i = 0; i < SL_CHAKRA_THREADS; i++) {
+        struct sl_chakra_thread *w = &c->thread[i];
+
+        if (!w->taken || !w->has_caller || w->caller != t->id)
+            continue;
+        w->has_caller = 0;
+        if (waited)
+            sl_chakra_add_dep(c, w->last);
+    }
+    t->waits_for = 0;
+    if (!waited || done_ns > until_ns) {
+        c->deps = 0;
+        return;
+    }
+    around = t->depth ? &t->open[t->depth - 1] : NULL;
+    if (around && around->end_ns < until_ns)
+        until_ns = around->end_ns > done_ns ? around->end_ns : done_ns;
+    put(c, t, around, 0, done_ns, until_ns);
+}
+
 /* Writes the thread's time up to the start of its next row. */
 static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
+    if (t->waits_for)
+        take_back(c, t, until_ns);
     if (t->pending && t->row.end_ns > until_ns && t->depth < SL_CHAKRA_DEPTH &&
         !sl_chakra_waits(c, t->row.correlation)) {
         if (!t->named)
@@ -144,9 +175,25 @@ static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t unt
     put_until(c, t, t->depth ? &t->open[t->depth - 1] : NULL, until_ns);
 }
 
+/* Autograd begins on this thread: its row follows what the caller did, not a gap of its own. */
+static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
+                      struct sl_chakra_thread *caller, uint64_t start_ns)
+{
+    finish_worker(c, t);
+    /* With others at work for it, the caller's time has ended at the first of them. */
+    if (!caller->waits_for)
+        settle(c, caller, start_ns);
+    t->frontier_ns = start_ns;
+    t->after = caller->last;
+    t->has_caller = 1;
+    t->caller = caller->id;
+    caller->waits_for++;
+    c->count.handovers++;
+}
+
 void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
 {
-    struct sl_chakra_thread *t = thread_of(c, ev->thread);
+    struct sl_chakra_thread *t = sl_chakra_get_thread(c, ev->thread), *caller;
     struct sl_chakra_launch *l = launch_slot(c, ev->correlation);
 
     if (ev->start_ns < t->frontier_ns && ev->end_ns <= t->frontier_ns) {
@@ -156,6 +203,13 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
     /* What ends later is not inside it, even if it came too late to go first. */
     if (t->pending && ev->end_ns > t->row.end_ns)
         finish_row(c, t);
+    if (ev->kind == SL_EV_CPU_OP)
+        sl_chakra_note_forward(c, ev);
+    caller = ev->kind == SL_EV_CPU_OP && !t->has_caller && !works_at(t, ev->start_ns)
+                 ? sl_chakra_caller_of(c, ev)
+                 : NULL;
+    if (caller)
+        hand_over(c, t, caller, ev->start_ns);
     settle(c, t, ev->start_ns);
     if (ev->start_ns < t->frontier_ns) {
         if (ev->end_ns <= t->frontier_ns) {
@@ -198,8 +252,8 @@ const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const st
         return NULL;
     if (l->id)
         return l;
-    t = probe(c, l->thread);
-    if (!t->taken || !t->pending || t->named || t->row.correlation != op->correlation)
+    t = sl_chakra_find_thread(c, l->thread);
+    if (!t || !t->pending || t->named || t->row.correlation != op->correlation)
         return NULL;
     enqueued(c, t, op->start_ns, free_ns);
     return l->id ? l : NULL;
@@ -224,6 +278,8 @@ void sl_chakra_close_threads(struct sl_chakra *c)
     for (i = 0; i < SL_CHAKRA_THREADS; i++) {
         struct sl_chakra_thread *t = &c->thread[i];
 
+        if (t->taken && t->waits_for && t->depth)
+            take_back(c, t, t->open[t->depth - 1].end_ns);
         if (t->taken && t->pending)
             finish_row(c, t);
         if (t->taken)

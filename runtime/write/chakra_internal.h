@@ -2,7 +2,8 @@
  * chakra_internal.h - what the files of the Chakra writer share.
  *
  *   chakra.c       files, what is held, and the order in which it goes out
- *   chakra_cpu.c   threads: exclusive pieces, gaps, calls that wait
+ *   chakra_cpu.c   rows of threads: exclusive pieces, gaps, calls that wait, backward passes
+ *   chakra_thread.c  the table of threads, and who called autograd
  *   chakra_gpu.c   streams: GPU operations and what they follow
  *   chakra_edge.c  edges until their destination goes out, and which node a source became
  *   chakra_node.c  one node -> bytes
@@ -28,11 +29,13 @@ enum {
     SL_CHAKRA_BLOCK = 128 * 1024, /* bytes handed to the sink at a time */
     SL_CHAKRA_NAME_MAX = 64 * 1024,
     SL_CHAKRA_NAMES_BYTES = 2 << 20,
-    SL_CHAKRA_DEPS = 32768,    /* of one node */
-    SL_CHAKRA_THREADS = 1024,  /* a power of two */
-    SL_CHAKRA_DEPTH = 16,      /* rows around a row */
-    SL_CHAKRA_STREAMS = 16384, /* a power of two */
-    SL_CHAKRA_OPS = 1 << 15,   /* GPU operations that can still be a source; a power of two */
+    SL_CHAKRA_DEPS = 32768,         /* of one node */
+    SL_CHAKRA_MORE_MAX = 32 * 1024, /* what the caller adds to a node */
+    SL_CHAKRA_THREADS = 512,        /* a power of two */
+    SL_CHAKRA_DEPTH = 48,           /* rows around a row */
+    SL_CHAKRA_SEQUENCES = 1 << 13,  /* forward operators whose thread is known */
+    SL_CHAKRA_STREAMS = 16384,      /* a power of two */
+    SL_CHAKRA_OPS = 1 << 15,        /* GPU operations that can still be a source; a power of two */
     SL_CHAKRA_LAUNCHES = 1 << 15,
     SL_CHAKRA_EDGE_BUCKETS = 1 << 12,
     SL_CHAKRA_GROUPS_BYTES = 1 << 20,
@@ -68,13 +71,23 @@ struct sl_chakra_launch {
 
 struct sl_chakra_thread {
     uint32_t id;
+    uint32_t waits_for; /* threads that work for it while it waits: their `caller` is its id */
+    uint32_t caller;    /* has_caller only */
+    uint8_t has_caller;
     uint8_t taken, depth;
     uint8_t pending;      /* `row` is not out, or not all of it */
     uint8_t named;        /* a first piece of `row` is out */
     uint64_t last;        /* its last node; 0: none */
+    uint64_t after;       /* what its next node follows besides; 0: nothing */
     uint64_t frontier_ns; /* its time up to here is written */
     struct sl_event row;
     struct sl_event open[SL_CHAKRA_DEPTH]; /* rows around it, outermost first */
+};
+
+/* Which thread ran a forward operator. */
+struct sl_chakra_forward {
+    int64_t sequence;
+    uint32_t thread, taken;
 };
 
 struct sl_chakra_stream {
@@ -140,7 +153,8 @@ struct sl_chakra {
     struct sl_chakra_launch *launch; /* SL_CHAKRA_LAUNCHES, by correlation */
     struct sl_chakra_thread *thread; /* SL_CHAKRA_THREADS, open addressing */
     size_t threads;
-    struct sl_chakra_stream *stream; /* SL_CHAKRA_STREAMS, open addressing */
+    struct sl_chakra_forward *forward; /* SL_CHAKRA_SEQUENCES, by sequence number */
+    struct sl_chakra_stream *stream;   /* SL_CHAKRA_STREAMS, open addressing */
     size_t streams;
 
     uint64_t *dep; /* SL_CHAKRA_DEPS */
@@ -150,9 +164,20 @@ struct sl_chakra {
     struct sl_chakra_group *group; /* newest first */
 };
 
-static inline int sl_chakra_is_cpu(const struct sl_event *ev)
+static inline int sl_chakra_is_call(const struct sl_event *ev)
 {
     return ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER;
+}
+
+/* Operators and ranges: rows around calls. */
+static inline int sl_chakra_is_outer(const struct sl_event *ev)
+{
+    return ev->kind == SL_EV_CPU_OP || ev->kind == SL_EV_RANGE;
+}
+
+static inline int sl_chakra_is_cpu(const struct sl_event *ev)
+{
+    return sl_chakra_is_call(ev) || sl_chakra_is_outer(ev);
 }
 
 /* chakra_sort.c: by key, stable; the result is in the array returned, one of the two. */
@@ -178,6 +203,13 @@ void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t g
                            int at_start, uint64_t *latest_ns);
 void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op);
 void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns);
+
+/* chakra_thread.c */
+struct sl_chakra_thread *sl_chakra_find_thread(const struct sl_chakra *c, uint32_t id);
+struct sl_chakra_thread *sl_chakra_get_thread(struct sl_chakra *c, uint32_t id);
+void sl_chakra_note_forward(struct sl_chakra *c, const struct sl_event *op);
+/* The thread that must have called autograd for this row to begin, if it is known and idle. */
+struct sl_chakra_thread *sl_chakra_caller_of(const struct sl_chakra *c, const struct sl_event *ev);
 
 /* chakra_cpu.c */
 void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev);

@@ -57,6 +57,10 @@ static const char *make(struct sl_chakra *c, const struct sl_event *ev, size_t *
     case SL_EV_GRAPH:
         n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "CUDA Graph");
         break;
+    case SL_EV_CPU_OP:
+    case SL_EV_RANGE:
+        n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "unnamed");
+        break;
     default:
         call =
             c->opt.api_name ? c->opt.api_name((enum sl_event_kind)ev->kind, ev->u.call.cbid) : NULL;
@@ -71,7 +75,9 @@ static const char *make(struct sl_chakra *c, const struct sl_event *ev, size_t *
 
 const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event *ev)
 {
-    uint32_t which = sl_chakra_is_cpu(ev) ? ev->u.call.cbid : ev->shape;
+    uint32_t which = sl_chakra_is_call(ev)    ? ev->u.call.cbid
+                     : sl_chakra_is_outer(ev) ? 0
+                                              : ev->shape;
     uint64_t key0 = (uint64_t)which << 8 | ev->kind, key1 = ev->name;
     const struct sl_text *text = sl_text_cache_find(&c->names, key0, key1);
     char *clean = c->name + SL_CHAKRA_NAME_MAX;

@@ -92,7 +92,8 @@ void sl_chakra_put_header(struct sl_chakra *c)
     at = PUT_INT64(at, METADATA_ATTR, "world_size", (int64_t)m->world_size);
     if (c->device != SL_STREAM_NONE)
         at = PUT_INT64(at, METADATA_ATTR, "device", c->device);
-    at = PUT_INT64(at, METADATA_ATTR, "clock_base_ns", c->base_ns);
+    at =
+        PUT_INT64(at, METADATA_ATTR, "clock_base_ns", (int64_t)c->base_ns + c->opt.clock_offset_ns);
     at = sl_chakra_text_attribute(at, METADATA_ATTR, "job", m->job ? m->job : "");
     at = sl_chakra_text_attribute(at, METADATA_ATTR, "syncline_version",
                                   m->syncline_version ? m->syncline_version : "");
@@ -185,6 +186,20 @@ static char *put_gpu_attributes(struct sl_chakra *c, char *at, const struct sl_c
     return at;
 }
 
+/* What tells a row from others of its name. */
+static char *put_row_attributes(struct sl_chakra *c, char *at, const struct sl_event *ev)
+{
+    if (!sl_chakra_is_outer(ev))
+        return PUT_INT64(at, NODE_ATTR, "correlation", ev->correlation);
+    if (ev->u.row.record_function)
+        at = PUT_INT64(at, NODE_ATTR, "rf_id", ev->u.row.record_function);
+    if (ev->u.row.sequence >= 0)
+        at = PUT_INT64(at, NODE_ATTR, "seq_id", ev->u.row.sequence);
+    if (c->opt.more && (ev->shape || ev->u.row.record_function))
+        at += c->opt.more(c->opt.more_user, ev, at, SL_CHAKRA_MORE_MAX);
+    return at;
+}
+
 uint64_t sl_chakra_put_node(struct sl_chakra *c, const struct sl_chakra_node *n)
 {
     uint64_t id = ++c->count.nodes;
@@ -202,7 +217,7 @@ uint64_t sl_chakra_put_node(struct sl_chakra *c, const struct sl_chakra_node *n)
     else
         at = PUT_INT64(at, NODE_ATTR, "tid", n->thread);
     if (n->ev)
-        at = PUT_INT64(at, NODE_ATTR, "correlation", n->ev->correlation);
+        at = put_row_attributes(c, at, n->ev);
     at = PUT_INT64(at, NODE_ATTR, "start_ns", start);
     at = PUT_INT64(at, NODE_ATTR, "duration_ns", end > start ? end - start : 0);
     put_message(c, at);

@@ -53,7 +53,8 @@ struct sl_chakra_turn *sl_chakra_sort(struct sl_chakra_turn *turn, struct sl_cha
 }
 
 /* Of two rows that start together: a call comes before the operation it launches, the row around
- * another before that, and operations of one stream in the order of their enqueue. */
+ * another before that (operators have no correlation id), and operations of one stream in the order
+ * of their enqueue. */
 static int comes_first(const struct sl_event *a, const struct sl_event *b)
 {
     int a_cpu = sl_chakra_is_cpu(a), b_cpu = sl_chakra_is_cpu(b);
@@ -62,6 +63,8 @@ static int comes_first(const struct sl_event *a, const struct sl_event *b)
         return a_cpu;
     if (a->end_ns != b->end_ns)
         return a_cpu ? a->end_ns > b->end_ns : a->end_ns < b->end_ns;
+    if (sl_chakra_is_outer(a) && sl_chakra_is_outer(b))
+        return a->stream < b->stream;
     return a->correlation < b->correlation;
 }
 

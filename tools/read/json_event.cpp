@@ -263,6 +263,7 @@ sl_row_category category_of(string_view s)
 /* Fills a row. */
 struct row_walk : visitor {
     sl_trace_row *row;
+    od::document *whole;
 
     /* A whole number, or one in quotes (Kineto writes some ids so). */
     void integer(string_view token, sl_row_has bit, int64_t *out)
@@ -287,6 +288,14 @@ struct row_walk : visitor {
             row->has |= bit;
     }
 
+    /* The inside of a string; what is none is left. */
+    void word(string_view token, sl_text *out)
+    {
+        token = trimmed(token);
+        if (token.size() >= 2 && token.front() == '"' && token.back() == '"')
+            *out = {token.data() + 1, token.size() - 2};
+    }
+
     void lane(sl_json_type type, sl_text text, sl_row_lane *out)
     {
         int exact;
@@ -294,6 +303,76 @@ struct row_walk : visitor {
         out->text = text;
         out->is_number = type == SL_JSON_NUMBER &&
                          sl_number_scaled(text.data, text.size, 0, &out->number, &exact) == 0;
+    }
+
+    /* An array whose text is asked for; others are checked alone. */
+    bool list(string_view name, od::value v)
+    {
+        sl_text *out = name == "Input Dims"        ? &row->dims
+                       : name == "Input type"      ? &row->types
+                       : name == "Concrete Inputs" ? &row->values
+                                                   : nullptr;
+        const char *from = nullptr, *to = nullptr;
+
+        if (!out)
+            return value(v, 0, 1);
+        if (whole->current_location().get(from) || !value(v, 0, 1) ||
+            whole->current_location().get(to))
+            return fail(simdjson::TAPE_ERROR);
+        /* What follows the array has begun. */
+        while (to > from && to[-1] != ']')
+            to--;
+        *out = {from, static_cast<size_t>(to - from)};
+        return true;
+    }
+
+    /* The args of operators and collectives, which the rows of the GPU mostly lack. */
+    void op_arg(string_view name, string_view token)
+    {
+        switch (name.size()) {
+        case 5:
+            if (name == "dtype")
+                word(token, &row->dtype);
+            break;
+        case 8:
+            if (name == "Src Rank")
+                integer(token, SL_HAS_SRC_RANK, &row->src_rank);
+            else if (name == "Dst Rank")
+                integer(token, SL_HAS_DST_RANK, &row->dst_rank);
+            break;
+        case 10:
+            if (name == "Group size")
+                integer(token, SL_HAS_GROUP_SIZE, &row->group_size);
+            break;
+        case 13:
+            if (name == "Fwd thread id")
+                integer(token, SL_HAS_FORWARD_THREAD, &row->forward_thread);
+            else if (name == "In msg nelems")
+                integer(token, SL_HAS_IN_ELEMENTS, &row->in_elements);
+            break;
+        case 15:
+            if (name == "Sequence number")
+                integer(token, SL_HAS_SEQUENCE, &row->sequence);
+            else if (name == "Collective name")
+                word(token, &row->collective);
+            break;
+        case 17:
+            if (name == "Global rank start")
+                integer(token, SL_HAS_GROUP_START, &row->group_start);
+            break;
+        case 18:
+            if (name == "Record function id")
+                integer(token, SL_HAS_RECORD_FUNCTION, &row->record_function);
+            else if (name == "Process Group Name")
+                word(token, &row->group);
+            else if (name == "Global rank stride")
+                integer(token, SL_HAS_GROUP_STRIDE, &row->group_stride);
+            break;
+        case 19:
+            if (name == "Process Group Ranks")
+                word(token, &row->group_ranks);
+            break;
+        }
     }
 
     bool arg(string_view name, od::value v)
@@ -304,8 +383,10 @@ struct row_walk : visitor {
 
         if (e)
             return fail(e);
-        if (type == od::json_type::object || type == od::json_type::array)
+        if (type == od::json_type::object)
             return value(v, 0, 1);
+        if (type == od::json_type::array)
+            return list(name, v);
         token = v.raw_json_token();
         switch (name.size()) {
         case 4:
@@ -367,6 +448,7 @@ struct row_walk : visitor {
                 integer(token, SL_HAS_WAIT_RECORD, &row->wait_record);
             break;
         }
+        op_arg(name, token);
         return show(token, 0);
     }
 
@@ -499,6 +581,7 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
     if (e)
         return describe(e, text, size, nullptr, error);
     w.row = out;
+    w.whole = &doc;
     w.visit = nullptr;
     if (!w.document(doc))
         return describe(w.error, text, size, &doc, error);

@@ -67,7 +67,16 @@ enum sl_row_has {
     SL_HAS_GRAPH = 1 << 16,
     SL_HAS_GRAPH_NODE = 1 << 17,
     SL_HAS_STREAM_FLAGS = 1 << 18,
-    SL_HAS_STILL_RUNNING = 1 << 19
+    SL_HAS_STILL_RUNNING = 1 << 19,
+    SL_HAS_RECORD_FUNCTION = 1 << 20,
+    SL_HAS_SEQUENCE = 1 << 21,
+    SL_HAS_FORWARD_THREAD = 1 << 22,
+    SL_HAS_IN_ELEMENTS = 1 << 23,
+    SL_HAS_GROUP_SIZE = 1 << 24,
+    SL_HAS_GROUP_START = 1 << 25,
+    SL_HAS_GROUP_STRIDE = 1 << 26,
+    SL_HAS_SRC_RANK = 1 << 27,
+    SL_HAS_DST_RANK = 1 << 28
 };
 
 /* A pid or tid: a number, or any text ("Spans"). */
@@ -94,6 +103,12 @@ struct sl_trace_row {
     int64_t cbid, result;
     int64_t graph, graph_node;
     int64_t stream_flags; /* of metadata: CUPTI's flag of a stream */
+    /* operators */
+    int64_t record_function, sequence, forward_thread;
+    struct sl_text dims, types, values; /* "Input Dims", "Input type", "Concrete Inputs": JSON */
+    /* collectives: names without quotes, the ranks as JSON */
+    struct sl_text collective, dtype, group, group_ranks;
+    int64_t in_elements, group_size, group_start, group_stride, src_rank, dst_rank;
 };
 
 struct sl_json_error {

@@ -15,16 +15,21 @@
 #include "base/pages.h"
 #include "collect/cupti_decode.h"
 #include "read/event_sort.h"
+#include "read/unescape.h"
+#include "write/wire.h"
 
+#define PLAIN_MAX    (64u << 10)
 #define RUN_EVENTS   (512u << 10) /* 32 MiB */
 #define NAMES_BYTES  (40u << 20)
 #define SHAPES_BYTES (1u << 20)
+#define INPUTS_BYTES (32u << 20)
+#define INPUT_MAX    4096u /* of each list of an operator's: a longer one is left out */
 #define CALLS        131072u
 #define STEPS        65536u
 #define DEPTH        256u
 
 /* Times of a trace may be relative and begin at 0, which no event may: 0 is "no time". */
-#define TIME_ORIGIN_NS 1000000000
+#define TIME_ORIGIN_NS SL_TRACE_EVENTS_ORIGIN_NS
 
 /* A range around calls, in the first order only. */
 #define RANGE SL_EV_NONE
@@ -36,13 +41,19 @@ struct step {
 
 struct range {
     uint64_t end_ns;
-    uint32_t name;
+    uint32_t name, collective;
 };
 
 struct sl_trace_events {
     struct sl_intern *names;
     struct sl_shape_table *shapes;
     struct sl_event_sort *by_time, *by_correlation;
+    struct sl_event_sort *by_start; /* rows that are kept; NULL: they are not */
+    struct sl_event row;            /* the next of those, if has_row */
+    int has_row;
+    struct sl_intern *inputs;
+    struct sl_collectives *collectives;
+    char *plain;                /* a name without its escapes */
     struct sl_trace_call *call; /* CALLS, by the correlation id's low bits */
     struct step *step;          /* STEPS, as they come; sorted at the end */
     size_t steps;
@@ -111,6 +122,16 @@ static int order_by_correlation(const void *x, const void *y)
     return c ? c : memcmp(a, b, sizeof(*a));
 }
 
+static int order_by_start(const void *x, const void *y)
+{
+    const struct sl_event *a = x, *b = y;
+    int c = compare(a->start_ns, b->start_ns);
+
+    if (c == 0)
+        c = compare(b->end_ns, a->end_ns);
+    return c ? c : compare(a->stream, b->stream);
+}
+
 static int order_of_steps(const void *x, const void *y)
 {
     return compare(((const struct step *)x)->start_ns, ((const struct step *)y)->start_ns);
@@ -127,7 +148,13 @@ static int text_begins(struct sl_text text, const char *with)
 
 static uint32_t intern(struct sl_trace_events *t, struct sl_text name)
 {
-    uint32_t id = name.data ? sl_intern_put(t->names, name.data, name.size) : 0;
+    uint32_t id;
+
+    if (t->plain && name.data && name.size <= PLAIN_MAX && memchr(name.data, '\\', name.size)) {
+        name.size = sl_unescape(t->plain, name.data, name.size);
+        name.data = t->plain;
+    }
+    id = name.data ? sl_intern_put(t->names, name.data, name.size) : 0;
 
     if (name.data && !id)
         t->counts.names_lost++;
@@ -177,9 +204,57 @@ static int begin_event(struct sl_trace_events *t, const struct sl_trace_row *row
     return 0;
 }
 
+static char *put_list(char *at, uint32_t field, struct sl_text list)
+{
+    return list.data && list.size <= INPUT_MAX ? sl_wire_bytes(at, field, list.data, list.size)
+                                               : at;
+}
+
+/* An operator's inputs, as the field of Chakra's Node: most operators have those of another. */
+static uint32_t put_inputs(struct sl_trace_events *t, const struct sl_trace_row *row)
+{
+    enum {
+        NODE_INPUTS = 8,
+        IO_VALUES = 1,
+        IO_SHAPES = 2,
+        IO_TYPES = 3
+    };
+    char info[3 * (INPUT_MAX + 16)], node[sizeof(info) + 16];
+    char *end = put_list(info, IO_VALUES, row->values);
+    uint32_t id;
+
+    end = put_list(end, IO_SHAPES, row->dims);
+    end = put_list(end, IO_TYPES, row->types);
+    if (end == info)
+        return 0;
+    end = sl_wire_bytes(node, NODE_INPUTS, info, (size_t)(end - info));
+    id = sl_intern_put(t->inputs, node, (size_t)(end - node));
+    t->counts.inputs_lost += id == 0;
+    return id;
+}
+
+/* The row of a range, which stands in the order of time already. */
+static int keep_row(struct sl_trace_events *t, const struct sl_trace_row *row,
+                    const struct sl_event *range)
+{
+    struct sl_event ev = *range;
+
+    ev.kind = row->category == SL_CAT_CPU_OP ? SL_EV_CPU_OP : SL_EV_RANGE;
+    ev.correlation = 0;
+    ev.stream = (uint32_t)t->ranges;
+    ev.context = id32(row->has, SL_HAS_FORWARD_THREAD, row->forward_thread, 0);
+    ev.shape = put_inputs(t, row);
+    ev.u.row.record_function = row->has & SL_HAS_RECORD_FUNCTION && row->record_function > 0
+                                   ? (uint64_t)row->record_function
+                                   : 0;
+    ev.u.row.sequence = row->has & SL_HAS_SEQUENCE && row->sequence >= 0 ? row->sequence : -1;
+    return sl_event_sort_put(t->by_start, &ev);
+}
+
 static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     struct sl_event ev;
+    int rc = 0;
 
     if (!row->tid.is_number || begin_event(t, row, RANGE, &ev) != 0)
         return 0;
@@ -188,7 +263,11 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     ev.correlation = ++t->ranges;
     if (text_begins(row->name, "ProfilerStep#") && t->steps < STEPS)
         t->step[t->steps++] = (struct step){ev.start_ns, ev.end_ns, ev.name};
-    return sl_event_sort_put(t->by_time, &ev);
+    if (t->by_start)
+        rc = keep_row(t, row, &ev);
+    if (t->collectives)
+        ev.shape = sl_collectives_row(t->collectives, row);
+    return rc ? rc : sl_event_sort_put(t->by_time, &ev);
 }
 
 static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
@@ -266,6 +345,9 @@ static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *
         ev.u.op.bytes = (uint64_t)row->bytes;
     if (row->has & SL_HAS_STILL_RUNNING)
         ev.flags |= SL_EVF_STILL_RUNNING;
+    if (t->collectives && kind == SL_EV_KERNEL)
+        sl_collectives_join(t->collectives, ev.correlation,
+                            sl_collectives_row(t->collectives, row));
     if (kind == SL_EV_MEMCPY) {
         memset(&shape, 0, sizeof(shape));
         shape.kind = SL_EV_MEMCPY;
@@ -403,10 +485,16 @@ int sl_trace_events_end(struct sl_trace_events *t)
         while (depth && stack[depth - 1].end_ns <= ev.start_ns)
             depth--;
         if (ev.kind == RANGE) {
-            if (depth < DEPTH)
-                stack[depth++] = (struct range){ev.end_ns, ev.name};
+            if (depth < DEPTH) {
+                /* What a collective's operator calls belongs to it. */
+                if (!ev.shape && depth)
+                    ev.shape = stack[depth - 1].collective;
+                stack[depth++] = (struct range){ev.end_ns, ev.name, ev.shape};
+            }
             continue;
         }
+        if (depth && stack[depth - 1].collective)
+            sl_collectives_join(t->collectives, ev.correlation, stack[depth - 1].collective);
         /* The fields that a call has no use for carry its place through the second order. */
         ev.context = depth ? stack[depth - 1].name : 0;
         ev.stream = step_at(t, ev.start_ns);
@@ -417,6 +505,8 @@ int sl_trace_events_end(struct sl_trace_events *t)
     /* Its memory is the engine's now. */
     sl_event_sort_destroy(t->by_time);
     t->by_time = NULL;
+    if (rc == 0 && t->by_start)
+        rc = sl_event_sort_end(t->by_start);
     return rc ? rc : sl_event_sort_end(t->by_correlation);
 }
 
@@ -479,7 +569,42 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
     return 1;
 }
 
+int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struct sl_event *out)
+{
+    int rc;
+
+    if (!t->by_start)
+        return 0;
+    if (!t->has_row) {
+        rc = sl_event_sort_next(t->by_start, &t->row);
+        if (rc != 1)
+            return rc;
+        t->has_row = 1;
+    }
+    if (t->row.start_ns > until_ns)
+        return 0;
+    *out = t->row;
+    t->has_row = 0;
+    return 1;
+}
+
 /* ---- the rest ---- */
+
+int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_collectives *collectives)
+{
+    int rc = sl_event_sort_create(&t->by_start, RUN_EVENTS, order_by_start);
+
+    if (rc == 0)
+        rc = sl_intern_create(&t->inputs, INPUTS_BYTES);
+    t->plain = malloc(PLAIN_MAX);
+    t->collectives = collectives;
+    return rc || t->plain ? rc : -ENOMEM;
+}
+
+const char *sl_trace_events_inputs(const struct sl_trace_events *t, uint32_t shape, size_t *size)
+{
+    return t->inputs ? sl_intern_get(t->inputs, shape, size) : NULL;
+}
 
 int sl_trace_events_create(struct sl_trace_events **out)
 {
@@ -507,6 +632,9 @@ void sl_trace_events_destroy(struct sl_trace_events *t)
         return;
     sl_event_sort_destroy(t->by_correlation);
     sl_event_sort_destroy(t->by_time);
+    sl_event_sort_destroy(t->by_start);
+    sl_intern_destroy(t->inputs);
+    free(t->plain);
     sl_shape_destroy(t->shapes);
     sl_intern_destroy(t->names);
     sl_pages_unmap(t->step, STEPS * sizeof(*t->step));
@@ -525,6 +653,11 @@ const struct sl_trace_call *sl_trace_events_call(const struct sl_trace_events *t
     const struct sl_trace_call *call = &t->call[correlation % CALLS];
 
     return correlation && call->correlation == correlation ? call : NULL;
+}
+
+uint64_t sl_trace_events_count(const struct sl_trace_events *t)
+{
+    return sl_event_sort_count(t->by_correlation);
 }
 
 uint64_t sl_trace_events_correlation(const struct sl_trace_events *t, uint64_t correlation)

@@ -14,8 +14,9 @@
  * correlation id and stream, and the record is made from that; `event_sync_id` of both is that
  * correlation id. Torch's 32-bit correlation ids, which may wrap, are widened.
  *
- * Threads: one owner. Memory: at most 128 MiB; what does not fit goes to temporary files (see
- * event_sort.h). Names past 40 MiB of text are left out and counted.
+ * Threads: one owner. Memory: at most 128 MiB, 224 MiB with rows kept; what does not fit goes to
+ * temporary files (see event_sort.h). Names past 40 MiB of text, and inputs past 32 MiB, are left
+ * out and counted.
  */
 #ifndef SL_TRACE_EVENTS_H
 #define SL_TRACE_EVENTS_H
@@ -25,6 +26,7 @@
 #include "base/intern.h"
 #include "event/event.h"
 #include "event/shape.h"
+#include "read/collectives.h"
 #include "read/json_event.h"
 
 struct sl_trace_events_counts {
@@ -32,6 +34,7 @@ struct sl_trace_events_counts {
     uint64_t unusable;                 /* rows whose ids or times make no sense */
     uint64_t twice;                    /* calls, waits whose correlation id had one already */
     uint64_t names_lost;               /* rows whose name found no room */
+    uint64_t inputs_lost;              /* operators whose inputs found no room */
 };
 
 /* What is known about a call, besides its event. */
@@ -52,6 +55,10 @@ void sl_trace_events_destroy(struct sl_trace_events *t); /* NULL is fine */
 /* The file is syncline's: its correlation ids have 64 bits. Before the first row. */
 void sl_trace_events_own(struct sl_trace_events *t);
 
+/* Before the first row: operators and ranges are wanted too, names as their strings mean them, and
+ * `collectives` (borrowed; NULL: none) learns what does what. 0 or -ENOMEM. */
+int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_collectives *collectives);
+
 /* Any row of the file. 0, or the sticky error of the temporary files. */
 int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *row);
 
@@ -62,9 +69,18 @@ int sl_trace_events_end(struct sl_trace_events *t);
  * JSON strings), those of copies and memsets too. */
 int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out);
 
+/* Of the rows kept, the next by start, outer ones first, if it began by then: 1; 0: none did; or
+ * the sticky error. */
+int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struct sl_event *out);
+
+/* An operator's inputs (its `shape`), as bytes of Chakra's Node. NULL for 0. */
+const char *sl_trace_events_inputs(const struct sl_trace_events *t, uint32_t shape, size_t *size);
+
 /* A call that was given out, NULL if it is unknown, or forgotten after 131072 others. */
 const struct sl_trace_call *sl_trace_events_call(const struct sl_trace_events *t,
                                                  uint64_t correlation);
+
+uint64_t sl_trace_events_count(const struct sl_trace_events *t); /* that next() will go through */
 
 /* As the file has it. */
 uint64_t sl_trace_events_correlation(const struct sl_trace_events *t, uint64_t correlation);
@@ -74,6 +90,9 @@ const struct sl_shape_table *sl_trace_events_shapes(const struct sl_trace_events
 
 /* Start of the earliest event, after the end; 0 without events. */
 uint64_t sl_trace_events_first_ns(const struct sl_trace_events *t);
+
+/* The times of events are the file's plus this: none is 0. */
+#define SL_TRACE_EVENTS_ORIGIN_NS 1000000000
 
 void sl_trace_events_get_counts(const struct sl_trace_events *t,
                                 struct sl_trace_events_counts *out);

@@ -193,7 +193,7 @@ static void test_deep_nesting_loses_no_time(void **state)
     struct dom_file *d;
 
     (void)state;
-    for (unsigned i = 0; i < 40; i++)
+    for (unsigned i = 0; i < 80; i++)
         call("row", 10, 100 + i, 1000 - i, 1 + i);
     d = read_back();
     /* From 1000 on nothing is known, so the chain ends there. */

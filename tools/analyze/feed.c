@@ -1,0 +1,254 @@
+/*
+ * feed.c - rows of a trace -> events in the order of enqueue -> the engine of edges.
+ *
+ * In that order time goes by with the calls: when a call begins, every row that ended before is
+ * in, since what comes later was enqueued later.
+ *
+ * Threads, memory: see feed.h.
+ */
+#include "analyze/feed.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "print/progress.h"
+
+/* Events between two looks at the clock. */
+#define PROGRESS_EVENTS 4096
+/* Calls between two rounds of the engine. */
+#define ENGINE_CALLS 512
+#define ENGINE_BYTES (48u << 20)
+
+int sl_feed_create(struct sl_feed **out)
+{
+    struct sl_feed *f = calloc(1, sizeof(*f));
+
+    if (!f)
+        return -ENOMEM;
+    if (sl_trace_events_create(&f->events) != 0) {
+        free(f);
+        return -ENOMEM;
+    }
+    *out = f;
+    return 0;
+}
+
+void sl_feed_destroy(struct sl_feed *f)
+{
+    if (!f)
+        return;
+    sl_trace_events_destroy(f->events);
+    sl_collectives_destroy(f->collectives);
+    free(f);
+}
+
+int sl_feed_keep_rows(struct sl_feed *f)
+{
+    int rc = sl_collectives_create(&f->collectives);
+
+    return rc ? rc : sl_trace_events_keep_rows(f->events, f->collectives);
+}
+
+/* ---- reading ---- */
+
+static void take_field(void *user, const char *path, enum sl_json_type type, struct sl_text value)
+{
+    struct sl_feed *f = user;
+
+    sl_header_value(&f->header, path, type, value);
+    if (f->collectives)
+        sl_collectives_field(f->collectives, path, type, value);
+}
+
+static int take_item(struct sl_feed *f, struct sl_trace *t, struct sl_trace_item *item)
+{
+    if (item->status) {
+        f->invalid += item->status == -EBADMSG;
+        f->too_long += item->status == -EFBIG;
+        return 0;
+    }
+    switch (item->span.kind) {
+    case SL_SPAN_FIELD:
+        sl_trace_visit(t, &item->span, take_field, f, &item->error);
+        return 0;
+    case SL_SPAN_EVENTS_OPEN:
+        if (f->header.own_file)
+            sl_trace_events_own(f->events);
+        return 0;
+    case SL_SPAN_EVENT:
+        return sl_trace_events_row(f->events, &item->row);
+    default:
+        return 0;
+    }
+}
+
+/* All rows into the sorter. 0 or -errno of the temporary files. */
+static int read_all(struct sl_feed *f, struct sl_trace *t, const char *path)
+{
+    struct sl_progress progress;
+    struct sl_trace_item item;
+    char what[128];
+    int rc = 0;
+
+    snprintf(what, sizeof(what), "reading %.100s", path);
+    sl_progress_begin(&progress, what);
+    while (sl_trace_next(t, &item) && rc == 0) {
+        rc = take_item(f, t, &item);
+        if (item.index % PROGRESS_EVENTS == 0) {
+            sl_trace_get_status(t, &f->input);
+            sl_progress_step(&progress, f->input.read_bytes, f->input.file_bytes);
+        }
+    }
+    sl_progress_end(&progress);
+    sl_trace_get_status(t, &f->input);
+    f->last = item.span;
+    return rc ? rc : sl_trace_events_end(f->events);
+}
+
+static int sort_failed(const char *path, int rc, char *why, size_t why_size)
+{
+    snprintf(why, why_size, "%s: sorting the events failed: %s%s", path, strerror(-rc),
+             rc == -ENOSPC ? ": free some space, or name another place in TMPDIR" : "");
+    return rc;
+}
+
+int sl_feed_read(struct sl_feed *f, const char *path, char *why, size_t why_size)
+{
+    struct sl_trace *t = NULL;
+    const char *strange;
+    int rc = sl_trace_open(&t, path, why, why_size);
+
+    if (rc)
+        return rc;
+    rc = read_all(f, t, path);
+    strange = sl_trace_not_one(t, &f->last, &f->input);
+    if (strange)
+        snprintf(why, why_size, "%s is not a trace: %s", path, strange);
+    sl_trace_close(t); /* its memory is the engine's now */
+    if (strange)
+        return -EBADMSG;
+    return rc ? sort_failed(path, rc, why, why_size) : 0;
+}
+
+/* ---- the engine ---- */
+
+struct run {
+    struct sl_feed *feed;
+    const struct sl_feed_sinks *sinks;
+    struct sl_edges *engine;
+    struct sl_progress progress;
+    uint64_t calls, events;
+};
+
+/* Rows that began before this event. 0 or the sorter's error. */
+static int give_rows(struct run *r, uint64_t until_ns)
+{
+    struct sl_event row;
+    int rc;
+
+    while ((rc = sl_trace_events_next_row(r->feed->events, until_ns, &row)) == 1)
+        if (r->sinks->event)
+            r->sinks->event(r->sinks->user, &row);
+    return rc;
+}
+
+static int give(struct run *r, const struct sl_event *ev)
+{
+    int is_call = ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER;
+    int rc = is_call ? give_rows(r, ev->start_ns) : 0;
+
+    /* A call comes first of all with its id: those before it are complete. */
+    if (is_call && ++r->calls % ENGINE_CALLS == 0) {
+        sl_edges_delivered(r->engine, ev->start_ns);
+        if (r->sinks->complete)
+            r->sinks->complete(r->sinks->user, ev->start_ns - 1);
+    }
+    if (++r->events % PROGRESS_EVENTS == 0)
+        sl_progress_step(&r->progress, r->events, sl_trace_events_count(r->feed->events));
+    sl_edges_event(r->engine, ev);
+    if (r->sinks->event)
+        r->sinks->event(r->sinks->user, ev);
+    return rc;
+}
+
+static int run_all(struct run *r)
+{
+    struct sl_event ev;
+    int rc, failed = 0;
+
+    while (!failed && (rc = sl_trace_events_next(r->feed->events, &ev)) == 1)
+        failed = give(r, &ev);
+    if (!failed && rc == 0)
+        failed = give_rows(r, UINT64_MAX);
+    if (failed || rc)
+        return failed ? failed : rc;
+    sl_edges_flush(r->engine);
+    return 0;
+}
+
+int sl_feed_run(struct sl_feed *f, const char *path, const struct sl_feed_sinks *sinks, char *why,
+                size_t why_size)
+{
+    struct sl_edges_options opt = {
+        .cap_bytes = ENGINE_BYTES,
+        .online = f->header.own_file,
+        .foreign = !f->header.own_file,
+        .recording_since_ns = sl_trace_events_first_ns(f->events),
+        .shapes = sl_trace_events_shapes(f->events),
+        .sink = sinks->edges,
+        .sink_user = sinks->user,
+    };
+    struct run r = {.feed = f, .sinks = sinks};
+    int rc = sl_edges_create(&r.engine, &opt);
+
+    if (rc) {
+        snprintf(why, why_size, "not enough memory to look into %s", path);
+        return rc;
+    }
+    sl_progress_begin(&r.progress, "following the work");
+    rc = run_all(&r);
+    sl_progress_end(&r.progress);
+    for (int i = 0; i < SL_EDGE_LOST_COUNT; i++)
+        f->lost[i] = sl_edges_lost(r.engine, (enum sl_edge_loss)i);
+    sl_edges_destroy(r.engine);
+    return rc ? sort_failed(path, rc, why, why_size) : 0;
+}
+
+/* ---- what was left out ---- */
+
+int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, const char *path,
+                 const char *result)
+{
+    struct sl_trace_events_counts counts;
+    int status = SL_EXIT_OK;
+
+    sl_trace_events_get_counts(f->events, &counts);
+    if (f->last.kind != SL_SPAN_END || f->input.end != SL_INPUT_WHOLE) {
+        sl_args_complain(command,
+                         "%s is not whole: %s, at byte %" PRIu64
+                         " of the text; %s those of what comes before",
+                         path,
+                         f->input.what[0]              ? f->input.what
+                         : f->last.kind == SL_SPAN_BAD ? f->last.why
+                                                       : "the text ends too early",
+                         f->last.offset, result);
+        status = SL_EXIT_PROBLEM;
+    }
+    if (f->invalid || f->too_long || counts.unusable) {
+        sl_args_complain(command,
+                         "%s: not looked at: %" PRIu64 " rows that are not valid JSON, "
+                         "%" PRIu64 " too long, %" PRIu64
+                         " without usable ids or times: `syncline check` shows more",
+                         path, f->invalid, f->too_long, counts.unusable);
+        status = SL_EXIT_PROBLEM;
+    }
+    if (counts.names_lost)
+        sl_args_complain(command,
+                         "%s: %" PRIu64 " rows have more text in their names than is "
+                         "kept; those names are unknown here",
+                         path, counts.names_lost);
+    return status;
+}

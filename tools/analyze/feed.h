@@ -1,0 +1,62 @@
+/*
+ * feed.h - a Kineto file through the engine of edges: what `edges` and `convert --to chakra` share.
+ *
+ *   sl_feed_create(&f);
+ *   sl_feed_keep_rows(f, ...)                     if operators and ranges are wanted
+ *   sl_feed_read(f, path, why, sizeof(why));      the file, once, to its end
+ *   sl_feed_run(f, &sinks);                       its events and edges, in the order of enqueue
+ *   sl_feed_tell(f, command, path, "the edges")   what was not looked at, and the exit status
+ *
+ * Threads: main; reading has a helper thread. Memory: see trace_events.h and edge.h.
+ */
+#ifndef SL_FEED_H
+#define SL_FEED_H
+
+#include "analyze/header.h"
+#include "args.h"
+#include "read/trace_events.h"
+#include "read/trace_file.h"
+#include "sync/edge.h"
+
+struct sl_feed {
+    struct sl_trace_events *events;
+    struct sl_collectives *collectives; /* NULL: rows are not kept */
+    struct sl_header header;
+    uint64_t invalid, too_long; /* rows that were not looked into */
+    uint64_t lost[SL_EDGE_LOST_COUNT];
+    struct sl_span last;
+    struct sl_input_status input;
+};
+
+struct sl_feed_sinks {
+    sl_edge_sink_fn edges;
+    /* Each event that the engine is given; of rows that are kept those that began before it come
+     * first. NULL: not wanted. */
+    void (*event)(void *user, const struct sl_event *ev);
+    /* Now and then: everything that ended by then, all edges included, has been given, and every
+     * row that began by then. NULL: not wanted. */
+    void (*complete)(void *user, uint64_t ns);
+    void *user;
+};
+
+/* 0 or -ENOMEM. */
+int sl_feed_create(struct sl_feed **out);
+void sl_feed_destroy(struct sl_feed *f); /* NULL is fine */
+
+/* 0 or -ENOMEM. */
+int sl_feed_keep_rows(struct sl_feed *f);
+
+/* 0, or a negative errno with one line for a person in `why`. A file that is cut or damaged has
+ * been read up to there. */
+int sl_feed_read(struct sl_feed *f, const char *path, char *why, size_t why_size);
+
+/* 0, or a negative errno with one line in `why`. */
+int sl_feed_run(struct sl_feed *f, const char *path, const struct sl_feed_sinks *sinks, char *why,
+                size_t why_size);
+
+/* Says on stderr what was not looked at; `result` is what there is of the rest ("the edges").
+ * Returns the exit status. */
+int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, const char *path,
+                 const char *result);
+
+#endif

@@ -1,0 +1,226 @@
+/*
+ * chakra.c - a Kineto trace -> a Chakra execution trace.
+ *
+ * The same writer and the same engine of edges as in a running job, fed from the file in the order
+ * of enqueue.
+ *
+ * Threads: main; reading has a helper thread. Memory: see feed.h, chakra.h, et_nodes.h: under
+ * 500 MiB, whatever the file.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/feed.h"
+#include "collect/cupti_decode.h"
+#include "convert/groups.h"
+#include "convert/output.h"
+#include "convert/request.h"
+#include "print/edges.h"
+#include "print/format.h"
+#include "write/chakra.h"
+
+/* Rows that end late, and edges, until they go out: some 600 000 and 200 000. */
+#define WRITER_BYTES (96u << 20)
+
+struct work {
+    const struct sl_convert_request *request;
+    struct sl_feed *feed;
+    struct sl_chakra *chakra;
+    struct sl_output out;
+};
+
+static void take_event(void *user, const struct sl_event *ev)
+{
+    sl_chakra_events(((struct work *)user)->chakra, ev, 1);
+}
+
+static void take_edges(void *user, const struct sl_event *wait, const struct sl_edge *edges,
+                       size_t count)
+{
+    (void)wait;
+    sl_chakra_edges(((struct work *)user)->chakra, edges, count);
+}
+
+static void take_complete(void *user, uint64_t ns)
+{
+    sl_chakra_advance(((struct work *)user)->chakra, ns);
+}
+
+static size_t more(void *user, const struct sl_event *op, char *out, size_t room)
+{
+    const struct work *w = user;
+    size_t size = 0;
+    const char *inputs = sl_trace_events_inputs(w->feed->events, op->shape, &size);
+
+    if (!inputs || size > room)
+        return 0;
+    memcpy(out, inputs, size);
+    return size;
+}
+
+static void take_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
+{
+    sl_chakra_group(user, number, rank, ranks);
+}
+
+/* 0 or -ENOMEM. */
+static int create(struct work *w)
+{
+    struct sl_chakra_options opt = {
+        .intern = sl_trace_events_names(w->feed->events),
+        .shapes = sl_trace_events_shapes(w->feed->events),
+        .cap_bytes = WRITER_BYTES,
+        .api_name = sl_decode_api_name,
+        .collective = sl_collectives_find,
+        .collective_user = w->feed->collectives,
+        .more = more,
+        .more_user = w,
+        .clock_offset_ns = w->feed->header.base_ns - SL_TRACE_EVENTS_ORIGIN_NS,
+    };
+    int rc = sl_chakra_create(&w->chakra, &opt);
+
+    if (rc == 0)
+        sl_collectives_groups(w->feed->collectives, take_group, w->chakra);
+    return rc;
+}
+
+static struct sl_trace_meta meta_of(const struct work *w)
+{
+    const struct sl_convert_request *r = w->request;
+    const struct sl_header *h = &w->feed->header;
+    struct sl_trace_meta meta = {
+        .rank = r->has_rank ? r->rank : (int)h->rank,
+        .world_size = (int)h->world_size,
+        .host = h->host,
+        .job = h->job,
+        .syncline_version = h->version,
+    };
+
+    /* On the events' clock. Files of torch.profiler's say no such thing: from the first row. */
+    if (h->has_window && h->opened_ns > h->base_ns)
+        meta.opened_ns = (uint64_t)(h->opened_ns - h->base_ns) + SL_TRACE_EVENTS_ORIGIN_NS;
+    return meta;
+}
+
+/* Events and edges into the open output. 0; -errno of the output; or an exit status, said. */
+static int write_all(struct work *w)
+{
+    const struct sl_feed_sinks sinks = {
+        .edges = take_edges, .event = take_event, .complete = take_complete, .user = w};
+    struct sl_trace_meta meta = meta_of(w);
+    char why[512];
+    int rc, failed;
+
+    rc = sl_chakra_begin(w->chakra, w->out.sink, &meta);
+    failed = rc ? 0 : sl_feed_run(w->feed, w->request->input, &sinks, why, sizeof(why));
+    if (rc == 0)
+        rc = sl_chakra_end(w->chakra);
+    if (failed) {
+        sl_args_complain(w->request->command, "%s", why);
+        return SL_EXIT_USAGE;
+    }
+    return rc;
+}
+
+static void add(char *text, size_t size, uint64_t count, const char *what)
+{
+    size_t used = strlen(text);
+    char number[SL_FORMAT_SIZE];
+
+    if (count)
+        snprintf(text + used, size - used, "%s%s %s", used ? ", " : "",
+                 sl_format_count(number, count), what);
+}
+
+/* What is in the file, and what is not. */
+static void report(const struct work *w)
+{
+    char nodes[SL_FORMAT_SIZE], gpu[SL_FORMAT_SIZE], cpu[SL_FORMAT_SIZE], edges[SL_FORMAT_SIZE];
+    const struct sl_convert_request *r = w->request;
+    struct sl_trace_events_counts events;
+    struct sl_chakra_counts n;
+    char left[512] = "", lost[512];
+
+    sl_chakra_get_counts(w->chakra, &n);
+    sl_trace_events_get_counts(w->feed->events, &events);
+    printf("%s: %s nodes (%s on the GPU, %" PRIu64 " of them communication; %s on the CPU), "
+           "%s synchronization edges\n",
+           r->output, sl_format_count(nodes, n.nodes), sl_format_count(gpu, n.gpu_nodes),
+           n.comm_nodes, sl_format_count(cpu, n.cpu_nodes), sl_format_count(edges, n.edges));
+    add(left, sizeof(left), n.edges_no_source, "edges whose source is not there");
+    add(left, sizeof(left), n.edges_no_destination, "edges to nothing that waits");
+    add(left, sizeof(left), n.edges_cycle, "edges that would make a cycle");
+    add(left, sizeof(left), n.edges_full, "edges without room");
+    add(left, sizeof(left), n.rows_late, "rows on top of others");
+    add(left, sizeof(left), n.rows_invalid, "rows without a time");
+    add(left, sizeof(left), events.inputs_lost, "inputs without room");
+    add(left, sizeof(left), sl_collectives_unknown(w->feed->collectives),
+        "collectives whose ranks are not told");
+    if (left[0])
+        printf("left out: %s\n", left);
+    if (sl_edges_print_lost(lost, sizeof(lost), w->feed->lost))
+        printf("edges that the trace does not tell: %s\n", lost);
+    if (n.unexplained)
+        printf("%" PRIu64 " GPU operations began %" PRIu64
+               " us later in all than what is known explains\n",
+               n.unexplained, n.unexplained_ns / 1000);
+    sl_args_complain(r->command, "ASTRA-sim replays one thread and one stream a rank: what ran at "
+                                 "the same time there goes one after the other");
+    if (r->compression != SL_COMPRESS_NONE)
+        sl_args_complain(r->command, "ASTRA-sim reads raw files alone: %s is compressed",
+                         r->output);
+    if (!r->has_rank && !w->feed->header.has_rank)
+        sl_args_complain(r->command, "%s tells no rank: 0 is written; --rank names another",
+                         r->input);
+}
+
+/* The file was read: writes the other one. Returns the exit status. */
+static int make(struct work *w)
+{
+    const struct sl_convert_request *r = w->request;
+    int rc, status;
+
+    if (create(w) != 0) {
+        sl_args_complain(r->command, "not enough memory to convert %s", r->input);
+        return SL_EXIT_USAGE;
+    }
+    rc = sl_output_open(&w->out, r->output, r->compression, r->level);
+    if (rc)
+        return sl_output_complain(r->command, r->output, rc);
+    rc = write_all(w);
+    if (rc) {
+        sl_output_drop(&w->out);
+        return rc < 0 ? sl_output_complain(r->command, r->output, rc) : rc;
+    }
+    rc = sl_output_keep(&w->out, r->output, r->force);
+    if (rc)
+        return sl_output_complain(r->command, r->output, rc);
+    status = sl_groups_add(r->command, r->output, w->feed->collectives);
+    report(w);
+    rc = sl_feed_tell(w->feed, r->command, r->input, "the nodes are");
+    return status > rc ? status : rc;
+}
+
+int sl_convert_chakra(const struct sl_convert_request *r)
+{
+    struct work w = {.request = r};
+    char why[512];
+    int status = sl_output_check(r->command, r->input, r->output, r->force);
+
+    if (status)
+        return status;
+    if (sl_feed_create(&w.feed) != 0 || sl_feed_keep_rows(w.feed) != 0) {
+        sl_args_complain(r->command, "not enough memory to read %s", r->input);
+        status = SL_EXIT_USAGE;
+    } else if (sl_feed_read(w.feed, r->input, why, sizeof(why)) != 0) {
+        sl_args_complain(r->command, "%s", why);
+        status = SL_EXIT_USAGE;
+    } else {
+        status = make(&w);
+    }
+    sl_chakra_destroy(w.chakra);
+    sl_feed_destroy(w.feed);
+    return status;
+}

@@ -1,0 +1,216 @@
+/*
+ * kineto.c - the same trace in another compression, closed properly.
+ *
+ * The text goes through byte for byte; a trace that was cut is closed after its last whole event.
+ *
+ * Threads: main; reading has a helper thread. Memory: see trace_file.h.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "convert/output.h"
+#include "convert/request.h"
+#include "print/format.h"
+#include "print/progress.h"
+#include "read/trace_file.h"
+
+#define PROGRESS_EVENTS 4096
+#define OUT_BYTES       (256u << 10)
+
+/* Text gathered into blocks on its way out. */
+struct copy {
+    struct sl_output out;
+    char *block;
+    size_t fill;
+    int error; /* sticky */
+};
+
+/* How much of the trace went through. */
+struct outcome {
+    uint64_t events;
+    uint64_t invalid, invalid_at; /* events and fields that are not JSON; byte of the first */
+    enum sl_span_kind inside;     /* kind of the last span written */
+    int event_arrays;
+    uint64_t lost_bytes; /* text after the last whole span */
+    struct sl_span last;
+    struct sl_input_status input;
+};
+
+static void put(struct copy *o, const void *data, size_t size)
+{
+    if (o->error)
+        return;
+    if (o->fill + size > OUT_BYTES) {
+        o->error = o->out.sink->write(o->out.sink, o->block, o->fill);
+        o->fill = 0;
+        if (!o->error && size > OUT_BYTES) {
+            o->error = o->out.sink->write(o->out.sink, data, size);
+            return;
+        }
+    }
+    if (o->error)
+        return;
+    memcpy(o->block + o->fill, data, size);
+    o->fill += size;
+}
+
+static void put_text(struct copy *o, const char *text)
+{
+    put(o, text, strlen(text));
+}
+
+static int open_copy(const struct sl_convert_request *r, struct copy *o)
+{
+    int rc;
+
+    *o = (struct copy){0};
+    o->block = malloc(OUT_BYTES);
+    if (!o->block)
+        return -ENOMEM;
+    rc = sl_output_open(&o->out, r->output, r->compression, r->level);
+    if (rc)
+        free(o->block);
+    return rc;
+}
+
+/* `keep`: gives it its name; else nothing is left behind. */
+static int close_copy(const struct sl_convert_request *r, struct copy *o, int keep)
+{
+    int rc = o->error;
+
+    if (!rc && keep)
+        rc = o->out.sink->write(o->out.sink, o->block, o->fill);
+    free(o->block);
+    if (rc || !keep) {
+        sl_output_drop(&o->out);
+        return rc;
+    }
+    return sl_output_keep(&o->out, r->output, r->force);
+}
+
+/* Copies whole spans until the text ends. */
+static void copy_all(struct sl_trace *t, struct copy *o, const char *path, struct outcome *result)
+{
+    struct sl_progress progress;
+    struct sl_trace_item item;
+    char what[128];
+
+    snprintf(what, sizeof(what), "converting %.100s", path);
+    sl_progress_begin(&progress, what);
+    while (sl_trace_next(t, &item) && !o->error) {
+        put(o, item.span.text - item.span.lead, item.span.lead + item.span.size);
+        result->inside = item.span.kind;
+        result->event_arrays += item.span.kind == SL_SPAN_EVENTS_OPEN;
+        if (item.status == -EBADMSG && result->invalid++ == 0)
+            result->invalid_at = item.span.offset + item.error.at;
+        if (item.span.kind == SL_SPAN_EVENT) {
+            result->events++;
+            if (result->events % PROGRESS_EVENTS == 0) {
+                sl_trace_get_status(t, &result->input);
+                sl_progress_step(&progress, result->input.read_bytes, result->input.file_bytes);
+            }
+        }
+    }
+    sl_progress_end(&progress);
+    sl_trace_get_status(t, &result->input);
+    result->last = item.span;
+    result->lost_bytes = item.span.lead + item.span.size;
+}
+
+/* What follows the last whole span: the rest of a whole trace, or what closes a cut one. */
+static void finish(struct copy *o, struct outcome *result)
+{
+    const struct sl_span *last = &result->last;
+
+    if (last->kind == SL_SPAN_END) {
+        put(o, last->text - last->lead, last->lead + last->size);
+        return;
+    }
+    if (result->inside == SL_SPAN_EVENT || result->inside == SL_SPAN_EVENTS_OPEN)
+        put_text(o, "\n]");
+    else if (result->event_arrays == 0)
+        put_text(o, result->inside == SL_SPAN_FIELD ? ",\n\"traceEvents\": []"
+                                                    : "\"traceEvents\": []");
+    if (result->inside != SL_SPAN_CLOSE)
+        put_text(o, "\n}\n");
+}
+
+/* 1 if there is nothing that a trace could be made of; `why` says it. */
+static int hopeless(const struct outcome *result, const char **why)
+{
+    const struct sl_span *last = &result->last;
+
+    if (result->input.end != SL_INPUT_WHOLE && result->input.text_bytes == 0)
+        *why = result->input.what;
+    else if (result->event_arrays == 0 && last->kind == SL_SPAN_END)
+        *why = "it is JSON without traceEvents";
+    else if (result->event_arrays == 0 && result->inside == SL_SPAN_OPEN)
+        *why = last->kind == SL_SPAN_BAD ? last->why : "it ends before the first field";
+    else
+        return 0;
+    return 1;
+}
+
+/* Says what was lost. Returns the exit status. */
+static int tell(const struct sl_convert_request *r, const struct outcome *result)
+{
+    const struct sl_span *last = &result->last;
+    const char *what = result->input.what[0]       ? result->input.what
+                       : last->kind == SL_SPAN_BAD ? last->why
+                                                   : "the text ends too early";
+    char events[SL_FORMAT_SIZE];
+    int status = SL_EXIT_OK;
+
+    if (last->kind != SL_SPAN_END || result->input.end != SL_INPUT_WHOLE) {
+        sl_args_complain(r->command,
+                         "%s is not whole: %s, at byte %" PRIu64 " of the text. Kept: %s whole "
+                         "events; lost: what followed (%" PRIu64 " bytes of an unfinished part); "
+                         "%s is closed properly",
+                         r->input, what, last->offset, sl_format_count(events, result->events),
+                         last->kind == SL_SPAN_END ? 0 : result->lost_bytes, r->output);
+        status = SL_EXIT_PROBLEM;
+    }
+    if (result->invalid) {
+        sl_args_complain(r->command,
+                         "%" PRIu64 " events or fields are not valid JSON and were copied as they "
+                         "are (the first at byte %" PRIu64 "): `syncline check %s` shows more",
+                         result->invalid, result->invalid_at, r->output);
+        status = SL_EXIT_PROBLEM;
+    }
+    return status;
+}
+
+int sl_convert_kineto(const struct sl_convert_request *r)
+{
+    struct outcome result = {.inside = SL_SPAN_OPEN};
+    struct sl_trace *t;
+    struct copy o;
+    const char *why;
+    char line[512];
+    int rc, status = sl_output_check(r->command, r->input, r->output, r->force);
+
+    if (status)
+        return status;
+    if (sl_trace_open(&t, r->input, line, sizeof(line)) != 0) {
+        sl_args_complain(r->command, "%s", line);
+        return SL_EXIT_USAGE;
+    }
+    rc = open_copy(r, &o);
+    if (rc) {
+        sl_trace_close(t);
+        return sl_output_complain(r->command, r->output, rc);
+    }
+    copy_all(t, &o, r->input, &result);
+    if (!o.error && hopeless(&result, &why)) {
+        sl_args_complain(r->command, "%s is not a trace: %s; nothing was written", r->input, why);
+        close_copy(r, &o, 0);
+        sl_trace_close(t);
+        return SL_EXIT_USAGE;
+    }
+    finish(&o, &result);
+    rc = close_copy(r, &o, 1);
+    sl_trace_close(t);
+    return rc ? sl_output_complain(r->command, r->output, rc) : tell(r, &result);
+}

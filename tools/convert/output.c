@@ -1,0 +1,103 @@
+/*
+ * output.c - NAME.PID.part -> NAME.PID -> NAME, or nothing.
+ *
+ * Threads, memory: see output.h.
+ */
+#include "convert/output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int sl_output_check(const struct sl_command *command, const char *input, const char *output,
+                    int force)
+{
+    struct stat st, source;
+
+    if (strcmp(output, "-") == 0) {
+        sl_args_complain(command, "the output must be a file, not -: a pipe cannot be taken "
+                                  "back when something goes wrong");
+        return SL_EXIT_USAGE;
+    }
+    if (lstat(output, &st) != 0)
+        return 0;
+    if (S_ISDIR(st.st_mode)) {
+        sl_args_complain(command, "%s is a directory: name a file in it", output);
+        return SL_EXIT_USAGE;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        sl_args_complain(command, "%s is not a regular file: it is left alone", output);
+        return SL_EXIT_USAGE;
+    }
+    if (stat(input, &source) == 0 && source.st_dev == st.st_dev && source.st_ino == st.st_ino) {
+        sl_args_complain(command, "%s is the input: choose another name", output);
+        return SL_EXIT_USAGE;
+    }
+    if (!force) {
+        sl_args_complain(command, "%s exists: use --force to replace it", output);
+        return SL_EXIT_USAGE;
+    }
+    return 0;
+}
+
+int sl_output_open(struct sl_output *o, const char *output, enum sl_compression compression,
+                   int level)
+{
+    struct sl_sink *file;
+    int rc;
+
+    o->sink = NULL;
+    if (snprintf(o->temporary, sizeof(o->temporary), "%s.%ld", output, (long)getpid()) >=
+        (int)sizeof(o->temporary))
+        return -ENAMETOOLONG;
+    rc = sl_sink_file_open(&file, o->temporary);
+    if (rc)
+        return rc;
+    snprintf(o->part, sizeof(o->part), "%s", sl_sink_file_path(file));
+    rc = sl_sink_compress_open(&o->sink, file, compression, level);
+    if (rc) {
+        file->close(file, 0);
+        unlink(o->part);
+    }
+    return rc;
+}
+
+void sl_output_drop(struct sl_output *o)
+{
+    o->sink->close(o->sink, 0);
+    unlink(o->part);
+}
+
+int sl_output_keep(struct sl_output *o, const char *output, int force)
+{
+    int rc = o->sink->sync(o->sink);
+
+    if (rc) {
+        sl_output_drop(o);
+        return rc;
+    }
+    rc = o->sink->close(o->sink, 1);
+    if (!rc && !force && link(o->temporary, output) == 0)
+        unlink(o->temporary);
+    else if (!rc && !force && errno == EEXIST)
+        rc = -EEXIST;
+    else if (!rc && rename(o->temporary, output) != 0)
+        rc = -errno;
+    if (rc) {
+        unlink(o->part);
+        unlink(o->temporary);
+    }
+    return rc;
+}
+
+int sl_output_complain(const struct sl_command *command, const char *output, int rc)
+{
+    sl_args_complain(command, "cannot write %s: %s%s; nothing is left behind", output,
+                     strerror(-rc),
+                     rc == -ENOSPC   ? ": free some space, or choose another place with -o"
+                     : rc == -EACCES ? ": choose a place that you may write to"
+                                     : "");
+    return SL_EXIT_USAGE;
+}

@@ -1,0 +1,29 @@
+/*
+ * request.h - what `syncline convert` was asked for, and who does it.
+ *
+ * Threads: main only. Memory: everything is borrowed.
+ */
+#ifndef SL_CONVERT_REQUEST_H
+#define SL_CONVERT_REQUEST_H
+
+#include <stdint.h>
+
+#include "args.h"
+#include "write/sink.h"
+
+struct sl_convert_request {
+    const struct sl_command *command;
+    const char *input, *output;
+    enum sl_compression compression;
+    int level, force;
+    /* chakra alone */
+    int has_rank;
+    int32_t rank;
+    const char *et; /* PyTorch's execution trace; NULL: none */
+};
+
+/* Each returns the exit status, after a line on stderr if it is not 0. */
+int sl_convert_kineto(const struct sl_convert_request *r);
+int sl_convert_chakra(const struct sl_convert_request *r);
+
+#endif

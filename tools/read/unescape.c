@@ -1,0 +1,79 @@
+/*
+ * unescape.c - RFC 8259, section 7, backwards.
+ *
+ * Threads, memory: see unescape.h.
+ */
+#include "read/unescape.h"
+
+#include <stdint.h>
+#include <string.h>
+
+static uint32_t hex(const char *p)
+{
+    uint32_t v = 0;
+
+    for (int i = 0; i < 4; i++)
+        v = v << 4 | (uint32_t)(p[i] <= '9' ? p[i] - '0' : (p[i] | 0x20) - 'a' + 10);
+    return v;
+}
+
+static char *put_utf8(char *to, uint32_t c)
+{
+    if (c < 0x80) {
+        *to++ = (char)c;
+    } else if (c < 0x800) {
+        *to++ = (char)(0xc0 | c >> 6);
+        *to++ = (char)(0x80 | (c & 0x3f));
+    } else if (c < 0x10000) {
+        *to++ = (char)(0xe0 | c >> 12);
+        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
+        *to++ = (char)(0x80 | (c & 0x3f));
+    } else {
+        *to++ = (char)(0xf0 | c >> 18);
+        *to++ = (char)(0x80 | (c >> 12 & 0x3f));
+        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
+        *to++ = (char)(0x80 | (c & 0x3f));
+    }
+    return to;
+}
+
+/* The \u at `p`, and its other half if there is one. Returns the bytes they take. */
+static size_t read_unicode(const char *p, size_t left, uint32_t *out)
+{
+    uint32_t low;
+
+    *out = hex(p + 2);
+    if (*out < 0xd800 || *out > 0xdfff)
+        return 6;
+    if (*out < 0xdc00 && left >= 12 && p[6] == '\\' && p[7] == 'u') {
+        low = hex(p + 8);
+        if (low >= 0xdc00 && low <= 0xdfff) {
+            *out = 0x10000 + ((*out & 0x3ff) << 10 | (low & 0x3ff));
+            return 12;
+        }
+    }
+    *out = '?';
+    return 6;
+}
+
+size_t sl_unescape(char *to, const char *text, size_t size)
+{
+    static const char letters[] = "bfnrt", means[] = "\b\f\n\r\t";
+    const char *end = text + size, *letter;
+    char *at = to;
+    uint32_t c;
+
+    while (text < end) {
+        if (*text != '\\' || end - text < 2) {
+            *at++ = *text++;
+        } else if (text[1] == 'u' && end - text >= 6) {
+            text += read_unicode(text, (size_t)(end - text), &c);
+            at = put_utf8(at, c);
+        } else {
+            letter = strchr(letters, text[1]);
+            *at++ = letter && *letter ? means[letter - letters] : text[1];
+            text += 2;
+        }
+    }
+    return (size_t)(at - to);
+}
