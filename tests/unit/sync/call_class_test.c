@@ -1,0 +1,117 @@
+/* call_class_test.c - callback ids against the names that NVIDIA's headers give them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <cupti.h>
+
+#include "sync/call_class.h"
+
+#define RUNTIME(name) CUPTI_RUNTIME_TRACE_CBID_##name
+#define DRIVER(name)  CUPTI_DRIVER_TRACE_CBID_##name
+
+struct want {
+    uint32_t cbid;
+    enum sl_call_class class;
+};
+
+static void assert_all(enum sl_event_kind domain, const struct want *want, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(sl_call_class_of(domain, want[i].cbid), want[i].class);
+}
+
+static void runtime_calls_are_known_by_name(void **state)
+{
+    static const struct want want[] = {
+        {RUNTIME(cudaDeviceSynchronize_v3020), SL_CALL_DEVICE_SYNC},
+        {RUNTIME(cudaThreadSynchronize_v3020), SL_CALL_DEVICE_SYNC},
+        {RUNTIME(cudaStreamSynchronize_v3020), SL_CALL_STREAM_SYNC},
+        {RUNTIME(cudaStreamSynchronize_ptsz_v7000), SL_CALL_STREAM_SYNC},
+        {RUNTIME(cudaStreamQuery_v3020), SL_CALL_STREAM_QUERY},
+        {RUNTIME(cudaStreamQuery_ptsz_v7000), SL_CALL_STREAM_QUERY},
+        {RUNTIME(cudaEventSynchronize_v3020), SL_CALL_EVENT_SYNC},
+        {RUNTIME(cudaEventQuery_v3020), SL_CALL_EVENT_QUERY},
+        {RUNTIME(cudaStreamWaitEvent_v3020), SL_CALL_STREAM_WAIT},
+        {RUNTIME(cudaStreamWaitEvent_ptsz_v7000), SL_CALL_STREAM_WAIT},
+        {RUNTIME(cudaFree_v3020), SL_CALL_FREE},
+        {RUNTIME(cudaFreeHost_v3020), SL_CALL_FREE},
+        {RUNTIME(cudaFreeArray_v3020), SL_CALL_FREE},
+        {RUNTIME(cudaDeviceReset_v3020), SL_CALL_UNLOAD},
+        {RUNTIME(cudaMemcpy_v3020), SL_CALL_BLOCKING_COPY},
+        {RUNTIME(cudaMemcpy_ptds_v7000), SL_CALL_BLOCKING_COPY},
+        {RUNTIME(cudaMemcpyPeer_v4000), SL_CALL_BLOCKING_COPY},
+        {RUNTIME(cudaMemset_v3020), SL_CALL_BLOCKING_COPY},
+        {RUNTIME(cudaMemcpyAsync_v3020), SL_CALL_ASYNC_COPY},
+        {RUNTIME(cudaMemcpyAsync_ptsz_v7000), SL_CALL_ASYNC_COPY},
+        /* stream-ordered, or no wait at all */
+        {RUNTIME(cudaFreeAsync_v11020), SL_CALL_OTHER},
+        {RUNTIME(cudaMallocAsync_v11020), SL_CALL_OTHER},
+        {RUNTIME(cudaMemsetAsync_v3020), SL_CALL_OTHER},
+        {RUNTIME(cudaLaunchKernel_v7000), SL_CALL_OTHER},
+        {RUNTIME(cudaEventRecord_v3020), SL_CALL_OTHER},
+        {RUNTIME(cudaGraphLaunch_v10000), SL_CALL_OTHER},
+        {0, SL_CALL_OTHER},
+        {UINT32_MAX, SL_CALL_OTHER},
+    };
+
+    (void)state;
+    assert_all(SL_EV_RUNTIME, want, sizeof want / sizeof *want);
+}
+
+static void driver_calls_are_known_by_name(void **state)
+{
+    static const struct want want[] = {
+        {DRIVER(cuCtxSynchronize), SL_CALL_CONTEXT_SYNC},
+        {DRIVER(cuStreamSynchronize), SL_CALL_STREAM_SYNC},
+        {DRIVER(cuStreamSynchronize_ptsz), SL_CALL_STREAM_SYNC},
+        {DRIVER(cuStreamQuery), SL_CALL_STREAM_QUERY},
+        {DRIVER(cuEventSynchronize), SL_CALL_EVENT_SYNC},
+        {DRIVER(cuEventQuery), SL_CALL_EVENT_QUERY},
+        {DRIVER(cuStreamWaitEvent), SL_CALL_STREAM_WAIT},
+        {DRIVER(cuStreamWaitEvent_ptsz), SL_CALL_STREAM_WAIT},
+        {DRIVER(cuMemFree_v2), SL_CALL_FREE},
+        {DRIVER(cuMemFreeHost), SL_CALL_FREE},
+        {DRIVER(cuModuleUnload), SL_CALL_UNLOAD},
+        {DRIVER(cuLibraryUnload), SL_CALL_UNLOAD},
+        {DRIVER(cuMemcpyDtoH_v2), SL_CALL_BLOCKING_COPY},
+        {DRIVER(cuMemcpyHtoD_v2_ptds), SL_CALL_BLOCKING_COPY},
+        {DRIVER(cuMemcpy), SL_CALL_BLOCKING_COPY},
+        {DRIVER(cuMemsetD8_v2), SL_CALL_BLOCKING_COPY},
+        {DRIVER(cuMemsetD2D32_v2_ptds), SL_CALL_BLOCKING_COPY},
+        {DRIVER(cuMemcpyDtoHAsync_v2), SL_CALL_ASYNC_COPY},
+        {DRIVER(cuMemcpyAsync), SL_CALL_ASYNC_COPY},
+        {DRIVER(cuMemFreeAsync), SL_CALL_OTHER},
+        {DRIVER(cuMemsetD8Async), SL_CALL_OTHER},
+        {DRIVER(cuLaunchKernel), SL_CALL_OTHER},
+        {DRIVER(cuEventRecord), SL_CALL_OTHER},
+        {0, SL_CALL_OTHER},
+        {UINT32_MAX, SL_CALL_OTHER},
+    };
+
+    (void)state;
+    assert_all(SL_EV_DRIVER, want, sizeof want / sizeof *want);
+}
+
+/* The same number means different calls in the two domains. */
+static void domains_are_apart(void **state)
+{
+    (void)state;
+    assert_int_equal(sl_call_class_of(SL_EV_RUNTIME, DRIVER(cuCtxSynchronize)), SL_CALL_OTHER);
+    assert_int_equal(sl_call_class_of(SL_EV_DRIVER, RUNTIME(cudaDeviceSynchronize_v3020)),
+                     SL_CALL_OTHER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runtime_calls_are_known_by_name),
+        cmocka_unit_test(driver_calls_are_known_by_name),
+        cmocka_unit_test(domains_are_apart),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+/* event_state_test.c - which record a wait finds, and which records are kept. */
+#include "sync/event_state.h"
+#include "sync/streams.h"
+
+enum {
+    CONTEXT = 1,
+    EVENT = 5
+};
+
+static void by_sync_id_where_there_is_one(void **state)
+{
+    struct rig *r = *state;
+    struct sl_records records;
+
+    sl_records_init(&records, &r->streams);
+    struct sl_record *first = sl_records_put(&records, CONTEXT, EVENT, 101, 10);
+    struct sl_record *again = sl_records_put(&records, CONTEXT, EVENT, 102, 20);
+
+    assert_non_null(first);
+    assert_non_null(again);
+    assert_null(sl_records_put(&records, CONTEXT, EVENT, 102, 20)); /* told twice */
+    assert_ptr_equal(sl_records_find(&records, CONTEXT, EVENT, 101, 30), first);
+    assert_ptr_equal(sl_records_find(&records, CONTEXT, EVENT, 102, 30), again);
+    assert_ptr_equal(sl_records_find(&records, 9, 0, 102, 30), again); /* from elsewhere */
+    assert_null(sl_records_find(&records, CONTEXT, EVENT, 103, 30));
+    sl_records_free(&records);
+}
+
+static void else_the_last_before_the_call_that_asks(void **state)
+{
+    struct rig *r = *state;
+    struct sl_records records;
+
+    sl_records_init(&records, &r->streams);
+    struct sl_record *again = sl_records_put(&records, CONTEXT, EVENT, 0, 20);
+    struct sl_record *first = sl_records_put(&records, CONTEXT, EVENT, 0, 10); /* came late */
+
+    assert_null(sl_records_put(&records, CONTEXT, EVENT, 0, 20));
+    assert_null(sl_records_find(&records, CONTEXT, EVENT, 0, 5));
+    assert_ptr_equal(sl_records_find(&records, CONTEXT, EVENT, 0, 15), first);
+    assert_ptr_equal(sl_records_find(&records, CONTEXT, EVENT, 0, 25), again);
+    assert_null(sl_records_find(&records, CONTEXT, EVENT + 1, 0, 25));
+    assert_null(sl_records_find(&records, CONTEXT + 1, EVENT, 0, 25));
+    sl_records_free(&records);
+}
+
+static void an_event_keeps_its_last_two(void **state)
+{
+    struct rig *r = *state;
+    struct sl_records records;
+
+    sl_records_init(&records, &r->streams);
+    for (uint64_t i = 1; i <= 1000; i++)
+        assert_non_null(sl_records_put(&records, CONTEXT, EVENT, 100 + i, i));
+    assert_int_equal(records.count, 2);
+    assert_non_null(sl_records_find(&records, CONTEXT, EVENT, 1100, 2000));
+    assert_non_null(sl_records_find(&records, CONTEXT, EVENT, 1099, 2000));
+    assert_null(sl_records_find(&records, CONTEXT, EVENT, 1098, 2000));
+    sl_records_free(&records);
+}
+
+/* A program that makes an event for everything does not grow us. */
+static void the_oldest_are_forgotten(void **state)
+{
+    struct rig *r = *state;
+    struct sl_records records;
+    uint32_t last;
+
+    sl_records_init(&records, &r->streams);
+    for (last = 1; last <= 20000; last++)
+        assert_non_null(sl_records_put(&records, CONTEXT, last, 0, last));
+    last--;
+    assert_int_equal(records.count, records.most);
+    assert_non_null(sl_records_find(&records, CONTEXT, last, 0, 30000));
+    assert_null(sl_records_find(&records, CONTEXT, 1, 0, 30000));
+    assert_non_null(
+        sl_records_find(&records, CONTEXT, last - (uint32_t)records.most + 1, 0, 30000));
+    assert_null(sl_records_find(&records, CONTEXT, last - (uint32_t)records.most, 0, 30000));
+    sl_records_forget(&records);
+    assert_int_equal(records.count, 0);
+    assert_null(sl_records_find(&records, CONTEXT, last, 0, 30000));
+    assert_int_equal(records.by_event.used, 0);
+    sl_records_free(&records);
+}
+
+/* A record keeps the operations it stands for. */
+static void forgetting_lets_operations_go(void **state)
+{
+    struct rig *r = *state;
+    struct sl_stream *stream = rig_stream(r, 13, 2);
+    struct sl_op *op = rig_push(r, stream, 10, 20, 30);
+    struct sl_link link = {.op = op};
+    struct sl_records records;
+
+    sl_records_init(&records, &r->streams);
+    struct sl_record *record = sl_records_put(&records, CONTEXT, EVENT, 7, 12);
+
+    sl_set_open(&r->streams, &record->set);
+    sl_set_add(&r->streams, &record->set, &link);
+    assert_int_equal(op->refs, 2);
+    sl_records_forget(&records);
+    assert_int_equal(op->refs, 1);
+    sl_records_free(&records);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(by_sync_id_where_there_is_one, rig_make, rig_drop),
+        cmocka_unit_test_setup_teardown(else_the_last_before_the_call_that_asks, rig_make,
+                                        rig_drop),
+        cmocka_unit_test_setup_teardown(an_event_keeps_its_last_two, rig_make, rig_drop),
+        cmocka_unit_test_setup_teardown(the_oldest_are_forgotten, rig_make, rig_drop),
+        cmocka_unit_test_setup_teardown(forgetting_lets_operations_go, rig_make, rig_drop),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

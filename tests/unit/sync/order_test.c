@@ -1,0 +1,145 @@
+/* order_test.c - items come out by correlation id, those of one call together, in the order of
+ * their coming. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sync/order.h"
+
+static struct sl_store store;
+static struct sl_order order;
+
+static int make(void **state)
+{
+    (void)state;
+    store = (struct sl_store){.cap_bytes = 4 << 20};
+    sl_order_init(&order, &store);
+    return 0;
+}
+
+static int drop(void **state)
+{
+    (void)state;
+    sl_order_free(&order);
+    return store.used_bytes != 0;
+}
+
+static void put(uint64_t correlation, uint64_t id)
+{
+    struct sl_item item = {.correlation = correlation, .id = id};
+
+    assert_int_equal(sl_order_put(&order, &item), 0);
+}
+
+static void a_call_comes_out_whole(void **state)
+{
+    const struct sl_item *item;
+    size_t count;
+    (void)state;
+
+    assert_null(sl_order_peek(&order, 0, &count));
+    put(20, 1);
+    put(10, 2);
+    put(20, 3);
+    assert_null(sl_order_peek(&order, 0, &count)); /* not sorted yet */
+    assert_int_equal(sl_order_sort(&order), 0);
+    item = sl_order_peek(&order, 0, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(item->id, 2);
+    item = sl_order_peek(&order, 1, &count);
+    assert_int_equal(count, 2);
+    assert_int_equal(item[0].id, 1);
+    assert_int_equal(item[1].id, 3);
+    sl_order_take(&order, 1);
+    put(15, 4); /* below what is there */
+    assert_int_equal(sl_order_sort(&order), 0);
+    assert_int_equal(sl_order_peek(&order, 0, &count)->id, 4);
+    sl_order_take(&order, 3);
+    assert_null(sl_order_peek(&order, 0, &count));
+}
+
+/* Put, sorted and taken at random: always the lowest that is there. */
+static void any_order_of_coming_gives_one_order(void **state)
+{
+    static uint8_t waiting[5000];
+    uint64_t lowest = 0;
+    size_t there = 0;
+    (void)state;
+
+    srand(7);
+    for (int round = 0; round < 200; round++) {
+        for (int i = rand() % 100; i > 0; i--) {
+            uint64_t correlation = lowest + (uint64_t)rand() % (5000 - lowest);
+
+            put(correlation, 0);
+            waiting[correlation]++;
+            there++;
+        }
+        assert_int_equal(sl_order_sort(&order), 0);
+        for (int i = rand() % 40; i > 0 && there; i--) {
+            size_t count;
+            const struct sl_item *item = sl_order_peek(&order, 0, &count);
+
+            while (!waiting[lowest])
+                lowest++;
+            assert_non_null(item);
+            assert_int_equal(item->correlation, lowest);
+            assert_int_equal(count, waiting[lowest]);
+            there -= count;
+            waiting[lowest] = 0;
+            sl_order_take(&order, count);
+        }
+    }
+}
+
+static void at_the_bound_it_refuses_and_keeps(void **state)
+{
+    struct sl_item item = {.correlation = 1};
+    size_t count = 0, together;
+    (void)state;
+
+    while (sl_order_put(&order, &item) == 0)
+        count++;
+    assert_int_equal(sl_order_put(&order, &item), -ENOMEM);
+    assert_true(count * sizeof item <= store.cap_bytes);
+    assert_int_equal(sl_order_sort(&order), 0);
+    assert_non_null(sl_order_peek(&order, 0, &together));
+    assert_int_equal(together, count);
+}
+
+/* 48 bytes an item and its half again while it grows: taken items' place is used again. */
+static void what_was_taken_leaves_no_hole(void **state)
+{
+    size_t count, slots;
+    (void)state;
+
+    for (uint64_t i = 1; i <= 600; i++)
+        put(i, 0);
+    assert_int_equal(sl_order_sort(&order), 0);
+    slots = order.slots;
+    for (uint64_t i = 601; i <= 100000; i++) {
+        put(i, 0);
+        assert_int_equal(sl_order_sort(&order), 0);
+        assert_int_equal(sl_order_peek(&order, 0, &count)->correlation, i - 600);
+        sl_order_take(&order, 1);
+    }
+    assert_true(order.slots <= 2 * slots);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_call_comes_out_whole, make, drop),
+        cmocka_unit_test_setup_teardown(any_order_of_coming_gives_one_order, make, drop),
+        cmocka_unit_test_setup_teardown(at_the_bound_it_refuses_and_keeps, make, drop),
+        cmocka_unit_test_setup_teardown(what_was_taken_leaves_no_hole, make, drop),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
