@@ -16,6 +16,8 @@
 
 #define CALIBRATE_NS   (500 * SL_COLLECTOR_MS)
 #define DUMP_CAP_BYTES (1ull << 30)
+/* Between the two looks that tell that buffers are back. */
+#define LOOK_AGAIN_NS (2 * SL_COLLECTOR_MS)
 
 /* Nothing that was enqueued before the window's end is outstanding: all buffers that were out then
  * are back, and no launch in the window waits for its GPU operation. Twice in a row, because a
@@ -78,8 +80,11 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
     struct sl_decode_held held;
     int err = 0;
 
-    if (actions & SL_ACT_ENABLE)
+    if (actions & SL_ACT_ENABLE) {
         err = sl_collector_set_kinds(c, 1);
+        if (!err)
+            sl_pipeline_kinds_on(c->pipeline, 1);
+    }
     if (!err && (actions & SL_ACT_OPEN)) {
         atomic_store_explicit(&c->window_number, c->window.number, memory_order_relaxed);
         push_window(c, 1);
@@ -97,8 +102,10 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
             push_window(c, 0);
         }
     }
-    if (!err && (actions & SL_ACT_DISABLE))
+    if (!err && (actions & SL_ACT_DISABLE)) {
+        sl_pipeline_kinds_off(c->pipeline);
         err = sl_collector_set_kinds(c, 0);
+    }
     return err;
 }
 
@@ -151,6 +158,7 @@ static int bring_in(struct sl_collector *c)
     if (sl_collector_take_buffers(c))
         return -ECANCELED;
     sl_pipeline_tick(c->pipeline);
+    sl_collector_deliver(c);
     return 0;
 }
 
@@ -161,6 +169,8 @@ static void sleep_until_due(struct sl_collector *c, uint32_t wakes)
     uint64_t step_ns = sl_window_deadline(&c->window);
     uint64_t wait = c->flush_due_ns > now ? c->flush_due_ns - now : 0;
 
+    if (c->mark_back && wait > LOOK_AGAIN_NS)
+        wait = LOOK_AGAIN_NS;
     if (step_ns <= now)
         wait = 0;
     else if (step_ns - now < wait)
@@ -263,6 +273,8 @@ void *sl_collector_run(void *user)
     }
     open_dump(c);
     sl_window_init(&c->window, c->opt.config, window_now(), c->opt.on_since_ns);
+    if (c->opt.on_since_ns)
+        sl_pipeline_kinds_on(c->pipeline, 0);
     /* The first window opens before any record is judged, even if the process ends already. */
     err = run_window(c);
     while (!err && !atomic_load_explicit(&c->exiting, memory_order_acquire)) {

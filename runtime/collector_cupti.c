@@ -21,6 +21,10 @@
 #define DRAIN_FLUSH_NS (20 * SL_COLLECTOR_MS)
 /* After a forced flush CUPTI's thread still has to bring the buffers. */
 #define FORCED_WAIT_NS (100 * SL_COLLECTOR_MS)
+/* The writer holds much that it could be done with. */
+#define EARLY_FLUSH_NS (20 * SL_COLLECTOR_MS)
+/* A record's end may be stamped this long before the record is in its buffer. */
+#define STAMP_SLACK_NS (2 * SL_COLLECTOR_MS)
 /* CUPTI's activity flush flag. */
 #define FLUSH_PLAIN  0u
 #define FLUSH_FORCED 1u
@@ -50,6 +54,20 @@ static int leave_cupti(struct sl_collector *c)
     return -ECANCELED;
 }
 
+/* By CUPTI's clock, which another tool may have set. */
+static void set_mark(struct sl_collector *c)
+{
+    const struct sl_cupti_api *api = c->opt.cupti;
+
+    if (c->mark_ns)
+        return;
+    if (!api->fn.GetTimestamp || api->fn.GetTimestamp(&c->mark_ns) != 0)
+        c->mark_ns = sl_clock_now();
+    /* Behind the time: what ended before it is in a buffer that was asked for by now. */
+    c->mark_turn = sl_cupti_pool_turn();
+    c->mark_back = 0;
+}
+
 int sl_collector_flush(struct sl_collector *c, int forced)
 {
     const struct sl_cupti_api *api = c->opt.cupti;
@@ -58,6 +76,7 @@ int sl_collector_flush(struct sl_collector *c, int forced)
     c->flush_due_ns = now + (c->window.state == SL_WIN_DRAINING ? DRAIN_FLUSH_NS : FLUSH_NS);
     if (enter_cupti(c))
         return -ECANCELED;
+    set_mark(c);
     sl_cupti_check(api, api->fn.ActivityFlushAll(forced ? FLUSH_FORCED : FLUSH_PLAIN),
                    "ActivityFlushAll");
     return leave_cupti(c);
@@ -149,6 +168,33 @@ struct sl_decode_held sl_collector_look(const struct sl_collector *c, uint64_t t
     return look.held;
 }
 
+/* A buffer takes its place at a launch, and is not given back before the operation's record is
+ * whole: when those that were out at the flush are back, whatever ended before it is in. One that
+ * holds nothing will only get what ends later. */
+static int is_all_in(const struct sl_collector *c)
+{
+    if (sl_cupti_pool_missing(c->mark_turn) == sl_cupti_pool_missing(c->written_off_turn))
+        return 1;
+    return sl_collector_look(c, c->mark_turn).records ==
+           sl_collector_look(c, c->written_off_turn).records;
+}
+
+void sl_collector_deliver(struct sl_collector *c)
+{
+    uint64_t now = sl_clock_monotonic();
+
+    if (sl_pipeline_wants_delivery(c->pipeline) && c->flush_due_ns > now + EARLY_FLUSH_NS)
+        c->flush_due_ns = now + EARLY_FLUSH_NS;
+    if (!c->mark_ns)
+        return;
+    c->mark_back = is_all_in(c) ? c->mark_back + 1 : 0;
+    /* Twice in a row, because a buffer counts as back a moment before it is on the list. */
+    if (c->mark_back < 2)
+        return;
+    sl_pipeline_delivered(c->pipeline, c->mark_ns - STAMP_SLACK_NS);
+    c->mark_ns = 0;
+}
+
 void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn,
                                const struct sl_decode_held *held)
 {
@@ -156,6 +202,7 @@ void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn,
 
     if (!missing)
         return;
+    c->written_off_turn = turn;
     sl_stats_add(SL_STAT_UNDELIVERED_BUFFERS, missing);
     /* Nothing tells a CUPTI that is late from one whose callbacks another tool has replaced. */
     sl_log_once(&c->missing_said, SL_LOG_WARN,

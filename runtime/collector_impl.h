@@ -55,6 +55,10 @@ struct sl_collector {
     uint64_t flush_due_ns, calibrate_due_ns; /* monotonic */
     uint64_t drain_turn;                     /* last buffer requested before the window's end */
     int drain_back;                          /* looks in a row that found all of those back */
+    uint64_t mark_ns;          /* all that ended before this will be in when the buffers... */
+    uint64_t mark_turn;        /* ...requested up to this are back; mark_ns 0: none is awaited */
+    int mark_back;             /* as drain_back */
+    uint64_t written_off_turn; /* buffers up to this that are not back never will be */
     int clock_said, drop_said, missing_said;
 };
 
@@ -79,6 +83,9 @@ int sl_collector_check_clock(struct sl_collector *c);
 
 /* Turns the kinds that may be off between windows on or off; -EIO: none could be turned on. */
 int sl_collector_set_kinds(struct sl_collector *c, int on);
+
+/* Tells the pipeline how far all is in, once the buffers that were out at a flush are back. */
+void sl_collector_deliver(struct sl_collector *c);
 
 /* Decodes and recycles all buffers that have come back. */
 int sl_collector_take_buffers(struct sl_collector *c);

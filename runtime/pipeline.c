@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/intern.h"
+#include "base/log.h"
 #include "base/ring.h"
 #include "base/stats.h"
 #include "collect/cuda_facts.h"
@@ -20,20 +21,26 @@
 #include "event/device.h"
 #include "event/shape.h"
 #include "syncline/syncline.h"
+#include "write/edge_rows.h"
 #include "write/kineto.h"
 #include "write/writer.h"
 
-/* Shares of SYNCLINE_MEMORY, in sixteenths. The ring has half: at the default it holds half a
- * second of a very busy process (a million events a second). What is left is for the writer's
- * block and the compressor's tables. */
+/* Shares of SYNCLINE_MEMORY, in sixteenths. The ring's holds, at the default, a quarter of a second
+ * of a very busy process (a million events a second). What is left is for the writer's block and
+ * the compressor's tables. */
 enum share {
-    RING_SHARE = 8,
-    ASSEMBLE_SHARE = 4,
+    RING_SHARE = 4,
+    ASSEMBLE_SHARE = 3,
+    EDGES_SHARE = 2,
     INTERN_SHARE = 1,
     SHAPE_SHARE = 1,
     TEXT_SHARE = 1,
     ALL_SHARES = 16
 };
+
+/* The engine of edges takes 48 bytes of its share for each event, until it is told that all up to
+ * then is in; it may have to be told twice as late as it is asked for. */
+#define EVENTS_PER_DELIVERY_SHARE 256
 
 /* Slots that metadata leaves free for the opening and closing of windows. */
 #define WINDOW_SLOTS 4
@@ -49,11 +56,16 @@ struct sl_pipeline {
     struct sl_assemble *assemble;
     struct sl_ring *ring;
     struct sl_kineto *kineto;
+    struct sl_edge_rows *edges; /* NULL: no memory for it */
     struct sl_writer *writer;
 
     /* The window, as rows are judged by it: nothing is in [NEVER, NEVER). */
     uint64_t from_ns, until_ns;
     uint64_t now_ns; /* monotonic: of the delivery in progress */
+
+    int kinds_on;
+    uint64_t since_delivery; /* events pushed */
+    uint64_t lost;           /* records, at the last delivery */
 
     /* A process that initialises CUDA and never uses it leaves no file, although some CUPTI makes
      * records of its devices: a window that nobody asked for by hand is opened for the writer only
@@ -119,19 +131,35 @@ void sl_pipeline_use(struct sl_pipeline *p)
     p->opening.kind = SL_EV_NONE;
 }
 
-static int take_row(struct sl_pipeline *p, const struct sl_event *ev)
+/* From outside the window, but part of what its waits wait for. */
+static int orders_waits(const struct sl_pipeline *p, const struct sl_event *ev)
 {
-    int err;
+    return p->kinds_on && p->edges && ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC &&
+           ev->kind != SL_EV_OVERHEAD;
+}
 
-    if (!in_window(p, ev)) {
-        /* Arrows are ours, not records. */
-        sl_stats_add(SL_STAT_OUTSIDE_WINDOW, ev->kind != SL_EV_FLOW);
-        return 0;
-    }
-    err = sl_ring_push(p->ring, ev);
-    if (err)
+static void push(struct sl_pipeline *p, const struct sl_event *ev)
+{
+    p->since_delivery++;
+    if (sl_ring_push(p->ring, ev))
         sl_stats_add(SL_STAT_DROPPED_RING, 1);
-    return err;
+}
+
+static void take_row(struct sl_pipeline *p, const struct sl_event *ev)
+{
+    struct sl_event marked;
+
+    if (in_window(p, ev)) {
+        push(p, ev);
+        return;
+    }
+    /* Arrows are ours, not records. */
+    sl_stats_add(SL_STAT_OUTSIDE_WINDOW, ev->kind != SL_EV_FLOW);
+    if (!orders_waits(p, ev))
+        return;
+    marked = *ev;
+    marked.flags |= SL_EVF_ONLY_EDGES;
+    push(p, &marked);
 }
 
 static void take_early_rows(struct sl_pipeline *p)
@@ -168,7 +196,8 @@ static int take_assembled(void *user, const struct sl_event *ev)
         p->any_row = 1;
         take_early_rows(p);
     }
-    return take_row(p, ev);
+    take_row(p, ev);
+    return 0;
 }
 
 /* The decoder's sink. */
@@ -225,6 +254,60 @@ void sl_pipeline_tick(struct sl_pipeline *p)
         sl_writer_wake(p->writer);
 }
 
+/* ---- how far all is in ---- */
+
+/* Records whose absence may make another operation look like what was waited for. */
+static uint64_t records_lost(void)
+{
+    static const enum sl_stat reasons[] = {
+        SL_STAT_RECORDS_INVALID, SL_STAT_DROPPED_CUPTI,       SL_STAT_DROPPED_NO_BUFFER,
+        SL_STAT_DROPPED_RING,    SL_STAT_UNDELIVERED_BUFFERS, SL_STAT_UNDELIVERED_AT_EXIT,
+    };
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+        sum += sl_stats_get(reasons[i]);
+    return sum;
+}
+
+void sl_pipeline_kinds_on(struct sl_pipeline *p, int anew)
+{
+    const struct sl_event ev = {.kind = SL_EV_KINDS_ON};
+
+    if (anew && p->edges && sl_ring_push(p->ring, &ev))
+        sl_stats_add(SL_STAT_DROPPED_RING, 1); /* a loss, which has the same effect */
+    p->kinds_on = 1;
+}
+
+void sl_pipeline_kinds_off(struct sl_pipeline *p)
+{
+    p->kinds_on = 0;
+}
+
+int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns)
+{
+    uint64_t lost = records_lost(), held_ns = sl_assemble_held_ns(p->assemble);
+    struct sl_event ev = {.kind = SL_EV_DELIVERED,
+                          .end_ns = complete_ns < held_ns ? complete_ns : held_ns};
+
+    if (!p->edges)
+        return 0;
+    if (lost != p->lost)
+        ev.flags = SL_EVF_RECORDS_LOST;
+    if (sl_ring_push(p->ring, &ev))
+        return -ENOBUFS;
+    p->lost = lost;
+    p->since_delivery = 0;
+    sl_writer_wake(p->writer);
+    return 0;
+}
+
+int sl_pipeline_wants_delivery(const struct sl_pipeline *p)
+{
+    return p->edges &&
+           p->since_delivery > share_of(p->opt.config, EDGES_SHARE) / EVENTS_PER_DELIVERY_SHARE;
+}
+
 /* ---- windows ---- */
 
 int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t opened_ns)
@@ -272,6 +355,9 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
     sl_pipeline_tick(p);
     if (p->used)
         take_early_rows(p);
+    /* The window's end decides what is left of its waits: what was lost must be known by then. */
+    if (sl_pipeline_delivered(p, 0))
+        return -ENOBUFS;
     ev.u.window.number = number;
     ev.u.window.reason = reason;
     if (p->opening.kind)
@@ -292,6 +378,7 @@ static int start_writer(struct sl_pipeline *p)
     struct sl_writer_options opt = {
         .ring = p->ring,
         .kineto = p->kineto,
+        .edges = p->edges,
         .compression = config->compression,
         .level = config->level,
         .folder = who->folder,
@@ -324,6 +411,25 @@ static int create_kineto(struct sl_pipeline *p)
     };
 
     return sl_kineto_create(&p->kineto, &opt);
+}
+
+/* A job without edges is better than none. */
+static void create_edges(struct sl_pipeline *p)
+{
+    const struct sl_edge_rows_options opt = {
+        .cap_bytes = share_of(p->opt.config, EDGES_SHARE),
+        .shapes = p->shapes,
+        .kineto = p->kineto,
+    };
+
+    if (sl_edge_rows_create(&p->edges, &opt) != 0) {
+        p->edges = NULL;
+        sl_log(SL_LOG_WARN, "no memory for sync edges: the trace will not say what waits waited "
+                            "for; lower SYNCLINE_MEMORY");
+    } else if (!(p->opt.config->kinds & SL_CUPTI_SYNC)) {
+        sl_log(SL_LOG_INFO, "synchronization is not recorded (SYNCLINE_KINDS): no sync edges but "
+                            "those of copies and frees");
+    }
 }
 
 static int create_decode(struct sl_pipeline *p)
@@ -378,6 +484,7 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     err = create_kineto(p);
     if (err)
         goto fail_kineto;
+    create_edges(p);
     err = start_writer(p);
     if (err)
         goto fail_writer;
@@ -385,6 +492,7 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     return 0;
 
 fail_writer:
+    sl_edge_rows_destroy(p->edges);
     sl_kineto_destroy(p->kineto);
 fail_kineto:
     sl_ring_destroy(p->ring);
@@ -426,5 +534,5 @@ size_t sl_pipeline_bytes(const struct sl_pipeline *p)
 
     return sl_ring_slots(p->ring) * sizeof(struct sl_event) + sl_intern_bytes(p->intern) +
            share_of(config, ASSEMBLE_SHARE) + share_of(config, SHAPE_SHARE) +
-           share_of(config, TEXT_SHARE);
+           share_of(config, TEXT_SHARE) + (p->edges ? share_of(config, EDGES_SHARE) : 0);
 }

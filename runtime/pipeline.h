@@ -8,7 +8,8 @@
  *   both its ends do. A row without time belongs if it is decoded while the window is open. What
  *   is seen for the first time (names of threads, streams...) always goes to the writer, and so do
  *   event records, which later waits refer to; the writer keeps them for the files to come. The
- *   rest is counted as SL_STAT_OUTSIDE_WINDOW.
+ *   rest is counted as SL_STAT_OUTSIDE_WINDOW; while kinds are on it goes to the writer all the
+ *   same, marked, since waits of the window may be for work from outside it.
  *
  * Threads: the collector, except where said.
  */
@@ -46,6 +47,18 @@ uint64_t sl_pipeline_waiting(const struct sl_pipeline *p);
 
 /* After each delivery and on each tick: what was held back long enough goes on; counters. */
 void sl_pipeline_tick(struct sl_pipeline *p);
+
+/* All kinds are on from now on; `anew`: they were not before, so that some work was not seen. */
+void sl_pipeline_kinds_on(struct sl_pipeline *p, int anew);
+/* Some are off from now on. */
+void sl_pipeline_kinds_off(struct sl_pipeline *p);
+
+/* Everything that ended before complete_ns has been through sl_pipeline_buffer(), or is lost and
+ * counted. 0; -ENOBUFS: the writer is too far behind to be told; the next one will do. */
+int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns);
+
+/* Whether so much came since the last sl_pipeline_delivered() that another is due. */
+int sl_pipeline_wants_delivery(const struct sl_pipeline *p);
 
 /* 0; -ENOBUFS: the writer is so far behind that even the reserved slots are taken: try again. */
 int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t opened_ns);

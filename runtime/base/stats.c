@@ -42,6 +42,22 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_UNDELIVERED_BUFFERS] = {"undelivered_buffers",
                                      "buffers that CUPTI had not given back at a window's end"},
     [SL_STAT_CUPTI_ERRORS] = {"cupti_errors", "CUPTI calls that failed"},
+    [SL_STAT_EDGES] = {"edges", "sync edges: which GPU operation a wait was for"},
+    [SL_STAT_EDGES_RELEASED] = {"edges_released", "edges that released a wait"},
+    [SL_STAT_WAITS_UNANNOTATED] = {"waits_unannotated",
+                                   "calls whose row was written before it was known what they "
+                                   "waited for"},
+    [SL_STAT_EDGES_LOST] = {"edges_lost_before_window",
+                            "waits for work that may have been enqueued before recording began"},
+    [SL_STAT_EDGES_LOST + 1] = {"edges_lost_gave_up", "waits whose records were lost or too late"},
+    [SL_STAT_EDGES_LOST + 2] = {"edges_lost_ambiguous", "waits for which two sources fit"},
+    [SL_STAT_EDGES_LOST + 3] = {"edges_lost_flag_unknown",
+                                "orders by the legacy default stream, streams' flags unknown"},
+    [SL_STAT_EDGES_LOST + 4] = {"edges_lost_graph_inside",
+                                "graph launches with unknown dependencies between their nodes"},
+    [SL_STAT_EDGES_LOST + 5] = {"edges_lost_no_record", "waits for an event never seen recorded"},
+    [SL_STAT_EDGES_LOST + 6] = {"edges_lost_memory", "what found no room in the edges' memory"},
+    [SL_STAT_EDGES_LOST + 7] = {"edges_lost_cycle", "sources that ended after their wait"},
 };
 
 static _Atomic uint64_t value_of[SL_STAT_COUNT];

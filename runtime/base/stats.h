@@ -37,7 +37,12 @@ enum sl_stat {
     SL_STAT_UNDELIVERED_BUFFERS, /* buffers of ours that CUPTI had not given back by the end of a
                                     window, however hard it was asked */
     SL_STAT_CUPTI_ERRORS,
-    SL_STAT_COUNT
+    SL_STAT_EDGES,             /* sync_edge rows */
+    SL_STAT_EDGES_RELEASED,    /* those that released a wait */
+    SL_STAT_WAITS_UNANNOTATED, /* calls' rows written before the engine had decided */
+    SL_STAT_EDGES_LOST,        /* the first of one per enum sl_edge_loss, in its order */
+    SL_STAT_EDGES_LOST_END = SL_STAT_EDGES_LOST + 8,
+    SL_STAT_COUNT = SL_STAT_EDGES_LOST_END
 };
 
 void sl_stats_add(enum sl_stat which, uint64_t n);

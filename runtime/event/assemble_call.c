@@ -225,3 +225,16 @@ void sl_assemble_flush(struct sl_assemble *a)
     while (a->held_head != a->held_tail)
         release_oldest(a);
 }
+
+uint64_t sl_assemble_held_ns(const struct sl_assemble *a)
+{
+    uint64_t ns = UINT64_MAX;
+
+    for (uint64_t at = a->held_head; at != a->held_tail; at++) {
+        const struct sl_event *ev = &a->held[at % a->held_slots].event;
+
+        if (ev->kind != SL_EV_NONE && ev->end_ns < ns)
+            ns = ev->end_ns;
+    }
+    return ns;
+}

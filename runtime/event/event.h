@@ -60,6 +60,8 @@ enum sl_event_kind {
     /* In-band control, pushed by the collector thread, obeyed by the writer in this order. */
     SL_EV_WINDOW_OPEN,  /* start_ns = opening time; u.window */
     SL_EV_WINDOW_CLOSE, /* end_ns = closing time; u.window */
+    SL_EV_DELIVERED,    /* all that ended before end_ns is in, unless SL_EVF_RECORDS_LOST */
+    SL_EV_KINDS_ON,     /* what was enqueued before was not seen */
 
     SL_EV_KIND_COUNT
 };
@@ -78,8 +80,10 @@ enum sl_event_flag {
     SL_EVF_LAUNCH = 1 << 1, /* call that enqueues a GPU operation (set by decode from the cbid) */
     SL_EVF_NO_TIME = 1 << 2,
     SL_EVF_STILL_RUNNING = 1 << 3, /* GPU operation cut by a forced flush: end unknown */
-    SL_EVF_NO_RESULT = 1 << 4, /* wait from a CUPTI below 12.8: its call's row has the result. From
-                                  decode to assemble only */
+    SL_EVF_NO_RESULT = 1 << 4,  /* wait from a CUPTI below 12.8: its call's row has the result. From
+                                   decode to assemble only */
+    SL_EVF_ONLY_EDGES = 1 << 5, /* no row of the window: for what orders the window's waits */
+    SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: some records since the last one were lost */
 };
 
 struct sl_event {

@@ -214,15 +214,13 @@ void sl_edges_delivered(struct sl_edges *e, uint64_t complete_ns)
     const struct sl_item *item;
     size_t count;
 
-    if (complete_ns == 0)
-        return;
     if (sl_order_sort(&e->order) != 0) {
         give_way(e);
         return;
     }
     while (latest(e) < complete_ns && (item = sl_order_peek(&e->order, 0, &count)))
         enact_first(e, item, count);
-    close_waits(e, complete_ns - 1);
+    close_waits(e, complete_ns ? complete_ns - 1 : 0);
 }
 
 void sl_edges_close(struct sl_edges *e, uint64_t before_ns)

@@ -66,7 +66,7 @@ char *sl_kineto_time(struct sl_kineto *k, char *at, uint64_t ns)
 
 /* ---- the outside ---- */
 
-static void take_event(struct sl_kineto *k, const struct sl_event *ev)
+static void take_event(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
 {
     switch (ev->kind) {
     case SL_EV_META_PROCESS:
@@ -92,7 +92,7 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev)
     if (ev->flags & SL_EVF_NO_TIME || ev->start_ns == 0)
         sl_stats_add(SL_STAT_RECORDS_NO_TIME, 1);
     else
-        sl_kineto_row(k, ev);
+        sl_kineto_row(k, ev, by);
 }
 
 int sl_kineto_events(struct sl_kineto *k, const struct sl_event *ev, size_t count)
@@ -101,7 +101,17 @@ int sl_kineto_events(struct sl_kineto *k, const struct sl_event *ev, size_t coun
     size_t i;
 
     for (i = 0; i < count && !k->error; i++)
-        take_event(k, &ev[i]);
+        take_event(k, &ev[i], NULL);
+    sl_stats_add(SL_STAT_EVENTS_WRITTEN, k->written - before);
+    return k->error;
+}
+
+int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
+{
+    uint64_t before = k->written;
+
+    if (!k->error)
+        take_event(k, ev, by);
     sl_stats_add(SL_STAT_EVENTS_WRITTEN, k->written - before);
     return k->error;
 }
@@ -177,6 +187,7 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
     k->header_out = 0;
     k->devices_in_header = 0;
     k->written = 0;
+    k->arrows = 0;
     k->pending_count = 0;
     /* What a failed file lost is not lost from this one. The other counters belong to threads that
      * are ahead of us: they may have counted for this file already. */

@@ -17,6 +17,7 @@
 #include "event/device.h"
 #include "event/event.h"
 #include "event/shape.h"
+#include "sync/edge.h"
 #include "write/sink.h"
 
 enum sl_detail {
@@ -58,6 +59,14 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
 /* Events, in any order. 0 or the sticky error of this file. SL_EV_WINDOW_* are not for here.
  * Without an open file only what later files need is taken in (META, CUDA_EVENT). */
 int sl_kineto_events(struct sl_kineto *k, const struct sl_event *ev, size_t count);
+
+/* A call's row with what it waited for: the edge that released it, or where it did not wait that of
+ * the source that ended last. Returns as sl_kineto_events(). */
+int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
+
+/* An edge's row, and where it was waited for (`arrow`: both its ends have rows in this file) its
+ * arrow. Returns as sl_kineto_events(). */
+int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow);
 
 /* Hands all text so far to the sink (the caller then syncs the sink). */
 int sl_kineto_flush(struct sl_kineto *k);

@@ -5,6 +5,7 @@
  *   kineto_row.c    rows: what runs once per event
  *   kineto_match.c  what a row repeats of the last one like it: with every row
  *   kineto_text.c   the constant part of a row: once per shape, call site or place
+ *   kineto_edge.c   edges: their rows and arrows, and what a call's row tells of its wait
  *   kineto_names.c  metadata rows: once per process, thread, device or stream and file
  *   kineto_frame.c  what stands before and behind the rows: once per file
  *
@@ -80,6 +81,7 @@ struct sl_kineto {
     int header_out;
     uint64_t base_ns;
     uint64_t written;
+    uint64_t arrows; /* of category sync */
     uint64_t devices_in_header;
     uint64_t counted[SL_STAT_COUNT]; /* counters that files before this one have told of */
 
@@ -113,6 +115,34 @@ void sl_kineto_put(struct sl_kineto *k, const char *text, size_t length);
 /* A time relative to the file's base. Takes at most SL_JSON_NUMBER_MAX bytes. */
 char *sl_kineto_time(struct sl_kineto *k, char *at, uint64_t ns);
 
+/* Room for the varying part of a row behind its text, which is put here. */
+char *sl_kineto_row_begin(struct sl_kineto *k, struct sl_text *text);
+/* The row in the making ends here. */
+void sl_kineto_row_end(struct sl_kineto *k, char *at);
+
+/* From `from` to `to` stands a number that differs from row to row. */
+static inline char *sl_kineto_field(struct sl_kineto *k, char *from, char *to)
+{
+    k->row.field[k->row.fields][0] = from;
+    k->row.field[k->row.fields][1] = to;
+    k->row.fields++;
+    return to;
+}
+
+/* A text that was made at sl_kineto_loose(), up to `end`: kept, or as it lies where it is not worth
+ * it (`key` NULL) or too long. */
+char *sl_kineto_loose(struct sl_kineto *k);
+struct sl_text *sl_kineto_keep(struct sl_kineto *k, const uint64_t *key, const char *end);
+
+/* The inside of a JSON string: a GPU operation's name, a call's. Names are cut to `most` bytes. */
+char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint32_t shape,
+                               uint32_t name, size_t most);
+char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_t cbid,
+                          uint32_t name, size_t most);
+
+/* In a call's args: what it waited for. */
+char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by);
+
 /* The constant part of a row, up to the first number that varies; returns its end. `at` has
  * SL_KINETO_SCRATCH bytes. */
 char *sl_kineto_text(struct sl_kineto *k, char *at, const struct sl_event *ev);
@@ -132,8 +162,9 @@ void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns);
 /* The block so far, to the sink. */
 void sl_kineto_hand_over(struct sl_kineto *k);
 
-/* The row of one event (a wait's may come later); the arrow of an SL_EV_FLOW. */
-void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev);
+/* The row of one event (a wait's may come later), `by`: of a call that waited; the arrow of an
+ * SL_EV_FLOW. */
+void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
 void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev);
 
 /* Takes an SL_EV_CUDA_EVENT in, and writes the waits that it explains. */

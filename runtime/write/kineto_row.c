@@ -11,8 +11,7 @@
 #include "write/json.h"
 #include "write/kineto_internal.h"
 
-/* Room for the varying part of a row behind its text, which is put here. */
-static char *start_row(struct sl_kineto *k, struct sl_text *text)
+char *sl_kineto_row_begin(struct sl_kineto *k, struct sl_text *text)
 {
     k->row.text = text;
     k->row.fields = 0;
@@ -32,16 +31,7 @@ static char *start_row(struct sl_kineto *k, struct sl_text *text)
     return k->row.start + text->length;
 }
 
-/* From `from` to `to` stands a number that differs from row to row. */
-static inline char *put_field(struct sl_kineto *k, char *from, char *to)
-{
-    k->row.field[k->row.fields][0] = from;
-    k->row.field[k->row.fields][1] = to;
-    k->row.fields++;
-    return to;
-}
-
-static void end_row(struct sl_kineto *k, char *at)
+void sl_kineto_row_end(struct sl_kineto *k, char *at)
 {
     if (k->matching && k->row.text)
         sl_kineto_match(k, at);
@@ -50,20 +40,30 @@ static void end_row(struct sl_kineto *k, char *at)
     k->used = (size_t)(at - k->block);
 }
 
+char *sl_kineto_loose(struct sl_kineto *k)
+{
+    return ((struct sl_text *)k->scratch)->text;
+}
+
+struct sl_text *sl_kineto_keep(struct sl_kineto *k, const uint64_t *key, const char *end)
+{
+    struct sl_text *loose = (struct sl_text *)k->scratch, *kept = NULL;
+
+    loose->length = (uint32_t)(end - loose->text);
+    loose->row.frame = 0;
+    if (key)
+        kept = sl_text_cache_add(&k->cache, key[0], key[1], loose->text, loose->length);
+    return kept ? kept : loose;
+}
+
 static struct sl_text *make_text(struct sl_kineto *k, struct sl_text *text, uint64_t key0,
                                  uint64_t key1, const struct sl_event *ev)
 {
-    sl_kineto_introduce(k, ev);
-    if (!text) {
-        struct sl_text *loose = (struct sl_text *)k->scratch;
-        char *end = sl_kineto_text(k, loose->text, ev);
+    const uint64_t key[2] = {key0, key1};
 
-        loose->length = (uint32_t)(end - loose->text);
-        loose->row.frame = 0;
-        text = sl_text_cache_add(&k->cache, key0, key1, loose->text, loose->length);
-        if (!text)
-            text = loose;
-    }
+    sl_kineto_introduce(k, ev);
+    if (!text)
+        text = sl_kineto_keep(k, key, sl_kineto_text(k, sl_kineto_loose(k), ev));
     text->file = k->file;
     return text;
 }
@@ -85,9 +85,9 @@ static char *put_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
     uint64_t duration = ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0;
 
     at = SL_JSON_LITERAL(at, ",\"dur\":");
-    at = put_field(k, at, sl_json_micros(at, duration));
+    at = sl_kineto_field(k, at, sl_json_micros(at, duration));
     at = SL_JSON_LITERAL(at, ",\"ts\":");
-    at = put_field(k, at, sl_kineto_time(k, at, ev->start_ns));
+    at = sl_kineto_field(k, at, sl_kineto_time(k, at, ev->start_ns));
     k->time_ns = ev->start_ns;
     return SL_JSON_LITERAL(at, "},\n");
 }
@@ -113,14 +113,14 @@ static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
         key0 |= (uint64_t)ev->name << 32;
         key1 = (uint64_t)ev->device << 56 ^ (uint64_t)ev->context << 32 ^ ev->stream;
     }
-    at = start_row(k, text_for(k, key0, key1, ev));
+    at = sl_kineto_row_begin(k, text_for(k, key0, key1, ev));
     if (ev->kind == SL_EV_MEMCPY || ev->kind == SL_EV_MEMSET) {
         at = sl_json_u64(at, ev->u.op.bytes);
         if (k->opt.detail != SL_DETAIL_LEAN)
             at = put_bandwidth(at, ev);
         at = SL_JSON_LITERAL(at, ",\"correlation\":");
     }
-    at = put_field(k, at, sl_json_u64(at, ev->correlation));
+    at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
     if (ev->graph) {
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"graph id\":"), ev->graph);
         if (ev->kind != SL_EV_GRAPH)
@@ -128,32 +128,35 @@ static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
     }
     if (ev->flags & SL_EVF_STILL_RUNNING)
         at = SL_JSON_LITERAL(at, ",\"still running\":true");
-    end_row(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
+    sl_kineto_row_end(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
 }
 
-static void put_call(struct sl_kineto *k, const struct sl_event *ev)
+static void put_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
 {
-    char *at = start_row(k, text_for(k, (uint64_t)ev->u.call.cbid << 8 | ev->kind,
-                                     (uint64_t)ev->name << 32 | ev->thread, ev));
+    char *at = sl_kineto_row_begin(k, text_for(k, (uint64_t)ev->u.call.cbid << 8 | ev->kind,
+                                               (uint64_t)ev->name << 32 | ev->thread, ev));
 
-    at = put_field(k, at, sl_json_u64(at, ev->correlation));
+    at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
     if (ev->u.call.result)
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.call.result);
-    end_row(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
+    if (by)
+        at = sl_kineto_put_wait(k, at, by);
+    sl_kineto_row_end(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
 }
 
 static void put_overhead(struct sl_kineto *k, const struct sl_event *ev)
 {
     struct sl_text *text = text_for(k, ev->kind, (uint64_t)ev->name << 32 | ev->thread, ev);
 
-    end_row(k, put_times(k, start_row(k, text), ev));
+    sl_kineto_row_end(k, put_times(k, sl_kineto_row_begin(k, text), ev));
 }
 
 static void put_sync(struct sl_kineto *k, const struct sl_event *ev,
                      const struct sl_event_record *record)
 {
     uint64_t key0 = (uint64_t)ev->device << 32 | (uint64_t)ev->u.sync.type << 8 | ev->kind;
-    char *at = start_row(k, text_for(k, key0, (uint64_t)ev->context << 32 | ev->stream, ev));
+    char *at =
+        sl_kineto_row_begin(k, text_for(k, key0, (uint64_t)ev->context << 32 | ev->stream, ev));
 
     if (record) {
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_stream\":"), record->stream);
@@ -169,21 +172,21 @@ static void put_sync(struct sl_kineto *k, const struct sl_event *ev,
     if (ev->u.sync.result)
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.sync.result);
     at = SL_JSON_LITERAL(at, ",\"correlation\":");
-    at = put_field(k, at, sl_json_u64(at, ev->correlation));
-    end_row(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
+    at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
+    sl_kineto_row_end(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
 }
 
 /* One end of an arrow. */
 static void put_arrow(struct sl_kineto *k, const struct sl_event *ev, uint64_t key1, uint64_t ns)
 {
-    char *at = start_row(k, text_for(k, (uint64_t)ev->flags << 8 | ev->kind, key1, ev));
+    char *at = sl_kineto_row_begin(k, text_for(k, (uint64_t)ev->flags << 8 | ev->kind, key1, ev));
 
-    at = put_field(k, at, sl_json_u64(at, ev->correlation));
+    at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
     at = SL_JSON_LITERAL(at, ",\"ts\":");
-    at = put_field(k, at, sl_kineto_time(k, at, ns));
+    at = sl_kineto_field(k, at, sl_kineto_time(k, at, ns));
     k->row.repeats_time = ns == k->time_ns;
     k->time_ns = ns;
-    end_row(k, SL_JSON_LITERAL(at, "},\n"));
+    sl_kineto_row_end(k, SL_JSON_LITERAL(at, "},\n"));
 }
 
 void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev)
@@ -248,7 +251,7 @@ void sl_kineto_cuda_event(struct sl_kineto *k, const struct sl_event *ev)
         put_pending(k, 0);
 }
 
-void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev)
+void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
 {
     if (!k->header_out) {
         k->header_out = 1;
@@ -264,7 +267,7 @@ void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev)
         break;
     case SL_EV_RUNTIME:
     case SL_EV_DRIVER:
-        put_call(k, ev);
+        put_call(k, ev, by);
         break;
     case SL_EV_OVERHEAD:
         put_overhead(k, ev);

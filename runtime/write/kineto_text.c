@@ -21,7 +21,7 @@ static char *put_text(char *at, const char *text)
 }
 
 /* The inside of a JSON string for an interned name; kernels' are demangled. */
-static char *put_name(struct sl_kineto *k, char *at, uint32_t id, int mangled)
+static char *put_name(struct sl_kineto *k, char *at, uint32_t id, int mangled, size_t most)
 {
     size_t length = 0, demangled;
     const char *name = k->opt.intern ? sl_intern_get(k->opt.intern, id, &length) : NULL;
@@ -35,9 +35,42 @@ static char *put_name(struct sl_kineto *k, char *at, uint32_t id, int mangled)
             length = demangled;
         }
     }
-    if (length > SL_KINETO_NAME_MAX)
-        length = SL_KINETO_NAME_MAX;
-    return sl_json_escape(at, name, length);
+    return sl_json_escape(at, name, length < most ? length : most);
+}
+
+static char *put_operation_name(struct sl_kineto *k, char *at, uint8_t kind,
+                                const struct sl_shape *s, size_t most)
+{
+    switch (kind) {
+    case SL_EV_GRAPH:
+        return SL_JSON_LITERAL(at, "CUDA Graph");
+    case SL_EV_MEMCPY:
+        at = put_text(SL_JSON_LITERAL(at, "Memcpy "), sl_copy_name_kind(s->copy_kind));
+        at = put_text(SL_JSON_LITERAL(at, " ("), sl_copy_name_memory(s->src_memory));
+        at = put_text(SL_JSON_LITERAL(at, " -> "), sl_copy_name_memory(s->dst_memory));
+        break;
+    case SL_EV_MEMSET:
+        at = put_text(SL_JSON_LITERAL(at, "Memset ("), sl_copy_name_memory(s->dst_memory));
+        break;
+    default:
+        return put_name(k, at, s->name, 1, most);
+    }
+    return SL_JSON_LITERAL(at, ")");
+}
+
+char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint32_t shape,
+                               uint32_t name, size_t most)
+{
+    const struct sl_shape *known = k->opt.shapes ? sl_shape_get(k->opt.shapes, shape) : NULL;
+    struct sl_shape s;
+
+    if (known)
+        s = *known;
+    else
+        memset(&s, 0, sizeof(s));
+    if (!s.name)
+        s.name = name;
+    return put_operation_name(k, at, kind, &s, most);
 }
 
 static char *put_row_of_stream(char *at, const struct sl_shape *s)
@@ -83,8 +116,7 @@ static char *text_of_kernel(struct sl_kineto *k, char *at, const struct sl_event
     const struct sl_device *device = sl_kineto_device(k, s->device);
 
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"");
-    at = ev->kind == SL_EV_GRAPH ? SL_JSON_LITERAL(at, "CUDA Graph")
-                                 : put_name(k, at, s->name ? s->name : ev->name, 1);
+    at = put_operation_name(k, at, ev->kind, s, SL_KINETO_NAME_MAX);
     at = put_row_of_stream(at, s);
     at = PUT_FIELD(SL_JSON_LITERAL(at, "\"queued\":0,"), "device", s->device);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
@@ -111,11 +143,8 @@ static char *text_of_kernel(struct sl_kineto *k, char *at, const struct sl_event
 
 static char *text_of_copy(struct sl_kineto *k, char *at, const struct sl_shape *s)
 {
-    at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy ");
-    at = put_text(at, sl_copy_name_kind(s->copy_kind));
-    at = put_text(SL_JSON_LITERAL(at, " ("), sl_copy_name_memory(s->src_memory));
-    at = put_text(SL_JSON_LITERAL(at, " -> "), sl_copy_name_memory(s->dst_memory));
-    at = put_row_of_stream(SL_JSON_LITERAL(at, ")"), s);
+    at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"");
+    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMCPY, s, SL_KINETO_NAME_MAX), s);
     at = PUT_FIELD(at, "device", s->device);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
@@ -136,9 +165,8 @@ static char *text_of_copy(struct sl_kineto *k, char *at, const struct sl_shape *
 
 static char *text_of_memset(struct sl_kineto *k, char *at, const struct sl_shape *s)
 {
-    at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memset\",\"name\":\"Memset (");
-    at = put_text(at, sl_copy_name_memory(s->dst_memory));
-    at = put_row_of_stream(SL_JSON_LITERAL(at, ")"), s);
+    at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memset\",\"name\":\"");
+    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMSET, s, SL_KINETO_NAME_MAX), s);
     at = PUT_FIELD(at, "device", s->device);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
@@ -150,15 +178,20 @@ static char *text_of_memset(struct sl_kineto *k, char *at, const struct sl_shape
 static char *text_of_gpu_operation(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     const struct sl_shape *s = k->opt.shapes ? sl_shape_get(k->opt.shapes, ev->shape) : NULL;
-    struct sl_shape bare;
+    struct sl_shape named;
 
     if (!s) { /* the table of shapes was full, or the kind has none */
-        memset(&bare, 0, sizeof(bare));
-        bare.name = ev->name;
-        bare.device = ev->device;
-        bare.context = ev->context;
-        bare.stream = ev->stream;
-        s = &bare;
+        memset(&named, 0, sizeof(named));
+        named.device = ev->device;
+        named.context = ev->context;
+        named.stream = ev->stream;
+        s = &named;
+    }
+    if (!s->name) {
+        if (s != &named)
+            named = *s;
+        named.name = ev->name;
+        s = &named;
     }
     if (ev->kind == SL_EV_MEMCPY)
         return text_of_copy(k, at, s);
@@ -167,21 +200,27 @@ static char *text_of_gpu_operation(struct sl_kineto *k, char *at, const struct s
     return text_of_kernel(k, at, ev, s);
 }
 
+char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_t cbid,
+                          uint32_t name, size_t most)
+{
+    const char *known = k->opt.api_name ? k->opt.api_name((enum sl_event_kind)domain, cbid) : NULL;
+
+    if (name)
+        return put_name(k, at, name, 0, most);
+    if (known)
+        return put_text(at, known);
+    return sl_json_u32(put_text(at, domain == SL_EV_DRIVER ? "driver call " : "runtime call "),
+                       cbid);
+}
+
 static char *text_of_call(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     int driver = ev->kind == SL_EV_DRIVER;
-    const char *name =
-        k->opt.api_name ? k->opt.api_name((enum sl_event_kind)ev->kind, ev->u.call.cbid) : NULL;
 
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"");
     at = put_text(at, driver ? "cuda_driver" : "cuda_runtime");
     at = SL_JSON_LITERAL(at, "\",\"name\":\"");
-    if (ev->name)
-        at = put_name(k, at, ev->name, 0);
-    else if (name)
-        at = put_text(at, name);
-    else
-        at = sl_json_u32(put_text(at, driver ? "driver call " : "runtime call "), ev->u.call.cbid);
+    at = sl_kineto_call_name(k, at, ev->kind, ev->u.call.cbid, ev->name, SL_KINETO_NAME_MAX);
     at = PUT_FIELD(SL_JSON_LITERAL(at, "\","), "pid", k->meta.pid);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "tid", ev->thread);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ",\"args\":{"), "cbid", ev->u.call.cbid);
@@ -191,7 +230,7 @@ static char *text_of_call(struct sl_kineto *k, char *at, const struct sl_event *
 static char *text_of_overhead(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"overhead\",\"name\":\"");
-    at = put_name(k, at, ev->name, 0);
+    at = put_name(k, at, ev->name, 0, SL_KINETO_NAME_MAX);
     at = PUT_FIELD(SL_JSON_LITERAL(at, "\",\"pid\":-1,"), "tid",
                    ev->thread ? ev->thread : k->meta.pid);
     return at;

@@ -20,8 +20,8 @@ enum {
 };
 
 enum {
-    SL_ROW_FIELDS = 3,
-    SL_ROW_TAIL = 104
+    SL_ROW_FIELDS = 6,
+    SL_ROW_TAIL = 200
 };
 
 /* The last row that began with a text: what a new one repeats (write/kineto_match.c). */

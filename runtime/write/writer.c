@@ -52,7 +52,8 @@ struct sl_writer {
     struct sl_sink *sink; /* NULL: no file is open */
     int failed;           /* the window's file could not be made or went wrong */
     uint64_t frame_ns;    /* when the open frame began */
-    uint64_t safe;        /* events of the open file that a sync has brought to the disk; NO_FILE */
+    uint64_t safe;        /* rows of the open file that a sync has brought to the disk; NO_FILE */
+    uint64_t taken;       /* rows that came for the open file; some may be held back */
     int frame_open;
     char path[PATH_MAX]; /* final name of the open file */
 
@@ -93,7 +94,7 @@ static void say_failure(struct sl_writer *w, int error)
            w->path, strerror_r(-error, text, sizeof(text)), w->opt.meta.window,
            w->sink ? " (what was written stays in its .part file)" : "", remedy);
     if (w->safe != NO_FILE)
-        sl_stats_add(SL_STAT_DROPPED_WRITE, sl_kineto_written(w->opt.kineto) - w->safe);
+        sl_stats_add(SL_STAT_DROPPED_WRITE, w->taken - w->safe);
     w->safe = NO_FILE;
 }
 
@@ -147,6 +148,8 @@ static void fail_file(struct sl_writer *w, int error)
     if (!w->sink)
         return;
     /* Kineto's own end comes first: it must not keep a sink that is gone. */
+    if (w->opt.edges)
+        sl_edge_rows_fail(w->opt.edges);
     sl_kineto_end(w->opt.kineto, w->opt.meta.opened_ns);
     close_file(w, 0);
 }
@@ -160,6 +163,7 @@ static void open_window(struct sl_writer *w, const struct sl_event *ev)
     meta->opened_ns = ev->start_ns;
     w->failed = 0;
     w->safe = NO_FILE;
+    w->taken = 0;
     snprintf(w->path, sizeof(w->path), "%s/%u.pt.trace.json%s", w->opt.folder, meta->window,
              suffix(w));
     error = open_chain(w);
@@ -172,35 +176,40 @@ static void open_window(struct sl_writer *w, const struct sl_event *ev)
     if (!error) {
         meta->trace_name = w->path;
         error = sl_kineto_begin(w->opt.kineto, w->sink, meta);
-        if (!error)
-            w->safe = 0;
     }
-    if (error)
+    if (error) {
         fail_file(w, error);
+    } else {
+        w->safe = 0;
+        if (w->opt.edges)
+            sl_edge_rows_open(w->opt.edges, meta->opened_ns);
+    }
     w->frame_open = 0;
 }
 
 static void close_window(struct sl_writer *w, uint64_t closed_ns)
 {
-    int error;
+    int error = 0;
 
     if (!w->sink)
         return;
-    error = sl_kineto_end(w->opt.kineto, closed_ns);
-    if (error) {
-        say_failure(w, error);
-        w->failed = 1;
-        close_file(w, 0);
-        return;
-    }
-    close_file(w, 1);
+    if (w->opt.edges)
+        error = sl_edge_rows_close(w->opt.edges, closed_ns);
+    if (!error)
+        error = sl_kineto_end(w->opt.kineto, closed_ns);
+    if (error)
+        fail_file(w, error);
+    else
+        close_file(w, 1);
 }
 
 /* ---- events ---- */
 
+/* What a file would get a row for. */
 static int is_row(const struct sl_event *ev)
 {
-    return ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC;
+    return ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC &&
+           !(ev->flags & (SL_EVF_ONLY_EDGES | SL_EVF_NO_TIME));
 }
 
 static uint64_t count_rows(const struct sl_event *ev, size_t count)
@@ -215,15 +224,18 @@ static uint64_t count_rows(const struct sl_event *ev, size_t count)
 /* Events of one window, or between two. */
 static void write_run(struct sl_writer *w, const struct sl_event *ev, size_t count)
 {
-    uint64_t rows, before;
+    uint64_t rows = count_rows(ev, count);
     int error;
 
     if (atomic_load_explicit(&w->stop, memory_order_relaxed) == STOP_NOW) {
-        sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, count_rows(ev, count));
+        sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, rows);
+        if (w->opt.edges)
+            sl_edge_rows_lose(w->opt.edges);
         return;
     }
-    before = w->sink ? sl_kineto_written(w->opt.kineto) : 0;
-    error = sl_kineto_events(w->opt.kineto, ev, count);
+    w->taken += rows;
+    error = w->opt.edges ? sl_edge_rows_events(w->opt.edges, ev, count)
+                         : sl_kineto_events(w->opt.kineto, ev, count);
     if (w->sink && !error) {
         if (!w->frame_open) {
             w->frame_open = 1;
@@ -231,13 +243,10 @@ static void write_run(struct sl_writer *w, const struct sl_event *ev, size_t cou
         }
         return;
     }
-    rows = count_rows(ev, count);
-    if (error) {
-        sl_stats_add(SL_STAT_DROPPED_WRITE, rows - (sl_kineto_written(w->opt.kineto) - before));
+    if (error)
         fail_file(w, error);
-    } else {
+    else
         sl_stats_add(w->failed ? SL_STAT_DROPPED_WRITE : SL_STAT_OUTSIDE_WINDOW, rows);
-    }
 }
 
 static void take_events(struct sl_writer *w, const struct sl_event *ev, size_t count)

@@ -2,10 +2,10 @@
  * writer.h - the background thread that turns the ring into files.
  *
  * Pops events in order. SL_EV_WINDOW_OPEN begins a file, SL_EV_WINDOW_CLOSE ends it; META events
- * outside a window are remembered by kineto for the files to come. Frames are closed at least once
- * a second, so that a killed process leaves a readable file. A failing sink ends the file (what was
- * written stays), is said once, and later events of that window are counted as lost; the next
- * window tries again.
+ * outside a window are remembered by kineto for the files to come, and so is, in the engine of
+ * edges (write/edge_rows.h), what was enqueued. Frames are closed at least once a second, so that a
+ * killed process leaves a readable file. A failing sink ends the file (what was written stays), is
+ * said once, and later events of that window are counted as lost; the next window tries again.
  */
 #ifndef SL_WRITER_H
 #define SL_WRITER_H
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/ring.h"
+#include "write/edge_rows.h"
 #include "write/kineto.h"
 #include "write/sink.h"
 
@@ -22,6 +23,7 @@ struct sl_writer;
 struct sl_writer_options {
     struct sl_ring *ring;
     struct sl_kineto *kineto;
+    struct sl_edge_rows *edges; /* between the ring and Kineto; NULL: rows go there at once */
     enum sl_compression compression;
     int level;
     const char *folder; /* <output>/<job>/<host>-<rank>-<pid>; borrowed */

@@ -85,8 +85,11 @@ class Trace:
         """Slices of these categories, in the file's order."""
         return [e for e in self.events if e.get("cat") in cats and e["ph"] == "X"]
 
-    def flows(self) -> list[dict]:
-        return [e for e in self.events if e["ph"] in "sf"]
+    def flows(self, cat: str = "ac2g") -> list[dict]:
+        return [e for e in self.events if e["ph"] in "sf" and e["cat"] == cat]
+
+    def edges(self) -> list[dict]:
+        return [e["args"] for e in self.events if e["ph"] == "M" and e["name"] == "sync_edge"]
 
     def metadata(self, name: str) -> dict[tuple, object]:
         """(pid, tid) -> the one argument, of metadata rows called `name`."""
