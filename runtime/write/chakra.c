@@ -64,6 +64,8 @@ int sl_chakra_create(struct sl_chakra **out, const struct sl_chakra_options *opt
     if (!c)
         return -ENOMEM;
     c->opt = *opt;
+    if (!c->opt.correlation_mask)
+        c->opt.correlation_mask = UINT64_MAX;
     /* A quarter of what the fixed areas leave is for edges. */
     cap -= divide(c, NULL) + SL_CHAKRA_NAMES_BYTES;
     c->held_max = cap / 4 * 3 / HELD_BYTES;

@@ -70,7 +70,8 @@ struct sl_chakra_options {
      */
     size_t (*more)(void *user, const struct sl_event *op, char *out, size_t room);
     void *more_user;
-    int64_t clock_offset_ns; /* of the events' clock to the epoch; 0 in a job */
+    uint64_t correlation_mask; /* bits of a correlation id that are written; 0: all */
+    int64_t clock_offset_ns;   /* of the events' clock to the epoch; 0 in a job */
 };
 
 /* Of the open file, or of the last one. */

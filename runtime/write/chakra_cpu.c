@@ -8,7 +8,10 @@
  * A row that has begun is *pending*: how it goes out is known when the next row of the thread
  * comes, or when a GPU operation that it launched does. A call that waits becomes two nodes: NAME,
  * which ends at the enqueue and is the parent of the call's own operation, and NAME.wait, which
- * follows NAME and all sources and lasts as long as the call went on after them.
+ * follows NAME and all sources and lasts as long as the call went on after them. Where all of that
+ * was over before the call's own operation began (a copy from pageable memory, which waits for its
+ * stream and then reads the memory), NAME.wait ends there, is the operation's parent, and a third
+ * piece goes to the call's end.
  *
  *     thread   |gap|   NAME   |                     |.wait|gap|
  *     stream             |  own operation or source |
@@ -55,17 +58,23 @@ static void put_until(struct sl_chakra *c, struct sl_chakra_thread *t, const str
         put(c, t, ev, 0, t->frontier_ns, until_ns);
 }
 
-/* The first piece of the pending row, of any length: parent of what it launches. */
-static void put_named(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+/* The last node is the parent of what the pending row launches. */
+static void set_launch(struct sl_chakra *c, const struct sl_chakra_thread *t)
 {
     struct sl_chakra_launch *l = launch_slot(c, t->row.correlation);
 
-    put(c, t, &t->row, 0, t->frontier_ns, until_ns > t->frontier_ns ? until_ns : t->frontier_ns);
-    t->named = 1;
     if (l->taken && l->correlation == t->row.correlation) {
         l->id = t->last;
         l->end_ns = t->frontier_ns;
     }
+}
+
+/* The first piece of the pending row, of any length. */
+static void put_named(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+{
+    put(c, t, &t->row, 0, t->frontier_ns, until_ns > t->frontier_ns ? until_ns : t->frontier_ns);
+    t->named = 1;
+    set_launch(c, t);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -73,15 +82,20 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* NAME.wait: from the end of the last source on. */
+static void put_wait(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+{
+    uint64_t from = t->frontier_ns;
+
+    sl_chakra_add_sources(c, t->row.correlation, 0, 0, &from);
+    put(c, t, &t->row, 1, earlier(from, until_ns), until_ns);
+}
+
 static void finish_wait(struct sl_chakra *c, struct sl_chakra_thread *t)
 {
-    uint64_t from;
-
     if (!t->named && t->row.flags & SL_EVF_LAUNCH)
         put_named(c, t, earlier(t->row.end_ns, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS));
-    from = t->frontier_ns;
-    sl_chakra_add_sources(c, t->row.correlation, 0, 0, &from);
-    put(c, t, &t->row, 1, earlier(from, t->row.end_ns), t->row.end_ns);
+    put_wait(c, t, t->row.end_ns);
 }
 
 /* Writes the pending row to its end. */
@@ -234,6 +248,13 @@ static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t s
 
     if (!waits && t->row.end_ns - cut <= SL_CHAKRA_DELAY_MAX_NS) {
         finish_row(c, t);
+        return;
+    }
+    if (waits && cut > t->row.start_ns && sl_chakra_waited_by(c, t->row.correlation, start_ns)) {
+        /* It waited first and enqueued then: a copy from pageable memory. */
+        put_named(c, t, earlier(cut, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS));
+        put_wait(c, t, cut);
+        set_launch(c, t);
         return;
     }
     /* Behind other work on its stream: when it was enqueued is not known, only that it was. */

@@ -74,13 +74,33 @@ static int leads_to(const struct sl_chakra_edge *e, uint64_t correlation, uint64
            e->at_start == at_start;
 }
 
+/* An edge to the call's end that is not written yet. */
+static int is_awaited(const struct sl_chakra_edge *e, uint64_t correlation)
+{
+    return !e->used && leads_to(e, correlation, 0, 0);
+}
+
 int sl_chakra_waits(const struct sl_chakra *c, uint64_t correlation)
 {
     uint32_t at = c->edges ? *bucket_of(c, correlation, 0, 0) : 0;
 
-    while (at && !leads_to(&c->edge[at - 1], correlation, 0, 0))
+    while (at && !is_awaited(&c->edge[at - 1], correlation))
         at = c->edge[at - 1].next;
     return at != 0;
+}
+
+int sl_chakra_waited_by(const struct sl_chakra *c, uint64_t correlation, uint64_t start_ns)
+{
+    uint32_t at = c->edges ? *bucket_of(c, correlation, 0, 0) : 0;
+
+    for (; at; at = c->edge[at - 1].next) {
+        const struct sl_chakra_edge *e = &c->edge[at - 1];
+
+        if (is_awaited(e, correlation) &&
+            (e->src_correlation == correlation || e->src_end_ns > start_ns + TICK_NS))
+            return 0;
+    }
+    return 1;
 }
 
 /* ---- sources ---- */

@@ -198,6 +198,8 @@ void sl_chakra_hand_over(struct sl_chakra *c);
 
 /* chakra_edge.c */
 int sl_chakra_waits(const struct sl_chakra *c, uint64_t correlation); /* has edges to its end */
+/* All that the call waits for had ended by then, and its own operation is not among it. */
+int sl_chakra_waited_by(const struct sl_chakra *c, uint64_t correlation, uint64_t start_ns);
 /* Adds the sources of a destination as dependencies; *latest_ns becomes the end of the last. */
 void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t graph_node,
                            int at_start, uint64_t *latest_ns);

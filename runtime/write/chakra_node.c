@@ -186,17 +186,24 @@ static char *put_gpu_attributes(struct sl_chakra *c, char *at, const struct sl_c
     return at;
 }
 
+/* Fields 8 to 10, in their order: before our own attributes. */
+static char *put_more(struct sl_chakra *c, char *at, const struct sl_event *ev)
+{
+    if (!c->opt.more || !ev || !sl_chakra_is_outer(ev) ||
+        (!ev->shape && !ev->u.row.record_function))
+        return at;
+    return at + c->opt.more(c->opt.more_user, ev, at, SL_CHAKRA_MORE_MAX);
+}
+
 /* What tells a row from others of its name. */
 static char *put_row_attributes(struct sl_chakra *c, char *at, const struct sl_event *ev)
 {
     if (!sl_chakra_is_outer(ev))
-        return PUT_INT64(at, NODE_ATTR, "correlation", ev->correlation);
+        return PUT_INT64(at, NODE_ATTR, "correlation", ev->correlation & c->opt.correlation_mask);
     if (ev->u.row.record_function)
         at = PUT_INT64(at, NODE_ATTR, "rf_id", ev->u.row.record_function);
     if (ev->u.row.sequence >= 0)
         at = PUT_INT64(at, NODE_ATTR, "seq_id", ev->u.row.sequence);
-    if (c->opt.more && (ev->shape || ev->u.row.record_function))
-        at += c->opt.more(c->opt.more_user, ev, at, SL_CHAKRA_MORE_MAX);
     return at;
 }
 
@@ -211,6 +218,7 @@ uint64_t sl_chakra_put_node(struct sl_chakra *c, const struct sl_chakra_node *n)
     at = sl_wire_u64(at, NODE_TYPE, sl_chakra_node_type(n->collective));
     at = put_deps(c, at);
     at = put_micros(at, start, end);
+    at = put_more(c, at, n->ev);
     at = PUT_BOOL(at, NODE_ATTR, "is_cpu_op", !gpu);
     if (gpu)
         at = put_gpu_attributes(c, at, n);

@@ -77,6 +77,8 @@ static int create(struct work *w)
         .collective_user = w->feed->collectives,
         .more = more,
         .more_user = w,
+        /* Torch's have 32 bits, and were widened. */
+        .correlation_mask = w->feed->header.own_file ? UINT64_MAX : UINT32_MAX,
         .clock_offset_ns = w->feed->header.base_ns - SL_TRACE_EVENTS_ORIGIN_NS,
     };
     int rc = sl_chakra_create(&w->chakra, &opt);

@@ -2,7 +2,7 @@
  * kernel.c - kernels: names, parameters and how long a launch takes.
  *
  * Any thread. Kernels and names are never freed. A duration comes from the first of: an option
- * (--kernel 'GLOB=DURATION'), a spin_ns parameter, the cost model.
+ * (--kernel 'GLOB=DURATION'), a spin_ns parameter, the cost model; times --kernel-factor.
  */
 #include <ctype.h>
 #include <fnmatch.h>
@@ -163,6 +163,11 @@ int sim_kernel_plan(struct sim_work *work, void **params, void **extra)
         uint64_t resident = (uint64_t)device->multiprocessors * device->max_threads_per_sm;
 
         work->duration_ns = FIXED_NS + WAVE_NS * (threads * blocks / resident);
+    }
+    double factor = sim_option_double("KERNEL_FACTOR", 1);
+
+    if (factor > 0) {
+        work->duration_ns = (uint64_t)((double)work->duration_ns * factor);
     }
     return SIM_OK;
 }

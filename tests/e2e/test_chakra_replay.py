@@ -1,0 +1,163 @@
+"""A simulator can replay what is written: a walk along the longest path gives the recorded times
+back, waits for the GPU hold it up, and longer kernels have the effect that they really have.
+
+Bounds: each step's and the window's end within 1 % of the time since the window's start, each
+operation's within 20 us plus 1 %."""
+import collections
+import json
+import pathlib
+import subprocess
+from decimal import Decimal
+
+import pytest
+
+import chakra
+import chakra_replay
+import harness
+from test_tool import REAL, TRACES
+
+GPU = ("kernel", "gpu_memcpy", "gpu_memset")
+CALLS = ("cuda_runtime", "cuda_driver")
+BOUND, OPERATION_NS = 0.01, 20000
+
+# Ten rounds: the CPU waits 2 ms for the GPU, then works 8 ms.
+WAITS_A_FIFTH = "context stream " + " ".join(["long:2 sync sleep:8"] * 10)
+SAMPLES = {
+    "train_like": ["train_like", "--steps", "12"],
+    "two_threads": ["two_threads"],
+    "streams_and_waits": ["streams_and_waits"],
+    "waits_a_fifth": ["scenario", *WAITS_A_FIFTH.split()],
+}
+
+
+def convert(trace: pathlib.Path, tmp: pathlib.Path) -> chakra.Et:
+    out = tmp / "converted.0.et"
+    subprocess.run([harness.TOOL, "convert", trace, "--to", "chakra", "-o", out], check=True,
+                   capture_output=True, timeout=120)
+    return chakra.Et(out)
+
+
+def record(tmp: pathlib.Path, name: str, *sim: str) -> harness.Run:
+    program, *arguments = SAMPLES[name]
+    path = harness.SCENARIO if program == "scenario" else harness.BUILD / "samples" / program
+    tmp.mkdir()
+    run = harness.run(tmp, path, *arguments, sim=list(sim))
+    assert run.status == 0, run.stderr
+    return run
+
+
+def rows_of(trace: pathlib.Path) -> tuple[int, list[dict]]:
+    """Rows with exact `start` and `end`, and the clock's base."""
+    text = json.loads(harness.decompress(trace), parse_float=Decimal)
+    for row in text["traceEvents"]:
+        if row["ph"] == "X" and "cat" in row:
+            row["start"] = int(row["ts"] * 1000)
+            row["end"] = row["start"] + int(row.get("dur", 0) * 1000)
+    return text.get("baseTimeNanoseconds", 0), text["traceEvents"]
+
+
+def late(et: chakra.Et, ends: dict[int, float], trace: pathlib.Path) -> list[str]:
+    """Rows of the Kineto file that the replay does not end in time."""
+    base, rows = rows_of(trace)
+    base -= et.header["clock_base_ns"]
+    gpu, cpu, steps = (collections.defaultdict(list) for _ in range(3))
+    for node in et.nodes:
+        if node.name.startswith("ProfilerStep#"):
+            steps[node.name].append(ends[node.id])
+        elif node.cpu:
+            cpu[node.correlation].append(ends[node.id])
+        else:
+            gpu[node.correlation, node.attr["stream"]].append((node.end, ends[node.id]))
+    found, looked_at = [], 0
+    for row in rows:
+        category = row.get("cat") if row["ph"] == "X" else None
+        wanted = row["end"] + base if category else 0
+        if category in GPU:
+            nodes = gpu[row["args"]["correlation"], row["args"]["stream"]]
+            end = next((replayed for recorded, replayed in nodes if recorded == wanted), None)
+            slack = OPERATION_NS
+        elif category in CALLS:
+            end, slack = max(cpu[row["args"]["correlation"]], default=None), OPERATION_NS
+        elif category == "user_annotation" and row["name"].startswith("ProfilerStep#"):
+            end, slack = max(steps[row["name"]]), 0
+        else:
+            continue
+        looked_at += 1
+        if end is None or abs(end - wanted) > slack + BOUND * wanted:
+            found.append(f"{row['name']} ended at {wanted}, replayed {end}")
+    assert looked_at
+    return found
+
+
+def window_end(et: chakra.Et, ends: dict[int, float]) -> float:
+    return max(ends.values())
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_replay_gives_the_recorded_times_back(tmp_path, name):
+    trace = record(tmp_path / "run", name).trace()
+    et = convert(trace.path, tmp_path)
+    assert not chakra.broken(et)
+    ends = chakra_replay.replay(et)
+    assert not late(et, ends, trace.path)
+    recorded = max(node.end for node in et.nodes)
+    assert abs(window_end(et, ends) - recorded) <= BOUND * recorded
+
+
+@pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SYNCLINE_TRACES")
+@pytest.mark.parametrize("name", ["cuda_event_sync", "simple_add", "nccl_3steps"])
+def test_a_replay_of_a_real_trace(tmp_path, name):
+    trace = TRACES / f"{name}.json.gz"
+    et = convert(trace, tmp_path)
+    assert not chakra.broken(et)
+    ends = chakra_replay.replay(et)
+    assert not late(et, ends, trace)
+
+
+@pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SYNCLINE_TRACES")
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_trace_that_does_not_say_what_streams_waited_for(tmp_path, rank):
+    """From 2023, without rows of synchronization, and cut out of a longer one. The threads and the
+    steps keep their times; what held the streams up is nowhere, so they run ahead, and that is
+    said."""
+    trace = TRACES / f"two_ranks.rank-{rank}.json.gz"
+    out = tmp_path / "t.et"
+    told = subprocess.run([harness.TOOL, "convert", trace, "--to", "chakra", "-o", out], check=True,
+                          capture_output=True, text=True, timeout=60).stdout
+    et = chakra.Et(out)
+    assert not chakra.broken(et)
+    ends = chakra_replay.replay(et)
+    kernels = {row["name"] for row in rows_of(trace)[1] if row.get("cat") in GPU}
+    wrong = late(et, ends, trace)
+    assert wrong and all(any(line.startswith(name) for name in kernels) for line in wrong)
+    assert "later in all than what is known explains" in told
+
+
+def test_without_sync_edges_a_job_that_waits_ends_early(tmp_path):
+    trace = record(tmp_path / "run", "waits_a_fifth").trace()
+    et = convert(trace.path, tmp_path)
+    whole = window_end(et, chakra_replay.replay(et))
+    without = window_end(et, chakra_replay.replay(et, keep=chakra_replay.without_sync_edges))
+    assert without <= 0.9 * whole
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_if_kernels_took_twice_as_long(tmp_path, name):
+    """Against the same program with kernels that do. Both are real programs on a machine that has
+    other work: what disturbs one pair of runs does not disturb the same way all of them."""
+    off = []
+    for i in range(5):
+        ets = []
+        for factor in ("1", "2"):
+            folder = tmp_path / f"{factor}-{i}"
+            trace = record(folder, name, "--kernel-factor", factor).trace()
+            ets.append(convert(trace.path, folder))
+        once = ets[0]
+        end, doubled = (window_end(et, chakra_replay.replay(et)) for et in ets)
+        assert doubled > 1.1 * end, "the option has no effect: nothing is compared"
+        predicted = window_end(once, chakra_replay.replay(once, chakra_replay.kernels_longer(2)))
+        off.append(abs(predicted - doubled) / doubled)
+        if off[-1] <= 0.03:
+            return
+    pytest.fail(f"the replay is off by {off} of the time")
