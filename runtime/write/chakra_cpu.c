@@ -257,8 +257,9 @@ static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t s
         set_launch(c, t);
         return;
     }
-    /* Behind other work on its stream: when it was enqueued is not known, only that it was. */
-    if (free_ns > t->row.start_ns)
+    /* Right behind other work: when it was enqueued is not known, only that it was. Later than that
+     * on an idle stream: it was enqueued just then. */
+    if (free_ns > t->row.start_ns && start_ns <= free_ns + SL_CHAKRA_DELAY_MAX_NS)
         cut = earlier(cut, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS);
     put_named(c, t, cut);
 }

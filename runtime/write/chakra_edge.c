@@ -171,6 +171,21 @@ void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t g
     }
 }
 
+uint64_t sl_chakra_sources_end(const struct sl_chakra *c, uint64_t correlation, uint64_t graph_node,
+                               int at_start)
+{
+    uint32_t at = c->edges ? *bucket_of(c, correlation, graph_node, at_start) : 0;
+    uint64_t end_ns = 0;
+
+    for (; at; at = c->edge[at - 1].next) {
+        const struct sl_chakra_edge *e = &c->edge[at - 1];
+
+        if (!e->used && leads_to(e, correlation, graph_node, at_start) && e->src_end_ns > end_ns)
+            end_ns = e->src_end_ns;
+    }
+    return end_ns;
+}
+
 void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns)
 {
     size_t i, kept = 0;

@@ -80,7 +80,9 @@ void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
     uint64_t graph_node = ev->graph && ev->kind != SL_EV_GRAPH ? ev->u.op.graph_node : 0;
     struct sl_chakra_op op = {ev->correlation, graph_node, 0};
     struct sl_chakra_stream *s = stream_of(c, ev);
-    const struct sl_chakra_launch *launch = sl_chakra_launch_of(c, ev, s->last_end_ns);
+    uint64_t sources_end = sl_chakra_sources_end(c, ev->correlation, graph_node, 1);
+    const struct sl_chakra_launch *launch =
+        sl_chakra_launch_of(c, ev, s->last_end_ns > sources_end ? s->last_end_ns : sources_end);
     struct sl_chakra_node n = {.ev = ev, .start_ns = ev->start_ns, .end_ns = ev->end_ns};
     int late = s->last.id && ev->start_ns < s->last_start_ns;
     struct sl_chakra_collective collective;

@@ -203,6 +203,9 @@ int sl_chakra_waited_by(const struct sl_chakra *c, uint64_t correlation, uint64_
 /* Adds the sources of a destination as dependencies; *latest_ns becomes the end of the last. */
 void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t graph_node,
                            int at_start, uint64_t *latest_ns);
+/* End of the last of them; 0: there are none. */
+uint64_t sl_chakra_sources_end(const struct sl_chakra *c, uint64_t correlation, uint64_t graph_node,
+                               int at_start);
 void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op);
 void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns);
 
@@ -215,7 +218,8 @@ struct sl_chakra_thread *sl_chakra_caller_of(const struct sl_chakra *c, const st
 
 /* chakra_cpu.c */
 void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev);
-/* The launch of a GPU operation, out; NULL: none known. `free_ns`: when its stream was free. */
+/* The launch of a GPU operation, out; NULL: none known. `free_ns`: when all else that it came
+ * behind had ended. */
 const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
                                                    uint64_t free_ns);
 void sl_chakra_settle_waits(struct sl_chakra *c); /* everything that ended is out */

@@ -145,19 +145,19 @@ def test_without_sync_edges_a_job_that_waits_ends_early(tmp_path):
 @pytest.mark.parametrize("name", ["train_like", "two_threads", "waits_a_fifth"])
 def test_what_if_kernels_took_twice_as_long(tmp_path, name):
     """Against the same program with kernels that do. Both are real programs on a machine that has
-    other work: what disturbs one pair of runs does not disturb the same way all of them."""
+    other work: kernels are long, so that this is little, and what disturbs one pair of runs does
+    not disturb all of them the same way."""
     off = []
-    for i in range(5):
+    for i in range(8):
         ets = []
-        for factor in ("1", "2"):
+        for factor in ("5", "10"):
             folder = tmp_path / f"{factor}-{i}"
             trace = record(folder, name, "--kernel-factor", factor).trace()
             ets.append(convert(trace.path, folder))
         once = ets[0]
         end, doubled = (window_end(et, chakra_replay.replay(et)) for et in ets)
-        assert doubled > 1.1 * end, "the option has no effect: nothing is compared"
         predicted = window_end(once, chakra_replay.replay(once, chakra_replay.kernels_longer(2)))
         off.append(abs(predicted - doubled) / doubled)
-        if off[-1] <= 0.03:
+        if off[-1] <= 0.03 and doubled > 1.1 * end:
             return
     pytest.fail(f"the replay is off by {off} of the time")
