@@ -332,6 +332,18 @@ static inline void mix_synchronized(struct mix *m, const struct mix_api *call, u
     r->stream = stream;
     r->event = event;
     r->event_sync = event ? m->event_sync : 0;
+    if (type == 1 && m->gpu_ns[0] > r->end)
+        r->result = 600; /* a query of unfinished work */
+}
+
+/* What a stream does next begins when another has done what it holds. */
+static inline void mix_come_behind(struct mix *m, uint32_t stream, uint32_t other)
+{
+    uint64_t *free_ns = &m->gpu_ns[mix_stream_slot(stream)];
+    uint64_t until_ns = m->gpu_ns[mix_stream_slot(other)];
+
+    if (*free_ns < until_ns)
+        *free_ns = until_ns;
 }
 
 static inline void mix_record_event(struct mix *m, uint32_t stream, uint32_t event)
@@ -360,6 +372,7 @@ static inline void mix_step(struct mix *m)
         }
         mix_record_event(m, MIX_STREAM_COPY, 3);
         mix_synchronized(m, mix_call(m, 5, 147, 900), 2, MIX_STREAM_COMPUTE, 3);
+        mix_come_behind(m, MIX_STREAM_COMPUTE, MIX_STREAM_COPY);
     }
     if (at % 60 == 30) {
         mix_call(m, 5, 51, 4000); /* cudaMemsetAsync */
@@ -368,6 +381,7 @@ static inline void mix_step(struct mix *m)
     if (at % 20 == 19) { /* a collective: the communication stream waits for the compute stream */
         mix_record_event(m, MIX_STREAM_COMPUTE, 11);
         mix_synchronized(m, mix_call(m, 5, 147, 900), 2, MIX_STREAM_COMM, 11);
+        mix_come_behind(m, MIX_STREAM_COMM, MIX_STREAM_COMPUTE);
     }
     if (at % 100 == 50)
         mix_synchronized(m, mix_call(m, 5, 138, 1500), 1, UINT32_MAX, 11); /* cudaEventQuery */

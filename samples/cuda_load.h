@@ -126,7 +126,7 @@ static void cuda_open(void)
 }
 
 /* The context that the runtime API would use too, made current on this thread. */
-static CUcontext cuda_use_device(int ordinal)
+static inline CUcontext cuda_use_device(int ordinal)
 {
     CUdevice device;
     CUcontext context;

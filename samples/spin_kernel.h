@@ -34,7 +34,7 @@
     "}\n"
 
 /* Enqueues `kernel` on `stream` and returns at once. */
-static void spin_launch(CUfunction kernel, CUstream stream, unsigned blocks, unsigned threads,
+static inline void spin_launch(CUfunction kernel, CUstream stream, unsigned blocks, unsigned threads,
                         uint64_t duration_ns)
 {
     void *arguments[] = {&duration_ns};

@@ -40,6 +40,7 @@ int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
     sl_order_init(&e->order, &e->store);
     sl_streams_init(&e->streams, &e->store);
     e->streams.unseen = opt->recording_since_ns != 0;
+    e->streams.one_process = !opt->foreign;
     sl_records_init(&e->records, &e->streams);
     sl_waits_init(&e->waits, &e->opt, &e->streams);
     e->enact = (struct sl_enact){
@@ -96,6 +97,7 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
         item->more = ev->u.sync.type;
         e->enact.syncs_seen |= ev->kind == SL_EV_SYNC;
     } else {
+        stream->context->device = ev->device;
         item->id = ev->u.op.graph_node;
         item->what = ev->shape;
         item->more = ev->graph != 0 && ev->kind != SL_EV_GRAPH;

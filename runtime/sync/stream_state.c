@@ -48,7 +48,8 @@ void sl_streams_free(struct sl_streams *s)
 /* CUPTI numbers contexts in the process; a file may have several processes' devices. */
 static struct sl_context *get_context(struct sl_streams *s, uint16_t device, uint32_t id)
 {
-    uint64_t *place = sl_map_put(&s->context_by_id, ((uint64_t)device << 32 | id) + 1);
+    uint64_t apart = s->one_process ? 0 : (uint64_t)device << 32;
+    uint64_t *place = sl_map_put(&s->context_by_id, (apart | id) + 1);
     struct sl_context *context;
 
     if (!place)

@@ -60,6 +60,7 @@ struct sl_op {
 struct sl_context {
     struct sl_stream *recent; /* all its streams, the last used first */
     struct sl_stream *legacy; /* the legacy default stream; NULL: never seen */
+    uint64_t covered_ns;      /* no thread knows the end of what was enqueued later (sync/wait.h) */
     uint32_t id, number;
     uint16_t device;
     uint8_t unseen; /* work from before recording began may be pending */
@@ -72,7 +73,8 @@ struct sl_stream {
     struct sl_stream *used_before, *used_after;
     struct sl_link *mark; /* its member in the set being built, if mark_set is that set's number */
     uint64_t mark_set;
-    uint64_t active_ns; /* when the last call that enqueued here returned */
+    uint64_t active_ns;  /* when the last call that enqueued here returned */
+    uint64_t covered_ns; /* as its context's */
     uint32_t id, number;
     uint32_t flags;         /* CUPTI's; 0 = not known */
     uint8_t plain;          /* an application's stream, not a branch of a graph */
@@ -91,10 +93,11 @@ struct sl_streams {
     uint64_t set_number;
     uint64_t horizon_ns; /* no wait that ended before this is still to come */
     int unseen;          /* streams begin with work that was not seen */
+    int one_process;     /* a context's id alone tells it: records of waits name no device */
 };
 
 enum {
-    SL_STREAM_LEGACY = 7, /* CUPTI's id of the legacy default stream, in every context */
+    SL_STREAM_LEGACY = 7,            /* CUPTI's id of the legacy default stream, in every context */
     SL_STREAM_FLAG_NON_BLOCKING = 2, /* CUpti_ActivityStreamFlag */
     SL_STREAM_FLAG_LEGACY = 3
 };

@@ -11,7 +11,8 @@
 enum {
     TICK_NS = 1000,       /* old files have whole microseconds */
     WAKE_MOST_NS = 20000, /* what a thread takes to go on: 4 to 8 us is usual, 13 was seen */
-    FIRST_EDGES = 64
+    FIRST_EDGES = 64,
+    COVERED_SHARE = 16 /* of all memory, for what threads know to be over */
 };
 
 void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
@@ -53,13 +54,30 @@ static uint64_t covered_until(const struct sl_waits *w, uint32_t thread, uint32_
 
 static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, int is_context, uint64_t ns)
 {
+    struct sl_store *store = w->streams->store;
     uint64_t *place;
 
-    if (!w->opt->online)
-        return;
+    /* Threads come and go: what is forgotten of them costs edges without a wait, told again. */
+    if (w->covered.used * sizeof *w->covered.slot > store->cap_bytes / COVERED_SHARE)
+        sl_map_free(&w->covered);
     place = sl_map_put(&w->covered, cover_key(thread, number, is_context));
     if (place && *place < ns)
         *place = ns;
+}
+
+static void cover_stream(struct sl_waits *w, uint32_t thread, struct sl_stream *stream, uint64_t ns)
+{
+    cover(w, thread, stream->number, 0, ns);
+    if (stream->covered_ns < ns)
+        stream->covered_ns = ns;
+}
+
+static void cover_context(struct sl_waits *w, uint32_t thread, struct sl_context *context,
+                          uint64_t ns)
+{
+    cover(w, thread, context->number, 1, ns);
+    if (context->covered_ns < ns)
+        context->covered_ns = ns;
 }
 
 static uint64_t enqueued_ns(const struct sl_op *op)
@@ -67,12 +85,15 @@ static uint64_t enqueued_ns(const struct sl_op *op)
     return op->by.to_ns ? op->by.to_ns : op->pub.start_ns;
 }
 
+/* What no thread has covered needs no search: of 10^4 streams that is nearly all. */
 static int is_covered(const struct sl_waits *w, uint32_t thread, const struct sl_op *op)
 {
+    const struct sl_stream *stream = op->stream;
     uint64_t ns = enqueued_ns(op);
 
-    return ns <= covered_until(w, thread, op->stream->context->number, 1) ||
-           ns <= covered_until(w, thread, op->stream->number, 0);
+    return (ns <= stream->context->covered_ns &&
+            ns <= covered_until(w, thread, stream->context->number, 1)) ||
+           (ns <= stream->covered_ns && ns <= covered_until(w, thread, stream->number, 0));
 }
 
 /* ---- edges ---- */
@@ -240,6 +261,12 @@ static int fits(const struct sl_wait *wait, const struct sl_op *op)
     return 1;
 }
 
+static int covers_context(const struct sl_wait *wait)
+{
+    return wait->scope == SL_WAIT_CONTEXT && wait->kind != SL_EDGE_FREE &&
+           wait->kind != SL_EDGE_IMPLICIT;
+}
+
 static int ended(const struct sl_wait *wait, const struct sl_set *set)
 {
     for (const struct sl_link *at = set->first; at; at = at->next)
@@ -276,6 +303,19 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
     edge->dst_domain = wait->domain;
 }
 
+/* A wait for a context covers what was enqueued before it began anyway. */
+static void cover_set(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
+{
+    uint64_t anyway_ns = covers_context(wait) ? wait->when.from_ns : 0;
+
+    for (const struct sl_link *at = set->first; at && w->opt->online; at = at->next) {
+        uint64_t ns = enqueued_ns(at->op);
+
+        if (ns > anyway_ns || at->op->stream->context != wait->stream->context)
+            cover_stream(w, wait->when.thread, at->op->stream, ns);
+    }
+}
+
 static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
     const uint32_t unseen = 1u << SL_EDGE_LOST_BEFORE_WINDOW;
@@ -296,8 +336,7 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     w->edges = 0;
     for (const struct sl_link *at = set->first; at; at = at->next)
         add_call_edge(w, wait, at);
-    for (const struct sl_link *at = set->first; at && w->opt->online; at = at->next)
-        cover(w, wait->when.thread, at->op->stream->number, 0, enqueued_ns(at->op));
+    cover_set(w, wait, set);
     if (wait->scope == SL_WAIT_GUESS && w->edges != 1) {
         w->lost[w->edges ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_NO_RECORD]++;
         return;
@@ -314,7 +353,6 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
     struct sl_streams *streams = w->streams;
     struct sl_context *context = wait->stream->context;
     uint32_t thread = wait->when.thread;
-    int is_free = wait->kind == SL_EDGE_FREE || wait->kind == SL_EDGE_IMPLICIT;
     uint64_t since_ns = 0;
 
     sl_set_open(streams, &wait->set);
@@ -331,9 +369,10 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
         break;
     }
     tell(w, wait, &wait->set);
-    if (wait->scope == SL_WAIT_CONTEXT && !is_free) {
+    if (covers_context(wait)) {
         sl_context_covered(context);
-        cover(w, thread, context->number, 1, wait->when.from_ns);
+        if (w->opt->online)
+            cover_context(w, thread, context, wait->when.from_ns);
     } else if (wait->scope == SL_WAIT_STREAM && !wait->inferred) {
         sl_stream_covered(wait->stream);
     }

@@ -35,6 +35,26 @@ static void order_of_delivery_does_not_matter(void **state)
     }
 }
 
+/* A wait's record tells the context alone: its device is known when the context's record is in. */
+static void a_context_is_known_without_its_device(void **state)
+{
+    struct job *j = begin();
+    struct sl_event ev = {.kind = SL_EV_KERNEL, .device = 1, .context = 1, .stream = 13};
+    (void)state;
+
+    ev.correlation = job_call(j, LAUNCH, 10, 12);
+    ev.start_ns = 15 * US;
+    ev.end_ns = 60 * US;
+    uint64_t sync = job_stream_sync(j, 13, 20, 66);
+
+    sl_edges_event(j->edges, &ev);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, ev.correlation, sync), SL_EDGE_STREAM_SYNC, 40, 6, 1);
+    assert_int_equal(j->got[0].source.device, 1);
+    job_end(j);
+}
+
 static void decided_when_all_that_ended_before_is_in(void **state)
 {
     struct job *j = begin();
@@ -197,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(order_of_delivery_does_not_matter),
+        cmocka_unit_test(a_context_is_known_without_its_device),
         cmocka_unit_test(decided_when_all_that_ended_before_is_in),
         cmocka_unit_test(a_window_ends_while_work_goes_on),
         cmocka_unit_test(nothing_is_claimed_after_a_loss),

@@ -168,6 +168,33 @@ static void online_an_end_is_told_to_a_thread_once(void **state)
     job_end(j);
 }
 
+/* A stream may wait for an event of another context. */
+static void a_contexts_wait_covers_other_contexts_work_too(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+    struct sl_event ev = {.kind = SL_EV_KERNEL, .context = 2, .stream = 13};
+    (void)state;
+
+    ev.correlation = job_call(j, LAUNCH, 10, 12);
+    ev.start_ns = 15 * US;
+    ev.end_ns = 60 * US;
+    job_tell(j, &ev);
+    struct sl_event record = {.kind = SL_EV_CUDA_EVENT, .context = 2, .stream = 13};
+
+    record.correlation = job_call(j, EVENT_RECORD, 13, 14);
+    record.u.sync.event_sync_id = 1;
+    job_tell(j, &record);
+    job_wait_event(j, 13, 5, 1, 15);
+    uint64_t whole = job_device_sync(j, 20, 66); /* of context 1 */
+
+    job_call(j, EVENT_SYNC, 70, 72);
+    job_synced(j, SL_SYNC_EVENT, SL_STREAM_NONE, 5, 1, 70, 72);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, ev.correlation, whole), SL_EDGE_DEVICE_SYNC, 40, 6, 1);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +207,7 @@ int main(void)
         cmocka_unit_test(a_long_launch_of_another_thread_is_looked_behind),
         cmocka_unit_test(gpu_order_decides_between_launches_that_overlap),
         cmocka_unit_test(online_an_end_is_told_to_a_thread_once),
+        cmocka_unit_test(a_contexts_wait_covers_other_contexts_work_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,354 @@
+/*
+ * edges_bench.c - what finding sync edges costs, a record and an edge, and what it holds.
+ *
+ * The records of mix.h, decoded and assembled outside the measured time, go through the engine
+ * again and again, later each time, a delivery of 4096 events at a time, 50 ms after they were
+ * made. Then what the mix has not: calls that wait for many streams (what an edge costs), 10^4
+ * streams, 10^6 operations under way. CPU time of the best of three rounds.
+ *
+ *   edges_bench [--records N] [--json FILE]     N: how many to look for growth over (default 10^7)
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "collect/cupti_decode.h"
+#include "event/assemble.h"
+#include "mix.h"
+#include "sync/edge.h"
+#include "table.h"
+
+enum {
+    BUFFER_BYTES = 1 << 20,
+    BUFFERS = 12, /* 10^5 records */
+    ROUNDS = 3,
+    EVENTS_MAX = 1 << 19,
+    DELIVERY = 4096,
+    LATE_NS = 50000000,
+    LAUNCH = 211, /* cudaLaunchKernel */
+    STREAM_SYNC = 131,
+    DEVICE_SYNC = 165
+};
+
+#define START_NS  1700000000000000000u
+#define CAP_BYTES ((size_t)256 << 20)
+#define MANY      10000u
+#define UNDER_WAY 1000000u
+#define RECORDS   "10000000"
+
+struct input {
+    struct sl_intern *intern;
+    struct sl_shape_table *shapes;
+    struct sl_assemble *assemble;
+    struct sl_event *event;
+    size_t events;
+    uint64_t span_ns, span_id, span_sync; /* from the first to behind the last */
+};
+
+static void must(int result, const char *what)
+{
+    if (result == 0)
+        return;
+    fprintf(stderr, "edges_bench: %s: %s\n", what, strerror(-result));
+    exit(1);
+}
+
+static void *need(void *memory)
+{
+    must(memory ? 0 : -ENOMEM, "memory");
+    return memory;
+}
+
+static void assemble_one(void *user, const struct sl_event *ev)
+{
+    sl_assemble_event(((struct input *)user)->assemble, ev, 0);
+}
+
+static int keep(void *user, const struct sl_event *ev)
+{
+    struct input *in = user;
+
+    if (in->events < EVENTS_MAX)
+        in->event[in->events++] = *ev;
+    return 0;
+}
+
+static void measure_span(struct input *in)
+{
+    uint64_t last_ns = START_NS;
+
+    for (size_t i = 0; i < in->events; i++) {
+        const struct sl_event *ev = &in->event[i];
+
+        if (ev->end_ns > last_ns)
+            last_ns = ev->end_ns;
+        if (ev->correlation > in->span_id)
+            in->span_id = ev->correlation;
+        if (ev->kind == SL_EV_CUDA_EVENT && ev->u.sync.event_sync_id > in->span_sync)
+            in->span_sync = ev->u.sync.event_sync_id;
+    }
+    in->span_ns = last_ns - START_NS + 1000000;
+}
+
+static void make_input(struct input *in)
+{
+    struct sl_decode_options decode = {.version = MIX_CUPTI_VERSION};
+    struct sl_assemble_options assemble = {.sink = keep, .sink_user = in};
+    uint8_t *buffer = need(malloc(BUFFER_BYTES));
+    struct sl_decode *d;
+    struct mix m;
+
+    memset(in, 0, sizeof *in);
+    in->event = need(malloc(EVENTS_MAX * sizeof *in->event));
+    must(mix_init(&m, START_NS), "mix");
+    must(sl_intern_create(&in->intern, 8 << 20), "names");
+    must(sl_shape_create(&in->shapes, 4 << 20), "shapes");
+    must(sl_assemble_create(&in->assemble, &assemble), "assemble");
+    decode.intern = in->intern;
+    decode.shapes = in->shapes;
+    must(sl_decode_create(&d, &decode), "decode");
+    for (unsigned i = 0; i < BUFFERS; i++) {
+        size_t valid = mix_fill(&m, buffer, BUFFER_BYTES, NULL);
+
+        sl_decode_buffer(d, buffer, valid, assemble_one, in);
+    }
+    sl_assemble_flush(in->assemble);
+    measure_span(in);
+    sl_decode_destroy(d);
+    mix_free(&m);
+    free(buffer);
+}
+
+static void drop_input(struct input *in)
+{
+    sl_assemble_destroy(in->assemble);
+    sl_shape_destroy(in->shapes);
+    sl_intern_destroy(in->intern);
+    free(in->event);
+}
+
+static void count_edges(void *user, const struct sl_event *wait, const struct sl_edge *edges,
+                        size_t count)
+{
+    (void)wait;
+    (void)edges;
+    *(uint64_t *)user += count;
+}
+
+static struct sl_edges *engine(const struct input *in, uint64_t *edges, uint64_t since_ns)
+{
+    struct sl_edges_options opt = {.cap_bytes = CAP_BYTES,
+                                   .online = 1,
+                                   .recording_since_ns = since_ns,
+                                   .shapes = in->shapes,
+                                   .sink = count_edges,
+                                   .sink_user = edges};
+    struct sl_edges *e;
+
+    *edges = 0;
+    must(sl_edges_create(&e, &opt), "engine");
+    return e;
+}
+
+/* Bytes of memory that the process really has. */
+static size_t resident(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    if (file) {
+        if (fscanf(file, "%*u %lu", &pages) != 1)
+            pages = 0;
+        fclose(file);
+    }
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* ---- the mix ---- */
+
+static void feed(struct sl_edges *e, const struct input *in, uint64_t round)
+{
+    for (size_t i = 0; i < in->events; i++) {
+        struct sl_event ev = in->event[i];
+
+        if (ev.correlation) {
+            ev.correlation += round * in->span_id;
+            if (ev.start_ns)
+                ev.start_ns += round * in->span_ns;
+            if (ev.end_ns)
+                ev.end_ns += round * in->span_ns;
+            if ((ev.kind == SL_EV_SYNC || ev.kind == SL_EV_CUDA_EVENT) && ev.u.sync.event_sync_id)
+                ev.u.sync.event_sync_id += round * in->span_sync;
+        }
+        sl_edges_event(e, &ev);
+        if (i % DELIVERY == DELIVERY - 1)
+            sl_edges_delivered(e, ev.start_ns - LATE_NS);
+    }
+}
+
+/* ns per event; `edges` gets how many there are per event. */
+static double mix_cost(const struct input *in, double *edges)
+{
+    uint64_t best = UINT64_MAX, found;
+    struct sl_edges *e = engine(in, &found, 0);
+
+    for (uint64_t round = 0; round < 1 + ROUNDS; round++) {
+        uint64_t before = bench_thread_cpu_ns(), ns;
+
+        feed(e, in, round);
+        ns = bench_thread_cpu_ns() - before;
+        best = round && ns < best ? ns : best;
+    }
+    sl_edges_flush(e);
+    *edges = (double)found / (double)(in->events * (1 + ROUNDS));
+    sl_edges_destroy(e);
+    return (double)best / (double)in->events;
+}
+
+/* By how much the process grew after the first tenth, and a line on what was seen. */
+static double growth(const struct input *in, uint64_t records)
+{
+    uint64_t rounds = records / in->events + 1, edges;
+    struct sl_edges *e = engine(in, &edges, 0);
+    size_t early = 0;
+
+    for (uint64_t round = 0; round < rounds; round++) {
+        feed(e, in, round);
+        if (round == rounds / 10)
+            early = resident();
+    }
+    double grown = (double)resident() - (double)early;
+
+    for (int i = 0; i < SL_EDGE_LOST_COUNT; i++)
+        if (sl_edges_lost(e, (enum sl_edge_loss)i) && i != SL_EDGE_LOST_GRAPH_INSIDE)
+            printf("  %" PRIu64 " left out: %s\n", sl_edges_lost(e, (enum sl_edge_loss)i),
+                   sl_edge_loss_name((enum sl_edge_loss)i));
+    sl_edges_destroy(e);
+    return grown > 0 ? grown / 1024 : 0;
+}
+
+/* ---- what the mix has not ---- */
+
+struct job {
+    struct sl_edges *engine;
+    uint64_t correlation, ns;
+};
+
+static void call(struct job *j, uint32_t cbid, uint64_t from_ns, uint64_t to_ns)
+{
+    struct sl_event ev = {.kind = SL_EV_RUNTIME,
+                          .correlation = ++j->correlation,
+                          .start_ns = from_ns,
+                          .end_ns = to_ns,
+                          .thread = 100,
+                          .stream = SL_STREAM_NONE};
+
+    ev.u.call.cbid = cbid;
+    sl_edges_event(j->engine, &ev);
+}
+
+/* A call of 1 us and a kernel of 5, which ends 10 us after its launch. */
+static void launch(struct job *j, uint32_t stream)
+{
+    struct sl_event ev = {.kind = SL_EV_KERNEL, .context = 1, .stream = stream};
+
+    call(j, LAUNCH, j->ns, j->ns + 1000);
+    ev.correlation = j->correlation;
+    ev.start_ns = j->ns + 5000;
+    ev.end_ns = j->ns + 10000;
+    sl_edges_event(j->engine, &ev);
+    j->ns += 2000;
+}
+
+static void synchronize(struct job *j, uint32_t stream)
+{
+    struct sl_event ev = {.kind = SL_EV_SYNC, .context = 1, .stream = stream};
+
+    call(j, stream == SL_STREAM_NONE ? DEVICE_SYNC : STREAM_SYNC, j->ns, j->ns + 20000);
+    ev.correlation = j->correlation;
+    ev.start_ns = j->ns;
+    ev.end_ns = j->ns + 20000;
+    ev.u.sync.type = stream == SL_STREAM_NONE ? SL_SYNC_CONTEXT : SL_SYNC_STREAM;
+    sl_edges_event(j->engine, &ev);
+    j->ns += 20000;
+    sl_edges_delivered(j->engine, j->ns);
+}
+
+/* `streams` launches and one wait, again and again; ns per round. `whole`: the wait is for all. */
+static double many_streams(const struct input *in, uint32_t streams, int whole, double *edges)
+{
+    const uint32_t rounds = 2000000 / streams;
+    uint64_t found, best = UINT64_MAX;
+    struct job j = {.engine = engine(in, &found, 0), .ns = START_NS};
+
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t before = bench_thread_cpu_ns(), ns, already = found;
+
+        for (uint32_t r = 0; r < rounds; r++) {
+            for (uint32_t s = 0; s < streams; s++)
+                launch(&j, 13 + s);
+            synchronize(&j, whole ? SL_STREAM_NONE : 13);
+        }
+        ns = bench_thread_cpu_ns() - before;
+        best = ns < best ? ns : best;
+        *edges = (double)(found - already) / rounds;
+    }
+    sl_edges_destroy(j.engine);
+    return (double)best / rounds;
+}
+
+/* Bytes for each of 10^6 launches whose operations have not ended. */
+static double under_way(const struct input *in, double *record_ns)
+{
+    uint64_t edges, began;
+    struct job j = {.engine = engine(in, &edges, 0), .ns = START_NS};
+    size_t before = resident();
+
+    began = bench_thread_cpu_ns();
+    for (uint32_t i = 0; i < UNDER_WAY; i++) {
+        call(&j, LAUNCH, j.ns, j.ns + 1000);
+        j.ns += 2000;
+        if (i % DELIVERY == 0)
+            sl_edges_delivered(j.engine, START_NS);
+    }
+    *record_ns = (double)(bench_thread_cpu_ns() - began) / UNDER_WAY;
+    size_t after = resident();
+
+    sl_edges_destroy(j.engine);
+    after -= (size_t)sysconf(_SC_PAGESIZE); /* the last one is not full */
+    return (double)(after - before) / UNDER_WAY;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t records = strtoull(bench_option(argc, argv, "--records", RECORDS), NULL, 10);
+    double per_event, edges, apart, together, none, all, held, held_ns;
+    struct bench_table table;
+    char what[64];
+    struct input in;
+
+    make_input(&in);
+    bench_begin(&table, "edges", argc, argv);
+    per_event = mix_cost(&in, &edges);
+    bench_row(&table, (struct bench_row){"time per record", per_event, "ns", .goal = 100});
+    bench_row(&table, (struct bench_row){"edges per record", edges, "edges", .goal = 0});
+    apart = many_streams(&in, 64, 0, &none);
+    together = many_streams(&in, 64, 1, &all);
+    bench_row(&table, (struct bench_row){"time per edge", (together - apart) / (all - none), "ns",
+                                         .goal = 50});
+    apart = many_streams(&in, MANY, 0, &none);
+    bench_row(&table, (struct bench_row){"time per record, 10^4 streams", apart / (2.0 * MANY + 2),
+                                         "ns", .goal = 100});
+    together = many_streams(&in, MANY, 1, &all);
+    bench_row(&table, (struct bench_row){"time per edge, 10^4 streams",
+                                         (together - apart) / (all - none), "ns", .goal = 50});
+    held = under_way(&in, &held_ns);
+    bench_row(&table, (struct bench_row){"memory per operation, 10^6 under way", held, "bytes",
+                                         .goal = 48});
+    bench_row(&table,
+              (struct bench_row){"time per record, 10^6 under way", held_ns, "ns", .goal = 100});
+    snprintf(what, sizeof what, "growth over %.0e records", (double)records);
+    bench_row(&table, (struct bench_row){what, growth(&in, records), "KiB", .goal = 64});
+    drop_input(&in);
+    return bench_end(&table);
+}

@@ -1,0 +1,329 @@
+"""The edges that must come of a run, worked out from the simulator's truth, and what differs.
+
+The simulator says of every call that waits, and of every GPU operation, which operations it came
+behind, by order of enqueue; reference numbers (`wait_ns`, `wake_ns`, `released`) are made of the
+times of calls and operations by the definitions in docs/sync-edges.md, not by syncline's code.
+
+Of each edge the truth demands, allows, or forbids it:
+- demanded: everything in a wait's set, but for edges without a wait to streams that the thread has
+  covered by an earlier wait;
+- allowed: edges without a wait that depend on what cannot be told from outside (work of streams
+  that were destroyed, waits from before the window);
+- all others are false.
+
+Calls of several threads that touch the same stream or event at the same time are undecidable from
+records: such destinations (`unsure`) are counted apart, and only there may the basis be
+`overlapping`."""
+import collections
+import dataclasses
+
+INFERRED = {"free", "implicit"}
+NONE = 0xffffffff  # no stream, no event
+
+
+@dataclasses.dataclass
+class Destination:
+    """A call that waits or a GPU operation, and the edges that it must and may have."""
+    kind: str
+    corr: int
+    thread: int
+    start: int
+    end: int
+    stream: int | None = None  # the GPU operation's
+    must: list[tuple] = dataclasses.field(default_factory=list)
+    may: list[tuple] = dataclasses.field(default_factory=list)
+    unsure: bool = False
+
+
+@dataclasses.dataclass
+class Action:
+    """A call, and what it reads and writes of streams and events."""
+    corr: int
+    thread: int
+    start: int
+    end: int
+    reads: set = dataclasses.field(default_factory=set)
+    writes: set = dataclasses.field(default_factory=set)
+    ops: list = dataclasses.field(default_factory=list)
+    waits: bool = False
+    record: bool = False
+    unsure: bool = False  # overlaps another that it conflicts with
+    tainted: bool = False  # depends on one that does
+
+
+class Truth:
+    def __init__(self, lines: list[dict]):
+        self.calls: dict[int, dict] = {}
+        for call in (line for line in lines if line["t"] == "call"):
+            known = self.calls.get(call["corr"])
+            if not known or call["domain"] == "runtime":
+                self.calls[call["corr"]] = call
+        self.ops = {op["id"]: op for op in lines if op["t"] == "op"}
+        self.waits = [line for line in lines if line["t"] == "wait"]
+        self.records = [line for line in lines if line["t"] == "event"]
+        self.follows = [line for line in lines if line["t"] == "follow"]
+        self.flags = {(line["context"], line["stream"]): line["flags"] for line in lines
+                      if line["t"] == "object" and line["kind"] == "stream" and line["created"]}
+        self.destroyed = {(line["context"], line["stream"]) for line in lines
+                          if line["t"] == "object" and line["kind"] == "stream" and not line["created"]}
+        self.before: dict[int, dict] = {}  # operation -> the one before it on its stream
+        last: dict[tuple, dict] = {}
+        for _, op in sorted(self.ops.items()):
+            place = place_of(op)
+            if place in last:
+                self.before[op["id"]] = last[place]
+            last[place] = op
+        self.destinations = self._calls() + self._operations()
+        self._taint()
+
+    # ---- calls ----
+
+    def _calls(self) -> list[Destination]:
+        found = []
+        covered = collections.defaultdict(dict)  # thread -> place -> operation
+        maybe = collections.defaultdict(dict)
+        for wait in sorted(self.waits, key=lambda line: line["corr"]):
+            call = self.calls.get(wait["corr"])
+            if not call or call["result"] != 0 or wait["result"] != 0:
+                continue
+            thread = call["thread"]
+            to = Destination(wait["kind"], wait["corr"], thread, call["start"], call["end"])
+            for link in wait["sources"]:
+                op = self.ops[link["op"]]
+                edge = edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
+                place = place_of(op)
+                if wait["kind"] in INFERRED:
+                    if op["end"] > call["start"]:
+                        to.must.append(edge)
+                elif op["end"] > call["start"]:
+                    to.must.append(edge)
+                elif covered[thread].get(place, 0) >= op["id"]:
+                    pass
+                elif maybe[thread].get(place, 0) >= op["id"] or place in self.destroyed:
+                    to.may.append(edge)
+                else:
+                    to.must.append(edge)
+            if wait["stream"] == wait["event"] == NONE:
+                to.may += self._gone(wait, call)
+            sure = wait["kind"] not in INFERRED
+            for link in wait["sources"]:
+                op = self.ops[link["op"]]
+                known = (covered if sure else maybe)[thread]
+                known[place_of(op)] = max(known.get(place_of(op), 0), op["id"])
+            found.append(to)
+        return found
+
+    def _gone(self, wait: dict, call: dict) -> list[tuple]:
+        """A context's streams that were destroyed and had run dry: the simulator forgets them."""
+        named = {place_of(self.ops[link["op"]]) for link in wait["sources"]}
+        last = {}
+        for op in self.ops.values():
+            place = place_of(op)
+            if (place in self.destroyed and place not in named and place[0] == wait["context"]
+                    and op["corr"] < wait["corr"] and op["end"] <= call["start"]):
+                last[place] = max(op, last.get(place, op), key=lambda op: op["id"])
+        return [edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
+                for op in last.values()]
+
+    # ---- GPU operations ----
+
+    def _operations(self) -> list[Destination]:
+        found = []
+        for op in self.ops.values():
+            call = self.calls.get(op["corr"])
+            if op["kind"] not in ("kernel", "memcpy", "memset") or not op["finished"] or not call:
+                continue
+            free = max(call["end"], self.before[op["id"]]["end"] if op["id"] in self.before else 0)
+            to = Destination("operation", op["corr"], call["thread"], op["start"], op["end"],
+                             op["stream"])
+            for link in op["after"]:
+                source = self.ops[link["op"]]
+                if place_of(source) == place_of(op) or (op["graph"] and source["corr"] == op["corr"]):
+                    continue
+                kind = link["via"]
+                if kind == "stream" or (op["graph"] and not self._on_launch_stream(op)):
+                    kind = "graph"
+                edge = edge_of(kind, source, op["corr"], "start", free, op["start"], op["stream"])
+                ended = source["end"] <= free
+                (to.may if ended and place_of(source) in self.destroyed else to.must).append(edge)
+            found.append(to)
+        return found
+
+    def _on_launch_stream(self, op: dict) -> bool:
+        return op["stream"] == 7 or place_of(op) in self.flags
+
+    # ---- what truly overlaps ----
+
+    def _actions(self) -> list[Action]:
+        actions: dict[int, Action] = {}
+
+        def act(corr):
+            call = self.calls.get(corr)
+            if call and corr not in actions:
+                actions[corr] = Action(corr, call["thread"], call["start"], call["end"])
+            return actions.get(corr)
+
+        for op in self.ops.values():
+            if action := act(op["corr"]):
+                self._enqueues(action, op["context"], op["stream"])
+                action.ops.append(op)
+        for line in self.follows:
+            if action := act(line["corr"]):
+                self._enqueues(action, line["context"], line["stream"])
+                action.reads.add(("event", line["event"]))
+        for line in self.records:
+            if action := act(line["corr"]):
+                self._looks(action, line["context"], line["stream"])
+                action.writes.add(("event", line["event"]))
+                action.record = True
+        for line in self.waits:
+            if action := act(line["corr"]):
+                action.waits = True
+                if line["event"] != NONE:
+                    action.reads.add(("event", line["event"]))
+                elif line["stream"] != NONE:
+                    self._looks(action, line["context"], line["stream"])
+                else:
+                    action.reads.add(("all", line["context"]))
+        return [actions[corr] for corr in sorted(actions)]
+
+    def _looks(self, action, context, stream):
+        """Reads a stream's tail: its own, and what legacy order adds."""
+        action.reads.add((context, stream))
+        if stream == 7:
+            action.reads.add(("blocking", context))
+        elif self.flags.get((context, stream)) == 1:
+            action.reads.add((context, 7))
+
+    def _enqueues(self, action, context, stream):
+        self._looks(action, context, stream)
+        action.writes |= {(context, stream), ("all", context)}
+        if self.flags.get((context, stream)) == 1:
+            action.writes.add(("blocking", context))
+
+    def _taint(self):
+        actions = self._actions()
+        collective = ("all", "blocking")
+        for i, a in enumerate(actions):
+            for b in actions[i + 1:]:
+                if a.thread == b.thread or a.end <= b.start or b.end <= a.start:
+                    continue
+                both = {x for x in a.writes & b.writes if x[0] not in collective}
+                if not both and not a.reads & b.writes and not a.writes & b.reads:
+                    continue
+                # An operation that went on after a wait had returned was not waited for.
+                if a.waits and b.ops and not a.ops and all(op["end"] > a.end for op in b.ops):
+                    continue
+                if b.waits and a.ops and not b.ops and all(op["end"] > b.end for op in a.ops):
+                    continue
+                a.unsure = b.unsure = True
+        dirty: set = set()
+        by_corr = {}
+        for a in actions:
+            a.tainted = a.unsure or bool(a.reads & dirty)
+            by_corr[a.corr] = a
+            written = {x for x in a.writes if x[0] != "all"}
+            if a.unsure or (a.tainted and (a.record or not a.ops)):
+                dirty |= written
+            else:
+                dirty -= {x for x in written if x[0] != "blocking"}
+                dirty -= {("blocking", x[0]) for x in written if x[1] == 7}
+            for context in {x[1] for x in a.writes if x[0] == "all"}:
+                # A wait for the context looks at all of its streams.
+                if any(x[0] == context for x in dirty):
+                    dirty.add(("all", context))
+                else:
+                    dirty.discard(("all", context))
+        for to in self.destinations:
+            if to.corr in by_corr:
+                to.unsure = by_corr[to.corr].tainted
+
+
+def place_of(op: dict) -> tuple[int, int]:
+    return op["context"], op["stream"]
+
+
+def edge_of(kind, op, corr, point, free, end, stream=None) -> tuple:
+    """kind, source, destination, wait, wake: all but `released`."""
+    last = max(op["end"], free)
+    return (kind, op["corr"], op["stream"], op["device"], corr, point, stream, last - free,
+            max(0, end - last))
+
+
+def printed(edge: dict) -> tuple:
+    """The same of a line of `syncline edges --json`."""
+    return (edge["kind"], edge["src_correlation"], edge["src_stream"], edge["src_device"],
+            edge["dst_correlation"], edge["dst_point"],
+            edge["dst_stream"] if edge["dst_point"] == "start" else None, edge["wait_ns"],
+            edge["wake_ns"])
+
+
+@dataclasses.dataclass
+class Outcome:
+    wrong: list[str] = dataclasses.field(default_factory=list)
+    right: int = 0  # edges
+    unsure: int = 0  # destinations whose calls truly overlap others
+    left_out: list[str] = dataclasses.field(default_factory=list)  # waits without their edges
+
+
+def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: bool = True,
+            window: tuple[int, int] | None = None) -> Outcome:
+    """`whole`: nothing was lost and everything was seen, so nothing may be left out but what is
+    inside graphs. `window`: of calls and operations that began in it alone."""
+    out = Outcome()
+    found = collections.defaultdict(list)
+    for edge in edges:
+        found[edge["dst_correlation"], edge["dst_point"], edge["dst_stream"]
+              if edge["dst_point"] == "start" else None].append(edge)
+    expected = collections.defaultdict(list)
+    for to in truth.destinations:
+        expected[to.corr, "end" if to.stream is None else "start", to.stream].append(to)
+    for key in sorted(set(found) | set(expected), key=str):
+        one(out, key, expected.get(key, []), found.get(key, []), window)
+    counted = sum(n for reason, n in lost.items() if reason != "graph_inside")
+    if len(out.left_out) > counted:
+        out.wrong.append(f"left out: {len(out.left_out)} waits have no edges, {counted} are counted: "
+                         f"{dict(lost)}; {out.left_out[:4]}")
+    if whole and counted:
+        out.wrong.append(f"everything was there, but edges were left out: {dict(lost)}")
+    return out
+
+
+def one(out: Outcome, key, to: list[Destination], found: list[dict], window):
+    """One call, or the operations of one call on one stream."""
+    must = collections.Counter(edge for d in to for edge in d.must)
+    may = collections.Counter(edge for d in to for edge in d.may)
+    have = collections.Counter(printed(edge) for edge in found)
+    inside = not window or all(window[0] <= d.start < window[1] for d in to)
+    if any(d.unsure for d in to):
+        out.unsure += 1
+        return
+    if not to and found:
+        out.wrong.append(f"false: nobody waits here: {found}")
+        return
+    for edge in found:
+        wanted = "inferred" if edge["kind"] in INFERRED else "exact"
+        if edge["basis"] != wanted:
+            out.wrong.append(f"basis of {edge}")
+    false = have - (must + may)
+    if window:
+        # Waits from before the window may have covered a stream.
+        must = collections.Counter({edge: n for edge, n in must.items() if edge[7] or edge[5] == "start"})
+    missing = must - have
+    if false:
+        out.wrong.append(f"false at {key}: {sorted(false)}; wanted {sorted(must)}, allowed {sorted(may)}")
+    elif missing and inside and have and to[0].kind not in INFERRED:
+        out.wrong.append(f"missing at {key}: {sorted(missing)}; there is {sorted(have)}")
+    elif missing and inside:
+        out.left_out.append(f"at {key}: {sorted(missing)}")
+    out.right += sum(have.values())
+    if key[1] == "end" and have:
+        released(out, key, found)
+
+
+def released(out: Outcome, key, found: list[dict]):
+    """The member that ended last, if it was waited for."""
+    longest = max(edge["wait_ns"] for edge in found)
+    marked = [edge for edge in found if edge["released"]]
+    if (len(marked) != (longest > 0)) or (marked and marked[0]["wait_ns"] != longest):
+        out.wrong.append(f"released at {key}: {found}")

@@ -1,0 +1,627 @@
+/*
+ * random_waits.c - does with CUDA what a file of steps says, on several threads.
+ *
+ *     random_waits FILE
+ *
+ * A line is a step (`#`: a comment): the thread that does it, a verb, numbers. Thread `*` is all of
+ * them: they meet there. Objects are named by slot; a step that needs one that is not there is
+ * skipped, so that any part of a legal program is a legal program: test_random_waits.py makes
+ * programs from seeds and shrinks those that fail by leaving out lines. Results of calls are not
+ * looked at: a call that fails is part of the game.
+ *
+ * Verbs (API: 0 driver, 1 runtime, 2 runtime with per-thread default streams):
+ *     use C                     context C becomes the thread's: 0 to 3 the primary one of device C
+ *     context C DEVICE          context C (4 to 7) is made, and becomes the thread's
+ *     stream S NONBLOCKING      S: 0 the legacy default stream, 1 the per-thread one, 2.. made
+ *     unstream S                event E      unevent E      graphs: ungraph G
+ *     kernel S US               record E S API       wait S E API
+ *     esync E API  equery E API  ssync S API  squery S API     csync API (1: the device's)
+ *     copy S WHAT PINNED ASYNC KIB API     WHAT: 0 HtoD, 1 DtoH, 2 DtoD, 3 to the next device, 4
+ * HtoH set S ASYNC KIB API alloc M PINNED API        free M API       allocasync M S    freeasync M
+ * S begin S   end S G   launch G S API    capture on S until `end`; other streams join by events
+ *     reset DEVICE              cudaDeviceReset: all that was in its primary context is gone
+ *     bad WHAT API              a call that fails
+ *     start   stop              a window, by the public API; `start` waits until it is open
+ *     sleep US
+ *
+ * Slots belong to one thread, or are filled before threads meet and never emptied.
+ */
+#include <cuda.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cuda_load.h"
+#include "spin_kernel.h"
+#include "syncline/syncline.h"
+
+enum {
+    THREADS = 8,
+    STEPS = 8192,
+    SLOTS = 64,
+    CONTEXTS = 8,
+    PRIMARY = 4,
+    ARGS = 6,
+    ALL = -1,
+    BYTES = 1 << 20
+};
+
+static const char ptx[] = SPIN_MODULE SPIN_KERNEL("work_spin_ns");
+
+struct step {
+    int thread;
+    const struct verb *verb;
+    int arg[ARGS];
+};
+
+struct context {
+    CUcontext handle;
+    int device;
+    CUfunction kernel;
+    CUdeviceptr memory;
+    void *pinned, *pageable;
+};
+
+struct slot {
+    void *object;
+    int context;
+};
+
+static struct context contexts[CONTEXTS];
+static struct slot streams[SLOTS], events[SLOTS], memory[SLOTS], graphs[SLOTS];
+static struct step steps[STEPS];
+static int step_count, thread_count = 1;
+static pthread_barrier_t meeting;
+static _Thread_local int current = -1;
+
+/* What cuda_load.h has not, and the runtime's side. */
+static struct {
+    CUresult (*CtxCreate)(CUcontext *, unsigned, CUdevice);
+    CUresult (*Memcpy)(CUdeviceptr, CUdeviceptr, size_t);
+    CUresult (*MemcpyAsync)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
+    CUresult (*MemsetD8)(CUdeviceptr, unsigned char, size_t);
+} more;
+
+#define API_PLAIN(X)                                                                               \
+    X(cudaDeviceSynchronize, (void))                                                               \
+    X(cudaDeviceReset, (void))                                                                     \
+    X(cudaEventSynchronize, (void *))                                                              \
+    X(cudaEventQuery, (void *))                                                                    \
+    X(cudaMalloc, (void **, size_t))                                                               \
+    X(cudaMallocHost, (void **, size_t))                                                           \
+    X(cudaFree, (void *))                                                                          \
+    X(cudaFreeHost, (void *))
+#define API_STREAM(X)                                                                              \
+    X(cudaStreamSynchronize, _ptsz, (void *))                                                      \
+    X(cudaStreamQuery, _ptsz, (void *))                                                            \
+    X(cudaStreamWaitEvent, _ptsz, (void *, void *, unsigned))                                      \
+    X(cudaEventRecord, _ptsz, (void *, void *))                                                    \
+    X(cudaMemcpy, _ptds, (void *, const void *, size_t, int))                                      \
+    X(cudaMemcpyAsync, _ptsz, (void *, const void *, size_t, int, void *))                         \
+    X(cudaMemset, _ptds, (void *, int, size_t))                                                    \
+    X(cudaMemsetAsync, _ptsz, (void *, int, size_t, void *))                                       \
+    X(cudaGraphLaunch, _ptsz, (void *, void *))
+
+#define PLAIN_MEMBER(name, parameters)          int(*name) parameters;
+#define STREAM_MEMBER(name, suffix, parameters) int(*name[2]) parameters;
+static struct {
+    API_PLAIN(PLAIN_MEMBER)
+    API_STREAM(STREAM_MEMBER)
+} rt;
+
+static void open_runtime(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW), *runtime = dlopen("libcudart.so.13", RTLD_NOW);
+
+    runtime = runtime ? runtime : dlopen("libcudart.so.12", RTLD_NOW);
+    if (!runtime || !driver)
+        exit(3);
+    more.CtxCreate = (__typeof__(more.CtxCreate))cuda_symbol(driver, "cuCtxCreate_v2");
+    more.Memcpy = (__typeof__(more.Memcpy))cuda_symbol(driver, "cuMemcpy");
+    more.MemcpyAsync = (__typeof__(more.MemcpyAsync))cuda_symbol(driver, "cuMemcpyAsync");
+    more.MemsetD8 = (__typeof__(more.MemsetD8))cuda_symbol(driver, "cuMemsetD8_v2");
+#define PLAIN_LOAD(name, parameters) rt.name = (__typeof__(rt.name))cuda_symbol(runtime, #name);
+#define STREAM_LOAD(name, suffix, parameters)                                                      \
+    rt.name[0] = (__typeof__(rt.name[0]))cuda_symbol(runtime, #name);                              \
+    rt.name[1] = (__typeof__(rt.name[1]))cuda_symbol(runtime, #name #suffix);
+    API_PLAIN(PLAIN_LOAD)
+    API_STREAM(STREAM_LOAD)
+}
+
+/* ---- slots ---- */
+
+static int in(int slot)
+{
+    return slot >= 0 && slot < SLOTS;
+}
+
+/* Is there such a stream, in any context? */
+static int has_stream(int s)
+{
+    return current >= 0 && (s == 0 || s == 1 || (in(s) && streams[s].object));
+}
+
+/* Work may only be enqueued by a thread whose context is the stream's. */
+static int may_enqueue(int s)
+{
+    return has_stream(s) && (s < 2 || streams[s].context == current);
+}
+
+static CUstream stream(int s)
+{
+    return s == 0 ? NULL : s == 1 ? CU_STREAM_PER_THREAD : streams[s].object;
+}
+
+static int has(const struct slot *slots, int i)
+{
+    return current >= 0 && in(i) && slots[i].object;
+}
+
+/* ---- contexts ---- */
+
+static void enter(int c)
+{
+    struct context *context = &contexts[c];
+    CUmodule module;
+
+    cu.CtxSetCurrent(context->handle);
+    current = c;
+    if (context->kernel)
+        return;
+    CHECK(cu.ModuleLoadData(&module, ptx));
+    CHECK(cu.ModuleGetFunction(&context->kernel, module, "work_spin_ns"));
+    CHECK(cu.MemAlloc(&context->memory, BYTES));
+    CHECK(cu.MemAllocHost(&context->pinned, BYTES));
+    context->pageable = calloc(1, BYTES);
+}
+
+static void use(const int *arg)
+{
+    int c = arg[0];
+
+    if (c < 0 || c >= CONTEXTS || (c >= PRIMARY && !contexts[c].handle))
+        return;
+    if (!contexts[c].handle) {
+        contexts[c].device = c;
+        if (cu.DevicePrimaryCtxRetain(&contexts[c].handle, c))
+            return;
+    }
+    enter(c);
+}
+
+static void context(const int *arg)
+{
+    int c = arg[0];
+
+    if (c < PRIMARY || c >= CONTEXTS || contexts[c].handle ||
+        more.CtxCreate(&contexts[c].handle, 0, arg[1]))
+        return;
+    contexts[c].device = arg[1];
+    enter(c);
+}
+
+static void forget(struct slot *slots, int c)
+{
+    for (int i = 0; i < SLOTS; i++)
+        if (slots[i].context == c)
+            slots[i].object = NULL;
+}
+
+static void reset(const int *arg)
+{
+    int c = arg[0];
+
+    if (c < 0 || c >= PRIMARY || !contexts[c].handle)
+        return;
+    enter(c);
+    rt.cudaDeviceReset();
+    forget(streams, c);
+    forget(events, c);
+    forget(memory, c);
+    forget(graphs, c);
+    contexts[c] = (struct context){0};
+    current = -1;
+}
+
+/* ---- objects ---- */
+
+static void new_stream(const int *arg)
+{
+    int s = arg[0];
+
+    if (s < 2 || !in(s) || streams[s].object || current < 0)
+        return;
+    streams[s].context = current;
+    cu.StreamCreate((CUstream *)&streams[s].object, arg[1] ? CU_STREAM_NON_BLOCKING : 0);
+}
+
+static void drop_stream(const int *arg)
+{
+    if (arg[0] < 2 || !has(streams, arg[0]))
+        return;
+    cu.StreamDestroy(streams[arg[0]].object);
+    streams[arg[0]].object = NULL;
+}
+
+static void new_event(const int *arg)
+{
+    if (!in(arg[0]) || events[arg[0]].object || current < 0)
+        return;
+    events[arg[0]].context = current;
+    cu.EventCreate((CUevent *)&events[arg[0]].object, CU_EVENT_DISABLE_TIMING);
+}
+
+static void drop_event(const int *arg)
+{
+    if (!has(events, arg[0]))
+        return;
+    cu.EventDestroy(events[arg[0]].object);
+    events[arg[0]].object = NULL;
+}
+
+static void alloc(const int *arg)
+{
+    struct slot *m = &memory[arg[0]];
+
+    if (!in(arg[0]) || m->object || current < 0)
+        return;
+    m->context = arg[1] ? -2 : current; /* pinned memory belongs to no one context here */
+    if (arg[2])
+        (arg[1] ? rt.cudaMallocHost : rt.cudaMalloc)(&m->object, 4096);
+    else if (arg[1])
+        cu.MemAllocHost(&m->object, 4096);
+    else
+        cu.MemAlloc((CUdeviceptr *)&m->object, 4096);
+}
+
+static void free_waiting(const int *arg)
+{
+    if (!has(memory, arg[0]))
+        return;
+    struct slot m = memory[arg[0]];
+
+    memory[arg[0]].object = NULL;
+    if (arg[1])
+        (m.context == -2 ? rt.cudaFreeHost : rt.cudaFree)(m.object);
+    else if (m.context == -2)
+        cu.MemFreeHost(m.object);
+    else
+        cu.MemFree((CUdeviceptr)m.object);
+}
+
+static void alloc_async(const int *arg)
+{
+    if (!in(arg[0]) || memory[arg[0]].object || !may_enqueue(arg[1]))
+        return;
+    memory[arg[0]].context = current;
+    cu.MemAllocAsync((CUdeviceptr *)&memory[arg[0]].object, 4096, stream(arg[1]));
+}
+
+static void free_async(const int *arg)
+{
+    if (!has(memory, arg[0]) || memory[arg[0]].context != current || !may_enqueue(arg[1]))
+        return;
+    cu.MemFreeAsync((CUdeviceptr)memory[arg[0]].object, stream(arg[1]));
+    memory[arg[0]].object = NULL;
+}
+
+/* ---- work ---- */
+
+static void kernel(const int *arg)
+{
+    uint64_t ns = (uint64_t)arg[1] * 1000;
+    void *arguments[] = {&ns};
+
+    if (may_enqueue(arg[0]))
+        cu.LaunchKernel(contexts[current].kernel, 1, 1, 1, 32, 1, 1, 0, stream(arg[0]), arguments,
+                        NULL);
+}
+
+static void copy(const int *arg)
+{
+    static const int kinds[] = {1, 2, 3, 4, 0}; /* cudaMemcpyKind */
+    const struct context *own, *next = NULL;
+    size_t bytes = (size_t)arg[4] * 1024;
+    void *host, *from, *to;
+
+    if (!may_enqueue(arg[0]) || arg[1] < 0 || arg[1] > 4 || bytes > BYTES / 2)
+        return;
+    own = &contexts[current];
+    if (arg[1] == 3)
+        next = &contexts[(current + 1) % PRIMARY];
+    if (next && (!next->memory || next->device == own->device || !arg[3]))
+        return;
+    host = arg[2] ? own->pinned : own->pageable;
+    from = arg[1] == 0 || arg[1] == 4 ? host : (void *)own->memory;
+    to = arg[1] == 1   ? host
+         : arg[1] == 4 ? (char *)own->pinned + BYTES / 2
+         : next        ? (void *)next->memory
+                       : (void *)(own->memory + BYTES / 2);
+    if (arg[5] && arg[3])
+        rt.cudaMemcpyAsync[arg[5] - 1](to, from, bytes, kinds[arg[1]], stream(arg[0]));
+    else if (arg[5])
+        rt.cudaMemcpy[arg[5] - 1](to, from, bytes, kinds[arg[1]]);
+    else if (arg[3])
+        more.MemcpyAsync((CUdeviceptr)to, (CUdeviceptr)from, bytes, stream(arg[0]));
+    else
+        more.Memcpy((CUdeviceptr)to, (CUdeviceptr)from, bytes);
+}
+
+static void set(const int *arg)
+{
+    size_t bytes = (size_t)arg[2] * 1024;
+
+    if (!may_enqueue(arg[0]) || bytes > BYTES)
+        return;
+    CUdeviceptr to = contexts[current].memory;
+
+    if (arg[3] && arg[1])
+        rt.cudaMemsetAsync[arg[3] - 1]((void *)to, 7, bytes, stream(arg[0]));
+    else if (arg[3])
+        rt.cudaMemset[arg[3] - 1]((void *)to, 7, bytes);
+    else if (arg[1])
+        cu.MemsetD8Async(to, 7, bytes, stream(arg[0]));
+    else
+        more.MemsetD8(to, 7, bytes);
+}
+
+/* ---- order ---- */
+
+static void record(const int *arg)
+{
+    if (!has(events, arg[0]) || !may_enqueue(arg[1]) || events[arg[0]].context != current)
+        return;
+    if (arg[2])
+        rt.cudaEventRecord[arg[2] - 1](events[arg[0]].object, stream(arg[1]));
+    else
+        cu.EventRecord(events[arg[0]].object, stream(arg[1]));
+}
+
+static void wait_event(const int *arg)
+{
+    if (!has_stream(arg[0]) || !has(events, arg[1]))
+        return;
+    if (arg[2])
+        rt.cudaStreamWaitEvent[arg[2] - 1](stream(arg[0]), events[arg[1]].object, 0);
+    else
+        cu.StreamWaitEvent(stream(arg[0]), events[arg[1]].object, 0);
+}
+
+static void event_sync(const int *arg)
+{
+    if (has(events, arg[0]))
+        arg[1] ? rt.cudaEventSynchronize(events[arg[0]].object)
+               : (int)cu.EventSynchronize(events[arg[0]].object);
+}
+
+static void event_query(const int *arg)
+{
+    if (has(events, arg[0]))
+        arg[1] ? rt.cudaEventQuery(events[arg[0]].object)
+               : (int)cu.EventQuery(events[arg[0]].object);
+}
+
+static void stream_sync(const int *arg)
+{
+    if (has_stream(arg[0]))
+        arg[1] ? rt.cudaStreamSynchronize[arg[1] - 1](stream(arg[0]))
+               : (int)cu.StreamSynchronize(stream(arg[0]));
+}
+
+static void stream_query(const int *arg)
+{
+    if (has_stream(arg[0]))
+        arg[1] ? rt.cudaStreamQuery[arg[1] - 1](stream(arg[0]))
+               : (int)cu.StreamQuery(stream(arg[0]));
+}
+
+static void context_sync(const int *arg)
+{
+    if (current >= 0)
+        arg[0] ? rt.cudaDeviceSynchronize() : (int)cu.CtxSynchronize();
+}
+
+/* ---- graphs ---- */
+
+static void begin(const int *arg)
+{
+    if (arg[0] && may_enqueue(arg[0]))
+        cu.StreamBeginCapture(stream(arg[0]), CU_STREAM_CAPTURE_MODE_RELAXED);
+}
+
+static void end(const int *arg)
+{
+    CUgraph graph = NULL;
+
+    if (!may_enqueue(arg[0]) || !in(arg[1]) || graphs[arg[1]].object)
+        return;
+    if (cu.StreamEndCapture(stream(arg[0]), &graph) || !graph)
+        return;
+    graphs[arg[1]].context = current;
+    cu.GraphInstantiate((CUgraphExec *)&graphs[arg[1]].object, graph, 0);
+    cu.GraphDestroy(graph);
+}
+
+static void launch(const int *arg)
+{
+    if (!has(graphs, arg[0]) || graphs[arg[0]].context != current || !may_enqueue(arg[1]))
+        return;
+    if (arg[2])
+        rt.cudaGraphLaunch[arg[2] - 1](graphs[arg[0]].object, stream(arg[1]));
+    else
+        cu.GraphLaunch(graphs[arg[0]].object, stream(arg[1]));
+}
+
+static void drop_graph(const int *arg)
+{
+    if (!has(graphs, arg[0]))
+        return;
+    cu.GraphExecDestroy(graphs[arg[0]].object);
+    graphs[arg[0]].object = NULL;
+}
+
+/* ---- the rest ---- */
+
+static void bad(const int *arg)
+{
+    static int nothing;
+
+    if (current < 0)
+        return;
+    switch (arg[0]) {
+    case 0:
+        cu.LaunchKernel(contexts[current].kernel, 1, 1, 1, 0, 1, 1, 0, NULL, NULL, NULL);
+        break;
+    case 1: /* longer than its source */
+        rt.cudaMemcpy[0](contexts[current].pinned, (void *)contexts[current].memory,
+                         (size_t)BYTES * 2, 2);
+        break;
+    case 2: /* no event */
+        arg[1] ? rt.cudaEventSynchronize(&nothing) : (int)cu.EventSynchronize((CUevent)&nothing);
+        break;
+    case 3: /* no memory of CUDA's */
+        arg[1] ? rt.cudaFree(&nothing) : (int)cu.MemFree((CUdeviceptr)&nothing);
+        break;
+    default:
+        cu.StreamWaitEvent(NULL, (CUevent)&nothing, 0);
+        break;
+    }
+}
+
+static void sleep_us(const int *arg)
+{
+    struct timespec left = {arg[0] / 1000000, arg[0] % 1000000 * 1000};
+
+    while (nanosleep(&left, &left))
+        ;
+}
+
+static void start(const int *arg)
+{
+    struct sl_status status = {.size = sizeof status};
+    int rc = sl_start();
+
+    (void)arg;
+    for (int i = 0; i < 4000 && (rc == 0 || rc == -EBUSY); i++) {
+        if (sl_status(&status) || status.state == SL_STATE_RECORDING)
+            break;
+        sleep_us((int[]){500});
+    }
+}
+
+static void stop(const int *arg)
+{
+    (void)arg;
+    sl_stop();
+}
+
+static void meet(const int *arg)
+{
+    (void)arg;
+    pthread_barrier_wait(&meeting);
+}
+
+static const struct verb {
+    const char *name;
+    void (*run)(const int *arg);
+} verbs[] = {
+    {"use", use},
+    {"context", context},
+    {"reset", reset},
+    {"stream", new_stream},
+    {"unstream", drop_stream},
+    {"event", new_event},
+    {"unevent", drop_event},
+    {"alloc", alloc},
+    {"free", free_waiting},
+    {"allocasync", alloc_async},
+    {"freeasync", free_async},
+    {"kernel", kernel},
+    {"copy", copy},
+    {"set", set},
+    {"record", record},
+    {"wait", wait_event},
+    {"esync", event_sync},
+    {"equery", event_query},
+    {"ssync", stream_sync},
+    {"squery", stream_query},
+    {"csync", context_sync},
+    {"begin", begin},
+    {"end", end},
+    {"launch", launch},
+    {"ungraph", drop_graph},
+    {"bad", bad},
+    {"sleep", sleep_us},
+    {"start", start},
+    {"stop", stop},
+    {"meet", meet},
+};
+
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    fprintf(stderr, "random_waits: no verb '%s'\n", name);
+    exit(2);
+}
+
+static void read_steps(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char line[256], who[16], verb[16];
+
+    if (!file) {
+        perror(path);
+        exit(2);
+    }
+    while (fgets(line, sizeof line, file)) {
+        struct step *step = &steps[step_count];
+        int *arg = step->arg;
+
+        if (line[0] == '#' || sscanf(line, "%15s %15s %d %d %d %d %d %d", who, verb, &arg[0],
+                                     &arg[1], &arg[2], &arg[3], &arg[4], &arg[5]) < 2)
+            continue;
+        step->thread = who[0] == '*' ? ALL : (int)strtol(who, NULL, 10);
+        step->verb = find_verb(verb);
+        if (step->thread >= THREADS || ++step_count == STEPS)
+            exit(2);
+        if (step->thread >= thread_count)
+            thread_count = step->thread + 1;
+    }
+    fclose(file);
+}
+
+static void *run_thread(void *number)
+{
+    int self = *(int *)number;
+
+    for (int i = 0; i < step_count; i++)
+        if (steps[i].thread == self || steps[i].thread == ALL)
+            steps[i].verb->run(steps[i].arg);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    static int numbers[THREADS];
+    pthread_t threads[THREADS];
+
+    if (argc != 2)
+        return 2;
+    read_steps(argv[1]);
+    cuda_open();
+    open_runtime();
+    pthread_barrier_init(&meeting, NULL, (unsigned)thread_count);
+    for (int i = 0; i < thread_count; i++) {
+        numbers[i] = i;
+        if (i && pthread_create(&threads[i], NULL, run_thread, &numbers[i]))
+            return 1;
+    }
+    run_thread(&numbers[0]);
+    for (int i = 1; i < thread_count; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}

@@ -1,0 +1,311 @@
+"""Random but legal CUDA programs, as steps for programs/random_waits, and the trouble they are run
+in: the same for a seed in every run. Only the times of a run differ."""
+import dataclasses
+import random
+
+VERSIONS = ["12.0", "12.1", "12.2", "12.3", "12.4", "12.5", "12.6", "12.8", "12.9", "13.0", "13.1",
+            "13.2", "13.3", "13.4", "13.5"]
+DEVICES = 2
+
+
+@dataclasses.dataclass
+class Program:
+    steps: list[str]
+    sim: list[str]  # options of tests/simgpu/run
+    syncline: dict[str, str]  # options of syncline
+
+    def text(self) -> str:
+        return "".join(step + "\n" for step in self.steps)
+
+
+class Thread:
+    """What one thread may use: slots of its own, and those that all share."""
+
+    def __init__(self, g: "Generator", number: int):
+        self.g, self.r, self.number = g, g.random, number
+        self.context = 0
+        self.streams = {}  # slot -> (context, non-blocking)
+        self.events = {}  # slot -> context
+        self.memory = {}  # slot -> (pinned, context)
+        self.graphs = {}  # slot -> (context, stream)
+        first = 8 + 12 * number if number < 4 else 56
+        self.slots = range(first, min(first + 12, 64))
+
+    def step(self, verb, *args):
+        self.g.steps.append(" ".join(map(str, [self.number, verb, *args])))
+
+    def free_slot(self, used):
+        return next((slot for slot in self.slots if slot not in used), None)
+
+    def api(self):
+        return self.r.choice([0, 0, 1])
+
+    def my_streams(self, capture=False):
+        """Streams that this thread may enqueue on now."""
+        known = {**self.g.shared_streams, **self.streams}
+        found = [s for s, (context, _) in known.items() if context == self.context]
+        if capture:
+            return [s for s in self.streams if self.streams[s] == (self.context, 1)]
+        return found + self.g.defaults
+
+    def stream(self):
+        return self.r.choice(self.my_streams() or [0])
+
+    def any_stream(self):
+        return self.r.choice([*self.g.shared_streams, *self.streams, *self.g.defaults] or [0])
+
+    def my_events(self):
+        known = {**self.g.shared_events, **self.events}
+        return [e for e, context in known.items() if context == self.context]
+
+    def any_event(self):
+        return self.r.choice([*self.g.shared_events, *self.events] or [0])
+
+    # ---- steps ----
+
+    def work(self, stream=None):
+        stream = self.stream() if stream is None else stream
+        what = self.r.random()
+        if what < 0.75:
+            self.step("kernel", stream, self.r.choice([1, 5, 20, 20, 60, 150]))
+        elif what < 0.9:
+            self.step("copy", stream, self.r.choice([0, 1, 2, 3, 4]), self.r.randint(0, 1), 1,
+                      self.r.choice([4, 64, 400]), self.api())
+        else:
+            self.step("set", stream, 1, self.r.choice([4, 512]), self.api())
+
+    def blocking(self):
+        if self.r.random() < 0.8:
+            self.step("copy", 0, self.r.choice([0, 0, 1, 1, 2, 4]), self.r.randint(0, 1), 0,
+                      self.r.choice([4, 64, 400]), self.api())
+        else:
+            self.step("set", 0, 0, 4, self.api())
+
+    def chain(self):
+        """Record here, wait there, perhaps on; nothing is launched in between."""
+        for _ in range(self.r.randint(1, 3)):
+            events = self.my_events()
+            if not events:
+                return
+            event = self.r.choice(events)
+            self.step("record", event, self.stream(), self.api())
+            self.step("wait", self.any_stream(), event, self.api())
+        if self.r.random() < 0.5:
+            self.step("ssync", self.any_stream(), self.api())
+
+    def record(self):
+        if events := self.my_events():
+            self.step("record", self.r.choice(events), self.stream(), self.api())
+
+    def objects(self):
+        what = self.r.randrange(6)
+        if what == 0 and (slot := self.free_slot(self.streams)) is not None:
+            self.streams[slot] = (self.context, self.r.randint(0, 1))
+            self.step("stream", slot, self.streams[slot][1])
+        elif what == 1 and self.streams:
+            slot = self.r.choice(list(self.streams))
+            del self.streams[slot]
+            self.step("unstream", slot)
+        elif what == 2 and (slot := self.free_slot(self.events)) is not None:
+            self.events[slot] = self.context
+            self.step("event", slot)
+        elif what == 3 and self.events:
+            slot = self.r.choice(list(self.events))
+            del self.events[slot]
+            self.step("unevent", slot)
+        elif what == 4 and (slot := self.free_slot(self.memory)) is not None:
+            self.memory[slot] = (self.r.randint(0, 1), self.context)
+            self.step("alloc", slot, self.memory[slot][0], self.api())
+        elif what == 5 and self.memory:
+            slot = self.r.choice(list(self.memory))
+            del self.memory[slot]
+            self.step("free", slot, self.api())
+
+    def pool(self):
+        if (slot := self.free_slot(self.memory)) is not None:
+            stream = self.stream()
+            self.step("allocasync", slot, stream)
+            self.work(stream)
+            self.step("freeasync", slot, stream)
+
+    def graph(self):
+        """Captured on one stream, perhaps with another that joins and comes back; launched twice."""
+        slot, streams = self.free_slot(self.graphs), self.my_streams(capture=True)
+        events = [e for e, context in self.events.items() if context == self.context]
+        if slot is None or not streams:
+            return
+        origin = self.r.choice(streams)
+        others = [s for s in streams if s != origin]
+        self.step("begin", origin)
+        self.work_captured(origin)
+        if others and len(events) > 1 and self.r.random() < 0.6:
+            side = self.r.choice(others)
+            fork, join = self.r.sample(events, 2)
+            self.step("record", fork, origin, 0)
+            self.step("wait", side, fork, 0)
+            for _ in range(self.r.randint(1, 3)):
+                self.work_captured(self.r.choice([origin, side]))
+            self.work_captured(side)
+            self.step("record", join, side, 0)
+            self.step("wait", origin, join, 0)
+            if self.r.random() < 0.7:
+                self.work_captured(origin)
+        self.step("end", origin, slot)
+        self.graphs[slot] = (self.context, self.stream())
+
+    def work_captured(self, stream):
+        if self.r.random() < 0.8:
+            self.step("kernel", stream, self.r.choice([5, 20, 60]))
+        else:
+            self.step("set", stream, 1, 4, 0)
+
+    def launch(self):
+        mine = [g for g, (context, _) in self.graphs.items() if context == self.context]
+        if not mine:
+            return self.graph()
+        slot = self.r.choice(mine)
+        stream = self.graphs[slot][1]
+        if stream in self.my_streams():
+            self.step("launch", slot, stream, self.api())
+        return None
+
+    def wait(self):
+        what = self.r.randrange(10)
+        if what < 3:
+            self.step("ssync", self.any_stream(), self.api())
+        elif what < 5:
+            self.step("esync", self.any_event(), self.api())
+        elif what < 6:
+            self.step("squery", self.any_stream(), self.api())
+        elif what < 7:
+            self.step("equery", self.any_event(), self.api())
+        elif what < 9:
+            self.step("csync", self.r.randint(0, 1))
+        else:
+            self.blocking()
+
+    def one(self):
+        what = self.r.random()
+        if what < 0.42:
+            self.work()
+        elif what < 0.50:
+            self.record()
+        elif what < 0.58:
+            self.step("wait", self.any_stream(), self.any_event(), self.api())
+        elif what < 0.66:
+            self.chain()
+        elif what < 0.84:
+            self.wait()
+        elif what < 0.91:
+            self.objects()
+        elif what < 0.93:
+            self.pool()
+        elif what < 0.96:
+            (self.launch if self.g.graphs else self.work)()
+        elif what < 0.97:
+            self.step("sleep", self.r.choice([20, 100, 400]))
+        elif what < 0.98:
+            self.step("bad", self.r.randrange(5), self.api())
+        elif len(self.g.contexts) > 1:
+            self.enter(self.r.choice(self.g.contexts))
+        else:
+            self.wait()
+
+    def enter(self, context):
+        self.context = context
+        self.step("use", context)
+
+
+class Generator:
+    def __init__(self, seed: int):
+        self.random = r = random.Random(seed)
+        self.steps: list[str] = []
+        self.contexts = r.choice([[0], [0], [0, 1], [0, 4], [0, 1, 4]])
+        self.graphs = r.random() < 0.5
+        # Without the legacy stream and without per-thread ones each in a third of the programs.
+        self.defaults = [s for s in (0, 1) if r.random() < 0.67]
+        self.shared_streams: dict[int, tuple[int, int]] = {}
+        self.shared_events: dict[int, int] = {}
+        self.threads = [Thread(self, n) for n in range(r.choice([1, 1, 1, 2, 2, 3]))]
+        self.windows = r.random() < 0.3
+
+    def prepare(self):
+        r, first = self.random, self.threads[0]
+        for context in self.contexts:
+            if context >= 4:
+                first.step("context", context, 0)
+            first.enter(context)
+            for _ in range(r.randint(0, 2)):
+                slot = 2 + len(self.shared_streams)
+                if len(self.threads) == 1 or r.random() < 0.5:
+                    self.shared_streams[slot] = (context, r.randint(0, 1))
+                    first.step("stream", slot, self.shared_streams[slot][1])
+            if len(self.threads) == 1 or r.random() < 0.5:
+                slot = len(self.shared_events)
+                self.shared_events[slot] = context
+                first.step("event", slot)
+        self.steps.append("* meet")
+        for thread in self.threads:
+            thread.enter(r.choice(self.contexts))
+            for _ in range(r.randint(1, 4)):
+                slot = thread.free_slot(thread.streams)
+                thread.streams[slot] = (thread.context, r.randint(0, 1))
+                thread.step("stream", slot, thread.streams[slot][1])
+            for _ in range(r.randint(1, 3)):
+                slot = thread.free_slot(thread.events)
+                thread.events[slot] = thread.context
+                thread.step("event", slot)
+
+    def body(self):
+        r = self.random
+        count = r.randint(20, 120)
+        windows = sorted(r.sample(range(count), 2 * r.randint(1, 2))) if self.windows else []
+        for i in range(count):
+            if i in windows:
+                self.threads[0].step("start" if windows.index(i) % 2 == 0 else "stop")
+            r.choice(self.threads).one()
+            if len(self.threads) > 1 and r.random() < 0.03:
+                self.steps.append("* meet")
+
+    def end(self):
+        r = self.random
+        self.steps.append("* meet")
+        for context in self.contexts:
+            self.threads[0].enter(context)
+            self.threads[0].step("csync", r.randint(0, 1))
+        if r.random() < 0.2:
+            self.threads[0].step("reset", 0)
+            self.threads[0].enter(0)
+            self.threads[0].step("kernel", 0, 20)
+            self.threads[0].step("csync", 1)
+
+    def trouble(self) -> list[str]:
+        r = self.random
+        sim = ["--devices", str(DEVICES), "--cupti", r.choice(VERSIONS), "--seed", str(r.randrange(10**6))]
+        if r.random() < 0.5:
+            sim.append("--cupti-shuffle")
+        if r.random() < 0.3:
+            sim += ["--cupti-late", r.choice(["0.001", "0.01"])]
+        # Ids that wrap: but what comes first tells where they began.
+        if len(self.threads) == 1 and len(sim) == 6 and r.random() < 0.6:
+            sim += ["--correlation-start", str(2**32 - r.randint(20, 200))]
+        if r.random() < 0.2:
+            sim.append("--nested-driver")
+        if r.random() < 0.2:
+            sim += ["--cupti-per-thread-buffers", r.choice("01")]
+        if r.random() < 0.1:
+            sim += ["--queue-depth", "4"]
+        return sim
+
+    def program(self) -> Program:
+        self.prepare()
+        self.body()
+        self.end()
+        options = {}
+        if self.windows:
+            options = {"window": "demand", "lead_in": self.random.choice(["0", "2ms", "10ms"])}
+        return Program(self.steps, self.trouble(), options)
+
+
+def program(seed: int) -> Program:
+    return Generator(seed).program()

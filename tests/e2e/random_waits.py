@@ -1,0 +1,158 @@
+"""Runs programs of random_program.py, compares their edges with the truth, and shrinks those that
+fail:
+
+    tests/e2e/random_waits.py SEED...            runs these; prints what is wrong
+    tests/e2e/random_waits.py --shrink SEED      and the smallest program that fails so
+    tests/e2e/random_waits.py --steps FILE       runs this program instead (`#` lines: its options)
+"""
+import argparse
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import edge_truth
+import harness
+import random_program
+
+PROGRAM = harness.BUILD / "tests" / "e2e" / "random_waits"
+
+
+def edges_of(trace: harness.Trace) -> tuple[list[dict], collections.Counter]:
+    """The edges that were found while the program ran, and what was left out by reason."""
+    edges = [event["args"] for event in trace.events if event["name"] == "sync_edge"]
+    lost = collections.Counter({name.removeprefix("edges_lost_"): count
+                                for name, count in trace.counters.items()
+                                if count and name.startswith("edges_lost_")})
+    return edges, lost
+
+
+def check(program: random_program.Program, folder: pathlib.Path) -> edge_truth.Outcome:
+    steps = folder / "steps"
+    steps.write_text(program.text())
+    run = harness.run(folder, PROGRAM, steps, sim=program.sim, **program.syncline)
+    if run.status != 0:
+        return edge_truth.Outcome(wrong=[f"exit status {run.status}: {run.stderr[-2000:]}"])
+    truth = edge_truth.Truth(run.truth)
+    outcome = edge_truth.Outcome()
+    for path in run.files():
+        if path.suffix == ".part":
+            outcome.wrong.append(f"{path.name} is not complete")
+            continue
+        trace = harness.Trace(path)
+        edges, lost = edges_of(trace)
+        window = None
+        if program.syncline:
+            about = trace.object["syncline"]
+            window = about["opened_ns"], about["closed_ns"]
+        part = edge_truth.compare(truth, edges, lost, not window and not run.lost(), window)
+        outcome.wrong += part.wrong
+        outcome.right += part.right
+        outcome.unsure += part.unsure
+        outcome.left_out += part.left_out
+    return outcome
+
+
+def check_in_temporary(program: random_program.Program) -> edge_truth.Outcome:
+    with tempfile.TemporaryDirectory(prefix="syncline-waits-") as folder:
+        return check(program, pathlib.Path(folder))
+
+
+# ---- shrinking ----
+
+def fails(program: random_program.Program, tries: int, kind: str = "") -> list[str]:
+    """Times differ from run to run, so one that passes once may fail yet."""
+    for _ in range(tries):
+        wrong = [line for line in check_in_temporary(program).wrong if line.startswith(kind)]
+        if wrong:
+            return wrong
+    return []
+
+
+def shrink(program: random_program.Program, tries: int = 4, say=lambda text: None):
+    """Leaves out threads, troubles and ever shorter runs of steps while it still fails."""
+    wrong = fails(program, tries * 3)
+    if not wrong:
+        return program, wrong
+    kind = wrong[0].split()[0]  # what becomes of it must fail in the same way
+
+    def attempt(steps, sim, options):
+        nonlocal program, wrong
+        smaller = random_program.Program(steps, sim, options)
+        if found := fails(smaller, tries, kind):
+            program, wrong = smaller, found
+            say(f"{len(steps)} steps, {' '.join(sim)}")
+            return True
+        return False
+
+    for thread in sorted({step.split()[0] for step in program.steps} - {"0", "*"}, reverse=True):
+        attempt([s for s in program.steps if s.split()[0] != thread], program.sim, program.syncline)
+    options = [o for o in re.split(r" (?=--)", " ".join(program.sim)) if o]
+    for option in [o for o in options if not o.startswith("--devices")]:
+        attempt(program.steps, [w for o in re.split(r" (?=--)", " ".join(program.sim))
+                                if o != option for w in o.split()], program.syncline)
+    size = len(program.steps) // 2
+    while size:
+        at = len(program.steps) - size
+        while at >= 0:
+            attempt(program.steps[:at] + program.steps[at + size:], program.sim, program.syncline)
+            at -= size
+        size //= 2
+    return program, wrong
+
+
+# ---- programs in files ----
+
+def to_text(program: random_program.Program) -> str:
+    head = "".join(f"# {' '.join(words)}\n" for words in
+                   (["sim", *program.sim], ["syncline", *(f"{k}={v}" for k, v in program.syncline.items())]))
+    return head + program.text()
+
+
+def from_text(text: str) -> random_program.Program:
+    program = random_program.Program([], [], {})
+    for line in text.splitlines():
+        if line.startswith("# sim "):
+            program.sim = line.split()[2:]
+        elif line.startswith("# syncline "):
+            program.syncline = dict(pair.split("=", 1) for pair in line.split()[2:])
+        elif line and not line.startswith("#"):
+            program.steps.append(line)
+    return program
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("seeds", nargs="*", help="N, or N-M")
+    parser.add_argument("--shrink", action="store_true")
+    parser.add_argument("--steps", type=pathlib.Path)
+    given = parser.parse_args()
+    programs = {}
+    for word in given.seeds:
+        first, _, last = word.partition("-")
+        for seed in range(int(first), int(last or first) + 1):
+            programs[str(seed)] = random_program.program(seed)
+    if given.steps:
+        programs[str(given.steps)] = from_text(given.steps.read_text())
+    failed = []
+    total = collections.Counter()
+    for name, program in programs.items():
+        if given.shrink:
+            program, wrong = shrink(program, say=lambda text: print(text, file=sys.stderr))
+            print(to_text(program), end="")
+        else:
+            outcome = check_in_temporary(program)
+            wrong = outcome.wrong
+            total.update(right=outcome.right, unsure=outcome.unsure, left_out=len(outcome.left_out))
+        for line in wrong[:5]:
+            print(f"{name}: {line[:600]}")
+        failed += [name] if wrong else []
+    print(f"{len(programs)} programs, {len(failed)} failed: {' '.join(failed)}; {dict(total)}")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
