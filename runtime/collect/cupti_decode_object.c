@@ -44,6 +44,9 @@ int sl_decode_context(struct sl_decode *d, const uint8_t *record)
 
     if (context == 0 || device > UINT16_MAX)
         return -1;
+    /* Before the calls that follow: a trace's header goes out with the first of them. */
+    if (sl_cupti_seen_is_new_device(d->seen, device))
+        sl_decode_new_device(d, device);
     sl_cupti_seen_describe_context(d->seen, device, context, 0);
     sl_cupti_seen_describe_stream(d->seen, context, null_stream, SL_CUPTI_STREAM_CREATE_FLAG_NULL,
                                   INT32_MIN, 0);

@@ -357,6 +357,18 @@ void sl_cupti_dump_end(struct sl_cupti_dump *d)
 
 /* ---- opening ---- */
 
+static void write_kinds(struct sl_cupti_dump *d)
+{
+    struct sl_cupti_dump_kind kind[SL_CUPTI_KIND_COUNT];
+    size_t n = 0;
+
+    for (uint32_t i = 1; i < SL_CUPTI_KIND_COUNT; i++) {
+        if (sl_cupti_layout_size(d->layout, i))
+            kind[n++] = (struct sl_cupti_dump_kind){i, sl_cupti_layout_size(d->layout, i)};
+    }
+    write_one(d, SL_CUPTI_DUMP_KINDS, kind, n * sizeof(*kind));
+}
+
 static void refuse(const char *path, int error)
 {
     char text[128];
@@ -428,6 +440,7 @@ int sl_cupti_dump_open(struct sl_cupti_dump **out, const struct sl_cupti_dump_op
     err = write_header(d);
     if (err)
         goto fail_header;
+    write_kinds(d);
     *out = d;
     return 0;
 

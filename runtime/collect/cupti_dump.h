@@ -29,17 +29,23 @@ struct sl_cupti_dump_header {
 };
 
 enum sl_cupti_dump_type {
-    SL_CUPTI_DUMP_DEVICE = 1,
-    SL_CUPTI_DUMP_CLOCK = 2,
-    SL_CUPTI_DUMP_BUFFER = 3,
-    SL_CUPTI_DUMP_DROPPED = 4,
-    SL_CUPTI_DUMP_END = 5,
+    SL_CUPTI_DUMP_KINDS = 1,
+    SL_CUPTI_DUMP_DEVICE = 2,
+    SL_CUPTI_DUMP_CLOCK = 3,
+    SL_CUPTI_DUMP_BUFFER = 4,
+    SL_CUPTI_DUMP_DROPPED = 5,
+    SL_CUPTI_DUMP_END = 6,
 };
 
 /* In front of each chunk; `bytes` follow, then zeros up to a multiple of 8. */
 struct sl_cupti_dump_chunk {
     uint32_t type, reserved;
     uint64_t bytes;
+};
+
+/* So many as fit the chunk: by these a reader steps from record to record. */
+struct sl_cupti_dump_kind {
+    uint32_t kind, record_bytes;
 };
 
 struct sl_cupti_dump_device { /* as in event/device.h */

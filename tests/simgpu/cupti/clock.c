@@ -7,6 +7,8 @@
  * Any thread. The line from one clock to the other is drawn through the moment of registering and
  * the moment of converting, so that an error of the rate acts only on a record's age.
  */
+#include <time.h>
+
 #include "cupti/simcupti.h"
 
 #define CALIBRATION_NS 300000u
@@ -14,6 +16,14 @@
 static _Atomic(sim_clock) current;
 static _Atomic uint64_t base_real_ns, base_client;
 static _Atomic double first_rate;
+
+uint64_t sim_monotonic_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 sim_clock sim_clock_now(void)
 {

@@ -93,7 +93,7 @@ void sim_name_retire(struct sim_names *names, const uint8_t *memory)
     bury(g);
     *g = (struct grave){.chunks = names->chunks,
                         .memory = memory,
-                        .over_ns = sim_now_ns() + sim_trouble.name_life_ns};
+                        .over_ns = sim_monotonic_ns() + sim_trouble.name_life_ns};
     waiting++;
     pthread_mutex_unlock(&lock);
     names->chunks = NULL;
@@ -104,7 +104,7 @@ void sim_name_spoil(const uint8_t *memory)
     if (!sim_name_waiting()) {
         return;
     }
-    uint64_t now = sim_now_ns();
+    uint64_t now = sim_monotonic_ns();
 
     pthread_mutex_lock(&lock);
     size_t count = next_grave < GRAVES ? next_grave : GRAVES;

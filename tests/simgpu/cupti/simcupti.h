@@ -39,6 +39,8 @@ typedef CUpti_TimestampCallbackFunc sim_clock;
 sim_clock sim_clock_now(void);
 uint64_t sim_clock_convert(sim_clock clock, uint64_t realtime_ns);
 void sim_clock_register(sim_clock clock);
+/* For what is to happen later: the wall clock may be set. */
+uint64_t sim_monotonic_ns(void);
 
 /* ---- kinds.c: what is enabled ---- */
 
@@ -98,7 +100,7 @@ struct sim_buffer {
     size_t finished; /* slots before this one are whole */
     struct sim_names names;
     bool forced;       /* goes out even with unfinished records */
-    uint64_t ready_ns; /* whole since, lateness included; 0: not yet */
+    uint64_t ready_ns; /* monotonic: whole since, lateness included; 0: not yet */
     struct sim_buffer *next;
 };
 

@@ -104,7 +104,7 @@ static bool deliverable(struct sim_buffer *b, uint64_t now)
 static struct sim_buffer *take(void)
 {
     struct sim_buffer *out = NULL, **out_end = &out;
-    uint64_t now = sim_now_ns();
+    uint64_t now = sim_monotonic_ns();
 
     for (struct sim_buffer **at = &queue; *at;) {
         struct sim_buffer *b = *at;
@@ -193,7 +193,7 @@ void sim_worker_start(void)
     if (!running) {
         sim_process_id = (uint32_t)getpid();
         pthread_atfork(NULL, NULL, forked);
-        hold_until_ns = sim_trouble.hold_ns ? sim_now_ns() + sim_trouble.hold_ns : 0;
+        hold_until_ns = sim_trouble.hold_ns ? sim_monotonic_ns() + sim_trouble.hold_ns : 0;
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         if (pthread_create(&thread, NULL, worker, NULL) == 0) {

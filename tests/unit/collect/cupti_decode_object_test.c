@@ -61,7 +61,10 @@ static void a_context_brings_its_default_stream(void **state)
         add_context(b, 4, 2, 7);
         add_context(b, 4, 2, 7); /* repeated with every enabling */
         record_decode(b);
-        assert_int_equal(b->events, 2);
+        assert_int_equal(b->events, 3);
+        /* First of all its device: a trace's header goes out with the first row. */
+        assert_int_equal(b->event[0].kind, SL_EV_META_DEVICE);
+        assert_int_equal(b->event[0].device, 4);
         ev = record_event(b, SL_EV_META_CONTEXT, 0);
         assert_int_equal(ev->device, 4);
         assert_int_equal(ev->context, 2);

@@ -56,7 +56,7 @@ static int tear_down(void **state)
 }
 
 struct file {
-    uint8_t bytes[1 << 18];
+    uint8_t bytes[1 << 21];
     size_t size;
 };
 
@@ -160,6 +160,10 @@ static void what_stands_in_it(void **state)
     assert_int_equal(h->cupti_version, VERSION);
     assert_int_equal(h->pid, 77);
 
+    const struct sl_cupti_dump_kind *kind = chunk(f, SL_CUPTI_DUMP_KINDS, 0);
+    assert_int_equal(kind[0].kind, SL_CUPTI_KIND_MEMCPY);
+    assert_int_equal(kind[0].record_bytes, b->layout->record_size[SL_CUPTI_KIND_MEMCPY]);
+
     head = chunk(f, SL_CUPTI_DUMP_BUFFER, 0);
     assert_int_equal(head->number, 1);
     assert_int_equal(head->stream, 9);
@@ -257,6 +261,7 @@ static void more_names_than_fit(void **state)
     struct record_rig *b = record_open(VERSION, 0);
     struct sl_cupti_dump *d = dump_to(path, 1ull << 30);
     char *name[20];
+    const struct sl_cupti_dump_buffer *head;
     const struct file *f;
 
     (void)state;
@@ -275,7 +280,8 @@ static void more_names_than_fit(void **state)
     assert_int_equal(stat(path, &st), 0);
     assert_true(st.st_size > 1020000 && st.st_size < 1100000);
     f = read_file(path);
-    assert_int_equal(((const struct sl_cupti_dump_buffer *)(f->bytes + 80))->refs, 17);
+    head = chunk(f, SL_CUPTI_DUMP_BUFFER, 0);
+    assert_int_equal(head->refs, 17);
     record_close(b);
 }
 

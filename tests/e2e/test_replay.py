@@ -1,0 +1,493 @@
+"""Recordings of real GPUs, played on the simulated CUPTI (tests/replay): what comes out is what was
+recorded. And a run of our own, dumped as CUPTI delivered it and played again, gives its trace."""
+import collections
+import decimal
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+import harness
+
+REPLAY = harness.REPO / "tests" / "replay"
+sys.path[:0] = [str(REPLAY), str(harness.REPO / "runtime" / "collect")]
+
+import generate_tables
+import kineto
+
+TRACES = pathlib.Path(os.environ.get("SYNCLINE_TRACES") or
+                      harness.REPO.parent / "shared" / "traces")
+REAL = sorted(path.name for path in TRACES.glob("*.json.gz")) if TRACES.exists() else []
+real = pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SYNCLINE_TRACES")
+
+GPU = ("kernel", "gpu_memcpy", "gpu_memset")
+CALLS = ("cuda_runtime", "cuda_driver")
+# Args that must be the same wherever the recording has them.
+EXACT = {"correlation", "cbid", "device", "context", "grid", "block", "registers per thread",
+         "shared memory", "bytes", "priority", "graph id", "graph node id", "fromDevice",
+         "inDevice", "toDevice", "fromContext", "inContext", "toContext", "cuda_sync_kind",
+         "wait_on_stream", "wait_on_cuda_event_id", "wait_on_cuda_event_record_corr_id"}
+# Those that follow from the times and the device, to as many digits as both have.
+COMPUTED = ("blocks per SM", "warps per SM", "est. achieved occupancy %")
+
+
+def play(tmp, recording, *sim, cupti=None, speed=None, **options):
+    """Plays a recording to syncline. Lower-case keywords are its options, others variables."""
+    out = tmp / "out"
+    env = {"SYNCLINE_OUTPUT": str(out), "CUDA_INJECTION64_PATH": str(harness.LIBRARY)}
+    for name, value in options.items():
+        env["SYNCLINE_" + name.upper() if name.islower() else name] = value
+    command = [REPLAY / "run", "--build", harness.BUILD]
+    command += ["--cupti", cupti] if cupti else []
+    command += ["--speed", speed] if speed else []
+    log = tmp / "log.jsonl"
+    result = subprocess.run([*map(str, command), str(recording), "--log", str(log), *sim],
+                            capture_output=True, text=True, timeout=240, check=False,
+                            env=harness.environment(env), cwd=tmp)
+    return harness.Run(result.returncode, result.stdout, result.stderr, out, [],
+                       harness.json_lines(log))
+
+
+def played(tmp, recording, *sim, **options):
+    """The trace that came of it, without a complaint."""
+    run = play(tmp, recording, *sim, log="warn", **options)
+    assert (run.status, run.stdout, run.stderr) == (0, "", "")
+    trace = run.trace()
+    lost = {name: count for name, count in trace.counters.items()
+            if count and ("dropped_" in name or "undelivered" in name or "invalid" in name
+                          or name in ("outside_window", "names_lost", "records_unknown"))}
+    lost.pop("nested_dropped", None)
+    lost.pop("dropped_no_buffer", None)  # asked again, and lost nothing
+    assert not lost
+    return trace
+
+
+def value(key, x):
+    if isinstance(x, list):
+        return tuple(map(int, x))
+    return x if isinstance(x, str) and key == "cuda_sync_kind" else int(x)
+
+
+def row(event, start, end, keys):
+    """What must be the same of a row. A GPU row stands where its args say, a wait where readers
+    look for it; every CPU row belongs to the process that plays."""
+    args = event["args"]
+    stream = args["stream"] % (1 << 32) if "stream" in args else None
+    place = event["tid"] % (1 << 32) if event["cat"] in CALLS else stream
+    return (event["cat"], harness.plain(event["name"]), start, end, place,
+            tuple((key, value(key, args[key])) for key in keys if key in args))
+
+
+def rows_differ(recorded, trace, keys, wanted=lambda event: True):
+    """"" if the trace has the recording's rows that are wanted, and no others. Args of ours that
+    the recording's rows of that category never have are not looked at."""
+    cats = (*GPU, *CALLS, "cuda_sync")
+    has = collections.defaultdict(set)
+    for event in kineto.rows(recorded, *cats):
+        has[event["cat"]] |= event["args"].keys() & keys
+    expected = [row(event, *kineto.times(recorded, event), sorted(has[event["cat"]]))
+                for event in kineto.rows(recorded, *cats) if wanted(event)]
+    return harness.difference(expected, [
+        row(event, event["start"], event["end"], sorted(has[event["cat"]]))
+        for event in trace.of(*cats)])
+
+
+def compared(version):
+    """The args that CUPTI of this version lets us know. Before 12.8 a wait does not say which of an
+    event's records it waited for: of an event that was recorded often in a short time, nobody knows
+    which stream's it was."""
+    older = version in ("12.0", "12.4")
+    return EXACT - {"wait_on_stream", "wait_on_cuda_event_record_corr_id"} if older else EXACT
+
+
+def check_computed(recorded, trace):
+    """What we work out from the device's facts, beside what libkineto worked out. Of a kernel that
+    opted in to more shared memory than the usual limit it says 0 %, wrongly."""
+    if "deviceProperties" not in recorded:
+        return
+    ours = {(e["args"]["correlation"], e["start"]): e["args"] for e in trace.of("kernel")}
+    for event in kineto.rows(recorded, "kernel"):
+        mine = ours[event["args"]["correlation"], kineto.times(recorded, event)[0]]
+        usual = recorded["deviceProperties"][event["args"]["device"]]["sharedMemPerBlock"]
+        for key in COMPUTED:
+            if key in event["args"] and (key != COMPUTED[-1]
+                                         or event["args"]["shared memory"] <= usual):
+                theirs, my = decimal.Decimal(event["args"][key]), decimal.Decimal(mine[key])
+                assert abs(theirs - my) <= decimal.Decimal("0.01"), (key, event, mine)
+
+
+def check_places(trace):
+    for event in trace.of(*GPU):
+        assert (event["pid"], event["tid"]) == (event["args"]["device"], event["args"]["stream"])
+    assert len({event["pid"] for event in trace.of(*CALLS)}) == 1
+
+
+def check_arrows(recorded, trace):
+    """An arrow for each operation whose launch is in the recording, and for no other."""
+    calls = {e["args"]["correlation"]: e for e in trace.of(*CALLS)}
+    wanted = collections.Counter((e["pid"], e["tid"], e["start"]) for e in trace.of(*GPU)
+                                 if e["args"]["correlation"] in calls)
+    found = collections.Counter((e["pid"], e["tid"], e["start"])
+                                for e in trace.flows() if e["ph"] == "f")
+    assert found == wanted
+    starts = [e for e in trace.flows() if e["ph"] == "s"]
+    assert len(starts) == len({e["id"] for e in starts}) == len(
+        {e["args"]["correlation"] for e in trace.of(*GPU)} & calls.keys())
+
+
+def check_recording(recorded, trace, version="13.0"):
+    difference = rows_differ(recorded, trace, compared(version))
+    assert not difference, difference
+    check_places(trace)
+    check_computed(recorded, trace)
+    check_arrows(recorded, trace)
+
+
+@real
+@pytest.mark.parametrize("name", REAL)
+def test_real_trace(tmp_path, name):
+    """Every call, operation and wait of it, and nothing else."""
+    recorded = kineto.load(TRACES / name)
+    trace = played(tmp_path, TRACES / name, api="all")
+    assert len(trace.of("kernel")) == len(kineto.rows(recorded, "kernel")) > 0
+    check_recording(recorded, trace)
+    used = {e["args"]["device"] for e in trace.of(*GPU)}
+    known = {d["id"]: d for d in trace.object["deviceProperties"] or
+             trace.object["syncline"]["deviceProperties"]}
+    for theirs in recorded.get("deviceProperties", []):
+        ours = known[theirs["id"]]
+        same = theirs.keys() & ours.keys() - {"sharedMemPerBlockOptin"}
+        assert len(same) >= 12 and {k: ours[k] for k in same} == {k: theirs[k] for k in same}
+    assert used <= known.keys()
+
+
+@real
+@pytest.mark.parametrize("version", ["12.0", "12.4", "12.8", "13.2", "13.5"])
+@pytest.mark.parametrize("name", ["simple_add.json.gz", "cuda_event_sync.json.gz"])
+def test_real_trace_in_other_layouts(tmp_path, name, version):
+    check_recording(kineto.load(TRACES / name),
+                    played(tmp_path, TRACES / name, cupti=version, api="all"), version)
+
+
+@real
+@pytest.mark.sanitize
+def test_real_trace_under_sanitizers(tmp_path):
+    trace = played(tmp_path, TRACES / "simple_add.json.gz", api="all")
+    check_recording(kineto.load(TRACES / "simple_add.json.gz"), trace)
+    # Its first hundred rows are calls alone, and still the header knows the devices.
+    assert len(trace.object["deviceProperties"]) == 8
+
+
+@real
+@pytest.mark.sanitize
+def test_real_trace_with_trouble(tmp_path):
+    """Records shuffled, buffers late and in another order: the same rows."""
+    name = TRACES / "two_ranks.rank-1.json.gz"
+    check_recording(kineto.load(name), played(tmp_path, name, "--cupti-shuffle", "--seed", "3",
+                                              "--cupti-late", "0.3", api="all"))
+
+
+def in_default_filter(name):
+    name = harness.plain(name)
+    return bool(generate_tables.LAUNCHES.match(name) or generate_tables.WANTED.match(name))
+
+
+@real
+@pytest.mark.parametrize("version", ["12.0", "13.0"])
+@pytest.mark.parametrize("name", REAL)
+def test_default_filter(tmp_path, name, version):
+    """What is left out by default is the calls that the filter does not name: those alone. CUPTI
+    12.0 has no filter, so that syncline leaves them out itself."""
+    recorded = kineto.load(TRACES / name)
+    trace = played(tmp_path, TRACES / name, cupti=version)
+    difference = rows_differ(recorded, trace, compared(version), lambda event:
+                             event["cat"] not in CALLS or in_default_filter(event["name"]))
+    assert not difference, difference
+    check_arrows(recorded, trace)
+
+
+@real
+def test_the_filter_leaves_out_what_frameworks_ask_at_every_step():
+    """The list itself, on the calls of real jobs."""
+    names = {event["name"] for name in REAL
+             for event in kineto.rows(kineto.load(TRACES / name), *CALLS)}
+    assert {name for name in names if not in_default_filter(name)} == {
+        "cudaStreamIsCapturing", "cudaStreamGetPriority", "cudaDeviceGetStreamPriorityRange",
+        "cudaFuncSetAttribute", "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+        "cudaOccupancyMaxActiveBlocksPerMultiprocessor", "cudaStreamGetCaptureInfo_v2",
+        "cudaEventElapsedTime", "cudaDeviceGetAttribute", "cudaGetDeviceCount",
+        "cudaDriverGetVersion", "cudaGetDeviceProperties", "cudaHostGetDevicePointer",
+        "cudaGetSymbolAddress"}
+
+
+# ---- what the real traces do not have ----------------------------------------------------------
+
+def gpu_row(cat, name, start, dur, **args):
+    return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": dur, "pid": args["device"],
+            "tid": args["stream"], "args": args}
+
+
+def odd_trace(path):
+    """Two devices, a peer copy, a graph's nodes, a driver call, names with every kind of byte, a
+    thread id of old, waits for events whose records are in the file and are not."""
+    def call(cat, name, cbid, correlation, start, tid=77):
+        return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": 4.25, "pid": 4242,
+                "tid": tid, "args": {"cbid": cbid, "correlation": correlation}}
+
+    shape = {"grid": [3, 2, 1], "block": [64, 2, 2], "registers per thread": 32,
+             "shared memory": 2048, "queued": 0, "priority": -3}
+    rows = [
+        call("cuda_runtime", "cudaLaunchKernel", 211, 1, 1.001),
+        gpu_row("kernel", 'a\\b "quoted" \t \n line, \u00fc name=x y=1', 9.5, 100.125, device=0,
+                context=1, stream=7, correlation=1, **shape),
+        call("cuda_driver", "cuMemsetD8Async", 216, 2, 20.5, tid=-549452224),
+        gpu_row("gpu_memset", "Memset (Unknown)", 40, 0, device=1, context=2, stream=13,
+                correlation=2, bytes=1),
+        call("cuda_runtime", "cudaGraphLaunch", 311, 3, 60),
+        *[gpu_row("kernel", "node", 110 + n, 0.5, device=0, context=1, stream=7, correlation=3,
+                  **shape, **{"graph id": 5, "graph node id": (5 << 32) + n}) for n in range(3)],
+        gpu_row("gpu_memset", "Memset (Device)", 120, 2, device=0, context=1, stream=7,
+                correlation=3, bytes=64, **{"graph id": 5, "graph node id": (5 << 32) + 9}),
+        call("cuda_runtime", "cudaMemcpyPeerAsync", 161, 4, 130),
+        gpu_row("gpu_memcpy", "Memcpy PtoP (Device -> Device)", 140, 7, device=0, context=1,
+                stream=7, correlation=4, bytes=1 << 33, fromDevice=0, inDevice=0, toDevice=1,
+                fromContext=1, inContext=1, toContext=2),
+        call("cuda_runtime", "cudaMemcpyAsync", 41, 5, 150),
+        gpu_row("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", 160, 1, device=1, context=2,
+                stream=13, correlation=5, bytes=4),
+        call("cuda_runtime", "cudaEventRecord", 135, 6, 170),
+        call("cuda_runtime", "cudaStreamWaitEvent", 147, 7, 180),
+        gpu_row("cuda_sync", "Stream Wait Event", 181, 1, device=1, context=2, stream=13,
+                correlation=7, cuda_sync_kind="Stream Wait Event", wait_on_stream=13,
+                wait_on_cuda_event_record_corr_id=6, wait_on_cuda_event_id=3),
+        call("cuda_runtime", "cudaEventSynchronize", 137, 8, 190),
+        gpu_row("cuda_sync", "Event Sync", 191, 1, device=1, context=2, stream=-1, correlation=8,
+                cuda_sync_kind="Event Sync", wait_on_stream=13,
+                wait_on_cuda_event_record_corr_id=6, wait_on_cuda_event_id=3),
+        # of a call that is not in the file
+        gpu_row("gpu_memset", "Memset (Managed)", 195, 1, device=0, context=1, stream=7,
+                correlation=99, bytes=5),
+    ]
+    path.write_text(json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 1_700_000_000 * 10**9,
+                                "traceEvents": rows}))
+    return path
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("version", ["12.0", "13.0", "13.5"])
+def test_odd_trace(tmp_path, version):
+    path = odd_trace(tmp_path / "odd.json")
+    trace = played(tmp_path, path, cupti=version, api="all")
+    check_recording(kineto.load(path), trace)
+    kernels = {e["name"] for e in trace.of("kernel")}
+    assert 'a\\b "quoted" \t \n line, \u00fc name=x y=1' in kernels
+    assert {e["tid"] for e in trace.of("cuda_driver")} == {(1 << 32) - 549452224}
+
+
+def launches(path, count):
+    """A replay stream of so many launches, a thread for every thousand."""
+    begin = 1_700_000_000 * 10**9
+    with path.open("w") as f:
+        f.write("syncline-replay 1\n# made up\ndevice device=0 capability=9,0 sms=132 warp=32 "
+                "threads=1024,2048 blocks=32 registers=65536,65536 shared=49152,233472 name=H\n")
+        for n in range(1, count + 1):
+            at = begin + 1000 * n
+            thread = f"at={at} pid=5 tid={100 + n // 1000} corr={n}"
+            f.write(f"kernel {thread} start={at + 100} end={at + 5000} context=1 stream=7 "
+                    f"grid=1,1,1 block=32,1,1 name=k{n % 7}\n"
+                    f"runtime {thread} cbid=211 start={at - 50} end={at}\n")
+    return path
+
+
+def test_a_pool_at_its_cap_is_waited_for(tmp_path):
+    """No buffer is completed for a second, and the client has no more of them: a recording waits
+    where a run would lose records."""
+    path = launches(tmp_path / "many.replay", 60000)
+    trace = played(tmp_path, path, "--cupti-hold", "1", "--cupti-per-thread-buffers", "0",
+                   cupti_memory="8MiB")
+    assert trace.counters["dropped_no_buffer"] > 0
+    correlations = sorted(e["args"]["correlation"] for e in trace.of("kernel"))
+    assert correlations == list(range(1, 60001))
+    assert len(trace.of("cuda_runtime")) == 60000
+
+
+@pytest.mark.sanitize
+def test_recorded_threads_have_buffers_of_their_own(tmp_path):
+    """CUPTI 13 has a buffer per thread: so does the recording's every thread."""
+    path = launches(tmp_path / "many.replay", 9999)
+    run = play(tmp_path, path, cupti="13.0", log="warn", dump_cupti=str(tmp_path / "dump"))
+    assert (run.status, run.stderr) == (0, "")
+    shared = play(tmp_path / "out", path, cupti="12.9", log="warn",
+                  dump_cupti=str(tmp_path / "dump12"))
+    assert (shared.status, shared.stderr) == (0, "")
+    assert dumped(tmp_path / "dump") >= 10 > dumped(tmp_path / "dump12")
+
+
+def test_speed(tmp_path):
+    """Half a second of recording in some real time: the same rows."""
+    path = odd_trace(tmp_path / "odd.json")
+    check_recording(kineto.load(path), played(tmp_path, path, speed="0.01", api="all"))
+
+
+# ---- dumps -------------------------------------------------------------------------------------
+
+def chunks(path):
+    """(type, bytes) of every chunk, as docs/cupti-dump.md has them."""
+    data = path.read_bytes()
+    assert data[:8] == b"SLCUPTI\n"
+    at = int.from_bytes(data[12:16], "little")
+    while at < len(data):
+        kind, size = (int.from_bytes(data[at:at + 4], "little"),
+                      int.from_bytes(data[at + 8:at + 16], "little"))
+        yield kind, data[at + 16:at + 16 + size]
+        at += 16 + size
+
+
+def dumped(path):
+    return sum(kind == 4 for kind, _ in chunks(path))
+
+
+def content(trace, until):
+    """Everything that a trace says of the run up to then, but for the process's id: slices and
+    arrows, and what the streams and devices are called."""
+    (cpu,) = {e["pid"] for e in trace.of(*CALLS)}
+    def pid(event):
+        return "cpu" if event["pid"] == cpu else event["pid"]
+
+    said = [json.dumps({**event, "pid": pid(event)}, sort_keys=True)
+            for event in trace.events if event["ph"] in "Xsf" and event["start"] < until]
+    gpus = {e["args"]["device"] for e in trace.of(*GPU)}
+    said += [json.dumps(e, sort_keys=True) for e in trace.events
+             if e["ph"] == "M" and e["pid"] in gpus and e["pid"] != cpu
+             and e["name"] in ("process_labels", "thread_name")
+             for e in [{k: v for k, v in e.items() if k not in ("ts", "start", "end")}]]
+    return said
+
+
+COUNTERS = ("records", "records_filtered", "records_no_time", "records_unknown", "records_invalid",
+            "dropped_cupti", "gpu_without_call", "call_without_gpu", "not_ready", "nested_dropped",
+            "duplicates")
+STEPS = ("context stream kernel:5 copy event blocking sync query memset graph:2 sleep:300 "
+         "threads:3 stream:0 kernel sync syncall")
+
+
+def check_replayed_dump(tmp_path, run, dump):
+    assert (run.status, run.said()) == (0, [])
+    assert oct(dump.stat().st_mode)[-3:] == "600"
+    (tmp_path / "again").mkdir()
+    again = play(tmp_path / "again", dump, log="error", api="all")
+    assert (again.status, again.stderr) == (0, "")
+    first, second = run.trace(), again.trace()
+    # CUPTI's last records tell of the flush at the end of the process, after its window.
+    end = first.object["syncline"]["closed_ns"]
+    difference = harness.difference(content(first, end), content(second, end))
+    assert not difference, difference
+    assert {c: first.counters[c] for c in COUNTERS} == {c: second.counters[c] for c in COUNTERS}
+    assert first.object["cupti_version"] == second.object["cupti_version"]
+    assert first.object["deviceProperties"] == second.object["deviceProperties"]
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("version", ["12.0", "13.0", "13.5"])
+def test_dump_and_replay(go, tmp_path, version):
+    """The same trace, row by row."""
+    dump = tmp_path / "run.dump"
+    run = go(STEPS, sim=["--cupti", version, "--nested-driver"], log="error", api="all",
+             dump_cupti=str(dump))
+    check_replayed_dump(tmp_path, run, dump)
+    kinds = [kind for kind, _ in chunks(dump)]
+    assert kinds[0] == 1 and kinds[-1] == 6 and {2, 3, 4} <= set(kinds)
+
+
+@pytest.mark.parametrize("trouble", [
+    ["--cupti-drop", "0.1"], ["--cupti-no-time", "0.3"], ["--cupti-shuffle", "--cupti-late", "0.1"],
+    ["--cupti-twice", "0.2"], ["--devices", "2"]])
+def test_dump_of_a_run_with_trouble(go, tmp_path, trouble):
+    """What CUPTI lost, lacked or delivered twice is so again."""
+    dump = tmp_path / "run.dump"
+    steps = STEPS + " peer syncall" if "--devices" in trouble else STEPS
+    run = go(steps, sim=[*trouble, "--seed", "4"], log="error", api="all", dump_cupti=str(dump))
+    check_replayed_dump(tmp_path, run, dump)
+
+
+def test_dump_played_to_other_options(go, tmp_path):
+    """A dump of everything, played to a client that asks for less: it gets what it asked for."""
+    dump = tmp_path / "run.dump"
+    run = go(STEPS, log="error", api="all", dump_cupti=str(dump))
+    less = play(tmp_path, dump, kinds="kernel,runtime,driver", log="warn")
+    assert (less.status, less.stderr) == (0, "")
+    trace = less.trace()
+    assert {e.get("cat") for e in trace.events if e["ph"] == "X"} == {"kernel", "cuda_driver"}
+    assert {e["name"] for e in trace.of("cuda_driver")} == {
+        e["name"] for e in run.trace().of("cuda_driver") if in_default_filter(e["name"])}
+
+
+def test_dump_of_a_killed_process(go, tmp_path):
+    """Whole chunks, and one that is cut: what is whole is played."""
+    dump = tmp_path / "run.dump"
+    run = go("context kernel:5 sync sleep:700 kill", dump_cupti=str(dump))
+    assert run.status < 0 and 6 not in [kind for kind, _ in chunks(dump)]
+    data = dump.read_bytes()
+    dump.write_bytes(data + data[64:80] + b"cut")
+    assert len(played(tmp_path, dump).of("kernel")) == 5
+
+
+def test_dump_in_a_job_of_several_processes(go, tmp_path):
+    """Each has its own, by the id in the name; without it the first is kept."""
+    for _ in range(2):
+        assert go("context kernel sync", dump_cupti=f"{tmp_path}/%p.dump").status == 0
+    assert len(list(tmp_path.glob("*.dump"))) == 2
+    one = tmp_path / "one"
+    assert go("context kernel:3 sync", dump_cupti=str(one)).status == 0
+    before = one.read_bytes()
+    run = go("context kernel:4 sync", dump_cupti=str(one), log="warn")
+    assert run.status == 0 and len(run.trace().of("kernel")) == 4
+    (said,) = run.said()
+    assert str(one) in said and "exists and is not overwritten" in said and "%p" in said
+    assert one.read_bytes() == before
+
+
+def test_dump_of_a_fork(go, tmp_path):
+    """A forked child adds nothing to its parent's."""
+    dump = tmp_path / "run.dump"
+    run = go("context kernel:2 fork kernel:3 sync", dump_cupti=str(dump), log="warn")
+    assert run.status == 0 and not run.said()
+    assert [kind for kind, _ in chunks(dump)].count(6) == 1
+    assert len(played(tmp_path, dump).of("kernel")) == 5
+
+
+@pytest.mark.parametrize("path", ["/nowhere/dump", "/proc/dump"])
+def test_dump_that_cannot_be_written(go, path):
+    run = go("context kernel:2 sync", dump_cupti=path, log="warn")
+    assert run.status == 0 and len(run.trace().of("kernel")) == 2
+    (said,) = run.said()
+    assert said.startswith(f"syncline: SYNCLINE_DUMP_CUPTI: {path}: ") and "not affected" in said
+
+
+# ---- wrong use ---------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("text, said", [
+    ("", "is no Kineto trace"), ("{}", "is no Kineto trace"), ("\x1f\x8b", "is no Kineto trace"),
+    ("syncline-replay 2\n", "no replay stream of version 1"),
+    ("syncline-replay 1\nkernel at=x\n", "line 2 cannot be read: kernel at=x"),
+    ("syncline-replay 1\n\nnothing at=1\n", "line 3 cannot be read: nothing"),
+    ("syncline-replay 1\nkernel colour=1\n", "line 2 cannot be read"),
+    ("syncline-replay 1\ndevice device=99\n", "no room for a device 99"),
+    ("syncline-replay 1\n", "without a device"),
+    ("SLCUPTI\n", "its header is cut"),
+    ("SLCUPTI\n" + "\x02\0\0\0" + "\0" * 60, "format is newer")])
+def test_what_cannot_be_played(tmp_path, text, said):
+    path = tmp_path / "recording"
+    path.write_bytes(text.encode("latin-1"))
+    run = play(tmp_path, path, cupti="13.0")
+    assert run.status == 1 and said in run.stderr and "Traceback" not in run.stderr
+    assert not run.files()
+
+
+def test_nobody_listens(tmp_path):
+    run = play(tmp_path, odd_trace(tmp_path / "odd.json"), CUDA_INJECTION64_PATH="")
+    assert run.status == 1 and re.search("nobody listens", run.stderr)

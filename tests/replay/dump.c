@@ -1,0 +1,247 @@
+/*
+ * dump.c - a dump of CUPTI's buffers, as buffers of the simulated CUPTI.
+ *
+ * One thread. Written from docs/cupti-dump.md, not from the code that writes dumps, so that the two
+ * check each other. A dump that ends in the middle of a chunk (its process was killed) is played as
+ * far as it goes.
+ */
+#include "dump.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    FORMAT = 1,
+    HEADER_BYTES = 64,
+    CHUNK_BYTES = 16,
+    KINDS = 1,
+    DEVICE = 2,
+    BUFFER = 4,
+    DROPPED = 5,
+    DEVICE_BYTES = 344,
+    BUFFER_BYTES = 48,
+    MAX_KINDS = 256
+};
+
+struct chunk {
+    uint32_t type;
+    const uint8_t *at;
+    uint64_t bytes;
+};
+
+struct part { /* of a buffer */
+    const uint8_t *at;
+    size_t bytes;
+};
+
+struct reader {
+    const uint8_t *file;
+    size_t size, at;
+    uint32_t record_bytes[MAX_KINDS];
+};
+
+static uint32_t load32(const uint8_t *at)
+{
+    uint32_t v;
+
+    memcpy(&v, at, sizeof v);
+    return v;
+}
+
+static uint64_t load64(const uint8_t *at)
+{
+    uint64_t v;
+
+    memcpy(&v, at, sizeof v);
+    return v;
+}
+
+static int refuse(const char *what)
+{
+    fprintf(stderr, "replay: the dump cannot be played: %s\n", what);
+    return -EINVAL;
+}
+
+static int open_reader(struct reader *r, const uint8_t *file, size_t size)
+{
+    *r = (struct reader){.file = file, .size = size};
+    if (size < HEADER_BYTES || memcmp(file, REPLAY_DUMP_MAGIC, 8) != 0) {
+        return refuse("its header is cut");
+    }
+    if (load32(file + 8) != FORMAT) {
+        return refuse("its format is newer than this program");
+    }
+    r->at = load32(file + 12);
+    return r->at >= HEADER_BYTES && r->at <= size ? 0 : refuse("its header is wrong");
+}
+
+/* False at the end, be it a cut one. */
+static bool next_chunk(struct reader *r, struct chunk *c)
+{
+    if (r->size - r->at < CHUNK_BYTES) {
+        return false;
+    }
+    const uint8_t *head = r->file + r->at;
+
+    *c = (struct chunk){load32(head), head + CHUNK_BYTES, load64(head + 8)};
+    r->at += CHUNK_BYTES;
+    if (c->bytes > r->size - r->at) {
+        return false;
+    }
+    r->at += c->bytes;
+    return true;
+}
+
+static void read_kinds(struct reader *r, const struct chunk *c)
+{
+    for (uint64_t at = 0; at + 8 <= c->bytes; at += 8) {
+        uint32_t kind = load32(c->at + at);
+
+        if (kind < MAX_KINDS) {
+            r->record_bytes[kind] = load32(c->at + at + 4);
+        }
+    }
+}
+
+static void read_device(const struct chunk *c, struct sim_device_info *devices, uint32_t cap,
+                        uint32_t *count)
+{
+    uint32_t v[14];
+
+    for (int i = 0; i < 14; i++) {
+        v[i] = load32(c->at + 4 * i);
+    }
+    if (v[0] >= cap) {
+        return;
+    }
+    struct sim_device_info *d = &devices[v[0]];
+
+    *d = (struct sim_device_info){
+        .major = v[1],
+        .minor = v[2],
+        .multiprocessors = v[3],
+        .max_threads_per_block = v[4],
+        .max_threads_per_sm = v[5],
+        .max_blocks_per_sm = v[6],
+        .max_warps_per_sm = v[7],
+        .max_registers_per_block = v[8],
+        .max_registers_per_sm = v[9],
+        .max_shared_per_block = v[10],
+        .max_shared_per_sm = v[11],
+        .warp_size = v[12],
+        .core_clock_khz = v[13],
+        .memory_bytes = load64(c->at + 56),
+        .memory_bandwidth_kbps = load64(c->at + 64),
+    };
+    memcpy(d->uuid, c->at + 72, sizeof d->uuid);
+    memcpy(d->name, c->at + 88, sizeof d->name);
+    d->name[sizeof d->name - 1] = 0;
+    *count = v[0] >= *count ? v[0] + 1 : *count;
+}
+
+int replay_dump_survey(const uint8_t *file, size_t size, struct sim_device_info *devices,
+                       uint32_t cap, uint32_t *count, struct replay_span *span)
+{
+    struct reader r;
+    struct chunk c;
+    int err = open_reader(&r, file, size);
+
+    if (err) {
+        return err;
+    }
+    *count = 0;
+    span->first_ns = span->last_ns = load64(file + 24);
+    while (next_chunk(&r, &c)) {
+        if (c.type == DEVICE && c.bytes >= DEVICE_BYTES) {
+            read_device(&c, devices, cap, count);
+        } else if (c.type == BUFFER && c.bytes >= BUFFER_BYTES) {
+            /* All that is in it had happened when it was taken. */
+            span->last_ns = load64(c.at + 8);
+        }
+    }
+    return 0;
+}
+
+/* ---- buffers ---- */
+
+static bool take_part(const struct chunk *c, uint64_t *at, uint64_t bytes, struct part *part)
+{
+    if (bytes > c->bytes - *at) {
+        return false;
+    }
+    *part = (struct part){c->at + *at, bytes};
+    *at += (bytes + 7) & ~(uint64_t)7;
+    return *at <= c->bytes;
+}
+
+/* The text that the record's address is to point to; references come in the records' order. */
+static const char *text_of(const struct part *refs, const struct part *texts, size_t *ref,
+                           size_t record, size_t size, uint32_t *offset)
+{
+    for (; (*ref + 1) * 8 <= refs->bytes; ++*ref) {
+        uint32_t at = load32(refs->at + *ref * 8), text = load32(refs->at + *ref * 8 + 4);
+
+        if (at < record) {
+            continue;
+        }
+        if (at + 8ull > record + size || text >= texts->bytes) {
+            return NULL;
+        }
+        *offset = (uint32_t)(at - record);
+        return memchr(texts->at + text, 0, texts->bytes - text) ? (const char *)texts->at + text
+                                                                : NULL;
+    }
+    return NULL;
+}
+
+static int play_buffer(const struct reader *r, const struct chunk *c, const struct sim_probe *probe)
+{
+    uint64_t part = BUFFER_BYTES;
+    struct part refs, texts, records;
+    size_t ref = 0;
+
+    if (!take_part(c, &part, load32(c->at + 40) * 8ull, &refs) ||
+        !take_part(c, &part, load32(c->at + 44), &texts) ||
+        !take_part(c, &part, load32(c->at + 28), &records)) {
+        return refuse("a buffer is smaller than it says");
+    }
+    for (size_t at = 0, size; records.bytes - at >= 4; at += size) {
+        uint32_t kind = load32(records.at + at);
+
+        size = kind < MAX_KINDS ? r->record_bytes[kind] : 0;
+        if (!size || size > records.bytes - at) {
+            fprintf(stderr, "replay: the rest of a buffer is left out: kind %u is not known\n",
+                    kind);
+            break;
+        }
+        struct sim_raw_record raw = {
+            .bytes = records.at + at, .kind = kind, .size = (uint32_t)size};
+
+        raw.text = text_of(&refs, &texts, &ref, at, size, &raw.text_offset);
+        probe->raw(&raw);
+    }
+    return 0;
+}
+
+int replay_dump_play(const uint8_t *file, size_t size, const struct sim_probe *probe,
+                     void (*wait_until)(uint64_t ns))
+{
+    struct reader r;
+    struct chunk c;
+    int err = open_reader(&r, file, size);
+
+    while (!err && next_chunk(&r, &c)) {
+        if (c.type == KINDS) {
+            read_kinds(&r, &c);
+        } else if (c.type == BUFFER && c.bytes >= BUFFER_BYTES) {
+            wait_until(load64(c.at + 8));
+            err = play_buffer(&r, &c, probe);
+            probe->hand_over(0);
+        } else if (c.type == DROPPED && c.bytes >= 16) {
+            probe->hand_over(load64(c.at + 8));
+        }
+    }
+    return err;
+}
