@@ -4,7 +4,8 @@
 # version and hash; it is compiled from NAME.in:
 #   uv pip compile --universal --python-version 3.10 --generate-hashes --no-header \
 #       -o tests/python/NAME.txt tests/python/NAME.in
-# An environment that is there and complete is used as it is.
+# (torch-*: with --no-deps as well, for their .in names all that is wanted.) Nothing but what is in
+# NAME.txt is installed. An environment that is there and complete is used as it is.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -30,7 +31,7 @@ if ! cmp -s "$requirements" "$stamp" || ! "$venv/bin/python" -c '' 2>/dev/null; 
         exit 1
     fi
     if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
-        --only-binary :all: -r "$requirements" >&2; then
+        --no-deps --only-binary :all: -r "$requirements" >&2; then
         echo "tests/venv.sh: could not install $requirements: this needs PyPI once" \
             "(network, or PIP_INDEX_URL of a mirror)" >&2
         exit 1

@@ -2,7 +2,8 @@
  * kernel.c - kernels: names, parameters and how long a launch takes.
  *
  * Any thread. Kernels and names are never freed. A duration comes from the first of: an option
- * (--kernel 'GLOB=DURATION'), a spin_ns parameter, the cost model; times --kernel-factor.
+ * (--kernel 'GLOB=DURATION'), a spin_ns parameter, what the launching library reckons (it knows
+ * bytes and FLOPs), the cost model by threads; times --kernel-factor.
  */
 #include <ctype.h>
 #include <fnmatch.h>
@@ -27,20 +28,20 @@ static const uint32_t max_grid[3] = {0x7fffffff, 65535, 65535}, max_block[3] = {
 
 struct name {
     struct name *next;
+    struct sim_kernel *kernel; /* of sim_kernel_named() */
     char text[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct name *names[BUCKETS];
 
-const char *sim_intern(const char *text, size_t length)
+static struct name *find_name(const char *text, size_t length)
 {
     uint64_t hash = 14695981039346656037u;
 
     for (size_t i = 0; i < length; i++) {
         hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
     }
-    pthread_mutex_lock(&lock);
     struct name **bucket = &names[(hash ^ (hash >> 32)) % BUCKETS], *name = *bucket;
 
     while (name && (strncmp(name->text, text, length) != 0 || name->text[length])) {
@@ -49,9 +50,18 @@ const char *sim_intern(const char *text, size_t length)
     if (!name && (name = malloc(sizeof *name + length + 1))) {
         memcpy(name->text, text, length);
         name->text[length] = 0;
+        name->kernel = NULL;
         name->next = *bucket;
         *bucket = name;
     }
+    return name;
+}
+
+const char *sim_intern(const char *text, size_t length)
+{
+    pthread_mutex_lock(&lock);
+    const struct name *name = find_name(text, length);
+
     pthread_mutex_unlock(&lock);
     return name ? name->text : "";
 }
@@ -90,7 +100,7 @@ static void find_spin_in_name(struct sim_kernel *kernel)
     }
 }
 
-struct sim_kernel *sim_kernel_new(const char *name, size_t length)
+static struct sim_kernel *make(const char *interned)
 {
     struct sim_kernel *kernel = sim_keep(sizeof *kernel);
 
@@ -98,10 +108,30 @@ struct sim_kernel *sim_kernel_new(const char *name, size_t length)
         return NULL;
     }
     kernel->magic = MAGIC;
-    kernel->name = sim_intern(name, length);
-    kernel->registers = 16 + (uint32_t)(length % 48);
+    kernel->name = interned;
+    kernel->registers = 16 + (uint32_t)(strlen(interned) % 48);
     find_spin_in_name(kernel);
     apply_options(kernel);
+    return kernel;
+}
+
+struct sim_kernel *sim_kernel_new(const char *name, size_t length)
+{
+    return make(sim_intern(name, length));
+}
+
+struct sim_kernel *sim_kernel_named(const char *name)
+{
+    struct sim_kernel *kernel = NULL;
+
+    pthread_mutex_lock(&lock);
+    struct name *found = find_name(name, strlen(name));
+
+    if (found && !found->kernel) {
+        found->kernel = make(found->text);
+    }
+    kernel = found ? found->kernel : NULL;
+    pthread_mutex_unlock(&lock);
     return kernel;
 }
 
@@ -159,6 +189,8 @@ int sim_kernel_plan(struct sim_work *work, void **params, void **extra)
         work->duration_ns = kernel->fixed_ns;
     } else if (kernel->spin_index >= 0) {
         work->duration_ns = read_parameter(kernel, params, extra);
+    } else if (work->launch.cost_ns) {
+        work->duration_ns = work->launch.cost_ns;
     } else {
         uint64_t resident = (uint64_t)device->multiprocessors * device->max_threads_per_sm;
 

@@ -109,6 +109,7 @@ struct sim_work {
         struct {
             struct sim_kernel *kernel;
             uint32_t grid[3], block[3], cluster[3], dynamic_shared;
+            uint64_t cost_ns; /* modelled by whoever launches; 0: from grid and block */
         } launch;
         struct {
             void *dst;
@@ -394,6 +395,7 @@ struct sim_module {
 
 const char *sim_intern(const char *text, size_t length);
 struct sim_kernel *sim_kernel_new(const char *name, size_t length);
+struct sim_kernel *sim_kernel_named(const char *name); /* one for each name, without a module */
 bool sim_kernel_valid(const struct sim_kernel *kernel);
 /* Fills the launch: duration by option, by spin parameter, or by the cost model. `params` and
  * `extra` as cuLaunchKernel has them; grid and block must be set. SIM_E_CONFIGURATION for a shape

@@ -4,7 +4,14 @@
  * Application threads. CUDA 13 gave many of these an edge-data parameter, which stays unused here:
  * all edges are plain ones.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "runtime/call.h"
+
+enum {
+    MAX_DOT = 4096 /* edges in a picture of a graph */
+};
 
 /* ---- capture ---- */
 
@@ -448,3 +455,32 @@ RUNTIME(cudaGraphExecHostNodeSetParams, v10020, (EXEC_PARAMS, const struct cudaH
         set_host(exec, node, p))
 RUNTIME(cudaGraphNodeSetEnabled, v11060, (EXEC_PARAMS, unsigned enabled),
         sim_exec_set_enabled(exec, node, enabled != 0))
+
+/* ---- looking at a graph ---- */
+
+/* Nodes by their ids, and the edges between them. */
+static int print_dot(struct sim_graph *graph, const char *path)
+{
+    struct sim_node *from[MAX_DOT], *to[MAX_DOT];
+    size_t count = MAX_DOT;
+    int error = sim_graph_edges(graph, from, to, &count);
+    FILE *out = error ? NULL : fopen(path, "w");
+
+    if (!out) {
+        return error ? error : SIM_E_VALUE;
+    }
+    fprintf(out, "digraph dot {\n");
+    for (size_t i = 0; i < count; i++) {
+        uint64_t a = 0, b = 0;
+
+        (void)sim_graph_node_id(from[i], &a);
+        (void)sim_graph_node_id(to[i], &b);
+        fprintf(out, "  \"%" PRIu64 "\" -> \"%" PRIu64 "\"\n", a, b);
+    }
+    fprintf(out, "}\n");
+    return fclose(out) ? SIM_E_VALUE : SIM_OK;
+}
+
+RUNTIME(cudaGraphDebugDotPrint, v11030,
+        (struct sim_graph * graph, const char *path, unsigned flags),
+        path ? print_dot(graph, path) : SIM_E_VALUE)

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""What PyTorch imports from NVIDIA's libraries, as lists that the stand-ins are made from.
+
+    generate.py FOLDER >symbols-cudaNN.txt   the list of a torch wheel (FOLDER is its torch/lib)
+    generate.py --stubs LIST SONAME FILE     C source: a weak function for each symbol of a library
+    generate.py --missing FOLDER LIBRARIES   what the wheel imports and the stand-ins do not have
+
+A list's lines are `soname version-node symbol`; the node is `-` where the library has none.
+"""
+import os
+import re
+import subprocess
+import sys
+
+# Prefix -> library, for symbols that carry no version; with a version, its node tells.
+PLAIN = {"nccl": "libnccl.so.2", "cuFile": "libcufile.so.0", "cusparseLt": "libcusparseLt.so.0"}
+NAMED_NODES = {"NVSHMEM": "libnvshmem_host.so.3", "nvshmem": "libnvshmem_host.so.3"}
+# These have stand-ins of their own, with all that CUDA programs may want of them.
+WRITTEN = ("libcudart.", "libcupti.", "libcuda.")
+NVIDIA = re.compile(r"lib(cuda|cudart|cupti|cublas|cublasLt|cudnn|cufft|curand|cusparse|cusparseLt|"
+                    r"cusolver|cufile|nccl|nvshmem_host|nvrtc|nvJitLink|nvToolsExt)\.so\.\d+")
+
+
+def shared_objects(folder):
+    for name in sorted(os.listdir(folder)):
+        if ".so" in name and os.path.isfile(os.path.join(folder, name)):
+            yield os.path.join(folder, name)
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def needed(folder):
+    """The NVIDIA libraries that the wheel's name as needed."""
+    found = set()
+    for path in shared_objects(folder):
+        for soname in re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-dW", path)):
+            if NVIDIA.fullmatch(soname):
+                found.add(soname)
+    return found
+
+
+def imports(folder):
+    """{(soname, node, symbol)} of the wheel's libraries, without those of the C library and torch."""
+    found = set()
+    for path in shared_objects(folder):
+        for line in run("nm", "-D", "--undefined-only", path).splitlines():
+            kind, symbol = line.split()[-2:]
+            symbol, _, node = symbol.partition("@")
+            node = node.lstrip("@")
+            if node in NAMED_NODES:
+                found.add((NAMED_NODES[node], node, symbol))
+            elif NVIDIA.fullmatch(node):
+                found.add((node, node, symbol))
+            elif not node and kind == "U":
+                if re.match(r"cu[A-Z]", symbol) and not symbol.startswith("cuFile"):
+                    found.add(("libcuda.so.1", "-", symbol))
+                for prefix, soname in PLAIN.items():
+                    if symbol.startswith(prefix):
+                        found.add((soname, "-", symbol))
+    return found
+
+
+def exports(path):
+    found = set()
+    for line in run("nm", "-D", "--defined-only", path).splitlines():
+        symbol, _, node = line.split()[-1].partition("@")
+        found.add((symbol, node.lstrip("@") or "-"))
+    return found
+
+
+def write_list(folder):
+    rows = sorted(row for row in imports(folder) if not row[0].startswith(WRITTEN))
+    print("# Made by generate.py from a torch wheel: soname, version node, symbol.")
+    for soname in sorted(needed(folder) - {row[0] for row in rows}):
+        if not soname.startswith(WRITTEN):
+            print(soname, "-", "-")
+    for row in rows:
+        print(*row)
+
+
+def write_stubs(path, soname, target):
+    with open(path) as file, open(target, "w") as out:
+        out.write("/* Made by generate.py: what is asked for, and never usefully called. */\n"
+                  "int sim_library_absent(const char *name);\n")
+        for line in file:
+            row = line.split()
+            if row[0] == soname and row[2] != "-":
+                out.write(f'__attribute__((weak)) int {row[2]}(void) '
+                          f'{{ return sim_library_absent("{row[2]}"); }}\n')
+
+
+def print_missing(folder, places):
+    libraries = {}
+    for place in places.split(":"):
+        for path in shared_objects(place):
+            libraries.setdefault(os.path.basename(path), path)
+    for soname in sorted(needed(folder) - set(libraries)):
+        print(soname)
+    have = {soname: exports(path) for soname, path in libraries.items()}
+    for soname, node, symbol in sorted(imports(folder)):
+        if (symbol, node) not in have.get(soname, set()):
+            print(soname, node, symbol)
+
+
+def main(arguments):
+    if len(arguments) == 4 and arguments[0] == "--stubs":
+        write_stubs(*arguments[1:])
+    elif len(arguments) == 3 and arguments[0] == "--missing":
+        print_missing(*arguments[1:])
+    elif len(arguments) == 1 and os.path.isdir(arguments[0]):
+        write_list(arguments[0])
+    else:
+        sys.exit(__doc__)
+
+
+main(sys.argv[1:])
