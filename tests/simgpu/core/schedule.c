@@ -216,6 +216,10 @@ static struct op *enqueue(struct sim_stream *stream, const struct sim_work *work
             op->free_ns = before->pub.end_ns;
         }
     }
+    if (work->kind == SIM_WORK_KERNEL && work->launch.remote) {
+        op->remote_state = work->launch.remote->begin(work->launch.remote);
+        later = true;
+    }
     if (later || (op->blockers && work->kind != SIM_WORK_KERNEL)) {
         op->work = malloc(sizeof *op->work);
         if (op->work) {
@@ -293,6 +297,9 @@ int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op
     }
     int error = stream->capture ? sim_capture_add(stream, work) : sim_capture_implicit(stream);
 
+    if (stream->capture && work->kind == SIM_WORK_KERNEL && work->launch.remote) {
+        work->launch.remote->kept = true;
+    }
     if (error || stream->capture) {
         sim_unlock();
         return error;

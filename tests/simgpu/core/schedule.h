@@ -14,6 +14,7 @@ struct sim_schedule {
     pthread_cond_t service_wake, settled;
     struct sim_stream *active; /* streams with a queue */
     struct op *jobs;           /* to be run by the service thread, by start */
+    struct op *polled;         /* kernels that have started and wait for other processes */
     bool service_idle;         /* it sleeps until told of work */
     uint32_t queue_depth;
     uint64_t latency_ns, wake_ns; /* scaled */

@@ -1,6 +1,6 @@
 /*
- * service.c - the service thread: runs host callbacks (and work that had to stay behind one),
- * notices ends, and flushes the truth.
+ * service.c - the service thread: runs host callbacks (and work that had to stay behind one), asks
+ * kernels that wait for other processes, notices ends, and flushes the truth.
  *
  * Ends are also noticed by any thread that waits or asks (sim_progress). The lists are
  * schedule.c's, under sim_lock(); callbacks, probes and the moving of data happen outside it.
@@ -17,6 +17,8 @@ enum {
     WAKE_NS = 4000,           /* a call returns 4-8 us after what it waited for */
     POLL_NS = 1000000,
     FLUSH_NS = 100000000,
+    REMOTE_MIN_NS = 20000, /* how often other processes are looked at: less the longer it takes */
+    REMOTE_MAX_NS = 500000,
     BATCH = 64
 };
 
@@ -111,8 +113,54 @@ static void do_work(const struct sim_work *work, struct sim_stream *stream, int 
     self->in_callback = false;
 }
 
+static void finish_job(struct op *op, uint64_t end_ns)
+{
+    free(op->work);
+    op->work = NULL;
+    op->pub.end_ns = end_ns;
+    op->timed = true;
+    sim_schedule_settle(op);
+}
+
+/* Asks all kernels that wait for other processes. When to ask again. Lock held, dropped meanwhile;
+ * the list is this thread's alone. */
+static uint64_t poll_remote(uint64_t now)
+{
+    uint64_t again = UINT64_MAX, end;
+
+    for (struct op **at = &sim_schedule.polled, *op; (op = *at);) {
+        sim_unlock();
+        bool finished = op->work->launch.remote->poll(op->remote_state, op->pub.start_ns, &end);
+
+        sim_lock();
+        if (finished) {
+            *at = op->job_next;
+            finish_job(op, end);
+            continue;
+        }
+        uint64_t pause = (now - op->pub.start_ns) / 8;
+
+        pause = pause < REMOTE_MIN_NS   ? REMOTE_MIN_NS
+                : pause > REMOTE_MAX_NS ? REMOTE_MAX_NS
+                                        : pause;
+        again = now + pause < again ? now + pause : again;
+        at = &op->job_next;
+    }
+    return again;
+}
+
 static void run_job(struct op *op)
 {
+    if (op->work->kind == SIM_WORK_KERNEL) {
+        struct op **last = &sim_schedule.polled;
+
+        while (*last) { /* in order of start */
+            last = &(*last)->job_next;
+        }
+        op->job_next = NULL;
+        *last = op;
+        return;
+    }
     int status = op->context->sticky;
     struct sim_work *work = op->work;
 
@@ -122,12 +170,7 @@ static void run_job(struct op *op)
     }
     do_work(work, op->lane, status);
     sim_lock();
-    op->pub.end_ns =
-        work->kind == SIM_WORK_HOST ? sim_now_ns() : op->pub.start_ns + op->duration_ns;
-    op->work = NULL;
-    op->timed = true;
-    free(work);
-    sim_schedule_settle(op);
+    finish_job(op, work->kind == SIM_WORK_HOST ? sim_now_ns() : op->pub.start_ns + op->duration_ns);
 }
 
 static void *serve(void *unused)
@@ -147,6 +190,7 @@ static void *serve(void *unused)
             run_job(op);
             continue;
         }
+        uint64_t again = poll_remote(now);
         int n = reap(batch);
 
         if (n || now > flush_ns) {
@@ -162,6 +206,7 @@ static void *serve(void *unused)
         if (sim_schedule.jobs && sim_schedule.jobs->pub.start_ns < until) {
             until = sim_schedule.jobs->pub.start_ns;
         }
+        until = again < until ? again : until;
         struct timespec ts; /* the wall clock may be set while we sleep */
 
         clock_gettime(CLOCK_MONOTONIC, &ts);

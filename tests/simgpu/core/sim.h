@@ -89,6 +89,17 @@ struct sim_node;
 struct sim_exec;
 struct sim_capture;
 
+/* A kernel whose end is not the device's alone to decide: one that waits for other processes, as
+ * collectives do. Lives as long as any work that names it. */
+struct sim_remote {
+    /* At each enqueue, in order of enqueue: a state for this launch. Lock held: calls nothing. */
+    void *(*begin)(struct sim_remote *remote);
+    /* From the service thread, once the kernel has started (`start_ns`), again and again until it
+     * says true: then `end_ns` is set and the state is gone. Never blocks. */
+    bool (*poll)(void *state, uint64_t start_ns, uint64_t *end_ns);
+    bool kept; /* set when it becomes part of a graph, which may launch it again at any time */
+};
+
 /* What an operation does; also the payload of a graph node. Plain data: copy it freely. */
 enum sim_work_kind {
     SIM_WORK_KERNEL,
@@ -109,7 +120,8 @@ struct sim_work {
         struct {
             struct sim_kernel *kernel;
             uint32_t grid[3], block[3], cluster[3], dynamic_shared;
-            uint64_t cost_ns; /* modelled by whoever launches; 0: from grid and block */
+            uint64_t cost_ns;          /* modelled by whoever launches; 0: from grid and block */
+            struct sim_remote *remote; /* or NULL */
         } launch;
         struct {
             void *dst;
@@ -152,6 +164,7 @@ struct op {
     int error;            /* left in the context when it ends */
     struct waiter *waiters;
     struct sim_work *work; /* what is still to do, if it could not be done at enqueue */
+    void *remote_state;    /* of launch.remote */
     struct sim_set behind; /* kept for the truth only */
 };
 

@@ -106,8 +106,8 @@ static int product(const struct handle *h, int ta, int tb, int64_t m, int64_t n,
 #define DOT                                                                                        \
     "_Z10dot_kernelIfLi128ELi0E15cublasDotParamsI16cublasGemvTensorIKfE" BATCHED("f") "EEEvT2_"
 #define DOT_REDUCE                                                                                 \
-    "_Z20reduce_1Block_kernelIfLi128ELi7E" BATCHED("f") BATCHED("f") BATCHED("f")                  \
-    "EvPKT_T_T2_iT3_T_19cublasPointerMode_t18cublasLtEpilogue_tT4_"
+    "_Z20reduce_1Block_kernelIfLi128ELi7E" BATCHED("f") BATCHED("f")                               \
+        BATCHED("f") "EvPKT_T_T2_iT3_T_19cublasPointerMode_t18cublasLtEpilogue_tT4_"
 
 /* The four types of the classic interface: single, double, and both complex. */
 #define PRODUCTS(letter, type)                                                                     \
@@ -136,8 +136,7 @@ static int product(const struct handle *h, int ta, int tb, int64_t m, int64_t n,
             (struct handle * h, int ta, int m, int n, const void *alpha, const void *a, int lda,   \
              const void *x, int incx, const void *beta, void *y, int incy))                        \
     {                                                                                              \
-        return vector(h, ta ? GEMV_TRANSPOSED : GEMV,                                              \
-                      (double)m * n, type);                                                        \
+        return vector(h, ta ? GEMV_TRANSPOSED : GEMV, (double)m * n, type);                        \
     }
 static int vector(const struct handle *h, const char *name, double elements, int type)
 {

@@ -1,7 +1,7 @@
 /*
  * cudnn_backend.c - the stand-in for cuDNN's backend interface, through which PyTorch runs its
- * convolutions: descriptors that are bags of attributes, one engine for everything, and execution,
- * which launches the kernels of the graph's first convolution.
+ * convolutions and attention: descriptors that are bags of attributes, one engine for everything,
+ * and execution, which launches the kernels of the graph's convolution, or one for its products.
  *
  * Application threads. A descriptor that another holds lives as long as that one: programs destroy
  * the parts of a plan before the plan.
@@ -17,13 +17,17 @@ enum kind { /* cudnnBackendDescriptorType_t */
     ENGINE = 2,
     FORWARD = 10,
     BACKWARD_FILTER = 11,
-    BACKWARD_DATA = 12
+    BACKWARD_DATA = 12,
+    PRODUCT = 19,
+    ATTENTION = 41,
+    ATTENTION_BACKWARD = 43
 };
 
 enum attribute_name { /* cudnnBackendAttributeName_t */
     ENGINEHEUR_OPERATION_GRAPH = 201,
     ENGINEHEUR_RESULTS = 202,
     ENGINECFG_ENGINE = 300,
+    ENGINECFG_SHARED_MEMORY = 304,
     PLAN_ENGINE_CONFIG = 401,
     PLAN_WORKSPACE_SIZE = 402,
     FORWARD_W = 703,
@@ -40,7 +44,14 @@ enum attribute_name { /* cudnnBackendAttributeName_t */
     TENSOR_TYPE = 901,
     TENSOR_DIMENSIONS = 902,
     TENSOR_STRIDES = 903,
-    ENGINE_GRAPH = 1300
+    ENGINE_GRAPH = 1300,
+    PRODUCT_A = 1520,
+    PRODUCT_C = 1522,
+    ATTENTION_Q = 2800,
+    ATTENTION_K = 2801,
+    ATTENTION_BACKWARD_Q = 2851,
+    ATTENTION_BACKWARD_K = 2852,
+    ENGINE_GLOBAL_INDEX = 1301
 };
 
 enum {
@@ -63,8 +74,8 @@ struct backend {
 
 enum sim_precision sim_cudnn_precision(int data_type, bool tf32)
 {
-    static const enum sim_precision table[] = {
-        [1] = SIM_FP64, [2] = SIM_FP16, [3] = SIM_INT8, [9] = SIM_BF16, [12] = SIM_FP8, [13] = SIM_FP8};
+    static const enum sim_precision table[] = {[1] = SIM_FP64, [2] = SIM_FP16, [3] = SIM_INT8,
+                                               [9] = SIM_BF16, [12] = SIM_FP8, [13] = SIM_FP8};
 
     if (data_type > 0 && (size_t)data_type < sizeof table / sizeof *table && table[data_type]) {
         return table[data_type];
@@ -206,13 +217,16 @@ static int suggest(const struct backend *heuristic, int64_t wanted, int64_t *cou
     }
     int status = cudnnBackendCreateDescriptor(ENGINE, &engine);
 
-    if (status == CUDNN_SUCCESS && graph) {
+    if (status != CUDNN_SUCCESS) {
+        return status;
+    }
+    if (graph) {
         status = set(engine, ENGINE_GRAPH, TYPE_DESCRIPTOR, 1, graph->bytes);
     }
     if (status == CUDNN_SUCCESS) {
         status = set(configurations[0], ENGINECFG_ENGINE, TYPE_DESCRIPTOR, 1, &engine);
-        release(engine);
     }
+    release(engine);
     return status;
 }
 
@@ -227,6 +241,13 @@ static int copy_into(struct backend *to, const struct backend *from)
     return status;
 }
 
+/* What is worked out, not set: no workspace, no shared memory, the first engine of one. */
+static bool is_number(int name)
+{
+    return name == PLAN_WORKSPACE_SIZE || name == GRAPH_ENGINE_COUNT ||
+           name == ENGINECFG_SHARED_MEMORY || name == ENGINE_GLOBAL_INDEX;
+}
+
 LIBRARY(int, cudnnBackendGetAttribute,
         (const struct backend *d, int name, int type, int64_t wanted, int64_t *count, void *out))
 {
@@ -237,10 +258,12 @@ LIBRARY(int, cudnnBackendGetAttribute,
     if (name == ENGINEHEUR_RESULTS) {
         return suggest(d, wanted, count, out);
     }
-    if (name == PLAN_WORKSPACE_SIZE || name == GRAPH_ENGINE_COUNT) {
+    if (is_number(name)) {
+        const int64_t value = name == GRAPH_ENGINE_COUNT;
+
         *count = 1;
         if (out) {
-            *(int64_t *)out = name == GRAPH_ENGINE_COUNT;
+            memcpy(out, &value, element_size(type));
         }
         return CUDNN_SUCCESS;
     }
@@ -340,9 +363,9 @@ static int convolve(void *stream, const struct convolution *c)
         .grid = {blocks, 1, 1},
         .block = {half ? 384 : 128, 1, 1},
         .shared = half ? 200 * 1024 : 64 * 1024,
-        .cost_ns = sim_library_cost(
-            (elements(c->image, 0) + elements(c->filter, 0) + products) * facts->bytes,
-            2 * products * elements(c->filter, 1), facts->gflops),
+        .cost_ns = sim_library_cost((elements(c->image, 0) + elements(c->filter, 0) + products) *
+                                        facts->bytes,
+                                    2 * products * elements(c->filter, 1), facts->gflops),
         .driver = half,
     };
     int error = straight ? SIM_OK : transpose(stream, c->image, false);
@@ -353,6 +376,66 @@ static int convolve(void *stream, const struct convolution *c)
     return error || straight ? error : transpose(stream, c->result, true);
 }
 
+struct attention {
+    int products; /* of matrices: two forward, more backward */
+    double bytes, flops, rows;
+};
+
+static double last_dimension(const struct backend *tensor)
+{
+    const struct attribute *a = find(tensor, TENSOR_DIMENSIONS);
+
+    return a && a->count ? (double)((const int64_t *)a->bytes)[a->count - 1] : 1;
+}
+
+/* One operation for all of it: Q and K tell its size. */
+static void add_whole(struct attention *sum, const struct backend *q, const struct backend *k,
+                      int products)
+{
+    const struct attribute *a = find(k, TENSOR_DIMENSIONS);
+    double keys = a && a->count > 1 ? (double)((const int64_t *)a->bytes)[a->count - 2] : 1;
+
+    sum->products += products;
+    sum->bytes += 2 * products * (elements(q, 0) + elements(k, 0));
+    sum->flops += 2 * products * elements(q, 0) * keys;
+    sum->rows = elements(q, 0) / last_dimension(q);
+}
+
+/* Or a graph of products with a softmax between them; what lies between stays on the chip. */
+static void add_operation(struct attention *sum, const struct backend *op)
+{
+    const struct backend *a = part(op, PRODUCT_A), *c = part(op, PRODUCT_C);
+
+    if (op->kind == ATTENTION) {
+        add_whole(sum, part(op, ATTENTION_Q), part(op, ATTENTION_K), 2);
+    } else if (op->kind == ATTENTION_BACKWARD) {
+        add_whole(sum, part(op, ATTENTION_BACKWARD_Q), part(op, ATTENTION_BACKWARD_K), 5);
+    } else if (op->kind == PRODUCT && a && c) {
+        sum->products++;
+        sum->bytes += 2 * elements(a, 0);
+        sum->flops += 2 * elements(c, 0) * last_dimension(a);
+        sum->rows = elements(a, 0) / last_dimension(a);
+    }
+}
+
+static int attend(void *stream, const struct attention *sum)
+{
+    const struct sim_library_kernel kernel = {
+        .name = sum->products > 2
+                    ? "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_7_64x128x64"
+                      "_1x1x1_cga1x1x1_kernel0_0"
+                    : "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64"
+                      "_4x1x1_kernel0_0",
+        .grid = {(uint32_t)(sum->rows / TILE) + 1, 1, 1},
+        .block = {384, 1, 1},
+        .shared = 160 * 1024,
+        .cost_ns = sim_library_cost(sum->bytes, sum->flops, sim_precision[SIM_FP16].gflops),
+        .driver = true,
+    };
+
+    return sim_library_launch(stream, &kernel);
+}
+
 LIBRARY(int, cudnnBackendExecute,
         (struct sim_cudnn * h, const struct backend *plan, const struct backend *variables))
 {
@@ -360,11 +443,22 @@ LIBRARY(int, cudnnBackendExecute,
         part(part(part(plan, PLAN_ENGINE_CONFIG), ENGINECFG_ENGINE), ENGINE_GRAPH);
     const struct attribute *ops = find(graph, GRAPH_OPS);
     struct convolution convolution;
+    struct attention attention = {0};
+    int error = SIM_E_NOT_SUPPORTED;
 
     for (int64_t i = 0; ops && i < ops->count; i++) {
-        if (describe(((struct backend *const *)ops->bytes)[i], &convolution)) {
-            return convolve(h->stream, &convolution) ? CUDNN_EXECUTION_FAILED : CUDNN_SUCCESS;
+        const struct backend *op = ((struct backend *const *)ops->bytes)[i];
+
+        if (describe(op, &convolution)) {
+            error = convolve(h->stream, &convolution);
+            return error ? CUDNN_EXECUTION_FAILED : CUDNN_SUCCESS;
         }
+        add_operation(&attention, op);
     }
-    return CUDNN_NOT_SUPPORTED;
+    if (attention.products) {
+        error = attend(h->stream, &attention);
+    }
+    return error == SIM_E_NOT_SUPPORTED ? CUDNN_NOT_SUPPORTED
+           : error                      ? CUDNN_EXECUTION_FAILED
+                                        : CUDNN_SUCCESS;
 }

@@ -81,8 +81,9 @@ LIBRARY(int, cufftXtExec, (int plan, void *in, void *out, int direction))
     const struct plan *p = &plans[plan];
     uint32_t blocks = (uint32_t)(p->elements / 1024) + 1;
     const struct sim_library_kernel kernel = {
-        .name = "_Z10vector_fftILj128EL9padding_t0EL9twiddle_t0EL20loadstore_modifier_t2EL8layout_t0"
-                "E5point7complexIfEEv17kernel_argumentsIT5_E",
+        .name =
+            "_Z10vector_fftILj128EL9padding_t0EL9twiddle_t0EL20loadstore_modifier_t2EL8layout_t0"
+            "E5point7complexIfEEv17kernel_argumentsIT5_E",
         .grid = {blocks, 1, 1},
         .block = {128, 1, 1},
         .cost_ns = sim_library_cost(16 * p->elements, 0, 1),

@@ -51,8 +51,8 @@ static uint32_t choose_tile(const struct sim_gemm *g, uint32_t largest)
 {
     uint32_t tile = largest;
 
-    while (tile > 32 && (uint64_t)((g->m + tile - 1) / tile) * (uint64_t)((g->n + tile - 1) / tile) *
-                                (uint64_t)g->batch <
+    while (tile > 32 && (uint64_t)((g->m + tile - 1) / tile) *
+                                (uint64_t)((g->n + tile - 1) / tile) * (uint64_t)g->batch <
                             MULTIPROCESSORS) {
         tile /= 2;
     }
@@ -70,12 +70,14 @@ static void name_kernel(const struct sim_gemm *g, uint32_t tile, bool split, cha
                  g->epilogue ? "bz_bias" : "bz", g->transpose_a ? 'T' : 'N',
                  g->transpose_b ? 'T' : 'N', 'T');
     } else if (g->precision == SIM_FP64) {
-        snprintf(out, size, "sm80_xmma_gemm_%s_%c%c_n_tilesize%ux%ux16_stage3_warpsize2x2x1_tensor"
-                            "8x8x4_execute_kernel__5x_cublas",
+        snprintf(out, size,
+                 "sm80_xmma_gemm_%s_%c%c_n_tilesize%ux%ux16_stage3_warpsize2x2x1_tensor"
+                 "8x8x4_execute_kernel__5x_cublas",
                  type->cutlass, a, b, tile, tile);
     } else {
-        snprintf(out, size, "sm80_xmma_gemm_%s_%c%c_n_tilesize%ux%ux8_stage3_warpsize1x2x1_ffma_"
-                            "aligna4_alignc4_execute_%skernel__5x_cublas",
+        snprintf(out, size,
+                 "sm80_xmma_gemm_%s_%c%c_n_tilesize%ux%ux8_stage3_warpsize1x2x1_ffma_"
+                 "aligna4_alignc4_execute_%skernel__5x_cublas",
                  type->cutlass, a, b, tile, tile, split ? "split_k_" : "");
     }
 }
@@ -98,7 +100,10 @@ int sim_gemm_launch(void *stream, const struct sim_gemm *g)
         .name = name,
         .grid = {(uint32_t)((g->m + tile - 1) / tile), (uint32_t)((g->n + tile - 1) / tile),
                  (uint32_t)g->batch * splits},
-        .block = {type->nvjet ? 384 : tile >= 128 ? 256 : 128, 1, 1},
+        .block = {type->nvjet   ? 384
+                  : tile >= 128 ? 256
+                                : 128,
+                  1, 1},
         .shared = type->nvjet ? 200 * 1024 : 32 * 1024,
         .cost_ns = sim_library_cost(batch * (m * k + k * n + m * n) * type->bytes,
                                     2 * m * n * k * batch, type->gflops),

@@ -44,6 +44,7 @@ static int submit(void *handle, const struct sim_library_kernel *kernel)
     work.launch.kernel = sim_kernel_named(kernel->name);
     work.launch.dynamic_shared = kernel->shared;
     work.launch.cost_ns = kernel->cost_ns;
+    work.launch.remote = kernel->remote;
     memcpy(work.launch.grid, kernel->grid, sizeof work.launch.grid);
     memcpy(work.launch.block, kernel->block, sizeof work.launch.block);
     int error = sim_kernel_plan(&work, NULL, NULL);
@@ -57,12 +58,12 @@ static int submit(void *handle, const struct sim_library_kernel *kernel)
 int sim_library_launch(void *stream, const struct sim_library_kernel *kernel)
 {
     struct sim_call call;
-    int error = kernel->driver
-                    ? sim_call_enter(&call, SIM_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
-                                     "cuLaunchKernelEx", false)
-                    : sim_call_enter(&call, SIM_RUNTIME,
-                                     CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
-                                     "cudaLaunchKernel", false);
+    int error =
+        kernel->driver
+            ? sim_call_enter(&call, SIM_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
+                             "cuLaunchKernelEx", false)
+            : sim_call_enter(&call, SIM_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
+                             "cudaLaunchKernel", false);
 
     if (!error) {
         error = submit(stream, kernel);

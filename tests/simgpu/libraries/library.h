@@ -23,9 +23,11 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 struct sim_library_kernel {
-    const char *name; /* as the metal names it: mangled, or plain for what is written in assembler */
+    const char
+        *name; /* as the metal names it: mangled, or plain for what is written in assembler */
     uint32_t grid[3], block[3], shared;
     uint64_t cost_ns;
+    struct sim_remote *remote; /* of a kernel that waits for other processes, else NULL */
     bool driver; /* launched with cuLaunchKernelEx, as newer libraries do, else cudaLaunchKernel */
 };
 

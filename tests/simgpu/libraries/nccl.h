@@ -1,0 +1,139 @@
+/*
+ * nccl.h - the parts of the NCCL stand-in.
+ *
+ * nccl.c         the entries: communicators, groups, collectives; makes tasks
+ * nccl_task.c    a group's tasks for one communicator: a kernel that waits for the other ranks
+ * nccl_shared.c  the memory that ranks share, and the waiting for one another while they are set up
+ * nccl_reduce.c  sums and the like of NCCL's data types
+ *
+ * A communicator is a file that all its ranks map: a line of counters for each rank and each pair
+ * of ranks, and a place for the data that a rank, or a pair, hands over. Every collective has a
+ * number; a rank says "arrived at n" when its input lies there, and "done with n" when it has read
+ * all others'. Ranks are processes, or devices of one process.
+ */
+#ifndef SIM_NCCL_H
+#define SIM_NCCL_H
+
+#include <stdatomic.h>
+
+#include "libraries/library.h"
+
+enum sim_nccl_result {
+    NCCL_SUCCESS = 0,
+    NCCL_CUDA_ERROR = 1,
+    NCCL_SYSTEM_ERROR = 2,
+    NCCL_INVALID_ARGUMENT = 4,
+    NCCL_INVALID_USAGE = 5
+};
+
+enum {
+    SIM_NCCL_RANKS = 64 /* at most, in one communicator */
+};
+
+enum sim_nccl_type {
+    NCCL_INT8,
+    NCCL_UINT8,
+    NCCL_INT32,
+    NCCL_UINT32,
+    NCCL_INT64,
+    NCCL_UINT64,
+    NCCL_FLOAT16,
+    NCCL_FLOAT32,
+    NCCL_FLOAT64,
+    NCCL_BFLOAT16,
+    NCCL_FLOAT8_E4M3,
+    NCCL_FLOAT8_E5M2,
+    NCCL_TYPES
+};
+
+enum sim_nccl_operator {
+    NCCL_SUM,
+    NCCL_PROD,
+    NCCL_MAX,
+    NCCL_MIN,
+    NCCL_AVG,
+    NCCL_OPERATORS /* from here on: of ncclRedOpCreatePreMulSum */
+};
+
+struct sim_nccl_id { /* ncclUniqueId */
+    char path[128];
+};
+
+/* ---- what ranks share (nccl_shared.c) ---- */
+
+struct sim_nccl_rank {                           /* written by the rank itself */
+    _Alignas(64) _Atomic uint64_t arrived, done; /* numbers of collectives */
+    uint64_t start_ns;                           /* of the collective `arrived` */
+    _Atomic uint64_t splits, splits_read;        /* numbers of ncclCommSplit calls */
+    int color, key;
+};
+
+struct sim_nccl_pair {                            /* one direction between two ranks */
+    _Alignas(64) _Atomic uint64_t sent, received; /* numbers of messages */
+    uint64_t send_ns, receive_ns;
+};
+
+struct sim_nccl_shared {
+    _Atomic int attached;
+    struct sim_nccl_rank rank[];
+};
+
+struct sim_nccl_comm {
+    atomic_int refs; /* the program's, and one for each kernel that is not over */
+    atomic_bool aborted;
+    int ranks, rank, device;
+    struct sim_nccl_shared *shared;
+    size_t bytes;
+    struct sim_nccl_id id;
+    uint64_t collectives, splits; /* how many this rank has begun */
+    uint64_t *sent, *received;    /* how many messages it has begun, by peer */
+};
+
+int sim_nccl_new_id(struct sim_nccl_id *id);
+int sim_nccl_attach(const struct sim_nccl_id *id, int ranks, int rank, struct sim_nccl_comm **out);
+void sim_nccl_hold(struct sim_nccl_comm *comm);
+void sim_nccl_release(struct sim_nccl_comm *comm);
+struct sim_nccl_pair *sim_nccl_pair(const struct sim_nccl_comm *comm, int from, int to);
+char *sim_nccl_data(const struct sim_nccl_comm *comm, int rank);
+char *sim_nccl_pair_data(const struct sim_nccl_comm *comm, int from, int to);
+size_t sim_nccl_room(bool pair); /* bytes that a rank, or a pair, can hand over at once */
+/* ncclCommSplit: waits for all ranks, and says who is in this one's color, in order of key. */
+int sim_nccl_split(struct sim_nccl_comm *comm, int color, int key, int *ranks, int *rank,
+                   struct sim_nccl_id *id);
+
+/* ---- tasks (nccl_task.c) ---- */
+
+enum sim_nccl_verb {
+    NCCL_ALL_REDUCE,
+    NCCL_BROADCAST,
+    NCCL_REDUCE,
+    NCCL_ALL_GATHER,
+    NCCL_REDUCE_SCATTER,
+    NCCL_ALL_TO_ALL,
+    NCCL_SEND,
+    NCCL_RECEIVE
+};
+
+struct sim_nccl_task {
+    enum sim_nccl_verb verb;
+    const void *in;
+    void *out;
+    size_t count; /* elements, as the call has them */
+    enum sim_nccl_type type;
+    int op, peer;  /* peer: root, source or destination */
+    double factor; /* of a PreMulSum */
+};
+
+/* One kernel on the stream for the tasks, which are copied. 0 or an sim_nccl_result. */
+int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_nccl_task *tasks,
+                    int count);
+
+/* ---- arithmetic (nccl_reduce.c) ---- */
+
+size_t sim_nccl_size(enum sim_nccl_type type);
+const char *sim_nccl_type_name(enum sim_nccl_type type); /* as in kernels' names */
+/* out = in[0] op in[1] ... op in[n-1], element by element, in this order on every rank. */
+void sim_nccl_reduce(void *out, const char *const *in, int n, size_t count, enum sim_nccl_type type,
+                     int op, double factor);
+
+#endif
