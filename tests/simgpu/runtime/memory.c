@@ -79,7 +79,16 @@ static int info(size_t *free_bytes, size_t *total)
     return error;
 }
 
-static int pointer_attributes(struct cudaPointerAttributes *out, const void *pointer)
+/* CUDA 13 added room for more at the end, which a program of CUDA 12's has not reserved. */
+struct pointer_attributes {
+    int type, device;
+    void *devicePointer, *hostPointer;
+#if SIM_CUDART == 13
+    long reserved[8];
+#endif
+};
+
+static int pointer_attributes(struct pointer_attributes *out, const void *pointer)
 {
     uint32_t device = 0;
 
@@ -90,7 +99,7 @@ static int pointer_attributes(struct cudaPointerAttributes *out, const void *poi
     bool known = sim_memory_find(pointer, &found);
     enum sim_memory kind = sim_memory_kind(pointer, &device);
 
-    *out = (struct cudaPointerAttributes){.type = cudaMemoryTypeUnregistered, .device = -2};
+    *out = (struct pointer_attributes){.type = cudaMemoryTypeUnregistered, .device = -2};
     if (!known) {
         return SIM_OK;
     }
@@ -142,7 +151,7 @@ RUNTIME(cudaHostGetDevicePointer, v3020, (void **device, void *host, unsigned fl
         flags ? SIM_E_VALUE : same_address(device, host))
 RUNTIME(cudaHostGetFlags, v3020, (unsigned *flags, void *host), host_flags(flags, host))
 RUNTIME(cudaMemGetInfo, v3020, (size_t * free_bytes, size_t *total), info(free_bytes, total))
-RUNTIME(cudaPointerGetAttributes, v4000, (struct cudaPointerAttributes * out, const void *pointer),
+RUNTIME(cudaPointerGetAttributes, v4000, (struct pointer_attributes * out, const void *pointer),
         pointer_attributes(out, pointer))
 RUNTIME_STREAM(cudaMallocAsync, v11020, ptsz, v11020, (void **out, size_t bytes, void *stream),
                allocate_async(out, bytes, stream))
