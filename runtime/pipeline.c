@@ -35,6 +35,7 @@ enum share {
     INTERN_SHARE = 1,
     SHAPE_SHARE = 1,
     TEXT_SHARE = 1,
+    CHAKRA_SHARE = 3,
     ALL_SHARES = 16
 };
 
@@ -56,6 +57,7 @@ struct sl_pipeline {
     struct sl_assemble *assemble;
     struct sl_ring *ring;
     struct sl_kineto *kineto;
+    struct sl_et_window *et;    /* NULL: not wanted, or no memory for it */
     struct sl_edge_rows *edges; /* NULL: no memory for it */
     struct sl_writer *writer;
 
@@ -379,6 +381,7 @@ static int start_writer(struct sl_pipeline *p)
         .ring = p->ring,
         .kineto = p->kineto,
         .edges = p->edges,
+        .et = p->edges ? p->et : NULL,
         .compression = config->compression,
         .level = config->level,
         .folder = who->folder,
@@ -413,13 +416,42 @@ static int create_kineto(struct sl_pipeline *p)
     return sl_kineto_create(&p->kineto, &opt);
 }
 
-/* A job without edges is better than none. */
+/* A job without execution traces is better than none. */
+static void create_et(struct sl_pipeline *p)
+{
+    static const enum sl_compression compression[] = {[SL_CHAKRA_RAW] = SL_COMPRESS_NONE,
+                                                      [SL_CHAKRA_GZIP] = SL_COMPRESS_GZIP,
+                                                      [SL_CHAKRA_ZSTD] = SL_COMPRESS_ZSTD};
+    const struct sl_config *config = p->opt.config;
+    const struct sl_et_window_options opt = {
+        .chakra =
+            {
+                .intern = p->intern,
+                .shapes = p->shapes,
+                .cap_bytes = share_of(config, CHAKRA_SHARE),
+                .api_name = sl_decode_api_name,
+            },
+        .compression = compression[config->chakra],
+        .folder = p->opt.identity->folder,
+    };
+    int error = config->chakra == SL_CHAKRA_OFF ? 0 : sl_et_window_create(&p->et, &opt);
+
+    if (error == -EINVAL)
+        sl_log(SL_LOG_WARN, "SYNCLINE_MEMORY is too small for Chakra execution traces: none are "
+                            "written; give it 64MiB, or set SYNCLINE_CHAKRA to off");
+    else if (error)
+        sl_log(SL_LOG_WARN, "no memory for Chakra execution traces: none are written; lower "
+                            "SYNCLINE_MEMORY, or set SYNCLINE_CHAKRA to off");
+}
+
+/* So is one without edges. */
 static void create_edges(struct sl_pipeline *p)
 {
     const struct sl_edge_rows_options opt = {
         .cap_bytes = share_of(p->opt.config, EDGES_SHARE),
         .shapes = p->shapes,
         .kineto = p->kineto,
+        .et = p->et,
     };
 
     if (sl_edge_rows_create(&p->edges, &opt) != 0) {
@@ -484,6 +516,7 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     err = create_kineto(p);
     if (err)
         goto fail_kineto;
+    create_et(p);
     create_edges(p);
     err = start_writer(p);
     if (err)
@@ -493,6 +526,7 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
 
 fail_writer:
     sl_edge_rows_destroy(p->edges);
+    sl_et_window_destroy(p->et);
     sl_kineto_destroy(p->kineto);
 fail_kineto:
     sl_ring_destroy(p->ring);
@@ -534,5 +568,6 @@ size_t sl_pipeline_bytes(const struct sl_pipeline *p)
 
     return sl_ring_slots(p->ring) * sizeof(struct sl_event) + sl_intern_bytes(p->intern) +
            share_of(config, ASSEMBLE_SHARE) + share_of(config, SHAPE_SHARE) +
-           share_of(config, TEXT_SHARE) + (p->edges ? share_of(config, EDGES_SHARE) : 0);
+           share_of(config, TEXT_SHARE) + (p->edges ? share_of(config, EDGES_SHARE) : 0) +
+           (p->et ? share_of(config, CHAKRA_SHARE) : 0);
 }

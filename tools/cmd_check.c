@@ -5,7 +5,6 @@
  * 256 MiB, whatever the files.
  */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "analyze/check.h"
 #include "command.h"
@@ -54,22 +53,6 @@ static void read_all(struct sl_trace *t, struct sl_check *c, const char *path,
     sl_trace_get_status(t, input);
 }
 
-/* Pipes cannot be looked at twice: what comes from one is taken for a Kineto trace. */
-static int is_chakra(const char *path)
-{
-    struct sl_input *input;
-    char text[64], why[512];
-    struct stat st;
-    size_t size;
-
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
-        sl_input_open(&input, path, why, sizeof(why)) != 0)
-        return 0;
-    size = sl_input_read(input, text, sizeof(text));
-    sl_input_close(input);
-    return sl_et_looks_like(text, size);
-}
-
 /* The same for a Chakra trace. */
 static int check_chakra(const struct request *r, const char *path)
 {
@@ -112,7 +95,7 @@ static int check_file(const struct request *r, const char *path)
     char why[512];
     int status = SL_EXIT_USAGE;
 
-    if (is_chakra(path))
+    if (sl_et_is_file(path))
         return check_chakra(r, path);
     if (sl_trace_open(&t, path, why, sizeof(why)) != 0) {
         sl_args_complain(r->command, "%s", why);

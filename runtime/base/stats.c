@@ -47,6 +47,19 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_WAITS_UNANNOTATED] = {"waits_unannotated",
                                    "calls whose row was written before it was known what they "
                                    "waited for"},
+    [SL_STAT_CHAKRA_NODES] = {"chakra_nodes", "nodes written to execution traces"},
+    [SL_STAT_CHAKRA_EDGES] = {"chakra_edges", "sync edges written to execution traces"},
+    [SL_STAT_CHAKRA_EDGES_LEFT_OUT] = {"chakra_edges_left_out",
+                                       "sync edges that an execution trace lacks: their source or "
+                                       "destination is not in it"},
+    [SL_STAT_CHAKRA_ROWS_LEFT_OUT] = {"chakra_rows_left_out",
+                                      "rows that an execution trace lacks: no time of their own"},
+    [SL_STAT_CHAKRA_UNEXPLAINED] =
+        {"chakra_unexplained", "GPU operations of execution traces that began over 20 us after "
+                               "all that they are known to have waited for"},
+    [SL_STAT_CHAKRA_FORCED] = {"chakra_forced",
+                               "times that an execution trace went on without late rows: no room"},
+    [SL_STAT_CHAKRA_FAILED] = {"chakra_failed", "execution traces that could not be written"},
     [SL_STAT_EDGES_LOST] = {"edges_lost_before_window",
                             "waits for work that may have been enqueued before recording began"},
     [SL_STAT_EDGES_LOST + 1] = {"edges_lost_gave_up", "waits whose records were lost or too late"},

@@ -37,10 +37,17 @@ enum sl_stat {
     SL_STAT_UNDELIVERED_BUFFERS, /* buffers of ours that CUPTI had not given back by the end of a
                                     window, however hard it was asked */
     SL_STAT_CUPTI_ERRORS,
-    SL_STAT_EDGES,             /* sync_edge rows */
-    SL_STAT_EDGES_RELEASED,    /* those that released a wait */
-    SL_STAT_WAITS_UNANNOTATED, /* calls' rows written before the engine had decided */
-    SL_STAT_EDGES_LOST,        /* the first of one per enum sl_edge_loss, in its order */
+    SL_STAT_EDGES,                 /* sync_edge rows */
+    SL_STAT_EDGES_RELEASED,        /* those that released a wait */
+    SL_STAT_WAITS_UNANNOTATED,     /* calls' rows written before the engine had decided */
+    SL_STAT_CHAKRA_NODES,          /* of execution traces */
+    SL_STAT_CHAKRA_EDGES,          /* sync edges in them */
+    SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* source or destination not in the file, or no room */
+    SL_STAT_CHAKRA_ROWS_LEFT_OUT,  /* calls without a time of their own */
+    SL_STAT_CHAKRA_UNEXPLAINED,    /* GPU operations that began later than their parents explain */
+    SL_STAT_CHAKRA_FORCED,         /* times that nodes went out early for lack of room */
+    SL_STAT_CHAKRA_FAILED,         /* files that could not be made, or went wrong */
+    SL_STAT_EDGES_LOST,            /* the first of one per enum sl_edge_loss, in its order */
     SL_STAT_EDGES_LOST_END = SL_STAT_EDGES_LOST + 8,
     SL_STAT_COUNT = SL_STAT_EDGES_LOST_END
 };

@@ -22,6 +22,7 @@
 
 /* Fields of enum type are stored through int pointers; both compilers make them the same size. */
 _Static_assert(sizeof(enum sl_detail) == sizeof(int), "an enum field is an int");
+_Static_assert(sizeof(enum sl_chakra_files) == sizeof(int), "an enum field is an int");
 
 static const struct sl_option_word kind_words[] = {
     {"kernel", SL_CUPTI_KERNEL, "kernels"},
@@ -44,6 +45,14 @@ static const struct sl_option_word detail_words[] = {
     {"lean", SL_DETAIL_LEAN, "no flow arrows, no occupancy, no bandwidth: about half the cost"},
     {"default", SL_DETAIL_DEFAULT, "what trace viewers and HTA read"},
     {"full", SL_DETAIL_FULL, "everything that CUPTI tells"},
+    {NULL, 0, NULL},
+};
+
+static const struct sl_option_word chakra_words[] = {
+    {"off", SL_CHAKRA_OFF, "none"},
+    {"raw", SL_CHAKRA_RAW, "as simulators read it"},
+    {"gzip", SL_CHAKRA_GZIP, "`.et.gz`, for Chakra's Python tools"},
+    {"zstd", SL_CHAKRA_ZSTD, "`.et.zst`, the smallest; `syncline convert` makes it raw"},
     {NULL, 0, NULL},
 };
 
@@ -90,6 +99,10 @@ const struct sl_option sl_config_table[] = {
      "How files are compressed. Levels: zstd -7 to 19 without 0, gzip 1 to 9; 1 if not given. "
      "zstd is the fastest; Perfetto and HTA read gzip (`syncline convert` makes it from zstd).",
      FIELD(compression), 0, 0, NULL},
+    {"SYNCLINE_CHAKRA", SL_OPTION_CHOICE, "raw", "off, raw, gzip, zstd",
+     "The Chakra execution trace of each window, `WINDOW.RANK.et` beside the Kineto file. It takes "
+     "three sixteenths of SYNCLINE_MEMORY, at least 12 MiB.",
+     FIELD(chakra), 0, 0, chakra_words},
     {"SYNCLINE_MEMORY", SL_OPTION_SIZE, "64MiB", "16MiB to 64GiB",
      "Most host memory for events on their way to the file and for names. Past it events are "
      "dropped and counted; the trace says how many.",

@@ -22,6 +22,13 @@ enum sl_window_mode {
     SL_WINDOW_DEMAND
 };
 
+enum sl_chakra_files {
+    SL_CHAKRA_OFF,
+    SL_CHAKRA_RAW,
+    SL_CHAKRA_GZIP,
+    SL_CHAKRA_ZSTD
+};
+
 struct sl_config {
     int enabled;                     /* SYNCLINE_ENABLED */
     char output[1024];               /* SYNCLINE_OUTPUT */
@@ -30,6 +37,7 @@ struct sl_config {
     int api_all;                     /* SYNCLINE_API=all */
     enum sl_compression compression; /* SYNCLINE_COMPRESSION: zstd[:LEVEL], gzip[:LEVEL], none */
     int level;
+    enum sl_chakra_files chakra;     /* SYNCLINE_CHAKRA */
     uint64_t memory_bytes;           /* SYNCLINE_MEMORY */
     uint64_t cupti_memory_bytes;     /* SYNCLINE_CUPTI_MEMORY */
     enum sl_detail detail;           /* SYNCLINE_DETAIL */

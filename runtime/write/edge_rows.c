@@ -1,9 +1,8 @@
 /*
  * edge_rows.c - events to the engine of edges, and what it says to the writers of the open window.
  *
- * Entered by the writer thread alone. A second writer of the window (of another format) is told in
- * the same places: rows in put_rows() and put_call(), edges in take_edges(), how far all is in in
- * delivered(), and the window in sl_edge_rows_open() and sl_edge_rows_close().
+ * Entered by the writer thread alone. An error of Kineto's file ends what goes there, at once, and
+ * nothing else.
  */
 #include "write/edge_rows.h"
 
@@ -24,7 +23,8 @@ struct sl_edge_rows {
     struct sl_edges *engine;
     struct sl_held_rows held;
     int error;
-    int is_open;
+    int is_open;  /* the window has a file */
+    int has_rows; /* Kineto's file is open */
     /* Rows of the open window start in [opened_ns, until_ns), as far as is known by now. */
     uint64_t opened_ns, until_ns;
 };
@@ -33,14 +33,17 @@ struct sl_edge_rows {
 
 static void put_rows(struct sl_edge_rows *r, const struct sl_event *ev, size_t count)
 {
-    if (count)
+    if (count && !r->error)
         r->error = sl_kineto_events(r->opt.kineto, ev, count);
+    if (count && r->opt.et)
+        sl_et_window_events(r->opt.et, ev, count);
 }
 
 /* The row of a call that was held; `by` NULL: it is not known, or nothing was waited for. */
 static void put_call(struct sl_edge_rows *r, struct sl_event *row, const struct sl_edge *by)
 {
-    r->error = sl_kineto_call(r->opt.kineto, row, by);
+    if (r->has_rows && !r->error)
+        r->error = sl_kineto_call(r->opt.kineto, row, by);
     sl_held_rows_drop(&r->held, row);
 }
 
@@ -59,6 +62,8 @@ static int may_wait(const struct sl_event *ev)
 
 static void hold(struct sl_edge_rows *r, const struct sl_event *ev)
 {
+    if (r->opt.et)
+        sl_et_window_events(r->opt.et, ev, 1);
     if (sl_held_rows_put(&r->held, ev) == 0)
         return;
     put_call(r, sl_held_rows_oldest(&r->held), NULL);
@@ -115,7 +120,9 @@ static void take_edges(void *user, const struct sl_event *wait, const struct sl_
     row = wait ? sl_held_rows_find(&r->held, by->dst_correlation) : NULL;
     if (row)
         put_call(r, row, by);
-    for (size_t i = 0; i < count && !r->error; i++) {
+    if (r->opt.et)
+        sl_et_window_edges(r->opt.et, edges, count);
+    for (size_t i = 0; i < count && r->has_rows && !r->error; i++) {
         const struct sl_edge *edge = &edges[i];
         int has_row = edge->at_start || edge->dst_domain;
 
@@ -145,6 +152,8 @@ static void delivered(struct sl_edge_rows *r, uint64_t complete_ns)
     sl_edges_delivered(r->engine, complete_ns);
     put_decided(r);
     count_lost(r);
+    if (r->opt.et && complete_ns)
+        sl_et_window_complete(r->opt.et, complete_ns - 1);
 }
 
 /* What came in-band with the events. */
@@ -165,13 +174,13 @@ int sl_edge_rows_events(struct sl_edge_rows *r, const struct sl_event *ev, size_
     size_t from = 0;
 
     r->error = 0;
-    for (size_t i = 0; i < count && !r->error; i++) {
+    for (size_t i = 0; i < count; i++) {
         int is_control = ev[i].kind >= SL_EV_DELIVERED;
         int is_outside = ev[i].flags & SL_EVF_ONLY_EDGES;
 
         if (!is_control)
             sl_edges_event(r->engine, &ev[i]);
-        if (!is_control && !is_outside && !(r->is_open && may_wait(&ev[i])))
+        if (!is_control && !is_outside && !(r->has_rows && may_wait(&ev[i])))
             continue;
         put_rows(r, ev + from, i - from);
         from = i + 1;
@@ -182,14 +191,14 @@ int sl_edge_rows_events(struct sl_edge_rows *r, const struct sl_event *ev, size_
         else
             hold(r, &ev[i]);
     }
-    if (!r->error)
-        put_rows(r, ev + from, count - from);
+    put_rows(r, ev + from, count - from);
     return r->error;
 }
 
-void sl_edge_rows_open(struct sl_edge_rows *r, uint64_t opened_ns)
+void sl_edge_rows_open(struct sl_edge_rows *r, uint64_t opened_ns, int has_rows)
 {
     r->is_open = 1;
+    r->has_rows = has_rows;
     r->opened_ns = opened_ns;
     r->until_ns = UINT64_MAX;
 }
@@ -205,7 +214,7 @@ int sl_edge_rows_close(struct sl_edge_rows *r, uint64_t closed_ns)
     while ((row = sl_held_rows_below(&r->held, UINT64_MAX, &at)))
         put_call(r, row, NULL);
     count_lost(r);
-    r->is_open = 0;
+    r->is_open = r->has_rows = 0;
     return r->error;
 }
 
@@ -220,7 +229,8 @@ void sl_edge_rows_fail(struct sl_edge_rows *r)
 
     while ((row = sl_held_rows_oldest(&r->held)))
         sl_held_rows_drop(&r->held, row);
-    r->is_open = 0;
+    r->has_rows = 0;
+    r->is_open = r->opt.et && sl_et_window_is_open(r->opt.et);
 }
 
 int sl_edge_rows_create(struct sl_edge_rows **out, const struct sl_edge_rows_options *opt)

@@ -96,6 +96,8 @@ static void say_failure(struct sl_writer *w, int error)
     if (w->safe != NO_FILE)
         sl_stats_add(SL_STAT_DROPPED_WRITE, w->taken - w->safe);
     w->safe = NO_FILE;
+    if (w->opt.et)
+        sl_et_window_excuse(w->opt.et, error);
 }
 
 static int open_chain(struct sl_writer *w)
@@ -154,6 +156,11 @@ static void fail_file(struct sl_writer *w, int error)
     close_file(w, 0);
 }
 
+static int has_file(const struct sl_writer *w)
+{
+    return w->sink || (w->opt.et && sl_et_window_is_open(w->opt.et));
+}
+
 static void open_window(struct sl_writer *w, const struct sl_event *ev)
 {
     struct sl_trace_meta *meta = &w->opt.meta;
@@ -164,6 +171,8 @@ static void open_window(struct sl_writer *w, const struct sl_event *ev)
     w->failed = 0;
     w->safe = NO_FILE;
     w->taken = 0;
+    if (w->opt.et)
+        sl_et_window_excuse(w->opt.et, 0);
     snprintf(w->path, sizeof(w->path), "%s/%u.pt.trace.json%s", w->opt.folder, meta->window,
              suffix(w));
     error = open_chain(w);
@@ -181,26 +190,39 @@ static void open_window(struct sl_writer *w, const struct sl_event *ev)
         fail_file(w, error);
     } else {
         w->safe = 0;
-        if (w->opt.edges)
-            sl_edge_rows_open(w->opt.edges, meta->opened_ns);
     }
+    if (w->opt.et)
+        sl_et_window_open(w->opt.et, meta);
+    if (w->opt.edges && has_file(w))
+        sl_edge_rows_open(w->opt.edges, meta->opened_ns, w->sink != NULL);
     w->frame_open = 0;
 }
 
-static void close_window(struct sl_writer *w, uint64_t closed_ns)
+static void end_files(struct sl_writer *w, uint64_t closed_ns)
 {
     int error = 0;
 
-    if (!w->sink)
-        return;
     if (w->opt.edges)
         error = sl_edge_rows_close(w->opt.edges, closed_ns);
+    /* First: the Kineto file tells how many nodes there are. */
+    if (w->opt.et)
+        sl_et_window_close(w->opt.et);
+    if (!w->sink)
+        return;
     if (!error)
         error = sl_kineto_end(w->opt.kineto, closed_ns);
     if (error)
         fail_file(w, error);
     else
         close_file(w, 1);
+}
+
+static void close_window(struct sl_writer *w, uint64_t closed_ns)
+{
+    if (has_file(w))
+        end_files(w, closed_ns);
+    if (w->opt.et)
+        sl_et_window_end(w->opt.et);
 }
 
 /* ---- events ---- */
@@ -271,14 +293,15 @@ static void take_events(struct sl_writer *w, const struct sl_event *ev, size_t c
 /* Ends the frame once it is old enough. Returns how long that is still to come. */
 static uint64_t keep_frames_short(struct sl_writer *w)
 {
+    uint64_t due = w->opt.et ? sl_et_window_sync(w->opt.et) : UINT64_MAX;
     uint64_t age;
     int error;
 
     if (!w->sink || !w->frame_open)
-        return UINT64_MAX;
+        return due;
     age = sl_clock_monotonic() - w->frame_ns;
     if (age < FRAME_NS)
-        return FRAME_NS - age;
+        return FRAME_NS - age < due ? FRAME_NS - age : due;
     w->frame_open = 0;
     error = sl_kineto_flush(w->opt.kineto);
     if (!error)
@@ -287,7 +310,7 @@ static uint64_t keep_frames_short(struct sl_writer *w)
         fail_file(w, error);
     else
         w->safe = sl_kineto_written(w->opt.kineto);
-    return UINT64_MAX;
+    return due;
 }
 
 static void *run(void *user)

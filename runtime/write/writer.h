@@ -1,7 +1,7 @@
 /*
  * writer.h - the background thread that turns the ring into files.
  *
- * Pops events in order. SL_EV_WINDOW_OPEN begins a file, SL_EV_WINDOW_CLOSE ends it; META events
+ * Pops events in order. SL_EV_WINDOW_OPEN begins files, SL_EV_WINDOW_CLOSE ends them; META events
  * outside a window are remembered by kineto for the files to come, and so is, in the engine of
  * edges (write/edge_rows.h), what was enqueued. Frames are closed at least once a second, so that a
  * killed process leaves a readable file. A failing sink ends the file (what was written stays), is
@@ -24,6 +24,7 @@ struct sl_writer_options {
     struct sl_ring *ring;
     struct sl_kineto *kineto;
     struct sl_edge_rows *edges; /* between the ring and Kineto; NULL: rows go there at once */
+    struct sl_et_window *et;    /* the other file of each window, fed by `edges`; NULL: none */
     enum sl_compression compression;
     int level;
     const char *folder; /* <output>/<job>/<host>-<rank>-<pid>; borrowed */

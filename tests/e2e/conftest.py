@@ -1,5 +1,6 @@
 """Shared by the end-to-end tests. The build under test is SL_TEST_BUILD, else build/release."""
 import pathlib
+import subprocess
 
 import pytest
 
@@ -31,3 +32,16 @@ def go(tmp_path: pathlib.Path):
         return harness.scenario(folder, steps, **options)
 
     return start
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 256 KiB, and one that is read-only; only root can mount."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "syncline-test", folder],
+                             capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("mounting needs root (and a container that allows it)")
+    yield folder
+    subprocess.run(["umount", folder], check=True)

@@ -122,7 +122,8 @@ class Run:
     truth: list[dict]
     log: list[dict]
 
-    def files(self, pattern: str = "*") -> list[pathlib.Path]:
+    def files(self, pattern: str = "*.pt.trace.json*") -> list[pathlib.Path]:
+        """Those of traces, if nothing else is said."""
         return sorted(p for p in self.out.rglob(pattern) if p.is_file()) if self.out.exists() else []
 
     def traces(self) -> list[Trace]:

@@ -65,19 +65,6 @@ def test_missing_parents_are_made(go, tmp_path):
     assert run.said() == [] and len(run.trace().of("kernel")) == 10
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 256 KiB, and one that is read-only; only root can mount."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "syncline-test", folder],
-                             capture_output=True, check=False)
-    if mounted.returncode:
-        pytest.skip("mounting needs root (and a container that allows it)")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-
-
 def test_full_disk(go, small_disk):
     """What fitted stays, readable; the rest is lost, and said so once."""
     run = go("context " + "kernel:3000 syncall sleep:1100 " * 6 + "return:3", log="warn",

@@ -25,7 +25,7 @@ static void play_demand(void)
     CHECK(strstr(status_now().last_file, last));
     CHECK(status_now().dropped == 0);
     sl_runtime_exit();
-    CHECK(files("*") == 2);
+    CHECK(files("*") == 4);
 }
 
 static void demand_records_between_start_and_stop(void **state)

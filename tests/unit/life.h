@@ -106,6 +106,7 @@ static inline int inject(const char *variable)
     return inject_cupti(&fake_functions, variable);
 }
 
+/* A window leaves two: the Kineto file and the Chakra file. */
 static inline int files(const char *pattern)
 {
     char path[256];

@@ -19,6 +19,7 @@
 #include "convert/request.h"
 #include "print/edges.h"
 #include "print/format.h"
+#include "read/et_file.h"
 #include "write/chakra.h"
 
 /* Rows that end late, and edges, until they go out: some 600 000 and 200 000. */
@@ -213,6 +214,8 @@ int sl_convert_chakra(const struct sl_convert_request *r)
 
     if (status)
         return status;
+    if (sl_et_is_file(r->input))
+        return sl_convert_et(r);
     if (sl_feed_create(&w.feed) != 0 || sl_feed_keep_rows(w.feed) != 0) {
         sl_args_complain(r->command, "not enough memory to read %s", r->input);
         status = SL_EXIT_USAGE;

@@ -25,5 +25,6 @@ struct sl_convert_request {
 /* Each returns the exit status, after a line on stderr if it is not 0. */
 int sl_convert_kineto(const struct sl_convert_request *r);
 int sl_convert_chakra(const struct sl_convert_request *r);
+int sl_convert_et(const struct sl_convert_request *r); /* from a Chakra trace */
 
 #endif

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct sl_et {
     struct sl_input *input;
@@ -294,6 +295,21 @@ int sl_et_looks_like(const char *text, size_t size)
         if ((s.at[i] < '0' || s.at[i] > '9') && s.at[i] != '.')
             return 0;
     return 1;
+}
+
+int sl_et_is_file(const char *path)
+{
+    struct sl_input *input;
+    char text[64], why[512];
+    struct stat st;
+    size_t size;
+
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
+        sl_input_open(&input, path, why, sizeof(why)) != 0)
+        return 0;
+    size = sl_input_read(input, text, sizeof(text));
+    sl_input_close(input);
+    return sl_et_looks_like(text, size);
 }
 
 /* The first message, if it is the metadata: else it stays, as the node that it is. */

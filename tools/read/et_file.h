@@ -70,6 +70,9 @@ struct sl_et;
 /* Does this text begin as a trace with its GlobalMetadata does? `size` may be small. */
 int sl_et_looks_like(const char *text, size_t size);
 
+/* Is this file one? Pipes cannot be looked at twice: they are none. */
+int sl_et_is_file(const char *path);
+
 /* As sl_input_open(). Reads the metadata. */
 int sl_et_open(struct sl_et **out, const char *path, char *why, size_t why_size);
 void sl_et_close(struct sl_et *et); /* NULL is fine */

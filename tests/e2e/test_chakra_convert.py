@@ -1,0 +1,348 @@
+"""`syncline convert --to chakra`, as a user runs it: on torch.profiler's traces, on made ones, on
+damaged and hostile ones."""
+import collections
+import gzip
+import json
+import os
+import pathlib
+import resource
+import subprocess
+
+import pytest
+import zstandard
+
+import chakra
+import harness
+from test_tool import REAL, TRACES
+
+real = pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SYNCLINE_TRACES")
+NAMES = ["cuda_event_sync", "simple_add", "nccl_3steps", "two_ranks.rank-0", "two_ranks.rank-1"]
+
+
+def run(trace, out, *options, status=0, **more) -> subprocess.CompletedProcess:
+    done = subprocess.run([harness.TOOL, "convert", trace, "--to", "chakra", "-o", out, *options],
+                          capture_output=True, text=True, timeout=120, **more)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def convert(trace, tmp_path, *options) -> chakra.Et:
+    out = tmp_path / "out.0.et"
+    run(trace, out, "--force", *options)
+    return chakra.Et(out)
+
+
+def slice_(category, name, tid, ts, dur, **args):
+    return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur,
+            "args": {key.replace("_", " "): value for key, value in args.items()}}
+
+
+def write(path: pathlib.Path, rows: list[dict], **header) -> pathlib.Path:
+    path.write_text(json.dumps({**header, "traceEvents": rows}))
+    return path
+
+
+# Real traces
+
+@real
+@pytest.mark.sanitize
+@pytest.mark.parametrize("name", NAMES)
+def test_every_edge_is_a_dependency(tmp_path, name):
+    trace = TRACES / f"{name}.json.gz"
+    et = convert(trace, tmp_path)
+    assert not chakra.broken(et)
+    told = subprocess.run([harness.TOOL, "edges", "--json", trace], check=True, timeout=60,
+                          capture_output=True, text=True).stdout
+    edges = [json.loads(line) for line in told.splitlines()]
+    assert edges
+    gpu, waits = collections.defaultdict(list), collections.defaultdict(list)
+    for node in et.gpu:
+        gpu[node.correlation].append(node)
+    for node in et.cpu:
+        if node.name.endswith(".wait"):
+            waits[node.correlation].append(node)
+    for edge in edges:
+        sources = {n.id for n in gpu[edge["src_correlation"]]}
+        to = (waits if edge["dst_point"] == "end" else gpu)[edge["dst_correlation"]]
+        assert any(sources & set(node.deps) for node in to), edge
+
+
+@real
+@pytest.mark.parametrize("name", NAMES)
+def test_every_row_is_there_with_its_own_time(tmp_path, name):
+    """Each GPU operation once; of each CPU row the time that no row inside it takes."""
+    trace = TRACES / f"{name}.json.gz"
+    et = convert(trace, tmp_path)
+    rows = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
+    operations = collections.Counter(
+        (r["args"]["correlation"], r["args"]["stream"], round(r["dur"] * 1000)) for r in rows
+        if r["ph"] == "X" and r.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"))
+    assert operations == collections.Counter((n.correlation, n.attr["stream"], n.duration)
+                                             for n in et.gpu)
+    calls = {r["args"]["correlation"] for r in rows if r.get("cat") in ("cuda_runtime", "cuda_driver")
+             and r["ph"] == "X"}
+    assert calls == {n.correlation for n in et.cpu if n.correlation}
+    ids = {r["args"]["Record function id"] for r in rows if r["ph"] == "X"
+           and r.get("args", {}).get("Record function id") and r["dur"]}
+    # One whose whole time others take has no piece.
+    assert len(ids - {n.attr["rf_id"] for n in et.cpu if "rf_id" in n.attr}) <= len(ids) / 50
+
+
+@real
+@pytest.mark.sanitize
+def test_collectives_of_a_real_trace(tmp_path):
+    trace = TRACES / "nccl_3steps.json.gz"
+    et = convert(trace, tmp_path)
+    rows = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
+    size = {"Float": 4, "Long": 8}
+    wanted = {r["args"]["correlation"]: r["args"]["In msg nelems"] * size[r["args"]["dtype"]]
+              for r in rows if r.get("cat") == "kernel" and "Collective name" in r["args"]}
+    assert len(wanted) == 21
+    nodes = {n.correlation: n for n in et.gpu if n.type == chakra.COLL}
+    assert {c: n.attr["comm_size"] for c, n in nodes.items()} == wanted
+    assert {(n.attr["comm_type"], n.attr["pg_name"]) for n in nodes.values()} == {(0, "")}
+    assert not list(tmp_path.glob("*.json")), "all ranks are no group"
+
+
+@real
+def test_backward_passes_of_a_real_trace(tmp_path):
+    """Autograd's thread begins behind its caller's and the caller goes on behind it: three times,
+    since there are three steps. Nothing else joins threads."""
+    et = convert(TRACES / "nccl_3steps.json.gz", tmp_path)
+    threads = collections.Counter(n.attr["tid"] for n in et.cpu if n.name.startswith("ProfilerStep#"))
+    (main, _), = threads.most_common(1)
+    there, back = [], []
+    for node in et.cpu:
+        for parent in (et.by_id[d] for d in node.deps):
+            if parent.cpu and parent.attr["tid"] != node.attr["tid"]:
+                (back if node.attr["tid"] == main else there).append((parent, node))
+    assert len(there) == len(back) == 3
+    assert all(node.name.startswith("autograd::") and parent.attr["tid"] == main
+               and parent.end == node.start for parent, node in there)
+    assert all(parent.end == node.start for parent, node in back)
+
+
+@real
+def test_shapes_of_a_real_trace(tmp_path):
+    trace = TRACES / "two_ranks.rank-0.json.gz"
+    et = convert(trace, tmp_path)
+    rows = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
+    wanted = {(r["name"], json.dumps(r["args"]["Input Dims"]), json.dumps(r["args"]["Input type"]))
+              for r in rows if r["ph"] == "X" and "Input Dims" in r.get("args", {})}
+    found = {(n.name, json.dumps(json.loads(n.proto.inputs.shapes)),
+              json.dumps(json.loads(n.proto.inputs.types)))
+             for n in et.cpu if n.proto.HasField("inputs")}
+    assert found <= wanted and len(found) > 0.95 * len(wanted)
+
+
+# Made ones
+
+def operator_rows():
+    """An operator around another around a launch; autograd answers on a second thread."""
+    return [slice_("user_annotation", "ProfilerStep#1", 10, 0, 200, Record_function_id=1),
+            slice_("cpu_op", "outer", 10, 10, 50, Record_function_id=2, Sequence_number=9),
+            slice_("cpu_op", "inner", 10, 20, 20, Record_function_id=3),
+            slice_("cuda_runtime", "cudaLaunchKernel", 10, 25, 5, cbid=211, correlation=7),
+            slice_("kernel", "k", 7, 40, 300, device=0, context=1, stream=7, correlation=7),
+            slice_("cpu_op", "autograd::engine::evaluate_function: OuterBackward", 11, 80, 40,
+                   Record_function_id=4, Sequence_number=9, Fwd_thread_id=1),
+            slice_("cpu_op", "after", 10, 150, 10, Record_function_id=5)]
+
+
+def pieces(et, name):
+    return [(n.start // 1000, n.end // 1000) for n in et.cpu if n.name == name]
+
+
+def test_operators_are_cut_at_what_is_inside_them(tmp_path):
+    et = convert(write(tmp_path / "t.json", operator_rows()), tmp_path)
+    assert not chakra.broken(et)
+    assert pieces(et, "outer") == [(10, 20), (40, 60)]
+    assert pieces(et, "inner") == [(20, 25), (30, 40)]
+    assert {n.attr["rf_id"] for n in et.cpu if n.name == "outer"} == {2}
+    # while autograd works its caller's time stands still
+    assert pieces(et, "ProfilerStep#1") == [(0, 10), (60, 80), (120, 150), (160, 200)]
+    backward = next(n for n in et.cpu if n.name.startswith("autograd::"))
+    before = next(n for n in et.cpu if n.end == 80000 and n.attr["tid"] == 10)
+    after = next(n for n in et.cpu if n.start == 120000)
+    assert backward.deps == [before.id]
+    assert set(after.deps) == {before.id, backward.id}
+
+
+def test_a_call_inside_an_operator_takes_the_collective_around_it(tmp_path):
+    comms = dict(Collective_name="_allgather_base", dtype="BFloat16", In_msg_nelems=100,
+                 Out_msg_nelems=400, Group_size=4, Process_Group_Name="mesh_dp",
+                 Process_Group_Ranks="[1, 3, 5, 7]")
+    rows = [slice_("cpu_op", "record_param_comms", 10, 0, 30, **comms),
+            slice_("user_annotation", "nccl:_all_gather_base", 10, 2, 20),
+            slice_("cuda_runtime", "cudaLaunchKernelExC", 10, 5, 5, cbid=430, correlation=1),
+            slice_("kernel", "ncclDevKernel_AllGather_RING_LL(x)", 7, 20, 9, device=0, context=1,
+                   stream=7, correlation=1)]
+    et = convert(write(tmp_path / "t.json", rows, distributedInfo={"rank": 1, "world_size": 8}),
+                 tmp_path)
+    node, = [n for n in et.gpu if n.type == chakra.COLL]
+    assert (node.attr["comm_type"], node.attr["comm_size"]) == (2, 200)
+    groups = json.loads((tmp_path / "out.comm_groups.json").read_text())
+    assert groups == {node.attr["pg_name"]: [1, 3, 5, 7]}
+    assert 0 < int(node.attr["pg_name"]) < 2**31
+    assert not chakra.broken(et, set(groups))
+
+
+def collective_rows(*ranks_of, name="allreduce"):
+    rows = []
+    for i, ranks in enumerate(ranks_of, 1):
+        rows += [slice_("cuda_runtime", "cudaLaunchKernel", 10, 20 * i, 5, cbid=211, correlation=i),
+                 slice_("kernel", "ncclDevKernel", 7, 20 * i + 7, 9, device=0, context=1, stream=7,
+                        correlation=i, Collective_name=name, dtype="Float", In_msg_nelems=10,
+                        Out_msg_nelems=10, Group_size=len(ranks), Process_Group_Name=str(i),
+                        Process_Group_Ranks=str(ranks))]
+    return rows
+
+
+def test_ranks_add_their_groups_to_one_file(tmp_path):
+    """A group has the same number on each of its ranks, whatever the name it has there."""
+    for rank, groups in enumerate([([0, 1], [0, 2]), ([1, 3], [0, 1]), ([0, 2], [2, 3]),
+                                   ([2, 3], [1, 3])]):
+        trace = write(tmp_path / "t.json", collective_rows(*groups),
+                      distributedInfo={"rank": rank, "world_size": 4})
+        run(trace, tmp_path / f"job.{rank}.et")
+    groups = json.loads((tmp_path / "job.comm_groups.json").read_text())
+    assert sorted(groups.values()) == [[0, 1], [0, 2], [1, 3], [2, 3]]
+    for rank in range(4):
+        et = chakra.Et(tmp_path / f"job.{rank}.et")
+        assert et.header["rank"] == rank
+        assert all(rank in groups[n.attr["pg_name"]] for n in et.gpu)
+        assert not chakra.broken(et, set(groups))
+
+
+def test_a_file_of_groups_that_is_none_is_left_alone(tmp_path):
+    trace = write(tmp_path / "t.json", collective_rows([0, 2]),
+                  distributedInfo={"rank": 0, "world_size": 4})
+    (tmp_path / "job.comm_groups.json").write_text("my notes")
+    done = run(trace, tmp_path / "job.0.et", status=1)
+    assert "job.comm_groups.json: it is no comm-group file" in done.stderr
+    assert (tmp_path / "job.comm_groups.json").read_text() == "my notes"
+
+
+@pytest.mark.parametrize("name", ["reduce", "gather", "scatter", "barrier"])
+def test_what_makes_simulators_abort_is_computation_to_them(tmp_path, name):
+    trace = write(tmp_path / "t.json", collective_rows([0, 1], name=name),
+                  distributedInfo={"rank": 0, "world_size": 2})
+    node, = convert(trace, tmp_path).gpu
+    assert node.type == chakra.COMP and node.attr["collective"] == name.upper()
+
+
+@pytest.mark.parametrize("args", [
+    {"Process_Group_Ranks": "[0, 1, ...]"}, {"dtype": "Quaternion"}, {"Collective_name": "wait"},
+    {"In_msg_nelems": -4}, {"In_msg_nelems": 2**60}, {"Process_Group_Ranks": "[]"}])
+def test_collectives_that_are_not_told_whole_are_computation(tmp_path, args):
+    rows = collective_rows([0, 2])
+    rows[1]["args"].update({k.replace("_", " "): v for k, v in args.items()})
+    node, = convert(write(tmp_path / "t.json", rows), tmp_path).gpu
+    assert node.type == chakra.COMP and "comm_type" not in node.attr
+
+
+# The file
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_compressed_by_the_end_of_its_name(tmp_path, suffix):
+    trace = write(tmp_path / "t.json", operator_rows())
+    out = tmp_path / f"job.0.et{suffix}"
+    done = run(trace, out)
+    assert ("reads raw files alone" in done.stderr) == bool(suffix)
+    assert "replays one thread and one stream a rank" in done.stderr
+    begins = {"": b"", ".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}[suffix]
+    assert out.read_bytes().startswith(begins)
+    assert not chakra.broken(chakra.Et(out))
+    assert subprocess.run([harness.TOOL, "check", "-q", out], timeout=60).returncode == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f"job.0.et{suffix}", "t.json"]
+
+
+def test_the_rank_is_the_trace_s_or_as_told(tmp_path):
+    trace = write(tmp_path / "t.json", operator_rows(), distributedInfo={"rank": 3})
+    assert convert(trace, tmp_path).header["rank"] == 3
+    assert convert(trace, tmp_path, "--rank", "5").header["rank"] == 5
+    unknown = write(tmp_path / "u.json", operator_rows())
+    assert "--rank names another" in run(unknown, tmp_path / "u.et").stderr
+    for wrong in ("-1", "x", "", "99999999999"):
+        assert "--rank" in run(trace, tmp_path / "w.et", "--rank", wrong, status=2).stderr
+
+
+def test_errors_are_one_line_and_leave_nothing(tmp_path):
+    trace = write(tmp_path / "t.json", operator_rows())
+    empty, other = tmp_path / "empty", tmp_path / "other.json"
+    empty.write_bytes(b"")
+    other.write_text("[1]")
+    before = sorted(tmp_path.iterdir())
+    for source, out, what in ((tmp_path / "none", tmp_path / "o.et", "none"),
+                              (empty, tmp_path / "o.et", "empty"), (other, tmp_path / "o.et", "not a trace"),
+                              (trace, tmp_path, "is a directory"), (trace, trace, "is the input"),
+                              (trace, other, "exists"), (trace, "-", "must be a file"), (trace, trace / "o.et", "cannot write")):
+        done = run(source, out, status=2)
+        assert len(done.stderr.splitlines()) == 1 and what in done.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_full_disk_leaves_nothing(tmp_path):
+    rows = [slice_("cpu_op", f"op {i}", 10, 10 * i, 5, Record_function_id=i + 1)
+            for i in range(5000)]
+    trace = write(tmp_path / "t.json", rows)
+    done = run(trace, tmp_path / "o.et", status=2,
+               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000)))
+    assert "nothing is left behind" in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["t.json"]
+
+
+# Damaged and hostile
+
+@pytest.mark.sanitize
+def test_a_trace_that_is_cut(tmp_path):
+    trace = write(tmp_path / "t.json", operator_rows())
+    cut = tmp_path / "cut.json"
+    cut.write_bytes(trace.read_bytes()[:-250])
+    out = tmp_path / "o.et"
+    assert "is not whole" in run(cut, out, status=1).stderr
+    et = chakra.Et(out)
+    assert not chakra.broken(et) and any(n.name == "inner" for n in et.cpu)
+
+
+@pytest.mark.sanitize
+def test_rows_without_sense(tmp_path):
+    big = 2**63
+    rows = operator_rows() + [
+        slice_("cpu_op", "no thread", "Spans", 0, 5),
+        slice_("cpu_op", "backwards", 10, 30, -5, Record_function_id=-1, Sequence_number=-7),
+        slice_("cpu_op", "huge", 10, 30, 1e300, Record_function_id=big),
+        slice_("cpu_op", "crossing", 10, 55, 60), slice_("cpu_op", "crossing", 10, 55, 60),
+        slice_("cpu_op", "", 10, 58, 1, Input_Dims=[[[[]]]], Input_type=[], Concrete_Inputs=["\u0000"]),
+        slice_("cpu_op", "\ud800 \u0001", 12, 58, 1, Input_Dims="text", Fwd_thread_id="x"),
+        slice_("cuda_runtime", "cudaLaunchKernel", 10, 62, 3, cbid=211, correlation=7),
+        slice_("kernel", "k", 7, 10, 1, device=-1, context=1, stream=7, correlation=7),
+        slice_("kernel", "k", 7, 0, 1e9, device=0, context=1, stream=2**31, correlation=2**31),
+        slice_("cpu_op", "deep", 13, 0, 1000)]
+    rows += [slice_("cpu_op", "deep", 13, i, 1000 - 2 * i) for i in range(1, 400)]
+    out = tmp_path / "o.et"
+    done = subprocess.run([harness.TOOL, "convert", write(tmp_path / "t.json", rows), "--to",
+                           "chakra", "-o", out], capture_output=True, text=True, timeout=60)
+    assert done.returncode in (0, 1), done.stderr
+    assert not chakra.broken(chakra.Et(out))
+
+
+def test_many_threads_and_streams_take_little_memory(tmp_path):
+    """A file of 100 000 threads and streams: bounded, and nothing but chains is lost."""
+    out, path = tmp_path / "o.et", tmp_path / "t.json.zst"
+    rows = []
+    for i in range(1, 100001):
+        rows += [json.dumps(slice_("cuda_runtime", "cudaLaunchKernel", i, 10 * i, 5, cbid=211,
+                                   correlation=i)),
+                 json.dumps(slice_("kernel", "k", i, 10 * i + 7, 9, device=0, context=1, stream=i,
+                                   correlation=i))]
+    path.write_bytes(zstandard.compress(('{"traceEvents":[' + ",\n".join(rows) + "]}").encode(), 1))
+    child = subprocess.Popen([harness.TOOL, "convert", path, "--to", "chakra", "-o", out],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0
+    assert usage.ru_maxrss < 500 * 1024
+    et = chakra.Et(out)
+    assert not chakra.broken(et) and len(et.gpu) == 100000
