@@ -169,7 +169,7 @@ static void sleep_until_due(struct sl_collector *c, uint32_t wakes)
     uint64_t step_ns = sl_window_deadline(&c->window);
     uint64_t wait = c->flush_due_ns > now ? c->flush_due_ns - now : 0;
 
-    if (c->mark_back && wait > LOOK_AGAIN_NS)
+    if (c->marks && c->mark[0].back && wait > LOOK_AGAIN_NS)
         wait = LOOK_AGAIN_NS;
     if (step_ns <= now)
         wait = 0;

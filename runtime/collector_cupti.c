@@ -7,6 +7,7 @@
 #include "collector_impl.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/futex.h"
@@ -58,14 +59,16 @@ static int leave_cupti(struct sl_collector *c)
 static void set_mark(struct sl_collector *c)
 {
     const struct sl_cupti_api *api = c->opt.cupti;
+    struct sl_collector_mark *mark = &c->mark[c->marks];
 
-    if (c->mark_ns)
+    if (c->marks == SL_COLLECTOR_MARKS)
         return;
-    if (!api->fn.GetTimestamp || api->fn.GetTimestamp(&c->mark_ns) != 0)
-        c->mark_ns = sl_clock_now();
+    if (!api->fn.GetTimestamp || api->fn.GetTimestamp(&mark->ns) != 0)
+        mark->ns = sl_clock_now();
     /* Behind the time: what ended before it is in a buffer that was asked for by now. */
-    c->mark_turn = sl_cupti_pool_turn();
-    c->mark_back = 0;
+    mark->turn = sl_cupti_pool_turn();
+    mark->back = 0;
+    c->marks++;
 }
 
 int sl_collector_flush(struct sl_collector *c, int forced)
@@ -171,28 +174,31 @@ struct sl_decode_held sl_collector_look(const struct sl_collector *c, uint64_t t
 /* A buffer takes its place at a launch, and is not given back before the operation's record is
  * whole: when those that were out at the flush are back, whatever ended before it is in. One that
  * holds nothing will only get what ends later. */
-static int is_all_in(const struct sl_collector *c)
+static int is_all_in(const struct sl_collector *c, uint64_t turn)
 {
-    if (sl_cupti_pool_missing(c->mark_turn) == sl_cupti_pool_missing(c->written_off_turn))
+    if (sl_cupti_pool_missing(turn) == sl_cupti_pool_missing(c->written_off_turn))
         return 1;
-    return sl_collector_look(c, c->mark_turn).records ==
-           sl_collector_look(c, c->written_off_turn).records;
+    return sl_collector_look(c, turn).records == sl_collector_look(c, c->written_off_turn).records;
 }
 
 void sl_collector_deliver(struct sl_collector *c)
 {
     uint64_t now = sl_clock_monotonic();
+    unsigned in = 0;
 
     if (sl_pipeline_wants_delivery(c->pipeline) && c->flush_due_ns > now + EARLY_FLUSH_NS)
         c->flush_due_ns = now + EARLY_FLUSH_NS;
-    if (!c->mark_ns)
-        return;
-    c->mark_back = is_all_in(c) ? c->mark_back + 1 : 0;
     /* Twice in a row, because a buffer counts as back a moment before it is on the list. */
-    if (c->mark_back < 2)
+    for (unsigned i = 0; i < c->marks; i++) {
+        struct sl_collector_mark *mark = &c->mark[i];
+
+        mark->back = (i == 0 || mark[-1].back) && is_all_in(c, mark->turn) ? mark->back + 1 : 0;
+        in += mark->back >= 2;
+    }
+    if (!in || sl_pipeline_delivered(c->pipeline, c->mark[in - 1].ns - STAMP_SLACK_NS))
         return;
-    sl_pipeline_delivered(c->pipeline, c->mark_ns - STAMP_SLACK_NS);
-    c->mark_ns = 0;
+    c->marks -= in;
+    memmove(c->mark, c->mark + in, c->marks * sizeof(*c->mark));
 }
 
 void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn,

@@ -30,6 +30,15 @@ enum sl_collector_phase {
                      * anything if it was in there */
 };
 
+/* All that ended before `ns` will be in when the buffers requested up to `turn` are back. */
+struct sl_collector_mark {
+    uint64_t ns, turn;
+    int back; /* looks in a row that found all of those back */
+};
+
+/* Flushes that are waited for at a time: CUPTI may be seconds late. */
+#define SL_COLLECTOR_MARKS 16
+
 struct sl_collector {
     struct sl_collector_options opt;
     struct sl_pipeline *_Atomic pipeline; /* set once, by the collector thread */
@@ -55,9 +64,8 @@ struct sl_collector {
     uint64_t flush_due_ns, calibrate_due_ns; /* monotonic */
     uint64_t drain_turn;                     /* last buffer requested before the window's end */
     int drain_back;                          /* looks in a row that found all of those back */
-    uint64_t mark_ns;          /* all that ended before this will be in when the buffers... */
-    uint64_t mark_turn;        /* ...requested up to this are back; mark_ns 0: none is awaited */
-    int mark_back;             /* as drain_back */
+    struct sl_collector_mark mark[SL_COLLECTOR_MARKS]; /* the oldest first */
+    unsigned marks;
     uint64_t written_off_turn; /* buffers up to this that are not back never will be */
     int clock_said, drop_said, missing_said;
 };

@@ -15,6 +15,7 @@
 #include "base/ring.h"
 #include "base/stats.h"
 #include "collect/cuda_facts.h"
+#include "collect/cupti_buffer.h"
 #include "collect/cupti_decode.h"
 #include "control/window.h"
 #include "event/assemble.h"
@@ -262,8 +263,10 @@ void sl_pipeline_tick(struct sl_pipeline *p)
 static uint64_t records_lost(void)
 {
     static const enum sl_stat reasons[] = {
-        SL_STAT_RECORDS_INVALID, SL_STAT_DROPPED_CUPTI,       SL_STAT_DROPPED_NO_BUFFER,
-        SL_STAT_DROPPED_RING,    SL_STAT_UNDELIVERED_BUFFERS, SL_STAT_UNDELIVERED_AT_EXIT,
+        SL_STAT_RECORDS_INVALID,           SL_STAT_DROPPED_CUPTI,
+        SL_STAT_DROPPED_NO_BUFFER,         SL_STAT_DROPPED_RING,
+        SL_STAT_DROPPED_RECORDS_DISCARDED, SL_STAT_UNDELIVERED_BUFFERS,
+        SL_STAT_UNDELIVERED_AT_EXIT,
     };
     uint64_t sum = 0;
 
@@ -294,7 +297,7 @@ int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns)
 
     if (!p->edges)
         return 0;
-    if (lost != p->lost)
+    if (lost != p->lost || sl_cupti_pool_is_discarding())
         ev.flags = SL_EVF_RECORDS_LOST;
     if (sl_ring_push(p->ring, &ev))
         return -ENOBUFS;

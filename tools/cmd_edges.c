@@ -1,8 +1,8 @@
 /*
  * cmd_edges.c - `syncline edges`: which GPU operation released each wait, and how long was waited?
  *
- * The trace is read once; its rows go, in the order of enqueue, through the engine that finds edges
- * in a running job.
+ * The trace is read once. Where the job has found its edges itself, they are printed as they come;
+ * else rows go, in the order of enqueue, through the engine that would have found them there.
  *
  * Threads: main; reading has a helper thread. Memory: see feed.h, edge_summary.h: at most 256 MiB,
  * whatever the file.
@@ -59,12 +59,12 @@ static int is_wanted(const struct request *r, const struct sl_edge *edge)
 static struct sl_edge_where where(const struct work *w, const struct sl_edge *edge)
 {
     const struct sl_trace_call *call = sl_trace_events_call(w->feed->events, edge->dst_correlation);
-    struct sl_edge_where where = {0, 0, 0};
+    struct sl_edge_where where = {edge->at_start ? edge->dst_op.name : edge->dst_name, 0, 0};
 
-    if (call)
-        where = (struct sl_edge_where){call->name, call->place, call->step};
-    if (edge->at_start)
-        where.who = edge->dst_op.name;
+    if (call) {
+        where.place = call->place;
+        where.step = call->step;
+    }
     return where;
 }
 
@@ -113,6 +113,24 @@ static void show(void *user, const struct sl_event *wait, const struct sl_edge *
     }
 }
 
+/* One edge as the job found it: of those of a wait one released it. */
+static void show_found(void *user, const struct sl_edge *edge)
+{
+    struct work *w = user;
+
+    w->edges++;
+    if (!is_wanted(w->request, edge))
+        return;
+    if (w->summary && edge->released) {
+        const struct sl_edge_where place = where(w, edge);
+
+        sl_edge_summary_add(w->summary, edge, &place);
+    }
+    if (!w->summary)
+        print(w, edge);
+    w->shown++;
+}
+
 static void print_end(const struct work *w)
 {
     const struct request *r = w->request;
@@ -140,6 +158,7 @@ static int analyse(struct work *w)
     const struct sl_feed_sinks sinks = {.edges = show, .user = w};
     char why[512];
 
+    sl_feed_take_found(w->feed, show_found, w);
     if (sl_feed_read(w->feed, r->input, why, sizeof(why)) != 0 ||
         sl_feed_run(w->feed, r->input, &sinks, why, sizeof(why)) != 0) {
         sl_args_complain(r->command, "%s", why);

@@ -56,7 +56,7 @@ static struct {
     /* requests and completions */
     _Atomic uint64_t ready; /* tag << 32 | slot */
     struct sl_cupti_buffer *_Atomic completed;
-    _Atomic uint32_t ready_count, completed_count, out, starved;
+    _Atomic uint32_t ready_count, completed_count, out, discards, starved;
     _Atomic uint64_t turn; /* requests served so far */
     _Atomic int passive, used;
 
@@ -187,8 +187,10 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
              * takes as it writes is better than lost records. */
             if (pool.base)
                 s = take_fresh();
-            if (!s)
+            if (!s) {
                 sl_stats_add(SL_STAT_DROPPED_NO_BUFFER, 1);
+                atomic_fetch_add_explicit(&pool.discards, 1, memory_order_relaxed);
+            }
             /* Only the first of a row wakes: the collector comes once for all of them. */
             if (atomic_fetch_add_explicit(&pool.starved, 1, memory_order_relaxed) == 0 && pool.wake)
                 pool.wake();
@@ -238,6 +240,7 @@ void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, siz
         return;
     if (buffer == discard) {
         sl_stats_add(SL_STAT_DROPPED_RECORDS_DISCARDED, valid_size / TYPICAL_RECORD_BYTES);
+        atomic_fetch_sub_explicit(&pool.discards, 1, memory_order_relaxed);
         atomic_fetch_sub_explicit(&pool.out, 1, memory_order_relaxed);
         return;
     }
@@ -304,6 +307,11 @@ void sl_cupti_pool_refill(void)
 unsigned sl_cupti_pool_outstanding(void)
 {
     return atomic_load_explicit(&pool.out, memory_order_relaxed);
+}
+
+int sl_cupti_pool_is_discarding(void)
+{
+    return atomic_load_explicit(&pool.discards, memory_order_relaxed) != 0;
 }
 
 uint64_t sl_cupti_pool_turn(void)

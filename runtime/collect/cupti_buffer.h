@@ -58,6 +58,9 @@ void sl_cupti_pool_refill(void);
 unsigned sl_cupti_pool_outstanding(void);
 size_t sl_cupti_pool_mapped_bytes(void);
 
+/* Any thread: CUPTI is writing to a discard buffer. */
+int sl_cupti_pool_is_discarding(void);
+
 /* Any thread: number of the last request. How many of our buffers that were requested up to that
  * number have not come back, and whether all have. */
 uint64_t sl_cupti_pool_turn(void);

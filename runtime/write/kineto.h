@@ -34,6 +34,7 @@ struct sl_trace_meta {
     uint32_t cupti_version, cuda_runtime_version, cuda_driver_version; /* 0 = unknown */
     uint64_t opened_ns;                                                /* window start */
     uint32_t window;                                                   /* counts from 1 */
+    int has_edges; /* the file will have a row for each edge */
 };
 
 struct sl_kineto_options {

@@ -2,9 +2,9 @@
  * kineto_edge.c - edges: a row for each, an arrow for those that were waited for, and what a call's
  * row tells of its wait.
  *
- * An edge's row is a metadata row, which has no time and which readers of traces pass over. Its
- * args are the object that `syncline edges --json` prints; what edges between the same two places
- * have in common stands first, as in every row.
+ * An edge's row is a metadata row, which has no time and which readers of traces pass over, on the
+ * track of its destination. Its args are the object that `syncline edges --json` prints; what edges
+ * between the same two places have in common stands first, as in every row.
  *
  * Threads: one owner. Memory: the block; texts in the cache.
  */
@@ -58,11 +58,13 @@ static char *put_destination(struct sl_kineto *k, char *at, const struct sl_edge
 static char *text_of_edge(struct sl_kineto *k, char *at, const struct sl_edge *edge)
 {
     const struct sl_edge_op *source = &edge->source;
+    uint32_t tid = edge->at_start     ? edge->dst_op.stream
+                   : edge->dst_thread ? edge->dst_thread
+                                      : k->meta.pid;
 
     at = SL_JSON_LITERAL(at, "{\"ph\":\"M\",\"name\":\"sync_edge\",\"pid\":");
-    at = sl_json_u32(at, k->meta.pid);
-    at = sl_json_u32(SL_JSON_LITERAL(at, ",\"tid\":"),
-                     edge->dst_thread ? edge->dst_thread : k->meta.pid);
+    at = sl_json_u32(at, edge->at_start ? edge->dst_op.device : k->meta.pid);
+    at = sl_json_u32(SL_JSON_LITERAL(at, ",\"tid\":"), tid);
     at = put_text(SL_JSON_LITERAL(at, ",\"args\":{\"kind\":\""),
                   sl_edge_kind_name((enum sl_edge_kind)edge->kind));
     at = put_operation(k, SL_JSON_LITERAL(at, "\",\"src_name\":"), source);

@@ -92,6 +92,8 @@ void sl_kineto_put_header(struct sl_kineto *k)
     at = SL_JSON_LITERAL(at, "\"generator\":\"syncline ");
     at = sl_json_escape(at, version, strlen(version));
     at = SL_JSON_LITERAL(at, "\",\n");
+    if (m->has_edges)
+        at = SL_JSON_LITERAL(at, "\"syncEdges\":1,\n");
     at = SL_JSON_LITERAL(PUT_STRING(at, "host_name", m->host), ",\n\"trace_id\":");
     at = put_trace_id(at, m);
     at = SL_JSON_LITERAL(at, ",\n\"displayTimeUnit\":\"ms\",\n");

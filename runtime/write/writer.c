@@ -357,6 +357,7 @@ int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt)
     if (!w)
         return -ENOMEM;
     w->opt = *opt;
+    w->opt.meta.has_edges = opt->edges != NULL;
     /* The host's handlers must never run on our thread; it inherits the mask. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

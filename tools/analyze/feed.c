@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "print/progress.h"
+#include "read/edge_row.h"
 
 /* Events between two looks at the clock. */
 #define PROGRESS_EVENTS 4096
@@ -52,7 +53,40 @@ int sl_feed_keep_rows(struct sl_feed *f)
     return rc ? rc : sl_trace_events_keep_rows(f->events, f->collectives);
 }
 
+void sl_feed_take_found(struct sl_feed *f, void (*found)(void *user, const struct sl_edge *edge),
+                        void *user)
+{
+    f->found = found;
+    f->found_user = user;
+}
+
 /* ---- reading ---- */
+
+static int has_found(const struct sl_feed *f)
+{
+    return f->found && f->header.has_edges;
+}
+
+static void take_found(struct sl_feed *f, const struct sl_trace_row *row)
+{
+    struct sl_edge edge;
+
+    if (sl_edge_row_read(row, sl_trace_events_names(f->events), &edge) == 0)
+        f->found(f->found_user, &edge);
+    else
+        f->unusable++;
+}
+
+/* What the job left out. */
+static void read_lost(struct sl_feed *f)
+{
+    char name[64];
+
+    for (int i = 0; i < SL_EDGE_LOST_COUNT; i++) {
+        snprintf(name, sizeof(name), "edges_lost_%s", sl_edge_loss_name((enum sl_edge_loss)i));
+        f->lost[i] = sl_header_counter(&f->header, name);
+    }
+}
 
 static void take_field(void *user, const char *path, enum sl_json_type type, struct sl_text value)
 {
@@ -79,6 +113,11 @@ static int take_item(struct sl_feed *f, struct sl_trace *t, struct sl_trace_item
             sl_trace_events_own(f->events);
         return 0;
     case SL_SPAN_EVENT:
+        if (has_found(f)) {
+            if (item->row.edge)
+                take_found(f, &item->row);
+            return 0;
+        }
         return sl_trace_events_row(f->events, &item->row);
     default:
         return 0;
@@ -202,8 +241,13 @@ int sl_feed_run(struct sl_feed *f, const char *path, const struct sl_feed_sinks 
         .sink_user = sinks->user,
     };
     struct run r = {.feed = f, .sinks = sinks};
-    int rc = sl_edges_create(&r.engine, &opt);
+    int rc;
 
+    if (has_found(f)) {
+        read_lost(f);
+        return 0;
+    }
+    rc = sl_edges_create(&r.engine, &opt);
     if (rc) {
         snprintf(why, why_size, "not enough memory to look into %s", path);
         return rc;
@@ -237,6 +281,7 @@ int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, cons
                          f->last.offset, result);
         status = SL_EXIT_PROBLEM;
     }
+    counts.unusable += f->unusable;
     if (f->invalid || f->too_long || counts.unusable) {
         sl_args_complain(command,
                          "%s: not looked at: %" PRIu64 " rows that are not valid JSON, "

@@ -3,6 +3,7 @@
  *
  *   sl_feed_create(&f);
  *   sl_feed_keep_rows(f, ...)                     if operators and ranges are wanted
+ *   sl_feed_take_found(f, ...)                    if edges that the job found are as good
  *   sl_feed_read(f, path, why, sizeof(why));      the file, once, to its end
  *   sl_feed_run(f, &sinks);                       its events and edges, in the order of enqueue
  *   sl_feed_tell(f, command, path, "the edges")   what was not looked at, and the exit status
@@ -22,10 +23,13 @@ struct sl_feed {
     struct sl_trace_events *events;
     struct sl_collectives *collectives; /* NULL: rows are not kept */
     struct sl_header header;
-    uint64_t invalid, too_long; /* rows that were not looked into */
+    uint64_t invalid, too_long, unusable; /* rows that were not looked into */
     uint64_t lost[SL_EDGE_LOST_COUNT];
     struct sl_span last;
     struct sl_input_status input;
+    /* NULL: edges are always worked out. */
+    void (*found)(void *user, const struct sl_edge *edge);
+    void *found_user;
 };
 
 struct sl_feed_sinks {
@@ -45,6 +49,12 @@ void sl_feed_destroy(struct sl_feed *f); /* NULL is fine */
 
 /* 0 or -ENOMEM. */
 int sl_feed_keep_rows(struct sl_feed *f);
+
+/* Files of syncline's have a row for each edge that the job found. Where that is so they are given
+ * while the file is read, one by one, without times but `wait_ns` and `wake_ns`; nothing is sorted,
+ * and sl_feed_run() has nothing to do. */
+void sl_feed_take_found(struct sl_feed *f, void (*found)(void *user, const struct sl_edge *edge),
+                        void *user);
 
 /* 0, or a negative errno with one line for a person in `why`. A file that is cut or damaged has
  * been read up to there. */

@@ -60,6 +60,8 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
         own_value(h, path + 9, value);
     else if (strcmp(path, "generator") == 0) /* a cut file lacks the `syncline` object */
         h->own_file |= value.size >= 9 && memcmp(value.data, "syncline ", 9) == 0;
+    else if (strcmp(path, "syncEdges") == 0)
+        h->has_edges = h->own_file;
     else if (strcmp(path, "distributedInfo.rank") == 0)
         h->has_rank = type == SL_JSON_NUMBER && integer(value, &h->rank);
     else if (strcmp(path, "distributedInfo.world_size") == 0)
@@ -93,6 +95,14 @@ void sl_header_text(struct sl_header *h, struct sl_text key, struct sl_text valu
             p++;
         h->rank_findable = p < end && isdigit((unsigned char)*p);
     }
+}
+
+uint64_t sl_header_counter(const struct sl_header *h, const char *name)
+{
+    for (unsigned i = 0; i < h->counters; i++)
+        if (strcmp(h->counter[i].name, name) == 0)
+            return h->counter[i].value;
+    return 0;
 }
 
 /* Does this counter of ours mean that the file lacks something? */

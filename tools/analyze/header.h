@@ -20,7 +20,8 @@ struct sl_header_counter {
 };
 
 struct sl_header {
-    int own_file; /* written by syncline */
+    int own_file;  /* written by syncline */
+    int has_edges; /* and has a row for each edge */
     char version[32], host[128], job[128];
     int has_rank, has_world_size, has_base, has_window;
     int64_t rank, world_size;
@@ -42,6 +43,9 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
 
 /* The raw text of a top-level field: what only a reader of text sees. */
 void sl_header_text(struct sl_header *h, struct sl_text key, struct sl_text value);
+
+/* 0 when there is no such counter. */
+uint64_t sl_header_counter(const struct sl_header *h, const char *name);
 
 /* After the last field. `whole`: the file is, so what is missing was never written. */
 void sl_header_end(const struct sl_header *h, int whole, struct sl_findings *findings);

@@ -33,8 +33,7 @@ static void put_number(FILE *f, const char *key, int known, uint64_t value)
 void sl_edges_print_json(FILE *f, const struct sl_trace_events *t, const struct sl_edge *edge)
 {
     const struct sl_edge_op *src = &edge->source;
-    const struct sl_trace_call *call = sl_trace_events_call(t, edge->dst_correlation);
-    uint32_t name = edge->at_start ? edge->dst_op.name : call ? call->name : 0;
+    uint32_t name = edge->at_start ? edge->dst_op.name : edge->dst_name;
 
     fprintf(f, "{\"kind\":\"%s\"", sl_edge_kind_name((enum sl_edge_kind)edge->kind));
     put_number(f, "src_correlation", src->correlation != 0,

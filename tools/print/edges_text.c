@@ -56,7 +56,7 @@ void sl_edges_print_text(FILE *f, const struct sl_trace_events *t, const struct 
         fprintf(f, "%s on stream %u/%" PRIu32 "\n", shortened(name, t, edge->dst_op.name, "?"),
                 edge->dst_op.device, edge->dst_op.stream);
     else
-        fprintf(f, "%s%s%s\n", shortened(name, t, call ? call->name : 0, "?"),
+        fprintf(f, "%s%s%s\n", shortened(name, t, edge->dst_name, "?"),
                 call && call->place ? " in " : "",
                 call && call->place ? shortened(place, t, call->place, "") : "");
 }

@@ -31,6 +31,7 @@ static const int64_t TIME_MAX = INT64_MAX / 4;
 
 struct sl_json {
     od::parser parser;
+    sl_row_edge edge;
 };
 
 namespace
@@ -263,6 +264,7 @@ sl_row_category category_of(string_view s)
 /* Fills a row. */
 struct row_walk : visitor {
     sl_trace_row *row;
+    sl_row_edge *edge;
     od::document *whole;
 
     /* A whole number, or one in quotes (Kineto writes some ids so). */
@@ -375,6 +377,33 @@ struct row_walk : visitor {
         }
     }
 
+    void edge_arg(string_view name, string_view token)
+    {
+        static const string_view numbers[] = {"src_correlation", "src_stream", "src_device",
+                                              "dst_correlation", "dst_thread", "dst_stream",
+                                              "wait_ns",         "wake_ns"};
+        int exact;
+
+        token = trimmed(token);
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+            if (name == numbers[i] &&
+                sl_number_scaled(token.data(), token.size(), 0, &edge->number[i], &exact) == 0)
+                edge->has |= 1u << i;
+        }
+        if (name == "kind")
+            word(token, &edge->kind);
+        else if (name == "src_name")
+            word(token, &edge->src_name);
+        else if (name == "dst_name")
+            word(token, &edge->dst_name);
+        else if (name == "dst_point")
+            word(token, &edge->dst_point);
+        else if (name == "basis")
+            word(token, &edge->basis);
+        else if (name == "released")
+            edge->released = token == "true";
+    }
+
     bool arg(string_view name, od::value v)
     {
         od::json_type type;
@@ -448,7 +477,10 @@ struct row_walk : visitor {
                 integer(token, SL_HAS_WAIT_RECORD, &row->wait_record);
             break;
         }
-        op_arg(name, token);
+        if (row->edge)
+            edge_arg(name, token);
+        else
+            op_arg(name, token);
         return show(token, 0);
     }
 
@@ -460,6 +492,10 @@ struct row_walk : visitor {
         if (e)
             return fail(e);
         row->has |= SL_HAS_ARGS;
+        if (row->phase == 'M' && string_view(row->name.data, row->name.size) == "sync_edge") {
+            *edge = {};
+            row->edge = edge;
+        }
         for (auto result : object) {
             od::field field;
             string_view name;
@@ -581,6 +617,7 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
     if (e)
         return describe(e, text, size, nullptr, error);
     w.row = out;
+    w.edge = &j->edge;
     w.whole = &doc;
     w.visit = nullptr;
     if (!w.document(doc))

@@ -86,6 +86,25 @@ struct sl_row_lane {
     int is_number;
 };
 
+/* The args of a row of syncline's that tells of an edge; what is null or missing is absent. */
+struct sl_row_edge {
+    uint32_t has; /* 1 << enum sl_row_edge_number */
+    int64_t number[8];
+    int released;
+    struct sl_text kind, src_name, dst_name, dst_point, basis;
+};
+
+enum sl_row_edge_number {
+    SL_ROW_EDGE_SRC_CORRELATION,
+    SL_ROW_EDGE_SRC_STREAM,
+    SL_ROW_EDGE_SRC_DEVICE,
+    SL_ROW_EDGE_DST_CORRELATION,
+    SL_ROW_EDGE_DST_THREAD,
+    SL_ROW_EDGE_DST_STREAM,
+    SL_ROW_EDGE_WAIT_NS,
+    SL_ROW_EDGE_WAKE_NS
+};
+
 struct sl_trace_row {
     uint32_t has;     /* enum sl_row_has */
     char phase;       /* "ph"; 0 = absent */
@@ -93,8 +112,9 @@ struct sl_trace_row {
     struct sl_text category_text, name;
     struct sl_text args_name; /* args.name, of metadata events */
     struct sl_row_lane pid, tid;
-    int64_t ts_ns, dur_ns; /* exact from the decimal text; any two can be added */
-    int64_t id;            /* flows */
+    const struct sl_row_edge *edge; /* "sync_edge" metadata alone; valid until the next row */
+    int64_t ts_ns, dur_ns;          /* exact from the decimal text; any two can be added */
+    int64_t id;                     /* flows */
     int64_t correlation, device, context, stream, bytes, external_id;
     int64_t wait_record;  /* wait_on_cuda_event_record_corr_id */
     int64_t wait_stream;  /* wait_on_stream */

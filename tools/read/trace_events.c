@@ -665,7 +665,7 @@ uint64_t sl_trace_events_correlation(const struct sl_trace_events *t, uint64_t c
     return t->own ? correlation : (uint32_t)correlation;
 }
 
-const struct sl_intern *sl_trace_events_names(const struct sl_trace_events *t)
+struct sl_intern *sl_trace_events_names(const struct sl_trace_events *t)
 {
     return t->names;
 }

@@ -85,7 +85,7 @@ uint64_t sl_trace_events_count(const struct sl_trace_events *t); /* that next() 
 /* As the file has it. */
 uint64_t sl_trace_events_correlation(const struct sl_trace_events *t, uint64_t correlation);
 
-const struct sl_intern *sl_trace_events_names(const struct sl_trace_events *t);
+struct sl_intern *sl_trace_events_names(const struct sl_trace_events *t);
 const struct sl_shape_table *sl_trace_events_shapes(const struct sl_trace_events *t);
 
 /* Start of the earliest event, after the end; 0 without events. */

@@ -1,0 +1,308 @@
+"""Edges found while the job runs: those in the file are the simulator's truth, whatever CUPTI does to
+the records; what the file shows of them, and how `syncline edges` gives them back."""
+import collections
+import json
+
+import pytest
+
+import edge_truth
+import harness
+from test_edges_tool import FIELDS
+from test_tool import run as tool
+
+STEPS = ("context stream kernel:30 copy event sync kernel:3 event graph:2 blocking memset sync stream:0 "
+         "kernel:5 memset copy syncall kernel:2 event syncall")
+
+
+def lost(trace: harness.Trace) -> collections.Counter:
+    return collections.Counter({name.removeprefix("edges_lost_"): n
+                                for name, n in trace.counters.items()
+                                if name.startswith("edges_lost_") and n})
+
+
+def outcome(run: harness.Run, trace: harness.Trace, whole: bool | None = True) -> edge_truth.Outcome:
+    """The file's edges beside the truth: none missing, none false, none without a reason. `whole`
+    None: records were lost; what nothing shows to have waited has no reason either."""
+    assert run.status == 0, run.stderr
+    window = trace.object["syncline"]
+    out = edge_truth.compare(edge_truth.Truth(run.truth), trace.edges(), lost(trace), whole=whole,
+                             window=(window["opened_ns"], window["closed_ns"]))
+    wrong = [line for line in out.wrong if whole is not None or not line.startswith("left out")]
+    assert not wrong, "\n".join(wrong[:5])
+    assert out.right == trace.counters["edges"] or out.unsure
+    check_rows(trace)
+    return out
+
+
+def check_rows(trace: harness.Trace) -> None:
+    """What calls and arrows say of the edges."""
+    edges = trace.edges()
+    calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
+    released = collections.defaultdict(list)
+    for edge in edges:
+        if edge["dst_point"] == "end":
+            released[edge["dst_correlation"]].append(edge)
+    told = {corr: row["args"] for corr, row in calls.items() if "wait_ns" in row["args"]}
+    assert set(told) == {corr for corr in released if corr in calls}
+    for corr, args in told.items():
+        group = released[corr]
+        assert args["wait_ns"] == max(edge["wait_ns"] for edge in group)
+        assert args["wait_kind"] == group[0]["kind"]
+        by = [edge for edge in group if edge["released"]]
+        assert [edge["src_correlation"] for edge in by] == \
+            ([args["released_by"]] if args["wait_ns"] else [])
+        assert "released_by" in args or args["wait_ns"] == 0
+        assert args["wake_ns"] == (by or [min(group, key=lambda edge: edge["wake_ns"])])[0]["wake_ns"]
+        assert args.get("wait_basis", "exact") == (by or group)[0]["basis"]
+    check_arrows(trace, edges, calls)
+
+
+def check_arrows(trace, edges, calls) -> None:
+    """One for each edge that was waited for and has its source in the file; its ends lie in the
+    slices that they belong to, before these are over."""
+    operations = collections.defaultdict(list)
+    for row in trace.of("kernel", "gpu_memcpy", "gpu_memset"):
+        operations[row["args"]["correlation"], row["tid"]].append(row)
+    wanted = collections.Counter()
+    for edge in edges:
+        source = operations.get((edge["src_correlation"], edge["src_stream"]))
+        if not edge["wait_ns"] or not source:
+            continue
+        head = (edge["dst_device"] if "dst_device" in edge else None, edge["dst_stream"])
+        wanted[edge["src_correlation"], edge["dst_correlation"], head[1]] += 1
+    tails = {e["id"]: e for e in trace.flows("sync") if e["ph"] == "s"}
+    heads = {e["id"]: e for e in trace.flows("sync") if e["ph"] == "f"}
+    assert tails.keys() == heads.keys()
+    assert len(tails) + len(heads) == len(trace.flows("sync")), "two arrows have the same id"
+    assert not tails.keys() & {e["id"] for e in trace.flows()}
+    assert len(tails) == sum(wanted.values())
+
+    def around(rows, end):
+        return any(row["pid"] == end["pid"] and row["tid"] == end["tid"] and
+                   row["start"] <= end["start"] and
+                   (end["start"] < row["end"] or row["start"] == row["end"]) for row in rows)
+
+    every = [row for rows in operations.values() for row in rows]
+    for id_, tail in tails.items():
+        assert tail["start"] <= heads[id_]["start"] and heads[id_]["bp"] == "e"
+        assert around(every, tail)
+        assert around(every, heads[id_]) or around(calls.values(), heads[id_])
+
+
+# Everything there is, on every CUPTI
+
+@pytest.mark.parametrize("version", ["12.0", "12.6", "12.8", "13.0"])
+@pytest.mark.sanitize
+def test_versions(go, version):
+    run = go(STEPS, sim=["--cupti", version], log="warn")
+    assert run.said() == []
+    assert outcome(run, run.trace()).right > 10
+
+
+@pytest.mark.parametrize("version", ["12.0", "12.8", "13.0"])
+@pytest.mark.parametrize("sample", ["streams_and_waits", "two_threads", "peer_copy"])
+def test_samples(tmp_path, sample, version):
+    run = harness.run(tmp_path, harness.BUILD / "samples" / sample,
+                      sim=["--cupti", version, "--devices", "2"])
+    assert outcome(run, run.trace()).right > 0
+
+
+# CUPTI at its worst
+
+@pytest.mark.parametrize("steps, sim", [
+    (STEPS, ["--cupti-shuffle"]),
+    (STEPS + " sleep:2500", ["--cupti-late", "2"]),
+    (STEPS + " sleep:2500", ["--cupti-late", "2", "--cupti-shuffle", "--cupti", "12.0"]),
+    (STEPS + " sleep:1500 kernel:5 syncall sleep:500", ["--cupti-hold", "1"]),
+    (STEPS, ["--cupti-twice", "0.3"]),
+    (STEPS, ["--cupti-per-thread-buffers", "1"]),
+    (STEPS, ["--correlation-start", "4294967200"]),
+    (STEPS, ["--nested-driver", "--cuda", "12"]),
+    ("context threads:8 syncall stream kernel:3 sync threads:4 event syncall", ["--cupti-shuffle"]),
+])
+@pytest.mark.sanitize
+def test_trouble(go, steps, sim):
+    run = go(steps, sim=sim)
+    assert outcome(run, run.trace()).right > 0
+
+
+@pytest.mark.sanitize
+def test_records_late_behind_a_long_kernel(go):
+    """It keeps the buffer back that has the records of what was waited for beside it."""
+    run = go("context stream long:1800 stream kernel:5 copy sync event sleep:300 kernel:2 sync sleep:1000 "
+             "syncall kernel sync")
+    trace = run.trace()
+    assert outcome(run, trace).right >= 5
+    longest = max(trace.edges(), key=lambda edge: edge["wait_ns"])
+    assert longest["kind"] == "context_sync" and longest["released"]
+
+
+@pytest.mark.parametrize("sim", [
+    ["--cupti-drop", "0.2", "--seed", "3"],
+    ["--cupti-drop", "0.02", "--seed", "8"],
+    ["--cupti-no-time", "0.2", "--seed", "5"],
+    ["--cupti-steal", "60"],
+])
+def test_after_a_loss_none_is_false(go, sim):
+    run = go((STEPS + " sleep:600 ") * 2 + "kernel:3 sync", sim=sim)
+    for trace in run.traces():
+        outcome(run, trace, whole=None)
+
+
+def none_false(run: harness.Run, trace: harness.Trace) -> int:
+    """A look at many edges of calls."""
+    assert run.status == 0, run.stderr
+    waits = {wait["corr"]: {(s["corr"], s["stream"]): s["end"] for s in wait["sources"]}
+             for wait in run.truth_of("wait")}
+    starts = {call["corr"]: call["start"] for call in run.truth_of("call")}
+    ends = [edge for edge in trace.edges() if edge["dst_point"] == "end"]
+    for edge in ends:
+        end = waits[edge["dst_correlation"]][edge["src_correlation"], edge["src_stream"]]
+        assert edge["wait_ns"] == max(0, end - starts[edge["dst_correlation"]])
+    return len(ends)
+
+
+def test_starved_of_buffers(go):
+    run = go(STEPS + " kernel:20000 syncall sleep:600 kernel:5 sync", cupti_memory="1M")
+    none_false(run, run.trace())
+
+
+@pytest.mark.parametrize("options", [{"memory": "16M"}, {"memory": "16M", "detail": "full"}])
+@pytest.mark.sanitize
+def test_the_smallest_memory(go, options):
+    run = go(STEPS, log="warn", **options)
+    assert run.said() == []
+    assert outcome(run, run.trace()).right > 10
+
+
+def test_more_than_memory_holds(go):
+    """Much is enqueued behind a kernel that keeps the records back: what cannot be held is given up
+    and counted, and not guessed."""
+    run = go("context stream long:1500 stream " + "kernel:500 sync " * 60 + "sleep:1200 syncall "
+             "kernel:3 sync", memory="16M", timeout=120)
+    trace = run.trace()
+    assert none_false(run, trace) > 0
+    assert trace.counters["edges_lost_memory"] > 0 and trace.counters["edges_lost_gave_up"] == 0
+
+
+# Windows
+
+def test_window_that_opens_while_work_is_pending(go):
+    """What was enqueued in the lead-in releases waits of the window, and has no row there."""
+    run = go("context stream kernel:3 sync start sleep:150 kernel:2 long:700 sleep:400 sync kernel:2 "
+             "event sync syncall stop windows:1", window="demand", lead_in="300ms")
+    (trace,) = run.traces()
+    assert outcome(run, trace, whole=False).right >= 3
+    (longest,) = [edge for edge in trace.edges() if edge["wait_ns"] > 50_000_000]
+    assert longest["released"]
+    kernels = {row["args"]["correlation"] for row in trace.of("kernel")}
+    assert longest["src_correlation"] not in kernels
+    (call,) = [row for row in trace.of("cuda_driver")
+               if row["args"].get("released_by") == longest["src_correlation"]]
+    assert call["args"]["wait_ns"] == longest["wait_ns"]
+
+
+def test_without_a_lead_in_nothing_is_guessed(go):
+    run = go("context stream kernel:3 long:500 start sleep:100 syncall kernel:2 sync sleep:100 stop "
+             "windows:1", window="demand", lead_in="0")
+    (trace,) = run.traces()
+    assert not outcome(run, trace, whole=False).wrong
+    assert trace.counters["edges_lost_before_window"] > 0
+    assert [edge["kind"] for edge in trace.edges()] == ["stream_sync"]
+
+
+def test_window_after_window(go):
+    """Kinds are off between them: what was in flight is forgotten, streams' flags are not."""
+    once = ("start sleep:250 kernel:4 event sync stream:0 kernel:2 copy syncall stream kernel sync "
+            "sleep:100 stop windows:{w} kernel:2 sync ")
+    run = go("context stream kernel sync " + "".join(once.format(w=w) for w in (1, 2, 3)),
+             window="demand", lead_in="100ms")
+    traces = sorted(run.traces(), key=lambda t: t.path.name)
+    assert len(traces) == 3
+    for trace in traces:
+        assert outcome(run, trace, whole=False).right >= 3
+
+
+def test_windows_back_to_back(go):
+    run = go("context stream " + "kernel:5 copy event sync sleep:30 " * 30, window="time:200ms/200ms")
+    traces = run.traces()
+    assert len(traces) >= 3
+    for trace in traces:
+        outcome(run, trace, whole=False)
+    assert sum(trace.counters["edges"] for trace in traces) > 40
+
+
+def test_killed(go):
+    """Rows are on the disk within a second or so of their delivery, but for those of calls whose
+    wait is not decided; what there is holds together."""
+    run = go("context stream " + "kernel:5 sync event sleep:100 " * 20 + "sleep:1500 kernel sync kill")
+    assert run.status == harness.signal_status(9)
+    (path,) = run.files("*.part")
+    trace = harness.Trace(path)
+    found = edge_truth.compare(edge_truth.Truth(run.truth), trace.edges(), collections.Counter(),
+                               whole=False, window=(0, trace.events[-1].get("start", 0)))
+    assert not [line for line in found.wrong if "left out" not in line and "missing" not in line]
+    assert len(trace.edges()) >= 20
+    check_rows(trace)
+
+
+# Switched off
+
+def test_lean_has_no_arrows(go):
+    trace = go(STEPS, detail="lean").trace()
+    assert trace.edges() and not trace.flows("sync")
+    assert any("wait_ns" in row["args"] for row in trace.of("cuda_driver"))
+
+
+def test_without_synchronization_records(go):
+    run = go(STEPS, kinds="kernel,memcpy,memset,runtime,driver", log="info")
+    trace = run.trace()
+    assert {edge["kind"] for edge in trace.edges()} <= {"copy", "memset", "free", "legacy_default",
+                                                       "graph"}
+    assert any("no sync edges" in line for line in run.said())
+
+
+# What `syncline edges` makes of it
+
+def printed(path):
+    return [json.loads(line) for line in tool("edges", "--json", path)[0].splitlines()]
+
+
+def key(edge):
+    return json.dumps(edge, sort_keys=True)
+
+
+@pytest.mark.parametrize("steps", [
+    STEPS, "context stream " + "kernel:2 event sync copy " * 5 + "syncall",
+    "context threads:6 syncall kernel sync"])
+@pytest.mark.sanitize
+def test_the_tool_gives_the_same(go, tmp_path, steps):
+    """Read from the rows, and worked out anew from a file without them."""
+    trace = go(steps).trace()
+    edges = trace.edges()
+    assert printed(trace.path) == edges
+    assert all(list(edge) == FIELDS for edge in printed(trace.path))
+    bare = tmp_path / "bare.json"
+    bare.write_text("\n".join(line for line in trace.text.decode().splitlines()
+                              if '"sync_edge"' not in line and '"syncEdges"' not in line))
+    again, error = tool("edges", "--json", bare)
+    worked_out = [json.loads(line) for line in again.splitlines()]
+    assert not harness.difference([key(e) for e in worked_out if e["wait_ns"]],
+                                  [key(e) for e in edges if e["wait_ns"]
+                                   and (e["dst_correlation"] in {w["dst_correlation"] for w in worked_out}
+                                        or "before_window" not in error)])
+
+
+def test_summary_counts_waits(go):
+    trace = go(STEPS).trace()
+    waited = [edge for edge in trace.edges() if edge["released"]]
+    summary = json.loads(tool("edges", "--summary", "--json", trace.path)[0])
+    assert summary["waits"] == len(waited)
+    assert summary["total_ns"] == sum(edge["wait_ns"] for edge in waited)
+
+
+def test_check_holds_the_file_to_its_edges(go):
+    trace = go(STEPS).trace()
+    text, error = tool("check", trace.path)
+    assert "0 errors, 0 warnings" in text and not error
+    assert f"edges {trace.counters['edges']}".split()[1] in text

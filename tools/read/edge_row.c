@@ -1,0 +1,88 @@
+/*
+ * edge_row.c - a row of syncline's that tells of an edge -> the edge.
+ *
+ * Threads, memory: see edge_row.h.
+ */
+#include "read/edge_row.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int is(struct sl_text text, const char *word)
+{
+    return text.data && strlen(word) == text.size && memcmp(text.data, word, text.size) == 0;
+}
+
+/* 0..count-1, or -1. */
+static int kind_of(struct sl_text text)
+{
+    for (int i = 0; i < SL_EDGE_KIND_COUNT; i++)
+        if (is(text, sl_edge_kind_name((enum sl_edge_kind)i)))
+            return i;
+    return -1;
+}
+
+static int basis_of(struct sl_text text)
+{
+    for (int i = 0; i <= SL_BASIS_INFERRED; i++)
+        if (is(text, sl_edge_basis_name((enum sl_edge_basis)i)))
+            return i;
+    return -1;
+}
+
+static int number(const struct sl_row_edge *e, enum sl_row_edge_number which, uint64_t most,
+                  uint64_t *out)
+{
+    if (!(e->has >> which & 1) || e->number[which] < 0 || (uint64_t)e->number[which] > most)
+        return -EINVAL;
+    *out = (uint64_t)e->number[which];
+    return 0;
+}
+
+/* The same where null is allowed. */
+static uint32_t number_or(const struct sl_row_edge *e, enum sl_row_edge_number which,
+                          uint32_t fallback)
+{
+    uint64_t value;
+
+    return number(e, which, UINT32_MAX, &value) == 0 ? (uint32_t)value : fallback;
+}
+
+static uint32_t name_of(struct sl_intern *names, struct sl_text name)
+{
+    return name.data ? sl_intern_put(names, name.data, name.size) : 0;
+}
+
+int sl_edge_row_read(const struct sl_trace_row *row, struct sl_intern *names, struct sl_edge *out)
+{
+    const struct sl_row_edge *e = row->edge;
+    int kind = kind_of(e->kind), basis = basis_of(e->basis), at_start = is(e->dst_point, "start");
+    struct sl_edge edge = {.at_start = (uint8_t)at_start, .released = (uint8_t)e->released};
+    uint64_t device;
+
+    if (kind < 0 || basis < 0 || (!at_start && !is(e->dst_point, "end")) ||
+        number(e, SL_ROW_EDGE_SRC_CORRELATION, UINT64_MAX, &edge.source.correlation) ||
+        number(e, SL_ROW_EDGE_DST_CORRELATION, UINT64_MAX, &edge.dst_correlation) ||
+        number(e, SL_ROW_EDGE_SRC_DEVICE, UINT16_MAX, &device) ||
+        number(e, SL_ROW_EDGE_WAIT_NS, UINT64_MAX, &edge.wait_ns) ||
+        number(e, SL_ROW_EDGE_WAKE_NS, UINT64_MAX, &edge.wake_ns))
+        return -EINVAL;
+    edge.kind = (uint8_t)kind;
+    edge.basis = (uint8_t)basis;
+    edge.source.device = (uint16_t)device;
+    edge.source.stream = number_or(e, SL_ROW_EDGE_SRC_STREAM, SL_STREAM_NONE);
+    edge.source.name = name_of(names, e->src_name);
+    edge.dst_thread = number_or(e, SL_ROW_EDGE_DST_THREAD, 0);
+    if (at_start) {
+        edge.dst_op.correlation = edge.dst_correlation;
+        edge.dst_op.stream = number_or(e, SL_ROW_EDGE_DST_STREAM, SL_STREAM_NONE);
+        edge.dst_op.name = name_of(names, e->dst_name);
+        /* The row stands on the track of the operation. */
+        if (row->pid.is_number && row->pid.number >= 0 && row->pid.number <= UINT16_MAX)
+            edge.dst_op.device = (uint16_t)row->pid.number;
+    } else {
+        edge.dst_name = name_of(names, e->dst_name);
+    }
+    *out = edge;
+    return 0;
+}
