@@ -60,7 +60,7 @@ void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns);
 /* End of a window: releases everything held. Correlations stay known. */
 void sl_assemble_flush(struct sl_assemble *a);
 
-/* The earliest end of what is held; UINT64_MAX: nothing is. */
+/* The earliest start of what is held; UINT64_MAX: nothing is. */
 uint64_t sl_assemble_held_ns(const struct sl_assemble *a);
 
 /* Launches (SL_EVF_LAUNCH) whose GPU operation has not come yet. */

@@ -233,8 +233,8 @@ uint64_t sl_assemble_held_ns(const struct sl_assemble *a)
     for (uint64_t at = a->held_head; at != a->held_tail; at++) {
         const struct sl_event *ev = &a->held[at % a->held_slots].event;
 
-        if (ev->kind != SL_EV_NONE && ev->end_ns < ns)
-            ns = ev->end_ns;
+        if (ev->kind != SL_EV_NONE && ev->start_ns < ns)
+            ns = ev->start_ns;
     }
     return ns;
 }

@@ -13,6 +13,9 @@
 #include "sync/enact.h"
 
 #define DEFAULT_CAP ((size_t)16 << 20)
+/* How long a call may take to return once what it waited for, or did, has ended: its thread has to
+ * get a processor. */
+#define RETURN_NS 100000000u
 
 struct sl_edges {
     struct sl_edges_options opt;
@@ -176,8 +179,22 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
 
 /* ---- edges out ---- */
 
-/* When the last record of the first call was made. An event record alone has no time: it goes with
- * the next call that has one. */
+/* When the last record of a call was made; 0: none has a time. Its own record, which is made when
+ * it returns, may be on its way still. */
+static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_t count)
+{
+    uint64_t ns = 0;
+    int returned = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (item[i].end_ns > ns)
+            ns = item[i].end_ns;
+        returned |= item[i].kind == SL_EV_RUNTIME || item[i].kind == SL_EV_DRIVER;
+    }
+    return ns && !returned && e->opt.online ? ns + RETURN_NS : ns;
+}
+
+/* Of the first call. An event record alone has no time: it goes with the next call that has one. */
 static uint64_t latest(const struct sl_edges *e)
 {
     const struct sl_item *item;
@@ -185,9 +202,7 @@ static uint64_t latest(const struct sl_edges *e)
     uint64_t ns = 0;
 
     for (; ns == 0 && (item = sl_order_peek(&e->order, skip, &count)); skip += count)
-        for (size_t i = 0; i < count; i++)
-            if (item[i].end_ns > ns)
-                ns = item[i].end_ns;
+        ns = made(e, item, count);
     return ns ? ns : UINT64_MAX;
 }
 
