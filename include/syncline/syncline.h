@@ -9,7 +9,7 @@
  *   sl_start();  ...  sl_stop();
  *
  * Threads: any. None of these calls blocks, allocates or calls CUDA; they leave a request for the
- * profiler's own thread.
+ * profiler's own thread. (The first sl_start() may have to make that thread.)
  */
 #ifndef SYNCLINE_H
 #define SYNCLINE_H

@@ -20,6 +20,7 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SL_TEST_BUILD", REPO / "build" / "release")).resolve()
 LIBRARY = BUILD / "runtime" / "libsyncline.so"
 SCENARIO = BUILD / "tests" / "e2e" / "scenario"
+RUNTIME_CALLS = BUILD / "tests" / "e2e" / "runtime_calls"
 TOOL = BUILD / "tools" / "syncline"
 SIMGPU = REPO / "tests" / "simgpu" / "run"
 

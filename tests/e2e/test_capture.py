@@ -168,9 +168,23 @@ def test_a_second_run_does_not_overwrite(go):
     assert len(after) == 2 and all(path.read_bytes() == data for path, data in before.items())
 
 
-def test_nested_runtime_and_driver_calls(tmp_path):
-    """The runtime API of CUDA calls the driver's under the same correlation id: one row, the
-    outer."""
+@pytest.mark.sanitize
+@pytest.mark.parametrize("cupti", ["12.0", "12.9", "13.0", "13.5"])
+def test_runtime_api(tmp_path, cupti):
+    """The runtime API of CUDA 12 and 13 calls the driver's under the same correlation id: one row,
+    the outer."""
+    run = harness.run(tmp_path, harness.RUNTIME_CALLS, cupti[:2],
+                      sim=["--cupti", cupti, "--nested-driver"], log="warn")
+    assert (run.status, run.stdout, run.said()) == (0, f"runtime {cupti[:2]}\n", [])
+    trace = run.trace()
+    check_trace(run, trace)
+    assert {row["name"] for row in trace.of("cuda_runtime")} >= {"cudaLaunchKernel", "cudaGraphLaunch"}
+    runtime = {row["args"]["correlation"] for row in trace.of("cuda_runtime")}
+    assert not runtime & {row["args"]["correlation"] for row in trace.of("cuda_driver")}
+    assert trace.counters["nested_dropped"] > 10
+
+
+def test_what_nvcc_compiled(tmp_path):
     program = harness.BUILD / "samples" / "runtime_api"
     if not program.exists():
         pytest.skip("no nvcc when this was built")
@@ -179,5 +193,20 @@ def test_nested_runtime_and_driver_calls(tmp_path):
     trace = run.trace()
     check_trace(run, trace)
     assert {row["name"] for row in trace.of("cuda_runtime")} >= {"cudaLaunchKernel"}
-    runtime = {row["args"]["correlation"] for row in trace.of("cuda_runtime")}
-    assert not runtime & {row["args"]["correlation"] for row in trace.of("cuda_driver")}
+
+
+@pytest.mark.sanitize
+def test_what_cupti_itself_costs(go):
+    """Every OVERHEAD record has its row, on the process -1: truth minus log. (The flush at the end
+    makes one that is never delivered.)"""
+    run = go("context kernel:5 sync", sim=["--cupti-overhead"])
+    rows = run.trace().of("overhead")
+    made = [(line["start"], line["end"]) for line in run.log if line["what"] == "overhead"]
+    lost = [line for line in run.lost() if line["kind"] == "overhead"]
+    found = [(row["start"], row["end"]) for row in rows]
+    assert set(found) <= set(made) and len(found) == len(made) - len(lost)
+    assert {"Activity Buffer Request", "Command Buffer Full"} <= {row["name"] for row in rows}
+    assert sum(row["name"] == "Command Buffer Full" for row in rows) == 5
+    assert {row["pid"] for row in rows} == {-1}
+    assert go("context kernel:5 sync", sim=["--cupti-overhead"],
+              kinds="kernel,driver").trace().of("overhead") == []

@@ -173,11 +173,9 @@ def test_bandwidth(analysed):
 
 
 def test_launch_statistics(python, tmp_path):
-    """HTA counts launches of the runtime API here: a program that nvcc compiled."""
-    program = harness.BUILD / "samples" / "runtime_api"
-    if not program.exists():
-        pytest.skip("no nvcc when this was built")
-    run = harness.run(tmp_path, program, compression="gzip", RANK="0", sim=["--nested-driver"])
+    """HTA counts launches of the runtime API here."""
+    run = harness.run(tmp_path, harness.RUNTIME_CALLS, "13", compression="gzip", RANK="0",
+                      sim=["--nested-driver"])
     assert run.status == 0, run.stderr
     report = analyse(python, run, tmp_path)
     calls = {call["corr"]: call for call in run.truth_of("call") if call["domain"] == "runtime"}

@@ -409,6 +409,8 @@ def test_doctor_without_cupti_or_driver(tmp_path):
         pytest.skip("this machine has a driver")
     text = doctor(1)
     assert "problem  driver      no libcuda.so.1" in text and "--gpus all" in text
+    # PyPI's names: the package of CUDA 13 has no suffix
+    assert "`pip install nvidia-cuda-cupti`" in text and "nvidia-cuda-cupti-cu12" in text
 
 
 def test_doctor_on_the_simulated_gpu(tmp_path):

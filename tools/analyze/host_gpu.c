@@ -177,8 +177,8 @@ void sl_host_cupti(struct sl_host *h)
     if (sl_cupti_api_open(&api, why, sizeof(why)) != 0)
         sl_host_add(
             h, SL_HOST_PROBLEM, "cupti",
-            "install the CUDA toolkit's CUPTI, or `pip install nvidia-cuda-cupti-cu12` (-cu13), "
-            "or put libcupti's folder into LD_LIBRARY_PATH",
+            "install the CUDA toolkit's CUPTI, or `pip install nvidia-cuda-cupti` (for CUDA "
+            "12 nvidia-cuda-cupti-cu12), or put libcupti's folder into LD_LIBRARY_PATH",
             "%s", why);
     else
         sl_host_add(h, SL_HOST_OK, "cupti", "", "%s, version %u", api.path, api.version);
