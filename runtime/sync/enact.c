@@ -138,8 +138,12 @@ static const struct sl_record *record_of(struct call *c)
 /* An event that was never recorded orders nothing; but was it? */
 static int may_have_been_recorded(const struct call *c, enum sl_edge_loss *reason)
 {
-    *reason = c->e->opt->recording_since_ns ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
-    return c->sync->id != 0 || c->e->opt->recording_since_ns != 0;
+    const struct sl_item *sync = c->sync;
+    int unseen = c->e->opt->recording_since_ns != 0;
+
+    *reason = unseen ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
+    return sync->id != 0 || unseen ||
+           sl_records_elsewhere(c->e->records, stream_of(c, sync)->context->id, sync->name);
 }
 
 static void wait_for_event(struct call *c)
@@ -369,7 +373,17 @@ static struct sl_stream *launch_stream(const struct call *c)
     return NULL;
 }
 
-/* The first node of a branch comes behind what the launch stream held. */
+/* What a node depends on within its graph had ended when it began. */
+static int is_root(const struct call *c, const struct sl_item *node)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (is_operation(&c->item[i]) && c->item[i].end_ns <= node->start_ns &&
+            c->item[i].end_ns != 0)
+            return 0;
+    return 1;
+}
+
+/* A branch that begins the graph comes behind what the launch stream held. */
 static void enter_branch(struct call *c, struct sl_stream *branch, const struct sl_set *entry)
 {
     struct sl_moment earlier = c->by;
@@ -406,7 +420,8 @@ static void graph(struct call *c)
         if (stream != launch &&
             (!stream->newest || stream->newest->pub.correlation != item->correlation)) {
             branches++;
-            enter_branch(c, stream, &entry);
+            if (is_root(c, item))
+                enter_branch(c, stream, &entry);
         }
         enqueue(c, item);
     }

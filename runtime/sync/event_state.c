@@ -13,6 +13,7 @@ void sl_records_init(struct sl_records *r, struct sl_streams *streams)
     sl_pool_init(&r->pool, store, sizeof(struct sl_record));
     sl_map_init(&r->by_sync, store);
     sl_map_init(&r->by_event, store);
+    sl_map_init(&r->context_of, store);
     r->most = store->cap_bytes / 4 / (sizeof(struct sl_record) + sizeof(struct sl_link));
 }
 
@@ -21,6 +22,7 @@ void sl_records_free(struct sl_records *r)
     sl_pool_free(&r->pool);
     sl_map_free(&r->by_sync);
     sl_map_free(&r->by_event);
+    sl_map_free(&r->context_of);
 }
 
 static uint64_t event_key(uint32_t context, uint32_t event_id)
@@ -44,8 +46,10 @@ static void leave_event(struct sl_records *r, struct sl_record *record)
         newest->previous = NULL;
     else if (newest == record && record->previous)
         *sl_map_find(&r->by_event, record->event) = (uintptr_t)record->previous;
-    else if (newest == record)
+    else if (newest == record) {
         sl_map_drop(&r->by_event, record->event);
+        sl_map_drop(&r->context_of, (uint32_t)record->event);
+    }
 }
 
 static void forget(struct sl_records *r, struct sl_record *record)
@@ -97,6 +101,21 @@ static void keep_two(struct sl_records *r, uint64_t event)
     forget(r, third);
 }
 
+static void note_context(struct sl_records *r, uint32_t context, uint32_t event_id)
+{
+    uint64_t *place = sl_map_put(&r->context_of, event_id);
+
+    if (place)
+        *place = context;
+}
+
+int sl_records_elsewhere(const struct sl_records *r, uint32_t context, uint32_t event_id)
+{
+    const uint64_t *place = event_id ? sl_map_find(&r->context_of, event_id) : NULL;
+
+    return place && *place != context;
+}
+
 struct sl_record *sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id,
                                  uint64_t sync_id, uint64_t correlation)
 {
@@ -117,6 +136,8 @@ struct sl_record *sl_records_put(struct sl_records *r, uint32_t context, uint32_
     }
     if (by_sync)
         *by_sync = (uintptr_t)record;
+    else
+        note_context(r, context, event_id);
     *(r->newest ? &r->newest->newer : &r->oldest) = record;
     r->newest = record;
     r->count++;

@@ -26,6 +26,7 @@ struct sl_records {
     struct sl_streams *streams;
     struct sl_pool pool;
     struct sl_map by_sync, by_event;
+    struct sl_map context_of; /* event id -> the context of its last record, where ids are all */
     struct sl_record *oldest, *newest;
     size_t count, most;
 };
@@ -43,5 +44,9 @@ struct sl_record *sl_records_put(struct sl_records *r, uint32_t context, uint32_
 /* NULL when it was never seen. */
 const struct sl_record *sl_records_find(const struct sl_records *r, uint32_t context,
                                         uint32_t event_id, uint64_t sync_id, uint64_t correlation);
+
+/* The event was recorded in another context than this one, and nothing tells which record is meant:
+ * whether events of different contexts may have the same id stands nowhere. */
+int sl_records_elsewhere(const struct sl_records *r, uint32_t context, uint32_t event_id);
 
 #endif

@@ -74,9 +74,16 @@ static int make_scratch(struct sl_order *o, size_t wanted)
     return 0;
 }
 
+static int in_order(const struct sl_item *a, const struct sl_item *b)
+{
+    if (a->correlation != b->correlation)
+        return a->correlation < b->correlation;
+    return a->start_ns <= b->start_ns;
+}
+
 static size_t run_end(const struct sl_item *item, size_t from, size_t end)
 {
-    while (++from < end && item[from - 1].correlation <= item[from].correlation)
+    while (++from < end && in_order(&item[from - 1], &item[from]))
         ;
     return from;
 }
@@ -88,13 +95,13 @@ static int merge(struct sl_order *o, size_t low, size_t middle, size_t end)
     struct sl_item *item = o->item;
     size_t upper = end - middle, at = end;
 
-    if (middle == low || upper == 0 || item[middle - 1].correlation <= item[middle].correlation)
+    if (middle == low || upper == 0 || in_order(&item[middle - 1], &item[middle]))
         return 0;
     if (make_scratch(o, upper) != 0)
         return -ENOMEM;
     memcpy(o->scratch, item + middle, upper * sizeof *item);
     while (upper) {
-        if (middle > low && item[middle - 1].correlation > o->scratch[upper - 1].correlation)
+        if (middle > low && !in_order(&item[middle - 1], &o->scratch[upper - 1]))
             item[--at] = item[--middle];
         else
             item[--at] = o->scratch[--upper];

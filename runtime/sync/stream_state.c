@@ -244,13 +244,17 @@ static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const str
 {
     struct sl_stream *legacy = stream->context->legacy;
     uint64_t since_ns = last ? last->by.from_ns : 0;
+    int takes_part = stream == legacy || is_blocking(stream);
 
+    /* Its first operation that was seen may come behind others that were not. */
+    if (takes_part && !last && stream->unseen && stream->context->unseen)
+        set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     if (stream == legacy) {
         for (struct sl_stream *at = stream->context->recent; at && at->active_ns > since_ns;
              at = at->used_before)
             if (is_blocking(at))
                 add_tail(s, at, when, SL_VIA_LEGACY, set);
-    } else if (legacy && is_blocking(stream) && legacy->active_ns > since_ns) {
+    } else if (legacy && takes_part && legacy->active_ns > since_ns) {
         add_tail(s, legacy, when, SL_VIA_LEGACY, set);
     }
 }

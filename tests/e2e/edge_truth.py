@@ -52,7 +52,10 @@ class Action:
 
 
 class Truth:
-    def __init__(self, lines: list[dict]):
+    def __init__(self, lines: list[dict], lost: list[dict]):
+        """`lost`: the log's lines about records that never came whole."""
+        self.lost_ops = {line["op"] for line in lost}
+        self.lost_calls = {line["correlation"] for line in lost}
         self.calls: dict[int, dict] = {}
         for call in (line for line in lines if line["t"] == "call"):
             known = self.calls.get(call["corr"])
@@ -73,8 +76,23 @@ class Truth:
             if place in last:
                 self.before[op["id"]] = last[place]
             last[place] = op
+        self.branch_ends = collections.defaultdict(dict)  # graph launch -> place -> its last there
+        for _, op in sorted(self.ops.items()):
+            if op["graph"]:
+                self.branch_ends[op["corr"]][place_of(op)] = op
         self.destinations = self._calls() + self._operations()
         self._taint()
+        self._lose()
+
+    def _lose(self):
+        """What would have named a record that is not there is left to chance."""
+        behind = {op["id"] for op in self.ops.values()
+                  if op["id"] in self.lost_ops or self.lost_ops & {link["op"] for link in op["after"]}}
+        gone = self.lost_calls | {self.ops[id_]["corr"] & NONE for id_ in behind}
+        gone |= {wait["corr"] & NONE for wait in self.waits
+                 if self.lost_ops & {link["op"] for link in wait["sources"]}}
+        for to in self.destinations:
+            to.unsure |= to.corr & NONE in gone
 
     # ---- calls ----
 
@@ -90,6 +108,7 @@ class Truth:
             to = Destination(wait["kind"], wait["corr"], thread, call["start"], call["end"])
             for link in wait["sources"]:
                 op = self.ops[link["op"]]
+                self._whole_graph(to, link, wait["kind"], "end", call["start"])
                 edge = edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
                 place = place_of(op)
                 if wait["kind"] in INFERRED:
@@ -125,6 +144,14 @@ class Truth:
         return [edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
                 for op in last.values()]
 
+    def _whole_graph(self, to: Destination, link: dict, kind: str, point, free):
+        """What waits for a graph's end waits for all of it, branches that were joined before too."""
+        op = self.ops[link["op"]]
+        for end in self.branch_ends.get(op["corr"], {}).values() if op["graph"] else ():
+            for name in {kind, "graph"} if point == "start" else {kind}:
+                to.may.append(edge_of(name, end, to.corr, point, free,
+                                      to.start if point == "start" else to.end, to.stream))
+
     # ---- GPU operations ----
 
     def _operations(self) -> list[Destination]:
@@ -138,7 +165,10 @@ class Truth:
                              op["stream"])
             for link in op["after"]:
                 source = self.ops[link["op"]]
-                if place_of(source) == place_of(op) or (op["graph"] and source["corr"] == op["corr"]):
+                if op["graph"] and source["corr"] == op["corr"]:
+                    continue  # inside the graph
+                self._whole_graph(to, link, link["via"], "start", free)
+                if place_of(source) == place_of(op):
                     continue
                 kind = link["via"]
                 if kind == "stream" or (op["graph"] and not self._on_launch_stream(op)):

@@ -96,7 +96,7 @@ void sim_set_add(struct sim_set *set, struct op *op, enum sim_via via, uint64_t 
     for (int i = 0; i < set->n; i++) {
         struct sim_link *link = &set->link[i];
 
-        if (link->op->lane != op->lane) {
+        if (!sim_op_is_on(link->op, op->context, op->pub.stream)) {
             continue;
         }
         if (link->op->pub.id < op->pub.id) {
@@ -128,7 +128,7 @@ void sim_set_merge_tail(struct sim_set *set, const struct sim_set *tail,
     for (int i = 0; i < tail->n; i++) {
         struct sim_link link = tail->link[i];
 
-        if ((link.op->lane == lane) != own) {
+        if (sim_op_is_on(link.op, lane->context, lane->id) != own) {
             continue;
         }
         if (via) {

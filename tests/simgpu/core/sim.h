@@ -168,6 +168,13 @@ struct op {
     struct sim_set behind; /* kept for the truth only */
 };
 
+/* By its id, which is not used again: a stream's memory is. */
+static inline bool sim_op_is_on(const struct op *op, const struct sim_context *context,
+                                uint32_t stream)
+{
+    return op->pub.stream == stream && op->context == context;
+}
+
 void *sim_keep(size_t bytes); /* zeroed memory for an object with a handle (keep.c) */
 struct op *sim_op_new(void);  /* one reference, all else zero; lock held */
 void sim_set_add(struct sim_set *set, struct op *op, enum sim_via via, uint64_t call);

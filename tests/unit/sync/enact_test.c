@@ -116,6 +116,26 @@ static void an_event_never_recorded_orders_nothing(void **state)
     job_end(j);
 }
 
+/* Before CUPTI 12.8 a wait names the event alone. */
+static void an_event_of_another_context_is_counted(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_kernel(j, 13, 10, 15, 60);
+    struct sl_event record = {.kind = SL_EV_CUDA_EVENT, .context = 2, .stream = 13};
+
+    record.correlation = job_call(j, EVENT_RECORD, 13, 14);
+    record.u.sync.event_id = 3;
+    job_tell(j, &record);
+    job_wait_event(j, 13, 3, 0, 15);
+    job_kernel(j, 13, 17, 60, 70);
+    job_event_sync(j, 3, 0, 20, 22);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 2);
+    job_end(j);
+}
+
 static void legacy_order_binds_blocking_streams_only(void **state)
 {
     struct job *j = begin();
@@ -248,6 +268,7 @@ int main(void)
         cmocka_unit_test(a_free_is_inferred_from_what_ended_meanwhile),
         cmocka_unit_test(failed_calls_give_nothing),
         cmocka_unit_test(an_event_never_recorded_orders_nothing),
+        cmocka_unit_test(an_event_of_another_context_is_counted),
         cmocka_unit_test(legacy_order_binds_blocking_streams_only),
         cmocka_unit_test(the_legacy_stream_is_known_by_its_id),
         cmocka_unit_test(a_graph_is_waited_for_whole),

@@ -41,6 +41,9 @@ static void else_the_last_before_the_call_that_asks(void **state)
     assert_ptr_equal(sl_records_find(&records, CONTEXT, EVENT, 0, 25), again);
     assert_null(sl_records_find(&records, CONTEXT, EVENT + 1, 0, 25));
     assert_null(sl_records_find(&records, CONTEXT + 1, EVENT, 0, 25));
+    assert_true(sl_records_elsewhere(&records, CONTEXT + 1, EVENT));
+    assert_false(sl_records_elsewhere(&records, CONTEXT, EVENT));
+    assert_false(sl_records_elsewhere(&records, CONTEXT + 1, EVENT + 1));
     sl_records_free(&records);
 }
 
@@ -80,6 +83,7 @@ static void the_oldest_are_forgotten(void **state)
     assert_int_equal(records.count, 0);
     assert_null(sl_records_find(&records, CONTEXT, last, 0, 30000));
     assert_int_equal(records.by_event.used, 0);
+    assert_int_equal(records.context_of.used, 0);
     sl_records_free(&records);
 }
 

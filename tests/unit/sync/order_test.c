@@ -1,5 +1,4 @@
-/* order_test.c - items come out by correlation id, those of one call together, in the order of
- * their coming. */
+/* order_test.c - items come out by correlation id, those of one call together, in order of start. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +31,7 @@ static int drop(void **state)
 
 static void put(uint64_t correlation, uint64_t id)
 {
-    struct sl_item item = {.correlation = correlation, .id = id};
+    struct sl_item item = {.correlation = correlation, .id = id, .start_ns = id};
 
     assert_int_equal(sl_order_put(&order, &item), 0);
 }
@@ -44,9 +43,9 @@ static void a_call_comes_out_whole(void **state)
     (void)state;
 
     assert_null(sl_order_peek(&order, 0, &count));
-    put(20, 1);
-    put(10, 2);
     put(20, 3);
+    put(10, 2);
+    put(20, 1);
     assert_null(sl_order_peek(&order, 0, &count)); /* not sorted yet */
     assert_int_equal(sl_order_sort(&order), 0);
     item = sl_order_peek(&order, 0, &count);
