@@ -19,6 +19,7 @@ import dataclasses
 
 INFERRED = {"free", "implicit"}
 NONE = 0xffffffff  # no stream, no event
+LEGACY = 7
 
 
 @dataclasses.dataclass
@@ -32,6 +33,7 @@ class Destination:
     stream: int | None = None  # the GPU operation's
     must: list[tuple] = dataclasses.field(default_factory=list)
     may: list[tuple] = dataclasses.field(default_factory=list)
+    covered: list[tuple] = dataclasses.field(default_factory=list)  # by an earlier wait
     unsure: bool = False
 
 
@@ -117,7 +119,7 @@ class Truth:
                 elif op["end"] > call["start"]:
                     to.must.append(edge)
                 elif covered[thread].get(place, 0) >= op["id"]:
-                    pass
+                    to.covered.append(edge)
                 elif maybe[thread].get(place, 0) >= op["id"] or place in self.destroyed:
                     to.may.append(edge)
                 else:
@@ -133,13 +135,14 @@ class Truth:
         return found
 
     def _gone(self, wait: dict, call: dict) -> list[tuple]:
-        """A context's streams that were destroyed and had run dry: the simulator forgets them."""
-        named = {place_of(self.ops[link["op"]]) for link in wait["sources"]}
+        """A context's streams that the simulator does not look at: those that were destroyed and had
+        run dry, and branches of graphs, whose ends stand in the launch stream's tail."""
         last = {}
         for op in self.ops.values():
             place = place_of(op)
-            if (place in self.destroyed and place not in named and place[0] == wait["context"]
-                    and op["corr"] < wait["corr"] and op["end"] <= call["start"]):
+            apart = (place in self.destroyed and op["end"] <= call["start"]) or (
+                place not in self.flags and place[1] != LEGACY)
+            if apart and place[0] == wait["context"] and op["corr"] < wait["corr"]:
                 last[place] = max(op, last.get(place, op), key=lambda op: op["id"])
         return [edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
                 for op in last.values()]
@@ -174,13 +177,16 @@ class Truth:
                 if kind == "stream" or (op["graph"] and not self._on_launch_stream(op)):
                     kind = "graph"
                 edge = edge_of(kind, source, op["corr"], "start", free, op["start"], op["stream"])
+                # A graph launched again also waits for its launch before, which no record tells.
+                again = op["graph"] and source["graph"] == op["graph"]
                 ended = source["end"] <= free
-                (to.may if ended and place_of(source) in self.destroyed else to.must).append(edge)
+                optional = again or (ended and place_of(source) in self.destroyed)
+                (to.may if optional else to.must).append(edge)
             found.append(to)
         return found
 
     def _on_launch_stream(self, op: dict) -> bool:
-        return op["stream"] == 7 or place_of(op) in self.flags
+        return op["stream"] == LEGACY or place_of(op) in self.flags
 
     # ---- what truly overlaps ----
 
@@ -220,10 +226,10 @@ class Truth:
     def _looks(self, action, context, stream):
         """Reads a stream's tail: its own, and what legacy order adds."""
         action.reads.add((context, stream))
-        if stream == 7:
+        if stream == LEGACY:
             action.reads.add(("blocking", context))
         elif self.flags.get((context, stream)) == 1:
-            action.reads.add((context, 7))
+            action.reads.add((context, LEGACY))
 
     def _enqueues(self, action, context, stream):
         self._looks(action, context, stream)
@@ -257,7 +263,7 @@ class Truth:
                 dirty |= written
             else:
                 dirty -= {x for x in written if x[0] != "blocking"}
-                dirty -= {("blocking", x[0]) for x in written if x[1] == 7}
+                dirty -= {("blocking", x[0]) for x in written if x[1] == LEGACY}
             for context in {x[1] for x in a.writes if x[0] == "all"}:
                 # A wait for the context looks at all of its streams.
                 if any(x[0] == context for x in dirty):
@@ -309,7 +315,7 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
     for to in truth.destinations:
         expected[to.corr, "end" if to.stream is None else "start", to.stream].append(to)
     for key in sorted(set(found) | set(expected), key=str):
-        one(out, key, expected.get(key, []), found.get(key, []), window)
+        one(out, key, expected.get(key, []), found.get(key, []), whole, window)
     counted = sum(n for reason, n in lost.items() if reason != "graph_inside")
     if len(out.left_out) > counted:
         out.wrong.append(f"left out: {len(out.left_out)} waits have no edges, {counted} are counted: "
@@ -319,10 +325,11 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
     return out
 
 
-def one(out: Outcome, key, to: list[Destination], found: list[dict], window):
+def one(out: Outcome, key, to: list[Destination], found: list[dict], whole: bool, window):
     """One call, or the operations of one call on one stream."""
     must = collections.Counter(edge for d in to for edge in d.must)
-    may = collections.Counter(edge for d in to for edge in d.may)
+    # The wait that covered it may itself have been left out.
+    may = collections.Counter(edge for d in to for edge in d.may + ([] if whole else d.covered))
     have = collections.Counter(printed(edge) for edge in found)
     inside = not window or all(window[0] <= d.start < window[1] for d in to)
     if any(d.unsure for d in to):
