@@ -10,6 +10,7 @@ import argparse
 import pathlib
 import sys
 
+import check_dump
 import check_library
 import check_samples
 import check_torch
@@ -18,8 +19,8 @@ from machine import Machine, NoGpu
 from suite import Suite
 
 # The most telling first: when time runs out, the rest is skipped.
-GROUPS = {"samples": check_samples, "library": check_library, "torch": check_torch,
-          "measure": measure}
+GROUPS = {"samples": check_samples, "library": check_library, "dumps": check_dump,
+          "torch": check_torch, "measure": measure}
 
 
 def main():

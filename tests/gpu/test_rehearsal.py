@@ -14,7 +14,8 @@ BUILD = os.environ.get("SYNCLINE_BUILD", HERE.parents[1] / "build" / "release")
 
 def test_checks_pass_on_the_simulated_gpu(tmp_path):
     done = subprocess.run([sys.executable, HERE / "checks.py", "--build", BUILD, "--out", tmp_path,
-                           "--simulated", "--only", "samples", "--only", "library"], text=True,
+                           "--simulated", "--only", "samples", "--only", "library", "--only", "dumps"],
+                          text=True,
                           capture_output=True, check=False, timeout=500)
     results = json.loads((tmp_path / "results.json").read_text())
     failed = [entry for entry in results["results"] if entry["outcome"] == "fail"]
@@ -22,6 +23,10 @@ def test_checks_pass_on_the_simulated_gpu(tmp_path):
     assert done.returncode == 0, done.stderr
     assert results["machine"]["simulated"] is True
     assert results["summary"]["pass"] > 80
+    dumps = {path.name for path in (tmp_path / "dumps").glob("*.dump.gz")}
+    assert {"graph.dump.gz", "train_like.dump.gz"} <= dumps
+    assert {name.replace(".dump.", ".pt.trace.json.") for name in dumps} == {
+        path.name for path in (tmp_path / "dumps").glob("*.pt.trace.json.gz")}
     assert (tmp_path / "results.md").read_text().startswith("# Checks on a simulated GPU")
 
 

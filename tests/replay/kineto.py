@@ -32,12 +32,22 @@ UNKNOWN_GPU = {"name": "unknown", "computeMajor": 8, "computeMinor": 0, "numSms"
                "sharedMemPerMultiprocessor": 167936, "totalGlobalMem": 42297524224}
 
 
-def load(path):
-    """The trace, its numbers exact."""
+def unpack(path):
+    """The bytes of a file, compressed or not."""
     data = pathlib.Path(path).read_bytes()
     if data[:2] == b"\x1f\x8b":
-        data = gzip.decompress(data)
-    return json.loads(data, parse_float=decimal.Decimal)
+        return gzip.decompress(data)
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        import zstandard  # not in the standard library: only who reads these files needs it
+
+        reader = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)
+        return reader.read()
+    return data
+
+
+def load(path):
+    """The trace, its numbers exact."""
+    return json.loads(unpack(path), parse_float=decimal.Decimal)
 
 
 def rows(trace, *categories):

@@ -94,11 +94,11 @@ static int survey_line(void *user, const struct replay_line *line)
     return line->word == REPLAY_DEVICE ? survey_device(s, line) : 0;
 }
 
-int replay_play_survey(const char *text, struct sim_device_info *devices, uint32_t cap,
+int replay_play_survey(const char *text, size_t size, struct sim_device_info *devices, uint32_t cap,
                        uint32_t *count, struct replay_span *span)
 {
     struct survey s = {.devices = devices, .cap = cap};
-    int err = replay_stream_read(text, survey_line, &s);
+    int err = replay_stream_read(text, size, survey_line, &s);
 
     *count = s.count;
     *span = s.span;
@@ -304,10 +304,11 @@ static int play_line(void *user, const struct replay_line *line)
     return -EINVAL;
 }
 
-int replay_play(const char *text, const struct sim_probe *probe, void (*wait_until)(uint64_t ns))
+int replay_play(const char *text, size_t size, const struct sim_probe *probe,
+                void (*wait_until)(uint64_t ns))
 {
     struct play p = {.probe = probe, .wait_until = wait_until};
-    int err = replay_stream_read(text, play_line, &p);
+    int err = replay_stream_read(text, size, play_line, &p);
 
     end_ops(&p, UINT64_MAX);
     probe->guise(&(struct sim_guise){0, 0});

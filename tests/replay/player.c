@@ -33,7 +33,7 @@
 #define FLUSHES_FOR_ALL 4
 
 struct recording {
-    uint8_t *bytes; /* a zero byte follows them */
+    uint8_t *bytes;
     size_t size;
     int is_dump;
     struct sim_device_info devices[MAX_DEVICES];
@@ -56,7 +56,7 @@ static int read_file(struct recording *r, const char *path)
     }
     do {
         cap = cap ? cap * 2 : 1 << 20;
-        uint8_t *more = realloc(r->bytes, cap + 1);
+        uint8_t *more = realloc(r->bytes, cap);
 
         if (!more) {
             break;
@@ -68,23 +68,27 @@ static int read_file(struct recording *r, const char *path)
     int err = ferror(f) ? -EIO : r->bytes && r->size < cap ? 0 : -ENOMEM;
 
     fclose(f);
-    if (!err) {
-        r->bytes[r->size] = 0;
-    }
     return err;
 }
 
 static int survey(struct recording *r)
 {
     size_t magic = strlen(REPLAY_DUMP_MAGIC);
+    int err;
 
     r->is_dump = r->size >= magic && memcmp(r->bytes, REPLAY_DUMP_MAGIC, magic) == 0;
     if (r->is_dump) {
-        return replay_dump_survey(r->bytes, r->size, r->devices, MAX_DEVICES, &r->device_count,
-                                  &r->span);
+        err = replay_dump_survey(r->bytes, r->size, r->devices, MAX_DEVICES, &r->device_count,
+                                 &r->span);
+    } else {
+        err = replay_play_survey((const char *)r->bytes, r->size, r->devices, MAX_DEVICES,
+                                 &r->device_count, &r->span);
     }
-    return replay_play_survey((const char *)r->bytes, r->devices, MAX_DEVICES, &r->device_count,
-                              &r->span);
+    if (!err && r->span.first_ns <= LEAD_NS) {
+        fprintf(stderr, "replay: nothing in the recording has a time\n");
+        err = -EINVAL;
+    }
+    return err;
 }
 
 static void keep_pace(uint64_t ns)
@@ -118,8 +122,7 @@ static int play(struct recording *r)
     const struct sim_probe *probe = sim_replay_probe();
 
     if (result != CUDA_SUCCESS) {
-        fprintf(stderr, "replay: cuInit: %d: a recording without a device cannot be played\n",
-                (int)result);
+        fprintf(stderr, "replay: cuInit fails with %d\n", (int)result);
         return -ENODEV;
     }
     if (!probe) {
@@ -130,7 +133,7 @@ static int play(struct recording *r)
     pace.first_ns = r->span.first_ns;
     pace.began_ns = replay_monotonic_now();
     int err = r->is_dump ? replay_dump_play(r->bytes, r->size, probe, keep_pace)
-                         : replay_play((const char *)r->bytes, probe, keep_pace);
+                         : replay_play((const char *)r->bytes, r->size, probe, keep_pace);
 
     if (replay_wall_clock_now() <= r->span.last_ns) {
         replay_wall_clock_set(r->span.last_ns + NS_PER_S);

@@ -147,36 +147,51 @@ static int read_line(char *text, struct replay_line *line)
     return 0;
 }
 
-int replay_stream_read(const char *text, int (*take)(void *user, const struct replay_line *line),
-                       void *user)
+/* The line in a copy that may be taken apart, and ends. */
+static int take_line(const char *text, size_t length, unsigned number,
+                     int (*take)(void *user, const struct replay_line *line), void *user)
 {
-    size_t first = strlen(REPLAY_STREAM_FIRST_LINE);
+    struct replay_line line = {.number = number};
+    char *copy;
+    int err;
+
+    if (!length || *text == '#') {
+        return 0;
+    }
+    copy = malloc(length + 1);
+    if (!copy) {
+        return -ENOMEM;
+    }
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    err = read_line(copy, &line);
+    if (err) {
+        fprintf(stderr, "replay: line %u cannot be read: %.*s\n", number,
+                length < 200 ? (int)length : 200, text);
+    } else {
+        err = take(user, &line);
+    }
+    free(copy);
+    return err;
+}
+
+int replay_stream_read(const char *text, size_t size,
+                       int (*take)(void *user, const struct replay_line *line), void *user)
+{
+    size_t at = strlen(REPLAY_STREAM_FIRST_LINE);
     unsigned number = 2;
     int err = 0;
 
-    if (strncmp(text, REPLAY_STREAM_FIRST_LINE, first) != 0) {
+    if (size < at || memcmp(text, REPLAY_STREAM_FIRST_LINE, at) != 0) {
         fprintf(stderr, "replay: this is no replay stream of version 1\n");
         return -EINVAL;
     }
-    for (const char *at = text + first; *at && !err; number++) {
-        size_t length = strcspn(at, "\n");
-        struct replay_line line = {.number = number};
-        char *copy = strndup(at, length);
+    for (; at < size && !err; number++) {
+        const char *end = memchr(text + at, '\n', size - at);
+        size_t length = end ? (size_t)(end - text) - at : size - at;
 
-        if (!copy) {
-            return -ENOMEM;
-        }
-        if (length && *at != '#') {
-            err = read_line(copy, &line);
-            if (err) {
-                fprintf(stderr, "replay: line %u cannot be read: %.*s\n", number,
-                        length < 200 ? (int)length : 200, at);
-            } else {
-                err = take(user, &line);
-            }
-        }
-        free(copy);
-        at += length + (at[length] == '\n');
+        err = take_line(text + at, length, number, take, user);
+        at += length + 1;
     }
     return err;
 }

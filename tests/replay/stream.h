@@ -83,10 +83,9 @@ struct replay_line {
     const char *name;                 /* NULL: none */
 };
 
-/* Gives every line to `take`, which returns 0 or what to stop with. `text` ends with a zero byte
- * and is not changed. 0; -EINVAL: a line cannot be read, which is said on stderr; -ENOMEM; or what
- * `take` returned. */
-int replay_stream_read(const char *text, int (*take)(void *user, const struct replay_line *line),
-                       void *user);
+/* Gives every line to `take`, which returns 0 or what to stop with. 0; -EINVAL: a line cannot be
+ * read, which is said on stderr; -ENOMEM; or what `take` returned. */
+int replay_stream_read(const char *text, size_t size,
+                       int (*take)(void *user, const struct replay_line *line), void *user);
 
 #endif

@@ -24,7 +24,7 @@ static void fill(void)
     uint32_t recorded;
     const struct sim_device_info *from = sim_replay_devices(&recorded);
 
-    if (sim_replaying()) {
+    if (recorded) {
         count = recorded < MAX_DEVICES ? recorded : MAX_DEVICES;
         memcpy(devices, from, count * sizeof *devices);
         return;

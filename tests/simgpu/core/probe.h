@@ -160,7 +160,8 @@ int sim_fail(const char *function);
 
 /*
  * Replay. A process that plays a recording begins before cuInit; from then on CUPTI is told nothing
- * of its own calls and operations. `devices` (borrowed) are what CUDA says there is.
+ * of its own calls and operations. `devices` (borrowed) are what CUDA says there is; none: the
+ * usual.
  */
 struct sim_device_info;
 void sim_replay_begin(const struct sim_device_info *devices, uint32_t count);

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Whether two traces of syncline's say the same of a run: that of the run itself, and that of its
+dump's replay.
+
+    tests/replay/compare.py TRACE REPLAYED
+
+Compared are all slices and arrows, to the ns, what the GPUs and streams are called, the devices'
+facts and the counters of what CUPTI delivered. Not compared: the process's id and name, and what
+CUPTI told of itself after the first trace's window had closed. Exit status 1 and the first
+differences if they differ.
+"""
+import collections
+import json
+import sys
+
+import kineto
+
+CPU = ("cuda_runtime", "cuda_driver")
+COUNTERS = ("records", "records_filtered", "records_no_time", "records_unknown", "records_invalid",
+            "dropped_cupti", "gpu_without_call", "call_without_gpu", "not_ready", "nested_dropped",
+            "duplicates")
+
+
+def texts(events):
+    return collections.Counter(json.dumps(event, sort_keys=True, default=str) for event in events)
+
+
+def content(trace, until_ns):
+    """Everything that is compared, each thing as a text."""
+    base = trace["baseTimeNanoseconds"]
+    processes = {event["pid"] for event in kineto.rows(trace, *CPU)}
+    events = []
+    for event in trace["traceEvents"]:
+        row = dict(event)
+        if row["pid"] in processes:
+            row["pid"] = "the process"
+        if row["ph"] in "Xsf":
+            row["ts"] = base + round(row["ts"] * 1000)
+            if row["ts"] < until_ns:
+                events.append(row)
+        elif row["ph"] == "M" and row["pid"] != "the process" and row["name"] in (
+                "process_labels", "thread_name"):
+            events.append({**row, "ts": 0})
+    facts = [{counter: trace["syncline"]["counters"][counter]} for counter in COUNTERS]
+    devices = trace["deviceProperties"] + trace["syncline"].get("deviceProperties", [])
+    return texts([*events, *facts, *devices, {"cupti_version": trace.get("cupti_version")}])
+
+
+def difference(first, second):
+    """"" or what the second lacks and what it has too much."""
+    until_ns = first["syncline"]["closed_ns"]
+    want, have = content(first, until_ns), content(second, until_ns)
+    missing, surplus = list((want - have).elements()), list((have - want).elements())
+    if not missing and not surplus:
+        return ""
+    return "\n".join([f"{len(missing)} of {want.total()} are missing, {len(surplus)} too much",
+                      *(f"missing: {text}" for text in sorted(missing)[:5]),
+                      *(f"surplus: {text}" for text in sorted(surplus)[:5])])
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__.strip())
+    different = difference(kineto.load(sys.argv[1]), kineto.load(sys.argv[2]))
+    print(different or "the same")
+    sys.exit(1 if different else 0)
+
+
+if __name__ == "__main__":
+    main()
