@@ -21,7 +21,8 @@ int sl_check_create(struct sl_check **out)
     if (!c)
         return -ENOMEM;
     if (sl_tally_create(&c->tally) || sl_links_create(&c->links, &c->findings) ||
-        sl_overlap_create(&c->overlap, &c->findings)) {
+        sl_overlap_create(&c->overlap, &c->findings) ||
+        sl_edge_check_create(&c->edges, &c->findings)) {
         sl_check_destroy(c);
         return -ENOMEM;
     }
@@ -33,6 +34,7 @@ void sl_check_destroy(struct sl_check *c)
 {
     if (!c)
         return;
+    sl_edge_check_destroy(c->edges);
     sl_overlap_destroy(c->overlap);
     sl_links_destroy(c->links);
     sl_tally_destroy(c->tally);
@@ -97,6 +99,7 @@ static void check_row(struct sl_check *c, const struct sl_trace_row *row, uint64
     int complete = check_members(c, row, at);
 
     sl_tally_row(c->tally, row, at, &c->findings);
+    sl_edge_check_row(c->edges, row, at);
     if (!complete || row->phase == 'M')
         return;
     check_times(c, row, at);
@@ -207,6 +210,7 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
     c->whole = last->kind == SL_SPAN_END && input->end == SL_INPUT_WHOLE;
     check_ending(c, last, input);
     sl_overlap_end(c->overlap);
+    sl_edge_check_end(c->edges);
     sl_links_end(c->links);
     check_window(c);
     sl_header_end(&c->header, c->whole, &c->findings);

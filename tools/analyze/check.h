@@ -10,6 +10,7 @@
 #ifndef SL_CHECK_H
 #define SL_CHECK_H
 
+#include "analyze/edge_check.h"
 #include "analyze/finding.h"
 #include "analyze/header.h"
 #include "analyze/links.h"
@@ -23,6 +24,7 @@ struct sl_check {
     struct sl_tally *tally;
     struct sl_links *links;
     struct sl_overlap *overlap;
+    struct sl_edge_check *edges;
     unsigned event_arrays; /* traceEvents seen */
     uint64_t events_valid;
     uint64_t readable_end; /* end of the last whole span in the text */

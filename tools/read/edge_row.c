@@ -50,7 +50,7 @@ static uint32_t number_or(const struct sl_row_edge *e, enum sl_row_edge_number w
 
 static uint32_t name_of(struct sl_intern *names, struct sl_text name)
 {
-    return name.data ? sl_intern_put(names, name.data, name.size) : 0;
+    return names && name.data ? sl_intern_put(names, name.data, name.size) : 0;
 }
 
 int sl_edge_row_read(const struct sl_trace_row *row, struct sl_intern *names, struct sl_edge *out)

@@ -10,8 +10,8 @@
 #include "read/json_event.h"
 #include "sync/edge.h"
 
-/* Names are interned; times are not in the row, but for `wait_ns` and `wake_ns`. 0, or -EINVAL: it
- * lacks something or makes no sense. */
+/* Names are interned (NULL: left out); times are not in the row, but for `wait_ns` and `wake_ns`.
+ * 0, or -EINVAL: it lacks something or makes no sense. */
 int sl_edge_row_read(const struct sl_trace_row *row, struct sl_intern *names, struct sl_edge *out);
 
 #endif

@@ -143,6 +143,35 @@ static struct sl_event some_event(void)
     return ev;
 }
 
+/* From some operation to some call, or to another operation. */
+static struct sl_edge some_edge(void)
+{
+    struct sl_event from = some_event(), to = some_event();
+    struct sl_edge edge = {.kind = (uint8_t)pick(SL_EDGE_KIND_COUNT),
+                           .basis = (uint8_t)pick(3),
+                           .at_start = (uint8_t)pick(2),
+                           .released = (uint8_t)pick(2),
+                           .wait_ns = pick(3) ? pick(1000000000) : 0,
+                           .wake_ns = pick(100000),
+                           .dst_correlation = to.correlation,
+                           .dst_start_ns = to.start_ns,
+                           .dst_end_ns = to.end_ns,
+                           .dst_thread = 100 + pick(3),
+                           .dst_cbid = pick(20),
+                           .dst_domain = SL_EV_RUNTIME};
+
+    edge.source = (struct sl_edge_op){.correlation = from.correlation,
+                                      .start_ns = from.start_ns,
+                                      .end_ns = from.end_ns,
+                                      .name = from.name,
+                                      .shape = from.kind == SL_EV_KERNEL ? from.shape : 0,
+                                      .stream = 7 + pick(3),
+                                      .kind = SL_EV_KERNEL};
+    edge.dst_op = edge.source;
+    edge.dst_op.stream = 7 + pick(3);
+    return edge;
+}
+
 static void check(int level, uint64_t seed, uint32_t events, size_t cap)
 {
     struct out plain, packed;
@@ -166,6 +195,17 @@ static void check(int level, uint64_t seed, uint32_t events, size_t cap)
         last = ev;
         assert_int_equal(sl_kineto_events(plain.kineto, &ev, 1), 0);
         assert_int_equal(sl_kineto_events(packed.kineto, &ev, 1), 0);
+        if (pick(5) == 0) {
+            struct sl_edge edge = some_edge();
+            int arrow = pick(2) != 0;
+
+            ev.kind = SL_EV_RUNTIME;
+            ev.name = 0;
+            assert_int_equal(sl_kineto_call(plain.kineto, &ev, &edge), 0);
+            assert_int_equal(sl_kineto_call(packed.kineto, &ev, &edge), 0);
+            assert_int_equal(sl_kineto_edge(plain.kineto, &edge, arrow), 0);
+            assert_int_equal(sl_kineto_edge(packed.kineto, &edge, arrow), 0);
+        }
         if (pick(5000) == 0) {
             assert_int_equal(sl_kineto_flush(plain.kineto), 0);
             assert_int_equal(sl_kineto_flush(packed.kineto), 0);
