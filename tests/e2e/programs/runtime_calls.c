@@ -22,6 +22,7 @@
     X(void **, __cudaRegisterFatBinary, (void *))                                                  \
     X(void, __cudaRegisterFunction,                                                                \
       (void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *))   \
+    X(void, __cudaUnregisterFatBinary, (void **))                                                  \
     X(int, cudaRuntimeGetVersion, (int *))                                                         \
     X(int, cudaMalloc, (void **, size_t))                                                          \
     X(int, cudaMallocHost, (void **, size_t))                                                      \
@@ -125,6 +126,7 @@ int main(int argc, char **argv)
     CHECK(rt.cudaMemcpy(pinned, device, BYTES, cudaMemcpyDeviceToHost));
     CHECK(rt.cudaDeviceSynchronize());
     CHECK(rt.cudaRuntimeGetVersion(&version));
+    rt.__cudaUnregisterFatBinary(handle);
     printf("runtime %d\n", version / 1000);
     return 0;
 }
