@@ -277,9 +277,9 @@ def test_own_file_beside_the_truth(go, steps):
         call = next(c for c in traced.truth_of("call") if c["corr"] == wait["corr"])
         assert edge["wait_ns"] == max(0, source["end"] - call["start"])
         assert edge["basis"] == "exact"
-        if edge["released"] and edge["wait_ns"]:
+        if edge["released"] and wait["released"]:
             assert source["op"] == wait["released"]
-        if edge["released"]:  # where nothing was left to wait for, the truth names none
+        if edge["released"]:  # the truth names none where nothing was left once the wait began
             assert source["end"] == max(s["end"] for s in wait["sources"])
     wanted = {wait["corr"] for wait in truth.values() if wait["released"]}
     missing = wanted - {e["dst_correlation"] for e in ends if e["released"]}

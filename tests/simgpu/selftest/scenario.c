@@ -6,20 +6,23 @@
 
 #include "gpu.h"
 
+/* What a wait is to find unfinished lasts longer than a busy machine keeps a thread off. */
+#define TICK (5 * MS)
+
 static CUstream s, t, blocking;
 
 /* Two streams: the device sync is released by the longer one. */
 static void device_sync(void)
 {
-    gpu_spin('a', 10 * MS, s);
-    gpu_spin('b', 30 * MS, t);
+    gpu_spin('a', 10 * TICK, s);
+    gpu_spin('b', 30 * TICK, t);
     OK(cuCtxSynchronize());
 }
 
 /* t runs nothing of its own: its sync is released by what its event stands for. */
 static void joined_stream(void)
 {
-    gpu_spin('a', 20 * MS, s);
+    gpu_spin('a', 20 * TICK, s);
     OK(cuStreamWaitEvent(t, gpu_mark(s), 0));
     OK(cuStreamSynchronize(t));
 }
@@ -27,18 +30,18 @@ static void joined_stream(void)
 /* c on t comes behind a on s. */
 static void stream_wait(void)
 {
-    gpu_spin('a', 20 * MS, s);
+    gpu_spin('a', 20 * TICK, s);
     OK(cuStreamWaitEvent(t, gpu_mark(s), 0));
-    gpu_spin('c', 5 * MS, t);
+    gpu_spin('c', 5 * TICK, t);
     OK(cuStreamSynchronize(t));
 }
 
 /* b on the legacy stream comes behind a, c comes behind b, and c releases the sync. */
 static void legacy(void)
 {
-    gpu_spin('a', 20 * MS, blocking);
-    gpu_spin('b', 5 * MS, NULL);
-    gpu_spin('c', 5 * MS, blocking);
+    gpu_spin('a', 20 * TICK, blocking);
+    gpu_spin('b', 5 * TICK, NULL);
+    gpu_spin('c', 5 * TICK, blocking);
     OK(cuStreamSynchronize(blocking));
 }
 
@@ -47,10 +50,10 @@ static void rerecorded(void)
 {
     CUevent e = gpu_event();
 
-    gpu_spin('a', 10 * MS, s);
+    gpu_spin('a', 10 * TICK, s);
     OK(cuEventRecord(e, s));
     OK(cuEventSynchronize(e));
-    gpu_spin('b', 10 * MS, s);
+    gpu_spin('b', 10 * TICK, s);
     OK(cuEventRecord(e, s));
     OK(cuEventSynchronize(e));
     OK(cuEventQuery(e));
@@ -62,11 +65,11 @@ static void blocking_copies(void)
     CUdeviceptr p;
 
     OK(cuMemAlloc(&p, 64));
-    gpu_spin('a', 10 * MS, NULL);
+    gpu_spin('a', 10 * TICK, NULL);
     OK(cuMemcpyHtoD(p, host, 64)); /* released by a */
-    gpu_spin('b', 10 * MS, NULL);
+    gpu_spin('b', 10 * TICK, NULL);
     OK(cuMemcpyDtoH(host, p, 64)); /* released by itself */
-    gpu_spin('c', 10 * MS, s);
+    gpu_spin('c', 10 * TICK, s);
     OK(cuMemFree(p)); /* released by c */
 }
 
@@ -77,14 +80,14 @@ static void graph(void)
     CUgraphExec exec;
 
     OK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    gpu_spin('a', 5 * MS, s);
+    gpu_spin('a', 5 * TICK, s);
     OK(cuStreamWaitEvent(t, gpu_mark(s), 0));
-    gpu_spin('b', 20 * MS, t);
+    gpu_spin('b', 20 * TICK, t);
     OK(cuStreamWaitEvent(s, gpu_mark(t), 0));
     OK(cuStreamEndCapture(s, &captured));
     OK(cuGraphInstantiate(&exec, captured, 0));
     OK(cuGraphLaunch(exec, s));
-    gpu_spin('c', 5 * MS, s);
+    gpu_spin('c', 5 * TICK, s);
     OK(cuStreamSynchronize(s));
 }
 
