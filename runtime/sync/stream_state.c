@@ -199,14 +199,26 @@ static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_m
     return op;
 }
 
+/* Enqueued before `last` was, so that what waits for that waits for this. */
+static int is_behind(const struct sl_op *last, const struct sl_moment *by, uint64_t end_ns)
+{
+    int unsure = 0;
+
+    return last && find(by, end_ns, &last->by, &unsure) == IN;
+}
+
+/* Without what `last` came behind already; NULL: all of it. */
 static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
-                              const struct sl_moment *when, enum sl_via via, struct sl_set *set)
+                              const struct sl_moment *when, const struct sl_op *last,
+                              enum sl_via via, struct sl_set *set)
 {
     const struct sl_set *extra;
     int overlaps = 0;
     struct sl_op *op = look_back(stream, when, &extra, &overlaps);
 
-    if (op)
+    if (op && is_behind(last, &op->by, op->pub.end_ns))
+        overlaps = 0;
+    else if (op)
         sl_set_add(
             s, set,
             &(struct sl_link){
@@ -220,7 +232,8 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
         struct sl_link link = *at;
         int unsure = overlaps;
 
-        if (find(&at->by, at->op->pub.end_ns, when, &unsure) == OUT)
+        if (find(&at->by, at->op->pub.end_ns, when, &unsure) == OUT ||
+            is_behind(last, &at->by, at->op->pub.end_ns))
             continue;
         link.overlapping |= (uint8_t)unsure;
         if (via != SL_VIA_STREAM) {
@@ -235,7 +248,7 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
 void sl_stream_tail(struct sl_streams *s, struct sl_stream *stream, const struct sl_moment *when,
                     enum sl_via via, struct sl_set *set)
 {
-    add_tail(s, stream, when, via, set);
+    add_tail(s, stream, when, NULL, via, set);
 }
 
 /* What legacy order puts before whatever comes on the stream after its operation `last`. */
@@ -253,16 +266,16 @@ static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const str
         for (struct sl_stream *at = stream->context->recent; at && at->active_ns > since_ns;
              at = at->used_before)
             if (is_blocking(at))
-                add_tail(s, at, when, SL_VIA_LEGACY, set);
+                add_tail(s, at, when, last, SL_VIA_LEGACY, set);
     } else if (legacy && takes_part && legacy->active_ns > since_ns) {
-        add_tail(s, legacy, when, SL_VIA_LEGACY, set);
+        add_tail(s, legacy, when, last, SL_VIA_LEGACY, set);
     }
 }
 
 void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, const struct sl_moment *when,
                        struct sl_set *set)
 {
-    struct sl_op *op = add_tail(s, stream, when, SL_VIA_STREAM, set);
+    struct sl_op *op = add_tail(s, stream, when, NULL, SL_VIA_STREAM, set);
 
     add_legacy(s, stream, op, when, set);
 }
@@ -274,7 +287,7 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     for (struct sl_stream *at = context->recent; at && at->active_ns > since_ns;
          at = at->used_before)
-        add_tail(s, at, when, SL_VIA_STREAM, set);
+        add_tail(s, at, when, NULL, SL_VIA_STREAM, set);
 }
 
 /* ---- telling ---- */

@@ -20,6 +20,7 @@ import dataclasses
 INFERRED = {"free", "implicit"}
 NONE = 0xffffffff  # no stream, no event
 LEGACY = 7
+RECORDED = ("kernel", "memcpy", "memset")
 
 
 @dataclasses.dataclass
@@ -77,7 +78,8 @@ class Truth:
             place = place_of(op)
             if place in last:
                 self.before[op["id"]] = last[place]
-            last[place] = op
+            if op["kind"] in RECORDED:
+                last[place] = op
         self.branch_ends = collections.defaultdict(dict)  # graph launch -> place -> its last there
         for _, op in sorted(self.ops.items()):
             if op["graph"]:
@@ -96,6 +98,24 @@ class Truth:
         for to in self.destinations:
             to.unsure |= to.corr & NONE in gone
 
+    def _members(self, links: list[dict]) -> list[dict]:
+        """Those of a set, and in place of what makes no record (a free in stream order) what that
+        came behind."""
+        found = []
+        for link in links:
+            op = self.ops[link["op"]]
+            if op["kind"] in RECORDED:
+                found.append(link)
+                continue
+            found += [member if link["via"] == "stream" else {**member, "via": link["via"]}
+                      for member in self._members(op["after"])]
+        newest: dict[tuple, dict] = {}
+        for link in found:
+            place = place_of(self.ops[link["op"]])
+            if place not in newest or newest[place]["op"] < link["op"]:
+                newest[place] = link
+        return list(newest.values())
+
     # ---- calls ----
 
     def _calls(self) -> list[Destination]:
@@ -108,7 +128,8 @@ class Truth:
                 continue
             thread = call["thread"]
             to = Destination(wait["kind"], wait["corr"], thread, call["start"], call["end"])
-            for link in wait["sources"]:
+            members = self._members(wait["sources"])
+            for link in members:
                 op = self.ops[link["op"]]
                 self._whole_graph(to, link, wait["kind"], "end", call["start"])
                 edge = edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
@@ -127,7 +148,7 @@ class Truth:
             if wait["stream"] == wait["event"] == NONE:
                 to.may += self._gone(wait, call)
             sure = wait["kind"] not in INFERRED
-            for link in wait["sources"]:
+            for link in members:
                 op = self.ops[link["op"]]
                 known = (covered if sure else maybe)[thread]
                 known[place_of(op)] = max(known.get(place_of(op), 0), op["id"])
@@ -161,12 +182,12 @@ class Truth:
         found = []
         for op in self.ops.values():
             call = self.calls.get(op["corr"])
-            if op["kind"] not in ("kernel", "memcpy", "memset") or not op["finished"] or not call:
+            if op["kind"] not in RECORDED or not op["finished"] or not call:
                 continue
             free = max(call["end"], self.before[op["id"]]["end"] if op["id"] in self.before else 0)
             to = Destination("operation", op["corr"], call["thread"], op["start"], op["end"],
                              op["stream"])
-            for link in op["after"]:
+            for link in self._members(op["after"]):
                 source = self.ops[link["op"]]
                 if op["graph"] and source["corr"] == op["corr"]:
                     continue  # inside the graph
@@ -302,10 +323,10 @@ class Outcome:
     left_out: list[str] = dataclasses.field(default_factory=list)  # waits without their edges
 
 
-def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: bool = True,
-            window: tuple[int, int] | None = None) -> Outcome:
+def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: bool,
+            window: tuple[int, int]) -> Outcome:
     """`whole`: nothing was lost and everything was seen, so nothing may be left out but what is
-    inside graphs. `window`: of calls and operations that began in it alone."""
+    inside graphs. `window`: of calls and operations that began in it."""
     out = Outcome()
     found = collections.defaultdict(list)
     for edge in edges:
@@ -331,7 +352,7 @@ def one(out: Outcome, key, to: list[Destination], found: list[dict], whole: bool
     # The wait that covered it may itself have been left out.
     may = collections.Counter(edge for d in to for edge in d.may + ([] if whole else d.covered))
     have = collections.Counter(printed(edge) for edge in found)
-    inside = not window or all(window[0] <= d.start < window[1] for d in to)
+    inside = all(window[0] <= d.start < window[1] for d in to)
     if any(d.unsure for d in to):
         out.unsure += 1
         return
@@ -343,9 +364,9 @@ def one(out: Outcome, key, to: list[Destination], found: list[dict], whole: bool
         if edge["basis"] != wanted:
             out.wrong.append(f"basis of {edge}")
     false = have - (must + may)
-    if window:
-        # Waits from before the window may have covered a stream.
-        must = collections.Counter({edge: n for edge, n in must.items() if edge[7] or edge[5] == "start"})
+    if not whole:
+        # What was over before the window, or when something was lost, need not be known.
+        must = collections.Counter({edge: n for edge, n in must.items() if edge[7]})
     missing = must - have
     if false:
         out.wrong.append(f"false at {key}: {sorted(false)}; wanted {sorted(must)}, allowed {sorted(may)}")

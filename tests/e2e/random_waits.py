@@ -50,11 +50,9 @@ def check(program: random_program.Program, folder: pathlib.Path) -> edge_truth.O
             continue
         trace = harness.Trace(path)
         edges, lost = edges_of(trace)
-        window = None
-        if program.syncline:
-            about = trace.object["syncline"]
-            window = about["opened_ns"], about["closed_ns"]
-        part = edge_truth.compare(truth, edges, lost, not window and knows_all(run, trace), window)
+        about = trace.object["syncline"]
+        whole = "window" not in program.syncline and knows_all(run, trace)
+        part = edge_truth.compare(truth, edges, lost, whole, (about["opened_ns"], about["closed_ns"]))
         outcome.wrong += part.wrong
         outcome.right += part.right
         outcome.unsure += part.unsure

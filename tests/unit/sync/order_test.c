@@ -1,4 +1,5 @@
-/* order_test.c - items come out by correlation id, those of one call together, in order of start. */
+/* order_test.c - items come out by correlation id, those of one call together, in order of start.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

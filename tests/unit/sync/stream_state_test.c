@@ -99,6 +99,27 @@ static void legacy_order_adds_blocking_streams(void **state)
     sl_set_clear(&r->streams, &set);
 }
 
+/* What another thread does after the moment in question makes neither stream's past new. */
+static void legacy_order_names_nothing_twice(void **state)
+{
+    struct rig *r = *state;
+    struct sl_stream *legacy = rig_stream(r, SL_STREAM_LEGACY, 0);
+    struct sl_stream *blocking = rig_stream(r, 13, 1);
+    struct sl_set set = {0};
+
+    rig_push(r, legacy, 10, 20, 30);
+    rig_push(r, blocking, 14, 31, 40);
+    rig_push(r, legacy, 50, 60, 70);
+    collect(r, blocking, look(20, 20), &set);
+    assert_int_equal(set.count, 1);
+    assert_non_null(rig_member(&set, 14));
+    rig_push(r, blocking, 60, 71, 80);
+    collect(r, legacy, look(55, 55), &set);
+    assert_int_equal(set.count, 1);
+    assert_non_null(rig_member(&set, 50));
+    sl_set_clear(&r->streams, &set);
+}
+
 static void a_context_has_all_its_streams_and_no_others(void **state)
 {
     struct rig *r = *state;
@@ -178,6 +199,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_came_late_finds_its_place, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(the_same_record_twice_is_one_operation, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(legacy_order_adds_blocking_streams, rig_make, rig_drop),
+        cmocka_unit_test_setup_teardown(legacy_order_names_nothing_twice, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(a_context_has_all_its_streams_and_no_others, rig_make,
                                         rig_drop),
         cmocka_unit_test_setup_teardown(what_was_not_seen_is_said, rig_make, rig_drop),
