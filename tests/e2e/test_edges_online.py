@@ -170,7 +170,7 @@ def test_starved_of_buffers(go):
 @pytest.mark.parametrize("options", [{"memory": "16M"}, {"memory": "16M", "detail": "full"}])
 @pytest.mark.sanitize
 def test_the_smallest_memory(go, options):
-    run = go(STEPS, log="warn", **options)
+    run = go(STEPS, log="warn", chakra="off", **options)
     assert run.said() == []
     assert outcome(run, run.trace()).right > 10
 
@@ -237,7 +237,7 @@ def test_killed(go):
     wait is not decided; what there is holds together."""
     run = go("context stream " + "kernel:5 sync event sleep:100 " * 20 + "sleep:1500 kernel sync kill")
     assert run.status == harness.signal_status(9)
-    (path,) = run.files("*.part")
+    (path,) = run.files("*.trace.json*.part")
     trace = harness.Trace(path)
     found = edge_truth.compare(edge_truth.Truth(run.truth), trace.edges(), collections.Counter(),
                                whole=False, window=(0, trace.events[-1].get("start", 0)))
