@@ -10,22 +10,17 @@
 #include "collect/cupti_dump.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/pages.h"
+#include "collect/cupti_dump_file.h"
 #include "collect/cupti_layout.h"
 
 #define MAX_REFS   16384u /* no buffer of 512 KiB has more records with a text */
 #define TEXT_SLOTS 4096u
 #define TEXT_BYTES (1u << 20)
-#define MAX_PARTS  8
 
 _Static_assert(sizeof(struct sl_cupti_dump_header) == 64, "as documented");
 _Static_assert(sizeof(struct sl_cupti_dump_device) == 344, "as documented");
@@ -40,9 +35,8 @@ struct known_text {
 struct sl_cupti_dump {
     struct sl_cupti_dump_options opt;
     const struct sl_cupti_layout *layout;
-    char path[PATH_MAX];
-    int fd; /* -1: over */
-    uint64_t bytes, buffers, records, texts_missing;
+    struct sl_cupti_dump_file file;
+    uint64_t buffers, records, texts_missing;
     uint64_t devices_told; /* a bit each */
 
     /* of the buffer in hand */
@@ -52,113 +46,12 @@ struct sl_cupti_dump {
     char *texts;
 };
 
-static uint64_t padded(uint64_t bytes)
-{
-    return (bytes + 7) & ~(uint64_t)7;
-}
-
-/* ---- the file ---- */
-
-/* "%p" becomes the process id. */
-static int make_path(char *out, size_t size, const struct sl_cupti_dump_options *opt)
-{
-    const char *mark = strstr(opt->path, "%p");
-    int n;
-
-    if (mark)
-        n = snprintf(out, size, "%.*s%u%s", (int)(mark - opt->path), opt->path, opt->pid, mark + 2);
-    else
-        n = snprintf(out, size, "%s", opt->path);
-    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
-}
-
-/* A new file for us alone, above the standard streams: a process that has closed those may go on
- * printing to them. */
-static int create_file(const char *path)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), moved;
-
-    if (fd < 0)
-        return -errno;
-    if (fd > STDERR_FILENO)
-        return fd;
-    moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    if (moved < 0)
-        moved = -errno;
-    close(fd);
-    return moved;
-}
-
-static void finish(struct sl_cupti_dump *d)
-{
-    close(d->fd);
-    d->fd = -1;
-}
-
-static void fail(struct sl_cupti_dump *d, int error)
-{
-    char text[128];
-
-    sl_log(SL_LOG_WARN,
-           "SYNCLINE_DUMP_CUPTI: %s: %s; the dump ends here, whole as far as it goes, and the "
-           "traces are not affected",
-           d->path, strerror_r(-error, text, sizeof(text)));
-    /* A chunk that was begun is no use to a reader. Should this fail too, the reader sees the cut.
-     */
-    if (ftruncate(d->fd, (off_t)d->bytes) != 0)
-        sl_log(SL_LOG_DEBUG, "%s: its last chunk is cut", d->path);
-    finish(d);
-}
-
-static int write_parts(int fd, struct iovec *part, int parts)
-{
-    while (parts > 0) {
-        ssize_t n = writev(fd, part, parts);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -ENOSPC;
-        for (; parts > 0 && (size_t)n >= part->iov_len; part++, parts--)
-            n -= (ssize_t)part->iov_len;
-        if (parts > 0) {
-            part->iov_base = (char *)part->iov_base + n;
-            part->iov_len -= (size_t)n;
-        }
-    }
-    return 0;
-}
-
-/* One chunk of up to four pieces, each padded. */
-static void write_chunk(struct sl_cupti_dump *d, enum sl_cupti_dump_type type,
-                        const struct iovec *piece, int pieces)
-{
-    static const char zeros[8];
-    struct sl_cupti_dump_chunk chunk = {.type = (uint32_t)type};
-    struct iovec part[1 + MAX_PARTS] = {{&chunk, sizeof(chunk)}};
-    int parts = 1, err;
-
-    for (int i = 0; i < pieces; i++) {
-        size_t pad = padded(piece[i].iov_len) - piece[i].iov_len;
-
-        part[parts++] = piece[i];
-        if (pad)
-            part[parts++] = (struct iovec){(void *)zeros, pad};
-        chunk.bytes += piece[i].iov_len + pad;
-    }
-    err = write_parts(d->fd, part, parts);
-    if (err)
-        fail(d, err);
-    else
-        d->bytes += sizeof(chunk) + chunk.bytes;
-}
-
 static void write_one(struct sl_cupti_dump *d, enum sl_cupti_dump_type type, const void *data,
                       size_t bytes)
 {
     const struct iovec piece = {(void *)data, bytes};
 
-    write_chunk(d, type, &piece, 1);
+    sl_cupti_dump_file_write(&d->file, type, &piece, 1);
 }
 
 static void write_end(struct sl_cupti_dump *d, enum sl_cupti_dump_end_reason reason)
@@ -171,6 +64,7 @@ static void write_end(struct sl_cupti_dump *d, enum sl_cupti_dump_end_reason rea
     };
 
     write_one(d, SL_CUPTI_DUMP_END, &end, sizeof(end));
+    sl_cupti_dump_file_close(&d->file);
 }
 
 /* ---- texts ---- */
@@ -275,7 +169,7 @@ static void tell_new_devices(struct sl_cupti_dump *d)
     for (uint32_t i = 0; d->opt.devices && i < SL_DEVICE_MAX; i++) {
         const struct sl_device *device = &d->opt.devices->device[i];
 
-        if (d->fd >= 0 && device->known && !(d->devices_told >> i & 1)) {
+        if (device->known && !(d->devices_told >> i & 1)) {
             d->devices_told |= (uint64_t)1 << i;
             tell_device(d, device);
         }
@@ -287,11 +181,9 @@ void sl_cupti_dump_buffer(struct sl_cupti_dump *d, const uint8_t *data, size_t v
 {
     struct sl_cupti_dump_buffer head;
 
-    if (!d || d->fd < 0)
+    if (!d || d->file.fd < 0)
         return;
     tell_new_devices(d);
-    if (d->fd < 0)
-        return;
     head = (struct sl_cupti_dump_buffer){
         .number = ++d->buffers,
         .realtime_ns = sl_clock_now(),
@@ -308,27 +200,25 @@ void sl_cupti_dump_buffer(struct sl_cupti_dump *d, const uint8_t *data, size_t v
         {d->texts, d->text_bytes},
         {(void *)data, valid},
     };
-    if (d->bytes + sizeof(head) + d->refs * sizeof(*d->ref) + d->text_bytes + valid >
+    if (d->file.bytes + sizeof(head) + d->refs * sizeof(*d->ref) + d->text_bytes + valid >
         d->opt.cap_bytes) {
         d->buffers--;
         sl_log(SL_LOG_WARN,
                "SYNCLINE_DUMP_CUPTI: %s is %llu MiB large, which is the most: records that come "
                "later are not in it; the traces are not affected",
-               d->path, (unsigned long long)(d->bytes >> 20));
+               d->file.path, (unsigned long long)(d->file.bytes >> 20));
         write_end(d, SL_CUPTI_DUMP_FULL);
-        if (d->fd >= 0)
-            finish(d);
         return;
     }
     d->records += head.records;
-    write_chunk(d, SL_CUPTI_DUMP_BUFFER, piece, 4);
+    sl_cupti_dump_file_write(&d->file, SL_CUPTI_DUMP_BUFFER, piece, 4);
 }
 
 void sl_cupti_dump_dropped(struct sl_cupti_dump *d, uint64_t records)
 {
     const struct sl_cupti_dump_dropped dropped = {d ? d->buffers : 0, records};
 
-    if (d && d->fd >= 0)
+    if (d && d->file.fd >= 0)
         write_one(d, SL_CUPTI_DUMP_DROPPED, &dropped, sizeof(dropped));
 }
 
@@ -336,7 +226,7 @@ void sl_cupti_dump_clock(struct sl_cupti_dump *d, int64_t offset_ns, uint64_t un
 {
     struct sl_cupti_dump_clock clock = {.uncertainty_ns = uncertainty_ns};
 
-    if (!d || d->fd < 0 || uncertainty_ns == UINT64_MAX)
+    if (!d || d->file.fd < 0 || uncertainty_ns == UINT64_MAX)
         return;
     clock.realtime_ns = sl_clock_now();
     clock.monotonic_ns = sl_clock_monotonic();
@@ -346,13 +236,10 @@ void sl_cupti_dump_clock(struct sl_cupti_dump *d, int64_t offset_ns, uint64_t un
 
 void sl_cupti_dump_end(struct sl_cupti_dump *d)
 {
-    if (!d || d->fd < 0)
+    if (!d || d->file.fd < 0)
         return;
     tell_new_devices(d);
-    if (d->fd >= 0)
-        write_end(d, SL_CUPTI_DUMP_ENDED);
-    if (d->fd >= 0)
-        finish(d);
+    write_end(d, SL_CUPTI_DUMP_ENDED);
 }
 
 /* ---- opening ---- */
@@ -399,9 +286,9 @@ static void unmap_tables(struct sl_cupti_dump *d)
     sl_pages_unmap(d->texts, TEXT_BYTES);
 }
 
-static int write_header(struct sl_cupti_dump *d)
+static int open_file(struct sl_cupti_dump *d)
 {
-    struct sl_cupti_dump_header header = {
+    const struct sl_cupti_dump_header header = {
         .magic = SL_CUPTI_DUMP_MAGIC,
         .format = SL_CUPTI_DUMP_FORMAT,
         .header_bytes = sizeof(header),
@@ -410,10 +297,8 @@ static int write_header(struct sl_cupti_dump *d)
         .realtime_ns = sl_clock_now(),
         .monotonic_ns = sl_clock_monotonic(),
     };
-    struct iovec part = {&header, sizeof(header)};
 
-    d->bytes = sizeof(header);
-    return write_parts(d->fd, &part, 1);
+    return sl_cupti_dump_file_open(&d->file, d->opt.path, d->opt.pid, &header);
 }
 
 int sl_cupti_dump_open(struct sl_cupti_dump **out, const struct sl_cupti_dump_options *opt)
@@ -426,32 +311,19 @@ int sl_cupti_dump_open(struct sl_cupti_dump **out, const struct sl_cupti_dump_op
     d->opt = *opt;
     if (!d->opt.can_read)
         d->opt.can_read = sl_cupti_text_can_read;
-    err = make_path(d->path, sizeof(d->path), opt);
-    if (err)
-        goto fail_tables;
     d->layout = sl_cupti_layout_find(opt->version);
     err = d->layout ? map_tables(d) : -ENOTSUP;
+    if (!err)
+        err = open_file(d);
     if (err)
-        goto fail_tables;
-    d->fd = create_file(d->path);
-    err = d->fd;
-    if (d->fd < 0)
-        goto fail_tables;
-    err = write_header(d);
-    if (err)
-        goto fail_header;
+        goto fail_open;
     write_kinds(d);
     *out = d;
     return 0;
 
-fail_header:
-    close(d->fd);
-    unlink(d->path);
-fail_tables:
-    refuse(d->path[0] ? d->path : opt->path, err);
+fail_open:
     unmap_tables(d);
     sl_pages_unmap(d, sizeof(*d));
-    return err;
 fail_map:
     refuse(opt->path, err);
     return err;

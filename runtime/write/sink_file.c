@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/new_file.h"
+
 struct file_sink {
     struct sl_sink sink; /* first: a sink is cast to this */
     int fd;
@@ -110,23 +112,6 @@ static int file_close(struct sl_sink *sink, int complete)
     return error;
 }
 
-/* A new file for us alone. -errno, or a descriptor above the standard streams: a process that has
- * closed those may go on printing to them. */
-static int create_file(const char *path)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), moved;
-
-    if (fd < 0)
-        return -errno;
-    if (fd > STDERR_FILENO)
-        return fd;
-    moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    if (moved < 0)
-        moved = -errno;
-    close(fd);
-    return moved;
-}
-
 int sl_sink_file_open(struct sl_sink **out, const char *path)
 {
     struct file_sink *f;
@@ -145,7 +130,7 @@ int sl_sink_file_open(struct sl_sink **out, const char *path)
         return -ENOMEM;
     f->final_length = strlen(path);
     snprintf(f->path, sizeof(f->path), "%s%s", path, part);
-    f->fd = create_file(f->path);
+    f->fd = sl_new_file_open(f->path);
     if (f->fd < 0) {
         error = f->fd;
         goto fail_open;
