@@ -260,8 +260,8 @@ def test_text():
 
 @pytest.mark.parametrize("steps", [
     "context stream kernel:5 copy memset event sync graph:3 blocking stream:0 kernel:2 copy memset "
-    "syncall kernel syncall",
-    "context stream kernel:3 sync kernel:2 event sync copy sync syncall"])
+    "long:60 syncall kernel syncall",  # one wait at least that no busy machine comes too late for
+    "context stream kernel:3 long:60 sync kernel:2 event sync copy sync syncall"])
 @pytest.mark.sanitize
 def test_own_file_beside_the_truth(go, steps):
     """Each edge of a call is in the simulator's truth, with its times; what is missing is counted."""
