@@ -38,6 +38,7 @@ static void put(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl
 {
     struct sl_chakra_node n = {.ev = ev, .waits = waits, .thread = t->id};
 
+    n.first = ev == &t->row && !t->named;
     n.start_ns = start_ns;
     n.end_ns = end_ns;
     n.name = ev ? sl_chakra_name(c, ev) : NULL;

@@ -115,6 +115,7 @@ struct sl_chakra_node {
     const struct sl_event *ev;  /* the row it stands for; NULL: a gap */
     const struct sl_text *name; /* NULL: a gap */
     int waits;                  /* ".wait" goes behind the name */
+    int first;                  /* the row's first piece: it has its inputs */
     uint32_t thread;            /* CPU */
     uint64_t start_ns, end_ns;
     uint64_t delay_ns;                             /* GPU */

@@ -218,7 +218,8 @@ uint64_t sl_chakra_put_node(struct sl_chakra *c, const struct sl_chakra_node *n)
     at = sl_wire_u64(at, NODE_TYPE, sl_chakra_node_type(n->collective));
     at = put_deps(c, at);
     at = put_micros(at, start, end);
-    at = put_more(c, at, n->ev);
+    if (n->first)
+        at = put_more(c, at, n->ev);
     at = PUT_BOOL(at, NODE_ATTR, "is_cpu_op", !gpu);
     if (gpu)
         at = put_gpu_attributes(c, at, n);

@@ -95,12 +95,14 @@ def test_collectives_of_a_real_trace(tmp_path):
     et = convert(trace, tmp_path)
     rows = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
     size = {"Float": 4, "Long": 8}
-    wanted = {r["args"]["correlation"]: r["args"]["In msg nelems"] * size[r["args"]["dtype"]]
+    kind = {"allreduce": 0, "broadcast": 5}
+    wanted = {r["args"]["correlation"]: (kind[r["args"]["Collective name"]],
+                                         r["args"]["In msg nelems"] * size[r["args"]["dtype"]])
               for r in rows if r.get("cat") == "kernel" and "Collective name" in r["args"]}
     assert len(wanted) == 21
     nodes = {n.correlation: n for n in et.gpu if n.type == chakra.COLL}
-    assert {c: n.attr["comm_size"] for c, n in nodes.items()} == wanted
-    assert {(n.attr["comm_type"], n.attr["pg_name"]) for n in nodes.values()} == {(0, "")}
+    assert {c: (n.attr["comm_type"], n.attr["comm_size"]) for c, n in nodes.items()} == wanted
+    assert {n.attr["pg_name"] for n in nodes.values()} == {""}
     assert not list(tmp_path.glob("*.json")), "all ranks are no group"
 
 
@@ -346,3 +348,73 @@ def test_many_threads_and_streams_take_little_memory(tmp_path):
     assert usage.ru_maxrss < 500 * 1024
     et = chakra.Et(out)
     assert not chakra.broken(et) and len(et.gpu) == 100000
+
+
+# PyTorch's execution trace beside it
+
+def et_node(ident, parent, rf_id, **io):
+    lists = {"values": io.get("values", []), "shapes": io.get("shapes", []), "types": io.get("types", [])}
+    return {"id": ident, "name": f"node {ident}", "ctrl_deps": parent, "inputs": lists,
+            "outputs": {"values": [[9, 1]], "shapes": [[4]], "types": ["Tensor(float)"]},
+            "attrs": [{"name": "rf_id", "type": "uint64", "value": rf_id},
+                      {"name": "fw_parent", "type": "uint64", "value": 1},
+                      {"name": "seq_id", "type": "int64", "value": -1},
+                      {"name": "scope", "type": "uint64", "value": 7},
+                      {"name": "tid", "type": "uint64", "value": 1},
+                      {"name": "op_schema", "type": "string", "value": "aten::add(\"T\" a) -> \u00e4"},
+                      {"name": "kernel_backend", "type": "string", "value": ""}]}
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_joined_with_pytorch_s_execution_trace(tmp_path, suffix):
+    nodes = [et_node(2, 1, 2, values=[[64, 65, 0, 100, 4, "cuda:0"]], shapes=[[2, 3]],
+                     types=["Tensor(float)"]), et_node(3, 2, 3), et_node(4, 1, 999)]
+    text = json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 5, "nodes": nodes}).encode()
+    path = tmp_path / f"et.json{suffix}"
+    path.write_bytes({"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}[suffix](text))
+    et = convert(write(tmp_path / "t.json", operator_rows()), tmp_path, "--et", path)
+    assert not chakra.broken(et)
+    first, second = (n for n in et.cpu if n.name == "outer")
+    assert first.proto.inputs.shapes == "[[2, 3]]" and first.proto.outputs.shapes == "[[4]]"
+    assert json.loads(first.proto.inputs.values) == [[64, 65, 0, 100, 4, "cuda:0"]]
+    assert first.attr["et_id"] == 2 and first.attr["et_parent"] == 1
+    assert first.attr["rf_id"] == 2 and first.attr["seq_id"] == 9
+    assert (first.kind["scope"], first.attr["scope"]) == ("uint64_val", 7)
+    assert first.attr["op_schema"] == 'aten::add("T" a) -> \u00e4'
+    assert "kernel_backend" not in first.attr
+    # once an operator, however many pieces it has
+    assert not second.proto.HasField("inputs") and "et_id" not in second.attr
+    assert not any("et_id" in n.attr for n in et.cpu if n.attr.get("rf_id") in (1, 4, 5))
+
+
+def test_joined_with_an_older_execution_trace(tmp_path):
+    nodes = [{"name": "outer", "id": 12, "rf_id": 2, "parent": 1, "fw_parent": 0, "seq_id": 9,
+              "scope": 0, "tid": 1, "fw_tid": 0, "op_schema": "", "inputs": [[1, 2]],
+              "input_shapes": [[5]], "input_types": ["Tensor(long)"], "outputs": [],
+              "output_shapes": [], "output_types": []}]
+    path = write(tmp_path / "et.json", [])
+    path.write_text(json.dumps({"schema": "1.0.1", "nodes": nodes}))
+    et = convert(write(tmp_path / "t.json", operator_rows()), tmp_path, "--et", path)
+    first = next(n for n in et.cpu if n.name == "outer")
+    assert (first.proto.inputs.values, first.proto.inputs.shapes) == ("[[1, 2]]", "[[5]]")
+    assert not first.proto.HasField("outputs") and first.attr["et_parent"] == 1
+
+
+@pytest.mark.sanitize
+def test_execution_traces_that_are_none_or_broken(tmp_path):
+    trace, et = write(tmp_path / "t.json", operator_rows()), tmp_path / "et.json"
+    out = tmp_path / "o.et"
+    for text in ("", "[]", "{}", '{"nodes": []}', '{"nodes": 3}', "nonsense"):
+        et.write_text(text)
+        assert len(run(trace, out, "--et", et, status=2).stderr.splitlines()) == 1
+    assert "No such file" in run(trace, out, "--et", tmp_path / "none", status=2).stderr
+    assert not out.exists()
+    et.write_text(json.dumps({"nodes": [et_node(1, 0, 2), 7, "x", [], {"rf_id": "y", "attrs": [3]},
+                                        {"rf_id": 3, "inputs": 4, "outputs": {"values": "v"}},
+                                        et_node(5, 0, 2**63), et_node(6, 0, 5)]})[:-40])
+    assert "is not whole" in run(trace, out, "--et", et).stderr
+    assert not chakra.broken(chakra.Et(out))
+    assert "is for --to chakra" in subprocess.run(
+        [harness.TOOL, "convert", trace, "--to", "kineto", "-o", tmp_path / "k.json", "--et", et],
+        capture_output=True, text=True, timeout=60).stderr

@@ -14,6 +14,7 @@
 
 #include "analyze/feed.h"
 #include "collect/cupti_decode.h"
+#include "convert/et_nodes.h"
 #include "convert/groups.h"
 #include "convert/output.h"
 #include "convert/request.h"
@@ -29,6 +30,7 @@ struct work {
     const struct sl_convert_request *request;
     struct sl_feed *feed;
     struct sl_chakra *chakra;
+    struct sl_et_nodes *nodes; /* NULL: none */
     struct sl_output out;
 };
 
@@ -53,7 +55,11 @@ static size_t more(void *user, const struct sl_event *op, char *out, size_t room
 {
     const struct work *w = user;
     size_t size = 0;
-    const char *inputs = sl_trace_events_inputs(w->feed->events, op->shape, &size);
+    const char *inputs =
+        w->nodes ? sl_et_nodes_find(w->nodes, op->u.row.record_function, &size) : NULL;
+
+    if (!inputs)
+        inputs = sl_trace_events_inputs(w->feed->events, op->shape, &size);
 
     if (!inputs || size > room)
         return 0;
@@ -179,6 +185,30 @@ static void report(const struct work *w)
                          r->input);
 }
 
+/* 0, or an exit status after a line on stderr. */
+static int read_nodes(struct work *w)
+{
+    const struct sl_convert_request *r = w->request;
+    struct sl_et_nodes_counts counts;
+    char why[512];
+
+    if (!r->et)
+        return 0;
+    if (sl_et_nodes_read(&w->nodes, r->et, why, sizeof(why)) != 0) {
+        sl_args_complain(r->command, "%s", why);
+        return SL_EXIT_USAGE;
+    }
+    if (why[0])
+        sl_args_complain(r->command, "%s", why);
+    sl_et_nodes_get_counts(w->nodes, &counts);
+    if (counts.invalid || counts.no_room)
+        sl_args_complain(r->command,
+                         "%s: left out: %" PRIu64 " nodes that are not valid, %" PRIu64
+                         " for which there is no room",
+                         r->et, counts.invalid, counts.no_room);
+    return 0;
+}
+
 /* The file was read: writes the other one. Returns the exit status. */
 static int make(struct work *w)
 {
@@ -223,8 +253,11 @@ int sl_convert_chakra(const struct sl_convert_request *r)
         sl_args_complain(r->command, "%s", why);
         status = SL_EXIT_USAGE;
     } else {
-        status = make(&w);
+        status = read_nodes(&w);
+        if (status == 0)
+            status = make(&w);
     }
+    sl_et_nodes_destroy(w.nodes);
     sl_chakra_destroy(w.chakra);
     sl_feed_destroy(w.feed);
     return status;

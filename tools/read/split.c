@@ -28,6 +28,7 @@ enum state {
 struct sl_split {
     sl_split_read_fn read;
     void *user;
+    const char *array; /* name of the array of events */
     enum state state;
     char *buffer;
     size_t capacity;
@@ -53,8 +54,14 @@ int sl_split_create(struct sl_split **out, sl_split_read_fn read, void *user)
     s->capacity = BUFFER_BYTES;
     s->read = read;
     s->user = user;
+    s->array = "traceEvents";
     *out = s;
     return 0;
+}
+
+void sl_split_array(struct sl_split *s, const char *name)
+{
+    s->array = name;
 }
 
 void sl_split_destroy(struct sl_split *s)
@@ -179,7 +186,6 @@ static void emit(struct sl_split *s, struct sl_span *out, enum sl_span_kind kind
 /* A field, its key at `pos`. 1 if a span came out. */
 static int field(struct sl_split *s, struct sl_span *out)
 {
-    static const char events[] = "traceEvents";
     size_t key, key_size, size;
     int is_events;
 
@@ -205,13 +211,13 @@ static int field(struct sl_split *s, struct sl_span *out)
         return 0;
     }
     is_events =
-        key_size == sizeof(events) - 1 && memcmp(s->buffer + s->head + key, events, key_size) == 0;
+        key_size == strlen(s->array) && memcmp(s->buffer + s->head + key, s->array, key_size) == 0;
     if (is_events && s->buffer[s->pos] == '[') {
         emit(s, out, SL_SPAN_EVENTS_OPEN, 1, AT_FIRST_EVENT);
         return 1;
     }
     if (is_events || strchr(",:]}", s->buffer[s->pos])) {
-        finish(s, SL_SPAN_BAD, is_events ? "traceEvents is not an array" : "a key has no value");
+        finish(s, SL_SPAN_BAD, is_events ? "its events are no array" : "a key has no value");
         return 0;
     }
     size = value_size(s);

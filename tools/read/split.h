@@ -49,6 +49,8 @@ struct sl_split;
 
 /* 0 or -ENOMEM. */
 int sl_split_create(struct sl_split **out, sl_split_read_fn read, void *user);
+/* Before the first span: the array is called so; else "traceEvents". Borrowed. */
+void sl_split_array(struct sl_split *s, const char *name);
 void sl_split_destroy(struct sl_split *s); /* NULL is fine */
 
 /* The next span. After SL_SPAN_END, SL_SPAN_CUT or SL_SPAN_BAD the same again. */

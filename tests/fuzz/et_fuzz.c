@@ -1,0 +1,138 @@
+/*
+ * et_fuzz.c - the reader of Chakra traces, fed with anything.
+ *
+ * What must hold for any input: no crash, no sanitizer report, an end; every dependency and text of
+ * a node can be touched; positions grow up to what is there; the checks and the report of
+ * `syncline check` can be made of it. Seeds are made here: a small valid trace, whole messages of
+ * which damage then goes through. With libFuzzer:
+ *   build/fuzz/tests/fuzz/et_fuzz /tmp/found
+ *
+ * Threads: one. Memory: the input, and the reader's.
+ */
+#undef NDEBUG /* the assertions are the test, in release builds too */
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "analyze/et_check.h"
+#include "fuzz.h"
+#include "print/report_et.h"
+#include "read/et_file.h"
+#include "write/chakra_attribute.h"
+
+static FILE *nowhere;
+static volatile uint64_t touched;
+
+static void touch(const struct sl_et_node *n)
+{
+    uint64_t sum = n->id;
+
+    for (size_t i = 0; i < n->deps; i++)
+        sum += n->dep[i];
+    for (size_t i = 0; i < n->name.size; i++)
+        sum += (unsigned char)n->name.data[i];
+    for (size_t i = 0; i < n->pg_name.size; i++)
+        sum += (unsigned char)n->pg_name.data[i];
+    touched += sum;
+}
+
+static void report(const struct sl_et_check *c, const struct sl_et *et)
+{
+    if (!nowhere)
+        nowhere = fopen("/dev/null", "w");
+    if (!nowhere)
+        abort();
+    sl_report_et_text(nowhere, "fuzz", c, et);
+    sl_report_et_json(nowhere, "fuzz", c, et);
+}
+
+/* `checked`: through the checks too, whose tables for 10^8 ids take some milliseconds. */
+static void read_all(const char *path, int checked)
+{
+    struct sl_et_check *c = NULL;
+    struct sl_et_node node;
+    uint64_t before = 0;
+    struct sl_et *et;
+    char why[256];
+
+    if (sl_et_open(&et, path, why, sizeof(why)) != 0)
+        return;
+    if (checked && sl_et_check_create(&c) != 0)
+        abort();
+    while (sl_et_next(et, &node)) {
+        assert(node.at >= before && sl_et_position(et) > node.at);
+        before = node.at;
+        touch(&node);
+        if (c)
+            sl_et_check_node(c, &node);
+    }
+    assert(sl_et_end(et) != SL_ET_OPEN);
+    if (c) {
+        sl_et_check_end(c, et);
+        report(c, et);
+    }
+    sl_et_check_destroy(c);
+    sl_et_close(et);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    char path[64];
+
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        abort();
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    (void)sl_et_is_file(path);
+    read_all(path, size % 16 == 0);
+    close(fd);
+    return 0;
+}
+
+/* ---- seeds ---- */
+
+static char *put_message(char *at, const char *message, const char *end)
+{
+    at = sl_wire_varint(at, (uint64_t)(end - message));
+    memcpy(at, message, (size_t)(end - message));
+    return at + (end - message);
+}
+
+static char *put_node(char *at, uint64_t id, uint32_t seed)
+{
+    char message[512], deps[32];
+    char *m = sl_wire_u64(message, 1, id), *d = deps;
+
+    m = sl_wire_bytes(m, 2, "kernel_of_some_kind", 1 + seed % 18);
+    m = sl_wire_u64(m, 3, 4 + (seed >> 3) % 4);
+    if (id > 1)
+        d = sl_wire_varint(d, id - 1);
+    if (id > 2)
+        d = sl_wire_varint(d, 1);
+    if (seed & 1)
+        m = sl_wire_bytes(m, 5, deps, (size_t)(d - deps));
+    else if (id > 1)
+        m = sl_wire_u64(m, 4, id - 1);
+    m = sl_wire_u64(m, 6, id * 10);
+    m = sl_wire_u64(m, 7, seed % 1000);
+    m = sl_chakra_attribute(m, 10, "is_cpu_op", 9, SL_CHAKRA_BOOL, seed & 1);
+    m = sl_chakra_attribute(m, 10, "comm_type", 9, SL_CHAKRA_INT64, seed % 12);
+    m = sl_chakra_attribute(m, 10, "comm_size", 9, SL_CHAKRA_INT64, seed);
+    m = sl_chakra_attribute(m, 10, "duration_ns", 11, SL_CHAKRA_INT64, seed);
+    return put_message(at, message, m);
+}
+
+size_t fuzz_seed(uint32_t seed, uint8_t *data, size_t cap)
+{
+    char message[64], *at = (char *)data;
+
+    assert(cap >= 4096);
+    at = put_message(at, message, sl_wire_bytes(message, 1, "0.0.4", 5));
+    for (uint64_t id = 1; id <= 1 + seed % 8; id++)
+        at = put_node(at, id, seed * 2654435761u + (uint32_t)id);
+    return (size_t)(at - (char *)data);
+}
