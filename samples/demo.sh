@@ -100,6 +100,7 @@ END
 
 echo "[5/5] What is in it"
 "$root/samples/summary.py" "$converted"
+syncline edges --summary "$trace"
 
 # Commands to be copied: a path may have a space in it.
 quoted() { printf '%q' "$1"; }
@@ -109,6 +110,7 @@ cat <<END
 The trace:   $trace ($(du -h "$trace" | cut -f1))
 As gzip:     $converted
 In detail:   $(quoted "$build/tools/syncline") check $(quoted "$trace")
+Each wait:   $(quoted "$build/tools/syncline") edges $(quoted "$trace")
 To look at:  open the gzip file at https://ui.perfetto.dev (it stays in your browser), or load the
              folder it is in with HolisticTraceAnalysis: TraceAnalysis(trace_dir="$(dirname "$converted")")
 Your own:    CUDA_INJECTION64_PATH=$(quoted "$library") your-program

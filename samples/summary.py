@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A short table about a Kineto trace: how busy the GPU was, top kernels, longest CPU waits.
+"""A short table about a Kineto trace: how busy the GPU was, top kernels.
 
     samples/summary.py TRACE.json.gz        (or .json; `syncline convert --to kineto-gz` makes one)
 
@@ -14,17 +14,6 @@ import sys
 
 GPU_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
 CPU_CATEGORIES = ("cuda_runtime", "cuda_driver")
-
-# Calls that keep their thread until the GPU has got somewhere. Copies whose name says Async wait
-# too when memory is pageable, but then CUPTI writes a synchronization record for them.
-WAITING_CALLS = {
-    "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaMemcpy",
-    "cudaMemcpy2D", "cudaMemcpyFromSymbol", "cudaMemcpyToSymbol", "cudaFree", "cudaFreeHost",
-    "cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize", "cuMemcpyDtoH",
-    "cuMemcpyHtoD", "cuMemFree", "cuMemFreeHost",
-}
-# Synchronization records that are no wait of the CPU.
-NOT_A_WAIT = ("Stream Wait Event",)
 
 
 def load(path):
@@ -95,37 +84,6 @@ def print_kernels(gpu, limit):
     print_table("Top kernels", ["", "count", "total", "mean", "of kernel time"], rows)
 
 
-def find_waits(events):
-    """(call, thread, begin, duration) of every call that waited: by name, or because CUPTI wrote a
-    synchronization record with its correlation id; and records whose call is not in the file."""
-    synchronized = {}
-    for event in events:
-        if event.get("cat") == "cuda_sync" and event["name"] not in NOT_A_WAIT:
-            synchronized[event["args"].get("correlation")] = event
-    for event in events:
-        if event.get("cat") not in CPU_CATEGORIES:
-            continue
-        record = synchronized.pop(event.get("args", {}).get("correlation"), None)
-        is_query = event["name"].endswith("Query")
-        if event["name"] in WAITING_CALLS or (record is not None and not is_query):
-            yield event["name"], event["tid"], event["ts"], event["dur"]
-    for event in synchronized.values():
-        yield event["name"], None, event["ts"], event["dur"]
-
-
-def print_waits(events, begin, limit):
-    calls = collections.defaultdict(list)
-    for name, thread, ts, dur in find_waits(events):
-        calls[name].append((dur, ts, thread))
-    rows = []
-    for name, waits in sorted(calls.items(), key=lambda item: -sum(w[0] for w in item[1]))[:limit]:
-        longest, ts, thread = max(waits, key=lambda w: w[0])
-        rows.append([name, str(len(waits)), ms(sum(w[0] for w in waits)), ms(longest),
-                     f"{(ts - begin) / 1e3:.1f} ms", "-" if thread is None else str(thread)])
-    print_table("Longest CPU waits",
-                ["", "count", "total", "longest", "which began at", "on thread"], rows)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("trace", help="a Kineto trace, .json or .json.gz")
@@ -143,7 +101,6 @@ def main():
     end = max(e["ts"] + e["dur"] for e in timed)
     print_busy(gpu, begin, end)
     print_kernels(gpu, options.top)
-    print_waits(events, begin, options.top)
 
 
 if __name__ == "__main__":

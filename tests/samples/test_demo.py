@@ -18,8 +18,10 @@ def test_twice_from_anywhere(repo, tmp_path):
     first = demo(repo, tmp_path, "--simulated", "--steps", "10")
     assert first.returncode == 0, first.stdout + first.stderr
     assert "the simulated one" in first.stdout
-    for title in ("GPU busy, of", "Top kernels", "Longest CPU waits"):
+    for title in ("GPU busy, of", "Top kernels", "by what was waited for", "longest waits"):
         assert title in first.stdout
+    longest = first.stdout.split("longest waits")[1].splitlines()[1]
+    assert re.match(r"  stream_sync +\d[\d.]+ ms +Memcpy DtoH .*cuStreamSynchronize$", longest)
     assert "gemm_128x128_backward_spin_ns" in first.stdout
     assert "cuStreamSynchronize" in first.stdout
     content = trace_of(first).read_bytes()

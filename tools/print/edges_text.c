@@ -82,6 +82,9 @@ static void put_table(FILE *f, const struct sl_trace_events *t, struct sl_edge_s
     size_t count = sl_edge_summary_sort(s, table, &group);
     char name[NAME_WIDTH + 1];
 
+    /* Not even one is known: the table would say nothing. */
+    if (count == 0 || (count == 1 && group[0].name == 0 && rest.count == 0))
+        return;
     put_head(f, title);
     for (size_t i = 0; i < count; i++) {
         const struct sl_edge_waits *w = &group[i].waits;
