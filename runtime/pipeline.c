@@ -277,7 +277,7 @@ static uint64_t records_lost(void)
 
 void sl_pipeline_kinds_on(struct sl_pipeline *p, int anew)
 {
-    const struct sl_event ev = {.kind = SL_EV_KINDS_ON};
+    const struct sl_event ev = {.kind = SL_EV_KINDS_ON, .start_ns = sl_clock_now()};
 
     if (anew && p->edges && sl_ring_push(p->ring, &ev))
         sl_stats_add(SL_STAT_DROPPED_RING, 1); /* a loss, which has the same effect */

@@ -61,7 +61,7 @@ enum sl_event_kind {
     SL_EV_WINDOW_OPEN,  /* start_ns = opening time; u.window */
     SL_EV_WINDOW_CLOSE, /* end_ns = closing time; u.window */
     SL_EV_DELIVERED,    /* all that ended before end_ns is in, unless SL_EVF_RECORDS_LOST */
-    SL_EV_KINDS_ON,     /* what was enqueued before was not seen */
+    SL_EV_KINDS_ON,     /* what was enqueued before start_ns was not seen */
 
     SL_EV_KIND_COUNT
 };

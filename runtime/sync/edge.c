@@ -133,6 +133,11 @@ void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason)
     e->forgotten = e->newest;
 }
 
+void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns)
+{
+    e->enact.begin_ns = begin_ns;
+}
+
 /* A record that finds no room may be any stream's tail. Where nothing is held, none was ever known.
  */
 static void give_way(struct sl_edges *e)

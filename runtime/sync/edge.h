@@ -130,6 +130,10 @@ void sl_edges_flush(struct sl_edges *e); /* sl_edges_close(e, UINT64_MAX) */
  * still comes of calls known so far is ignored. */
 void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason);
 
+/* After sl_edges_forget(): records are made again. Calls that began before `begin_ns` are ignored,
+ * although some record of theirs may come late: of others beside them there is none. */
+void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns);
+
 /* After sl_edges_delivered() and its like: calls with a lower correlation id are decided;
  * UINT64_MAX: all are. */
 uint64_t sl_edges_undecided(const struct sl_edges *e);

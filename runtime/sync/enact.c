@@ -473,6 +473,8 @@ void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count)
     for (size_t i = 0; i < count; i++)
         graphs |= is_operation(&item[i]) && item[i].more == FROM_GRAPH;
     look_at_call(&c);
+    if (c.by.from_ns && c.by.from_ns < e->begin_ns)
+        return;
     sl_waits_close(e->waits, c.by.from_ns);
     if (c.by.from_ns > e->streams->horizon_ns)
         e->streams->horizon_ns = c.by.from_ns;

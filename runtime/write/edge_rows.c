@@ -159,9 +159,10 @@ static void delivered(struct sl_edge_rows *r, uint64_t complete_ns)
 /* What came in-band with the events. */
 static void obey(struct sl_edge_rows *r, const struct sl_event *ev)
 {
-    if (ev->kind == SL_EV_KINDS_ON)
+    if (ev->kind == SL_EV_KINDS_ON) {
         forget(r, SL_EDGE_LOST_BEFORE_WINDOW);
-    else if (ev->flags & SL_EVF_RECORDS_LOST)
+        sl_edges_begin(r->engine, ev->start_ns);
+    } else if (ev->flags & SL_EVF_RECORDS_LOST)
         forget(r, SL_EDGE_LOST_GAVE_UP);
     else
         delivered(r, ev->end_ns);

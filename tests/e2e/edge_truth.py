@@ -7,8 +7,9 @@ times of calls and operations by the definitions in docs/sync-edges.md, not by s
 Of each edge the truth demands, allows, or forbids it:
 - demanded: everything in a wait's set, but for edges without a wait to streams that the thread has
   covered by an earlier wait;
-- allowed: edges without a wait that depend on what cannot be told from outside (work of streams
-  that were destroyed, waits from before the window);
+- allowed: what a demanded source itself came behind (true, and it says nothing new), and edges
+  without a wait that depend on what cannot be told from outside (work of streams that were
+  destroyed, waits from before the window);
 - all others are false.
 
 Calls of several threads that touch the same stream or event at the same time are undecidable from
@@ -35,6 +36,8 @@ class Destination:
     must: list[tuple] = dataclasses.field(default_factory=list)
     may: list[tuple] = dataclasses.field(default_factory=list)
     covered: list[tuple] = dataclasses.field(default_factory=list)  # by an earlier wait
+    behind: set[int] = dataclasses.field(default_factory=set)  # operations that came before these
+    free: int = 0  # when it could have gone on
     unsure: bool = False
 
 
@@ -80,10 +83,10 @@ class Truth:
                 self.before[op["id"]] = last[place]
             if op["kind"] in RECORDED:
                 last[place] = op
-        self.branch_ends = collections.defaultdict(dict)  # graph launch -> place -> its last there
-        for _, op in sorted(self.ops.items()):
-            if op["graph"]:
-                self.branch_ends[op["corr"]][place_of(op)] = op
+        self.ancestors: dict[int, set[int]] = {}  # whatever an operation came behind, however far
+        for id_, op in sorted(self.ops.items()):
+            links = {link["op"] for link in op["after"]}
+            self.ancestors[id_] = links.union(*(self.ancestors.get(link, set()) for link in links))
         self.destinations = self._calls() + self._operations()
         self._taint()
         self._lose()
@@ -129,14 +132,17 @@ class Truth:
             thread = call["thread"]
             to = Destination(wait["kind"], wait["corr"], thread, call["start"], call["end"])
             members = self._members(wait["sources"])
+            to.free = call["start"]
+            to.behind = set().union(*(self.ancestors[link["op"]] for link in members))
             for link in members:
                 op = self.ops[link["op"]]
-                self._whole_graph(to, link, wait["kind"], "end", call["start"])
                 edge = edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
                 place = place_of(op)
                 if wait["kind"] in INFERRED:
                     if op["end"] > call["start"]:
                         to.must.append(edge)
+                elif op["id"] in to.behind:
+                    to.may.append(edge)
                 elif op["end"] > call["start"]:
                     to.must.append(edge)
                 elif covered[thread].get(place, 0) >= op["id"]:
@@ -156,25 +162,15 @@ class Truth:
         return found
 
     def _gone(self, wait: dict, call: dict) -> list[tuple]:
-        """A context's streams that the simulator does not look at: those that were destroyed and had
-        run dry, and branches of graphs, whose ends stand in the launch stream's tail."""
+        """A context's streams that were destroyed and had run dry: the simulator forgets them."""
         last = {}
         for op in self.ops.values():
             place = place_of(op)
-            apart = (place in self.destroyed and op["end"] <= call["start"]) or (
-                place not in self.flags and place[1] != LEGACY)
-            if apart and place[0] == wait["context"] and op["corr"] < wait["corr"]:
+            if (place in self.destroyed and op["end"] <= call["start"]
+                    and place[0] == wait["context"] and op["corr"] < wait["corr"]):
                 last[place] = max(op, last.get(place, op), key=lambda op: op["id"])
         return [edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
                 for op in last.values()]
-
-    def _whole_graph(self, to: Destination, link: dict, kind: str, point, free):
-        """What waits for a graph's end waits for all of it, branches that were joined before too."""
-        op = self.ops[link["op"]]
-        for end in self.branch_ends.get(op["corr"], {}).values() if op["graph"] else ():
-            for name in {kind, "graph"} if point == "start" else {kind}:
-                to.may.append(edge_of(name, end, to.corr, point, free,
-                                      to.start if point == "start" else to.end, to.stream))
 
     # ---- GPU operations ----
 
@@ -187,11 +183,13 @@ class Truth:
             free = max(call["end"], self.before[op["id"]]["end"] if op["id"] in self.before else 0)
             to = Destination("operation", op["corr"], call["thread"], op["start"], op["end"],
                              op["stream"])
-            for link in self._members(op["after"]):
+            members = self._members(op["after"])
+            to.free = free
+            to.behind = set().union(*(self.ancestors[link["op"]] for link in members))
+            for link in members:
                 source = self.ops[link["op"]]
                 if op["graph"] and source["corr"] == op["corr"]:
                     continue  # inside the graph
-                self._whole_graph(to, link, link["via"], "start", free)
                 if place_of(source) == place_of(op):
                     continue
                 kind = link["via"]
@@ -201,7 +199,8 @@ class Truth:
                 # A graph launched again also waits for its launch before, which no record tells.
                 again = op["graph"] and source["graph"] == op["graph"]
                 ended = source["end"] <= free
-                optional = again or (ended and place_of(source) in self.destroyed)
+                optional = again or source["id"] in to.behind or (
+                    ended and place_of(source) in self.destroyed)
                 (to.may if optional else to.must).append(edge)
             found.append(to)
         return found
@@ -336,7 +335,7 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
     for to in truth.destinations:
         expected[to.corr, "end" if to.stream is None else "start", to.stream].append(to)
     for key in sorted(set(found) | set(expected), key=str):
-        one(out, key, expected.get(key, []), found.get(key, []), whole, window)
+        one(out, truth, key, expected.get(key, []), found.get(key, []), whole, window)
     counted = sum(n for reason, n in lost.items() if reason != "graph_inside")
     if len(out.left_out) > counted:
         out.wrong.append(f"left out: {len(out.left_out)} waits have no edges, {counted} are counted: "
@@ -346,7 +345,7 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
     return out
 
 
-def one(out: Outcome, key, to: list[Destination], found: list[dict], whole: bool, window):
+def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict], whole: bool, window):
     """One call, or the operations of one call on one stream."""
     must = collections.Counter(edge for d in to for edge in d.must)
     # The wait that covered it may itself have been left out.
@@ -364,6 +363,9 @@ def one(out: Outcome, key, to: list[Destination], found: list[dict], whole: bool
         if edge["basis"] != wanted:
             out.wrong.append(f"basis of {edge}")
     false = have - (must + may)
+    for edge in list(false):
+        if any(says_nothing_new(truth, d, edge) for d in to):
+            del false[edge]
     if not whole:
         # What was over before the window, or when something was lost, need not be known.
         must = collections.Counter({edge: n for edge, n in must.items() if edge[7]})
@@ -377,6 +379,13 @@ def one(out: Outcome, key, to: list[Destination], found: list[dict], whole: bool
     out.right += sum(have.values())
     if key[1] == "end" and have:
         released(out, key, found)
+
+
+def says_nothing_new(truth: Truth, to: Destination, edge: tuple) -> bool:
+    """Its source is one of those that came before what is waited for."""
+    point, last = edge[5], to.start if edge[5] == "start" else to.end
+    return any(edge == edge_of(edge[0], truth.ops[id_], to.corr, point, to.free, last, to.stream)
+               for id_ in to.behind)
 
 
 def released(out: Outcome, key, found: list[dict]):

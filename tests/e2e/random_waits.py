@@ -9,9 +9,9 @@ import argparse
 import collections
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
+import time
 
 import edge_truth
 import harness
@@ -44,7 +44,7 @@ def check(program: random_program.Program, folder: pathlib.Path) -> edge_truth.O
         return edge_truth.Outcome(wrong=[f"exit status {run.status}: {run.stderr[-2000:]}"])
     truth = edge_truth.Truth(run.truth, run.lost())
     outcome = edge_truth.Outcome()
-    for path in run.files():
+    for path in run.files("*.pt.trace.json*"):
         if path.suffix == ".part":
             outcome.wrong.append(f"{path.name} is not complete")
             continue
@@ -76,8 +76,10 @@ def fails(program: random_program.Program, tries: int, kind: str = "") -> list[s
     return []
 
 
-def shrink(program: random_program.Program, tries: int = 4, say=lambda text: None):
+def shrink(program: random_program.Program, tries: int = 4, seconds: float = 600,
+           say=lambda text: None) -> tuple[random_program.Program, list[str]]:
     """Leaves out threads, troubles and ever shorter runs of steps while it still fails."""
+    until = time.monotonic() + seconds
     wrong = fails(program, tries * 3)
     if not wrong:
         return program, wrong
@@ -85,12 +87,12 @@ def shrink(program: random_program.Program, tries: int = 4, say=lambda text: Non
 
     def attempt(steps, sim, options):
         nonlocal program, wrong
+        if time.monotonic() > until:
+            return
         smaller = random_program.Program(steps, sim, options)
         if found := fails(smaller, tries, kind):
             program, wrong = smaller, found
             say(f"{len(steps)} steps, {' '.join(sim)}")
-            return True
-        return False
 
     for thread in sorted({step.split()[0] for step in program.steps} - {"0", "*"}, reverse=True):
         attempt([s for s in program.steps if s.split()[0] != thread], program.sim, program.syncline)

@@ -120,6 +120,25 @@ static void nothing_is_claimed_after_a_loss(void **state)
     job_end(j);
 }
 
+/* A kernel of the recording before, whose record came late, and one behind it that has none. */
+static void calls_from_before_the_recording_are_ignored(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    sl_edges_forget(j->edges, SL_EDGE_LOST_BEFORE_WINDOW);
+    sl_edges_begin(j->edges, 18 * US);
+    job_kernel(j, 13, 10, 15, 60);
+    job_stream_sync(j, 13, 20, 66);
+    uint64_t seen = job_kernel(j, 13, 70, 75, 90);
+    uint64_t sync = job_stream_sync(j, 13, 80, 96);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, seen, sync), SL_EDGE_STREAM_SYNC, 10, 6, 1);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
+    job_end(j);
+}
+
 static void what_comes_late_of_forgotten_calls_is_no_tail(void **state)
 {
     struct job *j = begin();
@@ -221,6 +240,7 @@ int main(void)
         cmocka_unit_test(decided_when_all_that_ended_before_is_in),
         cmocka_unit_test(a_window_ends_while_work_goes_on),
         cmocka_unit_test(nothing_is_claimed_after_a_loss),
+        cmocka_unit_test(calls_from_before_the_recording_are_ignored),
         cmocka_unit_test(what_comes_late_of_forgotten_calls_is_no_tail),
         cmocka_unit_test(at_the_cap_edges_are_missing_and_counted),
         cmocka_unit_test(before_the_window_nothing_is_claimed),

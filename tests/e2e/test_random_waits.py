@@ -1,0 +1,135 @@
+"""Random programs on the simulated GPU: every edge that syncline finds, beside the truth. A seed that
+fails prints itself and, shrunk, the program that fails; such a program can be kept in
+programs/waits/, where it is a case of its own from then on."""
+import pathlib
+
+import pytest
+
+import edge_truth
+import harness
+import random_program
+import random_waits
+
+BATCH = 25
+KEPT = sorted((pathlib.Path(__file__).parent / "programs" / "waits").glob("*.steps"))
+
+
+def fail(name: str, program: random_program.Program):
+    smaller, wrong = random_waits.shrink(program, tries=2, seconds=60)
+    what = "\n".join(wrong) or "it did not fail again"
+    pytest.fail(f"{name}: {what}\nthe program:\n{random_waits.to_text(smaller)}\n"
+                f"tests/e2e/random_waits.py {name} repeats it", pytrace=False)
+
+
+def run_batch(tmp_path, seeds):
+    right = unsure = 0
+    for seed in seeds:
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        program = random_program.program(seed)
+        outcome = random_waits.check(program, folder)
+        if outcome.wrong:
+            fail(str(seed), program)
+        right += outcome.right
+        unsure += outcome.unsure
+    # What truly overlaps is left out of the comparison; it must not be most of it.
+    assert right > 10 * len(seeds) and unsure < 10 * len(seeds)
+
+
+@pytest.mark.parametrize("first", range(1, 301, BATCH))
+def test_random_programs(tmp_path, first):
+    run_batch(tmp_path, range(first, first + BATCH))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(301, 10001, 100))
+def test_many_random_programs(tmp_path, first):
+    run_batch(tmp_path, range(first, first + 100))
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_under_sanitizers(tmp_path, seed):
+    run_batch(tmp_path, [seed])
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_kept_programs(tmp_path, path):
+    """Each failed once."""
+    for attempt in range(3):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        outcome = random_waits.check(random_waits.from_text(path.read_text()), folder)
+        assert not outcome.wrong, "\n".join(outcome.wrong)
+
+
+# That the comparison can fail
+
+STEPS = """# sim --devices 1
+0 use 0
+0 stream 2 1
+0 stream 3 1
+0 event 0
+0 kernel 2 150
+0 record 0 2 0
+0 wait 3 0 0
+0 kernel 3 20
+0 ssync 3 0
+0 kernel 2 60
+0 kernel 3 20
+0 csync 0
+"""
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("example")
+    (folder / "steps").write_text(STEPS)
+    run = harness.run(folder, random_waits.PROGRAM, folder / "steps")
+    assert run.status == 0, run.stderr
+    trace = run.trace()
+    edges, lost = random_waits.edges_of(trace)
+    about = trace.object["syncline"]
+    return edge_truth.Truth(run.truth, run.lost()), edges, lost, (about["opened_ns"], about["closed_ns"])
+
+
+def wrong(example, edges):
+    truth, _, lost, window = example
+    return edge_truth.compare(truth, edges, lost, True, window).wrong
+
+
+def test_the_comparison_is_satisfied(example):
+    _, edges, _, _ = example
+    assert not wrong(example, edges)
+    assert {"stream_wait", "stream_sync", "context_sync"} == {edge["kind"] for edge in edges}
+
+
+def test_a_missing_edge_is_noticed(example):
+    _, edges, _, _ = example
+    for edge in edges:
+        assert wrong(example, [other for other in edges if other is not edge]), edge
+
+
+@pytest.mark.parametrize("field, by", [("wait_ns", 1), ("wake_ns", 1), ("src_correlation", 1),
+                                       ("src_stream", 1), ("dst_correlation", 1)])
+def test_a_false_edge_is_noticed(example, field, by):
+    _, edges, _, _ = example
+    for i, edge in enumerate(edges):
+        assert wrong(example, edges[:i] + [{**edge, field: edge[field] + by}] + edges[i + 1:]), edge
+
+
+@pytest.mark.parametrize("field, value", [("basis", "overlapping"), ("basis", "inferred"),
+                                          ("kind", "implicit"), ("dst_point", "start")])
+def test_a_wrong_word_is_noticed(example, field, value):
+    _, edges, _, _ = example
+    calls = [edge for edge in edges if edge["dst_point"] == "end"]
+    for edge in calls:
+        assert wrong(example, [other for other in edges if other is not edge] + [{**edge, field: value}])
+
+
+def test_who_released_is_noticed(example):
+    _, edges, _, _ = example
+    released = [edge for edge in edges if edge["released"] and edge["dst_point"] == "end"]
+    assert released
+    for edge in released:
+        assert wrong(example, [other for other in edges if other is not edge] + [{**edge, "released": False}])
