@@ -152,7 +152,11 @@ static void delivered(struct sl_edge_rows *r, uint64_t complete_ns)
     sl_edges_delivered(r->engine, complete_ns);
     put_decided(r);
     count_lost(r);
-    if (r->opt.et && complete_ns)
+    if (complete_ns == 0)
+        return;
+    if (r->has_rows && !r->error)
+        r->error = sl_kineto_complete(r->opt.kineto, complete_ns - 1);
+    if (r->opt.et)
         sl_et_window_complete(r->opt.et, complete_ns - 1);
 }
 

@@ -116,6 +116,13 @@ int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct 
     return k->error;
 }
 
+int sl_kineto_complete(struct sl_kineto *k, uint64_t complete_ns)
+{
+    if (k->sink && !k->error)
+        sl_kineto_put_waits(k, complete_ns);
+    return k->error;
+}
+
 static size_t areas(struct sl_kineto *k, char *memory)
 {
     size_t at = 0;
@@ -128,8 +135,10 @@ static size_t areas(struct sl_kineto *k, char *memory)
     at += sl_pages_round(SL_KINETO_NAME_MAX);
     k->join = (struct sl_event_join *)(memory + at);
     at += sl_pages_round(sizeof(*k->join));
-    k->pending = (struct sl_event *)(memory + at);
-    at += sl_pages_round(SL_KINETO_PENDING * sizeof(*k->pending));
+    k->wait = (struct sl_kineto_wait *)(memory + at);
+    at += sl_pages_round(SL_KINETO_WAITS * sizeof(*k->wait));
+    k->wait_key = (uint64_t *)(memory + at);
+    at += sl_pages_round(SL_KINETO_WAITS * sizeof(*k->wait_key));
     k->match = (struct sl_match *)(memory + at);
     at += sl_pages_round(SL_KINETO_MATCHES * sizeof(*k->match));
     k->place = (struct sl_place *)(memory + at);
@@ -188,7 +197,7 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
     k->devices_in_header = 0;
     k->written = 0;
     k->arrows = 0;
-    k->pending_count = 0;
+    k->waits = 0;
     /* What a failed file lost is not lost from this one. The other counters belong to threads that
      * are ahead of us: they may have counted for this file already. */
     k->counted[SL_STAT_DROPPED_WRITE] = sl_stats_get(SL_STAT_DROPPED_WRITE);
@@ -208,7 +217,6 @@ int sl_kineto_flush(struct sl_kineto *k)
 {
     if (!k->sink || k->error)
         return k->error;
-    sl_kineto_put_waits(k);
     sl_kineto_hand_over(k);
     /* The sync that follows ends the compressor's: nothing before it can be repeated. */
     k->frame++;
@@ -222,7 +230,7 @@ int sl_kineto_end(struct sl_kineto *k, uint64_t closed_ns)
 
     if (!k->sink)
         return -EINVAL;
-    sl_kineto_put_waits(k);
+    sl_kineto_put_waits(k, UINT64_MAX);
     if (!k->header_out)
         sl_kineto_put_header(k);
     sl_kineto_put_trailer(k, closed_ns);
@@ -235,5 +243,5 @@ int sl_kineto_end(struct sl_kineto *k, uint64_t closed_ns)
 
 uint64_t sl_kineto_written(const struct sl_kineto *k)
 {
-    return k->written;
+    return k->written - k->waits;
 }

@@ -69,12 +69,17 @@ int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct 
  * arrow. Returns as sl_kineto_events(). */
 int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow);
 
+/* Everything that ended at or before `complete_ns` was given: waits whose event record has not come
+ * by now go out without it. Returns as sl_kineto_events(). */
+int sl_kineto_complete(struct sl_kineto *k, uint64_t complete_ns);
+
 /* Hands all text so far to the sink (the caller then syncs the sink). */
 int sl_kineto_flush(struct sl_kineto *k);
 
 /* Ends the file: counters (sl_stats) and whatever else closes the object. */
 int sl_kineto_end(struct sl_kineto *k, uint64_t closed_ns);
 
-uint64_t sl_kineto_written(const struct sl_kineto *k); /* events in the open file */
+/* Events in the open file; waits that are held back are not. */
+uint64_t sl_kineto_written(const struct sl_kineto *k);
 
 #endif

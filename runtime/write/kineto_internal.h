@@ -26,7 +26,7 @@ enum {
     SL_KINETO_SCRATCH = 8 * SL_KINETO_NAME_MAX,
     SL_KINETO_TAIL_MAX = 512, /* the part of a row that varies */
     SL_KINETO_NAMES = 16384,  /* places with metadata rows; a power of two */
-    SL_KINETO_PENDING = 256,  /* waits whose event record has not come */
+    SL_KINETO_WAITS = 1024,   /* waits whose event record has not come */
     SL_KINETO_SYNC_ROWS = 1000000,
     SL_KINETO_MATCHES = 16384, /* in a block */
 };
@@ -61,14 +61,21 @@ struct sl_place {
     uint32_t file;    /* last file that has its rows */
 };
 
+/* A wait for an event, and the record that fits best so far (correlation 0: none). */
+struct sl_kineto_wait {
+    struct sl_event sync;
+    struct sl_event_record record;
+};
+
 struct sl_kineto {
     struct sl_kineto_options opt;
     struct sl_trace_meta meta;
 
     struct sl_text_cache cache;
     struct sl_event_join *join;
-    struct sl_event *pending; /* SL_KINETO_PENDING */
-    unsigned pending_count;
+    struct sl_kineto_wait *wait; /* SL_KINETO_WAITS: kineto_wait.c */
+    uint64_t *wait_key;
+    unsigned waits;
     struct sl_place *place; /* SL_KINETO_NAMES, open addressing */
     unsigned places;
     uint32_t process_name; /* intern id from SL_EV_META_PROCESS; 0: meta.process_name */
@@ -167,11 +174,18 @@ void sl_kineto_hand_over(struct sl_kineto *k);
 void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
 void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev);
 
+/* A wait's row; `record`: what it waits for, NULL where that is not known or no event. */
+void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
+                        const struct sl_event_record *record);
+
+/* Takes a wait for an event, writes it as soon as its record is known. */
+void sl_kineto_wait(struct sl_kineto *k, const struct sl_event *ev);
+
 /* Takes an SL_EV_CUDA_EVENT in, and writes the waits that it explains. */
 void sl_kineto_cuda_event(struct sl_kineto *k, const struct sl_event *ev);
 
-/* Writes the waits that are held back, explained or not. */
-void sl_kineto_put_waits(struct sl_kineto *k);
+/* Writes the waits that are held back and ended by `until_ns`, explained or not. */
+void sl_kineto_put_waits(struct sl_kineto *k, uint64_t until_ns);
 
 /* Notes what k->row, which ends at `end`, repeats of the last row with its text. */
 void sl_kineto_match(struct sl_kineto *k, char *end);

@@ -151,8 +151,8 @@ static void put_overhead(struct sl_kineto *k, const struct sl_event *ev)
     sl_kineto_row_end(k, put_times(k, sl_kineto_row_begin(k, text), ev));
 }
 
-static void put_sync(struct sl_kineto *k, const struct sl_event *ev,
-                     const struct sl_event_record *record)
+void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
+                        const struct sl_event_record *record)
 {
     uint64_t key0 = (uint64_t)ev->device << 32 | (uint64_t)ev->u.sync.type << 8 | ev->kind;
     char *at =
@@ -202,54 +202,7 @@ void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev)
     }
 }
 
-/* ---- waits for events: their record may come later ---- */
-
-static void put_pending(struct sl_kineto *k, int all)
-{
-    unsigned i, kept = 0;
-
-    for (i = 0; i < k->pending_count; i++) {
-        const struct sl_event *ev = &k->pending[i];
-        const struct sl_event_record *record = sl_event_join_find(k->join, ev);
-
-        if (all || (record && ev->u.sync.event_sync_id))
-            put_sync(k, ev, record);
-        else
-            k->pending[kept++] = *ev;
-    }
-    k->pending_count = kept;
-}
-
-void sl_kineto_put_waits(struct sl_kineto *k)
-{
-    put_pending(k, 1);
-}
-
-static void take_sync(struct sl_kineto *k, const struct sl_event *ev)
-{
-    const struct sl_event_record *record;
-
-    if (ev->u.sync.type != SL_SYNC_EVENT && ev->u.sync.type != SL_SYNC_STREAM_WAIT) {
-        put_sync(k, ev, NULL);
-        return;
-    }
-    record = sl_event_join_find(k->join, ev);
-    /* By the event's id alone, a better match than the one at hand may still come. */
-    if (record && ev->u.sync.event_sync_id) {
-        put_sync(k, ev, record);
-        return;
-    }
-    if (k->pending_count == SL_KINETO_PENDING)
-        put_pending(k, 1);
-    k->pending[k->pending_count++] = *ev;
-}
-
-void sl_kineto_cuda_event(struct sl_kineto *k, const struct sl_event *ev)
-{
-    sl_event_join_record(k->join, ev);
-    if (k->pending_count && ev->u.sync.event_sync_id)
-        put_pending(k, 0);
-}
+/* ---- all rows ---- */
 
 void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
 {
@@ -273,7 +226,10 @@ void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct 
         put_overhead(k, ev);
         break;
     case SL_EV_SYNC:
-        take_sync(k, ev);
+        if (ev->u.sync.type == SL_SYNC_EVENT || ev->u.sync.type == SL_SYNC_STREAM_WAIT)
+            sl_kineto_wait(k, ev);
+        else
+            sl_kineto_put_sync(k, ev, NULL);
         break;
     default:
         break;

@@ -210,3 +210,13 @@ def test_what_cupti_itself_costs(go):
     assert {row["pid"] for row in rows} == {-1}
     assert go("context kernel:5 sync", sim=["--cupti-overhead"],
               kinds="kernel,driver").trace().of("overhead") == []
+
+
+def test_event_waits_name_their_records(tmp_path):
+    """Two threads, and frames that end between a wait and the record it waits for."""
+    run = harness.run(tmp_path, harness.BUILD / "samples" / "train_like", "--steps", "300")
+    assert run.status == 0, run.stderr
+    waits = [e for e in run.trace().of("cuda_sync")
+             if e["name"] in ("Stream Wait Event", "Event Sync")]
+    assert len(waits) > 2000
+    assert [e for e in waits if "wait_on_cuda_event_record_corr_id" not in e["args"]] == []

@@ -89,78 +89,6 @@ static void copies_have_bytes_and_bandwidth(void **state)
     assert_string_equal(arg(e, "memory bandwidth (GB/s)"), "40.96");
 }
 
-static struct sl_event sync_of(enum sl_sync_type type, uint64_t id, uint32_t stream)
-{
-    struct sl_event ev = event(SL_EV_SYNC, id, 7000, 9000);
-
-    ev.stream = stream;
-    ev.u.sync.type = (uint8_t)type;
-    return ev;
-}
-
-static struct sl_event recorded(uint64_t id, uint64_t sync_id, uint32_t event_id, uint32_t stream)
-{
-    struct sl_event ev = event(SL_EV_CUDA_EVENT, id, 0, 0);
-
-    ev.stream = stream;
-    ev.u.sync.event_sync_id = sync_id;
-    ev.u.sync.event_id = event_id;
-    return ev;
-}
-
-static void waits_say_what_they_wait_for(void **state)
-{
-    struct sl_event wait = sync_of(SL_SYNC_STREAM_WAIT, 50, 20);
-    struct sl_event sync = sync_of(SL_SYNC_EVENT, 51, SL_STREAM_NONE);
-    struct sl_event unknown = sync_of(SL_SYNC_EVENT, 52, SL_STREAM_NONE);
-    struct sl_event far = recorded(46, 12, 4, 28), far_wait = sync_of(SL_SYNC_STREAM_WAIT, 55, 20);
-    const struct json *e;
-
-    (void)state;
-    wait.u.sync.event_sync_id = 9;
-    wait.u.sync.event_id = 3;
-    sync.u.sync.event_sync_id = 10;
-    sync.u.sync.event_id = 3;
-    unknown.u.sync.event_sync_id = 11;
-    far.context++;
-    far_wait.u.sync.event_sync_id = 12;
-    begin();
-    put(far);
-    put(recorded(40, 9, 3, 7));
-    put(wait);
-    put(sync); /* its record comes later */
-    put(unknown);
-    put(recorded(45, 10, 3, 28));
-    put(sync_of(SL_SYNC_STREAM, 53, 7));
-    put(sync_of(SL_SYNC_CONTEXT, 54, SL_STREAM_NONE));
-    put(far_wait);
-    end();
-    e = find("name", "Stream Wait Event", 0);
-    assert_string_equal(json_text(e, "cat"), "cuda_sync");
-    assert_string_equal(json_text(e, "tid"), "20");
-    assert_string_equal(arg(e, "cuda_sync_kind"), "Stream Wait Event");
-    assert_string_equal(arg(e, "wait_on_stream"), "7");
-    assert_string_equal(arg(e, "wait_on_cuda_event_record_corr_id"), "40");
-    assert_string_equal(arg(e, "wait_on_cuda_event_id"), "3");
-    assert_string_equal(arg(e, "correlation"), "50");
-    assert_null(json_get(json_get(e, "args"), "wait_on_context"));
-    e = find("name", "Stream Wait Event", 1);
-    assert_int_equal(atoi(arg(e, "wait_on_context")), atoi(arg(e, "context")) + 1);
-    e = find("name", "Event Sync", 0);
-    assert_string_equal(arg(e, "stream"), "-1");
-    assert_string_equal(arg(e, "wait_on_stream"), "28");
-    assert_string_equal(arg(e, "wait_on_cuda_event_record_corr_id"), "45");
-    e = find("name", "Event Sync", 1);
-    assert_string_equal(arg(e, "correlation"), "52");
-    assert_null(json_get(json_get(e, "args"), "wait_on_cuda_event_record_corr_id"));
-    e = find("name", "Stream Sync", 0);
-    assert_string_equal(json_text(e, "tid"), "1000007");
-    assert_string_equal(arg(e, "stream"), "7");
-    e = find("name", "Context Sync", 0);
-    assert_string_equal(arg(e, "stream"), "-1");
-    assert_null(find("cat", "cuda_event", 0));
-}
-
 static void arrows_have_one_tail_and_every_head(void **state)
 {
     struct sl_event flow = event(SL_EV_FLOW, 77, 1000000, 5000123456);
@@ -220,41 +148,14 @@ static void a_row_never_lasts_less_than_nothing(void **state)
     assert_string_equal(json_text(find("cat", "cuda_runtime", 0), "dur"), "0.000");
 }
 
-/* More waits than are held back: none is lost, though the first go without their record. */
-static void waits_that_are_never_explained_are_written(void **state)
-{
-    struct sl_event wait = sync_of(SL_SYNC_EVENT, 0, SL_STREAM_NONE);
-    const struct json *e;
-    uint64_t i;
-
-    (void)state;
-    begin();
-    for (i = 1; i <= 1000; i++) {
-        wait.correlation = i;
-        wait.u.sync.event_sync_id = i;
-        put(wait);
-    }
-    put(recorded(5000, 1000, 3, 28)); /* the last one's */
-    end();
-    assert_non_null(find("cat", "cuda_sync", 999));
-    assert_null(find("cat", "cuda_sync", 1000));
-    for (i = 0; i < 1000; i++) {
-        e = find("cat", "cuda_sync", (int)i);
-        assert_string_equal(arg(e, "wait_on_cuda_event_record_corr_id"),
-                            strcmp(arg(e, "correlation"), "1000") ? "" : "5000");
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(calls_have_name_ids_and_times),
         CASE(copies_have_bytes_and_bandwidth),
-        CASE(waits_say_what_they_wait_for),
         CASE(arrows_have_one_tail_and_every_head),
         CASE(a_kernel_without_end_says_that_it_is_running),
         CASE(a_row_never_lasts_less_than_nothing),
-        CASE(waits_that_are_never_explained_are_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
