@@ -174,6 +174,26 @@ def test_real_trace_in_other_layouts(tmp_path, name, version):
                     played(tmp_path, TRACES / name, cupti=version, api="all"), version)
 
 
+def edges(path):
+    """What `syncline edges` tells of a file: (what ended, who waited for it, how long) -> basis."""
+    done = subprocess.run([harness.TOOL, "edges", "--json", path], capture_output=True, text=True,
+                          check=True, timeout=60)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return {(e["kind"], e["src_correlation"], e["src_name"], e["src_stream"], e["dst_correlation"],
+             e["dst_name"], e["wait_ns"], e["wake_ns"]): e for e in found}
+
+
+@real
+@pytest.mark.parametrize("name, waits",
+                         [("simple_add.json.gz", 16), ("cuda_event_sync.json.gz", 2)])
+def test_edges_of_a_real_trace(tmp_path, name, waits):
+    """Who waited for whom, found while the records came in, is what is found in the file."""
+    there = {key for key, edge in edges(TRACES / name).items()
+             if edge["released"] and edge["basis"] == "exact"}
+    here = edges(played(tmp_path, TRACES / name, api="all").path)
+    assert len(there) == waits and there <= {key for key, edge in here.items() if edge["released"]}
+
+
 @real
 @pytest.mark.sanitize
 def test_real_trace_under_sanitizers(tmp_path):
@@ -362,8 +382,8 @@ def check_replayed_dump(tmp_path, run, dump):
     (tmp_path / "again").mkdir()
     again = play(tmp_path / "again", dump, log="error", api="all")
     assert (again.status, again.stderr) == (0, "")
-    (second,) = again.files()
-    (first,) = run.files()
+    (second,) = again.files("*.pt.trace.json.zst")
+    (first,) = run.files("*.pt.trace.json.zst")
     difference = compare.difference(kineto.load(first), kineto.load(second))
     assert not difference, difference
 
@@ -399,8 +419,8 @@ def test_dump_played_to_other_options(go, tmp_path):
     assert (less.status, less.stderr) == (0, "")
     trace = less.trace()
     assert {e.get("cat") for e in trace.events if e["ph"] == "X"} == {"kernel", "cuda_driver"}
-    assert "surplus" not in compare.difference(kineto.load(trace.path), kineto.load(trace.path))
-    assert "missing" in compare.difference(*map(kineto.load, (*run.files(), trace.path)))
+    assert not compare.difference(kineto.load(trace.path), kineto.load(trace.path))
+    assert "missing" in compare.difference(*map(kineto.load, (run.trace().path, trace.path)))
     assert {e["name"] for e in trace.of("cuda_driver")} == {
         e["name"] for e in run.trace().of("cuda_driver") if in_default_filter(e["name"])}
 
@@ -458,13 +478,21 @@ def test_dump_that_cannot_be_written(go, path):
     ("syncline-replay 1\ndevice device=99\n", "no room for a device 99"),
     ("syncline-replay 1\n", "nothing in the recording has a time"),
     ("SLCUPTI\n", "its header is cut"),
-    ("SLCUPTI\n" + "\x02\0\0\0" + "\0" * 60, "format is newer")])
+    ("SLCUPTI\n\x02\0\0\0\x40\0\0\0\x12" + "\0" * 50, "format is newer")])
 def test_what_cannot_be_played(tmp_path, text, said):
     path = tmp_path / "recording"
     path.write_bytes(text.encode("latin-1"))
     run = play(tmp_path, path, cupti="13.0")
     assert run.status == 1 and said in run.stderr and "Traceback" not in run.stderr
     assert not run.files()
+
+
+def test_dump_of_another_version(go, tmp_path):
+    dump = tmp_path / "run.dump"
+    go("context kernel sync", dump_cupti=str(dump), sim=["--cupti", "12.9"])
+    run = play(tmp_path, dump, cupti="13.0")
+    assert run.status == 1 and "the dump is of CUPTI 12.9" in run.stderr and not run.files()
+    assert len(play(tmp_path, dump, cupti="12.9").trace().of("kernel")) == 1
 
 
 def test_nobody_listens(tmp_path):

@@ -22,7 +22,9 @@ enum {
     DROPPED = 5,
     DEVICE_BYTES = 344,
     BUFFER_BYTES = 48,
-    MAX_KINDS = 256
+    MAX_KINDS = 256,
+    MIN_RECORD = 8, /* bytes: the kind, and something */
+    MAX_RECORD = 4096
 };
 
 struct chunk {
@@ -99,8 +101,10 @@ static void read_kinds(struct reader *r, const struct chunk *c)
     for (uint64_t at = 0; at + 8 <= c->bytes; at += 8) {
         uint32_t kind = load32(c->at + at);
 
-        if (kind < MAX_KINDS) {
-            r->record_bytes[kind] = load32(c->at + at + 4);
+        uint32_t bytes = load32(c->at + at + 4);
+
+        if (kind < MAX_KINDS && bytes >= MIN_RECORD && bytes <= MAX_RECORD) {
+            r->record_bytes[kind] = bytes;
         }
     }
 }

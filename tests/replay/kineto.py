@@ -22,8 +22,8 @@ MEMORY = {name: number for number, name in enumerate(
 SYNCS = {"Event Sync": 1, "Stream Wait Event": 2, "Stream Sync": 3, "Context Sync": 4}
 NO_STREAM = 0xffffffff
 LEGACY_STREAM = 7
-# CUPTI's flags of a stream: default, non-blocking, null
-STREAM_DEFAULT, STREAM_NULL = 1, 3
+# CUPTI's flags of a stream: a trace does not say which streams wait for the legacy one
+STREAM_UNKNOWN, STREAM_NULL = 0, 3
 # Blocks that a multiprocessor holds, where a compute capability has other than 32.
 BLOCKS = {(7, 5): 16, (8, 6): 16, (8, 7): 16, (8, 9): 24, (12, 0): 24}
 UNKNOWN_GPU = {"name": "unknown", "computeMajor": 8, "computeMinor": 0, "numSms": 108,
@@ -205,7 +205,7 @@ class Converter:
                        null_stream=LEGACY_STREAM)
         for (context, stream), priority in sorted(streams.items()):
             yield line("stream", **thread, context=context, stream=stream, priority=priority,
-                       flags=STREAM_NULL if stream == LEGACY_STREAM else STREAM_DEFAULT)
+                       flags=STREAM_NULL if stream == LEGACY_STREAM else STREAM_UNKNOWN)
 
     def lines(self):
         for event in rows(self.trace, "cuda_runtime", "cuda_driver"):

@@ -172,8 +172,7 @@ CUptiResult cuptiActivityFlush(CUcontext context, uint32_t streamId, uint32_t fl
     return cuptiActivityFlushAll(flag);
 }
 
-/* Bytes of a record of this kind; 0 if this version writes none. */
-static size_t record_size(uint32_t kind)
+size_t sim_record_size(uint32_t kind)
 {
     static const struct {
         uint8_t kind, record;
@@ -218,7 +217,7 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t validBufferSizeBy
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
     if (*record) {
-        size_t size = record_size((uint32_t)(*record)->kind);
+        size_t size = sim_record_size((uint32_t)(*record)->kind);
 
         if (!size) {
             return sim_error(bad_record());
@@ -230,7 +229,7 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t validBufferSizeBy
     if ((size_t)(at - buffer) >= validBufferSizeBytes) {
         return CUPTI_ERROR_MAX_LIMIT_REACHED;
     }
-    size_t size = record_size(*(uint32_t *)(void *)at);
+    size_t size = sim_record_size(*(uint32_t *)(void *)at);
 
     if (!size || size > left) {
         return sim_error(bad_record());

@@ -46,8 +46,15 @@ static bool is_wanted(const struct sim_raw_record *raw)
 void sim_replay_raw(const struct sim_raw_record *raw)
 {
     struct sim_place place;
+    size_t known = raw->kind < MAX_KINDS ? sim_record_size(raw->kind) : 0;
 
-    if (raw->kind >= MAX_KINDS || !is_wanted(raw)) {
+    /* A client steps from record to record by this version's sizes. */
+    if (raw->kind >= MAX_KINDS || (known && known != raw->size)) {
+        sim_log("{\"what\":\"misuse\",\"problem\":\"a record of another version\",\"kind\":%u}",
+                raw->kind);
+        return;
+    }
+    if (!is_wanted(raw)) {
         return;
     }
     raw_size[raw->kind] = (uint16_t)raw->size;

@@ -158,6 +158,11 @@ struct sim_callbacks {
 void sim_callbacks_set(const struct sim_callbacks *callbacks);
 struct sim_callbacks sim_callbacks_get(void);
 
+/* ---- activity.c ---- */
+
+/* Bytes of a record of this kind; 0 if this version writes none, and none was replayed. */
+size_t sim_record_size(uint32_t kind);
+
 /* ---- record.c: bytes ---- */
 
 void sim_put(uint8_t *record, enum sim_record type, enum sim_field field, uint64_t value);

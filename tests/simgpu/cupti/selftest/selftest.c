@@ -906,12 +906,13 @@ static void raw(void)
         fake_probe->hand_over(3);
     }
     call.cbid = CBID_GET_DEVICE;
-    play_raw(CUPTI_ACTIVITY_KIND_RUNTIME, &call, sizeof call, NULL);
+    if (version >= 23) { /* older ones have no filter for single calls */
+        play_raw(CUPTI_ACTIVITY_KIND_RUNTIME, &call, sizeof call, NULL);
+    }
     memset(text, '!', sizeof text - 1); /* a copy was taken */
     flush(0);
     CHECK(count_of(CUPTI_ACTIVITY_KIND_DRIVER) == 0 && count_of(CUPTI_ACTIVITY_KIND_NAME) == 2);
-    CHECK(count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == (version >= 23 ? 2 : 3));
-    CHECK(buffers_back == (version >= 23 ? 2 : 3));
+    CHECK(count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == 2 && buffers_back == 2);
     CUpti_ActivityName *n = (void *)last_record[CUPTI_ACTIVITY_KIND_NAME];
     CHECK(strcmp(n->name, "a thread") == 0);
     CHECK(F(cuptiActivityGetNumDroppedRecords)(NULL, 0, &dropped) == CUPTI_SUCCESS && dropped == 6);
