@@ -29,6 +29,8 @@
 #define BATCH     512     /* events taken from the ring at a time */
 #define SECOND_NS BILLION
 #define NO_FILE   UINT64_MAX
+/* Ending a file when in haste: the block in work, at the strongest level, and the trailer. */
+#define CLOSE_MOST_NS (BILLION / 10 * 4)
 
 enum {
     PATH_WORDS = PATH_MAX / sizeof(uint64_t)
@@ -384,7 +386,8 @@ void sl_writer_wake(struct sl_writer *w)
 int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns)
 {
     uint64_t now = sl_clock_monotonic(), deadline = now + timeout_ns;
-    uint64_t leave_ns = now + timeout_ns / 4 * 3;
+    uint64_t close_ns = timeout_ns / 2 < CLOSE_MOST_NS ? timeout_ns / 2 : CLOSE_MOST_NS;
+    uint64_t leave_ns = deadline - close_ns;
 
     /* Release pairs with the acquire in run(): everything pushed so far is drained. */
     atomic_store_explicit(&w->stop, STOP_WHEN_EMPTY, memory_order_release);
