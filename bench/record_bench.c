@@ -6,6 +6,7 @@
  *            on the very text that was formatted, searching for itself; then the whole path through
  * the same modules into a file, zstd being told the repetitions. Figures are CPU time per CUPTI
  * record. What matters is the ratio of the whole to zstd alone: it does not depend on the machine.
+ *   edges    the whole path again with the engine of edges in it, as the writer has it.
  *   variants lean detail, and zstd's level -5.
  *   paced    collector and writer on their threads with the ring between them, at 500 000 records a
  *            second: nothing may be dropped and memory must not grow.
@@ -25,6 +26,7 @@
 #include "event/assemble.h"
 #include "mix.h"
 #include "table.h"
+#include "write/edge_rows.h"
 #include "write/kineto.h"
 #include "write/writer.h"
 
@@ -46,6 +48,7 @@ struct path {
     struct sl_decode *decode;
     struct sl_assemble *assemble;
     struct sl_kineto *kineto;
+    struct sl_edge_rows *edges; /* NULL: without */
     struct sl_trace_meta meta;
 
     struct sl_event *decoded, *assembled; /* stages: what goes from one to the next */
@@ -202,10 +205,15 @@ static int count_close(struct sl_sink *sink, int complete)
 
 struct figures { /* ns of CPU and bytes, per CUPTI record */
     double decode, assemble, format, zstd, whole, text_bytes, zstd_bytes, file_bytes;
+    double edges, edges_whole, edges_file_bytes; /* with edges: how many of them, and the rest */
 };
 
 /* Frames as the writer makes them: one for about a second of 500 000 records. */
 #define BUFFERS_A_FRAME 50
+
+/* With edges: how often the engine is told that all is in, and how long after. */
+#define BUFFERS_A_DELIVERY 4
+#define LATE_NS            50000000
 
 static void measure_stages(struct figures *f, enum sl_detail detail, int level)
 {
@@ -260,8 +268,32 @@ static void measure_stages(struct figures *f, enum sl_detail detail, int level)
     free(buffer);
 }
 
+/* Kineto's part of a buffer; with edges as the writer does it. */
+static void run_format(struct path *p, unsigned buffer, uint64_t now_ns)
+{
+    const struct sl_event ev = {.kind = SL_EV_DELIVERED, .end_ns = now_ns - LATE_NS};
+
+    if (!p->edges) {
+        sl_kineto_events(p->kineto, p->assembled, p->assembled_count);
+        return;
+    }
+    sl_edge_rows_events(p->edges, p->assembled, p->assembled_count);
+    if (buffer % BUFFERS_A_DELIVERY == 0)
+        sl_edge_rows_events(p->edges, &ev, 1);
+}
+
+static void begin_edges(struct path *p)
+{
+    const struct sl_edge_rows_options opt = {.shapes = p->shapes, .kineto = p->kineto};
+
+    sl_stats_reset();
+    must(sl_edge_rows_create(&p->edges, &opt), "edges");
+    sl_edge_rows_open(p->edges, START_NS, 1);
+}
+
 /* The same records through the real chain into a file, everything on this thread. */
-static void measure_whole(struct figures *f, enum sl_detail detail, int level, const char *folder)
+static void measure_whole(struct figures *f, enum sl_detail detail, int level, const char *folder,
+                          int edges)
 {
     uint8_t *buffer = malloc(BUFFER_BYTES);
     struct sl_sink *file, *compress;
@@ -278,13 +310,15 @@ static void measure_whole(struct figures *f, enum sl_detail detail, int level, c
     must(sl_sink_file_open(&file, name), name);
     must(sl_sink_compress_open(&compress, file, SL_COMPRESS_ZSTD, level), "zstd");
     must(sl_kineto_begin(p.kineto, compress, &p.meta), "begin");
+    if (edges)
+        begin_edges(&p);
     for (unsigned i = 0; i < STAGE_BUFFERS; i++) {
         size_t valid = mix_fill(&m, buffer, BUFFER_BYTES, &n);
         uint64_t t0 = bench_thread_cpu_ns();
 
         run_decode(&p, buffer, valid);
         run_assemble(&p, m.cpu_ns);
-        sl_kineto_events(p.kineto, p.assembled, p.assembled_count);
+        run_format(&p, i, m.cpu_ns);
         if (i % BUFFERS_A_FRAME == BUFFERS_A_FRAME - 1) {
             sl_kineto_flush(p.kineto);
             must(compress->sync(compress), "sync");
@@ -292,12 +326,17 @@ static void measure_whole(struct figures *f, enum sl_detail detail, int level, c
         cpu += bench_thread_cpu_ns() - t0;
         records += n;
     }
+    if (edges)
+        sl_edge_rows_close(p.edges, m.cpu_ns);
     sl_kineto_end(p.kineto, m.cpu_ns);
     must(compress->close(compress, 1), "close");
     must(stat(name, &st), name);
-    f->file_bytes = (double)st.st_size / (double)records;
     must(unlink(name), name);
-    f->whole = (double)cpu / (double)records;
+    *(edges ? &f->edges_file_bytes : &f->file_bytes) = (double)st.st_size / (double)records;
+    *(edges ? &f->edges_whole : &f->whole) = (double)cpu / (double)records;
+    if (edges)
+        f->edges = (double)sl_stats_get(SL_STAT_EDGES) / (double)records;
+    sl_edge_rows_destroy(p.edges);
     path_free(&p);
     mix_free(&m);
     free(buffer);
@@ -309,7 +348,8 @@ static void measure(struct figures *best, enum sl_detail detail, int level, cons
         struct figures f;
 
         measure_stages(&f, detail, level);
-        measure_whole(&f, detail, level, folder);
+        measure_whole(&f, detail, level, folder, 0);
+        measure_whole(&f, detail, level, folder, 1);
         /* The machine has other work: the quietest round is the one that measured us. */
         if (i == 0 || f.whole + f.zstd < best->whole + best->zstd)
             *best = f;
@@ -335,6 +375,15 @@ static void stages(struct bench_table *t, const char *folder)
     bench_row(t, (struct bench_row){"zstd alone: file", f.zstd_bytes, "bytes", .goal = 0});
     bench_row(t, (struct bench_row){"file", f.file_bytes, "bytes", .goal = 26,
                                     .against = "libkineto 679 bytes, uncompressed"});
+
+    bench_row(t, (struct bench_row){"edges: a record", f.edges, "", .goal = 0});
+    bench_row(t, (struct bench_row){"edges: whole path", f.edges_whole, "ns", .goal = 0});
+    bench_row(t, (struct bench_row){"edges: whole path / without", f.edges_whole / f.whole, "x",
+                                    .goal = 1.35});
+    bench_row(t, (struct bench_row){"edges: an edge, all told", (f.edges_whole - f.whole) / f.edges,
+                                    "ns", .goal = 0});
+    bench_row(t, (struct bench_row){"edges: file / without", f.edges_file_bytes / f.file_bytes, "x",
+                                    .goal = 1.1});
 
     measure(&f, SL_DETAIL_LEAN, 1, folder);
     bench_row(t, (struct bench_row){"lean, level 1: whole path", f.whole, "ns", .goal = 400});
