@@ -3,8 +3,10 @@
  * row tells of its wait.
  *
  * An edge's row is a metadata row, which has no time and which readers of traces pass over, on the
- * track of its destination. Its args are the object that `syncline edges --json` prints; what edges
- * between the same two places have in common stands first, as in every row.
+ * track of its destination. Its args are the object that `syncline edges --json` prints, but that
+ * names of GPU operations, which are long and recur too rarely for the compressor to find them
+ * again, are numbers: a file has a row for each that its edges use. What edges between the same two
+ * streams and threads have in common stands first, as in every row.
  *
  * Threads: one owner. Memory: the block; texts in the cache.
  */
@@ -15,12 +17,15 @@
  */
 #define FIRST_ARROW (1ull << 52)
 
-/* Two names have to fit. */
-#define NAME_MOST (SL_KINETO_NAME_MAX / 2)
+/* Numbers of names that are not interned. */
+#define COPY_NAME   (1u << 31)
+#define MEMSET_NAME (3u << 30)
+#define GRAPH_NAME  UINT32_MAX
 
 /* The first byte of a text's key: kinds of rows that no event has. */
 enum {
     EDGE = SL_EV_KIND_COUNT,
+    NAME,
     TAIL,
     HEAD_AT_CALL,
     HEAD_AT_OPERATION
@@ -36,22 +41,48 @@ static char *put_text(char *at, const char *text)
     ((known) ? sl_json_u64(SL_JSON_LITERAL(at, ",\"" key "\":"), (value))                          \
              : SL_JSON_LITERAL(at, ",\"" key "\":null"))
 
-static char *put_operation(struct sl_kineto *k, char *at, const struct sl_edge_op *op)
+/* Names of GPU operations by number: kernels' are interned, what copies and memsets are called
+ * stands in their shape. */
+static uint32_t name_of(const struct sl_kineto *k, const struct sl_edge_op *op)
 {
-    at = sl_kineto_operation_name(k, SL_JSON_LITERAL(at, "\""), op->kind, op->shape, op->name,
-                                  NAME_MOST);
-    return SL_JSON_LITERAL(at, "\"");
+    const struct sl_shape *s = NULL;
+
+    if (op->kind == SL_EV_GRAPH)
+        return GRAPH_NAME;
+    if (op->kind != SL_EV_KERNEL)
+        return (op->kind == SL_EV_MEMCPY ? COPY_NAME : MEMSET_NAME) | op->shape;
+    if (k->opt.shapes)
+        s = sl_shape_get(k->opt.shapes, op->shape);
+    return s && s->name ? s->name : op->name;
 }
 
-static char *put_destination(struct sl_kineto *k, char *at, const struct sl_edge *edge)
+static void introduce_name(struct sl_kineto *k, const struct sl_edge_op *op)
 {
-    at = SL_JSON_LITERAL(at, ",\"dst_name\":");
-    if (edge->at_start)
-        return put_operation(k, at, &edge->dst_op);
+    const uint64_t key[2] = {NAME, name_of(k, op)};
+    struct sl_text *text = sl_text_cache_find(&k->cache, key[0], key[1]);
+    char *at = sl_kineto_loose(k);
+
+    if (text && text->file == k->file)
+        return;
+    if (!text) {
+        at = sl_json_u32(SL_JSON_LITERAL(at, "{\"ph\":\"M\",\"name\":\"sync_name\",\"pid\":"),
+                         k->meta.pid);
+        at = sl_json_u64(SL_JSON_LITERAL(at, ",\"tid\":0,\"id\":"), key[1]);
+        at = SL_JSON_LITERAL(at, ",\"args\":{\"name\":\"");
+        at = sl_kineto_operation_name(k, at, op->kind, op->shape, op->name);
+        text = sl_kineto_keep(k, key, SL_JSON_LITERAL(at, "\"}},\n"));
+    }
+    text->file = k->file;
+    sl_kineto_put(k, text->text, text->length);
+    k->time_frame = 0; /* it has no time for the next row to repeat */
+}
+
+static char *put_call_name(struct sl_kineto *k, char *at, const struct sl_edge *edge)
+{
     if (!edge->dst_domain)
-        return SL_JSON_LITERAL(at, "null");
-    at = sl_kineto_call_name(k, SL_JSON_LITERAL(at, "\""), edge->dst_domain, edge->dst_cbid,
-                             edge->dst_name, NAME_MOST);
+        return SL_JSON_LITERAL(at, ",\"dst_name\":null");
+    at = SL_JSON_LITERAL(at, ",\"dst_name\":\"");
+    at = sl_kineto_call_name(k, at, edge->dst_domain, edge->dst_cbid, edge->dst_name);
     return SL_JSON_LITERAL(at, "\"");
 }
 
@@ -67,10 +98,11 @@ static char *text_of_edge(struct sl_kineto *k, char *at, const struct sl_edge *e
     at = sl_json_u32(SL_JSON_LITERAL(at, ",\"tid\":"), tid);
     at = put_text(SL_JSON_LITERAL(at, ",\"args\":{\"kind\":\""),
                   sl_edge_kind_name((enum sl_edge_kind)edge->kind));
-    at = put_operation(k, SL_JSON_LITERAL(at, "\",\"src_name\":"), source);
-    at = PUT_NUMBER(at, "src_stream", source->stream != SL_STREAM_NONE, source->stream);
+    at = PUT_NUMBER(SL_JSON_LITERAL(at, "\""), "src_stream", source->stream != SL_STREAM_NONE,
+                    source->stream);
     at = PUT_NUMBER(at, "src_device", 1, source->device);
-    at = put_destination(k, at, edge);
+    if (!edge->at_start)
+        at = put_call_name(k, at, edge);
     at = put_text(SL_JSON_LITERAL(at, ",\"dst_point\":\""), edge->at_start ? "start" : "end");
     at = PUT_NUMBER(SL_JSON_LITERAL(at, "\""), "dst_thread", edge->dst_thread != 0,
                     edge->dst_thread);
@@ -79,25 +111,25 @@ static char *text_of_edge(struct sl_kineto *k, char *at, const struct sl_edge *e
     at = put_text(SL_JSON_LITERAL(at, ",\"released\":"), edge->released ? "true" : "false");
     at = put_text(SL_JSON_LITERAL(at, ",\"basis\":\""),
                   sl_edge_basis_name((enum sl_edge_basis)edge->basis));
-    return SL_JSON_LITERAL(at, "\",\"src_correlation\":");
+    return SL_JSON_LITERAL(at, "\",\"src_name\":");
 }
 
-/* Edges of the same key have the same text. 0: nothing short tells them apart. */
+/* Edges of the same key have the same text. 0: it does not fit into a key. */
 static int key_of(const struct sl_edge *edge, uint64_t key[2])
 {
-    key[0] = EDGE | (uint64_t)(edge->kind | edge->basis << 4 | (edge->released != 0) << 6 |
-                               (edge->at_start != 0) << 7)
-                        << 8;
-    key[0] |= (uint64_t)edge->source.shape << 32 | (uint64_t)edge->source.kind << 16;
-    key[1] = (uint64_t)edge->dst_thread << 32;
-    if (edge->at_start) {
-        key[0] |= (uint64_t)edge->dst_op.kind << 24;
-        key[1] |= edge->dst_op.shape;
-        return edge->source.shape && edge->dst_op.shape;
-    }
-    key[0] |= (uint64_t)edge->dst_domain << 24;
-    key[1] |= edge->dst_cbid;
-    return edge->source.shape && !edge->dst_name;
+    const struct sl_edge_op *from = &edge->source, *to = &edge->dst_op;
+    unsigned what =
+        edge->kind | edge->basis << 4 | (edge->released != 0) << 6 | (edge->at_start != 0) << 7;
+
+    key[0] = EDGE | (uint64_t)what << 8 | (uint64_t)from->device << 16 |
+             (uint64_t)edge->dst_thread << 32;
+    key[1] = from->stream;
+    if (edge->at_start)
+        key[1] |= (uint64_t)to->device << 32 | (uint64_t)to->stream << 40;
+    else
+        key[1] |= (uint64_t)edge->dst_domain << 32 | (uint64_t)edge->dst_cbid << 40;
+    return (edge->at_start ? to->device < 256 && to->stream < 1u << 24
+                           : edge->dst_cbid < 1u << 24 && !edge->dst_name);
 }
 
 static struct sl_text *text_for_edge(struct sl_kineto *k, const struct sl_edge *edge)
@@ -115,6 +147,12 @@ static void put_edge(struct sl_kineto *k, const struct sl_edge *edge)
 {
     char *at = sl_kineto_row_begin(k, text_for_edge(k, edge));
 
+    at = sl_kineto_field(k, at, sl_json_u32(at, name_of(k, &edge->source)));
+    if (edge->at_start) {
+        at = SL_JSON_LITERAL(at, ",\"dst_name\":");
+        at = sl_kineto_field(k, at, sl_json_u32(at, name_of(k, &edge->dst_op)));
+    }
+    at = SL_JSON_LITERAL(at, ",\"src_correlation\":");
     at = sl_kineto_field(k, at, sl_json_u64(at, edge->source.correlation));
     at = SL_JSON_LITERAL(at, ",\"dst_correlation\":");
     at = sl_kineto_field(k, at, sl_json_u64(at, edge->dst_correlation));
@@ -123,7 +161,7 @@ static void put_edge(struct sl_kineto *k, const struct sl_edge *edge)
     at = SL_JSON_LITERAL(at, ",\"wake_ns\":");
     at = sl_kineto_field(k, at, sl_json_u64(at, edge->wake_ns));
     sl_kineto_row_end(k, SL_JSON_LITERAL(at, "}},\n"));
-    k->time_frame = 0; /* it has no time for the next row to repeat */
+    k->time_frame = 0;
 }
 
 /* ---- arrows ---- */
@@ -192,6 +230,9 @@ int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow)
         k->header_out = 1;
         sl_kineto_put_header(k);
     }
+    introduce_name(k, &edge->source);
+    if (edge->at_start)
+        introduce_name(k, &edge->dst_op);
     put_edge(k, edge);
     if (arrow && edge->wait_ns && k->opt.detail != SL_DETAIL_LEAN)
         put_arrow(k, edge);

@@ -141,11 +141,11 @@ static inline char *sl_kineto_field(struct sl_kineto *k, char *from, char *to)
 char *sl_kineto_loose(struct sl_kineto *k);
 struct sl_text *sl_kineto_keep(struct sl_kineto *k, const uint64_t *key, const char *end);
 
-/* The inside of a JSON string: a GPU operation's name, a call's. Names are cut to `most` bytes. */
+/* The inside of a JSON string: a GPU operation's name, a call's. */
 char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint32_t shape,
-                               uint32_t name, size_t most);
+                               uint32_t name);
 char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_t cbid,
-                          uint32_t name, size_t most);
+                          uint32_t name);
 
 /* In a call's args: what it waited for. */
 char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by);

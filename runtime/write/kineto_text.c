@@ -21,7 +21,7 @@ static char *put_text(char *at, const char *text)
 }
 
 /* The inside of a JSON string for an interned name; kernels' are demangled. */
-static char *put_name(struct sl_kineto *k, char *at, uint32_t id, int mangled, size_t most)
+static char *put_name(struct sl_kineto *k, char *at, uint32_t id, int mangled)
 {
     size_t length = 0, demangled;
     const char *name = k->opt.intern ? sl_intern_get(k->opt.intern, id, &length) : NULL;
@@ -35,11 +35,11 @@ static char *put_name(struct sl_kineto *k, char *at, uint32_t id, int mangled, s
             length = demangled;
         }
     }
-    return sl_json_escape(at, name, length < most ? length : most);
+    return sl_json_escape(at, name, length < SL_KINETO_NAME_MAX ? length : SL_KINETO_NAME_MAX);
 }
 
 static char *put_operation_name(struct sl_kineto *k, char *at, uint8_t kind,
-                                const struct sl_shape *s, size_t most)
+                                const struct sl_shape *s)
 {
     switch (kind) {
     case SL_EV_GRAPH:
@@ -53,13 +53,13 @@ static char *put_operation_name(struct sl_kineto *k, char *at, uint8_t kind,
         at = put_text(SL_JSON_LITERAL(at, "Memset ("), sl_copy_name_memory(s->dst_memory));
         break;
     default:
-        return put_name(k, at, s->name, 1, most);
+        return put_name(k, at, s->name, 1);
     }
     return SL_JSON_LITERAL(at, ")");
 }
 
 char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint32_t shape,
-                               uint32_t name, size_t most)
+                               uint32_t name)
 {
     const struct sl_shape *known = k->opt.shapes ? sl_shape_get(k->opt.shapes, shape) : NULL;
     struct sl_shape s;
@@ -70,7 +70,7 @@ char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint
         memset(&s, 0, sizeof(s));
     if (!s.name)
         s.name = name;
-    return put_operation_name(k, at, kind, &s, most);
+    return put_operation_name(k, at, kind, &s);
 }
 
 static char *put_row_of_stream(char *at, const struct sl_shape *s)
@@ -116,7 +116,7 @@ static char *text_of_kernel(struct sl_kineto *k, char *at, const struct sl_event
     const struct sl_device *device = sl_kineto_device(k, s->device);
 
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"");
-    at = put_operation_name(k, at, ev->kind, s, SL_KINETO_NAME_MAX);
+    at = put_operation_name(k, at, ev->kind, s);
     at = put_row_of_stream(at, s);
     at = PUT_FIELD(SL_JSON_LITERAL(at, "\"queued\":0,"), "device", s->device);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
@@ -144,7 +144,7 @@ static char *text_of_kernel(struct sl_kineto *k, char *at, const struct sl_event
 static char *text_of_copy(struct sl_kineto *k, char *at, const struct sl_shape *s)
 {
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"");
-    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMCPY, s, SL_KINETO_NAME_MAX), s);
+    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMCPY, s), s);
     at = PUT_FIELD(at, "device", s->device);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
@@ -166,7 +166,7 @@ static char *text_of_copy(struct sl_kineto *k, char *at, const struct sl_shape *
 static char *text_of_memset(struct sl_kineto *k, char *at, const struct sl_shape *s)
 {
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memset\",\"name\":\"");
-    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMSET, s, SL_KINETO_NAME_MAX), s);
+    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMSET, s), s);
     at = PUT_FIELD(at, "device", s->device);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
@@ -201,12 +201,12 @@ static char *text_of_gpu_operation(struct sl_kineto *k, char *at, const struct s
 }
 
 char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_t cbid,
-                          uint32_t name, size_t most)
+                          uint32_t name)
 {
     const char *known = k->opt.api_name ? k->opt.api_name((enum sl_event_kind)domain, cbid) : NULL;
 
     if (name)
-        return put_name(k, at, name, 0, most);
+        return put_name(k, at, name, 0);
     if (known)
         return put_text(at, known);
     return sl_json_u32(put_text(at, domain == SL_EV_DRIVER ? "driver call " : "runtime call "),
@@ -220,7 +220,7 @@ static char *text_of_call(struct sl_kineto *k, char *at, const struct sl_event *
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"");
     at = put_text(at, driver ? "cuda_driver" : "cuda_runtime");
     at = SL_JSON_LITERAL(at, "\",\"name\":\"");
-    at = sl_kineto_call_name(k, at, ev->kind, ev->u.call.cbid, ev->name, SL_KINETO_NAME_MAX);
+    at = sl_kineto_call_name(k, at, ev->kind, ev->u.call.cbid, ev->name);
     at = PUT_FIELD(SL_JSON_LITERAL(at, "\","), "pid", k->meta.pid);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "tid", ev->thread);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ",\"args\":{"), "cbid", ev->u.call.cbid);
@@ -230,7 +230,7 @@ static char *text_of_call(struct sl_kineto *k, char *at, const struct sl_event *
 static char *text_of_overhead(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"overhead\",\"name\":\"");
-    at = put_name(k, at, ev->name, 0, SL_KINETO_NAME_MAX);
+    at = put_name(k, at, ev->name, 0);
     at = PUT_FIELD(SL_JSON_LITERAL(at, "\",\"pid\":-1,"), "tid",
                    ev->thread ? ev->thread : k->meta.pid);
     return at;

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "print/progress.h"
-#include "read/edge_row.h"
 
 /* Events between two looks at the clock. */
 #define PROGRESS_EVENTS 4096
@@ -33,6 +32,7 @@ int sl_feed_create(struct sl_feed **out)
         free(f);
         return -ENOMEM;
     }
+    sl_edge_names_init(&f->names, sl_trace_events_names(f->events));
     *out = f;
     return 0;
 }
@@ -41,6 +41,7 @@ void sl_feed_destroy(struct sl_feed *f)
 {
     if (!f)
         return;
+    sl_edge_names_free(&f->names);
     sl_trace_events_destroy(f->events);
     sl_collectives_destroy(f->collectives);
     free(f);
@@ -71,7 +72,11 @@ static void take_found(struct sl_feed *f, const struct sl_trace_row *row)
 {
     struct sl_edge edge;
 
-    if (sl_edge_row_read(row, sl_trace_events_names(f->events), &edge) == 0)
+    if (row->is_edge_name)
+        sl_edge_names_row(&f->names, row);
+    if (!row->edge)
+        return;
+    if (sl_edge_row_read(row, &f->names, &edge) == 0)
         f->found(f->found_user, &edge);
     else
         f->unusable++;
@@ -114,8 +119,7 @@ static int take_item(struct sl_feed *f, struct sl_trace *t, struct sl_trace_item
         return 0;
     case SL_SPAN_EVENT:
         if (has_found(f)) {
-            if (item->row.edge)
-                take_found(f, &item->row);
+            take_found(f, &item->row);
             return 0;
         }
         return sl_trace_events_row(f->events, &item->row);

@@ -15,6 +15,7 @@
 
 #include "analyze/header.h"
 #include "args.h"
+#include "read/edge_row.h"
 #include "read/trace_events.h"
 #include "read/trace_file.h"
 #include "sync/edge.h"
@@ -30,6 +31,7 @@ struct sl_feed {
     /* NULL: edges are always worked out. */
     void (*found)(void *user, const struct sl_edge *edge);
     void *found_user;
+    struct sl_edge_names names;
 };
 
 struct sl_feed_sinks {

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define NUMBERS_BYTES (4u << 20)
+
 static int is(struct sl_text text, const char *word)
 {
     return text.data && strlen(word) == text.size && memcmp(text.data, word, text.size) == 0;
@@ -48,12 +50,46 @@ static uint32_t number_or(const struct sl_row_edge *e, enum sl_row_edge_number w
     return number(e, which, UINT32_MAX, &value) == 0 ? (uint32_t)value : fallback;
 }
 
-static uint32_t name_of(struct sl_intern *names, struct sl_text name)
+static uint32_t name_of(struct sl_edge_names *n, const struct sl_row_edge *e, struct sl_text text,
+                        enum sl_row_edge_number number_of_it)
 {
-    return names && name.data ? sl_intern_put(names, name.data, name.size) : 0;
+    const uint64_t *name;
+    uint64_t id;
+
+    if (!n)
+        return 0;
+    if (text.data)
+        return sl_intern_put(n->texts, text.data, text.size);
+    if (number(e, number_of_it, UINT32_MAX, &id) != 0)
+        return 0;
+    name = sl_map_find(&n->by_number, id + 1);
+    return name ? (uint32_t)*name : 0;
 }
 
-int sl_edge_row_read(const struct sl_trace_row *row, struct sl_intern *names, struct sl_edge *out)
+void sl_edge_names_init(struct sl_edge_names *n, struct sl_intern *texts)
+{
+    *n = (struct sl_edge_names){.texts = texts, .store = {.cap_bytes = NUMBERS_BYTES}};
+    sl_map_init(&n->by_number, &n->store);
+}
+
+void sl_edge_names_free(struct sl_edge_names *n)
+{
+    sl_map_free(&n->by_number);
+}
+
+void sl_edge_names_row(struct sl_edge_names *n, const struct sl_trace_row *row)
+{
+    uint64_t *place;
+
+    if (!(row->has & SL_HAS_ID) || row->id < 0 || row->id > UINT32_MAX || !row->args_name.data)
+        return;
+    place = sl_map_put(&n->by_number, (uint64_t)row->id + 1);
+    if (place)
+        *place = sl_intern_put(n->texts, row->args_name.data, row->args_name.size);
+}
+
+int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names,
+                     struct sl_edge *out)
 {
     const struct sl_row_edge *e = row->edge;
     int kind = kind_of(e->kind), basis = basis_of(e->basis), at_start = is(e->dst_point, "start");
@@ -71,17 +107,17 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_intern *names, st
     edge.basis = (uint8_t)basis;
     edge.source.device = (uint16_t)device;
     edge.source.stream = number_or(e, SL_ROW_EDGE_SRC_STREAM, SL_STREAM_NONE);
-    edge.source.name = name_of(names, e->src_name);
+    edge.source.name = name_of(names, e, e->src_name, SL_ROW_EDGE_SRC_NAME);
     edge.dst_thread = number_or(e, SL_ROW_EDGE_DST_THREAD, 0);
     if (at_start) {
         edge.dst_op.correlation = edge.dst_correlation;
         edge.dst_op.stream = number_or(e, SL_ROW_EDGE_DST_STREAM, SL_STREAM_NONE);
-        edge.dst_op.name = name_of(names, e->dst_name);
+        edge.dst_op.name = name_of(names, e, e->dst_name, SL_ROW_EDGE_DST_NAME);
         /* The row stands on the track of the operation. */
         if (row->pid.is_number && row->pid.number >= 0 && row->pid.number <= UINT16_MAX)
             edge.dst_op.device = (uint16_t)row->pid.number;
     } else {
-        edge.dst_name = name_of(names, e->dst_name);
+        edge.dst_name = name_of(names, e, e->dst_name, SL_ROW_EDGE_DST_NAME);
     }
     *out = edge;
     return 0;

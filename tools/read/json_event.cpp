@@ -379,9 +379,9 @@ struct row_walk : visitor {
 
     void edge_arg(string_view name, string_view token)
     {
-        static const string_view numbers[] = {"src_correlation", "src_stream", "src_device",
-                                              "dst_correlation", "dst_thread", "dst_stream",
-                                              "wait_ns",         "wake_ns"};
+        static const string_view numbers[] = {
+            "src_correlation", "src_stream", "src_device", "dst_correlation", "dst_thread",
+            "dst_stream",      "wait_ns",    "wake_ns",    "src_name",        "dst_name"};
         int exact;
 
         token = trimmed(token);
@@ -496,6 +496,8 @@ struct row_walk : visitor {
             *edge = {};
             row->edge = edge;
         }
+        row->is_edge_name =
+            row->phase == 'M' && string_view(row->name.data, row->name.size) == "sync_name";
         for (auto result : object) {
             od::field field;
             string_view name;

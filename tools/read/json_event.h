@@ -89,7 +89,7 @@ struct sl_row_lane {
 /* The args of a row of syncline's that tells of an edge; what is null or missing is absent. */
 struct sl_row_edge {
     uint32_t has; /* 1 << enum sl_row_edge_number */
-    int64_t number[8];
+    int64_t number[10];
     int released;
     struct sl_text kind, src_name, dst_name, dst_point, basis;
 };
@@ -102,7 +102,9 @@ enum sl_row_edge_number {
     SL_ROW_EDGE_DST_THREAD,
     SL_ROW_EDGE_DST_STREAM,
     SL_ROW_EDGE_WAIT_NS,
-    SL_ROW_EDGE_WAKE_NS
+    SL_ROW_EDGE_WAKE_NS,
+    SL_ROW_EDGE_SRC_NAME, /* of a name's row, as against the texts above */
+    SL_ROW_EDGE_DST_NAME
 };
 
 struct sl_trace_row {
@@ -113,6 +115,7 @@ struct sl_trace_row {
     struct sl_text args_name; /* args.name, of metadata events */
     struct sl_row_lane pid, tid;
     const struct sl_row_edge *edge; /* "sync_edge" metadata alone; valid until the next row */
+    int is_edge_name;               /* "sync_name" metadata: `id` and args_name */
     int64_t ts_ns, dur_ns;          /* exact from the decimal text; any two can be added */
     int64_t id;                     /* flows */
     int64_t correlation, device, context, stream, bytes, external_id;
