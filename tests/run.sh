@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Builds everything and runs all tests. From nothing on two cores: well under 20 minutes.
 #
-#   tests/run.sh [--quick | --full | --long] [--only PATTERN]
+#   tests/run.sh [--quick | --full | --long] [--without-torch] [--only PATTERN]
 #     --quick         release build alone: unit, simulated GPU, library, end-to-end
-#     (default)       and AddressSanitizer, ThreadSanitizer, static analysis, formatting
-#     --full          and the record tables against every CUPTI version's package, and coverage
+#     (default)       and PyTorch, AddressSanitizer, ThreadSanitizer, static analysis, formatting
+#     --full          and PyTorch for CUDA 12, the record tables against every CUPTI version's package,
+#                     and coverage
 #     --long          and the tests marked long (soak runs)
+#     --without-torch leaves out the tests that run PyTorch (a wheel of 0.5 GB, 2 GB on disk)
 #     --only PATTERN  release build; tests whose name matches (ctest -R, pytest -k)
 #
 # Logs are in build/test-logs. The last line is `N passed, N failed`, perhaps `, N skipped`; tests are
@@ -13,12 +15,13 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
-level=1 only=
+level=1 only='' torch=1
 while (($#)); do
     case $1 in
     --quick) level=0 ;;
     --full) level=2 ;;
     --long) level=3 ;;
+    --without-torch) torch=0 ;;
     --only)
         only=${2:?--only needs a pattern}
         shift
@@ -138,6 +141,12 @@ coverage() {
             --txt build/coverage/coverage.txt --txt-summary
 }
 
+# Unmodified PyTorch on the simulated GPU: torch_tests ENVIRONMENT (of tests/venv.sh).
+torch_tests() {
+    tests/venv.sh "$1" >&2 || return
+    SL_TEST_TORCH=$1 python_tests release "$1" tests/torch -n "$jobs"
+}
+
 export ASAN_OPTIONS=${ASAN_OPTIONS:-abort_on_error=0:detect_leaks=1:strict_string_checks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1}
@@ -151,6 +160,9 @@ if stage build-release build release; then
     stage python python_tests release python "tests/samples tests/gpu"
     stage library python_tests release library tests/library
     stage e2e-release python_tests release e2e-release tests/e2e -n "$jobs" -m "$e2e_marks"
+    if [[ $level != 0 && $torch == 1 && ( -z $only || -e build/venv/torch-2.11/.complete ) ]]; then
+        stage torch-2.11 torch_tests torch-2.11
+    fi
     if [[ $level != 0 && -z $only ]]; then
         stage format format
         stage shell-scripts shell_scripts
@@ -164,6 +176,9 @@ if stage build-release build release; then
         done
     fi
     if [[ $level -ge 2 && -z $only ]]; then
+        if [[ $torch == 1 ]]; then
+            stage torch-2.7 torch_tests torch-2.7
+        fi
         stage cupti-versions cupti_versions
         stage coverage coverage
     fi
@@ -174,6 +189,11 @@ if ((failed)); then
     echo "failed:"
     printf '  %s\n' "${failures[@]}"
     echo "look at the logs in $logs"
+fi
+if [[ $torch == 0 ]]; then
+    echo "left out: the tests that run PyTorch (--without-torch)"
+elif [[ $level == 0 ]]; then
+    echo "left out: the tests that run PyTorch (--quick)"
 fi
 echo "$passed passed, $failed failed$( ((skipped)) && echo ", $skipped skipped")"
 ((failed == 0))

@@ -213,8 +213,17 @@ def scenario(tmp: pathlib.Path, steps: str, **options) -> Run:
 
 
 @functools.cache
+def demangler() -> subprocess.Popen:
+    """One for all names: PyTorch's kernels have hundreds, of thousands of characters."""
+    return subprocess.Popen(["c++filt"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@functools.cache
 def demangled(name: str) -> str:
-    return subprocess.run(["c++filt", name], capture_output=True, text=True, check=True).stdout.strip()
+    process = demangler()
+    process.stdin.write(name + "\n")
+    process.stdin.flush()
+    return process.stdout.readline().strip()
 
 
 def difference(expected: list, found: list) -> str:
@@ -275,13 +284,23 @@ SYNC_ROWS = {"cuStreamSynchronize": "Stream Sync", "cudaStreamSynchronize": "Str
              "cuStreamWaitEvent": "Stream Wait Event", "cudaStreamWaitEvent": "Stream Wait Event"}
 
 
+def capture_spans(run_: Run) -> list[tuple[int, int]]:
+    """Correlation ids between which something was captured."""
+    marks = [call for call in run_.truth_of("call") if call["result"] == 0
+             and plain(call["name"]).endswith(("StreamBeginCapture", "StreamEndCapture"))]
+    return [(begin["corr"], end["corr"]) for begin, end in zip(marks, marks[1:])
+            if "Begin" in begin["name"]]
+
+
 def waits_differ(run_: Run, traces: list[Trace]) -> str:
     """"" if the traces have a row for exactly the waits of the truth minus the log. What a capture
     or an error made of a call is not looked at, nor are queries and waits inside other calls."""
+    spans = capture_spans(run_)
     gone = {line["correlation"] for line in run_.lost() if line["kind"] == "sync"}
     waited = {wait["corr"] for wait in run_.truth_of("wait")}
     names = {call["corr"]: SYNC_ROWS[plain(call["name"])] for call in run_.truth_of("call")
-             if plain(call["name"]) in SYNC_ROWS and call["result"] == 0}
+             if plain(call["name"]) in SYNC_ROWS and call["result"] == 0
+             and not any(begin < call["corr"] < end for begin, end in spans)}
     expected = [(corr, name) for corr, name in names.items() if corr & 0xffffffff not in gone
                 and (corr in waited or name == "Stream Wait Event")]
     return difference(expected, [(row["args"]["correlation"], row["name"]) for t in traces
@@ -291,9 +310,10 @@ def waits_differ(run_: Run, traces: list[Trace]) -> str:
 
 def check_calls(run_: Run, trace: Trace) -> None:
     """One CPU row per correlation id, each a call of the truth; every launch has its row."""
-    calls = {call["corr"]: call for call in run_.truth_of("call")
-             if call["domain"] == "runtime" or call["corr"] not in
-             {c["corr"] for c in run_.truth_of("call") if c["domain"] == "runtime"}}
+    every = run_.truth_of("call")
+    outer = {call["corr"] for call in every if call["domain"] == "runtime"}
+    calls = {call["corr"]: call for call in every
+             if call["domain"] == "runtime" or call["corr"] not in outer}
     rows = trace.of("cuda_runtime", "cuda_driver")
     ids = [row["args"]["correlation"] for row in rows]
     assert len(ids) == len(set(ids)), "two CPU rows share a correlation id"

@@ -390,6 +390,7 @@ struct sim_kernel {
     struct sim_module *module;
     struct sim_kernel *next;
     uint32_t parameters, registers, static_shared, local;
+    uint32_t own_ns;           /* what tells its modelled time from other kernels' */
     uint32_t *offsets, *sizes; /* of parameters, NULL if unknown */
     int spin_index;            /* parameter that holds the duration, or -1 */
     uint32_t spin_size;

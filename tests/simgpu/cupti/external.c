@@ -1,6 +1,6 @@
 /*
- * external.c - external correlation: a stack of ids per kind and thread, and the records that put
- * the innermost ones in front of an API record.
+ * external.c - external correlation: a stack of ids per kind and thread, and the records that
+ * name the innermost ones, made when an API call begins.
  *
  * The stacks are the calling thread's own.
  */

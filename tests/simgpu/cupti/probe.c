@@ -17,6 +17,11 @@ static size_t object_count, object_cap;
 static void api_enter(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t now_ns)
 {
     (void)now_ns;
+    /* Before the record of the operation that the call enqueues: Kineto, which reads in order,
+     * knows by it whose the operation is. */
+    if (sim_api_on(domain, cbid) && sim_kind_on(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, 0)) {
+        sim_external_records(correlation);
+    }
     sim_subscriber_call(domain, cbid, correlation, true, 0);
 }
 
@@ -28,9 +33,6 @@ static void api_exit(enum sim_domain domain, uint32_t cbid, uint32_t correlation
     struct sim_place place;
 
     if (sim_api_on(domain, cbid)) {
-        if (sim_kind_on(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, 0)) {
-            sim_external_records(correlation);
-        }
         if (sim_place_open(&place, R_API, kind, correlation, NULL)) {
             uint8_t *r = place.record;
             sim_clock clock = sim_clock_now();

@@ -1,0 +1,67 @@
+"""Unmodified PyTorch on the simulated GPU. SL_TEST_TORCH names the environment (tests/venv.sh),
+torch-2.11 unless it says otherwise; the build under test is SL_TEST_BUILD, as for tests/e2e."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "tests" / "e2e"))
+
+import harness  # noqa: E402
+
+JOBS = REPO / "tests" / "simgpu" / "jobs"
+ENVIRONMENT = os.environ.get("SL_TEST_TORCH", "torch-2.11")
+# The CUDA that PyPI's build is for, and the CUPTI that it was built with.
+CUPTI = {"torch-2.11": "13.0", "torch-2.7": "12.6"}
+
+
+def pytest_sessionstart(session):
+    if not harness.LIBRARY.exists():
+        pytest.exit(f"{harness.LIBRARY} is not built: cmake --build {harness.BUILD}", returncode=3)
+
+
+class Torch:
+    """The environment: its interpreter, and jobs run with it."""
+
+    def __init__(self, tmp: pathlib.Path):
+        done = subprocess.run([REPO / "tests" / "venv.sh", ENVIRONMENT], check=True,
+                              stdout=subprocess.PIPE, text=True)
+        self.python = pathlib.Path(done.stdout.strip())
+        self.cupti = CUPTI[ENVIRONMENT]
+        self.tmp = tmp
+        self.count = 0
+
+    @property
+    def libraries(self) -> pathlib.Path:
+        """The wheel's torch/lib."""
+        return next(self.python.parents[1].glob("lib/python*/site-packages/torch/lib"))
+
+    def run(self, *command, sim: list[str] | None = None, **options) -> harness.Run:
+        """Runs a command in a folder of its own, as harness.run does."""
+        self.count += 1
+        folder = self.tmp / str(self.count)
+        folder.mkdir()
+        return harness.run(folder, *command, sim=["--cupti", self.cupti, *(sim or [])],
+                           OMP_NUM_THREADS="1", **{"timeout": 120, **options})
+
+    def job(self, name: str, *arguments, **options) -> harness.Run:
+        """Runs a job of tests/simgpu/jobs."""
+        return self.run(self.python, JOBS / f"{name}.py", *arguments, **options)
+
+    def ranks(self, name: str, ranks: int, **options) -> harness.Run:
+        """Runs a job under torchrun, a device for each rank. Each process has a truth of its own
+        beside the others (truth-PID.jsonl)."""
+        folder = self.tmp / str(self.count + 1)
+        files = ["--truth", str(folder / "truth-%p.jsonl"), "--log", str(folder / "log-%p.jsonl")]
+        return self.run(self.python.parent / "torchrun", "--nproc-per-node", str(ranks),
+                        "--master-port", "0", "--rdzv-backend", "c10d", "--rdzv-endpoint",
+                        "localhost:0", JOBS / f"{name}.py",
+                        sim=["--devices", str(ranks), *files], **options)
+
+
+@pytest.fixture
+def torch(tmp_path: pathlib.Path) -> Torch:
+    return Torch(tmp_path)

@@ -1,0 +1,85 @@
+"""torch.distributed on the simulated GPU: real processes, real data, and ranks that wait for one
+another."""
+import collections
+import re
+
+import harness
+import pytest
+from test_jobs import check_passes
+
+
+def expected_output(size: int) -> str:
+    """What jobs/collectives.py prints, worked out here."""
+    ranks = range(size)
+    product = 1
+    for r in ranks:
+        product *= r + 1
+
+    def floats(*values):
+        return str([float(v) for v in values])
+
+    scatter = [sum(r * size + i for r in ranks) for i in ranks]
+    return "\n".join([
+        "all_reduce sum " + floats(sum(r + 1 for r in ranks), sum(10 * (r + 1) for r in ranks)),
+        f"all_reduce RedOpType.MAX [{size}, 0]",
+        "all_reduce RedOpType.AVG " + floats(sum(r + 1 for r in ranks) / size, -sum(ranks) / size),
+        f"all_reduce RedOpType.PRODUCT [{float(product)}, -0.0]",
+        "all_reduce RedOpType.MIN " + floats(1, -(size - 1)),
+        "all_gather " + floats(*(r + h for r in ranks for h in (0, 0.5))),
+        "reduce_scatter " + floats(*scatter),
+        "broadcast " + floats(size - 1, 7 * (size - 1)),
+        "reduce " + floats(sum(ranks)),
+        "all_to_all " + floats(*(10 * r for r in ranks)),
+        "send and recv [42.0]",
+        "all_reduce of a pair [2.0]",
+        "big " + floats(sum(ranks), sum(ranks)),
+    ]) + "\n"
+
+
+def per_rank(run: harness.Run, folder) -> list[tuple[harness.Run, harness.Trace]]:
+    """A run and a trace for each rank, in order."""
+    found = []
+    for path in sorted(run.out.rglob("*.pt.trace.json*")):
+        rank, pid = re.search(r"-(\d+)-(\d+)$", path.parent.name).groups()
+        own = harness.Run(run.status, "", "", path.parent,
+                          harness.json_lines(folder / f"truth-{pid}.jsonl"),
+                          harness.json_lines(folder / f"log-{pid}.jsonl"))
+        found.append((int(rank), own, harness.Trace(path)))
+    return [row[1:] for row in sorted(found, key=lambda row: row[0])]
+
+
+def collectives(run: harness.Run) -> list[dict]:
+    return [op for op in run.truth_of("op") if op["kind"] == "kernel" and "ncclDevKernel" in op["name"]]
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("name", ["collectives", "ddp", "fsdp"])
+def test_ranks(torch, name, size):
+    run = torch.ranks(name, size)
+    assert run.status == 0, run.stderr[-4000:]
+    if name == "collectives":
+        assert run.stdout == expected_output(size)
+    else:
+        assert f"on {size} ranks" in run.stdout
+    ranks = per_rank(run, torch.tmp / "1")
+    assert len(ranks) == size
+    for own, trace in ranks:
+        harness.check_trace(own, trace)
+        check_passes(trace.path)
+        assert any("ncclDevKernel" in row["name"] for row in trace.of("kernel"))
+    # The same collectives on all ranks, none over before the last rank has begun it. What only
+    # some of the ranks take part in is left out.
+    shared = [[op for op in collectives(own) if "SendRecv" not in op["name"]] for own, _ in ranks]
+    counts = [collections.Counter(op["name"] for op in ops) for ops in shared]
+    assert name == "collectives" or all(count == counts[0] for count in counts)
+    for ops in zip(*shared) if name != "collectives" else []:
+        assert len({op["end"] for op in ops}) == 1
+        assert max(op["start"] for op in ops) < ops[0]["end"]
+
+
+@pytest.mark.parametrize("name", ["collectives", "ddp", "fsdp"])
+def test_ranks_bare(torch, name):
+    """The same output without syncline."""
+    bare = torch.ranks(name, 2, inject=False)
+    assert bare.status == 0, bare.stderr[-4000:]
+    assert bare.stdout == torch.ranks(name, 2).stdout
