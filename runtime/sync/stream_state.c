@@ -12,7 +12,7 @@
 
 enum {
     FIRST_NUMBERS = 256,
-    TRIM_AT = 8
+    TRIM_AT = 4
 };
 
 enum found {

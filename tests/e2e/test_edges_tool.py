@@ -513,3 +513,50 @@ def test_a_line_without_end(tmp_path):
     out, error = run("edges", "--json", write(tmp_path / "t", rows), status=1)
     assert "is not whole" in error and len(out.splitlines()) == 1
     assert time.monotonic() - began < 60
+
+
+@pytest.mark.sanitize
+def test_cycles_and_repeated_ids(tmp_path):
+    """Two streams that each wait for what the other does later, and ids that several calls have: no
+    source ends after what it is said to release, and what contradicts is counted."""
+    def wait(correlation, ts, stream, record, on):
+        return [row("cuda_runtime", "cudaStreamWaitEvent", correlation, ts, 1, 42, cbid=147),
+                row("cuda_sync", "Stream Wait Event", correlation, ts, 1, stream, device=0, context=1,
+                    stream=stream, wait_on_stream=on, wait_on_cuda_event_record_corr_id=record)]
+
+    rows = (launch(1, 10, 15, 900, 13) + wait(3, 12, 14, 2, 13) + launch(4, 14, 20, 800, 14)
+            + wait(6, 16, 13, 5, 14) + launch(7, 18, 30, 700, 13) + launch(1, 20, 40, 50, 15)
+            + launch(7, 22, 60, 70, 13) + stream_sync(8, 30, 100, 13) + stream_sync(8, 200, 900, 14))
+    found, lost = edges(write(tmp_path / "t", rows))
+    assert lost["cycle"] > 0
+    ends = {(r["args"]["correlation"], r["tid"]): r["ts"] + r["dur"] for r in rows if r["cat"] == "kernel"}
+    for edge in found:
+        assert edge["wait_ns"] >= 0 and edge["wake_ns"] >= 0
+        assert any(key[0] == edge["src_correlation"] for key in ends)
+
+
+@pytest.mark.long
+def test_a_million_streams(tmp_path):
+    path = tmp_path / "t.zst"
+    write_many(path, 1000000, lambda i: 7 + i)
+    out, error, peak = peak_kib(tmp_path, "edges", "--json", path)
+    assert peak < 256 << 10
+    found = pairs(json.loads(line) for line in out.splitlines())
+    assert found <= {(2 * i, 2 * i + 1) for i in range(1000, 1000001, 1000)}
+    assert " memory " in error
+
+
+@pytest.mark.long
+def test_a_line_of_two_gigabytes(tmp_path):
+    """A name without end: the file is read once, in bounded memory, and the rest said to be missing."""
+    path = tmp_path / "t.zst"
+    rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46)
+    with zstandard.ZstdCompressor(level=1).stream_writer(open(path, "wb"), closefd=True) as out:
+        out.write(b'{"traceEvents":[\n' + b"".join(json.dumps(r).encode() + b",\n" for r in rows))
+        out.write(b'{"ph":"X","cat":"kernel","name":"')
+        for _ in range(2048):
+            out.write(b"x" * (1 << 20))
+        out.write(b'"}]}')
+    out, error, peak = peak_kib(tmp_path, "edges", "--json", path, status=1)
+    assert peak < 256 << 10
+    assert "is not whole" in error and pairs(json.loads(line) for line in out.splitlines()) == {(1, 2)}
