@@ -162,11 +162,13 @@ class Truth:
         return found
 
     def _gone(self, wait: dict, call: dict) -> list[tuple]:
-        """A context's streams that were destroyed and had run dry: the simulator forgets them."""
+        """A context's streams that were destroyed and had run dry, and the branches of graphs that
+        were launched there: the simulator forgets them."""
         last = {}
         for op in self.ops.values():
             place = place_of(op)
-            if (place in self.destroyed and op["end"] <= call["start"]
+            branch = place not in self.flags and place[1] != LEGACY
+            if ((branch or place in self.destroyed) and op["end"] <= call["start"]
                     and place[0] == wait["context"] and op["corr"] < wait["corr"]):
                 last[place] = max(op, last.get(place, op), key=lambda op: op["id"])
         return [edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
@@ -351,7 +353,9 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
     # The wait that covered it may itself have been left out.
     may = collections.Counter(edge for d in to for edge in d.may + ([] if whole else d.covered))
     have = collections.Counter(printed(edge) for edge in found)
-    inside = all(window[0] <= d.start < window[1] for d in to)
+    # A call's record is made at its end.
+    inside = all(window[0] <= d.start and (d.start if d.stream is not None else d.end) < window[1]
+                 for d in to)
     if any(d.unsure for d in to):
         out.unsure += 1
         return
