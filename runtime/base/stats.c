@@ -60,17 +60,20 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_CHAKRA_FORCED] = {"chakra_forced",
                                "times that an execution trace went on without late rows: no room"},
     [SL_STAT_CHAKRA_FAILED] = {"chakra_failed", "execution traces that could not be written"},
-    [SL_STAT_EDGES_LOST] = {"edges_lost_before_window",
-                            "waits for work that may have been enqueued before recording began"},
-    [SL_STAT_EDGES_LOST + 1] = {"edges_lost_gave_up", "waits whose records were lost or too late"},
-    [SL_STAT_EDGES_LOST + 2] = {"edges_lost_ambiguous", "waits for which two sources fit"},
-    [SL_STAT_EDGES_LOST + 3] = {"edges_lost_flag_unknown",
-                                "orders by the legacy default stream, streams' flags unknown"},
-    [SL_STAT_EDGES_LOST + 4] = {"edges_lost_graph_inside",
-                                "graph launches with unknown dependencies between their nodes"},
-    [SL_STAT_EDGES_LOST + 5] = {"edges_lost_no_record", "waits for an event never seen recorded"},
-    [SL_STAT_EDGES_LOST + 6] = {"edges_lost_memory", "what found no room in the edges' memory"},
-    [SL_STAT_EDGES_LOST + 7] = {"edges_lost_cycle", "sources that ended after their wait"},
+    [SL_STAT_EDGES_LOST_BEFORE_WINDOW] =
+        {"edges_lost_before_window",
+         "waits for work that may have been enqueued before recording began"},
+    [SL_STAT_EDGES_LOST_GAVE_UP] = {"edges_lost_gave_up",
+                                    "waits whose records were lost or too late"},
+    [SL_STAT_EDGES_LOST_AMBIGUOUS] = {"edges_lost_ambiguous", "waits for which two sources fit"},
+    [SL_STAT_EDGES_LOST_FLAG_UNKNOWN] =
+        {"edges_lost_flag_unknown", "orders by the legacy default stream, streams' flags unknown"},
+    [SL_STAT_EDGES_LOST_GRAPH_INSIDE] =
+        {"edges_lost_graph_inside", "graph launches with unknown dependencies between their nodes"},
+    [SL_STAT_EDGES_LOST_NO_RECORD] = {"edges_lost_no_record",
+                                      "waits for an event never seen recorded"},
+    [SL_STAT_EDGES_LOST_MEMORY] = {"edges_lost_memory", "what found no room in the edges' memory"},
+    [SL_STAT_EDGES_LOST_CYCLE] = {"edges_lost_cycle", "sources that ended after their wait"},
 };
 
 static _Atomic uint64_t value_of[SL_STAT_COUNT];

@@ -47,9 +47,16 @@ enum sl_stat {
     SL_STAT_CHAKRA_UNEXPLAINED,    /* GPU operations that began later than their parents explain */
     SL_STAT_CHAKRA_FORCED,         /* times that nodes went out early for lack of room */
     SL_STAT_CHAKRA_FAILED,         /* files that could not be made, or went wrong */
-    SL_STAT_EDGES_LOST,            /* the first of one per enum sl_edge_loss, in its order */
-    SL_STAT_EDGES_LOST_END = SL_STAT_EDGES_LOST + 8,
-    SL_STAT_COUNT = SL_STAT_EDGES_LOST_END
+    /* one for each enum sl_edge_loss */
+    SL_STAT_EDGES_LOST_BEFORE_WINDOW,
+    SL_STAT_EDGES_LOST_GAVE_UP,
+    SL_STAT_EDGES_LOST_AMBIGUOUS,
+    SL_STAT_EDGES_LOST_FLAG_UNKNOWN,
+    SL_STAT_EDGES_LOST_GRAPH_INSIDE,
+    SL_STAT_EDGES_LOST_NO_RECORD,
+    SL_STAT_EDGES_LOST_MEMORY,
+    SL_STAT_EDGES_LOST_CYCLE,
+    SL_STAT_COUNT
 };
 
 void sl_stats_add(enum sl_stat which, uint64_t n);

@@ -49,10 +49,11 @@ static int tear_down(void **state)
     return system(command) != 0;
 }
 
+static uint32_t correlation; /* the last launch's */
+
 /* One launch and its kernel, which starts `wait` ns after the call. */
 static void deliver(const char *name, uint64_t call_ns, uint64_t wait)
 {
-    static uint32_t correlation;
     struct {
         struct mix_api call;
         struct mix_kernel kernel;
@@ -158,17 +159,74 @@ static void only_launches_of_the_window_are_waited_for(void **state)
     (void)state;
     call.start = T0 + 45000;
     call.end = call.start + 10;
-    call.correlation = 1000;
+    call.correlation = ++correlation;
     sl_pipeline_buffer(pipeline, (const uint8_t *)&call, sizeof(call));
     assert_int_equal(sl_pipeline_waiting(pipeline), 0);
     assert_int_equal(sl_pipeline_open(pipeline, 3, SL_REASON_API, T0 + 50000), 0);
     call.start = T0 + 55000;
     call.end = call.start + 10;
-    call.correlation = 1001;
+    call.correlation = ++correlation;
     sl_pipeline_buffer(pipeline, (const uint8_t *)&call, sizeof(call));
     assert_int_equal(sl_pipeline_waiting(pipeline), 1);
     assert_int_equal(sl_pipeline_close(pipeline, 3, SL_REASON_API, T0 + 60000), 0);
     assert_int_equal(count(read_window(3), "cudaLaunchKernel"), 1);
+}
+
+/* A wait until `end` for what its stream held. */
+static void deliver_wait(uint64_t start, uint64_t end)
+{
+    struct {
+        struct mix_api call;
+        struct mix_sync sync;
+    } r;
+
+    memset(&r, 0, sizeof(r));
+    r.call.kind = 5;
+    r.call.cbid = 131;
+    r.call.pid = r.call.thread = 77;
+    r.call.correlation = r.sync.correlation = ++correlation;
+    r.call.start = r.sync.start = start;
+    r.call.end = r.sync.end = end;
+    r.sync.kind = 38;
+    r.sync.type = 3;
+    r.sync.context = 1;
+    r.sync.stream = 7;
+    assert_int_equal(sl_pipeline_buffer(pipeline, (const uint8_t *)&r, sizeof(r)), 2);
+}
+
+static void waits_are_for_work_from_before_the_window_too(void **state)
+{
+    const char *text;
+
+    (void)state;
+    sl_pipeline_kinds_on(pipeline, 0);
+    assert_int_equal(sl_pipeline_open(pipeline, 4, SL_REASON_API, T0 + 80000), 0);
+    deliver("k_lead_in", T0 + 70000, 40000);
+    deliver_wait(T0 + 90000, T0 + 120000);
+    assert_int_equal(sl_pipeline_delivered(pipeline, T0 + 200000), 0);
+    assert_int_equal(sl_pipeline_close(pipeline, 4, SL_REASON_API, T0 + 300000), 0);
+    text = read_window(4);
+    assert_int_equal(count(text, "k_lead_in"), 2); /* the kernel was in the window, its call not */
+    assert_int_equal(count(text, "\"name\":\"sync_edge\""), 1);
+    assert_int_equal(count(text, "\"wait_ns\":20050"), 2);
+    assert_int_equal(count(text, "\"cat\":\"sync\""), 2);
+}
+
+/* What was lost might have been the last before the wait. */
+static void after_a_loss_no_edge_is_claimed(void **state)
+{
+    const char *text;
+
+    (void)state;
+    assert_int_equal(sl_pipeline_open(pipeline, 5, SL_REASON_API, T0 + 400000), 0);
+    deliver("k_known", T0 + 410000, 40000);
+    sl_stats_add(SL_STAT_DROPPED_CUPTI, 1);
+    deliver_wait(T0 + 420000, T0 + 460000);
+    assert_int_equal(sl_pipeline_delivered(pipeline, T0 + 500000), 0);
+    assert_int_equal(sl_pipeline_close(pipeline, 5, SL_REASON_API, T0 + 600000), 0);
+    text = read_window(5);
+    assert_int_equal(count(text, "\"name\":\"sync_edge\""), 0);
+    assert_non_null(strstr(text, "\"edges_lost_gave_up\":1,"));
 }
 
 static void memory_stays_within_its_shares(void **state)
@@ -183,6 +241,8 @@ int main(void)
         cmocka_unit_test(rows_belong_by_their_start),
         cmocka_unit_test(names_seen_between_windows_are_in_the_next),
         cmocka_unit_test(only_launches_of_the_window_are_waited_for),
+        cmocka_unit_test(waits_are_for_work_from_before_the_window_too),
+        cmocka_unit_test(after_a_loss_no_edge_is_claimed),
         cmocka_unit_test(memory_stays_within_its_shares),
     };
 

@@ -38,6 +38,23 @@ static void of_two_nested_driver_rows_the_outer_stays(void **state)
     sl_assemble_destroy(a);
 }
 
+/* Whoever is told how far all is in must not be told further than that. */
+static void what_is_held_is_known(void **state)
+{
+    struct sl_assemble *a = make(0);
+
+    (void)state;
+    assert_int_equal(sl_assemble_held_ns(a), UINT64_MAX);
+    feed(a, launch(SL_EV_DRIVER, 9, 12, 18), 0);
+    feed(a, launch(SL_EV_DRIVER, 10, 10, 40), 0);
+    assert_int_equal(sl_assemble_held_ns(a), 10);
+    feed(a, launch(SL_EV_RUNTIME, 10, 8, 42), 0); /* takes its place */
+    assert_int_equal(sl_assemble_held_ns(a), 12);
+    sl_assemble_flush(a);
+    assert_int_equal(sl_assemble_held_ns(a), UINT64_MAX);
+    sl_assemble_destroy(a);
+}
+
 static void a_full_queue_lets_the_oldest_driver_row_go(void **state)
 {
     struct sl_assemble *a = make(256 * 1024);
@@ -114,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_driver_row_waits_for_the_row_around_it),
         cmocka_unit_test(of_two_nested_driver_rows_the_outer_stays),
+        cmocka_unit_test(what_is_held_is_known),
         cmocka_unit_test(a_full_queue_lets_the_oldest_driver_row_go),
         cmocka_unit_test(queries_of_unfinished_work_are_no_waits),
         cmocka_unit_test(a_wait_without_its_call_is_written),
