@@ -34,8 +34,8 @@
     "}\n"
 
 /* Enqueues `kernel` on `stream` and returns at once. */
-static inline void spin_launch(CUfunction kernel, CUstream stream, unsigned blocks, unsigned threads,
-                        uint64_t duration_ns)
+static inline void spin_launch(CUfunction kernel, CUstream stream, unsigned blocks,
+                               unsigned threads, uint64_t duration_ns)
 {
     void *arguments[] = {&duration_ns};
 
