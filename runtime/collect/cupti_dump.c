@@ -105,13 +105,13 @@ static int place_text(struct sl_cupti_dump *d, uint64_t address, uint32_t *text)
 static void refer(struct sl_cupti_dump *d, const uint8_t *data, size_t offset)
 {
     uint64_t address = load64(data + offset);
-    uint32_t text;
+    uint32_t text = SL_CUPTI_DUMP_NO_TEXT;
 
     if (!address)
         return;
     if (d->refs == MAX_REFS || place_text(d, address, &text))
         d->texts_missing++;
-    else
+    if (d->refs < MAX_REFS)
         d->ref[d->refs++] = (struct sl_cupti_dump_ref){(uint32_t)offset, text};
 }
 

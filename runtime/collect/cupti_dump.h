@@ -75,10 +75,12 @@ struct sl_cupti_dump_buffer {
     uint32_t refs, text_bytes;
 };
 
+#define SL_CUPTI_DUMP_NO_TEXT UINT32_MAX /* none could be read there, or there was no room */
+
 /* The 8 bytes at `offset` of the buffer are the address of a text. */
 struct sl_cupti_dump_ref {
     uint32_t offset; /* in the records */
-    uint32_t text;   /* in the texts; ended by a zero byte */
+    uint32_t text;   /* in the texts, ended by a zero byte; or SL_CUPTI_DUMP_NO_TEXT */
 };
 
 struct sl_cupti_dump_dropped { /* what cuptiActivityGetNumDroppedRecords said after the buffer */

@@ -5,6 +5,7 @@ import decimal
 import json
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -433,6 +434,26 @@ def test_dump_of_a_killed_process(go, tmp_path):
     data = dump.read_bytes()
     dump.write_bytes(data + data[64:80] + b"cut")
     assert len(played(tmp_path, dump).of("kernel")) == 5
+
+
+def test_damaged_dumps(go, tmp_path):
+    """Whatever stands in CUPTI's buffers: the process goes on, and a trace that it leaves can be
+    read. (A damaged address may lead to memory that is there and that a sanitizer guards.)"""
+    dump = tmp_path / "run.dump"
+    go("context kernel:20 copy event sync graph:3 syncall", dump_cupti=str(dump))
+    data = dump.read_bytes()
+    for seed in range(6):
+        rolls = random.Random(seed)
+        damaged = bytearray(data)
+        for _ in range(10 ** (seed // 2)):
+            damaged[rolls.randrange(64, len(data))] = rolls.choice([0, 255, rolls.randrange(256)])
+        path = tmp_path / f"{seed}.dump"
+        path.write_bytes(damaged)
+        (tmp_path / str(seed)).mkdir(exist_ok=True)
+        run = play(tmp_path / str(seed), path, log="error")
+        assert run.status in (0, 1)
+        for trace in run.traces():
+            assert trace.object["traceEvents"]
 
 
 def test_dump_in_a_job_of_several_processes(go, tmp_path):

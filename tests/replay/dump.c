@@ -180,9 +180,9 @@ static bool take_part(const struct chunk *c, uint64_t *at, uint64_t bytes, struc
     return *at <= c->bytes;
 }
 
-/* The text that the record's address is to point to; references come in the records' order. */
-static const char *text_of(const struct part *refs, const struct part *texts, size_t *ref,
-                           size_t record, size_t size, uint32_t *offset)
+/* The record's text, if it has one; references come in the records' order. */
+static void find_text(const struct part *refs, const struct part *texts, size_t *ref, size_t record,
+                      struct sim_raw_record *raw)
 {
     for (; (*ref + 1) * 8 <= refs->bytes; ++*ref) {
         uint32_t at = load32(refs->at + *ref * 8), text = load32(refs->at + *ref * 8 + 4);
@@ -190,14 +190,16 @@ static const char *text_of(const struct part *refs, const struct part *texts, si
         if (at < record) {
             continue;
         }
-        if (at + 8ull > record + size || text >= texts->bytes) {
-            return NULL;
+        if (at + 8ull <= record + raw->size) {
+            raw->has_text = true;
+            raw->text_offset = (uint32_t)(at - record);
+            /* What does not end in the file, and the mark of a missing one, are none. */
+            if (text < texts->bytes && memchr(texts->at + text, 0, texts->bytes - text)) {
+                raw->text = (const char *)texts->at + text;
+            }
         }
-        *offset = (uint32_t)(at - record);
-        return memchr(texts->at + text, 0, texts->bytes - text) ? (const char *)texts->at + text
-                                                                : NULL;
+        return;
     }
-    return NULL;
 }
 
 static int play_buffer(const struct reader *r, const struct chunk *c, const struct sim_probe *probe)
@@ -223,7 +225,7 @@ static int play_buffer(const struct reader *r, const struct chunk *c, const stru
         struct sim_raw_record raw = {
             .bytes = records.at + at, .kind = kind, .size = (uint32_t)size};
 
-        raw.text = text_of(&refs, &texts, &ref, at, size, &raw.text_offset);
+        find_text(&refs, &texts, &ref, at, &raw);
         probe->raw(&raw);
     }
     return 0;

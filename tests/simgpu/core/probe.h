@@ -101,8 +101,9 @@ struct sim_raw_record {
     const uint8_t *bytes;
     uint32_t kind, size;
     uint32_t correlation; /* 0: not known */
-    const char *text;     /* NULL, or what the address at text_offset is to point to */
+    bool has_text; /* the 8 bytes at text_offset are the address of `text`, which may be NULL */
     uint32_t text_offset;
+    const char *text;
 };
 
 struct sim_probe {

@@ -62,7 +62,7 @@ void sim_replay_raw(const struct sim_raw_record *raw)
         return;
     }
     memcpy(place.record, raw->bytes, raw->size);
-    if (raw->text) {
+    if (raw->has_text) {
         uint64_t address = (uintptr_t)sim_name_copy(&place.buffer->names, raw->text);
 
         memcpy(place.record + raw->text_offset, &address, sizeof address);

@@ -222,7 +222,9 @@ static void addresses_that_lead_nowhere(void **state)
     sl_cupti_dump_end(d);
     f = read_file(path);
     head = chunk(f, SL_CUPTI_DUMP_BUFFER, 0);
-    assert_int_equal(head->refs, 0);
+    assert_int_equal(head->refs, 2); /* a null one is none */
+    assert_int_equal(((const struct sl_cupti_dump_ref *)(head + 1))->text, SL_CUPTI_DUMP_NO_TEXT);
+    assert_int_equal(head->text_bytes, 0);
     assert_int_equal(head->valid, b->valid);
     assert_int_equal(
         ((const struct sl_cupti_dump_end *)chunk(f, SL_CUPTI_DUMP_END, 0))->texts_missing, 2);
@@ -262,6 +264,7 @@ static void more_names_than_fit(void **state)
     struct sl_cupti_dump *d = dump_to(path, 1ull << 30);
     char *name[20];
     const struct sl_cupti_dump_buffer *head;
+    const struct sl_cupti_dump_ref *ref;
     const struct file *f;
 
     (void)state;
@@ -281,7 +284,11 @@ static void more_names_than_fit(void **state)
     assert_true(st.st_size > 1020000 && st.st_size < 1100000);
     f = read_file(path);
     head = chunk(f, SL_CUPTI_DUMP_BUFFER, 0);
-    assert_int_equal(head->refs, 17);
+    assert_int_equal(head->refs, 20);
+    assert_int_equal(head->text_bytes, 17 * 60001);
+    ref = (const void *)(head + 1);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(ref[i].text, i < 17 ? (uint32_t)i * 60001 : SL_CUPTI_DUMP_NO_TEXT);
     record_close(b);
 }
 

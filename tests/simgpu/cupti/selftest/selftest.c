@@ -875,6 +875,7 @@ static void play_raw(uint32_t kind, const void *bytes, uint32_t size, const char
         .bytes = bytes,
         .kind = kind,
         .size = size,
+        .has_text = text,
         .text = text,
         .text_offset = (uint32_t)offsetof(CUpti_ActivityName, name),
     });
