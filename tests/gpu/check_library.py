@@ -59,7 +59,7 @@ def killed_leaves_a_readable_file(machine):
     train = machine.program("train_like")
     script = f"{train} --steps 100000 & sleep 3; kill -KILL $!; wait $! 2>/dev/null; true"
     watched = machine.record(["/bin/sh", "-c", script])
-    files = watched.files("*.part")
+    files = watched.files("*.pt.trace.json.zst.part")
     assert len(files) == 1, f"files: {watched.files()}; stderr: {watched.stderr[-300:]}"
     closed = files[0].with_name("closed.pt.trace.json.gz")
     done = machine.syncline("convert", files[0], "--to", "kineto-gz", "-o", closed)
