@@ -143,7 +143,10 @@ coverage() {
 
 # Unmodified PyTorch on the simulated GPU: torch_tests ENVIRONMENT (of tests/venv.sh).
 torch_tests() {
-    tests/venv.sh "$1" >&2 || return
+    if ! tests/venv.sh "$1" >&2; then
+        echo "tests/run.sh: --without-torch leaves these tests out" >&2
+        return 1
+    fi
     SL_TEST_TORCH=$1 python_tests release "$1" tests/torch -n "$jobs"
 }
 

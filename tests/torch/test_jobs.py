@@ -85,3 +85,16 @@ def test_long_training(torch):
     run = torch.job("mlp", "100")
     assert run.stdout == "mlp: 100 steps, loss read 10 times\n"
     harness.check_trace(run, run.trace())
+
+
+@pytest.mark.parametrize("trouble", ["--cupti-shuffle --cupti-late 0.2 --nested-driver",
+                                     "--cupti-drop 0.02 --cupti-twice 0.01 --cupti-no-time 0.02",
+                                     "--correlation-start 4294967000 --cupti-overhead",
+                                     "--cupti-steal 300"])
+def test_in_trouble(torch, trouble):
+    """Whatever CUPTI does: the job's result, and every record that was delivered."""
+    run = torch.job("mlp", sim=[*trouble.split(), "--seed", "7"])
+    assert (run.status, run.stdout) == (0, "mlp: 20 steps, loss read 2 times\n"), run.stderr
+    trace = run.trace()
+    assert not harness.operations_differ(run, [trace]), harness.operations_differ(run, [trace])
+    assert not harness.calls_differ(run, [trace]), harness.calls_differ(run, [trace])
