@@ -277,6 +277,23 @@ uint64_t sl_edges_undecided(const struct sl_edges *e)
     return lowest;
 }
 
+uint64_t sl_edges_decided_ns(const struct sl_edges *e)
+{
+    uint64_t ns = 0;
+    const struct sl_item *item;
+    size_t count, skip = 0;
+
+    /* Calls begin in the order of their ids; operations alone do not tell when theirs did. */
+    for (; ns == 0 && (item = sl_order_peek(&e->order, skip, &count)); skip += count)
+        ns = begun(item, count);
+    if (ns == 0)
+        ns = UINT64_MAX;
+    for (size_t i = 0; i < e->waits.open_count; i++)
+        if (e->waits.open[i].when.from_ns < ns)
+            ns = e->waits.open[i].when.from_ns;
+    return ns;
+}
+
 /* ---- counts and names ---- */
 
 uint64_t sl_edges_lost(const struct sl_edges *e, enum sl_edge_loss reason)

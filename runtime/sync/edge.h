@@ -138,6 +138,10 @@ void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns);
  * UINT64_MAX: all are. */
 uint64_t sl_edges_undecided(const struct sl_edges *e);
 
+/* The same in time: waits that began before it are decided, and so is what GPU operations waited
+ * for whose call did. */
+uint64_t sl_edges_decided_ns(const struct sl_edges *e);
+
 uint64_t sl_edges_lost(const struct sl_edges *e, enum sl_edge_loss reason);
 const char *sl_edge_kind_name(enum sl_edge_kind kind);    /* "stream_sync" */
 const char *sl_edge_basis_name(enum sl_edge_basis basis); /* "exact" */

@@ -157,6 +157,14 @@ static void forget(struct sl_edge_rows *r, enum sl_edge_loss reason)
     count_lost(r);
 }
 
+/* Up to when both rows and edges are in. */
+static uint64_t decided_before(const struct sl_edge_rows *r, uint64_t complete_ns)
+{
+    uint64_t decided_ns = sl_edges_decided_ns(r->engine);
+
+    return (decided_ns < complete_ns ? decided_ns : complete_ns) - 1;
+}
+
 static void delivered(struct sl_edge_rows *r, uint64_t complete_ns)
 {
     sl_edges_delivered(r->engine, complete_ns);
@@ -167,7 +175,7 @@ static void delivered(struct sl_edge_rows *r, uint64_t complete_ns)
     if (r->has_rows && !r->error)
         r->error = sl_kineto_complete(r->opt.kineto, complete_ns - 1);
     if (r->opt.et)
-        sl_et_window_complete(r->opt.et, complete_ns - 1);
+        sl_et_window_complete(r->opt.et, decided_before(r, complete_ns));
 }
 
 /* What came in-band with the events. */

@@ -142,7 +142,7 @@ def test_without_sync_edges_a_job_that_waits_ends_early(tmp_path):
     assert without <= 0.9 * whole
 
 
-@pytest.mark.parametrize("name", ["train_like", "two_threads", "waits_a_fifth"])
+@pytest.mark.parametrize("name", SAMPLES)
 def test_what_if_kernels_took_twice_as_long(tmp_path, name):
     """Against the same program with kernels that do. Both are real programs on a machine that has
     other work: kernels are long, so that this is little, and what disturbs one pair of runs does

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stats.h"
 #include "print/progress.h"
 
 /* Events between two looks at the clock. */
@@ -198,6 +199,14 @@ static int give_rows(struct run *r, uint64_t until_ns)
     return rc;
 }
 
+/* Rows are in up to this call; edges perhaps not so far. */
+static uint64_t decided_before(const struct run *r, uint64_t start_ns)
+{
+    uint64_t decided_ns = sl_edges_decided_ns(r->engine);
+
+    return (decided_ns < start_ns ? decided_ns : start_ns) - 1;
+}
+
 static int give(struct run *r, const struct sl_event *ev)
 {
     int is_call = ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER;
@@ -207,7 +216,7 @@ static int give(struct run *r, const struct sl_event *ev)
     if (is_call && ++r->calls % ENGINE_CALLS == 0) {
         sl_edges_delivered(r->engine, ev->start_ns);
         if (r->sinks->complete)
-            r->sinks->complete(r->sinks->user, ev->start_ns - 1);
+            r->sinks->complete(r->sinks->user, decided_before(r, ev->start_ns));
     }
     if (++r->events % PROGRESS_EVENTS == 0)
         sl_progress_step(&r->progress, r->events, sl_trace_events_count(r->feed->events));
@@ -232,6 +241,24 @@ static int run_all(struct run *r)
     return 0;
 }
 
+/* A file of ours that says so holds everything since its process used a GPU: nothing was recorded
+ * outside its window, and no wait was for work from before it. */
+static int has_everything(const struct sl_header *h)
+{
+    int told = 0;
+
+    for (unsigned i = 0; i < h->counters; i++) {
+        int is_outside = strcmp(h->counter[i].name, sl_stats_name(SL_STAT_OUTSIDE_WINDOW)) == 0;
+
+        if (!is_outside && strcmp(h->counter[i].name, sl_stats_name(SL_STAT_EDGES_LOST)) != 0)
+            continue;
+        if (h->counter[i].value)
+            return 0;
+        told += is_outside;
+    }
+    return h->own_file && told;
+}
+
 int sl_feed_run(struct sl_feed *f, const char *path, const struct sl_feed_sinks *sinks, char *why,
                 size_t why_size)
 {
@@ -239,7 +266,7 @@ int sl_feed_run(struct sl_feed *f, const char *path, const struct sl_feed_sinks 
         .cap_bytes = ENGINE_BYTES,
         .online = f->header.own_file,
         .foreign = !f->header.own_file,
-        .recording_since_ns = sl_trace_events_first_ns(f->events),
+        .recording_since_ns = has_everything(&f->header) ? 0 : sl_trace_events_first_ns(f->events),
         .shapes = sl_trace_events_shapes(f->events),
         .sink = sinks->edges,
         .sink_user = sinks->user,
