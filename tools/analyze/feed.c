@@ -250,7 +250,8 @@ static int has_everything(const struct sl_header *h)
     for (unsigned i = 0; i < h->counters; i++) {
         int is_outside = strcmp(h->counter[i].name, sl_stats_name(SL_STAT_OUTSIDE_WINDOW)) == 0;
 
-        if (!is_outside && strcmp(h->counter[i].name, sl_stats_name(SL_STAT_EDGES_LOST)) != 0)
+        if (!is_outside &&
+            strcmp(h->counter[i].name, sl_stats_name(SL_STAT_EDGES_LOST_BEFORE_WINDOW)) != 0)
             continue;
         if (h->counter[i].value)
             return 0;
