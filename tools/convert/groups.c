@@ -37,21 +37,19 @@ static void cut_end(char *name, const char *end)
 /* 0 or -ENAMETOOLONG. */
 static int name_of(char *out, size_t room, const char *et)
 {
-    static const char end[] = ".comm_groups.json";
+    char prefix[PATH_MAX];
     char *dot;
 
-    if (strlen(et) + sizeof(end) > room)
+    if (snprintf(prefix, sizeof(prefix), "%s", et) >= (int)sizeof(prefix))
         return -ENAMETOOLONG;
-    strcpy(out, et);
-    cut_end(out, ".gz");
-    cut_end(out, ".zst");
-    cut_end(out, ".et");
-    dot = strrchr(out, '.');
-    if (dot && dot != out && dot[-1] != '/' && dot[1] &&
+    cut_end(prefix, ".gz");
+    cut_end(prefix, ".zst");
+    cut_end(prefix, ".et");
+    dot = strrchr(prefix, '.');
+    if (dot && dot != prefix && dot[-1] != '/' && dot[1] &&
         strspn(dot + 1, "0123456789") == strlen(dot + 1))
         *dot = '\0';
-    strcat(out, end);
-    return 0;
+    return snprintf(out, room, "%s.comm_groups.json", prefix) < (int)room ? 0 : -ENAMETOOLONG;
 }
 
 static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)

@@ -62,7 +62,7 @@ struct sl_text sl_member_find(struct sl_text object, const char *key)
     if (!object.data || object.size < 2 || object.data[0] != '{')
         return value;
     while (sl_member_next(object, &at, &name, &value))
-        if (name.size == size && memcmp(name.data, key, size) == 0)
+        if (name.data && name.size == size && memcmp(name.data, key, size) == 0)
             return value;
     return (struct sl_text){NULL, 0};
 }
