@@ -117,7 +117,9 @@ def test_every_sync_call_is_accounted_for(path):
     groups = unresolved_stream_waits(unknown + events_of(path, *GPU))
     unaccounted = len(set(waits) - done) + groups
     counted = sum(n for reason, n in lost.items() if reason != "flag_unknown")
-    assert unaccounted <= counted <= unaccounted + (1 if rows else 2), (unaccounted, lost)
+    # Counted although there are edges: streams that were not seen yet, at the first wait for all of
+    # them, and before the first operation on the legacy default stream.
+    assert unaccounted <= counted <= unaccounted + (2 if rows else 3), (unaccounted, lost)
 
 
 @real
