@@ -194,6 +194,10 @@ void sl_collector_settle(struct sl_collector *c)
         return; /* nothing that CUPTI still has would be written */
     end_window(c);
     sl_collector_take_rest(c);
+    /* What is in by now is decided before anything is known to be lost; a mark wants two looks. */
+    sl_collector_deliver(c);
+    sl_collector_deliver(c);
+    sl_pipeline_flush(c->pipeline);
     held = sl_collector_look(c, c->exit_turn);
     /* Not every CUPTI need have written to its buffers already what it is going to deliver. */
     waiting = sl_pipeline_waiting(c->pipeline);

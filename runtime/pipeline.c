@@ -68,7 +68,10 @@ struct sl_pipeline {
 
     int kinds_on;
     uint64_t since_delivery; /* events pushed */
-    uint64_t lost;           /* records, at the last delivery */
+    /* All that ended before complete_ns was decoded; the writer was told of told_ns, because some
+     * of it was still held by assemble. */
+    uint64_t complete_ns, told_ns;
+    uint64_t lost; /* records, at the last delivery */
 
     /* A process that initialises CUDA and never uses it leaves no file, although some CUPTI makes
      * records of its devices: a window that nobody asked for by hand is opened for the writer only
@@ -240,11 +243,19 @@ uint64_t sl_pipeline_waiting(const struct sl_pipeline *p)
     return sl_assemble_waiting(p->assemble);
 }
 
+/* What assemble has let go since the last delivery. */
+static void deliver_rest(struct sl_pipeline *p)
+{
+    if (p->told_ns < p->complete_ns && p->told_ns < sl_assemble_held_ns(p->assemble))
+        sl_pipeline_delivered(p, p->complete_ns);
+}
+
 void sl_pipeline_tick(struct sl_pipeline *p)
 {
     struct sl_assemble_counts counts;
 
     sl_assemble_tick(p->assemble, sl_clock_monotonic());
+    deliver_rest(p);
     sl_assemble_get_counts(p->assemble, &counts);
     sl_stats_set(SL_STAT_NESTED_DROPPED, counts.nested_dropped);
     sl_stats_set(SL_STAT_LATE_OUTER, counts.late_outer);
@@ -297,12 +308,16 @@ int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns)
 
     if (!p->edges)
         return 0;
+    if (p->complete_ns < complete_ns)
+        p->complete_ns = complete_ns;
     if (lost != p->lost || sl_cupti_pool_is_discarding())
         ev.flags = SL_EVF_RECORDS_LOST;
     if (sl_ring_push(p->ring, &ev))
         return -ENOBUFS;
     p->lost = lost;
     p->since_delivery = 0;
+    if (p->told_ns < ev.end_ns)
+        p->told_ns = ev.end_ns;
     sl_writer_wake(p->writer);
     return 0;
 }
@@ -352,12 +367,17 @@ void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns)
     p->until_ns = closed_ns;
 }
 
+void sl_pipeline_flush(struct sl_pipeline *p)
+{
+    sl_assemble_flush(p->assemble);
+    sl_pipeline_tick(p);
+}
+
 int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t closed_ns)
 {
     struct sl_event ev = {.kind = SL_EV_WINDOW_CLOSE, .end_ns = closed_ns};
 
-    sl_assemble_flush(p->assemble);
-    sl_pipeline_tick(p);
+    sl_pipeline_flush(p);
     if (p->used)
         take_early_rows(p);
     /* The window's end decides what is left of its waits: what was lost must be known by then. */

@@ -48,6 +48,9 @@ uint64_t sl_pipeline_waiting(const struct sl_pipeline *p);
 /* After each delivery and on each tick: what was held back long enough goes on; counters. */
 void sl_pipeline_tick(struct sl_pipeline *p);
 
+/* Nothing more is expected: what is held back goes on now. */
+void sl_pipeline_flush(struct sl_pipeline *p);
+
 /* All kinds are on from now on; `anew`: they were not before, so that some work was not seen. */
 void sl_pipeline_kinds_on(struct sl_pipeline *p, int anew);
 /* Some are off from now on. */

@@ -49,7 +49,9 @@ def per_rank(run: harness.Run, folder) -> list[tuple[harness.Run, harness.Trace]
 
 
 def collectives(run: harness.Run) -> list[dict]:
-    return [op for op in run.truth_of("op") if op["kind"] == "kernel" and "ncclDevKernel" in op["name"]]
+    """In the order of each kind: kinds on streams of their own may overtake one another."""
+    found = [op for op in run.truth_of("op") if op["kind"] == "kernel" and "ncclDevKernel" in op["name"]]
+    return sorted(found, key=lambda op: (op["name"], op["end"]))
 
 
 @pytest.mark.parametrize("size", [2, 4])
