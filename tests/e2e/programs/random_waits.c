@@ -174,7 +174,8 @@ static void enter(int c)
     CHECK(cu.ModuleGetFunction(&context->kernel, module, "work_spin_ns"));
     CHECK(cu.MemAlloc(&context->memory, BYTES));
     CHECK(cu.MemAllocHost(&context->pinned, BYTES));
-    context->pageable = calloc(1, BYTES);
+    if (!context->pageable)
+        context->pageable = calloc(1, BYTES);
 }
 
 static void use(const int *arg)
@@ -221,7 +222,7 @@ static void reset(const int *arg)
     forget(events, c);
     forget(memory, c);
     forget(graphs, c);
-    contexts[c] = (struct context){0};
+    contexts[c] = (struct context){.pageable = contexts[c].pageable};
     current = -1;
 }
 
