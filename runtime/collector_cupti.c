@@ -56,33 +56,34 @@ static int leave_cupti(struct sl_collector *c)
 }
 
 /* By CUPTI's clock, which another tool may have set. */
-static void set_mark(struct sl_collector *c)
+static struct sl_collector_mark look_at_clock(const struct sl_cupti_api *api)
 {
-    const struct sl_cupti_api *api = c->opt.cupti;
-    struct sl_collector_mark *mark = &c->mark[c->marks];
+    struct sl_collector_mark mark = {0, 0, 0};
 
-    if (c->marks == SL_COLLECTOR_MARKS)
-        return;
-    if (!api->fn.GetTimestamp || api->fn.GetTimestamp(&mark->ns) != 0)
-        mark->ns = sl_clock_now();
+    if (!api->fn.GetTimestamp || api->fn.GetTimestamp(&mark.ns) != 0)
+        mark.ns = sl_clock_now();
     /* Behind the time: what ended before it is in a buffer that was asked for by now. */
-    mark->turn = sl_cupti_pool_turn();
-    mark->back = 0;
-    c->marks++;
+    mark.turn = sl_cupti_pool_turn();
+    return mark;
 }
 
 int sl_collector_flush(struct sl_collector *c, int forced)
 {
     const struct sl_cupti_api *api = c->opt.cupti;
     uint64_t now = sl_clock_monotonic();
+    struct sl_collector_mark mark;
 
     c->flush_due_ns = now + (c->window.state == SL_WIN_DRAINING ? DRAIN_FLUSH_NS : FLUSH_NS);
     if (enter_cupti(c))
         return -ECANCELED;
-    set_mark(c);
+    mark = look_at_clock(api);
     sl_cupti_check(api, api->fn.ActivityFlushAll(forced ? FLUSH_FORCED : FLUSH_PLAIN),
                    "ActivityFlushAll");
-    return leave_cupti(c);
+    if (leave_cupti(c))
+        return -ECANCELED;
+    if (c->marks < SL_COLLECTOR_MARKS)
+        c->mark[c->marks++] = mark;
+    return 0;
 }
 
 static int count_drops(struct sl_collector *c, const struct sl_cupti_buffer *b)

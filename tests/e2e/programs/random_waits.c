@@ -161,13 +161,12 @@ static int has(const struct slot *slots, int i)
 
 /* ---- contexts ---- */
 
-static void enter(int c)
+static pthread_mutex_t entering = PTHREAD_MUTEX_INITIALIZER; /* two threads, one new context */
+
+static void prepare(struct context *context)
 {
-    struct context *context = &contexts[c];
     CUmodule module;
 
-    cu.CtxSetCurrent(context->handle);
-    current = c;
     if (context->kernel)
         return;
     CHECK(cu.ModuleLoadData(&module, ptx));
@@ -178,18 +177,35 @@ static void enter(int c)
         context->pageable = calloc(1, BYTES);
 }
 
+static void enter(int c)
+{
+    cu.CtxSetCurrent(contexts[c].handle);
+    current = c;
+    pthread_mutex_lock(&entering);
+    prepare(&contexts[c]);
+    pthread_mutex_unlock(&entering);
+}
+
+static int is_there(int c)
+{
+    int there;
+
+    pthread_mutex_lock(&entering);
+    if (c < PRIMARY && !contexts[c].handle) {
+        contexts[c].device = c;
+        cu.DevicePrimaryCtxRetain(&contexts[c].handle, c);
+    }
+    there = contexts[c].handle != NULL;
+    pthread_mutex_unlock(&entering);
+    return there;
+}
+
 static void use(const int *arg)
 {
     int c = arg[0];
 
-    if (c < 0 || c >= CONTEXTS || (c >= PRIMARY && !contexts[c].handle))
-        return;
-    if (!contexts[c].handle) {
-        contexts[c].device = c;
-        if (cu.DevicePrimaryCtxRetain(&contexts[c].handle, c))
-            return;
-    }
-    enter(c);
+    if (c >= 0 && c < CONTEXTS && is_there(c))
+        enter(c);
 }
 
 static void context(const int *arg)
