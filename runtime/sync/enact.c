@@ -72,13 +72,20 @@ static void look_at_call(struct call *c)
     }
 }
 
+/* Only these need their context to be the thread's: waits name streams and events of any. */
+static int is_in_own_context(const struct sl_item *item)
+{
+    return is_operation(item) || item->kind == SL_EV_CUDA_EVENT ||
+           (item->kind == SL_EV_SYNC && item->more == SL_SYNC_CONTEXT);
+}
+
 /* Calls that name neither stream nor context act on the one that their thread used last. */
 static void remember_context(struct call *c)
 {
     uint64_t *place;
 
     for (size_t i = 0; i < c->count && c->by.thread; i++) {
-        if (&c->item[i] == c->cpu)
+        if (!is_in_own_context(&c->item[i]))
             continue;
         place = sl_map_put(&c->e->context_of, c->by.thread);
         if (place)
@@ -87,14 +94,16 @@ static void remember_context(struct call *c)
     }
 }
 
-static struct sl_stream *guess_context(struct call *c)
+/* Its stream if `*known`, else any. NULL: there is none. */
+static struct sl_stream *guess_context(struct call *c, int *known)
 {
     struct sl_streams *streams = c->e->streams;
     const uint64_t *place = c->by.thread ? sl_map_find(&c->e->context_of, c->by.thread) : NULL;
 
+    *known = place || streams->context_count == 1;
     if (place)
         return sl_streams_at(streams, (uint32_t)(*place - 1));
-    return streams->context_count == 1 ? sl_streams_at(streams, 0) : NULL;
+    return streams->context_count ? sl_streams_at(streams, 0) : NULL;
 }
 
 /* ---- waits ---- */
@@ -209,22 +218,29 @@ static void synchronization(struct call *c)
     }
 }
 
+static void wait_for_free(struct call *c, struct sl_stream *any, enum sl_edge_kind kind, int known)
+{
+    struct sl_wait wait = new_wait(c, any, SL_WAIT_CONTEXT, kind);
+
+    wait.inferred = 1;
+    wait.anywhere = (uint8_t)!known;
+    sl_waits_add(c->e->waits, &wait);
+}
+
 /* No synchronization record: frees never have one, others lack it in files of jobs that did not
  * ask for them. */
 static void unrecorded_wait(struct call *c)
 {
-    struct sl_stream *any = guess_context(c);
-    int guess = c->e->opt->foreign && !c->e->syncs_seen;
+    int known, guess = c->e->opt->foreign && !c->e->syncs_seen;
+    struct sl_stream *any = guess_context(c, &known);
 
-    if (!any)
+    if (any && c->class == SL_CALL_FREE)
+        wait_for_free(c, any, SL_EDGE_FREE, known);
+    else if (any && c->class == SL_CALL_UNLOAD)
+        wait_for_free(c, any, SL_EDGE_IMPLICIT, known);
+    if (!known)
         return;
     switch (c->class) {
-    case SL_CALL_FREE:
-        wait_for(c, any, SL_WAIT_CONTEXT, SL_EDGE_FREE, 1);
-        break;
-    case SL_CALL_UNLOAD:
-        wait_for(c, any, SL_WAIT_CONTEXT, SL_EDGE_IMPLICIT, 1);
-        break;
     case SL_CALL_DEVICE_SYNC:
         if (guess)
             wait_for(c, any, SL_WAIT_CONTEXT, SL_EDGE_DEVICE_SYNC, 0);

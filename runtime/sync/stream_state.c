@@ -61,8 +61,10 @@ static struct sl_context *get_context(struct sl_streams *s, uint16_t device, uin
         return NULL;
     *context = (struct sl_context){.id = id,
                                    .number = s->context_count++,
+                                   .next = s->all_contexts,
                                    .device = device,
                                    .unseen = (uint8_t)(s->unseen != 0)};
+    s->all_contexts = context;
     *place = (uintptr_t)context;
     return context;
 }

@@ -60,6 +60,7 @@ struct sl_op {
 struct sl_context {
     struct sl_stream *recent; /* all its streams, the last used first */
     struct sl_stream *legacy; /* the legacy default stream; NULL: never seen */
+    struct sl_context *next;  /* in streams->all_contexts */
     uint64_t covered_ns;      /* no thread knows the end of what was enqueued later (sync/wait.h) */
     uint32_t id, number;
     uint16_t device;
@@ -89,6 +90,7 @@ struct sl_streams {
     struct sl_map by_id, context_by_id;
     struct sl_stream **numbered;
     size_t numbered_slots, count;
+    struct sl_context *all_contexts;
     uint32_t context_count;
     uint64_t set_number;
     uint64_t horizon_ns; /* no wait that ended before this is still to come */

@@ -12,6 +12,8 @@ enum {
     TICK_NS = 1000,       /* old files have whole microseconds */
     WAKE_MOST_NS = 20000, /* what a thread takes to go on: 4 to 8 us is usual, 13 was seen */
     FIRST_EDGES = 64,
+    CONTEXTS_LOOKED_AT =
+        64,            /* a process has one for each GPU; a hostile file as many as it likes */
     COVERED_SHARE = 16 /* of all memory, for what threads know to be over */
 };
 
@@ -248,6 +250,11 @@ static struct sl_event event_of(const struct sl_wait *wait)
     return ev;
 }
 
+static int is_free(const struct sl_wait *wait)
+{
+    return wait->kind == SL_EDGE_FREE || wait->kind == SL_EDGE_IMPLICIT;
+}
+
 /* Those that can have let an inferred wait go on: that ended while the call was there. */
 static int fits(const struct sl_wait *wait, const struct sl_op *op)
 {
@@ -256,15 +263,14 @@ static int fits(const struct sl_wait *wait, const struct sl_op *op)
     if (wait->scope == SL_WAIT_GUESS)
         return end_ns > wait->when.from_ns && end_ns <= wait->when.to_ns &&
                end_ns + WAKE_MOST_NS >= wait->when.to_ns;
-    if (wait->kind == SL_EDGE_FREE || wait->kind == SL_EDGE_IMPLICIT)
+    if (is_free(wait))
         return end_ns > wait->when.from_ns && end_ns <= wait->when.to_ns;
     return 1;
 }
 
 static int covers_context(const struct sl_wait *wait)
 {
-    return wait->scope == SL_WAIT_CONTEXT && wait->kind != SL_EDGE_FREE &&
-           wait->kind != SL_EDGE_IMPLICIT;
+    return wait->scope == SL_WAIT_CONTEXT && !is_free(wait);
 }
 
 static int ended(const struct sl_wait *wait, const struct sl_set *set)
@@ -273,6 +279,32 @@ static int ended(const struct sl_wait *wait, const struct sl_set *set)
         if (at->op->pub.end_ns > wait->when.to_ns)
             return 0;
     return 1;
+}
+
+/* May a free have waited for this context? */
+static int context_fits(struct sl_waits *w, const struct sl_wait *wait, struct sl_context *context)
+{
+    struct sl_set set = {0};
+    int found = 0;
+
+    sl_set_open(w->streams, &set);
+    sl_context_collect(w->streams, context, 0, &wait->when, &set);
+    for (const struct sl_link *at = set.first; at; at = at->next)
+        found |= fits(wait, at->op);
+    found = found && ended(wait, &set);
+    sl_set_clear(w->streams, &set);
+    return found;
+}
+
+/* Nothing says in which context a free was: the one that its thread used last, if no other fits. */
+static int fits_elsewhere(struct sl_waits *w, const struct sl_wait *wait)
+{
+    if (w->streams->context_count > CONTEXTS_LOOKED_AT)
+        return 1;
+    for (struct sl_context *at = w->streams->all_contexts; at; at = at->next)
+        if ((wait->anywhere || at != wait->stream->context) && context_fits(w, wait, at))
+            return 1;
+    return 0;
 }
 
 static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
@@ -355,6 +387,10 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
     uint32_t thread = wait->when.thread;
     uint64_t since_ns = 0;
 
+    if (is_free(wait) && fits_elsewhere(w, wait)) {
+        w->lost[SL_EDGE_LOST_AMBIGUOUS]++;
+        return;
+    }
     sl_set_open(streams, &wait->set);
     switch (wait->scope) {
     case SL_WAIT_STREAM:

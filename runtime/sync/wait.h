@@ -30,7 +30,8 @@ struct sl_wait {
     struct sl_stream *stream; /* or of its context, any */
     struct sl_set set;        /* SL_WAIT_SET */
     uint8_t scope, kind, inferred;
-    uint8_t domain; /* of the call's record, like the next two; 0: there is none */
+    uint8_t anywhere; /* not even the context is known: `stream` is any */
+    uint8_t domain;   /* of the call's record, like the next two; 0: there is none */
     uint32_t name, cbid;
 };
 

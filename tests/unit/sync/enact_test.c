@@ -80,6 +80,55 @@ static void a_free_is_inferred_from_what_ended_meanwhile(void **state)
     job_end(j);
 }
 
+static uint64_t kernel_elsewhere(struct job *j, unsigned at, unsigned from, unsigned to)
+{
+    struct sl_event ev = {.kind = SL_EV_KERNEL, .device = 1, .context = 2, .stream = 13};
+
+    ev.correlation = job_call(j, LAUNCH, at, at + 2);
+    ev.start_ns = from * US;
+    ev.end_ns = to * US;
+    job_tell(j, &ev);
+    return ev.correlation;
+}
+
+/* The thread's own is the one that it launched into: streams of any may be waited for. */
+static void a_free_is_in_the_context_that_its_thread_launched_into(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_kernel(j, 14, 1, 3, 5);
+    uint64_t kernel = kernel_elsewhere(j, 10, 15, 60);
+
+    job_stream_sync(j, 14, 13, 15);
+    uint64_t free_call = job_call(j, FREE, 20, 70);
+
+    sl_edges_flush(j->edges);
+    const struct sl_edge *edge = job_edge(j, kernel, free_call);
+    assert_non_null(edge);
+    assert_int_equal(edge->kind, SL_EDGE_FREE);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
+/* Where it may have been in another context too, or its thread has used none, nothing is said. */
+static void a_free_that_fits_another_context_is_counted(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    kernel_elsewhere(j, 10, 15, 60);
+    job_kernel(j, 14, 13, 15, 18);
+    job_call(j, FREE, 20, 70);
+    kernel_elsewhere(j, 80, 85, 90);
+    j->thread++;
+    job_call(j, FREE, 84, 95);
+    job_call(j, FREE, 96, 99);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_AMBIGUOUS), 2);
+    assert_int_equal(job_lost(j), 2);
+    job_end(j);
+}
+
 static void failed_calls_give_nothing(void **state)
 {
     struct job *j = begin();
@@ -266,6 +315,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_wait_as_their_memory_says),
         cmocka_unit_test(a_free_is_inferred_from_what_ended_meanwhile),
+        cmocka_unit_test(a_free_is_in_the_context_that_its_thread_launched_into),
+        cmocka_unit_test(a_free_that_fits_another_context_is_counted),
         cmocka_unit_test(failed_calls_give_nothing),
         cmocka_unit_test(an_event_never_recorded_orders_nothing),
         cmocka_unit_test(an_event_of_another_context_is_counted),
