@@ -23,6 +23,7 @@ struct sl_edges {
     struct sl_order order;
     struct sl_streams streams;
     struct sl_records records;
+    struct sl_execs execs;
     struct sl_waits waits;
     struct sl_enact enact;
     uint64_t newest;    /* highest correlation id that came */
@@ -46,8 +47,12 @@ int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
     e->streams.one_process = !opt->foreign;
     sl_records_init(&e->records, &e->streams);
     sl_waits_init(&e->waits, &e->opt, &e->streams);
-    e->enact = (struct sl_enact){
-        .opt = &e->opt, .streams = &e->streams, .records = &e->records, .waits = &e->waits};
+    sl_execs_init(&e->execs, &e->streams);
+    e->enact = (struct sl_enact){.opt = &e->opt,
+                                 .streams = &e->streams,
+                                 .records = &e->records,
+                                 .execs = &e->execs,
+                                 .waits = &e->waits};
     sl_map_init(&e->enact.context_of, &e->store);
     *out = e;
     return 0;
@@ -59,6 +64,7 @@ void sl_edges_destroy(struct sl_edges *e)
         return;
     sl_order_free(&e->order);
     sl_records_free(&e->records);
+    sl_execs_free(&e->execs);
     sl_waits_free(&e->waits);
     sl_map_free(&e->enact.context_of);
     sl_streams_free(&e->streams);
@@ -127,6 +133,7 @@ void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason)
     sl_order_take(&e->order, e->order.count - e->order.first);
     sl_waits_forget(&e->waits, reason);
     sl_records_forget(&e->records);
+    sl_execs_forget(&e->execs);
     sl_streams_forget(&e->streams);
     if (!e->opt.recording_since_ns)
         e->opt.recording_since_ns = 1; /* not from the beginning any more */

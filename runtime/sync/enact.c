@@ -4,13 +4,10 @@
  * Entered by its owner alone. A call that came too late, after others with a higher id, is told
  * all the same: streams find its place by the order in which the GPU ran, and waits look back.
  */
-#include "sync/enact.h"
-
-#include "sync/call_class.h"
+#include "sync/enact_impl.h"
 
 enum {
-    FROM_GRAPH = 1, /* item.more of a GPU operation */
-    HTOD = 1,       /* CUpti_ActivityMemcpyKind */
+    HTOD = 1, /* CUpti_ActivityMemcpyKind */
     DTOH = 2,
     HTOA = 3,
     ATOH = 4,
@@ -20,35 +17,9 @@ enum {
     ARRAY = 4
 };
 
-struct call {
-    struct sl_enact *e;
-    const struct sl_item *item;
-    size_t count;
-    const struct sl_item *cpu, *sync; /* NULL: no such record */
-    struct sl_moment by;
-    enum sl_call_class class;
-    struct sl_op *last_op; /* it enqueued */
-};
-
-static int is_operation(const struct sl_item *item)
-{
-    return item->kind == SL_EV_KERNEL || item->kind == SL_EV_MEMCPY || item->kind == SL_EV_MEMSET ||
-           item->kind == SL_EV_GRAPH;
-}
-
-static struct sl_stream *stream_of(const struct call *c, const struct sl_item *item)
-{
-    return sl_streams_at(c->e->streams, item->where);
-}
-
-static void lose(struct call *c, enum sl_edge_loss reason)
-{
-    c->e->waits->lost[reason]++;
-}
-
 /* ---- who calls ---- */
 
-static void look_at_call(struct call *c)
+static void look_at_call(struct sl_call *c)
 {
     const struct sl_item *when;
 
@@ -75,12 +46,12 @@ static void look_at_call(struct call *c)
 /* Only these need their context to be the thread's: waits name streams and events of any. */
 static int is_in_own_context(const struct sl_item *item)
 {
-    return is_operation(item) || item->kind == SL_EV_CUDA_EVENT ||
+    return sl_item_is_operation(item) || item->kind == SL_EV_CUDA_EVENT ||
            (item->kind == SL_EV_SYNC && item->more == SL_SYNC_CONTEXT);
 }
 
 /* Calls that name neither stream nor context act on the one that their thread used last. */
-static void remember_context(struct call *c)
+static void remember_context(struct sl_call *c)
 {
     uint64_t *place;
 
@@ -95,7 +66,7 @@ static void remember_context(struct call *c)
 }
 
 /* Its stream if `*known`, else any. NULL: there is none. */
-static struct sl_stream *guess_context(struct call *c, int *known)
+static struct sl_stream *guess_context(struct sl_call *c, int *known)
 {
     struct sl_streams *streams = c->e->streams;
     const uint64_t *place = c->by.thread ? sl_map_find(&c->e->context_of, c->by.thread) : NULL;
@@ -108,7 +79,7 @@ static struct sl_stream *guess_context(struct call *c, int *known)
 
 /* ---- waits ---- */
 
-static struct sl_wait new_wait(const struct call *c, struct sl_stream *stream,
+static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream,
                                enum sl_wait_scope scope, enum sl_edge_kind kind)
 {
     struct sl_wait wait = {.record = c->sync ? *c->sync : *c->cpu,
@@ -126,7 +97,7 @@ static struct sl_wait new_wait(const struct call *c, struct sl_stream *stream,
     return wait;
 }
 
-static void wait_for(struct call *c, struct sl_stream *stream, enum sl_wait_scope scope,
+static void wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_scope scope,
                      enum sl_edge_kind kind, int inferred)
 {
     struct sl_wait wait = new_wait(c, stream, scope, kind);
@@ -135,37 +106,38 @@ static void wait_for(struct call *c, struct sl_stream *stream, enum sl_wait_scop
     sl_waits_add(c->e->waits, &wait);
 }
 
-static const struct sl_record *record_of(struct call *c)
+static const struct sl_record *record_of(struct sl_call *c)
 {
     const struct sl_item *sync = c->sync;
-    const struct sl_record *record = sl_records_find(c->e->records, stream_of(c, sync)->context->id,
-                                                     sync->name, sync->id, sync->correlation);
+    const struct sl_record *record =
+        sl_records_find(c->e->records, sl_call_stream(c, sync)->context->id, sync->name, sync->id,
+                        sync->correlation);
 
     return record;
 }
 
 /* An event that was never recorded orders nothing; but was it? */
-static int may_have_been_recorded(const struct call *c, enum sl_edge_loss *reason)
+static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *reason)
 {
     const struct sl_item *sync = c->sync;
     int unseen = c->e->opt->recording_since_ns != 0;
 
     *reason = unseen ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
     return sync->id != 0 || unseen ||
-           sl_records_elsewhere(c->e->records, stream_of(c, sync)->context->id, sync->name);
+           sl_records_elsewhere(c->e->records, sl_call_stream(c, sync)->context->id, sync->name);
 }
 
-static void wait_for_event(struct call *c)
+static void wait_for_event(struct sl_call *c)
 {
     int query = c->class == SL_CALL_EVENT_QUERY;
-    struct sl_wait wait = new_wait(c, stream_of(c, c->sync), SL_WAIT_SET,
+    struct sl_wait wait = new_wait(c, sl_call_stream(c, c->sync), SL_WAIT_SET,
                                    query ? SL_EDGE_EVENT_QUERY : SL_EDGE_EVENT_SYNC);
     const struct sl_record *record = record_of(c);
     enum sl_edge_loss reason;
 
     if (!record) {
         if (may_have_been_recorded(c, &reason))
-            lose(c, reason);
+            sl_call_lose(c, reason);
         return;
     }
     /* Whether a foreign file's query succeeded stands nowhere. */
@@ -177,7 +149,7 @@ static void wait_for_event(struct call *c)
     sl_waits_add(c->e->waits, &wait);
 }
 
-static void stream_waits(struct call *c)
+static void stream_waits(struct sl_call *c)
 {
     const struct sl_record *record = record_of(c);
     struct sl_set unknown = {0};
@@ -185,13 +157,13 @@ static void stream_waits(struct call *c)
 
     if (!record && may_have_been_recorded(c, &reason))
         unknown.lost = 1u << reason;
-    sl_stream_follow(c->e->streams, stream_of(c, c->sync), record ? &record->set : &unknown,
+    sl_stream_follow(c->e->streams, sl_call_stream(c, c->sync), record ? &record->set : &unknown,
                      SL_VIA_STREAM_WAIT, &c->by);
 }
 
-static void synchronization(struct call *c)
+static void synchronization(struct sl_call *c)
 {
-    struct sl_stream *stream = stream_of(c, c->sync);
+    struct sl_stream *stream = sl_call_stream(c, c->sync);
     int query = c->class == SL_CALL_STREAM_QUERY;
 
     if (c->sync->what != 0)
@@ -218,7 +190,8 @@ static void synchronization(struct call *c)
     }
 }
 
-static void wait_for_free(struct call *c, struct sl_stream *any, enum sl_edge_kind kind, int known)
+static void wait_for_free(struct sl_call *c, struct sl_stream *any, enum sl_edge_kind kind,
+                          int known)
 {
     struct sl_wait wait = new_wait(c, any, SL_WAIT_CONTEXT, kind);
 
@@ -229,7 +202,7 @@ static void wait_for_free(struct call *c, struct sl_stream *any, enum sl_edge_ki
 
 /* No synchronization record: frees never have one, others lack it in files of jobs that did not
  * ask for them. */
-static void unrecorded_wait(struct call *c)
+static void unrecorded_wait(struct sl_call *c)
 {
     int known, guess = c->e->opt->foreign && !c->e->syncs_seen;
     struct sl_stream *any = guess_context(c, &known);
@@ -261,7 +234,7 @@ static void unrecorded_wait(struct call *c)
     case SL_CALL_EVENT_QUERY:
     case SL_CALL_STREAM_WAIT:
         if (guess)
-            lose(c, SL_EDGE_LOST_NO_RECORD);
+            sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
         break;
     default:
         break;
@@ -297,14 +270,14 @@ static int waits_before(const struct sl_item *op, const struct sl_shape *shape, 
            (shape->copy_kind == HTOD || shape->copy_kind == HTOA);
 }
 
-static void copy_waits(struct call *c, const struct sl_item *item, struct sl_op *op)
+static void copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_op *op)
 {
     const struct sl_shape *shape = sl_shape_get(c->e->opt->shapes, item->what);
     int blocking = c->class == SL_CALL_BLOCKING_COPY;
     enum sl_edge_kind kind = item->kind == SL_EV_MEMSET ? SL_EDGE_MEMSET : SL_EDGE_COPY;
     struct sl_wait wait;
 
-    if (!c->cpu || !shape || item->more == FROM_GRAPH)
+    if (!c->cpu || !shape || sl_item_is_node(item))
         return;
     if (waits_for_itself(item, shape, blocking)) {
         wait = new_wait(c, op->stream, SL_WAIT_SET, kind);
@@ -318,10 +291,10 @@ static void copy_waits(struct call *c, const struct sl_item *item, struct sl_op 
 
 /* ---- operations ---- */
 
-static struct sl_op *enqueue(struct call *c, const struct sl_item *item)
+struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
 {
     struct sl_streams *streams = c->e->streams;
-    struct sl_stream *stream = stream_of(c, item);
+    struct sl_stream *stream = sl_call_stream(c, item);
     struct sl_edge_op pub = {.correlation = item->correlation,
                              .graph_node = item->id,
                              .start_ns = item->start_ns,
@@ -339,12 +312,12 @@ static struct sl_op *enqueue(struct call *c, const struct sl_item *item)
     if (item->flags & SL_EVF_STILL_RUNNING)
         pub.end_ns = 0;
     if (sl_stream_push(streams, stream, &pub, &c->by, &before, &previous_end_ns, &op) != 0)
-        lose(c, SL_EDGE_LOST_MEMORY);
+        sl_call_lose(c, SL_EDGE_LOST_MEMORY);
     if (op) {
         sl_waits_operation(c->e->waits, op, &before, previous_end_ns);
         c->last_op = op;
         if (item->correlation < c->e->last_correlation && op->pub.end_ns <= c->e->waits->closed_ns)
-            lose(c, SL_EDGE_LOST_GAVE_UP);
+            sl_call_lose(c, SL_EDGE_LOST_GAVE_UP);
     }
     sl_set_clear(streams, &before);
     return op;
@@ -352,115 +325,34 @@ static struct sl_op *enqueue(struct call *c, const struct sl_item *item)
 
 /* Foreign files do not say which streams are blocking: what the legacy default stream came behind
  * is left out. */
-static void count_flag_unknown(struct call *c, const struct sl_stream *stream)
+static void count_flag_unknown(struct sl_call *c, const struct sl_stream *stream)
 {
     const struct sl_stream *recent = stream->context->recent;
 
     if (c->e->opt->foreign && !stream->flags && stream->id == SL_STREAM_LEGACY && recent &&
         recent != stream)
-        lose(c, SL_EDGE_LOST_FLAG_UNKNOWN);
+        sl_call_lose(c, SL_EDGE_LOST_FLAG_UNKNOWN);
 }
 
-static void operations(struct call *c)
+static void operations(struct sl_call *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         const struct sl_item *item = &c->item[i];
         struct sl_op *op;
 
-        if (!is_operation(item) || item->more == FROM_GRAPH)
+        if (!sl_item_is_operation(item) || sl_item_is_node(item))
             continue;
-        stream_of(c, item)->plain = 1;
-        count_flag_unknown(c, stream_of(c, item));
-        op = enqueue(c, item);
+        sl_call_stream(c, item)->plain = 1;
+        count_flag_unknown(c, sl_call_stream(c, item));
+        op = sl_call_enqueue(c, item);
         if (op)
             copy_waits(c, item, op);
     }
 }
 
-/* ---- graphs ---- */
-
-/* The stream that the graph was launched into, if one of its nodes ran there: branches have
- * streams of their own, which no application made. */
-static struct sl_stream *launch_stream(const struct call *c)
-{
-    for (size_t i = 0; i < c->count; i++)
-        if (is_operation(&c->item[i]) && stream_of(c, &c->item[i])->plain)
-            return stream_of(c, &c->item[i]);
-    return NULL;
-}
-
-/* What a node depends on within its graph had ended when it began. */
-static int is_root(const struct call *c, const struct sl_item *node)
-{
-    for (size_t i = 0; i < c->count; i++)
-        if (is_operation(&c->item[i]) && c->item[i].end_ns <= node->start_ns &&
-            c->item[i].end_ns != 0)
-            return 0;
-    return 1;
-}
-
-/* A branch that begins the graph comes behind what the launch stream held. */
-static void enter_branch(struct call *c, struct sl_stream *branch, const struct sl_set *entry)
-{
-    struct sl_moment earlier = c->by;
-    struct sl_set behind = {.lost = entry->lost};
-
-    earlier.correlation--;
-    sl_set_open(c->e->streams, &behind);
-    for (const struct sl_link *at = entry->first; at; at = at->next)
-        sl_set_add(c->e->streams, &behind, at);
-    sl_stream_follow(c->e->streams, branch, &behind, SL_VIA_GRAPH, &earlier);
-    sl_set_clear(c->e->streams, &behind);
-}
-
-static void graph(struct call *c)
-{
-    struct sl_streams *streams = c->e->streams;
-    struct sl_stream *launch = launch_stream(c);
-    struct sl_set entry = {0}, ends = {0};
-    struct sl_moment after = c->by;
-    int branches = 0;
-
-    if (launch) {
-        sl_set_open(streams, &entry);
-        sl_stream_collect(streams, launch, &c->by, &entry);
-    }
-    after.correlation++;
-    for (size_t i = 0; i < c->count; i++) {
-        const struct sl_item *item = &c->item[i];
-        struct sl_stream *stream;
-
-        if (!is_operation(item) || item->more != FROM_GRAPH)
-            continue;
-        stream = stream_of(c, item);
-        if (stream != launch &&
-            (!stream->newest || stream->newest->pub.correlation != item->correlation)) {
-            branches++;
-            if (is_root(c, item))
-                enter_branch(c, stream, &entry);
-        }
-        enqueue(c, item);
-    }
-    for (size_t i = 0; i < c->count && branches && launch; i++) {
-        const struct sl_item *item = &c->item[i];
-        struct sl_stream *stream;
-
-        if (!is_operation(item) || stream_of(c, item) == launch)
-            continue;
-        stream = stream_of(c, item);
-        sl_set_open(streams, &ends);
-        sl_stream_tail(streams, stream, &after, SL_VIA_GRAPH, &ends);
-        sl_stream_follow(streams, launch, &ends, SL_VIA_GRAPH, &c->by);
-        sl_set_clear(streams, &ends);
-    }
-    if (branches)
-        lose(c, SL_EDGE_LOST_GRAPH_INSIDE);
-    sl_set_clear(streams, &entry);
-}
-
 /* ---- events ---- */
 
-static void record_events(struct call *c)
+static void record_events(struct sl_call *c)
 {
     struct sl_streams *streams = c->e->streams;
 
@@ -471,23 +363,23 @@ static void record_events(struct call *c)
 
         if (item->kind != SL_EV_CUDA_EVENT)
             continue;
-        record = sl_records_put(c->e->records, stream_of(c, item)->context->id, item->name,
+        record = sl_records_put(c->e->records, sl_call_stream(c, item)->context->id, item->name,
                                 item->id, item->correlation);
         if (!record)
             continue;
         sl_set_open(streams, &set);
-        sl_stream_collect(streams, stream_of(c, item), &c->by, &set);
+        sl_stream_collect(streams, sl_call_stream(c, item), &c->by, &set);
         record->set = set;
     }
 }
 
 void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count)
 {
-    struct call c = {.e = e, .item = item, .count = count};
+    struct sl_call c = {.e = e, .item = item, .count = count};
     int graphs = 0;
 
     for (size_t i = 0; i < count; i++)
-        graphs |= is_operation(&item[i]) && item[i].more == FROM_GRAPH;
+        graphs |= sl_item_is_node(&item[i]);
     look_at_call(&c);
     if (c.by.from_ns && c.by.from_ns < e->begin_ns)
         return;
@@ -496,7 +388,7 @@ void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count)
         e->streams->horizon_ns = c.by.from_ns;
     remember_context(&c);
     if (graphs)
-        graph(&c);
+        sl_call_graph(&c);
     else
         operations(&c);
     record_events(&c);

@@ -7,6 +7,7 @@
 #define SL_ENACT_H
 
 #include "sync/event_state.h"
+#include "sync/exec_state.h"
 #include "sync/order.h"
 #include "sync/wait.h"
 
@@ -14,6 +15,7 @@ struct sl_enact {
     const struct sl_edges_options *opt;
     struct sl_streams *streams;
     struct sl_records *records;
+    struct sl_execs *execs;
     struct sl_waits *waits;
     struct sl_map context_of;  /* thread -> a stream's number + 1, of the context it used last */
     uint64_t begin_ns;         /* calls from before are ignored */

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "event/event.h"
 #include "sync/store.h"
 
 struct sl_item {
@@ -25,6 +26,18 @@ struct sl_item {
 };
 
 _Static_assert(sizeof(struct sl_item) == 48, "10^6 outstanding operations are 48 MB");
+
+static inline int sl_item_is_operation(const struct sl_item *item)
+{
+    return item->kind == SL_EV_KERNEL || item->kind == SL_EV_MEMCPY || item->kind == SL_EV_MEMSET ||
+           item->kind == SL_EV_GRAPH;
+}
+
+/* A node of a graph, as against an operation that a call put on a stream itself. */
+static inline int sl_item_is_node(const struct sl_item *item)
+{
+    return sl_item_is_operation(item) && item->more == 1;
+}
 
 struct sl_order {
     struct sl_store *store;

@@ -367,16 +367,17 @@ static void split(struct sl_set *from, const struct sl_moment *by, struct sl_set
     }
 }
 
-static int calls_overlap(const struct sl_op *op, const struct sl_moment *by)
+int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b)
 {
-    return op && op->by.thread != by->thread && op->by.to_ns && by->to_ns &&
-           op->by.to_ns > by->from_ns && op->by.from_ns < by->to_ns;
+    return a->thread != b->thread && a->to_ns && b->to_ns && a->to_ns > b->from_ns &&
+           a->from_ns < b->to_ns;
 }
 
 static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *above,
                         struct sl_set *before)
 {
-    int unsure = calls_overlap(op->older, &op->by) || calls_overlap(above, &op->by);
+    int unsure = (op->older && sl_moments_overlap(&op->older->by, &op->by)) ||
+                 (above && sl_moments_overlap(&above->by, &op->by));
 
     sl_set_open(s, before);
     before->lost |= op->behind.lost;

@@ -139,6 +139,9 @@ void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, const str
 void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64_t since_ns,
                         const struct sl_moment *when, struct sl_set *set);
 
+/* Two calls of different threads, neither of which had returned when the other began. */
+int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b);
+
 /* ---- telling ---- */
 
 /* A new operation, given by `pub` and `by`. `*out` has it, without a reference, or NULL when it was

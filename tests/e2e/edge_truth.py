@@ -216,10 +216,8 @@ class Truth:
                 if kind == "stream" or (op["graph"] and not self._on_launch_stream(op)):
                     kind = "graph"
                 edge = edge_of(kind, source, op["corr"], "start", free, op["start"], op["stream"])
-                # A graph launched again also waits for its launch before, which no record tells.
-                again = op["graph"] and source["graph"] == op["graph"]
                 ended = source["end"] <= free
-                optional = again or source["id"] in to.behind or (
+                optional = source["id"] in to.behind or (
                     ended and place_of(source) in self.destroyed)
                 (to.may if optional else to.must).append(edge)
             found.append(to)

@@ -164,7 +164,7 @@ class Thread:
         if not mine:
             return self.graph()
         slot = self.r.choice(mine)
-        stream = self.graphs[slot][1]
+        stream = self.graphs[slot][1] if self.r.random() < 0.7 else self.stream()
         if stream in self.my_streams():
             self.step("launch", slot, stream, self.api())
         return None

@@ -15,7 +15,6 @@ enum {
 };
 
 static uint32_t last_graph_id;
-static uint64_t last_node_id;
 
 bool sim_graph_valid(const struct sim_graph *graph)
 {
@@ -76,14 +75,17 @@ int sim_graph_destroy(struct sim_graph *graph)
     return SIM_OK;
 }
 
-static struct sim_node *new_node(struct sim_graph *graph, const struct sim_work *work, uint64_t id)
+/* CUPTI's ids of nodes have their graph's in the upper half. */
+static struct sim_node *new_node(struct sim_graph *graph, const struct sim_work *work,
+                                 const struct sim_node *original)
 {
     struct sim_node *node = sim_keep(sizeof *node);
 
     if (node) {
         node->magic = NODE;
-        node->id = id;
+        node->id = (uint64_t)graph->id << 32 | graph->made++;
         node->graph = graph;
+        node->original = original;
         node->work = *work;
         *graph->last = node;
         graph->last = &node->next;
@@ -100,7 +102,7 @@ int sim_graph_add_locked(struct sim_graph *graph, const struct sim_work *work,
             return SIM_E_VALUE;
         }
     }
-    struct sim_node *node = new_node(graph, work, ++last_node_id);
+    struct sim_node *node = new_node(graph, work, NULL);
 
     if (!node) {
         return SIM_E_MEMORY;
@@ -265,8 +267,8 @@ bool sim_node_reaches(struct sim_node *node, const struct sim_nodes *sinks)
     return false;
 }
 
-/* Copies the nodes of `from` into `to`, with the ids of the originals; a child graph, if flattened,
- * becomes its nodes between two empty ones. */
+/* Copies the nodes of `from` into `to`; a child graph, if flattened, becomes its nodes between two
+ * empty ones. */
 static bool copy_nodes(const struct sim_graph *from, struct sim_graph *to, bool flatten)
 {
     static const struct sim_work empty = {.kind = SIM_WORK_EMPTY};
@@ -277,7 +279,7 @@ static bool copy_nodes(const struct sim_graph *from, struct sim_graph *to, bool 
         if (!sim_node_valid(node)) {
             continue;
         }
-        node->copy = new_node(to, child && flatten ? &empty : &node->work, node->id);
+        node->copy = new_node(to, child && flatten ? &empty : &node->work, node);
         if (!node->copy) {
             return false;
         }
@@ -295,7 +297,7 @@ static bool copy_nodes(const struct sim_graph *from, struct sim_graph *to, bool 
             continue;
         }
         if (node->work.kind == SIM_WORK_CHILD && flatten) {
-            exit = new_node(to, &empty, node->id);
+            exit = new_node(to, &empty, NULL);
             if (!exit || !copy_nodes(node->work.child, to, true)) {
                 return false;
             }
@@ -355,7 +357,7 @@ int sim_graph_clone(struct sim_graph *graph, struct sim_graph **out)
 struct sim_node *sim_graph_find(const struct sim_graph *clone, const struct sim_node *original)
 {
     for (struct sim_node *node = clone->nodes; node; node = node->next) {
-        if (node->magic == NODE && node->id == original->id) {
+        if (node->magic == NODE && node->original == original) {
             return node;
         }
     }

@@ -9,7 +9,8 @@
 
 struct sim_node {
     uint32_t magic;
-    uint64_t id; /* CUPTI's graph node id; an exec's node keeps its graph node's */
+    uint64_t id; /* CUPTI's graph node id */
+    const struct sim_node *original; /* it was copied from; NULL: it was not */
     struct sim_graph *graph;
     struct sim_node *next;             /* in order of creation */
     struct sim_node *copy, *exit_copy; /* while copying; a child graph has two ends */
@@ -27,6 +28,7 @@ struct sim_graph {
     uint32_t id;
     struct sim_node *nodes, **last;
     size_t count;
+    uint32_t made; /* nodes, removed ones included */
 };
 
 bool sim_nodes_add(struct sim_nodes *list, struct sim_node *node);

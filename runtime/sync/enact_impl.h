@@ -1,0 +1,40 @@
+/*
+ * enact_impl.h - what the files that enact a call share. Included by them alone.
+ *
+ * enact.c has calls, waits and plain operations; enact_graph.c what a launched graph did.
+ *
+ * Threads: one owner.
+ */
+#ifndef SL_ENACT_IMPL_H
+#define SL_ENACT_IMPL_H
+
+#include "sync/call_class.h"
+#include "sync/enact.h"
+
+struct sl_call {
+    struct sl_enact *e;
+    const struct sl_item *item;
+    size_t count;
+    const struct sl_item *cpu, *sync; /* NULL: no such record */
+    struct sl_moment by;
+    enum sl_call_class class;
+    struct sl_op *last_op; /* it enqueued */
+};
+
+static inline struct sl_stream *sl_call_stream(const struct sl_call *c, const struct sl_item *item)
+{
+    return sl_streams_at(c->e->streams, item->where);
+}
+
+static inline void sl_call_lose(struct sl_call *c, enum sl_edge_loss reason)
+{
+    c->e->waits->lost[reason]++;
+}
+
+/* enact.c: tells the stream and gives what the operation waited for; NULL: nothing new. */
+struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item);
+
+/* enact_graph.c: all nodes that the call launched. */
+void sl_call_graph(struct sl_call *c);
+
+#endif
