@@ -302,6 +302,7 @@ void sl_pipeline_kinds_off(struct sl_pipeline *p)
 
 int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns)
 {
+    sl_decode_settle(p->decode, complete_ns, take_decoded, p);
     uint64_t lost = records_lost(), held_ns = sl_assemble_held_ns(p->assemble);
     struct sl_event ev = {.kind = SL_EV_DELIVERED,
                           .end_ns = complete_ns < held_ns ? complete_ns : held_ns};
@@ -369,6 +370,7 @@ void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns)
 
 void sl_pipeline_flush(struct sl_pipeline *p)
 {
+    sl_decode_settle(p->decode, NEVER, take_decoded, p);
     sl_assemble_flush(p->assemble);
     sl_pipeline_tick(p);
 }

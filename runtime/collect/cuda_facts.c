@@ -62,6 +62,8 @@ int sl_cuda_facts_device(uint32_t ordinal, struct sl_device *out)
     facts.max_registers_per_sm =
         ask(&d, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
     facts.max_shared_per_block = ask(&d, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    facts.max_shared_opted_in =
+        ask(&d, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     facts.max_shared_per_sm =
         ask(&d, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
     facts.warp_size = ask(&d, device, CU_DEVICE_ATTRIBUTE_WARP_SIZE);

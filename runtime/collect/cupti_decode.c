@@ -157,6 +157,7 @@ size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid
         if (decode_record(d, last, kind) != 0)
             invalid++;
     }
+    sl_decode_release_known(d);
     sl_stats_add(SL_STAT_RECORDS, count);
     if (invalid + (size_t)damaged > 0)
         sl_stats_add(SL_STAT_RECORDS_INVALID, invalid + (size_t)damaged);

@@ -44,11 +44,17 @@ struct sl_decode_options {
 int sl_decode_create(struct sl_decode **out, const struct sl_decode_options *opt);
 void sl_decode_destroy(struct sl_decode *d);
 
-/* One completed buffer. Calls `sink` for each event, in record order; first sightings of a thread,
- * context, stream or device give SL_EV_META_* events before the row that needs them. Damaged
- * records end the buffer and are counted. Returns the number of records seen. */
+/* One completed buffer. Calls `sink` for each event, in record order (but waits in a context that
+ * was not seen yet, which may come with a later buffer or sl_decode_settle()); first sightings of a
+ * thread, context, stream or device give SL_EV_META_* events before the row that needs them.
+ * Damaged records end the buffer and are counted. Returns the number of records seen. */
 size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid,
                         sl_decode_sink_fn sink, void *user);
+
+/* All that ended at or before `complete_ns` was in the buffers so far: waits that are held because
+ * their context was not seen go to the sink. */
+void sl_decode_settle(struct sl_decode *d, uint64_t complete_ns, sl_decode_sink_fn sink,
+                      void *user);
 
 /* Never again calls CUPTI: records are stepped over by the table's sizes alone. */
 void sl_decode_without_library(struct sl_decode *d);

@@ -45,6 +45,8 @@ int sl_decode_api(struct sl_decode *d, const uint8_t *record, enum sl_event_kind
     }
     if (sl_decode_times(&ev, sl_load64(record + at->start), sl_load64(record + at->end)) != 0)
         return -1;
+    if (!d->asked_early)
+        sl_decode_ask_early(d); /* this call's row may be the first, before there is a context */
     if (sl_decode_api_launches(domain, cbid))
         ev.flags |= SL_EVF_LAUNCH;
     ev.name = call_name(d, domain, cbid);
@@ -92,9 +94,7 @@ int sl_decode_sync(struct sl_decode *d, const uint8_t *record)
     ev.u.sync.result = result < UINT16_MAX ? (uint16_t)result : UINT16_MAX;
     ev.u.sync.event_id = valid_or_zero(sl_load32(record + at->event));
     ev.u.sync.event_sync_id = sync_id(sl_load64_if(record, at->event_sync));
-    ev.device = (uint16_t)sl_cupti_seen_context_device(d->seen, ev.context);
-    sl_cupti_seen_stream(d->seen, ev.device, ev.context, ev.stream);
-    sl_decode_emit(d, &ev);
+    sl_decode_in_context(d, &ev);
     return 0;
 }
 
@@ -113,9 +113,7 @@ int sl_decode_cuda_event(struct sl_decode *d, const uint8_t *record)
         ev.flags |= SL_EVF_NO_TIME;
     ev.u.sync.event_id = valid_or_zero(sl_load32(record + at->event));
     ev.u.sync.event_sync_id = sync_id(sl_load64_if(record, at->event_sync));
-    ev.device = (uint16_t)sl_cupti_seen_context_device(d->seen, ev.context);
-    sl_cupti_seen_stream(d->seen, ev.device, ev.context, ev.stream);
-    sl_decode_emit(d, &ev);
+    sl_decode_in_context(d, &ev);
     return 0;
 }
 
@@ -160,6 +158,8 @@ int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
 
     if (sl_decode_times(&ev, sl_load64(record + at->start), sl_load64(record + at->end)) != 0)
         return -1;
+    if (!d->asked_early)
+        sl_decode_ask_early(d);
     if (sl_load32(record + at->object_kind) == SL_CUPTI_OBJECT_THREAD) {
         ev.thread = sl_load32(record + at->thread);
         ev.u.call.pid = sl_load32(record + at->pid);

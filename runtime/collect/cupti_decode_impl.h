@@ -18,6 +18,7 @@
 #define SL_DECODE_TEXTS_KNOWN 1024 /* power of two: text addresses that were read before */
 #define SL_DECODE_OVERHEADS   16
 #define SL_DECODE_CALLS       2048 /* callback ids below this keep their name's id */
+#define SL_DECODE_HELD        1024 /* waits whose context was not seen yet */
 
 struct sl_decode {
     struct sl_decode_options opt;
@@ -30,6 +31,9 @@ struct sl_decode {
     uint32_t overhead_name[SL_DECODE_OVERHEADS];
     uint32_t runtime_name[SL_DECODE_CALLS];
     uint32_t driver_name[SL_DECODE_CALLS];
+    struct sl_event held[SL_DECODE_HELD]; /* in the order in which they came */
+    unsigned held_count;
+    uint8_t asked_early; /* about the devices, at the first record of the host's side */
 };
 
 /* Records are aligned to 8 bytes in CUPTI's buffers, but a damaged one sends us anywhere. */
@@ -111,8 +115,13 @@ int sl_decode_sync(struct sl_decode *d, const uint8_t *record);
 int sl_decode_cuda_event(struct sl_decode *d, const uint8_t *record);
 int sl_decode_overhead(struct sl_decode *d, const uint8_t *record);
 
+/* cupti_decode_held.c */
+void sl_decode_in_context(struct sl_decode *d, struct sl_event *ev);
+void sl_decode_release_known(struct sl_decode *d);
+
 /* cupti_decode_object.c */
 void sl_decode_new_device(struct sl_decode *d, uint32_t device);
+void sl_decode_ask_early(struct sl_decode *d);
 int sl_decode_context(struct sl_decode *d, const uint8_t *record);
 int sl_decode_stream(struct sl_decode *d, const uint8_t *record);
 int sl_decode_name(struct sl_decode *d, const uint8_t *record);

@@ -1,6 +1,7 @@
 /*
  * cupti_decode_object.c - what describes: the records of contexts and streams, names given with
- * nvtxName*, and the driver's facts about a device that a row names for the first time.
+ * nvtxName*, and the driver's facts about the devices, asked for at the first row, and again at the
+ * first that names a device of which nothing is known.
  *
  * Entered by the collector. All give SL_EV_META_* events through cupti_seen.c; a device's facts go
  * into the device table first, so that a reader of the event finds them there.
@@ -26,12 +27,23 @@ static int ask_about_device(struct sl_decode *d, uint32_t device)
     return 0;
 }
 
-void sl_decode_new_device(struct sl_decode *d, uint32_t device)
+/* All of them at once: a trace's header goes out with its first row. */
+static void ask_about_devices(struct sl_decode *d)
 {
-    /* All of them at once: a trace's header goes out with its first row. */
     for (uint32_t i = 0; i < SL_DEVICE_MAX; i++)
         if (sl_cupti_seen_is_new_device(d->seen, i) && ask_about_device(d, i))
             break;
+}
+
+void sl_decode_ask_early(struct sl_decode *d)
+{
+    d->asked_early = 1;
+    ask_about_devices(d);
+}
+
+void sl_decode_new_device(struct sl_decode *d, uint32_t device)
+{
+    ask_about_devices(d);
     if (sl_cupti_seen_is_new_device(d->seen, device))
         sl_cupti_seen_describe_device(d->seen, device, 0);
 }

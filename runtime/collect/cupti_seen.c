@@ -17,11 +17,12 @@
 
 #define SLOTS     32768u /* a power of two; half of them are used at most */
 #define NO_STREAM UINT32_MAX
+#define NO_DEVICE UINT32_MAX
 
 struct object {
     uint32_t context; /* CUPTI counts contexts from 1: 0 = free slot */
     uint32_t stream;  /* NO_STREAM: the context itself */
-    uint32_t device;
+    uint32_t device;  /* NO_DEVICE: a stream that was described before its context was seen */
     uint32_t flags;
     int32_t priority;
     uint32_t name;
@@ -37,6 +38,7 @@ struct sl_cupti_seen {
     struct object *last; /* rows of one stream mostly come in a row */
     uint32_t last_thread;
     uint32_t objects, threads;
+    uint32_t nowhere; /* streams with NO_DEVICE */
     uint64_t devices; /* a bit each */
     uint32_t device_name[SL_DEVICE_MAX];
     struct object object[SLOTS];
@@ -78,6 +80,9 @@ static struct object *find_object(struct sl_cupti_seen *s, uint32_t context, uin
 static void tell_object(struct sl_cupti_seen *s, const struct object *o)
 {
     int is_stream = o->stream != NO_STREAM;
+
+    if (o->device == NO_DEVICE)
+        return; /* told once its context is seen */
     struct sl_event ev = {
         .kind = is_stream ? SL_EV_META_STREAM : SL_EV_META_CONTEXT,
         .device = (uint16_t)o->device,
@@ -101,23 +106,47 @@ static struct object *add_object(struct sl_cupti_seen *s, struct object *o, uint
     return o;
 }
 
-/* The context's object; `*is_new` says that nobody has been told yet. NULL when not remembered. */
-static struct object *context_object(struct sl_cupti_seen *s, uint32_t device, uint32_t context,
-                                     int *is_new)
+/* Streams that were described on a thread whose records came first. */
+static void place_streams(struct sl_cupti_seen *s, const struct object *context)
+{
+    for (uint32_t i = 0; s->nowhere && i < SLOTS; i++) {
+        struct object *o = &s->object[i];
+
+        if (o->context != context->context || o->device != NO_DEVICE)
+            continue;
+        o->device = context->device;
+        s->nowhere--;
+        tell_object(s, o);
+    }
+}
+
+/* A context as it is known by now. NULL when it is not remembered. */
+static struct object *see_context(struct sl_cupti_seen *s, uint32_t device, uint32_t context,
+                                  uint32_t name)
 {
     struct object *o = context == 0 ? NULL : find_object(s, context, NO_STREAM);
+    int is_new = o && o->context == 0;
 
-    *is_new = o && o->context == 0;
-    if (!o)
+    if (!o) {
         sl_stats_add(SL_STAT_NAMES_LOST, 1);
-    return *is_new ? add_object(s, o, device, context, NO_STREAM) : o;
+        return NULL;
+    }
+    if (is_new)
+        add_object(s, o, device, context, NO_STREAM);
+    if (is_new || o->device != device || (name && o->name != name)) {
+        o->device = device;
+        if (name)
+            o->name = name;
+        tell_object(s, o);
+    }
+    place_streams(s, o);
+    return o;
 }
 
 int32_t sl_cupti_seen_stream(struct sl_cupti_seen *s, uint32_t device, uint32_t context,
                              uint32_t stream)
 {
     struct object *o = s->last;
-    int is_new;
 
     if (o && o->context == context && o->stream == stream)
         return o->priority;
@@ -128,41 +157,36 @@ int32_t sl_cupti_seen_stream(struct sl_cupti_seen *s, uint32_t device, uint32_t 
         sl_stats_add(SL_STAT_NAMES_LOST, 1);
         return 0;
     }
-    if (o->context == 0) {
-        struct object *c = context_object(s, device, context, &is_new);
+    if (o->context == 0 || o->device == NO_DEVICE) {
+        uint32_t known;
 
-        if (is_new)
-            tell_object(s, c);
+        if (sl_cupti_seen_context_device(s, context, &known))
+            see_context(s, device, context, 0);
         /* the context may just have taken the free slot that was found */
         o = find_object(s, context, stream);
         if (!o)
             return 0;
-        tell_object(s, add_object(s, o, device, context, stream));
+        if (o->context == 0)
+            tell_object(s, add_object(s, o, device, context, stream));
     }
     s->last = o;
     return o->priority;
 }
 
-uint32_t sl_cupti_seen_context_device(const struct sl_cupti_seen *s, uint32_t context)
+int sl_cupti_seen_context_device(struct sl_cupti_seen *s, uint32_t context, uint32_t *device)
 {
-    const struct object *o =
-        context == 0 ? NULL : find_object((struct sl_cupti_seen *)s, context, NO_STREAM);
+    const struct object *o = context == 0 ? NULL : find_object(s, context, NO_STREAM);
 
-    return o && o->context ? o->device : 0;
+    if (!o || o->context == 0)
+        return -ENOENT;
+    *device = o->device;
+    return 0;
 }
 
 void sl_cupti_seen_describe_context(struct sl_cupti_seen *s, uint32_t device, uint32_t context,
                                     uint32_t name)
 {
-    int is_new;
-    struct object *o = context_object(s, device, context, &is_new);
-
-    if (!o || (!is_new && o->device == device && (name == 0 || o->name == name)))
-        return;
-    o->device = device;
-    if (name)
-        o->name = name;
-    tell_object(s, o);
+    see_context(s, device, context, name);
 }
 
 void sl_cupti_seen_describe_stream(struct sl_cupti_seen *s, uint32_t context, uint32_t stream,
@@ -179,8 +203,12 @@ void sl_cupti_seen_describe_stream(struct sl_cupti_seen *s, uint32_t context, ui
         return;
     }
     is_new = o->context == 0;
-    if (is_new)
-        o = add_object(s, o, sl_cupti_seen_context_device(s, context), context, stream);
+    if (is_new) {
+        uint32_t device = NO_DEVICE;
+
+        s->nowhere += sl_cupti_seen_context_device(s, context, &device) != 0;
+        add_object(s, o, device, context, stream);
+    }
     before = *o;
     if (flags)
         o->flags = flags;

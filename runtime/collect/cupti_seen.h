@@ -34,12 +34,12 @@ void sl_cupti_seen_thread(struct sl_cupti_seen *s, uint32_t pid, uint32_t thread
 /* Whether the device was never seen nor described: describe it then, before the row. */
 int sl_cupti_seen_is_new_device(const struct sl_cupti_seen *s, uint32_t device);
 
-/* Gives the stream's priority (0 if unknown). */
+/* A row of a stream of a device's context. Gives the stream's priority (0 if unknown). */
 int32_t sl_cupti_seen_stream(struct sl_cupti_seen *s, uint32_t device, uint32_t context,
                              uint32_t stream);
 
-/* Device of a context; 0 if the context was never seen. */
-uint32_t sl_cupti_seen_context_device(const struct sl_cupti_seen *s, uint32_t context);
+/* Device of a context. 0; -ENOENT: no row or description of the context was seen so far. */
+int sl_cupti_seen_context_device(struct sl_cupti_seen *s, uint32_t context, uint32_t *device);
 
 /* Descriptions. `name` 0 = none. Each gives an event if it says something new. */
 void sl_cupti_seen_describe_thread(struct sl_cupti_seen *s, uint32_t pid, uint32_t thread,

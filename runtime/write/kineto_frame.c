@@ -30,6 +30,7 @@ static char *put_device(char *at, const struct sl_device *d)
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "regsPerMultiprocessor", d->max_registers_per_sm);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "warpSize", d->warp_size);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "sharedMemPerBlock", d->max_shared_per_block);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "sharedMemPerBlockOptin", d->max_shared_opted_in);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "sharedMemPerMultiprocessor", d->max_shared_per_sm);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "numSms", d->multiprocessors);
     return SL_JSON_LITERAL(at, "}");

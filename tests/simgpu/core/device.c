@@ -98,7 +98,6 @@ static const struct {
     {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
     {CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 1},
     {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
-    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 227 * 1024},
     {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024},
     {CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2},
     {CU_DEVICE_ATTRIBUTE_ECC_ENABLED, 1},
@@ -128,6 +127,9 @@ int sim_device_attribute(uint32_t device, int attribute, int *value)
         {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, d->max_registers_per_sm},
         {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, d->max_shared_per_block},
         {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, d->max_shared_per_sm},
+        /* the driver keeps 1 KiB for itself in each block */
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+         d->major >= 8 ? d->max_shared_per_sm - 1024 : d->max_shared_per_sm},
         {CU_DEVICE_ATTRIBUTE_WARP_SIZE, d->warp_size},
         {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, d->core_clock_khz},
         {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, d->memory_clock_khz},

@@ -58,6 +58,7 @@ static inline void make_device(uint32_t id)
     d->max_warps_per_sm = 64;
     d->max_registers_per_block = d->max_registers_per_sm = 65536;
     d->max_shared_per_block = 49152;
+    d->max_shared_opted_in = 166912;
     d->max_shared_per_sm = 167936;
     d->warp_size = 32;
     d->memory_bytes = 42297524224u;

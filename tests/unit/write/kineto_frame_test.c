@@ -24,6 +24,7 @@ static void members_stand_in_libkinetos_order(void **state)
     device = json_get(f.trace, "deviceProperties")->child;
     assert_string_equal(json_text(device, "name"), "NVIDIA \"A100\"");
     assert_string_equal(json_text(device, "numSms"), "108");
+    assert_string_equal(json_text(device, "sharedMemPerBlockOptin"), "166912");
     assert_string_equal(json_text(device, "sharedMemPerMultiprocessor"), "167936");
     dist = json_get(f.trace, "distributedInfo");
     assert_string_equal(json_text(dist, "rank"), "3");
