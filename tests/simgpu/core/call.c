@@ -42,6 +42,9 @@ const struct sim_probe *sim_probe_registered(void)
 
 const struct sim_probe *sim_probe_get(void)
 {
+    if (sim_record_on) {
+        return &sim_record_probe;
+    }
     return sim_replaying() ? NULL : sim_probe_registered();
 }
 

@@ -59,6 +59,7 @@ __attribute__((destructor)) static void finish(void)
         sim_schedule_report_unfinished();
     }
     sim_truth_flush();
+    sim_record_flush();
 }
 
 static void load_injection(void)
@@ -90,6 +91,7 @@ int sim_init(void)
     if (atomic_load(&state) == 0) {
         atomic_store(&state, 1);
         sim_truth_open();
+        sim_record_open();
         pthread_atfork(NULL, NULL, in_child);
         /* Before the injected library's own handlers, so that it runs after them. */
         atexit(tell_probe_of_exit);

@@ -198,6 +198,7 @@ static void *serve(void *unused)
             tell(batch, n);
             if (now > flush_ns) {
                 sim_truth_flush();
+                sim_record_flush();
                 flush_ns = now + FLUSH_NS;
             }
             sim_lock();

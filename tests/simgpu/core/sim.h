@@ -289,6 +289,12 @@ void sim_truth_event(const struct sim_event_record *ev, const struct sim_set *se
 void sim_truth_object(const struct sim_object *object);
 void sim_truth_flush(void);
 
+/* What CUPTI is told, on its way to a file too (record.c). */
+extern bool sim_record_on;
+extern const struct sim_probe sim_record_probe;
+void sim_record_open(void);
+void sim_record_flush(void);
+
 /* ---- streams and order (stream.c, schedule.c, wait.c) ---- */
 
 /* A list of graph nodes, without doubles. */

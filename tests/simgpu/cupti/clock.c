@@ -4,18 +4,35 @@
  * The core stamps in CLOCK_REALTIME. Once the client has registered a clock of its own, records
  * made from then on are converted to it; those made before keep the old domain, as on the metal.
  *
- * Any thread. The line from one clock to the other is drawn through the moment of registering and
- * the moment of converting, so that an error of the rate acts only on a record's age.
+ * Any thread. The line from one clock to the other goes through two moments at which both were
+ * read: that of registering, and a late one, which is taken anew whenever the line has doubled (or
+ * a second has passed), so that the clocks' uncertain tens of ns never add up.
  */
+#include <pthread.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "cupti/simcupti.h"
 
 #define CALIBRATION_NS 300000u
+#define RENEWAL_NS     1000000000u
+#define CLOSE_NS       100u /* both clocks were read within so long: as good as it gets */
+#define TRIES          50
+
+struct moment {
+    uint64_t real, client;
+};
+
+struct line {
+    struct moment first, last;
+    double rate; /* client's ticks for each ns */
+    uint64_t renew_ns;
+    struct line *before; /* kept: a thread may still look at it */
+};
 
 static _Atomic(sim_clock) current;
-static _Atomic uint64_t base_real_ns, base_client;
-static _Atomic double first_rate;
+static _Atomic(struct line *) newest;
+static pthread_mutex_t renewing = PTHREAD_MUTEX_INITIALIZER;
 
 uint64_t sim_monotonic_ns(void)
 {
@@ -27,37 +44,81 @@ uint64_t sim_monotonic_ns(void)
 
 sim_clock sim_clock_now(void)
 {
-    /* Acquire pairs with the release in sim_clock_register(): the base is there. */
+    /* Acquire pairs with the release in sim_clock_register(): the line is there. */
     return atomic_load_explicit(&current, memory_order_acquire);
+}
+
+/* Both clocks at one moment: the try that nothing came between. */
+static struct moment take_moment(sim_clock clock)
+{
+    struct moment best = {0, 0};
+    uint64_t best_ns = UINT64_MAX;
+
+    for (int i = 0; i < TRIES && best_ns > CLOSE_NS; i++) {
+        uint64_t before = sim_now_ns(), client = clock(), took = sim_now_ns() - before;
+
+        if (took < best_ns) {
+            best_ns = took;
+            best = (struct moment){before + took / 2, client};
+        }
+    }
+    return best;
+}
+
+static void draw_line(struct moment first, struct moment last)
+{
+    struct line *line = malloc(sizeof *line);
+
+    if (!line) {
+        return; /* the one before is good for a while */
+    }
+    uint64_t age = last.real - first.real;
+
+    *line = (struct line){
+        .first = first,
+        .last = last,
+        .rate = (double)(last.client - first.client) / (double)age,
+        .renew_ns = last.real + (age < RENEWAL_NS ? age : RENEWAL_NS),
+        .before = atomic_load_explicit(&newest, memory_order_relaxed),
+    };
+    /* Release pairs with the acquire in sim_clock_convert(). */
+    atomic_store_explicit(&newest, line, memory_order_release);
 }
 
 void sim_clock_register(sim_clock clock)
 {
-    uint64_t real = sim_now_ns(), client = clock(), later;
+    pthread_mutex_lock(&renewing);
+    struct moment first = take_moment(clock);
 
-    do {
-        later = sim_now_ns();
-    } while (later - real < CALIBRATION_NS);
-    atomic_store_explicit(&first_rate, (double)(clock() - client) / (double)(later - real),
-                          memory_order_relaxed);
-    atomic_store_explicit(&base_real_ns, real, memory_order_relaxed);
-    atomic_store_explicit(&base_client, client, memory_order_relaxed);
+    while (sim_now_ns() - first.real < CALIBRATION_NS) {
+    }
+    draw_line(first, take_moment(clock));
+    pthread_mutex_unlock(&renewing);
     /* Release pairs with the acquire in sim_clock_now(). */
     atomic_store_explicit(&current, clock, memory_order_release);
 }
 
-uint64_t sim_clock_convert(sim_clock clock, uint64_t realtime_ns)
+static const struct line *line_until(sim_clock clock, uint64_t realtime_ns)
 {
-    if (!clock || !realtime_ns) {
-        return realtime_ns;
-    }
-    uint64_t real = sim_now_ns(), client = clock();
-    uint64_t base = atomic_load_explicit(&base_real_ns, memory_order_relaxed);
-    double rate = atomic_load_explicit(&first_rate, memory_order_relaxed);
+    const struct line *line = atomic_load_explicit(&newest, memory_order_acquire);
 
-    if (real - base > 30 * CALIBRATION_NS) {
-        rate = (double)(client - atomic_load_explicit(&base_client, memory_order_relaxed)) /
-               (double)(real - base);
+    if (realtime_ns > line->renew_ns && pthread_mutex_trylock(&renewing) == 0) {
+        draw_line(line->first, take_moment(clock));
+        pthread_mutex_unlock(&renewing);
+        line = atomic_load_explicit(&newest, memory_order_acquire);
     }
-    return client - (uint64_t)(int64_t)((double)(int64_t)(real - realtime_ns) * rate);
+    return line;
+}
+
+void sim_clock_convert(sim_clock clock, uint64_t *start_ns, uint64_t *end_ns)
+{
+    if (!clock || !*end_ns) {
+        return;
+    }
+    const struct line *line = line_until(clock, *end_ns);
+    double to_start = (double)(int64_t)(*start_ns - line->last.real);
+    double length = (double)(int64_t)(*end_ns - *start_ns);
+
+    *start_ns = line->last.client + (uint64_t)(int64_t)(to_start * line->rate);
+    *end_ns = *start_ns + (uint64_t)(int64_t)(length * line->rate);
 }

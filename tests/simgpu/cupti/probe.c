@@ -35,11 +35,11 @@ static void api_exit(enum sim_domain domain, uint32_t cbid, uint32_t correlation
     if (sim_api_on(domain, cbid)) {
         if (sim_place_open(&place, R_API, kind, correlation, NULL)) {
             uint8_t *r = place.record;
-            sim_clock clock = sim_clock_now();
 
+            sim_clock_convert(sim_clock_now(), &start_ns, &end_ns);
             sim_put(r, R_API, F_cbid, cbid);
-            sim_put(r, R_API, F_start, sim_clock_convert(clock, start_ns));
-            sim_put(r, R_API, F_end, sim_clock_convert(clock, end_ns));
+            sim_put(r, R_API, F_start, start_ns);
+            sim_put(r, R_API, F_end, end_ns);
             sim_put(r, R_API, F_processId, sim_process());
             sim_put(r, R_API, F_threadId, sim_thread_id());
             sim_put(r, R_API, F_correlationId, correlation);
@@ -110,11 +110,12 @@ static void synchronized(const struct sim_sync *s)
         return;
     }
     uint8_t *r = place.record;
-    sim_clock clock = sim_clock_now();
+    uint64_t start = s->start_ns, end = s->end_ns;
 
+    sim_clock_convert(sim_clock_now(), &start, &end);
     sim_put(r, R_SYNC, F_type, s->type);
-    sim_put(r, R_SYNC, F_start, sim_clock_convert(clock, s->start_ns));
-    sim_put(r, R_SYNC, F_end, sim_clock_convert(clock, s->end_ns));
+    sim_put(r, R_SYNC, F_start, start);
+    sim_put(r, R_SYNC, F_end, end);
     sim_put(r, R_SYNC, F_correlationId, s->correlation);
     sim_put(r, R_SYNC, F_contextId, s->context);
     sim_put(r, R_SYNC, F_streamId, s->stream);
@@ -296,7 +297,6 @@ CUptiResult sim_dump_objects(uint32_t kind)
 static void overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
 {
     struct sim_place place;
-    sim_clock clock = sim_clock_now();
     uint32_t correlation = sim_correlation_of_thread();
 
     if (!sim_kind_on(CUPTI_ACTIVITY_KIND_OVERHEAD, 0) ||
@@ -309,9 +309,12 @@ static void overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
     sim_put(r, R_OVERHEAD, F_objectKind, CUPTI_ACTIVITY_OBJECT_THREAD);
     sim_put(r, R_OVERHEAD, F_processId, sim_process());
     sim_put(r, R_OVERHEAD, F_threadId, sim_thread_id());
-    sim_put(r, R_OVERHEAD, F_start, sim_clock_convert(clock, start_ns));
-    sim_put(r, R_OVERHEAD, F_end, sim_clock_convert(clock, end_ns));
     sim_put(r, R_OVERHEAD, F_correlationId, correlation);
+    uint64_t start = start_ns, end = end_ns;
+
+    sim_clock_convert(sim_clock_now(), &start, &end);
+    sim_put(r, R_OVERHEAD, F_start, start);
+    sim_put(r, R_OVERHEAD, F_end, end);
     sim_place_close(&place);
     sim_log("{\"what\":\"overhead\",\"type\":%u,\"correlation\":%u,\"start\":%llu,\"end\":%llu}",
             kind, correlation, (unsigned long long)start_ns, (unsigned long long)end_ns);

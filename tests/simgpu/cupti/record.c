@@ -137,15 +137,19 @@ void sim_record_op_end(struct sim_slot *slot, uint8_t *r)
         sim_log_record("no-time", slot);
         return;
     }
-    uint64_t end = sim_clock_convert(slot->clock, op->end_ns);
+    uint64_t start = op->start_ns, end = op->end_ns;
 
-    sim_put(r, type, F_start, sim_clock_convert(slot->clock, op->start_ns));
+    sim_clock_convert(slot->clock, &start, &end);
+    sim_put(r, type, F_start, start);
     sim_put(r, type, F_end, end);
     if (type == R_KERNEL) {
         sim_put(r, type, F_completed, end);
         if (sim_switches.latency_timestamps) {
-            sim_put(r, type, F_queued, sim_clock_convert(slot->clock, op->queued_ns));
-            sim_put(r, type, F_submitted, sim_clock_convert(slot->clock, op->submitted_ns));
+            uint64_t queued = op->queued_ns, submitted = op->submitted_ns;
+
+            sim_clock_convert(slot->clock, &queued, &submitted);
+            sim_put(r, type, F_queued, queued);
+            sim_put(r, type, F_submitted, submitted);
         }
     }
 }

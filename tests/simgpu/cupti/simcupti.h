@@ -37,7 +37,8 @@ bool sim_attribute_on(int attribute);
 /* What a record made now will be stamped with; kept until its times are written. */
 typedef CUpti_TimestampCallbackFunc sim_clock;
 sim_clock sim_clock_now(void);
-uint64_t sim_clock_convert(sim_clock clock, uint64_t realtime_ns);
+/* A span of CLOCK_REALTIME, in place; as it is where there is no such clock, or no time. */
+void sim_clock_convert(sim_clock clock, uint64_t *start_ns, uint64_t *end_ns);
 void sim_clock_register(sim_clock clock);
 /* For what is to happen later: the wall clock may be set. */
 uint64_t sim_monotonic_ns(void);
