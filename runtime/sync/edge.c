@@ -10,12 +10,14 @@
 #include <errno.h>
 
 #include "base/pages.h"
+#include "sync/call_class.h"
 #include "sync/enact.h"
 
 #define DEFAULT_CAP ((size_t)16 << 20)
 /* How long a call may take to return once what it waited for, or did, has ended: its thread has to
  * get a processor. */
 #define RETURN_NS 100000000u
+#define PAGEABLE  1 /* CUpti_ActivityMemoryKind */
 
 struct sl_edges {
     struct sl_edges_options opt;
@@ -26,8 +28,10 @@ struct sl_edges {
     struct sl_execs execs;
     struct sl_waits waits;
     struct sl_enact enact;
-    uint64_t newest;    /* highest correlation id that came */
-    uint64_t forgotten; /* what has this one or a lower is ignored */
+    uint64_t newest;          /* highest correlation id that came */
+    uint64_t forgotten;       /* what has this one or a lower is ignored */
+    enum sl_edge_loss reason; /* why */
+    uint64_t last_lost;       /* the correlation id that was counted for it last */
 };
 
 int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
@@ -89,6 +93,7 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
                              .kind = ev->kind,
                              .flags = ev->flags};
     if (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER) {
+        e->enact.calls_seen = 1;
         item->id = ev->u.call.pid;
         item->what = ev->u.call.cbid;
         item->where = ev->thread;
@@ -120,16 +125,45 @@ static void enact_first(struct sl_edges *e, const struct sl_item *item, size_t c
     sl_order_take(&e->order, count);
 }
 
-/* A wait's record, as against that of a query of unfinished work or of a stream that waits. */
-static int is_wait(const struct sl_item *item)
+/* Of a call that waited, or of a stream that was made to; not a query of unfinished work. */
+static int is_wait(const struct sl_edges *e, const struct sl_item *item)
 {
-    return item->kind == SL_EV_SYNC && item->what == 0 && item->more != SL_SYNC_STREAM_WAIT;
+    const struct sl_shape *shape;
+    enum sl_call_class class;
+
+    switch (item->kind) {
+    case SL_EV_SYNC:
+        return item->what == 0;
+    case SL_EV_MEMCPY:
+        shape = sl_shape_get(e->opt.shapes, item->what);
+        return shape && shape->dst_memory == PAGEABLE && item->more == 0;
+    case SL_EV_RUNTIME:
+    case SL_EV_DRIVER:
+        class = sl_call_class_of((enum sl_event_kind)item->kind, item->what);
+        return item->more == 0 &&
+               (class == SL_CALL_BLOCKING_COPY || class == SL_CALL_FREE || class == SL_CALL_UNLOAD);
+    default:
+        return 0;
+    }
+}
+
+/* Once for the records of a call, which stand together if they are in order. Between windows calls
+ * are recorded without what they waited for: only the records of waits tell that some were seen. */
+static void lose(struct sl_edges *e, const struct sl_item *item)
+{
+    if (item->correlation == e->last_lost || !is_wait(e, item) ||
+        (e->reason == SL_EDGE_LOST_BEFORE_WINDOW && item->kind != SL_EV_SYNC))
+        return;
+    e->waits.lost[e->reason]++;
+    e->last_lost = item->correlation;
 }
 
 void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason)
 {
+    e->reason = reason;
+    (void)sl_order_sort(&e->order); /* without room for that a call may be counted twice */
     for (size_t i = e->order.first; i < e->order.count; i++)
-        e->waits.lost[reason] += (uint64_t)is_wait(&e->order.item[i]);
+        lose(e, &e->order.item[i]);
     sl_order_take(&e->order, e->order.count - e->order.first);
     sl_waits_forget(&e->waits, reason);
     sl_records_forget(&e->records);
@@ -177,12 +211,14 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
     default:
         return;
     }
-    if (ev->correlation <= e->forgotten) /* 0 is none */
-        return;
     if (ev->correlation > e->newest)
         e->newest = ev->correlation;
     if (to_item(e, ev, &item) != 0) {
         e->waits.lost[SL_EDGE_LOST_MEMORY]++;
+        return;
+    }
+    if (ev->correlation <= e->forgotten) { /* 0 is none */
+        lose(e, &item);
         return;
     }
     if (sl_order_put(&e->order, &item) != 0)
@@ -261,8 +297,10 @@ void sl_edges_close(struct sl_edges *e, uint64_t before_ns)
         give_way(e);
         return;
     }
+    e->enact.closing = e->opt.online;
     while ((item = sl_order_peek(&e->order, 0, &count)) && begun(item, count) < before_ns)
         enact_first(e, item, count);
+    e->enact.closing = 0;
     /* Those that are open began before what is held. */
     sl_waits_close(&e->waits, UINT64_MAX);
 }

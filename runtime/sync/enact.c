@@ -17,6 +17,13 @@ enum {
     ARRAY = 4
 };
 
+/* A call's record is made when it returns. One that is not there at the end of a window leaves open
+ * when the call began to wait. */
+static int has_not_returned(const struct sl_call *c)
+{
+    return c->e->closing && c->e->calls_seen && !c->cpu;
+}
+
 /* ---- who calls ---- */
 
 static void look_at_call(struct sl_call *c)
@@ -168,6 +175,10 @@ static void synchronization(struct sl_call *c)
 
     if (c->sync->what != 0)
         return; /* it failed, or was not ready */
+    if (has_not_returned(c) && c->sync->more != SL_SYNC_STREAM_WAIT) {
+        sl_call_lose(c, SL_EDGE_LOST_GAVE_UP);
+        return;
+    }
     switch (c->sync->more) {
     case SL_SYNC_EVENT:
         wait_for_event(c);

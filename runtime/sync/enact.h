@@ -21,6 +21,8 @@ struct sl_enact {
     uint64_t begin_ns;         /* calls from before are ignored */
     uint64_t last_correlation; /* the highest that was enacted */
     int syncs_seen;            /* synchronization records are being made */
+    int calls_seen;            /* and those of calls */
+    int closing;               /* nothing more will come of these calls */
 };
 
 /* All records of one call: `count` items with the same correlation id. */

@@ -147,7 +147,7 @@ int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b);
 /* A new operation, given by `pub` and `by`. `*out` has it, without a reference, or NULL when it was
  * there already, is older than all that matters, or past the cap (-ENOMEM). `before` gets what it
  * came behind (legacy order and waits, not its own stream), `*previous_end_ns` the end of the
- * operation before it. */
+ * operation before it; 0: there is none, UINT64_MAX: it has no time. */
 int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct sl_edge_op *pub,
                    const struct sl_moment *by, struct sl_set *before, uint64_t *previous_end_ns,
                    struct sl_op **out);

@@ -12,9 +12,8 @@ enum {
     TICK_NS = 1000,       /* old files have whole microseconds */
     WAKE_MOST_NS = 20000, /* what a thread takes to go on: 4 to 8 us is usual, 13 was seen */
     FIRST_EDGES = 64,
-    CONTEXTS_LOOKED_AT =
-        64,            /* a process has one for each GPU; a hostile file as many as it likes */
-    COVERED_SHARE = 16 /* of all memory, for what threads know to be over */
+    CONTEXTS_LOOKED_AT = 64, /* a process has one a GPU; a hostile file as many as it likes */
+    COVERED_SHARE = 16       /* of all memory, for what threads know to be over */
 };
 
 void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
@@ -190,6 +189,11 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
     uint64_t free_ns = op->by.to_ns > previous_end_ns ? op->by.to_ns : previous_end_ns;
     uint32_t lost = why_not(before);
 
+    /* Since when it waited is not known. */
+    if (previous_end_ns == UINT64_MAX && before->first)
+        lost |= 1u << SL_EDGE_LOST_GAVE_UP;
+    if (op->by.to_ns == 0 && before->first)
+        lost |= 1u << SL_EDGE_LOST_NO_RECORD;
     if (lost || op->no_time) {
         count_lost(w, lost);
         return;

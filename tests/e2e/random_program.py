@@ -7,6 +7,17 @@ VERSIONS = ["12.0", "12.1", "12.2", "12.3", "12.4", "12.5", "12.6", "12.8", "12.
             "13.2", "13.3", "13.4", "13.5"]
 DEVICES = 2
 
+# What may fail, and with which errors: 1 a wrong argument, 2 no memory, 700 the end of the context.
+FAILING = ["cuLaunchKernel", "cuMemcpy", "cuMemcpyAsync", "cuMemsetD8Async", "cuEventRecord",
+           "cuStreamWaitEvent", "cuEventSynchronize", "cuEventQuery", "cuStreamSynchronize",
+           "cuStreamQuery", "cuCtxSynchronize", "cuGraphLaunch", "cuMemFree_v2", "cuMemFreeAsync",
+           "cudaMemcpyAsync", "cudaEventRecord", "cudaStreamWaitEvent", "cudaStreamSynchronize",
+           "cudaDeviceSynchronize", "cudaMemcpy"]
+ERRORS = [1, 2, 700]
+# Functions of CUPTI, and among how many of their calls.
+FAILING_CUPTI = {"cuptiActivityFlushAll": 8, "cuptiActivityEnableDriverApi": 60,
+                 "cuptiActivityEnableRuntimeApi": 60}
+
 
 @dataclasses.dataclass
 class Program:
@@ -295,7 +306,32 @@ class Generator:
             sim += ["--cupti-per-thread-buffers", r.choice("01")]
         if r.random() < 0.1:
             sim += ["--queue-depth", "4"]
-        return sim
+        return sim + self.losses() + self.failures()
+
+    def losses(self) -> list[str]:
+        """Records that do not come, come without their times, or come twice."""
+        r = self.random
+        what = r.random()
+        if what < 0.08:
+            return ["--cupti-drop", r.choice(["0.01", "0.05", "0.3"])]
+        if what < 0.16:
+            return ["--cupti-no-time", r.choice(["0.01", "0.05", "0.3"])]
+        if what < 0.20:
+            return ["--cupti-steal", str(r.randint(10, 300))]
+        if what < 0.32:
+            return ["--cupti-twice", r.choice(["0.05", "0.5"])]
+        return []
+
+    def failures(self) -> list[str]:
+        """A call of the program's, or of syncline's, that fails once, or always."""
+        r = self.random
+        what = r.random()
+        if what < 0.12:
+            return ["--fail", f"{r.choice(FAILING)}:{r.choice([0, 1, 2, 3, 5, 8])}:{r.choice(ERRORS)}"]
+        if what < 0.18:
+            function = r.choice(list(FAILING_CUPTI))
+            return ["--fail", f"{function}:{r.randint(1, FAILING_CUPTI[function])}:999"]
+        return []
 
     def program(self) -> Program:
         self.prepare()

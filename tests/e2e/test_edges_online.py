@@ -25,7 +25,7 @@ def outcome(run: harness.Run, trace: harness.Trace, whole: bool | None = True) -
     None: records were lost; what nothing shows to have waited has no reason either."""
     assert run.status == 0, run.stderr
     window = trace.object["syncline"]
-    out = edge_truth.compare(edge_truth.Truth(run.truth, run.lost()), trace.edges(), lost(trace), whole=whole,
+    out = edge_truth.compare(edge_truth.Truth(run.truth, run.log), trace.edges(), lost(trace), whole=whole,
                              window=(window["opened_ns"], window["closed_ns"]))
     wrong = [line for line in out.wrong if whole is not None or not line.startswith("left out")]
     assert not wrong, "\n".join(wrong[:5])
@@ -236,7 +236,7 @@ def test_killed(go):
     assert run.status == harness.signal_status(9)
     (path,) = run.files("*.trace.json*.part")
     trace = harness.Trace(path)
-    found = edge_truth.compare(edge_truth.Truth(run.truth, run.lost()), trace.edges(), collections.Counter(),
+    found = edge_truth.compare(edge_truth.Truth(run.truth, run.log), trace.edges(), collections.Counter(),
                                whole=False, window=(0, trace.events[-1].get("start", 0)))
     assert not [line for line in found.wrong if "left out" not in line and "missing" not in line]
     assert len(trace.edges()) >= 20

@@ -91,7 +91,7 @@ def example(tmp_path_factory):
     trace = run.trace()
     edges, lost = random_waits.edges_of(trace)
     about = trace.object["syncline"]
-    return edge_truth.Truth(run.truth, run.lost()), edges, lost, (about["opened_ns"], about["closed_ns"])
+    return edge_truth.Truth(run.truth, run.log), edges, lost, (about["opened_ns"], about["closed_ns"])
 
 
 def wrong(example, edges):

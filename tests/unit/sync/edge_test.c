@@ -139,6 +139,50 @@ static void calls_from_before_the_recording_are_ignored(void **state)
     job_end(j);
 }
 
+/* Its record is made when it returns, which is after the window: when it enqueued is not known. */
+static void a_call_that_has_not_returned_at_the_close_is_counted(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+    (void)state;
+    job_stream(j, 13, 1);
+    job_kernel(j, 13, 10, 15, 60);
+    j->correlation++;
+    job_ran(j, 7, 60, 70);
+    sl_edges_close(j->edges, 100 * US);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 1);
+
+    uint64_t known = j->correlation;
+    uint64_t sync = job_stream_sync(j, 7, 65, 110);
+
+    sl_edges_delivered(j->edges, 200 * US);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, known, sync), SL_EDGE_STREAM_SYNC, 5, 40, 1);
+    job_end(j);
+}
+
+/* Copies and frees that wait have no record of that, and a stream that is made to wait has. */
+static void what_is_given_up_is_counted_once_a_call(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_kernel(j, 13, 10, 15, 60);
+    job_stream_sync(j, 13, 20, 66);
+    job_call(j, FREE, 67, 70);
+    job_call(j, MEMCPY, 71, 80);
+    job_wait_event(j, 14, 3, 1, 81);
+    sl_edges_forget(j->edges, SL_EDGE_LOST_GAVE_UP);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GAVE_UP), 4);
+
+    /* records of a call that came late */
+    job_synced(j, SL_SYNC_STREAM, 13, 0, 0, 81, 82);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GAVE_UP), 4);
+    j->correlation -= 4;
+    job_synced(j, SL_SYNC_STREAM, 13, 0, 0, 20, 66);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GAVE_UP), 5);
+    job_end(j);
+}
+
 static void what_comes_late_of_forgotten_calls_is_no_tail(void **state)
 {
     struct job *j = begin();
@@ -241,6 +285,8 @@ int main(void)
         cmocka_unit_test(a_window_ends_while_work_goes_on),
         cmocka_unit_test(nothing_is_claimed_after_a_loss),
         cmocka_unit_test(calls_from_before_the_recording_are_ignored),
+        cmocka_unit_test(a_call_that_has_not_returned_at_the_close_is_counted),
+        cmocka_unit_test(what_is_given_up_is_counted_once_a_call),
         cmocka_unit_test(what_comes_late_of_forgotten_calls_is_no_tail),
         cmocka_unit_test(at_the_cap_edges_are_missing_and_counted),
         cmocka_unit_test(before_the_window_nothing_is_claimed),
