@@ -143,6 +143,20 @@ static struct sl_text *text_for_edge(struct sl_kineto *k, const struct sl_edge *
     return sl_kineto_keep(k, may_keep ? key : NULL, text_of_edge(k, sl_kineto_loose(k), edge));
 }
 
+/* Of several operations with the same correlation id, one launch's, which one it is. */
+static char *put_nodes(struct sl_kineto *k, char *at, const struct sl_edge *edge)
+{
+    if (edge->source.graph_node) {
+        at = SL_JSON_LITERAL(at, ",\"src_node\":");
+        at = sl_kineto_field(k, at, sl_json_u64(at, edge->source.graph_node));
+    }
+    if (edge->at_start && edge->dst_op.graph_node) {
+        at = SL_JSON_LITERAL(at, ",\"dst_node\":");
+        at = sl_kineto_field(k, at, sl_json_u64(at, edge->dst_op.graph_node));
+    }
+    return at;
+}
+
 static void put_edge(struct sl_kineto *k, const struct sl_edge *edge)
 {
     char *at = sl_kineto_row_begin(k, text_for_edge(k, edge));
@@ -160,6 +174,7 @@ static void put_edge(struct sl_kineto *k, const struct sl_edge *edge)
     at = sl_kineto_field(k, at, sl_json_u64(at, edge->wait_ns));
     at = SL_JSON_LITERAL(at, ",\"wake_ns\":");
     at = sl_kineto_field(k, at, sl_json_u64(at, edge->wake_ns));
+    at = put_nodes(k, at, edge);
     sl_kineto_row_end(k, SL_JSON_LITERAL(at, "}},\n"));
     k->time_frame = 0;
 }

@@ -20,7 +20,7 @@ enum {
 };
 
 enum {
-    SL_ROW_FIELDS = 6,
+    SL_ROW_FIELDS = 8,
     SL_ROW_TAIL = 200
 };
 

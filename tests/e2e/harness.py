@@ -90,11 +90,13 @@ class Trace:
         return [e for e in self.events if e["ph"] in "sf" and e["cat"] == cat]
 
     def edges(self) -> list[dict]:
-        """What the rows of edges say; names of GPU operations have rows of their own."""
+        """What the rows of edges say, but for nodes of graphs; names of GPU operations have rows of
+        their own."""
         rows = [e for e in self.events if e["ph"] == "M"]
         names = {e["id"]: e["args"]["name"] for e in rows if e["name"] == "sync_name"}
         return [{key: names.get(value) if key.endswith("_name") and isinstance(value, int) else value
-                 for key, value in e["args"].items()} for e in rows if e["name"] == "sync_edge"]
+                 for key, value in e["args"].items() if not key.endswith("_node")}
+                for e in rows if e["name"] == "sync_edge"]
 
     def metadata(self, name: str) -> dict[tuple, object]:
         """(pid, tid) -> the one argument, of metadata rows called `name`."""

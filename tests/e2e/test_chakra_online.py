@@ -71,20 +71,36 @@ def test_every_edge_of_the_kineto_file_is_a_dependency(tmp_path, name):
                    for node in waits[edge["dst_correlation"], edge["dst_point"]]), edge
 
 
-@pytest.mark.parametrize("name", ["two_threads", "streams_and_waits", "waits_a_fifth"])
-def test_as_converted_from_the_kineto_file(tmp_path, name):
-    """The same nodes, times and dependencies; their order depends on when records came."""
-    def content(et: chakra.Et) -> collections.Counter:
-        keys = {n.id: (et.lane(n), n.name, n.start, n.end, n.correlation) for n in et.nodes}
-        return collections.Counter((keys[n.id], tuple(sorted(keys[d] for d in n.deps)),
-                                    tuple(sorted(map(str, n.attr.items()))))
-                                   for n in et.nodes)
+def content(et: chakra.Et) -> collections.Counter:
+    keys = {n.id: (et.lane(n), n.name, n.start, n.end, n.correlation) for n in et.nodes}
+    return collections.Counter((keys[n.id], tuple(sorted(keys[d] for d in n.deps)),
+                                tuple(sorted(map(str, n.attr.items()))))
+                               for n in et.nodes)
 
-    run = record(tmp_path / "run", name)
-    online, converted = the_et(run), convert(run.trace().path, tmp_path)
+
+def same(online: chakra.Et, converted: chakra.Et) -> None:
+    """The same nodes, times and dependencies; their order depends on when records came."""
     assert online.header == converted.header
     one, other = content(online), content(converted)
     assert one == other, (list((one - other).items())[:2], list((other - one).items())[:2])
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_as_converted_from_the_kineto_file(tmp_path, name):
+    run = record(tmp_path / "run", name)
+    same(the_et(run), convert(run.trace().path, tmp_path))
+
+
+@pytest.mark.parametrize("steps", ["context stream kernel:3 start sleep:100 syncall sleep:500 kernel:5 syncall",
+                                   "context start sleep:600 graph:8 syncall"])
+def test_a_window_as_converted(go, tmp_path, steps):
+    """What the lead-in told the job stands in no row of the window but those of its edges, and which
+    of a graph's nodes was waited for in none but these."""
+    run = go(f"{steps} stop windows:1", window="demand", lead_in="200ms")
+    trace = run.trace()
+    edges = [row["args"] for row in trace.events if row["name"] == "sync_edge"]
+    assert edges
+    same(the_et(run), convert(trace.path, tmp_path))
 
 
 @pytest.mark.parametrize("form, suffix", [("gzip", ".gz"), ("zstd", ".zst")])

@@ -43,6 +43,7 @@ void sl_feed_destroy(struct sl_feed *f)
     if (!f)
         return;
     sl_edge_names_free(&f->names);
+    sl_found_destroy(f->joined);
     sl_trace_events_destroy(f->events);
     sl_collectives_destroy(f->collectives);
     free(f);
@@ -62,7 +63,31 @@ void sl_feed_take_found(struct sl_feed *f, void (*found)(void *user, const struc
     f->found_user = user;
 }
 
+int sl_feed_join_found(struct sl_feed *f)
+{
+    return sl_found_create(&f->joined);
+}
+
 /* ---- reading ---- */
+
+static int has_joined(const struct sl_feed *f)
+{
+    return f->joined && f->header.has_edges;
+}
+
+/* 0 or -errno of the temporary files. */
+static int join_found(struct sl_feed *f, const struct sl_trace_row *row)
+{
+    struct sl_edge edge;
+    struct sl_event ev;
+
+    if (sl_edge_row_read(row, NULL, &edge) != 0) {
+        f->unusable++;
+        return 0;
+    }
+    ev = sl_found_event(&edge);
+    return sl_trace_events_edge(f->events, &ev);
+}
 
 static int has_found(const struct sl_feed *f)
 {
@@ -123,6 +148,8 @@ static int take_item(struct sl_feed *f, struct sl_trace *t, struct sl_trace_item
             take_found(f, &item->row);
             return 0;
         }
+        if (item->row.edge && has_joined(f))
+            return join_found(f, &item->row);
         return sl_trace_events_row(f->events, &item->row);
     default:
         return 0;
@@ -182,7 +209,7 @@ int sl_feed_read(struct sl_feed *f, const char *path, char *why, size_t why_size
 struct run {
     struct sl_feed *feed;
     const struct sl_feed_sinks *sinks;
-    struct sl_edges *engine;
+    struct sl_edges *engine; /* NULL: edges are the job's own */
     struct sl_progress progress;
     uint64_t calls, events;
 };
@@ -202,9 +229,23 @@ static int give_rows(struct run *r, uint64_t until_ns)
 /* Rows are in up to this call; edges perhaps not so far. */
 static uint64_t decided_before(const struct run *r, uint64_t start_ns)
 {
-    uint64_t decided_ns = sl_edges_decided_ns(r->engine);
+    uint64_t decided_ns = r->engine ? sl_edges_decided_ns(r->engine) : start_ns;
 
     return (decided_ns < start_ns ? decided_ns : start_ns) - 1;
+}
+
+/* Where edges are the job's own: one that is still to come has an end that was enqueued later, and
+ * ends later. */
+static void give_found(struct run *r, const struct sl_event *ev)
+{
+    struct sl_edge edge;
+
+    if (ev->kind != SL_FOUND_EDGE) {
+        sl_found_row(r->feed->joined, ev);
+        return;
+    }
+    edge = sl_found_edge(r->feed->joined, ev);
+    r->sinks->edges(r->sinks->user, NULL, &edge, 1);
 }
 
 static int give(struct run *r, const struct sl_event *ev)
@@ -214,14 +255,18 @@ static int give(struct run *r, const struct sl_event *ev)
 
     /* A call comes first of all with its id: those before it are complete. */
     if (is_call && ++r->calls % ENGINE_CALLS == 0) {
-        sl_edges_delivered(r->engine, ev->start_ns);
+        if (r->engine)
+            sl_edges_delivered(r->engine, ev->start_ns);
         if (r->sinks->complete)
             r->sinks->complete(r->sinks->user, decided_before(r, ev->start_ns));
     }
     if (++r->events % PROGRESS_EVENTS == 0)
         sl_progress_step(&r->progress, r->events, sl_trace_events_count(r->feed->events));
-    sl_edges_event(r->engine, ev);
-    if (r->sinks->event)
+    if (r->engine)
+        sl_edges_event(r->engine, ev);
+    else
+        give_found(r, ev);
+    if (r->sinks->event && ev->kind != SL_FOUND_EDGE)
         r->sinks->event(r->sinks->user, ev);
     return rc;
 }
@@ -237,7 +282,8 @@ static int run_all(struct run *r)
         failed = give_rows(r, UINT64_MAX);
     if (failed || rc)
         return failed ? failed : rc;
-    sl_edges_flush(r->engine);
+    if (r->engine)
+        sl_edges_flush(r->engine);
     return 0;
 }
 
@@ -279,7 +325,7 @@ int sl_feed_run(struct sl_feed *f, const char *path, const struct sl_feed_sinks 
         read_lost(f);
         return 0;
     }
-    rc = sl_edges_create(&r.engine, &opt);
+    rc = has_joined(f) ? 0 : sl_edges_create(&r.engine, &opt);
     if (rc) {
         snprintf(why, why_size, "not enough memory to look into %s", path);
         return rc;
@@ -287,8 +333,10 @@ int sl_feed_run(struct sl_feed *f, const char *path, const struct sl_feed_sinks 
     sl_progress_begin(&r.progress, "following the work");
     rc = run_all(&r);
     sl_progress_end(&r.progress);
-    for (int i = 0; i < SL_EDGE_LOST_COUNT; i++)
+    for (int i = 0; r.engine && i < SL_EDGE_LOST_COUNT; i++)
         f->lost[i] = sl_edges_lost(r.engine, (enum sl_edge_loss)i);
+    if (!r.engine)
+        read_lost(f);
     sl_edges_destroy(r.engine);
     return rc ? sort_failed(path, rc, why, why_size) : 0;
 }

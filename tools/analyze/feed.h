@@ -3,7 +3,8 @@
  *
  *   sl_feed_create(&f);
  *   sl_feed_keep_rows(f, ...)                     if operators and ranges are wanted
- *   sl_feed_take_found(f, ...)                    if edges that the job found are as good
+ *   sl_feed_take_found(f, ...)                    if edges that the job found are as good, alone
+ *   sl_feed_join_found(f)                         or with all else
  *   sl_feed_read(f, path, why, sizeof(why));      the file, once, to its end
  *   sl_feed_run(f, &sinks);                       its events and edges, in the order of enqueue
  *   sl_feed_tell(f, command, path, "the edges")   what was not looked at, and the exit status
@@ -13,6 +14,7 @@
 #ifndef SL_FEED_H
 #define SL_FEED_H
 
+#include "analyze/found.h"
 #include "analyze/header.h"
 #include "args.h"
 #include "read/edge_row.h"
@@ -31,6 +33,7 @@ struct sl_feed {
     /* NULL: edges are always worked out. */
     void (*found)(void *user, const struct sl_edge *edge);
     void *found_user;
+    struct sl_found *joined; /* NULL: the same */
     struct sl_edge_names names;
 };
 
@@ -57,6 +60,10 @@ int sl_feed_keep_rows(struct sl_feed *f);
  * and sl_feed_run() has nothing to do. */
 void sl_feed_take_found(struct sl_feed *f, void (*found)(void *user, const struct sl_edge *edge),
                         void *user);
+
+/* The same edges, but in the order of enqueue and whole, from sl_feed_run(): the engine is not
+ * asked. 0 or -ENOMEM. */
+int sl_feed_join_found(struct sl_feed *f);
 
 /* 0, or a negative errno with one line for a person in `why`. A file that is cut or damaged has
  * been read up to there. */

@@ -19,7 +19,7 @@
 #define CALL_BYTES    (24u << 20)
 #define ARROW_BYTES   (24u << 20)
 #define OTHER_BYTES   (6u << 20)
-#define PENDING_WAITS 4096u
+#define PENDING_WAITS 65536u
 
 struct pending {
     uint64_t record; /* correlation id of the record call; 0 = free */
@@ -219,5 +219,5 @@ void sl_links_end(struct sl_links *l)
                     sl_pairs_unchecked(l->others);
     if (l->unchecked)
         sl_finding_add(l->findings, SL_FIND_NOT_CHECKED, l->unchecked, SL_FINDING_NO_PLACE,
-                       "correlation or flow ids too scattered to be kept");
+                       "ids too scattered, or waits too long before their records");
 }

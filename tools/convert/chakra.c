@@ -1,8 +1,8 @@
 /*
  * chakra.c - a Kineto trace -> a Chakra execution trace.
  *
- * The same writer and the same engine of edges as in a running job, fed from the file in the order
- * of enqueue.
+ * The same writer as in a running job, fed from the file in the order of enqueue; edges are those
+ * that the job found, or the same engine's.
  *
  * Threads: main; reading has a helper thread. Memory: see feed.h, chakra.h, et_nodes.h: under
  * 500 MiB, whatever the file.
@@ -246,7 +246,8 @@ int sl_convert_chakra(const struct sl_convert_request *r)
         return status;
     if (sl_et_is_file(r->input))
         return sl_convert_et(r);
-    if (sl_feed_create(&w.feed) != 0 || sl_feed_keep_rows(w.feed) != 0) {
+    if (sl_feed_create(&w.feed) != 0 || sl_feed_keep_rows(w.feed) != 0 ||
+        sl_feed_join_found(w.feed) != 0) {
         sl_args_complain(r->command, "not enough memory to read %s", r->input);
         status = SL_EXIT_USAGE;
     } else if (sl_feed_read(w.feed, r->input, why, sizeof(why)) != 0) {

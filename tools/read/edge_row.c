@@ -50,6 +50,13 @@ static uint32_t number_or(const struct sl_row_edge *e, enum sl_row_edge_number w
     return number(e, which, UINT32_MAX, &value) == 0 ? (uint32_t)value : fallback;
 }
 
+static uint64_t node_of(const struct sl_row_edge *e, enum sl_row_edge_number which)
+{
+    uint64_t value;
+
+    return number(e, which, UINT64_MAX, &value) == 0 ? value : 0;
+}
+
 static uint32_t name_of(struct sl_edge_names *n, const struct sl_row_edge *e, struct sl_text text,
                         enum sl_row_edge_number number_of_it)
 {
@@ -107,10 +114,12 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names
     edge.basis = (uint8_t)basis;
     edge.source.device = (uint16_t)device;
     edge.source.stream = number_or(e, SL_ROW_EDGE_SRC_STREAM, SL_STREAM_NONE);
+    edge.source.graph_node = node_of(e, SL_ROW_EDGE_SRC_NODE);
     edge.source.name = name_of(names, e, e->src_name, SL_ROW_EDGE_SRC_NAME);
     edge.dst_thread = number_or(e, SL_ROW_EDGE_DST_THREAD, 0);
     if (at_start) {
         edge.dst_op.correlation = edge.dst_correlation;
+        edge.dst_op.graph_node = node_of(e, SL_ROW_EDGE_DST_NODE);
         edge.dst_op.stream = number_or(e, SL_ROW_EDGE_DST_STREAM, SL_STREAM_NONE);
         edge.dst_op.name = name_of(names, e, e->dst_name, SL_ROW_EDGE_DST_NAME);
         /* The row stands on the track of the operation. */

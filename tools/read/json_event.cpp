@@ -379,9 +379,10 @@ struct row_walk : visitor {
 
     void edge_arg(string_view name, string_view token)
     {
-        static const string_view numbers[] = {
-            "src_correlation", "src_stream", "src_device", "dst_correlation", "dst_thread",
-            "dst_stream",      "wait_ns",    "wake_ns",    "src_name",        "dst_name"};
+        static const string_view numbers[] = {"src_correlation", "src_stream", "src_device",
+                                              "dst_correlation", "dst_thread", "dst_stream",
+                                              "wait_ns",         "wake_ns",    "src_name",
+                                              "dst_name",        "src_node",   "dst_node"};
         int exact;
 
         token = trimmed(token);

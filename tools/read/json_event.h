@@ -89,7 +89,7 @@ struct sl_row_lane {
 /* The args of a row of syncline's that tells of an edge; what is null or missing is absent. */
 struct sl_row_edge {
     uint32_t has; /* 1 << enum sl_row_edge_number */
-    int64_t number[10];
+    int64_t number[12];
     int released;
     struct sl_text kind, src_name, dst_name, dst_point, basis;
 };
@@ -104,7 +104,9 @@ enum sl_row_edge_number {
     SL_ROW_EDGE_WAIT_NS,
     SL_ROW_EDGE_WAKE_NS,
     SL_ROW_EDGE_SRC_NAME, /* of a name's row, as against the texts above */
-    SL_ROW_EDGE_DST_NAME
+    SL_ROW_EDGE_DST_NAME,
+    SL_ROW_EDGE_SRC_NODE, /* of graphs */
+    SL_ROW_EDGE_DST_NODE
 };
 
 struct sl_trace_row {

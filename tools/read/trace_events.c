@@ -100,12 +100,14 @@ static int class_of(const struct sl_event *ev)
         return 1;
     case SL_EV_SYNC:
         return 2;
+    case SL_EV_FLOW:
+        return 4;
     default:
         return 3;
     }
 }
 
-/* Correlation id, then call, record, wait, operations; of calls the outer first. */
+/* Correlation id, then call, record, wait, operations, edges; of calls the outer first. */
 static int order_by_correlation(const void *x, const void *y)
 {
     const struct sl_event *a = x, *b = y;
@@ -452,6 +454,11 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
 /* ---- the first order: places ---- */
 
 /* The last step that began before `ns`, if it had not ended. */
+int sl_trace_events_edge(struct sl_trace_events *t, const struct sl_event *edge)
+{
+    return sl_event_sort_put(t->by_correlation, edge);
+}
+
 static uint32_t step_at(const struct sl_trace_events *t, uint64_t ns)
 {
     size_t low = 0, high = t->steps;

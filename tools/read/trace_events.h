@@ -62,6 +62,9 @@ int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_collectives *
 /* Any row of the file. 0, or the sticky error of the temporary files. */
 int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *row);
 
+/* An edge as an event of kind SL_EV_FLOW: it comes out last of its correlation id, as it is. */
+int sl_trace_events_edge(struct sl_trace_events *t, const struct sl_event *edge);
+
 /* After the last row. 0 or the sticky error. */
 int sl_trace_events_end(struct sl_trace_events *t);
 

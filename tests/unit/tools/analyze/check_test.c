@@ -87,6 +87,35 @@ static void expect(const char *text, enum sl_finding_id id, uint64_t count)
     sl_check_destroy(c);
 }
 
+/* `row` with a number in place of its @. */
+static char *put_numbered(char *at, const char *row, int number)
+{
+    const char *place = strchr(row, '@');
+
+    return at + sprintf(at, ",%.*s%d%s", (int)(place - row), row, number, place + 1);
+}
+
+/* Calls of the driver are written some time after waits that name them: a job with many. */
+static void test_waits_long_before_their_records(void **state)
+{
+    enum {
+        WAITS = 20000,
+        ROW_BYTES = 512
+    };
+    char *text = malloc((size_t)2 * WAITS * ROW_BYTES), *at = text;
+
+    (void)state;
+    assert_non_null(text);
+    at += sprintf(at, "%s", HEADER NAMES GOOD);
+    for (int i = 0; i < WAITS; i++)
+        at = put_numbered(at, WAIT("@", "50.000"), 100 + 3 * i);
+    for (int i = 0; i < WAITS; i++)
+        at = put_numbered(at, RECORD("@", "40.000"), 100 + 3 * i);
+    sprintf(at, "%s", OWN(""));
+    expect(text, SL_FIND_COUNT, 0);
+    free(text);
+}
+
 static void test_good(void **state)
 {
     struct sl_check *c;
@@ -220,10 +249,10 @@ static void test_severity(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),     cmocka_unit_test(test_json),
-        cmocka_unit_test(test_header),   cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_links),    cmocka_unit_test(test_waits),
-        cmocka_unit_test(test_severity),
+        cmocka_unit_test(test_good),  cmocka_unit_test(test_waits_long_before_their_records),
+        cmocka_unit_test(test_json),  cmocka_unit_test(test_header),
+        cmocka_unit_test(test_rows),  cmocka_unit_test(test_links),
+        cmocka_unit_test(test_waits), cmocka_unit_test(test_severity),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
