@@ -2,14 +2,17 @@
 
 A node starts when its last parent has ended and its queue (one per stream and per thread) is free,
 `delay_ns` after that, and lasts `duration_ns`. One without a parent starts at its own time."""
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Mapping
 
 from chakra import Et, Node
 
 
 def replay(et: Et, duration: Callable[[Node], float] = lambda node: node.duration,
-           keep: Callable[[Node, Node], bool] = lambda parent, node: True) -> dict[int, float]:
-    """When each node ends. `keep` says which dependencies hold."""
+           keep: Callable[[Node, Node], bool] = lambda parent, node: True,
+           held_up: Mapping[int, int] = types.MappingProxyType({})) -> dict[int, float]:
+    """When each node ends. `keep` says which dependencies hold, `held_up` which nodes began later
+    (ns) for what is not in the file."""
     ends: dict[int, float] = {}
     free: dict[tuple, float] = {}
     for node in et.nodes:
@@ -17,7 +20,7 @@ def replay(et: Et, duration: Callable[[Node], float] = lambda node: node.duratio
         lane = et.lane(node)
         if lane in free:
             parents.append(free[lane])
-        begin = max(parents) + node.delay if parents else node.start
+        begin = max(parents) + node.delay + held_up.get(node.id, 0) if parents else node.start
         ends[node.id] = free[lane] = begin + duration(node)
     return ends
 

@@ -10,7 +10,7 @@ import pytest
 import chakra
 import chakra_replay
 import harness
-from test_chakra_replay import BOUND, SAMPLES, convert, late, record, window_end
+from test_chakra_replay import BOUND, SAMPLES, convert, held_up, late, record, window_end
 
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 
@@ -49,7 +49,7 @@ def test_beside_the_kineto_file(tmp_path, name):
     assert not any(counters[f"chakra_{what}"] for what in
                    ("edges_left_out", "rows_left_out", "forced", "failed"))
     assert check(et.path).returncode == 0 and check(trace.path).returncode == 0
-    ends = chakra_replay.replay(et)
+    ends = chakra_replay.replay(et, held_up=held_up(et, run))
     assert not late(et, ends, trace.path)
     recorded = max(node.end for node in et.nodes)
     assert abs(window_end(et, ends) - recorded) <= BOUND * recorded

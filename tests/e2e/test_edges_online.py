@@ -108,8 +108,8 @@ def test_samples(tmp_path, sample, version):
 
 @pytest.mark.parametrize("steps, sim", [
     (STEPS, ["--cupti-shuffle"]),
-    (STEPS + " sleep:2500", ["--cupti-late", "2"]),
-    (STEPS + " sleep:2500", ["--cupti-late", "2", "--cupti-shuffle", "--cupti", "12.0"]),
+    (STEPS + " sleep:4500", ["--cupti-late", "2"]),
+    (STEPS + " sleep:4500", ["--cupti-late", "2", "--cupti-shuffle", "--cupti", "12.0"]),
     (STEPS + " sleep:1500 kernel:5 syncall sleep:500", ["--cupti-hold", "1"]),
     (STEPS, ["--cupti-twice", "0.3"]),
     (STEPS, ["--cupti-per-thread-buffers", "1"]),

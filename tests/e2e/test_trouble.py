@@ -75,7 +75,7 @@ def test_dropped_records_are_counted(go):
 
 
 @pytest.mark.parametrize("steps", [
-    "context stream kernel:30 copy event sync blocking stream:0 kernel:5 syncall",
+    "context stream kernel:120 copy event sync blocking stream:0 kernel:5 syncall",
     "context threads:8 syncall"])
 def test_a_seed_repeats_the_decisions(go, steps):
     """Whatever clock and scheduler do meanwhile: what happens to a record depends on what it is."""
