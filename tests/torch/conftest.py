@@ -47,19 +47,19 @@ class Torch:
         return harness.run(folder, *command, sim=["--cupti", self.cupti, *(sim or [])],
                            OMP_NUM_THREADS="1", **{"timeout": 120, **options})
 
-    def job(self, name: str, *arguments, **options) -> harness.Run:
-        """Runs a job of tests/simgpu/jobs."""
-        return self.run(self.python, JOBS / f"{name}.py", *arguments, **options)
+    def job(self, name: str, *arguments, under=(), **options) -> harness.Run:
+        """Runs a job of tests/simgpu/jobs, `under` a script that runs it if that is given."""
+        return self.run(self.python, *under, JOBS / f"{name}.py", *arguments, **options)
 
-    def ranks(self, name: str, ranks: int, **options) -> harness.Run:
+    def ranks(self, name: str, ranks: int, under=(), sim=(), **options) -> harness.Run:
         """Runs a job under torchrun, a device for each rank. Each process has a truth of its own
         beside the others (truth-PID.jsonl)."""
         folder = self.tmp / str(self.count + 1)
         files = ["--truth", str(folder / "truth-%p.jsonl"), "--log", str(folder / "log-%p.jsonl")]
         return self.run(self.python.parent / "torchrun", "--nproc-per-node", str(ranks),
                         "--master-port", "0", "--rdzv-backend", "c10d", "--rdzv-endpoint",
-                        "localhost:0", JOBS / f"{name}.py",
-                        sim=["--devices", str(ranks), *files], **options)
+                        "localhost:0", *under, JOBS / f"{name}.py",
+                        sim=["--devices", str(ranks), *files, *sim], **options)
 
 
 @pytest.fixture

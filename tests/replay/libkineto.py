@@ -1,0 +1,383 @@
+#!/usr/bin/env python3
+"""Whether syncline says of a run what libkineto says of it.
+
+    tests/replay/libkineto.py KINETO SYNCLINE
+
+KINETO is what torch.profiler exported of a run on the simulated GPU, SYNCLINE the trace of that
+run's recording (`tests/simgpu/run --record`, played with SYNCLINE_API=all). Compared are the rows of kernels, copies, memsets, calls and waits with all their
+args, the arrows from calls to GPU operations, and what the file says of the devices, streams and
+threads. libkineto's times come from a clock of its own: one offset and one rate are removed.
+
+Exit status 1 and the first difference, by time, if there is one that is not in
+docs/kineto-compatibility.md; else how often each of those that are was met.
+"""
+import collections
+import re
+import statistics
+import sys
+
+import kineto
+
+CALLS = ("cuda_runtime", "cuda_driver")
+OPERATIONS = ("kernel", "gpu_memcpy", "gpu_memset")
+ROWS = (*CALLS, *OPERATIONS, "cuda_sync")
+
+# libkineto's own filter (CuptiCbidRegistry.cpp).
+RUNTIME_LEFT_OUT = {"cudaGetDevice", "cudaSetDevice", "cudaGetLastError", "cudaEventCreate",
+                    "cudaEventCreateWithFlags", "cudaEventDestroy"}
+DRIVER_KEPT = {"cuLaunchKernel", "cuLaunchKernelEx"}
+
+# Args that only one of the two has: ours, and those that come from PyTorch's operators.
+OURS = {
+    "kernel": {"priority", "static shared memory", "dynamic shared memory", "cluster", "channel",
+               "channel type", "graph id", "graph node id"},
+    "gpu_memcpy": {"channel", "channel type", "graph id", "graph node id"},
+    "gpu_memset": {"value", "graph id", "graph node id"},
+    "cuda_sync": {"cuda_event_sync_id", "wait_on_context", "result"},
+    **dict.fromkeys(CALLS, {"result", "wait_kind", "wait_ns", "wake_ns", "released_by",
+                            "wait_basis"}),
+}
+OPERATORS = {"External id", "Collective name", "dtype", "In msg nelems", "Out msg nelems",
+             "Group size", "In split size", "Out split size", "Process Group Name",
+             "Process Group Description", "Process Group Ranks", "Src Rank", "Dst Rank", "Seq",
+             "Rank", "Comms Id"}
+RECORD = ("wait_on_stream", "wait_on_cuda_event_record_corr_id")
+NOT_READY = 600
+WAIT_ROWS = 1000000  # tid of our waits: this and the stream
+DEVICE_WIDE = 1  # libkineto's, for waits without a stream
+START_NS, LENGTH_NS, LENGTH_PART = 1000, 5, 0.001
+# Rows this close to the ends of libkineto's recording may be in it or not.
+MARGIN_NS = 20000
+
+
+class Unlike(Exception):
+    """The two are not of the same run."""
+
+
+class File:
+    def __init__(self, path):
+        self.trace = kineto.load(path)
+        self.events = self.trace["traceEvents"]
+        self.rows = kineto.rows(self.trace, *ROWS)
+        for row in self.rows:
+            row["start"], row["end"] = kineto.times(self.trace, row)
+        self.by_key = collections.defaultdict(list)
+        for row in self.rows:
+            self.by_key[row["cat"], row["args"]["correlation"]].append(row)
+        for rows in self.by_key.values():  # a graph launch has many, overlapping on many streams
+            rows.sort(key=lambda row: (row["args"].get("device", 0), row["args"].get("stream", 0),
+                                       row["start"]))
+
+    def leave_out(self, cat):
+        self.rows = [row for row in self.rows if row["cat"] != cat]
+        for key in [key for key in self.by_key if key[0] == cat]:
+            del self.by_key[key]
+
+    def metadata(self, name):
+        """(pid, tid) -> the first argument of each metadata row of that name."""
+        found = collections.defaultdict(list)
+        for event in self.events:
+            if event["ph"] == "M" and event["name"] == name:
+                found[event["pid"], event["tid"]].append(next(iter(event["args"].values())))
+        return found
+
+
+def show(row):
+    return (f"{row['cat']} {row['name'][:80]!r}, correlation {row['args']['correlation']}, "
+            f"at {row['start']}, {row['end'] - row['start']} ns long")
+
+
+class Comparison:
+    def __init__(self, theirs, ours):
+        self.theirs, self.ours = theirs, ours
+        if not any(row["cat"] == "cuda_sync" for row in theirs.rows):
+            ours.leave_out("cuda_sync")  # not asked for (enable_cuda_sync_events)
+        self.known = collections.Counter()  # differences of docs/kineto-compatibility.md
+        self.differences = []
+        self.threads = {}  # their tid -> ours
+        self.our_threads = {row["tid"] for row in ours.rows if row["cat"] in CALLS}
+
+    def differ(self, text, ns=0):
+        self.differences.append((ns, text))
+
+    # ---- time ----
+
+    def align(self):
+        """Their clock's time as ours: a line through all rows that both have alone."""
+        pairs = [(rows[0]["start"], self.ours.by_key[key][0]["start"])
+                 for key, rows in self.theirs.by_key.items()
+                 if len(rows) == len(self.ours.by_key.get(key, ())) == 1]
+        if len(pairs) < 2:
+            raise Unlike("the two have no rows in common")
+        first = min(theirs for theirs, _ in pairs)
+        rate, offset = statistics.linear_regression([theirs - first for theirs, _ in pairs],
+                                                    [ours - theirs for theirs, ours in pairs])
+        for row in self.theirs.rows:
+            length = row["end"] - row["start"]
+            row["start"] += round(offset + rate * (row["start"] - first))
+            row["end"] = row["start"] + round(length * (1 + rate))
+        self.offset, self.rate = offset, rate
+        marks = {e["name"]: self.theirs.trace["baseTimeNanoseconds"] + round(e["ts"] * 1000)
+                 for e in self.theirs.events if e["ph"] == "i" and "cat" not in e}
+        self.begin = marks["Iteration Start: PyTorch Profiler"] + round(offset) + MARGIN_NS
+        self.end = marks["Record Window End"] + round(offset) - MARGIN_NS
+
+    def check_times(self, a, b):
+        length = b["end"] - b["start"]
+        if abs(a["start"] - b["start"]) > START_NS:
+            self.differ(f"{show(b)} begins {a['start'] - b['start']} ns later in theirs", b["start"])
+        if abs(a["end"] - a["start"] - length) > max(LENGTH_NS, LENGTH_PART * length):
+            self.differ(f"{show(b)} is {a['end'] - a['start']} ns long in theirs", b["start"])
+
+    # ---- rows that one has alone ----
+
+    def their_row_alone(self, row):
+        call = self.ours.by_key.get(("cuda_runtime", row["args"]["correlation"]), [{"args": {}}])[0]
+        if row["cat"] == "cuda_sync" and call["args"].get("result") == NOT_READY:
+            self.known["queries-that-found-nothing"] += 1
+        else:
+            self.differ(f"theirs alone: {show(row)}", row["start"])
+
+    def our_row_alone(self, row):
+        if row["start"] < self.begin or row["end"] > self.end:
+            return  # outside of their session
+        if row["cat"] == "cuda_runtime" and row["name"] in RUNTIME_LEFT_OUT or \
+                row["cat"] == "cuda_driver" and row["name"] not in DRIVER_KEPT:
+            self.known["filter"] += 1
+        elif row["name"] == "Stream Wait Event" and not any(
+                (e["pid"], e["tid"]) == (row["pid"], row["tid"]) and e["start"] < row["start"]
+                for e in self.theirs.rows if e["cat"] in OPERATIONS):
+            self.known["waits-of-idle-streams"] += 1
+        elif row["name"].startswith("Memcpy PtoP") and not any(
+                e["name"].startswith("Memcpy PtoP") for e in self.theirs.rows):
+            self.known["peer-copies"] += 1
+        else:
+            self.differ(f"ours alone: {show(row)}", row["start"])
+
+    # ---- one row of both ----
+
+    def check_name(self, a, b):
+        if a["name"] == b["name"]:
+            return
+        if a["cat"] in CALLS and re.fullmatch(re.escape(b["name"]) + r"_v\d+", a["name"]):
+            self.known["version-suffix"] += 1
+        elif a["cat"] in CALLS and a["name"] == "INVALID":
+            self.known["nameless-calls"] += 1
+        else:
+            self.differ(f"{show(b)} is called {a['name']!r} in theirs", b["start"])
+
+    def check_place(self, a, b):
+        stream = b["args"].get("stream")
+        if b["cat"] in OPERATIONS:
+            if not (a["pid"] == b["pid"] == b["args"]["device"] and a["tid"] == b["tid"] == stream):
+                self.differ(f"{show(b)} stands at {a['pid']}/{a['tid']} in theirs", b["start"])
+        elif b["cat"] == "cuda_sync":
+            self.check_wait_place(a, b, stream)
+        elif self.threads.setdefault(a["tid"], b["tid"]) != b["tid"]:
+            self.differ(f"{show(b)} is of thread {b['tid']}; theirs says {a['tid']}, as of "
+                        f"{self.threads[a['tid']]}", b["start"])
+
+    def check_wait_place(self, a, b, stream):
+        usual = stream if stream >= 0 else DEVICE_WIDE
+        ours = {"Stream Sync": WAIT_ROWS + stream, "Stream Wait Event": stream}
+        if b["tid"] != ours.get(b["name"], WAIT_ROWS) or b["pid"] != b["args"]["device"]:
+            self.differ(f"{show(b)} stands at {b['pid']}/{b['tid']}", b["start"])
+        if (a["pid"], a["tid"]) != (b["pid"], usual):
+            self.differ(f"{show(b)} stands at {a['pid']}/{a['tid']} in theirs", b["start"])
+        elif a["tid"] != b["tid"]:
+            self.known["place-of-waits"] += 1
+
+    def check_threads(self):
+        """Their ids that are no thread's: what pthread_self() said, cut."""
+        back = collections.defaultdict(set)
+        for theirs, ours in self.threads.items():
+            back[ours].add(theirs)
+            if theirs != ours:
+                if theirs in self.our_threads:
+                    self.differ(f"thread {ours} is {theirs} in theirs, which is another")
+                self.known["thread-ids"] += 1
+        for ours, theirs in back.items():
+            if len(theirs) > 2 or (len(theirs) == 2 and ours not in theirs):
+                self.differ(f"thread {ours} is {sorted(theirs)} in theirs")
+
+    def check_args(self, a, b):
+        theirs, ours = a["args"], b["args"]
+        for key in theirs.keys() - ours.keys() - OPERATORS:
+            if key in RECORD and theirs[key] == -1:
+                self.known["event-records"] += 1  # nobody knows: CUPTI below 12.8
+                continue
+            self.differ(f"{show(b)} has no {key!r}: {theirs[key]!r} in theirs", b["start"])
+        for key in ours.keys() - theirs.keys() - OURS[b["cat"]]:
+            self.differ(f"{show(b)} has {key!r}: {ours[key]!r}, theirs has none", b["start"])
+        for key in ours.keys() & theirs.keys():
+            self.check_arg(key, theirs[key], ours[key], a, b)
+
+    def check_arg(self, key, theirs, ours, a, b):
+        if key == "memory bandwidth (GB/s)":
+            for row, value in ((a, theirs), (b, ours)):
+                if not is_bandwidth(row, value):
+                    self.differ(f"{show(row)} has a bandwidth of {value}", b["start"])
+            self.known["bandwidth-digits"] += theirs != ours
+        elif theirs == ours:
+            return
+        elif key in ("blocks per SM", "warps per SM") and abs(theirs - ours) <= ours / 2**23:
+            self.known["float-digits"] += 1
+        elif key == "est. achieved occupancy %" and theirs == 0 and self.opted_in(b):
+            self.known["occupancy-opt-in"] += 1
+        elif key in RECORD and theirs == -1:
+            self.check_event(b)
+            self.known["event-records"] += 1
+        else:
+            self.differ(f"{show(b)} has {key!r}: {ours!r}, {theirs!r} in theirs", b["start"])
+
+    def opted_in(self, kernel):
+        """More shared memory than without asking, and an occupancy that its warps allow."""
+        device = self.theirs.trace["deviceProperties"][kernel["args"]["device"]]
+        warps = device["maxThreadsPerMultiprocessor"] // device["warpSize"]
+        most = 100 * min(1, float(kernel["args"]["warps per SM"]) / warps)
+        return kernel["args"]["shared memory"] > device["sharedMemPerBlock"] and \
+            0 < kernel["args"]["est. achieved occupancy %"] <= most + 0.5
+
+    def check_event(self, wait):
+        """Ours names the call that recorded the event last before the wait."""
+        record = wait["args"]["wait_on_cuda_event_record_corr_id"]
+        calls = [row for cat in CALLS for row in self.ours.by_key.get((cat, record), ())]
+        if len(calls) != 1 or "EventRecord" not in calls[0]["name"] or \
+                calls[0]["start"] > wait["end"]:
+            self.differ(f"{show(wait)} waits for an event that correlation {record} is said to "
+                        f"have recorded", wait["start"])
+
+    # ---- all of it ----
+
+    def check_rows(self):
+        for key in self.theirs.by_key.keys() | self.ours.by_key.keys():
+            a, b = self.theirs.by_key.get(key, []), self.ours.by_key.get(key, [])
+            if len(a) == len(b):
+                for one, other in zip(a, b):
+                    self.check_times(one, other)
+                    self.check_name(one, other)
+                    self.check_place(one, other)
+                    self.check_args(one, other)
+            elif not b:
+                for row in a:
+                    self.their_row_alone(row)
+            elif not a:
+                for row in b:
+                    self.our_row_alone(row)
+            else:
+                self.differ(f"{len(b)} rows, {len(a)} in theirs: {show(b[0])}", b[0]["start"])
+
+    def arrows(self, file):
+        """(phase, correlation, category of the row it stands at) of each arrow end."""
+        at = {(row["pid"], row["tid"], row["ts"], row["args"]["correlation"]): row["cat"]
+              for row in file.rows}
+        return collections.Counter(
+            (e["ph"], e["id"], at.get((e["pid"], e["tid"], e["ts"], e["id"])))
+            for e in file.events if e.get("cat") == "ac2g")
+
+    def check_arrows(self):
+        theirs, ours = self.arrows(self.theirs), self.arrows(self.ours)
+        for (phase, call, cat), count in sorted((theirs - ours).items(), key=str):
+            operation = any((c, call) in self.theirs.by_key for c in OPERATIONS)
+            if phase == "f" and cat in CALLS:
+                self.known["heads-at-calls"] += count
+            elif cat == "cuda_sync" or (phase == "s" and ("cuda_sync", call) in self.theirs.by_key):
+                self.known["arrows-to-waits"] += count
+            elif phase == "s" and not operation:
+                self.known["tails-without-heads"] += count
+            else:
+                self.differ(f"theirs alone: an arrow {phase!r} at a {cat} of correlation {call}")
+        for (phase, call, cat), count in sorted((ours - theirs).items(), key=str):
+            rows = [row for c in OPERATIONS for row in self.ours.by_key.get((c, call), ())]
+            if not rows or not cat:
+                self.differ(f"an arrow {phase!r} of correlation {call} stands at no row")
+            elif all(self.begin <= row["start"] and row["end"] <= self.end for row in rows) and \
+                    not all(row["name"].startswith("Memcpy PtoP") for row in rows):
+                self.differ(f"ours alone: {count} arrow {phase!r} at a {cat} of correlation {call}")
+
+    def check_header(self):
+        theirs, ours = self.theirs.trace, self.ours.trace
+        for key in ("schemaVersion", "displayTimeUnit", "baseTimeNanoseconds", "cupti_version",
+                    "cuda_driver_version"):
+            if theirs[key] != ours.get(key):
+                self.differ(f"{key} is {ours.get(key)}, {theirs[key]} in theirs")
+        for device in theirs["deviceProperties"]:
+            mine = next((d for d in ours["deviceProperties"] if d["id"] == device["id"]), {})
+            for key in device:
+                if device[key] != mine.get(key):
+                    self.differ(f"device {device['id']}: {key} is {mine.get(key)}, {device[key]} "
+                                f"in theirs")
+        for key in ("backend", "rank", "world_size"):
+            there = theirs.get("distributedInfo", {})
+            if key in there and there[key] != ours["distributedInfo"][key]:
+                self.differ(f"{key} is {ours['distributedInfo'][key]}, {there[key]} in theirs")
+
+    def check_names(self):
+        """Of what both have rows of: the names and the order of tracks."""
+        used = {(row["pid"], row["tid"]) for row in self.theirs.rows if row["cat"] in OPERATIONS}
+        used |= {(device, 0) for device, _ in used}
+        for name in ("process_labels", "process_sort_index", "thread_name", "thread_sort_index"):
+            theirs, ours = self.theirs.metadata(name), self.ours.metadata(name)
+            for place in used & theirs.keys():
+                if not set(theirs[place]) <= set(ours.get(place, ())):
+                    self.differ(f"{name} of {place} is {ours.get(place)}, {theirs[place]} in theirs")
+        theirs, ours = self.theirs.metadata("thread_name"), self.ours.metadata("thread_name")
+        pid = next(row["pid"] for row in self.ours.rows if row["cat"] in CALLS)
+        for row in self.theirs.rows:
+            place = (row["pid"], row["tid"])
+            if row["cat"] in CALLS and place in theirs and row["tid"] in self.our_threads and \
+                    not theirs[place][0].startswith(ours[pid, row["tid"]][0]):
+                self.differ(f"thread {row['tid']} is {ours[pid, row['tid']]}, {theirs[place]} in "
+                            f"theirs")
+
+    def check_count(self):
+        """Nothing was left out by both."""
+        for cat in ("kernel", "cuda_runtime"):
+            if not any(row["cat"] == cat for row in self.theirs.rows):
+                self.differ(f"there is no {cat} at all")
+
+    def run(self):
+        self.align()
+        self.check_count()
+        self.check_rows()
+        self.check_threads()
+        self.check_arrows()
+        self.check_header()
+        self.check_names()
+        return sorted(self.differences)
+
+
+def is_bandwidth(row, value):
+    """Bytes by length, to the digits that are written."""
+    length = row["end"] - row["start"]
+    exact = float(row["args"]["bytes"]) / length if length else 0
+    # 1 ns: theirs was rounded once more when it was moved to our clock.
+    return exact and abs(float(value) - exact) <= 0.0011 + exact * 1.5 / length
+
+
+def compare(theirs, ours):
+    """(the differences as texts, the first first; how often each known one was met; the clocks)"""
+    comparison = Comparison(File(theirs), File(ours))
+    differences = [text for _, text in comparison.run()]
+    clocks = f"offset {comparison.offset:.0f} ns, rate {comparison.rate * 1e6:.3f} ppm"
+    return differences, comparison.known, clocks
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__.strip())
+    try:
+        differences, known, clocks = compare(*sys.argv[1:])
+    except Unlike as error:
+        sys.exit(f"{sys.argv[0]}: {error}")
+    for text in differences[:1]:
+        print(f"{len(differences)} differences; the first: {text}")
+    if not differences:
+        print(f"the same ({clocks})")
+    for name, count in sorted(known.items()):
+        print(f"  {count:7} {name}")
+    sys.exit(1 if differences else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Every job under torch.profiler, and what syncline makes of the same run, played to it: the two
+traces say the same, but for what docs/kineto-compatibility.md lists."""
+import pathlib
+import re
+import subprocess
+import sys
+
+import harness
+import pytest
+from conftest import REPO
+from test_jobs import ONE_PROCESS
+
+REPLAY = REPO / "tests" / "replay"
+sys.path.insert(0, str(REPLAY))
+
+import libkineto  # noqa: E402
+
+DOC = REPO / "docs" / "kineto-compatibility.md"
+RANKS = ("collectives", "ddp", "fsdp")
+
+
+def profiled(syncs):
+    return [pathlib.Path(__file__).with_name("under_profiler.py"), "theirs-%p.json", syncs]
+
+
+def play(torch, recording, **environment) -> pathlib.Path:
+    """syncline's trace of the recording."""
+    out = recording.parent / f"ours-{recording.stem}"
+    result = subprocess.run(
+        [REPLAY / "run", "--build", harness.BUILD, "--cupti", torch.cupti, recording],
+        capture_output=True, text=True, timeout=120, check=False, env=harness.environment(
+            {"SYNCLINE_OUTPUT": str(out), "CUDA_INJECTION64_PATH": str(harness.LIBRARY),
+             "SYNCLINE_API": "all", "SYNCLINE_DETAIL": "full", "SYNCLINE_LOG": "warn",
+             "SYNCLINE_CHAKRA": "off", **environment}))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    (trace,) = out.rglob("*.pt.trace.json.zst")
+    return trace
+
+
+def listed() -> set[str]:
+    return set(re.findall(r"^### `([a-z-]+)`", DOC.read_text(), re.MULTILINE))
+
+
+def check_same(theirs, ours):
+    differences, known, _ = libkineto.compare(theirs, ours)
+    assert not differences, f"{len(differences)} differences:\n" + "\n".join(differences[:10])
+    assert +known and set(+known) <= listed()
+
+
+@pytest.mark.parametrize("name", ONE_PROCESS)
+def test_job(torch, name):
+    folder = torch.tmp / "1"
+    run = torch.job(name, under=profiled("1"), inject=False,
+                    sim=[*ONE_PROCESS[name][0], "--record", str(folder / "recording")])
+    assert run.status == 0, run.stderr
+    (theirs,) = folder.glob("theirs-*.json")
+    check_same(theirs, play(torch, folder / "recording"))
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_ranks(torch, name):
+    folder = torch.tmp / "1"
+    run = torch.ranks(name, 2, under=profiled("1"), inject=False,
+                      sim=["--record", str(folder / "%p")])
+    assert run.status == 0, run.stderr[-4000:]
+    found = sorted(folder.glob("theirs-*.json"))
+    assert len(found) == 2
+    for theirs in found:
+        rank = libkineto.kineto.load(theirs)["distributedInfo"]["rank"]
+        recording = folder / re.fullmatch(r"theirs-(\d+)", theirs.stem)[1]
+        check_same(theirs, play(torch, recording, RANK=str(rank), WORLD_SIZE="2"))
+
+
+def test_without_syncs_and_a_trace_that_differs(torch, monkeypatch):
+    """What differs is found, and named: the comparison can fail."""
+    folder = torch.tmp / "1"
+    torch.job("peers", under=profiled("0"), inject=False,
+              sim=["--devices", "2", "--record", str(folder / "recording")])
+    (theirs,) = folder.glob("theirs-*.json")
+    ours = play(torch, folder / "recording")
+    check_same(theirs, ours)
+
+    def after(change):
+        def changed(path):
+            trace = load(path)
+            if path == ours:
+                change(trace)
+            return trace
+
+        load = libkineto.kineto.load
+        with monkeypatch.context() as patch:
+            patch.setattr(libkineto.kineto, "load", changed)
+            return libkineto.compare(theirs, ours)[0]
+
+    def of(trace, cat):
+        rows = [e for e in trace["traceEvents"] if e.get("cat") == cat and e["ph"] == "X"
+                and (cat == "kernel" or e["name"] == "cudaLaunchKernel")]
+        return rows[20]
+
+    def lose(trace):
+        trace["traceEvents"].remove(of(trace, "kernel"))
+
+    def lose_arrow(trace):
+        launch = of(trace, "kernel")["args"]["correlation"]
+        trace["traceEvents"].remove(next(
+            e for e in trace["traceEvents"] if e["ph"] == "f" and e.get("id") == launch))
+
+    def set_arg(cat, key, value):
+        return lambda trace: of(trace, cat)["args"].update({key: value})
+
+    def set_field(cat, key, add):
+        return lambda trace: of(trace, cat).update({key: of(trace, cat)[key] + add})
+
+    for change, says in [
+            (lose, "theirs alone: kernel"),
+            (lose_arrow, "an arrow 'f'"),
+            (set_arg("kernel", "registers per thread", 255), "'registers per thread': 255"),
+            (set_arg("kernel", "warps per SM", libkineto.kineto.decimal.Decimal("0.5")),
+             "'warps per SM'"),
+            (set_arg("cuda_runtime", "unheard", 1), "has 'unheard'"),
+            (set_field("cuda_runtime", "ts", 2), "begins"),
+            (set_field("kernel", "dur", 1), "ns long in theirs"),
+            (set_field("kernel", "name", "x"), "is called"),
+            (set_field("cuda_runtime", "tid", 1), "thread"),
+            (lambda trace: trace["deviceProperties"][1].update(numSms=1), "numSms is 1")]:
+        found = after(change)
+        assert found and any(says in text for text in found), (says, found[:3])
+
+
+def test_the_list_is_current():
+    """Every difference that the program knows is explained, and no other."""
+    source = (REPLAY / "libkineto.py").read_text()
+    assert set(re.findall(r'known\["([a-z-]+)"\]', source)) == listed()
+
