@@ -288,7 +288,7 @@ static void copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_
     enum sl_edge_kind kind = item->kind == SL_EV_MEMSET ? SL_EDGE_MEMSET : SL_EDGE_COPY;
     struct sl_wait wait;
 
-    if (!c->cpu || !shape || sl_item_is_node(item))
+    if (!c->cpu || c->cpu->more != 0 || !shape || sl_item_is_node(item))
         return;
     if (waits_for_itself(item, shape, blocking)) {
         wait = new_wait(c, op->stream, SL_WAIT_SET, kind);

@@ -8,8 +8,12 @@ from collections.abc import Callable, Mapping
 from chakra import Et, Node
 
 
+def everything(_parent: Node, _node: Node) -> bool:
+    return True
+
+
 def replay(et: Et, duration: Callable[[Node], float] = lambda node: node.duration,
-           keep: Callable[[Node, Node], bool] = lambda parent, node: True,
+           keep: Callable[[Node, Node], bool] = everything,
            held_up: Mapping[int, int] = types.MappingProxyType({})) -> dict[int, float]:
     """When each node ends. `keep` says which dependencies hold, `held_up` which nodes began later
     (ns) for what is not in the file."""

@@ -210,14 +210,21 @@ class Truth:
         return found
 
     def _gone(self, wait: dict, call: dict) -> list[tuple]:
-        """A context's streams that were destroyed and had run dry, and the branches of graphs that
-        were launched there: the simulator forgets them."""
+        """A context's streams that were destroyed and had run dry, with what they were made to wait
+        for, and the branches of graphs that were launched there: the simulator forgets them."""
+        awaited = set()
+        for follow in self.follows:
+            if (follow["context"], follow["stream"]) in self.destroyed and follow["corr"] < wait["corr"]:
+                records = [r for r in self.records if r["event"] == follow["event"]
+                           and r["corr"] < follow["corr"]]
+                awaited.update(op["op"] for r in records[-1:] for op in r["ops"])
         last = {}
         for op in self.ops.values():
             place = place_of(op)
             branch = place not in self.flags and place[1] != LEGACY
-            if ((branch or place in self.destroyed) and op["end"] <= call["start"]
-                    and place[0] == wait["context"] and op["corr"] < wait["corr"]):
+            here = (branch or place in self.destroyed) and place[0] == wait["context"]
+            if ((here or op["id"] in awaited) and op["end"] <= call["start"]
+                    and op["corr"] < wait["corr"]):
                 last[place] = max(op, last.get(place, op), key=lambda op: op["id"])
         return [edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
                 for op in last.values()]

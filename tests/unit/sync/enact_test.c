@@ -147,6 +147,28 @@ static void failed_calls_give_nothing(void **state)
     job_end(j);
 }
 
+/* The context broke while it waited: it returned for that. */
+static void a_copy_that_failed_gives_nothing(void **state)
+{
+    struct job *j = begin();
+    struct sl_shape pinned = SHAPE_DTOH_PINNED;
+    struct sl_event call = {.kind = SL_EV_RUNTIME, .correlation = 1, .thread = 100};
+    struct sl_event op = {.kind = SL_EV_MEMCPY, .correlation = 1, .context = 1, .stream = 7};
+    (void)state;
+    call.start_ns = 10 * US;
+    call.end_ns = 90 * US;
+    call.u.call.cbid = MEMCPY;
+    call.u.call.result = 700;
+    op.start_ns = 15 * US;
+    op.end_ns = 60 * US;
+    op.shape = sl_shape_put(j->shapes, &pinned);
+    job_tell(j, &call);
+    job_tell(j, &op);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    job_end(j);
+}
+
 static void an_event_never_recorded_orders_nothing(void **state)
 {
     struct job *j = begin();
@@ -407,6 +429,7 @@ int main(void)
         cmocka_unit_test(a_free_is_in_the_context_that_its_thread_launched_into),
         cmocka_unit_test(a_free_that_fits_another_context_is_counted),
         cmocka_unit_test(failed_calls_give_nothing),
+        cmocka_unit_test(a_copy_that_failed_gives_nothing),
         cmocka_unit_test(an_event_never_recorded_orders_nothing),
         cmocka_unit_test(an_event_of_another_context_is_counted),
         cmocka_unit_test(legacy_order_binds_blocking_streams_only),

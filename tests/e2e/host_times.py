@@ -1,0 +1,123 @@
+"""What the host did in another run of a program, put in place of what it did in a recorded one.
+
+Two runs of a program on a machine that has other work differ in what the host took, and by more than
+a prediction is worth. The simulator's truth tells of both runs how long each call took beside what
+it waited for the GPU, and how long the thread took between calls; so a replay of the one run can be
+given the host's times of the other. When things wait for what, and how long the GPU takes, remain
+those of the trace: the sync edges are what the prediction stands or falls with."""
+import collections
+
+import harness
+from chakra import Et, Node
+
+KINDS = ("kernel", "memcpy", "memset")
+NOT_READY = 600
+CUT_NS = 20000  # a launch that went on for so long after the enqueue was held up by others
+
+
+def is_free(name: str) -> bool:
+    """What it waits for is inferred, from what ended meanwhile: of no use for another run, in which
+    other things do. What it takes is the host's."""
+    return "Free" in name
+
+
+class Host:
+    """Calls and waits of a run, from the truth alone."""
+
+    def __init__(self, run: harness.Run):
+        # How often a program polls depends on the time that it has: what polls take is the host's.
+        recorded = {corr: call for corr, call in run.calls().items() if call["result"] != NOT_READY}
+        self.recorded = recorded
+        self.ops = {op["id"]: op for op in run.truth_of("op")}
+        self.launched = collections.defaultdict(list)
+        for op in self.ops.values():
+            self.launched[op["corr"]].append(op)
+        self.sources = {wait["corr"]: [self.ops[s["op"]] for s in wait["sources"]]
+                        for wait in run.truth_of("wait") if wait["result"] == 0}
+        self.threads = collections.defaultdict(list)
+        for call in sorted(recorded.values(), key=lambda call: call["start"]):
+            self.threads[call["thread"]].append(call)
+        self.begin = min(call["start"] for call in recorded.values())
+        self.end = max([call["end"] for call in recorded.values()]
+                       + [op["end"] for op in self.ops.values()])
+
+    def ends(self) -> dict[tuple, int]:
+        """Of each call, and of each operation by its call and stream."""
+        found = {(corr,): call["end"] for corr, call in self.recorded.items()}
+        found.update({(op["corr"], op["stream"], n): op["end"] for ops in self.launched.values()
+                      for n, op in enumerate(sorted(ops, key=lambda op: op["start"]))
+                      if op["kind"] in KINDS})
+        return found
+
+    def by_names(self) -> list[list[dict]]:
+        """The calls of each thread; threads in an order that depends on what they do alone."""
+        return sorted(self.threads.values(), key=lambda calls: [call["name"] for call in calls])
+
+    def enqueued_ns(self, call: dict) -> int:
+        """When its operation was enqueued, if the call went on for long after that; else its end."""
+        queued = [op["queued"] for op in self.launched[call["corr"]]]
+        if queued and call["corr"] not in self.sources and min(queued) + CUT_NS < call["end"]:
+            return max(call["start"], min(queued))
+        return call["end"]
+
+
+def same_calls(first: Host, other: Host) -> dict[int, dict]:
+    """Correlation id in the first run -> the call in the other."""
+    same = {}
+    for mine, theirs in zip(first.by_names(), other.by_names(), strict=True):
+        assert [call["name"] for call in mine] == [call["name"] for call in theirs]
+        same.update({one["corr"]: two for one, two in zip(mine, theirs)})
+    return same
+
+
+def of_other_run(et: Et, same: dict[int, dict], first: Host, other: Host) -> dict[int, int]:
+    """Durations of the CPU nodes of `et`, a trace of `first`, as `other` had them."""
+    lanes = collections.defaultdict(list)
+    for node in et.cpu:
+        lanes[et.lane(node)].append(node)
+    found = {}
+    offset = first.begin - et.header["clock_base_ns"]
+    for nodes in lanes.values():
+        _thread(nodes, same, other, other.begin - offset, found)
+    return found
+
+
+def _thread(nodes: list[Node], same: dict[int, dict], other: Host, at: int, found: dict[int, int]):
+    """`at`: until when the other run's time is spent."""
+    gap, i = None, 0
+    while i < len(nodes):
+        if nodes[i].correlation not in same:
+            gap = gap or nodes[i]
+            found[nodes[i].id] = 0
+            i += 1
+            continue
+        pieces = [n for n in nodes[i:i + 3] if n.correlation == nodes[i].correlation]
+        call = same[pieces[0].correlation]
+        found.update(_call(pieces, call, other))
+        found[(gap or pieces[0]).id] += call["start"] - at
+        at = other.enqueued_ns(call) if len(pieces) == 1 else call["end"]
+        gap, i = None, i + len(pieces)
+
+
+def _call(pieces: list[Node], call: dict, other: Host) -> dict[int, int]:
+    """NAME until the enqueue; NAME.wait from when what it waited for has ended, to the enqueue if
+    that comes after; what is left of the call."""
+    took = {piece.id: 0 if is_free(call["name"]) else piece.duration for piece in pieces}
+    first, last = pieces[0].id, pieces[-1].id
+    own = other.launched[call["corr"]]
+    enqueued = max(call["start"], min((op["queued"] for op in own), default=call["start"]))
+    sources = other.sources.get(call["corr"], [])
+    waits = next((piece.id for piece in pieces if piece.name.endswith(".wait")), None)
+    if not sources or is_free(call["name"]):
+        took[last] = other.enqueued_ns(call) - call["start"]
+        if first != last and not is_free(call["name"]):
+            took[first], took[last] = enqueued - call["start"], call["end"] - enqueued
+        return took
+    over = max(call["start"], *(op["end"] for op in sources))
+    took[last] = call["end"] - over
+    if waits not in (None, last):
+        took[waits] = max(0, enqueued - over)
+        took[last] -= took[waits]
+    elif own and first != last:
+        took[first] = enqueued - call["start"]
+    return took
