@@ -26,6 +26,8 @@ static int is_drained(struct sl_collector *c)
 {
     if (c->window.state != SL_WIN_DRAINING)
         return 0;
+    if (c->is_robbed) /* what is out is not coming */
+        return 1;
     if (!sl_cupti_pool_all_back(c->drain_turn) || sl_pipeline_waiting(c->pipeline))
         c->drain_back = 0;
     else
@@ -82,7 +84,7 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
 
     if (actions & SL_ACT_ENABLE) {
         err = sl_collector_set_kinds(c, 1);
-        if (!err)
+        if (!err && !c->is_away)
             sl_pipeline_kinds_on(c->pipeline, 1);
     }
     if (!err && (actions & SL_ACT_OPEN)) {
@@ -99,6 +101,7 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
         if (!err) {
             held = sl_collector_look(c, c->drain_turn);
             sl_collector_tell_missing(c, c->drain_turn, &held);
+            sl_collector_tell_gap(c, c->window.closed_ns);
             push_window(c, 0);
         }
     }
@@ -147,6 +150,7 @@ static int run_window(struct sl_collector *c)
 static int bring_in(struct sl_collector *c)
 {
     uint64_t now = sl_clock_monotonic();
+    int err;
 
     if (now >= c->calibrate_due_ns) {
         sl_clock_calibrate();
@@ -157,6 +161,9 @@ static int bring_in(struct sl_collector *c)
     set_bounds(c);
     if (sl_collector_take_buffers(c))
         return -ECANCELED;
+    err = sl_collector_share(c);
+    if (err)
+        return err;
     sl_pipeline_tick(c->pipeline);
     sl_collector_deliver(c);
     return 0;
@@ -206,6 +213,7 @@ void sl_collector_settle(struct sl_collector *c)
     if (held.of_use)
         sl_pipeline_use(c->pipeline);
     sl_collector_tell_missing(c, c->exit_turn, &held);
+    sl_collector_tell_gap(c, c->window.closed_ns);
     push_window(c, 0);
 }
 
@@ -235,7 +243,7 @@ void sl_collector_end(struct sl_collector *c)
 
 static int create_pipeline(struct sl_collector *c)
 {
-    const struct sl_pipeline_options opt = {c->opt.config, c->opt.identity, c->opt.cupti,
+    const struct sl_pipeline_options opt = {c->opt.config, c->opt.identity, c->opt.cupti, &c->clock,
                                             c->opt.filter_api};
     struct sl_pipeline *pipeline;
     int err = sl_pipeline_create(&pipeline, &opt);
@@ -277,7 +285,11 @@ void *sl_collector_run(void *user)
     }
     open_dump(c);
     sl_window_init(&c->window, c->opt.config, window_now(), c->opt.on_since_ns);
-    if (c->opt.on_since_ns)
+    c->are_kinds_wanted = c->opt.on_since_ns != 0;
+    c->sure_ns = c->opt.on_since_ns ? c->opt.on_since_ns : sl_clock_now();
+    c->is_away = c->opt.is_away;
+    c->away_ns = c->is_away ? c->opt.on_since_ns : 0;
+    if (c->are_kinds_wanted && !c->is_away)
         sl_pipeline_kinds_on(c->pipeline, 0);
     /* The first window opens before any record is judged, even if the process ends already. */
     err = run_window(c);

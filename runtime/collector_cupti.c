@@ -1,8 +1,9 @@
 /*
  * collector_cupti.c - the collector's calls of CUPTI, and the buffers that come of them.
  *
- * Collector thread only. Every call stands between enter_cupti() and leave_cupti(), so that an
- * exiting process can tell a collector that works from one that CUPTI keeps.
+ * Collector thread only. Every call stands between sl_collector_enter_cupti() and
+ * sl_collector_leave_cupti(), so that an exiting process can tell a collector that works from one
+ * that CUPTI keeps. While another client has CUPTI none is made that changes or flushes anything.
  */
 #include "collector_impl.h"
 
@@ -29,11 +30,9 @@
 /* CUPTI's activity flush flag. */
 #define FLUSH_PLAIN  0u
 #define FLUSH_FORCED 1u
-/* A clock that is further off than this is not CLOCK_REALTIME. */
-#define CLOCK_OFF_NS 1000000
 
-/* 0; -ECANCELED: the exit has given us up, and CUPTI may be gone already. */
-static int enter_cupti(struct sl_collector *c)
+/* CUPTI may be gone already when the exit has given us up. */
+int sl_collector_enter_cupti(struct sl_collector *c)
 {
     uint32_t expected = SL_PHASE_OURS;
 
@@ -43,9 +42,9 @@ static int enter_cupti(struct sl_collector *c)
     return -ECANCELED;
 }
 
-/* 0; -ECANCELED: the exit did not wait. The caller returns at once. Acquire and release pair with
- * those in cut_off(): exactly one of the two threads has the pipeline. */
-static int leave_cupti(struct sl_collector *c)
+/* Acquire and release pair with those in cut_off(): exactly one of the two threads has the
+ * pipeline. */
+int sl_collector_leave_cupti(struct sl_collector *c)
 {
     uint32_t expected = SL_PHASE_CUPTI;
 
@@ -56,12 +55,12 @@ static int leave_cupti(struct sl_collector *c)
 }
 
 /* By CUPTI's clock, which another tool may have set. */
-static struct sl_collector_mark look_at_clock(const struct sl_cupti_api *api)
+static struct sl_collector_mark look_at_clock(struct sl_collector *c)
 {
     struct sl_collector_mark mark = {0, 0, 0};
 
-    if (!api->fn.GetTimestamp || api->fn.GetTimestamp(&mark.ns) != 0)
-        mark.ns = sl_clock_now();
+    sl_cupti_clock_look(&c->clock, c->opt.cupti->fn.GetTimestamp);
+    mark.ns = c->clock.last_ns;
     /* Behind the time: what ended before it is in a buffer that was asked for by now. */
     mark.turn = sl_cupti_pool_turn();
     return mark;
@@ -70,19 +69,26 @@ static struct sl_collector_mark look_at_clock(const struct sl_cupti_api *api)
 int sl_collector_flush(struct sl_collector *c, int forced)
 {
     const struct sl_cupti_api *api = c->opt.cupti;
+    enum sl_cupti_clock_domain before = c->clock.domain;
     uint64_t now = sl_clock_monotonic();
     struct sl_collector_mark mark;
 
     c->flush_due_ns = now + (c->window.state == SL_WIN_DRAINING ? DRAIN_FLUSH_NS : FLUSH_NS);
-    if (enter_cupti(c))
+    if (c->is_away)
+        return 0;
+    if (sl_collector_enter_cupti(c))
         return -ECANCELED;
-    mark = look_at_clock(api);
+    mark = look_at_clock(c);
+    forced = forced && !c->is_robbed;
     sl_cupti_check(api, api->fn.ActivityFlushAll(forced ? FLUSH_FORCED : FLUSH_PLAIN),
                    "ActivityFlushAll");
-    if (leave_cupti(c))
+    if (sl_collector_leave_cupti(c))
         return -ECANCELED;
     if (c->marks < SL_COLLECTOR_MARKS)
         c->mark[c->marks++] = mark;
+    if (c->clock.domain != before)
+        return sl_collector_suspect(c, before);
+    c->sure_ns = c->clock.last_ns;
     return 0;
 }
 
@@ -92,7 +98,9 @@ static int count_drops(struct sl_collector *c, const struct sl_cupti_buffer *b)
     size_t dropped = 0;
     int err;
 
-    if (enter_cupti(c))
+    if (c->is_away)
+        return 0; /* those are the other client's */
+    if (sl_collector_enter_cupti(c))
         return -ECANCELED;
     err = sl_cupti_check(api, api->fn.ActivityGetNumDroppedRecords(b->context, b->stream, &dropped),
                          "ActivityGetNumDroppedRecords");
@@ -104,34 +112,28 @@ static int count_drops(struct sl_collector *c, const struct sl_cupti_buffer *b)
                     "how many; raise SYNCLINE_CUPTI_MEMORY",
                     dropped);
     }
-    return leave_cupti(c);
-}
-
-static int cupti_clock(void *user, uint64_t *ns)
-{
-    const struct sl_cupti_api *api = user;
-
-    return api->fn.GetTimestamp(ns);
+    return sl_collector_leave_cupti(c);
 }
 
 /* Another tool may have given CUPTI a clock of its own: our windows are cut by ours. */
 int sl_collector_check_clock(struct sl_collector *c)
 {
-    uint64_t uncertainty_ns;
-    int64_t offset_ns;
+    enum sl_cupti_clock_domain before = c->clock.domain;
 
-    if (!c->opt.cupti->fn.GetTimestamp)
+    if (c->is_away)
         return 0;
-    if (enter_cupti(c))
+    if (sl_collector_enter_cupti(c))
         return -ECANCELED;
-    offset_ns = sl_clock_offset(cupti_clock, c->opt.cupti, 3, &uncertainty_ns);
-    sl_cupti_dump_clock(c->dump, offset_ns, uncertainty_ns);
-    if (uncertainty_ns < CLOCK_OFF_NS && (offset_ns > CLOCK_OFF_NS || offset_ns < -CLOCK_OFF_NS))
+    sl_cupti_clock_look(&c->clock, c->opt.cupti->fn.GetTimestamp);
+    sl_cupti_dump_clock(c->dump, c->clock.offset_ns, c->clock.uncertainty_ns);
+    if (c->clock.domain == SL_CUPTI_CLOCK_UNKNOWN)
         sl_log_once(&c->clock_said, SL_LOG_WARN,
                     "CUPTI's clock is %lld us off CLOCK_REALTIME: another tool set its clock; "
                     "windows may begin and end at the wrong place; profile with one tool at a time",
-                    (long long)(offset_ns / 1000));
-    return leave_cupti(c);
+                    (long long)(c->clock.offset_ns / 1000));
+    if (sl_collector_leave_cupti(c))
+        return -ECANCELED;
+    return c->clock.domain != before ? sl_collector_suspect(c, before) : 0;
 }
 
 int sl_collector_set_kinds(struct sl_collector *c, int on)
@@ -139,15 +141,16 @@ int sl_collector_set_kinds(struct sl_collector *c, int on)
     uint32_t set = c->opt.kinds & ~SL_COLLECTOR_ALWAYS, done = set;
     int filter;
 
-    if (!set)
+    c->are_kinds_wanted = on;
+    if (!set || c->is_away || c->is_robbed)
         return 0;
-    if (enter_cupti(c))
+    if (sl_collector_enter_cupti(c))
         return -ECANCELED;
     if (on)
         done = sl_cupti_enable(c->opt.cupti, set, c->opt.config->api_all, &filter);
     else
         sl_cupti_disable(c->opt.cupti, set);
-    if (leave_cupti(c))
+    if (sl_collector_leave_cupti(c))
         return -ECANCELED;
     return done ? 0 : -EIO;
 }
@@ -227,10 +230,10 @@ void sl_collector_nap(struct sl_collector *c)
 
 int sl_collector_wait_for_cupti(struct sl_collector *c)
 {
-    if (enter_cupti(c))
+    if (sl_collector_enter_cupti(c))
         return -ECANCELED;
     sl_collector_nap(c);
-    return leave_cupti(c);
+    return sl_collector_leave_cupti(c);
 }
 
 /* Oldest first. What is taken is kept where an exiting thread finds it. */
@@ -300,6 +303,8 @@ int sl_collector_force_out(struct sl_collector *c)
 {
     uint64_t deadline = sl_clock_monotonic() + FORCED_WAIT_NS;
 
+    if (c->is_away || c->is_robbed)
+        return 0;
     if (sl_collector_flush(c, 1))
         return -ECANCELED;
     while (!sl_cupti_pool_all_back(c->drain_turn) && sl_clock_monotonic() < deadline) {

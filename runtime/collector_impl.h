@@ -1,7 +1,8 @@
 /*
  * collector_impl.h - what the collector's files share: the thread (collector.c), its calls of
  * CUPTI (collector_cupti.c), and what other threads may do with it (collector_ask.c: requests,
- * status; collector_exit.c: the end of the process).
+ * status; collector_exit.c: the end of the process), and making room for other clients of CUPTI's
+ * (collector_share.c).
  *
  * One static object per process, never freed: CUPTI may call back at any time until the process is
  * gone. Three words tie the threads together. Each is one atomic, so no lock is ever held, least of
@@ -15,6 +16,7 @@
 
 #include <stdatomic.h>
 
+#include "collect/cupti_clock.h"
 #include "collect/cupti_decode.h"
 #include "collect/cupti_dump.h"
 #include "collector.h"
@@ -67,6 +69,18 @@ struct sl_collector {
     struct sl_collector_mark mark[SL_COLLECTOR_MARKS]; /* the oldest first */
     unsigned marks;
     uint64_t written_off_turn; /* buffers up to this that are not back never will be */
+    struct sl_cupti_clock clock;
+    int are_kinds_wanted; /* as the window machine has it, whoever has CUPTI */
+
+    /* Another client. Away: it was given CUPTI, and nothing of ours is on. Robbed: it has taken it
+     * without a word, and what is on is both ours and its: what changes or forces anything is not
+     * done any more. */
+    int is_away, is_robbed;
+    uint64_t away_ns;     /* since when nothing of ours comes, CLOCK_REALTIME; 0: it does */
+    uint64_t left_ns;     /* monotonic: when it was seen to have left; 0: not */
+    uint64_t sure_ns;     /* CLOCK_REALTIME: last look at which CUPTI's clock was as before */
+    uint64_t robbed_turn; /* last buffer requested by then */
+    int robbed_said;
     int clock_said, drop_said, missing_said;
 };
 
@@ -83,6 +97,10 @@ void sl_collector_end(struct sl_collector *c);
 void sl_collector_settle(struct sl_collector *c);
 
 /* ---- collector_cupti.c: collector thread only, where nothing else is said ---- */
+
+/* Around each call of CUPTI's. 0; -ECANCELED: the exit did not wait. */
+int sl_collector_enter_cupti(struct sl_collector *c);
+int sl_collector_leave_cupti(struct sl_collector *c);
 
 /* Each returns 0, or -ECANCELED when the exit did not wait for CUPTI: then return at once and touch
  * nothing. */
@@ -118,6 +136,20 @@ struct sl_decode_held sl_collector_look(const struct sl_collector *c, uint64_t t
  * once it has cut off the collector. */
 void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn,
                                const struct sl_decode_held *held);
+
+/* ---- collector_share.c: collector thread only ---- */
+
+/* Lets go of CUPTI for a client that waits for it, takes it back from one that has left, looks for
+ * objects that were loaded. 0, or -ECANCELED as above. */
+int sl_collector_share(struct sl_collector *c);
+
+/* CUPTI's clock is not what it was, though nobody has asked: somebody has CUPTI now. Returns as
+ * sl_collector_share(). */
+int sl_collector_suspect(struct sl_collector *c, enum sl_cupti_clock_domain before);
+
+/* The open window's file is told since when nothing was recorded, if that is so. The window ends at
+ * until_ns, or recording goes on there. */
+void sl_collector_tell_gap(struct sl_collector *c, uint64_t until_ns);
 
 /* A millisecond, or until woken. */
 void sl_collector_nap(struct sl_collector *c);

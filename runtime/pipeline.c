@@ -78,6 +78,7 @@ struct sl_pipeline {
      * once something was used. */
     int used;
     struct sl_event opening; /* kind 0: none is held back */
+    struct sl_event gap;     /* one from before it was: the same */
 
     /* CUPTI tells of its own costs before anything else, of its buffer's request for one. Those
      * rows wait for the first other row, so that the devices are known when the file begins. */
@@ -134,7 +135,9 @@ void sl_pipeline_use(struct sl_pipeline *p)
     /* The ring holds little yet: the reserved slots are free. */
     if (p->opening.kind)
         sl_ring_push_control(p->ring, &p->opening);
-    p->opening.kind = SL_EV_NONE;
+    if (p->gap.kind)
+        sl_ring_push_control(p->ring, &p->gap);
+    p->opening.kind = p->gap.kind = SL_EV_NONE;
 }
 
 /* From outside the window, but part of what its waits wait for. */
@@ -206,11 +209,8 @@ static int take_assembled(void *user, const struct sl_event *ev)
     return 0;
 }
 
-/* The decoder's sink. */
-static void take_decoded(void *user, const struct sl_event *ev)
+static void take_stamped(struct sl_pipeline *p, const struct sl_event *ev)
 {
-    struct sl_pipeline *p = user;
-
     if ((ev->flags & SL_EVF_LAUNCH) && !in_window(p, ev)) {
         /* Its GPU operation may never be recorded, between windows: the assembler must neither
          * wait for it nor count it as lost. */
@@ -221,6 +221,24 @@ static void take_decoded(void *user, const struct sl_event *ev)
         return;
     }
     sl_assemble_event(p->assemble, ev, p->now_ns);
+}
+
+/* The decoder's sink. */
+static void take_decoded(void *user, const struct sl_event *ev)
+{
+    struct sl_pipeline *p = user;
+    struct sl_event real;
+
+    if (!p->opt.clock->is_mixed || is_meta(ev)) {
+        take_stamped(p, ev);
+        return;
+    }
+    real = *ev;
+    if (sl_cupti_clock_to_real(p->opt.clock, &real.start_ns) ||
+        sl_cupti_clock_to_real(p->opt.clock, &real.end_ns))
+        sl_stats_add(SL_STAT_RECORDS_OTHER_CLOCK, 1);
+    else
+        take_stamped(p, &real);
 }
 
 size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t valid)
@@ -277,7 +295,7 @@ static uint64_t records_lost(void)
         SL_STAT_RECORDS_INVALID,           SL_STAT_DROPPED_CUPTI,
         SL_STAT_DROPPED_NO_BUFFER,         SL_STAT_DROPPED_RING,
         SL_STAT_DROPPED_RECORDS_DISCARDED, SL_STAT_UNDELIVERED_BUFFERS,
-        SL_STAT_UNDELIVERED_AT_EXIT,
+        SL_STAT_UNDELIVERED_AT_EXIT,       SL_STAT_RECORDS_OTHER_CLOCK,
     };
     uint64_t sum = 0;
 
@@ -298,6 +316,17 @@ void sl_pipeline_kinds_on(struct sl_pipeline *p, int anew)
 void sl_pipeline_kinds_off(struct sl_pipeline *p)
 {
     p->kinds_on = 0;
+}
+
+void sl_pipeline_gap(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns)
+{
+    const struct sl_event ev = {.kind = SL_EV_GAP, .start_ns = from_ns, .end_ns = until_ns};
+
+    if (p->opening.kind)
+        p->gap = ev;
+    else if (sl_ring_push_control(p->ring, &ev))
+        sl_stats_add(SL_STAT_DROPPED_RING, 1);
+    sl_writer_wake(p->writer);
 }
 
 int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns)
@@ -388,7 +417,7 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
     ev.u.window.number = number;
     ev.u.window.reason = reason;
     if (p->opening.kind)
-        p->opening.kind = SL_EV_NONE;
+        p->opening.kind = p->gap.kind = SL_EV_NONE;
     else if (sl_ring_push_control(p->ring, &ev))
         return -ENOBUFS;
     p->from_ns = p->until_ns = NEVER;

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "collect/cupti_api.h"
+#include "collect/cupti_clock.h"
 #include "control/config.h"
 #include "control/identity.h"
 #include "event/device.h"
@@ -30,6 +31,7 @@ struct sl_pipeline_options {
     const struct sl_config *config; /* borrowed, like the next two, for the pipeline's life */
     const struct sl_identity *identity;
     const struct sl_cupti_api *cupti;
+    const struct sl_cupti_clock *clock; /* borrowed too; the collector looks at it */
     int filter_api; /* the library lacks the per-call filter: leave calls out here */
 };
 
@@ -55,6 +57,10 @@ void sl_pipeline_flush(struct sl_pipeline *p);
 void sl_pipeline_kinds_on(struct sl_pipeline *p, int anew);
 /* Some are off from now on. */
 void sl_pipeline_kinds_off(struct sl_pipeline *p);
+
+/* From from_ns to until_ns (0: until further notice) nothing was recorded, because another profiler
+ * had CUPTI. The open window's file tells it. */
+void sl_pipeline_gap(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns);
 
 /* Everything that ended before complete_ns has been through sl_pipeline_buffer(), or is lost and
  * counted. 0; -ENOBUFS: the writer is too far behind to be told; the next one will do. */

@@ -22,6 +22,8 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "collect/cupti_buffer.h"
+#include "collect/cupti_clock.h"
+#include "collect/cupti_neighbour.h"
 #include "collector.h"
 #include "control/config.h"
 #include "control/identity.h"
@@ -45,6 +47,7 @@ static struct {
     _Atomic int exiting;
     _Atomic int used;           /* CUPTI has asked for a buffer */
     const char *_Atomic reason; /* why passive */
+    int is_away;                /* from the start: another client has CUPTI */
     pid_t pid; /* of the process that was injected: a child made by a bare clone() is another */
     struct sl_config config;
     struct sl_identity identity;
@@ -63,6 +66,7 @@ static enum life current_life(void)
 static void passive(const char *reason)
 {
     atomic_store_explicit(&runtime.reason, reason, memory_order_release);
+    sl_neighbour_stop();
     sl_cupti_pool_set_passive();
     atomic_store_explicit(&runtime.life, PASSIVE, memory_order_release);
 }
@@ -112,6 +116,25 @@ static void wake_collector(void)
         sl_collector_wake(runtime.collector);
 }
 
+/* A client begins, on a thread of the application's that will wait for us, or has left. */
+static void on_neighbour(void)
+{
+    if (current_life() != ARMED || getpid() != runtime.pid) {
+        sl_neighbour_stop();
+        return;
+    }
+    start_threads();
+    sl_collector_wake(runtime.collector);
+}
+
+static void watch_neighbours(void)
+{
+    const struct sl_neighbour_options opt = {&runtime.cupti, on_neighbour};
+
+    if (runtime.config.handover)
+        sl_neighbour_watch(&opt, runtime.is_away);
+}
+
 /* The kinds of the first window go on here, before any context: it is cheap now, and nothing of the
  * window is lost. On demand only those that must never be off. */
 static int enable_kinds(uint32_t wanted, int *filter_api)
@@ -122,6 +145,16 @@ static int enable_kinds(uint32_t wanted, int *filter_api)
         now &= SL_COLLECTOR_ALWAYS;
     done = sl_cupti_enable(&runtime.cupti, now, runtime.config.api_all, filter_api);
     return done & ~(uint32_t)SL_CUPTI_NAMES || !(now & ~(uint32_t)SL_CUPTI_NAMES) ? 0 : -EIO;
+}
+
+/* Another client that has begun before us: torch.profiler gives CUPTI a clock of its own, and
+ * before the first session of anybody's it has CLOCK_REALTIME. */
+static int is_in_use(const struct sl_cupti_api *api)
+{
+    struct sl_cupti_clock clock = {0};
+
+    return sl_neighbour_imports("cuptiActivityRegisterCallbacks") &&
+           sl_cupti_clock_look(&clock, api->fn.GetTimestamp) != SL_CUPTI_CLOCK_REALTIME;
 }
 
 /* Attributes before callbacks, callbacks before kinds: CUPTI demands it. */
@@ -141,10 +174,13 @@ static int attach_to_cupti(void)
     if (runtime.config.window_mode != SL_WINDOW_DEMAND)
         opt.on_since_ns = sl_clock_now();
     sl_cupti_pool_set_first_use(on_first_use);
-    sl_cupti_set_attributes(api);
-    err = sl_cupti_check(
-        api, api->fn.ActivityRegisterCallbacks(sl_cupti_pool_request, sl_cupti_pool_complete),
-        "ActivityRegisterCallbacks");
+    if (runtime.config.handover && is_in_use(api)) {
+        sl_log(SL_LOG_INFO, "another profiler is recording: syncline begins when it stops");
+        runtime.is_away = opt.is_away = 1;
+        opt.filter_api = !api->fn.ActivityEnableRuntimeApi && !runtime.config.api_all;
+        return sl_collector_init(&runtime.collector, &opt);
+    }
+    err = sl_cupti_attach(api, sl_cupti_pool_request, sl_cupti_pool_complete);
     if (!err)
         err = enable_kinds(opt.kinds, &opt.filter_api);
     if (!err)
@@ -196,6 +232,7 @@ int sl_runtime_inject_with(const struct sl_cupti_functions *cupti, char *const *
     }
     /* Sequentially consistent with on_first_use(): one of the two sees the other's store. */
     atomic_store(&runtime.life, ARMED);
+    watch_neighbours();
     if (atomic_load(&runtime.used))
         start_threads();
     return 1;

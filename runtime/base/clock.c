@@ -12,6 +12,7 @@
  */
 #include "base/clock.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <time.h>
@@ -135,28 +136,53 @@ void sl_clock_set_source(const struct sl_clock_source *replacement)
     atomic_store_explicit(&source, replacement, memory_order_release);
 }
 
+/* The line as it was published last. 0; -ENODATA: there is none. */
+static int read_line(uint64_t *base_ticks, uint64_t *base_ns, uint64_t *rate)
+{
+    for (int i = 0; i < READ_TRIES; i++) {
+        uint32_t sequence = atomic_load_explicit(&line.sequence, memory_order_acquire);
+
+        *base_ticks = atomic_load_explicit(&line.base_ticks, memory_order_acquire);
+        *base_ns = atomic_load_explicit(&line.base_ns, memory_order_acquire);
+        *rate = atomic_load_explicit(&line.rate, memory_order_acquire);
+        if (!(sequence & 1) &&
+            sequence == atomic_load_explicit(&line.sequence, memory_order_relaxed))
+            return *rate ? 0 : -ENODATA;
+    }
+    return -ENODATA;
+}
+
+/* Signed: the counter may stand before the line's base, on another core by a few ticks. */
+static uint64_t on_line(uint64_t ticks, uint64_t base_ticks, uint64_t base_ns, uint64_t rate)
+{
+    return base_ns + (uint64_t)(int64_t)(((__int128)(int64_t)(ticks - base_ticks) * rate) >> 32);
+}
+
 uint64_t sl_clock_now(void)
 {
     const struct sl_clock_source *from = current_source();
     uint64_t base_ticks, base_ns, rate;
-    int64_t ticks;
-    uint32_t sequence;
 
-    for (int i = 0; from->ticks && i < READ_TRIES; i++) {
-        sequence = atomic_load_explicit(&line.sequence, memory_order_acquire);
-        base_ticks = atomic_load_explicit(&line.base_ticks, memory_order_acquire);
-        base_ns = atomic_load_explicit(&line.base_ns, memory_order_acquire);
-        rate = atomic_load_explicit(&line.rate, memory_order_acquire);
-        if ((sequence & 1) ||
-            sequence != atomic_load_explicit(&line.sequence, memory_order_relaxed))
-            continue;
-        if (!rate)
-            break;
-        /* Signed: another core's counter may be a few ticks behind the one that calibrated. */
-        ticks = (int64_t)(from->ticks() - base_ticks);
-        return base_ns + (uint64_t)(int64_t)(((__int128)ticks * rate) >> 32);
-    }
+    if (from->ticks && read_line(&base_ticks, &base_ns, &rate) == 0)
+        return on_line(from->ticks(), base_ticks, base_ns, rate);
     return from->realtime_ns();
+}
+
+uint64_t sl_clock_ticks(void)
+{
+    const struct sl_clock_source *from = current_source();
+
+    return from->ticks ? from->ticks() : 0;
+}
+
+int sl_clock_from_ticks(uint64_t ticks, uint64_t *ns)
+{
+    uint64_t base_ticks, base_ns, rate;
+
+    if (read_line(&base_ticks, &base_ns, &rate))
+        return -ENODATA;
+    *ns = on_line(ticks, base_ticks, base_ns, rate);
+    return 0;
 }
 
 uint64_t sl_clock_monotonic(void)

@@ -30,6 +30,13 @@ uint64_t sl_clock_monotonic(void);
  * slews it) and publishes the new line; readers never see a half-written one. */
 void sl_clock_calibrate(void);
 
+/* Any thread. The tick counter as it stands; 0 where there is none that can be used. */
+uint64_t sl_clock_ticks(void);
+
+/* Any thread. When the counter stood so, by the line of the last calibration: good to some 100 ns
+ * for stamps of the last second. 0; -ENODATA: no usable counter, or not calibrated. */
+int sl_clock_from_ticks(uint64_t ticks, uint64_t *ns);
+
 /* Bracketed difference other - ours, in ns, of another clock that claims to be CLOCK_REALTIME
  * (cuptiGetTimestamp): the tightest of `rounds` brackets. `uncertainty_ns` is half its width. */
 int64_t sl_clock_offset(int (*other)(void *user, uint64_t *ns), void *user, int rounds,

@@ -11,11 +11,13 @@
 
 /* Keep in the order of the table in stats.c, which holds name and help of each. */
 enum sl_stat {
-    SL_STAT_RECORDS,          /* CUPTI records decoded */
-    SL_STAT_RECORDS_UNKNOWN,  /* of a kind that we do not know: skipped */
-    SL_STAT_RECORDS_FILTERED, /* calls left out by the filter at decode */
-    SL_STAT_RECORDS_INVALID,  /* damaged or impossible */
-    SL_STAT_RECORDS_NO_TIME,  /* CUPTI gave them none: not written */
+    SL_STAT_RECORDS,             /* CUPTI records decoded */
+    SL_STAT_RECORDS_UNKNOWN,     /* of a kind that we do not know: skipped */
+    SL_STAT_RECORDS_FILTERED,    /* calls left out by the filter at decode */
+    SL_STAT_RECORDS_INVALID,     /* damaged or impossible */
+    SL_STAT_RECORDS_OTHER_CLOCK, /* stamped by a clock that is not known: left out */
+    SL_STAT_HANDOVERS,           /* times that another profiler was given CUPTI, or took it */
+    SL_STAT_RECORDS_NO_TIME,     /* CUPTI gave them none: not written */
     SL_STAT_EVENTS_WRITTEN,
     SL_STAT_DROPPED_CUPTI,     /* cuptiActivityGetNumDroppedRecords */
     SL_STAT_DROPPED_NO_BUFFER, /* buffers handed out only to be discarded: pool at its cap */

@@ -17,7 +17,8 @@
 #include "collect/cupti_find.h"
 #include "collect/cupti_tables.h"
 
-#define OLDEST_VERSION 18u /* CUDA 12.0 */
+#define OLDEST_VERSION     18u /* CUDA 12.0 */
+#define PER_THREAD_VERSION 21u /* CUDA 12.3: the first with buffers per thread */
 
 struct function {
     const char *name; /* without "cupti" */
@@ -47,6 +48,7 @@ static const struct function functions[] = {
              "records come when CUPTI's buffers are full, the last perhaps never"),
     FUNCTION(ActivityGetNextRecord, 1, "the rest of a buffer is lost"),
     FUNCTION(ActivityGetNumDroppedRecords, 1, "CUPTI's own losses are not counted"),
+    FUNCTION(ActivityRegisterTimestampCallback, 0, "other profilers are not made room for"),
     FUNCTION(ActivitySetAttribute, 1, "CUPTI zeroes its buffers on the application's threads"),
     FUNCTION(ActivityGetAttribute, 0, "CUPTI's settings are not known"),
     FUNCTION(SetThreadIdType, 0, "CPU rows carry pthread ids, not the system's thread ids"),
@@ -333,18 +335,64 @@ uint32_t sl_cupti_disable(struct sl_cupti_api *api, uint32_t set)
     return done;
 }
 
-void sl_cupti_set_attributes(const struct sl_cupti_api *api)
+/* An attribute of one byte. 0 with its value; -errno. */
+static int get_flag(const struct sl_cupti_api *api, int attribute, uint8_t *value)
 {
-    uint8_t zeroed_by_us = 1;
-    size_t size = sizeof zeroed_by_us;
+    size_t size = sizeof *value;
 
-    sl_cupti_check(api,
-                   api->fn.ActivitySetAttribute(SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size,
-                                                &zeroed_by_us),
+    if (!api->fn.ActivityGetAttribute)
+        return -ENOSYS;
+    return sl_cupti_check(api, api->fn.ActivityGetAttribute(attribute, &size, value),
+                          "ActivityGetAttribute");
+}
+
+static void set_flag(const struct sl_cupti_api *api, int attribute, uint8_t value)
+{
+    size_t size = sizeof value;
+
+    sl_cupti_check(api, api->fn.ActivitySetAttribute(attribute, &size, &value),
                    "ActivitySetAttribute");
+}
+
+static void set_thread_ids(const struct sl_cupti_api *api, int type)
+{
     if (api->fn.SetThreadIdType)
-        sl_cupti_check(api, api->fn.SetThreadIdType(SL_CUPTI_THREAD_ID_TYPE_SYSTEM),
-                       "SetThreadIdType");
-    /* The device-side pool stays as CUPTI has it (up to 250 buffers of 3.2 MB on the GPU): a limit
-     * of 8 gave bad timestamps after 900 k records, and no higher one has been measured. */
+        sl_cupti_check(api, api->fn.SetThreadIdType(type), "SetThreadIdType");
+}
+
+static void set_per_thread(const struct sl_cupti_api *api, uint8_t value)
+{
+    if (api->has_per_thread && api->per_thread != api->first_per_thread)
+        set_flag(api, SL_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, value);
+}
+
+int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
+                    sl_cupti_complete_fn complete)
+{
+    if (get_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &api->zeroed))
+        api->zeroed = 0;
+    set_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 1);
+    set_thread_ids(api, SL_CUPTI_THREAD_ID_TYPE_SYSTEM);
+    /* Buffers per thread stay as CUPTI has it, which torch.profiler changes at its end. The
+     * device-side pool stays, too (up to 250 buffers of 3.2 MB on the GPU): a limit of 8 gave bad
+     * timestamps after 900 k records, and no higher one has been measured. */
+    if (api->version >= PER_THREAD_VERSION &&
+        get_flag(api, SL_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, &api->per_thread) == 0) {
+        if (!api->has_per_thread)
+            api->first_per_thread = api->per_thread;
+        api->has_per_thread = 1;
+        set_per_thread(api, api->first_per_thread);
+    }
+    return sl_cupti_check(api, api->fn.ActivityRegisterCallbacks(request, complete),
+                          "ActivityRegisterCallbacks");
+}
+
+void sl_cupti_detach(const struct sl_cupti_api *api)
+{
+    set_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, api->zeroed);
+    set_per_thread(api, api->per_thread);
+    set_thread_ids(api, SL_CUPTI_THREAD_ID_TYPE_DEFAULT);
+    if (api->fn.ActivityEnableAllSyncRecords)
+        sl_cupti_check(api, api->fn.ActivityEnableAllSyncRecords(1),
+                       "ActivityEnableAllSyncRecords");
 }

@@ -19,8 +19,10 @@ typedef void (*sl_cupti_request_fn)(uint8_t **buffer, size_t *size, size_t *max_
 typedef void (*sl_cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                                      size_t valid_size);
 
+typedef uint64_t (*sl_cupti_stamp_fn)(void);
+
 /* The table tests replace. Values of kinds and attributes are CUPTI's. Results are CUptiResult:
- * 0 = success. After open or adopt, only the five marked "may be NULL" may be. */
+ * 0 = success. After open or adopt, only those marked "may be NULL" may be. */
 struct sl_cupti_functions {
     int (*GetVersion)(uint32_t *version);
     int (*ActivityRegisterCallbacks)(sl_cupti_request_fn request, sl_cupti_complete_fn complete);
@@ -32,6 +34,8 @@ struct sl_cupti_functions {
     int (*ActivityFlushAll)(uint32_t flag);
     int (*ActivityGetNextRecord)(uint8_t *buffer, size_t valid_size, void **record);
     int (*ActivityGetNumDroppedRecords)(void *context, uint32_t stream, size_t *dropped);
+    /* For others to call, never us. May be NULL. */
+    int (*ActivityRegisterTimestampCallback)(sl_cupti_stamp_fn stamp);
     int (*ActivitySetAttribute)(int attribute, size_t *size, void *value);
     int (*ActivityGetAttribute)(int attribute, size_t *size, void *value); /* may be NULL */
     /* Until told otherwise, records carry pthread_self(). May be NULL. */
@@ -46,6 +50,11 @@ struct sl_cupti_api {
     uint32_t version; /* cuptiGetVersion: 18..28 for CUDA 12, 130000.. for 13 */
     uint32_t whole;   /* sl_cupti_set bits of calls that are on as whole kinds, not one by one */
     char path[512];   /* where it was loaded from */
+
+    /* Attributes as they were before sl_cupti_attach(), and, once known, whether CUPTI had buffers
+     * per thread at the first one. */
+    uint8_t zeroed, per_thread, first_per_thread;
+    int has_per_thread;
 };
 
 /* Finds libcupti: one already in the process, then the loader's path, then the toolkit's and the
@@ -84,8 +93,13 @@ uint32_t sl_cupti_enable(struct sl_cupti_api *api, uint32_t set, int all_api,
 /* Disables the kinds of `set`, calls the way they were enabled. Returns the sets now off. */
 uint32_t sl_cupti_disable(struct sl_cupti_api *api, uint32_t set);
 
-/* What must be set before callbacks are registered: no zeroing of buffers on the application's
- * threads, and the system's thread ids in records. */
-void sl_cupti_set_attributes(const struct sl_cupti_api *api);
+/* Makes these CUPTI's callbacks, and before that sets what must be set by then: no zeroing of
+ * buffers on the application's threads, the system's thread ids in records. 0 or -errno. */
+int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
+                    sl_cupti_complete_fn complete);
+
+/* Puts all settings back to what they were before: for another client, whose buffers are not
+ * zeroed, say. The callbacks stay ours until it registers its own. Kinds must be off. */
+void sl_cupti_detach(const struct sl_cupti_api *api);
 
 #endif

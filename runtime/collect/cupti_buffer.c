@@ -52,6 +52,8 @@ static struct {
     struct slot *slot;
     void (*wake)(void);
     void (*on_first_use)(void);
+    int (*_Atomic stranger)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                            size_t valid_size);
 
     /* requests and completions */
     _Atomic uint64_t ready; /* tag << 32 | slot */
@@ -172,6 +174,19 @@ void sl_cupti_pool_set_first_use(void (*on_first_use)(void))
     pool.on_first_use = on_first_use;
 }
 
+void sl_cupti_pool_set_stranger(int (*stranger)(void *context, uint32_t stream, uint8_t *buffer,
+                                                size_t size, size_t valid_size))
+{
+    /* Release pairs with the acquire in is_of_another(). */
+    atomic_store_explicit(&pool.stranger, stranger, memory_order_release);
+}
+
+int sl_cupti_pool_owns(const uint8_t *buffer)
+{
+    return buffer == discard || (pool.base && (uintptr_t)buffer - (uintptr_t)pool.base <
+                                                  (uintptr_t)pool.slots * pool.buffer_bytes);
+}
+
 void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     struct slot *s = NULL;
@@ -228,6 +243,17 @@ static struct slot *slot_of(const uint8_t *buffer)
     return s;
 }
 
+/* Another client's buffer, which came to us because our callbacks are registered now. */
+static int is_of_another(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                         size_t valid_size)
+{
+    int (*stranger)(void *, uint32_t, uint8_t *, size_t, size_t) =
+        atomic_load_explicit(&pool.stranger, memory_order_acquire);
+
+    return !sl_cupti_pool_owns(buffer) && stranger &&
+           stranger(context, stream, buffer, size, valid_size) == 0;
+}
+
 void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                             size_t valid_size)
 {
@@ -235,7 +261,6 @@ void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, siz
     uint32_t waiting;
     struct slot *s;
 
-    (void)size;
     if (atomic_load_explicit(&pool.passive, memory_order_relaxed))
         return;
     if (buffer == discard) {
@@ -246,7 +271,8 @@ void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, siz
     }
     s = slot_of(buffer);
     if (!s) {
-        sl_stats_add(SL_STAT_FOREIGN_BUFFERS, 1);
+        if (!is_of_another(context, stream, buffer, size, valid_size))
+            sl_stats_add(SL_STAT_FOREIGN_BUFFERS, 1);
         return;
     }
     s->buffer.valid = valid_size < pool.buffer_bytes ? valid_size : pool.buffer_bytes;

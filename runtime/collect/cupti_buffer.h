@@ -39,6 +39,14 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records);
 void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                             size_t valid_size);
 
+/* Asked about each completed buffer that is none of ours, on CUPTI's thread: 0 if it has found the
+ * owner; else it is counted. Set before registering the callbacks, or never. */
+void sl_cupti_pool_set_stranger(int (*stranger)(void *context, uint32_t stream, uint8_t *buffer,
+                                                size_t size, size_t valid_size));
+
+/* Any thread: the address is that of a buffer of ours, or of a discard buffer. */
+int sl_cupti_pool_owns(const uint8_t *buffer);
+
 /* Called once, from inside the first request of the process: CUDA is really in use. Set before
  * registering the callbacks. */
 void sl_cupti_pool_set_first_use(void (*on_first_use)(void));

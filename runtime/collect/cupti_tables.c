@@ -237,6 +237,7 @@ const struct sl_cupti_function sl_cupti_tables_functions[] = {
     {"ActivityFlushAll", 0},
     {"ActivityGetNextRecord", 0},
     {"ActivityGetNumDroppedRecords", 0},
+    {"ActivityRegisterTimestampCallback", 0},
     {"ActivitySetAttribute", 0},
     {"ActivityGetAttribute", 0},
     {"SetThreadIdType", 0},

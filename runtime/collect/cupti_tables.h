@@ -112,6 +112,7 @@ enum sl_cupti_stream_create_flag { /* CUPTI_ACTIVITY_STREAM_CREATE_FLAG_* */
 };
 
 enum sl_cupti_thread_id_type { /* CUPTI_ACTIVITY_THREAD_ID_TYPE_* */
+    SL_CUPTI_THREAD_ID_TYPE_DEFAULT = 0,
     SL_CUPTI_THREAD_ID_TYPE_SYSTEM = 1,
 };
 

@@ -101,7 +101,7 @@ FAMILIES = {
 # Functions of `struct sl_cupti_functions`, without "cupti".
 FUNCTIONS = """GetVersion ActivityRegisterCallbacks ActivityEnable ActivityDisable ActivityEnableRuntimeApi
 ActivityEnableDriverApi ActivityEnableAllSyncRecords ActivityFlushAll ActivityGetNextRecord
-ActivityGetNumDroppedRecords ActivitySetAttribute ActivityGetAttribute SetThreadIdType GetTimestamp
+ActivityGetNumDroppedRecords ActivityRegisterTimestampCallback ActivitySetAttribute ActivityGetAttribute SetThreadIdType GetTimestamp
 GetResultString""".split()
 
 ENUMS = {  # our prefix -> (NVIDIA's prefix, names)
@@ -115,7 +115,7 @@ ENUMS = {  # our prefix -> (NVIDIA's prefix, names)
         "ERROR_UNKNOWN"]),
     "SL_CUPTI_OBJECT_": ("CUPTI_ACTIVITY_OBJECT_", ["PROCESS", "THREAD", "DEVICE", "CONTEXT", "STREAM"]),
     "SL_CUPTI_STREAM_CREATE_FLAG_": ("CUPTI_ACTIVITY_STREAM_CREATE_FLAG_", ["DEFAULT", "NON_BLOCKING", "NULL"]),
-    "SL_CUPTI_THREAD_ID_TYPE_": ("CUPTI_ACTIVITY_THREAD_ID_TYPE_", ["SYSTEM"]),
+    "SL_CUPTI_THREAD_ID_TYPE_": ("CUPTI_ACTIVITY_THREAD_ID_TYPE_", ["DEFAULT", "SYSTEM"]),
     "SL_CUPTI_OVERHEAD_": ("CUPTI_ACTIVITY_OVERHEAD_", [
         "DRIVER_COMPILER", "CUPTI_BUFFER_FLUSH", "CUPTI_INSTRUMENTATION", "CUPTI_RESOURCE",
         "RUNTIME_TRIGGERED_MODULE_LOADING", "LAZY_FUNCTION_LOADING", "COMMAND_BUFFER_FULL",

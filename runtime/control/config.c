@@ -111,6 +111,15 @@ const struct sl_option sl_config_table[] = {
      "Most host memory for the buffers that CUPTI fills. Each thread that calls CUDA holds one of "
      "512 KiB. Past it records are dropped and counted.",
      FIELD(cupti_memory_bytes), 8 * MIB, 64 * GIB, NULL},
+    {"SYNCLINE_HANDOVER", SL_OPTION_BOOL, "1", "0 or 1",
+     "CUPTI serves one profiler at a time. 1: when torch.profiler, or another library that is "
+     "linked "
+     "with CUPTI, begins to record, syncline lets go of it first and comes back afterwards; the "
+     "trace says from when to when it has nothing. It is seen at that library's import slots for "
+     "CUPTI's functions, which are pointed at syncline. 0: no library is touched; the other "
+     "profiler "
+     "then misses what happens until syncline's buffers have been emptied, and syncline the rest.",
+     FIELD(handover), 0, 0, NULL},
     {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a file that is not there yet",
      "For developers: CUPTI's buffers also go into this file as they came, so that the run can be "
      "replayed (docs/cupti-dump.md). `%p` becomes the process id. At most 1 GiB, readable by you "

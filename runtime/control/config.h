@@ -45,6 +45,7 @@ struct sl_config {
     enum sl_window_mode window_mode; /* SYNCLINE_WINDOW: run, time:2s/60s, demand */
     uint64_t window_ns, period_ns;   /* time mode */
     uint64_t lead_in_ns;             /* SYNCLINE_LEAD_IN */
+    int handover;                    /* SYNCLINE_HANDOVER */
     char dump_cupti[1024];           /* SYNCLINE_DUMP_CUPTI; "" = no dump */
 };
 

@@ -57,6 +57,10 @@ enum sl_event_kind {
     SL_EV_META_CONTEXT, /* device, context, name */
     SL_EV_META_STREAM,  /* device, context, stream, name (0: none given), u.meta.flags/priority */
 
+    /* From start_ns to end_ns (0: until further notice) nothing was recorded: another profiler had
+     * CUPTI. */
+    SL_EV_GAP,
+
     /* In-band control, pushed by the collector thread, obeyed by the writer in this order. */
     SL_EV_WINDOW_OPEN,  /* start_ns = opening time; u.window */
     SL_EV_WINDOW_CLOSE, /* end_ns = closing time; u.window */

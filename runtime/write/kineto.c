@@ -88,6 +88,10 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
     }
     if (!k->sink)
         return;
+    if (ev->kind == SL_EV_GAP) {
+        sl_kineto_put_gap(k, ev->start_ns, ev->end_ns);
+        return;
+    }
     /* A row without a time has no place in a trace. */
     if (ev->flags & SL_EVF_NO_TIME || ev->start_ns == 0)
         sl_stats_add(SL_STAT_RECORDS_NO_TIME, 1);
@@ -198,6 +202,7 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
     k->written = 0;
     k->arrows = 0;
     k->waits = 0;
+    k->gaps = 0;
     /* What a failed file lost is not lost from this one. The other counters belong to threads that
      * are ahead of us: they may have counted for this file already. */
     k->counted[SL_STAT_DROPPED_WRITE] = sl_stats_get(SL_STAT_DROPPED_WRITE);

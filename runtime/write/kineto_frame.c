@@ -110,6 +110,42 @@ void sl_kineto_put_header(struct sl_kineto *k)
     sl_kineto_introduce_process(k);
 }
 
+static char *put_marker(struct sl_kineto *k, char *at, const char *name, uint64_t ns)
+{
+    at = PUT_STRING(SL_JSON_LITERAL(at, "{"), "name", name);
+    at = SL_JSON_LITERAL(at, ",\"ph\":\"i\",\"s\":\"g\",\"pid\":\"\",\"tid\":\"\",\"ts\":");
+    return SL_JSON_LITERAL(sl_kineto_time(k, at, ns), "}");
+}
+
+/* A marker where it begins, so that a killed process has told of it, and one where it ends. None
+ * before the first row: the header would go out without the devices. */
+void sl_kineto_put_gap(struct sl_kineto *k, uint64_t from_ns, uint64_t until_ns)
+{
+    const char *name = until_ns ? "CUPTI taken back" : "CUPTI handed over";
+    char *at;
+
+    if (k->header_out) {
+        at = put_marker(k, k->scratch, name, until_ns ? until_ns : from_ns);
+        at = SL_JSON_LITERAL(at, ",\n");
+        sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
+    }
+    if (until_ns && k->gaps < SL_KINETO_GAPS) {
+        k->gap[k->gaps][0] = from_ns;
+        k->gap[k->gaps][1] = until_ns;
+        k->gaps++;
+    }
+}
+
+static char *put_gaps(const struct sl_kineto *k, char *at)
+{
+    at = SL_JSON_LITERAL(at, ",\"gaps\":[");
+    for (unsigned i = 0; i < k->gaps; i++) {
+        at = sl_json_u64(i ? SL_JSON_LITERAL(at, ",[") : SL_JSON_LITERAL(at, "["), k->gap[i][0]);
+        at = SL_JSON_LITERAL(sl_json_u64(SL_JSON_LITERAL(at, ","), k->gap[i][1]), "]");
+    }
+    return SL_JSON_LITERAL(at, "]");
+}
+
 static char *put_counters(struct sl_kineto *k, char *at)
 {
     uint64_t now;
@@ -137,17 +173,16 @@ void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns)
     uint64_t late = k->devices_seen & ~k->devices_in_header;
     char *at = k->scratch;
 
-    at =
-        SL_JSON_LITERAL(at, "{\"name\":\"Record Window End\",\"ph\":\"i\",\"s\":\"g\",\"pid\":\"\","
-                            "\"tid\":\"\",\"ts\":");
-    at = sl_kineto_time(k, at, closed_ns);
-    at = PUT_STRING(SL_JSON_LITERAL(at, "}\n],\n\"syncline\":{"), "version", m->syncline_version);
+    at = put_marker(k, at, "Record Window End", closed_ns);
+    at = PUT_STRING(SL_JSON_LITERAL(at, "\n],\n\"syncline\":{"), "version", m->syncline_version);
     at = PUT_STRING(SL_JSON_LITERAL(at, ","), "job", m->job);
     at = PUT_STRING(SL_JSON_LITERAL(at, ","), "detail", details[k->opt.detail]);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "window", m->window);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "opened_ns", m->opened_ns);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "closed_ns", closed_ns);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "events", k->written);
+    if (k->gaps)
+        at = put_gaps(k, at);
     if (late)
         at = put_devices(k, SL_JSON_LITERAL(at, ",\"deviceProperties\":"), late);
     at = put_counters(k, SL_JSON_LITERAL(at, ",\n\"counters\":"));

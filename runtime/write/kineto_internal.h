@@ -27,6 +27,7 @@ enum {
     SL_KINETO_TAIL_MAX = 512, /* the part of a row that varies */
     SL_KINETO_NAMES = 16384,  /* places with metadata rows; a power of two */
     SL_KINETO_WAITS = 1024,   /* waits whose event record has not come */
+    SL_KINETO_GAPS = 256,     /* in a file; further ones only have their markers */
     SL_KINETO_SYNC_ROWS = 1000000,
     SL_KINETO_MATCHES = 16384, /* in a block */
 };
@@ -90,6 +91,8 @@ struct sl_kineto {
     uint64_t written;
     uint64_t arrows; /* of category sync */
     uint64_t devices_in_header;
+    uint64_t gap[SL_KINETO_GAPS][2]; /* when nothing was recorded */
+    unsigned gaps;
     uint64_t counted[SL_STAT_COUNT]; /* counters that files before this one have told of */
 
     /* Times of one second share their first digits. */
@@ -162,6 +165,9 @@ void sl_kineto_introduce(struct sl_kineto *k, const struct sl_event *ev);
 
 /* The process's own rows, the first of the file. */
 void sl_kineto_introduce_process(struct sl_kineto *k);
+
+/* Between the two nothing was recorded; until_ns 0: it begins. */
+void sl_kineto_put_gap(struct sl_kineto *k, uint64_t from_ns, uint64_t until_ns);
 
 void sl_kineto_put_header(struct sl_kineto *k);
 void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns);

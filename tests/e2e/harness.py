@@ -27,7 +27,7 @@ SIMGPU = REPO / "tests" / "simgpu" / "run"
 # What the log calls the fate of a record that syncline cannot have had, whole.
 LOST = {"dropped", "given", "unfinished", "undelivered", "no-time"}
 
-COPY_KINDS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
+COPY_KINDS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
 MEMORY_KINDS = {1: "Pageable", 2: "Pinned", 3: "Device"}
 
 

@@ -28,11 +28,12 @@ static struct sl_config config = {.memory_bytes = 16 << 20, .detail = SL_DETAIL_
 static struct sl_identity identity = {
     .pid = 77, .world_size = 1, .host = "h", .job = "j", .process_name = "p"};
 static struct sl_cupti_api cupti = {.version = MIX_CUPTI_VERSION};
+static struct sl_cupti_clock stamps; /* CLOCK_REALTIME */
 static struct sl_pipeline *pipeline;
 
 static int set_up(void **state)
 {
-    const struct sl_pipeline_options opt = {&config, &identity, &cupti, 0};
+    const struct sl_pipeline_options opt = {&config, &identity, &cupti, &stamps, 0};
 
     (void)state;
     snprintf(identity.folder, sizeof(identity.folder), "%s", mkdtemp(folder));

@@ -24,7 +24,8 @@ static struct {
     uint32_t version;
     uint8_t kind[SL_CUPTI_KIND_COUNT]; /* 1 = on */
     uint8_t runtime[2048], driver[2048];
-    int all_sync, zeroed, thread_id_type;
+    int all_sync, thread_id_type;
+    uint8_t attribute[16];
     int refused_kind, refuse_calls, refuse_attributes, code;
 } cupti;
 
@@ -105,9 +106,15 @@ static int set_attribute(int attribute, size_t *size, void *value)
 {
     if (cupti.refuse_attributes)
         return cupti.code;
-    assert_int_equal(attribute, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
     assert_int_equal(*size, 1);
-    cupti.zeroed = *(uint8_t *)value;
+    cupti.attribute[attribute] = *(uint8_t *)value;
+    return 0;
+}
+
+static int read_attribute(int attribute, size_t *size, void *value)
+{
+    assert_int_equal(*size, 1);
+    *(uint8_t *)value = cupti.attribute[attribute];
     return 0;
 }
 
@@ -155,7 +162,7 @@ static void adopt(uint32_t version, const struct sl_cupti_functions *fn)
 {
     memset(&cupti, 0, sizeof cupti);
     cupti.version = version;
-    cupti.all_sync = cupti.zeroed = cupti.thread_id_type = -1;
+    cupti.all_sync = cupti.thread_id_type = -1;
     cupti.refused_kind = -1;
     cupti.code = SL_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     sl_stats_reset();
@@ -209,7 +216,8 @@ static void unusable_libraries_are_refused(void **state)
     fn.ActivityGetAttribute = NULL;
     fn.SetThreadIdType = NULL;
     assert_int_equal(sl_cupti_api_adopt(&api, &fn), 0);
-    sl_cupti_set_attributes(&api); /* and what is missing is not called */
+    assert_int_equal(sl_cupti_attach(&api, NULL, NULL), 0); /* and what is missing is not called */
+    sl_cupti_detach(&api);
 }
 
 static void everything_on_and_off_with_the_per_call_filter(void **state)
@@ -392,13 +400,41 @@ static void buffers_are_zeroed_by_us_and_threads_are_the_systems(void **state)
 {
     (void)state;
     adopt(130001, &complete_table);
-    sl_cupti_set_attributes(&api);
-    assert_int_equal(cupti.zeroed, 1);
+    sl_cupti_attach(&api, NULL, NULL);
+    assert_int_equal(cupti.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER], 1);
     assert_int_equal(cupti.thread_id_type, SL_CUPTI_THREAD_ID_TYPE_SYSTEM);
     cupti.refuse_attributes = 1;
     listen_to_stderr();
-    sl_cupti_set_attributes(&api);
+    sl_cupti_attach(&api, NULL, NULL);
     assert_non_null(strstr(stop_listening(), "cuptiActivitySetAttribute failed"));
+}
+
+/* And ours as it was at first, whatever that client has changed. */
+static void another_client_finds_everything_as_it_was(void **state)
+{
+    uint8_t *zeroed = &cupti.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER];
+    uint8_t *per_thread = &cupti.attribute[SL_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER];
+    struct sl_cupti_functions fn = complete_table;
+    int filter;
+
+    (void)state;
+    fn.ActivityGetAttribute = read_attribute;
+    adopt(130001, &fn);
+    *per_thread = 1;
+    assert_int_equal(sl_cupti_attach(&api, NULL, NULL), 0);
+    sl_cupti_enable(&api, SL_CUPTI_SYNC, 0, &filter);
+    assert_int_equal(cupti.all_sync, 0);
+    sl_cupti_detach(&api);
+    assert_int_equal(*zeroed, 0);
+    assert_int_equal(*per_thread, 1);
+    assert_int_equal(cupti.thread_id_type, SL_CUPTI_THREAD_ID_TYPE_DEFAULT);
+    assert_int_equal(cupti.all_sync, 1);
+    *per_thread = 0; /* as torch.profiler does at its end */
+    assert_int_equal(sl_cupti_attach(&api, NULL, NULL), 0);
+    assert_int_equal(*zeroed, 1);
+    assert_int_equal(*per_thread, 1);
+    sl_cupti_detach(&api);
+    assert_int_equal(*per_thread, 0);
 }
 
 int main(void)
@@ -413,6 +449,7 @@ int main(void)
         cmocka_unit_test(a_kind_that_fails_leaves_the_others_recording),
         cmocka_unit_test(results_become_errnos),
         cmocka_unit_test(buffers_are_zeroed_by_us_and_threads_are_the_systems),
+        cmocka_unit_test(another_client_finds_everything_as_it_was),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

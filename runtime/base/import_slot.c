@@ -1,0 +1,259 @@
+/*
+ * import_slot.c - the places where loaded objects keep the addresses of functions they import.
+ *
+ * Any thread, one at a time. Nothing is owned or kept: objects may be unloaded between two calls.
+ *
+ * What the System V ABI says and is used here: PT_DYNAMIC names the tables; functions that an
+ * object imports are undefined symbols, which in a symbol table with a GNU hash all come before the
+ * hashed ones; DT_JMPREL has a relocation for each slot that is called through, DT_RELA those whose
+ * address the object takes. Until its first call a slot holds an address in the object itself (the
+ * stub that asks the linker), afterwards the function's. A slot that the linker has not relocated
+ * yet holds an offset: writing there now would be undone, or worse, added to.
+ */
+#include "base/import_slot.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define SLOT_CALLED  R_X86_64_JUMP_SLOT
+#define SLOT_ADDRESS R_X86_64_GLOB_DAT
+#elif defined(__aarch64__)
+#define SLOT_CALLED  R_AARCH64_JUMP_SLOT
+#define SLOT_ADDRESS R_AARCH64_GLOB_DAT
+#endif
+
+#define MAX_IMPORTS 16
+
+struct object {
+    uintptr_t base, begin, end; /* load address; all of its mapped memory */
+    const char *strings;
+    const ElfW(Sym) * symbols;
+    const uint32_t *gnu_hash;
+    const ElfW(Rela) * calls, *others;
+    size_t call_count, other_count;
+};
+
+struct visit {
+    struct sl_import *imports;
+    size_t count;
+    /* of the object that is looked at: symbol number of each import, 0: not imported */
+    uint32_t symbol[MAX_IMPORTS];
+};
+
+/* ---- the page of a slot ---- */
+
+/* PROT_* bits of the private mapping around an address; -1: there is none, or it is shared. */
+static int protection_of(uintptr_t address)
+{
+    char text[4096];
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), found = -1;
+    size_t used = 0;
+    ssize_t got;
+
+    if (fd < 0)
+        return -1;
+    while (found < 0 && (got = read(fd, text + used, sizeof(text) - 1 - used)) > 0) {
+        char *line = text, *end;
+
+        used += (size_t)got;
+        text[used] = '\0';
+        /* 7f0000000000-7f0000001000 rw-p ... */
+        for (; found < 0 && (end = strchr(line, '\n')); line = end + 1) {
+            char *at;
+            uintptr_t begin = strtoull(line, &at, 16), limit = strtoull(at + 1, &at, 16);
+
+            if (address < begin || address >= limit)
+                continue;
+            found = at[4] != 'p'
+                        ? 0
+                        : (at[1] == 'r' ? PROT_READ : 0) | (at[2] == 'w' ? PROT_WRITE : 0) |
+                              (at[3] == 'x' ? PROT_EXEC : 0);
+        }
+        used -= (size_t)(line - text);
+        memmove(text, line, used);
+        if (used == sizeof(text) - 1)
+            used = 0; /* a path of 4 KiB: its line is of no use here */
+    }
+    close(fd);
+    return found > 0 ? found : -1;
+}
+
+/* A page that the linker has made read-only (RELRO) is writable for the moment of the store. */
+static int write_slot(void **slot, void *value)
+{
+    uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+    void *page = (void *)((uintptr_t)slot & ~(page_bytes - 1));
+    int protection = protection_of((uintptr_t)slot);
+
+    if (protection < 0 || protection & PROT_EXEC)
+        return -1;
+    if (!(protection & PROT_WRITE) && mprotect(page, page_bytes, protection | PROT_WRITE) != 0)
+        return -1;
+    /* Release: whoever calls through it finds the replacement ready. */
+    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+    if (!(protection & PROT_WRITE))
+        mprotect(page, page_bytes, protection);
+    return 0;
+}
+
+/* ---- an object ---- */
+
+/* The linker writes absolute addresses over the offsets in most objects' dynamic tables. */
+static const void *absolute(const struct object *o, ElfW(Addr) value)
+{
+    return (const void *)(value < o->base ? value + o->base : value);
+}
+
+static void read_dynamic(struct object *o, const ElfW(Dyn) * d)
+{
+    for (; d->d_tag != DT_NULL; d++) {
+        switch (d->d_tag) {
+        case DT_STRTAB:
+            o->strings = absolute(o, d->d_un.d_ptr);
+            break;
+        case DT_SYMTAB:
+            o->symbols = absolute(o, d->d_un.d_ptr);
+            break;
+        case DT_GNU_HASH:
+            o->gnu_hash = absolute(o, d->d_un.d_ptr);
+            break;
+        case DT_JMPREL:
+            o->calls = absolute(o, d->d_un.d_ptr);
+            break;
+        case DT_PLTRELSZ:
+            o->call_count = d->d_un.d_val / sizeof(*o->calls);
+            break;
+        case DT_RELA:
+            o->others = absolute(o, d->d_un.d_ptr);
+            break;
+        case DT_RELASZ:
+            o->other_count = d->d_un.d_val / sizeof(*o->others);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+static int read_object(struct object *o, const struct dl_phdr_info *info)
+{
+    const ElfW(Dyn) *dynamic = NULL;
+
+    *o = (struct object){.base = info->dlpi_addr, .begin = UINTPTR_MAX};
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + p->p_vaddr;
+
+        if (p->p_type == PT_DYNAMIC)
+            dynamic = (const ElfW(Dyn) *)from;
+        if (p->p_type != PT_LOAD)
+            continue;
+        o->begin = from < o->begin ? from : o->begin;
+        o->end = from + p->p_memsz > o->end ? from + p->p_memsz : o->end;
+    }
+    if (!dynamic)
+        return -1;
+    read_dynamic(o, dynamic);
+    return o->strings && o->symbols && o->gnu_hash ? 0 : -1;
+}
+
+/* Which of the functions the object imports. 0: none. */
+static int find_symbols(struct visit *v, const struct object *o)
+{
+    uint32_t first_hashed = o->gnu_hash[1];
+    int any = 0;
+
+    memset(v->symbol, 0, sizeof(v->symbol));
+    for (uint32_t i = 1; i < first_hashed; i++) {
+        const char *name = o->strings + o->symbols[i].st_name;
+
+        if (o->symbols[i].st_shndx != SHN_UNDEF)
+            continue;
+        for (size_t k = 0; k < v->count; k++) {
+            if (strcmp(name, v->imports[k].name) != 0)
+                continue;
+            v->symbol[k] = i;
+            any = 1;
+        }
+    }
+    return any;
+}
+
+static void take_slot(const struct object *o, struct sl_import *import, void **slot)
+{
+    void *held = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+    uintptr_t address = (uintptr_t)held;
+    int is_stub = address >= o->begin && address < o->end;
+    int is_offset = o->base && address < o->end - o->base;
+
+    if ((uintptr_t)slot < o->begin || (uintptr_t)slot >= o->end || is_offset)
+        return;
+    import->slots++;
+    if (held == import->instead) {
+        import->redirected++;
+        return;
+    }
+    if (!is_stub && import->function && held != import->function)
+        return;
+    if (import->instead && write_slot(slot, import->instead) == 0)
+        import->redirected++;
+}
+
+static void take_relocations(struct visit *v, const struct object *o, const ElfW(Rela) * r,
+                             size_t count)
+{
+    for (; r && count > 0; r++, count--) {
+        if (ELF64_R_TYPE(r->r_info) != SLOT_CALLED && ELF64_R_TYPE(r->r_info) != SLOT_ADDRESS)
+            continue;
+        for (size_t k = 0; k < v->count; k++) {
+            if (v->symbol[k] && v->symbol[k] == ELF64_R_SYM(r->r_info))
+                take_slot(o, &v->imports[k], (void **)(o->base + r->r_offset));
+        }
+    }
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *user)
+{
+    struct visit *v = user;
+    struct object o;
+
+    (void)size;
+    if (info->dlpi_addr == 0 && info->dlpi_name && *info->dlpi_name)
+        return 0;
+    if (read_object(&o, info) == 0 && find_symbols(v, &o)) {
+        take_relocations(v, &o, o.calls, o.call_count);
+        take_relocations(v, &o, o.others, o.other_count);
+    }
+    return 0;
+}
+
+void sl_import_redirect(struct sl_import *imports, size_t count)
+{
+    struct visit v = {.imports = imports, .count = count < MAX_IMPORTS ? count : MAX_IMPORTS};
+
+    for (size_t i = 0; i < count; i++)
+        imports[i].slots = imports[i].redirected = 0;
+    dl_iterate_phdr(visit, &v);
+}
+
+static int note_generation(struct dl_phdr_info *info, size_t size, void *user)
+{
+    (void)size;
+    *(uint64_t *)user = info->dlpi_adds;
+    return 1;
+}
+
+uint64_t sl_import_generation(void)
+{
+    uint64_t generation = 0;
+
+    dl_iterate_phdr(note_generation, &generation);
+    return generation;
+}

@@ -1,0 +1,298 @@
+/*
+ * cupti_neighbour.c - another client of CUPTI's in the process: when it comes, and when it has
+ * left.
+ *
+ * The functions in the slots are entered by threads of the application's, at the beginning and the
+ * end of a profiler's session: they may wait there, within bounds. Results are CUPTI's own, passed
+ * on. State is static and atomic; no lock is held.
+ */
+#include "collect/cupti_neighbour.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/import_slot.h"
+#include "base/log.h"
+#include "collect/cupti_buffer.h"
+#include "collect/cupti_tables.h"
+
+/* Longer than the collector takes to let go, unless CUPTI keeps it. */
+#define WAIT_MOST_NS 5000000000ull
+#define FLUSH_PLAIN  0u
+
+/* Where calls go that are passed on. */
+static struct {
+    const struct sl_cupti_api *api;
+    void (*tell)(void);
+    uint64_t generation; /* of loaded objects, at the last scan */
+} watch;
+
+static struct {
+    _Atomic uint32_t state;
+    _Atomic uint64_t kinds; /* bit = kind that it has enabled */
+    _Atomic int buffers;    /* that CUPTI has of it */
+    _Atomic int is_unknown; /* it began before we watched: not all of the two above is known */
+    _Atomic int has_disabled;
+    _Atomic(sl_cupti_request_fn) request;
+    _Atomic(sl_cupti_complete_fn) complete;
+} theirs = {.state = SL_NEIGHBOUR_OFF};
+
+enum sl_neighbour_state sl_neighbour_state(void)
+{
+    /* Acquire pairs with the releases of those who change it. */
+    return (enum sl_neighbour_state)atomic_load_explicit(&theirs.state, memory_order_acquire);
+}
+
+static int change(enum sl_neighbour_state from, enum sl_neighbour_state to)
+{
+    uint32_t expected = from;
+
+    if (!atomic_compare_exchange_strong_explicit(&theirs.state, &expected, to, memory_order_acq_rel,
+                                                 memory_order_acquire))
+        return -EBUSY;
+    sl_futex_wake(&theirs.state);
+    return 0;
+}
+
+/* ---- it begins ---- */
+
+static void wait_until_let_go(void)
+{
+    static int said;
+    uint64_t deadline = sl_clock_monotonic() + WAIT_MOST_NS, now;
+
+    while (sl_neighbour_state() == SL_NEIGHBOUR_ASKED) {
+        now = sl_clock_monotonic();
+        if (now >= deadline && change(SL_NEIGHBOUR_ASKED, SL_NEIGHBOUR_THEIRS) == 0) {
+            sl_log_once(&said, SL_LOG_WARN,
+                        "CUPTI could not be handed over in time to the profiler that begins: its "
+                        "trace may lack its first records; begin it when the GPU is idle");
+            return;
+        }
+        sl_futex_wait(&theirs.state, SL_NEIGHBOUR_ASKED, deadline - now);
+    }
+}
+
+/* Returns when CUPTI is the caller's; 1 if it was not before. */
+static int begin(void)
+{
+    int was_ours = 0;
+
+    for (;;) {
+        switch (sl_neighbour_state()) {
+        case SL_NEIGHBOUR_OURS:
+            if (change(SL_NEIGHBOUR_OURS, SL_NEIGHBOUR_ASKED) == 0)
+                watch.tell();
+            was_ours = 1;
+            break;
+        case SL_NEIGHBOUR_ASKED:
+            wait_until_let_go();
+            break;
+        case SL_NEIGHBOUR_LEFT:
+            if (change(SL_NEIGHBOUR_LEFT, SL_NEIGHBOUR_THEIRS) == 0)
+                atomic_store(&theirs.has_disabled, 0);
+            break;
+        case SL_NEIGHBOUR_THEIRS:
+        case SL_NEIGHBOUR_OFF:
+            return was_ours;
+        }
+    }
+}
+
+/* ---- it leaves ---- */
+
+/* Whoever changes a part of the condition looks at all of it, so the last one sees it met. */
+static void leave_if_over(void)
+{
+    if (atomic_load(&theirs.has_disabled) && !atomic_load(&theirs.kinds) &&
+        atomic_load(&theirs.buffers) <= 0 && change(SL_NEIGHBOUR_THEIRS, SL_NEIGHBOUR_LEFT) == 0)
+        watch.tell();
+}
+
+/* ---- its callbacks, as CUPTI has them ---- */
+
+static void request(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    sl_cupti_request_fn of_client = atomic_load_explicit(&theirs.request, memory_order_acquire);
+
+    *buffer = NULL;
+    of_client(buffer, size, max_records);
+    if (*buffer)
+        atomic_fetch_add(&theirs.buffers, 1);
+}
+
+/* Of ours, some may come late; it would not know them. */
+static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                     size_t valid_size)
+{
+    sl_cupti_complete_fn of_client = atomic_load_explicit(&theirs.complete, memory_order_acquire);
+
+    if (sl_cupti_pool_owns(buffer)) {
+        sl_cupti_pool_complete(context, stream, buffer, size, valid_size);
+        return;
+    }
+    of_client(context, stream, buffer, size, valid_size);
+    atomic_fetch_sub(&theirs.buffers, 1);
+    leave_if_over();
+}
+
+/* The other way round: CUPTI gives us a buffer of its. */
+static int take_stranger(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                         size_t valid_size)
+{
+    if (!atomic_load_explicit(&theirs.complete, memory_order_acquire) ||
+        atomic_load(&theirs.buffers) <= 0)
+        return -ENOENT;
+    complete(context, stream, buffer, size, valid_size);
+    return 0;
+}
+
+/* ---- what is in the slots ---- */
+
+static int set_callbacks(sl_cupti_request_fn of_request, sl_cupti_complete_fn of_complete)
+{
+    if (!of_request || !of_complete || sl_neighbour_state() == SL_NEIGHBOUR_OFF)
+        return watch.api->fn.ActivityRegisterCallbacks(of_request, of_complete);
+    atomic_store_explicit(&theirs.request, of_request, memory_order_release);
+    atomic_store_explicit(&theirs.complete, of_complete, memory_order_release);
+    return watch.api->fn.ActivityRegisterCallbacks(request, complete);
+}
+
+static int register_callbacks(sl_cupti_request_fn of_request, sl_cupti_complete_fn of_complete)
+{
+    begin();
+    return set_callbacks(of_request, of_complete);
+}
+
+/* Not while kinds are on: it is documented to come before. */
+static int register_clock(sl_cupti_stamp_fn stamp)
+{
+    begin();
+    return watch.api->fn.ActivityRegisterTimestampCallback(stamp);
+}
+
+static uint64_t bit_of(int kind)
+{
+    return kind >= 0 && kind < 64 ? 1ull << kind : 0;
+}
+
+static int enable(int kind)
+{
+    int was_ours = begin(), result;
+    sl_cupti_request_fn of_client = atomic_load_explicit(&theirs.request, memory_order_acquire);
+
+    /* One that registers once and enables many times: its callbacks have been replaced by ours. */
+    if (was_ours && of_client)
+        set_callbacks(of_client, atomic_load_explicit(&theirs.complete, memory_order_acquire));
+    result = watch.api->fn.ActivityEnable(kind);
+    if (result == SL_CUPTI_SUCCESS)
+        atomic_fetch_or(&theirs.kinds, bit_of(kind));
+    return result;
+}
+
+static int disable(int kind)
+{
+    enum sl_neighbour_state state = sl_neighbour_state();
+    int result;
+
+    /* It tidies up once more; what is on is ours. */
+    if (state == SL_NEIGHBOUR_OURS || state == SL_NEIGHBOUR_ASKED)
+        return SL_CUPTI_SUCCESS;
+    result = watch.api->fn.ActivityDisable(kind);
+    atomic_fetch_and(&theirs.kinds, ~bit_of(kind));
+    atomic_store(&theirs.has_disabled, 1);
+    if (!atomic_load(&theirs.is_unknown))
+        leave_if_over();
+    return result;
+}
+
+static int flush(uint32_t flag)
+{
+    enum sl_neighbour_state state = sl_neighbour_state();
+    int result;
+
+    /* A forced one would cut off our unfinished records, and nothing of its is in there. */
+    if (state == SL_NEIGHBOUR_OURS || state == SL_NEIGHBOUR_ASKED)
+        flag = FLUSH_PLAIN;
+    result = watch.api->fn.ActivityFlushAll(flag);
+    /* Its kinds from before we watched go off one by one; a flush ends the row. */
+    if (atomic_load(&theirs.has_disabled) && atomic_exchange(&theirs.is_unknown, 0))
+        leave_if_over();
+    return result;
+}
+
+static struct sl_import imports[] = {
+    {.name = "cuptiActivityRegisterTimestampCallback", .instead = (void *)register_clock},
+    {.name = "cuptiActivityRegisterCallbacks", .instead = (void *)register_callbacks},
+    {.name = "cuptiActivityEnable", .instead = (void *)enable},
+    {.name = "cuptiActivityDisable", .instead = (void *)disable},
+    {.name = "cuptiActivityFlushAll", .instead = (void *)flush},
+};
+
+/* ---- watching ---- */
+
+static void scan(void)
+{
+    unsigned found = 0, redirected = 0;
+
+    watch.generation = sl_import_generation();
+    sl_import_redirect(imports, sizeof(imports) / sizeof(*imports));
+    for (size_t i = 0; i < sizeof(imports) / sizeof(*imports); i++) {
+        found += imports[i].slots;
+        redirected += imports[i].redirected;
+    }
+    if (found)
+        sl_log(SL_LOG_DEBUG, "%u of %u import slots for CUPTI's functions are watched", redirected,
+               found);
+}
+
+void sl_neighbour_watch(const struct sl_neighbour_options *opt, int is_here)
+{
+    watch.api = opt->api;
+    watch.tell = opt->tell;
+    if (!watch.api->fn.ActivityRegisterTimestampCallback)
+        return;
+    imports[0].function = (void *)watch.api->fn.ActivityRegisterTimestampCallback;
+    imports[1].function = (void *)watch.api->fn.ActivityRegisterCallbacks;
+    imports[2].function = (void *)watch.api->fn.ActivityEnable;
+    imports[3].function = (void *)watch.api->fn.ActivityDisable;
+    imports[4].function = (void *)watch.api->fn.ActivityFlushAll;
+    atomic_store(&theirs.is_unknown, is_here);
+    sl_cupti_pool_set_stranger(take_stranger);
+    change(SL_NEIGHBOUR_OFF, is_here ? SL_NEIGHBOUR_THEIRS : SL_NEIGHBOUR_OURS);
+    scan();
+}
+
+void sl_neighbour_rescan(void)
+{
+    if (sl_neighbour_state() != SL_NEIGHBOUR_OFF && watch.generation != sl_import_generation())
+        scan();
+}
+
+void sl_neighbour_let_go(void)
+{
+    atomic_store(&theirs.has_disabled, 0);
+    change(SL_NEIGHBOUR_ASKED, SL_NEIGHBOUR_THEIRS);
+}
+
+int sl_neighbour_take(void)
+{
+    return change(SL_NEIGHBOUR_LEFT, SL_NEIGHBOUR_OURS);
+}
+
+void sl_neighbour_stop(void)
+{
+    atomic_store_explicit(&theirs.state, SL_NEIGHBOUR_OFF, memory_order_release);
+    sl_futex_wake(&theirs.state);
+}
+
+int sl_neighbour_imports(const char *function)
+{
+    struct sl_import import = {.name = function};
+
+    sl_import_redirect(&import, 1);
+    return import.slots != 0;
+}

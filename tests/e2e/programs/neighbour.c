@@ -1,0 +1,146 @@
+/*
+ * neighbour.c - another client of CUPTI's, linked with it as torch.profiler's library is. Does what
+ * its arguments say, one after the other:
+ *
+ *     clock            gives CUPTI the tick counter for its clock, as torch.profiler does
+ *     register         its callbacks; buffers that CUPTI is to zero are full of rubbish
+ *     enable disable   kernels and runtime calls
+ *     flush            by force
+ *     context          CUDA begins: before it, no other profiler is there
+ *     kernel[:N]       N kernels, then waits for them
+ *     long:MS          a kernel that goes on when the next step begins
+ *     sleep:MS
+ *     told             prints the records that it was given so far
+ *
+ * One thread, and CUPTI's in the callbacks.
+ */
+#include <cuda.h>
+#include <cupti.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <x86intrin.h>
+
+#include "cuda_load.h"
+#include "spin_kernel.h"
+
+#define BUFFER_BYTES 65536
+#define KERNEL_NS    20000
+
+static const char ptx[] = SPIN_MODULE SPIN_KERNEL("plain_spin_ns");
+
+static struct {
+    CUcontext context;
+    CUmodule module;
+    CUfunction kernel;
+} s;
+static atomic_int kernels, calls, strangers;
+
+static uint64_t ticks(void)
+{
+    return __rdtsc();
+}
+
+static void request(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    *buffer = aligned_alloc(8, BUFFER_BYTES);
+    memset(*buffer, 0xa5, BUFFER_BYTES);
+    *size = BUFFER_BYTES;
+    *max_records = 0;
+}
+
+static void complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    CUpti_Activity *record = NULL;
+
+    (void)context;
+    (void)stream;
+    if (size != BUFFER_BYTES) {
+        strangers++;
+        return;
+    }
+    while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
+        kernels += record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+        calls += record->kind == CUPTI_ACTIVITY_KIND_DRIVER;
+    }
+    free(buffer);
+}
+
+static void must(CUptiResult result, const char *what)
+{
+    if (result != CUPTI_SUCCESS) {
+        fprintf(stderr, "neighbour: %s: %d\n", what, result);
+        exit(1);
+    }
+}
+
+static void do_context(void)
+{
+    cuda_open();
+    s.context = cuda_use_device(0);
+    CHECK(cu.ModuleLoadData(&s.module, ptx));
+    CHECK(cu.ModuleGetFunction(&s.kernel, s.module, "plain_spin_ns"));
+}
+
+static void do_kernels(long n)
+{
+    for (long i = 0; i < n; i++)
+        spin_launch(s.kernel, NULL, 1, 32, KERNEL_NS);
+    CHECK(cu.CtxSynchronize());
+}
+
+static void do_sleep(long ms)
+{
+    struct timespec left = {ms / 1000, ms % 1000 * 1000000};
+
+    while (nanosleep(&left, &left))
+        ;
+}
+
+static void enable(int on)
+{
+    static const CUpti_ActivityKind wanted[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                                CUPTI_ACTIVITY_KIND_DRIVER};
+
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
+        must(on ? cuptiActivityEnable(wanted[i]) : cuptiActivityDisable(wanted[i]), "kinds");
+}
+
+static void step(const char *name, long n)
+{
+    if (!strcmp(name, "clock"))
+        must(cuptiActivityRegisterTimestampCallback(ticks), "clock");
+    else if (!strcmp(name, "register"))
+        must(cuptiActivityRegisterCallbacks(request, complete), "register");
+    else if (!strcmp(name, "enable") || !strcmp(name, "disable"))
+        enable(*name == 'e');
+    else if (!strcmp(name, "flush"))
+        must(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "flush");
+    else if (!strcmp(name, "context"))
+        do_context();
+    else if (!strcmp(name, "kernel"))
+        do_kernels(n ? n : 1);
+    else if (!strcmp(name, "long"))
+        spin_launch(s.kernel, NULL, 1, 32, (uint64_t)n * 1000000);
+    else if (!strcmp(name, "sleep"))
+        do_sleep(n);
+    else if (!strcmp(name, "told"))
+        printf("kernels %d calls %s strangers %d\n", kernels, calls ? "some" : "none", strangers);
+    else
+        exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        char *number = strchr(argv[i], ':');
+
+        if (number)
+            *number++ = '\0';
+        step(argv[i], number ? atol(number) : 0);
+    }
+    printf("done\n");
+    return 0;
+}

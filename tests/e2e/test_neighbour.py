@@ -1,0 +1,116 @@
+"""Another client of CUPTI's in the process, which is linked with it: CUPTI is handed over before it
+records and taken back afterwards. (With torch.profiler as that client: tests/torch.)"""
+import harness
+import pytest
+
+NEIGHBOUR = harness.BUILD / "tests" / "e2e" / "neighbour"
+SESSION = "clock register enable kernel:7 disable flush told"
+
+
+def play(tmp_path, steps, **options):
+    run = harness.run(tmp_path, NEIGHBOUR, *steps.split(), log="warn", **options)
+    assert run.status == 0 and run.stdout.endswith("done\n"), run.stderr
+    # While it has CUPTI it is CUPTI that zeroes its buffers.
+    assert "handover" in options or not [line for line in run.log if line["what"] == "misuse"]
+    return run
+
+
+def kernels_outside(run, trace):
+    """Kernels of the trace, and those that were launched outside the gaps that it states."""
+    gaps = trace.object["syncline"].get("gaps", [])
+    calls = {call["corr"]: call for call in run.truth_of("call")}
+    outside = [op["corr"] for op in run.truth_of("op") if op["kind"] == "kernel"
+               and all(calls[op["corr"]]["end"] < a or calls[op["corr"]]["start"] > b
+                       for a, b in gaps)]
+    return sorted(row["args"]["correlation"] for row in trace.of("kernel")), sorted(outside)
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("version", ["13.0", "13.3", "13.5"])
+def test_handed_over_and_taken_back(tmp_path, version):
+    run = play(tmp_path, f"context kernel:5 {SESSION} sleep:400 kernel:4",
+               sim=["--cupti", version])
+    assert (run.stdout, run.said()) == ("kernels 7 calls some strangers 0\ndone\n", [])
+    trace = run.trace()
+    ours, outside = kernels_outside(run, trace)
+    assert ours == outside and len(ours) == 9
+    assert len(trace.object["syncline"]["gaps"]) == 1
+
+
+@pytest.mark.sanitize
+def test_there_before_cuda(tmp_path):
+    """It records when CUDA starts, and with it syncline, which waits."""
+    run = play(tmp_path, "clock register enable context kernel:7 disable flush told sleep:400 "
+                         "kernel:4", sim=["--cupti", "13.0"])
+    assert (run.stdout, run.said()) == ("kernels 7 calls some strangers 0\ndone\n", [])
+    trace = run.trace()
+    ours, outside = kernels_outside(run, trace)
+    assert ours == outside and len(ours) == 4
+
+
+def test_sessions_without_a_pause(tmp_path):
+    again = "register enable kernel:7 disable flush"
+    run = play(tmp_path, f"context kernel:2 clock {again} {again} {again} told sleep:400 kernel:4")
+    assert run.stdout == "kernels 21 calls some strangers 0\ndone\n"
+    trace = run.trace()
+    ours, outside = kernels_outside(run, trace)
+    assert ours == outside and len(ours) >= 6
+
+
+def test_enabled_again_without_registering(tmp_path):
+    """Its callbacks, which ours had replaced, are put back."""
+    run = play(tmp_path, f"context {SESSION} sleep:400 kernel:3 enable kernel:7 disable flush told "
+                         "sleep:400 kernel:4")
+    assert run.stdout.endswith("kernels 14 calls some strangers 0\ndone\n")
+    trace = run.trace()
+    ours, outside = kernels_outside(run, trace)
+    assert ours == outside and len(ours) == 7
+
+
+def test_a_kernel_that_goes_on(tmp_path):
+    """It is waited for, but not for ever: then it is cut off in our trace."""
+    run = play(tmp_path, f"context kernel:2 long:2000 {SESSION} sleep:400 kernel:4")
+    assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
+    trace = run.trace()
+    ours, outside = kernels_outside(run, trace)
+    assert len(ours) == 6 and [set(outside) - set(ours)] == [
+        {op["corr"] for op in run.truth_of("op") if op["end"] - op["start"] > 1_000_000_000}]
+    assert trace.counters["records_no_time"] == 1
+
+
+def test_tidying_up_twice_does_not_end_ours(tmp_path):
+    run = play(tmp_path, f"context {SESSION} sleep:400 kernel:3 disable flush kernel:3")
+    trace = run.trace()
+    ours, outside = kernels_outside(run, trace)
+    assert ours == outside and len(ours) == 6
+
+
+def test_windows_go_on_meanwhile(tmp_path):
+    """A window that ends while another has CUPTI ends with a gap, the next begins with one."""
+    run = play(tmp_path, f"context kernel:3 clock register enable kernel:7 sleep:900 disable flush "
+                         "sleep:700 kernel:4", window="time:300ms/400ms", lead_in="10ms")
+    traces = run.traces()
+    assert len(traces) >= 3
+    gaps = [tuple(gap) for trace in traces for gap in trace.object["syncline"].get("gaps", [])]
+    assert len(gaps) >= 2
+    for trace in traces:
+        opened, closed = (trace.object["syncline"][key] for key in ("opened_ns", "closed_ns"))
+        for begin, end in trace.object["syncline"].get("gaps", []):
+            assert opened <= begin < end <= closed
+    assert not [row for trace in traces for row in trace.of("kernel")
+                if any(begin < row["start"] < end for begin, end in gaps)]
+
+
+def test_left_alone(tmp_path):
+    """SYNCLINE_HANDOVER=0: CUPTI is taken in the middle, and never touched by us from then on."""
+    run = play(tmp_path, "context kernel:5 sleep:400 clock register enable sleep:600 kernel:7 "
+                         "sleep:300 disable flush told sleep:300 kernel:4", handover="0")
+    assert run.stdout.startswith("kernels 7 calls some")
+    taken, *lost = run.said()
+    assert "another profiler has taken CUPTI" in taken
+    assert all("records in them are lost" in line for line in lost)
+    trace = run.trace()
+    ((_, end),) = trace.object["syncline"]["gaps"]
+    assert end == trace.object["syncline"]["closed_ns"]
+    assert len(trace.of("kernel")) == 5
+    assert [line["what"] for line in run.log].count("callbacks") == 2

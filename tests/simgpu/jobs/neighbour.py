@@ -1,0 +1,111 @@
+"""Training that torch.profiler watches in between, as users do it; exports each session's trace.
+
+    neighbour.py MODE FOLDER    thrice, threads, error, exit, first, warmup
+"""
+import atexit
+import sys
+import threading
+import time
+
+import torch
+from torch import nn
+from torch.profiler import ProfilerActivity, profile, schedule
+
+MODE, FOLDER = sys.argv[1:]
+BOTH = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+PAUSE = 0.4  # long enough for another profiler to come back
+both = threading.Barrier(2)
+
+
+def make_step(size):
+    model = nn.Sequential(nn.Linear(size, 2 * size), nn.ReLU(), nn.Linear(2 * size, 8)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    batch = torch.randn(32, size).pin_memory()
+
+    def step():
+        loss = model(batch.cuda(non_blocking=True)).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def session(step, number, steps=3):
+    with profile(activities=BOTH) as p:
+        for _ in range(steps):
+            step()
+    p.export_chrome_trace(f"{FOLDER}/{number}.json")
+
+
+def in_thread(number, size):
+    step = make_step(size)
+    step()
+    for turn in range(2):  # libkineto has one session at a time
+        both.wait()
+        if turn == number:
+            session(step, number)
+            time.sleep(PAUSE)
+    both.wait()
+    step()
+
+
+if MODE == "first":
+    # torch.profiler is active when CUDA starts: as with PyTorch's check by NVML, which asks the
+    # driver for nothing.
+    torch.cuda.is_available = lambda: True
+    with profile(activities=BOTH) as p:
+        step = make_step(64)
+        for _ in range(3):
+            step()
+    p.export_chrome_trace(f"{FOLDER}/0.json")
+    time.sleep(PAUSE)
+    step()
+elif MODE == "thrice":
+    step = make_step(64)
+    for number in range(3):
+        step()
+        session(step, number, steps=number + 1)
+        time.sleep(PAUSE)
+    step()
+elif MODE == "threads":
+    threads = [threading.Thread(target=in_thread, args=(n, 64 * (n + 1))) for n in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+elif MODE == "error":
+    step = make_step(64)
+    step()
+    try:
+        with profile(activities=BOTH) as p:
+            step()
+            raise ValueError("in the session")
+    except ValueError as error:
+        print(error)
+    p.export_chrome_trace(f"{FOLDER}/0.json")
+    time.sleep(PAUSE)
+    step()
+    session(step, 1)
+    time.sleep(PAUSE)
+    step()
+elif MODE == "exit":
+    step = make_step(64)
+    step()
+    p = profile(activities=BOTH)
+    atexit.register(lambda: (p.stop(), p.export_chrome_trace(f"{FOLDER}/0.json")))
+    p.start()
+    step()
+elif MODE == "warmup":
+    step = make_step(64)
+    step()
+    with profile(activities=BOTH, schedule=schedule(wait=1, warmup=1, active=2, repeat=1),
+                 on_trace_ready=lambda p: p.export_chrome_trace(f"{FOLDER}/0.json")) as p:
+        for _ in range(5):
+            step()
+            time.sleep(PAUSE)
+            p.step()
+    step()
+torch.cuda.synchronize()
+print(f"neighbour: {MODE}")

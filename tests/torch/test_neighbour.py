@@ -1,0 +1,187 @@
+"""syncline and torch.profiler in one process: CUPTI serves one of them at a time. torch.profiler's
+traces are what they are without syncline, and syncline's holds everything else, with the gap."""
+import collections
+import json
+import re
+
+import harness
+import pytest
+
+GPU = ("kernel", "gpu_memcpy", "gpu_memset")
+CALLS = ("cuda_runtime", "cuda_driver")
+# Stamps of records that were made once torch.profiler has given CUPTI its own clock: the tick
+# counter's, turned back into ours.
+CLOCK_NS = 20_000
+
+
+def play(torch, mode, *, inject=True, **options):
+    """The run, and torch.profiler's traces, in order."""
+    folder = torch.tmp / f"{mode}-{'with' if inject else 'without'}"
+    folder.mkdir()
+    run = torch.job("neighbour", mode, folder, inject=inject, **options)
+    assert run.status == 0, run.stderr
+    assert run.stdout.endswith(f"neighbour: {mode}\n")
+    assert not [line for line in run.log if line["what"] == "misuse"]
+    return run, [json.loads(path.read_text())["traceEvents"]
+                 for path in sorted(folder.glob("*.json"))]
+
+
+def content(events):
+    """What a trace of torch.profiler's tells, without times and ids, which no two runs share."""
+    names = collections.Counter()
+    for e in events:
+        if e["ph"] in "sf":
+            names["flow", e["ph"], e["cat"]] += 1
+        elif e["ph"] == "X" and e.get("cat") not in ("overhead", "Trace"):
+            args = e["args"]
+            name = re.sub(r"0x[0-9a-f]+", "", e["name"])  # addresses of Python's objects
+            names[e["cat"], name, *(json.dumps(args.get(key)) for key in (
+                "device", "stream", "bytes", "grid", "block", "registers per thread", "cbid",
+                "Input Dims"))] += 1
+    return names
+
+
+def of_truth(run, events):
+    """Rows of GPU operations whose correlation id is that of such an operation of the run."""
+    ops = collections.Counter(
+        (op["corr"], harness.demangled(op["name"]) if op["kind"] == "kernel" else op["kind"])
+        for op in run.truth_of("op") if op["kind"] in ("kernel", "memcpy", "memset"))
+    rows = collections.Counter(
+        (e["args"]["correlation"], e["name"] if e["cat"] == "kernel" else e["cat"][4:])
+        for e in events if e["ph"] == "X" and e.get("cat") in GPU)
+    assert not rows - ops
+    return {corr for corr, _ in rows}
+
+
+def check_ours(run, theirs, gaps):
+    """Our trace: everything that was launched outside the gaps that it states, nothing that
+    torch.profiler has."""
+    trace = run.trace()
+    stated = trace.object["syncline"].get("gaps", [])
+    assert len(stated) == gaps and trace.counters["handovers"] == gaps
+    markers = [e["name"] for e in trace.events if e["ph"] == "i" and "CUPTI" in e["name"]]
+    first = min(row["start"] for row in trace.of(*CALLS))
+    assert markers == ["CUPTI handed over", "CUPTI taken back"] * sum(
+        begin > first for begin, _ in stated)
+    # A thread that launches while kinds go on or off may fall on either side.
+    spans = [(begin - 1_000_000, end + 1_000_000) for begin, end in stated]
+    calls = {call["corr"]: call for call in run.truth_of("call")}
+
+    def is_outside(corr):
+        call = calls[corr]
+        return all(call["end"] < begin or call["start"] > end for begin, end in spans)
+
+    def is_inside(corr):
+        call = calls[corr]
+        return any(call["start"] > begin and call["end"] < end for begin, end in stated)
+
+    ops = [op for op in run.truth_of("op") if op["kind"] in ("kernel", "memcpy", "memset")]
+    assert all(is_inside(corr) for corr in theirs)
+    rows = collections.Counter((row["args"]["correlation"], row["start"] and row["name"])
+                               for row in trace.of(*GPU))
+    wanted = collections.Counter()
+    for op in ops:
+        if is_outside(op["corr"]):
+            wanted[op["corr"], harness.expected_operation(op)[1]] += 1
+    assert not wanted - rows, "operations outside the gaps are missing"
+    assert not {corr for corr, _ in rows} & theirs, "both have the same operation"
+    assert not [corr for corr, _ in rows if is_inside(corr)]
+    asked = {harness.plain(line["kind"]) for line in run.log if line["what"] == "enabled"}
+    expected = {corr for corr, call in calls.items()
+                if harness.plain(call["name"]) in asked and is_outside(corr)}
+    found = [row["args"]["correlation"] for row in trace.of(*CALLS)]
+    assert len(found) == len(set(found)) and expected <= set(found)
+    # Times are right on either side of the gap, whatever clock CUPTI has by then.
+    truth = {op["corr"]: op for op in ops if not op["graph"]}
+    for row in trace.of(*GPU):
+        op = truth[row["args"]["correlation"]]
+        assert abs(row["start"] - op["start"]) < CLOCK_NS, row
+        assert abs(row["end"] - row["start"] - (op["end"] - op["start"])) < 1000, row
+    for name in ("foreign_buffers", "undelivered_buffers", "dropped_cupti", "records_other_clock"):
+        assert trace.counters[name] == 0, name
+    return trace, wanted
+
+
+# mode -> gaps in our trace
+MODES = {"thrice": 3, "threads": 2, "error": 2, "first": 1, "warmup": 1}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_both_are_whole(torch, mode):
+    bare, without = play(torch, mode, inject=False)
+    run, sessions = play(torch, mode, log="warn")
+    assert (run.stdout, run.said()) == (bare.stdout, [])
+    assert [content(events) for events in sessions] == [content(events) for events in without]
+    for events in without:
+        assert of_truth(bare, events)
+    theirs = set().union(*(of_truth(run, events) for events in sessions))
+    trace, wanted = check_ours(run, theirs, MODES[mode])
+    last = max(row["start"] for row in trace.of("kernel"))
+    assert last > trace.object["syncline"]["gaps"][-1][1], "syncline did not come back"
+    assert len(wanted) >= 20
+
+
+def test_profiler_that_stops_at_exit(torch):
+    """Our file is whole, and says that it ends with a gap; or we came back for the last moment."""
+    _, without = play(torch, "exit", inject=False)
+    run, sessions = play(torch, "exit", log="warn")
+    assert run.said() == []
+    assert [content(events) for events in sessions] == [content(events) for events in without]
+    trace, wanted = check_ours(run, of_truth(run, sessions[0]), 1)
+    assert len(wanted) >= 20
+    assert trace.object["syncline"]["gaps"][0][1] <= trace.object["syncline"]["closed_ns"]
+
+
+@pytest.mark.parametrize("mode", ["plain", "schedule", "everything", "cuda", "twice"])
+def test_every_way_to_profile(torch, mode):
+    """Shapes, stacks, memory, synchronization, schedules: as without syncline."""
+    traces = {}
+    for inject in (False, True):
+        path = torch.tmp / f"{inject}.json"
+        run = torch.job("profiled", mode, path, inject=inject, log="warn")
+        assert (run.status, run.stdout, run.said()) == (0, f"profiled: {mode}\n", [])
+        traces[inject] = json.loads(path.read_text())["traceEvents"]
+    assert content(traces[True]) == content(traces[False])
+    of_truth(run, traces[True])
+    harness.check_flows(run.trace())
+
+
+def test_profiler_in_trouble(torch):
+    """CUPTI late and shuffling, in the middle of a hand-over."""
+    _, without = play(torch, "thrice", inject=False)
+    run, sessions = play(torch, "thrice", log="warn",
+                         sim=["--cupti-shuffle", "--cupti-late", "0.1", "--seed", "5"])
+    # libkineto does not wait for what is late: it may lack rows, but has none too much.
+    theirs = set()
+    for events, whole in zip(sessions, without):
+        theirs |= of_truth(run, events)
+        assert not {key[:2] for key in content(events)} - {key[:2] for key in content(whole)}
+    check_ours(run, theirs, len(run.trace().object["syncline"]["gaps"]))
+
+
+def test_not_foreseen(torch):
+    """Its import slots are left alone, so that CUPTI is taken in the middle: nobody crashes, what
+    begins after our buffers were emptied is all in its trace, and ours says since when it lacks
+    everything."""
+    bare, without = play(torch, "warmup", inject=False)
+    run, sessions = play(torch, "warmup", log="warn", handover="0")
+    assert run.stdout == bare.stdout
+    taken, *lost = run.said()
+    assert "another profiler has taken CUPTI" in taken
+    assert all("records in them are lost" in line for line in lost)
+    rows = content(sessions[0])
+    whole = content(without[0])
+    assert not whole - rows, "torch.profiler lacks what it has without syncline"
+    extra = {key[0] for key in rows - whole}
+    assert extra <= {"cuda_runtime", "cuda_driver", "cuda_sync", "flow"}, "kinds that ours has on"
+    # Nothing of ours that would end its session, from the moment it was noticed.
+    marks = [line["what"] for line in run.log if line["what"] in ("callbacks", "disabled")]
+    assert marks.index("callbacks") == 0 and marks.count("callbacks") == 2
+    trace = run.trace()
+    ((begin, end),) = trace.object["syncline"]["gaps"]
+    assert end == trace.object["syncline"]["closed_ns"] and trace.counters["handovers"] == 1
+    calls = {call["corr"]: call for call in run.truth_of("call")}
+    kernels = {row["args"]["correlation"] for row in trace.of("kernel")}
+    assert kernels >= {op["corr"] for op in run.truth_of("op") if op["kind"] == "kernel"
+                       and calls[op["corr"]]["end"] < begin - 1_000_000}
+    assert not [corr for corr in kernels if calls[corr]["start"] > begin + 500_000_000]
