@@ -36,6 +36,7 @@ foreach(fetched sl_zstd sl_zlib sl_simdjson)
 endforeach()
 
 # CUDA headers only; no library of CUDA is linked.
+# NVTX's headers among them.
 option(SYNCLINE_CUDA_FROM_PYPI "Take CUDA's headers from PyPI even where there is a toolkit" OFF)
 add_library(sl_cuda_headers INTERFACE)
 if(NOT SYNCLINE_CUDA_FROM_PYPI)
@@ -52,8 +53,13 @@ if(SYNCLINE_CUDA_INCLUDE AND NOT SYNCLINE_CUDA_FROM_PYPI)
     PATH_SUFFIXES include)
   target_include_directories(sl_cuda_headers SYSTEM INTERFACE
     "${SYNCLINE_CUDA_INCLUDE}" "${SYNCLINE_CUDA_RUNTIME_INCLUDE}")
+  # A toolkit may come without NVTX, or with one from before the payload extension.
+  if(NOT EXISTS "${SYNCLINE_CUDA_RUNTIME_INCLUDE}/nvtx3/nvToolsExtPayload.h")
+    sl_fetch(nvtx)
+    target_include_directories(sl_cuda_headers SYSTEM BEFORE INTERFACE "${SYNCLINE_DEPS}/nvtx")
+  endif()
 else()
-  foreach(package cuda-cupti cuda-runtime cuda-crt)
+  foreach(package cuda-cupti cuda-runtime cuda-crt nvtx)
     sl_fetch(${package})
     target_include_directories(sl_cuda_headers SYSTEM INTERFACE "${SYNCLINE_DEPS}/${package}")
   endforeach()

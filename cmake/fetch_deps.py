@@ -46,6 +46,10 @@ PACKAGES = {
         "nvidia-cuda-runtime==13.0.96", False, "nvidia/cu13/include/",
         ("7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548",
          "ef9bcbe90493a2b9d810e43d249adb3d02e98dd30200d86607d8d02687c43f55")),
+    "nvtx": Package(
+        "nvidia-nvtx==13.0.85", False, "nvidia/cu13/include/",
+        ("4936d1d6780fbe68db454f5e72a42ff64d1fd6397df9f363ae786930fd5c1cd4",
+         "cb7780edb6b14107373c835bf8b72e7a178bac7367e23da7acb108f973f157a6")),
     "cuda-crt": Package(
         "nvidia-cuda-crt==13.0.88", False, "nvidia/cu13/include/",
         ("2c8043c7c9e02492716426e9919fc78d2c5b3b2a7a768a88e952676b08aa55a4",

@@ -2,12 +2,14 @@
  * inject.c - what others call by name: the CUDA driver, the dynamic loader, and the public API.
  *
  * InitializeInjection() is called by the driver inside cuInit, once, before any context, on the
- * thread that initialises CUDA. sl_*() by any thread. Sequence only: what happens is in runtime.c.
+ * thread that initialises CUDA. InitializeInjectionNvtx*() by NVTX, inside an application's call of
+ * it, on any thread. sl_*() by any thread. Sequence only: what happens is in runtime.c.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "collect/nvtx.h"
 #include "runtime.h"
 #include "syncline/syncline.h"
 
@@ -34,6 +36,26 @@ EXPORT int InitializeInjection(void)
 __attribute__((destructor)) static void on_unload(void)
 {
     sl_runtime_exit();
+}
+
+EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id));
+EXPORT int InitializeInjectionNvtxExtension(void *module_info);
+
+/* Called by each copy of NVTX in the process at its first use; 0: it does nothing from then on. */
+EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id))
+{
+    int saved = errno, attached = sl_nvtx_attach(get_export_table);
+
+    errno = saved;
+    return attached;
+}
+
+EXPORT int InitializeInjectionNvtxExtension(void *module_info)
+{
+    int saved = errno, attached = sl_nvtx_attach_extension(module_info);
+
+    errno = saved;
+    return attached;
 }
 
 EXPORT int sl_start(void)

@@ -17,9 +17,12 @@
 #include "collect/cuda_facts.h"
 #include "collect/cupti_buffer.h"
 #include "collect/cupti_decode.h"
+#include "collect/nvtx_lane.h"
+#include "collect/nvtx_read.h"
 #include "control/window.h"
 #include "event/assemble.h"
 #include "event/device.h"
+#include "event/range.h"
 #include "event/shape.h"
 #include "syncline/syncline.h"
 #include "write/edge_rows.h"
@@ -56,6 +59,8 @@ struct sl_pipeline {
     struct sl_device_table devices;
     struct sl_decode *decode;
     struct sl_assemble *assemble;
+    struct sl_ranges *ranges;  /* NULL: NVTX is not wanted, or no memory for it */
+    struct sl_nvtx_read *nvtx; /* the same */
     struct sl_ring *ring;
     struct sl_kineto *kineto;
     struct sl_et_window *et;    /* NULL: not wanted, or no memory for it */
@@ -178,6 +183,19 @@ static void take_early_rows(struct sl_pipeline *p)
     p->early_count = 0;
 }
 
+/* Rows of the user's ranges: all of them in the window. */
+static void take_note(void *user, const struct sl_event *ev)
+{
+    struct sl_pipeline *p = user;
+
+    if (ev->kind == SL_EV_NOTE_MARK && !in_window(p, ev)) {
+        sl_stats_add(SL_STAT_OUTSIDE_WINDOW, 1);
+        return;
+    }
+    sl_stats_add(SL_STAT_RANGES, 1);
+    push(p, ev);
+}
+
 static int take_meta(struct sl_pipeline *p, const struct sl_event *ev)
 {
     /* Rare, and every later row needs it: may use reserved slots, but not the last ones. */
@@ -192,11 +210,19 @@ static int take_meta(struct sl_pipeline *p, const struct sl_event *ev)
 static int take_assembled(void *user, const struct sl_event *ev)
 {
     struct sl_pipeline *p = user;
+    struct sl_event call;
 
     if (!p->used && shows_use(ev))
         sl_pipeline_use(p);
     if (is_meta(ev))
         return take_meta(p, ev);
+    if (p->ranges && ev->kind == SL_EV_FLOW)
+        sl_ranges_flow(p->ranges, ev);
+    if (p->ranges && (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER)) {
+        call = *ev;
+        sl_ranges_call(p->ranges, &call);
+        ev = &call;
+    }
     if (!p->any_row) {
         if (ev->kind == SL_EV_OVERHEAD && p->early_count < EARLY_ROWS) {
             p->early[p->early_count++] = *ev;
@@ -241,11 +267,82 @@ static void take_decoded(void *user, const struct sl_event *ev)
         take_stamped(p, &real);
 }
 
+/* ---- the user's ranges ---- */
+
+/* The reader's sink: marks, and names of rows. */
+static void take_read(void *user, const struct sl_event *ev)
+{
+    if (is_meta(ev))
+        take_meta(user, ev);
+    else
+        take_note(user, ev);
+}
+
+static void meet_thread(void *user, uint32_t thread)
+{
+    struct sl_pipeline *p = user;
+
+    sl_decode_meet_thread(p->decode, p->opt.identity->pid, thread, take_decoded, p);
+}
+
+static void take_named(void *user, const struct sl_nvtx_name *what, uint32_t name)
+{
+    static const enum sl_decode_object object[] = {[SL_NVTX_THREAD] = SL_DECODE_THREAD,
+                                                   [SL_NVTX_DEVICE] = SL_DECODE_DEVICE,
+                                                   [SL_NVTX_CONTEXT] = SL_DECODE_CONTEXT,
+                                                   [SL_NVTX_STREAM] = SL_DECODE_STREAM};
+    struct sl_pipeline *p = user;
+
+    sl_decode_describe(p->decode, object[what->what], (uint32_t)what->key, what->within, name,
+                       take_decoded, p);
+}
+
+static void count_ranges(const struct sl_pipeline *p)
+{
+    struct sl_ranges_counts counts;
+
+    sl_ranges_get_counts(p->ranges, &counts);
+    sl_stats_set(SL_STAT_RANGES_LOST,
+                 counts.lost + sl_nvtx_lanes_lost() + sl_nvtx_read_texts_lost(p->nvtx));
+    sl_stats_set(SL_STAT_RANGES_CUT, counts.cut);
+}
+
+/* What was called by now, before what CUPTI tells of it. A process that has not used the GPU has no
+ * file to show it in: it stays where it is. */
+static void read_ranges(struct sl_pipeline *p)
+{
+    if (!p->nvtx || !p->used)
+        return;
+    sl_nvtx_read(p->nvtx);
+    count_ranges(p);
+}
+
+/* Ranges go first, and the file begins before them: whether the buffer shows that the GPU is used
+ * must be known before it is decoded. */
+static void note_use(struct sl_pipeline *p, const uint8_t *data, size_t valid)
+{
+    struct sl_decode_held held = {0, 0};
+
+    if (p->used || !p->nvtx)
+        return;
+    sl_decode_look(p->opt.cupti->version, data, valid, &held);
+    if (held.of_use)
+        sl_pipeline_use(p);
+}
+
+static void tell_ranges_window(struct sl_pipeline *p)
+{
+    if (p->ranges)
+        sl_ranges_window(p->ranges, p->from_ns, p->until_ns);
+}
+
 size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t valid)
 {
     size_t records;
 
     p->now_ns = sl_clock_monotonic();
+    note_use(p, data, valid);
+    read_ranges(p);
     records = sl_decode_buffer(p->decode, data, valid, take_decoded, p);
     sl_writer_wake(p->writer);
     return records;
@@ -272,6 +369,7 @@ void sl_pipeline_tick(struct sl_pipeline *p)
 {
     struct sl_assemble_counts counts;
 
+    read_ranges(p);
     sl_assemble_tick(p->assemble, sl_clock_monotonic());
     deliver_rest(p);
     sl_assemble_get_counts(p->assemble, &counts);
@@ -336,6 +434,8 @@ int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns)
     struct sl_event ev = {.kind = SL_EV_DELIVERED,
                           .end_ns = complete_ns < held_ns ? complete_ns : held_ns};
 
+    if (p->ranges)
+        sl_ranges_complete(p->ranges, ev.end_ns);
     if (!p->edges)
         return 0;
     if (p->complete_ns < complete_ns)
@@ -372,6 +472,7 @@ int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, ui
         return -ENOBUFS;
     p->from_ns = opened_ns;
     p->until_ns = NEVER;
+    tell_ranges_window(p);
     sl_writer_wake(p->writer);
     return 0;
 }
@@ -390,11 +491,13 @@ void sl_pipeline_bound(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_n
 {
     p->from_ns = from_ns;
     p->until_ns = until_ns;
+    tell_ranges_window(p);
 }
 
 void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns)
 {
     p->until_ns = closed_ns;
+    tell_ranges_window(p);
 }
 
 void sl_pipeline_flush(struct sl_pipeline *p)
@@ -411,6 +514,11 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
     sl_pipeline_flush(p);
     if (p->used)
         take_early_rows(p);
+    read_ranges(p);
+    if (p->ranges && p->used) {
+        sl_ranges_close(p->ranges, closed_ns);
+        count_ranges(p);
+    }
     /* The window's end decides what is left of its waits: what was lost must be known by then. */
     if (sl_pipeline_delivered(p, 0))
         return -ENOBUFS;
@@ -421,6 +529,7 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
     else if (sl_ring_push_control(p->ring, &ev))
         return -ENOBUFS;
     p->from_ns = p->until_ns = NEVER;
+    tell_ranges_window(p);
     sl_writer_wake(p->writer);
     return 0;
 }
@@ -545,6 +654,34 @@ static int create_assemble(struct sl_pipeline *p)
     return sl_assemble_create(&p->assemble, &opt);
 }
 
+/* A job without its ranges is better than none. */
+static void create_ranges(struct sl_pipeline *p)
+{
+    const struct sl_config *config = p->opt.config;
+    const struct sl_ranges_options ranges = {
+        .cap_bytes = (size_t)(config->nvtx_memory_bytes / 3), .sink = take_note, .sink_user = p};
+    struct sl_nvtx_read_options read = {.intern = p->intern,
+                                        .texts_bytes = share_of(config, INTERN_SHARE) / 2,
+                                        .user = p,
+                                        .sink = take_read,
+                                        .thread = meet_thread,
+                                        .named = take_named};
+
+    if (!config->nvtx)
+        return;
+    if (sl_ranges_create(&p->ranges, &ranges) == 0) {
+        read.ranges = p->ranges;
+        if (sl_nvtx_read_create(&p->nvtx, &read) == 0) {
+            tell_ranges_window(p);
+            return;
+        }
+        sl_ranges_destroy(p->ranges);
+    }
+    p->ranges = NULL;
+    sl_log(SL_LOG_WARN,
+           "no memory for NVTX ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
+}
+
 int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_options *opt)
 {
     struct sl_pipeline *p = &the_pipeline;
@@ -570,6 +707,7 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     err = create_kineto(p);
     if (err)
         goto fail_kineto;
+    create_ranges(p);
     create_et(p);
     create_edges(p);
     err = start_writer(p);
@@ -579,6 +717,8 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     return 0;
 
 fail_writer:
+    sl_nvtx_read_destroy(p->nvtx);
+    sl_ranges_destroy(p->ranges);
     sl_edge_rows_destroy(p->edges);
     sl_et_window_destroy(p->et);
     sl_kineto_destroy(p->kineto);

@@ -24,6 +24,9 @@
 #include "collect/cupti_buffer.h"
 #include "collect/cupti_clock.h"
 #include "collect/cupti_neighbour.h"
+#include "collect/nvtx.h"
+#include "collect/nvtx_cuda.h"
+#include "collect/nvtx_lane.h"
 #include "collector.h"
 #include "control/config.h"
 #include "control/identity.h"
@@ -67,6 +70,7 @@ static void passive(const char *reason)
 {
     atomic_store_explicit(&runtime.reason, reason, memory_order_release);
     sl_neighbour_stop();
+    sl_nvtx_detach();
     sl_cupti_pool_set_passive();
     atomic_store_explicit(&runtime.life, PASSIVE, memory_order_release);
 }
@@ -188,6 +192,34 @@ static int attach_to_cupti(void)
     return err;
 }
 
+/* First of all: CUPTI may start threads. */
+static void invite_nvtx(void)
+{
+    if (runtime.config.nvtx && sl_nvtx_invite() == -EBUSY)
+        sl_log(SL_LOG_INFO, "NVTX ranges are not recorded: the process had threads before CUDA "
+                            "began; NVTX_INJECTION64_PATH, set to this library, records them");
+}
+
+/* A job without its ranges is better than none. */
+static void attach_to_nvtx(void)
+{
+    int err;
+
+    if (!runtime.config.nvtx) {
+        sl_nvtx_detach();
+        return;
+    }
+    err = sl_nvtx_init((size_t)(runtime.config.nvtx_memory_bytes / 3 * 2));
+    if (err && err != -EALREADY) {
+        sl_log(SL_LOG_WARN,
+               "no memory for NVTX ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
+        sl_nvtx_detach();
+        return;
+    }
+    sl_nvtx_set_ids(sl_nvtx_cuda_ids(&runtime.cupti));
+    sl_nvtx_lanes_set_wake(wake_collector);
+}
+
 /* 0, or why not. */
 static const char *prepare(const struct sl_cupti_functions *cupti)
 {
@@ -225,11 +257,13 @@ int sl_runtime_inject_with(const struct sl_cupti_functions *cupti, char *const *
         return 0;
     }
     sl_identity_read(&runtime.identity, &runtime.config, environment);
+    invite_nvtx();
     why = prepare(cupti);
     if (why) {
         fail(why);
         return 0;
     }
+    attach_to_nvtx();
     /* Sequentially consistent with on_first_use(): one of the two sees the other's store. */
     atomic_store(&runtime.life, ARMED);
     watch_neighbours();

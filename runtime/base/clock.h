@@ -23,6 +23,14 @@ void sl_clock_set_source(const struct sl_clock_source *source);
 /* Any thread. CLOCK_REALTIME ns. */
 uint64_t sl_clock_now(void);
 
+/* Any thread. The cheapest stamp there is, to be turned into a time by whoever reads it: ticks
+ * where there is a usable counter, else CLOCK_REALTIME ns. */
+uint64_t sl_clock_stamp(void);
+
+/* A stamp and the CLOCK_REALTIME ns of the same moment: between two such points stamps are
+ * interpolated. 0, or -EAGAIN: none could be taken. */
+int sl_clock_take_point(uint64_t *stamp, uint64_t *ns);
+
 /* Any thread. CLOCK_MONOTONIC ns, for intervals and timeouts. */
 uint64_t sl_clock_monotonic(void);
 

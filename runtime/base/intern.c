@@ -169,23 +169,36 @@ static uint32_t add(struct sl_intern *in, const char *text, size_t length, uint3
     return count + 1;
 }
 
+/* The slot of the index that has the text, or the free one where it belongs. */
+static uint32_t probe(const struct sl_intern *in, const char *text, size_t length, uint32_t hash)
+{
+    uint32_t at = hash & (in->index_slots - 1), id;
+    const struct entry *entry;
+
+    while ((id = in->index[at])) {
+        entry = entry_of(in, id);
+        if (entry->hash == hash && entry->length == length && !memcmp(entry->text, text, length))
+            break;
+        at = (at + 1) & (in->index_slots - 1);
+    }
+    return at;
+}
+
 uint32_t sl_intern_put(struct sl_intern *in, const char *text, size_t length)
 {
-    uint32_t hash = hash_bytes(text, length), at, id;
-    const struct entry *entry;
+    uint32_t hash = hash_bytes(text, length), at;
 
     if (length >= UINT32_MAX)
         return 0;
     if (sl_intern_count(in) >= in->index_slots / 2)
         grow_index(in);
-    at = hash & (in->index_slots - 1);
-    while ((id = in->index[at])) {
-        entry = entry_of(in, id);
-        if (entry->hash == hash && entry->length == length && !memcmp(entry->text, text, length))
-            return id;
-        at = (at + 1) & (in->index_slots - 1);
-    }
-    return add(in, text, length, hash, at);
+    at = probe(in, text, length, hash);
+    return in->index[at] ? in->index[at] : add(in, text, length, hash, at);
+}
+
+uint32_t sl_intern_find(const struct sl_intern *in, const char *text, size_t length)
+{
+    return length < UINT32_MAX ? in->index[probe(in, text, length, hash_bytes(text, length))] : 0;
 }
 
 uint32_t sl_intern_put_hinted(struct sl_intern *in, const char *text)

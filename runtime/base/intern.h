@@ -21,7 +21,10 @@ void sl_intern_destroy(struct sl_intern *in); /* NULL is fine */
 /* Inserting thread only. `text` need not end in NUL; any bytes. Ids count from 1, without gaps. */
 uint32_t sl_intern_put(struct sl_intern *in, const char *text, size_t length);
 
-/* The same for a NUL-terminated text at an address that usually holds the same text again (a
+/* The id of a text that has one, else 0. Inserting thread only. */
+uint32_t sl_intern_find(const struct sl_intern *in, const char *text, size_t length);
+
+/* As put, for a NUL-terminated text at an address that usually holds the same text again (a
  * kernel's name in CUPTI's records): the address is a hint that is verified, never trusted. */
 uint32_t sl_intern_put_hinted(struct sl_intern *in, const char *text);
 

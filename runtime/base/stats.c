@@ -50,6 +50,9 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_WAITS_UNANNOTATED] = {"waits_unannotated",
                                    "calls whose row was written before it was known what they "
                                    "waited for"},
+    [SL_STAT_RANGES] = {"ranges", "rows of NVTX ranges and marks, and of GPU work in them"},
+    [SL_STAT_RANGES_LOST] = {"ranges_lost", "NVTX ranges, marks and names lost for lack of room"},
+    [SL_STAT_RANGES_CUT] = {"ranges_cut", "NVTX ranges cut at the edge of a window"},
     [SL_STAT_CHAKRA_NODES] = {"chakra_nodes", "nodes written to execution traces"},
     [SL_STAT_CHAKRA_EDGES] = {"chakra_edges", "sync edges written to execution traces"},
     [SL_STAT_CHAKRA_EDGES_LEFT_OUT] = {"chakra_edges_left_out",

@@ -39,11 +39,14 @@ enum sl_stat {
     SL_STAT_UNDELIVERED_BUFFERS, /* buffers of ours that CUPTI had not given back by the end of a
                                     window, however hard it was asked */
     SL_STAT_CUPTI_ERRORS,
-    SL_STAT_EDGES,                 /* sync_edge rows */
-    SL_STAT_EDGES_RELEASED,        /* those that released a wait */
-    SL_STAT_WAITS_UNANNOTATED,     /* calls' rows written before the engine had decided */
-    SL_STAT_CHAKRA_NODES,          /* of execution traces */
-    SL_STAT_CHAKRA_EDGES,          /* sync edges in them */
+    SL_STAT_EDGES,             /* sync_edge rows */
+    SL_STAT_EDGES_RELEASED,    /* those that released a wait */
+    SL_STAT_WAITS_UNANNOTATED, /* calls' rows written before the engine had decided */
+    SL_STAT_RANGES,            /* rows of the user's ranges and marks, and of the GPU's for them */
+    SL_STAT_RANGES_LOST,       /* no room: in a thread's lane, or among the known ones */
+    SL_STAT_RANGES_CUT,        /* shown in part: open at a window's edge */
+    SL_STAT_CHAKRA_NODES,      /* of execution traces */
+    SL_STAT_CHAKRA_EDGES,      /* sync edges in them */
     SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* source or destination not in the file, or no room */
     SL_STAT_CHAKRA_ROWS_LEFT_OUT,  /* calls without a time of their own */
     SL_STAT_CHAKRA_UNEXPLAINED,    /* GPU operations that began later than their parents explain */

@@ -59,6 +59,18 @@ void sl_decode_settle(struct sl_decode *d, uint64_t complete_ns, sl_decode_sink_
 /* Never again calls CUPTI: records are stepped over by the table's sizes alone. */
 void sl_decode_without_library(struct sl_decode *d);
 
+/* What is known otherwise than from records: a thread that has rows; the name of a thing. */
+enum sl_decode_object {
+    SL_DECODE_THREAD,
+    SL_DECODE_DEVICE,
+    SL_DECODE_CONTEXT, /* `within`: its device */
+    SL_DECODE_STREAM,  /* `within`: its context */
+};
+void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
+                           sl_decode_sink_fn sink, void *user);
+void sl_decode_describe(struct sl_decode *d, enum sl_decode_object object, uint32_t id,
+                        uint32_t within, uint32_t name, sl_decode_sink_fn sink, void *user);
+
 /* What stands in a buffer that CUPTI has not given back, up to where nothing was written (it was
  * handed out zeroed). CUPTI may be writing: the numbers are those of a moment. Any thread. */
 struct sl_decode_held {

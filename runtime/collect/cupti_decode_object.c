@@ -111,3 +111,36 @@ int sl_decode_name(struct sl_decode *d, const uint8_t *record)
     }
     return 0;
 }
+
+/* ---- from elsewhere ---- */
+
+void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
+                           sl_decode_sink_fn sink, void *user)
+{
+    d->sink = sink;
+    d->sink_user = user;
+    sl_cupti_seen_thread(d->seen, pid, thread);
+}
+
+void sl_decode_describe(struct sl_decode *d, enum sl_decode_object object, uint32_t id,
+                        uint32_t within, uint32_t name, sl_decode_sink_fn sink, void *user)
+{
+    d->sink = sink;
+    d->sink_user = user;
+    switch (object) {
+    case SL_DECODE_THREAD:
+        sl_cupti_seen_describe_thread(d->seen, 0, id, name);
+        break;
+    case SL_DECODE_DEVICE:
+        if (sl_cupti_seen_is_new_device(d->seen, id))
+            sl_decode_new_device(d, id);
+        sl_cupti_seen_describe_device(d->seen, id, name);
+        break;
+    case SL_DECODE_CONTEXT:
+        sl_cupti_seen_describe_context(d->seen, within, id, name);
+        break;
+    case SL_DECODE_STREAM:
+        sl_cupti_seen_describe_stream(d->seen, within, id, 0, INT32_MIN, name);
+        break;
+    }
+}

@@ -120,6 +120,15 @@ const struct sl_option sl_config_table[] = {
      "profiler "
      "then misses what happens until syncline's buffers have been emptied, and syncline the rest.",
      FIELD(handover), 0, 0, NULL},
+    {"SYNCLINE_NVTX", SL_OPTION_BOOL, "1", "0 or 1",
+     "1: ranges, marks and names that the program gives with NVTX are recorded; about 30 ns a "
+     "range. 0: NVTX is left alone.",
+     FIELD(nvtx), 0, 0, NULL},
+    {"SYNCLINE_NVTX_MEMORY", SL_OPTION_SIZE, "24MiB", "2MiB to 1GiB",
+     "Most host memory for NVTX: two thirds for ranges on their way, 64 KiB for each thread that "
+     "makes some at a time, the rest for those whose GPU work is not known yet. Past it ranges are "
+     "dropped and counted.",
+     FIELD(nvtx_memory_bytes), 2 * MIB, GIB, NULL},
     {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a file that is not there yet",
      "For developers: CUPTI's buffers also go into this file as they came, so that the run can be "
      "replayed (docs/cupti-dump.md). `%p` becomes the process id. At most 1 GiB, readable by you "

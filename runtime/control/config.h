@@ -46,6 +46,8 @@ struct sl_config {
     uint64_t window_ns, period_ns;   /* time mode */
     uint64_t lead_in_ns;             /* SYNCLINE_LEAD_IN */
     int handover;                    /* SYNCLINE_HANDOVER */
+    int nvtx;                        /* SYNCLINE_NVTX */
+    uint64_t nvtx_memory_bytes;      /* SYNCLINE_NVTX_MEMORY */
     char dump_cupti[1024];           /* SYNCLINE_DUMP_CUPTI; "" = no dump */
 };
 

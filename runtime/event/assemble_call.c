@@ -14,7 +14,7 @@
 static void emit_call(struct sl_assemble *a, const struct sl_event *ev, struct sl_corr_slot *slot,
                       struct sl_corr_page *page)
 {
-    struct extra_op first = {slot->start_ns, slot->place, 0, slot->device};
+    struct extra_op first = {slot->start_ns, slot->end_ns, slot->place, 0, slot->device};
     int op_waits = slot->state & OP_WAITS;
 
     sl_assemble_emit(a, ev);

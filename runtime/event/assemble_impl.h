@@ -14,7 +14,7 @@
 
 #define SL_ASSEMBLE_RECENT 8192
 
-/* What a slot's state says. While HAS_CALL is not set, start_ns, device and place (the stream) are
+/* What a slot's state says. While HAS_CALL is not set, times, device and place (the stream) are
  * those of the first GPU operation; from then on start_ns and place (the thread) are the call's. */
 enum sl_assemble_state {
     HAS_CALL = 1 << 0,    /* the one CPU row has gone out */
@@ -33,7 +33,7 @@ struct held_row {
 
 /* Second and later GPU operations of an id (a graph's) that came before the call. */
 struct extra_op {
-    uint64_t start_ns;
+    uint64_t start_ns, end_ns;
     uint32_t stream;
     uint32_t next;
     uint16_t device;

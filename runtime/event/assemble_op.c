@@ -40,6 +40,7 @@ void sl_assemble_arrow(struct sl_assemble *a, uint64_t id, const struct sl_corr_
     flow.start_ns = call->start_ns;
     flow.thread = call->place;
     flow.end_ns = op->start_ns;
+    flow.u.flow.op_end_ns = op->end_ns;
     flow.device = op->device;
     flow.stream = op->stream;
     sl_assemble_emit(a, &flow);
@@ -77,7 +78,7 @@ static void keep_extra(struct sl_assemble *a, struct sl_corr_slot *slot, const s
 
 void sl_assemble_operation(struct sl_assemble *a, const struct sl_event *ev)
 {
-    struct extra_op op = {ev->start_ns, ev->stream, 0, ev->device};
+    struct extra_op op = {ev->start_ns, ev->end_ns, ev->stream, 0, ev->device};
     struct sl_corr_page *page;
     struct sl_corr_slot *slot = sl_corr_get(&a->table, ev->correlation, &page);
     uint64_t mark = fingerprint(ev);
@@ -104,6 +105,7 @@ void sl_assemble_operation(struct sl_assemble *a, const struct sl_event *ev)
     a->counts.gpu_without_call++;
     if (first) {
         slot->start_ns = ev->start_ns;
+        slot->end_ns = ev->end_ns;
         slot->place = ev->stream;
         slot->device = ev->device;
         slot->state |= OP_WAITS;

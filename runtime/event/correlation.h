@@ -21,6 +21,7 @@ enum {
 /* All zero: nothing known of this id. What the fields mean is the owner's. */
 struct sl_corr_slot {
     uint64_t start_ns;
+    uint64_t end_ns;
     uint32_t place;
     uint32_t mark;
     uint32_t extra;

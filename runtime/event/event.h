@@ -40,6 +40,14 @@ enum sl_event_kind {
                      * maker has it */
     SL_EV_RANGE,    /* a user's range: the same */
 
+    /* NVTX: `u.note`, `thread`; `name` and `context` (members of an object: a payload) are patterns
+     * (event/pattern.h), their numbers stand in `correlation` and `u.note.payload`; `shape`: more
+     * members, interned; `device`: enum sl_note_value of `u.note.value`. */
+    SL_EV_NOTE,      /* a range */
+    SL_EV_NOTE_MARK, /* a moment */
+    SL_EV_NOTE_GPU,  /* what was launched in a range on one stream: `device`, `stream`; the same
+                      * `name` and `shape` */
+
     /* `u.sync`; correlation is that of the waiting call */
     SL_EV_SYNC,
     /* a cudaEventRecord: `u.sync.event_id`, `event_sync_id`, stream; not written by default */
@@ -47,7 +55,8 @@ enum sl_event_kind {
 
     /* Launch -> GPU operation: start_ns = the call's start, thread = the call's thread;
      * end_ns = the GPU operation's start; device, stream; made by assemble. SL_EVF_FLOW_FIRST on
-     * the first GPU operation of a correlation id, so that the arrow's tail is written once. */
+     * the first GPU operation of a correlation id, so that the arrow's tail is written once.
+     * u.flow: the operation's end. */
     SL_EV_FLOW,
 
     /* Things seen for the first time, told to the writer before the first row that needs them. */
@@ -88,6 +97,18 @@ enum sl_event_flag {
                                    decode to assemble only */
     SL_EVF_ONLY_EDGES = 1 << 5, /* no row of the window: for what orders the window's waits */
     SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: some records since the last one were lost */
+    /* SL_EV_NOTE: began before the window, or ended after it */
+    SL_EVF_CUT_START = 1 << 0,
+    SL_EVF_CUT_END = 1 << 1,
+};
+
+/* SL_EV_NOTE, SL_EV_NOTE_MARK: what the 64 bits of `u.note.value` are. */
+enum sl_note_value {
+    SL_NOTE_NONE,
+    SL_NOTE_U64,
+    SL_NOTE_I64,
+    SL_NOTE_F64,
+    SL_NOTE_F32, /* the lower half */
 };
 
 struct sl_event {
@@ -114,7 +135,8 @@ struct sl_event {
             uint32_t cbid;   /* callback id within its domain */
             uint32_t result; /* cudaError_t or CUresult; 0 = success */
             uint32_t pid;
-            uint32_t reserved;
+            uint32_t range; /* the innermost range of the user's around it: a pattern, whose numbers
+                             * stand in `context` and `shape`; 0 = none */
         } call;
         struct {
             uint64_t event_sync_id; /* 0 below CUPTI 12.8 */
@@ -128,6 +150,13 @@ struct sl_event {
             int64_t sequence;         /* that a forward operator shares with its backward one; -1 =
                                          none */
         } row;
+        struct {
+            uint64_t op_end_ns;
+        } flow;
+        struct {
+            uint64_t value;
+            uint64_t payload; /* numbers of `context` */
+        } note;
         struct {
             uint32_t flags;   /* stream: CUPTI's flag (2 non-blocking, 3 legacy default, ...) */
             int32_t priority; /* stream */

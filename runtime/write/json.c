@@ -5,6 +5,9 @@
  */
 #include "write/json.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 // clang-format off
 const char sl_json_digits3[1000][4] = {
     "000", "001", "002", "003", "004", "005", "006", "007", "008", "009", "010", "011", "012",
@@ -245,5 +248,33 @@ char *sl_json_string(char *at, const char *text)
     if (text)
         at = sl_json_escape(at, text, strlen(text));
     *at++ = '"';
+    return at;
+}
+
+char *sl_json_double(char *at, double v, int digits)
+{
+    char text[40];
+    int in_point = 0;
+
+    if (v != v)
+        return SL_JSON_LITERAL(at, "\"nan\"");
+    if (v - v != 0)
+        return v > 0 ? SL_JSON_LITERAL(at, "\"inf\"") : SL_JSON_LITERAL(at, "\"-inf\"");
+    /* No more digits than tell it from its neighbours. */
+    for (int some = 6; some <= digits; some++) {
+        snprintf(text, sizeof(text), "%.*g", some, v);
+        if (digits > 9 ? strtod(text, NULL) == v : strtof(text, NULL) == (float)v)
+            break;
+    }
+    /* The host's locale decides what a decimal point is, of how many bytes. */
+    for (const char *c = text; *c; c++) {
+        int is_point = !strchr("0123456789+-e", *c);
+
+        if (!is_point)
+            *at++ = *c;
+        else if (!in_point)
+            *at++ = '.';
+        in_point = is_point;
+    }
     return at;
 }

@@ -72,6 +72,10 @@ char *sl_json_millis(char *at, uint64_t thousandths);
 /* The same with six decimals: 1185185 -> 1.185185 */
 char *sl_json_millionths(char *at, uint64_t millionths);
 
+/* `digits` significant ones, whatever the locale; what is no number becomes a string. At most 32
+ * bytes. */
+char *sl_json_double(char *at, double v, int digits);
+
 /* Text without NUL at its end. */
 static inline char *sl_json_raw(char *at, const char *text, size_t length)
 {

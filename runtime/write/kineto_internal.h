@@ -5,6 +5,7 @@
  *   kineto_row.c    rows: what runs once per event
  *   kineto_match.c  what a row repeats of the last one like it: with every row
  *   kineto_text.c   the constant part of a row: once per shape, call site or place
+ *   kineto_note.c   rows of the user's ranges and marks
  *   kineto_edge.c   edges: their rows and arrows, and what a call's row tells of its wait
  *   kineto_names.c  metadata rows: once per process, thread, device or stream and file
  *   kineto_frame.c  what stands before and behind the rows: once per file
@@ -24,7 +25,8 @@ enum {
     /* Longer names are cut: the longest real kernel names have some ten thousand bytes. */
     SL_KINETO_NAME_MAX = 256 * 1024,
     SL_KINETO_SCRATCH = 8 * SL_KINETO_NAME_MAX,
-    SL_KINETO_TAIL_MAX = 512, /* the part of a row that varies */
+    /* The part of a row that varies: a name and a payload, at most. */
+    SL_KINETO_TAIL_MAX = 16384,
     SL_KINETO_NAMES = 16384,  /* places with metadata rows; a power of two */
     SL_KINETO_WAITS = 1024,   /* waits whose event record has not come */
     SL_KINETO_GAPS = 256,     /* in a file; further ones only have their markers */
@@ -150,8 +152,12 @@ char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint
 char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_t cbid,
                           uint32_t name);
 
-/* In a call's args: what it waited for. */
+/* In a call's args: what it waited for, and in which of the user's ranges (a pattern). */
 char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by);
+char *sl_kineto_put_range_name(struct sl_kineto *k, char *at, uint32_t name, uint64_t numbers);
+
+/* The row of an SL_EV_NOTE*. */
+void sl_kineto_note(struct sl_kineto *k, const struct sl_event *ev);
 
 /* The constant part of a row, up to the first number that varies; returns its end. `at` has
  * SL_KINETO_SCRATCH bytes. */

@@ -139,8 +139,12 @@ static void put_call(struct sl_kineto *k, const struct sl_event *ev, const struc
     at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
     if (ev->u.call.result)
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.call.result);
-    if (by)
+    if (by) {
         at = sl_kineto_put_wait(k, at, by);
+        if (ev->u.call.range)
+            at = sl_kineto_put_range_name(k, at, ev->u.call.range,
+                                          ev->context | (uint64_t)ev->shape << 32);
+    }
     sl_kineto_row_end(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
 }
 
@@ -224,6 +228,11 @@ void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct 
         break;
     case SL_EV_OVERHEAD:
         put_overhead(k, ev);
+        break;
+    case SL_EV_NOTE:
+    case SL_EV_NOTE_MARK:
+    case SL_EV_NOTE_GPU:
+        sl_kineto_note(k, ev);
         break;
     case SL_EV_SYNC:
         if (ev->u.sync.type == SL_SYNC_EVENT || ev->u.sync.type == SL_SYNC_STREAM_WAIT)

@@ -440,6 +440,8 @@ struct row_walk : visitor {
         case 7:
             if (name == "context")
                 integer(token, SL_HAS_CONTEXT, &row->context);
+            else if (name == "wait_in")
+                word(token, &row->wait_in);
             break;
         case 8:
             if (name == "graph id")

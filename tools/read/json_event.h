@@ -127,7 +127,8 @@ struct sl_trace_row {
     int64_t wait_context; /* wait_on_context: where it is not the wait's own */
     int64_t cbid, result;
     int64_t graph, graph_node;
-    int64_t stream_flags; /* of metadata: CUPTI's flag of a stream */
+    int64_t stream_flags;   /* of metadata: CUPTI's flag of a stream */
+    struct sl_text wait_in; /* of calls that waited: the range around them */
     /* operators */
     int64_t record_function, sequence, forward_thread;
     struct sl_text dims, types, values; /* "Input Dims", "Input type", "Concrete Inputs": JSON */

@@ -451,6 +451,20 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
     }
 }
 
+void sl_trace_events_note_call(struct sl_trace_events *t, const struct sl_trace_row *row)
+{
+    uint64_t correlation = (uint64_t)row->correlation;
+
+    if (!(row->has & SL_HAS_CORRELATION) || row->correlation <= 0 || !row->wait_in.data)
+        return;
+    t->call[correlation % CALLS] = (struct sl_trace_call){
+        .correlation = correlation,
+        .name = intern(t, row->name),
+        .place = intern(t, row->wait_in),
+        .thread = row->tid.is_number ? (uint32_t)row->tid.number : 0,
+    };
+}
+
 /* ---- the first order: places ---- */
 
 /* The last step that began before `ns`, if it had not ended. */

@@ -65,6 +65,10 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
 /* An edge as an event of kind SL_EV_FLOW: it comes out last of its correlation id, as it is. */
 int sl_trace_events_edge(struct sl_trace_events *t, const struct sl_event *edge);
 
+/* A call's row of a file whose rows are not kept otherwise: what it says of itself is known by its
+ * correlation id. */
+void sl_trace_events_note_call(struct sl_trace_events *t, const struct sl_trace_row *row);
+
 /* After the last row. 0 or the sticky error. */
 int sl_trace_events_end(struct sl_trace_events *t);
 

@@ -1,0 +1,220 @@
+/*
+ * nvtx.c - NVTX: how its calls in this process reach us.
+ *
+ * Threads: see nvtx.h. A copy of NVTX that we are attached to belongs to a shared object that may
+ * be unloaded: what is written into it later is written only where our function still stands, which
+ * the kernel is asked for, since the page may be gone.
+ */
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExtPayload.h>
+
+#include "collect/nvtx.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "collect/nvtx_calls.h"
+#include "collect/nvtx_names.h"
+#include "collect/nvtx_schema.h"
+
+#define VARIABLE "NVTX_INJECTION64_PATH"
+/* For lanes, before the options were read. */
+#define EARLY_BYTES ((size_t)16 << 20)
+
+/* Enough for a copy in each of a hundred shared objects. */
+#define SLOTS_MAX  8192
+#define NVTX_TABLE 64 /* slots that any module may have, at most */
+
+/* A slot that we have set: where, to what, and what switches it off. */
+struct taken {
+    void *_Atomic *_Atomic slot; /* NULL: the rest is not there yet */
+    void *function, *off;
+};
+
+static struct {
+    struct taken taken[SLOTS_MAX];
+    _Atomic unsigned count; /* slots written down; may run beyond the table */
+    _Atomic unsigned copies;
+    _Atomic int begun, detached;
+    const struct sl_nvtx_ids *_Atomic ids;
+} nvtx;
+
+int sl_nvtx_init(size_t bytes)
+{
+    int err, expected = 0;
+
+    /* NVTX may ask before CUDA is initialised, or at the same time. */
+    if (!atomic_compare_exchange_strong(&nvtx.begun, &expected, 1))
+        return -EALREADY;
+    err = sl_nvtx_names_init();
+
+    if (!err)
+        err = sl_nvtx_schemas_init();
+    return err ? err : sl_nvtx_lanes_init(bytes);
+}
+
+void sl_nvtx_set_ids(const struct sl_nvtx_ids *ids)
+{
+    atomic_store_explicit(&nvtx.ids, ids, memory_order_release);
+}
+
+const struct sl_nvtx_ids *sl_nvtx_get_ids(void)
+{
+    return atomic_load_explicit(&nvtx.ids, memory_order_acquire);
+}
+
+unsigned sl_nvtx_copies(void)
+{
+    return atomic_load_explicit(&nvtx.copies, memory_order_relaxed);
+}
+
+/* ---- the invitation ---- */
+
+static int has_one_thread(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    struct dirent *entry;
+    int threads = 0;
+
+    if (!folder)
+        return 0;
+    while ((entry = readdir(folder)))
+        threads += entry->d_name[0] != '.';
+    closedir(folder);
+    return threads == 1;
+}
+
+int sl_nvtx_invite(void)
+{
+    Dl_info self;
+
+    if (getenv(VARIABLE))
+        return -EALREADY;
+    if (!dladdr((void *)(uintptr_t)sl_nvtx_invite, &self) || !self.dli_fname)
+        return -ENOENT;
+    if (!has_one_thread())
+        return -EBUSY;
+    return setenv(VARIABLE, self.dli_fname, 0) ? -errno : 0;
+}
+
+/* ---- slots ---- */
+
+static void clear_slot(struct taken *t)
+{
+    /* Acquire pairs with the release in set_slot(). */
+    void *_Atomic *slot = atomic_load_explicit(&t->slot, memory_order_acquire);
+    void *there = NULL;
+    const struct iovec here = {&there, sizeof(there)};
+    const struct iovec remote = {(void *)(uintptr_t)slot, sizeof(there)};
+
+    if (!slot || process_vm_readv(getpid(), &here, 1, &remote, 1, 0) != sizeof(there) ||
+        there != t->function)
+        return;
+    atomic_store_explicit(slot, t->off, memory_order_release);
+}
+
+/* 0; -ENOSPC: it could not be cleared later, and is left alone. */
+static int set_slot(void *_Atomic *slot, sl_nvtx_function function, void *off)
+{
+    void *to = (void *)(uintptr_t)function;
+    unsigned at;
+
+    if (atomic_load_explicit(slot, memory_order_relaxed) == to)
+        return 0;
+    at = atomic_fetch_add_explicit(&nvtx.count, 1, memory_order_relaxed);
+    if (at >= SLOTS_MAX)
+        return -ENOSPC;
+    nvtx.taken[at].function = to;
+    nvtx.taken[at].off = off;
+    atomic_store_explicit(&nvtx.taken[at].slot, slot, memory_order_release);
+    atomic_store_explicit(slot, to, memory_order_release);
+    return 0;
+}
+
+static int is_refused(void)
+{
+    return atomic_load(&nvtx.detached);
+}
+
+void sl_nvtx_detach(void)
+{
+    int saved = errno;
+    unsigned count;
+
+    /* Sequentially consistent with attach(): a copy that asks just now is seen here, or sees it. */
+    atomic_store(&nvtx.detached, 1);
+    count = atomic_load(&nvtx.count);
+    for (unsigned i = 0; i < count && i < SLOTS_MAX; i++)
+        clear_slot(&nvtx.taken[i]);
+    errno = saved;
+}
+
+/* ---- NVTX asks ---- */
+
+/* Tables are pointers to the slots, and shorter in an older NVTX. */
+static int set_module(const NvtxExportTableCallbacks *callbacks, unsigned module)
+{
+    NvtxFunctionTable table = NULL;
+    unsigned size = 0;
+    int set = 0;
+
+    if (!callbacks->GetModuleFunctionTable((NvtxCallbackModule)module, &table, &size) || !table)
+        return 0;
+    for (const struct sl_nvtx_slot *s = sl_nvtx_slots; s->function; s++) {
+        if (s->module == module && s->id < size && s->id < NVTX_TABLE && table[s->id])
+            set += set_slot((void *_Atomic *)(void *)table[s->id], s->function, NULL) == 0;
+    }
+    return set;
+}
+
+int sl_nvtx_attach(const void *(*get_export_table)(uint32_t id))
+{
+    const NvtxExportTableCallbacks *callbacks;
+    const NvtxExportTableVersionInfo *version;
+    int set = 0;
+
+    if (!get_export_table || is_refused())
+        return 0;
+    sl_nvtx_init(EARLY_BYTES);
+    callbacks = get_export_table(NVTX_ETID_CALLBACKS);
+    if (!callbacks || callbacks->struct_size < sizeof(*callbacks))
+        return 0;
+    version = get_export_table(NVTX_ETID_VERSIONINFO);
+    if (version && version->struct_size >= sizeof(*version) && version->SetInjectionNvtxVersion)
+        version->SetInjectionNvtxVersion(NVTX_VERSION);
+    for (unsigned module = NVTX_CB_MODULE_CORE; module < NVTX_CB_MODULE_SIZE; module++)
+        set += set_module(callbacks, module);
+    if (is_refused())
+        sl_nvtx_detach();
+    atomic_fetch_add_explicit(&nvtx.copies, set > 0, memory_order_relaxed);
+    return set > 0;
+}
+
+/* The state of a slot of an extension that nobody wants: NVTX_EXTENSION_DISABLED. */
+#define EXTENSION_OFF ((void *)1)
+
+int sl_nvtx_attach_extension(void *module_info)
+{
+    const nvtxExtModuleInfo_t *module = module_info;
+    const nvtxExtModuleSegment_t *segment;
+
+    if (!module || is_refused() || module->structSize < sizeof(*module) ||
+        module->moduleId != NVTX_EXT_PAYLOAD_MODULEID || module->segmentsCount < 1)
+        return 0;
+    sl_nvtx_init(EARLY_BYTES);
+    segment = module->segments;
+    for (const struct sl_nvtx_slot *s = sl_nvtx_payload_slots; s->function; s++) {
+        if (s->id < segment->slotCount)
+            set_slot((void *_Atomic *)(void *)&segment->functionSlots[s->id], s->function,
+                     EXTENSION_OFF);
+    }
+    if (is_refused())
+        sl_nvtx_detach();
+    return 1;
+}

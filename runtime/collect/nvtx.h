@@ -1,0 +1,47 @@
+/*
+ * nvtx.h - NVTX: how its calls in this process reach us.
+ *
+ * Every shared object that uses NVTX brings a copy of its state and asks for a tool at its own
+ * first call, so the entries below run several times, on threads of the application, inside an
+ * NVTX call: other threads of it spin meanwhile. From then on each call jumps through a slot of
+ * that copy to nvtx_calls.c or nvtx_payload.c; a slot that is NULL costs nothing.
+ *
+ *   sl_nvtx_init()      tables and lanes; then sl_nvtx_invite(), where NVTX finds us by itself
+ *   sl_nvtx_attach()    NVTX asks: the slots of one copy are set
+ *   sl_nvtx_detach()    for good: they are cleared, and what has not been asked will be refused
+ *
+ * What was called is read by nvtx_read.h.
+ */
+#ifndef SL_NVTX_H
+#define SL_NVTX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* 0, -ENOMEM; -EALREADY: NVTX asked first. `bytes`: most memory for records on their way. */
+int sl_nvtx_init(size_t bytes);
+
+/* Names this library in NVTX's environment variable, in a process that has one thread only (setenv
+ * may crash others that read the environment). 0; -EALREADY: another tool is named there, or we
+ * are; -EBUSY: there are more threads; -ENOENT: our own file is not known. */
+int sl_nvtx_invite(void);
+
+/* NVTX's entry points; 1: slots are set; 0: refused. They may come before sl_nvtx_init(). */
+int sl_nvtx_attach(const void *(*get_export_table)(uint32_t id));
+int sl_nvtx_attach_extension(void *module_info);
+
+/* Any thread, also in the child of a fork: async-signal-safe. */
+void sl_nvtx_detach(void);
+
+/* Copies of NVTX that we are attached to. */
+unsigned sl_nvtx_copies(void);
+
+/* How handles of CUDA's turn into CUPTI's ids, for streams and contexts that are named. Called on
+ * the naming thread. 0 or -errno. */
+struct sl_nvtx_ids {
+    int (*context)(void *context, uint32_t *id, uint32_t *device);
+    int (*stream)(void *stream, uint32_t *id, uint32_t *context);
+};
+void sl_nvtx_set_ids(const struct sl_nvtx_ids *ids);
+
+#endif

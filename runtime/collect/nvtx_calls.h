@@ -1,0 +1,70 @@
+/*
+ * nvtx_calls.h - the functions that NVTX's slots are set to.
+ *
+ * Called by any thread of the application: they do not block, allocate or log, and keep errno.
+ */
+#ifndef SL_NVTX_CALLS_H
+#define SL_NVTX_CALLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collect/nvtx.h"
+#include "collect/nvtx_lane.h"
+
+typedef void (*sl_nvtx_function)(void);
+
+struct sl_nvtx_slot {
+    unsigned module, id;
+    sl_nvtx_function function;
+};
+
+/* nvtx_calls.c: all that we want to hear of, ended by a NULL function. */
+extern const struct sl_nvtx_slot sl_nvtx_slots[];
+/* nvtx_payload_calls.c: those of the payload extension; `module` is not used. */
+extern const struct sl_nvtx_slot sl_nvtx_payload_slots[];
+
+/* The domain of a handle that we gave, 0 for any other. */
+unsigned sl_nvtx_domain_of(const void *handle);
+
+/* Payloads of the extension (nvtxPayloadData_t) as a member of a JSON object, behind `key`, which
+ * has at most 20 bytes: how many bytes, at most `room`. `domain`: whose schemas. */
+size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned domain,
+                            const void *payloads, size_t count);
+
+struct sl_nvtx_message {
+    uint32_t string;  /* registered; or */
+    const char *text; /* bytes; NULL: none */
+    size_t length;
+};
+
+/* What an event of the application's says. */
+struct sl_nvtx_event {
+    struct sl_nvtx_message message;
+    uint32_t category, color; /* color: ARGB */
+    uint8_t has_category, has_color;
+    uint8_t value_type; /* enum sl_nvtx_value */
+    uint64_t value;
+    const void *payloads; /* of the extension; NULL: none */
+    size_t payload_count;
+};
+
+/* Writes a record, and gives the lane: NULL, counted, if there was no room. `id`: of a range that
+ * is started or ended, 0: none. */
+struct sl_nvtx_lane *sl_nvtx_record_event(enum sl_nvtx_what what, unsigned domain,
+                                          const struct sl_nvtx_event *ev, uint64_t id);
+
+/* The level; -2: none. The first is for a range with a registered string and nothing else. */
+int sl_nvtx_push_string(unsigned domain, uint32_t string);
+int sl_nvtx_push(unsigned domain, const struct sl_nvtx_event *ev);
+int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev); /* `ev` NULL: nothing more */
+uint64_t sl_nvtx_start(unsigned domain, const struct sl_nvtx_event *ev); /* the range's id */
+void sl_nvtx_end(unsigned domain, uint64_t id, const struct sl_nvtx_event *ev);
+
+/* An event that was over before it was told; times are CLOCK_REALTIME ns. */
+void sl_nvtx_record_past(unsigned domain, const struct sl_nvtx_event *ev, uint64_t start_ns,
+                         uint64_t end_ns);
+
+const struct sl_nvtx_ids *sl_nvtx_get_ids(void);
+
+#endif

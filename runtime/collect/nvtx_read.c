@@ -1,0 +1,349 @@
+/*
+ * nvtx_read.c - what NVTX's calls left in the lanes -> ranges, marks and names.
+ *
+ * Threads, memory: see nvtx_read.h. Stamps become times by two points of the clock, one of now and
+ * one from a second or two ago, so that nothing depends on how well a counter is known.
+ */
+#include "collect/nvtx_read.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/pages.h"
+#include "collect/nvtx_lane.h"
+#include "collect/nvtx_look.h"
+
+#define SECOND_NS 1000000000u
+/* Rows of ranges that are no thread's own: above all system thread ids, which are below 2^22. */
+#define FIRST_ROW 0x40000000u
+#define ROWS      256
+#define PAST_ROW  (FIRST_ROW + ROWS)
+#define ORPHANS   256 /* a power of two */
+/* Ids of ranges that are made here: a lock that is held. */
+#define LOCK_ID (1ull << 63)
+/* A nesting of its own for each lock that a thread waits for. */
+#define LOCK_DOMAIN 0x10000u
+
+struct point {
+    uint64_t stamp, ns;
+};
+
+struct sl_nvtx_read {
+    struct sl_nvtx_read_options opt;
+    struct sl_nvtx_look *look;
+    struct point before, between, now; /* `before` is the older one that is used */
+    double ns_per_tick;
+    uint32_t names; /* those read */
+    uint8_t row_used[ROWS], row_told[ROWS + 1];
+    /* Ends that were read before their starts, which another lane has. */
+    struct {
+        uint64_t id, ns;
+    } orphan[ORPHANS];
+};
+
+int sl_nvtx_read_create(struct sl_nvtx_read **out, const struct sl_nvtx_read_options *opt)
+{
+    struct sl_nvtx_read *r = sl_pages_map(sizeof(*r));
+    int err;
+
+    if (!r)
+        return -ENOMEM;
+    r->opt = *opt;
+    err = sl_nvtx_look_create(&r->look, opt->intern, opt->texts_bytes);
+    if (err) {
+        sl_pages_unmap(r, sizeof(*r));
+        return err;
+    }
+    if (sl_nvtx_lanes_point(&r->before.stamp, &r->before.ns))
+        sl_clock_take_point(&r->before.stamp, &r->before.ns);
+    r->between = r->now = r->before;
+    r->ns_per_tick = 1;
+    *out = r;
+    return 0;
+}
+
+void sl_nvtx_read_destroy(struct sl_nvtx_read *r)
+{
+    if (!r)
+        return;
+    sl_nvtx_look_destroy(r->look);
+    sl_pages_unmap(r, sizeof(*r));
+}
+
+uint64_t sl_nvtx_read_texts_lost(const struct sl_nvtx_read *r)
+{
+    return sl_nvtx_look_lost(r->look);
+}
+
+/* ---- time ---- */
+
+static void look_at_clock(struct sl_nvtx_read *r)
+{
+    struct point now;
+
+    if (sl_clock_take_point(&now.stamp, &now.ns))
+        return;
+    if (now.ns > r->between.ns + SECOND_NS) {
+        r->before = r->between;
+        r->between = now;
+    }
+    r->now = now;
+    if (now.stamp > r->before.stamp && now.ns > r->before.ns)
+        r->ns_per_tick = (double)(now.ns - r->before.ns) / (double)(now.stamp - r->before.stamp);
+}
+
+/* Never back, within a lane. */
+static uint64_t time_of(const struct sl_nvtx_read *r, struct sl_nvtx_lane *lane, uint64_t stamp)
+{
+    double ago = (double)(int64_t)(r->now.stamp - stamp) * r->ns_per_tick;
+    uint64_t ns = r->now.ns - (uint64_t)(int64_t)ago;
+
+    if (ns < lane->last_ns)
+        ns = lane->last_ns;
+    lane->last_ns = ns;
+    return ns;
+}
+
+/* ---- ranges that no thread owns ---- */
+
+static void tell_row(struct sl_nvtx_read *r, uint32_t row, const char *name)
+{
+    struct sl_event ev = {.kind = SL_EV_META_THREAD, .thread = row};
+
+    if (r->row_told[row - FIRST_ROW])
+        return;
+    r->row_told[row - FIRST_ROW] = 1;
+    ev.name = sl_nvtx_look_text(r->look, name, strlen(name));
+    r->opt.sink(r->opt.user, &ev);
+}
+
+/* A row that nobody uses; the last one for all that find none. */
+static uint32_t take_row(struct sl_nvtx_read *r)
+{
+    unsigned i = 0;
+
+    while (i < ROWS - 1 && r->row_used[i])
+        i++;
+    r->row_used[i] = 1;
+    tell_row(r, FIRST_ROW + i, "NVTX start and end");
+    return FIRST_ROW + i;
+}
+
+static void end_range(struct sl_nvtx_read *r, uint64_t id, uint64_t ns)
+{
+    uint32_t row;
+
+    if (!sl_ranges_started(r->opt.ranges, id, &row))
+        return;
+    sl_ranges_end(r->opt.ranges, id, ns);
+    if (row >= FIRST_ROW)
+        r->row_used[row - FIRST_ROW] = 0;
+}
+
+static void start_range(struct sl_nvtx_read *r, uint32_t thread, uint64_t id, uint64_t ns,
+                        const struct sl_range_look *look)
+{
+    unsigned slot = (unsigned)id & (ORPHANS - 1);
+
+    sl_ranges_start(r->opt.ranges, thread, id, ns, take_row(r), look);
+    if (r->orphan[slot].id == id) {
+        r->orphan[slot].id = 0;
+        end_range(r, id, r->orphan[slot].ns);
+    }
+}
+
+static void take_end(struct sl_nvtx_read *r, const struct sl_nvtx_record *record, uint64_t ns)
+{
+    struct sl_range_look nothing, *look;
+    uint64_t id;
+    uint32_t row;
+
+    sl_nvtx_look_make(r->look, record, NULL, &nothing, &id);
+    look = sl_ranges_started(r->opt.ranges, id, &row);
+    if (!look) {
+        r->orphan[id & (ORPHANS - 1)].id = id;
+        r->orphan[id & (ORPHANS - 1)].ns = ns;
+        return;
+    }
+    sl_nvtx_look_add(r->look, record, look);
+    end_range(r, id, ns);
+}
+
+/* ---- locks ---- */
+
+static struct sl_range_look look_of_lock(struct sl_nvtx_read *r, uint32_t lock, const char *more)
+{
+    const struct sl_nvtx_record nothing = {.what = SL_NVTX_ACQUIRE};
+    struct sl_nvtx_name name = {.string = 0};
+    struct sl_range_look look;
+    uint32_t text;
+
+    sl_nvtx_name_get(lock, &name);
+    sl_nvtx_look_make(r->look, &nothing, more, &look, NULL);
+    text = sl_nvtx_look_string(r->look, name.string);
+    if (text)
+        look.name = text;
+    return look;
+}
+
+static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_nvtx_record *record,
+                      uint64_t ns)
+{
+    static const char got[] = "\"acquired\":true", not_got[] = "\"acquired\":false";
+    uint32_t lock = record->aux, row;
+    struct sl_range_look look, *waiting;
+
+    switch (record->what) {
+    case SL_NVTX_ACQUIRE:
+        look = look_of_lock(r, lock, "\"sync\":\"acquire\"");
+        sl_ranges_push(r->opt.ranges, thread, LOCK_DOMAIN + lock, ns, &look);
+        return;
+    case SL_NVTX_RELEASE:
+        end_range(r, LOCK_ID | lock, ns);
+        return;
+    default:
+        break;
+    }
+    waiting = sl_ranges_innermost(r->opt.ranges, thread, LOCK_DOMAIN + lock);
+    if (waiting && record->what == SL_NVTX_ACQUIRED)
+        sl_nvtx_look_add_payload(r->look, waiting, got, sizeof(got) - 1);
+    else if (waiting)
+        sl_nvtx_look_add_payload(r->look, waiting, not_got, sizeof(not_got) - 1);
+    sl_ranges_pop(r->opt.ranges, thread, LOCK_DOMAIN + lock, ns);
+    if (record->what == SL_NVTX_ACQUIRED &&
+        !sl_ranges_started(r->opt.ranges, LOCK_ID | lock, &row)) {
+        look = look_of_lock(r, lock, "\"sync\":\"held\"");
+        start_range(r, thread, LOCK_ID | lock, ns, &look);
+    }
+}
+
+/* ---- records ---- */
+
+static void take_past(struct sl_nvtx_read *r, const struct sl_nvtx_record *record)
+{
+    const uint64_t *times = (const uint64_t *)(record + 1);
+    struct sl_range_look look;
+
+    sl_nvtx_look_make(r->look, record, NULL, &look, NULL);
+    tell_row(r, PAST_ROW, "NVTX deferred");
+    sl_ranges_past(r->opt.ranges, PAST_ROW, times[0], times[1], &look);
+}
+
+static void take_mark(struct sl_nvtx_read *r, uint32_t thread, const struct sl_nvtx_record *record,
+                      uint64_t ns)
+{
+    struct sl_range_look look;
+    struct sl_event ev = {.kind = SL_EV_NOTE_MARK, .start_ns = ns, .end_ns = ns, .thread = thread};
+
+    sl_nvtx_look_make(r->look, record, NULL, &look, NULL);
+    ev.name = look.name;
+    ev.correlation = look.numbers;
+    ev.shape = look.more;
+    ev.context = look.payload;
+    ev.device = look.value_type;
+    ev.u.note.value = look.value;
+    ev.u.note.payload = look.payload_numbers;
+    r->opt.sink(r->opt.user, &ev);
+}
+
+static void take_pop(struct sl_nvtx_read *r, uint32_t thread, const struct sl_nvtx_record *record,
+                     uint64_t ns)
+{
+    struct sl_range_look *look;
+
+    if (record->parts) {
+        look = sl_ranges_innermost(r->opt.ranges, thread, record->domain);
+        if (look)
+            sl_nvtx_look_add(r->look, record, look);
+    }
+    sl_ranges_pop(r->opt.ranges, thread, record->domain, ns);
+}
+
+static void take_record(struct sl_nvtx_read *r, struct sl_nvtx_lane *lane,
+                        const struct sl_nvtx_record *record)
+{
+    uint64_t ns = time_of(r, lane, record->stamp), id;
+    uint32_t thread = lane->reading_thread;
+    struct sl_range_look look;
+
+    switch (record->what) {
+    case SL_NVTX_PUSH:
+        sl_nvtx_look_make(r->look, record, NULL, &look, NULL);
+        sl_ranges_push(r->opt.ranges, thread, record->domain, ns, &look);
+        break;
+    case SL_NVTX_POP:
+        take_pop(r, thread, record, ns);
+        break;
+    case SL_NVTX_START:
+        sl_nvtx_look_make(r->look, record, NULL, &look, &id);
+        start_range(r, thread, id, ns, &look);
+        break;
+    case SL_NVTX_END:
+        take_end(r, record, ns);
+        break;
+    case SL_NVTX_MARK:
+        take_mark(r, thread, record, ns);
+        break;
+    case SL_NVTX_PAST:
+        take_past(r, record);
+        break;
+    case SL_NVTX_THREAD_BEGIN:
+        lane->reading_thread = record->aux;
+        r->opt.thread(r->opt.user, record->aux);
+        break;
+    case SL_NVTX_THREAD_END:
+        sl_ranges_end_thread(r->opt.ranges, thread, ns);
+        break;
+    default:
+        take_lock(r, thread, record, ns);
+        break;
+    }
+}
+
+static void read_lane(struct sl_nvtx_read *r, struct sl_nvtx_lane *lane)
+{
+    /* Acquire pairs with the release in sl_nvtx_lane_put(): records up to head are whole. */
+    uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
+    uint64_t at = atomic_load_explicit(&lane->tail, memory_order_relaxed);
+
+    while (at < head) {
+        const struct sl_nvtx_record *record =
+            (const struct sl_nvtx_record *)&lane->word[at % SL_NVTX_LANE_WORDS];
+
+        if (record->what == SL_NVTX_PAD) {
+            at += SL_NVTX_LANE_WORDS - at % SL_NVTX_LANE_WORDS;
+        } else {
+            take_record(r, lane, record);
+            at += 2u * record->pairs;
+        }
+        /* Release pairs with the acquire in sl_nvtx_lane_room(): we have read what was there. */
+        atomic_store_explicit(&lane->tail, at, memory_order_release);
+    }
+}
+
+/* Those that were given since the last look; one that is not whole yet is for the next. */
+static void read_names(struct sl_nvtx_read *r)
+{
+    struct sl_nvtx_name name;
+
+    while (sl_nvtx_name_get(r->names + 1, &name) == 0) {
+        r->names++;
+        if (name.what == SL_NVTX_CATEGORY)
+            sl_nvtx_look_category(r->look, name.domain, (uint32_t)name.key, name.string);
+        else if (name.what != SL_NVTX_OTHER)
+            r->opt.named(r->opt.user, &name, sl_nvtx_look_string(r->look, name.string));
+    }
+}
+
+void sl_nvtx_read(struct sl_nvtx_read *r)
+{
+    unsigned lanes = sl_nvtx_lanes_used();
+
+    read_names(r);
+    if (!lanes)
+        return;
+    look_at_clock(r);
+    for (unsigned i = 0; i < lanes; i++)
+        read_lane(r, sl_nvtx_lane_at(i));
+}

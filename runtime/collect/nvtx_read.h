@@ -1,0 +1,41 @@
+/*
+ * nvtx_read.h - what NVTX's calls left in the lanes -> ranges, marks and names.
+ *
+ * Threads: the collector. Memory: fixed tables; texts are interned, up to a bound of their own, so
+ * that a program that invents names for ever leaves room for those of kernels.
+ */
+#ifndef SL_NVTX_READ_H
+#define SL_NVTX_READ_H
+
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "collect/nvtx_names.h"
+#include "event/range.h"
+
+struct sl_nvtx_read;
+
+struct sl_nvtx_read_options {
+    struct sl_intern *intern;
+    struct sl_ranges *ranges;
+    size_t texts_bytes; /* most of the interned texts that are made here */
+    void *user;
+    /* SL_EV_NOTE_MARK; SL_EV_META_THREAD of rows that are no thread's. */
+    void (*sink)(void *user, const struct sl_event *ev);
+    /* A thread made its first record. */
+    void (*thread)(void *user, uint32_t thread);
+    /* A thread, device, context or stream was named. */
+    void (*named)(void *user, const struct sl_nvtx_name *what, uint32_t name);
+};
+
+/* 0 or -ENOMEM. */
+int sl_nvtx_read_create(struct sl_nvtx_read **out, const struct sl_nvtx_read_options *opt);
+void sl_nvtx_read_destroy(struct sl_nvtx_read *r); /* NULL is fine */
+
+/* Everything that was called before. */
+void sl_nvtx_read(struct sl_nvtx_read *r);
+
+/* Texts that were not kept. */
+uint64_t sl_nvtx_read_texts_lost(const struct sl_nvtx_read *r);
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * pattern.c - texts that differ in their numbers alone, as one text and the numbers.
+ *
+ * Pure functions; any thread.
+ */
+#include "event/pattern.h"
+
+#include <string.h>
+
+#define DIGITS_MAX 9 /* fits into 32 bits whatever they are */
+
+struct run {
+    size_t at, length;
+};
+
+static int is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Gives the same digits back when it is printed. */
+static int is_plain(const char *text, const struct run *run)
+{
+    return run->length && run->length <= DIGITS_MAX && (run->length == 1 || text[run->at] != '0');
+}
+
+/* The last runs of digits, in their order; those that are missing have length 0, and are first. */
+static void find_runs(const char *text, size_t length, struct run run[SL_PATTERN_NUMBERS])
+{
+    unsigned left = SL_PATTERN_NUMBERS;
+    size_t end = length, at;
+
+    memset(run, 0, SL_PATTERN_NUMBERS * sizeof(*run));
+    while (end > 0 && left > 0) {
+        if (!is_digit(text[end - 1])) {
+            end--;
+            continue;
+        }
+        for (at = end; at > 0 && is_digit(text[at - 1]); at--)
+            ;
+        run[left - 1] = (struct run){at, end - at};
+        if (is_plain(text, &run[left - 1]))
+            left--;
+        else
+            run[left - 1] = (struct run){0, 0};
+        end = at;
+    }
+}
+
+static uint32_t value_of(const char *text, const struct run *run)
+{
+    uint32_t value = 0;
+
+    for (size_t i = 0; i < run->length; i++)
+        value = value * 10 + (uint32_t)(text[run->at + i] - '0');
+    return value;
+}
+
+size_t sl_pattern_make(char *out, const char *text, size_t length,
+                       uint32_t number[SL_PATTERN_NUMBERS])
+{
+    struct run run[SL_PATTERN_NUMBERS];
+    size_t from = 0, used = 0;
+    unsigned numbers = 0;
+
+    memset(number, 0, SL_PATTERN_NUMBERS * sizeof(*number));
+    find_runs(text, length, run);
+    for (unsigned i = 0; i < SL_PATTERN_NUMBERS; i++) {
+        if (!run[i].length)
+            continue;
+        memcpy(out + used, text + from, run[i].at - from);
+        used += run[i].at - from;
+        out[used++] = '\0';
+        number[numbers++] = value_of(text, &run[i]);
+        from = run[i].at + run[i].length;
+    }
+    memcpy(out + used, text + from, length - from);
+    return used + length - from;
+}
+
+int sl_pattern_varies(const char *pattern, size_t length)
+{
+    return memchr(pattern, '\0', length) != NULL;
+}
+
+char *sl_pattern_expand(char *at, const char *pattern, size_t length, uint64_t numbers,
+                        char *(*put)(char *at, const char *text, size_t length))
+{
+    const char *end = pattern + length, *mark;
+    char digits[DIGITS_MAX + 1];
+    uint32_t value;
+    size_t i;
+
+    while ((mark = memchr(pattern, '\0', (size_t)(end - pattern)))) {
+        at = put(at, pattern, (size_t)(mark - pattern));
+        value = (uint32_t)numbers;
+        i = sizeof(digits);
+        do
+            digits[--i] = (char)('0' + value % 10);
+        while ((value /= 10));
+        at = put(at, digits + i, sizeof(digits) - i);
+        numbers >>= 32;
+        pattern = mark + 1;
+    }
+    return put(at, pattern, (size_t)(end - pattern));
+}

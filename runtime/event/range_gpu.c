@@ -1,0 +1,106 @@
+/*
+ * range_gpu.c - what the GPU did for a range.
+ *
+ * Threads, memory: see range.h.
+ */
+#include "event/range_impl.h"
+
+/* A launch counts for every range that is open around it. */
+static void count_launch(struct sl_ranges *r, struct sl_range *x, uint64_t ns)
+{
+    for (; x; x = sl_range_parent(r, x))
+        x->launches += x->end_ns > ns;
+}
+
+void sl_ranges_call(struct sl_ranges *r, struct sl_event *call)
+{
+    struct sl_range *x = sl_range_at(r, call->thread, call->start_ns);
+
+    if (!x)
+        return;
+    call->u.call.range = x->look.name;
+    call->context = (uint32_t)x->look.numbers;
+    call->shape = (uint32_t)(x->look.numbers >> 32);
+    if (call->flags & SL_EVF_LAUNCH && call->u.call.result == 0)
+        count_launch(r, x, call->start_ns);
+}
+
+/* The range's span on a stream, made if need be; NULL: there is no room. */
+static struct sl_range_span *get_span(struct sl_ranges *r, struct sl_range *x,
+                                      const struct sl_event *flow)
+{
+    struct sl_range_span *s;
+    uint32_t index;
+
+    for (index = x->spans; index; index = s->next) {
+        s = &r->span[index];
+        if (s->device == flow->device && s->stream == flow->stream)
+            return s;
+    }
+    index = r->span_free;
+    if (index)
+        r->span_free = r->span[index].next;
+    else if (r->spans_used < r->spans)
+        index = r->spans_used++;
+    else
+        return NULL;
+    s = &r->span[index];
+    *s = (struct sl_range_span){flow->end_ns, flow->end_ns, flow->stream, x->spans, flow->device};
+    x->spans = index;
+    return s;
+}
+
+static void add_operation(struct sl_ranges *r, struct sl_range *x, const struct sl_event *flow)
+{
+    uint64_t start_ns = flow->end_ns, end_ns = flow->u.flow.op_end_ns;
+    struct sl_range_span *s;
+
+    if (flow->flags & SL_EVF_FLOW_FIRST)
+        x->launches -= x->launches > 0;
+    else
+        x->has_graph = 1;
+    if (end_ns > x->last_op_ns)
+        x->last_op_ns = end_ns;
+    if (!sl_range_in_window(r, start_ns))
+        return;
+    s = get_span(r, x, flow);
+    if (!s) {
+        r->counts.lost++;
+        return;
+    }
+    s->from_ns = start_ns < s->from_ns ? start_ns : s->from_ns;
+    s->to_ns = end_ns > s->to_ns ? end_ns : s->to_ns;
+}
+
+void sl_ranges_flow(struct sl_ranges *r, const struct sl_event *flow)
+{
+    struct sl_range *x = sl_range_at(r, flow->thread, flow->start_ns);
+
+    for (; x; x = sl_range_parent(r, x))
+        if (x->end_ns > flow->start_ns)
+            add_operation(r, x, flow);
+}
+
+void sl_range_put_spans(struct sl_ranges *r, struct sl_range *x)
+{
+    uint32_t index = x->spans, next;
+
+    for (; index; index = next) {
+        struct sl_range_span *s = &r->span[index];
+        const struct sl_event ev = {.kind = SL_EV_NOTE_GPU,
+                                    .start_ns = s->from_ns,
+                                    .end_ns = s->to_ns,
+                                    .correlation = x->look.numbers,
+                                    .name = x->look.name,
+                                    .thread = x->thread,
+                                    .device = s->device,
+                                    .stream = s->stream,
+                                    .shape = x->look.more};
+
+        next = s->next;
+        r->opt.sink(r->opt.sink_user, &ev);
+        s->next = r->span_free;
+        r->span_free = index;
+    }
+    x->spans = 0;
+}

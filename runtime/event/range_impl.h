@@ -1,0 +1,90 @@
+/*
+ * range_impl.h - what the files of the ranges share. Included by them alone.
+ *
+ * range.c has the ranges of each thread; range_gpu.c what the GPU did for them.
+ */
+#ifndef SL_RANGE_IMPL_H
+#define SL_RANGE_IMPL_H
+
+#include "event/range.h"
+
+enum {
+    SL_RANGE_THREADS = 4096, /* a power of two */
+    SL_RANGE_BUCKETS = 4096, /* of started ranges, by id; a power of two */
+};
+
+/* By index; 0 is none. */
+struct sl_range {
+    struct sl_range_look look;
+    uint64_t start_ns, end_ns; /* end UINT64_MAX: it is open */
+    uint64_t id;               /* of a started one; 0: pushed */
+    uint64_t last_op_ns;       /* end of the last operation seen */
+    uint32_t thread, row;
+    uint32_t domain;
+    uint32_t parent;       /* innermost around it at its start, if it has the... */
+    uint32_t parent_stamp; /* ...stamp */
+    uint32_t stamp;        /* tells who uses the place from who used it before */
+    uint32_t older, newer; /* of the thread, by start */
+    uint32_t below;        /* open before it on its thread, and still open */
+    uint32_t next;         /* free, or ended: in that order */
+    uint32_t same_bucket;
+    uint32_t spans;    /* the first */
+    uint32_t launches; /* whose operations have not come */
+    uint8_t shown;     /* has its row in this window */
+    uint8_t has_graph; /* some launch was of more than one operation */
+};
+
+/* What a range has on one stream. */
+struct sl_range_span {
+    uint64_t from_ns, to_ns;
+    uint32_t stream, next;
+    uint16_t device;
+};
+
+struct sl_range_thread {
+    uint32_t id;
+    uint32_t taken;
+    uint32_t newest; /* range */
+    uint32_t cursor; /* where the last look at the past ended */
+    uint32_t open;   /* the range that began last of those that are open */
+    uint32_t ranges; /* known */
+};
+
+struct sl_ranges {
+    struct sl_ranges_options opt;
+    struct sl_ranges_counts counts;
+
+    struct sl_range *range; /* range[0] is not used */
+    uint32_t ranges, used, free;
+    uint32_t ended_first, ended_last; /* a list by end */
+    uint32_t stamp;
+    struct sl_range_span *span; /* span[0] is not used */
+    uint32_t spans, spans_used, span_free;
+    struct sl_range_thread *thread; /* open addressing */
+    uint32_t threads;
+    uint32_t *bucket; /* of started ranges that are open */
+
+    uint64_t from_ns, until_ns; /* the window */
+    void *memory;
+    size_t memory_bytes;
+};
+
+static inline struct sl_range *sl_range_parent(const struct sl_ranges *r, const struct sl_range *x)
+{
+    struct sl_range *parent = &r->range[x->parent];
+
+    return x->parent && parent->stamp == x->parent_stamp ? parent : NULL;
+}
+
+static inline int sl_range_in_window(const struct sl_ranges *r, uint64_t ns)
+{
+    return ns >= r->from_ns && ns < r->until_ns;
+}
+
+/* range.c: the innermost range of a thread that was open at that time; NULL: none. */
+struct sl_range *sl_range_at(struct sl_ranges *r, uint32_t thread, uint64_t ns);
+
+/* range_gpu.c: its rows, as far as they are known; they are forgotten then. */
+void sl_range_put_spans(struct sl_ranges *r, struct sl_range *x);
+
+#endif

@@ -1,0 +1,257 @@
+"""NVTX: what the program says of itself stands in the trace, on its threads and on the GPU's
+streams, however it says it; and the job never notices."""
+import json
+import subprocess
+
+import harness
+import pytest
+
+RANGES = harness.BUILD / "tests" / "e2e" / "ranges"
+
+
+@pytest.fixture
+def ranges(tmp_path):
+    """ranges("context push:a kernel pop sync") -> harness.Run"""
+    def start(steps: str, *, sim=None, **options) -> harness.Run:
+        return harness.run(tmp_path, RANGES, *[s.replace("_", " ") for s in steps.split()],
+                           sim=sim, log="warn", **options)
+    return start
+
+
+def notes(trace: harness.Trace, cat: str = "user_annotation", name: str | None = None) -> list[dict]:
+    return [e for e in trace.events if e.get("cat") == cat and name in (None, e["name"])]
+
+
+def note(trace: harness.Trace, name: str, cat: str = "user_annotation") -> dict:
+    found = notes(trace, cat, name)
+    assert len(found) == 1, f"{len(found)} rows called {name}"
+    return found[0]
+
+
+def main_thread(run: harness.Run) -> int:
+    return int(run.stdout.split()[1])
+
+
+def inside(inner: dict, outer: dict) -> bool:
+    return outer["start"] <= inner["start"] and inner["end"] <= outer["end"]
+
+
+def kernels_of(trace: harness.Trace, start: int, end: int) -> list[dict]:
+    """Kernels launched between these times."""
+    launches = {e["args"]["correlation"] for e in trace.of("cuda_driver")
+                if "Launch" in e["name"] and start <= e["start"] < end}
+    return [k for k in trace.of("kernel") if k["args"]["correlation"] in launches]
+
+
+@pytest.mark.sanitize
+def test_ranges_stand_on_their_thread_around_what_they_enclose(ranges):
+    run = ranges("context push:outer kernel:2 push:inner kernel pop pop kernel sync")
+    trace = run.trace()
+    outer, inner = note(trace, "outer"), note(trace, "inner")
+    assert run.stdout.split()[2:] == ["push", "0", "push", "1", "pop", "1", "pop", "0", "done"]
+    assert inside(inner, outer)
+    assert {outer["tid"], inner["tid"]} == {main_thread(run)}
+    launches = [e for e in trace.of("cuda_driver") if e["name"] == "cuLaunchKernel"]
+    assert [inside(e, outer) for e in launches] == [True, True, True, False]
+    assert [inside(e, inner) for e in launches] == [False, False, True, False]
+    assert trace.counters["ranges"] == 4 and trace.counters["ranges_lost"] == 0
+    assert trace.counters["ranges_cut"] == 0
+    assert not run.said()
+
+
+def test_the_gpus_part_of_a_range_spans_its_kernels(ranges):
+    run = ranges("context push:outer kernel:2 push:inner kernel pop pop kernel sync")
+    trace = run.trace()
+    for name, count in (("outer", 3), ("inner", 1)):
+        cpu, gpu = note(trace, name), note(trace, name, "gpu_user_annotation")
+        kernels = kernels_of(trace, cpu["start"], cpu["end"])
+        assert len(kernels) == count
+        assert gpu["start"] == min(k["start"] for k in kernels)
+        assert gpu["end"] == max(k["end"] for k in kernels)
+        assert (gpu["pid"], gpu["tid"]) == (kernels[0]["pid"], kernels[0]["tid"])
+        assert "stream" not in gpu["args"]
+
+
+@pytest.mark.parametrize("sim", [[], ["--cupti-late", "0.3"], ["--cupti-shuffle"]])
+def test_the_gpus_part_is_the_same_however_records_come(ranges, sim):
+    run = ranges("context push:a kernel:40 pop push:b kernel:40 pop sync", sim=sim)
+    trace = run.trace()
+    for name in "ab":
+        cpu, gpu = note(trace, name), note(trace, name, "gpu_user_annotation")
+        kernels = kernels_of(trace, cpu["start"], cpu["end"])
+        assert len(kernels) == 40
+        assert (gpu["start"], gpu["end"]) == (min(k["start"] for k in kernels),
+                                              max(k["end"] for k in kernels))
+
+
+def test_a_range_without_kernels_has_no_part_on_the_gpu(ranges):
+    trace = ranges("context kernel push:empty pop sync").trace()
+    assert note(trace, "empty") and not notes(trace, "gpu_user_annotation")
+
+
+@pytest.mark.sanitize
+def test_every_way_to_say_a_name(ranges):
+    run = ranges("context kernel push:ascii pop wide:wörld€😀 pop string:registered pop mark:here "
+                 "start:from_here_to_there end full:look pop sync")
+    trace = run.trace()
+    names = {e["name"] for e in notes(trace)}
+    assert names == {"ascii", "wörld€😀", "registered", "here", "from here to there", "look"}
+    assert note(trace, "here")["ph"] == "i"
+    assert note(trace, "look")["args"] == {"category": 7, "color": "#ff00aa11", "payload": -42}
+    row = note(trace, "from here to there")
+    assert row["tid"] != main_thread(run)
+    assert "NVTX start and end" in trace.metadata("thread_name")[row["pid"], row["tid"]]
+
+
+def test_numbers_in_names_are_kept(ranges):
+    names = ["step_0", "epoch_3_batch_17", "007", "v1.2.3", "4294967296", "1234567890123", "10%"]
+    trace = ranges("context kernel " + " ".join(f"push:{n} pop" for n in names) + " sync").trace()
+    assert {e["name"] for e in notes(trace)} == {n.replace("_", " ") for n in names}
+
+
+@pytest.mark.parametrize("kind, value", [("u64", 2**64 - 1), ("i64", -2**63), ("f64", "0.1"),
+                                         ("u32", 2**32 - 1), ("i32", -7), ("f32", "1.5")])
+def test_payloads(ranges, kind, value):
+    trace = ranges(f"context kernel payload:{kind} sync").trace()
+    assert note(trace, kind)["args"] == {"payload": value}  # floats are read as text
+
+
+def test_domains_and_categories(ranges):
+    trace = ranges("context kernel category:of_the_default full:a pop domain:mine full:b "
+                   "category:of_mine pop full:c push:d domain: pop domain:mine pop pop sync").trace()
+    found = {e["name"]: (e["args"].get("domain"), e["args"].get("category")) for e in notes(trace)}
+    assert found["a"] == (None, "of the default")
+    assert found["b"] in (("mine", 7), ("mine", "of mine"))  # named after it was begun
+    assert found["c"] == ("mine", "of mine")
+    assert found["d"] == ("mine", None)
+
+
+@pytest.mark.sanitize
+def test_payloads_by_schema(ranges):
+    trace = ranges("context kernel schema sync").trace()
+    args = note(trace, "with schema")["args"]
+    assert args == {"payload": {
+        "bytes": 2**40, "op": "max", "scale": "0.25", "inner": {"x": -1, "y": 2},
+        "dims": [3, 4, 5], "tag": 'tag"', "note": "a note", "string": "registered", "which": 1,
+        "choice": "2.5", "items": 3, "item": [5, -6, 7]}, "end payload": -6}
+
+
+def test_deferred_events_have_their_own_times(ranges):
+    run = ranges("context kernel deferred sync")
+    row = note(run.trace(), "over")
+    assert row["end"] - row["start"] == int(run.stdout.split("deferred ")[1].split()[0]) > 1_000_000
+
+
+def test_locks(ranges):
+    trace = ranges("context kernel lock:mutex sync").trace()
+    waits = [e for e in notes(trace, name="mutex") if e["args"]["sync"] == "acquire"]
+    held = [e for e in notes(trace, name="mutex") if e["args"]["sync"] == "held"]
+    assert [e["args"]["acquired"] for e in waits] == [False, True]
+    assert len(held) == 1 and held[0]["end"] - held[0]["start"] > 900_000
+    assert held[0]["start"] == waits[1]["end"]
+
+
+def test_names_of_things(ranges):
+    run = ranges("context kernel thread:trainer stream:compute device:my_gpu sleep:20 push:a "
+                 "kernel pop sync")
+    trace = run.trace()
+    stream = trace.of("kernel")[0]
+    names = [e["args"]["name"] for e in trace.events if e["ph"] == "M" and e["name"] == "thread_name"]
+    assert any("trainer" in n for n in names)
+    assert any("compute" in n for n in names if n.startswith(f"stream {stream['tid']} "))
+
+
+@pytest.mark.sanitize
+def test_threads(ranges):
+    run = ranges("context kernel worker:push:one+kernel:3+pop worker:push:two+push:left_open sync")
+    trace = run.trace()
+    one, two = note(trace, "one"), note(trace, "two")
+    assert len({one["tid"], two["tid"], main_thread(run)}) == 3
+    assert note(trace, "left open")["args"] == {}  # it ended with its thread
+    assert len(kernels_of(trace, one["start"], one["end"])) == 3
+    first = min(trace.of("kernel"), key=lambda k: k["start"])
+    assert note(trace, "one", "gpu_user_annotation")["tid"] != first["tid"]
+
+
+def test_the_call_that_waits_names_its_range(ranges):
+    trace = ranges("context kernel sync push:step_12 push:wait_here kernel:3 sync pop pop").trace()
+    waits = [e for e in trace.of("cuda_driver") if "wait_ns" in e["args"]]
+    assert [e["args"].get("wait_in") for e in waits] == [None, "wait here"]
+
+
+def test_ranges_cut_at_the_windows_edges(ranges):
+    run = ranges("context kernel push:all_along sleep:30 begin sleep:30 kernel push:inside pop "
+                 "sync stop windows:1 sleep:10 begin sleep:30 kernel sync stop windows:2 pop",
+                 window="demand", lead_in="10ms")
+    first, second = run.traces()
+    for trace in (first, second):
+        row = note(trace, "all along")
+        edges = trace.object["syncline"]
+        assert row["args"] == {"cut start": True, "cut end": True}
+        assert (row["start"], row["end"]) == (edges["opened_ns"], edges["closed_ns"])
+        assert trace.counters["ranges_cut"] == 1
+    assert note(first, "inside")["args"] == {} and not notes(second, name="inside")
+
+
+def test_a_range_open_at_the_end_is_cut(ranges):
+    trace = ranges("context push:forever kernel sync").trace()
+    assert note(trace, "forever")["args"] == {"cut end": True}
+
+
+@pytest.mark.sanitize
+def test_names_without_end_do_not_use_up_the_table(ranges):
+    trace = ranges("context kernel many:20000 sync").trace()
+    shown = {e["name"] for e in notes(trace)}
+    lost = trace.counters["ranges_lost"]
+    assert len(shown) + lost == 20000 and shown <= {f"step {i}" for i in range(20000)}
+    assert trace.counters["names_lost"] == 0
+
+
+def test_off(ranges):
+    run = ranges("context push:a kernel pop sync", nvtx="0")
+    assert "push -2" in run.stdout and not notes(run.trace())
+
+
+def test_another_tool_keeps_nvtx(ranges):
+    run = ranges("context push:a kernel pop sync", NVTX_INJECTION64_PATH="/nowhere.so")
+    assert "push -2" in run.stdout and not notes(run.trace())
+
+
+def test_nvtx_before_cuda(ranges):
+    """The variable was set for the process: NVTX finds us first."""
+    run = ranges("push:early context push:late kernel pop pop sync",
+                 NVTX_INJECTION64_PATH=str(harness.LIBRARY))
+    trace = run.trace()
+    assert note(trace, "late")
+    assert note(trace, "early")["args"] == {"cut start": True}
+
+
+@pytest.mark.sanitize
+def test_a_forked_child_is_left_alone(ranges):
+    run = ranges("context push:a fork kernel pop sync")
+    assert "child -2" in run.stdout
+    assert note(run.trace(), "a") and not notes(run.trace(), name="in the child")
+
+
+def test_nothing_of_ours_without_cuda(tmp_path):
+    """A process that only makes ranges: no file, no message, and it ends as it would."""
+    run = harness.run(tmp_path, RANGES, "push:a", "pop", NVTX_INJECTION64_PATH=str(harness.LIBRARY))
+    assert run.status == 0 and not run.files() and not run.stderr
+
+
+def test_the_tool_groups_waits_by_range(ranges):
+    run = ranges("context push:fast kernel:20 sync pop push:slow kernel:40 sync pop")
+    (path,) = run.files()
+    result = subprocess.run([harness.TOOL, "edges", "--summary", "--json", path], check=True,
+                            capture_output=True, text=True)
+    places = {p["name"]: p for p in json.loads(result.stdout)["by_place"]}
+    assert set(places) == {"fast", "slow"}
+
+
+def test_check_and_the_other_readers_take_it(ranges):
+    run = ranges("context push:outer kernel:2 push:inner kernel pop pop kernel sync lock:m schema")
+    (path,) = run.files()
+    result = subprocess.run([harness.TOOL, "check", path], capture_output=True, text=True,
+                            check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "user_annotation" in result.stdout
