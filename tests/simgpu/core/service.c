@@ -179,6 +179,7 @@ static void *serve(void *unused)
     uint64_t flush_ns = 0;
 
     (void)unused;
+    pthread_setname_np(pthread_self(), "simgpu");
     sim_lock();
     while (!stopping) {
         uint64_t now = sim_now_ns(), until = now + (sim_schedule.active ? POLL_NS : FLUSH_NS);

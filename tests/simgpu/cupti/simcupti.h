@@ -231,4 +231,13 @@ CUptiResult sim_error(CUptiResult result); /* remembers it for cuptiGetLastError
         }                                                                                          \
     } while (0)
 
+/* account.c: what the client's callbacks cost */
+enum sim_callback {
+    SIM_CALLBACK_REQUEST,
+    SIM_CALLBACK_COMPLETE
+};
+uint64_t sim_account_begin(void);
+void sim_account_end(enum sim_callback callback, uint64_t began, size_t delivered);
+void sim_account_log(void);
+
 #endif

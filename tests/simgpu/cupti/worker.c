@@ -79,7 +79,10 @@ static void deliver(struct sim_buffer *b)
     if (callbacks.owner == SIM_THIEF || b->owner == SIM_THIEF) {
         sim_log_buffer("given", b); /* to the other client, or in a buffer of the other's */
     }
+    uint64_t began = sim_account_begin();
+
     callbacks.complete(NULL, 0, b->memory, b->size, b->used);
+    sim_account_end(SIM_CALLBACK_COMPLETE, began, b->slots);
     sim_name_retire(&b->names, b->memory);
     sim_buffer_free(b);
     if (!overhead_only) { /* else each flush would make work for the next one */
@@ -237,4 +240,5 @@ void sim_worker_end(void)
     pthread_cond_broadcast(&done);
     pthread_mutex_unlock(&lock);
     sim_lane_log_rest();
+    sim_account_log();
 }

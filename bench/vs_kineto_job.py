@@ -1,0 +1,127 @@
+"""One training run for bench/vs_kineto: warms up, trains STEPS steps under what MODE names, and
+writes what it measured.
+
+    vs_kineto_job.py JOB MODE STEPS FOLDER
+"""
+import ctypes
+import json
+import os
+import pathlib
+import resource
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.profiler import ProfilerActivity, profile
+
+JOB, MODE, STEPS, FOLDER = sys.argv[1], sys.argv[2], int(sys.argv[3]), pathlib.Path(sys.argv[4])
+WARM_UP = 5
+# Long enough for a client that works beside the job to be done with what there is.
+SETTLE_S = 0.6
+# Threads that are the profiler's or the simulation's; all others are the job's.
+OWN = ("syncline-cupti", "syncline-write")
+NOT_THE_JOBS = (*OWN, "idle-client", "cupti-worker", "simgpu")
+
+
+def mlp():
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.GELU(),
+                          nn.Linear(256, 10)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    images = torch.randn(128, 64).pin_memory()
+    labels = torch.randint(0, 10, (128,)).pin_memory()
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss = nn.functional.cross_entropy(model(images.cuda(non_blocking=True)),
+                                           labels.cuda(non_blocking=True))
+        loss.backward()
+        optimizer.step()
+        loss.item()
+    return step
+
+
+def transformer():
+    layer = nn.TransformerEncoderLayer(128, 4, 512, batch_first=True, norm_first=True)
+    model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    scaler = torch.amp.GradScaler("cuda")
+    tokens = torch.randn(8, 64, 128).pin_memory()
+
+    def step():
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(tokens.cuda(non_blocking=True)).square().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return step
+
+
+def clocks():
+    """(of the profiler's own threads, of the job's): the ids of their CPU clocks."""
+    own, job = [], []
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        name = (task / "comm").read_text().strip()
+        clock = (~int(task.name) << 3) | 6  # CPUCLOCK_PERTHREAD of CPUCLOCK_SCHED
+        if name.startswith(OWN):
+            own.append(clock)
+        elif not name.startswith(NOT_THE_JOBS):
+            job.append(clock)
+    return own, job
+
+
+def cpu(ids):
+    return sum(map(time.clock_gettime_ns, ids))
+
+
+def spent(action):
+    """CPU time of the process and wall time of a call, in ns."""
+    began = time.process_time_ns(), time.perf_counter_ns()
+    action()
+    return time.process_time_ns() - began[0], time.perf_counter_ns() - began[1]
+
+
+def end_window():
+    """Until syncline's file is complete."""
+    ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).sl_stop()
+    while not list(FOLDER.glob("out/*/*/*.json.zst")):
+        time.sleep(0.001)
+
+
+def main():
+    torch.manual_seed(0)
+    step = {"mlp": mlp, "transformer": transformer}[JOB]()
+    for _ in range(WARM_UP):
+        step()
+    torch.cuda.synchronize()
+    time.sleep(SETTLE_S)
+    result = {"job": JOB, "mode": MODE, "steps": STEPS}
+    session = None
+    if MODE.startswith("kineto"):
+        cpu_ops = [ProfilerActivity.CPU] if "cpu" in MODE else []
+        session = profile(activities=[*cpu_ops, ProfilerActivity.CUDA])
+        result["start"] = spent(session.start)
+    own, job = clocks()
+    own_began = cpu(own)
+    result["from_ns"] = time.time_ns()
+    steps = [cpu(job)]
+    for _ in range(STEPS):
+        step()
+        steps.append(cpu(job))
+    torch.cuda.synchronize()
+    result["until_ns"] = time.time_ns()
+    result["step_cpu_ns"] = [b - a for a, b in zip(steps, steps[1:])]
+    if session:
+        name = "trace.json.gz" if MODE.endswith("gz") else "trace.json"
+        result["stop"] = spent(session.stop)
+        result["export"] = spent(lambda: session.export_chrome_trace(str(FOLDER / name)))
+    elif MODE == "syncline":
+        time.sleep(SETTLE_S)
+        result["stop"] = spent(end_window)
+    result["own_cpu_ns"] = cpu(own) - own_began
+    result["resident_kib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (FOLDER / "result.json").write_text(json.dumps(result))
+
+
+main()
