@@ -63,6 +63,8 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_CHAKRA_UNEXPLAINED] =
         {"chakra_unexplained", "GPU operations of execution traces that began over 20 us after "
                                "all that they are known to have waited for"},
+    [SL_STAT_CHAKRA_NO_LAUNCH] = {"chakra_no_launch",
+                                  "GPU operations of execution traces without their launch"},
     [SL_STAT_CHAKRA_FORCED] = {"chakra_forced",
                                "times that an execution trace went on without late rows: no room"},
     [SL_STAT_CHAKRA_FAILED] = {"chakra_failed", "execution traces that could not be written"},

@@ -173,8 +173,9 @@ static void synchronization(struct sl_call *c)
     struct sl_stream *stream = sl_call_stream(c, c->sync);
     int query = c->class == SL_CALL_STREAM_QUERY;
 
-    if (c->sync->what != 0)
-        return; /* it failed, or was not ready */
+    /* It failed, or was not ready; below CUPTI 12.8 the call's record alone tells. */
+    if (c->sync->what != 0 || (c->cpu && c->cpu->more != 0))
+        return;
     if (has_not_returned(c) && c->sync->more != SL_SYNC_STREAM_WAIT) {
         sl_call_lose(c, SL_EDGE_LOST_GAVE_UP);
         return;

@@ -201,20 +201,69 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
     sl_chakra_sweep_edges(c, until_ns);
 }
 
-/* No room: the older half of the time goes out with what is known of it. */
+static int is_held(const struct sl_chakra_turn *call, size_t count, uint64_t correlation)
+{
+    size_t low = 0;
+
+    while (count) {
+        size_t half = count / 2;
+
+        if (call[low + half].key == correlation)
+            return 1;
+        if (call[low + half].key < correlation) {
+            low += half + 1;
+            count -= half + 1;
+        } else {
+            count = half;
+        }
+    }
+    return 0;
+}
+
+/* Up to `until_ns`, but not past an operation whose launch has not come: its row may be on its way
+ * (a driver call is kept back until it is known to be in no runtime call). */
+static uint64_t with_late_launches(struct sl_chakra *c, uint64_t until_ns)
+{
+    struct sl_chakra_turn *call;
+    size_t i, calls = 0;
+
+    for (i = 0; i < c->held_count; i++)
+        if (sl_chakra_is_call(&c->held[i]))
+            c->turn[calls++] = (struct sl_chakra_turn){c->held[i].correlation, (uint32_t)i};
+    call = sl_chakra_sort(c->turn, c->turn_spare, calls);
+    for (i = 0; i < c->held_count; i++) {
+        const struct sl_event *ev = &c->held[i];
+
+        if (!sl_chakra_is_cpu(ev) && ev->start_ns <= until_ns &&
+            !sl_chakra_has_launch(c, ev->correlation) && !is_held(call, calls, ev->correlation))
+            until_ns = ev->start_ns - 1;
+    }
+    return until_ns;
+}
+
+/* Each look at all that is held must be for some room. */
+static int is_crowded(const struct sl_chakra *c)
+{
+    return c->held_count > c->held_max / 16 * 15;
+}
+
+/* No room: the older half of the time goes out, if need be with what is known of it. */
 static void make_room(struct sl_chakra *c)
 {
-    uint64_t first = UINT64_MAX, last = 0;
+    uint64_t first = UINT64_MAX, last = 0, middle;
     size_t i;
 
     for (i = 0; i < c->held_count; i++) {
         first = c->held[i].end_ns < first ? c->held[i].end_ns : first;
         last = c->held[i].end_ns > last ? c->held[i].end_ns : last;
     }
+    middle = first + (last - first) / 2;
     c->count.forced++;
-    put_held(c, first + (last - first) / 2);
+    put_held(c, with_launches(c, with_late_launches(c, middle)));
+    if (is_crowded(c))
+        put_held(c, middle);
     /* One row far from the others: its half may have been that row alone. */
-    if (c->held_count > c->held_max / 8 * 7)
+    if (is_crowded(c))
         put_held(c, last);
 }
 

@@ -265,6 +265,13 @@ static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t s
     put_named(c, t, cut);
 }
 
+int sl_chakra_has_launch(const struct sl_chakra *c, uint64_t correlation)
+{
+    const struct sl_chakra_launch *l = launch_slot(c, correlation);
+
+    return l->taken && l->correlation == correlation;
+}
+
 const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
                                                    uint64_t free_ns)
 {

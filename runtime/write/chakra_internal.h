@@ -223,6 +223,7 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev);
  * behind had ended. */
 const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
                                                    uint64_t free_ns);
+int sl_chakra_has_launch(const struct sl_chakra *c, uint64_t correlation); /* perhaps not out */
 void sl_chakra_settle_waits(struct sl_chakra *c); /* everything that ended is out */
 void sl_chakra_close_threads(struct sl_chakra *c);
 

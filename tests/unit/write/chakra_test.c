@@ -207,6 +207,30 @@ static void test_more_rows_than_room_go_out_early(void **state)
     assert_replays(0);
 }
 
+/* Driver calls come later than what they launched: their operations wait for them. */
+static void test_late_launches_are_waited_for(void **state)
+{
+    const unsigned late = 25000, count = 60000;
+    struct sl_event op = {.kind = SL_EV_KERNEL, .stream = 7, .context = 1};
+
+    (void)state;
+    reopen(12 << 20);
+    for (unsigned i = 0; i < count + late; i++) {
+        if (i < count) {
+            op.correlation = 1 + i;
+            op.start_ns = BASE + 1005 + i * 10;
+            op.end_ns = op.start_ns + 5;
+            put_event(&op);
+        }
+        if (i >= late)
+            call_ns("call", 10, 1000 + (i - late) * 10, 1005 + (i - late) * 10, 1 + i - late);
+    }
+    read_back();
+    assert_true(counts().forced > 0);
+    assert_int_equal(counts().gpu_nodes, count);
+    assert_int_equal(counts().gpu_without_launch, 0);
+}
+
 static void test_second_file_starts_anew(void **state)
 {
     struct dom_file *d;
@@ -266,6 +290,7 @@ int main(void)
         CHAKRA_TEST(test_cycle_is_refused),
         CHAKRA_TEST(test_rows_without_times_are_left_out),
         CHAKRA_TEST(test_more_rows_than_room_go_out_early),
+        CHAKRA_TEST(test_late_launches_are_waited_for),
         CHAKRA_TEST(test_second_file_starts_anew),
         CHAKRA_TEST(test_sink_failure_is_sticky),
         CHAKRA_TEST(test_too_small_a_cap_is_refused),
