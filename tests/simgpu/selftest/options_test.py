@@ -37,6 +37,18 @@ class OptionsTest(unittest.TestCase):
         self.assertIn("SIMGPU_KERNEL=a=1us;b=2us", result.stdout)
         self.assertIn("SIMGPU_NESTED_DRIVER=1", result.stdout)
 
+    def test_random_mode_repeats_itself_and_says_what_it_chose(self):
+        first, again, other = (run("--random", seed, "env") for seed in ("3", "3", "4"))
+        self.assertRegex(first.stderr, r"^simgpu: random 3: --seed 3 --cupti 1[23]\.\d")
+        self.assertEqual(first.stderr, again.stderr)
+        self.assertNotEqual(first.stderr.split(": ")[2], other.stderr.split(": ")[2])
+        self.assertIn("SIMGPU_SEED=3", first.stdout)
+
+    def test_what_is_given_stands_in_random_mode(self):
+        result = run("--random", "3", "--cupti-drop", "0", "--cupti", "12.4", "env")
+        self.assertIn("SIMGPU_CUPTI_DROP=0\n", result.stdout)
+        self.assertNotIn("--cupti ", result.stderr)
+
     def test_the_status_is_the_command_s(self):
         self.assertEqual(run("sh", "-c", "exit 7").returncode, 7)
 
