@@ -128,9 +128,8 @@ EXPORT int InitializeInjection(void)
         fprintf(stderr, "idle_client: %s\n", why);
         return 1;
     }
-    sl_cupti_set_attributes(&cupti);
-    if (cupti.fn.ActivityRegisterCallbacks(give, take) ||
-        !sl_cupti_enable(&cupti, kinds, 0, &filter) || pthread_create(&thread, NULL, flush, NULL)) {
+    if (sl_cupti_attach(&cupti, give, take) || !sl_cupti_enable(&cupti, kinds, 0, &filter) ||
+        pthread_create(&thread, NULL, flush, NULL)) {
         fprintf(stderr, "idle_client: CUPTI cannot be used\n");
         return 1;
     }

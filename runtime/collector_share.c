@@ -144,6 +144,8 @@ static int set_robbed(struct sl_collector *c)
     c->is_robbed = 1;
     c->robbed_turn = sl_cupti_pool_turn();
     begin_gap(c, c->sure_ns);
+    if (c->opt.cupti->is_v2)
+        return 0; /* our subscriber has settings of its own */
     if (sl_collector_enter_cupti(c))
         return -ECANCELED;
     sl_cupti_detach(c->opt.cupti); /* its buffers are not zeroed, say */

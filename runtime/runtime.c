@@ -220,9 +220,34 @@ static void attach_to_nvtx(void)
     sl_nvtx_lanes_set_wake(wake_collector);
 }
 
+/* NULL, or why nothing can be recorded. The older calls, which torch.profiler makes, and the newer
+ * ones do not mix in one process. */
+static const char *choose_api(void)
+{
+    enum sl_cupti_api_choice choice = runtime.config.cupti_api;
+    char holder[64];
+    int err;
+
+    if (choice == SL_CUPTI_API_V1 ||
+        (choice == SL_CUPTI_API_AUTO && sl_neighbour_imports("cuptiActivityRegisterCallbacks")))
+        return NULL;
+    err = sl_cupti_api_use_v2(&runtime.cupti, holder, sizeof(holder));
+    if (err == -EBUSY) {
+        snprintf(runtime.why, sizeof(runtime.why),
+                 "another profiler holds CUPTI (%s): use one at a time",
+                 *holder ? holder : "nsys, ncu, cuda-gdb...");
+        return runtime.why;
+    }
+    if (err && choice == SL_CUPTI_API_V2)
+        sl_log(SL_LOG_WARN, "%s %s: SYNCLINE_CUPTI_API=v1 is used", runtime.cupti.path,
+               err == -ENOTSUP ? "has no subscribers of CUPTI 13.2" : "refused a subscriber");
+    return NULL;
+}
+
 /* 0, or why not. */
 static const char *prepare(const struct sl_cupti_functions *cupti)
 {
+    const char *why;
     int err;
 
     sl_clock_calibrate();
@@ -233,6 +258,9 @@ static const char *prepare(const struct sl_cupti_functions *cupti)
         err = sl_cupti_api_open(&runtime.cupti, runtime.why, sizeof(runtime.why));
     if (err)
         return runtime.why;
+    why = choose_api();
+    if (why)
+        return why;
     err = sl_cupti_pool_init(BUFFER_BYTES, runtime.config.cupti_memory_bytes, READY_BUFFERS,
                              wake_collector);
     if (err)

@@ -16,6 +16,7 @@
 #include "collect/cupti_decode.h"
 #include "collect/cupti_find.h"
 #include "collect/cupti_tables.h"
+#include "collect/cupti_v2.h"
 
 #define OLDEST_VERSION     18u /* CUDA 12.0 */
 #define PER_THREAD_VERSION 21u /* CUDA 12.3: the first with buffers per thread */
@@ -49,6 +50,7 @@ static const struct function functions[] = {
     FUNCTION(ActivityGetNextRecord, 1, "the rest of a buffer is lost"),
     FUNCTION(ActivityGetNumDroppedRecords, 1, "CUPTI's own losses are not counted"),
     FUNCTION(ActivityRegisterTimestampCallback, 0, "other profilers are not made room for"),
+    FUNCTION(Subscribe, 0, "other profilers are not made room for"),
     FUNCTION(ActivitySetAttribute, 1, "CUPTI zeroes its buffers on the application's threads"),
     FUNCTION(ActivityGetAttribute, 0, "CUPTI's settings are not known"),
     FUNCTION(SetThreadIdType, 0, "CPU rows carry pthread ids, not the system's thread ids"),
@@ -211,6 +213,8 @@ static int accept_library(void *user, void *handle, char *why, size_t why_size)
 
 int sl_cupti_api_open(struct sl_cupti_api *api, char *why, size_t why_size)
 {
+    int err;
+
     *api = (struct sl_cupti_api){0};
     /* Without a driver CUPTI 13.2 never returns from its first call (it recurses until the stack
      * is gone), and 13.3 and later fail in it. */
@@ -218,15 +222,25 @@ int sl_cupti_api_open(struct sl_cupti_api *api, char *why, size_t why_size)
         snprintf(why, why_size, "there is no NVIDIA driver here (libcuda.so.1)");
         return -ENOENT;
     }
-    return sl_cupti_find(accept_library, api, &api->handle, api->path, sizeof api->path, why,
-                         why_size);
+    err = sl_cupti_find(accept_library, api, &api->handle, api->path, sizeof api->path, why,
+                        why_size);
+    api->v1 = api->fn;
+    return err;
+}
+
+int sl_cupti_api_use_v2(struct sl_cupti_api *api, char *holder, size_t holder_size)
+{
+    int err = sl_cupti_v2_subscribe(&api->fn, &api->v1, api->handle, holder, holder_size);
+
+    api->is_v2 = err == 0;
+    return err;
 }
 
 int sl_cupti_api_adopt(struct sl_cupti_api *api, const struct sl_cupti_functions *fn)
 {
     char why[256];
 
-    *api = (struct sl_cupti_api){.fn = *fn, .path = "the given table"};
+    *api = (struct sl_cupti_api){.fn = *fn, .v1 = *fn, .path = "the given table"};
     return examine(api, why, sizeof why);
 }
 
@@ -387,8 +401,13 @@ int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
                           "ActivityRegisterCallbacks");
 }
 
-void sl_cupti_detach(const struct sl_cupti_api *api)
+void sl_cupti_detach(struct sl_cupti_api *api)
 {
+    if (api->is_v2) {
+        sl_cupti_v2_unsubscribe(&api->fn, &api->v1);
+        api->is_v2 = 0;
+        return;
+    }
     set_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, api->zeroed);
     set_per_thread(api, api->per_thread);
     set_thread_ids(api, SL_CUPTI_THREAD_ID_TYPE_DEFAULT);

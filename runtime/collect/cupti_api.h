@@ -34,8 +34,9 @@ struct sl_cupti_functions {
     int (*ActivityFlushAll)(uint32_t flag);
     int (*ActivityGetNextRecord)(uint8_t *buffer, size_t valid_size, void **record);
     int (*ActivityGetNumDroppedRecords)(void *context, uint32_t stream, size_t *dropped);
-    /* For others to call, never us. May be NULL. */
+    /* These two for others to call, never us. May be NULL. */
     int (*ActivityRegisterTimestampCallback)(sl_cupti_stamp_fn stamp);
+    int (*Subscribe)(void **subscriber, void *callback, void *user);
     int (*ActivitySetAttribute)(int attribute, size_t *size, void *value);
     int (*ActivityGetAttribute)(int attribute, size_t *size, void *value); /* may be NULL */
     /* Until told otherwise, records carry pthread_self(). May be NULL. */
@@ -51,6 +52,10 @@ struct sl_cupti_api {
     uint32_t whole;   /* sl_cupti_set bits of calls that are on as whole kinds, not one by one */
     char path[512];   /* where it was loaded from */
 
+    /* With a subscriber of our own: `fn` goes through it, `v1` does not. Else both are the same. */
+    int is_v2;
+    struct sl_cupti_functions v1;
+
     /* Attributes as they were before sl_cupti_attach(), and, once known, whether CUPTI had buffers
      * per thread at the first one. */
     uint8_t zeroed, per_thread, first_per_thread;
@@ -65,6 +70,10 @@ int sl_cupti_api_open(struct sl_cupti_api *api, char *why, size_t why_size);
 
 /* The same from a given table of functions (tests). 0 or -ENOTSUP. */
 int sl_cupti_api_adopt(struct sl_cupti_api *api, const struct sl_cupti_functions *fn);
+
+/* From now on everything goes through a subscriber of our own (SYNCLINE_CUPTI_API). 0; -ENOTSUP:
+ * the library has none; -EBUSY: another tool holds CUPTI, `holder` is its name or ""; -EIO. */
+int sl_cupti_api_use_v2(struct sl_cupti_api *api, char *holder, size_t holder_size);
 
 /* Turns the result of one function of the table into 0/-errno, and logs the first failure of each:
  * CUPTI's text, the consequence, a remedy. `name` is the function's name without "cupti". */
@@ -99,7 +108,8 @@ int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
                     sl_cupti_complete_fn complete);
 
 /* Puts all settings back to what they were before: for another client, whose buffers are not
- * zeroed, say. The callbacks stay ours until it registers its own. Kinds must be off. */
-void sl_cupti_detach(const struct sl_cupti_api *api);
+ * zeroed, say. The callbacks stay ours until it registers its own. A subscriber of our own is given
+ * up for good: that client would be refused beside it. Kinds must be off, buffers back. */
+void sl_cupti_detach(struct sl_cupti_api *api);
 
 #endif

@@ -155,10 +155,10 @@ static int take_stranger(void *context, uint32_t stream, uint8_t *buffer, size_t
 static int set_callbacks(sl_cupti_request_fn of_request, sl_cupti_complete_fn of_complete)
 {
     if (!of_request || !of_complete || sl_neighbour_state() == SL_NEIGHBOUR_OFF)
-        return watch.api->fn.ActivityRegisterCallbacks(of_request, of_complete);
+        return watch.api->v1.ActivityRegisterCallbacks(of_request, of_complete);
     atomic_store_explicit(&theirs.request, of_request, memory_order_release);
     atomic_store_explicit(&theirs.complete, of_complete, memory_order_release);
-    return watch.api->fn.ActivityRegisterCallbacks(request, complete);
+    return watch.api->v1.ActivityRegisterCallbacks(request, complete);
 }
 
 static int register_callbacks(sl_cupti_request_fn of_request, sl_cupti_complete_fn of_complete)
@@ -171,7 +171,7 @@ static int register_callbacks(sl_cupti_request_fn of_request, sl_cupti_complete_
 static int register_clock(sl_cupti_stamp_fn stamp)
 {
     begin();
-    return watch.api->fn.ActivityRegisterTimestampCallback(stamp);
+    return watch.api->v1.ActivityRegisterTimestampCallback(stamp);
 }
 
 static uint64_t bit_of(int kind)
@@ -187,7 +187,7 @@ static int enable(int kind)
     /* One that registers once and enables many times: its callbacks have been replaced by ours. */
     if (was_ours && of_client)
         set_callbacks(of_client, atomic_load_explicit(&theirs.complete, memory_order_acquire));
-    result = watch.api->fn.ActivityEnable(kind);
+    result = watch.api->v1.ActivityEnable(kind);
     if (result == SL_CUPTI_SUCCESS)
         atomic_fetch_or(&theirs.kinds, bit_of(kind));
     return result;
@@ -201,7 +201,7 @@ static int disable(int kind)
     /* It tidies up once more; what is on is ours. */
     if (state == SL_NEIGHBOUR_OURS || state == SL_NEIGHBOUR_ASKED)
         return SL_CUPTI_SUCCESS;
-    result = watch.api->fn.ActivityDisable(kind);
+    result = watch.api->v1.ActivityDisable(kind);
     atomic_fetch_and(&theirs.kinds, ~bit_of(kind));
     atomic_store(&theirs.has_disabled, 1);
     if (!atomic_load(&theirs.is_unknown))
@@ -217,10 +217,25 @@ static int flush(uint32_t flag)
     /* A forced one would cut off our unfinished records, and nothing of its is in there. */
     if (state == SL_NEIGHBOUR_OURS || state == SL_NEIGHBOUR_ASKED)
         flag = FLUSH_PLAIN;
-    result = watch.api->fn.ActivityFlushAll(flag);
+    result = watch.api->v1.ActivityFlushAll(flag);
     /* Its kinds from before we watched go off one by one; a flush ends the row. */
     if (atomic_load(&theirs.has_disabled) && atomic_exchange(&theirs.is_unknown, 0))
         leave_if_over();
+    return result;
+}
+
+/* Refused beside a subscriber of ours, which it would take for the end of its life. */
+static int subscribe(void **subscriber, void *callback, void *user)
+{
+    int result;
+
+    if (!watch.api->is_v2)
+        return watch.api->v1.Subscribe(subscriber, callback, user);
+    begin();
+    result = watch.api->v1.Subscribe(subscriber, callback, user);
+    /* It does not record yet: until then we do, as it does. */
+    if (change(SL_NEIGHBOUR_THEIRS, SL_NEIGHBOUR_LEFT) == 0)
+        watch.tell();
     return result;
 }
 
@@ -230,6 +245,7 @@ static struct sl_import imports[] = {
     {.name = "cuptiActivityEnable", .instead = (void *)enable},
     {.name = "cuptiActivityDisable", .instead = (void *)disable},
     {.name = "cuptiActivityFlushAll", .instead = (void *)flush},
+    {.name = "cuptiSubscribe", .instead = (void *)subscribe},
 };
 
 /* ---- watching ---- */
@@ -253,13 +269,14 @@ void sl_neighbour_watch(const struct sl_neighbour_options *opt, int is_here)
 {
     watch.api = opt->api;
     watch.tell = opt->tell;
-    if (!watch.api->fn.ActivityRegisterTimestampCallback)
+    if (!watch.api->v1.ActivityRegisterTimestampCallback || !watch.api->v1.Subscribe)
         return;
-    imports[0].function = (void *)watch.api->fn.ActivityRegisterTimestampCallback;
-    imports[1].function = (void *)watch.api->fn.ActivityRegisterCallbacks;
-    imports[2].function = (void *)watch.api->fn.ActivityEnable;
-    imports[3].function = (void *)watch.api->fn.ActivityDisable;
-    imports[4].function = (void *)watch.api->fn.ActivityFlushAll;
+    imports[0].function = (void *)watch.api->v1.ActivityRegisterTimestampCallback;
+    imports[1].function = (void *)watch.api->v1.ActivityRegisterCallbacks;
+    imports[2].function = (void *)watch.api->v1.ActivityEnable;
+    imports[3].function = (void *)watch.api->v1.ActivityDisable;
+    imports[4].function = (void *)watch.api->v1.ActivityFlushAll;
+    imports[5].function = (void *)watch.api->v1.Subscribe;
     atomic_store(&theirs.is_unknown, is_here);
     sl_cupti_pool_set_stranger(take_stranger);
     change(SL_NEIGHBOUR_OFF, is_here ? SL_NEIGHBOUR_THEIRS : SL_NEIGHBOUR_OURS);

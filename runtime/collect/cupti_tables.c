@@ -241,6 +241,7 @@ const struct sl_cupti_function sl_cupti_tables_functions[] = {
     {"ActivitySetAttribute", 0},
     {"ActivityGetAttribute", 0},
     {"SetThreadIdType", 0},
+    {"Subscribe", 0},
     {"GetTimestamp", 0},
     {"GetResultString", 0},
 };

@@ -101,13 +101,13 @@ FAMILIES = {
 # Functions of `struct sl_cupti_functions`, without "cupti".
 FUNCTIONS = """GetVersion ActivityRegisterCallbacks ActivityEnable ActivityDisable ActivityEnableRuntimeApi
 ActivityEnableDriverApi ActivityEnableAllSyncRecords ActivityFlushAll ActivityGetNextRecord
-ActivityGetNumDroppedRecords ActivityRegisterTimestampCallback ActivitySetAttribute ActivityGetAttribute SetThreadIdType GetTimestamp
+ActivityGetNumDroppedRecords ActivityRegisterTimestampCallback ActivitySetAttribute ActivityGetAttribute SetThreadIdType Subscribe GetTimestamp
 GetResultString""".split()
 
 ENUMS = {  # our prefix -> (NVIDIA's prefix, names)
     "SL_CUPTI_ATTR_": ("CUPTI_ACTIVITY_ATTR_", [
         "DEVICE_BUFFER_SIZE", "DEVICE_BUFFER_POOL_LIMIT", "ZEROED_OUT_ACTIVITY_BUFFER",
-        "DEVICE_BUFFER_PRE_ALLOCATE_VALUE", "PER_THREAD_ACTIVITY_BUFFER"]),
+        "DEVICE_BUFFER_PRE_ALLOCATE_VALUE", "PER_THREAD_ACTIVITY_BUFFER", "ENABLE_ALL_SYNC_RECORDS", "THREAD_ID_TYPE"]),
     "SL_CUPTI_": ("CUPTI_", [
         "SUCCESS", "ERROR_INVALID_PARAMETER", "ERROR_OUT_OF_MEMORY", "ERROR_MAX_LIMIT_REACHED", "ERROR_NOT_COMPATIBLE",
         "ERROR_NOT_INITIALIZED", "ERROR_INVALID_KIND", "ERROR_NOT_SUPPORTED", "ERROR_INSUFFICIENT_PRIVILEGES",

@@ -22,6 +22,7 @@
 
 /* Fields of enum type are stored through int pointers; both compilers make them the same size. */
 _Static_assert(sizeof(enum sl_detail) == sizeof(int), "an enum field is an int");
+_Static_assert(sizeof(enum sl_cupti_api_choice) == sizeof(int), "an enum field is an int");
 _Static_assert(sizeof(enum sl_chakra_files) == sizeof(int), "an enum field is an int");
 
 static const struct sl_option_word kind_words[] = {
@@ -38,6 +39,17 @@ static const struct sl_option_word kind_words[] = {
 static const struct sl_option_word api_words[] = {
     {"default", 0, "launches, copies, memsets, synchronization, events, allocation, graphs"},
     {"all", 1, "every call, `cudaGetDevice` and its like included"},
+    {NULL, 0, NULL},
+};
+
+static const struct sl_option_word cupti_api_words[] = {
+    {"auto", SL_CUPTI_API_AUTO,
+     "v1 where a loaded library is linked with CUPTI for it (PyTorch is): the two do not mix in "
+     "one "
+     "process; else v2 where there is one"},
+    {"v1", SL_CUPTI_API_V1, "that of the whole process, which every CUPTI has"},
+    {"v2", SL_CUPTI_API_V2,
+     "a subscriber of our own, from CUPTI 13.2: other tools that use it too are not disturbed"},
     {NULL, 0, NULL},
 };
 
@@ -111,6 +123,8 @@ const struct sl_option sl_config_table[] = {
      "Most host memory for the buffers that CUPTI fills. Each thread that calls CUDA holds one of "
      "512 KiB. Past it records are dropped and counted.",
      FIELD(cupti_memory_bytes), 8 * MIB, 64 * GIB, NULL},
+    {"SYNCLINE_CUPTI_API", SL_OPTION_CHOICE, "auto", "auto, v1, v2",
+     "Which of CUPTI's interfaces is used.", FIELD(cupti_api), 0, 0, cupti_api_words},
     {"SYNCLINE_HANDOVER", SL_OPTION_BOOL, "1", "0 or 1",
      "CUPTI serves one profiler at a time. 1: when torch.profiler, or another library that is "
      "linked "

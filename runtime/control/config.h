@@ -29,6 +29,12 @@ enum sl_chakra_files {
     SL_CHAKRA_ZSTD
 };
 
+enum sl_cupti_api_choice {
+    SL_CUPTI_API_AUTO,
+    SL_CUPTI_API_V1,
+    SL_CUPTI_API_V2
+};
+
 struct sl_config {
     int enabled;                     /* SYNCLINE_ENABLED */
     char output[1024];               /* SYNCLINE_OUTPUT */
@@ -37,18 +43,19 @@ struct sl_config {
     int api_all;                     /* SYNCLINE_API=all */
     enum sl_compression compression; /* SYNCLINE_COMPRESSION: zstd[:LEVEL], gzip[:LEVEL], none */
     int level;
-    enum sl_chakra_files chakra;     /* SYNCLINE_CHAKRA */
-    uint64_t memory_bytes;           /* SYNCLINE_MEMORY */
-    uint64_t cupti_memory_bytes;     /* SYNCLINE_CUPTI_MEMORY */
-    enum sl_detail detail;           /* SYNCLINE_DETAIL */
-    enum sl_log_level log_level;     /* SYNCLINE_LOG */
-    enum sl_window_mode window_mode; /* SYNCLINE_WINDOW: run, time:2s/60s, demand */
-    uint64_t window_ns, period_ns;   /* time mode */
-    uint64_t lead_in_ns;             /* SYNCLINE_LEAD_IN */
-    int handover;                    /* SYNCLINE_HANDOVER */
-    int nvtx;                        /* SYNCLINE_NVTX */
-    uint64_t nvtx_memory_bytes;      /* SYNCLINE_NVTX_MEMORY */
-    char dump_cupti[1024];           /* SYNCLINE_DUMP_CUPTI; "" = no dump */
+    enum sl_chakra_files chakra;        /* SYNCLINE_CHAKRA */
+    uint64_t memory_bytes;              /* SYNCLINE_MEMORY */
+    uint64_t cupti_memory_bytes;        /* SYNCLINE_CUPTI_MEMORY */
+    enum sl_detail detail;              /* SYNCLINE_DETAIL */
+    enum sl_log_level log_level;        /* SYNCLINE_LOG */
+    enum sl_window_mode window_mode;    /* SYNCLINE_WINDOW: run, time:2s/60s, demand */
+    uint64_t window_ns, period_ns;      /* time mode */
+    uint64_t lead_in_ns;                /* SYNCLINE_LEAD_IN */
+    enum sl_cupti_api_choice cupti_api; /* SYNCLINE_CUPTI_API */
+    int handover;                       /* SYNCLINE_HANDOVER */
+    int nvtx;                           /* SYNCLINE_NVTX */
+    uint64_t nvtx_memory_bytes;         /* SYNCLINE_NVTX_MEMORY */
+    char dump_cupti[1024];              /* SYNCLINE_DUMP_CUPTI; "" = no dump */
 };
 
 /* How a value is spelled. config_value.c reads each of them. */

@@ -30,8 +30,12 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc func
                                            CUpti_BuffersCallbackCompleteFunc funcBufferCompleted)
 {
     SIM_ENTRY();
-    struct sim_callbacks callbacks = {funcBufferRequested, funcBufferCompleted, SIM_CLIENT};
+    struct sim_callbacks callbacks = {
+        .request = funcBufferRequested, .complete = funcBufferCompleted, .owner = SIM_CLIENT};
 
+    if (sim_v2_on()) {
+        return sim_error(CUPTI_ERROR_NOT_COMPATIBLE);
+    }
     if (!funcBufferRequested || !funcBufferCompleted) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
@@ -45,12 +49,18 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc func
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
     SIM_ENTRY();
+    if (sim_v2_on()) {
+        return sim_error(CUPTI_ERROR_NOT_COMPATIBLE);
+    }
     return sim_error(sim_kind_set(kind, true));
 }
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
     SIM_ENTRY();
+    if (sim_v2_on()) {
+        return sim_error(CUPTI_ERROR_NOT_COMPATIBLE);
+    }
     return sim_error(sim_kind_set(kind, false));
 }
 
@@ -143,7 +153,9 @@ CUptiResult cuptiActivityFlushPeriod(uint32_t time)
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
     SIM_ENTRY();
-    if (!sim_callbacks_get().complete) {
+    struct sim_callbacks callbacks = sim_callbacks_get();
+
+    if (!callbacks.complete && !callbacks.complete_v2) {
         return sim_error(CUPTI_ERROR_INVALID_OPERATION);
     }
     if (sim_in_client()) {
@@ -246,7 +258,7 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream
     if (!dropped) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
-    *dropped = sim_lane_take_dropped();
+    *dropped = sim_v2_on() ? 0 : sim_lane_take_dropped(); /* silently, beside the newer calls */
     return CUPTI_SUCCESS;
 }
 

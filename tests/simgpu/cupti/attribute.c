@@ -29,6 +29,23 @@ enum {
     DEFAULT_OF_VERSION = 2
 }; /* per-thread buffers: off until 12.9, on from 13.0 */
 
+/* Of the older calls, while a subscriber of the newer ones has its own. */
+static uint64_t kept[sizeof attributes / sizeof *attributes];
+
+void sim_attributes_keep(void)
+{
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+        kept[i] = atomic_load_explicit(&attributes[i].value, memory_order_relaxed);
+    }
+}
+
+void sim_attributes_restore(void)
+{
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+        atomic_store_explicit(&attributes[i].value, kept[i], memory_order_relaxed);
+    }
+}
+
 static struct attribute *attribute_of(int id)
 {
     uint32_t version = sim_version()->number;

@@ -166,7 +166,7 @@ def functions_of(package):
     output = subprocess.run(["nm", "-D", "--defined-only", library_of(package)], check=True,
                             capture_output=True, text=True).stdout
     return {m for m in re.findall(r" T (cupti\w+)", output)
-            if not re.search(r"_v2$|Profiler|Sampling|Metric|EventGroup|EventDomain|Sass|Checkpoint"
+            if not re.search(r"Profiler|Sampling|Metric|EventGroup|EventDomain|Sass|Checkpoint"
                              r"|OpenACC|OpenMp|Nvtx|Event(GetId|GetAttr)|ClockControl", m)}
 
 

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "cupti/simcupti.h"
+#include "cupti/v2.h"
 
 #define RAW           UINT8_MAX /* a slot's record: not one that this CUPTI made */
 #define REPLAY_NAP_NS 1000000
@@ -139,13 +140,18 @@ static struct sim_buffer *request_once(void)
     size_t size = 0, max_records = 0;
     uint64_t start = sim_now_ns();
 
-    if (!callbacks.request) {
+    if (!callbacks.request && !callbacks.request_v2) {
         return NULL;
     }
     uint64_t began = sim_account_begin();
 
     in_client = true;
-    callbacks.request(&memory, &size, &max_records);
+    if (callbacks.request_v2) {
+        callbacks.request_v2(&memory, &size, &max_records,
+                             &(struct sim_request_info){sizeof(struct sim_request_info)});
+    } else {
+        callbacks.request(&memory, &size, &max_records);
+    }
     in_client = false;
     sim_account_end(SIM_CALLBACK_REQUEST, began, 0);
     if (!memory && sim_trouble.null_crash && sim_version()->number < 27) {

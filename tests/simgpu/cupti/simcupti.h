@@ -31,6 +31,8 @@ const struct sim_version *sim_version(void);
 /* ---- attribute.c ---- */
 
 bool sim_attribute_on(int attribute);
+void sim_attributes_keep(void);
+void sim_attributes_restore(void); /* as they were then */
 
 /* ---- clock.c: CLOCK_REALTIME, or the client's clock from the moment it is registered ---- */
 
@@ -151,9 +153,19 @@ extern _Atomic uint32_t sim_process_id;
 
 /* ---- callbacks of the activity API (worker.c, trouble.c) ---- */
 
-struct sim_callbacks {
+/* Those of 13.2's subscribers are told more. */
+struct sim_request_info;
+struct sim_complete_info;
+typedef void (*sim_request_v2)(uint8_t **buffer, size_t *size, size_t *max_records,
+                               struct sim_request_info *info);
+typedef void (*sim_complete_v2)(uint8_t *buffer, size_t size, size_t valid_size,
+                                struct sim_complete_info *info);
+
+struct sim_callbacks { /* the first two, or the last two */
     CUpti_BuffersCallbackRequestFunc request;
     CUpti_BuffersCallbackCompleteFunc complete;
+    sim_request_v2 request_v2;
+    sim_complete_v2 complete_v2;
     enum sim_owner owner;
 };
 void sim_callbacks_set(const struct sim_callbacks *callbacks);
@@ -199,6 +211,11 @@ void sim_subscriber_call(enum sim_domain domain, uint32_t cbid, uint32_t correla
                          int result);
 void sim_subscriber_clear(void);
 const char *sim_callback_name(enum sim_domain domain, uint32_t cbid);
+
+/* ---- v2.c: 13.2's subscribers ---- */
+
+bool sim_v2_on(void); /* there is one: the older calls are refused */
+CUptiResult sim_v2_unsubscribe(CUpti_SubscriberHandle given);
 
 /* ---- trouble.c: options ---- */
 

@@ -78,7 +78,7 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callb
     if (!out) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
-    if (subscriber.callback) {
+    if (subscriber.callback || sim_v2_on()) {
         return sim_error(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
     }
     subscriber.userdata = userdata;
@@ -95,6 +95,9 @@ static bool bad(CUpti_SubscriberHandle given, uint32_t domain)
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle given)
 {
     SIM_ENTRY();
+    if (sim_v2_on()) {
+        return sim_error(sim_v2_unsubscribe(given));
+    }
     if (bad(given, 0)) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }

@@ -96,7 +96,8 @@ static void thief_complete(CUcontext context, uint32_t stream, uint8_t *buffer, 
 
 void sim_trouble_count_record(void)
 {
-    static const struct sim_callbacks thief = {thief_request, thief_complete, SIM_THIEF};
+    static const struct sim_callbacks thief = {
+        .request = thief_request, .complete = thief_complete, .owner = SIM_THIEF};
 
     if (sim_trouble.steal_at &&
         atomic_fetch_add_explicit(&records, 1, memory_order_relaxed) + 1 == sim_trouble.steal_at) {

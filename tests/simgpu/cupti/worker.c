@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cupti/simcupti.h"
+#include "cupti/v2.h"
 
 #define POLL_NS 2000000u /* while buffers wait for their operations */
 
@@ -81,7 +82,15 @@ static void deliver(struct sim_buffer *b)
     }
     uint64_t began = sim_account_begin();
 
-    callbacks.complete(NULL, 0, b->memory, b->size, b->used);
+    if (callbacks.complete_v2) {
+        struct sim_complete_info info = {.structSize = sizeof info};
+
+        callbacks.complete_v2(b->memory, b->size, b->used, &info);
+    } else if (callbacks.complete) {
+        callbacks.complete(NULL, 0, b->memory, b->size, b->used);
+    } else {
+        sim_log_buffer("undelivered", b); /* its client has unsubscribed */
+    }
     sim_account_end(SIM_CALLBACK_COMPLETE, began, b->slots);
     sim_name_retire(&b->names, b->memory);
     sim_buffer_free(b);
