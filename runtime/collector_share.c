@@ -17,6 +17,7 @@
 #include "base/stats.h"
 #include "collect/cupti_buffer.h"
 #include "collect/cupti_neighbour.h"
+#include "collect/nvtx.h"
 
 /* How long what runs on the GPU is waited for, before it is cut off: the other profiler's thread
  * waits for us meanwhile. */
@@ -179,6 +180,8 @@ static void look_again(struct sl_collector *c)
 int sl_collector_share(struct sl_collector *c)
 {
     sl_neighbour_rescan();
+    if (c->opt.config->nvtx)
+        sl_nvtx_attach_all();
     if (c->is_robbed)
         look_again(c);
     switch (sl_neighbour_state()) {

@@ -196,8 +196,10 @@ static int attach_to_cupti(void)
 static void invite_nvtx(void)
 {
     if (runtime.config.nvtx && sl_nvtx_invite() == -EBUSY)
-        sl_log(SL_LOG_INFO, "NVTX ranges are not recorded: the process had threads before CUDA "
-                            "began; NVTX_INJECTION64_PATH, set to this library, records them");
+        sl_log(SL_LOG_DEBUG,
+               "the process has threads, so that its environment is left alone: ranges with "
+               "payloads of NVTX's extension are recorded if NVTX_INJECTION64_PATH names this "
+               "library");
 }
 
 /* A job without its ranges is better than none. */
@@ -218,6 +220,7 @@ static void attach_to_nvtx(void)
     }
     sl_nvtx_set_ids(sl_nvtx_cuda_ids(&runtime.cupti));
     sl_nvtx_lanes_set_wake(wake_collector);
+    sl_nvtx_attach_all();
 }
 
 /* NULL, or why nothing can be recorded. The older calls, which torch.profiler makes, and the newer

@@ -19,7 +19,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/import_slot.h"
 #include "collect/nvtx_calls.h"
+#include "collect/nvtx_find.h"
 #include "collect/nvtx_names.h"
 #include "collect/nvtx_schema.h"
 
@@ -42,6 +44,9 @@ static struct {
     _Atomic unsigned count; /* slots written down; may run beyond the table */
     _Atomic unsigned copies;
     _Atomic int begun, detached;
+    _Atomic int invited;    /* copies that are fresh will ask for us */
+    _Atomic int other_tool; /* or for another */
+    uint64_t generation;    /* of loaded objects, at the last look */
     const struct sl_nvtx_ids *_Atomic ids;
 } nvtx;
 
@@ -94,13 +99,27 @@ int sl_nvtx_invite(void)
 {
     Dl_info self;
 
-    if (getenv(VARIABLE))
-        return -EALREADY;
+    const char *tool = getenv(VARIABLE);
+    Dl_info theirs;
+    void *library;
+    int is_ours;
+
     if (!dladdr((void *)(uintptr_t)sl_nvtx_invite, &self) || !self.dli_fname)
         return -ENOENT;
+    if (tool && *tool) {
+        library = dlopen(tool, RTLD_LAZY | RTLD_NOLOAD);
+        is_ours = library && dladdr(dlsym(library, "InitializeInjectionNvtx2"), &theirs) &&
+                  theirs.dli_fbase == self.dli_fbase;
+        atomic_store(&nvtx.invited, is_ours);
+        atomic_store(&nvtx.other_tool, !is_ours);
+        return -EALREADY;
+    }
     if (!has_one_thread())
         return -EBUSY;
-    return setenv(VARIABLE, self.dli_fname, 0) ? -errno : 0;
+    if (setenv(VARIABLE, self.dli_fname, 0))
+        return -errno;
+    atomic_store(&nvtx.invited, 1);
+    return 0;
 }
 
 /* ---- slots ---- */
@@ -194,6 +213,90 @@ int sl_nvtx_attach(const void *(*get_export_table)(uint32_t id))
         sl_nvtx_detach();
     atomic_fetch_add_explicit(&nvtx.copies, set > 0, memory_order_relaxed);
     return set > 0;
+}
+
+/* ---- copies that do not ask ---- */
+
+/* NVTX's states of a copy. */
+enum {
+    FRESH,
+    STARTED,
+    COMPLETE
+};
+
+/* Does nobody have any of its slots? A copy that has looked for its tool in vain has NULL in all of
+ * them. */
+static int is_unclaimed(const struct sl_nvtx_copy *copy)
+{
+    void ***table;
+    unsigned size;
+
+    for (unsigned module = NVTX_CB_MODULE_CORE; module < NVTX_CB_MODULE_SIZE; module++) {
+        if (!copy->get_table(module, &table, &size) || !table)
+            continue;
+        for (unsigned id = 1; id < size; id++)
+            if (table[id] && *table[id])
+                return 0;
+    }
+    return 1;
+}
+
+/* What NVTX does when its tool has set what it wants: the others cost nothing. */
+static void clear_slots(const struct sl_nvtx_copy *copy)
+{
+    void ***table;
+    unsigned size;
+
+    for (unsigned module = NVTX_CB_MODULE_CORE; module < NVTX_CB_MODULE_SIZE; module++) {
+        if (!copy->get_table(module, &table, &size) || !table)
+            continue;
+        for (unsigned id = 1; id < size; id++)
+            if (table[id])
+                __atomic_store_n(table[id], NULL, __ATOMIC_RELEASE);
+    }
+}
+
+static int set_found(const struct sl_nvtx_copy *copy)
+{
+    const NvtxExportTableCallbacks callbacks = {
+        sizeof(callbacks),
+        (int (*)(NvtxCallbackModule, NvtxFunctionTable *, unsigned *))copy->get_table};
+    int set = 0;
+
+    for (unsigned module = NVTX_CB_MODULE_CORE; module < NVTX_CB_MODULE_SIZE; module++)
+        set += set_module(&callbacks, module);
+    return set > 0;
+}
+
+/* In the place of its own initialisation, or after one that found no tool. Threads that call it
+ * meanwhile wait for the state, as they would for NVTX. */
+static void take_copy(const struct sl_nvtx_copy *copy)
+{
+    unsigned fresh = FRESH, state = __atomic_load_n(copy->state, __ATOMIC_ACQUIRE);
+    int set = 0;
+
+    if (state == COMPLETE && is_unclaimed(copy)) {
+        set = set_found(copy);
+    } else if (state == FRESH && !atomic_load(&nvtx.invited) &&
+               __atomic_compare_exchange_n(copy->state, &fresh, STARTED, 0, __ATOMIC_ACQ_REL,
+                                           __ATOMIC_RELAXED)) {
+        clear_slots(copy);
+        set = set_found(copy);
+        __atomic_store_n(copy->state, COMPLETE, __ATOMIC_RELEASE);
+    }
+    atomic_fetch_add_explicit(&nvtx.copies, (unsigned)set, memory_order_relaxed);
+}
+
+void sl_nvtx_attach_all(void)
+{
+    uint64_t generation = sl_import_generation();
+
+    if (is_refused() || atomic_load(&nvtx.other_tool) || generation == nvtx.generation)
+        return;
+    nvtx.generation = generation;
+    sl_nvtx_find(take_copy);
+    if (is_refused())
+        sl_nvtx_detach();
 }
 
 /* The state of a slot of an extension that nobody wants: NVTX_EXTENSION_DISABLED. */

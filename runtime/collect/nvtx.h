@@ -8,6 +8,7 @@
  *
  *   sl_nvtx_init()      tables and lanes; then sl_nvtx_invite(), where NVTX finds us by itself
  *   sl_nvtx_attach()    NVTX asks: the slots of one copy are set
+ *   sl_nvtx_attach_all() NVTX has asked already, or cannot: its copies are looked for
  *   sl_nvtx_detach()    for good: they are cleared, and what has not been asked will be refused
  *
  * What was called is read by nvtx_read.h.
@@ -25,6 +26,10 @@ int sl_nvtx_init(size_t bytes);
  * may crash others that read the environment). 0; -EALREADY: another tool is named there, or we
  * are; -EBUSY: there are more threads; -ENOENT: our own file is not known. */
 int sl_nvtx_invite(void);
+
+/* Copies that were asked for their tool before us, or find none: those that nobody has are taken.
+ * One thread at a time; does nothing unless objects were loaded since the last call. */
+void sl_nvtx_attach_all(void);
 
 /* NVTX's entry points; 1: slots are set; 0: refused. They may come before sl_nvtx_init(). */
 int sl_nvtx_attach(const void *(*get_export_table)(uint32_t id));

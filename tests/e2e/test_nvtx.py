@@ -255,3 +255,13 @@ def test_check_and_the_other_readers_take_it(ranges):
                             check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "user_annotation" in result.stdout
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("steps", ["threads context push:late kernel pop sync",
+                                   "push:early pop context push:late kernel pop sync"],
+                         ids=["the environment may not be touched", "its first call is over"])
+def test_a_copy_that_does_not_ask_is_found(ranges, steps):
+    trace = ranges(steps).trace()
+    assert [e["name"] for e in notes(trace)] == ["late"]
+    assert note(trace, "late", "gpu_user_annotation")
