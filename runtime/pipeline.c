@@ -8,6 +8,7 @@
 #include "pipeline.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/intern.h"
@@ -196,8 +197,21 @@ static void take_note(void *user, const struct sl_event *ev)
     push(p, ev);
 }
 
+/* PyTorch's name for the threads that run a backward pass. */
+static void note_worker(struct sl_pipeline *p, const struct sl_event *ev)
+{
+    static const char worker[] = "pt_autograd";
+    size_t length = 0;
+    const char *name = sl_intern_get(p->intern, ev->name, &length);
+
+    if (name && length >= sizeof(worker) - 1 && memcmp(name, worker, sizeof(worker) - 1) == 0)
+        sl_ranges_worker(p->ranges, ev->thread);
+}
+
 static int take_meta(struct sl_pipeline *p, const struct sl_event *ev)
 {
+    if (p->ranges && ev->kind == SL_EV_META_THREAD)
+        note_worker(p, ev);
     /* Rare, and every later row needs it: may use reserved slots, but not the last ones. */
     if (sl_ring_used(p->ring) + WINDOW_SLOTS >= sl_ring_slots(p->ring)) {
         sl_stats_add(SL_STAT_NAMES_LOST, 1);

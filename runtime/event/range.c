@@ -31,6 +31,13 @@ static struct sl_range_thread *probe(const struct sl_ranges *r, uint32_t id)
     return &r->thread[at];
 }
 
+static void add_caller(struct sl_ranges *r, uint32_t id)
+{
+    if (r->callers < SL_RANGE_CALLERS)
+        r->caller[r->callers] = id;
+    r->callers++;
+}
+
 /* Leaves out threads of which nothing is known any more (and, past a quarter of the table, some of
  * the others: what they have open stays open to the window's end). */
 static void sweep_threads(struct sl_ranges *r)
@@ -43,8 +50,11 @@ static void sweep_threads(struct sl_ranges *r)
             kept[count++] = r->thread[i];
     }
     memset(r->thread, 0, SL_RANGE_THREADS * sizeof(*r->thread));
-    for (uint32_t i = 0; i < count; i++)
+    r->callers = 0;
+    for (uint32_t i = 0; i < count; i++) {
         *probe(r, kept[i].id) = kept[i];
+        add_caller(r, kept[i].id);
+    }
     r->threads = count;
 }
 
@@ -60,6 +70,7 @@ static struct sl_range_thread *get_thread(struct sl_ranges *r, uint32_t id)
     }
     *t = (struct sl_range_thread){.id = id, .taken = 1};
     r->threads++;
+    add_caller(r, id);
     return t;
 }
 
@@ -344,6 +355,20 @@ struct sl_range *sl_range_at(struct sl_ranges *r, uint32_t thread, uint64_t ns)
     while (x && x->end_ns <= ns)
         x = sl_range_parent(r, x);
     return x;
+}
+
+int sl_range_is_worker(const struct sl_ranges *r, uint32_t thread)
+{
+    for (uint32_t i = 0; i < r->workers; i++)
+        if (r->worker[i] == thread)
+            return 1;
+    return 0;
+}
+
+void sl_ranges_worker(struct sl_ranges *r, uint32_t thread)
+{
+    if (r->workers < SL_RANGE_WORKERS && !sl_range_is_worker(r, thread))
+        r->worker[r->workers++] = thread;
 }
 
 /* ---- windows ---- */

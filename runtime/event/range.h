@@ -71,6 +71,10 @@ void sl_ranges_end(struct sl_ranges *r, uint64_t id, uint64_t ns);
 void sl_ranges_past(struct sl_ranges *r, uint32_t row, uint64_t start_ns, uint64_t end_ns,
                     const struct sl_range_look *look);
 
+/* A thread that works for others, as autograd's do: what it launches counts for the ranges of the
+ * one thread, if it is the only one, that has some open then. */
+void sl_ranges_worker(struct sl_ranges *r, uint32_t thread);
+
 /* A CUDA call, before it goes on: gets the innermost range around it. */
 void sl_ranges_call(struct sl_ranges *r, struct sl_event *call);
 /* A GPU operation and its call, as SL_EV_FLOW has them. */

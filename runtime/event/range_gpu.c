@@ -5,6 +5,29 @@
  */
 #include "event/range_impl.h"
 
+/* The innermost range of the one thread that has some open, if this one works for others. */
+static struct sl_range *caller_at(struct sl_ranges *r, uint32_t thread, uint64_t ns)
+{
+    struct sl_range *found = NULL, *x;
+
+    if (!r->workers || r->callers > SL_RANGE_CALLERS || !sl_range_is_worker(r, thread))
+        return NULL;
+    for (uint32_t i = 0; i < r->callers; i++) {
+        x = sl_range_is_worker(r, r->caller[i]) ? NULL : sl_range_at(r, r->caller[i], ns);
+        if (x && found)
+            return NULL;
+        found = x ? x : found;
+    }
+    return found;
+}
+
+static void name_range(struct sl_event *call, const struct sl_range *x)
+{
+    call->u.call.range = x->look.name;
+    call->context = (uint32_t)x->look.numbers;
+    call->shape = (uint32_t)(x->look.numbers >> 32);
+}
+
 /* A launch counts for every range that is open around it. */
 static void count_launch(struct sl_ranges *r, struct sl_range *x, uint64_t ns)
 {
@@ -14,15 +37,14 @@ static void count_launch(struct sl_ranges *r, struct sl_range *x, uint64_t ns)
 
 void sl_ranges_call(struct sl_ranges *r, struct sl_event *call)
 {
-    struct sl_range *x = sl_range_at(r, call->thread, call->start_ns);
+    struct sl_range *around[] = {sl_range_at(r, call->thread, call->start_ns),
+                                 caller_at(r, call->thread, call->start_ns)};
+    int launches = call->flags & SL_EVF_LAUNCH && call->u.call.result == 0;
 
-    if (!x)
-        return;
-    call->u.call.range = x->look.name;
-    call->context = (uint32_t)x->look.numbers;
-    call->shape = (uint32_t)(x->look.numbers >> 32);
-    if (call->flags & SL_EVF_LAUNCH && call->u.call.result == 0)
-        count_launch(r, x, call->start_ns);
+    if (around[0] || around[1])
+        name_range(call, around[0] ? around[0] : around[1]);
+    for (unsigned i = 0; launches && i < 2; i++)
+        count_launch(r, around[i], call->start_ns);
 }
 
 /* The range's span on a stream, made if need be; NULL: there is no room. */
@@ -74,11 +96,13 @@ static void add_operation(struct sl_ranges *r, struct sl_range *x, const struct 
 
 void sl_ranges_flow(struct sl_ranges *r, const struct sl_event *flow)
 {
-    struct sl_range *x = sl_range_at(r, flow->thread, flow->start_ns);
+    struct sl_range *around[] = {sl_range_at(r, flow->thread, flow->start_ns),
+                                 caller_at(r, flow->thread, flow->start_ns)};
 
-    for (; x; x = sl_range_parent(r, x))
-        if (x->end_ns > flow->start_ns)
-            add_operation(r, x, flow);
+    for (unsigned i = 0; i < 2; i++)
+        for (struct sl_range *x = around[i]; x; x = sl_range_parent(r, x))
+            if (x->end_ns > flow->start_ns)
+                add_operation(r, x, flow);
 }
 
 void sl_range_put_spans(struct sl_ranges *r, struct sl_range *x)

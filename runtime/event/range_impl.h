@@ -11,6 +11,8 @@
 enum {
     SL_RANGE_THREADS = 4096, /* a power of two */
     SL_RANGE_BUCKETS = 4096, /* of started ranges, by id; a power of two */
+    SL_RANGE_WORKERS = 64,
+    SL_RANGE_CALLERS = 64,
 };
 
 /* By index; 0 is none. */
@@ -64,6 +66,11 @@ struct sl_ranges {
     uint32_t threads;
     uint32_t *bucket; /* of started ranges that are open */
 
+    /* Threads that work for others, and those with ranges, which they may work for. Past these
+     * counts it is not known who works for whom. */
+    uint32_t worker[SL_RANGE_WORKERS], workers;
+    uint32_t caller[SL_RANGE_CALLERS], callers;
+
     uint64_t from_ns, until_ns; /* the window */
     void *memory;
     size_t memory_bytes;
@@ -83,6 +90,8 @@ static inline int sl_range_in_window(const struct sl_ranges *r, uint64_t ns)
 
 /* range.c: the innermost range of a thread that was open at that time; NULL: none. */
 struct sl_range *sl_range_at(struct sl_ranges *r, uint32_t thread, uint64_t ns);
+
+int sl_range_is_worker(const struct sl_ranges *r, uint32_t thread);
 
 /* range_gpu.c: its rows, as far as they are known; they are forgotten then. */
 void sl_range_put_spans(struct sl_ranges *r, struct sl_range *x);
