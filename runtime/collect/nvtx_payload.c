@@ -513,7 +513,7 @@ size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned do
     /* One payload stands for itself, several are a list. */
     memmove(out + before_all + (shown > 1), out, (size_t)(o.at - out));
     o.at += before_all + (shown > 1);
-    memcpy(out, key, before_all);
+    sl_json_raw(out, key, before_all);
     if (shown > 1) {
         out[before_all] = '[';
         *o.at++ = ']';

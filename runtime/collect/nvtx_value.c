@@ -194,7 +194,7 @@ static double real_of(const struct type *t, const void *value)
 char *sl_nvtx_value_json(char *at, uint64_t type, const void *value)
 {
     const struct type t = type_of(type);
-    int64_t integer;
+    int64_t integer = 0;
 
     switch (t.form) {
     case SIGNED:
