@@ -164,11 +164,11 @@ static int read_object(struct object *o, const struct dl_phdr_info *info)
     return o->strings && o->symbols && o->gnu_hash ? 0 : -1;
 }
 
-/* Which of the functions the object imports. 0: none. */
-static int find_symbols(struct visit *v, const struct object *o)
+/* How many of the functions the object imports. */
+static unsigned find_symbols(struct visit *v, const struct object *o)
 {
     uint32_t first_hashed = o->gnu_hash[1];
-    int any = 0;
+    unsigned found = 0;
 
     memset(v->symbol, 0, sizeof(v->symbol));
     for (uint32_t i = 1; i < first_hashed; i++) {
@@ -179,11 +179,11 @@ static int find_symbols(struct visit *v, const struct object *o)
         for (size_t k = 0; k < v->count; k++) {
             if (strcmp(name, v->imports[k].name) != 0)
                 continue;
+            found += !v->symbol[k];
             v->symbol[k] = i;
-            any = 1;
         }
     }
-    return any;
+    return found;
 }
 
 static void take_slot(const struct object *o, struct sl_import *import, void **slot)
@@ -206,31 +206,39 @@ static void take_slot(const struct object *o, struct sl_import *import, void **s
         import->redirected++;
 }
 
-static void take_relocations(struct visit *v, const struct object *o, const ElfW(Rela) * r,
-                             size_t count)
+/* Returns how many there were for these functions. */
+static unsigned take_relocations(struct visit *v, const struct object *o, const ElfW(Rela) * r,
+                                 size_t count)
 {
+    unsigned found = 0;
+
     for (; r && count > 0; r++, count--) {
         if (ELF64_R_TYPE(r->r_info) != SLOT_CALLED && ELF64_R_TYPE(r->r_info) != SLOT_ADDRESS)
             continue;
         for (size_t k = 0; k < v->count; k++) {
-            if (v->symbol[k] && v->symbol[k] == ELF64_R_SYM(r->r_info))
-                take_slot(o, &v->imports[k], (void **)(o->base + r->r_offset));
+            if (!v->symbol[k] || v->symbol[k] != ELF64_R_SYM(r->r_info))
+                continue;
+            take_slot(o, &v->imports[k], (void **)(o->base + r->r_offset));
+            found++;
         }
     }
+    return found;
 }
 
 static int visit(struct dl_phdr_info *info, size_t size, void *user)
 {
     struct visit *v = user;
     struct object o;
+    unsigned wanted;
 
     (void)size;
     if (info->dlpi_addr == 0 && info->dlpi_name && *info->dlpi_name)
         return 0;
-    if (read_object(&o, info) == 0 && find_symbols(v, &o)) {
-        take_relocations(v, &o, o.calls, o.call_count);
+    wanted = read_object(&o, info) == 0 ? find_symbols(v, &o) : 0;
+    /* Slots that are called through are in a table of their own; the other one may have half a
+     * million entries, and is looked through where calls do without such slots. */
+    if (wanted && take_relocations(v, &o, o.calls, o.call_count) < wanted)
         take_relocations(v, &o, o.others, o.other_count);
-    }
     return 0;
 }
 
