@@ -189,6 +189,20 @@ void sl_cupti_seen_describe_context(struct sl_cupti_seen *s, uint32_t device, ui
     see_context(s, device, context, name);
 }
 
+/* There is no room, but edges need the flags of every stream. */
+static void tell_unremembered(struct sl_cupti_seen *s, uint32_t context, uint32_t stream,
+                              uint32_t flags, int32_t priority)
+{
+    struct object o = {.context = context,
+                       .stream = stream,
+                       .flags = flags,
+                       .priority = priority != INT32_MIN ? priority : 0};
+
+    sl_stats_add(SL_STAT_NAMES_LOST, 1);
+    if (sl_cupti_seen_context_device(s, context, &o.device) == 0)
+        tell_object(s, &o);
+}
+
 void sl_cupti_seen_describe_stream(struct sl_cupti_seen *s, uint32_t context, uint32_t stream,
                                    uint32_t flags, int32_t priority, uint32_t name)
 {

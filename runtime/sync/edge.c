@@ -104,6 +104,7 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
     if (!stream)
         return -ENOMEM;
     item->where = stream->number;
+    stream->held++;
     if (ev->kind == SL_EV_SYNC || ev->kind == SL_EV_CUDA_EVENT) {
         item->id = ev->u.sync.event_sync_id;
         item->name = ev->u.sync.event_id;
@@ -119,9 +120,18 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
     return 0;
 }
 
+/* The item is no more. */
+static void let_go(struct sl_edges *e, const struct sl_item *item)
+{
+    if (item->kind != SL_EV_RUNTIME && item->kind != SL_EV_DRIVER)
+        sl_streams_at(&e->streams, item->where)->held--;
+}
+
 static void enact_first(struct sl_edges *e, const struct sl_item *item, size_t count)
 {
     sl_enact_call(&e->enact, item, count);
+    for (size_t i = 0; i < count; i++)
+        let_go(e, &item[i]);
     sl_order_take(&e->order, count);
 }
 
@@ -190,14 +200,11 @@ static void give_way(struct sl_edges *e)
 
 void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
 {
-    struct sl_stream *stream;
     struct sl_item item;
 
     switch (ev->kind) {
     case SL_EV_META_STREAM:
-        stream = sl_streams_get(&e->streams, ev->device, ev->context, ev->stream);
-        if (stream)
-            sl_stream_flags(stream, ev->u.meta.flags);
+        sl_streams_flags(&e->streams, ev->device, ev->context, ev->stream, ev->u.meta.flags);
         return;
     case SL_EV_KERNEL:
     case SL_EV_MEMCPY:
@@ -221,8 +228,10 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
         lose(e, &item);
         return;
     }
-    if (sl_order_put(&e->order, &item) != 0)
-        give_way(e);
+    if (sl_order_put(&e->order, &item) == 0)
+        return;
+    let_go(e, &item);
+    give_way(e);
 }
 
 /* ---- edges out ---- */
@@ -343,7 +352,8 @@ uint64_t sl_edges_decided_ns(const struct sl_edges *e)
 
 uint64_t sl_edges_lost(const struct sl_edges *e, enum sl_edge_loss reason)
 {
-    return e->waits.lost[reason];
+    return e->waits.lost[reason] +
+           (reason == SL_EDGE_LOST_FLAG_UNKNOWN ? e->streams.flags_lost : 0);
 }
 
 const char *sl_edge_kind_name(enum sl_edge_kind kind)

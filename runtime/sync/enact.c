@@ -67,12 +67,12 @@ static void remember_context(struct sl_call *c)
             continue;
         place = sl_map_put(&c->e->context_of, c->by.thread);
         if (place)
-            *place = (uint64_t)c->item[i].where + 1;
+            *place = (uintptr_t)sl_call_stream(c, &c->item[i])->context;
         return;
     }
 }
 
-/* Its stream if `*known`, else any. NULL: there is none. */
+/* What stands for it if `*known`, else for any. NULL: there is none. */
 static struct sl_stream *guess_context(struct sl_call *c, int *known)
 {
     struct sl_streams *streams = c->e->streams;
@@ -80,8 +80,8 @@ static struct sl_stream *guess_context(struct sl_call *c, int *known)
 
     *known = place || streams->context_count == 1;
     if (place)
-        return sl_streams_at(streams, (uint32_t)(*place - 1));
-    return streams->context_count ? sl_streams_at(streams, 0) : NULL;
+        return sl_context_any(streams, (struct sl_context *)(uintptr_t)*place);
+    return streams->all_contexts ? sl_context_any(streams, streams->all_contexts) : NULL;
 }
 
 /* ---- waits ---- */

@@ -17,7 +17,7 @@ struct sl_enact {
     struct sl_records *records;
     struct sl_execs *execs;
     struct sl_waits *waits;
-    struct sl_map context_of;  /* thread -> a stream's number + 1, of the context it used last */
+    struct sl_map context_of;  /* thread -> the context that it used last */
     uint64_t begin_ns;         /* calls from before are ignored */
     uint64_t last_correlation; /* the highest that was enacted */
     int syncs_seen;            /* synchronization records are being made */

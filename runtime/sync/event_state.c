@@ -14,7 +14,8 @@ void sl_records_init(struct sl_records *r, struct sl_streams *streams)
     sl_map_init(&r->by_sync, store);
     sl_map_init(&r->by_event, store);
     sl_map_init(&r->context_of, store);
-    r->most = store->cap_bytes / 4 / (sizeof(struct sl_record) + sizeof(struct sl_link));
+    r->most = store->cap_bytes / 4 /
+              (sizeof(struct sl_record) + sizeof(struct sl_link) + sizeof(struct sl_op));
 }
 
 void sl_records_free(struct sl_records *r)

@@ -18,6 +18,7 @@ void sl_op_unref(struct sl_streams *s, struct sl_op *op)
     if (--op->refs)
         return;
     sl_set_clear(s, &op->behind);
+    op->stream->ops--;
     sl_pool_put(&s->ops, op);
 }
 

@@ -7,14 +7,19 @@
  * are passed over, so a stream keeps those that some wait may yet have to look behind, and no
  * others. Within a stream the GPU runs in order of enqueue, so start order is that order.
  *
+ * No record tells that a stream is destroyed. When there are many (half of the memory is for them),
+ * the place of one that has not been used for long, and that has run dry, goes to the next: should
+ * it be used again nothing is missing but edges without a wait.
+ *
  * Threads: one owner. Memory: pools of the store; an operation lives as long as a stream or a set
- * refers to it.
+ * refers to it, a stream as long as one of its operations.
  */
 #ifndef SL_STREAM_STATE_H
 #define SL_STREAM_STATE_H
 
 #include "sync/edge.h"
 #include "sync/store.h"
+#include "sync/stream_flags.h"
 
 /* A call: who asks, or who enqueued. Times 0: the call's record was not there. */
 struct sl_moment {
@@ -60,6 +65,7 @@ struct sl_op {
 struct sl_context {
     struct sl_stream *recent; /* all its streams, the last used first */
     struct sl_stream *legacy; /* the legacy default stream; NULL: never seen */
+    struct sl_stream *any;    /* stands for it where no stream is named; NULL: no such record */
     struct sl_context *next;  /* in streams->all_contexts */
     uint64_t covered_ns;      /* no thread knows the end of what was enqueued later (sync/wait.h) */
     uint32_t id, number;
@@ -81,6 +87,9 @@ struct sl_stream {
     uint8_t plain;          /* an application's stream, not a branch of a graph */
     uint8_t unseen;         /* as its context's */
     uint8_t trimmed;        /* older operations are forgotten */
+    uint8_t touched;        /* since it was last looked at for its place */
+    uint32_t held;          /* records and waits that name it by its number or address */
+    uint32_t ops;           /* operations of its that somebody refers to */
     uint32_t kept, trim_at; /* operations here; how many make a look for those not needed */
 };
 
@@ -90,12 +99,16 @@ struct sl_streams {
     struct sl_map by_id, context_by_id;
     struct sl_stream **numbered;
     size_t numbered_slots, count;
+    size_t most, hand; /* how many there should be; where to look next for one to forget */
+    struct sl_flags flags;
+    uint64_t flags_lost; /* streams whose flags were forgotten when they were used again */
     struct sl_context *all_contexts;
     uint32_t context_count;
     uint64_t set_number;
-    uint64_t horizon_ns; /* no wait that ended before this is still to come */
-    int unseen;          /* streams begin with work that was not seen */
-    int one_process;     /* a context's id alone tells it: records of waits name no device */
+    uint64_t horizon_ns;     /* no wait that ended before this is still to come */
+    uint64_t waits_since_ns; /* the earliest start of a wait that is open; UINT64_MAX: none is */
+    int unseen;              /* streams begin with work that was not seen */
+    int one_process;         /* a context's id alone tells it: records of waits name no device */
 };
 
 enum {
@@ -114,7 +127,11 @@ static inline struct sl_stream *sl_streams_at(const struct sl_streams *s, uint32
 {
     return s->numbered[number];
 }
-void sl_stream_flags(struct sl_stream *stream, uint32_t flags);
+/* The one that stands for the context; NULL past the cap. */
+struct sl_stream *sl_context_any(struct sl_streams *s, struct sl_context *context);
+/* They are kept whether or not there is such a stream yet. */
+void sl_streams_flags(struct sl_streams *s, uint16_t device, uint32_t context, uint32_t stream,
+                      uint32_t flags);
 
 /* What streams hold is unknown from now on; ids and flags are kept. */
 void sl_streams_forget(struct sl_streams *s);

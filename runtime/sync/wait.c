@@ -421,6 +421,14 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
         w->closed_ns = wait->when.to_ns;
 }
 
+static void note_open(struct sl_waits *w, const struct sl_wait *wait)
+{
+    if (wait->when.to_ns < w->next_ns)
+        w->next_ns = wait->when.to_ns;
+    if (wait->when.from_ns < w->streams->waits_since_ns)
+        w->streams->waits_since_ns = wait->when.from_ns;
+}
+
 void sl_waits_add(struct sl_waits *w, struct sl_wait *wait)
 {
     if (wait->scope == SL_WAIT_SET || w->open_count == SL_WAITS_OPEN) {
@@ -428,8 +436,8 @@ void sl_waits_add(struct sl_waits *w, struct sl_wait *wait)
         return;
     }
     w->open[w->open_count++] = *wait;
-    if (wait->when.to_ns < w->next_ns)
-        w->next_ns = wait->when.to_ns;
+    wait->stream->held++;
+    note_open(w, wait);
 }
 
 void sl_waits_close(struct sl_waits *w, uint64_t ns)
@@ -438,16 +446,16 @@ void sl_waits_close(struct sl_waits *w, uint64_t ns)
 
     if (ns < w->next_ns)
         return;
-    w->next_ns = UINT64_MAX;
+    w->next_ns = w->streams->waits_since_ns = UINT64_MAX;
     for (size_t i = 0; i < w->open_count; i++) {
         struct sl_wait *wait = &w->open[i];
 
         if (wait->when.to_ns <= ns) {
+            wait->stream->held--;
             decide(w, wait);
             continue;
         }
-        if (wait->when.to_ns < w->next_ns)
-            w->next_ns = wait->when.to_ns;
+        note_open(w, wait);
         w->open[kept++] = *wait;
     }
     w->open_count = kept;
@@ -459,6 +467,6 @@ void sl_waits_forget(struct sl_waits *w, enum sl_edge_loss reason)
     for (size_t i = 0; i < w->open_count; i++)
         sl_set_clear(w->streams, &w->open[i].set);
     w->open_count = 0;
-    w->next_ns = UINT64_MAX;
+    w->next_ns = w->streams->waits_since_ns = UINT64_MAX;
     sl_map_free(&w->covered);
 }

@@ -197,6 +197,54 @@ static void what_comes_late_of_forgotten_calls_is_no_tail(void **state)
     job_end(j);
 }
 
+/* A program that makes a stream for everything it does, an event beside it, and takes both away: a
+ * bound far below what all of them would need, and a few streams that stay. */
+static void streams_that_come_and_go_give_their_memory_back(void **state)
+{
+    enum {
+        STREAMS = 400000,
+        LIVE = 50
+    };
+    struct job *j = job_begin((struct sl_edges_options){.cap_bytes = 3 << 20, .online = 1});
+    unsigned at = 10;
+    (void)state;
+
+    job_stream(j, 8, 1); /* blocking, used at the beginning and the end */
+    job_kernel(j, 8, at, at + 1, at + 4);
+    for (uint32_t i = 0; i < LIVE; i++)
+        job_stream(j, 100 + i, 2);
+    for (uint32_t i = 0; i < STREAMS; i++, at += 40) {
+        uint32_t stream = 1000 + i;
+        uint64_t kernel, sync, next;
+
+        j->count = 0;
+        job_stream(j, stream, 2);
+        kernel = job_kernel(j, stream, at, at + 4, at + 10);
+        job_record(j, stream, i + 1, i + 1, at + 3);
+        job_wait_event(j, 100 + i % LIVE, i + 1, i + 1, at + 4);
+        next = job_kernel(j, 100 + i % LIVE, at + 5, at + 11, at + 20);
+        sync = job_stream_sync(j, stream, at + 8, at + 12);
+        uint64_t last = job_stream_sync(j, 100 + i % LIVE, at + 12, at + 25);
+
+        sl_edges_delivered(j->edges, (uint64_t)(at + 39) * US);
+        assert_int_equal(j->count, 3);
+        assert_wait(job_edge(j, kernel, sync), SL_EDGE_STREAM_SYNC, 2, 2, 1);
+        assert_wait(job_edge(j, kernel, next), SL_EDGE_STREAM_WAIT, 3, 1, 1);
+        assert_wait(job_edge(j, next, last), SL_EDGE_STREAM_SYNC, 8, 5, 1);
+    }
+    /* Its flag is known still: the legacy default stream comes behind it, and behind no other. */
+    j->count = 0;
+    uint64_t again = job_kernel(j, 8, at, at + 2, at + 30);
+    uint64_t legacy = job_kernel(j, 7, at + 3, at + 31, at + 33);
+
+    job_kernel(j, 1000, at + 6, at + 8, at + 9);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, again, legacy), SL_EDGE_LEGACY_DEFAULT, 25, 1, 1);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
 static void at_the_cap_edges_are_missing_and_counted(void **state)
 {
     struct job *j = job_begin((struct sl_edges_options){.cap_bytes = 1 << 20});
@@ -288,6 +336,7 @@ int main(void)
         cmocka_unit_test(a_call_that_has_not_returned_at_the_close_is_counted),
         cmocka_unit_test(what_is_given_up_is_counted_once_a_call),
         cmocka_unit_test(what_comes_late_of_forgotten_calls_is_no_tail),
+        cmocka_unit_test(streams_that_come_and_go_give_their_memory_back),
         cmocka_unit_test(at_the_cap_edges_are_missing_and_counted),
         cmocka_unit_test(before_the_window_nothing_is_claimed),
         cmocka_unit_test(a_foreign_file_has_no_lead_in),

@@ -31,7 +31,7 @@ enum {
 };
 
 #define JOB_EDGES 4096
-#define US        1000u
+#define US        1000ull
 
 struct job {
     struct sl_edges *edges;

@@ -49,7 +49,7 @@ static inline struct sl_stream *rig_stream(struct rig *r, uint32_t id, uint32_t 
     struct sl_stream *stream = sl_streams_get(&r->streams, 0, 1, id);
 
     assert_non_null(stream);
-    sl_stream_flags(stream, flags);
+    sl_streams_flags(&r->streams, 0, 1, id, flags);
     return stream;
 }
 

@@ -1,0 +1,108 @@
+/*
+ * stream_flags.c - CUPTI's flags of all streams that were ever made, two bits each.
+ *
+ * Entered by its owner alone.
+ */
+#include "sync/stream_flags.h"
+
+enum {
+    SHARE = 16,
+    PAGE_IDS = 1024,
+    PAGES_LEAST = 16,
+    SLOTS_USUAL = 4 /* of the map, for one key */
+};
+
+struct sl_flags_page {
+    struct sl_flags_page *newer;
+    uint64_t number;
+    uint8_t bits[PAGE_IDS / 4];
+};
+
+void sl_flags_init(struct sl_flags *f, struct sl_store *store)
+{
+    const size_t each = sizeof(struct sl_flags_page) + SLOTS_USUAL * sizeof(struct sl_map_slot);
+
+    *f = (struct sl_flags){.most = store->cap_bytes / SHARE / each};
+    if (f->most < PAGES_LEAST)
+        f->most = PAGES_LEAST;
+    sl_pool_init(&f->pool, store, sizeof(struct sl_flags_page));
+    sl_map_init(&f->by_number, store);
+}
+
+void sl_flags_free(struct sl_flags *f)
+{
+    sl_pool_free(&f->pool);
+    sl_map_free(&f->by_number);
+}
+
+static uint64_t number_of(uint32_t context, uint32_t stream)
+{
+    return ((uint64_t)(context + 1) << 32 | stream) / PAGE_IDS;
+}
+
+static struct sl_flags_page *find(const struct sl_flags *f, uint64_t number)
+{
+    const uint64_t *place = sl_map_find(&f->by_number, number);
+
+    return place ? (struct sl_flags_page *)(uintptr_t)*place : NULL;
+}
+
+static void forget_oldest(struct sl_flags *f)
+{
+    struct sl_flags_page *page = f->oldest;
+
+    sl_map_drop(&f->by_number, page->number);
+    if (page->number > f->forgotten)
+        f->forgotten = page->number;
+    f->oldest = page->newer;
+    if (!f->oldest)
+        f->newest = NULL;
+    sl_pool_put(&f->pool, page);
+    f->count--;
+}
+
+static struct sl_flags_page *make(struct sl_flags *f, uint64_t number)
+{
+    struct sl_flags_page *page;
+    uint64_t *place;
+
+    if (f->count == f->most)
+        forget_oldest(f);
+    page = sl_pool_get(&f->pool);
+    place = page ? sl_map_put(&f->by_number, number) : NULL;
+    if (!place) {
+        if (page)
+            sl_pool_put(&f->pool, page);
+        return NULL;
+    }
+    *place = (uintptr_t)page;
+    page->number = number;
+    *(f->newest ? &f->newest->newer : &f->oldest) = page;
+    f->newest = page;
+    f->count++;
+    return page;
+}
+
+void sl_flags_put(struct sl_flags *f, uint32_t context, uint32_t stream, uint32_t flags)
+{
+    uint64_t number = number_of(context, stream);
+    struct sl_flags_page *page = find(f, number);
+    unsigned shift = stream % 4 * 2;
+    uint8_t *bits;
+
+    if (!page)
+        page = make(f, number);
+    if (!page)
+        return;
+    bits = &page->bits[stream % PAGE_IDS / 4];
+    *bits = (uint8_t)((*bits & ~(3u << shift)) | flags << shift);
+}
+
+uint32_t sl_flags_get(const struct sl_flags *f, uint32_t context, uint32_t stream, int *lost)
+{
+    uint64_t number = number_of(context, stream);
+    const struct sl_flags_page *page = find(f, number);
+
+    *lost = !page && number <= f->forgotten;
+    return page ? page->bits[stream % PAGE_IDS / 4] >> (stream % 4 * 2) & 3u : 0;
+}
