@@ -18,6 +18,7 @@
 #include "collect/cuda_facts.h"
 #include "collect/cupti_buffer.h"
 #include "collect/cupti_decode.h"
+#include "collect/graph_nodes.h"
 #include "collect/nvtx_lane.h"
 #include "collect/nvtx_read.h"
 #include "control/window.h"
@@ -89,6 +90,7 @@ struct sl_pipeline {
     /* CUPTI tells of its own costs before anything else, of its buffer's request for one. Those
      * rows wait for the first other row, so that the devices are known when the file begins. */
     int any_row;
+    struct sl_event node; /* of a graph; kind 0: none waits for room */
     unsigned early_count;
     struct sl_event early[EARLY_ROWS];
 };
@@ -350,6 +352,18 @@ static void tell_ranges_window(struct sl_pipeline *p)
         sl_ranges_window(p->ranges, p->from_ns, p->until_ns);
 }
 
+/* Of graphs that were built, before any record of their launches. What finds no room in the ring
+ * goes next time. */
+static void take_nodes(struct sl_pipeline *p)
+{
+    while (p->edges && (p->node.kind || sl_graph_nodes_next(&p->node))) {
+        if (sl_ring_used(p->ring) + WINDOW_SLOTS >= sl_ring_slots(p->ring) ||
+            sl_ring_push_control(p->ring, &p->node))
+            return;
+        p->node.kind = SL_EV_NONE;
+    }
+}
+
 size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t valid)
 {
     size_t records;
@@ -357,6 +371,7 @@ size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t val
     p->now_ns = sl_clock_monotonic();
     note_use(p, data, valid);
     read_ranges(p);
+    take_nodes(p);
     records = sl_decode_buffer(p->decode, data, valid, take_decoded, p);
     sl_writer_wake(p->writer);
     return records;

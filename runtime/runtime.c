@@ -24,6 +24,7 @@
 #include "collect/cupti_buffer.h"
 #include "collect/cupti_clock.h"
 #include "collect/cupti_neighbour.h"
+#include "collect/graph_nodes.h"
 #include "collect/nvtx.h"
 #include "collect/nvtx_cuda.h"
 #include "collect/nvtx_lane.h"
@@ -269,6 +270,9 @@ static const char *prepare(const struct sl_cupti_functions *cupti)
     if (err)
         return "no memory for CUPTI's buffers: lower SYNCLINE_CUPTI_MEMORY";
     err = attach_to_cupti();
+    /* Whatever comes of it, the rest is recorded. */
+    if (!err && runtime.config.graph_edges)
+        (void)sl_graph_nodes_start(&runtime.cupti);
     if (err == -EBUSY || err == -ENOTSUP)
         return "another profiler holds CUPTI (nsys, ncu, cuda-gdb...): use one at a time";
     return err ? "CUPTI refused to record" : NULL;

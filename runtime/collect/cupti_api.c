@@ -37,6 +37,8 @@ struct function {
         }                                                                                          \
     }
 
+#define NO_NODES "dependencies between the nodes of CUDA graphs are left out and counted"
+
 static const struct function functions[] = {
     FUNCTION(GetVersion, 1, "nothing is recorded"),
     FUNCTION(ActivityRegisterCallbacks, 1, "nothing is recorded"),
@@ -50,12 +52,16 @@ static const struct function functions[] = {
     FUNCTION(ActivityGetNextRecord, 1, "the rest of a buffer is lost"),
     FUNCTION(ActivityGetNumDroppedRecords, 1, "CUPTI's own losses are not counted"),
     FUNCTION(ActivityRegisterTimestampCallback, 0, "other profilers are not made room for"),
-    FUNCTION(Subscribe, 0, "other profilers are not made room for"),
+    FUNCTION(Subscribe, 0, NO_NODES),
     FUNCTION(ActivitySetAttribute, 1, "CUPTI zeroes its buffers on the application's threads"),
     FUNCTION(ActivityGetAttribute, 0, "CUPTI's settings are not known"),
     FUNCTION(SetThreadIdType, 0, "CPU rows carry pthread ids, not the system's thread ids"),
     FUNCTION(GetTimestamp, 1, "CUPTI's clock is taken for CLOCK_REALTIME unchecked"),
     FUNCTION(GetResultString, 1, "CUPTI's errors are numbers"),
+    FUNCTION(Unsubscribe, 0, "its callbacks go on, and are not listened to"),
+    FUNCTION(EnableCallback, 0, NO_NODES),
+    FUNCTION(GetGraphId, 0, NO_NODES),
+    FUNCTION(GetGraphNodeId, 0, NO_NODES),
 };
 
 #define FUNCTIONS (sizeof functions / sizeof *functions)

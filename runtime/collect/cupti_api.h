@@ -20,6 +20,7 @@ typedef void (*sl_cupti_complete_fn)(void *context, uint32_t stream, uint8_t *bu
                                      size_t valid_size);
 
 typedef uint64_t (*sl_cupti_stamp_fn)(void);
+typedef void (*sl_cupti_callback_fn)(void *user, int domain, uint32_t cbid, const void *data);
 
 /* The table tests replace. Values of kinds and attributes are CUPTI's. Results are CUptiResult:
  * 0 = success. After open or adopt, only those marked "may be NULL" may be. */
@@ -34,8 +35,9 @@ struct sl_cupti_functions {
     int (*ActivityFlushAll)(uint32_t flag);
     int (*ActivityGetNextRecord)(uint8_t *buffer, size_t valid_size, void **record);
     int (*ActivityGetNumDroppedRecords)(void *context, uint32_t stream, size_t *dropped);
-    /* These two for others to call, never us. May be NULL. */
+    /* For others to call, never us. May be NULL. */
     int (*ActivityRegisterTimestampCallback)(sl_cupti_stamp_fn stamp);
+    /* For others, and for graph_nodes.c. May be NULL. */
     int (*Subscribe)(void **subscriber, void *callback, void *user);
     int (*ActivitySetAttribute)(int attribute, size_t *size, void *value);
     int (*ActivityGetAttribute)(int attribute, size_t *size, void *value); /* may be NULL */
@@ -43,6 +45,11 @@ struct sl_cupti_functions {
     int (*SetThreadIdType)(int type);
     int (*GetTimestamp)(uint64_t *ns);
     int (*GetResultString)(int result, const char **text);
+    /* For graph_nodes.c; may be NULL, all of them. */
+    int (*Unsubscribe)(void *subscriber);
+    int (*EnableCallback)(uint32_t enable, void *subscriber, int domain, uint32_t cbid);
+    int (*GetGraphId)(void *graph, uint32_t *id);
+    int (*GetGraphNodeId)(void *node, uint64_t *id);
 };
 
 struct sl_cupti_api {

@@ -213,7 +213,7 @@ void sl_cupti_seen_describe_stream(struct sl_cupti_seen *s, uint32_t context, ui
         return;
     o = find_object(s, context, stream);
     if (!o) {
-        sl_stats_add(SL_STAT_NAMES_LOST, 1);
+        tell_unremembered(s, context, stream, flags, priority);
         return;
     }
     is_new = o->context == 0;

@@ -244,6 +244,10 @@ const struct sl_cupti_function sl_cupti_tables_functions[] = {
     {"Subscribe", 0},
     {"GetTimestamp", 0},
     {"GetResultString", 0},
+    {"Unsubscribe", 0},
+    {"EnableCallback", 0},
+    {"GetGraphId", 0},
+    {"GetGraphNodeId", 0},
 };
 const unsigned sl_cupti_tables_function_count =
     sizeof sl_cupti_tables_functions / sizeof *sl_cupti_tables_functions;

@@ -182,13 +182,23 @@ static void replace(struct sl_cupti_functions *fn)
         fn->GetTimestamp = get_timestamp;
 }
 
-/* Callbacks of no domain are wanted, but CUPTI wants a function. */
-static void no_callback(void *user, int domain, uint32_t cbid, const void *data)
+static _Atomic(sl_cupti_callback_fn) listener;
+
+/* CUPTI wants a function, though callbacks of no domain may be wanted. */
+static void pass_on(void *user, int domain, uint32_t cbid, const void *data)
 {
-    (void)user;
-    (void)domain;
-    (void)cbid;
-    (void)data;
+    /* Acquire pairs with the release in sl_cupti_v2_listen(): what it works on is there. */
+    sl_cupti_callback_fn listen = atomic_load_explicit(&listener, memory_order_acquire);
+
+    if (listen)
+        listen(user, domain, cbid, data);
+}
+
+void *sl_cupti_v2_listen(sl_cupti_callback_fn callback)
+{
+    if (v2.subscriber)
+        atomic_store_explicit(&listener, callback, memory_order_release);
+    return v2.subscriber;
 }
 
 int sl_cupti_v2_subscribe(struct sl_cupti_functions *fn, struct sl_cupti_functions *old,
@@ -205,7 +215,7 @@ int sl_cupti_v2_subscribe(struct sl_cupti_functions *fn, struct sl_cupti_functio
     holder[0] = '\0';
     if (!handle || !has_functions(handle))
         return -ENOTSUP;
-    result = v2.Subscribe(&v2.subscriber, (void *)no_callback, NULL, &params);
+    result = v2.Subscribe(&v2.subscriber, (void *)pass_on, NULL, &params);
     if (result != SL_CUPTI_SUCCESS) {
         first[sizeof(first) - 1] = '\0';
         strncat(holder, first, holder_size - 1);

@@ -22,6 +22,10 @@
 int sl_cupti_v2_subscribe(struct sl_cupti_functions *fn, struct sl_cupti_functions *old,
                           void *handle, char *holder, size_t holder_size);
 
+/* Whom its callbacks go to, for the rest of the process. The subscriber, for cuptiEnableCallback();
+ * NULL: there is none. */
+void *sl_cupti_v2_listen(sl_cupti_callback_fn callback);
+
 /* Lets go of everything and restores the table. Kinds must be off and buffers back. */
 void sl_cupti_v2_unsubscribe(struct sl_cupti_functions *fn, const struct sl_cupti_functions *old);
 

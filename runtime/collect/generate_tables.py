@@ -102,7 +102,7 @@ FAMILIES = {
 FUNCTIONS = """GetVersion ActivityRegisterCallbacks ActivityEnable ActivityDisable ActivityEnableRuntimeApi
 ActivityEnableDriverApi ActivityEnableAllSyncRecords ActivityFlushAll ActivityGetNextRecord
 ActivityGetNumDroppedRecords ActivityRegisterTimestampCallback ActivitySetAttribute ActivityGetAttribute SetThreadIdType Subscribe GetTimestamp
-GetResultString""".split()
+GetResultString Unsubscribe EnableCallback GetGraphId GetGraphNodeId""".split()
 
 ENUMS = {  # our prefix -> (NVIDIA's prefix, names)
     "SL_CUPTI_ATTR_": ("CUPTI_ACTIVITY_ATTR_", [

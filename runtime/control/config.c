@@ -115,6 +115,12 @@ const struct sl_option sl_config_table[] = {
      "The Chakra execution trace of each window, `WINDOW.RANK.et` beside the Kineto file. It takes "
      "three sixteenths of SYNCLINE_MEMORY, at least 12 MiB.",
      FIELD(chakra), 0, 0, chakra_words},
+    {"SYNCLINE_GRAPH_EDGES", SL_OPTION_BOOL, "0", "0 or 1",
+     "1: edges between the nodes of a CUDA graph too. They are told only to CUPTI's subscriber, "
+     "which there is one of in a process: torch.profiler of PyTorch before 2.6 or so, nsys and "
+     "others want it too, and do without the GPU when it is taken. Where another has it already, "
+     "these edges are left out and counted.",
+     FIELD(graph_edges), 0, 0, NULL},
     {"SYNCLINE_MEMORY", SL_OPTION_SIZE, "64MiB", "16MiB to 64GiB",
      "Most host memory for events on their way to the file and for names. Past it events are "
      "dropped and counted; the trace says how many.",

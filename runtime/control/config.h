@@ -44,6 +44,7 @@ struct sl_config {
     enum sl_compression compression; /* SYNCLINE_COMPRESSION: zstd[:LEVEL], gzip[:LEVEL], none */
     int level;
     enum sl_chakra_files chakra;        /* SYNCLINE_CHAKRA */
+    int graph_edges;                    /* SYNCLINE_GRAPH_EDGES */
     uint64_t memory_bytes;              /* SYNCLINE_MEMORY */
     uint64_t cupti_memory_bytes;        /* SYNCLINE_CUPTI_MEMORY */
     enum sl_detail detail;              /* SYNCLINE_DETAIL */

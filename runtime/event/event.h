@@ -65,6 +65,8 @@ enum sl_event_kind {
     SL_EV_META_DEVICE,  /* device, name; u.meta.index into sl_device table */
     SL_EV_META_CONTEXT, /* device, context, name */
     SL_EV_META_STREAM,  /* device, context, stream, name (0: none given), u.meta.flags/priority */
+    SL_EV_META_NODE,    /* of a graph that is being built: `shape`: enum sl_node_fact; u.node; made:
+                         * `graph` */
 
     /* From start_ns to end_ns (0: until further notice) nothing was recorded: another profiler had
      * CUPTI. */
@@ -86,6 +88,16 @@ enum sl_sync_type {
     SL_SYNC_STREAM_WAIT = 2, /* cudaStreamWaitEvent */
     SL_SYNC_STREAM = 3,      /* cudaStreamSynchronize, blocking copies */
     SL_SYNC_CONTEXT = 4,     /* cudaDeviceSynchronize */
+};
+
+/* What is told of a graph's node (u.node.id). */
+enum sl_node_fact {
+    SL_NODE_CREATED = 1,
+    SL_NODE_IS_GRAPH,        /* created, and a whole graph itself */
+    SL_NODE_CLONED,          /* as a copy of `other`, when its graph was */
+    SL_NODE_DEPENDS,         /* comes behind `other` */
+    SL_NODE_DEPENDS_NO_MORE, /* the same taken back */
+    SL_NODE_FACTS_LOST,      /* no node: what was told before may not be all */
 };
 
 enum sl_event_flag {
@@ -163,6 +175,9 @@ struct sl_event {
             uint32_t index;   /* device: index into the device table */
             uint32_t pid;
         } meta;
+        struct {
+            uint64_t id, other;
+        } node;
         struct {
             uint32_t number; /* counts from 1 in a process */
             uint32_t reason; /* enum sl_window_reason */

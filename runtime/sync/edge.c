@@ -26,6 +26,7 @@ struct sl_edges {
     struct sl_streams streams;
     struct sl_records records;
     struct sl_execs execs;
+    struct sl_nodes nodes;
     struct sl_waits waits;
     struct sl_enact enact;
     uint64_t newest;          /* highest correlation id that came */
@@ -52,10 +53,12 @@ int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
     sl_records_init(&e->records, &e->streams);
     sl_waits_init(&e->waits, &e->opt, &e->streams);
     sl_execs_init(&e->execs, &e->streams);
+    sl_nodes_init(&e->nodes, &e->store);
     e->enact = (struct sl_enact){.opt = &e->opt,
                                  .streams = &e->streams,
                                  .records = &e->records,
                                  .execs = &e->execs,
+                                 .nodes = &e->nodes,
                                  .waits = &e->waits};
     sl_map_init(&e->enact.context_of, &e->store);
     *out = e;
@@ -69,6 +72,7 @@ void sl_edges_destroy(struct sl_edges *e)
     sl_order_free(&e->order);
     sl_records_free(&e->records);
     sl_execs_free(&e->execs);
+    sl_nodes_free(&e->nodes);
     sl_waits_free(&e->waits);
     sl_map_free(&e->enact.context_of);
     sl_streams_free(&e->streams);
@@ -205,6 +209,9 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
     switch (ev->kind) {
     case SL_EV_META_STREAM:
         sl_streams_flags(&e->streams, ev->device, ev->context, ev->stream, ev->u.meta.flags);
+        return;
+    case SL_EV_META_NODE:
+        sl_nodes_tell(&e->nodes, ev);
         return;
     case SL_EV_KERNEL:
     case SL_EV_MEMCPY:

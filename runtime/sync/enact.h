@@ -8,6 +8,7 @@
 
 #include "sync/event_state.h"
 #include "sync/exec_state.h"
+#include "sync/node_state.h"
 #include "sync/order.h"
 #include "sync/wait.h"
 
@@ -16,6 +17,7 @@ struct sl_enact {
     struct sl_streams *streams;
     struct sl_records *records;
     struct sl_execs *execs;
+    struct sl_nodes *nodes;
     struct sl_waits *waits;
     struct sl_map context_of;  /* thread -> the context that it used last */
     uint64_t begin_ns;         /* calls from before are ignored */

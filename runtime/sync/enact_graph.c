@@ -3,9 +3,19 @@
  *
  * Entered by its owner alone. The graph comes behind what its launch stream held and behind the
  * launch before of the same executable; what follows on the stream comes behind all of the graph.
- * Branches have streams of their own, which no application made.
+ * Branches have streams of their own, which no application made. Which node comes behind which is
+ * known if it was told when the graph was built (node_state.h); else a branch has the order of its
+ * stream alone.
  */
 #include "sync/enact_impl.h"
+
+#include <errno.h>
+
+#include "sync/stream_state_impl.h"
+
+enum {
+    DEPTH_MOST = 64 /* nodes in a row that make no record */
+};
 
 /* Where the graph was launched, if one of its nodes ran there. */
 static struct sl_stream *launch_stream(const struct sl_call *c)
@@ -138,63 +148,207 @@ static void remember(struct sl_call *c, struct sl_exec *exec, const struct sl_st
     exec->stream = launch ? launch->id : SL_STREAM_NONE;
 }
 
-/* ---- the launch ---- */
+/* ---- nodes that are known ---- */
 
-/* How many branches there are. */
-static int run_nodes(struct sl_call *c, const struct sl_stream *launch, const struct sl_set *entry)
+struct launch {
+    struct sl_call *c;
+    struct sl_stream *stream; /* where it was put; NULL: not known */
+    struct sl_set entry;      /* what it comes behind */
+    struct sl_launched
+        *launched; /* beside each item; NULL: what its nodes depend on is not known */
+    int branches;
+};
+
+/* Every node is, all were made in one graph, and none is there twice, as those of graphs in graphs
+ * may be: how these depend on what is around them is not told. */
+static int know_nodes(struct launch *l)
 {
-    int branches = 0;
+    const struct sl_call *c = l->c;
+    uint32_t home = 0;
 
     for (size_t i = 0; i < c->count; i++) {
-        const struct sl_item *item = &c->item[i];
+        struct sl_node *node, *original;
+
+        if (!sl_item_is_node(&c->item[i]))
+            continue;
+        node = sl_nodes_find(c->e->nodes, c->item[i].id);
+        original = node ? sl_nodes_find(c->e->nodes, node->original) : NULL;
+        if (!original || node->unclear || (home && node->home != home) ||
+            original->launch == c->by.correlation + 1)
+            return 0;
+        home = node->home;
+        original->launch = c->by.correlation + 1;
+        original->place = (uint32_t)i + 1;
+        original->visit = 0;
+        l->launched[i].node = node;
+    }
+    return 1;
+}
+
+static void add_source(struct launch *l, const struct sl_node *original, struct sl_set *sources)
+{
+    struct sl_launched *source = &l->launched[original->place - 1];
+
+    source->is_source = 1;
+    if (!source->op) {
+        /* It began later: what was told and what was recorded contradict each other. */
+        sl_call_lose(l->c, SL_EDGE_LOST_CYCLE);
+        return;
+    }
+    sl_set_add(l->c->e->streams, sources,
+               &(struct sl_link){.op = source->op, .by = l->c->by, .via = SL_VIA_GRAPH});
+}
+
+/* What the node of item `place` comes behind, through nodes that make no record. How many there
+ * are: without any it begins the graph. -EAGAIN: something on the way is not known. */
+static int collect_sources(struct launch *l, const struct sl_node *node, uint32_t place,
+                           struct sl_set *sources, int depth)
+{
+    uint64_t launch = l->c->by.correlation + 1;
+    int found = 0, inner;
+
+    if (node->unclear || depth > DEPTH_MOST)
+        return -EAGAIN;
+    for (const struct sl_node_deps *at = &node->deps; at; at = at->more) {
+        for (int i = 0; i < SL_NODE_DEPS; i++) {
+            struct sl_node *original;
+
+            if (!at->original[i])
+                continue;
+            original = sl_nodes_find(l->c->e->nodes, at->original[i]);
+            if (!original)
+                return -EAGAIN;
+            if (original->launch != launch) {
+                original->launch = launch;
+                original->place = original->visit = 0;
+            }
+            if (original->visit == place)
+                continue;
+            original->visit = place;
+            if (original->place) {
+                add_source(l, original, sources);
+                found++;
+                continue;
+            }
+            inner = collect_sources(l, original, place, sources, depth + 1);
+            if (inner < 0)
+                return inner;
+            found += inner;
+        }
+    }
+    return found;
+}
+
+/* 0, or -EAGAIN. */
+static int come_behind_sources(struct launch *l, size_t i, struct sl_stream *stream)
+{
+    struct sl_streams *streams = l->c->e->streams;
+    struct sl_moment earlier = right_before(l->c);
+    struct sl_set sources = {0};
+    int found;
+
+    sl_set_open(streams, &sources);
+    found = collect_sources(l, l->launched[i].node, (uint32_t)i + 1, &sources, 0);
+    if (found > 0)
+        sl_stream_follow(streams, stream, &sources, SL_VIA_GRAPH, &earlier);
+    else if (found == 0 && stream != l->stream)
+        enter_branch(l->c, stream, &l->entry);
+    sl_set_clear(streams, &sources);
+    return found < 0 ? found : 0;
+}
+
+static void keep_operation(struct launch *l, size_t i, struct sl_op *op)
+{
+    if (op)
+        op->refs++;
+    l->launched[i].op = op;
+}
+
+static void let_operations_go(struct launch *l)
+{
+    for (size_t i = 0; l->launched && i < l->c->count; i++)
+        if (l->launched[i].op)
+            sl_op_unref(l->c->e->streams, l->launched[i].op);
+}
+
+/* ---- the launch ---- */
+
+static void begin_branch(struct launch *l, const struct sl_item *item, struct sl_stream *stream)
+{
+    if (stream == l->stream ||
+        (stream->newest && stream->newest->pub.correlation == item->correlation))
+        return;
+    l->branches++;
+    if (!l->launched && is_root(l->c, item))
+        enter_branch(l->c, stream, &l->entry);
+}
+
+static void run_nodes(struct launch *l)
+{
+    int is_known = l->launched != NULL;
+
+    for (size_t i = 0; i < l->c->count; i++) {
+        const struct sl_item *item = &l->c->item[i];
         struct sl_stream *stream;
+        struct sl_op *op;
 
         if (!sl_item_is_node(item))
             continue;
-        stream = sl_call_stream(c, item);
-        if (stream != launch &&
-            (!stream->newest || stream->newest->pub.correlation != item->correlation)) {
-            branches++;
-            if (is_root(c, item))
-                enter_branch(c, stream, entry);
-        }
-        sl_call_enqueue(c, item);
+        stream = sl_call_stream(l->c, item);
+        begin_branch(l, item, stream);
+        if (l->launched && come_behind_sources(l, i, stream) != 0)
+            is_known = 0;
+        op = sl_call_enqueue(l->c, item);
+        if (l->launched)
+            keep_operation(l, i, op);
     }
-    return branches;
+    if (l->branches && !is_known)
+        sl_call_lose(l->c, SL_EDGE_LOST_GRAPH_INSIDE);
 }
 
-/* The last operation on each of its streams. */
-static void collect_ends(struct sl_call *c, struct sl_set *ends)
+/* The last operation on each of its streams; of nodes that are known those that none comes behind.
+ */
+static void collect_ends(const struct launch *l, struct sl_set *ends)
 {
+    const struct sl_call *c = l->c;
     struct sl_moment after = c->by;
 
     after.correlation++;
     sl_set_open(c->e->streams, ends);
-    for (size_t i = 0; i < c->count; i++)
-        if (sl_item_is_operation(&c->item[i]))
+    for (size_t i = 0; i < c->count; i++) {
+        if (!sl_item_is_operation(&c->item[i]) || (l->launched && l->launched[i].is_source))
+            continue;
+        if (l->launched && l->launched[i].op)
+            sl_set_add(
+                c->e->streams, ends,
+                &(struct sl_link){.op = l->launched[i].op, .by = c->by, .via = SL_VIA_GRAPH});
+        else
             sl_stream_tail(c->e->streams, sl_call_stream(c, &c->item[i]), &after, SL_VIA_GRAPH,
                            ends);
+    }
 }
 
 void sl_call_graph(struct sl_call *c)
 {
     struct sl_streams *streams = c->e->streams;
-    struct sl_stream *launch = launch_stream(c);
     struct sl_exec *exec = executable(c);
-    struct sl_set entry = {0}, ends = {0};
-    int branches;
+    struct launch l = {.c = c, .stream = launch_stream(c)};
+    struct sl_set ends = {0};
 
-    if (launch) {
-        sl_set_open(streams, &entry);
-        sl_stream_collect(streams, launch, &c->by, &entry);
+    if (c->e->nodes->count)
+        l.launched = sl_execs_launched(c->e->execs, c->count);
+    if (l.launched && !know_nodes(&l))
+        l.launched = NULL;
+    if (l.stream) {
+        sl_set_open(streams, &l.entry);
+        sl_stream_collect(streams, l.stream, &c->by, &l.entry);
     }
-    come_behind_last(c, exec, launch, &entry);
-    branches = run_nodes(c, launch, &entry);
-    collect_ends(c, &ends);
-    if (launch && branches)
-        sl_stream_follow(streams, launch, &ends, SL_VIA_GRAPH, &c->by);
-    if (branches)
-        sl_call_lose(c, SL_EDGE_LOST_GRAPH_INSIDE);
-    remember(c, exec, launch, &ends);
-    sl_set_clear(streams, &entry);
+    come_behind_last(c, exec, l.stream, &l.entry);
+    run_nodes(&l);
+    collect_ends(&l, &ends);
+    if (l.stream && l.branches)
+        sl_stream_follow(streams, l.stream, &ends, SL_VIA_GRAPH, &c->by);
+    let_operations_go(&l);
+    remember(c, exec, l.stream, &ends);
+    sl_set_clear(streams, &l.entry);
 }

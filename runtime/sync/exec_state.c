@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum {
-    SHARE = 16,     /* of all memory */
+    SHARE = 16, /* of all memory */
+    FIRST_LAUNCHED = 128,
     ENDS_USUAL = 4, /* streams that a graph runs on */
     SLOTS_USUAL = 4 /* of the map, for one key */
 };
@@ -29,6 +30,27 @@ void sl_execs_free(struct sl_execs *x)
 {
     sl_pool_free(&x->pool);
     sl_map_free(&x->by_node);
+    sl_store_unmap(x->streams->store, x->launched, x->launched_slots * sizeof *x->launched);
+}
+
+struct sl_launched *sl_execs_launched(struct sl_execs *x, size_t count)
+{
+    struct sl_store *store = x->streams->store;
+    size_t slots = x->launched_slots ? x->launched_slots : FIRST_LAUNCHED;
+
+    while (slots < count)
+        slots *= 2;
+    if (slots != x->launched_slots) {
+        struct sl_launched *launched = sl_store_map(store, slots * sizeof *launched);
+
+        if (!launched)
+            return NULL;
+        sl_store_unmap(store, x->launched, x->launched_slots * sizeof *launched);
+        x->launched = launched;
+        x->launched_slots = slots;
+    }
+    memset(x->launched, 0, count * sizeof *x->launched);
+    return x->launched;
 }
 
 static void leave_list(struct sl_execs *x, struct sl_exec *exec)

@@ -18,6 +18,8 @@ enum {
     SL_EXEC_NODES = 4
 };
 
+struct sl_node;
+
 struct sl_exec {
     uint64_t node[SL_EXEC_NODES]; /* the lowest of its nodes' ids; 0: it has fewer */
     struct sl_set ends;           /* the last operations of its last launch */
@@ -32,6 +34,15 @@ struct sl_execs {
     struct sl_map by_node;
     struct sl_exec *oldest, *newest; /* in order of use */
     size_t count, most;
+    struct sl_launched *launched; /* a call's, while it is looked at */
+    size_t launched_slots;
+};
+
+/* One operation of a launch. */
+struct sl_launched {
+    struct sl_op *op;     /* with a reference; NULL: none */
+    struct sl_node *node; /* NULL: nothing is known of it */
+    int is_source;        /* another one comes behind it */
 };
 
 void sl_execs_init(struct sl_execs *x, struct sl_streams *streams);
@@ -39,6 +50,9 @@ void sl_execs_free(struct sl_execs *x);
 
 /* No launch is known any more. */
 void sl_execs_forget(struct sl_execs *x);
+
+/* Room for a launch of `count` items, all zero; NULL past the cap. Until the next one. */
+struct sl_launched *sl_execs_launched(struct sl_execs *x, size_t count);
 
 /* The one whose nodes these are, made when new; `*lost` is set when another one had to be forgotten
  * whose end may yet be asked for. NULL: no item has a node's id, or past the cap. */

@@ -10,82 +10,15 @@
 
 #include "sync/stream_state_impl.h"
 
-enum {
-    FIRST_NUMBERS = 256,
-    TRIM_AT = 4,
-    SHARE = 2,       /* of all memory */
-    LOOKS = 8,       /* for a stream to forget, at one that is made */
-    SLOTS_USUAL = 4, /* of a map, for one key */
-    SKEW_NS =
-        100000000 /* calls begin in the order of their ids, but for a thread without a processor */
-};
-
 enum found {
     OUT,
     IN,
     OVERLAPS
 };
 
-void sl_streams_init(struct sl_streams *s, struct sl_store *store)
-{
-    *s = (struct sl_streams){.store = store, .waits_since_ns = UINT64_MAX};
-    s->most = store->cap_bytes / SHARE /
-              (sizeof(struct sl_stream) + sizeof(struct sl_op) + 2 * sizeof(struct sl_stream *) +
-               SLOTS_USUAL * sizeof(struct sl_map_slot));
-    sl_flags_init(&s->flags, store);
-    sl_pool_init(&s->ops, store, sizeof(struct sl_op));
-    sl_pool_init(&s->links, store, sizeof(struct sl_link));
-    sl_pool_init(&s->streams, store, sizeof(struct sl_stream));
-    sl_pool_init(&s->contexts, store, sizeof(struct sl_context));
-    sl_map_init(&s->by_id, store);
-    sl_map_init(&s->context_by_id, store);
-}
+/* ---- lists ---- */
 
-void sl_streams_free(struct sl_streams *s)
-{
-    sl_pool_free(&s->ops);
-    sl_pool_free(&s->links);
-    sl_pool_free(&s->streams);
-    sl_pool_free(&s->contexts);
-    sl_map_free(&s->by_id);
-    sl_map_free(&s->context_by_id);
-    sl_flags_free(&s->flags);
-    sl_store_unmap(s->store, s->numbered, s->numbered_slots * sizeof *s->numbered);
-}
-
-/* ---- streams and contexts ---- */
-
-/* CUPTI numbers contexts in the process; a file may have several processes' devices. */
-static struct sl_context *get_context(struct sl_streams *s, uint16_t device, uint32_t id)
-{
-    uint64_t apart = s->one_process ? 0 : (uint64_t)device << 32;
-    uint64_t *place = sl_map_put(&s->context_by_id, (apart | id) + 1);
-    struct sl_context *context;
-
-    if (!place)
-        return NULL;
-    if (*place)
-        return (struct sl_context *)(uintptr_t)*place;
-    context = sl_pool_get(&s->contexts);
-    if (!context)
-        return NULL;
-    *context = (struct sl_context){.id = id,
-                                   .number = s->context_count++,
-                                   .next = s->all_contexts,
-                                   .device = device,
-                                   .unseen = (uint8_t)(s->unseen != 0)};
-    s->all_contexts = context;
-    *place = (uintptr_t)context;
-    return context;
-}
-
-static uint64_t key_of(const struct sl_context *context, uint32_t stream)
-{
-    return (uint64_t)(context->number + 1) << 32 | stream;
-}
-
-/* These and all older ones. */
-static void drop_operations(struct sl_streams *s, struct sl_op *rest)
+void sl_ops_drop(struct sl_streams *s, struct sl_op *rest)
 {
     while (rest) {
         struct sl_op *gone = rest;
@@ -97,7 +30,7 @@ static void drop_operations(struct sl_streams *s, struct sl_op *rest)
     }
 }
 
-static void leave_list(struct sl_stream *stream)
+void sl_stream_leave_list(struct sl_stream *stream)
 {
     if (stream->used_after)
         stream->used_after->used_before = stream->used_before;
@@ -105,167 +38,6 @@ static void leave_list(struct sl_stream *stream)
         stream->context->recent = stream->used_before;
     if (stream->used_before)
         stream->used_before->used_after = stream->used_after;
-}
-
-static int had_ended(const struct sl_streams *s, const struct sl_op *op)
-{
-    return !op->no_time && op->pub.end_ns + SKEW_NS <= s->horizon_ns &&
-           op->pub.end_ns <= s->waits_since_ns;
-}
-
-/* It has run dry, and whatever is still to come of it is known without it. */
-static int can_go(const struct sl_streams *s, const struct sl_stream *stream)
-{
-    int is_known = stream->flags ? stream->flags != SL_STREAM_FLAG_LEGACY : !stream->plain;
-
-    if (stream->held || !is_known || stream == stream->context->legacy ||
-        stream == stream->context->any || stream->extra.lost)
-        return 0;
-    for (const struct sl_link *at = stream->extra.first; at; at = at->next)
-        if (!had_ended(s, at->op))
-            return 0;
-    return !stream->newest || had_ended(s, stream->newest);
-}
-
-/* 0, or -EBUSY: some set holds an operation of it. */
-static int forget_stream(struct sl_streams *s, struct sl_stream *stream)
-{
-    drop_operations(s, stream->newest);
-    sl_set_clear(s, &stream->extra);
-    stream->newest = NULL;
-    stream->kept = 0;
-    stream->trim_at = TRIM_AT;
-    stream->unseen = stream->trimmed = 0;
-    if (stream->active_ns)
-        leave_list(stream);
-    stream->active_ns = 0;
-    stream->used_before = stream->used_after = NULL;
-    if (stream->ops)
-        return -EBUSY;
-    sl_map_drop(&s->by_id, key_of(stream->context, stream->id));
-    sl_pool_put(&s->streams, stream);
-    return 0;
-}
-
-/* The number of one that was forgotten, which goes to another. The hand goes round all streams and
- * passes over those that were used since it came by, once for each use at most. */
-static int take_place(struct sl_streams *s, uint32_t *number)
-{
-    int looks = 0;
-
-    for (size_t i = 0; i < s->count && looks < LOOKS; i++) {
-        struct sl_stream *stream = s->numbered[s->hand];
-        uint32_t place = stream->number;
-
-        s->hand = (s->hand + 1) % s->count;
-        if (stream->touched) {
-            stream->touched = 0;
-            continue;
-        }
-        looks++;
-        if (can_go(s, stream) && forget_stream(s, stream) == 0) {
-            *number = place;
-            return 0;
-        }
-    }
-    return -ENOSPC;
-}
-
-static int number(struct sl_streams *s, struct sl_stream *stream)
-{
-    if (s->count >= s->most && take_place(s, &stream->number) == 0) {
-        s->numbered[stream->number] = stream;
-        return 0;
-    }
-    if (s->count == s->numbered_slots) {
-        size_t slots = s->count ? s->count * 2 : FIRST_NUMBERS;
-        struct sl_stream **all = sl_store_map(s->store, slots * sizeof *all);
-
-        if (!all)
-            return -ENOMEM;
-        if (s->count)
-            memcpy(all, s->numbered, s->count * sizeof *all);
-        sl_store_unmap(s->store, s->numbered, s->numbered_slots * sizeof *all);
-        s->numbered = all;
-        s->numbered_slots = slots;
-    }
-    stream->number = (uint32_t)s->count;
-    s->numbered[s->count++] = stream;
-    return 0;
-}
-
-static void set_flags(struct sl_stream *stream, uint32_t flags)
-{
-    if (flags == 0)
-        return;
-    stream->flags = flags;
-    stream->plain = 1;
-    if (flags == SL_STREAM_FLAG_LEGACY)
-        stream->context->legacy = stream;
-}
-
-static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *owner, uint32_t id)
-{
-    struct sl_stream *made = sl_pool_get(&s->streams);
-    int lost;
-
-    if (!made)
-        return NULL;
-    *made =
-        (struct sl_stream){.context = owner, .id = id, .unseen = owner->unseen, .trim_at = TRIM_AT};
-    if (!sl_map_put(&s->by_id, key_of(owner, id)))
-        goto fail_key;
-    if (number(s, made) != 0)
-        goto fail_number;
-    *sl_map_find(&s->by_id, key_of(owner, id)) = (uintptr_t)made;
-    set_flags(made, sl_flags_get(&s->flags, owner->number, id, &lost));
-    s->flags_lost += (uint64_t)lost;
-    /* Its flag comes with its first row, but others may have come behind it by then. */
-    if (id == SL_STREAM_LEGACY && !owner->legacy)
-        owner->legacy = made;
-    if (id == SL_STREAM_NONE)
-        owner->any = made;
-    return made;
-
-fail_number:
-    sl_map_drop(&s->by_id, key_of(owner, id));
-fail_key:
-    sl_pool_put(&s->streams, made);
-    return NULL;
-}
-
-struct sl_stream *sl_streams_get(struct sl_streams *s, uint16_t device, uint32_t context,
-                                 uint32_t stream)
-{
-    struct sl_context *owner = get_context(s, device, context);
-    uint64_t *place = owner ? sl_map_find(&s->by_id, key_of(owner, stream)) : NULL;
-    struct sl_stream *found;
-
-    if (!owner)
-        return NULL;
-    found = place ? (struct sl_stream *)(uintptr_t)*place : make_stream(s, owner, stream);
-    if (found)
-        found->touched = 1;
-    return found;
-}
-
-struct sl_stream *sl_context_any(struct sl_streams *s, struct sl_context *context)
-{
-    return context->any ? context->any
-                        : sl_streams_get(s, context->device, context->id, SL_STREAM_NONE);
-}
-
-void sl_streams_flags(struct sl_streams *s, uint16_t device, uint32_t context, uint32_t stream,
-                      uint32_t flags)
-{
-    struct sl_context *owner = get_context(s, device, context);
-    uint64_t *place = owner ? sl_map_find(&s->by_id, key_of(owner, stream)) : NULL;
-
-    if (!owner || flags == 0 || flags > SL_STREAM_FLAG_LEGACY)
-        return;
-    sl_flags_put(&s->flags, owner->number, stream, flags);
-    if (place)
-        set_flags((struct sl_stream *)(uintptr_t)*place, flags);
 }
 
 /* Blocking: takes part in the order of the legacy default stream. */
@@ -283,7 +55,7 @@ static void used(struct sl_stream *stream, uint64_t ns)
     if (stream->active_ns >= ns)
         return;
     if (stream->active_ns)
-        leave_list(stream);
+        sl_stream_leave_list(stream);
     stream->active_ns = ns;
     for (at = *head; at && at->active_ns > ns; at = at->used_before)
         before = at;
@@ -434,7 +206,7 @@ void sl_streams_forget(struct sl_streams *s)
     for (size_t i = 0; i < s->count; i++) {
         struct sl_stream *stream = s->numbered[i];
 
-        drop_operations(s, stream->newest);
+        sl_ops_drop(s, stream->newest);
         sl_set_clear(s, &stream->extra);
         stream->newest = NULL;
         stream->used_before = stream->used_after = NULL;
@@ -443,9 +215,11 @@ void sl_streams_forget(struct sl_streams *s)
         stream->trimmed = 0;
         stream->kept = 0;
         stream->held = 0;
-        stream->trim_at = TRIM_AT;
-        stream->context->recent = NULL;
-        stream->context->unseen = 1;
+        stream->trim_at = SL_STREAM_TRIM_AT;
+    }
+    for (struct sl_context *at = s->all_contexts; at; at = at->next) {
+        at->recent = NULL;
+        at->unseen = 1;
     }
 }
 
@@ -463,8 +237,8 @@ static void trim(struct sl_streams *s, struct sl_stream *stream)
     op->older = NULL;
     stream->trimmed |= rest != NULL;
     stream->kept = kept;
-    stream->trim_at = kept * 2 > TRIM_AT ? kept * 2 : TRIM_AT;
-    drop_operations(s, rest);
+    stream->trim_at = kept * 2 > SL_STREAM_TRIM_AT ? kept * 2 : SL_STREAM_TRIM_AT;
+    sl_ops_drop(s, rest);
 }
 
 /* What the stream was made to wait for before the call `by` belongs to that call's operation. */

@@ -64,8 +64,10 @@ class Action:
 
 
 class Truth:
-    def __init__(self, lines: list[dict], log: list[dict]):
-        """`log`: the simulator's, of what was recorded and what was lost of that."""
+    def __init__(self, lines: list[dict], log: list[dict], inside_graphs=False):
+        """`log`: the simulator's, of what was recorded and what was lost of that; `inside_graphs`: what
+        nodes of a graph come behind one another was told to a subscriber."""
+        self.inside_graphs = inside_graphs
         lost = [line for line in log if line.get("what") in harness.LOST]
         self.lossy = bool(lost)
         self.lost_ops = {line["op"] for line in lost}
@@ -246,7 +248,7 @@ class Truth:
             to.behind = set().union(*(self.ancestors[link["op"]] for link in members))
             for link in members:
                 source = self.ops[link["op"]]
-                if op["graph"] and source["corr"] == op["corr"]:
+                if op["graph"] and source["corr"] == op["corr"] and not self.inside_graphs:
                     continue  # inside the graph
                 if place_of(source) == place_of(op):
                     continue

@@ -340,6 +340,8 @@ class Generator:
         options = {}
         if self.windows:
             options = {"window": "demand", "lead_in": self.random.choice(["0", "2ms", "10ms"])}
+        if self.graphs and self.random.random() < 0.4:
+            options["graph_edges"] = "1"
         return Program(self.steps, self.trouble(), options)
 
 

@@ -44,7 +44,7 @@ def check(program: random_program.Program, folder: pathlib.Path) -> edge_truth.O
     run = harness.run(folder, PROGRAM, steps, sim=program.sim, **program.syncline)
     if run.status != 0:
         return edge_truth.Outcome(wrong=[f"exit status {run.status}: {run.stderr[-2000:]}"])
-    truth = edge_truth.Truth(run.truth, run.log)
+    truth = edge_truth.Truth(run.truth, run.log, program.syncline.get("graph_edges") == "1")
     outcome = edge_truth.Outcome()
     for path in run.files("*.pt.trace.json*"):
         if path.suffix == ".part":

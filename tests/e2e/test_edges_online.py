@@ -259,6 +259,74 @@ def test_without_synchronization_records(go):
     assert any("no sync edges" in line for line in run.said())
 
 
+# Inside graphs
+
+INSIDE = """0 use 0
+0 stream 2 1
+0 stream 3 1
+0 event 0
+0 event 1
+0 begin 2
+0 kernel 2 30
+0 record 0 2 0
+0 wait 3 0 0
+0 kernel 3 60
+0 kernel 2 20
+0 record 1 3 0
+0 wait 2 1 0
+0 kernel 2 5
+0 end 2 0
+0 launch 0 2 0
+0 launch 0 2 0
+0 csync 0
+"""
+
+
+@pytest.fixture(name="inside")
+def inside_fixture(tmp_path):
+    """Runs a graph with a side stream twice; the edges between operations of one launch."""
+    def run(sim=(), **options):
+        (tmp_path / "steps").write_text(INSIDE)
+        done = harness.run(tmp_path, harness.BUILD / "tests" / "e2e" / "random_waits", tmp_path / "steps",
+                           sim=sim, **options)
+        assert done.status == 0, done.stderr
+        trace = done.trace()
+        return done, trace, [edge for edge in trace.edges()
+                             if edge["src_correlation"] == edge["dst_correlation"]]
+    return run
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("cupti", ["12.0", "13.0", "13.5"])
+def test_inside_a_graph(inside, cupti):
+    """The fork and the join of each launch, and nothing else; nothing is left to be counted."""
+    run, trace, edges = inside(["--cupti", cupti], graph_edges="1")
+    by = {op["id"]: op for op in run.truth_of("op")}
+    wanted = sorted((by[link["op"]]["stream"], op["stream"], op["corr"]) for op in by.values()
+                    for link in op["after"] if link["corr"] == op["corr"]
+                    and by[link["op"]]["stream"] != op["stream"])
+    assert len(wanted) == 4
+    assert sorted((e["src_stream"], e["dst_stream"], e["dst_correlation"]) for e in edges) == wanted
+    assert {e["kind"] for e in edges} == {"graph"}
+    assert trace.counters["edges_lost_graph_inside"] == 0
+    assert not edge_truth.compare(edge_truth.Truth(run.truth, run.log, True), trace.edges(), lost(trace),
+                                  True, (0, 1 << 63)).wrong
+
+
+def test_inside_a_graph_unasked(inside):
+    _, trace, edges = inside()
+    assert not edges and trace.counters["edges_lost_graph_inside"] == 2
+
+
+def test_inside_a_graph_beside_another_subscriber(inside):
+    """Which stays; what is not known is counted, and why is said once."""
+    run, trace, edges = inside(["--fail", "cuptiSubscribe:1:39"], graph_edges="1", log="warn")
+    assert not edges and trace.counters["edges_lost_graph_inside"] == 2
+    (said,) = run.said()
+    assert "cuptiSubscribe" in said and "CUDA graphs are left out and counted" in said
+    assert trace.of("kernel")
+
+
 # What `syncline edges` makes of it
 
 def printed(path):

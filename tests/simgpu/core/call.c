@@ -169,6 +169,7 @@ int sim_call_exit(struct sim_call *call, int result)
     if (sim_forked()) {
         return result;
     }
+    sim_graph_tell_kept();
     uint64_t end = sim_now_ns();
 
     if (call->probe) {

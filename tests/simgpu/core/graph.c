@@ -90,6 +90,7 @@ static struct sim_node *new_node(struct sim_graph *graph, const struct sim_work 
         *graph->last = node;
         graph->last = &node->next;
         graph->count++;
+        sim_graph_tell_node(node);
     }
     return node;
 }
@@ -116,6 +117,7 @@ int sim_graph_add_locked(struct sim_graph *graph, const struct sim_work *work,
         if (!sim_nodes_add(&node->before, behind[i]) || !sim_nodes_add(&behind[i]->after, node)) {
             return SIM_E_MEMORY;
         }
+        sim_graph_tell_link(behind[i], node, true);
     }
     *out = node;
     return SIM_OK;
@@ -159,6 +161,7 @@ int sim_graph_link(struct sim_graph *graph, struct sim_node *from, struct sim_no
     } else if (!sim_nodes_add(&from->after, to) || !sim_nodes_add(&to->before, from)) {
         error = SIM_E_MEMORY;
     }
+    sim_graph_tell_link(from, to, add);
     sim_unlock();
     return error;
 }

@@ -9,7 +9,7 @@
 
 struct sim_node {
     uint32_t magic;
-    uint64_t id; /* CUPTI's graph node id */
+    uint64_t id;                     /* CUPTI's graph node id */
     const struct sim_node *original; /* it was copied from; NULL: it was not */
     struct sim_graph *graph;
     struct sim_node *next;             /* in order of creation */
@@ -30,6 +30,11 @@ struct sim_graph {
     size_t count;
     uint32_t made; /* nodes, removed ones included */
 };
+
+/* graph_tell.c: a node that was made, by hand or as a copy; a dependency made or taken away; and,
+ * without the lock, all that was told so far on this thread. */
+void sim_graph_tell_node(const struct sim_node *node);
+void sim_graph_tell_link(const struct sim_node *from, const struct sim_node *to, bool added);
 
 bool sim_nodes_add(struct sim_nodes *list, struct sim_node *node);
 bool sim_nodes_merge(struct sim_nodes *list, const struct sim_nodes *from);

@@ -91,6 +91,21 @@ struct sim_object { /* a device, context or stream came (or went) */
     uint32_t correlation;
 };
 
+enum sim_graph_what { /* CUpti_CallbackIdResource */
+    SIM_NODE_CREATED = 13,
+    SIM_NODE_DEPENDS = 15,
+    SIM_NODE_DEPENDS_NO_MORE = 16,
+    SIM_NODE_CLONED = 20
+};
+
+struct sim_graph_fact {
+    enum sim_graph_what what;
+    const void *graph, *original_graph;
+    const void *node, *original;
+    const void *dependent; /* comes behind `node` */
+    int type;              /* the node's, CUgraphNodeType */
+};
+
 /* Replay: whose records this thread's are from now on. Thread 0: its own again. */
 struct sim_guise {
     uint32_t process, thread;
@@ -115,6 +130,7 @@ struct sim_probe {
     void (*synchronized)(const struct sim_sync *sync);
     void (*event_recorded)(const struct sim_event_record *ev);
     void (*object)(const struct sim_object *object);
+    void (*graph)(const struct sim_graph_fact *fact);
     void (*overhead)(uint32_t kind, uint64_t start_ns,
                      uint64_t end_ns); /* CUpti_ActivityOverheadKind */
     void (*at_exit)(void);             /* the process ends: last chance of the CUPTI thread */

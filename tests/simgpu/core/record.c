@@ -161,6 +161,12 @@ static void object(const struct sim_object *o)
     PASS_ON(object(o));
 }
 
+/* Graphs are recorded as what they did. */
+static void graph(const struct sim_graph_fact *fact)
+{
+    PASS_ON(graph(fact));
+}
+
 /* ---- beginning and end ---- */
 
 static void write_devices(void)
@@ -191,6 +197,7 @@ const struct sim_probe sim_record_probe = {
     .synchronized = synchronized,
     .event_recorded = event_recorded,
     .object = object,
+    .graph = graph,
 };
 
 void sim_record_open(void)

@@ -261,6 +261,7 @@ int sim_call_enter(struct sim_call *call, enum sim_domain domain, uint32_t cbid,
                    bool per_thread);
 /* A driver call inside a runtime call, under the same correlation id (--nested-driver). */
 int sim_call_enter_nested(struct sim_call *call, uint32_t cbid, const char *name);
+void sim_graph_tell_kept(void);
 int sim_call_exit(struct sim_call *call, int result);
 uint64_t sim_call_correlation(void); /* of the call in progress, wide */
 

@@ -338,6 +338,7 @@ void sim_probe_start(void)
         .synchronized = synchronized,
         .event_recorded = event_recorded,
         .object = object,
+        .graph = sim_subscriber_graph,
         .overhead = overhead,
         .at_exit = sim_worker_end,
         .guise = sim_replay_wear,

@@ -207,6 +207,8 @@ void sim_external_records(uint32_t correlation);
 
 /* ---- subscriber.c: the callback API ---- */
 
+void sim_subscriber_take(CUpti_SubscriberHandle as, CUpti_CallbackFunc callback, void *userdata);
+void sim_subscriber_graph(const struct sim_graph_fact *fact);
 void sim_subscriber_call(enum sim_domain domain, uint32_t cbid, uint32_t correlation, bool enter,
                          int result);
 void sim_subscriber_clear(void);

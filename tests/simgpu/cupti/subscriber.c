@@ -1,6 +1,6 @@
 /*
  * subscriber.c - the callback API: one subscriber per process, callbacks of the driver and the
- * runtime domain at entry and exit of calls.
+ * runtime domain at entry and exit of calls, and of the resource domain on nodes of graphs.
  *
  * Callbacks run on the application's thread. Parameters of the call are not shown (NULL).
  */
@@ -15,6 +15,7 @@
 static struct {
     _Atomic(CUpti_CallbackFunc) callback;
     void *userdata;
+    CUpti_SubscriberHandle handle;
 } subscriber;
 static atomic_bool enabled[CUPTI_CB_DOMAIN_SIZE][MAX_CBIDS];
 static __thread uint64_t correlation_data[2];
@@ -62,6 +63,25 @@ void sim_subscriber_call(enum sim_domain domain, uint32_t cbid, uint32_t correla
     callback(subscriber.userdata, d, cbid, &data);
 }
 
+void sim_subscriber_graph(const struct sim_graph_fact *fact)
+{
+    CUpti_CallbackFunc callback = atomic_load_explicit(&subscriber.callback, memory_order_acquire);
+
+    if (!callback || !enabled[CUPTI_CB_DOMAIN_RESOURCE][fact->what]) {
+        return;
+    }
+    CUpti_GraphData graph = {.graph = (CUgraph)(uintptr_t)fact->graph,
+                             .originalGraph = (CUgraph)(uintptr_t)fact->original_graph,
+                             .node = (CUgraphNode)(uintptr_t)fact->node,
+                             .originalNode = (CUgraphNode)(uintptr_t)fact->original,
+                             .nodeType = (CUgraphNodeType)fact->type,
+                             .dependency = (CUgraphNode)(uintptr_t)fact->dependent};
+    CUpti_ResourceData data = {.resourceDescriptor = &graph};
+
+    callback(subscriber.userdata, CUPTI_CB_DOMAIN_RESOURCE, fact->what,
+             (const CUpti_CallbackData *)(const void *)&data);
+}
+
 void sim_subscriber_clear(void)
 {
     atomic_store_explicit(&subscriber.callback, NULL, memory_order_release);
@@ -70,6 +90,14 @@ void sim_subscriber_clear(void)
             enabled[d][i] = false;
         }
     }
+}
+
+/* `as`: the handle of the one client there is, of the older calls or of the `_v2` ones. */
+void sim_subscriber_take(CUpti_SubscriberHandle as, CUpti_CallbackFunc callback, void *userdata)
+{
+    subscriber.handle = as;
+    subscriber.userdata = userdata;
+    atomic_store_explicit(&subscriber.callback, callback, memory_order_release);
 }
 
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback, void *userdata)
@@ -81,15 +109,14 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callb
     if (subscriber.callback || sim_v2_on()) {
         return sim_error(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
     }
-    subscriber.userdata = userdata;
-    atomic_store_explicit(&subscriber.callback, callback, memory_order_release);
     *out = handle();
+    sim_subscriber_take(*out, callback, userdata);
     return CUPTI_SUCCESS;
 }
 
 static bool bad(CUpti_SubscriberHandle given, uint32_t domain)
 {
-    return given != handle() || domain >= CUPTI_CB_DOMAIN_SIZE;
+    return given != subscriber.handle || domain >= CUPTI_CB_DOMAIN_SIZE;
 }
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle given)

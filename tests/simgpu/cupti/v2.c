@@ -77,8 +77,6 @@ CUptiResult sim_v2_subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc cal
     ENTRY("cuptiSubscribe_v2");
     bool expected = false;
 
-    (void)callback; /* no domain can be enabled */
-    (void)userdata;
     if (!out || (params && params->structSize < sizeof *params)) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
@@ -95,6 +93,7 @@ CUptiResult sim_v2_subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc cal
     sim_attributes_keep();
     sim_switches.all_sync_records = false; /* the older calls' is on */
     *out = handle();
+    sim_subscriber_take(*out, callback, userdata);
     sim_log("{\"what\":\"subscribed\",\"name\":\"%s\"}", subscriber_v2.name);
     return CUPTI_SUCCESS;
 }
@@ -107,6 +106,7 @@ CUptiResult sim_v2_unsubscribe(CUpti_SubscriberHandle given)
         return CUPTI_ERROR_INVALID_PARAMETER;
     }
     sim_kinds_clear();
+    sim_subscriber_clear();
     sim_callbacks_set(&none);
     sim_attributes_restore();
     sim_switches.all_sync_records = true;

@@ -48,6 +48,10 @@ static void full_tables_stop_telling_and_count(void **state)
     sl_cupti_seen_describe_stream(s, 1, 5, 2, -4, 0);
     assert_int_equal(told[SL_EV_META_STREAM], REMEMBERED);
     assert_int_equal(sl_cupti_seen_stream(s, 0, 1, 5), -4);
+
+    /* of what is not the flags are told all the same */
+    sl_cupti_seen_describe_stream(s, 1, MANY + 1, 2, 0, 0);
+    assert_int_equal(told[SL_EV_META_STREAM], REMEMBERED + 1);
     sl_cupti_seen_destroy(s);
     sl_cupti_seen_destroy(NULL);
     sl_intern_destroy(opt.intern);

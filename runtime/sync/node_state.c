@@ -1,0 +1,175 @@
+/*
+ * node_state.c - what is known of the nodes of graphs: which come behind which.
+ *
+ * Entered by its owner alone.
+ */
+#include "sync/node_state.h"
+
+enum {
+    SHARE = 8, /* of all memory */
+    LEAST = 64,
+    SLOTS_USUAL = 4 /* of the map, for one key */
+};
+
+void sl_nodes_init(struct sl_nodes *n, struct sl_store *store)
+{
+    const size_t each = sizeof(struct sl_node) + SLOTS_USUAL * sizeof(struct sl_map_slot);
+
+    *n = (struct sl_nodes){.most = store->cap_bytes / SHARE / each + LEAST};
+    sl_pool_init(&n->pool, store, sizeof(struct sl_node));
+    sl_pool_init(&n->deps, store, sizeof(struct sl_node_deps));
+    sl_map_init(&n->by_id, store);
+}
+
+void sl_nodes_free(struct sl_nodes *n)
+{
+    sl_pool_free(&n->pool);
+    sl_pool_free(&n->deps);
+    sl_map_free(&n->by_id);
+}
+
+struct sl_node *sl_nodes_find(const struct sl_nodes *n, uint64_t id)
+{
+    const uint64_t *place = id ? sl_map_find(&n->by_id, id) : NULL;
+
+    return place ? (struct sl_node *)(uintptr_t)*place : NULL;
+}
+
+static void forget_oldest(struct sl_nodes *n)
+{
+    struct sl_node *node = n->oldest;
+
+    while (node->deps.more) {
+        struct sl_node_deps *gone = node->deps.more;
+
+        node->deps.more = gone->more;
+        sl_pool_put(&n->deps, gone);
+    }
+    sl_map_drop(&n->by_id, node->id);
+    n->oldest = node->newer;
+    if (!n->oldest)
+        n->newest = NULL;
+    sl_pool_put(&n->pool, node);
+    n->count--;
+}
+
+/* NULL: there is one already, or no room. */
+static struct sl_node *make(struct sl_nodes *n, uint64_t id)
+{
+    struct sl_node *node;
+    uint64_t *place;
+
+    if (id == 0 || sl_nodes_find(n, id))
+        return NULL;
+    if (n->count == n->most)
+        forget_oldest(n);
+    node = sl_pool_get(&n->pool);
+    place = node ? sl_map_put(&n->by_id, id) : NULL;
+    if (!place) {
+        if (node)
+            sl_pool_put(&n->pool, node);
+        return NULL;
+    }
+    *place = (uintptr_t)node;
+    *node = (struct sl_node){.id = id, .original = id};
+    *(n->newest ? &n->newest->newer : &n->oldest) = node;
+    n->newest = node;
+    n->count++;
+    return node;
+}
+
+static uint64_t *find_dep(struct sl_node *node, uint64_t original)
+{
+    for (struct sl_node_deps *at = &node->deps; at; at = at->more)
+        for (int i = 0; i < SL_NODE_DEPS; i++)
+            if (at->original[i] == original)
+                return &at->original[i];
+    return NULL;
+}
+
+static void depend(struct sl_nodes *n, struct sl_node *node, uint64_t original)
+{
+    struct sl_node_deps *more;
+    uint64_t *place;
+
+    if (find_dep(node, original))
+        return;
+    place = find_dep(node, 0);
+    if (!place) {
+        more = sl_pool_get(&n->deps);
+        if (!more) {
+            node->unclear = 1;
+            return;
+        }
+        more->more = node->deps.more;
+        node->deps.more = more;
+        place = &more->original[0];
+    }
+    *place = original;
+}
+
+static void copy(struct sl_nodes *n, struct sl_node *node, const struct sl_node *from)
+{
+    node->original = from->original;
+    node->home = from->home;
+    node->unclear = from->unclear;
+    for (const struct sl_node_deps *at = &from->deps; at; at = at->more)
+        for (int i = 0; i < SL_NODE_DEPS; i++)
+            if (at->original[i])
+                depend(n, node, at->original[i]);
+}
+
+static void change_dependency(struct sl_nodes *n, const struct sl_event *ev)
+{
+    struct sl_node *node = sl_nodes_find(n, ev->u.node.id);
+    const struct sl_node *other = sl_nodes_find(n, ev->u.node.other);
+    uint64_t *place;
+
+    if (!node)
+        return;
+    if (!other) {
+        node->unclear = 1;
+    } else if (ev->shape == SL_NODE_DEPENDS) {
+        depend(n, node, other->original);
+    } else {
+        place = find_dep(node, other->original);
+        if (place)
+            *place = 0;
+    }
+}
+
+void sl_nodes_tell(struct sl_nodes *n, const struct sl_event *ev)
+{
+    const struct sl_node *from;
+    struct sl_node *node;
+
+    switch (ev->shape) {
+    case SL_NODE_CREATED:
+    case SL_NODE_IS_GRAPH:
+        node = make(n, ev->u.node.id);
+        if (node) {
+            node->home = ev->graph;
+            node->unclear = ev->shape == SL_NODE_IS_GRAPH;
+        }
+        break;
+    case SL_NODE_CLONED:
+        from = sl_nodes_find(n, ev->u.node.other);
+        node = from ? make(n, ev->u.node.id) : NULL;
+        /* Making it may have cost the other's place. */
+        if (node && sl_nodes_find(n, ev->u.node.other) == from)
+            copy(n, node, from);
+        else if (node)
+            node->unclear = 1;
+        break;
+    case SL_NODE_DEPENDS:
+    case SL_NODE_DEPENDS_NO_MORE:
+        change_dependency(n, ev);
+        break;
+    case SL_NODE_FACTS_LOST:
+        while (n->oldest)
+            forget_oldest(n);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,55 @@
+/*
+ * node_state.h - what is known of the nodes of graphs: which come behind which.
+ *
+ * Told while graphs are built (SL_EV_META_NODE), if a subscriber of CUPTI's could be had. A graph
+ * that is launched is a copy of the one that was built, or a copy of a copy; dependencies are kept
+ * by the ids of the first originals, which the copies of a node share.
+ *
+ * Threads: one owner. Memory: a pool of the store, at most an eighth of it; past that the nodes
+ * that were made first are forgotten.
+ */
+#ifndef SL_NODE_STATE_H
+#define SL_NODE_STATE_H
+
+#include "event/event.h"
+#include "sync/store.h"
+
+enum {
+    SL_NODE_DEPS = 3
+};
+
+/* Some of a node's dependencies; few have more than these. */
+struct sl_node_deps {
+    uint64_t original[SL_NODE_DEPS]; /* 0: free */
+    struct sl_node_deps *more;
+};
+
+struct sl_node {
+    uint64_t id, original;
+    struct sl_node_deps deps;
+    struct sl_node *newer;
+    uint32_t home;   /* the graph in which its original was made */
+    uint8_t unclear; /* what it comes behind is not known */
+    /* Of an original, the launch that is being looked at: */
+    uint64_t launch; /* its correlation id + 1 */
+    uint32_t place;  /* of its item there, + 1; 0: it made no record */
+    uint32_t visit;  /* the last item whose dependencies led here, + 1 */
+};
+
+struct sl_nodes {
+    struct sl_pool pool, deps;
+    struct sl_map by_id;
+    struct sl_node *oldest, *newest;
+    size_t count, most;
+};
+
+void sl_nodes_init(struct sl_nodes *n, struct sl_store *store);
+void sl_nodes_free(struct sl_nodes *n);
+
+/* An event of kind SL_EV_META_NODE. */
+void sl_nodes_tell(struct sl_nodes *n, const struct sl_event *ev);
+
+/* NULL: never told, or forgotten. */
+struct sl_node *sl_nodes_find(const struct sl_nodes *n, uint64_t id);
+
+#endif
