@@ -38,6 +38,9 @@
 /* Threads may begin all at once, faster than the collector makes buffers: of 8 that launched at the
  * same moment, 5 found none of 4. 8 MiB, touched beforehand. */
 #define READY_BUFFERS 16
+/* CUPTI 13.3. A subscriber of 13.2 is not told of dropped records, and false sync edges come of
+ * what is not known to be missing. */
+#define FIRST_TO_TELL_DROPS 130300
 
 enum life {
     NOT_INJECTED,
@@ -233,7 +236,8 @@ static const char *choose_api(void)
     int err;
 
     if (choice == SL_CUPTI_API_V1 ||
-        (choice == SL_CUPTI_API_AUTO && sl_neighbour_imports("cuptiActivityRegisterCallbacks")))
+        (choice == SL_CUPTI_API_AUTO && (runtime.cupti.version < FIRST_TO_TELL_DROPS ||
+                                         sl_neighbour_imports("cuptiActivityRegisterCallbacks"))))
         return NULL;
     err = sl_cupti_api_use_v2(&runtime.cupti, holder, sizeof(holder));
     if (err == -EBUSY) {

@@ -45,11 +45,11 @@ static const struct sl_option_word api_words[] = {
 static const struct sl_option_word cupti_api_words[] = {
     {"auto", SL_CUPTI_API_AUTO,
      "v1 where a loaded library is linked with CUPTI for it (PyTorch is): the two do not mix in "
-     "one "
-     "process; else v2 where there is one"},
+     "one process; else v2 from CUPTI 13.3"},
     {"v1", SL_CUPTI_API_V1, "that of the whole process, which every CUPTI has"},
     {"v2", SL_CUPTI_API_V2,
-     "a subscriber of our own, from CUPTI 13.2: other tools that use it too are not disturbed"},
+     "a subscriber of our own, from CUPTI 13.2 (which then does not tell of records that it "
+     "drops): other tools that use it too are not disturbed"},
     {NULL, 0, NULL},
 };
 
