@@ -24,6 +24,7 @@ enum {
     RAW_BYTES = 64,   /* of what has no schema */
     CLOSING = 48,     /* what still must fit when all else does not */
     PAYLOADS = 16,
+    STEPS = 20000,
 };
 
 #define IS_ARRAY (7u << 4)
@@ -40,7 +41,17 @@ struct blob {
     unsigned domain;
     const nvtxPayloadData_t *all; /* of the event */
     size_t count;
+    unsigned *left; /* steps that may be taken for the event */
 };
+
+/* Schemas may refer to each other as they like: bounds the time. */
+static int may_go_on(const struct blob *b)
+{
+    if (*b->left == 0)
+        return 0;
+    --*b->left;
+    return 1;
+}
 
 static void put_payload_of(struct out *o, const struct blob *b, uint64_t type, unsigned depth);
 
@@ -186,12 +197,16 @@ static size_t count_in(const struct blob *b, const struct sl_nvtx_schema *s,
             n++;
         return n;
     case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX:
-        return integer_in(b, s, (size_t)f->detail, &count) && count > 0 ? (size_t)count : 0;
+        /* A length stands before what it is the length of. */
+        return f->detail < (size_t)(f - sl_nvtx_schema_field(s, 0)) &&
+                       integer_in(b, s, (size_t)f->detail, &count) && count > 0
+                   ? (size_t)count
+                   : 0;
     case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX:
         if (f->detail < b->count && b->all[f->detail].payload) {
             const nvtxPayloadData_t *p = &b->all[f->detail];
             const struct sl_nvtx_schema *of = sl_nvtx_schema_find(b->domain, p->schemaId);
-            const struct blob other = {p->payload, p->size, b->domain, b->all, b->count};
+            const struct blob other = {p->payload, p->size, b->domain, b->all, b->count, b->left};
 
             if (of ? integer_in(&other, of, 0, &count)
                    : sl_nvtx_value_integer(p->schemaId, p->payload, &count))
@@ -225,20 +240,22 @@ static size_t field_size(const struct blob *b, const struct sl_nvtx_schema *s,
 /* The given one, else by alignment behind the field before. */
 static size_t find_offset(const struct blob *b, const struct sl_nvtx_schema *s, size_t i)
 {
-    size_t offset = 0, align;
+    size_t offset = 0, at = i, align;
 
     if (s->kind == SL_NVTX_UNION || s->kind == SL_NVTX_SELECTED_UNION)
         return (size_t)sl_nvtx_schema_field(s, i)->offset;
-    for (size_t at = 0; at <= i; at++) {
+    while (at > 0 && !sl_nvtx_schema_field(s, at)->offset)
+        at--;
+    for (; may_go_on(b); at++) {
         const struct sl_nvtx_field *f = sl_nvtx_schema_field(s, at);
 
         align = field_align(b, s, f);
         offset = f->offset ? (size_t)f->offset : (offset + align - 1) / align * align;
         if (offset > b->size || at == i)
-            break;
+            return offset;
         offset += field_size(b, s, f, offset);
     }
-    return offset;
+    return SIZE_MAX;
 }
 
 /* ---- values ---- */
@@ -292,8 +309,8 @@ static void put_one(struct out *o, const struct blob *b, uint64_t type, const ch
     const char *text;
 
     if (s && s->kind != SL_NVTX_ENUM) {
-        const struct blob inner = {from, s->size && s->size < room ? s->size : room, b->domain,
-                                   b->all, b->count};
+        const struct blob inner = {
+            from, s->size && s->size < room ? s->size : room, b->domain, b->all, b->count, b->left};
 
         put_payload_of(o, &inner, type, depth + 1);
     } else if (!size || size > room || !has_room(o, SL_NVTX_VALUE_MAX)) {
@@ -341,11 +358,12 @@ static void put_array(struct out *o, const struct blob *b, const struct sl_nvtx_
 
     PUT(o, "[");
     for (size_t i = 0; i < count && each && i < ITEMS && (i + 1) * each <= room && !o->cut; i++) {
+        o->cut |= !may_go_on(b);
         if (i)
             PUT(o, ",");
         put_one(o, b, f->type, from + i * each, each, depth);
     }
-    if (count > ITEMS)
+    if (count > ITEMS && room >= each && each)
         PUT(o, ",\"...\"");
     PUT(o, "]");
 }
@@ -443,6 +461,7 @@ static void put_members(struct out *o, const struct blob *b, const struct sl_nvt
 
         if (!is_shown(f) || !is_selected(b, s, i))
             continue;
+        o->cut |= !may_go_on(b);
         if (any)
             PUT(o, ",");
         put_name(o, f, i);
@@ -473,9 +492,10 @@ static void put_payload_of(struct out *o, const struct blob *b, uint64_t type, u
 }
 
 /* A size that is not told is the schema's. */
-static struct blob blob_of(unsigned domain, const nvtxPayloadData_t *all, size_t count, size_t i)
+static struct blob blob_of(unsigned domain, const nvtxPayloadData_t *all, size_t count, size_t i,
+                           unsigned *left)
 {
-    struct blob b = {all[i].payload, all[i].size, domain, all, count};
+    struct blob b = {all[i].payload, all[i].size, domain, all, count, left};
     const struct sl_nvtx_schema *s;
 
     if (b.size == SIZE_MAX && !sl_nvtx_value_is_string(all[i].schemaId)) {
@@ -491,12 +511,12 @@ size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned do
     const nvtxPayloadData_t *all = payloads;
     struct out o = {out, out + room - CLOSING, 0};
     size_t before_all = strlen(key);
-    unsigned shown = 0;
+    unsigned shown = 0, left = STEPS;
 
     if (count > PAYLOADS)
         count = PAYLOADS;
     for (size_t i = 0; i < count && !o.cut; i++) {
-        const struct blob b = blob_of(domain, all, count, i);
+        const struct blob b = blob_of(domain, all, count, i, &left);
         char *before = o.at;
 
         if (all[i].schemaId == NVTX_TYPE_PAYLOAD_SCHEMA_REFERENCED)
@@ -595,11 +615,12 @@ void sl_nvtx_payload_event(struct sl_nvtx_payload_event *out, unsigned domain, c
                            size_t count)
 {
     const nvtxPayloadData_t *all = payloads;
+    unsigned left = STEPS;
 
     out->has_message = out->has_category = out->has_color = out->has_start = out->has_end = 0;
     out->string = 0;
     for (size_t i = 0; i < count && i < PAYLOADS; i++) {
-        const struct blob b = blob_of(domain, all, count, i);
+        const struct blob b = blob_of(domain, all, count, i, &left);
         const struct sl_nvtx_schema *s = sl_nvtx_schema_find(domain, all[i].schemaId);
 
         if (s && s->kind != SL_NVTX_ENUM && b.data)

@@ -16,6 +16,7 @@
 
 #define THREADS 4
 #define ROUNDS  20000
+#define LIVES   100000
 
 struct seen {
     uint64_t records, pushes, pops, begins, ends;
@@ -181,7 +182,7 @@ static void threads_come_and_go(void **state)
     (void)state;
     read_all();
     total();
-    for (int i = 0; i < 10000; i++) {
+    for (int i = 0; i < LIVES; i++) {
         pthread_create(&thread, NULL, one_range, NULL);
         pthread_join(thread, NULL);
         if (i % 100 == 0)
@@ -191,9 +192,9 @@ static void threads_come_and_go(void **state)
     sum = total();
     assert_true(sl_nvtx_lanes_used() <= used + 1);
     assert_int_equal(sl_nvtx_lanes_lost(), lost);
-    assert_int_equal(sum.begins, 10000);
-    assert_int_equal(sum.ends, 10000);
-    assert_int_equal(sum.pushes, 20000);
+    assert_int_equal(sum.begins, LIVES);
+    assert_int_equal(sum.ends, LIVES);
+    assert_int_equal(sum.pushes, 2 * LIVES);
 }
 
 static void strings_and_domains_have_one_number_each(void **state)

@@ -211,6 +211,14 @@ static struct json *json_number(struct json_reader *r, struct json *j)
         while (r->at < r->end && *r->at >= '0' && *r->at <= '9')
             r->at++;
     }
+    if (json_is(r, 'e') || json_is(r, 'E')) {
+        if (!json_is(r, '+'))
+            json_is(r, '-');
+        if (r->at >= r->end || *r->at < '0' || *r->at > '9')
+            goto bad;
+        while (r->at < r->end && *r->at >= '0' && *r->at <= '9')
+            r->at++;
+    }
     j->type = JSON_NUMBER;
     j->length = (size_t)(r->at - from);
     /* Not strndup(): with strict checks it reads to the file's end. */
