@@ -1,0 +1,22 @@
+"""Names its steps and their parts with NVTX, as torch.cuda.nvtx does it: a backward pass runs on
+autograd's own thread."""
+import torch
+from torch.cuda import nvtx
+
+STEPS = 3
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(STEPS):
+    with nvtx.range(f"step {step}"):
+        with nvtx.range("forward"):
+            loss = model(torch.randn(32, 64, device="cuda")).sum()
+        with nvtx.range("backward"):
+            loss.backward()
+        with nvtx.range("optimizer"):
+            optimizer.step()
+            optimizer.zero_grad()
+        with nvtx.range("wait"):
+            loss.item()
+print("done", STEPS)

@@ -1,0 +1,38 @@
+"""PyTorch's NVTX ranges, with the one variable set and nothing else: on the CPU, on the GPU with
+what autograd's thread launches, and at the calls that wait."""
+import harness
+
+STEPS = 3
+
+
+def rows(trace: harness.Trace, cat: str, name: str) -> list[dict]:
+    return sorted((e for e in trace.of(cat) if e["name"] == name), key=lambda e: e["start"])
+
+
+def test_ranges_of_a_training_step(torch):
+    run = torch.job("ranges", log="warn")
+    assert run.status == 0 and f"done {STEPS}" in run.stdout and not run.said()
+    trace = run.trace()
+    launches = {e["args"]["correlation"]: e for e in trace.of("cuda_runtime", "cuda_driver")}
+    operations = trace.of("kernel", "gpu_memcpy", "gpu_memset")
+    assert len({launches[o["args"]["correlation"]]["tid"] for o in operations
+                if o["args"]["correlation"] in launches}) == 2  # the program's and autograd's
+    for step in range(STEPS):
+        (outer,) = rows(trace, "user_annotation", f"step {step}")
+        for name in ("forward", "backward", "optimizer", "wait"):
+            cpu = rows(trace, "user_annotation", name)[step]
+            gpu = rows(trace, "gpu_user_annotation", name)[step]
+            assert outer["start"] <= cpu["start"] and cpu["end"] <= outer["end"]
+            # No other thread has ranges: what is launched meanwhile, by whomever, is the range's.
+            own = [o for o in operations if o["args"]["correlation"] in launches and
+                   cpu["start"] <= launches[o["args"]["correlation"]]["start"] < cpu["end"]]
+            assert gpu["start"] == min(o["start"] for o in own)
+            assert gpu["end"] == max(o["end"] for o in own)
+    waits = [e for e in launches.values() if e["args"].get("wait_in") == "wait"]
+    assert len(waits) == STEPS
+
+
+def test_the_result_is_the_same_without(torch):
+    bare, run = torch.job("ranges", inject=False), torch.job("ranges", nvtx="0")
+    assert bare.stdout == run.stdout == f"done {STEPS}\n"
+    assert not rows(run.trace(), "user_annotation", "forward")
