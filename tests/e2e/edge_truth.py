@@ -14,7 +14,7 @@ Of each edge the truth demands, allows, or forbids it:
 
 Calls of several threads that touch the same stream or event at the same time are undecidable from
 records: such destinations (`unsure`) are counted apart, and only there may the basis be
-`overlapping`."""
+`overlapping`. Their edges must be possible, and their numbers right."""
 import collections
 import dataclasses
 
@@ -415,6 +415,8 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
                  for d in to)
     if any(d.unsure for d in to):
         out.unsure += 1
+        out.wrong += [f"impossible at {key}: {edge}" for edge in have
+                      if not any(d.nameless or is_possible(truth, d, edge) for d in to)]
         return
     if not to and truth.broken and {edge["kind"] for edge in found} <= INFERRED:
         return  # a reset does not wait for a broken context, which its record does not say
@@ -446,6 +448,15 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
     out.right += sum(have.values())
     if key[1] == "end" and have:
         released(out, key, found)
+
+
+def is_possible(truth: Truth, to: Destination, edge: tuple) -> bool:
+    """Whatever the order was: its source was enqueued before the wait was over and had ended by
+    then, and its numbers are those of the two."""
+    last = to.start if edge[5] == "start" else to.end
+    return any(op["corr"] == edge[1] and edge == edge_of(edge[0], op, to.corr, edge[5], to.free, last, to.stream)
+               and op["end"] <= last and op["queued"] <= last
+               for op in truth.ops.values())
 
 
 def says_nothing_new(truth: Truth, to: Destination, edge: tuple) -> bool:
