@@ -15,7 +15,7 @@ import chakra
 import harness
 from test_tool import REAL, TRACES
 
-real = pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SYNCLINE_TRACES")
+real = pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SL_TEST_TRACES")
 NAMES = ["cuda_event_sync", "simple_add", "nccl_3steps", "two_ranks.rank-0", "two_ranks.rank-1"]
 
 

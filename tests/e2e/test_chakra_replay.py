@@ -122,7 +122,7 @@ def test_a_replay_gives_the_recorded_times_back(tmp_path, name):
     assert abs(window_end(et, ends) - recorded) <= BOUND * recorded
 
 
-@pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SYNCLINE_TRACES")
+@pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SL_TEST_TRACES")
 @pytest.mark.parametrize("name", ["cuda_event_sync", "simple_add", "nccl_3steps"])
 def test_a_replay_of_a_real_trace(tmp_path, name):
     trace = TRACES / f"{name}.json.gz"
@@ -132,7 +132,7 @@ def test_a_replay_of_a_real_trace(tmp_path, name):
     assert not late(et, ends, trace)
 
 
-@pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SYNCLINE_TRACES")
+@pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SL_TEST_TRACES")
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_trace_that_does_not_say_what_streams_waited_for(tmp_path, rank):
     """From 2023, without rows of synchronization, and cut out of a longer one. The threads and the

@@ -21,7 +21,7 @@ FIELDS = ["kind", "src_correlation", "src_name", "src_stream", "src_device", "ds
           "dst_name", "dst_point", "dst_thread", "dst_stream", "wait_ns", "wake_ns", "released",
           "basis"]
 
-real = pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SYNCLINE_TRACES")
+real = pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SL_TEST_TRACES")
 
 
 def edges(path, *options, status=0):

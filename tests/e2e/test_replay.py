@@ -21,10 +21,10 @@ import compare
 import generate_tables
 import kineto
 
-TRACES = pathlib.Path(os.environ.get("SYNCLINE_TRACES") or
+TRACES = pathlib.Path(os.environ.get("SL_TEST_TRACES") or
                       harness.REPO.parent / "shared" / "traces")
 REAL = sorted(path.name for path in TRACES.glob("*.json.gz")) if TRACES.exists() else []
-real = pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SYNCLINE_TRACES")
+real = pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SL_TEST_TRACES")
 
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = ("cuda_runtime", "cuda_driver")

@@ -13,7 +13,7 @@ import zstandard
 import harness
 
 TOOL = harness.TOOL
-TRACES = pathlib.Path(os.environ.get("SYNCLINE_TRACES") or
+TRACES = pathlib.Path(os.environ.get("SL_TEST_TRACES") or
                       pathlib.Path(__file__).resolve().parents[2] / ".." / "shared" / "traces")
 REAL = sorted(TRACES.glob("*.json.gz"))
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
@@ -87,7 +87,7 @@ def events_before(data, at):
 
 # Real traces
 
-@pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SYNCLINE_TRACES")
+@pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SL_TEST_TRACES")
 @pytest.mark.parametrize("path", REAL, ids=lambda p: p.name)
 @pytest.mark.sanitize
 def test_real_trace(path, tmp_path):
