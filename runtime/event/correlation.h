@@ -15,7 +15,9 @@
 #include <stdint.h>
 
 enum {
-    SL_CORR_PAGE_IDS = 256
+    /* Few: a job's calls that are not recorded use up ids too, and one id that waits keeps its page
+     * whole. */
+    SL_CORR_PAGE_IDS = 16
 };
 
 /* All zero: nothing known of this id. What the fields mean is the owner's. */

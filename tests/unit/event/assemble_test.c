@@ -1,4 +1,5 @@
 /* assemble_test.c - records in any order, ids that wrap, the cap on memory. */
+#include "event/correlation.h"
 #include "unit/event/assemble_rig.h"
 
 static struct log truth, input;
@@ -220,7 +221,7 @@ static void at_the_cap_the_done_go_first_and_the_waiting_are_counted(void **stat
 {
     struct sl_assemble_counts counts;
     struct sl_assemble *a = make(512 * 1024);
-    uint32_t id, waiting = 64 * 256; /* one launch in each of 64 pages: all pages there are, less */
+    uint32_t id, launches = 2048; /* a page each: more than there are */
     uint64_t lost;
 
     (void)state;
@@ -239,13 +240,13 @@ static void at_the_cap_the_done_go_first_and_the_waiting_are_counted(void **stat
     assert_int_equal(counts.call_without_gpu, 0);
 
     /* More that wait than memory holds: the oldest are forgotten, each counted. */
-    for (id = 2000000; id < 2000000 + 4 * waiting; id += 256)
+    for (id = 2000000; id < 2000000 + launches * SL_CORR_PAGE_IDS; id += SL_CORR_PAGE_IDS)
         feed(a, launch(SL_EV_RUNTIME, id, 10, 20), 0);
     sl_assemble_get_counts(a, &counts);
     lost = counts.call_without_gpu;
-    assert_true(lost > 0 && lost < 256);
+    assert_true(lost > 0 && lost < launches);
     got.count = 0;
-    feed(a, row(SL_EV_KERNEL, id - 256, 30, 40), 0);
+    feed(a, row(SL_EV_KERNEL, id - SL_CORR_PAGE_IDS, 30, 40), 0);
     assert_int_equal(got.count, 2); /* the newest is there */
     feed(a, row(SL_EV_KERNEL, 2000000, 30, 40), 0);
     assert_int_equal(got.count, 3); /* the oldest is not: no arrow, but its row */
