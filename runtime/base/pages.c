@@ -1,5 +1,5 @@
 /*
- * pages.c - mmap and munmap, rounded to pages. Enters from any thread; holds no state.
+ * pages.c - mmap, mremap and munmap, rounded to pages. Enters from any thread; holds no state.
  */
 #include "base/pages.h"
 
@@ -26,6 +26,18 @@ void *sl_pages_map(size_t bytes)
     if (!rounded)
         return NULL;
     memory = mmap(NULL, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    errno = saved;
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void *sl_pages_grow(void *memory, size_t bytes, size_t to_bytes)
+{
+    size_t rounded = sl_pages_round(to_bytes);
+    int saved = errno;
+
+    if (!rounded)
+        return NULL;
+    memory = mremap(memory, sl_pages_round(bytes), rounded, MREMAP_MAYMOVE);
     errno = saved;
     return memory == MAP_FAILED ? NULL : memory;
 }

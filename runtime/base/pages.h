@@ -15,6 +15,10 @@ size_t sl_pages_round(size_t bytes);
 /* Zeroed, page-aligned; pages take memory when first touched. NULL for 0 bytes or out of memory. */
 void *sl_pages_map(size_t bytes);
 
+/* `memory` of `bytes` with its content, perhaps elsewhere, and zeroed pages behind. NULL: it stays
+ * as it was. */
+void *sl_pages_grow(void *memory, size_t bytes, size_t to_bytes);
+
 /* `bytes` as given to map. NULL is fine. */
 void sl_pages_unmap(void *memory, size_t bytes);
 

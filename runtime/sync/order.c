@@ -25,9 +25,19 @@ void sl_order_free(struct sl_order *o)
     sl_order_init(o, o->store);
 }
 
+/* Merging puts the shorter of two runs aside: at most half of all. */
+static int leaves_scratch(const struct sl_order *o, size_t slots)
+{
+    size_t left = o->store->cap_bytes - o->store->used_bytes;
+    size_t scratch = slots / 2 > o->scratch_slots ? slots / 2 - o->scratch_slots : 0;
+
+    return (slots - o->slots + scratch) * sizeof *o->item <= left;
+}
+
+/* By doubling, near the store's cap in smaller steps. */
 static int make_room(struct sl_order *o)
 {
-    size_t slots = o->slots ? o->slots * 2 : FIRST_SLOTS;
+    size_t more = o->slots ? o->slots : FIRST_SLOTS;
     struct sl_item *item;
 
     if (o->first > o->slots / 2) {
@@ -37,14 +47,16 @@ static int make_room(struct sl_order *o)
         o->first = 0;
         return 0;
     }
-    item = sl_store_map(o->store, slots * sizeof *item);
+    while (more > FIRST_SLOTS && !leaves_scratch(o, o->slots + more))
+        more /= 2;
+    if (!leaves_scratch(o, o->slots + more))
+        return -ENOMEM;
+    item =
+        sl_store_grow(o->store, o->item, o->slots * sizeof *item, (o->slots + more) * sizeof *item);
     if (!item)
         return -ENOMEM;
-    if (o->count)
-        memcpy(item, o->item, o->count * sizeof *item);
-    sl_store_unmap(o->store, o->item, o->slots * sizeof *item);
     o->item = item;
-    o->slots = slots;
+    o->slots += more;
     return 0;
 }
 
@@ -56,20 +68,22 @@ int sl_order_put(struct sl_order *o, const struct sl_item *item)
     return 0;
 }
 
+/* What was in it is of no use any more. */
 static int make_scratch(struct sl_order *o, size_t wanted)
 {
-    size_t slots = o->scratch_slots ? o->scratch_slots : FIRST_SLOTS;
-    struct sl_item *scratch;
+    size_t slots = 2 * wanted > FIRST_SLOTS ? 2 * wanted : FIRST_SLOTS;
 
     if (wanted <= o->scratch_slots)
         return 0;
-    while (slots < wanted)
-        slots *= 2;
-    scratch = sl_store_map(o->store, slots * sizeof *scratch);
-    if (!scratch)
+    sl_store_unmap(o->store, o->scratch, o->scratch_slots * sizeof *o->scratch);
+    o->scratch_slots = 0;
+    o->scratch = sl_store_map(o->store, slots * sizeof *o->scratch);
+    if (!o->scratch) {
+        slots = wanted;
+        o->scratch = sl_store_map(o->store, slots * sizeof *o->scratch);
+    }
+    if (!o->scratch)
         return -ENOMEM;
-    sl_store_unmap(o->store, o->scratch, o->scratch_slots * sizeof *scratch);
-    o->scratch = scratch;
     o->scratch_slots = slots;
     return 0;
 }
@@ -88,17 +102,12 @@ static size_t run_end(const struct sl_item *item, size_t from, size_t end)
     return from;
 }
 
-/* [low, middle) and [middle, end) are in order. The upper half goes aside and the merge runs from
- * the back, so that of the lower only what is above the lowest of the upper moves. */
-static int merge(struct sl_order *o, size_t low, size_t middle, size_t end)
+/* From the back: of the lower run only what is above the lowest of the upper moves. */
+static void merge_down(struct sl_order *o, size_t low, size_t middle, size_t end)
 {
     struct sl_item *item = o->item;
     size_t upper = end - middle, at = end;
 
-    if (middle == low || upper == 0 || in_order(&item[middle - 1], &item[middle]))
-        return 0;
-    if (make_scratch(o, upper) != 0)
-        return -ENOMEM;
     memcpy(o->scratch, item + middle, upper * sizeof *item);
     while (upper) {
         if (middle > low && !in_order(&item[middle - 1], &o->scratch[upper - 1]))
@@ -106,6 +115,35 @@ static int merge(struct sl_order *o, size_t low, size_t middle, size_t end)
         else
             item[--at] = o->scratch[--upper];
     }
+}
+
+static void merge_up(struct sl_order *o, size_t low, size_t middle, size_t end)
+{
+    struct sl_item *item = o->item;
+    size_t lower = middle - low, taken = 0, at = low;
+
+    memcpy(o->scratch, item + low, lower * sizeof *item);
+    while (taken < lower) {
+        if (middle < end && !in_order(&o->scratch[taken], &item[middle]))
+            item[at++] = item[middle++];
+        else
+            item[at++] = o->scratch[taken++];
+    }
+}
+
+/* [low, middle) and [middle, end) are in order. */
+static int merge(struct sl_order *o, size_t low, size_t middle, size_t end)
+{
+    size_t lower = middle - low, upper = end - middle;
+
+    if (lower == 0 || upper == 0 || in_order(&o->item[middle - 1], &o->item[middle]))
+        return 0;
+    if (make_scratch(o, lower < upper ? lower : upper) != 0)
+        return -ENOMEM;
+    if (lower < upper)
+        merge_up(o, low, middle, end);
+    else
+        merge_down(o, low, middle, end);
     return 0;
 }
 

@@ -35,6 +35,20 @@ void sl_store_unmap(struct sl_store *s, void *memory, size_t bytes)
     s->used_bytes -= bytes;
 }
 
+void *sl_store_grow(struct sl_store *s, void *memory, size_t bytes, size_t to_bytes)
+{
+    void *grown;
+
+    if (!memory)
+        return sl_store_map(s, to_bytes);
+    if (to_bytes - bytes > s->cap_bytes - s->used_bytes)
+        return NULL;
+    grown = sl_pages_grow(memory, bytes, to_bytes);
+    if (grown)
+        s->used_bytes += to_bytes - bytes;
+    return grown;
+}
+
 /* ---- pool ---- */
 
 void sl_pool_init(struct sl_pool *p, struct sl_store *store, size_t object_bytes)

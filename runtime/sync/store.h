@@ -17,6 +17,9 @@ struct sl_store {
 /* Zeroed pages; NULL past the cap. */
 void *sl_store_map(struct sl_store *s, size_t bytes);
 void sl_store_unmap(struct sl_store *s, void *memory, size_t bytes); /* NULL is fine */
+/* `memory` with its content, perhaps elsewhere, and zeroed pages behind; NULL past the cap: then
+ * all is as it was. */
+void *sl_store_grow(struct sl_store *s, void *memory, size_t bytes, size_t to_bytes);
 
 struct sl_pool {
     struct sl_store *store;

@@ -36,6 +36,21 @@ static void memory_is_zeroed_and_writable_to_the_last_byte(void **state)
     sl_pages_unmap(NULL, 10000);
 }
 
+static void grows_with_what_is_in_it(void **state)
+{
+    unsigned char *memory = sl_pages_map(100);
+
+    (void)state;
+    memory[99] = 7;
+    memory = sl_pages_grow(memory, 100, 10 << 20);
+    assert_non_null(memory);
+    assert_int_equal(memory[99], 7);
+    assert_int_equal(memory[(10 << 20) - 1], 0);
+    assert_null(sl_pages_grow(memory, 10 << 20, SIZE_MAX / 2));
+    assert_int_equal(memory[99], 7);
+    sl_pages_unmap(memory, 10 << 20);
+}
+
 static void refuses_without_touching_errno(void **state)
 {
     (void)state;
@@ -50,6 +65,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_up_to_whole_pages),
         cmocka_unit_test(memory_is_zeroed_and_writable_to_the_last_byte),
+        cmocka_unit_test(grows_with_what_is_in_it),
         cmocka_unit_test(refuses_without_touching_errno),
     };
 

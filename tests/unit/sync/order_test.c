@@ -98,19 +98,32 @@ static void any_order_of_coming_gives_one_order(void **state)
     }
 }
 
+/* Two thirds of the memory hold items: the rest is left for putting them in order, the worst one
+ * included, two runs of one length that interleave. */
 static void at_the_bound_it_refuses_and_keeps(void **state)
 {
-    struct sl_item item = {.correlation = 1};
+    struct sl_item item = {0};
     size_t count = 0, together;
     (void)state;
 
-    while (sl_order_put(&order, &item) == 0)
-        count++;
+    for (;; count++) {
+        item.correlation = 1 + (2 * count) % 44001;
+        if (sl_order_put(&order, &item) != 0)
+            break;
+    }
     assert_int_equal(sl_order_put(&order, &item), -ENOMEM);
-    assert_true(count * sizeof item <= store.cap_bytes);
+    assert_true(count * sizeof item <= store.cap_bytes * 2 / 3);
+    assert_true(count * sizeof item > store.cap_bytes * 6 / 10);
     assert_int_equal(sl_order_sort(&order), 0);
-    assert_non_null(sl_order_peek(&order, 0, &together));
-    assert_int_equal(together, count);
+    for (uint64_t last = 0; count > 0; count -= together) {
+        const struct sl_item *first = sl_order_peek(&order, 0, &together);
+
+        assert_non_null(first);
+        assert_true(first->correlation > last);
+        last = first->correlation;
+        sl_order_take(&order, together);
+    }
+    assert_null(sl_order_peek(&order, 0, &together));
 }
 
 /* 48 bytes an item and its half again while it grows: taken items' place is used again. */

@@ -37,6 +37,23 @@ static void the_bound_holds_for_all_together(void **state)
     assert_int_equal(store.used_bytes, 0);
 }
 
+static void what_grows_counts_its_growth(void **state)
+{
+    struct sl_store store = {.cap_bytes = 3 * BLOCK};
+    uint8_t *memory = sl_store_grow(&store, NULL, 0, BLOCK);
+    (void)state;
+
+    assert_non_null(memory);
+    memory[BLOCK - 1] = 7;
+    memory = sl_store_grow(&store, memory, BLOCK, 3 * BLOCK);
+    assert_non_null(memory);
+    assert_int_equal(memory[BLOCK - 1], 7);
+    assert_int_equal(store.used_bytes, 3 * BLOCK);
+    assert_null(sl_store_grow(&store, memory, 3 * BLOCK, 3 * BLOCK + 1));
+    sl_store_unmap(&store, memory, 3 * BLOCK);
+    assert_int_equal(store.used_bytes, 0);
+}
+
 static void a_pool_gives_zeroed_objects_and_takes_them_back(void **state)
 {
     struct sl_store store = {.cap_bytes = BLOCK};
@@ -164,6 +181,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bound_holds_for_all_together),
+        cmocka_unit_test(what_grows_counts_its_growth),
         cmocka_unit_test(a_pool_gives_zeroed_objects_and_takes_them_back),
         cmocka_unit_test(an_object_larger_than_a_block_is_refused),
         cmocka_unit_test(the_map_is_an_array_with_holes),
