@@ -450,13 +450,24 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
         released(out, key, found)
 
 
+def possible_frees(truth: Truth, to: Destination, point: str) -> set[int]:
+    """When it could have gone on, whatever the order in its stream was."""
+    if point == "end":
+        return {to.free}
+    returned = truth.calls[to.corr]["end"]
+    return {to.free} | {max(returned, op["end"]) for op in truth.ops.values()
+                        if op["stream"] == to.stream and op["queued"] <= to.start}
+
+
 def is_possible(truth: Truth, to: Destination, edge: tuple) -> bool:
     """Whatever the order was: its source was enqueued before the wait was over and had ended by
     then, and its numbers are those of the two."""
-    last = to.start if edge[5] == "start" else to.end
-    return any(op["corr"] == edge[1] and edge == edge_of(edge[0], op, to.corr, edge[5], to.free, last, to.stream)
-               and op["end"] <= last and op["queued"] <= last
-               for op in truth.ops.values())
+    point = edge[5]
+    last = to.start if point == "start" else to.end
+    return any(edge == edge_of(edge[0], op, to.corr, point, free, last, to.stream)
+               for op in truth.ops.values()
+               if op["corr"] == edge[1] and op["end"] <= last and op["queued"] <= last
+               for free in possible_frees(truth, to, point))
 
 
 def says_nothing_new(truth: Truth, to: Destination, edge: tuple) -> bool:

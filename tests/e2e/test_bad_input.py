@@ -138,6 +138,9 @@ FUNCTIONS = ["cuptiGetVersion", "cuptiActivityRegisterCallbacks", "cuptiActivity
              "cuptiActivitySetAttribute", "cuptiActivityGetAttribute", "cuptiSetThreadIdType",
              "cuptiGetTimestamp", "cuptiGetResultString"]
 NEEDED = {"cuptiGetVersion", "cuptiActivityRegisterCallbacks"}
+# For SYNCLINE_GRAPH_EDGES.
+OF_GRAPHS = ["cuptiSubscribe", "cuptiEnableCallback", "cuptiGetGraphId", "cuptiGetGraphNodeId",
+             "cuptiUnsubscribe"]
 
 
 def test_list_of_functions_is_complete():
@@ -145,7 +148,7 @@ def test_list_of_functions_is_complete():
     table = header[header.index("struct sl_cupti_functions {"):]
     names = re.findall(r"\(\*(\w+)\)\(", table[:table.index("};")])
     assert {"cupti" + name for name in names} == {
-        *FUNCTIONS, "cuptiActivityRegisterTimestampCallback", "cuptiSubscribe"}
+        *FUNCTIONS, *OF_GRAPHS, "cuptiActivityRegisterTimestampCallback"}
 
 
 @pytest.mark.parametrize("call", [0, 1, 2])
@@ -168,6 +171,21 @@ def test_cupti_function_fails(go, function, call):
         assert run.files() == [] and "nothing is recorded" in run.said()[-1]
     elif not failed:
         assert len(run.trace().of("kernel")) == 15
+
+
+@pytest.mark.parametrize("call", [0, 1, 2])
+@pytest.mark.parametrize("function", OF_GRAPHS)
+def test_cupti_function_for_graphs_fails(go, function, call):
+    """Dependencies inside graphs may be missing then, and nothing else is."""
+    run = go("context stream graph:3 sync graph:2 sync return:3", log="warn", graph_edges="1",
+             sim=["--fail", f"{function}:{call}:999"])
+    assert (run.status, run.stdout) == (3, "done\n")
+    failed = [line for line in run.log if line["what"] == "failed" and line["function"] == function]
+    assert failed or (function, call) not in [(f, 1) for f in OF_GRAPHS[:4]]
+    assert len(run.said()) <= 1, run.stderr
+    trace = run.trace()
+    assert not harness.operations_differ(run, [trace]), harness.operations_differ(run, [trace])
+    assert [edge["kind"] for edge in trace.edges() if edge["dst_point"] == "end"]
 
 
 def test_no_cupti(tmp_path):
