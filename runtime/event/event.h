@@ -164,6 +164,7 @@ struct sl_event {
         } row;
         struct {
             uint64_t op_end_ns;
+            uint64_t reserved; /* all members are of one size: events are compared as bytes */
         } flow;
         struct {
             uint64_t value;

@@ -253,7 +253,7 @@ char *sl_json_string(char *at, const char *text)
 
 char *sl_json_double(char *at, double v, int digits)
 {
-    char text[40];
+    char text[40] = "";
     int in_point = 0;
 
     if (v != v)

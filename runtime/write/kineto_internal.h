@@ -27,9 +27,9 @@ enum {
     SL_KINETO_SCRATCH = 8 * SL_KINETO_NAME_MAX,
     /* The part of a row that varies: a name and a payload, at most. */
     SL_KINETO_TAIL_MAX = 16384,
-    SL_KINETO_NAMES = 16384,  /* places with metadata rows; a power of two */
-    SL_KINETO_WAITS = 1024,   /* waits whose event record has not come */
-    SL_KINETO_GAPS = 256,     /* in a file; further ones only have their markers */
+    SL_KINETO_NAMES = 16384, /* places with metadata rows; a power of two */
+    SL_KINETO_WAITS = 1024,  /* waits whose event record has not come */
+    SL_KINETO_GAPS = 256,    /* in a file; further ones only have their markers */
     SL_KINETO_SYNC_ROWS = 1000000,
     SL_KINETO_MATCHES = 16384, /* in a block */
 };
