@@ -53,9 +53,10 @@ def of_truth(run, events):
     return {corr for corr, _ in rows}
 
 
-def check_ours(run, theirs, gaps):
+def check_ours(run, theirs, gaps, left=()):
     """Our trace: everything that was launched outside the gaps that it states, nothing that
-    torch.profiler has."""
+    torch.profiler has. `left`: the simulator's lines about records that it still had when the
+    process ended, for which a late CUPTI is not waited for long."""
     trace = run.trace()
     stated = trace.object["syncline"].get("gaps", [])
     assert len(stated) == gaps and trace.counters["handovers"] == gaps
@@ -97,8 +98,12 @@ def check_ours(run, theirs, gaps):
         op = truth[row["args"]["correlation"]]
         assert abs(row["start"] - op["start"]) < CLOCK_NS, row
         assert abs(row["end"] - row["start"] - (op["end"] - op["start"])) < 1000, row
-    for name in ("foreign_buffers", "undelivered_buffers", "dropped_cupti", "records_other_clock"):
+    for name in ("foreign_buffers", "dropped_cupti", "records_other_clock"):
         assert trace.counters[name] == 0, name
+    # Nothing is lost at a hand-over: a buffer that did not come back is one of the exit's, which
+    # counts its records too.
+    undelivered = trace.counters["undelivered_at_exit"]
+    assert trace.counters["undelivered_buffers"] <= undelivered <= len(left)
     return trace, wanted
 
 
@@ -156,7 +161,11 @@ def test_profiler_in_trouble(torch):
     for events, whole in zip(sessions, without):
         theirs |= of_truth(run, events)
         assert not {key[:2] for key in content(events)} - {key[:2] for key in content(whole)}
-    check_ours(run, theirs, len(run.trace().object["syncline"]["gaps"]))
+    # On an idle machine the exit waits 30 ms, less than CUPTI is late. By then it has given back
+    # all but records of its own overhead, of which each delivery makes one more.
+    left = [line for line in run.log if line["what"] == "undelivered"]
+    assert {line["kind"] for line in left} <= {"overhead"}
+    check_ours(run, theirs, len(run.trace().object["syncline"]["gaps"]), left)
 
 
 def test_not_foreseen(torch):
