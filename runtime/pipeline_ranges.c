@@ -1,0 +1,159 @@
+/*
+ * pipeline_ranges.c - the user's ranges on their way: read from the threads that made them, tied to
+ * calls and operations as those pass, and given to the writer.
+ */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/stats.h"
+#include "collect/nvtx_lane.h"
+#include "collect/nvtx_read.h"
+#include "event/range.h"
+#include "pipeline_impl.h"
+
+/* Rows of the user's ranges: all of them in the window. */
+static void take_note(void *user, const struct sl_event *ev)
+{
+    struct sl_pipeline *p = user;
+
+    if (ev->kind == SL_EV_NOTE_MARK && !sl_pipeline_in_window(p, ev)) {
+        sl_stats_add(SL_STAT_OUTSIDE_WINDOW, 1);
+        return;
+    }
+    sl_stats_add(SL_STAT_RANGES, 1);
+    sl_pipeline_push(p, ev);
+}
+
+/* PyTorch's name for the threads that run a backward pass. */
+void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev)
+{
+    static const char worker[] = "pt_autograd";
+    size_t length = 0;
+    const char *name = p->ranges ? sl_intern_get(p->intern, ev->name, &length) : NULL;
+
+    if (name && length >= sizeof(worker) - 1 && memcmp(name, worker, sizeof(worker) - 1) == 0)
+        sl_ranges_worker(p->ranges, ev->thread);
+}
+
+/* The reader's sink: marks, and names of rows. */
+static void take_read(void *user, const struct sl_event *ev)
+{
+    if (sl_pipeline_is_meta(ev))
+        sl_pipeline_meta(user, ev);
+    else
+        take_note(user, ev);
+}
+
+static void meet_thread(void *user, uint32_t thread)
+{
+    struct sl_pipeline *p = user;
+
+    sl_decode_meet_thread(p->decode, p->opt.identity->pid, thread, sl_pipeline_decoded, p);
+}
+
+static void take_named(void *user, const struct sl_nvtx_name *what, uint32_t name)
+{
+    static const enum sl_decode_object object[] = {[SL_NVTX_THREAD] = SL_DECODE_THREAD,
+                                                   [SL_NVTX_DEVICE] = SL_DECODE_DEVICE,
+                                                   [SL_NVTX_CONTEXT] = SL_DECODE_CONTEXT,
+                                                   [SL_NVTX_STREAM] = SL_DECODE_STREAM};
+    struct sl_pipeline *p = user;
+
+    sl_decode_describe(p->decode, object[what->what], (uint32_t)what->key, what->within, name,
+                       sl_pipeline_decoded, p);
+}
+
+static void count_ranges(const struct sl_pipeline *p)
+{
+    struct sl_ranges_counts counts;
+
+    sl_ranges_get_counts(p->ranges, &counts);
+    sl_stats_set(SL_STAT_RANGES_LOST,
+                 counts.lost + sl_nvtx_lanes_lost() + sl_nvtx_read_texts_lost(p->nvtx));
+    sl_stats_set(SL_STAT_RANGES_CUT, counts.cut);
+}
+
+void sl_pipeline_ranges_read(struct sl_pipeline *p)
+{
+    if (!p->nvtx || !p->used)
+        return;
+    sl_nvtx_read(p->nvtx);
+    count_ranges(p);
+}
+
+void sl_pipeline_ranges_look(struct sl_pipeline *p, const uint8_t *data, size_t valid)
+{
+    struct sl_decode_held held = {0, 0};
+
+    if (p->used || !p->nvtx)
+        return;
+    sl_decode_look(p->opt.cupti->version, data, valid, &held);
+    if (held.of_use)
+        sl_pipeline_use(p);
+}
+
+void sl_pipeline_ranges_window(struct sl_pipeline *p)
+{
+    if (p->ranges)
+        sl_ranges_window(p->ranges, p->from_ns, p->until_ns);
+}
+
+void sl_pipeline_ranges_event(struct sl_pipeline *p, struct sl_event *ev)
+{
+    if (!p->ranges)
+        return;
+    if (ev->kind == SL_EV_FLOW)
+        sl_ranges_flow(p->ranges, ev);
+    else if (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER)
+        sl_ranges_call(p->ranges, ev);
+}
+
+void sl_pipeline_ranges_complete(struct sl_pipeline *p, uint64_t complete_ns)
+{
+    if (p->ranges)
+        sl_ranges_complete(p->ranges, complete_ns);
+}
+
+void sl_pipeline_ranges_close(struct sl_pipeline *p, uint64_t closed_ns)
+{
+    sl_pipeline_ranges_read(p);
+    if (!p->ranges || !p->used)
+        return;
+    sl_ranges_close(p->ranges, closed_ns);
+    count_ranges(p);
+}
+
+/* A job without its ranges is better than none. */
+void sl_pipeline_ranges_create(struct sl_pipeline *p)
+{
+    const struct sl_config *config = p->opt.config;
+    const struct sl_ranges_options ranges = {
+        .cap_bytes = (size_t)(config->nvtx_memory_bytes / 3), .sink = take_note, .sink_user = p};
+    struct sl_nvtx_read_options read = {.intern = p->intern,
+                                        .texts_bytes =
+                                            sl_pipeline_share(config, SL_SHARE_INTERN) / 2,
+                                        .user = p,
+                                        .sink = take_read,
+                                        .thread = meet_thread,
+                                        .named = take_named};
+
+    if (!config->nvtx)
+        return;
+    if (sl_ranges_create(&p->ranges, &ranges) == 0) {
+        read.ranges = p->ranges;
+        if (sl_nvtx_read_create(&p->nvtx, &read) == 0) {
+            sl_pipeline_ranges_window(p);
+            return;
+        }
+        sl_ranges_destroy(p->ranges);
+    }
+    p->ranges = NULL;
+    sl_log(SL_LOG_WARN,
+           "no memory for NVTX ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
+}
+
+void sl_pipeline_ranges_destroy(struct sl_pipeline *p)
+{
+    sl_nvtx_read_destroy(p->nvtx);
+    sl_ranges_destroy(p->ranges);
+}
