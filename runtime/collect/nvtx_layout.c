@@ -1,0 +1,198 @@
+/*
+ * nvtx_layout.c - where the fields of a payload stand, by its schema.
+ *
+ * Threads, bounds: see nvtx_payload.h.
+ */
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExtPayload.h>
+
+#include "collect/nvtx_layout.h"
+
+#include <string.h>
+
+#include "collect/nvtx_schema.h"
+#include "collect/nvtx_value.h"
+
+int sl_nvtx_layout_may_go_on(const struct sl_nvtx_blob *b)
+{
+    if (*b->left == 0)
+        return 0;
+    --*b->left;
+    return 1;
+}
+
+/* An enum's values have the size that it was registered with. */
+size_t sl_nvtx_layout_size(const struct sl_nvtx_blob *b, uint64_t type)
+{
+    const struct sl_nvtx_schema *s;
+
+    if (sl_nvtx_value_size(type))
+        return sl_nvtx_value_size(type);
+    if (sl_nvtx_value_is_string(type))
+        return sizeof(char *);
+    s = sl_nvtx_schema_find(b->domain, type);
+    return s ? s->size : 0;
+}
+
+static size_t field_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *in,
+                          const struct sl_nvtx_field *f)
+{
+    const struct sl_nvtx_schema *s;
+    size_t align = sl_nvtx_value_align(f->type), most = 1;
+
+    if (f->flags & (NVTX_PAYLOAD_ENTRY_FLAG_POINTER | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE |
+                    NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE)) {
+        align = sizeof(void *);
+    } else if (sl_nvtx_value_is_string(f->type) && (f->flags & SL_NVTX_IS_ARRAY || f->detail)) {
+        align = sl_nvtx_value_character(f->type);
+    } else if (!sl_nvtx_value_size(f->type) && !sl_nvtx_value_is_string(f->type)) {
+        s = sl_nvtx_schema_find(b->domain, f->type);
+        if (s && s->kind == SL_NVTX_ENUM)
+            align = s->size;
+        for (size_t i = 0; s && s->kind != SL_NVTX_ENUM && i < s->fields; i++) {
+            size_t a = sl_nvtx_value_align(sl_nvtx_schema_field(s, i)->type);
+
+            most = a > most ? a : most;
+            align = most;
+        }
+    }
+    return in->pack_align && align > in->pack_align ? in->pack_align : align;
+}
+
+int sl_nvtx_layout_is_indirect(const struct sl_nvtx_field *f)
+{
+    return (f->flags & (NVTX_PAYLOAD_ENTRY_FLAG_POINTER | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE |
+                        NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE)) != 0 ||
+           (sl_nvtx_value_is_string(f->type) && !(f->flags & SL_NVTX_IS_ARRAY) && !f->detail);
+}
+
+int sl_nvtx_layout_integer(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i,
+                           int64_t *out)
+{
+    const struct sl_nvtx_field *f = i < s->fields ? sl_nvtx_schema_field(s, i) : NULL;
+    const struct sl_nvtx_schema *e = f ? sl_nvtx_schema_find(b->domain, f->type) : NULL;
+    uint64_t type = f ? f->type : 0;
+    size_t offset = f ? sl_nvtx_layout_offset(b, s, i) : 0, size;
+
+    if (e && e->kind == SL_NVTX_ENUM)
+        type = e->size == 8   ? NVTX_PAYLOAD_ENTRY_TYPE_INT64
+               : e->size == 4 ? NVTX_PAYLOAD_ENTRY_TYPE_INT32
+               : e->size == 2 ? NVTX_PAYLOAD_ENTRY_TYPE_INT16
+                              : NVTX_PAYLOAD_ENTRY_TYPE_INT8;
+    size = sl_nvtx_value_size(type);
+    return f && size && offset <= b->size && size <= b->size - offset &&
+           sl_nvtx_value_integer(type, b->data + offset, out);
+}
+
+size_t sl_nvtx_layout_count(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
+                            const struct sl_nvtx_field *f, const char *from, size_t room)
+{
+    size_t each = sl_nvtx_value_character(f->type) ? sl_nvtx_value_character(f->type)
+                                                   : sl_nvtx_layout_size(b, f->type);
+    static const char zero[16];
+    int64_t count = 0;
+    size_t n = 0;
+
+    switch (f->flags & SL_NVTX_IS_ARRAY) {
+    case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED:
+        while (each && each <= sizeof(zero) && (n + 1) * each <= room &&
+               memcmp(from + n * each, zero, each) != 0)
+            n++;
+        return n;
+    case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX:
+        /* A length stands before what it is the length of. */
+        return f->detail < (size_t)(f - sl_nvtx_schema_field(s, 0)) &&
+                       sl_nvtx_layout_integer(b, s, (size_t)f->detail, &count) && count > 0
+                   ? (size_t)count
+                   : 0;
+    case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX:
+        if (f->detail < b->count && b->all[f->detail].payload) {
+            const nvtxPayloadData_t *p = &b->all[f->detail];
+            const struct sl_nvtx_schema *of = sl_nvtx_schema_find(b->domain, p->schemaId);
+            const struct sl_nvtx_blob other = {p->payload, p->size,  b->domain,
+                                               b->all,     b->count, b->left};
+
+            if (of ? sl_nvtx_layout_integer(&other, of, 0, &count)
+                   : sl_nvtx_value_integer(p->schemaId, p->payload, &count))
+                return count > 0 ? (size_t)count : 0;
+        }
+        return 0;
+    default:
+        return (size_t)f->detail;
+    }
+}
+
+/* Bytes that a field takes where it stands. */
+static size_t field_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
+                         const struct sl_nvtx_field *f, size_t offset)
+{
+    size_t each = sl_nvtx_value_is_string(f->type) ? sl_nvtx_value_character(f->type)
+                                                   : sl_nvtx_layout_size(b, f->type);
+    size_t count, terminator;
+
+    if (sl_nvtx_layout_is_indirect(f))
+        return sizeof(void *);
+    if (!(f->flags & SL_NVTX_IS_ARRAY) && !sl_nvtx_value_is_string(f->type))
+        return each;
+    if (offset > b->size)
+        return 0;
+    terminator = (f->flags & SL_NVTX_IS_ARRAY) == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED;
+    count = sl_nvtx_layout_count(b, s, f, b->data + offset, b->size - offset) + terminator;
+    return count > b->size / (each ? each : 1) ? b->size : count * each;
+}
+
+/* The given one, else by alignment behind the field before. */
+size_t sl_nvtx_layout_offset(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i)
+{
+    size_t offset = 0, at = i, align;
+
+    if (s->kind == SL_NVTX_UNION || s->kind == SL_NVTX_SELECTED_UNION)
+        return (size_t)sl_nvtx_schema_field(s, i)->offset;
+    while (at > 0 && !sl_nvtx_schema_field(s, at)->offset)
+        at--;
+    for (; sl_nvtx_layout_may_go_on(b); at++) {
+        const struct sl_nvtx_field *f = sl_nvtx_schema_field(s, at);
+
+        align = field_align(b, s, f);
+        offset = f->offset ? (size_t)f->offset : (offset + align - 1) / align * align;
+        if (offset > b->size || at == i)
+            return offset;
+        offset += field_size(b, s, f, offset);
+    }
+    return SIZE_MAX;
+}
+
+const char *sl_nvtx_layout_follow(const struct sl_nvtx_blob *b, const struct sl_nvtx_field *f,
+                                  size_t offset, size_t *room)
+{
+    uint64_t word;
+    size_t to;
+
+    if (offset > b->size || sizeof(word) > b->size - offset)
+        return NULL;
+    memcpy(&word, b->data + offset, sizeof(word));
+    if (!(f->flags &
+          (NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE))) {
+        *room = SIZE_MAX / 2;
+        return (const char *)(uintptr_t)word;
+    }
+    to = (size_t)word +
+         (f->flags & NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE ? offset + sizeof(word) : 0);
+    if (word > b->size || to > b->size)
+        return NULL;
+    *room = b->size - to;
+    return b->data + to;
+}
+
+struct sl_nvtx_blob sl_nvtx_blob(unsigned domain, const nvtxPayloadData_t *all, size_t count,
+                                 size_t i, unsigned *left)
+{
+    struct sl_nvtx_blob b = {all[i].payload, all[i].size, domain, all, count, left};
+    const struct sl_nvtx_schema *s;
+
+    if (b.size == SIZE_MAX && !sl_nvtx_value_is_string(all[i].schemaId)) {
+        s = sl_nvtx_schema_find(domain, all[i].schemaId);
+        b.size = s ? s->size : sl_nvtx_value_size(all[i].schemaId);
+    }
+    return b;
+}
