@@ -1,0 +1,44 @@
+/*
+ * trace_events_impl.h - what rows -> events (trace_events_row.c) and events -> two orders
+ * (trace_events.c) share.
+ */
+#ifndef SL_TRACE_EVENTS_IMPL_H
+#define SL_TRACE_EVENTS_IMPL_H
+
+#include "read/event_sort.h"
+#include "read/trace_events.h"
+
+#define SL_TRACE_PLAIN_MAX (64u << 10) /* of a name without its escapes */
+#define SL_TRACE_CALLS     131072u
+#define SL_TRACE_STEPS     65536u
+
+/* A range around calls, in the first order only. */
+#define SL_TRACE_RANGE SL_EV_NONE
+
+struct sl_trace_step {
+    uint64_t start_ns, end_ns;
+    uint32_t name;
+};
+
+struct sl_trace_events {
+    struct sl_intern *names;
+    struct sl_shape_table *shapes;
+    struct sl_event_sort *by_time, *by_correlation;
+    struct sl_event_sort *by_start; /* rows that are kept; NULL: they are not */
+    struct sl_event row;            /* the next of those, if has_row */
+    int has_row;
+    struct sl_intern *inputs;
+    struct sl_collectives *collectives;
+    char *plain;                /* a name without its escapes */
+    struct sl_trace_call *call; /* SL_TRACE_CALLS, by the correlation id's low bits */
+    struct sl_trace_step *step; /* SL_TRACE_STEPS, as they come; sorted at the end */
+    size_t steps;
+    int own;
+    uint64_t ranges;
+    uint64_t newest;      /* the correlation id seen last, widened */
+    uint64_t first_ns;    /* UINT64_MAX: no event */
+    struct sl_event last; /* the event given out last */
+    struct sl_trace_events_counts counts;
+};
+
+#endif
