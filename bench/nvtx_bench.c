@@ -219,15 +219,15 @@ int main(int argc, char **argv)
     bench_row(&t,
               (struct bench_row){"empty functions, a pair with text", empty_text, "ns", .goal = 0});
     bench_row(&t, (struct bench_row){"push and pop, text", cost(push_texts, 1), "ns", .goal = 60});
-    bench_row(&t, (struct bench_row){"records lost", (double)sl_nvtx_lanes_lost(), "", .goal = 0});
+    bench_row(&t, (struct bench_row){"records lost", (double)sl_lanes_lost(), "", .goal = 0});
     one_range(NULL);
     churn(8);
-    lanes = sl_nvtx_lanes_bytes();
+    lanes = sl_lanes_bytes();
     churn(threads);
     bench_row(&t, (struct bench_row){"bytes of lanes, before threads came and went", (double)lanes,
                                      "B", .goal = 0});
-    bench_row(&t, (struct bench_row){"more behind them", (double)(sl_nvtx_lanes_bytes() - lanes),
-                                     "B", .goal = 8 * 66 << 10});
+    bench_row(&t, (struct bench_row){"more behind them", (double)(sl_lanes_bytes() - lanes), "B",
+                                     .goal = 8 * 66 << 10});
     set(&none);
     bench_row(&t,
               (struct bench_row){"push and pop, detached", cost(push_texts, 0), "ns", .goal = 1.5});

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/stats.h"
-#include "collect/nvtx_lane.h"
+#include "collect/lane.h"
 #include "collect/nvtx_read.h"
 #include "event/range.h"
 #include "pipeline_impl.h"
@@ -69,7 +69,7 @@ static void count_ranges(const struct sl_pipeline *p)
 
     sl_ranges_get_counts(p->ranges, &counts);
     sl_stats_set(SL_STAT_RANGES_LOST,
-                 counts.lost + sl_nvtx_lanes_lost() + sl_nvtx_read_texts_lost(p->nvtx));
+                 counts.lost + sl_lanes_lost() + sl_nvtx_read_texts_lost(p->nvtx));
     sl_stats_set(SL_STAT_RANGES_CUT, counts.cut);
 }
 

@@ -25,9 +25,9 @@
 #include "collect/cupti_clock.h"
 #include "collect/cupti_neighbour.h"
 #include "collect/graph_nodes.h"
+#include "collect/lane.h"
 #include "collect/nvtx.h"
 #include "collect/nvtx_cuda.h"
-#include "collect/nvtx_lane.h"
 #include "collector.h"
 #include "control/config.h"
 #include "control/identity.h"
@@ -223,7 +223,7 @@ static void attach_to_nvtx(void)
         return;
     }
     sl_nvtx_set_ids(sl_nvtx_cuda_ids(&runtime.cupti));
-    sl_nvtx_lanes_set_wake(wake_collector);
+    sl_lanes_set_wake(wake_collector);
     sl_nvtx_attach_all();
 }
 

@@ -61,7 +61,7 @@ int sl_nvtx_init(size_t bytes)
 
     if (!err)
         err = sl_nvtx_schemas_init();
-    return err ? err : sl_nvtx_lanes_init(bytes);
+    return err ? err : sl_lanes_init(bytes);
 }
 
 void sl_nvtx_set_ids(const struct sl_nvtx_ids *ids)

@@ -25,7 +25,7 @@ _Static_assert(sizeof(wchar_t) == 4, "wide characters are UTF-32");
 /* A handle is a number: nothing that the application may hand us is followed. */
 unsigned sl_nvtx_domain_of(const void *handle)
 {
-    return (uintptr_t)handle < SL_NVTX_DOMAINS ? (unsigned)(uintptr_t)handle : 0;
+    return (uintptr_t)handle < SL_LANE_DOMAINS ? (unsigned)(uintptr_t)handle : 0;
 }
 
 static void *handle_of(uint32_t number)
@@ -38,7 +38,7 @@ static struct sl_nvtx_message message_of_text(const char *text)
     struct sl_nvtx_message m = {0, text, 0};
 
     if (text)
-        m.length = strnlen(text, SL_NVTX_TEXT_MAX);
+        m.length = strnlen(text, SL_LANE_TEXT_MAX);
     return m;
 }
 
@@ -47,7 +47,7 @@ static struct sl_nvtx_message message_of_wide(const wchar_t *text, char *room)
 {
     struct sl_nvtx_message m = {0, text ? room : NULL, 0};
 
-    m.length = sl_nvtx_text_utf32(room, SL_NVTX_TEXT_MAX, text, SL_NVTX_TEXT_MAX);
+    m.length = sl_nvtx_text_utf32(room, SL_LANE_TEXT_MAX, text, SL_LANE_TEXT_MAX);
     return m;
 }
 
@@ -69,27 +69,27 @@ static void take_value(struct sl_nvtx_event *ev, const nvtxEventAttributes_t *a)
 {
     switch (a->payloadType) {
     case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
-        ev->value_type = SL_NVTX_U64;
+        ev->value_type = SL_LANE_U64;
         ev->value = a->payload.ullValue;
         break;
     case NVTX_PAYLOAD_TYPE_INT64:
-        ev->value_type = SL_NVTX_I64;
+        ev->value_type = SL_LANE_I64;
         ev->value = (uint64_t)a->payload.llValue;
         break;
     case NVTX_PAYLOAD_TYPE_DOUBLE:
-        ev->value_type = SL_NVTX_F64;
+        ev->value_type = SL_LANE_F64;
         ev->value = a->payload.ullValue;
         break;
     case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32:
-        ev->value_type = SL_NVTX_U64;
+        ev->value_type = SL_LANE_U64;
         ev->value = a->payload.uiValue;
         break;
     case NVTX_PAYLOAD_TYPE_INT32:
-        ev->value_type = SL_NVTX_I64;
+        ev->value_type = SL_LANE_I64;
         ev->value = (uint64_t)(int64_t)a->payload.iValue;
         break;
     case NVTX_PAYLOAD_TYPE_FLOAT:
-        ev->value_type = SL_NVTX_F32;
+        ev->value_type = SL_LANE_F32;
         ev->value = a->payload.uiValue;
         break;
     case NVTX_PAYLOAD_TYPE_EXT:
@@ -138,7 +138,7 @@ static int is_plain(const nvtxEventAttributes_t *a)
 static int push(unsigned domain, const nvtxEventAttributes_t *a)
 {
     struct sl_nvtx_event ev;
-    char room[SL_NVTX_TEXT_MAX];
+    char room[SL_LANE_TEXT_MAX];
 
     if (__builtin_expect(is_plain(a), 1))
         return sl_nvtx_push_string(domain, (uint32_t)(uintptr_t)a->message.registered);
@@ -149,7 +149,7 @@ static int push(unsigned domain, const nvtxEventAttributes_t *a)
 static uint64_t start(unsigned domain, const nvtxEventAttributes_t *a)
 {
     struct sl_nvtx_event ev;
-    char room[SL_NVTX_TEXT_MAX];
+    char room[SL_LANE_TEXT_MAX];
 
     take_event(&ev, a, room);
     return sl_nvtx_start(domain, &ev);
@@ -158,10 +158,10 @@ static uint64_t start(unsigned domain, const nvtxEventAttributes_t *a)
 static void mark(unsigned domain, const nvtxEventAttributes_t *a)
 {
     struct sl_nvtx_event ev;
-    char room[SL_NVTX_TEXT_MAX];
+    char room[SL_LANE_TEXT_MAX];
 
     take_event(&ev, a, room);
-    sl_nvtx_record_event(SL_NVTX_MARK, domain, &ev, 0);
+    sl_nvtx_record_event(SL_LANE_MARK, domain, &ev, 0);
 }
 
 static void on_mark_ex(const nvtxEventAttributes_t *a)
@@ -173,15 +173,15 @@ static void on_mark_a(const char *text)
 {
     const struct sl_nvtx_event ev = {.message = message_of_text(text)};
 
-    sl_nvtx_record_event(SL_NVTX_MARK, 0, &ev, 0);
+    sl_nvtx_record_event(SL_LANE_MARK, 0, &ev, 0);
 }
 
 static void on_mark_w(const wchar_t *text)
 {
-    char room[SL_NVTX_TEXT_MAX];
+    char room[SL_LANE_TEXT_MAX];
     const struct sl_nvtx_event ev = {.message = message_of_wide(text, room)};
 
-    sl_nvtx_record_event(SL_NVTX_MARK, 0, &ev, 0);
+    sl_nvtx_record_event(SL_LANE_MARK, 0, &ev, 0);
 }
 
 static nvtxRangeId_t on_start_ex(const nvtxEventAttributes_t *a)
@@ -198,7 +198,7 @@ static nvtxRangeId_t on_start_a(const char *text)
 
 static nvtxRangeId_t on_start_w(const wchar_t *text)
 {
-    char room[SL_NVTX_TEXT_MAX];
+    char room[SL_LANE_TEXT_MAX];
     const struct sl_nvtx_event ev = {.message = message_of_wide(text, room)};
 
     return sl_nvtx_start(0, &ev);
@@ -223,7 +223,7 @@ static int on_push_a(const char *text)
 
 static int on_push_w(const wchar_t *text)
 {
-    char room[SL_NVTX_TEXT_MAX];
+    char room[SL_LANE_TEXT_MAX];
     const struct sl_nvtx_event ev = {.message = message_of_wide(text, room)};
 
     return sl_nvtx_push(0, &ev);
@@ -274,7 +274,7 @@ static nvtxStringHandle_t on_string_a(nvtxDomainHandle_t domain, const char *tex
 
 static nvtxStringHandle_t on_string_w(nvtxDomainHandle_t domain, const wchar_t *text)
 {
-    char room[SL_NVTX_TEXT_MAX];
+    char room[SL_LANE_TEXT_MAX];
 
     (void)domain;
     return handle_of(string_of(message_of_wide(text, room)));
@@ -292,7 +292,7 @@ static nvtxDomainHandle_t on_domain_a(const char *name)
 
 static nvtxDomainHandle_t on_domain_w(const wchar_t *name)
 {
-    char room[SL_NVTX_TEXT_MAX];
+    char room[SL_LANE_TEXT_MAX];
 
     return create_domain(message_of_wide(name, room));
 }
@@ -337,7 +337,7 @@ static uint32_t name_stream(void *stream, struct sl_nvtx_message m)
     }                                                                                              \
     static void function##_w(type what, const wchar_t *text)                                       \
     {                                                                                              \
-        char room[SL_NVTX_TEXT_MAX];                                                               \
+        char room[SL_LANE_TEXT_MAX];                                                               \
         struct sl_nvtx_message m = message_of_wide(text, room);                                    \
                                                                                                    \
         call;                                                                                      \
@@ -357,14 +357,14 @@ static void on_domain_category_a(nvtxDomainHandle_t domain, uint32_t category, c
 
 static void on_domain_category_w(nvtxDomainHandle_t domain, uint32_t category, const wchar_t *text)
 {
-    char room[SL_NVTX_TEXT_MAX];
+    char room[SL_LANE_TEXT_MAX];
 
     name(SL_NVTX_CATEGORY, sl_nvtx_domain_of(domain), category, 0, message_of_wide(text, room));
 }
 
 static nvtxResourceHandle_t on_resource(nvtxDomainHandle_t domain, nvtxResourceAttributes_t *a)
 {
-    char room[SL_NVTX_TEXT_MAX];
+    char room[SL_LANE_TEXT_MAX];
     struct sl_nvtx_message m;
     uint32_t number;
 
@@ -397,7 +397,7 @@ static nvtxResourceHandle_t on_resource(nvtxDomainHandle_t domain, nvtxResourceA
 
 static nvtxSyncUser_t on_sync_create(nvtxDomainHandle_t domain, const nvtxSyncUserAttributes_t *a)
 {
-    char room[SL_NVTX_TEXT_MAX];
+    char room[SL_LANE_TEXT_MAX];
     struct sl_nvtx_message m = {0, "lock", 4};
 
     if (a && a->size >= sizeof(*a) && a->messageType)
@@ -405,38 +405,38 @@ static nvtxSyncUser_t on_sync_create(nvtxDomainHandle_t domain, const nvtxSyncUs
     return handle_of(name(SL_NVTX_OTHER, sl_nvtx_domain_of(domain), 0, 0, m));
 }
 
-static void sync_event(enum sl_nvtx_what what, nvtxSyncUser_t lock)
+static void sync_event(enum sl_lane_what what, nvtxSyncUser_t lock)
 {
-    struct sl_nvtx_lane *lane = lock ? sl_nvtx_lane_get() : NULL;
-    struct sl_nvtx_record *r = lane ? sl_nvtx_lane_begin(lane, 2) : NULL;
+    struct sl_lane *lane = lock ? sl_lane_get() : NULL;
+    struct sl_lane_record *r = lane ? sl_lane_begin(lane, 2) : NULL;
 
     if (!r)
         return;
-    *r = (struct sl_nvtx_record){.what = (uint8_t)what,
+    *r = (struct sl_lane_record){.what = (uint8_t)what,
                                  .pairs = 1,
                                  .aux = (uint32_t)(uintptr_t)lock,
                                  .stamp = sl_clock_stamp()};
-    sl_nvtx_lane_put(lane, 2);
+    sl_lane_put(lane, 2);
 }
 
 static void on_acquire(nvtxSyncUser_t lock)
 {
-    sync_event(SL_NVTX_ACQUIRE, lock);
+    sync_event(SL_LANE_ACQUIRE, lock);
 }
 
 static void on_acquired(nvtxSyncUser_t lock)
 {
-    sync_event(SL_NVTX_ACQUIRED, lock);
+    sync_event(SL_LANE_ACQUIRED, lock);
 }
 
 static void on_not_acquired(nvtxSyncUser_t lock)
 {
-    sync_event(SL_NVTX_NOT_ACQUIRED, lock);
+    sync_event(SL_LANE_NOT_ACQUIRED, lock);
 }
 
 static void on_release(nvtxSyncUser_t lock)
 {
-    sync_event(SL_NVTX_RELEASE, lock);
+    sync_event(SL_LANE_RELEASE, lock);
 }
 
 /* ---- the table ---- */

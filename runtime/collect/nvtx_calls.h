@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/lane.h"
 #include "collect/nvtx.h"
-#include "collect/nvtx_lane.h"
 
 typedef void (*sl_nvtx_function)(void);
 
@@ -43,7 +43,7 @@ struct sl_nvtx_event {
     struct sl_nvtx_message message;
     uint32_t category, color; /* color: ARGB */
     uint8_t has_category, has_color;
-    uint8_t value_type; /* enum sl_nvtx_value */
+    uint8_t value_type; /* enum sl_lane_value */
     uint64_t value;
     const void *payloads; /* of the extension; NULL: none */
     size_t payload_count;
@@ -51,8 +51,8 @@ struct sl_nvtx_event {
 
 /* Writes a record, and gives the lane: NULL, counted, if there was no room. `id`: of a range that
  * is started or ended, 0: none. */
-struct sl_nvtx_lane *sl_nvtx_record_event(enum sl_nvtx_what what, unsigned domain,
-                                          const struct sl_nvtx_event *ev, uint64_t id);
+struct sl_lane *sl_nvtx_record_event(enum sl_lane_what what, unsigned domain,
+                                     const struct sl_nvtx_event *ev, uint64_t id);
 
 /* The level; -2: none. The first is for a range with a registered string and nothing else. */
 int sl_nvtx_push_string(unsigned domain, uint32_t string);

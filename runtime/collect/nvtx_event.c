@@ -29,8 +29,8 @@ static uint64_t *put_look(uint64_t *at, const struct sl_nvtx_event *ev, uint8_t 
 {
     if (!ev->has_category && !ev->has_color)
         return at;
-    *parts |= (uint8_t)((ev->has_category ? SL_NVTX_HAS_CATEGORY : 0) |
-                        (ev->has_color ? SL_NVTX_HAS_COLOR : 0));
+    *parts |= (uint8_t)((ev->has_category ? SL_LANE_HAS_CATEGORY : 0) |
+                        (ev->has_color ? SL_LANE_HAS_COLOR : 0));
     *at = ev->category | (uint64_t)ev->color << 32;
     return at + 1;
 }
@@ -39,7 +39,7 @@ static uint64_t *put_value(uint64_t *at, const struct sl_nvtx_event *ev, uint8_t
 {
     if (!ev->value_type)
         return at;
-    *parts |= SL_NVTX_HAS_VALUE;
+    *parts |= SL_LANE_HAS_VALUE;
     at[0] = ev->value_type;
     at[1] = ev->value;
     return at + 2;
@@ -56,19 +56,19 @@ static unsigned most_words(const struct sl_nvtx_event *ev)
     unsigned words = 2 + 2 + 1 + 2 + 1;
 
     if (ev->message.text)
-        words += words_of(clip(ev->message.length, SL_NVTX_TEXT_MAX));
+        words += words_of(clip(ev->message.length, SL_LANE_TEXT_MAX));
     if (ev->payloads)
-        words += words_of(SL_NVTX_JSON_MAX);
+        words += words_of(SL_LANE_JSON_MAX);
     return (words + 1) & ~1u;
 }
 
 /* `times`: start and end of an event that is over; NULL: it is now. */
-static struct sl_nvtx_lane *put_record(enum sl_nvtx_what what, unsigned domain,
-                                       const struct sl_nvtx_event *ev, uint64_t id,
-                                       const uint64_t *times)
+static struct sl_lane *put_record(enum sl_lane_what what, unsigned domain,
+                                  const struct sl_nvtx_event *ev, uint64_t id,
+                                  const uint64_t *times)
 {
-    struct sl_nvtx_lane *lane = sl_nvtx_lane_get();
-    struct sl_nvtx_record *r = lane ? sl_nvtx_lane_begin(lane, most_words(ev)) : NULL;
+    struct sl_lane *lane = sl_lane_get();
+    struct sl_lane_record *r = lane ? sl_lane_begin(lane, most_words(ev)) : NULL;
     uint64_t *at;
     uint8_t parts = 0;
     unsigned words;
@@ -77,45 +77,45 @@ static struct sl_nvtx_lane *put_record(enum sl_nvtx_what what, unsigned domain,
         return NULL;
     at = (uint64_t *)(r + 1);
     if (times) {
-        parts |= SL_NVTX_HAS_TIMES;
+        parts |= SL_LANE_HAS_TIMES;
         *at++ = times[0];
         *at++ = times[1];
     }
     at = put_value(put_look(at, ev, &parts), ev, &parts);
     if (id) {
-        parts |= SL_NVTX_HAS_ID;
+        parts |= SL_LANE_HAS_ID;
         *at++ = id;
     }
     if (ev->message.string)
-        parts |= SL_NVTX_HAS_STRING;
+        parts |= SL_LANE_HAS_STRING;
     if (ev->message.text) {
-        parts |= SL_NVTX_HAS_TEXT;
-        at = put_bytes(at, ev->message.text, clip(ev->message.length, SL_NVTX_TEXT_MAX));
+        parts |= SL_LANE_HAS_TEXT;
+        at = put_bytes(at, ev->message.text, clip(ev->message.length, SL_LANE_TEXT_MAX));
     }
     if (ev->payloads) {
-        int is_end = what == SL_NVTX_POP || what == SL_NVTX_END;
-        size_t length = sl_nvtx_payload_json((char *)(at + 1), SL_NVTX_JSON_MAX,
+        int is_end = what == SL_LANE_POP || what == SL_LANE_END;
+        size_t length = sl_nvtx_payload_json((char *)(at + 1), SL_LANE_JSON_MAX,
                                              is_end ? "\"end payload\":" : "\"payload\":", domain,
                                              ev->payloads, ev->payload_count);
 
-        parts |= SL_NVTX_HAS_JSON;
+        parts |= SL_LANE_HAS_JSON;
         at[0] = length;
         at += words_of(length);
     }
     words = ((unsigned)(at - (uint64_t *)r) + 1) & ~1u;
-    *r = (struct sl_nvtx_record){.what = (uint8_t)what,
+    *r = (struct sl_lane_record){.what = (uint8_t)what,
                                  .parts = parts,
                                  .pairs = (uint8_t)(words / 2),
                                  .domain = (uint8_t)domain,
                                  .aux = ev->message.string,
                                  /* Last: what we cost is not the range's. */
                                  .stamp = sl_clock_stamp()};
-    sl_nvtx_lane_put(lane, words);
+    sl_lane_put(lane, words);
     return lane;
 }
 
-struct sl_nvtx_lane *sl_nvtx_record_event(enum sl_nvtx_what what, unsigned domain,
-                                          const struct sl_nvtx_event *ev, uint64_t id)
+struct sl_lane *sl_nvtx_record_event(enum sl_lane_what what, unsigned domain,
+                                     const struct sl_nvtx_event *ev, uint64_t id)
 {
     return put_record(what, domain, ev, id, NULL);
 }
@@ -125,54 +125,54 @@ void sl_nvtx_record_past(unsigned domain, const struct sl_nvtx_event *ev, uint64
 {
     const uint64_t times[] = {start_ns, end_ns};
 
-    put_record(SL_NVTX_PAST, domain, ev, 0, times);
+    put_record(SL_LANE_PAST, domain, ev, 0, times);
 }
 
 int sl_nvtx_push(unsigned domain, const struct sl_nvtx_event *ev)
 {
-    struct sl_nvtx_lane *lane = sl_nvtx_lane_get();
+    struct sl_lane *lane = sl_lane_get();
 
     if (!lane)
         return NO_LEVEL;
-    if (lane->skipped[domain] || !sl_nvtx_record_event(SL_NVTX_PUSH, domain, ev, 0))
-        return sl_nvtx_lane_skip(lane, domain);
-    return sl_nvtx_lane_pushed(lane, domain);
+    if (lane->skipped[domain] || !sl_nvtx_record_event(SL_LANE_PUSH, domain, ev, 0))
+        return sl_lane_skip(lane, domain);
+    return sl_lane_pushed(lane, domain);
 }
 
 int sl_nvtx_push_string(unsigned domain, uint32_t string)
 {
-    struct sl_nvtx_lane *lane = sl_nvtx_lane_get();
-    struct sl_nvtx_record *r = NULL;
+    struct sl_lane *lane = sl_lane_get();
+    struct sl_lane_record *r = NULL;
 
     if (!lane)
         return NO_LEVEL;
     if (__builtin_expect(!lane->skipped[domain], 1))
-        r = sl_nvtx_lane_begin(lane, 2);
+        r = sl_lane_begin(lane, 2);
     if (__builtin_expect(!r, 0))
-        return sl_nvtx_lane_skip(lane, domain);
-    *r = (struct sl_nvtx_record){.what = SL_NVTX_PUSH,
-                                 .parts = SL_NVTX_HAS_STRING,
+        return sl_lane_skip(lane, domain);
+    *r = (struct sl_lane_record){.what = SL_LANE_PUSH,
+                                 .parts = SL_LANE_HAS_STRING,
                                  .pairs = 1,
                                  .domain = (uint8_t)domain,
                                  .aux = string,
                                  .stamp = sl_clock_stamp()};
-    sl_nvtx_lane_put(lane, 2);
-    return sl_nvtx_lane_pushed(lane, domain);
+    sl_lane_put(lane, 2);
+    return sl_lane_pushed(lane, domain);
 }
 
 /* Its room was kept. */
-static void put_pop(struct sl_nvtx_lane *lane, unsigned domain)
+static void put_pop(struct sl_lane *lane, unsigned domain)
 {
-    struct sl_nvtx_record *r = sl_nvtx_lane_reserved(lane);
+    struct sl_lane_record *r = sl_lane_reserved(lane);
 
-    *r = (struct sl_nvtx_record){
-        .what = SL_NVTX_POP, .pairs = 1, .domain = (uint8_t)domain, .stamp = sl_clock_stamp()};
-    sl_nvtx_lane_put(lane, 2);
+    *r = (struct sl_lane_record){
+        .what = SL_LANE_POP, .pairs = 1, .domain = (uint8_t)domain, .stamp = sl_clock_stamp()};
+    sl_lane_put(lane, 2);
 }
 
 int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev)
 {
-    struct sl_nvtx_lane *lane = sl_nvtx_lane_mine;
+    struct sl_lane *lane = sl_lane_mine;
 
     if (!lane)
         return NO_LEVEL;
@@ -180,16 +180,16 @@ int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev)
         return lane->depth[domain] + --lane->skipped[domain];
     if (lane->depth[domain] == 0)
         return NO_LEVEL;
-    if (!ev || !sl_nvtx_record_event(SL_NVTX_POP, domain, ev, 0))
+    if (!ev || !sl_nvtx_record_event(SL_LANE_POP, domain, ev, 0))
         put_pop(lane, domain);
-    return sl_nvtx_lane_popped(lane, domain);
+    return sl_lane_popped(lane, domain);
 }
 
 uint64_t sl_nvtx_start(unsigned domain, const struct sl_nvtx_event *ev)
 {
     uint64_t id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
 
-    sl_nvtx_record_event(SL_NVTX_START, domain, ev, id);
+    sl_nvtx_record_event(SL_LANE_START, domain, ev, id);
     return id;
 }
 
@@ -198,5 +198,5 @@ void sl_nvtx_end(unsigned domain, uint64_t id, const struct sl_nvtx_event *ev)
     static const struct sl_nvtx_event nothing;
 
     if (id)
-        sl_nvtx_record_event(SL_NVTX_END, domain, ev ? ev : &nothing, id);
+        sl_nvtx_record_event(SL_LANE_END, domain, ev ? ev : &nothing, id);
 }

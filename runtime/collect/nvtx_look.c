@@ -17,7 +17,7 @@ enum {
     STRINGS = 65536,
     MORE_SLOTS = 1024, /* a power of two */
     CATEGORIES = 1024, /* a power of two */
-    PAYLOAD_MAX = 2 * SL_NVTX_JSON_MAX,
+    PAYLOAD_MAX = 2 * SL_LANE_JSON_MAX,
 };
 
 static const char too_many[] = "(more names than are kept)";
@@ -43,7 +43,7 @@ struct sl_nvtx_look {
     struct more more[MORE_SLOTS];
     struct category category[CATEGORIES];
     char pattern[PAYLOAD_MAX], payload[PAYLOAD_MAX];
-    char args[(SL_NVTX_TEXT_MAX + 64) * SL_JSON_ESCAPE_MAX * 2];
+    char args[(SL_LANE_TEXT_MAX + 64) * SL_JSON_ESCAPE_MAX * 2];
 };
 
 int sl_nvtx_look_create(struct sl_nvtx_look **out, struct sl_intern *intern, size_t texts_bytes)
@@ -176,9 +176,9 @@ static uint32_t make_more(struct sl_nvtx_look *l, unsigned domain, unsigned part
 
     if (sl_nvtx_domain_name(domain))
         at = put_string(SL_JSON_LITERAL(at, ",\"domain\":"), sl_nvtx_domain_name(domain));
-    if (parts & SL_NVTX_HAS_CATEGORY)
+    if (parts & SL_LANE_HAS_CATEGORY)
         at = put_category(l, at, domain, category);
-    if (parts & SL_NVTX_HAS_COLOR)
+    if (parts & SL_LANE_HAS_COLOR)
         at = put_color(at, color);
     if (more)
         at = sl_json_raw(SL_JSON_LITERAL(at, ","), more, strlen(more));
@@ -189,7 +189,7 @@ static uint32_t find_more(struct sl_nvtx_look *l, unsigned domain, unsigned part
                           uint32_t category, uint32_t color, const char *more)
 {
     uint64_t key = (uint64_t)category << 32 | domain << 16 |
-                   (parts & (SL_NVTX_HAS_CATEGORY | SL_NVTX_HAS_COLOR)) << 8 | 1;
+                   (parts & (SL_LANE_HAS_CATEGORY | SL_LANE_HAS_COLOR)) << 8 | 1;
     struct more *slot = &l->more[((key ^ color) * 0x9e3779b97f4a7c15u >> 40) % MORE_SLOTS];
 
     if (more)
@@ -224,38 +224,38 @@ void sl_nvtx_look_add_payload(struct sl_nvtx_look *l, struct sl_range_look *look
         look->payload = 0;
 }
 
-void sl_nvtx_look_add(struct sl_nvtx_look *l, const struct sl_nvtx_record *r,
+void sl_nvtx_look_add(struct sl_nvtx_look *l, const struct sl_lane_record *r,
                       struct sl_range_look *look)
 {
-    const uint64_t *at = (const uint64_t *)(r + 1) + (r->parts & SL_NVTX_HAS_TIMES ? 2 : 0);
+    const uint64_t *at = (const uint64_t *)(r + 1) + (r->parts & SL_LANE_HAS_TIMES ? 2 : 0);
     uint32_t category = 0, color = 0;
 
-    if (r->parts & (SL_NVTX_HAS_CATEGORY | SL_NVTX_HAS_COLOR)) {
+    if (r->parts & (SL_LANE_HAS_CATEGORY | SL_LANE_HAS_COLOR)) {
         category = (uint32_t)*at;
         color = (uint32_t)(*at >> 32);
         at++;
         look->more = find_more(l, r->domain, r->parts, category, color, NULL);
     }
-    if (r->parts & SL_NVTX_HAS_VALUE) {
+    if (r->parts & SL_LANE_HAS_VALUE) {
         look->value_type = (uint8_t)at[0];
         look->value = at[1];
         at += 2;
     }
-    if (r->parts & SL_NVTX_HAS_ID)
+    if (r->parts & SL_LANE_HAS_ID)
         at++;
-    if (r->parts & SL_NVTX_HAS_STRING) {
+    if (r->parts & SL_LANE_HAS_STRING) {
         look->name = sl_nvtx_look_string(l, r->aux);
         look->numbers = 0;
     }
-    if (r->parts & SL_NVTX_HAS_TEXT) {
+    if (r->parts & SL_LANE_HAS_TEXT) {
         look->name = put_pattern(l, (const char *)(at + 1), at[0], &look->numbers);
         at += 1 + (at[0] + 7) / 8;
     }
-    if (r->parts & SL_NVTX_HAS_JSON)
+    if (r->parts & SL_LANE_HAS_JSON)
         sl_nvtx_look_add_payload(l, look, (const char *)(at + 1), at[0]);
 }
 
-void sl_nvtx_look_make(struct sl_nvtx_look *l, const struct sl_nvtx_record *r, const char *more,
+void sl_nvtx_look_make(struct sl_nvtx_look *l, const struct sl_lane_record *r, const char *more,
                        struct sl_range_look *out, uint64_t *id)
 {
     const uint64_t *at = (const uint64_t *)(r + 1);
@@ -266,7 +266,7 @@ void sl_nvtx_look_make(struct sl_nvtx_look *l, const struct sl_nvtx_record *r, c
         out->name = l->unnamed;
     if (!id)
         return;
-    at += (r->parts & (SL_NVTX_HAS_CATEGORY | SL_NVTX_HAS_COLOR)) != 0;
-    at += r->parts & SL_NVTX_HAS_VALUE ? 2 : 0;
-    *id = r->parts & SL_NVTX_HAS_ID ? *at : 0;
+    at += (r->parts & (SL_LANE_HAS_CATEGORY | SL_LANE_HAS_COLOR)) != 0;
+    at += r->parts & SL_LANE_HAS_VALUE ? 2 : 0;
+    *id = r->parts & SL_LANE_HAS_ID ? *at : 0;
 }

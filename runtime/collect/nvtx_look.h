@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/intern.h"
-#include "collect/nvtx_lane.h"
+#include "collect/lane.h"
 #include "event/range.h"
 
 struct sl_nvtx_look;
@@ -24,10 +24,10 @@ void sl_nvtx_look_category(struct sl_nvtx_look *l, unsigned domain, uint32_t cat
 
 /* Of a new range or mark. `more`: further members of the row's args, NULL: none. `id` is that of
  * the range, if the record has one. */
-void sl_nvtx_look_make(struct sl_nvtx_look *l, const struct sl_nvtx_record *r, const char *more,
+void sl_nvtx_look_make(struct sl_nvtx_look *l, const struct sl_lane_record *r, const char *more,
                        struct sl_range_look *out, uint64_t *id);
 /* Of the end of a range: adds to what is known, or replaces it. */
-void sl_nvtx_look_add(struct sl_nvtx_look *l, const struct sl_nvtx_record *r,
+void sl_nvtx_look_add(struct sl_nvtx_look *l, const struct sl_lane_record *r,
                       struct sl_range_look *look);
 /* Members more of its payload. */
 void sl_nvtx_look_add_payload(struct sl_nvtx_look *l, struct sl_range_look *look, const char *json,

@@ -13,7 +13,7 @@
 
 #include "base/pages.h"
 #include "base/stats.h"
-#include "collect/nvtx_lane.h"
+#include "collect/lane.h"
 
 enum {
     STRINGS = 65536,
@@ -37,7 +37,7 @@ static struct {
     char *text;
     struct name *name;
     _Atomic uint32_t strings, text_used, names;
-    _Atomic uint32_t domain[SL_NVTX_DOMAINS]; /* string; 0 = free */
+    _Atomic uint32_t domain[SL_LANE_DOMAINS]; /* string; 0 = free */
     _Atomic int is_ready;
 } table;
 
@@ -126,8 +126,8 @@ uint32_t sl_nvtx_string(const char *text, size_t length)
 
     if (!is_ready())
         return lose();
-    if (length > SL_NVTX_TEXT_MAX)
-        length = SL_NVTX_TEXT_MAX;
+    if (length > SL_LANE_TEXT_MAX)
+        length = SL_LANE_TEXT_MAX;
     for (at = hash_of(text, length);; at++) {
         _Atomic uint32_t *slot = &table.index[at % INDEX];
 
@@ -167,7 +167,7 @@ unsigned sl_nvtx_domain(const char *name, size_t length)
 {
     uint32_t string = sl_nvtx_string(name, length);
 
-    for (unsigned i = 1; string && i < SL_NVTX_DOMAINS - 1; i++) {
+    for (unsigned i = 1; string && i < SL_LANE_DOMAINS - 1; i++) {
         uint32_t there = 0;
 
         /* Both orders pair with each other: the string that the number stands for. */
@@ -178,12 +178,12 @@ unsigned sl_nvtx_domain(const char *name, size_t length)
     }
     if (string)
         lose();
-    return SL_NVTX_DOMAINS - 1;
+    return SL_LANE_DOMAINS - 1;
 }
 
 uint32_t sl_nvtx_domain_name(unsigned domain)
 {
-    return domain < SL_NVTX_DOMAINS
+    return domain < SL_LANE_DOMAINS
                ? atomic_load_explicit(&table.domain[domain], memory_order_acquire)
                : 0;
 }

@@ -17,7 +17,7 @@
 /* 0, -ENOMEM, -EALREADY. */
 int sl_nvtx_names_init(void);
 
-/* A text's number, from 1; 0: no room. At most SL_NVTX_TEXT_MAX bytes are kept. */
+/* A text's number, from 1; 0: no room. At most SL_LANE_TEXT_MAX bytes are kept. */
 uint32_t sl_nvtx_string(const char *text, size_t length);
 
 /* Borrowed for the life of the process, ends in NUL; NULL: no such number. */

@@ -19,7 +19,7 @@
 struct sl_nvtx_payload_event {
     int has_message, has_category, has_color, has_start, has_end;
     uint32_t string; /* the message, if it is a registered one; else the text */
-    char text[SL_NVTX_TEXT_MAX];
+    char text[SL_LANE_TEXT_MAX];
     size_t length;
     uint32_t category, color;
     int64_t start, end; /* of a deferred event: its first and last timestamp */

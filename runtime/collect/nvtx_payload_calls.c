@@ -21,7 +21,7 @@
 
 static uint32_t string_of(const char *text)
 {
-    return text ? sl_nvtx_string(text, strnlen(text, SL_NVTX_TEXT_MAX)) : 0;
+    return text ? sl_nvtx_string(text, strnlen(text, SL_LANE_TEXT_MAX)) : 0;
 }
 
 /* ---- schemas ---- */
@@ -110,7 +110,7 @@ static void on_mark(nvtxDomainHandle_t handle, const nvtxPayloadData_t *payloads
     struct sl_nvtx_payload_event said;
     const struct sl_nvtx_event ev = event_of(&said, domain, payloads, count);
 
-    sl_nvtx_record_event(SL_NVTX_MARK, domain, &ev, 0);
+    sl_nvtx_record_event(SL_LANE_MARK, domain, &ev, 0);
 }
 
 static int on_push(nvtxDomainHandle_t handle, const nvtxPayloadData_t *payloads, size_t count)

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/pages.h"
-#include "collect/nvtx_lane.h"
+#include "collect/lane.h"
 #include "collect/nvtx_look.h"
 
 #define SECOND_NS 1000000000u
@@ -55,7 +55,7 @@ int sl_nvtx_read_create(struct sl_nvtx_read **out, const struct sl_nvtx_read_opt
         sl_pages_unmap(r, sizeof(*r));
         return err;
     }
-    if (sl_nvtx_lanes_point(&r->before.stamp, &r->before.ns))
+    if (sl_lanes_point(&r->before.stamp, &r->before.ns))
         sl_clock_take_point(&r->before.stamp, &r->before.ns);
     r->between = r->now = r->before;
     r->ns_per_tick = 1;
@@ -94,7 +94,7 @@ static void look_at_clock(struct sl_nvtx_read *r)
 }
 
 /* Never back, within a lane. */
-static uint64_t time_of(const struct sl_nvtx_read *r, struct sl_nvtx_lane *lane, uint64_t stamp)
+static uint64_t time_of(const struct sl_nvtx_read *r, struct sl_lane *lane, uint64_t stamp)
 {
     double ago = (double)(int64_t)(r->now.stamp - stamp) * r->ns_per_tick;
     uint64_t ns = r->now.ns - (uint64_t)(int64_t)ago;
@@ -153,7 +153,7 @@ static void start_range(struct sl_nvtx_read *r, uint32_t thread, uint64_t id, ui
     }
 }
 
-static void take_end(struct sl_nvtx_read *r, const struct sl_nvtx_record *record, uint64_t ns)
+static void take_end(struct sl_nvtx_read *r, const struct sl_lane_record *record, uint64_t ns)
 {
     struct sl_range_look nothing, *look;
     uint64_t id;
@@ -174,7 +174,7 @@ static void take_end(struct sl_nvtx_read *r, const struct sl_nvtx_record *record
 
 static struct sl_range_look look_of_lock(struct sl_nvtx_read *r, uint32_t lock, const char *more)
 {
-    const struct sl_nvtx_record nothing = {.what = SL_NVTX_ACQUIRE};
+    const struct sl_lane_record nothing = {.what = SL_LANE_ACQUIRE};
     struct sl_nvtx_name name = {.string = 0};
     struct sl_range_look look;
     uint32_t text;
@@ -187,7 +187,7 @@ static struct sl_range_look look_of_lock(struct sl_nvtx_read *r, uint32_t lock, 
     return look;
 }
 
-static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_nvtx_record *record,
+static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_lane_record *record,
                       uint64_t ns)
 {
     static const char got[] = "\"acquired\":true", not_got[] = "\"acquired\":false";
@@ -195,23 +195,23 @@ static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_n
     struct sl_range_look look, *waiting;
 
     switch (record->what) {
-    case SL_NVTX_ACQUIRE:
+    case SL_LANE_ACQUIRE:
         look = look_of_lock(r, lock, "\"sync\":\"acquire\"");
         sl_ranges_push(r->opt.ranges, thread, LOCK_DOMAIN + lock, ns, &look);
         return;
-    case SL_NVTX_RELEASE:
+    case SL_LANE_RELEASE:
         end_range(r, LOCK_ID | lock, ns);
         return;
     default:
         break;
     }
     waiting = sl_ranges_innermost(r->opt.ranges, thread, LOCK_DOMAIN + lock);
-    if (waiting && record->what == SL_NVTX_ACQUIRED)
+    if (waiting && record->what == SL_LANE_ACQUIRED)
         sl_nvtx_look_add_payload(r->look, waiting, got, sizeof(got) - 1);
     else if (waiting)
         sl_nvtx_look_add_payload(r->look, waiting, not_got, sizeof(not_got) - 1);
     sl_ranges_pop(r->opt.ranges, thread, LOCK_DOMAIN + lock, ns);
-    if (record->what == SL_NVTX_ACQUIRED &&
+    if (record->what == SL_LANE_ACQUIRED &&
         !sl_ranges_started(r->opt.ranges, LOCK_ID | lock, &row)) {
         look = look_of_lock(r, lock, "\"sync\":\"held\"");
         start_range(r, thread, LOCK_ID | lock, ns, &look);
@@ -220,7 +220,7 @@ static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_n
 
 /* ---- records ---- */
 
-static void take_past(struct sl_nvtx_read *r, const struct sl_nvtx_record *record)
+static void take_past(struct sl_nvtx_read *r, const struct sl_lane_record *record)
 {
     const uint64_t *times = (const uint64_t *)(record + 1);
     struct sl_range_look look;
@@ -230,7 +230,7 @@ static void take_past(struct sl_nvtx_read *r, const struct sl_nvtx_record *recor
     sl_ranges_past(r->opt.ranges, PAST_ROW, times[0], times[1], &look);
 }
 
-static void take_mark(struct sl_nvtx_read *r, uint32_t thread, const struct sl_nvtx_record *record,
+static void take_mark(struct sl_nvtx_read *r, uint32_t thread, const struct sl_lane_record *record,
                       uint64_t ns)
 {
     struct sl_range_look look;
@@ -247,7 +247,7 @@ static void take_mark(struct sl_nvtx_read *r, uint32_t thread, const struct sl_n
     r->opt.sink(r->opt.user, &ev);
 }
 
-static void take_pop(struct sl_nvtx_read *r, uint32_t thread, const struct sl_nvtx_record *record,
+static void take_pop(struct sl_nvtx_read *r, uint32_t thread, const struct sl_lane_record *record,
                      uint64_t ns)
 {
     struct sl_range_look *look;
@@ -260,39 +260,39 @@ static void take_pop(struct sl_nvtx_read *r, uint32_t thread, const struct sl_nv
     sl_ranges_pop(r->opt.ranges, thread, record->domain, ns);
 }
 
-static void take_record(struct sl_nvtx_read *r, struct sl_nvtx_lane *lane,
-                        const struct sl_nvtx_record *record)
+static void take_record(struct sl_nvtx_read *r, struct sl_lane *lane,
+                        const struct sl_lane_record *record)
 {
     uint64_t ns = time_of(r, lane, record->stamp), id;
     uint32_t thread = lane->reading_thread;
     struct sl_range_look look;
 
     switch (record->what) {
-    case SL_NVTX_PUSH:
+    case SL_LANE_PUSH:
         sl_nvtx_look_make(r->look, record, NULL, &look, NULL);
         sl_ranges_push(r->opt.ranges, thread, record->domain, ns, &look);
         break;
-    case SL_NVTX_POP:
+    case SL_LANE_POP:
         take_pop(r, thread, record, ns);
         break;
-    case SL_NVTX_START:
+    case SL_LANE_START:
         sl_nvtx_look_make(r->look, record, NULL, &look, &id);
         start_range(r, thread, id, ns, &look);
         break;
-    case SL_NVTX_END:
+    case SL_LANE_END:
         take_end(r, record, ns);
         break;
-    case SL_NVTX_MARK:
+    case SL_LANE_MARK:
         take_mark(r, thread, record, ns);
         break;
-    case SL_NVTX_PAST:
+    case SL_LANE_PAST:
         take_past(r, record);
         break;
-    case SL_NVTX_THREAD_BEGIN:
+    case SL_LANE_THREAD_BEGIN:
         lane->reading_thread = record->aux;
         r->opt.thread(r->opt.user, record->aux);
         break;
-    case SL_NVTX_THREAD_END:
+    case SL_LANE_THREAD_END:
         sl_ranges_end_thread(r->opt.ranges, thread, ns);
         break;
     default:
@@ -301,23 +301,23 @@ static void take_record(struct sl_nvtx_read *r, struct sl_nvtx_lane *lane,
     }
 }
 
-static void read_lane(struct sl_nvtx_read *r, struct sl_nvtx_lane *lane)
+static void read_lane(struct sl_nvtx_read *r, struct sl_lane *lane)
 {
-    /* Acquire pairs with the release in sl_nvtx_lane_put(): records up to head are whole. */
+    /* Acquire pairs with the release in sl_lane_put(): records up to head are whole. */
     uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
     uint64_t at = atomic_load_explicit(&lane->tail, memory_order_relaxed);
 
     while (at < head) {
-        const struct sl_nvtx_record *record =
-            (const struct sl_nvtx_record *)&lane->word[at % SL_NVTX_LANE_WORDS];
+        const struct sl_lane_record *record =
+            (const struct sl_lane_record *)&lane->word[at % SL_LANE_WORDS];
 
-        if (record->what == SL_NVTX_PAD) {
-            at += SL_NVTX_LANE_WORDS - at % SL_NVTX_LANE_WORDS;
+        if (record->what == SL_LANE_PAD) {
+            at += SL_LANE_WORDS - at % SL_LANE_WORDS;
         } else {
             take_record(r, lane, record);
             at += 2u * record->pairs;
         }
-        /* Release pairs with the acquire in sl_nvtx_lane_room(): we have read what was there. */
+        /* Release pairs with the acquire in sl_lane_room(): we have read what was there. */
         atomic_store_explicit(&lane->tail, at, memory_order_release);
     }
 }
@@ -338,12 +338,12 @@ static void read_names(struct sl_nvtx_read *r)
 
 void sl_nvtx_read(struct sl_nvtx_read *r)
 {
-    unsigned lanes = sl_nvtx_lanes_used();
+    unsigned lanes = sl_lanes_used();
 
     read_names(r);
     if (!lanes)
         return;
     look_at_clock(r);
     for (unsigned i = 0; i < lanes; i++)
-        read_lane(r, sl_nvtx_lane_at(i));
+        read_lane(r, sl_lane_at(i));
 }

@@ -1,10 +1,10 @@
 /*
- * nvtx_lane.c - what a thread's NVTX calls leave behind until the collector reads it.
+ * lane.c - what a thread leaves behind until the collector reads it.
  *
- * Threads, memory: see nvtx_lane.h. Lanes that nobody holds are on a stack without a lock: its word
+ * Threads, memory: see lane.h. Lanes that nobody holds are on a stack without a lock: its word
  * is the top's index + 1 and a count of changes, so that a top that went and came back is noticed.
  */
-#include "collect/nvtx_lane.h"
+#include "collect/lane.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,12 +16,12 @@
 #include "base/pages.h"
 
 /* The writer wakes the collector after this many words. */
-#define CHECKPOINT (SL_NVTX_LANE_WORDS / 4)
+#define CHECKPOINT (SL_LANE_WORDS / 4)
 /* THREAD_END's, which has to fit whatever else does not. */
 #define END_WORDS 2
 
 static struct {
-    struct sl_nvtx_lane *lane;
+    struct sl_lane *lane;
     unsigned lanes;
     _Atomic unsigned used;
     _Atomic uint64_t free; /* index + 1, changes above */
@@ -34,9 +34,9 @@ static struct {
 } all;
 
 /* Of a thread whose end we have seen: later records of its have no place. */
-static struct sl_nvtx_lane ended;
+static struct sl_lane ended;
 
-_Thread_local struct sl_nvtx_lane *sl_nvtx_lane_mine;
+_Thread_local struct sl_lane *sl_lane_mine;
 
 /* ---- the stack ---- */
 
@@ -45,7 +45,7 @@ static uint64_t changed(uint64_t top, uint32_t to)
     return ((top >> 32) + 1) << 32 | to;
 }
 
-static void give(struct sl_nvtx_lane *lane)
+static void give(struct sl_lane *lane)
 {
     uint64_t top = atomic_load_explicit(&all.free, memory_order_relaxed);
     uint32_t mine = (uint32_t)(lane - all.lane) + 1;
@@ -57,13 +57,13 @@ static void give(struct sl_nvtx_lane *lane)
                                                     memory_order_release, memory_order_relaxed));
 }
 
-static struct sl_nvtx_lane *take(void)
+static struct sl_lane *take(void)
 {
     uint64_t top = atomic_load_explicit(&all.free, memory_order_acquire);
     unsigned index;
 
     while ((uint32_t)top) {
-        struct sl_nvtx_lane *lane = &all.lane[(uint32_t)top - 1];
+        struct sl_lane *lane = &all.lane[(uint32_t)top - 1];
         /* Another thread may have it by now: then the count has changed, and this is not used. */
         uint32_t next = atomic_load_explicit(&lane->next_free, memory_order_relaxed);
 
@@ -73,7 +73,7 @@ static struct sl_nvtx_lane *take(void)
     }
     index = atomic_load_explicit(&all.used, memory_order_relaxed);
     while (index < all.lanes) {
-        /* Release pairs with the acquire in sl_nvtx_lanes_used(). */
+        /* Release pairs with the acquire in sl_lanes_used(). */
         if (atomic_compare_exchange_weak_explicit(&all.used, &index, index + 1,
                                                   memory_order_release, memory_order_relaxed))
             return &all.lane[index];
@@ -83,27 +83,27 @@ static struct sl_nvtx_lane *take(void)
 
 /* ---- a thread's first and last record ---- */
 
-static void put_thread(struct sl_nvtx_lane *lane, enum sl_nvtx_what what)
+static void put_thread(struct sl_lane *lane, enum sl_lane_what what)
 {
-    struct sl_nvtx_record *r = sl_nvtx_lane_reserved(lane);
+    struct sl_lane_record *r = sl_lane_reserved(lane);
 
-    *r = (struct sl_nvtx_record){
+    *r = (struct sl_lane_record){
         .what = (uint8_t)what, .pairs = 1, .aux = lane->thread, .stamp = sl_clock_stamp()};
-    sl_nvtx_lane_put(lane, 2);
+    sl_lane_put(lane, 2);
 }
 
 /* The thread ends. */
 static void on_thread_end(void *mine)
 {
-    struct sl_nvtx_lane *lane = mine;
+    struct sl_lane *lane = mine;
 
-    sl_nvtx_lane_mine = &ended;
+    sl_lane_mine = &ended;
     if (lane->announced)
-        put_thread(lane, SL_NVTX_THREAD_END);
+        put_thread(lane, SL_LANE_THREAD_END);
     give(lane);
 }
 
-static void begin_thread(struct sl_nvtx_lane *lane)
+static void begin_thread(struct sl_lane *lane)
 {
     lane->thread = (uint32_t)syscall(SYS_gettid);
     lane->announced = 0;
@@ -113,10 +113,10 @@ static void begin_thread(struct sl_nvtx_lane *lane)
     memset(lane->skipped, 0, sizeof(lane->skipped));
 }
 
-struct sl_nvtx_lane *sl_nvtx_lane_take(void)
+struct sl_lane *sl_lane_take(void)
 {
     int saved = errno;
-    struct sl_nvtx_lane *lane = NULL;
+    struct sl_lane *lane = NULL;
 
     if (atomic_load_explicit(&all.is_ready, memory_order_acquire))
         lane = take();
@@ -131,7 +131,7 @@ struct sl_nvtx_lane *sl_nvtx_lane_take(void)
         lane = NULL;
         atomic_fetch_add_explicit(&all.lost, 1, memory_order_relaxed);
     } else {
-        sl_nvtx_lane_mine = lane;
+        sl_lane_mine = lane;
     }
     errno = saved;
     return lane;
@@ -139,13 +139,13 @@ struct sl_nvtx_lane *sl_nvtx_lane_take(void)
 
 /* ---- room ---- */
 
-static struct sl_nvtx_record *lose(struct sl_nvtx_lane *lane)
+static struct sl_lane_record *lose(struct sl_lane *lane)
 {
     atomic_fetch_add_explicit(&lane->lost, 1, memory_order_relaxed);
     return NULL;
 }
 
-struct sl_nvtx_record *sl_nvtx_lane_room(struct sl_nvtx_lane *lane, unsigned words)
+struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words)
 {
     uint64_t offset, tail, most, skip;
     void (*wake)(void);
@@ -154,11 +154,11 @@ struct sl_nvtx_record *sl_nvtx_lane_room(struct sl_nvtx_lane *lane, unsigned wor
         return lose(lane);
     /* Acquire pairs with the release in the reader: what was there has been read. */
     tail = atomic_load_explicit(&lane->tail, memory_order_acquire);
-    most = tail + SL_NVTX_LANE_WORDS - lane->reserved;
+    most = tail + SL_LANE_WORDS - lane->reserved;
     if (!lane->announced) {
         if (lane->at + 2 > most)
             return lose(lane);
-        put_thread(lane, SL_NVTX_THREAD_BEGIN);
+        put_thread(lane, SL_LANE_THREAD_BEGIN);
         lane->announced = 1;
     }
     if (lane->at - tail >= CHECKPOINT) {
@@ -167,19 +167,19 @@ struct sl_nvtx_record *sl_nvtx_lane_room(struct sl_nvtx_lane *lane, unsigned wor
             wake();
     }
     lane->limit = lane->at + CHECKPOINT < most ? lane->at + CHECKPOINT : most;
-    offset = lane->at % SL_NVTX_LANE_WORDS;
-    skip = offset + words > SL_NVTX_LANE_WORDS ? SL_NVTX_LANE_WORDS - offset : 0;
+    offset = lane->at % SL_LANE_WORDS;
+    skip = offset + words > SL_LANE_WORDS ? SL_LANE_WORDS - offset : 0;
     if (lane->at + skip + words + 2 > most)
         return lose(lane);
     if (skip) {
-        *sl_nvtx_lane_reserved(lane) = (struct sl_nvtx_record){.what = SL_NVTX_PAD};
-        sl_nvtx_lane_put(lane, (unsigned)skip);
+        *sl_lane_reserved(lane) = (struct sl_lane_record){.what = SL_LANE_PAD};
+        sl_lane_put(lane, (unsigned)skip);
         offset = 0;
     }
-    return (struct sl_nvtx_record *)&lane->word[offset];
+    return (struct sl_lane_record *)&lane->word[offset];
 }
 
-int sl_nvtx_lane_skip(struct sl_nvtx_lane *lane, unsigned domain)
+int sl_lane_skip(struct sl_lane *lane, unsigned domain)
 {
     if (lane == &ended)
         return -1;
@@ -190,10 +190,10 @@ int sl_nvtx_lane_skip(struct sl_nvtx_lane *lane, unsigned domain)
 
 /* ---- the outside ---- */
 
-int sl_nvtx_lanes_init(size_t bytes)
+int sl_lanes_init(size_t bytes)
 {
-    const size_t each = SL_NVTX_LANE_WORDS * sizeof(uint64_t);
-    unsigned lanes = (unsigned)(bytes / (each + sizeof(struct sl_nvtx_lane)));
+    const size_t each = SL_LANE_WORDS * sizeof(uint64_t);
+    unsigned lanes = (unsigned)(bytes / (each + sizeof(struct sl_lane)));
     uint64_t *word;
 
     if (atomic_load_explicit(&all.is_ready, memory_order_acquire))
@@ -207,46 +207,45 @@ int sl_nvtx_lanes_init(size_t bytes)
         return -ENOMEM;
     }
     for (unsigned i = 0; i < lanes; i++)
-        all.lane[i].word = word + (size_t)i * SL_NVTX_LANE_WORDS;
+        all.lane[i].word = word + (size_t)i * SL_LANE_WORDS;
     all.lanes = lanes;
     all.has_point = sl_clock_take_point(&all.point_stamp, &all.point_ns) == 0;
-    /* Release pairs with the acquire in sl_nvtx_lane_take(). */
+    /* Release pairs with the acquire in sl_lane_take(). */
     atomic_store_explicit(&all.is_ready, 1, memory_order_release);
     return 0;
 }
 
-void sl_nvtx_lanes_set_wake(void (*wake)(void))
+void sl_lanes_set_wake(void (*wake)(void))
 {
     atomic_store_explicit(&all.wake, wake, memory_order_release);
 }
 
-unsigned sl_nvtx_lanes_used(void)
+unsigned sl_lanes_used(void)
 {
     return atomic_load_explicit(&all.used, memory_order_acquire);
 }
 
-struct sl_nvtx_lane *sl_nvtx_lane_at(unsigned index)
+struct sl_lane *sl_lane_at(unsigned index)
 {
     return &all.lane[index];
 }
 
-uint64_t sl_nvtx_lanes_lost(void)
+uint64_t sl_lanes_lost(void)
 {
     uint64_t lost = atomic_load_explicit(&all.lost, memory_order_relaxed) +
                     atomic_load_explicit(&ended.lost, memory_order_relaxed);
 
-    for (unsigned i = 0; i < sl_nvtx_lanes_used(); i++)
+    for (unsigned i = 0; i < sl_lanes_used(); i++)
         lost += atomic_load_explicit(&all.lane[i].lost, memory_order_relaxed);
     return lost;
 }
 
-uint64_t sl_nvtx_lanes_bytes(void)
+uint64_t sl_lanes_bytes(void)
 {
-    return (uint64_t)sl_nvtx_lanes_used() *
-           (SL_NVTX_LANE_WORDS * sizeof(uint64_t) + sizeof(struct sl_nvtx_lane));
+    return (uint64_t)sl_lanes_used() * (SL_LANE_WORDS * sizeof(uint64_t) + sizeof(struct sl_lane));
 }
 
-int sl_nvtx_lanes_point(uint64_t *stamp, uint64_t *ns)
+int sl_lanes_point(uint64_t *stamp, uint64_t *ns)
 {
     *stamp = all.point_stamp;
     *ns = all.point_ns;

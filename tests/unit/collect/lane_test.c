@@ -1,4 +1,4 @@
-/* nvtx_lane_test.c - records of many threads come out whole and in order; what finds no room is a
+/* lane_test.c - records of many threads come out whole and in order; what finds no room is a
  * whole range; threads that come and go take no more memory. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,32 +20,32 @@
 
 struct seen {
     uint64_t records, pushes, pops, begins, ends;
-    int depth[SL_NVTX_DOMAINS];
+    int depth[SL_LANE_DOMAINS];
     uint64_t stamp;
 };
 
 static struct seen seen[64];
 
-static void take(struct seen *s, const struct sl_nvtx_record *r)
+static void take(struct seen *s, const struct sl_lane_record *r)
 {
     s->records++;
     assert_true(r->stamp >= s->stamp);
     s->stamp = r->stamp;
     switch (r->what) {
-    case SL_NVTX_PUSH:
+    case SL_LANE_PUSH:
         s->pushes++;
         s->depth[r->domain]++;
         break;
-    case SL_NVTX_POP:
+    case SL_LANE_POP:
         s->pops++;
         assert_true(--s->depth[r->domain] >= 0);
         break;
-    case SL_NVTX_THREAD_BEGIN:
+    case SL_LANE_THREAD_BEGIN:
         s->begins++;
         s->stamp = 0;
         memset(s->depth, 0, sizeof(s->depth));
         break;
-    case SL_NVTX_THREAD_END:
+    case SL_LANE_THREAD_END:
         s->ends++;
         break;
     default:
@@ -55,17 +55,17 @@ static void take(struct seen *s, const struct sl_nvtx_record *r)
 
 static void read_all(void)
 {
-    for (unsigned i = 0; i < sl_nvtx_lanes_used(); i++) {
-        struct sl_nvtx_lane *lane = sl_nvtx_lane_at(i);
+    for (unsigned i = 0; i < sl_lanes_used(); i++) {
+        struct sl_lane *lane = sl_lane_at(i);
         uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
         uint64_t at = atomic_load_explicit(&lane->tail, memory_order_relaxed);
 
         while (at < head) {
-            const struct sl_nvtx_record *r =
-                (const struct sl_nvtx_record *)&lane->word[at % SL_NVTX_LANE_WORDS];
+            const struct sl_lane_record *r =
+                (const struct sl_lane_record *)&lane->word[at % SL_LANE_WORDS];
 
-            if (r->what == SL_NVTX_PAD) {
-                at += SL_NVTX_LANE_WORDS - at % SL_NVTX_LANE_WORDS;
+            if (r->what == SL_LANE_PAD) {
+                at += SL_LANE_WORDS - at % SL_LANE_WORDS;
                 continue;
             }
             take(&seen[i], r);
@@ -116,7 +116,7 @@ static int init(void **state)
 static void records_come_out_whole(void **state)
 {
     pthread_t thread[THREADS];
-    uint64_t lost = sl_nvtx_lanes_lost();
+    uint64_t lost = sl_lanes_lost();
     struct seen sum;
 
     (void)state;
@@ -130,14 +130,14 @@ static void records_come_out_whole(void **state)
     read_all();
     sum = total();
     assert_int_equal(sum.pushes, sum.pops);
-    assert_int_equal(sum.pushes + sl_nvtx_lanes_lost() - lost, 2 * THREADS * ROUNDS);
+    assert_int_equal(sum.pushes + sl_lanes_lost() - lost, 2 * THREADS * ROUNDS);
     assert_int_equal(sum.begins, sum.ends);
 }
 
 /* Nobody reads: what is there stays, ranges that are open end, the others are lost whole. */
 static void a_full_lane_keeps_the_nesting(void **state)
 {
-    uint64_t lost = sl_nvtx_lanes_lost();
+    uint64_t lost = sl_lanes_lost();
     int level, pushed = 0;
     struct seen sum;
 
@@ -161,7 +161,7 @@ static void a_full_lane_keeps_the_nesting(void **state)
     sum = total();
     assert_int_equal(sum.pushes, sum.pops);
     assert_true(sum.pushes > 50 && sum.pushes < (uint64_t)pushed);
-    assert_int_equal(sum.pushes + sl_nvtx_lanes_lost() - lost, (uint64_t)pushed + 50);
+    assert_int_equal(sum.pushes + sl_lanes_lost() - lost, (uint64_t)pushed + 50);
 }
 
 static void *one_range(void *user)
@@ -174,8 +174,8 @@ static void *one_range(void *user)
 
 static void threads_come_and_go(void **state)
 {
-    unsigned used = sl_nvtx_lanes_used();
-    uint64_t lost = sl_nvtx_lanes_lost();
+    unsigned used = sl_lanes_used();
+    uint64_t lost = sl_lanes_lost();
     pthread_t thread;
     struct seen sum;
 
@@ -190,8 +190,8 @@ static void threads_come_and_go(void **state)
     }
     read_all();
     sum = total();
-    assert_true(sl_nvtx_lanes_used() <= used + 1);
-    assert_int_equal(sl_nvtx_lanes_lost(), lost);
+    assert_true(sl_lanes_used() <= used + 1);
+    assert_int_equal(sl_lanes_lost(), lost);
     assert_int_equal(sum.begins, LIVES);
     assert_int_equal(sum.ends, LIVES);
     assert_int_equal(sum.pushes, 2 * LIVES);
@@ -212,9 +212,9 @@ static void strings_and_domains_have_one_number_each(void **state)
     for (int i = 0; i < 1000; i++) { /* more than there are: the last one stands for the rest */
         char name[8] = {(char)('a' + i % 26), (char)('a' + i / 26 % 26), (char)('a' + i / 676)};
 
-        assert_in_range(sl_nvtx_domain(name, 3), 1, SL_NVTX_DOMAINS - 1);
+        assert_in_range(sl_nvtx_domain(name, 3), 1, SL_LANE_DOMAINS - 1);
     }
-    assert_int_equal(sl_nvtx_domain("one more", 8), SL_NVTX_DOMAINS - 1);
+    assert_int_equal(sl_nvtx_domain("one more", 8), SL_LANE_DOMAINS - 1);
 }
 
 int main(void)

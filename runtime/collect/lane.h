@@ -1,0 +1,175 @@
+/*
+ * lane.h - what a thread leaves behind until the collector reads it.
+ *
+ * Everything that is told about a thread in the order of its calls goes this way: NVTX ranges and
+ * names, operators of PyTorch, steps, source lines.
+ *
+ * A lane is a ring of records with one writer, the thread that holds it, and one reader, the
+ * collector. A thread takes one at its first record and gives it back at its end, records in it or
+ * not: the next thread goes on where it stopped. So there are as many lanes as threads that make
+ * ranges at the same time, however many come and go.
+ *
+ * A pop always finds room: a push takes its own with it. So whatever is lost when a lane is full is
+ * a whole range, and the nesting of the others stays right.
+ *
+ * Threads: any, each for its own lane; nothing blocks or allocates. Memory: one mapping, touched as
+ * lanes are used, never given back: threads may be inside at any time.
+ */
+#ifndef SL_LANE_H
+#define SL_LANE_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SL_LANE_WORDS = 8192, /* of 8 bytes: 64 KiB */
+    SL_LANE_DOMAINS = 256,
+    /* A record's longest texts; what is longer is cut. Together they fit into a record. */
+    SL_LANE_TEXT_MAX = 1023,
+    SL_LANE_JSON_MAX = 2559,
+    SL_LANE_RECORD_WORDS = 510,
+};
+
+enum sl_lane_what {
+    SL_LANE_PAD, /* up to the end of the ring */
+    SL_LANE_PUSH,
+    SL_LANE_POP,
+    SL_LANE_START,
+    SL_LANE_END,
+    SL_LANE_MARK,
+    SL_LANE_THREAD_BEGIN, /* aux: its system id. Records that follow are its */
+    SL_LANE_THREAD_END,   /* ends all that it pushed */
+    SL_LANE_ACQUIRE,      /* a user's lock, aux: its number among the names; is waited for, */
+    SL_LANE_ACQUIRED,     /* was got, */
+    SL_LANE_NOT_ACQUIRED, /* was not, */
+    SL_LANE_RELEASE,      /* is given back */
+    SL_LANE_PAST,         /* an event of its own time */
+};
+
+/* What follows the header of a record, in this order. */
+enum sl_lane_part {
+    SL_LANE_HAS_STRING = 1 << 0,   /* nothing: `aux` is the number of a registered string */
+    SL_LANE_HAS_CATEGORY = 1 << 1, /* low half of a word that it shares with... */
+    SL_LANE_HAS_COLOR = 1 << 2,    /* ...ARGB, high half */
+    SL_LANE_HAS_VALUE = 1 << 3,    /* a word for enum sl_lane_value, a word for its bits */
+    SL_LANE_HAS_ID = 1 << 4,       /* a word: of a range that is started and ended */
+    SL_LANE_HAS_TEXT = 1 << 5,     /* a word for the length, then the bytes; UTF-8 mostly */
+    SL_LANE_HAS_JSON = 1 << 6,     /* the same: members of an object */
+    SL_LANE_HAS_TIMES = 1 << 7,    /* two words, before all others: start and end, ns */
+};
+
+enum sl_lane_value {
+    SL_LANE_NO_VALUE,
+    SL_LANE_U64,
+    SL_LANE_I64,
+    SL_LANE_F64,
+    SL_LANE_F32,
+};
+
+struct sl_lane_record {
+    uint8_t what;  /* enum sl_lane_what */
+    uint8_t parts; /* enum sl_lane_part */
+    uint8_t pairs; /* length in pairs of words, this one included */
+    uint8_t domain;
+    uint32_t aux;
+    uint64_t stamp; /* sl_clock_stamp() */
+};
+
+struct sl_lane {
+    /* the writer's */
+    uint64_t at;                /* position behind its last record: what `head` is */
+    uint64_t limit;             /* no record but a pop may go beyond it without a look at `tail` */
+    uint32_t reserved;          /* words that open ranges' pops, and the thread's end, will take */
+    uint32_t thread;            /* system id */
+    int announced;              /* THREAD_BEGIN is in the ring */
+    int depth[SL_LANE_DOMAINS]; /* ranges pushed that have a record */
+    int skipped[SL_LANE_DOMAINS]; /* inside those, ranges that have none: there was no room */
+
+    /* shared */
+    alignas(64) _Atomic uint64_t head;
+    alignas(64) _Atomic uint64_t tail;
+    _Atomic uint64_t lost;      /* records for which there was no room */
+    _Atomic uint32_t next_free; /* index + 1, while nobody holds it */
+    uint64_t *word;
+
+    /* the reader's: nvtx_read.c */
+    uint32_t reading_thread;
+    uint64_t last_ns;
+};
+
+/* 0, -ENOMEM; -EALREADY. `bytes`: most memory for all lanes. */
+int sl_lanes_init(size_t bytes);
+
+/* What to do when a lane is getting full; any thread, never blocks. */
+void sl_lanes_set_wake(void (*wake)(void));
+
+/* The calling thread's lane, taken at the first call; NULL, counted: none is free, or the thread
+ * has ended as far as we know. */
+struct sl_lane *sl_lane_take(void);
+
+extern _Thread_local struct sl_lane *sl_lane_mine;
+
+static inline struct sl_lane *sl_lane_get(void)
+{
+    struct sl_lane *lane = sl_lane_mine;
+
+    return __builtin_expect(lane != NULL, 1) ? lane : sl_lane_take();
+}
+
+/* Room was not where it was looked for: looks again. NULL, counted: there is none. */
+struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words);
+
+/* Room for a record of `words`, an even number up to SL_LANE_RECORD_WORDS; NULL, counted: there is
+ * none. It is read once sl_lane_put() was called. */
+static inline struct sl_lane_record *sl_lane_begin(struct sl_lane *lane, unsigned words)
+{
+    uint64_t offset = lane->at % SL_LANE_WORDS;
+
+    /* Two words more than its own: for a push, its pop's. */
+    if (__builtin_expect(lane->at + words + 2 > lane->limit || offset + words > SL_LANE_WORDS, 0))
+        return sl_lane_room(lane, words);
+    return (struct sl_lane_record *)&lane->word[offset];
+}
+
+/* The same for a record of two words whose room is reserved. */
+static inline struct sl_lane_record *sl_lane_reserved(const struct sl_lane *lane)
+{
+    return (struct sl_lane_record *)&lane->word[lane->at % SL_LANE_WORDS];
+}
+
+static inline void sl_lane_put(struct sl_lane *lane, unsigned words)
+{
+    lane->at += words;
+    /* Release pairs with the acquire in the reader: the record before its position. */
+    atomic_store_explicit(&lane->head, lane->at, memory_order_release);
+}
+
+/* A push has a record: its pop will. Gives the range's level, 0 the outermost. */
+static inline int sl_lane_pushed(struct sl_lane *lane, unsigned domain)
+{
+    lane->reserved += 2;
+    lane->limit -= 2;
+    return lane->depth[domain]++;
+}
+
+static inline int sl_lane_popped(struct sl_lane *lane, unsigned domain)
+{
+    lane->reserved -= 2;
+    lane->limit += 2;
+    return --lane->depth[domain];
+}
+
+/* A push has no record: nor will what is inside it, nor its pop. */
+int sl_lane_skip(struct sl_lane *lane, unsigned domain);
+
+/* Reader. */
+unsigned sl_lanes_used(void); /* lanes that were ever taken: the first of them */
+struct sl_lane *sl_lane_at(unsigned index);
+uint64_t sl_lanes_lost(void); /* records in all */
+uint64_t sl_lanes_bytes(void);
+/* A point of the clock before which few records were made; 0 or -EAGAIN. */
+int sl_lanes_point(uint64_t *stamp, uint64_t *ns);
+
+#endif
