@@ -213,6 +213,9 @@ void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn,
     if (!missing)
         return;
     c->written_off_turn = turn;
+    /* Asked for ahead of a thread's first record, and never written to. */
+    if (held->records == 0 && sl_pipeline_waiting(c->pipeline) == 0)
+        return;
     sl_stats_add(SL_STAT_UNDELIVERED_BUFFERS, missing);
     /* Nothing tells a CUPTI that is late from one whose callbacks another tool has replaced. */
     sl_log_once(&c->missing_said, SL_LOG_WARN,

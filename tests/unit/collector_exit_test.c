@@ -55,6 +55,28 @@ static void a_cupti_that_hangs_does_not_keep_the_process(void **state)
     in_child(play_hang);
 }
 
+/* An empty buffer that does not come back is no loss. */
+static void play_hang_with_nothing(void)
+{
+    CHECK(inject("SYNCLINE_WINDOW=run"));
+    fake_launch("k_before_hang", 1);
+    UNTIL(files("1.pt.trace.json.part") == 1 &&
+          in_file("1.pt.trace.json.part", "k_before_hang") == 1);
+    fake_empty_buffer();
+    fake.hang = 1;
+    sl_runtime_exit();
+    CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":0,") == 1);
+    CHECK(in_file("1.pt.trace.json", "\"undelivered_buffers\":0,") == 1);
+    CHECK(!stderr_has("in them are lost"));
+    _exit(0);
+}
+
+static void an_empty_buffer_that_stays_out_is_no_loss(void **state)
+{
+    (void)state;
+    in_child(play_hang_with_nothing);
+}
+
 static void play_exit_between_windows(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
@@ -122,6 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(run_records_everything_into_one_file),
         CASE(a_cupti_that_hangs_does_not_keep_the_process),
+        CASE(an_empty_buffer_that_stays_out_is_no_loss),
         CASE(without_an_open_window_there_is_nothing_to_bring_in),
         CASE(an_open_window_gets_the_last_records_and_its_end),
         CASE(a_status_after_the_end_does_not_read_what_is_gone),

@@ -173,6 +173,19 @@ static void *fake_record(size_t size)
     return at;
 }
 
+/* A buffer that CUPTI asks for and writes nothing to, as it does ahead of a thread's first record. */
+static inline void fake_empty_buffer(void)
+{
+    size_t max_records;
+
+    pthread_mutex_lock(&fake.lock);
+    if (!fake.buffer) {
+        fake.request(&fake.buffer, &fake.size, &max_records);
+        fake.used = 0;
+    }
+    pthread_mutex_unlock(&fake.lock);
+}
+
 /* cudaLaunchKernel of a kernel of this name; `finished` 0: it goes on running. */
 static void fake_launch(const char *name, int finished)
 {
