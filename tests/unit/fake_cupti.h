@@ -173,7 +173,7 @@ static void *fake_record(size_t size)
     return at;
 }
 
-/* A buffer that CUPTI asks for and writes nothing to, as it does ahead of a thread's first record. */
+/* A buffer that CUPTI asks for, ahead of a thread's first record, and writes nothing to. */
 static inline void fake_empty_buffer(void)
 {
     size_t max_records;
