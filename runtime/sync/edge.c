@@ -15,8 +15,9 @@
 
 #define DEFAULT_CAP ((size_t)16 << 20)
 /* How long a call may take to return once what it waited for, or did, has ended: its thread has to
- * get a processor. */
-#define RETURN_NS 100000000u
+ * get a processor. On a machine with many more threads than processors 100 ms were not enough. */
+#define RETURN_NS     1000000000u
+#define RETURN_LOW_NS 100000000u /* when what waits behind it takes much of the memory */
 #define PAGEABLE  1 /* CUpti_ActivityMemoryKind */
 
 struct sl_edges {
@@ -243,6 +244,13 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
 
 /* ---- edges out ---- */
 
+static uint64_t time_to_return(const struct sl_edges *e)
+{
+    size_t held = e->order.count - e->order.first;
+
+    return held * sizeof *e->order.item < e->store.cap_bytes / 8 ? RETURN_NS : RETURN_LOW_NS;
+}
+
 /* When the last record of a call was made; 0: none has a time. Its own record, which is made when
  * it returns, may be on its way still. */
 static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_t count)
@@ -255,7 +263,7 @@ static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_
             ns = item[i].end_ns;
         returned |= item[i].kind == SL_EV_RUNTIME || item[i].kind == SL_EV_DRIVER;
     }
-    return ns && !returned && e->opt.online ? ns + RETURN_NS : ns;
+    return ns && !returned && e->opt.online ? ns + time_to_return(e) : ns;
 }
 
 /* Of the first call. An event record alone has no time: it goes with the next call that has one. */

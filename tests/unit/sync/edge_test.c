@@ -161,6 +161,48 @@ static void a_call_that_has_not_returned_at_the_close_is_counted(void **state)
     job_end(j);
 }
 
+/* Between two operations of one call, or before its end, its thread may have to wait for a processor:
+ * a second is left to it, as long as there is room for what comes meanwhile. */
+static void a_call_may_take_long_to_return(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+    (void)state;
+    job_stream(j, 13, 1);
+    uint64_t blocking = job_kernel(j, 13, 10, 15, 60);
+    uint64_t legacy = ++j->correlation;
+
+    job_ran(j, 7, 61, 70);
+    sl_edges_delivered(j->edges, 900 * 1000 * US);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_undecided(j->edges), legacy);
+    j->correlation--;
+    job_call(j, LAUNCH, 20, 800 * 1000);
+    sl_edges_delivered(j->edges, 901 * 1000 * US);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, blocking, legacy), SL_EDGE_LEGACY_DEFAULT, 0, 0, 0);
+    job_end(j);
+}
+
+static void a_call_that_does_not_return_is_not_waited_for_at_any_cost(void **state)
+{
+    enum {
+        KERNELS = 6000
+    };
+    struct job *j = job_begin((struct sl_edges_options){.cap_bytes = 2 << 20, .online = 1});
+    (void)state;
+    job_call(j, LAUNCH, 10, 12);
+    uint64_t lost = ++j->correlation;
+
+    job_ran(j, 13, 15, 60);
+    sl_edges_delivered(j->edges, 200 * 1000 * US);
+    assert_int_equal(sl_edges_undecided(j->edges), lost);
+    for (unsigned i = 0; i < KERNELS; i++)
+        job_kernel(j, 13, 100 + 10 * i, 103 + 10 * i, 108 + 10 * i);
+    sl_edges_delivered(j->edges, 201 * 1000 * US);
+    assert_true(sl_edges_undecided(j->edges) == UINT64_MAX);
+    job_end(j);
+}
+
 /* Copies and frees that wait have no record of that, and a stream that is made to wait has. */
 static void what_is_given_up_is_counted_once_a_call(void **state)
 {
@@ -334,6 +376,8 @@ int main(void)
         cmocka_unit_test(nothing_is_claimed_after_a_loss),
         cmocka_unit_test(calls_from_before_the_recording_are_ignored),
         cmocka_unit_test(a_call_that_has_not_returned_at_the_close_is_counted),
+        cmocka_unit_test(a_call_may_take_long_to_return),
+        cmocka_unit_test(a_call_that_does_not_return_is_not_waited_for_at_any_cost),
         cmocka_unit_test(what_is_given_up_is_counted_once_a_call),
         cmocka_unit_test(what_comes_late_of_forgotten_calls_is_no_tail),
         cmocka_unit_test(streams_that_come_and_go_give_their_memory_back),
