@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
 # From a clean clone to a first trace: sets the machine up, builds, records a training-like program
-# under libsyncline.so, checks and converts the trace, and says what is in it.
+# (or PyTorch training a small transformer) under libsyncline.so, checks and converts the trace, and
+# says what is in it.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build/release
 gpu=auto
-steps=60
+steps=
+torch=0
 out=
 
 usage() {
     cat <<END
 usage: samples/demo.sh [options]
-  --steps N      training steps to record (60, about half a second)
+  --torch        PyTorch trains a small transformer (where python3 has no PyTorch, or there is no
+                 GPU, an environment of its own below build/venv: 0.5 GB from PyPI, once)
+  --steps N      training steps to record (60, about half a second; with --torch 20)
   --real         on the real GPU, or not at all
   --simulated    on the simulated GPU even where there is a real one
   --out DIR      where the trace goes (a new folder below build/demo)
@@ -31,6 +35,7 @@ while [ $# -gt 0 ]; do
             if [ "$1" = --steps ]; then steps=$2; else out=$2; fi
             shift
             ;;
+        --torch) torch=1 ;;
         --real) gpu=real ;;
         --simulated) gpu=simulated ;;
         -h | --help) usage; exit 0 ;;
@@ -38,7 +43,8 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-case $steps in '' | 0 | *[!0-9]*) fail "--steps takes a whole number above 0, not '$steps'" ;; esac
+[ -n "$steps" ] || steps=$((torch ? 20 : 60))
+case $steps in 0 | *[!0-9]*) fail "--steps takes a whole number above 0, not '$steps'" ;; esac
 
 # Runs a long command with its output in a file; shows the end of it only if it fails.
 quietly() {
@@ -70,6 +76,19 @@ else
     echo "      the simulated one (${found:-as asked}): what follows is made up, in real formats"
 fi
 
+# What is recorded.
+job=("$build/samples/train_like")
+if [ "$torch" = 1 ]; then
+    python=python3
+    if [ ${#run[@]} -gt 0 ]; then
+        python=$("$root/tests/venv.sh" torch-2.11) || exit 1
+    elif ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+        fail "--torch on a real GPU takes python3 with a PyTorch that can use it: install one" \
+            "(pip install torch), or add --simulated"
+    fi
+    job=("$python" "$root/samples/train_transformer.py")
+fi
+
 # A folder of its own, so that no earlier trace and no file of yours is touched.
 if [ -z "$out" ]; then
     mkdir -p "$root/build/demo"
@@ -79,9 +98,9 @@ out=$(mkdir -p "$out" && cd "$out" && pwd)
 
 echo "[3/5] Recording $steps training steps"
 library=$build/runtime/libsyncline.so
-echo "      CUDA_INJECTION64_PATH=$library SYNCLINE_OUTPUT=$out train_like --steps $steps"
+echo "      CUDA_INJECTION64_PATH=$library SYNCLINE_OUTPUT=$out ${job[*]##*/} --steps $steps"
 CUDA_INJECTION64_PATH=$library SYNCLINE_OUTPUT=$out \
-    "${run[@]}" "$build/samples/train_like" --steps "$steps" | sed 's/^/      /'
+    "${run[@]}" "${job[@]}" --steps "$steps" | sed 's/^/      /'
 trace=$(find "$out" -name '*.pt.trace.json.zst' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
 [ -n "$trace" ] || fail "no trace below $out: what the library said stands above"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A short table about a Kineto trace: how busy the GPU was, top kernels.
+"""Short tables about a Kineto trace: steps, how busy the GPU was, waits by line, operators, kernels.
 
     samples/summary.py TRACE.json.gz        (or .json; `syncline convert --to kineto-gz` makes one)
 
@@ -7,6 +7,7 @@ Standard library only. Reads the whole file: meant for a demo, not for hours of 
 """
 
 import argparse
+import bisect
 import collections
 import gzip
 import json
@@ -71,6 +72,77 @@ def print_busy(gpu, begin, end):
                 ["", "busy", "any work", "kernels", "copies", "streams"], rows)
 
 
+def step_of(starts, steps, ts):
+    """The step in which something began; None: in none."""
+    at = bisect.bisect_right(starts, ts) - 1
+    if at < 0 or ts >= steps[at]["ts"] + steps[at]["dur"]:
+        return None
+    return at
+
+
+def print_steps(steps, gpu, calls, limit):
+    """Per step: how much of it some GPU worked, and the CPU waited for one."""
+    starts = [e["ts"] for e in steps]
+    work, waited, launched = ([[] for _ in steps] for _ in range(3))
+    for event in gpu:
+        # Work that began in a step may go on into the next one: each gets its part.
+        begin, end = event["ts"], event["ts"] + event["dur"]
+        for at in range(max(0, bisect.bisect_right(starts, begin) - 1), len(steps)):
+            if starts[at] >= end:
+                break
+            work[at].append((max(begin, starts[at]), min(end, starts[at] + steps[at]["dur"])))
+    for call in calls:
+        at = step_of(starts, steps, call["ts"])
+        if at is not None:
+            waited[at].append(call["args"].get("wait_ns", 0) / 1e3)
+            launched[at].append(call["name"])
+    rows = []
+    for at, step in enumerate(steps):
+        busy = union_us([(b, e) for b, e in work[at] if e > b])
+        rows.append([step["name"], ms(step["dur"]), f"{100 * busy / step['dur']:.1f} %",
+                     ms(sum(waited[at])), str(sum(w > 0 for w in waited[at])),
+                     str(sum("Launch" in name for name in launched[at]))])
+    left = len(rows) - limit
+    rows = rows[:limit] + ([[f"and {left} more"] + [""] * 5] if left > 0 else [])
+    print_table("Steps", ["", "time", "GPU busy", "CPU waited for it", "waits", "launches"], rows)
+
+
+def print_lines(calls, steps, limit):
+    """Lines of the job's own code that make the CPU wait for the GPU."""
+    total, count = collections.Counter(), collections.Counter()
+    for call in calls:
+        wait = call["args"].get("wait_ns", 0) / 1e3
+        if wait > 0:
+            place = call["args"].get("wait_at") or call["args"].get("wait_in") or "not known"
+            total[place] += wait
+            count[place] += 1
+    per = max(1, len(steps))
+    rows = [[shorten(place, 72), str(count[place]), ms(us), ms(us / per) if steps else "-"]
+            for place, us in total.most_common(limit)]
+    print_table("CPU waits for the GPU, by source line", ["", "waits", "total", "per step"], rows)
+
+
+def print_operators(operators, limit):
+    """Operators by the time of their own, without that of the operators they call."""
+    own, count = collections.Counter(), collections.Counter()
+    threads = collections.defaultdict(list)
+    for event in operators:
+        threads[event["tid"]].append(event)
+    for events in threads.values():
+        stack = []
+        for event in sorted(events, key=lambda e: (e["ts"], -e["dur"])):
+            while stack and stack[-1]["ts"] + stack[-1]["dur"] <= event["ts"]:
+                stack.pop()
+            if stack:
+                own[stack[-1]["name"]] -= event["dur"]
+            own[event["name"]] += event["dur"]
+            count[event["name"]] += 1
+            stack.append(event)
+    rows = [[shorten(name), str(count[name]), ms(us), ms(us / count[name])]
+            for name, us in own.most_common(limit)]
+    print_table("Top operators, CPU time of their own", ["", "count", "total", "mean"], rows)
+
+
 def print_kernels(gpu, limit):
     total = collections.Counter()
     count = collections.Counter()
@@ -99,7 +171,17 @@ def main():
         sys.exit(f"summary.py: {options.trace} holds no GPU work and no CUDA call")
     begin = min(e["ts"] for e in timed)
     end = max(e["ts"] + e["dur"] for e in timed)
+    calls = [e for e in events if e.get("cat") in CPU_CATEGORIES]
+    operators = [e for e in events if e.get("cat") == "cpu_op"]
+    steps = sorted((e for e in events if e.get("cat") == "user_annotation" and e["dur"] > 0 and
+                    e["name"].startswith("ProfilerStep#")), key=lambda e: e["ts"])
     print_busy(gpu, begin, end)
+    if steps:
+        print_steps(steps, gpu, calls, options.top)
+    if any("wait_at" in e["args"] for e in calls):
+        print_lines(calls, steps, options.top)
+    if operators:
+        print_operators(operators, options.top)
     print_kernels(gpu, options.top)
 
 

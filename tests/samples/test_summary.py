@@ -66,3 +66,51 @@ def test_no_trace(tmp_path):
 def test_empty_trace(tmp_path):
     done = summary(write(tmp_path / "t.json.gz", []))
     assert done.returncode == 1 and "no GPU work" in done.stderr
+
+
+# Two steps, in us: 0-400 and 400-1000. Of the GPU's work 100-500 the first has 300, the second 100.
+STEPS = [
+    row("user_annotation", "ProfilerStep#7", 0, 400, tid=11),
+    row("user_annotation", "ProfilerStep#8", 400, 600, tid=11),
+]
+
+
+def test_steps_and_lines_and_operators(tmp_path):
+    events = EVENTS + STEPS + [
+        row("cuda_runtime", "cudaStreamSynchronize", 300, 50, tid=12, correlation=8, wait_ns=30000,
+            wait_at="train.py:12 accuracy"),
+        row("cuda_runtime", "cudaStreamSynchronize", 900, 50, tid=12, correlation=9, wait_ns=10000,
+            wait_at="train.py:12 accuracy"),
+        row("cuda_runtime", "cudaStreamSynchronize", 960, 20, tid=12, correlation=10, wait_ns=1000),
+        row("cuda_runtime", "cudaStreamSynchronize", 985, 5, tid=12, correlation=11, wait_ns=0),
+        # 100 us of linear, 60 of them in addmm, of which 10 are another operator's.
+        row("cpu_op", "aten::linear", 0, 100, tid=11),
+        row("cpu_op", "aten::addmm", 20, 60, tid=11),
+        row("cpu_op", "aten::as_strided", 30, 10, tid=11),
+        row("cpu_op", "aten::addmm", 500, 70, tid=11),
+    ]
+    done = summary(write(tmp_path / "t.json.gz", events))
+    assert done.returncode == 0, done.stderr
+    assert line(done.stdout, "ProfilerStep#7") == \
+        "ProfilerStep#7 0.400 ms 75.0 % 0.030 ms 1 1".split()
+    assert line(done.stdout, "ProfilerStep#8") == \
+        "ProfilerStep#8 0.600 ms 16.7 % 0.011 ms 2 1".split()
+    assert line(done.stdout, "train.py:12") == \
+        "train.py:12 accuracy 2 0.040 ms 0.020 ms".split()
+    assert "not known" in done.stdout
+    own = done.stdout.split("Top operators")[1].splitlines()[2:5]
+    assert [text.split()[:4] for text in own] == [["aten::addmm", "2", "0.120", "ms"],
+                                                  ["aten::linear", "1", "0.040", "ms"],
+                                                  ["aten::as_strided", "1", "0.010", "ms"]]
+
+
+def test_what_is_not_in_a_trace_has_no_table(tmp_path):
+    done = summary(write(tmp_path / "t.json.gz", EVENTS))
+    for title in ("Steps", "by source line", "Top operators"):
+        assert title not in done.stdout
+
+
+def test_many_steps_are_counted(tmp_path):
+    steps = [row("user_annotation", f"ProfilerStep#{i}", 10 * i, 10, tid=11) for i in range(50)]
+    done = summary(write(tmp_path / "t.json.gz", EVENTS + steps))
+    assert "and 44 more" in done.stdout
