@@ -13,6 +13,7 @@
 #include "base/futex.h"
 #include "base/stats.h"
 #include "collect/cupti_buffer.h"
+#include "collect/python_boot.h"
 
 #define CALIBRATE_NS   (500 * SL_COLLECTOR_MS)
 #define DUMP_CAP_BYTES (1ull << 30)
@@ -89,6 +90,8 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
     }
     if (!err && (actions & SL_ACT_OPEN)) {
         atomic_store_explicit(&c->window_number, c->window.number, memory_order_relaxed);
+        if (c->opt.config->python)
+            sl_python_boot(c->opt.config->home);
         push_window(c, 1);
         set_bounds(c);
         err = sl_collector_check_clock(c);

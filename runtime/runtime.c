@@ -28,6 +28,7 @@
 #include "collect/lane.h"
 #include "collect/nvtx.h"
 #include "collect/nvtx_cuda.h"
+#include "collect/python_boot.h"
 #include "collector.h"
 #include "control/config.h"
 #include "control/identity.h"
@@ -227,6 +228,13 @@ static void attach_to_nvtx(void)
     sl_nvtx_attach_all();
 }
 
+/* The interpreter may not be there yet: the collector asks again when a window opens. */
+static void attach_to_python(void)
+{
+    if (runtime.config.python)
+        sl_python_boot(runtime.config.home);
+}
+
 /* NULL, or why nothing can be recorded. The older calls, which torch.profiler makes, and the newer
  * ones do not mix in one process. */
 static const char *choose_api(void)
@@ -308,6 +316,7 @@ int sl_runtime_inject_with(const struct sl_cupti_functions *cupti, char *const *
     watch_neighbours();
     if (atomic_load(&runtime.used))
         start_threads();
+    attach_to_python();
     return 1;
 }
 

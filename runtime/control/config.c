@@ -149,6 +149,17 @@ const struct sl_option sl_config_table[] = {
      "makes some at a time, the rest for those whose GPU work is not known yet. Past it ranges are "
      "dropped and counted.",
      FIELD(nvtx_memory_bytes), 2 * MIB, GIB, NULL},
+    {"SYNCLINE_PYTHON", SL_OPTION_BOOL, "1", "0 or 1",
+     "1: a Python interpreter in the process gets syncline's package, which finds the job's steps "
+     "and hands CUPTI over to torch.profiler (docs/pytorch.md). 0: Python is left alone.",
+     FIELD(python), 0, 0, NULL},
+    {"SYNCLINE_MODULES", SL_OPTION_BOOL, "0", "0 or 1",
+     "1: each forward pass of an `nn.Module` is a range with the module's name.", FIELD(modules), 0,
+     0, NULL},
+    {"SYNCLINE_HOME", SL_OPTION_TEXT, "", "a folder",
+     "Where syncline's Python package and PyTorch observers lie. Empty: `syncline/` beside the "
+     "library.",
+     FIELD(home), 0, 0, NULL},
     {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a file that is not there yet",
      "For developers: CUPTI's buffers also go into this file as they came, so that the run can be "
      "replayed (docs/cupti-dump.md). `%p` becomes the process id. At most 1 GiB, readable by you "

@@ -56,6 +56,9 @@ struct sl_config {
     int handover;                       /* SYNCLINE_HANDOVER */
     int nvtx;                           /* SYNCLINE_NVTX */
     uint64_t nvtx_memory_bytes;         /* SYNCLINE_NVTX_MEMORY */
+    int python;                         /* SYNCLINE_PYTHON */
+    int modules;                        /* SYNCLINE_MODULES: the package reads it itself */
+    char home[1024];                    /* SYNCLINE_HOME; "" = beside the library */
     char dump_cupti[1024];              /* SYNCLINE_DUMP_CUPTI; "" = no dump */
 };
 

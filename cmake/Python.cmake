@@ -1,0 +1,11 @@
+# The Python package lies beside the library, in syncline/python: the library finds it there
+# (runtime/base/home.h), `syncline run` too. In the build tree it is the sources themselves.
+set(sl_python_dir ${CMAKE_BINARY_DIR}/runtime/syncline/python)
+file(MAKE_DIRECTORY ${sl_python_dir})
+foreach(folder syncline early)
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python_hook/${folder} ${sl_python_dir}/${folder} SYMBOLIC)
+endforeach()
+
+include(GNUInstallDirs)
+install(DIRECTORY python_hook/syncline python_hook/early
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/syncline/python FILES_MATCHING PATTERN "*.py")

@@ -1,0 +1,36 @@
+"""`syncline run` puts this folder in front of PYTHONPATH, so that Python's start-up imports this
+file: the package is in the job before PyTorch is. A sitecustomize of the job's own then runs in our
+place, and without one it is as if there had been none: in both cases this folder leaves sys.path.
+"""
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _boot():
+    path = os.path.join(os.path.dirname(_HERE), "syncline", "_boot.py")
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec")
+    scope = {"__name__": "syncline._boot", "__file__": path}
+    exec(code, scope)
+    return scope["start"]()
+
+
+def _is_left_alone():
+    """Python without a GIL, as in the library (collect/python_boot.c)."""
+    return "free-threading" in sys.version
+
+
+sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
+try:
+    if not _is_left_alone():
+        _said = _boot()
+        if _said and os.environ.get("SYNCLINE_LOG", "").lower() == "debug":
+            os.write(2, f"syncline: Python: {_said}\n".encode("utf-8", "replace"))
+except Exception as error:  # noqa: BLE001 - whatever it is, it is not the job's
+    if os.environ.get("SYNCLINE_LOG", "").lower() == "debug":
+        os.write(2, f"syncline: Python: {type(error).__name__}: {error}\n".encode("utf-8", "replace"))
+# The job's own, under its own name; "there is none" is what Python expects to hear of it.
+del sys.modules[__name__]
+__import__("importlib").import_module(__name__)

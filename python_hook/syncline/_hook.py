@@ -1,0 +1,46 @@
+"""What runs inside a job: each part waits for the module of PyTorch's that it is about, and leaves a
+hook there. PyTorch is never imported from here, and no part is needed by another: what one does not
+find in this PyTorch is said in one line, and the job goes on."""
+import os
+import sys
+
+from . import _distributed, _imports, _library, _modules, _profiler, _say, _steps
+
+# What `import torch` brings along, whatever its version.
+_ALWAYS = ("torch.autograd.profiler", "torch.nn.modules.module", "torch.optim.optimizer")
+
+_is_started = False
+
+
+def _attach(what, attach):
+    """`attach`, which says what it missed instead of raising it."""
+    def attached(module):
+        try:
+            attach(module)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is not the job's
+            _say.miss(what, error)
+
+    return attached
+
+
+def _check(torch):
+    missing = [name for name in _ALWAYS if name not in sys.modules]
+    if missing:
+        _say.miss("what it hooks", "there is no " + ", ".join(missing))
+
+
+def start():
+    """"", or why not. Once; later calls do nothing."""
+    global _is_started
+    if _is_started:
+        return ""
+    _is_started = True
+    if os.environ.get("SYNCLINE_PYTHON", "").lower() in ("0", "off", "no", "false"):
+        return "switched off by SYNCLINE_PYTHON"
+    os.register_at_fork(after_in_child=_library.set_passive)
+    for what, hooks in (("steps", _steps.HOOKS), ("the hand-over to torch.profiler", _profiler.HOOKS),
+                        ("process groups", _distributed.HOOKS), ("modules", _modules.HOOKS)):
+        for name, attach in hooks.items():
+            _imports.when_imported(name, _attach(what, attach))
+    _imports.when_imported("torch", _check)
+    return ""

@@ -1,0 +1,63 @@
+"""libsyncline.so, if it is in the process: it is looked for among the loaded libraries, never
+loaded. Any thread."""
+import os
+
+_SONAME = "libsyncline.so.0"
+_NOTHING = -11  # -EAGAIN, as the functions themselves say it before the profiler is there
+
+_found = {}  # name -> function, and what finds more of them
+_is_passive = False  # a forked child
+
+
+def _open():
+    """Two views of the library: functions that return at once keep the GIL, others let go of it."""
+    import ctypes
+
+    mode = os.RTLD_LAZY | os.RTLD_NOLOAD
+    _found["quick"] = ctypes.PyDLL(_SONAME, mode=mode)
+    _found["slow"] = ctypes.CDLL(_SONAME, mode=mode)
+
+
+def function(name, blocks=False):
+    """The library's function of this name; None: the library, or the function, is not there."""
+    found = _found.get(name)
+    if found is None and not _is_passive:
+        try:
+            if "slow" not in _found:
+                _open()
+            found = _found[name] = _found["slow" if blocks else "quick"][name]
+        except (OSError, AttributeError, ImportError):
+            return None
+    return found
+
+
+def call(name, *args, blocks=False):
+    """What the function returns: 0, or a negative errno. `args`: bytes and ints."""
+    if _is_passive:
+        return _NOTHING
+    found = function(name, blocks)
+    return _NOTHING if found is None else found(*args)
+
+
+def status():
+    """struct sl_status of syncline.h; None: there is none."""
+    ask = None if _is_passive else function("sl_status")
+    if ask is None:
+        return None
+    import ctypes
+
+    class Status(ctypes.Structure):
+        _fields_ = [("size", ctypes.c_size_t), ("state", ctypes.c_int32),
+                    ("window", ctypes.c_uint32), ("windows_completed", ctypes.c_uint64),
+                    ("records", ctypes.c_uint64), ("events_written", ctypes.c_uint64),
+                    ("dropped", ctypes.c_uint64), ("memory_bytes", ctypes.c_uint64),
+                    ("last_file", ctypes.c_char * 1024), ("reason", ctypes.c_char * 256)]
+
+    answer = Status(size=ctypes.sizeof(Status))
+    return answer if ask(ctypes.byref(answer)) == 0 else None
+
+
+def set_passive():
+    """In the child of a fork: the library does nothing there, so nothing is asked of it."""
+    global _is_passive
+    _is_passive = True

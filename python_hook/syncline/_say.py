@@ -1,0 +1,29 @@
+"""Lines on stderr, as the library says them: SYNCLINE_LOG decides which. Any thread; never raises."""
+import os
+import sys
+
+_LEVELS = ("off", "error", "warn", "info", "debug")
+
+
+def say(level, text):
+    asked = os.environ.get("SYNCLINE_LOG", "").lower()
+    most = _LEVELS.index(asked) if asked in _LEVELS else _LEVELS.index("info")
+    if _LEVELS.index(level) > most:
+        return
+    try:
+        os.write(2, f"syncline: {text}\n".encode("utf-8", "replace"))
+    except OSError:
+        pass
+
+
+_missed = set()
+
+
+def miss(what, why):
+    """Something of PyTorch's is not as we know it: once for each `what`."""
+    if what in _missed:
+        return
+    _missed.add(what)
+    version = getattr(sys.modules.get("torch"), "__version__", "of an unknown version")
+    say("warn", f"torch {version} is not as expected ({why}): {what} may be missing in the trace, "
+                "the job is not affected")

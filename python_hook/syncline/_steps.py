@@ -1,0 +1,100 @@
+"""What a step of the job is, where the job does not say it: one step of its first optimizer; without
+optimizers, one batch of a DataLoader. Which of them counts, the library decides
+(control/step.h): the better source silences the others.
+
+All on the job's threads; the hooks only tell the library, and cost a microsecond.
+"""
+import functools
+import weakref
+
+from . import _library
+
+# sl_hook_step()'s sources.
+_LOADER, _OPTIMIZER = 0, 1
+
+# How often in a row others may step before the first optimizer is taken for retired.
+_RETIRED_AFTER = 100
+
+
+class _Optimizers:
+    """Several optimizers make one step: that of the first of them counts. (A GAN has two; sharded
+    ones call others of their own inside.)"""
+
+    def __init__(self):
+        self._primary = None  # a weak reference
+        self._others = 0  # steps of others since its last
+        self.told = 0  # steps of any
+
+    def stepped(self, optimizer):
+        self.told += 1
+        primary = self._primary() if self._primary is not None else None
+        if primary is optimizer:
+            self._others = 0
+        else:
+            self._others += 1
+            if primary is not None and self._others < _RETIRED_AFTER:
+                return
+            self._primary = weakref.ref(optimizer)
+            self._others = 0
+        _library.call("sl_hook_step", _OPTIMIZER)
+
+
+_optimizers = _Optimizers()
+
+
+def _is_compiling(torch_optimizer):
+    """torch.compile may trace through an optimizer: then it must find nothing of ours in it."""
+    compiler = getattr(getattr(torch_optimizer, "torch", None), "compiler", None)
+    return getattr(compiler, "is_compiling", lambda: False)
+
+
+def _attach_to_optimizers(module):
+    is_compiling = _is_compiling(module)
+
+    def stepped(optimizer, args, kwargs):
+        if not is_compiling():
+            _optimizers.stepped(optimizer)
+
+    module.register_optimizer_step_post_hook(stepped)
+
+
+def _attach_to_scaler(module):
+    """A step that a GradScaler skips, because gradients overflowed, is one all the same."""
+    original = module.GradScaler.step
+
+    @functools.wraps(original)
+    def step(self, optimizer, *args, **kwargs):
+        told = _optimizers.told
+        result = original(self, optimizer, *args, **kwargs)
+        if _optimizers.told == told:
+            _optimizers.stepped(optimizer)
+        return result
+
+    module.GradScaler.step = step
+
+
+def _attach_to_loaders(module):
+    """A step begins when its batch is asked for. What is asked for in vain is the end of an epoch:
+    the next batch then goes on with the step that this began."""
+    original = module._BaseDataLoaderIter.__next__
+    is_between_epochs = False
+
+    @functools.wraps(original)
+    def __next__(self):
+        nonlocal is_between_epochs
+        if not is_between_epochs:
+            _library.call("sl_hook_step", _LOADER)
+        is_between_epochs = False
+        try:
+            return original(self)
+        except StopIteration:
+            is_between_epochs = True
+            raise
+
+    module._BaseDataLoaderIter.__next__ = __next__
+
+
+# Module of PyTorch's -> what is done once it is there.
+HOOKS = {"torch.optim.optimizer": _attach_to_optimizers,
+         "torch.amp.grad_scaler": _attach_to_scaler,
+         "torch.utils.data.dataloader": _attach_to_loaders}

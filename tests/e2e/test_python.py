@@ -1,0 +1,151 @@
+"""Python in the process: how the package gets in, and that the job does not notice. A stand-in for
+PyTorch where one is needed; the real one is in tests/torch."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import harness
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+HOME = harness.LIBRARY.parent / "syncline"
+
+CUDA = """\
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+assert cuda.cuInit(0) == 0
+"""
+# The next line runs the queued call before its own first.
+REPORT = """\
+print("torch" in sys.modules, sys.exc_info(), "_hook" in repr(sorted(sys.modules)))
+print([p for p in sys.path if "syncline" in p])
+"""
+
+
+def python(tmp: pathlib.Path, code: str, *flags, **options) -> harness.Run:
+    script = tmp / "job.py"
+    script.write_text(code)
+    return harness.run(tmp, sys.executable, *flags, script, **options)
+
+
+@pytest.mark.parametrize("flags", [[], ["-I"], ["-S"], ["-E"], ["-I", "-S"]], ids=" ".join)
+def test_the_one_variable_is_enough(tmp_path, flags):
+    code = CUDA + "import os\nsys.path = [p for p in sys.path]\n" + REPORT
+    run = python(tmp_path, code, *flags, log="debug")
+    assert run.status == 0, run.stderr
+    assert run.stdout == "False (None, None, None) True\n[]\n"
+    assert not [line for line in run.said() if line.startswith("syncline: Python")], run.stderr
+
+
+def test_switched_off(tmp_path):
+    run = python(tmp_path, CUDA + REPORT, python="off")
+    assert run.stdout == "False (None, None, None) False\n[]\n"
+
+
+def test_an_exception_that_is_being_handled_stays(tmp_path):
+    code = ("import ctypes, sys\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n"
+            "    ctypes.CDLL('libcuda.so.1').cuInit(0)\n"
+            "    print(sys.exc_info()[0].__name__, 'syncline._hook' in sys.modules)\n"
+            "print(sys.exc_info(), getattr(sys, 'last_value', None))\n")
+    run = python(tmp_path, code, log="warn")
+    assert (run.stdout, run.stderr) == ("ZeroDivisionError True\n(None, None, None) None\n", "")
+
+
+@pytest.mark.parametrize("home", ["nothing", "broken"])
+def test_a_package_that_cannot_be_used(tmp_path, home):
+    folder = tmp_path / "home" / "python" / "syncline"
+    folder.mkdir(parents=True)
+    if home == "broken":
+        (folder / "_boot.py").write_text("raise SystemError('broken on purpose')\n")
+    code = CUDA + "print('goes on', sys.exc_info())\n"
+    quiet = python(tmp_path, code, home=str(tmp_path / "home"), log="warn")
+    assert (quiet.status, quiet.stdout, quiet.stderr) == (0, "goes on (None, None, None)\n", "")
+    run = python(tmp_path, code, home=str(tmp_path / "home"), log="debug")
+    said = [line for line in run.said() if "Python: " in line]
+    assert len(said) == 1 and ("broken on purpose" if home == "broken" else "not beside") in said[0]
+
+
+def test_a_module_of_the_jobs_that_has_the_name(tmp_path):
+    """It is the job's that is imported, before or after CUDA is initialised; ours has another name."""
+    (tmp_path / "syncline.py").write_text("mine = 'the job\\'s own'\n")
+    for first, last in (("import syncline\n", ""), ("", "import syncline\n")):
+        run = python(tmp_path, first + CUDA + last + "print(syncline.mine, '_syncline' in sys.modules)\n")
+        assert run.stdout == "the job's own True\n", run.stderr
+
+
+def test_the_package_is_there_for_an_import(tmp_path):
+    run = python(tmp_path, CUDA + "import syncline\nprint(syncline.status()['state'])\n")
+    assert run.stdout == "armed\n", run.stderr
+
+
+def test_without_the_library_calls_do_nothing(tmp_path):
+    code = ("import sys\nsys.path.append(sys.argv[1])\nimport syncline\n"
+            "syncline.step()\nsyncline.mark('m')\n"
+            "@syncline.range('r')\ndef f(x):\n    'doc'\n    return x + 1\n"
+            "with syncline.range('\\udc80'):\n    print(f(1), f.__doc__)\n"
+            "print(syncline.start(), syncline.stop(), syncline.dump(), syncline.status())\n")
+    script = tmp_path / "job.py"
+    script.write_text(code)
+    done = subprocess.run([sys.executable, script, HOME / "python"], capture_output=True, text=True,
+                          env=harness.environment(), check=False)
+    assert (done.stdout, done.stderr) == ("2 doc\nFalse False False None\n", "")
+
+
+def test_a_child_of_a_fork_is_passive(tmp_path):
+    code = CUDA + ("import os, syncline\npid = os.fork()\n"
+                   "if pid == 0:\n    print(syncline.start(), syncline.status(), flush=True)\n"
+                   "    os._exit(7)\n"
+                   "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n")
+    run = python(tmp_path, code)
+    assert run.stdout == "False None\n7\n", run.stderr
+
+
+def test_an_interrupt_in_the_middle_is_the_jobs(tmp_path):
+    """A signal handler of the job's may run while our package is being imported."""
+    home = tmp_path / "home" / "python" / "syncline"
+    home.mkdir(parents=True)
+    (home / "_boot.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+                                   "def start(): return ''\n")
+    code = ("import sys\ntry:\n" + "".join("    " + line + "\n" for line in CUDA.splitlines()) +
+            "    print('not interrupted')\nexcept KeyboardInterrupt:\n    print('interrupted')\n")
+    run = python(tmp_path, code, home=str(tmp_path / "home"))
+    assert (run.status, run.stdout) == (0, "interrupted\n"), run.stderr
+
+
+def test_a_thread_initialises_cuda_while_the_main_thread_waits(tmp_path):
+    """Nobody waits for the main thread; it gets the package when it goes on."""
+    code = ("import threading\ndef work():\n" +
+            "".join("    " + line + "\n" for line in CUDA.splitlines()) +
+            "    print('syncline._hook' in sys.modules)\n"
+            "t = threading.Thread(target=work)\nt.start()\nt.join()\n"
+            "import sys\nprint('syncline._hook' in sys.modules)\n")
+    run = python(tmp_path, code)
+    assert run.stdout == "False\nTrue\n", run.stderr
+
+
+def test_a_subinterpreter_is_left_alone(tmp_path):
+    interpreters = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    code = (f"import sys, {interpreters} as inter\nsub = inter.create()\n"
+            f"inter.run_string(sub, '''{CUDA}for i in range(1000): pass\n"
+            "print('syncline._hook' in sys.modules)\n''')\n"
+            "inter.destroy(sub)\nprint('end')\n")
+    run = python(tmp_path, code)
+    assert run.stdout == "False\nend\n", run.stderr
+
+
+def test_a_program_that_embeds_python(tmp_path):
+    """One that begins its interpreter before CUDA, and one that does so after it."""
+    program = tmp_path / "embed"
+    flags = subprocess.run(["python3-config", "--includes", "--ldflags", "--embed"],
+                           capture_output=True, text=True, check=False).stdout.split()
+    built = subprocess.run(["cc", "-o", program, HERE / "programs" / "embed.c", *flags, "-ldl"],
+                           capture_output=True, text=True, check=False)
+    if built.returncode:
+        pytest.skip(f"no Python to embed: {built.stderr.splitlines()[-1:]}")
+    for order, hooked in (("before", "True"), ("after", "False"), ("never", None)):
+        folder = tmp_path / order
+        folder.mkdir()
+        run = harness.run(folder, program, order)
+        assert run.status == 0, run.stderr
+        assert run.stdout == (f"hooked {hooked}\n" if hooked else "") + "end\n"

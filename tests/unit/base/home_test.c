@@ -1,0 +1,46 @@
+/* home_test.c - the folder beside the library, or the one that is named instead. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/home.h"
+
+/* Linked statically, the library is this program. */
+static void beside_the_library(void **state)
+{
+    char self[PATH_MAX], path[PATH_MAX], expected[PATH_MAX + 32];
+
+    (void)state;
+    assert_non_null(realpath("/proc/self/exe", self));
+    *strrchr(self, '/') = '\0';
+    assert_int_equal(sl_home_path(path, sizeof(path), "", "python"), 0);
+    snprintf(expected, sizeof(expected), "%s/syncline/python", self);
+    assert_string_equal(path, expected);
+}
+
+static void instead(void **state)
+{
+    char path[PATH_MAX];
+
+    (void)state;
+    assert_int_equal(sl_home_path(path, sizeof(path), "/usr/../usr/./lib", "a/b"), 0);
+    assert_string_equal(path, "/usr/lib/a/b");
+    assert_int_equal(sl_home_path(path, sizeof(path), "/no/such/folder", "a"), -ENOENT);
+    assert_int_equal(sl_home_path(path, 8, "/usr/lib", "a/b"), -ENAMETOOLONG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(beside_the_library),
+                                       cmocka_unit_test(instead)};
+
+    return cmocka_run_group_tests_name("home", tests, NULL, NULL);
+}
