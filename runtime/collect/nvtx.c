@@ -224,9 +224,8 @@ enum {
     COMPLETE
 };
 
-/* Does nobody have any of its slots? A copy that has looked for its tool in vain has NULL in all of
- * them. */
-static int is_unclaimed(const struct sl_nvtx_copy *copy)
+/* Shows each of its slots to `see` until that gives 1; 1: it did. */
+static int any_slot(const struct sl_nvtx_copy *copy, int (*see)(void **slot))
 {
     void ***table;
     unsigned size;
@@ -235,25 +234,23 @@ static int is_unclaimed(const struct sl_nvtx_copy *copy)
         if (!copy->get_table(module, &table, &size) || !table)
             continue;
         for (unsigned id = 1; id < size; id++)
-            if (table[id] && *table[id])
-                return 0;
+            if (table[id] && see(table[id]))
+                return 1;
     }
-    return 1;
+    return 0;
+}
+
+/* A copy that has looked for its tool in vain has NULL in all of them. */
+static int is_claimed(void **slot)
+{
+    return *slot != NULL;
 }
 
 /* What NVTX does when its tool has set what it wants: the others cost nothing. */
-static void clear_slots(const struct sl_nvtx_copy *copy)
+static int clear(void **slot)
 {
-    void ***table;
-    unsigned size;
-
-    for (unsigned module = NVTX_CB_MODULE_CORE; module < NVTX_CB_MODULE_SIZE; module++) {
-        if (!copy->get_table(module, &table, &size) || !table)
-            continue;
-        for (unsigned id = 1; id < size; id++)
-            if (table[id])
-                __atomic_store_n(table[id], NULL, __ATOMIC_RELEASE);
-    }
+    __atomic_store_n(slot, NULL, __ATOMIC_RELEASE);
+    return 0;
 }
 
 static int set_found(const struct sl_nvtx_copy *copy)
@@ -275,12 +272,12 @@ static void take_copy(const struct sl_nvtx_copy *copy)
     unsigned fresh = FRESH, state = __atomic_load_n(copy->state, __ATOMIC_ACQUIRE);
     int set = 0;
 
-    if (state == COMPLETE && is_unclaimed(copy)) {
+    if (state == COMPLETE && !any_slot(copy, is_claimed)) {
         set = set_found(copy);
     } else if (state == FRESH && !atomic_load(&nvtx.invited) &&
                __atomic_compare_exchange_n(copy->state, &fresh, STARTED, 0, __ATOMIC_ACQ_REL,
                                            __ATOMIC_RELAXED)) {
-        clear_slots(copy);
+        any_slot(copy, clear);
         set = set_found(copy);
         __atomic_store_n(copy->state, COMPLETE, __ATOMIC_RELEASE);
     }
