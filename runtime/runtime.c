@@ -29,6 +29,7 @@
 #include "collect/nvtx.h"
 #include "collect/nvtx_cuda.h"
 #include "collect/python_boot.h"
+#include "collect/python_frames.h"
 #include "collector.h"
 #include "control/config.h"
 #include "control/identity.h"
@@ -76,6 +77,7 @@ static void passive(const char *reason)
     atomic_store_explicit(&runtime.reason, reason, memory_order_release);
     sl_neighbour_stop();
     sl_nvtx_detach();
+    sl_python_lines_stop();
     sl_cupti_pool_set_passive();
     atomic_store_explicit(&runtime.life, PASSIVE, memory_order_release);
 }
@@ -235,6 +237,13 @@ static void attach_to_python(void)
         sl_python_boot(runtime.config.home);
 }
 
+static void find_python(void)
+{
+    if (sl_python_lines_init((unsigned)runtime.config.source_depth) == -ENOTSUP)
+        sl_log(SL_LOG_DEBUG, "this Python is not known (3.9 to 3.15 with the usual lock are): "
+                             "waits have no source lines");
+}
+
 /* NULL, or why nothing can be recorded. The older calls, which torch.profiler makes, and the newer
  * ones do not mix in one process. */
 static const char *choose_api(void)
@@ -311,6 +320,7 @@ int sl_runtime_inject_with(const struct sl_cupti_functions *cupti, char *const *
         return 0;
     }
     attach_to_nvtx();
+    find_python();
     /* Sequentially consistent with on_first_use(): one of the two sees the other's store. */
     atomic_store(&runtime.life, ARMED);
     watch_neighbours();

@@ -11,6 +11,7 @@
 
 #include "base/nearest.h"
 #include "collect/cupti_api.h"
+#include "collect/python_frames.h"
 #include "control/config_value.h"
 
 #define PREFIX        "SYNCLINE_"
@@ -160,6 +161,10 @@ const struct sl_option sl_config_table[] = {
      "Where syncline's Python package and PyTorch observers lie. Empty: `syncline/` beside the "
      "library.",
      FIELD(home), 0, 0, NULL},
+    {"SYNCLINE_SOURCE_DEPTH", SL_OPTION_NUMBER, "1", "0 to 8",
+     "How many lines of the Python code that waits for the GPU are noted with a wait, from the "
+     "innermost outwards; those of Python's own library and of PyTorch are left out. 0: none.",
+     FIELD(source_depth), 0, SL_PYTHON_DEPTH_MAX, NULL},
     {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a file that is not there yet",
      "For developers: CUPTI's buffers also go into this file as they came, so that the run can be "
      "replayed (docs/cupti-dump.md). `%p` becomes the process id. At most 1 GiB, readable by you "

@@ -59,6 +59,7 @@ struct sl_config {
     int python;                         /* SYNCLINE_PYTHON */
     int modules;                        /* SYNCLINE_MODULES: the package reads it itself */
     char home[1024];                    /* SYNCLINE_HOME; "" = beside the library */
+    uint64_t source_depth;              /* SYNCLINE_SOURCE_DEPTH */
     char dump_cupti[1024];              /* SYNCLINE_DUMP_CUPTI; "" = no dump */
 };
 
@@ -68,6 +69,7 @@ enum sl_option_type {
     SL_OPTION_TEXT,
     SL_OPTION_SIZE,
     SL_OPTION_DURATION,
+    SL_OPTION_NUMBER,
     SL_OPTION_CHOICE, /* one of `words` */
     SL_OPTION_SET,    /* several of `words`, comma-separated */
     SL_OPTION_COMPRESSION,
@@ -87,7 +89,7 @@ struct sl_option {
     const char *values;   /* what may be written, for a person */
     const char *help;
     size_t offset, size;                /* of the field in struct sl_config */
-    uint64_t min, max;                  /* SIZE in bytes, DURATION in ns */
+    uint64_t min, max;                  /* SIZE in bytes, DURATION in ns, NUMBER */
     const struct sl_option_word *words; /* ended by a NULL word */
 };
 

@@ -38,6 +38,11 @@ static const struct unit duration_unit[] = {
     {"", 1000000000},     {NULL, 0},
 };
 
+static const struct unit number_unit[] = {
+    {"", 1},
+    {NULL, 0},
+};
+
 static const struct unit *find_unit(const struct unit *unit, const char *text, size_t length)
 {
     for (; unit->name; unit++) {
@@ -229,6 +234,8 @@ static int read_number(const struct sl_option *option, const char *text, uint64_
 
     if (option->type == SL_OPTION_SIZE)
         err = sl_config_value_size(text, strlen(text), &value);
+    else if (option->type == SL_OPTION_NUMBER)
+        err = strchr(text, '.') ? -EINVAL : read_quantity(number_unit, text, strlen(text), &value);
     else
         err = sl_config_value_duration(text, strlen(text), &value);
     if (err)
@@ -253,6 +260,7 @@ int sl_config_value_read(const struct sl_option *option, const char *text, struc
         return 0;
     case SL_OPTION_SIZE:
     case SL_OPTION_DURATION:
+    case SL_OPTION_NUMBER:
         return read_number(option, text, field);
     case SL_OPTION_CHOICE:
         return find_word(option, text, strlen(text), field);

@@ -111,6 +111,23 @@ static void compression(void **state)
     assert_int_equal(c.compression, SL_COMPRESS_NONE);
 }
 
+static void numbers(void **state)
+{
+    const struct sl_option *o = option("SYNCLINE_SOURCE_DEPTH");
+    struct sl_config c = {.source_depth = 77};
+
+    (void)state;
+    assert_int_equal(sl_config_value_read(o, "9", &c), -ERANGE);
+    assert_int_equal(sl_config_value_read(o, "1.5", &c), -EINVAL);
+    assert_int_equal(sl_config_value_read(o, "-1", &c), -EINVAL);
+    assert_int_equal(sl_config_value_read(o, "1s", &c), -EINVAL);
+    assert_int_equal(c.source_depth, 77);
+    assert_int_equal(sl_config_value_read(o, "8", &c), 0);
+    assert_int_equal(c.source_depth, 8);
+    assert_int_equal(sl_config_value_read(o, "0", &c), 0);
+    assert_int_equal(c.source_depth, 0);
+}
+
 static void windows(void **state)
 {
     const struct sl_option *o = option("SYNCLINE_WINDOW");
@@ -165,6 +182,7 @@ int main(void)
         cmocka_unit_test(durations),
         cmocka_unit_test(numbers_are_printed_in_the_largest_unit_that_fits),
         cmocka_unit_test(compression),
+        cmocka_unit_test(numbers),
         cmocka_unit_test(windows),
         cmocka_unit_test(texts_that_are_too_long_are_refused_whole),
         cmocka_unit_test(sets),

@@ -1,0 +1,320 @@
+/*
+ * python_frames.c - on which line of the user's Python code the calling thread is.
+ *
+ * Threads, memory: see python_frames.h. What was found once is kept in a table by a hash of all
+ * that tells one place in the code from another: the code object's address is used again after it
+ * is freed, so its file, its name and the whole of its line table are part of it. An entry is one
+ * word, so that no lock is needed: 40 bits of the hash, and what it stands for.
+ *
+ * When Python ends, it frees the states of threads that still run. Py_IsInitialized() says no well
+ * before.
+ */
+#include "collect/python_frames.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "collect/nvtx_names.h"
+#include "collect/python_layout.h"
+#include "collect/python_text.h"
+
+enum {
+    WALK_MAX = 96,       /* frames that are looked at */
+    KEPT = 16384,        /* 128 KiB; a power of two */
+    WAYS = 4,            /* places for a hash */
+    TABLE_MAX = 1 << 24, /* longer line tables are damaged */
+    TEXT_BITS = 24,
+    LINES = 16384, /* NVTX's names want room too */
+};
+
+/* What an entry stands for besides texts. */
+enum {
+    UNKNOWN,
+    OURS = (1 << TEXT_BITS) - 3, /* the user's frame */
+    LIBRARY,
+    NO_ROOM, /* for its text */
+};
+
+static struct {
+    struct sl_python_layout layout;
+    unsigned depth;
+    _Atomic int is_ready;
+    _Atomic unsigned lines; /* texts made; may run beyond LINES */
+    _Atomic uint64_t kept[KEPT];
+} python;
+
+/* ---- memory of CPython's ---- */
+
+static const void *pointer_at(const void *object, size_t offset)
+{
+    const void *value;
+
+    memcpy(&value, (const char *)object + offset, sizeof(value));
+    return value;
+}
+
+static uint64_t word_at(const void *object, size_t offset)
+{
+    uint64_t value;
+
+    memcpy(&value, (const char *)object + offset, sizeof(value));
+    return value;
+}
+
+static int int_at(const void *object, size_t offset)
+{
+    int value;
+
+    memcpy(&value, (const char *)object + offset, sizeof(value));
+    return value;
+}
+
+static int is_a(const void *object, const void *type)
+{
+    return object && pointer_at(object, SL_PYTHON_TYPE) == type;
+}
+
+/* ---- frames ---- */
+
+/* A frame of Python code, looked at. */
+struct place {
+    const void *code, *file, *name, *table;
+    uint64_t table_bytes;
+    uint64_t offset; /* of the instruction, in bytes */
+    int first_line;
+};
+
+static const void *innermost_frame(const struct sl_python_layout *l)
+{
+    const void *thread = l->is_initialized() ? l->this_thread() : NULL;
+    const void *at = thread ? pointer_at(thread, l->thread_frame) : NULL;
+
+    return at && l->cframe_frame != SL_PYTHON_NOWHERE ? pointer_at(at, l->cframe_frame) : at;
+}
+
+static uint64_t offset_in(const struct sl_python_layout *l, const void *frame, const void *code)
+{
+    if (l->code_start == SL_PYTHON_NOWHERE)
+        return (uint64_t)(int64_t)int_at(frame, l->frame_at) * l->index_bytes;
+    return word_at(frame, l->frame_at) - (uint64_t)(uintptr_t)code - l->code_start;
+}
+
+/* 0; -ENOENT: the frame runs no Python code (yet). */
+static int look_at(const struct sl_python_layout *l, const void *frame, struct place *out)
+{
+    /* From 3.14 on the lowest bits of a reference are flags. */
+    const void *code = (const void *)((uintptr_t)pointer_at(frame, l->frame_code) & ~(uintptr_t)3);
+
+    if (l->frame_owner != SL_PYTHON_NOWHERE &&
+        ((const uint8_t *)frame)[l->frame_owner] >= SL_PYTHON_OWNER_OUTSIDE)
+        return -ENOENT;
+    if (!is_a(code, l->code_type))
+        return -ENOENT;
+    out->code = code;
+    out->file = pointer_at(code, l->code_file);
+    out->name = pointer_at(code, l->code_name);
+    out->table = pointer_at(code, l->code_table);
+    out->first_line = int_at(code, l->code_line);
+    out->offset = offset_in(l, frame, code);
+    if (!is_a(out->file, l->str_type) || !is_a(out->name, l->str_type) ||
+        !is_a(out->table, l->bytes_type))
+        return -ENOENT;
+    out->table_bytes = word_at(out->table, SL_PYTHON_BYTES_LENGTH);
+    /* Helpers of Python's own have no table (in 3.9 neither has a single line); before its first
+     * instruction a frame is not whole. */
+    if ((!out->table_bytes && l->table != SL_PYTHON_LNOTAB) || out->table_bytes > TABLE_MAX ||
+        (int64_t)out->offset < 0)
+        return -ENOENT;
+    return 0;
+}
+
+/* ---- hashes ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9fb21c651e98df25u;
+    return hash ^ hash >> 32;
+}
+
+/* Two sums over the words, the second of which knows their order. */
+static uint64_t sum_of(const char *data, size_t length)
+{
+    uint64_t first[4] = {0}, second[4] = {0}, word[4];
+
+    for (; length >= sizeof(word); data += sizeof(word), length -= sizeof(word)) {
+        memcpy(word, data, sizeof(word));
+        for (int i = 0; i < 4; i++) {
+            first[i] += word[i];
+            second[i] += first[i];
+        }
+    }
+    memset(word, 0, sizeof(word));
+    memcpy(word, data, length);
+    for (int i = 0; i < 4; i++)
+        second[i] += 2 * first[i] + word[i];
+    return mix(mix(mix(second[0], second[1]), second[2]), second[3]);
+}
+
+/* A str keeps a hash of its characters once it has been used as a key; file and function names
+ * nearly all have been. */
+static uint64_t hash_of_text(const struct sl_python_layout *l, const void *text)
+{
+    uint64_t hash = word_at(text, SL_PYTHON_STR_HASH);
+    struct sl_python_chars chars;
+
+    if (hash + 1)
+        return hash;
+    sl_python_chars_of(l, text, &chars);
+    return sum_of(chars.data, chars.length * chars.kind);
+}
+
+static uint64_t hash_of_file(const struct sl_python_layout *l, const struct place *p)
+{
+    return mix(mix(0x5f1e, (uintptr_t)p->code), hash_of_text(l, p->file));
+}
+
+static uint64_t hash_of_place(const struct sl_python_layout *l, const struct place *p,
+                              uint64_t file)
+{
+    uint64_t hash = mix(file, hash_of_text(l, p->name));
+
+    hash = mix(hash, (uint64_t)p->first_line << 32 ^ p->offset);
+    return mix(hash, sum_of((const char *)p->table + SL_PYTHON_BYTES_DATA, p->table_bytes) ^
+                         p->table_bytes);
+}
+
+/* ---- what was found before ---- */
+
+static _Atomic uint64_t *ways_of(uint64_t hash)
+{
+    return &python.kept[hash % (KEPT / WAYS) * WAYS];
+}
+
+static uint32_t find_kept(uint64_t hash)
+{
+    const _Atomic uint64_t *way = ways_of(hash);
+
+    for (unsigned i = 0; i < WAYS; i++) {
+        /* Acquire pairs with the release in keep(): the text behind the number. */
+        uint64_t entry = atomic_load_explicit(&way[i], memory_order_acquire);
+
+        if (entry >> TEXT_BITS == hash >> TEXT_BITS && entry)
+            return (uint32_t)entry & ((1u << TEXT_BITS) - 1);
+    }
+    return UNKNOWN;
+}
+
+static uint32_t keep(uint64_t hash, uint32_t what)
+{
+    _Atomic uint64_t *way = ways_of(hash);
+    uint64_t entry = hash >> TEXT_BITS << TEXT_BITS | what, none = 0;
+
+    for (unsigned i = 0; i < WAYS; i++, none = 0)
+        if (atomic_compare_exchange_strong_explicit(&way[i], &none, entry, memory_order_release,
+                                                    memory_order_relaxed))
+            return what;
+    /* One of them makes room: any will do, bits of the hash that name no place tell which. */
+    atomic_store_explicit(&way[(hash >> 20) % WAYS], entry, memory_order_release);
+    return what;
+}
+
+/* ---- lines ---- */
+
+static int is_library(const struct sl_python_layout *l, const struct place *p, uint64_t file)
+{
+    uint32_t what = find_kept(file);
+
+    if (what == UNKNOWN)
+        what = keep(file, sl_python_is_library(l, p->file) ? LIBRARY : OURS);
+    return what == LIBRARY;
+}
+
+static int line_of(const struct sl_python_layout *l, const struct place *p)
+{
+    return sl_python_line_find(l->table, (const uint8_t *)p->table + SL_PYTHON_BYTES_DATA,
+                               p->table_bytes, p->first_line, p->offset);
+}
+
+static uint32_t find_text(const struct sl_python_layout *l, uint64_t hash, const struct place *p,
+                          unsigned places)
+{
+    char text[SL_PYTHON_TEXT_MAX];
+    size_t length = 0;
+    uint32_t line = find_kept(hash);
+
+    if (line)
+        return line == NO_ROOM ? 0 : line;
+    if (atomic_fetch_add_explicit(&python.lines, 1, memory_order_relaxed) >= LINES) {
+        atomic_store_explicit(&python.lines, LINES, memory_order_relaxed);
+        sl_stats_add(SL_STAT_NAMES_LOST, 1);
+        keep(hash, NO_ROOM);
+        return 0;
+    }
+    for (unsigned i = 0; i < places; i++)
+        length = sl_python_text_add(l, text, length, SL_PYTHON_TEXT_MAX / places, p[i].file,
+                                    p[i].name, line_of(l, &p[i]));
+    line = sl_nvtx_string(text, length);
+    keep(hash, line ? line : NO_ROOM);
+    return line;
+}
+
+uint32_t sl_python_line(void)
+{
+    const struct sl_python_layout *l = &python.layout;
+    struct place place[SL_PYTHON_DEPTH_MAX], nearest, here;
+    uint64_t hash = 0, file, nearest_hash = 0;
+    unsigned places = 0;
+    const void *frame;
+
+    if (!atomic_load_explicit(&python.is_ready, memory_order_acquire))
+        return 0;
+    frame = innermost_frame(l);
+    for (unsigned i = 0; frame && i < WALK_MAX && places < python.depth;
+         i++, frame = pointer_at(frame, l->frame_back)) {
+        if (look_at(l, frame, &here))
+            continue;
+        file = hash_of_file(l, &here);
+        if (!is_library(l, &here, file)) {
+            place[places++] = here;
+            hash = mix(hash, hash_of_place(l, &here, file));
+        } else if (!nearest_hash) {
+            nearest = here;
+            nearest_hash = file;
+        }
+    }
+    if (places)
+        return find_text(l, hash, place, places);
+    return nearest_hash ? find_text(l, hash_of_place(l, &nearest, nearest_hash), &nearest, 1) : 0;
+}
+
+const char *sl_python_line_text(uint32_t line, size_t *length)
+{
+    return sl_nvtx_string_get(line, length);
+}
+
+/* ---- life ---- */
+
+int sl_python_lines_init(unsigned depth)
+{
+    int err;
+
+    if (!depth)
+        return 0;
+    err = sl_nvtx_names_init();
+    if (err && err != -EALREADY)
+        return err;
+    err = sl_python_layout_find(&python.layout);
+    if (err)
+        return err;
+    python.depth = depth < SL_PYTHON_DEPTH_MAX ? depth : SL_PYTHON_DEPTH_MAX;
+    /* Release pairs with the acquire in sl_python_line(). */
+    atomic_store_explicit(&python.is_ready, 1, memory_order_release);
+    return 0;
+}
+
+void sl_python_lines_stop(void)
+{
+    atomic_store_explicit(&python.is_ready, 0, memory_order_relaxed);
+}
