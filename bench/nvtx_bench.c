@@ -123,7 +123,7 @@ static double cost(void (*run)(void), int read)
         ns = (double)(bench_wall_ns() - from) / PAIRS;
         best = ns < best ? ns : best;
         if (read)
-            sl_nvtx_read(reader);
+            sl_nvtx_read(reader, UINT64_MAX);
     }
     return best;
 }
@@ -146,7 +146,7 @@ static void churn(long threads)
             pthread_create(&id[j], NULL, one_range, NULL);
         for (int j = 0; j < 8; j++)
             pthread_join(id[j], NULL);
-        sl_nvtx_read(reader);
+        sl_nvtx_read(reader, UINT64_MAX);
     }
 }
 

@@ -14,6 +14,7 @@
 #include "base/stats.h"
 #include "collect/cupti_buffer.h"
 #include "collect/python_boot.h"
+#include "collect/step.h"
 
 #define CALIBRATE_NS   (500 * SL_COLLECTOR_MS)
 #define DUMP_CAP_BYTES (1ull << 30)
@@ -120,9 +121,12 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
  * sees what enabling the kinds did. */
 static uint32_t step(struct sl_collector *c, struct sl_window_now now, int drained)
 {
+    uint64_t number, ns;
     uint32_t word = atomic_load_explicit(&c->request, memory_order_acquire), actions;
     struct sl_window next;
 
+    if (c->window.await_step != UINT64_MAX && sl_step_awaited(&number, &ns) == 0)
+        sl_window_tell(&c->window, number, ns);
     do {
         next = c->window;
         sl_window_unpack(&next, word);
@@ -133,19 +137,56 @@ static uint32_t step(struct sl_collector *c, struct sl_window_now now, int drain
     return actions;
 }
 
+/* What was told is obeyed, and what was done for it is done: now the next step is waited for. */
+static void arm_step(struct sl_collector *c)
+{
+    if (c->window.await_step == c->armed_step)
+        return;
+    c->armed_step = c->window.await_step;
+    /* The end of a window may be over by now, its beginning must be to come. */
+    sl_step_await(c->armed_step, c->window.state == SL_WIN_RECORDING);
+}
+
+/* One step of the machine and what it asks for. */
+static int turn_window(struct sl_collector *c, int drained, uint32_t *actions)
+{
+    int err;
+
+    *actions = step(c, window_now(), drained);
+    c->is_in_window = 1;
+    err = carry_out(c, *actions, drained);
+    c->is_in_window = 0;
+    arm_step(c);
+    return err;
+}
+
+int sl_collector_see_step(struct sl_collector *c)
+{
+    uint64_t number, ns, now = sl_clock_now();
+    uint32_t actions;
+    int err = 0;
+
+    if (c->window.mode != SL_WINDOW_STEPS)
+        return 0;
+    while (!err && !c->is_in_window && c->armed_step != UINT64_MAX &&
+           (c->window.state == SL_WIN_LEAD_IN || c->window.state == SL_WIN_RECORDING) &&
+           sl_step_awaited(&number, &ns) == 0)
+        err = turn_window(c, 0, &actions);
+    sl_pipeline_seen(c->pipeline, now);
+    return err;
+}
+
 /* Steps until nothing is to be done now. */
 static int run_window(struct sl_collector *c)
 {
     for (;;) {
-        int drained = is_drained(c);
-        uint32_t actions = step(c, window_now(), drained);
-        enum sl_window_state state = c->window.state;
-        int err = carry_out(c, actions, drained);
+        uint32_t actions;
+        int err = turn_window(c, is_drained(c), &actions);
 
         if (err)
             return err;
         /* A lead-in is timed by the step after it: its deadline is 0 until then. */
-        if (!actions && !(state == SL_WIN_LEAD_IN && sl_window_deadline(&c->window) == 0))
+        if (!actions && !(c->window.state == SL_WIN_LEAD_IN && sl_window_deadline(&c->window) == 0))
             return 0;
     }
 }
@@ -288,6 +329,9 @@ void *sl_collector_run(void *user)
     }
     open_dump(c);
     sl_window_init(&c->window, c->opt.config, window_now(), c->opt.on_since_ns);
+    /* No record was looked at yet: a first step that is over already will do. */
+    c->armed_step = c->window.await_step;
+    sl_step_await(c->armed_step, 1);
     c->are_kinds_wanted = c->opt.on_since_ns != 0;
     c->sure_ns = c->opt.on_since_ns ? c->opt.on_since_ns : sl_clock_now();
     c->is_away = c->opt.is_away;

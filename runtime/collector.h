@@ -53,6 +53,8 @@ void sl_collector_wake(struct sl_collector *c);
 /* Any thread, never blocks: 0 or the error codes of sl_window_start() and sl_window_stop(). */
 int sl_collector_request_start(struct sl_collector *c);
 int sl_collector_request_stop(struct sl_collector *c);
+/* The window closes, and another opens as soon as its file is complete. */
+int sl_collector_request_dump(struct sl_collector *c);
 
 /* Exiting thread, once: last flush, end of the open window, end of the writer. CUPTI is waited for
  * 30 ms plus 1 us for each record that it has, then the file is closed and the rest counted; all

@@ -94,6 +94,11 @@ int sl_collector_request_stop(struct sl_collector *c)
     return request(c, sl_window_stop);
 }
 
+int sl_collector_request_dump(struct sl_collector *c)
+{
+    return request(c, sl_window_renew);
+}
+
 /* The pipeline, for a moment; NULL if there is none yet or no more. Sequentially consistent with
  * close_status(): either it waits for us or we see `closed`. */
 static struct sl_pipeline *use_pipeline(struct sl_collector *c)

@@ -240,13 +240,17 @@ int sl_collector_wait_for_cupti(struct sl_collector *c)
 }
 
 /* Oldest first. What is taken is kept where an exiting thread finds it. */
-static struct sl_cupti_buffer *next_buffer(struct sl_collector *c)
+static int has_buffer(struct sl_collector *c)
 {
-    struct sl_cupti_buffer *b;
-
     if (!c->taken)
         c->taken = sl_cupti_pool_take();
-    b = c->taken;
+    return c->taken != NULL;
+}
+
+static struct sl_cupti_buffer *next_buffer(struct sl_collector *c)
+{
+    struct sl_cupti_buffer *b = has_buffer(c) ? c->taken : NULL;
+
     if (b)
         c->taken = b->next;
     return b;
@@ -284,7 +288,14 @@ int sl_collector_take_buffers(struct sl_collector *c)
 {
     struct sl_cupti_buffer *b;
 
-    while ((b = next_buffer(c))) {
+    for (int more = 1; more;) {
+        /* What is known of the job's steps must be younger than what is decoded by it. */
+        more = has_buffer(c);
+        if (sl_collector_see_step(c))
+            return -ECANCELED;
+        b = more ? next_buffer(c) : NULL;
+        if (!b)
+            break;
         decode(c, b);
         if (count_drops(c, b))
             return -ECANCELED;

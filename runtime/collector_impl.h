@@ -70,6 +70,8 @@ struct sl_collector {
     unsigned marks;
     uint64_t written_off_turn; /* buffers up to this that are not back never will be */
     struct sl_cupti_clock clock;
+    uint64_t armed_step;  /* what is waited for, as collect/step.h was told */
+    int is_in_window;     /* the machine's actions are being carried out */
     int are_kinds_wanted; /* as the window machine has it, whoever has CUPTI */
 
     /* Another client. Away: it was given CUPTI, and nothing of ours is on. Robbed: it has taken it
@@ -88,6 +90,10 @@ struct sl_collector {
 
 /* The thread's function. */
 void *sl_collector_run(void *collector);
+
+/* Before a buffer is decoded: a window that opens or closes with a step does so now, so that the
+ * records of both sides find it so. 0 or -ECANCELED. */
+int sl_collector_see_step(struct sl_collector *c);
 
 /* Any thread that knows that the collector will not touch the pipeline any more. */
 void sl_collector_end(struct sl_collector *c);

@@ -68,6 +68,41 @@ EXPORT int sl_stop(void)
     return sl_runtime_stop();
 }
 
+EXPORT int sl_dump(void)
+{
+    return sl_runtime_dump();
+}
+
+EXPORT int sl_step(void)
+{
+    return sl_runtime_step(SL_STEP_JOB);
+}
+
+EXPORT int sl_range_push(const char *name)
+{
+    return sl_runtime_range_push(name);
+}
+
+EXPORT int sl_range_pop(void)
+{
+    return sl_runtime_range_pop();
+}
+
+EXPORT int sl_mark(const char *name)
+{
+    return sl_runtime_mark(name);
+}
+
+EXPORT int sl_hook_step(int source);
+
+/* The Python package's: enum sl_step_source. */
+EXPORT int sl_hook_step(int source)
+{
+    return source == SL_STEP_LOADER || source == SL_STEP_OPTIMIZER
+               ? sl_runtime_step((enum sl_step_source)source)
+               : -EINVAL;
+}
+
 EXPORT int sl_status(struct sl_status *status)
 {
     return sl_runtime_status(status);

@@ -82,6 +82,10 @@ void sl_pipeline_use(struct sl_pipeline *p);
 /* From now on nothing here calls CUPTI. */
 void sl_pipeline_without_cupti(struct sl_pipeline *p);
 
+/* A window that ends with the job's steps had not ended yet at seen_ns, if it is open: what threads
+ * left of their ranges after that is not read yet. Until this is called first, all of it is. */
+void sl_pipeline_seen(struct sl_pipeline *p, uint64_t seen_ns);
+
 /* From now on the open window's rows are those that start in [from_ns, until_ns). */
 void sl_pipeline_bound(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns);
 

@@ -152,7 +152,7 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     int err;
 
     p->opt = *opt;
-    p->from_ns = p->until_ns = SL_PIPELINE_NEVER;
+    p->from_ns = p->until_ns = p->seen_ns = SL_PIPELINE_NEVER;
     err = sl_intern_create(&p->intern, sl_pipeline_share(opt->config, SL_SHARE_INTERN));
     if (err)
         goto fail_intern;

@@ -47,7 +47,7 @@ struct sl_pipeline {
     struct sl_device_table devices;
     struct sl_decode *decode;
     struct sl_assemble *assemble;
-    struct sl_ranges *ranges;  /* NULL: NVTX is not wanted, or no memory for it */
+    struct sl_ranges *ranges;  /* NULL: no memory for it */
     struct sl_nvtx_read *nvtx; /* the same */
     struct sl_ring *ring;
     struct sl_kineto *kineto;
@@ -57,7 +57,8 @@ struct sl_pipeline {
 
     /* The window, as rows are judged by it: nothing is in [NEVER, NEVER). */
     uint64_t from_ns, until_ns;
-    uint64_t now_ns; /* monotonic: of the delivery in progress */
+    uint64_t seen_ns; /* up to here it is known whether the window's end has come */
+    uint64_t now_ns;  /* monotonic: of the delivery in progress */
 
     int kinds_on;
     uint64_t since_delivery; /* events pushed */

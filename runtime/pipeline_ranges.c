@@ -77,7 +77,7 @@ void sl_pipeline_ranges_read(struct sl_pipeline *p)
 {
     if (!p->nvtx || !p->used)
         return;
-    sl_nvtx_read(p->nvtx);
+    sl_nvtx_read(p->nvtx, p->until_ns == SL_PIPELINE_NEVER ? p->seen_ns : SL_PIPELINE_NEVER);
     count_ranges(p);
 }
 
@@ -137,8 +137,6 @@ void sl_pipeline_ranges_create(struct sl_pipeline *p)
                                         .thread = meet_thread,
                                         .named = take_named};
 
-    if (!config->nvtx)
-        return;
     if (sl_ranges_create(&p->ranges, &ranges) == 0) {
         read.ranges = p->ranges;
         if (sl_nvtx_read_create(&p->nvtx, &read) == 0) {
@@ -148,8 +146,7 @@ void sl_pipeline_ranges_create(struct sl_pipeline *p)
         sl_ranges_destroy(p->ranges);
     }
     p->ranges = NULL;
-    sl_log(SL_LOG_WARN,
-           "no memory for NVTX ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
+    sl_log(SL_LOG_WARN, "no memory for ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
 }
 
 void sl_pipeline_ranges_destroy(struct sl_pipeline *p)

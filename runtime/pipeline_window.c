@@ -55,6 +55,11 @@ int sl_pipeline_is_open(const struct sl_pipeline *p)
     return p->from_ns != SL_PIPELINE_NEVER;
 }
 
+void sl_pipeline_seen(struct sl_pipeline *p, uint64_t seen_ns)
+{
+    p->seen_ns = seen_ns;
+}
+
 void sl_pipeline_bound(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns)
 {
     p->from_ns = from_ns;

@@ -27,7 +27,9 @@
 #include "collect/graph_nodes.h"
 #include "collect/lane.h"
 #include "collect/nvtx.h"
+#include "collect/nvtx_calls.h"
 #include "collect/nvtx_cuda.h"
+#include "collect/nvtx_names.h"
 #include "collect/python_boot.h"
 #include "collect/python_frames.h"
 #include "collector.h"
@@ -209,25 +211,25 @@ static void invite_nvtx(void)
                "library");
 }
 
-/* A job without its ranges is better than none. */
+/* Lanes and names serve sl_range_push() and steps too. A job without its ranges is better than
+ * none. */
 static void attach_to_nvtx(void)
 {
     int err;
 
-    if (!runtime.config.nvtx) {
+    if (!runtime.config.nvtx)
         sl_nvtx_detach();
-        return;
-    }
     err = sl_nvtx_init((size_t)(runtime.config.nvtx_memory_bytes / 3 * 2));
     if (err && err != -EALREADY) {
-        sl_log(SL_LOG_WARN,
-               "no memory for NVTX ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
+        sl_log(SL_LOG_WARN, "no memory for ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
         sl_nvtx_detach();
         return;
     }
     sl_nvtx_set_ids(sl_nvtx_cuda_ids(&runtime.cupti));
     sl_lanes_set_wake(wake_collector);
-    sl_nvtx_attach_all();
+    sl_step_set_wake(wake_collector);
+    if (runtime.config.nvtx)
+        sl_nvtx_attach_all();
 }
 
 /* The interpreter may not be there yet: the collector asks again when a window opens. */
@@ -353,6 +355,11 @@ void sl_runtime_exit(void)
     if (atomic_exchange(&runtime.exiting, 1))
         return;
     sl_collector_exit(runtime.collector);
+    if (runtime.config.window_mode == SL_WINDOW_STEPS && atomic_load(&runtime.used) &&
+        sl_step_number() < 2)
+        sl_log(SL_LOG_WARN,
+               "no steps of the job were seen, so no window opened (SYNCLINE_WINDOW=steps): call "
+               "syncline.step(), or record by time");
     /* What the disk or the end of the process lost has been said; more memory would not have
      * helped. */
     dropped = total_dropped() - sl_stats_get(SL_STAT_DROPPED_WRITE) -
@@ -401,6 +408,87 @@ int sl_runtime_start(void)
     /* CUPTI may have asked for no buffer yet, though a context exists. */
     start_threads();
     return answer;
+}
+
+int sl_runtime_dump(void)
+{
+    int err = is_there();
+
+    return err ? err : sl_collector_request_dump(runtime.collector);
+}
+
+/* The same without a system call: what a child of a bare clone() leaves in its lanes is not read.
+ */
+static int is_armed(void)
+{
+    switch (current_life()) {
+    case ARMED:
+        return 0;
+    case PASSIVE:
+        return -ENODEV;
+    default:
+        return -EAGAIN;
+    }
+}
+
+int sl_runtime_step(enum sl_step_source source)
+{
+    int err = is_armed();
+
+    if (!err)
+        sl_step_take(source);
+    return err;
+}
+
+/* Ranges of ours have a nesting of their own: no pop of the application's NVTX ends one. */
+static unsigned own_domain(void)
+{
+    static _Atomic unsigned domain;
+    unsigned known = atomic_load_explicit(&domain, memory_order_relaxed);
+
+    if (!known) {
+        known = sl_nvtx_domain("syncline", sizeof("syncline") - 1);
+        atomic_store_explicit(&domain, known, memory_order_relaxed);
+    }
+    return known;
+}
+
+static struct sl_nvtx_event event_of(const char *name)
+{
+    return (struct sl_nvtx_event){.message = {0, name, strnlen(name, SL_LANE_TEXT_MAX)}};
+}
+
+int sl_runtime_range_push(const char *name)
+{
+    struct sl_nvtx_event ev;
+    int err = is_armed();
+
+    if (err || !name)
+        return err ? err : -EINVAL;
+    ev = event_of(name);
+    sl_nvtx_push(own_domain(), &ev);
+    return 0;
+}
+
+int sl_runtime_range_pop(void)
+{
+    int err = is_armed();
+
+    if (!err)
+        sl_nvtx_pop(own_domain(), NULL);
+    return err;
+}
+
+int sl_runtime_mark(const char *name)
+{
+    struct sl_nvtx_event ev;
+    int err = is_armed();
+
+    if (err || !name)
+        return err ? err : -EINVAL;
+    ev = event_of(name);
+    sl_nvtx_record_event(SL_LANE_MARK, own_domain(), &ev, 0);
+    return 0;
 }
 
 int sl_runtime_stop(void)

@@ -13,6 +13,7 @@
 #define SL_RUNTIME_H
 
 #include "collect/cupti_api.h"
+#include "collect/step.h"
 #include "syncline/syncline.h"
 
 /* Once per process; later calls do nothing. Returns 1 when armed by this call, else 0; whatever
@@ -32,5 +33,10 @@ void sl_runtime_fork_child(void);
 int sl_runtime_start(void);
 int sl_runtime_stop(void);
 int sl_runtime_status(struct sl_status *out);
+int sl_runtime_dump(void);
+int sl_runtime_step(enum sl_step_source source);
+int sl_runtime_range_push(const char *name);
+int sl_runtime_range_pop(void);
+int sl_runtime_mark(const char *name);
 
 #endif

@@ -55,6 +55,11 @@ struct sl_status {
 int sl_start(void);
 int sl_stop(void);
 int sl_status(struct sl_status *status);
+int sl_dump(void);
+int sl_step(void);
+int sl_range_push(const char *name);
+int sl_range_pop(void);
+int sl_mark(const char *name);
 
 #else
 
@@ -87,6 +92,44 @@ static inline int sl_stop(void)
 {
     int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_stop");
     return fn ? fn() : -EAGAIN;
+}
+
+/* The window ends here and the next one begins, as soon as the file is complete. 0; -EALREADY none
+ * is open; -EAGAIN; -ENODEV. */
+static inline int sl_dump(void)
+{
+    int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_dump");
+    return fn ? fn() : -EAGAIN;
+}
+
+/* A step of the job ends, and the next one begins: a row `ProfilerStep#N` of the trace. From the
+ * first call on, no step is taken from PyTorch's optimizers and DataLoaders. 0; -EAGAIN; -ENODEV.
+ */
+static inline int sl_step(void)
+{
+    int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_step");
+    return fn ? fn() : -EAGAIN;
+}
+
+/* A range of the calling thread, inside those that it has open; its end. The name is UTF-8, and
+ * copied. A pop without a push does nothing. 0; -EINVAL: no name; -EAGAIN; -ENODEV. */
+static inline int sl_range_push(const char *name)
+{
+    int (*fn)(const char *) = __extension__(int (*)(const char *)) sl_find_("sl_range_push");
+    return fn ? fn(name) : -EAGAIN;
+}
+
+static inline int sl_range_pop(void)
+{
+    int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_range_pop");
+    return fn ? fn() : -EAGAIN;
+}
+
+/* A moment of the calling thread, with a name. Returns as sl_range_push(). */
+static inline int sl_mark(const char *name)
+{
+    int (*fn)(const char *) = __extension__(int (*)(const char *)) sl_find_("sl_mark");
+    return fn ? fn(name) : -EAGAIN;
 }
 
 /* 0; -EAGAIN (status untouched); -EINVAL when status is NULL or its size too small. */

@@ -46,6 +46,7 @@ enum sl_lane_what {
     SL_LANE_NOT_ACQUIRED, /* was not, */
     SL_LANE_RELEASE,      /* is given back */
     SL_LANE_PAST,         /* an event of its own time */
+    SL_LANE_STEP,         /* the same: a step of the job that has ended */
 };
 
 /* What follows the header of a record, in this order. */

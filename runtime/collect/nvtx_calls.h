@@ -61,9 +61,10 @@ int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev); /* `ev` NULL: 
 uint64_t sl_nvtx_start(unsigned domain, const struct sl_nvtx_event *ev); /* the range's id */
 void sl_nvtx_end(unsigned domain, uint64_t id, const struct sl_nvtx_event *ev);
 
-/* An event that was over before it was told; times are CLOCK_REALTIME ns. */
-void sl_nvtx_record_past(unsigned domain, const struct sl_nvtx_event *ev, uint64_t start_ns,
-                         uint64_t end_ns);
+/* An event that was over before it was told: SL_LANE_PAST, SL_LANE_STEP. Times are CLOCK_REALTIME
+ * ns. */
+void sl_nvtx_record_past(enum sl_lane_what what, unsigned domain, const struct sl_nvtx_event *ev,
+                         uint64_t start_ns, uint64_t end_ns);
 
 const struct sl_nvtx_ids *sl_nvtx_get_ids(void);
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "collect/nvtx_calls.h"
+#include "collect/step.h"
 
 /* What NVTX calls NVTX_NO_PUSH_POP_TRACKING. */
 #define NO_LEVEL (-2)
@@ -120,12 +121,19 @@ struct sl_lane *sl_nvtx_record_event(enum sl_lane_what what, unsigned domain,
     return put_record(what, domain, ev, id, NULL);
 }
 
-void sl_nvtx_record_past(unsigned domain, const struct sl_nvtx_event *ev, uint64_t start_ns,
-                         uint64_t end_ns)
+void sl_nvtx_record_past(enum sl_lane_what what, unsigned domain, const struct sl_nvtx_event *ev,
+                         uint64_t start_ns, uint64_t end_ns)
 {
     const uint64_t times[] = {start_ns, end_ns};
 
-    put_record(SL_LANE_PAST, domain, ev, 0, times);
+    put_record(what, domain, ev, 0, times);
+}
+
+/* The job's own steps, whoever hands them to us. */
+static void note_step(const struct sl_nvtx_message *m)
+{
+    if (m->text && sl_step_is_name(m->text, m->length))
+        sl_step_take(SL_STEP_NAMED);
 }
 
 int sl_nvtx_push(unsigned domain, const struct sl_nvtx_event *ev)
@@ -134,6 +142,7 @@ int sl_nvtx_push(unsigned domain, const struct sl_nvtx_event *ev)
 
     if (!lane)
         return NO_LEVEL;
+    note_step(&ev->message);
     if (lane->skipped[domain] || !sl_nvtx_record_event(SL_LANE_PUSH, domain, ev, 0))
         return sl_lane_skip(lane, domain);
     return sl_lane_pushed(lane, domain);
@@ -189,6 +198,7 @@ uint64_t sl_nvtx_start(unsigned domain, const struct sl_nvtx_event *ev)
 {
     uint64_t id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
 
+    note_step(&ev->message);
     sl_nvtx_record_event(SL_LANE_START, domain, ev, id);
     return id;
 }

@@ -171,7 +171,8 @@ static void submit(unsigned domain, const nvtxPayloadData_t *payloads, size_t co
     const struct sl_nvtx_event ev = event_of(&said, domain, payloads, count);
 
     if (said.has_start || said.has_end)
-        sl_nvtx_record_past(domain, &ev, (uint64_t)(said.has_start ? said.start : said.end),
+        sl_nvtx_record_past(SL_LANE_PAST, domain, &ev,
+                            (uint64_t)(said.has_start ? said.start : said.end),
                             (uint64_t)(said.has_end ? said.end : said.start));
 }
 

@@ -19,6 +19,7 @@
 #define FIRST_ROW 0x40000000u
 #define ROWS      256
 #define PAST_ROW  (FIRST_ROW + ROWS)
+#define STEP_ROW  (PAST_ROW + 1)
 #define ORPHANS   256 /* a power of two */
 /* Ids of ranges that are made here: a lock that is held. */
 #define LOCK_ID (1ull << 63)
@@ -35,7 +36,7 @@ struct sl_nvtx_read {
     struct point before, between, now; /* `before` is the older one that is used */
     double ns_per_tick;
     uint32_t names; /* those read */
-    uint8_t row_used[ROWS], row_told[ROWS + 1];
+    uint8_t row_used[ROWS], row_told[ROWS + 2];
     /* Ends that were read before their starts, which another lane has. */
     struct {
         uint64_t id, ns;
@@ -220,14 +221,19 @@ static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
 
 /* ---- records ---- */
 
+/* Steps have a row of their own: one ends inside a range of its thread's, the optimizer's. */
 static void take_past(struct sl_nvtx_read *r, const struct sl_lane_record *record)
 {
     const uint64_t *times = (const uint64_t *)(record + 1);
     struct sl_range_look look;
 
     sl_nvtx_look_make(r->look, record, NULL, &look, NULL);
-    tell_row(r, PAST_ROW, "NVTX deferred");
-    sl_ranges_past(r->opt.ranges, PAST_ROW, times[0], times[1], &look);
+    if (record->what == SL_LANE_STEP)
+        tell_row(r, STEP_ROW, "steps");
+    else
+        tell_row(r, PAST_ROW, "NVTX deferred");
+    sl_ranges_past(r->opt.ranges, record->what == SL_LANE_STEP ? STEP_ROW : PAST_ROW, times[0],
+                   times[1], &look);
 }
 
 static void take_mark(struct sl_nvtx_read *r, uint32_t thread, const struct sl_lane_record *record,
@@ -286,6 +292,7 @@ static void take_record(struct sl_nvtx_read *r, struct sl_lane *lane,
         take_mark(r, thread, record, ns);
         break;
     case SL_LANE_PAST:
+    case SL_LANE_STEP:
         take_past(r, record);
         break;
     case SL_LANE_THREAD_BEGIN:
@@ -301,7 +308,7 @@ static void take_record(struct sl_nvtx_read *r, struct sl_lane *lane,
     }
 }
 
-static void read_lane(struct sl_nvtx_read *r, struct sl_lane *lane)
+static void read_lane(struct sl_nvtx_read *r, struct sl_lane *lane, uint64_t until_ns)
 {
     /* Acquire pairs with the release in sl_lane_put(): records up to head are whole. */
     uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
@@ -311,6 +318,8 @@ static void read_lane(struct sl_nvtx_read *r, struct sl_lane *lane)
         const struct sl_lane_record *record =
             (const struct sl_lane_record *)&lane->word[at % SL_LANE_WORDS];
 
+        if (record->what != SL_LANE_PAD && time_of(r, lane, record->stamp) >= until_ns)
+            return;
         if (record->what == SL_LANE_PAD) {
             at += SL_LANE_WORDS - at % SL_LANE_WORDS;
         } else {
@@ -336,7 +345,7 @@ static void read_names(struct sl_nvtx_read *r)
     }
 }
 
-void sl_nvtx_read(struct sl_nvtx_read *r)
+void sl_nvtx_read(struct sl_nvtx_read *r, uint64_t until_ns)
 {
     unsigned lanes = sl_lanes_used();
 
@@ -345,5 +354,5 @@ void sl_nvtx_read(struct sl_nvtx_read *r)
         return;
     look_at_clock(r);
     for (unsigned i = 0; i < lanes; i++)
-        read_lane(r, sl_lane_at(i));
+        read_lane(r, sl_lane_at(i), until_ns);
 }

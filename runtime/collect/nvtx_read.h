@@ -32,8 +32,8 @@ struct sl_nvtx_read_options {
 int sl_nvtx_read_create(struct sl_nvtx_read **out, const struct sl_nvtx_read_options *opt);
 void sl_nvtx_read_destroy(struct sl_nvtx_read *r); /* NULL is fine */
 
-/* Everything that was called before. */
-void sl_nvtx_read(struct sl_nvtx_read *r);
+/* What was called before until_ns, if not more was read already. */
+void sl_nvtx_read(struct sl_nvtx_read *r, uint64_t until_ns);
 
 /* Texts that were not kept. */
 uint64_t sl_nvtx_read_texts_lost(const struct sl_nvtx_read *r);

@@ -91,9 +91,13 @@ const struct sl_option sl_config_table[] = {
      "The job's name in the path. Empty: the scheduler's job id (torchrun, Slurm, PBS, LSF, Grid "
      "Engine), else `local`. Characters other than letters, digits, `.`, `_` and `-` become `_`.",
      FIELD(job), 0, 0, NULL},
-    {"SYNCLINE_WINDOW", SL_OPTION_WINDOW, "run", "run, time:LENGTH/PERIOD, demand",
+    {"SYNCLINE_WINDOW", SL_OPTION_WINDOW, "run",
+     "run, time:LENGTH/PERIOD, steps:COUNT/PERIOD, demand",
      "When to record. `run`: everything, from the first CUDA call to the end. `time:2s/60s`: two "
-     "seconds out of every minute. `demand`: between `sl_start()` and `sl_stop()`. Each window is "
+     "seconds out of every minute. `steps:3/500`: three of every 500 steps of the job (the first "
+     "is "
+     "left out), from the beginning of one to the end of another; what a step is, "
+     "docs/pytorch.md says. `demand`: between `sl_start()` and `sl_stop()`. Each window is "
      "a complete file. `sl_start()` and `sl_stop()` work in every mode.",
      FIELD(window_mode), 10000000, 365ull * 86400 * SECOND_NS, NULL},
     {"SYNCLINE_LEAD_IN", SL_OPTION_DURATION, "1s", "0 to 1min",

@@ -19,7 +19,8 @@
 enum sl_window_mode {
     SL_WINDOW_RUN,
     SL_WINDOW_TIME,
-    SL_WINDOW_DEMAND
+    SL_WINDOW_DEMAND,
+    SL_WINDOW_STEPS
 };
 
 enum sl_chakra_files {
@@ -43,14 +44,15 @@ struct sl_config {
     int api_all;                     /* SYNCLINE_API=all */
     enum sl_compression compression; /* SYNCLINE_COMPRESSION: zstd[:LEVEL], gzip[:LEVEL], none */
     int level;
-    enum sl_chakra_files chakra;        /* SYNCLINE_CHAKRA */
-    int graph_edges;                    /* SYNCLINE_GRAPH_EDGES */
-    uint64_t memory_bytes;              /* SYNCLINE_MEMORY */
-    uint64_t cupti_memory_bytes;        /* SYNCLINE_CUPTI_MEMORY */
-    enum sl_detail detail;              /* SYNCLINE_DETAIL */
-    enum sl_log_level log_level;        /* SYNCLINE_LOG */
-    enum sl_window_mode window_mode;    /* SYNCLINE_WINDOW: run, time:2s/60s, demand */
-    uint64_t window_ns, period_ns;      /* time mode */
+    enum sl_chakra_files chakra;     /* SYNCLINE_CHAKRA */
+    int graph_edges;                 /* SYNCLINE_GRAPH_EDGES */
+    uint64_t memory_bytes;           /* SYNCLINE_MEMORY */
+    uint64_t cupti_memory_bytes;     /* SYNCLINE_CUPTI_MEMORY */
+    enum sl_detail detail;           /* SYNCLINE_DETAIL */
+    enum sl_log_level log_level;     /* SYNCLINE_LOG */
+    enum sl_window_mode window_mode; /* SYNCLINE_WINDOW: run, time:2s/60s, steps:3/500, demand */
+    uint64_t window_ns, period_ns;   /* time mode */
+    uint64_t window_steps, period_steps;
     uint64_t lead_in_ns;                /* SYNCLINE_LEAD_IN */
     enum sl_cupti_api_choice cupti_api; /* SYNCLINE_CUPTI_API */
     int handover;                       /* SYNCLINE_HANDOVER */

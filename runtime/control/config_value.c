@@ -10,6 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
+/* Steps between windows. */
+#define COUNT_MAX 1000000000u
+
 struct unit {
     const char *name;
     uint64_t factor;
@@ -199,6 +202,37 @@ static int read_compression(const char *text, struct sl_config *out)
     return 0;
 }
 
+/* Digits up to `end`; 0 or -EINVAL. */
+static int read_count(const char *text, char end, uint64_t *out)
+{
+    uint64_t value = 0;
+
+    if (*text == end)
+        return -EINVAL;
+    for (; *text && *text != end; text++) {
+        if (*text < '0' || *text > '9' || value > COUNT_MAX)
+            return -EINVAL;
+        value = value * 10 + (uint64_t)(*text - '0');
+    }
+    *out = value;
+    return *text == end ? 0 : -EINVAL;
+}
+
+static int read_steps(const char *text, struct sl_config *out)
+{
+    uint64_t count, period;
+    const char *slash = strchr(text, '/');
+
+    if (!slash || read_count(text, '/', &count) || read_count(slash + 1, '\0', &period))
+        return -EINVAL;
+    if (!count || period < count || period > COUNT_MAX)
+        return -ERANGE;
+    out->window_mode = SL_WINDOW_STEPS;
+    out->window_steps = count;
+    out->period_steps = period;
+    return 0;
+}
+
 static int read_window(const struct sl_option *option, const char *text, struct sl_config *out)
 {
     uint64_t window_ns, period_ns;
@@ -212,6 +246,8 @@ static int read_window(const struct sl_option *option, const char *text, struct 
         out->window_mode = SL_WINDOW_DEMAND;
         return 0;
     }
+    if (!strncmp(text, "steps:", 6))
+        return read_steps(text + 6, out);
     if (strncmp(text, "time:", 5))
         return -EINVAL;
     text += 5;

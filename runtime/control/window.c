@@ -23,6 +23,7 @@ static uint32_t open_window(struct sl_window *w, struct sl_window_now now)
     w->number++;
     w->opened_ns = now.real_ns;
     w->offset_ns = now.real_ns - now.monotonic_ns;
+    w->await_step = NEVER;
     w->next_ns = w->reason == SL_REASON_TIME ? now.monotonic_ns + w->window_ns : NEVER;
     return SL_ACT_OPEN;
 }
@@ -54,6 +55,48 @@ static void set_closed(struct sl_window *w, struct sl_window_now now)
     w->closed_ns = now.monotonic_ns < w->next_ns ? now.real_ns : until_ns;
 }
 
+/* ---- steps ---- */
+
+void sl_window_tell(struct sl_window *w, uint64_t step, uint64_t began_ns)
+{
+    w->step = step;
+    w->step_ns = began_ns;
+}
+
+/* Told of the step that was asked for: when it began; 0: not yet. */
+static uint64_t take_step(struct sl_window *w)
+{
+    uint64_t ns = w->step_ns;
+
+    if (ns)
+        w->await_step = NEVER;
+    w->step_ns = 0;
+    return ns;
+}
+
+/* The kinds go on a step before the window, or stay on if that one runs already. */
+static void plan_steps(struct sl_window *w)
+{
+    w->next_ns = NEVER;
+    w->reason = SL_REASON_STEPS;
+    w->await_step = w->due_step - 1;
+    if (!w->on_since_ns || w->want_start || w->step + 1 < w->due_step)
+        return;
+    w->state = SL_WIN_LEAD_IN;
+    w->await_step = w->due_step;
+}
+
+static uint32_t open_with_step(struct sl_window *w, struct sl_window_now now, uint64_t began_ns)
+{
+    uint32_t actions = open_window(w, now);
+
+    w->opened_ns = began_ns;
+    w->await_step = w->step + w->window_steps;
+    return actions;
+}
+
+/* ---- beginning ---- */
+
 void sl_window_init(struct sl_window *w, const struct sl_config *config, struct sl_window_now now,
                     uint64_t on_since_ns)
 {
@@ -64,10 +107,16 @@ void sl_window_init(struct sl_window *w, const struct sl_config *config, struct 
     w->period_ns = config->period_ns;
     w->lead_in_ns = config->lead_in_ns;
     w->drain_ns = DRAIN_NS;
+    w->window_steps = config->window_steps;
+    w->period_steps = config->period_steps;
+    w->await_step = NEVER;
     w->on_since_ns = on_since_ns;
     w->reason = w->mode == SL_WINDOW_RUN ? SL_REASON_RUN : SL_REASON_TIME;
     w->next_ns = w->due_ns = w->mode == SL_WINDOW_TIME ? now.monotonic_ns : NEVER;
-    if (on_since_ns && w->mode != SL_WINDOW_DEMAND) {
+    if (w->mode == SL_WINDOW_STEPS) {
+        w->due_step = 1;
+        plan_steps(w);
+    } else if (on_since_ns && w->mode != SL_WINDOW_DEMAND) {
         open_window(w, now);
         w->opened_ns = on_since_ns;
         w->untold = 1;
@@ -100,6 +149,14 @@ int sl_window_stop(struct sl_window *w)
     return 0;
 }
 
+int sl_window_renew(struct sl_window *w)
+{
+    if (w->state != SL_WIN_RECORDING || w->want_stop)
+        return -EALREADY;
+    w->want_start = w->want_stop = 1;
+    return 0;
+}
+
 uint32_t sl_window_pack(const struct sl_window *w)
 {
     return (uint32_t)w->state | (w->want_start ? PACKED_START : 0) |
@@ -115,13 +172,14 @@ void sl_window_unpack(struct sl_window *w, uint32_t packed)
 
 static uint32_t step_paused(struct sl_window *w, struct sl_window_now now)
 {
-    if (!w->want_start && now.monotonic_ns < w->next_ns)
+    if (!w->want_start && now.monotonic_ns < w->next_ns && !take_step(w))
         return SL_ACT_NONE;
     if (!w->want_start)
-        w->reason = SL_REASON_TIME;
+        w->reason = w->mode == SL_WINDOW_STEPS ? SL_REASON_STEPS : SL_REASON_TIME;
     else if (w->mode != SL_WINDOW_RUN || w->number > 0)
         w->reason = SL_REASON_API;
     w->want_start = w->want_stop = 0;
+    w->await_step = NEVER;
     if (w->on_since_ns && (w->reason != SL_REASON_TIME || now.monotonic_ns >= w->due_ns))
         return open_window(w, now);
     w->state = SL_WIN_LEAD_IN;
@@ -135,6 +193,12 @@ static uint32_t step_paused(struct sl_window *w, struct sl_window_now now)
  * once. */
 static void plan_next(struct sl_window *w, struct sl_window_now now)
 {
+    if (w->mode == SL_WINDOW_STEPS) {
+        if (w->due_step <= w->step)
+            w->due_step += ((w->step - w->due_step) / w->period_steps + 1) * w->period_steps;
+        plan_steps(w);
+        return;
+    }
     if (w->mode != SL_WINDOW_TIME) {
         w->next_ns = w->due_ns = NEVER;
         return;
@@ -151,7 +215,7 @@ static uint32_t pause_after(struct sl_window *w, struct sl_window_now now)
 {
     w->state = SL_WIN_PAUSED;
     plan_next(w, now);
-    if (w->want_start || w->next_ns <= now.monotonic_ns)
+    if (w->want_start || w->next_ns <= now.monotonic_ns || w->state == SL_WIN_LEAD_IN)
         return SL_ACT_NONE; /* the next window is near: the kinds stay on as its lead-in */
     w->on_since_ns = 0;
     return SL_ACT_DISABLE;
@@ -159,27 +223,43 @@ static uint32_t pause_after(struct sl_window *w, struct sl_window_now now)
 
 static uint32_t step_lead_in(struct sl_window *w, struct sl_window_now now)
 {
+    uint64_t began_ns;
+
     if (w->want_stop) {
         w->want_stop = 0;
+        if (w->reason == SL_REASON_STEPS)
+            w->due_step += w->period_steps;
         return pause_after(w, now);
     }
     if (w->next_ns == 0) {
         w->on_since_ns = now.real_ns;
-        w->next_ns = now.monotonic_ns + w->lead_in_ns;
+        if (w->reason == SL_REASON_STEPS)
+            w->await_step = w->due_step;
+        w->next_ns = w->reason == SL_REASON_STEPS ? NEVER : now.monotonic_ns + w->lead_in_ns;
+    }
+    if (w->reason == SL_REASON_STEPS) {
+        began_ns = take_step(w);
+        return began_ns ? open_with_step(w, now, began_ns) : SL_ACT_NONE;
     }
     return now.monotonic_ns < w->next_ns ? SL_ACT_NONE : open_window(w, now);
 }
 
 static uint32_t step_recording(struct sl_window *w, struct sl_window_now now)
 {
+    uint64_t ended_ns;
+
     if (w->untold) {
         w->untold = 0;
         return SL_ACT_OPEN;
     }
-    if (!w->want_stop && now.monotonic_ns < w->next_ns)
+    ended_ns = take_step(w);
+    if (!w->want_stop && now.monotonic_ns < w->next_ns && !ended_ns)
         return SL_ACT_NONE;
     set_closed(w, now);
-    w->close_reason = w->want_stop ? SL_REASON_API : SL_REASON_TIME;
+    w->close_reason = w->want_stop ? SL_REASON_API : ended_ns ? SL_REASON_STEPS : SL_REASON_TIME;
+    if (ended_ns)
+        w->closed_ns = ended_ns;
+    w->await_step = NEVER;
     w->want_stop = 0;
     w->state = SL_WIN_DRAINING;
     w->next_ns = now.monotonic_ns + w->drain_ns;

@@ -1,8 +1,8 @@
 /*
  * window.h - when to record: a pure state machine.
  *
- * Told the time and what was asked, it says what to do next. It calls nothing, so every sequence
- * can be tested; the collector thread carries the actions out.
+ * Told the time, the job's steps and what was asked, it says what to do next. It calls nothing, so
+ * every sequence can be tested; the collector thread carries the actions out.
  *
  *   PAUSED --(time, start)--> LEAD_IN --(lead-in over)--> RECORDING --(time, stop)--> DRAINING
  *   DRAINING --(everything enqueued before the end is in, or given up)--> PAUSED
@@ -10,7 +10,7 @@
  * A lead-in counts from the step after SL_ACT_ENABLE was given out, because the first enabling can
  * take seconds: carry the actions out, then step again. It may be of no length, but is always gone
  * through, so that a state of RECORDING says that the kinds are on. With the kinds on already there
- * is none.
+ * is none. Between windows of steps it lasts one step at least.
  */
 #ifndef SL_WINDOW_H
 #define SL_WINDOW_H
@@ -30,7 +30,8 @@ enum sl_window_reason {
     SL_REASON_RUN,
     SL_REASON_TIME,
     SL_REASON_API,
-    SL_REASON_EXIT
+    SL_REASON_EXIT,
+    SL_REASON_STEPS
 };
 
 enum sl_window_action {
@@ -54,6 +55,11 @@ struct sl_window {
     uint64_t window_ns, period_ns, lead_in_ns, drain_ns;
     uint64_t next_ns; /* monotonic: when the state ends by itself; UINT64_MAX = never */
     uint64_t due_ns;  /* monotonic; time mode: when the next window is to open */
+    uint64_t window_steps, period_steps;
+    uint64_t due_step;   /* steps mode: with which the next window is to open */
+    uint64_t await_step; /* asks to be told of it, or of the first after it; UINT64_MAX: of none */
+    uint64_t step;       /* the last one told of, */
+    uint64_t step_ns;    /* and when it began; 0: that has been obeyed */
     uint64_t opened_ns, closed_ns;
     uint64_t on_since_ns; /* rows are whole from here on; 0 = kinds are off */
     uint64_t offset_ns;   /* real minus monotonic time when the window opened */
@@ -70,12 +76,18 @@ struct sl_window {
 void sl_window_init(struct sl_window *w, const struct sl_config *config, struct sl_window_now now,
                     uint64_t on_since_ns);
 
+/* A step that was asked for has begun; obeyed by the next step of the machine. */
+void sl_window_tell(struct sl_window *w, uint64_t step, uint64_t began_ns);
+
 /* Requests: they only set want_start and want_stop, and are obeyed by the next step, the stop
  * first. start: 0; -EALREADY when open or opening; -EBUSY while the last window closes: it is kept
  * and obeyed afterwards. stop: 0; -EALREADY when none is open or asked for. A stop takes back a
  * start that was not obeyed yet, and calls off a lead-in. */
 int sl_window_start(struct sl_window *w);
 int sl_window_stop(struct sl_window *w);
+/* Both, the stop first: the open window's file is completed, and recording goes on in the next. 0;
+ * -EALREADY when none is open, or it is closing. */
+int sl_window_renew(struct sl_window *w);
 
 /* State and requests in one word, so that other threads can ask by compare-and-swap: they unpack
  * into a struct of their own, call start or stop on it, and pack again. */

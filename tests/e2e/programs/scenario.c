@@ -16,6 +16,8 @@
  *     graph[:N]        capture three kernels and a memset, launch N times
  *     threads[:N]      N threads with a stream and 10 kernels each
  *     start stop       the public API; prints `start RESULT`
+ *     dump             the same                 step           of the job
+ *     push:NAME pop    a range                  mark:NAME
  *     windows:N        waits until N windows are complete files (10 s at most)
  *     lost             waits until something was lost (10 s at most)
  *     status           prints `state N window N completed N`
@@ -334,6 +336,16 @@ static int do_step(const char *step, long n, const char *text)
         printf("start %d\n", sl_start());
     else if (!strcmp(step, "stop"))
         printf("stop %d\n", sl_stop());
+    else if (!strcmp(step, "dump"))
+        printf("dump %d\n", sl_dump());
+    else if (!strcmp(step, "step"))
+        sl_step();
+    else if (!strcmp(step, "push"))
+        sl_range_push(text);
+    else if (!strcmp(step, "pop"))
+        sl_range_pop();
+    else if (!strcmp(step, "mark"))
+        sl_mark(text);
     else if (!strcmp(step, "windows"))
         do_windows((uint64_t)n);
     else if (!strcmp(step, "lost"))

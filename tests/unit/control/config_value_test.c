@@ -145,6 +145,18 @@ static void windows(void **state)
     assert_int_equal(sl_config_value_read(o, "time:1us/2s", &c), -ERANGE);
     assert_int_equal(sl_config_value_read(o, "steps:3", &c), -EINVAL);
     assert_int_equal(c.period_ns, 60000000000);
+    assert_int_equal(sl_config_value_read(o, "steps:3/", &c), -EINVAL);
+    assert_int_equal(sl_config_value_read(o, "steps:/3", &c), -EINVAL);
+    assert_int_equal(sl_config_value_read(o, "steps:3/5s", &c), -EINVAL);
+    assert_int_equal(sl_config_value_read(o, "steps:-3/5", &c), -EINVAL);
+    assert_int_equal(sl_config_value_read(o, "steps:0/5", &c), -ERANGE);
+    assert_int_equal(sl_config_value_read(o, "steps:6/5", &c), -ERANGE);
+    assert_int_equal(sl_config_value_read(o, "steps:1/99999999999", &c), -EINVAL);
+    assert_int_equal(c.window_mode, SL_WINDOW_TIME);
+    assert_int_equal(sl_config_value_read(o, "steps:3/500", &c), 0);
+    assert_int_equal(c.window_mode, SL_WINDOW_STEPS);
+    assert_int_equal(c.window_steps, 3);
+    assert_int_equal(c.period_steps, 500);
     assert_int_equal(sl_config_value_read(o, "demand", &c), 0);
     assert_int_equal(c.window_mode, SL_WINDOW_DEMAND);
 }

@@ -1,0 +1,46 @@
+/*
+ * step.h - the job's steps: when one ends and the next begins, and which of several sources says
+ * so.
+ *
+ * What a step is, the job may say itself (sl_step(), or ranges named `ProfilerStep#N`, as
+ * torch.profiler makes them); else its optimizer's step is one, else a DataLoader's batch. The best
+ * source that there was silences those below it; a job's own ranges only as long as they come.
+ *
+ * Steps are numbered by the one that runs: number 0 until the first of them has ended. One that has
+ * ended leaves a record in its thread's lane, unless the job has named it itself.
+ *
+ * Threads: any takes steps, the collector waits for them. Nothing blocks. Memory: static.
+ */
+#ifndef SL_STEP_H
+#define SL_STEP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum sl_step_source {
+    SL_STEP_LOADER, /* a batch is asked for: a step begins */
+    SL_STEP_OPTIMIZER,
+    SL_STEP_JOB,  /* sl_step() */
+    SL_STEP_NAMED /* a range `ProfilerStep#N` begins */
+};
+
+/* A step ends here, and the next one begins; or another source counts, and nothing happens. */
+void sl_step_take(enum sl_step_source source);
+
+/* Is this the name of a range that the job calls a step? */
+int sl_step_is_name(const char *text, size_t length);
+
+/* The step that runs; its number rises with each that ends. */
+uint64_t sl_step_number(void);
+
+/* Collector: waits for the first step from now on that begins with this number or a higher one, and
+ * forgets what it waited for before. UINT64_MAX: none. `or_past`: the very one will do too that has
+ * begun already, if it is one of the last 64. */
+void sl_step_await(uint64_t number, int or_past);
+/* That step, and when it began (CLOCK_REALTIME ns). 0; -EAGAIN: it has not. */
+int sl_step_awaited(uint64_t *number, uint64_t *ns);
+
+/* What to do when it begins; any thread, never blocks. */
+void sl_step_set_wake(void (*wake)(void));
+
+#endif

@@ -1,0 +1,87 @@
+"""Steps of the job: their rows, and windows that begin and end with them; ranges and marks of the
+public API. What PyTorch's steps are is in tests/torch."""
+import re
+
+import harness
+import pytest
+
+
+def steps_of(trace: harness.Trace) -> list[dict]:
+    return sorted((row for row in trace.of("user_annotation")
+                   if row["name"].startswith("ProfilerStep#")), key=lambda row: row["start"])
+
+
+def names(rows: list[dict]) -> list[str]:
+    return [row["name"] for row in rows]
+
+
+@pytest.mark.sanitize
+def test_rows_of_steps(go):
+    """Each from the end of the one before: what was launched in it lies between."""
+    run = go("context step " + "kernel:2 sync step " * 5 + "kernel sync", log="warn")
+    assert run.status == 0 and run.said() == []
+    trace = run.trace()
+    rows = steps_of(trace)
+    assert names(rows) == [f"ProfilerStep#{n}" for n in range(1, 6)]
+    assert len({row["tid"] for row in rows}) == 1
+    assert all(a["end"] == b["start"] for a, b in zip(rows, rows[1:]))
+    starts = [row["start"] for row in trace.of("cuda_runtime", "cuda_driver")
+              if "Launch" in row["name"]]
+    assert [sum(row["start"] <= at < row["end"] for at in starts) for row in rows] == [2] * 5
+
+
+@pytest.mark.sanitize
+def test_windows_of_steps(go):
+    """Steps 1 to 3, 21 to 23, 41 to 43, and what was launched in them, no more and no less."""
+    run = go("context " + "kernel:2 sync sleep:10 step " * 50, window="steps:3/20", log="warn")
+    assert run.status == 0 and run.said() == []
+    traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
+    assert len(traces) == 3
+    for trace in traces:
+        rows, meta = steps_of(trace), trace.object["syncline"]
+        first = int(rows[0]["name"].split("#")[1])
+        assert names(rows) == [f"ProfilerStep#{first + n}" for n in range(3)]
+        # The kinds go on a step before; where that takes longer, the window comes later.
+        assert first >= (1, 21, 41)[meta["window"] - 1]
+        assert (rows[0]["start"], rows[-1]["end"]) == (meta["opened_ns"], meta["closed_ns"])
+        assert len(trace.of("kernel")) == 6
+    assert steps_of(traces[0])[0]["name"] == "ProfilerStep#1"
+
+
+def test_a_window_of_steps_that_are_shorter_than_a_look(go):
+    """The end of a window is where it is, though nobody looks for many steps."""
+    run = go("context kernel sync " + "step kernel sync " * 60, window="steps:5/100")
+    (trace,) = run.traces()
+    assert len(steps_of(trace)) == 5 == len(trace.of("kernel"))
+
+
+def test_windows_of_steps_that_never_come(go):
+    run = go("context kernel:3 sync", window="steps:3/20", log="warn")
+    assert run.status == 0 and run.files() == []
+    (line,) = run.said()
+    assert "no steps of the job were seen" in line
+
+
+def test_dump(go):
+    """What was recorded up to now is a complete file; recording goes on in the next."""
+    run = go("context kernel:3 sync dump windows:1 sleep:300 kernel:4 sync dump status", log="warn")
+    assert re.findall(r"dump (-?\d+)", run.stdout) == ["0", "0"]
+    first, *rest = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
+    assert len(first.of("kernel")) == 3
+    assert sum(len(trace.of("kernel")) for trace in rest) == 4
+
+
+@pytest.mark.parametrize("nvtx", ["1", "0"])
+def test_ranges_and_marks(go, nvtx):
+    """With NVTX or without it: a pop too many, a range left open."""
+    run = go("pop context pop push:a push:b kernel sync pop mark:m pop pop push:open kernel sync",
+             nvtx=nvtx, log="warn")
+    assert run.status == 0 and run.said() == []
+    trace = run.trace()
+    rows = {row["name"]: row for row in trace.of("user_annotation")}
+    assert set(rows) == {"a", "b", "open"}
+    assert rows["a"]["start"] <= rows["b"]["start"] <= rows["b"]["end"] <= rows["a"]["end"]
+    assert rows["a"]["args"]["domain"] == "syncline"
+    assert {row["name"] for row in trace.of("gpu_user_annotation")} == {"a", "b", "open"}
+    assert [e["name"] for e in trace.events if e["ph"] == "i" and e.get("cat") == "user_annotation"
+            or e["name"] == "m"] == ["m"]
