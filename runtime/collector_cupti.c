@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "collect/cupti_buffer.h"
+#include "collect/cupti_fields.h"
 
 /* CUPTI gives back buffers that are not full only when told to. Four times a second, so that with
  * the writer's frame of a second at most, events reach the disk in little more than that. */
@@ -156,7 +157,7 @@ int sl_collector_set_kinds(struct sl_collector *c, int on)
 }
 
 struct look {
-    uint32_t version;
+    const struct sl_cupti_layout *layout;
     struct sl_decode_held held;
 };
 
@@ -164,12 +165,12 @@ static void look_at(void *user, const uint8_t *data, size_t size)
 {
     struct look *look = user;
 
-    sl_decode_look(look->version, data, size, &look->held);
+    sl_decode_look(look->layout, data, size, &look->held);
 }
 
 struct sl_decode_held sl_collector_look(const struct sl_collector *c, uint64_t turn)
 {
-    struct look look = {c->opt.cupti->version, {0, 0}};
+    struct look look = {sl_cupti_api_layout(c->opt.cupti), {0, 0}};
 
     sl_cupti_pool_look(turn, look_at, &look);
     return look.held;
@@ -270,6 +271,8 @@ static int wait_for_room(struct sl_collector *c)
 
 static void decode(struct sl_collector *c, const struct sl_cupti_buffer *b)
 {
+    const struct sl_cupti_layout *fields =
+        b->context == sl_cupti_fields_mark() ? sl_cupti_fields_layout() : NULL;
     struct sl_decode_held lost = {0, 0};
 
     if (!b->valid)
@@ -277,10 +280,12 @@ static void decode(struct sl_collector *c, const struct sl_cupti_buffer *b)
     /* Acquire pairs with the release in sl_collector_exit(): until when. */
     if (!atomic_load_explicit(&c->exiting, memory_order_acquire) || wait_for_room(c) == 0) {
         sl_cupti_dump_buffer(c->dump, b->data, b->valid, b->stream);
+        sl_pipeline_set_layout(c->pipeline, fields);
         sl_pipeline_buffer(c->pipeline, b->data, b->valid);
         return;
     }
-    sl_decode_look(c->opt.cupti->version, b->data, b->valid, &lost);
+    sl_decode_look(fields ? fields : sl_cupti_layout_find(c->opt.cupti->version), b->data, b->valid,
+                   &lost);
     sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, lost.records);
 }
 

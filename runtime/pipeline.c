@@ -143,6 +143,12 @@ static void take_nodes(struct sl_pipeline *p)
     }
 }
 
+void sl_pipeline_set_layout(struct sl_pipeline *p, const struct sl_cupti_layout *layout)
+{
+    p->layout = layout;
+    sl_decode_set_layout(p->decode, layout);
+}
+
 size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t valid)
 {
     size_t records;

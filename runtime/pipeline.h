@@ -21,6 +21,7 @@
 
 #include "collect/cupti_api.h"
 #include "collect/cupti_clock.h"
+#include "collect/cupti_layout.h"
 #include "control/config.h"
 #include "control/identity.h"
 #include "event/device.h"
@@ -37,6 +38,9 @@ struct sl_pipeline_options {
 
 /* Once per process: takes memory and starts the writer thread. 0, or -errno. */
 int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_options *opt);
+
+/* How the records of the next buffers lie (sl_decode_set_layout). */
+void sl_pipeline_set_layout(struct sl_pipeline *p, const struct sl_cupti_layout *layout);
 
 /* One completed buffer: decoded, assembled, on its way. Returns the records seen. */
 size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t valid);

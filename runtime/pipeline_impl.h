@@ -46,6 +46,7 @@ struct sl_pipeline {
     struct sl_shape_table *shapes;
     struct sl_device_table devices;
     struct sl_decode *decode;
+    const struct sl_cupti_layout *layout; /* that it was given; NULL: the version's */
     struct sl_assemble *assemble;
     struct sl_ranges *ranges;  /* NULL: no memory for it */
     struct sl_nvtx_read *nvtx; /* the same */

@@ -87,7 +87,8 @@ void sl_pipeline_ranges_look(struct sl_pipeline *p, const uint8_t *data, size_t 
 
     if (p->used || !p->nvtx)
         return;
-    sl_decode_look(p->opt.cupti->version, data, valid, &held);
+    sl_decode_look(p->layout ? p->layout : sl_cupti_layout_find(p->opt.cupti->version), data, valid,
+                   &held);
     if (held.of_use)
         sl_pipeline_use(p);
 }

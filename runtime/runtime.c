@@ -258,14 +258,17 @@ static const char *choose_api(void)
         (choice == SL_CUPTI_API_AUTO && (runtime.cupti.version < FIRST_TO_TELL_DROPS ||
                                          sl_neighbour_imports("cuptiActivityRegisterCallbacks"))))
         return NULL;
-    err = sl_cupti_api_use_v2(&runtime.cupti, holder, sizeof(holder));
+    /* A dump is of records whose layout follows from CUPTI's version. */
+    err = sl_cupti_api_use_v2(&runtime.cupti,
+                              choice != SL_CUPTI_API_V2_WHOLE && !*runtime.config.dump_cupti,
+                              holder, sizeof(holder));
     if (err == -EBUSY) {
         snprintf(runtime.why, sizeof(runtime.why),
                  "another profiler holds CUPTI (%s): use one at a time",
                  *holder ? holder : "nsys, ncu, cuda-gdb...");
         return runtime.why;
     }
-    if (err && choice == SL_CUPTI_API_V2)
+    if (err && choice != SL_CUPTI_API_AUTO)
         sl_log(SL_LOG_WARN, "%s %s: SYNCLINE_CUPTI_API=v1 is used", runtime.cupti.path,
                err == -ENOTSUP ? "has no subscribers of CUPTI 13.2" : "refused a subscriber");
     return NULL;

@@ -14,12 +14,14 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "collect/cupti_decode.h"
+#include "collect/cupti_fields.h"
 #include "collect/cupti_find.h"
 #include "collect/cupti_tables.h"
 #include "collect/cupti_v2.h"
 
 #define OLDEST_VERSION     18u /* CUDA 12.0 */
 #define PER_THREAD_VERSION 21u /* CUDA 12.3: the first with buffers per thread */
+#define MOST_CALLS         1024
 
 struct function {
     const char *name; /* without "cupti" */
@@ -234,12 +236,20 @@ int sl_cupti_api_open(struct sl_cupti_api *api, char *why, size_t why_size)
     return err;
 }
 
-int sl_cupti_api_use_v2(struct sl_cupti_api *api, char *holder, size_t holder_size)
+int sl_cupti_api_use_v2(struct sl_cupti_api *api, int fields, char *holder, size_t holder_size)
 {
-    int err = sl_cupti_v2_subscribe(&api->fn, &api->v1, api->handle, holder, holder_size);
+    int err;
 
+    fields = fields && api->version >= SL_CUPTI_FIELDS_SINCE;
+    err = sl_cupti_v2_subscribe(&api->fn, &api->v1, api->handle, &fields, holder, holder_size);
     api->is_v2 = err == 0;
+    api->has_fields = err == 0 && fields;
     return err;
+}
+
+const struct sl_cupti_layout *sl_cupti_api_layout(const struct sl_cupti_api *api)
+{
+    return api->has_fields ? sl_cupti_fields_layout() : sl_cupti_layout_find(api->version);
 }
 
 int sl_cupti_api_adopt(struct sl_cupti_api *api, const struct sl_cupti_functions *fn)
@@ -296,11 +306,30 @@ static int set_kind(const struct sl_cupti_api *api, const struct kind *k, int en
                   k->said, enable ? "ActivityEnable" : "ActivityDisable", argument, consequence);
 }
 
+/* The kind with the wanted calls in one list. 0 if it took it. */
+static int enable_listed(struct sl_cupti_api *api, const struct kind *k)
+{
+    static uint32_t wanted[2][MOST_CALLS]; /* it is not said whether CUPTI copies them */
+    enum sl_event_kind domain = domain_of(k);
+    uint32_t count = callbacks_of(api, domain), *list = wanted[domain == SL_EV_DRIVER];
+    size_t n = 0;
+
+    if (!api->fn.ActivityEnableCalls)
+        return -ENOSYS;
+    for (uint32_t cbid = 0; cbid < count && n < MOST_CALLS; cbid++)
+        if (sl_decode_api_wanted(domain, cbid))
+            list[n++] = cbid;
+    if (api->fn.ActivityEnableCalls(k->kind, list, n) != SL_CUPTI_SUCCESS)
+        return -EIO; /* tried again as a whole kind, which says what is wrong */
+    api->listed |= k->set;
+    return 0;
+}
+
 static int enable_calls(struct sl_cupti_api *api, const struct kind *k, int all_api)
 {
     int result;
 
-    if (!all_api && set_calls(api, domain_of(k), 1) == 0)
+    if (!all_api && (enable_listed(api, k) == 0 || set_calls(api, domain_of(k), 1) == 0))
         return 0;
     result = set_kind(api, k, 1);
     if (result == 0)
@@ -312,11 +341,13 @@ static int disable_calls(struct sl_cupti_api *api, const struct kind *k)
 {
     int result;
 
-    if (!(api->whole & k->set))
+    if (!((api->whole | api->listed) & k->set))
         return set_calls(api, domain_of(k), 0);
     result = set_kind(api, k, 0);
-    if (result == 0)
+    if (result == 0) {
         api->whole &= ~k->set;
+        api->listed &= ~k->set;
+    }
     return result;
 }
 
@@ -411,7 +442,7 @@ void sl_cupti_detach(struct sl_cupti_api *api)
 {
     if (api->is_v2) {
         sl_cupti_v2_unsubscribe(&api->fn, &api->v1);
-        api->is_v2 = 0;
+        api->is_v2 = api->has_fields = 0;
         return;
     }
     set_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, api->zeroed);

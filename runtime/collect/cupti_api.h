@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/cupti_layout.h"
+
 typedef void (*sl_cupti_request_fn)(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void (*sl_cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                                      size_t valid_size);
@@ -31,7 +33,9 @@ struct sl_cupti_functions {
     int (*ActivityDisable)(int kind);
     int (*ActivityEnableRuntimeApi)(uint32_t cbid, uint8_t enable); /* may be NULL */
     int (*ActivityEnableDriverApi)(uint32_t cbid, uint8_t enable);  /* may be NULL */
-    int (*ActivityEnableAllSyncRecords)(uint8_t enable);            /* may be NULL */
+    /* RUNTIME or DRIVER with these calls alone (cupti_v2.c). May be NULL. */
+    int (*ActivityEnableCalls)(int kind, uint32_t *callbacks, size_t count);
+    int (*ActivityEnableAllSyncRecords)(uint8_t enable); /* may be NULL */
     int (*ActivityFlushAll)(uint32_t flag);
     int (*ActivityGetNextRecord)(uint8_t *buffer, size_t valid_size, void **record);
     int (*ActivityGetNumDroppedRecords)(void *context, uint32_t stream, size_t *dropped);
@@ -57,10 +61,11 @@ struct sl_cupti_api {
     void *handle;     /* dlopen handle; pinned with RTLD_NODELETE */
     uint32_t version; /* cuptiGetVersion: 18..28 for CUDA 12, 130000.. for 13 */
     uint32_t whole;   /* sl_cupti_set bits of calls that are on as whole kinds, not one by one */
+    uint32_t listed;  /* the same, as kinds with a list */
     char path[512];   /* where it was loaded from */
 
     /* With a subscriber of our own: `fn` goes through it, `v1` does not. Else both are the same. */
-    int is_v2;
+    int is_v2, has_fields; /* records have our choice of fields (cupti_fields.h) */
     struct sl_cupti_functions v1;
 
     /* Attributes as they were before sl_cupti_attach(), and, once known, whether CUPTI had buffers
@@ -78,9 +83,13 @@ int sl_cupti_api_open(struct sl_cupti_api *api, char *why, size_t why_size);
 /* The same from a given table of functions (tests). 0 or -ENOTSUP. */
 int sl_cupti_api_adopt(struct sl_cupti_api *api, const struct sl_cupti_functions *fn);
 
-/* From now on everything goes through a subscriber of our own (SYNCLINE_CUPTI_API). 0; -ENOTSUP:
- * the library has none; -EBUSY: another tool holds CUPTI, `holder` is its name or ""; -EIO. */
-int sl_cupti_api_use_v2(struct sl_cupti_api *api, char *holder, size_t holder_size);
+/* From now on everything goes through a subscriber of our own (SYNCLINE_CUPTI_API), with `fields`
+ * of our choice where the library can do it. 0; -ENOTSUP: the library has none; -EBUSY: another
+ * tool holds CUPTI, `holder` is its name or ""; -EIO. */
+int sl_cupti_api_use_v2(struct sl_cupti_api *api, int fields, char *holder, size_t holder_size);
+
+/* How records lie in buffers that CUPTI has now. */
+const struct sl_cupti_layout *sl_cupti_api_layout(const struct sl_cupti_api *api);
 
 /* Turns the result of one function of the table into 0/-errno, and logs the first failure of each:
  * CUPTI's text, the consequence, a remedy. `name` is the function's name without "cupti". */

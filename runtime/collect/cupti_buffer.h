@@ -22,7 +22,7 @@ struct sl_cupti_buffer {
     uint8_t *data;
     size_t size;
     size_t valid;  /* bytes of records */
-    void *context; /* as CUPTI gave it: for GetNumDroppedRecords only */
+    void *context; /* as CUPTI gave it, or sl_cupti_fields_mark() */
     uint32_t stream;
     struct sl_cupti_buffer *next;
 };

@@ -59,9 +59,35 @@ void sl_decode_destroy(struct sl_decode *d)
     sl_pages_unmap(d, sizeof *d);
 }
 
+static uint64_t kinds_without_family(const struct sl_cupti_layout *layout)
+{
+    uint64_t kinds = 0;
+
+    for (unsigned i = 0; i < sl_cupti_tables_selection_count; i++) {
+        const struct sl_cupti_selection *s = &sl_cupti_tables_selections[i];
+        const uint16_t *family;
+
+        memcpy(&family, (const char *)layout + s->family, sizeof(family));
+        if (!family)
+            kinds |= UINT64_C(1) << s->kind;
+    }
+    return kinds;
+}
+
+void sl_decode_set_layout(struct sl_decode *d, const struct sl_cupti_layout *layout)
+{
+    d->is_given = layout != NULL;
+    d->layout = layout ? layout : sl_cupti_layout_find(d->opt.version);
+    d->unreadable = layout ? kinds_without_family(layout) : 0;
+}
+
 /* One record of `size` bytes. Returns 0, or -1 when it cannot be true. */
 static int decode_record(struct sl_decode *d, const uint8_t *record, uint32_t kind)
 {
+    if (d->unreadable & UINT64_C(1) << kind) {
+        sl_stats_add(SL_STAT_RECORDS_UNKNOWN, 1);
+        return 0;
+    }
     switch (kind) {
     case SL_CUPTI_KIND_RUNTIME:
         return sl_decode_api(d, record, SL_EV_RUNTIME);
@@ -117,6 +143,7 @@ static ptrdiff_t next_by_library(const struct sl_decode *d, const uint8_t *buffe
 size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid,
                         sl_decode_sink_fn sink, void *user)
 {
+    int by_library = d->opt.get_next_record && !d->is_given;
     size_t count = 0, invalid = 0, at = 0, size = 0;
     const uint8_t *last = NULL;
     int damaged = 0;
@@ -126,7 +153,7 @@ size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid
     for (;;) {
         uint32_t kind;
 
-        if (d->opt.get_next_record) {
+        if (by_library) {
             ptrdiff_t next = next_by_library(d, buffer, valid, last, &damaged);
 
             if (next < 0)
@@ -144,7 +171,7 @@ size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid
         last = buffer + at;
         kind = sl_load32(last);
         size = sl_cupti_layout_size(d->layout, kind);
-        if (size == 0 && d->opt.get_next_record) { /* newer than the table */
+        if (size == 0 && by_library) { /* newer than the table */
             sl_stats_add(SL_STAT_RECORDS_UNKNOWN, 1);
             count++;
             continue;
@@ -170,18 +197,17 @@ void sl_decode_without_library(struct sl_decode *d)
 }
 
 /* The race with CUPTI, which writes, is meant: a kind is one aligned word, there or not there. */
-__attribute__((no_sanitize("thread"))) void sl_decode_look(uint32_t version, const uint8_t *buffer,
-                                                           size_t size,
+__attribute__((no_sanitize("thread"))) void sl_decode_look(const struct sl_cupti_layout *layout,
+                                                           const uint8_t *buffer, size_t size,
                                                            struct sl_decode_held *add_to)
 {
-    const struct sl_cupti_layout *layout = sl_cupti_layout_find(version);
-    size_t at = 0, step;
+    size_t at = 0, step = 1;
 
-    for (; layout && size - at >= sizeof(uint32_t); at += step) {
+    for (; step && size - at >= sizeof(uint32_t); at += step) {
         uint32_t kind = *(const volatile uint32_t *)(const void *)(buffer + at);
 
         step = sl_cupti_layout_size(layout, kind);
-        if (step == 0 || step > size - at)
+        if (kind == 0 || step > size - at)
             return;
         add_to->records++;
         add_to->of_use += kind != SL_CUPTI_KIND_DEVICE && kind != SL_CUPTI_KIND_NAME &&

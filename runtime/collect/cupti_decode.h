@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/intern.h"
+#include "collect/cupti_layout.h"
 #include "event/device.h"
 #include "event/event.h"
 #include "event/shape.h"
@@ -51,6 +52,10 @@ void sl_decode_destroy(struct sl_decode *d);
 size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid,
                         sl_decode_sink_fn sink, void *user);
 
+/* How the records of the next buffers lie, which are then stepped over by its sizes; a family that
+ * it does not have is stepped over whole. NULL, and at first: as in the library's version. */
+void sl_decode_set_layout(struct sl_decode *d, const struct sl_cupti_layout *layout);
+
 /* All that ended at or before `complete_ns` was in the buffers so far: waits that are held because
  * their context was not seen go to the sink. */
 void sl_decode_settle(struct sl_decode *d, uint64_t complete_ns, sl_decode_sink_fn sink,
@@ -72,12 +77,13 @@ void sl_decode_describe(struct sl_decode *d, enum sl_decode_object object, uint3
                         uint32_t within, uint32_t name, sl_decode_sink_fn sink, void *user);
 
 /* What stands in a buffer that CUPTI has not given back, up to where nothing was written (it was
- * handed out zeroed). CUPTI may be writing: the numbers are those of a moment. Any thread. */
+ * handed out zeroed), or to a record whose size is not known. CUPTI may be writing: the numbers are
+ * those of a moment. Any thread. */
 struct sl_decode_held {
     size_t records;
     size_t of_use; /* those that are not about the devices, the threads or CUPTI's own costs */
 };
-void sl_decode_look(uint32_t version, const uint8_t *buffer, size_t size,
+void sl_decode_look(const struct sl_cupti_layout *layout, const uint8_t *buffer, size_t size,
                     struct sl_decode_held *add_to);
 
 /* Name of a runtime (domain SL_EV_RUNTIME) or driver (SL_EV_DRIVER) callback id, without version

@@ -160,7 +160,9 @@ int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
         return -1;
     if (!d->asked_early)
         sl_decode_ask_early(d);
-    if (sl_load32(record + at->object_kind) == SL_CUPTI_OBJECT_THREAD) {
+    /* User-defined records do not say whose it is: of something else it has no thread. */
+    if (at->object_kind ? sl_load32(record + at->object_kind) == SL_CUPTI_OBJECT_THREAD
+                        : sl_load32(record + at->thread) != 0) {
         ev.thread = sl_load32(record + at->thread);
         ev.u.call.pid = sl_load32(record + at->pid);
         sl_cupti_seen_thread(d->seen, ev.u.call.pid, ev.thread);

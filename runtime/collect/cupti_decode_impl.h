@@ -20,9 +20,13 @@
 #define SL_DECODE_CALLS       2048 /* callback ids below this keep their name's id */
 #define SL_DECODE_HELD        1024 /* waits whose context was not seen yet */
 
+_Static_assert(SL_CUPTI_KIND_COUNT <= 64, "kinds have a bit each");
+
 struct sl_decode {
     struct sl_decode_options opt;
-    const struct sl_cupti_layout *layout;
+    const struct sl_cupti_layout *layout; /* the version's, or given */
+    uint64_t unreadable;                  /* kinds of it that are stepped over, by their bits */
+    uint8_t is_given;
     struct sl_cupti_seen *seen;
     sl_decode_sink_fn sink;
     void *sink_user;

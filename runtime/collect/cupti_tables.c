@@ -226,6 +226,178 @@ const struct sl_cupti_layout sl_cupti_tables_layouts[] = {
 const unsigned sl_cupti_tables_layout_count =
     sizeof sl_cupti_tables_layouts / sizeof *sl_cupti_tables_layouts;
 
+static const struct sl_cupti_field kernel_fields[] = {
+    {7, 8, 0, offsetof(struct sl_cupti_kernel_layout, start)},
+    {8, 8, 0, offsetof(struct sl_cupti_kernel_layout, end)},
+    {10, 4, 0, offsetof(struct sl_cupti_kernel_layout, device)},
+    {11, 4, 0, offsetof(struct sl_cupti_kernel_layout, context)},
+    {12, 4, 0, offsetof(struct sl_cupti_kernel_layout, stream)},
+    {22, 4, 0, offsetof(struct sl_cupti_kernel_layout, correlation)},
+    {33, 4, 0, offsetof(struct sl_cupti_kernel_layout, graph)},
+    {31, 8, 0, offsetof(struct sl_cupti_kernel_layout, graph_node)},
+    {35, 4, 0, offsetof(struct sl_cupti_kernel_layout, channel)},
+    {36, 4, 0, offsetof(struct sl_cupti_kernel_layout, channel_type)},
+    {24, 8, 0, offsetof(struct sl_cupti_kernel_layout, name)},
+    {4, 2, 0, offsetof(struct sl_cupti_kernel_layout, registers)},
+    {13, 4, 0, offsetof(struct sl_cupti_kernel_layout, grid_x)},
+    {14, 4, 0, offsetof(struct sl_cupti_kernel_layout, grid_y)},
+    {15, 4, 0, offsetof(struct sl_cupti_kernel_layout, grid_z)},
+    {16, 4, 0, offsetof(struct sl_cupti_kernel_layout, block_x)},
+    {17, 4, 0, offsetof(struct sl_cupti_kernel_layout, block_y)},
+    {18, 4, 0, offsetof(struct sl_cupti_kernel_layout, block_z)},
+    {19, 4, 0, offsetof(struct sl_cupti_kernel_layout, static_shared)},
+    {20, 4, 0, offsetof(struct sl_cupti_kernel_layout, dynamic_shared)},
+    {37, 4, 0, offsetof(struct sl_cupti_kernel_layout, cluster_x)},
+    {38, 4, 0, offsetof(struct sl_cupti_kernel_layout, cluster_y)},
+    {39, 4, 0, offsetof(struct sl_cupti_kernel_layout, cluster_z)},
+    {45, 4, 0, offsetof(struct sl_cupti_kernel_layout, priority)},
+};
+
+static const struct sl_cupti_field memcpy_fields[] = {
+    {6, 8, 0, offsetof(struct sl_cupti_memcpy_layout, start)},
+    {7, 8, 0, offsetof(struct sl_cupti_memcpy_layout, end)},
+    {8, 4, 0, offsetof(struct sl_cupti_memcpy_layout, device)},
+    {9, 4, 0, offsetof(struct sl_cupti_memcpy_layout, context)},
+    {10, 4, 0, offsetof(struct sl_cupti_memcpy_layout, stream)},
+    {11, 4, 0, offsetof(struct sl_cupti_memcpy_layout, correlation)},
+    {13, 4, 0, offsetof(struct sl_cupti_memcpy_layout, graph)},
+    {12, 8, 0, offsetof(struct sl_cupti_memcpy_layout, graph_node)},
+    {14, 4, 0, offsetof(struct sl_cupti_memcpy_layout, channel)},
+    {15, 4, 0, offsetof(struct sl_cupti_memcpy_layout, channel_type)},
+    {1, 1, 0, offsetof(struct sl_cupti_memcpy_layout, copy_kind)},
+    {2, 1, 0, offsetof(struct sl_cupti_memcpy_layout, src_memory)},
+    {3, 1, 0, offsetof(struct sl_cupti_memcpy_layout, dst_memory)},
+    {5, 8, 0, offsetof(struct sl_cupti_memcpy_layout, bytes)},
+};
+
+static const struct sl_cupti_field memcpy_peer_fields[] = {
+    {6, 8, 0, offsetof(struct sl_cupti_memcpy_peer_layout, start)},
+    {7, 8, 0, offsetof(struct sl_cupti_memcpy_peer_layout, end)},
+    {8, 4, 0, offsetof(struct sl_cupti_memcpy_peer_layout, device)},
+    {9, 4, 0, offsetof(struct sl_cupti_memcpy_peer_layout, context)},
+    {10, 4, 0, offsetof(struct sl_cupti_memcpy_peer_layout, stream)},
+    {15, 4, 0, offsetof(struct sl_cupti_memcpy_peer_layout, correlation)},
+    {17, 4, 0, offsetof(struct sl_cupti_memcpy_peer_layout, graph)},
+    {16, 8, 0, offsetof(struct sl_cupti_memcpy_peer_layout, graph_node)},
+    {18, 4, 0, offsetof(struct sl_cupti_memcpy_peer_layout, channel)},
+    {19, 4, 0, offsetof(struct sl_cupti_memcpy_peer_layout, channel_type)},
+    {1, 1, 0, offsetof(struct sl_cupti_memcpy_peer_layout, copy_kind)},
+    {2, 1, 0, offsetof(struct sl_cupti_memcpy_peer_layout, src_memory)},
+    {3, 1, 0, offsetof(struct sl_cupti_memcpy_peer_layout, dst_memory)},
+    {5, 8, 0, offsetof(struct sl_cupti_memcpy_peer_layout, bytes)},
+    {11, 4, 0, offsetof(struct sl_cupti_memcpy_peer_layout, src_device)},
+    {12, 4, 0, offsetof(struct sl_cupti_memcpy_peer_layout, src_context)},
+    {13, 4, 0, offsetof(struct sl_cupti_memcpy_peer_layout, dst_device)},
+    {14, 4, 0, offsetof(struct sl_cupti_memcpy_peer_layout, dst_context)},
+};
+
+static const struct sl_cupti_field memset_fields[] = {
+    {3, 8, 0, offsetof(struct sl_cupti_memset_layout, start)},
+    {4, 8, 0, offsetof(struct sl_cupti_memset_layout, end)},
+    {5, 4, 0, offsetof(struct sl_cupti_memset_layout, device)},
+    {6, 4, 0, offsetof(struct sl_cupti_memset_layout, context)},
+    {7, 4, 0, offsetof(struct sl_cupti_memset_layout, stream)},
+    {8, 4, 0, offsetof(struct sl_cupti_memset_layout, correlation)},
+    {12, 4, 0, offsetof(struct sl_cupti_memset_layout, graph)},
+    {11, 8, 0, offsetof(struct sl_cupti_memset_layout, graph_node)},
+    {13, 4, 0, offsetof(struct sl_cupti_memset_layout, channel)},
+    {14, 4, 0, offsetof(struct sl_cupti_memset_layout, channel_type)},
+    {1, 4, 0, offsetof(struct sl_cupti_memset_layout, value)},
+    {2, 8, 0, offsetof(struct sl_cupti_memset_layout, bytes)},
+    {10, 2, 0, offsetof(struct sl_cupti_memset_layout, memory)},
+};
+
+static const struct sl_cupti_field api_fields[] = {
+    {1, 4, 0, offsetof(struct sl_cupti_api_layout, cbid)},
+    {2, 8, 0, offsetof(struct sl_cupti_api_layout, start)},
+    {3, 8, 0, offsetof(struct sl_cupti_api_layout, end)},
+    {4, 4, 0, offsetof(struct sl_cupti_api_layout, pid)},
+    {5, 4, 0, offsetof(struct sl_cupti_api_layout, thread)},
+    {6, 4, 0, offsetof(struct sl_cupti_api_layout, correlation)},
+    {7, 4, 0, offsetof(struct sl_cupti_api_layout, result)},
+};
+
+static const struct sl_cupti_field sync_fields[] = {
+    {1, 4, 0, offsetof(struct sl_cupti_sync_layout, type)},
+    {2, 8, 0, offsetof(struct sl_cupti_sync_layout, start)},
+    {3, 8, 0, offsetof(struct sl_cupti_sync_layout, end)},
+    {4, 4, 0, offsetof(struct sl_cupti_sync_layout, correlation)},
+    {5, 4, 0, offsetof(struct sl_cupti_sync_layout, context)},
+    {6, 4, 0, offsetof(struct sl_cupti_sync_layout, stream)},
+    {7, 4, 0, offsetof(struct sl_cupti_sync_layout, event)},
+    {8, 8, 0, offsetof(struct sl_cupti_sync_layout, event_sync)},
+    {9, 4, 0, offsetof(struct sl_cupti_sync_layout, result)},
+};
+
+static const struct sl_cupti_field cuda_event_fields[] = {
+    {1, 4, 0, offsetof(struct sl_cupti_cuda_event_layout, correlation)},
+    {2, 4, 0, offsetof(struct sl_cupti_cuda_event_layout, context)},
+    {3, 4, 0, offsetof(struct sl_cupti_cuda_event_layout, stream)},
+    {4, 4, 0, offsetof(struct sl_cupti_cuda_event_layout, event)},
+    {7, 8, 0, offsetof(struct sl_cupti_cuda_event_layout, event_sync)},
+};
+
+static const struct sl_cupti_field overhead_fields[] = {
+    {1, 4, 0, offsetof(struct sl_cupti_overhead_layout, type)},
+    {2, 4, 0, offsetof(struct sl_cupti_overhead_layout, pid)},
+    {3, 4, 0, offsetof(struct sl_cupti_overhead_layout, thread)},
+    {4, 8, 0, offsetof(struct sl_cupti_overhead_layout, start)},
+    {5, 8, 0, offsetof(struct sl_cupti_overhead_layout, end)},
+    {6, 4, 0, offsetof(struct sl_cupti_overhead_layout, correlation)},
+};
+
+static const struct sl_cupti_field context_fields[] = {
+    {1, 4, 0, offsetof(struct sl_cupti_context_layout, context)},
+    {2, 4, 0, offsetof(struct sl_cupti_context_layout, device)},
+    {4, 2, 0, offsetof(struct sl_cupti_context_layout, null_stream)},
+};
+
+static const struct sl_cupti_field stream_fields[] = {
+    {1, 4, 0, offsetof(struct sl_cupti_stream_layout, context)},
+    {2, 4, 0, offsetof(struct sl_cupti_stream_layout, stream)},
+    {3, 4, 0, offsetof(struct sl_cupti_stream_layout, priority)},
+    {4, 4, 0, offsetof(struct sl_cupti_stream_layout, flag)},
+};
+
+static const struct sl_cupti_field name_fields[] = {
+    {1, 4, 0, offsetof(struct sl_cupti_name_layout, object_kind)},
+    {2, 12, 0, offsetof(struct sl_cupti_name_layout, pid)},
+    {2, 12, 4, offsetof(struct sl_cupti_name_layout, thread)},
+    {2, 12, 0, offsetof(struct sl_cupti_name_layout, device)},
+    {2, 12, 4, offsetof(struct sl_cupti_name_layout, context)},
+    {2, 12, 8, offsetof(struct sl_cupti_name_layout, stream)},
+    {3, 8, 0, offsetof(struct sl_cupti_name_layout, name)},
+};
+
+const struct sl_cupti_selection sl_cupti_tables_selections[] = {
+    {SL_CUPTI_KIND_CONCURRENT_KERNEL, sizeof kernel_fields / sizeof *kernel_fields, kernel_fields,
+     offsetof(struct sl_cupti_layout, kernel)},
+    {SL_CUPTI_KIND_MEMCPY, sizeof memcpy_fields / sizeof *memcpy_fields, memcpy_fields,
+     offsetof(struct sl_cupti_layout, memcpy)},
+    {SL_CUPTI_KIND_MEMCPY2, sizeof memcpy_peer_fields / sizeof *memcpy_peer_fields, memcpy_peer_fields,
+     offsetof(struct sl_cupti_layout, memcpy_peer)},
+    {SL_CUPTI_KIND_MEMSET, sizeof memset_fields / sizeof *memset_fields, memset_fields,
+     offsetof(struct sl_cupti_layout, memset)},
+    {SL_CUPTI_KIND_RUNTIME, sizeof api_fields / sizeof *api_fields, api_fields,
+     offsetof(struct sl_cupti_layout, api)},
+    {SL_CUPTI_KIND_DRIVER, sizeof api_fields / sizeof *api_fields, api_fields,
+     offsetof(struct sl_cupti_layout, api)},
+    {SL_CUPTI_KIND_SYNCHRONIZATION, sizeof sync_fields / sizeof *sync_fields, sync_fields,
+     offsetof(struct sl_cupti_layout, sync)},
+    {SL_CUPTI_KIND_CUDA_EVENT, sizeof cuda_event_fields / sizeof *cuda_event_fields, cuda_event_fields,
+     offsetof(struct sl_cupti_layout, cuda_event)},
+    {SL_CUPTI_KIND_OVERHEAD, sizeof overhead_fields / sizeof *overhead_fields, overhead_fields,
+     offsetof(struct sl_cupti_layout, overhead)},
+    {SL_CUPTI_KIND_CONTEXT, sizeof context_fields / sizeof *context_fields, context_fields,
+     offsetof(struct sl_cupti_layout, context)},
+    {SL_CUPTI_KIND_STREAM, sizeof stream_fields / sizeof *stream_fields, stream_fields,
+     offsetof(struct sl_cupti_layout, stream)},
+    {SL_CUPTI_KIND_NAME, sizeof name_fields / sizeof *name_fields, name_fields,
+     offsetof(struct sl_cupti_layout, name)},
+};
+const unsigned sl_cupti_tables_selection_count =
+    sizeof sl_cupti_tables_selections / sizeof *sl_cupti_tables_selections;
+
 const struct sl_cupti_function sl_cupti_tables_functions[] = {
     {"GetVersion", 0},
     {"ActivityRegisterCallbacks", 0},

@@ -80,6 +80,7 @@ enum sl_cupti_attr { /* CUPTI_ACTIVITY_ATTR_* */
     SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER = 5,
     SL_CUPTI_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE = 6,
     SL_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER = 9,
+    SL_CUPTI_ATTR_USER_DEFINED_RECORDS = 11,
     SL_CUPTI_ATTR_ENABLE_ALL_SYNC_RECORDS = 16,
     SL_CUPTI_ATTR_THREAD_ID_TYPE = 21,
 };
@@ -327,6 +328,21 @@ struct sl_cupti_layout {
 /* Ascending by version. */
 extern const struct sl_cupti_layout sl_cupti_tables_layouts[];
 extern const unsigned sl_cupti_tables_layout_count;
+
+/* A field of user-defined records: its id in NVIDIA's headers, its bytes there, where in them ours
+ * is, and which member of the family's layout tells its offset. */
+struct sl_cupti_field {
+    uint8_t id, bytes, within, slot;
+};
+
+/* What is asked for of a kind, besides the kind itself, whose id is 0. */
+struct sl_cupti_selection {
+    uint8_t kind, count;
+    const struct sl_cupti_field *fields;
+    size_t family; /* which member of struct sl_cupti_layout */
+};
+extern const struct sl_cupti_selection sl_cupti_tables_selections[];
+extern const unsigned sl_cupti_tables_selection_count;
 
 /* A function without "cupti", and the first version that has it (0 = all). */
 struct sl_cupti_function {

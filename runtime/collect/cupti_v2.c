@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/stats.h"
+#include "collect/cupti_fields.h"
 #include "collect/cupti_tables.h"
 
 #define HOLDER_BYTES 64 /* CUPTI asks for so much room */
@@ -28,18 +30,20 @@ struct subscriber_params {
 };
 
 typedef void (*request_v2_fn)(uint8_t **buffer, size_t *size, size_t *max_records, void *info);
-typedef void (*complete_v2_fn)(uint8_t *buffer, size_t size, size_t valid, void *info);
+typedef void (*complete_v2_fn)(uint8_t *buffer, size_t size, size_t valid,
+                               struct sl_cupti_complete_info *info);
 
 static struct {
     void *subscriber;
+    int with_fields; /* constant once callbacks are registered */
     _Atomic(sl_cupti_request_fn) request;
     _Atomic(sl_cupti_complete_fn) complete;
 
     int (*Subscribe)(void **out, void *callback, void *user, struct subscriber_params *params);
     int (*Unsubscribe)(void *subscriber);
     int (*RegisterCallbacks)(void *subscriber, request_v2_fn request, complete_v2_fn complete);
-    int (*Enable)(void *subscriber, int kind, void *config);
-    int (*Disable)(void *subscriber, int kind, void *config);
+    int (*Enable)(void *subscriber, int kind, struct sl_cupti_config *config);
+    int (*Disable)(void *subscriber, int kind, struct sl_cupti_config *config);
     int (*SetAttribute)(void *subscriber, int attribute, size_t *size, void *value);
     int (*GetAttribute)(void *subscriber, int attribute, size_t *size, void *value);
     /* from 13.3 */
@@ -57,10 +61,16 @@ static void on_request(uint8_t **buffer, size_t *size, size_t *max_records, void
     atomic_load_explicit(&v2.request, memory_order_acquire)(buffer, size, max_records);
 }
 
-static void on_complete(uint8_t *buffer, size_t size, size_t valid, void *info)
+static void on_complete(uint8_t *buffer, size_t size, size_t valid,
+                        struct sl_cupti_complete_info *info)
 {
-    (void)info;
-    atomic_load_explicit(&v2.complete, memory_order_acquire)(NULL, 0, buffer, size, valid);
+    void *context = v2.with_fields ? sl_cupti_fields_mark() : NULL;
+
+    if (v2.with_fields && valid && sl_cupti_fields_learn(info)) {
+        sl_stats_add(SL_STAT_RECORDS_INVALID, 1); /* how many, nobody can tell */
+        valid = 0;
+    }
+    atomic_load_explicit(&v2.complete, memory_order_acquire)(context, 0, buffer, size, valid);
 }
 
 static int register_callbacks(sl_cupti_request_fn request, sl_cupti_complete_fn complete)
@@ -70,9 +80,29 @@ static int register_callbacks(sl_cupti_request_fn request, sl_cupti_complete_fn 
     return v2.RegisterCallbacks(v2.subscriber, on_request, on_complete);
 }
 
+static int enable_with(int kind, struct sl_cupti_calls_option *option)
+{
+    struct sl_cupti_config config = {
+        .struct_size = sizeof(config),
+        .fields = {.struct_size = sizeof(config.fields)},
+        .option = option,
+    };
+
+    config.fields.ids = sl_cupti_fields_select((uint32_t)kind, &config.fields.count);
+    return v2.Enable(v2.subscriber, kind, &config);
+}
+
 static int enable(int kind)
 {
-    return v2.Enable(v2.subscriber, kind, NULL);
+    return v2.with_fields ? enable_with(kind, NULL) : v2.Enable(v2.subscriber, kind, NULL);
+}
+
+static int enable_calls(int kind, uint32_t *callbacks, size_t count)
+{
+    struct sl_cupti_calls calls = {sizeof(calls), callbacks, count, 1};
+    struct sl_cupti_calls_option option = {sizeof(option), &calls};
+
+    return enable_with(kind, &option);
 }
 
 static int disable(int kind)
@@ -106,7 +136,8 @@ static int get_next_record(uint8_t *buffer, size_t valid, void **record)
 
 static int get_num_dropped(void *context, uint32_t stream, size_t *dropped)
 {
-    return v2.GetNumDropped(v2.subscriber, context, stream, dropped);
+    (void)context; /* a subscriber's buffers have none */
+    return v2.GetNumDropped(v2.subscriber, NULL, stream, dropped);
 }
 
 static int set_attribute(int attribute, size_t *size, void *value)
@@ -162,14 +193,17 @@ static int has_functions(void *handle)
            v2.SetAttribute && v2.GetAttribute;
 }
 
-/* Without the newer form of the per-call filter there is none: whole kinds, filtered later. */
+/* Calls are filtered as the kind is enabled, or one by one; without the newer form of that there is
+ * no filter: whole kinds, filtered later. */
 static void replace(struct sl_cupti_functions *fn)
 {
     fn->ActivityRegisterCallbacks = register_callbacks;
     fn->ActivityEnable = enable;
     fn->ActivityDisable = disable;
-    fn->ActivityEnableRuntimeApi = v2.EnableRuntimeApi ? enable_runtime_api : NULL;
-    fn->ActivityEnableDriverApi = v2.EnableDriverApi ? enable_driver_api : NULL;
+    fn->ActivityEnableCalls = v2.with_fields ? enable_calls : NULL;
+    fn->ActivityEnableRuntimeApi =
+        v2.EnableRuntimeApi && !v2.with_fields ? enable_runtime_api : NULL;
+    fn->ActivityEnableDriverApi = v2.EnableDriverApi && !v2.with_fields ? enable_driver_api : NULL;
     fn->ActivityEnableAllSyncRecords = enable_all_sync_records;
     fn->ActivitySetAttribute = set_attribute;
     fn->ActivityGetAttribute = get_attribute;
@@ -201,8 +235,17 @@ void *sl_cupti_v2_listen(sl_cupti_callback_fn callback)
     return v2.subscriber;
 }
 
+static int choose_fields(void)
+{
+    uint8_t on = 1;
+    size_t size = sizeof(on);
+
+    return v2.SetAttribute(v2.subscriber, SL_CUPTI_ATTR_USER_DEFINED_RECORDS, &size, &on) ==
+           SL_CUPTI_SUCCESS;
+}
+
 int sl_cupti_v2_subscribe(struct sl_cupti_functions *fn, struct sl_cupti_functions *old,
-                          void *handle, char *holder, size_t holder_size)
+                          void *handle, int *fields, char *holder, size_t holder_size)
 {
     char first[HOLDER_BYTES] = "";
     struct subscriber_params params = {.struct_size = sizeof(params),
@@ -221,6 +264,7 @@ int sl_cupti_v2_subscribe(struct sl_cupti_functions *fn, struct sl_cupti_functio
         strncat(holder, first, holder_size - 1);
         return result == SL_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? -EBUSY : -EIO;
     }
+    *fields = v2.with_fields = *fields && choose_fields();
     *old = *fn;
     v2.OldGetNextRecord = fn->ActivityGetNextRecord;
     replace(fn);

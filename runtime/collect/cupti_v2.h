@@ -17,10 +17,11 @@
 #include "collect/cupti_api.h"
 
 /* Subscribes, and replaces those functions of the table that have a `_v2` form; `old` keeps them.
- * 0; -ENOTSUP: the library has none; -EBUSY: another tool holds CUPTI, `holder` is its name ("" if
- * it is not told); -EIO. */
+ * `*fields`: records are to have the fields that we read and no others (cupti_fields.h); whether
+ * they do. 0; -ENOTSUP: the library has none; -EBUSY: another tool holds CUPTI, `holder` is its
+ * name ("" if it is not told); -EIO. */
 int sl_cupti_v2_subscribe(struct sl_cupti_functions *fn, struct sl_cupti_functions *old,
-                          void *handle, char *holder, size_t holder_size);
+                          void *handle, int *fields, char *holder, size_t holder_size);
 
 /* Whom its callbacks go to, for the rest of the process. The subscriber, for cuptiEnableCallback();
  * NULL: there is none. */

@@ -98,6 +98,37 @@ FAMILIES = {
         "context": ("objectId.dcs.contextId", 4), "stream": ("objectId.dcs.streamId", 4), "name": ("name", 8)}),
 }
 
+# User-defined records (13.2 and later): which fields are asked for, those that the decoder makes use
+# of. Family -> NVIDIA's prefix, and what it needs none of: flags; a device that follows from the
+# context; times that are never turned on. Whole graphs are not recorded.
+SELECTIONS = {
+    "kernel": ("KERNEL", ()), "memcpy": ("MEMCPY", ("flags",)), "memcpy_peer": ("MEMCPY2", ("flags",)),
+    "memset": ("MEMSET", ("flags",)), "api": ("API", ()), "sync": ("SYNCHRONIZATION", ()),
+    "cuda_event": ("CUDA_EVENT", ("device", "device_ns")), "overhead": ("OVERHEAD", ("object_kind",)),
+    "context": ("CONTEXT", ()), "stream": ("STREAM", ()), "name": ("NAME", ()),
+}
+# Fields whose id is not named like their member. An id of several members is a union: with its bytes
+# and the member's place in it.
+FIELD_NAMES = {("kernel", "priority"): "LAUNCH_PRIORITY", ("name", "pid"): "OBJECT_ID", ("name", "thread"): "OBJECT_ID",
+               ("name", "device"): "OBJECT_ID", ("name", "context"): "OBJECT_ID", ("name", "stream"): "OBJECT_ID"}
+UNION = {("name", "pid"): (12, 0), ("name", "thread"): (12, 4), ("name", "device"): (12, 0),
+         ("name", "context"): (12, 4), ("name", "stream"): (12, 8)}
+
+
+def selection(family: str) -> list:
+    """The fields to ask for: (our name, NVIDIA's constant, bytes, place in a union)."""
+    prefix, without = SELECTIONS[family]
+    chosen = []
+    for name, (theirs, width) in FAMILIES[family][1].items():
+        ours = name.rstrip("?")
+        if ours in without:
+            continue
+        word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", theirs.split(".")[-1]).upper()
+        word = FIELD_NAMES.get((family, ours), word)
+        chosen.append((ours, f"{prefix}_FIELD_{word}", *UNION.get((family, ours), (width, 0))))
+    return chosen
+
+
 # Functions of `struct sl_cupti_functions`, without "cupti".
 FUNCTIONS = """GetVersion ActivityRegisterCallbacks ActivityEnable ActivityDisable ActivityEnableRuntimeApi
 ActivityEnableDriverApi ActivityEnableAllSyncRecords ActivityFlushAll ActivityGetNextRecord
@@ -107,7 +138,8 @@ GetResultString Unsubscribe EnableCallback GetGraphId GetGraphNodeId""".split()
 ENUMS = {  # our prefix -> (NVIDIA's prefix, names)
     "SL_CUPTI_ATTR_": ("CUPTI_ACTIVITY_ATTR_", [
         "DEVICE_BUFFER_SIZE", "DEVICE_BUFFER_POOL_LIMIT", "ZEROED_OUT_ACTIVITY_BUFFER",
-        "DEVICE_BUFFER_PRE_ALLOCATE_VALUE", "PER_THREAD_ACTIVITY_BUFFER", "ENABLE_ALL_SYNC_RECORDS", "THREAD_ID_TYPE"]),
+        "DEVICE_BUFFER_PRE_ALLOCATE_VALUE", "PER_THREAD_ACTIVITY_BUFFER", "USER_DEFINED_RECORDS", "ENABLE_ALL_SYNC_RECORDS",
+        "THREAD_ID_TYPE"]),
     "SL_CUPTI_": ("CUPTI_", [
         "SUCCESS", "ERROR_INVALID_PARAMETER", "ERROR_OUT_OF_MEMORY", "ERROR_MAX_LIMIT_REACHED", "ERROR_NOT_COMPATIBLE",
         "ERROR_NOT_INITIALIZED", "ERROR_INVALID_KIND", "ERROR_NOT_SUPPORTED", "ERROR_INSUFFICIENT_PRIVILEGES",
@@ -262,6 +294,10 @@ class Version:
             for name in names:
                 if re.search(rf"\b{theirs}{name}\b\s*[=,]", self.everything + (include / "cupti_result.h").read_text()):
                     lines.append(f'printf("enum {ours}{name} %d\\n", (int){theirs}{name});')
+        if "KERNEL_FIELD_KIND" in self.everything:
+            for family, (prefix, _) in SELECTIONS.items():
+                for constant in (f"{prefix}_FIELD_KIND", *(c for _, c, _, _ in selection(family))):
+                    lines.append(f'printf("id {constant} %d\\n", (int){constant});')
         code = ("#include <stddef.h>\n#include <stdio.h>\n#include <cupti_version.h>\n#include <cupti_activity.h>\n"
                 'int main(void)\n{\nprintf("version 0 %d\\n", CUPTI_API_VERSION);\n' + "\n".join(lines) + "\nreturn 0;\n}\n")
         with tempfile.TemporaryDirectory() as tmp:
@@ -270,7 +306,7 @@ class Version:
             flags = [f"-I{p}" for p in (include, *cuda_includes)]
             subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-w", *flags, source, "-o", program], check=True)
             out = subprocess.run([program], check=True, capture_output=True, text=True).stdout
-        self.sizes, self.fields, self.enums = {}, {f: {} for f in FAMILIES}, {}
+        self.sizes, self.fields, self.enums, self.ids = {}, {f: {} for f in FAMILIES}, {}, {}
         for line in out.splitlines():
             what, *rest = line.split()
             if what == "version":
@@ -279,6 +315,8 @@ class Version:
                 self.sizes[int(rest[0])] = int(rest[1])
             elif what == "enum":
                 self.enums[rest[0]] = int(rest[1])
+            elif what == "id":
+                self.ids[rest[0]] = int(rest[1])
             else:
                 self.fields[rest[0]][rest[1]] = int(rest[2])
 
@@ -316,6 +354,13 @@ class Tables:
             for name, value in v.enums.items():
                 if self.enums.setdefault(name, value) != value:
                     fail(f"{name} changed its value in CUDA {cuda}")
+        self.ids = {}
+        for cuda, v in versions.items():
+            for name, value in v.ids.items():
+                if self.ids.setdefault(name, value) != value:
+                    fail(f"{name} changed its value in CUDA {cuda}")
+        if any(value for name, value in self.ids.items() if name.endswith("_FIELD_KIND")):
+            fail("a kind's first field is not its kind")
         self.functions = {}
         for f in FUNCTIONS:
             have = [v.api for v in versions.values() if f"cupti{f}" in v.functions]
@@ -394,6 +439,17 @@ class Tables:
             out.append("    " + braces(cells).replace("\n", "\n    ") + ",\n")
         out.append("};\nconst unsigned sl_cupti_tables_layout_count =\n"
                    "    sizeof sl_cupti_tables_layouts / sizeof *sl_cupti_tables_layouts;\n")
+        for family in SELECTIONS:
+            out.append(f"\nstatic const struct sl_cupti_field {family}_fields[] = {{\n")
+            out += [f"    {{{self.ids[c]}, {width}, {within}, offsetof(struct sl_cupti_{family}_layout, {ours})}},\n"
+                    for ours, c, width, within in selection(family)]
+            out.append("};\n")
+        out.append("\nconst struct sl_cupti_selection sl_cupti_tables_selections[] = {\n")
+        for family in SELECTIONS:
+            out += [f"    {{SL_CUPTI_KIND_{kind}, sizeof {family}_fields / sizeof *{family}_fields, {family}_fields,\n"
+                    f"     offsetof(struct sl_cupti_layout, {family})}},\n" for kind in FAMILIES[family][0] if kind != "KERNEL"]
+        out.append("};\nconst unsigned sl_cupti_tables_selection_count =\n"
+                   "    sizeof sl_cupti_tables_selections / sizeof *sl_cupti_tables_selections;\n")
         out.append("\nconst struct sl_cupti_function sl_cupti_tables_functions[] = {\n")
         out += [f'    {{"{f}", {since}}},\n' for f, since in self.functions.items()]
         out.append("};\nconst unsigned sl_cupti_tables_function_count =\n"
@@ -427,6 +483,21 @@ HEADER_END = """\
 /* Ascending by version. */
 extern const struct sl_cupti_layout sl_cupti_tables_layouts[];
 extern const unsigned sl_cupti_tables_layout_count;
+
+/* A field of user-defined records: its id in NVIDIA's headers, its bytes there, where in them ours
+ * is, and which member of the family's layout tells its offset. */
+struct sl_cupti_field {
+    uint8_t id, bytes, within, slot;
+};
+
+/* What is asked for of a kind, besides the kind itself, whose id is 0. */
+struct sl_cupti_selection {
+    uint8_t kind, count;
+    const struct sl_cupti_field *fields;
+    size_t family; /* which member of struct sl_cupti_layout */
+};
+extern const struct sl_cupti_selection sl_cupti_tables_selections[];
+extern const unsigned sl_cupti_tables_selection_count;
 
 /* A function without "cupti", and the first version that has it (0 = all). */
 struct sl_cupti_function {

@@ -50,7 +50,10 @@ static const struct sl_option_word cupti_api_words[] = {
     {"v1", SL_CUPTI_API_V1, "that of the whole process, which every CUPTI has"},
     {"v2", SL_CUPTI_API_V2,
      "a subscriber of our own, from CUPTI 13.2 (which then does not tell of records that it "
-     "drops): other tools that use it too are not disturbed"},
+     "drops): other tools that use it too are not disturbed. From 13.4 records have the fields "
+     "that "
+     "syncline reads and no others: half the bytes of a kernel's"},
+    {"v2-whole", SL_CUPTI_API_V2_WHOLE, "the same with whole records"},
     {NULL, 0, NULL},
 };
 
@@ -134,7 +137,7 @@ const struct sl_option sl_config_table[] = {
      "Most host memory for the buffers that CUPTI fills. Each thread that calls CUDA holds one of "
      "512 KiB. Past it records are dropped and counted.",
      FIELD(cupti_memory_bytes), 8 * MIB, 64 * GIB, NULL},
-    {"SYNCLINE_CUPTI_API", SL_OPTION_CHOICE, "auto", "auto, v1, v2",
+    {"SYNCLINE_CUPTI_API", SL_OPTION_CHOICE, "auto", "auto, v1, v2, v2-whole",
      "Which of CUPTI's interfaces is used.", FIELD(cupti_api), 0, 0, cupti_api_words},
     {"SYNCLINE_HANDOVER", SL_OPTION_BOOL, "1", "0 or 1",
      "CUPTI serves one profiler at a time. 1: when torch.profiler, or another library that is "

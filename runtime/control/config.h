@@ -33,7 +33,8 @@ enum sl_chakra_files {
 enum sl_cupti_api_choice {
     SL_CUPTI_API_AUTO,
     SL_CUPTI_API_V1,
-    SL_CUPTI_API_V2
+    SL_CUPTI_API_V2,
+    SL_CUPTI_API_V2_WHOLE
 };
 
 struct sl_config {

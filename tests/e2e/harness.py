@@ -119,6 +119,13 @@ def json_lines(path: pathlib.Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
 
 
+def of_syncline(log: list[dict]) -> list[dict]:
+    """The simulator's lines about syncline, the older calls and the whole process."""
+    others = {line["client"] for line in log
+              if line["what"] == "subscribed" and line["name"] != "CUPTI for syncline"}
+    return [line for line in log if line.get("client") not in others]
+
+
 @dataclasses.dataclass
 class Run:
     """What a finished command left."""
@@ -127,7 +134,7 @@ class Run:
     stderr: str
     out: pathlib.Path
     truth: list[dict]
-    log: list[dict]
+    log: list[dict]  # without what is of another subscriber of CUPTI's
 
     def files(self, pattern: str = "*.pt.trace.json*") -> list[pathlib.Path]:
         """Those of traces, if nothing else is said."""
@@ -206,7 +213,7 @@ def run(tmp: pathlib.Path, *command, sim: list[str] | None = None, inject: bool 
         capture_output=True, text=True, timeout=timeout, env=environment(env), cwd=cwd or tmp,
         check=False)
     return Run(result.returncode, result.stdout, result.stderr, (cwd or tmp) / env["SYNCLINE_OUTPUT"],
-               json_lines(truth), json_lines(log))
+               json_lines(truth), of_syncline(json_lines(log)))
 
 
 def scenario(tmp: pathlib.Path, steps: str, **options) -> Run:

@@ -1,5 +1,6 @@
-"""CUPTI's two interfaces: that of the whole process, and a subscriber of our own from 13.2. The same
-traces from both, and room for others beside either."""
+"""CUPTI's two interfaces: that of the whole process, and a subscriber of our own from 13.2, whose
+records have just the fields that are read from 13.4. The same traces from all, and room for others
+beside either."""
 import collections
 
 import pytest
@@ -9,10 +10,18 @@ from test_neighbour import NEIGHBOUR, kernels_outside, play
 
 STEPS = "context stream kernel:30 copy event sync graph:2 blocking stream:0 kernel:5 memset syncall"
 NEWER = ["13.2", "13.3", "13.4", "13.5"]
+CHOOSING = ["13.4", "13.5"]  # before that either the layouts are not told, or calls are not filtered
+SUBSCRIBER = harness.BUILD / "tests" / "e2e" / "subscriber"
 
 
 def subscriptions(run):
     return [line["what"] for line in run.log if line["what"] in ("subscribed", "unsubscribed")]
+
+
+def chosen(run):
+    """Kind -> (bytes of its records, of whole ones), where fields were chosen."""
+    return {line["kind"]: (line["bytes"], line["whole_bytes"])
+            for line in run.log if line["what"] == "chosen"}
 
 
 def content(trace):
@@ -28,13 +37,14 @@ def content(trace):
 @pytest.mark.parametrize("version", NEWER)
 def test_the_same_traces_from_both(go, version):
     traces = []
-    for api, expected in (("v1", []), ("v2", ["subscribed"])):
+    for api, expected in (("v1", []), ("v2-whole", ["subscribed"]), ("v2", ["subscribed"])):
         run = go(STEPS, sim=["--cupti", version], log="warn", cupti_api=api)
         assert (run.status, run.said(), subscriptions(run)) == (0, [], expected)
         harness.check_trace(run, run.trace())
         traces.append(run.trace())
-    assert content(traces[0]) == content(traces[1])
-    assert not traces[1].counters["cupti_errors"]
+        assert not traces[-1].counters["cupti_errors"]
+        assert bool(chosen(run)) == (api == "v2" and version in CHOOSING)
+    assert content(traces[0]) == content(traces[1]) == content(traces[2])
 
 
 @pytest.mark.parametrize("version", ["12.6", "13.0", "13.1"])
@@ -47,27 +57,58 @@ def test_older_versions_have_only_one(go, version):
     harness.check_trace(asked, asked.trace())
 
 
+@pytest.mark.parametrize("version", CHOOSING)
+def test_records_have_the_fields_that_are_read(go, version):
+    """Every call is wanted: then there is no list of calls either."""
+    run = go(STEPS, sim=["--cupti", version], api="all")
+    own, whole = chosen(run)["kernel"]
+    assert own <= whole * 0.6
+    assert all(own <= whole for own, whole in chosen(run).values())
+    assert {"kernel", "memcpy", "memset", "runtime", "driver", "sync", "cuda_event", "context",
+            "stream", "overhead"} <= set(chosen(run))
+    harness.check_trace(run, run.trace())
+
+
+def test_calls_are_filtered_by_a_list(go):
+    """So that those that nobody reads have no records; the older filter is not asked."""
+    run = go(STEPS, sim=["--cupti", "13.4"])
+    enabled = {line["kind"] for line in run.log if line["what"] == "enabled"}
+    assert "runtime" not in enabled and "driver" not in enabled
+    assert any(name.startswith("cuLaunchKernel") for name in enabled)
+    assert not any(name.startswith("cuCtxGetCurrent") for name in enabled)
+
+
+def test_a_dump_is_of_whole_records(go, tmp_path):
+    run = go(STEPS, sim=["--cupti", "13.5"], dump_cupti=str(tmp_path / "dump"))
+    assert subscriptions(run) == ["subscribed"] and not chosen(run)
+    assert (tmp_path / "dump").stat().st_size > 0
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("version", ["13.3", "13.4"])
 @pytest.mark.parametrize("trouble", ["--cupti-shuffle --cupti-late 0.02", "--cupti-per-thread-buffers 0",
                                      "--cupti-twice 0.3", "--nested-driver --cupti-overhead"])
-def test_in_trouble(go, trouble):
-    run = go(STEPS + " sleep:200", sim=["--cupti", "13.3", *trouble.split()], log="warn",
+def test_in_trouble(go, trouble, version):
+    run = go(STEPS + " sleep:200", sim=["--cupti", version, *trouble.split()], log="warn",
              cupti_api="v2")
     traces = run.traces()
     assert not harness.operations_differ(run, traces), harness.operations_differ(run, traces)
     assert not harness.calls_differ(run, traces), harness.calls_differ(run, traces)
 
 
-def test_dropped_records_are_counted(go):
+@pytest.mark.parametrize("version", ["13.3", "13.4"])
+def test_dropped_records_are_counted(go, version):
     """Which the older call would not tell of."""
-    run = go(STEPS, sim=["--cupti", "13.3", "--cupti-drop", "0.2", "--seed", "3"], cupti_api="v2")
+    run = go(STEPS, sim=["--cupti", version, "--cupti-drop", "0.2", "--seed", "3"], cupti_api="v2")
     dropped = [line for line in run.log if line["what"] == "dropped"]
     assert dropped and run.trace().counters["dropped_cupti"] == len(dropped)
 
 
-def test_windows(go):
+@pytest.mark.parametrize("version", ["13.3", "13.4"])
+def test_windows(go, version):
     """Kinds go off and on again."""
     run = go("context kernel:3 start sleep:50 kernel:6 sync stop windows:1 kernel:2 start sleep:50 "
-             "kernel:4 sync stop windows:2", sim=["--cupti", "13.3"], window="demand",
+             "kernel:4 sync stop windows:2", sim=["--cupti", version], window="demand",
              lead_in="10ms", cupti_api="v2")
     traces = sorted(run.traces(), key=lambda trace: trace.path.name)
     assert [len(trace.of("kernel")) for trace in traces] == [6, 4]
@@ -100,6 +141,54 @@ def test_an_older_client_comes_later(tmp_path, version):
     assert len(trace.object["syncline"]["gaps"]) == 1
 
 
+def beside(tmp_path, steps, version, **options):
+    """syncline and another subscriber; what that one says."""
+    run = harness.run(tmp_path, SUBSCRIBER, *steps.split(), sim=["--cupti", version], log="warn",
+                      **options)
+    assert run.status == 0, run.stderr
+    return run, run.stdout.splitlines()
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("api", ["v2", "v2-whole"])
+@pytest.mark.parametrize("version", ["13.3", "13.4", "13.5"])
+def test_another_subscriber_comes_later(tmp_path, version, api):
+    """Both have all that they asked for; it goes, and ours goes on without a gap."""
+    run, said = beside(tmp_path, "context kernel:5 subscribe enable kernel:7 disable flush told "
+                                 "unsubscribe kernel:4", version, cupti_api=api)
+    assert said == ["subscribed beside 'CUPTI for syncline'",
+                    "kernels 7 odd 0 called 'plain_spin_ns'", "done"]
+    assert run.said() == []
+    trace = run.trace()
+    ours, outside = kernels_outside(run, trace)
+    assert ours == outside and len(ours) == 16
+    assert "gaps" not in trace.object["syncline"] and not trace.counters["foreign_buffers"]
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("version", ["13.3", "13.4", "13.5"])
+def test_another_subscriber_was_there(tmp_path, version):
+    run, said = beside(tmp_path, "subscribe enable context kernel:7 disable flush told kernel:4",
+                       version)
+    assert said == ["subscribed beside ''", "kernels 7 odd 0 called 'plain_spin_ns'", "done"]
+    assert run.said() == []
+    ours, outside = kernels_outside(run, run.trace())
+    assert ours == outside and len(ours) == 11
+
+
+def test_another_subscriber_that_wants_to_be_alone(tmp_path):
+    """It was there first: we stay passive, and say for whom. Later, it is refused and is told."""
+    run, said = beside(tmp_path, "alone enable context kernel:7 disable flush told", "13.4")
+    assert said == ["subscribed beside ''", "kernels 7 odd 0 called 'plain_spin_ns'", "done"]
+    (line,) = run.said()
+    assert "another profiler holds CUPTI (CUPTI for columns)" in line
+    assert run.files() == []
+    (tmp_path / "later").mkdir()
+    later, said = beside(tmp_path / "later", "context alone kernel:3", "13.4")
+    assert said == ["refused beside 'CUPTI for syncline'", "done"]
+    assert len(later.trace().of("kernel")) == 3
+
+
 def test_an_older_client_was_there(tmp_path):
     """Our subscriber is refused; who holds CUPTI is said."""
     run = play(tmp_path, "register enable context kernel:7 disable flush told",
@@ -116,14 +205,17 @@ FUNCTIONS = ["cuptiSubscribe_v2", "cuptiActivityRegisterCallbacks_v2", "cuptiAct
              "cuptiActivitySetAttribute_v2", "cuptiActivityGetAttribute_v2", "cuptiGetTimestamp_v2"]
 
 
+@pytest.mark.parametrize("version", ["13.3", "13.4"])
 @pytest.mark.parametrize("call", [0, 1, 2])
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_cupti_function_fails(go, function, call):
+def test_cupti_function_fails(go, function, call, version):
     run = go("context kernel:10 sync sleep:300 kernel:5 sync return:3", log="warn", cupti_api="v2",
-             sim=["--cupti", "13.3", "--fail", f"{function}:{call}:999"])
+             sim=["--cupti", version, "--fail", f"{function}:{call}:999"])
     assert (run.status, run.stdout) == (3, "done\n")
     failed = [line for line in run.log if line["what"] == "failed"]
-    if not failed:
+    falls_back = (function, call, version) == ("cuptiActivitySetAttribute_v2", 1, "13.4")
+    if not failed or falls_back:  # to whole records
         assert len(run.trace().of("kernel")) == 15
+        assert not (falls_back and chosen(run))
     elif function not in ("cuptiActivityGetNextRecord_v2", "cuptiGetTimestamp_v2"):
         assert run.said(), f"{function} failed and nothing was said"

@@ -14,28 +14,17 @@
  *
  * One thread, and CUPTI's in the callbacks.
  */
-#include <cuda.h>
 #include <cupti.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <x86intrin.h>
 
-#include "cuda_load.h"
-#include "spin_kernel.h"
+#include "kernels.h"
 
 #define BUFFER_BYTES 65536
-#define KERNEL_NS    20000
 
-static const char ptx[] = SPIN_MODULE SPIN_KERNEL("plain_spin_ns");
-
-static struct {
-    CUcontext context;
-    CUmodule module;
-    CUfunction kernel;
-} s;
 static atomic_int kernels, calls, strangers;
 
 static uint64_t ticks(void)
@@ -74,29 +63,6 @@ static void must(CUptiResult result, const char *what)
         fprintf(stderr, "neighbour: %s: %d\n", what, result);
         exit(1);
     }
-}
-
-static void do_context(void)
-{
-    cuda_open();
-    s.context = cuda_use_device(0);
-    CHECK(cu.ModuleLoadData(&s.module, ptx));
-    CHECK(cu.ModuleGetFunction(&s.kernel, s.module, "plain_spin_ns"));
-}
-
-static void do_kernels(long n)
-{
-    for (long i = 0; i < n; i++)
-        spin_launch(s.kernel, NULL, 1, 32, KERNEL_NS);
-    CHECK(cu.CtxSynchronize());
-}
-
-static void do_sleep(long ms)
-{
-    struct timespec left = {ms / 1000, ms % 1000 * 1000000};
-
-    while (nanosleep(&left, &left))
-        ;
 }
 
 static void enable(int on)

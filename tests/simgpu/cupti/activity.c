@@ -109,7 +109,7 @@ CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable)
 CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t enable)
 {
     SIM_ENTRY();
-    sim_switches.all_sync_records = enable;
+    sim_switches()->all_sync_records = enable;
     sim_log("{\"what\":\"%s\",\"kind\":\"sync_not_ready\",\"correlation\":%llu}",
             enable ? "enabled" : "disabled", (unsigned long long)sim_correlation_now());
     return CUPTI_SUCCESS;
@@ -118,14 +118,14 @@ CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t enable)
 CUptiResult cuptiActivityEnableLatencyTimestamps(uint8_t enable)
 {
     SIM_ENTRY();
-    sim_switches.latency_timestamps = enable;
+    sim_switches()->latency_timestamps = enable;
     return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t enable)
 {
     SIM_ENTRY();
-    sim_switches.event_timestamps = enable;
+    sim_switches()->event_timestamps = enable;
     return CUPTI_SUCCESS;
 }
 
@@ -153,9 +153,15 @@ CUptiResult cuptiActivityFlushPeriod(uint32_t time)
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
     SIM_ENTRY();
-    struct sim_callbacks callbacks = sim_callbacks_get();
+    bool anybody = false;
 
-    if (!callbacks.complete && !callbacks.complete_v2) {
+    SIM_EACH_CLIENT
+    {
+        struct sim_callbacks callbacks = sim_callbacks_get();
+
+        anybody = anybody || callbacks.complete || callbacks.complete_v2;
+    }
+    if (!anybody) {
         return sim_error(CUPTI_ERROR_INVALID_OPERATION);
     }
     if (sim_in_client()) {
@@ -184,7 +190,7 @@ CUptiResult cuptiActivityFlush(CUcontext context, uint32_t streamId, uint32_t fl
     return cuptiActivityFlushAll(flag);
 }
 
-size_t sim_record_size(uint32_t kind)
+enum sim_record sim_record_of(uint32_t kind)
 {
     static const struct {
         uint8_t kind, record;
@@ -207,10 +213,17 @@ size_t sim_record_size(uint32_t kind)
 
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (table[i].kind == kind) {
-            return sim_version()->layout[table[i].record]->size;
+            return table[i].record;
         }
     }
-    return sim_replay_size(kind);
+    return R_COUNT;
+}
+
+size_t sim_record_size(uint32_t kind)
+{
+    const struct sim_layout *layout = sim_layout_of(kind);
+
+    return layout ? layout->size : sim_replay_size(kind);
 }
 
 /* Seen in NVIDIA's libraries: 12.0 to 12.3 answer a bad kind with UNKNOWN. */

@@ -1,7 +1,8 @@
 /*
  * attribute.c - cuptiActivityGetAttribute and SetAttribute: one table, every size checked.
  *
- * Any thread. Values are atomic; those that a version does not know are refused as it does.
+ * Any thread. Values are atomic, and each client has its own; those that a version does not know
+ * are refused as it does.
  */
 #include "cupti/simcupti.h"
 
@@ -10,7 +11,7 @@ static struct attribute {
     uint32_t since; /* cuptiGetVersion of the first version that has it */
     uint32_t until; /* and of the first that has no more; 0: still there */
     size_t width;
-    _Atomic uint64_t value;
+    uint64_t first; /* what it is at first */
 } attributes[] = {
     {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, 0, 0, sizeof(size_t), 3276800},
     {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_CDP, 0, 0, sizeof(size_t), 8388608},
@@ -24,25 +25,20 @@ static struct attribute {
     {CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, 21, 0, sizeof(uint8_t), 2},
     {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS, 21, 0, sizeof(size_t), 16777216},
 };
+#define COUNT (sizeof attributes / sizeof *attributes)
 
 enum {
     DEFAULT_OF_VERSION = 2
 }; /* per-thread buffers: off until 12.9, on from 13.0 */
 
-/* Of the older calls, while a subscriber of the newer ones has its own. */
-static uint64_t kept[sizeof attributes / sizeof *attributes];
+/* By client; as far as they were set. */
+static _Atomic uint64_t values[SIM_CLIENTS][COUNT];
+static atomic_bool is_set[SIM_CLIENTS][COUNT];
 
-void sim_attributes_keep(void)
+void sim_attributes_clear(void)
 {
-    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
-        kept[i] = atomic_load_explicit(&attributes[i].value, memory_order_relaxed);
-    }
-}
-
-void sim_attributes_restore(void)
-{
-    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
-        atomic_store_explicit(&attributes[i].value, kept[i], memory_order_relaxed);
+    for (size_t i = 0; i < COUNT; i++) {
+        atomic_store_explicit(&is_set[sim_client][i], false, memory_order_relaxed);
     }
 }
 
@@ -50,7 +46,7 @@ static struct attribute *attribute_of(int id)
 {
     uint32_t version = sim_version()->number;
 
-    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+    for (size_t i = 0; i < COUNT; i++) {
         struct attribute *a = &attributes[i];
 
         if (a->id == id && version >= a->since && (!a->until || version < a->until)) {
@@ -62,7 +58,10 @@ static struct attribute *attribute_of(int id)
 
 static uint64_t value_of(struct attribute *a)
 {
-    uint64_t value = atomic_load_explicit(&a->value, memory_order_relaxed);
+    size_t i = (size_t)(a - attributes);
+    uint64_t value = atomic_load_explicit(&is_set[sim_client][i], memory_order_acquire)
+                         ? atomic_load_explicit(&values[sim_client][i], memory_order_relaxed)
+                         : a->first;
 
     if (a->id != CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER) {
         return value;
@@ -114,7 +113,8 @@ CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attr, size_t *valu
     if (result == CUPTI_SUCCESS) {
         uint64_t v = a->width == sizeof(uint8_t) ? *(uint8_t *)value != 0 : *(size_t *)value;
 
-        atomic_store_explicit(&a->value, v, memory_order_relaxed);
+        atomic_store_explicit(&values[sim_client][a - attributes], v, memory_order_relaxed);
+        atomic_store_explicit(&is_set[sim_client][a - attributes], true, memory_order_release);
     }
     return sim_error(result);
 }

@@ -41,7 +41,7 @@ static void end_of(struct sim_buffer *b, struct sim_slot *slot)
     slot->op = NULL;
 }
 
-bool sim_buffer_finish(struct sim_buffer *b)
+static bool finish(struct sim_buffer *b)
 {
     for (; b->finished < b->slots; b->finished++) {
         struct sim_slot *slot = &b->slot[b->finished];
@@ -55,6 +55,17 @@ bool sim_buffer_finish(struct sim_buffer *b)
         }
     }
     return true;
+}
+
+bool sim_buffer_finish(struct sim_buffer *b)
+{
+    unsigned before = sim_client;
+    bool whole;
+
+    sim_client = b->client;
+    whole = finish(b);
+    sim_client = before;
+    return whole;
 }
 
 void sim_buffer_give_up(struct sim_buffer *b)

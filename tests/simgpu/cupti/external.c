@@ -27,10 +27,9 @@ void sim_external_records(uint32_t correlation)
         if (stacks[kind].depth &&
             sim_place_open(&place, R_EXTERNAL, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
                            correlation, NULL)) {
-            sim_put(place.record, R_EXTERNAL, F_externalKind, kind);
-            sim_put(place.record, R_EXTERNAL, F_externalId,
-                    stacks[kind].id[stacks[kind].depth - 1]);
-            sim_put(place.record, R_EXTERNAL, F_correlationId, correlation);
+            sim_put(&place, F_externalKind, kind);
+            sim_put(&place, F_externalId, stacks[kind].id[stacks[kind].depth - 1]);
+            sim_put(&place, F_correlationId, correlation);
             sim_place_close(&place);
         }
     }

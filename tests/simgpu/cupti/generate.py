@@ -174,6 +174,29 @@ def identifier(field):
     return field.split(".")[-1]
 
 
+# Ids of user-defined records' fields that are not named like their members.
+FIELD_NAMES = {("KERNEL", "LAUNCHPRIORITY"): "priority", ("KERNEL", "LOCALMEMORYTOTAL"): "localMemoryTotal_v2"}
+FIELD_PREFIXES = {"SYNC": "SYNCHRONIZATION", "EXTERNAL": "EXTERNAL_CORRELATION"}
+
+
+def field_ids(package):
+    """{record: [(id, field)]} of what the simulator fills, by the enums of this version's header."""
+    text = re.sub(r"//[^\n]*", "", header_text(headers_of(package), ["cupti_activity.h"]))
+    ids = {}
+    for record, (_, _, fields) in RECORDS.items():
+        prefix = FIELD_PREFIXES.get(record, record) + "_FIELD_"
+        known = {identifier(f).upper(): identifier(f) for f in fields.split()}
+        body = re.search(r"\{\s*(%sKIND\s*=\s*0.*?)\}" % prefix, text, re.S).group(1)
+        names = [n.split("=")[0].strip() for n in body.split(",") if n.strip()]
+        ids[record] = []
+        for number, name in enumerate(names):
+            plain = name[len(prefix):].replace("_", "")
+            field = FIELD_NAMES.get((record, plain)) or known.get(plain)
+            if field:
+                ids[record].append((number, field))
+    return ids
+
+
 def c_layouts(layouts):
     """C text of the distinct layouts, and per version the name of each record's layout."""
     lines, names, rows = [], {}, {}
@@ -225,6 +248,15 @@ def main():
         cells = ", ".join(f"[R_{r}] = &{n}" for r, n in rows[version].items())
         out.append(f"    {{\"{version}\", {layouts[version]['VERSION'][0]}, {facts['max_kind']}, "
                    f"{facts['runtime']}, {facts['driver']},\n     {{{cells}}}}},")
+    out += ["};", ""]
+    out += ["/* Fields of user-defined records, by NVIDIA's ids; those that the simulator fills. */",
+            "static const struct sim_field_id {", "    uint8_t record, id, field;",
+            "} sim_field_ids[] = {"]
+    ids = {v: field_ids(packages[v]) for v in VERSIONS if v >= "13.2"}
+    for v in ids:  # only ever added behind
+        assert all(set(ids["13.2"][r]) <= set(ids[v][r]) for r in RECORDS), v
+    for record, known in ids[VERSIONS[-1]].items():
+        out += [f"    {{R_{record}, {number}, F_{field}}}," for number, field in known]
     out += ["};", ""]
     text = "\n".join(out)
     version_struct = ("struct sim_version {\n    const char *name;\n    uint32_t number; "

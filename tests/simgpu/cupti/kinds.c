@@ -15,28 +15,34 @@
 #define MAX_CBIDS            1024
 #define MAX_CONTEXT_SETTINGS 256
 
-struct sim_switches sim_switches = {.all_sync_records = true};
-
-static atomic_bool kinds[MAX_KINDS];
-static atomic_bool calls[2][MAX_CBIDS];
+static struct sim_switches switches[SIM_CLIENTS] = {{.all_sync_records = true}};
+static atomic_bool kinds[SIM_CLIENTS][MAX_KINDS];
+static atomic_bool calls[SIM_CLIENTS][2][MAX_CBIDS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     uint32_t context, kind;
+    unsigned client;
     bool on;
 } settings[MAX_CONTEXT_SETTINGS];
 static atomic_size_t setting_count; /* written under the lock */
 
+struct sim_switches *sim_switches(void)
+{
+    return &switches[sim_client];
+}
+
 bool sim_kind_on(uint32_t kind, uint32_t context)
 {
-    bool on = atomic_load_explicit(&kinds[kind], memory_order_relaxed);
+    bool on = atomic_load_explicit(&kinds[sim_client][kind], memory_order_relaxed);
 
     if (!context || !atomic_load_explicit(&setting_count, memory_order_relaxed)) {
         return on;
     }
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < setting_count; i++) {
-        if (settings[i].context == context && settings[i].kind == kind) {
+        if (settings[i].client == sim_client && settings[i].context == context &&
+            settings[i].kind == kind) {
             on = settings[i].on;
         }
     }
@@ -46,7 +52,8 @@ bool sim_kind_on(uint32_t kind, uint32_t context)
 
 bool sim_api_on(enum sim_domain domain, uint32_t cbid)
 {
-    return cbid < MAX_CBIDS && atomic_load_explicit(&calls[domain][cbid], memory_order_relaxed);
+    return cbid < MAX_CBIDS &&
+           atomic_load_explicit(&calls[sim_client][domain][cbid], memory_order_relaxed);
 }
 
 /* Kinds that only ever come along with others, or with an API that is not simulated. */
@@ -89,7 +96,7 @@ static CUptiResult check(uint32_t kind, bool on)
     }
     if (on &&
         (kind == CUPTI_ACTIVITY_KIND_KERNEL || kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) &&
-        kinds[other]) {
+        kinds[sim_client][other]) {
         return CUPTI_ERROR_NOT_COMPATIBLE;
     }
     return CUPTI_SUCCESS;
@@ -115,9 +122,10 @@ static void instrument(void)
 
 static void log_change(const char *what, const char *name, uint32_t context)
 {
-    sim_log("{\"what\":\"%s\",\"kind\":\"%s\",\"context\":%u,\"correlation\":%llu,\"ns\":%llu}",
+    sim_log("{\"what\":\"%s\",\"kind\":\"%s\",\"context\":%u,\"correlation\":%llu,\"ns\":%llu,"
+            "\"client\":%u}",
             what, name, context, (unsigned long long)sim_correlation_now(),
-            (unsigned long long)sim_now_ns());
+            (unsigned long long)sim_now_ns(), sim_client);
 }
 
 CUptiResult sim_kind_set(uint32_t kind, bool on)
@@ -129,14 +137,14 @@ CUptiResult sim_kind_set(uint32_t kind, bool on)
     }
     if (kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER) {
         /* The kind overrides what was set call by call. */
-        atomic_bool *domain = calls[kind == CUPTI_ACTIVITY_KIND_DRIVER];
+        atomic_bool *domain = calls[sim_client][kind == CUPTI_ACTIVITY_KIND_DRIVER];
 
         for (uint32_t i = 0; i < MAX_CBIDS; i++) {
             atomic_store_explicit(&domain[i], on, memory_order_relaxed);
         }
     }
     if (!on) {
-        atomic_store_explicit(&kinds[kind], false, memory_order_relaxed);
+        atomic_store_explicit(&kinds[sim_client][kind], false, memory_order_relaxed);
         log_change("disabled", sim_kind_name(kind), 0);
         return result;
     }
@@ -144,7 +152,7 @@ CUptiResult sim_kind_set(uint32_t kind, bool on)
         instrument();
     }
     log_change("enabled", sim_kind_name(kind), 0);
-    atomic_store_explicit(&kinds[kind], true, memory_order_relaxed);
+    atomic_store_explicit(&kinds[sim_client][kind], true, memory_order_relaxed);
     return result;
 }
 
@@ -157,12 +165,14 @@ CUptiResult sim_kind_set_context(uint32_t context, uint32_t kind, bool on)
     }
     pthread_mutex_lock(&lock);
     size_t i = 0;
-    while (i < setting_count && (settings[i].context != context || settings[i].kind != kind)) {
+    while (i < setting_count && (settings[i].client != sim_client ||
+                                 settings[i].context != context || settings[i].kind != kind)) {
         i++;
     }
     if (i == MAX_CONTEXT_SETTINGS) {
         result = CUPTI_ERROR_OUT_OF_MEMORY;
     } else {
+        settings[i].client = sim_client;
         settings[i].context = context;
         settings[i].kind = kind;
         settings[i].on = on;
@@ -185,21 +195,40 @@ CUptiResult sim_api_set(enum sim_domain domain, uint32_t cbid, bool on)
     if (cbid == 0 || cbid >= end) {
         return CUPTI_ERROR_INVALID_PARAMETER;
     }
-    atomic_store_explicit(&calls[domain][cbid], on, memory_order_relaxed);
+    atomic_store_explicit(&calls[sim_client][domain][cbid], on, memory_order_relaxed);
     log_change(on ? "enabled" : "disabled", sim_callback_name(domain, cbid), 0);
     return CUPTI_SUCCESS;
+}
+
+bool sim_kinds_any(void)
+{
+    for (uint32_t i = 0; i < MAX_KINDS; i++) {
+        if (atomic_load_explicit(&kinds[sim_client][i], memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void sim_kinds_clear(void)
 {
     for (uint32_t i = 0; i < MAX_KINDS; i++) {
-        atomic_store_explicit(&kinds[i], false, memory_order_relaxed);
+        atomic_store_explicit(&kinds[sim_client][i], false, memory_order_relaxed);
     }
     for (uint32_t i = 0; i < MAX_CBIDS; i++) {
-        atomic_store_explicit(&calls[0][i], false, memory_order_relaxed);
-        atomic_store_explicit(&calls[1][i], false, memory_order_relaxed);
+        atomic_store_explicit(&calls[sim_client][0][i], false, memory_order_relaxed);
+        atomic_store_explicit(&calls[sim_client][1][i], false, memory_order_relaxed);
     }
+    sim_switches()->all_sync_records = false;
+    sim_switches()->event_timestamps = false;
+    sim_switches()->latency_timestamps = false;
     pthread_mutex_lock(&lock);
-    setting_count = 0;
+    for (size_t i = 0; i < setting_count;) {
+        if (settings[i].client == sim_client) {
+            settings[i] = settings[--setting_count];
+        } else {
+            i++;
+        }
+    }
     pthread_mutex_unlock(&lock);
 }

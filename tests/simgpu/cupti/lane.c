@@ -23,15 +23,24 @@ struct sim_lane {
     struct sim_buffer *active;
     struct sim_buffer *spare; /* two threads asked at once: the second one's, used next */
     uint32_t guise;           /* of this thread of a recording; 0: of one of this process */
+    unsigned client;
     atomic_bool taken;
     struct sim_lane *next;
 };
 
-static struct sim_lane shared = {.lock = PTHREAD_MUTEX_INITIALIZER, .taken = true};
-static _Atomic(struct sim_lane *) lanes = &shared; /* only ever grows */
-static _Atomic uint64_t dropped;
+#define SHARED(n, more)                                                                            \
+    {                                                                                              \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .taken = true, .client = (n), .next = (more)            \
+    }
 
-static __thread struct sim_lane *own;
+static struct sim_lane shared[] = {SHARED(0, &shared[1]), SHARED(1, &shared[2]),
+                                   SHARED(2, &shared[3]), SHARED(3, NULL)};
+static _Atomic(struct sim_lane *) lanes = shared; /* only ever grows */
+static _Atomic uint64_t dropped[SIM_CLIENTS];
+
+_Static_assert(sizeof shared / sizeof *shared == SIM_CLIENTS, "each client has one");
+
+static __thread struct sim_lane *own[SIM_CLIENTS];
 static __thread bool in_client;
 /* A request that was made for this thread's record and has no overhead record yet. */
 static __thread struct {
@@ -45,14 +54,20 @@ bool sim_in_client(void)
     return in_client;
 }
 
-static void leave_lane(void *lane)
+static void leave_lanes(void *lanes_of_thread)
 {
-    atomic_store_explicit(&((struct sim_lane *)lane)->taken, false, memory_order_release);
+    struct sim_lane **lane = lanes_of_thread;
+
+    for (unsigned i = 0; i < SIM_CLIENTS; i++) {
+        if (lane[i]) {
+            atomic_store_explicit(&lane[i]->taken, false, memory_order_release);
+        }
+    }
 }
 
 static void make_key(void)
 {
-    pthread_key_create(&end_of_thread, leave_lane);
+    pthread_key_create(&end_of_thread, leave_lanes);
 }
 
 static struct sim_lane *new_lane(uint32_t guise)
@@ -60,10 +75,11 @@ static struct sim_lane *new_lane(uint32_t guise)
     struct sim_lane *lane = calloc(1, sizeof *lane);
 
     if (!lane) {
-        return &shared;
+        return &shared[sim_client];
     }
     pthread_mutex_init(&lane->lock, NULL);
     lane->taken = true;
+    lane->client = sim_client;
     lane->guise = guise;
     lane->next = atomic_load_explicit(&lanes, memory_order_relaxed);
     while (!atomic_compare_exchange_weak(&lanes, &lane->next, lane)) {
@@ -78,13 +94,14 @@ static struct sim_lane *take_lane(void)
     for (lane = atomic_load_explicit(&lanes, memory_order_acquire); lane; lane = lane->next) {
         bool taken = false;
 
-        if (atomic_compare_exchange_strong(&lane->taken, &taken, true)) {
+        if (lane->client == sim_client &&
+            atomic_compare_exchange_strong(&lane->taken, &taken, true)) {
             break;
         }
     }
     lane = lane ? lane : new_lane(0);
     pthread_once(&once, make_key);
-    pthread_setspecific(end_of_thread, lane);
+    pthread_setspecific(end_of_thread, own);
     return lane;
 }
 
@@ -93,7 +110,7 @@ static struct sim_lane *guise_lane(uint32_t thread)
 {
     struct sim_lane *lane = atomic_load_explicit(&lanes, memory_order_acquire);
 
-    while (lane && lane->guise != thread) {
+    while (lane && (lane->guise != thread || lane->client != sim_client)) {
         lane = lane->next;
     }
     return lane ? lane : new_lane(thread);
@@ -102,15 +119,15 @@ static struct sim_lane *guise_lane(uint32_t thread)
 static struct sim_lane *lane_of_thread(void)
 {
     if (!sim_attribute_on(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER)) {
-        return &shared;
+        return &shared[sim_client];
     }
     if (sim_replay_thread()) {
         return guise_lane(sim_replay_thread());
     }
-    if (!own) {
-        own = take_lane();
+    if (!own[sim_client]) {
+        own[sim_client] = take_lane();
     }
-    return own;
+    return own[sim_client];
 }
 
 static void drop(uint32_t kind, uint32_t correlation, const struct sim_op *op)
@@ -118,7 +135,7 @@ static void drop(uint32_t kind, uint32_t correlation, const struct sim_op *op)
     struct sim_slot slot = {
         .kind = (uint8_t)kind, .correlation = correlation, .op_id = op ? op->id : 0};
 
-    atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&dropped[sim_client], 1, memory_order_relaxed);
     sim_log_record("dropped", &slot);
 }
 
@@ -165,6 +182,7 @@ static struct sim_buffer *request_once(void)
         b->size = size;
         b->max_records = max_records;
         b->owner = callbacks.owner;
+        b->client = sim_client;
         sim_name_spoil(memory);
         if (!sim_attribute_on(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)) {
             memset(memory, 0, size);
@@ -258,9 +276,9 @@ static struct sim_slot *add_slot(struct sim_buffer *b)
  * are told apart by their number, kind by kind. */
 static uint64_t decision_key(uint32_t kind, uint32_t correlation, const struct sim_op *op)
 {
-    static _Atomic uint32_t made[256];
+    static _Atomic uint32_t made[SIM_CLIENTS][256];
     uint64_t node = op ? op->graph_node : 0;
-    uint32_t low = correlation ? correlation : atomic_fetch_add(&made[kind % 256], 1);
+    uint32_t low = correlation ? correlation : atomic_fetch_add(&made[sim_client][kind % 256], 1);
 
     return (uint64_t)kind << 56 ^ node << 32 ^ low;
 }
@@ -269,6 +287,8 @@ static uint64_t decision_key(uint32_t kind, uint32_t correlation, const struct s
 static bool open_place(struct sim_place *place, uint8_t record, uint32_t size, uint32_t kind,
                        uint32_t correlation, struct sim_op *op)
 {
+    const struct sim_layout *layout = place->layout;
+
     if (in_client || !sim_worker_alive()) {
         return false;
     }
@@ -294,6 +314,7 @@ static bool open_place(struct sim_place *place, uint8_t record, uint32_t size, u
     *slot = (struct sim_slot){.offset = (uint32_t)b->used,
                               .size = (uint16_t)size,
                               .record = record,
+                              .layout = layout,
                               .kind = (uint8_t)kind,
                               .correlation = correlation,
                               .op_id = op ? op->id : 0,
@@ -303,7 +324,8 @@ static bool open_place(struct sim_place *place, uint8_t record, uint32_t size, u
     if (op) {
         sim_op_ref(op);
     }
-    *place = (struct sim_place){.lane = lane, .buffer = b, .record = b->memory + b->used};
+    *place = (struct sim_place){
+        .lane = lane, .buffer = b, .record = b->memory + b->used, .layout = layout};
     b->used += size;
     return true;
 }
@@ -311,17 +333,18 @@ static bool open_place(struct sim_place *place, uint8_t record, uint32_t size, u
 bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t kind,
                     uint32_t correlation, struct sim_op *op)
 {
-    const struct sim_layout *layout = sim_version()->layout[record];
-
-    if (!layout || !open_place(place, (uint8_t)record, layout->size, kind, correlation, op)) {
+    place->layout = sim_layout_of(kind);
+    if (!place->layout ||
+        !open_place(place, (uint8_t)record, place->layout->size, kind, correlation, op)) {
         return false;
     }
-    sim_put(place->record, record, F_kind, kind);
+    sim_put(place, F_kind, kind);
     return true;
 }
 
 bool sim_place_open_raw(struct sim_place *place, const struct sim_raw_record *raw)
 {
+    place->layout = NULL;
     return open_place(place, RAW, raw->size, raw->kind, raw->correlation, NULL);
 }
 
@@ -368,12 +391,12 @@ void sim_lane_hand_over(uint64_t dropped_records)
         lane->active = NULL;
     }
     pthread_mutex_unlock(&lane->lock);
-    atomic_fetch_add_explicit(&dropped, dropped_records, memory_order_relaxed);
+    atomic_fetch_add_explicit(&dropped[sim_client], dropped_records, memory_order_relaxed);
 }
 
 uint64_t sim_lane_take_dropped(void)
 {
-    return atomic_exchange_explicit(&dropped, 0, memory_order_relaxed);
+    return atomic_exchange_explicit(&dropped[sim_client], 0, memory_order_relaxed);
 }
 
 void sim_lane_log_rest(void)

@@ -14,7 +14,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_object *objects; /* contexts and streams that live */
 static size_t object_count, object_cap;
 
-static void api_enter(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t now_ns)
+static void api_enter_for_one(enum sim_domain domain, uint32_t cbid, uint32_t correlation,
+                              uint64_t now_ns)
 {
     (void)now_ns;
     /* Before the record of the operation that the call enqueues: Kineto, which reads in order,
@@ -25,8 +26,8 @@ static void api_enter(enum sim_domain domain, uint32_t cbid, uint32_t correlatio
     sim_subscriber_call(domain, cbid, correlation, true, 0);
 }
 
-static void api_exit(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t start_ns,
-                     uint64_t end_ns, int result)
+static void api_exit_for_one(enum sim_domain domain, uint32_t cbid, uint32_t correlation,
+                             uint64_t start_ns, uint64_t end_ns, int result)
 {
     uint32_t kind =
         domain == SIM_RUNTIME ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
@@ -34,16 +35,14 @@ static void api_exit(enum sim_domain domain, uint32_t cbid, uint32_t correlation
 
     if (sim_api_on(domain, cbid)) {
         if (sim_place_open(&place, R_API, kind, correlation, NULL)) {
-            uint8_t *r = place.record;
-
             sim_clock_convert(sim_clock_now(), &start_ns, &end_ns);
-            sim_put(r, R_API, F_cbid, cbid);
-            sim_put(r, R_API, F_start, start_ns);
-            sim_put(r, R_API, F_end, end_ns);
-            sim_put(r, R_API, F_processId, sim_process());
-            sim_put(r, R_API, F_threadId, sim_thread_id());
-            sim_put(r, R_API, F_correlationId, correlation);
-            sim_put(r, R_API, F_returnValue, (uint32_t)result);
+            sim_put(&place, F_cbid, cbid);
+            sim_put(&place, F_start, start_ns);
+            sim_put(&place, F_end, end_ns);
+            sim_put(&place, F_processId, sim_process());
+            sim_put(&place, F_threadId, sim_thread_id());
+            sim_put(&place, F_correlationId, correlation);
+            sim_put(&place, F_returnValue, (uint32_t)result);
             sim_place_close(&place);
         }
     }
@@ -58,7 +57,7 @@ static bool kernel_kind(uint32_t context, uint32_t *kind)
     return sim_kind_on(*kind, context);
 }
 
-static void op_enqueued(struct sim_op *op)
+static void op_enqueued_for_one(struct sim_op *op)
 {
     enum sim_record type;
     uint32_t kind;
@@ -96,7 +95,7 @@ static void op_done(struct sim_op *op)
     (void)op; /* buffers look at op->done themselves, when they are to be handed over */
 }
 
-static void synchronized(const struct sim_sync *s)
+static void synchronized_for_one(const struct sim_sync *s)
 {
     uint32_t kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
     struct sim_place place;
@@ -105,27 +104,26 @@ static void synchronized(const struct sim_sync *s)
     };
 
     if (!sim_kind_on(kind, s->context) ||
-        (s->result == NOT_READY && !sim_switches.all_sync_records) ||
+        (s->result == NOT_READY && !sim_switches()->all_sync_records) ||
         !sim_place_open(&place, R_SYNC, kind, s->correlation, NULL)) {
         return;
     }
-    uint8_t *r = place.record;
     uint64_t start = s->start_ns, end = s->end_ns;
 
     sim_clock_convert(sim_clock_now(), &start, &end);
-    sim_put(r, R_SYNC, F_type, s->type);
-    sim_put(r, R_SYNC, F_start, start);
-    sim_put(r, R_SYNC, F_end, end);
-    sim_put(r, R_SYNC, F_correlationId, s->correlation);
-    sim_put(r, R_SYNC, F_contextId, s->context);
-    sim_put(r, R_SYNC, F_streamId, s->stream);
-    sim_put(r, R_SYNC, F_cudaEventId, s->event_id);
-    sim_put(r, R_SYNC, F_cudaEventSyncId, s->event_sync_id);
-    sim_put(r, R_SYNC, F_returnValue, s->result);
+    sim_put(&place, F_type, s->type);
+    sim_put(&place, F_start, start);
+    sim_put(&place, F_end, end);
+    sim_put(&place, F_correlationId, s->correlation);
+    sim_put(&place, F_contextId, s->context);
+    sim_put(&place, F_streamId, s->stream);
+    sim_put(&place, F_cudaEventId, s->event_id);
+    sim_put(&place, F_cudaEventSyncId, s->event_sync_id);
+    sim_put(&place, F_returnValue, s->result);
     sim_place_close(&place);
 }
 
-static void event_recorded(const struct sim_event_record *e)
+static void event_recorded_for_one(const struct sim_event_record *e)
 {
     uint32_t kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
     struct sim_place place;
@@ -135,15 +133,13 @@ static void event_recorded(const struct sim_event_record *e)
         !sim_place_open(&place, R_CUDA_EVENT, kind, e->correlation, NULL)) {
         return;
     }
-    uint8_t *r = place.record;
-
-    sim_put(r, R_CUDA_EVENT, F_correlationId, e->correlation);
-    sim_put(r, R_CUDA_EVENT, F_contextId, e->context);
-    sim_put(r, R_CUDA_EVENT, F_streamId, e->stream);
-    sim_put(r, R_CUDA_EVENT, F_eventId, e->event_id);
-    sim_put(r, R_CUDA_EVENT, F_cudaEventSyncId, e->event_sync_id);
-    if (sim_switches.event_timestamps) {
-        sim_put(r, R_CUDA_EVENT, F_deviceTimestamp, e->device_ns);
+    sim_put(&place, F_correlationId, e->correlation);
+    sim_put(&place, F_contextId, e->context);
+    sim_put(&place, F_streamId, e->stream);
+    sim_put(&place, F_eventId, e->event_id);
+    sim_put(&place, F_cudaEventSyncId, e->event_sync_id);
+    if (sim_switches()->event_timestamps) {
+        sim_put(&place, F_deviceTimestamp, e->device_ns);
     }
     sim_place_close(&place);
 }
@@ -157,37 +153,37 @@ static void device_record(uint32_t device)
     if (!d || !sim_place_open(&place, k, CUPTI_ACTIVITY_KIND_DEVICE, 0, NULL)) {
         return;
     }
-    uint8_t *r = place.record;
-
-    sim_put(r, k, F_flags, CUPTI_ACTIVITY_FLAG_DEVICE_CONCURRENT_KERNELS);
-    sim_put(r, k, F_id, device);
-    sim_put(r, k, F_globalMemoryBandwidth, d->memory_bandwidth_kbps);
-    sim_put(r, k, F_globalMemorySize, d->memory_bytes);
-    sim_put(r, k, F_constantMemorySize, 65536);
-    sim_put(r, k, F_l2CacheSize, d->l2_bytes);
-    sim_put(r, k, F_numThreadsPerWarp, d->warp_size);
-    sim_put(r, k, F_coreClockRate, d->core_clock_khz);
-    sim_put(r, k, F_numMemcpyEngines, 3);
-    sim_put(r, k, F_numMultiprocessors, d->multiprocessors);
-    sim_put(r, k, F_maxIPC, 4);
-    sim_put(r, k, F_maxWarpsPerMultiprocessor, d->max_warps_per_sm);
-    sim_put(r, k, F_maxBlocksPerMultiprocessor, d->max_blocks_per_sm);
-    sim_put(r, k, F_maxSharedMemoryPerMultiprocessor, d->max_shared_per_sm);
-    sim_put(r, k, F_maxRegistersPerMultiprocessor, d->max_registers_per_sm);
-    sim_put(r, k, F_maxRegistersPerBlock, d->max_registers_per_block);
-    sim_put(r, k, F_maxSharedMemoryPerBlock, d->max_shared_per_block);
-    sim_put(r, k, F_maxThreadsPerBlock, d->max_threads_per_block);
-    sim_put(r, k, F_maxBlockDimX, 1024);
-    sim_put(r, k, F_maxBlockDimY, 1024);
-    sim_put(r, k, F_maxBlockDimZ, 64);
-    sim_put(r, k, F_maxGridDimX, 0x7fffffff);
-    sim_put(r, k, F_maxGridDimY, 65535);
-    sim_put(r, k, F_maxGridDimZ, 65535);
-    sim_put(r, k, F_computeCapabilityMajor, d->major);
-    sim_put(r, k, F_computeCapabilityMinor, d->minor);
-    sim_put(r, k, F_isCudaVisible, 1);
-    sim_put(r, k, F_name, (uintptr_t)sim_name_copy(&place.buffer->names, d->name));
-    memcpy(r + sim_version()->layout[k]->field[F_uuid].offset, d->uuid, sizeof d->uuid);
+    sim_put(&place, F_flags, CUPTI_ACTIVITY_FLAG_DEVICE_CONCURRENT_KERNELS);
+    sim_put(&place, F_id, device);
+    sim_put(&place, F_globalMemoryBandwidth, d->memory_bandwidth_kbps);
+    sim_put(&place, F_globalMemorySize, d->memory_bytes);
+    sim_put(&place, F_constantMemorySize, 65536);
+    sim_put(&place, F_l2CacheSize, d->l2_bytes);
+    sim_put(&place, F_numThreadsPerWarp, d->warp_size);
+    sim_put(&place, F_coreClockRate, d->core_clock_khz);
+    sim_put(&place, F_numMemcpyEngines, 3);
+    sim_put(&place, F_numMultiprocessors, d->multiprocessors);
+    sim_put(&place, F_maxIPC, 4);
+    sim_put(&place, F_maxWarpsPerMultiprocessor, d->max_warps_per_sm);
+    sim_put(&place, F_maxBlocksPerMultiprocessor, d->max_blocks_per_sm);
+    sim_put(&place, F_maxSharedMemoryPerMultiprocessor, d->max_shared_per_sm);
+    sim_put(&place, F_maxRegistersPerMultiprocessor, d->max_registers_per_sm);
+    sim_put(&place, F_maxRegistersPerBlock, d->max_registers_per_block);
+    sim_put(&place, F_maxSharedMemoryPerBlock, d->max_shared_per_block);
+    sim_put(&place, F_maxThreadsPerBlock, d->max_threads_per_block);
+    sim_put(&place, F_maxBlockDimX, 1024);
+    sim_put(&place, F_maxBlockDimY, 1024);
+    sim_put(&place, F_maxBlockDimZ, 64);
+    sim_put(&place, F_maxGridDimX, 0x7fffffff);
+    sim_put(&place, F_maxGridDimY, 65535);
+    sim_put(&place, F_maxGridDimZ, 65535);
+    sim_put(&place, F_computeCapabilityMajor, d->major);
+    sim_put(&place, F_computeCapabilityMinor, d->minor);
+    sim_put(&place, F_isCudaVisible, 1);
+    sim_put(&place, F_name, (uintptr_t)sim_name_copy(&place.buffer->names, d->name));
+    if (place.layout->field[F_uuid].width) {
+        memcpy(place.record + place.layout->field[F_uuid].offset, d->uuid, sizeof d->uuid);
+    }
     sim_place_close(&place);
 }
 
@@ -201,19 +197,17 @@ static void object_record(const struct sim_object *o)
     if (!sim_place_open(&place, k, kind, o->correlation, NULL)) {
         return;
     }
-    uint8_t *r = place.record;
-
-    sim_put(r, k, F_contextId, o->context);
+    sim_put(&place, F_contextId, o->context);
     if (stream) {
-        sim_put(r, k, F_streamId, o->stream);
-        sim_put(r, k, F_priority, (uint32_t)o->priority);
-        sim_put(r, k, F_flag, o->flags);
-        sim_put(r, k, F_correlationId, o->correlation);
+        sim_put(&place, F_streamId, o->stream);
+        sim_put(&place, F_priority, (uint32_t)o->priority);
+        sim_put(&place, F_flag, o->flags);
+        sim_put(&place, F_correlationId, o->correlation);
     } else {
-        sim_put(r, k, F_deviceId, o->device);
-        sim_put(r, k, F_computeApiKind, CUPTI_ACTIVITY_COMPUTE_API_CUDA);
-        sim_put(r, k, F_nullStreamId, o->null_stream);
-        sim_put(r, k, F_processId, sim_process());
+        sim_put(&place, F_deviceId, o->device);
+        sim_put(&place, F_computeApiKind, CUPTI_ACTIVITY_COMPUTE_API_CUDA);
+        sim_put(&place, F_nullStreamId, o->null_stream);
+        sim_put(&place, F_processId, sim_process());
     }
     sim_place_close(&place);
 }
@@ -247,20 +241,33 @@ static void remember(const struct sim_object *o)
     pthread_mutex_unlock(&lock);
 }
 
-static void object(const struct sim_object *o)
+static void object_for_one(const struct sim_object *o)
 {
     if (o->kind == SIM_OBJ_DEVICE) {
-        if (o->created && sim_kind_on(CUPTI_ACTIVITY_KIND_DEVICE, 0)) {
+        if (sim_kind_on(CUPTI_ACTIVITY_KIND_DEVICE, 0)) {
             device_record(o->device);
         }
         return;
     }
-    remember(o);
     uint32_t kind =
         o->kind == SIM_OBJ_STREAM ? CUPTI_ACTIVITY_KIND_STREAM : CUPTI_ACTIVITY_KIND_CONTEXT;
 
-    if (o->created && sim_kind_on(kind, o->context)) {
+    if (sim_kind_on(kind, o->context)) {
         object_record(o);
+    }
+}
+
+static void object(const struct sim_object *o)
+{
+    if (o->kind != SIM_OBJ_DEVICE) {
+        remember(o);
+    }
+    if (!o->created) {
+        return;
+    }
+    SIM_EACH_CLIENT
+    {
+        object_for_one(o);
     }
 }
 
@@ -294,7 +301,7 @@ CUptiResult sim_dump_objects(uint32_t kind)
     return copy ? CUPTI_SUCCESS : CUPTI_ERROR_OUT_OF_MEMORY;
 }
 
-static void overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
+static void overhead_for_one(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
 {
     struct sim_place place;
     uint32_t correlation = sim_correlation_of_thread();
@@ -303,28 +310,101 @@ static void overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
         !sim_place_open(&place, R_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD, correlation, NULL)) {
         return;
     }
-    uint8_t *r = place.record;
-
-    sim_put(r, R_OVERHEAD, F_overheadKind, kind);
-    sim_put(r, R_OVERHEAD, F_objectKind, CUPTI_ACTIVITY_OBJECT_THREAD);
-    sim_put(r, R_OVERHEAD, F_processId, sim_process());
-    sim_put(r, R_OVERHEAD, F_threadId, sim_thread_id());
-    sim_put(r, R_OVERHEAD, F_correlationId, correlation);
+    sim_put(&place, F_overheadKind, kind);
+    sim_put(&place, F_objectKind, CUPTI_ACTIVITY_OBJECT_THREAD);
+    sim_put(&place, F_processId, sim_process());
+    sim_put(&place, F_threadId, sim_thread_id());
+    sim_put(&place, F_correlationId, correlation);
     uint64_t start = start_ns, end = end_ns;
 
     sim_clock_convert(sim_clock_now(), &start, &end);
-    sim_put(r, R_OVERHEAD, F_start, start);
-    sim_put(r, R_OVERHEAD, F_end, end);
+    sim_put(&place, F_start, start);
+    sim_put(&place, F_end, end);
     sim_place_close(&place);
     sim_log("{\"what\":\"overhead\",\"type\":%u,\"correlation\":%u,\"start\":%llu,\"end\":%llu}",
             kind, correlation, (unsigned long long)start_ns, (unsigned long long)end_ns);
 }
 
-/* CUPTI's own cost. A recording has those of its run. */
+/* CUPTI's own cost for this client. A recording has those of its run. */
 void sim_overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
 {
     if (!sim_replaying()) {
-        overhead(kind, start_ns, end_ns);
+        overhead_for_one(kind, start_ns, end_ns);
+    }
+}
+
+/* ---- to every client ---- */
+
+static void api_enter(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t now_ns)
+{
+    SIM_EACH_CLIENT
+    {
+        api_enter_for_one(domain, cbid, correlation, now_ns);
+    }
+}
+
+static void op_enqueued(struct sim_op *op)
+{
+    SIM_EACH_CLIENT
+    {
+        op_enqueued_for_one(op);
+    }
+}
+
+static void synchronized(const struct sim_sync *s)
+{
+    SIM_EACH_CLIENT
+    {
+        synchronized_for_one(s);
+    }
+}
+
+static void event_recorded(const struct sim_event_record *e)
+{
+    SIM_EACH_CLIENT
+    {
+        event_recorded_for_one(e);
+    }
+}
+
+static void overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
+{
+    SIM_EACH_CLIENT
+    {
+        overhead_for_one(kind, start_ns, end_ns);
+    }
+}
+
+static void api_exit(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t start_ns,
+                     uint64_t end_ns, int result)
+{
+    SIM_EACH_CLIENT
+    {
+        api_exit_for_one(domain, cbid, correlation, start_ns, end_ns, result);
+    }
+}
+
+static void graph(const struct sim_graph_fact *fact)
+{
+    SIM_EACH_CLIENT
+    {
+        sim_subscriber_graph(fact);
+    }
+}
+
+static void raw(const struct sim_raw_record *record)
+{
+    SIM_EACH_CLIENT
+    {
+        sim_replay_raw(record);
+    }
+}
+
+static void hand_over(uint64_t dropped)
+{
+    SIM_EACH_CLIENT
+    {
+        sim_lane_hand_over(dropped);
     }
 }
 
@@ -338,12 +418,12 @@ void sim_probe_start(void)
         .synchronized = synchronized,
         .event_recorded = event_recorded,
         .object = object,
-        .graph = sim_subscriber_graph,
+        .graph = graph,
         .overhead = overhead,
         .at_exit = sim_worker_end,
         .guise = sim_replay_wear,
-        .raw = sim_replay_raw,
-        .hand_over = sim_lane_hand_over,
+        .raw = raw,
+        .hand_over = hand_over,
         .flushes = sim_replay_flushes,
     };
 

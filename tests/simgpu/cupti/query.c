@@ -146,7 +146,7 @@ CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
     if ((uint32_t)type >= CUPTI_ACTIVITY_THREAD_ID_TYPE_SIZE) {
         return sim_error(CUPTI_ERROR_NOT_SUPPORTED);
     }
-    sim_thread_id_type = type;
+    sim_thread_id_type[0] = type;
     return CUPTI_SUCCESS;
 }
 
@@ -156,7 +156,7 @@ CUptiResult cuptiGetThreadIdType(CUpti_ActivityThreadIdType *type)
     if (!type) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
-    *type = (CUpti_ActivityThreadIdType)sim_thread_id_type;
+    *type = (CUpti_ActivityThreadIdType)sim_thread_id_type[0];
     return CUPTI_SUCCESS;
 }
 

@@ -9,12 +9,12 @@
 
 #include "cupti/simcupti.h"
 
-_Atomic uint32_t sim_thread_id_type = CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT;
+_Atomic uint32_t sim_thread_id_type[SIM_CLIENTS]; /* CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT */
 
-void sim_put(uint8_t *record, enum sim_record type, enum sim_field field, uint64_t value)
+void sim_put(const struct sim_place *place, enum sim_field field, uint64_t value)
 {
-    const struct sim_layout *layout = sim_version()->layout[type];
-    uint8_t *at = record + layout->field[field].offset;
+    const struct sim_layout *layout = place->layout;
+    uint8_t *at = place->record + layout->field[field].offset;
 
     switch (layout->field[field].width) { /* constant sizes: a store each, not a call */
     case 8:
@@ -29,7 +29,7 @@ void sim_put(uint8_t *record, enum sim_record type, enum sim_field field, uint64
     case 1:
         *at = (uint8_t)value;
         break;
-    default: /* this version has no such field */
+    default: /* no such field in this version, or not asked for */
         break;
     }
 }
@@ -53,7 +53,7 @@ uint32_t sim_thread_id(void)
     }
 
     /* As the header says: pthread_self() by default, cut to the field's 32 bits. */
-    if (sim_thread_id_type == CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT) {
+    if (sim_thread_id_type[sim_client] == CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT) {
         return (uint32_t)(uintptr_t)pthread_self();
     }
     if (!system_id) {
@@ -64,74 +64,69 @@ uint32_t sim_thread_id(void)
 
 static void put_kernel(struct sim_place *place, const struct sim_op *op)
 {
-    uint8_t *r = place->record;
-    enum sim_record k = R_KERNEL;
-
-    sim_put(r, k, F_registersPerThread, op->registers);
-    sim_put(r, k, F_gridX, op->grid[0]);
-    sim_put(r, k, F_gridY, op->grid[1]);
-    sim_put(r, k, F_gridZ, op->grid[2]);
-    sim_put(r, k, F_blockX, op->block[0]);
-    sim_put(r, k, F_blockY, op->block[1]);
-    sim_put(r, k, F_blockZ, op->block[2]);
-    sim_put(r, k, F_clusterX, op->cluster[0]);
-    sim_put(r, k, F_clusterY, op->cluster[1]);
-    sim_put(r, k, F_clusterZ, op->cluster[2]);
-    sim_put(r, k, F_staticSharedMemory, op->static_shared);
-    sim_put(r, k, F_dynamicSharedMemory, op->dynamic_shared);
-    sim_put(r, k, F_sharedMemoryExecuted, op->static_shared + op->dynamic_shared);
-    sim_put(r, k, F_localMemoryPerThread, op->local_per_thread);
-    sim_put(r, k, F_gridId, op->id);
-    sim_put(r, k, F_launchType, CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR);
-    sim_put(r, k, F_priority, (uint32_t)op->priority);
-    sim_put(r, k, F_name, (uintptr_t)sim_name_copy(&place->buffer->names, op->name));
+    sim_put(place, F_registersPerThread, op->registers);
+    sim_put(place, F_gridX, op->grid[0]);
+    sim_put(place, F_gridY, op->grid[1]);
+    sim_put(place, F_gridZ, op->grid[2]);
+    sim_put(place, F_blockX, op->block[0]);
+    sim_put(place, F_blockY, op->block[1]);
+    sim_put(place, F_blockZ, op->block[2]);
+    sim_put(place, F_clusterX, op->cluster[0]);
+    sim_put(place, F_clusterY, op->cluster[1]);
+    sim_put(place, F_clusterZ, op->cluster[2]);
+    sim_put(place, F_staticSharedMemory, op->static_shared);
+    sim_put(place, F_dynamicSharedMemory, op->dynamic_shared);
+    sim_put(place, F_sharedMemoryExecuted, op->static_shared + op->dynamic_shared);
+    sim_put(place, F_localMemoryPerThread, op->local_per_thread);
+    sim_put(place, F_gridId, op->id);
+    sim_put(place, F_launchType, CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR);
+    sim_put(place, F_priority, (uint32_t)op->priority);
+    sim_put(place, F_name, (uintptr_t)sim_name_copy(&place->buffer->names, op->name));
 }
 
-static void put_copy(uint8_t *r, enum sim_record type, const struct sim_op *op)
+static void put_copy(const struct sim_place *place, enum sim_record type, const struct sim_op *op)
 {
-    sim_put(r, type, F_copyKind, op->copy_kind);
-    sim_put(r, type, F_srcKind, op->src_memory);
-    sim_put(r, type, F_dstKind, op->dst_memory);
-    sim_put(r, type, F_flags, op->flags);
-    sim_put(r, type, F_bytes, op->bytes);
-    sim_put(r, type, F_copyCount, 1);
+    sim_put(place, F_copyKind, op->copy_kind);
+    sim_put(place, F_srcKind, op->src_memory);
+    sim_put(place, F_dstKind, op->dst_memory);
+    sim_put(place, F_flags, op->flags);
+    sim_put(place, F_bytes, op->bytes);
+    sim_put(place, F_copyCount, 1);
     if (type == R_MEMCPY2) {
-        sim_put(r, type, F_srcDeviceId, op->src_device);
-        sim_put(r, type, F_srcContextId, op->src_context);
-        sim_put(r, type, F_dstDeviceId, op->dst_device);
-        sim_put(r, type, F_dstContextId, op->dst_context);
+        sim_put(place, F_srcDeviceId, op->src_device);
+        sim_put(place, F_srcContextId, op->src_context);
+        sim_put(place, F_dstDeviceId, op->dst_device);
+        sim_put(place, F_dstContextId, op->dst_context);
     }
 }
 
 void sim_record_op(struct sim_place *place, enum sim_record type, uint32_t kind, struct sim_op *op)
 {
-    uint8_t *r = place->record;
-
-    sim_put(r, type, F_kind, kind);
-    sim_put(r, type, F_deviceId, op->device);
-    sim_put(r, type, F_contextId, op->context);
-    sim_put(r, type, F_streamId, op->stream);
-    sim_put(r, type, F_correlationId, op->correlation);
-    sim_put(r, type, F_graphId, op->graph);
-    sim_put(r, type, F_graphNodeId, op->graph_node);
-    sim_put(r, type, F_channelID, op->channel);
-    sim_put(r, type, F_channelType, op->channel_type);
+    sim_put(place, F_kind, kind);
+    sim_put(place, F_deviceId, op->device);
+    sim_put(place, F_contextId, op->context);
+    sim_put(place, F_streamId, op->stream);
+    sim_put(place, F_correlationId, op->correlation);
+    sim_put(place, F_graphId, op->graph);
+    sim_put(place, F_graphNodeId, op->graph_node);
+    sim_put(place, F_channelID, op->channel);
+    sim_put(place, F_channelType, op->channel_type);
     if (type == R_KERNEL) {
         put_kernel(place, op);
     } else if (type == R_MEMSET) {
-        sim_put(r, type, F_value, op->value);
-        sim_put(r, type, F_bytes, op->bytes);
-        sim_put(r, type, F_flags, op->flags);
-        sim_put(r, type, F_memoryKind, op->dst_memory);
+        sim_put(place, F_value, op->value);
+        sim_put(place, F_bytes, op->bytes);
+        sim_put(place, F_flags, op->flags);
+        sim_put(place, F_memoryKind, op->dst_memory);
     } else {
-        put_copy(r, type, op);
+        put_copy(place, type, op);
     }
 }
 
 void sim_record_op_end(struct sim_slot *slot, uint8_t *r)
 {
     const struct sim_op *op = slot->op;
-    enum sim_record type = slot->record;
+    const struct sim_place *place = &(struct sim_place){.record = r, .layout = slot->layout};
 
     if (sim_trouble.no_time > 0 && sim_random("cupti-no-time", slot->key) < sim_trouble.no_time) {
         sim_log_record("no-time", slot);
@@ -140,16 +135,16 @@ void sim_record_op_end(struct sim_slot *slot, uint8_t *r)
     uint64_t start = op->start_ns, end = op->end_ns;
 
     sim_clock_convert(slot->clock, &start, &end);
-    sim_put(r, type, F_start, start);
-    sim_put(r, type, F_end, end);
-    if (type == R_KERNEL) {
-        sim_put(r, type, F_completed, end);
-        if (sim_switches.latency_timestamps) {
+    sim_put(place, F_start, start);
+    sim_put(place, F_end, end);
+    if (slot->record == R_KERNEL) {
+        sim_put(place, F_completed, end);
+        if (sim_switches()->latency_timestamps) {
             uint64_t queued = op->queued_ns, submitted = op->submitted_ns;
 
             sim_clock_convert(slot->clock, &queued, &submitted);
-            sim_put(r, type, F_queued, queued);
-            sim_put(r, type, F_submitted, submitted);
+            sim_put(place, F_queued, queued);
+            sim_put(place, F_submitted, submitted);
         }
     }
 }

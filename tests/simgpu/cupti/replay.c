@@ -43,10 +43,32 @@ static bool is_wanted(const struct sim_raw_record *raw)
     }
 }
 
+/* Those of the record's fields that the client has chosen. */
+static void fill_chosen(const struct sim_raw_record *raw)
+{
+    enum sim_record record = sim_record_of(raw->kind);
+    struct sim_place place;
+
+    if (!sim_place_open(&place, record, raw->kind, raw->correlation, NULL)) {
+        return;
+    }
+    for (unsigned f = 0; f < F_COUNT; f++) {
+        if (place.layout->field[f].width && f != F_kind) {
+            sim_put(&place, f, sim_get(raw->bytes, record, f));
+        }
+    }
+    if (raw->has_text && place.layout->field[F_name].width) {
+        sim_put(&place, F_name, (uintptr_t)sim_name_copy(&place.buffer->names, raw->text));
+    }
+    sim_place_close(&place);
+}
+
 void sim_replay_raw(const struct sim_raw_record *raw)
 {
     struct sim_place place;
-    size_t known = raw->kind < MAX_KINDS ? sim_record_size(raw->kind) : 0;
+    enum sim_record record = raw->kind < MAX_KINDS ? sim_record_of(raw->kind) : R_COUNT;
+    const struct sim_layout *layout = record < R_COUNT ? sim_version()->layout[record] : NULL;
+    size_t known = layout ? layout->size : 0;
 
     /* A client steps from record to record by this version's sizes. */
     if (raw->kind >= MAX_KINDS || (known && known != raw->size)) {
@@ -55,6 +77,12 @@ void sim_replay_raw(const struct sim_raw_record *raw)
         return;
     }
     if (!is_wanted(raw)) {
+        return;
+    }
+    if (sim_fields_on()) {
+        if (sim_fields_chosen(raw->kind)) {
+            fill_chosen(raw);
+        }
         return;
     }
     raw_size[raw->kind] = (uint16_t)raw->size;

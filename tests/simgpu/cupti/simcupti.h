@@ -28,11 +28,27 @@
 
 const struct sim_version *sim_version(void);
 
+/* ---- clients: whoever uses the older calls (0), and the subscribers of 13.2 (1 and up) ---- */
+
+#define SIM_CLIENTS 4
+
+/* Whose turn it is on this thread, as CUDA has a current context: kinds, attributes, callbacks,
+ * lanes and layouts are the current client's. 0 outside of the below. */
+extern __thread unsigned sim_client;
+
+unsigned sim_client_first(void);
+unsigned sim_client_after(unsigned client);
+
+/* Runs what follows once as each client. No `return` or `break` out of it. */
+#define SIM_EACH_CLIENT                                                                            \
+    for (unsigned before_ = sim_client, once_ = 1; once_; once_ = 0, sim_client = before_)         \
+        for (sim_client = sim_client_first(); sim_client < SIM_CLIENTS;                            \
+             sim_client = sim_client_after(sim_client))
+
 /* ---- attribute.c ---- */
 
 bool sim_attribute_on(int attribute);
-void sim_attributes_keep(void);
-void sim_attributes_restore(void); /* as they were then */
+void sim_attributes_clear(void); /* as they are at first */
 
 /* ---- clock.c: CLOCK_REALTIME, or the client's clock from the moment it is registered ---- */
 
@@ -52,12 +68,14 @@ bool sim_api_on(enum sim_domain domain, uint32_t cbid);
 CUptiResult sim_kind_set(uint32_t kind, bool on);
 CUptiResult sim_kind_set_context(uint32_t context, uint32_t kind, bool on);
 CUptiResult sim_api_set(enum sim_domain domain, uint32_t cbid, bool on);
-void sim_kinds_clear(void);
+bool sim_kinds_any(void);
+void sim_kinds_clear(void); /* with the switches below */
 
 /* What the Enable... calls for records switch; all atomic. */
-extern struct sim_switches {
+struct sim_switches {
     atomic_bool latency_timestamps, event_timestamps, all_sync_records;
-} sim_switches;
+};
+struct sim_switches *sim_switches(void);
 
 /* ---- name.c: strings that records point to, good for as long as their buffer ---- */
 
@@ -88,8 +106,9 @@ struct sim_slot { /* one record in a buffer */
     uint8_t record; /* enum sim_record */
     uint8_t kind;
     uint32_t correlation;
-    uint64_t op_id;    /* the operation's, for the log: nodes of a graph share a correlation */
-    uint64_t key;      /* what decisions about this record are drawn with */
+    uint64_t op_id; /* the operation's, for the log: nodes of a graph share a correlation */
+    uint64_t key;   /* what decisions about this record are drawn with */
+    const struct sim_layout *layout;
     struct sim_op *op; /* unfinished operation, referenced; NULL when the record is whole */
     sim_clock clock;
 };
@@ -98,6 +117,7 @@ struct sim_buffer {
     uint8_t *memory;
     size_t size, used, max_records;
     enum sim_owner owner;
+    unsigned client;
     struct sim_slot *slot;
     size_t slots, slots_cap;
     size_t finished; /* slots before this one are whole */
@@ -120,6 +140,7 @@ struct sim_place { /* a record's place, its lane locked until sim_place_close() 
     struct sim_lane *lane;
     struct sim_buffer *buffer;
     uint8_t *record;
+    const struct sim_layout *layout; /* NULL: raw bytes */
 };
 
 /* Takes a place for a record; asks the client for a buffer where needed, on this thread. False:
@@ -175,15 +196,30 @@ struct sim_callbacks sim_callbacks_get(void);
 
 /* Bytes of a record of this kind; 0 if this version writes none, and none was replayed. */
 size_t sim_record_size(uint32_t kind);
+enum sim_record sim_record_of(uint32_t kind); /* R_COUNT: none */
+
+/* ---- fields.c: user-defined records ---- */
+
+struct sim_config;
+/* How records of a kind lie for this client: as in this version, or as it has chosen. NULL: this
+ * version has no such record, or it has chosen nothing. */
+const struct sim_layout *sim_layout_of(uint32_t kind);
+bool sim_fields_on(void);
+bool sim_fields_chosen(uint32_t kind);
+CUptiResult sim_fields_set(bool on);
+CUptiResult sim_fields_choose(uint32_t kind, const struct sim_config *config);
+void sim_fields_tell(struct sim_complete_info *info); /* where fields stand, kind by kind */
+void sim_fields_clear(void);
 
 /* ---- record.c: bytes ---- */
 
-void sim_put(uint8_t *record, enum sim_record type, enum sim_field field, uint64_t value);
+void sim_put(const struct sim_place *place, enum sim_field field, uint64_t value);
+/* Of a record as this version has it. */
 uint64_t sim_get(const uint8_t *record, enum sim_record type, enum sim_field field);
 void sim_record_op(struct sim_place *place, enum sim_record type, uint32_t kind, struct sim_op *op);
 void sim_record_op_end(struct sim_slot *slot, uint8_t *record); /* the operation's times */
 uint32_t sim_thread_id(void);
-extern _Atomic uint32_t sim_thread_id_type;
+extern _Atomic uint32_t sim_thread_id_type[SIM_CLIENTS];
 
 /* ---- probe.c ---- */
 
@@ -207,7 +243,9 @@ void sim_external_records(uint32_t correlation);
 
 /* ---- subscriber.c: the callback API ---- */
 
-void sim_subscriber_take(CUpti_SubscriberHandle as, CUpti_CallbackFunc callback, void *userdata);
+void sim_subscriber_take(CUpti_CallbackFunc callback, void *userdata);
+CUpti_SubscriberHandle sim_subscriber_handle(unsigned client);
+unsigned sim_subscriber_client(CUpti_SubscriberHandle given);
 void sim_subscriber_graph(const struct sim_graph_fact *fact);
 void sim_subscriber_call(enum sim_domain domain, uint32_t cbid, uint32_t correlation, bool enter,
                          int result);
@@ -217,7 +255,7 @@ const char *sim_callback_name(enum sim_domain domain, uint32_t cbid);
 /* ---- v2.c: 13.2's subscribers ---- */
 
 bool sim_v2_on(void); /* there is one: the older calls are refused */
-CUptiResult sim_v2_unsubscribe(CUpti_SubscriberHandle given);
+void sim_v2_unsubscribe(unsigned client);
 
 /* ---- trouble.c: options ---- */
 

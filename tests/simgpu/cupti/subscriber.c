@@ -1,5 +1,5 @@
 /*
- * subscriber.c - the callback API: one subscriber per process, callbacks of the driver and the
+ * subscriber.c - the callback API: a subscriber per client, callbacks of the driver and the
  * runtime domain at entry and exit of calls, and of the resource domain on nodes of graphs.
  *
  * Callbacks run on the application's thread. Parameters of the call are not shown (NULL).
@@ -15,14 +15,24 @@
 static struct {
     _Atomic(CUpti_CallbackFunc) callback;
     void *userdata;
-    CUpti_SubscriberHandle handle;
-} subscriber;
-static atomic_bool enabled[CUPTI_CB_DOMAIN_SIZE][MAX_CBIDS];
-static __thread uint64_t correlation_data[2];
+} subscribers[SIM_CLIENTS];
+static atomic_bool enabled[SIM_CLIENTS][CUPTI_CB_DOMAIN_SIZE][MAX_CBIDS];
+static __thread uint64_t correlation_data[SIM_CLIENTS][2];
 
-static CUpti_SubscriberHandle handle(void)
+CUpti_SubscriberHandle sim_subscriber_handle(unsigned client)
 {
-    return (CUpti_SubscriberHandle)(void *)&subscriber;
+    return (CUpti_SubscriberHandle)(void *)&subscribers[client];
+}
+
+/* SIM_CLIENTS: nobody's. */
+unsigned sim_subscriber_client(CUpti_SubscriberHandle given)
+{
+    unsigned client = 0;
+
+    while (client < SIM_CLIENTS && given != sim_subscriber_handle(client)) {
+        client++;
+    }
+    return client < SIM_CLIENTS && subscribers[client].callback ? client : SIM_CLIENTS;
 }
 
 const char *sim_callback_name(enum sim_domain domain, uint32_t cbid)
@@ -42,32 +52,34 @@ const char *sim_callback_name(enum sim_domain domain, uint32_t cbid)
 void sim_subscriber_call(enum sim_domain domain, uint32_t cbid, uint32_t correlation, bool enter,
                          int result)
 {
-    /* Acquire pairs with the release in cuptiSubscribe(). */
-    CUpti_CallbackFunc callback = atomic_load_explicit(&subscriber.callback, memory_order_acquire);
+    /* Acquire pairs with the release in sim_subscriber_take(). */
+    CUpti_CallbackFunc callback =
+        atomic_load_explicit(&subscribers[sim_client].callback, memory_order_acquire);
     CUpti_CallbackDomain d =
         domain == SIM_DRIVER ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
 
-    if (!callback || cbid >= MAX_CBIDS || !enabled[d][cbid]) {
+    if (!callback || cbid >= MAX_CBIDS || !enabled[sim_client][d][cbid]) {
         return;
     }
     CUpti_CallbackData data = {
         .callbackSite = enter ? CUPTI_API_ENTER : CUPTI_API_EXIT,
         .functionName = sim_callback_name(domain, cbid),
         .functionReturnValue = &result,
-        .correlationData = &correlation_data[domain],
+        .correlationData = &correlation_data[sim_client][domain],
         .correlationId = correlation,
     };
     uint32_t device;
 
     sim_context_id(NULL, &data.contextUid, &device);
-    callback(subscriber.userdata, d, cbid, &data);
+    callback(subscribers[sim_client].userdata, d, cbid, &data);
 }
 
 void sim_subscriber_graph(const struct sim_graph_fact *fact)
 {
-    CUpti_CallbackFunc callback = atomic_load_explicit(&subscriber.callback, memory_order_acquire);
+    CUpti_CallbackFunc callback =
+        atomic_load_explicit(&subscribers[sim_client].callback, memory_order_acquire);
 
-    if (!callback || !enabled[CUPTI_CB_DOMAIN_RESOURCE][fact->what]) {
+    if (!callback || !enabled[sim_client][CUPTI_CB_DOMAIN_RESOURCE][fact->what]) {
         return;
     }
     CUpti_GraphData graph = {.graph = (CUgraph)(uintptr_t)fact->graph,
@@ -78,68 +90,71 @@ void sim_subscriber_graph(const struct sim_graph_fact *fact)
                              .dependency = (CUgraphNode)(uintptr_t)fact->dependent};
     CUpti_ResourceData data = {.resourceDescriptor = &graph};
 
-    callback(subscriber.userdata, CUPTI_CB_DOMAIN_RESOURCE, fact->what,
+    callback(subscribers[sim_client].userdata, CUPTI_CB_DOMAIN_RESOURCE, fact->what,
              (const CUpti_CallbackData *)(const void *)&data);
 }
 
 void sim_subscriber_clear(void)
 {
-    atomic_store_explicit(&subscriber.callback, NULL, memory_order_release);
+    atomic_store_explicit(&subscribers[sim_client].callback, NULL, memory_order_release);
     for (size_t d = 0; d < CUPTI_CB_DOMAIN_SIZE; d++) {
         for (size_t i = 0; i < MAX_CBIDS; i++) {
-            enabled[d][i] = false;
+            enabled[sim_client][d][i] = false;
         }
     }
 }
 
-/* `as`: the handle of the one client there is, of the older calls or of the `_v2` ones. */
-void sim_subscriber_take(CUpti_SubscriberHandle as, CUpti_CallbackFunc callback, void *userdata)
+void sim_subscriber_take(CUpti_CallbackFunc callback, void *userdata)
 {
-    subscriber.handle = as;
-    subscriber.userdata = userdata;
-    atomic_store_explicit(&subscriber.callback, callback, memory_order_release);
+    subscribers[sim_client].userdata = userdata;
+    atomic_store_explicit(&subscribers[sim_client].callback, callback, memory_order_release);
 }
 
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback, void *userdata)
 {
     SIM_ENTRY();
-    if (!out) {
+    if (!out || !callback) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
-    if (subscriber.callback || sim_v2_on()) {
+    if (subscribers[0].callback || sim_v2_on()) {
         return sim_error(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
     }
-    *out = handle();
-    sim_subscriber_take(*out, callback, userdata);
+    *out = sim_subscriber_handle(0);
+    sim_subscriber_take(callback, userdata);
     return CUPTI_SUCCESS;
-}
-
-static bool bad(CUpti_SubscriberHandle given, uint32_t domain)
-{
-    return given != subscriber.handle || domain >= CUPTI_CB_DOMAIN_SIZE;
 }
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle given)
 {
     SIM_ENTRY();
-    if (sim_v2_on()) {
-        return sim_error(sim_v2_unsubscribe(given));
-    }
-    if (bad(given, 0)) {
+    unsigned client = sim_subscriber_client(given);
+
+    if (client == SIM_CLIENTS) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
-    sim_subscriber_clear();
+    if (client) {
+        sim_v2_unsubscribe(client);
+    } else {
+        sim_subscriber_clear();
+    }
     return CUPTI_SUCCESS;
+}
+
+static bool bad(unsigned client, uint32_t domain)
+{
+    return client == SIM_CLIENTS || domain >= CUPTI_CB_DOMAIN_SIZE;
 }
 
 CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle given,
                                 CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
     SIM_ENTRY();
-    if (bad(given, domain) || cbid >= MAX_CBIDS) {
+    unsigned client = sim_subscriber_client(given);
+
+    if (bad(client, domain) || cbid >= MAX_CBIDS) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
-    enabled[domain][cbid] = enable != 0;
+    enabled[client][domain][cbid] = enable != 0;
     return CUPTI_SUCCESS;
 }
 
@@ -147,11 +162,13 @@ CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle given,
                               CUpti_CallbackDomain domain)
 {
     SIM_ENTRY();
-    if (bad(given, domain)) {
+    unsigned client = sim_subscriber_client(given);
+
+    if (bad(client, domain)) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
     for (size_t i = 0; i < MAX_CBIDS; i++) {
-        enabled[domain][i] = enable != 0;
+        enabled[client][domain][i] = enable != 0;
     }
     return CUPTI_SUCCESS;
 }
@@ -159,12 +176,14 @@ CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle given,
 CUptiResult cuptiEnableAllDomains(uint32_t enable, CUpti_SubscriberHandle given)
 {
     SIM_ENTRY();
-    if (bad(given, 0)) {
+    unsigned client = sim_subscriber_client(given);
+
+    if (bad(client, 0)) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
     for (size_t d = 1; d < CUPTI_CB_DOMAIN_SIZE; d++) {
         for (size_t i = 0; i < MAX_CBIDS; i++) {
-            enabled[d][i] = enable != 0;
+            enabled[client][d][i] = enable != 0;
         }
     }
     return CUPTI_SUCCESS;
@@ -174,10 +193,12 @@ CUptiResult cuptiGetCallbackState(uint32_t *enable, CUpti_SubscriberHandle given
                                   CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
     SIM_ENTRY();
-    if (!enable || bad(given, domain) || cbid >= MAX_CBIDS) {
+    unsigned client = sim_subscriber_client(given);
+
+    if (!enable || bad(client, domain) || cbid >= MAX_CBIDS) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
-    *enable = enabled[domain][cbid];
+    *enable = enabled[client][domain][cbid];
     return CUPTI_SUCCESS;
 }
 

@@ -188,13 +188,18 @@ const char *sim_kind_name(uint32_t kind)
 
 void sim_log_record(const char *what, const struct sim_slot *slot)
 {
-    sim_log("{\"what\":\"%s\",\"kind\":\"%s\",\"correlation\":%u,\"op\":%llu}", what,
-            sim_kind_name(slot->kind), slot->correlation, (unsigned long long)slot->op_id);
+    sim_log("{\"what\":\"%s\",\"kind\":\"%s\",\"correlation\":%u,\"op\":%llu,\"client\":%u}", what,
+            sim_kind_name(slot->kind), slot->correlation, (unsigned long long)slot->op_id,
+            sim_client);
 }
 
 void sim_log_buffer(const char *what, const struct sim_buffer *b)
 {
+    unsigned before = sim_client;
+
+    sim_client = b->client; /* whose it is */
     for (size_t i = 0; i < b->slots; i++) {
         sim_log_record(what, &b->slot[i]);
     }
+    sim_client = before;
 }

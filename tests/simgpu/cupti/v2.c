@@ -1,29 +1,48 @@
 /*
  * v2.c - the calls of CUPTI 13.2 and later that name their subscriber.
  *
- * Any thread. One such subscriber at a time, and none beside a client of the older calls: whoever
- * comes second is refused (NOT_COMPATIBLE, or by its subscription). It has kinds, settings and
- * buffers to itself and so uses those of the older calls; only what differs is here. User-defined
- * records are refused.
+ * Any thread. None beside a client of the older calls: whoever comes second is refused
+ * (NOT_COMPATIBLE, or by its subscription). From 13.3 on several subscribers, if the first one and
+ * the others allow it. Each is a client of its own, with kinds, settings, layouts and buffers to
+ * itself; what it shares with the older calls is theirs, run as that client.
  */
 #include "cupti/v2.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#define SEVERAL_SINCE     130300
+#define CALLS_LIST_SINCE  130400 /* with user-defined records */
+#define SUBSCRIBERS_FIRST 1
+
+__thread unsigned sim_client;
+
 static struct {
     atomic_bool on;
+    bool allows_others;
     char name[64];
-} subscriber_v2;
+} subscribers[SIM_CLIENTS]; /* from SUBSCRIBERS_FIRST */
+static atomic_uint count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of subscribing */
 
 bool sim_v2_on(void)
 {
-    return atomic_load_explicit(&subscriber_v2.on, memory_order_acquire);
+    return atomic_load_explicit(&count, memory_order_acquire) != 0;
 }
 
-static CUpti_SubscriberHandle handle(void)
+unsigned sim_client_after(unsigned client)
 {
-    return (CUpti_SubscriberHandle)(void *)&subscriber_v2;
+    do {
+        client++;
+    } while (client < SIM_CLIENTS &&
+             !atomic_load_explicit(&subscribers[client].on, memory_order_acquire));
+    return client;
+}
+
+unsigned sim_client_first(void)
+{
+    return sim_v2_on() ? sim_client_after(0) : 0;
 }
 
 /* Declared by their symbols: headers from 13.0 on declare some of them, with types of their own. */
@@ -35,10 +54,10 @@ CUptiResult sim_v2_subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc cal
 CUptiResult sim_v2_callbacks(CUpti_SubscriberHandle given, sim_request_v2 requested,
                              sim_complete_v2 completed)
     EXPORTED("cuptiActivityRegisterCallbacks_v2");
-CUptiResult sim_v2_enable(CUpti_SubscriberHandle given, CUpti_ActivityKind kind, void *config)
-    EXPORTED("cuptiActivityEnable_v2");
-CUptiResult sim_v2_disable(CUpti_SubscriberHandle given, CUpti_ActivityKind kind, void *config)
-    EXPORTED("cuptiActivityDisable_v2");
+CUptiResult sim_v2_enable(CUpti_SubscriberHandle given, CUpti_ActivityKind kind,
+                          const struct sim_config *config) EXPORTED("cuptiActivityEnable_v2");
+CUptiResult sim_v2_disable(CUpti_SubscriberHandle given, CUpti_ActivityKind kind,
+                           const struct sim_config *config) EXPORTED("cuptiActivityDisable_v2");
 CUptiResult sim_v2_runtime_api(CUpti_SubscriberHandle given, CUpti_CallbackId cbid, uint8_t enable)
     EXPORTED("cuptiActivityEnableRuntimeApi_v2");
 CUptiResult sim_v2_driver_api(CUpti_SubscriberHandle given, CUpti_CallbackId cbid, uint8_t enable)
@@ -63,57 +82,109 @@ CUptiResult sim_v2_timestamp(CUpti_SubscriberHandle given, uint64_t *timestamp)
         }                                                                                          \
     } while (0)
 
+/* What follows runs as the subscriber, whose turn ends with the block. */
 #define ENTRY_OF(name, given)                                                                      \
-    do {                                                                                           \
-        ENTRY(name);                                                                               \
-        if (!sim_v2_on() || (given) != handle()) {                                                 \
-            return sim_error(CUPTI_ERROR_INVALID_PARAMETER);                                       \
-        }                                                                                          \
-    } while (0)
+    ENTRY(name);                                                                                   \
+    unsigned client_ = sim_subscriber_client(given);                                               \
+    if (client_ < SUBSCRIBERS_FIRST || client_ == SIM_CLIENTS) {                                   \
+        return sim_error(CUPTI_ERROR_INVALID_PARAMETER);                                           \
+    }                                                                                              \
+    __attribute__((cleanup(end_turn))) unsigned before_ = sim_client;                              \
+    sim_client = client_
+
+static void end_turn(const unsigned *before)
+{
+    sim_client = *before;
+}
+
+/* The subscriber to come, or 0: others are there that do not want it, or it does not want them. */
+static unsigned find_place(const struct sim_subscriber_params *params)
+{
+    bool wants_others = params && params->allowMultipleSubscribers;
+    bool is_possible = sim_version()->number >= SEVERAL_SINCE && wants_others;
+    unsigned place = 0;
+
+    for (unsigned i = SIM_CLIENTS - 1; i >= SUBSCRIBERS_FIRST; i--) {
+        if (!subscribers[i].on) {
+            place = i;
+        } else if (!is_possible || !subscribers[i].allows_others) {
+            return 0;
+        }
+    }
+    return place;
+}
+
+static void tell_holder(const struct sim_subscriber_params *params)
+{
+    unsigned first = sim_client_first();
+
+    if (params && params->oldSubscriberName && params->oldSubscriberSize) {
+        snprintf(params->oldSubscriberName, params->oldSubscriberSize, "%s",
+                 first && first < SIM_CLIENTS ? subscribers[first].name : "CUPTI");
+    }
+}
+
+static CUptiResult subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback,
+                             void *userdata, const struct sim_subscriber_params *params)
+{
+    unsigned client = sim_callbacks_get().request ? 0 : find_place(params);
+
+    if (!client) {
+        tell_holder(params);
+        return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    }
+    if (sim_v2_on()) {
+        tell_holder(params);
+    }
+    snprintf(subscribers[client].name, sizeof subscribers[client].name, "CUPTI for %s",
+             params && params->subscriberName ? params->subscriberName : "");
+    subscribers[client].allows_others = params && params->allowMultipleSubscribers;
+    sim_client = client;
+    sim_subscriber_take(callback, userdata);
+    sim_client = 0;
+    *out = sim_subscriber_handle(client);
+    /* Release pairs with the acquires above: all of the client is there. */
+    atomic_store_explicit(&subscribers[client].on, true, memory_order_release);
+    atomic_fetch_add_explicit(&count, 1, memory_order_release);
+    sim_log("{\"what\":\"subscribed\",\"name\":\"%s\",\"client\":%u}", subscribers[client].name,
+            client);
+    return CUPTI_SUCCESS;
+}
 
 CUptiResult sim_v2_subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback,
                              void *userdata, struct sim_subscriber_params *params)
 {
     ENTRY("cuptiSubscribe_v2");
-    bool expected = false;
+    CUptiResult result;
 
-    if (!out || (params && params->structSize < sizeof *params)) {
+    if (!out || !callback || (params && params->structSize < sizeof *params)) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
-    if (sim_callbacks_get().request ||
-        !atomic_compare_exchange_strong(&subscriber_v2.on, &expected, true)) {
-        if (params && params->oldSubscriberName && params->oldSubscriberSize) {
-            snprintf(params->oldSubscriberName, params->oldSubscriberSize, "%s",
-                     sim_v2_on() ? subscriber_v2.name : "CUPTI");
-        }
-        return sim_error(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
-    }
-    snprintf(subscriber_v2.name, sizeof subscriber_v2.name, "CUPTI for %s",
-             params && params->subscriberName ? params->subscriberName : "");
-    sim_attributes_keep();
-    sim_switches.all_sync_records = false; /* the older calls' is on */
-    *out = handle();
-    sim_subscriber_take(*out, callback, userdata);
-    sim_log("{\"what\":\"subscribed\",\"name\":\"%s\"}", subscriber_v2.name);
-    return CUPTI_SUCCESS;
+    pthread_mutex_lock(&lock);
+    result = subscribe(out, callback, userdata, params);
+    pthread_mutex_unlock(&lock);
+    return sim_error(result);
 }
 
-CUptiResult sim_v2_unsubscribe(CUpti_SubscriberHandle given)
+void sim_v2_unsubscribe(unsigned client)
 {
     struct sim_callbacks none = {.owner = SIM_CLIENT};
+    unsigned before = sim_client;
 
-    if (!sim_v2_on() || given != handle()) {
-        return CUPTI_ERROR_INVALID_PARAMETER;
-    }
+    pthread_mutex_lock(&lock);
+    sim_client = client;
     sim_kinds_clear();
     sim_subscriber_clear();
     sim_callbacks_set(&none);
-    sim_attributes_restore();
-    sim_switches.all_sync_records = true;
-    sim_thread_id_type = CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT;
-    atomic_store_explicit(&subscriber_v2.on, false, memory_order_release);
-    sim_log("{\"what\":\"unsubscribed\",\"name\":\"%s\"}", subscriber_v2.name);
-    return CUPTI_SUCCESS;
+    sim_attributes_clear();
+    sim_fields_clear();
+    sim_thread_id_type[client] = CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT;
+    sim_client = before;
+    atomic_store_explicit(&subscribers[client].on, false, memory_order_release);
+    atomic_fetch_sub_explicit(&count, 1, memory_order_release);
+    sim_log("{\"what\":\"unsubscribed\",\"name\":\"%s\",\"client\":%u}", subscribers[client].name,
+            client);
+    pthread_mutex_unlock(&lock);
 }
 
 CUptiResult sim_v2_callbacks(CUpti_SubscriberHandle given, sim_request_v2 requested,
@@ -128,34 +199,81 @@ CUptiResult sim_v2_callbacks(CUpti_SubscriberHandle given, sim_request_v2 reques
     }
     sim_callbacks_set(&callbacks);
     sim_worker_start();
-    sim_log("{\"what\":\"callbacks\",\"correlation\":%llu}",
-            (unsigned long long)sim_correlation_now());
+    sim_log("{\"what\":\"callbacks\",\"correlation\":%llu,\"client\":%u}",
+            (unsigned long long)sim_correlation_now(), sim_client);
     return CUPTI_SUCCESS;
 }
 
-CUptiResult sim_v2_enable(CUpti_SubscriberHandle given, CUpti_ActivityKind kind, void *config)
+/* The calls to record, or those to leave out. */
+static CUptiResult filter_calls(uint32_t kind, const struct sim_config *config)
 {
-    ENTRY_OF("cuptiActivityEnable_v2", given);
-    return sim_error(config ? CUPTI_ERROR_NOT_SUPPORTED : sim_kind_set(kind, true));
+    const struct sim_calls *calls = config->pKindOptions->pCbidOptions;
+    enum sim_domain domain = kind == CUPTI_ACTIVITY_KIND_DRIVER ? SIM_DRIVER : SIM_RUNTIME;
+    CUptiResult result = CUPTI_SUCCESS;
+
+    if (!calls) {
+        return sim_kind_set(kind, true);
+    }
+    if (calls->structSize < sizeof *calls || (calls->numCbids && !calls->pCbids)) {
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    }
+    if (!calls->enable) {
+        result = sim_kind_set(kind, true);
+    }
+    for (size_t i = 0; i < calls->numCbids && result == CUPTI_SUCCESS; i++) {
+        result = sim_api_set(domain, calls->pCbids[i], calls->enable);
+    }
+    return result;
 }
 
-CUptiResult sim_v2_disable(CUpti_SubscriberHandle given, CUpti_ActivityKind kind, void *config)
+CUptiResult sim_v2_enable(CUpti_SubscriberHandle given, CUpti_ActivityKind kind,
+                          const struct sim_config *config)
+{
+    ENTRY_OF("cuptiActivityEnable_v2", given);
+    bool is_api = kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER;
+    CUptiResult result;
+
+    if (!sim_fields_on()) {
+        return sim_error(config ? CUPTI_ERROR_NOT_COMPATIBLE : sim_kind_set(kind, true));
+    }
+    result = sim_fields_choose(kind, config);
+    if (result != CUPTI_SUCCESS) {
+        return sim_error(result);
+    }
+    if (is_api && sim_version()->number >= CALLS_LIST_SINCE &&
+        config->structSize >= sizeof *config && config->pKindOptions) {
+        return sim_error(filter_calls(kind, config));
+    }
+    return sim_error(sim_kind_set(kind, true));
+}
+
+CUptiResult sim_v2_disable(CUpti_SubscriberHandle given, CUpti_ActivityKind kind,
+                           const struct sim_config *config)
 {
     ENTRY_OF("cuptiActivityDisable_v2", given);
     (void)config;
     return sim_error(sim_kind_set(kind, false));
 }
 
+/* One call. With user-defined records only from the version on that takes lists of them. */
+static CUptiResult set_call(enum sim_domain domain, CUpti_CallbackId cbid, uint8_t enable)
+{
+    if (sim_fields_on() && sim_version()->number < CALLS_LIST_SINCE) {
+        return sim_error(CUPTI_ERROR_NOT_COMPATIBLE);
+    }
+    return sim_error(sim_api_set(domain, cbid, enable));
+}
+
 CUptiResult sim_v2_runtime_api(CUpti_SubscriberHandle given, CUpti_CallbackId cbid, uint8_t enable)
 {
     ENTRY_OF("cuptiActivityEnableRuntimeApi_v2", given);
-    return sim_error(sim_api_set(SIM_RUNTIME, cbid, enable));
+    return set_call(SIM_RUNTIME, cbid, enable);
 }
 
 CUptiResult sim_v2_driver_api(CUpti_SubscriberHandle given, CUpti_CallbackId cbid, uint8_t enable)
 {
     ENTRY_OF("cuptiActivityEnableDriverApi_v2", given);
-    return sim_error(sim_api_set(SIM_DRIVER, cbid, enable));
+    return set_call(SIM_DRIVER, cbid, enable);
 }
 
 CUptiResult sim_v2_next_record(CUpti_SubscriberHandle given, uint8_t *buffer, size_t valid,
@@ -183,8 +301,11 @@ CUptiResult sim_v2_set(CUpti_SubscriberHandle given, CUpti_ActivityAttribute att
 {
     ENTRY_OF("cuptiActivitySetAttribute_v2", given);
     if ((int)attribute == SIM_ATTR_ENABLE_ALL_SYNC_RECORDS) {
-        sim_switches.all_sync_records = *(const uint8_t *)value != 0;
+        sim_switches()->all_sync_records = *(const uint8_t *)value != 0;
         return CUPTI_SUCCESS;
+    }
+    if ((int)attribute == SIM_ATTR_USER_DEFINED_RECORDS) {
+        return sim_error(sim_fields_set(*(const uint8_t *)value != 0));
     }
     if ((int)attribute == SIM_ATTR_THREAD_ID_TYPE) {
         uint32_t type;
@@ -193,7 +314,7 @@ CUptiResult sim_v2_set(CUpti_SubscriberHandle given, CUpti_ActivityAttribute att
             return sim_error(CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
         }
         memcpy(&type, value, sizeof type);
-        sim_thread_id_type = type;
+        sim_thread_id_type[sim_client] = type;
         return CUPTI_SUCCESS;
     }
     return cuptiActivitySetAttribute(attribute, size, value);

@@ -27,19 +27,19 @@ static __thread bool on_worker;
 _Atomic uint32_t sim_process_id;
 
 static pthread_mutex_t callbacks_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sim_callbacks callbacks_now;
+static struct sim_callbacks callbacks_now[SIM_CLIENTS];
 
 void sim_callbacks_set(const struct sim_callbacks *callbacks)
 {
     pthread_mutex_lock(&callbacks_lock);
-    callbacks_now = *callbacks;
+    callbacks_now[sim_client] = *callbacks;
     pthread_mutex_unlock(&callbacks_lock);
 }
 
 struct sim_callbacks sim_callbacks_get(void)
 {
     pthread_mutex_lock(&callbacks_lock);
-    struct sim_callbacks callbacks = callbacks_now;
+    struct sim_callbacks callbacks = callbacks_now[sim_client];
     pthread_mutex_unlock(&callbacks_lock);
     return callbacks;
 }
@@ -85,6 +85,7 @@ static void deliver(struct sim_buffer *b)
     if (callbacks.complete_v2) {
         struct sim_complete_info info = {.structSize = sizeof info};
 
+        sim_fields_tell(&info);
         callbacks.complete_v2(b->memory, b->size, b->used, &info);
     } else if (callbacks.complete) {
         callbacks.complete(NULL, 0, b->memory, b->size, b->used);
@@ -175,7 +176,9 @@ static void *worker(void *unused)
         while (out) {
             struct sim_buffer *next = out->next;
 
+            sim_client = out->client;
             deliver(out);
+            sim_client = 0;
             out = next;
         }
         sim_name_spoil(NULL);

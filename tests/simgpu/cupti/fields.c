@@ -1,0 +1,180 @@
+/*
+ * fields.c - user-defined records: what a subscriber has chosen of each kind, and where that stands
+ * in its records.
+ *
+ * Chosen by the subscriber's thread before the kind goes on, then constant as long as it
+ * subscribes. NVIDIA does not say in which order fields are packed: here the last chosen one comes
+ * first, behind the kind, so that a client must look. Fields that the simulator does not fill are
+ * refused.
+ */
+#include <string.h>
+
+#include "cupti/v2.h"
+
+#define MAX_KINDS   64
+#define MAX_FIELDS  64
+#define KIND_BYTES  4
+#define TELLS_SINCE 130300 /* 13.2 leaves the layouts out of a buffer's information */
+
+struct chosen {
+    struct sim_layout layout;
+    size_t count;
+    struct sim_field_place place[MAX_FIELDS];
+    struct sim_record_places places;
+};
+
+static struct client {
+    atomic_bool on;
+    atomic_bool is_chosen[MAX_KINDS];
+    struct chosen of[MAX_KINDS];
+    struct sim_record_places *tell[MAX_KINDS];
+} clients[SIM_CLIENTS];
+
+bool sim_fields_on(void)
+{
+    return atomic_load_explicit(&clients[sim_client].on, memory_order_acquire);
+}
+
+bool sim_fields_chosen(uint32_t kind)
+{
+    return atomic_load_explicit(&clients[sim_client].is_chosen[kind], memory_order_acquire);
+}
+
+const struct sim_layout *sim_layout_of(uint32_t kind)
+{
+    enum sim_record record = kind < MAX_KINDS ? sim_record_of(kind) : R_COUNT;
+
+    if (record == R_COUNT) {
+        return NULL;
+    }
+    if (sim_fields_on()) {
+        return sim_fields_chosen(kind) ? &clients[sim_client].of[kind].layout : NULL;
+    }
+    return sim_version()->layout[record];
+}
+
+CUptiResult sim_fields_set(bool on)
+{
+    if (sim_kinds_any()) {
+        return CUPTI_ERROR_INVALID_OPERATION; /* before any kind is enabled */
+    }
+    atomic_store_explicit(&clients[sim_client].on, on, memory_order_release);
+    return CUPTI_SUCCESS;
+}
+
+/* F_COUNT: none that is filled. */
+static enum sim_field field_of(enum sim_record record, int id)
+{
+    for (size_t i = 0; i < sizeof sim_field_ids / sizeof *sim_field_ids; i++) {
+        if (sim_field_ids[i].record == record && sim_field_ids[i].id == id) {
+            return sim_field_ids[i].field;
+        }
+    }
+    return F_COUNT;
+}
+
+static void place_field(struct chosen *c, int id, enum sim_field field, size_t bytes)
+{
+    size_t align = bytes > 8 ? 8 : bytes, at = (c->layout.size + align - 1) / align * align;
+
+    c->place[c->count++] = (struct sim_field_place){sizeof c->place[0], id, at, bytes, align};
+    c->layout.field[field].offset = (uint16_t)at;
+    c->layout.field[field].width = (uint16_t)bytes;
+    c->layout.size = (uint16_t)(at + bytes);
+}
+
+static bool holds(const int *ids, size_t count, int id)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* 0, or what is wrong with the choice. */
+static CUptiResult lay_out(struct chosen *c, enum sim_record record, const int *ids, size_t count)
+{
+    const struct sim_layout *whole = sim_version()->layout[record];
+    size_t align = KIND_BYTES;
+
+    *c = (struct chosen){.count = 0};
+    for (int id = 0; id < MAX_FIELDS; id++) {
+        enum sim_field field = field_of(record, id);
+        size_t bytes = field < F_COUNT ? whole->field[field].width : 0;
+
+        if (bytes && holds(ids, count, id)) {
+            place_field(c, id, field, bytes);
+            align = bytes >= 8 ? 8 : align;
+        }
+    }
+    c->layout.size = (uint16_t)((c->layout.size + align - 1) / align * align);
+    c->places = (struct sim_record_places){sizeof c->places, c->place, c->count, c->layout.size};
+    /* One was chosen twice, or is not filled. */
+    return c->count == count ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+static bool is_usable(const struct sim_config *config)
+{
+    return config && config->structSize >= offsetof(struct sim_config, pKindOptions) &&
+           config->fieldSelection.structSize >= sizeof config->fieldSelection &&
+           config->fieldSelection.pFieldIds && config->fieldSelection.numFields &&
+           config->fieldSelection.numFields <= MAX_FIELDS &&
+           config->fieldSelection.pFieldIds[0] == 0; /* the kind is the first */
+}
+
+CUptiResult sim_fields_choose(uint32_t kind, const struct sim_config *config)
+{
+    struct client *client = &clients[sim_client];
+    enum sim_record record = kind < MAX_KINDS ? sim_record_of(kind) : R_COUNT;
+    struct chosen mine;
+    CUptiResult result;
+
+    if (!is_usable(config)) {
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    }
+    if (record == R_COUNT) {
+        return CUPTI_SUCCESS; /* of this kind no records are made */
+    }
+    result =
+        lay_out(&mine, record, config->fieldSelection.pFieldIds, config->fieldSelection.numFields);
+    if (result != CUPTI_SUCCESS) {
+        return result;
+    }
+    if (sim_fields_chosen(kind)) {
+        /* Another choice wants a forced flush in between; no client here makes one. */
+        return memcmp(&client->of[kind].layout, &mine.layout, sizeof mine.layout) == 0
+                   ? CUPTI_SUCCESS
+                   : CUPTI_ERROR_INVALID_OPERATION;
+    }
+    client->of[kind] = mine;
+    client->of[kind].places.pEntries = client->of[kind].place;
+    client->tell[kind] = &client->of[kind].places;
+    /* Release pairs with the acquire in sim_fields_chosen(): the layout is written. */
+    atomic_store_explicit(&client->is_chosen[kind], true, memory_order_release);
+    sim_log("{\"what\":\"chosen\",\"kind\":\"%s\",\"fields\":%zu,\"bytes\":%u,\"whole_bytes\":%u,"
+            "\"client\":%u}",
+            sim_kind_name(kind), mine.count, mine.layout.size, sim_version()->layout[record]->size,
+            sim_client);
+    return CUPTI_SUCCESS;
+}
+
+void sim_fields_tell(struct sim_complete_info *info)
+{
+    if (sim_fields_on() && sim_version()->number >= TELLS_SINCE) {
+        info->ppRecordLayouts = clients[sim_client].tell;
+        info->numRecordLayouts = MAX_KINDS;
+    }
+}
+
+void sim_fields_clear(void)
+{
+    struct client *client = &clients[sim_client];
+
+    for (uint32_t kind = 0; kind < MAX_KINDS; kind++) {
+        atomic_store_explicit(&client->is_chosen[kind], false, memory_order_release);
+        client->tell[kind] = NULL;
+    }
+    atomic_store_explicit(&client->on, false, memory_order_release);
+}
