@@ -31,7 +31,7 @@ static const struct sl_flag options[] = {
     [OPT_JSON] = {"json", 0, NULL, "print one JSON object per edge, for programs"},
     [OPT_KIND] = {"kind", 'k', "KIND", "only edges of this kind"},
     [OPT_MIN_WAIT] = {"min-wait", 'm', "NS", "only edges waited for at least so long"},
-    [OPT_SUMMARY] = {"summary", 's', NULL, "totals by kind, source, place, step"},
+    [OPT_SUMMARY] = {"summary", 's', NULL, "totals by line of code, kind, source, place, step"},
     [OPT_HELP] = {"help", 'h', NULL, "this text"},
     {NULL, 0, NULL, NULL},
 };
@@ -59,13 +59,21 @@ static int is_wanted(const struct request *r, const struct sl_edge *edge)
 static struct sl_edge_where where(const struct work *w, const struct sl_edge *edge)
 {
     const struct sl_trace_call *call = sl_trace_events_call(w->feed->events, edge->dst_correlation);
-    struct sl_edge_where where = {edge->at_start ? edge->dst_op.name : edge->dst_name, 0, 0};
+    struct sl_edge_where where = {.who = edge->at_start ? edge->dst_op.name : edge->dst_name};
 
     if (call) {
         where.place = call->place;
+        where.line = call->line;
         where.step = call->step;
     }
     return where;
+}
+
+static uint32_t step_at(void *user, uint64_t ns)
+{
+    const struct work *w = user;
+
+    return sl_trace_events_step(w->feed->events, ns);
 }
 
 /* The edge that released the wait, or was waited for longest. */
@@ -122,8 +130,11 @@ static void show_found(void *user, const struct sl_edge *edge)
     if (!is_wanted(w->request, edge))
         return;
     if (w->summary && edge->released) {
-        const struct sl_edge_where place = where(w, edge);
+        const struct sl_trace_call *call =
+            sl_trace_events_call(w->feed->events, edge->dst_correlation);
+        struct sl_edge_where place = where(w, edge);
 
+        place.later_ns = call ? call->start_ns : 0;
         sl_edge_summary_add(w->summary, edge, &place);
     }
     if (!w->summary)
@@ -136,6 +147,9 @@ static void print_end(const struct work *w)
     const struct request *r = w->request;
     char lost[512], count[SL_FORMAT_SIZE];
     int any = sl_edges_print_lost(lost, sizeof(lost), w->feed->lost);
+
+    if (w->summary)
+        sl_edge_summary_end(w->summary);
 
     if (r->summary && r->json) {
         sl_edges_print_summary_json(stdout, w->feed->events, w->summary, w->feed->lost);
@@ -251,7 +265,8 @@ static int run(const struct sl_command *self, int argc, char **argv)
 
     if (status)
         return status < 0 ? SL_EXIT_OK : status;
-    if (sl_feed_create(&w.feed) == 0 && (!r.summary || sl_edge_summary_create(&w.summary) == 0)) {
+    if (sl_feed_create(&w.feed) == 0 &&
+        (!r.summary || sl_edge_summary_create(&w.summary, step_at, &w) == 0)) {
         status = analyse(&w);
     } else {
         sl_args_complain(self, "not enough memory to read %s", r.input);

@@ -9,8 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/edge_lines.h"
+
 #define SLOTS      65536u /* a power of two */
 #define GROUPS_MAX (SLOTS / 4 * 3)
+#define LATER_MAX  (1u << 20)
 
 struct table {
     struct sl_edge_group *group;
@@ -18,19 +21,36 @@ struct table {
     struct sl_edge_waits rest;
 };
 
+/* A wait whose step is not known yet. */
+struct later {
+    uint64_t at_ns, wait_ns;
+};
+
 struct sl_edge_summary {
+    sl_edge_step_fn step;
+    void *user;
+    struct sl_edge_lines *lines;
+    struct later *later; /* LATER_MAX */
+    size_t laters;
     struct sl_edge_waits all, kind[SL_EDGE_KIND_COUNT];
     struct table table[SL_EDGE_TABLES];
     struct sl_edge_long longest[SL_EDGE_LONGEST];
     size_t longest_count;
 };
 
-int sl_edge_summary_create(struct sl_edge_summary **out)
+int sl_edge_summary_create(struct sl_edge_summary **out, sl_edge_step_fn step, void *user)
 {
     struct sl_edge_summary *s = calloc(1, sizeof(*s));
 
     if (!s)
         return -ENOMEM;
+    s->step = step;
+    s->user = user;
+    s->later = malloc(LATER_MAX * sizeof(*s->later));
+    if (!s->later || sl_edge_lines_create(&s->lines) != 0) {
+        sl_edge_summary_destroy(s);
+        return -ENOMEM;
+    }
     for (int i = 0; i < SL_EDGE_TABLES; i++) {
         s->table[i].group = calloc(SLOTS, sizeof(*s->table[i].group));
         if (!s->table[i].group) {
@@ -48,15 +68,16 @@ void sl_edge_summary_destroy(struct sl_edge_summary *s)
         return;
     for (int i = 0; i < SL_EDGE_TABLES; i++)
         free(s->table[i].group);
+    sl_edge_lines_destroy(s->lines);
+    free(s->later);
     free(s);
 }
 
 static void count_wait(struct sl_edge_waits *w, uint64_t ns)
 {
-    w->count++;
-    w->total_ns += ns;
-    if (ns > w->longest_ns)
-        w->longest_ns = ns;
+    const struct sl_edge_waits one = {1, ns, ns};
+
+    sl_edge_waits_add(w, &one);
 }
 
 static void count_name(struct table *t, uint32_t name, uint64_t ns)
@@ -91,6 +112,36 @@ static void keep_longest(struct sl_edge_summary *s, const struct sl_edge *edge,
     s->longest[at] = (struct sl_edge_long){*edge, *where};
 }
 
+/* The first `count` of those that wait for it. */
+static void count_steps(struct sl_edge_summary *s, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        count_name(&s->table[SL_EDGE_BY_STEP], s->step(s->user, s->later[i].at_ns),
+                   s->later[i].wait_ns);
+    s->laters -= count;
+    memmove(s->later, s->later + count, s->laters * sizeof(*s->later));
+}
+
+static void count_step(struct sl_edge_summary *s, const struct sl_edge_where *where, uint64_t ns)
+{
+    if (!where->later_ns) {
+        count_name(&s->table[SL_EDGE_BY_STEP], where->step, ns);
+        return;
+    }
+    /* The steps of the older ones have been read by now. */
+    if (s->laters == LATER_MAX)
+        count_steps(s, LATER_MAX / 2);
+    s->later[s->laters++] = (struct later){where->later_ns, ns};
+}
+
+void sl_edge_summary_end(struct sl_edge_summary *s)
+{
+    count_steps(s, s->laters);
+    for (size_t i = 0; i < s->longest_count; i++)
+        if (s->longest[i].where.later_ns)
+            s->longest[i].where.step = s->step(s->user, s->longest[i].where.later_ns);
+}
+
 void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
                          const struct sl_edge_where *where)
 {
@@ -100,8 +151,15 @@ void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
     count_wait(&s->kind[edge->kind], edge->wait_ns);
     count_name(&s->table[SL_EDGE_BY_SOURCE], edge->source.name, edge->wait_ns);
     count_name(&s->table[SL_EDGE_BY_PLACE], where->place, edge->wait_ns);
-    count_name(&s->table[SL_EDGE_BY_STEP], where->step, edge->wait_ns);
+    count_step(s, where, edge->wait_ns);
+    if (!edge->at_start)
+        sl_edge_lines_add(s->lines, where->line, edge->source.name, edge->wait_ns);
     keep_longest(s, edge, where);
+}
+
+struct sl_edge_lines *sl_edge_summary_lines(struct sl_edge_summary *s)
+{
+    return s->lines;
 }
 
 const struct sl_edge_waits *sl_edge_summary_all(const struct sl_edge_summary *s)

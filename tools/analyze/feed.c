@@ -100,8 +100,7 @@ static void take_found(struct sl_feed *f, const struct sl_trace_row *row)
 
     if (row->is_edge_name)
         sl_edge_names_row(&f->names, row);
-    if (row->wait_in.data) /* a call, before its edges */
-        sl_trace_events_note_call(f->events, row);
+    sl_trace_events_note(f->events, row); /* a call comes before its edges */
     if (!row->edge)
         return;
     if (sl_edge_row_read(row, &f->names, &edge) == 0)

@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "analyze/edge_lines.h"
 #include "print/edges.h"
 
 static void put_name(FILE *f, const char *key, const struct sl_trace_events *t, uint32_t id)
@@ -85,6 +86,41 @@ static void put_table(FILE *f, const struct sl_trace_events *t, struct sl_edge_s
     }
 }
 
+static void put_lines(FILE *f, const struct sl_trace_events *t, struct sl_edge_summary *s)
+{
+    struct sl_edge_lines *lines = sl_edge_summary_lines(s);
+    const struct sl_edge_waits *rest = sl_edge_lines_rest(lines);
+    size_t steps = sl_trace_events_steps(t);
+    const struct sl_edge_line *pair;
+    size_t pairs = sl_edge_lines_sort(lines, &pair);
+    struct sl_edge_waits all;
+
+    fprintf(f, ",\"steps\":%zu,\"by_line\":[", steps);
+    for (size_t i = 0, same; i < pairs; i += same) {
+        same = sl_edge_lines_one(&pair[i], pairs - i, &all);
+        fputs(i ? ",{" : "{", f);
+        put_name(f, "name", t, pair[i].line);
+        fputc(',', f);
+        put_waits(f, &all);
+        put_number(f, "per_step_ns", steps != 0, steps ? all.total_ns / steps : 0);
+        fputs(",\"sources\":[", f);
+        for (size_t j = i; j < i + same; j++) {
+            fputs(j > i ? ",{" : "{", f);
+            put_name(f, "name", t, pair[j].source);
+            fputc(',', f);
+            put_waits(f, &pair[j].waits);
+            fputc('}', f);
+        }
+        fputs("]}", f);
+    }
+    fputc(']', f);
+    if (rest->count) {
+        fputs(",\"by_line_rest\":{", f);
+        put_waits(f, rest);
+        fputc('}', f);
+    }
+}
+
 static void put_longest(FILE *f, const struct sl_trace_events *t, const struct sl_edge_summary *s)
 {
     const struct sl_edge_long *longest;
@@ -107,6 +143,8 @@ static void put_longest(FILE *f, const struct sl_trace_events *t, const struct s
         put_name(f, "dst_name", t, longest[i].where.who);
         fputc(',', f);
         put_name(f, "place", t, longest[i].where.place);
+        fputc(',', f);
+        put_name(f, "line", t, longest[i].where.line);
         fputc(',', f);
         put_name(f, "step", t, longest[i].where.step);
         fputc('}', f);
@@ -133,6 +171,7 @@ void sl_edges_print_summary_json(FILE *f, const struct sl_trace_events *t,
         comma = ",";
     }
     fputc(']', f);
+    put_lines(f, t, s);
     put_table(f, t, s, SL_EDGE_BY_SOURCE, "source");
     put_table(f, t, s, SL_EDGE_BY_PLACE, "place");
     put_table(f, t, s, SL_EDGE_BY_STEP, "step");

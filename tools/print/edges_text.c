@@ -6,11 +6,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyze/edge_lines.h"
 #include "print/edges.h"
 #include "print/format.h"
 
 #define NAME_WIDTH 44
+#define LINE_WIDTH 58
 #define GROUP_ROWS 10u
+#define LINE_ROWS  20u
 
 /* At most NAME_WIDTH bytes, never half of a character; what is left out shows as "...". */
 static char *shortened(char *to, const struct sl_trace_events *t, uint32_t id, const char *unknown)
@@ -35,6 +38,23 @@ static char *shortened(char *to, const struct sl_trace_events *t, uint32_t id, c
     return to;
 }
 
+/* The same, but a path's beginning is what is left out: at most LINE_WIDTH bytes. */
+static char *shortened_line(char *to, const struct sl_trace_events *t, uint32_t id)
+{
+    size_t size;
+    const char *name = sl_intern_get(sl_trace_events_names(t), id, &size), *from = name;
+
+    if (!name || size <= LINE_WIDTH) {
+        snprintf(to, LINE_WIDTH + 1, "%s", name ? name : "(no line known)");
+        return to;
+    }
+    from += size - (LINE_WIDTH - 3);
+    while (((unsigned char)*from & 0xc0) == 0x80)
+        from++;
+    snprintf(to, LINE_WIDTH + 1, "...%s", from);
+    return to;
+}
+
 void sl_edges_print_title(FILE *f)
 {
     fprintf(f, "%12s  %12s  %-14s  %-11s  %10s  %-*s  %s\n", "waited", "woken after", "kind",
@@ -46,6 +66,7 @@ void sl_edges_print_text(FILE *f, const struct sl_trace_events *t, const struct 
     const struct sl_trace_call *call = sl_trace_events_call(t, edge->dst_correlation);
     char wait[SL_FORMAT_SIZE], wake[SL_FORMAT_SIZE], stream[32];
     char source[NAME_WIDTH + 1], name[NAME_WIDTH + 1], place[NAME_WIDTH + 1];
+    char line[LINE_WIDTH + 1];
 
     snprintf(stream, sizeof(stream), "%u/%" PRIu32, edge->source.device, edge->source.stream);
     fprintf(f, "%12s  %12s  %-14s  %-11s  %10s  %-*s  ", sl_format_span(wait, edge->wait_ns),
@@ -56,9 +77,11 @@ void sl_edges_print_text(FILE *f, const struct sl_trace_events *t, const struct 
         fprintf(f, "%s on stream %u/%" PRIu32 "\n", shortened(name, t, edge->dst_op.name, "?"),
                 edge->dst_op.device, edge->dst_op.stream);
     else
-        fprintf(f, "%s%s%s\n", shortened(name, t, edge->dst_name, "?"),
+        fprintf(f, "%s%s%s%s%s\n", shortened(name, t, edge->dst_name, "?"),
                 call && call->place ? " in " : "",
-                call && call->place ? shortened(place, t, call->place, "") : "");
+                call && call->place ? shortened(place, t, call->place, "") : "",
+                call && call->line ? " at " : "",
+                call && call->line ? shortened_line(line, t, call->line) : "");
 }
 
 static void put_row(FILE *f, const char *name, const struct sl_edge_waits *w)
@@ -93,13 +116,51 @@ static void put_table(FILE *f, const struct sl_trace_events *t, struct sl_edge_s
             put_row(f, shortened(name, t, group[i].name, unknown), w);
             continue;
         }
-        rest.count += w->count;
-        rest.total_ns += w->total_ns;
-        if (w->longest_ns > rest.longest_ns)
-            rest.longest_ns = w->longest_ns;
+        sl_edge_waits_add(&rest, w);
     }
     if (rest.count)
         put_row(f, "(all others)", &rest);
+}
+
+static void put_line_row(FILE *f, const char *line, const char *source,
+                         const struct sl_edge_waits *w, size_t steps)
+{
+    char count[SL_FORMAT_SIZE], total[SL_FORMAT_SIZE], each[SL_FORMAT_SIZE];
+    char longest[SL_FORMAT_SIZE];
+
+    fprintf(f, "  %-*s  %10s  %12s  %12s  %12s  %s\n", LINE_WIDTH, line,
+            sl_format_count(count, w->count), sl_format_span(total, w->total_ns),
+            steps ? sl_format_span(each, w->total_ns / steps) : "",
+            sl_format_span(longest, w->longest_ns), source);
+}
+
+/* Which line makes the CPU wait, and for what mostly. */
+static void put_lines(FILE *f, const struct sl_trace_events *t, struct sl_edge_summary *s)
+{
+    struct sl_edge_lines *lines = sl_edge_summary_lines(s);
+    struct sl_edge_waits rest = *sl_edge_lines_rest(lines), all;
+    size_t steps = sl_trace_events_steps(t);
+    const struct sl_edge_line *pair;
+    size_t pairs = sl_edge_lines_sort(lines, &pair), rows = 0;
+    char line[LINE_WIDTH + 1], source[NAME_WIDTH + 1], others[NAME_WIDTH + 32];
+
+    /* Not one line is known: the table would say nothing. */
+    if (pairs == 0 || (sl_edge_lines_one(pair, pairs, &all) == pairs && pair->line == 0))
+        return;
+    fprintf(f, "%-*s  %10s  %12s  %12s  %12s  %s\n", LINE_WIDTH + 2, "the CPU waited at", "waits",
+            "total", steps ? "per step" : "", "longest", "mostly for");
+    for (size_t i = 0, same; i < pairs; i += same) {
+        same = sl_edge_lines_one(&pair[i], pairs - i, &all);
+        if (rows++ >= LINE_ROWS) {
+            sl_edge_waits_add(&rest, &all);
+            continue;
+        }
+        shortened(source, t, pair[i].source, "?");
+        snprintf(others, sizeof(others), same > 1 ? "%s and %zu more" : "%s", source, same - 1);
+        put_line_row(f, shortened_line(line, t, pair[i].line), others, &all, steps);
+    }
+    if (rest.count)
+        put_line_row(f, "(all others)", "", &rest, steps);
 }
 
 static void put_longest(FILE *f, const struct sl_trace_events *t, const struct sl_edge_summary *s)
@@ -107,6 +168,7 @@ static void put_longest(FILE *f, const struct sl_trace_events *t, const struct s
     const struct sl_edge_long *longest;
     size_t count = sl_edge_summary_longest(s, &longest);
     char wait[SL_FORMAT_SIZE], source[NAME_WIDTH + 1], place[NAME_WIDTH + 1];
+    char line[LINE_WIDTH + 1];
 
     fprintf(f, "\n%-14s  %12s  %-*s  %s\n", "longest waits", "waited", NAME_WIDTH, "waited for",
             "where");
@@ -117,13 +179,15 @@ static void put_longest(FILE *f, const struct sl_trace_events *t, const struct s
         fprintf(f, "  %-12s  %12s  %-*s  %s\n", sl_edge_kind_name((enum sl_edge_kind)edge->kind),
                 sl_format_span(wait, edge->wait_ns), NAME_WIDTH,
                 shortened(source, t, edge->source.name, "?"),
-                shortened(place, t, where->place ? where->place : where->who, "?"));
+                where->line ? shortened_line(line, t, where->line)
+                            : shortened(place, t, where->place ? where->place : where->who, "?"));
     }
 }
 
 void sl_edges_print_summary_text(FILE *f, const struct sl_trace_events *t,
                                  struct sl_edge_summary *s)
 {
+    put_lines(f, t, s);
     put_head(f, "by kind");
     for (int i = 0; i < SL_EDGE_KIND_COUNT; i++) {
         const struct sl_edge_waits *w = sl_edge_summary_kind(s, (enum sl_edge_kind)i);

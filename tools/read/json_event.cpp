@@ -249,6 +249,7 @@ sl_row_category category_of(string_view s)
         {"gpu_memset", SL_CAT_MEMSET},
         {"cuda_sync", SL_CAT_SYNC},
         {"user_annotation", SL_CAT_USER_ANNOTATION},
+        {"python_function", SL_CAT_PYTHON},
         {"gpu_user_annotation", SL_CAT_GPU_USER_ANNOTATION},
         {"overhead", SL_CAT_OVERHEAD},
         {"fwdbwd", SL_CAT_FWDBWD},
@@ -442,10 +443,16 @@ struct row_walk : visitor {
                 integer(token, SL_HAS_CONTEXT, &row->context);
             else if (name == "wait_in")
                 word(token, &row->wait_in);
+            else if (name == "wait_at")
+                word(token, &row->wait_at);
             break;
         case 8:
             if (name == "graph id")
                 integer(token, SL_HAS_GRAPH, &row->graph);
+            break;
+        case 9:
+            if (name == "wait_kind")
+                row->has_waited = 1;
             break;
         case 11:
             if (name == "correlation")

@@ -33,6 +33,7 @@ enum sl_row_category {
     SL_CAT_NONE, /* no "cat" */
     SL_CAT_CPU_OP,
     SL_CAT_USER_ANNOTATION,
+    SL_CAT_PYTHON, /* torch.profiler's, with_stack */
     SL_CAT_GPU_USER_ANNOTATION,
     SL_CAT_RUNTIME,
     SL_CAT_DRIVER,
@@ -127,8 +128,11 @@ struct sl_trace_row {
     int64_t wait_context; /* wait_on_context: where it is not the wait's own */
     int64_t cbid, result;
     int64_t graph, graph_node;
-    int64_t stream_flags;   /* of metadata: CUPTI's flag of a stream */
-    struct sl_text wait_in; /* of calls that waited: the range around them */
+    int64_t stream_flags; /* of metadata: CUPTI's flag of a stream */
+    /* of calls that waited */
+    int has_waited;
+    struct sl_text wait_in; /* the range around them */
+    struct sl_text wait_at; /* the line of the source */
     /* operators */
     int64_t record_function, sequence, forward_thread;
     struct sl_text dims, types, values; /* "Input Dims", "Input type", "Concrete Inputs": JSON */

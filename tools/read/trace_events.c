@@ -24,7 +24,7 @@
 
 struct range {
     uint64_t end_ns;
-    uint32_t name, collective;
+    uint32_t name, collective, line;
 };
 
 /* ---- order ---- */
@@ -105,9 +105,13 @@ static int order_of_steps(const void *x, const void *y)
 /* ---- the first order: places ---- */
 
 /* The last step that began before `ns`, if it had not ended. */
-static uint32_t step_at(const struct sl_trace_events *t, uint64_t ns)
+uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns)
 {
     size_t low = 0, high = t->steps;
+
+    if (t->steps_sorted < t->steps)
+        qsort(t->step, t->steps, sizeof(*t->step), order_of_steps);
+    t->steps_sorted = t->steps;
 
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -120,6 +124,28 @@ static uint32_t step_at(const struct sl_trace_events *t, uint64_t ns)
     return low && t->step[low - 1].end_ns > ns ? t->step[low - 1].name : 0;
 }
 
+size_t sl_trace_events_steps(const struct sl_trace_events *t)
+{
+    return t->steps;
+}
+
+/* What it does not say itself it has from what is around it. */
+static struct range inside(const struct range *around, const struct sl_event *ev)
+{
+    struct range r = {ev->end_ns, ev->name, ev->shape, 0};
+
+    if (ev->stream == SL_TRACE_PYTHON) {
+        r.line = ev->name;
+        r.name = around ? around->name : 0;
+    } else if (around) {
+        r.line = around->line;
+    }
+    /* What a collective's operator calls belongs to it. */
+    if (!r.collective && around)
+        r.collective = around->collective;
+    return r;
+}
+
 int sl_trace_events_end(struct sl_trace_events *t)
 {
     struct range stack[DEPTH];
@@ -128,8 +154,6 @@ int sl_trace_events_end(struct sl_trace_events *t)
     struct sl_event ev;
     int rc = sl_event_sort_end(t->by_time);
 
-    if (t->steps)
-        qsort(t->step, t->steps, sizeof(*t->step), order_of_steps);
     while (rc == 0 && (rc = sl_event_sort_next(t->by_time, &ev)) == 1) {
         rc = 0;
         if (ev.thread != thread)
@@ -139,10 +163,8 @@ int sl_trace_events_end(struct sl_trace_events *t)
             depth--;
         if (ev.kind == SL_TRACE_RANGE) {
             if (depth < DEPTH) {
-                /* What a collective's operator calls belongs to it. */
-                if (!ev.shape && depth)
-                    ev.shape = stack[depth - 1].collective;
-                stack[depth++] = (struct range){ev.end_ns, ev.name, ev.shape};
+                stack[depth] = inside(depth ? &stack[depth - 1] : NULL, &ev);
+                depth++;
             }
             continue;
         }
@@ -150,7 +172,8 @@ int sl_trace_events_end(struct sl_trace_events *t)
             sl_collectives_join(t->collectives, ev.correlation, stack[depth - 1].collective);
         /* The fields that a call has no use for carry its place through the second order. */
         ev.context = depth ? stack[depth - 1].name : 0;
-        ev.stream = step_at(t, ev.start_ns);
+        ev.shape = depth ? stack[depth - 1].line : 0;
+        ev.stream = sl_trace_events_step(t, ev.start_ns);
         rc = sl_event_sort_put(t->by_correlation, &ev);
         if (rc == 0)
             continue;
@@ -187,8 +210,15 @@ static void give_call(struct sl_trace_events *t, struct sl_event *ev)
 {
     t->counts.calls++;
     t->call[ev->correlation % SL_TRACE_CALLS] =
-        (struct sl_trace_call){ev->correlation, ev->name, ev->context, ev->stream, ev->thread};
+        (struct sl_trace_call){.correlation = ev->correlation,
+                               .name = ev->name,
+                               .place = ev->context,
+                               .line = ev->shape,
+                               .step = ev->stream,
+                               .thread = ev->thread,
+                               .start_ns = ev->start_ns};
     ev->context = 0;
+    ev->shape = 0;
     ev->stream = 0;
 }
 

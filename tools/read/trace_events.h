@@ -42,8 +42,11 @@ struct sl_trace_call {
     uint64_t correlation;
     uint32_t name;   /* intern ids, 0 = none */
     uint32_t place;  /* the innermost operator or range around it */
+    uint32_t line;   /* of the source; of torch.profiler's files the innermost function of the
+                      * user's, where they have Python's functions */
     uint32_t step;   /* the ProfilerStep it began in */
     uint32_t thread; /* `tid` */
+    uint64_t start_ns;
 };
 
 struct sl_trace_events;
@@ -65,9 +68,13 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
 /* An edge as an event of kind SL_EV_FLOW: it comes out last of its correlation id, as it is. */
 int sl_trace_events_edge(struct sl_trace_events *t, const struct sl_event *edge);
 
-/* A call's row of a file whose rows are not kept otherwise: what it says of itself is known by its
- * correlation id. */
-void sl_trace_events_note_call(struct sl_trace_events *t, const struct sl_trace_row *row);
+/* The row of a call that waited, or of a step, in a file whose rows are not kept otherwise: what it
+ * says of itself is known by its correlation id (but for the call's step), or at its time. */
+void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *row);
+
+/* The name of the ProfilerStep at a time, 0: none; how many there are. */
+uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns);
+size_t sl_trace_events_steps(const struct sl_trace_events *t);
 
 /* After the last row. 0 or the sticky error. */
 int sl_trace_events_end(struct sl_trace_events *t);

@@ -14,6 +14,8 @@
 
 /* A range around calls, in the first order only. */
 #define SL_TRACE_RANGE SL_EV_NONE
+/* In a range's `stream`: it is a function of Python's. */
+#define SL_TRACE_PYTHON 1u
 
 struct sl_trace_step {
     uint64_t start_ns, end_ns;
@@ -31,8 +33,8 @@ struct sl_trace_events {
     struct sl_collectives *collectives;
     char *plain;                /* a name without its escapes */
     struct sl_trace_call *call; /* SL_TRACE_CALLS, by the correlation id's low bits */
-    struct sl_trace_step *step; /* SL_TRACE_STEPS, as they come; sorted at the end */
-    size_t steps;
+    struct sl_trace_step *step; /* SL_TRACE_STEPS, as they come; sorted when one is looked for */
+    size_t steps, steps_sorted;
     int own;
     uint64_t ranges;
     uint64_t newest;      /* the correlation id seen last, widened */

@@ -10,6 +10,7 @@
 
 #include "collect/cupti_decode.h"
 #include "read/event_sort.h"
+#include "read/python_row.h"
 #include "read/trace_events_impl.h"
 #include "read/unescape.h"
 #include "write/wire.h"
@@ -132,6 +133,27 @@ static int keep_row(struct sl_trace_events *t, const struct sl_trace_row *row,
     return sl_event_sort_put(t->by_start, &ev);
 }
 
+static void note_step(struct sl_trace_events *t, const struct sl_trace_row *row,
+                      const struct sl_event *range)
+{
+    if (text_begins(row->name, "ProfilerStep#") && t->steps < SL_TRACE_STEPS)
+        t->step[t->steps++] = (struct sl_trace_step){range->start_ns, range->end_ns, range->name};
+}
+
+static int take_python(struct sl_trace_events *t, const struct sl_trace_row *row)
+{
+    struct sl_event ev;
+
+    if (t->by_start || !row->tid.is_number || !sl_python_row_is_users(row->name) ||
+        begin_event(t, row, SL_TRACE_RANGE, &ev) != 0)
+        return 0;
+    ev.thread = (uint32_t)row->tid.number;
+    ev.name = intern(t, row->name);
+    ev.stream = SL_TRACE_PYTHON;
+    ev.correlation = ++t->ranges;
+    return sl_event_sort_put(t->by_time, &ev);
+}
+
 static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     struct sl_event ev;
@@ -142,8 +164,7 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     ev.thread = (uint32_t)row->tid.number;
     ev.name = intern(t, row->name);
     ev.correlation = ++t->ranges;
-    if (text_begins(row->name, "ProfilerStep#") && t->steps < SL_TRACE_STEPS)
-        t->step[t->steps++] = (struct sl_trace_step){ev.start_ns, ev.end_ns, ev.name};
+    note_step(t, row, &ev);
     if (t->by_start)
         rc = keep_row(t, row, &ev);
     if (t->collectives)
@@ -316,6 +337,8 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
     case SL_CAT_CPU_OP:
     case SL_CAT_USER_ANNOTATION:
         return take_range(t, row);
+    case SL_CAT_PYTHON:
+        return take_python(t, row);
     case SL_CAT_RUNTIME:
     case SL_CAT_DRIVER:
         return take_call(t, row);
@@ -330,18 +353,33 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
     }
 }
 
-void sl_trace_events_note_call(struct sl_trace_events *t, const struct sl_trace_row *row)
+static void note_call(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     uint64_t correlation = (uint64_t)row->correlation;
 
-    if (!(row->has & SL_HAS_CORRELATION) || row->correlation <= 0 || !row->wait_in.data)
+    if (!(row->has & SL_HAS_CORRELATION) || row->correlation <= 0 || row->ts_ns < 0)
         return;
     t->call[correlation % SL_TRACE_CALLS] = (struct sl_trace_call){
         .correlation = correlation,
         .name = intern(t, row->name),
         .place = intern(t, row->wait_in),
+        .line = intern(t, row->wait_at),
         .thread = row->tid.is_number ? (uint32_t)row->tid.number : 0,
+        .start_ns = (uint64_t)row->ts_ns + TIME_ORIGIN_NS,
     };
+}
+
+void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *row)
+{
+    struct sl_event ev;
+
+    if (row->has_waited)
+        note_call(t, row);
+    if (row->phase != 'X' || row->category != SL_CAT_USER_ANNOTATION ||
+        begin_event(t, row, SL_TRACE_RANGE, &ev) != 0 || !text_begins(row->name, "ProfilerStep#"))
+        return;
+    ev.name = intern(t, row->name);
+    note_step(t, row, &ev);
 }
 
 int sl_trace_events_edge(struct sl_trace_events *t, const struct sl_event *edge)

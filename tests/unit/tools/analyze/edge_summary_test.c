@@ -10,14 +10,25 @@
 
 #include <cmocka.h>
 
+#include "analyze/edge_lines.h"
 #include "analyze/edge_summary.h"
 
 static struct sl_edge_summary *summary;
 
+/* Steps of 100 ns, with names from 1000 on. */
+static uint64_t first_step_ns;
+
+static uint32_t step_at(void *user, uint64_t ns)
+{
+    const uint64_t *from_ns = user;
+
+    return ns < *from_ns ? 0 : (uint32_t)(1000 + (ns - *from_ns) / 100);
+}
+
 static int setup(void **state)
 {
     (void)state;
-    return sl_edge_summary_create(&summary);
+    return sl_edge_summary_create(&summary, step_at, &first_step_ns);
 }
 
 static int teardown(void **state)
@@ -29,7 +40,7 @@ static int teardown(void **state)
 
 static void add(enum sl_edge_kind kind, uint32_t source, uint32_t place, uint32_t step, uint64_t ns)
 {
-    const struct sl_edge_where where = {1, place, step};
+    const struct sl_edge_where where = {.who = 1, .place = place, .step = step};
     struct sl_edge edge = {.kind = (uint8_t)kind, .wait_ns = ns};
 
     edge.source.name = source;
@@ -99,6 +110,68 @@ static void test_many_names(void **state)
     assert_waits(sl_edge_summary_all(summary), 100000, 200000, 2);
 }
 
+static void add_at(uint64_t at_ns, uint32_t line, int at_start, uint64_t ns)
+{
+    const struct sl_edge_where where = {.line = line, .later_ns = at_ns};
+    struct sl_edge edge = {.kind = SL_EDGE_COPY, .wait_ns = ns, .at_start = (uint8_t)at_start};
+
+    edge.source.name = 7;
+    sl_edge_summary_add(summary, &edge, &where);
+}
+
+static void test_steps_that_are_known_later(void **state)
+{
+    const struct sl_edge_group *group;
+    const struct sl_edge_long *longest;
+
+    (void)state;
+    first_step_ns = UINT64_MAX; /* none so far */
+    add_at(150, 1, 0, 10);
+    add_at(250, 1, 0, 20);
+    add_at(260, 1, 0, 30);
+    add_at(50, 1, 0, 40);
+    first_step_ns = 100;
+    sl_edge_summary_end(summary);
+    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_STEP, &group), 3);
+    assert_int_equal(group[0].name, 1001);
+    assert_waits(&group[0].waits, 2, 50, 30);
+    assert_int_equal(group[1].name, 0);
+    assert_waits(&group[1].waits, 1, 40, 40);
+    assert_int_equal(group[2].name, 1000);
+    assert_waits(&group[2].waits, 1, 10, 10);
+    assert_int_equal(sl_edge_summary_longest(summary, &longest), 4);
+    assert_int_equal(longest[0].where.step, 0);
+    assert_int_equal(longest[1].where.step, 1001);
+}
+
+static void test_more_waits_than_are_remembered(void **state)
+{
+    const struct sl_edge_group *group;
+    const uint32_t all = 3000000;
+
+    (void)state;
+    first_step_ns = 0;
+    for (uint32_t i = 0; i < all; i++)
+        add_at(1 + i / 100000 * 100, 1, 0, 1);
+    sl_edge_summary_end(summary);
+    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_STEP, &group), 30);
+    for (unsigned i = 0; i < 30; i++)
+        assert_waits(&group[i].waits, 100000, 100000, 1);
+}
+
+static void test_lines_are_the_cpus(void **state)
+{
+    const struct sl_edge_line *line;
+
+    (void)state;
+    add_at(1, 5, 0, 10);
+    add_at(1, 6, 1, 1000); /* a GPU operation waited */
+    assert_int_equal(sl_edge_lines_sort(sl_edge_summary_lines(summary), &line), 1);
+    assert_int_equal(line[0].line, 5);
+    assert_int_equal(line[0].source, 7);
+    assert_waits(&line[0].waits, 1, 10, 10);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -107,6 +180,9 @@ int main(void)
         TEST(test_groups),
         TEST(test_longest),
         TEST(test_many_names),
+        TEST(test_steps_that_are_known_later),
+        TEST(test_more_waits_than_are_remembered),
+        TEST(test_lines_are_the_cpus),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
