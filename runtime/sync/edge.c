@@ -18,7 +18,7 @@
  * get a processor. On a machine with many more threads than processors 100 ms were not enough. */
 #define RETURN_NS     1000000000u
 #define RETURN_LOW_NS 100000000u /* when what waits behind it takes much of the memory */
-#define PAGEABLE  1 /* CUpti_ActivityMemoryKind */
+#define PAGEABLE      1          /* CUpti_ActivityMemoryKind */
 
 struct sl_edges {
     struct sl_edges_options opt;

@@ -161,8 +161,8 @@ static void a_call_that_has_not_returned_at_the_close_is_counted(void **state)
     job_end(j);
 }
 
-/* Between two operations of one call, or before its end, its thread may have to wait for a processor:
- * a second is left to it, as long as there is room for what comes meanwhile. */
+/* Between two operations of one call, or before its end, its thread may have to wait for a
+ * processor: a second is left to it, as long as there is room for what comes meanwhile. */
 static void a_call_may_take_long_to_return(void **state)
 {
     struct job *j = job_begin((struct sl_edges_options){.online = 1});
