@@ -171,9 +171,9 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     err = create_kineto(p);
     if (err)
         goto fail_kineto;
-    sl_pipeline_ranges_create(p);
     create_et(p);
     create_edges(p);
+    sl_pipeline_ranges_create(p);
     err = start_writer(p);
     if (err)
         goto fail_writer;

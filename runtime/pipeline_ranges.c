@@ -20,7 +20,8 @@ static void take_note(void *user, const struct sl_event *ev)
         sl_stats_add(SL_STAT_OUTSIDE_WINDOW, 1);
         return;
     }
-    sl_stats_add(SL_STAT_RANGES, 1);
+    if (ev->end_ns != SL_END_UNKNOWN)
+        sl_stats_add(SL_STAT_RANGES, 1);
     sl_pipeline_push(p, ev);
 }
 
@@ -128,8 +129,10 @@ void sl_pipeline_ranges_close(struct sl_pipeline *p, uint64_t closed_ns)
 void sl_pipeline_ranges_create(struct sl_pipeline *p)
 {
     const struct sl_config *config = p->opt.config;
-    const struct sl_ranges_options ranges = {
-        .cap_bytes = (size_t)(config->nvtx_memory_bytes / 3), .sink = take_note, .sink_user = p};
+    const struct sl_ranges_options ranges = {.cap_bytes = (size_t)(config->nvtx_memory_bytes / 3),
+                                             .begins = p->edges && p->et,
+                                             .sink = take_note,
+                                             .sink_user = p};
     struct sl_nvtx_read_options read = {.intern = p->intern,
                                         .texts_bytes =
                                             sl_pipeline_share(config, SL_SHARE_INTERN) / 2,

@@ -15,8 +15,7 @@
 #include "collect/nvtx_look.h"
 
 #define SECOND_NS 1000000000u
-/* Rows of ranges that are no thread's own: above all system thread ids, which are below 2^22. */
-#define FIRST_ROW 0x40000000u
+#define FIRST_ROW SL_ROW_FIRST
 #define ROWS      256
 #define PAST_ROW  (FIRST_ROW + ROWS)
 #define STEP_ROW  (PAST_ROW + 1)

@@ -17,6 +17,12 @@
 /* CUPTI's CUPTI_SYNCHRONIZATION_INVALID_VALUE: an event or context sync names no stream. */
 #define SL_STREAM_NONE UINT32_MAX
 
+/* `end_ns` of a row that has begun. */
+#define SL_END_UNKNOWN UINT64_MAX
+
+/* `thread` of rows that are no thread's: above all system thread ids, which are below 2^22. */
+#define SL_ROW_FIRST 0x40000000u
+
 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: what a query of unfinished work returns. */
 #define SL_RESULT_NOT_READY 600u
 
@@ -39,10 +45,13 @@ enum sl_event_kind {
                      * same times the lower is the outer one; `shape`: id of its inputs, as the
                      * maker has it */
     SL_EV_RANGE,    /* a user's range: the same */
+    /* Rows around others, these and SL_EV_NOTE, come when they end; who cannot wait for that is
+     * told of them when they begin, too: with SL_END_UNKNOWN, and SL_EVF_BEGUN on the row that
+     * comes later, by which both have the same number in `stream`. */
 
     /* NVTX: `u.note`, `thread`; `name` and `context` (members of an object: a payload) are patterns
      * (event/pattern.h), their numbers stand in `correlation` and `u.note.payload`; `shape`: more
-     * members, interned; `device`: enum sl_note_value of `u.note.value`. */
+     * members, interned; `device`: enum sl_note_value of `u.note.value`; `stream`: its number. */
     SL_EV_NOTE,      /* a range */
     SL_EV_NOTE_MARK, /* a moment */
     SL_EV_NOTE_GPU,  /* what was launched in a range on one stream: `device`, `stream`; the same
@@ -109,6 +118,7 @@ enum sl_event_flag {
                                    decode to assemble only */
     SL_EVF_ONLY_EDGES = 1 << 5, /* no row of the window: for what orders the window's waits */
     SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: some records since the last one were lost */
+    SL_EVF_BEGUN = 1 << 7,        /* SL_EV_NOTE, SL_EV_CPU_OP: its beginning was told */
     /* SL_EV_NOTE: began before the window, or ended after it */
     SL_EVF_CUT_START = 1 << 0,
     SL_EVF_CUT_END = 1 << 1,

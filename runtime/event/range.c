@@ -156,17 +156,48 @@ static uint32_t take_place(struct sl_ranges *r)
 
 /* ---- rows ---- */
 
+static struct sl_event row_of(const struct sl_range *x)
+{
+    struct sl_event ev = {.kind = SL_EV_NOTE,
+                          .start_ns = x->start_ns,
+                          .end_ns = SL_END_UNKNOWN,
+                          .name = x->look.name,
+                          .correlation = x->look.numbers,
+                          .thread = x->row,
+                          .stream = x->stamp};
+
+    return ev;
+}
+
+/* It is open: a part of it is in the window, if that is open too. Ranges that any thread may end
+ * are around nothing. */
+static void tell_begin(struct sl_ranges *r, struct sl_range *x)
+{
+    struct sl_event ev;
+
+    if (!r->opt.begins || x->begun || x->id || x->start_ns >= r->until_ns ||
+        r->from_ns >= r->until_ns)
+        return;
+    x->begun = 1;
+    ev = row_of(x);
+    if (ev.start_ns < r->from_ns)
+        ev.start_ns = r->from_ns;
+    r->opt.sink(r->opt.sink_user, &ev);
+}
+
 /* The part of a range that ends at `end_ns`, or later, in the window. */
 static void show(struct sl_ranges *r, struct sl_range *x, uint64_t end_ns)
 {
-    struct sl_event ev = {.kind = SL_EV_NOTE, .start_ns = x->start_ns, .end_ns = end_ns};
+    struct sl_event ev = row_of(x);
 
     if (x->shown || x->start_ns >= r->until_ns ||
-        (end_ns <= r->from_ns && x->start_ns < r->from_ns))
+        (end_ns <= r->from_ns && x->start_ns < r->from_ns && !x->begun))
         return;
     x->shown = 1;
+    ev.end_ns = end_ns;
     if (ev.start_ns < r->from_ns) {
         ev.start_ns = r->from_ns;
+        ev.end_ns = end_ns > r->from_ns ? end_ns : r->from_ns;
         ev.flags |= SL_EVF_CUT_START;
     }
     if (ev.end_ns > r->until_ns || is_open(x)) {
@@ -174,9 +205,8 @@ static void show(struct sl_ranges *r, struct sl_range *x, uint64_t end_ns)
         ev.flags |= SL_EVF_CUT_END;
     }
     r->counts.cut += ev.flags != 0;
-    ev.name = x->look.name;
-    ev.correlation = x->look.numbers;
-    ev.thread = x->row;
+    if (x->begun)
+        ev.flags |= SL_EVF_BEGUN;
     ev.shape = x->look.more;
     ev.context = x->look.payload;
     ev.device = x->look.value_type;
@@ -231,8 +261,10 @@ void sl_ranges_push(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint6
 {
     struct sl_range *x = begin(r, thread, ns, look);
 
-    if (x)
-        x->domain = domain;
+    if (!x)
+        return;
+    x->domain = domain;
+    tell_begin(r, x);
 }
 
 static struct sl_range *innermost(struct sl_ranges *r, uint32_t thread, uint32_t domain)
@@ -373,10 +405,38 @@ void sl_ranges_worker(struct sl_ranges *r, uint32_t thread)
 
 /* ---- windows ---- */
 
+/* Of a thread the outermost first: turns the list of its open ranges round, and back. */
+static uint32_t turn_round(struct sl_ranges *r, uint32_t index)
+{
+    uint32_t below, above = 0;
+
+    for (; index; index = below) {
+        below = r->range[index].below;
+        r->range[index].below = above;
+        above = index;
+    }
+    return above;
+}
+
+static void each_open(struct sl_ranges *r, void (*take)(struct sl_ranges *r, struct sl_range *x))
+{
+    for (uint32_t i = 0; i < SL_RANGE_THREADS; i++) {
+        uint32_t first = r->thread[i].taken ? turn_round(r, r->thread[i].open) : 0;
+
+        for (uint32_t index = first; index; index = r->range[index].below)
+            take(r, &r->range[index]);
+        turn_round(r, first);
+    }
+}
+
 void sl_ranges_window(struct sl_ranges *r, uint64_t from_ns, uint64_t until_ns)
 {
+    int opens = r->from_ns >= r->until_ns && from_ns < until_ns;
+
     r->from_ns = from_ns;
     r->until_ns = until_ns;
+    if (opens && r->opt.begins)
+        each_open(r, tell_begin);
 }
 
 static int is_done(const struct sl_range *x, uint64_t complete_ns)
@@ -400,6 +460,11 @@ void sl_ranges_complete(struct sl_ranges *r, uint64_t complete_ns)
     }
 }
 
+static void show_to_the_end(struct sl_ranges *r, struct sl_range *x)
+{
+    show(r, x, r->until_ns);
+}
+
 void sl_ranges_close(struct sl_ranges *r, uint64_t closed_ns)
 {
     uint32_t index;
@@ -408,6 +473,7 @@ void sl_ranges_close(struct sl_ranges *r, uint64_t closed_ns)
         r->until_ns = closed_ns;
     while ((index = take_first_ended(r)))
         forget(r, &r->range[index]);
+    each_open(r, show_to_the_end);
     for (index = 1; index < r->used; index++) {
         struct sl_range *x = &r->range[index];
 
@@ -415,7 +481,7 @@ void sl_ranges_close(struct sl_ranges *r, uint64_t closed_ns)
             continue;
         show(r, x, closed_ns);
         sl_range_put_spans(r, x);
-        x->shown = 0;
+        x->begun = x->shown = 0;
         x->launches = 0;
     }
     /* Told again, it finds no window. */

@@ -7,7 +7,8 @@
  * have ended stay known until all that began in them is in.
  *
  * Out come, for the open window,
- *   - SL_EV_NOTE for each range, when it has ended or the window has, cut to the window;
+ *   - SL_EV_NOTE for each range, when it has ended or the window has, cut to the window; if wanted,
+ *     one more for each of a thread's nested ranges when it begins, or the window does;
  *   - SL_EV_NOTE_GPU for each stream on which something was launched in a range, or in one inside
  *     it: from the start of the first to the end of the last of those operations.
  *
@@ -26,6 +27,7 @@ struct sl_ranges;
 
 struct sl_ranges_options {
     size_t cap_bytes; /* 0 = 4 MiB */
+    int begins;       /* ranges are wanted when they begin, too */
     void (*sink)(void *user, const struct sl_event *ev);
     void *sink_user;
 };

@@ -32,6 +32,7 @@ struct sl_range {
     uint32_t same_bucket;
     uint32_t spans;    /* the first */
     uint32_t launches; /* whose operations have not come */
+    uint8_t begun;     /* its beginning was told in this window */
     uint8_t shown;     /* has its row in this window */
     uint8_t has_graph; /* some launch was of more than one operation */
 };

@@ -168,9 +168,14 @@ static uint64_t with_launches(const struct sl_chakra *c, uint64_t complete_ns)
 }
 
 /* A row around others goes out piece by piece: it is taken when it begins. */
+static uint64_t ready_ns(const struct sl_event *ev)
+{
+    return sl_chakra_is_outer(ev) ? ev->start_ns : ev->end_ns;
+}
+
 static int is_ready(const struct sl_event *ev, uint64_t until_ns)
 {
-    return (sl_chakra_is_outer(ev) ? ev->start_ns : ev->end_ns) <= until_ns;
+    return ready_ns(ev) <= until_ns;
 }
 
 static void put_held(struct sl_chakra *c, uint64_t until_ns)
@@ -188,7 +193,9 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
     for (i = 0; i < ready && !c->error; i++) {
         const struct sl_event *ev = &c->held[turn[i].index];
 
-        if (sl_chakra_is_cpu(ev))
+        if (sl_chakra_is_end(ev))
+            sl_chakra_take_end(c, ev);
+        else if (sl_chakra_is_cpu(ev))
             sl_chakra_take_row(c, ev);
         else
             sl_chakra_take_op(c, ev);
@@ -254,8 +261,10 @@ static void make_room(struct sl_chakra *c)
     size_t i;
 
     for (i = 0; i < c->held_count; i++) {
-        first = c->held[i].end_ns < first ? c->held[i].end_ns : first;
-        last = c->held[i].end_ns > last ? c->held[i].end_ns : last;
+        uint64_t ns = ready_ns(&c->held[i]);
+
+        first = ns < first ? ns : first;
+        last = ns > last ? ns : last;
     }
     middle = first + (last - first) / 2;
     c->count.forced++;
@@ -279,9 +288,24 @@ static int is_row(const struct sl_event *ev)
     case SL_EV_CPU_OP:
     case SL_EV_RANGE:
         return 1;
+    case SL_EV_NOTE: /* those that are no thread's nested ones are not told when they begin */
+        return ev->end_ns == SL_END_UNKNOWN || ev->flags & SL_EVF_BEGUN;
     default:
         return 0;
     }
+}
+
+static void hold(struct sl_chakra *c, const struct sl_event *ev)
+{
+    struct sl_event *held = &c->held[c->held_count++];
+
+    *held = *ev;
+    if (ev->kind == SL_EV_NOTE)
+        held->u.note.payload = ev->correlation; /* sl_chakra_numbers() */
+    if (sl_chakra_is_outer(ev))
+        held->correlation = 0;
+    if (sl_chakra_is_end(ev))
+        held->start_ns = ev->end_ns;
 }
 
 int sl_chakra_events(struct sl_chakra *c, const struct sl_event *ev, size_t count)
@@ -298,14 +322,25 @@ int sl_chakra_events(struct sl_chakra *c, const struct sl_event *ev, size_t coun
         }
         if (c->held_count == c->held_max)
             make_room(c);
-        c->held[c->held_count++] = ev[i];
+        hold(c, &ev[i]);
     }
     return c->error;
 }
 
+/* The header names the device, so it waits for the first operation, as long as there is room. */
+static int is_too_early(const struct sl_chakra *c)
+{
+    size_t i;
+
+    for (i = 0; !c->header_out && i < c->held_count; i++)
+        if (!sl_chakra_is_cpu(&c->held[i]))
+            return 0;
+    return !c->header_out;
+}
+
 int sl_chakra_advance(struct sl_chakra *c, uint64_t complete_ns)
 {
-    if (c->sink && !c->error)
+    if (c->sink && !c->error && !is_too_early(c))
         put_held(c, with_launches(c, complete_ns));
     return c->error;
 }

@@ -23,6 +23,9 @@
  *     caller   |  up to here |                     | and on
  *     autograd               | op | gap | op | ... |
  *
+ * Of two rows around others that overlap, the one that began last has the time. What was said
+ * before holds for a row that is known to have begun as for one that is known whole.
+ *
  * Threads: one owner. Memory: see chakra_thread.c.
  */
 #include "write/chakra_internal.h"
@@ -130,7 +133,11 @@ static void finish_worker(struct sl_chakra *c, struct sl_chakra_thread *t)
 
 static int works_at(const struct sl_chakra_thread *t, uint64_t ns)
 {
-    return (t->pending && t->row.end_ns > ns) || (t->depth && t->open[0].end_ns > ns);
+    int works = t->pending && t->row.end_ns > ns;
+
+    for (unsigned i = 0; i < t->depth; i++)
+        works |= t->open[i].end_ns > ns;
+    return works;
 }
 
 /* The threads that worked for this one: if all of them are idle by then it went on when the last of
@@ -172,16 +179,23 @@ static void take_back(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t 
     put(c, t, around, 0, done_ns, until_ns);
 }
 
+static int has_place(const struct sl_chakra_thread *t)
+{
+    return t->depth < SL_CHAKRA_DEPTH || sl_chakra_is_outer(&t->row);
+}
+
 /* Writes the thread's time up to the start of its next row. */
 static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     if (t->waits_for)
         take_back(c, t, until_ns);
-    if (t->pending && t->row.end_ns > until_ns && t->depth < SL_CHAKRA_DEPTH &&
+    if (t->pending && t->row.end_ns > until_ns && has_place(t) &&
         !sl_chakra_waits(c, t->row.correlation)) {
         if (!t->named)
             put_named(c, t, until_ns);
-        t->open[t->depth++] = t->row;
+        /* Too deep: what is left of its time counts for the row around it. */
+        if (t->depth < SL_CHAKRA_DEPTH)
+            t->open[t->depth++] = t->row;
         t->pending = 0;
     }
     if (t->pending)
@@ -206,17 +220,32 @@ static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
     c->count.handovers++;
 }
 
+/* The pending row goes out whole before this one: what ends later is not inside it, even if it came
+ * too late to go first. Rows around others are never inside a call. */
+static int ends_first(const struct sl_chakra_thread *t, const struct sl_event *ev)
+{
+    if (sl_chakra_is_outer(&t->row) && ev->start_ns >= t->row.start_ns)
+        return 0;
+    return ev->end_ns > t->row.end_ns || (sl_chakra_is_call(&t->row) && sl_chakra_is_outer(ev));
+}
+
+/* All of its time is written. A row around others leaves a piece without time then: a clock that is
+ * a moment behind may be all there is to it. */
+static int is_late(const struct sl_chakra_thread *t, const struct sl_event *ev)
+{
+    return ev->start_ns < t->frontier_ns && ev->end_ns <= t->frontier_ns && !sl_chakra_is_outer(ev);
+}
+
 void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
 {
     struct sl_chakra_thread *t = sl_chakra_get_thread(c, ev->thread), *caller;
     struct sl_chakra_launch *l = launch_slot(c, ev->correlation);
 
-    if (ev->start_ns < t->frontier_ns && ev->end_ns <= t->frontier_ns) {
+    if (is_late(t, ev)) {
         c->count.rows_late++;
         return;
     }
-    /* What ends later is not inside it, even if it came too late to go first. */
-    if (t->pending && ev->end_ns > t->row.end_ns)
+    if (t->pending && ends_first(t, ev))
         finish_row(c, t);
     if (ev->kind == SL_EV_CPU_OP)
         sl_chakra_note_forward(c, ev);
@@ -226,18 +255,42 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
     if (caller)
         hand_over(c, t, caller, ev->start_ns);
     settle(c, t, ev->start_ns);
-    if (ev->start_ns < t->frontier_ns) {
-        if (ev->end_ns <= t->frontier_ns) {
-            c->count.rows_late++;
-            return;
-        }
-        c->count.rows_cut++;
+    if (is_late(t, ev)) {
+        c->count.rows_late++;
+        return;
     }
+    c->count.rows_cut += ev->start_ns < t->frontier_ns;
     t->row = *ev;
     t->pending = 1;
     t->named = 0;
     if (ev->correlation)
         *l = (struct sl_chakra_launch){ev->correlation, 0, 0, ev->thread, 1};
+}
+
+/* One that began before it was known when it would end; NULL: it is not known at all. */
+static struct sl_event *find_begun(struct sl_chakra_thread *t, const struct sl_event *end)
+{
+    unsigned i = t->depth;
+
+    if (t->pending && t->row.kind == end->kind && t->row.stream == end->stream &&
+        t->row.end_ns == SL_END_UNKNOWN)
+        return &t->row;
+    while (i--) {
+        struct sl_event *row = &t->open[i];
+
+        if (row->kind == end->kind && row->stream == end->stream && row->end_ns == SL_END_UNKNOWN)
+            return row;
+    }
+    return NULL;
+}
+
+void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev)
+{
+    struct sl_chakra_thread *t = sl_chakra_find_thread(c, ev->thread);
+    struct sl_event *row = t ? find_begun(t, ev) : NULL;
+
+    if (row)
+        row->end_ns = ev->end_ns;
 }
 
 /* An operation that the pending row launched begins. */
@@ -301,10 +354,24 @@ void sl_chakra_settle_waits(struct sl_chakra *c)
     }
 }
 
+/* Their ends are lost. */
+static void end_unended(struct sl_chakra_thread *t)
+{
+    unsigned i;
+
+    if (t->row.end_ns == SL_END_UNKNOWN)
+        t->row.end_ns = t->row.start_ns > t->frontier_ns ? t->row.start_ns : t->frontier_ns;
+    for (i = 0; i < t->depth; i++)
+        if (t->open[i].end_ns == SL_END_UNKNOWN)
+            t->open[i].end_ns = t->frontier_ns;
+}
+
 void sl_chakra_close_threads(struct sl_chakra *c)
 {
     size_t i;
 
+    for (i = 0; i < SL_CHAKRA_THREADS; i++)
+        end_unended(&c->thread[i]);
     for (i = 0; i < SL_CHAKRA_THREADS; i++) {
         struct sl_chakra_thread *t = &c->thread[i];
 

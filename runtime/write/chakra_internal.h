@@ -170,15 +170,32 @@ static inline int sl_chakra_is_call(const struct sl_event *ev)
     return ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER;
 }
 
+static inline int sl_chakra_is_range(const struct sl_event *ev)
+{
+    return ev->kind == SL_EV_RANGE || ev->kind == SL_EV_NOTE;
+}
+
 /* Operators and ranges: rows around calls. */
 static inline int sl_chakra_is_outer(const struct sl_event *ev)
 {
-    return ev->kind == SL_EV_CPU_OP || ev->kind == SL_EV_RANGE;
+    return ev->kind == SL_EV_CPU_OP || sl_chakra_is_range(ev);
+}
+
+/* That a row ends which is known since it began: it starts and ends then. */
+static inline int sl_chakra_is_end(const struct sl_event *ev)
+{
+    return sl_chakra_is_outer(ev) && ev->flags & SL_EVF_BEGUN;
 }
 
 static inline int sl_chakra_is_cpu(const struct sl_event *ev)
 {
     return sl_chakra_is_call(ev) || sl_chakra_is_outer(ev);
+}
+
+/* The numbers of an SL_EV_NOTE's name, where it is held: no correlation id, as all rows have. */
+static inline uint64_t sl_chakra_numbers(const struct sl_event *ev)
+{
+    return ev->u.note.payload;
 }
 
 /* chakra_sort.c: by key, stable; the result is in the array returned, one of the two. */
@@ -219,6 +236,7 @@ struct sl_chakra_thread *sl_chakra_caller_of(const struct sl_chakra *c, const st
 
 /* chakra_cpu.c */
 void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev);
+void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev);
 /* The launch of a GPU operation, out; NULL: none known. `free_ns`: when all else that it came
  * behind had ended. */
 const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,

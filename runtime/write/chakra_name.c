@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "event/pattern.h"
 #include "write/chakra_internal.h"
 #include "write/copy_name.h"
 #include "write/demangle.h"
@@ -29,12 +30,31 @@ static const char *interned(struct sl_chakra *c, uint32_t id, int mangled, size_
     return c->name;
 }
 
+static char *put(char *at, const char *text, size_t length)
+{
+    memcpy(at, text, length);
+    return at + length;
+}
+
+/* The name of a range whose numbers differ from row to row. */
+static const char *expanded(struct sl_chakra *c, const struct sl_event *ev, size_t *length)
+{
+    const char *pattern = interned(c, ev->name, 0, length);
+
+    if (!pattern || *length > SL_CHAKRA_NAME_MAX / 2)
+        return NULL;
+    *length = (size_t)(sl_pattern_expand(c->name, pattern, *length, sl_chakra_numbers(ev), put) -
+                       c->name);
+    return c->name;
+}
+
 static const char *make(struct sl_chakra *c, const struct sl_event *ev, size_t *length)
 {
     const struct sl_shape *s =
         c->opt.shapes && !sl_chakra_is_cpu(ev) ? sl_shape_get(c->opt.shapes, ev->shape) : NULL;
     uint32_t id = ev->kind == SL_EV_KERNEL && s && s->name ? s->name : ev->name;
-    const char *name = interned(c, id, ev->kind == SL_EV_KERNEL, length);
+    const char *name = ev->kind == SL_EV_NOTE ? expanded(c, ev, length)
+                                              : interned(c, id, ev->kind == SL_EV_KERNEL, length);
     const char *call;
     int n;
 
@@ -42,6 +62,7 @@ static const char *make(struct sl_chakra *c, const struct sl_event *ev, size_t *
         return name;
     switch (ev->kind) {
     case SL_EV_KERNEL:
+    case SL_EV_NOTE:
         n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "unknown");
         break;
     case SL_EV_MEMCPY:
@@ -78,7 +99,9 @@ const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event 
     uint32_t which = sl_chakra_is_call(ev)    ? ev->u.call.cbid
                      : sl_chakra_is_outer(ev) ? 0
                                               : ev->shape;
-    uint64_t key0 = (uint64_t)which << 8 | ev->kind, key1 = ev->name;
+    int varies = ev->kind == SL_EV_NOTE;
+    uint64_t key0 = varies ? sl_chakra_numbers(ev) : (uint64_t)which << 8 | ev->kind;
+    uint64_t key1 = (uint64_t)varies << 32 | ev->name;
     const struct sl_text *text = sl_text_cache_find(&c->names, key0, key1);
     char *clean = c->name + SL_CHAKRA_NAME_MAX;
     const char *name;

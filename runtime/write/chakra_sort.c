@@ -54,11 +54,13 @@ struct sl_chakra_turn *sl_chakra_sort(struct sl_chakra_turn *turn, struct sl_cha
 
 /* Of two rows that start together: a call comes before the operation it launches, the row around
  * another before that (operators have no correlation id), and operations of one stream in the order
- * of their enqueue. */
+ * of their enqueue. Last that some row ends, which may have begun just then. */
 static int comes_first(const struct sl_event *a, const struct sl_event *b)
 {
     int a_cpu = sl_chakra_is_cpu(a), b_cpu = sl_chakra_is_cpu(b);
 
+    if (sl_chakra_is_end(a) != sl_chakra_is_end(b))
+        return sl_chakra_is_end(b);
     if (a_cpu != b_cpu)
         return a_cpu;
     if (a->end_ns != b->end_ns)

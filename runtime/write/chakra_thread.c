@@ -51,10 +51,10 @@ static int is_busy(const struct sl_chakra_thread *t, uint64_t ns)
 {
     unsigned i;
 
-    if (t->pending && t->row.end_ns > ns && t->row.kind != SL_EV_RANGE)
+    if (t->pending && t->row.end_ns > ns && !sl_chakra_is_range(&t->row))
         return 1;
     for (i = 0; i < t->depth; i++)
-        if (t->open[i].end_ns > ns && t->open[i].kind != SL_EV_RANGE)
+        if (t->open[i].end_ns > ns && !sl_chakra_is_range(&t->open[i]))
             return 1;
     return 0;
 }

@@ -86,7 +86,7 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
     default:
         break;
     }
-    if (!k->sink)
+    if (!k->sink || ev->end_ns == SL_END_UNKNOWN) /* a row's beginning: the row comes */
         return;
     if (ev->kind == SL_EV_GAP) {
         sl_kineto_put_gap(k, ev->start_ns, ev->end_ns);

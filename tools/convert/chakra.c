@@ -34,9 +34,13 @@ struct work {
     struct sl_output out;
 };
 
+/* Ranges that any thread may end have rows of their own in a job's file, which are no threads. */
 static void take_event(void *user, const struct sl_event *ev)
 {
-    sl_chakra_events(((struct work *)user)->chakra, ev, 1);
+    const struct work *w = user;
+
+    if (ev->kind != SL_EV_RANGE || !w->feed->header.own_file || ev->thread < SL_ROW_FIRST)
+        sl_chakra_events(w->chakra, ev, 1);
 }
 
 static void take_edges(void *user, const struct sl_event *wait, const struct sl_edge *edges,

@@ -258,6 +258,71 @@ static void memory_is_bounded(void **state)
     assert_true(counts.lost > 0 && counts.lost < 100000);
 }
 
+/* Who writes while ranges are open is told when they begin, and which row belongs to that. */
+static void beginnings_are_told_where_they_are_wanted(void **state)
+{
+    const struct sl_ranges_options opt = {.sink = take, .begins = 1};
+    const struct sl_range_look look = {.name = 9};
+
+    (void)state;
+    outs = 0;
+    assert_int_equal(sl_ranges_create(&ranges, &opt), 0);
+    push(0, 10, 1);
+    push(0, 20, 2);
+    push(0, 30, 3);
+    pop(0, 40);
+    assert_int_equal(outs, 0); /* no window */
+    sl_ranges_window(ranges, 100, UINT64_MAX);
+    assert_int_equal(outs, 2);
+    push(0, 110, 4);
+    sl_ranges_start(ranges, THREAD, 77, 115, 5000, &look); /* any thread may end it */
+    assert_int_equal(outs, 3);
+    for (size_t i = 0; i < outs; i++) {
+        static const uint32_t name[] = {1, 2, 4};
+        static const uint64_t start[] = {100, 100, 110};
+
+        assert_int_equal(out[i].kind, SL_EV_NOTE);
+        assert_int_equal(out[i].name, name[i]);
+        assert_int_equal(out[i].start_ns, start[i]);
+        assert_true(out[i].end_ns == SL_END_UNKNOWN);
+        assert_true(out[i].stream != 0 && (i == 0 || out[i].stream != out[i - 1].stream));
+    }
+    pop(0, 120);
+    assert_int_equal(outs, 4);
+    assert_int_equal(out[3].flags, SL_EVF_BEGUN);
+    assert_int_equal(out[3].stream, out[2].stream);
+    sl_ranges_window(ranges, 100, 130); /* it is known when it ends: nothing is told again */
+    assert_int_equal(outs, 4);
+    sl_ranges_close(ranges, 130);
+    assert_int_equal(outs, 7);
+    assert_int_equal(out[4].name, 1); /* the outer one first */
+    assert_int_equal(out[5].name, 2);
+    assert_int_equal(out[5].flags, SL_EVF_BEGUN | SL_EVF_CUT_START | SL_EVF_CUT_END);
+    assert_int_equal(out[5].stream, out[1].stream);
+    assert_int_equal(out[6].flags & SL_EVF_BEGUN, 0);
+    outs = 0;
+    sl_ranges_window(ranges, 200, UINT64_MAX);
+    assert_int_equal(outs, 2);
+    sl_ranges_destroy(ranges);
+}
+
+/* It had ended before the window opened, which was not known yet. */
+static void what_was_begun_is_ended(void **state)
+{
+    const struct sl_ranges_options opt = {.sink = take, .begins = 1};
+
+    (void)state;
+    outs = 0;
+    assert_int_equal(sl_ranges_create(&ranges, &opt), 0);
+    push(0, 10, 1);
+    sl_ranges_window(ranges, 100, UINT64_MAX);
+    pop(0, 90);
+    assert_int_equal(outs, 2);
+    assert_int_equal(out[1].flags & SL_EVF_BEGUN, SL_EVF_BEGUN);
+    assert_true(out[1].start_ns == 100 && out[1].end_ns == 100);
+    sl_ranges_destroy(ranges);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +335,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(windows_cut, create, destroy),
         cmocka_unit_test_setup_teardown(a_thread_takes_its_ranges_along, create, destroy),
         cmocka_unit_test_setup_teardown(memory_is_bounded, create, destroy),
+        cmocka_unit_test(beginnings_are_told_where_they_are_wanted),
+        cmocka_unit_test(what_was_begun_is_ended),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,6 +164,7 @@ static void test_row_that_comes_too_late_is_cut_or_counted(void **state)
     struct dom_file *d;
 
     (void)state;
+    kernel(7, 1, 2, 9, "k");
     call("a", 10, 10, 20, 1);
     call("b", 10, 30, 40, 2);
     advance(45);

@@ -97,10 +97,10 @@ static void open_window(void)
     sl_edge_rows_open(rows, OPENED, 1);
 }
 
-/* Calls, and the word that all is in. */
+/* Launches, and the word that all is in. */
 static int give(unsigned from, unsigned count)
 {
-    struct sl_event ev[2];
+    struct sl_event ev[3];
     int error = 0;
 
     for (unsigned i = from; i < from + count; i++) {
@@ -110,9 +110,12 @@ static int give(unsigned from, unsigned count)
         ev[0].correlation = i;
         ev[0].start_ns = OPENED + i * 1000;
         ev[0].end_ns = ev[0].start_ns + 500;
-        ev[1].kind = SL_EV_DELIVERED;
-        ev[1].end_ns = ev[0].end_ns + 1;
-        error = sl_edge_rows_events(rows, ev, 2) ? -1 : error;
+        ev[1] = ev[0];
+        ev[1].kind = SL_EV_KERNEL;
+        ev[1].start_ns = ev[0].start_ns + 100;
+        ev[2].kind = SL_EV_DELIVERED;
+        ev[2].end_ns = ev[0].end_ns + 1;
+        error = sl_edge_rows_events(rows, ev, 3) ? -1 : error;
     }
     return error;
 }
