@@ -2,6 +2,8 @@
 records have just the fields that are read from 13.4. The same traces from all, and room for others
 beside either."""
 import collections
+import json
+import subprocess
 
 import pytest
 
@@ -219,3 +221,16 @@ def test_cupti_function_fails(go, function, call, version):
         assert not (falls_back and chosen(run))
     elif function not in ("cuptiActivityGetNextRecord_v2", "cuptiGetTimestamp_v2"):
         assert run.said(), f"{function} failed and nothing was said"
+
+
+def test_their_costs_are_measured(tmp_path):
+    """bench/interfaces at its smallest: a kernel's record and its launch's are shorter when chosen."""
+    bench, rows = harness.BUILD / "bench" / "interfaces_bench", tmp_path / "rows.json"
+    if not bench.exists():
+        pytest.skip("built without -DSYNCLINE_BENCH=ON")
+    subprocess.run([bench, "--launches", "2000", "--rounds", "1", "--json", rows], check=True,
+                   capture_output=True, timeout=120)
+    found = {row["metric"]: row["value"] for row in map(json.loads, rows.open())}
+    assert len(found) == 12 and all(value > 0 for value in found.values())
+    assert found["v2, CUPTI's buffers"] < 0.7 * found["v1, CUPTI's buffers"]
+    assert found["v2-whole, CUPTI's buffers"] == pytest.approx(found["v1, CUPTI's buffers"], rel=0.01)

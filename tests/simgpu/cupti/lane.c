@@ -170,7 +170,7 @@ static struct sim_buffer *request_once(void)
         callbacks.request(&memory, &size, &max_records);
     }
     in_client = false;
-    sim_account_end(SIM_CALLBACK_REQUEST, began, 0);
+    sim_account_end(SIM_CALLBACK_REQUEST, began, 0, 0);
     if (!memory && sim_trouble.null_crash && sim_version()->number < 27) {
         /* As documented for CUPTI below API 27: the process goes down in CUPTI's own code. */
         *(volatile uint8_t *)memory = 0;

@@ -294,7 +294,8 @@ enum sim_callback {
     SIM_CALLBACK_COMPLETE
 };
 uint64_t sim_account_begin(void);
-void sim_account_end(enum sim_callback callback, uint64_t began, size_t delivered);
+void sim_account_end(enum sim_callback callback, uint64_t began, size_t delivered,
+                     size_t delivered_bytes);
 void sim_account_log(void);
 
 #endif

@@ -92,7 +92,7 @@ static void deliver(struct sim_buffer *b)
     } else {
         sim_log_buffer("undelivered", b); /* its client has unsubscribed */
     }
-    sim_account_end(SIM_CALLBACK_COMPLETE, began, b->slots);
+    sim_account_end(SIM_CALLBACK_COMPLETE, began, b->slots, b->used);
     sim_name_retire(&b->names, b->memory);
     sim_buffer_free(b);
     if (!overhead_only) { /* else each flush would make work for the next one */

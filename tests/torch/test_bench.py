@@ -1,0 +1,39 @@
+"""bench/vs_kineto at its smallest: every way of recording runs, and every number is there."""
+import json
+import subprocess
+
+import harness
+import pytest
+from conftest import ENVIRONMENT, REPO
+
+RECORDING = ("syncline", "kineto cuda", "kineto cuda gz", "kineto cpu+cuda", "kineto cpu+cuda gz")
+NUMBERS = {"step": "us", "memory": "MiB", "callbacks": "ns a record", "own CPU": "ns a row",
+           "file": "B a row", "to save": "ms"}
+
+
+@pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
+@pytest.mark.parametrize("job", ["mlp", "transformer"])
+def test_vs_kineto(tmp_path, job):
+    if not (harness.BUILD / "bench" / "idle_client.so").exists():
+        pytest.skip("built without -DSYNCLINE_BENCH=ON")
+    rows = tmp_path / "rows.json"
+    done = subprocess.run([REPO / "bench" / "vs_kineto", "--rounds", "1", "--steps", "3", "--job", job,
+                           "--build", harness.BUILD, "--json", rows],
+                          capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr
+    table = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| ")]
+    heads, *cells = [[cell.strip() for cell in row] for row in table]
+    assert [row[0] for row in cells] == ["bare", "idle", *RECORDING]
+    assert {len(row) for row in cells} == {len(heads)}
+    found = {(row["metric"], row["unit"]): row["value"] for row in map(json.loads, rows.open())}
+    for mode in ("bare", "idle", *RECORDING):
+        wanted = {n: u for n, u in NUMBERS.items()
+                  if mode in RECORDING or n in ("step", "memory") or (mode, n) == ("idle", "callbacks")}
+        for name, unit in wanted.items():
+            assert (f"{job}, {mode}: {name}", unit) in found
+    for mode in RECORDING:
+        assert all(found[f"{job}, {mode}: {name}", NUMBERS[name]] > 0
+                   for name in ("step", "own CPU", "file", "to save"))
+    # The same run of the same job: libkineto's rows and ours are of the same operations.
+    counts = {row[0]: int(row[heads.index("rows")]) for row in cells if row[0] in RECORDING}
+    assert counts["syncline"] > 100 and counts["kineto cuda"] > 100
