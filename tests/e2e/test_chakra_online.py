@@ -174,7 +174,7 @@ def test_a_full_disk_is_said_once_and_what_fitted_stays(go, small_disk):
     assert run.status == 3
     assert len([line for line in run.said() if "cannot write" in line]) == 1
     (path,) = run.files("*.et.part")
-    assert check(path).returncode == 1  # cut, and nothing else
+    assert check(path).returncode in (0, 1)  # at most cut: the disk may be full between two nodes
     assert "1" in run.files()[0].name and harness.Trace(run.files()[0]).events
 
 
