@@ -134,6 +134,7 @@ static int come_back(struct sl_collector *c)
     c->away_ns = 0;
     if (c->are_kinds_wanted)
         sl_pipeline_kinds_on(c->pipeline, 1);
+    sl_neighbour_back();
     sl_log(SL_LOG_DEBUG, "CUPTI is taken back");
     return 0;
 }
@@ -190,7 +191,7 @@ int sl_collector_share(struct sl_collector *c)
     case SL_NEIGHBOUR_LEFT:
         if (!c->left_ns)
             c->left_ns = sl_clock_monotonic();
-        if (sl_clock_monotonic() - c->left_ns >= SETTLE_NS)
+        if (sl_neighbour_is_settled() || sl_clock_monotonic() - c->left_ns >= SETTLE_NS)
             return come_back(c);
         c->flush_due_ns = c->left_ns + SETTLE_NS;
         return 0;

@@ -73,6 +73,16 @@ EXPORT int sl_dump(void)
     return sl_runtime_dump();
 }
 
+EXPORT int sl_hand_over(void)
+{
+    return sl_runtime_hand_over();
+}
+
+EXPORT int sl_take_back(void)
+{
+    return sl_runtime_take_back();
+}
+
 EXPORT int sl_step(void)
 {
     return sl_runtime_step(SL_STEP_JOB);

@@ -420,6 +420,20 @@ int sl_runtime_dump(void)
     return err ? err : sl_collector_request_dump(runtime.collector);
 }
 
+int sl_runtime_hand_over(void)
+{
+    int err = is_there();
+
+    return err ? err : sl_neighbour_begin();
+}
+
+int sl_runtime_take_back(void)
+{
+    int err = is_there();
+
+    return err ? err : sl_neighbour_end();
+}
+
 /* The same without a system call: what a child of a bare clone() leaves in its lanes is not read.
  */
 static int is_armed(void)

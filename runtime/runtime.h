@@ -34,6 +34,8 @@ int sl_runtime_start(void);
 int sl_runtime_stop(void);
 int sl_runtime_status(struct sl_status *out);
 int sl_runtime_dump(void);
+int sl_runtime_hand_over(void);
+int sl_runtime_take_back(void);
 int sl_runtime_step(enum sl_step_source source);
 int sl_runtime_range_push(const char *name);
 int sl_runtime_range_pop(void);

@@ -9,7 +9,8 @@
  *   sl_start();  ...  sl_stop();
  *
  * Threads: any. None of these calls blocks, allocates or calls CUDA; they leave a request for the
- * profiler's own thread. (The first sl_start() may have to make that thread.)
+ * profiler's own thread. (The first sl_start() may have to make that thread.) sl_hand_over() and
+ * sl_take_back() alone wait for that thread.
  */
 #ifndef SYNCLINE_H
 #define SYNCLINE_H
@@ -56,6 +57,8 @@ int sl_start(void);
 int sl_stop(void);
 int sl_status(struct sl_status *status);
 int sl_dump(void);
+int sl_hand_over(void);
+int sl_take_back(void);
 int sl_step(void);
 int sl_range_push(const char *name);
 int sl_range_pop(void);
@@ -99,6 +102,22 @@ static inline int sl_stop(void)
 static inline int sl_dump(void)
 {
     int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_dump");
+    return fn ? fn() : -EAGAIN;
+}
+
+/* For another profiler in this process, which needs CUPTI for itself: before its first call of
+ * CUPTI, and after its last. PyTorch's profiler and others that are linked with CUPTI are seen
+ * without this, but get it back some 20 ms late. 0; -ENOTSUP SYNCLINE_HANDOVER=0; -EBUSY it still
+ * records: what has CUPTI is watched as ever; -ETIMEDOUT; -EAGAIN; -ENODEV. */
+static inline int sl_hand_over(void)
+{
+    int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_hand_over");
+    return fn ? fn() : -EAGAIN;
+}
+
+static inline int sl_take_back(void)
+{
+    int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_take_back");
     return fn ? fn() : -EAGAIN;
 }
 

@@ -36,6 +36,8 @@ static struct {
     _Atomic int buffers;    /* that CUPTI has of it */
     _Atomic int is_unknown; /* it began before we watched: not all of the two above is known */
     _Atomic int has_disabled;
+    _Atomic int is_settled;   /* it has said itself that it is over */
+    _Atomic uint32_t is_back; /* since then the collector has come back */
     _Atomic(sl_cupti_request_fn) request;
     _Atomic(sl_cupti_complete_fn) complete;
 } theirs = {.state = SL_NEIGHBOUR_OFF};
@@ -110,6 +112,48 @@ static void leave_if_over(void)
     if (atomic_load(&theirs.has_disabled) && !atomic_load(&theirs.kinds) &&
         atomic_load(&theirs.buffers) <= 0 && change(SL_NEIGHBOUR_THEIRS, SL_NEIGHBOUR_LEFT) == 0)
         watch.tell();
+}
+
+/* ---- it says so itself ---- */
+
+int sl_neighbour_begin(void)
+{
+    atomic_store(&theirs.is_settled, 0);
+    begin();
+    return sl_neighbour_state() == SL_NEIGHBOUR_OFF ? -ENOTSUP : 0;
+}
+
+int sl_neighbour_end(void)
+{
+    uint64_t deadline = sl_clock_monotonic() + WAIT_MOST_NS, now;
+
+    if (atomic_load(&theirs.kinds) || atomic_load(&theirs.buffers) > 0)
+        return -EBUSY;
+    atomic_store(&theirs.is_back, 0);
+    atomic_store(&theirs.is_settled, 1);
+    change(SL_NEIGHBOUR_THEIRS, SL_NEIGHBOUR_LEFT);
+    if (sl_neighbour_state() != SL_NEIGHBOUR_LEFT)
+        return 0;
+    watch.tell();
+    while (!atomic_load(&theirs.is_back)) {
+        now = sl_clock_monotonic();
+        if (now >= deadline)
+            return -ETIMEDOUT;
+        sl_futex_wait(&theirs.is_back, 0, deadline - now);
+    }
+    return 0;
+}
+
+int sl_neighbour_is_settled(void)
+{
+    return atomic_load(&theirs.is_settled);
+}
+
+void sl_neighbour_back(void)
+{
+    atomic_store(&theirs.is_settled, 0);
+    atomic_store(&theirs.is_back, 1);
+    sl_futex_wake(&theirs.is_back);
 }
 
 /* ---- its callbacks, as CUPTI has them ---- */
@@ -304,6 +348,7 @@ void sl_neighbour_stop(void)
 {
     atomic_store_explicit(&theirs.state, SL_NEIGHBOUR_OFF, memory_order_release);
     sl_futex_wake(&theirs.state);
+    sl_neighbour_back();
 }
 
 int sl_neighbour_imports(const char *function)

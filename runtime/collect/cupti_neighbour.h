@@ -40,6 +40,13 @@ struct sl_neighbour_options {
  * begun already, so that the state is THEIRS. */
 void sl_neighbour_watch(const struct sl_neighbour_options *opt, int is_here);
 
+/* Any thread: a client says itself that it begins, before its first call of CUPTI; returns when
+ * CUPTI is its. 0; -ENOTSUP: nobody is watched, nothing is handed over. */
+int sl_neighbour_begin(void);
+/* And that it has made its last call: returns when the collector has CUPTI back. 0; -EBUSY:
+ * somebody goes on recording, and is waited for as ever; -ETIMEDOUT. */
+int sl_neighbour_end(void);
+
 /* The same for objects that were loaded since. Cheap when there are none. */
 void sl_neighbour_rescan(void);
 
@@ -50,6 +57,10 @@ void sl_neighbour_let_go(void);
 
 /* Collector: takes CUPTI back if it is LEFT. 0; -EBUSY: it is not, or not any more. */
 int sl_neighbour_take(void);
+/* Collector: LEFT, and nothing will follow: not even what clients do behind their last flush. */
+int sl_neighbour_is_settled(void);
+/* Collector: what was taken back is in use again. */
+void sl_neighbour_back(void);
 
 /* Any thread, async-signal-safe: calls are passed on as if we were not there; nobody waits. */
 void sl_neighbour_stop(void);

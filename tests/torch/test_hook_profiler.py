@@ -1,0 +1,84 @@
+"""torch.profiler gets CUPTI to the call: whatever is launched before a session or after it is in our
+trace, whatever is launched in it is in its own, and the job's next call finds us recording."""
+import json
+
+import harness
+import pytest
+from test_neighbour import GPU, content, of_truth
+
+
+def play(torch, mode, **options):
+    folder = torch.tmp / f"{mode}-{options.get('inject', True)}"
+    folder.mkdir()
+    run = torch.job("handover", mode, folder, **options)
+    assert run.status == 0, run.stderr
+    assert run.stdout.endswith(f"handover: {mode}\n")
+    traces = [json.loads(path.read_text())["traceEvents"] for path in sorted(folder.glob("*.json"))]
+    return run, traces
+
+
+def sessions_of(run) -> list[tuple[int, int]]:
+    lines = [line.split() for line in run.stdout.splitlines()]
+    return [(int(line[1]), int(line[2])) for line in lines if line[0] == "session"]
+
+
+def other_lines(run) -> list[str]:
+    return [line for line in run.stdout.splitlines() if not line.startswith("session")]
+
+
+# mode -> gaps in our trace
+MODES = {"plain": 2, "methods": 2, "error": 2, "autograd": 2, "cpu": 2, "export": 2, "schedule": 2}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_to_the_call(torch, mode):
+    bare, without = play(torch, mode, inject=False)
+    run, traces = play(torch, mode, log="warn")
+    assert run.said() == []
+    assert other_lines(run) == other_lines(bare)
+    assert [content(events) for events in traces] == [content(events) for events in without]
+    theirs = set().union(*(of_truth(run, events) for events in traces)) if traces else set()
+    trace = run.trace()
+    gaps = trace.object["syncline"]["gaps"]
+    assert len(gaps) == MODES[mode] == trace.counters["handovers"]
+    sessions = sessions_of(run)
+    for begin, end in gaps:
+        assert any(first <= begin and end <= last for first, last in sessions)
+    calls = {call["corr"]: call for call in run.truth_of("call")}
+    wanted = {op["corr"] for op in run.truth_of("op") if op["kind"] in ("kernel", "memcpy", "memset")
+              and not any(calls[op["corr"]]["end"] > first and calls[op["corr"]]["start"] < last
+                          for first, last in sessions)}
+    ours = {row["args"]["correlation"] for row in trace.of(*GPU)}
+    assert len(wanted) >= 20 and wanted <= ours, "what was launched outside the sessions is missing"
+    assert not ours & theirs, "both have the same operation"
+    inside = {corr for corr in ours if any(begin < calls[corr]["start"] < end for begin, end in gaps)}
+    assert not inside
+
+
+def test_ranges_of_autograd_need_no_cupti(torch):
+    """We go on."""
+    run, _ = play(torch, "nvtx", log="warn")
+    assert run.said() == []
+    trace = run.trace()
+    assert trace.counters["handovers"] == 0
+    harness.check_trace(run, trace)
+
+
+def test_a_session_inside_a_session(torch):
+    """What PyTorch makes of it is what it makes of it without us; we come back after the outer."""
+    bare, _ = play(torch, "nested", inject=False)
+    run, _ = play(torch, "nested", log="warn")
+    assert other_lines(run) == other_lines(bare) and run.said() == []
+    trace = run.trace()
+    last = max(row["start"] for row in trace.of("kernel"))
+    assert last > trace.object["syncline"]["gaps"][-1][1], "syncline did not come back"
+
+
+def test_without_the_hook_it_is_seen_all_the_same(torch):
+    """The import slots alone: both traces whole, ours with a gap that is a little longer."""
+    run, traces = play(torch, "plain", python="off", log="warn")
+    assert run.said() == []
+    theirs = set().union(*(of_truth(run, events) for events in traces))
+    trace = run.trace()
+    assert trace.counters["handovers"] >= 1 and theirs
+    assert not {row["args"]["correlation"] for row in trace.of(*GPU)} & theirs
