@@ -15,6 +15,8 @@ ONE_PROCESS = {
     "convnet": ([], ["xmma_fprop_implicit_gemm", "xmma_dgrad_implicit_gemm",
                      "xmma_wgrad_implicit_gemm", "cudnn::bn_fw_tr", "cudnn::bn_bw",
                      "nchwToNhwcKernel"]),
+    "recurrent": ([], ["LSTM_elementWise_fp", "LSTM_elementWise_bp1", "GRU_elementWise_fp",
+                       "elemWiseRNNcell", "nvjet_hsh_"]),
     "loader": ([], ["at::native::"]),
     "streams": ([], ["sm80_xmma_gemm_f32f32.*cublas"]),
     "syncs": ([], ["at::native::", "DeviceRadixSort|DeviceSelect|cub::"]),

@@ -70,12 +70,7 @@ LIBRARY(int, cudnnGetStream, (struct sim_cudnn * h, void **stream))
     return CUDNN_SUCCESS;
 }
 
-/* ---- descriptors: one struct serves all that have a type and dimensions ---- */
-
-struct descriptor {
-    int type, format, n;
-    int dimension[8], stride[8];
-};
+/* ---- descriptors ---- */
 
 #define DESCRIPTOR(kind)                                                                           \
     LIBRARY(int, cudnnCreate##kind##Descriptor, (struct descriptor * *out))                        \
@@ -146,6 +141,28 @@ LIBRARY(int, cudnnSetActivationDescriptor,
 LIBRARY(int, cudnnDropoutGetStatesSize, (struct sim_cudnn * h, size_t *bytes))
 {
     *bytes = 1 << 20;
+    return CUDNN_SUCCESS;
+}
+
+/* Sets the generator's states on the device. */
+LIBRARY(int, cudnnSetDropoutDescriptor,
+        (struct descriptor * d, struct sim_cudnn *h, float probability, void *states, size_t bytes,
+         unsigned long long seed))
+{
+    const struct sim_library_kernel kernel = {
+        .name = "_ZN5cudnn18init_random_statesEP17curandStateXORWOWyi",
+        .grid = {64, 1, 1},
+        .block = {256, 1, 1},
+        .cost_ns = sim_library_cost((double)bytes, 0, 1),
+    };
+
+    return sim_library_launch(h->stream, &kernel) ? CUDNN_EXECUTION_FAILED : CUDNN_SUCCESS;
+}
+
+LIBRARY(int, cudnnRestoreDropoutDescriptor,
+        (struct descriptor * d, struct sim_cudnn *h, float probability, void *states, size_t bytes,
+         unsigned long long seed))
+{
     return CUDNN_SUCCESS;
 }
 

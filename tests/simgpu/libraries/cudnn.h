@@ -1,5 +1,5 @@
 /*
- * cudnn.h - what the two halves of the cuDNN stand-in share.
+ * cudnn.h - what the parts of the cuDNN stand-in share.
  */
 #ifndef SIM_CUDNN_H
 #define SIM_CUDNN_H
@@ -16,6 +16,12 @@ enum {
 
 struct sim_cudnn { /* cudnnHandle_t */
     void *stream;
+};
+
+/* Of a tensor, a filter...: one struct serves all that have a type and dimensions. */
+struct descriptor {
+    int type, format, n;
+    int dimension[8], stride[8];
 };
 
 /* cudnnDataType_t; with `tf32` single precision is computed on tensor cores, cuDNN's default. */
