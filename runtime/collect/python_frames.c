@@ -3,8 +3,9 @@
  *
  * Threads, memory: see python_frames.h. What was found once is kept in a table by a hash of all
  * that tells one place in the code from another: the code object's address is used again after it
- * is freed, so its file, its name and the whole of its line table are part of it. An entry is one
- * word, so that no lock is needed: 40 bits of the hash, and what it stands for.
+ * is freed, so its file, its name, and its number (from 3.12 on) or the whole of its line table are
+ * part of it. An entry is one word, so that no lock is needed: 40 bits of the hash, and what it
+ * stands for.
  *
  * When Python ends, it frees the states of threads that still run. Py_IsInitialized() says no well
  * before.
@@ -138,23 +139,25 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 32;
 }
 
-/* Two sums over the words, the second of which knows their order. */
+/* Two sums over the words, the second of which knows their order; several words at a time, so that
+ * the long table of a long script costs little. */
 static uint64_t sum_of(const char *data, size_t length)
 {
-    uint64_t first[4] = {0}, second[4] = {0}, word[4];
+    typedef uint64_t words __attribute__((vector_size(64)));
+    words first = {0}, second = {0}, word;
+    uint64_t sum = length;
 
     for (; length >= sizeof(word); data += sizeof(word), length -= sizeof(word)) {
-        memcpy(word, data, sizeof(word));
-        for (int i = 0; i < 4; i++) {
-            first[i] += word[i];
-            second[i] += first[i];
-        }
+        memcpy(&word, data, sizeof(word));
+        first += word;
+        second += first;
     }
-    memset(word, 0, sizeof(word));
-    memcpy(word, data, length);
-    for (int i = 0; i < 4; i++)
-        second[i] += 2 * first[i] + word[i];
-    return mix(mix(mix(second[0], second[1]), second[2]), second[3]);
+    memset(&word, 0, sizeof(word));
+    memcpy(&word, data, length);
+    second += first + first + word;
+    for (unsigned i = 0; i < sizeof(word) / sizeof(uint64_t); i++)
+        sum += second[i] * ((2 * i + 1) * 0x9e3779b97f4a7c15u);
+    return sum;
 }
 
 /* A str keeps a hash of its characters once it has been used as a key; file and function names
@@ -180,9 +183,13 @@ static uint64_t hash_of_place(const struct sl_python_layout *l, const struct pla
 {
     uint64_t hash = mix(file, hash_of_text(l, p->name));
 
+    uint32_t version =
+        l->code_version == SL_PYTHON_NOWHERE ? 0 : (uint32_t)int_at(p->code, l->code_version);
+
     hash = mix(hash, (uint64_t)p->first_line << 32 ^ p->offset);
-    return mix(hash, sum_of((const char *)p->table + SL_PYTHON_BYTES_DATA, p->table_bytes) ^
-                         p->table_bytes);
+    if (version)
+        return mix(hash, (uint64_t)version << 32 | p->table_bytes);
+    return mix(hash, sum_of((const char *)p->table + SL_PYTHON_BYTES_DATA, p->table_bytes));
 }
 
 /* ---- what was found before ---- */
@@ -287,6 +294,13 @@ uint32_t sl_python_line(void)
     if (places)
         return find_text(l, hash, place, places);
     return nearest_hash ? find_text(l, hash_of_place(l, &nearest, nearest_hash), &nearest, 1) : 0;
+}
+
+const void *sl_python_frame(void)
+{
+    if (!atomic_load_explicit(&python.is_ready, memory_order_acquire))
+        return NULL;
+    return innermost_frame(&python.layout);
 }
 
 const char *sl_python_line_text(uint32_t line, size_t *length)

@@ -33,6 +33,10 @@ void sl_python_lines_stop(void);
  * there is no room for the text. */
 uint32_t sl_python_line(void);
 
+/* The calling thread's innermost frame, to be compared with what this gave before: while the outer
+ * call has not ended, another one means that Python code was entered in between. NULL: none. */
+const void *sl_python_frame(void);
+
 /* "FILE:LINE FUNCTION", of several " < " between them, the innermost first. Borrowed for the life
  * of the process, ends in NUL; NULL: no such number. */
 const char *sl_python_line_text(uint32_t line, size_t *length);

@@ -27,7 +27,9 @@ struct known {
     uint16_t code_size; /* of the type, as it says itself */
 };
 
-#define CODE_3_9 .code_file = 104, .code_name = 112, .code_table = 120, .code_line = 40
+#define CODE_3_9                                                                                   \
+    .code_file = 104, .code_name = 112, .code_table = 120, .code_line = 40,                        \
+    .code_version = SL_PYTHON_NOWHERE
 #define STR_3_9  .ascii_text = 48, .compact_text = 72
 #define STR_3_12 .ascii_text = 40, .compact_text = 56
 
@@ -67,6 +69,7 @@ static const struct known known[VERSIONS] = {
       .code_name = 128,
       .code_table = 136,
       .code_line = 72,
+      .code_version = SL_PYTHON_NOWHERE,
       .code_start = 184,
       STR_3_9,
       .table = SL_PYTHON_LOCATIONS},
@@ -81,13 +84,26 @@ static const struct known known[VERSIONS] = {
       .code_name = 128,
       .code_table = 136,
       .code_line = 68,
+      .code_version = 92,
       .code_start = 192,
       STR_3_12,
       .table = SL_PYTHON_LOCATIONS},
      192},
-    {{.cframe_frame = SL_PYTHON_NOWHERE, STR_3_12, .table = SL_PYTHON_LOCATIONS}, 200},
-    {{.cframe_frame = SL_PYTHON_NOWHERE, STR_3_12, .table = SL_PYTHON_LOCATIONS}, 208},
-    {{.cframe_frame = SL_PYTHON_NOWHERE, STR_3_12, .table = SL_PYTHON_LOCATIONS}, 208},
+    {{.cframe_frame = SL_PYTHON_NOWHERE,
+      .code_version = 92,
+      STR_3_12,
+      .table = SL_PYTHON_LOCATIONS},
+     200},
+    {{.cframe_frame = SL_PYTHON_NOWHERE,
+      .code_version = 92,
+      STR_3_12,
+      .table = SL_PYTHON_LOCATIONS},
+     208},
+    {{.cframe_frame = SL_PYTHON_NOWHERE,
+      .code_version = 92,
+      STR_3_12,
+      .table = SL_PYTHON_LOCATIONS},
+     208},
 };
 
 /* Where in _Py_DebugOffsets the groups begin that we read; their order within has not changed. */

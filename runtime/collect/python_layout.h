@@ -31,6 +31,8 @@ struct sl_python_layout {
     uint16_t frame_at;    /* where in the code it is: an address, or an index (3.9, 3.10) */
     uint16_t frame_owner; /* SL_PYTHON_NOWHERE: all frames are of Python code */
     uint16_t code_file, code_name, code_table, code_line;
+    uint16_t code_version; /* a number that no other code object has, 0 excepted; SL_PYTHON_NOWHERE:
+                            * there is none */
     uint16_t code_start;   /* where instructions begin; SL_PYTHON_NOWHERE: `frame_at` is an index */
     uint16_t index_bytes;  /* what one step of the index is */
     uint16_t ascii_text;   /* in a str: its characters, if all are ASCII... */
