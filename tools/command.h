@@ -10,5 +10,6 @@ extern const struct sl_command sl_cmd_check;
 extern const struct sl_command sl_cmd_convert;
 extern const struct sl_command sl_cmd_doctor;
 extern const struct sl_command sl_cmd_edges;
+extern const struct sl_command sl_cmd_run;
 
 #endif

@@ -10,7 +10,7 @@
 #include "command.h"
 
 static const struct sl_command *const commands[] = {&sl_cmd_check, &sl_cmd_convert, &sl_cmd_doctor,
-                                                    &sl_cmd_edges};
+                                                    &sl_cmd_edges, &sl_cmd_run};
 
 #define COMMAND_COUNT ((int)(sizeof(commands) / sizeof(commands[0])))
 
@@ -26,10 +26,12 @@ static void print_help(FILE *f)
           "  --version  the version\n"
           "\n"
           "Recording needs no command: the CUDA driver loads the library named by a variable.\n"
+          "(`syncline run` sets it, and has Python load the package at its start.)\n"
           "  CUDA_INJECTION64_PATH=/usr/lib/libsyncline.so python train.py\n"
           "\n"
           "Examples:\n"
           "  syncline doctor\n"
+          "  syncline run -- torchrun --nproc-per-node 8 train.py\n"
           "  syncline check syncline-out/*/*/*.json.zst\n"
           "  syncline edges --summary trace.json.gz\n"
           "  syncline convert 1.pt.trace.json.zst --to kineto-gz -o trace.json.gz\n",

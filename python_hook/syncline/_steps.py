@@ -14,6 +14,8 @@ _LOADER, _OPTIMIZER = 0, 1
 
 # How often in a row others may step before the first optimizer is taken for retired.
 _RETIRED_AFTER = 100
+# Batches for which a job that trains may have an optimizer that has not stepped yet.
+_PATIENCE = 32
 
 
 class _Optimizers:
@@ -75,14 +77,18 @@ def _attach_to_scaler(module):
 
 def _attach_to_loaders(module):
     """A step begins when its batch is asked for. What is asked for in vain is the end of an epoch:
-    the next batch then goes on with the step that this began."""
+    the next batch then goes on with the step that this began. In a job that trains, several batches
+    may make one step of the optimizer, so it is given some time to show itself."""
     original = module._BaseDataLoaderIter.__next__
+    trains = getattr(getattr(module, "torch", None), "is_grad_enabled", lambda: False)
     is_between_epochs = False
+    asked = 0
 
     @functools.wraps(original)
     def __next__(self):
-        nonlocal is_between_epochs
-        if not is_between_epochs:
+        nonlocal asked, is_between_epochs
+        asked += 1
+        if not is_between_epochs and not _optimizers.told and (asked > _PATIENCE or not trains()):
             _library.call("sl_hook_step", _LOADER)
         is_between_epochs = False
         try:

@@ -262,6 +262,11 @@ static const struct sl_option *find_option(const char *name)
     return o;
 }
 
+int sl_config_read_one(struct sl_config *out, const char *name, const char *text)
+{
+    return sl_config_value_read(find_option(name), text, out);
+}
+
 void sl_config_read(struct sl_config *out, char *const *environment)
 {
     const struct sl_option *first[] = {find_option("SYNCLINE_LOG"),

@@ -104,6 +104,10 @@ extern const struct sl_option sl_config_table[];
  * called once, from the injection entry. */
 void sl_config_read(struct sl_config *out, char *const *environment);
 
+/* One option alone, into its field of `out`. 0; -EINVAL: not readable; -ERANGE. `name` is one of
+ * the table's. */
+int sl_config_read_one(struct sl_config *out, const char *name, const char *text);
+
 /* Known name with the smallest edit distance to `name`. */
 const char *sl_config_nearest(const char *name);
 

@@ -41,6 +41,10 @@ void sl_host_cupti(struct sl_host *h);       /* as the library would find it */
 void sl_host_permissions(struct sl_host *h); /* device nodes, driver parameters, container */
 
 /* host_env.c */
+/* The library beside this command, as installed or in the build folder, without symbolic links. 0
+ * or -ENOENT. */
+int sl_host_beside(char *path, size_t size);
+
 void sl_host_library(struct sl_host *h, char *const *environment); /* libsyncline.so */
 void sl_host_options(struct sl_host *h, struct sl_config *config, char *const *environment);
 void sl_host_output(struct sl_host *h, const struct sl_config *config, char *const *environment);

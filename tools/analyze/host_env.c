@@ -37,8 +37,7 @@ static int try_library(const char *path, char *why, size_t why_size)
     return 0;
 }
 
-/* The library beside this command: as installed, or in the build folder. 0 or -ENOENT. */
-static int find_beside(char *path, size_t size)
+int sl_host_beside(char *path, size_t size)
 {
     static const char *const place[] = {"../lib/libsyncline.so", "../lib64/libsyncline.so",
                                         "../lib/x86_64-linux-gnu/libsyncline.so",
@@ -80,7 +79,7 @@ void sl_host_library(struct sl_host *h, char *const *environment)
                         INJECTION "=%s cannot be used: %s", injected, why);
         return;
     }
-    if (find_beside(path, sizeof(path)) != 0)
+    if (sl_host_beside(path, sizeof(path)) != 0)
         sl_host_add(h, SL_HOST_PROBLEM, "library", "install syncline, or set " INJECTION " to it",
                     "no libsyncline.so beside this command");
     else if (try_library(path, why, sizeof(why)) != 0)

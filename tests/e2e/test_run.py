@@ -1,0 +1,216 @@
+"""`syncline run`: the command is what it is without it, and the Python package is there from the
+start. With a stand-in for PyTorch, so that this needs none."""
+import ast
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+import pytest
+
+RUN = [str(harness.TOOL), "run"]
+# What the hook looks for in PyTorch, and how often it is called.
+TORCH = {
+    "__init__.py": "import torch.optim.optimizer, torch.nn.modules.module, torch.autograd.profiler\n"
+                   "import torch.utils.data.dataloader\n__version__ = '2.99'\n",
+    "optim/__init__.py": "", "nn/__init__.py": "", "nn/modules/__init__.py": "",
+    "nn/modules/module.py": "", "autograd/__init__.py": "", "utils/__init__.py": "",
+    "utils/data/__init__.py": "",
+    "optim/optimizer.py": "hooks = []\nregister_optimizer_step_post_hook = hooks.append\n"
+                          "class SGD:\n    def step(self):\n"
+                          "        for hook in hooks: hook(self, (), {})\n",
+    "autograd/profiler.py": "class profile:\n    def _prepare_trace(self): print('prepared')\n"
+                            "def _run_on_profiler_stop(): print('stopped')\n",
+    "utils/data/dataloader.py": "class _BaseDataLoaderIter:\n    left = 3\n"
+                                "    def __next__(self):\n        self.left -= 1\n"
+                                "        if self.left < 0:\n            raise StopIteration\n"
+                                "        return self.left\n",
+}
+
+
+@pytest.fixture
+def torch(tmp_path) -> pathlib.Path:
+    """A folder with a stand-in for PyTorch."""
+    folder = tmp_path / "site"
+    for name, text in TORCH.items():
+        path = folder / "torch" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def both(tmp: pathlib.Path, command: list, told=3, **variables):
+    """A bare run, and one under `syncline run`: the same, or the test fails. `told`: of what they
+    leave, how much is looked at: status, output, errors."""
+    env = harness.environment({"SYNCLINE_OUTPUT": str(tmp / "out"), **variables})
+    results = []
+    for prefix in ([], RUN):
+        done = subprocess.run([*prefix, *map(str, command)], capture_output=True, text=True, env=env,
+                              cwd=tmp, check=False)
+        results.append((done.returncode, done.stdout, done.stderr))
+    assert results[0][:told] == results[1][:told]
+    return results[1]
+
+
+def test_the_command_is_what_it_is(tmp_path):
+    code = ("import sys, os\nprint(sys.argv, sys.flags.isolated, 'x')\n"
+            "print('e', file=sys.stderr)\nsys.exit(37)")
+    for flags in ([], ["-I"], ["-S"], ["-E"], ["-u", "-B"]):
+        status, out, err = both(tmp_path, [sys.executable, *flags, "-c", code, "--help", "a b"])
+        assert (status, err) == (37, "e\n") and "['-c', '--help', 'a b']" in out
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_signals_are_the_commands(tmp_path, number):
+    child = subprocess.Popen([*RUN, "sleep", "60"], env=harness.environment(), cwd=tmp_path)
+    while pathlib.Path(f"/proc/{child.pid}/comm").read_text().strip() != "sleep":
+        time.sleep(0.01)
+    child.send_signal(number)
+    assert child.wait(timeout=60) == -number
+
+
+def test_what_it_says_itself(tmp_path):
+    def said(*arguments, **variables):
+        done = subprocess.run([*RUN, *arguments], capture_output=True, text=True, cwd=tmp_path,
+                              env=harness.environment(variables), check=False)
+        return done.returncode, done.stderr.strip()
+
+    assert said("no-such-command")[0] == 127
+    (tmp_path / "file").write_text("")
+    assert said("./file")[0] == 126
+    assert said()[0] == 2 and said("--nonsense")[0] == 2
+    assert said("-w", "steps:9/3", "true")[0] == 2
+    assert said("-w", "steps:3/9", "--", "true") == (0, "")
+    status, text = said("true", CUDA_INJECTION64_PATH="/opt/other.so")
+    assert status == 2 and "/opt/other.so" in text
+    assert said("true", CUDA_INJECTION64_PATH=str(harness.LIBRARY)) == (0, "")
+    assert said(*RUN, "true") == (0, "")  # inside itself
+
+
+@pytest.mark.parametrize("shadowed", ["fine", "raises", "exits"])
+def test_a_sitecustomize_of_the_jobs_own(tmp_path, shadowed):
+    site = tmp_path / "own"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("import sys\nprint('own', __name__, __file__)\n" + {
+        "fine": "value = 1\n", "raises": "raise RuntimeError('own fault')\n",
+        "exits": "sys.exit(3)\n"}[shadowed])
+    code = "import sys, sitecustomize\nprint(sitecustomize.value, sitecustomize.__spec__.origin)\n"
+    # Python's last words about one that exits have our file among those that led to it.
+    both(tmp_path, [sys.executable, "-c", code], told=2 if shadowed == "exits" else 3,
+         PYTHONPATH=str(site))
+
+
+def test_without_one_it_is_as_if_there_were_none(tmp_path):
+    code = ("import sys\nprint('sitecustomize' in sys.modules, [p for p in sys.path if 'early' in p])\n"
+            "try:\n    import sitecustomize\n    print(sitecustomize.__file__)\n"
+            "except ImportError as error:\n    print(error)\n")
+    both(tmp_path, [sys.executable, "-c", code])
+
+
+def test_no_permission_to_write(tmp_path, torch):
+    """The package's folder is read-only, as installed ones are; the output folder cannot be made."""
+    code = f"import sys\nsys.path.append({str(torch)!r})\nimport torch\nprint(torch.__version__)\n"
+    both(tmp_path, [sys.executable, "-c", code], SYNCLINE_OUTPUT="/proc/nothing",
+         PYTHONDONTWRITEBYTECODE="1")
+
+
+def play(tmp: pathlib.Path, code: str, torch: pathlib.Path, **options) -> harness.Run:
+    script = tmp / "job.py"
+    script.write_text(f"import sys\nsys.path.append({str(torch)!r})\n" + code)
+    return harness.run(tmp, *RUN, sys.executable, script, inject=False, **options)
+
+
+CUDA = "import ctypes\nassert ctypes.CDLL('libcuda.so.1').cuInit(0) == 0\n"
+
+
+def test_pytorch_is_hooked_when_it_is_imported(tmp_path, torch):
+    """Not before: it is imported by the job alone, and as it would be without us."""
+    code = ("print('torch' in sys.modules)\nimport torch\n"
+            "print(len(torch.optim.optimizer.hooks), type(torch.__spec__.loader).__name__,\n"
+            "      type(torch.__loader__).__name__, vars(torch.__loader__).keys(),\n"
+            "      [f for f in sys.meta_path if 'syncline' in type(f).__module__])\n"
+            "torch.optim.optimizer.SGD().step()\n"
+            "p = torch.autograd.profiler.profile()\np._prepare_trace()\n"
+            "torch.autograd.profiler._run_on_profiler_stop()\n"
+            "i = torch.utils.data.dataloader._BaseDataLoaderIter()\n"
+            "for _ in range(3): next(i)\n"
+            "print(next(i, 'end'))\n")
+    run = play(tmp_path, code, torch, log="warn")
+    out = run.stdout.splitlines()
+    assert run.status == 0, run.stderr
+    assert out[0] == "False"
+    assert out[1].startswith("1 SourceFileLoader SourceFileLoader dict_keys(['name', 'path'])")
+    assert out[2:] == ["prepared", "stopped", "end"] and run.stderr == ""
+
+
+def test_a_pytorch_that_is_not_as_expected(tmp_path, torch):
+    """One line, and the job goes on."""
+    (torch / "torch/optim/optimizer.py").write_text("")
+    (torch / "torch/autograd/profiler.py").write_text("profile = None\n")
+    run = play(tmp_path, "import torch\nprint(torch.__version__)\n", torch, log="warn")
+    assert (run.status, run.stdout) == (0, "2.99\n")
+    assert len(run.said()) == 2 and all("torch 2.99 is not as expected" in line or
+                                        "of an unknown version" in line for line in run.said())
+    assert {"steps", "the hand-over to torch.profiler"} == {
+        what for what in ("steps", "the hand-over to torch.profiler")
+        if any(f": {what} may be missing" in line for line in run.said())}
+
+
+def test_a_pytorch_that_cannot_be_imported(tmp_path, torch):
+    (torch / "torch/__init__.py").write_text("raise ImportError('libcudart is missing')\n")
+    code = ("for _ in range(2):\n    try:\n        import torch\n    except ImportError as error:\n"
+            "        print(error, 'torch' in sys.modules)\n")
+    run = play(tmp_path, code, torch, log="warn")
+    assert (run.status, run.stderr) == (0, "")
+    assert run.stdout == "libcudart is missing False\n" * 2
+
+
+def test_pytorch_is_absent(tmp_path):
+    code = "try:\n    import torch\nexcept ImportError as error:\n    print(error)\n"
+    run = play(tmp_path, code, tmp_path, log="debug")
+    assert (run.status, run.stdout, run.stderr) == (0, "No module named 'torch'\n", "")
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+def test_multiprocessing(tmp_path, torch, method):
+    """Children are what they are without us."""
+    (tmp_path / "child.py").write_text(
+        f"import sys\nsys.path.append({str(torch)!r})\nimport torch\n"
+        "def work(n):\n    torch.optim.optimizer.SGD().step()\n    return n * n\n")
+    script = tmp_path / "job.py"
+    script.write_text("import multiprocessing as mp\nfrom child import work\n"
+                      "if __name__ == '__main__':\n"
+                      f"    with mp.get_context({method!r}).Pool(2) as pool:\n"
+                      "        print(pool.map(work, range(5)))\n")
+    status, out, err = both(tmp_path, [sys.executable, script])
+    assert (status, out, err) == (0, "[0, 1, 4, 9, 16]\n", "")
+
+
+def test_steps_of_the_stand_in(tmp_path, torch):
+    """Batches count until an optimizer steps; those of a second optimizer do not."""
+    code = (CUDA + "import torch, syncline\n"
+            "from syncline import _library\n"
+            "told = []\n"
+            "_library.call = lambda name, *args, **more: told.append((name, *args)) or 0\n"
+            "for epoch in range(2):\n    batches = torch.utils.data.dataloader._BaseDataLoaderIter()\n"
+            "    while next(batches, None) is not None: pass\n"
+            "print(told)\n"
+            "told.clear()\n"
+            "a, b = torch.optim.optimizer.SGD(), torch.optim.optimizer.SGD()\n"
+            "for _ in range(3):\n    a.step(); b.step()\n"
+            "print(told)\ntold.clear()\ndel a\n"
+            "for _ in range(2):\n    b.step()\nprint(told)\n")
+    run = play(tmp_path, code, torch)
+    assert run.status == 0, run.stderr
+    # Three batches and the end of an epoch, with which the next one's first begins.
+    assert ast.literal_eval(run.stdout.splitlines()[0]) == [("sl_hook_step", 0)] * (3 + 1 + 2 + 1)
+    assert ast.literal_eval(run.stdout.splitlines()[1]) == [("sl_hook_step", 1)] * 3
+    assert ast.literal_eval(run.stdout.splitlines()[2]) == [("sl_hook_step", 1)] * 2
+
+
+def test_syncline_python_off(tmp_path):
+    code = "import os, sys\nprint(os.environ.get('PYTHONPATH'), 'syncline' in sys.modules)"
+    status, out, _ = both(tmp_path, [sys.executable, "-c", code], SYNCLINE_PYTHON="off")
+    assert (status, out) == (0, "None False\n")

@@ -1,0 +1,199 @@
+/*
+ * cmd_run.c - `syncline run`: a command with the library in every process that uses CUDA.
+ *
+ * Sets variables, then becomes the command: signals, exit status and terminal are the command's
+ * own. Threads: main only. Memory: none of ours is left.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyze/host.h"
+#include "command.h"
+#include "control/config.h"
+
+#define CUDA_VARIABLE   "CUDA_INJECTION64_PATH"
+#define NVTX_VARIABLE   "NVTX_INJECTION64_PATH"
+#define PYTHON_VARIABLE "PYTHONPATH"
+/* As env(1) and the shells have it. */
+#define EXIT_NOT_FOUND    127
+#define EXIT_NOT_RUNNABLE 126
+
+enum {
+    OPT_OUTPUT,
+    OPT_WINDOW,
+    OPT_HELP
+};
+
+static const struct sl_flag options[] = {
+    [OPT_OUTPUT] = {"output", 'o', "FOLDER", "where traces go (SYNCLINE_OUTPUT)"},
+    [OPT_WINDOW] = {"window", 'w', "WHEN",
+                    "when to record: run, time:2s/60s, steps:3/500, demand (SYNCLINE_WINDOW)"},
+    [OPT_HELP] = {"help", 'h', NULL, "this text"},
+    {NULL, 0, NULL, NULL},
+};
+
+static int is_same_file(const char *a, const char *b)
+{
+    char resolved[2][PATH_MAX];
+
+    return realpath(a, resolved[0]) && realpath(b, resolved[1]) &&
+           strcmp(resolved[0], resolved[1]) == 0;
+}
+
+static int is_empty(const char *variable)
+{
+    const char *there = getenv(variable);
+
+    return !there || !*there;
+}
+
+/* 0; -EBUSY, said: another tool is named there. */
+static int set_injection(const struct sl_command *self, const char *library)
+{
+    const char *there = getenv(CUDA_VARIABLE);
+
+    if (there && *there && !is_same_file(there, library)) {
+        sl_args_complain(self,
+                         CUDA_VARIABLE "=%s: the driver loads one library, and another profiler's "
+                                       "is named; unset it",
+                         there);
+        return -EBUSY;
+    }
+    /* NVTX's, too: here it costs nothing; in a job with threads nobody may touch the environment.
+     */
+    if (is_empty(NVTX_VARIABLE))
+        setenv(NVTX_VARIABLE, library, 1);
+    setenv(CUDA_VARIABLE, library, 1);
+    return 0;
+}
+
+/* Where the package lies. 0 or -ENOENT. */
+static int find_python(const char *library, char *folder, size_t size)
+{
+    const char *home = getenv("SYNCLINE_HOME");
+    char resolved[PATH_MAX];
+
+    if (!home || !*home)
+        snprintf(folder, size, "%.*s/syncline/python", (int)(strrchr(library, '/') - library),
+                 library);
+    else if (realpath(home, resolved))
+        snprintf(folder, size, "%s/python", resolved);
+    else
+        return -ENOENT;
+    return access(folder, R_OK) ? -ENOENT : 0;
+}
+
+/* In front what Python imports at its start, behind all else what the job may import. Without the
+ * package there is the library alone. */
+static void set_python_path(const char *library)
+{
+    char folder[PATH_MAX + 32], early[PATH_MAX + 64], path[32768];
+    const char *there;
+    int length;
+
+    if (find_python(library, folder, sizeof(folder)))
+        return;
+    snprintf(early, sizeof(early), "%s/early", folder);
+    there = getenv(PYTHON_VARIABLE);
+    there = there ? there : "";
+    if (strncmp(there, early, strlen(early)) == 0)
+        return;
+    length = snprintf(path, sizeof(path), "%s:%s%s%s", early, there, *there ? ":" : "", folder);
+    if (length > 0 && (size_t)length < sizeof(path))
+        setenv(PYTHON_VARIABLE, path, 1);
+}
+
+static int wants_python(void)
+{
+    const char *text = getenv("SYNCLINE_PYTHON");
+    struct sl_config config;
+
+    return !text || sl_config_read_one(&config, "SYNCLINE_PYTHON", text) || config.python;
+}
+
+static int become(const struct sl_command *self, char **argv)
+{
+    int err;
+
+    fflush(stdout);
+    execvp(argv[0], argv);
+    err = errno;
+    sl_args_complain(self, "%s: %s", argv[0], strerror(err));
+    return err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
+}
+
+static int run_command(const struct sl_command *self, char **argv)
+{
+    char library[PATH_MAX];
+    int with_python = wants_python();
+
+    if (sl_host_beside(library, sizeof(library))) {
+        sl_args_complain(self, "no libsyncline.so beside this command: install syncline");
+        return SL_EXIT_USAGE;
+    }
+    if (set_injection(self, library))
+        return SL_EXIT_USAGE;
+    if (with_python)
+        set_python_path(library);
+    return become(self, argv);
+}
+
+static int run(const struct sl_command *self, int argc, char **argv)
+{
+    struct sl_config config;
+    struct sl_args args;
+    int option;
+
+    sl_args_begin(&args, self, argc, argv);
+    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
+        switch (option) {
+        case OPT_OUTPUT:
+            setenv("SYNCLINE_OUTPUT", args.value, 1);
+            break;
+        case OPT_WINDOW:
+            if (sl_config_read_one(&config, "SYNCLINE_WINDOW", args.value)) {
+                sl_args_complain(self, "--window %s is not understood: see --help", args.value);
+                return SL_EXIT_USAGE;
+            }
+            setenv("SYNCLINE_WINDOW", args.value, 1);
+            break;
+        case OPT_HELP:
+            sl_args_print_help(self, stdout);
+            return SL_EXIT_OK;
+        case SL_ARGS_OPERAND:
+            return run_command(self, argv + args.at - 1);
+        default:
+            return SL_EXIT_USAGE;
+        }
+    }
+    sl_args_complain(self, "no command: `syncline run -- python train.py`");
+    return SL_EXIT_USAGE;
+}
+
+const struct sl_command sl_cmd_run = {
+    .name = "run",
+    .summary = "run a command and record it",
+    .usage = "run [options] [--] COMMAND [ARGUMENT]...",
+    .about =
+        "Runs the command with the library in every process of its that uses CUDA, and with\n"
+        "the Python package in every interpreter from its start, before PyTorch is there.\n"
+        "From then on the process is the command: its exit status, signals and output are its\n"
+        "own. Other options are variables: docs/configuration.md, `syncline doctor`.\n"
+        "\n"
+        "Sets CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH (if it is not set) and PYTHONPATH;\n"
+        "a sitecustomize of your own is run all the same.",
+    .after = "Exit status: the command's; else\n"
+             "  2    wrong usage, or another profiler is in the environment\n"
+             "  126  the command cannot be run\n"
+             "  127  it was not found\n"
+             "\n"
+             "Examples:\n"
+             "  syncline run python train.py\n"
+             "  syncline run -w steps:3/500 -- torchrun --nproc-per-node 8 train.py\n",
+    .options = options,
+    .run = run,
+};
