@@ -1,7 +1,7 @@
-"""One training run for bench/vs_kineto: warms up, trains STEPS steps under what MODE names, and
+"""One training run for bench/training.py: warms up, trains STEPS steps under what MODE names, and
 writes what it measured.
 
-    vs_kineto_job.py JOB MODE STEPS FOLDER
+    training_job.py JOB MODE STEPS FOLDER
 """
 import ctypes
 import json
@@ -106,7 +106,8 @@ def main():
     session = None
     if MODE.startswith("kineto"):
         cpu_ops = [ProfilerActivity.CPU] if "cpu" in MODE else []
-        session = profile(activities=[*cpu_ops, ProfilerActivity.CUDA])
+        session = profile(activities=[*cpu_ops, ProfilerActivity.CUDA],
+                          record_shapes="shapes" in MODE, with_stack="stack" in MODE)
         result["start"] = spent(session.start)
     own, job = clocks()
     own_began = cpu(own)
@@ -122,7 +123,7 @@ def main():
         name = "trace.json.gz" if MODE.endswith("gz") else "trace.json"
         result["stop"] = spent(session.stop)
         result["export"] = spent(lambda: session.export_chrome_trace(str(FOLDER / name)))
-    elif MODE == "syncline":
+    elif MODE.startswith("syncline"):
         time.sleep(SETTLE_S)
         result["stop"] = spent(end_window)
     result["own_cpu_ns"] = cpu(own) - own_began

@@ -1,0 +1,172 @@
+"""The same training bare and under one profiler after another, on the simulated GPU: what
+bench/vs_kineto and bench/pytorch share. Their modes differ in what is recorded and by whom.
+
+Runs are interleaved: what disturbs the machine disturbs all. Times are CPU times of threads, in ns
+in what a run measured, and medians of the rounds in a table.
+"""
+import argparse
+import gzip
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPO = HERE.parent
+JOBS = ("mlp", "transformer")
+ROWS = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver", "cuda_sync",
+        "overhead")
+OPERATORS = ("cpu_op", "user_annotation")
+# For syncline: nothing but what CUPTI tells.
+CUPTI_ONLY = {"SYNCLINE_PYTHON": "off", "SYNCLINE_OPS": "off", "SYNCLINE_SOURCE_DEPTH": "0"}
+
+
+def options(usage, argv=None):
+    parser = argparse.ArgumentParser(usage=usage)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--job", choices=JOBS)
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--build", default=str(REPO / "build" / "release"))
+    return parser.parse_args(argv)
+
+
+class Bench:
+    """Runs the jobs. `modes`: name -> what the environment gets, for those under syncline; a mode
+    whose name begins with `kineto` says by its words what torch.profiler records."""
+
+    def __init__(self, chosen, modes):
+        self.chosen, self.modes = chosen, modes
+        self.jobs = [chosen.job] if chosen.job else JOBS
+        self.build = pathlib.Path(chosen.build).resolve()
+        if not (self.build / "bench" / "idle_client.so").exists():
+            sys.exit(f"{sys.argv[0]}: {self.build} has no bench/idle_client.so: build with "
+                     "-DSYNCLINE_BENCH=ON")
+        self.python = subprocess.run([REPO / "tests" / "venv.sh", "torch-2.11"], check=True,
+                                     stdout=subprocess.PIPE, text=True).stdout.strip()
+
+    def all_rounds(self):
+        """(job, mode) -> what each round measured."""
+        runs = {}
+        for _ in range(self.chosen.rounds):
+            for job in self.jobs:
+                for mode in self.modes:
+                    runs.setdefault((job, mode), []).append(self.run(job, mode))
+        return runs
+
+    def environment(self, mode):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("SYNCLINE_")}
+        env["OMP_NUM_THREADS"] = "1"
+        if mode == "idle":
+            env["CUDA_INJECTION64_PATH"] = str(self.build / "bench" / "idle_client.so")
+        elif mode.startswith("syncline"):
+            env |= {"CUDA_INJECTION64_PATH": str(self.build / "runtime" / "libsyncline.so"),
+                    "SYNCLINE_OUTPUT": "out", "SYNCLINE_CHAKRA": "off", "SYNCLINE_LOG": "warn",
+                    **self.modes[mode]}
+        return env
+
+    def run(self, job, mode):
+        """One process. What it measured, and what its file and its end show."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            subprocess.run(
+                [REPO / "tests" / "simgpu" / "run", "--build", self.build, "--cupti", "13.0", "--scale",
+                 "100", "--log", folder / "log", self.python, HERE / "training_job.py", job,
+                 mode.replace(" ", "_"), str(self.chosen.steps), folder],
+                env=self.environment(mode), cwd=folder, check=True, stderr=subprocess.DEVNULL)
+            result = json.loads((folder / "result.json").read_text())
+            for line in (folder / "log").read_text().splitlines():
+                line = json.loads(line)
+                if line["what"] == "client":
+                    result["client"] = line
+            result.update(self.file(folder, result))
+            return result
+
+    def file(self, folder, result):
+        files = [*folder.glob("trace.json*"), *folder.glob("out/*/*/*.json.zst")]
+        if not files:
+            return {}
+        (path,) = files
+        if path.suffix == ".zst":
+            tool = self.build / "tools" / "syncline"
+            subprocess.run([tool, "convert", path, "--to", "kineto-gz", "-o", folder / "c.json.gz"],
+                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            text = gzip.decompress((folder / "c.json.gz").read_bytes())
+        else:
+            text = path.read_bytes()
+            text = gzip.decompress(text) if path.suffix == ".gz" else text
+        trace = json.loads(text)
+        base = trace["baseTimeNanoseconds"] // 1000
+        begin, end = result["from_ns"] / 1000 - base, result["until_ns"] / 1000 - base
+        rows = [e for e in trace["traceEvents"] if e.get("ph") == "X" and begin <= e["ts"] <= end]
+        operators = sum(e["cat"] in OPERATORS for e in rows)
+        every = [e for e in trace["traceEvents"] if e.get("cat") in (*ROWS, *OPERATORS)
+                 and e["ph"] == "X"]
+        return {"rows": sum(e["cat"] in ROWS for e in rows) + operators, "operators": operators,
+                "bytes_per_row": path.stat().st_size / len(every),
+                "text_per_row": len(text) / len(every)}
+
+
+def own_cpu_ns(result):
+    """To make the file. syncline's end is on its own threads."""
+    if result["mode"].startswith("syncline"):
+        return result["own_cpu_ns"]
+    return result["stop"][0] + result["export"][0]
+
+
+class Table:
+    """Numbers of all rounds, printed as a Markdown table, and kept as rows for --json."""
+
+    def __init__(self, name, runs, chosen):
+        self.name, self.runs, self.chosen = name, runs, chosen
+        self.rows = []
+
+    def median(self, job, mode, value):
+        return statistics.median(value(r) for r in self.runs[job, mode])
+
+    def step_us(self, job, mode):
+        """The quieter steps of all rounds: whatever else runs only ever adds."""
+        steps = [ns for r in self.runs[job, mode] for ns in r["step_cpu_ns"]]
+        return statistics.quantiles(steps, n=4)[0] / 1000
+
+    def beside(self, other, job, mode):
+        """Percent above the other mode's steps: of all rounds together, and the least and the most
+        of a round."""
+        rounds = [100 * (statistics.quantiles(mine["step_cpu_ns"], n=4)[0]
+                         / statistics.quantiles(theirs["step_cpu_ns"], n=4)[0] - 1)
+                  for mine, theirs in zip(self.runs[job, mode], self.runs[job, other])]
+        together = 100 * (self.step_us(job, mode) / self.step_us(job, other) - 1)
+        return together, min(rounds), max(rounds)
+
+    def per_row_ns(self, job, mode):
+        return self.median(job, mode, lambda r: own_cpu_ns(r) / r["rows"])
+
+    def saved_ms(self, job, mode):
+        """From the last step to the file."""
+        return self.median(job, mode, lambda r: r["stop"][1] + r.get("export", (0, 0))[1]) / 1e6
+
+    def memory_mib(self, job, mode):
+        bare = self.median(job, "bare", lambda r: r["resident_kib"])
+        return (self.median(job, mode, lambda r: r["resident_kib"]) - bare) / 1024
+
+    def print_table(self, job, head, cells):
+        print(f"{job}, {self.chosen.steps} steps, medians of {self.chosen.rounds} rounds\n")
+        print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+        for row in cells:
+            print("| " + " | ".join(row) + " |")
+        print()
+
+    def row(self, metric, value, unit, goal=None, at_least=False, against=None):
+        met = None if goal is None else value >= goal if at_least else value <= goal
+        self.rows.append({"bench": self.name, "metric": metric, "value": round(value, 3),
+                          "unit": unit, "goal": goal, "met": met, "against": against})
+        if goal is not None:
+            print(f"{metric:58} {value:8.2f} {unit:6} goal {goal:g}: {'met' if met else 'missed'}")
+
+    def write(self):
+        if self.chosen.json:
+            with self.chosen.json.open("a") as file:
+                file.writelines(json.dumps(row) + "\n" for row in self.rows)
