@@ -260,7 +260,7 @@ int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns)
         return 0;
     if (p->complete_ns < complete_ns)
         p->complete_ns = complete_ns;
-    if (lost != p->lost || sl_cupti_pool_is_discarding())
+    if (lost != p->lost || sl_cupti_pool_is_discarding() || p->opt.cupti->hides_drops)
         ev.flags = SL_EVF_RECORDS_LOST;
     if (sl_ring_push(p->ring, &ev))
         return -ENOBUFS;

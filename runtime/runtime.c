@@ -268,6 +268,12 @@ static const char *choose_api(void)
                  *holder ? holder : "nsys, ncu, cuda-gdb...");
         return runtime.why;
     }
+    if (runtime.cupti.hides_drops)
+        sl_log(SL_LOG_WARN,
+               "%s does not tell a subscriber of the records that it drops: no wait is "
+               "explained, lest it be by the wrong operation; use "
+               "SYNCLINE_CUPTI_API=v1, or CUPTI 13.3 or later",
+               runtime.cupti.path);
     if (err && choice != SL_CUPTI_API_AUTO)
         sl_log(SL_LOG_WARN, "%s %s: SYNCLINE_CUPTI_API=v1 is used", runtime.cupti.path,
                err == -ENOTSUP ? "has no subscribers of CUPTI 13.2" : "refused a subscriber");

@@ -244,6 +244,8 @@ int sl_cupti_api_use_v2(struct sl_cupti_api *api, int fields, char *holder, size
     err = sl_cupti_v2_subscribe(&api->fn, &api->v1, api->handle, &fields, holder, holder_size);
     api->is_v2 = err == 0;
     api->has_fields = err == 0 && fields;
+    api->hides_drops =
+        api->is_v2 && api->fn.ActivityGetNumDroppedRecords == api->v1.ActivityGetNumDroppedRecords;
     return err;
 }
 
@@ -442,7 +444,7 @@ void sl_cupti_detach(struct sl_cupti_api *api)
 {
     if (api->is_v2) {
         sl_cupti_v2_unsubscribe(&api->fn, &api->v1);
-        api->is_v2 = api->has_fields = 0;
+        api->is_v2 = api->has_fields = api->hides_drops = 0;
         return;
     }
     set_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, api->zeroed);

@@ -66,6 +66,7 @@ struct sl_cupti_api {
 
     /* With a subscriber of our own: `fn` goes through it, `v1` does not. Else both are the same. */
     int is_v2, has_fields; /* records have our choice of fields (cupti_fields.h) */
+    int hides_drops;       /* 13.2 tells a subscriber of none: any record may be missing */
     struct sl_cupti_functions v1;
 
     /* Attributes as they were before sl_cupti_attach(), and, once known, whether CUPTI had buffers

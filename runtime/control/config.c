@@ -50,7 +50,8 @@ static const struct sl_option_word cupti_api_words[] = {
     {"v1", SL_CUPTI_API_V1, "that of the whole process, which every CUPTI has"},
     {"v2", SL_CUPTI_API_V2,
      "a subscriber of our own, from CUPTI 13.2 (which then does not tell of records that it "
-     "drops): other tools that use it too are not disturbed. From 13.4 records have the fields "
+     "drops: no edges are written): other tools that use it too are not disturbed. From 13.4 "
+     "records have the fields "
      "that "
      "syncline reads and no others: half the bytes of a kernel's"},
     {"v2-whole", SL_CUPTI_API_V2_WHOLE, "the same with whole records"},
