@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "collect/lane_read.h"
 #include "collect/nvtx.h"
 #include "collect/nvtx_calls.h"
 #include "collect/nvtx_read.h"
@@ -109,6 +110,14 @@ static void push_texts(void)
 }
 
 static struct sl_nvtx_read *reader;
+static struct sl_lane_reader all_lanes;
+
+static void take_record(void *user, uint32_t thread, const struct sl_lane_record *record,
+                        uint64_t ns)
+{
+    (void)user;
+    sl_nvtx_read_record(reader, thread, record, ns);
+}
 
 /* Nanoseconds for a push and its pop. */
 static double cost(void (*run)(void), int read)
@@ -123,7 +132,7 @@ static double cost(void (*run)(void), int read)
         ns = (double)(bench_wall_ns() - from) / PAIRS;
         best = ns < best ? ns : best;
         if (read)
-            sl_nvtx_read(reader, UINT64_MAX);
+            sl_lane_reader_read(&all_lanes, UINT64_MAX);
     }
     return best;
 }
@@ -146,7 +155,7 @@ static void churn(long threads)
             pthread_create(&id[j], NULL, one_range, NULL);
         for (int j = 0; j < 8; j++)
             pthread_join(id[j], NULL);
-        sl_nvtx_read(reader, UINT64_MAX);
+        sl_lane_reader_read(&all_lanes, UINT64_MAX);
     }
 }
 
@@ -156,12 +165,6 @@ static void take(void *user, const struct sl_event *ev)
 {
     (void)user;
     (void)ev;
-}
-
-static void meet(void *user, uint32_t thread)
-{
-    (void)user;
-    (void)thread;
 }
 
 static void name(void *user, const struct sl_nvtx_name *what, uint32_t id)
@@ -176,8 +179,8 @@ static void open_reader(void)
     static struct sl_ranges *ranges;
     static struct sl_intern *texts;
     const struct sl_ranges_options opt = {.sink = take};
-    struct sl_nvtx_read_options read = {
-        .texts_bytes = 1 << 20, .sink = take, .thread = meet, .named = name};
+    const struct sl_lane_reader_options lane = {.record = take_record};
+    struct sl_nvtx_read_options read = {.texts_bytes = 1 << 20, .sink = take, .named = name};
 
     if (sl_ranges_create(&ranges, &opt) || sl_intern_create(&texts, 4 << 20))
         exit(2);
@@ -185,6 +188,7 @@ static void open_reader(void)
     read.intern = texts;
     if (sl_nvtx_read_create(&reader, &read))
         exit(2);
+    sl_lane_reader_init(&all_lanes, &lane);
 }
 
 int main(int argc, char **argv)

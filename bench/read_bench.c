@@ -108,7 +108,7 @@ static void launch(struct trace *t, uint64_t number)
          .correlation = number,
          .thread = 4243,
          .flags = SL_EVF_LAUNCH,
-         .u.call = {.cbid = 211, .pid = 4242}},
+         .u.call = {.cbid = 211}},
         {.kind = SL_EV_FLOW,
          .start_ns = call_ns,
          .end_ns = gpu_ns,

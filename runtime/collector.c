@@ -15,6 +15,7 @@
 #include "collect/cupti_buffer.h"
 #include "collect/python_boot.h"
 #include "collect/step.h"
+#include "collect/torch_ops.h"
 
 #define CALIBRATE_NS   (500 * SL_COLLECTOR_MS)
 #define DUMP_CAP_BYTES (1ull << 30)
@@ -72,6 +73,7 @@ static void push_window(struct sl_collector *c, int open)
 
 static int begin_drain(struct sl_collector *c)
 {
+    sl_torch_ops_enable(0);
     sl_pipeline_limit(c->pipeline, c->window.closed_ns);
     c->drain_turn = sl_cupti_pool_turn();
     c->drain_back = 0;
@@ -95,6 +97,7 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
             sl_python_boot(c->opt.config->home);
         push_window(c, 1);
         set_bounds(c);
+        sl_torch_ops_enable(1);
         err = sl_collector_check_clock(c);
     }
     if (!err && (actions & SL_ACT_DRAIN))

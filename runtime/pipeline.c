@@ -87,6 +87,7 @@ int sl_pipeline_assembled(void *user, const struct sl_event *ev)
         return sl_pipeline_meta(p, ev);
     tied = *ev;
     sl_pipeline_ranges_event(p, &tied);
+    sl_pipeline_ops_event(p, &tied);
     if (!p->any_row) {
         if (tied.kind == SL_EV_OVERHEAD && p->early_count < SL_PIPELINE_EARLY_ROWS) {
             p->early[p->early_count++] = tied;
@@ -154,8 +155,8 @@ size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t val
     size_t records;
 
     p->now_ns = sl_clock_monotonic();
-    sl_pipeline_ranges_look(p, data, valid);
-    sl_pipeline_ranges_read(p);
+    sl_pipeline_lanes_look(p, data, valid);
+    sl_pipeline_lanes_read(p);
     take_nodes(p);
     records = sl_decode_buffer(p->decode, data, valid, sl_pipeline_decoded, p);
     sl_writer_wake(p->writer);
@@ -178,7 +179,7 @@ void sl_pipeline_tick(struct sl_pipeline *p)
 {
     struct sl_assemble_counts counts;
 
-    sl_pipeline_ranges_read(p);
+    sl_pipeline_lanes_read(p);
     sl_assemble_tick(p->assemble, sl_clock_monotonic());
     deliver_rest(p);
     sl_assemble_get_counts(p->assemble, &counts);
@@ -256,6 +257,7 @@ int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns)
                           .end_ns = complete_ns < held_ns ? complete_ns : held_ns};
 
     sl_pipeline_ranges_complete(p, ev.end_ns);
+    sl_pipeline_ops_complete(p, ev.end_ns);
     if (!p->edges)
         return 0;
     if (p->complete_ns < complete_ns)

@@ -62,6 +62,7 @@ static int create_kineto(struct sl_pipeline *p)
     const struct sl_kineto_options opt = {
         .detail = p->opt.config->detail,
         .intern = p->intern,
+        .details = p->details,
         .shapes = p->shapes,
         .devices = &p->devices,
         .cap_bytes = sl_pipeline_share(p->opt.config, SL_SHARE_TEXT),
@@ -168,6 +169,9 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     err = sl_ring_create(&p->ring, ring_slots(sl_pipeline_share(opt->config, SL_SHARE_RING)));
     if (err)
         goto fail_ring;
+    sl_pipeline_ranges_create(p);
+    sl_pipeline_ops_create(p);
+    sl_pipeline_lanes_create(p);
     err = create_kineto(p);
     if (err)
         goto fail_kineto;
@@ -181,11 +185,12 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     return 0;
 
 fail_writer:
-    sl_pipeline_ranges_destroy(p);
     sl_edge_rows_destroy(p->edges);
     sl_et_window_destroy(p->et);
     sl_kineto_destroy(p->kineto);
 fail_kineto:
+    sl_pipeline_ops_destroy(p);
+    sl_pipeline_ranges_destroy(p);
     sl_ring_destroy(p->ring);
 fail_ring:
     sl_assemble_destroy(p->assemble);

@@ -1,7 +1,8 @@
 /*
  * pipeline_impl.h - what the pipeline's files share: the way of the events (pipeline.c), the window
  * that they are judged by (pipeline_window.c), the user's ranges among them (pipeline_ranges.c),
- * and the making of all its modules (pipeline_create.c).
+ * PyTorch's operators (pipeline_ops.c), where both come
+ * from (pipeline_lanes.c), and the making of all its modules (pipeline_create.c).
  *
  * Threads: the collector, except where pipeline.h says any.
  */
@@ -11,9 +12,13 @@
 #include "base/intern.h"
 #include "base/ring.h"
 #include "collect/cupti_decode.h"
+#include "collect/lane_read.h"
 #include "collect/nvtx_read.h"
+#include "collect/torch_ops.h"
+#include "collect/torch_ops_read.h"
 #include "event/assemble.h"
 #include "event/device.h"
+#include "event/ops.h"
 #include "event/range.h"
 #include "event/shape.h"
 #include "pipeline.h"
@@ -50,6 +55,10 @@ struct sl_pipeline {
     struct sl_assemble *assemble;
     struct sl_ranges *ranges;  /* NULL: no memory for it */
     struct sl_nvtx_read *nvtx; /* the same */
+    struct sl_ops *ops;        /* NULL: PyTorch's operators are not wanted, or no memory */
+    struct sl_torch_ops_read *ops_read;
+    struct sl_intern *details;   /* of operators */
+    struct sl_lane_reader lanes; /* for both */
     struct sl_ring *ring;
     struct sl_kineto *kineto;
     struct sl_et_window *et;    /* NULL: not wanted, or no memory for it */
@@ -110,12 +119,7 @@ int sl_pipeline_in_window(const struct sl_pipeline *p, const struct sl_event *ev
 /* pipeline_ranges.c: all of it does nothing where ranges are not wanted. */
 void sl_pipeline_ranges_create(struct sl_pipeline *p);
 void sl_pipeline_ranges_destroy(struct sl_pipeline *p);
-/* Ranges go first, and the file begins before them: whether a buffer shows that the GPU is used
- * must be known before it is decoded. */
-void sl_pipeline_ranges_look(struct sl_pipeline *p, const uint8_t *data, size_t valid);
-/* What was called by now, before what CUPTI tells of it. A process that has not used the GPU has no
- * file to show it in: it stays where it is. */
-void sl_pipeline_ranges_read(struct sl_pipeline *p);
+void sl_pipeline_ranges_count(const struct sl_pipeline *p);
 /* An assembled event, before it goes on; a call gets its innermost range. */
 void sl_pipeline_ranges_event(struct sl_pipeline *p, struct sl_event *ev);
 void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev);
@@ -123,5 +127,23 @@ void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev)
 void sl_pipeline_ranges_window(struct sl_pipeline *p);
 void sl_pipeline_ranges_complete(struct sl_pipeline *p, uint64_t complete_ns);
 void sl_pipeline_ranges_close(struct sl_pipeline *p, uint64_t closed_ns);
+
+/* pipeline_ops.c: all of it does nothing where operators are not wanted. After the ranges. */
+void sl_pipeline_ops_create(struct sl_pipeline *p);
+void sl_pipeline_ops_destroy(struct sl_pipeline *p);
+void sl_pipeline_ops_count(const struct sl_pipeline *p);
+/* A call gets its operator. */
+void sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev);
+void sl_pipeline_ops_complete(struct sl_pipeline *p, uint64_t complete_ns);
+void sl_pipeline_ops_close(struct sl_pipeline *p, uint64_t closed_ns);
+
+/* pipeline_lanes.c: nothing where neither is wanted. */
+void sl_pipeline_lanes_create(struct sl_pipeline *p);
+/* What threads tell goes first, and the file begins before it: whether a buffer shows that the GPU
+ * is used must be known before it is decoded. */
+void sl_pipeline_lanes_look(struct sl_pipeline *p, const uint8_t *data, size_t valid);
+/* What was called by now, before what CUPTI tells of it. A process that has not used the GPU has no
+ * file to show it in: it stays where it is. */
+void sl_pipeline_lanes_read(struct sl_pipeline *p);
 
 #endif

@@ -45,13 +45,6 @@ static void take_read(void *user, const struct sl_event *ev)
         take_note(user, ev);
 }
 
-static void meet_thread(void *user, uint32_t thread)
-{
-    struct sl_pipeline *p = user;
-
-    sl_decode_meet_thread(p->decode, p->opt.identity->pid, thread, sl_pipeline_decoded, p);
-}
-
 static void take_named(void *user, const struct sl_nvtx_name *what, uint32_t name)
 {
     static const enum sl_decode_object object[] = {[SL_NVTX_THREAD] = SL_DECODE_THREAD,
@@ -64,34 +57,16 @@ static void take_named(void *user, const struct sl_nvtx_name *what, uint32_t nam
                        sl_pipeline_decoded, p);
 }
 
-static void count_ranges(const struct sl_pipeline *p)
+void sl_pipeline_ranges_count(const struct sl_pipeline *p)
 {
     struct sl_ranges_counts counts;
 
+    if (!p->ranges)
+        return;
     sl_ranges_get_counts(p->ranges, &counts);
     sl_stats_set(SL_STAT_RANGES_LOST,
                  counts.lost + sl_lanes_lost() + sl_nvtx_read_texts_lost(p->nvtx));
     sl_stats_set(SL_STAT_RANGES_CUT, counts.cut);
-}
-
-void sl_pipeline_ranges_read(struct sl_pipeline *p)
-{
-    if (!p->nvtx || !p->used)
-        return;
-    sl_nvtx_read(p->nvtx, p->until_ns == SL_PIPELINE_NEVER ? p->seen_ns : SL_PIPELINE_NEVER);
-    count_ranges(p);
-}
-
-void sl_pipeline_ranges_look(struct sl_pipeline *p, const uint8_t *data, size_t valid)
-{
-    struct sl_decode_held held = {0, 0};
-
-    if (p->used || !p->nvtx)
-        return;
-    sl_decode_look(p->layout ? p->layout : sl_cupti_layout_find(p->opt.cupti->version), data, valid,
-                   &held);
-    if (held.of_use)
-        sl_pipeline_use(p);
 }
 
 void sl_pipeline_ranges_window(struct sl_pipeline *p)
@@ -118,11 +93,10 @@ void sl_pipeline_ranges_complete(struct sl_pipeline *p, uint64_t complete_ns)
 
 void sl_pipeline_ranges_close(struct sl_pipeline *p, uint64_t closed_ns)
 {
-    sl_pipeline_ranges_read(p);
     if (!p->ranges || !p->used)
         return;
     sl_ranges_close(p->ranges, closed_ns);
-    count_ranges(p);
+    sl_pipeline_ranges_count(p);
 }
 
 /* A job without its ranges is better than none. */
@@ -138,7 +112,6 @@ void sl_pipeline_ranges_create(struct sl_pipeline *p)
                                             sl_pipeline_share(config, SL_SHARE_INTERN) / 2,
                                         .user = p,
                                         .sink = take_read,
-                                        .thread = meet_thread,
                                         .named = take_named};
 
     if (sl_ranges_create(&p->ranges, &ranges) == 0) {

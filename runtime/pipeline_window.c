@@ -15,7 +15,7 @@ int sl_pipeline_in_window(const struct sl_pipeline *p, const struct sl_event *ev
 {
     if (ev->kind == SL_EV_CUDA_EVENT)
         return 1;
-    if (ev->kind == SL_EV_FLOW)
+    if (ev->kind == SL_EV_FLOW || ev->kind == SL_EV_FLOW_BACK)
         return ev->start_ns >= p->from_ns && ev->end_ns < p->until_ns;
     if (ev->start_ns == 0 && ev->end_ns == 0)
         return p->from_ns != SL_PIPELINE_NEVER;
@@ -81,7 +81,9 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
     sl_pipeline_flush(p);
     if (p->used)
         sl_pipeline_early_rows(p);
+    sl_pipeline_lanes_read(p);
     sl_pipeline_ranges_close(p, closed_ns);
+    sl_pipeline_ops_close(p, closed_ns);
     /* The window's end decides what is left of its waits: what was lost must be known by then. */
     if (sl_pipeline_delivered(p, 0))
         return -ENOBUFS;

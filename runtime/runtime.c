@@ -32,6 +32,7 @@
 #include "collect/nvtx_names.h"
 #include "collect/python_boot.h"
 #include "collect/python_frames.h"
+#include "collect/torch_ops.h"
 #include "collector.h"
 #include "control/config.h"
 #include "control/identity.h"
@@ -79,6 +80,7 @@ static void passive(const char *reason)
     atomic_store_explicit(&runtime.reason, reason, memory_order_release);
     sl_neighbour_stop();
     sl_nvtx_detach();
+    sl_torch_ops_stop();
     sl_python_lines_stop();
     sl_cupti_pool_set_passive();
     atomic_store_explicit(&runtime.life, PASSIVE, memory_order_release);

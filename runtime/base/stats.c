@@ -51,8 +51,15 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
                                    "calls whose row was written before it was known what they "
                                    "waited for"},
     [SL_STAT_RANGES] = {"ranges", "rows of NVTX ranges and marks, and of GPU work in them"},
-    [SL_STAT_RANGES_LOST] = {"ranges_lost", "NVTX ranges, marks and names lost for lack of room"},
+    [SL_STAT_RANGES_LOST] = {"ranges_lost",
+                             "records of threads lost for lack of room: NVTX ranges, marks "
+                             "and names, operators of PyTorch"},
     [SL_STAT_RANGES_CUT] = {"ranges_cut", "NVTX ranges cut at the edge of a window"},
+    [SL_STAT_OPS] = {"ops", "rows of PyTorch's operators"},
+    [SL_STAT_OPS_LOST] = {"ops_lost", "PyTorch's operators lost for lack of room"},
+    [SL_STAT_OPS_FORGOTTEN] = {"ops_forgotten",
+                               "operators forgotten before all calls made in them were in"},
+    [SL_STAT_OPS_INPUTS_LOST] = {"ops_inputs_lost", "operators without all of their inputs"},
     [SL_STAT_CHAKRA_NODES] = {"chakra_nodes", "nodes written to execution traces"},
     [SL_STAT_CHAKRA_EDGES] = {"chakra_edges", "sync edges written to execution traces"},
     [SL_STAT_CHAKRA_EDGES_LEFT_OUT] = {"chakra_edges_left_out",

@@ -45,6 +45,10 @@ enum sl_stat {
     SL_STAT_RANGES,            /* rows of the user's ranges and marks, and of the GPU's for them */
     SL_STAT_RANGES_LOST,       /* no room: in a thread's lane, or among the known ones */
     SL_STAT_RANGES_CUT,        /* shown in part: open at a window's edge */
+    SL_STAT_OPS,               /* rows of PyTorch's operators */
+    SL_STAT_OPS_LOST,          /* no room: among those that run, or for a name */
+    SL_STAT_OPS_FORGOTTEN,     /* before all calls made in them were in: those are in none */
+    SL_STAT_OPS_INPUTS_LOST,   /* rows without all of their inputs */
     SL_STAT_CHAKRA_NODES,      /* of execution traces */
     SL_STAT_CHAKRA_EDGES,      /* sync edges in them */
     SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* source or destination not in the file, or no room */

@@ -15,14 +15,21 @@
 #include "base/clock.h"
 #include "base/pages.h"
 
-/* The writer wakes the collector after this many words. */
-#define CHECKPOINT (SL_LANE_WORDS / 4)
+/* The writer wakes the collector when this part of its ring waits to be read, and has it grow, at
+ * its end, when twice as much does. */
+#define CHECKPOINT(lane) ((lane)->words / 8)
+/* Lanes that have grown leave this part of the memory for those of more threads. */
+#define GROWTH(bytes) ((bytes) / 4 * 3)
 /* THREAD_END's, which has to fit whatever else does not. */
 #define END_WORDS 2
+/* A lane that has not grown. */
+#define EACH (SL_LANE_WORDS * sizeof(uint64_t) + sizeof(struct sl_lane))
 
 static struct {
     struct sl_lane *lane;
     unsigned lanes;
+    uint64_t bytes; /* for all of them */
+    _Atomic uint64_t taken_bytes;
     _Atomic unsigned used;
     _Atomic uint64_t free; /* index + 1, changes above */
     _Atomic uint64_t lost; /* by threads without a lane */
@@ -57,6 +64,19 @@ static void give(struct sl_lane *lane)
                                                     memory_order_release, memory_order_relaxed));
 }
 
+/* 0; -ENOMEM: there would be more than `most`. */
+static int take_bytes(uint64_t bytes, uint64_t most)
+{
+    uint64_t taken = atomic_load_explicit(&all.taken_bytes, memory_order_relaxed);
+
+    do {
+        if (taken + bytes > most)
+            return -ENOMEM;
+    } while (!atomic_compare_exchange_weak_explicit(&all.taken_bytes, &taken, taken + bytes,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return 0;
+}
+
 static struct sl_lane *take(void)
 {
     uint64_t top = atomic_load_explicit(&all.free, memory_order_acquire);
@@ -71,6 +91,8 @@ static struct sl_lane *take(void)
                                                   memory_order_acquire, memory_order_acquire))
             return lane;
     }
+    if (take_bytes(EACH, all.bytes))
+        return NULL;
     index = atomic_load_explicit(&all.used, memory_order_relaxed);
     while (index < all.lanes) {
         /* Release pairs with the acquire in sl_lanes_used(). */
@@ -111,6 +133,7 @@ static void begin_thread(struct sl_lane *lane)
     lane->limit = lane->at; /* the first record takes the slow way */
     memset(lane->depth, 0, sizeof(lane->depth));
     memset(lane->skipped, 0, sizeof(lane->skipped));
+    lane->ops = lane->ops_skipped = lane->ops_plain = 0;
 }
 
 struct sl_lane *sl_lane_take(void)
@@ -145,38 +168,68 @@ static struct sl_lane_record *lose(struct sl_lane *lane)
     return NULL;
 }
 
+/* The ring's end is near: it becomes longer there if it is used well, and its memory allows it.
+ * What was written in the round before has been read, so that positions just go on. */
+static int grow(struct sl_lane *lane, uint64_t tail)
+{
+    uint64_t waiting = lane->at - tail;
+
+    if (waiting < 2 * CHECKPOINT(lane) || waiting > lane->offset ||
+        lane->words == SL_LANE_WORDS_MAX || lane->offset + 2 > lane->words ||
+        take_bytes(lane->words * sizeof(uint64_t), GROWTH(all.bytes)))
+        return 0;
+    *sl_lane_reserved(lane) = (struct sl_lane_record){.what = SL_LANE_GROW, .pairs = 1};
+    lane->words *= 2;
+    sl_lane_put(lane, 2);
+    return 1;
+}
+
+static void wake_reader(const struct sl_lane *lane, uint64_t tail)
+{
+    void (*wake)(void);
+
+    if (lane->at - tail < CHECKPOINT(lane))
+        return;
+    wake = atomic_load_explicit(&all.wake, memory_order_acquire);
+    if (wake)
+        wake();
+}
+
+/* Where the next look at `tail` is due; gives where the ring is full. */
+static uint64_t set_limit(struct sl_lane *lane, uint64_t tail)
+{
+    uint64_t most = tail + lane->words - lane->reserved;
+
+    lane->limit = lane->at + CHECKPOINT(lane) < most ? lane->at + CHECKPOINT(lane) : most;
+    return most;
+}
+
 struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words)
 {
-    uint64_t offset, tail, most, skip;
-    void (*wake)(void);
+    uint64_t tail, most, skip;
 
     if (lane == &ended)
         return lose(lane);
     /* Acquire pairs with the release in the reader: what was there has been read. */
     tail = atomic_load_explicit(&lane->tail, memory_order_acquire);
-    most = tail + SL_LANE_WORDS - lane->reserved;
+    most = set_limit(lane, tail);
     if (!lane->announced) {
         if (lane->at + 2 > most)
             return lose(lane);
         put_thread(lane, SL_LANE_THREAD_BEGIN);
         lane->announced = 1;
     }
-    if (lane->at - tail >= CHECKPOINT) {
-        wake = atomic_load_explicit(&all.wake, memory_order_acquire);
-        if (wake)
-            wake();
-    }
-    lane->limit = lane->at + CHECKPOINT < most ? lane->at + CHECKPOINT : most;
-    offset = lane->at % SL_LANE_WORDS;
-    skip = offset + words > SL_LANE_WORDS ? SL_LANE_WORDS - offset : 0;
+    wake_reader(lane, tail);
+    if (lane->offset + words > lane->words && grow(lane, tail))
+        most = set_limit(lane, tail);
+    skip = lane->offset + words > lane->words ? lane->words - lane->offset : 0;
     if (lane->at + skip + words + 2 > most)
         return lose(lane);
     if (skip) {
         *sl_lane_reserved(lane) = (struct sl_lane_record){.what = SL_LANE_PAD};
         sl_lane_put(lane, (unsigned)skip);
-        offset = 0;
     }
-    return (struct sl_lane_record *)&lane->word[offset];
+    return (struct sl_lane_record *)&lane->word[lane->offset];
 }
 
 int sl_lane_skip(struct sl_lane *lane, unsigned domain)
@@ -188,12 +241,22 @@ int sl_lane_skip(struct sl_lane *lane, unsigned domain)
     return lane->depth[domain] + lane->skipped[domain]++;
 }
 
+void sl_lane_op_skip(struct sl_lane *lane)
+{
+    if (lane == &ended)
+        return;
+    if (lane->ops_skipped) /* the outermost has been counted */
+        lose(lane);
+    lane->ops_skipped++;
+}
+
 /* ---- the outside ---- */
 
 int sl_lanes_init(size_t bytes)
 {
-    const size_t each = SL_LANE_WORDS * sizeof(uint64_t);
-    unsigned lanes = (unsigned)(bytes / (each + sizeof(struct sl_lane)));
+    /* As much address space as all of them could take, of which `bytes` are used. */
+    const size_t each = SL_LANE_WORDS_MAX * sizeof(uint64_t);
+    unsigned lanes = (unsigned)(bytes / EACH);
     uint64_t *word;
 
     if (atomic_load_explicit(&all.is_ready, memory_order_acquire))
@@ -206,9 +269,12 @@ int sl_lanes_init(size_t bytes)
         all.lane = NULL;
         return -ENOMEM;
     }
-    for (unsigned i = 0; i < lanes; i++)
-        all.lane[i].word = word + (size_t)i * SL_LANE_WORDS;
+    for (unsigned i = 0; i < lanes; i++) {
+        all.lane[i].word = word + (size_t)i * SL_LANE_WORDS_MAX;
+        all.lane[i].words = all.lane[i].read_words = SL_LANE_WORDS;
+    }
     all.lanes = lanes;
+    all.bytes = bytes;
     all.has_point = sl_clock_take_point(&all.point_stamp, &all.point_ns) == 0;
     /* Release pairs with the acquire in sl_lane_take(). */
     atomic_store_explicit(&all.is_ready, 1, memory_order_release);
@@ -242,7 +308,7 @@ uint64_t sl_lanes_lost(void)
 
 uint64_t sl_lanes_bytes(void)
 {
-    return (uint64_t)sl_lanes_used() * (SL_LANE_WORDS * sizeof(uint64_t) + sizeof(struct sl_lane));
+    return atomic_load_explicit(&all.taken_bytes, memory_order_relaxed);
 }
 
 int sl_lanes_point(uint64_t *stamp, uint64_t *ns)
@@ -250,4 +316,43 @@ int sl_lanes_point(uint64_t *stamp, uint64_t *ns)
     *stamp = all.point_stamp;
     *ns = all.point_ns;
     return all.has_point ? 0 : -EAGAIN;
+}
+
+/* ---- the reader ---- */
+
+static void pass(struct sl_lane *lane, uint64_t words)
+{
+    lane->read_offset += words;
+    if (lane->read_offset == lane->read_words)
+        lane->read_offset = 0;
+    /* Release pairs with the acquire in sl_lane_room(): we have read what was there. */
+    atomic_store_explicit(&lane->tail,
+                          atomic_load_explicit(&lane->tail, memory_order_relaxed) + words,
+                          memory_order_release);
+}
+
+const struct sl_lane_record *sl_lane_next(struct sl_lane *lane)
+{
+    for (;;) {
+        const struct sl_lane_record *r =
+            (const struct sl_lane_record *)&lane->word[lane->read_offset];
+
+        /* Acquire pairs with the release in sl_lane_put(): records up to head are whole. */
+        if (atomic_load_explicit(&lane->tail, memory_order_relaxed) >=
+            atomic_load_explicit(&lane->head, memory_order_acquire))
+            return NULL;
+        if (r->what == SL_LANE_GROW) {
+            lane->read_words *= 2;
+            pass(lane, 2);
+        } else if (r->what == SL_LANE_PAD) {
+            pass(lane, lane->read_words - lane->read_offset);
+        } else {
+            return r;
+        }
+    }
+}
+
+void sl_lane_read(struct sl_lane *lane, const struct sl_lane_record *record)
+{
+    pass(lane, 2u * record->pairs);
 }

@@ -9,6 +9,9 @@
  * not: the next thread goes on where it stopped. So there are as many lanes as threads that make
  * ranges at the same time, however many come and go.
  *
+ * A lane is small as long as it is read in time: a thread that is ahead of the collector gets more,
+ * from a memory that all lanes share.
+ *
  * A pop always finds room: a push takes its own with it. So whatever is lost when a lane is full is
  * a whole range, and the nesting of the others stays right.
  *
@@ -24,7 +27,8 @@
 #include <stdint.h>
 
 enum {
-    SL_LANE_WORDS = 8192, /* of 8 bytes: 64 KiB */
+    SL_LANE_WORDS = 8192,                /* of 8 bytes: 64 KiB; a lane begins with that... */
+    SL_LANE_WORDS_MAX = 1024 * 1024 / 8, /* ...and grows up to that */
     SL_LANE_DOMAINS = 256,
     /* A record's longest texts; what is longer is cut. Together they fit into a record. */
     SL_LANE_TEXT_MAX = 1023,
@@ -33,7 +37,8 @@ enum {
 };
 
 enum sl_lane_what {
-    SL_LANE_PAD, /* up to the end of the ring */
+    SL_LANE_PAD,  /* up to the end of the ring */
+    SL_LANE_GROW, /* from here on the ring is twice as long */
     SL_LANE_PUSH,
     SL_LANE_POP,
     SL_LANE_START,
@@ -47,6 +52,10 @@ enum sl_lane_what {
     SL_LANE_RELEASE,      /* is given back */
     SL_LANE_PAST,         /* an event of its own time */
     SL_LANE_STEP,         /* the same: a step of the job that has ended */
+    SL_LANE_OP_BEGIN,     /* struct sl_lane_op */
+    SL_LANE_OP_END,       /* aux: lower half of its handle */
+    SL_LANE_OP_START,     /* struct sl_lane_op: one that may end on any thread, by... */
+    SL_LANE_OP_FINISH,    /* ...its handle, in aux and one word */
 };
 
 /* What follows the header of a record, in this order. */
@@ -78,15 +87,31 @@ struct sl_lane_record {
     uint64_t stamp; /* sl_clock_stamp() */
 };
 
+/* An operator of PyTorch's begins. Behind it stand its name, what its row says besides (members of
+ * an object) and its inputs (collect/torch_ops_abi.h), one right behind the other. */
+struct sl_lane_op {
+    struct sl_lane_record record; /* aux: 0, or what sl_python_line() gave */
+    uint64_t handle;
+    int64_t sequence;                /* -1: none */
+    uint32_t thread, forward_thread; /* PyTorch's numbers; 0: none */
+    uint16_t name_length, more_length, inputs_length;
+    uint8_t scope;
+    uint8_t was_cut; /* inputs did not fit */
+};
+
 struct sl_lane {
     /* the writer's */
     uint64_t at;                /* position behind its last record: what `head` is */
+    uint64_t offset;            /* the same in the ring */
+    uint64_t words;             /* the ring's length, all positions being below it */
     uint64_t limit;             /* no record but a pop may go beyond it without a look at `tail` */
     uint32_t reserved;          /* words that open ranges' pops, and the thread's end, will take */
     uint32_t thread;            /* system id */
     int announced;              /* THREAD_BEGIN is in the ring */
     int depth[SL_LANE_DOMAINS]; /* ranges pushed that have a record */
     int skipped[SL_LANE_DOMAINS]; /* inside those, ranges that have none: there was no room */
+    int ops, ops_skipped;         /* the same for operators, and for scopes of the user's... */
+    int ops_plain;                /* ...which these are not */
 
     /* shared */
     alignas(64) _Atomic uint64_t head;
@@ -95,7 +120,8 @@ struct sl_lane {
     _Atomic uint32_t next_free; /* index + 1, while nobody holds it */
     uint64_t *word;
 
-    /* the reader's: nvtx_read.c */
+    /* the reader's */
+    uint64_t read_offset, read_words;
     uint32_t reading_thread;
     uint64_t last_ns;
 };
@@ -126,23 +152,25 @@ struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words);
  * none. It is read once sl_lane_put() was called. */
 static inline struct sl_lane_record *sl_lane_begin(struct sl_lane *lane, unsigned words)
 {
-    uint64_t offset = lane->at % SL_LANE_WORDS;
-
     /* Two words more than its own: for a push, its pop's. */
-    if (__builtin_expect(lane->at + words + 2 > lane->limit || offset + words > SL_LANE_WORDS, 0))
+    if (__builtin_expect(lane->at + words + 2 > lane->limit || lane->offset + words > lane->words,
+                         0))
         return sl_lane_room(lane, words);
-    return (struct sl_lane_record *)&lane->word[offset];
+    return (struct sl_lane_record *)&lane->word[lane->offset];
 }
 
 /* The same for a record of two words whose room is reserved. */
 static inline struct sl_lane_record *sl_lane_reserved(const struct sl_lane *lane)
 {
-    return (struct sl_lane_record *)&lane->word[lane->at % SL_LANE_WORDS];
+    return (struct sl_lane_record *)&lane->word[lane->offset];
 }
 
 static inline void sl_lane_put(struct sl_lane *lane, unsigned words)
 {
     lane->at += words;
+    lane->offset += words;
+    if (lane->offset == lane->words)
+        lane->offset = 0;
     /* Release pairs with the acquire in the reader: the record before its position. */
     atomic_store_explicit(&lane->head, lane->at, memory_order_release);
 }
@@ -165,9 +193,31 @@ static inline int sl_lane_popped(struct sl_lane *lane, unsigned domain)
 /* A push has no record: nor will what is inside it, nor its pop. */
 int sl_lane_skip(struct sl_lane *lane, unsigned domain);
 
+/* The same for operators: one has a record, it ends, it has none. */
+static inline void sl_lane_op_begun(struct sl_lane *lane, int is_plain)
+{
+    lane->reserved += 2;
+    lane->limit -= 2;
+    lane->ops++;
+    lane->ops_plain += is_plain;
+}
+
+static inline void sl_lane_op_ended(struct sl_lane *lane, int is_plain)
+{
+    lane->reserved -= 2;
+    lane->limit += 2;
+    lane->ops--;
+    lane->ops_plain -= is_plain;
+}
+
+void sl_lane_op_skip(struct sl_lane *lane);
+
 /* Reader. */
 unsigned sl_lanes_used(void); /* lanes that were ever taken: the first of them */
 struct sl_lane *sl_lane_at(unsigned index);
+/* The next record that was not read, which stays where it is until sl_lane_read(); NULL: none. */
+const struct sl_lane_record *sl_lane_next(struct sl_lane *lane);
+void sl_lane_read(struct sl_lane *lane, const struct sl_lane_record *record);
 uint64_t sl_lanes_lost(void); /* records in all */
 uint64_t sl_lanes_bytes(void);
 /* A point of the clock before which few records were made; 0 or -EAGAIN. */

@@ -1,20 +1,17 @@
 /*
  * nvtx_read.c - what NVTX's calls left in the lanes -> ranges, marks and names.
  *
- * Threads, memory: see nvtx_read.h. Stamps become times by two points of the clock, one of now and
- * one from a second or two ago, so that nothing depends on how well a counter is known.
+ * Threads, memory: see nvtx_read.h.
  */
 #include "collect/nvtx_read.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/pages.h"
 #include "collect/lane.h"
 #include "collect/nvtx_look.h"
 
-#define SECOND_NS 1000000000u
 #define FIRST_ROW SL_ROW_FIRST
 #define ROWS      256
 #define PAST_ROW  (FIRST_ROW + ROWS)
@@ -25,15 +22,9 @@
 /* A nesting of its own for each lock that a thread waits for. */
 #define LOCK_DOMAIN 0x10000u
 
-struct point {
-    uint64_t stamp, ns;
-};
-
 struct sl_nvtx_read {
     struct sl_nvtx_read_options opt;
     struct sl_nvtx_look *look;
-    struct point before, between, now; /* `before` is the older one that is used */
-    double ns_per_tick;
     uint32_t names; /* those read */
     uint8_t row_used[ROWS], row_told[ROWS + 2];
     /* Ends that were read before their starts, which another lane has. */
@@ -55,10 +46,6 @@ int sl_nvtx_read_create(struct sl_nvtx_read **out, const struct sl_nvtx_read_opt
         sl_pages_unmap(r, sizeof(*r));
         return err;
     }
-    if (sl_lanes_point(&r->before.stamp, &r->before.ns))
-        sl_clock_take_point(&r->before.stamp, &r->before.ns);
-    r->between = r->now = r->before;
-    r->ns_per_tick = 1;
     *out = r;
     return 0;
 }
@@ -74,35 +61,6 @@ void sl_nvtx_read_destroy(struct sl_nvtx_read *r)
 uint64_t sl_nvtx_read_texts_lost(const struct sl_nvtx_read *r)
 {
     return sl_nvtx_look_lost(r->look);
-}
-
-/* ---- time ---- */
-
-static void look_at_clock(struct sl_nvtx_read *r)
-{
-    struct point now;
-
-    if (sl_clock_take_point(&now.stamp, &now.ns))
-        return;
-    if (now.ns > r->between.ns + SECOND_NS) {
-        r->before = r->between;
-        r->between = now;
-    }
-    r->now = now;
-    if (now.stamp > r->before.stamp && now.ns > r->before.ns)
-        r->ns_per_tick = (double)(now.ns - r->before.ns) / (double)(now.stamp - r->before.stamp);
-}
-
-/* Never back, within a lane. */
-static uint64_t time_of(const struct sl_nvtx_read *r, struct sl_lane *lane, uint64_t stamp)
-{
-    double ago = (double)(int64_t)(r->now.stamp - stamp) * r->ns_per_tick;
-    uint64_t ns = r->now.ns - (uint64_t)(int64_t)ago;
-
-    if (ns < lane->last_ns)
-        ns = lane->last_ns;
-    lane->last_ns = ns;
-    return ns;
 }
 
 /* ---- ranges that no thread owns ---- */
@@ -265,12 +223,11 @@ static void take_pop(struct sl_nvtx_read *r, uint32_t thread, const struct sl_la
     sl_ranges_pop(r->opt.ranges, thread, record->domain, ns);
 }
 
-static void take_record(struct sl_nvtx_read *r, struct sl_lane *lane,
-                        const struct sl_lane_record *record)
+void sl_nvtx_read_record(struct sl_nvtx_read *r, uint32_t thread,
+                         const struct sl_lane_record *record, uint64_t ns)
 {
-    uint64_t ns = time_of(r, lane, record->stamp), id;
-    uint32_t thread = lane->reading_thread;
     struct sl_range_look look;
+    uint64_t id;
 
     switch (record->what) {
     case SL_LANE_PUSH:
@@ -294,44 +251,22 @@ static void take_record(struct sl_nvtx_read *r, struct sl_lane *lane,
     case SL_LANE_STEP:
         take_past(r, record);
         break;
-    case SL_LANE_THREAD_BEGIN:
-        lane->reading_thread = record->aux;
-        r->opt.thread(r->opt.user, record->aux);
-        break;
     case SL_LANE_THREAD_END:
         sl_ranges_end_thread(r->opt.ranges, thread, ns);
         break;
-    default:
+    case SL_LANE_ACQUIRE:
+    case SL_LANE_ACQUIRED:
+    case SL_LANE_NOT_ACQUIRED:
+    case SL_LANE_RELEASE:
         take_lock(r, thread, record, ns);
+        break;
+    default:
         break;
     }
 }
 
-static void read_lane(struct sl_nvtx_read *r, struct sl_lane *lane, uint64_t until_ns)
-{
-    /* Acquire pairs with the release in sl_lane_put(): records up to head are whole. */
-    uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
-    uint64_t at = atomic_load_explicit(&lane->tail, memory_order_relaxed);
-
-    while (at < head) {
-        const struct sl_lane_record *record =
-            (const struct sl_lane_record *)&lane->word[at % SL_LANE_WORDS];
-
-        if (record->what != SL_LANE_PAD && time_of(r, lane, record->stamp) >= until_ns)
-            return;
-        if (record->what == SL_LANE_PAD) {
-            at += SL_LANE_WORDS - at % SL_LANE_WORDS;
-        } else {
-            take_record(r, lane, record);
-            at += 2u * record->pairs;
-        }
-        /* Release pairs with the acquire in sl_lane_room(): we have read what was there. */
-        atomic_store_explicit(&lane->tail, at, memory_order_release);
-    }
-}
-
-/* Those that were given since the last look; one that is not whole yet is for the next. */
-static void read_names(struct sl_nvtx_read *r)
+/* One that is not whole yet is for the next time. */
+void sl_nvtx_read_names(struct sl_nvtx_read *r)
 {
     struct sl_nvtx_name name;
 
@@ -342,16 +277,4 @@ static void read_names(struct sl_nvtx_read *r)
         else if (name.what != SL_NVTX_OTHER)
             r->opt.named(r->opt.user, &name, sl_nvtx_look_string(r->look, name.string));
     }
-}
-
-void sl_nvtx_read(struct sl_nvtx_read *r, uint64_t until_ns)
-{
-    unsigned lanes = sl_lanes_used();
-
-    read_names(r);
-    if (!lanes)
-        return;
-    look_at_clock(r);
-    for (unsigned i = 0; i < lanes; i++)
-        read_lane(r, sl_lane_at(i), until_ns);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/intern.h"
+#include "collect/lane.h"
 #include "collect/nvtx_names.h"
 #include "event/range.h"
 
@@ -22,8 +23,6 @@ struct sl_nvtx_read_options {
     void *user;
     /* SL_EV_NOTE_MARK; SL_EV_META_THREAD of rows that are no thread's. */
     void (*sink)(void *user, const struct sl_event *ev);
-    /* A thread made its first record. */
-    void (*thread)(void *user, uint32_t thread);
     /* A thread, device, context or stream was named. */
     void (*named)(void *user, const struct sl_nvtx_name *what, uint32_t name);
 };
@@ -32,8 +31,11 @@ struct sl_nvtx_read_options {
 int sl_nvtx_read_create(struct sl_nvtx_read **out, const struct sl_nvtx_read_options *opt);
 void sl_nvtx_read_destroy(struct sl_nvtx_read *r); /* NULL is fine */
 
-/* What was called before until_ns, if not more was read already. */
-void sl_nvtx_read(struct sl_nvtx_read *r, uint64_t until_ns);
+/* Names that were given since the last time. Before the records. */
+void sl_nvtx_read_names(struct sl_nvtx_read *r);
+/* A record of a thread (collect/lane_read.h); those that are not NVTX's are passed over. */
+void sl_nvtx_read_record(struct sl_nvtx_read *r, uint32_t thread,
+                         const struct sl_lane_record *record, uint64_t ns);
 
 /* Texts that were not kept. */
 uint64_t sl_nvtx_read_texts_lost(const struct sl_nvtx_read *r);

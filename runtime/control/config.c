@@ -24,6 +24,7 @@
 /* Fields of enum type are stored through int pointers; both compilers make them the same size. */
 _Static_assert(sizeof(enum sl_detail) == sizeof(int), "an enum field is an int");
 _Static_assert(sizeof(enum sl_cupti_api_choice) == sizeof(int), "an enum field is an int");
+_Static_assert(sizeof(enum sl_torch_ops_mode) == sizeof(int), "an enum field is an int");
 _Static_assert(sizeof(enum sl_chakra_files) == sizeof(int), "an enum field is an int");
 
 static const struct sl_option_word kind_words[] = {
@@ -70,6 +71,15 @@ static const struct sl_option_word chakra_words[] = {
     {"raw", SL_CHAKRA_RAW, "as simulators read it"},
     {"gzip", SL_CHAKRA_GZIP, "`.et.gz`, for Chakra's Python tools"},
     {"zstd", SL_CHAKRA_ZSTD, "`.et.zst`, the smallest; `syncline convert` makes it raw"},
+    {NULL, 0, NULL},
+};
+
+static const struct sl_option_word ops_words[] = {
+    {"off", SL_TORCH_OPS_OFF, "none"},
+    {"lean", SL_TORCH_OPS_LEAN, "names, threads, sequence numbers; some 0.3 us an operator"},
+    {"full", SL_TORCH_OPS_FULL, "and shapes, types, strides and values of inputs"},
+    {"nvtx", SL_TORCH_OPS_NVTX,
+     "from the NVTX ranges that PyTorch can make of them: where no observer fits"},
     {NULL, 0, NULL},
 };
 
@@ -173,6 +183,15 @@ const struct sl_option sl_config_table[] = {
      "How many lines of the Python code that waits for the GPU are noted with a wait, from the "
      "innermost outwards; those of Python's own library and of PyTorch are left out. 0: none.",
      FIELD(source_depth), 0, SL_PYTHON_DEPTH_MAX, NULL},
+    {"SYNCLINE_OPS", SL_OPTION_CHOICE, "lean", "off, lean, full, nvtx",
+     "Operators of PyTorch, and scopes of its `record_function()`. They are told by an observer "
+     "that is built for each version of PyTorch (`python_hook/build_observers.sh`).",
+     FIELD(ops), 0, 0, ops_words},
+    {"SYNCLINE_OPS_MEMORY", SL_OPTION_SIZE, "16MiB", "4MiB to 4GiB",
+     "Most host memory for operators: three quarters for those whose CUDA calls are not all in, "
+     "the rest for shapes and values of inputs. Past it calls name no operator, and rows have no "
+     "inputs; both are counted.",
+     FIELD(ops_memory_bytes), 4 * MIB, 4 * GIB, NULL},
     {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a file that is not there yet",
      "For developers: CUPTI's buffers also go into this file as they came, so that the run can be "
      "replayed (docs/cupti-dump.md). `%p` becomes the process id. At most 1 GiB, readable by you "

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "collect/torch_ops.h"
 #include "write/kineto.h"
 #include "write/sink.h"
 
@@ -63,6 +64,8 @@ struct sl_config {
     int modules;                        /* SYNCLINE_MODULES: the package reads it itself */
     char home[1024];                    /* SYNCLINE_HOME; "" = beside the library */
     uint64_t source_depth;              /* SYNCLINE_SOURCE_DEPTH */
+    enum sl_torch_ops_mode ops;         /* SYNCLINE_OPS */
+    uint64_t ops_memory_bytes;          /* SYNCLINE_OPS_MEMORY */
     char dump_cupti[1024];              /* SYNCLINE_DUMP_CUPTI; "" = no dump */
 };
 

@@ -69,7 +69,7 @@ int sl_assemble_create(struct sl_assemble **out, const struct sl_assemble_option
 {
     size_t cap = opt->cap_bytes ? opt->cap_bytes : DEFAULT_CAP_BYTES;
     size_t recent_bytes = SL_ASSEMBLE_RECENT * sizeof(uint64_t);
-    size_t held_bytes = cap / 4, extra_bytes = cap / 16, pages_bytes;
+    size_t held_bytes = cap / 4, op_bytes = cap / 8, extra_bytes = cap / 16, pages_bytes;
     struct sl_assemble *a;
     char *memory;
     int error = -ENOMEM;
@@ -88,16 +88,18 @@ int sl_assemble_create(struct sl_assemble **out, const struct sl_assemble_option
     if (!a->opt.driver_hold_ns)
         a->opt.driver_hold_ns = DEFAULT_HOLD_NS;
     held_bytes -= held_bytes % 64;
+    op_bytes -= op_bytes % 64;
     extra_bytes -= extra_bytes % 64;
-    pages_bytes = cap - recent_bytes - held_bytes - extra_bytes;
+    pages_bytes = cap - recent_bytes - held_bytes - op_bytes - extra_bytes;
     a->recent = (uint64_t *)memory;
     a->held = (struct held_row *)(memory + recent_bytes);
     a->held_slots = held_bytes / sizeof(struct held_row);
-    a->extra = (struct extra_op *)(memory + recent_bytes + held_bytes);
+    a->op = (struct held_row *)(memory + recent_bytes + held_bytes);
+    a->op_slots = op_bytes / sizeof(struct held_row);
+    a->extra = (struct extra_op *)(memory + recent_bytes + held_bytes + op_bytes);
     a->extras = (uint32_t)(extra_bytes / sizeof(struct extra_op));
     a->extra_used = 1;
-    error = sl_corr_init(&a->table, memory + recent_bytes + held_bytes + extra_bytes, pages_bytes,
-                         forget_page, a);
+    error = sl_corr_init(&a->table, (char *)a->extra + extra_bytes, pages_bytes, forget_page, a);
     if (error)
         goto fail_table;
     *out = a;
@@ -136,7 +138,7 @@ void sl_assemble_event(struct sl_assemble *a, const struct sl_event *ev, uint64_
     case SL_EV_MEMCPY:
     case SL_EV_MEMSET:
     case SL_EV_GRAPH:
-        sl_assemble_operation(a, &wide);
+        sl_assemble_operation_row(a, &wide, now_ns);
         break;
     case SL_EV_RUNTIME:
         sl_assemble_runtime_row(a, &wide);
@@ -157,6 +159,11 @@ void sl_assemble_event(struct sl_assemble *a, const struct sl_event *ev, uint64_
         sl_assemble_emit(a, &wide);
         break;
     }
+}
+
+void sl_assemble_hold_operations(struct sl_assemble *a)
+{
+    a->holds_operations = 1;
 }
 
 void sl_assemble_get_counts(const struct sl_assemble *a, struct sl_assemble_counts *out)

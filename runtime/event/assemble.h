@@ -54,6 +54,10 @@ void sl_assemble_destroy(struct sl_assemble *a); /* NULL is fine; forgets what i
  * differences matter) drives the release of held rows. */
 void sl_assemble_event(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns);
 
+/* From now on GPU operations too wait for their call, so that what is known of it can go before
+ * them: at most twice as long as driver rows, or until they are too many. */
+void sl_assemble_hold_operations(struct sl_assemble *a);
+
 /* Call after each delivery and on each tick: releases driver rows held long enough. */
 void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns);
 

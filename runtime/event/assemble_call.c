@@ -2,7 +2,8 @@
  * assemble_call.c - CPU rows, one per correlation id, and waits that leave their result to them.
  *
  * Driver rows are held for a while, since the runtime row around one, which ends later, usually
- * comes later. So are waits that do not tell their result: the call's row does.
+ * comes later. So are waits that do not tell their result: the call's row does. And, where what is
+ * known of their calls matters, GPU operations.
  *
  * Threads: one owner (assemble.h). Memory: the assembler's.
  */
@@ -203,6 +204,47 @@ void sl_assemble_wait_row(struct sl_assemble *a, struct sl_event *ev, uint64_t n
         hold(a, ev, now_ns);
 }
 
+/* ---- operations ---- */
+
+static void release_operation(struct sl_assemble *a)
+{
+    sl_assemble_operation(a, &a->op[a->op_head++ % a->op_slots].event);
+}
+
+static int has_call(struct sl_assemble *a, const struct sl_event *ev)
+{
+    struct sl_corr_page *page;
+    const struct sl_corr_slot *slot = sl_corr_find(&a->table, ev->correlation, &page);
+
+    return slot && slot->state & HAS_CALL;
+}
+
+/* Its call may be a driver row that is held itself, and came later: that has to be out first. */
+void sl_assemble_operation_row(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns)
+{
+    if (!a->holds_operations || has_call(a, ev)) {
+        sl_assemble_operation(a, ev);
+        return;
+    }
+    if (a->op_tail - a->op_head == a->op_slots)
+        release_operation(a);
+    a->op[a->op_tail++ % a->op_slots] =
+        (struct held_row){*ev, now_ns + 2 * a->opt.driver_hold_ns};
+}
+
+static void tick_operations(struct sl_assemble *a, uint64_t now_ns)
+{
+    while (a->op_head != a->op_tail) {
+        const struct held_row *held = &a->op[a->op_head % a->op_slots];
+
+        if (now_ns < held->due_ns && !has_call(a, &held->event))
+            return;
+        release_operation(a);
+    }
+}
+
+/* ---- time ---- */
+
 void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns)
 {
     while (a->held_head != a->held_tail) {
@@ -214,16 +256,19 @@ void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns)
         if (now_ns < held->due_ns && held->event.kind != SL_EV_NONE) {
             slot = sl_corr_find(&a->table, held->event.correlation, &page);
             if (!slot || !(slot->state & known))
-                return;
+                break;
         }
         release_oldest(a);
     }
+    tick_operations(a, now_ns);
 }
 
 void sl_assemble_flush(struct sl_assemble *a)
 {
     while (a->held_head != a->held_tail)
         release_oldest(a);
+    while (a->op_head != a->op_tail)
+        release_operation(a);
 }
 
 uint64_t sl_assemble_held_ns(const struct sl_assemble *a)
@@ -234,6 +279,12 @@ uint64_t sl_assemble_held_ns(const struct sl_assemble *a)
         const struct sl_event *ev = &a->held[at % a->held_slots].event;
 
         if (ev->kind != SL_EV_NONE && ev->start_ns < ns)
+            ns = ev->start_ns;
+    }
+    for (uint64_t at = a->op_head; at != a->op_tail; at++) {
+        const struct sl_event *ev = &a->op[at % a->op_slots].event;
+
+        if (ev->start_ns && ev->start_ns < ns)
             ns = ev->start_ns;
     }
     return ns;

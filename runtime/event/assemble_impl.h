@@ -50,6 +50,9 @@ struct sl_assemble {
 
     struct held_row *held; /* a ring: rows [held_head, held_tail) */
     uint64_t held_head, held_tail, held_slots;
+    int holds_operations;
+    struct held_row *op; /* the same for GPU operations */
+    uint64_t op_head, op_tail, op_slots;
 
     struct extra_op *extra; /* extra[0] is not used: index 0 ends a chain */
     uint32_t extras, extra_used, extra_free;
@@ -76,6 +79,8 @@ void sl_assemble_arrow(struct sl_assemble *a, uint64_t id, const struct sl_corr_
 /* assemble_call.c, which also has sl_assemble_tick() and sl_assemble_flush(). */
 void sl_assemble_runtime_row(struct sl_assemble *a, const struct sl_event *ev);
 void sl_assemble_driver_row(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns);
+/* A GPU operation, which may have to wait for its call. */
+void sl_assemble_operation_row(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns);
 /* A wait whose record does not tell its result. */
 void sl_assemble_wait_row(struct sl_assemble *a, struct sl_event *ev, uint64_t now_ns);
 

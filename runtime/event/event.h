@@ -36,14 +36,17 @@ enum sl_event_kind {
     SL_EV_MEMSET,
     SL_EV_GRAPH, /* CUPTI's graph-level record: one row for a whole launched graph */
 
-    /* CPU rows: `thread` is the system thread id, `u.call`. */
+    /* CPU rows: `thread` is the system thread id, `u.call`. A call's `stream` is the id of an
+     * interned struct sl_op_place (event/ops.h): which collective it is part of, and which line of
+     * the user's made it; 0 or SL_STREAM_NONE: neither is known. */
     SL_EV_RUNTIME,  /* cuda* */
     SL_EV_DRIVER,   /* cu* */
     SL_EV_OVERHEAD, /* CUPTI's own cost: `name` interned, `thread` where known (else 0) */
     SL_EV_CPU_OP,   /* an operator of PyTorch's: `u.row`, `thread`, `name`; `context`: the forward
                      * thread's number if it is autograd's, else 0; `stream`: of two rows with the
                      * same times the lower is the outer one; `shape`: id of its inputs, as the
-                     * maker has it */
+                     * maker has it: in a job an interned text (event/op_detail.h), which for
+                     * `record_param_comms` says what the collective is about */
     SL_EV_RANGE,    /* a user's range: the same */
     /* Rows around others, these and SL_EV_NOTE, come when they end; who cannot wait for that is
      * told of them when they begin, too: with SL_END_UNKNOWN, and SL_EVF_BEGUN on the row that
@@ -67,6 +70,10 @@ enum sl_event_kind {
      * the first GPU operation of a correlation id, so that the arrow's tail is written once.
      * u.flow: the operation's end. */
     SL_EV_FLOW,
+    /* Forward operator -> the backward one of the same sequence number: start_ns and thread are
+     * those of the forward operator's row, end_ns and `context` (a thread too) of the backward
+     * one's; correlation: a number of its own, counted from 1. */
+    SL_EV_FLOW_BACK,
 
     /* Things seen for the first time, told to the writer before the first row that needs them. */
     SL_EV_META_PROCESS, /* name */
@@ -130,7 +137,8 @@ enum sl_note_value {
     SL_NOTE_U64,
     SL_NOTE_I64,
     SL_NOTE_F64,
-    SL_NOTE_F32, /* the lower half */
+    SL_NOTE_F32,             /* the lower half */
+    SL_NOTE_RECORD_FUNCTION, /* no payload: PyTorch's id of it */
 };
 
 struct sl_event {
@@ -156,7 +164,8 @@ struct sl_event {
         struct {
             uint32_t cbid;   /* callback id within its domain */
             uint32_t result; /* cudaError_t or CUresult; 0 = success */
-            uint32_t pid;
+            uint32_t op;     /* the innermost operator around it: the lower half of its record
+                              * function's id, which serves as `External id`; 0 = none */
             uint32_t range; /* the innermost range of the user's around it: a pattern, whose numbers
                              * stand in `context` and `shape`; 0 = none */
         } call;

@@ -99,7 +99,7 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
                              .flags = ev->flags};
     if (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER) {
         e->enact.calls_seen = 1;
-        item->id = ev->u.call.pid;
+        item->id = ev->u.call.op;
         item->what = ev->u.call.cbid;
         item->where = ev->thread;
         item->more = saturate(ev->u.call.result);

@@ -249,7 +249,7 @@ static struct sl_event event_of(const struct sl_wait *wait)
         ev.thread = item->where;
         ev.u.call.cbid = item->what;
         ev.u.call.result = item->more;
-        ev.u.call.pid = (uint32_t)item->id;
+        ev.u.call.op = (uint32_t)item->id;
     }
     return ev;
 }

@@ -251,10 +251,34 @@ char *sl_json_string(char *at, const char *text)
     return at;
 }
 
+/* The host's locale decides what a decimal point is, of how many bytes. */
+static char *put_digits(char *at, const char *text)
+{
+    int in_point = 0;
+
+    for (const char *c = text; *c; c++) {
+        int is_point = !strchr("0123456789+-e", *c);
+
+        if (!is_point)
+            *at++ = *c;
+        else if (!in_point)
+            *at++ = '.';
+        in_point = is_point;
+    }
+    return at;
+}
+
+char *sl_json_digits(char *at, double v, int digits)
+{
+    char text[40];
+
+    snprintf(text, sizeof(text), "%.*g", digits, v);
+    return put_digits(at, text);
+}
+
 char *sl_json_double(char *at, double v, int digits)
 {
     char text[40] = "";
-    int in_point = 0;
 
     if (v != v)
         return SL_JSON_LITERAL(at, "\"nan\"");
@@ -266,15 +290,5 @@ char *sl_json_double(char *at, double v, int digits)
         if (digits > 9 ? strtod(text, NULL) == v : strtof(text, NULL) == (float)v)
             break;
     }
-    /* The host's locale decides what a decimal point is, of how many bytes. */
-    for (const char *c = text; *c; c++) {
-        int is_point = !strchr("0123456789+-e", *c);
-
-        if (!is_point)
-            *at++ = *c;
-        else if (!in_point)
-            *at++ = '.';
-        in_point = is_point;
-    }
-    return at;
+    return put_digits(at, text);
 }

@@ -76,6 +76,9 @@ char *sl_json_millionths(char *at, uint64_t millionths);
  * bytes. */
 char *sl_json_double(char *at, double v, int digits);
 
+/* A number with that many significant digits, as C's %g has them, whatever the locale. */
+char *sl_json_digits(char *at, double v, int digits);
+
 /* Text without NUL at its end. */
 static inline char *sl_json_raw(char *at, const char *text, size_t length)
 {

@@ -83,6 +83,10 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
         if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
             sl_kineto_flow(k, ev);
         return;
+    case SL_EV_FLOW_BACK:
+        if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
+            sl_kineto_flow_back(k, ev);
+        return;
     default:
         break;
     }
@@ -145,6 +149,8 @@ static size_t areas(struct sl_kineto *k, char *memory)
     at += sl_pages_round(SL_KINETO_WAITS * sizeof(*k->wait_key));
     k->match = (struct sl_match *)(memory + at);
     at += sl_pages_round(SL_KINETO_MATCHES * sizeof(*k->match));
+    k->call = (struct sl_kineto_call *)(memory + at);
+    at += sl_pages_round(SL_KINETO_CALLS * sizeof(*k->call));
     k->place = (struct sl_place *)(memory + at);
     at += sl_pages_round(SL_KINETO_NAMES * sizeof(*k->place));
     return at;

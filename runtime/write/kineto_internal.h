@@ -5,6 +5,7 @@
  *   kineto_row.c    rows: what runs once per event
  *   kineto_match.c  what a row repeats of the last one like it: with every row
  *   kineto_text.c   the constant part of a row: once per shape, call site or place
+ *   kineto_op.c     PyTorch's operators: their rows, and what other rows say of them
  *   kineto_note.c   rows of the user's ranges and marks
  *   kineto_edge.c   edges: their rows and arrows, and what a call's row tells of its wait
  *   kineto_names.c  metadata rows: once per process, thread, device or stream and file
@@ -32,6 +33,7 @@ enum {
     SL_KINETO_GAPS = 256,    /* in a file; further ones only have their markers */
     SL_KINETO_SYNC_ROWS = 1000000,
     SL_KINETO_MATCHES = 16384, /* in a block */
+    SL_KINETO_CALLS = 65536,   /* whose operations may come; a power of two */
 };
 
 /* The row in the making. */
@@ -70,6 +72,13 @@ struct sl_kineto_wait {
     struct sl_event_record record;
 };
 
+/* A call that was made in an operator. */
+struct sl_kineto_call {
+    uint64_t correlation;
+    uint32_t op;         /* as `u.call.op` */
+    uint32_t collective; /* as in struct sl_op_place */
+};
+
 struct sl_kineto {
     struct sl_kineto_options opt;
     struct sl_trace_meta meta;
@@ -79,7 +88,9 @@ struct sl_kineto {
     struct sl_kineto_wait *wait; /* SL_KINETO_WAITS: kineto_wait.c */
     uint64_t *wait_key;
     unsigned waits;
-    struct sl_place *place; /* SL_KINETO_NAMES, open addressing */
+    struct sl_kineto_call *call; /* SL_KINETO_CALLS, by correlation */
+    uint32_t collective;         /* of the kernel whose text is made; 0: none */
+    struct sl_place *place;      /* SL_KINETO_NAMES, open addressing */
     unsigned places;
     uint32_t process_name; /* intern id from SL_EV_META_PROCESS; 0: meta.process_name */
     uint64_t devices_seen; /* bit = device whose entry in the table may be read */
@@ -155,6 +166,31 @@ char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_
 /* In a call's args: what it waited for, and in which of the user's ranges (a pattern). */
 char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by);
 char *sl_kineto_put_range_name(struct sl_kineto *k, char *at, uint32_t name, uint64_t numbers);
+
+/* The finished text of a row, made if there is none: what sl_kineto_text() gives for the event. */
+struct sl_text *sl_kineto_text_for(struct sl_kineto *k, uint64_t key0, uint64_t key1,
+                                   const struct sl_event *ev);
+/* Length and time of a row, and its end. */
+char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev);
+
+/* The row of an SL_EV_CPU_OP, the arrow of an SL_EV_FLOW_BACK. */
+void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev);
+void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev);
+/* The constant part of an operator's row; what an interned detail says (event/op_detail.h), each
+ * member with a comma behind it. */
+char *sl_kineto_op_text(struct sl_kineto *k, char *at, const struct sl_event *ev);
+char *sl_kineto_put_detail(const struct sl_kineto *k, char *at, uint32_t detail, int inputs);
+/* A call in an operator: kept for its GPU operations. */
+void sl_kineto_note_call(struct sl_kineto *k, const struct sl_event *call);
+char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op);
+
+static inline const struct sl_kineto_call *sl_kineto_call_of(const struct sl_kineto *k,
+                                                             uint64_t correlation)
+{
+    const struct sl_kineto_call *call = &k->call[correlation & (SL_KINETO_CALLS - 1)];
+
+    return correlation && call->correlation == correlation ? call : NULL;
+}
 
 /* The row of an SL_EV_NOTE*. */
 void sl_kineto_note(struct sl_kineto *k, const struct sl_event *ev);

@@ -200,6 +200,8 @@ void sl_kineto_introduce(struct sl_kineto *k, const struct sl_event *ev)
     switch (ev->kind) {
     case SL_EV_RUNTIME:
     case SL_EV_DRIVER:
+    case SL_EV_CPU_OP:
+    case SL_EV_FLOW_BACK:
     case SL_EV_NOTE:
     case SL_EV_NOTE_MARK:
         introduce(k, SL_PLACE_THREAD, 0, ev->thread);

@@ -105,6 +105,15 @@ static char *put_value(char *at, const struct sl_event *ev)
     }
 }
 
+/* A scope of PyTorch's record_function(), as its operators have it. */
+static char *put_record_function(struct sl_kineto *k, char *at, uint64_t id)
+{
+    at = SL_JSON_LITERAL(at, "\"External id\":");
+    at = sl_kineto_field(k, at, sl_json_u32(at, (uint32_t)id));
+    at = SL_JSON_LITERAL(at, ",\"Record function id\":");
+    return sl_kineto_field(k, at, sl_json_u64(at, id));
+}
+
 /* A comma, unless it is the first member. */
 static char *next_member(char *at, int *any)
 {
@@ -121,7 +130,9 @@ static char *put_varying(struct sl_kineto *k, char *at, const struct sl_event *e
         ev->kind == SL_EV_NOTE_GPU ? (struct text){NULL, 0} : text_of(k, ev->context, PAYLOAD_MOST);
     int any = ev->shape != 0;
 
-    if (ev->kind != SL_EV_NOTE_GPU && ev->device)
+    if (ev->kind == SL_EV_NOTE && ev->device == SL_NOTE_RECORD_FUNCTION)
+        at = put_record_function(k, next_member(at, &any), ev->u.note.value);
+    else if (ev->kind != SL_EV_NOTE_GPU && ev->device)
         at = put_value(SL_JSON_LITERAL(next_member(at, &any), "\"payload\":"), ev);
     if (payload.text)
         at = sl_pattern_expand(next_member(at, &any), payload.text, payload.length,

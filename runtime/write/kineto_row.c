@@ -68,8 +68,8 @@ static struct sl_text *make_text(struct sl_kineto *k, struct sl_text *text, uint
     return text;
 }
 
-static inline struct sl_text *text_for(struct sl_kineto *k, uint64_t key0, uint64_t key1,
-                                       const struct sl_event *ev)
+struct sl_text *sl_kineto_text_for(struct sl_kineto *k, uint64_t key0, uint64_t key1,
+                                   const struct sl_event *ev)
 {
     struct sl_text *text = sl_text_cache_find(&k->cache, key0, key1);
 
@@ -80,7 +80,7 @@ static inline struct sl_text *text_for(struct sl_kineto *k, uint64_t key0, uint6
 
 /* The time stands last: the arrow that follows ends in the same digits, and the compressor takes
  * them with the end of the line as one repetition. */
-static char *put_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
+char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     uint64_t duration = ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0;
 
@@ -106,14 +106,18 @@ static char *put_bandwidth(char *at, const struct sl_event *ev)
 
 static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
 {
+    const struct sl_kineto_call *call = sl_kineto_call_of(k, ev->correlation);
     uint64_t key0 = (uint64_t)ev->shape << 8 | ev->kind, key1 = 0;
     char *at;
 
+    k->collective = call && ev->kind == SL_EV_KERNEL ? call->collective : 0;
     if (!ev->shape) {
         key0 |= (uint64_t)ev->name << 32;
         key1 = (uint64_t)ev->device << 56 ^ (uint64_t)ev->context << 32 ^ ev->stream;
+    } else {
+        key1 = k->collective;
     }
-    at = sl_kineto_row_begin(k, text_for(k, key0, key1, ev));
+    at = sl_kineto_row_begin(k, sl_kineto_text_for(k, key0, key1, ev));
     if (ev->kind == SL_EV_MEMCPY || ev->kind == SL_EV_MEMSET) {
         at = sl_json_u64(at, ev->u.op.bytes);
         if (k->opt.detail != SL_DETAIL_LEAN)
@@ -121,6 +125,8 @@ static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
         at = SL_JSON_LITERAL(at, ",\"correlation\":");
     }
     at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
+    if (call && call->op)
+        at = sl_kineto_put_external(k, at, call->op);
     if (ev->graph) {
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"graph id\":"), ev->graph);
         if (ev->kind != SL_EV_GRAPH)
@@ -128,15 +134,20 @@ static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
     }
     if (ev->flags & SL_EVF_STILL_RUNNING)
         at = SL_JSON_LITERAL(at, ",\"still running\":true");
-    sl_kineto_row_end(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
+    sl_kineto_row_end(k, sl_kineto_times(k, SL_JSON_LITERAL(at, "}"), ev));
 }
 
 static void put_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
 {
-    char *at = sl_kineto_row_begin(k, text_for(k, (uint64_t)ev->u.call.cbid << 8 | ev->kind,
-                                               (uint64_t)ev->name << 32 | ev->thread, ev));
+    char *at =
+        sl_kineto_row_begin(k, sl_kineto_text_for(k, (uint64_t)ev->u.call.cbid << 8 | ev->kind,
+                                                  (uint64_t)ev->name << 32 | ev->thread, ev));
 
     at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
+    if (ev->u.call.op) {
+        at = sl_kineto_put_external(k, at, ev->u.call.op);
+        sl_kineto_note_call(k, ev);
+    }
     if (ev->u.call.result)
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.call.result);
     if (by) {
@@ -145,22 +156,23 @@ static void put_call(struct sl_kineto *k, const struct sl_event *ev, const struc
             at = sl_kineto_put_range_name(k, at, ev->u.call.range,
                                           ev->context | (uint64_t)ev->shape << 32);
     }
-    sl_kineto_row_end(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
+    sl_kineto_row_end(k, sl_kineto_times(k, SL_JSON_LITERAL(at, "}"), ev));
 }
 
 static void put_overhead(struct sl_kineto *k, const struct sl_event *ev)
 {
-    struct sl_text *text = text_for(k, ev->kind, (uint64_t)ev->name << 32 | ev->thread, ev);
+    struct sl_text *text =
+        sl_kineto_text_for(k, ev->kind, (uint64_t)ev->name << 32 | ev->thread, ev);
 
-    sl_kineto_row_end(k, put_times(k, sl_kineto_row_begin(k, text), ev));
+    sl_kineto_row_end(k, sl_kineto_times(k, sl_kineto_row_begin(k, text), ev));
 }
 
 void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
                         const struct sl_event_record *record)
 {
     uint64_t key0 = (uint64_t)ev->device << 32 | (uint64_t)ev->u.sync.type << 8 | ev->kind;
-    char *at =
-        sl_kineto_row_begin(k, text_for(k, key0, (uint64_t)ev->context << 32 | ev->stream, ev));
+    char *at = sl_kineto_row_begin(
+        k, sl_kineto_text_for(k, key0, (uint64_t)ev->context << 32 | ev->stream, ev));
 
     if (record) {
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_stream\":"), record->stream);
@@ -177,13 +189,14 @@ void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.sync.result);
     at = SL_JSON_LITERAL(at, ",\"correlation\":");
     at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
-    sl_kineto_row_end(k, put_times(k, SL_JSON_LITERAL(at, "}"), ev));
+    sl_kineto_row_end(k, sl_kineto_times(k, SL_JSON_LITERAL(at, "}"), ev));
 }
 
 /* One end of an arrow. */
 static void put_arrow(struct sl_kineto *k, const struct sl_event *ev, uint64_t key1, uint64_t ns)
 {
-    char *at = sl_kineto_row_begin(k, text_for(k, (uint64_t)ev->flags << 8 | ev->kind, key1, ev));
+    char *at = sl_kineto_row_begin(
+        k, sl_kineto_text_for(k, (uint64_t)ev->flags << 8 | ev->kind, key1, ev));
 
     at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
     at = SL_JSON_LITERAL(at, ",\"ts\":");
@@ -228,6 +241,9 @@ void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct 
         break;
     case SL_EV_OVERHEAD:
         put_overhead(k, ev);
+        break;
+    case SL_EV_CPU_OP:
+        sl_kineto_op(k, ev);
         break;
     case SL_EV_NOTE:
     case SL_EV_NOTE_MARK:

@@ -138,6 +138,8 @@ static char *text_of_kernel(struct sl_kineto *k, char *at, const struct sl_event
             at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "channel type", s->channel_type);
         }
     }
+    if (k->collective)
+        at = sl_kineto_put_detail(k, SL_JSON_LITERAL(at, ","), k->collective, 0) - 1;
     return SL_JSON_LITERAL(at, ",\"correlation\":");
 }
 
@@ -270,12 +272,28 @@ static char *text_of_arrow(struct sl_kineto *k, char *at, const struct sl_event 
     return SL_JSON_LITERAL(at, ",\"id\":");
 }
 
+/* The same from forward to backward: both ends are threads. */
+static char *text_of_arrow_back(struct sl_kineto *k, char *at, const struct sl_event *ev)
+{
+    at = ev->flags & SL_EVF_FLOW_FIRST
+             ? SL_JSON_LITERAL(at, "{\"ph\":\"s\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",")
+             : SL_JSON_LITERAL(
+                   at, "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",");
+    at = PUT_FIELD(at, "pid", k->meta.pid);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "tid", ev->thread);
+    return SL_JSON_LITERAL(at, ",\"id\":");
+}
+
 char *sl_kineto_text(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     switch (ev->kind) {
     case SL_EV_RUNTIME:
     case SL_EV_DRIVER:
         return text_of_call(k, at, ev);
+    case SL_EV_CPU_OP:
+        return sl_kineto_op_text(k, at, ev);
+    case SL_EV_FLOW_BACK:
+        return text_of_arrow_back(k, at, ev);
     case SL_EV_OVERHEAD:
         return text_of_overhead(k, at, ev);
     case SL_EV_SYNC:

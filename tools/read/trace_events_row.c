@@ -185,8 +185,6 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
     ev.name = intern(t, row->name);
     ev.u.call.cbid = id32(row->has, SL_HAS_CBID, row->cbid, 0);
     ev.u.call.result = id32(row->has, SL_HAS_RESULT, row->result, 0);
-    if (row->pid.is_number)
-        ev.u.call.pid = (uint32_t)row->pid.number;
     if (sl_decode_api_launches((enum sl_event_kind)kind, ev.u.call.cbid))
         ev.flags |= SL_EVF_LAUNCH;
     return sl_event_sort_put(t->by_time, &ev);

@@ -57,7 +57,6 @@ static void calls_of_every_version(void **state)
         assert_int_equal(ev->correlation, 4294967295u);
         assert_int_equal(ev->flags, SL_EVF_LAUNCH);
         assert_int_equal(ev->u.call.cbid, LAUNCH_KERNEL);
-        assert_int_equal(ev->u.call.pid, 77);
         assert_int_equal(ev->u.call.result, 0);
 
         ev = record_event(b, SL_EV_DRIVER, 0);

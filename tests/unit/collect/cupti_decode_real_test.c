@@ -186,7 +186,6 @@ static void structs_of_13_0(void **state)
     assert_string_equal(record_text(b, ev->name), "cudaMemcpyAsync");
     assert_int_equal(ev->start_ns, 61);
     assert_int_equal(ev->end_ns, 62);
-    assert_int_equal(ev->u.call.pid, 63);
     assert_int_equal(ev->thread, 64);
     assert_int_equal(ev->correlation, 65);
     assert_int_equal(ev->u.call.result, 66);
@@ -210,7 +209,6 @@ static void structs_of_13_0(void **state)
 
     ev = record_event(b, SL_EV_OVERHEAD, 0);
     assert_string_equal(record_text(b, ev->name), "Resource");
-    assert_int_equal(ev->u.call.pid, 91);
     assert_int_equal(ev->thread, 92);
     assert_int_equal(ev->start_ns, 93);
     assert_int_equal(ev->end_ns, 94);

@@ -57,21 +57,12 @@ static void read_all(void)
 {
     for (unsigned i = 0; i < sl_lanes_used(); i++) {
         struct sl_lane *lane = sl_lane_at(i);
-        uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
-        uint64_t at = atomic_load_explicit(&lane->tail, memory_order_relaxed);
+        const struct sl_lane_record *r;
 
-        while (at < head) {
-            const struct sl_lane_record *r =
-                (const struct sl_lane_record *)&lane->word[at % SL_LANE_WORDS];
-
-            if (r->what == SL_LANE_PAD) {
-                at += SL_LANE_WORDS - at % SL_LANE_WORDS;
-                continue;
-            }
+        while ((r = sl_lane_next(lane))) {
             take(&seen[i], r);
-            at += 2u * r->pairs;
+            sl_lane_read(lane, r);
         }
-        atomic_store_explicit(&lane->tail, at, memory_order_release);
     }
 }
 

@@ -67,7 +67,7 @@ static inline void make_device(uint32_t id)
 
 static inline void make_kineto(enum sl_detail detail, size_t cap)
 {
-    struct sl_kineto_options opt = {detail, f.intern, f.shapes, f.devices, cap, api_name};
+    struct sl_kineto_options opt = {detail, f.intern, f.shapes, f.devices, cap, api_name, NULL};
 
     assert_int_equal(sl_kineto_create(&f.kineto, &opt), 0);
 }
@@ -133,7 +133,6 @@ static inline struct sl_event call(enum sl_event_kind kind, uint64_t id, uint32_
     ev.context = ev.stream = 0;
     ev.thread = 4300;
     ev.u.call.cbid = cbid;
-    ev.u.call.pid = 4242;
     return ev;
 }
 

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Builds the observers of PyTorch's operators (torch_ops.cpp), one for each minor version:
+#
+#   build_observers.sh [--out DIR] [VERSION | PYTHON | TORCH-FOLDER]...
+#
+#   VERSION       2.11: headers of the newest such wheel, which `pip download` gets (large: the
+#                 wheel is thrown away, its headers stay in build/torch-headers)
+#   PYTHON        an interpreter whose environment has PyTorch: that one's headers, and besides the
+#                 observer of its minor version, for what is no release, one of its full version
+#   TORCH-FOLDER  site-packages/torch
+#
+# Without any: all of 2.4 to 2.15 that pip finds. They go to build/observers, from where a build tree
+# takes them and an installation copies them; or to DIR. Needs a C++ compiler (CXX), no PyTorch to
+# link with: an observer is resolved against the one that is loaded.
+set -euo pipefail
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+out=$repo/build/observers
+cxx=${CXX:-g++}
+all=(2.4 2.5 2.6 2.7 2.8 2.9 2.10 2.11 2.12 2.13 2.14 2.15)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+say() { echo "build_observers.sh: $*" >&2; }
+
+# The loader gives an observer the libtorch_cpu.so that is loaded, by this name.
+make_stub() {
+    echo | "${CC:-cc}" -shared -x c - -Wl,-soname,libtorch_cpu.so -o "$scratch/libtorch_cpu.so"
+}
+
+# FOLDER -> the version that its package tells
+version_of() {
+    sed -n "s/^__version__ = '\(.*\)'.*/\1/p" "$1/version.py"
+}
+
+# Was it built for std::string as it was before C++11?
+is_old_abi() {
+    grep -qs '_GLIBCXX_USE_CXX11_ABI=0' "$1/share/cmake/Torch/TorchConfig.cmake"
+}
+
+build() {
+    local torch=$1 version minor name abi=1 suffix="" standard=c++17
+    version=$(version_of "$torch")
+    [[ $version =~ ^([0-9]+)\.([0-9]+)\. ]] || { say "$torch: no version.py that tells"; return 1; }
+    minor=${BASH_REMATCH[1]}.${BASH_REMATCH[2]}
+    # Headers of a build in between may be any: only that one is served.
+    name=$minor
+    [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(\+.*)?$ ]] || name=$version
+    if is_old_abi "$torch"; then
+        abi=0
+        suffix=-old-abi
+    fi
+    if [[ ${minor#2.} -ge 12 ]]; then
+        standard=c++20
+    fi
+    mkdir -p "$out"
+    "$cxx" -std=$standard -O2 -g0 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror \
+        -D_GLIBCXX_USE_CXX11_ABI=$abi -DUSE_DISTRIBUTED "-DBUILT_FOR=\"$name\"" \
+        -isystem "$torch/include" -I "$repo/runtime" "$repo/python_hook/torch_ops.cpp" \
+        -Wl,--no-as-needed -L "$scratch" -ltorch_cpu -Wl,--as-needed \
+        -o "$scratch/observer.so" || return 1
+    mv "$scratch/observer.so" "$out/torch-$name$suffix.so"
+    say "PyTorch $version: $out/torch-$name$suffix.so"
+}
+
+# VERSION -> build/torch-headers/VERSION
+fetch() {
+    local headers=$repo/build/torch-headers/$1 wheel
+    if [[ ! -f $headers/.complete ]]; then
+        rm -rf "$headers"
+        mkdir -p "$headers" "$scratch/wheel"
+        # For any Python: headers do not differ.
+        for python in 3.11 3.9 3.12 3.13; do
+            python3 -m pip download --quiet --no-deps --only-binary :all: --python-version $python \
+                --implementation cp --dest "$scratch/wheel" "torch==$1.*" >&2 2>/dev/null && break
+        done
+        wheel=$(find "$scratch/wheel" -name 'torch-*.whl' | head -n 1)
+        [[ $wheel ]] || return 1
+        python3 - "$wheel" "$headers" <<'PYTHON'
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    wanted = ("torch/include/", "torch/version.py", "torch/share/cmake/Torch/TorchConfig.cmake")
+    wheel.extractall(sys.argv[2], [n for n in wheel.namelist() if n.startswith(wanted)])
+PYTHON
+        rm -rf "$scratch/wheel"
+        touch "$headers/.complete"
+    fi
+    echo "$headers/torch"
+}
+
+folder_of() {
+    if [[ -f $1/version.py ]]; then
+        echo "$1"
+    elif [[ $1 =~ ^[0-9]+\.[0-9]+$ ]]; then
+        fetch "$1"
+    elif [[ -x $1 ]]; then
+        # Without importing it, which may want a driver.
+        "$1" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])'
+    else
+        return 1
+    fi
+}
+
+wanted=()
+while [[ $# -gt 0 ]]; do
+    case $1 in
+    --out) out=$(realpath -m "$2"); shift ;;
+    -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    *) wanted+=("$1") ;;
+    esac
+    shift
+done
+[[ ${#wanted[@]} -gt 0 ]] || wanted=("${all[@]}")
+
+make_stub
+failed=0
+for one in "${wanted[@]}"; do
+    if ! folder=$(folder_of "$one"); then
+        say "$one: no headers of such a PyTorch"
+        failed=1
+    elif ! build "$folder"; then
+        say "$one: not built"
+        failed=1
+    fi
+done
+exit $failed

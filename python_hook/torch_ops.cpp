@@ -1,0 +1,328 @@
+/*
+ * torch_ops.cpp - the observer of PyTorch's operators.
+ *
+ * The one file that is compiled against PyTorch's headers, once for each of its minor versions
+ * (build_observers.sh), because the layout of at::RecordFunction differs. It takes an operator
+ * apart and hands it to the library (collect/torch_ops_abi.h), which keeps it.
+ *
+ * Threads: the callbacks run on the thread of the operator; they allocate nothing but for
+ * collectives and keyword arguments. Inputs are written into a buffer of the thread's stack.
+ */
+#include <ATen/core/ivalue.h>
+#include <ATen/record_function.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <torch/csrc/profiler/util.h>
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "collect/torch_ops_abi.h"
+
+#ifndef BUILT_FOR
+#error "build_observers.sh says for which version of PyTorch this is"
+#endif
+#define INPUTS_BYTES 3072
+#define NUMBER_BYTES 10
+#define MORE_BYTES   1024
+/* At most this much of a text among keyword arguments. */
+#define TEXT_BYTES 200
+
+namespace
+{
+
+const sl_torch_ops_host *host;
+at::CallbackHandle lean, full;
+bool has_callbacks;
+
+/* ---- inputs ---- */
+
+/* Writes items until one does not fit; what is there then are whole ones. */
+class Writer
+{
+  public:
+    explicit Writer(uint8_t *bytes) : begin_(bytes), at_(bytes), end_(bytes + INPUTS_BYTES)
+    {
+    }
+
+    uint32_t length() const
+    {
+        return static_cast<uint32_t>(at_ - begin_);
+    }
+
+    bool was_cut() const
+    {
+        return cut_;
+    }
+
+    void put_all(c10::ArrayRef<const c10::IValue> inputs)
+    {
+        for (const c10::IValue &input : inputs) {
+            uint8_t *before = at_;
+
+            put(input);
+            if (cut_) {
+                at_ = before;
+                return;
+            }
+        }
+    }
+
+  private:
+    uint8_t *begin_, *at_, *end_;
+    bool cut_ = false;
+
+    bool has_room(size_t bytes)
+    {
+        cut_ = cut_ || static_cast<size_t>(end_ - at_) < bytes;
+        return !cut_;
+    }
+
+    void kind(sl_torch_input kind)
+    {
+        if (has_room(1))
+            *at_++ = static_cast<uint8_t>(kind);
+    }
+
+    void number(uint64_t value)
+    {
+        if (!has_room(NUMBER_BYTES))
+            return;
+        for (; value >= 0x80; value >>= 7)
+            *at_++ = static_cast<uint8_t>(value | 0x80);
+        *at_++ = static_cast<uint8_t>(value);
+    }
+
+    void bits(double value)
+    {
+        if (!has_room(sizeof(value)))
+            return;
+        memcpy(at_, &value, sizeof(value));
+        at_ += sizeof(value);
+    }
+
+    void put(const at::Tensor &t)
+    {
+        if (!t.defined() || t.is_nested() ||
+            t.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+            kind(SL_TORCH_OTHER);
+            return;
+        }
+        bool has_strides = t.layout() == at::kStrided;
+        kind(has_strides ? SL_TORCH_TENSOR : SL_TORCH_LAYOUT);
+        if (has_room(1))
+            *at_++ = static_cast<uint8_t>(t.scalar_type());
+        number(static_cast<uint64_t>(t.dim()));
+        for (int64_t size : t.sizes())
+            number(static_cast<uint64_t>(size));
+        if (has_strides)
+            for (int64_t stride : t.strides())
+                number(static_cast<uint64_t>(stride));
+    }
+
+    void put_scalar(const c10::IValue &v)
+    {
+        if (v.isInt()) {
+            int64_t value = v.toInt();
+
+            kind(SL_TORCH_INT);
+            number(static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
+        } else if (v.isBool()) {
+            kind(v.toBool() ? SL_TORCH_TRUE : SL_TORCH_FALSE);
+        } else if (v.isDouble()) {
+            kind(SL_TORCH_DOUBLE);
+            bits(v.toDouble());
+        } else if (v.isComplexDouble()) {
+            kind(SL_TORCH_COMPLEX);
+            bits(v.toComplexDouble().real());
+            bits(v.toComplexDouble().imag());
+        } else {
+            kind(SL_TORCH_SYMBOL);
+        }
+    }
+
+    void put(const c10::IValue &v)
+    {
+        if (v.isTensor()) {
+            put(v.toTensor());
+        } else if (v.isScalar()) {
+            put_scalar(v);
+        } else if (v.isList()) {
+            put_list(v);
+        } else {
+            kind(SL_TORCH_OTHER);
+        }
+    }
+
+    void put_list(const c10::IValue &v)
+    {
+        c10::ArrayRef<c10::IValue> list = v.toListRef();
+        bool is_short = list.size() <= SL_TORCH_LIST_MOST;
+
+        if (v.isTensorList()) {
+            kind(SL_TORCH_TENSORS);
+            number(list.size());
+            for (size_t i = 0; is_short && i < list.size(); i++)
+                put(list[i].toTensor());
+        } else if (list.empty() || (is_short && list[0].isScalar())) {
+            kind(SL_TORCH_SCALARS);
+            number(list.size());
+            for (const c10::IValue &scalar : list)
+                put_scalar(scalar);
+        } else {
+            kind(SL_TORCH_OTHER);
+        }
+    }
+};
+
+/* ---- what else a row says ---- */
+
+void add(std::string &more, const std::string &key, const std::string &json)
+{
+    if (more.size() + key.size() + json.size() + 4 > MORE_BYTES)
+        return;
+    if (!more.empty())
+        more += ',';
+    more += '"';
+    more += key;
+    more += "\":";
+    more += json;
+}
+
+/* torch.profiler's words for a collective; it quotes what is text. */
+void add_collective(std::string &more, const at::RecordFunction &fn)
+{
+    for (const auto &member : torch::profiler::impl::saveNcclMeta(fn))
+        add(more, member.first, member.second);
+}
+
+void add_keywords(std::string &more, const at::RecordFunction &fn)
+{
+    for (const auto &member : fn.kwinputs()) {
+        const c10::IValue &v = member.second;
+        bool is_text = v.isString();
+
+        if (!(v.isDouble() || v.isInt() || v.isBool() || is_text) ||
+            (is_text && v.toStringRef().size() > TEXT_BYTES))
+            continue;
+        add(more, member.first, torch::profiler::impl::ivalueToStr(v, is_text));
+    }
+}
+
+/* ---- the callbacks ---- */
+
+sl_torch_op op_of(const at::RecordFunction &fn)
+{
+    sl_torch_op op{};
+
+    op.name = fn.name();
+    op.handle = fn.handle();
+    op.sequence = fn.seqNr();
+    op.thread = static_cast<uint32_t>(fn.threadId());
+    op.forward_thread = static_cast<uint32_t>(fn.forwardThreadId());
+    op.scope = static_cast<uint8_t>(fn.scope());
+    op.is_async = fn.isAsync();
+    return op;
+}
+
+void tell(sl_torch_op &op, const std::string &more)
+{
+    op.more = more.data();
+    op.more_length = static_cast<uint32_t>(more.size());
+    host->begin(&op);
+}
+
+__attribute__((noinline)) void tell_collective(sl_torch_op &op, const at::RecordFunction &fn)
+{
+    std::string more;
+
+    add_collective(more, fn);
+    tell(op, more);
+}
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn)
+{
+    sl_torch_op op = op_of(fn);
+
+    if (fn.isNcclMeta())
+        tell_collective(op, fn);
+    else
+        host->begin(&op);
+    return nullptr;
+}
+
+/* Nothing of ours may come out of an operator. What has been written by then is told. */
+std::unique_ptr<at::ObserverContext> on_start_with_inputs(const at::RecordFunction &fn)
+{
+    uint8_t bytes[INPUTS_BYTES];
+    Writer inputs(bytes);
+    std::string more;
+    sl_torch_op op = op_of(fn);
+
+    try {
+        inputs.put_all(fn.inputs());
+        if (fn.isNcclMeta())
+            add_collective(more, fn);
+        if (fn.scope() == at::RecordScope::FUNCTION)
+            add_keywords(more, fn);
+    } catch (const std::exception &) {
+        op.was_cut = 1;
+    }
+    op.was_cut |= inputs.was_cut();
+    op.inputs = bytes;
+    op.inputs_length = inputs.length();
+    tell(op, more);
+    return nullptr;
+}
+
+void on_end(const at::RecordFunction &fn, at::ObserverContext *)
+{
+    host->end(fn.handle(), static_cast<uint8_t>(fn.scope()), fn.isAsync());
+}
+
+/* ---- the outside ---- */
+
+int disable()
+{
+    at::disableCallback(lean);
+    at::disableCallback(full);
+    return 0;
+}
+
+/* Callbacks that are disabled cost an operator nothing; they are made once and stay. */
+int enable(int with_inputs)
+{
+    try {
+        if (!has_callbacks) {
+            lean =
+                at::addGlobalCallback(at::RecordFunctionCallback(on_start, on_end).needsIds(true));
+            at::disableCallback(lean);
+            full = at::addGlobalCallback(at::RecordFunctionCallback(on_start_with_inputs, on_end)
+                                             .needsInputs(true)
+                                             .needsIds(true));
+            at::disableCallback(full);
+            has_callbacks = true;
+        }
+        at::disableCallback(with_inputs ? lean : full);
+        at::reenableCallback(with_inputs ? full : lean);
+    } catch (const std::exception &) {
+        return -ENOTSUP;
+    }
+    return 0;
+}
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) int sl_torch_observer(
+    const struct sl_torch_ops_host *given, struct sl_torch_ops_observer *out)
+{
+    if (given->abi != SL_TORCH_OPS_ABI)
+        return -ENOTSUP;
+    host = given;
+    out->abi = SL_TORCH_OPS_ABI;
+    out->built_for = BUILT_FOR;
+    out->enable = enable;
+    out->disable = disable;
+    return 0;
+}

@@ -1,0 +1,254 @@
+/*
+ * torch_ops.c - PyTorch's operators: finding it, and what its observer calls.
+ *
+ * Threads, memory: see torch_ops.h. PyTorch is loaded for good once it is found, and so is the
+ * observer.
+ */
+#include "collect/torch_ops.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/home.h"
+#include "base/import_slot.h"
+#include "base/log.h"
+#include "collect/lane.h"
+#include "collect/python_frames.h"
+#include "collect/step.h"
+#include "collect/torch_find.h"
+#include "collect/torch_ops_abi.h"
+
+/* Deeper than operators are nested. Those that end elsewhere without having said so at their
+ * beginning leave their room reserved: it ends here. */
+#define DEPTH 512
+
+static struct {
+    struct sl_torch_ops_observer observer; /* enable NULL: none */
+    enum sl_torch_ops_mode mode;
+    uint64_t generation;
+    int is_found, is_wanted, is_enabled;
+    _Atomic int is_stopped;
+    _Atomic int wants_nvtx;
+} ops;
+
+/* ---- what the observer calls ---- */
+
+static unsigned words_of(size_t name, size_t more, size_t inputs)
+{
+    size_t bytes = sizeof(struct sl_lane_op) + name + more + inputs;
+
+    return (unsigned)((bytes + 15) / 16 * 2);
+}
+
+static void put(struct sl_lane_op *to, const struct sl_torch_op *op)
+{
+    char *at = (char *)(to + 1);
+
+    memcpy(at, op->name, to->name_length);
+    at += to->name_length;
+    if (to->more_length)
+        memcpy(at, op->more, to->more_length);
+    at += to->more_length;
+    if (to->inputs_length)
+        memcpy(at, op->inputs, to->inputs_length);
+}
+
+/* NULL: there is no room. */
+static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_op *op,
+                                    enum sl_lane_what what, uint32_t line)
+{
+    size_t name = strnlen(op->name, SL_LANE_TEXT_MAX), more = op->more_length;
+    size_t inputs = op->inputs_length;
+    struct sl_lane_op *to;
+    unsigned words;
+
+    /* What is too long for a record does without. */
+    if (words_of(name, more, inputs) > SL_LANE_RECORD_WORDS)
+        inputs = 0;
+    if (words_of(name, more, inputs) > SL_LANE_RECORD_WORDS)
+        more = 0;
+    words = words_of(name, more, inputs);
+    to = (struct sl_lane_op *)sl_lane_begin(lane, words);
+    if (!to)
+        return NULL;
+    *to = (struct sl_lane_op){
+        .record = {.what = (uint8_t)what, .pairs = (uint8_t)(words / 2), .aux = line},
+        .handle = op->handle,
+        .sequence = op->sequence,
+        .thread = op->thread,
+        .forward_thread = op->forward_thread,
+        .name_length = (uint16_t)name,
+        .more_length = (uint16_t)more,
+        .inputs_length = (uint16_t)inputs,
+        .scope = op->scope,
+        .was_cut = op->was_cut || inputs < op->inputs_length,
+    };
+    put(to, op);
+    /* Last: what it took us is the caller's. */
+    to->record.stamp = sl_clock_stamp();
+    sl_lane_put(lane, words);
+    return to;
+}
+
+static void on_begin(const struct sl_torch_op *op)
+{
+    int is_plain = op->scope != SL_TORCH_SCOPE_USER;
+    struct sl_lane *lane;
+    uint32_t line;
+
+    if (atomic_load_explicit(&ops.is_stopped, memory_order_relaxed))
+        return;
+    if (!is_plain && sl_step_is_name(op->name, strlen(op->name)))
+        sl_step_take(SL_STEP_NAMED);
+    lane = sl_lane_get();
+    if (!lane)
+        return;
+    if (op->is_async) {
+        put_begin(lane, op, SL_LANE_OP_START, 0);
+        return;
+    }
+    if (!lane->ops_skipped && lane->ops < DEPTH) {
+        line = is_plain && !lane->ops_plain ? sl_python_line() : 0;
+        if (put_begin(lane, op, SL_LANE_OP_BEGIN, line)) {
+            sl_lane_op_begun(lane, is_plain);
+            return;
+        }
+    }
+    sl_lane_op_skip(lane);
+}
+
+static void put_finish(struct sl_lane *lane, uint64_t handle, uint64_t stamp)
+{
+    struct sl_lane_record *r = sl_lane_begin(lane, 4);
+
+    if (!r)
+        return;
+    *r = (struct sl_lane_record){
+        .what = SL_LANE_OP_FINISH, .pairs = 2, .aux = (uint32_t)handle, .stamp = stamp};
+    memcpy(r + 1, &handle, sizeof(handle));
+    sl_lane_put(lane, 4);
+}
+
+static void on_end(uint64_t handle, uint8_t scope, int is_async)
+{
+    uint64_t stamp = sl_clock_stamp();
+    struct sl_lane *lane;
+
+    if (atomic_load_explicit(&ops.is_stopped, memory_order_relaxed))
+        return;
+    lane = sl_lane_get();
+    if (!lane)
+        return;
+    if (is_async) {
+        put_finish(lane, handle, stamp);
+        return;
+    }
+    if (__builtin_expect(lane->ops_skipped != 0, 0)) {
+        lane->ops_skipped--;
+        return;
+    }
+    if (lane->ops == 0)
+        return;
+    sl_lane_op_ended(lane, scope != SL_TORCH_SCOPE_USER);
+    *sl_lane_reserved(lane) = (struct sl_lane_record){
+        .what = SL_LANE_OP_END, .pairs = 1, .aux = (uint32_t)handle, .stamp = stamp};
+    sl_lane_put(lane, 2);
+}
+
+static const struct sl_torch_ops_host host = {SL_TORCH_OPS_ABI, on_begin, on_end};
+
+/* ---- finding it ---- */
+
+static void follow(void)
+{
+    int on = ops.is_wanted && !atomic_load(&ops.is_stopped), err;
+
+    if (!ops.observer.enable || on == ops.is_enabled)
+        return;
+    err = on ? ops.observer.enable(ops.mode == SL_TORCH_OPS_FULL) : ops.observer.disable();
+    if (err)
+        sl_log(SL_LOG_WARN, "PyTorch refused the observer of its operators: none are recorded");
+    ops.is_enabled = on;
+}
+
+/* 0, or why not. */
+static const char *load_observer(const struct sl_torch *torch, const char *path)
+{
+    sl_torch_observer_fn entry;
+    const char *why = NULL;
+    void *library;
+    int err;
+
+    if (!torch->is_named)
+        return "its libtorch_cpu has another name than its own build gave it";
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) {
+        why = dlerror();
+        return why ? why : "it cannot be loaded";
+    }
+    entry = (sl_torch_observer_fn)(uintptr_t)dlsym(library, SL_TORCH_OPS_ENTRY);
+    err = entry ? entry(&host, &ops.observer) : -ENOENT;
+    if (!err && ops.observer.abi == SL_TORCH_OPS_ABI)
+        return NULL;
+    ops.observer.enable = NULL;
+    return "the observer is of another version of syncline";
+}
+
+static void take(const struct sl_torch *torch, const char *home)
+{
+    char path[PATH_MAX];
+    const char *why = sl_torch_observer_path(torch, home, path, sizeof(path))
+                          ? "there is none for it"
+                          : load_observer(torch, path);
+
+    if (!why) {
+        sl_log(SL_LOG_DEBUG, "operators of PyTorch %s by %s", torch->version, path);
+        return;
+    }
+    atomic_store(&ops.wants_nvtx, 1);
+    sl_log(SL_LOG_INFO,
+           "no observer for the operators of PyTorch %s (%s): they are recorded from its NVTX "
+           "ranges, if Python lets syncline in; python_hook/build_observers.sh makes one",
+           *torch->version ? torch->version : "of unknown version", why);
+}
+
+void sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home)
+{
+    uint64_t generation = sl_import_generation();
+    struct sl_torch torch;
+
+    if (mode == SL_TORCH_OPS_OFF || ops.is_found || generation == ops.generation ||
+        atomic_load(&ops.is_stopped))
+        return;
+    ops.generation = generation;
+    ops.mode = mode;
+    if (sl_torch_find(&torch))
+        return;
+    ops.is_found = 1;
+    if (mode == SL_TORCH_OPS_NVTX)
+        atomic_store(&ops.wants_nvtx, 1);
+    else
+        take(&torch, home);
+    follow();
+}
+
+void sl_torch_ops_enable(int on)
+{
+    ops.is_wanted = on;
+    follow();
+}
+
+int sl_torch_ops_wants_nvtx(void)
+{
+    return atomic_load(&ops.wants_nvtx) && !atomic_load(&ops.is_stopped);
+}
+
+void sl_torch_ops_stop(void)
+{
+    atomic_store(&ops.is_stopped, 1);
+}

@@ -1,0 +1,36 @@
+/*
+ * torch_ops.h - PyTorch's operators: how they reach us.
+ *
+ * A loaded libtorch_cpu is found among the process's objects, its version in the package's folder,
+ * and the observer that was built for it (collect/torch_ops_abi.h) among our files. Nothing of that
+ * needs Python or its lock. Operators become records of their threads' lanes.
+ *
+ * Threads: the operators' for what the observer calls; else one, the collector, where nothing else
+ * is said. Memory: static; the lanes'.
+ */
+#ifndef SL_TORCH_OPS_H
+#define SL_TORCH_OPS_H
+
+/* SYNCLINE_OPS */
+enum sl_torch_ops_mode {
+    SL_TORCH_OPS_OFF,
+    SL_TORCH_OPS_LEAN, /* name, sequence, threads, handle */
+    SL_TORCH_OPS_FULL, /* and inputs */
+    SL_TORCH_OPS_NVTX  /* no observer: PyTorch's own NVTX ranges */
+};
+
+/* Looks for PyTorch, unless no object was loaded since the last look, and takes it. `home`:
+ * SYNCLINE_HOME, or "". Says in one line what comes of it. */
+void sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home);
+
+/* Operators are told, or cost nothing. Remembered, if there is no PyTorch yet. */
+void sl_torch_ops_enable(int on);
+
+/* Any thread: there is PyTorch, and no observer for it, or none is wanted: operators come as NVTX
+ * ranges, if Python has PyTorch make them. */
+int sl_torch_ops_wants_nvtx(void);
+
+/* Any thread, also in the child of a fork, for good: async-signal-safe. */
+void sl_torch_ops_stop(void);
+
+#endif

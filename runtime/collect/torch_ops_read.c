@@ -1,0 +1,188 @@
+/*
+ * torch_ops_read.c - what PyTorch's operators left in the lanes -> operators, and ranges of the
+ * user's.
+ *
+ * Threads, memory: see torch_ops_read.h.
+ */
+#include "collect/torch_ops_read.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/pages.h"
+#include "collect/python_frames.h"
+#include "collect/torch_ops_abi.h"
+#include "event/op_detail.h"
+#include "event/pattern.h"
+
+/* Scopes of the user's are a nesting of their own beside NVTX's. */
+#define USER_DOMAIN 0x20000u
+/* Ids of ranges that end on any thread; handles are far below. */
+#define USER_ID     (1ull << 62)
+#define LINES       4096 /* a power of two */
+#define DETAIL_MOST (SL_OP_DETAIL_HEAD + SL_LANE_RECORD_WORDS * 8)
+
+struct sl_torch_ops_read {
+    struct sl_torch_ops_read_options opt;
+    struct sl_torch_ops_lost lost;
+    size_t names_used;
+    struct {
+        uint32_t line, text;
+    } line[LINES];
+    char detail[DETAIL_MOST];
+};
+
+int sl_torch_ops_read_create(struct sl_torch_ops_read **out,
+                             const struct sl_torch_ops_read_options *opt)
+{
+    struct sl_torch_ops_read *r = sl_pages_map(sizeof(*r));
+
+    if (!r)
+        return -ENOMEM;
+    r->opt = *opt;
+    *out = r;
+    return 0;
+}
+
+void sl_torch_ops_read_destroy(struct sl_torch_ops_read *r)
+{
+    if (r)
+        sl_pages_unmap(r, sizeof(*r));
+}
+
+void sl_torch_ops_read_get_lost(const struct sl_torch_ops_read *r, struct sl_torch_ops_lost *out)
+{
+    *out = r->lost;
+}
+
+/* ---- texts ---- */
+
+static uint32_t text_of(struct sl_torch_ops_read *r, const char *text, size_t length)
+{
+    uint32_t id = sl_intern_find(r->opt.names, text, length);
+
+    if (id)
+        return id;
+    if (r->names_used + length <= r->opt.names_bytes)
+        id = sl_intern_put(r->opt.names, text, length);
+    if (id)
+        r->names_used += length;
+    else
+        r->lost.names++;
+    return id;
+}
+
+static uint32_t line_of(struct sl_torch_ops_read *r, uint32_t line)
+{
+    unsigned slot = line & (LINES - 1);
+    const char *text;
+    size_t length;
+
+    if (!line)
+        return 0;
+    if (r->line[slot].line != line) {
+        text = sl_python_line_text(line, &length);
+        r->line[slot].line = line;
+        r->line[slot].text = text ? text_of(r, text, length) : 0;
+    }
+    return r->line[slot].text;
+}
+
+/* Once the table is full, shapes without the values beside them may be known still. */
+static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *op)
+{
+    const char *more = (const char *)(op + 1) + op->name_length;
+    struct sl_op_detail detail = {more, op->more_length, (const uint8_t *)more + op->more_length,
+                                  op->inputs_length, op->was_cut};
+    uint32_t id;
+
+    if (!op->more_length && !op->inputs_length)
+        return 0;
+    r->lost.inputs += op->was_cut;
+    id = sl_intern_put(r->opt.details, r->detail, sl_op_detail_pack(r->detail, &detail));
+    r->lost.inputs += !id;
+    return id;
+}
+
+/* ---- records ---- */
+
+static void take_user(struct sl_torch_ops_read *r, uint32_t thread, const struct sl_lane_op *op,
+                      uint64_t ns, int is_started)
+{
+    struct sl_range_look look = {.value = op->handle, .value_type = SL_NOTE_RECORD_FUNCTION};
+    char pattern[SL_LANE_TEXT_MAX];
+    uint32_t number[SL_PATTERN_NUMBERS];
+
+    look.name = text_of(r, pattern,
+                        sl_pattern_make(pattern, (const char *)(op + 1), op->name_length, number));
+    look.numbers = sl_pattern_pack(number);
+    if (is_started)
+        sl_ranges_start(r->opt.ranges, thread, USER_ID | op->handle, ns, thread, &look);
+    else
+        sl_ranges_push(r->opt.ranges, thread, USER_DOMAIN, ns, &look);
+}
+
+static int begins_with(const struct sl_lane_op *op, const char *name, size_t length)
+{
+    return op->name_length >= length && memcmp(op + 1, name, length) == 0;
+}
+
+#define BEGINS_WITH(op, name) begins_with((op), (name), sizeof(name) - 1)
+
+static void take_begin(struct sl_torch_ops_read *r, uint32_t thread, const struct sl_lane_op *from,
+                       uint64_t ns, int is_started)
+{
+    struct sl_op op = {
+        .handle = from->handle,
+        .sequence = from->sequence,
+        .number = from->thread,
+        .forward_number = from->forward_thread,
+        .is_user = from->scope == SL_TORCH_SCOPE_USER,
+        .is_backward = from->scope == SL_TORCH_SCOPE_BACKWARD,
+    };
+
+    if (op.is_user) {
+        take_user(r, thread, from, ns, is_started);
+        if (!is_started)
+            sl_ops_begin(r->opt.ops, thread, ns, &op);
+        return;
+    }
+    op.name = text_of(r, (const char *)(from + 1), from->name_length);
+    op.detail = detail_of(r, from);
+    op.line = line_of(r, from->record.aux);
+    op.is_collective = BEGINS_WITH(from, "record_param_comms");
+    op.is_evaluation = from->scope == SL_TORCH_SCOPE_FUNCTION &&
+                       BEGINS_WITH(from, "autograd::engine::evaluate_function: ");
+    if (is_started)
+        sl_ops_start(r->opt.ops, thread, ns, &op);
+    else
+        sl_ops_begin(r->opt.ops, thread, ns, &op);
+}
+
+void sl_torch_ops_read_record(struct sl_torch_ops_read *r, uint32_t thread,
+                              const struct sl_lane_record *record, uint64_t ns)
+{
+    uint64_t handle;
+
+    switch (record->what) {
+    case SL_LANE_OP_BEGIN:
+    case SL_LANE_OP_START:
+        take_begin(r, thread, (const struct sl_lane_op *)record, ns,
+                   record->what == SL_LANE_OP_START);
+        break;
+    case SL_LANE_OP_END:
+        if (sl_ops_end(r->opt.ops, thread, record->aux, ns))
+            sl_ranges_pop(r->opt.ranges, thread, USER_DOMAIN, ns);
+        break;
+    case SL_LANE_OP_FINISH:
+        memcpy(&handle, record + 1, sizeof(handle));
+        sl_ops_finish(r->opt.ops, handle, ns);
+        sl_ranges_end(r->opt.ranges, USER_ID | handle, ns);
+        break;
+    case SL_LANE_THREAD_END:
+        sl_ops_end_thread(r->opt.ops, thread, ns);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,81 @@
+/*
+ * ops.h - PyTorch's operators: which was running on a thread at a time.
+ *
+ * Operators come in the order of each thread's calls, and before the CUDA calls that were made in
+ * them: who reads both lets the operators go first. CUDA calls come when CUPTI likes, so operators
+ * that have ended stay known until all that began in them is in.
+ *
+ * Out come SL_EV_CPU_OP for each operator, when it has ended or the window has, and SL_EV_FLOW_BACK
+ * for each backward operator whose forward one is known. Which of them are in the window is for
+ * their receiver to say.
+ *
+ * Threads: one owner. Memory: fixed by `cap_bytes`; when it is full the oldest operators are
+ * forgotten: calls that come later are in none.
+ */
+#ifndef SL_OPS_H
+#define SL_OPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "event/event.h"
+
+struct sl_ops;
+
+/* What a call in an operator is part of; interned as bytes. */
+struct sl_op_place {
+    uint32_t collective; /* the innermost operator's `shape` if it is one; 0: it is not */
+    uint32_t line;       /* interned text, "FILE:LINE FUNCTION"; 0: not known */
+};
+
+/* An operator, or a scope of the user's among them. */
+struct sl_op {
+    uint64_t handle;                 /* PyTorch's id of its record function */
+    int64_t sequence;                /* -1: none */
+    uint32_t number, forward_number; /* PyTorch's for threads; forward_number 0: not backward */
+    uint32_t name, detail;           /* interned: event/op_detail.h; detail 0: none */
+    uint32_t line;                   /* as in struct sl_op_place */
+    uint8_t is_user;                 /* a scope of the user's: no row, not `op` of a call */
+    uint8_t is_collective;
+    uint8_t is_backward;   /* a node of autograd's graph... */
+    uint8_t is_evaluation; /* ...and what autograd's engine does around one */
+};
+
+struct sl_ops_options {
+    size_t cap_bytes; /* 0 = 8 MiB */
+    struct sl_intern *places;
+    void (*sink)(void *user, const struct sl_event *ev);
+    void *sink_user;
+};
+
+struct sl_ops_counts {
+    uint64_t ops;
+    uint64_t lost;      /* no room for their row */
+    uint64_t forgotten; /* before all calls in them were in */
+};
+
+/* 0, -ENOMEM, -EINVAL. */
+int sl_ops_create(struct sl_ops **out, const struct sl_ops_options *opt);
+void sl_ops_destroy(struct sl_ops *o); /* NULL is fine */
+
+void sl_ops_begin(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op);
+/* The thread's innermost ends; `handle`: the lower half of it. 1: it was a scope of the user's. */
+int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns);
+void sl_ops_end_thread(struct sl_ops *o, uint32_t thread, uint64_t ns);
+
+/* One that ends on any thread, in no order. Calls are not made in it. */
+void sl_ops_start(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op);
+void sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns);
+
+/* A CUDA call, before it goes on: gets its operator and its place. */
+void sl_ops_call(struct sl_ops *o, struct sl_event *call);
+
+/* All that ended before is in. */
+void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns);
+/* A window ends: rows of what is open, up to there. It stays open, and has no other row. */
+void sl_ops_close(struct sl_ops *o, uint64_t closed_ns);
+
+void sl_ops_get_counts(const struct sl_ops *o, struct sl_ops_counts *out);
+
+#endif
