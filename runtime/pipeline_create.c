@@ -147,6 +147,16 @@ static int create_assemble(struct sl_pipeline *p)
     return sl_assemble_create(&p->assemble, &opt);
 }
 
+/* Without it rows of operators do without their inputs. */
+static void create_details(struct sl_pipeline *p)
+{
+    const struct sl_config *config = p->opt.config;
+
+    if (config->ops != SL_TORCH_OPS_OFF &&
+        sl_intern_create(&p->details, (size_t)config->ops_memory_bytes / SL_PIPELINE_DETAIL_SHARE))
+        p->details = NULL;
+}
+
 int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_options *opt)
 {
     struct sl_pipeline *p = &the_pipeline;
@@ -169,15 +179,15 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     err = sl_ring_create(&p->ring, ring_slots(sl_pipeline_share(opt->config, SL_SHARE_RING)));
     if (err)
         goto fail_ring;
-    sl_pipeline_ranges_create(p);
-    sl_pipeline_ops_create(p);
-    sl_pipeline_lanes_create(p);
+    create_details(p);
     err = create_kineto(p);
     if (err)
         goto fail_kineto;
     create_et(p);
     create_edges(p);
     sl_pipeline_ranges_create(p);
+    sl_pipeline_ops_create(p);
+    sl_pipeline_lanes_create(p);
     err = start_writer(p);
     if (err)
         goto fail_writer;
@@ -185,12 +195,13 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     return 0;
 
 fail_writer:
+    sl_pipeline_ops_destroy(p);
+    sl_pipeline_ranges_destroy(p);
     sl_edge_rows_destroy(p->edges);
     sl_et_window_destroy(p->et);
     sl_kineto_destroy(p->kineto);
 fail_kineto:
-    sl_pipeline_ops_destroy(p);
-    sl_pipeline_ranges_destroy(p);
+    sl_intern_destroy(p->details);
     sl_ring_destroy(p->ring);
 fail_ring:
     sl_assemble_destroy(p->assemble);

@@ -44,6 +44,8 @@ enum sl_pipeline_share {
 #define SL_PIPELINE_WINDOW_SLOTS 4
 #define SL_PIPELINE_EARLY_ROWS   32
 #define SL_PIPELINE_NEVER        UINT64_MAX
+/* Of SYNCLINE_OPS_MEMORY; the rest is for operators whose calls may still come. */
+#define SL_PIPELINE_DETAIL_SHARE 4
 
 struct sl_pipeline {
     struct sl_pipeline_options opt;
@@ -57,7 +59,7 @@ struct sl_pipeline {
     struct sl_nvtx_read *nvtx; /* the same */
     struct sl_ops *ops;        /* NULL: PyTorch's operators are not wanted, or no memory */
     struct sl_torch_ops_read *ops_read;
-    struct sl_intern *details;   /* of operators */
+    struct sl_intern *details;   /* of operators; NULL: none */
     struct sl_lane_reader lanes; /* for both */
     struct sl_ring *ring;
     struct sl_kineto *kineto;
@@ -132,6 +134,8 @@ void sl_pipeline_ranges_close(struct sl_pipeline *p, uint64_t closed_ns);
 void sl_pipeline_ops_create(struct sl_pipeline *p);
 void sl_pipeline_ops_destroy(struct sl_pipeline *p);
 void sl_pipeline_ops_count(const struct sl_pipeline *p);
+/* All that threads have recorded so far was read. */
+void sl_pipeline_ops_begun(struct sl_pipeline *p);
 /* A call gets its operator. */
 void sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev);
 void sl_pipeline_ops_complete(struct sl_pipeline *p, uint64_t complete_ns);

@@ -9,19 +9,16 @@
 #include "event/ops.h"
 #include "pipeline_impl.h"
 
-/* Shares of SYNCLINE_OPS_MEMORY. */
-#define KNOWN_SHARE(bytes)  ((bytes) / 4 * 3)
-#define DETAIL_SHARE(bytes) ((bytes) / 4)
-
 static void take_op(void *user, const struct sl_event *ev)
 {
     struct sl_pipeline *p = user;
 
     if (sl_pipeline_in_window(p, ev)) {
-        sl_stats_add(SL_STAT_OPS, ev->kind == SL_EV_CPU_OP);
+        sl_stats_add(SL_STAT_OPS, ev->kind == SL_EV_CPU_OP && ev->end_ns != SL_END_UNKNOWN);
         sl_pipeline_push(p, ev);
     } else {
-        sl_stats_add(SL_STAT_OUTSIDE_WINDOW, ev->kind == SL_EV_CPU_OP);
+        sl_stats_add(SL_STAT_OUTSIDE_WINDOW,
+                     ev->kind == SL_EV_CPU_OP && ev->end_ns != SL_END_UNKNOWN);
     }
 }
 
@@ -39,6 +36,12 @@ void sl_pipeline_ops_count(const struct sl_pipeline *p)
     sl_stats_set(SL_STAT_OPS_LOST, counts.lost + lost.names);
     sl_stats_set(SL_STAT_OPS_FORGOTTEN, counts.forgotten);
     sl_stats_set(SL_STAT_OPS_INPUTS_LOST, lost.inputs);
+}
+
+void sl_pipeline_ops_begun(struct sl_pipeline *p)
+{
+    if (p->ops)
+        sl_ops_tell_begun(p->ops);
 }
 
 void sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev)
@@ -64,28 +67,28 @@ void sl_pipeline_ops_close(struct sl_pipeline *p, uint64_t closed_ns)
 static int create(struct sl_pipeline *p)
 {
     const struct sl_config *config = p->opt.config;
-    const struct sl_ops_options ops = {.cap_bytes = (size_t)KNOWN_SHARE(config->ops_memory_bytes),
+    size_t bytes = (size_t)config->ops_memory_bytes;
+    const struct sl_ops_options ops = {.cap_bytes = bytes - bytes / SL_PIPELINE_DETAIL_SHARE,
+                                       .begins = p->edges && p->et,
                                        .places = p->intern,
                                        .sink = take_op,
                                        .sink_user = p};
     struct sl_torch_ops_read_options read = {
         .names = p->intern,
+        .details = p->details,
         .ranges = p->ranges,
         .names_bytes = sl_pipeline_share(config, SL_SHARE_INTERN) / 4,
     };
     int err = sl_ops_create(&p->ops, &ops);
 
-    if (!err)
-        err = sl_intern_create(&p->details, (size_t)DETAIL_SHARE(config->ops_memory_bytes));
     read.ops = p->ops;
-    read.details = p->details;
     return err ? err : sl_torch_ops_read_create(&p->ops_read, &read);
 }
 
 /* A job without its operators is better than none. */
 void sl_pipeline_ops_create(struct sl_pipeline *p)
 {
-    if (p->opt.config->ops == SL_TORCH_OPS_OFF || !p->ranges || create(p) == 0)
+    if (!p->details || !p->ranges || create(p) == 0)
         return;
     sl_pipeline_ops_destroy(p);
     sl_log(SL_LOG_WARN,
@@ -96,8 +99,6 @@ void sl_pipeline_ops_destroy(struct sl_pipeline *p)
 {
     sl_torch_ops_read_destroy(p->ops_read);
     sl_ops_destroy(p->ops);
-    sl_intern_destroy(p->details);
     p->ops_read = NULL;
     p->ops = NULL;
-    p->details = NULL;
 }

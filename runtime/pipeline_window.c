@@ -43,7 +43,7 @@ int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, ui
         p->opening = ev;
     else if (sl_ring_push_control(p->ring, &ev))
         return -ENOBUFS;
-    sl_pipeline_ranges_read(p); /* which of them are open */
+    sl_pipeline_lanes_read(p); /* which ranges are open */
     p->from_ns = opened_ns;
     p->until_ns = SL_PIPELINE_NEVER;
     sl_pipeline_ranges_window(p);

@@ -228,8 +228,7 @@ void sl_assemble_operation_row(struct sl_assemble *a, const struct sl_event *ev,
     }
     if (a->op_tail - a->op_head == a->op_slots)
         release_operation(a);
-    a->op[a->op_tail++ % a->op_slots] =
-        (struct held_row){*ev, now_ns + 2 * a->opt.driver_hold_ns};
+    a->op[a->op_tail++ % a->op_slots] = (struct held_row){*ev, now_ns + 2 * a->opt.driver_hold_ns};
 }
 
 static void tick_operations(struct sl_assemble *a, uint64_t now_ns)

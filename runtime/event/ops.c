@@ -46,7 +46,7 @@ struct running {
     uint32_t place; /* + 1; 0: forgotten, or none */
     uint32_t below; /* of the thread, or the next free one */
     uint32_t order;
-    uint8_t is_shown;
+    uint8_t is_shown, is_begun;
 };
 
 struct thread {
@@ -243,7 +243,7 @@ static void show(struct sl_ops *o, const struct sl_op *op, uint32_t thread, uint
     ev.shape = op->detail;
     ev.u.row.record_function = op->handle;
     ev.u.row.sequence = op->sequence;
-    o->counts.ops++;
+    o->counts.ops += end_ns != SL_END_UNKNOWN;
     o->opt.sink(o->opt.sink_user, &ev);
 }
 
@@ -354,7 +354,7 @@ static void end(struct sl_ops *o, struct thread *t, uint64_t ns)
     if (r->place)
         at_place(o, r->place)->end_ns = ns;
     if (!r->op.is_user && !r->is_shown)
-        show(o, &r->op, t->id, r->order, r->start_ns, ns, 0);
+        show(o, &r->op, t->id, r->order, r->start_ns, ns, r->is_begun ? SL_EVF_BEGUN : 0);
     if (t->last == index)
         t->last = 0;
     t->innermost = r->below;
@@ -486,6 +486,26 @@ void sl_ops_call(struct sl_ops *o, struct sl_event *call)
 }
 
 /* ---- windows ---- */
+
+/* The outermost first. */
+static void tell_begun(struct sl_ops *o, const struct thread *t, uint32_t at)
+{
+    struct running *r = &o->running[at];
+
+    if (!at || r->is_begun)
+        return;
+    tell_begun(o, t, r->below);
+    r->is_begun = 1;
+    if (!r->op.is_user && !r->is_shown)
+        show(o, &r->op, t->id, r->order, r->start_ns, SL_END_UNKNOWN, 0);
+}
+
+void sl_ops_tell_begun(struct sl_ops *o)
+{
+    for (uint32_t i = 0; o->opt.begins && i < THREADS; i++)
+        if (o->thread[i].taken)
+            tell_begun(o, &o->thread[i], o->thread[i].innermost);
+}
 
 /* All of its operators ended before. Those that began last end first, or nearly. */
 static int is_done(const struct chunk *c, uint64_t complete_ns)

@@ -44,6 +44,7 @@ struct sl_op {
 
 struct sl_ops_options {
     size_t cap_bytes; /* 0 = 8 MiB */
+    int begins;       /* those that run on are wanted when that is seen, too */
     struct sl_intern *places;
     void (*sink)(void *user, const struct sl_event *ev);
     void *sink_user;
@@ -67,6 +68,10 @@ void sl_ops_end_thread(struct sl_ops *o, uint32_t thread, uint64_t ns);
 /* One that ends on any thread, in no order. Calls are not made in it. */
 void sl_ops_start(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op);
 void sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns);
+
+/* All that was told so far has been: what still runs is given to those who cannot wait for its end
+ * (SL_EVF_BEGUN). */
+void sl_ops_tell_begun(struct sl_ops *o);
 
 /* A CUDA call, before it goes on: gets its operator and its place. */
 void sl_ops_call(struct sl_ops *o, struct sl_event *call);

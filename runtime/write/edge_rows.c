@@ -64,6 +64,8 @@ static void hold(struct sl_edge_rows *r, const struct sl_event *ev)
 {
     if (r->opt.et)
         sl_et_window_events(r->opt.et, ev, 1);
+    if (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER)
+        sl_kineto_expect(r->opt.kineto, ev);
     if (sl_held_rows_put(&r->held, ev) == 0)
         return;
     put_call(r, sl_held_rows_oldest(&r->held), NULL);

@@ -66,6 +66,10 @@ int sl_kineto_events(struct sl_kineto *k, const struct sl_event *ev, size_t coun
  * the source that ended last. Returns as sl_kineto_events(). */
 int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
 
+/* A call whose row comes later: those of its GPU operations, which may come before, tell its
+ * operator. */
+void sl_kineto_expect(struct sl_kineto *k, const struct sl_event *call);
+
 /* An edge's row, and where it was waited for (`arrow`: both its ends have rows in this file) its
  * arrow. Returns as sl_kineto_events(). */
 int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow);

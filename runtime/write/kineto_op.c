@@ -87,7 +87,7 @@ char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op)
     return sl_kineto_field(k, at, sl_json_u32(at, op));
 }
 
-void sl_kineto_note_call(struct sl_kineto *k, const struct sl_event *call)
+void sl_kineto_expect(struct sl_kineto *k, const struct sl_event *call)
 {
     struct sl_kineto_call *to = &k->call[call->correlation & (SL_KINETO_CALLS - 1)];
     struct sl_op_place place = {0, 0};
@@ -96,6 +96,8 @@ void sl_kineto_note_call(struct sl_kineto *k, const struct sl_event *call)
 
     if (text && length == sizeof(place))
         memcpy(&place, text, sizeof(place));
+    if (!call->u.call.op)
+        return;
     *to = (struct sl_kineto_call){call->correlation, call->u.call.op, place.collective};
 }
 

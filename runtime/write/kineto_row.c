@@ -146,7 +146,7 @@ static void put_call(struct sl_kineto *k, const struct sl_event *ev, const struc
     at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
     if (ev->u.call.op) {
         at = sl_kineto_put_external(k, at, ev->u.call.op);
-        sl_kineto_note_call(k, ev);
+        sl_kineto_expect(k, ev);
     }
     if (ev->u.call.result)
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.call.result);
