@@ -201,6 +201,13 @@ def test_another_subscriber_was_there(tmp_path, version):
     assert ours == outside and len(ours) == 11
 
 
+def test_another_subscriber_beside_the_older_calls(tmp_path):
+    """They do not mix: CUPTI refuses it. v2 lets both record, as the tests above show."""
+    run, said = beside(tmp_path, "context kernel:5 subscribe kernel:4", "13.4", cupti_api="v1")
+    assert said == ["refused beside 'CUPTI'", "done"]
+    assert run.said() == [] and len(run.trace().of("kernel")) == 9
+
+
 def test_another_subscriber_that_wants_to_be_alone(tmp_path):
     """It was there first: we stay passive, and say for whom. Later, it is refused and is told."""
     run, said = beside(tmp_path, "alone enable context kernel:7 disable flush told", "13.4")
