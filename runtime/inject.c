@@ -12,6 +12,7 @@
 #include "collect/nvtx.h"
 #include "runtime.h"
 #include "syncline/syncline.h"
+#include "write/distributed.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -104,6 +105,13 @@ EXPORT int sl_mark(const char *name)
 }
 
 EXPORT int sl_hook_step(int source);
+EXPORT int sl_hook_groups(const char *json);
+
+/* The Python package's: `distributedInfo` of the files to come. Before the injection, too. */
+EXPORT int sl_hook_groups(const char *json)
+{
+    return sl_distributed_set(json);
+}
 
 /* The Python package's: enum sl_step_source. */
 EXPORT int sl_hook_step(int source)

@@ -103,7 +103,8 @@ const struct sl_option sl_config_table[] = {
      FIELD(output), 0, 0, NULL},
     {"SYNCLINE_JOB", SL_OPTION_TEXT, "", "a name",
      "The job's name in the path. Empty: the scheduler's job id (torchrun, Slurm, PBS, LSF, Grid "
-     "Engine), else `local`. Characters other than letters, digits, `.`, `_` and `-` become `_`.",
+     "Engine, Ray, JobSet, Volcano, PMIx), else `local`. Characters other than letters, digits, "
+     "`.`, `_` and `-` become `_`.",
      FIELD(job), 0, 0, NULL},
     {"SYNCLINE_WINDOW", SL_OPTION_WINDOW, "run",
      "run, time:LENGTH/PERIOD, steps:COUNT/PERIOD, demand",

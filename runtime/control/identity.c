@@ -21,10 +21,16 @@ static const struct launcher {
     {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+    {"PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"},
+    {"PALS_RANKID", "PALS_NRANKS", "PALS_LOCAL_RANKID"},
+    /* A Kubernetes job whose pods are its ranks. */
+    {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", "JOB_LOCAL_INDEX"},
 };
 
 static const char *const job_variable[] = {
-    "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID",
+    "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID",      "PBS_JOBID",   "LSB_JOBID",   "JOB_ID",
+    "RAY_JOB_ID",          "RAY_SUBMISSION_ID", "JOBSET_NAME", "VC_JOB_NAME", "PMIX_NAMESPACE",
 };
 
 void sl_identity_sanitise(char *out, size_t size, const char *text)

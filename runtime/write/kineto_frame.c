@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "write/distributed.h"
 #include "write/json.h"
 #include "write/kineto_internal.h"
 
@@ -75,6 +76,40 @@ static char *put_trace_id(char *at, const struct sl_trace_meta *m)
     return at;
 }
 
+/* What the job has said, else what its launcher has. HTA looks for "rank":, at least one space, and
+ * the number, line by line. */
+static void put_distributed(struct sl_kineto *k)
+{
+    size_t length;
+    const char *said = sl_distributed_get(&length, &k->distributed);
+    char *at = SL_JSON_LITERAL(k->scratch, "\"distributedInfo\": ");
+
+    if (!said) {
+        at = SL_JSON_LITERAL(at, "{\"backend\": \"nccl\", \"rank\": ");
+        at = sl_json_i64(at, k->meta.rank);
+        at = sl_json_i64(SL_JSON_LITERAL(at, ", \"world_size\": "), k->meta.world_size);
+        at = SL_JSON_LITERAL(
+            at, ", \"pg_count\": 0, \"pg_config\": [], \"nccl_version\": \"unknown\"}");
+    }
+    sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
+    if (said)
+        sl_kineto_put(k, said, length);
+}
+
+/* Groups that were made since the header went out: a whole run has its header before it has any. */
+static void put_late_groups(struct sl_kineto *k)
+{
+    static const char key[] = ",\n\"distributedInfo\": ";
+    uint32_t version;
+    size_t length;
+    const char *said = sl_distributed_get(&length, &version);
+
+    if (!said || version == k->distributed)
+        return;
+    sl_kineto_put(k, key, sizeof(key) - 1);
+    sl_kineto_put(k, said, length);
+}
+
 void sl_kineto_put_header(struct sl_kineto *k)
 {
     const struct sl_trace_meta *m = &k->meta;
@@ -99,13 +134,9 @@ void sl_kineto_put_header(struct sl_kineto *k)
     at = put_trace_id(at, m);
     at = SL_JSON_LITERAL(at, ",\n\"displayTimeUnit\":\"ms\",\n");
     at = SL_JSON_LITERAL(PUT_FIELD(at, "baseTimeNanoseconds", k->base_ns), ",\n");
-    /* HTA looks for "rank":, at least one space, and the number, line by line. */
-    at = SL_JSON_LITERAL(at, "\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": ");
-    at = sl_json_i64(at, m->rank);
-    at = sl_json_i64(SL_JSON_LITERAL(at, ", \"world_size\": "), m->world_size);
-    at = SL_JSON_LITERAL(at,
-                         ", \"pg_count\": 0, \"pg_config\": [], \"nccl_version\": \"unknown\"},\n"
-                         "\"traceEvents\":[\n");
+    sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
+    put_distributed(k);
+    at = SL_JSON_LITERAL(k->scratch, ",\n\"traceEvents\":[\n");
     sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
     sl_kineto_introduce_process(k);
 }
@@ -185,7 +216,9 @@ void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns)
         at = put_gaps(k, at);
     if (late)
         at = put_devices(k, SL_JSON_LITERAL(at, ",\"deviceProperties\":"), late);
-    at = put_counters(k, SL_JSON_LITERAL(at, ",\n\"counters\":"));
+    sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
+    put_late_groups(k);
+    at = put_counters(k, SL_JSON_LITERAL(k->scratch, ",\n\"counters\":"));
     at = PUT_STRING(SL_JSON_LITERAL(at, "},\n"), "traceName", m->trace_name);
     at = SL_JSON_LITERAL(at, "\n}\n");
     sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));

@@ -104,6 +104,7 @@ struct sl_kineto {
     uint64_t written;
     uint64_t arrows; /* of category sync */
     uint64_t devices_in_header;
+    uint32_t distributed;            /* version of what the job had said by then */
     uint64_t gap[SL_KINETO_GAPS][2]; /* when nothing was recorded */
     unsigned gaps;
     uint64_t counted[SL_STAT_COUNT]; /* counters that files before this one have told of */

@@ -1,0 +1,55 @@
+/*
+ * distributed.c - what the job itself says of its ranks and process groups.
+ *
+ * Three places: the last text, the one that is being read, and one that is free to be written.
+ * Threads, memory: see distributed.h.
+ */
+#include "write/distributed.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define PLACES 3
+#define NONE   PLACES
+
+static struct {
+    struct {
+        char text[SL_DISTRIBUTED_MOST];
+        size_t length;
+        uint32_t version;
+    } place[PLACES];
+    _Atomic unsigned last, reading;
+    uint32_t version; /* the setting thread's */
+} told = {.last = NONE, .reading = NONE};
+
+int sl_distributed_set(const char *json)
+{
+    size_t length = json ? strnlen(json, SL_DISTRIBUTED_MOST) : 0;
+    unsigned at = 0;
+
+    if (length < 2 || json[0] != '{' || json[length - 1] != '}' || strchr(json, '\n'))
+        return length == SL_DISTRIBUTED_MOST ? -E2BIG : -EINVAL;
+    /* Sequentially consistent with sl_distributed_get(): what it says it reads is not written, and
+     * what it is about to say is the last one. */
+    while (at == atomic_load(&told.last) || at == atomic_load(&told.reading))
+        at++;
+    memcpy(told.place[at].text, json, length);
+    told.place[at].length = length;
+    told.place[at].version = ++told.version;
+    atomic_store(&told.last, at);
+    return 0;
+}
+
+const char *sl_distributed_get(size_t *length, uint32_t *version)
+{
+    unsigned at;
+
+    do {
+        at = atomic_load(&told.last);
+        atomic_store(&told.reading, at);
+    } while (at != atomic_load(&told.last));
+    *version = at == NONE ? 0 : told.place[at].version;
+    *length = at == NONE ? 0 : told.place[at].length;
+    return at == NONE ? NULL : told.place[at].text;
+}

@@ -1,0 +1,86 @@
+"""Training loops of several kinds; each iteration launches kernels of its own count, so that a trace
+tells which of them it has.
+
+    steps.py MODE [STEPS]   plain, gan, amp, accumulate, several, inference, own, schedule, api
+"""
+import sys
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+MODE = sys.argv[1]
+STEPS = int(sys.argv[2]) if len(sys.argv) > 2 else 6
+torch.manual_seed(0)
+
+
+def model():
+    return nn.Linear(16, 16).cuda()
+
+
+def sgd(module):
+    return torch.optim.SGD(module.parameters(), lr=0.1)
+
+
+def backward(module, factor=1.0):
+    (module(torch.ones(4, 16, device="cuda")).sum() * factor).backward()
+
+
+first, second = model(), model()
+one, two = sgd(first), sgd(second)
+if MODE == "plain":
+    for _ in range(STEPS):
+        backward(first)
+        one.step()
+elif MODE == "gan":
+    for _ in range(STEPS):
+        for module, optimizer in ((first, one), (second, two)):
+            backward(module)
+            optimizer.step()
+elif MODE == "several":  # one of them is only used now and then
+    for number in range(STEPS):
+        backward(first)
+        one.step()
+        if number % 3 == 0:
+            backward(second)
+            two.step()
+elif MODE == "amp":
+    scaler = torch.amp.GradScaler("cuda", init_scale=1.0)
+    for number in range(STEPS):
+        one.zero_grad()
+        scaler.scale(first(torch.ones(4, 16, device="cuda")).sum()).backward()
+        scaler.unscale_(one)
+        if number % 2:  # as if gradients had overflowed: the optimizer's step is skipped
+            for found in scaler._per_optimizer_states[id(one)]["found_inf_per_device"].values():
+                found.copy_(torch.ones(found.shape))
+        scaler.step(one)
+        scaler.update()
+elif MODE == "accumulate":
+    batches = DataLoader(TensorDataset(torch.ones(STEPS * 4, 16)), batch_size=1)
+    for number, _ in enumerate(batches):
+        backward(first)
+        if number % 4 == 3:
+            one.step()
+elif MODE == "inference":
+    batches = DataLoader(TensorDataset(torch.ones(STEPS, 16)), batch_size=1)
+    with torch.inference_mode():
+        for epoch in range(2):
+            for (batch,) in batches:
+                first(batch.cuda())
+elif MODE == "own":
+    for number in range(STEPS):
+        with torch.profiler.record_function(f"ProfilerStep#{number}"):
+            with torch.cuda.nvtx.range(f"ProfilerStep#{number}"):
+                backward(first)
+                one.step()
+elif MODE == "api":
+    import syncline
+
+    for _ in range(STEPS):
+        with syncline.range("forward and backward"):
+            backward(first)
+        one.step()
+        syncline.mark("one more")
+        syncline.step()
+torch.cuda.synchronize()
+print(f"steps: {MODE}")

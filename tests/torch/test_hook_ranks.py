@@ -1,0 +1,34 @@
+"""What the files of a distributed job say of its ranks and process groups."""
+import pytest
+
+
+@pytest.mark.parametrize("window", ["run", "steps:2/4"])
+def test_process_groups(torch, window):
+    """In the header, or behind the rows where the file began before there were any."""
+    run = torch.ranks("ddp", 2, window=window, log="warn")
+    assert run.status == 0 and run.said() == [], run.stderr
+    traces = run.traces()
+    assert {trace.object["distributedInfo"]["rank"] for trace in traces} == {0, 1}
+    for trace in traces:
+        info = trace.object["syncline"].get("distributedInfo", trace.object["distributedInfo"])
+        assert (info["backend"], info["world_size"]) == ("nccl", 2)
+        assert info["rank"] == trace.object["distributedInfo"]["rank"]
+        assert info["pg_count"] == len(info["pg_config"]) >= 1
+        group = info["pg_config"][0]
+        assert group["ranks"] == [0, 1] and group["pg_size"] == 2 and group["pg_desc"]
+        assert info["nccl_version"] != "unknown"
+        if window != "run":
+            assert "distributedInfo" not in trace.object["syncline"]
+
+
+def test_names_of_modules(torch):
+    """SYNCLINE_MODULES: ranges nested as the modules are, with the result of a bare run."""
+    bare = torch.job("mlp", inject=False)
+    run = torch.job("mlp", modules="1", log="warn")
+    assert (run.status, run.stdout, run.said()) == (0, bare.stdout, [])
+    rows = [row for row in run.trace().of("user_annotation") if row["name"].startswith("nn.Module")]
+    outer = [row for row in rows if row["name"] == "nn.Module: Sequential"]
+    assert len(outer) == 20
+    inner = [row for row in rows if row["name"] == "nn.Module: 0 (Linear)"]
+    assert all(any(o["start"] <= row["start"] and row["end"] <= o["end"] for o in outer)
+               for row in inner) and len(inner) == 20

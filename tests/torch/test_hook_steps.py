@@ -1,0 +1,66 @@
+"""What a step of a PyTorch job is, with the one variable set and nothing else."""
+import harness
+import pytest
+from test_neighbour import GPU
+
+
+def steps_of(trace: harness.Trace) -> list[dict]:
+    return sorted((row for row in trace.of("user_annotation")
+                   if row["name"].startswith("ProfilerStep#")), key=lambda row: row["start"])
+
+
+def numbers(trace: harness.Trace) -> list[int]:
+    return [int(row["name"].split("#")[1]) for row in steps_of(trace)]
+
+
+def play(torch, mode, *arguments, **options) -> harness.Run:
+    options["PYTHONPATH"] = str(harness.LIBRARY.parent / "syncline" / "python")
+    bare = torch.job("steps", mode, *arguments, inject=False, **options)
+    run = torch.job("steps", mode, *arguments, log="warn", **options)
+    assert (run.status, run.stdout, run.said()) == (0, bare.stdout, []) == (0, f"steps: {mode}\n", [])
+    return run
+
+
+# mode -> the steps that have ended. The first optimizer step ends number 0, whose beginning nobody
+# saw.
+STEPS = {"plain": range(1, 6), "gan": range(1, 6), "several": range(1, 6), "amp": range(1, 6),
+         "accumulate": range(1, 6), "inference": range(12), "api": range(1, 6)}
+
+
+@pytest.mark.parametrize("mode", STEPS)
+def test_steps(torch, mode):
+    trace = play(torch, mode).trace()
+    assert numbers(trace) == list(STEPS[mode])
+    rows = steps_of(trace)
+    assert all(a["end"] == b["start"] for a, b in zip(rows, rows[1:]))
+    calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
+    starts = [calls[op["args"]["correlation"]]["start"] for op in trace.of(*GPU)]
+    counts = [sum(row["start"] <= at < row["end"] for at in starts) for row in rows]
+    assert min(counts) > 0
+    if mode in ("plain", "gan", "accumulate"):
+        assert len(set(counts[1:])) == 1, "steps are alike"
+    if mode == "api":
+        assert sum(row["name"] == "forward and backward"
+                   for row in trace.of("user_annotation")) == 6
+        assert sum(e["name"] == "one more" for e in trace.events) == 6
+
+
+def test_the_jobs_own_steps_are_not_doubled(torch):
+    trace = play(torch, "own").trace()
+    assert sorted(set(numbers(trace))) == list(range(6))
+    assert len({(row["name"], row["tid"]) for row in steps_of(trace)}) == 6
+
+
+def test_windows_of_steps(torch):
+    """Three of twenty, of sixty; each file has its steps alone, whole."""
+    run = play(torch, "plain", "60", window="steps:3/20")
+    traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
+    assert 1 <= len(traces) <= 3 and numbers(traces[0]) == [1, 2, 3]
+    for trace in traces:
+        meta = trace.object["syncline"]
+        rows = steps_of(trace)
+        assert len(rows) == 3
+        assert (rows[0]["start"], rows[-1]["end"]) == (meta["opened_ns"], meta["closed_ns"])
+        calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
+        for op in trace.of(*GPU):
+            assert meta["opened_ns"] <= calls[op["args"]["correlation"]]["start"] < meta["closed_ns"]
