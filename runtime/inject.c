@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "collect/nvtx.h"
+#include "collect/torch_ops.h"
 #include "runtime.h"
 #include "syncline/syncline.h"
 #include "write/distributed.h"
@@ -119,6 +120,20 @@ EXPORT int sl_hook_step(int source)
     return source == SL_STEP_LOADER || source == SL_STEP_OPTIMIZER
                ? sl_runtime_step((enum sl_step_source)source)
                : -EINVAL;
+}
+
+EXPORT void sl_site_begin(void);
+EXPORT void sl_site_end(void);
+
+/* The Python package's, around calls that wait and are no operators of PyTorch's. */
+EXPORT void sl_site_begin(void)
+{
+    sl_torch_ops_site_begin();
+}
+
+EXPORT void sl_site_end(void)
+{
+    sl_torch_ops_site_end();
 }
 
 EXPORT int sl_status(struct sl_status *status)

@@ -4,7 +4,7 @@ find in this PyTorch is said in one line, and the job goes on."""
 import os
 import sys
 
-from . import _distributed, _imports, _library, _modules, _profiler, _say, _steps
+from . import _distributed, _imports, _library, _modules, _profiler, _say, _sites, _steps
 
 # What `import torch` brings along, whatever its version.
 _ALWAYS = ("torch.autograd.profiler", "torch.nn.modules.module", "torch.optim.optimizer")
@@ -39,7 +39,8 @@ def start():
         return "switched off by SYNCLINE_PYTHON"
     os.register_at_fork(after_in_child=_library.set_passive)
     for what, hooks in (("steps", _steps.HOOKS), ("the hand-over to torch.profiler", _profiler.HOOKS),
-                        ("process groups", _distributed.HOOKS), ("modules", _modules.HOOKS)):
+                        ("process groups", _distributed.HOOKS), ("modules", _modules.HOOKS),
+                        ("lines that wait", _sites.HOOKS)):
         for name, attach in hooks.items():
             _imports.when_imported(name, _attach(what, attach))
     _imports.when_imported("torch", _check)

@@ -112,6 +112,7 @@ struct sl_lane {
     int skipped[SL_LANE_DOMAINS]; /* inside those, ranges that have none: there was no room */
     int ops, ops_skipped;         /* the same for operators, and for scopes of the user's... */
     int ops_plain;                /* ...which these are not */
+    const void *ops_frame;        /* Python's, when the outermost of those began */
 
     /* shared */
     alignas(64) _Atomic uint64_t head;

@@ -95,6 +95,21 @@ static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_
     return to;
 }
 
+/* What Python code has called; not what is called by that in turn. */
+static uint32_t line_of(struct sl_lane *lane, const struct sl_torch_op *op)
+{
+    const void *frame;
+
+    if (op->scope == SL_TORCH_SCOPE_USER)
+        return 0;
+    frame = sl_python_frame();
+    if (!lane->ops_plain)
+        lane->ops_frame = frame;
+    else if (frame == lane->ops_frame && op->scope != SL_TORCH_SCOPE_SITE)
+        return 0;
+    return frame ? sl_python_line() : 0;
+}
+
 static void on_begin(const struct sl_torch_op *op)
 {
     int is_plain = op->scope != SL_TORCH_SCOPE_USER;
@@ -113,7 +128,7 @@ static void on_begin(const struct sl_torch_op *op)
         return;
     }
     if (!lane->ops_skipped && lane->ops < DEPTH) {
-        line = is_plain && !lane->ops_plain ? sl_python_line() : 0;
+        line = line_of(lane, op);
         if (put_begin(lane, op, SL_LANE_OP_BEGIN, line)) {
             sl_lane_op_begun(lane, is_plain);
             return;
@@ -158,6 +173,16 @@ static void on_end(uint64_t handle, uint8_t scope, int is_async)
     *sl_lane_reserved(lane) = (struct sl_lane_record){
         .what = SL_LANE_OP_END, .pairs = 1, .aux = (uint32_t)handle, .stamp = stamp};
     sl_lane_put(lane, 2);
+}
+
+void sl_torch_ops_site_begin(void)
+{
+    on_begin(&(struct sl_torch_op){.name = "", .sequence = -1, .scope = SL_TORCH_SCOPE_SITE});
+}
+
+void sl_torch_ops_site_end(void)
+{
+    on_end(0, SL_TORCH_SCOPE_SITE, 0);
 }
 
 static const struct sl_torch_ops_host host = {SL_TORCH_OPS_ABI, on_begin, on_end};

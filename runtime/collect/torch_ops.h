@@ -30,6 +30,11 @@ void sl_torch_ops_enable(int on);
  * ranges, if Python has PyTorch make them. */
 int sl_torch_ops_wants_nvtx(void);
 
+/* Any thread: it begins to wait for the GPU by a call that is no operator, and has done so. Its
+ * line of Python code is noted; python_hook/syncline/_sites.py says of which functions. */
+void sl_torch_ops_site_begin(void);
+void sl_torch_ops_site_end(void);
+
 /* Any thread, also in the child of a fork, for good: async-signal-safe. */
 void sl_torch_ops_stop(void);
 

@@ -26,6 +26,7 @@ enum {
     SL_TORCH_SCOPE_FUNCTION = 0,
     SL_TORCH_SCOPE_BACKWARD = 1,
     SL_TORCH_SCOPE_USER = 7,
+    SL_TORCH_SCOPE_SITE = 255, /* none of PyTorch's: sl_torch_ops_site_begin() */
 };
 
 /* Inputs are a row of items, each a byte of this kind and what stands behind it. Numbers are

@@ -14,13 +14,17 @@
 #include "collect/torch_ops_abi.h"
 #include "event/op_detail.h"
 #include "event/pattern.h"
+#include "write/json.h"
 
 /* Scopes of the user's are a nesting of their own beside NVTX's. */
 #define USER_DOMAIN 0x20000u
 /* Ids of ranges that end on any thread; handles are far below. */
 #define USER_ID     (1ull << 62)
 #define LINES       4096 /* a power of two */
-#define DETAIL_MOST (SL_OP_DETAIL_HEAD + SL_LANE_RECORD_WORDS * 8)
+#define DETAIL_MOST (SL_OP_DETAIL_HEAD + PARTS_MOST)
+/* Members and inputs, as a record holds them: a line is added where that leaves room. */
+#define PARTS_MOST  (SL_LANE_RECORD_WORDS * 8)
+#define SOURCE_MORE 16 /* around the line */
 
 struct sl_torch_ops_read {
     struct sl_torch_ops_read_options opt;
@@ -89,15 +93,38 @@ static uint32_t line_of(struct sl_torch_ops_read *r, uint32_t line)
 }
 
 /* Once the table is full, shapes without the values beside them may be known still. */
-static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *op)
+/* The members and one more, in `out`, if there is room for it. */
+static void add_source(const struct sl_torch_ops_read *r, struct sl_op_detail *detail, char *out,
+                       uint32_t line)
+{
+    size_t length = 0;
+    const char *text = sl_intern_get(r->opt.names, line, &length);
+    char *at = out + detail->more_length;
+
+    if (!text ||
+        detail->more_length + detail->inputs_length + SL_JSON_ESCAPE_MAX * length + SOURCE_MORE >
+            PARTS_MOST)
+        return;
+    memcpy(out, detail->more, detail->more_length);
+    at = SL_JSON_LITERAL(at, ",\"source\":\"");
+    at = SL_JSON_LITERAL(sl_json_escape(at, text, length), "\"");
+    detail->more = out;
+    detail->more_length = (size_t)(at - out);
+}
+
+/* `line`: of a collective, whose row tells it. */
+static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *op, uint32_t line)
 {
     const char *more = (const char *)(op + 1) + op->name_length;
     struct sl_op_detail detail = {more, op->more_length, (const uint8_t *)more + op->more_length,
                                   op->inputs_length, op->was_cut};
+    char with_source[PARTS_MOST];
     uint32_t id;
 
     if (!op->more_length && !op->inputs_length)
         return 0;
+    if (line && op->more_length)
+        add_source(r, &detail, with_source, line);
     r->lost.inputs += op->was_cut;
     id = sl_intern_put(r->opt.details, r->detail, sl_op_detail_pack(r->detail, &detail));
     r->lost.inputs += !id;
@@ -138,6 +165,7 @@ static void take_begin(struct sl_torch_ops_read *r, uint32_t thread, const struc
         .number = from->thread,
         .forward_number = from->forward_thread,
         .is_user = from->scope == SL_TORCH_SCOPE_USER,
+        .is_site = from->scope == SL_TORCH_SCOPE_SITE,
         .is_backward = from->scope == SL_TORCH_SCOPE_BACKWARD,
     };
 
@@ -147,10 +175,14 @@ static void take_begin(struct sl_torch_ops_read *r, uint32_t thread, const struc
             sl_ops_begin(r->opt.ops, thread, ns, &op);
         return;
     }
-    op.name = text_of(r, (const char *)(from + 1), from->name_length);
-    op.detail = detail_of(r, from);
     op.line = line_of(r, from->record.aux);
+    if (op.is_site) {
+        sl_ops_begin(r->opt.ops, thread, ns, &op);
+        return;
+    }
+    op.name = text_of(r, (const char *)(from + 1), from->name_length);
     op.is_collective = BEGINS_WITH(from, "record_param_comms");
+    op.detail = detail_of(r, from, op.is_collective ? sl_ops_line(r->opt.ops, thread) : 0);
     op.is_evaluation = from->scope == SL_TORCH_SCOPE_FUNCTION &&
                        BEGINS_WITH(from, "autograd::engine::evaluate_function: ");
     if (is_started)

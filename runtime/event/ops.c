@@ -346,6 +346,11 @@ void sl_ops_begin(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct s
     t->innermost = t->last = index;
 }
 
+static int has_row(const struct running *r)
+{
+    return !r->op.is_user && !r->op.is_site;
+}
+
 static void end(struct sl_ops *o, struct thread *t, uint64_t ns)
 {
     uint32_t index = t->innermost;
@@ -353,7 +358,7 @@ static void end(struct sl_ops *o, struct thread *t, uint64_t ns)
 
     if (r->place)
         at_place(o, r->place)->end_ns = ns;
-    if (!r->op.is_user && !r->is_shown)
+    if (has_row(r) && !r->is_shown)
         show(o, &r->op, t->id, r->order, r->start_ns, ns, r->is_begun ? SL_EVF_BEGUN : 0);
     if (t->last == index)
         t->last = 0;
@@ -385,6 +390,16 @@ int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns)
         end(o, t, ns);
     } while (!is_it);
     return is_user;
+}
+
+uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread)
+{
+    const struct thread *t = probe(o, thread);
+    uint32_t at = t->taken ? t->innermost : 0;
+
+    while (at && !o->running[at].op.line)
+        at = o->running[at].below;
+    return at ? o->running[at].op.line : 0;
 }
 
 void sl_ops_end_thread(struct sl_ops *o, uint32_t thread, uint64_t ns)
@@ -478,7 +493,7 @@ void sl_ops_call(struct sl_ops *o, struct sl_event *call)
             call->u.call.op = k->handle;
             at.collective = k->collective;
         }
-        if (k->line)
+        if (!at.line)
             at.line = k->line;
     }
     if (at.collective || at.line)
@@ -496,7 +511,7 @@ static void tell_begun(struct sl_ops *o, const struct thread *t, uint32_t at)
         return;
     tell_begun(o, t, r->below);
     r->is_begun = 1;
-    if (!r->op.is_user && !r->is_shown)
+    if (has_row(r) && !r->is_shown)
         show(o, &r->op, t->id, r->order, r->start_ns, SL_END_UNKNOWN, 0);
 }
 
@@ -537,7 +552,7 @@ void sl_ops_close(struct sl_ops *o, uint64_t closed_ns)
 
         for (uint32_t at = o->thread[i].taken ? o->thread[i].innermost : 0; at; at = r->below) {
             r = &o->running[at];
-            if (!r->op.is_user && !r->is_shown && r->start_ns < closed_ns)
+            if (has_row(r) && !r->is_shown && r->start_ns < closed_ns)
                 show(o, &r->op, o->thread[i].id, r->order, r->start_ns, closed_ns, SL_EVF_CUT_END);
             r->is_shown |= r->start_ns < closed_ns;
         }

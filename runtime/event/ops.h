@@ -37,6 +37,7 @@ struct sl_op {
     uint32_t name, detail;           /* interned: event/op_detail.h; detail 0: none */
     uint32_t line;                   /* as in struct sl_op_place */
     uint8_t is_user;                 /* a scope of the user's: no row, not `op` of a call */
+    uint8_t is_site;                 /* no operator: it has a line alone. Its handle is 0 */
     uint8_t is_collective;
     uint8_t is_backward;   /* a node of autograd's graph... */
     uint8_t is_evaluation; /* ...and what autograd's engine does around one */
@@ -72,6 +73,9 @@ void sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns);
 /* All that was told so far has been: what still runs is given to those who cannot wait for its end
  * (SL_EVF_BEGUN). */
 void sl_ops_tell_begun(struct sl_ops *o);
+
+/* The line of what runs on a thread now, the innermost that has one; 0: none. */
+uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread);
 
 /* A CUDA call, before it goes on: gets its operator and its place. */
 void sl_ops_call(struct sl_ops *o, struct sl_event *call);

@@ -181,6 +181,8 @@ void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev);
  * member with a comma behind it. */
 char *sl_kineto_op_text(struct sl_kineto *k, char *at, const struct sl_event *ev);
 char *sl_kineto_put_detail(const struct sl_kineto *k, char *at, uint32_t detail, int inputs);
+/* In a call's args: the line of the source that it was made at, if that is known. */
+char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_event *call);
 char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op);
 
 static inline const struct sl_kineto_call *sl_kineto_call_of(const struct sl_kineto *k,

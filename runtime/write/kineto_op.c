@@ -19,6 +19,7 @@
  */
 #define DETAIL_MOST 4096
 #define NAME_MOST   1024
+#define LINE_MOST   1023
 
 _Static_assert(DETAIL_MOST *SL_OP_INPUTS_PER_BYTE + SL_OP_INPUTS_MORE +
                        NAME_MOST * SL_JSON_ESCAPE_MAX + 1024 <
@@ -87,18 +88,36 @@ char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op)
     return sl_kineto_field(k, at, sl_json_u32(at, op));
 }
 
-void sl_kineto_expect(struct sl_kineto *k, const struct sl_event *call)
+static struct sl_op_place place_of(const struct sl_kineto *k, const struct sl_event *call)
 {
-    struct sl_kineto_call *to = &k->call[call->correlation & (SL_KINETO_CALLS - 1)];
     struct sl_op_place place = {0, 0};
     size_t length = 0;
     const char *text = k->opt.details ? sl_intern_get(k->opt.intern, call->stream, &length) : NULL;
 
     if (text && length == sizeof(place))
         memcpy(&place, text, sizeof(place));
+    return place;
+}
+
+void sl_kineto_expect(struct sl_kineto *k, const struct sl_event *call)
+{
+    struct sl_kineto_call *to = &k->call[call->correlation & (SL_KINETO_CALLS - 1)];
+
     if (!call->u.call.op)
         return;
-    *to = (struct sl_kineto_call){call->correlation, call->u.call.op, place.collective};
+    *to = (struct sl_kineto_call){call->correlation, call->u.call.op, place_of(k, call).collective};
+}
+
+char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_event *call)
+{
+    uint32_t line = place_of(k, call).line;
+    size_t length = 0;
+    const char *text = line ? sl_intern_get(k->opt.intern, line, &length) : NULL;
+
+    if (!text || length > LINE_MOST)
+        return at;
+    at = SL_JSON_LITERAL(at, ",\"wait_at\":\"");
+    return SL_JSON_LITERAL(sl_json_escape(at, text, length), "\"");
 }
 
 /* One end of an arrow. */

@@ -1,0 +1,128 @@
+"""Waits for the GPU in all sorts of places: each line that does has a mark (`# waits: NAME`). The
+kernel before each wait is long enough to be waited for; what is waited for stands in no other order
+than that of the lines."""
+import threading
+import time
+
+import torch
+
+device = torch.device("cuda")
+weight = torch.ones(64, 64, device=device, requires_grad=True)
+data = torch.ones(64, 64, device=device)
+torch.cuda.synchronize()  # waits: setup
+time.sleep(1)  # what watches PyTorch comes on a thread of its own
+
+
+def work():
+    """Something to wait for, on the current stream."""
+    return (data @ data).sum()
+
+
+def item():
+    return work().item()  # waits: item
+
+
+def to_the_cpu():
+    return work().cpu()  # waits: cpu
+
+
+def nonzero():
+    return (data @ data).nonzero()  # waits: nonzero
+
+
+def truth():
+    if work() > 0:  # waits: truth
+        return True
+    return False
+
+
+def whole_device():
+    work()
+    torch.cuda.synchronize()  # waits: device
+
+
+def accelerator():
+    work()
+    torch.accelerator.synchronize()  # waits: accelerator
+
+
+def stream():
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        work()
+    side.synchronize()  # waits: stream
+
+
+def event():
+    done = torch.cuda.Event()
+    work()
+    done.record()
+    done.synchronize()  # waits: event
+
+
+def library():
+    """The line is that of who called the library."""
+    return str(work())  # waits: library
+
+
+def generator():
+    while True:
+        yield work().item()  # waits: generator
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        work().item()  # waits: forward
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        work().item()  # waits: backward
+        return gradient * 2
+
+
+def autograd():
+    Doubled.apply(weight).sum().backward()
+
+
+def hook():
+    result = (weight * 2).sum()
+    result.register_hook(lambda gradient: gradient + work().item())  # waits: hook
+    result.backward()
+
+
+def annotated():
+    with torch.profiler.record_function("mine"):
+        work().item()  # waits: annotated
+
+
+def compiled_part(x):
+    return (x @ x).sum() * 2
+
+
+compiled = torch.compile(compiled_part, backend="eager")
+
+
+def call_compiled():
+    return compiled(data).item()  # waits: compiled
+
+
+def thread():
+    def run():
+        work().item()  # waits: thread
+
+    other = threading.Thread(target=run)
+    other.start()
+    other.join()
+
+
+for function in (item, to_the_cpu, nonzero, truth, whole_device, stream, event, library, autograd,
+                 hook, annotated, call_compiled, thread):
+    function()
+if hasattr(torch, "accelerator"):
+    accelerator()
+numbers = generator()
+for _ in range(3):
+    next(numbers)
+print("done")

@@ -1,0 +1,110 @@
+"""Source lines of the calls that wait, with the one variable set and nothing else: in the trace, and
+in `syncline edges --summary`."""
+import json
+import re
+import subprocess
+
+import harness
+from conftest import JOBS
+
+JOB = JOBS / "lines.py"
+# Line of the job -> what is written behind it.
+MARKS = {number: found[1] for number, line in enumerate(JOB.read_text().splitlines(), 1)
+         if (found := re.search(r"# waits: (\w+)$", line))}
+SLOW = ("--kernel", "*=4ms")  # so long that a wait without a line would be seen
+
+
+def lines_of(trace):
+    """Of all calls that wait for the GPU: how long they did at which lines. On a busy machine the GPU
+    may be done before: then they did not at all."""
+    waits = {}
+    for call in trace.of("cuda_runtime", "cuda_driver"):
+        if "wait_kind" in call["args"]:
+            waits.setdefault(call["args"].get("wait_at"), []).append(call["args"]["wait_ns"])
+    return waits
+
+
+def mark_of(line):
+    place, function = line.split(" ", 1)
+    path, number = place.rsplit(":", 1)
+    assert path == str(JOB) and int(number) in MARKS, line
+    return MARKS[int(number)], function
+
+
+def test_every_line_that_waits_is_named(torch):
+    run = torch.job("lines", sim=SLOW)
+    assert run.status == 0 and run.stdout == "done\n", run.stderr
+    trace = run.trace()
+    waits = lines_of(trace)
+    assert not [ns for ns in waits.pop(None, ()) if ns > 1_000_000]
+    told = dict(mark_of(line) for line in waits)
+    wanted = set(MARKS.values())
+    if "accelerator" not in told:  # not in every PyTorch
+        wanted.discard("accelerator")
+    assert set(told) == wanted
+    assert told["item"] == "item" and told["thread"] == "thread.<locals>.run"
+    assert told["backward"] == "Doubled.backward"
+    # The summary of the same file.
+    text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", trace.path], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    groups = {group["name"]: group for group in json.loads(text)["by_line"]}
+    for line, all_ns in waits.items():
+        waited = [ns for ns in all_ns if ns]
+        assert not waited or groups[line]["waits"] >= len(waited)
+        assert not waited or groups[line]["total_ns"] >= sum(waited)
+        assert all(source["name"] for source in groups.get(line, {}).get("sources", ()))
+
+
+# What watches PyTorch comes on a thread of its own, soon after the first call of CUDA.
+SHORT = """
+import time, torch
+def outer():
+    return inner()
+def inner():
+    return torch.ones(1, device="cuda").item()
+for _ in range(300): outer(), time.sleep(0.01)
+"""
+
+
+def test_callers_too_and_none(torch):
+    run = torch.run(torch.python, "-c", SHORT, source_depth="3")
+    assert set(lines_of(run.trace())) - {None} == {
+        "<string>:6 inner < <string>:4 outer < <string>:7 <module>"}
+    run = torch.run(torch.python, "-c", SHORT, source_depth="0")
+    assert set(lines_of(run.trace())) == {None}
+
+
+TRACED = """
+import torch
+import torch._dynamo
+
+def function(x, stream, event):
+    y = x * 2
+    torch.cuda.synchronize()
+    stream.synchronize()
+    event.query()
+    return (y + 1).sum()
+
+graphs = []
+
+def backend(module, inputs):
+    graphs.append([(node.op, str(getattr(node.target, "__qualname__", node.target)))
+                   for node in module.graph.nodes])
+    return module.forward
+
+stream, event = torch.cuda.Stream(), torch.cuda.Event()
+event.record()
+x = torch.ones(3, device="cuda")
+print(torch.compile(function, backend=backend)(x, stream, event).item())
+print(graphs)
+print([len(breaks) for breaks in torch._dynamo.utils.counters["graph_break"]])
+print(torch.cuda.synchronize.__name__, torch.cuda.Stream.synchronize.__name__,
+      torch.cuda.Stream.synchronize.__doc__)
+"""
+
+
+def test_compile_traces_as_before(torch):
+    bare = torch.run(torch.python, "-c", TRACED, inject=False)
+    ours = torch.run(torch.python, "-c", TRACED)
+    assert bare.status == ours.status == 0, ours.stderr
+    assert "mul" in bare.stdout and ours.stdout == bare.stdout
