@@ -17,7 +17,7 @@
 
 /* The engine of edges takes 48 bytes of its share for each event, until it is told that all up to
  * then is in; it may have to be told twice as late as it is asked for. */
-#define EVENTS_PER_DELIVERY_SHARE 256
+#define EVENTS_PER_DELIVERY_SHARE 512
 
 static int shows_use(const struct sl_event *ev)
 {
@@ -252,6 +252,7 @@ void sl_pipeline_gap(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns)
 int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns)
 {
     sl_decode_settle(p->decode, complete_ns, sl_pipeline_decoded, p);
+    sl_assemble_complete(p->assemble, complete_ns);
     uint64_t lost = records_lost(), held_ns = sl_assemble_held_ns(p->assemble);
     struct sl_event ev = {.kind = SL_EV_DELIVERED,
                           .end_ns = complete_ns < held_ns ? complete_ns : held_ns};

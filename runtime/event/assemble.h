@@ -61,6 +61,10 @@ void sl_assemble_hold_operations(struct sl_assemble *a);
 /* Call after each delivery and on each tick: releases driver rows held long enough. */
 void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns);
 
+/* Everything that ended before `complete_ns` has come: releases driver rows that so are known to be
+ * in no runtime row. */
+void sl_assemble_complete(struct sl_assemble *a, uint64_t complete_ns);
+
 /* End of a window: releases everything held. Correlations stay known. */
 void sl_assemble_flush(struct sl_assemble *a);
 

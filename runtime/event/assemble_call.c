@@ -2,14 +2,21 @@
  * assemble_call.c - CPU rows, one per correlation id, and waits that leave their result to them.
  *
  * Driver rows are held for a while, since the runtime row around one, which ends later, usually
- * comes later. So are waits that do not tell their result: the call's row does. And, where what is
- * known of their calls matters, GPU operations.
+ * comes later; less long where a later call of the thread tells that there is none. So are waits
+ * that do not tell their result: the call's row does. And, where what is known of their calls
+ * matters, GPU operations.
  *
  * Threads: one owner (assemble.h). Memory: the assembler's.
  */
 #include <string.h>
 
 #include "event/assemble_impl.h"
+
+enum {
+    THREADS = 256, /* a power of two */
+    /* What a runtime call may take to return from the launch inside it. */
+    LAUNCHED_NS = 20000000
+};
 
 /* The CPU row of an id: out it goes, and with it the flows to operations that came before. */
 static void emit_call(struct sl_assemble *a, const struct sl_event *ev, struct sl_corr_slot *slot,
@@ -123,17 +130,18 @@ static void hold(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_
     held->due_ns = now_ns + a->opt.driver_hold_ns;
 }
 
-static void release_oldest(struct sl_assemble *a)
+static void release(struct sl_assemble *a, struct held_row *held)
 {
-    struct sl_event *ev = &a->held[a->held_head++ % a->held_slots].event;
+    struct sl_event ev = held->event;
     struct sl_corr_page *page;
     struct sl_corr_slot *slot;
 
-    if (ev->kind == SL_EV_NONE)
+    held->event.kind = SL_EV_NONE;
+    if (ev.kind == SL_EV_NONE)
         return;
-    slot = sl_corr_get(&a->table, ev->correlation, &page);
-    if (ev->kind == SL_EV_SYNC) {
-        judge_wait(a, ev, slot);
+    slot = sl_corr_get(&a->table, ev.correlation, &page);
+    if (ev.kind == SL_EV_SYNC) {
+        judge_wait(a, &ev, slot);
         return;
     }
     if (slot->state & HAS_CALL)
@@ -143,7 +151,12 @@ static void release_oldest(struct sl_assemble *a)
         sl_corr_wait_over(&a->table, page);
     }
     slot->state |= BY_DRIVER;
-    emit_call(a, ev, slot, page);
+    emit_call(a, &ev, slot, page);
+}
+
+static void release_oldest(struct sl_assemble *a)
+{
+    release(a, &a->held[a->held_head++ % a->held_slots]);
 }
 
 /* For one more held row. Before its slot is looked up: letting one go may take that page away. */
@@ -260,6 +273,59 @@ void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns)
         release_oldest(a);
     }
     tick_operations(a, now_ns);
+}
+
+/* ---- known to be in no other ---- */
+
+/* The held row of a thread that begins last. */
+struct last_row {
+    uint64_t start_ns, correlation;
+    uint32_t thread, taken;
+};
+
+static struct last_row *place_of(struct last_row *last, uint32_t thread)
+{
+    return &last[thread & (THREADS - 1)];
+}
+
+/* Of threads that share a place one is known: the others' rows are held as long as without it. */
+static void note_last(struct last_row *last, const struct sl_event *ev)
+{
+    struct last_row *place = place_of(last, ev->thread);
+
+    if (!place->taken || (place->thread == ev->thread && place->start_ns < ev->start_ns))
+        *place = (struct last_row){ev->start_ns, ev->correlation, ev->thread, 1};
+}
+
+/* A runtime call around it would have ended before the next call of its thread began, so its row
+ * would be here. Calls inside one and the same call share its id. */
+static int is_alone(struct last_row *last, const struct sl_event *ev, uint64_t complete_ns)
+{
+    const struct last_row *place = place_of(last, ev->thread);
+
+    if (place->thread == ev->thread && place->start_ns >= ev->end_ns &&
+        place->correlation != ev->correlation)
+        return 1;
+    return ev->flags & SL_EVF_LAUNCH && ev->end_ns + LAUNCHED_NS < complete_ns;
+}
+
+void sl_assemble_complete(struct sl_assemble *a, uint64_t complete_ns)
+{
+    struct last_row last[THREADS] = {0};
+    uint64_t at;
+
+    for (at = a->held_head; at != a->held_tail; at++) {
+        const struct sl_event *ev = &a->held[at % a->held_slots].event;
+
+        if (ev->kind == SL_EV_DRIVER && ev->start_ns < complete_ns)
+            note_last(last, ev);
+    }
+    for (at = a->held_head; at != a->held_tail; at++) {
+        struct held_row *held = &a->held[at % a->held_slots];
+
+        if (held->event.kind == SL_EV_DRIVER && is_alone(last, &held->event, complete_ns))
+            release(a, held);
+    }
 }
 
 void sl_assemble_flush(struct sl_assemble *a)

@@ -126,6 +126,76 @@ static void a_wait_without_its_call_is_written(void **state)
     sl_assemble_destroy(a);
 }
 
+static void driver(struct sl_assemble *a, uint32_t id, uint32_t thread, uint64_t start,
+                   uint64_t end, uint8_t flags)
+{
+    struct sl_event ev = row(SL_EV_DRIVER, id, start, end);
+
+    ev.thread = thread;
+    ev.flags = flags;
+    sl_assemble_event(a, &ev, 0);
+}
+
+/* A runtime call around it would have returned before its thread's next call began. */
+static void test_a_later_call_of_the_thread_releases(void **state)
+{
+    struct sl_assemble *a = make(0);
+
+    (void)state;
+    driver(a, 1, 100, 10, 20, 0);
+    driver(a, 2, 101, 15, 40, 0);
+    sl_assemble_complete(a, 50);
+    assert_int_equal(got.count, 0); /* either may be inside another */
+    driver(a, 3, 100, 30, 35, 0);
+    sl_assemble_complete(a, 30);
+    assert_int_equal(got.count, 0); /* what came before it need not be in */
+    sl_assemble_complete(a, 50);
+    assert_int_equal(got.count, 1);
+    assert_int_equal(got.event[0].correlation, 1);
+    assert_int_equal(sl_assemble_held_ns(a), 15);
+    sl_assemble_tick(a, 2000);
+    assert_int_equal(got.count, 3);
+    sl_assemble_destroy(a);
+}
+
+/* Two calls inside one have its id: the second says nothing of the first. */
+static void test_calls_inside_one_call_wait_for_it(void **state)
+{
+    struct sl_assemble *a = make(0);
+    struct sl_event outer = row(SL_EV_RUNTIME, 1, 5, 60);
+
+    (void)state;
+    driver(a, 1, 100, 10, 20, 0);
+    driver(a, 1, 100, 30, 35, 0);
+    sl_assemble_complete(a, 50);
+    assert_int_equal(got.count, 0);
+    outer.thread = 100;
+    sl_assemble_event(a, &outer, 0);
+    assert_int_equal(got.count, 1);
+    assert_int_equal(got.event[0].kind, SL_EV_RUNTIME);
+    sl_assemble_complete(a, 100);
+    sl_assemble_tick(a, 2000);
+    assert_int_equal(got.count, 1);
+    sl_assemble_destroy(a);
+}
+
+/* A thread may launch and go to sleep: a runtime call does not stay long after the launch in it. */
+static void test_a_launch_releases_itself(void **state)
+{
+    const uint64_t ms = 1000000;
+    struct sl_assemble *a = make(0);
+
+    (void)state;
+    driver(a, 1, 100, ms, 2 * ms, SL_EVF_LAUNCH);
+    driver(a, 2, 101, ms, 2 * ms, 0);
+    sl_assemble_complete(a, 20 * ms);
+    assert_int_equal(got.count, 0);
+    sl_assemble_complete(a, 23 * ms);
+    assert_int_equal(got.count, 1);
+    assert_int_equal(got.event[0].correlation, 1);
+    sl_assemble_destroy(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +205,9 @@ int main(void)
         cmocka_unit_test(a_full_queue_lets_the_oldest_driver_row_go),
         cmocka_unit_test(queries_of_unfinished_work_are_no_waits),
         cmocka_unit_test(a_wait_without_its_call_is_written),
+        cmocka_unit_test(test_a_later_call_of_the_thread_releases),
+        cmocka_unit_test(test_calls_inside_one_call_wait_for_it),
+        cmocka_unit_test(test_a_launch_releases_itself),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
