@@ -326,6 +326,7 @@ void sl_assemble_complete(struct sl_assemble *a, uint64_t complete_ns)
         if (held->event.kind == SL_EV_DRIVER && is_alone(last, &held->event, complete_ns))
             release(a, held);
     }
+    tick_operations(a, 0); /* those whose calls have gone */
 }
 
 void sl_assemble_flush(struct sl_assemble *a)
