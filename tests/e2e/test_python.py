@@ -1,6 +1,5 @@
 """Python in the process: how the package gets in, and that the job does not notice. A stand-in for
 PyTorch where one is needed; the real one is in tests/torch."""
-import os
 import pathlib
 import shutil
 import subprocess
@@ -24,10 +23,40 @@ print([p for p in sys.path if "syncline" in p])
 """
 
 
-def python(tmp: pathlib.Path, code: str, *flags, **options) -> harness.Run:
+def python(tmp: pathlib.Path, code: str, *flags, interpreter=sys.executable, **options):
     script = tmp / "job.py"
     script.write_text(code)
-    return harness.run(tmp, sys.executable, *flags, script, **options)
+    return harness.run(tmp, interpreter, *flags, script, **options)
+
+
+def interpreters() -> dict[str, pathlib.Path]:
+    """Version -> one that is installed, on the path or beside others of pyenv's."""
+    found = {}
+    for minor in range(9, 16):
+        there = shutil.which(f"python3.{minor}")
+        pyenv = sorted((pathlib.Path.home() / ".pyenv" / "versions").glob(f"3.{minor}.*/bin/python"))
+        path = pathlib.Path(pyenv[-1]) if pyenv else there and pathlib.Path(there)
+        if path and subprocess.run([path, "-c", "import ctypes"], capture_output=True,
+                                   check=False).returncode == 0:
+            found[f"3.{minor}"] = path
+    return found
+
+
+PYTHONS = interpreters()
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_every_python_that_there_is(tmp_path, version):
+    code = CUDA + ("import syncline\nprint('syncline._hook' in sys.modules, syncline.status()['state'])\n"
+                   "with syncline.range('r'):\n    syncline.step()\n"
+                   "syncline.mark('m')\nprint(sys.exc_info())\n")
+    run = python(tmp_path, code, interpreter=PYTHONS[version], log="debug")
+    assert (run.status, run.stdout) == (0, "True armed\n(None, None, None)\n"), run.stderr
+    assert not [line for line in run.said() if line.startswith("syncline: Python")], run.stderr
+    early = harness.run(tmp_path, harness.TOOL, "run", PYTHONS[version], "-c",
+                        "import sys; print('syncline._hook' in sys.modules, "
+                        "'sitecustomize' in sys.modules)", inject=False)
+    assert (early.status, early.stdout, early.stderr) == (0, "True False\n", "")
 
 
 @pytest.mark.parametrize("flags", [[], ["-I"], ["-S"], ["-E"], ["-I", "-S"]], ids=" ".join)
