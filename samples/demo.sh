@@ -87,6 +87,8 @@ if [ "$torch" = 1 ]; then
             "(pip install torch), or add --simulated"
     fi
     job=("$python" "$root/samples/train_transformer.py")
+    # What tells PyTorch's operators is built against its headers.
+    quietly "$build/observer.log" "$root/python_hook/build_observers.sh" "$python"
 fi
 
 # A folder of its own, so that no earlier trace and no file of yours is touched.

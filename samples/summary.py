@@ -108,16 +108,19 @@ def print_steps(steps, gpu, calls, limit):
 
 
 def print_lines(calls, steps, limit):
-    """Lines of the job's own code that make the CPU wait for the GPU."""
-    total, count = collections.Counter(), collections.Counter()
+    """Lines of the job's own code that make the CPU wait for the GPU. `per step`: of the waits that
+    are in one."""
+    starts = [e["ts"] for e in steps]
+    total, count, inside = (collections.Counter() for _ in range(3))
     for call in calls:
         wait = call["args"].get("wait_ns", 0) / 1e3
         if wait > 0:
             place = call["args"].get("wait_at") or call["args"].get("wait_in") or "not known"
             total[place] += wait
             count[place] += 1
-    per = max(1, len(steps))
-    rows = [[shorten(place, 72), str(count[place]), ms(us), ms(us / per) if steps else "-"]
+            inside[place] += wait if step_of(starts, steps, call["ts"]) is not None else 0
+    rows = [[shorten(place, 72), str(count[place]), ms(us),
+             ms(inside[place] / len(steps)) if steps else "-"]
             for place, us in total.most_common(limit)]
     print_table("CPU waits for the GPU, by source line", ["", "waits", "total", "per step"], rows)
 
