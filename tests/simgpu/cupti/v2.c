@@ -89,7 +89,7 @@ CUptiResult sim_v2_timestamp(CUpti_SubscriberHandle given, uint64_t *timestamp)
     if (client_ < SUBSCRIBERS_FIRST || client_ == SIM_CLIENTS) {                                   \
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);                                           \
     }                                                                                              \
-    __attribute__((cleanup(end_turn))) unsigned before_ = sim_client;                              \
+    __attribute__((cleanup(end_turn), unused)) unsigned before_ = sim_client;                      \
     sim_client = client_
 
 static void end_turn(const unsigned *before)
