@@ -55,7 +55,7 @@ build() {
     fi
     mkdir -p "$out"
     "$cxx" -std=$standard -O2 -g0 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror \
-        -D_GLIBCXX_USE_CXX11_ABI=$abi -DUSE_DISTRIBUTED "-DBUILT_FOR=\"$name\"" \
+        -DNDEBUG -D_GLIBCXX_USE_CXX11_ABI=$abi -DUSE_DISTRIBUTED "-DBUILT_FOR=\"$name\"" \
         -isystem "$torch/include" -I "$repo/runtime" "$repo/python_hook/torch_ops.cpp" \
         -Wl,--no-as-needed -L "$scratch" -ltorch_cpu -Wl,--as-needed \
         -o "$scratch/observer.so" || return 1

@@ -20,6 +20,9 @@
 
 #include "collect/torch_ops_abi.h"
 
+#ifndef NDEBUG
+#error "at::RecordFunction has another layout without NDEBUG, which PyTorch is built with"
+#endif
 #ifndef BUILT_FOR
 #error "build_observers.sh says for which version of PyTorch this is"
 #endif
@@ -34,7 +37,6 @@ namespace
 
 const sl_torch_ops_host *host;
 at::CallbackHandle lean, full;
-bool has_callbacks;
 
 /* ---- inputs ---- */
 
@@ -283,33 +285,40 @@ void on_end(const at::RecordFunction &fn, at::ObserverContext *)
 
 /* ---- the outside ---- */
 
-int disable()
+/* Callbacks that are disabled cost an operator nothing: they are made when they are first wanted,
+ * and stay. */
+void set(at::CallbackHandle &handle, bool on, const at::RecordFunctionCallback &callback)
 {
-    at::disableCallback(lean);
-    at::disableCallback(full);
-    return 0;
+    if (handle && on)
+        at::reenableCallback(handle);
+    else if (handle)
+        at::disableCallback(handle);
+    else if (on)
+        handle = at::addGlobalCallback(callback);
 }
 
-/* Callbacks that are disabled cost an operator nothing; they are made once and stay. */
-int enable(int with_inputs)
+int set_both(bool is_lean, bool is_full)
 {
     try {
-        if (!has_callbacks) {
-            lean =
-                at::addGlobalCallback(at::RecordFunctionCallback(on_start, on_end).needsIds(true));
-            at::disableCallback(lean);
-            full = at::addGlobalCallback(at::RecordFunctionCallback(on_start_with_inputs, on_end)
-                                             .needsInputs(true)
-                                             .needsIds(true));
-            at::disableCallback(full);
-            has_callbacks = true;
-        }
-        at::disableCallback(with_inputs ? lean : full);
-        at::reenableCallback(with_inputs ? full : lean);
+        set(lean, is_lean, at::RecordFunctionCallback(on_start, on_end).needsIds(true));
+        set(full, is_full,
+            at::RecordFunctionCallback(on_start_with_inputs, on_end)
+                .needsInputs(true)
+                .needsIds(true));
     } catch (const std::exception &) {
         return -ENOTSUP;
     }
     return 0;
+}
+
+int enable(int with_inputs)
+{
+    return set_both(!with_inputs, with_inputs);
+}
+
+int disable()
+{
+    return set_both(false, false);
 }
 
 } // namespace

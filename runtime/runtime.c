@@ -234,6 +234,15 @@ static void attach_to_nvtx(void)
         sl_nvtx_attach_all();
 }
 
+/* Here rather than when the collector gets to it, so that operators are recorded from this one on.
+ * A PyTorch that is loaded later is the collector's to find. */
+static void attach_to_torch(void)
+{
+    sl_torch_ops_attach(runtime.config.ops, runtime.config.home);
+    if (runtime.config.window_mode == SL_WINDOW_RUN || runtime.config.window_mode == SL_WINDOW_TIME)
+        sl_torch_ops_enable(1);
+}
+
 /* The interpreter may not be there yet: the collector asks again when a window opens. */
 static void attach_to_python(void)
 {
@@ -334,6 +343,7 @@ int sl_runtime_inject_with(const struct sl_cupti_functions *cupti, char *const *
     }
     attach_to_nvtx();
     find_python();
+    attach_to_torch();
     /* Sequentially consistent with on_first_use(): one of the two sees the other's store. */
     atomic_store(&runtime.life, ARMED);
     watch_neighbours();

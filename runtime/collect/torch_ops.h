@@ -5,8 +5,8 @@
  * and the observer that was built for it (collect/torch_ops_abi.h) among our files. Nothing of that
  * needs Python or its lock. Operators become records of their threads' lanes.
  *
- * Threads: the operators' for what the observer calls; else one, the collector, where nothing else
- * is said. Memory: static; the lanes'.
+ * Threads: the operators' for what the observer calls; else one at a time, where nothing else is
+ * said: the one that initialises CUDA, then the collector. Memory: static; the lanes'.
  */
 #ifndef SL_TORCH_OPS_H
 #define SL_TORCH_OPS_H

@@ -92,7 +92,6 @@ static uint32_t line_of(struct sl_torch_ops_read *r, uint32_t line)
     return r->line[slot].text;
 }
 
-/* Once the table is full, shapes without the values beside them may be known still. */
 /* The members and one more, in `out`, if there is room for it. */
 static void add_source(const struct sl_torch_ops_read *r, struct sl_op_detail *detail, char *out,
                        uint32_t line)
@@ -121,7 +120,7 @@ static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *
     char with_source[PARTS_MOST];
     uint32_t id;
 
-    if (!op->more_length && !op->inputs_length)
+    if (!op->more_length && !op->inputs_length && !op->was_cut)
         return 0;
     if (line && op->more_length)
         add_source(r, &detail, with_source, line);

@@ -292,7 +292,6 @@ static void note_sequence(struct sl_ops *o, struct thread *t, uint64_t ns, const
     if (op->is_backward && around && around->op.is_evaluation) {
         around->op.sequence = op->sequence;
         around->op.forward_number = op->forward_number;
-        ns = around->start_ns;
     }
     show_flow(o, op, t->id, ns);
 }
