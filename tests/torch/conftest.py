@@ -23,6 +23,16 @@ def pytest_sessionstart(session):
         pytest.exit(f"{harness.LIBRARY} is not built: cmake --build {harness.BUILD}", returncode=3)
 
 
+def build_observer(python: pathlib.Path) -> None:
+    """The observer of this PyTorch's operators, where the build tree looks for it."""
+    sources = [REPO / "python_hook" / "torch_ops.cpp", REPO / "python_hook" / "build_observers.sh",
+               REPO / "runtime" / "collect" / "torch_ops_abi.h"]
+    built = REPO / "build" / "observers" / f"{ENVIRONMENT}.so"
+    if built.exists() and built.stat().st_mtime > max(p.stat().st_mtime for p in sources):
+        return
+    subprocess.run([REPO / "python_hook" / "build_observers.sh", python], check=True)
+
+
 class Torch:
     """The environment: its interpreter, and jobs run with it."""
 
@@ -31,6 +41,7 @@ class Torch:
                               stdout=subprocess.PIPE, text=True)
         self.python = pathlib.Path(done.stdout.strip())
         self.cupti = CUPTI[ENVIRONMENT]
+        build_observer(self.python)
         self.tmp = tmp
         self.count = 0
 

@@ -1,8 +1,9 @@
 """Runs a PyTorch program under torch.profiler, from its first line to its last.
 
-    under_profiler.py TRACE SYNCS PROGRAM [ARGUMENT]...
+    under_profiler.py TRACE WHAT PROGRAM [ARGUMENT]...
 
-TRACE is where the trace goes (%p becomes the process id). SYNCS 1: waits and CUDA events too.
+TRACE is where the trace goes (%p becomes the process id). WHAT 1: waits and CUDA events too; shapes:
+operators with their inputs, in a process that has used the GPU before; 0: neither.
 """
 import os
 import runpy
@@ -13,10 +14,12 @@ from torch.profiler import ProfilerActivity, profile
 
 
 def main():
-    trace, syncs, *sys.argv = sys.argv[1:]
-    config = torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=syncs == "1")
+    trace, what, *sys.argv = sys.argv[1:]
+    if what == "shapes":
+        torch.ones(1, device="cuda").item()
+    config = torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=what == "1")
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
-                 experimental_config=config) as session:
+                 record_shapes=what == "shapes", experimental_config=config) as session:
         runpy.run_path(sys.argv[0], run_name="__main__")
     session.export_chrome_trace(trace.replace("%p", str(os.getpid())))
 

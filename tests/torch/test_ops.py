@@ -1,0 +1,209 @@
+"""PyTorch's operators, with the one variable set and nothing else: the same as torch.profiler's in
+the same session, by the ids of their record functions, and the same for each launch."""
+import collections
+import json
+import pathlib
+
+import harness
+import pytest
+
+JOBS = ["mlp", "transformer", "convnet", "recurrent", "loader", "streams", "syncs", "graphs",
+        "threads", "ranges"]
+RANKS = ["collectives", "ddp", "fsdp"]
+UNDER = pathlib.Path(__file__).with_name("under_profiler.py")
+# What torch.profiler says of inputs; those of a collective have the collective's facts besides.
+INPUTS = ["Input Dims", "Input type", "Input Strides", "Concrete Inputs"]
+COLLECTIVE = ["Collective name", "dtype", "In msg nelems", "Out msg nelems", "Group size",
+              "Process Group Name", "Process Group Description", "Process Group Ranks", "Rank"]
+SEQUENCE = ["Sequence number", "Fwd thread id"]
+
+
+def whole(events: list[dict], *cats: str) -> dict[int, dict]:
+    """Rows by record function."""
+    return {e["args"]["Record function id"]: e for e in events
+            if e["ph"] == "X" and e.get("cat") in cats and e["args"].get("Record function id")}
+
+
+def parents(rows: dict[int, dict], start, end) -> dict[int, int]:
+    """Around each row the innermost other one of its thread."""
+    found = {}
+    for thread in {e["tid"] for e in rows.values()}:
+        stack: list[tuple] = []
+        own = [(start(e), -end(e), i) for i, e in rows.items() if e["tid"] == thread]
+        for begin, minus_end, i in sorted(own):
+            while stack and stack[-1][0] <= begin:
+                stack.pop()
+            found[i] = stack[-1][1] if stack else 0
+            stack.append((-minus_end, i))
+    return found
+
+
+def compare(ours: list[dict], theirs: list[dict]) -> None:
+    mine, its = whole(ours, "cpu_op"), whole(theirs, "cpu_op")
+    assert its, "torch.profiler has no operators"
+    # It records the threads that it was started on and autograd's: we all of them, from the first
+    # call of CUDA's on.
+    first = min(mine)
+    late = {i: e for i, e in its.items() if i >= first}
+    assert len(late) > 20 and set(late) <= set(mine), \
+        [late[i]["name"] for i in set(late) - set(mine)][:10]
+    for i, row in late.items():
+        want, have = row["args"], mine[i]["args"]
+        assert (mine[i]["name"], mine[i]["tid"]) == (row["name"], row["tid"])
+        for key in INPUTS + SEQUENCE + COLLECTIVE:
+            assert have.get(key) == want.get(key), (row["name"], key, have, want)
+    common = {i: mine[i] for i in late}
+    assert parents(common, lambda e: e["start"], lambda e: e["end"]) == \
+        parents(late, lambda e: e["ts"], lambda e: e["ts"] + e["dur"])
+    scopes, its_scopes = whole(ours, "user_annotation"), whole(theirs, "user_annotation")
+    for i in set(its_scopes) & set(range(first, 1 << 40)):
+        assert scopes[i]["name"] == its_scopes[i]["name"]
+
+
+def theirs_of(path: pathlib.Path) -> list[dict]:
+    events = json.loads(path.read_text())["traceEvents"]
+    for e in events:
+        if e["ph"] == "X":
+            # Exact: whole nanoseconds.
+            e["ts"], e["dur"] = round(e["ts"] * 1000), round(e["dur"] * 1000)
+    return events
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_same_as_profiler(torch, name):
+    theirs = torch.tmp / "theirs.json"
+    run = torch.job(name, under=[UNDER, theirs, "shapes"], ops="full")
+    assert run.status == 0, run.stderr
+    compare(run.trace().events, theirs_of(theirs))
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_same_as_profiler_in_ranks(torch, name):
+    theirs = torch.tmp / "theirs-%p.json"
+    run = torch.ranks(name, 2, under=[UNDER, theirs, "shapes"], ops="full")
+    assert run.status == 0, run.stderr
+    for trace in run.traces():
+        if not trace.of("cpu_op"):
+            continue
+        pid = trace.of("cpu_op")[0]["pid"]
+        theirs_rows = theirs_of(torch.tmp / f"theirs-{pid}.json")
+        compare(trace.events, theirs_rows)
+        assert any("Collective name" in e["args"] for e in trace.of("cpu_op"))
+
+
+def launches(events: list[dict], rows_of) -> list[tuple[str, str | None]]:
+    """What ran on the GPU in the order of its launch, and in which operator."""
+    ops = {e["args"]["External id"]: e["name"] for e in events
+           if e["ph"] == "X" and e.get("cat") == "cpu_op"}
+    rows = sorted(rows_of, key=lambda e: e["args"]["correlation"])
+    return [(e["cat"] + (e["name"] if e["cat"] == "kernel" else ""),
+             ops.get(e["args"].get("External id"))) for e in rows]
+
+
+@pytest.mark.parametrize("name", ["mlp", "transformer", "convnet", "streams", "syncs"])
+def test_kernels_and_their_operators(torch, name):
+    """These launch the same in each run, from one thread after the other."""
+    path = torch.tmp / "theirs.json"
+    assert torch.job(name, under=[UNDER, path, "0"], inject=False).status == 0
+    its = [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]
+    kinds = ("kernel", "gpu_memcpy", "gpu_memset")
+    theirs = launches(its, [e for e in its if e.get("cat") in kinds])
+    trace = torch.job(name).trace()
+    ours = launches(trace.events, trace.of(*kinds))
+    assert [kernel for kernel, _ in ours] == [kernel for kernel, _ in theirs]
+    pairs = [(mine, its_op) for (_, mine), (_, its_op) in zip(ours, theirs)]
+    # Those of before our attachment have none.
+    began = next(i for i, (mine, _) in enumerate(pairs) if mine)
+    assert began < len(pairs) // 4
+    assert [mine for mine, _ in pairs[began:]] == [its_op for _, its_op in pairs[began:]]
+    for call in trace.of("cuda_runtime", "cuda_driver"):
+        assert call["args"].get("External id", 1) > 0
+
+
+def test_forward_and_backward(torch):
+    """Arrows go from a forward operator to what autograd does for it."""
+    theirs = torch.tmp / "theirs.json"
+    trace = torch.job("mlp", under=[UNDER, theirs, "shapes"]).trace()
+
+    def arrows(events, ops, start):
+        ends = collections.defaultdict(dict)
+        at = {(e["tid"], start(e)): i for i, e in sorted(ops.items(), reverse=True)}
+        for e in events:
+            if e.get("cat") == "fwdbwd":
+                ends[e["id"]][e["ph"]] = at.get((e["tid"], start(e)))
+        return {(pair["s"], pair["f"]) for pair in ends.values() if len(pair) == 2}
+
+    its = theirs_of(theirs)
+    for e in its:
+        if e["ph"] in "sf":
+            e["ts"] = round(e["ts"] * 1000)
+    mine = arrows(trace.events, whole(trace.events, "cpu_op"), lambda e: e["start"])
+    theirs_arrows = arrows(its, whole(its, "cpu_op"), lambda e: e["ts"])
+    first = min(whole(trace.events, "cpu_op"))
+    late = {(s, f) for s, f in theirs_arrows if s and f and s >= first}
+    assert late and late <= mine
+
+
+def test_main_thread_waits_all_along(torch, tmp_path):
+    """Python's main thread runs no bytecode while the others work: operators are there."""
+    job = tmp_path / "parked.py"
+    job.write_text("""
+import threading
+import torch
+def work():
+    a = torch.ones(64, 64, device="cuda")
+    for _ in range(200):
+        a = torch.relu(a @ a)
+    torch.cuda.synchronize()
+t = threading.Thread(target=work)
+t.start()
+t.join()
+print("parked")
+""")
+    run = torch.run(torch.python, job)
+    assert (run.status, run.stdout) == (0, "parked\n"), run.stderr
+    names = collections.Counter(e["name"] for e in run.trace().of("cpu_op"))
+    assert names["aten::mm"] > 100 and names["aten::relu"] > 100
+
+
+@pytest.mark.parametrize("python", ["1", "0"])
+def test_off_is_nothing(torch, python):
+    bare, run = torch.job("mlp", inject=False), torch.job("mlp", ops="off", python=python)
+    assert (run.status, run.stdout) == (0, bare.stdout)
+    assert not run.trace().of("cpu_op")
+
+
+def test_unknown_version(torch):
+    """One line says what is missing, and the job is as it was."""
+    nowhere = torch.tmp / "home"
+    nowhere.mkdir()
+    bare = torch.job("mlp", inject=False)
+    run = torch.job("mlp", home=str(nowhere), python="0")
+    assert (run.status, run.stdout) == (0, bare.stdout)
+    assert run.stderr.count("no observer for the operators of PyTorch 2.") == 1
+    assert run.trace().of("kernel")
+
+
+def test_windows(torch, tmp_path):
+    """Between windows operators are not recorded; in each, those that began in it are."""
+    job = tmp_path / "windows.py"
+    job.write_text("""
+import ctypes, os, time, torch
+lib = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
+a = torch.ones(8, device="cuda")
+for step in range(3):
+    a.mul_(2)
+    if step == 1:
+        lib.sl_start()
+        time.sleep(0.5)
+        for _ in range(50):
+            a.add_(1)
+        torch.cuda.synchronize()
+        lib.sl_stop()
+        time.sleep(0.5)
+torch.cuda.synchronize()
+""")
+    run = torch.run(torch.python, job, window="demand", lead_in="0")
+    assert run.status == 0, run.stderr
+    names = collections.Counter(e["name"] for e in run.trace().of("cpu_op"))
+    assert names["aten::add_"] == 50 and names["aten::mul_"] == 0
