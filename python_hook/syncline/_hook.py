@@ -37,7 +37,7 @@ def start():
     _is_started = True
     if os.environ.get("SYNCLINE_PYTHON", "").lower() in ("0", "off", "no", "false"):
         return "switched off by SYNCLINE_PYTHON"
-    os.register_at_fork(after_in_child=_library.set_passive)
+    os.register_at_fork(after_in_child=_library.look_after_fork)
     for what, hooks in (("steps", _steps.HOOKS), ("the hand-over to torch.profiler", _profiler.HOOKS),
                         ("process groups", _distributed.HOOKS), ("modules", _modules.HOOKS),
                         ("lines that wait", _sites.HOOKS)):

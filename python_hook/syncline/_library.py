@@ -1,12 +1,13 @@
 """libsyncline.so, if it is in the process: it is looked for among the loaded libraries, never
 loaded. Any thread."""
 import os
+import sys
 
 _SONAME = "libsyncline.so.0"
 _NOTHING = -11  # -EAGAIN, as the functions themselves say it before the profiler is there
 
 _found = {}  # name -> function, and what finds more of them
-_is_passive = False  # a forked child
+_is_passive = False  # in a forked child
 
 
 def _open():
@@ -57,7 +58,9 @@ def status():
     return answer if ask(ctypes.byref(answer)) == 0 else None
 
 
-def set_passive():
-    """In the child of a fork: the library does nothing there, so nothing is asked of it."""
+def look_after_fork():
+    """In the child of a fork: a library that was recording does nothing there, so nothing is asked of
+    it. One that was not may begin in the child."""
     global _is_passive
-    _is_passive = True
+    found = status() if "ctypes" in sys.modules else None
+    _is_passive = found is not None and found.state == 0

@@ -132,8 +132,10 @@ int sl_neighbour_end(void)
     atomic_store(&theirs.is_back, 0);
     atomic_store(&theirs.is_settled, 1);
     change(SL_NEIGHBOUR_THEIRS, SL_NEIGHBOUR_LEFT);
-    if (sl_neighbour_state() != SL_NEIGHBOUR_LEFT)
+    if (sl_neighbour_state() != SL_NEIGHBOUR_LEFT) {
+        atomic_store(&theirs.is_settled, 0); /* it is ours, or somebody's who has not said so */
         return 0;
+    }
     watch.tell();
     while (!atomic_load(&theirs.is_back)) {
         now = sl_clock_monotonic();

@@ -210,6 +210,23 @@ def test_steps_of_the_stand_in(tmp_path, torch):
     assert ast.literal_eval(run.stdout.splitlines()[2]) == [("sl_hook_step", 1)] * 2
 
 
+def test_a_fork_before_cuda(tmp_path):
+    """The child that initialises CUDA is recorded; its parent, that does not, is not."""
+    code = ("import os, sys, ctypes, syncline\n"
+            "print(syncline.status(), flush=True)\npid = os.fork()\n"
+            "if pid == 0:\n"
+            "    assert ctypes.CDLL('libcuda.so.1').cuInit(0) == 0\n"
+            "    print(syncline.status()['state'], flush=True)\n"
+            "    again = os.fork()\n"
+            "    if again == 0:\n"
+            "        print(syncline.status(), syncline.start(), flush=True)\n"
+            "        os._exit(0)\n"
+            "    os.waitpid(again, 0)\n    os._exit(0)\n"
+            "os.waitpid(pid, 0)\nprint(syncline.status())\n")
+    run = harness.run(tmp_path, *RUN, sys.executable, "-c", code, inject=False, log="warn")
+    assert (run.stdout, run.stderr) == ("None\narmed\nNone False\nNone\n", "")
+
+
 def test_syncline_python_off(tmp_path):
     code = "import os, sys\nprint(os.environ.get('PYTHONPATH'), 'syncline' in sys.modules)"
     status, out, _ = both(tmp_path, [sys.executable, "-c", code], SYNCLINE_PYTHON="off")
