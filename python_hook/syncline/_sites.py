@@ -32,7 +32,8 @@ def _wrap(owner, *names):
 
 def _attach_functions(_cuda):
     # torch.cuda.synchronize() itself stays: it calls this one by its name.
-    _wrap(sys.modules["torch._C"], "_cuda_synchronize", "_accelerator_synchronizeDevice")
+    _wrap(sys.modules["torch._C"], "_cuda_synchronize", "_accelerator_synchronizeDevice",
+          "_cuda_emptyCache")
 
 
 def _attach_classes(streams):

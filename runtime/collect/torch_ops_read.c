@@ -181,7 +181,9 @@ static void take_begin(struct sl_torch_ops_read *r, uint32_t thread, const struc
     }
     op.name = text_of(r, (const char *)(from + 1), from->name_length);
     op.is_collective = BEGINS_WITH(from, "record_param_comms");
-    op.detail = detail_of(r, from, op.is_collective ? sl_ops_line(r->opt.ops, thread) : 0);
+    if (op.is_collective && !op.line)
+        op.line = sl_ops_line(r->opt.ops, thread);
+    op.detail = detail_of(r, from, op.is_collective ? op.line : 0);
     op.is_evaluation = from->scope == SL_TORCH_SCOPE_FUNCTION &&
                        BEGINS_WITH(from, "autograd::engine::evaluate_function: ");
     if (is_started)

@@ -55,6 +55,21 @@ def test_every_line_that_waits_is_named(torch):
         assert all(source["name"] for source in groups.get(line, {}).get("sources", ()))
 
 
+def test_collectives_name_their_line(torch):
+    job = (JOBS / "ddp.py").read_text().splitlines()
+    run = torch.ranks("ddp", 2)
+    assert run.status == 0, run.stderr
+    for path in run.out.rglob("*.pt.trace.json*"):
+        rows = [row["args"] for row in harness.Trace(path).of("cpu_op")
+                if row["name"] == "record_param_comms"]
+        for collective in ("allreduce", "barrier"):
+            called = {f"{JOBS / 'ddp.py'}:{number} main" for number, line in enumerate(job, 1)
+                      if f"dist.{collective.replace('allr', 'all_r')}(" in line}
+            # Those of the gradients are started by autograd, in no code of Python's.
+            assert called == {args["source"] for args in rows
+                              if args["Collective name"] == collective and "source" in args}
+
+
 # What watches PyTorch comes on a thread of its own, soon after the first call of CUDA.
 SHORT = """
 import time, torch

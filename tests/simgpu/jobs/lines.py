@@ -46,6 +46,12 @@ def accelerator():
     torch.accelerator.synchronize()  # waits: accelerator
 
 
+def free():
+    torch.empty(1 << 26, device=device)  # of a segment of its own
+    work()
+    torch.cuda.empty_cache()  # waits: free
+
+
 def stream():
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
@@ -117,7 +123,7 @@ def thread():
     other.join()
 
 
-for function in (item, to_the_cpu, nonzero, truth, whole_device, stream, event, library, autograd,
+for function in (item, to_the_cpu, nonzero, truth, whole_device, free, stream, event, library, autograd,
                  hook, annotated, call_compiled, thread):
     function()
 if hasattr(torch, "accelerator"):
