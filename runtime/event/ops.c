@@ -550,9 +550,13 @@ void sl_ops_close(struct sl_ops *o, uint64_t closed_ns)
         struct running *r;
 
         for (uint32_t at = o->thread[i].taken ? o->thread[i].innermost : 0; at; at = r->below) {
+            uint8_t begun;
+
             r = &o->running[at];
+            begun = r->is_begun ? SL_EVF_BEGUN : 0;
             if (has_row(r) && !r->is_shown && r->start_ns < closed_ns)
-                show(o, &r->op, o->thread[i].id, r->order, r->start_ns, closed_ns, SL_EVF_CUT_END);
+                show(o, &r->op, o->thread[i].id, r->order, r->start_ns, closed_ns,
+                     SL_EVF_CUT_END | begun);
             r->is_shown |= r->start_ns < closed_ns;
         }
     }

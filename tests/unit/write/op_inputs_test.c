@@ -1,0 +1,138 @@
+/* op_inputs_test.c - inputs as the observer tells them become what torch.profiler writes; bytes
+ * that make no sense end the list. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "collect/torch_ops_abi.h"
+#include "event/op_detail.h"
+#include "write/op_inputs.h"
+
+static void expect(const uint8_t *inputs, size_t length, const char *wanted)
+{
+    char text[4096];
+    char *end = sl_op_inputs_put(text, inputs, length);
+
+    *end = '\0';
+    assert_string_equal(text, wanted);
+}
+
+static void as_torch_profiler_has_them(void **state)
+{
+    /* aten::add(float [2, 300], [[long [], none]], 3, [1, -1], None) */
+    const uint8_t inputs[] = {SL_TORCH_TENSOR,
+                              6,
+                              2,
+                              2,
+                              0xac,
+                              2,
+                              0xac,
+                              2,
+                              1,
+                              SL_TORCH_TENSORS,
+                              2,
+                              SL_TORCH_TENSOR,
+                              4,
+                              0,
+                              SL_TORCH_OTHER,
+                              SL_TORCH_INT,
+                              6,
+                              SL_TORCH_SCALARS,
+                              2,
+                              SL_TORCH_INT,
+                              2,
+                              SL_TORCH_INT,
+                              1,
+                              SL_TORCH_OTHER,
+                              SL_TORCH_TRUE};
+
+    (void)state;
+    expect(inputs, sizeof(inputs),
+           "\"Input Dims\":[[2,300],[[],[]],[],[],[],[]],"
+           "\"Input type\":[\"float\",\"TensorList\",\"Scalar\",\"ScalarList\",\"\",\"Scalar\"],"
+           "\"Input Strides\":[[300,1],[[],[]],[],[],[],[]],"
+           "\"Concrete Inputs\":[\"\",\"\",\"3\",\"[1, -1]\",\"\",\"True\"]");
+    expect(inputs, 0, "");
+}
+
+static void numbers(void **state)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } some[] = {{1, "1."},
+                {0.1, "0.10000000000000001"},
+                {-3e-9, "-3e-09"},
+                {1e10, "10000000000."},
+                {1.0 / 0.0, "inf"},
+                {-2.5, "-2.5"}};
+    char wanted[512];
+    uint8_t input[9] = {SL_TORCH_DOUBLE};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++) {
+        memcpy(input + 1, &some[i].value, 8);
+        snprintf(wanted, sizeof(wanted),
+                 "\"Input Dims\":[[]],\"Input type\":[\"Scalar\"],\"Input Strides\":[[]],"
+                 "\"Concrete Inputs\":[\"%s\"]",
+                 some[i].text);
+        expect(input, sizeof(input), wanted);
+    }
+}
+
+/* Whatever the bytes: it ends, within the room that is promised. */
+static void any_bytes(void **state)
+{
+    uint8_t input[64];
+    char text[64 * SL_OP_INPUTS_PER_BYTE + SL_OP_INPUTS_MORE];
+    uint32_t random = 1;
+
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        size_t length = (size_t)round % sizeof(input);
+
+        for (size_t i = 0; i < length; i++) {
+            random = random * 1664525 + 1013904223;
+            input[i] = (uint8_t)(random >> 24) % (round % 2 ? 12 : 255);
+        }
+        assert_true(sl_op_inputs_put(text, input, length) <= text + sizeof(text));
+    }
+}
+
+static void details_keep_their_parts(void **state)
+{
+    static const char more[] = "\"Collective name\":\"all, reduce\",\"Ranks\":\"[0, 1]\",\"n\":5";
+    const uint8_t inputs[] = {SL_TORCH_OTHER, SL_TORCH_TRUE};
+    struct sl_op_detail detail = {more, sizeof(more) - 1, inputs, sizeof(inputs), 1}, back;
+    char text[128];
+    size_t length = sl_op_detail_pack(text, &detail), found = 0;
+
+    (void)state;
+    assert_int_equal(sl_op_detail_unpack(&back, text, length), 0);
+    assert_true(back.was_cut && back.inputs_length == 2 && back.inputs[1] == SL_TORCH_TRUE);
+    assert_memory_equal(sl_op_detail_member(&back, "Collective name", &found), "\"all, reduce\"",
+                        13);
+    assert_int_equal(found, 13);
+    assert_memory_equal(sl_op_detail_member(&back, "n", &found), "5", 1);
+    assert_int_equal(found, 1);
+    assert_null(sl_op_detail_member(&back, "Ran", &found));
+    assert_int_not_equal(sl_op_detail_unpack(&back, text, 3), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_torch_profiler_has_them),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(any_bytes),
+        cmocka_unit_test(details_keep_their_parts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
