@@ -146,11 +146,15 @@ struct mix_queue {
     uint32_t head, tail;
 };
 
+enum {
+    MIX_EVENTS = 16
+};
+
 struct mix {
     char (*name)[MIX_NAME_BYTES];
     struct mix_queue cpu, gpu;
-    uint64_t cpu_ns, gpu_ns[3]; /* host time; when each stream is free again */
-    uint64_t event_sync;
+    uint64_t cpu_ns, gpu_ns[3];               /* host time; when each stream is free again */
+    uint64_t event_sync, sync_of[MIX_EVENTS]; /* of all records of events, of the last of each */
     uint32_t correlation, step, at, random;
 };
 
@@ -331,7 +335,7 @@ static inline void mix_synchronized(struct mix *m, const struct mix_api *call, u
     r->context = MIX_CONTEXT;
     r->stream = stream;
     r->event = event;
-    r->event_sync = event ? m->event_sync : 0;
+    r->event_sync = event ? m->sync_of[event] : 0;
     if (type == 1 && m->gpu_ns[0] > r->end)
         r->result = 600; /* a query of unfinished work */
 }
@@ -356,7 +360,7 @@ static inline void mix_record_event(struct mix *m, uint32_t stream, uint32_t eve
     r->context = MIX_CONTEXT;
     r->stream = stream;
     r->event = event;
-    r->event_sync = ++m->event_sync;
+    r->event_sync = m->sync_of[event] = ++m->event_sync;
 }
 
 /* What one place of the step does: puts its records into the queues. */
