@@ -123,3 +123,30 @@ def test_compile_traces_as_before(torch):
     ours = torch.run(torch.python, "-c", TRACED)
     assert bare.status == ours.status == 0, ours.stderr
     assert "mul" in bare.stdout and ours.stdout == bare.stdout
+
+
+PROFILED = """
+import sys, torch
+from torch._C._profiler import _ExperimentalConfig
+from torch.profiler import profile
+weight = torch.ones(64, 64, device="cuda")
+def step():
+    return (weight @ weight).sum().item()
+with profile(with_stack=True,
+             experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True)) as session:
+    for _ in range(3):
+        step()
+session.export_chrome_trace(sys.argv[1])
+"""
+
+
+def test_functions_of_torch_profiler(torch):
+    """Its own files have functions instead of lines."""
+    job, trace = torch.tmp / "job.py", torch.tmp / "trace.json"
+    job.write_text(PROFILED)
+    run = torch.run(torch.python, job, trace, inject=False, sim=("--kernel", "*=50ms"))
+    assert run.status == 0, run.stderr
+    text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", trace], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    names = {group["name"] for group in json.loads(text)["by_line"]}
+    assert len(names) == 1 and names.pop().endswith("job.py(6): step")
