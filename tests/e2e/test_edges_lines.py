@@ -126,7 +126,7 @@ def test_own_lines_and_steps(tmp_path):
     summary = summary_of(path)
     assert summary["steps"] == 2
     assert [(g["name"], g["waits"], g["total_ns"], g["per_step_ns"]) for g in summary["by_line"]] == [
-        ("a.py:3 f", 3, 2500, 1250), (None, 1, 1000, 500), ("b.py:9 g < a.py:4 f", 1, 700, 350)]
+        ("a.py:3 f", 3, 2500, 1250), (None, 1, 1000, 0), ("b.py:9 g < a.py:4 f", 1, 700, 350)]
     assert [(s["name"], s["waits"]) for s in summary["by_line"][0]["sources"]] == [
         ("gemm", 2), ("relu", 1)]
     assert {g["name"]: g["total_ns"] for g in summary["by_step"]} == {

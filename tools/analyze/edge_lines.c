@@ -46,9 +46,10 @@ void sl_edge_lines_destroy(struct sl_edge_lines *l)
     free(l);
 }
 
-void sl_edge_lines_add(struct sl_edge_lines *l, uint32_t line, uint32_t source, uint64_t wait_ns)
+void sl_edge_lines_add(struct sl_edge_lines *l, uint32_t line, uint32_t source, uint64_t wait_ns,
+                       int in_step)
 {
-    const struct sl_edge_waits one = {1, wait_ns, wait_ns};
+    const struct sl_edge_waits one = {1, wait_ns, wait_ns, in_step ? wait_ns : 0};
     size_t at = ((line * 0x9e3779b1u) ^ (source * 0x85ebca6bu)) >> 15;
     struct sl_edge_line *p = &l->pair[at];
 
@@ -99,7 +100,7 @@ size_t sl_edge_lines_one(const struct sl_edge_line *first, size_t left, struct s
 {
     size_t n = 0;
 
-    *all = (struct sl_edge_waits){0, 0, 0};
+    *all = (struct sl_edge_waits){0, 0, 0, 0};
     for (; n < left && first[n].line == first->line; n++)
         sl_edge_waits_add(all, &first[n].waits);
     return n;

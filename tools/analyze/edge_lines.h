@@ -1,7 +1,7 @@
 /*
  * edge_lines.h - which lines of the source made the CPU wait, and for what.
  *
- * Threads: one owner. Memory: 4 MiB; pairs of a line and what it waited for past 98304 are counted
+ * Threads: one owner. Memory: 5 MiB; pairs of a line and what it waited for past 98304 are counted
  * together.
  */
 #ifndef SL_EDGE_LINES_H
@@ -24,7 +24,8 @@ struct sl_edge_lines;
 int sl_edge_lines_create(struct sl_edge_lines **out);
 void sl_edge_lines_destroy(struct sl_edge_lines *l); /* NULL is fine */
 
-void sl_edge_lines_add(struct sl_edge_lines *l, uint32_t line, uint32_t source, uint64_t wait_ns);
+void sl_edge_lines_add(struct sl_edge_lines *l, uint32_t line, uint32_t source, uint64_t wait_ns,
+                       int in_step);
 
 /* Pairs that found no room. */
 const struct sl_edge_waits *sl_edge_lines_rest(const struct sl_edge_lines *l);

@@ -24,7 +24,10 @@ struct table {
 /* A wait whose step is not known yet. */
 struct later {
     uint64_t at_ns, wait_ns;
+    uint32_t line, source; /* if it is counted by line */
 };
+
+#define NO_LINE UINT32_MAX
 
 struct sl_edge_summary {
     sl_edge_step_fn step;
@@ -75,7 +78,7 @@ void sl_edge_summary_destroy(struct sl_edge_summary *s)
 
 static void count_wait(struct sl_edge_waits *w, uint64_t ns)
 {
-    const struct sl_edge_waits one = {1, ns, ns};
+    const struct sl_edge_waits one = {1, ns, ns, 0};
 
     sl_edge_waits_add(w, &one);
 }
@@ -112,26 +115,37 @@ static void keep_longest(struct sl_edge_summary *s, const struct sl_edge *edge,
     s->longest[at] = (struct sl_edge_long){*edge, *where};
 }
 
+static void count_in_step(struct sl_edge_summary *s, const struct later *wait, uint32_t step)
+{
+    count_name(&s->table[SL_EDGE_BY_STEP], step, wait->wait_ns);
+    if (wait->line != NO_LINE)
+        sl_edge_lines_add(s->lines, wait->line, wait->source, wait->wait_ns, step != 0);
+}
+
 /* The first `count` of those that wait for it. */
 static void count_steps(struct sl_edge_summary *s, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        count_name(&s->table[SL_EDGE_BY_STEP], s->step(s->user, s->later[i].at_ns),
-                   s->later[i].wait_ns);
+        count_in_step(s, &s->later[i], s->step(s->user, s->later[i].at_ns));
     s->laters -= count;
     memmove(s->later, s->later + count, s->laters * sizeof(*s->later));
 }
 
-static void count_step(struct sl_edge_summary *s, const struct sl_edge_where *where, uint64_t ns)
+/* By line and step. */
+static void count_place(struct sl_edge_summary *s, const struct sl_edge *edge,
+                        const struct sl_edge_where *where)
 {
+    const struct later wait = {where->later_ns, edge->wait_ns,
+                               edge->at_start ? NO_LINE : where->line, edge->source.name};
+
     if (!where->later_ns) {
-        count_name(&s->table[SL_EDGE_BY_STEP], where->step, ns);
+        count_in_step(s, &wait, where->step);
         return;
     }
     /* The steps of the older ones have been read by now. */
     if (s->laters == LATER_MAX)
         count_steps(s, LATER_MAX / 2);
-    s->later[s->laters++] = (struct later){where->later_ns, ns};
+    s->later[s->laters++] = wait;
 }
 
 void sl_edge_summary_end(struct sl_edge_summary *s)
@@ -151,9 +165,7 @@ void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
     count_wait(&s->kind[edge->kind], edge->wait_ns);
     count_name(&s->table[SL_EDGE_BY_SOURCE], edge->source.name, edge->wait_ns);
     count_name(&s->table[SL_EDGE_BY_PLACE], where->place, edge->wait_ns);
-    count_step(s, where, edge->wait_ns);
-    if (!edge->at_start)
-        sl_edge_lines_add(s->lines, where->line, edge->source.name, edge->wait_ns);
+    count_place(s, edge, where);
     keep_longest(s, edge, where);
 }
 

@@ -5,7 +5,7 @@
  * A wait is counted once, under the edge that released it. Files of syncline's have a wait's row
  * before that of its step: such waits are counted by time, at the end.
  *
- * Threads: one owner. Memory: 13 MiB, and 16 MiB for waits whose step is not known yet; names past
+ * Threads: one owner. Memory: 16 MiB, and 24 MiB for waits whose step is not known yet; names past
  * 49152 of a table are counted together.
  */
 #ifndef SL_EDGE_SUMMARY_H
@@ -20,6 +20,7 @@
 
 struct sl_edge_waits {
     uint64_t count, total_ns, longest_ns;
+    uint64_t in_steps_ns; /* of the total, what was in a step: by line alone */
 };
 
 /* `more` is counted with the others. */
@@ -27,6 +28,7 @@ static inline void sl_edge_waits_add(struct sl_edge_waits *w, const struct sl_ed
 {
     w->count += more->count;
     w->total_ns += more->total_ns;
+    w->in_steps_ns += more->in_steps_ns;
     if (more->longest_ns > w->longest_ns)
         w->longest_ns = more->longest_ns;
 }
@@ -71,7 +73,7 @@ void sl_edge_summary_destroy(struct sl_edge_summary *s); /* NULL is fine */
 void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
                          const struct sl_edge_where *where);
 
-/* After the last wait: steps are known. */
+/* After the last wait, and before what is asked below: steps are known. */
 void sl_edge_summary_end(struct sl_edge_summary *s);
 
 /* Calls of the CPU that waited, by line. */

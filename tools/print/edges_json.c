@@ -102,7 +102,7 @@ static void put_lines(FILE *f, const struct sl_trace_events *t, struct sl_edge_s
         put_name(f, "name", t, pair[i].line);
         fputc(',', f);
         put_waits(f, &all);
-        put_number(f, "per_step_ns", steps != 0, steps ? all.total_ns / steps : 0);
+        put_number(f, "per_step_ns", steps != 0, steps ? all.in_steps_ns / steps : 0);
         fputs(",\"sources\":[", f);
         for (size_t j = i; j < i + same; j++) {
             fputs(j > i ? ",{" : "{", f);

@@ -130,7 +130,7 @@ static void put_line_row(FILE *f, const char *line, const char *source,
 
     fprintf(f, "  %-*s  %10s  %12s  %12s  %12s  %s\n", LINE_WIDTH, line,
             sl_format_count(count, w->count), sl_format_span(total, w->total_ns),
-            steps ? sl_format_span(each, w->total_ns / steps) : "",
+            steps ? sl_format_span(each, w->in_steps_ns / steps) : "",
             sl_format_span(longest, w->longest_ns), source);
 }
 

@@ -35,11 +35,11 @@ static void test_lines_by_what_they_waited_in_all(void **state)
     struct sl_edge_waits all;
 
     (void)state;
-    sl_edge_lines_add(lines, 1, 20, 100);
-    sl_edge_lines_add(lines, 2, 20, 30);
-    sl_edge_lines_add(lines, 0, 0, 1);
-    sl_edge_lines_add(lines, 2, 21, 60);
-    sl_edge_lines_add(lines, 2, 20, 20);
+    sl_edge_lines_add(lines, 1, 20, 100, 0);
+    sl_edge_lines_add(lines, 2, 20, 30, 0);
+    sl_edge_lines_add(lines, 0, 0, 1, 0);
+    sl_edge_lines_add(lines, 2, 21, 60, 1);
+    sl_edge_lines_add(lines, 2, 20, 20, 0);
     assert_int_equal(sl_edge_lines_sort(lines, &at), 4);
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(at[i].line, expected[i].line);
@@ -52,6 +52,7 @@ static void test_lines_by_what_they_waited_in_all(void **state)
     assert_int_equal(all.count, 3);
     assert_int_equal(all.total_ns, 110);
     assert_int_equal(all.longest_ns, 60);
+    assert_int_equal(all.in_steps_ns, 60);
     assert_int_equal(sl_edge_lines_one(at + 3, 1, &all), 1);
 }
 
@@ -72,7 +73,7 @@ static void test_more_than_there_is_room_for(void **state)
 
     (void)state;
     for (uint32_t i = 0; i < 200000; i++)
-        sl_edge_lines_add(lines, i / 3, i, 2);
+        sl_edge_lines_add(lines, i / 3, i, 2, 0);
     pairs = sl_edge_lines_sort(lines, &at);
     for (size_t i = 0; i < pairs; i++)
         count += at[i].waits.count;

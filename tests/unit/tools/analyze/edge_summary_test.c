@@ -123,6 +123,7 @@ static void test_steps_that_are_known_later(void **state)
 {
     const struct sl_edge_group *group;
     const struct sl_edge_long *longest;
+    const struct sl_edge_line *line;
 
     (void)state;
     first_step_ns = UINT64_MAX; /* none so far */
@@ -142,6 +143,9 @@ static void test_steps_that_are_known_later(void **state)
     assert_int_equal(sl_edge_summary_longest(summary, &longest), 4);
     assert_int_equal(longest[0].where.step, 0);
     assert_int_equal(longest[1].where.step, 1001);
+    assert_int_equal(sl_edge_lines_sort(sl_edge_summary_lines(summary), &line), 1);
+    assert_waits(&line[0].waits, 4, 100, 40);
+    assert_int_equal(line[0].waits.in_steps_ns, 60);
 }
 
 static void test_more_waits_than_are_remembered(void **state)
@@ -166,6 +170,7 @@ static void test_lines_are_the_cpus(void **state)
     (void)state;
     add_at(1, 5, 0, 10);
     add_at(1, 6, 1, 1000); /* a GPU operation waited */
+    sl_edge_summary_end(summary);
     assert_int_equal(sl_edge_lines_sort(sl_edge_summary_lines(summary), &line), 1);
     assert_int_equal(line[0].line, 5);
     assert_int_equal(line[0].source, 7);
