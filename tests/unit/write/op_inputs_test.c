@@ -66,12 +66,9 @@ static void numbers(void **state)
     static const struct {
         double value;
         const char *text;
-    } some[] = {{1, "1."},
-                {0.1, "0.10000000000000001"},
-                {-3e-9, "-3e-09"},
-                {1e10, "10000000000."},
-                {1.0 / 0.0, "inf"},
-                {-2.5, "-2.5"}};
+    } some[] = {{1, "1."},          {0.1, "0.10000000000000001"},
+                {-3e-9, "-3e-09"},  {1e10, "10000000000."},
+                {1.0 / 0.0, "inf"}, {-2.5, "-2.5"}};
     char wanted[512];
     uint8_t input[9] = {SL_TORCH_DOUBLE};
 
