@@ -88,6 +88,8 @@ static void create_et(struct sl_pipeline *p)
                 .api_name = sl_decode_api_name,
             },
         .compression = compression[config->chakra],
+        .details = p->details,
+        .world_size = p->opt.identity->world_size > 0 ? (uint32_t)p->opt.identity->world_size : 0,
         .folder = p->opt.identity->folder,
     };
     int error = config->chakra == SL_CHAKRA_OFF ? 0 : sl_et_window_create(&p->et, &opt);

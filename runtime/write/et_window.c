@@ -14,13 +14,15 @@
 #include "base/log.h"
 #include "base/pages.h"
 #include "base/stats.h"
+#include "write/et_comms.h"
 
 #define SYNC_NS 1000000000u /* a killed process loses no more than this */
 
 struct sl_et_window {
     struct sl_et_window_options opt;
     struct sl_chakra *chakra;
-    struct sl_sink *sink; /* NULL: no file is open */
+    struct sl_et_comms *comms; /* NULL: nothing is known of collectives */
+    struct sl_sink *sink;      /* NULL: no file is open */
     struct sl_chakra_counts counted;
     uint32_t window;
     int excused; /* an error that need not be said */
@@ -28,6 +30,8 @@ struct sl_et_window {
     uint64_t unsaid_ns;
     int unsynced;
     uint64_t unsynced_ns; /* since then, monotonic */
+    int has_groups;
+    size_t prefix; /* of the path, up to the rank */
     char path[PATH_MAX];
 };
 
@@ -39,8 +43,15 @@ int sl_et_window_create(struct sl_et_window **out, const struct sl_et_window_opt
     if (!e)
         return -ENOMEM;
     e->opt = *opt;
-    error = sl_chakra_create(&e->chakra, &opt->chakra);
+    /* A trace whose collectives are computation is better than none. */
+    if (opt->details &&
+        sl_et_comms_create(&e->comms, opt->chakra.intern, opt->details, opt->world_size) == 0) {
+        e->opt.chakra.collective = sl_et_comms_find;
+        e->opt.chakra.collective_user = e->comms;
+    }
+    error = sl_chakra_create(&e->chakra, &e->opt.chakra);
     if (error) {
+        sl_et_comms_destroy(e->comms);
         sl_pages_unmap(e, sizeof(*e));
         return error;
     }
@@ -53,6 +64,7 @@ void sl_et_window_destroy(struct sl_et_window *e)
     if (!e)
         return;
     sl_chakra_destroy(e->chakra);
+    sl_et_comms_destroy(e->comms);
     sl_pages_unmap(e, sizeof(*e));
 }
 
@@ -103,6 +115,13 @@ static int open_chain(struct sl_et_window *e)
     return error;
 }
 
+/* Behind the prefix. */
+static void put_end(struct sl_et_window *e, int rank, const char *suffix)
+{
+    if (e->prefix < sizeof(e->path))
+        snprintf(e->path + e->prefix, sizeof(e->path) - e->prefix, ".%d.et%s", rank, suffix);
+}
+
 void sl_et_window_open(struct sl_et_window *e, const struct sl_trace_meta *meta)
 {
     const char *suffix = e->opt.compression == SL_COMPRESS_GZIP   ? ".gz"
@@ -113,13 +132,14 @@ void sl_et_window_open(struct sl_et_window *e, const struct sl_trace_meta *meta)
     e->window = meta->window;
     e->unsynced = 0;
     memset(&e->counted, 0, sizeof(e->counted));
-    snprintf(e->path, sizeof(e->path), "%s/%u.%d.et%s", e->opt.folder, meta->window, meta->rank,
-             suffix);
+    e->prefix = (size_t)snprintf(e->path, sizeof(e->path), "%s/%u", e->opt.folder, meta->window);
+    put_end(e, meta->rank, suffix);
     error = open_chain(e);
     if (error == -EEXIST) {
         /* As the Kineto file beside it. */
-        snprintf(e->path, sizeof(e->path), "%s/%u-%llu.%d.et%s", e->opt.folder, meta->window,
-                 (unsigned long long)meta->opened_ns, meta->rank, suffix);
+        e->prefix = (size_t)snprintf(e->path, sizeof(e->path), "%s/%u-%llu", e->opt.folder,
+                                     meta->window, (unsigned long long)meta->opened_ns);
+        put_end(e, meta->rank, suffix);
         error = open_chain(e);
     }
     if (error) {
@@ -176,11 +196,50 @@ static void count_nodes(struct sl_et_window *e)
     e->counted = now;
 }
 
+/* ---- groups of ranks ---- */
+
+static void take_group(void *et_window, uint32_t number, const uint32_t *rank, size_t ranks)
+{
+    struct sl_et_window *e = et_window;
+
+    if (sl_chakra_group(e->chakra, number, rank, ranks) == 0)
+        e->has_groups = 1;
+}
+
+static void see_collectives(struct sl_et_window *e, const struct sl_event *ev, size_t events)
+{
+    for (size_t i = 0; e->comms && i < events; i++)
+        if ((ev[i].kind == SL_EV_RUNTIME || ev[i].kind == SL_EV_DRIVER) &&
+            sl_et_comms_call(e->comms, &ev[i]))
+            sl_et_comms_groups(e->comms, take_group, e);
+}
+
+static void write_groups(struct sl_et_window *e)
+{
+    char path[PATH_MAX];
+    struct sl_sink *file;
+    int error;
+
+    if (!e->has_groups || e->prefix >= sizeof(path))
+        return;
+    snprintf(path, sizeof(path), "%.*s.comm_groups.json", (int)e->prefix, e->path);
+    error = sl_sink_file_open(&file, path);
+    if (!error) {
+        error = sl_chakra_put_groups(e->chakra, file);
+        error = file->close(file, error == 0) ? -EIO : error;
+    }
+    if (error)
+        note_failure(e, error);
+}
+
 /* ---- what comes ---- */
 
 void sl_et_window_events(struct sl_et_window *e, const struct sl_event *ev, size_t events)
 {
-    int error = e->sink ? sl_chakra_events(e->chakra, ev, events) : 0;
+    int error;
+
+    see_collectives(e, ev, events);
+    error = e->sink ? sl_chakra_events(e->chakra, ev, events) : 0;
 
     if (error)
         fail(e, error);
@@ -246,6 +305,7 @@ void sl_et_window_close(struct sl_et_window *e)
         if (error)
             note_failure(e, error);
         close_file(e, error == 0);
+        write_groups(e);
     }
 }
 

@@ -5,7 +5,11 @@
  * files does not touch the other. Complete nodes reach the disk at least once a second, so that a
  * killed process leaves a .part of whole messages.
  *
- * Threads: one owner, the writer thread. Memory: the writer's of Chakra traces, `cap_bytes`.
+ * A job whose collectives run on groups of its ranks has WINDOW.comm_groups.json beside them, with
+ * the groups that this rank knows of.
+ *
+ * Threads: one owner, the writer thread. Memory: the writer's of Chakra traces, `cap_bytes`, and
+ * what collectives take (et_comms.h).
  */
 #ifndef SL_ET_WINDOW_H
 #define SL_ET_WINDOW_H
@@ -18,9 +22,11 @@
 struct sl_et_window;
 
 struct sl_et_window_options {
-    struct sl_chakra_options chakra;
+    struct sl_chakra_options chakra; /* but for `collective` */
     enum sl_compression compression;
-    const char *folder; /* <output>/<job>/<host>-<rank>-<pid>; borrowed */
+    const struct sl_intern *details; /* of operators (event/op_detail.h); NULL: there are none */
+    uint32_t world_size;             /* ranks of the job; 0: not known */
+    const char *folder;              /* <output>/<job>/<host>-<rank>-<pid>; borrowed */
 };
 
 /* 0, -ENOMEM, or -EINVAL: chakra.cap_bytes is too small. */

@@ -18,6 +18,11 @@ ENVIRONMENT = os.environ.get("SL_TEST_TORCH", "torch-2.11")
 CUPTI = {"torch-2.11": "13.0", "torch-2.7": "12.6"}
 
 
+def pytest_configure(config):
+    # Of the files of tests/e2e that tests here take helpers from.
+    config.addinivalue_line("markers", "sanitize: also run under AddressSanitizer, ThreadSanitizer")
+
+
 def pytest_sessionstart(session):
     if not harness.LIBRARY.exists():
         pytest.exit(f"{harness.LIBRARY} is not built: cmake --build {harness.BUILD}", returncode=3)

@@ -1,6 +1,8 @@
 """The Chakra file of a PyTorch job: operators and ranges around calls, each with its own time, as
 `convert` makes them of the Kineto file."""
 import collections
+import json
+import subprocess
 
 import chakra
 import harness
@@ -36,3 +38,39 @@ def test_operators_of_a_training_step(torch, tmp_path):
                    ("edges_left_out", "rows_left_out", "no_launch", "failed"))
     assert check(et.path).returncode == 0
     same_nodes(et, convert(trace.path, tmp_path))
+
+
+def communication(et: chakra.Et) -> list[tuple]:
+    """Of each node that communicates: what, where and how much, in the order of its lane."""
+    return sorted((et.lane(n), n.start, n.name, n.type, *(n.attr.get(key) for key in (
+        "comm_type", "comm_size", "pg_name", "comm_src", "comm_dst", "collective")))
+        for n in et.gpu if "comm_size" in n.attr)
+
+
+def test_collectives_of_a_running_job(torch, tmp_path):
+    """Each rank's own file has them as `convert` makes them of its Kineto file, groups included."""
+    run = torch.ranks("collectives", 4, log="warn")
+    assert run.status == 0, run.stderr
+    files = sorted(run.out.rglob("*.et"))
+    assert [path.name for path in files] == [f"1.{rank}.et" for rank in range(4)]
+    some = set()
+    for rank, path in enumerate(files):
+        et = chakra.Et(path)
+        (kineto,) = path.parent.glob("*.pt.trace.json*")
+        folder = tmp_path / f"rank{rank}"
+        folder.mkdir()
+        made = folder / f"1.{rank}.et"
+        subprocess.run([harness.TOOL, "convert", kineto, "--to", "chakra", "-o", made], check=True)
+        found = communication(et)
+        assert found == communication(chakra.Et(made))
+        some |= {(row[4], row[6]) for row in found}
+        groups = [json.loads((place / "1.comm_groups.json").read_text())
+                  if (place / "1.comm_groups.json").exists() else {} for place in (path.parent, folder)]
+        assert not chakra.broken(et, set(groups[0])) and check(path).returncode == 0
+        # The header that `convert` reads names groups that this rank did nothing on, too.
+        assert groups[0].items() <= groups[1].items()
+        assert {row[6] for row in found} <= {"", *groups[0]}
+        assert all(sorted(ranks) == ranks and rank in ranks for ranks in groups[0].values())
+    # ALL_REDUCE of everyone and of a part, ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER, BROADCAST.
+    assert {kind for kind, _ in some} >= {0, 2, 6, 7, 5}
+    assert any(group for _, group in some)

@@ -1,0 +1,168 @@
+/*
+ * et_comms.c - which collective a job's GPU operations do.
+ *
+ * Threads, memory: see et_comms.h.
+ */
+#include "write/et_comms.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pages.h"
+#include "event/op_detail.h"
+#include "event/ops.h"
+#include "write/comms.h"
+
+enum {
+    CALLS = 16384, /* powers of two */
+    TOLD = 1024,
+    COMMS_BYTES = 1 << 20,
+    DIGITS_MAX = 18,
+};
+
+/* A call's operations. */
+struct joined {
+    uint64_t correlation;
+    uint32_t number; /* sl_comms_put() */
+};
+
+/* What a detail says, once it has been read. */
+struct told {
+    uint32_t detail; /* 0: free */
+    uint32_t number;
+};
+
+struct sl_et_comms {
+    const struct sl_intern *places, *details;
+    struct sl_comms *comms;
+    struct joined joined[CALLS];
+    struct told told[TOLD];
+};
+
+int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
+                       const struct sl_intern *details, uint32_t world_size)
+{
+    struct sl_et_comms *x = sl_pages_map(sizeof(*x));
+
+    if (!x)
+        return -ENOMEM;
+    x->places = places;
+    x->details = details;
+    if (sl_comms_create(&x->comms, COMMS_BYTES) != 0) {
+        sl_pages_unmap(x, sizeof(*x));
+        return -ENOMEM;
+    }
+    sl_comms_world(x->comms, world_size);
+    *out = x;
+    return 0;
+}
+
+void sl_et_comms_destroy(struct sl_et_comms *x)
+{
+    if (!x)
+        return;
+    sl_comms_destroy(x->comms);
+    sl_pages_unmap(x, sizeof(*x));
+}
+
+/* ---- what was told ---- */
+
+/* Without its quotes. */
+static struct sl_comm_text text_of(const struct sl_op_detail *detail, const char *name)
+{
+    struct sl_comm_text text = {NULL, 0};
+
+    text.data = sl_op_detail_member(detail, name, &text.size);
+    if (text.data && text.size >= 2 && text.data[0] == '"') {
+        text.data++;
+        text.size -= 2;
+    }
+    return text;
+}
+
+/* -1: not told, or no whole number from 0 on. */
+static int64_t number_of(const struct sl_op_detail *detail, const char *name)
+{
+    struct sl_comm_text text = text_of(detail, name);
+    int64_t number = 0;
+
+    if (!text.data || text.size == 0 || text.size > DIGITS_MAX)
+        return -1;
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return -1;
+        number = number * 10 + (text.data[i] - '0');
+    }
+    return number;
+}
+
+static uint32_t read_detail(struct sl_et_comms *x, uint32_t id)
+{
+    size_t length = 0;
+    const char *text = sl_intern_get(x->details, id, &length);
+    struct sl_op_detail detail;
+    struct sl_comm_told told;
+
+    if (sl_op_detail_unpack(&detail, text, length) != 0)
+        return 0;
+    told = (struct sl_comm_told){
+        .collective = text_of(&detail, "Collective name"),
+        .dtype = text_of(&detail, "dtype"),
+        .group = text_of(&detail, "Process Group Name"),
+        .group_ranks = text_of(&detail, "Process Group Ranks"),
+        .elements = number_of(&detail, "In msg nelems"),
+        .group_size = number_of(&detail, "Group size"),
+        .group_start = number_of(&detail, "Global rank start"),
+        .group_stride = number_of(&detail, "Global rank stride"),
+        .src_rank = number_of(&detail, "Src Rank"),
+        .dst_rank = number_of(&detail, "Dst Rank"),
+    };
+    return sl_comms_put(x->comms, &told);
+}
+
+/* The detail of the collective that a call is part of; 0: of none. */
+static uint32_t detail_of(const struct sl_et_comms *x, const struct sl_event *call)
+{
+    struct sl_op_place place = {0, 0};
+    size_t length = 0;
+    const char *text = call->stream && call->stream != SL_STREAM_NONE
+                           ? sl_intern_get(x->places, call->stream, &length)
+                           : NULL;
+
+    if (text && length == sizeof(place))
+        memcpy(&place, text, sizeof(place));
+    return place.collective;
+}
+
+int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
+{
+    uint32_t detail = detail_of(x, call);
+    struct told *told = &x->told[detail % TOLD];
+    int is_new = detail && told->detail != detail;
+
+    if (!detail)
+        return 0;
+    if (is_new)
+        *told = (struct told){detail, read_detail(x, detail)};
+    if (told->number)
+        x->joined[call->correlation % CALLS] = (struct joined){call->correlation, told->number};
+    return is_new && told->number;
+}
+
+int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_chakra_collective *out)
+{
+    const struct sl_et_comms *x = et_comms;
+    const struct joined *joined = &x->joined[op->correlation % CALLS];
+
+    return op->correlation && joined->correlation == op->correlation &&
+           sl_comms_get(x->comms, joined->number, out);
+}
+
+void sl_et_comms_groups(const struct sl_et_comms *x,
+                        void (*take)(void *user, uint32_t number, const uint32_t *rank,
+                                     size_t ranks),
+                        void *user)
+{
+    sl_comms_groups(x->comms, take, user);
+}
