@@ -33,7 +33,6 @@ static struct {
     uint64_t generation;
     int is_found, is_wanted, is_enabled;
     _Atomic int is_stopped;
-    _Atomic int wants_nvtx;
 } ops;
 
 /* ---- what the observer calls ---- */
@@ -235,10 +234,9 @@ static void take(const struct sl_torch *torch, const char *home)
         sl_log(SL_LOG_DEBUG, "operators of PyTorch %s by %s", torch->version, path);
         return;
     }
-    atomic_store(&ops.wants_nvtx, 1);
     sl_log(SL_LOG_INFO,
-           "no observer for the operators of PyTorch %s (%s): they are recorded from its NVTX "
-           "ranges, if Python lets syncline in; python_hook/build_observers.sh makes one",
+           "no observer for the operators of PyTorch %s (%s): the trace has none; "
+           "python_hook/build_observers.sh makes one, SYNCLINE_OPS=off silences this",
            *torch->version ? torch->version : "of unknown version", why);
 }
 
@@ -255,10 +253,7 @@ void sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home)
     if (sl_torch_find(&torch))
         return;
     ops.is_found = 1;
-    if (mode == SL_TORCH_OPS_NVTX)
-        atomic_store(&ops.wants_nvtx, 1);
-    else
-        take(&torch, home);
+    take(&torch, home);
     follow();
 }
 
@@ -266,11 +261,6 @@ void sl_torch_ops_enable(int on)
 {
     ops.is_wanted = on;
     follow();
-}
-
-int sl_torch_ops_wants_nvtx(void)
-{
-    return atomic_load(&ops.wants_nvtx) && !atomic_load(&ops.is_stopped);
 }
 
 void sl_torch_ops_stop(void)

@@ -16,7 +16,6 @@ enum sl_torch_ops_mode {
     SL_TORCH_OPS_OFF,
     SL_TORCH_OPS_LEAN, /* name, sequence, threads, handle */
     SL_TORCH_OPS_FULL, /* and inputs */
-    SL_TORCH_OPS_NVTX  /* no observer: PyTorch's own NVTX ranges */
 };
 
 /* Looks for PyTorch, unless no object was loaded since the last look, and takes it. `home`:
@@ -25,10 +24,6 @@ void sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home);
 
 /* Operators are told, or cost nothing. Remembered, if there is no PyTorch yet. */
 void sl_torch_ops_enable(int on);
-
-/* Any thread: there is PyTorch, and no observer for it, or none is wanted: operators come as NVTX
- * ranges, if Python has PyTorch make them. */
-int sl_torch_ops_wants_nvtx(void);
 
 /* Any thread: it begins to wait for the GPU by a call that is no operator, and has done so. Its
  * line of Python code is noted; python_hook/syncline/_sites.py says of which functions. */

@@ -78,8 +78,6 @@ static const struct sl_option_word ops_words[] = {
     {"off", SL_TORCH_OPS_OFF, "none"},
     {"lean", SL_TORCH_OPS_LEAN, "names, threads, sequence numbers; some 0.3 us an operator"},
     {"full", SL_TORCH_OPS_FULL, "and shapes, types, strides and values of inputs"},
-    {"nvtx", SL_TORCH_OPS_NVTX,
-     "from the NVTX ranges that PyTorch can make of them: where no observer fits"},
     {NULL, 0, NULL},
 };
 
@@ -184,7 +182,7 @@ const struct sl_option sl_config_table[] = {
      "How many lines of the Python code that waits for the GPU are noted with a wait, from the "
      "innermost outwards; those of Python's own library and of PyTorch are left out. 0: none.",
      FIELD(source_depth), 0, SL_PYTHON_DEPTH_MAX, NULL},
-    {"SYNCLINE_OPS", SL_OPTION_CHOICE, "lean", "off, lean, full, nvtx",
+    {"SYNCLINE_OPS", SL_OPTION_CHOICE, "lean", "off, lean, full",
      "Operators of PyTorch, and scopes of its `record_function()`. They are told by an observer "
      "that is built for each version of PyTorch (`python_hook/build_observers.sh`).",
      FIELD(ops), 0, 0, ops_words},
