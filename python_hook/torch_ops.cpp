@@ -239,10 +239,15 @@ __attribute__((noinline)) void tell_collective(sl_torch_op &op, const at::Record
 {
     std::string more;
 
-    add_collective(more, fn);
+    try {
+        add_collective(more, fn);
+    } catch (const std::exception &) {
+        op.was_cut = 1;
+    }
     tell(op, more);
 }
 
+/* Nothing of ours may come out of an operator. What has been written by then is told. */
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn)
 {
     sl_torch_op op = op_of(fn);
@@ -254,7 +259,6 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn)
     return nullptr;
 }
 
-/* Nothing of ours may come out of an operator. What has been written by then is told. */
 std::unique_ptr<at::ObserverContext> on_start_with_inputs(const at::RecordFunction &fn)
 {
     uint8_t bytes[INPUTS_BYTES];
