@@ -8,11 +8,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/intern.h"
+#include "base/pages.h"
 
 #define RANKS_MAX 65536u
 #define NAMED_MAX 4096u
@@ -165,7 +165,7 @@ void sl_comms_name(struct sl_comms *c, struct sl_comm_text name)
 {
     sl_comms_name_end(c);
     if (!c->named)
-        c->named = calloc(NAMED_MAX, sizeof(*c->named));
+        c->named = sl_pages_map(NAMED_MAX * sizeof(*c->named));
     if (!c->named || c->named_count == NAMED_MAX)
         return;
     c->naming = 1;
@@ -311,12 +311,12 @@ uint64_t sl_comms_unknown(const struct sl_comms *c)
 
 int sl_comms_create(struct sl_comms **out, size_t cap_bytes)
 {
-    struct sl_comms *c = calloc(1, sizeof(*c));
+    struct sl_comms *c = sl_pages_map(sizeof(*c));
 
     if (!c)
         return -ENOMEM;
     sl_arena_init(&c->arena, cap_bytes / 2, CHUNK);
-    c->rank = malloc(RANKS_MAX * sizeof(*c->rank));
+    c->rank = sl_pages_map(RANKS_MAX * sizeof(*c->rank));
     if (!c->rank || sl_intern_create(&c->kinds, cap_bytes / 2) != 0) {
         sl_comms_destroy(c);
         return -ENOMEM;
@@ -331,7 +331,7 @@ void sl_comms_destroy(struct sl_comms *c)
         return;
     sl_intern_destroy(c->kinds);
     sl_arena_destroy(&c->arena);
-    free(c->named);
-    free(c->rank);
-    free(c);
+    sl_pages_unmap(c->named, NAMED_MAX * sizeof(*c->named));
+    sl_pages_unmap(c->rank, RANKS_MAX * sizeof(*c->rank));
+    sl_pages_unmap(c, sizeof(*c));
 }

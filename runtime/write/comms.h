@@ -4,7 +4,8 @@
  * Groups are numbered by a hash of their ranks, so that all ranks of a job give a group the same
  * number without asking each other. Running jobs and traces of torch.profiler's tell the same.
  *
- * Threads: one owner. Memory: at most `cap_bytes`, and half a MiB; what does not fit is not known.
+ * Threads: one owner. Memory: at most `cap_bytes`, and half a MiB, all of it mapped; what does not
+ * fit is not known.
  */
 #ifndef SL_COMMS_H
 #define SL_COMMS_H
