@@ -31,9 +31,10 @@ int sl_distributed_set(const char *json)
     if (length < 2 || json[0] != '{' || json[length - 1] != '}' || strchr(json, '\n'))
         return length == SL_DISTRIBUTED_MOST ? -E2BIG : -EINVAL;
     /* Sequentially consistent with sl_distributed_get(): what it says it reads is not written, and
-     * what it is about to say is the last one. */
+     * what it is about to say is the last one. A reader that was held up may say an old place late
+     * and move on to another while this looks, so the round goes on until one place is neither. */
     while (at == atomic_load(&told.last) || at == atomic_load(&told.reading))
-        at++;
+        at = (at + 1) % PLACES;
     memcpy(told.place[at].text, json, length);
     told.place[at].length = length;
     told.place[at].version = ++told.version;
