@@ -79,6 +79,8 @@ uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread);
 
 /* A CUDA call, before it goes on: gets its operator and its place. */
 void sl_ops_call(struct sl_ops *o, struct sl_event *call);
+/* That place, read back by any thread that may read `places`; NULL: there are none. */
+struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct sl_event *call);
 
 /* All that ended before is in. */
 void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns);

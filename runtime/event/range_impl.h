@@ -1,7 +1,8 @@
 /*
  * range_impl.h - what the files of the ranges share. Included by them alone.
  *
- * range.c has the ranges of each thread; range_gpu.c what the GPU did for them.
+ * range.c has the ranges of each thread, range_list.c their places; range_row.c makes their rows,
+ * range_gpu.c those of what the GPU did for them.
  */
 #ifndef SL_RANGE_IMPL_H
 #define SL_RANGE_IMPL_H
@@ -88,6 +89,33 @@ static inline int sl_range_in_window(const struct sl_ranges *r, uint64_t ns)
 {
     return ns >= r->from_ns && ns < r->until_ns;
 }
+
+static inline uint32_t sl_range_index(const struct sl_ranges *r, const struct sl_range *x)
+{
+    return (uint32_t)(x - r->range);
+}
+
+static inline int sl_range_is_open(const struct sl_range *x)
+{
+    return x->end_ns == UINT64_MAX;
+}
+
+/* range_list.c: NULL: nothing is known of it. */
+struct sl_range_thread *sl_range_find_thread(const struct sl_ranges *r, uint32_t id);
+/* The innermost of its thread from now on; NULL: there is no room. */
+struct sl_range *sl_range_begin(struct sl_ranges *r, uint32_t thread, uint64_t ns,
+                                const struct sl_range_look *look);
+/* One that has ended, and is on no list of ended ones. */
+void sl_range_forget(struct sl_ranges *r, struct sl_range *x);
+void sl_range_append_ended(struct sl_ranges *r, uint32_t index);
+/* The one that ended first; 0: none. */
+uint32_t sl_range_take_ended(struct sl_ranges *r);
+
+/* range_row.c: it is open: a part of it is in the window, if that is open too. Ranges that any
+ * thread may end are around nothing. */
+void sl_range_tell_begin(struct sl_ranges *r, struct sl_range *x);
+/* The part of a range that ends at `end_ns`, or later, in the window. */
+void sl_range_show(struct sl_ranges *r, struct sl_range *x, uint64_t end_ns);
 
 /* range.c: the innermost range of a thread that was open at that time; NULL: none. */
 struct sl_range *sl_range_at(struct sl_ranges *r, uint32_t thread, uint64_t ns);

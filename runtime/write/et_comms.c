@@ -121,23 +121,9 @@ static uint32_t read_detail(struct sl_et_comms *x, uint32_t id)
     return sl_comms_put(x->comms, &told);
 }
 
-/* The detail of the collective that a call is part of; 0: of none. */
-static uint32_t detail_of(const struct sl_et_comms *x, const struct sl_event *call)
-{
-    struct sl_op_place place = {0, 0};
-    size_t length = 0;
-    const char *text = call->stream && call->stream != SL_STREAM_NONE
-                           ? sl_intern_get(x->places, call->stream, &length)
-                           : NULL;
-
-    if (text && length == sizeof(place))
-        memcpy(&place, text, sizeof(place));
-    return place.collective;
-}
-
 int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
 {
-    uint32_t detail = detail_of(x, call);
+    uint32_t detail = sl_op_place_of(x->places, call).collective;
     struct told *told = &x->told[detail % TOLD];
     int is_new = detail && told->detail != detail;
 

@@ -7,8 +7,6 @@
  *
  * Threads: one owner. Memory: the block; texts in the cache; the table of calls.
  */
-#include <string.h>
-
 #include "event/op_detail.h"
 #include "event/ops.h"
 #include "write/json.h"
@@ -88,15 +86,10 @@ char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op)
     return sl_kineto_field(k, at, sl_json_u32(at, op));
 }
 
+/* Only a job's calls have one. */
 static struct sl_op_place place_of(const struct sl_kineto *k, const struct sl_event *call)
 {
-    struct sl_op_place place = {0, 0};
-    size_t length = 0;
-    const char *text = k->opt.details ? sl_intern_get(k->opt.intern, call->stream, &length) : NULL;
-
-    if (text && length == sizeof(place))
-        memcpy(&place, text, sizeof(place));
-    return place;
+    return sl_op_place_of(k->opt.details ? k->opt.intern : NULL, call);
 }
 
 void sl_kineto_expect(struct sl_kineto *k, const struct sl_event *call)

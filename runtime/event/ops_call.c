@@ -1,0 +1,252 @@
+/*
+ * ops_call.c - which operators a CUDA call was made in.
+ *
+ * What is known of an operator for its calls is small and lies in chunks, in the order of its
+ * thread's calls. An operator names its parent, so that whatever is running at a time is found from
+ * the last that began before it, upwards. A parent may be forgotten before its child: its place
+ * then belongs to another thread or a later operator, and is known by that.
+ *
+ * Threads, memory: see ops.h.
+ */
+#include <string.h>
+
+#include "event/ops_impl.h"
+
+/* ---- threads ---- */
+
+struct sl_ops_thread *sl_ops_find_thread(struct sl_ops *o, uint32_t id)
+{
+    uint32_t at = (id * 2654435761u >> 8) & (SL_OPS_THREADS - 1);
+
+    while (o->thread[at].taken && o->thread[at].id != id)
+        at = (at + 1) & (SL_OPS_THREADS - 1);
+    return &o->thread[at];
+}
+
+/* Leaves out threads of which nothing is known any more. */
+static void sweep_threads(struct sl_ops *o)
+{
+    struct sl_ops_thread kept[SL_OPS_THREADS / 2];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < SL_OPS_THREADS; i++)
+        if (o->thread[i].taken && (o->thread[i].newest || o->thread[i].innermost))
+            kept[count++] = o->thread[i];
+    memset(o->thread, 0, sizeof(o->thread));
+    for (uint32_t i = 0; i < count; i++)
+        *sl_ops_find_thread(o, kept[i].id) = kept[i];
+    o->threads = count;
+}
+
+struct sl_ops_thread *sl_ops_get_thread(struct sl_ops *o, uint32_t id)
+{
+    struct sl_ops_thread *t = sl_ops_find_thread(o, id);
+
+    if (t->taken)
+        return t;
+    if (o->threads >= SL_OPS_THREADS / 2) {
+        sweep_threads(o);
+        if (o->threads >= SL_OPS_THREADS / 2)
+            return NULL;
+        t = sl_ops_find_thread(o, id);
+    }
+    *t = (struct sl_ops_thread){.id = id, .taken = 1};
+    o->threads++;
+    return t;
+}
+
+/* ---- chunks ---- */
+
+/* What runs has no place any more: it goes on without. */
+static void forget_places(struct sl_ops *o, const struct sl_ops_thread *t, uint32_t index)
+{
+    struct sl_ops_running *r;
+
+    for (uint32_t at = t->innermost; at; at = r->below) {
+        r = &o->running[at];
+        if (r->place && (r->place - 1) / SL_OPS_IN_CHUNK == index)
+            r->place = 0;
+    }
+}
+
+static void free_chunk(struct sl_ops *o, uint32_t index)
+{
+    struct sl_ops_chunk *c = &o->chunk[index];
+    struct sl_ops_thread *t = sl_ops_find_thread(o, c->thread);
+
+    if (t->taken) {
+        forget_places(o, t, index);
+        if (t->newest == index)
+            t->newest = c->older;
+        if (t->oldest == index)
+            t->oldest = c->newer;
+        if (t->cursor == index)
+            t->cursor = 0;
+    }
+    if (c->older)
+        o->chunk[c->older].newer = c->newer;
+    if (c->newer)
+        o->chunk[c->newer].older = c->older;
+    if (c->made_before)
+        o->chunk[c->made_before].made_next = c->made_next;
+    else
+        o->chunk_first = c->made_next;
+    if (c->made_next)
+        o->chunk[c->made_next].made_before = c->made_before;
+    else
+        o->chunk_last = c->made_before;
+    c->count = c->thread = 0;
+    c->made_next = o->chunk_free;
+    o->chunk_free = index;
+}
+
+/* One that is free, or the oldest. */
+static uint32_t take_chunk(struct sl_ops *o)
+{
+    uint32_t index;
+
+    if (!o->chunk_free && o->chunk_used < o->chunks)
+        return o->chunk_used++;
+    if (!o->chunk_free) {
+        o->counts.forgotten += o->chunk[o->chunk_first].count;
+        free_chunk(o, o->chunk_first);
+    }
+    index = o->chunk_free;
+    o->chunk_free = o->chunk[index].made_next;
+    return index;
+}
+
+static struct sl_ops_chunk *new_chunk(struct sl_ops *o, struct sl_ops_thread *t)
+{
+    uint32_t index = take_chunk(o);
+    struct sl_ops_chunk *c;
+
+    c = &o->chunk[index];
+    c->thread = t->id;
+    c->count = 0;
+    c->older = t->newest;
+    c->newer = c->made_next = 0;
+    c->made_before = o->chunk_last;
+    if (o->chunk_last)
+        o->chunk[o->chunk_last].made_next = index;
+    else
+        o->chunk_first = index;
+    o->chunk_last = index;
+    if (t->newest)
+        o->chunk[t->newest].newer = index;
+    else
+        t->oldest = index;
+    t->newest = index;
+    return c;
+}
+
+uint32_t sl_ops_new_place(struct sl_ops *o, struct sl_ops_thread *t)
+{
+    struct sl_ops_chunk *c = &o->chunk[t->newest];
+
+    if (!t->newest || c->count == SL_OPS_IN_CHUNK)
+        c = new_chunk(o, t);
+    return (uint32_t)(c - o->chunk) * SL_OPS_IN_CHUNK + c->count++ + 1;
+}
+
+/* ---- calls ---- */
+
+/* The last that began by then; 0: none. */
+static uint32_t last_before(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns)
+{
+    uint32_t index = t->cursor ? t->cursor : t->newest, low = 0, high;
+    const struct sl_ops_chunk *c;
+
+    /* Calls come nearly in the order of time: the last answer is near. */
+    while (index && o->chunk[index].op[0].start_ns > ns)
+        index = o->chunk[index].older;
+    while (index && o->chunk[index].newer && o->chunk[o->chunk[index].newer].op[0].start_ns <= ns)
+        index = o->chunk[index].newer;
+    t->cursor = index;
+    if (!index)
+        return 0;
+    c = &o->chunk[index];
+    high = c->count;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+
+        if (c->op[middle].start_ns <= ns)
+            low = middle;
+        else
+            high = middle;
+    }
+    return index * SL_OPS_IN_CHUNK + low + 1;
+}
+
+/* Is it still there? */
+static uint32_t parent_at(const struct sl_ops *o, uint32_t thread, const struct sl_op_known *child)
+{
+    uint32_t place = child->parent;
+    const struct sl_ops_chunk *c;
+
+    if (!place)
+        return 0;
+    c = &o->chunk[(place - 1) / SL_OPS_IN_CHUNK];
+    return c->thread == thread && (place - 1) % SL_OPS_IN_CHUNK < c->count &&
+                   sl_ops_at(o, place)->start_ns <= child->start_ns
+               ? place
+               : 0;
+}
+
+void sl_ops_call(struct sl_ops *o, struct sl_event *call)
+{
+    struct sl_ops_thread *t = sl_ops_find_thread(o, call->thread);
+    uint32_t place = t->taken ? last_before(o, t, call->start_ns) : 0;
+    struct sl_op_place at = {0, 0};
+    const struct sl_op_known *k;
+
+    for (; place; place = parent_at(o, call->thread, k)) {
+        k = sl_ops_at(o, place);
+        if (k->end_ns <= call->start_ns)
+            continue;
+        if (!call->u.call.op) {
+            call->u.call.op = k->handle;
+            at.collective = k->collective;
+        }
+        if (!at.line)
+            at.line = k->line;
+    }
+    if (at.collective || at.line)
+        call->stream = sl_intern_put(o->opt.places, (const char *)&at, sizeof(at));
+}
+
+struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct sl_event *call)
+{
+    struct sl_op_place place = {0, 0};
+    size_t length = 0;
+    const char *bytes = places ? sl_intern_get(places, call->stream, &length) : NULL;
+
+    if (bytes && length == sizeof(place))
+        memcpy(&place, bytes, sizeof(place));
+    return place;
+}
+
+/* ---- forgetting ---- */
+
+/* All of its operators ended before. Those that began last end first, or nearly. */
+static int is_done(const struct sl_ops_chunk *c, uint64_t complete_ns)
+{
+    for (uint32_t i = c->count; i > 0; i--)
+        if (c->op[i - 1].end_ns >= complete_ns)
+            return 0;
+    return 1;
+}
+
+void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns)
+{
+    for (uint32_t index = o->chunk_first, next; index; index = next) {
+        const struct sl_ops_chunk *c = &o->chunk[index];
+
+        next = c->made_next;
+        /* Later ones began later: they are looked at when their time comes. */
+        if (c->op[0].start_ns >= complete_ns)
+            continue;
+        if (c->newer && is_done(c, complete_ns))
+            free_chunk(o, index);
+    }
+}
