@@ -1,0 +1,230 @@
+/*
+ * json_walk.hpp - a JSON text walked with simdjson, so that every value of it is checked.
+ *
+ * simdjson's on-demand parser checks what it is asked for: UTF-8 and control characters at once for
+ * the whole text, structure as it is walked. So every value is walked here; numbers are checked and
+ * read by number.c (exact decimals), escapes by check_escapes().
+ *
+ * Included by json_event.cpp alone. Threads: one owner per walk. Memory: none.
+ */
+#ifndef SL_JSON_WALK_HPP
+#define SL_JSON_WALK_HPP
+
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "read/json_event.h"
+#include "read/number.h"
+#include "simdjson.h"
+
+namespace sl_json_walk
+{
+
+namespace od = simdjson::ondemand;
+using simdjson::error_code;
+using std::string_view;
+
+/* Deeper values are refused: the walk is recursive. */
+constexpr int DEPTH_MAX = 512;
+
+inline string_view trimmed(string_view token)
+{
+    while (!token.empty() && (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' ||
+                              token.back() == '\t'))
+        token.remove_suffix(1);
+    return token;
+}
+
+inline bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+}
+
+/* Escapes of a string's inside (RFC 8259, section 7). */
+inline bool check_escapes(string_view s)
+{
+    for (size_t i = 0; i < s.size(); i++) {
+        if (s[i] != '\\')
+            continue;
+        if (++i == s.size() || !strchr("\"\\/bfnrtu", s[i]))
+            return false;
+        if (s[i] != 'u')
+            continue;
+        if (s.size() - i < 5)
+            return false;
+        for (int k = 1; k <= 4; k++) {
+            if (!is_hex(s[i + k]))
+                return false;
+        }
+        i += 4;
+    }
+    return true;
+}
+
+/* One text being walked. */
+struct walk {
+    bool escapes; /* there is a backslash somewhere: strings need a look */
+    error_code error = simdjson::SUCCESS;
+
+    bool fail(error_code e)
+    {
+        if (!error)
+            error = e;
+        return false;
+    }
+
+    /* Inside of the string token. */
+    bool string(string_view token, sl_text *out)
+    {
+        if (token.size() < 2 || token.front() != '"' || token.back() != '"')
+            return fail(simdjson::STRING_ERROR);
+        token.remove_prefix(1);
+        token.remove_suffix(1);
+        if (escapes && !check_escapes(token))
+            return fail(simdjson::STRING_ERROR);
+        *out = {token.data(), token.size()};
+        return true;
+    }
+
+    bool key(od::field &field, string_view *out)
+    {
+        string_view key = field.escaped_key();
+
+        if (escapes && !check_escapes(key))
+            return fail(simdjson::STRING_ERROR);
+        *out = key;
+        return true;
+    }
+
+    /* A scalar of any type; numbers are checked, their value is for the caller. */
+    bool scalar(string_view token, sl_json_type *type, sl_text *out)
+    {
+        token = trimmed(token);
+        *out = {token.data(), token.size()};
+        switch (token.empty() ? '\0' : token.front()) {
+        case '"':
+            *type = SL_JSON_STRING;
+            return string(token, out);
+        case 't':
+        case 'f':
+        case 'n':
+            *type = SL_JSON_WORD;
+            if (token == "true" || token == "false" || token == "null")
+                return true;
+            return fail(simdjson::T_ATOM_ERROR);
+        default:
+            *type = SL_JSON_NUMBER;
+            if (!sl_number_valid(token.data(), token.size()))
+                return fail(simdjson::NUMBER_ERROR);
+            return true;
+        }
+    }
+};
+
+/* Shows every scalar with its path. */
+struct visitor : walk {
+    sl_json_visit_fn visit;
+    void *user;
+    char path[256];
+
+    bool value(od::value v, size_t path_size, int depth)
+    {
+        od::json_type type;
+        error_code e = v.type().get(type);
+
+        if (e)
+            return fail(e);
+        if (depth > DEPTH_MAX)
+            return fail(simdjson::DEPTH_ERROR);
+        if (type == od::json_type::object)
+            return object(v, path_size, depth);
+        if (type == od::json_type::array)
+            return array(v, path_size, depth);
+        return show(v.raw_json_token(), path_size);
+    }
+
+    bool show(string_view token, size_t path_size)
+    {
+        sl_json_type type;
+        sl_text text;
+
+        if (!scalar(token, &type, &text))
+            return false;
+        if (visit) {
+            path[path_size] = '\0';
+            visit(user, path, type, text);
+        }
+        return true;
+    }
+
+    size_t extended(size_t path_size, string_view key)
+    {
+        int n;
+
+        if (!visit)
+            return path_size;
+        n = snprintf(path + path_size, sizeof(path) - path_size, "%s%.*s", path_size ? "." : "",
+                     static_cast<int>(key.size() < 128 ? key.size() : 128), key.data());
+        path_size += static_cast<size_t>(n);
+        return path_size < sizeof(path) ? path_size : sizeof(path) - 1;
+    }
+
+    template <typename T> bool object(T &v, size_t path_size, int depth)
+    {
+        od::object object;
+        error_code e = v.get_object().get(object);
+
+        if (e)
+            return fail(e);
+        for (auto result : object) {
+            od::field field;
+            string_view name;
+
+            if ((e = std::move(result).get(field)))
+                return fail(e);
+            if (!key(field, &name) || !value(field.value(), extended(path_size, name), depth + 1))
+                return false;
+        }
+        return true;
+    }
+
+    template <typename T> bool array(T &v, size_t path_size, int depth)
+    {
+        od::array array;
+        error_code e = v.get_array().get(array);
+
+        if (e)
+            return fail(e);
+        for (auto result : array) {
+            od::value element;
+
+            if ((e = std::move(result).get(element)))
+                return fail(e);
+            if (!value(element, path_size, depth + 1))
+                return false;
+        }
+        return true;
+    }
+
+    bool document(od::document &doc, size_t path_size)
+    {
+        od::json_type type;
+        error_code e = doc.type().get(type);
+        string_view token;
+
+        if (e)
+            return fail(e);
+        if (type == od::json_type::object)
+            return object(doc, path_size, 0);
+        if (type == od::json_type::array)
+            return array(doc, path_size, 0);
+        if ((e = doc.raw_json_token().get(token)))
+            return fail(e);
+        return show(token, path_size);
+    }
+};
+
+} // namespace sl_json_walk
+
+#endif
