@@ -191,8 +191,11 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
 
     source->is_source = 1;
     if (!source->op) {
-        /* It began later: what was told and what was recorded contradict each other. */
-        sl_call_lose(l->c, SL_EDGE_LOST_CYCLE);
+        /* It began later: what was told and what was recorded contradict each other. Or it may
+         * have begun at any time. */
+        const struct sl_item *item = &l->c->item[original->place - 1];
+
+        sources->lost |= 1u << (item->start_ns ? SL_EDGE_LOST_CYCLE : SL_EDGE_LOST_GAVE_UP);
         return;
     }
     sl_set_add(l->c->e->streams, sources,
@@ -283,10 +286,19 @@ static void begin_branch(struct launch *l, const struct sl_item *item, struct sl
         enter_branch(l->c, stream, &l->entry);
 }
 
+/* Nodes without a time stand last. In truth each may have been anywhere on its stream. */
+static void find_unordered(struct launch *l)
+{
+    for (size_t i = l->c->count; i && l->c->item[i - 1].start_ns == 0; i--)
+        if (sl_item_is_node(&l->c->item[i - 1]))
+            sl_call_stream(l->c, &l->c->item[i - 1])->unordered = l->c->by.correlation;
+}
+
 static void run_nodes(struct launch *l)
 {
     int is_known = l->launched != NULL;
 
+    find_unordered(l);
     for (size_t i = 0; i < l->c->count; i++) {
         const struct sl_item *item = &l->c->item[i];
         struct sl_stream *stream;

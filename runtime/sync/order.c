@@ -92,7 +92,7 @@ static int in_order(const struct sl_item *a, const struct sl_item *b)
 {
     if (a->correlation != b->correlation)
         return a->correlation < b->correlation;
-    return a->start_ns <= b->start_ns;
+    return a->start_ns - 1 <= b->start_ns - 1; /* 0, no time, is above all */
 }
 
 static size_t run_end(const struct sl_item *item, size_t from, size_t end)

@@ -2,7 +2,7 @@
  * order.h - what came, put in order of correlation id.
  *
  * Correlation ids grow with API entry, records come in any order. They wait here, 48 bytes each,
- * sorted; all that has the same id is taken at once, in order of start.
+ * sorted; all that has the same id is taken at once, in order of start, what has no time last.
  *
  * Threads: one owner. Memory: one array, counted in the store.
  */

@@ -10,7 +10,9 @@ int sl_op_later(const struct sl_edge_op *a, const struct sl_edge_op *b)
 {
     if (a->start_ns != b->start_ns && a->start_ns && b->start_ns)
         return a->start_ns > b->start_ns;
-    return a->correlation > b->correlation;
+    if (a->correlation != b->correlation)
+        return a->correlation > b->correlation;
+    return a->start_ns == 0 && b->start_ns != 0;
 }
 
 void sl_op_unref(struct sl_streams *s, struct sl_op *op)

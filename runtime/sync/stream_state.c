@@ -310,7 +310,9 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     stream->ops++;
     split(above ? &above->behind : &stream->extra, by, &op->behind);
     *(above ? &above->older : &stream->newest) = op;
-    *previous_end_ns = !at ? 0 : at->no_time ? UINT64_MAX : at->pub.end_ns;
+    *previous_end_ns = at ? at->pub.end_ns : 0;
+    if ((at && at->no_time) || stream->unordered == pub->correlation)
+        *previous_end_ns = UINT64_MAX;
     came_behind(s, op, above, before);
     used(stream, by->to_ns ? by->to_ns : pub->start_ns);
     if (++stream->kept >= stream->trim_at)

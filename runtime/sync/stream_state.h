@@ -82,6 +82,7 @@ struct sl_stream {
     uint64_t mark_set;
     uint64_t active_ns;  /* when the last call that enqueued here returned */
     uint64_t covered_ns; /* as its context's */
+    uint64_t unordered;  /* the launch of a graph one of whose nodes here has no time */
     uint32_t id, number;
     uint32_t flags;         /* CUPTI's; 0 = not known */
     uint8_t plain;          /* an application's stream, not a branch of a graph */
@@ -164,7 +165,7 @@ int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b);
 /* A new operation, given by `pub` and `by`. `*out` has it, without a reference, or NULL when it was
  * there already, is older than all that matters, or past the cap (-ENOMEM). `before` gets what it
  * came behind (legacy order and waits, not its own stream), `*previous_end_ns` the end of the
- * operation before it; 0: there is none, UINT64_MAX: it has no time. */
+ * operation before it; 0: there is none, UINT64_MAX: it has no time, or may not be that one. */
 int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct sl_edge_op *pub,
                    const struct sl_moment *by, struct sl_set *before, uint64_t *previous_end_ns,
                    struct sl_op **out);

@@ -7,7 +7,7 @@
 #include "sync/stream_state.h"
 
 /* Of two operations of one stream: a was enqueued after b. Ties of times rounded to microseconds
- * are decided by correlation id. */
+ * are decided by correlation id; a node of a graph that has no time goes behind those that have. */
 int sl_op_later(const struct sl_edge_op *a, const struct sl_edge_op *b);
 void sl_op_unref(struct sl_streams *s, struct sl_op *op);
 

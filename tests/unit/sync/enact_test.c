@@ -1,5 +1,5 @@
 /*
- * enact_test.c - what each kind of call does: copies, frees, events, legacy order, graphs.
+ * enact_test.c - what each kind of call does: copies, frees, events, legacy order.
  *
  * Every test says the whole list of edges: a false one fails it as much as a missing one.
  */
@@ -265,124 +265,6 @@ static void the_legacy_stream_is_known_by_its_id(void **state)
     job_end(j);
 }
 
-static void a_graph_is_waited_for_whole(void **state)
-{
-    struct job *j = begin();
-    struct sl_event ev = {.kind = SL_EV_KERNEL, .context = 1, .stream = 13, .graph = 4};
-    (void)state;
-    job_stream(j, 13, 1);
-    uint64_t before = job_kernel(j, 13, 10, 15, 60);
-    uint64_t graph = job_call(j, GRAPH_LAUNCH, 13, 16);
-
-    ev.correlation = graph;
-    ev.start_ns = 60 * US;
-    ev.end_ns = 70 * US;
-    ev.u.op.graph_node = 1;
-    job_tell(j, &ev);
-    ev.stream = 90; /* a branch */
-    ev.start_ns = 61 * US;
-    ev.end_ns = 95 * US;
-    ev.u.op.graph_node = 2;
-    job_tell(j, &ev);
-    uint64_t after = job_kernel(j, 13, 18, 96, 99);
-
-    sl_edges_flush(j->edges);
-    assert_int_equal(j->count, 2);
-    assert_wait(job_edge(j, before, graph), SL_EDGE_GRAPH, 44, 1, 1);
-    assert_wait(job_edge(j, graph, after), SL_EDGE_GRAPH, 25, 1, 1);
-    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE), 1);
-    job_end(j);
-}
-
-static void node(struct job *j, uint32_t stream, uint64_t id, unsigned from, unsigned to)
-{
-    struct sl_event ev = {.kind = SL_EV_KERNEL,
-                          .context = 1,
-                          .stream = stream,
-                          .graph = 4,
-                          .correlation = j->correlation,
-                          .start_ns = from * US,
-                          .end_ns = to * US};
-
-    ev.u.op.graph_node = id;
-    job_tell(j, &ev);
-}
-
-static void a_graph_waits_for_its_launch_before(void **state)
-{
-    struct job *j = begin();
-    (void)state;
-    job_stream(j, 13, 2);
-    job_stream(j, 14, 2);
-    uint64_t first = job_call(j, GRAPH_LAUNCH, 10, 12);
-
-    node(j, 13, 0x400000001, 20, 50);
-    node(j, 90, 0x400000002, 21, 60); /* a branch */
-    uint64_t other = job_call(j, GRAPH_LAUNCH, 13, 15);
-
-    node(j, 14, 0x500000001, 20, 30); /* another graph: at the same time */
-    uint64_t again = job_call(j, GRAPH_LAUNCH, 16, 18);
-
-    node(j, 14, 0x400000001, 61, 70);
-    node(j, 90, 0x400000002, 62, 65);
-    uint64_t third = job_call(j, GRAPH_LAUNCH, 19, 21);
-
-    node(j, 14, 0x400000001, 71, 74); /* on the same stream: nothing to say */
-    node(j, 90, 0x400000002, 72, 75);
-
-    sl_edges_flush(j->edges);
-    /* to the node on the launch stream from both, to the branch from the launch stream's: its own
-     * and the one that it was launched on */
-    unsigned from_first = 0, to_third = 0;
-
-    for (size_t i = 0; i < j->count; i++) {
-        const struct sl_edge *edge = &j->got[i];
-
-        assert_int_equal(edge->kind, SL_EDGE_GRAPH);
-        assert_int_equal(edge->basis, SL_BASIS_EXACT);
-        from_first += edge->source.correlation == first && edge->dst_correlation == again;
-        to_third += edge->dst_correlation == third;
-        if (edge->source.correlation == other)
-            assert_int_equal(edge->dst_op.stream, 90);
-        if (edge->source.stream == 90 && edge->dst_correlation == again) {
-            assert_int_equal(edge->source.end_ns, 60 * US);
-            assert_int_equal(edge->wait_ns, 30 * US); /* 14 was free at 30 */
-            assert_int_equal(edge->released, 1);
-        }
-    }
-    assert_int_equal(from_first, 3);
-    assert_int_equal(to_third, 2); /* 90 -> 14, 14 -> 90, as any launch behind another */
-    assert_int_equal(j->count, 6);
-    assert_int_equal(job_lost(j), sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE));
-    job_end(j);
-}
-
-/* Whether the graph ran before the recording, and where, nobody knows. */
-static void a_graph_first_seen_after_a_pause_is_counted(void **state)
-{
-    struct job *j = begin();
-    (void)state;
-    sl_edges_forget(j->edges, SL_EDGE_LOST_BEFORE_WINDOW);
-    job_stream(j, 13, 2);
-    job_kernel(j, 13, 1, 3, 9);
-    job_call(j, GRAPH_LAUNCH, 10, 12);
-    node(j, 13, 0x400000001, 20, 50);
-    sl_edges_flush(j->edges);
-    assert_int_equal(j->count, 0);
-    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
-
-    job_device_sync(j, 13, 55); /* whatever it was is over */
-    job_call(j, GRAPH_LAUNCH, 60, 62);
-    node(j, 13, 0x500000001, 65, 70);
-    sl_edges_flush(j->edges);
-    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 2);
-    job_call(j, GRAPH_LAUNCH, 72, 74);
-    node(j, 13, 0x600000001, 75, 80);
-    sl_edges_flush(j->edges);
-    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 2);
-    job_end(j);
-}
-
 static void without_synchronization_records_a_wait_is_guessed_or_counted(void **state)
 {
     struct job *j =
@@ -454,9 +336,6 @@ int main(void)
         cmocka_unit_test(an_event_of_another_context_is_counted),
         cmocka_unit_test(legacy_order_binds_blocking_streams_only),
         cmocka_unit_test(the_legacy_stream_is_known_by_its_id),
-        cmocka_unit_test(a_graph_is_waited_for_whole),
-        cmocka_unit_test(a_graph_waits_for_its_launch_before),
-        cmocka_unit_test(a_graph_first_seen_after_a_pause_is_counted),
         cmocka_unit_test(without_synchronization_records_a_wait_is_guessed_or_counted),
         cmocka_unit_test(an_event_waited_for_counts_with_nothing_launched_after),
         cmocka_unit_test(an_operation_waits_for_the_event_and_hides_it_after),

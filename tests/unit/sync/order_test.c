@@ -46,6 +46,7 @@ static void a_call_comes_out_whole(void **state)
     assert_null(sl_order_peek(&order, 0, &count));
     put(20, 3);
     put(10, 2);
+    put(20, 0); /* has no time: it comes last */
     put(20, 1);
     assert_null(sl_order_peek(&order, 0, &count)); /* not sorted yet */
     assert_int_equal(sl_order_sort(&order), 0);
@@ -53,14 +54,15 @@ static void a_call_comes_out_whole(void **state)
     assert_int_equal(count, 1);
     assert_int_equal(item->id, 2);
     item = sl_order_peek(&order, 1, &count);
-    assert_int_equal(count, 2);
+    assert_int_equal(count, 3);
     assert_int_equal(item[0].id, 1);
     assert_int_equal(item[1].id, 3);
+    assert_int_equal(item[2].id, 0);
     sl_order_take(&order, 1);
     put(15, 4); /* below what is there */
     assert_int_equal(sl_order_sort(&order), 0);
     assert_int_equal(sl_order_peek(&order, 0, &count)->id, 4);
-    sl_order_take(&order, 3);
+    sl_order_take(&order, 4);
     assert_null(sl_order_peek(&order, 0, &count));
 }
 

@@ -1,0 +1,274 @@
+/*
+ * enact_graph_test.c - what the launch of a graph did: what it comes behind, and what behind it.
+ *
+ * Every test says the whole list of edges: a false one fails it as much as a missing one.
+ */
+#include "sync/job.h"
+
+static void node(struct job *j, uint32_t stream, uint64_t id, unsigned from, unsigned to)
+{
+    struct sl_event ev = {.kind = SL_EV_KERNEL,
+                          .context = 1,
+                          .stream = stream,
+                          .graph = 4,
+                          .correlation = j->correlation,
+                          .start_ns = from * US,
+                          .end_ns = to * US};
+
+    ev.u.op.graph_node = id;
+    job_tell(j, &ev);
+}
+
+/* What was told when the graph was built. */
+static void fact(struct job *j, enum sl_node_fact what, uint64_t id, uint64_t other)
+{
+    struct sl_event ev = {.kind = SL_EV_META_NODE, .shape = what, .graph = 4};
+
+    ev.u.node.id = id;
+    ev.u.node.other = other;
+    sl_edges_event(j->edges, &ev);
+}
+
+/* The edge from one node to another; NULL if there is none. */
+static const struct sl_edge *inside(const struct job *j, uint64_t source, uint64_t destination)
+{
+    for (size_t i = 0; i < j->count; i++)
+        if (j->got[i].at_start && j->got[i].source.graph_node == source &&
+            j->got[i].dst_op.graph_node == destination)
+            return &j->got[i];
+    return NULL;
+}
+
+static void a_graph_is_waited_for_whole(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_stream(j, 13, 1);
+    uint64_t before = job_kernel(j, 13, 10, 15, 60);
+    uint64_t graph = job_call(j, GRAPH_LAUNCH, 13, 16);
+
+    node(j, 13, 1, 60, 70);
+    node(j, 90, 2, 61, 95); /* a branch */
+    uint64_t after = job_kernel(j, 13, 18, 96, 99);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 2);
+    assert_wait(job_edge(j, before, graph), SL_EDGE_GRAPH, 44, 1, 1);
+    assert_wait(job_edge(j, graph, after), SL_EDGE_GRAPH, 25, 1, 1);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE), 1);
+    job_end(j);
+}
+
+static void a_graph_waits_for_its_launch_before(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_stream(j, 13, 2);
+    job_stream(j, 14, 2);
+    uint64_t first = job_call(j, GRAPH_LAUNCH, 10, 12);
+
+    node(j, 13, 0x400000001, 20, 50);
+    node(j, 90, 0x400000002, 21, 60); /* a branch */
+    uint64_t other = job_call(j, GRAPH_LAUNCH, 13, 15);
+
+    node(j, 14, 0x500000001, 20, 30); /* another graph: at the same time */
+    uint64_t again = job_call(j, GRAPH_LAUNCH, 16, 18);
+
+    node(j, 14, 0x400000001, 61, 70);
+    node(j, 90, 0x400000002, 62, 65);
+    uint64_t third = job_call(j, GRAPH_LAUNCH, 19, 21);
+
+    node(j, 14, 0x400000001, 71, 74); /* on the same stream: nothing to say */
+    node(j, 90, 0x400000002, 72, 75);
+
+    sl_edges_flush(j->edges);
+    /* to the node on the launch stream from both, to the branch from the launch stream's: its own
+     * and the one that it was launched on */
+    unsigned from_first = 0, to_third = 0;
+
+    for (size_t i = 0; i < j->count; i++) {
+        const struct sl_edge *edge = &j->got[i];
+
+        assert_int_equal(edge->kind, SL_EDGE_GRAPH);
+        assert_int_equal(edge->basis, SL_BASIS_EXACT);
+        from_first += edge->source.correlation == first && edge->dst_correlation == again;
+        to_third += edge->dst_correlation == third;
+        if (edge->source.correlation == other)
+            assert_int_equal(edge->dst_op.stream, 90);
+        if (edge->source.stream == 90 && edge->dst_correlation == again) {
+            assert_int_equal(edge->source.end_ns, 60 * US);
+            assert_int_equal(edge->wait_ns, 30 * US); /* 14 was free at 30 */
+            assert_int_equal(edge->released, 1);
+        }
+    }
+    assert_int_equal(from_first, 3);
+    assert_int_equal(to_third, 2); /* 90 -> 14, 14 -> 90, as any launch behind another */
+    assert_int_equal(j->count, 6);
+    assert_int_equal(job_lost(j), sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE));
+    job_end(j);
+}
+
+/* Whether the graph ran before the recording, and where, nobody knows. */
+static void a_graph_first_seen_after_a_pause_is_counted(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    sl_edges_forget(j->edges, SL_EDGE_LOST_BEFORE_WINDOW);
+    job_stream(j, 13, 2);
+    job_kernel(j, 13, 1, 3, 9);
+    job_call(j, GRAPH_LAUNCH, 10, 12);
+    node(j, 13, 0x400000001, 20, 50);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
+
+    job_device_sync(j, 13, 55); /* whatever it was is over */
+    job_call(j, GRAPH_LAUNCH, 60, 62);
+    node(j, 13, 0x500000001, 65, 70);
+    sl_edges_flush(j->edges);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 2);
+    job_call(j, GRAPH_LAUNCH, 72, 74);
+    node(j, 13, 0x600000001, 75, 80);
+    sl_edges_flush(j->edges);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 2);
+    job_end(j);
+}
+
+/* One of a graph's nodes has a record without times: whether it was the last of its stream, or the
+ * first, nobody knows, nor since when what comes next there could have gone on. */
+static void a_node_without_its_time_may_be_any_of_its_stream(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_stream(j, 7, 3);
+    job_stream(j, 13, 1);
+    job_stream(j, 14, 2);
+    job_kernel(j, 14, 1, 2, 3);
+    job_record(j, 14, 1, 0, 4);
+    job_wait_event(j, 13, 1, 0, 6);
+    job_call(j, GRAPH_LAUNCH, 10, 12);
+    node(j, 13, 0x400000001, 20, 25);
+    node(j, 13, 0x400000002, 25, 45);
+    node(j, 90, 0x400000003, 25, 85); /* a branch */
+    node(j, 13, 0x400000004, 0, 0);   /* really 85 to 105 */
+    uint64_t legacy = job_kernel(j, 7, 14, 105, 107);
+    uint64_t after = job_kernel(j, 13, 17, 107, 120);
+    uint64_t sync = job_stream_sync(j, 13, 20, 125);
+
+    sl_edges_flush(j->edges);
+    for (size_t i = 0; i < j->count; i++) {
+        assert_int_not_equal(j->got[i].dst_correlation, legacy);
+        assert_int_not_equal(j->got[i].dst_correlation, after);
+        assert_int_not_equal(j->got[i].dst_op.stream, 13);
+    }
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, after, sync), SL_EDGE_STREAM_SYNC, 100, 5, 1);
+    assert_true(sl_edges_lost(j->edges, SL_EDGE_LOST_GAVE_UP) >= 3);
+    job_end(j);
+}
+
+/* 1 and 2 are a fork, 3 joins them; between them is one that makes no record. */
+static void build_and_copy(struct job *j)
+{
+    for (uint64_t id = 1; id <= 4; id++)
+        fact(j, SL_NODE_CREATED, id, 0);
+    fact(j, SL_NODE_DEPENDS, 2, 1);
+    fact(j, SL_NODE_DEPENDS, 3, 1);
+    fact(j, SL_NODE_DEPENDS, 3, 4);
+    fact(j, SL_NODE_DEPENDS, 4, 2);
+    for (uint64_t id = 1; id <= 4; id++)
+        fact(j, SL_NODE_CLONED, 100 + id, id);
+}
+
+static void nodes_that_are_known_come_behind_one_another(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    build_and_copy(j);
+    job_stream(j, 13, 2);
+    job_call(j, GRAPH_LAUNCH, 10, 12);
+    node(j, 13, 103, 81, 90);
+    node(j, 90, 102, 51, 80);
+    node(j, 13, 101, 20, 50);
+    job_kernel(j, 13, 14, 92, 99); /* comes behind the last node, which stands for all */
+    uint64_t sync = job_stream_sync(j, 13, 17, 102);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 3);
+    assert_wait(inside(j, 101, 102), SL_EDGE_GRAPH, 38, 1, 1);
+    assert_wait(inside(j, 102, 103), SL_EDGE_GRAPH, 30, 1, 1);
+    assert_wait(job_edge(j, sync - 1, sync), SL_EDGE_STREAM_SYNC, 82, 3, 1);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
+static void a_source_without_its_time_is_no_source_that_began_later(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    build_and_copy(j);
+    job_stream(j, 13, 2);
+    job_call(j, GRAPH_LAUNCH, 10, 12);
+    node(j, 13, 101, 20, 50);
+    node(j, 90, 102, 0, 0); /* really 51 to 80 */
+    node(j, 13, 103, 81, 90);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_CYCLE), 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GAVE_UP), 2); /* 102, 103 */
+    job_end(j);
+}
+
+static void a_node_that_began_before_its_source_is_counted(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    build_and_copy(j);
+    job_stream(j, 13, 2);
+    job_call(j, GRAPH_LAUNCH, 10, 12);
+    node(j, 13, 101, 20, 50);
+    node(j, 90, 102, 83, 95);
+    node(j, 13, 103, 81, 90);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(inside(j, 101, 102), SL_EDGE_GRAPH, 38, 33, 1);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_CYCLE), 1);
+    assert_int_equal(job_lost(j), 1);
+    job_end(j);
+}
+
+/* What one node comes behind was not told: none of the launch's is claimed. */
+static void nodes_that_were_not_all_told_are_counted(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    build_and_copy(j);
+    job_stream(j, 13, 2);
+    job_call(j, GRAPH_LAUNCH, 10, 12);
+    node(j, 13, 101, 20, 50);
+    node(j, 90, 102, 51, 80);
+    node(j, 13, 205, 81, 90);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE), 1);
+    job_end(j);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_graph_is_waited_for_whole),
+        cmocka_unit_test(a_graph_waits_for_its_launch_before),
+        cmocka_unit_test(a_graph_first_seen_after_a_pause_is_counted),
+        cmocka_unit_test(a_node_without_its_time_may_be_any_of_its_stream),
+        cmocka_unit_test(nodes_that_are_known_come_behind_one_another),
+        cmocka_unit_test(a_source_without_its_time_is_no_source_that_began_later),
+        cmocka_unit_test(a_node_that_began_before_its_source_is_counted),
+        cmocka_unit_test(nodes_that_were_not_all_told_are_counted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
