@@ -24,14 +24,14 @@ OPERATORS = ("cpu_op", "user_annotation")
 CUPTI_ONLY = {"SYNCLINE_PYTHON": "off", "SYNCLINE_OPS": "off", "SYNCLINE_SOURCE_DEPTH": "0"}
 
 
-def options(usage, argv=None):
+def options(usage, rounds=3, steps=200):
     parser = argparse.ArgumentParser(usage=usage)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--steps", type=int, default=steps)
     parser.add_argument("--job", choices=JOBS)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--build", default=str(REPO / "build" / "release"))
-    return parser.parse_args(argv)
+    return parser.parse_args()
 
 
 class Bench:
@@ -68,15 +68,18 @@ class Bench:
                     **self.modes[mode]}
         return env
 
+    def command(self, job, mode, steps, folder):
+        return [REPO / "tests" / "simgpu" / "run", "--build", self.build, "--cupti", "13.0", "--scale",
+                "100", "--log", folder / "log", self.python, HERE / "training_job.py", job,
+                mode.replace(" ", "_"), str(steps), folder]
+
     def run(self, job, mode):
         """One process. What it measured, and what its file and its end show."""
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
-            subprocess.run(
-                [REPO / "tests" / "simgpu" / "run", "--build", self.build, "--cupti", "13.0", "--scale",
-                 "100", "--log", folder / "log", self.python, HERE / "training_job.py", job,
-                 mode.replace(" ", "_"), str(self.chosen.steps), folder],
-                env=self.environment(mode), cwd=folder, check=True, stderr=subprocess.DEVNULL)
+            subprocess.run(self.command(job, mode, self.chosen.steps, folder),
+                           env=self.environment(mode), cwd=folder, check=True,
+                           stderr=subprocess.DEVNULL)
             result = json.loads((folder / "result.json").read_text())
             for line in (folder / "log").read_text().splitlines():
                 line = json.loads(line)

@@ -1,5 +1,6 @@
 """One training run for bench/training.py: warms up, trains STEPS steps under what MODE names, and
-writes what it measured.
+writes what it measured. With `turns` for STEPS (bench/in_turns) it trains as many steps as each line
+of its input says, and answers each with a line: a list, the CPU ns of each step.
 
     training_job.py JOB MODE STEPS FOLDER
 """
@@ -15,7 +16,7 @@ import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
-JOB, MODE, STEPS, FOLDER = sys.argv[1], sys.argv[2], int(sys.argv[3]), pathlib.Path(sys.argv[4])
+JOB, MODE, STEPS, FOLDER = sys.argv[1], sys.argv[2], sys.argv[3], pathlib.Path(sys.argv[4])
 WARM_UP = 5
 # Long enough for a client that works beside the job to be done with what there is.
 SETTLE_S = 0.6
@@ -95,14 +96,23 @@ def end_window():
         time.sleep(0.001)
 
 
-def main():
-    torch.manual_seed(0)
-    step = {"mlp": mlp, "transformer": transformer}[JOB]()
-    for _ in range(WARM_UP):
+def timed_steps(step, count, job):
+    """CPU ns of each of `count` steps on the threads whose clocks `job` are."""
+    steps = [cpu(job)]
+    for _ in range(count):
         step()
-    torch.cuda.synchronize()
-    time.sleep(SETTLE_S)
-    result = {"job": JOB, "mode": MODE, "steps": STEPS}
+        steps.append(cpu(job))
+    return [b - a for a, b in zip(steps, steps[1:])]
+
+
+def in_turns(step):
+    _, job = clocks()
+    for line in sys.stdin:
+        print(timed_steps(step, int(line), job), flush=True)
+
+
+def one_run(step):
+    result = {"job": JOB, "mode": MODE, "steps": int(STEPS)}
     session = None
     if MODE.startswith("kineto"):
         cpu_ops = [ProfilerActivity.CPU] if "cpu" in MODE else []
@@ -112,13 +122,9 @@ def main():
     own, job = clocks()
     own_began = cpu(own)
     result["from_ns"] = time.time_ns()
-    steps = [cpu(job)]
-    for _ in range(STEPS):
-        step()
-        steps.append(cpu(job))
+    result["step_cpu_ns"] = timed_steps(step, int(STEPS), job)
     torch.cuda.synchronize()
     result["until_ns"] = time.time_ns()
-    result["step_cpu_ns"] = [b - a for a, b in zip(steps, steps[1:])]
     if session:
         name = "trace.json.gz" if MODE.endswith("gz") else "trace.json"
         result["stop"] = spent(session.stop)
@@ -129,6 +135,19 @@ def main():
     result["own_cpu_ns"] = cpu(own) - own_began
     result["resident_kib"] = resident_kib()
     (FOLDER / "result.json").write_text(json.dumps(result))
+
+
+def main():
+    torch.manual_seed(0)
+    step = {"mlp": mlp, "transformer": transformer}[JOB]()
+    for _ in range(WARM_UP):
+        step()
+    torch.cuda.synchronize()
+    time.sleep(SETTLE_S)
+    if STEPS == "turns":
+        in_turns(step)
+    else:
+        one_run(step)
 
 
 main()

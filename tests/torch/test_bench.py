@@ -1,4 +1,5 @@
-"""bench/vs_kineto at its smallest: every way of recording runs, and every number is there."""
+"""The benches beside other profilers at their smallest: every way of recording runs, and every number
+is there."""
 import json
 import subprocess
 
@@ -37,3 +38,25 @@ def test_vs_kineto(tmp_path, job):
     # The same run of the same job: libkineto's rows and ours are of the same operations.
     counts = {row[0]: int(row[heads.index("rows")]) for row in cells if row[0] in RECORDING}
     assert counts["syncline"] > 100 and counts["kineto cuda"] > 100
+
+
+@pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
+def test_in_turns(tmp_path):
+    if not (harness.BUILD / "bench" / "idle_client.so").exists():
+        pytest.skip("built without -DSYNCLINE_BENCH=ON")
+    rows = tmp_path / "rows.json"
+    done = subprocess.run([REPO / "bench" / "in_turns", "--rounds", "2", "--steps", "3", "--job", "mlp",
+                           "--build", harness.BUILD, "--json", rows],
+                          capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr
+    modes = ("bare", "idle", "again", "syncline", "syncline, all of it")
+    table = [line.split("|")[1].strip() for line in done.stdout.splitlines() if line.startswith("| ")]
+    assert table == ["", *modes]
+    found = {row["metric"]: row for row in map(json.loads, rows.open())}
+    for mode in modes:
+        assert found[f"mlp, {mode}: step"]["value"] > 0
+    beside = found["mlp, syncline: beside an idle client"]
+    assert beside["goal"] == 2 and beside["met"] == (beside["value"] <= 2)
+    # The idle client is compared with itself nowhere, with its double everywhere.
+    assert "mlp, idle: beside an idle client" not in found
+    assert "mlp, again: beside an idle client" in found
