@@ -105,26 +105,31 @@ static void read_places(struct known *k, const struct sl_cupti_selection *s,
     }
 }
 
+static int is_same(const struct known *a, const struct known *b)
+{
+    return a->fields == b->fields && memcmp(a->at, b->at, sizeof(a->at)) == 0;
+}
+
 static int learn(unsigned i, const struct sl_cupti_record_places *places)
 {
     /* Acquire pairs with the exchange below, another thread's: the slot is written. */
     const struct known *known = atomic_load_explicit(&learned.of[i], memory_order_acquire);
-    struct known *mine;
+    struct known now;
     unsigned slot;
 
     if (!is_sane(places))
         return -EINVAL;
+    read_places(&now, &sl_cupti_tables_selections[i], places);
     if (!known) {
         slot = atomic_fetch_add_explicit(&learned.slots, 1, memory_order_relaxed);
         if (slot >= sizeof(learned.slot) / sizeof(*learned.slot))
             return -EINVAL;
-        mine = &learned.slot[slot];
-        read_places(mine, &sl_cupti_tables_selections[i], places);
-        if (atomic_compare_exchange_strong_explicit(&learned.of[i], &known, mine,
+        learned.slot[slot] = now;
+        if (atomic_compare_exchange_strong_explicit(&learned.of[i], &known, &learned.slot[slot],
                                                     memory_order_acq_rel, memory_order_acquire))
             return 0;
     }
-    return known->at[0] == places->record_size && known->fields == places->count ? 0 : -EINVAL;
+    return is_same(known, &now) ? 0 : -EINVAL;
 }
 
 int sl_cupti_fields_learn(const struct sl_cupti_complete_info *info)

@@ -218,7 +218,7 @@ static void write_groups(struct sl_et_window *e)
 {
     char path[PATH_MAX];
     struct sl_sink *file;
-    int error;
+    int error, closed;
 
     if (!e->has_groups || e->prefix >= sizeof(path))
         return;
@@ -226,7 +226,8 @@ static void write_groups(struct sl_et_window *e)
     error = sl_sink_file_open(&file, path);
     if (!error) {
         error = sl_chakra_put_groups(e->chakra, file);
-        error = file->close(file, error == 0) ? -EIO : error;
+        closed = file->close(file, error == 0);
+        error = error ? error : closed;
     }
     if (error)
         note_failure(e, error);

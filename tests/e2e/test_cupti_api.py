@@ -166,10 +166,10 @@ def test_edges_where_drops_are_hidden(go, version):
         assert counters["edges"] >= 3 and counters["edges_lost_gave_up"] == 0
 
 
-def beside(tmp_path, steps, version, **options):
+def beside(tmp_path, steps, version, trouble=(), **options):
     """syncline and another subscriber; what that one says."""
-    run = harness.run(tmp_path, SUBSCRIBER, *steps.split(), sim=["--cupti", version], log="warn",
-                      **options)
+    run = harness.run(tmp_path, SUBSCRIBER, *steps.split(), sim=["--cupti", version, *trouble],
+                      log="warn", **options)
     assert run.status == 0, run.stderr
     return run, run.stdout.splitlines()
 
@@ -199,6 +199,55 @@ def test_another_subscriber_was_there(tmp_path, version):
     assert run.said() == []
     ours, outside = kernels_outside(run, run.trace())
     assert ours == outside and len(ours) == 11
+
+
+def check_times(run, trace):
+    """Kernels start and end when they did, by the clock that is everybody's."""
+    true = {op["corr"]: (op["start"], op["end"]) for op in run.truth_of("op")
+            if op["kind"] == "kernel"}
+    for row in trace.of("kernel"):
+        assert (row["start"], row["end"]) == true[row["args"]["correlation"]], row
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("api", ["v2", "v2-whole"])
+@pytest.mark.parametrize("version", ["13.3", "13.4", "13.5"])
+@pytest.mark.parametrize("steps", ["subscribe clock enable context", "context subscribe clock enable"])
+def test_another_subscriber_has_a_clock_of_its_own(tmp_path, steps, version, api):
+    """Which is honoured as long as it is alone. Our times stay what they are, in either order."""
+    run, said = beside(tmp_path, steps + " kernel:7 noclock kernel:2 disable flush told kernel:3",
+                       version, cupti_api=api)
+    assert said[1:] == ["kernels 9 odd 0 called 'plain_spin_ns'", "done"]
+    assert run.said() == []
+    trace = run.trace()
+    assert len(trace.of("kernel")) == 12
+    check_times(run, trace)
+
+
+@pytest.mark.parametrize("version", ["13.2", "13.3", "13.4"])
+def test_a_subscriber_alone_has_its_clock(tmp_path, version):
+    """What the simulator does where we are not: records from before keep the clock of then."""
+    run, said = beside(tmp_path, "context subscribe enable kernel:1 clock kernel:7 noclock kernel:2 "
+                                 "disable flush told", version, enabled="0")
+    told = {"13.2": "kernels 0 odd 1 called ''"}.get(
+        version, "kernels 10 odd 0 called 'plain_spin_ns' by ticks 7")
+    assert said == ["subscribed beside ''", told, "done"]
+    assert run.files() == []
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("version", ["13.3", "13.4"])
+def test_another_subscriber_chooses_other_fields(tmp_path, version):
+    """When a forced flush, which is ours too, has brought what it had chosen before. Buffers that
+    are late still come with the choice that they were filled by."""
+    run, said = beside(tmp_path, "context subscribe enable kernel:3 fewer flush fewer kernel:4 "
+                                 "disable flush until:7 told kernel:2", version,
+                       trouble=["--cupti-late", "0.05"])
+    assert said[1:] == ["not now", "fewer", "kernels 7 odd 0 called 'plain_spin_ns' "
+                        "without start 4", "done"]
+    assert run.said() == []
+    ours, outside = kernels_outside(run, run.trace())
+    assert ours == outside and len(ours) == 9
 
 
 def test_another_subscriber_beside_the_older_calls(tmp_path):

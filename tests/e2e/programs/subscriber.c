@@ -5,13 +5,17 @@
  *
  *     subscribe        and chooses a kernel's fields; allows others beside it
  *     alone            the same, and does not allow others
+ *     clock noclock    gives CUPTI the tick counter for its clock, and takes it away again
+ *     fewer            chooses the kernels' ends and names alone: prints whether it may
  *     enable disable   kernels
  *     flush            by force
  *     unsubscribe
  *     context          CUDA begins: an injected profiler is there from now on
  *     kernel[:N]       N kernels, then waits for them
  *     sleep:MS
- *     told             prints the kernels that it was given so far, and what they are called
+ *     until:N          waits until it was given N kernels (not for ever)
+ *     told             prints the kernels that it was given so far, and what they are called; those
+ *                      stamped by the tick counter, or without a start, if there are some
  *
  * One thread, and CUPTI's in the callbacks.
  */
@@ -21,15 +25,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <x86intrin.h>
 
 #include "kernels.h"
 
 #define BUFFER_BYTES 65536
-#define KERNEL       10 /* CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL */
-#define FIELDS_ON    11 /* CUPTI_ACTIVITY_ATTR_USER_DEFINED_RECORDS */
+#define KERNEL       10           /* CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL */
+#define FIELDS_ON    11           /* CUPTI_ACTIVITY_ATTR_USER_DEFINED_RECORDS */
+#define CLOCK        22           /* CUPTI_ACTIVITY_ATTR_TIMESTAMP_CALLBACK */
+#define TICKS_MOST   (1ull << 60) /* the wall clock has been beyond since 2006 */
 
-/* KERNEL_FIELD_KIND, _START, _END, _NAME */
-static int fields[] = {0, 7, 8, 24};
+/* KERNEL_FIELD_KIND, _START, _END, _NAME; and all but _START */
+static int fields[] = {0, 7, 8, 24}, fewer[] = {0, 8, 24};
 
 /* As in NVIDIA's header of 13.3. */
 struct params {
@@ -76,7 +83,7 @@ static struct {
 } cupti;
 static void *subscriber;
 static char name[256];
-static atomic_int kernels, odd;
+static atomic_int kernels, odd, by_ticks, startless;
 
 static void callback(void *user, int domain, uint32_t cbid, const void *data)
 {
@@ -110,10 +117,13 @@ static void complete(uint8_t *buffer, size_t size, size_t valid, struct info *in
 
     odd += size != BUFFER_BYTES || (valid && !layout);
     for (size_t at = 0; layout && at < valid; at += layout->record_bytes) {
-        uint64_t took = field(buffer + at, layout, 8) - field(buffer + at, layout, 7);
+        uint64_t start = field(buffer + at, layout, 7), end = field(buffer + at, layout, 8);
 
         kernels++;
-        odd += field(buffer + at, layout, 0) != KERNEL || took < KERNEL_NS;
+        by_ticks += end < TICKS_MOST;
+        startless += !start;
+        odd += field(buffer + at, layout, 0) != KERNEL;
+        odd += start && end > TICKS_MOST && end - start < KERNEL_NS;
         snprintf(name, sizeof(name), "%s", (const char *)(uintptr_t)field(buffer + at, layout, 24));
     }
     free(buffer);
@@ -159,20 +169,45 @@ static void subscribe(int others)
     must(cupti.RegisterCallbacks(subscriber, request, complete), "callbacks");
 }
 
-static void enable(void)
+static uint64_t ticks(void)
 {
-    struct config config = {sizeof(config),
-                            {sizeof(config.fields), sizeof(fields) / sizeof(*fields), fields}};
+    return __rdtsc();
+}
 
-    must(cupti.Enable(subscriber, KERNEL, &config), "enable");
+static void set_clock(uint64_t (*clock)(void))
+{
+    size_t size = sizeof(clock);
+
+    must(cupti.SetAttribute(subscriber, CLOCK, &size, &clock), "clock");
+}
+
+static int enable(int *ids, size_t count)
+{
+    struct config config = {sizeof(config), {sizeof(config.fields), count, ids}};
+
+    return cupti.Enable(subscriber, KERNEL, &config);
+}
+
+static void tell(void)
+{
+    printf("kernels %d odd %d called '%s'", kernels, odd, name);
+    if (by_ticks)
+        printf(" by ticks %d", by_ticks);
+    if (startless)
+        printf(" without start %d", startless);
+    printf("\n");
 }
 
 static void step(const char *what, long n)
 {
     if (!strcmp(what, "subscribe") || !strcmp(what, "alone"))
         subscribe(*what == 's');
+    else if (!strcmp(what, "clock") || !strcmp(what, "noclock"))
+        set_clock(*what == 'c' ? ticks : NULL);
+    else if (!strcmp(what, "fewer"))
+        printf("%s\n", enable(fewer, sizeof(fewer) / sizeof(*fewer)) ? "not now" : "fewer");
     else if (!strcmp(what, "enable"))
-        enable();
+        must(enable(fields, sizeof(fields) / sizeof(*fields)), "enable");
     else if (!strcmp(what, "disable"))
         must(cupti.Disable(subscriber, KERNEL, NULL), "disable");
     else if (!strcmp(what, "flush"))
@@ -185,8 +220,11 @@ static void step(const char *what, long n)
         do_kernels(n ? n : 1);
     else if (!strcmp(what, "sleep"))
         do_sleep(n);
+    else if (!strcmp(what, "until"))
+        for (int i = 0; i < 1000 && kernels < n; i++)
+            do_sleep(10);
     else if (!strcmp(what, "told"))
-        printf("kernels %d odd %d called '%s'\n", kernels, odd, name);
+        tell();
     else
         exit(2);
 }

@@ -177,6 +177,9 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
         pause();
     }
     sim_progress();
+    if (forced) {
+        SIM_EACH_CLIENT sim_fields_flushed();
+    }
     sim_lane_flush(forced);
     sim_worker_flush(forced);
     sim_replay_count_flush();

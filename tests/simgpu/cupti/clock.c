@@ -1,8 +1,9 @@
 /*
  * clock.c - the clock that records are stamped with.
  *
- * The core stamps in CLOCK_REALTIME. Once the client has registered a clock of its own, records
+ * The core stamps in CLOCK_REALTIME. Once a client has registered a clock of its own, its records
  * made from then on are converted to it; those made before keep the old domain, as on the metal.
+ * A subscriber's is honoured while it is the only one.
  *
  * Any thread. The line from one clock to the other goes through two moments at which both were
  * read: that of registering, and a late one, which is taken anew whenever the line has doubled (or
@@ -24,14 +25,15 @@ struct moment {
 };
 
 struct line {
+    sim_clock clock;
     struct moment first, last;
     double rate; /* client's ticks for each ns */
     uint64_t renew_ns;
     struct line *before; /* kept: a thread may still look at it */
 };
 
-static _Atomic(sim_clock) current;
-static _Atomic(struct line *) newest;
+static _Atomic(sim_clock) current[SIM_CLIENTS];
+static _Atomic(struct line *) newest; /* of all clocks */
 static pthread_mutex_t renewing = PTHREAD_MUTEX_INITIALIZER;
 
 uint64_t sim_monotonic_ns(void)
@@ -44,8 +46,11 @@ uint64_t sim_monotonic_ns(void)
 
 sim_clock sim_clock_now(void)
 {
+    if (sim_v2_on() && sim_client_after(sim_client_first()) < SIM_CLIENTS) {
+        return NULL;
+    }
     /* Acquire pairs with the release in sim_clock_register(): the line is there. */
-    return atomic_load_explicit(&current, memory_order_acquire);
+    return atomic_load_explicit(&current[sim_client], memory_order_acquire);
 }
 
 /* Both clocks at one moment: the try that nothing came between. */
@@ -65,7 +70,7 @@ static struct moment take_moment(sim_clock clock)
     return best;
 }
 
-static void draw_line(struct moment first, struct moment last)
+static void draw_line(sim_clock clock, struct moment first, struct moment last)
 {
     struct line *line = malloc(sizeof *line);
 
@@ -75,6 +80,7 @@ static void draw_line(struct moment first, struct moment last)
     uint64_t age = last.real - first.real;
 
     *line = (struct line){
+        .clock = clock,
         .first = first,
         .last = last,
         .rate = (double)(last.client - first.client) / (double)age,
@@ -87,25 +93,38 @@ static void draw_line(struct moment first, struct moment last)
 
 void sim_clock_register(sim_clock clock)
 {
-    pthread_mutex_lock(&renewing);
-    struct moment first = take_moment(clock);
+    if (clock) {
+        pthread_mutex_lock(&renewing);
+        struct moment first = take_moment(clock);
 
-    while (sim_now_ns() - first.real < CALIBRATION_NS) {
+        while (sim_now_ns() - first.real < CALIBRATION_NS) {
+        }
+        draw_line(clock, first, take_moment(clock));
+        pthread_mutex_unlock(&renewing);
     }
-    draw_line(first, take_moment(clock));
-    pthread_mutex_unlock(&renewing);
     /* Release pairs with the acquire in sim_clock_now(). */
-    atomic_store_explicit(&current, clock, memory_order_release);
+    atomic_store_explicit(&current[sim_client], clock, memory_order_release);
+}
+
+/* Of this clock, whoever has registered it. */
+static const struct line *newest_of(sim_clock clock)
+{
+    const struct line *line = atomic_load_explicit(&newest, memory_order_acquire);
+
+    while (line->clock != clock) {
+        line = line->before;
+    }
+    return line;
 }
 
 static const struct line *line_until(sim_clock clock, uint64_t realtime_ns)
 {
-    const struct line *line = atomic_load_explicit(&newest, memory_order_acquire);
+    const struct line *line = newest_of(clock);
 
     if (realtime_ns > line->renew_ns && pthread_mutex_trylock(&renewing) == 0) {
-        draw_line(line->first, take_moment(clock));
+        draw_line(clock, line->first, take_moment(clock));
         pthread_mutex_unlock(&renewing);
-        line = atomic_load_explicit(&newest, memory_order_acquire);
+        line = newest_of(clock);
     }
     return line;
 }

@@ -2,11 +2,12 @@
  * fields.c - user-defined records: what a subscriber has chosen of each kind, and where that stands
  * in its records.
  *
- * Chosen by the subscriber's thread before the kind goes on, then constant as long as it
- * subscribes. NVIDIA does not say in which order fields are packed: here the last chosen one comes
- * first, behind the kind, so that a client must look. Fields that the simulator does not fill are
- * refused.
+ * Chosen by the subscriber's thread before the kind goes on; otherwise only when a forced flush has
+ * brought all records of the kind. A buffer holds records of one choice, and is told with it.
+ * Fields are packed by their ids, which need not be the order in which they were chosen, so that a
+ * client must look. Fields that the simulator does not fill are refused.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cupti/v2.h"
@@ -23,11 +24,19 @@ struct chosen {
     struct sim_record_places places;
 };
 
+/* All of a client's at a time. */
+struct choice {
+    const struct chosen *of[MAX_KINDS]; /* NULL: none */
+    struct sim_record_places *places[MAX_KINDS];
+    struct choice *before; /* of any client's */
+};
+
+static _Atomic(struct choice *) latest; /* kept: buffers may still be on their way */
+
 static struct client {
     atomic_bool on;
-    atomic_bool is_chosen[MAX_KINDS];
-    struct chosen of[MAX_KINDS];
-    struct sim_record_places *tell[MAX_KINDS];
+    _Atomic(struct choice *) choice;    /* NULL: none yet */
+    atomic_bool was_written[MAX_KINDS]; /* since the last forced flush */
 } clients[SIM_CLIENTS];
 
 bool sim_fields_on(void)
@@ -35,9 +44,19 @@ bool sim_fields_on(void)
     return atomic_load_explicit(&clients[sim_client].on, memory_order_acquire);
 }
 
+/* NULL: none of this kind. */
+static const struct chosen *chosen_of(uint32_t kind)
+{
+    /* Acquire pairs with the release in sim_fields_choose(): the layout is written. */
+    const struct choice *choice =
+        atomic_load_explicit(&clients[sim_client].choice, memory_order_acquire);
+
+    return choice ? choice->of[kind] : NULL;
+}
+
 bool sim_fields_chosen(uint32_t kind)
 {
-    return atomic_load_explicit(&clients[sim_client].is_chosen[kind], memory_order_acquire);
+    return chosen_of(kind) != NULL;
 }
 
 const struct sim_layout *sim_layout_of(uint32_t kind)
@@ -48,9 +67,29 @@ const struct sim_layout *sim_layout_of(uint32_t kind)
         return NULL;
     }
     if (sim_fields_on()) {
-        return sim_fields_chosen(kind) ? &clients[sim_client].of[kind].layout : NULL;
+        const struct chosen *chosen = chosen_of(kind);
+
+        return chosen ? &chosen->layout : NULL;
     }
     return sim_version()->layout[record];
+}
+
+struct sim_record_places **sim_fields_written(uint32_t kind)
+{
+    struct choice *choice = atomic_load_explicit(&clients[sim_client].choice, memory_order_acquire);
+
+    if (!choice) {
+        return NULL;
+    }
+    atomic_store_explicit(&clients[sim_client].was_written[kind], true, memory_order_relaxed);
+    return choice->places;
+}
+
+void sim_fields_flushed(void)
+{
+    for (uint32_t kind = 0; kind < MAX_KINDS; kind++) {
+        atomic_store_explicit(&clients[sim_client].was_written[kind], false, memory_order_relaxed);
+    }
 }
 
 CUptiResult sim_fields_set(bool on)
@@ -124,9 +163,36 @@ static bool is_usable(const struct sim_config *config)
            config->fieldSelection.pFieldIds[0] == 0; /* the kind is the first */
 }
 
-CUptiResult sim_fields_choose(uint32_t kind, const struct sim_config *config)
+/* One more choice, or another one, beside what was chosen of the other kinds. */
+static CUptiResult keep(uint32_t kind, const struct chosen *chosen)
 {
     struct client *client = &clients[sim_client];
+    const struct choice *before = atomic_load_explicit(&client->choice, memory_order_relaxed);
+    struct chosen *mine = malloc(sizeof *mine);
+    struct choice *now = calloc(1, sizeof *now);
+
+    if (!mine || !now) {
+        free(mine);
+        free(now);
+        return CUPTI_ERROR_OUT_OF_MEMORY;
+    }
+    *mine = *chosen;
+    mine->places.pEntries = mine->place;
+    if (before) {
+        *now = *before;
+    }
+    now->of[kind] = mine;
+    now->places[kind] = &mine->places;
+    now->before = atomic_load_explicit(&latest, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(&latest, &now->before, now)) {
+    }
+    /* Release pairs with the acquires above: the layout is written. */
+    atomic_store_explicit(&client->choice, now, memory_order_release);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult sim_fields_choose(uint32_t kind, const struct sim_config *config)
+{
     enum sim_record record = kind < MAX_KINDS ? sim_record_of(kind) : R_COUNT;
     struct chosen mine;
     CUptiResult result;
@@ -142,28 +208,31 @@ CUptiResult sim_fields_choose(uint32_t kind, const struct sim_config *config)
     if (result != CUPTI_SUCCESS) {
         return result;
     }
-    if (sim_fields_chosen(kind)) {
-        /* Another choice wants a forced flush in between; no client here makes one. */
-        return memcmp(&client->of[kind].layout, &mine.layout, sizeof mine.layout) == 0
-                   ? CUPTI_SUCCESS
-                   : CUPTI_ERROR_INVALID_OPERATION;
+    const struct chosen *before = chosen_of(kind);
+
+    if (before && memcmp(&before->layout, &mine.layout, sizeof mine.layout) == 0) {
+        return CUPTI_SUCCESS;
     }
-    client->of[kind] = mine;
-    client->of[kind].places.pEntries = client->of[kind].place;
-    client->tell[kind] = &client->of[kind].places;
-    /* Release pairs with the acquire in sim_fields_chosen(): the layout is written. */
-    atomic_store_explicit(&client->is_chosen[kind], true, memory_order_release);
-    sim_log("{\"what\":\"chosen\",\"kind\":\"%s\",\"fields\":%zu,\"bytes\":%u,\"whole_bytes\":%u,"
-            "\"client\":%u}",
-            sim_kind_name(kind), mine.count, mine.layout.size, sim_version()->layout[record]->size,
-            sim_client);
-    return CUPTI_SUCCESS;
+    if (before && clients[sim_client].was_written[kind]) {
+        return CUPTI_ERROR_INVALID_OPERATION;
+    }
+    if (before) {
+        sim_lane_close();
+    }
+    result = keep(kind, &mine);
+    if (result == CUPTI_SUCCESS) {
+        sim_log("{\"what\":\"chosen\",\"kind\":\"%s\",\"fields\":%zu,\"bytes\":%u,"
+                "\"whole_bytes\":%u,\"client\":%u}",
+                sim_kind_name(kind), mine.count, mine.layout.size,
+                sim_version()->layout[record]->size, sim_client);
+    }
+    return result;
 }
 
-void sim_fields_tell(struct sim_complete_info *info)
+void sim_fields_tell(struct sim_complete_info *info, struct sim_record_places **places)
 {
-    if (sim_fields_on() && sim_version()->number >= TELLS_SINCE) {
-        info->ppRecordLayouts = clients[sim_client].tell;
+    if (sim_fields_on() && sim_version()->number >= TELLS_SINCE && places) {
+        info->ppRecordLayouts = places;
         info->numRecordLayouts = MAX_KINDS;
     }
 }
@@ -172,9 +241,7 @@ void sim_fields_clear(void)
 {
     struct client *client = &clients[sim_client];
 
-    for (uint32_t kind = 0; kind < MAX_KINDS; kind++) {
-        atomic_store_explicit(&client->is_chosen[kind], false, memory_order_release);
-        client->tell[kind] = NULL;
-    }
+    atomic_store_explicit(&client->choice, NULL, memory_order_release);
+    sim_fields_flushed();
     atomic_store_explicit(&client->on, false, memory_order_release);
 }

@@ -338,6 +338,9 @@ bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t ki
         !open_place(place, (uint8_t)record, place->layout->size, kind, correlation, op)) {
         return false;
     }
+    if (sim_fields_on()) {
+        place->buffer->places = sim_fields_written(kind);
+    }
     sim_put(place, F_kind, kind);
     return true;
 }
@@ -376,6 +379,20 @@ void sim_lane_flush(bool forced)
         if (forced && lane->spare) {
             sim_worker_push(lane->spare);
             lane->spare = NULL;
+        }
+        pthread_mutex_unlock(&lane->lock);
+    }
+}
+
+void sim_lane_close(void)
+{
+    struct sim_lane *lane = atomic_load_explicit(&lanes, memory_order_acquire);
+
+    for (; lane; lane = lane->next) {
+        pthread_mutex_lock(&lane->lock);
+        if (lane->client == sim_client && lane->active) {
+            sim_worker_push(lane->active);
+            lane->active = NULL;
         }
         pthread_mutex_unlock(&lane->lock);
     }

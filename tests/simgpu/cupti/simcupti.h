@@ -57,7 +57,7 @@ typedef CUpti_TimestampCallbackFunc sim_clock;
 sim_clock sim_clock_now(void);
 /* A span of CLOCK_REALTIME, in place; as it is where there is no such clock, or no time. */
 void sim_clock_convert(sim_clock clock, uint64_t *start_ns, uint64_t *end_ns);
-void sim_clock_register(sim_clock clock);
+void sim_clock_register(sim_clock clock); /* NULL: none any more */
 /* For what is to happen later: the wall clock may be set. */
 uint64_t sim_monotonic_ns(void);
 
@@ -95,6 +95,8 @@ bool sim_name_waiting(void);
 
 /* ---- buffer: one of the client's, while CUPTI has it ---- */
 
+struct sim_record_places;
+
 enum sim_owner {
     SIM_CLIENT, /* the program under test */
     SIM_THIEF   /* the second client of option cupti-steal */
@@ -122,8 +124,9 @@ struct sim_buffer {
     size_t slots, slots_cap;
     size_t finished; /* slots before this one are whole */
     struct sim_names names;
-    bool forced;       /* goes out even with unfinished records */
-    uint64_t ready_ns; /* monotonic: whole since, lateness included; 0: not yet */
+    struct sim_record_places **places; /* of a subscriber's own records; NULL: it has none */
+    bool forced;                       /* goes out even with unfinished records */
+    uint64_t ready_ns;                 /* monotonic: whole since, lateness included; 0: not yet */
     struct sim_buffer *next;
 };
 
@@ -154,6 +157,7 @@ void sim_place_close(struct sim_place *place);
 /* Hands the active buffers over: those without unfinished records, or all, empty ones too
  * (forced). */
 void sim_lane_flush(bool forced);
+void sim_lane_close(void);                 /* the client's: it goes on with new buffers */
 void sim_lane_hand_over(uint64_t dropped); /* this thread's, and so many records are lost */
 uint64_t sim_lane_take_dropped(void);
 /* The process ends: logs every record that is still in a lane. */
@@ -208,7 +212,10 @@ bool sim_fields_on(void);
 bool sim_fields_chosen(uint32_t kind);
 CUptiResult sim_fields_set(bool on);
 CUptiResult sim_fields_choose(uint32_t kind, const struct sim_config *config);
-void sim_fields_tell(struct sim_complete_info *info); /* where fields stand, kind by kind */
+/* A record of the kind goes into a buffer: where fields stand, kind by kind, to be told with it. */
+struct sim_record_places **sim_fields_written(uint32_t kind);
+void sim_fields_tell(struct sim_complete_info *info, struct sim_record_places **places);
+void sim_fields_flushed(void); /* by force: now there may be another choice */
 void sim_fields_clear(void);
 
 /* ---- record.c: bytes ---- */

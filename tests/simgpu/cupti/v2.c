@@ -14,6 +14,7 @@
 
 #define SEVERAL_SINCE     130300
 #define CALLS_LIST_SINCE  130400 /* with user-defined records */
+#define TIMES_SINCE       130400 /* cuptiGetTimestamp_v2() is the subscriber's own */
 #define SUBSCRIBERS_FIRST 1
 
 __thread unsigned sim_client;
@@ -178,6 +179,7 @@ void sim_v2_unsubscribe(unsigned client)
     sim_callbacks_set(&none);
     sim_attributes_clear();
     sim_fields_clear();
+    sim_clock_register(NULL);
     sim_thread_id_type[client] = CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT;
     sim_client = before;
     atomic_store_explicit(&subscribers[client].on, false, memory_order_release);
@@ -317,6 +319,16 @@ CUptiResult sim_v2_set(CUpti_SubscriberHandle given, CUpti_ActivityAttribute att
         sim_thread_id_type[sim_client] = type;
         return CUPTI_SUCCESS;
     }
+    if ((int)attribute == SIM_ATTR_TIMESTAMP_CALLBACK) {
+        sim_clock clock;
+
+        if (*size < sizeof clock) {
+            return sim_error(CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
+        }
+        memcpy(&clock, value, sizeof clock);
+        sim_clock_register(clock);
+        return CUPTI_SUCCESS;
+    }
     return cuptiActivitySetAttribute(attribute, size, value);
 }
 
@@ -330,5 +342,8 @@ CUptiResult sim_v2_get(CUpti_SubscriberHandle given, CUpti_ActivityAttribute att
 CUptiResult sim_v2_timestamp(CUpti_SubscriberHandle given, uint64_t *timestamp)
 {
     ENTRY_OF("cuptiGetTimestamp_v2", given);
+    if (sim_version()->number < TIMES_SINCE) {
+        sim_client = 0; /* as the older call */
+    }
     return cuptiGetTimestamp(timestamp);
 }

@@ -9,6 +9,7 @@
 
 #define SIM_ATTR_ENABLE_ALL_SYNC_RECORDS 16
 #define SIM_ATTR_THREAD_ID_TYPE          21
+#define SIM_ATTR_TIMESTAMP_CALLBACK      22
 #define SIM_ATTR_USER_DEFINED_RECORDS    11
 
 struct sim_subscriber_params {

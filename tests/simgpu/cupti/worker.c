@@ -85,7 +85,7 @@ static void deliver(struct sim_buffer *b)
     if (callbacks.complete_v2) {
         struct sim_complete_info info = {.structSize = sizeof info};
 
-        sim_fields_tell(&info);
+        sim_fields_tell(&info, b->places);
         callbacks.complete_v2(b->memory, b->size, b->used, &info);
     } else if (callbacks.complete) {
         callbacks.complete(NULL, 0, b->memory, b->size, b->used);

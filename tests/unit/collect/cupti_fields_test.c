@@ -142,6 +142,18 @@ static void test_another_layout_later(void **state)
                      told.of[SL_CUPTI_KIND_MEMSET].record_size - 8);
 }
 
+/* Of the same fields and the same size: read by the first, each number would be another's. */
+static void test_fields_in_another_order_later(void **state)
+{
+    (void)state;
+    tell(SL_CUPTI_KIND_MEMSET, 0);
+    assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
+    tell(SL_CUPTI_KIND_MEMSET, 1);
+    assert_int_equal(sl_cupti_fields_learn(&told.info), -EINVAL);
+    tell(SL_CUPTI_KIND_MEMSET, 0);
+    assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
+}
+
 /* A later CUPTI tells more of each field. */
 static void test_larger_entries(void **state)
 {
@@ -262,6 +274,7 @@ int main(void)
         cmocka_unit_test_setup(test_layout_is_what_was_told, setup),
         cmocka_unit_test_setup(test_what_cannot_be_true, setup),
         cmocka_unit_test_setup(test_another_layout_later, setup),
+        cmocka_unit_test_setup(test_fields_in_another_order_later, setup),
         cmocka_unit_test_setup(test_larger_entries, setup),
         cmocka_unit_test_setup(test_decoding, setup),
         cmocka_unit_test_setup(test_looking, setup),

@@ -8,13 +8,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/stats.h"
+#include "event/op_detail.h"
+#include "event/ops.h"
 #include "write/edge_rows.h"
 
 #define OPENED 1700000000000000000u
@@ -226,6 +230,80 @@ static void test_too_little_memory(void **state)
     assert_null(et);
 }
 
+/* A call in a collective of the even ranks, of which there are `ranks`. */
+static void give_collective(struct sl_intern *intern, unsigned ranks)
+{
+    static char text[1 << 14], packed[1 << 14];
+    struct sl_op_place place = {0};
+    struct sl_op_detail detail = {.more = text};
+    struct sl_event ev = {.kind = SL_EV_RUNTIME, .correlation = 1, .thread = 10};
+    size_t at = (size_t)sprintf(text,
+                                "\"Collective name\":\"allreduce\",\"dtype\":\"Float\","
+                                "\"In msg nelems\":8,\"Group size\":%u,"
+                                "\"Process Group Ranks\":\"[0",
+                                ranks);
+
+    for (unsigned i = 1; i < ranks; i++)
+        at += (size_t)sprintf(text + at, ", %u", 2 * i);
+    detail.more_length = at + (size_t)sprintf(text + at, "]\"");
+    place.collective = sl_intern_put(intern, packed, sl_op_detail_pack(packed, &detail));
+    ev.stream = sl_intern_put(intern, (const char *)&place, sizeof(place));
+    ev.start_ns = OPENED + 1000;
+    ev.end_ns = OPENED + 1500;
+    sl_et_window_events(et, &ev, 1);
+}
+
+/* Standard error's; ends with a NUL. */
+static void read_back(int reader, char *text, size_t size)
+{
+    ssize_t n = read(reader, text, size - 1);
+
+    assert_true(n >= 0);
+    text[n] = '\0';
+}
+
+/* The disk takes the execution trace, and not all of the list of groups. */
+static void test_groups_that_do_not_fit(void **state)
+{
+    struct rlimit limit, small;
+    struct sl_intern *intern;
+    char text[1024];
+    int end[2], error_output = dup(STDERR_FILENO);
+
+    (void)state;
+    assert_int_equal(sl_intern_create(&intern, 1 << 20), 0);
+    assert_int_equal(sl_et_window_create(&et,
+                                         &(struct sl_et_window_options){
+                                             .chakra = {.shapes = shapes, .intern = intern},
+                                             .details = intern,
+                                             .compression = SL_COMPRESS_ZSTD,
+                                             .world_size = 4000,
+                                             .folder = folder,
+                                         }),
+                     0);
+    sl_et_window_open(et, &meta);
+    give_collective(intern, 2000);
+    assert_true(getrlimit(RLIMIT_FSIZE, &limit) == 0 && pipe2(end, O_NONBLOCK) == 0);
+    small = (struct rlimit){4096, limit.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    dup2(end[1], STDERR_FILENO);
+    sl_et_window_close(et);
+    sl_et_window_end(et);
+    dup2(error_output, STDERR_FILENO);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    read_back(end[0], text, sizeof(text));
+    assert_non_null(strstr(text, "File too large"));
+    assert_true(size_of("1.3.et.zst") > 0);
+    assert_int_equal(size_of("1.comm_groups.json"), -1);
+    close(end[0]);
+    close(end[1]);
+    close(error_output);
+    sl_et_window_destroy(et);
+    et = NULL;
+    sl_intern_destroy(intern);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -234,6 +312,7 @@ int main(void)
         TEST(test_a_file_beside_the_other), TEST(test_the_other_file_fails),
         TEST(test_it_cannot_be_made),       TEST(test_the_next_window),
         TEST(test_a_name_that_is_taken),    TEST(test_too_little_memory),
+        TEST(test_groups_that_do_not_fit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
