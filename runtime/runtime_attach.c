@@ -15,6 +15,7 @@
 #include "collect/lane.h"
 #include "collect/nvtx.h"
 #include "collect/nvtx_cuda.h"
+#include "collect/nvtx_invite.h"
 #include "collect/python_frames.h"
 #include "collect/torch_ops.h"
 #include "runtime_impl.h"
@@ -102,9 +103,9 @@ static void invite_nvtx(void)
 {
     if (sl_runtime.config.nvtx && sl_nvtx_invite() == -EBUSY)
         sl_log(SL_LOG_DEBUG,
-               "the process has threads, so that its environment is left alone: ranges with "
-               "payloads of NVTX's extension are recorded if NVTX_INJECTION64_PATH names this "
-               "library");
+               "the process has threads, so that its environment is left alone: payloads of "
+               "NVTX's extension are not decoded for objects that have called it before CUDA, "
+               "unless NVTX_INJECTION64_PATH names this library");
 }
 
 /* NULL, or why nothing can be recorded. The older calls, which torch.profiler makes, and the newer

@@ -164,6 +164,21 @@ static int read_object(struct object *o, const struct dl_phdr_info *info)
     return o->strings && o->symbols && o->gnu_hash ? 0 : -1;
 }
 
+static int is_within(const struct sl_import *import, const struct object *o)
+{
+    uintptr_t address = (uintptr_t)import->within;
+
+    return !address || (address >= o->begin && address < o->end);
+}
+
+static int is_meant(const struct visit *v, const struct object *o)
+{
+    for (size_t k = 0; k < v->count; k++)
+        if (is_within(&v->imports[k], o))
+            return 1;
+    return 0;
+}
+
 /* How many of the functions the object imports. */
 static unsigned find_symbols(struct visit *v, const struct object *o)
 {
@@ -171,13 +186,15 @@ static unsigned find_symbols(struct visit *v, const struct object *o)
     unsigned found = 0;
 
     memset(v->symbol, 0, sizeof(v->symbol));
+    if (!is_meant(v, o))
+        return 0;
     for (uint32_t i = 1; i < first_hashed; i++) {
         const char *name = o->strings + o->symbols[i].st_name;
 
         if (o->symbols[i].st_shndx != SHN_UNDEF)
             continue;
         for (size_t k = 0; k < v->count; k++) {
-            if (strcmp(name, v->imports[k].name) != 0)
+            if (strcmp(name, v->imports[k].name) != 0 || !is_within(&v->imports[k], o))
                 continue;
             found += !v->symbol[k];
             v->symbol[k] = i;

@@ -19,6 +19,7 @@ struct sl_import {
     /* The function. A slot that was filled with another one of that name, from a second copy of the
      * library, say, is left alone. NULL: any. */
     void *function;
+    const void *within;  /* an address in the one object that is meant; NULL: all */
     unsigned slots;      /* found this time */
     unsigned redirected; /* of those, now `instead` */
 };

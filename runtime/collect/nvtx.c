@@ -10,8 +10,6 @@
 
 #include "collect/nvtx.h"
 
-#include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -22,10 +20,10 @@
 #include "base/import_slot.h"
 #include "collect/nvtx_calls.h"
 #include "collect/nvtx_find.h"
+#include "collect/nvtx_invite.h"
 #include "collect/nvtx_names.h"
 #include "collect/nvtx_schema.h"
 
-#define VARIABLE "NVTX_INJECTION64_PATH"
 /* For lanes, before the options were read. */
 #define EARLY_BYTES ((size_t)16 << 20)
 
@@ -44,9 +42,7 @@ static struct {
     _Atomic unsigned count; /* slots written down; may run beyond the table */
     _Atomic unsigned copies;
     _Atomic int begun, detached;
-    _Atomic int invited;    /* copies that are fresh will ask for us */
-    _Atomic int other_tool; /* or for another */
-    uint64_t generation;    /* of loaded objects, at the last look */
+    uint64_t generation; /* of loaded objects, at the last look */
     const struct sl_nvtx_ids *_Atomic ids;
 } nvtx;
 
@@ -77,49 +73,6 @@ const struct sl_nvtx_ids *sl_nvtx_get_ids(void)
 unsigned sl_nvtx_copies(void)
 {
     return atomic_load_explicit(&nvtx.copies, memory_order_relaxed);
-}
-
-/* ---- the invitation ---- */
-
-static int has_one_thread(void)
-{
-    DIR *folder = opendir("/proc/self/task");
-    struct dirent *entry;
-    int threads = 0;
-
-    if (!folder)
-        return 0;
-    while ((entry = readdir(folder)))
-        threads += entry->d_name[0] != '.';
-    closedir(folder);
-    return threads == 1;
-}
-
-int sl_nvtx_invite(void)
-{
-    Dl_info self;
-
-    const char *tool = getenv(VARIABLE);
-    Dl_info theirs;
-    void *library;
-    int is_ours;
-
-    if (!dladdr((void *)(uintptr_t)sl_nvtx_invite, &self) || !self.dli_fname)
-        return -ENOENT;
-    if (tool && *tool) {
-        library = dlopen(tool, RTLD_LAZY | RTLD_NOLOAD);
-        is_ours = library && dladdr(dlsym(library, "InitializeInjectionNvtx2"), &theirs) &&
-                  theirs.dli_fbase == self.dli_fbase;
-        atomic_store(&nvtx.invited, is_ours);
-        atomic_store(&nvtx.other_tool, !is_ours);
-        return -EALREADY;
-    }
-    if (!has_one_thread())
-        return -EBUSY;
-    if (setenv(VARIABLE, self.dli_fname, 0))
-        return -errno;
-    atomic_store(&nvtx.invited, 1);
-    return 0;
 }
 
 /* ---- slots ---- */
@@ -274,7 +227,7 @@ static void take_copy(const struct sl_nvtx_copy *copy)
 
     if (state == COMPLETE && !any_slot(copy, is_claimed)) {
         set = set_found(copy);
-    } else if (state == FRESH && !atomic_load(&nvtx.invited) &&
+    } else if (state == FRESH && !sl_nvtx_is_invited() &&
                __atomic_compare_exchange_n(copy->state, &fresh, STARTED, 0, __ATOMIC_ACQ_REL,
                                            __ATOMIC_RELAXED)) {
         any_slot(copy, clear);
@@ -282,13 +235,15 @@ static void take_copy(const struct sl_nvtx_copy *copy)
         __atomic_store_n(copy->state, COMPLETE, __ATOMIC_RELEASE);
     }
     atomic_fetch_add_explicit(&nvtx.copies, (unsigned)set, memory_order_relaxed);
+    /* Its payload extension looks for itself, later. */
+    sl_nvtx_invite_object((const void *)copy->state);
 }
 
 void sl_nvtx_attach_all(void)
 {
     uint64_t generation = sl_import_generation();
 
-    if (is_refused() || atomic_load(&nvtx.other_tool) || generation == nvtx.generation)
+    if (is_refused() || sl_nvtx_has_other_tool() || generation == nvtx.generation)
         return;
     nvtx.generation = generation;
     sl_nvtx_find(take_copy);

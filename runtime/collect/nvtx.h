@@ -6,7 +6,7 @@
  * NVTX call: other threads of it spin meanwhile. From then on each call jumps through a slot of
  * that copy to nvtx_calls.c or nvtx_payload.c; a slot that is NULL costs nothing.
  *
- *   sl_nvtx_init()      tables and lanes; then sl_nvtx_invite(), where NVTX finds us by itself
+ *   sl_nvtx_init()      tables and lanes; then sl_nvtx_invite(), so that NVTX finds us
  *   sl_nvtx_attach()    NVTX asks: the slots of one copy are set
  *   sl_nvtx_attach_all() NVTX has asked already, or cannot: its copies are looked for
  *   sl_nvtx_detach()    for good: they are cleared, and what has not been asked will be refused
@@ -21,11 +21,6 @@
 
 /* 0, -ENOMEM; -EALREADY: NVTX asked first. `bytes`: most memory for records on their way. */
 int sl_nvtx_init(size_t bytes);
-
-/* Names this library in NVTX's environment variable, in a process that has one thread only (setenv
- * may crash others that read the environment). 0; -EALREADY: another tool is named there, or we
- * are; -EBUSY: there are more threads; -ENOENT: our own file is not known. */
-int sl_nvtx_invite(void);
 
 /* Copies that were asked for their tool before us, or find none: those that nobody has are taken.
  * One thread at a time; does nothing unless objects were loaded since the last call. */

@@ -4,7 +4,8 @@
  * NVTX looks for its tool once, at an object's first call of it, in the environment. Where that may
  * not be touched any more, or the first call has been, a copy is found by its state: the tables
  * that it would have handed us lie in the object's data, in a form that nothing else has
- * (nvtxGlobals_t of NVTX 3). The payload extension has no such state: it is not found.
+ * (nvtxGlobals_t of NVTX 3). The payload extension has no such state: if an object has called it
+ * before, it is not found.
  *
  * Threads: one at a time. The dynamic linker's list is locked meanwhile, so that no object goes
  * away. Allocates nothing.

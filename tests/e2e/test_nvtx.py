@@ -135,8 +135,12 @@ def test_domains_and_categories(ranges):
 
 
 @pytest.mark.sanitize
-def test_payloads_by_schema(ranges):
-    trace = ranges("context kernel schema sync").trace()
+@pytest.mark.parametrize("before", ["context kernel", "threads context kernel",
+                                    "threads push:early pop context kernel"],
+                         ids=["as it comes", "the environment may not be touched",
+                              "NVTX's first call is over"])
+def test_payloads_by_schema(ranges, before):
+    trace = ranges(f"{before} schema sync").trace()
     args = note(trace, "with schema")["args"]
     assert args == {"payload": {
         "bytes": 2**40, "op": "max", "scale": "0.25", "inner": {"x": -1, "y": 2},

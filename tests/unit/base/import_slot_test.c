@@ -62,6 +62,25 @@ static void another_function_of_that_name_is_left_alone(void **state)
     assert_int_not_equal(getppid(), NOT_OURS);
 }
 
+static void only_the_object_that_is_meant(void **state)
+{
+    static const int here;
+    struct sl_import import = {
+        .name = "getppid", .instead = (void *)other_getppid, .within = (void *)stdout};
+    pid_t parent = getppid();
+
+    (void)state;
+    sl_import_redirect(&import, 1); /* libc's */
+    assert_int_equal(import.slots, 0);
+    assert_int_equal(getppid(), parent);
+    import.within = &here;
+    sl_import_redirect(&import, 1);
+    assert_int_equal(getppid(), NOT_OURS);
+    import.instead = dlsym(RTLD_DEFAULT, "getppid");
+    sl_import_redirect(&import, 1);
+    assert_int_equal(getppid(), parent);
+}
+
 static void looking_changes_nothing(void **state)
 {
     struct sl_import import[] = {{.name = "getppid"}, {.name = "no_such_function_anywhere"}};
@@ -89,6 +108,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_go_where_the_slot_says),
         cmocka_unit_test(another_function_of_that_name_is_left_alone),
+        cmocka_unit_test(only_the_object_that_is_meant),
         cmocka_unit_test(looking_changes_nothing),
         cmocka_unit_test(loading_an_object_is_seen),
     };

@@ -1,0 +1,97 @@
+/*
+ * nvtx_invite.c - how copies of NVTX that have not looked for their tool yet find us.
+ *
+ * Threads, memory: see nvtx_invite.h. The path is this library's own, as the linker keeps it: the
+ * library is never unloaded.
+ */
+#include "collect/nvtx_invite.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/import_slot.h"
+
+#define VARIABLE "NVTX_INJECTION64_PATH"
+
+static struct {
+    const char *_Atomic path; /* of this library; NULL: not to be told */
+    _Atomic int invited, other_tool;
+} invite;
+
+static int has_one_thread(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    struct dirent *entry;
+    int threads = 0;
+
+    if (!folder)
+        return 0;
+    while ((entry = readdir(folder)))
+        threads += entry->d_name[0] != '.';
+    closedir(folder);
+    return threads == 1;
+}
+
+int sl_nvtx_invite(void)
+{
+    const char *tool = getenv(VARIABLE);
+    Dl_info self, theirs;
+    void *library;
+    int is_ours;
+
+    if (!dladdr((void *)(uintptr_t)sl_nvtx_invite, &self) || !self.dli_fname)
+        return -ENOENT;
+    if (tool && *tool) {
+        library = dlopen(tool, RTLD_LAZY | RTLD_NOLOAD);
+        is_ours = library && dladdr(dlsym(library, "InitializeInjectionNvtx2"), &theirs) &&
+                  theirs.dli_fbase == self.dli_fbase;
+        atomic_store(&invite.invited, is_ours);
+        atomic_store(&invite.other_tool, !is_ours);
+        return -EALREADY;
+    }
+    atomic_store(&invite.path, self.dli_fname);
+    if (!has_one_thread())
+        return -EBUSY;
+    if (setenv(VARIABLE, self.dli_fname, 0))
+        return -errno;
+    atomic_store(&invite.invited, 1);
+    return 0;
+}
+
+int sl_nvtx_is_invited(void)
+{
+    return atomic_load(&invite.invited);
+}
+
+int sl_nvtx_has_other_tool(void)
+{
+    return atomic_load(&invite.other_tool);
+}
+
+/* In the place of getenv, for objects that have a copy of NVTX. The string is only read: getenv's
+ * type says less. */
+static char *answer(const char *name)
+{
+    char *value = getenv(name);
+    const char *path = atomic_load(&invite.path);
+
+    if (path && (!value || !*value) && strcmp(name, VARIABLE) == 0)
+        return (char *)(uintptr_t)path;
+    return value;
+}
+
+void sl_nvtx_invite_object(const void *inside)
+{
+    struct sl_import import = {.name = "getenv",
+                               .instead = (void *)(uintptr_t)answer,
+                               .function = dlsym(RTLD_DEFAULT, "getenv"),
+                               .within = inside};
+
+    if (atomic_load(&invite.path) && !atomic_load(&invite.invited) && import.function)
+        sl_import_redirect(&import, 1);
+}
