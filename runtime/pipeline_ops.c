@@ -13,6 +13,10 @@ static void take_op(void *user, const struct sl_event *ev)
 {
     struct sl_pipeline *p = user;
 
+    if (ev->kind == SL_EV_META_NODE) {
+        sl_pipeline_meta(p, ev);
+        return;
+    }
     if (sl_pipeline_in_window(p, ev)) {
         sl_stats_add(SL_STAT_OPS, ev->kind == SL_EV_CPU_OP && ev->end_ns != SL_END_UNKNOWN);
         sl_pipeline_push(p, ev);

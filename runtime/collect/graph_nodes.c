@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/pages.h"
 #include "collect/cupti_v2.h"
+#include "collect/torch_ops.h"
 
 #define SLOTS 262144u /* a power of two: of a graph with 10^5 nodes all that is told at once */
 
@@ -103,6 +104,14 @@ static uint32_t id_of_graph(void *graph)
     return graph && queue.api->fn.GetGraphId(graph, &id) == 0 ? id : 0;
 }
 
+static void on_created(const struct graph_data *g)
+{
+    uint64_t id = id_of(g->node);
+
+    put(g->type == TYPE_GRAPH ? SL_NODE_IS_GRAPH : SL_NODE_CREATED, id, 0, id_of_graph(g->graph));
+    sl_torch_ops_node(id);
+}
+
 static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 {
     const struct graph_data *g = ((const struct resource_data *)data)->graph;
@@ -112,8 +121,7 @@ static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
         return;
     switch (cbid) {
     case NODE_CREATED:
-        put(g->type == TYPE_GRAPH ? SL_NODE_IS_GRAPH : SL_NODE_CREATED, id_of(g->node), 0,
-            id_of_graph(g->graph));
+        on_created(g);
         break;
     case NODE_CLONED:
         put(SL_NODE_CLONED, id_of(g->node), id_of(g->original), 0);

@@ -2,7 +2,8 @@
  * graph_nodes.h - what a subscriber of CUPTI's is told of CUDA graphs: which nodes there are, which
  * come behind which, which are copies of which.
  *
- * No record tells the dependencies between the nodes of a graph; callbacks do, when it is made.
+ * No record tells the dependencies between the nodes of a graph, or which operator made them;
+ * callbacks do, when it is made.
  * They need CUPTI's one subscriber, which other tools in the process may want, so it is taken only
  * when the user asks for it (SYNCLINE_GRAPH_EDGES), and never from somebody else.
  *

@@ -56,6 +56,7 @@ enum sl_lane_what {
     SL_LANE_OP_END,       /* aux: lower half of its handle */
     SL_LANE_OP_START,     /* struct sl_lane_op: one that may end on any thread, by... */
     SL_LANE_OP_FINISH,    /* ...its handle, in aux and one word */
+    SL_LANE_OP_NODE,      /* in the innermost a node of a CUDA graph was made: its id, one word */
 };
 
 /* What follows the header of a record, in this order. */

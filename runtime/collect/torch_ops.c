@@ -136,15 +136,15 @@ static void on_begin(const struct sl_torch_op *op)
     sl_lane_op_skip(lane);
 }
 
-static void put_finish(struct sl_lane *lane, uint64_t handle, uint64_t stamp)
+static void put_word(struct sl_lane *lane, enum sl_lane_what what, uint64_t word, uint64_t stamp)
 {
     struct sl_lane_record *r = sl_lane_begin(lane, 4);
 
     if (!r)
         return;
     *r = (struct sl_lane_record){
-        .what = SL_LANE_OP_FINISH, .pairs = 2, .aux = (uint32_t)handle, .stamp = stamp};
-    memcpy(r + 1, &handle, sizeof(handle));
+        .what = (uint8_t)what, .pairs = 2, .aux = (uint32_t)word, .stamp = stamp};
+    memcpy(r + 1, &word, sizeof(word));
     sl_lane_put(lane, 4);
 }
 
@@ -159,7 +159,7 @@ static void on_end(uint64_t handle, uint8_t scope, int is_async)
     if (!lane)
         return;
     if (is_async) {
-        put_finish(lane, handle, stamp);
+        put_word(lane, SL_LANE_OP_FINISH, handle, stamp);
         return;
     }
     if (__builtin_expect(lane->ops_skipped != 0, 0)) {
@@ -182,6 +182,16 @@ void sl_torch_ops_site_begin(void)
 void sl_torch_ops_site_end(void)
 {
     on_end(0, SL_TORCH_SCOPE_SITE, 0);
+}
+
+/* An operator without a record would leave its nodes to the one around it: they are no one's. */
+void sl_torch_ops_node(uint64_t node)
+{
+    struct sl_lane *lane = sl_lane_mine;
+
+    if (node && lane && lane->ops_plain && !lane->ops_skipped &&
+        !atomic_load_explicit(&ops.is_stopped, memory_order_relaxed))
+        put_word(lane, SL_LANE_OP_NODE, node, sl_clock_stamp());
 }
 
 static const struct sl_torch_ops_host host = {SL_TORCH_OPS_ABI, on_begin, on_end};

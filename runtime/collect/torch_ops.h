@@ -11,6 +11,8 @@
 #ifndef SL_TORCH_OPS_H
 #define SL_TORCH_OPS_H
 
+#include <stdint.h>
+
 /* SYNCLINE_OPS */
 enum sl_torch_ops_mode {
     SL_TORCH_OPS_OFF,
@@ -29,6 +31,10 @@ void sl_torch_ops_enable(int on);
  * line of Python code is noted; python_hook/syncline/_sites.py says of which functions. */
 void sl_torch_ops_site_begin(void);
 void sl_torch_ops_site_end(void);
+
+/* Any thread: a node of a CUDA graph was made by a call of it. Its operator is noted, if one is
+ * running. */
+void sl_torch_ops_node(uint64_t node);
 
 /* Any thread, also in the child of a fork, for good: async-signal-safe. */
 void sl_torch_ops_stop(void);

@@ -195,7 +195,7 @@ static void take_begin(struct sl_torch_ops_read *r, uint32_t thread, const struc
 void sl_torch_ops_read_record(struct sl_torch_ops_read *r, uint32_t thread,
                               const struct sl_lane_record *record, uint64_t ns)
 {
-    uint64_t handle;
+    uint64_t word;
 
     switch (record->what) {
     case SL_LANE_OP_BEGIN:
@@ -208,9 +208,13 @@ void sl_torch_ops_read_record(struct sl_torch_ops_read *r, uint32_t thread,
             sl_ranges_pop(r->opt.ranges, thread, USER_DOMAIN, ns);
         break;
     case SL_LANE_OP_FINISH:
-        memcpy(&handle, record + 1, sizeof(handle));
-        sl_ops_finish(r->opt.ops, handle, ns);
-        sl_ranges_end(r->opt.ranges, USER_ID | handle, ns);
+        memcpy(&word, record + 1, sizeof(word));
+        sl_ops_finish(r->opt.ops, word, ns);
+        sl_ranges_end(r->opt.ranges, USER_ID | word, ns);
+        break;
+    case SL_LANE_OP_NODE:
+        memcpy(&word, record + 1, sizeof(word));
+        sl_ops_node(r->opt.ops, thread, word);
         break;
     case SL_LANE_THREAD_END:
         sl_ops_end_thread(r->opt.ops, thread, ns);

@@ -134,10 +134,11 @@ const struct sl_option sl_config_table[] = {
      "three sixteenths of SYNCLINE_MEMORY, at least 12 MiB.",
      FIELD(chakra), 0, 0, chakra_words},
     {"SYNCLINE_GRAPH_EDGES", SL_OPTION_BOOL, "0", "0 or 1",
-     "1: edges between the nodes of a CUDA graph too. They are told only to CUPTI's subscriber, "
-     "which there is one of in a process: torch.profiler of PyTorch before 2.6 or so, nsys and "
-     "others want it too, and do without the GPU when it is taken. Where another has it already, "
-     "these edges are left out and counted.",
+     "1: edges between the nodes of a CUDA graph too, and which operator of PyTorch's captured "
+     "what a replay runs. They are told only to CUPTI's subscriber, which there is one of in a "
+     "process: torch.profiler of PyTorch before 2.6 or so, nsys and others want it too, and do "
+     "without the GPU when it is taken. Where another has it already, both are left out, the edges "
+     "counted.",
      FIELD(graph_edges), 0, 0, NULL},
     {"SYNCLINE_MEMORY", SL_OPTION_SIZE, "64MiB", "16MiB to 64GiB",
      "Most host memory for events on their way to the file and for names. Past it events are "

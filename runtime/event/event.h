@@ -113,6 +113,8 @@ enum sl_node_fact {
     SL_NODE_CLONED,          /* as a copy of `other`, when its graph was */
     SL_NODE_DEPENDS,         /* comes behind `other` */
     SL_NODE_DEPENDS_NO_MORE, /* the same taken back */
+    SL_NODE_CAPTURED,        /* made in an operator: `name`; `other`: its record function's id;
+                              * `correlation`: its sequence number + 1, 0: it has none */
     SL_NODE_FACTS_LOST,      /* no node: what was told before may not be all */
 };
 

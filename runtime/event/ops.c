@@ -139,6 +139,25 @@ uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread)
     return at ? o->running[at].op.line : 0;
 }
 
+void sl_ops_node(struct sl_ops *o, uint32_t thread, uint64_t node)
+{
+    const struct sl_ops_thread *t = sl_ops_find_thread(o, thread);
+    uint32_t at = t->taken ? t->innermost : 0;
+    struct sl_event ev = {.kind = SL_EV_META_NODE, .shape = SL_NODE_CAPTURED};
+    const struct sl_op *op;
+
+    while (at && !has_row(&o->running[at]))
+        at = o->running[at].below;
+    op = &o->running[at].op;
+    if (!at || !op->name)
+        return;
+    ev.name = op->name;
+    ev.correlation = op->sequence < 0 ? 0 : (uint64_t)op->sequence + 1;
+    ev.u.node.id = node;
+    ev.u.node.other = op->handle;
+    o->opt.sink(o->opt.sink_user, &ev);
+}
+
 void sl_ops_end_thread(struct sl_ops *o, uint32_t thread, uint64_t ns)
 {
     struct sl_ops_thread *t = sl_ops_find_thread(o, thread);

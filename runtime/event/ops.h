@@ -7,7 +7,7 @@
  *
  * Out come SL_EV_CPU_OP for each operator, when it has ended or the window has, and SL_EV_FLOW_BACK
  * for each backward operator whose forward one is known. Which of them are in the window is for
- * their receiver to say.
+ * their receiver to say. And SL_EV_META_NODE for each node of a CUDA graph that an operator makes.
  *
  * Threads: one owner. Memory: fixed by `cap_bytes`; when it is full the oldest operators are
  * forgotten: calls that come later are in none.
@@ -76,6 +76,9 @@ void sl_ops_tell_begun(struct sl_ops *o);
 
 /* The line of what runs on a thread now, the innermost that has one; 0: none. */
 uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread);
+
+/* In what runs on a thread now a node of a CUDA graph is made. */
+void sl_ops_node(struct sl_ops *o, uint32_t thread, uint64_t node);
 
 /* A CUDA call, before it goes on: gets its operator and its place. */
 void sl_ops_call(struct sl_ops *o, struct sl_event *call);

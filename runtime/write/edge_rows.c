@@ -202,11 +202,10 @@ int sl_edge_rows_events(struct sl_edge_rows *r, const struct sl_event *ev, size_
     for (size_t i = 0; i < count; i++) {
         int is_control = ev[i].kind >= SL_EV_DELIVERED;
         int is_outside = ev[i].flags & SL_EVF_ONLY_EDGES;
-        int is_row = !is_outside && ev[i].kind != SL_EV_META_NODE;
 
         if (!is_control)
             sl_edges_event(r->engine, &ev[i]);
-        if (!is_control && is_row && !(r->has_rows && may_wait(&ev[i])))
+        if (!is_control && !is_outside && !(r->has_rows && may_wait(&ev[i])))
             continue;
         put_rows(r, ev + from, i - from);
         from = i + 1;
@@ -214,7 +213,7 @@ int sl_edge_rows_events(struct sl_edge_rows *r, const struct sl_event *ev, size_
             obey(r, &ev[i]);
         else if (is_outside)
             bound(r, ev[i].start_ns);
-        else if (is_row)
+        else
             hold(r, &ev[i]);
     }
     put_rows(r, ev + from, count - from);

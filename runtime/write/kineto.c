@@ -76,6 +76,9 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
     case SL_EV_META_STREAM:
         sl_kineto_learn(k, ev);
         return;
+    case SL_EV_META_NODE:
+        sl_captures_tell(&k->captures, ev);
+        return;
     case SL_EV_CUDA_EVENT:
         sl_kineto_cuda_event(k, ev);
         return;
@@ -151,6 +154,8 @@ static size_t areas(struct sl_kineto *k, char *memory)
     at += sl_pages_round(SL_KINETO_MATCHES * sizeof(*k->match));
     k->call = (struct sl_kineto_call *)(memory + at);
     at += sl_pages_round(SL_KINETO_CALLS * sizeof(*k->call));
+    k->captures.capture = (struct sl_capture *)(memory + at);
+    at += sl_pages_round(SL_CAPTURES * sizeof(struct sl_capture));
     k->place = (struct sl_place *)(memory + at);
     at += sl_pages_round(SL_KINETO_NAMES * sizeof(*k->place));
     return at;

@@ -17,6 +17,7 @@
 #define SL_KINETO_INTERNAL_H
 
 #include "base/stats.h"
+#include "write/captures.h"
 #include "write/event_join.h"
 #include "write/kineto.h"
 #include "write/text_cache.h"
@@ -89,6 +90,7 @@ struct sl_kineto {
     uint64_t *wait_key;
     unsigned waits;
     struct sl_kineto_call *call; /* SL_KINETO_CALLS, by correlation */
+    struct sl_captures captures; /* which operators made the nodes of graphs */
     uint32_t collective;         /* of the kernel whose text is made; 0: none */
     struct sl_place *place;      /* SL_KINETO_NAMES, open addressing */
     unsigned places;
@@ -184,6 +186,8 @@ char *sl_kineto_put_detail(const struct sl_kineto *k, char *at, uint32_t detail,
 /* In a call's args: the line of the source that it was made at, if that is known. */
 char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_event *call);
 char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op);
+/* In the args of a GPU operation: the graph's node that it is, and which operator captured that. */
+char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node);
 
 static inline const struct sl_kineto_call *sl_kineto_call_of(const struct sl_kineto *k,
                                                              uint64_t correlation)

@@ -3,7 +3,8 @@
  *
  * Operators of one name on the same shapes have a kept text; behind it stand numbers. The calls
  * made in operators are kept for a while: a GPU operation's row names the operator, and that of a
- * collective's kernel says what the collective is about, as torch.profiler's does.
+ * collective's kernel says what the collective is about, as torch.profiler's does. What runs as a
+ * node of a CUDA graph was launched by no operator: its row names the one that made the node.
  *
  * Threads: one owner. Memory: the block; texts in the cache; the table of calls.
  */
@@ -84,6 +85,26 @@ char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op)
 {
     at = SL_JSON_LITERAL(at, ",\"External id\":");
     return sl_kineto_field(k, at, sl_json_u32(at, op));
+}
+
+char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node)
+{
+    const struct sl_capture *by = sl_captures_find(&k->captures, node);
+    size_t length = 0;
+    const char *name;
+
+    at = sl_json_u64(SL_JSON_LITERAL(at, ",\"graph node id\":"), node);
+    name = by ? sl_intern_get(k->opt.intern, by->name, &length) : NULL;
+    if (!name)
+        return at;
+    at = SL_JSON_LITERAL(at, ",\"captured_by\":\"");
+    at = sl_json_escape(at, name, length < NAME_MOST ? length : NAME_MOST);
+    at = SL_JSON_LITERAL(at, "\",\"captured_by_record_function_id\":");
+    at = sl_json_u64(at, by->handle);
+    if (by->sequence < 0)
+        return at;
+    at = SL_JSON_LITERAL(at, ",\"captured_by_sequence_number\":");
+    return sl_json_i64(at, by->sequence);
 }
 
 /* Only a job's calls have one. */

@@ -130,7 +130,7 @@ static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
     if (ev->graph) {
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"graph id\":"), ev->graph);
         if (ev->kind != SL_EV_GRAPH)
-            at = sl_json_u64(SL_JSON_LITERAL(at, ",\"graph node id\":"), ev->u.op.graph_node);
+            at = sl_kineto_put_node(k, at, ev->u.op.graph_node);
     }
     if (ev->flags & SL_EVF_STILL_RUNNING)
         at = SL_JSON_LITERAL(at, ",\"still running\":true");

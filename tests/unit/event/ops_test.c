@@ -269,6 +269,41 @@ static void what_is_in_makes_room(void **state)
     assert_int_equal(call_at(12 + 10 * (MANY - 1)).u.call.op, 10 + MANY - 1);
 }
 
+static void a_node_has_the_innermost_operator(void **state)
+{
+    struct sl_op scope = op(9), nameless = op(8);
+
+    (void)state;
+    scope.is_user = 1;
+    nameless.name = 0;
+    sl_ops_node(f.ops, THREAD, 70); /* nothing runs there */
+    begin(1, 100);
+    sl_ops_begin(f.ops, THREAD, 150, &(struct sl_op){.handle = 2, .sequence = 41, .name = 12});
+    sl_ops_begin(f.ops, THREAD, 200, &scope);
+    sl_ops_node(f.ops, THREAD, 71);
+    sl_ops_node(f.ops, THREAD + 1, 72);
+    end(9, 300);
+    end(2, 400);
+    sl_ops_node(f.ops, THREAD, 73);
+    sl_ops_begin(f.ops, THREAD, 500, &nameless);
+    sl_ops_node(f.ops, THREAD, 74);
+    end(8, 600);
+    end(1, 700);
+    sl_ops_node(f.ops, THREAD, 75);
+    for (unsigned i = 0, nodes = 0; i < f.rows; i++) {
+        const struct sl_event *ev = &f.row[i];
+
+        if (ev->kind != SL_EV_META_NODE)
+            continue;
+        assert_int_equal(ev->shape, SL_NODE_CAPTURED);
+        assert_int_equal(ev->u.node.id, nodes ? 73 : 71);
+        assert_int_equal(ev->u.node.other, nodes ? 1 : 2);
+        assert_int_equal(ev->name, nodes ? 1 : 12);
+        assert_int_equal(ev->correlation, nodes ? 0 : 42);
+        assert_in_range(++nodes, 1, 2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +317,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_runs_at_a_windows_end_is_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_oldest_are_forgotten, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_in_makes_room, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_node_has_the_innermost_operator, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

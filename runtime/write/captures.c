@@ -1,0 +1,95 @@
+/*
+ * captures.c - which operators made the nodes of CUDA graphs.
+ *
+ * A table of small sets: a node has a place in one of them, by its id; in a full one the node that
+ * was made first gives way.
+ *
+ * Threads, memory: see captures.h.
+ */
+#include "write/captures.h"
+
+#include <stddef.h>
+
+enum {
+    WAYS = 4,
+    SETS_LOG = 15,
+    COPIES_MOST = 8, /* of copies, until an original is looked for no further */
+};
+
+_Static_assert(SL_CAPTURES == WAYS << SETS_LOG, "sets make up the table");
+
+static struct sl_capture *set_of(const struct sl_captures *c, uint64_t node)
+{
+    return &c->capture[(node * 0x9e3779b97f4a7c15u >> (64 - SETS_LOG)) * WAYS];
+}
+
+static struct sl_capture *find(const struct sl_captures *c, uint64_t node)
+{
+    struct sl_capture *set = set_of(c, node);
+
+    for (int i = 0; i < WAYS; i++)
+        if (set[i].node == node)
+            return &set[i];
+    return NULL;
+}
+
+/* A node's entry, as it is, or that of a new one. */
+static struct sl_capture *get(struct sl_captures *c, uint64_t node)
+{
+    struct sl_capture *set = set_of(c, node), *oldest = set, *known = find(c, node);
+
+    if (known)
+        return known;
+    for (int i = 0; i < WAYS; i++) {
+        if (!set[i].node) {
+            oldest = &set[i];
+            break;
+        }
+        if ((int32_t)(set[i].made - oldest->made) < 0)
+            oldest = &set[i];
+    }
+    *oldest = (struct sl_capture){.node = node, .sequence = -1, .made = c->made++};
+    return oldest;
+}
+
+/* What is known of a node's first original is known of the node. */
+static void resolve(const struct sl_captures *c, struct sl_capture *copy)
+{
+    const struct sl_capture *from = copy;
+
+    for (int i = 0; from && !from->name && from->handle && i < COPIES_MOST; i++)
+        from = find(c, from->handle);
+    if (!from || !from->name)
+        return;
+    copy->handle = from->handle;
+    copy->sequence = from->sequence;
+    copy->name = from->name;
+}
+
+void sl_captures_tell(struct sl_captures *c, const struct sl_event *ev)
+{
+    struct sl_capture *to;
+
+    if (!ev->u.node.id)
+        return;
+    if (ev->shape == SL_NODE_CAPTURED) {
+        to = get(c, ev->u.node.id);
+        to->handle = ev->u.node.other;
+        to->sequence = (int64_t)ev->correlation - 1;
+        to->name = ev->name;
+    } else if (ev->shape == SL_NODE_CLONED && ev->u.node.other) {
+        to = get(c, ev->u.node.id);
+        to->handle = ev->u.node.other;
+        to->name = 0;
+        resolve(c, to);
+    }
+}
+
+const struct sl_capture *sl_captures_find(struct sl_captures *c, uint64_t node)
+{
+    struct sl_capture *at = node ? find(c, node) : NULL;
+
+    if (at && !at->name)
+        resolve(c, at);
+    return at && at->name ? at : NULL;
+}
