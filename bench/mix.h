@@ -363,6 +363,13 @@ static inline void mix_record_event(struct mix *m, uint32_t stream, uint32_t eve
     r->event_sync = m->sync_of[event] = ++m->event_sync;
 }
 
+/* The call returns when the compute stream has done what it holds. */
+static inline void mix_wait(struct mix *m, struct mix_api *call)
+{
+    if (call->end < m->gpu_ns[0] + 5000)
+        call->end = m->cpu_ns = m->gpu_ns[0] + 5000;
+}
+
 /* What one place of the step does: puts its records into the queues. */
 static inline void mix_step(struct mix *m)
 {
@@ -402,11 +409,11 @@ static inline void mix_step(struct mix *m)
 
     if (++m->at < MIX_STEP_KERNELS)
         return;
-    mix_call(m, 5, 41, 6000); /* loss.item() */
+    call = mix_call(m, 5, 41, 6000); /* loss.item(): to pageable memory, so it waits */
     mix_copy(m, MIX_STREAM_COMPUTE, 2, 3, 1, 4);
+    mix_wait(m, call);
     call = mix_call(m, 5, 131, 20000); /* cudaStreamSynchronize */
-    if (call->end < m->gpu_ns[0] + 5000)
-        call->end = m->cpu_ns = m->gpu_ns[0] + 5000;
+    mix_wait(m, call);
     mix_synchronized(m, call, 3, MIX_STREAM_COMPUTE, 0);
     if (m->step % 8 == 0) {
         struct mix_overhead *r = mix_put(&m->cpu, sizeof *r);
