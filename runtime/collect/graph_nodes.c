@@ -3,6 +3,11 @@
  *
  * Callbacks on application threads: no lock, no allocation; a full queue drops what comes and says
  * so in its place. Owned by the process: there is one subscriber.
+ *
+ * A thread that loses its processor between taking a place and filling it holds up what others put
+ * behind it, for as long as it does not run. Nothing false comes of that: a copy is told behind all
+ * that was told of its original, so a launch whose copies are not through is one whose nodes are
+ * not known, which is counted. What finds no room meanwhile is lost, and said.
  */
 #include "collect/graph_nodes.h"
 
@@ -41,8 +46,8 @@ struct resource_data { /* CUpti_ResourceData */
 };
 
 struct fact {
-    /* Its place in the queue + 1 once it is filled, and a round later when it is empty again. */
-    _Atomic uint64_t turn;
+    _Atomic uint32_t turn; /* twice the round that it is empty for; one more once it is filled */
+    uint32_t lost;         /* facts that found no room before it */
     uint64_t node, other;
     uint32_t home;
     uint32_t what; /* enum sl_node_fact */
@@ -53,41 +58,51 @@ static struct {
     void *subscriber;
     struct fact *fact;
     _Atomic uint64_t tail; /* next to be filled, by any thread */
-    _Atomic uint64_t lost;
+    _Atomic uint32_t lost;
     uint64_t head;      /* the collector's */
-    uint64_t lost_told; /* the same */
+    uint32_t lost_told; /* the same */
 } queue;
 
 /* ---- application threads ---- */
 
+static uint32_t empty_turn(uint64_t at)
+{
+    return (uint32_t)(at / SLOTS * 2);
+}
+
 static void put(enum sl_node_fact what, uint64_t node, uint64_t other, uint32_t home)
 {
-    uint64_t at = atomic_load_explicit(&queue.tail, memory_order_relaxed);
+    uint64_t at = atomic_load_explicit(&queue.tail, memory_order_acquire);
     struct fact *fact;
+    uint32_t lost;
 
     for (;;) {
         fact = &queue.fact[at % SLOTS];
+        lost = atomic_load_explicit(&queue.lost, memory_order_relaxed);
         /* Acquire pairs with the release in sl_graph_nodes_next(): the slot is empty. */
-        if (atomic_load_explicit(&fact->turn, memory_order_acquire) != at / SLOTS * 2) {
-            uint64_t now = atomic_load_explicit(&queue.tail, memory_order_relaxed);
+        if (atomic_load_explicit(&fact->turn, memory_order_acquire) != empty_turn(at)) {
+            uint64_t now = atomic_load_explicit(&queue.tail, memory_order_acquire);
 
             if (now == at) {
-                atomic_fetch_add_explicit(&queue.lost, 1, memory_order_relaxed);
+                /* Release pairs with the acquire in sl_graph_nodes_next(). */
+                atomic_fetch_add_explicit(&queue.lost, 1, memory_order_release);
                 return;
             }
             at = now;
             continue;
         }
-        if (atomic_compare_exchange_weak_explicit(&queue.tail, &at, at + 1, memory_order_relaxed,
-                                                  memory_order_relaxed))
+        /* Release pairs with the acquires above: what is lost further on is not in `lost`. */
+        if (atomic_compare_exchange_weak_explicit(&queue.tail, &at, at + 1, memory_order_release,
+                                                  memory_order_acquire))
             break;
     }
+    fact->lost = lost;
     fact->node = node;
     fact->other = other;
     fact->home = home;
     fact->what = what;
     /* Release pairs with the acquire in sl_graph_nodes_next(): the fact before its turn. */
-    atomic_store_explicit(&fact->turn, at / SLOTS * 2 + 1, memory_order_release);
+    atomic_store_explicit(&fact->turn, empty_turn(at) + 1, memory_order_release);
 }
 
 static uint64_t id_of(void *node)
@@ -139,27 +154,40 @@ static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 
 /* ---- the collector ---- */
 
+/* Up to a fact, or, where there is none, to the last put. 0, or 1: `*out` tells of a loss. */
+static int tell_loss(uint32_t lost, struct sl_event *out)
+{
+    /* Of two facts put at the same time the later one may know of less. */
+    if ((int32_t)(lost - queue.lost_told) <= 0)
+        return 0;
+    queue.lost_told = lost;
+    *out = (struct sl_event){.kind = SL_EV_META_NODE, .shape = SL_NODE_FACTS_LOST};
+    return 1;
+}
+
 int sl_graph_nodes_next(struct sl_event *out)
 {
     struct fact *fact;
-    uint64_t lost;
+    uint32_t lost;
 
     if (!queue.fact)
         return 0;
     fact = &queue.fact[queue.head % SLOTS];
-    if (atomic_load_explicit(&fact->turn, memory_order_acquire) == queue.head / SLOTS * 2 + 1) {
-        *out = (struct sl_event){.kind = SL_EV_META_NODE, .shape = fact->what, .graph = fact->home};
-        out->u.node.id = fact->node;
-        out->u.node.other = fact->other;
-        atomic_store_explicit(&fact->turn, queue.head / SLOTS * 2 + 2, memory_order_release);
-        queue.head++;
-        return 1;
+    /* Acquire pairs with the release in put(): the fact is whole. */
+    if (atomic_load_explicit(&fact->turn, memory_order_acquire) != empty_turn(queue.head) + 1) {
+        /* Acquire pairs with the release in put(): if all that was put is out, then so is all that
+         * came before these losses. */
+        lost = atomic_load_explicit(&queue.lost, memory_order_acquire);
+        return atomic_load_explicit(&queue.tail, memory_order_relaxed) == queue.head &&
+               tell_loss(lost, out);
     }
-    lost = atomic_load_explicit(&queue.lost, memory_order_relaxed);
-    if (lost == queue.lost_told)
-        return 0;
-    queue.lost_told = lost;
-    *out = (struct sl_event){.kind = SL_EV_META_NODE, .shape = SL_NODE_FACTS_LOST};
+    if (tell_loss(fact->lost, out))
+        return 1;
+    *out = (struct sl_event){.kind = SL_EV_META_NODE, .shape = fact->what, .graph = fact->home};
+    out->u.node.id = fact->node;
+    out->u.node.other = fact->other;
+    atomic_store_explicit(&fact->turn, empty_turn(queue.head) + 2, memory_order_release);
+    queue.head++;
     return 1;
 }
 

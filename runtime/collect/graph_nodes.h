@@ -8,7 +8,7 @@
  * when the user asks for it (SYNCLINE_GRAPH_EDGES), and never from somebody else.
  *
  * Threads: callbacks come on application threads and put what they are told into a queue without
- * locks; the collector alone takes it out. Memory: 6 MiB, mapped at the start, taken as it is used.
+ * locks; the collector alone takes it out. Memory: 8 MiB, mapped at the start, taken as it is used.
  */
 #ifndef SL_GRAPH_NODES_H
 #define SL_GRAPH_NODES_H

@@ -182,6 +182,25 @@ static void a_full_queue_says_that_facts_are_lost(void **state)
     assert_no_more();
 }
 
+/* What comes behind it is true again, and need not be forgotten with the rest. */
+static void a_loss_stands_before_what_came_after_it(void **state)
+{
+    struct sl_event ev;
+    uint64_t facts = 0;
+
+    (void)state;
+    for (uintptr_t node = 1; node <= 300000; node++)
+        tell(CREATED, (struct graph_data){.node = AT(node)});
+    for (; facts < 100; facts++)
+        assert_next(SL_NODE_CREATED, facts + 1, 0, 0);
+    tell(CREATED, (struct graph_data){.node = AT(400000)});
+    while (sl_graph_nodes_next(&ev) && ev.shape == SL_NODE_CREATED)
+        assert_int_equal(ev.u.node.id, ++facts);
+    assert_int_equal(ev.shape, SL_NODE_FACTS_LOST);
+    assert_next(SL_NODE_CREATED, 400000, 0, 0);
+    assert_no_more();
+}
+
 enum {
     THREADS = 4,
     EACH = 20000,
@@ -222,6 +241,7 @@ int main(void)
         cmocka_unit_test(a_cupti_without_the_functions_is_left_alone),
         cmocka_unit_test(facts_come_out_in_order),
         cmocka_unit_test(a_full_queue_says_that_facts_are_lost),
+        cmocka_unit_test(a_loss_stands_before_what_came_after_it),
         cmocka_unit_test(threads_tell_at_the_same_time),
     };
 
