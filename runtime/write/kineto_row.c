@@ -168,6 +168,21 @@ static void put_overhead(struct sl_kineto *k, const struct sl_event *ev)
     sl_kineto_row_end(k, sl_kineto_times(k, sl_kineto_row_begin(k, text), ev));
 }
 
+/* The names of another context are our own: streams of all contexts have the same few numbers, and
+ * HTA takes two of one number for one stream, which gives it a graph that it refuses. */
+static char *put_record(char *at, const struct sl_event *wait, const struct sl_event_record *record)
+{
+    if (record->context == wait->context) {
+        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_stream\":"), record->stream);
+        return sl_json_u64(SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_record_corr_id\":"),
+                           record->correlation);
+    }
+    at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_context\":"), record->context);
+    at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_context_stream\":"), record->stream);
+    return sl_json_u64(SL_JSON_LITERAL(at, ",\"wait_on_context_record_corr_id\":"),
+                       record->correlation);
+}
+
 void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
                         const struct sl_event_record *record)
 {
@@ -175,13 +190,8 @@ void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
     char *at = sl_kineto_row_begin(
         k, sl_kineto_text_for(k, key0, (uint64_t)ev->context << 32 | ev->stream, ev));
 
-    if (record) {
-        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_stream\":"), record->stream);
-        if (record->context != ev->context)
-            at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_context\":"), record->context);
-        at = sl_json_u64(SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_record_corr_id\":"),
-                         record->correlation);
-    }
+    if (record)
+        at = put_record(at, ev, record);
     if (ev->u.sync.event_id)
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_id\":"), ev->u.sync.event_id);
     if (k->opt.detail == SL_DETAIL_FULL && ev->u.sync.event_sync_id)

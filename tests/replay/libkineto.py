@@ -33,7 +33,8 @@ OURS = {
                "channel type", "graph id", "graph node id"},
     "gpu_memcpy": {"channel", "channel type", "graph id", "graph node id"},
     "gpu_memset": {"value", "graph id", "graph node id"},
-    "cuda_sync": {"cuda_event_sync_id", "wait_on_context", "result"},
+    "cuda_sync": {"cuda_event_sync_id", "result", "wait_on_context",
+                  "wait_on_context_stream", "wait_on_context_record_corr_id"},
     **dict.fromkeys(CALLS, {"result", "wait_kind", "wait_ns", "wake_ns", "released_by",
                             "wait_basis"}),
 }
@@ -204,7 +205,10 @@ class Comparison:
         theirs, ours = a["args"], b["args"]
         for key in theirs.keys() - ours.keys() - OPERATORS:
             if key in RECORD and theirs[key] == -1:
-                self.known["event-records"] += 1  # nobody knows: CUPTI below 12.8
+                # Nobody knows (CUPTI below 12.8), or it is of another context.
+                if "wait_on_context" in ours:
+                    self.check_event(b, ours["wait_on_context_record_corr_id"])
+                self.known["event-records"] += 1
                 continue
             self.differ(f"{show(b)} has no {key!r}: {theirs[key]!r} in theirs", b["start"])
         for key in ours.keys() - theirs.keys() - OURS[b["cat"]]:
@@ -225,7 +229,7 @@ class Comparison:
         elif key == "est. achieved occupancy %" and theirs == 0 and self.opted_in(b):
             self.known["occupancy-opt-in"] += 1
         elif key in RECORD and theirs == -1:
-            self.check_event(b)
+            self.check_event(b, b["args"]["wait_on_cuda_event_record_corr_id"])
             self.known["event-records"] += 1
         else:
             self.differ(f"{show(b)} has {key!r}: {ours!r}, {theirs!r} in theirs", b["start"])
@@ -238,9 +242,8 @@ class Comparison:
         return kernel["args"]["shared memory"] > device["sharedMemPerBlock"] and \
             0 < kernel["args"]["est. achieved occupancy %"] <= most + 0.5
 
-    def check_event(self, wait):
+    def check_event(self, wait, record):
         """Ours names the call that recorded the event last before the wait."""
-        record = wait["args"]["wait_on_cuda_event_record_corr_id"]
         calls = [row for cat in CALLS for row in self.ours.by_key.get((cat, record), ())]
         if len(calls) != 1 or "EventRecord" not in calls[0]["name"] or \
                 calls[0]["start"] > wait["end"]:

@@ -122,8 +122,8 @@ struct sl_trace_row {
     int64_t ts_ns, dur_ns;          /* exact from the decimal text; any two can be added */
     int64_t id;                     /* flows */
     int64_t correlation, device, context, stream, bytes, external_id;
-    int64_t wait_record;  /* wait_on_cuda_event_record_corr_id */
-    int64_t wait_stream;  /* wait_on_stream */
+    int64_t wait_record;  /* wait_on_cuda_event_record_corr_id, wait_on_context_record_corr_id */
+    int64_t wait_stream;  /* wait_on_stream, wait_on_context_stream */
     int64_t wait_event;   /* wait_on_cuda_event_id */
     int64_t wait_context; /* wait_on_context: where it is not the wait's own */
     int64_t cbid, result;

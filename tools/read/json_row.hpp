@@ -263,6 +263,14 @@ struct row_walk : visitor {
             if (name == "wait_on_cuda_event_id")
                 integer(token, SL_HAS_WAIT_EVENT, &row->wait_event);
             break;
+        case 22:
+            if (name == "wait_on_context_stream")
+                integer(token, SL_HAS_WAIT_STREAM, &row->wait_stream);
+            break;
+        case 30:
+            if (name == "wait_on_context_record_corr_id")
+                integer(token, SL_HAS_WAIT_RECORD, &row->wait_record);
+            break;
         case 33:
             if (name == "wait_on_cuda_event_record_corr_id")
                 integer(token, SL_HAS_WAIT_RECORD, &row->wait_record);

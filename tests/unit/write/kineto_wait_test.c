@@ -58,6 +58,10 @@ static void waits_say_what_they_wait_for(void **state)
     assert_null(json_get(json_get(e, "args"), "wait_on_context"));
     e = find("name", "Stream Wait Event", 1);
     assert_int_equal(atoi(arg(e, "wait_on_context")), atoi(arg(e, "context")) + 1);
+    assert_string_equal(arg(e, "wait_on_context_stream"), "28");
+    assert_string_equal(arg(e, "wait_on_context_record_corr_id"), "46");
+    assert_null(json_get(json_get(e, "args"), "wait_on_stream"));
+    assert_null(json_get(json_get(e, "args"), "wait_on_cuda_event_record_corr_id"));
     e = find("name", "Event Sync", 0);
     assert_string_equal(arg(e, "stream"), "-1");
     assert_string_equal(arg(e, "wait_on_stream"), "28");
