@@ -179,7 +179,8 @@ int sl_python_is_library(const struct sl_python_layout *l, const void *file)
     for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++)
         if (begins(path, made[i]))
             return 1;
-    if (strstr(path, "/torchinductor_") || strstr(path, "/syncline/_sites.py"))
+    /* Our own wrappers stand between PyTorch and who called it. */
+    if (strstr(path, "/torchinductor_") || strstr(path, "/python/syncline/_"))
         return 1;
     at = find(path, "/site-packages/");
     if (!at)

@@ -263,6 +263,8 @@ def libraries():
         "<frozen importlib._bootstrap>",
         "<eval_with_key>.17",
         "/tmp/torchinductor_root/ab/cab.py",
+        "/usr/local/lib/syncline/python/syncline/_steps.py",
+        "/usr/local/lib/syncline/python/syncline/__init__.py",
     ):
         scope = run(call, name)
         tell("libraries", scope["call"](ask))  # at: libraries
