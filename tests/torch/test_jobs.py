@@ -1,28 +1,76 @@
-"""Jobs of PyTorch's, bare and with syncline injected: the same result, and a trace that holds what
-the simulator knows to have happened."""
+"""Jobs of PyTorch's, bare and with the one variable set: the same result, and a trace that holds what
+the simulator knows to have happened, PyTorch's operators and steps, and the lines that wait."""
 import collections
+import dataclasses
+import json
 import re
 import subprocess
 
 import harness
 import pytest
+from conftest import JOBS, REPO
 
-# job -> (options of the simulator, what its kernels must include, by a pattern of the name).
+
+@dataclasses.dataclass
+class Job:
+    """What is known of a job before it runs."""
+    kernels: list[str]  # that must be there, by a pattern of the name
+    steps: int  # rows of them: those that end, but for the first, whose beginning nobody knows
+    waits: list[str]  # what its lines have in them that wait for the GPU
+    may_wait: str = "nothing"  # in a line that waits only if the GPU is not done before it
+    sim: tuple = ()  # options of the simulator
+    arguments: tuple = ()  # {} becomes a folder
+    has_gaps: bool = False  # torch.profiler has CUPTI for some time
+    without_line: bool = False  # waits on autograd's threads, which run no code of Python's
+    outside: str = ""  # what launches in no operator
+
+
+GEMM = "sm80_xmma_gemm_f32f32.*cublas"
+SPLIT = "fmha|flash_fwd|cudnn_generated_fort_native_sdpa_.*fprop"
 ONE_PROCESS = {
-    "mlp": ([], ["sm80_xmma_gemm_f32f32.*cublas", "nll_loss_forward", "FusedAdam|multi_tensor_apply"]),
-    "transformer": ([], ["nvjet_hsh_", "cudnn_generated_fort_native_sdpa_.*fprop|fmha|flash_fwd",
-                         "vectorized_layer_norm_kernel", "softmax_warp_forward"]),
-    "convnet": ([], ["xmma_fprop_implicit_gemm", "xmma_dgrad_implicit_gemm",
-                     "xmma_wgrad_implicit_gemm", "cudnn::bn_fw_tr", "cudnn::bn_bw",
-                     "nchwToNhwcKernel"]),
-    "recurrent": ([], ["LSTM_elementWise_fp", "LSTM_elementWise_bp1", "GRU_elementWise_fp",
-                       "elemWiseRNNcell", "nvjet_hsh_"]),
-    "loader": ([], ["at::native::"]),
-    "streams": ([], ["sm80_xmma_gemm_f32f32.*cublas"]),
-    "syncs": ([], ["at::native::", "DeviceRadixSort|DeviceSelect|cub::"]),
-    "graphs": ([], ["sm80_xmma_gemm_f32f32.*cublas"]),
-    "peers": (["--devices", "2"], ["sm80_xmma_gemm_f32f32.*cublas"]),
-    "threads": ([], ["sm80_xmma_gemm_f32f32.*cublas"]),
+    "mlp": Job([GEMM, "nll_loss_forward", "FusedAdam|multi_tensor_apply"], 19,
+               [").cuda()", "loss.item()"]),
+    # That the GradScaler asks for infinities is the line's that calls it.
+    "transformer": Job(["nvjet_hsh_", SPLIT, "vectorized_layer_norm_kernel", "softmax_warp_forward"],
+                       9, ["Model().cuda()", "scaler.step"]),
+    # cuDNN tries what is fastest, forwards and, on autograd's thread, backwards.
+    "convnet": Job(["xmma_fprop_implicit_gemm", "xmma_dgrad_implicit_gemm",
+                    "xmma_wgrad_implicit_gemm", "cudnn::bn_fw_tr", "cudnn::bn_bw",
+                    "nchwToNhwcKernel"], 9,
+                   [").cuda()", "model(x)", "model.eval()", "cuda.synchronize"], without_line=True),
+    "recurrent": Job(["LSTM_elementWise_fp", "LSTM_elementWise_bp1", "GRU_elementWise_fp",
+                      "elemWiseRNNcell", "nvjet_hsh_"], 11,
+                     [".cuda(), ", "nn.LSTM(32, 64).cuda()", "self.head(", ".cpu()"]),
+    # Batches, for want of an optimizer: the first 32 do not count, and the loader ends twice.
+    "loader": Job(["at::native::"], 1, ["nn.Linear(256, 8).cuda()", "i.cpu()"]),
+    # What was waited for once, nobody waits for again: lines that do have nothing left.
+    "streams": Job([GEMM], 0, ["    torch.cuda.synchronize", "end.query()", "side[0].synchronize",
+                               "blocking.synchronize", "e.query()"]),
+    "syncs": Job(["at::native::", "DeviceRadixSort|DeviceSelect|cub::"], 0,
+                 ["float32).cuda()", ".cpu()", "current_stream().synchronize", "cuda.synchronize",
+                  ".item()", ".nonzero()", "(y > 0).all()", "repr(y", " stream.synchronize"]),
+    # A graph that is replayed runs no operator, nor a step of the optimizer.
+    "graphs": Job([GEMM], 3, [").cuda()", "with torch.cuda.graph", "x.copy_", "cuda.synchronize",
+                              ".item()"], outside="cudaGraphLaunch"),
+    "peers": Job([GEMM], 4, ["float32).to(first)", "nn.Linear(", ".cpu()", "synchronize(first)",
+                             "stream.synchronize", "synchronize(device)"], sim=("--devices", "2")),
+    "threads": Job([GEMM], 0, [").cuda().eval()", "float(which)).cuda()", "out.cpu()"]),
+    "ranges": Job([GEMM], 2, [".cuda()", "loss.item()"]),
+    # What torch.compile traces has no hook in it.
+    "compiled": Job([GEMM], 0, [").cuda()", "optimizer.step()", "cuda.synchronize"]),
+    "lines": Job([GEMM], 0, ["  # waits: "], may_wait="# waits: free"),
+    "steps": Job([GEMM], 5, ["nn.Linear(16, 16).cuda()", "cuda.synchronize"], arguments=("plain",)),
+    "profiled": Job([GEMM], 3, [").cuda()", "loss.item()", "cuda.synchronize"],
+                    arguments=("plain", "{}/theirs.json"), has_gaps=True),
+    "neighbour": Job([GEMM], 9, [").cuda()", "loss.item()"], arguments=("thrice", "{}"),
+                     has_gaps=True),
+    "handover": Job([GEMM], 7, [").cuda()", "loss.item()"], arguments=("plain", "{}"),
+                    has_gaps=True),
+}
+RANKS = {
+    "collectives": Job(["ncclDevKernel"], 0, []),
+    "ddp": Job(["ncclDevKernel", GEMM], 9, []),
+    "fsdp": Job(["ncclDevKernel"], 4, []),
 }
 
 
@@ -33,20 +81,148 @@ def check_passes(*paths) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("name", ONE_PROCESS)
-def test_job(torch, name):
-    sim, kernels = ONE_PROCESS[name]
-    bare = torch.job(name, sim=sim, inject=False)
+def told(run: harness.Run) -> tuple[int, str, str]:
+    """What the job left, without the times of handover.py, and those and the process ids of PyTorch's
+    log."""
+    own = "".join(line for line in run.stderr.splitlines(True) if not line.startswith("syncline: "))
+    return (run.status, re.sub(r"\bsession \d+ \d+", "session", run.stdout),
+            re.sub(r"^W\d+ [\d:.]+ \d+ ", "", own, flags=re.MULTILINE))
+
+
+def check_same(bare: harness.Run, run: harness.Run) -> None:
+    """Whoever looks at the job alone sees nothing of us."""
     assert bare.status == 0, bare.stderr
     assert "not simulated" not in bare.stderr, bare.stderr
-    run = torch.job(name, sim=sim)
-    assert (run.status, run.stdout) == (0, bare.stdout), run.stderr
-    trace = run.trace()
-    harness.check_trace(run, trace)
+    assert told(run) == told(bare)
+    assert [line.split()[1] for line in run.said()] == ["recording", "wrote"]
+
+
+def check_operators(trace: harness.Trace, outside: str) -> None:
+    """What runs on the GPU names the operator that its launch is in, the innermost; from the first
+    call of CUDA's on, since the observer is there by then."""
+    calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
+    threads = collections.defaultdict(list)
+    for row in sorted(trace.of("cpu_op"), key=lambda row: (row["start"], -row["end"])):
+        threads[row["tid"]].append(row)
+    rows = trace.of("kernel", "gpu_memcpy", "gpu_memset")
+    launches: dict[int, list[int]] = collections.defaultdict(list)
+    for row in rows:
+        call = calls[row["args"]["correlation"]]
+        if outside and call["name"] == outside:
+            assert "External id" not in row["args"]
+            continue
+        launches[call["tid"]].append(row["args"]["correlation"])
+    external = {row["args"]["correlation"]: row["args"].get("External id") for row in rows}
+    for tid, ids in launches.items():
+        open_ops, waiting = [], collections.deque(threads[tid])
+        for id_ in sorted(ids, key=lambda id_: calls[id_]["start"]):
+            call = calls[id_]
+            while waiting and waiting[0]["start"] <= call["start"]:
+                open_ops.append(waiting.popleft())
+            while open_ops and open_ops[-1]["end"] < call["start"]:
+                open_ops.pop()
+            inner = [op for op in open_ops if op["end"] >= call["end"]]
+            assert inner, f"{call['name']} {id_} is in no operator"
+            assert external[id_] == inner[-1]["args"]["External id"], (call, inner[-1])
+    assert len(launches) >= 1 and sum(map(len, launches.values())) > 0
+
+
+def check_lines(trace: harness.Trace, job: Job, path) -> None:
+    """The waits' lines are those of the script that wait, and `edges --summary` says so."""
+    lines = dict(enumerate(path.read_text().splitlines(), 1))
+    wanted = {number for number, line in lines.items() if any(text in line for text in job.waits)}
+    waited = collections.Counter()
+    named = set()
+    for call in trace.of("cuda_runtime", "cuda_driver"):
+        if "wait_kind" not in call["args"]:
+            continue
+        place = call["args"].get("wait_at")
+        waited[place] += call["args"]["wait_ns"]
+        if place is None:
+            assert job.without_line and call["tid"] != call["pid"], call
+            continue
+        file, number = place.split(" ")[0].rsplit(":", 1)
+        # Of a thread that runs nothing else it is PyTorch's own.
+        assert file == str(path) or "/site-packages/torch/" in file and call["tid"] != call["pid"], place
+        if file == str(path):
+            named.add(int(number))
+    assert {n for n in named ^ wanted if job.may_wait not in lines[n]} == set()
+    text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", trace.path], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    totals = {group["name"]: group["total_ns"] for group in json.loads(text)["by_line"]}
+    assert {place for place, ns in waited.items() if ns} <= set(totals) <= set(waited)
+    assert all(totals[place] >= ns for place, ns in waited.items() if ns)
+
+
+def check_hta(folder, traces: dict[int, harness.Trace], job: Job) -> None:
+    """HTA's analyzers and critical path run, and find what there is."""
+    made = subprocess.run([REPO / "tests" / "venv.sh", "hta"], check=True, stdout=subprocess.PIPE,
+                          text=True)
+    files = {}
+    for rank, trace in traces.items():
+        files[rank] = str(folder / f"{rank}.json.gz")
+        subprocess.run([harness.TOOL, "convert", trace.path, "--to", "kineto-gz", "-o", files[rank]],
+                       check=True, capture_output=True)
+    done = subprocess.run([made.stdout.strip(), REPO / "tests" / "torch" / "hta_jobs.py",
+                           folder / "hta", json.dumps(files)], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers = json.loads(done.stdout.splitlines()[-1])
+    failed = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
+    assert not failed, failed
+    for name in ("temporal", "idle", "kernels", "overlap", "operators", "launches", "queue"):
+        assert answers[name] > 0, name
+    assert (answers["steps"] > 0) == (job.steps > 0)
+    paths = {name: answer for name, answer in answers.items() if "path" in name}
+    assert len(paths) == len(traces) * (1 + (job.steps > 0))
+    assert all(sum(path.values()) > 1 for path in paths.values()), paths
+
+
+def check_steps(trace: harness.Trace, job: Job) -> None:
+    names = {row["name"] for row in trace.of("user_annotation") if "ProfilerStep#" in row["name"]}
+    assert len(names) == job.steps
+
+
+@pytest.mark.parametrize("name", ONE_PROCESS)
+def test_job(torch, name):
+    job = ONE_PROCESS[name]
+    runs = []
+    for inject in (False, True):
+        folder = torch.tmp / f"files-{inject}"
+        folder.mkdir()
+        runs.append(torch.job(name, *(text.format(folder) for text in job.arguments), sim=job.sim,
+                              inject=inject))
+    check_same(*runs)
+    trace = runs[1].trace()
+    if not job.has_gaps:
+        harness.check_trace(runs[1], trace)
     check_passes(trace.path)
     names = {row["name"] for row in trace.of("kernel")}
-    for pattern in kernels:
+    for pattern in job.kernels:
         assert any(re.search(pattern, n) for n in names), f"no kernel is a {pattern}: {names}"
+    check_operators(trace, job.outside)
+    check_steps(trace, job)
+    check_lines(trace, job, JOBS / f"{name}.py")
+    check_hta(torch.tmp, {0: trace}, job)
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_job_of_ranks(torch, name):
+    """Two processes under torchrun; what they say and do is in test_ranks.py."""
+    runs = [torch.ranks(name, 2, inject=inject) for inject in (False, True)]
+    assert [run.status for run in runs] == [0, 0], runs[1].stderr[-4000:]
+    assert runs[0].stdout == runs[1].stdout
+    job = RANKS[name]
+    traces = {trace.object["distributedInfo"]["rank"]: trace for trace in runs[1].traces()}
+    assert set(traces) == {0, 1}
+    for trace in traces.values():
+        check_operators(trace, job.outside)
+        check_steps(trace, job)
+    check_hta(torch.tmp, traces, job)
+
+
+def test_every_job_is_here():
+    assert {path.stem for path in JOBS.glob("*.py")} == set(ONE_PROCESS) | set(RANKS)
 
 
 def test_graph_replays(torch):

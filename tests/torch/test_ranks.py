@@ -77,11 +77,3 @@ def test_ranks(torch, name, size):
     for ops in zip(*shared) if name != "collectives" else []:
         assert len({op["end"] for op in ops}) == 1
         assert max(op["start"] for op in ops) < ops[0]["end"]
-
-
-@pytest.mark.parametrize("name", ["collectives", "ddp", "fsdp"])
-def test_ranks_bare(torch, name):
-    """The same output without syncline."""
-    bare = torch.ranks(name, 2, inject=False)
-    assert bare.status == 0, bare.stderr[-4000:]
-    assert bare.stdout == torch.ranks(name, 2).stdout
