@@ -15,14 +15,16 @@
 #include "base/pages.h"
 #include "base/stats.h"
 #include "write/et_comms.h"
+#include "write/et_inputs.h"
 
 #define SYNC_NS 1000000000u /* a killed process loses no more than this */
 
 struct sl_et_window {
     struct sl_et_window_options opt;
     struct sl_chakra *chakra;
-    struct sl_et_comms *comms; /* NULL: nothing is known of collectives */
-    struct sl_sink *sink;      /* NULL: no file is open */
+    struct sl_et_comms *comms;   /* NULL: nothing is known of collectives */
+    struct sl_et_inputs *inputs; /* NULL: nothing is known of what operators were given */
+    struct sl_sink *sink;        /* NULL: no file is open */
     struct sl_chakra_counts counted;
     uint32_t window;
     int excused; /* an error that need not be said */
@@ -43,15 +45,20 @@ int sl_et_window_create(struct sl_et_window **out, const struct sl_et_window_opt
     if (!e)
         return -ENOMEM;
     e->opt = *opt;
-    /* A trace whose collectives are computation is better than none. */
+    /* A trace without what is known of collectives and inputs is better than none. */
     if (opt->details &&
         sl_et_comms_create(&e->comms, opt->chakra.intern, opt->details, opt->world_size) == 0) {
         e->opt.chakra.collective = sl_et_comms_find;
         e->opt.chakra.collective_user = e->comms;
     }
+    if (opt->details && sl_et_inputs_create(&e->inputs, opt->details) == 0) {
+        e->opt.chakra.more = sl_et_inputs_find;
+        e->opt.chakra.more_user = e->inputs;
+    }
     error = sl_chakra_create(&e->chakra, &e->opt.chakra);
     if (error) {
         sl_et_comms_destroy(e->comms);
+        sl_et_inputs_destroy(e->inputs);
         sl_pages_unmap(e, sizeof(*e));
         return error;
     }
@@ -65,6 +72,7 @@ void sl_et_window_destroy(struct sl_et_window *e)
         return;
     sl_chakra_destroy(e->chakra);
     sl_et_comms_destroy(e->comms);
+    sl_et_inputs_destroy(e->inputs);
     sl_pages_unmap(e, sizeof(*e));
 }
 

@@ -51,13 +51,6 @@ struct reader {
     int bad;
 };
 
-enum list {
-    DIMS,
-    TYPES,
-    STRIDES,
-    VALUES
-};
-
 static uint8_t take_byte(struct reader *r)
 {
     if (r->at < r->end)
@@ -168,15 +161,16 @@ static char *put_sizes(char *at, struct reader *r, uint64_t count, int wanted)
 }
 
 /* Behind its kind; without brackets. *type becomes its at::ScalarType. */
-static char *put_tensor(char *at, struct reader *r, uint8_t kind, enum list list, uint8_t *type)
+static char *put_tensor(char *at, struct reader *r, uint8_t kind, enum sl_op_inputs_list list,
+                        uint8_t *type)
 {
     uint64_t dimensions;
 
     *type = take_byte(r);
     dimensions = take_number(r);
-    at = put_sizes(at, r, dimensions, list == DIMS);
+    at = put_sizes(at, r, dimensions, list == SL_OP_INPUTS_DIMS);
     if (kind == SL_TORCH_TENSOR)
-        at = put_sizes(at, r, dimensions, list == STRIDES);
+        at = put_sizes(at, r, dimensions, list == SL_OP_INPUTS_STRIDES);
     return at;
 }
 
@@ -187,7 +181,7 @@ static char *put_type(char *at, uint8_t type)
     return sl_json_raw(at, name, strlen(name));
 }
 
-static char *put_tensors(char *at, struct reader *r, enum list list)
+static char *put_tensors(char *at, struct reader *r, enum sl_op_inputs_list list)
 {
     uint64_t count = take_number(r);
     uint8_t kind, type;
@@ -195,20 +189,20 @@ static char *put_tensors(char *at, struct reader *r, enum list list)
     for (uint64_t i = 0; count <= SL_TORCH_LIST_MOST && i < count && !r->bad; i++) {
         kind = take_byte(r);
         r->bad |= kind > SL_TORCH_LAYOUT;
-        if (list == DIMS || list == STRIDES) {
+        if (list == SL_OP_INPUTS_DIMS || list == SL_OP_INPUTS_STRIDES) {
             if (i)
                 *at++ = ',';
             *at++ = '[';
         }
         if (kind != SL_TORCH_OTHER)
             at = put_tensor(at, r, kind, list, &type);
-        if (list == DIMS || list == STRIDES)
+        if (list == SL_OP_INPUTS_DIMS || list == SL_OP_INPUTS_STRIDES)
             *at++ = ']';
     }
-    return list == TYPES ? SL_JSON_LITERAL(at, "TensorList") : at;
+    return list == SL_OP_INPUTS_TYPES ? SL_JSON_LITERAL(at, "TensorList") : at;
 }
 
-static char *put_input(char *at, struct reader *r, enum list list)
+static char *put_input(char *at, struct reader *r, enum sl_op_inputs_list list)
 {
     uint8_t kind = take_byte(r), type;
     char *from = at;
@@ -219,7 +213,7 @@ static char *put_input(char *at, struct reader *r, enum list list)
     case SL_TORCH_TENSOR:
     case SL_TORCH_LAYOUT:
         at = put_tensor(at, r, kind, list, &type);
-        return list == TYPES ? put_type(at, type) : at;
+        return list == SL_OP_INPUTS_TYPES ? put_type(at, type) : at;
     case SL_TORCH_TENSORS:
         return put_tensors(at, r, list);
     case SL_TORCH_SCALARS:
@@ -229,19 +223,20 @@ static char *put_input(char *at, struct reader *r, enum list list)
         at = put_scalar(at, r, kind);
         break;
     }
-    if (list == VALUES)
+    if (list == SL_OP_INPUTS_VALUES)
         return at;
     at = from;
-    if (list == TYPES)
+    if (list == SL_OP_INPUTS_TYPES)
         at = kind == SL_TORCH_SCALARS ? SL_JSON_LITERAL(at, "ScalarList")
                                       : SL_JSON_LITERAL(at, "Scalar");
     return at;
 }
 
-static char *put_list(char *at, const uint8_t *inputs, size_t length, enum list list)
+char *sl_op_inputs_put_list(char *at, const uint8_t *inputs, size_t length,
+                            enum sl_op_inputs_list list)
 {
     struct reader r = {inputs, inputs + length, 0};
-    int is_text = list == TYPES || list == VALUES;
+    int is_text = list == SL_OP_INPUTS_TYPES || list == SL_OP_INPUTS_VALUES;
     char *from;
 
     *at++ = '[';
@@ -265,8 +260,12 @@ char *sl_op_inputs_put(char *at, const uint8_t *inputs, size_t length)
 {
     if (length == 0)
         return at;
-    at = put_list(SL_JSON_LITERAL(at, "\"Input Dims\":"), inputs, length, DIMS);
-    at = put_list(SL_JSON_LITERAL(at, ",\"Input type\":"), inputs, length, TYPES);
-    at = put_list(SL_JSON_LITERAL(at, ",\"Input Strides\":"), inputs, length, STRIDES);
-    return put_list(SL_JSON_LITERAL(at, ",\"Concrete Inputs\":"), inputs, length, VALUES);
+    at = sl_op_inputs_put_list(SL_JSON_LITERAL(at, "\"Input Dims\":"), inputs, length,
+                               SL_OP_INPUTS_DIMS);
+    at = sl_op_inputs_put_list(SL_JSON_LITERAL(at, ",\"Input type\":"), inputs, length,
+                               SL_OP_INPUTS_TYPES);
+    at = sl_op_inputs_put_list(SL_JSON_LITERAL(at, ",\"Input Strides\":"), inputs, length,
+                               SL_OP_INPUTS_STRIDES);
+    return sl_op_inputs_put_list(SL_JSON_LITERAL(at, ",\"Concrete Inputs\":"), inputs, length,
+                                 SL_OP_INPUTS_VALUES);
 }

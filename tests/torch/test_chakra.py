@@ -11,13 +11,13 @@ from test_chakra_replay import convert
 
 
 def content(et: chakra.Et) -> collections.Counter:
-    keys = {n.id: (et.lane(n), n.name, n.start, n.end, n.correlation) for n in et.nodes}
+    keys = {n.id: (et.lane(n), n.name, n.start, n.end, n.correlation, n.proto.inputs.shapes,
+                   n.proto.inputs.types, n.proto.inputs.values) for n in et.nodes}
     return collections.Counter((keys[n.id], tuple(sorted(keys[d] for d in n.deps)))
                                for n in et.nodes)
 
 
 def same_nodes(online: chakra.Et, converted: chakra.Et) -> None:
-    """What operators were given stands in the Kineto file alone."""
     one, other = content(online), content(converted)
     assert one == other, (list((one - other).items())[:3], list((other - one).items())[:3])
 
@@ -38,6 +38,18 @@ def test_operators_of_a_training_step(torch, tmp_path):
                    ("edges_left_out", "rows_left_out", "no_launch", "failed"))
     assert check(et.path).returncode == 0
     same_nodes(et, convert(trace.path, tmp_path))
+
+
+def test_what_operators_were_given(torch, tmp_path):
+    run = torch.job("mlp", log="warn", SYNCLINE_OPS="full")
+    assert run.status == 0, run.stderr
+    et = the_et(run)
+    assert not chakra.broken(et)
+    products = [n.proto.inputs for n in et.cpu if n.name == "aten::addmm" and n.proto.HasField("inputs")]
+    assert products and all(json.loads(n.types)[:3] == ["float"] * 3 for n in products)
+    for bias, left, right in (json.loads(n.shapes)[:3] for n in products):
+        assert left[1] == right[0] and bias == [right[1]]
+    same_nodes(et, convert(run.trace().path, tmp_path))
 
 
 def communication(et: chakra.Et) -> list[tuple]:

@@ -13,9 +13,7 @@
 #include "read/python_row.h"
 #include "read/trace_events_impl.h"
 #include "read/unescape.h"
-#include "write/wire.h"
-
-#define INPUT_MAX 4096u /* of each list of an operator's: a longer one is left out */
+#include "write/et_inputs.h"
 
 /* Times of a trace may be relative and begin at 0, which no event may: 0 is "no time". */
 #define TIME_ORIGIN_NS SL_TRACE_EVENTS_ORIGIN_NS
@@ -86,32 +84,20 @@ static int begin_event(struct sl_trace_events *t, const struct sl_trace_row *row
     return 0;
 }
 
-static char *put_list(char *at, uint32_t field, struct sl_text list)
+static struct sl_et_inputs_list list_of(struct sl_text text)
 {
-    return list.data && list.size <= INPUT_MAX ? sl_wire_bytes(at, field, list.data, list.size)
-                                               : at;
+    return (struct sl_et_inputs_list){text.data, text.size};
 }
 
 /* An operator's inputs, as the field of Chakra's Node: most operators have those of another. */
 static uint32_t put_inputs(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
-    enum {
-        NODE_INPUTS = 8,
-        IO_VALUES = 1,
-        IO_SHAPES = 2,
-        IO_TYPES = 3
-    };
-    char info[3 * (INPUT_MAX + 16)], node[sizeof(info) + 16];
-    char *end = put_list(info, IO_VALUES, row->values);
-    uint32_t id;
+    char node[SL_ET_INPUTS_MOST];
+    size_t size =
+        sl_et_inputs_put(node, list_of(row->values), list_of(row->dims), list_of(row->types));
+    uint32_t id = size ? sl_intern_put(t->inputs, node, size) : 0;
 
-    end = put_list(end, IO_SHAPES, row->dims);
-    end = put_list(end, IO_TYPES, row->types);
-    if (end == info)
-        return 0;
-    end = sl_wire_bytes(node, NODE_INPUTS, info, (size_t)(end - info));
-    id = sl_intern_put(t->inputs, node, (size_t)(end - node));
-    t->counts.inputs_lost += id == 0;
+    t->counts.inputs_lost += size && !id;
     return id;
 }
 
