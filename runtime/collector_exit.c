@@ -25,6 +25,7 @@
  */
 #define CUPTI_BASE_NS   (30 * SL_COLLECTOR_MS)
 #define CUPTI_RECORD_NS 1000
+#define UNCOUNTED_NS    (900 * SL_COLLECTOR_MS)
 #define DECODE_NS       (1500 * SL_COLLECTOR_MS)
 #define COLLECTOR_NS    (1700 * SL_COLLECTOR_MS)
 #define EXIT_MOST_NS    (2000 * SL_COLLECTOR_MS)
@@ -45,25 +46,50 @@ static int is_kept_by_cupti(const struct sl_collector *c)
     return atomic_load_explicit(&c->phase, memory_order_relaxed) == SL_PHASE_CUPTI;
 }
 
+/* How long CUPTI has kept the collector. */
+struct kept {
+    uint64_t ns;
+    uint64_t napped_ns;  /* each nap as long as it should be */
+    uint64_t counted_ns; /* of that, while no thread waited for a processor */
+};
+
+static void keep(struct kept *kept, uint64_t ns)
+{
+    uint64_t nap = ns < SL_COLLECTOR_NAP ? ns : SL_COLLECTOR_NAP;
+
+    kept->ns += ns;
+    kept->napped_ns += nap;
+    if (!sl_load_is_high())
+        kept->counted_ns += nap;
+}
+
+static int is_used_up(const struct kept *kept, uint64_t given)
+{
+    return kept->counted_ns >= given ||
+           (kept->napped_ns >= given && kept->ns >= given + UNCOUNTED_NS);
+}
+
 /*
  * Until the collector has handed over, or was cut off. 0; -ETIMEDOUT: neither.
  *
  * Only time in which CUPTI keeps the collector counts against what CUPTI is given, a nap that took
  * longer than it should have counts as one nap, and one while threads wait for a processor not at
- * all: CUPTI's may be among them.
+ * all: CUPTI's may be among them. What is not counted ends too: a CUPTI that another client has
+ * taken without a word gives nothing back, and the file needs its time.
  */
 static int wait_for_collector(struct sl_collector *c, uint64_t begun)
 {
-    uint64_t given = CUPTI_BASE_NS, spent = 0;
+    uint64_t given = CUPTI_BASE_NS;
+    struct kept kept = {0};
     int looked = 0;
 
     while (!atomic_load_explicit(&c->ended, memory_order_acquire)) {
-        uint64_t now = sl_clock_monotonic(), napped;
-        int kept = is_kept_by_cupti(c);
+        uint64_t now = sl_clock_monotonic();
+        int is_kept = is_kept_by_cupti(c);
 
-        if (spent >= given && !looked++)
+        if (is_used_up(&kept, given) && !looked++)
             given += sl_collector_look(c, c->exit_turn).records * CUPTI_RECORD_NS;
-        if ((spent >= given || now >= begun + DECODE_NS) && cut_off(c) == 0) {
+        if ((is_used_up(&kept, given) || now >= begun + DECODE_NS) && cut_off(c) == 0) {
             sl_pipeline_without_cupti(c->pipeline);
             sl_collector_settle(c);
             return 0;
@@ -71,9 +97,8 @@ static int wait_for_collector(struct sl_collector *c, uint64_t begun)
         if (now >= begun + COLLECTOR_NS)
             return -ETIMEDOUT;
         sl_futex_wait(&c->ended, 0, SL_COLLECTOR_NAP);
-        napped = sl_clock_monotonic() - now;
-        if (kept && !sl_load_is_high())
-            spent += napped < SL_COLLECTOR_NAP ? napped : SL_COLLECTOR_NAP;
+        if (is_kept)
+            keep(&kept, sl_clock_monotonic() - now);
     }
     return 0;
 }
