@@ -220,7 +220,7 @@ struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words)
         lane->announced = 1;
     }
     wake_reader(lane, tail);
-    if (lane->offset + words > lane->words && grow(lane, tail))
+    if (lane->offset + words >= lane->words && grow(lane, tail))
         most = set_limit(lane, tail);
     skip = lane->offset + words > lane->words ? lane->words - lane->offset : 0;
     if (lane->at + skip + words + 2 > most)

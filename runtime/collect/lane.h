@@ -154,8 +154,8 @@ struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words);
  * none. It is read once sl_lane_put() was called. */
 static inline struct sl_lane_record *sl_lane_begin(struct sl_lane *lane, unsigned words)
 {
-    /* Two words more than its own: for a push, its pop's. */
-    if (__builtin_expect(lane->at + words + 2 > lane->limit || lane->offset + words > lane->words,
+    /* Two words more than its own: for a push, its pop's. At the ring's end it may grow. */
+    if (__builtin_expect(lane->at + words + 2 > lane->limit || lane->offset + words >= lane->words,
                          0))
         return sl_lane_room(lane, words);
     return (struct sl_lane_record *)&lane->word[lane->offset];

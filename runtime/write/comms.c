@@ -169,6 +169,7 @@ void sl_comms_name(struct sl_comms *c, struct sl_comm_text name)
     if (!c->named || c->named_count == NAMED_MAX)
         return;
     c->naming = 1;
+    c->ranks = 0; /* those of a collective, perhaps */
     snprintf(c->named[c->named_count++].name, sizeof(c->named->name), "%.*s",
              name.size < sizeof(c->named->name) ? (int)name.size : 0, name.data);
 }

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "collect/torch_ops_abi.h"
-#include "event/op_detail.h"
 #include "write/op_inputs.h"
 
 static void expect(const uint8_t *inputs, size_t length, const char *wanted)
@@ -102,33 +101,12 @@ static void any_bytes(void **state)
     }
 }
 
-static void details_keep_their_parts(void **state)
-{
-    static const char more[] = "\"Collective name\":\"all, reduce\",\"Ranks\":\"[0, 1]\",\"n\":5";
-    const uint8_t inputs[] = {SL_TORCH_OTHER, SL_TORCH_TRUE};
-    struct sl_op_detail detail = {more, sizeof(more) - 1, inputs, sizeof(inputs), 1}, back;
-    char text[128];
-    size_t length = sl_op_detail_pack(text, &detail), found = 0;
-
-    (void)state;
-    assert_int_equal(sl_op_detail_unpack(&back, text, length), 0);
-    assert_true(back.was_cut && back.inputs_length == 2 && back.inputs[1] == SL_TORCH_TRUE);
-    assert_memory_equal(sl_op_detail_member(&back, "Collective name", &found), "\"all, reduce\"",
-                        13);
-    assert_int_equal(found, 13);
-    assert_memory_equal(sl_op_detail_member(&back, "n", &found), "5", 1);
-    assert_int_equal(found, 1);
-    assert_null(sl_op_detail_member(&back, "Ran", &found));
-    assert_int_not_equal(sl_op_detail_unpack(&back, text, 3), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_torch_profiler_has_them),
         cmocka_unit_test(numbers),
         cmocka_unit_test(any_bytes),
-        cmocka_unit_test(details_keep_their_parts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
