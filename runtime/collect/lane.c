@@ -16,7 +16,7 @@
 #include "base/pages.h"
 
 /* The writer wakes the collector when this part of its ring waits to be read, and has it grow, at
- * its end, when twice as much does. */
+ * its end or where it is full, when twice as much does. */
 #define CHECKPOINT(lane) ((lane)->words / 8)
 /* Lanes that have grown leave this part of the memory for those of more threads. */
 #define GROWTH(bytes) ((bytes) / 4 * 3)
@@ -168,8 +168,8 @@ static struct sl_lane_record *lose(struct sl_lane *lane)
     return NULL;
 }
 
-/* The ring's end is near: it becomes longer there if it is used well, and its memory allows it.
- * What was written in the round before has been read, so that positions just go on. */
+/* The ring's end is near, or it is full: it becomes longer if it is used well, and its memory
+ * allows it. What was written in the round before has been read, so that positions just go on. */
 static int grow(struct sl_lane *lane, uint64_t tail)
 {
     uint64_t waiting = lane->at - tail;
@@ -220,7 +220,7 @@ struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words)
         lane->announced = 1;
     }
     wake_reader(lane, tail);
-    if (lane->offset + words >= lane->words && grow(lane, tail))
+    if ((lane->offset + words >= lane->words || lane->at + words + 2 > most) && grow(lane, tail))
         most = set_limit(lane, tail);
     skip = lane->offset + words > lane->words ? lane->words - lane->offset : 0;
     if (lane->at + skip + words + 2 > most)
