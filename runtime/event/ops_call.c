@@ -23,38 +23,6 @@ struct sl_ops_thread *sl_ops_find_thread(struct sl_ops *o, uint32_t id)
     return &o->thread[at];
 }
 
-/* Leaves out threads of which nothing is known any more. */
-static void sweep_threads(struct sl_ops *o)
-{
-    struct sl_ops_thread kept[SL_OPS_THREADS / 2];
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < SL_OPS_THREADS; i++)
-        if (o->thread[i].taken && (o->thread[i].newest || o->thread[i].innermost))
-            kept[count++] = o->thread[i];
-    memset(o->thread, 0, sizeof(o->thread));
-    for (uint32_t i = 0; i < count; i++)
-        *sl_ops_find_thread(o, kept[i].id) = kept[i];
-    o->threads = count;
-}
-
-struct sl_ops_thread *sl_ops_get_thread(struct sl_ops *o, uint32_t id)
-{
-    struct sl_ops_thread *t = sl_ops_find_thread(o, id);
-
-    if (t->taken)
-        return t;
-    if (o->threads >= SL_OPS_THREADS / 2) {
-        sweep_threads(o);
-        if (o->threads >= SL_OPS_THREADS / 2)
-            return NULL;
-        t = sl_ops_find_thread(o, id);
-    }
-    *t = (struct sl_ops_thread){.id = id, .taken = 1};
-    o->threads++;
-    return t;
-}
-
 /* ---- chunks ---- */
 
 /* What runs has no place any more: it goes on without. */
@@ -149,6 +117,75 @@ uint32_t sl_ops_new_place(struct sl_ops *o, struct sl_ops_thread *t)
     return (uint32_t)(c - o->chunk) * SL_OPS_IN_CHUNK + c->count++ + 1;
 }
 
+/* ---- forgetting ---- */
+
+/* All of its operators ended before. Those that began last end first, or nearly. */
+static int is_done(const struct sl_ops_chunk *c, uint64_t complete_ns)
+{
+    for (uint32_t i = c->count; i > 0; i--)
+        if (c->op[i - 1].end_ns >= complete_ns)
+            return 0;
+    return 1;
+}
+
+void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns)
+{
+    o->complete_ns = complete_ns;
+    for (uint32_t index = o->chunk_first, next; index; index = next) {
+        const struct sl_ops_chunk *c = &o->chunk[index];
+
+        next = c->made_next;
+        /* Later ones began later: they are looked at when their time comes. */
+        if (c->op[0].start_ns >= complete_ns)
+            continue;
+        if (c->newer && is_done(c, complete_ns))
+            free_chunk(o, index);
+    }
+}
+
+/* A thread keeps its newest chunk, to fill it: but not if it may be gone. */
+static void free_if_done(struct sl_ops *o, const struct sl_ops_thread *t)
+{
+    while (!t->innermost && t->newest && is_done(&o->chunk[t->newest], o->complete_ns))
+        free_chunk(o, t->newest);
+}
+
+/* Leaves out threads of which nothing is known any more. */
+static void sweep_threads(struct sl_ops *o)
+{
+    struct sl_ops_thread kept[SL_OPS_THREADS / 2];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < SL_OPS_THREADS; i++) {
+        if (!o->thread[i].taken)
+            continue;
+        free_if_done(o, &o->thread[i]);
+        if (o->thread[i].newest || o->thread[i].innermost)
+            kept[count++] = o->thread[i];
+    }
+    memset(o->thread, 0, sizeof(o->thread));
+    for (uint32_t i = 0; i < count; i++)
+        *sl_ops_find_thread(o, kept[i].id) = kept[i];
+    o->threads = count;
+}
+
+struct sl_ops_thread *sl_ops_get_thread(struct sl_ops *o, uint32_t id)
+{
+    struct sl_ops_thread *t = sl_ops_find_thread(o, id);
+
+    if (t->taken)
+        return t;
+    if (o->threads >= SL_OPS_THREADS / 2) {
+        sweep_threads(o);
+        if (o->threads >= SL_OPS_THREADS / 2)
+            return NULL;
+        t = sl_ops_find_thread(o, id);
+    }
+    *t = (struct sl_ops_thread){.id = id, .taken = 1};
+    o->threads++;
+    return t;
+}
+
 /* ---- calls ---- */
 
 /* The last that began by then; 0: none. */
@@ -224,29 +261,4 @@ struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct s
     if (bytes && length == sizeof(place))
         memcpy(&place, bytes, sizeof(place));
     return place;
-}
-
-/* ---- forgetting ---- */
-
-/* All of its operators ended before. Those that began last end first, or nearly. */
-static int is_done(const struct sl_ops_chunk *c, uint64_t complete_ns)
-{
-    for (uint32_t i = c->count; i > 0; i--)
-        if (c->op[i - 1].end_ns >= complete_ns)
-            return 0;
-    return 1;
-}
-
-void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns)
-{
-    for (uint32_t index = o->chunk_first, next; index; index = next) {
-        const struct sl_ops_chunk *c = &o->chunk[index];
-
-        next = c->made_next;
-        /* Later ones began later: they are looked at when their time comes. */
-        if (c->op[0].start_ns >= complete_ns)
-            continue;
-        if (c->newer && is_done(c, complete_ns))
-            free_chunk(o, index);
-    }
 }

@@ -67,6 +67,7 @@ struct sl_ops {
     struct sl_ops_options opt;
     struct sl_ops_counts counts;
     uint64_t flows;
+    uint64_t complete_ns; /* all that ended before is in */
     struct sl_ops_thread thread[SL_OPS_THREADS];
     uint32_t threads;
     struct sl_ops_running running[SL_OPS_RUNNING]; /* [0] is not used */

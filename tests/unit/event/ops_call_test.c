@@ -1,0 +1,151 @@
+/* ops_call_test.c - which operator a call was made in, whatever order and however late calls come,
+ * and what is forgotten. */
+#include "event/ops_rig.h"
+
+#define MANY 200000
+
+static void calls_are_in_the_innermost_operator(void **state)
+{
+    static const struct {
+        uint64_t ns;
+        uint32_t op;
+    } wanted[] = {{99, 0},  {100, 1}, {250, 2}, {300, 1}, {450, 3},
+                  {599, 4}, {600, 3}, {850, 1}, {900, 0}};
+
+    (void)state;
+    nest();
+    for (int back = 0; back < 2; back++)
+        for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+            size_t at = back ? sizeof(wanted) / sizeof(*wanted) - 1 - i : i;
+
+            assert_int_equal(call_at(wanted[at].ns).u.call.op, wanted[at].op);
+        }
+    assert_int_equal(f.rows, 4);
+    assert_true(f.row[0].name == 2 && f.row[0].start_ns == 200 && f.row[0].end_ns == 300);
+    assert_true(f.row[3].name == 1 && f.row[3].stream < f.row[0].stream);
+}
+
+static void other_threads_are_others(void **state)
+{
+    struct sl_event ev = {.kind = SL_EV_DRIVER, .thread = THREAD + 1, .start_ns = 250};
+
+    (void)state;
+    nest();
+    sl_ops_call(f.ops, &ev);
+    assert_int_equal(ev.u.call.op, 0);
+}
+
+/* A scope of the user's is around operators, has no row here, and no call is in it. */
+static void scopes_are_passed_over(void **state)
+{
+    struct sl_op scope = op(5);
+
+    (void)state;
+    scope.is_user = 1;
+    begin(1, 100);
+    sl_ops_begin(f.ops, THREAD, 150, &scope);
+    begin(2, 200);
+    end(2, 300);
+    assert_int_equal(call_at(350).u.call.op, 1);
+    assert_int_equal(end(5, 400), 1);
+    assert_int_equal(end(1, 500), 0);
+    assert_int_equal(f.rows, 2);
+}
+
+static void a_call_has_its_place(void **state)
+{
+    struct sl_op outer = op(1), collective = op(2);
+    struct sl_op_place place;
+    struct sl_event ev;
+    size_t length = 0;
+    const char *text;
+
+    (void)state;
+    outer.line = 11;
+    collective.is_collective = 1;
+    collective.detail = 22;
+    sl_ops_begin(f.ops, THREAD, 100, &outer);
+    sl_ops_begin(f.ops, THREAD, 200, &collective);
+    ev = call_at(250);
+    text = sl_intern_get(f.places, ev.stream, &length);
+    assert_int_equal(length, sizeof(place));
+    memcpy(&place, text, sizeof(place));
+    assert_true(place.line == 11 && place.collective == 22);
+    end(2, 300);
+    ev = call_at(350);
+    text = sl_intern_get(f.places, ev.stream, &length);
+    memcpy(&place, text, sizeof(place));
+    assert_true(place.line == 11 && place.collective == 0);
+}
+
+/* Memory is fixed: the oldest are forgotten, one that runs all along keeps its row. */
+static void the_oldest_are_forgotten(void **state)
+{
+    struct sl_ops_counts counts;
+
+    (void)state;
+    begin(1, 1);
+    for (uint64_t i = 0; i < MANY; i++) {
+        begin(10 + i, 10 + 10 * i);
+        end(10 + i, 15 + 10 * i);
+    }
+    assert_int_equal(call_at(12 + 10 * (MANY - 1)).u.call.op, 10 + MANY - 1);
+    assert_int_equal(call_at(12).u.call.op, 0);
+    end(1, 20 + 10 * MANY);
+    sl_ops_get_counts(f.ops, &counts);
+    assert_int_equal(counts.ops, MANY + 1);
+    assert_true(counts.forgotten > 0 && counts.forgotten < MANY && counts.lost == 0);
+}
+
+static void what_is_in_makes_room(void **state)
+{
+    struct sl_ops_counts counts;
+
+    (void)state;
+    for (uint64_t i = 0; i < MANY; i++) {
+        begin(10 + i, 10 + 10 * i);
+        end(10 + i, 15 + 10 * i);
+        if (i % 1000 == 0)
+            sl_ops_complete(f.ops, 10 * i);
+    }
+    sl_ops_get_counts(f.ops, &counts);
+    assert_int_equal(counts.forgotten, 0);
+    assert_int_equal(call_at(12 + 10 * (MANY - 1)).u.call.op, 10 + MANY - 1);
+}
+
+/* Threads come and go: those of which nothing is known make room, those in an operator do not. */
+static void more_threads_than_places_are_kept_apart(void **state)
+{
+    struct sl_op lasting = op(1), other = op(2);
+    struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = THREAD};
+
+    (void)state;
+    sl_ops_begin(f.ops, THREAD, 1, &lasting);
+    for (uint32_t thread = 1000; thread < 5000; thread++) {
+        sl_ops_begin(f.ops, thread, 10 * thread, &other);
+        sl_ops_end(f.ops, thread, 2, 10 * thread + 5);
+        sl_ops_complete(f.ops, 10 * thread);
+    }
+    ev.start_ns = 60000;
+    sl_ops_call(f.ops, &ev);
+    assert_int_equal(ev.u.call.op, 1);
+    ev = (struct sl_event){.kind = SL_EV_RUNTIME, .thread = 4999, .start_ns = 49992};
+    sl_ops_call(f.ops, &ev);
+    assert_int_equal(ev.u.call.op, 2);
+    assert_int_equal(f.all, 4000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(calls_are_in_the_innermost_operator, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_threads_are_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(scopes_are_passed_over, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_call_has_its_place, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_oldest_are_forgotten, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_in_makes_room, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(more_threads_than_places_are_kept_apart, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

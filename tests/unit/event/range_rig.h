@@ -1,0 +1,106 @@
+/*
+ * range_rig.h - ranges of one thread, and the rows that came of them.
+ */
+#ifndef SL_TEST_RANGE_RIG_H
+#define SL_TEST_RANGE_RIG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "event/range.h"
+
+#define THREAD 7
+
+static struct sl_ranges *ranges;
+static struct sl_event out[4096];
+static size_t outs;
+
+static void take(void *user, const struct sl_event *ev)
+{
+    (void)user;
+    assert_true(outs < sizeof(out) / sizeof(*out));
+    out[outs++] = *ev;
+}
+
+static inline int create_with(size_t cap)
+{
+    const struct sl_ranges_options opt = {.cap_bytes = cap, .sink = take};
+
+    outs = 0;
+    return sl_ranges_create(&ranges, &opt);
+}
+
+static inline int create(void **state)
+{
+    int err = create_with(0);
+
+    (void)state;
+    if (!err)
+        sl_ranges_window(ranges, 0, UINT64_MAX);
+    return err;
+}
+
+static inline int destroy(void **state)
+{
+    (void)state;
+    sl_ranges_destroy(ranges);
+    return 0;
+}
+
+static inline void push(uint32_t domain, uint64_t ns, uint32_t name)
+{
+    const struct sl_range_look look = {.name = name};
+
+    sl_ranges_push(ranges, THREAD, domain, ns, &look);
+}
+
+static inline void pop(uint32_t domain, uint64_t ns)
+{
+    sl_ranges_pop(ranges, THREAD, domain, ns);
+}
+
+/* Name of the innermost range around a call; 0: none. */
+static inline uint32_t around(uint32_t thread, uint64_t ns)
+{
+    struct sl_event call = {.kind = SL_EV_RUNTIME, .start_ns = ns, .thread = thread};
+
+    sl_ranges_call(ranges, &call);
+    return call.u.call.range;
+}
+
+static inline void launch(uint32_t thread, uint64_t ns, uint32_t stream, uint64_t from, uint64_t to)
+{
+    struct sl_event call = {
+        .kind = SL_EV_RUNTIME, .flags = SL_EVF_LAUNCH, .start_ns = ns, .thread = thread};
+    struct sl_event flow = {.kind = SL_EV_FLOW,
+                            .flags = SL_EVF_FLOW_FIRST,
+                            .start_ns = ns,
+                            .end_ns = from,
+                            .thread = thread,
+                            .stream = stream};
+
+    flow.u.flow.op_end_ns = to;
+    sl_ranges_call(ranges, &call);
+    sl_ranges_flow(ranges, &flow);
+}
+
+static inline const struct sl_event *row(uint8_t kind, uint32_t name)
+{
+    const struct sl_event *found = NULL;
+
+    for (size_t i = 0; i < outs; i++) {
+        if (out[i].kind != kind || out[i].name != name)
+            continue;
+        assert_null(found);
+        found = &out[i];
+    }
+    return found;
+}
+
+#endif
