@@ -107,6 +107,14 @@ EXPORT int sl_mark(const char *name)
 
 EXPORT int sl_hook_step(int source);
 EXPORT int sl_hook_groups(const char *json);
+EXPORT int sl_hook_end(void);
+
+/* The Python package's, before an end by _exit(), which no handler of ours sees. */
+EXPORT int sl_hook_end(void)
+{
+    sl_runtime_exit();
+    return 0;
+}
 
 /* The Python package's: `distributedInfo` of the files to come. Before the injection, too. */
 EXPORT int sl_hook_groups(const char *json)

@@ -4,7 +4,7 @@ find in this PyTorch is said in one line, and the job goes on."""
 import os
 import sys
 
-from . import _distributed, _imports, _library, _modules, _profiler, _say, _sites, _steps
+from . import _children, _distributed, _imports, _library, _modules, _profiler, _say, _sites, _steps
 
 # What `import torch` brings along, whatever its version.
 _ALWAYS = ("torch.autograd.profiler", "torch.nn.modules.module", "torch.optim.optimizer")
@@ -30,13 +30,15 @@ def _check(torch):
 
 
 def start():
-    """"", or why not. Once; later calls do nothing."""
+    """"", or why not. Once for all that a forked child has from its parent; in the child again for
+    what it has not."""
     global _is_started
+    if os.environ.get("SYNCLINE_PYTHON", "").lower() in ("0", "off", "no", "false"):
+        return "switched off by SYNCLINE_PYTHON"
+    _children.watch()
     if _is_started:
         return ""
     _is_started = True
-    if os.environ.get("SYNCLINE_PYTHON", "").lower() in ("0", "off", "no", "false"):
-        return "switched off by SYNCLINE_PYTHON"
     os.register_at_fork(after_in_child=_library.look_after_fork)
     for what, hooks in (("steps", _steps.HOOKS), ("the hand-over to torch.profiler", _profiler.HOOKS),
                         ("process groups", _distributed.HOOKS), ("modules", _modules.HOOKS),

@@ -7,6 +7,7 @@ import sys
 
 import harness
 import pytest
+from test_python_lines import EVERY_PYTHON, PYTHONS
 
 HERE = pathlib.Path(__file__).resolve().parent
 HOME = harness.LIBRARY.parent / "syncline"
@@ -29,34 +30,45 @@ def python(tmp: pathlib.Path, code: str, *flags, interpreter=sys.executable, **o
     return harness.run(tmp, interpreter, *flags, script, **options)
 
 
-def interpreters() -> dict[str, pathlib.Path]:
-    """Version -> one that is installed, on the path or beside others of pyenv's."""
-    found = {}
-    for minor in range(9, 16):
-        there = shutil.which(f"python3.{minor}")
-        pyenv = sorted((pathlib.Path.home() / ".pyenv" / "versions").glob(f"3.{minor}.*/bin/python"))
-        path = pathlib.Path(pyenv[-1]) if pyenv else there and pathlib.Path(there)
-        if path and subprocess.run([path, "-c", "import ctypes"], capture_output=True,
-                                   check=False).returncode == 0:
-            found[f"3.{minor}"] = path
-    return found
+pythons = pytest.mark.parametrize("interpreter", PYTHONS.values(),
+                                  ids=[version.split()[0] for version in PYTHONS])
 
 
-PYTHONS = interpreters()
-
-
-@pytest.mark.parametrize("version", PYTHONS)
-def test_every_python_that_there_is(tmp_path, version):
+@pythons
+def test_every_python_that_there_is(tmp_path, interpreter):
     code = CUDA + ("import syncline\nprint('syncline._hook' in sys.modules, syncline.status()['state'])\n"
                    "with syncline.range('r'):\n    syncline.step()\n"
                    "syncline.mark('m')\nprint(sys.exc_info())\n")
-    run = python(tmp_path, code, interpreter=PYTHONS[version], log="debug")
+    run = python(tmp_path, code, interpreter=interpreter, log="debug")
     assert (run.status, run.stdout) == (0, "True armed\n(None, None, None)\n"), run.stderr
     assert not [line for line in run.said() if line.startswith("syncline: Python")], run.stderr
-    early = harness.run(tmp_path, harness.TOOL, "run", PYTHONS[version], "-c",
-                        "import sys; print('syncline._hook' in sys.modules, "
-                        "'sitecustomize' in sys.modules)", inject=False)
-    assert (early.status, early.stdout, early.stderr) == (0, "True False\n", "")
+    # Debian's have a sitecustomize of their own.
+    told = []
+    for prefix in ([], [harness.TOOL, "run"]):
+        early = harness.run(tmp_path, *prefix, interpreter, "-c",
+                            "import sys; print('syncline._hook' in sys.modules, "
+                            "getattr(sys.modules.get('sitecustomize'), '__file__', None))", inject=False)
+        told.append((early.status, early.stdout.split(), early.stderr))
+    (_, (_, own), _), ours = told
+    assert ours == (0, ["True", own], "")
+
+
+WITHOUT_LOCK = {v.split()[0]: path for v, path in EVERY_PYTHON.items() if v not in PYTHONS}
+
+
+@pytest.mark.parametrize("version", WITHOUT_LOCK)
+def test_python_without_a_lock_is_left_alone(tmp_path, version):
+    """The job is what it is, GPU work is recorded, and at debug level it is said."""
+    code = CUDA + ("cuda.cuCtxSynchronize()\nfor _ in range(1000): pass\n"
+                   "print([name for name in sys.modules if 'syncline' in name], sys.exc_info())\n")
+    for prefix, inject in (([], True), ([harness.TOOL, "run"], False)):
+        for log in ("info", "debug"):
+            script = tmp_path / "job.py"
+            script.write_text(code)
+            run = harness.run(tmp_path, *prefix, WITHOUT_LOCK[version], script, inject=inject, log=log)
+            assert (run.status, run.stdout) == (0, "[] (None, None, None)\n"), run.stderr
+            said = [line for line in run.said() if "Python without a GIL is left alone" in line]
+            assert len(said) == (log == "debug"), run.stderr
 
 
 @pytest.mark.parametrize("flags", [[], ["-I"], ["-S"], ["-E"], ["-I", "-S"]], ids=" ".join)
@@ -166,20 +178,33 @@ def test_a_subinterpreter_is_left_alone(tmp_path):
     assert run.stdout == "False\nend\n", run.stderr
 
 
-def test_a_program_that_embeds_python(tmp_path):
-    """One that begins its interpreter before CUDA, and one that does so after it."""
-    program = tmp_path / "embed"
+def build_embedding(program: pathlib.Path, *options) -> None:
     if not shutil.which("python3-config"):
         pytest.skip("no Python to embed: no python3-config (Debian: python3-dev)")
     flags = subprocess.run(["python3-config", "--includes", "--ldflags", "--embed"],
                            capture_output=True, text=True, check=False).stdout.split()
-    built = subprocess.run(["cc", "-o", program, HERE / "programs" / "embed.c", *flags, "-ldl"],
-                           capture_output=True, text=True, check=False)
+    built = subprocess.run(["cc", *options, "-o", program, HERE / "programs" / "embed.c", *flags,
+                            "-ldl"], capture_output=True, text=True, check=False)
     if built.returncode:
         pytest.skip(f"no Python to embed: {built.stderr.splitlines()[-1:]}")
+
+
+def test_a_program_that_embeds_python(tmp_path):
+    """One that begins its interpreter before CUDA, and one that does so after it."""
+    program = tmp_path / "embed"
+    build_embedding(program)
     for order, hooked in (("before", "True"), ("after", "False"), ("never", None)):
         folder = tmp_path / order
         folder.mkdir()
         run = harness.run(folder, program, order)
         assert run.status == 0, run.stderr
         assert run.stdout == (f"hooked {hooked}\n" if hooked else "") + "end\n"
+
+
+def test_one_that_says_it_has_no_lock(tmp_path):
+    """As a free-threaded build does, where there is none to try."""
+    program = tmp_path / "embed"
+    build_embedding(program, "-DFREE_THREADED", "-rdynamic")
+    run = harness.run(tmp_path, program, "before", log="debug")
+    assert (run.status, run.stdout) == (0, "hooked False\nend\n"), run.stderr
+    assert sum("Python without a GIL is left alone" in line for line in run.said()) == 1

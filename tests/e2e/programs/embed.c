@@ -1,13 +1,22 @@
 /*
  * embed.c - a program with a Python interpreter of its own: embed before|after|never
  *
- * The word says when the interpreter begins: before CUDA, after it, or not at all.
+ * The word says when the interpreter begins: before CUDA, after it, or not at all. Built with
+ * FREE_THREADED, it has the library believe that its Python is one without the lock.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <dlfcn.h>
 #include <string.h>
+
+#ifdef FREE_THREADED
+/* What a build without the lock says of itself. */
+const char *Py_GetVersion(void)
+{
+    return "3.14.0 free-threading build (main)";
+}
+#endif
 
 static int init_cuda(void)
 {

@@ -1,0 +1,106 @@
+"""Processes that do the work for others: pools whose workers live long, are started in all sorts of
+ways, and run the job's code on threads while their main thread waits."""
+import subprocess
+import sys
+
+import harness
+import pytest
+
+RUN = [str(harness.TOOL), "run"]
+# What a worker does on the GPU: TASKS times something to wait for.
+TASKS = 5
+WORK = f"""\
+import ctypes
+def work(n):
+    cuda = ctypes.CDLL("libcuda.so.1")
+    context, memory = ctypes.c_void_p(), ctypes.c_uint64()
+    assert cuda.cuInit(0) == 0
+    assert cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0) == 0
+    assert cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(4096)) == 0
+    for _ in range({TASKS}):
+        assert cuda.cuMemsetD8_v2(memory, n, ctypes.c_size_t(4096)) == 0
+        assert cuda.cuCtxSynchronize() == 0
+    return n * n
+"""
+# As Ray's: called otherwise (setproctitle: the environment is moved, and what was the arguments' and its
+# memory overwritten), the job's code on a thread, the main thread in a wait of C's until the end.
+WORKER = WORK + """\
+import os, signal, sys, threading
+def rename(title):
+    for name, value in list(os.environ.items()):
+        del os.environ[name]
+        os.environ[name] = value
+    fields = open("/proc/self/stat").read().rsplit(")", 1)[1].split()
+    begin, end = int(fields[45]), int(fields[48])
+    ctypes.memset(begin, 0, end - begin)
+    ctypes.memmove(begin, title, len(title))
+def serve(n):
+    print("result", work(n), open("/proc/self/cmdline").read().strip("\\0"), flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+number = int(sys.argv[1])
+rename(b"ray::worker")
+threading.Thread(target=serve, args=(number,), daemon=True).start()
+while True:
+    ctypes.CDLL(None).pause()
+"""
+# A parent that is no Python, and gives its workers an environment of its own making.
+PARENT = """\
+kept=$(env | grep -E "^(LD_LIBRARY_PATH|LD_PRELOAD|SIMGPU_|$KEPT)")
+for number in 2 3; do
+    env -i $kept WORKER=$number "$@" $number &
+    workers="$workers $!"
+done
+for worker in $workers; do wait $worker; echo "status $?"; done
+"""
+
+
+def start(tmp, name, *command, **options):
+    folder = tmp / name
+    folder.mkdir()
+    files = ["--truth", str(folder / "truth-%p.jsonl"), "--log", str(folder / "log-%p.jsonl")]
+    return harness.run(folder, *command, sim=files, **options)
+
+
+def check_traces(run: harness.Run, processes: int) -> None:
+    """A whole file of each process that worked, with what it did."""
+    traces = run.traces()
+    assert len(traces) == processes and not run.files("*.part"), (run.files("*"), run.stderr)
+    for trace in traces:
+        assert len(trace.of("gpu_memset")) == TASKS
+        assert sum(row["name"] == "cuCtxSynchronize" for row in trace.of("cuda_driver")) == TASKS
+        assert subprocess.run([harness.TOOL, "check", trace.path], capture_output=True,
+                              check=False).returncode == 0
+
+
+@pytest.mark.parametrize("prefix", [[], RUN], ids=["variable", "run"])
+@pytest.mark.parametrize("kept", ["SYNCLINE_|CUDA_INJECTION", "SYNCLINE_"])
+def test_workers_of_a_pool_like_rays(tmp_path, prefix, kept):
+    """Recorded if the one variable is handed on, whatever became of the rest; else left alone."""
+    command = ["sh", "-c", PARENT, "parent", sys.executable, "-c", WORKER]
+    bare = start(tmp_path, "bare", *command, inject=False, KEPT=kept)
+    run = start(tmp_path, "run", *prefix, *command, inject=not prefix, KEPT=kept, log="warn")
+    wanted = ["result 4 ray::worker", "result 9 ray::worker", "status 3", "status 3"]
+    assert sorted(bare.stdout.splitlines()) == wanted, bare.stderr
+    assert sorted(run.stdout.splitlines()) == wanted and run.stderr == bare.stderr
+    check_traces(run, 2 if "CUDA" in kept else 0)
+
+
+@pytest.mark.parametrize("prefix", [[], RUN], ids=["variable", "run"])
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+def test_multiprocessing(tmp_path, prefix, method):
+    """Its children that use the GPU are recorded, parent and helpers are not."""
+    (tmp_path / "tasks.py").write_text(WORK)
+    script = tmp_path / "job.py"
+    script.write_text("import multiprocessing as mp\nfrom tasks import work\n"
+                      "if __name__ == '__main__':\n"
+                      f"    context = mp.get_context({method!r})\n"
+                      "    with context.Pool(2, maxtasksperchild=1) as pool:\n"
+                      "        print(pool.map(work, (2, 3, 4), chunksize=1))\n"
+                      "        pool.close()\n"
+                      "        pool.join()\n")
+    bare = start(tmp_path, "bare", sys.executable, script, inject=False)
+    run = start(tmp_path, "run", *prefix, sys.executable, script, inject=not prefix, log="warn")
+    assert (bare.status, bare.stdout, bare.stderr) == (0, "[4, 9, 16]\n", "")
+    assert (run.status, run.stdout, run.stderr) == (0, "[4, 9, 16]\n", "")
+    check_traces(run, 3)
