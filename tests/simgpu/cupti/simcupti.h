@@ -126,7 +126,6 @@ struct sim_buffer {
     struct sim_names names;
     struct sim_record_places **places; /* of a subscriber's own records; NULL: it has none */
     bool forced;                       /* goes out even with unfinished records */
-    bool in_order;                     /* whatever cupti-shuffle says */
     uint64_t ready_ns;                 /* monotonic: whole since, lateness included; 0: not yet */
     struct sim_buffer *next;
 };
@@ -268,7 +267,7 @@ void sim_v2_unsubscribe(unsigned client);
 /* ---- trouble.c: options ---- */
 
 extern struct sim_trouble {
-    bool shuffle, null_crash, overhead, hang, wraps;
+    bool shuffle, null_crash, overhead, hang;
     int per_thread; /* -1: as the version has it */
     double drop, twice, no_time;
     uint64_t late_ns, hold_ns, stall_ns, name_life_ns, steal_at;

@@ -39,7 +39,6 @@ void sim_trouble_read(void)
         .null_crash = number("cupti-null-crash", 0) != 0,
         .overhead = number("cupti-overhead", 0) != 0,
         .hang = number("cupti-hang", 0) != 0,
-        .wraps = number("correlation-start", 0) > INT32_MAX,
         .per_thread = (int)number("cupti-per-thread-buffers", -1),
         .drop = number("cupti-drop", 0),
         .twice = number("cupti-twice", 0),

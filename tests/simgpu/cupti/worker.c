@@ -23,7 +23,6 @@ static uint64_t asked, answered;                       /* flushes */
 static atomic_bool running, ended;
 static uint64_t hold_until_ns;
 static __thread bool on_worker;
-static bool has_begun[SIM_CLIENTS]; /* is_first() */
 
 _Atomic uint32_t sim_process_id;
 
@@ -72,7 +71,7 @@ static void deliver(struct sim_buffer *b)
     for (size_t i = 0; i < b->slots; i++) {
         overhead_only = overhead_only && b->slot[i].record == R_OVERHEAD;
     }
-    if (sim_trouble.shuffle && !b->in_order) {
+    if (sim_trouble.shuffle) {
         sim_trouble_shuffle(b);
     }
     if (sim_trouble.twice > 0) {
@@ -114,58 +113,6 @@ static bool deliverable(struct sim_buffer *b, uint64_t now)
     return b->ready_ns && b->ready_ns <= now && (b->forced || hold_until_ns <= now);
 }
 
-/* The first id in a buffer; 0: none. */
-static uint32_t first_id(const struct sim_buffer *b)
-{
-    for (size_t i = 0; i < b->slots; i++) {
-        if (b->slot[i].correlation) {
-            return b->slot[i].correlation;
-        }
-    }
-    return 0;
-}
-
-/* Where ids begin shortly before they wrap: those of the client's first buffer are from before, as
- * they are in a process that has made its billions of calls. */
-static bool is_first(const struct sim_buffer *b)
-{
-    return sim_trouble.wraps && !has_begun[b->client] && first_id(b) > INT32_MAX;
-}
-
-/* It need not wait for the first one; nothing waits for one that will not come. */
-static bool may_follow(const struct sim_buffer *b)
-{
-    if (!sim_trouble.wraps || has_begun[b->client] || !first_id(b)) {
-        return true;
-    }
-    for (const struct sim_buffer *other = queue; other; other = other->next) {
-        if (other->client == b->client && is_first(other)) {
-            return false;
-        }
-    }
-    return b->forced;
-}
-
-/* It goes alone, in order. Locked. */
-static struct sim_buffer *take_first(void)
-{
-    uint64_t now = sim_monotonic_ns();
-    struct sim_buffer **at = &queue, *b;
-
-    while (*at && !(is_first(*at) && deliverable(*at, now))) {
-        at = &(*at)->next;
-    }
-    b = *at;
-    if (b) {
-        *at = b->next;
-        queue_end = b->next ? queue_end : at;
-        b->next = NULL;
-        b->in_order = true;
-        has_begun[b->client] = true;
-    }
-    return b;
-}
-
 /* Takes what can go out of the queue; with cupti-shuffle in another order. Locked. */
 static struct sim_buffer *take(void)
 {
@@ -175,7 +122,7 @@ static struct sim_buffer *take(void)
     for (struct sim_buffer **at = &queue; *at;) {
         struct sim_buffer *b = *at;
 
-        if (!deliverable(b, now) || !may_follow(b)) {
+        if (!deliverable(b, now)) {
             at = &b->next;
             continue;
         }
@@ -223,7 +170,7 @@ static void *worker(void *unused)
     pthread_mutex_lock(&lock);
     while (!ended) {
         uint64_t seen = asked;
-        struct sim_buffer *first = take_first(), *out = first ? first : take();
+        struct sim_buffer *out = take();
 
         pthread_mutex_unlock(&lock);
         while (out) {
@@ -236,9 +183,6 @@ static void *worker(void *unused)
         }
         sim_name_spoil(NULL);
         pthread_mutex_lock(&lock);
-        if (first) {
-            continue; /* the others are right behind it */
-        }
         answered = seen;
         pthread_cond_broadcast(&done);
         if (asked == seen && !ended) {
