@@ -87,13 +87,24 @@ class Writer
             *at_++ = static_cast<uint8_t>(kind);
     }
 
-    void number(uint64_t value)
+    /* There is room. */
+    void put_number(uint64_t value)
     {
-        if (!has_room(NUMBER_BYTES))
-            return;
         for (; value >= 0x80; value >>= 7)
             *at_++ = static_cast<uint8_t>(value | 0x80);
         *at_++ = static_cast<uint8_t>(value);
+    }
+
+    void put_numbers(c10::IntArrayRef values)
+    {
+        for (int64_t value : values)
+            put_number(static_cast<uint64_t>(value));
+    }
+
+    void number(uint64_t value)
+    {
+        if (has_room(NUMBER_BYTES))
+            put_number(value);
     }
 
     void bits(double value)
@@ -112,15 +123,15 @@ class Writer
             return;
         }
         bool has_strides = t.layout() == at::kStrided;
-        kind(has_strides ? SL_TORCH_TENSOR : SL_TORCH_LAYOUT);
-        if (has_room(1))
-            *at_++ = static_cast<uint8_t>(t.scalar_type());
-        number(static_cast<uint64_t>(t.dim()));
-        for (int64_t size : t.sizes())
-            number(static_cast<uint64_t>(size));
+        c10::IntArrayRef sizes = t.sizes();
+        if (!has_room(2 + NUMBER_BYTES * (1 + 2 * sizes.size())))
+            return;
+        *at_++ = static_cast<uint8_t>(has_strides ? SL_TORCH_TENSOR : SL_TORCH_LAYOUT);
+        *at_++ = static_cast<uint8_t>(t.scalar_type());
+        put_number(sizes.size());
+        put_numbers(sizes);
         if (has_strides)
-            for (int64_t stride : t.strides())
-                number(static_cast<uint64_t>(stride));
+            put_numbers(t.strides());
     }
 
     void put_scalar(const c10::IValue &v)

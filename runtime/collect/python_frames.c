@@ -26,6 +26,7 @@ enum {
     KEPT = 16384,        /* 128 KiB; a power of two */
     WAYS = 4,            /* places for a hash */
     TABLE_MAX = 1 << 24, /* longer line tables are damaged */
+    LONG_TABLE = 512,    /* bytes; a multiple of 64 */
     TEXT_BITS = 24,
     LINES = 16384, /* NVTX's names want room too */
 };
@@ -141,23 +142,43 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 
 /* Two sums over the words, the second of which knows their order; several words at a time, so that
  * the long table of a long script costs little. */
-static uint64_t sum_of(const char *data, size_t length)
+static uint64_t sum_of_long(const char *data, size_t length, uint64_t sum)
 {
     typedef uint64_t words __attribute__((vector_size(64)));
     words first = {0}, second = {0}, word;
-    uint64_t sum = length;
 
     for (; length >= sizeof(word); data += sizeof(word), length -= sizeof(word)) {
         memcpy(&word, data, sizeof(word));
         first += word;
         second += first;
     }
-    memset(&word, 0, sizeof(word));
-    memcpy(&word, data, length);
-    second += first + first + word;
     for (unsigned i = 0; i < sizeof(word) / sizeof(uint64_t); i++)
-        sum += second[i] * ((2 * i + 1) * 0x9e3779b97f4a7c15u);
+        sum += (second[i] ^ first[i] << 32) * ((2 * i + 1) * 0x9e3779b97f4a7c15u);
     return sum;
+}
+
+/* Most tables are short: the words one by one, the last of which may hold some of the one before
+ * again. */
+static uint64_t sum_of(const char *data, size_t length)
+{
+    uint64_t first = length, second = 0, word = 0;
+
+    if (length >= LONG_TABLE) {
+        first = sum_of_long(data, length, first);
+        data += length / 64 * 64 - sizeof(word);
+        length = length % 64 + sizeof(word);
+    }
+    if (length < sizeof(word)) {
+        memcpy(&word, data, length);
+        return mix(first, word);
+    }
+    for (; length > sizeof(word); data += sizeof(word), length -= sizeof(word)) {
+        memcpy(&word, data, sizeof(word));
+        first += word;
+        second += first;
+    }
+    memcpy(&word, data + length - sizeof(word), sizeof(word));
+    return mix(mix(first, second), word);
 }
 
 /* A str keeps a hash of its characters once it has been used as a key; file and function names
@@ -267,17 +288,13 @@ static uint32_t find_text(const struct sl_python_layout *l, uint64_t hash, const
     return line;
 }
 
-uint32_t sl_python_line(void)
+uint32_t sl_python_line(const void *frame)
 {
     const struct sl_python_layout *l = &python.layout;
     struct place place[SL_PYTHON_DEPTH_MAX], nearest, here;
     uint64_t hash = 0, file, nearest_hash = 0;
     unsigned places = 0;
-    const void *frame;
 
-    if (!atomic_load_explicit(&python.is_ready, memory_order_acquire))
-        return 0;
-    frame = innermost_frame(l);
     for (unsigned i = 0; frame && i < WALK_MAX && places < python.depth;
          i++, frame = pointer_at(frame, l->frame_back)) {
         if (look_at(l, frame, &here))

@@ -22,20 +22,20 @@ enum {
 };
 
 /* Once per process, before others call: finds CPython. `depth`: how many lines are wanted, from the
- * innermost outwards; 0: none, sl_python_line() does nothing. 0; -ENOENT: there is no Python;
+ * innermost outwards; 0: none, nothing is found. 0; -ENOENT: there is no Python;
  * -ENOTSUP: one that is not known; -ENOMEM. */
 int sl_python_lines_init(unsigned depth);
 
 /* From now on there are none (in a forked child). */
 void sl_python_lines_stop(void);
 
-/* The calling thread's line, as a number that stands for its text; 0: it runs no Python code, or
- * there is no room for the text. */
-uint32_t sl_python_line(void);
-
 /* The calling thread's innermost frame, to be compared with what this gave before: while the outer
  * call has not ended, another one means that Python code was entered in between. NULL: none. */
 const void *sl_python_frame(void);
+
+/* The line of the calling thread's innermost frame, as a number that stands for its text; 0: it
+ * runs no Python code, or there is no room for the text. */
+uint32_t sl_python_line(const void *frame);
 
 /* "FILE:LINE FUNCTION", of several " < " between them, the innermost first. Borrowed for the life
  * of the process, ends in NUL; NULL: no such number. */

@@ -106,7 +106,7 @@ static uint32_t line_of(struct sl_lane *lane, const struct sl_torch_op *op)
         lane->ops_frame = frame;
     else if (frame == lane->ops_frame && op->scope != SL_TORCH_SCOPE_SITE)
         return 0;
-    return frame ? sl_python_line() : 0;
+    return frame ? sl_python_line(frame) : 0;
 }
 
 static void on_begin(const struct sl_torch_op *op)

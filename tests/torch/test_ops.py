@@ -8,7 +8,7 @@ import harness
 import pytest
 
 JOBS = ["mlp", "transformer", "convnet", "recurrent", "loader", "streams", "syncs", "graphs",
-        "threads", "ranges"]
+        "threads", "ranges", "regions"]
 RANKS = ["collectives", "ddp", "fsdp"]
 UNDER = pathlib.Path(__file__).with_name("under_profiler.py")
 # What torch.profiler says of inputs; those of a collective have the collective's facts besides.
@@ -89,6 +89,31 @@ def test_same_as_profiler_in_ranks(torch, name):
         theirs_rows = theirs_of(torch.tmp / f"theirs-{pid}.json")
         compare(trace.events, theirs_rows)
         assert any("Collective name" in e["args"] for e in trace.of("cpu_op"))
+
+
+def test_compiled_regions_and_subclasses(torch):
+    """A compiled region has a row of its own name, with its operators inside; what a tensor's class
+    does with an operator is inside that operator's row, and what it launches is the inner one's."""
+    trace = torch.job("regions").trace()
+    rows = whole(trace.events, "cpu_op", "user_annotation")
+    inside = parents(rows, lambda e: e["start"], lambda e: e["end"])
+
+    def above(i: int) -> list[int]:
+        return [inside[i], *above(inside[i])] if inside[i] else []
+
+    def around(i: int) -> list[str]:
+        return [rows[j]["name"] for j in (i, *above(i))]
+
+    regions = {e["name"] for e in rows.values() if e["name"].startswith("Torch-Compiled Region")}
+    assert len(regions) == 2, regions
+    relus = [around(i) for i, e in rows.items() if e["name"] == "aten::relu"]
+    assert {name for stack in relus for name in stack if name in regions} == regions
+    outer = {j for i in rows if rows[i]["name"] == "aten::relu"
+             for j in above(i) if rows[j]["name"] == "aten::relu"}
+    launched = {e["args"].get("External id") for e in trace.of("cuda_runtime", "cuda_driver")}
+    assert len(outer) >= 3 and not {i & 0xffffffff for i in outer} & launched
+    items = [around(i) for i, e in rows.items() if e["name"] == "aten::_local_scalar_dense"]
+    assert ["aten::_local_scalar_dense", "aten::item"] in items
 
 
 def launches(events: list[dict], rows_of) -> list[tuple[str, str | None]]:
