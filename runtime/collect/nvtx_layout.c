@@ -113,7 +113,8 @@ size_t sl_nvtx_layout_count(const struct sl_nvtx_blob *b, const struct sl_nvtx_s
                                                b->all,     b->count, b->left};
 
             if (of ? sl_nvtx_layout_integer(&other, of, 0, &count)
-                   : sl_nvtx_value_integer(p->schemaId, p->payload, &count))
+                   : sl_nvtx_value_size(p->schemaId) <= p->size &&
+                         sl_nvtx_value_integer(p->schemaId, p->payload, &count))
                 return count > 0 ? (size_t)count : 0;
         }
         return 0;
