@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Builds the observers of PyTorch's operators (torch_ops.cpp), one for each minor version:
 #
-#   build_observers.sh [--out DIR] [VERSION | PYTHON | TORCH-FOLDER]...
+#   build_observers.sh [--out DIR] [VERSION | WHEEL | PYTHON | TORCH-FOLDER]...
 #
 #   VERSION       2.11: headers of the newest such wheel, which `pip download` gets (large: the
 #                 wheel is thrown away, its headers stay in build/torch-headers)
+#   WHEEL         torch-2.11.0-*.whl: its headers, which are not kept
 #   PYTHON        an interpreter whose environment has PyTorch: that one's headers, and besides the
 #                 observer of its minor version, for what is no release, one of its full version
 #   TORCH-FOLDER  site-packages/torch
@@ -63,6 +64,16 @@ build() {
     say "PyTorch $version: $out/torch-$name$suffix.so"
 }
 
+# WHEEL FOLDER: what is needed of it
+unpack() {
+    python3 - "$1" "$2" <<'PYTHON'
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    wanted = ("torch/include/", "torch/version.py", "torch/share/cmake/Torch/TorchConfig.cmake")
+    wheel.extractall(sys.argv[2], [n for n in wheel.namelist() if n.startswith(wanted)])
+PYTHON
+}
+
 # VERSION -> build/torch-headers/VERSION
 fetch() {
     local headers=$repo/build/torch-headers/$1 wheel
@@ -71,17 +82,12 @@ fetch() {
         mkdir -p "$headers" "$scratch/wheel"
         # For any Python: headers do not differ.
         for python in 3.11 3.9 3.12 3.13; do
-            python3 -m pip download --quiet --no-deps --only-binary :all: --python-version $python \
-                --implementation cp --dest "$scratch/wheel" "torch==$1.*" >&2 2>/dev/null && break
+            python3 -m pip download --quiet --no-cache-dir --no-deps --only-binary :all: \
+                --python-version $python --implementation cp --dest "$scratch/wheel" "torch==$1.*" >&2 2>/dev/null && break
         done
         wheel=$(find "$scratch/wheel" -name 'torch-*.whl' | head -n 1)
         [[ $wheel ]] || return 1
-        python3 - "$wheel" "$headers" <<'PYTHON'
-import sys, zipfile
-with zipfile.ZipFile(sys.argv[1]) as wheel:
-    wanted = ("torch/include/", "torch/version.py", "torch/share/cmake/Torch/TorchConfig.cmake")
-    wheel.extractall(sys.argv[2], [n for n in wheel.namelist() if n.startswith(wanted)])
-PYTHON
+        unpack "$wheel" "$headers"
         rm -rf "$scratch/wheel"
         touch "$headers/.complete"
     fi
@@ -93,6 +99,9 @@ folder_of() {
         echo "$1"
     elif [[ $1 =~ ^[0-9]+\.[0-9]+$ ]]; then
         fetch "$1"
+    elif [[ $1 == *.whl ]]; then
+        rm -rf "$scratch/headers"
+        unpack "$1" "$scratch/headers" && echo "$scratch/headers/torch"
     elif [[ -x $1 ]]; then
         # Without importing it, which may want a driver.
         "$1" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])'

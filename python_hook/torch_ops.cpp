@@ -14,6 +14,8 @@
 #include <torch/csrc/profiler/util.h>
 
 #include <cerrno>
+#include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -210,16 +212,52 @@ void add_collective(std::string &more, const at::RecordFunction &fn)
         add(more, member.first, member.second);
 }
 
+std::string json_of(const std::string &text)
+{
+    static const char digits[] = "0123456789abcdef";
+    std::string json = "\"";
+
+    for (char c : text) {
+        auto byte = static_cast<unsigned char>(c);
+
+        if (byte < 0x20) {
+            json += "\\u00";
+            json += digits[byte >> 4];
+            json += digits[byte & 15];
+            continue;
+        }
+        if (c == '"' || c == '\\')
+            json += '\\';
+        json += c;
+    }
+    return json + '"';
+}
+
+/* A number or a text. (torch.profiler's own ivalueToStr() is there from 2.5 on, writes `1.` and
+ * leaves quotes as they are.) */
+std::string json_of(const c10::IValue &v)
+{
+    char number[32];
+
+    if (v.isString())
+        return json_of(v.toStringRef());
+    if (v.isBool())
+        return v.toBool() ? "true" : "false";
+    if (v.isInt())
+        return std::to_string(v.toInt());
+    snprintf(number, sizeof(number), "%.17g", v.toDouble());
+    return std::isfinite(v.toDouble()) ? number : '"' + std::string(number) + '"';
+}
+
 void add_keywords(std::string &more, const at::RecordFunction &fn)
 {
     for (const auto &member : fn.kwinputs()) {
         const c10::IValue &v = member.second;
-        bool is_text = v.isString();
 
-        if (!(v.isDouble() || v.isInt() || v.isBool() || is_text) ||
-            (is_text && v.toStringRef().size() > TEXT_BYTES))
+        if (!(v.isDouble() || v.isInt() || v.isBool() || v.isString()) ||
+            (v.isString() && v.toStringRef().size() > TEXT_BYTES))
             continue;
-        add(more, member.first, torch::profiler::impl::ivalueToStr(v, is_text));
+        add(more, member.first, json_of(v));
     }
 }
 

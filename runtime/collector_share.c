@@ -18,6 +18,7 @@
 #include "collect/cupti_buffer.h"
 #include "collect/cupti_neighbour.h"
 #include "collect/nvtx.h"
+#include "collect/python_boot.h"
 #include "collect/torch_ops.h"
 
 /* How long what runs on the GPU is waited for, before it is cut off: the other profiler's thread
@@ -184,7 +185,8 @@ int sl_collector_share(struct sl_collector *c)
     sl_neighbour_rescan();
     if (c->opt.config->nvtx)
         sl_nvtx_attach_all();
-    sl_torch_ops_attach(c->opt.config->ops, c->opt.config->home);
+    if (sl_torch_ops_attach(c->opt.config->ops, c->opt.config->home) && c->opt.config->python)
+        sl_python_boot_again(c->opt.config->home);
     if (c->is_robbed)
         look_again(c);
     switch (sl_neighbour_state()) {

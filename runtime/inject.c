@@ -130,6 +130,14 @@ EXPORT int sl_hook_step(int source)
                : -EINVAL;
 }
 
+EXPORT int sl_hook_ops(void);
+
+/* The Python package's: 0, or PyTorch is to tell NVTX of its operators: 1, and 2 with shapes. */
+EXPORT int sl_hook_ops(void)
+{
+    return sl_runtime_ops_by_strings();
+}
+
 EXPORT void sl_site_begin(void);
 EXPORT void sl_site_end(void);
 

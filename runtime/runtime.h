@@ -40,5 +40,6 @@ int sl_runtime_step(enum sl_step_source source);
 int sl_runtime_range_push(const char *name);
 int sl_runtime_range_pop(void);
 int sl_runtime_mark(const char *name);
+int sl_runtime_ops_by_strings(void);
 
 #endif

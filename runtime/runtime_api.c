@@ -14,6 +14,7 @@
 #include "collect/lane.h"
 #include "collect/nvtx_calls.h"
 #include "collect/nvtx_names.h"
+#include "collect/torch_ops.h"
 #include "runtime_impl.h"
 
 /* 0; -EAGAIN before the injection; -ENODEV for good. */
@@ -127,6 +128,11 @@ int sl_runtime_range_pop(void)
     if (!err)
         sl_nvtx_pop(own_domain(), NULL);
     return err;
+}
+
+int sl_runtime_ops_by_strings(void)
+{
+    return is_armed() || !sl_runtime.config.nvtx ? SL_TORCH_OPS_OFF : sl_torch_ops_by_strings();
 }
 
 int sl_runtime_mark(const char *name)

@@ -4,7 +4,8 @@
 #   tests/run.sh [--quick | --full | --long] [--without-torch] [--only PATTERN]
 #     --quick         release build alone: unit, simulated GPU, library, end-to-end
 #     (default)       and PyTorch, AddressSanitizer, ThreadSanitizer, static analysis, formatting
-#     --full          and PyTorch for CUDA 12, the record tables against every CUPTI version's package,
+#     --full          and PyTorch for CUDA 12, the observers of all versions of PyTorch (9 GB of wheels,
+#                     one after the other), the record tables against every CUPTI version's package,
 #                     and coverage
 #     --long          and the tests marked long (soak runs)
 #     --without-torch leaves out the tests that run PyTorch (a wheel of 0.5 GB, 2 GB on disk)
@@ -133,6 +134,11 @@ cupti_versions() {
     python3 runtime/collect/generate_tables.py --check-all
 }
 
+# Which were built is in the log.
+observers() {
+    python_hook/build_observers.sh --out build/test-observers
+}
+
 coverage() {
     local python
     python=$(tests/venv.sh lint) || return
@@ -182,6 +188,7 @@ if stage build-release build release; then
     if [[ $level -ge 2 && -z $only ]]; then
         if [[ $torch == 1 ]]; then
             stage torch-2.7 torch_tests torch-2.7
+            stage observers observers
         fi
         stage cupti-versions cupti_versions
         stage coverage coverage

@@ -4,7 +4,8 @@ find in this PyTorch is said in one line, and the job goes on."""
 import os
 import sys
 
-from . import _children, _distributed, _imports, _library, _modules, _profiler, _say, _sites, _steps
+from . import (_children, _distributed, _imports, _library, _modules, _profiler, _say, _sites, _steps,
+               _strings)
 
 # What `import torch` brings along, whatever its version.
 _ALWAYS = ("torch.autograd.profiler", "torch.nn.modules.module", "torch.optim.optimizer")
@@ -31,18 +32,19 @@ def _check(torch):
 
 def start():
     """"", or why not. Once for all that a forked child has from its parent; in the child again for
-    what it has not."""
+    what it has not, and again for what the library has found out since."""
     global _is_started
     if os.environ.get("SYNCLINE_PYTHON", "").lower() in ("0", "off", "no", "false"):
         return "switched off by SYNCLINE_PYTHON"
     _children.watch()
     if _is_started:
+        _attach("operators", lambda _: _strings.look())(None)
         return ""
     _is_started = True
     os.register_at_fork(after_in_child=_library.look_after_fork)
     for what, hooks in (("steps", _steps.HOOKS), ("the hand-over to torch.profiler", _profiler.HOOKS),
                         ("process groups", _distributed.HOOKS), ("modules", _modules.HOOKS),
-                        ("lines that wait", _sites.HOOKS)):
+                        ("lines that wait", _sites.HOOKS), ("operators", _strings.HOOKS)):
         for name, attach in hooks.items():
             _imports.when_imported(name, _attach(what, attach))
     _imports.when_imported("torch", _check)

@@ -134,6 +134,7 @@ static void begin_thread(struct sl_lane *lane)
     memset(lane->depth, 0, sizeof(lane->depth));
     memset(lane->skipped, 0, sizeof(lane->skipped));
     lane->ops = lane->ops_skipped = lane->ops_plain = 0;
+    lane->told = lane->told_number = 0;
 }
 
 struct sl_lane *sl_lane_take(void)

@@ -34,6 +34,7 @@ enum {
     SL_LANE_TEXT_MAX = 1023,
     SL_LANE_JSON_MAX = 2559,
     SL_LANE_RECORD_WORDS = 510,
+    SL_LANE_TOLD = 256, /* operators that NVTX's texts tell, one inside the other */
 };
 
 enum sl_lane_what {
@@ -100,6 +101,13 @@ struct sl_lane_op {
     uint8_t was_cut; /* inputs did not fit */
 };
 
+/* An operator that a text of NVTX's told (collect/torch_strings.h), and that runs. */
+struct sl_lane_told {
+    uint32_t handle; /* lower half; 0: it has no record */
+    int depth;       /* ranges of the default domain around it that are none */
+    uint8_t is_user, is_evaluation;
+};
+
 struct sl_lane {
     /* the writer's */
     uint64_t at;                /* position behind its last record: what `head` is */
@@ -114,6 +122,8 @@ struct sl_lane {
     int ops, ops_skipped;         /* the same for operators, and for scopes of the user's... */
     int ops_plain;                /* ...which these are not */
     const void *ops_frame;        /* Python's, when the outermost of those began */
+    uint32_t told, told_number;   /* operators; the thread's number among those that have some */
+    struct sl_lane_told told_op[SL_LANE_TOLD];
 
     /* shared */
     alignas(64) _Atomic uint64_t head;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "collect/nvtx_calls.h"
 #include "collect/step.h"
+#include "collect/torch_strings.h"
 
 /* What NVTX calls NVTX_NO_PUSH_POP_TRACKING. */
 #define NO_LEVEL (-2)
@@ -142,6 +143,8 @@ int sl_nvtx_push(unsigned domain, const struct sl_nvtx_event *ev)
 
     if (!lane)
         return NO_LEVEL;
+    if (domain == 0 && sl_torch_strings_push(lane, ev->message.text, ev->message.length))
+        return lane->depth[0] + (int)lane->told - 1;
     note_step(&ev->message);
     if (lane->skipped[domain] || !sl_nvtx_record_event(SL_LANE_PUSH, domain, ev, 0))
         return sl_lane_skip(lane, domain);
@@ -187,6 +190,8 @@ int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev)
         return NO_LEVEL;
     if (__builtin_expect(lane->skipped[domain] != 0, 0))
         return lane->depth[domain] + --lane->skipped[domain];
+    if (domain == 0 && sl_torch_strings_pop(lane))
+        return lane->depth[0] + (int)lane->told;
     if (lane->depth[domain] == 0)
         return NO_LEVEL;
     if (!ev || !sl_nvtx_record_event(SL_LANE_POP, domain, ev, 0))

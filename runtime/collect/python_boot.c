@@ -2,7 +2,8 @@
  * python_boot.c - a Python interpreter in the process gets our package.
  *
  * Queued by the thread that initialises CUDA, and again by the collector if there was no
- * interpreter then; carried out on Python's main thread, with the GIL. Python's functions are
+ * interpreter then; carried out on Python's main thread, with the GIL; once more if a PyTorch
+ * is found that has no observer. Python's functions are
  * looked up by name, since the process may have none, and no header of one version is used.
  */
 #include "collect/python_boot.h"
@@ -177,6 +178,14 @@ static int queue(const char *home)
         return -ENOTSUP;
     }
     return python.AddPendingCall(run, NULL) ? -EAGAIN : 0;
+}
+
+int sl_python_boot_again(const char *home)
+{
+    int run = RUN;
+
+    atomic_compare_exchange_strong(&boot.state, &run, IDLE);
+    return sl_python_boot(home);
 }
 
 int sl_python_boot(const char *home)

@@ -17,4 +17,7 @@
  * its queue is full. */
 int sl_python_boot(const char *home);
 
+/* The same, also if it has run: the package has another look. */
+int sl_python_boot_again(const char *home);
+
 #endif

@@ -22,6 +22,7 @@
 #include "collect/step.h"
 #include "collect/torch_find.h"
 #include "collect/torch_ops_abi.h"
+#include "collect/torch_strings.h"
 
 /* Deeper than operators are nested. Those that end elsewhere without having said so at their
  * beginning leave their room reserved: it ends here. */
@@ -31,8 +32,9 @@ static struct {
     struct sl_torch_ops_observer observer; /* enable NULL: none */
     enum sl_torch_ops_mode mode;
     uint64_t generation;
-    int is_found, is_wanted, is_enabled;
-    _Atomic int is_stopped;
+    int is_found, is_enabled;
+    _Atomic int is_wanted, is_stopped;
+    _Atomic int missing; /* `mode`, if a PyTorch was found that has no observer */
 } ops;
 
 /* ---- what the observer calls ---- */
@@ -109,7 +111,7 @@ static uint32_t line_of(struct sl_lane *lane, const struct sl_torch_op *op)
     return frame ? sl_python_line(frame) : 0;
 }
 
-static void on_begin(const struct sl_torch_op *op)
+void sl_torch_ops_begin(const struct sl_torch_op *op)
 {
     int is_plain = op->scope != SL_TORCH_SCOPE_USER;
     struct sl_lane *lane;
@@ -148,7 +150,7 @@ static void put_word(struct sl_lane *lane, enum sl_lane_what what, uint64_t word
     sl_lane_put(lane, 4);
 }
 
-static void on_end(uint64_t handle, uint8_t scope, int is_async)
+void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async)
 {
     uint64_t stamp = sl_clock_stamp();
     struct sl_lane *lane;
@@ -176,12 +178,13 @@ static void on_end(uint64_t handle, uint8_t scope, int is_async)
 
 void sl_torch_ops_site_begin(void)
 {
-    on_begin(&(struct sl_torch_op){.name = "", .sequence = -1, .scope = SL_TORCH_SCOPE_SITE});
+    sl_torch_ops_begin(
+        &(struct sl_torch_op){.name = "", .sequence = -1, .scope = SL_TORCH_SCOPE_SITE});
 }
 
 void sl_torch_ops_site_end(void)
 {
-    on_end(0, SL_TORCH_SCOPE_SITE, 0);
+    sl_torch_ops_end(0, SL_TORCH_SCOPE_SITE, 0);
 }
 
 /* An operator without a record would leave its nodes to the one around it: they are no one's. */
@@ -194,13 +197,14 @@ void sl_torch_ops_node(uint64_t node)
         put_word(lane, SL_LANE_OP_NODE, node, sl_clock_stamp());
 }
 
-static const struct sl_torch_ops_host host = {SL_TORCH_OPS_ABI, on_begin, on_end};
+static const struct sl_torch_ops_host host = {SL_TORCH_OPS_ABI, sl_torch_ops_begin,
+                                              sl_torch_ops_end};
 
 /* ---- finding it ---- */
 
 static void follow(void)
 {
-    int on = ops.is_wanted && !atomic_load(&ops.is_stopped), err;
+    int on = atomic_load(&ops.is_wanted) && !atomic_load(&ops.is_stopped), err;
 
     if (!ops.observer.enable || on == ops.is_enabled)
         return;
@@ -245,31 +249,48 @@ static void take(const struct sl_torch *torch, const char *home)
         return;
     }
     sl_log(SL_LOG_INFO,
-           "no observer for the operators of PyTorch %s (%s): the trace has none; "
-           "python_hook/build_observers.sh makes one, SYNCLINE_OPS=off silences this",
+           "no observer for the operators of PyTorch %s (%s): the trace has none, unless Python "
+           "brings them; python_hook/build_observers.sh makes one, SYNCLINE_OPS=off silences this",
            *torch->version ? torch->version : "of unknown version", why);
+    atomic_store(&ops.missing, ops.mode);
 }
 
-void sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home)
+int sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home)
 {
     uint64_t generation = sl_import_generation();
     struct sl_torch torch;
 
     if (mode == SL_TORCH_OPS_OFF || ops.is_found || generation == ops.generation ||
         atomic_load(&ops.is_stopped))
-        return;
+        return 0;
     ops.generation = generation;
     ops.mode = mode;
     if (sl_torch_find(&torch))
-        return;
+        return 0;
     ops.is_found = 1;
     take(&torch, home);
     follow();
+    return atomic_load(&ops.missing) != SL_TORCH_OPS_OFF;
+}
+
+enum sl_torch_ops_mode sl_torch_ops_by_strings(void)
+{
+    enum sl_torch_ops_mode mode = (enum sl_torch_ops_mode)atomic_load(&ops.missing);
+
+    if (mode == SL_TORCH_OPS_OFF || atomic_load(&ops.is_stopped))
+        return SL_TORCH_OPS_OFF;
+    sl_torch_strings_take();
+    return mode;
+}
+
+int sl_torch_ops_are_wanted(void)
+{
+    return atomic_load_explicit(&ops.is_wanted, memory_order_relaxed);
 }
 
 void sl_torch_ops_enable(int on)
 {
-    ops.is_wanted = on;
+    atomic_store(&ops.is_wanted, on);
     follow();
 }
 

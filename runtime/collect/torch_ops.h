@@ -20,12 +20,26 @@ enum sl_torch_ops_mode {
     SL_TORCH_OPS_FULL, /* and inputs */
 };
 
+struct sl_torch_op;
+
 /* Looks for PyTorch, unless no object was loaded since the last look, and takes it. `home`:
- * SYNCLINE_HOME, or "". Says in one line what comes of it. */
-void sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home);
+ * SYNCLINE_HOME, or "". Says in one line what comes of it. 1: it was found now, and there is no
+ * observer for it. */
+int sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home);
+
+/* Any thread: it will see to it that NVTX is told of operators, if that is of use: then texts are
+ * taken for operators from now on (collect/torch_strings.h). Else SL_TORCH_OPS_OFF: there is an
+ * observer, or no PyTorch yet, or nobody wants operators. */
+enum sl_torch_ops_mode sl_torch_ops_by_strings(void);
 
 /* Operators are told, or cost nothing. Remembered, if there is no PyTorch yet. */
 void sl_torch_ops_enable(int on);
+
+/* What the observer calls (collect/torch_ops_abi.h), for those that come another way. Any thread;
+ * `are_wanted`: whether what begins now is. */
+int sl_torch_ops_are_wanted(void);
+void sl_torch_ops_begin(const struct sl_torch_op *op);
+void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async);
 
 /* Any thread: it begins to wait for the GPU by a call that is no operator, and has done so. Its
  * line of Python code is noted; python_hook/syncline/_sites.py says of which functions. */

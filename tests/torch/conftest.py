@@ -1,7 +1,9 @@
 """Unmodified PyTorch on the simulated GPU. SL_TEST_TORCH names the environment (tests/venv.sh),
-torch-2.11 unless it says otherwise; the build under test is SL_TEST_BUILD, as for tests/e2e."""
+torch-2.11 unless it says otherwise, or an interpreter that has another PyTorch; the build under test
+is SL_TEST_BUILD, as for tests/e2e."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -14,8 +16,6 @@ import harness  # noqa: E402
 
 JOBS = REPO / "tests" / "simgpu" / "jobs"
 ENVIRONMENT = os.environ.get("SL_TEST_TORCH", "torch-2.11")
-# The CUDA that PyPI's build is for, and the CUPTI that it was built with.
-CUPTI = {"torch-2.11": "13.0", "torch-2.7": "12.6"}
 
 
 def pytest_configure(config):
@@ -28,12 +28,32 @@ def pytest_sessionstart(session):
         pytest.exit(f"{harness.LIBRARY} is not built: cmake --build {harness.BUILD}", returncode=3)
 
 
+def interpreter() -> pathlib.Path:
+    if "/" in ENVIRONMENT:
+        return pathlib.Path(ENVIRONMENT)
+    done = subprocess.run([REPO / "tests" / "venv.sh", ENVIRONMENT], check=True,
+                          stdout=subprocess.PIPE, text=True)
+    return pathlib.Path(done.stdout.strip())
+
+
+def facts(python: pathlib.Path) -> tuple[str, str]:
+    """What its PyTorch is, "2.11.0+cu130", and the CUDA that PyPI's build is for."""
+    path = next(python.parents[1].glob("lib/python*/site-packages/torch/version.py"))
+    found = dict(re.findall(r"^(__version__|cuda)\b.*? = '(.*)'", path.read_text(), re.MULTILINE))
+    return found["__version__"], found["cuda"]
+
+
 def build_observer(python: pathlib.Path) -> None:
-    """The observer of this PyTorch's operators, where the build tree looks for it."""
+    """The observer of this PyTorch's operators, where the build tree looks for it; there are none
+    for those before 2.4."""
+    minor = ".".join(facts(python)[0].split(".")[:2])
+    if int(minor.split(".")[1]) < 4:
+        return
     sources = [REPO / "python_hook" / "torch_ops.cpp", REPO / "python_hook" / "build_observers.sh",
                REPO / "runtime" / "collect" / "torch_ops_abi.h"]
-    built = REPO / "build" / "observers" / f"{ENVIRONMENT}.so"
-    if built.exists() and built.stat().st_mtime > max(p.stat().st_mtime for p in sources):
+    newest = max(p.stat().st_mtime for p in sources)
+    built = (REPO / "build" / "observers").glob(f"torch-{minor}*.so")
+    if any(path.stat().st_mtime > newest for path in built):
         return
     subprocess.run([REPO / "python_hook" / "build_observers.sh", python], check=True)
 
@@ -42,10 +62,9 @@ class Torch:
     """The environment: its interpreter, and jobs run with it."""
 
     def __init__(self, tmp: pathlib.Path):
-        done = subprocess.run([REPO / "tests" / "venv.sh", ENVIRONMENT], check=True,
-                              stdout=subprocess.PIPE, text=True)
-        self.python = pathlib.Path(done.stdout.strip())
-        self.cupti = CUPTI[ENVIRONMENT]
+        self.python = interpreter()
+        self.version, self.cupti = facts(self.python)
+        self.minor = int(self.version.split(".")[1])
         build_observer(self.python)
         self.tmp = tmp
         self.count = 0

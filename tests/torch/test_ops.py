@@ -79,6 +79,8 @@ def test_same_as_profiler(torch, name):
 
 @pytest.mark.parametrize("name", RANKS)
 def test_same_as_profiler_in_ranks(torch, name):
+    if name == "fsdp" and torch.minor < 6:
+        pytest.skip("this PyTorch has the FSDP of before")
     theirs = torch.tmp / "theirs-%p.json"
     run = torch.ranks(name, 2, under=[UNDER, theirs, "shapes"], ops="full")
     assert run.status == 0, run.stderr

@@ -1,0 +1,30 @@
+/*
+ * absent.c - what PyTorch resolves when it is loaded, and calls only for what the simulation does
+ * not have: nodes that allocate, conditional nodes, libraries in files. Says so on stderr.
+ *
+ * Application threads.
+ */
+#include <stdio.h>
+
+#include "runtime/call.h"
+
+#define ABSENT(name)                                                                               \
+    int sim_rt_##name(void) __asm__(#name);                                                        \
+    int sim_rt_##name(void)                                                                        \
+    {                                                                                              \
+        fprintf(stderr, "simgpu: %s is not simulated\n", #name);                                   \
+        return SIM_E_NOT_SUPPORTED;                                                                \
+    }
+
+ABSENT(cudaDeviceGetGraphMemAttribute)
+ABSENT(cudaDeviceSetGraphMemAttribute)
+ABSENT(cudaGraphAddNode)
+ABSENT(cudaGraphConditionalHandleCreate)
+ABSENT(cudaGraphRetainUserObject)
+ABSENT(cudaKernelSetAttributeForDevice)
+ABSENT(cudaLibraryGetManaged)
+ABSENT(cudaLibraryGetUnifiedFunction)
+ABSENT(cudaLibraryLoadFromFile)
+ABSENT(cudaStreamBeginCaptureToGraph)
+ABSENT(cudaUserObjectCreate)
+ABSENT(cudaUserObjectRelease)

@@ -1,0 +1,175 @@
+"""PyTorch's operators where there is no observer for its version: by the ranges that it gives NVTX
+itself. The rows are the observer's, as far as those texts say them."""
+import collections
+import json
+import pathlib
+
+import harness
+import pytest
+from test_ops import RANKS, UNDER, parents
+
+SAID = "come by its ranges of NVTX's"
+MISSING = "no observer for the operators of PyTorch 2."
+
+
+def hidden(tmp: pathlib.Path) -> str:
+    """A SYNCLINE_HOME that has the Python package, and no observer."""
+    home = tmp / "home"
+    home.mkdir()
+    (home / "python").symlink_to(harness.LIBRARY.parent / "syncline" / "python")
+    return str(home)
+
+
+def tree(trace) -> list[collections.Counter]:
+    """Operators of each thread: names, sequence numbers, and what is around them."""
+    rows = {e["args"]["Record function id"]: e for e in trace.of("cpu_op")}
+    above = parents(rows, lambda e: e["start"], lambda e: e["end"])
+    threads = collections.defaultdict(collections.Counter)
+    for i, row in rows.items():
+        around = rows.get(above[i])
+        threads[row["tid"]][row["name"], row["args"].get("Sequence number"),
+                            around and around["name"]] += 1
+    return sorted(threads.values(), key=lambda ops: sorted(ops.items(), key=str))
+
+
+def check_same(ours, observers) -> None:
+    """What found no room on a machine that is busy with other things is counted."""
+    lost = ours.counters.get("ranges_lost", 0) + observers.counters.get("ranges_lost", 0)
+    mine, its = tree(ours), tree(observers)
+    if not lost:
+        assert mine == its
+    assert sum(map(len, mine)) and len(mine) == len(its)
+    common = sum((sum(mine, collections.Counter()) & sum(its, collections.Counter())).values())
+    assert common >= max(sum(ops.total() for ops in mine), sum(ops.total() for ops in its)) - 2 * lost
+
+
+def without_observer(run) -> None:
+    assert run.status == 0, run.stderr
+    assert run.stderr.count(MISSING) == 1 and run.stderr.count(SAID) == 1
+    assert "callback" not in run.stderr  # PyTorch's, of a profiler that nobody ended
+
+
+@pytest.mark.parametrize("name", ["mlp", "convnet", "recurrent", "streams", "threads", "ranges",
+                                  "graphs"])
+def test_same_as_the_observer(torch, name):
+    bare = torch.job(name, inject=False)
+    run = torch.job(name, home=hidden(torch.tmp))
+    without_observer(run)
+    assert run.stdout == bare.stdout
+    ops = {e["args"]["External id"]: e["name"] for e in run.trace().of("cpu_op")}
+    assert any(ops.get(e["args"].get("External id")) for e in run.trace().of("kernel"))
+    if torch.minor < 4:
+        return  # too old for an observer
+    its = torch.job(name)
+    check_same(run.trace(), its.trace())
+    if not run.trace().counters.get("ranges_lost"):
+        kinds = ("user_annotation", "fwdbwd")
+        assert collections.Counter((e["cat"], e["name"]) for e in run.trace().events
+                                   if e.get("cat") in kinds) == \
+            collections.Counter((e["cat"], e["name"]) for e in its.trace().events
+                                if e.get("cat") in kinds)
+
+
+def test_shapes(torch):
+    trace = torch.job("mlp", home=hidden(torch.tmp), ops="full").trace()
+    its = torch.job("mlp", ops="full").trace()
+
+    def dims(trace):
+        """Those of operators whose inputs are tensors and numbers: lists of tensors come one by one."""
+        return {(e["name"], json.dumps(e["args"]["Input Dims"])) for e in trace.of("cpu_op")
+                if e["name"] in ("aten::addmm", "aten::mm", "aten::relu", "aten::t")}
+
+    assert dims(trace) and dims(trace) == dims(its)
+
+
+def test_off(torch):
+    run = torch.job("mlp", home=hidden(torch.tmp), ops="off")
+    assert run.status == 0 and not run.trace().of("cpu_op")
+    assert MISSING not in run.stderr and SAID not in run.stderr
+
+
+def test_torch_profiler_is_unharmed(torch):
+    """It may be the only profiler of its thread: ours goes, and is back behind it."""
+    theirs = torch.tmp / "theirs.json"
+    job = torch.tmp / "job.py"
+    job.write_text(f"""
+import torch
+a = torch.ones(8, device="cuda", requires_grad=True)
+a.sigmoid().sum().backward()
+with torch.profiler.profile() as p:
+    a.tanh().sum().backward()
+p.export_chrome_trace({str(theirs)!r})
+with torch.autograd.profiler.emit_nvtx():
+    a.exp().sum().backward()
+try:
+    with torch.autograd.profiler.profile():
+        a.cos().sum().backward()
+        raise KeyError("inside")
+except KeyError as error:
+    print(error)
+a.abs().sum().backward()
+torch.cuda.synchronize()
+print("done", torch.autograd._profiler_enabled())
+""")
+    run = torch.run(torch.python, job, home=hidden(torch.tmp))
+    without_observer(run)
+    assert run.stdout.startswith("'inside'\ndone "), run.stderr
+    its = {e["name"] for e in json.loads(theirs.read_text())["traceEvents"] if e.get("cat") == "cpu_op"}
+    assert {"aten::tanh", "TanhBackward0"} <= its
+    names = {e["name"] for e in run.trace().of("cpu_op")}
+    # emit_nvtx tells the same texts.
+    assert {"aten::sigmoid", "SigmoidBackward0", "aten::exp", "ExpBackward0", "aten::abs",
+            "AbsBackward0"} <= names
+    assert not names & {"aten::tanh", "aten::cos"}
+
+
+def test_a_pytorch_that_comes_late(torch):
+    """After CUDA, from a module of the program's; and threads, a fork, an exit in the middle."""
+    job = torch.tmp / "job.py"
+    job.write_text("""
+import ctypes, os, sys, threading, time
+assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
+time.sleep(0.1)
+import torch
+a = torch.ones(8, device="cuda")
+deadline = time.time() + 60
+while not torch.autograd._profiler_enabled() and time.time() < deadline:
+    a.mul_(2)
+    torch.cuda.synchronize()
+    time.sleep(0.05)
+def work():
+    a.sinh()
+t = threading.Thread(target=work)
+t.start()
+t.join()
+child = os.fork()
+if not child:
+    on = torch.autograd._profiler_enabled()
+    torch.ones(3).add(1)
+    os._exit(on)
+print(os.waitpid(child, 0)[1])
+a.cosh()
+torch.cuda.synchronize()
+sys.exit(3)
+""")
+    run = torch.run(torch.python, job, home=hidden(torch.tmp))
+    assert (run.status, run.stdout) == (3, "0\n"), run.stderr
+    assert run.stderr.count(SAID) == 1 and "callback" not in run.stderr
+    assert {"aten::sinh", "aten::cosh"} <= {e["name"] for e in run.trace().of("cpu_op")}
+
+
+@pytest.mark.parametrize("name", [name for name in RANKS if name != "fsdp"])
+def test_ranks(torch, name):
+    run = torch.ranks(name, 2, home=hidden(torch.tmp))
+    assert run.status == 0, run.stderr
+    for trace in run.traces():
+        if trace.of("kernel"):
+            assert trace.of("cpu_op")
+
+
+def test_under_profiler_from_the_beginning(torch):
+    """One that began before us: ours begins when it has ended."""
+    theirs = torch.tmp / "theirs.json"
+    run = torch.job("mlp", under=[UNDER, theirs, "shapes"], home=hidden(torch.tmp))
+    without_observer(run)
+    assert json.loads(theirs.read_text())["traceEvents"]

@@ -1,0 +1,213 @@
+/* torch_ops_test.c - PyTorch is found with its observer, which is told what is wanted; what it
+ * tells is in the lanes. The tests share one process, as a job would. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+
+#include "collect/torch_ops.h"
+#include "collect/torch_ops_abi.h"
+#include "unit/collect/torch_records.h"
+#include "unit/collect/torch_tree.h"
+
+static struct torch_tree tree;
+static const struct sl_torch_ops_host *host;
+static const int *enabled;
+
+static int set_up(void **state)
+{
+    (void)state;
+    torch_tree_make(&tree, FIXTURE_TORCH);
+    torch_tree_version(&tree, "__version__ = '2.11.0+cu130'\n");
+    torch_tree_link(&tree, "home/observers/torch-2.11.so", FIXTURE_OBSERVER);
+    return sl_lanes_init(8 << 20);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    torch_tree_remove(&tree);
+    return 0;
+}
+
+static void nothing_without_pytorch(void **state)
+{
+    (void)state;
+    assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_LEAN, tree.home), 0);
+    sl_torch_ops_enable(1);
+    assert_int_equal(sl_torch_ops_by_strings(), SL_TORCH_OPS_OFF);
+}
+
+static void the_observer_is_told(void **state)
+{
+    void *observer;
+
+    (void)state;
+    assert_non_null(dlopen(tree.library, RTLD_NOW | RTLD_LOCAL));
+    assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_OFF, tree.home), 0);
+    observer = dlopen(FIXTURE_OBSERVER, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(observer);
+    host = *(const struct sl_torch_ops_host **)dlsym(observer, "sl_fixture_host");
+    enabled = dlsym(observer, "sl_fixture_enabled");
+    assert_null(host); /* nobody wanted it */
+    assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_FULL, tree.home), 0);
+    host = *(const struct sl_torch_ops_host **)dlsym(observer, "sl_fixture_host");
+    assert_non_null(host);
+    assert_int_equal(host->abi, SL_TORCH_OPS_ABI);
+    assert_int_equal(*enabled, 2);
+    assert_int_equal(sl_torch_ops_by_strings(), SL_TORCH_OPS_OFF);
+    sl_torch_ops_enable(0);
+    assert_false(*enabled || sl_torch_ops_are_wanted());
+    sl_torch_ops_enable(1);
+    assert_true(*enabled == 2 && sl_torch_ops_are_wanted());
+}
+
+static void operators_are_recorded(void **state)
+{
+    static const uint8_t inputs[] = {SL_TORCH_TRUE, SL_TORCH_OTHER};
+    const struct sl_torch_op outer = {.name = "aten::linear",
+                                      .handle = 0x100000007,
+                                      .sequence = -1,
+                                      .thread = 1},
+                             inner = {.name = "aten::addmm",
+                                      .handle = 8,
+                                      .sequence = 3,
+                                      .thread = 1,
+                                      .forward_thread = 2,
+                                      .scope = SL_TORCH_SCOPE_BACKWARD,
+                                      .more = "\"a\":1",
+                                      .more_length = 5,
+                                      .inputs = inputs,
+                                      .inputs_length = 2};
+
+    (void)state;
+    host->begin(&outer);
+    host->begin(&inner);
+    host->end(8, SL_TORCH_SCOPE_BACKWARD, 0);
+    host->end(0x100000007, SL_TORCH_SCOPE_FUNCTION, 0);
+    host->end(6, SL_TORCH_SCOPE_FUNCTION, 0); /* began before there was anybody */
+    assert_int_equal(read_seen(), 4);
+    assert_int_equal(seen[0].record.what, SL_LANE_OP_BEGIN);
+    assert_string_equal(seen[0].name, "aten::linear");
+    assert_true(seen[0].op.handle == 0x100000007 && seen[0].op.sequence == -1);
+    assert_string_equal(seen[1].name, "aten::addmm");
+    assert_string_equal(seen[1].more, "\"a\":1");
+    assert_true(seen[1].op.sequence == 3 && seen[1].op.forward_thread == 2);
+    assert_true(seen[1].op.scope == SL_TORCH_SCOPE_BACKWARD && seen[1].op.inputs_length == 2);
+    assert_int_equal(seen[2].record.what, SL_LANE_OP_END);
+    assert_int_equal(seen[2].record.aux, 8);
+    assert_int_equal(seen[3].record.aux, 7);
+    for (unsigned i = 1; i < 4; i++)
+        assert_true(seen[i].record.stamp >= seen[i - 1].record.stamp);
+}
+
+static void some_end_on_any_thread(void **state)
+{
+    const struct sl_torch_op op = {.name = "nccl:all_reduce",
+                                   .handle = 1ull << 33 | 5,
+                                   .sequence = -1,
+                                   .scope = SL_TORCH_SCOPE_USER,
+                                   .is_async = 1};
+
+    (void)state;
+    host->begin(&op);
+    host->end(op.handle, op.scope, 1);
+    assert_int_equal(read_seen(), 2);
+    assert_int_equal(seen[0].record.what, SL_LANE_OP_START);
+    assert_int_equal(seen[1].record.what, SL_LANE_OP_FINISH);
+    assert_int_equal(seen[1].record.pairs, 2); /* the whole handle is behind it */
+}
+
+/* First the inputs, then what is said besides. */
+static void what_is_too_long_does_without(void **state)
+{
+    static uint8_t inputs[SL_LANE_RECORD_WORDS * 8];
+    static char more[SL_LANE_RECORD_WORDS * 8], name[2 * SL_LANE_TEXT_MAX];
+    struct sl_torch_op op = {.name = name,
+                             .handle = 1,
+                             .more = more,
+                             .more_length = 10,
+                             .inputs = inputs,
+                             .inputs_length = sizeof(inputs)};
+
+    (void)state;
+    memset(name, 'n', sizeof(name) - 1);
+    host->begin(&op);
+    host->end(1, 0, 0);
+    op.more_length = sizeof(more);
+    host->begin(&op);
+    host->end(1, 0, 0);
+    assert_int_equal(read_seen(), 4);
+    assert_int_equal(seen[0].op.name_length, SL_LANE_TEXT_MAX);
+    assert_true(seen[0].op.more_length == 10 && seen[0].op.inputs_length == 0);
+    assert_true(seen[0].op.was_cut);
+    assert_true(seen[2].op.more_length == 0 && seen[2].op.inputs_length == 0);
+}
+
+static void too_deep_ones_are_left_out_whole(void **state)
+{
+    unsigned begins = 0;
+
+    (void)state;
+    for (uint64_t i = 1; i <= 600; i++) {
+        host->begin(&(struct sl_torch_op){.name = "x", .handle = i, .sequence = -1});
+        if (i == 300)
+            begins = read_seen();
+    }
+    begins += read_seen();
+    assert_int_equal(begins, 512);
+    for (uint64_t i = 600; i > 0; i--)
+        host->end(i, 0, 0);
+    assert_int_equal(read_seen(), 512);
+    for (unsigned i = 0; i < seen_count; i++)
+        assert_int_equal(seen[i].record.aux, 512 - i);
+    host->begin(&(struct sl_torch_op){.name = "x", .handle = 1, .sequence = -1});
+    host->end(1, 0, 0);
+    assert_int_equal(read_seen(), 2);
+}
+
+static void waits_that_are_no_operators(void **state)
+{
+    (void)state;
+    sl_torch_ops_site_begin();
+    sl_torch_ops_site_end();
+    assert_int_equal(read_seen(), 2);
+    assert_int_equal(seen[0].op.scope, SL_TORCH_SCOPE_SITE);
+}
+
+static void stopped_is_for_good(void **state)
+{
+    (void)state;
+    host->begin(&(struct sl_torch_op){.name = "x", .handle = 1, .sequence = -1});
+    read_seen();
+    errno = ERANGE;
+    sl_torch_ops_stop();
+    host->end(1, 0, 0);
+    host->begin(&(struct sl_torch_op){.name = "x", .handle = 2, .sequence = -1});
+    host->end(2, 0, 0);
+    assert_int_equal(read_seen(), 0);
+    assert_int_equal(errno, ERANGE);
+    sl_torch_ops_enable(1);
+    assert_int_equal(sl_torch_ops_by_strings(), SL_TORCH_OPS_OFF);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_without_pytorch),
+        cmocka_unit_test(the_observer_is_told),
+        cmocka_unit_test(operators_are_recorded),
+        cmocka_unit_test(some_end_on_any_thread),
+        cmocka_unit_test(what_is_too_long_does_without),
+        cmocka_unit_test(too_deep_ones_are_left_out_whole),
+        cmocka_unit_test(waits_that_are_no_operators),
+        cmocka_unit_test(stopped_is_for_good),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
