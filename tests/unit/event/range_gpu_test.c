@@ -1,49 +1,93 @@
-/* range_gpu_test.c - what the GPU did for a range: by device and stream, in the window, and when it
- * is known to be all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* range_gpu_test.c - what the GPU did for a range. */
+#include "event/range_rig.h"
 
-#include <cmocka.h>
-
-#include "event/range.h"
-
-#define THREAD 7
-#define SECOND 1000000000u
-
-static struct sl_ranges *ranges;
-static struct sl_event out[64];
-static size_t outs;
-
-static void take(void *user, const struct sl_event *ev)
+static void the_gpu_is_shown_once_all_of_it_is_in(void **state)
 {
-    (void)user;
-    assert_true(outs < sizeof(out) / sizeof(*out));
-    if (ev->kind == SL_EV_NOTE_GPU)
-        out[outs++] = *ev;
-}
-
-static int create(void **state)
-{
-    const struct sl_ranges_options opt = {.sink = take};
+    const struct sl_event *gpu;
 
     (void)state;
-    outs = 0;
-    if (sl_ranges_create(&ranges, &opt))
-        return -1;
-    sl_ranges_window(ranges, 0, UINT64_MAX);
-    return 0;
+    push(0, 10, 1);
+    push(0, 20, 2);
+    launch(THREAD, 25, 5, 100, 200);
+    launch(THREAD, 26, 6, 110, 120);
+    pop(0, 30);
+    pop(0, 40);
+    sl_ranges_complete(ranges, 150);
+    assert_null(row(SL_EV_NOTE_GPU, 1)); /* an operation ends after that */
+    sl_ranges_complete(ranges, 250);
+    assert_int_equal(outs, 2 + 4); /* both ranges, each on two streams */
+    gpu = &out[outs - 1];
+    assert_int_equal(gpu->kind, SL_EV_NOTE_GPU);
+    assert_int_equal(gpu->start_ns, gpu->stream == 5 ? 100 : 110);
+    assert_int_equal(gpu->end_ns, gpu->stream == 5 ? 200 : 120);
 }
 
-static int destroy(void **state)
+static void a_worker_works_for_the_one_that_has_a_range(void **state)
 {
+    const struct sl_range_look look = {.name = 9};
+
     (void)state;
-    sl_ranges_destroy(ranges);
-    return 0;
+    push(0, 10, 1);
+    launch(50, 20, 5, 100, 200); /* not known as a worker yet */
+    sl_ranges_worker(ranges, 50);
+    launch(50, 30, 5, 300, 400);
+    assert_int_equal(around(50, 30), 1);
+    sl_ranges_push(ranges, THREAD + 1, 0, 35, &look); /* now there are two */
+    assert_int_equal(around(50, 36), 0);
+    pop(0, 40);
+    sl_ranges_close(ranges, 500);
+    assert_int_equal(row(SL_EV_NOTE_GPU, 1)->start_ns, 300);
+    assert_null(row(SL_EV_NOTE_GPU, 9));
 }
 
-static void push(uint64_t ns, uint32_t name)
+static void what_the_gpu_does_outside_the_window_is_not_shown(void **state)
+{
+    const struct sl_event *gpu;
+
+    (void)state;
+    sl_ranges_window(ranges, 100, 200);
+    push(0, 10, 1);
+    launch(THREAD, 20, 5, 50, 90);
+    launch(THREAD, 30, 5, 110, 130);
+    launch(THREAD, 40, 5, 150, 260); /* begins in it */
+    launch(THREAD, 45, 5, 270, 280);
+    launch(THREAD, 46, 6, 290, 300);
+    pop(0, 50);
+    sl_ranges_complete(ranges, 400);
+    gpu = row(SL_EV_NOTE_GPU, 1); /* one: nothing on stream 6 */
+    assert_non_null(gpu);
+    assert_int_equal(gpu->start_ns, 110);
+    assert_int_equal(gpu->end_ns, 260);
+    assert_int_equal(gpu->stream, 5);
+}
+
+/* The range does not wait for it; of one that did not fail it does. */
+static void a_launch_that_failed_has_no_operation(void **state)
+{
+    struct sl_event call = {
+        .kind = SL_EV_RUNTIME, .flags = SL_EVF_LAUNCH, .start_ns = 15, .thread = THREAD};
+
+    (void)state;
+    push(0, 10, 1);
+    launch(THREAD, 12, 5, 20, 30);
+    call.u.call.result = 2;
+    sl_ranges_call(ranges, &call);
+    pop(0, 40);
+    sl_ranges_complete(ranges, 50);
+    assert_non_null(row(SL_EV_NOTE_GPU, 1));
+
+    push(0, 60, 2);
+    launch(THREAD, 62, 5, 64, 66);
+    call.start_ns = 65;
+    call.u.call.result = 0;
+    sl_ranges_call(ranges, &call);
+    pop(0, 70);
+    sl_ranges_complete(ranges, 80);
+    assert_null(row(SL_EV_NOTE_GPU, 2));
+}
+
+/* With numbers and more members, as ranges have whose names differ in a number. */
+static void push_numbered(uint64_t ns, uint32_t name)
 {
     const struct sl_range_look look = {
         .name = name, .numbers = 2ull << 32 | 1, .more = name + 1000};
@@ -51,21 +95,15 @@ static void push(uint64_t ns, uint32_t name)
     sl_ranges_push(ranges, THREAD, 0, ns, &look);
 }
 
-static void pop(uint64_t ns)
-{
-    sl_ranges_pop(ranges, THREAD, 0, ns);
-}
-
-static struct sl_event call(uint64_t ns, uint8_t flags, uint32_t result)
+static struct sl_event call(uint64_t ns, uint8_t flags)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .flags = flags, .start_ns = ns, .thread = THREAD};
 
-    ev.u.call.result = result;
     sl_ranges_call(ranges, &ev);
     return ev;
 }
 
-/* An operation of the launch at that time; the launch's first if it is not said. */
+/* An operation of the launch at that time; `flags`: whether it is the launch's first. */
 static void operation(uint64_t launched_ns, uint16_t device, uint32_t stream, uint64_t from,
                       uint64_t to, uint8_t flags)
 {
@@ -81,10 +119,19 @@ static void operation(uint64_t launched_ns, uint16_t device, uint32_t stream, ui
     sl_ranges_flow(ranges, &flow);
 }
 
-static void launch(uint64_t ns, uint16_t device, uint32_t stream, uint64_t from, uint64_t to)
+static void launch_on(uint64_t ns, uint16_t device, uint32_t stream, uint64_t from, uint64_t to)
 {
-    call(ns, SL_EVF_LAUNCH, 0);
+    call(ns, SL_EVF_LAUNCH);
     operation(ns, device, stream, from, to, SL_EVF_FLOW_FIRST);
+}
+
+static size_t gpu_rows(void)
+{
+    size_t rows = 0;
+
+    for (size_t i = 0; i < outs; i++)
+        rows += out[i].kind == SL_EV_NOTE_GPU;
+    return rows;
 }
 
 static void assert_row(uint32_t name, uint16_t device, uint32_t stream, uint64_t from, uint64_t to)
@@ -92,7 +139,8 @@ static void assert_row(uint32_t name, uint16_t device, uint32_t stream, uint64_t
     unsigned found = 0;
 
     for (size_t i = 0; i < outs; i++) {
-        if (out[i].name != name || out[i].device != device || out[i].stream != stream)
+        if (out[i].kind != SL_EV_NOTE_GPU || out[i].name != name || out[i].device != device ||
+            out[i].stream != stream)
             continue;
         assert_int_equal(out[i].start_ns, from);
         assert_int_equal(out[i].end_ns, to);
@@ -107,15 +155,15 @@ static void assert_row(uint32_t name, uint16_t device, uint32_t stream, uint64_t
 static void a_row_for_each_stream_of_each_device(void **state)
 {
     (void)state;
-    push(100, 1);
-    launch(110, 0, 7, 500, 600);
-    launch(120, 0, 8, 520, 530);
-    launch(130, 1, 7, 540, 550);
-    launch(140, 0, 7, 400, 450); /* records come in any order */
-    launch(150, 0, 7, 700, 800);
-    pop(200);
+    push_numbered(100, 1);
+    launch_on(110, 0, 7, 500, 600);
+    launch_on(120, 0, 8, 520, 530);
+    launch_on(130, 1, 7, 540, 550);
+    launch_on(140, 0, 7, 400, 450); /* records come in any order */
+    launch_on(150, 0, 7, 700, 800);
+    pop(0, 200);
     sl_ranges_complete(ranges, 10000);
-    assert_int_equal(outs, 3);
+    assert_int_equal(gpu_rows(), 3);
     assert_row(1, 0, 7, 400, 800);
     assert_row(1, 0, 8, 520, 530);
     assert_row(1, 1, 7, 540, 550);
@@ -124,16 +172,16 @@ static void a_row_for_each_stream_of_each_device(void **state)
 static void what_is_inside_counts_for_what_is_around(void **state)
 {
     (void)state;
-    push(100, 1);
-    launch(110, 0, 7, 500, 510);
-    push(120, 2);
-    launch(130, 0, 7, 600, 610);
-    pop(140);
-    launch(150, 0, 7, 700, 710);
-    pop(160);
-    launch(170, 0, 7, 800, 810); /* in none */
+    push_numbered(100, 1);
+    launch_on(110, 0, 7, 500, 510);
+    push_numbered(120, 2);
+    launch_on(130, 0, 7, 600, 610);
+    pop(0, 140);
+    launch_on(150, 0, 7, 700, 710);
+    pop(0, 160);
+    launch_on(170, 0, 7, 800, 810); /* in none */
     sl_ranges_complete(ranges, 10000);
-    assert_int_equal(outs, 2);
+    assert_int_equal(gpu_rows(), 2);
     assert_row(1, 0, 7, 500, 710);
     assert_row(2, 0, 7, 600, 610);
 }
@@ -143,73 +191,46 @@ static void a_call_has_the_innermost_range_and_its_numbers(void **state)
     struct sl_event ev;
 
     (void)state;
-    push(100, 1);
-    push(120, 2);
-    ev = call(130, 0, 0);
+    push_numbered(100, 1);
+    push_numbered(120, 2);
+    ev = call(130, 0);
     assert_int_equal(ev.u.call.range, 2);
     assert_int_equal(ev.context, 1);
     assert_int_equal(ev.shape, 2);
-    assert_int_equal(call(110, 0, 0).u.call.range, 1);
-    assert_int_equal(call(90, 0, 0).u.call.range, 0);
+    assert_int_equal(call(110, 0).u.call.range, 1);
+    assert_int_equal(call(90, 0).u.call.range, 0);
 }
 
 /* A row goes out once: not before the last launch's operation is in. */
 static void a_launch_is_waited_for(void **state)
 {
     (void)state;
-    push(100, 1);
-    launch(110, 0, 7, 500, 510);
-    call(120, SL_EVF_LAUNCH, 0);
-    pop(200);
+    push_numbered(100, 1);
+    launch_on(110, 0, 7, 500, 510);
+    call(120, SL_EVF_LAUNCH);
+    pop(0, 200);
     sl_ranges_complete(ranges, 10000);
-    assert_int_equal(outs, 0);
+    assert_int_equal(gpu_rows(), 0);
     operation(120, 0, 7, 9000, 9100, SL_EVF_FLOW_FIRST);
     sl_ranges_complete(ranges, 9100);
-    assert_int_equal(outs, 0);
+    assert_int_equal(gpu_rows(), 0);
     sl_ranges_complete(ranges, 10001);
     assert_row(1, 0, 7, 500, 9100);
-}
-
-static void a_launch_that_failed_is_not_waited_for(void **state)
-{
-    (void)state;
-    push(100, 1);
-    launch(110, 0, 7, 500, 510);
-    call(120, SL_EVF_LAUNCH, 700);
-    call(130, 0, 0); /* and what launches nothing */
-    pop(200);
-    sl_ranges_complete(ranges, 10000);
-    assert_row(1, 0, 7, 500, 510);
 }
 
 /* How many operations a graph has is not known: a while after the last one it is taken for all. */
 static void a_graph_may_have_more(void **state)
 {
     (void)state;
-    push(100, 1);
-    launch(110, 0, 7, 500, 510);
+    push_numbered(100, 1);
+    launch_on(110, 0, 7, 500, 510);
     operation(110, 0, 7, 520, 530, 0);
-    pop(200);
-    sl_ranges_complete(ranges, SECOND);
-    assert_int_equal(outs, 0);
+    pop(0, 200);
+    sl_ranges_complete(ranges, 1000000000u);
+    assert_int_equal(gpu_rows(), 0);
     operation(110, 0, 7, 900, 910, 0);
-    sl_ranges_complete(ranges, SECOND + 911);
+    sl_ranges_complete(ranges, 1000000000u + 911);
     assert_row(1, 0, 7, 500, 910);
-}
-
-static void what_began_outside_of_the_window_is_no_part(void **state)
-{
-    (void)state;
-    sl_ranges_window(ranges, 1000, 2000);
-    push(900, 1);
-    launch(910, 0, 7, 950, 1010);
-    launch(920, 0, 7, 1100, 2500); /* ends when it likes */
-    launch(930, 0, 7, 2000, 2100);
-    launch(940, 0, 8, 2000, 2100);
-    pop(1500);
-    sl_ranges_close(ranges, 2000);
-    assert_int_equal(outs, 1);
-    assert_row(1, 0, 7, 1100, 2500);
 }
 
 /* Those with most streams find no room for all; the others' rows are right. */
@@ -219,30 +240,33 @@ static void more_streams_than_there_is_room_for(void **state)
     uint32_t stream = 0;
 
     (void)state;
-    push(100, 1);
+    push_numbered(100, 1);
     do {
-        launch(110, 0, ++stream, 500, 600);
+        launch_on(110, 0, ++stream, 500, 600);
         sl_ranges_get_counts(ranges, &counts);
     } while (!counts.lost && stream < 1000000);
     assert_in_range(stream, 1000, 999999);
-    launch(120, 0, 1, 700, 800); /* is known */
+    launch_on(120, 0, 1, 700, 800); /* is known */
     sl_ranges_get_counts(ranges, &counts);
     assert_int_equal(counts.lost, 1);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, create, destroy)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(a_row_for_each_stream_of_each_device),
-        CASE(what_is_inside_counts_for_what_is_around),
-        CASE(a_call_has_the_innermost_range_and_its_numbers),
-        CASE(a_launch_is_waited_for),
-        CASE(a_launch_that_failed_is_not_waited_for),
-        CASE(a_graph_may_have_more),
-        CASE(what_began_outside_of_the_window_is_no_part),
-        CASE(more_streams_than_there_is_room_for),
+        cmocka_unit_test_setup_teardown(the_gpu_is_shown_once_all_of_it_is_in, create, destroy),
+        cmocka_unit_test_setup_teardown(a_worker_works_for_the_one_that_has_a_range, create,
+                                        destroy),
+        cmocka_unit_test_setup_teardown(what_the_gpu_does_outside_the_window_is_not_shown, create,
+                                        destroy),
+        cmocka_unit_test_setup_teardown(a_launch_that_failed_has_no_operation, create, destroy),
+        cmocka_unit_test_setup_teardown(a_row_for_each_stream_of_each_device, create, destroy),
+        cmocka_unit_test_setup_teardown(what_is_inside_counts_for_what_is_around, create, destroy),
+        cmocka_unit_test_setup_teardown(a_call_has_the_innermost_range_and_its_numbers, create,
+                                        destroy),
+        cmocka_unit_test_setup_teardown(a_launch_is_waited_for, create, destroy),
+        cmocka_unit_test_setup_teardown(a_graph_may_have_more, create, destroy),
+        cmocka_unit_test_setup_teardown(more_streams_than_there_is_room_for, create, destroy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
