@@ -141,6 +141,16 @@ int sl_args_next(struct sl_args *a)
     return short_option(a);
 }
 
+int sl_args_take_file(const struct sl_args *a, const char **file)
+{
+    if (*file) {
+        sl_args_complain(a->command, "one FILE at a time: %s and %s were given", *file, a->value);
+        return SL_EXIT_USAGE;
+    }
+    *file = a->value;
+    return 0;
+}
+
 void sl_args_print_help(const struct sl_command *command, FILE *f)
 {
     fprintf(f, "Usage: syncline %s\n\n%s\n\nOptions:\n", command->usage, command->about);

@@ -55,6 +55,9 @@ void sl_args_begin(struct sl_args *a, const struct sl_command *command, int argc
 /* Index of the next option in the table, or one of the above. */
 int sl_args_next(struct sl_args *a);
 
+/* The operand, where one file is taken. 0; SL_EXIT_USAGE after a line on stderr: there is one. */
+int sl_args_take_file(const struct sl_args *a, const char **file);
+
 void sl_args_print_help(const struct sl_command *command, FILE *f);
 
 /* One line on stderr: "syncline COMMAND: ...". */

@@ -174,12 +174,8 @@ static int parse(struct sl_convert_request *r, int argc, char **argv, const stru
             sl_args_print_help(r->command, stdout);
             return -1;
         case SL_ARGS_OPERAND:
-            if (r->input) {
-                sl_args_complain(r->command, "one FILE at a time: %s and %s were given", r->input,
-                                 args.value);
+            if (sl_args_take_file(&args, &r->input))
                 return SL_EXIT_USAGE;
-            }
-            r->input = args.value;
             break;
         default:
             return SL_EXIT_USAGE;

@@ -126,6 +126,7 @@ static void a_chunk_that_does_not_fit_is_no_part(void **state)
     write_chunk('b', 3000, 9000);
     setrlimit(RLIMIT_FSIZE, &limit);
     assert_int_equal(status().st_size, whole);
+    assert_int_equal(file.fd, -1);
     write_chunk('c', 8, 8); /* now there is room: it has ended all the same */
     assert_int_equal(status().st_size, whole);
 }

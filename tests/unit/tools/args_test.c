@@ -95,12 +95,26 @@ static void test_nearest(void **state)
     assert_null(sl_args_nearest("a-name-that-is-much-longer-than-any-of-those-here", names, 3));
 }
 
+static void test_one_file(void **state)
+{
+    const struct sl_args first = {.command = &command, .value = "a"};
+    const struct sl_args second = {.command = &command, .value = "b"};
+    const char *file = NULL;
+
+    (void)state;
+    assert_int_equal(sl_args_take_file(&first, &file), 0);
+    assert_string_equal(file, "a");
+    assert_int_equal(sl_args_take_file(&second, &file), SL_EXIT_USAGE);
+    assert_string_equal(file, "a");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_one_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
