@@ -1,6 +1,7 @@
 """The benches beside other profilers at their smallest: every way of recording runs, and every number
 is there."""
 import json
+import os
 import subprocess
 
 import harness
@@ -60,3 +61,45 @@ def test_in_turns(tmp_path):
     # The idle client is compared with itself nowhere, with its double everywhere.
     assert "mlp, idle: beside an idle client" not in found
     assert "mlp, again: beside an idle client" in found
+
+
+@pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
+def test_pytorch(tmp_path):
+    """What bench/pytorch compares is there: the same operators under each that records them."""
+    if not (harness.BUILD / "bench" / "idle_client.so").exists():
+        pytest.skip("built without -DSYNCLINE_BENCH=ON")
+    rows = tmp_path / "rows.json"
+    done = subprocess.run([REPO / "bench" / "pytorch", "--rounds", "1", "--steps", "3", "--job", "mlp",
+                           "--build", harness.BUILD, "--json", rows],
+                          capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr
+    table = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| ")]
+    heads, *cells = [[cell.strip() for cell in row] for row in table]
+    recording = ["syncline", "syncline lean", "syncline full", "kineto cpu+cuda",
+                 "kineto cpu+cuda shapes", "kineto cpu+cuda shapes stack"]
+    assert [row[0] for row in cells] == ["bare", *recording]
+    counts = {row[0]: int(row[heads.index("rows")]) for row in cells[1:]}
+    assert counts["syncline lean"] == counts["syncline full"] > counts["syncline"] > 0
+    found = {row["metric"]: row for row in map(json.loads, rows.open())}
+    ratio = found["mlp: full / torch.profiler with record_shapes"]
+    assert ratio["goal"] == 0.5 and ratio["met"] == (ratio["value"] <= 0.5)
+    for mode in recording:
+        for name, unit in (("own CPU", "ns a row"), ("file", "B a row"), ("to save", "ms")):
+            assert found[f"mlp, {mode}: {name}"]["unit"] == unit
+            assert found[f"mlp, {mode}: {name}"]["value"] > 0
+
+
+@pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
+def test_torch_ops(tmp_path):
+    rows = tmp_path / "rows.json"
+    done = subprocess.run([REPO / "bench" / "torch_ops_bench.sh", "--turns", "1", "--json", rows],
+                          env=os.environ | {"SL_BENCH_BUILD": str(harness.BUILD)},
+                          capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr
+    found = {row["metric"]: row for row in map(json.loads, rows.open())}
+    assert set(found) == {"observer lean, more an operator", "observer full, more an operator",
+                          "torch.profiler, more an operator",
+                          "torch.profiler with shapes, more",
+                          "observer full / torch.profiler with shapes"}
+    ratio = found["observer full / torch.profiler with shapes"]
+    assert ratio["goal"] == 0.5 and ratio["met"] == (ratio["value"] <= 0.5)
