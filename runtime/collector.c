@@ -343,6 +343,8 @@ void *sl_collector_run(void *user)
         sl_pipeline_kinds_on(c->pipeline, 0);
     /* The first window opens before any record is judged, even if the process ends already. */
     err = run_window(c);
+    if (c->is_away)
+        sl_pipeline_use(c->pipeline); /* of the other, which had CUPTI before us */
     while (!err && !atomic_load_explicit(&c->exiting, memory_order_acquire)) {
         uint32_t wakes = atomic_load_explicit(&c->wakes, memory_order_acquire);
 

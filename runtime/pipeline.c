@@ -242,9 +242,11 @@ void sl_pipeline_gap(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns)
 {
     const struct sl_event ev = {.kind = SL_EV_GAP, .start_ns = from_ns, .end_ns = until_ns};
 
-    if (p->opening.kind)
-        p->gap = ev;
-    else if (sl_ring_push_control(p->ring, &ev))
+    /* Whoever takes CUPTI has it for a GPU: a file of operators and ranges alone tells more than
+     * none. */
+    if (!p->used)
+        sl_pipeline_use(p);
+    if (sl_ring_push_control(p->ring, &ev))
         sl_stats_add(SL_STAT_DROPPED_RING, 1);
     sl_writer_wake(p->writer);
 }

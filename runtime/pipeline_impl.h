@@ -84,7 +84,6 @@ struct sl_pipeline {
      * once something was used. */
     int used;
     struct sl_event opening; /* kind 0: none is held back */
-    struct sl_event gap;     /* one from before it was: the same */
 
     /* CUPTI tells of its own costs before anything else, of its buffer's request for one. Those
      * rows wait for the first other row, so that the devices are known when the file begins. */

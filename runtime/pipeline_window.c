@@ -28,9 +28,7 @@ void sl_pipeline_use(struct sl_pipeline *p)
     /* The ring holds little yet: the reserved slots are free. */
     if (p->opening.kind)
         sl_ring_push_control(p->ring, &p->opening);
-    if (p->gap.kind)
-        sl_ring_push_control(p->ring, &p->gap);
-    p->opening.kind = p->gap.kind = SL_EV_NONE;
+    p->opening.kind = SL_EV_NONE;
 }
 
 int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t opened_ns)
@@ -90,7 +88,7 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
     ev.u.window.number = number;
     ev.u.window.reason = reason;
     if (p->opening.kind)
-        p->opening.kind = p->gap.kind = SL_EV_NONE;
+        p->opening.kind = SL_EV_NONE;
     else if (sl_ring_push_control(p->ring, &ev))
         return -ENOBUFS;
     p->from_ns = p->until_ns = SL_PIPELINE_NEVER;

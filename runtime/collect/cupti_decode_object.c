@@ -119,6 +119,8 @@ void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
 {
     d->sink = sink;
     d->sink_user = user;
+    if (!d->asked_early)
+        sl_decode_ask_early(d); /* the file may begin with this thread's ranges */
     sl_cupti_seen_thread(d->seen, pid, thread);
 }
 

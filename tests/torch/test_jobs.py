@@ -200,6 +200,7 @@ def test_job(torch, name):
     names = {row["name"] for row in trace.of("kernel")}
     for pattern in job.kernels:
         assert any(re.search(pattern, n) for n in names), f"no kernel is a {pattern}: {names}"
+    assert trace.object["deviceProperties"] and "deviceProperties" not in trace.object["syncline"]
     check_operators(trace, job.outside)
     check_steps(trace, job)
     check_lines(trace, job, JOBS / f"{name}.py")

@@ -62,8 +62,9 @@ def check_ours(run, theirs, gaps, left=()):
     assert len(stated) == gaps and trace.counters["handovers"] == gaps
     markers = [e["name"] for e in trace.events if e["ph"] == "i" and "CUPTI" in e["name"]]
     first = min(row["start"] for row in trace.of(*CALLS))
-    assert markers == ["CUPTI handed over", "CUPTI taken back"] * sum(
-        begin > first for begin, _ in stated)
+    pairs = ["CUPTI handed over", "CUPTI taken back"] * sum(begin > first for begin, _ in stated)
+    # A gap from before the first row has no beginning to mark.
+    assert markers in (pairs, ["CUPTI taken back", *pairs])
     # A thread that launches while kinds go on or off may fall on either side.
     spans = [(begin - 1_000_000, end + 1_000_000) for begin, end in stated]
     calls = {call["corr"]: call for call in run.truth_of("call")}
@@ -135,6 +136,21 @@ def test_profiler_that_stops_at_exit(torch):
     trace, wanted = check_ours(run, of_truth(run, sessions[0]), 1)
     assert len(wanted) >= 20
     assert trace.object["syncline"]["gaps"][0][1] <= trace.object["syncline"]["closed_ns"]
+
+
+def test_profiler_that_has_cupti_all_along(torch):
+    """What needs no CUPTI is in our file all the same, and it says what it lacks."""
+    _, without = play(torch, "whole", inject=False)
+    run, sessions = play(torch, "whole", log="warn")
+    assert run.said() == []
+    assert [content(events) for events in sessions] == [content(events) for events in without]
+    trace = run.trace()
+    assert {"aten::addmm", "AddmmBackward0"} <= {row["name"] for row in trace.of("cpu_op")}
+    (gap,) = trace.object["syncline"]["gaps"]
+    assert gap[0] < min(row["start"] for row in trace.of("cpu_op") if row["name"] == "aten::addmm")
+    theirs = of_truth(run, sessions[0])
+    assert theirs and not {row["args"]["correlation"] for row in trace.of(*GPU)} & theirs
+    harness.check_flows(trace)
 
 
 @pytest.mark.parametrize("mode", ["plain", "schedule", "everything", "cuda", "twice"])
