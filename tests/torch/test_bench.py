@@ -79,7 +79,8 @@ def test_pytorch(tmp_path):
                  "kineto cpu+cuda shapes", "kineto cpu+cuda shapes stack"]
     assert [row[0] for row in cells] == ["bare", *recording]
     counts = {row[0]: int(row[heads.index("rows")]) for row in cells[1:]}
-    assert counts["syncline lean"] == counts["syncline full"] > counts["syncline"] > 0
+    # Operators beside what CUPTI tells.
+    assert min(counts["syncline lean"], counts["syncline full"]) > counts["syncline"] > 0
     found = {row["metric"]: row for row in map(json.loads, rows.open())}
     ratio = found["mlp: full / torch.profiler with record_shapes"]
     assert ratio["goal"] == 0.5 and ratio["met"] == (ratio["value"] <= 0.5)
