@@ -52,12 +52,14 @@ ONE_PROCESS = {
     # A graph that is replayed runs no operator, nor a step of the optimizer.
     "graphs": Job([GEMM], 3, [").cuda()", "with torch.cuda.graph", "x.copy_", "cuda.synchronize",
                               ".item()"], outside="cudaGraphLaunch"),
+    "captured": Job([GEMM], 4, [").cuda()", "cuda.synchronize"], outside="cudaGraphLaunch"),
     "peers": Job([GEMM], 4, ["float32).to(first)", "nn.Linear(", ".cpu()", "synchronize(first)",
                              "stream.synchronize", "synchronize(device)"], sim=("--devices", "2")),
     "threads": Job([GEMM], 0, [").cuda().eval()", "float(which)).cuda()", "out.cpu()"]),
     "ranges": Job([GEMM], 2, [".cuda()", "loss.item()"]),
     # What torch.compile traces has no hook in it.
     "compiled": Job([GEMM], 0, [").cuda()", "optimizer.step()", "cuda.synchronize"]),
+    "regions": Job([GEMM], 0, [").cuda()", ".item()"]),
     "lines": Job([GEMM], 0, ["  # waits: "], may_wait="# waits: free"),
     "steps": Job([GEMM], 5, ["nn.Linear(16, 16).cuda()", "cuda.synchronize"], arguments=("plain",)),
     "profiled": Job([GEMM], 3, [").cuda()", "loss.item()", "cuda.synchronize"],
