@@ -277,3 +277,9 @@ def test_a_copy_that_does_not_ask_is_found(ranges, steps):
     trace = ranges(steps).trace()
     assert [e["name"] for e in notes(trace)] == ["late"]
     assert note(trace, "late", "gpu_user_annotation")
+
+
+def test_libraries_loaded_while_copies_are_looked_for(ranges):
+    """The loader's locks are held on both sides: neither may wait for the other's."""
+    trace = ranges("threads context loading:1500 push:late kernel pop sync", timeout=60).trace()
+    assert [e["name"] for e in notes(trace)] == ["late"]

@@ -18,6 +18,7 @@
  *     worker:STEPS     these steps, joined by +, on a thread of their own
  *     many:N           N ranges "step 0", "step 1", ...; `churn:N` N threads with a range each
  *     threads          starts a thread that lives on (before CUDA)
+ *     loading:MS       loads and unloads a library all that time, on a thread of its own
  *     kernel:N sync sleep:MS; begin stop: the public API; windows:N
  *     fork             a child that makes ranges and ends
  *
@@ -28,8 +29,10 @@
 #include <nvtx3/nvToolsExtPayload.h>
 #include <nvtx3/nvToolsExtSync.h>
 
+#include <dlfcn.h>
 #include <locale.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -395,6 +398,30 @@ static void do_threads(void)
     pthread_detach(thread);
 }
 
+static _Atomic int is_loading;
+
+static void *load(void *user)
+{
+    while (atomic_load(&is_loading)) {
+        void *library = dlopen("libutil.so.1", RTLD_NOW);
+
+        if (library)
+            dlclose(library);
+    }
+    return user;
+}
+
+static void do_loading(int ms)
+{
+    pthread_t thread;
+
+    atomic_store(&is_loading, 1);
+    pthread_create(&thread, NULL, load, NULL);
+    sleep_ms(ms);
+    atomic_store(&is_loading, 0);
+    pthread_join(thread, NULL);
+}
+
 static void do_fork(void)
 {
     pid_t child = fork();
@@ -454,6 +481,7 @@ static void run_step(char *step)
     STEP("many", do_many(n))
     STEP("churn", do_churn(n))
     STEP("threads", do_threads())
+    STEP("loading", do_loading(n))
     STEP("kernel", do_kernels(n))
     STEP("sync", CHECK(cu.StreamSynchronize(stream)))
     STEP("sleep", sleep_ms(n))
