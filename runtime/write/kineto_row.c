@@ -93,15 +93,17 @@ char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
 }
 
 /* GB/s with three decimals, six below one; nothing where there is no length to divide by. */
-static char *put_bandwidth(char *at, const struct sl_event *ev)
+static char *put_bandwidth(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     uint64_t bytes = ev->u.op.bytes, ns = ev->end_ns - ev->start_ns;
+    char *to;
 
     if (ev->end_ns <= ev->start_ns || bytes > UINT64_MAX / 1000000)
         return at;
     at = SL_JSON_LITERAL(at, ",\"memory bandwidth (GB/s)\":");
-    return bytes < ns ? sl_json_millionths(at, bytes * 1000000 / ns)
-                      : sl_json_millis(at, bytes * 1000 / ns);
+    to = bytes < ns ? sl_json_millionths(at, bytes * 1000000 / ns)
+                    : sl_json_millis(at, bytes * 1000 / ns);
+    return sl_kineto_field(k, at, to);
 }
 
 static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
@@ -119,9 +121,9 @@ static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
     }
     at = sl_kineto_row_begin(k, sl_kineto_text_for(k, key0, key1, ev));
     if (ev->kind == SL_EV_MEMCPY || ev->kind == SL_EV_MEMSET) {
-        at = sl_json_u64(at, ev->u.op.bytes);
+        at = sl_kineto_field(k, at, sl_json_u64(at, ev->u.op.bytes));
         if (k->opt.detail != SL_DETAIL_LEAN)
-            at = put_bandwidth(at, ev);
+            at = put_bandwidth(k, at, ev);
         at = SL_JSON_LITERAL(at, ",\"correlation\":");
     }
     at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
@@ -170,17 +172,20 @@ static void put_overhead(struct sl_kineto *k, const struct sl_event *ev)
 
 /* The names of another context are our own: streams of all contexts have the same few numbers, and
  * HTA takes two of one number for one stream, which gives it a graph that it refuses. */
-static char *put_record(char *at, const struct sl_event *wait, const struct sl_event_record *record)
+static char *put_record(struct sl_kineto *k, char *at, const struct sl_event *wait,
+                        const struct sl_event_record *record)
 {
     if (record->context == wait->context) {
-        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_stream\":"), record->stream);
-        return sl_json_u64(SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_record_corr_id\":"),
-                           record->correlation);
+        at = SL_JSON_LITERAL(at, ",\"wait_on_stream\":");
+        at = sl_kineto_field(k, at, sl_json_u32(at, record->stream));
+        at = SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_record_corr_id\":");
+        return sl_kineto_field(k, at, sl_json_u64(at, record->correlation));
     }
     at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_context\":"), record->context);
-    at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_context_stream\":"), record->stream);
-    return sl_json_u64(SL_JSON_LITERAL(at, ",\"wait_on_context_record_corr_id\":"),
-                       record->correlation);
+    at = SL_JSON_LITERAL(at, ",\"wait_on_context_stream\":");
+    at = sl_kineto_field(k, at, sl_json_u32(at, record->stream));
+    at = SL_JSON_LITERAL(at, ",\"wait_on_context_record_corr_id\":");
+    return sl_kineto_field(k, at, sl_json_u64(at, record->correlation));
 }
 
 void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
@@ -191,11 +196,15 @@ void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
         k, sl_kineto_text_for(k, key0, (uint64_t)ev->context << 32 | ev->stream, ev));
 
     if (record)
-        at = put_record(at, ev, record);
-    if (ev->u.sync.event_id)
-        at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_id\":"), ev->u.sync.event_id);
-    if (k->opt.detail == SL_DETAIL_FULL && ev->u.sync.event_sync_id)
-        at = sl_json_u64(SL_JSON_LITERAL(at, ",\"cuda_event_sync_id\":"), ev->u.sync.event_sync_id);
+        at = put_record(k, at, ev, record);
+    if (ev->u.sync.event_id) {
+        at = SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_id\":");
+        at = sl_kineto_field(k, at, sl_json_u32(at, ev->u.sync.event_id));
+    }
+    if (k->opt.detail == SL_DETAIL_FULL && ev->u.sync.event_sync_id) {
+        at = SL_JSON_LITERAL(at, ",\"cuda_event_sync_id\":");
+        at = sl_kineto_field(k, at, sl_json_u64(at, ev->u.sync.event_sync_id));
+    }
     if (ev->u.sync.result)
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.sync.result);
     at = SL_JSON_LITERAL(at, ",\"correlation\":");

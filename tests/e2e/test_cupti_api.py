@@ -241,7 +241,7 @@ def test_another_subscriber_chooses_other_fields(tmp_path, version):
     """When a forced flush, which is ours too, has brought what it had chosen before. Buffers that
     are late still come with the choice that they were filled by."""
     run, said = beside(tmp_path, "context subscribe enable kernel:3 fewer flush fewer kernel:4 "
-                                 "disable flush until:7 told kernel:2", version,
+                                 "disable flush until:7 told kernel:2 sleep:1000", version,
                        trouble=["--cupti-late", "0.05"])
     assert said[1:] == ["not now", "fewer", "kernels 7 odd 0 called 'plain_spin_ns' "
                         "without start 4", "done"]

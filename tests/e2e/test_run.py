@@ -64,7 +64,9 @@ def test_the_command_is_what_it_is(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_signals_are_the_commands(tmp_path, number):
-    child = subprocess.Popen([*RUN, "sleep", "60"], env=harness.environment(), cwd=tmp_path)
+    # Who runs the tests in the background of a shell has them ignore interrupts.
+    child = subprocess.Popen([*RUN, "sleep", "60"], env=harness.environment(), cwd=tmp_path,
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     while pathlib.Path(f"/proc/{child.pid}/comm").read_text().strip() != "sleep":
         time.sleep(0.01)
     child.send_signal(number)

@@ -25,7 +25,7 @@ def work(n):
 # As Ray's: called otherwise (setproctitle: the environment is moved, and what was the arguments' and its
 # memory overwritten), the job's code on a thread, the main thread in a wait of C's until the end.
 WORKER = WORK + """\
-import os, signal, sys, threading
+import os, signal, sys, threading, time
 def rename(title):
     for name, value in list(os.environ.items()):
         del os.environ[name]
@@ -36,8 +36,13 @@ def rename(title):
     ctypes.memmove(begin, title, len(title))
 def serve(n):
     print("result", work(n), open("/proc/self/cmdline").read().strip("\\0"), flush=True)
-    os.kill(os.getpid(), signal.SIGTERM)
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+    while True:  # the main thread may not be in its wait yet
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.1)
+def end(*_):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(3)
+signal.signal(signal.SIGTERM, end)
 number = int(sys.argv[1])
 rename(b"ray::worker")
 threading.Thread(target=serve, args=(number,), daemon=True).start()

@@ -117,18 +117,21 @@ static struct sl_event some_event(void)
         }
         ev.flags = pick(50) ? 0 : SL_EVF_STILL_RUNNING;
     } else if (which < 75) {
-        ev.kind = s.kind = SL_EV_MEMCPY;
+        ev.kind = s.kind = pick(3) ? SL_EV_MEMCPY : SL_EV_MEMSET;
         s.stream = ev.stream = 7;
         ev.shape = sl_shape_put(shapes, &s);
         ev.u.op.bytes = (uint64_t)pick(1000) * pick(10000000);
     } else if (which < 80) {
         ev.kind = SL_EV_SYNC;
         ev.stream = pick(2) ? SL_STREAM_NONE : 7;
+        ev.context = pick(2);
         ev.u.sync.type = (uint8_t)(1 + pick(4));
         ev.u.sync.event_id = pick(3);
         ev.u.sync.event_sync_id = pick(200);
     } else if (which < 82) {
         ev.kind = SL_EV_CUDA_EVENT;
+        ev.stream = 7 + pick(30);
+        ev.context = pick(2);
         ev.u.sync.event_sync_id = pick(200);
     } else {
         static uint64_t last_start = START;
@@ -256,12 +259,62 @@ static void few_events_are_no_special_case(void **state)
         check(1, 1000 + events, events, 0);
 }
 
+/* Of each kind: they differ in numbers alone, and what they have in common is told. */
+static void rows_that_are_alike_cost_little(void **state)
+{
+    static const enum sl_event_kind kinds[] = {SL_EV_RUNTIME, SL_EV_KERNEL, SL_EV_MEMCPY,
+                                               SL_EV_MEMSET, SL_EV_SYNC};
+    enum {
+        ROWS = 2000,
+        BYTES_A_ROW = 30
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        struct sl_shape s = {.kind = (uint8_t)kinds[i], .stream = 7, .name = some_name(1)};
+        struct sl_event ev = {.kind = (uint8_t)kinds[i], .stream = 7, .thread = 100};
+        struct sl_event mark = {.kind = SL_EV_CUDA_EVENT, .stream = 9};
+        const void *told;
+        size_t size;
+        struct out out;
+
+        random_state = i;
+        ev.shape =
+            kinds[i] == SL_EV_RUNTIME || kinds[i] == SL_EV_SYNC ? 0 : sl_shape_put(shapes, &s);
+        open_out(&out, SL_COMPRESS_ZSTD, 1, 0);
+        for (uint32_t n = 1; n <= ROWS; n++) {
+            mark.correlation = 3 * n;
+            mark.u.sync.event_sync_id = n;
+            ev.correlation = 3 * n + 1;
+            ev.start_ns = START + n * 1000000 + pick(1000);
+            ev.end_ns = ev.start_ns + pick(100000);
+            if (kinds[i] == SL_EV_MEMCPY || kinds[i] == SL_EV_MEMSET)
+                ev.u.op.bytes = pick(1000000);
+            if (kinds[i] == SL_EV_SYNC) {
+                ev.u.sync.type = 3;
+                ev.u.sync.event_id = pick(3) + 1;
+                ev.u.sync.event_sync_id = n;
+                assert_int_equal(sl_kineto_events(out.kineto, &mark, 1), 0);
+            }
+            assert_int_equal(sl_kineto_events(out.kineto, &ev, 1), 0);
+        }
+        assert_int_equal(sl_kineto_end(out.kineto, START), 0);
+        assert_int_equal(out.top->sync(out.top), 0);
+        sl_sink_memory_get(out.memory, &told, &size);
+        if (size > ROWS * BYTES_A_ROW)
+            fail_msg("kind %d: %zu bytes a row", kinds[i], size / ROWS);
+        out.top->close(out.top, 1);
+        sl_kineto_destroy(out.kineto);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_events_decompress_to_the_plain_text),
         cmocka_unit_test(a_small_cache_changes_nothing),
         cmocka_unit_test(few_events_are_no_special_case),
+        cmocka_unit_test(rows_that_are_alike_cost_little),
     };
 
     return cmocka_run_group_tests(tests, make_tables, drop_tables);
