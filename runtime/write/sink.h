@@ -23,7 +23,7 @@ struct sl_match {
 };
 
 /* How far back a repetition may reach, and never past the last sync. */
-#define SL_MATCH_REACH (1u << 20)
+#define SL_MATCH_REACH (1u << 21)
 
 struct sl_sink {
     /* Takes all bytes or fails. 0 or -errno. */

@@ -204,9 +204,10 @@ static int compress_close(struct sl_sink *sink, int complete)
 
 /*
  * Level 1 and the negative ones look back 512 KiB through a table of 2^13 or 2^14 places. A
- * training step's worth of distinct rows is larger than that: with 1 MiB and 2^16 places zstd finds
- * the last step's row, which costs less time, not more, and makes files 20 to 30 % smaller
- * (docs/measurements/record-path.md). Higher levels have such sizes by themselves.
+ * training step's worth of distinct rows is larger than that, and rows that are held for a while
+ * stand further apart still: with 2 MiB and 2^16 places zstd finds the last step's row, which costs
+ * less time, not more, and makes files 20 to 30 % smaller (docs/measurements/record-path.md).
+ * Higher levels have such sizes by themselves.
  */
 static int start_zstd(struct compress_sink *c, int level)
 {
@@ -217,7 +218,7 @@ static int start_zstd(struct compress_sink *c, int level)
         return -ENOMEM;
     error = set_zstd(c, ZSTD_c_compressionLevel, level ? level : 1);
     if (!error && level <= 1) {
-        error = set_zstd(c, ZSTD_c_windowLog, 20);
+        error = set_zstd(c, ZSTD_c_windowLog, 21);
         if (!error)
             error = set_zstd(c, ZSTD_c_hashLog, 16);
         if (!error)
