@@ -14,9 +14,12 @@ def generate(*arguments) -> str:
                           stdout=subprocess.PIPE, text=True).stdout
 
 
-def test_list_is_current(torch):
+def test_list_has_all(torch):
+    """It is of several versions of PyTorch."""
     cuda = torch.cupti.split(".")[0]
-    assert generate(torch.libraries) == (GENERATE.parent / f"symbols-cuda{cuda}.txt").read_text()
+    kept = (GENERATE.parent / f"symbols-cuda{cuda}.txt").read_text().splitlines()
+    assert len(kept) == len(set(kept))
+    assert set(generate(torch.libraries).splitlines()) <= set(kept)
 
 
 def test_nothing_is_missing(torch):

@@ -38,15 +38,17 @@ def parents(rows: dict[int, dict], start, end) -> dict[int, int]:
     return found
 
 
-def compare(ours: list[dict], theirs: list[dict]) -> None:
+def compare(ours: list[dict], theirs: list[dict], lost: int) -> None:
+    """`lost`: what ours says that it lost, where a thread was faster than the collector could read."""
     mine, its = whole(ours, "cpu_op"), whole(theirs, "cpu_op")
     assert its, "torch.profiler has no operators"
     # It records the threads that it was started on and autograd's: we all of them, from the first
     # call of CUDA's on.
     first = min(mine)
     late = {i: e for i, e in its.items() if i >= first}
-    assert len(late) > 20 and set(late) <= set(mine), \
-        [late[i]["name"] for i in set(late) - set(mine)][:10]
+    missing = set(late) - set(mine)
+    assert len(late) > 20 and len(missing) <= lost, [late[i]["name"] for i in missing][:10]
+    late = {i: e for i, e in late.items() if i in mine}
     for i, row in late.items():
         want, have = row["args"], mine[i]["args"]
         assert (mine[i]["name"], mine[i]["tid"]) == (row["name"], row["tid"])
@@ -56,8 +58,9 @@ def compare(ours: list[dict], theirs: list[dict]) -> None:
     assert parents(common, lambda e: e["start"], lambda e: e["end"]) == \
         parents(late, lambda e: e["ts"], lambda e: e["ts"] + e["dur"])
     scopes, its_scopes = whole(ours, "user_annotation"), whole(theirs, "user_annotation")
-    for i in (i for i in its_scopes if i >= first):
-        assert scopes[i]["name"] == its_scopes[i]["name"]
+    its_late = {i for i in its_scopes if i >= first}
+    assert len(its_late - set(scopes)) <= lost
+    assert all(scopes[i]["name"] == its_scopes[i]["name"] for i in its_late & set(scopes))
 
 
 def theirs_of(path: pathlib.Path) -> list[dict]:
@@ -74,7 +77,8 @@ def test_same_as_profiler(torch, name):
     theirs = torch.tmp / "theirs.json"
     run = torch.job(name, under=[UNDER, theirs, "shapes"], ops="full")
     assert run.status == 0, run.stderr
-    compare(run.trace().events, theirs_of(theirs))
+    trace = run.trace()
+    compare(trace.events, theirs_of(theirs), trace.counters["ranges_lost"])
 
 
 @pytest.mark.parametrize("name", RANKS)
@@ -89,7 +93,7 @@ def test_same_as_profiler_in_ranks(torch, name):
             continue
         pid = trace.of("cpu_op")[0]["pid"]
         theirs_rows = theirs_of(torch.tmp / f"theirs-{pid}.json")
-        compare(trace.events, theirs_rows)
+        compare(trace.events, theirs_rows, trace.counters["ranges_lost"])
         assert any("Collective name" in e["args"] for e in trace.of("cpu_op"))
 
 
