@@ -20,6 +20,7 @@
  * One thread, and CUPTI's in the callbacks.
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -82,7 +83,8 @@ static struct {
     int (*FlushAll)(uint32_t flag);
 } cupti;
 static void *subscriber;
-static char name[256];
+static char name[256]; /* of the last kernel, under its lock */
+static pthread_mutex_t name_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int kernels, odd, by_ticks, startless;
 
 static void callback(void *user, int domain, uint32_t cbid, const void *data)
@@ -124,7 +126,9 @@ static void complete(uint8_t *buffer, size_t size, size_t valid, struct info *in
         startless += !start;
         odd += field(buffer + at, layout, 0) != KERNEL;
         odd += start && end > TICKS_MOST && end - start < KERNEL_NS;
+        pthread_mutex_lock(&name_lock);
         snprintf(name, sizeof(name), "%s", (const char *)(uintptr_t)field(buffer + at, layout, 24));
+        pthread_mutex_unlock(&name_lock);
     }
     free(buffer);
 }
@@ -190,7 +194,9 @@ static int enable(int *ids, size_t count)
 
 static void tell(void)
 {
+    pthread_mutex_lock(&name_lock);
     printf("kernels %d odd %d called '%s'", kernels, odd, name);
+    pthread_mutex_unlock(&name_lock);
     if (by_ticks)
         printf(" by ticks %d", by_ticks);
     if (startless)
