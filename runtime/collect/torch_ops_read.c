@@ -26,6 +26,8 @@
 #define PARTS_MOST  (SL_LANE_RECORD_WORDS * 8)
 #define SOURCE_MORE 16 /* around the line */
 
+_Static_assert(DETAIL_MOST <= SL_OP_DETAIL_MOST, "those who read it have room for it");
+
 struct sl_torch_ops_read {
     struct sl_torch_ops_read_options opt;
     struct sl_torch_ops_lost lost;

@@ -25,6 +25,8 @@ struct sl_op_detail {
 };
 
 #define SL_OP_DETAIL_HEAD 4
+/* Longer than any that a record of an operator's makes: what claims to be is none. */
+#define SL_OP_DETAIL_MOST 4096
 
 /* `out` has room for SL_OP_DETAIL_HEAD bytes and both parts. Returns the text's length. */
 size_t sl_op_detail_pack(char *out, const struct sl_op_detail *detail);

@@ -23,7 +23,6 @@ enum {
     IO_TYPES = 3,
     KEPT = 256, /* a power of two */
     KEPT_BYTES = 1000,
-    DETAIL_MOST = 4096, /* a record of an operator's holds no more */
 };
 
 struct kept {
@@ -35,7 +34,8 @@ struct kept {
 struct sl_et_inputs {
     const struct sl_intern *details;
     struct kept kept[KEPT];
-    char list[3][DETAIL_MOST * SL_OP_INPUTS_PER_BYTE + SL_OP_INPUTS_MORE]; /* mostly untouched */
+    char list[3]
+             [SL_OP_DETAIL_MOST * SL_OP_INPUTS_PER_BYTE + SL_OP_INPUTS_MORE]; /* mostly untouched */
 };
 
 static char *put_list(char *at, uint32_t field, struct sl_et_inputs_list list)
@@ -98,7 +98,7 @@ size_t sl_et_inputs_find(void *et_inputs, const struct sl_event *op, char *out, 
         memcpy(out, kept->bytes, kept->size);
         return kept->size;
     }
-    if (length > DETAIL_MOST || sl_op_detail_unpack(&detail, text, length) != 0 ||
+    if (length > SL_OP_DETAIL_MOST || sl_op_detail_unpack(&detail, text, length) != 0 ||
         detail.inputs_length == 0)
         return 0;
     size = sl_et_inputs_put(out, list_of(x, 0, &detail, SL_OP_INPUTS_VALUES),

@@ -14,13 +14,10 @@
 #include "write/kineto_internal.h"
 #include "write/op_inputs.h"
 
-/* What a record of an operator can hold; with all their escapes and lists they fit in the scratch.
- */
-#define DETAIL_MOST 4096
-#define NAME_MOST   1024
-#define LINE_MOST   1023
+#define NAME_MOST 1024
+#define LINE_MOST 1023
 
-_Static_assert(DETAIL_MOST *SL_OP_INPUTS_PER_BYTE + SL_OP_INPUTS_MORE +
+_Static_assert(SL_OP_DETAIL_MOST *SL_OP_INPUTS_PER_BYTE + SL_OP_INPUTS_MORE +
                        NAME_MOST * SL_JSON_ESCAPE_MAX + 1024 <
                    SL_KINETO_SCRATCH,
                "an operator's text fits");
@@ -32,7 +29,7 @@ char *sl_kineto_put_detail(const struct sl_kineto *k, char *at, uint32_t detail,
     const char *text = k->opt.details ? sl_intern_get(k->opt.details, detail, &length) : NULL;
     char *from;
 
-    if (length > DETAIL_MOST || sl_op_detail_unpack(&d, text, length))
+    if (length > SL_OP_DETAIL_MOST || sl_op_detail_unpack(&d, text, length))
         return at;
     if (d.more_length)
         at = SL_JSON_LITERAL(sl_json_raw(at, d.more, d.more_length), ",");

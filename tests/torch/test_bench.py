@@ -13,21 +13,26 @@ NUMBERS = {"step": "us", "memory": "MiB", "callbacks": "ns a record", "own CPU":
            "file": "B a row", "to save": "ms"}
 
 
-@pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
-@pytest.mark.parametrize("job", ["mlp", "transformer"])
-def test_vs_kineto(tmp_path, job):
+def run(tmp_path, name: str, job: str, rounds: int = 1) -> tuple[list[list[str]], list[dict]]:
+    """The cells of what it prints, the head's first, and its rows of JSON."""
     if not (harness.BUILD / "bench" / "idle_client.so").exists():
         pytest.skip("built without -DSYNCLINE_BENCH=ON")
     rows = tmp_path / "rows.json"
-    done = subprocess.run([REPO / "bench" / "vs_kineto", "--rounds", "1", "--steps", "3", "--job", job,
+    done = subprocess.run([REPO / "bench" / name, "--rounds", str(rounds), "--steps", "3", "--job", job,
                            "--build", harness.BUILD, "--json", rows],
                           capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr
     table = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| ")]
-    heads, *cells = [[cell.strip() for cell in row] for row in table]
+    return [[cell.strip() for cell in row] for row in table], list(map(json.loads, rows.open()))
+
+
+@pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
+@pytest.mark.parametrize("job", ["mlp", "transformer"])
+def test_vs_kineto(tmp_path, job):
+    (heads, *cells), rows = run(tmp_path, "vs_kineto", job)
     assert [row[0] for row in cells] == ["bare", "idle", *RECORDING]
     assert {len(row) for row in cells} == {len(heads)}
-    found = {(row["metric"], row["unit"]): row["value"] for row in map(json.loads, rows.open())}
+    found = {(row["metric"], row["unit"]): row["value"] for row in rows}
     for mode in ("bare", "idle", *RECORDING):
         wanted = {n: u for n, u in NUMBERS.items()
                   if mode in RECORDING or n in ("step", "memory") or (mode, n) == ("idle", "callbacks")}
@@ -43,17 +48,10 @@ def test_vs_kineto(tmp_path, job):
 
 @pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
 def test_in_turns(tmp_path):
-    if not (harness.BUILD / "bench" / "idle_client.so").exists():
-        pytest.skip("built without -DSYNCLINE_BENCH=ON")
-    rows = tmp_path / "rows.json"
-    done = subprocess.run([REPO / "bench" / "in_turns", "--rounds", "2", "--steps", "3", "--job", "mlp",
-                           "--build", harness.BUILD, "--json", rows],
-                          capture_output=True, text=True, timeout=400, check=False)
-    assert done.returncode == 0, done.stderr
+    table, rows = run(tmp_path, "in_turns", "mlp", rounds=2)
     modes = ("bare", "idle", "again", "syncline", "syncline, all of it")
-    table = [line.split("|")[1].strip() for line in done.stdout.splitlines() if line.startswith("| ")]
-    assert table == ["", *modes]
-    found = {row["metric"]: row for row in map(json.loads, rows.open())}
+    assert [row[0] for row in table] == ["", *modes]
+    found = {row["metric"]: row for row in rows}
     for mode in modes:
         assert found[f"mlp, {mode}: step"]["value"] > 0
     beside = found["mlp, syncline: beside an idle client"]
@@ -66,22 +64,14 @@ def test_in_turns(tmp_path):
 @pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
 def test_pytorch(tmp_path):
     """What bench/pytorch compares is there: the same operators under each that records them."""
-    if not (harness.BUILD / "bench" / "idle_client.so").exists():
-        pytest.skip("built without -DSYNCLINE_BENCH=ON")
-    rows = tmp_path / "rows.json"
-    done = subprocess.run([REPO / "bench" / "pytorch", "--rounds", "1", "--steps", "3", "--job", "mlp",
-                           "--build", harness.BUILD, "--json", rows],
-                          capture_output=True, text=True, timeout=400, check=False)
-    assert done.returncode == 0, done.stderr
-    table = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| ")]
-    heads, *cells = [[cell.strip() for cell in row] for row in table]
+    (heads, *cells), rows = run(tmp_path, "pytorch", "mlp")
     recording = ["syncline", "syncline lean", "syncline full", "kineto cpu+cuda",
                  "kineto cpu+cuda shapes", "kineto cpu+cuda shapes stack"]
     assert [row[0] for row in cells] == ["bare", *recording]
     counts = {row[0]: int(row[heads.index("rows")]) for row in cells[1:]}
     # Operators beside what CUPTI tells.
     assert min(counts["syncline lean"], counts["syncline full"]) > counts["syncline"] > 0
-    found = {row["metric"]: row for row in map(json.loads, rows.open())}
+    found = {row["metric"]: row for row in rows}
     ratio = found["mlp: full / torch.profiler with record_shapes"]
     assert ratio["goal"] == 0.5 and ratio["met"] == (ratio["value"] <= 0.5)
     for mode in recording:
