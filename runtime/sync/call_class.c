@@ -43,6 +43,7 @@ static const struct range runtime[] = {
     {246, 246, SL_CALL_ASYNC_COPY},    /* cudaMemcpy3DAsync_ptsz */
     {247, 247, SL_CALL_STREAM_WAIT},   /* cudaStreamWaitEvent_ptsz */
     {249, 249, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3DPeer_ptds */
+    {311, 312, SL_CALL_GRAPH_LAUNCH},  /* cudaGraphLaunch, cudaGraphLaunch_ptsz */
     {482, 485, SL_CALL_ASYNC_COPY},    /* cudaMemcpyBatchAsync ... cudaMemcpy3DBatchAsync_ptsz */
     {509, 512, SL_CALL_ASYNC_COPY},    /* the same of 13.0 */
 };
@@ -96,6 +97,7 @@ static const struct range driver[] = {
     {436, 436, SL_CALL_STREAM_WAIT},   /* cuStreamWaitEvent_ptsz */
     {439, 439, SL_CALL_STREAM_QUERY},  /* cuStreamQuery_ptsz */
     {440, 440, SL_CALL_STREAM_SYNC},   /* cuStreamSynchronize_ptsz */
+    {514, 515, SL_CALL_GRAPH_LAUNCH},  /* cuGraphLaunch, cuGraphLaunch_ptsz */
     {680, 680, SL_CALL_UNLOAD},        /* cuLibraryUnload */
     {776, 779, SL_CALL_ASYNC_COPY},    /* cuMemcpyBatchAsync ... cuMemcpy3DBatchAsync_ptsz */
     {796, 799, SL_CALL_ASYNC_COPY},    /* the same, _v2 */

@@ -25,7 +25,8 @@ enum sl_call_class {
     SL_CALL_FREE,          /* waits for all work of the context */
     SL_CALL_UNLOAD,        /* module unload, device reset: the same, of another kind */
     SL_CALL_BLOCKING_COPY, /* the name has no Async: copies and memsets */
-    SL_CALL_ASYNC_COPY,    /* waits all the same where host memory is pageable */
+    SL_CALL_GRAPH_LAUNCH,
+    SL_CALL_ASYNC_COPY, /* waits all the same where host memory is pageable */
 };
 
 /* `domain` is SL_EV_RUNTIME or SL_EV_DRIVER. */

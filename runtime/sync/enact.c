@@ -50,6 +50,24 @@ static void look_at_call(struct sl_call *c)
     }
 }
 
+/* Files of torch.profiler's do not say which operations are nodes. One launch's on several streams
+ * are; those on one stream have its order whatever they are. */
+static int is_graph(const struct sl_call *c)
+{
+    const struct sl_item *first = NULL;
+    int branches = 0;
+
+    for (size_t i = 0; i < c->count; i++) {
+        if (sl_item_is_node(&c->item[i]))
+            return 1;
+        if (!sl_item_is_operation(&c->item[i]) || c->item[i].kind == SL_EV_GRAPH)
+            continue;
+        first = first ? first : &c->item[i];
+        branches |= c->item[i].where != first->where;
+    }
+    return branches && c->class == SL_CALL_GRAPH_LAUNCH;
+}
+
 /* Only these need their context to be the thread's: waits name streams and events of any. */
 static int is_in_own_context(const struct sl_item *item)
 {
@@ -289,7 +307,7 @@ static void copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_
     enum sl_edge_kind kind = item->kind == SL_EV_MEMSET ? SL_EDGE_MEMSET : SL_EDGE_COPY;
     struct sl_wait wait;
 
-    if (!c->cpu || c->cpu->more != 0 || !shape || sl_item_is_node(item))
+    if (!c->cpu || c->cpu->more != 0 || !shape || sl_call_is_node(c, item))
         return;
     if (waits_for_itself(item, shape, blocking)) {
         wait = new_wait(c, op->stream, SL_WAIT_SET, kind);
@@ -352,7 +370,7 @@ static void operations(struct sl_call *c)
         const struct sl_item *item = &c->item[i];
         struct sl_op *op;
 
-        if (!sl_item_is_operation(item) || sl_item_is_node(item))
+        if (!sl_item_is_operation(item) || sl_call_is_node(c, item))
             continue;
         sl_call_stream(c, item)->plain = 1;
         count_flag_unknown(c, sl_call_stream(c, item));
@@ -388,18 +406,16 @@ static void record_events(struct sl_call *c)
 void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count)
 {
     struct sl_call c = {.e = e, .item = item, .count = count};
-    int graphs = 0;
 
-    for (size_t i = 0; i < count; i++)
-        graphs |= sl_item_is_node(&item[i]);
     look_at_call(&c);
+    c.is_graph = is_graph(&c);
     if (c.by.from_ns && c.by.from_ns < e->begin_ns)
         return;
     sl_waits_close(e->waits, c.by.from_ns);
     if (c.by.from_ns > e->streams->horizon_ns)
         e->streams->horizon_ns = c.by.from_ns;
     remember_context(&c);
-    if (graphs)
+    if (c.is_graph)
         sl_call_graph(&c);
     else
         operations(&c);

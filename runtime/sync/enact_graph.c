@@ -76,7 +76,7 @@ static uint32_t why_unknown(const struct sl_call *c, const struct sl_exec *exec)
     if (!exec)
         return 1u << SL_EDGE_LOST_NO_RECORD;
     for (size_t i = 0; i < c->count && exec->by.correlation == 0; i++)
-        if (sl_item_is_node(&c->item[i]))
+        if (sl_call_is_node(c, &c->item[i]))
             unseen |= sl_call_stream(c, &c->item[i])->context->unseen;
     return unseen ? 1u << SL_EDGE_LOST_BEFORE_WINDOW : 0;
 }
@@ -169,7 +169,7 @@ static int know_nodes(struct launch *l)
     for (size_t i = 0; i < c->count; i++) {
         struct sl_node *node, *original;
 
-        if (!sl_item_is_node(&c->item[i]))
+        if (!sl_call_is_node(c, &c->item[i]))
             continue;
         node = sl_nodes_find(c->e->nodes, c->item[i].id);
         original = node ? sl_nodes_find(c->e->nodes, node->original) : NULL;
@@ -290,7 +290,7 @@ static void begin_branch(struct launch *l, const struct sl_item *item, struct sl
 static void find_unordered(struct launch *l)
 {
     for (size_t i = l->c->count; i && l->c->item[i - 1].start_ns == 0; i--)
-        if (sl_item_is_node(&l->c->item[i - 1]))
+        if (sl_call_is_node(l->c, &l->c->item[i - 1]))
             sl_call_stream(l->c, &l->c->item[i - 1])->unordered = l->c->by.correlation;
 }
 
@@ -304,7 +304,7 @@ static void run_nodes(struct launch *l)
         struct sl_stream *stream;
         struct sl_op *op;
 
-        if (!sl_item_is_node(item))
+        if (!sl_call_is_node(l->c, item))
             continue;
         stream = sl_call_stream(l->c, item);
         begin_branch(l, item, stream);

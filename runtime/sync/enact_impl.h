@@ -18,8 +18,14 @@ struct sl_call {
     const struct sl_item *cpu, *sync; /* NULL: no such record */
     struct sl_moment by;
     enum sl_call_class class;
+    int is_graph;          /* its operations are nodes */
     struct sl_op *last_op; /* it enqueued */
 };
+
+static inline int sl_call_is_node(const struct sl_call *c, const struct sl_item *item)
+{
+    return c->is_graph && sl_item_is_operation(item) && item->kind != SL_EV_GRAPH;
+}
 
 static inline struct sl_stream *sl_call_stream(const struct sl_call *c, const struct sl_item *item)
 {

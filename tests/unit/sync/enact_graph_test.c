@@ -59,6 +59,27 @@ static void a_graph_is_waited_for_whole(void **state)
     job_end(j);
 }
 
+/* torch.profiler's files do not say which operations are a graph's nodes: those are that one launch
+ * put on several streams. */
+static void without_ids_it_is_waited_for_whole_too(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.foreign = 1});
+    (void)state;
+    uint64_t before = job_kernel(j, 13, 10, 15, 60);
+    uint64_t graph = job_call(j, GRAPH_LAUNCH, 13, 16);
+
+    job_ran(j, 13, 60, 70);
+    job_ran(j, 90, 61, 95);
+    uint64_t after = job_kernel(j, 13, 18, 96, 99);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 2);
+    assert_wait(job_edge(j, before, graph), SL_EDGE_GRAPH, 44, 1, 1);
+    assert_wait(job_edge(j, graph, after), SL_EDGE_GRAPH, 25, 1, 1);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE), 1);
+    job_end(j);
+}
+
 static void a_graph_waits_for_its_launch_before(void **state)
 {
     struct job *j = begin();
@@ -261,6 +282,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_is_waited_for_whole),
+        cmocka_unit_test(without_ids_it_is_waited_for_whole_too),
         cmocka_unit_test(a_graph_waits_for_its_launch_before),
         cmocka_unit_test(a_graph_first_seen_after_a_pause_is_counted),
         cmocka_unit_test(a_node_without_its_time_may_be_any_of_its_stream),
