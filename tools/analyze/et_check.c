@@ -30,10 +30,12 @@ static const struct {
     [SL_ET_RULE_DEP_MISSING] = {"dep_missing", "dependencies on ids that are not in the file",
                                 SL_SEVERITY_ERROR},
     [SL_ET_RULE_DEP_LATER] = {"dep_later",
-                              "dependencies on nodes that come later: a cycle, or "
-                              "parents behind their children",
+                              "dependencies on nodes that come later: parents behind their "
+                              "children",
                               SL_SEVERITY_WARNING},
     [SL_ET_RULE_DEP_SELF] = {"dep_self", "nodes that depend on themselves", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_CYCLE] = {"cycle", "nodes in a cycle, or behind one, which never run",
+                          SL_SEVERITY_ERROR},
     [SL_ET_RULE_TYPE] = {"type", "nodes of type INVALID or METADATA, which simulators refuse",
                          SL_SEVERITY_ERROR},
     [SL_ET_RULE_NAME] = {"name", "names that are not UTF-8", SL_SEVERITY_ERROR},
@@ -46,7 +48,8 @@ static const struct {
     [SL_ET_RULE_COMM_TYPE] = {"comm_type", "collectives that ASTRA-sim has no algorithm for",
                               SL_SEVERITY_ERROR},
     [SL_ET_RULE_GROUP] = {"group", "groups whose pg_name is no number", SL_SEVERITY_ERROR},
-    [SL_ET_RULE_NOT_CHECKED] = {"not_checked", "ids too large to be checked", SL_SEVERITY_NOTE},
+    [SL_ET_RULE_NOT_CHECKED] = {"not_checked", "ids too large, or too many, to be checked",
+                                SL_SEVERITY_NOTE},
 };
 
 static void __attribute__((format(printf, 4, 5)))
@@ -71,7 +74,7 @@ int sl_et_check_create(struct sl_et_check **out)
         return -ENOMEM;
     c->seen = sl_pages_map(SET_BYTES);
     c->wanted = sl_pages_map(SET_BYTES);
-    if (!c->seen || !c->wanted) {
+    if (!c->seen || !c->wanted || sl_et_order_init(&c->order, IDS) != 0) {
         sl_et_check_destroy(c);
         return -ENOMEM;
     }
@@ -85,6 +88,7 @@ void sl_et_check_destroy(struct sl_et_check *c)
         return;
     sl_pages_unmap(c->seen, SET_BYTES);
     sl_pages_unmap(c->wanted, SET_BYTES);
+    sl_et_order_free(&c->order, IDS);
     sl_pages_unmap(c, sizeof(*c));
 }
 
@@ -178,6 +182,7 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
         add(c, SL_ET_RULE_NO_IS_CPU, n->at, "node %llu", id);
     check_communication(c, n);
     check_ids(c, n);
+    sl_et_order_node(&c->order, n->id, n->dep, n->deps, IDS);
 }
 
 /* What was named and never came. */
@@ -188,10 +193,25 @@ static void check_missing(struct sl_et_check *c)
     for (i = 0; i < IDS / 64; i++) {
         uint64_t missing = c->wanted[i];
 
-        for (; missing; missing &= missing - 1)
-            add(c, SL_ET_RULE_DEP_MISSING, SL_FINDING_NO_PLACE, "id %llu",
-                (unsigned long long)(i * 64) + (unsigned)__builtin_ctzll(missing));
+        for (; missing; missing &= missing - 1) {
+            unsigned long long id = i * 64 + (unsigned)__builtin_ctzll(missing);
+
+            add(c, SL_ET_RULE_DEP_MISSING, SL_FINDING_NO_PLACE, "id %llu", id);
+            sl_et_order_missing(&c->order, id);
+        }
     }
+}
+
+static void check_order(struct sl_et_check *c)
+{
+    uint64_t example, stuck = sl_et_order_stuck(&c->order, &example);
+
+    if (c->order.is_full)
+        add(c, SL_ET_RULE_NOT_CHECKED, SL_FINDING_NO_PLACE, "cycles: too many to follow");
+    if (!stuck)
+        return;
+    add(c, SL_ET_RULE_CYCLE, SL_FINDING_NO_PLACE, "node %llu", (unsigned long long)example);
+    c->found[SL_ET_RULE_CYCLE].count = stuck;
 }
 
 void sl_et_check_end(struct sl_et_check *c, const struct sl_et *et)
@@ -210,6 +230,7 @@ void sl_et_check_end(struct sl_et_check *c, const struct sl_et *et)
     if (c->nodes == 0)
         add(c, SL_ET_RULE_EMPTY, 0, "no node");
     check_missing(c);
+    check_order(c);
 }
 
 enum sl_severity sl_et_check_worst(const struct sl_et_check *c)

@@ -4,12 +4,13 @@
  * The rules are those of docs/chakra.md: what makes ASTRA-sim abort, or drop nodes in silence, is
  * an error.
  *
- * Threads: one owner. Memory: two bits per id, 128 MiB at the very most; larger ids are counted as
- * not checked.
+ * Threads: one owner. Memory: three bits per id, 192 MiB at the very most, and what et_order.h
+ * says; larger ids are counted as not checked.
  */
 #ifndef SL_ET_CHECK_H
 #define SL_ET_CHECK_H
 
+#include "analyze/et_order.h"
 #include "analyze/finding.h"
 #include "read/et_file.h"
 
@@ -23,8 +24,9 @@ enum sl_et_rule {
     SL_ET_RULE_DEP_MISSING, /* a dependency that is no node of the file */
     SL_ET_RULE_DEP_LATER,   /* a parent behind its child */
     SL_ET_RULE_DEP_SELF,
-    SL_ET_RULE_TYPE, /* INVALID or METADATA */
-    SL_ET_RULE_NAME, /* not UTF-8 */
+    SL_ET_RULE_CYCLE, /* nodes in one, or behind one */
+    SL_ET_RULE_TYPE,  /* INVALID or METADATA */
+    SL_ET_RULE_NAME,  /* not UTF-8 */
     SL_ET_RULE_NO_IS_CPU,
     SL_ET_RULE_COMM_ON_CPU,
     SL_ET_RULE_COMM_FIELDS, /* comm_type and comm_size, or peer and tag, are not all there */
@@ -41,6 +43,7 @@ struct sl_et_check {
     uint64_t cpu_ns, gpu_ns; /* sums of durations */
     struct sl_finding found[SL_ET_RULES];
     uint64_t *seen, *wanted; /* a bit per id */
+    struct sl_et_order order;
 };
 
 /* 0 or -ENOMEM. */

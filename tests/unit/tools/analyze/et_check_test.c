@@ -80,6 +80,30 @@ static void test_ids(void **state)
     assert_breaks(SL_ET_RULE_NOT_CHECKED);
 }
 
+#define NODE(id, more) ET_MESSAGE(ET_ID(id) ET_COMP ET_GPU more)
+
+/* 3 and 4 need each other, 5 needs 4; nothing is wrong with 2, which stands before what it needs.
+ */
+static void test_cycles(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META), NODE("\x02", ET_DEP("\x01")), NODE("\x01", ""),
+            NODE("\x03", ET_DEP("\x01") ET_DEP("\x04")),
+            NODE("\x04", ET_DEP("\x03") ET_DEP("\x02")), NODE("\x05", ET_DEP("\x04")));
+    check_file();
+    assert_int_equal(checked->found[SL_ET_RULE_CYCLE].count, 3);
+    assert_string_equal(checked->found[SL_ET_RULE_CYCLE].example, "node 3");
+    assert_int_equal(checked->found[SL_ET_RULE_DEP_LATER].count, 2);
+    assert_int_equal(sl_et_check_worst(checked), SL_SEVERITY_ERROR);
+    /* All parents behind their children, and one that is not there: no cycle. */
+    ET_FILE(ET_MESSAGE(ET_META), NODE("\x05", ET_DEP("\x04") ET_DEP("\x03") ET_DEP("\x04")),
+            NODE("\x04", ET_DEP("\x03") ET_DEP("\x09")), NODE("\x03", ET_DEP("\x02")),
+            NODE("\x02", ET_CTRL("\x01")), NODE("\x01", ""));
+    check_file();
+    assert_int_equal(checked->found[SL_ET_RULE_CYCLE].count, 0);
+    assert_int_equal(checked->found[SL_ET_RULE_DEP_MISSING].count, 1);
+}
+
 static void test_nodes(void **state)
 {
     (void)state;
@@ -117,9 +141,9 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_valid_file),    cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_ids),           cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_communication),
+        cmocka_unit_test(test_valid_file), cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_ids),        cmocka_unit_test(test_cycles),
+        cmocka_unit_test(test_nodes),      cmocka_unit_test(test_communication),
     };
 
     return cmocka_run_group_tests(tests, NULL, clean_up);
