@@ -170,12 +170,18 @@ static void put_overhead(struct sl_kineto *k, const struct sl_event *ev)
     sl_kineto_row_end(k, sl_kineto_times(k, sl_kineto_row_begin(k, text), ev));
 }
 
-/* The names of another context are our own: streams of all contexts have the same few numbers, and
- * HTA takes two of one number for one stream, which gives it a graph that it refuses. */
+/* HTA refuses a trace in which a stream waits for itself, and takes streams of all contexts that
+ * have one number for one. */
+static int has_common_names(const struct sl_event *wait, const struct sl_event_record *record)
+{
+    return record->context == wait->context &&
+           (wait->u.sync.type != SL_SYNC_STREAM_WAIT || record->stream != wait->stream);
+}
+
 static char *put_record(struct sl_kineto *k, char *at, const struct sl_event *wait,
                         const struct sl_event_record *record)
 {
-    if (record->context == wait->context) {
+    if (has_common_names(wait, record)) {
         at = SL_JSON_LITERAL(at, ",\"wait_on_stream\":");
         at = sl_kineto_field(k, at, sl_json_u32(at, record->stream));
         at = SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_record_corr_id\":");

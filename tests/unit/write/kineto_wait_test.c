@@ -26,6 +26,7 @@ static void waits_say_what_they_wait_for(void **state)
     struct sl_event sync = sync_of(SL_SYNC_EVENT, 51, SL_STREAM_NONE);
     struct sl_event unknown = sync_of(SL_SYNC_EVENT, 52, SL_STREAM_NONE);
     struct sl_event far = recorded(46, 12, 4, 28), far_wait = sync_of(SL_SYNC_STREAM_WAIT, 55, 20);
+    struct sl_event own = sync_of(SL_SYNC_STREAM_WAIT, 56, 28);
     const struct json *e;
 
     (void)state;
@@ -36,6 +37,7 @@ static void waits_say_what_they_wait_for(void **state)
     unknown.u.sync.event_sync_id = 11;
     far.context++;
     far_wait.u.sync.event_sync_id = 12;
+    own.u.sync.event_sync_id = 10;
     begin();
     put(far);
     put(recorded(40, 9, 3, 7));
@@ -46,6 +48,7 @@ static void waits_say_what_they_wait_for(void **state)
     put(sync_of(SL_SYNC_STREAM, 53, 7));
     put(sync_of(SL_SYNC_CONTEXT, 54, SL_STREAM_NONE));
     put(far_wait);
+    put(own);
     end();
     e = find("name", "Stream Wait Event", 0);
     assert_string_equal(json_text(e, "cat"), "cuda_sync");
@@ -62,6 +65,11 @@ static void waits_say_what_they_wait_for(void **state)
     assert_string_equal(arg(e, "wait_on_context_record_corr_id"), "46");
     assert_null(json_get(json_get(e, "args"), "wait_on_stream"));
     assert_null(json_get(json_get(e, "args"), "wait_on_cuda_event_record_corr_id"));
+    e = find("name", "Stream Wait Event", 2); /* for its own stream */
+    assert_string_equal(arg(e, "wait_on_context"), arg(e, "context"));
+    assert_string_equal(arg(e, "wait_on_context_stream"), "28");
+    assert_string_equal(arg(e, "wait_on_context_record_corr_id"), "45");
+    assert_null(json_get(json_get(e, "args"), "wait_on_stream"));
     e = find("name", "Event Sync", 0);
     assert_string_equal(arg(e, "stream"), "-1");
     assert_string_equal(arg(e, "wait_on_stream"), "28");
