@@ -65,6 +65,17 @@ def test_broken_traces(tmp_path):
         assert problem in [p["id"] for p in json.loads(run.stdout)["problems"]]
 
 
+def test_what_is_called_a_trace_is_checked_as_one(tmp_path):
+    """Whatever it begins with; but JSON is JSON."""
+    path = tmp_path / "1.0.et"
+    path.write_bytes(b"\x05\x08\x01\x18\x04\x20")
+    done = subprocess.run([harness.TOOL, "check", path], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "files without GlobalMetadata" in done.stdout
+    path.write_text('{"traceEvents": []}')
+    done = subprocess.run([harness.TOOL, "check", path], capture_output=True, text=True, check=False)
+    assert "Chakra" not in done.stdout
+
+
 def test_parents_behind_children_are_a_warning(tmp_path):
     path = tmp_path / "t.0.et"
     path.write_bytes(trace(node(2, 1), node(1)))

@@ -297,6 +297,17 @@ int sl_et_looks_like(const char *text, size_t size)
     return 1;
 }
 
+/* NAME.et, NAME.et.zst, NAME.et.part... */
+static int is_named(const char *path)
+{
+    const char *name = strrchr(path, '/'), *at;
+
+    for (at = strstr(name ? name : path, ".et"); at; at = strstr(at + 1, ".et"))
+        if (at[3] == '\0' || at[3] == '.')
+            return 1;
+    return 0;
+}
+
 int sl_et_is_file(const char *path)
 {
     struct sl_input *input;
@@ -309,7 +320,8 @@ int sl_et_is_file(const char *path)
         return 0;
     size = sl_input_read(input, text, sizeof(text));
     sl_input_close(input);
-    return sl_et_looks_like(text, size);
+    return sl_et_looks_like(text, size) ||
+           (size > 0 && is_named(path) && !strchr(" \t\r\n{[", text[0]));
 }
 
 /* The first message, if it is the metadata: else it stays, as the node that it is. */
