@@ -56,6 +56,7 @@ def test_compressed_trace(tmp_path):
 def test_broken_traces(tmp_path):
     path = tmp_path / "t.0.et"
     for data, problem in ((trace(node(1), node(2, 7)), "dep_missing"),
+                          (trace(node(1, 2), node(2, 1)), "cycle"),
                           (trace(node(1, kind=1)), "type"),
                           (trace(node(1), node(2, 1))[:-3], "cut"),
                           (trace(node(1)) + b"\x02\x52\x7f", "damaged")):
