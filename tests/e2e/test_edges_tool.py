@@ -544,7 +544,8 @@ def test_a_million_streams(tmp_path):
     out, error, peak = peak_kib(tmp_path, "edges", "--json", path)
     assert peak < 256 << 10
     found = pairs(json.loads(line) for line in out.splitlines())
-    assert found <= {(2 * i, 2 * i + 1) for i in range(1000, 1000001, 1000)}
+    wanted = {(2 * i, 2 * i + 1) for i in range(1000, 1000001, 1000)}
+    assert found <= wanted and len(found) >= len(wanted) // 10
     assert " memory " in error
 
 
