@@ -346,6 +346,33 @@ def test_ids_that_wrap(tmp_path):
         (4294967295, 3, 40000)]
 
 
+def operation(cat, name, correlation, start, end, stream=7):
+    return row(cat, name, correlation, start, end - start, stream, device=0, context=1, stream=stream)
+
+
+def test_launches_of_graphs_without_ids_of_nodes(tmp_path):
+    """PyTorch's files have none: the launch's operations on several streams are its nodes."""
+    rows = [*launch(50, 1, 3, 9, stream=20), row("cuda_runtime", "cudaGraphLaunch", 54, 140, 5, 42, cbid=311),
+            operation("kernel", "a", 54, 145, 170, 20), operation("kernel", "b", 54, 146, 190, 13),
+            *stream_sync(55, 150, 50, stream=20)]
+    found, lost = edges(write(tmp_path / "t", rows))
+    assert sorted((e["kind"], e["src_correlation"], e["src_name"], e["dst_correlation"], e["wait_ns"],
+                   e["released"]) for e in found) == [
+        ("graph", 50, "k50", 54, 0, False), ("stream_sync", 54, "a", 55, 20000, False),
+        ("stream_sync", 54, "b", 55, 40000, True)]
+    assert lost == {"graph_inside": 1}
+
+
+@pytest.mark.parametrize("memory, waits", [("Pinned", [("memset", 2, 2, 110000)]), ("Device", [])])
+def test_memsets(tmp_path, memory, waits):
+    """One of the host's memory blocks."""
+    rows = [*launch(1, 10, 15, 100), row("cuda_runtime", "cudaMemset", 2, 20, 115, 42, cbid=49),
+            operation("gpu_memset", f"Memset ({memory})", 2, 103, 130)]
+    found, _ = edges(write(tmp_path / "t", rows))
+    assert [(e["kind"], e["src_correlation"], e["dst_correlation"], e["wait_ns"])
+            for e in found] == waits
+
+
 def test_what_stands_nowhere_is_null(tmp_path):
     rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46)
     del rows[1]["name"]

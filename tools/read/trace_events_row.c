@@ -186,13 +186,19 @@ static uint32_t number_of(const char *const *words, uint32_t count, const char *
     return 0;
 }
 
+static uint32_t memory_of(const char *text, size_t size)
+{
+    static const char *const memories[] = {"Unknown",       "Pageable",      "Pinned",
+                                           "Device",        "Array",         "Managed",
+                                           "Device Static", "Managed Static"};
+
+    return number_of(memories, sizeof(memories) / sizeof(*memories), text, size);
+}
+
 static void copy_kinds(struct sl_text name, struct sl_shape *shape)
 {
     static const char *const copies[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
                                          "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
-    static const char *const memories[] = {"Unknown",       "Pageable",      "Pinned",
-                                           "Device",        "Array",         "Managed",
-                                           "Device Static", "Managed Static"};
     const char *end = name.data + name.size, *open, *arrow, *close;
 
     if (!text_begins(name, "Memcpy "))
@@ -203,8 +209,18 @@ static void copy_kinds(struct sl_text name, struct sl_shape *shape)
     if (!close || open < name.data + 7)
         return;
     shape->copy_kind = number_of(copies, 11, name.data + 7, (size_t)(open - name.data) - 7);
-    shape->src_memory = number_of(memories, 8, open + 2, (size_t)(arrow - open) - 2);
-    shape->dst_memory = number_of(memories, 8, arrow + 4, (size_t)(close - arrow) - 4);
+    shape->src_memory = memory_of(open + 2, (size_t)(arrow - open) - 2);
+    shape->dst_memory = memory_of(arrow + 4, (size_t)(close - arrow) - 4);
+}
+
+/* "Memset (Device)" */
+static void memset_kind(struct sl_text name, struct sl_shape *shape)
+{
+    static const char begin[] = "Memset (";
+    const size_t at = sizeof(begin) - 1;
+
+    if (text_begins(name, begin) && name.data[name.size - 1] == ')')
+        shape->dst_memory = memory_of(name.data + at, name.size - at - 1);
 }
 
 static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *row)
@@ -212,7 +228,7 @@ static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *
     int kind = row->category == SL_CAT_KERNEL   ? SL_EV_KERNEL
                : row->category == SL_CAT_MEMCPY ? SL_EV_MEMCPY
                                                 : SL_EV_MEMSET;
-    struct sl_shape shape;
+    struct sl_shape shape = {.kind = (uint8_t)kind};
     struct sl_event ev;
 
     if (begin_event(t, row, kind, &ev) != 0 || !(row->has & SL_HAS_STREAM) || row->stream < 0 ||
@@ -234,13 +250,12 @@ static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *
     if (t->collectives && kind == SL_EV_KERNEL)
         sl_collectives_join(t->collectives, ev.correlation,
                             sl_collectives_row(t->collectives, row));
-    if (kind == SL_EV_MEMCPY) {
-        memset(&shape, 0, sizeof(shape));
-        shape.kind = SL_EV_MEMCPY;
+    if (kind != SL_EV_KERNEL) {
         shape.device = ev.device;
         shape.context = ev.context;
         shape.stream = ev.stream;
         copy_kinds(row->name, &shape);
+        memset_kind(row->name, &shape);
         ev.shape = sl_shape_put(t->shapes, &shape);
     }
     return sl_event_sort_put(t->by_correlation, &ev);
