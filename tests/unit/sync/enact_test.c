@@ -80,6 +80,49 @@ static void a_free_is_inferred_from_what_ended_meanwhile(void **state)
     job_end(j);
 }
 
+static void a_reset_is_inferred_in_the_same_way(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t kernel = job_kernel(j, 13, 10, 15, 60);
+    uint64_t reset = job_call(j, DEVICE_RESET, 20, 70);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_non_null(job_edge(j, kernel, reset));
+    assert_int_equal(job_edge(j, kernel, reset)->kind, SL_EDGE_IMPLICIT);
+    assert_int_equal(job_edge(j, kernel, reset)->basis, SL_BASIS_INFERRED);
+    job_end(j);
+}
+
+/* Of the host's memory; of the device's it returns at once. */
+static void a_memset_waits_for_itself(void **state)
+{
+    enum {
+        PINNED = 2,
+        ON_DEVICE = 3
+    };
+    struct job *j = begin();
+    struct sl_shape shape = {.kind = SL_EV_MEMSET, .stream = 13, .context = 1};
+    struct sl_event ev = {.kind = SL_EV_MEMSET, .context = 1, .stream = 13};
+    uint64_t call = 0;
+
+    (void)state;
+    for (int host = 0; host < 2; host++) {
+        shape.dst_memory = host ? PINNED : ON_DEVICE;
+        ev.shape = sl_shape_put(j->shapes, &shape);
+        call = job_call(j, MEMSET, 20 + 100u * (unsigned)host, host ? 170 : 23);
+        ev.correlation = call;
+        ev.start_ns = (25 + 100u * (unsigned)host) * US;
+        ev.end_ns = (60 + 100u * (unsigned)host) * US;
+        job_tell(j, &ev);
+    }
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, call, call), SL_EDGE_MEMSET, 40, 10, 1);
+    job_end(j);
+}
+
 static uint64_t kernel_elsewhere(struct job *j, unsigned at, unsigned from, unsigned to)
 {
     struct sl_event ev = {.kind = SL_EV_KERNEL, .device = 1, .context = 2, .stream = 13};
@@ -327,6 +370,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_wait_as_their_memory_says),
         cmocka_unit_test(a_free_is_inferred_from_what_ended_meanwhile),
+        cmocka_unit_test(a_reset_is_inferred_in_the_same_way),
+        cmocka_unit_test(a_memset_waits_for_itself),
         cmocka_unit_test(a_free_is_in_the_context_that_its_thread_launched_into),
         cmocka_unit_test(a_free_that_fits_another_context_is_counted),
         cmocka_unit_test(failed_calls_give_nothing),

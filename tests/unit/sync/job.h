@@ -26,7 +26,9 @@ enum {
     EVENT_RECORD = 135,
     MEMCPY = 31,
     MEMCPY_ASYNC = 41,
+    MEMSET = 49,
     FREE = 22,
+    DEVICE_RESET = 164,
     GRAPH_LAUNCH = 311
 };
 
