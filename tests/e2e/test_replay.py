@@ -283,7 +283,7 @@ def odd_trace(path):
                 stream=13, correlation=5, bytes=4),
         call("cuda_runtime", "cudaEventRecord", 135, 6, 170),
         call("cuda_runtime", "cudaStreamWaitEvent", 147, 7, 180),
-        gpu_row("cuda_sync", "Stream Wait Event", 181, 1, device=1, context=2, stream=13,
+        gpu_row("cuda_sync", "Stream Wait Event", 181, 1, device=1, context=2, stream=15,
                 correlation=7, cuda_sync_kind="Stream Wait Event", wait_on_stream=13,
                 wait_on_cuda_event_record_corr_id=6, wait_on_cuda_event_id=3),
         call("cuda_runtime", "cudaEventSynchronize", 137, 8, 190),
