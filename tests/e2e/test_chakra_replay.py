@@ -30,6 +30,8 @@ SAMPLES = {
     "streams_and_waits": ["streams_and_waits"],
     "waits_a_fifth": ["scenario", *WAITS_A_FIFTH.split()],
 }
+# A second of kernels: what a busy machine adds to the few calls is little beside it.
+WAITS_MOST = ["scenario", "context", "stream", *["long:100", "long:100", "sync", "sleep:50"] * 5]
 
 
 def convert(trace: pathlib.Path, tmp: pathlib.Path) -> chakra.Et:
@@ -39,8 +41,8 @@ def convert(trace: pathlib.Path, tmp: pathlib.Path) -> chakra.Et:
     return chakra.Et(out)
 
 
-def record(tmp: pathlib.Path, name: str, *sim: str) -> harness.Run:
-    program, *arguments = SAMPLES[name]
+def record(tmp: pathlib.Path, command: list[str], *sim: str) -> harness.Run:
+    program, *arguments = command
     path = harness.SCENARIO if program == "scenario" else harness.BUILD / "samples" / program
     tmp.mkdir()
     run = harness.run(tmp, path, *arguments, sim=list(sim))
@@ -112,7 +114,7 @@ def window_end(et: chakra.Et, ends: dict[int, float]) -> float:
 @pytest.mark.sanitize
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_replay_gives_the_recorded_times_back(tmp_path, name):
-    run = record(tmp_path / "run", name)
+    run = record(tmp_path / "run", SAMPLES[name])
     trace = run.trace()
     et = convert(trace.path, tmp_path)
     assert not chakra.broken(et)
@@ -152,7 +154,7 @@ def test_a_trace_that_does_not_say_what_streams_waited_for(tmp_path, rank):
 
 
 def test_without_sync_edges_a_job_that_waits_ends_early(tmp_path):
-    trace = record(tmp_path / "run", "waits_a_fifth").trace()
+    trace = record(tmp_path / "run", SAMPLES["waits_a_fifth"]).trace()
     et = convert(trace.path, tmp_path)
     whole = window_end(et, chakra_replay.replay(et))
     without = window_end(et, chakra_replay.replay(et, keep=chakra_replay.without_sync_edges))
@@ -166,7 +168,7 @@ class WhatIf:
     of the first; what the host did besides is taken from the second."""
 
     def __init__(self, folder: pathlib.Path, name: str):
-        runs = [record(folder / factor, name, "--kernel-factor", factor) for factor in ("5", "10")]
+        runs = [record(folder / factor, SAMPLES[name], "--kernel-factor", factor) for factor in ("5", "10")]
         once, self.twice = (host_times.Host(run) for run in runs)
         self.same = host_times.same_calls(once, self.twice)
         self.et = convert(runs[0].trace().path, folder)
@@ -205,6 +207,23 @@ def test_what_if_kernels_took_twice_as_long(what_if):
     """Against the simulated GPU with kernels that do."""
     assert what_if.grew > 1.1
     assert what_if.off() <= 0.03
+
+
+def test_what_if_from_the_trace_alone(tmp_path):
+    """Nothing put in: the end of a run with kernels twice as long, from the trace of one without;
+    without the sync edges it is missed."""
+    runs = {factor: record(tmp_path / factor, WAITS_MOST, "--kernel-factor", factor)
+            for factor in ("1", "2")}
+    once, twice = (convert(run.trace().path, tmp_path / factor) for factor, run in runs.items())
+    real = max(node.end for node in twice.nodes)
+    longer = chakra_replay.kernels_longer(2)
+
+    def off(*keep) -> float:
+        return abs(window_end(once, chakra_replay.replay(once, longer, *keep)) / real - 1)
+
+    assert real > 1.7 * max(node.end for node in once.nodes)
+    assert off() <= 0.03
+    assert off(chakra_replay.without_sync_edges) > 0.03
 
 
 def waited(et: chakra.Et, node: chakra.Node) -> int:
