@@ -160,14 +160,25 @@ def hta():
      [[1511, 1512, "end"], [1526, 1536, "end"], [1526, 1537, "end"], [1526, 1549, "end"]]),
     ("simple_add", "[param|pytorch.model.alex_net|0|0|0|measure|forward]", 1,
      [[5606, 5894, "end"], [5889, 5894, "end"]]),
+    ("simple_add", "[param|pytorch.model.alex_net|0|0|0|measure|forward]", 0, None),
+    ("simple_add", "[param|pytorch.model.alex_net|0|0|0|warmup|forward]", 0, None),
+    ("simple_add", "[param|pytorch.model.alex_net|0|0|0|warmup|forward]", 1, None),
+    ("simple_add", "[param|pytorch.model.alex_net|0|0|0]", 0, None),
+    ("simple_add", "[param|cuda]", 0, None),
+    # The last step of each is cut off: HTA stops with an error of its own.
+    ("nccl_3steps", "ProfilerStep#4", 0, None),
+    ("nccl_3steps", "ProfilerStep#5", 0, None),
+    ("two_ranks.rank-0", "ProfilerStep#551", 0, None),
+    ("two_ranks.rank-1", "ProfilerStep#551", 0, None),
 ])
 def test_beside_hta(hta, name, annotation, instance, listed):
+    """HTA finds no edge that we do not, and what it does not find is by two faults of its."""
     path = TRACES / f"{name}.json.gz"
     done = subprocess.run([hta, harness.REPO / "tests" / "e2e" / "hta_edges.py", path, annotation,
                            str(instance)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     theirs = json.loads(done.stdout.splitlines()[-1])
-    assert theirs == listed
+    assert listed in (None, theirs)
     spans = [e for e in events_of(path, "user_annotation") if e["name"].startswith(annotation)]
     first, last = nanoseconds(sorted(spans, key=lambda e: e["ts"])[instance])
     inside = {e["args"]["correlation"] for e in events_of(path, *CALLS)
