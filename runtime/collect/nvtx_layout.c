@@ -34,27 +34,42 @@ size_t sl_nvtx_layout_size(const struct sl_nvtx_blob *b, uint64_t type)
     return s ? s->size : 0;
 }
 
+/* Structs inside each other that are looked into. */
+#define DEPTH 8
+
 static size_t field_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *in,
-                          const struct sl_nvtx_field *f)
+                          const struct sl_nvtx_field *f, unsigned depth);
+
+/* Of an enum, or of a struct: what the strictest of its fields has. */
+static size_t schema_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
+                           unsigned depth)
+{
+    size_t most = 1, align;
+
+    if (s->kind == SL_NVTX_ENUM)
+        return s->size ? s->size : 1;
+    if (depth == DEPTH || !sl_nvtx_layout_may_go_on(b))
+        return 1;
+    for (size_t i = 0; i < s->fields; i++) {
+        align = field_align(b, s, sl_nvtx_schema_field(s, i), depth + 1);
+        most = align > most ? align : most;
+    }
+    return most;
+}
+
+static size_t field_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *in,
+                          const struct sl_nvtx_field *f, unsigned depth)
 {
     const struct sl_nvtx_schema *s;
-    size_t align = sl_nvtx_value_align(f->type), most = 1;
+    size_t align = sl_nvtx_value_align(f->type);
 
-    if (f->flags & (NVTX_PAYLOAD_ENTRY_FLAG_POINTER | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE |
-                    NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE)) {
+    if (sl_nvtx_layout_is_indirect(f)) {
         align = sizeof(void *);
-    } else if (sl_nvtx_value_is_string(f->type) && (f->flags & SL_NVTX_IS_ARRAY || f->detail)) {
+    } else if (sl_nvtx_value_is_string(f->type)) {
         align = sl_nvtx_value_character(f->type);
-    } else if (!sl_nvtx_value_size(f->type) && !sl_nvtx_value_is_string(f->type)) {
+    } else if (!sl_nvtx_value_size(f->type)) {
         s = sl_nvtx_schema_find(b->domain, f->type);
-        if (s && s->kind == SL_NVTX_ENUM)
-            align = s->size;
-        for (size_t i = 0; s && s->kind != SL_NVTX_ENUM && i < s->fields; i++) {
-            size_t a = sl_nvtx_value_align(sl_nvtx_schema_field(s, i)->type);
-
-            most = a > most ? a : most;
-            align = most;
-        }
+        align = s ? schema_align(b, s, depth) : align;
     }
     return in->pack_align && align > in->pack_align ? in->pack_align : align;
 }
@@ -72,7 +87,8 @@ int sl_nvtx_layout_integer(const struct sl_nvtx_blob *b, const struct sl_nvtx_sc
     const struct sl_nvtx_field *f = i < s->fields ? sl_nvtx_schema_field(s, i) : NULL;
     const struct sl_nvtx_schema *e = f ? sl_nvtx_schema_find(b->domain, f->type) : NULL;
     uint64_t type = f ? f->type : 0;
-    size_t offset = f ? sl_nvtx_layout_offset(b, s, i) : 0, size;
+    size_t offset = f ? sl_nvtx_layout_offset(b, s, i) : SIZE_MAX, size, room;
+    const char *from = offset < b->size ? b->data + offset : NULL;
 
     if (e && e->kind == SL_NVTX_ENUM)
         type = e->size == 8   ? NVTX_PAYLOAD_ENTRY_TYPE_INT64
@@ -80,8 +96,10 @@ int sl_nvtx_layout_integer(const struct sl_nvtx_blob *b, const struct sl_nvtx_sc
                : e->size == 2 ? NVTX_PAYLOAD_ENTRY_TYPE_INT16
                               : NVTX_PAYLOAD_ENTRY_TYPE_INT8;
     size = sl_nvtx_value_size(type);
-    return f && size && offset <= b->size && size <= b->size - offset &&
-           sl_nvtx_value_integer(type, b->data + offset, out);
+    room = b->size - offset;
+    if (from && sl_nvtx_layout_is_indirect(f))
+        from = sl_nvtx_layout_follow(b, f, offset, &room);
+    return from && size && size <= room && sl_nvtx_value_integer(type, from, out);
 }
 
 size_t sl_nvtx_layout_count(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
@@ -154,7 +172,7 @@ size_t sl_nvtx_layout_offset(const struct sl_nvtx_blob *b, const struct sl_nvtx_
     for (; sl_nvtx_layout_may_go_on(b); at++) {
         const struct sl_nvtx_field *f = sl_nvtx_schema_field(s, at);
 
-        align = field_align(b, s, f);
+        align = field_align(b, s, f, 0);
         offset = f->offset ? (size_t)f->offset : (offset + align - 1) / align * align;
         if (offset > b->size || at == i)
             return offset;

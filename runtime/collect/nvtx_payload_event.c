@@ -28,8 +28,10 @@ static void take_message(struct sl_nvtx_payload_event *e, const struct sl_nvtx_b
         return;
     if (f->type == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE && room >= 8) {
         memcpy(&handle, from, sizeof(handle));
-        e->string = (uint32_t)handle;
-        e->has_message = 1;
+        if ((uint32_t)handle) {
+            e->string = (uint32_t)handle;
+            e->has_message = 1;
+        }
         return;
     }
     each = sl_nvtx_value_character(f->type);

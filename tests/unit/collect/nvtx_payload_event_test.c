@@ -135,6 +135,43 @@ static void a_message_of_any_form(void **state)
     assert_false(ev.has_message);
 }
 
+/* The program's handle is from before NVTX had a tool, or there was no room for its string. */
+static void a_message_without_a_string_is_none(void **state)
+{
+    const uint64_t none = 0;
+    struct sl_nvtx_field registered[] = {
+        {.flags = FLAG(EVENT_MESSAGE), .type = TYPE(NVTX_REGISTERED_STRING_HANDLE)}};
+
+    (void)state;
+    read_one(add(registered, 1, 8), &none, 8);
+    assert_false(ev.has_message);
+    assert_int_equal(ev.string, 0);
+}
+
+static void values_behind_pointers(void **state)
+{
+    const int64_t begin = 1000;
+    const uint32_t category = 7, color = 0xff00aa11;
+    const struct {
+        const int64_t *begin;
+        const uint32_t *category, *color;
+    } bytes = {&begin, &category, &color}, nowhere = {NULL, NULL, NULL};
+    struct sl_nvtx_field fields[] = {
+        {.flags = FLAG(TIMESTAMP) | FLAG(POINTER), .type = TYPE(INT64)},
+        {.flags = FLAG(POINTER), .type = TYPE(CATEGORY)},
+        {.flags = FLAG(POINTER), .type = TYPE(COLOR_ARGB)},
+    };
+    uint64_t schema = add(fields, 3, sizeof(bytes));
+
+    (void)state;
+    read_one(schema, &bytes, sizeof(bytes));
+    assert_true(ev.has_start && ev.start == 1000);
+    assert_true(ev.has_category && ev.category == 7);
+    assert_true(ev.has_color && ev.color == 0xff00aa11);
+    read_one(schema, &nowhere, sizeof(nowhere));
+    assert_false(ev.has_start || ev.has_category || ev.has_color);
+}
+
 /* A length that another payload tells, which may be shorter than its type. */
 static void a_message_as_long_as_another_payload_says(void **state)
 {
@@ -195,6 +232,8 @@ int main(void)
         cmocka_unit_test(fields_say_what_the_event_is),
         cmocka_unit_test(nothing_is_said_of_what_is_not_marked),
         cmocka_unit_test(a_message_of_any_form),
+        cmocka_unit_test(a_message_without_a_string_is_none),
+        cmocka_unit_test(values_behind_pointers),
         cmocka_unit_test(a_message_as_long_as_another_payload_says),
         cmocka_unit_test(payloads_that_end_early),
         cmocka_unit_test(a_text_that_is_longer_than_a_lane_takes),
