@@ -1,11 +1,20 @@
 /*
- * kernels.h - what the programs that are clients of CUPTI's do on the GPU: a context, kernels of
- * 20 us, pauses. One thread; state is static. Include from a program's one file.
+ * kernels.h - the steps that programs which are clients of CUPTI's have in common, and how they are
+ * told them: by arguments, NAME or NAME:NUMBER, done one after the other:
+ *
+ *     context          CUDA begins
+ *     kernel[:N]       N kernels of 20 us, then waits for them
+ *     sleep:MS
+ *
+ * One thread; state is static. Include from a program's one file.
  */
 #ifndef SL_E2E_KERNELS_H
 #define SL_E2E_KERNELS_H
 
 #include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "cuda_load.h"
@@ -42,6 +51,29 @@ static void do_sleep(long ms)
 
     while (nanosleep(&left, &left))
         ;
+}
+
+/* `own_step` says whether there is such a step. */
+static void do_steps(int argc, char **argv, int (*own_step)(const char *name, long n))
+{
+    for (int i = 1; i < argc; i++) {
+        char *number = strchr(argv[i], ':');
+        long n = 0;
+
+        if (number) {
+            *number++ = '\0';
+            n = atol(number);
+        }
+        if (!strcmp(argv[i], "context"))
+            do_context();
+        else if (!strcmp(argv[i], "kernel"))
+            do_kernels(n ? n : 1);
+        else if (!strcmp(argv[i], "sleep"))
+            do_sleep(n);
+        else if (!own_step(argv[i], n))
+            exit(2);
+    }
+    printf("done\n");
 }
 
 #endif

@@ -6,11 +6,10 @@
  *     register         its callbacks; buffers that CUPTI is to zero are full of rubbish
  *     enable disable   kernels and runtime calls
  *     flush            by force
- *     context          CUDA begins: before it, no other profiler is there
- *     kernel[:N]       N kernels, then waits for them
  *     long:MS          a kernel that goes on when the next step begins
- *     sleep:MS
  *     told             prints the records that it was given so far
+ *
+ * and the steps of kernels.h: an injected profiler is there from `context` on.
  *
  * One thread, and CUPTI's in the callbacks.
  */
@@ -74,7 +73,7 @@ static void enable(int on)
         must(on ? cuptiActivityEnable(wanted[i]) : cuptiActivityDisable(wanted[i]), "kinds");
 }
 
-static void step(const char *name, long n)
+static int step(const char *name, long n)
 {
     if (!strcmp(name, "clock"))
         must(cuptiActivityRegisterTimestampCallback(ticks), "clock");
@@ -84,29 +83,17 @@ static void step(const char *name, long n)
         enable(*name == 'e');
     else if (!strcmp(name, "flush"))
         must(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "flush");
-    else if (!strcmp(name, "context"))
-        do_context();
-    else if (!strcmp(name, "kernel"))
-        do_kernels(n ? n : 1);
     else if (!strcmp(name, "long"))
         spin_launch(s.kernel, NULL, 1, 32, (uint64_t)n * 1000000);
-    else if (!strcmp(name, "sleep"))
-        do_sleep(n);
     else if (!strcmp(name, "told"))
         printf("kernels %d calls %s strangers %d\n", kernels, calls ? "some" : "none", strangers);
     else
-        exit(2);
+        return 0;
+    return 1;
 }
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
-        char *number = strchr(argv[i], ':');
-
-        if (number)
-            *number++ = '\0';
-        step(argv[i], number ? atol(number) : 0);
-    }
-    printf("done\n");
+    do_steps(argc, argv, step);
     return 0;
 }

@@ -10,12 +10,11 @@
  *     enable disable   kernels
  *     flush            by force
  *     unsubscribe
- *     context          CUDA begins: an injected profiler is there from now on
- *     kernel[:N]       N kernels, then waits for them
- *     sleep:MS
  *     until:N          waits until it was given N kernels (not for ever)
  *     told             prints the kernels that it was given so far, and what they are called; those
  *                      stamped by the tick counter, or without a start, if there are some
+ *
+ * and the steps of kernels.h: an injected profiler is there from `context` on.
  *
  * One thread, and CUPTI's in the callbacks.
  */
@@ -204,7 +203,7 @@ static void tell(void)
     printf("\n");
 }
 
-static void step(const char *what, long n)
+static int step(const char *what, long n)
 {
     if (!strcmp(what, "subscribe") || !strcmp(what, "alone"))
         subscribe(*what == 's');
@@ -220,30 +219,18 @@ static void step(const char *what, long n)
         must(cupti.FlushAll(1), "flush");
     else if (!strcmp(what, "unsubscribe"))
         must(cupti.Unsubscribe(subscriber), "unsubscribe");
-    else if (!strcmp(what, "context"))
-        do_context();
-    else if (!strcmp(what, "kernel"))
-        do_kernels(n ? n : 1);
-    else if (!strcmp(what, "sleep"))
-        do_sleep(n);
     else if (!strcmp(what, "until"))
         for (int i = 0; i < 1000 && kernels < n; i++)
             do_sleep(10);
     else if (!strcmp(what, "told"))
         tell();
     else
-        exit(2);
+        return 0;
+    return 1;
 }
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
-        char *number = strchr(argv[i], ':');
-
-        if (number)
-            *number++ = '\0';
-        step(argv[i], number ? atol(number) : 0);
-    }
-    printf("done\n");
+    do_steps(argc, argv, step);
     return 0;
 }
