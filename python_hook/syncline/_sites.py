@@ -41,4 +41,12 @@ def _attach_classes(streams):
     _wrap(streams.Event, "synchronize", "query")
 
 
-HOOKS = {"torch.cuda": _attach_functions, "torch.cuda.streams": _attach_classes}
+def _attach_distributed(distributed):
+    # DistributedDataParallel's forward pass reads its own timers with it: the first ten steps, then
+    # one of a hundred. A PyTorch may be built without all of this.
+    if hasattr(distributed, "Logger"):
+        _wrap(distributed.Logger, "set_runtime_stats_and_log")
+
+
+HOOKS = {"torch.cuda": _attach_functions, "torch.cuda.streams": _attach_classes,
+         "torch.distributed": _attach_distributed}

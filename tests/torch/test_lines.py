@@ -125,6 +125,44 @@ def test_compile_traces_as_before(torch):
     assert "mul" in bare.stdout and ours.stdout == bare.stdout
 
 
+TRACED_RANK = """
+import torch
+import torch._dynamo
+import torch.distributed as dist
+
+dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+ddp = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8).cuda(), device_ids=[0])
+graphs = []
+
+def backend(module, inputs):
+    graphs.append([str(node.target) for node in module.graph.nodes])
+    return module.forward
+
+def function(x):
+    return ddp(x) * 2
+
+for compiled in (torch.compile(ddp, backend=backend), torch.compile(function, backend=backend)):
+    for _ in range(3):
+        compiled(torch.ones(4, 8, device="cuda")).sum().backward()
+print(graphs)
+print([reason.splitlines()[0] for reason in torch._dynamo.utils.counters["graph_break"]])
+print(dist.Logger.set_runtime_stats_and_log.__doc__)
+torch.cuda.synchronize()
+dist.destroy_process_group()
+"""
+
+
+def test_compile_traces_a_rank_as_before(torch):
+    """The timers of DistributedDataParallel are read in its forward pass."""
+    bare = torch.run(torch.python, "-c", TRACED_RANK, inject=False)
+    ours = torch.run(torch.python, "-c", TRACED_RANK)
+    assert bare.status == ours.status == 0, ours.stderr
+    assert "mul" in bare.stdout and ours.stdout == bare.stdout
+    timers = [call["args"] for call in ours.trace().of("cuda_runtime")
+              if call["name"].startswith("cudaEventSynchronize") and "wait_kind" in call["args"]]
+    assert timers and all("wait_at" in args for args in timers)
+
+
 PROFILED = """
 import sys, torch
 from torch._C._profiler import _ExperimentalConfig
