@@ -15,9 +15,9 @@
 
 enum {
     STRINGS = 65536,
-    MORE_SLOTS = 1024, /* a power of two */
-    CATEGORIES = 1024, /* a power of two */
-    PAYLOAD_MAX = 2 * SL_LANE_JSON_MAX,
+    MORE_SLOTS = 1024,                       /* a power of two */
+    CATEGORIES = 1024,                       /* a power of two */
+    PAYLOAD_MAX = 2 * SL_LANE_JSON_MAX + 64, /* of both ends of a range */
 };
 
 static const char too_many[] = "(more names than are kept)";
@@ -168,6 +168,12 @@ static char *put_color(char *at, uint32_t argb)
     return SL_JSON_LITERAL(at, "\"");
 }
 
+/* Of a text that stands for itself in a row: 0 where there is no room for it. */
+static uint32_t unless_too_many(const struct sl_nvtx_look *l, uint32_t id)
+{
+    return id == l->too_many ? 0 : id;
+}
+
 /* Members for a row's args, without the comma in front. */
 static uint32_t make_more(struct sl_nvtx_look *l, unsigned domain, unsigned parts,
                           uint32_t category, uint32_t color, const char *more)
@@ -182,7 +188,9 @@ static uint32_t make_more(struct sl_nvtx_look *l, unsigned domain, unsigned part
         at = put_color(at, color);
     if (more)
         at = sl_json_raw(SL_JSON_LITERAL(at, ","), more, strlen(more));
-    return at == l->args ? 0 : sl_nvtx_look_text(l, l->args + 1, (size_t)(at - l->args) - 1);
+    if (at == l->args)
+        return 0;
+    return unless_too_many(l, sl_nvtx_look_text(l, l->args + 1, (size_t)(at - l->args) - 1));
 }
 
 static uint32_t find_more(struct sl_nvtx_look *l, unsigned domain, unsigned parts,
@@ -219,9 +227,8 @@ void sl_nvtx_look_add_payload(struct sl_nvtx_look *l, struct sl_range_look *look
     if (length > sizeof(l->payload) - (size_t)(at - l->payload))
         return;
     at = sl_json_raw(at, json, length);
-    look->payload = put_pattern(l, l->payload, (size_t)(at - l->payload), &look->payload_numbers);
-    if (look->payload == l->too_many)
-        look->payload = 0;
+    look->payload = unless_too_many(
+        l, put_pattern(l, l->payload, (size_t)(at - l->payload), &look->payload_numbers));
 }
 
 void sl_nvtx_look_add(struct sl_nvtx_look *l, const struct sl_lane_record *r,
@@ -253,6 +260,29 @@ void sl_nvtx_look_add(struct sl_nvtx_look *l, const struct sl_lane_record *r,
     }
     if (r->parts & SL_LANE_HAS_JSON)
         sl_nvtx_look_add_payload(l, look, (const char *)(at + 1), at[0]);
+}
+
+void sl_nvtx_look_join(struct sl_nvtx_look *l, struct sl_range_look *look,
+                       const struct sl_range_look *end)
+{
+    size_t length = 0;
+    const char *payload = sl_intern_get(l->intern, end->payload, &length);
+    char *at = l->args;
+
+    if (end->name != l->unnamed) {
+        look->name = end->name;
+        look->numbers = end->numbers;
+    }
+    if (end->more)
+        look->more = end->more;
+    if (end->value_type) {
+        look->value_type = end->value_type;
+        look->value = end->value;
+    }
+    if (!payload)
+        return;
+    at = sl_pattern_expand(at, payload, length, end->payload_numbers, sl_json_raw);
+    sl_nvtx_look_add_payload(l, look, l->args, (size_t)(at - l->args));
 }
 
 void sl_nvtx_look_make(struct sl_nvtx_look *l, const struct sl_lane_record *r, const char *more,

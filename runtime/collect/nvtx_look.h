@@ -26,9 +26,13 @@ void sl_nvtx_look_category(struct sl_nvtx_look *l, unsigned domain, uint32_t cat
  * the range, if the record has one. */
 void sl_nvtx_look_make(struct sl_nvtx_look *l, const struct sl_lane_record *r, const char *more,
                        struct sl_range_look *out, uint64_t *id);
-/* Of the end of a range: adds to what is known, or replaces it. */
+/* Of the end of a range: its payload is one more, all else replaces what is known (category and
+ * color together). */
 void sl_nvtx_look_add(struct sl_nvtx_look *l, const struct sl_lane_record *r,
                       struct sl_range_look *look);
+/* The same by a look that was made of the end. */
+void sl_nvtx_look_join(struct sl_nvtx_look *l, struct sl_range_look *look,
+                       const struct sl_range_look *end);
 /* Members more of its payload. */
 void sl_nvtx_look_add_payload(struct sl_nvtx_look *l, struct sl_range_look *look, const char *json,
                               size_t length);

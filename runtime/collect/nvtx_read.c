@@ -17,8 +17,9 @@
 #define PAST_ROW  (FIRST_ROW + ROWS)
 #define STEP_ROW  (PAST_ROW + 1)
 #define ORPHANS   256 /* a power of two */
-/* Ids of ranges that are made here: a lock that is held. */
-#define LOCK_ID (1ull << 63)
+#define LOCKS     256 /* a power of two */
+/* Ids of ranges that are made here: a lock that a thread holds. */
+#define LOCK_ID(lock, thread) (1ull << 63 | (uint64_t)(lock) << 32 | (thread))
 /* A nesting of its own for each lock that a thread waits for. */
 #define LOCK_DOMAIN 0x10000u
 
@@ -30,7 +31,12 @@ struct sl_nvtx_read {
     /* Ends that were read before their starts, which another lane has. */
     struct {
         uint64_t id, ns;
+        struct sl_range_look look;
     } orphan[ORPHANS];
+    /* Who got a lock last: another thread may give it back. */
+    struct {
+        uint32_t lock, thread;
+    } holder[LOCKS];
 };
 
 int sl_nvtx_read_create(struct sl_nvtx_read **out, const struct sl_nvtx_read_options *opt)
@@ -88,15 +94,21 @@ static uint32_t take_row(struct sl_nvtx_read *r)
     return FIRST_ROW + i;
 }
 
-static void end_range(struct sl_nvtx_read *r, uint64_t id, uint64_t ns)
+/* `look`: what the end says besides; 1; 0: it has not begun. */
+static int end_range(struct sl_nvtx_read *r, uint64_t id, uint64_t ns,
+                     const struct sl_range_look *look)
 {
     uint32_t row;
+    struct sl_range_look *begun = sl_ranges_started(r->opt.ranges, id, &row);
 
-    if (!sl_ranges_started(r->opt.ranges, id, &row))
-        return;
+    if (!begun)
+        return 0;
+    if (look)
+        sl_nvtx_look_join(r->look, begun, look);
     sl_ranges_end(r->opt.ranges, id, ns);
     if (row >= FIRST_ROW)
         r->row_used[row - FIRST_ROW] = 0;
+    return 1;
 }
 
 static void start_range(struct sl_nvtx_read *r, uint32_t thread, uint64_t id, uint64_t ns,
@@ -107,73 +119,94 @@ static void start_range(struct sl_nvtx_read *r, uint32_t thread, uint64_t id, ui
     sl_ranges_start(r->opt.ranges, thread, id, ns, take_row(r), look);
     if (r->orphan[slot].id == id) {
         r->orphan[slot].id = 0;
-        end_range(r, id, r->orphan[slot].ns);
+        end_range(r, id, r->orphan[slot].ns, &r->orphan[slot].look);
     }
 }
 
 static void take_end(struct sl_nvtx_read *r, const struct sl_lane_record *record, uint64_t ns)
 {
-    struct sl_range_look nothing, *look;
+    struct sl_range_look look;
     uint64_t id;
-    uint32_t row;
+    unsigned slot;
 
-    sl_nvtx_look_make(r->look, record, NULL, &nothing, &id);
-    look = sl_ranges_started(r->opt.ranges, id, &row);
-    if (!look) {
-        r->orphan[id & (ORPHANS - 1)].id = id;
-        r->orphan[id & (ORPHANS - 1)].ns = ns;
+    sl_nvtx_look_make(r->look, record, NULL, &look, &id);
+    /* Its domain alone is known from the start. */
+    if (!(record->parts & (SL_LANE_HAS_CATEGORY | SL_LANE_HAS_COLOR)))
+        look.more = 0;
+    slot = (unsigned)id & (ORPHANS - 1);
+    if (end_range(r, id, ns, &look))
         return;
-    }
-    sl_nvtx_look_add(r->look, record, look);
-    end_range(r, id, ns);
+    r->orphan[slot].id = id;
+    r->orphan[slot].ns = ns;
+    r->orphan[slot].look = look;
 }
 
 /* ---- locks ---- */
 
-static struct sl_range_look look_of_lock(struct sl_nvtx_read *r, uint32_t lock, const char *more)
+static struct sl_range_look look_of_lock(struct sl_nvtx_read *r, uint32_t name, const char *more)
 {
     const struct sl_lane_record nothing = {.what = SL_LANE_ACQUIRE};
-    struct sl_nvtx_name name = {.string = 0};
     struct sl_range_look look;
     uint32_t text;
 
-    sl_nvtx_name_get(lock, &name);
     sl_nvtx_look_make(r->look, &nothing, more, &look, NULL);
-    text = sl_nvtx_look_string(r->look, name.string);
+    text = sl_nvtx_look_string(r->look, name);
     if (text)
         look.name = text;
     return look;
+}
+
+/* Lanes are read one after the other: threads that take turns seem to hold it at the same time. */
+static void hold(struct sl_nvtx_read *r, uint32_t thread, uint32_t lock, uint32_t name, uint64_t ns)
+{
+    struct sl_range_look look;
+    uint32_t row;
+
+    r->holder[lock & (LOCKS - 1)].lock = lock;
+    r->holder[lock & (LOCKS - 1)].thread = thread;
+    if (sl_ranges_started(r->opt.ranges, LOCK_ID(lock, thread), &row))
+        return;
+    look = look_of_lock(r, name, "\"sync\":\"held\"");
+    start_range(r, thread, LOCK_ID(lock, thread), ns, &look);
+}
+
+static void release(struct sl_nvtx_read *r, uint32_t thread, uint32_t lock, uint64_t ns)
+{
+    if (!end_range(r, LOCK_ID(lock, thread), ns, NULL) &&
+        r->holder[lock & (LOCKS - 1)].lock == lock)
+        end_range(r, LOCK_ID(lock, r->holder[lock & (LOCKS - 1)].thread), ns, NULL);
 }
 
 static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_lane_record *record,
                       uint64_t ns)
 {
     static const char got[] = "\"acquired\":true", not_got[] = "\"acquired\":false";
-    uint32_t lock = record->aux, row;
+    uint32_t lock = record->aux, domain = LOCK_DOMAIN + lock;
     struct sl_range_look look, *waiting;
+    struct sl_nvtx_name name;
 
+    /* Another tool's, or none at all. */
+    if (sl_nvtx_name_get(lock, &name) || name.what != SL_NVTX_OTHER)
+        return;
     switch (record->what) {
     case SL_LANE_ACQUIRE:
-        look = look_of_lock(r, lock, "\"sync\":\"acquire\"");
-        sl_ranges_push(r->opt.ranges, thread, LOCK_DOMAIN + lock, ns, &look);
+        look = look_of_lock(r, name.string, "\"sync\":\"acquire\"");
+        sl_ranges_push(r->opt.ranges, thread, domain, ns, &look);
         return;
     case SL_LANE_RELEASE:
-        end_range(r, LOCK_ID | lock, ns);
+        release(r, thread, lock, ns);
         return;
     default:
         break;
     }
-    waiting = sl_ranges_innermost(r->opt.ranges, thread, LOCK_DOMAIN + lock);
+    waiting = sl_ranges_innermost(r->opt.ranges, thread, domain);
     if (waiting && record->what == SL_LANE_ACQUIRED)
         sl_nvtx_look_add_payload(r->look, waiting, got, sizeof(got) - 1);
     else if (waiting)
         sl_nvtx_look_add_payload(r->look, waiting, not_got, sizeof(not_got) - 1);
-    sl_ranges_pop(r->opt.ranges, thread, LOCK_DOMAIN + lock, ns);
-    if (record->what == SL_LANE_ACQUIRED &&
-        !sl_ranges_started(r->opt.ranges, LOCK_ID | lock, &row)) {
-        look = look_of_lock(r, lock, "\"sync\":\"held\"");
-        start_range(r, thread, LOCK_ID | lock, ns, &look);
-    }
+    sl_ranges_pop(r->opt.ranges, thread, domain, ns);
+    if (record->what == SL_LANE_ACQUIRED)
+        hold(r, thread, lock, name.string, ns);
 }
 
 /* ---- records ---- */

@@ -308,6 +308,11 @@ static struct json *json_value(struct json_reader *r, int depth)
         r->at += 4;
         return j;
     }
+    if (r->end - r->at >= 5 && !memcmp(r->at, "false", 5)) {
+        j->type = JSON_BOOL;
+        r->at += 5;
+        return j;
+    }
     return json_number(r, j);
 }
 
