@@ -12,17 +12,14 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "collect/cupti_decode.h"
-#include "event/assemble.h"
-#include "mix.h"
+#include "mix_events.h"
+#include "must.h"
 #include "sync/edge.h"
 #include "table.h"
 
 enum {
-    BUFFER_BYTES = 1 << 20,
-    BUFFERS = 12, /* 10^5 records */
+    BYTES = 12 << 20, /* 10^5 records */
     ROUNDS = 3,
-    EVENTS_MAX = 1 << 19,
     DELIVERY = 4096,
     LATE_NS = 50000000,
     LAUNCH = 211, /* cudaLaunchKernel */
@@ -37,48 +34,17 @@ enum {
 #define RECORDS   "10000000"
 
 struct input {
-    struct sl_intern *intern;
-    struct sl_shape_table *shapes;
-    struct sl_assemble *assemble;
-    struct sl_event *event;
-    size_t events;
+    struct mix_events all;
     uint64_t span_ns, span_id, span_sync; /* from the first to behind the last */
 };
-
-static void must(int result, const char *what)
-{
-    if (result == 0)
-        return;
-    fprintf(stderr, "edges_bench: %s: %s\n", what, strerror(-result));
-    exit(1);
-}
-
-static void *need(void *memory)
-{
-    must(memory ? 0 : -ENOMEM, "memory");
-    return memory;
-}
-
-static void assemble_one(void *user, const struct sl_event *ev)
-{
-    sl_assemble_event(((struct input *)user)->assemble, ev, 0);
-}
-
-static int keep(void *user, const struct sl_event *ev)
-{
-    struct input *in = user;
-
-    if (in->events < EVENTS_MAX)
-        in->event[in->events++] = *ev;
-    return 0;
-}
 
 static void measure_span(struct input *in)
 {
     uint64_t last_ns = START_NS;
 
-    for (size_t i = 0; i < in->events; i++) {
-        const struct sl_event *ev = &in->event[i];
+    in->span_id = in->span_sync = 0;
+    for (size_t i = 0; i < in->all.count; i++) {
+        const struct sl_event *ev = &in->all.event[i];
 
         if (ev->end_ns > last_ns)
             last_ns = ev->end_ns;
@@ -88,44 +54,6 @@ static void measure_span(struct input *in)
             in->span_sync = ev->u.sync.event_sync_id;
     }
     in->span_ns = last_ns - START_NS + 1000000;
-}
-
-static void make_input(struct input *in)
-{
-    struct sl_decode_options decode = {.version = MIX_CUPTI_VERSION};
-    struct sl_assemble_options assemble = {.sink = keep, .sink_user = in};
-    uint8_t *buffer = need(malloc(BUFFER_BYTES));
-    struct sl_decode *d;
-    struct mix m;
-
-    memset(in, 0, sizeof *in);
-    in->event = need(malloc(EVENTS_MAX * sizeof *in->event));
-    must(mix_init(&m, START_NS), "mix");
-    must(sl_intern_create(&in->intern, 8 << 20), "names");
-    must(sl_shape_create(&in->shapes, 4 << 20), "shapes");
-    must(sl_assemble_create(&in->assemble, &assemble), "assemble");
-    decode.intern = in->intern;
-    decode.shapes = in->shapes;
-    must(sl_decode_create(&d, &decode), "decode");
-    for (unsigned i = 0; i < BUFFERS; i++) {
-        size_t valid = mix_fill(&m, buffer, BUFFER_BYTES, NULL);
-
-        sl_decode_buffer(d, buffer, valid, assemble_one, in);
-        /* Calls of the driver's API are in no others here: in time they would not come late. */
-        sl_assemble_flush(in->assemble);
-    }
-    measure_span(in);
-    sl_decode_destroy(d);
-    mix_free(&m);
-    free(buffer);
-}
-
-static void drop_input(struct input *in)
-{
-    sl_assemble_destroy(in->assemble);
-    sl_shape_destroy(in->shapes);
-    sl_intern_destroy(in->intern);
-    free(in->event);
 }
 
 static void count_edges(void *user, const struct sl_event *wait, const struct sl_edge *edges,
@@ -141,7 +69,7 @@ static struct sl_edges *engine(const struct input *in, uint64_t *edges, uint64_t
     struct sl_edges_options opt = {.cap_bytes = CAP_BYTES,
                                    .online = 1,
                                    .recording_since_ns = since_ns,
-                                   .shapes = in->shapes,
+                                   .shapes = in->all.shapes,
                                    .sink = count_edges,
                                    .sink_user = edges};
     struct sl_edges *e;
@@ -171,8 +99,8 @@ static size_t resident(void)
 
 static void feed(struct sl_edges *e, const struct input *in, uint64_t round)
 {
-    for (size_t i = 0; i < in->events; i++) {
-        struct sl_event ev = in->event[i];
+    for (size_t i = 0; i < in->all.count; i++) {
+        struct sl_event ev = in->all.event[i];
 
         if (ev.correlation) {
             ev.correlation += round * in->span_id;
@@ -203,15 +131,15 @@ static double mix_cost(const struct input *in, double *edges)
         best = round && ns < best ? ns : best;
     }
     sl_edges_flush(e);
-    *edges = (double)found / (double)(in->events * (1 + ROUNDS));
+    *edges = (double)found / (double)(in->all.count * (1 + ROUNDS));
     sl_edges_destroy(e);
-    return (double)best / (double)in->events;
+    return (double)best / (double)in->all.count;
 }
 
 /* By how much the process grew after the first tenth, and a line on what was seen. */
 static double growth(const struct input *in, uint64_t records)
 {
-    uint64_t rounds = records / in->events + 1, edges;
+    uint64_t rounds = records / in->all.count + 1, edges;
     struct sl_edges *e = engine(in, &edges, 0);
     size_t early = 0;
 
@@ -330,7 +258,8 @@ int main(int argc, char **argv)
     char what[64];
     struct input in;
 
-    make_input(&in);
+    mix_events_make(&in.all, START_NS, BYTES);
+    measure_span(&in);
     bench_begin(&table, "edges", argc, argv);
     per_event = mix_cost(&in, &edges);
     bench_row(&table, (struct bench_row){"time per record", per_event, "ns", .goal = 100});
@@ -355,6 +284,6 @@ int main(int argc, char **argv)
               (struct bench_row){"time per record, 10^6 under way", held_ns, "ns", .goal = 100});
     snprintf(what, sizeof what, "growth over %.0e records", (double)records);
     bench_row(&table, (struct bench_row){what, growth(&in, records), "KiB", .goal = 64});
-    drop_input(&in);
+    mix_events_free(&in.all);
     return bench_end(&table);
 }

@@ -21,6 +21,7 @@
 #ifndef BENCH_MIX_H
 #define BENCH_MIX_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -199,7 +200,7 @@ static inline int mix_init(struct mix *m, uint64_t start_ns)
     m->cpu.record = calloc(MIX_QUEUE, sizeof *m->cpu.record);
     m->gpu.record = calloc(MIX_QUEUE, sizeof *m->gpu.record);
     if (!m->name || !m->cpu.record || !m->gpu.record)
-        return -1;
+        return -ENOMEM;
     for (uint32_t i = 0; i < MIX_NAMES; i++)
         mix_make_name(m->name[i], i);
     m->cpu_ns = m->gpu_ns[0] = m->gpu_ns[1] = m->gpu_ns[2] = start_ns;

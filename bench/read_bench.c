@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "collect/cupti_decode.h"
+#include "must.h"
 #include "table.h"
 #include "write/kineto.h"
 
@@ -32,14 +33,6 @@ struct trace {
     struct sl_kineto *kineto;
     uint32_t kernel[NAMES], shape[NAMES];
 };
-
-static void must(int result, const char *what)
-{
-    if (result == 0)
-        return;
-    fprintf(stderr, "read_bench: %s: %s\n", what, strerror(-result));
-    exit(2);
-}
 
 static void open_trace(struct trace *t)
 {

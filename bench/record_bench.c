@@ -25,6 +25,7 @@
 #include "collect/cupti_decode.h"
 #include "event/assemble.h"
 #include "mix.h"
+#include "must.h"
 #include "table.h"
 #include "write/edge_rows.h"
 #include "write/kineto.h"
@@ -56,14 +57,6 @@ struct path {
     struct sl_ring *ring; /* paced: assemble's way out */
     struct sl_writer *writer;
 };
-
-static void must(int result, const char *what)
-{
-    if (result == 0)
-        return;
-    fprintf(stderr, "record_bench: %s: %s\n", what, strerror(-result));
-    exit(1);
-}
 
 static void keep_decoded(void *user, const struct sl_event *ev)
 {
