@@ -68,10 +68,17 @@ static int is_graph(const struct sl_call *c)
     return branches && c->class == SL_CALL_GRAPH_LAUNCH;
 }
 
-/* Only these need their context to be the thread's: waits name streams and events of any. */
-static int is_in_own_context(const struct sl_item *item)
+/* A record of an event, in a file that does not say in which context it was made. */
+static int is_anywhere(const struct sl_call *c, const struct sl_item *item)
 {
-    return sl_item_is_operation(item) || item->kind == SL_EV_CUDA_EVENT ||
+    return item->kind == SL_EV_CUDA_EVENT && sl_call_stream(c, item)->id == SL_STREAM_NONE;
+}
+
+/* Only these need their context to be the thread's: waits name streams and events of any. */
+static int is_in_own_context(const struct sl_call *c, const struct sl_item *item)
+{
+    return sl_item_is_operation(item) ||
+           (item->kind == SL_EV_CUDA_EVENT && !is_anywhere(c, item)) ||
            (item->kind == SL_EV_SYNC && item->more == SL_SYNC_CONTEXT);
 }
 
@@ -81,7 +88,7 @@ static void remember_context(struct sl_call *c)
     uint64_t *place;
 
     for (size_t i = 0; i < c->count && c->by.thread; i++) {
-        if (!is_in_own_context(&c->item[i]))
+        if (!is_in_own_context(c, &c->item[i]))
             continue;
         place = sl_map_put(&c->e->context_of, c->by.thread);
         if (place)
@@ -134,11 +141,13 @@ static void wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_s
 static const struct sl_record *record_of(struct sl_call *c)
 {
     const struct sl_item *sync = c->sync;
-    const struct sl_record *record =
-        sl_records_find(c->e->records, sl_call_stream(c, sync)->context->id, sync->name, sync->id,
-                        sync->correlation);
 
-    return record;
+    /* torch.profiler's files have those records alone that some wait names: the event may have been
+     * recorded anew since. */
+    if (c->e->opt->foreign && sync->id == 0)
+        return NULL;
+    return sl_records_find(c->e->records, sl_call_stream(c, sync)->context->id, sync->name,
+                           sync->id, sync->correlation);
 }
 
 /* An event that was never recorded orders nothing; but was it? */
@@ -147,7 +156,7 @@ static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *re
     const struct sl_item *sync = c->sync;
     int unseen = c->e->opt->recording_since_ns != 0;
 
-    *reason = unseen ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
+    *reason = unseen && !c->e->opt->foreign ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
     return sync->id != 0 || unseen ||
            sl_records_elsewhere(c->e->records, sl_call_stream(c, sync)->context->id, sync->name);
 }
@@ -398,7 +407,10 @@ static void record_events(struct sl_call *c)
         if (!record)
             continue;
         sl_set_open(streams, &set);
-        sl_stream_collect(streams, sl_call_stream(c, item), &c->by, &set);
+        if (is_anywhere(c, item))
+            set.lost = 1u << SL_EDGE_LOST_AMBIGUOUS;
+        else
+            sl_stream_collect(streams, sl_call_stream(c, item), &c->by, &set);
         record->set = set;
     }
 }

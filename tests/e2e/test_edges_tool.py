@@ -374,6 +374,47 @@ def test_launches_of_graphs_without_ids_of_nodes(tmp_path):
     assert lost == {"graph_inside": 1}
 
 
+def elsewhere(rows):
+    """The GPU's rows are another device's, and their context another."""
+    for each in rows:
+        if each["cat"] == "kernel":
+            each["args"].update(device=1, context=2)
+    return rows
+
+
+def stream_wait(correlation, ts, stream, record, recorded_on):
+    return [row("cuda_runtime", "cudaStreamWaitEvent", correlation, ts, 1, 42, cbid=147),
+            row("cuda_sync", "Stream Wait Event", correlation, ts, 1, stream, device=0, context=1,
+                stream=stream, wait_on_stream=recorded_on, wait_on_cuda_event_record_corr_id=record,
+                wait_on_cuda_event_id=4)]
+
+
+@pytest.mark.parametrize("theirs, edge", [(20, True), (13, False), (7, False)])
+def test_an_event_recorded_in_another_context(tmp_path, theirs, edge):
+    """torch.profiler's rows name the stream, not its context: it is known where one alone has it."""
+    rows = [*launch(1, 10, 15, 30, stream=13), *elsewhere(launch(2, 13, 16, 90, stream=theirs)),
+            row("cuda_runtime", "cudaEventRecord", 3, 16, 1, 42, cbid=135),
+            *stream_wait(4, 18, 14, 3, theirs), *launch(5, 20, 92, 95, stream=14)]
+    found, lost = edges(write(tmp_path / "t", rows))
+    assert [(e["kind"], e["src_correlation"], e["src_device"], e["dst_correlation"], e["wait_ns"],
+             e["basis"]) for e in found] == [("stream_wait", 2, 1, 5, 68000, "exact")] * edge
+    del lost["before_window"]  # what the legacy default stream's first operation came behind
+    assert lost == ({} if edge else {"ambiguous": 1})
+
+
+def test_a_wait_that_names_no_record(tmp_path):
+    """Nor does a record say that some other wait names: the event may have been recorded anew."""
+    rows = [*launch(1, 10, 15, 60, 13), row("cuda_runtime", "cudaEventRecord", 2, 13, 1, 42, cbid=135)]
+    for correlation, args in [(3, {"wait_on_cuda_event_record_corr_id": 2}), (4, {}),
+                              (5, {"wait_on_cuda_event_record_corr_id": -1})]:
+        rows += [row("cuda_runtime", "cudaEventSynchronize", correlation, correlation * 20, 18, 42, cbid=137),
+                 row("cuda_sync", "Event Sync", correlation, correlation * 20, 18, -1, device=0, context=1,
+                     stream=-1, wait_on_stream=13, wait_on_cuda_event_id=4, **args)]
+    found, lost = edges(write(tmp_path / "t", rows))
+    assert [(e["kind"], e["src_correlation"], e["dst_correlation"]) for e in found] == [("event_sync", 1, 3)]
+    assert lost == {"no_record": 2}
+
+
 @pytest.mark.parametrize("memory, waits", [("Pinned", [("memset", 2, 2, 110000)]), ("Device", [])])
 def test_memsets(tmp_path, memory, waits):
     """One of the host's memory blocks."""

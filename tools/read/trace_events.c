@@ -222,6 +222,14 @@ static void give_call(struct sl_trace_events *t, struct sl_event *ev)
     ev->stream = 0;
 }
 
+/* In a file of torch.profiler's the waits that name a record do not say in which context it was
+ * made. Without a stream it is one that may have been anywhere. */
+static void place_record(const struct sl_trace_events *t, struct sl_event *ev)
+{
+    if (!t->own && sl_stream_home_find(&t->home, ev->stream, &ev->device, &ev->context) != 0)
+        ev->stream = SL_STREAM_NONE;
+}
+
 int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
 {
     int rc;
@@ -239,6 +247,9 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
     switch (class_of(out)) {
     case 0:
         give_call(t, out);
+        break;
+    case 1:
+        place_record(t, out);
         break;
     case 2:
         t->counts.waits++;
@@ -296,6 +307,7 @@ int sl_trace_events_create(struct sl_trace_events **out)
     if (!t)
         return -ENOMEM;
     t->first_ns = UINT64_MAX;
+    sl_stream_home_init(&t->home);
     t->call = sl_pages_map(SL_TRACE_CALLS * sizeof(*t->call));
     t->step = sl_pages_map(SL_TRACE_STEPS * sizeof(*t->step));
     if (!t->call || !t->step || sl_intern_create(&t->names, NAMES_BYTES) ||
@@ -316,6 +328,7 @@ void sl_trace_events_destroy(struct sl_trace_events *t)
     sl_event_sort_destroy(t->by_correlation);
     sl_event_sort_destroy(t->by_time);
     sl_event_sort_destroy(t->by_start);
+    sl_stream_home_free(&t->home);
     sl_intern_destroy(t->inputs);
     free(t->plain);
     sl_shape_destroy(t->shapes);

@@ -12,7 +12,9 @@
  *
  * Event records (cudaEventRecord) have no rows: a wait names the one it waits for, by its
  * correlation id and stream, and the record is made from that; `event_sync_id` of both is that
- * correlation id. Torch's 32-bit correlation ids, which may wrap, are widened.
+ * correlation id. The context of a record is that of its stream (stream_home.h); where it cannot be
+ * known the record's stream is SL_STREAM_NONE. Torch's 32-bit correlation ids, which may wrap, are
+ * widened.
  *
  * Threads: one owner. Memory: at most 128 MiB, 224 MiB with rows kept; what does not fit goes to
  * temporary files (see event_sort.h). Names past 40 MiB of text, and inputs past 32 MiB, are left

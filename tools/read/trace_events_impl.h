@@ -6,6 +6,7 @@
 #define SL_TRACE_EVENTS_IMPL_H
 
 #include "read/event_sort.h"
+#include "read/stream_home.h"
 #include "read/trace_events.h"
 
 #define SL_TRACE_PLAIN_MAX (64u << 10) /* of a name without its escapes */
@@ -31,6 +32,7 @@ struct sl_trace_events {
     int has_row;
     struct sl_intern *inputs;
     struct sl_collectives *collectives;
+    struct sl_stream_home home; /* where records of events are that name the stream alone */
     char *plain;                /* a name without its escapes */
     struct sl_trace_call *call; /* SL_TRACE_CALLS, by the correlation id's low bits */
     struct sl_trace_step *step; /* SL_TRACE_STEPS, as they come; sorted when one is looked for */

@@ -247,6 +247,7 @@ static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *
         ev.u.op.bytes = (uint64_t)row->bytes;
     if (row->has & SL_HAS_STILL_RUNNING)
         ev.flags |= SL_EVF_STILL_RUNNING;
+    sl_stream_home_see(&t->home, ev.device, ev.context, ev.stream);
     if (t->collectives && kind == SL_EV_KERNEL)
         sl_collectives_join(t->collectives, ev.correlation,
                             sl_collectives_row(t->collectives, row));
@@ -272,7 +273,8 @@ static enum sl_sync_type sync_type(struct sl_text name)
     return text_begins(name, "Context Sync") ? SL_SYNC_CONTEXT : SL_SYNC_UNKNOWN;
 }
 
-/* The record that a wait names. */
+/* The record that a wait names. Where the file does not say its context it gets one when all rows
+ * are in: see place_record(). */
 static int put_record(struct sl_trace_events *t, const struct sl_trace_row *row,
                       const struct sl_event *wait)
 {
@@ -300,6 +302,7 @@ static int take_wait(struct sl_trace_events *t, const struct sl_trace_row *row)
     ev.device = (uint16_t)id32(row->has, SL_HAS_DEVICE, row->device, 0);
     ev.context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);
     ev.stream = id32(row->has, SL_HAS_STREAM, row->stream, SL_STREAM_NONE);
+    sl_stream_home_see(&t->home, ev.device, ev.context, ev.stream);
     ev.u.sync.type = (uint8_t)sync_type(row->name);
     ev.u.sync.event_id = id32(row->has, SL_HAS_WAIT_EVENT, row->wait_event, 0);
     ev.u.sync.result = (uint16_t)id32(row->has, SL_HAS_RESULT, row->result, 0);

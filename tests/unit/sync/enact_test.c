@@ -269,6 +269,45 @@ static void an_event_of_another_context_is_counted(void **state)
     job_end(j);
 }
 
+/* As the tool has it of torch.profiler's files where several contexts have such a stream. */
+static void an_event_recorded_nobody_knows_where_is_counted(void **state)
+{
+    struct job *j =
+        job_begin((struct sl_edges_options){.foreign = 1, .recording_since_ns = 5 * US});
+    (void)state;
+    job_kernel(j, 13, 10, 15, 60);
+    struct sl_event record = {.kind = SL_EV_CUDA_EVENT, .context = 1, .stream = SL_STREAM_NONE};
+
+    record.correlation = record.u.sync.event_sync_id = job_call(j, EVENT_RECORD, 13, 14);
+    job_tell(j, &record);
+    job_wait_event(j, 14, 3, record.correlation, 15);
+    job_kernel(j, 14, 17, 60, 70);
+    job_event_sync(j, 3, record.correlation, 20, 65);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_AMBIGUOUS), 2);
+    assert_int_equal(job_lost(j), 2);
+    job_end(j);
+}
+
+/* The file has no record that no wait names: what the event was recorded behind last is unknown. */
+static void a_file_of_others_may_not_say_which_record_is_meant(void **state)
+{
+    struct job *j =
+        job_begin((struct sl_edges_options){.foreign = 1, .recording_since_ns = 5 * US});
+    (void)state;
+    job_kernel(j, 13, 10, 15, 60);
+    job_record(j, 13, 3, 7, 13);
+    job_wait_event(j, 14, 3, 7, 15);
+    job_kernel(j, 13, 17, 60, 70);
+    job_event_sync(j, 3, 0, 20, 75);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 1);
+    assert_int_equal(job_lost(j), 1);
+    job_end(j);
+}
+
 static void legacy_order_binds_blocking_streams_only(void **state)
 {
     struct job *j = begin();
@@ -379,6 +418,8 @@ int main(void)
         cmocka_unit_test(a_copy_that_failed_gives_nothing),
         cmocka_unit_test(an_event_never_recorded_orders_nothing),
         cmocka_unit_test(an_event_of_another_context_is_counted),
+        cmocka_unit_test(an_event_recorded_nobody_knows_where_is_counted),
+        cmocka_unit_test(a_file_of_others_may_not_say_which_record_is_meant),
         cmocka_unit_test(legacy_order_binds_blocking_streams_only),
         cmocka_unit_test(the_legacy_stream_is_known_by_its_id),
         cmocka_unit_test(without_synchronization_records_a_wait_is_guessed_or_counted),

@@ -123,44 +123,91 @@ static void test_file_order_does_not_matter(void **state)
     "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"" type                                         \
     "\",\"pid\":0,\"tid\":-1,\"ts\":90,\"dur\":1,\"args\":{\"context\":1,\"device\":0," args       \
     ",\"correlation\":" id "}}"
+#define RECORD(stream, correlation, event)                                                         \
+    "\"wait_on_stream\":" stream ",\"wait_on_cuda_event_record_corr_id\":" correlation             \
+    ",\"wait_on_cuda_event_id\":" event
 
 static void test_records_are_made_from_waits(void **state)
 {
-    struct sl_event record, far, wait;
+    struct sl_event record, wait;
 
     (void)state;
-    read_rows(
-        WAIT("Event Sync", "50",
-             "\"stream\":-1,\"wait_on_stream\":20,\"wait_on_cuda_event_record_corr_id\":40,"
-             "\"wait_on_cuda_event_id\":3") "," /* the same record again, elsewhere */
-        WAIT("Stream Wait Event", "51",
-             "\"stream\":7,\"wait_on_context\":4,\"wait_on_context_stream\":20,"
-             "\"wait_on_context_record_corr_id\":41") "," WAIT("Event Sync", "52",
-                                                               "\"stream\":4294967295,\"wait_on_"
-                                                               "stream\":20,"
-                                                               "\"wait_on_cuda_event_record_corr_"
-                                                               "id\":40") "," /* made before there
-                                                                                 was one */
-        WAIT("Event Sync", "53",
-             "\"stream\":-1,\"wait_on_cuda_event_record_corr_id\":-1,"
-             "\"wait_on_cuda_event_id\":8"),
-        0);
+    read_rows(WAIT("Event Sync", "50", "\"stream\":-1," RECORD("20", "40", "3")) ","
+              /* the same record again, elsewhere */
+              WAIT("Event Sync", "52", "\"stream\":4294967295," RECORD("20", "40", "3")) ","
+              /* made before there was one */
+              WAIT("Event Sync", "53", "\"stream\":-1," RECORD("-1", "-1", "8")),
+              0);
     record = next(SL_EV_CUDA_EVENT, 40);
     assert_true(record.stream == 20 && record.context == 1 && record.u.sync.event_id == 3);
     assert_true(record.flags & SL_EVF_NO_TIME);
-    far = next(SL_EV_CUDA_EVENT, 41);
-    assert_true(far.stream == 20 && far.context == 4);
     wait = next(SL_EV_SYNC, 50);
     assert_true(wait.u.sync.type == SL_SYNC_EVENT && wait.stream == SL_STREAM_NONE);
     assert_true(wait.u.sync.event_sync_id == record.u.sync.event_sync_id);
-    wait = next(SL_EV_SYNC, 51);
-    assert_true(wait.u.sync.type == SL_SYNC_STREAM_WAIT && wait.stream == 7);
     wait = next(SL_EV_SYNC, 52);
     assert_true(wait.stream == SL_STREAM_NONE);
     assert_true(wait.u.sync.event_sync_id == record.u.sync.event_sync_id);
     wait = next(SL_EV_SYNC, 53);
     assert_true(wait.u.sync.event_sync_id == 0 && wait.u.sync.event_id == 8);
     no_more();
+}
+
+static void test_own_waits_name_the_context_of_their_record(void **state)
+{
+    struct sl_event record, wait;
+
+    (void)state;
+    read_rows(WAIT("Stream Wait Event", "51",
+                   "\"stream\":7,\"wait_on_context\":4,\"wait_on_context_stream\":20,"
+                   "\"wait_on_context_record_corr_id\":41"),
+              1);
+    record = next(SL_EV_CUDA_EVENT, 41);
+    assert_true(record.stream == 20 && record.context == 4);
+    wait = next(SL_EV_SYNC, 51);
+    assert_true(wait.u.sync.type == SL_SYNC_STREAM_WAIT && wait.stream == 7);
+    no_more();
+}
+
+#define KERNEL(id, device, context, stream)                                                        \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":9,\"args\":{\"device\":" device        \
+    ",\"context\":" context ",\"stream\":" stream ",\"correlation\":" id "}}"
+
+/* Others' name its stream: in the context that has it, if one alone has. */
+static void test_records_of_other_contexts(void **state)
+{
+    struct sl_event record;
+
+    (void)state;
+    read_rows(
+        WAIT("Stream Wait Event", "50", "\"stream\":13," RECORD("20", "40", "3")) "," WAIT(
+            "Stream Wait Event", "51",
+            "\"stream\":13," RECORD(
+                "21", "41",
+                "4")) "," WAIT("Stream Wait Event", "52",
+                               "\"stream\":13," RECORD(
+                                   "7", "42",
+                                   "5")) "," WAIT("Stream Wait Event", "53",
+                                                  "\"stream\":13," RECORD(
+                                                      "22", "43",
+                                                      "6")) "," KERNEL("44", "1", "2",
+                                                                       "20") "," KERNEL("45", "0",
+                                                                                        "1",
+                                                                                        "21") "," KERNEL("46",
+                                                                                                         "1",
+                                                                                                         "2",
+                                                                                                         "21") "," KERNEL("47",
+                                                                                                                          "0",
+                                                                                                                          "1",
+                                                                                                                          "7"),
+        0);
+    record = next(SL_EV_CUDA_EVENT, 40);
+    assert_true(record.device == 1 && record.context == 2 && record.stream == 20);
+    record = next(SL_EV_CUDA_EVENT, 41); /* both have it */
+    assert_int_equal(record.stream, SL_STREAM_NONE);
+    record = next(SL_EV_CUDA_EVENT, 42); /* each has a legacy default stream */
+    assert_int_equal(record.stream, SL_STREAM_NONE);
+    record = next(SL_EV_CUDA_EVENT, 43); /* nobody was seen to have it */
+    assert_int_equal(record.stream, SL_STREAM_NONE);
 }
 
 #define CALL(cat, name, id, ts, dur)                                                               \
@@ -313,6 +360,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_file_order_does_not_matter),
         TEST(test_records_are_made_from_waits),
+        TEST(test_own_waits_name_the_context_of_their_record),
+        TEST(test_records_of_other_contexts),
         TEST(test_ids_that_wrap),
         TEST(test_own_ids_are_wide),
         TEST(test_one_call_per_id),
