@@ -82,19 +82,23 @@ class Torch:
         return harness.run(folder, *command, sim=["--cupti", self.cupti, *(sim or [])],
                            OMP_NUM_THREADS="1", **{"timeout": 120, **options})
 
-    def job(self, name: str, *arguments, under=(), **options) -> harness.Run:
-        """Runs a job of tests/simgpu/jobs, `under` a script that runs it if that is given."""
-        return self.run(self.python, *under, JOBS / f"{name}.py", *arguments, **options)
+    def job(self, name: str, *arguments, before=(), under=(), **options) -> harness.Run:
+        """Runs a job of tests/simgpu/jobs, `under` a script that runs it if that is given, `before`
+        the whole command."""
+        return self.run(*before, self.python, *under, JOBS / f"{name}.py", *arguments, **options)
 
-    def ranks(self, name: str, ranks: int, under=(), sim=(), **options) -> harness.Run:
-        """Runs a job under torchrun, a device for each rank. Each process has a truth of its own
-        beside the others (truth-PID.jsonl)."""
-        folder = self.tmp / str(self.count + 1)
-        files = ["--truth", str(folder / "truth-%p.jsonl"), "--log", str(folder / "log-%p.jsonl")]
-        return self.run(self.python.parent / "torchrun", "--nproc-per-node", str(ranks),
+    def ranks(self, name: str, ranks: int, before=(), under=(), sim=(), **options) -> harness.Run:
+        """Runs a job under torchrun, a device for each rank, as processes()."""
+        return self.run(*before, self.python.parent / "torchrun", "--nproc-per-node", str(ranks),
                         "--master-port", "0", "--rdzv-backend", "c10d", "--rdzv-endpoint",
                         "localhost:0", *under, JOBS / f"{name}.py",
-                        sim=["--devices", str(ranks), *files, *sim], **options)
+                        sim=["--devices", str(ranks), *self.processes(), *sim], **options)
+
+    def processes(self) -> list[str]:
+        """For the next run's `sim`: each process has a truth of its own beside the others
+        (truth-PID.jsonl)."""
+        folder = self.tmp / str(self.count + 1)
+        return ["--truth", str(folder / "truth-%p.jsonl"), "--log", str(folder / "log-%p.jsonl")]
 
 
 @pytest.fixture

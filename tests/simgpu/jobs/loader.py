@@ -1,4 +1,7 @@
-"""A DataLoader with forked workers and pinned memory, feeding copies that overlap the work."""
+"""A DataLoader with workers, forked or spawned, and pinned memory, feeding copies that overlap the
+work: loader.py [fork|spawn]"""
+import sys
+
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -12,10 +15,11 @@ class Numbers(Dataset):
 
 
 def main():
-    torch.cuda.init()  # the workers are forked from a process that uses the GPU
+    method = sys.argv[1] if len(sys.argv) > 1 else "fork"
+    torch.cuda.init()  # forked workers come from a process that uses the GPU
     model = torch.nn.Linear(256, 8).cuda()
     loader = DataLoader(Numbers(), batch_size=32, num_workers=2, pin_memory=True,
-                        multiprocessing_context="fork", prefetch_factor=2)
+                        multiprocessing_context=method, prefetch_factor=2)
     copies = torch.cuda.Stream()
     total, batches = 0, 0
     for _ in range(2):
@@ -31,4 +35,5 @@ def main():
     print(f"loader: {batches} batches, {rows.is_pinned()}, indices add up to {total}")
 
 
-main()
+if __name__ == "__main__":  # a spawned worker reads this file, too
+    main()

@@ -1,0 +1,82 @@
+"""Jobs of many processes under `syncline run -- COMMAND`, where the package is in each from Python's
+start: who uses CUDA has a whole file, who does not has none, and the job is as it is without."""
+import harness
+import pytest
+from test_jobs import check_operators, check_passes, told
+from test_ranks import per_rank
+
+RUN = [harness.TOOL, "run", "--"]
+VARIABLE = []  # and nothing before the command
+
+
+def check_said(run: harness.Run, processes: int) -> None:
+    """Nothing but where each of those that use CUDA writes."""
+    assert sorted(line.split()[1] for line in run.said()) == ["recording"] * processes + \
+        ["wrote"] * processes, run.stderr
+
+
+def check_files(torch, run: harness.Run, processes: int) -> list[harness.Trace]:
+    """A folder and a whole trace for each of them, and for nobody else."""
+    assert len(list(run.out.glob("*/*"))) == processes and not run.files("*.part"), run.files("*")
+    found = per_rank(run, torch.tmp / str(torch.count))
+    assert len(found) == processes
+    for own, trace in found:
+        harness.check_trace(own, trace)
+        check_passes(trace.path)
+        check_operators(trace, "")
+    return [trace for _, trace in found]
+
+
+def test_torchrun(torch):
+    """Its agent uses no CUDA; each rank has its operators, from the first call on."""
+    bare = torch.ranks("ddp", 2, inject=False)
+    run = torch.ranks("ddp", 2, before=RUN, inject=False)
+    assert bare.status == 0, bare.stderr
+    assert told(run)[:2] == told(bare)[:2]
+    check_said(run, 2)
+    traces = check_files(torch, run, 2)
+    assert [trace.object["distributedInfo"]["rank"] for trace in traces] == [0, 1]
+    assert [trace.object["distributedInfo"]["world_size"] for trace in traces] == [2, 2]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_of_a_loader(torch, method):
+    """They use no CUDA: nothing of them is there, and nothing is said."""
+    bare = torch.job("loader", method, inject=False)
+    assert bare.status == 0, bare.stderr
+    for before in (RUN, VARIABLE):
+        run = torch.job("loader", method, before=before, inject=not before, sim=torch.processes())
+        assert told(run) == told(bare)
+        check_said(run, 1)
+        check_files(torch, run, 1)
+
+
+GPU_WORKERS = """
+import sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class OnGpu(Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        return (torch.full((4,), float(index), device="cuda") + 1).cpu()
+
+if __name__ == "__main__":
+    print(sum(batch.numel() for batch in DataLoader(OnGpu(), batch_size=2, num_workers=2,
+                                                    multiprocessing_context="spawn")))
+"""
+
+
+@pytest.mark.parametrize("before", [RUN, VARIABLE], ids=["run", "variable"])
+def test_workers_that_use_cuda(torch, before):
+    """Theirs are files like all others, though multiprocessing ends them by os._exit(); the process
+    that reads their batches uses none, and has none."""
+    job = torch.tmp / "job.py"
+    job.write_text(GPU_WORKERS)
+    run = torch.run(*before, torch.python, job, inject=not before, sim=torch.processes())
+    assert (run.status, run.stdout) == (0, "32\n"), run.stderr
+    check_said(run, 2)
+    traces = check_files(torch, run, 2)
+    assert sum(len([row for row in trace.of("cpu_op") if row["name"] == "aten::add"])
+               for trace in traces) == 8
