@@ -32,7 +32,7 @@ static struct {
     _Atomic uint64_t taken_bytes;
     _Atomic unsigned used;
     _Atomic uint64_t free; /* index + 1, changes above */
-    _Atomic uint64_t lost; /* by threads without a lane */
+    _Atomic uint64_t lost; /* by threads without a lane, or not tried */
     void (*_Atomic wake)(void);
     pthread_key_t key;
     uint64_t point_stamp, point_ns;
@@ -249,6 +249,11 @@ void sl_lane_op_skip(struct sl_lane *lane)
     if (lane->ops_skipped) /* the outermost has been counted */
         lose(lane);
     lane->ops_skipped++;
+}
+
+void sl_lanes_lose(uint64_t records)
+{
+    atomic_fetch_add_explicit(&all.lost, records, memory_order_relaxed);
 }
 
 /* ---- the outside ---- */

@@ -224,6 +224,9 @@ static inline void sl_lane_op_ended(struct sl_lane *lane, int is_plain)
 
 void sl_lane_op_skip(struct sl_lane *lane);
 
+/* Records that are not even tried. */
+void sl_lanes_lose(uint64_t records);
+
 /* Reader. */
 unsigned sl_lanes_used(void); /* lanes that were ever taken: the first of them */
 struct sl_lane *sl_lane_at(unsigned index);

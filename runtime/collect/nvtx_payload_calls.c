@@ -17,7 +17,7 @@
 #define HAS(attr, what, field) ((attr)->fieldMask & NVTX_PAYLOAD_##what##_ATTR_FIELD_##field)
 /* More than any real one has. */
 #define FIELDS_MAX 1024
-#define BATCH_MAX  4096
+#define BATCH_MAX  4096 /* of the events of a batch, so that the call ends soon */
 
 static uint32_t string_of(const char *text)
 {
@@ -48,7 +48,7 @@ static uint64_t on_schema(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr
         return 0;
     if (HAS(a, SCHEMA, TYPE) && a->type < sizeof(kinds) / sizeof(*kinds))
         s.kind = kinds[a->type];
-    if (HAS(a, SCHEMA, STATIC_SIZE))
+    if (HAS(a, SCHEMA, STATIC_SIZE) && s.kind != SL_NVTX_DYNAMIC)
         s.size = a->payloadStaticSize;
     if (HAS(a, SCHEMA, ALIGNMENT))
         s.pack_align = a->packAlign;
@@ -187,9 +187,13 @@ static void on_submit_batch(nvtxDomainHandle_t handle, const nvtxEventBatch_t *b
     unsigned domain = sl_nvtx_domain_of(handle);
     const struct sl_nvtx_schema *s =
         batch && batch->events ? sl_nvtx_schema_find(domain, batch->eventSchemaId) : NULL;
-    size_t each = s ? s->size : 0;
+    size_t each = s ? s->size : 0, count = each ? batch->size / each : 0;
 
-    for (size_t i = 0; each && i < BATCH_MAX && (i + 1) * each <= batch->size; i++) {
+    if (count > BATCH_MAX) {
+        sl_lanes_lose(count - BATCH_MAX);
+        count = BATCH_MAX;
+    }
+    for (size_t i = 0; i < count; i++) {
         const nvtxPayloadData_t one = {batch->eventSchemaId, each,
                                        (const char *)batch->events + i * each};
 

@@ -85,11 +85,15 @@ uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
                             void (*fill)(void *user, struct sl_nvtx_field *field, size_t i),
                             void *user)
 {
-    uint32_t place = is_ready() ? take(&table.schemas, 1, SCHEMAS) : SCHEMAS, field = FIELDS,
-             none = 0;
+    uint32_t place = SCHEMAS, field = FIELDS, none = 0;
     struct sl_nvtx_schema *s;
     unsigned domain = schema->domain;
 
+    /* Some programs tell it before each event. */
+    if (schema->id && sl_nvtx_schema_find(domain, schema->id))
+        return schema->id;
+    if (is_ready())
+        place = take(&table.schemas, 1, SCHEMAS);
     if (place < SCHEMAS)
         field = take(&table.fields, schema->fields, FIELDS);
     if (place == SCHEMAS || field == FIELDS) {

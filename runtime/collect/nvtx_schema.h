@@ -35,7 +35,8 @@ struct sl_nvtx_schema {
 /* 0, -ENOMEM, -EALREADY. */
 int sl_nvtx_schemas_init(void);
 
-/* Its id: the one given, or where that is 0 one that is made; 0: no room. */
+/* Its id: the one given, or where that is 0 one that is made; 0: no room. One that is told again
+ * is what it was told first. */
 uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
                             void (*fill)(void *user, struct sl_nvtx_field *field, size_t i),
                             void *user);
