@@ -178,6 +178,122 @@ def test_a_subinterpreter_is_left_alone(tmp_path):
     assert run.stdout == "False\nend\n", run.stderr
 
 
+@pytest.mark.parametrize("own", ["fine", "raises"])
+def test_a_sitecustomize_of_the_jobs_own(tmp_path, own):
+    """With the variable alone it is the one that Python finds, once."""
+    site = tmp_path / "own"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("import sys\nprint('own', __file__)\n" + {
+        "fine": "value = 1\n", "raises": "raise RuntimeError('own fault')\n"}[own])
+    code = CUDA + "print(getattr(sys.modules.get('sitecustomize'), 'value', None))\n"
+    script = tmp_path / "job.py"
+    script.write_text(code)
+    # What runs the simulated GPU is Python, too: the variable is for the job alone.
+    command = ["env", f"PYTHONPATH={site}", sys.executable, script]
+    runs = [harness.run(tmp_path, *command, inject=inject, log="debug") for inject in (False, True)]
+    assert [(run.status, run.stdout) for run in runs] == [
+        (0, f"own {site}/sitecustomize.py\n{1 if own == 'fine' else None}\n")] * 2, runs[1].stderr
+    its = [[line for line in run.stderr.splitlines() if line not in run.said()] for run in runs]
+    assert its[0] == its[1] and ("own fault" in "".join(its[0])) == (own == "raises")
+    assert not [line for line in runs[1].said() if line.startswith("syncline: Python")]
+
+
+WORK = CUDA + """\
+context, memory = ctypes.c_void_p(), ctypes.c_uint64()
+assert cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0) == 0
+assert cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(64)) == 0
+def work():
+    assert cuda.cuMemsetD8_v2(memory, 1, ctypes.c_size_t(64)) == 0
+    assert cuda.cuCtxSynchronize() == 0
+work()
+"""
+
+
+def both(tmp: pathlib.Path, code: str, **options) -> harness.Run:
+    """Bare, and with the one variable set: the same, and a file of it with the two that work() makes."""
+    bare, run = (python(tmp, code, inject=inject, **options) for inject in (False, True))
+    assert bare.status == 0 and bare.stderr == "", bare.stderr
+    assert (run.status, run.stdout) == (bare.status, bare.stdout), run.stderr
+    assert [line for line in run.stderr.splitlines() if line not in run.said()] == []
+    assert len(run.trace().of("gpu_memset")) == 2
+    return run
+
+
+def test_pytorch_is_absent(tmp_path):
+    """Nothing is missing then, and nothing is said."""
+    run = both(tmp_path, WORK + "try:\n    import torch\nexcept ImportError as error:\n"
+                                "    print(error)\nwork()\n")
+    assert run.stdout == "No module named 'torch'\n"
+    assert [line.split()[1] for line in run.said()] == ["recording", "wrote"]
+
+
+# What is looked for in a PyTorch of any version, and what it is asked to do for want of an observer.
+TORCH = {
+    "__init__.py": """\
+import ctypes, os
+ctypes.CDLL(os.path.join(os.path.dirname(__file__), "lib", "libtorch_cpu.so"), mode=os.RTLD_GLOBAL)
+from .version import __version__
+import torch.autograd.profiler, torch.nn.modules.module, torch.optim.optimizer
+""",
+    "autograd/__init__.py": """\
+is_on = False
+def _enable_profiler(config, activities):
+    global is_on
+    is_on = True
+def _disable_profiler():
+    global is_on
+    is_on = False
+def _profiler_enabled():
+    return is_on
+""",
+    "autograd/profiler.py": """\
+class ProfilerConfig:
+    def __init__(self, *facts): pass
+class ProfilerState: NVTX = 1
+class _ExperimentalConfig: pass
+class profile:
+    def _prepare_trace(self): pass
+def _run_on_profiler_stop(): pass
+""",
+    "nn/__init__.py": "", "nn/modules/__init__.py": "", "nn/modules/module.py": "",
+    "optim/__init__.py": "",
+    "optim/optimizer.py": "def register_optimizer_step_post_hook(hook): pass\n",
+}
+
+
+def build_torch(folder: pathlib.Path, version: str) -> None:
+    """A stand-in that says that it is of this version, with an empty libtorch_cpu."""
+    for name, text in {**TORCH, "version.py": f"__version__ = '{version}'\n"}.items():
+        path = folder / "torch" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (folder / "torch" / "lib").mkdir()
+    library = folder / "torch" / "lib" / "libtorch_cpu.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-Wl,-soname,libtorch_cpu.so", "-o", library,
+                    "/dev/null"], check=True)
+
+
+@pytest.mark.parametrize("version", ["1.13.1+cu117", "2.3.1", "2.99.0+cu140", "3.0.0a0+git1234567"])
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_a_pytorch_too_old_or_too_new_for_an_observer(tmp_path, version, order):
+    """One line says what is missing, one how operators come instead. PyTorch is imported before CUDA
+    is initialised, or after it."""
+    build_torch(tmp_path / "site", version)
+    load = f"import sys\nsys.path.append({str(tmp_path / 'site')!r})\nimport torch\n"
+    wait = ("import os, time\ndeadline = time.time() + 60\n"
+            "while 'CUDA_INJECTION64_PATH' in os.environ and not torch.autograd.is_on:\n"
+            "    time.sleep(0.01)\n    assert time.time() < deadline\n")
+    run = both(tmp_path, (load + WORK if order == "before" else WORK + load) + wait +
+               "print(torch.__version__)\nwork()\n")
+    assert run.stdout == version + "\n"
+    missing = [line for line in run.said() if "no observer" in line]
+    assert len(missing) == 1 and f" PyTorch {version} " in missing[0], run.stderr
+    instead = [line for line in run.said() if "come by its ranges of NVTX's" in line]
+    assert len(instead) == 1 and f" PyTorch {version} " in instead[0], run.stderr
+    assert sorted(line.split()[1] for line in run.said() if line not in missing + instead) == [
+        "recording", "wrote"]
+
+
 def build_embedding(program: pathlib.Path, *options) -> None:
     if not shutil.which("python3-config"):
         pytest.skip("no Python to embed: no python3-config (Debian: python3-dev)")

@@ -1,0 +1,144 @@
+"""What a PyTorch job may do besides training, and what may be missing around it, with the one
+variable set and nothing else: the job is as it is bare, and what it did is in a whole file."""
+import os
+
+import harness
+import pytest
+from test_jobs import check_operators, check_passes, told
+
+# In the program, on a thread, in a backward function on autograd's thread, and in an operator.
+EXCEPTIONS = """
+import threading, torch
+class Fails(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+    @staticmethod
+    def backward(ctx, gradient):
+        raise KeyError("backward")
+a = torch.ones(8, device="cuda", requires_grad=True)
+for fails in (lambda: Fails.apply(a).sum().backward(),
+              lambda: a + torch.ones(3, device="cuda")):
+    try:
+        fails()
+    except (KeyError, RuntimeError) as error:
+        print(type(error).__name__, str(error)[:20])
+def work():
+    a.sinh()
+    raise ValueError("thread")
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+a.cosh().sum().backward()
+torch.cuda.synchronize()
+raise IndexError("the job's last word")
+"""
+# Handlers that run in the middle of everything, one that raises, one that ends the job.
+SIGNALS = """
+import os, signal, sys, torch
+ticks = 0
+def tick(*_):
+    global ticks
+    ticks += 1
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGALRM, tick)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+a = torch.ones(8, 8, device="cuda")
+signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+while ticks < 50:
+    torch.sinh(a @ a).sum().item()
+signal.setitimer(signal.ITIMER_REAL, 0)
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    while True:
+        a.cosh()
+except KeyboardInterrupt:
+    print("interrupted")
+torch.cosh(a)
+torch.cuda.synchronize()
+os.kill(os.getpid(), signal.SIGTERM)
+while True:
+    a.mul_(1)
+"""
+# A daemon thread that Python stops while it ends, work after the last line, an object that goes last.
+SHUTDOWN = """
+import atexit, sys, threading, time, torch
+a = torch.ones(8, device="cuda")
+has_begun = threading.Event()
+def serve():
+    a.sinh()
+    has_begun.set()
+    while True:
+        time.sleep(0.001)
+threading.Thread(target=serve, daemon=True).start()
+has_begun.wait()
+@atexit.register
+def last():
+    a.cosh()
+    torch.cuda.synchronize()
+    print("last")
+class Late:
+    def __init__(self, tensor):
+        self.tensor = tensor
+    def __del__(self):
+        self.tensor.tan()
+late = Late(a)
+sys.exit(5)
+"""
+# The child of a process that uses CUDA, which ends as a program does.
+FORK = """
+import os, sys, torch
+a = torch.ones(8, device="cuda", requires_grad=True)
+a.sinh().sum().backward()
+torch.cuda.synchronize()
+child = os.fork()
+if child == 0:
+    print(torch.ones(3).tan().shape)
+    try:
+        torch.ones(1, device="cuda")
+    except RuntimeError as error:
+        print(str(error)[:40])
+    sys.exit(9)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+a.cosh().sum().backward()
+torch.cuda.synchronize()
+"""
+JOBS = {"exceptions": (EXCEPTIONS, 1, set()), "signals": (SIGNALS, 7, set()),
+        "shutdown": (SHUTDOWN, 5, set()), "fork": (FORK, 0, {"aten::tan"})}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_as_bare(torch, name):
+    text, status, not_ours = JOBS[name]
+    job = torch.tmp / "job.py"
+    job.write_text(text)
+    bare = torch.run(torch.python, job, inject=False)
+    run = torch.run(torch.python, job)
+    assert bare.status == status, bare.stderr
+    assert told(run) == told(bare)
+    assert [line.split()[1] for line in run.said()] == ["recording", "wrote"]
+    trace = run.trace()
+    harness.check_trace(run, trace)
+    check_passes(trace.path)
+    check_operators(trace, "")
+    names = {row["name"] for row in trace.of("cpu_op")}
+    assert {"aten::sinh", "aten::cosh"} <= names and not names & not_ours
+
+
+@pytest.mark.parametrize("trouble", ["a file", "no right"])
+def test_where_nothing_can_be_written(torch, trouble):
+    """One line says so, with the folder; the job is what it is."""
+    folder = torch.tmp / "theirs"
+    before = []
+    if trouble == "a file":
+        folder.write_text("in the way")
+    else:
+        folder.mkdir(mode=0o555)
+        # Permissions are nothing to root, unless it gives up that right.
+        before = ["setpriv", "--bounding-set=-dac_override"] if os.getuid() == 0 else []
+    bare = torch.job("mlp", before=before, inject=False)
+    run = torch.job("mlp", before=before, output=str(folder), log="warn")
+    assert bare.status == 0, bare.stderr
+    assert told(run) == told(bare)
+    (line,) = run.said()
+    assert "cannot write" in line and str(folder) in line and "job is not affected" in line
