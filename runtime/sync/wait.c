@@ -312,7 +312,7 @@ static int fits_elsewhere(struct sl_waits *w, const struct sl_wait *wait)
 }
 
 static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
-                          const struct sl_link *link)
+                          const struct sl_link *link, int inferred)
 {
     const struct sl_moment *when = &wait->when;
     struct sl_edge *edge;
@@ -326,7 +326,7 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
     if (link->op->pub.end_ns <= when->from_ns && w->opt->online &&
         is_covered(w, when->thread, link->op))
         return;
-    edge = add_edge(w, link, when->from_ns, when->to_ns, wait->inferred);
+    edge = add_edge(w, link, when->from_ns, when->to_ns, inferred);
     if (!edge)
         return;
     edge->kind = wait->kind;
@@ -356,22 +356,25 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
 {
     const uint32_t unseen = 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     uint32_t lost = why_not(set);
+    int inferred = wait->inferred;
     struct sl_event ev;
 
-    /* torch.profiler has no lead-in: some stream may always hold work that nobody saw. What was
-     * seen is ordered before the wait all the same; a guess is marked as one anyway. */
-    if (wait->scope == SL_WAIT_GUESS)
+    if (wait->scope == SL_WAIT_GUESS) /* marked as a guess anyway */
         lost &= ~unseen;
     count_lost(w, lost);
-    if (w->opt->foreign && wait->scope == SL_WAIT_CONTEXT)
-        lost &= ~unseen;
+    /* What was seen is ordered before a wait for the whole context all the same. But a stream that
+     * was not may have held what ended last. */
+    if (wait->scope == SL_WAIT_CONTEXT && lost == unseen) {
+        inferred = 1;
+        lost = 0;
+    }
     if (lost)
         return;
     if (wait->inferred && wait->scope != SL_WAIT_GUESS && !ended(wait, set))
         return;
     w->edges = 0;
     for (const struct sl_link *at = set->first; at; at = at->next)
-        add_call_edge(w, wait, at);
+        add_call_edge(w, wait, at, inferred);
     cover_set(w, wait, set);
     if (wait->scope == SL_WAIT_GUESS && w->edges != 1) {
         w->lost[w->edges ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_NO_RECORD]++;

@@ -21,6 +21,7 @@ import dataclasses
 import harness
 
 INFERRED = {"free", "implicit"}
+OF_A_CONTEXT = {"device_sync", "context_sync"}  # told in part, and counted, where streams are unknown
 UNCOUNTED = {"legacy_default", "graph"}  # when records are lost: no record tells of such waits
 UNRECORDED = INFERRED | {"copy", "memset"}  # waits without a record of their own
 NONE = 0xffffffff  # no stream, no event
@@ -426,8 +427,10 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
         out.wrong.append(f"false: nobody waits here: {found}")
         return
     for edge in found:
-        wanted = "inferred" if edge["kind"] in INFERRED else "exact"
-        if edge["basis"] != wanted:
+        wanted = {"inferred" if edge["kind"] in INFERRED else "exact"}
+        if not whole and edge["kind"] in OF_A_CONTEXT:
+            wanted.add("inferred")
+        if edge["basis"] not in wanted:
             out.wrong.append(f"basis of {edge}")
     if any(d.nameless for d in to):
         if wrong := {edge[1] for edge in have} - sources(truth, to):
@@ -443,13 +446,18 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
     missing = must - have if not any(d.bereft for d in to) else collections.Counter()
     if false:
         out.wrong.append(f"false at {key}: {sorted(false)}; wanted {sorted(must)}, allowed {sorted(may)}")
-    elif missing and inside and to[0].kind not in INFERRED and is_partly_told(to, have, missing):
+    elif (missing and inside and not is_told_as_inferred(found) and to[0].kind not in INFERRED
+          and is_partly_told(to, have, missing)):
         out.wrong.append(f"missing at {key}: {sorted(missing)}; there is {sorted(have)}")
     elif missing and inside and not (truth.lossy and {edge[0] for edge in missing} <= UNCOUNTED):
         out.left_out.append(f"at {key}: {sorted(missing)}")
     out.right += sum(have.values())
     if key[1] == "end" and have:
         released(out, key, found)
+
+
+def is_told_as_inferred(found: list[dict]) -> bool:
+    return any(edge["kind"] in OF_A_CONTEXT and edge["basis"] == "inferred" for edge in found)
 
 
 def is_partly_told(to: list[Destination], have: collections.Counter,

@@ -313,12 +313,14 @@ static void before_the_window_nothing_is_claimed(void **state)
     uint64_t known = job_kernel(j, 14, 22, 25, 40);
     uint64_t sync = job_stream_sync(j, 14, 26, 44);
 
-    job_device_sync(j, 46, 60);
+    uint64_t first = job_device_sync(j, 46, 60); /* of stream 13 nobody knows */
     uint64_t last = job_kernel(j, 15, 62, 65, 80);
     uint64_t whole = job_device_sync(j, 70, 85);
 
     sl_edges_flush(j->edges);
-    assert_int_equal(j->count, 3);
+    assert_int_equal(j->count, 4);
+    assert_int_equal(job_edge(j, known, first)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, known, whole)->basis, SL_BASIS_EXACT);
     assert_wait(job_edge(j, known, sync), SL_EDGE_STREAM_SYNC, 14, 4, 1);
     assert_wait(job_edge(j, last, whole), SL_EDGE_DEVICE_SYNC, 10, 5, 1);
     assert_non_null(job_edge(j, known, whole));
@@ -335,7 +337,31 @@ static void a_foreign_file_has_no_lead_in(void **state)
     uint64_t sync = job_device_sync(j, 20, 66);
 
     sl_edges_flush(j->edges);
-    assert_wait(job_edge(j, kernel, sync), SL_EDGE_DEVICE_SYNC, 40, 6, 1);
+    assert_int_equal(j->count, 1);
+    assert_int_equal(job_edge(j, kernel, sync)->wait_ns, 40 * US);
+    assert_int_equal(job_edge(j, kernel, sync)->released, 1);
+    assert_int_equal(job_edge(j, kernel, sync)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
+    job_end(j);
+}
+
+/* The same while a job runs: its window may have opened later than work was enqueued. */
+static void a_wait_for_the_context_is_marked_where_work_may_be_unseen(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+    (void)state;
+    job_kernel(j, 13, 10, 15, 60);
+    sl_edges_forget(j->edges, SL_EDGE_LOST_BEFORE_WINDOW);
+    uint64_t seen = job_kernel(j, 14, 20, 25, 70);
+    uint64_t sync = job_device_sync(j, 30, 76);
+    uint64_t next = job_kernel(j, 14, 80, 85, 90);
+    uint64_t covered = job_device_sync(j, 86, 95);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 2);
+    assert_int_equal(job_edge(j, seen, sync)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, seen, sync)->released, 1);
+    assert_wait(job_edge(j, next, covered), SL_EDGE_DEVICE_SYNC, 4, 5, 1);
     assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
     job_end(j);
 }
@@ -384,6 +410,7 @@ int main(void)
         cmocka_unit_test(at_the_cap_edges_are_missing_and_counted),
         cmocka_unit_test(before_the_window_nothing_is_claimed),
         cmocka_unit_test(a_foreign_file_has_no_lead_in),
+        cmocka_unit_test(a_wait_for_the_context_is_marked_where_work_may_be_unseen),
         cmocka_unit_test(past_the_cap_it_counts_and_goes_on),
         cmocka_unit_test(every_kind_and_reason_has_a_name),
     };
