@@ -223,7 +223,7 @@ static int find_names(struct sl_python_layout *l)
 
 int sl_python_layout_find(struct sl_python_layout *out)
 {
-    struct sl_python_layout l = {.is_initialized = NULL};
+    struct sl_python_layout l = {.is_initialized = NULL}, found;
     const struct known *k;
     unsigned minor;
     int err = find_names(&l);
@@ -236,12 +236,15 @@ int sl_python_layout_find(struct sl_python_layout *out)
     k = &known[minor - FIRST];
     if (word_at(l.code_type, TYPE_SIZE) != k->code_size)
         return -ENOTSUP;
-    *out = k->layout;
-    out->is_initialized = l.is_initialized;
-    out->this_thread = l.this_thread;
-    out->code_type = l.code_type;
-    out->str_type = l.str_type;
-    out->bytes_type = l.bytes_type;
-    out->version = minor;
-    return minor < FIRST_THAT_TELLS ? 0 : read_told(out, minor);
+    found = k->layout;
+    found.is_initialized = l.is_initialized;
+    found.this_thread = l.this_thread;
+    found.code_type = l.code_type;
+    found.str_type = l.str_type;
+    found.bytes_type = l.bytes_type;
+    found.version = minor;
+    err = minor < FIRST_THAT_TELLS ? 0 : read_told(&found, minor);
+    if (!err)
+        *out = found;
+    return err;
 }

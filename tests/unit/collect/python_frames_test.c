@@ -1,0 +1,493 @@
+/* python_frames_test.c - the line of the user's code out of frames as each CPython has them in
+ * memory, which is as long as its objects are and no longer. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/stats.h"
+#include "collect/python_frames.h"
+#include "collect/python_layout.h"
+#include "unit/collect/python_rig.h"
+
+static struct sl_python_layout layout; /* what the module found, too */
+
+static void be(unsigned minor, unsigned depth)
+{
+    be_python(minor);
+    assert_int_equal(sl_python_layout_find(&layout), 0);
+    assert_int_equal(sl_python_lines_init(depth), 0);
+}
+
+/* ---- objects ---- */
+
+static void put_pointer(void *at, size_t offset, const void *pointer)
+{
+    put_word(at, offset, (uintptr_t)pointer);
+}
+
+static void put_int(void *at, size_t offset, int value)
+{
+    memcpy((char *)at + offset, &value, sizeof(value));
+}
+
+static void *new_object(size_t size, const void *type)
+{
+    char *object = calloc(1, size);
+
+    assert_non_null(object);
+    put_pointer(object, SL_PYTHON_TYPE, type);
+    return object;
+}
+
+static void *new_str(const char *text)
+{
+    size_t length = strlen(text);
+    char *str = new_object(layout.ascii_text + length, cpython.str);
+
+    put_word(str, SL_PYTHON_STR_LENGTH, length);
+    put_word(str, SL_PYTHON_STR_HASH, UINT64_MAX); /* not made yet */
+    put_int(str, SL_PYTHON_STR_STATE, 1 << 2 | SL_PYTHON_STR_COMPACT | SL_PYTHON_STR_ASCII);
+    memcpy(str + layout.ascii_text, text, length);
+    return str;
+}
+
+static void *new_bytes(const void *data, size_t length)
+{
+    char *bytes = new_object(SL_PYTHON_BYTES_DATA + length, cpython.bytes);
+
+    put_word(bytes, SL_PYTHON_BYTES_LENGTH, length);
+    memcpy(bytes + SL_PYTHON_BYTES_DATA, data, length);
+    return bytes;
+}
+
+/* Its second instruction, two bytes long each, is `step` lines behind the first. */
+static void *new_table(unsigned step)
+{
+    const uint8_t lnotab[] = {2, (uint8_t)step};
+    const uint8_t linetable[] = {2, 0, 2, (uint8_t)step};
+    const uint8_t locations[] = {0x80 | 13 << 3, 0, 0x80 | 13 << 3, (uint8_t)(step << 1)};
+
+    switch (layout.table) {
+    case SL_PYTHON_LNOTAB:
+        return new_bytes(lnotab, sizeof(lnotab));
+    case SL_PYTHON_LINETABLE:
+        return new_bytes(linetable, sizeof(linetable));
+    default:
+        return new_bytes(locations, sizeof(locations));
+    }
+}
+
+/* Ends right behind what is read of it. */
+static size_t bytes_of_code(void)
+{
+    const uint16_t end[] = {
+        (uint16_t)(layout.code_file + 8), (uint16_t)(layout.code_name + 8),
+        (uint16_t)(layout.code_table + 8), (uint16_t)(layout.code_line + 4),
+        (uint16_t)(layout.code_version == SL_PYTHON_NOWHERE ? 0 : layout.code_version + 4)};
+    size_t most = 0;
+
+    for (unsigned i = 0; i < sizeof(end) / sizeof(*end); i++)
+        most = end[i] > most ? end[i] : most;
+    return most;
+}
+
+static void *new_code(const char *file, const char *name, int line)
+{
+    void *code = new_object(bytes_of_code(), cpython.code);
+
+    put_pointer(code, layout.code_file, new_str(file));
+    put_pointer(code, layout.code_name, new_str(name));
+    put_pointer(code, layout.code_table, new_table(3));
+    put_int(code, layout.code_line, line);
+    return code;
+}
+
+static void *part(const void *object, size_t offset)
+{
+    void *pointer;
+
+    memcpy(&pointer, (const char *)object + offset, sizeof(pointer));
+    return pointer;
+}
+
+static void free_code(void *code)
+{
+    free(part(code, layout.code_file));
+    free(part(code, layout.code_name));
+    free(part(code, layout.code_table));
+    free(code);
+}
+
+static void set_instruction(void *frame, const void *code, unsigned instruction)
+{
+    if (layout.code_start == SL_PYTHON_NOWHERE)
+        put_int(frame, layout.frame_at, (int)(instruction * 2 / layout.index_bytes));
+    else
+        put_word(frame, layout.frame_at,
+                 (uintptr_t)code + layout.code_start + 2 * (uint64_t)instruction);
+}
+
+static void *new_frame(const void *code, const void *back, unsigned instruction)
+{
+    void *frame = calloc(1, 128);
+
+    assert_non_null(frame);
+    put_pointer(frame, layout.frame_code, code);
+    put_pointer(frame, layout.frame_back, back);
+    set_instruction(frame, code, instruction);
+    return frame;
+}
+
+static const char *text_of(const void *frame)
+{
+    uint32_t line = sl_python_line(frame);
+
+    return line ? sl_python_line_text(line, NULL) : "";
+}
+
+/* A frame of its own, at the second instruction. */
+static const char *line_in(const char *file, const char *name)
+{
+    static char text[2048];
+    void *code = new_code(file, name, 10), *frame = new_frame(code, NULL, 1);
+
+    snprintf(text, sizeof(text), "%s", text_of(frame));
+    free_code(code);
+    free(frame);
+    return text;
+}
+
+/* ---- lines ---- */
+
+static void without_python_there_are_none(void **state)
+{
+    (void)state;
+    assert_int_equal(sl_python_lines_init(0), 0);
+    assert_int_equal(sl_python_lines_init(1), -ENOENT);
+    assert_null(sl_python_frame());
+    assert_int_equal(sl_python_line(NULL), 0);
+    load_python();
+    be_python(11);
+    assert_int_equal(sl_python_lines_init(0), 0); /* none are wanted */
+    assert_null(sl_python_frame());
+    cpython.said->version = "3.99";
+    assert_int_equal(sl_python_lines_init(1), -ENOTSUP);
+    assert_null(sl_python_frame());
+}
+
+static void every_version_has_lines(void **state)
+{
+    char file[32];
+
+    (void)state;
+    for (unsigned minor = 9; minor <= 15; minor++) {
+        void *code, *first, *second;
+        char expected[64];
+
+        be(minor, 1);
+        snprintf(file, sizeof(file), "/home/me/v%u.py", minor);
+        code = new_code(file, "train", 10);
+        first = new_frame(code, NULL, 0);
+        second = new_frame(code, NULL, 1);
+        snprintf(expected, sizeof(expected), "%s:10 train", file);
+        assert_string_equal(text_of(first), expected);
+        snprintf(expected, sizeof(expected), "%s:13 train", file);
+        assert_string_equal(text_of(second), expected);
+        assert_int_equal(sl_python_line(second), sl_python_line(second));
+        free(first);
+        free(second);
+        free_code(code);
+    }
+}
+
+/* The thread's state, what has its frame there, the frame. */
+static void a_thread_has_an_innermost_frame(void **state)
+{
+    (void)state;
+    for (unsigned minor = 9; minor <= 15; minor++) {
+        char thread[4096] = "", between[64] = "", frame[8];
+        const void *found;
+
+        be(minor, 1);
+        cpython.said->thread = NULL;
+        assert_null(sl_python_frame()); /* not a thread of Python's */
+        cpython.said->thread = thread;
+        assert_null(sl_python_frame()); /* it runs nothing */
+        if (layout.cframe_frame == SL_PYTHON_NOWHERE) {
+            put_pointer(thread, layout.thread_frame, frame);
+        } else {
+            put_pointer(thread, layout.thread_frame, between);
+            assert_null(sl_python_frame());
+            put_pointer(between, layout.cframe_frame, frame);
+        }
+        found = sl_python_frame();
+        assert_ptr_equal(found, frame);
+        cpython.said->is_initialized = 0; /* it ends: its threads' states are being freed */
+        assert_null(sl_python_frame());
+    }
+    cpython.said->is_initialized = 1;
+    sl_python_lines_stop();
+    assert_null(sl_python_frame());
+}
+
+static void the_innermost_frames_of_the_user_s_count(void **state)
+{
+    void *mine, *outer, *torch, *frame[4];
+
+    (void)state;
+    for (unsigned depth = 1; depth <= 3; depth++) {
+        be(12, depth);
+        mine = new_code("/home/me/model.py", "Model.forward", 10);
+        outer = new_code("/home/me/train.py", "main", 20);
+        torch = new_code("/usr/lib/python3.12/site-packages/torch/nn/modules/module.py", "call", 5);
+        frame[0] = new_frame(outer, NULL, 1);
+        frame[1] = new_frame(torch, frame[0], 1);
+        frame[2] = new_frame(mine, frame[1], 1);
+        frame[3] = new_frame(torch, frame[2], 1);
+        assert_string_equal(text_of(frame[3]), depth == 1 ? "/home/me/model.py:13 Model.forward"
+                                                          : "/home/me/model.py:13 Model.forward < "
+                                                            "/home/me/train.py:23 main");
+        /* A library alone: its innermost frame. */
+        put_pointer(frame[3], layout.frame_back, NULL);
+        assert_string_equal(text_of(frame[3]),
+                            "/usr/lib/python3.12/site-packages/torch/nn/modules/module.py:8 call");
+        for (unsigned i = 0; i < 4; i++)
+            free(frame[i]);
+        free_code(mine);
+        free_code(outer);
+        free_code(torch);
+    }
+}
+
+/* ---- frames that are none ---- */
+
+static void frames_that_run_no_python_code_are_passed_over(void **state)
+{
+    (void)state;
+    for (unsigned minor = 9; minor <= 15; minor++) {
+        void *code, *outer, *inner, *other;
+
+        be(minor, 1);
+        code = new_code("/home/me/outer.py", "outer", 10);
+        other = new_code("/home/me/inner.py", "inner", 10);
+        outer = new_frame(code, NULL, 1);
+        inner = new_frame(other, outer, 1);
+        assert_string_equal(text_of(inner), "/home/me/inner.py:13 inner");
+        put_pointer(inner, layout.frame_code, NULL);
+        assert_string_equal(text_of(inner), "/home/me/outer.py:13 outer");
+        put_pointer(inner, layout.frame_code, part(other, layout.code_file)); /* another type */
+        assert_string_equal(text_of(inner), "/home/me/outer.py:13 outer");
+        put_pointer(inner, layout.frame_code, (char *)other + 1); /* a tagged reference */
+        assert_string_equal(text_of(inner), "/home/me/inner.py:13 inner");
+        if (layout.frame_owner != SL_PYTHON_NOWHERE) {
+            ((uint8_t *)inner)[layout.frame_owner] = SL_PYTHON_OWNER_OUTSIDE;
+            assert_string_equal(text_of(inner), "/home/me/outer.py:13 outer");
+            ((uint8_t *)inner)[layout.frame_owner] = 0;
+        }
+        /* Before its first instruction. */
+        if (layout.code_start == SL_PYTHON_NOWHERE)
+            put_int(inner, layout.frame_at, -1);
+        else
+            put_word(inner, layout.frame_at, (uintptr_t)other + layout.code_start - 2);
+        assert_string_equal(text_of(inner), "/home/me/outer.py:13 outer");
+        free(outer);
+        free(inner);
+        free_code(code);
+        free_code(other);
+    }
+}
+
+/* Of code that is not whole, or damaged: each part in turn. */
+static void code_that_is_damaged_is_passed_over(void **state)
+{
+    (void)state;
+    for (unsigned minor = 9; minor <= 15; minor++) {
+        void *code, *frame, *was;
+        uint16_t parts[3];
+
+        be(minor, 1);
+        code = new_code("/home/me/damaged.py", "f", 10);
+        frame = new_frame(code, NULL, 1);
+        parts[0] = layout.code_file;
+        parts[1] = layout.code_name;
+        parts[2] = layout.code_table;
+        for (unsigned i = 0; i < 3; i++) {
+            was = part(code, parts[i]);
+            put_pointer(code, parts[i], NULL);
+            assert_int_equal(sl_python_line(frame), 0);
+            put_pointer(code, parts[i], code); /* another type */
+            assert_int_equal(sl_python_line(frame), 0);
+            put_pointer(code, parts[i], was);
+        }
+        was = part(code, layout.code_table);
+        put_word(was, SL_PYTHON_BYTES_LENGTH, UINT64_MAX);
+        assert_int_equal(sl_python_line(frame), 0);
+        put_word(was, SL_PYTHON_BYTES_LENGTH, 1u << 30);
+        assert_int_equal(sl_python_line(frame), 0);
+        free(frame);
+        free_code(code);
+    }
+}
+
+static void frames_without_end_end(void **state)
+{
+    void *code, *frame, *library;
+
+    (void)state;
+    be(11, 8);
+    code = new_code("/home/me/circle.py", "f", 10);
+    library = new_code("/usr/lib/python3.11/threading.py", "run", 10);
+    frame = new_frame(code, NULL, 1);
+    put_pointer(frame, layout.frame_back, frame);
+    assert_memory_equal(text_of(frame), "/home/me/circle.py:13 f < /home/me/circle.py:13 f < ", 50);
+    put_pointer(frame, layout.frame_code, library);
+    set_instruction(frame, library, 1);
+    assert_string_equal(text_of(frame), "/usr/lib/python3.11/threading.py:13 run");
+    put_pointer(frame, layout.frame_code, NULL);
+    assert_int_equal(sl_python_line(frame), 0);
+    free(frame);
+    free_code(code);
+    free_code(library);
+}
+
+/* ---- memory that is used again ---- */
+
+/* The same address, another function: a notebook's cells. */
+static void code_at_the_address_of_another(void **state)
+{
+    static const unsigned minors[] = {9, 10, 11, 12, 14};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(minors) / sizeof(*minors); i++) {
+        void *code, *frame, *old;
+
+        be(minors[i], 1);
+        code = new_code("/home/me/cell.py", "one", 10);
+        frame = new_frame(code, NULL, 1);
+        assert_string_equal(text_of(frame), "/home/me/cell.py:13 one");
+        old = part(code, layout.code_name);
+        put_pointer(code, layout.code_name, new_str("two"));
+        free(old);
+        assert_string_equal(text_of(frame), "/home/me/cell.py:13 two");
+        old = part(code, layout.code_file);
+        put_pointer(code, layout.code_file, new_str("/usr/lib/python3.11/cell.py"));
+        free(old);
+        assert_string_equal(text_of(frame), "/usr/lib/python3.11/cell.py:13 two");
+        old = part(code, layout.code_table);
+        put_pointer(code, layout.code_table, new_table(5));
+        free(old);
+        assert_string_equal(text_of(frame), "/usr/lib/python3.11/cell.py:15 two");
+        put_int(code, layout.code_line, 100);
+        assert_string_equal(text_of(frame), "/usr/lib/python3.11/cell.py:105 two");
+        free(frame);
+        free_code(code);
+    }
+}
+
+/* Where a code object has a number of its own, that stands for its table. */
+static void code_with_a_number_of_its_own(void **state)
+{
+    void *code, *frame, *old;
+
+    (void)state;
+    be(12, 1);
+    code = new_code("/home/me/number.py", "f", 10);
+    put_int(code, layout.code_version, 1);
+    frame = new_frame(code, NULL, 1);
+    assert_string_equal(text_of(frame), "/home/me/number.py:13 f");
+    old = part(code, layout.code_table);
+    put_pointer(code, layout.code_table, new_table(5));
+    free(old);
+    put_int(code, layout.code_version, 2);
+    assert_string_equal(text_of(frame), "/home/me/number.py:15 f");
+    free(frame);
+    free_code(code);
+}
+
+/* Tables of any length, the last byte of which counts. */
+static void tables_of_any_length(void **state)
+{
+    uint8_t data[700];
+
+    (void)state;
+    be(11, 1);
+    for (size_t length = 2; length <= sizeof(data); length += length < 80 ? 2 : 46) {
+        void *code = new_code("/home/me/long.py", "f", (int)length), *frame, *old;
+        char expected[64];
+
+        free(part(code, layout.code_table));
+        memset(data, 0, sizeof(data));
+        for (size_t i = 0; i < length; i += 2)
+            data[i] = 0x80 | 13 << 3;
+        frame = new_frame(code, NULL, (unsigned)length / 2 - 1);
+        for (unsigned step = 0; step < 3; step++) {
+            data[length - 1] = (uint8_t)(step << 1);
+            old = new_bytes(data, length);
+            put_pointer(code, layout.code_table, old);
+            snprintf(expected, sizeof(expected), "/home/me/long.py:%u f", (unsigned)length + step);
+            assert_string_equal(text_of(frame), expected);
+            if (step < 2)
+                free(old);
+        }
+        free(frame);
+        free_code(code);
+    }
+}
+
+/* ---- bounds ---- */
+
+static void names_that_are_long_or_none(void **state)
+{
+    char file[3000];
+
+    (void)state;
+    be(12, 1);
+    memset(file, 'd', sizeof(file));
+    file[0] = '/';
+    memcpy(file + sizeof(file) - 8, "/end.py", 8);
+    assert_non_null(strstr(line_in(file, "f"), "ddd/end.py:13 f"));
+    assert_memory_equal(line_in(file, "f"), "...ddd", 6);
+    assert_true(strlen(line_in(file, file)) <= 1023);
+    assert_string_equal(line_in("", ""), ":13 ");
+}
+
+static void more_lines_than_are_kept(void **state)
+{
+    uint64_t lost = sl_stats_get(SL_STAT_NAMES_LOST);
+    void *code, *frame;
+    unsigned known = 0;
+
+    (void)state;
+    be(11, 1);
+    code = new_code("/home/me/many.py", "f", 0);
+    frame = new_frame(code, NULL, 1);
+    for (int line = 1; line <= 20000; line++) {
+        put_int(code, layout.code_line, line);
+        known += sl_python_line(frame) != 0;
+    }
+    assert_in_range(known, 10000, 16384);
+    assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST) - lost, 20000 - known);
+    assert_int_equal(sl_python_line(frame), 0); /* and stays so */
+    free(frame);
+    free_code(code);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_python_there_are_none),
+        cmocka_unit_test(every_version_has_lines),
+        cmocka_unit_test(a_thread_has_an_innermost_frame),
+        cmocka_unit_test(the_innermost_frames_of_the_user_s_count),
+        cmocka_unit_test(frames_that_run_no_python_code_are_passed_over),
+        cmocka_unit_test(code_that_is_damaged_is_passed_over),
+        cmocka_unit_test(frames_without_end_end),
+        cmocka_unit_test(code_at_the_address_of_another),
+        cmocka_unit_test(code_with_a_number_of_its_own),
+        cmocka_unit_test(tables_of_any_length),
+        cmocka_unit_test(names_that_are_long_or_none),
+        cmocka_unit_test(more_lines_than_are_kept),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
