@@ -81,7 +81,7 @@ struct sl_pipeline {
 
     /* A process that initialises CUDA and never uses it leaves no file, although some CUPTI makes
      * records of its devices: a window that nobody asked for by hand is opened for the writer only
-     * once something was used. */
+     * once something was used, or one was asked for. */
     int used;
     struct sl_event opening; /* kind 0: none is held back */
 

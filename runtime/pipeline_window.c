@@ -41,6 +41,8 @@ int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, ui
         p->opening = ev;
     else if (sl_ring_push_control(p->ring, &ev))
         return -ENOBUFS;
+    else
+        p->used = 1;           /* there is a file to show in what threads tell */
     sl_pipeline_lanes_read(p); /* which ranges are open */
     p->from_ns = opened_ns;
     p->until_ns = SL_PIPELINE_NEVER;

@@ -208,5 +208,7 @@ int sl_runtime_status(struct sl_status *out)
     fill_status(&full, err != 0);
     full.size = out->size;
     memcpy(out, &full, size);
+    if (size < sizeof(full) && size > offsetof(struct sl_status, last_file))
+        ((char *)out)[size - 1] = '\0'; /* a text that is cut ends */
     return 0;
 }
