@@ -36,7 +36,7 @@ def same_operations(et: chakra.Et, trace: harness.Trace) -> None:
 @pytest.mark.sanitize
 @pytest.mark.parametrize("name", SAMPLES)
 def test_beside_the_kineto_file(tmp_path, name):
-    run = record(tmp_path / "run", name)
+    run = record(tmp_path / "run", SAMPLES[name])
     trace, et = run.trace(), the_et(run)
     assert et.path.name == "1.0.et" and et.path.parent == trace.path.parent
     assert et.path.stat().st_mode & 0o777 == 0o600
@@ -57,7 +57,7 @@ def test_beside_the_kineto_file(tmp_path, name):
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_edge_of_the_kineto_file_is_a_dependency(tmp_path, name):
-    run = record(tmp_path / "run", name)
+    run = record(tmp_path / "run", SAMPLES[name])
     et, edges = the_et(run), [row["args"] for row in run.trace().events if row["name"] == "sync_edge"]
     gpu, waits = collections.defaultdict(set), collections.defaultdict(list)
     for node in et.gpu:
@@ -87,7 +87,7 @@ def same(online: chakra.Et, converted: chakra.Et) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_as_converted_from_the_kineto_file(tmp_path, name):
-    run = record(tmp_path / "run", name)
+    run = record(tmp_path / "run", SAMPLES[name])
     same(the_et(run), convert(run.trace().path, tmp_path))
 
 
