@@ -6,6 +6,7 @@ import pathlib
 
 import harness
 import pytest
+from test_jobs import check_passes
 from test_ops import RANKS, UNDER, parents
 
 SAID = "come by its ranges of NVTX's"
@@ -121,6 +122,49 @@ print("done", torch.autograd._profiler_enabled())
     assert {"aten::sigmoid", "SigmoidBackward0", "aten::exp", "ExpBackward0", "aten::abs",
             "AbsBackward0"} <= names
     assert not names & {"aten::tanh", "aten::cos"}
+
+
+# C's exit(), as a library may call it: Python does not end, so nobody takes PyTorch's profiler away.
+EXIT = """
+import ctypes, sys, threading, torch
+a = torch.ones(8, device="cuda", requires_grad=True)
+def end():
+    print("end", flush=True)
+    torch.cuda.synchronize()
+    ctypes.CDLL(None).exit(3)
+class Ends(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        end()
+def work():
+    a.tan()
+    end()
+a.sinh().sum().backward()
+if sys.argv[1] == "operator":
+    Ends.apply(a)
+if sys.argv[1] == "thread":
+    threading.Thread(target=work).start()
+    threading.Event().wait()
+end()
+"""
+
+
+@pytest.mark.parametrize("where", ["main", "thread", "operator"])
+def test_an_exit_that_python_does_not_see(torch, where):
+    """PyTorch says that a profiler was left to itself; nothing else happens, and the file is whole."""
+    job = torch.tmp / "job.py"
+    job.write_text(EXIT)
+    bare = torch.run(torch.python, job, where, inject=False)
+    run = torch.run(torch.python, job, where, home=hidden(torch.tmp))
+    assert (bare.status, bare.stdout, bare.stderr) == (3, "end\n", "")
+    assert (run.status, run.stdout) == (3, "end\n"), run.stderr
+    own = [line for line in run.stderr.splitlines() if line not in run.said()]
+    assert all("callback" in line for line in own), run.stderr
+    trace = run.trace()
+    check_passes(trace.path)
+    names = {e["name"] for e in trace.of("cpu_op")}
+    assert {"aten::sinh", "SinhBackward0"} <= names
+    assert ("aten::tan" in names) == (where == "thread")
 
 
 def test_a_pytorch_that_comes_late(torch):
