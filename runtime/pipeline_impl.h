@@ -121,8 +121,9 @@ int sl_pipeline_in_window(const struct sl_pipeline *p, const struct sl_event *ev
 void sl_pipeline_ranges_create(struct sl_pipeline *p);
 void sl_pipeline_ranges_destroy(struct sl_pipeline *p);
 void sl_pipeline_ranges_count(const struct sl_pipeline *p);
-/* An assembled event, before it goes on; a call gets its innermost range. */
-void sl_pipeline_ranges_event(struct sl_pipeline *p, struct sl_event *ev);
+/* An assembled event, before it goes on; a call gets its innermost range. `for_thread`: the one
+ * that its thread works for, 0: not known. */
+void sl_pipeline_ranges_event(struct sl_pipeline *p, struct sl_event *ev, uint32_t for_thread);
 void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev);
 /* The window is another one. */
 void sl_pipeline_ranges_window(struct sl_pipeline *p);
@@ -135,8 +136,8 @@ void sl_pipeline_ops_destroy(struct sl_pipeline *p);
 void sl_pipeline_ops_count(const struct sl_pipeline *p);
 /* All that threads have recorded so far was read. */
 void sl_pipeline_ops_begun(struct sl_pipeline *p);
-/* A call gets its operator. */
-void sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev);
+/* A call gets its operator; see sl_ops_call(). */
+uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev);
 void sl_pipeline_ops_complete(struct sl_pipeline *p, uint64_t complete_ns);
 void sl_pipeline_ops_close(struct sl_pipeline *p, uint64_t closed_ns);
 

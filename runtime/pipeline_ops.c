@@ -48,10 +48,11 @@ void sl_pipeline_ops_begun(struct sl_pipeline *p)
         sl_ops_tell_begun(p->ops);
 }
 
-void sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev)
+uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev)
 {
     if (p->ops && (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER))
-        sl_ops_call(p->ops, ev);
+        return sl_ops_call(p->ops, ev);
+    return 0;
 }
 
 void sl_pipeline_ops_complete(struct sl_pipeline *p, uint64_t complete_ns)

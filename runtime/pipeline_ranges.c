@@ -75,14 +75,14 @@ void sl_pipeline_ranges_window(struct sl_pipeline *p)
         sl_ranges_window(p->ranges, p->from_ns, p->until_ns);
 }
 
-void sl_pipeline_ranges_event(struct sl_pipeline *p, struct sl_event *ev)
+void sl_pipeline_ranges_event(struct sl_pipeline *p, struct sl_event *ev, uint32_t for_thread)
 {
     if (!p->ranges)
         return;
     if (ev->kind == SL_EV_FLOW)
         sl_ranges_flow(p->ranges, ev);
     else if (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER)
-        sl_ranges_call(p->ranges, ev);
+        sl_ranges_call(p->ranges, ev, for_thread);
 }
 
 void sl_pipeline_ranges_complete(struct sl_pipeline *p, uint64_t complete_ns)

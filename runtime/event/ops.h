@@ -80,8 +80,9 @@ uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread);
 /* In what runs on a thread now a node of a CUDA graph is made. */
 void sl_ops_node(struct sl_ops *o, uint32_t thread, uint64_t node);
 
-/* A CUDA call, before it goes on: gets its operator and its place. */
-void sl_ops_call(struct sl_ops *o, struct sl_event *call);
+/* A CUDA call, before it goes on: gets its operator and its place. Of one in a backward pass the
+ * thread that made the graph; else 0. */
+uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call);
 /* That place, read back by any thread that may read `places`; NULL: there are none. */
 struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct sl_event *call);
 

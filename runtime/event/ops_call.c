@@ -230,12 +230,13 @@ static uint32_t parent_at(const struct sl_ops *o, uint32_t thread, const struct 
                : 0;
 }
 
-void sl_ops_call(struct sl_ops *o, struct sl_event *call)
+uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call)
 {
     struct sl_ops_thread *t = sl_ops_find_thread(o, call->thread);
     uint32_t place = t->taken ? last_before(o, t, call->start_ns) : 0;
     struct sl_op_place at = {0, 0};
     const struct sl_op_known *k;
+    uint32_t forward = 0;
 
     for (; place; place = parent_at(o, call->thread, k)) {
         k = sl_ops_at(o, place);
@@ -247,9 +248,13 @@ void sl_ops_call(struct sl_ops *o, struct sl_event *call)
         }
         if (!at.line)
             at.line = k->line;
+        /* What is recomputed in a backward pass has one of its own inside: the outermost counts. */
+        if (k->forward)
+            forward = k->forward;
     }
     if (at.collective || at.line)
         call->stream = sl_intern_put(o->opt.places, (const char *)&at, sizeof(at));
+    return forward;
 }
 
 struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct sl_event *call)

@@ -35,6 +35,22 @@ static void show_flow(struct sl_ops *o, const struct sl_op *op, uint32_t thread,
     o->opt.sink(o->opt.sink_user, &ev);
 }
 
+/* What autograd's engine does around a node, it does for the same thread. */
+uint32_t sl_ops_forward_thread(struct sl_ops *o, const struct sl_ops_thread *t,
+                               const struct sl_op *op)
+{
+    struct sl_ops_number *own = &o->number[op->number & (SL_OPS_NUMBERS - 1)];
+    struct sl_ops_number *forward = &o->number[op->forward_number & (SL_OPS_NUMBERS - 1)];
+    const struct sl_ops_running *around = t->last ? &o->running[t->last] : NULL;
+
+    *own = (struct sl_ops_number){op->number, t->id};
+    if (!op->forward_number || forward->number != op->forward_number)
+        return 0;
+    if (op->is_backward && around && around->op.is_evaluation && around->place)
+        sl_ops_at(o, around->place)->forward = forward->thread;
+    return forward->thread;
+}
+
 void sl_ops_note_sequence(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns,
                           const struct sl_op *op)
 {

@@ -15,6 +15,7 @@ enum {
     SL_OPS_RUNNING = 8192, /* operators at a time, in all threads */
     SL_OPS_STARTED = 256,
     SL_OPS_FORWARDS = 1 << 15,
+    SL_OPS_NUMBERS = 1024, /* a power of two; PyTorch counts threads up */
 };
 
 /* For calls. */
@@ -22,6 +23,8 @@ struct sl_op_known {
     uint64_t start_ns, end_ns; /* end UINT64_MAX: it runs */
     uint32_t parent;           /* its place + 1; 0: none */
     uint32_t handle, line, collective;
+    uint32_t forward; /* system id of the thread that made the node of autograd's graph that this
+                         is, or that is evaluated here; 0: none */
 };
 
 struct sl_ops_chunk {
@@ -57,6 +60,11 @@ struct sl_ops_forward {
     uint32_t number, thread;
 };
 
+/* PyTorch's number of a thread, and the system's. */
+struct sl_ops_number {
+    uint32_t number, thread; /* 0: none */
+};
+
 struct sl_ops_started {
     struct sl_op op;
     uint64_t start_ns; /* 0: free */
@@ -74,6 +82,7 @@ struct sl_ops {
     uint32_t running_used, running_free;
     struct sl_ops_started started[SL_OPS_STARTED];
     struct sl_ops_forward forward[SL_OPS_FORWARDS];
+    struct sl_ops_number number[SL_OPS_NUMBERS];
     struct sl_ops_chunk *chunk; /* [0] is not used */
     uint32_t chunks, chunk_used, chunk_free, chunk_first, chunk_last;
     size_t chunk_bytes;
@@ -95,5 +104,8 @@ static inline struct sl_op_known *sl_ops_at(const struct sl_ops *o, uint32_t pla
 /* ops_forward.c: an operator begins, and is not yet the thread's last. */
 void sl_ops_note_sequence(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns,
                           const struct sl_op *op);
+/* ops_forward.c: as `forward` of struct sl_op_known. */
+uint32_t sl_ops_forward_thread(struct sl_ops *o, const struct sl_ops_thread *t,
+                               const struct sl_op *op);
 
 #endif

@@ -74,11 +74,13 @@ void sl_ranges_past(struct sl_ranges *r, uint32_t row, uint64_t start_ns, uint64
                     const struct sl_range_look *look);
 
 /* A thread that works for others, as autograd's do: what it launches counts for the ranges of the
- * one thread, if it is the only one, that has some open then. */
+ * thread that it does so for; where that is not known, of the one thread, if it is the only one,
+ * that has some open then. */
 void sl_ranges_worker(struct sl_ranges *r, uint32_t thread);
 
-/* A CUDA call, before it goes on: gets the innermost range around it. */
-void sl_ranges_call(struct sl_ranges *r, struct sl_event *call);
+/* A CUDA call, before it goes on: gets the innermost range around it. `for_thread`: whom it works
+ * for, 0: not known. */
+void sl_ranges_call(struct sl_ranges *r, struct sl_event *call, uint32_t for_thread);
 /* A GPU operation and its call, as SL_EV_FLOW has them. */
 void sl_ranges_flow(struct sl_ranges *r, const struct sl_event *flow);
 

@@ -5,12 +5,12 @@
  */
 #include "event/range_impl.h"
 
-/* The innermost range of the one thread that has some open, if this one works for others. */
-static struct sl_range *caller_at(struct sl_ranges *r, uint32_t thread, uint64_t ns)
+/* The innermost range of the one thread that has some open. */
+static struct sl_range *only_caller_at(struct sl_ranges *r, uint64_t ns)
 {
     struct sl_range *found = NULL, *x;
 
-    if (!r->workers || r->callers > SL_RANGE_CALLERS || !sl_range_is_worker(r, thread))
+    if (r->callers > SL_RANGE_CALLERS)
         return NULL;
     for (uint32_t i = 0; i < r->callers; i++) {
         x = sl_range_is_worker(r, r->caller[i]) ? NULL : sl_range_at(r, r->caller[i], ns);
@@ -19,6 +19,22 @@ static struct sl_range *caller_at(struct sl_ranges *r, uint32_t thread, uint64_t
         found = x ? x : found;
     }
     return found;
+}
+
+/* The innermost range of the thread that this one works for. */
+static struct sl_range *caller_at(struct sl_ranges *r, uint32_t thread, uint64_t ns,
+                                  uint32_t for_thread)
+{
+    if (!r->workers || !sl_range_is_worker(r, thread))
+        return NULL;
+    if (for_thread && !sl_range_is_worker(r, for_thread))
+        return sl_range_at(r, for_thread, ns);
+    return only_caller_at(r, ns);
+}
+
+static struct sl_range_launch *launch_at(struct sl_ranges *r, uint64_t ns)
+{
+    return &r->launch[ns * 0x9e3779b97f4a7c15u >> (64 - SL_RANGE_LAUNCH_BITS)];
 }
 
 static void name_range(struct sl_event *call, const struct sl_range *x)
@@ -35,16 +51,19 @@ static void count_launch(struct sl_ranges *r, struct sl_range *x, uint64_t ns)
         x->launches += x->end_ns > ns;
 }
 
-void sl_ranges_call(struct sl_ranges *r, struct sl_event *call)
+void sl_ranges_call(struct sl_ranges *r, struct sl_event *call, uint32_t for_thread)
 {
     struct sl_range *around[] = {sl_range_at(r, call->thread, call->start_ns),
-                                 caller_at(r, call->thread, call->start_ns)};
+                                 caller_at(r, call->thread, call->start_ns, for_thread)};
     int launches = call->flags & SL_EVF_LAUNCH && call->u.call.result == 0;
 
     if (around[0] || around[1])
         name_range(call, around[0] ? around[0] : around[1]);
     for (unsigned i = 0; launches && i < 2; i++)
         count_launch(r, around[i], call->start_ns);
+    if (launches && for_thread)
+        *launch_at(r, call->start_ns) =
+            (struct sl_range_launch){call->start_ns, call->thread, for_thread};
 }
 
 /* The range's span on a stream, made if need be; NULL: there is no room. */
@@ -96,8 +115,11 @@ static void add_operation(struct sl_ranges *r, struct sl_range *x, const struct 
 
 void sl_ranges_flow(struct sl_ranges *r, const struct sl_event *flow)
 {
-    struct sl_range *around[] = {sl_range_at(r, flow->thread, flow->start_ns),
-                                 caller_at(r, flow->thread, flow->start_ns)};
+    const struct sl_range_launch *launch = launch_at(r, flow->start_ns);
+    int is_it = launch->ns == flow->start_ns && launch->thread == flow->thread;
+    struct sl_range *around[] = {
+        sl_range_at(r, flow->thread, flow->start_ns),
+        caller_at(r, flow->thread, flow->start_ns, is_it ? launch->for_thread : 0)};
 
     for (unsigned i = 0; i < 2; i++)
         for (struct sl_range *x = around[i]; x; x = sl_range_parent(r, x))

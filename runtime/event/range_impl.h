@@ -14,6 +14,8 @@ enum {
     SL_RANGE_BUCKETS = 4096, /* of started ranges, by id; a power of two */
     SL_RANGE_WORKERS = 64,
     SL_RANGE_CALLERS = 64,
+    SL_RANGE_LAUNCH_BITS = 12,
+    SL_RANGE_LAUNCHES = 1 << SL_RANGE_LAUNCH_BITS, /* under way, by workers */
 };
 
 /* By index; 0 is none. */
@@ -54,6 +56,12 @@ struct sl_range_thread {
     uint32_t ranges; /* known */
 };
 
+/* A launch of a worker's, until its operation comes. */
+struct sl_range_launch {
+    uint64_t ns;
+    uint32_t thread, for_thread;
+};
+
 struct sl_ranges {
     struct sl_ranges_options opt;
     struct sl_ranges_counts counts;
@@ -72,6 +80,7 @@ struct sl_ranges {
      * counts it is not known who works for whom. */
     uint32_t worker[SL_RANGE_WORKERS], workers;
     uint32_t caller[SL_RANGE_CALLERS], callers;
+    struct sl_range_launch launch[SL_RANGE_LAUNCHES]; /* by their time */
 
     uint64_t from_ns, until_ns; /* the window */
     void *memory;

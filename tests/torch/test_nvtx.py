@@ -1,5 +1,7 @@
 """PyTorch's NVTX ranges, with the one variable set and nothing else: on the CPU, on the GPU with
 what autograd's thread launches, and at the calls that wait."""
+import pytest
+
 import harness
 
 STEPS = 3
@@ -9,8 +11,9 @@ def rows(trace: harness.Trace, cat: str, name: str) -> list[dict]:
     return sorted((e for e in trace.of(cat) if e["name"] == name), key=lambda e: e["start"])
 
 
-def test_ranges_of_a_training_step(torch):
-    run = torch.job("ranges", log="warn")
+@pytest.mark.parametrize("beside", [[], ["beside"]], ids=["alone", "beside"])
+def test_ranges_of_a_training_step(torch, beside):
+    run = torch.job("ranges", *beside, log="warn")
     assert run.status == 0 and f"done {STEPS}" in run.stdout and not run.said()
     trace = run.trace()
     launches = {e["args"]["correlation"]: e for e in trace.of("cuda_runtime", "cuda_driver")}
@@ -23,11 +26,13 @@ def test_ranges_of_a_training_step(torch):
             cpu = rows(trace, "user_annotation", name)[step]
             gpu = rows(trace, "gpu_user_annotation", name)[step]
             assert outer["start"] <= cpu["start"] and cpu["end"] <= outer["end"]
-            # No other thread has ranges: what is launched meanwhile, by whomever, is the range's.
+            # Whoever launches meanwhile does so for the range, also when another thread has one.
             own = [o for o in operations if o["args"]["correlation"] in launches and
                    cpu["start"] <= launches[o["args"]["correlation"]]["start"] < cpu["end"]]
             assert gpu["start"] == min(o["start"] for o in own)
             assert gpu["end"] == max(o["end"] for o in own)
+    assert len(rows(trace, "user_annotation", "prefetch")) == len(beside)
+    assert not rows(trace, "gpu_user_annotation", "prefetch")
     waits = [e for e in launches.values() if e["args"].get("wait_in") == "wait"]
     assert len(waits) == STEPS
 

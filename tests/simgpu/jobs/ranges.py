@@ -1,12 +1,27 @@
 """Names its steps and their parts with NVTX, as torch.cuda.nvtx does it: a backward pass runs on
-autograd's own thread."""
+autograd's own thread. With "beside" another thread is in a range, too, all along."""
+import sys
+import threading
+
 import torch
 from torch.cuda import nvtx
 
 STEPS = 3
 
+begun, done = threading.Event(), threading.Event()
+
+
+def prefetch():
+    with nvtx.range("prefetch"):
+        begun.set()
+        done.wait()
+
+
 torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).cuda()
+if sys.argv[1:] == ["beside"]:
+    threading.Thread(target=prefetch).start()
+    begun.wait()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(STEPS):
     with nvtx.range(f"step {step}"):
@@ -19,4 +34,5 @@ for step in range(STEPS):
             optimizer.zero_grad()
         with nvtx.range("wait"):
             loss.item()
+done.set()
 print("done", STEPS)

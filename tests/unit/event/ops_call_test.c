@@ -52,6 +52,43 @@ static void scopes_are_passed_over(void **state)
     assert_int_equal(f.rows, 2);
 }
 
+/* Autograd's thread runs a node that another thread made; in it an operator, and one that the
+ * thread made itself, of what is recomputed. */
+static void a_backward_pass_is_for_the_thread_that_made_the_graph(void **state)
+{
+    struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = THREAD + 1};
+    struct sl_op around = op(9), node = op(10), inner = op(11), own = op(12);
+
+    (void)state;
+    begin(1, 100);
+    end(1, 150);
+    around.number = node.number = inner.number = own.number = 2;
+    around.is_evaluation = node.is_backward = 1;
+    node.forward_number = 1;
+    own.forward_number = 2;
+    sl_ops_begin(f.ops, THREAD + 1, 190, &around);
+    sl_ops_begin(f.ops, THREAD + 1, 200, &node);
+    sl_ops_begin(f.ops, THREAD + 1, 300, &inner);
+    sl_ops_begin(f.ops, THREAD + 1, 400, &own);
+    for (ev.start_ns = 250; ev.start_ns < 500; ev.start_ns += 100)
+        assert_int_equal(sl_ops_call(f.ops, &ev), THREAD);
+    for (uint32_t handle = 12; handle >= 10; handle--)
+        sl_ops_end(f.ops, THREAD + 1, handle, 500);
+    ev.start_ns = 450;
+    assert_int_equal(sl_ops_call(f.ops, &ev), THREAD);
+    ev.start_ns = 550; /* what the engine does after the node */
+    assert_int_equal(sl_ops_call(f.ops, &ev), THREAD);
+    sl_ops_end(f.ops, THREAD + 1, 9, 580);
+    ev.start_ns = 600;
+    assert_int_equal(sl_ops_call(f.ops, &ev), 0);
+    node.forward_number = 3; /* a thread that was never seen */
+    sl_ops_begin(f.ops, THREAD + 1, 700, &node);
+    ev.start_ns = 750;
+    assert_int_equal(sl_ops_call(f.ops, &ev), 0);
+    ev = (struct sl_event){.kind = SL_EV_RUNTIME, .thread = THREAD, .start_ns = 120};
+    assert_int_equal(sl_ops_call(f.ops, &ev), 0); /* it works for itself */
+}
+
 static void a_call_has_its_place(void **state)
 {
     struct sl_op outer = op(1), collective = op(2);
@@ -141,6 +178,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(calls_are_in_the_innermost_operator, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_threads_are_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(scopes_are_passed_over, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_backward_pass_is_for_the_thread_that_made_the_graph,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_call_has_its_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_oldest_are_forgotten, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_in_makes_room, set_up, tear_down),

@@ -40,6 +40,40 @@ static void a_worker_works_for_the_one_that_has_a_range(void **state)
     assert_null(row(SL_EV_NOTE_GPU, 9));
 }
 
+/* However many others have ranges; and if that thread has none, it is nobody's. */
+static void a_worker_works_for_the_one_that_is_known(void **state)
+{
+    const struct sl_range_look look = {.name = 9};
+
+    (void)state;
+    sl_ranges_worker(ranges, 50);
+    push(0, 10, 1);
+    sl_ranges_push(ranges, THREAD + 1, 0, 12, &look);
+    launch_for(50, 20, 100, 200, THREAD);
+    launch_for(50, 30, 300, 400, THREAD + 2);
+    launch_for(50, 31, 500, 600, 0);
+    launch_for(51, 32, 700, 800, THREAD); /* no worker */
+    pop(0, 40);
+    sl_ranges_complete(ranges, 900);
+    assert_int_equal(row(SL_EV_NOTE_GPU, 1)->start_ns, 100);
+    assert_int_equal(row(SL_EV_NOTE_GPU, 1)->end_ns, 200);
+    sl_ranges_close(ranges, 900);
+    assert_null(row(SL_EV_NOTE_GPU, 9));
+}
+
+/* A worker that works for itself does so for somebody else. */
+static void a_worker_works_for_no_worker(void **state)
+{
+    (void)state;
+    sl_ranges_worker(ranges, 50);
+    sl_ranges_worker(ranges, 51);
+    push(0, 10, 1);
+    launch_for(50, 20, 100, 200, 51);
+    pop(0, 40);
+    sl_ranges_complete(ranges, 900);
+    assert_int_equal(row(SL_EV_NOTE_GPU, 1)->end_ns, 200);
+}
+
 static void what_the_gpu_does_outside_the_window_is_not_shown(void **state)
 {
     const struct sl_event *gpu;
@@ -71,7 +105,7 @@ static void a_launch_that_failed_has_no_operation(void **state)
     push(0, 10, 1);
     launch(THREAD, 12, 5, 20, 30);
     call.u.call.result = 2;
-    sl_ranges_call(ranges, &call);
+    sl_ranges_call(ranges, &call, 0);
     pop(0, 40);
     sl_ranges_complete(ranges, 50);
     assert_non_null(row(SL_EV_NOTE_GPU, 1));
@@ -80,7 +114,7 @@ static void a_launch_that_failed_has_no_operation(void **state)
     launch(THREAD, 62, 5, 64, 66);
     call.start_ns = 65;
     call.u.call.result = 0;
-    sl_ranges_call(ranges, &call);
+    sl_ranges_call(ranges, &call, 0);
     pop(0, 70);
     sl_ranges_complete(ranges, 80);
     assert_null(row(SL_EV_NOTE_GPU, 2));
@@ -99,7 +133,7 @@ static struct sl_event call(uint64_t ns, uint8_t flags)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .flags = flags, .start_ns = ns, .thread = THREAD};
 
-    sl_ranges_call(ranges, &ev);
+    sl_ranges_call(ranges, &ev, 0);
     return ev;
 }
 
@@ -257,6 +291,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_gpu_is_shown_once_all_of_it_is_in, create, destroy),
         cmocka_unit_test_setup_teardown(a_worker_works_for_the_one_that_has_a_range, create,
                                         destroy),
+        cmocka_unit_test_setup_teardown(a_worker_works_for_the_one_that_is_known, create, destroy),
+        cmocka_unit_test_setup_teardown(a_worker_works_for_no_worker, create, destroy),
         cmocka_unit_test_setup_teardown(what_the_gpu_does_outside_the_window_is_not_shown, create,
                                         destroy),
         cmocka_unit_test_setup_teardown(a_launch_that_failed_has_no_operation, create, destroy),

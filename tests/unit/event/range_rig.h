@@ -70,11 +70,12 @@ static inline uint32_t around(uint32_t thread, uint64_t ns)
 {
     struct sl_event call = {.kind = SL_EV_RUNTIME, .start_ns = ns, .thread = thread};
 
-    sl_ranges_call(ranges, &call);
+    sl_ranges_call(ranges, &call, 0);
     return call.u.call.range;
 }
 
-static inline void launch(uint32_t thread, uint64_t ns, uint32_t stream, uint64_t from, uint64_t to)
+static inline void launch_at(uint32_t thread, uint64_t ns, uint32_t stream, uint64_t from,
+                             uint64_t to, uint32_t for_thread)
 {
     struct sl_event call = {
         .kind = SL_EV_RUNTIME, .flags = SL_EVF_LAUNCH, .start_ns = ns, .thread = thread};
@@ -86,8 +87,20 @@ static inline void launch(uint32_t thread, uint64_t ns, uint32_t stream, uint64_
                             .stream = stream};
 
     flow.u.flow.op_end_ns = to;
-    sl_ranges_call(ranges, &call);
+    sl_ranges_call(ranges, &call, for_thread);
     sl_ranges_flow(ranges, &flow);
+}
+
+static inline void launch(uint32_t thread, uint64_t ns, uint32_t stream, uint64_t from, uint64_t to)
+{
+    launch_at(thread, ns, stream, from, to, 0);
+}
+
+/* Of a thread that works for another. */
+static inline void launch_for(uint32_t thread, uint64_t ns, uint64_t from, uint64_t to,
+                              uint32_t for_thread)
+{
+    launch_at(thread, ns, 5, from, to, for_thread);
 }
 
 static inline const struct sl_event *row(uint8_t kind, uint32_t name)
