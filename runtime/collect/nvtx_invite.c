@@ -57,7 +57,7 @@ int sl_nvtx_invite(void)
     atomic_store(&invite.path, self.dli_fname);
     if (!has_one_thread())
         return -EBUSY;
-    if (setenv(VARIABLE, self.dli_fname, 0))
+    if (setenv(VARIABLE, self.dli_fname, 1)) /* over an empty one, too */
         return -errno;
     atomic_store(&invite.invited, 1);
     return 0;
