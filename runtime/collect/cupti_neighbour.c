@@ -110,7 +110,7 @@ static int begin(void)
 static void leave_if_over(void)
 {
     if (atomic_load(&theirs.has_disabled) && !atomic_load(&theirs.kinds) &&
-        atomic_load(&theirs.buffers) <= 0 && change(SL_NEIGHBOUR_THEIRS, SL_NEIGHBOUR_LEFT) == 0)
+        !atomic_load(&theirs.buffers) && change(SL_NEIGHBOUR_THEIRS, SL_NEIGHBOUR_LEFT) == 0)
         watch.tell();
 }
 
@@ -127,7 +127,7 @@ int sl_neighbour_end(void)
 {
     uint64_t deadline = sl_clock_monotonic() + WAIT_MOST_NS, now;
 
-    if (atomic_load(&theirs.kinds) || atomic_load(&theirs.buffers) > 0)
+    if (atomic_load(&theirs.kinds) || atomic_load(&theirs.buffers))
         return -EBUSY;
     atomic_store(&theirs.is_back, 0);
     atomic_store(&theirs.is_settled, 1);
@@ -170,6 +170,15 @@ static void request(uint8_t **buffer, size_t *size, size_t *max_records)
         atomic_fetch_add(&theirs.buffers, 1);
 }
 
+/* Those from before we watched were not counted: they must not make up for later ones. */
+static void count_back(void)
+{
+    int buffers = atomic_load(&theirs.buffers);
+
+    while (buffers > 0 && !atomic_compare_exchange_weak(&theirs.buffers, &buffers, buffers - 1))
+        ;
+}
+
 /* Of ours, some may come late; it would not know them. */
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                      size_t valid_size)
@@ -181,7 +190,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
         return;
     }
     of_client(context, stream, buffer, size, valid_size);
-    atomic_fetch_sub(&theirs.buffers, 1);
+    count_back();
     leave_if_over();
 }
 
@@ -190,7 +199,7 @@ static int take_stranger(void *context, uint32_t stream, uint8_t *buffer, size_t
                          size_t valid_size)
 {
     if (!atomic_load_explicit(&theirs.complete, memory_order_acquire) ||
-        atomic_load(&theirs.buffers) <= 0)
+        !atomic_load(&theirs.buffers))
         return -ENOENT;
     complete(context, stream, buffer, size, valid_size);
     return 0;

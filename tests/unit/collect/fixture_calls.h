@@ -1,0 +1,21 @@
+/* fixture_calls.h - a CUPTI that says how it was called: fixture_calls.c, loaded. */
+#ifndef SL_TEST_FIXTURE_CALLS_H
+#define SL_TEST_FIXTURE_CALLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void (*fixture_request)(uint8_t **buffer, size_t *size, size_t *max_records);
+typedef void (*fixture_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                                 size_t valid);
+
+struct fixture_calls {
+    fixture_request request;
+    fixture_complete complete;
+    int registered, clocks, enabled, disabled, flushed, subscribed;
+    int kind;      /* of the last that was enabled or disabled */
+    uint32_t flag; /* of the last flush */
+    int result;    /* what all of them give */
+};
+
+#endif
