@@ -18,12 +18,14 @@ void sl_lane_reader_init(struct sl_lane_reader *r, const struct sl_lane_reader_o
     r->between = r->now = r->before;
 }
 
-static void look_at_clock(struct sl_lane_reader *r)
+/* 0, or -EAGAIN: there is no point of now. */
+static int look_at_clock(struct sl_lane_reader *r)
 {
     struct sl_lane_point now;
+    int err = sl_clock_take_point(&now.stamp, &now.ns);
 
-    if (sl_clock_take_point(&now.stamp, &now.ns))
-        return;
+    if (err)
+        return err;
     if (now.ns > r->between.ns + SECOND_NS) {
         r->before = r->between;
         r->between = now;
@@ -31,6 +33,7 @@ static void look_at_clock(struct sl_lane_reader *r)
     r->now = now;
     if (now.stamp > r->before.stamp && now.ns > r->before.ns)
         r->ns_per_tick = (double)(now.ns - r->before.ns) / (double)(now.stamp - r->before.stamp);
+    return 0;
 }
 
 /* Never back, within a lane. */
@@ -45,12 +48,23 @@ static uint64_t time_of(const struct sl_lane_reader *r, struct sl_lane *lane, ui
     return ns;
 }
 
-static void read_lane(struct sl_lane_reader *r, struct sl_lane *lane, uint64_t until_ns)
+/* What lies further ahead is of before somebody set the clock back. */
+static int is_from_after(const struct sl_lane_reader *r, uint64_t stamp)
+{
+    double ahead_ns = (double)(int64_t)(stamp - r->now.stamp) * r->ns_per_tick;
+
+    return ahead_ns > 0 && ahead_ns < SECOND_NS;
+}
+
+static void read_lane(struct sl_lane_reader *r, struct sl_lane *lane, uint64_t until_ns,
+                      int knows_now)
 {
     const struct sl_lane_record *record;
     uint64_t ns;
 
     while ((record = sl_lane_next(lane))) {
+        if (knows_now && is_from_after(r, record->stamp))
+            return;
         ns = time_of(r, lane, record->stamp);
         if (ns >= until_ns)
             return;
@@ -64,10 +78,11 @@ static void read_lane(struct sl_lane_reader *r, struct sl_lane *lane, uint64_t u
 void sl_lane_reader_read(struct sl_lane_reader *r, uint64_t until_ns)
 {
     unsigned lanes = sl_lanes_used();
+    int knows_now;
 
     if (!lanes)
         return;
-    look_at_clock(r);
+    knows_now = look_at_clock(r) == 0;
     for (unsigned i = 0; i < lanes; i++)
-        read_lane(r, sl_lane_at(i), until_ns);
+        read_lane(r, sl_lane_at(i), until_ns, knows_now);
 }

@@ -28,7 +28,8 @@ struct sl_lane_reader {
 
 void sl_lane_reader_init(struct sl_lane_reader *r, const struct sl_lane_reader_options *opt);
 
-/* What was recorded before until_ns, if not more was read already. */
+/* What was recorded before until_ns, if not more was read already, and not since this began: a
+ * thread's records are never read before what led to them in another's. */
 void sl_lane_reader_read(struct sl_lane_reader *r, uint64_t until_ns);
 
 #endif

@@ -55,8 +55,15 @@ struct read {
 static struct read got[64];
 static unsigned got_count;
 
+static void (*meanwhile)(void); /* happens once, while a record is read */
+
 static void take(void *user, uint32_t thread, const struct sl_lane_record *record, uint64_t ns)
 {
+    void (*happens)(void) = meanwhile;
+
+    meanwhile = NULL;
+    if (happens)
+        happens();
     assert_ptr_equal(user, got);
     assert_true(got_count < sizeof(got) / sizeof(*got));
     got[got_count++] = (struct read){thread, record->aux, record->what, ns - EPOCH};
@@ -226,6 +233,28 @@ static void each_thread_has_its_own_order(void **state)
     assert_int_equal(sl_lanes_used(), 2);
 }
 
+static void mark_later(void)
+{
+    pass(100, 2);
+    mark(13);
+}
+
+/* Else what a thread did then could be read before what another did first, in a lane that was
+ * looked at already. */
+static void what_is_made_while_lanes_are_read_is_left(void **state)
+{
+    static const uint32_t first[] = {12}, second[] = {13};
+    uint64_t first_at[] = {time_ns}, second_at[] = {time_ns + 100};
+
+    (void)state;
+    mark(12);
+    meanwhile = mark_later;
+    read_until(UINT64_MAX - EPOCH);
+    ASSERT_MARKS(0, first, first_at);
+    read_until(UINT64_MAX - EPOCH);
+    ASSERT_MARKS(0, second, second_at);
+}
+
 /* A counter that runs at another rate than it did, or was measured badly at first: after two
  * seconds only what is recent counts. */
 static void the_rate_is_that_of_the_last_seconds(void **state)
@@ -261,6 +290,15 @@ static void a_clock_that_stands(void **state)
     assert_int_equal(got[0].ns, at);
 }
 
+/* What is in the lanes then seems to come much later, and is not kept until that time. */
+static void the_clock_is_set_back(void **state)
+{
+    (void)state;
+    mark_at(14, ticks + 6 * (uint64_t)SECOND);
+    read_until(UINT64_MAX - EPOCH);
+    assert_int_equal(got_count, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,8 +307,10 @@ int main(void)
         cmocka_unit_test(what_came_after_that_time_is_left),
         cmocka_unit_test(times_of_a_thread_never_go_back),
         cmocka_unit_test(each_thread_has_its_own_order),
+        cmocka_unit_test(what_is_made_while_lanes_are_read_is_left),
         cmocka_unit_test(the_rate_is_that_of_the_last_seconds),
         cmocka_unit_test(a_clock_that_stands),
+        cmocka_unit_test(the_clock_is_set_back),
     };
 
     return cmocka_run_group_tests(tests, init, end);
