@@ -39,16 +39,16 @@ static const struct sl_edge *inside(const struct job *j, uint64_t source, uint64
     return NULL;
 }
 
-static void a_graph_is_waited_for_whole(void **state)
+/* A kernel, a graph with a branch, a kernel. */
+static void assert_waited_for_whole(struct job *j,
+                                    void (*ran)(struct job *j, uint32_t stream, uint64_t id,
+                                                unsigned from, unsigned to))
 {
-    struct job *j = begin();
-    (void)state;
-    job_stream(j, 13, 1);
     uint64_t before = job_kernel(j, 13, 10, 15, 60);
     uint64_t graph = job_call(j, GRAPH_LAUNCH, 13, 16);
 
-    node(j, 13, 1, 60, 70);
-    node(j, 90, 2, 61, 95); /* a branch */
+    ran(j, 13, 1, 60, 70);
+    ran(j, 90, 2, 61, 95);
     uint64_t after = job_kernel(j, 13, 18, 96, 99);
 
     sl_edges_flush(j->edges);
@@ -59,25 +59,26 @@ static void a_graph_is_waited_for_whole(void **state)
     job_end(j);
 }
 
+static void a_graph_is_waited_for_whole(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_stream(j, 13, 1);
+    assert_waited_for_whole(j, node);
+}
+
+static void nameless(struct job *j, uint32_t stream, uint64_t id, unsigned from, unsigned to)
+{
+    (void)id;
+    job_ran(j, stream, from, to);
+}
+
 /* torch.profiler's files do not say which operations are a graph's nodes: those are that one launch
  * put on several streams. */
 static void without_ids_it_is_waited_for_whole_too(void **state)
 {
-    struct job *j = job_begin((struct sl_edges_options){.foreign = 1});
     (void)state;
-    uint64_t before = job_kernel(j, 13, 10, 15, 60);
-    uint64_t graph = job_call(j, GRAPH_LAUNCH, 13, 16);
-
-    job_ran(j, 13, 60, 70);
-    job_ran(j, 90, 61, 95);
-    uint64_t after = job_kernel(j, 13, 18, 96, 99);
-
-    sl_edges_flush(j->edges);
-    assert_int_equal(j->count, 2);
-    assert_wait(job_edge(j, before, graph), SL_EDGE_GRAPH, 44, 1, 1);
-    assert_wait(job_edge(j, graph, after), SL_EDGE_GRAPH, 25, 1, 1);
-    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE), 1);
-    job_end(j);
+    assert_waited_for_whole(job_begin((struct sl_edges_options){.foreign = 1}), nameless);
 }
 
 static void a_graph_waits_for_its_launch_before(void **state)
@@ -188,9 +189,13 @@ static void a_node_without_its_time_may_be_any_of_its_stream(void **state)
     job_end(j);
 }
 
-/* 1 and 2 are a fork, 3 joins them; between them is one that makes no record. */
-static void build_and_copy(struct job *j)
+/* 1 and 2 are a fork, 3 joins them; between them is one that makes no record. A copy of it is
+ * launched, of which 2 runs from `from` to `to`, and 3, if that is what `third` is, from 81 to 90.
+ */
+static struct job *begin_fork(unsigned from, unsigned to, uint64_t third)
 {
+    struct job *j = begin();
+
     for (uint64_t id = 1; id <= 4; id++)
         fact(j, SL_NODE_CREATED, id, 0);
     fact(j, SL_NODE_DEPENDS, 2, 1);
@@ -199,18 +204,18 @@ static void build_and_copy(struct job *j)
     fact(j, SL_NODE_DEPENDS, 4, 2);
     for (uint64_t id = 1; id <= 4; id++)
         fact(j, SL_NODE_CLONED, 100 + id, id);
+    job_stream(j, 13, 2);
+    job_call(j, GRAPH_LAUNCH, 10, 12);
+    node(j, 13, third, 81, 90);
+    node(j, 90, 102, from, to);
+    node(j, 13, 101, 20, 50);
+    return j;
 }
 
 static void nodes_that_are_known_come_behind_one_another(void **state)
 {
-    struct job *j = begin();
+    struct job *j = begin_fork(51, 80, 103);
     (void)state;
-    build_and_copy(j);
-    job_stream(j, 13, 2);
-    job_call(j, GRAPH_LAUNCH, 10, 12);
-    node(j, 13, 103, 81, 90);
-    node(j, 90, 102, 51, 80);
-    node(j, 13, 101, 20, 50);
     job_kernel(j, 13, 14, 92, 99); /* comes behind the last node, which stands for all */
     uint64_t sync = job_stream_sync(j, 13, 17, 102);
 
@@ -225,15 +230,8 @@ static void nodes_that_are_known_come_behind_one_another(void **state)
 
 static void a_source_without_its_time_is_no_source_that_began_later(void **state)
 {
-    struct job *j = begin();
+    struct job *j = begin_fork(0, 0, 103); /* really 51 to 80 */
     (void)state;
-    build_and_copy(j);
-    job_stream(j, 13, 2);
-    job_call(j, GRAPH_LAUNCH, 10, 12);
-    node(j, 13, 101, 20, 50);
-    node(j, 90, 102, 0, 0); /* really 51 to 80 */
-    node(j, 13, 103, 81, 90);
-
     sl_edges_flush(j->edges);
     assert_int_equal(j->count, 0);
     assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_CYCLE), 0);
@@ -243,15 +241,8 @@ static void a_source_without_its_time_is_no_source_that_began_later(void **state
 
 static void a_node_that_began_before_its_source_is_counted(void **state)
 {
-    struct job *j = begin();
+    struct job *j = begin_fork(83, 95, 103);
     (void)state;
-    build_and_copy(j);
-    job_stream(j, 13, 2);
-    job_call(j, GRAPH_LAUNCH, 10, 12);
-    node(j, 13, 101, 20, 50);
-    node(j, 90, 102, 83, 95);
-    node(j, 13, 103, 81, 90);
-
     sl_edges_flush(j->edges);
     assert_int_equal(j->count, 1);
     assert_wait(inside(j, 101, 102), SL_EDGE_GRAPH, 38, 33, 1);
@@ -263,15 +254,8 @@ static void a_node_that_began_before_its_source_is_counted(void **state)
 /* What one node comes behind was not told: none of the launch's is claimed. */
 static void nodes_that_were_not_all_told_are_counted(void **state)
 {
-    struct job *j = begin();
+    struct job *j = begin_fork(51, 80, 205);
     (void)state;
-    build_and_copy(j);
-    job_stream(j, 13, 2);
-    job_call(j, GRAPH_LAUNCH, 10, 12);
-    node(j, 13, 101, 20, 50);
-    node(j, 90, 102, 51, 80);
-    node(j, 13, 205, 81, 90);
-
     sl_edges_flush(j->edges);
     assert_int_equal(j->count, 0);
     assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE), 1);
