@@ -260,6 +260,7 @@ int sl_cupti_v2_subscribe(struct sl_cupti_functions *fn, struct sl_cupti_functio
         return -ENOTSUP;
     result = v2.Subscribe(&v2.subscriber, (void *)pass_on, NULL, &params);
     if (result != SL_CUPTI_SUCCESS) {
+        v2.subscriber = NULL; /* whatever was written there */
         first[sizeof(first) - 1] = '\0';
         strncat(holder, first, holder_size - 1);
         return result == SL_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? -EBUSY : -EIO;
