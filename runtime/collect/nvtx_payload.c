@@ -2,7 +2,7 @@
  * nvtx_payload.c - payloads of the extension as JSON, by the schemas that were registered for them.
  *
  * Threads, bounds: see nvtx_payload.h. What does not fit into the output is left out whole, member
- * by member, so that what is there is valid; "cut":true says so.
+ * by member, so that what is there is valid; "cut payload":true says so.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -337,7 +337,10 @@ size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned do
         out[before_all] = '[';
         *o.at++ = ']';
     }
-    if (o.cut)
-        o.at = SL_JSON_LITERAL(o.at, ",\"cut payload\":true");
+    /* By the key's name: both ends of a range may be cut. */
+    if (o.cut) {
+        o.at = sl_json_raw(SL_JSON_LITERAL(o.at, ",\"cut "), key + 1, before_all - 1);
+        o.at = SL_JSON_LITERAL(o.at, "true");
+    }
     return (size_t)(o.at - out);
 }

@@ -179,7 +179,7 @@ static void a_schema_inside_itself_ends(void **state)
 /* Members of a payload as an object. */
 static void expect_valid(const char *text)
 {
-    char object[4200];
+    char object[6200];
     int length = snprintf(object, sizeof(object), "{%s}", text);
     struct json *j = json_parse(object, (size_t)length);
 
@@ -202,6 +202,55 @@ static void what_does_not_fit_is_left_out_whole(void **state)
     expect_valid(json(add(SL_NVTX_STRUCT, field, 200, sizeof(value)), value, sizeof(value)));
     assert_non_null(strstr(json(add(SL_NVTX_STRUCT, field, 200, sizeof(value)), value, 1600),
                            "\"cut payload\":true"));
+}
+
+/* Of both ends of a range, whose members stand in one object. */
+static void each_end_says_that_it_was_cut(void **state)
+{
+    static char text[1000], members[6000];
+    const nvtxPayloadData_t data[3] = {{TYPE(CSTRING), sizeof(text), text},
+                                       {TYPE(CSTRING), sizeof(text), text},
+                                       {TYPE(CSTRING), sizeof(text), text}};
+    size_t length;
+
+    (void)state;
+    memset(text, '\1', sizeof(text));
+    length = sl_nvtx_payload_json(members, 2560, "\"payload\":", 0, data, 3);
+    members[length++] = ',';
+    length += sl_nvtx_payload_json(members + length, 2560, "\"end payload\":", 0, data, 3);
+    members[length] = '\0';
+    expect_valid(members); /* a key that is given twice is not */
+    assert_non_null(strstr(members, ",\"cut payload\":true"));
+    assert_non_null(strstr(members, ",\"cut end payload\":true"));
+}
+
+/* Any number of any length, up to where there is room and beyond. */
+static void payloads_that_do_not_fit_together(void **state)
+{
+    static char text[4096], out[4096];
+    struct sl_nvtx_field field[] = {
+        {.type = TYPE(CSTRING), .detail = 100, .name = named("text")},
+        {.type = TYPE(UINT8), .name = named("byte")},
+    };
+    uint64_t schema = add(SL_NVTX_STRUCT, field, 2, 101);
+    nvtxPayloadData_t data[16];
+    size_t count, length;
+
+    (void)state;
+    srand(11);
+    for (unsigned i = 0; i < 3000; i++) {
+        const uint64_t types[] = {TYPE(CSTRING), NVTX_TYPE_PAYLOAD_SCHEMA_RAW, schema, TYPE(UINT8)};
+
+        memset(text, "a\1\""[rand() % 3], sizeof(text));
+        count = 1 + (size_t)rand() % 16;
+        for (size_t j = 0; j < count; j++)
+            data[j] =
+                (nvtxPayloadData_t){types[rand() % 4], (size_t)rand() % (j ? 300 : 400), text};
+        length = sl_nvtx_payload_json(out, 2560, "\"payload\":", 0, data, count);
+        assert_in_range(length, 1, 2560);
+        out[length] = '\0';
+        expect_valid(out);
+    }
 }
 
 /* Any schema over any bytes, in memory that ends where the payload does (AddressSanitizer sees what
@@ -255,6 +304,8 @@ int main(void)
         cmocka_unit_test(offsets_lead_into_the_payload_alone),
         cmocka_unit_test(a_schema_inside_itself_ends),
         cmocka_unit_test(what_does_not_fit_is_left_out_whole),
+        cmocka_unit_test(each_end_says_that_it_was_cut),
+        cmocka_unit_test(payloads_that_do_not_fit_together),
         cmocka_unit_test(schemas_that_lie),
     };
 
