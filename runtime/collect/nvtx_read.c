@@ -115,8 +115,11 @@ static void start_range(struct sl_nvtx_read *r, uint32_t thread, uint64_t id, ui
                         const struct sl_range_look *look)
 {
     unsigned slot = (unsigned)id & (ORPHANS - 1);
+    uint32_t row = take_row(r);
 
-    sl_ranges_start(r->opt.ranges, thread, id, ns, take_row(r), look);
+    sl_ranges_start(r->opt.ranges, thread, id, ns, row, look);
+    if (!sl_ranges_started(r->opt.ranges, id, &row))
+        r->row_used[row - FIRST_ROW] = 0; /* there was no room for the range */
     if (r->orphan[slot].id == id) {
         r->orphan[slot].id = 0;
         end_range(r, id, r->orphan[slot].ns, &r->orphan[slot].look);

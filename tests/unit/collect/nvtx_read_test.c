@@ -391,6 +391,26 @@ static void ranges_at_one_time_have_rows_of_their_own(void **state)
     assert_int_equal(row[0].thread, SL_ROW_FIRST);
 }
 
+/* Those for which there is no room have no row either. */
+static void ranges_that_are_lost_leave_their_rows(void **state)
+{
+    struct sl_ranges_counts counts = {0, 0};
+
+    (void)state;
+    while (counts.lost == 0) {
+        plain(SL_LANE_PUSH, 0, ONE, 1);
+        sl_ranges_get_counts(ranges, &counts);
+    }
+    for (uint64_t id = 1; id <= 300; id++)
+        started(SL_LANE_START, id, ONE, 2);
+    plain(SL_LANE_POP, 0, ONE, 3);
+    rows = 0;
+    started(SL_LANE_START, 400, ONE, 4);
+    started(SL_LANE_END, 400, ONE, 5);
+    assert_int_equal(count_of(SL_EV_NOTE), 1);
+    assert_int_equal(range("NVTX range", 0)->thread, SL_ROW_FIRST);
+}
+
 static void events_of_the_past(void **state)
 {
     (void)state;
@@ -630,6 +650,7 @@ int main(void)
         CASE(an_end_that_says_nothing_changes_nothing),
         CASE(a_range_ends_once),
         CASE(ranges_at_one_time_have_rows_of_their_own),
+        CASE(ranges_that_are_lost_leave_their_rows),
         CASE(events_of_the_past),
         CASE(a_lock_is_waited_for_and_held),
         CASE(threads_that_take_turns_hold_it_one_after_the_other),
