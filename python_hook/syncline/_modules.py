@@ -6,27 +6,57 @@ import weakref
 
 from . import _library
 
+_MISSES = 16  # modules that are no parts of an outermost one, until its parts are listed no more
+
+
+class _Names:
+    """The names of a module's parts. A part is known by its id for as long as it is alive: modules
+    may be compared and hashed in ways of their own."""
+
+    def __init__(self, root):
+        self._known = {}  # id -> the part, not kept alive, and its range's name
+        self._misses = 0
+        self._list(root)
+
+    def _list(self, root):
+        try:
+            for path, part in root.named_modules():
+                self._add(part, path)
+        except Exception:  # the program's own named_modules()
+            pass
+
+    def _add(self, part, path):
+        key = id(part)
+        kind = type(part).__name__
+        text = f"nn.Module: {path} ({kind})" if path else f"nn.Module: {kind}"
+        part = weakref.ref(part, lambda _: self._known.pop(key, None))
+        self._known[key] = part, text.encode("utf-8", "replace")
+
+    def of(self, part, root):
+        """Parts may be added and replaced at any time."""
+        if id(part) not in self._known and self._misses < _MISSES:
+            self._list(root)
+            self._misses += id(part) not in self._known
+        if id(part) not in self._known:
+            self._add(part, "")
+        return self._known[id(part)][1]
+
 
 class _Running(threading.local):
     def __init__(self):
         self.depth = 0
-        self.names = {}  # id of a module -> the range's name, for the outermost one and its parts
+        self.root = self.names = None  # the outermost module, and its names
 
 
 _running = _Running()
-_names = weakref.WeakKeyDictionary()  # outermost module -> names
-
-
-def _name(module, path=""):
-    kind = type(module).__name__
-    return (f"nn.Module: {path} ({kind})" if path else f"nn.Module: {kind}").encode("utf-8", "replace")
+_names = {}  # id of an outermost module -> it, not kept alive, and its names
 
 
 def _names_under(root):
-    names = _names.get(root)
-    if names is None:
-        names = _names[root] = {id(part): _name(part, path) for path, part in root.named_modules()}
-    return names
+    key = id(root)
+    if key not in _names:
+        _names[key] = weakref.ref(root, lambda _: _names.pop(key, None)), _Names(root)
+    return _names[key][1]
 
 
 def _attach(module):
@@ -37,14 +67,16 @@ def _attach(module):
         if is_compiling():
             return
         if _running.depth == 0:
-            _running.names = _names_under(part)
+            _running.root, _running.names = part, _names_under(part)
         _running.depth += 1
-        _library.call("sl_range_push", _running.names.get(id(part)) or _name(part))
+        _library.call("sl_range_push", _running.names.of(part, _running.root))
 
     def after(part, args, output):
         if is_compiling() or _running.depth == 0:
             return
         _running.depth -= 1
+        if _running.depth == 0:
+            _running.root = None
         _library.call("sl_range_pop")
 
     module.register_module_forward_pre_hook(before)

@@ -32,3 +32,17 @@ def test_names_of_modules(torch):
     inner = [row for row in rows if row["name"] == "nn.Module: 0 (Linear)"]
     assert all(any(o["start"] <= row["start"] and row["end"] <= o["end"] for o in outer)
                for row in inner) and len(inner) == 20
+
+
+def test_names_of_modules_that_come_and_go(torch):
+    bare = torch.job("modules", inject=False)
+    run = torch.job("modules", modules="1", log="warn")
+    assert (run.status, run.stdout, run.said()) == (0, bare.stdout, [])
+    rows = [row for row in run.trace().of("user_annotation") if row["name"].startswith("nn.Module")]
+    names = [row["name"][11:] for row in sorted(rows, key=lambda row: row["start"])]
+    assert names == [
+        "Net", "encoder (Linear)", "ReLU", "Identity",
+        "Net", "encoder (Sequential)", "encoder.0 (Linear)", "encoder.1 (Tanh)", "ReLU", "Identity",
+        "Net", "encoder (Identity)", "ReLU", "decoder (Sequential)", "decoder.0 (Linear)",
+        "decoder.1 (Tanh)",
+        "Head"]

@@ -57,6 +57,7 @@ ONE_PROCESS = {
     "peers": Job([GEMM], 4, ["float32).to(first)", "nn.Linear(", ".cpu()", "synchronize(first)",
                              "stream.synchronize", "synchronize(device)"], sim=("--devices", "2")),
     "threads": Job([GEMM], 0, [").cuda().eval()", "float(which)).cuda()", "out.cpu()"]),
+    "modules": Job([GEMM], 0, [".cuda()", "cuda.synchronize"]),
     "ranges": Job([GEMM], 2, [".cuda()", "loss.item()"]),
     # What torch.compile traces has no hook in it. 2.7's waits for nothing there.
     "compiled": Job([GEMM], 0, [").cuda()", "optimizer.step()", "cuda.synchronize"],

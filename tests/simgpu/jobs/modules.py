@@ -1,0 +1,36 @@
+"""A model whose parts come and go: one is replaced, another gets the memory of one that is gone, one
+is made anew in each forward pass. A part may be compared, and say what it has, in ways of its own."""
+import torch
+from torch import nn
+
+
+class Head(nn.Linear):
+    def __eq__(self, other):
+        raise TypeError("heads are not compared")  # and so have no hash
+
+    def named_modules(self, *_args, **_kwargs):
+        raise TypeError("heads have no parts")
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Linear(8, 8)
+        self.head = None
+
+    def forward(self, x):
+        return (self.head or nn.Identity())(nn.ReLU()(self.encoder(x)))
+
+
+x = torch.ones(4, 8, device="cuda")
+torch.cuda.synchronize()
+net = Net().cuda()
+net(x)
+net.encoder = nn.Sequential(nn.Linear(8, 8), nn.Tanh()).cuda()
+net(x)
+net.decoder, net.encoder = net.encoder, nn.Identity()
+net.head = net.decoder
+net(x)
+head = Head(8, 8).cuda()
+print(tuple(head(x).shape))
+torch.cuda.synchronize()
