@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "../../bench/mix.h"
+#include "base/clock.h"
 #include "base/stats.h"
 #include "control/window.h"
 #include "pipeline.h"
@@ -110,6 +111,33 @@ static inline int count(const char *text, const char *what)
         text++;
     }
     return n;
+}
+
+/* A moment that is not also one of what was before, nor of what comes. */
+static inline uint64_t apart(void)
+{
+    uint64_t now;
+
+    usleep(2000);
+    now = sl_clock_now();
+    usleep(2000);
+    return now;
+}
+
+static inline void open_window(uint32_t number, uint32_t reason)
+{
+    assert_int_equal(sl_pipeline_open(pipeline, number, reason, apart()), 0);
+    assert_true(sl_pipeline_is_open(pipeline));
+}
+
+static inline void close_window(uint32_t number, uint32_t reason)
+{
+    uint64_t closed_ns = apart();
+
+    sl_pipeline_limit(pipeline, closed_ns);
+    while (sl_pipeline_close(pipeline, number, reason, closed_ns))
+        usleep(1000);
+    assert_false(sl_pipeline_is_open(pipeline));
 }
 
 #endif

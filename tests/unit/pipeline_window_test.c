@@ -9,7 +9,6 @@
 #include <glob.h>
 #include <sys/syscall.h>
 
-#include "base/clock.h"
 #include "collect/nvtx_calls.h"
 #include "collect/nvtx_names.h"
 
@@ -35,33 +34,6 @@ static void mark(const char *name)
     const struct sl_nvtx_event ev = {.message = {.text = name, .length = strlen(name)}};
 
     assert_non_null(sl_nvtx_record_event(SL_LANE_MARK, 0, &ev, 0));
-}
-
-/* A moment that is not also one of what was before, nor of what comes. */
-static uint64_t apart(void)
-{
-    uint64_t now;
-
-    usleep(2000);
-    now = sl_clock_now();
-    usleep(2000);
-    return now;
-}
-
-static void open_window(uint32_t number, uint32_t reason)
-{
-    assert_int_equal(sl_pipeline_open(pipeline, number, reason, apart()), 0);
-    assert_true(sl_pipeline_is_open(pipeline));
-}
-
-static void close_window(uint32_t number, uint32_t reason)
-{
-    uint64_t closed_ns = apart();
-
-    sl_pipeline_limit(pipeline, closed_ns);
-    while (sl_pipeline_close(pipeline, number, reason, closed_ns))
-        usleep(1000);
-    assert_false(sl_pipeline_is_open(pipeline));
 }
 
 static int files(void)
