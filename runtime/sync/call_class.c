@@ -19,6 +19,7 @@ static const struct range runtime[] = {
     {31, 40, SL_CALL_BLOCKING_COPY},   /* cudaMemcpy ... cudaMemcpyFromSymbol */
     {41, 48, SL_CALL_ASYNC_COPY},      /* cudaMemcpyAsync ... cudaMemcpyFromSymbolAsync */
     {49, 50, SL_CALL_BLOCKING_COPY},   /* cudaMemset, cudaMemset2D */
+    {123, 123, SL_CALL_UNLOAD},        /* cudaThreadExit: cudaDeviceReset as it was called */
     {126, 126, SL_CALL_DEVICE_SYNC},   /* cudaThreadSynchronize */
     {131, 131, SL_CALL_STREAM_SYNC},   /* cudaStreamSynchronize */
     {132, 132, SL_CALL_STREAM_QUERY},  /* cudaStreamQuery */
@@ -44,6 +45,7 @@ static const struct range runtime[] = {
     {247, 247, SL_CALL_STREAM_WAIT},   /* cudaStreamWaitEvent_ptsz */
     {249, 249, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3DPeer_ptds */
     {311, 312, SL_CALL_GRAPH_LAUNCH},  /* cudaGraphLaunch, cudaGraphLaunch_ptsz */
+    {472, 472, SL_CALL_UNLOAD},        /* cudaLibraryUnload */
     {482, 485, SL_CALL_ASYNC_COPY},    /* cudaMemcpyBatchAsync ... cudaMemcpy3DBatchAsync_ptsz */
     {509, 512, SL_CALL_ASYNC_COPY},    /* the same of 13.0 */
 };

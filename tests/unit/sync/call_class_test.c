@@ -43,6 +43,8 @@ static void runtime_calls_are_known_by_name(void **state)
         {RUNTIME(cudaFreeHost_v3020), SL_CALL_FREE},
         {RUNTIME(cudaFreeArray_v3020), SL_CALL_FREE},
         {RUNTIME(cudaDeviceReset_v3020), SL_CALL_UNLOAD},
+        {RUNTIME(cudaThreadExit_v3020), SL_CALL_UNLOAD},
+        {RUNTIME(cudaLibraryUnload_v12060), SL_CALL_UNLOAD},
         {RUNTIME(cudaMemcpy_v3020), SL_CALL_BLOCKING_COPY},
         {RUNTIME(cudaMemcpy_ptds_v7000), SL_CALL_BLOCKING_COPY},
         {RUNTIME(cudaMemcpyPeer_v4000), SL_CALL_BLOCKING_COPY},
