@@ -617,11 +617,16 @@ def test_cycles_and_repeated_ids(tmp_path):
         assert any(key[0] == edge["src_correlation"] for key in ends)
 
 
-@pytest.mark.long
-def test_a_million_streams(tmp_path):
-    path = tmp_path / "t.zst"
+@pytest.fixture(scope="module")
+def million_streams(tmp_path_factory):
+    path = tmp_path_factory.mktemp("streams") / "t.zst"
     write_many(path, 1000000, lambda i: 7 + i)
-    out, error, peak = peak_kib(tmp_path, "edges", "--json", path)
+    return path
+
+
+@pytest.mark.long
+def test_edges_of_a_million_streams(tmp_path, million_streams):
+    out, error, peak = peak_kib(tmp_path, "edges", "--json", million_streams)
     assert peak < 256 << 10
     found = pairs(json.loads(line) for line in out.splitlines())
     wanted = {(2 * i, 2 * i + 1) for i in range(1000, 1000001, 1000)}
@@ -630,9 +635,26 @@ def test_a_million_streams(tmp_path):
 
 
 @pytest.mark.long
-def test_a_line_of_two_gigabytes(tmp_path):
-    """A name without end: the file is read once, in bounded memory, and the rest said to be missing."""
-    path = tmp_path / "t.zst"
+def test_a_million_streams_converted(tmp_path, million_streams):
+    et = tmp_path / "t.et"
+    out, _, peak = peak_kib(tmp_path, "convert", "--to", "chakra", "-o", et, million_streams)
+    assert peak < 256 << 10
+    assert "1 000 000 on the GPU" in out and "edges that the trace does not tell: memory" in out
+    out, _, peak = peak_kib(tmp_path, "check", et)
+    assert peak < 256 << 10 and "valid" in out
+
+
+@pytest.mark.long
+def test_a_million_streams_checked(tmp_path, million_streams):
+    out, _, peak = peak_kib(tmp_path, "check", million_streams)
+    assert peak < 256 << 10
+    assert "2 002 001" in out and "0 errors" in out
+
+
+@pytest.fixture(scope="module")
+def long_line(tmp_path_factory):
+    """A name of two gigabytes, of which nearly nothing is left in the compressed file."""
+    path = tmp_path_factory.mktemp("line") / "t.zst"
     rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46)
     with zstandard.ZstdCompressor(level=1).stream_writer(open(path, "wb"), closefd=True) as out:
         out.write(b'{"traceEvents":[\n' + b"".join(json.dumps(r).encode() + b",\n" for r in rows))
@@ -640,6 +662,25 @@ def test_a_line_of_two_gigabytes(tmp_path):
         for _ in range(2048):
             out.write(b"x" * (1 << 20))
         out.write(b'"}]}')
-    out, error, peak = peak_kib(tmp_path, "edges", "--json", path, status=1)
+    return path
+
+
+def test_edges_of_a_line_of_two_gigabytes(tmp_path, long_line):
+    """The file is read once, in bounded memory, and the rest said to be missing."""
+    out, error, peak = peak_kib(tmp_path, "edges", "--json", long_line, status=1)
     assert peak < 256 << 10
     assert "is not whole" in error and pairs(json.loads(line) for line in out.splitlines()) == {(1, 2)}
+
+
+def test_a_line_of_two_gigabytes_converted(tmp_path, long_line):
+    et = tmp_path / "t.et"
+    out, error, peak = peak_kib(tmp_path, "convert", "--to", "chakra", "-o", et, long_line, status=1)
+    assert peak < 256 << 10
+    assert "is not whole: one value is longer than 16 MiB" in error and "1 synchronization edge" in out
+    assert "valid" in run("check", et)[0]
+
+
+def test_a_line_of_two_gigabytes_checked(tmp_path, long_line):
+    out, _, peak = peak_kib(tmp_path, "check", long_line, status=1)
+    assert peak < 256 << 10
+    assert "json_invalid" in out and "one value is longer than 16 MiB; what follows was not read" in out
