@@ -12,7 +12,7 @@ FAILING = ["cuLaunchKernel", "cuMemcpy", "cuMemcpyAsync", "cuMemsetD8Async", "cu
            "cuStreamWaitEvent", "cuEventSynchronize", "cuEventQuery", "cuStreamSynchronize",
            "cuStreamQuery", "cuCtxSynchronize", "cuGraphLaunch", "cuMemFree_v2", "cuMemFreeAsync",
            "cudaMemcpyAsync", "cudaEventRecord", "cudaStreamWaitEvent", "cudaStreamSynchronize",
-           "cudaDeviceSynchronize", "cudaMemcpy"]
+           "cudaDeviceSynchronize", "cudaMemcpy", "cuModuleUnload", "cudaLibraryUnload", "cudaMemset"]
 ERRORS = [1, 2, 700]
 # Functions of CUPTI, and among how many of their calls.
 FAILING_CUPTI = {"cuptiActivityFlushAll": 8, "cuptiActivityEnableDriverApi": 60,
@@ -39,6 +39,7 @@ class Thread:
         self.events = {}  # slot -> context
         self.memory = {}  # slot -> (pinned, context)
         self.graphs = {}  # slot -> (context, stream)
+        self.modules = {}  # slot -> context
         first = 8 + 12 * number if number < 4 else 56
         self.slots = range(first, min(first + 12, 64))
 
@@ -83,14 +84,59 @@ class Thread:
             self.step("copy", stream, self.r.choice([0, 1, 2, 3, 4]), self.r.randint(0, 1), 1,
                       self.r.choice([4, 64, 400]), self.api())
         else:
-            self.step("set", stream, 1, self.r.choice([4, 512]), self.api())
+            self.step("set", stream, 1, self.r.choice([4, 512]), self.api(),
+                      int(self.r.random() < 0.2))
 
     def blocking(self):
-        if self.r.random() < 0.8:
+        """A copy, or a memset: only those of the host's memory block."""
+        if self.r.random() < 0.6:
             self.step("copy", 0, self.r.choice([0, 0, 1, 1, 2, 4]), self.r.randint(0, 1), 0,
                       self.r.choice([4, 64, 400]), self.api())
         else:
-            self.step("set", 0, 0, 4, self.api())
+            self.step("set", 0, 0, self.r.choice([4, 512]), self.api(), self.r.choice([0, 1, 1]))
+
+    def free(self):
+        """Memory, as a rule while something runs."""
+        slot = next(iter(self.memory), None)
+        if slot is None:
+            slot = self.slots[0]
+            self.memory[slot] = (self.r.randint(0, 1), self.context)
+            self.step("alloc", slot, self.memory[slot][0], self.api())
+        if self.r.random() < 0.8:
+            self.work()
+        del self.memory[slot]
+        self.step("free", slot, self.api())
+
+    def unload(self):
+        """A module, as a rule while something runs."""
+        slot = next(iter(self.modules), None)
+        if slot is None or self.modules[slot] != self.context:
+            if (slot := self.free_slot(self.modules)) is None:
+                return
+            self.modules[slot] = self.context
+            self.step("module", slot, self.r.randrange(3))
+        if self.r.random() < 0.8:
+            self.work()
+        if self.r.random() < 0.9:
+            del self.modules[slot]
+            self.step("unload", slot)
+
+    def reset(self):
+        """The device's, under one thread alone: all that is in its context is gone."""
+        gone = self.context
+        if len(self.g.threads) > 1 or gone >= 4:
+            return self.unload()
+        self.step("reset", gone)
+        for held in (self.g.shared_streams, self.streams, self.graphs):
+            for slot in [slot for slot, about in held.items() if about[0] == gone]:
+                del held[slot]
+        for held in (self.g.shared_events, self.events, self.modules):
+            for slot in [slot for slot, context in held.items() if context == gone]:
+                del held[slot]
+        for slot in [slot for slot, (pinned, context) in self.memory.items()
+                     if context == gone and not pinned]:
+            del self.memory[slot]
+        return self.enter(gone)
 
     def chain(self):
         """Record here, wait there, perhaps on; nothing is launched in between."""
@@ -181,7 +227,7 @@ class Thread:
         return None
 
     def wait(self):
-        what = self.r.randrange(10)
+        what = self.r.randrange(13)
         if what < 3:
             self.step("ssync", self.any_stream(), self.api())
         elif what < 5:
@@ -192,8 +238,12 @@ class Thread:
             self.step("equery", self.any_event(), self.api())
         elif what < 9:
             self.step("csync", self.r.randint(0, 1))
-        else:
+        elif what < 11:
             self.blocking()
+        elif what < 12:
+            self.free()
+        else:
+            (self.reset if self.r.random() < 0.15 else self.unload)()
 
     def one(self):
         what = self.r.random()

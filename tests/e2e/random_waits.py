@@ -59,6 +59,7 @@ def check(program: random_program.Program, folder: pathlib.Path) -> edge_truth.O
         outcome.right += part.right
         outcome.unsure += part.unsure
         outcome.left_out += part.left_out
+        outcome.kinds += part.kinds
     return outcome
 
 
@@ -147,7 +148,7 @@ def main() -> int:
     if given.steps:
         programs[str(given.steps)] = from_text(given.steps.read_text())
     failed = []
-    total = collections.Counter()
+    total, kinds = collections.Counter(), collections.Counter()
     for name, program in programs.items():
         if given.shrink:
             program, wrong = shrink(program, say=lambda text: print(text, file=sys.stderr))
@@ -156,12 +157,13 @@ def main() -> int:
             outcome = check_in_temporary(program)
             wrong = outcome.wrong
             total.update(right=outcome.right, unsure=outcome.unsure, left_out=len(outcome.left_out))
+            kinds += outcome.kinds
         for line in wrong[:5]:
             print(f"{name}: {line[:600]}")
         if wrong:
             print(f"{name}: {' '.join(program.sim)} {program.syncline or ''}")
         failed += [name] if wrong else []
-    print(f"{len(programs)} programs, {len(failed)} failed: {' '.join(failed)}; {dict(total)}")
+    print(f"{len(programs)} programs, {len(failed)} failed: {' '.join(failed)}; {dict(total)}\n{dict(kinds)}")
     return bool(failed)
 
 

@@ -1,6 +1,7 @@
 """Random programs on the simulated GPU: every edge that syncline finds, beside the truth. A seed that
 fails prints itself and, shrunk, the program that fails; such a program can be kept in
 programs/waits/, where it is a case of its own from then on."""
+import collections
 import pathlib
 
 import pytest
@@ -40,6 +41,17 @@ def run_batch(tmp_path, seeds):
 def test_random_programs(tmp_path, first):
     right, unsure = run_batch(tmp_path, range(first, first + BATCH))
     assert right > 5 * BATCH and unsure < 2 * right
+
+
+def test_what_the_programs_do():
+    """Each of the waits that make no record of their own, among others, and often."""
+    steps = collections.Counter()
+    for seed in range(1, 301):
+        for step in random_program.program(seed).steps:
+            _, verb, *args = step.split()
+            steps[verb, "host" if verb == "set" and args[1] == "0" and args[4] == "1" else ""] += 1
+    assert all(steps[what] > 60 for what in [("unload", ""), ("reset", ""), ("free", ""), ("set", "host"),
+                                             ("copy", ""), ("launch", "")]), steps
 
 
 @pytest.mark.long
@@ -109,6 +121,38 @@ def test_a_missing_edge_is_noticed(example):
     _, edges, _, _ = example
     for edge in edges:
         assert wrong(example, [other for other in edges if other is not edge]), edge
+
+
+def waits_of(example, kind):
+    """The same run, but that all edges of the kind are missing, and a reason is counted for each."""
+    truth, edges, _, window = example
+    gone = {edge["dst_correlation"] for edge in edges if edge["kind"] == kind}
+    rest = [edge for edge in edges if edge["kind"] != kind]
+    assert gone and rest
+    return lambda **lost: edge_truth.compare(truth, rest, collections.Counter(lost), False, window).wrong
+
+
+@pytest.mark.parametrize("kind, reasons, others", [
+    ("stream_sync", ["before_window", "gave_up"], ["ambiguous", "no_record", "flag_unknown", "graph_inside"]),
+    ("stream_wait", ["before_window", "gave_up", "no_record"], ["ambiguous", "flag_unknown"])])
+def test_what_is_left_out_needs_its_own_reason(example, kind, reasons, others):
+    """In runs in which records are lost: what is counted for another sort of wait explains nothing."""
+    judged = waits_of(example, kind)
+    assert judged()
+    for reason in reasons:
+        assert not judged(**{reason: 1}), reason
+    for reason in others:
+        assert judged(**{reason: 99}), reason
+
+
+def test_a_count_explains_one_wait():
+    lost = collections.Counter(no_record=2, gave_up=1)
+    event = edge_truth.LeftOut("event", frozenset(["no_record", "gave_up"]))
+    stream = edge_truth.LeftOut("stream", frozenset(["gave_up"]))
+    assert edge_truth.unexplained([event] * 3, lost) == []
+    assert edge_truth.unexplained([event, event, stream], lost) == []
+    assert edge_truth.unexplained([event, stream, stream], lost) == [stream, stream]
+    assert edge_truth.unexplained([event] * 3 + [stream], lost) == [event] * 3 + [stream]
 
 
 @pytest.mark.parametrize("field, by", [("wait_ns", 1), ("wake_ns", 1), ("src_correlation", 1),

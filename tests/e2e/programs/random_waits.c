@@ -16,9 +16,12 @@
  *     unstream S                event E      unevent E      graphs: ungraph G
  *     kernel S US               record E S API       wait S E API
  *     esync E API  equery E API  ssync S API  squery S API     csync API (1: the device's)
- *     copy S WHAT PINNED ASYNC KIB API     WHAT: 0 HtoD, 1 DtoH, 2 DtoD, 3 to the next device, 4
- * HtoH set S ASYNC KIB API alloc M PINNED API        free M API       allocasync M S    freeasync M
- * S begin S   end S G   launch G S API    capture on S until `end`; other streams join by events
+ *     copy S WHAT PINNED ASYNC KIB API     0 HtoD, 1 DtoH, 2 DtoD, 3 to the next device, 4 HtoH
+ *     set S ASYNC KIB API PINNED
+ *     alloc M PINNED API        free M API       allocasync M S    freeasync M S
+ *     module U KIND             0 a module, 1 a library of the driver's, 2 one of the runtime's
+ *     unload U                  as it was loaded
+ *     begin S   end S G   launch G S API    capture on S until `end`; other streams join by events
  *     reset DEVICE              cudaDeviceReset: all that was in its primary context is gone
  *     bad WHAT API              a call that fails
  *     start   stop              a window, by the public API; `start` waits until it is open
@@ -70,7 +73,7 @@ struct slot {
 };
 
 static struct context contexts[CONTEXTS];
-static struct slot streams[SLOTS], events[SLOTS], memory[SLOTS], graphs[SLOTS];
+static struct slot streams[SLOTS], events[SLOTS], memory[SLOTS], graphs[SLOTS], modules[SLOTS];
 static struct step steps[STEPS];
 static int step_count, thread_count = 1;
 static pthread_barrier_t meeting;
@@ -82,6 +85,9 @@ static struct {
     CUresult (*Memcpy)(CUdeviceptr, CUdeviceptr, size_t);
     CUresult (*MemcpyAsync)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
     CUresult (*MemsetD8)(CUdeviceptr, unsigned char, size_t);
+    CUresult (*LibraryLoadData)(void **, const void *, void *, void *, unsigned, void *, void *,
+                                unsigned);
+    CUresult (*LibraryUnload)(void *);
 } more;
 
 #define API_PLAIN(X)                                                                               \
@@ -92,7 +98,10 @@ static struct {
     X(cudaMalloc, (void **, size_t))                                                               \
     X(cudaMallocHost, (void **, size_t))                                                           \
     X(cudaFree, (void *))                                                                          \
-    X(cudaFreeHost, (void *))
+    X(cudaFreeHost, (void *))                                                                      \
+    X(cudaLibraryLoadData,                                                                         \
+      (void **, const void *, void *, void *, unsigned, void *, void *, unsigned))                 \
+    X(cudaLibraryUnload, (void *))
 #define API_STREAM(X)                                                                              \
     X(cudaStreamSynchronize, _ptsz, (void *))                                                      \
     X(cudaStreamQuery, _ptsz, (void *))                                                            \
@@ -122,6 +131,9 @@ static void open_runtime(void)
     more.Memcpy = (__typeof__(more.Memcpy))cuda_symbol(driver, "cuMemcpy");
     more.MemcpyAsync = (__typeof__(more.MemcpyAsync))cuda_symbol(driver, "cuMemcpyAsync");
     more.MemsetD8 = (__typeof__(more.MemsetD8))cuda_symbol(driver, "cuMemsetD8_v2");
+    more.LibraryLoadData =
+        (__typeof__(more.LibraryLoadData))cuda_symbol(driver, "cuLibraryLoadData");
+    more.LibraryUnload = (__typeof__(more.LibraryUnload))cuda_symbol(driver, "cuLibraryUnload");
 #define PLAIN_LOAD(name, parameters) rt.name = (__typeof__(rt.name))cuda_symbol(runtime, #name);
 #define STREAM_LOAD(name, suffix, parameters)                                                      \
     rt.name[0] = (__typeof__(rt.name[0]))cuda_symbol(runtime, #name);                              \
@@ -238,6 +250,7 @@ static void reset(const int *arg)
     forget(events, c);
     forget(memory, c);
     forget(graphs, c);
+    forget(modules, c);
     contexts[c] = (struct context){.pageable = contexts[c].pageable};
     current = -1;
 }
@@ -324,6 +337,40 @@ static void free_async(const int *arg)
     memory[arg[0]].object = NULL;
 }
 
+/* How a module was loaded stands beside it: it is unloaded in the same way. */
+static int kind_of_module[SLOTS];
+
+static void load_module(const int *arg)
+{
+    struct slot *u = &modules[arg[0]];
+
+    if (!in(arg[0]) || u->object || current < 0)
+        return;
+    u->context = current;
+    kind_of_module[arg[0]] = arg[1];
+    if (arg[1] == 0)
+        cu.ModuleLoadData((CUmodule *)&u->object, ptx);
+    else if (arg[1] == 1)
+        more.LibraryLoadData(&u->object, ptx, NULL, NULL, 0, NULL, NULL, 0);
+    else
+        rt.cudaLibraryLoadData(&u->object, ptx, NULL, NULL, 0, NULL, NULL, 0);
+}
+
+static void unload_module(const int *arg)
+{
+    if (!has(modules, arg[0]) || modules[arg[0]].context != current)
+        return;
+    void *module = modules[arg[0]].object;
+
+    modules[arg[0]].object = NULL;
+    if (kind_of_module[arg[0]] == 0)
+        cu.ModuleUnload(module);
+    else if (kind_of_module[arg[0]] == 1)
+        more.LibraryUnload(module);
+    else
+        rt.cudaLibraryUnload(module);
+}
+
 /* ---- work ---- */
 
 static void kernel(const int *arg)
@@ -372,7 +419,7 @@ static void set(const int *arg)
 
     if (!may_enqueue(arg[0]) || bytes > BYTES)
         return;
-    CUdeviceptr to = contexts[current].memory;
+    CUdeviceptr to = arg[4] ? (CUdeviceptr)contexts[current].pinned : contexts[current].memory;
 
     if (arg[3] && arg[1])
         rt.cudaMemsetAsync[arg[3] - 1]((void *)to, 7, bytes, stream(arg[0]));
@@ -555,6 +602,8 @@ static const struct verb {
     {"free", free_waiting},
     {"allocasync", alloc_async},
     {"freeasync", free_async},
+    {"module", load_module},
+    {"unload", unload_module},
     {"kernel", kernel},
     {"copy", copy},
     {"set", set},
