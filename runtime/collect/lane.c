@@ -170,18 +170,27 @@ static struct sl_lane_record *lose(struct sl_lane *lane)
 }
 
 /* The ring's end is near, or it is full: it becomes longer if it is used well, and its memory
- * allows it. What was written in the round before has been read, so that positions just go on. */
+ * allows it. Positions just go on where nothing that is unread lies ahead; else the writer leaves
+ * the ring where it is, goes on in the new half, and comes back to the ring's beginning when the
+ * reader has left it, too. */
 static int grow(struct sl_lane *lane, uint64_t tail)
 {
-    uint64_t waiting = lane->at - tail;
+    uint64_t waiting = lane->at - tail, more = lane->words, next;
+    int has_left = tail < lane->left, goes_on = has_left || waiting <= lane->offset;
 
-    if (waiting < 2 * CHECKPOINT(lane) || waiting > lane->offset ||
-        lane->words == SL_LANE_WORDS_MAX || lane->offset + 2 > lane->words ||
-        take_bytes(lane->words * sizeof(uint64_t), GROWTH(all.bytes)))
+    if (waiting < 2 * CHECKPOINT(lane) || more == SL_LANE_WORDS_MAX ||
+        take_bytes(more * sizeof(uint64_t), GROWTH(all.bytes)))
         return 0;
-    *sl_lane_reserved(lane) = (struct sl_lane_record){.what = SL_LANE_GROW, .pairs = 1};
-    lane->words *= 2;
+    /* There is room: what is reserved is more than this, and is in the new half, too. */
+    next = goes_on ? lane->offset + 2 : more;
+    *sl_lane_reserved(lane) =
+        (struct sl_lane_record){.what = SL_LANE_GROW, .pairs = 1, .aux = (uint32_t)next};
+    lane->words += more;
     sl_lane_put(lane, 2);
+    lane->offset = next;
+    if (!goes_on)
+        lane->left = lane->at;
+    lane->wall = lane->at + lane->words - next;
     return 1;
 }
 
@@ -201,6 +210,8 @@ static uint64_t set_limit(struct sl_lane *lane, uint64_t tail)
 {
     uint64_t most = tail + lane->words - lane->reserved;
 
+    if (tail < lane->left && most > lane->wall - lane->reserved)
+        most = lane->wall - lane->reserved;
     lane->limit = lane->at + CHECKPOINT(lane) < most ? lane->at + CHECKPOINT(lane) : most;
     return most;
 }
@@ -348,8 +359,11 @@ const struct sl_lane_record *sl_lane_next(struct sl_lane *lane)
             atomic_load_explicit(&lane->head, memory_order_acquire))
             return NULL;
         if (r->what == SL_LANE_GROW) {
+            uint64_t next = r->aux;
+
             lane->read_words *= 2;
             pass(lane, 2);
+            lane->read_offset = next;
         } else if (r->what == SL_LANE_PAD) {
             pass(lane, lane->read_words - lane->read_offset);
         } else {

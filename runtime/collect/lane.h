@@ -39,7 +39,7 @@ enum {
 
 enum sl_lane_what {
     SL_LANE_PAD,  /* up to the end of the ring */
-    SL_LANE_GROW, /* from here on the ring is twice as long */
+    SL_LANE_GROW, /* from here on the ring is twice as long; aux: where in it the next record is */
     SL_LANE_PUSH,
     SL_LANE_POP,
     SL_LANE_START,
@@ -114,6 +114,7 @@ struct sl_lane {
     uint64_t offset;            /* the same in the ring */
     uint64_t words;             /* the ring's length, all positions being below it */
     uint64_t limit;             /* no record but a pop may go beyond it without a look at `tail` */
+    uint64_t left, wall;        /* until this position is read, none beyond that: lane.c, grow() */
     uint32_t reserved;          /* words that open ranges' pops, and the thread's end, will take */
     uint32_t thread;            /* system id */
     int announced;              /* THREAD_BEGIN is in the ring */
