@@ -1,7 +1,8 @@
 """A PyTorch job under the library, judged by torch.profiler on the same job."""
 
 import collections
-import subprocess
+import pathlib
+import re
 import sys
 
 import kineto_trace as invariants
@@ -11,16 +12,15 @@ from suite import Skip
 
 JOB = str(ROOT / "tests/gpu/torch_job.py")
 FEW, MANY = 10, 30
+WARM_UP = 3  # steps that the job makes before those that are asked for
+WAITS = ".item()"  # what a line has that waits for the GPU in each step
 
 
 def have_torch(machine):
     """Raises Skip where the job cannot run."""
-    if machine.simulated:
-        raise Skip("PyTorch does not run on the simulated GPU yet")
-    asked = subprocess.run([sys.executable, "-c", "import torch; print(torch.__version__, "
-                            "torch.cuda.is_available())"], text=True, capture_output=True,
-                           timeout=120, check=False)
-    if asked.returncode != 0 or "True" not in asked.stdout:
+    asked = machine.run([sys.executable, "-c", "import torch; print(torch.__version__, "
+                         "torch.cuda.is_available())"])
+    if asked.status != 0 or "True" not in asked.stdout:
         raise Skip(f"no PyTorch with CUDA here: {asked.stdout.strip()}")
     return asked.stdout.split()[0]
 
@@ -30,10 +30,64 @@ def job(mode, steps, *more):
 
 
 def per_step(many, few):
-    """Kernels a step, from two runs that differ only in their number of steps."""
-    more = collections.Counter(many.kernel_counts())
-    more.subtract(few.kernel_counts())
+    """How often each name comes in a step, from two runs that differ only in their number of steps."""
+    more = collections.Counter(many)
+    more.subtract(few)
     return {name: n / (MANY - FEW) for name, n in more.items() if n}
+
+
+def same_names(ours, theirs, what, lost=0):
+    """How often each name comes in a step, ours and torch.profiler's; `lost` in all the steps."""
+    wrong = {name: (ours.get(name, 0), theirs.get(name, 0)) for name in {*ours, *theirs}
+             if ours.get(name, 0) != theirs.get(name, 0)}
+    missed = sum(abs(a - b) for a, b in wrong.values()) * (MANY - FEW)
+    assert missed <= lost, f"{what} a step (ours, theirs): {dict(list(wrong.items())[:5])}"
+    return f"{sum(ours.values()):.0f} {what} a step of {len(ours)} names"
+
+
+def launches_name_their_operator(trace):
+    """What the GPU did names the operator around its launch; a graph's replay is in none."""
+    operators = {e["args"]["External id"]: e for e in trace.operators}
+    calls = {e["args"]["correlation"]: e for e in trace.cpu}
+    wrong, named = [], 0
+    for event in trace.gpu:
+        call, ident = calls[event["args"]["correlation"]], event["args"].get("External id")
+        around = operators.get(ident)
+        if "GraphLaunch" in call["name"]:
+            assert ident is None, f"{event['name']} of a replay is in operator {ident}"
+        elif around and around["tid"] == call["tid"] and \
+                trace.begin_ns(around) <= trace.begin_ns(call) and \
+                trace.end_ns(call) <= trace.end_ns(around):
+            named += 1
+        else:
+            wrong.append(f"{event['name']} of {call['name']}: {around and around['name']}")
+    lost = invariants.lost_operators(trace)
+    assert len(wrong) <= lost, f"{len(wrong)} in no operator, or in a wrong one: {wrong[0]}"
+    assert named, "no launch is in an operator"
+    return f"{named} operations of the GPU in {len(operators)} operators, {lost} lost"
+
+
+def steps_are_those_of_the_optimizer(trace, steps):
+    """All but the first, whose beginning nobody knows; without an optimizer none."""
+    names = {e["name"] for e in trace.annotations if re.fullmatch(r"ProfilerStep#\d+", e["name"])}
+    assert len(names) == steps, f"{len(names)} steps, expected {steps}"
+    return f"{len(names)} steps"
+
+
+def waits_name_their_line(trace, path, text):
+    """Each wait of the main thread names a line of the job, among them those with the text."""
+    lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
+    waits = [e for e in trace.cpu if e["args"].get("wait_ns") and e["tid"] == e["pid"]]
+    places = collections.Counter(e["args"].get("wait_at", "no line") for e in waits)
+    without = places.pop("no line", 0)
+    assert without <= invariants.lost_operators(trace), f"{without} of {len(waits)} have no line"
+    named = []
+    for place in places:
+        file, number = place.split(" ")[0].rsplit(":", 1)
+        assert file == path, f"a wait at {place}, not in the job"
+        named.append(lines[int(number) - 1].strip())
+    assert any(text in line for line in named), f"no wait at a line with {text}: {named}"
+    return f"{len(waits)} waits at {len(named)} lines"
 
 
 def check_mode(suite, machine, mode):
@@ -48,18 +102,27 @@ def check_mode(suite, machine, mode):
     for invariant in invariants.INVARIANTS:
         suite.check(f"{mode}: {invariant.__name__.replace('_', ' ')}", invariant, traces[0])
 
-    def same_kernels_as_torch_profiler():
-        file = machine.out / f"torch-profiler-{mode}.json"
+    suite.check(f"{mode}: launches name their operator", launches_name_their_operator, traces[0])
+    suite.check(f"{mode}: steps", steps_are_those_of_the_optimizer, traces[0],
+                WARM_UP + MANY - 1 if mode == "train" else 0)
+    suite.check(f"{mode}: waits name their line", waits_name_their_line, traces[0], JOB, WAITS)
+
+    file = machine.out / f"torch-profiler-{mode}.json"
+
+    def profiled():
         run = machine.run(job(mode, FEW, "--profiler", str(file)))
         assert run.status == 0, run.stderr[-500:]
-        theirs = {n: c / FEW for n, c in invariants.Trace(file).kernel_counts().items()}
-        ours = per_step(*traces)
-        wrong = {name: (ours.get(name, 0), theirs.get(name, 0)) for name in {*ours, *theirs}
-                 if ours.get(name, 0) != theirs.get(name, 0)}
-        assert not wrong, f"kernels a step (ours, theirs): {dict(list(wrong.items())[:5])}"
-        return f"{sum(ours.values()):.0f} kernels a step of {len(ours)} names"
 
-    suite.check(f"{mode}: the kernels that torch.profiler sees", same_kernels_as_torch_profiler)
+    def same_as_torch_profiler(counts, what, lost=0):
+        theirs = {n: c / FEW for n, c in counts(invariants.Trace(file)).items()}
+        return same_names(per_step(*map(counts, traces)), theirs, what, lost)
+
+    if suite.check(f"{mode}: torch.profiler alone", profiled):
+        suite.check(f"{mode}: the kernels that torch.profiler sees", same_as_torch_profiler,
+                    invariants.Trace.kernel_counts, "kernels")
+        suite.check(f"{mode}: the operators that torch.profiler sees", same_as_torch_profiler,
+                    invariants.Trace.operator_counts, "operators",
+                    sum(map(invariants.lost_operators, traces)))
 
 
 def beside_torch_profiler(suite, machine):

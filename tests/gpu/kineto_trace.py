@@ -33,6 +33,8 @@ class Trace:
         self.kernels = [e for e in self.gpu if e["cat"] == "kernel"]
         self.copies = [e for e in self.gpu if e["cat"] == "gpu_memcpy"]
         self.memsets = [e for e in self.gpu if e["cat"] == "gpu_memset"]
+        self.operators = [e for e in rows if e["cat"] == "cpu_op"]
+        self.annotations = [e for e in rows if e["cat"] == "user_annotation"]
 
     def begin_ns(self, event):
         """CLOCK_REALTIME."""
@@ -43,6 +45,9 @@ class Trace:
 
     def kernel_counts(self):
         return collections.Counter(e["name"] for e in self.kernels)
+
+    def operator_counts(self):
+        return collections.Counter(e["name"] for e in self.operators)
 
     def sync_counts(self):
         return collections.Counter(e["name"] for e in self.syncs)
@@ -60,6 +65,11 @@ class Trace:
             if "dropped_ring" in event.get("args", {}):
                 return event["args"]
         raise AssertionError("the file carries no loss counters")
+
+
+def lost_operators(trace):
+    """Those of PyTorch's, and ranges, for which a busy machine's program was too fast."""
+    return int(trace.counters().get("ranges_lost", 0))
 
 
 def _examples(items, limit=3):

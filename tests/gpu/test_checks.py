@@ -9,6 +9,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import check_torch  # noqa: E402
 import kineto_trace  # noqa: E402
 from suite import Skip, Suite  # noqa: E402
 
@@ -130,6 +131,86 @@ def test_captured_launches_have_no_operation(tmp_path):
     kineto_trace.every_launch_has_its_operation(read(tmp_path, capture))
     with pytest.raises(AssertionError):
         kineto_trace.every_launch_has_its_operation(read(tmp_path, one_more))
+
+
+JOB_LINES = "import torch\nloss.item()\n"
+
+
+def torch_trace(tmp_path, change=None):
+    """Both launches in an operator, the second of which waits; two steps."""
+    def in_operators(content, events):
+        events += [row("cpu_op", "aten::add", 9.0, 7.0, **{"External id": 5}),
+                   row("cpu_op", "aten::item", 16.0, 5.5, **{"External id": 6}),
+                   row("user_annotation", "ProfilerStep#1", 9.0, 7.0),
+                   row("user_annotation", "ProfilerStep#2", 16.0, 7.0)]
+        events[3]["args"]["External id"], events[4]["args"]["External id"] = 5, 6
+        events[1]["tid"] = events[2]["tid"] = events[-4]["tid"] = events[-3]["tid"] = 1
+        events[2]["args"].update(wait_ns=100, wait_at=f"{tmp_path}/job.py:2 main")
+        if change:
+            change(content, events)
+
+    (tmp_path / "job.py").write_text(JOB_LINES)
+    return read(tmp_path, in_operators)
+
+
+def check_torch_trace(tmp_path, trace):
+    check_torch.launches_name_their_operator(trace)
+    check_torch.steps_are_those_of_the_optimizer(trace, 2)
+    check_torch.waits_name_their_line(trace, f"{tmp_path}/job.py", ".item()")
+
+
+def test_a_good_trace_of_pytorch(tmp_path):
+    check_torch_trace(tmp_path, torch_trace(tmp_path))
+    assert check_torch.same_names({"aten::add": 2.0}, {"aten::add": 2.0}, "operators")
+
+
+def without_operator(_, events):
+    del events[3]["args"]["External id"]
+
+
+def operator_of_another_time(_, events):
+    events[3]["args"]["External id"] = 6
+
+
+def operator_of_another_thread(_, events):
+    events[-4]["tid"] = 2
+
+
+def no_operators(_, events):
+    del events[-4:-2]
+
+
+def step_too_many(_, events):
+    events.append(row("user_annotation", "ProfilerStep#3", 23.0, 1.0))
+
+
+def no_line(_, events):
+    del events[2]["args"]["wait_at"]
+
+
+def line_of_pytorchs(_, events):
+    events[2]["args"]["wait_at"] = "/torch/functional.py:2 item"
+
+
+def another_line(_, events):
+    events[2]["args"]["wait_at"] = events[2]["args"]["wait_at"].replace(":2", ":1")
+
+
+@pytest.mark.parametrize("change", [
+    without_operator, operator_of_another_time, operator_of_another_thread, no_operators,
+    step_too_many, no_line, line_of_pytorchs, another_line])
+def test_faults_in_a_trace_of_pytorch_are_noticed(tmp_path, change):
+    with pytest.raises(AssertionError):
+        check_torch_trace(tmp_path, torch_trace(tmp_path, change))
+
+
+def test_other_operators_than_torch_profilers_are_noticed():
+    for ours in ({"aten::add": 1.0}, {"aten::add": 2.0, "aten::mul": 1.0}, {}):
+        with pytest.raises(AssertionError):
+            check_torch.same_names(ours, {"aten::add": 2.0}, "operators")
+    # What a file says that it lost may be missing.
+    few_lost = check_torch.MANY - check_torch.FEW
+    assert check_torch.same_names({"aten::add": 1.0}, {"aten::add": 2.0}, "operators", few_lost)
 
 
 def test_a_failing_check_does_not_stop_others(tmp_path):
