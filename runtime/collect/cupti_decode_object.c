@@ -16,14 +16,11 @@
 static int ask_about_device(struct sl_decode *d, uint32_t device)
 {
     struct sl_device *facts = &d->opt.devices->device[device];
-    uint32_t name;
 
     if (!d->opt.query_device || d->opt.query_device(device, facts))
         return -ENOENT;
-    name = sl_intern_put(d->opt.intern, facts->name, strlen(facts->name));
-    if (name == 0)
-        sl_stats_add(SL_STAT_NAMES_LOST, 1);
-    sl_cupti_seen_describe_device(d->seen, device, name);
+    /* What it is called is among the facts: a name of its own it has from the program. */
+    sl_cupti_seen_describe_device(d->seen, device, 0);
     return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "collect/nvtx_calls.h"
 #include "collect/nvtx_names.h"
 #include "collect/nvtx_text.h"
+#include "collect/step.h"
 
 _Static_assert(sizeof(wchar_t) == 4, "wide characters are UTF-32");
 
@@ -126,11 +127,23 @@ static void take_event(struct sl_nvtx_event *ev, const nvtxEventAttributes_t *gi
         take_value(ev, a);
 }
 
+/* In the handle of a registered string, above its number: it is the name of a step. */
+#define STEP_HANDLE (1ull << 32)
+
 /* The commonest event by far has a registered string and nothing else. */
 static int is_plain(const nvtxEventAttributes_t *a)
 {
     return a && a->size == sizeof(*a) && a->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
-           (a->category | (uint32_t)a->colorType | (uint32_t)a->payloadType) == 0;
+           (a->category | (uint32_t)a->colorType | (uint32_t)a->payloadType) == 0 &&
+           (uintptr_t)a->message.registered < STEP_HANDLE;
+}
+
+/* Of names that are texts the record itself sees it. */
+static void note_registered_step(const nvtxEventAttributes_t *a)
+{
+    if (a && a->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
+        (uintptr_t)a->message.registered >= STEP_HANDLE)
+        sl_step_take(SL_STEP_NAMED);
 }
 
 /* ---- ranges and marks ---- */
@@ -142,6 +155,7 @@ static int push(unsigned domain, const nvtxEventAttributes_t *a)
 
     if (__builtin_expect(is_plain(a), 1))
         return sl_nvtx_push_string(domain, (uint32_t)(uintptr_t)a->message.registered);
+    note_registered_step(a);
     take_event(&ev, a, room);
     return sl_nvtx_push(domain, &ev);
 }
@@ -151,6 +165,7 @@ static uint64_t start(unsigned domain, const nvtxEventAttributes_t *a)
     struct sl_nvtx_event ev;
     char room[SL_LANE_TEXT_MAX];
 
+    note_registered_step(a);
     take_event(&ev, a, room);
     return sl_nvtx_start(domain, &ev);
 }
@@ -266,10 +281,18 @@ static uint32_t string_of(struct sl_nvtx_message m)
     return m.string ? m.string : m.text ? sl_nvtx_string(m.text, m.length) : 0;
 }
 
+static nvtxStringHandle_t string_handle(struct sl_nvtx_message m)
+{
+    uint64_t is_step = m.text && sl_step_is_name(m.text, m.length) ? STEP_HANDLE : 0;
+    uint32_t string = string_of(m);
+
+    return string ? (nvtxStringHandle_t)(uintptr_t)(string | is_step) : NULL;
+}
+
 static nvtxStringHandle_t on_string_a(nvtxDomainHandle_t domain, const char *text)
 {
     (void)domain;
-    return handle_of(string_of(message_of_text(text)));
+    return string_handle(message_of_text(text));
 }
 
 static nvtxStringHandle_t on_string_w(nvtxDomainHandle_t domain, const wchar_t *text)
@@ -277,7 +300,7 @@ static nvtxStringHandle_t on_string_w(nvtxDomainHandle_t domain, const wchar_t *
     char room[SL_LANE_TEXT_MAX];
 
     (void)domain;
-    return handle_of(string_of(message_of_wide(text, room)));
+    return string_handle(message_of_wide(text, room));
 }
 
 static nvtxDomainHandle_t create_domain(struct sl_nvtx_message m)

@@ -78,7 +78,7 @@ enum sl_event_kind {
     /* Things seen for the first time, told to the writer before the first row that needs them. */
     SL_EV_META_PROCESS, /* name */
     SL_EV_META_THREAD,  /* thread, name */
-    SL_EV_META_DEVICE,  /* device, name; u.meta.index into sl_device table */
+    SL_EV_META_DEVICE,  /* device, name (0: none given); u.meta.index into sl_device table */
     SL_EV_META_CONTEXT, /* device, context, name */
     SL_EV_META_STREAM,  /* device, context, stream, name (0: none given), u.meta.flags/priority */
     SL_EV_META_NODE,    /* of a graph that is being built: `shape`: enum sl_node_fact; u.node; made:

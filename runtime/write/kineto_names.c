@@ -91,23 +91,24 @@ static char *put_process_name(struct sl_kineto *k, char *at)
     return at;
 }
 
-static void put_process_rows(struct sl_kineto *k, int64_t pid, int device, int64_t sort_index)
+/* `device`: NULL for the process itself. */
+static void put_process_rows(struct sl_kineto *k, int64_t pid, const struct sl_place *device,
+                             int64_t sort_index)
 {
     char *at = open_row(k, k->scratch, "process_name", pid, 0, "name");
 
     close_row(k, put_process_name(k, at));
     at = open_row(k, k->scratch, "process_labels", pid, 0, "labels");
-    if (device)
-        at = SL_JSON_LITERAL(sl_json_i64(SL_JSON_LITERAL(at, "\"GPU "), pid), "\"");
-    else
-        at = SL_JSON_LITERAL(at, "\"CPU\"");
-    close_row(k, at);
+    at = device ? sl_json_i64(SL_JSON_LITERAL(at, "\"GPU "), pid) : SL_JSON_LITERAL(at, "\"CPU");
+    if (device && device->name)
+        at = SL_JSON_LITERAL(put_interned(k, SL_JSON_LITERAL(at, " ("), device->name), ")");
+    close_row(k, SL_JSON_LITERAL(at, "\""));
     put_sort_row(k, "process_sort_index", pid, 0, sort_index);
 }
 
 void sl_kineto_introduce_process(struct sl_kineto *k)
 {
-    put_process_rows(k, k->meta.pid, 0, k->meta.pid);
+    put_process_rows(k, k->meta.pid, NULL, k->meta.pid);
 }
 
 static void put_thread_rows(struct sl_kineto *k, const struct sl_place *p)
@@ -167,7 +168,7 @@ static void put_place(struct sl_kineto *k, const struct sl_place *p)
         put_thread_rows(k, p);
         break;
     case SL_PLACE_DEVICE:
-        put_process_rows(k, p->device, 1, DEVICE_SORT_INDEX + (int64_t)p->device);
+        put_process_rows(k, p->device, p, DEVICE_SORT_INDEX + (int64_t)p->device);
         break;
     case SL_PLACE_STREAM:
         put_stream_rows(k, p);
@@ -255,7 +256,8 @@ void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev)
             k->devices_seen |= 1ull << ev->device;
             sl_text_cache_clear(&k->cache);
         }
-        return;
+        p = find_place(k, SL_PLACE_DEVICE, ev->device, 0);
+        break;
     default:
         return;
     }

@@ -171,6 +171,21 @@ def test_names_of_things(ranges):
     names = [e["args"]["name"] for e in trace.events if e["ph"] == "M" and e["name"] == "thread_name"]
     assert any("trainer" in n for n in names)
     assert any("compute" in n for n in names if n.startswith(f"stream {stream['tid']} "))
+    labels = [e["args"]["labels"] for e in trace.events
+              if e["ph"] == "M" and e["name"] == "process_labels" and e["pid"] == stream["pid"]]
+    assert labels[-1] == "GPU 0 (my gpu)"
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("kind", ["push", "wide", "string"])
+def test_steps_that_the_program_names(ranges, kind):
+    """Windows of steps follow them, however their names are told."""
+    steps = "".join(f"{kind}:ProfilerStep#{n} kernel sync sleep:10 pop " for n in range(40))
+    run = ranges("context kernel sync " + steps, window="steps:2/20")
+    assert run.status == 0 and len(run.traces()) == 2
+    for trace in run.traces():
+        rows = [e for e in notes(trace) if e["name"].startswith("ProfilerStep#")]
+        assert len([e for e in rows if not {"cut start", "cut end"} & set(e["args"])]) >= 2
 
 
 @pytest.mark.sanitize
