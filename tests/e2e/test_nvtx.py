@@ -267,7 +267,7 @@ def test_nothing_of_ours_without_cuda(tmp_path):
 
 
 def test_the_tool_groups_waits_by_range(ranges):
-    run = ranges("context push:fast kernel:20 sync pop push:slow kernel:40 sync pop")
+    run = ranges("context push:fast kernel:500 sync pop push:slow kernel:1000 sync pop")
     (path,) = run.files()
     result = subprocess.run([harness.TOOL, "edges", "--summary", "--json", path], check=True,
                             capture_output=True, text=True)
