@@ -76,10 +76,12 @@ ONE_PROCESS = {
 # asks for at a later tensor.
 RANKS = {
     "collectives": Job(["ncclDevKernel"], 0, [").cuda()", "p.cpu()", "dist.barrier()"],
-                       first_waits=("tensor.flatten().tolist()",), without_line=True),
+                       may_wait=("dist.",), first_waits=("tensor.flatten().tolist()",),
+                       without_line=True),
     "ddp": Job(["ncclDevKernel", GEMM], 9,
                [").cuda()", "DistributedDataParallel(model", "loss = ddp(", "total.item()",
-                "dist.barrier()"], first_waits=("ones[0].item()",), without_line=True),
+                "dist.barrier()"], may_wait=(".backward()", "optimizer.", "dist.", ".clone()"),
+               first_waits=("ones[0].item()",), without_line=True),
     "fsdp": Job(["ncclDevKernel"], 4, [").cuda()", ".item()", "dist.barrier()"],
                 may_wait=("model(torch.randn(", ".backward()", "clip_grad_norm_", "optimizer."),
                 without_line=True),
