@@ -18,7 +18,6 @@
  * get a processor. On a machine with many more threads than processors 100 ms were not enough. */
 #define RETURN_NS     1000000000u
 #define RETURN_LOW_NS 100000000u /* when what waits behind it takes much of the memory */
-#define PAGEABLE      1          /* CUpti_ActivityMemoryKind */
 
 struct sl_edges {
     struct sl_edges_options opt;
@@ -151,7 +150,7 @@ static int is_wait(const struct sl_edges *e, const struct sl_item *item)
         return item->what == 0;
     case SL_EV_MEMCPY:
         shape = sl_shape_get(e->opt.shapes, item->what);
-        return shape && shape->dst_memory == PAGEABLE && item->more == 0;
+        return shape && item->more == 0 && sl_enact_waits_for_itself(item, shape, 0);
     case SL_EV_RUNTIME:
     case SL_EV_DRIVER:
         class = sl_call_class_of((enum sl_event_kind)item->kind, item->what);

@@ -282,8 +282,7 @@ static void unrecorded_wait(struct sl_call *c)
 
 /* ---- copies ---- */
 
-/* The call returns when its own operation has ended. */
-static int waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking)
+int sl_enact_waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking)
 {
     if (op->kind == SL_EV_MEMSET)
         return blocking && shape->dst_memory != DEVICE && shape->dst_memory != ARRAY;
@@ -318,7 +317,7 @@ static void copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_
 
     if (!c->cpu || c->cpu->more != 0 || !shape || sl_call_is_node(c, item))
         return;
-    if (waits_for_itself(item, shape, blocking)) {
+    if (sl_enact_waits_for_itself(item, shape, blocking)) {
         wait = new_wait(c, op->stream, SL_WAIT_SET, kind);
         sl_set_open(c->e->streams, &wait.set);
         sl_set_add(c->e->streams, &wait.set, &(struct sl_link){.op = op, .by = op->by});

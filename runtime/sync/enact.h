@@ -6,6 +6,7 @@
 #ifndef SL_ENACT_H
 #define SL_ENACT_H
 
+#include "event/shape.h"
 #include "sync/event_state.h"
 #include "sync/exec_state.h"
 #include "sync/node_state.h"
@@ -26,6 +27,10 @@ struct sl_enact {
     int calls_seen;            /* and those of calls */
     int closing;               /* nothing more will come of these calls */
 };
+
+/* Does the call return only when its own operation, a copy or a memset, has ended? `blocking`: by
+ * its name it does. */
+int sl_enact_waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking);
 
 /* All records of one call: `count` items with the same correlation id. */
 void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count);

@@ -539,10 +539,12 @@ def is_possible(truth: Truth, to: Destination, edge: tuple) -> bool:
 
 
 def says_nothing_new(truth: Truth, to: Destination, edge: tuple) -> bool:
-    """Its source is one of those that came before what is waited for."""
+    """Its source is one of those that came before what is waited for. What is lost of those may be
+    what held it up last."""
     point, last = edge[5], to.start if edge[5] == "start" else to.end
-    return any(edge == edge_of(edge[0], truth.ops[id_], to.corr, point, to.free, last, to.stream)
-               for id_ in to.behind)
+    frees = possible_frees(truth, to, point) if truth.lost_ops else {to.free}
+    return any(edge == edge_of(edge[0], truth.ops[id_], to.corr, point, free, last, to.stream)
+               for id_ in to.behind for free in frees)
 
 
 def sources(truth: Truth, to: list[Destination]) -> set[int]:

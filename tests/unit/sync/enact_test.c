@@ -231,6 +231,25 @@ static void a_copy_that_failed_gives_nothing(void **state)
     job_end(j);
 }
 
+/* Records may be lost that what waits stands behind: it is counted, and what does not wait is not.
+ */
+static void copies_that_are_given_up_are_counted_if_they_wait(void **state)
+{
+    const struct sl_shape host = {
+        .kind = SL_EV_MEMCPY, .copy_kind = 9, .src_memory = 2, .dst_memory = 2};
+    struct job *j = begin();
+    (void)state;
+    copy(j, MEMCPY_ASYNC, host, 10, 50, 20, 40);
+    copy(j, MEMCPY_ASYNC, (struct sl_shape)SHAPE_DTOH_PAGEABLE, 60, 90, 70, 80);
+    copy(j, MEMCPY, (struct sl_shape)SHAPE_DTOH_PINNED, 100, 140, 110, 130);
+    copy(j, MEMCPY_ASYNC, (struct sl_shape)SHAPE_DTOH_PINNED, 150, 155, 160, 180);
+    copy(j, MEMCPY_ASYNC, (struct sl_shape)SHAPE_DTOD, 160, 165, 180, 190);
+    sl_edges_forget(j->edges, SL_EDGE_LOST_GAVE_UP);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GAVE_UP), 3);
+    assert_int_equal(j->count, 0);
+    job_end(j);
+}
+
 static void an_event_never_recorded_orders_nothing(void **state)
 {
     struct job *j = begin();
@@ -416,6 +435,7 @@ int main(void)
         cmocka_unit_test(failed_calls_give_nothing),
         cmocka_unit_test(a_wait_that_failed_gives_nothing),
         cmocka_unit_test(a_copy_that_failed_gives_nothing),
+        cmocka_unit_test(copies_that_are_given_up_are_counted_if_they_wait),
         cmocka_unit_test(an_event_never_recorded_orders_nothing),
         cmocka_unit_test(an_event_of_another_context_is_counted),
         cmocka_unit_test(an_event_recorded_nobody_knows_where_is_counted),
