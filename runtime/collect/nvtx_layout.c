@@ -21,19 +21,6 @@ int sl_nvtx_layout_may_go_on(const struct sl_nvtx_blob *b)
     return 1;
 }
 
-/* An enum's values have the size that it was registered with. */
-size_t sl_nvtx_layout_size(const struct sl_nvtx_blob *b, uint64_t type)
-{
-    const struct sl_nvtx_schema *s;
-
-    if (sl_nvtx_value_size(type))
-        return sl_nvtx_value_size(type);
-    if (sl_nvtx_value_is_string(type))
-        return sizeof(char *);
-    s = sl_nvtx_schema_find(b->domain, type);
-    return s ? s->size : 0;
-}
-
 /* Structs inside each other that are looked into. */
 #define DEPTH 8
 
@@ -74,6 +61,73 @@ static size_t field_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_sch
     return in->pack_align && align > in->pack_align ? in->pack_align : align;
 }
 
+static size_t size_of(const struct sl_nvtx_blob *b, uint64_t type, unsigned depth);
+
+/* Bytes that a field takes whatever is in it; SIZE_MAX: that depends. */
+static size_t static_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_field *f,
+                          unsigned depth)
+{
+    uint64_t is_array = f->flags & SL_NVTX_IS_ARRAY;
+    size_t each, count = 1;
+
+    if (sl_nvtx_layout_is_indirect(f))
+        return sizeof(void *);
+    each = sl_nvtx_value_is_string(f->type) ? sl_nvtx_value_character(f->type)
+                                            : size_of(b, f->type, depth);
+    if (is_array || sl_nvtx_value_is_string(f->type))
+        count = (size_t)f->detail;
+    if (each == 0 || (is_array && is_array != NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE) ||
+        count > UINT32_MAX / each)
+        return SIZE_MAX;
+    return each * count;
+}
+
+/* Of a struct or union whose size was not told, as the compiler has it; 0: not known. */
+static size_t schema_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
+                          unsigned depth)
+{
+    size_t end = 0, most = 0, strictest = 1, align, size;
+
+    if (s->size || s->kind == SL_NVTX_DYNAMIC || s->kind == SL_NVTX_ENUM)
+        return s->size;
+    if (depth == DEPTH)
+        return 0;
+    for (size_t i = 0; i < s->fields; i++) {
+        const struct sl_nvtx_field *f = sl_nvtx_schema_field(s, i);
+
+        if (!sl_nvtx_layout_may_go_on(b))
+            return 0;
+        align = field_align(b, s, f, depth);
+        size = static_size(b, f, depth + 1);
+        if (size == SIZE_MAX || f->offset > UINT32_MAX)
+            return 0;
+        if (f->offset || s->kind != SL_NVTX_STRUCT)
+            end = (size_t)f->offset;
+        end = (end + align - 1) / align * align + size;
+        most = end > most ? end : most;
+        strictest = align > strictest ? align : strictest;
+    }
+    return (most + strictest - 1) / strictest * strictest;
+}
+
+/* An enum's values have the size that it was registered with. */
+static size_t size_of(const struct sl_nvtx_blob *b, uint64_t type, unsigned depth)
+{
+    const struct sl_nvtx_schema *s;
+
+    if (sl_nvtx_value_size(type))
+        return sl_nvtx_value_size(type);
+    if (sl_nvtx_value_is_string(type))
+        return sizeof(char *);
+    s = sl_nvtx_schema_find(b->domain, type);
+    return s ? schema_size(b, s, depth) : 0;
+}
+
+size_t sl_nvtx_layout_size(const struct sl_nvtx_blob *b, uint64_t type)
+{
+    return size_of(b, type, 0);
+}
+
 int sl_nvtx_layout_is_indirect(const struct sl_nvtx_field *f)
 {
     return (f->flags & (NVTX_PAYLOAD_ENTRY_FLAG_POINTER | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE |
@@ -81,8 +135,9 @@ int sl_nvtx_layout_is_indirect(const struct sl_nvtx_field *f)
            (sl_nvtx_value_is_string(f->type) && !(f->flags & SL_NVTX_IS_ARRAY) && !f->detail);
 }
 
-int sl_nvtx_layout_integer(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i,
-                           int64_t *out)
+/* Item `item` of field `i`, which is one alone if it is no array. */
+static int integer_at(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i,
+                      size_t item, int64_t *out)
 {
     const struct sl_nvtx_field *f = i < s->fields ? sl_nvtx_schema_field(s, i) : NULL;
     const struct sl_nvtx_schema *e = f ? sl_nvtx_schema_find(b->domain, f->type) : NULL;
@@ -99,7 +154,34 @@ int sl_nvtx_layout_integer(const struct sl_nvtx_blob *b, const struct sl_nvtx_sc
     room = b->size - offset;
     if (from && sl_nvtx_layout_is_indirect(f))
         from = sl_nvtx_layout_follow(b, f, offset, &room);
-    return from && size && size <= room && sl_nvtx_value_integer(type, from, out);
+    return from && size && item < room / size &&
+           sl_nvtx_value_integer(type, from + item * size, out);
+}
+
+int sl_nvtx_layout_integer(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i,
+                           int64_t *out)
+{
+    return integer_at(b, s, i, 0, out);
+}
+
+/* What a length says; one that is an array has an item for each dimension. 0: it says nothing. */
+static size_t told_length(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i)
+{
+    const struct sl_nvtx_field *f = sl_nvtx_schema_field(s, i);
+    size_t offset = sl_nvtx_layout_offset(b, s, i), dimensions = 1, length = 1;
+    int64_t count;
+
+    if (offset > b->size)
+        return 0;
+    if (f->flags & SL_NVTX_IS_ARRAY)
+        dimensions = sl_nvtx_layout_count(b, s, f, b->data + offset, b->size - offset);
+    for (size_t at = 0; at < dimensions; at++) {
+        if (!sl_nvtx_layout_may_go_on(b) || !integer_at(b, s, i, at, &count) || count <= 0 ||
+            (uint64_t)count > SIZE_MAX / 2 / length)
+            return 0;
+        length *= (size_t)count;
+    }
+    return dimensions ? length : 0;
 }
 
 size_t sl_nvtx_layout_count(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
@@ -119,9 +201,8 @@ size_t sl_nvtx_layout_count(const struct sl_nvtx_blob *b, const struct sl_nvtx_s
         return n;
     case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX:
         /* A length stands before what it is the length of. */
-        return f->detail < (size_t)(f - sl_nvtx_schema_field(s, 0)) &&
-                       sl_nvtx_layout_integer(b, s, (size_t)f->detail, &count) && count > 0
-                   ? (size_t)count
+        return f->detail < (size_t)(f - sl_nvtx_schema_field(s, 0))
+                   ? told_length(b, s, (size_t)f->detail)
                    : 0;
     case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_PAYLOAD_INDEX:
         if (f->detail < b->count && b->all[f->detail].payload) {
@@ -207,11 +288,10 @@ struct sl_nvtx_blob sl_nvtx_blob(unsigned domain, const nvtxPayloadData_t *all, 
                                  size_t i, unsigned *left)
 {
     struct sl_nvtx_blob b = {all[i].payload, all[i].size, domain, all, count, left};
-    const struct sl_nvtx_schema *s;
 
     if (b.size == SIZE_MAX && !sl_nvtx_value_is_string(all[i].schemaId)) {
-        s = sl_nvtx_schema_find(domain, all[i].schemaId);
-        b.size = s ? s->size : sl_nvtx_value_size(all[i].schemaId);
+        b.size = 0; /* none of it is looked at for its schema's */
+        b.size = sl_nvtx_layout_size(&b, all[i].schemaId);
     }
     return b;
 }

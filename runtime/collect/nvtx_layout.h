@@ -40,7 +40,8 @@ struct sl_nvtx_blob sl_nvtx_blob(unsigned domain, const nvtxPayloadData_t *all, 
 /* A step; 0: enough were taken. Schemas may refer to each other as they like: bounds the time. */
 int sl_nvtx_layout_may_go_on(const struct sl_nvtx_blob *b);
 
-/* Bytes of a type's value; 0: not known. */
+/* Bytes of a type's value; of a struct whose schema does not tell, as a compiler has it; 0: not
+ * known. */
 size_t sl_nvtx_layout_size(const struct sl_nvtx_blob *b, uint64_t type);
 
 /* Where field `i` of a struct begins; beyond the payload: nowhere that is known. */

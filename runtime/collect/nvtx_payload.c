@@ -144,7 +144,7 @@ static void put_one(struct out *o, const struct sl_nvtx_blob *b, uint64_t type, 
 
     if (s && s->kind != SL_NVTX_ENUM) {
         const struct sl_nvtx_blob inner = {
-            from, s->size && s->size < room ? s->size : room, b->domain, b->all, b->count, b->left};
+            from, size && size < room ? size : room, b->domain, b->all, b->count, b->left};
 
         put_payload_of(o, &inner, type, depth + 1);
     } else if (!size || size > room || !has_room(o, SL_NVTX_VALUE_MAX)) {

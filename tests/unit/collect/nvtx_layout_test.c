@@ -297,6 +297,78 @@ static void a_size_that_is_not_told_is_the_schema_s(void **state)
     assert_int_equal(blob(add(fields, 1, 24), bytes, 5).size, 5);
 }
 
+static size_t size_of(uint64_t schema)
+{
+    const char none[1] = "";
+    const struct sl_nvtx_blob b = blob(schema, none, 1);
+
+    return sl_nvtx_layout_size(&b, schema);
+}
+
+/* Programs need not tell it: then it is the compiler's. */
+static void a_schema_s_size_is_the_compiler_s(void **state)
+{
+    struct inner {
+        char c;
+        double d;
+        uint16_t three[3];
+    };
+    struct outer {
+        char c;
+        struct inner two[2];
+        char text[5];
+        const char *pointer;
+        char last;
+    };
+    struct sl_nvtx_field inner_fields[] = {
+        {.type = TYPE(CHAR)},
+        {.type = TYPE(DOUBLE)},
+        {.type = TYPE(UINT16), .flags = FLAG(ARRAY_FIXED_SIZE), .detail = 3}};
+    uint64_t inner = add(inner_fields, 3, 0);
+    struct sl_nvtx_field outer_fields[] = {
+        {.type = TYPE(CHAR)},
+        {.type = inner, .flags = FLAG(ARRAY_FIXED_SIZE), .detail = 2},
+        {.type = TYPE(CSTRING), .detail = 5},
+        {.type = TYPE(CSTRING)},
+        {.type = TYPE(CHAR)}};
+    struct sl_nvtx_field union_fields[] = {{.type = TYPE(UINT32)}, {.type = inner}};
+    struct sl_nvtx_field open_fields[] = {{.type = TYPE(UINT32)},
+                                          {.type = TYPE(CHAR), .flags = FLAG(ARRAY_LENGTH_INDEX)}};
+    uint64_t outer = add(outer_fields, 5, 0);
+
+    (void)state;
+    assert_int_equal(size_of(inner), sizeof(struct inner));
+    assert_int_equal(size_of(outer), sizeof(struct outer));
+    assert_int_equal(size_of(add_packed(SL_NVTX_STRUCT, outer_fields, 5, 0, 1)),
+                     1 + 2 * sizeof(struct inner) + 5 + 8 + 1);
+    assert_int_equal(size_of(add_packed(SL_NVTX_UNION, union_fields, 2, 0, 0)),
+                     sizeof(struct inner));
+    assert_int_equal(size_of(add(open_fields, 2, 0)), 0); /* it depends */
+    assert_int_equal(size_of(add(outer_fields, 5, 96)), 96);
+    assert_int_equal(offset_of(outer, 2), offsetof(struct outer, text));
+    assert_int_equal(blob(outer, NULL, SIZE_MAX).size, sizeof(struct outer));
+}
+
+/* One for each dimension. */
+static void a_length_of_several_numbers(void **state)
+{
+    struct {
+        uint32_t by[3];
+        uint16_t item[24];
+    } cube = {.by = {2, 3, 4}}, flat = {.by = {2, 0, 4}}, vast = {.by = {~0u, ~0u, ~0u}};
+    struct sl_nvtx_field fields[] = {
+        {.type = TYPE(UINT32), .flags = FLAG(ARRAY_FIXED_SIZE), .detail = 3},
+        {.type = TYPE(UINT16), .flags = FLAG(ARRAY_LENGTH_INDEX), .detail = 0},
+    };
+    uint64_t schema = add(fields, 2, 0);
+
+    (void)state;
+    assert_int_equal(count_of(schema, &cube, sizeof(cube), 1), 24);
+    assert_int_equal(count_of(schema, &flat, sizeof(flat), 1), 0);
+    assert_int_equal(count_of(schema, &vast, sizeof(vast), 1), 0);
+    assert_int_equal(count_of(schema, &cube, 8, 1), 0); /* the last is not there */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +381,8 @@ int main(void)
         cmocka_unit_test(a_length_behind_a_pointer),
         cmocka_unit_test(lengths_that_are_told),
         cmocka_unit_test(a_size_that_is_not_told_is_the_schema_s),
+        cmocka_unit_test(a_schema_s_size_is_the_compiler_s),
+        cmocka_unit_test(a_length_of_several_numbers),
     };
 
     return cmocka_run_group_tests(tests, init, NULL);
