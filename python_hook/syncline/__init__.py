@@ -22,6 +22,44 @@ __all__ = ["dump", "mark", "range", "start", "status", "step", "stop"]
 # What sl_status() calls its states, in their order.
 _STATES = ("passive", "armed", "lead-in", "recording", "draining")
 
+# Of a function's code: it is a generator, a coroutine, an asynchronous generator.
+_GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
+
+
+def _text(name):
+    try:
+        return str(name).encode("utf-8", "replace")
+    except Exception:  # an object that cannot be shown is a name, too
+        return type(name).__name__.encode("utf-8", "replace")
+
+
+def _resume(within, body):
+    """Runs a generator or coroutine, each part of it between two pauses `within` the range: what the
+    thread does meanwhile is not in it."""
+    step, value = body.send, None
+    while True:
+        with within:
+            try:
+                told = step(value)
+            except StopIteration as end:
+                return end.value
+        try:
+            step, value = body.send, (yield told)
+        except GeneratorExit:
+            with within:
+                body.close()
+            raise
+        except BaseException as error:
+            step, value = body.throw, error
+
+
+class _Awaitable:
+    def __init__(self, within, body):
+        self._parts = _resume(within, body)
+
+    def __await__(self):
+        return self._parts
+
 
 def step():
     """Ends a step of the job, and begins the next one. Who calls it decides what a step is: neither
@@ -37,10 +75,13 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
 
         @syncline.range("load")
         def load(path): ...
+
+    Of a generator or a coroutine each part between two pauses is one; of an asynchronous generator
+    nothing is.
     """
 
     def __init__(self, name):
-        self._name = str(name).encode("utf-8", "replace")
+        self._name = _text(name)
 
     def __enter__(self):
         _library.call("sl_range_push", self._name)
@@ -51,17 +92,26 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
         return False
 
     def __call__(self, function):
-        @functools.wraps(function)
-        def inside(*args, **kwargs):
-            with self:
-                return function(*args, **kwargs)
+        kind = getattr(getattr(function, "__code__", None), "co_flags", 0)
+        if kind & _ASYNC_GENERATOR:
+            return function
+        if kind & _COROUTINE:
+            async def inside(*args, **kwargs):
+                return await _Awaitable(self, function(*args, **kwargs))
+        elif kind & _GENERATOR:
+            def inside(*args, **kwargs):
+                return (yield from _resume(self, function(*args, **kwargs)))
+        else:
+            def inside(*args, **kwargs):
+                with self:
+                    return function(*args, **kwargs)
 
-        return inside
+        return functools.wraps(function)(inside)
 
 
 def mark(name):
     """A moment of the calling thread, with a name."""
-    _library.call("sl_mark", str(name).encode("utf-8", "replace"))
+    _library.call("sl_mark", _text(name))
 
 
 def start():

@@ -126,12 +126,78 @@ def test_without_the_library_calls_do_nothing(tmp_path):
             "syncline.step()\nsyncline.mark('m')\n"
             "@syncline.range('r')\ndef f(x):\n    'doc'\n    return x + 1\n"
             "with syncline.range('\\udc80'):\n    print(f(1), f.__doc__)\n"
+            "class Odd:\n    def __str__(self):\n        raise TypeError('no')\n"
+            "syncline.mark(Odd())\nwith syncline.range(Odd()):\n    pass\n"
             "print(syncline.start(), syncline.stop(), syncline.dump(), syncline.status())\n")
     script = tmp_path / "job.py"
     script.write_text(code)
     done = subprocess.run([sys.executable, script, HOME / "python"], capture_output=True, text=True,
                           env=harness.environment(), check=False)
     assert (done.stdout, done.stderr) == ("2 doc\nFalse False False None\n", "")
+
+
+PAUSES = """
+import asyncio, sys
+sys.path.append(sys.argv[1])
+import syncline
+from syncline import _library
+_library.call = lambda what, *name: print({"sl_range_push": "in", "sl_range_pop": "out"}[what])
+
+@syncline.range("numbers")
+def numbers(first):
+    try:
+        while first < 9:
+            first = (yield first) or first + 1
+    except KeyError as error:
+        print("caught", error)
+        yield "more"
+    return "end"
+
+async def other():
+    print("other")
+
+@syncline.range("wait")
+async def wait():
+    print("waits")
+    await asyncio.sleep(0)
+    print("goes on")
+    raise ValueError("late")
+
+@syncline.range("items")
+async def items():
+    yield 1
+
+def whole():
+    print("returned", (yield from numbers(7)))
+
+async def main():
+    print(await asyncio.gather(wait(), other(), return_exceptions=True), wait.__name__)
+    print([item async for item in items()])
+
+print(list(numbers(7)), list(whole()))
+g = numbers(1)
+print(next(g), g.send(5), g.throw(KeyError("k")))
+g.close()
+print("---")
+asyncio.run(main())
+"""
+
+
+def test_ranges_around_what_pauses(tmp_path):
+    """In the range is what the generator or coroutine does itself; what it gives and takes is as
+    without."""
+    script = tmp_path / "job.py"
+    script.write_text(PAUSES)
+    done = subprocess.run([sys.executable, script, HOME / "python"], capture_output=True, text=True,
+                          env=harness.environment(), check=False)
+    generators, coroutine = done.stdout.split("---\n")
+    assert generators.split("\n") == [
+        *["in", "out"] * 3, *["in", "out"] * 3, "returned end", "[7, 8] [7, 8]",
+        "in", "out", "in", "out", "in", "caught 'k'", "out", "1 5 more", "in", "out", ""]
+    assert coroutine.split("\n") == [
+        "in", "waits", "out", "other", "in", "goes on", "out",
+        "[ValueError('late'), None] wait", "[1]", ""]
+    assert not done.stderr
 
 
 def test_a_child_of_a_fork_is_passive(tmp_path):
