@@ -3,11 +3,13 @@
  *
  * Entered by the thread that initialises CUDA, once. Memory: see runtime.c.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/software.h"
 #include "collect/cupti_buffer.h"
 #include "collect/cupti_clock.h"
 #include "collect/cupti_neighbour.h"
@@ -207,6 +209,11 @@ static void attach_to_torch(void)
 
 static void find_python(void)
 {
+    const char *(*version)(void) =
+        __extension__(const char *(*)(void)) dlsym(RTLD_DEFAULT, "Py_GetVersion");
+
+    if (version)
+        sl_software_set(SL_SOFTWARE_PYTHON, version());
     if (sl_python_lines_init((unsigned)sl_runtime.config.source_depth) == -ENOTSUP)
         sl_log(SL_LOG_DEBUG, "this Python is not known (3.9 to 3.15 with the usual lock are): "
                              "waits have no source lines");

@@ -5,6 +5,8 @@
  */
 #include "collect/python_text.h"
 
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -129,6 +131,21 @@ size_t sl_python_text_add(const struct sl_python_layout *l, char *text, size_t l
 
 static const char *const packages[] = {"torch", "triton", "torchgen", "functorch", "syncline"};
 
+/* Written once, before `is_known`. */
+static struct {
+    char folder[PATH_MAX];
+    atomic_int is_taken, is_known;
+} own;
+
+void sl_python_packages_are_in(const char *folder)
+{
+    if (!*folder || strlen(folder) >= sizeof(own.folder) || atomic_exchange(&own.is_taken, 1))
+        return;
+    memcpy(own.folder, folder, strlen(folder) + 1);
+    /* Release pairs with the acquire in is_in_own_folder(): the path. */
+    atomic_store_explicit(&own.is_known, 1, memory_order_release);
+}
+
 /* Frozen modules of Python's; what torch.compile makes. */
 static const char *const made[] = {"<frozen ", "<eval_with_key>", "<__array_function__"};
 
@@ -156,6 +173,16 @@ static int is_package(const char *at)
     return 0;
 }
 
+static int is_in_own_folder(const char *path)
+{
+    size_t length;
+
+    if (!atomic_load_explicit(&own.is_known, memory_order_acquire))
+        return 0;
+    length = strlen(own.folder);
+    return begins(path, own.folder) && path[length] == '/' && is_package(path + length + 1);
+}
+
 /* ".../lib/python3.11/..." */
 static int is_pythons_own(const char *path)
 {
@@ -180,7 +207,8 @@ int sl_python_is_library(const struct sl_python_layout *l, const void *file)
         if (begins(path, made[i]))
             return 1;
     /* Our own wrappers stand between PyTorch and who called it. */
-    if (strstr(path, "/torchinductor_") || strstr(path, "/python/syncline/_"))
+    if (strstr(path, "/torchinductor_") || strstr(path, "/python/syncline/_") ||
+        is_in_own_folder(path))
         return 1;
     at = find(path, "/site-packages/");
     if (!at)

@@ -24,6 +24,10 @@ struct sl_python_chars {
 void sl_python_chars_of(const struct sl_python_layout *l, const void *str,
                         struct sl_python_chars *out);
 
+/* Where PyTorch and its companions lie, if that is not where packages are installed. At most once;
+ * copied. */
+void sl_python_packages_are_in(const char *folder);
+
 /* Whether a file is Python's own, PyTorch's, Triton's or ours, or made by them: none where a user
  * would look for the reason of a wait. */
 int sl_python_is_library(const struct sl_python_layout *l, const void *file);

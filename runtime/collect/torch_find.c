@@ -77,6 +77,9 @@ static void ask_package(struct sl_torch *torch, const char *library)
             return;
         *slash = '\0';
     }
+    slash = strrchr(folder, '/');
+    if (slash)
+        snprintf(torch->packages, sizeof(torch->packages), "%.*s", (int)(slash - folder), folder);
     snprintf(path, sizeof(path), "%s/version.py", folder);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)

@@ -8,14 +8,16 @@
 #ifndef SL_TORCH_FIND_H
 #define SL_TORCH_FIND_H
 
+#include <limits.h>
 #include <stddef.h>
 
 struct sl_torch {
-    char version[64]; /* "2.11.0+cu130"; "": its package does not tell */
-    int major, minor; /* 0: not known */
-    int is_release;   /* not a build of some day in between, whose headers may be any */
-    int is_old_abi;   /* built for std::string as it was before C++11 */
-    int is_named;     /* the loader knows it as libtorch_cpu.so: what needs that gets this one */
+    char packages[PATH_MAX]; /* the folder that its own, "torch", is in; "": not known */
+    char version[64];        /* "2.11.0+cu130"; "": its package does not tell */
+    int major, minor;        /* 0: not known */
+    int is_release;          /* not a build of some day in between, whose headers may be any */
+    int is_old_abi;          /* built for std::string as it was before C++11 */
+    int is_named; /* the loader knows it as libtorch_cpu.so: what needs that gets this one */
 };
 
 /* 0; -ENOENT: there is none. */

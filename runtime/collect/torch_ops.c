@@ -17,8 +17,10 @@
 #include "base/home.h"
 #include "base/import_slot.h"
 #include "base/log.h"
+#include "base/software.h"
 #include "collect/lane.h"
 #include "collect/python_frames.h"
+#include "collect/python_text.h"
 #include "collect/step.h"
 #include "collect/torch_find.h"
 #include "collect/torch_ops_abi.h"
@@ -32,7 +34,8 @@ static struct {
     struct sl_torch_ops_observer observer; /* enable NULL: none */
     enum sl_torch_ops_mode mode;
     uint64_t generation;
-    int is_found, is_enabled;
+    struct sl_torch torch;
+    int is_met, is_found, is_enabled; /* known; taken; at work */
     _Atomic int is_wanted, is_stopped;
     _Atomic int missing; /* `mode`, if a PyTorch was found that has no observer */
 } ops;
@@ -258,17 +261,20 @@ static void take(const struct sl_torch *torch, const char *home)
 int sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home)
 {
     uint64_t generation = sl_import_generation();
-    struct sl_torch torch;
 
-    if (mode == SL_TORCH_OPS_OFF || ops.is_found || generation == ops.generation ||
-        atomic_load(&ops.is_stopped))
+    if (ops.is_found || generation == ops.generation || atomic_load(&ops.is_stopped))
         return 0;
     ops.generation = generation;
     ops.mode = mode;
-    if (sl_torch_find(&torch))
+    if (!ops.is_met && sl_torch_find(&ops.torch))
+        return 0;
+    ops.is_met = 1;
+    sl_python_packages_are_in(ops.torch.packages);
+    sl_software_set(SL_SOFTWARE_PYTORCH, ops.torch.version);
+    if (mode == SL_TORCH_OPS_OFF)
         return 0;
     ops.is_found = 1;
-    take(&torch, home);
+    take(&ops.torch, home);
     follow();
     return atomic_load(&ops.missing) != SL_TORCH_OPS_OFF;
 }

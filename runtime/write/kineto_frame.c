@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/software.h"
 #include "base/stats.h"
 #include "write/distributed.h"
 #include "write/json.h"
@@ -177,6 +178,18 @@ static char *put_gaps(const struct sl_kineto *k, char *at)
     return SL_JSON_LITERAL(at, "]");
 }
 
+static char *put_software(char *at)
+{
+    const char *python = sl_software_get(SL_SOFTWARE_PYTHON);
+    const char *pytorch = sl_software_get(SL_SOFTWARE_PYTORCH);
+
+    if (python)
+        at = PUT_STRING(SL_JSON_LITERAL(at, ","), "python_version", python);
+    if (pytorch)
+        at = PUT_STRING(SL_JSON_LITERAL(at, ","), "pytorch_version", pytorch);
+    return at;
+}
+
 static char *put_counters(struct sl_kineto *k, char *at)
 {
     uint64_t now;
@@ -207,6 +220,7 @@ void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns)
     at = put_marker(k, at, "Record Window End", closed_ns);
     at = PUT_STRING(SL_JSON_LITERAL(at, "\n],\n\"syncline\":{"), "version", m->syncline_version);
     at = PUT_STRING(SL_JSON_LITERAL(at, ","), "job", m->job);
+    at = put_software(at);
     at = PUT_STRING(SL_JSON_LITERAL(at, ","), "detail", details[k->opt.detail]);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "window", m->window);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "opened_ns", m->opened_ns);

@@ -220,6 +220,8 @@ def test_job(torch, name):
     for pattern in job.kernels:
         assert any(re.search(pattern, n) for n in names), f"no kernel is a {pattern}: {names}"
     assert trace.object["deviceProperties"] and "deviceProperties" not in trace.object["syncline"]
+    assert trace.object["syncline"]["pytorch_version"] == torch.version
+    assert trace.object["syncline"]["python_version"].startswith("3.")
     check_operators(trace, job.outside)
     check_steps(trace, job)
     check_lines(trace, job, JOBS / f"{name}.py")

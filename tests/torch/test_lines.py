@@ -55,6 +55,19 @@ def test_every_line_that_waits_is_named(torch):
         assert all(source["name"] for source in groups.get(line, {}).get("sources", ()))
 
 
+def test_a_pytorch_that_lies_elsewhere(torch, tmp_path):
+    """As `pip install --target` leaves it: the folder's name does not say that its files are none of
+    the program's."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for path in torch.libraries.parents[1].iterdir():
+        (packages / path.name).symlink_to(path)
+    run = torch.run(torch.python, "-S", JOB, sim=SLOW, PYTHONPATH=str(packages))
+    assert run.status == 0 and run.stdout == "done\n", run.stderr
+    told = {mark_of(line)[0] for line in lines_of(run.trace()) if line}
+    assert {"item", "thread", "backward"} <= told
+
+
 def test_collectives_name_their_line(torch):
     job = (JOBS / "ddp.py").read_text().splitlines()
     run = torch.ranks("ddp", 2)

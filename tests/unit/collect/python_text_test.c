@@ -186,6 +186,22 @@ static void whose_file_it_is(void **state)
             fail_msg("%s is the user's", users[i]);
 }
 
+/* PyTorch may lie anywhere. */
+static void packages_in_a_folder_of_their_own(void **state)
+{
+    (void)state;
+    assert_int_equal(is_library("/srv/deps/torch/_tensor_str.py"), 0);
+    sl_python_packages_are_in("");
+    sl_python_packages_are_in("/srv/deps");
+    sl_python_packages_are_in("/home/me"); /* the first one counts */
+    assert_int_equal(is_library("/srv/deps/torch/_tensor_str.py"), 1);
+    assert_int_equal(is_library("/srv/deps/triton/runtime/jit.py"), 1);
+    assert_int_equal(is_library("/srv/deps/torchvision/models/resnet.py"), 0);
+    assert_int_equal(is_library("/srv/deps/train.py"), 0);
+    assert_int_equal(is_library("/srv/deps2/torch/optim/adamw.py"), 0);
+    assert_int_equal(is_library("/home/me/torch/train.py"), 0);
+}
+
 /* The end of a path that is longer than what is looked at still tells. */
 static void whose_a_long_path_is(void **state)
 {
@@ -209,6 +225,7 @@ int main(void)
         cmocka_unit_test(a_str_of_another_form),
         cmocka_unit_test(whose_file_it_is),
         cmocka_unit_test(whose_a_long_path_is),
+        cmocka_unit_test(packages_in_a_folder_of_their_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,6 +73,7 @@ static struct sl_torch find(const char *library, const char *version_py)
     errno = ERANGE;
     assert_int_equal(sl_torch_find(&t), 0);
     assert_int_equal(errno, ERANGE);
+    assert_string_equal(t.packages, tree.root);
     dlclose(loaded);
     torch_tree_remove(&tree);
     assert_int_equal(sl_torch_find(&(struct sl_torch){0}), -ENOENT);
