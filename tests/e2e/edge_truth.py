@@ -234,8 +234,9 @@ class Truth:
         return found
 
     def _gone(self, wait: dict, call: dict) -> list[tuple]:
-        """A context's streams that were destroyed and had run dry, with what they were made to wait
-        for, and the branches of graphs that were launched there: the simulator forgets them."""
+        """A context's streams that were destroyed and had run dry when it looked what to wait for (some
+        time after the call began), with what they were made to wait for, and the branches of graphs
+        that were launched there: the simulator forgets them."""
         awaited = set()
         for follow in self.follows:
             if (follow["context"], follow["stream"]) in self.destroyed and follow["corr"] < wait["corr"]:
@@ -247,7 +248,7 @@ class Truth:
             place = place_of(op)
             branch = place not in self.flags and place[1] != LEGACY
             here = (branch or place in self.destroyed) and place[0] == wait["context"]
-            if ((here or op["id"] in awaited) and op["end"] <= call["start"]
+            if ((here or op["id"] in awaited) and op["end"] <= wait["start"]
                     and op["corr"] < wait["corr"]):
                 last[place] = max(op, last.get(place, op), key=lambda op: op["id"])
         return [edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
