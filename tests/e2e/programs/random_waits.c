@@ -181,7 +181,9 @@ static void prepare(struct context *context)
 
     if (context->kernel)
         return;
-    CHECK(cu.ModuleLoadData(&module, ptx));
+    /* A context that a call has broken stays so: all that is done in it fails. */
+    if (cu.ModuleLoadData(&module, ptx) != CUDA_SUCCESS)
+        return;
     CHECK(cu.ModuleGetFunction(&context->kernel, module, "work_spin_ns"));
     CHECK(cu.MemAlloc(&context->memory, BYTES));
     CHECK(cu.MemAllocHost(&context->pinned, BYTES));
