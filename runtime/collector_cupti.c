@@ -28,9 +28,6 @@
 #define EARLY_FLUSH_NS (20 * SL_COLLECTOR_MS)
 /* A record's end may be stamped this long before the record is in its buffer. */
 #define STAMP_SLACK_NS (2 * SL_COLLECTOR_MS)
-/* CUPTI's activity flush flag. */
-#define FLUSH_PLAIN  0u
-#define FLUSH_FORCED 1u
 
 /* CUPTI may be gone already when the exit has given us up. */
 int sl_collector_enter_cupti(struct sl_collector *c)
@@ -81,7 +78,8 @@ int sl_collector_flush(struct sl_collector *c, int forced)
         return -ECANCELED;
     mark = look_at_clock(c);
     forced = forced && !c->is_robbed;
-    sl_cupti_check(api, api->fn.ActivityFlushAll(forced ? FLUSH_FORCED : FLUSH_PLAIN),
+    sl_cupti_check(api,
+                   api->fn.ActivityFlushAll(forced ? SL_CUPTI_FLUSH_FORCED : SL_CUPTI_FLUSH_PLAIN),
                    "ActivityFlushAll");
     if (sl_collector_leave_cupti(c))
         return -ECANCELED;

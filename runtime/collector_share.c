@@ -26,6 +26,9 @@
 #define FINISH_NS (500 * SL_COLLECTOR_MS)
 /* After its last sign: libkineto changes an attribute behind its last flush. */
 #define SETTLE_NS (20 * SL_COLLECTOR_MS)
+/* From its last kind that goes off to its flush, and from one flush of ours in its stead to the
+ * next. */
+#define STRANDED_NS (100 * SL_COLLECTOR_MS)
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
@@ -180,6 +183,32 @@ static void look_again(struct sl_collector *c)
         sl_pipeline_kinds_on(c->pipeline, 1);
 }
 
+/* Its kinds are off, but it does not fetch what CUPTI still has for it: nobody else would, and we
+ * would stay away for good. (Robbed, our own flushes bring it.) */
+static int fetch_for_it(struct sl_collector *c)
+{
+    const struct sl_cupti_api *api = c->opt.cupti;
+    uint64_t now = sl_clock_monotonic();
+
+    if (!c->is_away || !sl_neighbour_is_stranded()) {
+        c->fetch_due_ns = 0;
+        return 0;
+    }
+    if (!c->fetch_due_ns) {
+        c->fetch_due_ns = now + STRANDED_NS;
+    } else if (now >= c->fetch_due_ns) {
+        c->fetch_due_ns = now + STRANDED_NS;
+        if (sl_collector_enter_cupti(c))
+            return -ECANCELED;
+        sl_cupti_check(api, api->v1.ActivityFlushAll(SL_CUPTI_FLUSH_PLAIN), "ActivityFlushAll");
+        if (sl_collector_leave_cupti(c))
+            return -ECANCELED;
+    }
+    if (c->flush_due_ns > c->fetch_due_ns)
+        c->flush_due_ns = c->fetch_due_ns;
+    return 0;
+}
+
 int sl_collector_share(struct sl_collector *c)
 {
     sl_neighbour_rescan();
@@ -189,6 +218,8 @@ int sl_collector_share(struct sl_collector *c)
         sl_python_boot_again(c->opt.config->home);
     if (c->is_robbed)
         look_again(c);
+    if (fetch_for_it(c))
+        return -ECANCELED;
     switch (sl_neighbour_state()) {
     case SL_NEIGHBOUR_ASKED:
         return let_go(c);

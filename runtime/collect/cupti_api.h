@@ -24,6 +24,10 @@ typedef void (*sl_cupti_complete_fn)(void *context, uint32_t stream, uint8_t *bu
 typedef uint64_t (*sl_cupti_stamp_fn)(void);
 typedef void (*sl_cupti_callback_fn)(void *user, int domain, uint32_t cbid, const void *data);
 
+/* ActivityFlushAll: the buffers whose records are all complete, or all buffers. */
+#define SL_CUPTI_FLUSH_PLAIN  0u
+#define SL_CUPTI_FLUSH_FORCED 1u
+
 /* The table tests replace. Values of kinds and attributes are CUPTI's. Results are CUptiResult:
  * 0 = success. After open or adopt, only those marked "may be NULL" may be. */
 struct sl_cupti_functions {

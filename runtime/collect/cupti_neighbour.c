@@ -21,7 +21,6 @@
 
 /* Longer than the collector takes to let go, unless CUPTI keeps it. */
 #define WAIT_MOST_NS 5000000000ull
-#define FLUSH_PLAIN  0u
 
 /* Where calls go that are passed on. */
 static struct {
@@ -106,11 +105,32 @@ static int begin(void)
 
 /* ---- it leaves ---- */
 
+static int is_all_off(void)
+{
+    return atomic_load(&theirs.has_disabled) && !atomic_load(&theirs.is_unknown) &&
+           !atomic_load(&theirs.kinds);
+}
+
 /* Whoever changes a part of the condition looks at all of it, so the last one sees it met. */
 static void leave_if_over(void)
 {
-    if (atomic_load(&theirs.has_disabled) && !atomic_load(&theirs.kinds) &&
-        !atomic_load(&theirs.buffers) && change(SL_NEIGHBOUR_THEIRS, SL_NEIGHBOUR_LEFT) == 0)
+    if (is_all_off() && !atomic_load(&theirs.buffers) &&
+        change(SL_NEIGHBOUR_THEIRS, SL_NEIGHBOUR_LEFT) == 0)
+        watch.tell();
+}
+
+int sl_neighbour_is_stranded(void)
+{
+    return sl_neighbour_state() == SL_NEIGHBOUR_THEIRS && is_all_off() &&
+           atomic_load(&theirs.buffers) > 0;
+}
+
+/* The client's last calls are these: if buffers are out then, the collector keeps an eye on them.
+ */
+static void leave_or_tell(void)
+{
+    leave_if_over();
+    if (sl_neighbour_is_stranded())
         watch.tell();
 }
 
@@ -259,8 +279,7 @@ static int disable(int kind)
     result = watch.api->v1.ActivityDisable(kind);
     atomic_fetch_and(&theirs.kinds, ~bit_of(kind));
     atomic_store(&theirs.has_disabled, 1);
-    if (!atomic_load(&theirs.is_unknown))
-        leave_if_over();
+    leave_or_tell();
     return result;
 }
 
@@ -271,11 +290,12 @@ static int flush(uint32_t flag)
 
     /* A forced one would cut off our unfinished records, and nothing of its is in there. */
     if (state == SL_NEIGHBOUR_OURS || state == SL_NEIGHBOUR_ASKED)
-        flag = FLUSH_PLAIN;
+        flag = SL_CUPTI_FLUSH_PLAIN;
     result = watch.api->v1.ActivityFlushAll(flag);
     /* Its kinds from before we watched go off one by one; a flush ends the row. */
-    if (atomic_load(&theirs.has_disabled) && atomic_exchange(&theirs.is_unknown, 0))
-        leave_if_over();
+    if (atomic_load(&theirs.has_disabled))
+        atomic_store(&theirs.is_unknown, 0);
+    leave_or_tell();
     return result;
 }
 

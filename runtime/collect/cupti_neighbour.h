@@ -25,7 +25,8 @@
 enum sl_neighbour_state {
     SL_NEIGHBOUR_OURS,
     SL_NEIGHBOUR_ASKED,  /* a thread of the application's waits for us to let go */
-    SL_NEIGHBOUR_THEIRS, /* no call of CUPTI's that changes or flushes anything is ours to make */
+    SL_NEIGHBOUR_THEIRS, /* no call of CUPTI's that changes or flushes anything is ours to make,
+                          * but for a plain flush once it is stranded */
     SL_NEIGHBOUR_LEFT,
     SL_NEIGHBOUR_OFF /* nobody is watched, or no longer */
 };
@@ -57,6 +58,11 @@ void sl_neighbour_let_go(void);
 
 /* Collector: takes CUPTI back if it is LEFT. 0; -EBUSY: it is not, or not any more. */
 int sl_neighbour_take(void);
+/* Collector: THEIRS, but all that it has enabled is off again, and yet CUPTI keeps a buffer of its:
+ * it does not flush any more, or a call of another thread's was recorded behind its last flush. A
+ * plain flush brings it what is complete. */
+int sl_neighbour_is_stranded(void);
+
 /* Collector: LEFT, and nothing will follow: not even what clients do behind their last flush. */
 int sl_neighbour_is_settled(void);
 /* Collector: what was taken back is in use again. */

@@ -57,6 +57,19 @@ def test_sessions_without_a_pause(tmp_path):
     assert ours == outside and len(ours) >= 6
 
 
+@pytest.mark.sanitize
+@pytest.mark.parametrize("version", ["13.0", "13.5"])
+def test_it_leaves_its_records_with_cupti(tmp_path, version):
+    """No flush of its follows its last kind: it is given its records, and we come back."""
+    run = play(tmp_path, "context kernel:2 clock register enable kernel:7 disable sleep:900 told "
+                         "kernel:4", sim=["--cupti", version])
+    assert (run.stdout, run.said()) == ("kernels 7 calls some strangers 0\ndone\n", [])
+    trace = run.trace()
+    ours, outside = kernels_outside(run, trace)
+    assert ours == outside and len(ours) == 6
+    assert len(trace.object["syncline"]["gaps"]) == 1
+
+
 def test_enabled_again_without_registering(tmp_path):
     """Its callbacks, which ours had replaced, are put back."""
     run = play(tmp_path, f"context {SESSION} sleep:400 kernel:3 enable kernel:7 disable flush told "

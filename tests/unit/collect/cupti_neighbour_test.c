@@ -205,14 +205,17 @@ static void play_sessions(void)
         CHECK(client.enable(3) == 0);
         for (int i = 0; i < 2; i++)
             buffer[i] = ask();
+        CHECK(!sl_neighbour_is_stranded());
         CHECK(client.disable(10) == 0 && client.disable(3) == 0);
         CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS); /* its buffers are out */
+        CHECK(sl_neighbour_is_stranded());
         give_back(buffer[0]);
         CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
         give_back(buffer[1]);
         until_ours();
+        CHECK(!sl_neighbour_is_stranded());
         CHECK(atomic_load(&returns) == session);
-        CHECK(atomic_load(&told) == 2 * session);
+        CHECK(atomic_load(&told) == 3 * session); /* it begins, is stranded, has left */
     }
     stop_collector();
 }
@@ -237,11 +240,17 @@ static void play_begun_before(void)
     client.enroll(its_request, its_complete);
     for (int i = 0; i < 3; i++)
         give_back(room[i]);
+    buffer = ask();
     CHECK(client.disable(10) == 0);
+    give_back(buffer);
     CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS); /* others may be on */
+    CHECK(!sl_neighbour_is_stranded());
     CHECK(client.disable(3) == 0);
+    buffer = ask(); /* a call that had begun before ends */
     CHECK(client.flush(1) == 0);
     CHECK(cupti->flag == 1); /* what it cuts off is its own */
+    CHECK(sl_neighbour_is_stranded());
+    give_back(buffer);
     until_ours();
     /* The next session's are known. */
     CHECK(client.enable(10) == 0);
