@@ -15,6 +15,7 @@
 
 #include "analyze/edge_summary.h"
 #include "analyze/feed.h"
+#include "analyze/spent.h"
 #include "command.h"
 #include "print/edges.h"
 #include "print/format.h"
@@ -48,6 +49,7 @@ struct work {
     const struct request *request;
     struct sl_feed *feed;
     struct sl_edge_summary *summary; /* NULL: edges are printed */
+    struct sl_spent *spent;          /* with it */
     uint64_t edges, shown;
 };
 
@@ -59,7 +61,8 @@ static int is_wanted(const struct request *r, const struct sl_edge *edge)
 static struct sl_edge_where where(const struct work *w, const struct sl_edge *edge)
 {
     const struct sl_trace_call *call = sl_trace_events_call(w->feed->events, edge->dst_correlation);
-    struct sl_edge_where where = {.who = edge->at_start ? edge->dst_op.name : edge->dst_name};
+    struct sl_edge_where where = {.who = edge->at_start ? edge->dst_op.name : edge->dst_name,
+                                  .spent_on = sl_spent_on(w->spent, edge)};
 
     if (call) {
         where.place = call->place;
@@ -99,6 +102,12 @@ static void print(struct work *w, const struct sl_edge *edge)
     sl_edges_print_text(stdout, w->feed->events, edge);
 }
 
+/* With a summary: a row that may be what a wait's time was spent on. */
+static void keep_event(void *user, const struct sl_event *ev)
+{
+    sl_spent_event(((struct work *)user)->spent, ev);
+}
+
 static void show(void *user, const struct sl_event *wait, const struct sl_edge *edges, size_t count)
 {
     struct work *w = user;
@@ -113,6 +122,8 @@ static void show(void *user, const struct sl_event *wait, const struct sl_edge *
             sl_edge_summary_add(w->summary, edge, &place);
     }
     for (size_t i = 0; i < count; i++) {
+        if (w->spent)
+            sl_spent_edge(w->spent, &edges[i]);
         if (!is_wanted(w->request, &edges[i]))
             continue;
         if (!w->summary)
@@ -127,6 +138,8 @@ static void show_found(void *user, const struct sl_edge *edge)
     struct work *w = user;
 
     w->edges++;
+    if (w->spent)
+        sl_spent_edge(w->spent, edge);
     if (!is_wanted(w->request, edge))
         return;
     if (w->summary && edge->released) {
@@ -169,10 +182,11 @@ static void print_end(const struct work *w)
 static int analyse(struct work *w)
 {
     const struct request *r = w->request;
-    const struct sl_feed_sinks sinks = {.edges = show, .user = w};
+    const struct sl_feed_sinks sinks = {
+        .edges = show, .event = w->spent ? keep_event : NULL, .user = w};
     char why[512];
 
-    sl_feed_take_found(w->feed, show_found, w);
+    sl_feed_take_found(w->feed, show_found, sinks.event, w);
     if (sl_feed_read(w->feed, r->input, why, sizeof(why)) != 0 ||
         sl_feed_run(w->feed, r->input, &sinks, why, sizeof(why)) != 0) {
         sl_args_complain(r->command, "%s", why);
@@ -262,12 +276,14 @@ static int run(const struct sl_command *self, int argc, char **argv)
     if (status)
         return status < 0 ? SL_EXIT_OK : status;
     if (sl_feed_create(&w.feed) == 0 &&
-        (!r.summary || sl_edge_summary_create(&w.summary, step_at, &w) == 0)) {
+        (!r.summary || (sl_edge_summary_create(&w.summary, step_at, &w) == 0 &&
+                        sl_spent_create(&w.spent) == 0))) {
         status = analyse(&w);
     } else {
         sl_args_complain(self, "not enough memory to read %s", r.input);
         status = SL_EXIT_USAGE;
     }
+    sl_spent_destroy(w.spent);
     sl_edge_summary_destroy(w.summary);
     sl_feed_destroy(w.feed);
     return status;
@@ -291,6 +307,9 @@ const struct sl_command sl_cmd_edges = {
         "inferred\n"
         "(from times, where no record says it). What cannot be known is left out and counted by\n"
         "reason.\n"
+        "\n"
+        "The summary counts each wait once. Where it ended with a copy (.item(), .cpu()) but the\n"
+        "GPU ran kernels before that for longer, it names the last of these.\n"
         "\n"
         "Files of torch.profiler's tell most when they were made with the option\n"
         "enable_cuda_sync_events of torch._C._profiler._ExperimentalConfig.",

@@ -136,3 +136,91 @@ def test_own_lines_and_steps(tmp_path):
     text = run("edges", "--summary", path)[0]
     assert "(no line known)" in text and "gemm and 1 more" in text
     assert "cudaStreamSynchronize at a.py:3 f" in run("edges", path)[0]
+
+
+# What the time was spent on, where a copy released the wait
+
+def blocking_copy(correlation, ts, dur, start, end, stream=7, name="Memcpy DtoH (Device -> Pageable)"):
+    """What `.item()` and `.cpu()` do: the call returns when its own copy is done."""
+    return [row("cuda_runtime", "cudaMemcpyAsync", correlation, ts, dur, 42, cbid=41),
+            row("gpu_memcpy", name, correlation, start, end - start, stream, device=0, context=1,
+                stream=stream, bytes=4)]
+
+
+def sources(summary):
+    line, = summary["by_line"]
+    return [(s["name"], s["waits"], s["total_ns"]) for s in line["sources"]]
+
+
+def test_a_wait_for_a_copy_was_spent_on_the_kernel_before(tmp_path):
+    path = write(tmp_path / "t.json", [
+        python("train.py(30): loss", 0, 2000),
+        *launch(100, 10, 20, 300), *blocking_copy(101, 15, 300, 301, 305),  # .item()
+        *launch(102, 400, 410, 411), *blocking_copy(103, 405, 600, 411, 1000),  # a large .cpu()
+        *launch(104, 1100, 1110, 1400),  # what `.item()` is from pinned memory
+        *blocking_copy(105, 1105, 3, 1401, 1405, name="Memcpy DtoH (Device -> Pinned)"),
+        *stream_sync(106, 1110, 300)])
+    summary = summary_of(path)
+    assert sources(summary) == [("Memcpy DtoH (Device -> Pageable)", 1, 595000),
+                                ("k104", 1, 295000), ("k100", 1, 290000)]
+    assert {s["name"]: s["total_ns"] for s in summary["by_source"]} == {
+        "Memcpy DtoH (Device -> Pageable)": 595000, "k104": 295000, "k100": 290000}
+    # The edges are what they were, and where they are named so is their source.
+    released = [json.loads(line) for line in run("edges", "--json", path)[0].splitlines()]
+    assert {e["dst_correlation"]: e["src_correlation"] for e in released if e["released"]} == {
+        101: 101, 103: 103, 106: 105}
+    longest = {w["dst_correlation"]: w for w in summary["longest"]}
+    assert longest[101]["src_correlation"] == 101 and longest[101]["spent_on"] == "k100"
+    assert longest[101]["src_name"] == "Memcpy DtoH (Device -> Pageable)"
+    text = run("edges", "--summary", path)[0]
+    assert "Memcpy DtoH (Device -> Pinned)" not in text and "k100" in text
+
+
+def test_a_wait_for_a_copy_that_waited_for_another_stream(tmp_path):
+    """The copy's stream waits for an event of the kernel's."""
+    stream_wait = [
+        row("cuda_runtime", "cudaStreamWaitEvent", 102, 14, 1, 42, cbid=147),
+        row("cuda_sync", "Stream Wait Event", 102, 14, 1, 8, device=0, context=1, stream=8,
+            cuda_sync_kind="Stream Wait Event", wait_on_stream=7,
+            wait_on_cuda_event_record_corr_id=101, wait_on_cuda_event_id=1)]
+    events = [python("train.py(30): loss", 0, 2000), *launch(100, 10, 20, 300),
+              row("cuda_runtime", "cudaEventRecord", 101, 13, 1, 42, cbid=135),
+              *blocking_copy(103, 16, 300, 301, 305, stream=8)]
+    assert sources(summary_of(write(tmp_path / "1.json", [*events, *stream_wait]))) == [
+        ("k100", 1, 289000)]
+    assert sources(summary_of(write(tmp_path / "2.json", events))) == [
+        ("Memcpy DtoH (Device -> Pageable)", 1, 289000)]
+
+
+def test_own_waits_for_copies(tmp_path):
+    """In our own files, which are read without being sorted."""
+    def operation(cat, name, correlation, start, end, stream):
+        return row(cat, name, correlation, start, end - start, stream, device=0, context=1,
+                   stream=stream)
+
+    def edge(kind, source, source_stream, destination, wait_ns, **args):
+        return {"ph": "M", "name": "sync_edge", "pid": 0 if "dst_stream" in args else 42, "tid": 42,
+                "args": {"kind": kind, "src_correlation": source, "src_name": 1,
+                         "src_stream": source_stream, "src_device": 0,
+                         "dst_correlation": destination, "dst_name": 2, "dst_thread": 42,
+                         "dst_stream": None, "dst_point": "end", "wait_ns": wait_ns, "wake_ns": 5,
+                         "released": wait_ns > 0, "basis": "exact", **args}}
+
+    path = write(tmp_path / "t.json", [
+        operation("kernel", "gemm", 1, 10, 900, 20), operation("kernel", "relu", 2, 10, 700, 7),
+        operation("gpu_memcpy", "Memcpy DtoH", 3, 901, 902, 7),
+        operation("kernel", "small", 4, 910, 911, 7), operation("gpu_memcpy", "Memcpy DtoH", 5, 911, 990, 7),
+        name(1, "Memcpy DtoH"), name(2, "cudaMemcpyAsync"), name(3, "gemm"),
+        row("cuda_runtime", "cudaMemcpyAsync", 3, 100, 810, 42, wait_kind="copy", wait_ns=802000,
+            wake_ns=5, wait_at="a.py:3 f"),
+        edge("legacy_default", 1, 20, 3, 100000, dst_stream=7, dst_point="start", src_name=3,
+             dst_name=1),
+        edge("copy", 3, 7, 3, 802000),
+        row("cuda_runtime", "cudaMemcpyAsync", 5, 905, 90, 42, wait_kind="copy", wait_ns=85000,
+            wake_ns=5, wait_at="a.py:3 f"),
+        edge("copy", 5, 7, 5, 85000)], generator="syncline 0.1", syncEdges=1)
+    summary = summary_of(path)
+    assert sources(summary) == [("gemm", 1, 802000), ("Memcpy DtoH", 1, 85000)]
+    # The operation that waited, itself, waited for what its edge says.
+    assert {s["name"]: s["total_ns"] for s in summary["by_source"]} == {
+        "gemm": 902000, "Memcpy DtoH": 85000}

@@ -53,6 +53,11 @@ def test_every_line_that_waits_is_named(torch):
         assert not waited or groups[line]["waits"] >= len(waited)
         assert not waited or groups[line]["total_ns"] >= sum(waited)
         assert all(source["name"] for source in groups.get(line, {}).get("sources", ()))
+    # Each of these ends with a copy, but what it waits for are kernels.
+    for line, group in groups.items():
+        if line and mark_of(line)[0] in ("item", "cpu", "nonzero", "truth"):
+            longest = max(group["sources"], key=lambda source: source["longest_ns"])
+            assert longest["longest_ns"] < 1_000_000 or not longest["name"].startswith("Mem"), line
 
 
 def test_a_pytorch_that_lies_elsewhere(torch, tmp_path):

@@ -136,7 +136,7 @@ static void count_place(struct sl_edge_summary *s, const struct sl_edge *edge,
                         const struct sl_edge_where *where)
 {
     const struct later wait = {where->later_ns, edge->wait_ns,
-                               edge->at_start ? NO_LINE : where->line, edge->source.name};
+                               edge->at_start ? NO_LINE : where->line, where->spent_on};
 
     if (!where->later_ns) {
         count_in_step(s, &wait, where->step);
@@ -163,7 +163,7 @@ void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
         return;
     count_wait(&s->all, edge->wait_ns);
     count_wait(&s->kind[edge->kind], edge->wait_ns);
-    count_name(&s->table[SL_EDGE_BY_SOURCE], edge->source.name, edge->wait_ns);
+    count_name(&s->table[SL_EDGE_BY_SOURCE], where->spent_on, edge->wait_ns);
     count_name(&s->table[SL_EDGE_BY_PLACE], where->place, edge->wait_ns);
     count_place(s, edge, where);
     keep_longest(s, edge, where);

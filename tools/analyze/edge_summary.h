@@ -2,8 +2,9 @@
  * edge_summary.h - where the waiting went: by line of the source, by kind, by what was waited for,
  * by place, by step.
  *
- * A wait is counted once, under the edge that released it. Files of syncline's have a wait's row
- * before that of its step: such waits are counted by time, at the end.
+ * A wait is counted once, under the edge that released it. What was waited for is what the time was
+ * spent on (spent.h), which for a copy may be the kernel before it. Files of syncline's have a
+ * wait's row before that of its step: such waits are counted by time, at the end.
  *
  * Threads: one owner. Memory: 16 MiB, and 24 MiB for waits whose step is not known yet; names past
  * 49152 of a table are counted together.
@@ -51,6 +52,7 @@ struct sl_edge_where {
     uint32_t place; /* the innermost operator or range around the call */
     uint32_t line;
     uint32_t step;
+    uint32_t spent_on; /* the GPU operation that the time was spent on */
     uint64_t later_ns; /* not 0: the step is that of this time */
 };
 

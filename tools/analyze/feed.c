@@ -57,9 +57,10 @@ int sl_feed_keep_rows(struct sl_feed *f)
 }
 
 void sl_feed_take_found(struct sl_feed *f, void (*found)(void *user, const struct sl_edge *edge),
-                        void *user)
+                        void (*event)(void *user, const struct sl_event *ev), void *user)
 {
     f->found = found;
+    f->found_event = event;
     f->found_user = user;
 }
 
@@ -97,10 +98,13 @@ static int has_found(const struct sl_feed *f)
 static void take_found(struct sl_feed *f, const struct sl_trace_row *row)
 {
     struct sl_edge edge;
+    struct sl_event ev;
 
     if (row->is_edge_name)
         sl_edge_names_row(&f->names, row);
     sl_trace_events_note(f->events, row); /* a call comes before its edges */
+    if (f->found_event && sl_trace_events_operation(f->events, row, &ev) == 0)
+        f->found_event(f->found_user, &ev);
     if (!row->edge)
         return;
     if (sl_edge_row_read(row, &f->names, &edge) == 0)

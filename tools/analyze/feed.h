@@ -32,6 +32,7 @@ struct sl_feed {
     struct sl_input_status input;
     /* NULL: edges are always worked out. */
     void (*found)(void *user, const struct sl_edge *edge);
+    void (*found_event)(void *user, const struct sl_event *ev);
     void *found_user;
     struct sl_found *joined; /* NULL: the same */
     struct sl_edge_names names;
@@ -57,9 +58,10 @@ int sl_feed_keep_rows(struct sl_feed *f);
 
 /* Files of syncline's have a row for each edge that the job found. Where that is so they are given
  * while the file is read, one by one, without times but `wait_ns` and `wake_ns`; nothing is sorted,
- * and sl_feed_run() has nothing to do. */
+ * and sl_feed_run() has nothing to do. `event` (NULL: not wanted) gets the GPU operations, each
+ * before the edges that it is an end of. */
 void sl_feed_take_found(struct sl_feed *f, void (*found)(void *user, const struct sl_edge *edge),
-                        void *user);
+                        void (*event)(void *user, const struct sl_event *ev), void *user);
 
 /* The same edges, but in the order of enqueue and whole, from sl_feed_run(): the engine is not
  * asked. 0 or -ENOMEM. */

@@ -137,6 +137,8 @@ static void put_longest(FILE *f, const struct sl_trace_events *t, const struct s
                    sl_trace_events_correlation(t, edge->source.correlation));
         fputc(',', f);
         put_name(f, "src_name", t, edge->source.name);
+        fputc(',', f);
+        put_name(f, "spent_on", t, longest[i].where.spent_on);
         put_number(f, "dst_correlation", edge->dst_correlation != 0,
                    sl_trace_events_correlation(t, edge->dst_correlation));
         fputc(',', f);

@@ -178,7 +178,7 @@ static void put_longest(FILE *f, const struct sl_trace_events *t, const struct s
 
         fprintf(f, "  %-12s  %12s  %-*s  %s\n", sl_edge_kind_name((enum sl_edge_kind)edge->kind),
                 sl_format_span(wait, edge->wait_ns), NAME_WIDTH,
-                shortened(source, t, edge->source.name, "?"),
+                shortened(source, t, where->spent_on, "?"),
                 where->line ? shortened_line(line, t, where->line)
                             : shortened(place, t, where->place ? where->place : where->who, "?"));
     }

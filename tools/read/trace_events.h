@@ -74,6 +74,11 @@ int sl_trace_events_edge(struct sl_trace_events *t, const struct sl_event *edge)
  * says of itself is known by its correlation id (but for the call's step), or at its time. */
 void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *row);
 
+/* A GPU operation's row of such a file as its event, without its shape. 0, or -EINVAL: it is none,
+ * or of no use. */
+int sl_trace_events_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
+                              struct sl_event *out);
+
 /* The name of the ProfilerStep at a time, 0: none; how many there are. */
 uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns);
 size_t sl_trace_events_steps(const struct sl_trace_events *t);

@@ -223,35 +223,57 @@ static void memset_kind(struct sl_text name, struct sl_shape *shape)
         shape->dst_memory = memory_of(name.data + at, name.size - at - 1);
 }
 
+/* SL_EV_NONE: it is no GPU operation's. */
+static enum sl_event_kind operation_kind(const struct sl_trace_row *row)
+{
+    switch (row->category) {
+    case SL_CAT_KERNEL:
+        return SL_EV_KERNEL;
+    case SL_CAT_MEMCPY:
+        return SL_EV_MEMCPY;
+    case SL_CAT_MEMSET:
+        return SL_EV_MEMSET;
+    default:
+        return SL_EV_NONE;
+    }
+}
+
+/* All but its shape. 0, or -EINVAL: the row is of no use. */
+static int begin_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
+                           struct sl_event *ev)
+{
+    if (begin_event(t, row, operation_kind(row), ev) != 0 || !(row->has & SL_HAS_STREAM) ||
+        row->stream < 0 || row->stream >= SL_STREAM_NONE ||
+        (row->has & SL_HAS_DEVICE && row->device < 0))
+        return -EINVAL;
+    ev->device = (uint16_t)id32(row->has, SL_HAS_DEVICE, row->device, 0);
+    ev->context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);
+    ev->stream = (uint32_t)row->stream;
+    ev->name = intern(t, row->name);
+    ev->graph = id32(row->has, SL_HAS_GRAPH, row->graph, 0);
+    if ((row->has & SL_HAS_GRAPH_NODE) && row->graph_node > 0)
+        ev->u.op.graph_node = (uint64_t)row->graph_node;
+    if ((row->has & SL_HAS_BYTES) && row->bytes > 0)
+        ev->u.op.bytes = (uint64_t)row->bytes;
+    if (row->has & SL_HAS_STILL_RUNNING)
+        ev->flags |= SL_EVF_STILL_RUNNING;
+    return 0;
+}
+
 static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
-    int kind = row->category == SL_CAT_KERNEL   ? SL_EV_KERNEL
-               : row->category == SL_CAT_MEMCPY ? SL_EV_MEMCPY
-                                                : SL_EV_MEMSET;
-    struct sl_shape shape = {.kind = (uint8_t)kind};
+    struct sl_shape shape = {.kind = (uint8_t)operation_kind(row)};
     struct sl_event ev;
 
-    if (begin_event(t, row, kind, &ev) != 0 || !(row->has & SL_HAS_STREAM) || row->stream < 0 ||
-        row->stream >= SL_STREAM_NONE || (row->has & SL_HAS_DEVICE && row->device < 0)) {
+    if (begin_operation(t, row, &ev) != 0) {
         t->counts.unusable++;
         return 0;
     }
-    ev.device = (uint16_t)id32(row->has, SL_HAS_DEVICE, row->device, 0);
-    ev.context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);
-    ev.stream = (uint32_t)row->stream;
-    ev.name = intern(t, row->name);
-    ev.graph = id32(row->has, SL_HAS_GRAPH, row->graph, 0);
-    if ((row->has & SL_HAS_GRAPH_NODE) && row->graph_node > 0)
-        ev.u.op.graph_node = (uint64_t)row->graph_node;
-    if ((row->has & SL_HAS_BYTES) && row->bytes > 0)
-        ev.u.op.bytes = (uint64_t)row->bytes;
-    if (row->has & SL_HAS_STILL_RUNNING)
-        ev.flags |= SL_EVF_STILL_RUNNING;
     sl_stream_home_see(&t->home, ev.device, ev.context, ev.stream);
-    if (t->collectives && kind == SL_EV_KERNEL)
+    if (t->collectives && ev.kind == SL_EV_KERNEL)
         sl_collectives_join(t->collectives, ev.correlation,
                             sl_collectives_row(t->collectives, row));
-    if (kind != SL_EV_KERNEL) {
+    if (ev.kind != SL_EV_KERNEL) {
         shape.device = ev.device;
         shape.context = ev.context;
         shape.stream = ev.stream;
@@ -382,6 +404,17 @@ void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *
         return;
     ev.name = intern(t, row->name);
     note_step(t, row, &ev);
+}
+
+int sl_trace_events_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
+                              struct sl_event *out)
+{
+    struct sl_event ev;
+
+    if (row->phase != 'X' || operation_kind(row) == SL_EV_NONE || begin_operation(t, row, &ev) != 0)
+        return -EINVAL;
+    *out = ev;
+    return 0;
 }
 
 int sl_trace_events_edge(struct sl_trace_events *t, const struct sl_event *edge)

@@ -40,10 +40,9 @@ static int teardown(void **state)
 
 static void add(enum sl_edge_kind kind, uint32_t source, uint32_t place, uint32_t step, uint64_t ns)
 {
-    const struct sl_edge_where where = {.who = 1, .place = place, .step = step};
-    struct sl_edge edge = {.kind = (uint8_t)kind, .wait_ns = ns};
+    const struct sl_edge_where where = {.who = 1, .place = place, .step = step, .spent_on = source};
+    const struct sl_edge edge = {.kind = (uint8_t)kind, .wait_ns = ns};
 
-    edge.source.name = source;
     sl_edge_summary_add(summary, &edge, &where);
 }
 
@@ -112,10 +111,10 @@ static void test_many_names(void **state)
 
 static void add_at(uint64_t at_ns, uint32_t line, int at_start, uint64_t ns)
 {
-    const struct sl_edge_where where = {.line = line, .later_ns = at_ns};
-    struct sl_edge edge = {.kind = SL_EDGE_COPY, .wait_ns = ns, .at_start = (uint8_t)at_start};
+    const struct sl_edge_where where = {.line = line, .spent_on = 7, .later_ns = at_ns};
+    const struct sl_edge edge = {
+        .kind = SL_EDGE_COPY, .wait_ns = ns, .at_start = (uint8_t)at_start};
 
-    edge.source.name = 7;
     sl_edge_summary_add(summary, &edge, &where);
 }
 
