@@ -2,20 +2,12 @@
  * life.h - the whole library in a child process, on a fake CUPTI: what files appear and what is in
  * them, what the child said, what the public API answers.
  *
- * The library lives once per process, so every case plays in a child. A child that fails says where
- * and exits with 1.
+ * The library lives once per process, so every case plays in a child (child.h).
  *
  * Threads: a test's only one.
  */
 #ifndef TEST_LIFE_H
 #define TEST_LIFE_H
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,16 +21,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "fake_cupti.h"
 #include "runtime.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
 
 /* Waits for what another thread will do; a test that waits in vain is ended by ctest. */
 #define UNTIL(condition)                                                                           \
@@ -48,35 +33,12 @@
 static char folder[] = "/tmp/sl_runtime_XXXXXX";
 static char said[256]; /* file with the child's stderr */
 
-static inline void in_child(void (*play)(void))
-{
-    int status;
-    pid_t child = fork();
-
-    if (child == 0) {
-        int fd = open(said, O_RDWR | O_CREAT | O_TRUNC, 0600);
-
-        dup2(fd, STDERR_FILENO);
-        play();
-        exit(0); /* not _exit: sanitizers look at the end */
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    if (status) {
-        char text[4096] = "";
-        int fd = open(said, O_RDONLY);
-
-        if (fd >= 0 && read(fd, text, sizeof(text) - 1) >= 0)
-            print_error("%s", text);
-    }
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
 static inline int make_folder(void **state)
 {
     (void)state;
     strcpy(strchr(folder, 0) - 6, "XXXXXX");
     snprintf(said, sizeof(said), "%s.stderr", mkdtemp(folder));
+    child_stderr = said;
     return 0;
 }
 

@@ -1,13 +1,6 @@
 /* cupti_neighbour_test.c - another profiler's sessions: each begins when the collector has let go,
  * and is over when its kinds are off and its buffers are back, and not before. The state is the
  * process's, so every case plays in a child. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -15,33 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "collect/cupti_neighbour.h"
 #include "unit/collect/fixture_calls.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
-
-static void in_child(void (*play)(void))
-{
-    int status;
-    pid_t child = fork();
-
-    if (child == 0) {
-        play();
-        exit(0); /* not _exit: sanitizers look at the end */
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
 
 /* ---- CUPTI and the other profiler ---- */
 

@@ -1,46 +1,17 @@
 /* nvtx_invite_test.c - whom NVTX's environment variable leads to, by what stands in it and by how
  * many threads there are. The answer is for the process's life, so every case plays in a child. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <glob.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "collect/nvtx_invite.h"
 
 #define VARIABLE "NVTX_INJECTION64_PATH"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
-
-static void in_child(void (*play)(void))
-{
-    int status;
-    pid_t child = fork();
-
-    if (child == 0) {
-        play();
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
 
 /* The file that the code is in: here, the test's own. */
 static int leads_to_us(void)

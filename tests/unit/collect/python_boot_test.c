@@ -1,13 +1,6 @@
 /* python_boot_test.c - the package's start is queued once, where there is an interpreter that it is
  * for; what goes wrong there leaves nothing behind. The state is the process's, so every case plays
  * in a child. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,40 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "collect/python_boot.h"
 #include "unit/collect/fixture_boot.h"
 
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
-
 static char home[] = "/tmp/sl_boot_XXXXXX";
 static struct fixture_boot *python;
-
-static int result_of(pid_t child)
-{
-    int status;
-
-    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static void in_child(void (*play)(void))
-{
-    pid_t child = fork();
-
-    if (child == 0) {
-        play();
-        exit(0); /* not _exit: sanitizers look at the end */
-    }
-    assert_int_equal(result_of(child), 0);
-}
 
 /* A folder with the file that is executed. */
 static int make_home(void **state)

@@ -1,0 +1,72 @@
+/*
+ * child.h - a case that plays in a child process, since what it is about lives once per process.
+ *
+ * A child whose CHECK fails says where on stderr and exits with 1: its case has failed then.
+ *
+ * Threads: a test's only one; CHECK: any of the child's. Memory: none.
+ */
+#ifndef TEST_CHILD_H
+#define TEST_CHILD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
+            _exit(1);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+/* The file that a child's stderr goes to, for cases that read it; shown if the child fails. NULL:
+ * it is the test's own. */
+static const char *child_stderr;
+
+/* The exit status of a child that has ended; -1: it did not exit. */
+static inline int result_of(pid_t child)
+{
+    int status;
+
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static inline void show_child_stderr(void)
+{
+    char text[4096] = "";
+    int fd = child_stderr ? open(child_stderr, O_RDONLY) : -1;
+
+    if (fd >= 0 && read(fd, text, sizeof(text) - 1) >= 0)
+        print_error("%s", text);
+    if (fd >= 0)
+        close(fd);
+}
+
+static inline void in_child(void (*play)(void))
+{
+    pid_t child = fork();
+    int result;
+
+    if (child == 0) {
+        if (child_stderr)
+            dup2(open(child_stderr, O_RDWR | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+        play();
+        exit(0); /* not _exit: sanitizers look at the end */
+    }
+    result = result_of(child);
+    if (result)
+        show_child_stderr();
+    assert_int_equal(result, 0);
+}
+
+#endif
