@@ -130,19 +130,27 @@ void sl_nvtx_detach(void)
 /* ---- NVTX asks ---- */
 
 /* Tables are pointers to the slots, and shorter in an older NVTX. */
-static int set_module(const NvtxExportTableCallbacks *callbacks, unsigned module)
+static int set_slots(const struct sl_nvtx_slot *s, unsigned module, NvtxFunctionTable table,
+                     unsigned size)
 {
-    NvtxFunctionTable table = NULL;
-    unsigned size = 0;
     int set = 0;
 
-    if (!callbacks->GetModuleFunctionTable((NvtxCallbackModule)module, &table, &size) || !table)
-        return 0;
-    for (const struct sl_nvtx_slot *s = sl_nvtx_slots; s->function; s++) {
+    for (; s->function; s++) {
         if (s->module == module && s->id < size && s->id < NVTX_TABLE && table[s->id])
             set += set_slot((void *_Atomic *)(void *)table[s->id], s->function, NULL) == 0;
     }
     return set;
+}
+
+static int set_module(const NvtxExportTableCallbacks *callbacks, unsigned module)
+{
+    NvtxFunctionTable table = NULL;
+    unsigned size = 0;
+
+    if (!callbacks->GetModuleFunctionTable((NvtxCallbackModule)module, &table, &size) || !table)
+        return 0;
+    return set_slots(sl_nvtx_slots, module, table, size) +
+           set_slots(sl_nvtx_name_slots, module, table, size);
 }
 
 int sl_nvtx_attach(const void *(*get_export_table)(uint32_t id))

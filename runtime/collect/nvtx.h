@@ -4,7 +4,7 @@
  * Every shared object that uses NVTX brings a copy of its state and asks for a tool at its own
  * first call, so the entries below run several times, on threads of the application, inside an
  * NVTX call: other threads of it spin meanwhile. From then on each call jumps through a slot of
- * that copy to nvtx_calls.c or nvtx_payload.c; a slot that is NULL costs nothing.
+ * that copy to a function of nvtx_calls.h; a slot that is NULL costs nothing.
  *
  *   sl_nvtx_init()      tables and lanes; then sl_nvtx_invite(), so that NVTX finds us
  *   sl_nvtx_attach()    NVTX asks: the slots of one copy are set

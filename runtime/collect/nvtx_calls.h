@@ -19,8 +19,15 @@ struct sl_nvtx_slot {
     sl_nvtx_function function;
 };
 
-/* nvtx_calls.c: all that we want to hear of, ended by a NULL function. */
+#define SL_NVTX_SLOT(module, call, function)                                                       \
+    {                                                                                              \
+        NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##call, (sl_nvtx_function)(function)         \
+    }
+
+/* nvtx_calls.c: ranges, marks and locks; ended by a NULL function. */
 extern const struct sl_nvtx_slot sl_nvtx_slots[];
+/* nvtx_name_calls.c: what is registered, once, before it is used. */
+extern const struct sl_nvtx_slot sl_nvtx_name_slots[];
 /* nvtx_payload_calls.c: those of the payload extension; `module` is not used. */
 extern const struct sl_nvtx_slot sl_nvtx_payload_slots[];
 
