@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 
+import edge_compare
 import edge_truth
 import harness
 import random_program
@@ -38,14 +39,14 @@ def knows_all(run: harness.Run, trace: harness.Trace) -> bool:
     return not run.lost() and (len(contexts) == 1 or trace.object["cupti_version"] >= 26)
 
 
-def check(program: random_program.Program, folder: pathlib.Path) -> edge_truth.Outcome:
+def check(program: random_program.Program, folder: pathlib.Path) -> edge_compare.Outcome:
     steps = folder / "steps"
     steps.write_text(program.text())
     run = harness.run(folder, PROGRAM, steps, sim=program.sim, **program.syncline)
     if run.status != 0:
-        return edge_truth.Outcome(wrong=[f"exit status {run.status}: {run.stderr[-2000:]}"])
+        return edge_compare.Outcome(wrong=[f"exit status {run.status}: {run.stderr[-2000:]}"])
     truth = edge_truth.Truth(run.truth, run.log, program.syncline.get("graph_edges") == "1")
-    outcome = edge_truth.Outcome()
+    outcome = edge_compare.Outcome()
     for path in run.files("*.pt.trace.json*"):
         if path.suffix == ".part":
             outcome.wrong.append(f"{path.name} is not complete")
@@ -54,7 +55,7 @@ def check(program: random_program.Program, folder: pathlib.Path) -> edge_truth.O
         edges, lost = edges_of(trace)
         about = trace.object["syncline"]
         whole = "window" not in program.syncline and knows_all(run, trace)
-        part = edge_truth.compare(truth, edges, lost, whole, (about["opened_ns"], about["closed_ns"]))
+        part = edge_compare.compare(truth, edges, lost, whole, (about["opened_ns"], about["closed_ns"]))
         outcome.wrong += part.wrong
         outcome.right += part.right
         outcome.unsure += part.unsure
@@ -63,7 +64,7 @@ def check(program: random_program.Program, folder: pathlib.Path) -> edge_truth.O
     return outcome
 
 
-def check_in_temporary(program: random_program.Program) -> edge_truth.Outcome:
+def check_in_temporary(program: random_program.Program) -> edge_compare.Outcome:
     with tempfile.TemporaryDirectory(prefix="syncline-waits-") as folder:
         return check(program, pathlib.Path(folder))
 

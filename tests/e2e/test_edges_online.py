@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+import edge_compare
 import edge_truth
 import harness
 from test_edges_tool import FIELDS
@@ -20,13 +21,13 @@ def lost(trace: harness.Trace) -> collections.Counter:
                                 if name.startswith("edges_lost_") and n})
 
 
-def outcome(run: harness.Run, trace: harness.Trace, whole: bool | None = True) -> edge_truth.Outcome:
+def outcome(run: harness.Run, trace: harness.Trace, whole: bool | None = True) -> edge_compare.Outcome:
     """The file's edges beside the truth: none missing, none false, none without a reason. `whole`
     None: records were lost; what nothing shows to have waited has no reason either."""
     assert run.status == 0, run.stderr
     window = trace.object["syncline"]
-    out = edge_truth.compare(edge_truth.Truth(run.truth, run.log), trace.edges(), lost(trace), whole=whole,
-                             window=(window["opened_ns"], window["closed_ns"]))
+    out = edge_compare.compare(edge_truth.Truth(run.truth, run.log), trace.edges(), lost(trace), whole=whole,
+                               window=(window["opened_ns"], window["closed_ns"]))
     wrong = [line for line in out.wrong if whole is not None or not line.startswith("left out")]
     assert not wrong, "\n".join(wrong[:5])
     assert out.right == trace.counters["edges"] or out.unsure
@@ -236,8 +237,8 @@ def test_killed(go):
     assert run.status == harness.signal_status(9)
     (path,) = run.files("*.trace.json*.part")
     trace = harness.Trace(path)
-    found = edge_truth.compare(edge_truth.Truth(run.truth, run.log), trace.edges(), collections.Counter(),
-                               whole=False, window=(0, trace.events[-1].get("start", 0)))
+    found = edge_compare.compare(edge_truth.Truth(run.truth, run.log), trace.edges(), collections.Counter(),
+                                 whole=False, window=(0, trace.events[-1].get("start", 0)))
     assert not [line for line in found.wrong if "left out" not in line and "missing" not in line]
     assert len(trace.edges()) >= 20
     check_rows(trace)
@@ -309,8 +310,8 @@ def test_inside_a_graph(inside, cupti):
     assert sorted((e["src_stream"], e["dst_stream"], e["dst_correlation"]) for e in edges) == wanted
     assert {e["kind"] for e in edges} == {"graph"}
     assert trace.counters["edges_lost_graph_inside"] == 0
-    assert not edge_truth.compare(edge_truth.Truth(run.truth, run.log, True), trace.edges(), lost(trace),
-                                  True, (0, 1 << 63)).wrong
+    assert not edge_compare.compare(edge_truth.Truth(run.truth, run.log, True), trace.edges(), lost(trace),
+                                    True, (0, 1 << 63)).wrong
 
 
 def test_inside_a_graph_unasked(inside):

@@ -1,0 +1,197 @@
+"""What differs between the edges that syncline gives and those that must come of a run (edge_truth.py).
+
+Destinations whose calls truly overlap others (`unsure`) are counted apart, and only there may the
+basis be `overlapping`. Their edges must be possible, and their numbers right."""
+import collections
+import dataclasses
+import itertools
+
+from edge_truth import INFERRED, Destination, Truth, edge_of
+
+OF_A_CONTEXT = {"device_sync", "context_sync"}  # told in part, and counted, where streams are unknown
+UNCOUNTED = {"legacy_default", "graph"}  # when records are lost: no record tells of such waits
+# Reasons that explain edges of certain kinds alone that are left out; all others may explain any.
+EXPLAINS = {
+    "ambiguous": INFERRED,  # in which context a free was
+    "flag_unknown": {"legacy_default"},
+    # an event's, or an operation's whose launch has none; others behind an event's
+    "no_record": {"event_sync", "event_query", "stream_wait", "legacy_default", "graph"},
+    "graph_inside": set(),
+}
+TICK_NS = 1000
+
+
+def printed(edge: dict) -> tuple:
+    """The same of a line of `syncline edges --json`."""
+    return (edge["kind"], edge["src_correlation"], edge["src_stream"], edge["src_device"],
+            edge["dst_correlation"], edge["dst_point"],
+            edge["dst_stream"] if edge["dst_point"] == "start" else None, edge["wait_ns"],
+            edge["wake_ns"])
+
+
+@dataclasses.dataclass
+class Outcome:
+    wrong: list[str] = dataclasses.field(default_factory=list)
+    right: int = 0  # edges
+    kinds: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # of those
+    unsure: int = 0  # destinations whose calls truly overlap others
+    left_out: list["LeftOut"] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class LeftOut:
+    """A call, or GPU operations, without edges that must be there."""
+    text: str
+    reasons: frozenset[str]  # each of which may be why
+
+
+def why_left_out(truth: Truth, corr: int, kinds: set[str], lost: collections.Counter) -> frozenset[str]:
+    reasons = {reason for reason in lost if kinds & EXPLAINS.get(reason, kinds)}
+    if any(follow["corr"] < corr for follow in truth.nameless_follows()):
+        reasons |= {"no_record"} & set(lost)
+    return frozenset(reasons)
+
+
+def unexplained(left_out: list[LeftOut], lost: collections.Counter) -> list[LeftOut]:
+    """Those for which no count is left when each count explains one. None, unless some reasons
+    together explain fewer than have no others (Hall's theorem)."""
+    groups = collections.Counter(out.reasons for out in left_out)
+    for size in range(1, len(groups) + 1):
+        for some in itertools.combinations(groups, size):
+            reasons = frozenset().union(*some)
+            if sum(groups[group] for group in some) > sum(lost[reason] for reason in reasons):
+                return [out for out in left_out if out.reasons in some]
+    return []
+
+
+def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: bool,
+            window: tuple[int, int]) -> Outcome:
+    """`whole`: nothing was lost and everything was seen, so nothing may be left out but what is
+    inside graphs. `window`: of calls and operations that began in it."""
+    out = Outcome()
+    found = collections.defaultdict(list)
+    for edge in edges:
+        found[edge["dst_correlation"], edge["dst_point"], edge["dst_stream"]
+              if edge["dst_point"] == "start" else None].append(edge)
+    wanted = collections.defaultdict(list)
+    for to in truth.destinations:
+        wanted[to.corr, "end" if to.stream is None else "start", to.stream].append(to)
+    for key in sorted(set(found) | set(wanted), key=str):
+        one(out, truth, key, wanted.get(key, []), found.get(key, []), whole, window, lost)
+    counted = sum(n for reason, n in lost.items() if reason != "graph_inside")
+    expected = lost["ambiguous"] if len(truth.contexts) > 1 else 0  # frees
+    expected += lost["cycle"] if out.unsure else 0  # one of the orders that calls may have had
+    if bad := unexplained(out.left_out, lost):
+        out.wrong.append(f"left out: {len(bad)} waits have no edges, what is counted does not explain "
+                         f"them: {dict(lost)}; {[each.text for each in bad[:4]]}")
+    if whole and counted > expected:
+        out.wrong.append(f"everything was there, but edges were left out: {dict(lost)}")
+    return out
+
+
+def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict], whole: bool, window,
+        lost: collections.Counter):
+    """One call, or the operations of one call on one stream."""
+    must = collections.Counter(edge for d in to for edge in d.must)
+    # The wait that covered it may itself have been left out.
+    may = collections.Counter(edge for d in to for edge in d.may + ([] if whole else d.covered))
+    have = collections.Counter(printed(edge) for edge in found)
+    # A call's record is made at its end.
+    inside = all(window[0] <= d.start and (d.start if d.stream is not None else d.end) < window[1]
+                 for d in to)
+    if any(d.unsure for d in to):
+        out.unsure += 1
+        out.wrong += [f"impossible at {key}: {edge}" for edge in have
+                      if not any(d.nameless or is_possible(truth, d, edge) for d in to)]
+        return
+    if not to and truth.broken and {edge["kind"] for edge in found} <= INFERRED:
+        return  # a reset does not wait for a broken context, which its record does not say
+    if not to and found:
+        out.wrong.append(f"false: nobody waits here: {found}")
+        return
+    for edge in found:
+        wanted = {"inferred" if edge["kind"] in INFERRED else "exact"}
+        if not whole and edge["kind"] in OF_A_CONTEXT:
+            wanted.add("inferred")
+        if edge["basis"] not in wanted:
+            out.wrong.append(f"basis of {edge}")
+    if any(d.nameless for d in to):
+        if wrong := {edge[1] for edge in have} - sources(truth, to):
+            out.wrong.append(f"false at {key}: from {sorted(wrong)}")
+        return
+    false = have - (must + may)
+    for edge in list(false):
+        if any(says_nothing_new(truth, d, edge) for d in to):
+            del false[edge]
+    if not whole:
+        # What was over before the window, or when something was lost, need not be known.
+        must = collections.Counter({edge: n for edge, n in must.items() if edge[7]})
+    missing = must - have if not any(d.bereft for d in to) else collections.Counter()
+    if false:
+        out.wrong.append(f"false at {key}: {sorted(false)}; wanted {sorted(must)}, allowed {sorted(may)}")
+    elif (missing and inside and not is_told_as_inferred(found) and to[0].kind not in INFERRED
+          and is_partly_told(to, have, missing)):
+        out.wrong.append(f"missing at {key}: {sorted(missing)}; there is {sorted(have)}")
+    elif missing and inside and not (truth.lossy and {edge[0] for edge in missing} <= UNCOUNTED):
+        out.left_out.append(LeftOut(f"at {key}: {sorted(missing)}",
+                                    why_left_out(truth, to[0].corr, {edge[0] for edge in missing}, lost)))
+    out.right += sum(have.values())
+    out.kinds.update(edge[0] for edge in have.elements())
+    if key[1] == "end" and have:
+        released(out, key, found)
+
+
+def is_told_as_inferred(found: list[dict]) -> bool:
+    return any(edge["kind"] in OF_A_CONTEXT and edge["basis"] == "inferred" for edge in found)
+
+
+def is_partly_told(to: list[Destination], have: collections.Counter,
+                   missing: collections.Counter) -> bool:
+    """Some edges of a destination are there, others are not. Nodes of a graph that run on one stream
+    are told together here, but what one of them waited for may be known and the other's not."""
+    if len(to) == 1:
+        return bool(have)
+    return any(missing.keys() & set(d.must) and have.keys() & set(d.must + d.may) for d in to)
+
+
+def possible_frees(truth: Truth, to: Destination, point: str) -> set[int]:
+    """When it could have gone on, whatever the order in its stream was."""
+    if point == "end":
+        return {to.free}
+    returned = truth.calls[to.corr]["end"]
+    return {to.free, returned} | {max(returned, op["end"]) for op in truth.ops.values()
+                                  if op["stream"] == to.stream and op["queued"] <= to.start}
+
+
+def is_possible(truth: Truth, to: Destination, edge: tuple) -> bool:
+    """Whatever the order was: its source was enqueued before the wait was over and had ended by
+    then (a GPU's clock and the host's agree within a tick), and its numbers are those of the two."""
+    point = edge[5]
+    last = to.start if point == "start" else to.end
+    return any(edge == edge_of(edge[0], op, to.corr, point, free, last, to.stream)
+               for op in truth.ops.values()
+               if op["corr"] == edge[1] and op["end"] <= last + TICK_NS and op["queued"] <= last
+               for free in possible_frees(truth, to, point))
+
+
+def says_nothing_new(truth: Truth, to: Destination, edge: tuple) -> bool:
+    """Its source is one of those that came before what is waited for. What is lost of those may be
+    what held it up last."""
+    point, last = edge[5], to.start if edge[5] == "start" else to.end
+    frees = possible_frees(truth, to, point) if truth.lost_ops else {to.free}
+    return any(edge == edge_of(edge[0], truth.ops[id_], to.corr, point, free, last, to.stream)
+               for id_ in to.behind for free in frees)
+
+
+def sources(truth: Truth, to: list[Destination]) -> set[int]:
+    """Whose operations it came behind, directly or not."""
+    return {edge[1] for d in to for edge in d.must + d.may + d.covered} | {
+        truth.ops[id_]["corr"] for d in to for id_ in d.behind}
+
+
+def released(out: Outcome, key, found: list[dict]):
+    """The member that ended last, if it was waited for."""
+    longest = max(edge["wait_ns"] for edge in found)
+    marked = [edge for edge in found if edge["released"]]
+    if (len(marked) != (longest > 0)) or (marked and marked[0]["wait_ns"] != longest):
+        out.wrong.append(f"released at {key}: {found}")
