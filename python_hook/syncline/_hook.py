@@ -4,8 +4,8 @@ find in this PyTorch is said in one line, and the job goes on."""
 import os
 import sys
 
-from . import (_children, _distributed, _imports, _library, _modules, _profiler, _say, _sites, _steps,
-               _strings)
+from . import (_children, _distributed, _imports, _inductor, _library, _modules, _profiler, _say,
+               _sites, _steps, _strings)
 
 # What `import torch` brings along, whatever its version.
 _ALWAYS = ("torch.autograd.profiler", "torch.nn.modules.module", "torch.optim.optimizer")
@@ -38,13 +38,15 @@ def start():
         return "switched off by SYNCLINE_PYTHON"
     _children.watch()
     if _is_started:
+        _attach("what it hooks", lambda _: _library.look())(None)
         _attach("operators", lambda _: _strings.look())(None)
         return ""
     _is_started = True
     os.register_at_fork(after_in_child=_library.look_after_fork)
     for what, hooks in (("steps", _steps.HOOKS), ("the hand-over to torch.profiler", _profiler.HOOKS),
                         ("process groups", _distributed.HOOKS), ("modules", _modules.HOOKS),
-                        ("lines that wait", _sites.HOOKS), ("operators", _strings.HOOKS)):
+                        ("lines that wait", _sites.HOOKS), ("operators", _strings.HOOKS),
+                        ("graphs of torch.compile's", _inductor.HOOKS)):
         for name, attach in hooks.items():
             _imports.when_imported(name, _attach(what, attach))
     _imports.when_imported("torch", _check)

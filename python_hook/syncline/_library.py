@@ -7,6 +7,7 @@ _SONAME = "libsyncline.so.0"
 _NOTHING = -11  # -EAGAIN, as the functions themselves say it before the profiler is there
 
 _found = {}  # name -> function, and what finds more of them
+_later = []  # what waits for it
 _is_passive = False  # in a forked child
 
 
@@ -30,6 +31,18 @@ def function(name, blocks=False):
         except (OSError, AttributeError, ImportError):
             return None
     return found
+
+
+def when_loaded(act):
+    """Calls it now, or when the library has come and has us look(): under `syncline run` PyTorch may be
+    there before it."""
+    _later.append(act)
+    look()
+
+
+def look():
+    while _later and function("sl_status") is not None:
+        _later.pop(0)()
 
 
 def call(name, *args, blocks=False):

@@ -30,22 +30,26 @@ def _wrap(owner, *names):
             setattr(owner, name, _waiting(original, begin, end))
 
 
+def _wrap_when_loaded(owner, *names):
+    _library.when_loaded(lambda: _wrap(owner, *names))
+
+
 def _attach_functions(_cuda):
     # torch.cuda.synchronize() itself stays: it calls this one by its name.
-    _wrap(sys.modules["torch._C"], "_cuda_synchronize", "_accelerator_synchronizeDevice",
-          "_cuda_emptyCache")
+    _wrap_when_loaded(sys.modules["torch._C"], "_cuda_synchronize", "_accelerator_synchronizeDevice",
+                      "_cuda_emptyCache")
 
 
 def _attach_classes(streams):
-    _wrap(streams.Stream, "synchronize", "query")
-    _wrap(streams.Event, "synchronize", "query")
+    _wrap_when_loaded(streams.Stream, "synchronize", "query")
+    _wrap_when_loaded(streams.Event, "synchronize", "query")
 
 
 def _attach_distributed(distributed):
     # DistributedDataParallel's forward pass reads its own timers with it: the first ten steps, then
     # one of a hundred. A PyTorch may be built without all of this.
     if hasattr(distributed, "Logger"):
-        _wrap(distributed.Logger, "set_runtime_stats_and_log")
+        _wrap_when_loaded(distributed.Logger, "set_runtime_stats_and_log")
 
 
 HOOKS = {"torch.cuda": _attach_functions, "torch.cuda.streams": _attach_classes,

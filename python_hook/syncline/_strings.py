@@ -150,8 +150,8 @@ def look():
         _follow_threads()
         atexit.register(_go_quietly)
         os.register_at_fork(after_in_child=_look_after_fork)
-    _say.say("info", f"operators of PyTorch {sys.modules['torch'].__version__} come by its ranges of NVTX's: "
-                     "names, nesting and sequence numbers; some microseconds an operator")
+    # Of the library's one line that says what is missing, this is the end.
+    _say.say("debug", f"operators of PyTorch {sys.modules['torch'].__version__} come by its ranges of NVTX's")
 
 
 def _attach(module):

@@ -1,5 +1,9 @@
-"""torch.compile traces as it does without us."""
+"""torch.compile traces as it does without us; what it compiled can be seen."""
+import collections
+
+import harness
 import pytest
+from test_jobs import check_passes
 
 
 @pytest.mark.parametrize("modules", ["0", "1"])
@@ -9,3 +13,107 @@ def test_compiled_as_without(torch, modules):
     bare = torch.job("compiled", inject=False)
     run = torch.job("compiled", modules=modules, log="warn")
     assert (run.status, run.stdout, run.said()) == (0, bare.stdout, []), run.stderr
+
+
+GRAPH = "## Call CompiledFxGraph "
+# A graph that inductor has nothing to generate code for: an operator of the program's that uses the GPU, and
+# a product. Then the same under torch.profiler; that graph itself in the middle of what is traced; and a
+# call of it that fails. Prints what Dynamo counted.
+INDUCTOR = """
+import gc
+import os
+import tempfile
+
+folder = tempfile.TemporaryDirectory()
+os.environ.update(TORCHINDUCTOR_CACHE_DIR=folder.name, TORCHINDUCTOR_COMPILE_THREADS="1")
+
+import torch
+@torch.library.custom_op("jobs::square", mutates_args=())
+def square(x: torch.Tensor) -> torch.Tensor:
+    a = x.cuda()
+    return (a @ a.t()).cpu()
+@square.register_fake
+def _(x):
+    return x.new_empty(x.shape[0], x.shape[0])
+def main():
+    torch.cuda.init()
+    x = torch.ones(8, 8)
+    compiled = torch.compile(lambda x: square(x @ x), fullgraph=True)
+    for _ in range(3):
+        with torch.profiler.record_function("alone"):
+            compiled(x)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+        with torch.profiler.record_function("profiled"):
+            compiled(x)
+    (graph,) = (each for each in gc.get_objects() if type(each).__name__ == "CompiledFxGraph")
+    around = torch.compile(lambda x: graph([x + 1])[0] * 2, backend="eager")
+    with torch.profiler.record_function("traced"):
+        around(x)
+    with torch.profiler.record_function("failing"):
+        try:
+            graph(None)
+        except TypeError as error:
+            print(error)
+    torch.cuda.synchronize()
+    counters = torch._dynamo.utils.counters
+    print(dict(counters["frames"]), dict(counters["stats"]), counters["graph_break"].total())
+main()
+"""
+
+
+def check_gpu(trace, row: dict) -> None:
+    """What was launched during the row is under the same name on the GPU."""
+    launched = {e["args"]["correlation"] for e in trace.of("cuda_runtime", "cuda_driver")
+                if row["start"] <= e["start"] and e["end"] <= row["end"]}
+    done = [e for e in trace.of("kernel", "gpu_memcpy", "gpu_memset")
+            if e["args"]["correlation"] in launched]
+    assert any(e["cat"] == "kernel" for e in done)
+    assert (row["name"], min(e["start"] for e in done), max(e["end"] for e in done)) in \
+        {(e["name"], e["start"], e["end"]) for e in trace.of("gpu_user_annotation")}
+
+
+def test_graphs_of_inductor(torch):
+    """Each call of a compiled graph has a row of the name that PyTorch gives it, once, whether its own
+    profiler runs or not; and nothing of that is in what torch.compile traces."""
+    job = torch.tmp / "job.py"
+    job.write_text(INDUCTOR)
+    bare = torch.run(torch.python, job, inject=False, timeout=300)
+    run = torch.run(torch.python, job, log="warn", timeout=300)
+    assert (run.status, run.stdout, run.said()) == (0, bare.stdout, []), run.stderr
+    trace = run.trace()
+    check_passes(trace.path)
+    found = collections.defaultdict(list)
+    for part in trace.of("user_annotation"):
+        if part["name"] in ("alone", "profiled", "traced", "failing"):
+            found[part["name"]].append([
+                e for e in trace.of("user_annotation", "cpu_op") if e["name"].startswith(GRAPH)
+                and part["start"] <= e["start"] and e["end"] <= part["end"]])
+    # While its profiler runs it is PyTorch that gives the row, or, in old versions, does not.
+    assert {name: [len(rows) for rows in parts] for name, parts in found.items()} == {
+        "alone": [1, 1, 1], "profiled": [int(torch.minor >= 8)], "traced": [1], "failing": [1]}
+    assert len({e["name"] for parts in found.values() for rows in parts for e in rows}) == 1
+    for (row,) in found["alone"] + found["traced"]:
+        assert " None " not in row["name"]
+        check_gpu(trace, row)
+
+
+def test_inductor_that_is_there_before_the_library(torch):
+    """Under `syncline run`, where a program may import all of PyTorch before it uses CUDA."""
+    if torch.minor < 6:
+        pytest.skip("this PyTorch has CompiledFxGraph in another module")
+    job = torch.tmp / "job.py"
+    job.write_text("""
+import torch
+import torch._inductor.debug
+from torch._inductor.output_code import CompiledFxGraph
+torch.cuda.init()
+graph = object.__new__(CompiledFxGraph)
+graph.current_callable = lambda inputs: inputs[0].cuda() + 1
+graph._fx_graph_cache_key, graph.compiled_fn_runner = "key", None
+print(graph([torch.ones(3)]).shape)
+""")
+    run = torch.run(harness.TOOL, "run", "--", torch.python, job, inject=False, log="warn")
+    assert (run.status, run.stdout, run.said()) == (0, "torch.Size([3])\n", []), run.stderr
+    trace = run.trace()
+    (row,) = [row for row in trace.of("user_annotation") if row["name"] == f"{GRAPH}key ##"]
+    check_gpu(trace, row)

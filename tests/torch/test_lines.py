@@ -5,6 +5,7 @@ import re
 import subprocess
 
 import harness
+import pytest
 from conftest import JOBS
 
 JOB = JOBS / "lines.py"
@@ -31,8 +32,10 @@ def mark_of(line):
     return MARKS[int(number)], function
 
 
-def test_every_line_that_waits_is_named(torch):
-    run = torch.job("lines", sim=SLOW)
+@pytest.mark.parametrize("before", [[], [harness.TOOL, "run", "--"]], ids=["variable", "run"])
+def test_every_line_that_waits_is_named(torch, before):
+    """Under `syncline run`, too, where PyTorch is there before the library is."""
+    run = torch.job("lines", before=before, inject=not before, sim=SLOW)
     assert run.status == 0 and run.stdout == "done\n", run.stderr
     trace = run.trace()
     waits = lines_of(trace)
