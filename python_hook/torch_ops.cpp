@@ -19,6 +19,7 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <unordered_set>
 
 #include "collect/torch_ops_abi.h"
 
@@ -38,7 +39,7 @@ namespace
 {
 
 const sl_torch_ops_host *host;
-at::CallbackHandle lean, full;
+at::CallbackHandle scopes, lean, full;
 
 /* ---- inputs ---- */
 
@@ -350,14 +351,45 @@ void set(at::CallbackHandle &handle, bool on, const at::RecordFunctionCallback &
         handle = at::addGlobalCallback(callback);
 }
 
+using Scopes = std::unordered_set<at::RecordScope, std::hash<at::RecordScope>>;
+
+at::RecordFunctionCallback callback(bool with_inputs, const Scopes &which)
+{
+    return at::RecordFunctionCallback(with_inputs ? on_start_with_inputs : on_start, on_end)
+        .needsInputs(with_inputs)
+        .needsIds(true)
+        .scopes(which);
+}
+
+Scopes all_but_the_users()
+{
+    Scopes which;
+
+    for (int i = 0; i < static_cast<int>(at::RecordScope::NUM_SCOPES); i++)
+        which.insert(static_cast<at::RecordScope>(i));
+    which.erase(at::RecordScope::USER_SCOPE);
+    return which;
+}
+
+/* PyTorch keeps a list of callbacks for each scope: what is only of the user's costs nothing
+ * elsewhere. */
+int watch(int with_inputs)
+{
+    try {
+        set(scopes, true, callback(with_inputs, {at::RecordScope::USER_SCOPE}));
+    } catch (const std::exception &) {
+        return -ENOTSUP;
+    }
+    return 0;
+}
+
 int set_both(bool is_lean, bool is_full)
 {
     try {
-        set(lean, is_lean, at::RecordFunctionCallback(on_start, on_end).needsIds(true));
-        set(full, is_full,
-            at::RecordFunctionCallback(on_start_with_inputs, on_end)
-                .needsInputs(true)
-                .needsIds(true));
+        const Scopes which = all_but_the_users();
+
+        set(lean, is_lean, callback(false, which));
+        set(full, is_full, callback(true, which));
     } catch (const std::exception &) {
         return -ENOTSUP;
     }
@@ -384,6 +416,7 @@ extern "C" __attribute__((visibility("default"))) int sl_torch_observer(
     host = given;
     out->abi = SL_TORCH_OPS_ABI;
     out->built_for = BUILT_FOR;
+    out->watch = watch;
     out->enable = enable;
     out->disable = disable;
     return 0;

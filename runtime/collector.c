@@ -113,9 +113,13 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
         }
     }
     if (!err && (actions & SL_ACT_DISABLE)) {
+        sl_torch_ops_enable(0);
         sl_pipeline_kinds_off(c->pipeline);
         err = sl_collector_set_kinds(c, 0);
     }
+    /* A step's first operators do not wait until we have seen that it opens a window. */
+    if (!err && c->window.state == SL_WIN_LEAD_IN && c->window.reason == SL_REASON_STEPS)
+        sl_torch_ops_enable(1);
     return err;
 }
 

@@ -42,8 +42,10 @@ int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, ui
     else if (sl_ring_push_control(p->ring, &ev))
         return -ENOBUFS;
     else
-        p->used = 1;           /* there is a file to show in what threads tell */
-    sl_pipeline_lanes_read(p); /* which ranges are open */
+        p->used = 1; /* there is a file to show in what threads tell */
+    if (p->seen_ns < opened_ns)
+        p->seen_ns = opened_ns; /* and no window before */
+    sl_pipeline_lanes_read(p);  /* which ranges are open */
     p->from_ns = opened_ns;
     p->until_ns = SL_PIPELINE_NEVER;
     sl_pipeline_ranges_window(p);

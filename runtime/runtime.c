@@ -90,6 +90,16 @@ static void watch_neighbours(void)
         sl_neighbour_watch(&opt, sl_runtime.is_away);
 }
 
+static void say_of_windows(const struct sl_config *config)
+{
+    if (config->window_mode == SL_WINDOW_STEPS && config->window_steps == config->period_steps)
+        sl_log(
+            SL_LOG_WARN,
+            "SYNCLINE_WINDOW=steps:%llu/%llu: while the file of one window is completed, a step or "
+            "more goes by that is in none; SYNCLINE_WINDOW=run records every step",
+            (unsigned long long)config->window_steps, (unsigned long long)config->period_steps);
+}
+
 int sl_runtime_inject_with(const struct sl_cupti_functions *cupti, char *const *environment)
 {
     int expected = SL_LIFE_NOT_INJECTED;
@@ -104,6 +114,7 @@ int sl_runtime_inject_with(const struct sl_cupti_functions *cupti, char *const *
         return 0;
     }
     sl_identity_read(&sl_runtime.identity, &sl_runtime.config, environment);
+    say_of_windows(&sl_runtime.config);
     why = sl_runtime_attach(cupti);
     if (why) {
         sl_runtime_fail(why);

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "collect/nvtx_calls.h"
 #include "collect/nvtx_message.h"
-#include "collect/step.h"
 
 /* ---- arguments ---- */
 
@@ -74,6 +73,8 @@ static void take_event(struct sl_nvtx_event *ev, const nvtxEventAttributes_t *gi
         a = &whole;
     }
     ev->message = sl_nvtx_message_of(a->messageType, &a->message, room);
+    if (a->messageType == NVTX_MESSAGE_TYPE_REGISTERED)
+        ev->step = (uint32_t)((uintptr_t)a->message.registered >> SL_NVTX_STEP_SHIFT);
     ev->category = a->category;
     ev->has_category = a->category != 0;
     if (a->colorType == NVTX_COLOR_ARGB) {
@@ -89,15 +90,7 @@ static int is_plain(const nvtxEventAttributes_t *a)
 {
     return a && a->size == sizeof(*a) && a->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
            (a->category | (uint32_t)a->colorType | (uint32_t)a->payloadType) == 0 &&
-           (uintptr_t)a->message.registered < SL_NVTX_STEP_HANDLE;
-}
-
-/* Of names that are texts the record itself sees it. */
-static void note_registered_step(const nvtxEventAttributes_t *a)
-{
-    if (a && a->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
-        (uintptr_t)a->message.registered >= SL_NVTX_STEP_HANDLE)
-        sl_step_take(SL_STEP_NAMED);
+           (uintptr_t)a->message.registered >> SL_NVTX_STEP_SHIFT == 0;
 }
 
 /* ---- ranges and marks ---- */
@@ -109,7 +102,6 @@ static int push(unsigned domain, const nvtxEventAttributes_t *a)
 
     if (__builtin_expect(is_plain(a), 1))
         return sl_nvtx_push_string(domain, (uint32_t)(uintptr_t)a->message.registered);
-    note_registered_step(a);
     take_event(&ev, a, room);
     return sl_nvtx_push(domain, &ev);
 }
@@ -119,7 +111,6 @@ static uint64_t start(unsigned domain, const nvtxEventAttributes_t *a)
     struct sl_nvtx_event ev;
     char room[SL_LANE_TEXT_MAX];
 
-    note_registered_step(a);
     take_event(&ev, a, room);
     return sl_nvtx_start(domain, &ev);
 }

@@ -54,6 +54,8 @@ struct sl_nvtx_event {
     uint64_t value;
     const void *payloads; /* of the extension; NULL: none */
     size_t payload_count;
+    const char *more; /* without those: a member of an object instead; NULL: none */
+    uint32_t step;    /* a registered string that is a step's name: its number + 1 */
 };
 
 /* Writes a record, and gives the lane: NULL, counted, if there was no room. `id`: of a range that

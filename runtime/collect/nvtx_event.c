@@ -61,6 +61,8 @@ static unsigned most_words(const struct sl_nvtx_event *ev)
         words += words_of(clip(ev->message.length, SL_LANE_TEXT_MAX));
     if (ev->payloads)
         words += words_of(SL_LANE_JSON_MAX);
+    else if (ev->more)
+        words += words_of(strlen(ev->more));
     return (words + 1) & ~1u;
 }
 
@@ -103,6 +105,9 @@ static struct sl_lane *put_record(enum sl_lane_what what, unsigned domain,
         parts |= SL_LANE_HAS_JSON;
         at[0] = length;
         at += words_of(length);
+    } else if (ev->more) {
+        parts |= SL_LANE_HAS_JSON;
+        at = put_bytes(at, ev->more, strlen(ev->more));
     }
     words = ((unsigned)(at - (uint64_t *)r) + 1) & ~1u;
     *r = (struct sl_lane_record){.what = (uint8_t)what,
@@ -130,22 +135,38 @@ void sl_nvtx_record_past(enum sl_lane_what what, unsigned domain, const struct s
     put_record(what, domain, ev, 0, times);
 }
 
-/* The job's own steps, whoever hands them to us. */
-static void note_step(const struct sl_nvtx_message *m)
+struct renamed {
+    struct sl_nvtx_event ev;
+    struct sl_step_name as;
+};
+
+/* The job's own steps, whoever hands them to us. Gives what is recorded: the event, or in `room`
+ * the same by another name. */
+static const struct sl_nvtx_event *note_step(const struct sl_nvtx_event *ev, struct renamed *room)
 {
-    if (m->text && sl_step_is_name(m->text, m->length))
-        sl_step_take(SL_STEP_NAMED);
+    uint32_t given = ev->step - 1;
+
+    if (!ev->step &&
+        (!ev->message.text || sl_step_read_name(ev->message.text, ev->message.length, &given) != 0))
+        return ev;
+    if (!sl_step_begin_named(given, 0, &room->as))
+        return ev;
+    room->ev = *ev;
+    room->ev.message = (struct sl_nvtx_message){0, room->as.name, strlen(room->as.name)};
+    room->ev.more = room->as.more;
+    return &room->ev;
 }
 
 int sl_nvtx_push(unsigned domain, const struct sl_nvtx_event *ev)
 {
+    struct renamed room;
     struct sl_lane *lane = sl_lane_get();
 
     if (!lane)
         return NO_LEVEL;
     if (domain == 0 && sl_torch_strings_push(lane, ev->message.text, ev->message.length))
         return lane->depth[0] + (int)lane->told - 1;
-    note_step(&ev->message);
+    ev = note_step(ev, &room);
     if (lane->skipped[domain] || !sl_nvtx_record_event(SL_LANE_PUSH, domain, ev, 0))
         return sl_lane_skip(lane, domain);
     return sl_lane_pushed(lane, domain);
@@ -201,9 +222,10 @@ int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev)
 
 uint64_t sl_nvtx_start(unsigned domain, const struct sl_nvtx_event *ev)
 {
+    struct renamed room;
     uint64_t id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
 
-    note_step(&ev->message);
+    ev = note_step(ev, &room);
     sl_nvtx_record_event(SL_LANE_START, domain, ev, id);
     return id;
 }

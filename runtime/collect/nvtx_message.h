@@ -13,8 +13,8 @@
 
 _Static_assert(sizeof(wchar_t) == 4, "wide characters are UTF-32");
 
-/* In the handle of a registered string, above its number: it is the name of a step. */
-#define SL_NVTX_STEP_HANDLE (1ull << 32)
+/* In the handle of a registered string, above its number: which step's name it is, + 1. */
+#define SL_NVTX_STEP_SHIFT 32
 
 static inline void *sl_nvtx_handle_of(uint32_t number)
 {

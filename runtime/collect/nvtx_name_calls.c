@@ -23,10 +23,12 @@ static uint32_t string_of(struct sl_nvtx_message m)
 
 static nvtxStringHandle_t string_handle(struct sl_nvtx_message m)
 {
-    uint64_t is_step = m.text && sl_step_is_name(m.text, m.length) ? SL_NVTX_STEP_HANDLE : 0;
-    uint32_t string = string_of(m);
+    uint32_t string = string_of(m), step;
+    uint64_t above = 0;
 
-    return string ? (nvtxStringHandle_t)(uintptr_t)(string | is_step) : NULL;
+    if (m.text && sl_step_read_name(m.text, m.length, &step) == 0)
+        above = (step + 1ull) << SL_NVTX_STEP_SHIFT;
+    return string ? (nvtxStringHandle_t)(uintptr_t)(string | above) : NULL;
 }
 
 static nvtxStringHandle_t on_string_a(nvtxDomainHandle_t domain, const char *text)

@@ -18,11 +18,15 @@
 /* After so many steps of others in a row, the job's own ranges have ended: a session of
  * torch.profiler's was in the middle of the job. */
 #define NAMED_IS_OVER 3u
+#define NAMED_IS_OPEN UINT32_MAX
 #define KEPT          64u
+/* Of a number that the job gives: it fits into 32 bits. */
+#define GIVEN_DIGITS 9
 
 static struct {
-    _Atomic int best;             /* source, NAMED excepted */
+    _Atomic int best;             /* source */
     _Atomic uint32_t since_named; /* steps that others would have taken, + 1; 0: none was named */
+    _Atomic uint64_t ahead;       /* of the numbers in the job's own names */
     _Atomic uint64_t number;      /* of the step that runs */
     _Atomic uint64_t began_ns;    /* when; 0: that is not known, or the job's own range says it */
     _Atomic uint64_t awaited;     /* number */
@@ -41,10 +45,6 @@ static int counts(enum sl_step_source source)
     int best = atomic_load_explicit(&step.best, memory_order_relaxed);
     uint32_t since;
 
-    if (source == SL_STEP_NAMED) {
-        atomic_store_explicit(&step.since_named, 1, memory_order_relaxed);
-        return 1;
-    }
     while ((int)source > best &&
            !atomic_compare_exchange_weak_explicit(&step.best, &best, (int)source,
                                                   memory_order_relaxed, memory_order_relaxed))
@@ -54,6 +54,8 @@ static int counts(enum sl_step_source source)
     since = atomic_load_explicit(&step.since_named, memory_order_relaxed);
     if (!since)
         return 1;
+    if (since == NAMED_IS_OPEN)
+        return 0;
     if (since < NAMED_IS_OVER) {
         atomic_store_explicit(&step.since_named, since + 1, memory_order_relaxed);
         return 0;
@@ -62,11 +64,16 @@ static int counts(enum sl_step_source source)
     return 1;
 }
 
+/* Gives the end. */
+static char *put_name(char *at, uint64_t number)
+{
+    return sl_json_u64(SL_JSON_LITERAL(at, NAME_PREFIX), number);
+}
+
 static void put_row(uint64_t number, uint64_t began_ns, uint64_t ended_ns)
 {
-    char name[sizeof(NAME_PREFIX) + 20] = NAME_PREFIX;
-    char *end = sl_json_u64(name + sizeof(NAME_PREFIX) - 1, number);
-    const struct sl_nvtx_event ev = {.message = {0, name, (size_t)(end - name)}};
+    char name[sizeof(NAME_PREFIX) + 20];
+    const struct sl_nvtx_event ev = {.message = {0, name, (size_t)(put_name(name, number) - name)}};
 
     sl_nvtx_record_past(SL_LANE_STEP, 0, &ev, began_ns, ended_ns);
 }
@@ -117,21 +124,82 @@ void sl_step_take(enum sl_step_source source)
 
     if (!counts(source))
         return;
-    began = atomic_exchange(&step.began_ns, source == SL_STEP_NAMED ? 0 : ns);
+    began = atomic_exchange(&step.began_ns, ns);
     /* A loader's first batch ends nothing. */
     if (source == SL_STEP_LOADER && !began)
         return;
     number = atomic_fetch_add(&step.number, 1);
-    if (began && source != SL_STEP_NAMED)
+    if (began)
         put_row(number, began, ns);
     keep(number + 1, ns);
     reach(number + 1, ns);
 }
 
-int sl_step_is_name(const char *text, size_t length)
+/* ---- the job's own ranges ---- */
+
+int sl_step_read_name(const char *text, size_t length, uint32_t *given)
 {
-    return length >= sizeof(NAME_PREFIX) && memcmp(text, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) == 0;
+    uint64_t number = 0;
+
+    if (length < sizeof(NAME_PREFIX) || length > sizeof(NAME_PREFIX) - 1 + GIVEN_DIGITS ||
+        memcmp(text, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) != 0)
+        return -EINVAL;
+    for (size_t i = sizeof(NAME_PREFIX) - 1; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return -EINVAL;
+        number = number * 10 + (uint64_t)(text[i] - '0');
+    }
+    *given = (uint32_t)number;
+    return 0;
 }
+
+/* The number of the step that begins with this name; the one that runs, if it began with it. */
+static uint64_t number_of(uint32_t given, int was_named)
+{
+    uint64_t number = atomic_load(&step.number), told;
+
+    do {
+        told = given + atomic_load(&step.ahead);
+        if (told == number && (was_named || number == 0))
+            break;
+        if (told <= number)
+            told = number + 1;
+    } while (!atomic_compare_exchange_weak(&step.number, &number, told));
+    if (told > given)
+        atomic_store(&step.ahead, told - given);
+    return told;
+}
+
+int sl_step_begin_named(uint32_t given, int tells_end, struct sl_step_name *out)
+{
+    uint64_t ns = sl_clock_now(), before = atomic_load(&step.number), number;
+    uint32_t since = atomic_load_explicit(&step.since_named, memory_order_relaxed);
+
+    if (tells_end || since != NAMED_IS_OPEN)
+        atomic_store_explicit(&step.since_named, tells_end ? NAMED_IS_OPEN : 1,
+                              memory_order_relaxed);
+    number = number_of(given, since != 0);
+    if (number != before || !since) {
+        atomic_store(&step.began_ns, 0);
+        keep(number, ns);
+        reach(number, ns);
+    }
+    if (number == given)
+        return 0;
+    *put_name(out->name, number) = '\0';
+    *SL_JSON_LITERAL(put_name(SL_JSON_LITERAL(out->more, "\"called\":\""), given), "\"") = '\0';
+    return 1;
+}
+
+void sl_step_end_named(void)
+{
+    uint32_t open = NAMED_IS_OPEN;
+
+    atomic_compare_exchange_strong_explicit(&step.since_named, &open, 1, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+/* ---- who waits ---- */
 
 uint64_t sl_step_number(void)
 {

@@ -7,7 +7,9 @@
  * source that there was silences those below it; a job's own ranges only as long as they come.
  *
  * Steps are numbered by the one that runs: number 0 until the first of them has ended. One that has
- * ended leaves a record in its thread's lane, unless the job has named it itself.
+ * ended leaves a record in its thread's lane, unless the job has named it itself. The numbers of a
+ * job's own ranges are the steps' as long as they rise; those of a torch.profiler session in the
+ * middle of a job begin at 0 again: then numbers go on, and the ranges' rows are called by them.
  *
  * Threads: any takes steps, the collector waits for them. Nothing blocks. Memory: static.
  */
@@ -20,15 +22,26 @@
 enum sl_step_source {
     SL_STEP_LOADER, /* a batch is asked for: a step begins */
     SL_STEP_OPTIMIZER,
-    SL_STEP_JOB,  /* sl_step() */
-    SL_STEP_NAMED /* a range `ProfilerStep#N` begins */
+    SL_STEP_JOB /* sl_step() */
+};
+
+/* How the row of a range is called whose number is not its step's. */
+struct sl_step_name {
+    char name[40]; /* ends with a NUL, like `more` */
+    char more[56]; /* a member of an object: what the job calls it */
 };
 
 /* A step ends here, and the next one begins; or another source counts, and nothing happens. */
 void sl_step_take(enum sl_step_source source);
 
-/* Is this the name of a range that the job calls a step? */
-int sl_step_is_name(const char *text, size_t length);
+/* Is this the name of a range that the job calls a step, `ProfilerStep#N`? 0, and N; -EINVAL. */
+int sl_step_read_name(const char *text, size_t length, uint32_t *given);
+
+/* A range of that number begins, and with it a step, unless that number's runs already.
+ * `tells_end`: sl_step_end_named() will be called, and until then nothing else is a step. 0: the
+ * range's name is right; 1: its row is called `out`. */
+int sl_step_begin_named(uint32_t given, int tells_end, struct sl_step_name *out);
+void sl_step_end_named(void);
 
 /* The step that runs; its number rises with each that ends. */
 uint64_t sl_step_number(void);

@@ -37,7 +37,8 @@ static struct {
     struct sl_torch torch;
     int is_met, is_found, is_enabled; /* known; taken; at work */
     _Atomic int is_wanted, is_stopped;
-    _Atomic int missing; /* `mode`, if a PyTorch was found that has no observer */
+    _Atomic int missing;   /* `mode`, if a PyTorch was found that has no observer */
+    _Atomic uint32_t step; /* lower half of the handle: the scope that is the job's step */
 } ops;
 
 /* ---- what the observer calls ---- */
@@ -114,16 +115,39 @@ static uint32_t line_of(struct sl_lane *lane, const struct sl_torch_op *op)
     return frame ? sl_python_line(frame) : 0;
 }
 
+struct renamed {
+    struct sl_torch_op op;
+    struct sl_step_name as;
+};
+
+/* The job's own steps. Gives what is recorded: the scope, or in `room` the same by another name. */
+static const struct sl_torch_op *note_step(const struct sl_torch_op *op, struct renamed *room)
+{
+    uint32_t given;
+
+    if (sl_step_read_name(op->name, strlen(op->name), &given) != 0)
+        return op;
+    atomic_store_explicit(&ops.step, (uint32_t)op->handle, memory_order_relaxed);
+    if (!sl_step_begin_named(given, 1, &room->as))
+        return op;
+    room->op = *op;
+    room->op.name = room->as.name;
+    room->op.more = room->as.more;
+    room->op.more_length = (uint32_t)strlen(room->as.more);
+    return &room->op;
+}
+
 void sl_torch_ops_begin(const struct sl_torch_op *op)
 {
     int is_plain = op->scope != SL_TORCH_SCOPE_USER;
+    struct renamed room;
     struct sl_lane *lane;
     uint32_t line;
 
     if (atomic_load_explicit(&ops.is_stopped, memory_order_relaxed))
         return;
-    if (!is_plain && sl_step_is_name(op->name, strlen(op->name)))
-        sl_step_take(SL_STEP_NAMED);
+    if (!is_plain)
+        op = note_step(op, &room);
     lane = sl_lane_get();
     if (!lane)
         return;
@@ -160,6 +184,9 @@ void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async)
 
     if (atomic_load_explicit(&ops.is_stopped, memory_order_relaxed))
         return;
+    if (scope == SL_TORCH_SCOPE_USER &&
+        atomic_load_explicit(&ops.step, memory_order_relaxed) == (uint32_t)handle)
+        sl_step_end_named();
     lane = sl_lane_get();
     if (!lane)
         return;
@@ -247,6 +274,10 @@ static void take(const struct sl_torch *torch, const char *home)
                           ? "there is none for it"
                           : load_observer(torch, path);
 
+    if (!why && ops.observer.watch(ops.mode == SL_TORCH_OPS_FULL)) {
+        ops.observer.enable = NULL;
+        why = "PyTorch refused it";
+    }
     if (!why) {
         sl_log(SL_LOG_DEBUG, "operators of PyTorch %s by %s", torch->version, path);
         return;

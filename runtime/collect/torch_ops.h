@@ -32,7 +32,9 @@ int sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home);
  * observer, or no PyTorch yet, or nobody wants operators. */
 enum sl_torch_ops_mode sl_torch_ops_by_strings(void);
 
-/* Operators are told, or cost nothing. Remembered, if there is no PyTorch yet. */
+/* Operators are told, or cost nothing. Remembered, if there is no PyTorch yet. Scopes of the user's
+ * are told from the beginning on: they may be open when a window opens, and are what a job's own
+ * steps are. */
 void sl_torch_ops_enable(int on);
 
 /* What the observer calls (collect/torch_ops_abi.h), for those that come another way. Any thread;

@@ -7,7 +7,7 @@
  * functions, in plain C, whose first member is the version of this file.
  *
  * Threads: begin() and end() are called on whatever thread runs the operator; they neither block
- * nor allocate. enable() and disable() are called by one thread.
+ * nor allocate. watch(), enable() and disable() are called by one thread.
  */
 #ifndef SL_TORCH_OPS_ABI_H
 #define SL_TORCH_OPS_ABI_H
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define SL_TORCH_OPS_ABI   1
+#define SL_TORCH_OPS_ABI   2
 #define SL_TORCH_OPS_ENTRY "sl_torch_observer"
 
 /* at::RecordScope */
@@ -78,7 +78,9 @@ struct sl_torch_ops_host {
 struct sl_torch_ops_observer {
     uint32_t abi;
     const char *built_for; /* "2.11" */
-    /* Also while it is enabled, to change what it tells. */
+    /* Scopes of the user's (record_function()) are told, for good: operators pay nothing for it. */
+    int (*watch)(int with_inputs);
+    /* All else is; also while it is enabled, to change what is told. */
     int (*enable)(int with_inputs);
     int (*disable)(void);
 };

@@ -144,6 +144,12 @@ static void take_user(struct sl_torch_ops_read *r, uint32_t thread, const struct
     look.name = text_of(r, pattern,
                         sl_pattern_make(pattern, (const char *)(op + 1), op->name_length, number));
     look.numbers = sl_pattern_pack(number);
+    if (op->more_length && op->more_length <= sizeof(pattern)) {
+        look.payload = text_of(r, pattern,
+                               sl_pattern_make(pattern, (const char *)(op + 1) + op->name_length,
+                                               op->more_length, number));
+        look.payload_numbers = sl_pattern_pack(number);
+    }
     if (is_started)
         sl_ranges_start(r->opt.ranges, thread, USER_ID | op->handle, ns, thread, &look);
     else

@@ -96,7 +96,7 @@ static void tell(struct sl_lane *lane, const struct sl_torch_text *t, const char
         op.forward_thread = forward_thread();
     else if (t->sequence >= 0 && !is_in_evaluation(lane))
         note_forward(op.thread);
-    if (t->sizes) {
+    if (t->sizes && op.scope != SL_TORCH_SCOPE_USER) {
         memcpy(more, DIMS, sizeof(DIMS) - 1);
         memcpy(more + sizeof(DIMS) - 1, t->sizes, t->sizes_length);
         op.more = more;
@@ -109,7 +109,7 @@ int sl_torch_strings_begin(struct sl_lane *lane, const char *text, size_t length
 {
     struct sl_torch_text t;
     struct sl_lane_told *told = &lane->told_op[lane->told];
-    int is_wanted = sl_torch_ops_are_wanted();
+    int is_wanted;
 
     if (length > SL_LANE_TEXT_MAX)
         length = SL_LANE_TEXT_MAX;
@@ -117,6 +117,7 @@ int sl_torch_strings_begin(struct sl_lane *lane, const char *text, size_t length
     if (!lane->thread || lane->skipped[0] || lane->told == SL_LANE_TOLD ||
         sl_torch_text_read(&t, text, length))
         return 0;
+    is_wanted = t.is_user || sl_torch_ops_are_wanted();
     if (is_wanted)
         tell(lane, &t, text);
     *told = (struct sl_lane_told){.handle = is_wanted ? (uint32_t)t.handle : 0,

@@ -110,7 +110,8 @@ const struct sl_option sl_config_table[] = {
      "seconds out of every minute. `steps:3/500`: three of every 500 steps of the job (the first "
      "is "
      "left out), from the beginning of one to the end of another; what a step is, "
-     "docs/pytorch.md says. `demand`: between `sl_start()` and `sl_stop()`. Each window is "
+     "docs/pytorch.md says; between two windows lies a step at least. `demand`: between "
+     "`sl_start()` and `sl_stop()`. Each window is "
      "a complete file. `sl_start()` and `sl_stop()` work in every mode.",
      FIELD(window_mode), 10000000, 365ull * 86400 * SECOND_NS, NULL},
     {"SYNCLINE_LEAD_IN", SL_OPTION_DURATION, "1s", "0 to 1min",

@@ -194,7 +194,9 @@ static uint32_t step_paused(struct sl_window *w, struct sl_window_now now)
 static void plan_next(struct sl_window *w, struct sl_window_now now)
 {
     if (w->mode == SL_WINDOW_STEPS) {
-        if (w->due_step <= w->step)
+        if (w->window_steps == w->period_steps)
+            w->due_step = w->step + 1; /* no pause is wanted: as soon as can be */
+        else if (w->due_step <= w->step)
             w->due_step += ((w->step - w->due_step) / w->period_steps + 1) * w->period_steps;
         plan_steps(w);
         return;

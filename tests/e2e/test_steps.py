@@ -55,6 +55,22 @@ def test_a_window_of_steps_that_are_shorter_than_a_look(go):
     assert len(steps_of(trace)) == 5 == len(trace.of("kernel"))
 
 
+def test_windows_of_steps_without_a_pause(go):
+    """Each step whole or not at all; that some are left out is said."""
+    run = go("context " + "kernel:2 sync sleep:20 step " * 30, window="steps:1/1", log="warn")
+    (line,) = run.said()
+    assert "steps:1/1" in line and "SYNCLINE_WINDOW=run" in line
+    traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
+    assert len(traces) >= 2
+    numbers = []
+    for trace in traces:
+        rows = steps_of(trace)
+        numbers += [int(row["name"].split("#")[1]) for row in rows]
+        if trace is not traces[-1]:  # which the end of the process may have closed
+            assert len(rows) == 1 and len(trace.of("kernel")) == 2
+    assert len(set(numbers)) == len(numbers)
+
+
 def test_windows_of_steps_that_never_come(go):
     run = go("context kernel:3 sync", window="steps:3/20", log="warn")
     assert run.status == 0 and run.files() == []

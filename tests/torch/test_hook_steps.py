@@ -49,6 +49,40 @@ def test_the_jobs_own_steps_are_not_doubled(torch):
     trace = play(torch, "own").trace()
     assert sorted(set(numbers(trace))) == list(range(6))
     assert len({(row["name"], row["tid"]) for row in steps_of(trace)}) == 6
+    assert not any("called" in row["args"] for row in steps_of(trace))
+
+
+@pytest.mark.parametrize("python", ["on", "off"])
+def test_windows_of_the_jobs_own_steps(torch, python):
+    """By record_function() alone, which is heard of between windows, too; step 0 is left out. Each
+    file has its steps whole, with all of their operators."""
+    run = torch.job("steps", "scopes", "80", window="steps:3/20", python=python, log="warn")
+    assert (run.status, run.said()) == (0, [])
+    traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
+    assert 2 <= len(traces) <= 4
+    for trace in traces:
+        meta, rows = trace.object["syncline"], steps_of(trace)
+        first = numbers(trace)[0]
+        assert first >= 20 * meta["window"] - 19 and first > 0
+        assert numbers(trace) == [first, first + 1, first + 2]
+        assert meta["opened_ns"] <= rows[0]["start"] and rows[-1]["end"] <= meta["closed_ns"]
+        assert not any({"cut start", "cut end"} & set(row["args"]) for row in rows)
+        ops = [sum(row["start"] <= op["start"] < row["end"] for op in trace.of("cpu_op"))
+               for row in rows]
+        assert ops[0] == ops[1] == ops[2] > 5
+
+
+def test_a_session_of_torch_profilers_goes_on_counting(torch):
+    """Its own numbers begin at 0 in the middle of the job: a step's number is one step's alone."""
+    trace = play(torch, "schedule", "30").trace()
+    rows = steps_of(trace)
+    assert len(set(numbers(trace))) == len(rows) and numbers(trace) == sorted(numbers(trace))
+    theirs = [row for row in rows if "called" in row["args"]]
+    assert [row["args"]["called"] for row in theirs] == [f"ProfilerStep#{n}" for n in range(11)]
+    before = [row for row in rows if row["end"] <= theirs[0]["start"]]
+    behind = [row for row in rows if row["start"] >= theirs[-1]["end"]]
+    assert len(before) == 9 and len(behind) >= 6
+    assert len(before) + len(theirs) + len(behind) == len(rows)
 
 
 def test_windows_of_steps(torch):

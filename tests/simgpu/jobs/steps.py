@@ -1,12 +1,14 @@
 """Training loops of several kinds; each iteration launches kernels of its own count, so that a trace
 tells which of them it has.
 
-    steps.py MODE [STEPS]   plain, gan, amp, accumulate, several, inference, own, schedule, api
+    steps.py MODE [STEPS]   plain, gan, amp, accumulate, several, inference, own, scopes, schedule, api
 """
 import sys
+import time
 
 import torch
 from torch import nn
+from torch.profiler import profile, schedule
 from torch.utils.data import DataLoader, TensorDataset
 
 MODE = sys.argv[1]
@@ -73,6 +75,22 @@ elif MODE == "own":
             with torch.cuda.nvtx.range(f"ProfilerStep#{number}"):
                 backward(first)
                 one.step()
+elif MODE == "scopes":
+    for number in range(STEPS):
+        with torch.profiler.record_function(f"ProfilerStep#{number}"):
+            backward(first)
+            time.sleep(0.01)
+elif MODE == "schedule":  # a session in the middle third
+    for number in range(STEPS):
+        if number == STEPS // 3:
+            session = profile(schedule=schedule(wait=2, warmup=2, active=3, repeat=1), acc_events=True)
+            session.start()
+        backward(first)
+        one.step()
+        if STEPS // 3 <= number < STEPS * 2 // 3:
+            session.step()
+        if number == STEPS * 2 // 3 - 1:
+            session.stop()
 elif MODE == "api":
     import syncline
 

@@ -149,18 +149,27 @@ static void started_ranges_have_ids_of_their_own(void **state)
 static void ranges_called_as_steps_are_steps(void **state)
 {
     const struct sl_nvtx_event step = {.message = {.text = "ProfilerStep#7", .length = 14}},
+                               next = {.message = {.string = 3}, .step = 8 + 1},
+                               earlier = {.message = {.text = "ProfilerStep#2", .length = 14}},
                                other = {.message = {.text = "ProfilerStep#", .length = 13}};
-    uint64_t before = sl_step_number();
 
     (void)state;
+    assert_int_equal(sl_step_number(), 0);
     sl_nvtx_push(0, &step);
     sl_nvtx_pop(0, NULL);
-    sl_nvtx_end(0, sl_nvtx_start(2, &step), NULL);
-    assert_int_equal(sl_step_number(), before + 2);
+    assert_int_equal(sl_step_number(), 7);
+    sl_nvtx_end(0, sl_nvtx_start(2, &next), NULL);
+    assert_int_equal(sl_step_number(), 8);
     sl_nvtx_push(0, &other);
     sl_nvtx_pop(0, NULL);
-    assert_int_equal(sl_step_number(), before + 2);
+    assert_int_equal(sl_step_number(), 8);
     read_said();
+    sl_nvtx_push(0, &earlier); /* numbers go on */
+    sl_nvtx_pop(0, NULL);
+    assert_int_equal(sl_step_number(), 9);
+    assert_int_equal(read_said(), 2);
+    assert_string_equal(said[0].text, "ProfilerStep#9");
+    assert_string_equal(said[0].json, "\"called\":\"ProfilerStep#2\"");
 }
 
 /* ---- threads that end ---- */

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -29,6 +30,25 @@ static uint64_t ended(enum sl_step_source source, int count)
     return sl_step_number() - before;
 }
 
+/* The number of the step that begins with this name. */
+static uint64_t named(uint32_t given, int tells_end)
+{
+    struct sl_step_name as;
+    uint64_t number;
+    char wanted[64];
+    int is_other = sl_step_begin_named(given, tells_end, &as);
+
+    number = sl_step_number();
+    assert_int_equal(is_other, number != given);
+    if (!is_other)
+        return number;
+    snprintf(wanted, sizeof(wanted), "ProfilerStep#%llu", (unsigned long long)number);
+    assert_string_equal(as.name, wanted);
+    snprintf(wanted, sizeof(wanted), "\"called\":\"ProfilerStep#%u\"", given);
+    assert_string_equal(as.more, wanted);
+    return number;
+}
+
 /* One process long, as in a job: each source silences those below it for good. */
 static void the_best_source_counts(void **state)
 {
@@ -38,12 +58,17 @@ static void the_best_source_counts(void **state)
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 3), 3);
     assert_int_equal(ended(SL_STEP_LOADER, 5), 0);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 1), 1);
-    /* A session of torch.profiler's in between, with steps of its own. */
-    assert_int_equal(ended(SL_STEP_NAMED, 1), 1);
+    /* Ranges of the job's in between, whose ends are not told. */
+    assert_int_equal(named(0, 0), 7);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 1), 0);
-    assert_int_equal(ended(SL_STEP_NAMED, 1), 1);
+    assert_int_equal(named(1, 0), 8);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 2), 0);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 4), 4);
+    /* A session of torch.profiler's: they are. */
+    assert_int_equal(named(0, 1), 13);
+    assert_int_equal(ended(SL_STEP_OPTIMIZER, 9), 0);
+    sl_step_end_named();
+    assert_int_equal(ended(SL_STEP_OPTIMIZER, 3), 1);
     assert_int_equal(ended(SL_STEP_JOB, 2), 2);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 2), 0);
     assert_int_equal(ended(SL_STEP_JOB, 1), 1);
@@ -88,13 +113,18 @@ static void who_waits_is_told_of_the_first_step_that_fits(void **state)
 
 static void names_of_steps(void **state)
 {
-    static const char *const no[] = {"", "ProfilerStep", "ProfilerStep#", "profilerStep#1", "x"};
+    static const char *const no[] = {
+        "",  "ProfilerStep",        "ProfilerStep#",          "profilerStep#1",
+        "x", "ProfilerStep#1 warm", "ProfilerStep#1000000000"};
+    uint32_t number = 1;
 
     (void)state;
-    assert_true(sl_step_is_name("ProfilerStep#0", 14));
-    assert_true(sl_step_is_name("ProfilerStep#12", 15));
+    assert_int_equal(sl_step_read_name("ProfilerStep#0", 14, &number), 0);
+    assert_int_equal(number, 0);
+    assert_int_equal(sl_step_read_name("ProfilerStep#999999999 more", 22, &number), 0);
+    assert_int_equal(number, 999999999);
     for (size_t i = 0; i < sizeof(no) / sizeof(*no); i++)
-        assert_false(sl_step_is_name(no[i], strlen(no[i])));
+        assert_int_equal(sl_step_read_name(no[i], strlen(no[i]), &number), -EINVAL);
 }
 
 int main(void)

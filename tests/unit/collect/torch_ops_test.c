@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 
+#include "collect/step.h"
 #include "collect/torch_ops.h"
 #include "collect/torch_ops_abi.h"
 #include "unit/collect/torch_records.h"
@@ -60,6 +61,7 @@ static void the_observer_is_told(void **state)
     assert_non_null(host);
     assert_int_equal(host->abi, SL_TORCH_OPS_ABI);
     assert_int_equal(*enabled, 2);
+    assert_int_equal(*(const int *)dlsym(observer, "sl_fixture_watches"), 2);
     assert_int_equal(sl_torch_ops_by_strings(), SL_TORCH_OPS_OFF);
     sl_torch_ops_enable(0);
     assert_false(*enabled || sl_torch_ops_are_wanted());
@@ -171,6 +173,41 @@ static void too_deep_ones_are_left_out_whole(void **state)
     assert_int_equal(read_seen(), 2);
 }
 
+static void scope(const char *name, uint64_t handle)
+{
+    host->begin(&(struct sl_torch_op){
+        .name = name, .handle = handle, .sequence = -1, .scope = SL_TORCH_SCOPE_USER});
+}
+
+/* Those of the program's are told between windows, too. */
+static void scopes_that_are_steps(void **state)
+{
+    (void)state;
+    sl_torch_ops_enable(0);
+    scope("ProfilerStep#0", 1);
+    assert_int_equal(sl_step_number(), 0);
+    for (int i = 0; i < 5; i++) /* of a step that is open, an optimizer's are parts */
+        sl_step_take(SL_STEP_OPTIMIZER);
+    scope("ProfilerStep#1, too", 2);
+    host->end(2, SL_TORCH_SCOPE_USER, 0);
+    host->end(1, SL_TORCH_SCOPE_USER, 0);
+    assert_int_equal(sl_step_number(), 0);
+    scope("ProfilerStep#1", 3);
+    host->end(3, SL_TORCH_SCOPE_USER, 0);
+    assert_int_equal(sl_step_number(), 1);
+    for (int i = 0; i < 3; i++) /* where none is open, they are steps before long */
+        sl_step_take(SL_STEP_OPTIMIZER);
+    assert_int_equal(sl_step_number(), 2);
+    read_seen();
+    scope("ProfilerStep#0", 4); /* numbers go on */
+    host->end(4, SL_TORCH_SCOPE_USER, 0);
+    assert_int_equal(sl_step_number(), 3);
+    assert_int_equal(read_seen(), 2);
+    assert_string_equal(seen[0].name, "ProfilerStep#3");
+    assert_string_equal(seen[0].more, "\"called\":\"ProfilerStep#0\"");
+    sl_torch_ops_enable(1);
+}
+
 static void waits_that_are_no_operators(void **state)
 {
     (void)state;
@@ -205,6 +242,7 @@ int main(void)
         cmocka_unit_test(some_end_on_any_thread),
         cmocka_unit_test(what_is_too_long_does_without),
         cmocka_unit_test(too_deep_ones_are_left_out_whole),
+        cmocka_unit_test(scopes_that_are_steps),
         cmocka_unit_test(waits_that_are_no_operators),
         cmocka_unit_test(stopped_is_for_good),
     };

@@ -144,8 +144,12 @@ static void between_windows(void **state)
     pop();
     pop();
     pop();
+    push("a scope, op_id = 32"); /* the program's, which may be open when a window opens */
     sl_torch_ops_enable(1);
-    assert_int_equal(read_seen(), 4);
+    pop();
+    assert_int_equal(read_seen(), 6);
+    assert_string_equal(seen[4].name, "a scope");
+    assert_int_equal(seen[5].record.aux, 32);
     assert_int_equal(seen[0].record.what, SL_LANE_PUSH);
     assert_string_equal(seen[1].name, "aten::b");
     assert_int_equal(seen[2].record.what, SL_LANE_OP_END);

@@ -445,6 +445,18 @@ static void between_near_windows_of_steps_the_kinds_stay_on(void **state)
     assert_int_equal(w.number, 2);
 }
 
+static void windows_of_steps_without_a_pause_follow_as_soon_as_can_be(void **state)
+{
+    (void)state;
+    begin_steps(3, 3, T0 - S);
+    assert_int_equal(step_begun(1, T0), SL_ACT_OPEN);
+    assert_int_equal(step_begun(4, T0 + S), SL_ACT_DRAIN);
+    assert_int_equal(sl_window_step(&w, at(T0 + S), 1), SL_ACT_CLOSE);
+    assert_int_equal(w.await_step, 5);
+    assert_int_equal(step_begun(6, T0 + 2 * S), SL_ACT_OPEN);
+    assert_int_equal(w.await_step, 9);
+}
+
 static void requests_between_windows_of_steps(void **state)
 {
     (void)state;
@@ -502,6 +514,7 @@ int main(void)
         cmocka_unit_test(windows_of_steps_lie_on_their_boundaries),
         cmocka_unit_test(a_window_of_steps_that_opens_late_is_as_long_and_the_next_is_where_it_was),
         cmocka_unit_test(between_near_windows_of_steps_the_kinds_stay_on),
+        cmocka_unit_test(windows_of_steps_without_a_pause_follow_as_soon_as_can_be),
         cmocka_unit_test(requests_between_windows_of_steps),
         cmocka_unit_test(steps_before_the_kinds_are_on),
         cmocka_unit_test(a_dump_closes_the_window_and_opens_the_next),

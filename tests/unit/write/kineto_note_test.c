@@ -120,6 +120,20 @@ static void args_are_one_object_whatever_is_in_them(void **state)
     assert_string_equal(arg(find("name", "v", 0), "payload"), "-7");
 }
 
+static void a_range_that_ended_before_the_window_has_no_row(void **state)
+{
+    struct sl_event ev = note(SL_EV_NOTE, "before", 1000, 1000);
+
+    (void)state;
+    ev.flags = SL_EVF_CUT_START | SL_EVF_BEGUN;
+    begin();
+    put(ev);
+    put(note(SL_EV_NOTE, "of no time", 2000, 2000));
+    end();
+    assert_null(find("name", "before", 0));
+    assert_non_null(find("name", "of no time", 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +142,7 @@ int main(void)
         CASE(a_mark_is_a_moment),
         CASE(a_span_of_the_gpu_is_its_stream_s),
         CASE(args_are_one_object_whatever_is_in_them),
+        CASE(a_range_that_ended_before_the_window_has_no_row),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
