@@ -77,7 +77,7 @@ static uint32_t why_unknown(const struct sl_call *c, const struct sl_exec *exec)
         return 1u << SL_EDGE_LOST_NO_RECORD;
     for (size_t i = 0; i < c->count && exec->by.correlation == 0; i++)
         if (sl_call_is_node(c, &c->item[i]))
-            unseen |= sl_call_stream(c, &c->item[i])->context->unseen;
+            unseen |= sl_call_stream(c, &c->item[i])->context->seen_ns == UINT64_MAX;
     return unseen ? 1u << SL_EDGE_LOST_BEFORE_WINDOW : 0;
 }
 

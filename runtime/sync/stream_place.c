@@ -64,7 +64,7 @@ static struct sl_context *get_context(struct sl_streams *s, uint16_t device, uin
                                    .number = s->context_count++,
                                    .next = s->all_contexts,
                                    .device = device,
-                                   .unseen = (uint8_t)(s->unseen != 0)};
+                                   .seen_ns = s->unseen ? UINT64_MAX : 0};
     s->all_contexts = context;
     *place = (uintptr_t)context;
     return context;
@@ -75,10 +75,15 @@ static uint64_t key_of(const struct sl_context *context, uint32_t stream)
     return (uint64_t)(context->number + 1) << 32 | stream;
 }
 
+/* For every wait that is open or to come. */
+static int is_over_for_all(const struct sl_streams *s, uint64_t ns)
+{
+    return ns <= s->waits_since_ns && ns < s->horizon_ns && ns + SKEW_NS <= s->horizon_ns;
+}
+
 static int had_ended(const struct sl_streams *s, const struct sl_op *op)
 {
-    return !op->no_time && op->pub.end_ns + SKEW_NS <= s->horizon_ns &&
-           op->pub.end_ns <= s->waits_since_ns;
+    return !op->no_time && is_over_for_all(s, op->pub.end_ns);
 }
 
 /* It has run dry, and whatever is still to come of it is known without it. */
@@ -87,7 +92,8 @@ static int can_go(const struct sl_streams *s, const struct sl_stream *stream)
     int is_known = stream->flags ? stream->flags != SL_STREAM_FLAG_LEGACY : !stream->plain;
 
     if (stream->held || !is_known || stream == stream->context->legacy ||
-        stream == stream->context->any || stream->extra.lost)
+        stream == stream->context->any ||
+        (stream->extra.lost && !is_over_for_all(s, stream->over_ns)))
         return 0;
     for (const struct sl_link *at = stream->extra.first; at; at = at->next)
         if (!had_ended(s, at->op))
@@ -103,7 +109,8 @@ static int forget_stream(struct sl_streams *s, struct sl_stream *stream)
     stream->newest = NULL;
     stream->kept = 0;
     stream->trim_at = SL_STREAM_TRIM_AT;
-    stream->unseen = stream->trimmed = 0;
+    stream->seen_ns = 0;
+    stream->trimmed = 0;
     if (stream->active_ns)
         sl_stream_leave_list(stream);
     stream->active_ns = 0;
@@ -180,7 +187,7 @@ static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *ow
     if (!made)
         return NULL;
     *made = (struct sl_stream){
-        .context = owner, .id = id, .unseen = owner->unseen, .trim_at = SL_STREAM_TRIM_AT};
+        .context = owner, .id = id, .seen_ns = owner->seen_ns, .trim_at = SL_STREAM_TRIM_AT};
     if (!sl_map_put(&s->by_id, key_of(owner, id)))
         goto fail_key;
     if (number(s, made) != 0)

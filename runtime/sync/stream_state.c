@@ -92,6 +92,17 @@ static enum found find(const struct sl_moment *by, uint64_t end_ns, const struct
     return entered_before ? OVERLAPS : OUT;
 }
 
+/* Over at `ns`: for who looks, or, if that is not known, at any time. */
+static int is_over(uint64_t ns, const struct sl_moment *when)
+{
+    return when->from_ns ? ns <= when->from_ns : ns != UINT64_MAX;
+}
+
+static int has_unseen(const struct sl_stream *stream, const struct sl_moment *when)
+{
+    return !is_over(stream->seen_ns, when) && !is_over(stream->context->seen_ns, when);
+}
+
 static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_moment *when,
                                const struct sl_set **extra, int *overlaps)
 {
@@ -133,9 +144,10 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
                 .op = op, .by = op->by, .via = (uint8_t)via, .overlapping = (uint8_t)overlaps});
     else if (stream->trimmed)
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
-    else if (stream->unseen && stream->context->unseen)
+    else if (has_unseen(stream, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
-    set->lost |= extra->lost;
+    if (extra != &stream->extra || !is_over(stream->over_ns, when))
+        set->lost |= extra->lost;
     for (const struct sl_link *at = extra->first; at; at = at->next) {
         struct sl_link link = *at;
         int unsure = overlaps;
@@ -168,7 +180,7 @@ static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const str
     int takes_part = stream == legacy || is_blocking(stream);
 
     /* Its first operation that was seen may come behind others that were not. */
-    if (takes_part && !last && stream->unseen && stream->context->unseen)
+    if (takes_part && !last && has_unseen(stream, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     if (stream == legacy) {
         for (struct sl_stream *at = stream->context->recent; at && at->active_ns > since_ns;
@@ -191,7 +203,7 @@ void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, const str
 void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64_t since_ns,
                         const struct sl_moment *when, struct sl_set *set)
 {
-    if (context->unseen)
+    if (!is_over(context->seen_ns, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     for (struct sl_stream *at = context->recent; at && at->active_ns > since_ns;
          at = at->used_before)
@@ -211,7 +223,7 @@ void sl_streams_forget(struct sl_streams *s)
         stream->newest = NULL;
         stream->used_before = stream->used_after = NULL;
         stream->active_ns = 0;
-        stream->unseen = 1;
+        stream->seen_ns = UINT64_MAX;
         stream->trimmed = 0;
         stream->kept = 0;
         stream->held = 0;
@@ -219,7 +231,7 @@ void sl_streams_forget(struct sl_streams *s)
     }
     for (struct sl_context *at = s->all_contexts; at; at = at->next) {
         at->recent = NULL;
-        at->unseen = 1;
+        at->seen_ns = UINT64_MAX;
     }
 }
 
@@ -239,6 +251,13 @@ static void trim(struct sl_streams *s, struct sl_stream *stream)
     stream->kept = kept;
     stream->trim_at = kept * 2 > SL_STREAM_TRIM_AT ? kept * 2 : SL_STREAM_TRIM_AT;
     sl_ops_drop(s, rest);
+}
+
+/* It was over before the call `by`. */
+static void forget_lost(struct sl_stream *stream, const struct sl_moment *by)
+{
+    if (is_over(stream->over_ns, by))
+        stream->extra.lost = 0;
 }
 
 /* What the stream was made to wait for before the call `by` belongs to that call's operation. */
@@ -308,6 +327,7 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     *op = (struct sl_op){.pub = *pub, .by = *by, .stream = stream, .older = at, .refs = 1};
     op->no_time = pub->end_ns == 0;
     stream->ops++;
+    forget_lost(stream, by);
     split(above ? &above->behind : &stream->extra, by, &op->behind);
     *(above ? &above->older : &stream->newest) = op;
     *previous_end_ns = at ? at->pub.end_ns : 0;
@@ -325,7 +345,12 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
                       enum sl_via via, const struct sl_moment *by)
 {
     sl_set_open(s, &stream->extra);
-    stream->extra.lost |= set->lost;
+    if (set->lost) {
+        forget_lost(stream, by);
+        stream->extra.lost |= set->lost;
+        stream->lost_ns = by->to_ns;
+        stream->over_ns = UINT64_MAX;
+    }
     for (const struct sl_link *at = set->first; at; at = at->next) {
         struct sl_link link = *at;
 
@@ -339,17 +364,24 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
         used(stream, by->to_ns);
 }
 
-void sl_stream_covered(struct sl_stream *stream)
+static void over_by(uint64_t *ns, uint64_t by_ns)
 {
-    stream->unseen = 0;
-    stream->extra.lost = 0;
+    if (by_ns < *ns)
+        *ns = by_ns;
 }
 
-void sl_context_covered(struct sl_context *context)
+void sl_stream_covered(struct sl_stream *stream, const struct sl_moment *wait)
 {
-    if (!context->unseen)
+    over_by(&stream->seen_ns, wait->to_ns);
+    if (stream->lost_ns <= wait->from_ns)
+        over_by(&stream->over_ns, wait->to_ns);
+}
+
+void sl_context_covered(struct sl_context *context, const struct sl_moment *wait)
+{
+    if (context->seen_ns <= wait->to_ns)
         return;
-    context->unseen = 0;
+    context->seen_ns = wait->to_ns;
     for (struct sl_stream *at = context->recent; at; at = at->used_before)
-        sl_stream_covered(at);
+        sl_stream_covered(at, wait);
 }

@@ -69,8 +69,8 @@ struct sl_context {
     struct sl_context *next;  /* in streams->all_contexts */
     uint64_t covered_ns;      /* no thread knows the end of what was enqueued later (sync/wait.h) */
     uint32_t id, number;
+    uint64_t seen_ns; /* work from before recording began is over; UINT64_MAX: may be pending */
     uint16_t device;
-    uint8_t unseen; /* work from before recording began may be pending */
 };
 
 struct sl_stream {
@@ -82,11 +82,13 @@ struct sl_stream {
     uint64_t mark_set;
     uint64_t active_ns;  /* when the last call that enqueued here returned */
     uint64_t covered_ns; /* as its context's */
+    uint64_t seen_ns;    /* as its context's */
+    uint64_t lost_ns;    /* when the call that made `extra` lost, the last of them, returned */
+    uint64_t over_ns;    /* when all that was lost there was over; UINT64_MAX: may be pending */
     uint64_t unordered;  /* the launch of a graph one of whose nodes here has no time */
     uint32_t id, number;
     uint32_t flags;         /* CUPTI's; 0 = not known */
     uint8_t plain;          /* an application's stream, not a branch of a graph */
-    uint8_t unseen;         /* as its context's */
     uint8_t trimmed;        /* older operations are forgotten */
     uint8_t touched;        /* since it was last looked at for its place */
     uint32_t held;          /* records and waits that name it by its number or address */
@@ -172,8 +174,8 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
 /* The stream's next operation comes behind the set too. */
 void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const struct sl_set *set,
                       enum sl_via via, const struct sl_moment *by);
-/* A wait for all of it has returned: what was not seen is over. */
-void sl_stream_covered(struct sl_stream *stream);
-void sl_context_covered(struct sl_context *context);
+/* A wait for all of it has returned: for those that look after that, what was not seen is over. */
+void sl_stream_covered(struct sl_stream *stream, const struct sl_moment *wait);
+void sl_context_covered(struct sl_context *context, const struct sl_moment *wait);
 
 #endif

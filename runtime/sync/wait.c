@@ -413,11 +413,11 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
     }
     tell(w, wait, &wait->set);
     if (covers_context(wait)) {
-        sl_context_covered(context);
+        sl_context_covered(context, &wait->when);
         if (w->opt->online)
             cover_context(w, thread, context, wait->when.from_ns);
     } else if (wait->scope == SL_WAIT_STREAM && !wait->inferred) {
-        sl_stream_covered(wait->stream);
+        sl_stream_covered(wait->stream, &wait->when);
     }
     sl_set_clear(streams, &wait->set);
     if (wait->when.to_ns > w->closed_ns)

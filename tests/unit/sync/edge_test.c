@@ -366,6 +366,48 @@ static void a_wait_for_the_context_is_marked_where_work_may_be_unseen(void **sta
     job_end(j);
 }
 
+/* Two threads wait for the context at once: what was not seen may have held up both. */
+static void what_was_not_seen_is_over_for_later_waits_alone(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+    (void)state;
+    job_kernel(j, 13, 10, 15, 60);
+    sl_edges_forget(j->edges, SL_EDGE_LOST_BEFORE_WINDOW);
+    uint64_t seen = job_kernel(j, 14, 20, 25, 70);
+    uint64_t sync = job_device_sync(j, 30, 76);
+    j->thread = 101;
+    uint64_t beside = job_device_sync(j, 40, 77);
+
+    j->thread = 102;
+    uint64_t after = job_device_sync(j, 78, 80);
+    sl_edges_flush(j->edges);
+    assert_int_equal(job_edge(j, seen, sync)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, seen, beside)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, seen, after)->basis, SL_BASIS_EXACT);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 2);
+    job_end(j);
+}
+
+/* The same for a stream that waits for an event of which nothing is known. */
+static void an_unknown_event_holds_up_all_that_wait_at_once(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+    (void)state;
+    uint64_t known = job_kernel(j, 13, 10, 15, 20);
+    job_wait_event(j, 13, 5, 9, 12);
+    job_stream_sync(j, 13, 30, 76);
+    j->thread = 101;
+    uint64_t beside = job_stream_sync(j, 13, 40, 77);
+
+    j->thread = 102;
+    uint64_t after = job_stream_sync(j, 13, 78, 80);
+    sl_edges_flush(j->edges);
+    assert_null(job_edge(j, known, beside));
+    assert_int_equal(job_edge(j, known, after)->basis, SL_BASIS_EXACT);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 2);
+    job_end(j);
+}
+
 static void past_the_cap_it_counts_and_goes_on(void **state)
 {
     struct job *j = job_begin((struct sl_edges_options){.cap_bytes = 1 << 20});
@@ -411,6 +453,8 @@ int main(void)
         cmocka_unit_test(before_the_window_nothing_is_claimed),
         cmocka_unit_test(a_foreign_file_has_no_lead_in),
         cmocka_unit_test(a_wait_for_the_context_is_marked_where_work_may_be_unseen),
+        cmocka_unit_test(what_was_not_seen_is_over_for_later_waits_alone),
+        cmocka_unit_test(an_unknown_event_holds_up_all_that_wait_at_once),
         cmocka_unit_test(past_the_cap_it_counts_and_goes_on),
         cmocka_unit_test(every_kind_and_reason_has_a_name),
     };

@@ -161,14 +161,45 @@ static void what_was_not_seen_is_said(void **state)
     assert_int_equal(set.lost, 0); /* known again after its first operation */
     collect(r, b, look(20, 20), &set);
     assert_int_equal(set.lost, unseen);
-    sl_stream_covered(b); /* or a wait for all of it */
-    sl_context_covered(a->context);
-    collect(r, b, look(21, 21), &set);
+    struct sl_moment wait = look(21, 21); /* or a wait for all of it, which returned at 23 us */
+
+    sl_stream_covered(b, &wait);
+    sl_context_covered(a->context, &wait);
+    collect(r, b, look(24, 24), &set);
     assert_int_equal(set.lost, 0);
+    collect(r, b, look(22, 22), &set); /* it had not, yet */
+    assert_int_equal(set.lost, unseen);
     sl_streams_forget(&r->streams);
     collect(r, a, look(40, 40), &set);
     assert_int_equal(set.count, 0);
     assert_int_equal(set.lost, unseen);
+    sl_set_clear(&r->streams, &set);
+}
+
+/* What it waits for is not known: over with the wait for all of it that began after that. */
+static void what_was_lost_is_over_with_a_wait(void **state)
+{
+    struct rig *r = *state;
+    struct sl_stream *a = rig_stream(r, 13, 2);
+    const struct sl_set unknown = {.lost = 1u << SL_EDGE_LOST_NO_RECORD};
+    struct sl_moment by = rig_call(11, 11), early = look(10, 10), wait = look(14, 14);
+    struct sl_set set = {0};
+
+    rig_push(r, a, 10, 20, 30);
+    sl_stream_follow(&r->streams, a, &unknown, SL_VIA_STREAM_WAIT, &by);
+    sl_stream_covered(a, &early);
+    collect(r, a, look(20, 20), &set);
+    assert_int_equal(set.lost, unknown.lost);
+    sl_stream_covered(a, &wait); /* returned at 16 us */
+    collect(r, a, look(15, 15), &set);
+    assert_int_equal(set.lost, unknown.lost);
+    collect(r, a, look(16, 16), &set);
+    assert_int_equal(set.lost, 0);
+    assert_non_null(rig_member(&set, 10));
+    by = rig_call(17, 17);
+    sl_stream_follow(&r->streams, a, &unknown, SL_VIA_STREAM_WAIT, &by);
+    collect(r, a, look(20, 20), &set);
+    assert_int_equal(set.lost, unknown.lost);
     sl_set_clear(&r->streams, &set);
 }
 
@@ -202,6 +233,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(legacy_order_names_nothing_twice, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(a_context_has_all_its_streams_and_no_others, rig_make,
                                         rig_drop),
+        cmocka_unit_test_setup_teardown(what_was_lost_is_over_with_a_wait, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(what_was_not_seen_is_said, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(history_is_forgotten, rig_make, rig_drop),
     };
