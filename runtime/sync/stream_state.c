@@ -253,10 +253,11 @@ static void trim(struct sl_streams *s, struct sl_stream *stream)
     sl_ops_drop(s, rest);
 }
 
-/* It was over before the call `by`. */
-static void forget_lost(struct sl_stream *stream, const struct sl_moment *by)
+/* It was over before the call `by`, and before any wait began that is still to be decided. */
+static void forget_lost(const struct sl_streams *s, struct sl_stream *stream,
+                        const struct sl_moment *by)
 {
-    if (is_over(stream->over_ns, by))
+    if (is_over(stream->over_ns, by) && stream->over_ns <= s->waits_since_ns)
         stream->extra.lost = 0;
 }
 
@@ -327,7 +328,7 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     *op = (struct sl_op){.pub = *pub, .by = *by, .stream = stream, .older = at, .refs = 1};
     op->no_time = pub->end_ns == 0;
     stream->ops++;
-    forget_lost(stream, by);
+    forget_lost(s, stream, by);
     split(above ? &above->behind : &stream->extra, by, &op->behind);
     *(above ? &above->older : &stream->newest) = op;
     *previous_end_ns = at ? at->pub.end_ns : 0;
@@ -344,13 +345,12 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
 void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const struct sl_set *set,
                       enum sl_via via, const struct sl_moment *by)
 {
+    uint32_t before;
+
     sl_set_open(s, &stream->extra);
-    if (set->lost) {
-        forget_lost(stream, by);
-        stream->extra.lost |= set->lost;
-        stream->lost_ns = by->to_ns;
-        stream->over_ns = UINT64_MAX;
-    }
+    forget_lost(s, stream, by);
+    before = stream->extra.lost;
+    stream->extra.lost = set->lost;
     for (const struct sl_link *at = set->first; at; at = at->next) {
         struct sl_link link = *at;
 
@@ -360,6 +360,11 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
         link.by = *by;
         sl_set_add(s, &stream->extra, &link);
     }
+    if (stream->extra.lost) { /* for want of memory too */
+        stream->lost_ns = by->to_ns;
+        stream->over_ns = UINT64_MAX;
+    }
+    stream->extra.lost |= before;
     if (set->first || set->lost)
         used(stream, by->to_ns);
 }

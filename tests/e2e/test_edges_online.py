@@ -177,7 +177,7 @@ def test_more_than_memory_holds(go):
     """Much is enqueued behind a kernel that keeps the records back: what cannot be held is given up
     and counted, and not guessed."""
     run = go("context stream long:1500 stream " + "kernel:500 sync " * 60 + "sleep:1200 syncall "
-             "kernel:3 sync", memory="16M", timeout=120)
+             + "kernel:3 sync sleep:700 " * 3, memory="16M", timeout=120)
     trace = run.trace()
     assert none_false(run, trace) > 0
     assert trace.counters["edges_lost_memory"] > 0 and trace.counters["edges_lost_gave_up"] == 0
