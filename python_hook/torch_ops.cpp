@@ -8,6 +8,7 @@
  * Threads: the callbacks run on the thread of the operator; they allocate nothing but for
  * collectives and keyword arguments. Inputs are written into a buffer of the thread's stack.
  */
+#include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/record_function.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -19,7 +20,9 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
+#include <variant>
 
 #include "collect/torch_ops_abi.h"
 
@@ -31,7 +34,10 @@
 #endif
 #define INPUTS_BYTES 3072
 #define NUMBER_BYTES 10
-#define MORE_BYTES   1024
+/* Room behind those bytes for what begins before their end: a tensor of few dimensions. */
+#define NUMBERS_BEHIND 10
+#define BYTES_BEHIND   (3 + NUMBER_BYTES * (1 + NUMBERS_BEHIND))
+#define MORE_BYTES     1024
 /* At most this much of a text among keyword arguments. */
 #define TEXT_BYTES 200
 
@@ -41,19 +47,68 @@ namespace
 const sl_torch_ops_host *host;
 at::CallbackHandle scopes, lean, full;
 
+/* ---- what at::RecordFunction gives only as a copy ---- */
+
+/* Who instantiates a template by hand may name private members: the copy that its own function
+ * makes of a map that is nearly always empty, and a name whose length must be counted, cost every
+ * operator more than a call does. */
+template <typename Which, typename Which::Type member> struct Opened {
+    friend typename Which::Type member_of(Which)
+    {
+        return member;
+    }
+};
+
+struct Function {
+    using Type = std::variant<std::string, at::RecordFunction::schema_ref_t> at::RecordFunction::*;
+    friend Type member_of(Function);
+};
+template struct Opened<Function, &at::RecordFunction::fn_>;
+
+struct Keywords {
+    using Type = std::unordered_map<std::string, c10::IValue> at::RecordFunction::*;
+    friend Type member_of(Keywords);
+};
+template struct Opened<Keywords, &at::RecordFunction::kwinputs_>;
+
+/* With its length; name() has none. */
+const std::string &name_of(const at::RecordFunction &fn)
+{
+    const auto &function = fn.*member_of(Function());
+    const auto *schema = std::get_if<at::RecordFunction::schema_ref_t>(&function);
+
+    return schema ? schema->get().name() : *std::get_if<std::string>(&function);
+}
+
 /* ---- inputs ---- */
 
-/* Writes items until one does not fit; what is there then are whole ones. */
+/* Each of these writes an item and gives what is behind it; nullptr: there is no room. Where they
+ * are goes by value: a member would be read again after each byte, which might be its own. */
 class Writer
 {
   public:
-    explicit Writer(uint8_t *bytes) : begin_(bytes), at_(bytes), end_(bytes + INPUTS_BYTES)
+    explicit Writer(uint8_t *bytes) : bytes_(bytes), end_(bytes + INPUTS_BYTES)
     {
+    }
+
+    /* What is there in the end are whole items. What it calls becomes a part of it: most of that is
+     * a look at a tag. */
+    __attribute__((flatten)) void put_all(c10::ArrayRef<const c10::IValue> inputs)
+    {
+        for (const c10::IValue &input : inputs) {
+            uint8_t *behind = put(bytes_ + length_, input);
+
+            if (!behind) {
+                cut_ = true;
+                break;
+            }
+            length_ = static_cast<uint32_t>(behind - bytes_);
+        }
     }
 
     uint32_t length() const
     {
-        return static_cast<uint32_t>(at_ - begin_);
+        return length_;
     }
 
     bool was_cut() const
@@ -61,134 +116,119 @@ class Writer
         return cut_;
     }
 
-    void put_all(c10::ArrayRef<const c10::IValue> inputs)
-    {
-        for (const c10::IValue &input : inputs) {
-            uint8_t *before = at_;
-
-            put(input);
-            if (cut_) {
-                at_ = before;
-                return;
-            }
-        }
-    }
-
   private:
-    uint8_t *begin_, *at_, *end_;
+    uint8_t *bytes_, *end_;
+    uint32_t length_ = 0;
     bool cut_ = false;
 
-    bool has_room(size_t bytes)
+    /* For an item without sizes: there is always some behind the end. */
+    bool has_room(const uint8_t *at) const
     {
-        cut_ = cut_ || static_cast<size_t>(end_ - at_) < bytes;
-        return !cut_;
+        return at <= end_;
     }
 
-    void kind(sl_torch_input kind)
+    bool has_room_for(const uint8_t *at, size_t numbers) const
     {
-        if (has_room(1))
-            *at_++ = static_cast<uint8_t>(kind);
+        return numbers <= NUMBERS_BEHIND ||
+               static_cast<size_t>(end_ - at) / NUMBER_BYTES >= numbers;
     }
 
-    /* There is room. */
-    void put_number(uint64_t value)
+    /* From here on there is room. */
+    static uint8_t *kind(uint8_t *at, sl_torch_input kind)
+    {
+        *at = static_cast<uint8_t>(kind);
+        return at + 1;
+    }
+
+    static uint8_t *number(uint8_t *at, uint64_t value)
     {
         for (; value >= 0x80; value >>= 7)
-            *at_++ = static_cast<uint8_t>(value | 0x80);
-        *at_++ = static_cast<uint8_t>(value);
+            *at++ = static_cast<uint8_t>(value | 0x80);
+        *at++ = static_cast<uint8_t>(value);
+        return at;
     }
 
-    void put_numbers(c10::IntArrayRef values)
+    static uint8_t *numbers(uint8_t *at, c10::IntArrayRef values)
     {
         for (int64_t value : values)
-            put_number(static_cast<uint64_t>(value));
+            at = number(at, static_cast<uint64_t>(value));
+        return at;
     }
 
-    void number(uint64_t value)
+    static uint8_t *bits(uint8_t *at, double value)
     {
-        if (has_room(NUMBER_BYTES))
-            put_number(value);
+        memcpy(at, &value, sizeof(value));
+        return at + sizeof(value);
     }
 
-    void bits(double value)
+    uint8_t *put(uint8_t *at, const at::Tensor &t)
     {
-        if (!has_room(sizeof(value)))
-            return;
-        memcpy(at_, &value, sizeof(value));
-        at_ += sizeof(value);
-    }
-
-    void put(const at::Tensor &t)
-    {
-        if (!t.defined() || t.is_nested() ||
-            t.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
-            kind(SL_TORCH_OTHER);
-            return;
-        }
+        if (!has_room(at))
+            return nullptr;
+        if (!t.defined() || t.is_nested() || t.unsafeGetTensorImpl()->has_symbolic_sizes_strides())
+            return kind(at, SL_TORCH_OTHER);
         bool has_strides = t.layout() == at::kStrided;
         c10::IntArrayRef sizes = t.sizes();
-        if (!has_room(2 + NUMBER_BYTES * (1 + 2 * sizes.size())))
-            return;
-        *at_++ = static_cast<uint8_t>(has_strides ? SL_TORCH_TENSOR : SL_TORCH_LAYOUT);
-        *at_++ = static_cast<uint8_t>(t.scalar_type());
-        put_number(sizes.size());
-        put_numbers(sizes);
-        if (has_strides)
-            put_numbers(t.strides());
+        if (!has_room_for(at, 2 * sizes.size()))
+            return nullptr;
+        at = kind(at, has_strides ? SL_TORCH_TENSOR : SL_TORCH_LAYOUT);
+        *at++ = static_cast<uint8_t>(t.scalar_type());
+        at = numbers(number(at, sizes.size()), sizes);
+        return has_strides ? numbers(at, t.strides()) : at;
     }
 
-    void put_scalar(const c10::IValue &v)
+    uint8_t *put_scalar(uint8_t *at, const c10::IValue &v)
     {
+        if (!has_room(at))
+            return nullptr;
         if (v.isInt()) {
             int64_t value = v.toInt();
 
-            kind(SL_TORCH_INT);
-            number(static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
-        } else if (v.isBool()) {
-            kind(v.toBool() ? SL_TORCH_TRUE : SL_TORCH_FALSE);
-        } else if (v.isDouble()) {
-            kind(SL_TORCH_DOUBLE);
-            bits(v.toDouble());
-        } else if (v.isComplexDouble()) {
-            kind(SL_TORCH_COMPLEX);
-            bits(v.toComplexDouble().real());
-            bits(v.toComplexDouble().imag());
-        } else {
-            kind(SL_TORCH_SYMBOL);
+            return number(kind(at, SL_TORCH_INT),
+                          static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
         }
+        if (v.isBool())
+            return kind(at, v.toBool() ? SL_TORCH_TRUE : SL_TORCH_FALSE);
+        if (v.isDouble())
+            return bits(kind(at, SL_TORCH_DOUBLE), v.toDouble());
+        if (v.isComplexDouble()) {
+            c10::complex<double> value = v.toComplexDouble();
+
+            return bits(bits(kind(at, SL_TORCH_COMPLEX), value.real()), value.imag());
+        }
+        return kind(at, SL_TORCH_SYMBOL);
     }
 
-    void put(const c10::IValue &v)
+    uint8_t *put(uint8_t *at, const c10::IValue &v)
     {
-        if (v.isTensor()) {
-            put(v.toTensor());
-        } else if (v.isScalar()) {
-            put_scalar(v);
-        } else if (v.isList()) {
-            put_list(v);
-        } else {
-            kind(SL_TORCH_OTHER);
-        }
+        if (v.isTensor())
+            return put(at, v.toTensor());
+        if (v.isScalar())
+            return put_scalar(at, v);
+        if (v.isList())
+            return put_list(at, v);
+        return has_room(at) ? kind(at, SL_TORCH_OTHER) : nullptr;
     }
 
-    void put_list(const c10::IValue &v)
+    __attribute__((noinline)) uint8_t *put_list(uint8_t *at, const c10::IValue &v)
     {
         c10::ArrayRef<c10::IValue> list = v.toListRef();
         bool is_short = list.size() <= SL_TORCH_LIST_MOST;
 
+        if (!has_room(at))
+            return nullptr;
         if (v.isTensorList()) {
-            kind(SL_TORCH_TENSORS);
-            number(list.size());
-            for (size_t i = 0; is_short && i < list.size(); i++)
-                put(list[i].toTensor());
+            at = number(kind(at, SL_TORCH_TENSORS), list.size());
+            for (size_t i = 0; at && is_short && i < list.size(); i++)
+                at = put(at, list[i].toTensor());
         } else if (list.empty() || (is_short && list[0].isScalar())) {
-            kind(SL_TORCH_SCALARS);
-            number(list.size());
-            for (const c10::IValue &scalar : list)
-                put_scalar(scalar);
+            at = number(kind(at, SL_TORCH_SCALARS), list.size());
+            for (size_t i = 0; at && i < list.size(); i++)
+                at = put_scalar(at, list[i]);
         } else {
-            kind(SL_TORCH_OTHER);
+            at = kind(at, SL_TORCH_OTHER);
         }
+        return at;
     }
 };
 
@@ -252,7 +292,7 @@ std::string json_of(const c10::IValue &v)
 
 void add_keywords(std::string &more, const at::RecordFunction &fn)
 {
-    for (const auto &member : fn.kwinputs()) {
+    for (const auto &member : fn.*member_of(Keywords())) {
         const c10::IValue &v = member.second;
 
         if (!(v.isDouble() || v.isInt() || v.isBool() || v.isString()) ||
@@ -266,9 +306,11 @@ void add_keywords(std::string &more, const at::RecordFunction &fn)
 
 sl_torch_op op_of(const at::RecordFunction &fn)
 {
+    const std::string &name = name_of(fn);
     sl_torch_op op{};
 
-    op.name = fn.name();
+    op.name = name.c_str();
+    op.name_length = name.size();
     op.handle = fn.handle();
     op.sequence = fn.seqNr();
     op.thread = static_cast<uint32_t>(fn.threadId());
@@ -278,32 +320,35 @@ sl_torch_op op_of(const at::RecordFunction &fn)
     return op;
 }
 
-void tell(sl_torch_op &op, const std::string &more)
+bool has_keywords(const at::RecordFunction &fn)
 {
+    return fn.scope() == at::RecordScope::FUNCTION && !(fn.*member_of(Keywords())).empty();
+}
+
+/* Nothing of ours may come out of an operator. What has been written by then is told. */
+__attribute__((noinline)) void tell_more(sl_torch_op &op, const at::RecordFunction &fn)
+{
+    std::string more;
+
+    try {
+        if (fn.isNcclMeta())
+            add_collective(more, fn);
+        if (op.inputs && has_keywords(fn))
+            add_keywords(more, fn);
+    } catch (const std::exception &) {
+        op.was_cut = 1;
+    }
     op.more = more.data();
     op.more_length = static_cast<uint32_t>(more.size());
     host->begin(&op);
 }
 
-__attribute__((noinline)) void tell_collective(sl_torch_op &op, const at::RecordFunction &fn)
-{
-    std::string more;
-
-    try {
-        add_collective(more, fn);
-    } catch (const std::exception &) {
-        op.was_cut = 1;
-    }
-    tell(op, more);
-}
-
-/* Nothing of ours may come out of an operator. What has been written by then is told. */
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn)
 {
     sl_torch_op op = op_of(fn);
 
     if (fn.isNcclMeta())
-        tell_collective(op, fn);
+        tell_more(op, fn);
     else
         host->begin(&op);
     return nullptr;
@@ -311,24 +356,22 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn)
 
 std::unique_ptr<at::ObserverContext> on_start_with_inputs(const at::RecordFunction &fn)
 {
-    uint8_t bytes[INPUTS_BYTES];
+    uint8_t bytes[INPUTS_BYTES + BYTES_BEHIND];
     Writer inputs(bytes);
-    std::string more;
     sl_torch_op op = op_of(fn);
 
     try {
         inputs.put_all(fn.inputs());
-        if (fn.isNcclMeta())
-            add_collective(more, fn);
-        if (fn.scope() == at::RecordScope::FUNCTION)
-            add_keywords(more, fn);
+        op.was_cut = inputs.was_cut();
     } catch (const std::exception &) {
         op.was_cut = 1;
     }
-    op.was_cut |= inputs.was_cut();
     op.inputs = bytes;
     op.inputs_length = inputs.length();
-    tell(op, more);
+    if (fn.isNcclMeta() || has_keywords(fn))
+        tell_more(op, fn);
+    else
+        host->begin(&op);
     return nullptr;
 }
 

@@ -26,6 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/python_seen.h"
+
 enum {
     SL_LANE_WORDS = 8192,                /* of 8 bytes: 64 KiB; a lane begins with that... */
     SL_LANE_WORDS_MAX = 1024 * 1024 / 8, /* ...and grows up to that */
@@ -110,28 +112,29 @@ struct sl_lane_told {
 
 struct sl_lane {
     /* the writer's */
-    uint64_t at;                /* position behind its last record: what `head` is */
-    uint64_t offset;            /* the same in the ring */
-    uint64_t words;             /* the ring's length, all positions being below it */
-    uint64_t limit;             /* no record but a pop may go beyond it without a look at `tail` */
-    uint64_t left, wall;        /* until this position is read, none beyond that: lane.c, grow() */
-    uint32_t reserved;          /* words that open ranges' pops, and the thread's end, will take */
-    uint32_t thread;            /* system id */
-    int announced;              /* THREAD_BEGIN is in the ring */
-    int depth[SL_LANE_DOMAINS]; /* ranges pushed that have a record */
+    uint64_t at;           /* position behind its last record: what `head` is */
+    uint64_t offset;       /* the same in the ring */
+    uint64_t words;        /* the ring's length, all positions being below it */
+    uint64_t limit;        /* no record but a pop may go beyond it without a look at `tail` */
+    uint32_t reserved;     /* words that open ranges' pops, and the thread's end, will take */
+    int ops, ops_skipped;  /* operators that have a record, inside those ones that have none... */
+    int ops_plain;         /* ...and of the first, those that are no scopes of the user's */
+    const void *ops_frame; /* Python's, when the outermost of these began */
+    uint64_t left, wall;   /* until this position is read, none beyond that: lane.c, grow() */
+    uint32_t thread;       /* system id */
+    int announced;         /* THREAD_BEGIN is in the ring */
+    int depth[SL_LANE_DOMAINS];   /* ranges pushed that have a record */
     int skipped[SL_LANE_DOMAINS]; /* inside those, ranges that have none: there was no room */
-    int ops, ops_skipped;         /* the same for operators, and for scopes of the user's... */
-    int ops_plain;                /* ...which these are not */
-    const void *ops_frame;        /* Python's, when the outermost of those began */
     uint32_t told, told_number;   /* operators; the thread's number among those that have some */
     struct sl_lane_told told_op[SL_LANE_TOLD];
+    struct sl_python_seen seen;
 
     /* shared */
     alignas(64) _Atomic uint64_t head;
+    uint64_t *word; /* here, not beside what the reader changes all the time */
     alignas(64) _Atomic uint64_t tail;
     _Atomic uint64_t lost;      /* records for which there was no room */
     _Atomic uint32_t next_free; /* index + 1, while nobody holds it */
-    uint64_t *word;
 
     /* the reader's */
     uint64_t read_offset, read_words;

@@ -19,10 +19,11 @@
 #include "base/stats.h"
 #include "collect/nvtx_names.h"
 #include "collect/python_layout.h"
+#include "collect/python_memory.h"
+#include "collect/python_seen.h"
 #include "collect/python_text.h"
 
 enum {
-    WALK_MAX = 96,       /* frames that are looked at */
     KEPT = 16384,        /* 128 KiB; a power of two */
     WAYS = 4,            /* places for a hash */
     TABLE_MAX = 1 << 24, /* longer line tables are damaged */
@@ -47,83 +48,34 @@ static struct {
     _Atomic uint64_t kept[KEPT];
 } python;
 
-/* ---- memory of CPython's ---- */
-
-static const void *pointer_at(const void *object, size_t offset)
-{
-    const void *value;
-
-    memcpy(&value, (const char *)object + offset, sizeof(value));
-    return value;
-}
-
-static uint64_t word_at(const void *object, size_t offset)
-{
-    uint64_t value;
-
-    memcpy(&value, (const char *)object + offset, sizeof(value));
-    return value;
-}
-
-static int int_at(const void *object, size_t offset)
-{
-    int value;
-
-    memcpy(&value, (const char *)object + offset, sizeof(value));
-    return value;
-}
-
-static int is_a(const void *object, const void *type)
-{
-    return object && pointer_at(object, SL_PYTHON_TYPE) == type;
-}
-
 /* ---- frames ---- */
-
-/* A frame of Python code, looked at. */
-struct place {
-    const void *code, *file, *name, *table;
-    uint64_t table_bytes;
-    uint64_t offset; /* of the instruction, in bytes */
-    int first_line;
-};
 
 static const void *innermost_frame(const struct sl_python_layout *l)
 {
     const void *thread = l->is_initialized() ? l->this_thread() : NULL;
-    const void *at = thread ? pointer_at(thread, l->thread_frame) : NULL;
+    const void *at = thread ? sl_python_pointer_at(thread, l->thread_frame) : NULL;
 
-    return at && l->cframe_frame != SL_PYTHON_NOWHERE ? pointer_at(at, l->cframe_frame) : at;
-}
-
-static uint64_t offset_in(const struct sl_python_layout *l, const void *frame, const void *code)
-{
-    if (l->code_start == SL_PYTHON_NOWHERE)
-        return (uint64_t)(int64_t)int_at(frame, l->frame_at) * l->index_bytes;
-    return word_at(frame, l->frame_at) - (uint64_t)(uintptr_t)code - l->code_start;
+    return at && l->cframe_frame != SL_PYTHON_NOWHERE ? sl_python_pointer_at(at, l->cframe_frame)
+                                                      : at;
 }
 
 /* 0; -ENOENT: the frame runs no Python code (yet). */
-static int look_at(const struct sl_python_layout *l, const void *frame, struct place *out)
+static int look_at(const struct sl_python_layout *l, const void *frame, struct sl_python_place *out)
 {
-    /* From 3.14 on the lowest bits of a reference are flags. */
-    const void *code = (const void *)((uintptr_t)pointer_at(frame, l->frame_code) & ~(uintptr_t)3);
+    const void *code = sl_python_code_of(l, frame);
 
-    if (l->frame_owner != SL_PYTHON_NOWHERE &&
-        ((const uint8_t *)frame)[l->frame_owner] >= SL_PYTHON_OWNER_OUTSIDE)
-        return -ENOENT;
-    if (!is_a(code, l->code_type))
+    if (!code)
         return -ENOENT;
     out->code = code;
-    out->file = pointer_at(code, l->code_file);
-    out->name = pointer_at(code, l->code_name);
-    out->table = pointer_at(code, l->code_table);
-    out->first_line = int_at(code, l->code_line);
-    out->offset = offset_in(l, frame, code);
-    if (!is_a(out->file, l->str_type) || !is_a(out->name, l->str_type) ||
-        !is_a(out->table, l->bytes_type))
+    out->file = sl_python_pointer_at(code, l->code_file);
+    out->name = sl_python_pointer_at(code, l->code_name);
+    out->table = sl_python_pointer_at(code, l->code_table);
+    out->first_line = sl_python_int_at(code, l->code_line);
+    out->offset = sl_python_offset_in(l, frame, code);
+    if (!sl_python_is_a(out->file, l->str_type) || !sl_python_is_a(out->name, l->str_type) ||
+        !sl_python_is_a(out->table, l->bytes_type))
         return -ENOENT;
-    out->table_bytes = word_at(out->table, SL_PYTHON_BYTES_LENGTH);
+    out->table_bytes = sl_python_word_at(out->table, SL_PYTHON_BYTES_LENGTH);
     /* Helpers of Python's own have no table (in 3.9 neither has a single line); before its first
      * instruction a frame is not whole. */
     if ((!out->table_bytes && l->table != SL_PYTHON_LNOTAB) || out->table_bytes > TABLE_MAX ||
@@ -185,7 +137,7 @@ static uint64_t sum_of(const char *data, size_t length)
  * nearly all have been. */
 static uint64_t hash_of_text(const struct sl_python_layout *l, const void *text)
 {
-    uint64_t hash = word_at(text, SL_PYTHON_STR_HASH);
+    uint64_t hash = sl_python_word_at(text, SL_PYTHON_STR_HASH);
     struct sl_python_chars chars;
 
     if (hash + 1)
@@ -194,18 +146,16 @@ static uint64_t hash_of_text(const struct sl_python_layout *l, const void *text)
     return sum_of(chars.data, chars.length * chars.kind);
 }
 
-static uint64_t hash_of_file(const struct sl_python_layout *l, const struct place *p)
+static uint64_t hash_of_file(const struct sl_python_layout *l, const struct sl_python_place *p)
 {
     return mix(mix(0x5f1e, (uintptr_t)p->code), hash_of_text(l, p->file));
 }
 
-static uint64_t hash_of_place(const struct sl_python_layout *l, const struct place *p,
+static uint64_t hash_of_place(const struct sl_python_layout *l, const struct sl_python_place *p,
                               uint64_t file)
 {
     uint64_t hash = mix(file, hash_of_text(l, p->name));
-
-    uint32_t version =
-        l->code_version == SL_PYTHON_NOWHERE ? 0 : (uint32_t)int_at(p->code, l->code_version);
+    uint32_t version = sl_python_version_of(l, p->code);
 
     hash = mix(hash, (uint64_t)p->first_line << 32 ^ p->offset);
     if (version)
@@ -250,7 +200,8 @@ static uint32_t keep(uint64_t hash, uint32_t what)
 
 /* ---- lines ---- */
 
-static int is_library(const struct sl_python_layout *l, const struct place *p, uint64_t file)
+static int is_library(const struct sl_python_layout *l, const struct sl_python_place *p,
+                      uint64_t file)
 {
     uint32_t what = find_kept(file);
 
@@ -259,14 +210,14 @@ static int is_library(const struct sl_python_layout *l, const struct place *p, u
     return what == LIBRARY;
 }
 
-static int line_of(const struct sl_python_layout *l, const struct place *p)
+static int line_of(const struct sl_python_layout *l, const struct sl_python_place *p)
 {
     return sl_python_line_find(l->table, (const uint8_t *)p->table + SL_PYTHON_BYTES_DATA,
                                p->table_bytes, p->first_line, p->offset);
 }
 
-static uint32_t find_text(const struct sl_python_layout *l, uint64_t hash, const struct place *p,
-                          unsigned places)
+static uint32_t find_text(const struct sl_python_layout *l, uint64_t hash,
+                          const struct sl_python_place *p, unsigned places)
 {
     char text[SL_PYTHON_TEXT_MAX];
     size_t length = 0;
@@ -288,29 +239,52 @@ static uint32_t find_text(const struct sl_python_layout *l, uint64_t hash, const
     return line;
 }
 
-uint32_t sl_python_line(const void *frame)
+/* `seen`: or NULL. */
+static uint32_t find_line(const struct sl_python_layout *l, struct sl_python_seen *seen,
+                          const void *frame)
 {
-    const struct sl_python_layout *l = &python.layout;
-    struct place place[SL_PYTHON_DEPTH_MAX], nearest, here;
+    struct sl_python_place place[SL_PYTHON_DEPTH_MAX], nearest, here;
     uint64_t hash = 0, file, nearest_hash = 0;
     unsigned places = 0;
+    uint32_t line;
 
-    for (unsigned i = 0; frame && i < WALK_MAX && places < python.depth;
-         i++, frame = pointer_at(frame, l->frame_back)) {
+    for (unsigned i = 0; frame && i < SL_PYTHON_WALK_MAX && places < python.depth;
+         i++, frame = sl_python_pointer_at(frame, l->frame_back)) {
         if (look_at(l, frame, &here))
             continue;
         file = hash_of_file(l, &here);
         if (!is_library(l, &here, file)) {
             place[places++] = here;
             hash = mix(hash, hash_of_place(l, &here, file));
-        } else if (!nearest_hash) {
+            continue;
+        }
+        if (seen)
+            sl_python_seen_put_library(seen, l, &here);
+        if (!nearest_hash) {
             nearest = here;
             nearest_hash = file;
         }
     }
-    if (places)
-        return find_text(l, hash, place, places);
-    return nearest_hash ? find_text(l, hash_of_place(l, &nearest, nearest_hash), &nearest, 1) : 0;
+    if (!places)
+        return nearest_hash ? find_text(l, hash_of_place(l, &nearest, nearest_hash), &nearest, 1)
+                            : 0;
+    line = find_text(l, hash, place, places);
+    if (seen)
+        sl_python_seen_put(seen, l, place, line);
+    return line;
+}
+
+uint32_t sl_python_line(const void *frame, struct sl_python_seen *seen)
+{
+    const struct sl_python_layout *l = &python.layout;
+    uint32_t line = 0;
+
+    /* A place says all about its line only where no other frame's is behind it. */
+    if (python.depth > 1)
+        seen = NULL;
+    if (seen)
+        line = sl_python_seen_find(seen, l, frame);
+    return line ? line : find_line(l, seen, frame);
 }
 
 const void *sl_python_frame(void)

@@ -29,6 +29,8 @@
 /* Deeper than operators are nested. Those that end elsewhere without having said so at their
  * beginning leave their room reserved: it ends here. */
 #define DEPTH 512
+/* Up to this length a copy is made here, not by a call. */
+#define SHORT_BYTES 128
 
 static struct {
     struct sl_torch_ops_observer observer; /* enable NULL: none */
@@ -50,26 +52,33 @@ static unsigned words_of(size_t name, size_t more, size_t inputs)
     return (unsigned)((bytes + 15) / 16 * 2);
 }
 
-static void put(struct sl_lane_op *to, const struct sl_torch_op *op)
+/* What is short, as nearly all of it is, by words, the last of which may hold some of the one
+ * before again: that takes less than a call. Gives what is behind it. */
+static char *put(char *to, const void *from, size_t length)
 {
-    char *at = (char *)(to + 1);
+    char *end = to + length;
+    const char *at = from, *last;
 
-    memcpy(at, op->name, to->name_length);
-    at += to->name_length;
-    if (to->more_length)
-        memcpy(at, op->more, to->more_length);
-    at += to->more_length;
-    if (to->inputs_length)
-        memcpy(at, op->inputs, to->inputs_length);
+    if (length < sizeof(uint64_t) || length > SHORT_BYTES) {
+        if (length)
+            memcpy(to, from, length);
+        return end;
+    }
+    last = at + length - sizeof(uint64_t);
+    for (; at < last; at += sizeof(uint64_t), to += sizeof(uint64_t))
+        memcpy(to, at, sizeof(uint64_t));
+    memcpy(end - sizeof(uint64_t), last, sizeof(uint64_t));
+    return end;
 }
 
 /* NULL: there is no room. */
 static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_op *op,
                                     enum sl_lane_what what, uint32_t line)
 {
-    size_t name = strnlen(op->name, SL_LANE_TEXT_MAX), more = op->more_length;
-    size_t inputs = op->inputs_length;
+    size_t name = op->name_length < SL_LANE_TEXT_MAX ? op->name_length : SL_LANE_TEXT_MAX;
+    size_t more = op->more_length, inputs = op->inputs_length;
     struct sl_lane_op *to;
+    char *at;
     unsigned words;
 
     /* What is too long for a record does without. */
@@ -93,7 +102,9 @@ static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_
         .scope = op->scope,
         .was_cut = op->was_cut || inputs < op->inputs_length,
     };
-    put(to, op);
+    at = put((char *)(to + 1), op->name, name);
+    at = put(at, op->more, more);
+    put(at, op->inputs, inputs);
     /* Last: what it took us is the caller's. */
     to->record.stamp = sl_clock_stamp();
     sl_lane_put(lane, words);
@@ -112,7 +123,7 @@ static uint32_t line_of(struct sl_lane *lane, const struct sl_torch_op *op)
         lane->ops_frame = frame;
     else if (frame == lane->ops_frame && op->scope != SL_TORCH_SCOPE_SITE)
         return 0;
-    return frame ? sl_python_line(frame) : 0;
+    return frame ? sl_python_line(frame, &lane->seen) : 0;
 }
 
 struct renamed {
@@ -125,13 +136,14 @@ static const struct sl_torch_op *note_step(const struct sl_torch_op *op, struct 
 {
     uint32_t given;
 
-    if (sl_step_read_name(op->name, strlen(op->name), &given) != 0)
+    if (sl_step_read_name(op->name, op->name_length, &given) != 0)
         return op;
     atomic_store_explicit(&ops.step, (uint32_t)op->handle, memory_order_relaxed);
     if (!sl_step_begin_named(given, 1, &room->as))
         return op;
     room->op = *op;
     room->op.name = room->as.name;
+    room->op.name_length = strlen(room->as.name);
     room->op.more = room->as.more;
     room->op.more_length = (uint32_t)strlen(room->as.more);
     return &room->op;

@@ -12,13 +12,14 @@
 #ifndef SL_TORCH_OPS_ABI_H
 #define SL_TORCH_OPS_ABI_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define SL_TORCH_OPS_ABI   2
+#define SL_TORCH_OPS_ABI   3
 #define SL_TORCH_OPS_ENTRY "sl_torch_observer"
 
 /* at::RecordScope */
@@ -52,6 +53,7 @@ enum sl_torch_input {
 /* An operator that begins. What it points to lives during the call. */
 struct sl_torch_op {
     const char *name;
+    size_t name_length;
     uint64_t handle;  /* its record function's id */
     int64_t sequence; /* -1: none */
     uint32_t thread,

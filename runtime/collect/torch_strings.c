@@ -84,6 +84,7 @@ static void tell(struct sl_lane *lane, const struct sl_torch_text *t, const char
 {
     char name[SL_LANE_TEXT_MAX + 1], more[sizeof(DIMS) + SL_LANE_TEXT_MAX];
     struct sl_torch_op op = {.name = name,
+                             .name_length = t->name_length,
                              .handle = t->handle,
                              .sequence = t->sequence,
                              .thread = number_of(lane),

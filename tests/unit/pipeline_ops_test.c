@@ -7,6 +7,7 @@
 #include "pipeline_rig.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include "collect/nvtx.h"
 #include "collect/torch_ops.h"
@@ -24,6 +25,7 @@ static uint64_t handle;
 static uint64_t begin_op(const char *name, uint8_t scope, uint8_t is_async)
 {
     const struct sl_torch_op op = {.name = name,
+                                   .name_length = strlen(name),
                                    .handle = ++handle,
                                    .sequence = -1,
                                    .thread = 1,

@@ -26,7 +26,7 @@ int probe_begin(unsigned depth)
 /* NULL: there is none. */
 const char *probe_line(void)
 {
-    return sl_python_line_text(sl_python_line(sl_python_frame()), NULL);
+    return sl_python_line_text(sl_python_line(sl_python_frame(), NULL), NULL);
 }
 
 static void *ask(void *unused)
@@ -57,7 +57,7 @@ double probe_cost(unsigned calls)
 
         clock_gettime(CLOCK_MONOTONIC, &from);
         for (int i = 0; i < 100; i++)
-            sl_python_line(sl_python_frame());
+            sl_python_line(sl_python_frame(), NULL);
         clock_gettime(CLOCK_MONOTONIC, &to);
         ns = ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / 100;
         best = ns < best ? ns : best;

@@ -7,9 +7,26 @@
 #include "base/stats.h"
 #include "collect/python_frames.h"
 #include "collect/python_layout.h"
+#include "collect/python_seen.h"
 #include "unit/collect/python_rig.h"
 
 static struct sl_python_layout layout; /* what the module found, too */
+static struct sl_python_seen seen;
+static int are_hashed; /* strs have been keys of a dict: code that has such is seen */
+
+static int without_hashes(void **state)
+{
+    (void)state;
+    are_hashed = 0;
+    return 0;
+}
+
+static int with_hashes(void **state)
+{
+    (void)state;
+    are_hashed = 1;
+    return 0;
+}
 
 static void be(unsigned minor, unsigned depth)
 {
@@ -39,13 +56,22 @@ static void *new_object(size_t size, const void *type)
     return object;
 }
 
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = 5381;
+
+    for (; *text; text++)
+        hash = hash * 33 + (uint8_t)*text;
+    return hash;
+}
+
 static void *new_str(const char *text)
 {
     size_t length = strlen(text);
     char *str = new_object(layout.ascii_text + length, cpython.str);
 
     put_word(str, SL_PYTHON_STR_LENGTH, length);
-    put_word(str, SL_PYTHON_STR_HASH, UINT64_MAX); /* not made yet */
+    put_word(str, SL_PYTHON_STR_HASH, are_hashed ? hash_of(text) : UINT64_MAX);
     put_int(str, SL_PYTHON_STR_STATE, 1 << 2 | SL_PYTHON_STR_COMPACT | SL_PYTHON_STR_ASCII);
     memcpy(str + layout.ascii_text, text, length);
     return str;
@@ -138,9 +164,13 @@ static void *new_frame(const void *code, const void *back, unsigned instruction)
     return frame;
 }
 
+/* It is the same by what was seen, and without that. */
 static const char *text_of(const void *frame)
 {
-    uint32_t line = sl_python_line(frame);
+    uint32_t line = sl_python_line(frame, NULL);
+
+    assert_int_equal(sl_python_line(frame, &seen), line); /* maybe for the first time */
+    assert_int_equal(sl_python_line(frame, &seen), line);
 
     return line ? sl_python_line_text(line, NULL) : "";
 }
@@ -165,7 +195,7 @@ static void without_python_there_are_none(void **state)
     assert_int_equal(sl_python_lines_init(0), 0);
     assert_int_equal(sl_python_lines_init(1), -ENOENT);
     assert_null(sl_python_frame());
-    assert_int_equal(sl_python_line(NULL), 0);
+    assert_int_equal(sl_python_line(NULL, NULL), 0);
     load_python();
     be_python(11);
     assert_int_equal(sl_python_lines_init(0), 0); /* none are wanted */
@@ -193,7 +223,7 @@ static void every_version_has_lines(void **state)
         assert_string_equal(text_of(first), expected);
         snprintf(expected, sizeof(expected), "%s:13 train", file);
         assert_string_equal(text_of(second), expected);
-        assert_int_equal(sl_python_line(second), sl_python_line(second));
+        assert_int_equal(sl_python_line(second, &seen), sl_python_line(second, &seen));
         free(first);
         free(second);
         free_code(code);
@@ -314,16 +344,16 @@ static void code_that_is_damaged_is_passed_over(void **state)
         for (unsigned i = 0; i < 3; i++) {
             was = part(code, parts[i]);
             put_pointer(code, parts[i], NULL);
-            assert_int_equal(sl_python_line(frame), 0);
+            assert_int_equal(sl_python_line(frame, &seen), 0);
             put_pointer(code, parts[i], code); /* another type */
-            assert_int_equal(sl_python_line(frame), 0);
+            assert_int_equal(sl_python_line(frame, &seen), 0);
             put_pointer(code, parts[i], was);
         }
         was = part(code, layout.code_table);
         put_word(was, SL_PYTHON_BYTES_LENGTH, UINT64_MAX);
-        assert_int_equal(sl_python_line(frame), 0);
+        assert_int_equal(sl_python_line(frame, &seen), 0);
         put_word(was, SL_PYTHON_BYTES_LENGTH, 1u << 30);
-        assert_int_equal(sl_python_line(frame), 0);
+        assert_int_equal(sl_python_line(frame, &seen), 0);
         free(frame);
         free_code(code);
     }
@@ -344,7 +374,7 @@ static void frames_without_end_end(void **state)
     set_instruction(frame, library, 1);
     assert_string_equal(text_of(frame), "/usr/lib/python3.11/threading.py:13 run");
     put_pointer(frame, layout.frame_code, NULL);
-    assert_int_equal(sl_python_line(frame), 0);
+    assert_int_equal(sl_python_line(frame, &seen), 0);
     free(frame);
     free_code(code);
     free_code(library);
@@ -463,30 +493,33 @@ static void more_lines_than_are_kept(void **state)
     frame = new_frame(code, NULL, 1);
     for (int line = 1; line <= 20000; line++) {
         put_int(code, layout.code_line, line);
-        known += sl_python_line(frame) != 0;
+        known += sl_python_line(frame, &seen) != 0;
     }
     assert_in_range(known, 10000, 16384);
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST) - lost, 20000 - known);
-    assert_int_equal(sl_python_line(frame), 0); /* and stays so */
+    assert_int_equal(sl_python_line(frame, &seen), 0); /* and stays so */
     free(frame);
     free_code(code);
 }
+
+#define BOTH(test)                                                                                 \
+    cmocka_unit_test_setup((test), without_hashes), cmocka_unit_test_setup((test), with_hashes)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_python_there_are_none),
-        cmocka_unit_test(every_version_has_lines),
+        BOTH(every_version_has_lines),
         cmocka_unit_test(a_thread_has_an_innermost_frame),
-        cmocka_unit_test(the_innermost_frames_of_the_user_s_count),
-        cmocka_unit_test(frames_that_run_no_python_code_are_passed_over),
-        cmocka_unit_test(code_that_is_damaged_is_passed_over),
-        cmocka_unit_test(frames_without_end_end),
-        cmocka_unit_test(code_at_the_address_of_another),
-        cmocka_unit_test(code_with_a_number_of_its_own),
-        cmocka_unit_test(tables_of_any_length),
-        cmocka_unit_test(names_that_are_long_or_none),
-        cmocka_unit_test(more_lines_than_are_kept),
+        BOTH(the_innermost_frames_of_the_user_s_count),
+        BOTH(frames_that_run_no_python_code_are_passed_over),
+        BOTH(code_that_is_damaged_is_passed_over),
+        BOTH(frames_without_end_end),
+        BOTH(code_at_the_address_of_another),
+        BOTH(code_with_a_number_of_its_own),
+        BOTH(tables_of_any_length),
+        BOTH(names_that_are_long_or_none),
+        cmocka_unit_test_setup(more_lines_than_are_kept, without_hashes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,8 @@
 #include "unit/collect/torch_records.h"
 #include "unit/collect/torch_tree.h"
 
+#define NAMED(text) .name = (text), .name_length = sizeof(text) - 1
+
 static struct torch_tree tree;
 static const struct sl_torch_ops_host *host;
 static const int *enabled;
@@ -69,23 +71,28 @@ static void the_observer_is_told(void **state)
     assert_true(*enabled == 2 && sl_torch_ops_are_wanted());
 }
 
+/* It stays until it is read. */
+static const struct sl_lane_record *next_begin(void)
+{
+    const struct sl_lane_record *r = sl_lane_next(sl_lane_mine);
+
+    while (r && r->what != SL_LANE_OP_BEGIN) {
+        sl_lane_read(sl_lane_mine, r);
+        r = sl_lane_next(sl_lane_mine);
+    }
+    return r;
+}
+
 static void operators_are_recorded(void **state)
 {
     static const uint8_t inputs[] = {SL_TORCH_TRUE, SL_TORCH_OTHER};
-    const struct sl_torch_op outer = {.name = "aten::linear",
-                                      .handle = 0x100000007,
-                                      .sequence = -1,
+    const struct sl_torch_op outer = {NAMED("aten::linear"), .handle = 0x100000007, .sequence = -1,
                                       .thread = 1},
-                             inner = {.name = "aten::addmm",
-                                      .handle = 8,
-                                      .sequence = 3,
-                                      .thread = 1,
-                                      .forward_thread = 2,
-                                      .scope = SL_TORCH_SCOPE_BACKWARD,
-                                      .more = "\"a\":1",
-                                      .more_length = 5,
-                                      .inputs = inputs,
-                                      .inputs_length = 2};
+                             inner = {NAMED("aten::addmm"), .handle = 8,
+                                      .sequence = 3,        .thread = 1,
+                                      .forward_thread = 2,  .scope = SL_TORCH_SCOPE_BACKWARD,
+                                      .more = "\"a\":1",    .more_length = 5,
+                                      .inputs = inputs,     .inputs_length = 2};
 
     (void)state;
     host->begin(&outer);
@@ -110,11 +117,8 @@ static void operators_are_recorded(void **state)
 
 static void some_end_on_any_thread(void **state)
 {
-    const struct sl_torch_op op = {.name = "nccl:all_reduce",
-                                   .handle = 1ull << 33 | 5,
-                                   .sequence = -1,
-                                   .scope = SL_TORCH_SCOPE_USER,
-                                   .is_async = 1};
+    const struct sl_torch_op op = {NAMED("nccl:all_reduce"), .handle = 1ull << 33 | 5,
+                                   .sequence = -1, .scope = SL_TORCH_SCOPE_USER, .is_async = 1};
 
     (void)state;
     host->begin(&op);
@@ -131,6 +135,7 @@ static void what_is_too_long_does_without(void **state)
     static uint8_t inputs[SL_LANE_RECORD_WORDS * 8];
     static char more[SL_LANE_RECORD_WORDS * 8], name[2 * SL_LANE_TEXT_MAX];
     struct sl_torch_op op = {.name = name,
+                             .name_length = sizeof(name) - 1,
                              .handle = 1,
                              .more = more,
                              .more_length = 10,
@@ -151,13 +156,47 @@ static void what_is_too_long_does_without(void **state)
     assert_true(seen[2].op.more_length == 0 && seen[2].op.inputs_length == 0);
 }
 
+/* Copies go by words: of any length, at any place. */
+static void pieces_of_any_length_arrive(void **state)
+{
+    static char text[SL_LANE_TEXT_MAX];
+    const struct sl_lane_record *r;
+    char *name;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(text); i++)
+        text[i] = (char)('a' + i % 23);
+    for (size_t length = 0; length <= 200; length++) {
+        /* Exactly as long: a sanitizer sees a byte too far. */
+        name = test_malloc(length + 1);
+        memcpy(name, text, length);
+        name[length] = '\0';
+        host->begin(&(struct sl_torch_op){.name = name,
+                                          .name_length = length,
+                                          .handle = 1,
+                                          .more = text + 1,
+                                          .more_length = (uint32_t)(length / 2),
+                                          .inputs = (const uint8_t *)text + 2,
+                                          .inputs_length = (uint32_t)(200 - length)});
+        test_free(name);
+        r = next_begin();
+        assert_non_null(r);
+        name = (char *)((const struct sl_lane_op *)r + 1);
+        assert_memory_equal(name, text, length);
+        assert_memory_equal(name + length, text + 1, length / 2);
+        assert_memory_equal(name + length + length / 2, text + 2, 200 - length);
+        host->end(1, 0, 0);
+        read_seen();
+    }
+}
+
 static void too_deep_ones_are_left_out_whole(void **state)
 {
     unsigned begins = 0;
 
     (void)state;
     for (uint64_t i = 1; i <= 600; i++) {
-        host->begin(&(struct sl_torch_op){.name = "x", .handle = i, .sequence = -1});
+        host->begin(&(struct sl_torch_op){NAMED("x"), .handle = i, .sequence = -1});
         if (i == 300)
             begins = read_seen();
     }
@@ -168,7 +207,7 @@ static void too_deep_ones_are_left_out_whole(void **state)
     assert_int_equal(read_seen(), 512);
     for (unsigned i = 0; i < seen_count; i++)
         assert_int_equal(seen[i].record.aux, 512 - i);
-    host->begin(&(struct sl_torch_op){.name = "x", .handle = 1, .sequence = -1});
+    host->begin(&(struct sl_torch_op){NAMED("x"), .handle = 1, .sequence = -1});
     host->end(1, 0, 0);
     assert_int_equal(read_seen(), 2);
 }
@@ -220,12 +259,12 @@ static void waits_that_are_no_operators(void **state)
 static void stopped_is_for_good(void **state)
 {
     (void)state;
-    host->begin(&(struct sl_torch_op){.name = "x", .handle = 1, .sequence = -1});
+    host->begin(&(struct sl_torch_op){NAMED("x"), .handle = 1, .sequence = -1});
     read_seen();
     errno = ERANGE;
     sl_torch_ops_stop();
     host->end(1, 0, 0);
-    host->begin(&(struct sl_torch_op){.name = "x", .handle = 2, .sequence = -1});
+    host->begin(&(struct sl_torch_op){NAMED("x"), .handle = 2, .sequence = -1});
     host->end(2, 0, 0);
     assert_int_equal(read_seen(), 0);
     assert_int_equal(errno, ERANGE);
@@ -241,6 +280,7 @@ int main(void)
         cmocka_unit_test(operators_are_recorded),
         cmocka_unit_test(some_end_on_any_thread),
         cmocka_unit_test(what_is_too_long_does_without),
+        cmocka_unit_test(pieces_of_any_length_arrive),
         cmocka_unit_test(too_deep_ones_are_left_out_whole),
         cmocka_unit_test(scopes_that_are_steps),
         cmocka_unit_test(waits_that_are_no_operators),
