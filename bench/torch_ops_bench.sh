@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # What recording an operator of PyTorch's costs the thread that runs it, beside torch.profiler in the
 # same process: a small operator bare, with the observer, and under torch.profiler without and with
-# shapes, in turns; the least of each counts. One process with lean detail, one with full.
+# shapes, in turns; the least of each counts. One process with lean detail, one with full, one without
+# an observer, where operators come by PyTorch's own ranges of NVTX's. Besides, what a range and a
+# step of the user's cost.
 #   torch_ops_bench.sh [--turns N] [--json FILE]        needs PyTorch (tests/venv.sh torch-2.11)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -39,6 +41,9 @@ run() { # FILE [VARIABLE=VALUE]...
 
 run lean CUDA_INJECTION64_PATH="$library" SYNCLINE_OPS=lean
 run full CUDA_INJECTION64_PATH="$library" SYNCLINE_OPS=full
+mkdir "$out/home"
+ln -s "$(dirname "$library")/syncline/python" "$out/home/python"
+run strings CUDA_INJECTION64_PATH="$library" SYNCLINE_OPS=full SYNCLINE_HOME="$out/home"
 
 ns() { # FILE MODE
     "$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$out/$1" "$2"
@@ -64,3 +69,9 @@ row "torch.profiler with shapes, more" "$(more full shapes)" ns 0 "no window"
 row "observer full / torch.profiler with shapes" \
     "$(awk -v a="$(more full syncline)" -v b="$(more full shapes)" 'BEGIN { printf "%.2f", a / b }')" \
     "" 0.5 "the same process"
+against() { awk -v a="$(ns strings "$1")" -v b="$(ns full bare)" 'BEGIN { printf "%.0f", a - b }'; }
+row "NVTX's texts, more an operator" "$(against syncline)" ns 0 "no window, another process"
+row "NVTX's texts, with no window open" "$(against bare)" ns 0 "no window, another process"
+row "syncline.range(), one" "$(ns full range)" ns 0 "an empty with"
+row "torch.profiler.record_function(), one" "$(ns full record_function)" ns 0 "an empty with"
+row "syncline.step(), one" "$(ns full step)" ns 0 "an empty function"
