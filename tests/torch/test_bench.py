@@ -91,6 +91,9 @@ def test_torch_ops(tmp_path):
     assert set(found) == {"observer lean, more an operator", "observer full, more an operator",
                           "torch.profiler, more an operator",
                           "torch.profiler with shapes, more",
-                          "observer full / torch.profiler with shapes"}
+                          "observer full / torch.profiler with shapes",
+                          "NVTX's texts, more an operator", "NVTX's texts, with no window open",
+                          "syncline.range(), one", "torch.profiler.record_function(), one",
+                          "syncline.step(), one"}
     ratio = found["observer full / torch.profiler with shapes"]
     assert ratio["goal"] == 0.5 and ratio["met"] == (ratio["value"] <= 0.5)

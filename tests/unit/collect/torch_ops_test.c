@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <string.h>
 
 #include "collect/step.h"
 #include "collect/torch_ops.h"
@@ -214,8 +215,11 @@ static void too_deep_ones_are_left_out_whole(void **state)
 
 static void scope(const char *name, uint64_t handle)
 {
-    host->begin(&(struct sl_torch_op){
-        .name = name, .handle = handle, .sequence = -1, .scope = SL_TORCH_SCOPE_USER});
+    host->begin(&(struct sl_torch_op){.name = name,
+                                      .name_length = strlen(name),
+                                      .handle = handle,
+                                      .sequence = -1,
+                                      .scope = SL_TORCH_SCOPE_USER});
 }
 
 /* Those of the program's are told between windows, too. */
