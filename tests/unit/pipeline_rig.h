@@ -55,7 +55,7 @@ static inline int tear_down(void **state)
 static uint32_t correlation; /* the last launch's */
 
 /* One launch and its kernel, which starts `wait` ns after the call. */
-static inline void deliver(const char *name, uint64_t call_ns, uint64_t wait)
+static inline void deliver_from(uint32_t thread, const char *name, uint64_t call_ns, uint64_t wait)
 {
     struct {
         struct mix_api call;
@@ -67,7 +67,8 @@ static inline void deliver(const char *name, uint64_t call_ns, uint64_t wait)
     r.call.cbid = 211;
     r.call.start = call_ns;
     r.call.end = call_ns + 100;
-    r.call.pid = r.call.thread = 77;
+    r.call.pid = 77;
+    r.call.thread = thread;
     r.call.correlation = r.kernel.correlation = ++correlation;
     r.kernel.kind = 10;
     r.kernel.start = call_ns + wait;
@@ -78,6 +79,11 @@ static inline void deliver(const char *name, uint64_t call_ns, uint64_t wait)
     r.kernel.block[0] = r.kernel.block[1] = r.kernel.block[2] = 1;
     r.kernel.name = name;
     assert_int_equal(sl_pipeline_buffer(pipeline, (const uint8_t *)&r, sizeof(r)), 2);
+}
+
+static inline void deliver(const char *name, uint64_t call_ns, uint64_t wait)
+{
+    deliver_from(77, name, call_ns, wait);
 }
 
 static inline const char *read_window(int number)
