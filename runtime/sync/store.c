@@ -10,6 +10,14 @@
 
 #include "base/pages.h"
 
+/* What a pool got back is no heap to AddressSanitizer: it is told. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, bytes)   ((void)(address), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#endif
+
 enum {
     BLOCK_BYTES = 64 * 1024,
     FIRST_SLOTS = 256
@@ -61,6 +69,7 @@ void sl_pool_free(struct sl_pool *p)
     while (p->blocks) {
         void *block = p->blocks;
 
+        ASAN_UNPOISON_MEMORY_REGION(block, BLOCK_BYTES);
         memcpy(&p->blocks, block, sizeof p->blocks);
         sl_store_unmap(p->store, block, BLOCK_BYTES);
     }
@@ -71,6 +80,8 @@ void sl_pool_put(struct sl_pool *p, void *object)
 {
     memcpy(object, &p->unused, sizeof p->unused);
     p->unused = object;
+    ASAN_POISON_MEMORY_REGION((char *)object + sizeof p->unused,
+                              p->object_bytes - sizeof p->unused);
 }
 
 /* The first object's place holds the chain of blocks. */
@@ -97,6 +108,7 @@ void *sl_pool_get(struct sl_pool *p)
     if (!object) /* larger than a block */
         return NULL;
     memcpy(&p->unused, object, sizeof p->unused);
+    ASAN_UNPOISON_MEMORY_REGION(object, p->object_bytes);
     return memset(object, 0, p->object_bytes);
 }
 

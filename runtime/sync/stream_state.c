@@ -235,14 +235,17 @@ void sl_streams_forget(struct sl_streams *s)
     }
 }
 
-/* Operations behind the first that had ended before the horizon are nobody's tail any more. */
-static void trim(struct sl_streams *s, struct sl_stream *stream)
+/* Operations behind the first that had ended before the horizon are nobody's tail any more; `pushed`
+ * is kept wherever it is, since its caller goes on with it. */
+static void trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed)
 {
     struct sl_op *op = stream->newest, *rest;
+    int is_passed = op == pushed;
     uint32_t kept = 1;
 
-    while (op->pub.end_ns > s->horizon_ns && op->older) {
+    while ((op->pub.end_ns > s->horizon_ns || !is_passed) && op->older) {
         op = op->older;
+        is_passed |= op == pushed;
         kept++;
     }
     rest = op->older;
@@ -337,7 +340,7 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     came_behind(s, op, above, before);
     used(stream, by->to_ns ? by->to_ns : pub->start_ns);
     if (++stream->kept >= stream->trim_at)
-        trim(s, stream);
+        trim(s, stream, op);
     *out = op;
     return 0;
 }

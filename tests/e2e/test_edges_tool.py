@@ -496,6 +496,24 @@ def test_rows_without_sense(tmp_path):
 
 
 @pytest.mark.sanitize
+@pytest.mark.parametrize("seed", range(20))
+def test_times_that_go_back(tmp_path, seed):
+    """Operations that begin before others that their stream had got earlier."""
+    generator = random.Random(seed)
+    rows = []
+    for i in range(10, 200):
+        start = 1000 + 10 * i + generator.choice([3, 3, 3, -500, -1])
+        rows += launch(i, 1000 + 10 * i, start, start + 4)
+        if generator.random() < 0.3:
+            rows[-2].update(name="cudaMemcpyAsync", dur=8)
+            rows[-1].update(cat="gpu_memcpy", name="Memcpy DtoH (Device -> Pageable)")
+    path = write(tmp_path / "t", rows)
+    found, lost = edges(path)
+    assert found and lost["cycle"] + len(found) <= len(rows)
+    run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et")
+
+
+@pytest.mark.sanitize
 def test_random_damage(tmp_path):
     generator = random.Random(5)
     rows = [r for i in range(1, 20, 2)

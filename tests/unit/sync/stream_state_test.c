@@ -203,6 +203,25 @@ static void what_was_lost_is_over_with_a_wait(void **state)
     sl_set_clear(&r->streams, &set);
 }
 
+/* One that began before all that is kept is what its call did all the same. */
+static void what_is_pushed_outlives_a_look_for_old_ones(void **state)
+{
+    struct rig *r = *state;
+    struct sl_stream *a = rig_stream(r, 13, 2);
+    const struct sl_op *op;
+
+    for (unsigned i = 10; i < 13; i++)
+        rig_push(r, a, i, 10 * i, 10 * i + 5);
+    r->streams.horizon_ns = 1000 * US;
+    op = rig_push(r, a, 13, 50, 55); /* the fourth: time for a look */
+    assert_non_null(op);
+    assert_int_equal(op->pub.correlation, 13);
+    assert_int_equal(op->pub.end_ns, 55 * US);
+    for (unsigned i = 14; i < 30; i++)
+        rig_push(r, a, i, 10 * i, 10 * i + 5);
+    assert_true(a->kept <= 8);
+}
+
 /* However long a stream works, it keeps what a wait may look behind, and that is little. */
 static void history_is_forgotten(void **state)
 {
@@ -234,6 +253,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_context_has_all_its_streams_and_no_others, rig_make,
                                         rig_drop),
         cmocka_unit_test_setup_teardown(what_was_lost_is_over_with_a_wait, rig_make, rig_drop),
+        cmocka_unit_test_setup_teardown(what_is_pushed_outlives_a_look_for_old_ones, rig_make,
+                                        rig_drop),
         cmocka_unit_test_setup_teardown(what_was_not_seen_is_said, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(history_is_forgotten, rig_make, rig_drop),
     };
