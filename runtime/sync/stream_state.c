@@ -235,8 +235,8 @@ void sl_streams_forget(struct sl_streams *s)
     }
 }
 
-/* Operations behind the first that had ended before the horizon are nobody's tail any more; `pushed`
- * is kept wherever it is, since its caller goes on with it. */
+/* Operations behind the first that had ended before the horizon are nobody's tail any more;
+ * `pushed` is kept wherever it is, since its caller goes on with it. */
 static void trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed)
 {
     struct sl_op *op = stream->newest, *rest;
