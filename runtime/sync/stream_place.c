@@ -106,7 +106,7 @@ static int forget_stream(struct sl_streams *s, struct sl_stream *stream)
 {
     sl_ops_drop(s, stream->newest);
     sl_set_clear(s, &stream->extra);
-    stream->newest = NULL;
+    stream->newest = stream->pushed = NULL;
     stream->kept = 0;
     stream->trim_at = SL_STREAM_TRIM_AT;
     stream->seen_ns = 0;

@@ -220,7 +220,7 @@ void sl_streams_forget(struct sl_streams *s)
 
         sl_ops_drop(s, stream->newest);
         sl_set_clear(s, &stream->extra);
-        stream->newest = NULL;
+        stream->newest = stream->pushed = NULL;
         stream->used_before = stream->used_after = NULL;
         stream->active_ns = 0;
         stream->seen_ns = UINT64_MAX;
@@ -316,6 +316,11 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     struct sl_op *above = NULL, *at = stream->newest, *op;
 
     *out = NULL;
+    /* A file may have its rows in any order: from the last to the first, too. */
+    if (stream->pushed && sl_op_later(&stream->pushed->pub, pub)) {
+        above = stream->pushed;
+        at = above->older;
+    }
     while (at && sl_op_later(&at->pub, pub)) {
         above = at;
         at = at->older;
@@ -337,6 +342,7 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     *previous_end_ns = at ? at->pub.end_ns : 0;
     if ((at && at->no_time) || stream->unordered == pub->correlation)
         *previous_end_ns = UINT64_MAX;
+    stream->pushed = op;
     came_behind(s, op, above, before);
     used(stream, by->to_ns ? by->to_ns : pub->start_ns);
     if (++stream->kept >= stream->trim_at)

@@ -76,7 +76,8 @@ struct sl_context {
 struct sl_stream {
     struct sl_context *context;
     struct sl_op *newest;
-    struct sl_set extra; /* since the newest operation */
+    struct sl_op *pushed; /* the last one that was; NULL: forgotten since */
+    struct sl_set extra;  /* since the newest operation */
     struct sl_stream *used_before, *used_after;
     struct sl_link *mark; /* its member in the set being built, if mark_set is that set's number */
     uint64_t mark_set;

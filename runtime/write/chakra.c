@@ -107,6 +107,7 @@ static void forget(struct sl_chakra *c)
     memset(c->thread, 0, SL_CHAKRA_THREADS * sizeof(*c->thread));
     memset(c->forward, 0, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
     memset(c->stream, 0, SL_CHAKRA_STREAMS * sizeof(*c->stream));
+    memset(c->first_context, 0, sizeof(c->first_context));
     memset(&c->count, 0, sizeof(c->count));
     c->threads = 0;
     c->streams = 0;

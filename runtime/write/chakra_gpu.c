@@ -51,6 +51,20 @@ static struct sl_chakra_stream *stream_of(struct sl_chakra *c, const struct sl_e
     return s;
 }
 
+/* CUPTI numbers the streams of each context anew: those of a device's further ones are told apart
+ * by its number. 0: the operation is in the first. */
+static uint32_t further_context(struct sl_chakra *c, const struct sl_event *ev)
+{
+    uint32_t *first;
+
+    if (ev->device >= SL_DEVICE_MAX)
+        return ev->context;
+    first = &c->first_context[ev->device];
+    if (*first == 0)
+        *first = ev->context;
+    return ev->context != *first ? ev->context : 0;
+}
+
 /* What the operation communicates, if that is known and a simulator can be told. */
 static int ask_collective(struct sl_chakra *c, const struct sl_event *ev,
                           const struct sl_text *name, struct sl_chakra_collective *out)
@@ -100,6 +114,7 @@ void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
     }
     sl_chakra_add_sources(c, ev->correlation, graph_node, 1, &parents_end);
     n.delay_ns = delay_of(c, ev, parents_end);
+    n.context = further_context(c, ev);
     n.name = sl_chakra_name(c, ev);
     if (ask_collective(c, ev, n.name, &collective))
         n.collective = &collective;

@@ -119,6 +119,7 @@ struct sl_chakra_node {
     uint32_t thread;            /* CPU */
     uint64_t start_ns, end_ns;
     uint64_t delay_ns;                             /* GPU */
+    uint32_t context;                              /* GPU; 0: its device's first */
     const struct sl_chakra_collective *collective; /* NULL: none, or not known */
 };
 
@@ -157,6 +158,7 @@ struct sl_chakra {
     struct sl_chakra_forward *forward; /* SL_CHAKRA_SEQUENCES, by sequence number */
     struct sl_chakra_stream *stream;   /* SL_CHAKRA_STREAMS, open addressing */
     size_t streams;
+    uint32_t first_context[SL_DEVICE_MAX]; /* 0: none yet */
 
     uint64_t *dep; /* SL_CHAKRA_DEPS */
     size_t deps;

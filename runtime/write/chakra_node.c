@@ -178,6 +178,8 @@ static char *put_gpu_attributes(struct sl_chakra *c, char *at, const struct sl_c
     at = PUT_INT64(at, NODE_ATTR, "stream", ev->stream);
     if (ev->device != c->device)
         at = PUT_INT64(at, NODE_ATTR, "device", ev->device);
+    if (n->context)
+        at = PUT_INT64(at, NODE_ATTR, "context", n->context);
     at = PUT_INT64(at, NODE_ATTR, "delay_ns", n->delay_ns);
     if (ev->kind == SL_EV_MEMCPY || ev->kind == SL_EV_MEMSET)
         at = PUT_UINT64(at, NODE_ATTR, "tensor_size", ev->u.op.bytes);

@@ -149,12 +149,13 @@ class Et:
         """The queue that a simulator puts it in: a thread, or a stream."""
         if node.cpu:
             return ("thread", node.attr["tid"])
-        return ("stream", node.attr.get("device", self.device), node.attr["stream"])
+        return ("stream", node.attr.get("device", self.device), node.attr.get("context"),
+                node.attr["stream"])
 
 
 # Attributes, and the member of the oneof that feeders read.
 KINDS = {"is_cpu_op": "bool_val", "tid": "int64_val", "stream": "int64_val", "device": "int64_val",
-         "correlation": "int64_val", "rf_id": "int64_val", "seq_id": "int64_val",
+         "context": "int64_val", "correlation": "int64_val", "rf_id": "int64_val", "seq_id": "int64_val",
          "start_ns": "int64_val", "duration_ns": "int64_val", "delay_ns": "int64_val",
          "tensor_size": "uint64_val", "comm_type": "int64_val", "comm_size": "int64_val",
          "comm_src": "int32_val", "comm_dst": "int32_val", "comm_tag": "int32_val",

@@ -124,6 +124,26 @@ def test_a_replay_gives_the_recorded_times_back(tmp_path, name):
     assert abs(window_end(et, ends) - recorded) <= BOUND * recorded
 
 
+TWO_CONTEXTS = ["0 use 0", "0 stream 2 1", "0 context 4 0", "0 stream 3 1"] + [
+    "0 use 0", "0 kernel 2 2000", "0 use 4", "0 kernel 3 2000", "0 ssync 2 1", "0 ssync 3 1"] * 30
+
+
+def test_streams_of_two_contexts_with_one_number(tmp_path):
+    """CUPTI numbers the streams of each context anew: these run beside each other."""
+    steps = tmp_path / "steps"
+    steps.write_text("\n".join(TWO_CONTEXTS) + "\n")
+    run = harness.run(tmp_path, harness.BUILD / "tests" / "e2e" / "random_waits", steps)
+    trace = run.trace()
+    assert len({(r["args"]["context"], r["args"]["stream"]) for r in trace.of("kernel")}) == 2
+    assert len({r["args"]["stream"] for r in trace.of("kernel")}) == 1
+    et = convert(trace.path, tmp_path)
+    assert not chakra.broken(et)
+    ends = chakra_replay.replay(et, held_up=held_up(et, run))
+    assert not late(et, ends, trace.path)
+    recorded = max(node.end for node in et.nodes)
+    assert abs(window_end(et, ends) - recorded) <= BOUND * recorded
+
+
 @pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SL_TEST_TRACES")
 @pytest.mark.parametrize("name", ["cuda_event_sync", "simple_add", "nccl_3steps"])
 def test_a_replay_of_a_real_trace(tmp_path, name):

@@ -375,6 +375,12 @@ int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, cons
                          path, f->invalid, f->too_long, counts.unusable);
         status = SL_EXIT_PROBLEM;
     }
+    if (counts.negative) {
+        sl_args_complain(
+            command, "%s: %" PRIu64 " rows end before they begin; here they end where they begin",
+            path, counts.negative);
+        status = SL_EXIT_PROBLEM;
+    }
     if (counts.names_lost)
         sl_args_complain(command,
                          "%s: %" PRIu64 " rows have more text in their names than is "

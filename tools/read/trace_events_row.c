@@ -71,6 +71,7 @@ static int begin_event(struct sl_trace_events *t, const struct sl_trace_row *row
     if (!(row->has & SL_HAS_TS) || start < 0)
         return -EINVAL;
     end = (row->has & SL_HAS_DUR) && row->dur_ns > 0 ? start + row->dur_ns : start;
+    t->counts.negative += (row->has & SL_HAS_DUR) && row->dur_ns < 0;
     ev->start_ns = (uint64_t)start + TIME_ORIGIN_NS;
     ev->end_ns = (uint64_t)end + TIME_ORIGIN_NS;
     if (kind == SL_TRACE_RANGE)
