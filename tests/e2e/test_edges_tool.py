@@ -4,6 +4,7 @@ import collections
 import gzip
 import json
 import os
+import pathlib
 import random
 import subprocess
 import sys
@@ -464,6 +465,29 @@ def test_wrong_usage(tmp_path):
     assert "number" in one_line(run("edges", "--min-wait", "-5", "x", status=2)[1])
     assert "one FILE" in one_line(run("edges", "a", "b", status=2)[1])
     assert "No such file" in one_line(run("edges", tmp_path / "none", status=2)[1])
+
+
+PROFILED = sorted((pathlib.Path(__file__).parent / "profiler_traces").glob("*.json.gz"))
+
+
+@pytest.mark.parametrize("path", PROFILED, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_versions_of_torch_profiler(tmp_path, path):
+    """None is false; what its file does not tell (events without the record that they name) is left
+    out and counted."""
+    found, lost = edges(path)
+    trace = json.loads(gzip.decompress(path.read_bytes()))
+    rows = {row["args"]["correlation"] for row in trace["traceEvents"]
+            if row.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")}
+    true = {(source, call) for call, _, sources in trace["waits"] for source in sources
+            if source in rows}
+    ours = {(e["src_correlation"], e["dst_correlation"]) for e in found if e["dst_point"] == "end"}
+    assert ours <= true and len(ours) >= 8
+    of_events = {call for call, kind, _ in trace["waits"] if kind.startswith("event")}
+    missing = {call for _, call in true - ours if call in of_events}
+    assert len({call for _, call in true - ours}) <= sum(lost.values())
+    assert missing and lost["no_record"] >= len(missing)
+    run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et")
+    run("check", tmp_path / "t.et")
 
 
 @pytest.mark.sanitize
