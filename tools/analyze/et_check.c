@@ -43,6 +43,8 @@ static const struct {
                               SL_SEVERITY_WARNING},
     [SL_ET_RULE_COMM_ON_CPU] = {"comm_on_cpu", "communication with is_cpu_op true",
                                 SL_SEVERITY_ERROR},
+    [SL_ET_RULE_MEMBER] = {"member", "attributes whose value has another type than simulators read",
+                           SL_SEVERITY_ERROR},
     [SL_ET_RULE_COMM_FIELDS] = {"comm_fields", "communication without its type, size, peer or tag",
                                 SL_SEVERITY_ERROR},
     [SL_ET_RULE_COMM_TYPE] = {"comm_type", "collectives that ASTRA-sim has no algorithm for",
@@ -180,6 +182,8 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
         add(c, SL_ET_RULE_NAME, n->at, "node %llu", id);
     if (!(n->has & SL_ET_HAS_IS_CPU))
         add(c, SL_ET_RULE_NO_IS_CPU, n->at, "node %llu", id);
+    if (n->misplaced)
+        add(c, SL_ET_RULE_MEMBER, n->at, "%s of node %llu", n->misplaced, id);
     check_communication(c, n);
     check_ids(c, n);
     sl_et_order_node(&c->order, n->id, n->dep, n->deps, IDS);

@@ -85,6 +85,7 @@ static struct sl_et_bytes bytes_of(struct span s)
 enum {
     VALUE_INT32 = 7,
     VALUE_INT64 = 9,
+    VALUE_UINT64 = 13,
     VALUE_BOOL = 27,
     VALUE_STRING = 29
 };
@@ -101,6 +102,9 @@ static const struct {
     {"comm_dst", VALUE_INT32, SL_ET_HAS_COMM_DST},
     {"comm_tag", VALUE_INT32, SL_ET_HAS_COMM_TAG},
     {"duration_ns", VALUE_INT64, SL_ET_HAS_DURATION_NS},
+    {"num_ops", VALUE_INT64, 0},
+    {"tensor_size", VALUE_UINT64, 0},
+    {"comm_priority", VALUE_INT32, 0},
 };
 
 static int is_text(struct sl_et_bytes b, const char *text)
@@ -133,11 +137,21 @@ static int take_attribute(struct span s, struct sl_et_node *n)
         else if (f.number > 2)
             value = f;
     }
-    if (value.number == VALUE_STRING && value.wire == 2 && is_text(name, "pg_name"))
-        n->pg_name = bytes_of(value.bytes);
-    for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (value.number == known[i].value && value.wire == 0 && is_text(name, known[i].name))
-            take_known(n, known[i].has, value.value);
+    if (is_text(name, "pg_name")) {
+        if (value.number == VALUE_STRING && value.wire == 2)
+            n->pg_name = bytes_of(value.bytes);
+        else
+            n->misplaced = "pg_name";
+        return 1;
+    }
+    for (i = 0; i < sizeof(known) / sizeof(known[0]) && !is_text(name, known[i].name); i++)
+        ;
+    if (i == sizeof(known) / sizeof(known[0]))
+        return 1;
+    if (value.number == known[i].value && value.wire == 0)
+        take_known(n, known[i].has, value.value);
+    else
+        n->misplaced = known[i].name;
     return 1;
 }
 

@@ -52,6 +52,8 @@ struct sl_et_node {
     uint32_t type;
     uint32_t has; /* enum sl_et_has: present, and of the type that feeders take */
     int is_cpu;
+    const char *misplaced; /* an attribute whose value is in another member of the oneof than
+                            * feeders take; NULL: none */
     uint64_t comm_type;
     struct sl_et_bytes name, pg_name;
     const uint64_t *dep; /* control and data dependencies */

@@ -115,6 +115,21 @@ static void test_nodes(void **state)
     assert_breaks(SL_ET_RULE_NO_IS_CPU);
 }
 
+#define BYTES(value)                                                                               \
+    "\x52\x0f\x0a\x0b"                                                                             \
+    "tensor_size" value
+
+/* Feeders take a value from one member of the oneof, and nothing from another. */
+static void test_types_of_attributes(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP ET_GPU BYTES("\x68\x08")));
+    check_file();
+    assert_int_equal(checked->found[SL_ET_RULE_MEMBER].count, 0);
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP ET_GPU BYTES("\x48\x08")));
+    assert_breaks(SL_ET_RULE_MEMBER);
+}
+
 static void test_communication(void **state)
 {
     (void)state;
@@ -141,9 +156,10 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_valid_file), cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_ids),        cmocka_unit_test(test_cycles),
-        cmocka_unit_test(test_nodes),      cmocka_unit_test(test_communication),
+        cmocka_unit_test(test_valid_file),    cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_ids),           cmocka_unit_test(test_cycles),
+        cmocka_unit_test(test_nodes),         cmocka_unit_test(test_types_of_attributes),
+        cmocka_unit_test(test_communication),
     };
 
     return cmocka_run_group_tests(tests, NULL, clean_up);
