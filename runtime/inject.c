@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/loader.h"
 #include "collect/nvtx.h"
 #include "collect/torch_ops.h"
 #include "runtime.h"
@@ -19,13 +20,23 @@
 
 EXPORT int InitializeInjection(void);
 
+static int has_fork_handlers;
+
+static void after_fork_in_child(void)
+{
+    sl_loader_fork_child();
+    sl_runtime_fork_child();
+}
+
 /* Always 1, success: a profiler that cannot work must not make cuInit fail. */
 EXPORT int InitializeInjection(void)
 {
     int saved = errno;
 
+    if (!has_fork_handlers)
+        has_fork_handlers =
+            pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, after_fork_in_child) == 0;
     if (sl_runtime_inject()) {
-        pthread_atfork(NULL, NULL, sl_runtime_fork_child);
         /* Handlers run in reverse order: registered after the driver was loaded, this one runs
          * before the driver's own. */
         atexit(sl_runtime_exit);

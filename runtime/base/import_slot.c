@@ -14,12 +14,13 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "base/loader.h"
 
 #if defined(__x86_64__)
 #define SLOT_CALLED  R_X86_64_JUMP_SLOT
@@ -265,7 +266,7 @@ void sl_import_redirect(struct sl_import *imports, size_t count)
 
     for (size_t i = 0; i < count; i++)
         imports[i].slots = imports[i].redirected = 0;
-    dl_iterate_phdr(visit, &v);
+    sl_loader_look(visit, &v);
 }
 
 static int note_generation(struct dl_phdr_info *info, size_t size, void *user)
@@ -279,6 +280,6 @@ uint64_t sl_import_generation(void)
 {
     uint64_t generation = 0;
 
-    dl_iterate_phdr(note_generation, &generation);
+    sl_loader_look(note_generation, &generation);
     return generation;
 }

@@ -10,12 +10,12 @@
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/loader.h"
 #include "base/log.h"
 
 #define NEWEST_MAJOR 13
@@ -54,8 +54,11 @@ static int take(struct search *s, void *handle)
 
 static int try_name(struct search *s, const char *name)
 {
-    void *handle = dlopen(name, OPEN_FLAGS);
+    void *handle;
 
+    sl_loader_enter();
+    handle = dlopen(name, OPEN_FLAGS);
+    sl_loader_leave();
     if (!handle) {
         sl_log(SL_LOG_DEBUG, "not usable: %s", dlerror());
         return -ENOENT;
@@ -115,7 +118,7 @@ static void look_around(struct in_process *p)
     int version;
 
     *p = (struct in_process){0};
-    dl_iterate_phdr(note_cudart, p);
+    sl_loader_look(note_cudart, p);
     if (p->major)
         return;
     driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);

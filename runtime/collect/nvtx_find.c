@@ -9,8 +9,9 @@
 
 #include "collect/nvtx_find.h"
 
-#include <link.h>
 #include <stddef.h>
+
+#include "base/loader.h"
 
 /* How nvtxGlobals_t begins in every NVTX 3. */
 struct globals {
@@ -104,5 +105,5 @@ void sl_nvtx_find(void (*found)(const struct sl_nvtx_copy *copy))
 {
     struct visit v = {found};
 
-    dl_iterate_phdr(visit, &v);
+    sl_loader_look(visit, &v);
 }

@@ -10,13 +10,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/home.h"
+#include "base/loader.h"
 
 #define LIBRARY "libtorch_cpu.so"
 /* Functions of libc10 with a std::string among their arguments, as the old ABI names them. */
@@ -113,7 +113,7 @@ int sl_torch_find(struct sl_torch *out)
     int saved = errno;
 
     memset(out, 0, sizeof(*out));
-    if (!dl_iterate_phdr(look, path))
+    if (!sl_loader_look(look, path))
         return -ENOENT;
     /* Waits until its initialisers have run. */
     library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);

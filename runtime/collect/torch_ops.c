@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/home.h"
 #include "base/import_slot.h"
+#include "base/loader.h"
 #include "base/log.h"
 #include "base/software.h"
 #include "collect/lane.h"
@@ -266,7 +267,9 @@ static const char *load_observer(const struct sl_torch *torch, const char *path)
 
     if (!torch->is_named)
         return "its libtorch_cpu has another name than its own build gave it";
+    sl_loader_enter();
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    sl_loader_leave();
     if (!library) {
         why = dlerror();
         return why ? why : "it cannot be loaded";

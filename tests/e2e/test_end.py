@@ -53,6 +53,12 @@ def test_fork_leaves_the_child_alone(go):
     assert {e["pid"] for e in trace.of("cuda_driver")} == {run.truth_of("process")[0]["pid"]}
 
 
+def test_a_child_can_load_libraries(tmp_path):
+    """Forked while the collector holds the lock of the linker's list: glibc leaves it locked."""
+    run = harness.run(tmp_path, harness.BUILD / "tests/e2e/forks", "libresolv.so.2", log="warn")
+    assert (run.status, run.stdout, run.said()) == (0, "child 0\n", [])
+
+
 def test_init_without_a_context_leaves_nothing(go):
     run = go("init status exit:0")
     assert (run.status, run.files()) == (0, [])

@@ -1,0 +1,96 @@
+/*
+ * loader.c - looks at the dynamic linker's list of objects and forks keep out of each other's way.
+ *
+ * Any thread. Two counters, each of which one side raises before it reads the other: at least one
+ * of the two sees that it must wait. Memory: static, and a word a thread.
+ */
+#include "base/loader.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/log.h"
+
+static _Atomic uint32_t looks, forks; /* under way */
+static int has_told;
+
+/* Of this thread: looks in looks, and looks of whatever else prepares for this thread's fork. */
+static _Thread_local unsigned depth;
+
+/* 0, or -ETIMEDOUT. */
+static int wait_for_none(_Atomic uint32_t *count)
+{
+    uint64_t now = sl_clock_monotonic(), end = now + SL_LOADER_PATIENCE_NS;
+    uint32_t left;
+
+    while ((left = atomic_load(count)) > 0) {
+        if (now >= end)
+            return -ETIMEDOUT;
+        sl_futex_wait(count, left, end - now);
+        now = sl_clock_monotonic();
+    }
+    return 0;
+}
+
+static void drop(_Atomic uint32_t *count)
+{
+    if (atomic_fetch_sub(count, 1) == 1)
+        sl_futex_wake(count);
+}
+
+void sl_loader_enter(void)
+{
+    int is_patient = 1;
+
+    if (depth++ > 0)
+        return;
+    for (;;) {
+        atomic_fetch_add(&looks, 1);
+        if (!is_patient || atomic_load(&forks) == 0)
+            return;
+        drop(&looks);
+        is_patient = wait_for_none(&forks) == 0;
+    }
+}
+
+void sl_loader_leave(void)
+{
+    if (--depth == 0)
+        drop(&looks);
+}
+
+int sl_loader_look(sl_loader_visit_fn visit, void *user)
+{
+    int result;
+
+    sl_loader_enter();
+    result = dl_iterate_phdr(visit, user);
+    sl_loader_leave();
+    return result;
+}
+
+void sl_loader_before_fork(void)
+{
+    atomic_fetch_add(&forks, 1);
+    if (depth++ == 0 && wait_for_none(&looks) != 0)
+        sl_log_once(&has_told, SL_LOG_WARN,
+                    "a fork() did not wait longer for a look at the loaded libraries: if the child "
+                    "hangs in dlopen(), start such processes another way (spawn)");
+}
+
+void sl_loader_after_fork(void)
+{
+    depth--;
+    drop(&forks);
+}
+
+/* Of all threads this one is left. */
+void sl_loader_fork_child(void)
+{
+    depth = 0;
+    atomic_store(&looks, 0);
+    atomic_store(&forks, 0);
+}
