@@ -123,6 +123,8 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
     for edge in list(false):
         if any(says_nothing_new(truth, d, edge) for d in to):
             del false[edge]
+        elif told := by_another_rule(truth, to, edge):
+            must -= collections.Counter({told: false.pop(edge)})
     if not whole:
         # What was over before the window, or when something was lost, need not be known.
         must = collections.Counter({edge: n for edge, n in must.items() if edge[7]})
@@ -181,6 +183,14 @@ def says_nothing_new(truth: Truth, to: Destination, edge: tuple) -> bool:
     frees = possible_frees(truth, to, point) if truth.lost_ops else {to.free}
     return any(edge == edge_of(edge[0], truth.ops[id_], to.corr, point, free, last, to.stream)
                for id_ in to.behind for free in frees)
+
+
+def by_another_rule(truth: Truth, to: list[Destination], edge: tuple) -> tuple | None:
+    """The wanted edge that it tells as one of the legacy default stream's: the record of the call that
+    asked for the same order before was lost."""
+    same = ("stream_wait", *edge[1:])
+    told = truth.lossy and edge[0] == "legacy_default" and any(same in d.must for d in to)
+    return same if told else None
 
 
 def sources(truth: Truth, to: list[Destination]) -> set[int]:
