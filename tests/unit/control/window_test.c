@@ -1,35 +1,7 @@
 /* window_test.c - sequences of time and requests, and what the collector is told to do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 
-#include "control/window.h"
-
-#define S  1000000000ull
-#define T0 (1000 * S)
-
-static struct sl_window w;
-/* How far the wall clock is ahead of the monotonic one. */
-static uint64_t ahead = 900 * S;
-
-/* Both clocks, when the wall clock says this. */
-static struct sl_window_now at(uint64_t real_ns)
-{
-    return (struct sl_window_now){real_ns - ahead, real_ns};
-}
-
-/* In the wall clock's time. */
-static uint64_t deadline_of(void)
-{
-    uint64_t deadline = sl_window_deadline(&w);
-
-    return deadline == UINT64_MAX || deadline == 0 ? deadline : deadline + ahead;
-}
+#include "unit/control/window_rig.h"
 
 static void begin(enum sl_window_mode mode, uint64_t on_since_ns)
 {
@@ -37,11 +9,6 @@ static void begin(enum sl_window_mode mode, uint64_t on_since_ns)
         .window_mode = mode, .window_ns = 2 * S, .period_ns = 60 * S, .lead_in_ns = 1 * S};
 
     sl_window_init(&w, &config, at(T0), on_since_ns);
-}
-
-static uint32_t step(uint64_t now_ns)
-{
-    return sl_window_step(&w, at(now_ns), 0);
 }
 
 static void run_opens_at_once_and_begins_where_the_kinds_came_on(void **state)
@@ -372,128 +339,6 @@ static void requests_survive_packing(void **state)
     }
 }
 
-static void begin_steps(uint64_t count, uint64_t period, uint64_t on_since_ns)
-{
-    struct sl_config config = {.window_mode = SL_WINDOW_STEPS,
-                               .window_steps = count,
-                               .period_steps = period,
-                               .lead_in_ns = 1 * S};
-
-    sl_window_init(&w, &config, at(T0), on_since_ns);
-}
-
-/* The step that was asked for, or a later one, has begun. */
-static uint32_t step_begun(uint64_t number, uint64_t now_ns)
-{
-    sl_window_tell(&w, number, now_ns - S / 10);
-    return step(now_ns);
-}
-
-static void windows_of_steps_lie_on_their_boundaries(void **state)
-{
-    (void)state;
-    begin_steps(3, 500, T0 - S);
-    assert_int_equal(step(T0), SL_ACT_NONE); /* what leads to the first step is its lead-in */
-    assert_int_equal(w.await_step, 1);
-    assert_int_equal(step_begun(1, T0 + 5 * S), SL_ACT_OPEN);
-    assert_true(w.opened_ns == T0 + 5 * S - S / 10 && w.number == 1);
-    assert_int_equal(w.reason, SL_REASON_STEPS);
-    assert_int_equal(step(T0 + 6 * S), SL_ACT_NONE);
-    assert_int_equal(w.await_step, 4);
-    assert_int_equal(step_begun(4, T0 + 9 * S), SL_ACT_DRAIN);
-    assert_true(w.closed_ns == T0 + 9 * S - S / 10);
-    assert_int_equal(w.close_reason, SL_REASON_STEPS);
-    assert_true(w.await_step == UINT64_MAX);
-    assert_int_equal(sl_window_step(&w, at(T0 + 10 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
-    assert_int_equal(w.await_step, 500);
-    assert_true(deadline_of() == UINT64_MAX);
-    assert_int_equal(step_begun(500, T0 + 900 * S), SL_ACT_ENABLE);
-    assert_int_equal(step(T0 + 901 * S), SL_ACT_NONE);
-    assert_int_equal(w.await_step, 501);
-    assert_int_equal(step_begun(501, T0 + 902 * S), SL_ACT_OPEN);
-    assert_int_equal(w.await_step, 504);
-}
-
-static void a_window_of_steps_that_opens_late_is_as_long_and_the_next_is_where_it_was(void **state)
-{
-    (void)state;
-    begin_steps(3, 10, T0 - S);
-    assert_int_equal(step_begun(1, T0), SL_ACT_OPEN);
-    assert_int_equal(step_begun(7, T0 + S), SL_ACT_DRAIN); /* nobody looked for a while */
-    assert_int_equal(sl_window_step(&w, at(T0 + 2 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
-    assert_int_equal(w.await_step, 10);
-    assert_int_equal(step_begun(12, T0 + 3 * S), SL_ACT_ENABLE);
-    assert_int_equal(step(T0 + 3 * S), SL_ACT_NONE);
-    assert_int_equal(w.await_step, 11);
-    assert_int_equal(step_begun(14, T0 + 4 * S), SL_ACT_OPEN);
-    assert_int_equal(w.await_step, 17);
-    assert_int_equal(step_begun(17, T0 + 5 * S), SL_ACT_DRAIN);
-    assert_int_equal(sl_window_step(&w, at(T0 + 6 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
-    assert_int_equal(w.await_step, 20);
-}
-
-static void between_near_windows_of_steps_the_kinds_stay_on(void **state)
-{
-    (void)state;
-    begin_steps(3, 4, T0 - S);
-    assert_int_equal(step_begun(1, T0), SL_ACT_OPEN);
-    assert_int_equal(step_begun(4, T0 + S), SL_ACT_DRAIN);
-    assert_int_equal(sl_window_step(&w, at(T0 + 2 * S), 1), SL_ACT_CLOSE);
-    assert_int_equal(w.state, SL_WIN_LEAD_IN);
-    assert_int_equal(w.await_step, 5);
-    assert_int_equal(step_begun(5, T0 + 3 * S), SL_ACT_OPEN);
-    assert_int_equal(w.number, 2);
-}
-
-static void windows_of_steps_without_a_pause_follow_as_soon_as_can_be(void **state)
-{
-    (void)state;
-    begin_steps(3, 3, T0 - S);
-    assert_int_equal(step_begun(1, T0), SL_ACT_OPEN);
-    assert_int_equal(step_begun(4, T0 + S), SL_ACT_DRAIN);
-    assert_int_equal(sl_window_step(&w, at(T0 + S), 1), SL_ACT_CLOSE);
-    assert_int_equal(w.await_step, 5);
-    assert_int_equal(step_begun(6, T0 + 2 * S), SL_ACT_OPEN);
-    assert_int_equal(w.await_step, 9);
-}
-
-static void requests_between_windows_of_steps(void **state)
-{
-    (void)state;
-    begin_steps(3, 500, T0 - S);
-    assert_int_equal(step_begun(1, T0), SL_ACT_OPEN);
-    assert_int_equal(step_begun(4, T0 + S), SL_ACT_DRAIN);
-    assert_int_equal(sl_window_step(&w, at(T0 + 2 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
-    assert_int_equal(sl_window_start(&w), 0);
-    assert_int_equal(step(T0 + 3 * S), SL_ACT_ENABLE);
-    assert_int_equal(step(T0 + 3 * S), SL_ACT_NONE);
-    assert_int_equal(step(T0 + 4 * S), SL_ACT_OPEN);
-    assert_int_equal(w.reason, SL_REASON_API);
-    assert_true(w.await_step == UINT64_MAX);
-    assert_int_equal(sl_window_stop(&w), 0);
-    assert_int_equal(step(T0 + 5 * S), SL_ACT_DRAIN);
-    assert_int_equal(sl_window_step(&w, at(T0 + 6 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
-    assert_int_equal(w.await_step, 500);
-    /* A lead-in that is called off: not this time. */
-    assert_int_equal(step_begun(500, T0 + 7 * S), SL_ACT_ENABLE);
-    assert_int_equal(step(T0 + 7 * S), SL_ACT_NONE);
-    assert_int_equal(sl_window_stop(&w), 0);
-    assert_int_equal(step(T0 + 8 * S), SL_ACT_DISABLE);
-    assert_int_equal(w.await_step, 1000);
-}
-
-static void steps_before_the_kinds_are_on(void **state)
-{
-    (void)state;
-    begin_steps(2, 10, 0);
-    assert_int_equal(step(T0), SL_ACT_NONE);
-    assert_int_equal(w.await_step, 0);
-    assert_int_equal(step_begun(1, T0 + S), SL_ACT_ENABLE);
-    assert_int_equal(step(T0 + 2 * S), SL_ACT_NONE);
-    assert_int_equal(step_begun(2, T0 + 3 * S), SL_ACT_OPEN);
-    assert_int_equal(w.await_step, 4);
-}
-
 static void a_dump_closes_the_window_and_opens_the_next(void **state)
 {
     (void)state;
@@ -511,13 +356,6 @@ static void a_dump_closes_the_window_and_opens_the_next(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_of_steps_lie_on_their_boundaries),
-        cmocka_unit_test(a_window_of_steps_that_opens_late_is_as_long_and_the_next_is_where_it_was),
-        cmocka_unit_test(between_near_windows_of_steps_the_kinds_stay_on),
-        cmocka_unit_test(windows_of_steps_without_a_pause_follow_as_soon_as_can_be),
-        cmocka_unit_test(requests_between_windows_of_steps),
-        cmocka_unit_test(steps_before_the_kinds_are_on),
-        cmocka_unit_test(a_dump_closes_the_window_and_opens_the_next),
         cmocka_unit_test(run_opens_at_once_and_begins_where_the_kinds_came_on),
         cmocka_unit_test(run_whose_enabling_failed_at_first_has_a_lead_in),
         cmocka_unit_test(run_can_be_stopped_at_once_and_begun_again),
@@ -536,6 +374,7 @@ int main(void)
         cmocka_unit_test(a_slewed_clock_is_not_a_set_one),
         cmocka_unit_test(exit_closes_what_is_open_and_opens_nothing),
         cmocka_unit_test(requests_survive_packing),
+        cmocka_unit_test(a_dump_closes_the_window_and_opens_the_next),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

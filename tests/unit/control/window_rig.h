@@ -1,0 +1,40 @@
+/* window_rig.h - a window, the two clocks it is stepped with, and when it wants the next step. */
+#ifndef SL_TEST_WINDOW_RIG_H
+#define SL_TEST_WINDOW_RIG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "control/window.h"
+
+#define S  1000000000ull
+#define T0 (1000 * S)
+
+static struct sl_window w;
+/* How far the wall clock is ahead of the monotonic one. */
+static uint64_t ahead = 900 * S;
+
+/* Both clocks, when the wall clock says this. */
+static inline struct sl_window_now at(uint64_t real_ns)
+{
+    return (struct sl_window_now){real_ns - ahead, real_ns};
+}
+
+/* In the wall clock's time. */
+static inline uint64_t deadline_of(void)
+{
+    uint64_t deadline = sl_window_deadline(&w);
+
+    return deadline == UINT64_MAX || deadline == 0 ? deadline : deadline + ahead;
+}
+
+static inline uint32_t step(uint64_t now_ns)
+{
+    return sl_window_step(&w, at(now_ns), 0);
+}
+
+#endif
