@@ -13,9 +13,8 @@ import zstandard
 
 import chakra
 import harness
-from test_tool import REAL, TRACES
+from real_traces import TRACES, real
 
-real = pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SL_TEST_TRACES")
 NAMES = ["cuda_event_sync", "simple_add", "nccl_3steps", "two_ranks.rank-0", "two_ranks.rank-1"]
 
 

@@ -15,7 +15,7 @@ import chakra
 import chakra_replay
 import harness
 import host_times
-from test_tool import REAL, TRACES
+from real_traces import TRACES, real
 
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = ("cuda_runtime", "cuda_driver")
@@ -111,17 +111,21 @@ def window_end(et: chakra.Et, ends: dict[int, float]) -> float:
     return max(ends.values())
 
 
-@pytest.mark.sanitize
-@pytest.mark.parametrize("name", SAMPLES)
-def test_a_replay_gives_the_recorded_times_back(tmp_path, name):
-    run = record(tmp_path / "run", SAMPLES[name])
+def check_replay(run, folder):
+    """Converted and replayed, all ends when it did in the recording."""
     trace = run.trace()
-    et = convert(trace.path, tmp_path)
+    et = convert(trace.path, folder)
     assert not chakra.broken(et)
     ends = chakra_replay.replay(et, held_up=held_up(et, run))
     assert not late(et, ends, trace.path)
     recorded = max(node.end for node in et.nodes)
     assert abs(window_end(et, ends) - recorded) <= BOUND * recorded
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_replay_gives_the_recorded_times_back(tmp_path, name):
+    check_replay(record(tmp_path / "run", SAMPLES[name]), tmp_path)
 
 
 TWO_CONTEXTS = ["0 use 0", "0 stream 2 1", "0 context 4 0", "0 stream 3 1"] + [
@@ -136,15 +140,10 @@ def test_streams_of_two_contexts_with_one_number(tmp_path):
     trace = run.trace()
     assert len({(r["args"]["context"], r["args"]["stream"]) for r in trace.of("kernel")}) == 2
     assert len({r["args"]["stream"] for r in trace.of("kernel")}) == 1
-    et = convert(trace.path, tmp_path)
-    assert not chakra.broken(et)
-    ends = chakra_replay.replay(et, held_up=held_up(et, run))
-    assert not late(et, ends, trace.path)
-    recorded = max(node.end for node in et.nodes)
-    assert abs(window_end(et, ends) - recorded) <= BOUND * recorded
+    check_replay(run, tmp_path)
 
 
-@pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SL_TEST_TRACES")
+@real
 @pytest.mark.parametrize("name", ["cuda_event_sync", "simple_add", "nccl_3steps"])
 def test_a_replay_of_a_real_trace(tmp_path, name):
     trace = TRACES / f"{name}.json.gz"
@@ -154,7 +153,7 @@ def test_a_replay_of_a_real_trace(tmp_path, name):
     assert not late(et, ends, trace)
 
 
-@pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SL_TEST_TRACES")
+@real
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_trace_that_does_not_say_what_streams_waited_for(tmp_path, rank):
     """From 2023, without rows of synchronization, and cut out of a longer one. The threads and the
@@ -210,11 +209,11 @@ class WhatIf:
                 ends[(corr,) if node.cpu else (corr, node.attr["stream"])].append(
                     replayed[node.id] - self.begin)
         worst = 0
-        for key, real in self.twice.ends().items():
+        for key, end in self.twice.ends().items():
             if key[:2] not in ends:
                 continue
             predicted = max(ends[key]) if len(key) == 1 else sorted(ends[key[:2]])[key[2]]
-            worst = max(worst, abs(predicted - (real - self.twice.begin)))
+            worst = max(worst, abs(predicted - (end - self.twice.begin)))
         return worst / (self.twice.end - self.twice.begin)
 
 

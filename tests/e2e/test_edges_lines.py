@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from test_edges_tool import launch, row, stream_sync
+from edges_tool import launch, row, stream_sync
 from test_tool import run
 
 

@@ -8,7 +8,7 @@ import pytest
 import edge_compare
 import edge_truth
 import harness
-from test_edges_tool import FIELDS
+from edges_tool import FIELDS
 from test_tool import run as tool
 
 STEPS = ("context stream kernel:30 copy event sync kernel:3 event graph:2 blocking memset sync stream:0 "

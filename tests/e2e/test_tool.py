@@ -11,11 +11,9 @@ import pytest
 import zstandard
 
 import harness
+from real_traces import REAL, real
 
 TOOL = harness.TOOL
-TRACES = pathlib.Path(os.environ.get("SL_TEST_TRACES") or
-                      pathlib.Path(__file__).resolve().parents[2] / ".." / "shared" / "traces")
-REAL = sorted(TRACES.glob("*.json.gz"))
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
@@ -87,7 +85,7 @@ def events_before(data, at):
 
 # Real traces
 
-@pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SL_TEST_TRACES")
+@real
 @pytest.mark.parametrize("path", REAL, ids=lambda p: p.name)
 @pytest.mark.sanitize
 def test_real_trace(path, tmp_path):
@@ -257,6 +255,19 @@ def test_damaged_checksum(pack, tmp_path):
     assert report["events"] == 202  # all of it was readable
 
 
+def damage(data, generator, more):
+    """In a few places another byte, bytes gone, or `more()` put in."""
+    for _ in range(generator.randint(1, 5)):
+        at = generator.randrange(len(data))
+        what = generator.randrange(3)
+        if what == 0:
+            data[at] = generator.randrange(256)
+        elif what == 1:
+            del data[at:at + generator.randint(1, 40)]
+        else:
+            data[at:at] = more()
+
+
 @pytest.mark.sanitize
 def test_random_damage(tmp_path):
     """Anything may be wrong: the tool says so, never crashes, and what it closes is a trace."""
@@ -265,15 +276,7 @@ def test_random_damage(tmp_path):
     for round_ in range(120):
         data = bytearray([make_trace(5), frames(make_trace(9), 600),
                           gzip.compress(make_trace(9))][round_ % 3])
-        for _ in range(generator.randint(1, 4)):
-            at = generator.randrange(len(data))
-            what = generator.randrange(3)
-            if what == 0:
-                data[at] = generator.randrange(256)
-            elif what == 1:
-                del data[at:at + generator.randint(1, 40)]
-            else:
-                data[at:at] = generator.randbytes(generator.randint(1, 9))
+        damage(data, generator, lambda: generator.randbytes(generator.randint(1, 9)))
         path.write_bytes(data)
         done = subprocess.run([TOOL, "check", "--json", path], capture_output=True, timeout=60)
         assert done.returncode in (0, 1, 2), (round_, done.stderr)

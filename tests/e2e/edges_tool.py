@@ -1,0 +1,53 @@
+"""`syncline edges` run on a file, and the rows of files made for it: launches, waits, operations."""
+import collections
+import json
+
+from test_tool import run
+
+FIELDS = ["kind", "src_correlation", "src_name", "src_stream", "src_device", "dst_correlation",
+          "dst_name", "dst_point", "dst_thread", "dst_stream", "wait_ns", "wake_ns", "released",
+          "basis"]
+
+
+def edges(path, *options, status=0):
+    """The edges, and what was left out by reason."""
+    out, error = run("edges", "--json", *options, path, status=status)
+    lost = collections.Counter()
+    for line in error.splitlines():
+        if "edges left out: " in line:
+            for part in line.split("edges left out: ")[1].split(", "):
+                lost[part.split()[0]] = int(part.split()[1])
+    found = [json.loads(line) for line in out.splitlines()]
+    assert all(list(edge) == FIELDS for edge in found)
+    return found, lost
+
+
+def pairs(found):
+    return {(e["src_correlation"], e["dst_correlation"]) for e in found}
+
+
+def row(cat, name, correlation, ts, dur, tid=7, **args):
+    return {"ph": "X", "cat": cat, "name": name, "pid": 42, "tid": tid, "ts": ts, "dur": dur,
+            "args": {"correlation": correlation, **args}}
+
+
+def operation(cat, name, correlation, start, end, stream=7):
+    return row(cat, name, correlation, start, end - start, stream, device=0, context=1, stream=stream)
+
+
+def launch(correlation, ts, start, end, stream=7, thread=42, **args):
+    """A call of 2 us and the kernel that it launched."""
+    return [row("cuda_runtime", "cudaLaunchKernel", correlation, ts, 2, thread, cbid=211),
+            row("kernel", f"k{correlation}", correlation, start, end - start, stream, device=0,
+                context=1, stream=stream, **args)]
+
+
+def stream_sync(correlation, ts, dur, stream=7):
+    return [row("cuda_runtime", "cudaStreamSynchronize", correlation, ts, dur, 42, cbid=131),
+            row("cuda_sync", "Stream Sync", correlation, ts + 1, dur - 1, stream, device=0, context=1,
+                stream=stream, cuda_sync_kind="Stream Sync")]
+
+
+def write(path, rows):
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": rows}))
+    return path

@@ -1,0 +1,14 @@
+"""Traces of real GPUs, which are not part of the repository: $SL_TEST_TRACES, else shared/traces beside
+it, has HolisticTraceAnalysis's test data (cuda_event_sync, nccl_3steps, simple_add, two_ranks.rank-0 and
+two_ranks.rank-1, each .json.gz). Without them what needs them is skipped."""
+import os
+import pathlib
+
+import pytest
+
+import harness
+
+TRACES = pathlib.Path(os.environ.get("SL_TEST_TRACES") or harness.REPO.parent / "shared" / "traces")
+REAL = sorted(TRACES.glob("*.json.gz"))
+
+real = pytest.mark.skipif(not REAL, reason=f"no real traces in {TRACES}: set SL_TEST_TRACES")

@@ -1,0 +1,119 @@
+"""`syncline edges` on made files: ids, graphs, events, contexts and names as files may have them."""
+import gzip
+import json
+import pathlib
+
+import pytest
+
+from edges_tool import edges, launch, operation, row, stream_sync, write
+from test_tool import run
+
+
+def test_ids_that_wrap(tmp_path):
+    """Torch's ids have 32 bits."""
+    rows = launch(4294967295, 10, 15, 60) + stream_sync(3, 20, 46)
+    found, _ = edges(write(tmp_path / "t", rows))
+    assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"]) for e in found] == [
+        (4294967295, 3, 40000)]
+
+
+def test_launches_of_graphs_without_ids_of_nodes(tmp_path):
+    """PyTorch's files have none: the launch's operations on several streams are its nodes."""
+    rows = [*launch(50, 1, 3, 9, stream=20), row("cuda_runtime", "cudaGraphLaunch", 54, 140, 5, 42, cbid=311),
+            operation("kernel", "a", 54, 145, 170, 20), operation("kernel", "b", 54, 146, 190, 13),
+            *stream_sync(55, 150, 50, stream=20)]
+    found, lost = edges(write(tmp_path / "t", rows))
+    assert sorted((e["kind"], e["src_correlation"], e["src_name"], e["dst_correlation"], e["wait_ns"],
+                   e["released"]) for e in found) == [
+        ("graph", 50, "k50", 54, 0, False), ("stream_sync", 54, "a", 55, 20000, False),
+        ("stream_sync", 54, "b", 55, 40000, True)]
+    assert lost == {"graph_inside": 1}
+
+
+def elsewhere(rows):
+    """The GPU's rows are another device's, and their context another."""
+    for each in rows:
+        if each["cat"] == "kernel":
+            each["args"].update(device=1, context=2)
+    return rows
+
+
+def stream_wait(correlation, ts, stream, record, recorded_on):
+    return [row("cuda_runtime", "cudaStreamWaitEvent", correlation, ts, 1, 42, cbid=147),
+            row("cuda_sync", "Stream Wait Event", correlation, ts, 1, stream, device=0, context=1,
+                stream=stream, wait_on_stream=recorded_on, wait_on_cuda_event_record_corr_id=record,
+                wait_on_cuda_event_id=4)]
+
+
+@pytest.mark.parametrize("theirs, edge", [(20, True), (13, False), (7, False)])
+def test_an_event_recorded_in_another_context(tmp_path, theirs, edge):
+    """torch.profiler's rows name the stream, not its context: it is known where one alone has it."""
+    rows = [*launch(1, 10, 15, 30, stream=13), *elsewhere(launch(2, 13, 16, 90, stream=theirs)),
+            row("cuda_runtime", "cudaEventRecord", 3, 16, 1, 42, cbid=135),
+            *stream_wait(4, 18, 14, 3, theirs), *launch(5, 20, 92, 95, stream=14)]
+    found, lost = edges(write(tmp_path / "t", rows))
+    assert [(e["kind"], e["src_correlation"], e["src_device"], e["dst_correlation"], e["wait_ns"],
+             e["basis"]) for e in found] == [("stream_wait", 2, 1, 5, 68000, "exact")] * edge
+    del lost["before_window"]  # what the legacy default stream's first operation came behind
+    assert lost == ({} if edge else {"ambiguous": 1})
+
+
+def test_a_wait_that_names_no_record(tmp_path):
+    """Nor does a record say that some other wait names: the event may have been recorded anew."""
+    rows = [*launch(1, 10, 15, 60, 13), row("cuda_runtime", "cudaEventRecord", 2, 13, 1, 42, cbid=135)]
+    for correlation, args in [(3, {"wait_on_cuda_event_record_corr_id": 2}), (4, {}),
+                              (5, {"wait_on_cuda_event_record_corr_id": -1})]:
+        rows += [row("cuda_runtime", "cudaEventSynchronize", correlation, correlation * 20, 18, 42, cbid=137),
+                 row("cuda_sync", "Event Sync", correlation, correlation * 20, 18, -1, device=0, context=1,
+                     stream=-1, wait_on_stream=13, wait_on_cuda_event_id=4, **args)]
+    found, lost = edges(write(tmp_path / "t", rows))
+    assert [(e["kind"], e["src_correlation"], e["dst_correlation"]) for e in found] == [("event_sync", 1, 3)]
+    assert lost == {"no_record": 2}
+
+
+@pytest.mark.parametrize("memory, waits", [("Pinned", [("memset", 2, 2, 110000)]), ("Device", [])])
+def test_memsets(tmp_path, memory, waits):
+    """One of the host's memory blocks."""
+    rows = [*launch(1, 10, 15, 100), row("cuda_runtime", "cudaMemset", 2, 20, 115, 42, cbid=49),
+            operation("gpu_memset", f"Memset ({memory})", 2, 103, 130)]
+    found, _ = edges(write(tmp_path / "t", rows))
+    assert [(e["kind"], e["src_correlation"], e["dst_correlation"], e["wait_ns"])
+            for e in found] == waits
+
+
+def test_what_stands_nowhere_is_null(tmp_path):
+    rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46)
+    del rows[1]["name"]
+    (edge,), _ = edges(write(tmp_path / "t", rows))
+    assert edge["src_name"] is None and edge["dst_stream"] is None
+
+
+def test_names_come_through(tmp_path):
+    rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46)
+    rows[1]["name"] = 'f<"\u00fc\\\n\U0001f600' + "x" * 300 + '">'
+    path = write(tmp_path / "t", rows)
+    assert edges(path)[0][0]["src_name"] == rows[1]["name"]
+    assert "..." in run("edges", path)[0]
+
+
+PROFILED = sorted((pathlib.Path(__file__).parent / "profiler_traces").glob("*.json.gz"))
+
+
+@pytest.mark.parametrize("path", PROFILED, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_versions_of_torch_profiler(tmp_path, path):
+    """None is false; what its file does not tell (events without the record that they name) is left
+    out and counted."""
+    found, lost = edges(path)
+    trace = json.loads(gzip.decompress(path.read_bytes()))
+    rows = {row["args"]["correlation"] for row in trace["traceEvents"]
+            if row.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")}
+    true = {(source, call) for call, _, sources in trace["waits"] for source in sources
+            if source in rows}
+    ours = {(e["src_correlation"], e["dst_correlation"]) for e in found if e["dst_point"] == "end"}
+    assert ours <= true and len(ours) >= 8
+    of_events = {call for call, kind, _ in trace["waits"] if kind.startswith("event")}
+    missing = {call for _, call in true - ours if call in of_events}
+    assert len({call for _, call in true - ours}) <= sum(lost.values())
+    assert missing and lost["no_record"] >= len(missing)
+    run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et")
+    run("check", tmp_path / "t.et")

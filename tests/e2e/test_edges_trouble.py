@@ -1,0 +1,268 @@
+"""`syncline edges` on what is no trace, damaged, hostile or endless: it says so, in bounded memory."""
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+import zstandard
+
+from edges_tool import edges, launch, pairs, row, stream_sync, write
+from test_tool import TOOL, damage, frames, one_line, run
+
+
+@pytest.mark.parametrize("content, words", [
+    (b"", "empty"),
+    (b"hello world", "not a trace"),
+    (b"{}", "without traceEvents"),
+    (b"\x28\xb5\x2f\xfd garbage", "damaged"),
+    (b"\x1f\x8b garbage", "damaged"),
+])
+@pytest.mark.sanitize
+def test_not_a_trace(content, words, tmp_path):
+    path = tmp_path / "thing"
+    path.write_bytes(content)
+    assert words in one_line(run("edges", path, status=2)[1])
+
+
+def test_wrong_usage(tmp_path):
+    assert "FILE is missing" in one_line(run("edges", status=2)[1])
+    assert "did you mean stream_sync?" in one_line(run("edges", "-k", "stream_snyc", "x", status=2)[1])
+    assert "number" in one_line(run("edges", "--min-wait", "5ms", "x", status=2)[1])
+    assert "number" in one_line(run("edges", "--min-wait", "-5", "x", status=2)[1])
+    assert "one FILE" in one_line(run("edges", "a", "b", status=2)[1])
+    assert "No such file" in one_line(run("edges", tmp_path / "none", status=2)[1])
+
+
+@pytest.mark.sanitize
+def test_cut_file(tmp_path):
+    """The edges of what is there, and that it is not all."""
+    rows = [r for i in range(1, 200, 2)
+            for r in launch(i, i * 100, i * 100 + 5, i * 100 + 60) + stream_sync(i + 1, i * 100 + 10, 60)]
+    path = write(tmp_path / "whole", rows)
+    whole, _ = edges(path)
+    data = path.read_bytes()
+    cut = tmp_path / "cut"
+    for part in (data[:len(data) // 2], frames(data, 500)[:-700], gzip.compress(data)[:-300]):
+        cut.write_bytes(part)
+        out, error = run("edges", "--json", cut, status=1)
+        assert "is not whole" in error
+        found = [json.loads(line) for line in out.splitlines()]
+        assert 0 < len(found) < len(whole) and pairs(found) <= pairs(whole)
+
+
+@pytest.mark.sanitize
+def test_rows_without_sense(tmp_path):
+    rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46) + [
+        row("kernel", "no stream", 1, 1, 1), row("kernel", "negative", 3, 70, -5, stream=7),
+        row("kernel", "huge", 2**63 - 1, 70, 5, stream=7), row("cuda_sync", "Event Sync", -1, 1, 1),
+        row("kernel", "text", "1", "x", 1, stream=[7]), row("cuda_runtime", "again", 2, 21, 1),
+        row("kernel", "far", 1, 1e15, 1e15, stream=2**32 - 2), {"ph": "X", "cat": "kernel"}]
+    out, error = run("edges", "--json", write(tmp_path / "t", rows), status=1)
+    assert "without usable ids or times" in error and "1 rows end before they begin" in error
+    assert (1, 2) in pairs(json.loads(line) for line in out.splitlines())
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("seed", range(20))
+def test_times_that_go_back(tmp_path, seed):
+    """Operations that begin before others that their stream had got earlier."""
+    generator = random.Random(seed)
+    rows = []
+    for i in range(10, 200):
+        start = 1000 + 10 * i + generator.choice([3, 3, 3, -500, -1])
+        rows += launch(i, 1000 + 10 * i, start, start + 4)
+        if generator.random() < 0.3:
+            rows[-2].update(name="cudaMemcpyAsync", dur=8)
+            rows[-1].update(cat="gpu_memcpy", name="Memcpy DtoH (Device -> Pageable)")
+    path = write(tmp_path / "t", rows)
+    found, lost = edges(path)
+    assert found and lost["cycle"] + len(found) <= len(rows)
+    run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et")
+
+
+@pytest.mark.sanitize
+def test_random_damage(tmp_path):
+    generator = random.Random(5)
+    rows = [r for i in range(1, 20, 2)
+            for r in launch(i, i * 100, i * 100 + 5, i * 100 + 60) + stream_sync(i + 1, i * 100 + 10, 60)]
+    good = write(tmp_path / "good", rows).read_bytes()
+    path = tmp_path / "t"
+    for round_ in range(100):
+        data = bytearray([good, frames(good, 600), gzip.compress(good)][round_ % 3])
+        damage(data, generator, lambda: generator.choice(
+            [b"9", b"-", b"0000000000", b"e9", generator.randbytes(3)]))
+        path.write_bytes(data)
+        done = subprocess.run([TOOL, "edges", "--json", path], capture_output=True, timeout=60)
+        assert done.returncode in (0, 1, 2), (round_, done.stderr)
+        for line in done.stdout.splitlines():
+            json.loads(line)
+
+
+PEAK = """
+import resource, subprocess, sys
+done = subprocess.run(sys.argv[2:])
+with open(sys.argv[1], "w") as out:
+    print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=out)
+sys.exit(done.returncode)
+"""
+
+
+def peak_kib(tmp_path, *arguments, status=0):
+    """Standard output and error, and the most memory the tool had. A process inherits the peak of
+    the one that started it, so a small one starts the tool, not this one."""
+    note = tmp_path / "peak"
+    done = subprocess.run([sys.executable, "-S", "-c", PEAK, note, TOOL, *map(str, arguments)],
+                          capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == status, done.stderr
+    return done.stdout, done.stderr, int(note.read_text())
+
+
+def write_many(path, count, stream_of):
+    """`count` launches and one wait behind each thousandth; calls first, GPU rows later."""
+    with zstandard.ZstdCompressor(level=1).stream_writer(open(path, "wb"), closefd=True) as out:
+        out.write(b'{"traceEvents":[\n')
+        for i in range(1, count + 1):
+            out.write(b'{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":4,"tid":4,"ts":%d,'
+                      b'"dur":1,"args":{"cbid":211,"correlation":%d}},\n' % (i * 10, 2 * i))
+            if i % 1000 == 0:
+                out.write(b'{"ph":"X","cat":"cuda_runtime","name":"cudaStreamSynchronize","pid":4,"tid":4,'
+                          b'"ts":%d,"dur":6,"args":{"cbid":131,"correlation":%d}},\n' % (i * 10 + 2, 2 * i + 1))
+        for i in range(1, count + 1):
+            out.write(b'{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":%d,"dur":3,"args":{'
+                      b'"device":0,"context":1,"stream":%d,"correlation":%d}},\n'
+                      % (i * 10 + 2, stream_of(i), 2 * i))
+            if i % 1000 == 0:
+                out.write(b'{"ph":"X","cat":"cuda_sync","name":"Stream Sync","pid":0,"tid":7,"ts":%d,"dur":5,'
+                          b'"args":{"device":0,"context":1,"stream":%d,"correlation":%d}},\n'
+                          % (i * 10 + 2, stream_of(i), 2 * i + 1))
+        out.write(b'{"ph":"M","name":"end"}]}')
+
+
+@pytest.mark.parametrize("count, streams", [(600000, 8), (300000, 300000)])
+def test_memory_is_bounded(tmp_path, count, streams):
+    """More rows than are sorted in memory; streams without end, where what is left out is counted."""
+    path = tmp_path / "t.zst"
+    write_many(path, count, lambda i: 7 + i % streams)
+    out, error, peak = peak_kib(tmp_path, "edges", "--json", path)
+    assert peak < 256 << 10
+    wanted = {(2 * i, 2 * i + 1) for i in range(1000, count + 1, 1000)}
+    found = pairs(json.loads(line) for line in out.splitlines())
+    assert found <= wanted and found
+    assert found == wanted or " memory " in error
+    if streams == 8:
+        assert found == wanted
+
+
+def test_no_room_for_sorting(tmp_path):
+    path = tmp_path / "t.zst"
+    write_many(path, 300000, lambda i: 7)
+    done = subprocess.run([TOOL, "edges", path], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "TMPDIR": str(tmp_path / "none")}, check=False)
+    assert done.returncode == 2
+    assert "sorting the events failed: No such file" in one_line(done.stderr)
+
+
+def test_a_line_without_end(tmp_path):
+    """A name of 20 MB: not looked into, said so, and the rest is read."""
+    rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46) + launch(3, 80, 85, 90)
+    rows[4]["name"] = "x" * 5_000_000
+    out, error = run("edges", "--json", write(tmp_path / "t", rows), status=1)
+    assert "1 too long" in error and len(out.splitlines()) == 1
+    rows[4]["name"] = "x" * 20_000_000
+    began = time.monotonic()
+    out, error = run("edges", "--json", write(tmp_path / "t", rows), status=1)
+    assert "is not whole" in error and len(out.splitlines()) == 1
+    assert time.monotonic() - began < 60
+
+
+@pytest.mark.sanitize
+def test_cycles_and_repeated_ids(tmp_path):
+    """Two streams that each wait for what the other does later, and ids that several calls have: no
+    source ends after what it is said to release, and what contradicts is counted."""
+    def wait(correlation, ts, stream, record, on):
+        return [row("cuda_runtime", "cudaStreamWaitEvent", correlation, ts, 1, 42, cbid=147),
+                row("cuda_sync", "Stream Wait Event", correlation, ts, 1, stream, device=0, context=1,
+                    stream=stream, wait_on_stream=on, wait_on_cuda_event_record_corr_id=record)]
+
+    rows = (launch(1, 10, 15, 900, 13) + wait(3, 12, 14, 2, 13) + launch(4, 14, 20, 800, 14)
+            + wait(6, 16, 13, 5, 14) + launch(7, 18, 30, 700, 13) + launch(1, 20, 40, 50, 15)
+            + launch(7, 22, 60, 70, 13) + stream_sync(8, 30, 100, 13) + stream_sync(8, 200, 900, 14))
+    found, lost = edges(write(tmp_path / "t", rows))
+    assert lost["cycle"] > 0
+    ends = {(r["args"]["correlation"], r["tid"]): r["ts"] + r["dur"] for r in rows if r["cat"] == "kernel"}
+    for edge in found:
+        assert edge["wait_ns"] >= 0 and edge["wake_ns"] >= 0
+        assert any(key[0] == edge["src_correlation"] for key in ends)
+
+
+@pytest.fixture(scope="module")
+def million_streams(tmp_path_factory):
+    path = tmp_path_factory.mktemp("streams") / "t.zst"
+    write_many(path, 1000000, lambda i: 7 + i)
+    return path
+
+
+@pytest.mark.long
+def test_edges_of_a_million_streams(tmp_path, million_streams):
+    out, error, peak = peak_kib(tmp_path, "edges", "--json", million_streams)
+    assert peak < 256 << 10
+    found = pairs(json.loads(line) for line in out.splitlines())
+    wanted = {(2 * i, 2 * i + 1) for i in range(1000, 1000001, 1000)}
+    assert found <= wanted and len(found) >= len(wanted) // 10
+    assert " memory " in error
+
+
+@pytest.mark.long
+def test_a_million_streams_converted(tmp_path, million_streams):
+    et = tmp_path / "t.et"
+    out, _, peak = peak_kib(tmp_path, "convert", "--to", "chakra", "-o", et, million_streams)
+    assert peak < 256 << 10
+    assert "1 000 000 on the GPU" in out and "edges that the trace does not tell: memory" in out
+    out, _, peak = peak_kib(tmp_path, "check", et)
+    assert peak < 256 << 10 and "valid" in out
+
+
+@pytest.mark.long
+def test_a_million_streams_checked(tmp_path, million_streams):
+    out, _, peak = peak_kib(tmp_path, "check", million_streams)
+    assert peak < 256 << 10
+    assert "2 002 001" in out and "0 errors" in out
+
+
+@pytest.fixture(scope="module")
+def long_line(tmp_path_factory):
+    """A name of two gigabytes, of which nearly nothing is left in the compressed file."""
+    path = tmp_path_factory.mktemp("line") / "t.zst"
+    rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46)
+    with zstandard.ZstdCompressor(level=1).stream_writer(open(path, "wb"), closefd=True) as out:
+        out.write(b'{"traceEvents":[\n' + b"".join(json.dumps(r).encode() + b",\n" for r in rows))
+        out.write(b'{"ph":"X","cat":"kernel","name":"')
+        for _ in range(2048):
+            out.write(b"x" * (1 << 20))
+        out.write(b'"}]}')
+    return path
+
+
+def test_edges_of_a_line_of_two_gigabytes(tmp_path, long_line):
+    """The file is read once, in bounded memory, and the rest said to be missing."""
+    out, error, peak = peak_kib(tmp_path, "edges", "--json", long_line, status=1)
+    assert peak < 256 << 10
+    assert "is not whole" in error and pairs(json.loads(line) for line in out.splitlines()) == {(1, 2)}
+
+
+def test_a_line_of_two_gigabytes_converted(tmp_path, long_line):
+    et = tmp_path / "t.et"
+    out, error, peak = peak_kib(tmp_path, "convert", "--to", "chakra", "-o", et, long_line, status=1)
+    assert peak < 256 << 10
+    assert "is not whole: one value is longer than 16 MiB" in error and "1 synchronization edge" in out
+    assert "valid" in run("check", et)[0]
+
+
+def test_a_line_of_two_gigabytes_checked(tmp_path, long_line):
+    out, _, peak = peak_kib(tmp_path, "check", long_line, status=1)
+    assert peak < 256 << 10
+    assert "json_invalid" in out and "one value is longer than 16 MiB; what follows was not read" in out
