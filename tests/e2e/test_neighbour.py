@@ -100,7 +100,7 @@ def test_tidying_up_twice_does_not_end_ours(tmp_path):
 
 def test_windows_go_on_meanwhile(tmp_path):
     """A window that ends while another has CUPTI ends with a gap, the next begins with one."""
-    run = play(tmp_path, f"context kernel:3 clock register enable kernel:7 sleep:900 disable flush "
+    run = play(tmp_path, "context kernel:3 clock register enable kernel:7 sleep:900 disable flush "
                          "sleep:700 kernel:4", window="time:300ms/400ms", lead_in="10ms")
     traces = run.traces()
     assert len(traces) >= 3

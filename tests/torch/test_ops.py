@@ -4,7 +4,6 @@ import collections
 import json
 import pathlib
 
-import harness
 import pytest
 
 JOBS = ["mlp", "transformer", "convnet", "recurrent", "loader", "streams", "syncs", "graphs",
