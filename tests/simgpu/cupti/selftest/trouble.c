@@ -1,0 +1,210 @@
+/* trouble.c - records that are dropped, stolen, shuffled, late, twice or without times, as options
+ * say; clients that give no buffer. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client.h"
+
+static void drops(void)
+{
+    size_t dropped = 9;
+
+    attach();
+    enable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    give_null = true;
+    fake_call(SIM_RUNTIME, CBID_LAUNCH, 1, 0);
+    fake_call(SIM_RUNTIME, CBID_LAUNCH, 2, 0);
+    CHECK(F(cuptiActivityGetNumDroppedRecords)(NULL, 0, &dropped) == CUPTI_SUCCESS && dropped == 2);
+    CHECK(F(cuptiActivityGetNumDroppedRecords)(NULL, 0, &dropped) == CUPTI_SUCCESS && dropped == 0);
+    CHECK(fake_log_count("\"dropped\",\"kind\":\"runtime\"") == 2);
+    give_null = false;
+    buffer_bytes = 16; /* smaller than any record */
+    fake_call(SIM_RUNTIME, CBID_LAUNCH, 3, 0);
+    flush(0);
+    CHECK(F(cuptiActivityGetNumDroppedRecords)(NULL, 0, &dropped) == CUPTI_SUCCESS && dropped == 1);
+    CHECK(buffers_back == buffers_out && seen_count == 0);
+    buffer_bytes = 65536;
+    max_records = 3;
+    for (uint32_t i = 10; i < 20; i++) {
+        fake_call(SIM_RUNTIME, CBID_LAUNCH, i, 0);
+    }
+    flush(0);
+    CHECK(seen_count == 10 && buffers_out == 1 + 4); /* the small one, then 3 + 3 + 3 + 1 */
+    for (uint32_t i = 0; i < 10; i++) {
+        CHECK(seen[i].correlation == 10 + i); /* nothing asked for disorder */
+    }
+}
+
+static void drop_some(void)
+{
+    size_t dropped;
+
+    attach();
+    enable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    for (uint32_t i = 0; i < 1000; i++) {
+        fake_call(SIM_RUNTIME, CBID_LAUNCH, i, 0);
+    }
+    flush(0);
+    CHECK(F(cuptiActivityGetNumDroppedRecords)(NULL, 0, &dropped) == CUPTI_SUCCESS);
+    CHECK(dropped > 50 && dropped < 500 && seen_count == 1000 - dropped);
+    CHECK((size_t)fake_log_count("\"dropped\"") == dropped);
+}
+
+static void steal(void)
+{
+    attach();
+    enable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    for (uint32_t i = 1; i <= 20; i++) {
+        fake_call(SIM_RUNTIME, CBID_LAUNCH, i, 0);
+    }
+    flush(0);
+    CHECK(seen_count == 0 && fake_log_count("\"given\"") == 20); /* our buffer went to the other */
+    CHECK(fake_log_count("\"steal\"") == 1);
+    fake_call(SIM_RUNTIME, CBID_LAUNCH, 21, 0); /* into a buffer of the other's */
+    CHECK(F(cuptiActivityRegisterCallbacks)(request, complete) == CUPTI_SUCCESS);
+    /* A foreign buffer comes to us: freed here by a client that ought not to; so only count. */
+    CHECK(buffers_out == 1 && buffers_back == 0);
+    free(latest); /* nobody else will */
+}
+
+static void shuffle(void)
+{
+    size_t out_of_order = 0;
+
+    attach();
+    enable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    for (uint32_t i = 0; i < 5000; i++) {
+        fake_call(SIM_RUNTIME, CBID_LAUNCH, i, 0);
+    }
+    flush(0);
+    CHECK(seen_count == 5000);
+    bool *got = calloc(5000, 1);
+    for (size_t i = 0; i < 5000; i++) {
+        CHECK(seen[i].correlation < 5000 && !got[seen[i].correlation]); /* each once */
+        got[seen[i].correlation] = true;
+        out_of_order += seen[i].correlation != i;
+    }
+    free(got);
+    CHECK(out_of_order > 4000);
+}
+
+static void twice(void)
+{
+    attach();
+    enable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    for (uint32_t i = 0; i < 100; i++) {
+        fake_call(SIM_RUNTIME, CBID_LAUNCH, i, 0);
+    }
+    flush(0);
+    CHECK(seen_count > 110 && (int)seen_count == 100 + fake_log_count("\"twice\""));
+}
+
+static void no_time(void)
+{
+    size_t without = 0;
+
+    attach();
+    enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    for (int i = 0; i < 100; i++) {
+        fake_finish(launch("k"));
+    }
+    flush(0);
+    for (size_t i = 0; i < seen_count; i++) {
+        without += seen[i].start == 0 && seen[i].end == 0;
+    }
+    CHECK(seen_count == 100 && without > 10 && without < 90);
+    CHECK((size_t)fake_log_count("\"no-time\"") == without);
+}
+
+static void late(void)
+{
+    attach();
+    enable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    fake_call(SIM_RUNTIME, CBID_LAUNCH, 1, 0);
+    flush(0);
+    CHECK(count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == 0); /* flush returned before the delivery */
+    while (count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == 0) {
+        usleep(1000);
+    }
+}
+
+static void held(void)
+{
+    attach();
+    enable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    fake_call(SIM_RUNTIME, CBID_LAUNCH, 1, 0);
+    flush(0);
+    CHECK(count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == 0);
+    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    CHECK(count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == 1);
+}
+
+static void call_without_buffer(void)
+{
+    fake_call(SIM_RUNTIME, CBID_LAUNCH, 1, 0);
+    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    _exit(0);
+}
+
+/* The exit status of a child that runs `body`; -1 if a signal ended it. */
+static int status_of_child(void (*body)(void))
+{
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        body();
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void attach_and_call(void)
+{
+    attach();
+    enable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    call_without_buffer();
+}
+
+static void null_crash(void)
+{
+    give_null = true;
+    int status = status_of_child(attach_and_call);
+    CHECK(version < 27 ? status != 0 : status == 0);
+
+    /* A child of an attached process has no worker: it makes no record and does not even ask. */
+    attach();
+    enable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    CHECK(status_of_child(call_without_buffer) == 0);
+}
+
+static void undelivered(void)
+{
+    attach();
+    enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    struct sim_op *op = launch("never");
+
+    fake_probe->at_exit();
+    CHECK(fake_log_count("\"undelivered\",\"kind\":\"kernel\"") == 1);
+    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    CHECK(seen_count == 0); /* what the log says stays true */
+    fake_finish(op);
+}
+
+static const struct scenario scenarios[] = {
+    {"drops", "SIMGPU_CUPTI_PER_THREAD_BUFFERS", "0", drops},
+    {"drop_some", "SIMGPU_CUPTI_DROP", "0.2", drop_some},
+    {"steal", "SIMGPU_CUPTI_STEAL", "10", steal},
+    {"shuffle", "SIMGPU_CUPTI_SHUFFLE", "1", shuffle},
+    {"twice", "SIMGPU_CUPTI_TWICE", "0.5", twice},
+    {"no_time", "SIMGPU_CUPTI_NO_TIME", "0.5", no_time},
+    {"late", "SIMGPU_CUPTI_LATE", "0.3", late},
+    {"held", "SIMGPU_CUPTI_HOLD", "1000", held},
+    {"null_crash", "SIMGPU_CUPTI_NULL_CRASH", "1", null_crash},
+    {"undelivered", NULL, NULL, undelivered},
+};
+
+int main(int argc, char **argv)
+{
+    return run_scenario(argc, argv, scenarios, sizeof scenarios / sizeof *scenarios);
+}
