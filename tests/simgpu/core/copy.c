@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "core/memory.h"
 #include "core/sim.h"
 
 enum copy_kind { /* CUpti_ActivityMemcpyKind */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/memory.h"
 #include "core/sim.h"
 
 enum {

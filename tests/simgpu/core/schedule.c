@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "core/memory.h"
 #include "core/schedule.h"
 
 struct waiter {

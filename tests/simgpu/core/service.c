@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "core/memory.h"
 #include "core/schedule.h"
 
 enum {

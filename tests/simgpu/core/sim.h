@@ -437,64 +437,6 @@ struct sim_kernel *sim_module_kernel(struct sim_module *module, const char *name
 struct sim_symbol *sim_module_symbol(struct sim_module *module, const char *name);
 int sim_kernel_occupancy(const struct sim_kernel *kernel, int block, size_t dynamic_shared);
 
-/* ---- memory and copies (memory.c, copy.c) ---- */
-
-enum sim_memory { /* CUpti_ActivityMemoryKind */
-    SIM_PAGEABLE = 1,
-    SIM_PINNED = 2,
-    SIM_DEVICE = 3,
-    SIM_MANAGED = 5
-};
-
-struct sim_allocation {
-    char *base;
-    size_t bytes;
-    enum sim_memory kind;
-    uint32_t device;
-    struct sim_context *context;
-    bool mapped, registered, pooled;
-    uint32_t flags;
-    uint64_t id;
-};
-
-int sim_memory_alloc(struct sim_context *context, enum sim_memory kind, size_t bytes,
-                     uint32_t flags, void **out);
-int sim_memory_free(void *pointer, enum sim_memory kind); /* immediately */
-int sim_memory_register(struct sim_context *context, void *pointer, size_t bytes, uint32_t flags);
-int sim_memory_unregister(void *pointer);
-/* A variable of a program image: it is there as long as the program, on device 0. */
-int sim_memory_declare(void *pointer, size_t bytes, enum sim_memory kind);
-bool sim_memory_find(const void *pointer, struct sim_allocation *out);
-void sim_memory_info(uint32_t device, size_t *free_bytes, size_t *total);
-enum sim_memory sim_memory_kind(const void *pointer, uint32_t *device);
-/* cudaFree and its like: waits for the context's work, then frees. */
-int sim_memory_free_waiting(void *pointer, enum sim_memory kind);
-int sim_memory_alloc_async(struct sim_stream *stream, size_t bytes, void **out);
-int sim_memory_free_async(struct sim_stream *stream, void *pointer);
-
-enum sim_direction { /* cudaMemcpyKind */
-    SIM_HOST_TO_HOST = 0,
-    SIM_HOST_TO_DEVICE,
-    SIM_DEVICE_TO_HOST,
-    SIM_DEVICE_TO_DEVICE,
-    SIM_DIRECTION_DEFAULT
-};
-
-struct sim_copy {
-    void *dst;
-    const void *src;
-    size_t dst_pitch, src_pitch, width, height;
-    enum sim_direction direction;
-    bool async, peer;
-};
-int sim_copy_describe(const struct sim_copy *copy, struct sim_work *work);
-int sim_copy_run(struct sim_stream *stream, const struct sim_copy *copy);
-int sim_set_describe(void *dst, size_t pitch, uint32_t value, uint32_t size, size_t width,
-                     size_t height, bool async, struct sim_work *work);
-int sim_set_run(struct sim_stream *stream, void *dst, size_t pitch, uint32_t value, uint32_t size,
-                size_t width, size_t height, bool async);
-void sim_work_move(const struct sim_work *work); /* really moves the bytes */
-
 /* ---- capture and graphs (capture.c, graph.c) ---- */
 
 enum sim_capture_status {

@@ -3,6 +3,7 @@
  *
  * Application threads. CUgraph, CUgraphNode and CUgraphExec are pointers to the core's objects.
  */
+#include "core/memory.h"
 #include "driver/api.h"
 
 #define GRAPH(handle)  ((struct sim_graph *)(handle))

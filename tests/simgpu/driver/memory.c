@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "driver/api.h"
 
 static int allocate(void *out, enum sim_memory kind, size_t bytes, unsigned flags)

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "core/memory.h"
 #include "runtime/call.h"
 
 enum {

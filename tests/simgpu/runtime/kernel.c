@@ -12,6 +12,7 @@
 #include <string.h>
 #include <vector_types.h>
 
+#include "core/memory.h"
 #include "runtime/call.h"
 
 struct stub {

@@ -4,6 +4,7 @@
  * Application threads. A cudaLibrary_t is the core's module. A variable's host shadow is its device
  * memory too: there is one memory.
  */
+#include "core/memory.h"
 #include "runtime/call.h"
 
 static int load(struct sim_module **out, const void *code)

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "core/memory.h"
 #include "runtime/call.h"
 
 /* ---- allocation ---- */
