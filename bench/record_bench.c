@@ -22,10 +22,9 @@
 
 #include "base/ring.h"
 #include "base/stats.h"
-#include "collect/cupti_decode.h"
-#include "event/assemble.h"
 #include "mix.h"
 #include "must.h"
+#include "record_path.h"
 #include "table.h"
 #include "write/edge_rows.h"
 #include "write/kineto.h"
@@ -34,121 +33,9 @@
 enum {
     BUFFER_BYTES = 1 << 20,
     STAGE_BUFFERS = 160, /* 1.3 million records: half a minute of a busy job */
-    EVENTS_MAX = 65536,
     ROUNDS = 3,
     RING_SLOTS = 131072, /* 8 MiB */
 };
-
-#define START_NS 1700000000000000000u
-
-/* Everything between a buffer and text, made as the runtime makes it. */
-struct path {
-    struct sl_intern *intern;
-    struct sl_shape_table *shapes;
-    struct sl_device_table *devices;
-    struct sl_decode *decode;
-    struct sl_assemble *assemble;
-    struct sl_kineto *kineto;
-    struct sl_edge_rows *edges; /* NULL: without */
-    struct sl_trace_meta meta;
-
-    struct sl_event *decoded, *assembled; /* stages: what goes from one to the next */
-    size_t decoded_count, assembled_count;
-    struct sl_ring *ring; /* paced: assemble's way out */
-    struct sl_writer *writer;
-};
-
-static void keep_decoded(void *user, const struct sl_event *ev)
-{
-    struct path *p = user;
-
-    p->decoded[p->decoded_count++] = *ev;
-}
-
-static int keep_assembled(void *user, const struct sl_event *ev)
-{
-    struct path *p = user;
-
-    p->assembled[p->assembled_count++] = *ev;
-    return 0;
-}
-
-static int push_assembled(void *user, const struct sl_event *ev)
-{
-    return sl_ring_push(((struct path *)user)->ring, ev);
-}
-
-static void path_init(struct path *p, enum sl_detail detail, struct sl_ring *ring)
-{
-    struct sl_decode_options decode = {.version = MIX_CUPTI_VERSION};
-    struct sl_assemble_options assemble = {.flows = detail != SL_DETAIL_LEAN, .sink_user = p};
-    struct sl_kineto_options kineto = {.detail = detail, .api_name = sl_decode_api_name};
-    struct sl_event device = {.kind = SL_EV_META_DEVICE};
-    struct sl_device *d;
-
-    memset(p, 0, sizeof(*p));
-    p->ring = ring;
-    p->decoded = calloc(EVENTS_MAX, sizeof(*p->decoded));
-    p->assembled = calloc(2 * EVENTS_MAX, sizeof(*p->assembled));
-    p->devices = calloc(1, sizeof(*p->devices));
-    d = &p->devices->device[0];
-    *d = (struct sl_device){.known = 1, .compute_major = 9, .multiprocessors = 132};
-    d->max_threads_per_block = 1024;
-    d->max_threads_per_sm = 2048;
-    d->max_blocks_per_sm = 32;
-    d->max_registers_per_block = d->max_registers_per_sm = 65536;
-    d->max_shared_per_sm = 233472;
-    d->warp_size = 32;
-    strcpy(d->name, "NVIDIA H100 80GB HBM3");
-    must(sl_intern_create(&p->intern, 8 << 20), "names");
-    must(sl_shape_create(&p->shapes, 4 << 20), "shapes");
-    decode.intern = p->intern;
-    decode.shapes = p->shapes;
-    decode.devices = p->devices;
-    must(sl_decode_create(&p->decode, &decode), "decode");
-    assemble.sink = ring ? push_assembled : keep_assembled;
-    must(sl_assemble_create(&p->assemble, &assemble), "assemble");
-    kineto.intern = p->intern;
-    kineto.shapes = p->shapes;
-    kineto.devices = p->devices;
-    must(sl_kineto_create(&p->kineto, &kineto), "kineto");
-    must(sl_kineto_events(p->kineto, &device, 1), "device");
-    p->meta = (struct sl_trace_meta){.pid = MIX_PID,
-                                     .world_size = 1,
-                                     .host = "bench",
-                                     .job = "bench",
-                                     .process_name = "python3",
-                                     .syncline_version = "0",
-                                     .trace_name = "bench",
-                                     .opened_ns = START_NS,
-                                     .window = 1};
-}
-
-static void path_free(struct path *p)
-{
-    sl_kineto_destroy(p->kineto);
-    sl_assemble_destroy(p->assemble);
-    sl_decode_destroy(p->decode);
-    sl_shape_destroy(p->shapes);
-    sl_intern_destroy(p->intern);
-    free(p->devices);
-    free(p->assembled);
-    free(p->decoded);
-}
-
-static void run_decode(struct path *p, const uint8_t *buffer, size_t valid)
-{
-    p->decoded_count = 0;
-    sl_decode_buffer(p->decode, buffer, valid, keep_decoded, p);
-}
-
-static void run_assemble(struct path *p, uint64_t now_ns)
-{
-    p->assembled_count = 0;
-    for (size_t i = 0; i < p->decoded_count; i++)
-        sl_assemble_event(p->assemble, &p->decoded[i], now_ns);
-    sl_assemble_tick(p->assemble, now_ns);
-}
 
 /* ---- sinks that cost nothing of their own ---- */
 

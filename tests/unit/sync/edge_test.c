@@ -345,15 +345,25 @@ static void a_foreign_file_has_no_lead_in(void **state)
     job_end(j);
 }
 
-/* The same while a job runs: its window may have opened later than work was enqueued. */
-static void a_wait_for_the_context_is_marked_where_work_may_be_unseen(void **state)
+/* A job whose window opened later than work was enqueued: an operation that was seen, and a wait
+ * for all of them. */
+static struct job *begin_with_unseen_work(uint64_t *seen, uint64_t *sync)
 {
     struct job *j = job_begin((struct sl_edges_options){.online = 1});
-    (void)state;
+
     job_kernel(j, 13, 10, 15, 60);
     sl_edges_forget(j->edges, SL_EDGE_LOST_BEFORE_WINDOW);
-    uint64_t seen = job_kernel(j, 14, 20, 25, 70);
-    uint64_t sync = job_device_sync(j, 30, 76);
+    *seen = job_kernel(j, 14, 20, 25, 70);
+    *sync = job_device_sync(j, 30, 76);
+    return j;
+}
+
+/* The same as for a file, while the job runs. */
+static void a_wait_for_the_context_is_marked_where_work_may_be_unseen(void **state)
+{
+    uint64_t seen, sync;
+    struct job *j = begin_with_unseen_work(&seen, &sync);
+    (void)state;
     uint64_t next = job_kernel(j, 14, 80, 85, 90);
     uint64_t covered = job_device_sync(j, 86, 95);
 
@@ -369,12 +379,9 @@ static void a_wait_for_the_context_is_marked_where_work_may_be_unseen(void **sta
 /* Two threads wait for the context at once: what was not seen may have held up both. */
 static void what_was_not_seen_is_over_for_later_waits_alone(void **state)
 {
-    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+    uint64_t seen, sync;
+    struct job *j = begin_with_unseen_work(&seen, &sync);
     (void)state;
-    job_kernel(j, 13, 10, 15, 60);
-    sl_edges_forget(j->edges, SL_EDGE_LOST_BEFORE_WINDOW);
-    uint64_t seen = job_kernel(j, 14, 20, 25, 70);
-    uint64_t sync = job_device_sync(j, 30, 76);
     j->thread = 101;
     uint64_t beside = job_device_sync(j, 40, 77);
 
