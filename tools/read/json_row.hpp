@@ -297,16 +297,8 @@ struct row_walk : visitor {
         }
         row->is_edge_name =
             row->phase == 'M' && string_view(row->name.data, row->name.size) == "sync_name";
-        for (auto result : object) {
-            od::field field;
-            string_view name;
-
-            if ((e = std::move(result).get(field)))
-                return fail(e);
-            if (!key(field, &name) || !arg(name, field.value()))
-                return false;
-        }
-        return true;
+        return members(
+            object, [&](string_view name, od::field &field) { return arg(name, field.value()); });
     }
 
     bool member(string_view name, od::value v)
@@ -354,16 +346,9 @@ struct row_walk : visitor {
 
         if (e)
             return fail(e);
-        for (auto result : object) {
-            od::field field;
-            string_view name;
-
-            if ((e = std::move(result).get(field)))
-                return fail(e);
-            if (!key(field, &name) || !member(name, field.value()))
-                return false;
-        }
-        return true;
+        return members(object, [&](string_view name, od::field &field) {
+            return member(name, field.value());
+        });
     }
 };
 

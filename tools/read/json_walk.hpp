@@ -97,6 +97,22 @@ struct walk {
         return true;
     }
 
+    /* Calls `each`, which stops the walk with false, for the members in the order of the text. */
+    template <typename F> bool members(od::object &object, F each)
+    {
+        for (auto result : object) {
+            od::field field;
+            string_view name;
+            error_code e = std::move(result).get(field);
+
+            if (e)
+                return fail(e);
+            if (!key(field, &name) || !each(name, field))
+                return false;
+        }
+        return true;
+    }
+
     /* A scalar of any type; numbers are checked, their value is for the caller. */
     bool scalar(string_view token, sl_json_type *type, sl_text *out)
     {
@@ -177,16 +193,9 @@ struct visitor : walk {
 
         if (e)
             return fail(e);
-        for (auto result : object) {
-            od::field field;
-            string_view name;
-
-            if ((e = std::move(result).get(field)))
-                return fail(e);
-            if (!key(field, &name) || !value(field.value(), extended(path_size, name), depth + 1))
-                return false;
-        }
-        return true;
+        return members(object, [&](string_view name, od::field &field) {
+            return value(field.value(), extended(path_size, name), depth + 1);
+        });
     }
 
     template <typename T> bool array(T &v, size_t path_size, int depth)
