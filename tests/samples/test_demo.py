@@ -20,9 +20,10 @@ def test_twice_from_anywhere(repo, tmp_path):
     assert "the simulated one" in first.stdout
     for title in ("GPU busy, of", "Top kernels", "by what was waited for", "longest waits"):
         assert title in first.stdout
-    longest = first.stdout.split("longest waits")[1].splitlines()[1]
-    # The copy of the loss comes behind the step's last kernel.
-    assert re.match(r"  stream_sync +\d[\d.]+ ms +adamw_spin_ns +cuStreamSynchronize$", longest)
+    # The copy of the loss comes behind the step's last kernel. A machine that is busy may make another
+    # wait the longest.
+    assert re.search(r"^  stream_sync +\d[\d.]+ ms +adamw_spin_ns +cuStreamSynchronize$",
+                     first.stdout.split("longest waits")[1], re.MULTILINE)
     assert "gemm_128x128_backward_spin_ns" in first.stdout
     assert "cuStreamSynchronize" in first.stdout
     content = trace_of(first).read_bytes()
