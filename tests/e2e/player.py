@@ -7,7 +7,7 @@ import harness
 REPLAY = harness.REPO / "tests" / "replay"
 sys.path[:0] = [str(REPLAY), str(harness.REPO / "runtime" / "collect")]
 
-import generate_tables
+import tables_wanted
 
 
 def play(tmp, recording, *sim, cupti=None, speed=None, **options):
@@ -43,7 +43,7 @@ def played(tmp, recording, *sim, **options):
 
 def in_default_filter(name):
     name = harness.plain(name)
-    return bool(generate_tables.LAUNCHES.match(name) or generate_tables.WANTED.match(name))
+    return bool(tables_wanted.LAUNCHES.match(name) or tables_wanted.WANTED.match(name))
 
 
 def chunks(path):
