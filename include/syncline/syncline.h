@@ -89,8 +89,8 @@ static inline int sl_start(void)
     return fn ? fn() : -EAGAIN;
 }
 
-/* Closes the window; its file is complete some time later (sl_status). 0; -EALREADY none open;
- * -EAGAIN; -ENODEV. */
+/* Closes the window; its file is complete some time later (sl_status). One that was asked for and
+ * has not opened yet never does, and leaves no file. 0; -EALREADY none open; -EAGAIN; -ENODEV. */
 static inline int sl_stop(void)
 {
     int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_stop");

@@ -23,17 +23,45 @@
 #define ENGINE_CALLS 512
 #define ENGINE_BYTES (48u << 20)
 
+static int keep_rows(struct sl_feed *f)
+{
+    int rc = sl_collectives_create(&f->collectives);
+
+    return rc ? rc : sl_trace_events_keep_rows(f->events, f->collectives);
+}
+
+/* What rows go into. */
+static int begin_rows(struct sl_feed *f)
+{
+    int rc = sl_trace_events_create(&f->events);
+
+    if (rc)
+        return rc;
+    sl_edge_names_init(&f->names, sl_trace_events_names(f->events));
+    return f->keeps_rows ? keep_rows(f) : 0;
+}
+
+static void forget_rows(struct sl_feed *f)
+{
+    if (f->events)
+        sl_edge_names_free(&f->names);
+    sl_trace_events_destroy(f->events);
+    sl_collectives_destroy(f->collectives);
+    f->events = NULL;
+    f->collectives = NULL;
+    f->invalid = f->too_long = f->unusable = 0;
+}
+
 int sl_feed_create(struct sl_feed **out)
 {
     struct sl_feed *f = calloc(1, sizeof(*f));
 
     if (!f)
         return -ENOMEM;
-    if (sl_trace_events_create(&f->events) != 0) {
+    if (begin_rows(f) != 0) {
         free(f);
         return -ENOMEM;
     }
-    sl_edge_names_init(&f->names, sl_trace_events_names(f->events));
     *out = f;
     return 0;
 }
@@ -42,18 +70,15 @@ void sl_feed_destroy(struct sl_feed *f)
 {
     if (!f)
         return;
-    sl_edge_names_free(&f->names);
+    forget_rows(f);
     sl_found_destroy(f->joined);
-    sl_trace_events_destroy(f->events);
-    sl_collectives_destroy(f->collectives);
     free(f);
 }
 
 int sl_feed_keep_rows(struct sl_feed *f)
 {
-    int rc = sl_collectives_create(&f->collectives);
-
-    return rc ? rc : sl_trace_events_keep_rows(f->events, f->collectives);
+    f->keeps_rows = 1;
+    return keep_rows(f);
 }
 
 void sl_feed_take_found(struct sl_feed *f, void (*found)(void *user, const struct sl_edge *edge),
@@ -128,7 +153,8 @@ static void take_field(void *user, const char *path, enum sl_json_type type, str
 {
     struct sl_feed *f = user;
 
-    sl_header_value(&f->header, path, type, value);
+    if (!f->is_second)
+        sl_header_value(&f->header, path, type, value);
     if (f->collectives)
         sl_collectives_field(f->collectives, path, type, value);
 }
@@ -145,6 +171,7 @@ static int take_item(struct sl_feed *f, struct sl_trace *t, struct sl_trace_item
         sl_trace_visit(t, &item->span, take_field, f, &item->error);
         return 0;
     case SL_SPAN_EVENTS_OPEN:
+        f->knew_whose = f->header.own_file;
         if (f->header.own_file)
             sl_trace_events_own(f->events);
         return 0;
@@ -191,7 +218,7 @@ static int sort_failed(const char *path, int rc, char *why, size_t why_size)
     return rc;
 }
 
-int sl_feed_read(struct sl_feed *f, const char *path, char *why, size_t why_size)
+static int read_once(struct sl_feed *f, const char *path, char *why, size_t why_size)
 {
     struct sl_trace *t = NULL;
     const char *strange;
@@ -207,6 +234,35 @@ int sl_feed_read(struct sl_feed *f, const char *path, char *why, size_t why_size
     if (strange)
         return -EBADMSG;
     return rc ? sort_failed(path, rc, why, why_size) : 0;
+}
+
+/* By now all is known that stands outside of the events. */
+static int read_again(struct sl_feed *f, const char *path, char *why, size_t why_size)
+{
+    if (f->input.file_bytes == 0) {
+        snprintf(why, why_size,
+                 "%s: that syncline has written it stands behind its events: it must be read "
+                 "twice, which a pipe cannot be",
+                 path);
+        return -ESPIPE;
+    }
+    forget_rows(f);
+    f->is_second = 1;
+    if (begin_rows(f) != 0) {
+        snprintf(why, why_size, "not enough memory to read %s", path);
+        return -ENOMEM;
+    }
+    return read_once(f, path, why, why_size);
+}
+
+int sl_feed_read(struct sl_feed *f, const char *path, char *why, size_t why_size)
+{
+    int rc = read_once(f, path, why, why_size);
+
+    /* Another program wrote it anew, its members in another order. */
+    if (rc == 0 && f->header.own_file && !f->knew_whose)
+        rc = read_again(f, path, why, why_size);
+    return rc;
 }
 
 /* ---- the engine ---- */
@@ -373,6 +429,14 @@ int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, cons
                          "%" PRIu64 " too long, %" PRIu64
                          " without usable ids or times: `syncline check` shows more",
                          path, f->invalid, f->too_long, counts.unusable);
+        status = SL_EXIT_PROBLEM;
+    }
+    if (counts.of_others) {
+        sl_args_complain(command,
+                         "%s: %" PRIu64 " calls are of another process than the first: ids and "
+                         "GPUs of several processes cannot be told apart, and %s not to be "
+                         "trusted; give the file of each process",
+                         path, counts.of_others, result);
         status = SL_EXIT_PROBLEM;
     }
     if (counts.negative) {

@@ -5,7 +5,7 @@
  *   sl_feed_keep_rows(f, ...)                     if operators and ranges are wanted
  *   sl_feed_take_found(f, ...)                    if edges that the job found are as good, alone
  *   sl_feed_join_found(f)                         or with all else
- *   sl_feed_read(f, path, why, sizeof(why));      the file, once, to its end
+ *   sl_feed_read(f, path, why, sizeof(why));      the file, to its end
  *   sl_feed_run(f, &sinks);                       its events and edges, in the order of enqueue
  *   sl_feed_tell(f, command, path, "the edges")   what was not looked at, and the exit status
  *
@@ -25,7 +25,10 @@
 struct sl_feed {
     struct sl_trace_events *events;
     struct sl_collectives *collectives; /* NULL: rows are not kept */
+    int keeps_rows;
     struct sl_header header;
+    int knew_whose;                       /* before the first row, that the file is syncline's */
+    int is_second;                        /* reading it again, the header known */
     uint64_t invalid, too_long, unusable; /* rows that were not looked into */
     uint64_t lost[SL_EDGE_LOST_COUNT];
     struct sl_span last;
@@ -68,7 +71,7 @@ void sl_feed_take_found(struct sl_feed *f, void (*found)(void *user, const struc
 int sl_feed_join_found(struct sl_feed *f);
 
 /* 0, or a negative errno with one line for a person in `why`. A file that is cut or damaged has
- * been read up to there. */
+ * been read up to there. One of syncline's whose header stands behind its events is read twice. */
 int sl_feed_read(struct sl_feed *f, const char *path, char *why, size_t why_size);
 
 /* 0, or a negative errno with one line in `why`. */

@@ -69,6 +69,7 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
     sl_json_walk::row_walk w;
     od::document doc;
     error_code e;
+    bool ok;
 
     if (size > SL_JSON_TEXT_MAX)
         return -EFBIG;
@@ -80,7 +81,12 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
     w.edge = &j->edge;
     w.whole = &doc;
     w.visit = nullptr;
-    if (!w.document(doc))
+    ok = w.document(doc);
+    if (ok && w.is_told_late()) {
+        doc.rewind();
+        ok = w.document(doc);
+    }
+    if (!ok)
         return describe(w.error, text, size, &doc, error);
     return 0;
 }

@@ -283,6 +283,18 @@ struct row_walk : visitor {
         return show(token, 0);
     }
 
+    bool is_metadata(string_view name) const
+    {
+        return row->phase == 'M' && string_view(row->name.data, row->name.size) == name;
+    }
+
+    /* The args of an edge came before what says that they are: somebody sorted the members. */
+    bool is_told_late() const
+    {
+        return (row->has & SL_HAS_ARGS) && ((is_metadata("sync_edge") && !row->edge) ||
+                                            (is_metadata("sync_name") && !row->is_edge_name));
+    }
+
     bool args(od::value v)
     {
         od::object object;
@@ -291,12 +303,11 @@ struct row_walk : visitor {
         if (e)
             return fail(e);
         row->has |= SL_HAS_ARGS;
-        if (row->phase == 'M' && string_view(row->name.data, row->name.size) == "sync_edge") {
+        if (is_metadata("sync_edge")) {
             *edge = {};
             row->edge = edge;
         }
-        row->is_edge_name =
-            row->phase == 'M' && string_view(row->name.data, row->name.size) == "sync_name";
+        row->is_edge_name = is_metadata("sync_name");
         return members(
             object, [&](string_view name, od::field &field) { return arg(name, field.value()); });
     }

@@ -159,6 +159,15 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     return rc ? rc : sl_event_sort_put(t->by_time, &ev);
 }
 
+static void note_process(struct sl_trace_events *t, const struct sl_trace_row *row)
+{
+    if (!row->pid.is_number)
+        return;
+    if (!t->process)
+        t->process = row->pid.number;
+    t->counts.of_others += row->pid.number != t->process;
+}
+
 static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     int kind = row->category == SL_CAT_DRIVER ? SL_EV_DRIVER : SL_EV_RUNTIME;
@@ -168,6 +177,7 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
         t->counts.unusable++;
         return 0;
     }
+    note_process(t, row);
     ev.thread = (uint32_t)row->tid.number;
     ev.name = intern(t, row->name);
     ev.u.call.cbid = id32(row->has, SL_HAS_CBID, row->cbid, 0);
