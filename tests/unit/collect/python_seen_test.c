@@ -8,9 +8,6 @@
 
 #define LIBRARY "/usr/lib/python3/site-packages/torch/nn/modules/module.py"
 
-/* Tables no longer than this are compared, byte for byte. */
-#define TABLE SL_PYTHON_SEEN_TABLE
-
 static struct sl_python_seen seen;
 
 static int anew(void **state)
@@ -81,6 +78,7 @@ static void a_place_is_known_again(void **state)
         objects_of_python(minor);
         code = new_code("/home/me/train.py", "train", 10);
         other = new_code("/home/me/train.py", "train", 10);
+        assert_int_equal(line_of(NULL), 0);
         assert_int_equal(line_at(code, 1), 0);
         put(code, 1, 71);
         put(code, 2, 72);
@@ -94,12 +92,6 @@ static void a_place_is_known_again(void **state)
         free_code(code);
         free_code(other);
     }
-}
-
-static void no_frame_has_no_line(void **state)
-{
-    (void)state;
-    assert_int_equal(line_of(NULL), 0);
 }
 
 static void frames_of_libraries_and_of_no_code_lie_on_the_way(void **state)
@@ -238,7 +230,7 @@ static void code_at_the_address_of_a_library_s(void **state)
 /* From 3.12 on a code object may have one, that no other has: its table need not be compared. */
 static void a_number_of_its_own_stands_for_the_table(void **state)
 {
-    static const uint8_t longer[TABLE + 2];
+    static const uint8_t longer[SL_PYTHON_SEEN_TABLE + 2];
     void *code;
 
     (void)state;
@@ -296,16 +288,16 @@ static void without_hashes_nothing_is_kept(void **state)
 
 static void a_table_is_kept_up_to_its_bound(void **state)
 {
-    static uint8_t data[TABLE + 1];
+    static uint8_t data[SL_PYTHON_SEEN_TABLE + 1];
 
     (void)state;
-    for (size_t length = TABLE - 1; length <= TABLE + 1; length++) {
+    for (size_t length = SL_PYTHON_SEEN_TABLE - 1; length <= SL_PYTHON_SEEN_TABLE + 1; length++) {
         void *code = new_code("/home/me/long.py", "f", 10);
 
         free(part(code, layout.code_table));
         put_pointer(code, layout.code_table, new_bytes(data, length));
         put(code, 1, 7);
-        if (length <= TABLE) {
+        if (length <= SL_PYTHON_SEEN_TABLE) {
             assert_int_equal(line_at(code, 1), 7);
             data[length - 1] = 1; /* the last byte counts */
             assert_part_counts(code, layout.code_table, new_bytes(data, length));
@@ -482,7 +474,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_place_is_known_again, anew),
-        cmocka_unit_test_setup(no_frame_has_no_line, anew),
         cmocka_unit_test_setup(frames_of_libraries_and_of_no_code_lie_on_the_way, anew),
         cmocka_unit_test_setup(another_code_object_at_the_same_address, anew),
         cmocka_unit_test_setup(the_later_one_takes_the_place_of_the_former, anew),
