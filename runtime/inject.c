@@ -33,6 +33,7 @@ EXPORT int InitializeInjection(void)
 {
     int saved = errno;
 
+    /* First: attaching looks at the loaded objects, and a fork() waits for such looks. */
     if (!has_fork_handlers)
         has_fork_handlers =
             pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, after_fork_in_child) == 0;

@@ -18,6 +18,7 @@
 /* After so many steps of others in a row, the job's own ranges have ended: a session of
  * torch.profiler's was in the middle of the job. */
 #define NAMED_IS_OVER 3u
+/* Instead of their count: a range that will tell its end is a step, and nothing else is. */
 #define NAMED_IS_OPEN UINT32_MAX
 #define KEPT          64u
 /* Of a number that the job gives: it fits into 32 bits. */

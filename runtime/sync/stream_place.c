@@ -75,7 +75,7 @@ static uint64_t key_of(const struct sl_context *context, uint32_t stream)
     return (uint64_t)(context->number + 1) << 32 | stream;
 }
 
-/* For every wait that is open or to come. */
+/* For every wait that is open or to come. UINT64_MAX, never, must not wrap. */
 static int is_over_for_all(const struct sl_streams *s, uint64_t ns)
 {
     return ns <= s->waits_since_ns && ns < s->horizon_ns && ns + SKEW_NS <= s->horizon_ns;

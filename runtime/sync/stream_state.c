@@ -354,11 +354,11 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
 void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const struct sl_set *set,
                       enum sl_via via, const struct sl_moment *by)
 {
-    uint32_t before;
+    uint32_t lost_before;
 
     sl_set_open(s, &stream->extra);
     forget_lost(s, stream, by);
-    before = stream->extra.lost;
+    lost_before = stream->extra.lost;
     stream->extra.lost = set->lost;
     for (const struct sl_link *at = set->first; at; at = at->next) {
         struct sl_link link = *at;
@@ -373,7 +373,7 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
         stream->lost_ns = by->to_ns;
         stream->over_ns = UINT64_MAX;
     }
-    stream->extra.lost |= before;
+    stream->extra.lost |= lost_before;
     if (set->first || set->lost)
         used(stream, by->to_ns);
 }

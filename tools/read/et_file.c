@@ -93,7 +93,7 @@ enum {
 static const struct {
     const char *name;
     unsigned value; /* field of the oneof that feeders take */
-    uint32_t has;
+    uint32_t has;   /* 0: only where it stands is looked at */
 } known[] = {
     {"is_cpu_op", VALUE_BOOL, SL_ET_HAS_IS_CPU},
     {"comm_type", VALUE_INT64, SL_ET_HAS_COMM_TYPE},
