@@ -3,13 +3,6 @@
 
 struct fixture_calls fixture_calls;
 
-int cuptiActivityRegisterTimestampCallback(uint64_t (*stamp)(void));
-int cuptiActivityRegisterCallbacks(fixture_request request, fixture_complete complete);
-int cuptiActivityEnable(int kind);
-int cuptiActivityDisable(int kind);
-int cuptiActivityFlushAll(uint32_t flag);
-int cuptiSubscribe(void **subscriber, void *callback, void *user);
-
 int cuptiActivityRegisterTimestampCallback(uint64_t (*stamp)(void))
 {
     fixture_calls.clocks += stamp != NULL;

@@ -18,4 +18,12 @@ struct fixture_calls {
     int result;    /* what all of them give */
 };
 
+/* CUPTI's, by its names. */
+int cuptiActivityRegisterTimestampCallback(uint64_t (*stamp)(void));
+int cuptiActivityRegisterCallbacks(fixture_request request, fixture_complete complete);
+int cuptiActivityEnable(int kind);
+int cuptiActivityDisable(int kind);
+int cuptiActivityFlushAll(uint32_t flag);
+int cuptiSubscribe(void **subscriber, void *callback, void *user);
+
 #endif

@@ -2,13 +2,6 @@
  * slots. */
 #include "unit/collect/fixture_calls.h"
 
-int cuptiActivityRegisterTimestampCallback(uint64_t (*stamp)(void));
-int cuptiActivityRegisterCallbacks(fixture_request request, fixture_complete complete);
-int cuptiActivityEnable(int kind);
-int cuptiActivityDisable(int kind);
-int cuptiActivityFlushAll(uint32_t flag);
-int cuptiSubscribe(void **subscriber, void *callback, void *user);
-
 int client_clock(uint64_t (*stamp)(void));
 int client_register(fixture_request request, fixture_complete complete);
 int client_enable(int kind);
