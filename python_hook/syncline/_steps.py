@@ -12,7 +12,8 @@ from . import _library
 # sl_hook_step()'s sources.
 _LOADER, _OPTIMIZER = 0, 1
 
-# How often in a row others may step before the first optimizer is taken for retired.
+# How often another may step before the first optimizer is taken for retired. (Not how often all
+# others together: there may be one for each parameter, which step one after the other.)
 _RETIRED_AFTER = 100
 # Batches for which a job that trains may have an optimizer that has not stepped yet.
 _PATIENCE = 32
@@ -20,24 +21,24 @@ _PATIENCE = 32
 
 class _Optimizers:
     """Several optimizers make one step: that of the first of them counts. (A GAN has two; sharded
-    ones call others of their own inside.)"""
+    ones call others of their own inside; a backward pass may step one for each parameter.)"""
 
     def __init__(self):
         self._primary = None  # a weak reference
-        self._others = 0  # steps of others since its last
+        self._others = {}  # id of each other -> its steps since the first one's last
         self.told = 0  # steps of any
 
     def stepped(self, optimizer):
         self.told += 1
         primary = self._primary() if self._primary is not None else None
         if primary is optimizer:
-            self._others = 0
+            self._others.clear()
         else:
-            self._others += 1
-            if primary is not None and self._others < _RETIRED_AFTER:
+            steps = self._others[id(optimizer)] = self._others.get(id(optimizer), 0) + 1
+            if primary is not None and steps < _RETIRED_AFTER:
                 return
             self._primary = weakref.ref(optimizer)
-            self._others = 0
+            self._others.clear()
         _library.call("sl_hook_step", _OPTIMIZER)
 
 

@@ -24,7 +24,8 @@ def play(torch, mode, *arguments, **options) -> harness.Run:
 # mode -> the steps that have ended. The first optimizer step ends number 0, whose beginning nobody
 # saw. (Where the job says it itself, the optimizer has said it once before the job does.)
 STEPS = {"plain": range(1, 6), "gan": range(1, 6), "several": range(1, 6), "amp": range(1, 6),
-         "accumulate": range(1, 6), "inference": range(12), "api": range(1, 7)}
+         "accumulate": range(1, 6), "backward": range(1, 6), "inference": range(12),
+         "api": range(1, 7)}
 
 
 @pytest.mark.parametrize("mode", STEPS)
@@ -37,7 +38,7 @@ def test_steps(torch, mode):
     starts = [calls[op["args"]["correlation"]]["start"] for op in trace.of(*GPU)]
     counts = [sum(row["start"] <= at < row["end"] for at in starts) for row in rows]
     assert min(counts[mode == "api":]) > 0
-    if mode in ("plain", "gan", "accumulate"):
+    if mode in ("plain", "gan", "accumulate", "backward"):
         assert len(set(counts[1:])) == 1, "steps are alike"
     if mode == "api":
         assert sum(row["name"] == "forward and backward"

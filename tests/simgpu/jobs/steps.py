@@ -1,7 +1,8 @@
 """Training loops of several kinds; each iteration launches kernels of its own count, so that a trace
 tells which of them it has.
 
-    steps.py MODE [STEPS]   plain, gan, amp, accumulate, several, inference, own, scopes, schedule, api
+    steps.py MODE [STEPS]   plain, gan, amp, accumulate, several, backward, inference, own, scopes,
+                            schedule, api
 """
 import sys
 import time
@@ -46,6 +47,13 @@ elif MODE == "several":  # one of them is only used now and then
         if number % 3 == 0:
             backward(second)
             two.step()
+elif MODE == "backward":  # an optimizer for each parameter, which steps once its gradient is there
+    layers = nn.Sequential(*(model() for _ in range(60)))
+    for parameter in layers.parameters():
+        parameter.register_post_accumulate_grad_hook(
+            lambda parameter, its=torch.optim.SGD([parameter], lr=0.1): its.step())
+    for _ in range(STEPS):
+        backward(layers)
 elif MODE == "amp":
     scaler = torch.amp.GradScaler("cuda", init_scale=1.0)
     for number in range(STEPS):
