@@ -6,7 +6,8 @@
  * apart and hands it to the library (collect/torch_ops_abi.h), which keeps it.
  *
  * Threads: the callbacks run on the thread of the operator; they allocate nothing but for
- * collectives and keyword arguments. Inputs are written into a buffer of the thread's stack.
+ * collectives, keyword arguments, and a thread's first operator. Inputs are written into a buffer
+ * of the thread's stack.
  */
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
@@ -25,6 +26,7 @@
 #include <variant>
 
 #include "collect/torch_ops_abi.h"
+#include "torch_caller.hpp"
 
 #ifndef NDEBUG
 #error "at::RecordFunction has another layout without NDEBUG, which PyTorch is built with"
@@ -317,6 +319,7 @@ sl_torch_op op_of(const at::RecordFunction &fn)
     op.forward_thread = static_cast<uint32_t>(fn.forwardThreadId());
     op.scope = static_cast<uint8_t>(fn.scope());
     op.is_async = fn.isAsync();
+    op.caller = torch_caller::find();
     return op;
 }
 

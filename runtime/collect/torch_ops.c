@@ -97,6 +97,7 @@ static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_
         .sequence = op->sequence,
         .thread = op->thread,
         .forward_thread = op->forward_thread,
+        .caller = op->caller,
         .name_length = (uint16_t)name,
         .more_length = (uint16_t)more,
         .inputs_length = (uint16_t)inputs,

@@ -171,6 +171,7 @@ static void take_begin(struct sl_torch_ops_read *r, uint32_t thread, const struc
         .sequence = from->sequence,
         .number = from->thread,
         .forward_number = from->forward_thread,
+        .caller = from->caller,
         .is_user = from->scope == SL_TORCH_SCOPE_USER,
         .is_site = from->scope == SL_TORCH_SCOPE_SITE,
         .is_backward = from->scope == SL_TORCH_SCOPE_BACKWARD,

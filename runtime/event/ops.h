@@ -34,6 +34,7 @@ struct sl_op {
     uint64_t handle;                 /* PyTorch's id of its record function */
     int64_t sequence;                /* -1: none */
     uint32_t number, forward_number; /* PyTorch's for threads; forward_number 0: not backward */
+    uint32_t caller;                 /* system id of the thread it is done for; 0: not known */
     uint32_t name, detail;           /* interned: event/op_detail.h; detail 0: none */
     uint32_t line;                   /* as in struct sl_op_place */
     uint8_t is_user;                 /* a scope of the user's: no row, not `op` of a call */
@@ -80,8 +81,9 @@ uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread);
 /* In what runs on a thread now a node of a CUDA graph is made. */
 void sl_ops_node(struct sl_ops *o, uint32_t thread, uint64_t node);
 
-/* A CUDA call, before it goes on: gets its operator and its place. Of one in a backward pass the
- * thread that made the graph; else 0. */
+/* A CUDA call, before it goes on: gets its operator and its place. Of one that a thread makes for
+ * another (in a backward pass) gives that one: the caller, or if that is not known the one that
+ * made the graph; else 0. */
 uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call);
 /* That place, read back by any thread that may read `places`; NULL: there are none. */
 struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct sl_event *call);

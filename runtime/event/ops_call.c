@@ -236,7 +236,7 @@ uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call)
     uint32_t place = t->taken ? last_before(o, t, call->start_ns) : 0;
     struct sl_op_place at = {0, 0};
     const struct sl_op_known *k;
-    uint32_t forward = 0;
+    uint32_t for_thread = 0;
 
     for (; place; place = parent_at(o, call->thread, k)) {
         k = sl_ops_at(o, place);
@@ -249,12 +249,12 @@ uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call)
         if (!at.line)
             at.line = k->line;
         /* What is recomputed in a backward pass has one of its own inside: the outermost counts. */
-        if (k->forward)
-            forward = k->forward;
+        if (k->for_thread)
+            for_thread = k->for_thread;
     }
     if (at.collective || at.line)
         call->stream = sl_intern_put(o->opt.places, (const char *)&at, sizeof(at));
-    return forward;
+    return for_thread;
 }
 
 struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct sl_event *call)

@@ -23,8 +23,8 @@ struct sl_op_known {
     uint64_t start_ns, end_ns; /* end UINT64_MAX: it runs */
     uint32_t parent;           /* its place + 1; 0: none */
     uint32_t handle, line, collective;
-    uint32_t forward; /* system id of the thread that made the node of autograd's graph that this
-                         is, or that is evaluated here; 0: none */
+    uint32_t for_thread; /* system id of the thread that this is done for: see sl_ops_call(); 0:
+                            its own */
 };
 
 struct sl_ops_chunk {
@@ -104,8 +104,7 @@ static inline struct sl_op_known *sl_ops_at(const struct sl_ops *o, uint32_t pla
 /* ops_forward.c: an operator begins, and is not yet the thread's last. */
 void sl_ops_note_sequence(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns,
                           const struct sl_op *op);
-/* ops_forward.c: as `forward` of struct sl_op_known. */
-uint32_t sl_ops_forward_thread(struct sl_ops *o, const struct sl_ops_thread *t,
-                               const struct sl_op *op);
+/* ops_forward.c: as `for_thread` of struct sl_op_known. */
+uint32_t sl_ops_for_thread(struct sl_ops *o, const struct sl_ops_thread *t, const struct sl_op *op);
 
 #endif

@@ -49,7 +49,8 @@ def build_observer(python: pathlib.Path) -> None:
     minor = ".".join(facts(python)[0].split(".")[:2])
     if int(minor.split(".")[1]) < 4:
         return
-    sources = [REPO / "python_hook" / "torch_ops.cpp", REPO / "python_hook" / "build_observers.sh",
+    sources = [*(REPO / "python_hook" / name for name in
+                 ("torch_ops.cpp", "torch_caller.hpp", "build_observers.sh")),
                REPO / "runtime" / "collect" / "torch_ops_abi.h"]
     newest = max(p.stat().st_mtime for p in sources)
     built = (REPO / "build" / "observers").glob(f"torch-{minor}*.so")

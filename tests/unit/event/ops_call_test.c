@@ -89,6 +89,29 @@ static void a_backward_pass_is_for_the_thread_that_made_the_graph(void **state)
     assert_int_equal(sl_ops_call(f.ops, &ev), 0); /* it works for itself */
 }
 
+/* Whoever made the graph. */
+static void a_backward_pass_is_for_its_caller_where_that_is_known(void **state)
+{
+    struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = THREAD + 1};
+    struct sl_op around = op(9), node = op(10), own = op(12);
+
+    (void)state;
+    begin(1, 100);
+    end(1, 150);
+    around.number = node.number = 2;
+    around.is_evaluation = node.is_backward = 1;
+    node.forward_number = 1;
+    around.caller = node.caller = THREAD + 2;
+    sl_ops_begin(f.ops, THREAD + 1, 190, &around);
+    sl_ops_begin(f.ops, THREAD + 1, 200, &node);
+    for (ev.start_ns = 195; ev.start_ns < 300; ev.start_ns += 10)
+        assert_int_equal(sl_ops_call(f.ops, &ev), THREAD + 2);
+    own.caller = THREAD;
+    sl_ops_begin(f.ops, THREAD, 300, &own);
+    ev = (struct sl_event){.kind = SL_EV_RUNTIME, .thread = THREAD, .start_ns = 350};
+    assert_int_equal(sl_ops_call(f.ops, &ev), 0); /* it works for itself */
+}
+
 static void a_call_has_its_place(void **state)
 {
     struct sl_op outer = op(1), collective = op(2);
@@ -179,6 +202,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_threads_are_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(scopes_are_passed_over, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_backward_pass_is_for_the_thread_that_made_the_graph,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_backward_pass_is_for_its_caller_where_that_is_known,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_call_has_its_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_oldest_are_forgotten, set_up, tear_down),

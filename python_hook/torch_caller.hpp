@@ -1,0 +1,77 @@
+/*
+ * torch_caller.hpp - whom the operators of a thread are run for: the thread that called the
+ * backward pass that they are part of.
+ *
+ * PyTorch carries a thread's debug info to those that work for it, so that what runs a backward
+ * pass has that of its caller, on all of autograd's threads. Each thread leaves its id there with
+ * its first operator.
+ *
+ * Threads: any. Memory: a few bytes of each thread, freed when it ends.
+ */
+#ifndef TORCH_CALLER_HPP
+#define TORCH_CALLER_HPP
+
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <torch/csrc/autograd/graph_task.h>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <type_traits>
+
+namespace torch_caller
+{
+
+class Info final : public c10::DebugInfoBase
+{
+  public:
+    const uint32_t thread = static_cast<uint32_t>(syscall(SYS_gettid));
+};
+
+constexpr std::string_view name = "syncline's caller";
+
+/* Newer versions let anyone have a kind of his own; in older ones it is a number, of which PyTorch
+ * itself has a few from 0 on. */
+template <typename Kind> constexpr Kind own_kind()
+{
+    if constexpr (std::is_enum_v<Kind>)
+        return static_cast<Kind>(0xc5);
+    else
+        return Kind(&name);
+}
+
+constexpr auto kind = own_kind<c10::DebugInfoKind>();
+
+/* Only below all else: who pushes a debug info pops the topmost one, and throws if that is not his.
+ * And not in a backward pass, whose caller has left none: what autograd's thread has is put back
+ * behind each node. */
+__attribute__((noinline)) inline void leave_id()
+{
+    if (torch::autograd::get_current_graph_task_id() != -1 || c10::ThreadLocalDebugInfo::current())
+        return;
+    try {
+        c10::ThreadLocalDebugInfo::_push(kind, std::make_shared<Info>());
+    } catch (const std::bad_alloc &) {
+        /* Who works for this thread is not known then. */
+    }
+}
+
+/* The system's id of the thread: mostly this one's; 0: not known. */
+inline uint32_t find()
+{
+    const c10::DebugInfoBase *info = c10::ThreadLocalDebugInfo::get(kind);
+
+    if (__builtin_expect(!info, 0)) {
+        leave_id();
+        return 0;
+    }
+    return static_cast<const Info *>(info)->thread;
+}
+
+} // namespace torch_caller
+
+#endif
