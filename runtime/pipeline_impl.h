@@ -139,6 +139,7 @@ void sl_pipeline_ops_begun(struct sl_pipeline *p);
 /* A call gets its operator; see sl_ops_call(). */
 uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev);
 void sl_pipeline_ops_complete(struct sl_pipeline *p, uint64_t complete_ns);
+void sl_pipeline_ops_open(struct sl_pipeline *p);
 void sl_pipeline_ops_close(struct sl_pipeline *p, uint64_t closed_ns);
 
 /* pipeline_lanes.c: nothing where neither is wanted. */

@@ -9,20 +9,35 @@
 #include "event/ops.h"
 #include "pipeline_impl.h"
 
+/* Of one that began before the window the row begins with it. (One that has ended before it, too,
+ * may have been told as begun: where the window begins was known later. Then that is its end.) */
+static void cut_start(const struct sl_pipeline *p, struct sl_event *ev)
+{
+    if (ev->kind != SL_EV_CPU_OP || !sl_pipeline_is_open(p) || ev->start_ns >= p->from_ns ||
+        (ev->end_ns <= p->from_ns && !(ev->flags & SL_EVF_BEGUN)))
+        return;
+    ev->start_ns = p->from_ns;
+    if (ev->end_ns < p->from_ns)
+        ev->end_ns = p->from_ns;
+    ev->flags |= SL_EVF_CUT_START;
+}
+
 static void take_op(void *user, const struct sl_event *ev)
 {
     struct sl_pipeline *p = user;
+    struct sl_event row = *ev;
+    int is_whole = ev->kind == SL_EV_CPU_OP && ev->end_ns != SL_END_UNKNOWN;
 
     if (ev->kind == SL_EV_META_NODE) {
         sl_pipeline_meta(p, ev);
         return;
     }
-    if (sl_pipeline_in_window(p, ev)) {
-        sl_stats_add(SL_STAT_OPS, ev->kind == SL_EV_CPU_OP && ev->end_ns != SL_END_UNKNOWN);
-        sl_pipeline_push(p, ev);
+    cut_start(p, &row);
+    if (sl_pipeline_in_window(p, &row)) {
+        sl_stats_add(SL_STAT_OPS, is_whole);
+        sl_pipeline_push(p, &row);
     } else {
-        sl_stats_add(SL_STAT_OUTSIDE_WINDOW,
-                     ev->kind == SL_EV_CPU_OP && ev->end_ns != SL_END_UNKNOWN);
+        sl_stats_add(SL_STAT_OUTSIDE_WINDOW, is_whole);
     }
 }
 
@@ -40,6 +55,12 @@ void sl_pipeline_ops_count(const struct sl_pipeline *p)
     sl_stats_set(SL_STAT_OPS_LOST, counts.lost + lost.names);
     sl_stats_set(SL_STAT_OPS_FORGOTTEN, counts.forgotten);
     sl_stats_set(SL_STAT_OPS_INPUTS_LOST, lost.inputs);
+}
+
+void sl_pipeline_ops_open(struct sl_pipeline *p)
+{
+    if (p->ops)
+        sl_ops_open(p->ops);
 }
 
 void sl_pipeline_ops_begun(struct sl_pipeline *p)

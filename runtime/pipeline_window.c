@@ -45,7 +45,8 @@ int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, ui
         p->used = 1; /* there is a file to show in what threads tell */
     if (p->seen_ns < opened_ns)
         p->seen_ns = opened_ns; /* and no window before */
-    sl_pipeline_lanes_read(p);  /* which ranges are open */
+    sl_pipeline_lanes_read(p);  /* which ranges and operators are open */
+    sl_pipeline_ops_open(p);
     p->from_ns = opened_ns;
     p->until_ns = SL_PIPELINE_NEVER;
     sl_pipeline_ranges_window(p);

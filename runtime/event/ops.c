@@ -213,6 +213,18 @@ void sl_ops_tell_begun(struct sl_ops *o)
             tell_begun(o, &o->thread[i], o->thread[i].innermost);
 }
 
+void sl_ops_open(struct sl_ops *o)
+{
+    for (uint32_t i = 0; i < SL_OPS_THREADS; i++) {
+        struct sl_ops_running *r;
+
+        for (uint32_t at = o->thread[i].taken ? o->thread[i].innermost : 0; at; at = r->below) {
+            r = &o->running[at];
+            r->is_shown = r->is_begun = 0;
+        }
+    }
+}
+
 void sl_ops_close(struct sl_ops *o, uint64_t closed_ns)
 {
     for (uint32_t i = 0; i < SL_OPS_THREADS; i++) {

@@ -90,7 +90,9 @@ struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct s
 
 /* All that ended before is in. */
 void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns);
-/* A window ends: rows of what is open, up to there. It stays open, and has no other row. */
+/* A window begins: what is open has a row in this one, too. */
+void sl_ops_open(struct sl_ops *o);
+/* It ends: rows of what is open, up to there. It stays open, and has no other row in this one. */
 void sl_ops_close(struct sl_ops *o, uint64_t closed_ns);
 
 void sl_ops_get_counts(const struct sl_ops *o, struct sl_ops_counts *out);

@@ -95,9 +95,10 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
     }
     if (!k->sink || ev->end_ns == SL_END_UNKNOWN) /* a row's beginning: the row comes */
         return;
-    /* A range that had ended when the window began: its beginning was told before that was known.
-     */
-    if (ev->kind == SL_EV_NOTE && ev->flags & SL_EVF_CUT_START && ev->start_ns == ev->end_ns)
+    /* A range, or an operator, that had ended when the window began: its beginning was told before
+     * that was known. */
+    if ((ev->kind == SL_EV_NOTE || ev->kind == SL_EV_CPU_OP) && ev->flags & SL_EVF_CUT_START &&
+        ev->start_ns == ev->end_ns)
         return;
     if (ev->kind == SL_EV_GAP) {
         sl_kineto_put_gap(k, ev->start_ns, ev->end_ns);

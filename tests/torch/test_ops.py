@@ -294,6 +294,47 @@ with record_function("job"):
     assert "Opens" not in names and {"aten::clone", "aten::exp", "aten::sin"} <= set(names)
 
 
+def test_operators_that_run_when_a_window_opens(torch, tmp_path):
+    """Where a step ends inside an operator, that has a row from there on, marked; and the kernels
+    that it still launches name it."""
+    job = tmp_path / "spans.py"
+    job.write_text("""
+import time, torch
+a = torch.ones(8, device="cuda", requires_grad=True)
+import syncline
+class Spans(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.sin()
+        torch.cuda.synchronize()
+        syncline.step()
+        return y.exp()
+for _ in range(60):
+    time.sleep(0.02)
+    Spans.apply(a)
+torch.cuda.synchronize()
+""")
+    run = torch.run(torch.python, job, window="steps:3/20")
+    assert run.status == 0, run.stderr
+    cut = 0
+    for trace in run.traces():
+        meta = trace.object["syncline"]
+        spans = sorted((row for row in trace.of("cpu_op") if row["name"] == "Spans"),
+                       key=lambda row: row["start"])
+        assert len([row for row in trace.of("kernel") if "exp" in row["name"]]) == 3
+        assert not any("cut start" in row["args"] for row in spans[1:])
+        assert spans[-1]["start"] < meta["closed_ns"] <= spans[-1]["end"]
+        if "cut start" not in spans[0]["args"]:  # it began before the observer was on
+            assert len(spans) == 3
+            continue
+        cut += 1
+        assert len(spans) == 4
+        assert spans[0]["start"] == meta["opened_ns"] < spans[0]["end"] <= spans[1]["start"]
+        ids = {row["args"]["External id"] for row in trace.of("cpu_op")}
+        assert ids >= {row["args"].get("External id") for row in trace.of("kernel")}
+    assert cut
+
+
 def nodes_and_their_operators(trace, graph: str) -> tuple[list, list[list]]:
     """Kind, name and operator of what one of the job's functions runs on the GPU: launched as it
     is, in the order of the launches; and in each replay of its graph, in that of its nodes."""

@@ -55,7 +55,7 @@ static int rows(const char *text, const char *name)
     return count(text, row);
 }
 
-static void operators_belong_by_their_start(void **state)
+static void operators_over_an_edge_are_cut_there(void **state)
 {
     uint64_t over;
     const char *text;
@@ -74,12 +74,16 @@ static void operators_belong_by_their_start(void **state)
     close_window(2, SL_REASON_API);
     text = read_window(1);
     assert_int_equal(rows(text, "aten::before"), 0);
-    assert_int_equal(rows(text, "aten::over_the_start"), 0);
+    assert_int_equal(rows(text, "aten::over_the_start"), 1);
     assert_int_equal(rows(text, "aten::inside"), 1);
     assert_int_equal(rows(text, "aten::over_the_end"), 1);
+    assert_int_equal(count(text, "\"cut start\":true"), 1);
+    assert_int_equal(count(text, "\"cut end\":true"), 1);
     text = read_window(2);
-    assert_int_equal(rows(text, "aten::over_the_end"), 0);
+    assert_int_equal(rows(text, "aten::over_the_end"), 1);
     assert_int_equal(rows(text, "aten::second"), 1);
+    assert_int_equal(count(text, "\"cut start\":true"), 1);
+    assert_int_equal(count(text, "\"cut end\":true"), 0);
 }
 
 static void scopes_of_the_user_s_are_ranges(void **state)
@@ -164,7 +168,7 @@ static void operators_that_find_no_room_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operators_belong_by_their_start),
+        cmocka_unit_test(operators_over_an_edge_are_cut_there),
         cmocka_unit_test(scopes_of_the_user_s_are_ranges),
         cmocka_unit_test(one_that_ends_on_another_thread),
         cmocka_unit_test(ends_without_a_beginning),
