@@ -119,7 +119,5 @@ const char *sl_config_lookup(char *const *environment, const char *name);
 
 /* docs/configuration.md */
 void sl_config_print_markdown(FILE *f);
-/* `syncline --help-options`: name, default, one line each */
-void sl_config_print_help(FILE *f);
 
 #endif

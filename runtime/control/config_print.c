@@ -1,13 +1,9 @@
 /*
- * config_print.c - the option table for people: docs/configuration.md and the command line's help.
+ * config_print.c - the option table for people: docs/configuration.md.
  *
- * Called by the tool and by the documentation's build target, never in a running job.
+ * Called by the documentation's build target, never in a running job.
  */
 #include "control/config.h"
-
-#include <string.h>
-
-#define HELP_COLUMN 72
 
 static const char intro[] =
     "# Configuration\n"
@@ -47,48 +43,5 @@ void sl_config_print_markdown(FILE *f)
         fprintf(f, "\n## %s\n\n%s\n", o->name, o->help);
         if (o->words)
             print_words(f, o->words);
-    }
-}
-
-/* Text without Markdown's marks. */
-static void print_plain(FILE *f, const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] != '`')
-            fputc(text[i], f);
-    }
-}
-
-/* In lines of HELP_COLUMN characters, each indented. */
-static void print_wrapped(FILE *f, const char *text)
-{
-    size_t column = 0;
-
-    while (*text) {
-        size_t length = strcspn(text, " ");
-
-        if (column && column + 1 + length > HELP_COLUMN) {
-            fputc('\n', f);
-            column = 0;
-        }
-        fputs(column ? " " : "      ", f);
-        print_plain(f, text, length);
-        column += length + 1;
-        text += length;
-        text += *text == ' ';
-    }
-    fputc('\n', f);
-}
-
-void sl_config_print_help(FILE *f)
-{
-    for (const struct sl_option *o = sl_config_table; o->name; o++) {
-        fprintf(f, "  %s=%s   (%s)\n", o->name, o->fallback, o->values);
-        print_wrapped(f, o->help);
-        for (const struct sl_option_word *w = o->words; w && w->word; w++) {
-            fprintf(f, "        %-10s ", w->word);
-            print_plain(f, w->help, strlen(w->help));
-            fputc('\n', f);
-        }
     }
 }

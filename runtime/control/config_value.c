@@ -18,7 +18,6 @@ struct unit {
     uint64_t factor;
 };
 
-/* Largest first: printing takes the first that divides. */
 static const struct unit size_unit[] = {
     {"GiB", 1ull << 30},
     {"MiB", 1ull << 20},
@@ -98,19 +97,6 @@ int sl_config_value_size(const char *text, size_t length, uint64_t *bytes)
 int sl_config_value_duration(const char *text, size_t length, uint64_t *ns)
 {
     return read_quantity(duration_unit, text, length, ns);
-}
-
-void sl_config_value_print(enum sl_option_type type, uint64_t value, char *text, size_t size)
-{
-    const struct unit *unit = type == SL_OPTION_SIZE ? size_unit : duration_unit;
-
-    if (value == 0) {
-        snprintf(text, size, "0");
-        return;
-    }
-    while (value % unit->factor)
-        unit++;
-    snprintf(text, size, "%llu%s", (unsigned long long)(value / unit->factor), unit->name);
 }
 
 static int read_bool(const char *text, int *out)

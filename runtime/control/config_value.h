@@ -21,7 +21,4 @@ int sl_config_value_size(const char *text, size_t length, uint64_t *bytes);
 /* "2s", "500ms", "1.5h", "2" (seconds): nanoseconds. 0 or -EINVAL. */
 int sl_config_value_duration(const char *text, size_t length, uint64_t *ns);
 
-/* The shortest exact spelling: "64MiB", "90s", "1500us". */
-void sl_config_value_print(enum sl_option_type type, uint64_t value, char *text, size_t size);
-
 #endif

@@ -13,7 +13,6 @@
 
 #define DEVICE_SORT_INDEX   5000000
 #define OVERHEAD_SORT_INDEX 0x100000
-#define ROW_MAX             512 /* a metadata row without its text */
 
 /* Its entry, or the free one where it would stand. */
 static struct sl_place *probe(struct sl_kineto *k, uint32_t kind, uint32_t device, uint32_t id)

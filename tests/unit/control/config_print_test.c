@@ -1,4 +1,4 @@
-/* config_print_test.c - the option table for people: the committed page, and the help's text. */
+/* config_print_test.c - the option table for people: the committed page. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,60 +74,11 @@ static void the_page_has_a_row_and_a_section_for_each_option(void **state)
     free(text);
 }
 
-static void help_has_a_line_for_each_option(void **state)
-{
-    char *text = print_to_memory(sl_config_print_help), line[512];
-
-    (void)state;
-    for (const struct sl_option *o = sl_config_table; o->name; o++) {
-        snprintf(line, sizeof(line), "  %s=%s   (%s)\n", o->name, o->fallback, o->values);
-        assert_int_equal(count(text, line), 1);
-        for (const struct sl_option_word *w = o->words; w && w->word; w++) {
-            snprintf(line, sizeof(line), "        %-10s ", w->word);
-            assert_true(count(text, line) >= 1);
-        }
-    }
-    assert_null(strchr(text, '`'));
-    free(text);
-}
-
-/* The text without its line ends is the table's, so a word that is too long loses nothing. */
-static void help_is_wrapped_and_whole(void **state)
-{
-    char *text = print_to_memory(sl_config_print_help), *save, *line;
-    size_t longest = 0;
-
-    (void)state;
-    for (const struct sl_option *o = sl_config_table; o->name; o++) {
-        const char *at = strstr(text, o->name);
-        char word[256];
-
-        for (const char *c = o->help; *c;) {
-            size_t from = strspn(c, " `"), length = strcspn(c + from, " `");
-
-            snprintf(word, sizeof(word), "%.*s", (int)length, c + from);
-            at = strstr(at, word);
-            assert_non_null(at);
-            at += length;
-            c += from + length;
-            c += strspn(c, " `");
-        }
-    }
-    for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        if (strncmp(line, "      ", 6) == 0 && line[6] != ' ' && strlen(line) > longest)
-            longest = strlen(line);
-    }
-    assert_in_range(longest, 40, 6 + 72);
-    free(text);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_committed_page_is_the_table),
         cmocka_unit_test(the_page_has_a_row_and_a_section_for_each_option),
-        cmocka_unit_test(help_has_a_line_for_each_option),
-        cmocka_unit_test(help_is_wrapped_and_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

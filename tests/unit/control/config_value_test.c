@@ -61,23 +61,6 @@ static void durations(void **state)
     assert_true(duration_of("999999999999h") == UINT64_MAX);
 }
 
-static void numbers_are_printed_in_the_largest_unit_that_fits(void **state)
-{
-    char text[32];
-
-    (void)state;
-    sl_config_value_print(SL_OPTION_SIZE, 64 << 20, text, sizeof(text));
-    assert_string_equal(text, "64MiB");
-    sl_config_value_print(SL_OPTION_SIZE, 1536, text, sizeof(text));
-    assert_string_equal(text, "1536B");
-    sl_config_value_print(SL_OPTION_DURATION, 90000000000, text, sizeof(text));
-    assert_string_equal(text, "90s");
-    sl_config_value_print(SL_OPTION_DURATION, 1500000, text, sizeof(text));
-    assert_string_equal(text, "1500us");
-    sl_config_value_print(SL_OPTION_SIZE, 0, text, sizeof(text));
-    assert_string_equal(text, "0");
-}
-
 static const struct sl_option *option(const char *name)
 {
     const struct sl_option *o = sl_config_table;
@@ -190,13 +173,9 @@ static void sets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(durations),
-        cmocka_unit_test(numbers_are_printed_in_the_largest_unit_that_fits),
-        cmocka_unit_test(compression),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(windows),
-        cmocka_unit_test(texts_that_are_too_long_are_refused_whole),
+        cmocka_unit_test(sizes),       cmocka_unit_test(durations),
+        cmocka_unit_test(compression), cmocka_unit_test(numbers),
+        cmocka_unit_test(windows),     cmocka_unit_test(texts_that_are_too_long_are_refused_whole),
         cmocka_unit_test(sets),
     };
 
