@@ -52,7 +52,7 @@ def test_beside_the_kineto_file(tmp_path, name):
     ends = chakra_replay.replay(et, held_up=held_up(et, run))
     assert not late(et, ends, trace.path)
     recorded = max(node.end for node in et.nodes)
-    assert abs(window_end(et, ends) - recorded) <= BOUND * recorded
+    assert abs(window_end(ends) - recorded) <= BOUND * recorded
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -44,7 +44,7 @@ def test_a_range_has_its_own_time(ranges):
     assert check(et.path).returncode == 0
     ends = chakra_replay.replay(et)
     recorded = max(node.end for node in et.nodes)
-    assert abs(window_end(et, ends) - recorded) <= BOUND * recorded
+    assert abs(window_end(ends) - recorded) <= BOUND * recorded
 
 
 STEPS = {

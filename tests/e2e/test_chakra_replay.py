@@ -107,7 +107,7 @@ def late(et: chakra.Et, ends: dict[int, float], trace: pathlib.Path) -> list[str
     return found
 
 
-def window_end(et: chakra.Et, ends: dict[int, float]) -> float:
+def window_end(ends: dict[int, float]) -> float:
     return max(ends.values())
 
 
@@ -119,7 +119,7 @@ def check_replay(run, folder):
     ends = chakra_replay.replay(et, held_up=held_up(et, run))
     assert not late(et, ends, trace.path)
     recorded = max(node.end for node in et.nodes)
-    assert abs(window_end(et, ends) - recorded) <= BOUND * recorded
+    assert abs(window_end(ends) - recorded) <= BOUND * recorded
 
 
 @pytest.mark.sanitize
@@ -175,8 +175,8 @@ def test_a_trace_that_does_not_say_what_streams_waited_for(tmp_path, rank):
 def test_without_sync_edges_a_job_that_waits_ends_early(tmp_path):
     trace = record(tmp_path / "run", SAMPLES["waits_a_fifth"]).trace()
     et = convert(trace.path, tmp_path)
-    whole = window_end(et, chakra_replay.replay(et))
-    without = window_end(et, chakra_replay.replay(et, keep=chakra_replay.without_sync_edges))
+    whole = window_end(chakra_replay.replay(et))
+    without = window_end(chakra_replay.replay(et, keep=chakra_replay.without_sync_edges))
     assert without <= 0.9 * whole
 
 
@@ -238,7 +238,7 @@ def test_what_if_from_the_trace_alone(tmp_path):
     longer = chakra_replay.kernels_longer(2)
 
     def off(*keep) -> float:
-        return abs(window_end(once, chakra_replay.replay(once, longer, *keep)) / real - 1)
+        return abs(window_end(chakra_replay.replay(once, longer, *keep)) / real - 1)
 
     assert real > 1.7 * max(node.end for node in once.nodes)
     assert off() <= 0.03

@@ -87,7 +87,7 @@ def check_places(trace):
     assert len({event["pid"] for event in trace.of(*CALLS)}) == 1
 
 
-def check_arrows(recorded, trace):
+def check_arrows(trace):
     """An arrow for each operation whose launch is in the recording, and for no other."""
     calls = {e["args"]["correlation"]: e for e in trace.of(*CALLS)}
     wanted = collections.Counter((e["pid"], e["tid"], e["start"]) for e in trace.of(*GPU)
@@ -105,7 +105,7 @@ def check_recording(recorded, trace, version="13.0"):
     assert not difference, difference
     check_places(trace)
     check_computed(recorded, trace)
-    check_arrows(recorded, trace)
+    check_arrows(trace)
 
 
 @real
@@ -183,7 +183,7 @@ def test_default_filter(tmp_path, name, version):
     difference = rows_differ(recorded, trace, compared(version), lambda event:
                              event["cat"] not in CALLS or in_default_filter(event["name"]))
     assert not difference, difference
-    check_arrows(recorded, trace)
+    check_arrows(trace)
 
 
 @real
