@@ -90,29 +90,34 @@ static int put_group(struct sl_comms *c, uint32_t *out)
     return 0;
 }
 
-static void add_rank(struct sl_comms *c, int64_t rank)
+static int add_rank(struct sl_comms *c, int64_t rank)
 {
-    if (rank >= 0 && rank <= INT32_MAX && c->ranks < RANKS_MAX)
-        c->rank[c->ranks++] = (uint32_t)rank;
+    if (rank < 0 || rank > INT32_MAX || c->ranks == RANKS_MAX)
+        return -EINVAL;
+    c->rank[c->ranks++] = (uint32_t)rank;
+    return 0;
 }
 
-/* "[0, 1, 2]"; a long one is cut by "...": then it is not known. 0 or -EINVAL. */
+/* "[0, 1, 2]". A long one is cut by "...": it is not known, as one with anything else in it. 0 or
+ * -EINVAL. */
 static int read_ranks(struct sl_comms *c, struct sl_comm_text text)
 {
     const char *p = text.data, *end = text.data + text.size;
-    int64_t rank;
 
     c->ranks = 0;
     while (p < end) {
-        if (*p == '.')
-            return -EINVAL;
-        if (!isdigit((unsigned char)*p)) {
+        int64_t rank = 0;
+
+        if (strchr("[], \t\n", *p)) {
             p++;
             continue;
         }
-        for (rank = 0; p < end && isdigit((unsigned char)*p) && rank <= INT32_MAX; p++)
+        if (!isdigit((unsigned char)*p))
+            return -EINVAL;
+        for (; p < end && isdigit((unsigned char)*p) && rank <= INT32_MAX; p++)
             rank = rank * 10 + (*p - '0');
-        add_rank(c, rank);
+        if (add_rank(c, rank) != 0)
+            return -EINVAL;
     }
     return c->ranks ? 0 : -EINVAL;
 }
@@ -176,12 +181,14 @@ void sl_comms_name(struct sl_comms *c, struct sl_comm_text name)
 
 void sl_comms_name_rank(struct sl_comms *c, int64_t rank)
 {
-    add_rank(c, rank);
+    if (add_rank(c, rank) != 0)
+        c->naming = 0;
 }
 
 void sl_comms_name_ranks(struct sl_comms *c, struct sl_comm_text ranks)
 {
-    read_ranks(c, ranks);
+    if (read_ranks(c, ranks) != 0)
+        c->naming = 0;
 }
 
 void sl_comms_name_end(struct sl_comms *c)

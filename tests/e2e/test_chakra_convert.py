@@ -351,9 +351,9 @@ def test_many_threads_and_streams_take_little_memory(tmp_path):
 
 # PyTorch's execution trace beside it
 
-def et_node(ident, parent, rf_id, **io):
+def et_node(ident, parent, rf_id, name="outer", **io):
     lists = {"values": io.get("values", []), "shapes": io.get("shapes", []), "types": io.get("types", [])}
-    return {"id": ident, "name": f"node {ident}", "ctrl_deps": parent, "inputs": lists,
+    return {"id": ident, "name": name, "ctrl_deps": parent, "inputs": lists,
             "outputs": {"values": [[9, 1]], "shapes": [[4]], "types": ["Tensor(float)"]},
             "attrs": [{"name": "rf_id", "type": "uint64", "value": rf_id},
                       {"name": "fw_parent", "type": "uint64", "value": 1},
@@ -368,7 +368,7 @@ def et_node(ident, parent, rf_id, **io):
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
 def test_joined_with_pytorch_s_execution_trace(tmp_path, suffix):
     nodes = [et_node(2, 1, 2, values=[[64, 65, 0, 100, 4, "cuda:0"]], shapes=[[2, 3]],
-                     types=["Tensor(float)"]), et_node(3, 2, 3), et_node(4, 1, 999)]
+                     types=["Tensor(float)"]), et_node(3, 2, 3, name="inner"), et_node(4, 1, 999)]
     text = json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 5, "nodes": nodes}).encode()
     path = tmp_path / f"et.json{suffix}"
     path.write_bytes({"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}[suffix](text))
@@ -400,6 +400,43 @@ def test_joined_with_an_older_execution_trace(tmp_path):
     assert not first.proto.HasField("outputs") and first.attr["et_parent"] == 1
 
 
+@pytest.mark.parametrize("nodes, words", [
+    ([et_node(2, 1, 1002), et_node(3, 2, 1003)], "0 of its 2 nodes are of operators"),
+    ([et_node(2, 1, 2), et_node(3, 2, 3, "aten::mm")], "1 have another name")])
+def test_an_execution_trace_of_another_run(tmp_path, nodes, words):
+    """Record functions are counted from 1 in each process: the name must be the same, too."""
+    trace, path = write(tmp_path / "t.json", operator_rows()), tmp_path / "et.json"
+    path.write_text(json.dumps({"schema": "1.1.1-chakra.0.0.4", "nodes": nodes}))
+    assert words in run(trace, tmp_path / "o.et", "--et", path, status=1).stderr
+    et = chakra.Et(tmp_path / "o.et")
+    assert not chakra.broken(et)
+    assert not any(n.proto.HasField("outputs") for n in et.cpu if n.name == "inner")
+
+
+def test_attributes_that_only_the_writer_tells(tmp_path):
+    told = [{"name": "is_cpu_op", "type": "bool", "value": False},
+            {"name": "tensor_size", "type": "int64", "value": 7},
+            {"name": "start_ns", "type": "int64", "value": 7},
+            {"name": "scale", "type": "double", "value": 1.5},
+            {"name": "large", "type": "uint64", "value": 2**64 - 1}]
+    node = et_node(2, 1, 2)
+    node["attrs"] += told
+    path = tmp_path / "et.json"
+    path.write_text(json.dumps({"schema": "1.1.1-chakra.0.0.4", "nodes": [node]}))
+    et = convert(write(tmp_path / "t.json", operator_rows()), tmp_path, "--et", path)
+    assert not chakra.broken(et)
+    subprocess.run([harness.TOOL, "check", et.path], check=True, capture_output=True, timeout=60)
+    first = next(n for n in et.cpu if n.name == "outer")
+    assert first.attr["is_cpu_op"] is True and "tensor_size" not in first.attr
+    assert (first.attr["scale"], first.attr["large"]) == ("1.5", str(2**64 - 1))
+
+
+@pytest.mark.parametrize("rows", [[], [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "x"}}]])
+def test_a_trace_without_anything_to_replay(tmp_path, rows):
+    done = run(write(tmp_path / "t.json", rows), tmp_path / "o.et", status=1)
+    assert "has no node, and simulators refuse it" in done.stderr
+
+
 @pytest.mark.sanitize
 def test_execution_traces_that_are_none_or_broken(tmp_path):
     trace, et = write(tmp_path / "t.json", operator_rows()), tmp_path / "et.json"
@@ -411,7 +448,7 @@ def test_execution_traces_that_are_none_or_broken(tmp_path):
     assert not out.exists()
     et.write_text(json.dumps({"nodes": [et_node(1, 0, 2), 7, "x", [], {"rf_id": "y", "attrs": [3]},
                                         {"rf_id": 3, "inputs": 4, "outputs": {"values": "v"}},
-                                        et_node(5, 0, 2**63), et_node(6, 0, 5)]})[:-40])
+                                        et_node(5, 0, 2**63), et_node(6, 0, 5, "after")]})[:-40])
     assert "is not whole" in run(trace, out, "--et", et).stderr
     assert not chakra.broken(chakra.Et(out))
     assert "is for --to chakra" in subprocess.run(

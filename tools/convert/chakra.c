@@ -58,13 +58,18 @@ static void take_complete(void *user, uint64_t ns)
 static size_t more(void *user, const struct sl_event *op, char *out, size_t room)
 {
     const struct work *w = user;
+    const char *inputs = NULL;
     size_t size = 0;
-    const char *inputs =
-        w->nodes ? sl_et_nodes_find(w->nodes, op->u.row.record_function, &size) : NULL;
 
+    if (w->nodes) {
+        struct sl_text name = {"", 0};
+
+        if (op->name)
+            name.data = sl_intern_get(sl_trace_events_names(w->feed->events), op->name, &name.size);
+        inputs = sl_et_nodes_find(w->nodes, op->u.row.record_function, name, &size);
+    }
     if (!inputs)
         inputs = sl_trace_events_inputs(w->feed->events, op->shape, &size);
-
     if (!inputs || size > room)
         return 0;
     memcpy(out, inputs, size);
@@ -213,6 +218,44 @@ static int read_nodes(struct work *w)
     return 0;
 }
 
+/* Says what of the execution trace beside it was of no use. Returns the exit status. */
+static int tell_nodes(const struct work *w)
+{
+    const struct sl_convert_request *r = w->request;
+    struct sl_et_nodes_counts counts;
+
+    if (!w->nodes)
+        return SL_EXIT_OK;
+    sl_et_nodes_get_counts(w->nodes, &counts);
+    if (counts.found && !counts.misnamed)
+        return SL_EXIT_OK;
+    sl_args_complain(r->command,
+                     "%s: %" PRIu64 " of its %" PRIu64
+                     " nodes are of operators in %s, by record function and name; %" PRIu64
+                     " have another name: is it of the same run and process?",
+                     r->et, counts.found, counts.nodes, r->input, counts.misnamed);
+    return SL_EXIT_PROBLEM;
+}
+
+static int tell_empty(const struct work *w)
+{
+    struct sl_chakra_counts n;
+
+    sl_chakra_get_counts(w->chakra, &n);
+    if (n.nodes)
+        return SL_EXIT_OK;
+    sl_args_complain(w->request->command,
+                     "%s has no call, GPU operation, operator or range that can be used: %s has no "
+                     "node, and simulators refuse it",
+                     w->request->input, w->request->output);
+    return SL_EXIT_PROBLEM;
+}
+
+static int worse(int a, int b)
+{
+    return a > b ? a : b;
+}
+
 /* The file was read: writes the other one. Returns the exit status. */
 static int make(struct work *w)
 {
@@ -236,8 +279,9 @@ static int make(struct work *w)
         return sl_output_complain(r->command, r->output, rc);
     status = sl_groups_add(r->command, r->output, w->feed->collectives);
     report(w);
-    rc = sl_feed_tell(w->feed, r->command, r->input, "the nodes are");
-    return status > rc ? status : rc;
+    status = worse(status, sl_feed_tell(w->feed, r->command, r->input, "the nodes are"));
+    status = worse(status, tell_nodes(w));
+    return worse(status, tell_empty(w));
 }
 
 int sl_convert_chakra(const struct sl_convert_request *r)

@@ -7,6 +7,7 @@
  */
 #include "convert/et_nodes.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@
 #define CHUNK          (1u << 20)
 #define NODE_MAX       (28u << 10) /* what the writer takes */
 #define TEXT_MAX       (8u << 10)  /* of a list or an attribute: longer ones are left out */
+#define NAME_BYTES     (4u << 10)  /* nodes of longer names are no operator's */
 #define PROGRESS_NODES 4096
 
 /* Fields of Chakra's Node. */
@@ -38,8 +40,8 @@ enum {
 };
 
 struct kept {
-    uint32_t size;
-    char bytes[];
+    uint32_t size, name_size;
+    char bytes[]; /* the fields, then the name */
 };
 
 struct sl_et_nodes {
@@ -54,6 +56,8 @@ struct node {
     char bytes[NODE_MAX];
     size_t size;
     uint64_t record_function;
+    char name[NAME_BYTES];
+    size_t name_size;
 };
 
 static int64_t number_of(struct sl_text t, int64_t fallback)
@@ -64,6 +68,15 @@ static int64_t number_of(struct sl_text t, int64_t fallback)
     if (!t.data || sl_number_scaled(t.data, t.size, 0, &value, &exact) != 0)
         return fallback;
     return value;
+}
+
+/* One that 64 bits with a sign hold. */
+static int is_whole_number(struct sl_text t)
+{
+    int64_t value;
+    int exact;
+
+    return t.data && sl_number_scaled(t.data, t.size, 0, &value, &exact) == 0 && exact;
 }
 
 static int is_text(struct sl_text t)
@@ -137,8 +150,10 @@ static void put_attribute(struct node *n, struct sl_text name, struct sl_text va
         at = sl_wire_bytes(at, SL_CHAKRA_STRING, text, size);
     } else if (value.data[0] == 't' || value.data[0] == 'f') {
         at = sl_wire_u64(at, SL_CHAKRA_BOOL, value.data[0] == 't');
-    } else if (value.data[0] == '-' || (value.data[0] >= '0' && value.data[0] <= '9')) {
+    } else if (is_whole_number(value)) {
         at = sl_wire_u64(at, as ? as : SL_CHAKRA_INT64, (uint64_t)number_of(value, 0));
+    } else if (value.data[0] == '-' || isdigit((unsigned char)value.data[0])) {
+        at = sl_wire_bytes(at, SL_CHAKRA_STRING, value.data, value.size); /* as it stands */
     } else {
         return;
     }
@@ -153,8 +168,12 @@ static int is_one_of(struct sl_text name, const char *const *names)
     return 0;
 }
 
-/* Ours say the same. */
-static const char *const ours[] = {"rf_id", "tid", "seq_id", NULL};
+/* What the writer says itself, and what simulators take for a GPU operation's. */
+static const char *const ours[] = {
+    "rf_id",    "tid",         "seq_id",    "et_id",      "et_parent",     "is_cpu_op",
+    "start_ns", "duration_ns", "delay_ns",  "stream",     "device",        "context",
+    "num_ops",  "tensor_size", "comm_type", "comm_size",  "comm_priority", "comm_src",
+    "comm_dst", "comm_tag",    "pg_name",   "collective", "correlation",   NULL};
 
 static void put_attributes(struct node *n, struct sl_text list)
 {
@@ -183,12 +202,20 @@ static void put_member(struct node *n, struct sl_text node, const char *from, co
     put_attribute(n, (struct sl_text){as, strlen(as)}, sl_member_find(node, from), 0);
 }
 
+static void take_name(struct node *n, struct sl_text name)
+{
+    int fits = is_text(name) && inside(name).size <= sizeof(n->name);
+
+    n->name_size = fits ? sl_unescape(n->name, inside(name).data, inside(name).size) : 0;
+}
+
 /* The node's fields. 0 without a record function. */
 static int make(struct node *n, struct sl_text node)
 {
     static const char *const old[] = {"fw_parent", "scope", "fw_tid", "op_schema", NULL};
 
     n->size = 0;
+    take_name(n, sl_member_find(node, "name"));
     n->record_function = (uint64_t)number_of(sl_member_find(node, "rf_id"), 0);
     put_io(n, NODE_INPUTS, node, "inputs", "input_shapes", "input_types");
     put_io(n, NODE_OUTPUTS, node, "outputs", "output_shapes", "output_types");
@@ -203,7 +230,8 @@ static int make(struct node *n, struct sl_text node)
 
 static void keep(struct sl_et_nodes *nodes, const struct node *n)
 {
-    struct kept *k = sl_arena_alloc(&nodes->arena, sizeof(*k) + n->size, _Alignof(struct kept));
+    struct kept *k =
+        sl_arena_alloc(&nodes->arena, sizeof(*k) + n->size + n->name_size, _Alignof(struct kept));
     uint64_t *place = k ? sl_map_put(&nodes->by_function, n->record_function) : NULL;
 
     if (!place) {
@@ -212,6 +240,8 @@ static void keep(struct sl_et_nodes *nodes, const struct node *n)
     }
     k->size = (uint32_t)n->size;
     memcpy(k->bytes, n->bytes, n->size);
+    k->name_size = (uint32_t)n->name_size;
+    memcpy(k->bytes + n->size, n->name, n->name_size);
     nodes->counts.nodes += *place == 0;
     *place = (uintptr_t)k;
 }
@@ -310,13 +340,19 @@ void sl_et_nodes_destroy(struct sl_et_nodes *n)
     free(n);
 }
 
-const char *sl_et_nodes_find(const struct sl_et_nodes *n, uint64_t record_function, size_t *size)
+const char *sl_et_nodes_find(struct sl_et_nodes *n, uint64_t record_function, struct sl_text name,
+                             size_t *size)
 {
     const uint64_t *place = record_function ? sl_map_find(&n->by_function, record_function) : NULL;
     const struct kept *k = place ? (const struct kept *)(uintptr_t)*place : NULL;
 
     if (!k)
         return NULL;
+    if (name.size != k->name_size || memcmp(name.data, k->bytes + k->size, name.size) != 0) {
+        n->counts.misnamed++;
+        return NULL;
+    }
+    n->counts.found++;
     *size = k->size;
     return k->bytes;
 }

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "read/json_event.h"
+
 struct sl_et_nodes;
 
 /* Reads the file. 0, or a negative errno with one line for a person in `why`. A file that ends too
@@ -21,13 +23,17 @@ struct sl_et_nodes;
 int sl_et_nodes_read(struct sl_et_nodes **out, const char *path, char *why, size_t why_size);
 void sl_et_nodes_destroy(struct sl_et_nodes *n); /* NULL is fine */
 
-/* Fields 8 to 10 of the node with this record function. NULL: it is not known. */
-const char *sl_et_nodes_find(const struct sl_et_nodes *n, uint64_t record_function, size_t *size);
+/* Fields 8 to 10 of the node with this record function, if it has the operator's name, too: ids
+ * begin anew in each process. NULL: there is none. */
+const char *sl_et_nodes_find(struct sl_et_nodes *n, uint64_t record_function, struct sl_text name,
+                             size_t *size);
 
 struct sl_et_nodes_counts {
     uint64_t nodes;   /* with a record function */
     uint64_t no_room; /* left out */
     uint64_t invalid; /* not JSON, or too long */
+    uint64_t found;
+    uint64_t misnamed; /* looked for, and of another name */
 };
 void sl_et_nodes_get_counts(const struct sl_et_nodes *n, struct sl_et_nodes_counts *out);
 

@@ -225,11 +225,27 @@ static void ranks_that_are_not_told_whole(void **state)
     t.group_ranks = text("[0, 1, 2]"); /* not 64 */
     t.group_stride = -1;
     assert_int_equal(put(&t), 0);
+    t.group_ranks = text("[-1, 2]"); /* no ranks */
+    t.group_size = 2;
+    assert_int_equal(put(&t), 0);
+    t.group_ranks = text("[1099511627776, 1]");
+    assert_int_equal(put(&t), 0);
     t.group_ranks = text("[]");
     t.group_size = 4;
     assert_int_not_equal(put(&t), 0);
     assert_int_equal(found.group, 0);
-    assert_int_equal(sl_comms_unknown(comms), 2);
+    assert_int_equal(sl_comms_unknown(comms), 4);
+    sl_comms_name(comms, text("half"));
+    sl_comms_name_ranks(comms, text("[1, x]"));
+    sl_comms_name(comms, text("less"));
+    sl_comms_name_rank(comms, 1);
+    sl_comms_name_rank(comms, -2);
+    sl_comms_name_end(comms);
+    t = told("allreduce", "Float", 1);
+    t.group = text("half");
+    assert_int_equal(put(&t), 0);
+    t.group = text("less");
+    assert_int_equal(put(&t), 0);
 }
 
 static void messages_have_a_peer(void **state)
