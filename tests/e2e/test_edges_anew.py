@@ -45,6 +45,16 @@ def test_members_in_another_order(own, tmp_path, order):
     assert f" {len(told)} synchronization edges" in out
 
 
+def test_rows_of_edges_that_are_gone(own, tmp_path):
+    """Somebody kept nothing but slices."""
+    members, told = own
+    members["traceEvents"] = [e for e in members["traceEvents"] if e["ph"] != "M"]
+    path = anew(tmp_path / "anew.json", members)
+    words = f"{len(told)} rows of edges are missing of the {len(told)} that the job wrote"
+    assert words in run("edges", "--json", path, status=1)[1]
+    assert words in run("convert", path, "--to", "chakra", "-o", tmp_path / "o.0.et", status=1)[1]
+
+
 def test_such_a_file_from_a_pipe(own, tmp_path):
     path = anew(tmp_path / "anew.json", behind(own[0]))
     with path.open("rb") as file, subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE) as cat:

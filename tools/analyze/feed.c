@@ -49,7 +49,7 @@ static void forget_rows(struct sl_feed *f)
     sl_collectives_destroy(f->collectives);
     f->events = NULL;
     f->collectives = NULL;
-    f->invalid = f->too_long = f->unusable = 0;
+    f->invalid = f->too_long = f->unusable = f->edge_rows = 0;
 }
 
 int sl_feed_create(struct sl_feed **out)
@@ -111,6 +111,7 @@ static int join_found(struct sl_feed *f, const struct sl_trace_row *row)
         f->unusable++;
         return 0;
     }
+    f->edge_rows++;
     ev = sl_found_event(&edge);
     return sl_trace_events_edge(f->events, &ev);
 }
@@ -132,10 +133,12 @@ static void take_found(struct sl_feed *f, const struct sl_trace_row *row)
         f->found_event(f->found_user, &ev);
     if (!row->edge)
         return;
-    if (sl_edge_row_read(row, &f->names, &edge) == 0)
+    if (sl_edge_row_read(row, &f->names, &edge) == 0) {
+        f->edge_rows++;
         f->found(f->found_user, &edge);
-    else
+    } else {
         f->unusable++;
+    }
 }
 
 /* What the job left out. */
@@ -409,6 +412,7 @@ int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, cons
 {
     struct sl_trace_events_counts counts;
     int status = SL_EXIT_OK;
+    uint64_t written;
 
     sl_trace_events_get_counts(f->events, &counts);
     if (f->last.kind != SL_SPAN_END || f->input.end != SL_INPUT_WHOLE) {
@@ -429,6 +433,14 @@ int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, cons
                          "%" PRIu64 " too long, %" PRIu64
                          " without usable ids or times: `syncline check` shows more",
                          path, f->invalid, f->too_long, counts.unusable);
+        status = SL_EXIT_PROBLEM;
+    }
+    written = f->header.has_edges ? sl_header_counter(&f->header, sl_stats_name(SL_STAT_EDGES)) : 0;
+    if (f->edge_rows < written) {
+        sl_args_complain(command,
+                         "%s: %" PRIu64 " rows of edges are missing of the %" PRIu64
+                         " that the job wrote: the file was changed since",
+                         path, written - f->edge_rows, written);
         status = SL_EXIT_PROBLEM;
     }
     if (counts.of_others) {

@@ -30,6 +30,7 @@ struct sl_feed {
     int knew_whose;                       /* before the first row, that the file is syncline's */
     int is_second;                        /* reading it again, the header known */
     uint64_t invalid, too_long, unusable; /* rows that were not looked into */
+    uint64_t edge_rows;                   /* that the job wrote */
     uint64_t lost[SL_EDGE_LOST_COUNT];
     struct sl_span last;
     struct sl_input_status input;
