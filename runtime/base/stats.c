@@ -54,6 +54,8 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_RANGES_LOST] = {"ranges_lost",
                              "records of threads lost for lack of room: NVTX ranges, marks "
                              "and names, operators of PyTorch"},
+    [SL_STAT_RANGES_NO_CLOCK] = {"ranges_no_clock",
+                                 "deferred NVTX events in a time domain that is not known"},
     [SL_STAT_RANGES_CUT] = {"ranges_cut", "NVTX ranges cut at the edge of a window"},
     [SL_STAT_OPS] = {"ops", "rows of PyTorch's operators"},
     [SL_STAT_OPS_LOST] = {"ops_lost", "PyTorch's operators lost for lack of room"},

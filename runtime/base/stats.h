@@ -44,6 +44,7 @@ enum sl_stat {
     SL_STAT_WAITS_UNANNOTATED, /* calls' rows written before the engine had decided */
     SL_STAT_RANGES,            /* rows of the user's ranges and marks, and of the GPU's for them */
     SL_STAT_RANGES_LOST,       /* no room: in a thread's lane, or among the known ones */
+    SL_STAT_RANGES_NO_CLOCK,   /* deferred events in a time domain that is not known: no row */
     SL_STAT_RANGES_CUT,        /* shown in part: open at a window's edge */
     SL_STAT_OPS,               /* rows of PyTorch's operators */
     SL_STAT_OPS_LOST,          /* no room: among those that run, or for a name */

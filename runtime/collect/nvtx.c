@@ -23,6 +23,7 @@
 #include "collect/nvtx_invite.h"
 #include "collect/nvtx_names.h"
 #include "collect/nvtx_schema.h"
+#include "collect/nvtx_time.h"
 
 /* For lanes, before the options were read. */
 #define EARLY_BYTES ((size_t)16 << 20)
@@ -53,8 +54,8 @@ int sl_nvtx_init(size_t bytes)
     /* NVTX may ask before CUDA is initialised, or at the same time. */
     if (!atomic_compare_exchange_strong(&nvtx.begun, &expected, 1))
         return -EALREADY;
+    sl_nvtx_time_init();
     err = sl_nvtx_names_init();
-
     if (!err)
         err = sl_nvtx_schemas_init();
     return err ? err : sl_lanes_init(bytes);
@@ -262,21 +263,25 @@ void sl_nvtx_attach_all(void)
 /* The state of a slot of an extension that nobody wants: NVTX_EXTENSION_DISABLED. */
 #define EXTENSION_OFF ((void *)1)
 
+static void set_extension_slots(const struct sl_nvtx_slot *s, const nvtxExtModuleSegment_t *segment)
+{
+    for (; s->function; s++) {
+        if (s->id < segment->slotCount)
+            set_slot((void *_Atomic *)(void *)&segment->functionSlots[s->id], s->function,
+                     EXTENSION_OFF);
+    }
+}
+
 int sl_nvtx_attach_extension(void *module_info)
 {
     const nvtxExtModuleInfo_t *module = module_info;
-    const nvtxExtModuleSegment_t *segment;
 
     if (!module || is_refused() || module->structSize < sizeof(*module) ||
         module->moduleId != NVTX_EXT_PAYLOAD_MODULEID || module->segmentsCount < 1)
         return 0;
     sl_nvtx_init(EARLY_BYTES);
-    segment = module->segments;
-    for (const struct sl_nvtx_slot *s = sl_nvtx_payload_slots; s->function; s++) {
-        if (s->id < segment->slotCount)
-            set_slot((void *_Atomic *)(void *)&segment->functionSlots[s->id], s->function,
-                     EXTENSION_OFF);
-    }
+    set_extension_slots(sl_nvtx_payload_slots, module->segments);
+    set_extension_slots(sl_nvtx_deferred_slots, module->segments);
     if (is_refused())
         sl_nvtx_detach();
     return 1;

@@ -24,12 +24,20 @@ struct sl_nvtx_slot {
         NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##call, (sl_nvtx_function)(function)         \
     }
 
+/* Of the payload extension, which has no modules. */
+#define SL_NVTX_EXTENSION_SLOT(call, function)                                                     \
+    {                                                                                              \
+        0, NVTX3EXT_CBID_##call, (sl_nvtx_function)(function)                                      \
+    }
+
 /* nvtx_calls.c: ranges, marks and locks; ended by a NULL function. */
 extern const struct sl_nvtx_slot sl_nvtx_slots[];
 /* nvtx_name_calls.c: what is registered, once, before it is used. */
 extern const struct sl_nvtx_slot sl_nvtx_name_slots[];
-/* nvtx_payload_calls.c: those of the payload extension; `module` is not used. */
+/* nvtx_payload_calls.c: schemas and events of the payload extension. */
 extern const struct sl_nvtx_slot sl_nvtx_payload_slots[];
+/* nvtx_deferred_calls.c: its events that are told later, and the clocks they are in. */
+extern const struct sl_nvtx_slot sl_nvtx_deferred_slots[];
 
 /* The domain of a handle that we gave, 0 for any other. */
 unsigned sl_nvtx_domain_of(const void *handle);

@@ -15,6 +15,12 @@
 
 #include "collect/nvtx_calls.h"
 
+/* A timestamp, and the time domain it is in; 0: not told. */
+struct sl_nvtx_moment {
+    int64_t at;
+    uint64_t clock;
+};
+
 /* What a payload may say besides its values. */
 struct sl_nvtx_payload_event {
     int has_message, has_category, has_color, has_start, has_end;
@@ -22,11 +28,16 @@ struct sl_nvtx_payload_event {
     char text[SL_LANE_TEXT_MAX];
     size_t length;
     uint32_t category, color;
-    int64_t start, end; /* of a deferred event: its first and last timestamp */
+    struct sl_nvtx_moment start, end; /* of a deferred event: its first and last timestamp */
 };
 
 /* Reads those out of payloads (nvtxPayloadData_t) of a domain. */
 void sl_nvtx_payload_event(struct sl_nvtx_payload_event *out, unsigned domain, const void *payloads,
                            size_t count);
+
+/* The event that they are. Borrows `said`, which it fills, and the payloads; `payloads` may be
+ * NULL. */
+struct sl_nvtx_event sl_nvtx_payload_as_event(struct sl_nvtx_payload_event *said, unsigned domain,
+                                              const void *payloads, size_t count);
 
 #endif

@@ -1,14 +1,15 @@
 /*
- * nvtx_payload_calls.c - NVTX's payload extension: schemas, and events that are payloads.
+ * nvtx_payload_calls.c - NVTX's payload extension: schemas, and events that are payloads. Those
+ * that are told later: nvtx_deferred_calls.c.
  *
  * Threads: any of the application; nothing blocks, allocates or logs.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
+#include <nvtx3/nvToolsExtSemanticsTime.h>
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "collect/nvtx_calls.h"
 #include "collect/nvtx_names.h"
 #include "collect/nvtx_payload.h"
@@ -16,8 +17,8 @@
 
 #define HAS(attr, what, field) ((attr)->fieldMask & NVTX_PAYLOAD_##what##_ATTR_FIELD_##field)
 /* More than any real one has. */
-#define FIELDS_MAX 1024
-#define BATCH_MAX  4096 /* of the events of a batch, so that the call ends soon */
+#define FIELDS_MAX    1024
+#define SEMANTICS_MAX 16 /* of a field; their list may be anything */
 
 static uint32_t string_of(const char *text)
 {
@@ -26,12 +27,26 @@ static uint32_t string_of(const char *text)
 
 /* ---- schemas ---- */
 
+/* What a timestamp counts, if the field says so; 0: it does not. */
+static uint64_t clock_of(const nvtxPayloadSchemaEntry_t *e)
+{
+    const nvtxSemanticsHeader_t *s = e->semantics;
+
+    if (!(e->flags & NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP))
+        return 0;
+    for (unsigned i = 0; s && i < SEMANTICS_MAX; i++, s = s->next)
+        if (s->semanticId == NVTX_SEMANTIC_ID_TIME_V1 &&
+            s->structSize >= sizeof(nvtxSemanticsTime_t))
+            return ((const nvtxSemanticsTime_t *)(const void *)s)->timeDomainId;
+    return 0;
+}
+
 static void fill_field(void *user, struct sl_nvtx_field *field, size_t i)
 {
     const nvtxPayloadSchemaEntry_t *e = &((const nvtxPayloadSchemaEntry_t *)user)[i];
 
-    *field = (struct sl_nvtx_field){e->flags, e->type, e->arrayOrUnionDetail, e->offset,
-                                    string_of(e->name)};
+    *field = (struct sl_nvtx_field){e->flags,  e->type,     e->arrayOrUnionDetail,
+                                    e->offset, clock_of(e), string_of(e->name)};
 }
 
 static uint64_t on_schema(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t *a)
@@ -84,31 +99,11 @@ static uint64_t on_enum(nvtxDomainHandle_t domain, const nvtxPayloadEnumAttr_t *
 
 /* ---- events ---- */
 
-static struct sl_nvtx_event event_of(struct sl_nvtx_payload_event *said, unsigned domain,
-                                     const nvtxPayloadData_t *payloads, size_t count)
-{
-    struct sl_nvtx_event ev = {.payloads = payloads, .payload_count = count};
-
-    if (!payloads)
-        ev.payload_count = count = 0;
-    sl_nvtx_payload_event(said, domain, payloads, count);
-    ev.message.string = said->string;
-    if (said->has_message && !said->string) {
-        ev.message.text = said->text;
-        ev.message.length = said->length;
-    }
-    ev.category = said->category;
-    ev.has_category = (uint8_t)said->has_category;
-    ev.color = said->color;
-    ev.has_color = (uint8_t)said->has_color;
-    return ev;
-}
-
 static void on_mark(nvtxDomainHandle_t handle, const nvtxPayloadData_t *payloads, size_t count)
 {
     unsigned domain = sl_nvtx_domain_of(handle);
     struct sl_nvtx_payload_event said;
-    const struct sl_nvtx_event ev = event_of(&said, domain, payloads, count);
+    const struct sl_nvtx_event ev = sl_nvtx_payload_as_event(&said, domain, payloads, count);
 
     sl_nvtx_record_event(SL_LANE_MARK, domain, &ev, 0);
 }
@@ -117,7 +112,7 @@ static int on_push(nvtxDomainHandle_t handle, const nvtxPayloadData_t *payloads,
 {
     unsigned domain = sl_nvtx_domain_of(handle);
     struct sl_nvtx_payload_event said;
-    const struct sl_nvtx_event ev = event_of(&said, domain, payloads, count);
+    const struct sl_nvtx_event ev = sl_nvtx_payload_as_event(&said, domain, payloads, count);
 
     return sl_nvtx_push(domain, &ev);
 }
@@ -126,7 +121,7 @@ static int on_pop(nvtxDomainHandle_t handle, const nvtxPayloadData_t *payloads, 
 {
     unsigned domain = sl_nvtx_domain_of(handle);
     struct sl_nvtx_payload_event said;
-    const struct sl_nvtx_event ev = event_of(&said, domain, payloads, count);
+    const struct sl_nvtx_event ev = sl_nvtx_payload_as_event(&said, domain, payloads, count);
 
     return sl_nvtx_pop(domain, &ev);
 }
@@ -136,7 +131,7 @@ static nvtxRangeId_t on_start(nvtxDomainHandle_t handle, const nvtxPayloadData_t
 {
     unsigned domain = sl_nvtx_domain_of(handle);
     struct sl_nvtx_payload_event said;
-    const struct sl_nvtx_event ev = event_of(&said, domain, payloads, count);
+    const struct sl_nvtx_event ev = sl_nvtx_payload_as_event(&said, domain, payloads, count);
 
     return sl_nvtx_start(domain, &ev);
 }
@@ -146,7 +141,7 @@ static void on_end(nvtxDomainHandle_t handle, nvtxRangeId_t id, const nvtxPayloa
 {
     unsigned domain = sl_nvtx_domain_of(handle);
     struct sl_nvtx_payload_event said;
-    const struct sl_nvtx_event ev = event_of(&said, domain, payloads, count);
+    const struct sl_nvtx_event ev = sl_nvtx_payload_as_event(&said, domain, payloads, count);
 
     sl_nvtx_end(domain, id, &ev);
 }
@@ -157,66 +152,14 @@ static uint8_t on_is_enabled(nvtxDomainHandle_t domain)
     return 1;
 }
 
-/* ---- deferred events ---- */
-
-/* The clock of the trace: what comes back in a deferred event needs no conversion. */
-static int64_t on_timestamp(void)
-{
-    return (int64_t)sl_clock_now();
-}
-
-static void submit(unsigned domain, const nvtxPayloadData_t *payloads, size_t count)
-{
-    struct sl_nvtx_payload_event said;
-    const struct sl_nvtx_event ev = event_of(&said, domain, payloads, count);
-
-    if (said.has_start || said.has_end)
-        sl_nvtx_record_past(SL_LANE_PAST, domain, &ev,
-                            (uint64_t)(said.has_start ? said.start : said.end),
-                            (uint64_t)(said.has_end ? said.end : said.start));
-}
-
-static void on_submit(nvtxDomainHandle_t domain, const nvtxPayloadData_t *payloads, size_t count)
-{
-    if (payloads)
-        submit(sl_nvtx_domain_of(domain), payloads, count);
-}
-
-static void on_submit_batch(nvtxDomainHandle_t handle, const nvtxEventBatch_t *batch)
-{
-    unsigned domain = sl_nvtx_domain_of(handle);
-    const struct sl_nvtx_schema *s =
-        batch && batch->events ? sl_nvtx_schema_find(domain, batch->eventSchemaId) : NULL;
-    size_t each = s ? s->size : 0, count = each ? batch->size / each : 0;
-
-    if (count > BATCH_MAX) {
-        sl_lanes_lose(count - BATCH_MAX);
-        count = BATCH_MAX;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const nvtxPayloadData_t one = {batch->eventSchemaId, each,
-                                       (const char *)batch->events + i * each};
-
-        submit(domain, &one, 1);
-    }
-}
-
-#define SLOT(call, function)                                                                       \
-    {                                                                                              \
-        0, NVTX3EXT_CBID_##call, (sl_nvtx_function)(function)                                      \
-    }
-
 const struct sl_nvtx_slot sl_nvtx_payload_slots[] = {
-    SLOT(nvtxPayloadSchemaRegister, on_schema),
-    SLOT(nvtxPayloadEnumRegister, on_enum),
-    SLOT(nvtxMarkPayload, on_mark),
-    SLOT(nvtxRangePushPayload, on_push),
-    SLOT(nvtxRangePopPayload, on_pop),
-    SLOT(nvtxRangeStartPayload, on_start),
-    SLOT(nvtxRangeEndPayload, on_end),
-    SLOT(nvtxDomainIsEnabled, on_is_enabled),
-    SLOT(nvtxTimestampGet, on_timestamp),
-    SLOT(nvtxEventSubmit, on_submit),
-    SLOT(nvtxEventBatchSubmit, on_submit_batch),
+    SL_NVTX_EXTENSION_SLOT(nvtxPayloadSchemaRegister, on_schema),
+    SL_NVTX_EXTENSION_SLOT(nvtxPayloadEnumRegister, on_enum),
+    SL_NVTX_EXTENSION_SLOT(nvtxMarkPayload, on_mark),
+    SL_NVTX_EXTENSION_SLOT(nvtxRangePushPayload, on_push),
+    SL_NVTX_EXTENSION_SLOT(nvtxRangePopPayload, on_pop),
+    SL_NVTX_EXTENSION_SLOT(nvtxRangeStartPayload, on_start),
+    SL_NVTX_EXTENSION_SLOT(nvtxRangeEndPayload, on_end),
+    SL_NVTX_EXTENSION_SLOT(nvtxDomainIsEnabled, on_is_enabled),
     {0, 0, NULL},
 };

@@ -51,13 +51,15 @@ static void take_message(struct sl_nvtx_payload_event *e, const struct sl_nvtx_b
     e->has_message = 1;
 }
 
-static void take_time(struct sl_nvtx_payload_event *e, const struct sl_nvtx_field *f, int64_t ns)
+static void take_time(struct sl_nvtx_payload_event *e, const struct sl_nvtx_field *f, int64_t at)
 {
+    const struct sl_nvtx_moment moment = {at, f->clock};
+
     if ((f->flags & 7u << 12) == NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END) {
-        e->end = ns;
+        e->end = moment;
         e->has_end = 1;
     } else {
-        e->start = ns;
+        e->start = moment;
         e->has_start = 1;
     }
 }
@@ -100,4 +102,24 @@ void sl_nvtx_payload_event(struct sl_nvtx_payload_event *out, unsigned domain, c
         if (s && s->kind != SL_NVTX_ENUM && b.data)
             take_fields(out, &b, s);
     }
+}
+
+struct sl_nvtx_event sl_nvtx_payload_as_event(struct sl_nvtx_payload_event *said, unsigned domain,
+                                              const void *payloads, size_t count)
+{
+    struct sl_nvtx_event ev = {.payloads = payloads, .payload_count = count};
+
+    if (!payloads)
+        ev.payload_count = count = 0;
+    sl_nvtx_payload_event(said, domain, payloads, count);
+    ev.message.string = said->string;
+    if (said->has_message && !said->string) {
+        ev.message.text = said->text;
+        ev.message.length = said->length;
+    }
+    ev.category = said->category;
+    ev.has_category = (uint8_t)said->has_category;
+    ev.color = said->color;
+    ev.has_color = (uint8_t)said->has_color;
+    return ev;
 }

@@ -13,6 +13,7 @@
 /* A field of a struct or union, or a value of an enum (`detail`; flags 1: a set of bits). */
 struct sl_nvtx_field {
     uint64_t flags, type, detail, offset; /* as NVTX has them */
+    uint64_t clock;                       /* time domain of a timestamp; 0: not told */
     uint32_t name;                        /* registered string; 0: none */
 };
 

@@ -154,6 +154,27 @@ def test_deferred_events_have_their_own_times(ranges):
     assert row["end"] - row["start"] == int(run.stdout.split("deferred ")[1].split()[0]) > 1_000_000
 
 
+@pytest.mark.sanitize
+@pytest.mark.parametrize("clock", ["monotonic", "raw", "boottime", "realtime", "tsc", "us", "timer",
+                                   "points"])
+def test_deferred_events_by_other_clocks(ranges, clock):
+    """Where it was on the wall clock, though its timestamps are another's."""
+    run = ranges(f"context kernel deferred:{clock} sync")
+    trace = run.trace()
+    row = note(trace, "over")
+    _, began, ended = map(int, run.stdout.split("deferred ")[1].split()[:3])
+    # How exactly two clocks can be compared on a machine that does other things meanwhile.
+    slack = 500_000
+    assert began - slack <= row["start"] < row["end"] <= ended + slack
+    assert row["end"] - row["start"] > 2_000_000 - slack
+    assert trace.counters["ranges_no_clock"] == 0
+
+
+def test_deferred_events_by_a_clock_that_nobody_knows(ranges):
+    trace = ranges("context kernel deferred:nobodys deferred sync").trace()
+    assert note(trace, "over") and trace.counters["ranges_no_clock"] == 1
+
+
 def test_locks(ranges):
     trace = ranges("context kernel lock:mutex sync").trace()
     waits = [e for e in notes(trace, name="mutex") if e["args"]["sync"] == "acquire"]

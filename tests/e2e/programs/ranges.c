@@ -12,7 +12,7 @@
  *     full:NAME        a range with category 7, a color and a payload; `category:NAME` names 7
  *     payload:TYPE     a mark with a payload: u64 i64 f64 u32 i32 f32
  *     schema           a range with payloads of the extension, by registered schemas
- *     deferred         an event that was over before it was told
+ *     deferred:CLOCK   an event that was over before it was told (ranges_deferred.c)
  *     lock:NAME        waits for a lock, holds it, gives it back
  *     thread:NAME stream:NAME device:NAME        names
  *     worker:STEPS     these steps, joined by +, on a thread of their own
@@ -44,6 +44,7 @@
 #include <wchar.h>
 
 #include "cuda_load.h"
+#include "ranges.h"
 #include "spin_kernel.h"
 #include "syncline/syncline.h"
 
@@ -192,8 +193,8 @@ struct outer {
         .type = (kind), .name = (label), .offset = offsetof(struct outer, member)                  \
     }
 
-static uint64_t register_schema(const nvtxPayloadSchemaEntry_t *entry, size_t count, uint64_t type,
-                                size_t size)
+uint64_t ranges_schema(nvtxDomainHandle_t in, const nvtxPayloadSchemaEntry_t *entry, size_t count,
+                       uint64_t type, size_t size)
 {
     const nvtxPayloadSchemaAttr_t a = {.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
                                                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
@@ -204,7 +205,7 @@ static uint64_t register_schema(const nvtxPayloadSchemaEntry_t *entry, size_t co
                                        .numEntries = count,
                                        .payloadStaticSize = size};
 
-    return nvtxPayloadSchemaRegister(domain, &a);
+    return nvtxPayloadSchemaRegister(in, &a);
 }
 
 static uint64_t register_outer(void)
@@ -239,15 +240,15 @@ static uint64_t register_outer(void)
 
     outer[1].type = nvtxPayloadEnumRegister(domain, &op);
     outer[3].type =
-        register_schema(inner, 2, NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, sizeof(struct inner));
+        ranges_schema(domain, inner, 2, NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, sizeof(struct inner));
     outer[4].flags = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE;
     outer[4].arrayOrUnionDetail = 3;
     outer[5].arrayOrUnionDetail = 8;
-    outer[9].type = register_schema(choice, 2, NVTX_PAYLOAD_SCHEMA_TYPE_UNION, 4);
+    outer[9].type = ranges_schema(domain, choice, 2, NVTX_PAYLOAD_SCHEMA_TYPE_UNION, 4);
     outer[9].arrayOrUnionDetail = 8;
     outer[11].flags = NVTX_PAYLOAD_ENTRY_FLAG_POINTER | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX;
     outer[11].arrayOrUnionDetail = 10;
-    return register_schema(outer, 12, NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, sizeof(struct outer));
+    return ranges_schema(domain, outer, 12, NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, sizeof(struct outer));
 }
 
 static void do_schema(void)
@@ -277,36 +278,6 @@ static void do_schema(void)
     memset(&o, 0xff, sizeof(o)); /* it was copied */
     nvtxRangePopPayload(domain, &(nvtxPayloadData_t){NVTX_PAYLOAD_ENTRY_TYPE_INT32, 4, &items[1]},
                         1);
-}
-
-static void do_deferred(void)
-{
-    struct past {
-        int64_t begin, end;
-        const char *name;
-    } past;
-    const nvtxPayloadSchemaEntry_t entry[] = {
-        {.flags = NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN,
-         .type = NVTX_PAYLOAD_ENTRY_TYPE_INT64,
-         .name = "begin"},
-        {.flags = NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END,
-         .type = NVTX_PAYLOAD_ENTRY_TYPE_INT64,
-         .name = "end",
-         .offset = offsetof(struct past, end)},
-        {.flags = NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE,
-         .type = NVTX_PAYLOAD_ENTRY_TYPE_CSTRING,
-         .name = "name",
-         .offset = offsetof(struct past, name)}};
-    uint64_t schema =
-        register_schema(entry, 3, NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, sizeof(struct past));
-    nvtxPayloadData_t data = {schema, sizeof(past), &past};
-
-    past.begin = nvtxTimestampGet();
-    sleep_ms(2);
-    past.end = nvtxTimestampGet();
-    past.name = "over";
-    nvtxEventSubmit(domain, &data, 1);
-    printf("deferred %lld\n", (long long)(past.end - past.begin));
 }
 
 /* ---- threads, locks, names ---- */
@@ -472,7 +443,7 @@ static void run_step(char *step)
     STEP("category", nvtxDomainNameCategoryA(domain, 7, argument))
     STEP("payload", do_payload(argument))
     STEP("schema", do_schema())
-    STEP("deferred", do_deferred())
+    STEP("deferred", ranges_deferred(domain, argument))
     STEP("lock", do_lock(argument))
     STEP("thread", nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), argument))
     STEP("stream", nvtxNameCuStreamA(stream, argument))

@@ -1,5 +1,5 @@
 /* nvtx_payload_calls_test.c - the payload extension as a program calls it through its slots:
- * schemas and enums, events that are payloads, events that are told later. */
+ * schemas and enums, events that are payloads. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -12,13 +12,10 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "collect/nvtx_layout.h"
 #include "collect/nvtx_names.h"
+#include "unit/collect/nvtx_extension.h"
 #include "unit/collect/nvtx_records.h"
-
-#define TYPE(name) NVTX_PAYLOAD_ENTRY_TYPE_##name
-#define FLAG(name) NVTX_PAYLOAD_ENTRY_FLAG_##name
 
 static int init(void **state)
 {
@@ -26,39 +23,7 @@ static int init(void **state)
     return sl_nvtx_init(8 << 20);
 }
 
-static sl_nvtx_function slot(unsigned id)
-{
-    for (const struct sl_nvtx_slot *s = sl_nvtx_payload_slots; s->function; s++)
-        if (s->id == id)
-            return s->function;
-    fail_msg("no function for %u", id);
-    return NULL;
-}
-
-#define CALL(call, result, ...) ((result(*)(__VA_ARGS__))slot(NVTX3EXT_CBID_##call))
-
 /* ---- schemas ---- */
-
-#define SCHEMA_FIELDS                                                                              \
-    (NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |                \
-     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE)
-
-static uint64_t register_schema(const nvtxPayloadSchemaAttr_t *a)
-{
-    return CALL(nvtxPayloadSchemaRegister, uint64_t, nvtxDomainHandle_t,
-                const nvtxPayloadSchemaAttr_t *)(NULL, a);
-}
-
-static uint64_t schema(const nvtxPayloadSchemaEntry_t *entries, size_t count, size_t size)
-{
-    const nvtxPayloadSchemaAttr_t a = {.fieldMask = SCHEMA_FIELDS,
-                                       .type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC,
-                                       .entries = entries,
-                                       .numEntries = count,
-                                       .payloadStaticSize = size};
-
-    return register_schema(&a);
-}
 
 static void mark(const nvtxPayloadData_t *payloads, size_t count)
 {
@@ -270,109 +235,6 @@ static void a_number_of_payloads_that_lies(void **state)
     assert_int_equal(only(SL_LANE_MARK)->record.parts, 0);
 }
 
-/* ---- deferred events ---- */
-
-struct deferred {
-    int64_t begin, end;
-    uint32_t number;
-};
-
-static uint64_t deferred_schema(void)
-{
-    static const nvtxPayloadSchemaEntry_t entries[] = {
-        {.flags = FLAG(TIMESTAMP) | FLAG(RANGE_BEGIN), .type = TYPE(INT64), .name = "begin"},
-        {.flags = FLAG(TIMESTAMP) | FLAG(RANGE_END), .type = TYPE(INT64), .name = "end"},
-        {.type = TYPE(UINT32), .name = "number"},
-    };
-
-    return schema(entries, 3, sizeof(struct deferred));
-}
-
-static void submit(const nvtxPayloadData_t *payloads, size_t count)
-{
-    CALL(nvtxEventSubmit, void, nvtxDomainHandle_t, const nvtxPayloadData_t *, size_t)
-    (NULL, payloads, count);
-}
-
-static void submit_batch(uint64_t id, const void *events, size_t size)
-{
-    const nvtxEventBatch_t batch = {.eventSchemaId = id, .size = size, .events = events};
-
-    CALL(nvtxEventBatchSubmit, void, nvtxDomainHandle_t, const nvtxEventBatch_t *)(NULL, &batch);
-}
-
-static void a_deferred_event_has_its_own_times(void **state)
-{
-    int64_t now = CALL(nvtxTimestampGet, int64_t, void)();
-    const struct deferred event = {now - 100, now, 5};
-    const nvtxPayloadData_t data = {deferred_schema(), sizeof(event), &event},
-                            timeless = {TYPE(INT64), 8, &event};
-    const struct said *s;
-
-    (void)state;
-    assert_in_range(now, sl_clock_now() - 60000000000u, sl_clock_now() + 60000000000u);
-    submit(&data, 1);
-    s = only(SL_LANE_PAST);
-    assert_true(s->start_ns == (uint64_t)now - 100 && s->end_ns == (uint64_t)now);
-    assert_non_null(strstr(s->json, "\"number\":5"));
-    submit(&timeless, 1);
-    submit(NULL, 3);
-    submit(&data, 0);
-    assert_int_equal(read_said(), 0);
-}
-
-static void a_batch_is_its_events(void **state)
-{
-    struct deferred *events = calloc(3, sizeof(*events));
-    uint64_t id = deferred_schema();
-
-    (void)state;
-    for (unsigned i = 0; i < 3; i++)
-        events[i] = (struct deferred){10 * i + 1, 10 * i + 5, i};
-    submit_batch(id, events, 3 * sizeof(*events) - 1); /* the last is cut off */
-    assert_int_equal(read_said(), 2);
-    assert_true(said[1].start_ns == 11 && said[1].end_ns == 15);
-    submit_batch(id, events, sizeof(*events) - 1);
-    submit_batch(id, NULL, 100);
-    submit_batch(1234567, events, 3 * sizeof(*events)); /* not a schema */
-    submit_batch(TYPE(INT64), events, 3 * sizeof(*events));
-    CALL(nvtxEventBatchSubmit, void, nvtxDomainHandle_t, const nvtxEventBatch_t *)(NULL, NULL);
-    assert_int_equal(read_said(), 0);
-    free(events);
-}
-
-/* All that are not there are counted: those that had no room, and those that were too many. */
-static void what_a_batch_loses_is_counted(void **state)
-{
-    enum {
-        EVENTS = 100000
-    };
-    struct deferred *events = calloc(EVENTS, sizeof(*events));
-    uint64_t lost = sl_lanes_lost();
-
-    (void)state;
-    for (unsigned i = 0; i < EVENTS; i++)
-        events[i] = (struct deferred){1, 5, i};
-    submit_batch(deferred_schema(), events, EVENTS * sizeof(*events));
-    assert_true(read_said() > 100);
-    assert_int_equal(said_count + sl_lanes_lost() - lost, EVENTS);
-    free(events);
-}
-
-/* An event so long that two of them are shorter than one. */
-static void a_batch_of_events_that_lie(void **state)
-{
-    static const nvtxPayloadSchemaEntry_t entries[] = {
-        {.flags = FLAG(TIMESTAMP), .type = TYPE(INT64), .offset = 0}};
-    struct deferred *event = calloc(1, sizeof(*event));
-
-    (void)state;
-    submit_batch(schema(entries, 1, SIZE_MAX / 2 + 9), event, sizeof(*event));
-    submit_batch(schema(entries, 1, SIZE_MAX), event, sizeof(*event));
-    assert_int_equal(read_said(), 0);
-    free(event);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,10 +246,6 @@ int main(void)
         cmocka_unit_test(an_event_that_is_a_payload),
         cmocka_unit_test(levels_of_ranges_with_payloads),
         cmocka_unit_test(a_number_of_payloads_that_lies),
-        cmocka_unit_test(a_deferred_event_has_its_own_times),
-        cmocka_unit_test(a_batch_is_its_events),
-        cmocka_unit_test(what_a_batch_loses_is_counted),
-        cmocka_unit_test(a_batch_of_events_that_lie),
     };
 
     return cmocka_run_group_tests(tests, init, NULL);

@@ -77,7 +77,7 @@ static void fields_say_what_the_event_is(void **state)
     } bytes = {1000, 5000, 7, 0xff00aa11, 9};
     struct sl_nvtx_field fields[] = {
         {.flags = FLAG(TIMESTAMP) | FLAG(RANGE_BEGIN), .type = TYPE(UINT64)},
-        {.flags = FLAG(TIMESTAMP) | FLAG(RANGE_END), .type = TYPE(UINT64), .offset = 8},
+        {.flags = FLAG(TIMESTAMP) | FLAG(RANGE_END), .type = TYPE(UINT64), .offset = 8, .clock = 7},
         {.type = TYPE(CATEGORY), .offset = 16},
         {.type = TYPE(COLOR_ARGB), .offset = 20},
         {.type = TYPE(UINT32), .offset = 24},
@@ -85,7 +85,8 @@ static void fields_say_what_the_event_is(void **state)
 
     (void)state;
     read_one(add(fields, 5, sizeof(bytes)), &bytes, sizeof(bytes));
-    assert_true(ev.has_start && ev.start == 1000 && ev.has_end && ev.end == 5000);
+    assert_true(ev.has_start && ev.start.at == 1000 && ev.has_end && ev.end.at == 5000);
+    assert_true(ev.start.clock == 0 && ev.end.clock == 7);
     assert_true(ev.has_category && ev.category == 7);
     assert_true(ev.has_color && ev.color == 0xff00aa11);
     assert_false(ev.has_message);
@@ -165,7 +166,7 @@ static void values_behind_pointers(void **state)
 
     (void)state;
     read_one(schema, &bytes, sizeof(bytes));
-    assert_true(ev.has_start && ev.start == 1000);
+    assert_true(ev.has_start && ev.start.at == 1000);
     assert_true(ev.has_category && ev.category == 7);
     assert_true(ev.has_color && ev.color == 0xff00aa11);
     read_one(schema, &nowhere, sizeof(nowhere));
