@@ -31,6 +31,7 @@ void sl_pipeline_lanes_read(struct sl_pipeline *p)
     sl_nvtx_read_names(p->nvtx);
     sl_lane_reader_read(&p->lanes,
                         p->until_ns == SL_PIPELINE_NEVER ? p->seen_ns : SL_PIPELINE_NEVER);
+    sl_nvtx_read_done(p->nvtx);
     sl_pipeline_ops_begun(p);
     sl_pipeline_ranges_count(p);
     sl_pipeline_ops_count(p);

@@ -250,6 +250,7 @@ static void on_not_acquired(nvtxSyncUser_t lock)
     sync_event(SL_LANE_NOT_ACQUIRED, lock);
 }
 
+/* Also where it is destroyed: nobody holds it from then on. */
 static void on_release(nvtxSyncUser_t lock)
 {
     sync_event(SL_LANE_RELEASE, lock);
@@ -278,5 +279,6 @@ const struct sl_nvtx_slot sl_nvtx_slots[] = {
     SL_NVTX_SLOT(SYNC, DomainSyncUserAcquireFailed, on_not_acquired),
     SL_NVTX_SLOT(SYNC, DomainSyncUserAcquireSuccess, on_acquired),
     SL_NVTX_SLOT(SYNC, DomainSyncUserReleasing, on_release),
+    SL_NVTX_SLOT(SYNC, DomainSyncUserDestroy, on_release),
     {0, 0, NULL},
 };

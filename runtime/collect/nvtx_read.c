@@ -18,6 +18,7 @@
 #define STEP_ROW  (PAST_ROW + 1)
 #define ORPHANS   256 /* a power of two */
 #define LOCKS     256 /* a power of two */
+#define RELEASES  64
 /* Ids of ranges that are made here: a lock that a thread holds. */
 #define LOCK_ID(lock, thread) (1ull << 63 | (uint64_t)(lock) << 32 | (thread))
 /* A nesting of its own for each lock that a thread waits for. */
@@ -36,7 +37,14 @@ struct sl_nvtx_read {
     /* Who got a lock last: another thread may give it back. */
     struct {
         uint32_t lock, thread;
+        uint64_t ns;
     } holder[LOCKS];
+    /* Given back by a thread that did not get it: the one that did may be read later. */
+    struct {
+        uint32_t lock;
+        uint64_t ns;
+    } release[RELEASES];
+    unsigned releases;
 };
 
 int sl_nvtx_read_create(struct sl_nvtx_read **out, const struct sl_nvtx_read_options *opt)
@@ -167,17 +175,31 @@ static void hold(struct sl_nvtx_read *r, uint32_t thread, uint32_t lock, uint32_
 
     r->holder[lock & (LOCKS - 1)].lock = lock;
     r->holder[lock & (LOCKS - 1)].thread = thread;
+    r->holder[lock & (LOCKS - 1)].ns = ns;
     if (sl_ranges_started(r->opt.ranges, LOCK_ID(lock, thread), &row))
         return;
     look = look_of_lock(r, name, "\"sync\":\"held\"");
     start_range(r, thread, LOCK_ID(lock, thread), ns, &look);
 }
 
+static void release_held(struct sl_nvtx_read *r, uint32_t lock, uint64_t ns)
+{
+    unsigned i = lock & (LOCKS - 1);
+
+    if (r->holder[i].lock == lock && r->holder[i].ns <= ns)
+        end_range(r, LOCK_ID(lock, r->holder[i].thread), ns, NULL);
+}
+
 static void release(struct sl_nvtx_read *r, uint32_t thread, uint32_t lock, uint64_t ns)
 {
-    if (!end_range(r, LOCK_ID(lock, thread), ns, NULL) &&
-        r->holder[lock & (LOCKS - 1)].lock == lock)
-        end_range(r, LOCK_ID(lock, r->holder[lock & (LOCKS - 1)].thread), ns, NULL);
+    if (end_range(r, LOCK_ID(lock, thread), ns, NULL))
+        return;
+    if (r->releases == RELEASES) {
+        release_held(r, lock, ns);
+        return;
+    }
+    r->release[r->releases].lock = lock;
+    r->release[r->releases++].ns = ns;
 }
 
 static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_lane_record *record,
@@ -299,6 +321,13 @@ void sl_nvtx_read_record(struct sl_nvtx_read *r, uint32_t thread,
     default:
         break;
     }
+}
+
+void sl_nvtx_read_done(struct sl_nvtx_read *r)
+{
+    for (unsigned i = 0; i < r->releases; i++)
+        release_held(r, r->release[i].lock, r->release[i].ns);
+    r->releases = 0;
 }
 
 /* One that is not whole yet is for the next time. */

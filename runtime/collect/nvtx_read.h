@@ -37,6 +37,9 @@ void sl_nvtx_read_names(struct sl_nvtx_read *r);
 void sl_nvtx_read_record(struct sl_nvtx_read *r, uint32_t thread,
                          const struct sl_lane_record *record, uint64_t ns);
 
+/* All lanes were read, as far as they will be for now. */
+void sl_nvtx_read_done(struct sl_nvtx_read *r);
+
 /* Texts that were not kept. */
 uint64_t sl_nvtx_read_texts_lost(const struct sl_nvtx_read *r);
 

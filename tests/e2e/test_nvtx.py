@@ -184,6 +184,16 @@ def test_locks(ranges):
     assert held[0]["start"] == waits[1]["end"]
 
 
+@pytest.mark.parametrize("after, args", [("mark:later", {"sync": "held", "cut end": True}),
+                                         ("mark:later destroy", {"sync": "held"})],
+                         ids=["for ever", "until it is destroyed"])
+def test_a_lock_outlives_the_thread_that_holds_it(ranges, after, args):
+    trace = ranges(f"context kernel worker:hold:abandoned+sleep:1 {after} sync").trace()
+    held = [e for e in notes(trace, name="abandoned") if e["args"]["sync"] == "held"]
+    assert [e["args"] for e in held] == [args]
+    assert held[0]["end"] >= note(trace, "later")["start"]
+
+
 def test_names_of_things(ranges):
     run = ranges("context kernel thread:trainer stream:compute device:my_gpu sleep:20 push:a "
                  "kernel pop sync")

@@ -14,6 +14,7 @@
  *     schema           a range with payloads of the extension, by registered schemas
  *     deferred:CLOCK   an event that was over before it was told (ranges_deferred.c)
  *     lock:NAME        waits for a lock, holds it, gives it back
+ *     hold:NAME        gets one and keeps it, until `destroy` or for ever
  *     thread:NAME stream:NAME device:NAME        names
  *     worker:STEPS     these steps, joined by +, on a thread of their own
  *     many:N           N ranges "step 0", "step 1", ...; `churn:N` N threads with a range each
@@ -282,16 +283,30 @@ static void do_schema(void)
 
 /* ---- threads, locks, names ---- */
 
-static void do_lock(const char *name)
+static nvtxSyncUser_t held;
+
+static nvtxSyncUser_t create_lock(const char *name)
 {
     nvtxSyncUserAttributes_t a = {0};
-    nvtxSyncUser_t lock;
 
     a.version = NVTX_VERSION;
     a.size = NVTX_SYNCUSER_ATTRIB_STRUCT_SIZE;
     a.messageType = NVTX_MESSAGE_TYPE_ASCII;
     a.message.ascii = name;
-    lock = nvtxDomainSyncUserCreate(domain, &a);
+    return nvtxDomainSyncUserCreate(domain, &a);
+}
+
+static void do_hold(const char *name)
+{
+    held = create_lock(name);
+    nvtxDomainSyncUserAcquireStart(held);
+    nvtxDomainSyncUserAcquireSuccess(held);
+}
+
+static void do_lock(const char *name)
+{
+    nvtxSyncUser_t lock = create_lock(name);
+
     nvtxDomainSyncUserAcquireStart(lock);
     sleep_ms(1);
     nvtxDomainSyncUserAcquireFailed(lock);
@@ -445,6 +460,8 @@ static void run_step(char *step)
     STEP("schema", do_schema())
     STEP("deferred", ranges_deferred(domain, argument))
     STEP("lock", do_lock(argument))
+    STEP("hold", do_hold(argument))
+    STEP("destroy", nvtxDomainSyncUserDestroy(held))
     STEP("thread", nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), argument))
     STEP("stream", nvtxNameCuStreamA(stream, argument))
     STEP("device", nvtxNameCuDeviceA(0, argument))

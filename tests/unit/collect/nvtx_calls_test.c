@@ -225,12 +225,14 @@ static void locks_have_records(void **state)
     CALL(SYNC, DomainSyncUserAcquireFailed, void, nvtxSyncUser_t)(mutex);
     CALL(SYNC, DomainSyncUserAcquireSuccess, void, nvtxSyncUser_t)(mutex);
     CALL(SYNC, DomainSyncUserReleasing, void, nvtxSyncUser_t)(mutex);
-    assert_int_equal(read_said(), 4);
+    CALL(SYNC, DomainSyncUserDestroy, void, nvtxSyncUser_t)(mutex);
+    assert_int_equal(read_said(), 5);
     assert_int_equal(said[0].record.what, SL_LANE_ACQUIRE);
     assert_int_equal(said[1].record.what, SL_LANE_NOT_ACQUIRED);
     assert_int_equal(said[2].record.what, SL_LANE_ACQUIRED);
     assert_int_equal(said[3].record.what, SL_LANE_RELEASE);
-    for (unsigned i = 0; i < 4; i++)
+    assert_int_equal(said[4].record.what, SL_LANE_RELEASE);
+    for (unsigned i = 0; i < 5; i++)
         assert_int_equal(said[i].record.aux, (uintptr_t)mutex);
 }
 

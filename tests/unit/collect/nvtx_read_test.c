@@ -510,11 +510,51 @@ static void a_lock_that_another_thread_gives_back(void **state)
     (void)state;
     plain(SL_LANE_ACQUIRED, lock, ONE, 10);
     plain(SL_LANE_RELEASE, lock, TWO, 20);
+    sl_nvtx_read_done(reader);
     assert_lock("semaphore", HELD, 0, 10, 20);
     plain(SL_LANE_ACQUIRED, lock, TWO, 30);
     plain(SL_LANE_RELEASE, lock, TWO, 40);
     assert_lock("semaphore", HELD, 1, 30, 40);
-    assert_int_equal(count_of(SL_EV_NOTE), 2);
+    /* Its lane is read first. */
+    plain(SL_LANE_RELEASE, lock, TWO, 60);
+    plain(SL_LANE_ACQUIRED, lock, ONE, 50);
+    sl_nvtx_read_done(reader);
+    assert_lock("semaphore", HELD, 2, 50, 60);
+    /* It was given back before it was got. */
+    plain(SL_LANE_RELEASE, lock, TWO, 70);
+    plain(SL_LANE_ACQUIRED, lock, ONE, 80);
+    sl_nvtx_read_done(reader);
+    plain(SL_LANE_RELEASE, lock, ONE, 90);
+    assert_lock("semaphore", HELD, 3, 80, 90);
+    assert_int_equal(count_of(SL_EV_NOTE), 4);
+}
+
+static void what_nobody_gives_back_without_end(void **state)
+{
+    uint32_t lock = new_lock("without end");
+
+    (void)state;
+    plain(SL_LANE_ACQUIRED, lock, ONE, 10);
+    for (unsigned i = 0; i < 1000; i++)
+        plain(SL_LANE_RELEASE, new_lock("of nobody"), TWO, 11 + i);
+    plain(SL_LANE_RELEASE, lock, TWO, 2000);
+    sl_nvtx_read_done(reader);
+    assert_lock("without end", HELD, 0, 10, 2000);
+}
+
+/* As it does in fact: who waits for it waits on. */
+static void a_lock_outlives_the_thread_that_holds_it(void **state)
+{
+    uint32_t lock = new_lock("abandoned");
+
+    (void)state;
+    plain(SL_LANE_ACQUIRED, lock, ONE, 10);
+    plain(SL_LANE_THREAD_END, 0, ONE, 20);
+    plain(SL_LANE_ACQUIRE, lock, TWO, 25);
+    assert_null(lock_range("abandoned", HELD, 0));
+    plain(SL_LANE_RELEASE, lock, TWO, 30); /* it is destroyed */
+    sl_nvtx_read_done(reader);
+    assert_lock("abandoned", HELD, 0, 10, 30);
 }
 
 /* A handle that we never gave is a number like any other. */
@@ -655,6 +695,8 @@ int main(void)
         CASE(a_lock_is_waited_for_and_held),
         CASE(threads_that_take_turns_hold_it_one_after_the_other),
         CASE(a_lock_that_another_thread_gives_back),
+        CASE(what_nobody_gives_back_without_end),
+        CASE(a_lock_outlives_the_thread_that_holds_it),
         CASE(a_lock_of_another_tool_touches_no_ranges),
         CASE(names_are_told_once),
         CASE(a_category_has_a_name_from_when_it_is_named),
