@@ -101,7 +101,7 @@ static inline size_t sl_pipeline_share(const struct sl_config *config,
 
 static inline int sl_pipeline_is_meta(const struct sl_event *ev)
 {
-    return ev->kind >= SL_EV_META_PROCESS && ev->kind <= SL_EV_META_STREAM;
+    return ev->kind >= SL_EV_META_PROCESS && ev->kind <= SL_EV_META_EVENT;
 }
 
 /* pipeline.c: the sinks of the decoder and of the assembler. */

@@ -51,8 +51,14 @@ static void take_named(void *user, const struct sl_nvtx_name *what, uint32_t nam
                                                    [SL_NVTX_DEVICE] = SL_DECODE_DEVICE,
                                                    [SL_NVTX_CONTEXT] = SL_DECODE_CONTEXT,
                                                    [SL_NVTX_STREAM] = SL_DECODE_STREAM};
+    const struct sl_event event = {
+        .kind = SL_EV_META_EVENT, .correlation = what->key, .name = name};
     struct sl_pipeline *p = user;
 
+    if (what->what == SL_NVTX_EVENT) {
+        sl_pipeline_meta(p, &event);
+        return;
+    }
     sl_decode_describe(p->decode, object[what->what], (uint32_t)what->key, what->within, name,
                        sl_pipeline_decoded, p);
 }

@@ -113,7 +113,7 @@ NAMING(on_thread, uint32_t, name(SL_NVTX_THREAD, 0, what, 0, m))
 NAMING(on_device, int, name(SL_NVTX_DEVICE, 0, (uint32_t)what, 0, m))
 NAMING(on_context, void *, name_context(what, m))
 NAMING(on_stream, void *, name_stream(what, m))
-NAMING(on_cuda_event, void *, name(SL_NVTX_OTHER, 0, (uintptr_t)what, 0, m))
+NAMING(on_cuda_event, void *, name(SL_NVTX_EVENT, 0, (uintptr_t)what, 0, m))
 
 static void on_domain_category_a(nvtxDomainHandle_t domain, uint32_t category, const char *text)
 {
@@ -151,6 +151,10 @@ static nvtxResourceHandle_t on_resource(nvtxDomainHandle_t domain, nvtxResourceA
     case (int32_t)NVTX_RESOURCE_TYPE_CUDA_STREAM:
     case (int32_t)NVTX_RESOURCE_TYPE_CUDART_STREAM:
         number = name_stream((void *)(uintptr_t)a->identifier.ullValue, m);
+        break;
+    case (int32_t)NVTX_RESOURCE_TYPE_CUDA_EVENT:
+    case (int32_t)NVTX_RESOURCE_TYPE_CUDART_EVENT:
+        number = name(SL_NVTX_EVENT, 0, a->identifier.ullValue, 0, m);
         break;
     default:
         number = name(SL_NVTX_OTHER, sl_nvtx_domain_of(domain), a->identifier.ullValue, 0, m);

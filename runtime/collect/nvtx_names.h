@@ -34,7 +34,8 @@ enum sl_nvtx_named {
     SL_NVTX_DEVICE,   /* key: device */
     SL_NVTX_CONTEXT,  /* key: CUPTI's id, device */
     SL_NVTX_STREAM,   /* key: CUPTI's id, context */
-    SL_NVTX_OTHER,    /* events and what else has no row: kept for its handle alone */
+    SL_NVTX_EVENT,    /* key: CUDA's handle, which CUPTI does not tell us the id of */
+    SL_NVTX_OTHER,    /* what has no row: kept for its handle alone */
 };
 
 struct sl_nvtx_name {

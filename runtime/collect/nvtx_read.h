@@ -23,7 +23,7 @@ struct sl_nvtx_read_options {
     void *user;
     /* SL_EV_NOTE_MARK; SL_EV_META_THREAD of rows that are no thread's. */
     void (*sink)(void *user, const struct sl_event *ev);
-    /* A thread, device, context or stream was named. */
+    /* A thread, device, context, stream or event was named. */
     void (*named)(void *user, const struct sl_nvtx_name *what, uint32_t name);
 };
 

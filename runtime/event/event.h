@@ -81,6 +81,7 @@ enum sl_event_kind {
     SL_EV_META_DEVICE,  /* device, name (0: none given); u.meta.index into sl_device table */
     SL_EV_META_CONTEXT, /* device, context, name */
     SL_EV_META_STREAM,  /* device, context, stream, name (0: none given), u.meta.flags/priority */
+    SL_EV_META_EVENT,   /* correlation: CUDA's handle of an event; name */
     SL_EV_META_NODE,    /* of a graph that is being built: `shape`: enum sl_node_fact; u.node; made:
                          * `graph` */
 

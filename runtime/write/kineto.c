@@ -74,6 +74,7 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
     case SL_EV_META_DEVICE:
     case SL_EV_META_CONTEXT:
     case SL_EV_META_STREAM:
+    case SL_EV_META_EVENT:
         sl_kineto_learn(k, ev);
         return;
     case SL_EV_META_NODE:

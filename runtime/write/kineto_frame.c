@@ -140,6 +140,7 @@ void sl_kineto_put_header(struct sl_kineto *k)
     at = SL_JSON_LITERAL(k->scratch, ",\n\"traceEvents\":[\n");
     sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
     sl_kineto_introduce_process(k);
+    sl_kineto_introduce_events(k);
 }
 
 static char *put_marker(struct sl_kineto *k, char *at, const char *name, uint64_t ns)

@@ -29,9 +29,10 @@ enum {
     SL_KINETO_SCRATCH = 8 * SL_KINETO_NAME_MAX,
     /* The part of a row that varies: a name and a payload, at most. */
     SL_KINETO_TAIL_MAX = 16384,
-    SL_KINETO_NAMES = 16384, /* places with metadata rows; a power of two */
-    SL_KINETO_WAITS = 1024,  /* waits whose event record has not come */
-    SL_KINETO_GAPS = 256,    /* in a file; further ones only have their markers */
+    SL_KINETO_NAMES = 16384,                /* places with metadata rows; a power of two */
+    SL_KINETO_EVENTS = SL_KINETO_NAMES / 4, /* of those, named events: nothing ends them */
+    SL_KINETO_WAITS = 1024,                 /* waits whose event record has not come */
+    SL_KINETO_GAPS = 256,                   /* in a file; further ones only have their markers */
     SL_KINETO_SYNC_ROWS = 1000000,
     SL_KINETO_MATCHES = 16384, /* in a block */
     SL_KINETO_CALLS = 65536,   /* whose operations may come; a power of two */
@@ -55,6 +56,7 @@ enum sl_place_kind {
     SL_PLACE_SYNC_ROW, /* id: stream, or SL_STREAM_NONE for waits without one */
     SL_PLACE_CONTEXT,  /* id: context; has no row, its name goes into its streams' */
     SL_PLACE_OVERHEAD, /* id: 0 */
+    SL_PLACE_EVENT, /* no place, but a name all the same: CUDA's handle, higher half, lower half */
 };
 
 struct sl_place {
@@ -93,9 +95,9 @@ struct sl_kineto {
     struct sl_captures captures; /* which operators made the nodes of graphs */
     uint32_t collective;         /* of the kernel whose text is made; 0: none */
     struct sl_place *place;      /* SL_KINETO_NAMES, open addressing */
-    unsigned places;
-    uint32_t process_name; /* intern id from SL_EV_META_PROCESS; 0: meta.process_name */
-    uint64_t devices_seen; /* bit = device whose entry in the table may be read */
+    unsigned places, events;     /* used; those of them that are SL_PLACE_EVENT */
+    uint32_t process_name;       /* intern id from SL_EV_META_PROCESS; 0: meta.process_name */
+    uint64_t devices_seen;       /* bit = device whose entry in the table may be read */
 
     /* the open file */
     struct sl_sink *sink; /* NULL: none */
@@ -212,6 +214,10 @@ void sl_kineto_introduce(struct sl_kineto *k, const struct sl_event *ev);
 
 /* The process's own rows, the first of the file. */
 void sl_kineto_introduce_process(struct sl_kineto *k);
+
+/* The names of events, in no row of which their handle stands: at the file's beginning, and as they
+ * come. */
+void sl_kineto_introduce_events(struct sl_kineto *k);
 
 /* Between the two nothing was recorded; until_ns 0: it begins. */
 void sl_kineto_put_gap(struct sl_kineto *k, uint64_t from_ns, uint64_t until_ns);

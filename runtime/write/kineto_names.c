@@ -35,7 +35,7 @@ static struct sl_place *find_place(struct sl_kineto *k, uint32_t kind, uint32_t 
     if (k->places > SL_KINETO_NAMES / 4 * 3) {
         sl_stats_add(SL_STAT_NAMES_LOST, k->places);
         memset(k->place, 0, SL_KINETO_NAMES * sizeof(*k->place));
-        k->places = 0;
+        k->places = k->events = 0;
         p = probe(k, kind, device, id);
     }
     p->kind = kind;
@@ -160,6 +160,29 @@ static void put_overhead_rows(struct sl_kineto *k)
     put_sort_row(k, "process_sort_index", -1, 0, OVERHEAD_SORT_INDEX);
 }
 
+/* As the program's %p shows it. */
+static char *put_handle(char *at, uint64_t handle)
+{
+    static const char hex[] = "0123456789abcdef";
+    int bits = 64;
+
+    while (bits > 4 && !(handle >> (bits - 4) & 15))
+        bits -= 4;
+    at = SL_JSON_LITERAL(at, "0x");
+    for (; bits; bits -= 4)
+        *at++ = hex[handle >> (bits - 4) & 15];
+    return at;
+}
+
+static void put_event_row(struct sl_kineto *k, const struct sl_place *p)
+{
+    char *at = open_row(k, k->scratch, "cuda_event_name", k->meta.pid, 0, "name");
+
+    at = SL_JSON_LITERAL(put_interned(k, SL_JSON_LITERAL(at, "\""), p->name), "\",\"handle\":\"");
+    at = put_handle(at, (uint64_t)p->device << 32 | p->id);
+    close_row(k, SL_JSON_LITERAL(at, "\""));
+}
+
 static void put_place(struct sl_kineto *k, const struct sl_place *p)
 {
     switch (p->kind) {
@@ -177,6 +200,9 @@ static void put_place(struct sl_kineto *k, const struct sl_place *p)
         break;
     case SL_PLACE_OVERHEAD:
         put_overhead_rows(k);
+        break;
+    case SL_PLACE_EVENT:
+        put_event_row(k, p);
         break;
     default:
         break;
@@ -225,6 +251,33 @@ void sl_kineto_introduce(struct sl_kineto *k, const struct sl_event *ev)
         introduce(k, SL_PLACE_STREAM, ev->device, ev->stream);
 }
 
+void sl_kineto_introduce_events(struct sl_kineto *k)
+{
+    for (unsigned i = 0; k->events && i < SL_KINETO_NAMES; i++) {
+        if (k->place[i].kind != SL_PLACE_EVENT)
+            continue;
+        k->place[i].file = k->file;
+        put_event_row(k, &k->place[i]);
+    }
+}
+
+/* NULL: there are too many. */
+static struct sl_place *find_event(struct sl_kineto *k, uint64_t handle)
+{
+    const uint32_t high = (uint32_t)(handle >> 32), low = (uint32_t)handle;
+
+    if (!probe(k, SL_PLACE_EVENT, high, low)->kind) {
+        if (k->events == SL_KINETO_EVENTS) {
+            sl_stats_add(SL_STAT_NAMES_LOST, 1);
+            return NULL;
+        }
+        /* After the place: finding it may empty the table. */
+        find_place(k, SL_PLACE_EVENT, high, low)->file = k->sink && k->header_out ? k->file : 0;
+        k->events++;
+    }
+    return probe(k, SL_PLACE_EVENT, high, low);
+}
+
 void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev)
 {
     uint32_t context = 0, flags = 0;
@@ -248,6 +301,11 @@ void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev)
         p = find_place(k, SL_PLACE_STREAM, ev->device, ev->stream);
         context = ev->context;
         flags = ev->u.meta.flags;
+        break;
+    case SL_EV_META_EVENT:
+        p = find_event(k, ev->correlation);
+        if (!p)
+            return;
         break;
     case SL_EV_META_DEVICE:
         /* Rows made before its limits were known lack the occupancy. */

@@ -207,6 +207,15 @@ def test_names_of_things(ranges):
     assert labels[-1] == "GPU 0 (my gpu)"
 
 
+def test_names_of_events(ranges):
+    """In each file, by the handle that the program has."""
+    run = ranges("context event:copied kernel begin kernel sync stop windows:1 begin kernel sync "
+                 "stop windows:2", window="demand")
+    for trace in run.traces():
+        rows = [e["args"] for e in trace.events if e["name"] == "cuda_event_name"]
+        assert rows == [{"name": "copied", "handle": "0xe0e0"}]
+
+
 @pytest.mark.sanitize
 @pytest.mark.parametrize("kind", ["push", "wide", "string"])
 def test_steps_that_the_program_names(ranges, kind):

@@ -15,7 +15,7 @@
  *     deferred:CLOCK   an event that was over before it was told (ranges_deferred.c)
  *     lock:NAME        waits for a lock, holds it, gives it back
  *     hold:NAME        gets one and keeps it, until `destroy` or for ever
- *     thread:NAME stream:NAME device:NAME        names
+ *     thread:NAME stream:NAME device:NAME event:NAME        names
  *     worker:STEPS     these steps, joined by +, on a thread of their own
  *     many:N           N ranges "step 0", "step 1", ...; `churn:N` N threads with a range each
  *     threads          starts a thread that lives on (before CUDA)
@@ -464,6 +464,7 @@ static void run_step(char *step)
     STEP("destroy", nvtxDomainSyncUserDestroy(held))
     STEP("thread", nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), argument))
     STEP("stream", nvtxNameCuStreamA(stream, argument))
+    STEP("event", nvtxNameCuEventA((CUevent)(uintptr_t)0xe0e0, argument))
     STEP("device", nvtxNameCuDeviceA(0, argument))
     STEP("worker", do_worker(argument))
     STEP("many", do_many(n))

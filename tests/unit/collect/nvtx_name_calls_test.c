@@ -115,6 +115,8 @@ static void streams_and_contexts_have_cupti_s_ids(void **state)
     assert_named(SL_NVTX_DEVICE, 0, 3, 0, "device");
     CALL(CORE, NameOsThreadA, void, uint32_t, const char *)(99, "thread");
     assert_named(SL_NVTX_THREAD, 0, 99, 0, "thread");
+    CALL(CUDART, NameCudaEventW, void, void *, const wchar_t *)((void *)&ids, L"event");
+    assert_named(SL_NVTX_EVENT, 0, (uintptr_t)&ids, 0, "event");
     sl_nvtx_set_ids(NULL);
 }
 
@@ -145,6 +147,8 @@ static void resources_are_named_as_what_they_are(void **state)
     assert_named(SL_NVTX_STREAM, 0, 31, 3, "resource");
     resource(domain, (int32_t)NVTX_RESOURCE_TYPE_CUDA_CONTEXT, 1);
     assert_named(SL_NVTX_CONTEXT, 0, 21, 2, "resource");
+    resource(domain, (int32_t)NVTX_RESOURCE_TYPE_CUDA_EVENT, 55);
+    assert_named(SL_NVTX_EVENT, 0, 55, 0, "resource");
     resource(domain, 0x7fffffff, 5);
     assert_named(SL_NVTX_OTHER, (unsigned)(uintptr_t)domain, 5, 0, "resource");
     sl_nvtx_set_ids(NULL);

@@ -581,18 +581,20 @@ static void names_are_told_once(void **state)
         {.what = SL_NVTX_STREAM, .key = 13, .within = 1, .string = string("copies")},
         {.what = SL_NVTX_OTHER, .string = string("event")},
         {.what = SL_NVTX_CATEGORY, .domain = 3, .key = 9, .string = string("of mine")},
+        {.what = SL_NVTX_EVENT, .key = 1ull << 40, .string = string("recorded")},
     };
 
     (void)state;
     sl_nvtx_read_names(reader); /* those of the cases before */
     nameds = 0;
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 4; i++)
         assert_int_not_equal(sl_nvtx_name(&name[i]), 0);
     sl_nvtx_read_names(reader);
     sl_nvtx_read_names(reader);
-    assert_int_equal(nameds, 1);
+    assert_int_equal(nameds, 2);
     assert_int_equal(named[0].key, 13);
     assert_string_equal(text_of(named_as[0], 0), "copies");
+    assert_true(named[1].what == SL_NVTX_EVENT && named[1].key == 1ull << 40);
 }
 
 static void mark_of(unsigned domain, uint32_t category)

@@ -205,6 +205,56 @@ static void a_full_table_starts_anew(void **state)
     assert_in_range(strtoull(counter("names_lost"), NULL, 10), 1, threads);
 }
 
+/* Nothing in a file has its handle: each file has the name all the same. */
+static void events_have_names_by_their_handle(void **state)
+{
+    struct sl_event first = event(SL_EV_META_EVENT, 0, 0, 0), second = first;
+
+    (void)state;
+    first.correlation = 0x7f0123456789;
+    first.name = intern("forward \"done\"");
+    second.correlation = 5;
+    second.name = intern("second");
+    put(first); /* before any file */
+    begin();
+    put(call(SL_EV_RUNTIME, 5, 211));
+    put(second);
+    put(second);
+    end();
+    assert_int_equal(rows_named("cuda_event_name"), 2);
+    assert_string_equal(arg(find("name", "cuda_event_name", 0), "name"), "forward \"done\"");
+    assert_string_equal(arg(find("name", "cuda_event_name", 0), "handle"), "0x7f0123456789");
+    assert_string_equal(arg(find("name", "cuda_event_name", 1), "handle"), "0x5");
+    begin();
+    put(call(SL_EV_RUNTIME, 6, 211));
+    second.name = intern("another"); /* its handle was used again */
+    put(second);
+    end();
+    assert_int_equal(rows_named("cuda_event_name"), 3);
+    assert_string_equal(arg(find("name", "cuda_event_name", 2), "name"), "another");
+}
+
+static void events_without_end_do_not_use_up_the_table(void **state)
+{
+    struct sl_event ev = event(SL_EV_META_EVENT, 0, 0, 0),
+                    thread = event(SL_EV_META_THREAD, 0, 0, 0);
+
+    (void)state;
+    sl_stats_reset();
+    thread.thread = 4300;
+    thread.name = intern("kept");
+    put(thread);
+    ev.name = intern("event");
+    for (ev.correlation = 1; ev.correlation <= 20000; ev.correlation++)
+        put(ev);
+    begin();
+    put(call(SL_EV_RUNTIME, 5, 211));
+    end();
+    assert_int_equal(rows_named("cuda_event_name"), 4096);
+    assert_string_equal(counter("names_lost"), "15904");
+    assert_string_equal(arg(find("name", "thread_name", 0), "name"), "thread 4300 (kept)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +267,8 @@ int main(void)
         CASE(a_stream_is_named_with_its_context),
         CASE(waits_have_rows_with_names),
         CASE(a_full_table_starts_anew),
+        CASE(events_have_names_by_their_handle),
+        CASE(events_without_end_do_not_use_up_the_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
