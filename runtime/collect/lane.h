@@ -31,7 +31,7 @@
 enum {
     SL_LANE_WORDS = 8192,                /* of 8 bytes: 64 KiB; a lane begins with that... */
     SL_LANE_WORDS_MAX = 1024 * 1024 / 8, /* ...and grows up to that */
-    SL_LANE_DOMAINS = 256,
+    SL_LANE_DOMAINS = 1024, /* each takes 8 bytes of each lane, mapped and mostly never touched */
     /* A record's longest texts; what is longer is cut. Together they fit into a record. */
     SL_LANE_TEXT_MAX = 1023,
     SL_LANE_JSON_MAX = 2559,
@@ -83,13 +83,16 @@ enum sl_lane_value {
 };
 
 struct sl_lane_record {
-    uint8_t what;  /* enum sl_lane_what */
-    uint8_t parts; /* enum sl_lane_part */
-    uint8_t pairs; /* length in pairs of words, this one included */
-    uint8_t domain;
+    uint16_t what : 6;    /* enum sl_lane_what */
+    uint16_t domain : 10; /* below SL_LANE_DOMAINS */
+    uint8_t parts;        /* enum sl_lane_part */
+    uint8_t pairs;        /* length in pairs of words, this one included */
     uint32_t aux;
     uint64_t stamp; /* sl_clock_stamp() */
 };
+
+_Static_assert(sizeof(struct sl_lane_record) == 16, "the commonest record is two words");
+_Static_assert(SL_LANE_DOMAINS == 1 << 10, "as many as the record has room for");
 
 /* An operator of PyTorch's begins. Behind it stand its name, what its row says besides (members of
  * an object) and its inputs (collect/torch_ops_abi.h), one right behind the other. */

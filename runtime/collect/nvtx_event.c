@@ -113,7 +113,7 @@ static struct sl_lane *put_record(enum sl_lane_what what, unsigned domain,
     *r = (struct sl_lane_record){.what = (uint8_t)what,
                                  .parts = parts,
                                  .pairs = (uint8_t)(words / 2),
-                                 .domain = (uint8_t)domain,
+                                 .domain = (uint16_t)domain,
                                  .aux = ev->message.string,
                                  /* Last: what we cost is not the range's. */
                                  .stamp = sl_clock_stamp()};
@@ -186,7 +186,7 @@ int sl_nvtx_push_string(unsigned domain, uint32_t string)
     *r = (struct sl_lane_record){.what = SL_LANE_PUSH,
                                  .parts = SL_LANE_HAS_STRING,
                                  .pairs = 1,
-                                 .domain = (uint8_t)domain,
+                                 .domain = (uint16_t)domain,
                                  .aux = string,
                                  .stamp = sl_clock_stamp()};
     sl_lane_put(lane, 2);
@@ -199,7 +199,7 @@ static void put_pop(struct sl_lane *lane, unsigned domain)
     struct sl_lane_record *r = sl_lane_reserved(lane);
 
     *r = (struct sl_lane_record){
-        .what = SL_LANE_POP, .pairs = 1, .domain = (uint8_t)domain, .stamp = sl_clock_stamp()};
+        .what = SL_LANE_POP, .pairs = 1, .domain = (uint16_t)domain, .stamp = sl_clock_stamp()};
     sl_lane_put(lane, 2);
 }
 

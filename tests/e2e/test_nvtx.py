@@ -134,6 +134,15 @@ def test_domains_and_categories(ranges):
     assert found["d"] == ("mine", None)
 
 
+def test_more_domains_than_a_byte_counts(ranges):
+    """Each keeps its name and its nesting, up to a bound; the rest share one without a name."""
+    steps = " ".join(f"domain:d{n} full:r{n}" for n in range(1100))
+    trace = ranges(f"context kernel {steps} sync").trace()
+    domains = {e["name"]: e["args"].get("domain") for e in notes(trace)}
+    assert domains == {f"r{n}": f"d{n}" if n < 1022 else None for n in range(1100)}
+    assert trace.counters["names_lost"] == 1100 - 1022
+
+
 @pytest.mark.sanitize
 @pytest.mark.parametrize("before", ["context kernel", "threads context kernel",
                                     "threads push:early pop context kernel"],

@@ -177,7 +177,7 @@ static void plain_ranges_and_others_have_one_nesting(void **state)
 /* Pointers of another tool's, and numbers that nobody was given. */
 static void handles_that_are_none(void **state)
 {
-    static const uintptr_t none[] = {200, 256, 0x7fff00000001u, UINTPTR_MAX};
+    static const uintptr_t none[] = {200, SL_LANE_DOMAINS, 0x7fff00000001u, UINTPTR_MAX};
 
     (void)state;
     for (unsigned i = 0; i < sizeof(none) / sizeof(*none); i++) {
@@ -185,7 +185,8 @@ static void handles_that_are_none(void **state)
 
         CALL(CORE2, DomainMarkEx, void, nvtxDomainHandle_t, const nvtxEventAttributes_t *)
         (domain, NULL);
-        assert_int_equal(only(SL_LANE_MARK)->record.domain, none[i] < 256 ? none[i] : 0);
+        assert_int_equal(only(SL_LANE_MARK)->record.domain,
+                         none[i] < SL_LANE_DOMAINS ? none[i] : 0);
         assert_int_equal(CALL(CORE2, DomainRangePop, int, nvtxDomainHandle_t)(domain), -2);
     }
     CALL(SYNC, DomainSyncUserAcquireStart, void, nvtxSyncUser_t)(NULL);

@@ -70,10 +70,10 @@ static void parts_that_an_event_lacks_take_no_room(void **state)
     sl_nvtx_record_event(SL_LANE_MARK, 0, &nothing, 0);
     s = only(SL_LANE_MARK);
     assert_true(s->record.parts == 0 && s->record.pairs == 1);
-    sl_nvtx_record_event(SL_LANE_MARK, 255, &string, 0);
+    sl_nvtx_record_event(SL_LANE_MARK, SL_LANE_DOMAINS - 1, &string, 0);
     s = only(SL_LANE_MARK);
     assert_true(s->record.parts == SL_LANE_HAS_STRING && s->record.pairs == 1);
-    assert_true(s->record.aux == 9 && s->record.domain == 255);
+    assert_true(s->record.aux == 9 && s->record.domain == SL_LANE_DOMAINS - 1);
     sl_nvtx_record_event(SL_LANE_MARK, 0, &colored, 0);
     s = only(SL_LANE_MARK);
     assert_true(s->record.parts == SL_LANE_HAS_COLOR && s->color == 1);

@@ -48,7 +48,7 @@ static struct sl_range_look colored(unsigned domain, uint32_t category, uint32_t
     } r = {.record = {.what = SL_LANE_MARK,
                       .parts = SL_LANE_HAS_CATEGORY | SL_LANE_HAS_COLOR,
                       .pairs = 2,
-                      .domain = (uint8_t)domain},
+                      .domain = (uint16_t)domain},
            .word = category | (uint64_t)color << 32};
     struct sl_range_look out;
 

@@ -95,7 +95,7 @@ static struct {
 static void make(enum sl_lane_what what, unsigned domain, uint32_t aux)
 {
     memset(&made, 0, sizeof(made));
-    made.record = (struct sl_lane_record){.what = (uint8_t)what, .domain = (uint8_t)domain};
+    made.record = (struct sl_lane_record){.what = (uint8_t)what, .domain = (uint16_t)domain};
     made.record.aux = aux;
 }
 
