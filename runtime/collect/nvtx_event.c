@@ -198,8 +198,13 @@ static void put_pop(struct sl_lane *lane, unsigned domain)
 {
     struct sl_lane_record *r = sl_lane_reserved(lane);
 
-    *r = (struct sl_lane_record){
-        .what = SL_LANE_POP, .pairs = 1, .domain = (uint16_t)domain, .stamp = sl_clock_stamp()};
+    /* All fields: else gcc 12 clears it first, and reads back what it has just stored. */
+    *r = (struct sl_lane_record){.what = SL_LANE_POP,
+                                 .parts = 0,
+                                 .pairs = 1,
+                                 .domain = (uint16_t)domain,
+                                 .aux = 0,
+                                 .stamp = sl_clock_stamp()};
     sl_lane_put(lane, 2);
 }
 
