@@ -13,12 +13,11 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/stats.h"
+#include "collect/nvtx_system_clock.h"
 
-#define NS_PER_S 1000000000
 /* How long a reading of a clock is good enough for later events: a slew of 1 ppm is 100 ns then. */
 #define REFRESH_NS (100u * 1000 * 1000)
 /* A rate is not measured in less: 50 ns of reading are 50 ppm of it. */
@@ -76,66 +75,6 @@ static int take_table(void)
 static void free_table(void)
 {
     atomic_store_explicit(&table.is_taken, 0, memory_order_release);
-}
-
-/* ---- the system's clocks ---- */
-
-static int64_t gettime_ns(clockid_t id)
-{
-    struct timespec t;
-
-    clock_gettime(id, &t);
-    return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
-static int64_t read_monotonic(void)
-{
-    return (int64_t)sl_clock_monotonic();
-}
-
-static int64_t read_monotonic_raw(void)
-{
-    return gettime_ns(CLOCK_MONOTONIC_RAW);
-}
-
-static int64_t read_boottime(void)
-{
-    return gettime_ns(CLOCK_BOOTTIME);
-}
-
-static int64_t read_ticks(void)
-{
-    return (int64_t)sl_clock_ticks();
-}
-
-/* Of two names for a clock the second is the one of libstdc++'s. Not here: those of one process or
- * thread, which stand still at times, and those of other systems. */
-static const struct system_clock {
-    uint64_t type;
-    int64_t (*read)(void); /* NULL: the trace's clock, but for the unit */
-    int64_t ticks_per_s;   /* 0: as measured */
-} system_clocks[] = {
-    {NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED, NULL, NS_PER_S},
-    {NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME, NULL, NS_PER_S},
-    {NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME_COARSE, NULL, NS_PER_S},
-    {NVTX_TIMESTAMP_TYPE_C_TIME, NULL, 1},
-    {NVTX_TIMESTAMP_TYPE_C_TIMESPEC_GET, NULL, NS_PER_S},
-    {NVTX_TIMESTAMP_TYPE_CPP_SYSTEM_CLOCK, NULL, NS_PER_S},
-    {NVTX_TIMESTAMP_TYPE_CPP_HIGH_RESOLUTION_CLOCK, NULL, NS_PER_S},
-    {NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC, read_monotonic, NS_PER_S},
-    {NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC_COARSE, read_monotonic, NS_PER_S},
-    {NVTX_TIMESTAMP_TYPE_CPP_STEADY_CLOCK, read_monotonic, NS_PER_S},
-    {NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_BOOTTIME, read_boottime, NS_PER_S},
-    {NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC_RAW, read_monotonic_raw, 0},
-    {NVTX_TIMESTAMP_TYPE_CPU_TSC, read_ticks, 0},
-};
-
-static const struct system_clock *system_clock_of(uint64_t type)
-{
-    for (size_t i = 0; i < sizeof(system_clocks) / sizeof(*system_clocks); i++)
-        if (system_clocks[i].type == type)
-            return &system_clocks[i];
-    return NULL;
 }
 
 /* ---- what is known of two clocks ---- */
@@ -252,18 +191,33 @@ static unsigned add_node(const struct sl_nvtx_clock *clock)
     return n;
 }
 
+/* Whose number it is: the system's clocks and the made ones are the process's. */
+static unsigned owner_of(unsigned domain, uint64_t id)
+{
+    return sl_nvtx_system_clock(id) || id >= NVTX_TIME_DOMAIN_ID_DYNAMIC_START ? 0 : domain;
+}
+
+/* CLOCKS: nobody has told of it. */
+static unsigned find_node(unsigned domain, uint64_t id)
+{
+    unsigned n = 0;
+
+    domain = owner_of(domain, id);
+    while (n < table.nodes &&
+           (table.node[n].clock.id != id || table.node[n].clock.domain != domain))
+        n++;
+    return n < table.nodes ? n : CLOCKS;
+}
+
 /* CLOCKS: there is no room. */
 static unsigned node_of(unsigned domain, uint64_t id)
 {
-    const struct system_clock *s = system_clock_of(id);
-    struct sl_nvtx_clock clock = {.domain = domain, .id = id};
-    unsigned n;
+    const struct sl_nvtx_system_clock *s = sl_nvtx_system_clock(id);
+    struct sl_nvtx_clock clock = {.domain = owner_of(domain, id), .id = id};
+    unsigned n = find_node(domain, id);
 
-    if (s || id >= NVTX_TIME_DOMAIN_ID_DYNAMIC_START)
-        clock.domain = 0;
-    for (n = 0; n < table.nodes; n++)
-        if (table.node[n].clock.id == id && table.node[n].clock.domain == clock.domain)
-            return n;
+    if (n != CLOCKS)
+        return n;
     if (s)
         clock.ticks_per_s = s->ticks_per_s;
     n = add_node(&clock);
@@ -370,7 +324,7 @@ int sl_nvtx_time_ns(unsigned domain, uint64_t id, int64_t at, uint64_t *ns)
 
     if (!take_table())
         return -ENODATA;
-    n = node_of(domain, id);
+    n = sl_nvtx_system_clock(id) ? node_of(0, id) : find_node(domain, id);
     /* Each clock is due once at most, unless that takes very long. */
     for (unsigned i = 0; n != CLOCKS && i < CLOCKS; i++) {
         err = find_time(n, at, &time, &due);
@@ -421,7 +375,7 @@ uint64_t sl_nvtx_time_add(const struct sl_nvtx_clock *clock)
     if (!take_table())
         return own.id;
     n = node_of(own.domain, own.id);
-    if (n == CLOCKS || system_clock_of(own.id)) {
+    if (n == CLOCKS || sl_nvtx_system_clock(own.id)) {
         free_table();
         return n == CLOCKS ? 0 : own.id;
     }
@@ -430,7 +384,7 @@ uint64_t sl_nvtx_time_add(const struct sl_nvtx_clock *clock)
     table.node[n].scope_domain = own.domain;
     table.node[n].clock.ticks_per_s = own.ticks_per_s;
     type = own.is_unix_time && own.ticks_per_s > 0 ? TRACE
-           : system_clock_of(own.type)             ? node_of(0, own.type)
+           : sl_nvtx_system_clock(own.type)        ? node_of(0, own.type)
                                                    : CLOCKS;
     if (type != CLOCKS) {
         per_s = table.node[type].clock.ticks_per_s;
@@ -446,7 +400,7 @@ void sl_nvtx_time_set_timer(unsigned domain, uint64_t id, const struct sl_nvtx_t
 {
     unsigned n;
 
-    if (system_clock_of(id) || !take_table())
+    if (sl_nvtx_system_clock(id) || !take_table())
         return;
     n = node_of(domain, id);
     if (n != CLOCKS) {
@@ -467,7 +421,8 @@ void sl_nvtx_time_factor(unsigned domain, uint64_t a, uint64_t b, double b_per_a
     na = node_of(domain, a);
     nb = node_of(domain, b);
     /* The ways between the system's clocks are ours. */
-    if (na != CLOCKS && nb != CLOCKS && na != nb && !(system_clock_of(a) && system_clock_of(b)))
+    if (na != CLOCKS && nb != CLOCKS && na != nb &&
+        !(sl_nvtx_system_clock(a) && sl_nvtx_system_clock(b)))
         add_to_link(na, nb, (struct point){{at_a, at_b}}, b_per_a);
     free_table();
 }

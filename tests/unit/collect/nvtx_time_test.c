@@ -318,6 +318,8 @@ static void clocks_without_end(void **state)
     for (unsigned i = 0; i < 1000; i++)
         refused += sl_nvtx_time_add(&clock) == 0;
     assert_in_range(refused, 900, 999);
+    for (unsigned i = 0; i < 1000; i++)
+        assert_unknown(13, ID(i), 5); /* asking takes no room */
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST) - lost, refused);
     assert_time_of(4, ID(1), 1050, EPOCH + 500);
 }
