@@ -65,6 +65,6 @@ const struct sl_nvtx_system_clock *sl_nvtx_system_clock(uint64_t type)
 {
     for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++)
         if (clocks[i].type == type)
-            return &clocks[i];
+            return type == NVTX_TIMESTAMP_TYPE_CPU_TSC && !sl_clock_ticks() ? NULL : &clocks[i];
     return NULL;
 }

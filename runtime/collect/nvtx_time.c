@@ -249,6 +249,11 @@ static int read_both(const struct sl_nvtx_timer *t, struct point *out)
     return best == UINT64_MAX ? -EAGAIN : 0;
 }
 
+static int is_readable(const struct sl_nvtx_timer *t)
+{
+    return t->read || t->read_with;
+}
+
 /* A clock that is to be read before times of it are known well. */
 static int is_due(unsigned n)
 {
@@ -256,7 +261,7 @@ static int is_due(unsigned n)
     uint64_t age = sl_clock_monotonic() - node->read_ns;
     const struct link *l = find_link(n, TRACE);
 
-    if (!node->timer.read && !node->timer.read_with)
+    if (!is_readable(&node->timer))
         return 0;
     if (l && l->points == 1 && l->rate == 0)
         return age >= SPAN_MIN_NS;
@@ -270,6 +275,8 @@ static int read_clock(unsigned n)
     struct point p;
     int err;
 
+    if (!is_readable(&timer))
+        return 1;
     /* Now: other threads have better to do than to read it too. */
     table.node[n].read_ns = sl_clock_monotonic();
     free_table();
@@ -346,19 +353,13 @@ void sl_nvtx_time_init(void)
 {
     static const uint64_t first[] = {NVTX_TIMESTAMP_TYPE_CPU_TSC,
                                      NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC_RAW};
-    unsigned n;
 
     if (!take_table())
         return;
     node_of(0, NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED); /* TRACE */
-    for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++) {
-        n = node_of(0, first[i]);
-        /* A counter that cannot be used stands still. */
-        if (table.node[n].timer.read() == 0)
-            table.node[n].timer.read = NULL;
-        else if (!read_clock(n))
+    for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
+        if (sl_nvtx_system_clock(first[i]) && !read_clock(node_of(0, first[i])))
             return;
-    }
     free_table();
 }
 

@@ -54,6 +54,22 @@ static void the_tick_counter_is_the_one_that_stamps(void **state)
     assert_in_range(at, before, (int64_t)sl_clock_ticks());
 }
 
+static uint64_t standing(void)
+{
+    return 1000;
+}
+
+static void a_tick_counter_that_cannot_be_used_is_none(void **state)
+{
+    static const struct sl_clock_source source = {standing, standing, NULL};
+
+    (void)state;
+    sl_clock_set_source(&source);
+    assert_null(sl_nvtx_system_clock(TYPE(CPU_TSC)));
+    sl_clock_set_source(NULL);
+    assert_non_null(sl_nvtx_system_clock(TYPE(CPU_TSC)));
+}
+
 static void clocks_of_the_trace_s_time_need_no_reading(void **state)
 {
     (void)state;
@@ -78,6 +94,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clocks_are_those_of_the_kernel),
         cmocka_unit_test(the_tick_counter_is_the_one_that_stamps),
+        cmocka_unit_test(a_tick_counter_that_cannot_be_used_is_none),
         cmocka_unit_test(clocks_of_the_trace_s_time_need_no_reading),
         cmocka_unit_test(clocks_that_are_none),
     };
