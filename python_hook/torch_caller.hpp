@@ -47,29 +47,36 @@ template <typename Kind> constexpr Kind own_kind()
 constexpr auto kind = own_kind<c10::DebugInfoKind>();
 
 /* Only below all else: who pushes a debug info pops the topmost one, and throws if that is not his.
- * And not in a backward pass, whose caller has left none: what autograd's thread has is put back
- * behind each node. */
-__attribute__((noinline)) inline void leave_id()
+ * Returns whether it is there now. */
+__attribute__((noinline)) inline bool leave_id()
 {
-    if (torch::autograd::get_current_graph_task_id() != -1 || c10::ThreadLocalDebugInfo::current())
-        return;
+    if (c10::ThreadLocalDebugInfo::get(kind))
+        return true;
+    if (c10::ThreadLocalDebugInfo::current())
+        return false;
     try {
         c10::ThreadLocalDebugInfo::_push(kind, std::make_shared<Info>());
     } catch (const std::bad_alloc &) {
-        /* Who works for this thread is not known then. */
+        return false; /* who works for this thread is not known then */
     }
+    return true;
 }
 
-/* The system's id of the thread: mostly this one's; 0: not known. */
+/* The system's id of the thread that called the backward pass which this is part of; 0: it is part
+ * of none, or that is not known. In a pass nothing is left: what autograd's thread has is put back
+ * behind each node. */
 inline uint32_t find()
 {
-    const c10::DebugInfoBase *info = c10::ThreadLocalDebugInfo::get(kind);
+    thread_local bool has_left;
+    const c10::DebugInfoBase *info;
 
-    if (__builtin_expect(!info, 0)) {
-        leave_id();
+    if (torch::autograd::get_current_graph_task_id() == -1) {
+        if (__builtin_expect(!has_left, 0))
+            has_left = leave_id();
         return 0;
     }
-    return static_cast<const Info *>(info)->thread;
+    info = c10::ThreadLocalDebugInfo::get(kind);
+    return info ? static_cast<const Info *>(info)->thread : 0;
 }
 
 } // namespace torch_caller

@@ -34,7 +34,7 @@ struct sl_op {
     uint64_t handle;                 /* PyTorch's id of its record function */
     int64_t sequence;                /* -1: none */
     uint32_t number, forward_number; /* PyTorch's for threads; forward_number 0: not backward */
-    uint32_t caller;                 /* system id of the thread it is done for; 0: not known */
+    uint32_t caller;                 /* of its backward pass: a thread, by system id; or 0 */
     uint32_t name, detail;           /* interned: event/op_detail.h; detail 0: none */
     uint32_t line;                   /* as in struct sl_op_place */
     uint8_t is_user;                 /* a scope of the user's: no row, not `op` of a call */

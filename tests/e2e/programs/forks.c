@@ -10,10 +10,11 @@
 #include <link.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernels.h"
+#include "cuda_load.h"
 
 #define HUNG_S    20
 #define LINGER_US 300000
@@ -56,7 +57,8 @@ int main(int argc, char **argv)
 
     if (argc != 2 || dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD))
         return 2;
-    do_context();
+    cuda_open();
+    cuda_use_device(0);
     atomic_store(&is_wanted, 1);
     while (!atomic_load(&is_inside))
         usleep(1000);
