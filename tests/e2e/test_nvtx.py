@@ -261,8 +261,8 @@ def test_the_call_that_waits_names_its_range(ranges):
 
 
 def test_ranges_cut_at_the_windows_edges(ranges):
-    run = ranges("context kernel push:all_along sleep:30 begin sleep:30 kernel push:inside pop "
-                 "sync stop windows:1 sleep:10 begin sleep:30 kernel sync stop windows:2 pop",
+    run = ranges("context kernel push:all_along sleep:30 begin kernel push:inside pop "
+                 "sync stop windows:1 sleep:10 begin kernel sync stop windows:2 pop",
                  window="demand", lead_in="10ms")
     first, second = run.traces()
     for trace in (first, second):

@@ -20,7 +20,7 @@
  *     many:N           N ranges "step 0", "step 1", ...; `churn:N` N threads with a range each
  *     threads          starts a thread that lives on (before CUDA)
  *     loading:MS       loads and unloads a library all that time, on a thread of its own
- *     kernel:N sync sleep:MS; begin stop: the public API; windows:N
+ *     kernel:N sync sleep:MS; begin stop: a window; windows:N are over
  *     fork             a child that makes ranges and ends
  *
  * The last thing printed is `done`.
@@ -421,14 +421,25 @@ static void do_fork(void)
     waitpid(child, NULL, 0);
 }
 
-static void wait_for_windows(uint64_t n)
+static int is_recording(const struct sl_status *status, uint64_t n)
+{
+    (void)n;
+    return status->state == SL_STATE_RECORDING;
+}
+
+static int are_complete(const struct sl_status *status, uint64_t n)
+{
+    return status->windows_completed >= n;
+}
+
+static void wait_until(int (*is_so)(const struct sl_status *status, uint64_t n), uint64_t n)
 {
     struct sl_status status = {.size = sizeof(status)};
 
-    for (int i = 0; i < 1000; i++) {
-        if (sl_status(&status) == 0 && status.windows_completed >= n)
+    for (int i = 0; i < 10000; i++) {
+        if (sl_status(&status) == 0 && is_so(&status, n))
             return;
-        sleep_ms(10);
+        sleep_ms(1);
     }
 }
 
@@ -474,9 +485,9 @@ static void run_step(char *step)
     STEP("kernel", do_kernels(n))
     STEP("sync", CHECK(cu.StreamSynchronize(stream)))
     STEP("sleep", sleep_ms(n))
-    STEP("begin", sl_start())
+    STEP("begin", (sl_start(), wait_until(is_recording, 0)))
     STEP("stop", sl_stop())
-    STEP("windows", wait_for_windows((uint64_t)n))
+    STEP("windows", wait_until(are_complete, (uint64_t)n))
     STEP("fork", do_fork())
 #undef STEP
     fprintf(stderr, "ranges: unknown step '%s'\n", step);
