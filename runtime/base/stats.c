@@ -6,6 +6,7 @@
 #include "base/stats.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 struct stat_text {
     const char *name, *help;
@@ -115,9 +116,12 @@ const char *sl_stats_name(enum sl_stat which)
     return stat_text[which].name;
 }
 
-const char *sl_stats_help(enum sl_stat which)
+const char *sl_stats_help(const char *name)
 {
-    return stat_text[which].help;
+    for (int i = 0; i < SL_STAT_COUNT; i++)
+        if (strcmp(stat_text[i].name, name) == 0)
+            return stat_text[i].help;
+    return NULL;
 }
 
 void sl_stats_reset(void)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stats.h"
 #include "print/format.h"
 #include "print/report.h"
 
@@ -214,11 +215,14 @@ static void print_counters(FILE *f, const struct sl_header *h)
     int printed = 0;
 
     for (unsigned i = 0; i < h->counters; i++) {
+        const char *help = sl_stats_help(h->counter[i].name);
+
         if (h->counter[i].value == 0)
             continue;
         if (!printed++)
-            fprintf(f, "\n  %-32s %14s\n", "syncline's counters", "");
-        fprintf(f, "  %-32s %14s\n", h->counter[i].name, sl_format_count(a, h->counter[i].value));
+            fprintf(f, "\n  %-32s\n", "syncline's counters");
+        fprintf(f, "  %-32s %14s  %s\n", h->counter[i].name,
+                sl_format_count(a, h->counter[i].value), help ? help : "");
     }
 }
 

@@ -18,12 +18,13 @@ static void every_counter_is_named_once(void **state)
 
         assert_non_null(name);
         assert_true(strspn(name, "abcdefghijklmnopqrstuvwxyz_") == strlen(name));
-        assert_true(strlen(sl_stats_help((enum sl_stat)i)) > 10);
+        assert_true(strlen(sl_stats_help(name)) > 10);
         for (int j = 0; j < i; j++)
             assert_string_not_equal(name, sl_stats_name((enum sl_stat)j));
     }
     assert_string_equal(sl_stats_name(SL_STAT_DROPPED_RING), "dropped_ring");
     assert_string_equal(sl_stats_name(SL_STAT_CUPTI_ERRORS), "cupti_errors");
+    assert_null(sl_stats_help("of_another_version"));
 }
 
 static void they_add_up_and_reset(void **state)
