@@ -10,7 +10,9 @@
 #include <string.h>
 
 enum {
-    FIRST_SLOTS = 1024
+    FIRST_SLOTS = 1024,
+    STATE_PART = 16, /* of the store: left for what items become, streams and their operations */
+    LARGE_PART = 4,  /* of the store: more than that goes back as soon as nothing is in it */
 };
 
 void sl_order_init(struct sl_order *o, struct sl_store *store)
@@ -30,8 +32,9 @@ static int leaves_scratch(const struct sl_order *o, size_t slots)
 {
     size_t left = o->store->cap_bytes - o->store->used_bytes;
     size_t scratch = slots / 2 > o->scratch_slots ? slots / 2 - o->scratch_slots : 0;
+    size_t wanted = (slots - o->slots + scratch) * sizeof *o->item;
 
-    return (slots - o->slots + scratch) * sizeof *o->item <= left;
+    return wanted + o->store->cap_bytes / STATE_PART <= left;
 }
 
 /* By doubling, near the store's cap in smaller steps. */
@@ -184,6 +187,9 @@ const struct sl_item *sl_order_peek(const struct sl_order *o, size_t skip, size_
 void sl_order_take(struct sl_order *o, size_t count)
 {
     o->first += count;
-    if (o->first == o->count)
-        o->first = o->sorted = o->count = 0;
+    if (o->first < o->count)
+        return;
+    o->first = o->sorted = o->count = 0;
+    if ((o->slots + o->scratch_slots) * sizeof *o->item > o->store->cap_bytes / LARGE_PART)
+        sl_order_free(o);
 }

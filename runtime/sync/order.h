@@ -4,7 +4,8 @@
  * Correlation ids grow with API entry, records come in any order. They wait here, 48 bytes each,
  * sorted; all that has the same id is taken at once, in order of start, what has no time last.
  *
- * Threads: one owner. Memory: one array, counted in the store.
+ * Threads: one owner. Memory: one array and one to sort with, counted in the store. Together they
+ * leave a sixteenth of it, and large ones go back when all is taken.
  */
 #ifndef SL_ORDER_H
 #define SL_ORDER_H

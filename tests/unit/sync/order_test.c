@@ -100,8 +100,8 @@ static void any_order_of_coming_gives_one_order(void **state)
     }
 }
 
-/* Two thirds of the memory hold items: the rest is left for putting them in order, the worst one
- * included, two runs of one length that interleave. */
+/* Near two thirds of the memory hold items: the rest is left for putting them in order, the worst
+ * one included, two runs of one length that interleave, and some of it for what comes of them. */
 static void at_the_bound_it_refuses_and_keeps(void **state)
 {
     struct sl_item item = {0};
@@ -117,6 +117,7 @@ static void at_the_bound_it_refuses_and_keeps(void **state)
     assert_true(count * sizeof item <= store.cap_bytes * 2 / 3);
     assert_true(count * sizeof item > store.cap_bytes * 6 / 10);
     assert_int_equal(sl_order_sort(&order), 0);
+    assert_true(store.used_bytes <= store.cap_bytes - store.cap_bytes / 16);
     for (uint64_t last = 0; count > 0; count -= together) {
         const struct sl_item *first = sl_order_peek(&order, 0, &together);
 
@@ -126,6 +127,7 @@ static void at_the_bound_it_refuses_and_keeps(void **state)
         sl_order_take(&order, together);
     }
     assert_null(sl_order_peek(&order, 0, &together));
+    assert_int_equal(store.used_bytes, 0);
 }
 
 /* 48 bytes an item and its half again while it grows: taken items' place is used again. */
