@@ -231,6 +231,7 @@ def test_what_if_kernels_took_twice_as_long(what_if):
 def what_if_alone(folder: pathlib.Path) -> tuple[float, float]:
     """By how much the end of a run with kernels twice as long is missed, from the trace of one
     without: as a part of its time, with the sync edges and without."""
+    folder.mkdir()
     once, twice = (convert(record(folder / factor, WAITS_MOST, "--kernel-factor", factor).trace().path,
                            folder / factor) for factor in ("1", "2"))
     real = max(node.end for node in twice.nodes)
