@@ -73,10 +73,10 @@ static void fork_while_somebody_looks(void)
     CHECK(!dlopen(NOT_LOADED_YET, RTLD_NOW | RTLD_NOLOAD));
     pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, sl_loader_fork_child);
     pthread_create(&thread, NULL, look_slowly, NULL);
+    pthread_detach(thread); /* in the child nobody could join it, which ThreadSanitizer minds */
     wait_until(&is_inside);
     CHECK(load_in_a_child() == 0);
     CHECK(atomic_load(&has_left));
-    pthread_join(thread, NULL);
 }
 
 static void a_fork_waits_for_a_look_and_the_looks_in_it(void **state)
