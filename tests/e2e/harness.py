@@ -27,6 +27,8 @@ SIMGPU = REPO / "tests" / "simgpu" / "run"
 # What the log calls the fate of a record that syncline cannot have had, whole.
 LOST = {"dropped", "given", "unfinished", "undelivered", "no-time"}
 
+SAID = re.compile(r"\bsyncline: .*\n?")
+
 COPY_KINDS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
 MEMORY_KINDS = {1: "Pageable", 2: "Pinned", 3: "Device"}
 
@@ -151,8 +153,9 @@ class Run:
         return Trace(files[0])
 
     def said(self) -> list[str]:
-        """What syncline said on stderr, a line each (with log="warn": complaints alone)."""
-        return [line for line in self.stderr.splitlines() if line.startswith("syncline: ")]
+        """What syncline said on stderr, a line each (with log="warn": complaints alone). It may stand
+        behind what another thread has written of its own line."""
+        return [line.rstrip("\n") for line in SAID.findall(self.stderr)]
 
     def truth_of(self, what: str) -> list[dict]:
         return [line for line in self.truth if line["t"] == what]

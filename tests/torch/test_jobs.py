@@ -98,7 +98,7 @@ def check_passes(*paths) -> None:
 def told(run: harness.Run) -> tuple[int, str, str]:
     """What the job left, without the times of handover.py, and those and the process ids of PyTorch's
     log."""
-    own = "".join(line for line in run.stderr.splitlines(True) if not line.startswith("syncline: "))
+    own = harness.SAID.sub("", run.stderr)
     return (run.status, re.sub(r"\bsession \d+ \d+", "session", run.stdout),
             re.sub(r"^W\d+ [\d:.]+ \d+ ", "", own, flags=re.MULTILINE))
 
