@@ -101,7 +101,7 @@ struct sl_lane_op {
     uint64_t handle;
     int64_t sequence;                /* -1: none */
     uint32_t thread, forward_thread; /* PyTorch's numbers; 0: none */
-    uint32_t caller;                 /* system id of the thread it is done for; 0: not known */
+    uint32_t caller;                 /* of its backward pass: a thread, by system id; or 0 */
     uint16_t name_length, more_length, inputs_length;
     uint8_t scope;
     uint8_t was_cut; /* inputs did not fit */
