@@ -100,11 +100,6 @@ static const struct clock *find(const char *name)
     exit(2);
 }
 
-static void sleep_ms(long ms)
-{
-    nanosleep(&(struct timespec){0, ms * 1000000}, NULL);
-}
-
 static void tell_point(nvtxDomainHandle_t domain, const struct clock *c)
 {
     if (strcmp(c->name, "points") == 0)
@@ -158,7 +153,7 @@ void ranges_deferred(nvtxDomainHandle_t domain, const char *clock)
     tell_clock(domain, c);
     from = realtime();
     past.begin = c->read();
-    sleep_ms(2);
+    ranges_sleep_ms(2);
     past.end = c->read();
     to = realtime();
     past.name = "over";
