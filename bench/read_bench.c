@@ -16,47 +16,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collect/cupti_decode.h"
 #include "must.h"
 #include "table.h"
-#include "write/kineto.h"
+#include "trace.h"
 
-#define START_NS      1700000000000000000u
 #define NAMES         200
 #define ROWS_A_LAUNCH 4 /* call, arrow's start and end, kernel */
 #define ROUNDS        3
 
-struct trace {
-    struct sl_intern *intern;
-    struct sl_shape_table *shapes;
-    struct sl_device_table *devices;
-    struct sl_kineto *kineto;
-    uint32_t kernel[NAMES], shape[NAMES];
+struct kernels {
+    uint32_t name[NAMES], shape[NAMES];
 };
 
-static void open_trace(struct trace *t)
+static void put_kernels(struct kernels *k, struct trace *t)
 {
-    struct sl_kineto_options options = {.detail = SL_DETAIL_DEFAULT,
-                                        .api_name = sl_decode_api_name};
-    struct sl_event device = {.kind = SL_EV_META_DEVICE};
-
-    t->devices = calloc(1, sizeof(*t->devices));
-    must(t->devices ? 0 : -ENOMEM, "devices");
-    t->devices->device[0] = (struct sl_device){.known = 1,
-                                               .compute_major = 9,
-                                               .multiprocessors = 132,
-                                               .max_threads_per_sm = 2048,
-                                               .max_blocks_per_sm = 32,
-                                               .max_registers_per_sm = 65536,
-                                               .max_shared_per_sm = 233472,
-                                               .warp_size = 32};
-    must(sl_intern_create(&t->intern, 8 << 20), "names");
-    must(sl_shape_create(&t->shapes, 4 << 20), "shapes");
-    options.intern = t->intern;
-    options.shapes = t->shapes;
-    options.devices = t->devices;
-    must(sl_kineto_create(&t->kineto, &options), "kineto");
-    must(sl_kineto_events(t->kineto, &device, 1), "device");
     for (uint32_t i = 0; i < NAMES; i++) {
         struct sl_shape shape = {0};
         char name[320];
@@ -67,9 +40,9 @@ static void open_trace(struct trace *t)
                  "c10::BFloat16>, std::array<char*, 3ul> >(int, at::native::Functor%u<"
                  "c10::BFloat16>, std::array<char*, 3ul>)",
                  i, i);
-        t->kernel[i] = sl_intern_put(t->intern, name, strlen(name));
+        k->name[i] = sl_intern_put(t->intern, name, strlen(name));
         shape.kind = SL_EV_KERNEL;
-        shape.name = t->kernel[i];
+        shape.name = k->name[i];
         shape.context = 1;
         shape.stream = 7;
         shape.grid[0] = 128 + i;
@@ -77,20 +50,12 @@ static void open_trace(struct trace *t)
         shape.block[0] = 256;
         shape.block[1] = shape.block[2] = 1;
         shape.registers = 32;
-        t->shape[i] = sl_shape_put(t->shapes, &shape);
+        k->shape[i] = sl_shape_put(t->shapes, &shape);
     }
 }
 
-static void close_trace(struct trace *t)
-{
-    sl_kineto_destroy(t->kineto);
-    sl_shape_destroy(t->shapes);
-    sl_intern_destroy(t->intern);
-    free(t->devices);
-}
-
 /* A launch and its kernel. */
-static void launch(struct trace *t, uint64_t number)
+static void launch(struct trace *t, const struct kernels *k, uint64_t number)
 {
     uint64_t call_ns = START_NS + 1000000 + number * 7013, gpu_ns = call_ns + 5119;
     uint32_t i = (uint32_t)(number * 7 % NAMES);
@@ -114,8 +79,8 @@ static void launch(struct trace *t, uint64_t number)
          .start_ns = gpu_ns,
          .end_ns = gpu_ns + 4000 + number % 2000,
          .correlation = number,
-         .name = t->kernel[i],
-         .shape = t->shape[i],
+         .name = k->name[i],
+         .shape = k->shape[i],
          .context = 1,
          .stream = 7},
     };
@@ -126,28 +91,21 @@ static void launch(struct trace *t, uint64_t number)
 /* Writes the trace of `launches` launches. Runs in a child: its memory is not the reader's. */
 static void write_trace(const char *path, enum sl_compression compression, uint64_t launches)
 {
-    struct sl_trace_meta meta = {.pid = 4242,
-                                 .world_size = 1,
-                                 .host = "bench",
-                                 .job = "bench",
-                                 .process_name = "python3",
-                                 .syncline_version = "0",
-                                 .trace_name = "bench",
-                                 .opened_ns = START_NS,
-                                 .window = 1};
     struct sl_sink *file, *sink;
+    struct kernels kernels;
     struct trace t;
 
-    open_trace(&t);
+    trace_open(&t, SL_DETAIL_DEFAULT);
+    put_kernels(&kernels, &t);
     must(sl_sink_file_open(&file, path), path);
     must(sl_sink_compress_open(&sink, file, compression, compression ? 1 : 0), path);
-    must(sl_kineto_begin(t.kineto, sink, &meta), "begin");
+    must(sl_kineto_begin(t.kineto, sink, &trace_meta), "begin");
     for (uint64_t i = 1; i <= launches; i++)
-        launch(&t, i);
+        launch(&t, &kernels, i);
     must(sl_kineto_end(t.kineto, START_NS + 2000000 + launches * 7013), "end");
     must(sink->sync(sink), path);
     must(sink->close(sink, 1), path);
-    close_trace(&t);
+    trace_close(&t);
 }
 
 static void in_child(const char *path, enum sl_compression compression, uint64_t launches)

@@ -112,7 +112,7 @@ static void measure_stages(struct figures *f, enum sl_detail detail, int level)
     must(mix_init(&m, START_NS), "mix");
     path_init(&p, detail, NULL);
     must(sl_sink_compress_open(&compress, &out.sink, SL_COMPRESS_ZSTD, level), "zstd");
-    must(sl_kineto_begin(p.kineto, &text.sink, &p.meta), "begin");
+    must(sl_kineto_begin(p.trace.kineto, &text.sink, &trace_meta), "begin");
     for (unsigned i = 0; i < STAGE_BUFFERS; i++) {
         size_t valid = mix_fill(&m, buffer, BUFFER_BYTES, &n);
         uint64_t t0 = bench_thread_cpu_ns(), t1, t2, t3, t4;
@@ -122,7 +122,7 @@ static void measure_stages(struct figures *f, enum sl_detail detail, int level)
         run_assemble(&p, m.cpu_ns);
         t2 = bench_thread_cpu_ns();
         text.size = 0;
-        sl_kineto_events(p.kineto, p.assembled, p.assembled_count);
+        sl_kineto_events(p.trace.kineto, p.assembled, p.assembled_count);
         t3 = bench_thread_cpu_ns();
         compress->write(compress, text.data, text.size);
         if (i % BUFFERS_A_FRAME == BUFFERS_A_FRAME - 1)
@@ -134,7 +134,7 @@ static void measure_stages(struct figures *f, enum sl_detail detail, int level)
         format += t3 - t2;
         zstd += t4 - t3;
     }
-    sl_kineto_end(p.kineto, m.cpu_ns);
+    sl_kineto_end(p.trace.kineto, m.cpu_ns);
     compress->close(compress, 1);
     f->decode = (double)decode / (double)records;
     f->assemble = (double)assemble / (double)records;
@@ -154,7 +154,7 @@ static void run_format(struct path *p, unsigned buffer, uint64_t now_ns)
     const struct sl_event ev = {.kind = SL_EV_DELIVERED, .end_ns = now_ns - LATE_NS};
 
     if (!p->edges) {
-        sl_kineto_events(p->kineto, p->assembled, p->assembled_count);
+        sl_kineto_events(p->trace.kineto, p->assembled, p->assembled_count);
         return;
     }
     sl_edge_rows_events(p->edges, p->assembled, p->assembled_count);
@@ -164,7 +164,7 @@ static void run_format(struct path *p, unsigned buffer, uint64_t now_ns)
 
 static void begin_edges(struct path *p)
 {
-    const struct sl_edge_rows_options opt = {.shapes = p->shapes, .kineto = p->kineto};
+    const struct sl_edge_rows_options opt = {.shapes = p->trace.shapes, .kineto = p->trace.kineto};
 
     sl_stats_reset();
     must(sl_edge_rows_create(&p->edges, &opt), "edges");
@@ -189,7 +189,7 @@ static void measure_whole(struct figures *f, enum sl_detail detail, int level, c
     path_init(&p, detail, NULL);
     must(sl_sink_file_open(&file, name), name);
     must(sl_sink_compress_open(&compress, file, SL_COMPRESS_ZSTD, level), "zstd");
-    must(sl_kineto_begin(p.kineto, compress, &p.meta), "begin");
+    must(sl_kineto_begin(p.trace.kineto, compress, &trace_meta), "begin");
     if (edges)
         begin_edges(&p);
     for (unsigned i = 0; i < STAGE_BUFFERS; i++) {
@@ -200,7 +200,7 @@ static void measure_whole(struct figures *f, enum sl_detail detail, int level, c
         run_assemble(&p, m.cpu_ns);
         run_format(&p, i, m.cpu_ns);
         if (i % BUFFERS_A_FRAME == BUFFERS_A_FRAME - 1) {
-            sl_kineto_flush(p.kineto);
+            sl_kineto_flush(p.trace.kineto);
             must(compress->sync(compress), "sync");
         }
         cpu += bench_thread_cpu_ns() - t0;
@@ -208,7 +208,7 @@ static void measure_whole(struct figures *f, enum sl_detail detail, int level, c
     }
     if (edges)
         sl_edge_rows_close(p.edges, m.cpu_ns);
-    sl_kineto_end(p.kineto, m.cpu_ns);
+    sl_kineto_end(p.trace.kineto, m.cpu_ns);
     must(compress->close(compress, 1), "close");
     must(stat(name, &st), name);
     must(unlink(name), name);
@@ -320,8 +320,8 @@ static void paced(struct bench_table *t, const char *folder, uint64_t records, d
     path_init(&p, SL_DETAIL_DEFAULT, ring);
     must(mix_init(&m, START_NS), "mix");
     opt.ring = ring;
-    opt.kineto = p.kineto;
-    opt.meta = p.meta;
+    opt.kineto = p.trace.kineto;
+    opt.meta = trace_meta;
     must(sl_writer_start(&p.writer, &opt), "writer");
     push_window(&p, SL_EV_WINDOW_OPEN, START_NS);
     cpu = bench_process_cpu_ns();

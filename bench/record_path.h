@@ -13,25 +13,19 @@
 #include "event/assemble.h"
 #include "mix.h"
 #include "must.h"
+#include "trace.h"
 #include "write/edge_rows.h"
-#include "write/kineto.h"
 #include "write/writer.h"
-
-#define START_NS 1700000000000000000u
 
 enum {
     EVENTS_MAX = 65536 /* that the records of one buffer may become */
 };
 
 struct path {
-    struct sl_intern *intern;
-    struct sl_shape_table *shapes;
-    struct sl_device_table *devices;
+    struct trace trace;
     struct sl_decode *decode;
     struct sl_assemble *assemble;
-    struct sl_kineto *kineto;
     struct sl_edge_rows *edges; /* NULL: without */
-    struct sl_trace_meta meta;
 
     struct sl_event *decoded, *assembled; /* stages: what goes from one to the next */
     size_t decoded_count, assembled_count;
@@ -64,56 +58,25 @@ static inline void path_init(struct path *p, enum sl_detail detail, struct sl_ri
 {
     struct sl_decode_options decode = {.version = MIX_CUPTI_VERSION};
     struct sl_assemble_options assemble = {.flows = detail != SL_DETAIL_LEAN, .sink_user = p};
-    struct sl_kineto_options kineto = {.detail = detail, .api_name = sl_decode_api_name};
-    struct sl_event device = {.kind = SL_EV_META_DEVICE};
-    struct sl_device *d;
 
     memset(p, 0, sizeof(*p));
     p->ring = ring;
     p->decoded = calloc(EVENTS_MAX, sizeof(*p->decoded));
     p->assembled = calloc(2 * EVENTS_MAX, sizeof(*p->assembled));
-    p->devices = calloc(1, sizeof(*p->devices));
-    d = &p->devices->device[0];
-    *d = (struct sl_device){.known = 1, .compute_major = 9, .multiprocessors = 132};
-    d->max_threads_per_block = 1024;
-    d->max_threads_per_sm = 2048;
-    d->max_blocks_per_sm = 32;
-    d->max_registers_per_block = d->max_registers_per_sm = 65536;
-    d->max_shared_per_sm = 233472;
-    d->warp_size = 32;
-    strcpy(d->name, "NVIDIA H100 80GB HBM3");
-    must(sl_intern_create(&p->intern, 8 << 20), "names");
-    must(sl_shape_create(&p->shapes, 4 << 20), "shapes");
-    decode.intern = p->intern;
-    decode.shapes = p->shapes;
-    decode.devices = p->devices;
+    trace_open(&p->trace, detail);
+    decode.intern = p->trace.intern;
+    decode.shapes = p->trace.shapes;
+    decode.devices = p->trace.devices;
     must(sl_decode_create(&p->decode, &decode), "decode");
     assemble.sink = ring ? push_assembled : keep_assembled;
     must(sl_assemble_create(&p->assemble, &assemble), "assemble");
-    kineto.intern = p->intern;
-    kineto.shapes = p->shapes;
-    kineto.devices = p->devices;
-    must(sl_kineto_create(&p->kineto, &kineto), "kineto");
-    must(sl_kineto_events(p->kineto, &device, 1), "device");
-    p->meta = (struct sl_trace_meta){.pid = MIX_PID,
-                                     .world_size = 1,
-                                     .host = "bench",
-                                     .job = "bench",
-                                     .process_name = "python3",
-                                     .syncline_version = "0",
-                                     .trace_name = "bench",
-                                     .opened_ns = START_NS,
-                                     .window = 1};
 }
 
 static inline void path_free(struct path *p)
 {
-    sl_kineto_destroy(p->kineto);
     sl_assemble_destroy(p->assemble);
     sl_decode_destroy(p->decode);
-    sl_shape_destroy(p->shapes);
-    sl_intern_destroy(p->intern);
-    free(p->devices);
+    trace_close(&p->trace);
     free(p->assembled);
     free(p->decoded);
 }
