@@ -132,7 +132,7 @@ WANTED = re.compile(r"""^(?:
     cuDevicePrimaryCtx(?:Retain|Release|Reset) | cu(?:Stream|Event)(?:Create\w*|Destroy) |
     cu(?:64)?MemAlloc\w* | cu(?:64)?MemFree\w* | cu(?:64)?MemHost(?:Alloc|Register|Unregister) |
     cuMem(?:Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree|MapArrayAsync) |
-    cuMemPool(?:Create|Destroy|TrimTo) | cuDeviceGraphMemTrim | cu(?:64)?Array(?:3D)?(?:Create|Destroy) |
+    cuMemPool(?:Create|Destroy|TrimTo) | cuDeviceGraphMemTrim | cu(?:64)?(?:Mipmapped)?Array(?:3D)?(?:Create|Destroy) |
     cuIpc(?:OpenMemHandle|CloseMemHandle) | cuCtx(?:Enable|Disable)PeerAccess |
     cuGraph(?:Instantiate\w*|Upload|ExecUpdate|ExecDestroy|Destroy) |
     cuStream(?:BeginCapture\w*|BeginRecapture\w*|EndCapture\w*) | cuLaunchHostFunc | cuStreamAddCallback |

@@ -48,9 +48,11 @@ static const struct range runtime[] = {
     {472, 472, SL_CALL_UNLOAD},        /* cudaLibraryUnload */
     {482, 485, SL_CALL_ASYNC_COPY},    /* cudaMemcpyBatchAsync ... cudaMemcpy3DBatchAsync_ptsz */
     {509, 512, SL_CALL_ASYNC_COPY},    /* the same of 13.0 */
+    {544, 544, SL_CALL_CONTEXT_WAIT},  /* cudaExecutionCtxWaitEvent */
 };
 
 static const struct range driver[] = {
+    {11, 11, SL_CALL_UNLOAD},          /* cuCtxDestroy */
     {17, 17, SL_CALL_CONTEXT_SYNC},    /* cuCtxSynchronize */
     {22, 22, SL_CALL_UNLOAD},          /* cuModuleUnload */
     {33, 33, SL_CALL_FREE},            /* cuMemFree */
@@ -69,6 +71,7 @@ static const struct range driver[] = {
     {77, 77, SL_CALL_BLOCKING_COPY},   /* cuMemsetD2D8 */
     {79, 79, SL_CALL_BLOCKING_COPY},   /* cuMemsetD2D16 */
     {81, 81, SL_CALL_BLOCKING_COPY},   /* cuMemsetD2D32 */
+    {89, 89, SL_CALL_FREE},            /* cuArrayDestroy */
     {120, 120, SL_CALL_EVENT_QUERY},   /* cuEventQuery */
     {121, 121, SL_CALL_EVENT_SYNC},    /* cuEventSynchronize */
     {125, 125, SL_CALL_STREAM_QUERY},  /* cuStreamQuery */
@@ -91,6 +94,9 @@ static const struct range driver[] = {
     {306, 306, SL_CALL_ASYNC_COPY},    /* cuMemcpyAsync */
     {318, 318, SL_CALL_BLOCKING_COPY}, /* cuMemcpyPeer */
     {320, 320, SL_CALL_BLOCKING_COPY}, /* cuMemcpy3DPeer */
+    {322, 322, SL_CALL_UNLOAD},        /* cuCtxDestroy_v2 */
+    {349, 349, SL_CALL_FREE},          /* cuMipmappedArrayDestroy */
+    {389, 389, SL_CALL_UNLOAD},        /* cuDevicePrimaryCtxReset */
     {397, 416, SL_CALL_BLOCKING_COPY}, /* cuMemcpyHtoD_v2_ptds ... cuMemsetD2D32_v2_ptds */
     {418, 418, SL_CALL_ASYNC_COPY},    /* cuMemcpyAsync_ptsz */
     {420, 420, SL_CALL_ASYNC_COPY},    /* cuMemcpyAtoHAsync_v2_ptsz */
@@ -100,7 +106,10 @@ static const struct range driver[] = {
     {439, 439, SL_CALL_STREAM_QUERY},  /* cuStreamQuery_ptsz */
     {440, 440, SL_CALL_STREAM_SYNC},   /* cuStreamSynchronize_ptsz */
     {514, 515, SL_CALL_GRAPH_LAUNCH},  /* cuGraphLaunch, cuGraphLaunch_ptsz */
+    {545, 545, SL_CALL_UNLOAD},        /* cuDevicePrimaryCtxReset_v2 */
     {680, 680, SL_CALL_UNLOAD},        /* cuLibraryUnload */
+    {750, 750, SL_CALL_CONTEXT_WAIT},  /* cuGreenCtxWaitEvent */
+    {756, 756, SL_CALL_CONTEXT_WAIT},  /* cuCtxWaitEvent */
     {776, 779, SL_CALL_ASYNC_COPY},    /* cuMemcpyBatchAsync ... cuMemcpy3DBatchAsync_ptsz */
     {796, 799, SL_CALL_ASYNC_COPY},    /* the same, _v2 */
     {800, 800, SL_CALL_CONTEXT_SYNC},  /* cuCtxSynchronize_v2 */

@@ -154,8 +154,8 @@ static int is_wait(const struct sl_edges *e, const struct sl_item *item)
     case SL_EV_RUNTIME:
     case SL_EV_DRIVER:
         class = sl_call_class_of((enum sl_event_kind)item->kind, item->what);
-        return item->more == 0 &&
-               (class == SL_CALL_BLOCKING_COPY || class == SL_CALL_FREE || class == SL_CALL_UNLOAD);
+        return item->more == 0 && (class == SL_CALL_BLOCKING_COPY || class == SL_CALL_FREE ||
+                                   class == SL_CALL_UNLOAD || class == SL_CALL_CONTEXT_WAIT);
     default:
         return 0;
     }

@@ -195,6 +195,20 @@ static void stream_waits(struct sl_call *c)
                      SL_VIA_STREAM_WAIT, &c->by);
 }
 
+/* Its event and context stand in its arguments, which no record has: the next operation of any
+ * stream may come behind something. Counted by itself too, for streams that are not known yet. */
+static void contexts_wait(struct sl_call *c)
+{
+    const struct sl_set unknown = {.lost = 1u << SL_EDGE_LOST_NO_RECORD};
+    struct sl_streams *streams = c->e->streams;
+
+    sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
+    for (uint32_t i = 0; i < streams->count; i++)
+        if (sl_streams_at(streams, i)->plain)
+            sl_stream_follow(streams, sl_streams_at(streams, i), &unknown, SL_VIA_STREAM_WAIT,
+                             &c->by);
+}
+
 static void synchronization(struct sl_call *c)
 {
     struct sl_stream *stream = sl_call_stream(c, c->sync);
@@ -431,7 +445,9 @@ void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count)
     else
         operations(&c);
     record_events(&c);
-    if (c.sync)
+    if (c.class == SL_CALL_CONTEXT_WAIT && c.cpu->more == 0)
+        contexts_wait(&c);
+    else if (c.sync)
         synchronization(&c);
     else if (c.cpu && c.cpu->more == 0)
         unrecorded_wait(&c);

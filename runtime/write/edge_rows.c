@@ -54,6 +54,7 @@ static int may_wait(const struct sl_event *ev)
     switch (sl_call_class_of((enum sl_event_kind)ev->kind, ev->u.call.cbid)) {
     case SL_CALL_OTHER:
     case SL_CALL_STREAM_WAIT:
+    case SL_CALL_CONTEXT_WAIT:
         return 0;
     default:
         return 1;

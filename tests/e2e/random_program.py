@@ -122,11 +122,11 @@ class Thread:
             self.step("unload", slot)
 
     def reset(self):
-        """The device's, under one thread alone: all that is in its context is gone."""
+        """The device's, or the end of a context, under one thread alone: all that is in it is gone."""
         gone = self.context
-        if len(self.g.threads) > 1 or gone >= 4:
+        if len(self.g.threads) > 1:
             return self.unload()
-        self.step("reset", gone)
+        self.step("reset", gone, self.r.randint(0, 1))
         for held in (self.g.shared_streams, self.streams, self.graphs):
             for slot in [slot for slot, about in held.items() if about[0] == gone]:
                 del held[slot]
@@ -136,6 +136,8 @@ class Thread:
         for slot in [slot for slot, (pinned, context) in self.memory.items()
                      if context == gone and not pinned]:
             del self.memory[slot]
+        if gone >= 4:
+            self.step("context", gone, 0)
         return self.enter(gone)
 
     def chain(self):
@@ -335,7 +337,7 @@ class Generator:
             self.threads[0].enter(context)
             self.threads[0].step("csync", r.randint(0, 1))
         if r.random() < 0.2:
-            self.threads[0].step("reset", 0)
+            self.threads[0].step("reset", 0, r.randint(0, 1))
             self.threads[0].enter(0)
             self.threads[0].step("kernel", 0, 20)
             self.threads[0].step("csync", 1)

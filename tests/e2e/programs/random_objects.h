@@ -142,10 +142,15 @@ static void reset(const int *arg)
 {
     int c = arg[0];
 
-    if (c < 0 || c >= PRIMARY || !contexts[c].handle)
+    if (c < 0 || c >= CONTEXTS || !contexts[c].handle)
         return;
     enter(c);
-    rt.cudaDeviceReset();
+    if (c >= PRIMARY)
+        more.CtxDestroy(contexts[c].handle);
+    else if (arg[1])
+        rt.cudaDeviceReset();
+    else
+        more.DevicePrimaryCtxReset(contexts[c].device);
     forget(streams, c);
     forget(events, c);
     forget(memory, c);

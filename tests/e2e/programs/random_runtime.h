@@ -16,6 +16,8 @@
 
 static struct {
     CUresult (*CtxCreate)(CUcontext *, unsigned, CUdevice);
+    CUresult (*CtxDestroy)(CUcontext);
+    CUresult (*DevicePrimaryCtxReset)(CUdevice);
     CUresult (*Memcpy)(CUdeviceptr, CUdeviceptr, size_t);
     CUresult (*MemcpyAsync)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
     CUresult (*MemsetD8)(CUdeviceptr, unsigned char, size_t);
@@ -62,6 +64,9 @@ static void random_open(void)
     if (!runtime || !driver)
         exit(3);
     more.CtxCreate = (__typeof__(more.CtxCreate))cuda_symbol(driver, "cuCtxCreate_v2");
+    more.CtxDestroy = (__typeof__(more.CtxDestroy))cuda_symbol(driver, "cuCtxDestroy_v2");
+    more.DevicePrimaryCtxReset =
+        (__typeof__(more.DevicePrimaryCtxReset))cuda_symbol(driver, "cuDevicePrimaryCtxReset_v2");
     more.Memcpy = (__typeof__(more.Memcpy))cuda_symbol(driver, "cuMemcpy");
     more.MemcpyAsync = (__typeof__(more.MemcpyAsync))cuda_symbol(driver, "cuMemcpyAsync");
     more.MemsetD8 = (__typeof__(more.MemsetD8))cuda_symbol(driver, "cuMemsetD8_v2");

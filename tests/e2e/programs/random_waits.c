@@ -22,7 +22,8 @@
  *     module U KIND             0 a module, 1 a library of the driver's, 2 one of the runtime's
  *     unload U                  as it was loaded
  *     begin S   end S G   launch G S API    capture on S until `end`; other streams join by events
- *     reset DEVICE              cudaDeviceReset: all that was in its primary context is gone
+ *     reset C API               a primary context's device is reset, another context destroyed:
+ *                               all that was in it is gone
  *     bad WHAT API              a call that fails
  *     start   stop              a window, by the public API; `start` waits until it is open
  *     sleep US

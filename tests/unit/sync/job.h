@@ -29,7 +29,8 @@ enum {
     MEMSET = 49,
     FREE = 22,
     DEVICE_RESET = 164,
-    GRAPH_LAUNCH = 311
+    GRAPH_LAUNCH = 311,
+    CONTEXT_WAIT = 544
 };
 
 #define JOB_EDGES 4096
