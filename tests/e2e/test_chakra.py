@@ -20,10 +20,10 @@ def field(number: int, value: int | bytes) -> bytes:
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def node(ident: int, *deps: int, kind: int = 4) -> bytes:
+def node(ident: int, *deps: int, kind: int = 4, micros: int = 12) -> bytes:
     is_cpu = field(1, b"is_cpu_op") + field(27, 0)
     return (field(1, ident) + field(2, b"kernel") + field(3, kind)
-            + field(5, b"".join(map(varint, deps))) + field(7, 12) + field(10, is_cpu))
+            + field(5, b"".join(map(varint, deps))) + field(7, micros) + field(10, is_cpu))
 
 
 def trace(*nodes: bytes) -> bytes:
@@ -58,6 +58,7 @@ def test_broken_traces(tmp_path):
     for data, problem in ((trace(node(1), node(2, 7)), "dep_missing"),
                           (trace(node(1, 2), node(2, 1)), "cycle"),
                           (trace(node(1, kind=1)), "type"),
+                          (trace(node(1, micros=(1 << 64) - 12)), "duration"),
                           (trace(node(1), node(2, 1))[:-3], "cut"),
                           (trace(node(1)) + b"\x02\x52\x7f", "damaged")):
         path.write_bytes(data)

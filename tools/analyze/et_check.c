@@ -39,6 +39,8 @@ static const struct {
     [SL_ET_RULE_TYPE] = {"type", "nodes of type INVALID or METADATA, which simulators refuse",
                          SL_SEVERITY_ERROR},
     [SL_ET_RULE_NAME] = {"name", "names that are not UTF-8", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_DURATION] = {"duration", "durations that are negative, or longer than 292 years",
+                             SL_SEVERITY_ERROR},
     [SL_ET_RULE_NO_IS_CPU] = {"no_is_cpu_op", "nodes without is_cpu_op, taken for GPU operations",
                               SL_SEVERITY_WARNING},
     [SL_ET_RULE_COMM_ON_CPU] = {"comm_on_cpu", "communication with is_cpu_op true",
@@ -162,9 +164,22 @@ static void check_communication(struct sl_et_check *c, const struct sl_et_node *
         add(c, SL_ET_RULE_GROUP, n->at, "node %llu", id);
 }
 
+/* Signed in one field; the other has no sign, and simulators multiply it by 1000. */
+static void check_duration(struct sl_et_check *c, const struct sl_et_node *n)
+{
+    int has_ns = (n->has & SL_ET_HAS_DURATION_NS) != 0;
+    unsigned long long id = n->id;
+
+    if (n->duration_us > INT64_MAX / 1000)
+        add(c, SL_ET_RULE_DURATION, n->at, "duration_micros of node %llu", id);
+    else if (has_ns && n->duration_ns > INT64_MAX)
+        add(c, SL_ET_RULE_DURATION, n->at, "duration_ns of node %llu", id);
+    else
+        *(n->is_cpu ? &c->cpu_ns : &c->gpu_ns) += has_ns ? n->duration_ns : n->duration_us * 1000;
+}
+
 void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
 {
-    const uint64_t ns = n->has & SL_ET_HAS_DURATION_NS ? n->duration_ns : n->duration_us * 1000;
     unsigned long long id = n->id;
 
     c->nodes++;
@@ -172,7 +187,6 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
     c->of_type[n->type]++;
     if (n->is_cpu)
         c->cpu_nodes++;
-    *(n->is_cpu ? &c->cpu_ns : &c->gpu_ns) += ns;
     c->gap_nodes += n->is_cpu && n->name.size == 3 && memcmp(n->name.data, "gap", 3) == 0;
     c->wait_nodes +=
         n->is_cpu && n->name.size > 5 && memcmp(n->name.data + n->name.size - 5, ".wait", 5) == 0;
@@ -180,6 +194,7 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
         add(c, SL_ET_RULE_TYPE, n->at, "node %llu", id);
     if (!sl_utf8_valid(n->name.data, n->name.size))
         add(c, SL_ET_RULE_NAME, n->at, "node %llu", id);
+    check_duration(c, n);
     if (!(n->has & SL_ET_HAS_IS_CPU))
         add(c, SL_ET_RULE_NO_IS_CPU, n->at, "node %llu", id);
     if (n->misplaced)

@@ -24,9 +24,10 @@ enum sl_et_rule {
     SL_ET_RULE_DEP_MISSING, /* a dependency that is no node of the file */
     SL_ET_RULE_DEP_LATER,   /* a parent behind its child */
     SL_ET_RULE_DEP_SELF,
-    SL_ET_RULE_CYCLE, /* nodes in one, or behind one */
-    SL_ET_RULE_TYPE,  /* INVALID or METADATA */
-    SL_ET_RULE_NAME,  /* not UTF-8 */
+    SL_ET_RULE_CYCLE,    /* nodes in one, or behind one */
+    SL_ET_RULE_TYPE,     /* INVALID or METADATA */
+    SL_ET_RULE_NAME,     /* not UTF-8 */
+    SL_ET_RULE_DURATION, /* negative, or of more nanoseconds than int64 holds */
     SL_ET_RULE_NO_IS_CPU,
     SL_ET_RULE_COMM_ON_CPU,
     SL_ET_RULE_MEMBER,      /* a value in another member of the oneof than feeders take */
@@ -41,7 +42,7 @@ struct sl_et_check {
     uint64_t nodes, deps;
     uint64_t of_type[SL_ET_TYPES];
     uint64_t cpu_nodes, wait_nodes, gap_nodes;
-    uint64_t cpu_ns, gpu_ns; /* sums of durations */
+    uint64_t cpu_ns, gpu_ns; /* sums of durations that can be */
     struct sl_finding found[SL_ET_RULES];
     uint64_t *seen, *wanted; /* a bit per id */
     struct sl_et_order order;

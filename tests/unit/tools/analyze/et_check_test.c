@@ -130,6 +130,31 @@ static void test_types_of_attributes(void **state)
     assert_breaks(SL_ET_RULE_MEMBER);
 }
 
+#define MICROS(value) "\x38" value
+#define NANOS(value)                                                                               \
+    "\x52\x18\x0a\x0b"                                                                             \
+    "duration_ns\x48" value
+
+/* A negative int64 takes ten bytes; duration_micros has no sign. */
+static void test_durations(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP ET_GPU NANOS(
+                                     "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")));
+    assert_breaks(SL_ET_RULE_DURATION);
+    assert_int_equal(checked->gpu_ns, 0);
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP ET_CPU MICROS(
+                                     "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")));
+    assert_breaks(SL_ET_RULE_DURATION);
+    /* 2^63 ns, to the microsecond: the shortest that is too long, and the longest that is not. */
+    ET_FILE(ET_MESSAGE(ET_META),
+            ET_MESSAGE(ET_ID("\x01") ET_COMP ET_GPU MICROS("\xf8\xa7\x8d\xaf\xba\x93\xb1\x10")));
+    assert_breaks(SL_ET_RULE_DURATION);
+    ET_FILE(ET_MESSAGE(ET_META),
+            ET_MESSAGE(ET_ID("\x01") ET_COMP ET_GPU MICROS("\xf7\xa7\x8d\xaf\xba\x93\xb1\x10")));
+    assert_breaks(SL_ET_RULES);
+}
+
 static void test_communication(void **state)
 {
     (void)state;
@@ -156,10 +181,10 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_valid_file),    cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_ids),           cmocka_unit_test(test_cycles),
-        cmocka_unit_test(test_nodes),         cmocka_unit_test(test_types_of_attributes),
-        cmocka_unit_test(test_communication),
+        cmocka_unit_test(test_valid_file), cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_ids),        cmocka_unit_test(test_cycles),
+        cmocka_unit_test(test_nodes),      cmocka_unit_test(test_types_of_attributes),
+        cmocka_unit_test(test_durations),  cmocka_unit_test(test_communication),
     };
 
     return cmocka_run_group_tests(tests, NULL, clean_up);
