@@ -12,8 +12,8 @@ Of each edge the truth demands, allows, or forbids it:
   destroyed, waits from before the window);
 - all others are false.
 
-Calls of several threads that touch the same stream or event at the same time are undecidable from
-records: such destinations are `unsure`."""
+Calls of several threads that touch the same stream, event or executable graph at the same time are
+undecidable from records: such destinations are `unsure`."""
 import collections
 import dataclasses
 
@@ -290,6 +290,9 @@ class Truth:
             if action := act(op["corr"]):
                 self._enqueues(action, op["context"], op["stream"])
                 action.ops.append(op)
+                if op["graph"]:  # launches of one executable come behind each other
+                    action.reads.add(("graph", op["graph"]))
+                    action.writes.add(("graph", op["graph"]))
         for line in self.follows:
             if action := act(line["corr"]):
                 self._enqueues(action, line["context"], line["stream"])

@@ -180,3 +180,33 @@ def test_who_released_is_noticed(example):
     assert released
     for edge in released:
         assert wrong(example, [other for other in edges if other is not edge] + [{**edge, "released": False}])
+
+
+# That the truth knows what cannot be known
+
+GRAPH = """0 use 0
+0 stream 2 1
+0 stream 3 1
+0 begin 2
+0 kernel 2 20
+0 end 2 8
+0 launch 8 2 0
+0 launch 8 3 0
+0 csync 0
+"""
+
+
+def test_launches_of_one_graph_at_the_same_time(tmp_path):
+    """On different streams, and yet one comes behind the other: which, no record says. Here the
+    second call is given another thread, and the times of the first."""
+    (tmp_path / "steps").write_text(GRAPH)
+    run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps")
+    lines = run.truth
+    first, second = (line for line in lines if line["t"] == "call" and line["name"] == "cuGraphLaunch")
+
+    def unsure():
+        return {to.corr for to in edge_truth.Truth(lines, run.log).destinations if to.unsure}
+
+    assert not unsure()
+    second.update(thread=first["thread"] + 1, start=first["start"], end=first["end"])
+    assert {first["corr"], second["corr"]} <= unsure()
