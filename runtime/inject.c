@@ -11,7 +11,6 @@
 
 #include "base/loader.h"
 #include "collect/nvtx.h"
-#include "collect/torch_ops.h"
 #include "runtime.h"
 #include "syncline/syncline.h"
 #include "write/distributed.h"
@@ -148,20 +147,6 @@ EXPORT int sl_hook_ops(void);
 EXPORT int sl_hook_ops(void)
 {
     return sl_runtime_ops_by_strings();
-}
-
-EXPORT void sl_site_begin(void);
-EXPORT void sl_site_end(void);
-
-/* The Python package's, around calls that wait and are no operators of PyTorch's. */
-EXPORT void sl_site_begin(void)
-{
-    sl_torch_ops_site_begin();
-}
-
-EXPORT void sl_site_end(void)
-{
-    sl_torch_ops_site_end();
 }
 
 EXPORT int sl_status(struct sl_status *status)

@@ -5,7 +5,7 @@ import os
 import sys
 
 from . import (_children, _distributed, _imports, _inductor, _library, _modules, _profiler, _say,
-               _sites, _steps, _strings)
+               _steps, _strings)
 
 # What `import torch` brings along, whatever its version.
 _ALWAYS = ("torch.autograd.profiler", "torch.nn.modules.module", "torch.optim.optimizer")
@@ -45,8 +45,7 @@ def start():
     os.register_at_fork(after_in_child=_library.look_after_fork)
     for what, hooks in (("steps", _steps.HOOKS), ("the hand-over to torch.profiler", _profiler.HOOKS),
                         ("process groups", _distributed.HOOKS), ("modules", _modules.HOOKS),
-                        ("lines that wait", _sites.HOOKS), ("operators", _strings.HOOKS),
-                        ("graphs of torch.compile's", _inductor.HOOKS)):
+                        ("operators", _strings.HOOKS), ("graphs of torch.compile's", _inductor.HOOKS)):
         for name, attach in hooks.items():
             _imports.when_imported(name, _attach(what, attach))
     _imports.when_imported("torch", _check)

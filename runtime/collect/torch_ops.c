@@ -26,6 +26,7 @@
 #include "collect/torch_find.h"
 #include "collect/torch_ops_abi.h"
 #include "collect/torch_strings.h"
+#include "collect/torch_waits.h"
 
 /* Deeper than operators are nested. Those that end elsewhere without having said so at their
  * beginning leave their room reserved: it ends here. */
@@ -220,10 +221,20 @@ void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async)
     sl_lane_put(lane, 2);
 }
 
-void sl_torch_ops_site_begin(void)
+/* What runs inside an operator that the same code of Python's has called has that one's line. */
+int sl_torch_ops_site_begin(void)
 {
-    sl_torch_ops_begin(
-        &(struct sl_torch_op){.name = "", .sequence = -1, .scope = SL_TORCH_SCOPE_SITE});
+    const struct sl_torch_op site = {.name = "", .sequence = -1, .scope = SL_TORCH_SCOPE_SITE};
+    const struct sl_lane *lane = sl_lane_mine;
+    const void *frame;
+
+    if (!sl_torch_ops_are_wanted())
+        return 0;
+    frame = sl_python_frame();
+    if (!frame || (lane && lane->ops_plain && lane->ops_frame == frame))
+        return 0;
+    sl_torch_ops_begin(&site);
+    return 1;
 }
 
 void sl_torch_ops_site_end(void)
@@ -315,8 +326,11 @@ int sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home)
         return 0;
     ops.generation = generation;
     ops.mode = mode;
-    if (!ops.is_met && sl_torch_find(&ops.torch))
-        return 0;
+    if (!ops.is_met) {
+        if (sl_torch_find(&ops.torch))
+            return 0;
+        sl_torch_waits_watch();
+    }
     ops.is_met = 1;
     sl_python_packages_are_in(ops.torch.packages);
     sl_software_set(SL_SOFTWARE_PYTORCH, ops.torch.version);

@@ -43,9 +43,10 @@ int sl_torch_ops_are_wanted(void);
 void sl_torch_ops_begin(const struct sl_torch_op *op);
 void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async);
 
-/* Any thread: it begins to wait for the GPU by a call that is no operator, and has done so. Its
- * line of Python code is noted; python_hook/syncline/_sites.py says of which functions. */
-void sl_torch_ops_site_begin(void);
+/* Any thread: it makes a call that may wait for the GPU. If that is no part of an operator, its
+ * line of Python code is noted: 1, and `end` is to be called after it. 0: nothing is, as between
+ * windows and where no Python code runs. */
+int sl_torch_ops_site_begin(void);
 void sl_torch_ops_site_end(void);
 
 /* Any thread: a node of a CUDA graph was made by a call of it. Its operator is noted, if one is

@@ -32,10 +32,13 @@ def mark_of(line):
     return MARKS[int(number)], function
 
 
-@pytest.mark.parametrize("before", [[], [harness.TOOL, "run", "--"]], ids=["variable", "run"])
-def test_every_line_that_waits_is_named(torch, before):
-    """Under `syncline run`, too, where PyTorch is there before the library is."""
-    run = torch.job("lines", before=before, inject=not before, sim=SLOW)
+@pytest.mark.parametrize("before, options", [([], {}), ([], {"python": "0"}),
+                                             ([harness.TOOL, "run", "--"], {})],
+                         ids=["variable", "without-python", "run"])
+def test_every_line_that_waits_is_named(torch, before, options):
+    """With nothing of ours in the interpreter; under `syncline run`, too, where PyTorch is there
+    before the library is."""
+    run = torch.job("lines", before=before, inject=not before, sim=SLOW, **options)
     assert run.status == 0 and run.stdout == "done\n", run.stderr
     trace = run.trace()
     waits = lines_of(trace)

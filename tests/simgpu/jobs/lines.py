@@ -66,6 +66,22 @@ def event():
     done.synchronize()  # waits: event
 
 
+def any_stream():
+    """Of the class that serves every kind of device: a C type."""
+    side = torch.Stream(device=device)
+    with torch.cuda.stream(torch.cuda.Stream(stream_id=side.stream_id, device_type=side.device_type,
+                                             device_index=side.device_index)):
+        work()
+    side.synchronize()  # waits: any_stream
+
+
+def any_event():
+    done = torch.Event(device=device)
+    work()
+    done.record()
+    done.synchronize()  # waits: any_event
+
+
 def library():
     """The line is that of who called the library."""
     return str(work())  # waits: library
@@ -123,8 +139,8 @@ def thread():
     other.join()
 
 
-for function in (item, to_the_cpu, nonzero, truth, whole_device, free, stream, event, library, autograd,
-                 hook, annotated, call_compiled, thread):
+for function in (item, to_the_cpu, nonzero, truth, whole_device, free, stream, event, any_stream,
+                 any_event, library, autograd, hook, annotated, call_compiled, thread):
     function()
 if hasattr(torch, "accelerator"):
     accelerator()

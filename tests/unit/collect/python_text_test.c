@@ -159,7 +159,7 @@ static void whose_file_it_is(void **state)
         "/usr/lib/python3/dist-packages/torch/optim/adamw.py",
         "/opt/venv/lib/python3.12/site-packages/triton/runtime/jit.py",
         "/opt/venv/lib/python3.12/site-packages/syncline/_steps.py",
-        "/usr/lib/syncline/python/syncline/_sites.py",
+        "/usr/lib/syncline/python/syncline/_modules.py",
         "/tmp/torchinductor_me/ab/cab.py",
         "<frozen importlib._bootstrap>",
         "<eval_with_key>.12",

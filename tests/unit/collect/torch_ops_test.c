@@ -251,15 +251,6 @@ static void scopes_that_are_steps(void **state)
     sl_torch_ops_enable(1);
 }
 
-static void waits_that_are_no_operators(void **state)
-{
-    (void)state;
-    sl_torch_ops_site_begin();
-    sl_torch_ops_site_end();
-    assert_int_equal(read_seen(), 2);
-    assert_int_equal(seen[0].op.scope, SL_TORCH_SCOPE_SITE);
-}
-
 static void stopped_is_for_good(void **state)
 {
     (void)state;
@@ -287,7 +278,6 @@ int main(void)
         cmocka_unit_test(pieces_of_any_length_arrive),
         cmocka_unit_test(too_deep_ones_are_left_out_whole),
         cmocka_unit_test(scopes_that_are_steps),
-        cmocka_unit_test(waits_that_are_no_operators),
         cmocka_unit_test(stopped_is_for_good),
     };
 
