@@ -270,11 +270,13 @@ static void make_room(struct sl_chakra *c)
     middle = first + (last - first) / 2;
     c->count.forced++;
     put_held(c, with_launches(c, with_late_launches(c, middle)));
+    c->hurried = 1;
     if (is_crowded(c))
         put_held(c, middle);
     /* One row far from the others: its half may have been that row alone. */
     if (is_crowded(c))
         put_held(c, last);
+    c->hurried = 0;
 }
 
 static int is_row(const struct sl_event *ev)

@@ -44,6 +44,7 @@ static struct sl_chakra_stream *stream_of(struct sl_chakra *c, const struct sl_e
         s = probe(c, ev->device, ev->context, ev->stream);
     }
     s->device = ev->device;
+    s->thread = 0;
     s->context = ev->context;
     s->stream = ev->stream;
     s->taken = 1;
@@ -75,6 +76,11 @@ static int ask_collective(struct sl_chakra *c, const struct sl_event *ev,
            sl_chakra_has_group(c, out->group);
 }
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static uint64_t delay_of(struct sl_chakra *c, const struct sl_event *ev, uint64_t parents_end)
 {
     uint64_t delay = ev->start_ns > parents_end ? ev->start_ns - parents_end : 0;
@@ -89,28 +95,47 @@ static uint64_t delay_of(struct sl_chakra *c, const struct sl_event *ev, uint64_
     return delay;
 }
 
+/* The call that launched the operation was under way when the window ended. It is hung on the
+ * thread that launched on the stream before, else on one that can have made it: else the replay
+ * would have it right behind the operation before it. NULL: none can, or it is there in time. */
+static const struct sl_chakra_launch *unseen_launch(struct sl_chakra *c,
+                                                    const struct sl_chakra_stream *s,
+                                                    const struct sl_event *ev, uint64_t free_ns,
+                                                    struct sl_chakra_launch *out)
+{
+    if (c->hurried || !free_ns || ev->start_ns <= free_ns + SL_CHAKRA_DELAY_MAX_NS ||
+        sl_chakra_unseen_launch(c, ev, s->thread, out) != 0)
+        return NULL;
+    return out;
+}
+
 void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
 {
     uint64_t graph_node = ev->graph && ev->kind != SL_EV_GRAPH ? ev->u.op.graph_node : 0;
     struct sl_chakra_op op = {ev->correlation, graph_node, 0};
     struct sl_chakra_stream *s = stream_of(c, ev);
-    uint64_t sources_end = sl_chakra_sources_end(c, ev->correlation, graph_node, 1);
-    const struct sl_chakra_launch *launch =
-        sl_chakra_launch_of(c, ev, s->last_end_ns > sources_end ? s->last_end_ns : sources_end);
+    uint64_t free_ns =
+        later(s->last_end_ns, sl_chakra_sources_end(c, ev->correlation, graph_node, 1));
+    const struct sl_chakra_launch *launch = sl_chakra_launch_of(c, ev, free_ns);
+    struct sl_chakra_launch unseen;
     struct sl_chakra_node n = {.ev = ev, .start_ns = ev->start_ns, .end_ns = ev->end_ns};
     int late = s->last.id && ev->start_ns < s->last_start_ns;
     struct sl_chakra_collective collective;
     uint64_t parents_end = 0;
 
+    if (launch)
+        s->thread = launch->thread;
+    else
+        c->count.gpu_without_launch++;
+    if (!launch)
+        launch = unseen_launch(c, s, ev, free_ns, &unseen);
     if (launch) {
         sl_chakra_add_dep(c, launch->id);
         parents_end = launch->end_ns;
-    } else {
-        c->count.gpu_without_launch++;
     }
     if (!late) {
         sl_chakra_add_dep(c, s->last.id);
-        parents_end = s->last_end_ns > parents_end ? s->last_end_ns : parents_end;
+        parents_end = later(s->last_end_ns, parents_end);
     }
     sl_chakra_add_sources(c, ev->correlation, graph_node, 1, &parents_end);
     n.delay_ns = delay_of(c, ev, parents_end);

@@ -77,6 +77,7 @@ struct sl_chakra_thread {
     uint8_t taken, depth;
     uint8_t pending;      /* `row` is not out, or not all of it */
     uint8_t named;        /* a first piece of `row` is out */
+    uint64_t called;      /* correlation id of its last call */
     uint64_t last;        /* its last node; 0: none */
     uint64_t after;       /* what its next node follows besides; 0: nothing */
     uint64_t frontier_ns; /* its time up to here is written */
@@ -91,7 +92,9 @@ struct sl_chakra_forward {
 };
 
 struct sl_chakra_stream {
-    uint32_t device, context, stream, taken;
+    uint16_t device, taken;
+    uint32_t context, stream;
+    uint32_t thread;          /* that launched there last; 0: not known */
     struct sl_chakra_op last; /* id 0: none */
     uint64_t last_start_ns, last_end_ns;
 };
@@ -145,6 +148,7 @@ struct sl_chakra {
 
     struct sl_event *held;
     size_t held_count, held_max;
+    int hurried; /* what goes out does so before all that belongs before it is in */
     struct sl_chakra_turn *turn, *turn_spare; /* held_max each */
 
     struct sl_chakra_edge *edge;
@@ -244,6 +248,10 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev);
 const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
                                                    uint64_t free_ns);
 int sl_chakra_has_launch(const struct sl_chakra *c, uint64_t correlation); /* perhaps not out */
+/* Of an operation whose call is not in the file: where on this thread it can have been made, else
+ * on which it can. 0, or -ENOENT: on none. */
+int sl_chakra_unseen_launch(struct sl_chakra *c, const struct sl_event *op, uint32_t thread,
+                            struct sl_chakra_launch *out);
 void sl_chakra_settle_waits(struct sl_chakra *c); /* everything that ended is out */
 void sl_chakra_close_threads(struct sl_chakra *c);
 

@@ -13,6 +13,7 @@ import pytest
 
 import chakra
 import chakra_replay
+import edges_tool
 import harness
 import host_times
 from real_traces import TRACES, real
@@ -141,6 +142,18 @@ def test_streams_of_two_contexts_with_one_number(tmp_path):
     assert len({(r["args"]["context"], r["args"]["stream"]) for r in trace.of("kernel")}) == 2
     assert len({r["args"]["stream"] for r in trace.of("kernel")}) == 1
     check_replay(run, tmp_path)
+
+
+def test_an_operation_whose_call_outlasts_the_window(tmp_path):
+    """Its call is not in the file. It begins when it did, and a kernel before it still holds it up."""
+    rows = [*edges_tool.launch(1, 10, 15, 60), edges_tool.operation("gpu_memcpy", "Memcpy", 2, 5000, 5100)]
+    et = convert(edges_tool.write(tmp_path / "t.json", rows), tmp_path)
+    assert not chakra.broken(et)
+    ends = chakra_replay.replay(et)
+    assert ends == {node.id: node.end for node in et.nodes}
+    for factor, later in ((2, 0), (200, 45 * 200 + 15 - 5000)):
+        moved = chakra_replay.replay(et, chakra_replay.kernels_longer(factor))
+        assert window_end(moved) - window_end(ends) == later * 1000
 
 
 @real

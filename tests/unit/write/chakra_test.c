@@ -231,6 +231,30 @@ static void test_late_launches_are_waited_for(void **state)
     assert_int_equal(counts().gpu_without_launch, 0);
 }
 
+/* Operations that went out for lack of room, before their launches came: those take their time. */
+static void test_launches_that_come_too_late_have_their_time(void **state)
+{
+    const unsigned count = 60000;
+    struct sl_event op = {.kind = SL_EV_KERNEL, .stream = 7, .context = 1};
+
+    (void)state;
+    reopen(12 << 20);
+    launch(10, 1, 2, 1);
+    kernel(7, 3, 4, 1, "first");
+    for (unsigned i = 0; i < count; i++) {
+        op.correlation = 2 + i;
+        op.start_ns = BASE + 100000 + i * 100000ull;
+        op.end_ns = op.start_ns + 5000;
+        put_event(&op);
+    }
+    for (unsigned i = 0; i < count; i++)
+        call_ns("call", 10, 90000 + i * 100000ull, 95000 + i * 100000ull, 2 + i);
+    read_back();
+    assert_true(counts().gpu_without_launch > 0);
+    assert_int_equal(counts().rows_late, 0);
+    assert_int_equal(counts().rows_cut, 0);
+}
+
 static void test_second_file_starts_anew(void **state)
 {
     struct dom_file *d;
@@ -291,6 +315,7 @@ int main(void)
         CHAKRA_TEST(test_rows_without_times_are_left_out),
         CHAKRA_TEST(test_more_rows_than_room_go_out_early),
         CHAKRA_TEST(test_late_launches_are_waited_for),
+        CHAKRA_TEST(test_launches_that_come_too_late_have_their_time),
         CHAKRA_TEST(test_second_file_starts_anew),
         CHAKRA_TEST(test_sink_failure_is_sticky),
         CHAKRA_TEST(test_too_small_a_cap_is_refused),
