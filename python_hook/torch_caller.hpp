@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -62,21 +63,51 @@ __attribute__((noinline)) inline bool leave_id()
     return true;
 }
 
-/* The system's id of the thread that called the backward pass which this is part of; 0: it is part
- * of none, or that is not known. In a pass nothing is left: what autograd's thread has is put back
- * behind each node. */
-inline uint32_t find()
-{
-    thread_local bool has_left;
-    const c10::DebugInfoBase *info;
+/* How often operators began to be told: what a thread did before is not known. */
+inline std::atomic<uint32_t> beginnings{1};
 
-    if (torch::autograd::get_current_graph_task_id() == -1) {
-        if (__builtin_expect(!has_left, 0))
-            has_left = leave_id();
-        return 0;
-    }
-    info = c10::ThreadLocalDebugInfo::get(kind);
-    return info ? static_cast<const Info *>(info)->thread : 0;
+/* What a thread found at its last look, and after which of those that was; 0: it is to look. */
+struct Thread {
+    uint32_t caller = 0, beginning = 0;
+    bool has_left = false;
+};
+
+inline thread_local Thread mine;
+
+/* Before operators are told again. Those that are come after it: PyTorch publishes what is told
+ * behind it. */
+inline void forget()
+{
+    beginnings.fetch_add(1, std::memory_order_relaxed);
+}
+
+/* In a pass nothing is left: what autograd's thread has is put back behind each node. */
+__attribute__((noinline)) inline uint32_t look()
+{
+    bool is_in_pass = torch::autograd::get_current_graph_task_id() != -1;
+    const c10::DebugInfoBase *info = nullptr;
+
+    if (is_in_pass)
+        info = c10::ThreadLocalDebugInfo::get(kind);
+    else if (!mine.has_left)
+        mine.has_left = leave_id();
+    mine.caller = info ? static_cast<const Info *>(info)->thread : 0;
+    mine.beginning = is_in_pass || mine.has_left ? beginnings.load(std::memory_order_relaxed) : 0;
+    return mine.caller;
+}
+
+/* The system's id of the thread that called the backward pass which this operator is part of, or
+ * that the thread's last one was; 0: there was none, or that is not known. `has_schema`: it came
+ * by PyTorch's dispatcher.
+ *
+ * A look costs as much as to write down a small operator's inputs, so not each has one: autograd's
+ * engine begins every node with an operator of its own, which has no schema. Behind its last node
+ * a pass goes on for the same caller, or its thread is the caller. */
+inline uint32_t find(bool has_schema)
+{
+    if (has_schema && mine.beginning == beginnings.load(std::memory_order_relaxed))
+        return mine.caller;
+    return look();
 }
 
 } // namespace torch_caller

@@ -73,15 +73,6 @@ struct Keywords {
 };
 template struct Opened<Keywords, &at::RecordFunction::kwinputs_>;
 
-/* With its length; name() has none. */
-const std::string &name_of(const at::RecordFunction &fn)
-{
-    const auto &function = fn.*member_of(Function());
-    const auto *schema = std::get_if<at::RecordFunction::schema_ref_t>(&function);
-
-    return schema ? schema->get().name() : *std::get_if<std::string>(&function);
-}
-
 /* ---- inputs ---- */
 
 /* Each of these writes an item and gives what is behind it; nullptr: there is no room. Where they
@@ -308,7 +299,10 @@ void add_keywords(std::string &more, const at::RecordFunction &fn)
 
 sl_torch_op op_of(const at::RecordFunction &fn)
 {
-    const std::string &name = name_of(fn);
+    const auto &function = fn.*member_of(Function());
+    const auto *schema = std::get_if<at::RecordFunction::schema_ref_t>(&function);
+    /* With its length; name() has none. */
+    const std::string &name = schema ? schema->get().name() : *std::get_if<std::string>(&function);
     sl_torch_op op{};
 
     op.name = name.c_str();
@@ -319,7 +313,7 @@ sl_torch_op op_of(const at::RecordFunction &fn)
     op.forward_thread = static_cast<uint32_t>(fn.forwardThreadId());
     op.scope = static_cast<uint8_t>(fn.scope());
     op.is_async = fn.isAsync();
-    op.caller = torch_caller::find();
+    op.caller = torch_caller::find(schema != nullptr);
     return op;
 }
 
@@ -434,6 +428,7 @@ int set_both(bool is_lean, bool is_full)
     try {
         const Scopes which = all_but_the_users();
 
+        torch_caller::forget();
         set(lean, is_lean, callback(false, which));
         set(full, is_full, callback(true, which));
     } catch (const std::exception &) {

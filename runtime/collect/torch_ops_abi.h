@@ -58,8 +58,8 @@ struct sl_torch_op {
     int64_t sequence; /* -1: none */
     uint32_t thread,
         forward_thread; /* PyTorch's numbers; forward_thread 0: it is no backward one */
-    uint32_t caller;    /* in a backward pass, the system id of the thread that called it; 0: it is
-                           in none, or that is not known */
+    uint32_t caller;    /* in a backward pass, the system id of the thread that called it; in none,
+                           the thread's own, or 0; 0: that is not known */
     uint8_t scope;
     uint8_t is_async; /* may end on another thread, and not in the order of nesting */
     uint8_t was_cut;  /* inputs did not fit */

@@ -59,3 +59,63 @@ def test_a_backward_pass_is_its_callers(torch, tmp_path, how):
              for who, kernels in of.items()}
     assert gpu == {"of the caller": spans["caller"], "of the graph's maker": spans["maker"],
                    "of the maker's, too": spans["maker"]}
+
+
+OPENED_INSIDE = """
+import sys, threading, time, torch
+from torch.profiler import record_function
+x = torch.ones(64, 64, device="cuda", requires_grad=True)
+import syncline
+def wait_for(state):
+    while syncline.status()["state"] != state:
+        time.sleep(0.01)
+def start():
+    syncline.start()
+    wait_for("recording")
+    seen = syncline.status()["records"]
+    while syncline.status()["records"] <= seen:  # then all is on
+        torch.ones(1, device="cuda")
+        torch.cuda.synchronize()
+        time.sleep(0.01)
+class Node(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, opens):
+        ctx.opens = opens
+        return x.exp()
+    @staticmethod
+    def backward(ctx, gradient):
+        if ctx.opens:
+            start()
+            gradient = gradient.sin()
+        return gradient, None
+def call(opens):
+    Node.apply(x, opens).sum().backward()
+    torch.cuda.synchronize()
+def call_in_range(opens):
+    with record_function("of the second caller"):
+        call(opens)
+with record_function("of the first caller"):
+    start()
+    call(False)
+    syncline.stop()
+    wait_for("armed")
+    thread = threading.Thread(target=call_in_range, args=(True,))
+    thread.start()
+    thread.join()
+"""
+
+
+def test_a_window_opens_in_a_node_of_another_callers(torch, tmp_path):
+    """The node's own operators were not told, and the last that were on autograd's thread were another
+    caller's: what it launches now counts for its own."""
+    job = tmp_path / "job.py"
+    job.write_text(OPENED_INSIDE)
+    run = torch.run(torch.python, job, window="demand", lead_in="0")
+    assert run.status == 0, run.stderr
+    trace = run.traces()[-1]
+    (operator,) = [row for row in trace.of("cpu_op") if row["name"] == "aten::sin"]
+    (kernel,) = [row for row in trace.of("kernel")
+                 if row["args"]["External id"] == operator["args"]["External id"]]
+    around = {row["name"] for row in trace.of("gpu_user_annotation")
+              if row["start"] <= kernel["start"] and kernel["end"] <= row["end"]}
+    assert around == {"of the second caller"}
