@@ -5,7 +5,8 @@ And what `with syncline.range(...)` and syncline.step() cost in a window.
 
 With syncline in the process and no window open, in a window (the observer as SYNCLINE_OPS has it),
 and under torch.profiler without and with shapes, in turns, so that what disturbs the machine
-disturbs all. Prints an object of JSON, nanoseconds an operator: the least of many rounds."""
+disturbs all. Prints an object of JSON, nanoseconds a call: the least of many rounds; for the calls that
+have more to them behind the mode's name ("shapes linear")."""
 import contextlib
 import ctypes
 import json
@@ -13,6 +14,7 @@ import os
 import pathlib
 import sys
 import time
+from collections.abc import Callable
 
 import torch
 from torch.profiler import ProfilerActivity, profile
@@ -23,7 +25,7 @@ OPENS_S = 1
 
 
 def least(rounds: int, run) -> float:
-    """Nanoseconds of one of the OPS that run() makes."""
+    """Nanoseconds of one of the OPS calls that run() makes."""
     best = 1e9
     for _ in range(rounds):
         start = time.perf_counter_ns()
@@ -33,14 +35,23 @@ def least(rounds: int, run) -> float:
     return best
 
 
-def cost(rounds: int) -> float:
-    a, b = torch.ones(4, 4), torch.ones(4, 4)
+def calls() -> dict[str, Callable]:
+    """What is measured, by the name behind the mode's."""
+    a, b, bias = torch.ones(4, 4), torch.ones(4, 4), torch.ones(4)
+    return {"": lambda: a.add_(b),  # one operator, with none inside it
+            " linear": lambda: torch.nn.functional.linear(a, b, bias),  # three, with a view
+            " cat": lambda: torch.cat((a, b, a))}  # one, with a list of tensors
 
+
+def cost(mode: str) -> dict[str, float]:
     def run():
         for _ in range(OPS):
-            a.add_(b)  # one operator, with none inside it
+            call()
 
-    return least(rounds, run)
+    found = {}
+    for name, call in calls().items():
+        found[mode + name] = least(ROUNDS // 4 if name else ROUNDS, run)
+    return found
 
 
 def cost_of_ranges(of) -> float:
@@ -60,9 +71,9 @@ def cost_of_steps(step) -> float:
     return least(ROUNDS // 4, run)
 
 
-def under_profiler(shapes: bool) -> float:
-    with profile(activities=[ProfilerActivity.CPU], record_shapes=shapes, acc_events=True):
-        return cost(ROUNDS)
+def under_profiler(mode: str) -> dict[str, float]:
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=mode == "shapes", acc_events=True):
+        return cost(mode)
 
 
 @contextlib.contextmanager
@@ -74,9 +85,9 @@ def window(library: ctypes.CDLL):
     time.sleep(0.3)
 
 
-def in_window(library: ctypes.CDLL) -> float:
+def in_window(library: ctypes.CDLL) -> dict[str, float]:
     with window(library):
-        return cost(ROUNDS)
+        return cost("syncline")
 
 
 def others(library: ctypes.CDLL, syncline) -> dict[str, float]:
@@ -96,12 +107,10 @@ def main():
     library = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
     library.sl_stop()
     time.sleep(0.3)
-    modes = {"bare": lambda: cost(ROUNDS), "syncline": lambda: in_window(library),
-             "profiler": lambda: under_profiler(False), "shapes": lambda: under_profiler(True)}
     sys.path.insert(0, str(pathlib.Path(library._name).parent / "syncline" / "python"))
     import syncline
-    rounds = [{mode: measure() for mode, measure in modes.items()} | others(library, syncline)
-              for _ in range(turns)]
+    rounds = [cost("bare") | in_window(library) | under_profiler("profiler") | under_profiler("shapes")
+              | others(library, syncline) for _ in range(turns)]
     print(json.dumps({mode: round(min(r[mode] for r in rounds), 1) for mode in rounds[0]}))
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What recording an operator of PyTorch's costs the thread that runs it, beside torch.profiler in the
 # same process: a small operator bare, with the observer, and under torch.profiler without and with
-# shapes, in turns; the least of each counts. One process with lean detail, one with full, one without
+# shapes, in turns; the least of each counts. So for a call with operators inside it, and one with a
+# list of tensors. One process with lean detail, one with full, one without
 # an observer, where operators come by PyTorch's own ranges of NVTX's. Besides, what a range and a
 # step of the user's cost.
 #   torch_ops_bench.sh [--turns N] [--json FILE]        needs PyTorch (tests/venv.sh torch-2.11)
@@ -48,7 +49,12 @@ run strings CUDA_INJECTION64_PATH="$library" SYNCLINE_OPS=full SYNCLINE_HOME="$o
 ns() { # FILE MODE
     "$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$out/$1" "$2"
 }
-more() { awk -v a="$(ns "$1" bare)" -v b="$(ns "$1" "$2")" 'BEGIN { printf "%.0f", b - a }'; }
+more() { # FILE MODE [CALL]
+    awk -v a="$(ns "$1" "bare${3:+ $3}")" -v b="$(ns "$1" "$2${3:+ $3}")" 'BEGIN { printf "%.0f", b - a }'
+}
+of_shapes() { # [CALL]
+    awk -v a="$(more full syncline "$@")" -v b="$(more full shapes "$@")" 'BEGIN { printf "%.2f", a / b }'
+}
 
 row() { # METRIC VALUE UNIT GOAL AGAINST
     local met=null mark=
@@ -66,9 +72,10 @@ row "observer lean, more an operator" "$(more lean syncline)" ns 700 "no window"
 row "observer full, more an operator" "$(more full syncline)" ns 3000 "no window"
 row "torch.profiler, more an operator" "$(more full profiler)" ns 0 "no window"
 row "torch.profiler with shapes, more" "$(more full shapes)" ns 0 "no window"
-row "observer full / torch.profiler with shapes" \
-    "$(awk -v a="$(more full syncline)" -v b="$(more full shapes)" 'BEGIN { printf "%.2f", a / b }')" \
-    "" 0.5 "the same process"
+row "observer full / torch.profiler with shapes" "$(of_shapes)" "" 0.5 "the same process"
+for call in linear cat; do
+    row "the same of $call" "$(of_shapes $call)" "" 0.5 "the same process"
+done
 against() { awk -v a="$(ns strings "$1")" -v b="$(ns full bare)" 'BEGIN { printf "%.0f", a - b }'; }
 row "NVTX's texts, more an operator" "$(against syncline)" ns 0 "no window, another process"
 row "NVTX's texts, with no window open" "$(against bare)" ns 0 "no window, another process"

@@ -14,6 +14,7 @@ A job needs none of this: steps are found by themselves where there is an optimi
 """
 import functools
 import os
+import sys
 
 from . import _library
 
@@ -31,6 +32,17 @@ def _text(name):
         return str(name).encode("utf-8", "replace")
     except Exception:  # an object that cannot be shown is a name, too
         return type(name).__name__.encode("utf-8", "replace")
+
+
+def _is_compiling():
+    """Whether torch.compile runs this in the program's stead. Then nothing of ours may be in its graph,
+    so what it compiles tells nothing."""
+    ask = getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", None)
+    return ask is not None and ask()
+
+
+def _call(name, *args):
+    return _library.NOTHING if _is_compiling() else _library.call(name, *args)
 
 
 def _resume(within, body):
@@ -64,7 +76,7 @@ class _Awaitable:
 def step():
     """Ends a step of the job, and begins the next one. Who calls it decides what a step is: neither
     optimizers nor DataLoaders count from then on."""
-    _library.call("sl_step")
+    _call("sl_step")
 
 
 class range:  # noqa: A001 - as torch.cuda.nvtx calls it
@@ -84,11 +96,11 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
         self._name = _text(name)
 
     def __enter__(self):
-        _library.call("sl_range_push", self._name)
+        _call("sl_range_push", self._name)
         return self
 
     def __exit__(self, *exception):
-        _library.call("sl_range_pop")
+        _call("sl_range_pop")
         return False
 
     def __call__(self, function):
@@ -103,6 +115,8 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
                 return (yield from _resume(self, function(*args, **kwargs)))
         else:
             def inside(*args, **kwargs):
+                if _is_compiling():
+                    return function(*args, **kwargs)
                 with self:
                     return function(*args, **kwargs)
 
@@ -111,23 +125,23 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
 
 def mark(name):
     """A moment of the calling thread, with a name."""
-    _library.call("sl_mark", _text(name))
+    _call("sl_mark", _text(name))
 
 
 def start():
     """Opens a window (SYNCLINE_WINDOW=demand, or a pause between others). True if one will open."""
-    return _library.call("sl_start") == 0
+    return _call("sl_start") == 0
 
 
 def stop():
     """Closes the window; its file is complete some time later (status()). True if there was one."""
-    return _library.call("sl_stop") == 0
+    return _call("sl_stop") == 0
 
 
 def dump():
     """The window ends here and the next one begins, so that what was recorded up to now is in a
     complete file soon. True if there was one."""
-    return _library.call("sl_dump") == 0
+    return _call("sl_dump") == 0
 
 
 def status():

@@ -4,6 +4,7 @@ One finder stands in front of the others while somebody waits. For exactly those
 others, and has the loader that they give call us after the module's code has run. The loader stays
 what it was in all other respects.
 """
+import contextlib
 import sys
 
 _waiting = {}  # name -> functions
@@ -42,13 +43,16 @@ def _look_for_whole():
 
 def _watch(loader, name):
     """Has `loader` call us once its module's code has run. One that is a class serves all modules of
-    its kind, and is left alone."""
+    its kind, and is left alone; so is one that takes no attributes. What they load is seen at a later
+    import."""
     def exec_module(module):
         del loader.exec_module
         loader.exec_module(module)
         _tell(name, module)
 
-    if hasattr(loader, "exec_module") and not isinstance(loader, type):
+    if not hasattr(loader, "exec_module") or isinstance(loader, type):
+        return
+    with contextlib.suppress(AttributeError, TypeError):
         loader.exec_module = exec_module
 
 

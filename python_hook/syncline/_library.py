@@ -4,11 +4,11 @@ import os
 import sys
 
 _SONAME = "libsyncline.so.0"
-_NOTHING = -11  # -EAGAIN, as the functions themselves say it before the profiler is there
+NOTHING = -11  # -EAGAIN, as the functions themselves say it before the profiler is there
 
 _found = {}  # name -> function, and what finds more of them
 _later = []  # what waits for it
-_is_passive = False  # in a forked child
+_is_passive = False  # in a forked child, or where the program refuses us
 
 
 def _open():
@@ -21,7 +21,9 @@ def _open():
 
 
 def function(name, blocks=False):
-    """The library's function of this name; None: the library, or the function, is not there."""
+    """The library's function of this name; None: the library, or the function, is not there, or the
+    program does not let anybody call it."""
+    global _is_passive
     found = _found.get(name)
     if found is None and not _is_passive:
         try:
@@ -29,6 +31,9 @@ def function(name, blocks=False):
                 _open()
             found = _found[name] = _found["slow" if blocks else "quick"][name]
         except (OSError, AttributeError, ImportError):
+            return None
+        except Exception:  # noqa: BLE001 - an audit hook that refuses ctypes, with whatever it raises
+            _is_passive = True
             return None
     return found
 
@@ -48,9 +53,9 @@ def look():
 def call(name, *args, blocks=False):
     """What the function returns: 0, or a negative errno. `args`: bytes and ints."""
     if _is_passive:
-        return _NOTHING
+        return NOTHING
     found = function(name, blocks)
-    return _NOTHING if found is None else found(*args)
+    return NOTHING if found is None else found(*args)
 
 
 def status():

@@ -24,22 +24,30 @@ class _Optimizers:
     ones call others of their own inside; a backward pass may step one for each parameter.)"""
 
     def __init__(self):
-        self._primary = None  # a weak reference
+        self._primary = None  # the first one's id
+        self._is_alive = lambda: False  # whether it is; what has no weak references counts as alive
         self._others = {}  # id of each other -> its steps since the first one's last
         self.told = 0  # steps of any
 
     def stepped(self, optimizer):
         self.told += 1
-        primary = self._primary() if self._primary is not None else None
-        if primary is optimizer:
-            self._others.clear()
-        else:
+        is_alive = self._is_alive()
+        if not is_alive or self._primary != id(optimizer):
             steps = self._others[id(optimizer)] = self._others.get(id(optimizer), 0) + 1
-            if primary is not None and steps < _RETIRED_AFTER:
+            if is_alive and steps < _RETIRED_AFTER:
                 return
-            self._primary = weakref.ref(optimizer)
-            self._others.clear()
+            self._take(optimizer)
+        self._others.clear()
         _library.call("sl_hook_step", _OPTIMIZER)
+
+    def _take(self, optimizer):
+        self._primary = id(optimizer)
+        try:
+            refer = weakref.ref(optimizer)
+        except TypeError:  # an optimizer of the program's own, with __slots__
+            self._is_alive = lambda: True
+        else:
+            self._is_alive = lambda: refer() is not None
 
 
 _optimizers = _Optimizers()

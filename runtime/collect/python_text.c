@@ -195,6 +195,24 @@ static int is_pythons_own(const char *path)
     return at && *at == '/';
 }
 
+/* Code that torch.compile's inductor made, wherever its cache lies: ".../wv/cwvx...q.py", a hash in
+ * base 32, in a folder by its beginning. */
+static int is_inductors(const char *path)
+{
+    enum {
+        HASH = 52,
+        FOLDER = 3
+    };
+    const char *slash = strrchr(path, '/'), *name;
+
+    if (!slash || slash - path < FOLDER)
+        return 0;
+    name = slash + 1;
+    return *name == 'c' && strspn(name, "abcdefghijklmnopqrstuvwxyz234567") == HASH &&
+           strcmp(name + HASH, ".py") == 0 && slash[-FOLDER] == '/' &&
+           memcmp(slash - FOLDER + 1, name + 1, FOLDER - 1) == 0;
+}
+
 int sl_python_is_library(const struct sl_python_layout *l, const void *file)
 {
     char path[4096];
@@ -207,8 +225,8 @@ int sl_python_is_library(const struct sl_python_layout *l, const void *file)
         if (begins(path, made[i]))
             return 1;
     /* Our own wrappers stand between PyTorch and who called it. */
-    if (strstr(path, "/torchinductor_") || strstr(path, "/python/syncline/_") ||
-        is_in_own_folder(path))
+    if (strstr(path, "/torchinductor_") || is_inductors(path) ||
+        strstr(path, "/python/syncline/_") || is_in_own_folder(path))
         return 1;
     at = find(path, "/site-packages/");
     if (!at)

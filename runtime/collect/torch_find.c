@@ -62,8 +62,8 @@ static void read_version(struct sl_torch *torch, const char *text)
         torch->version[0] = '\0';
 }
 
-/* torch/lib/libtorch_cpu.so -> torch/version.py */
-static void ask_package(struct sl_torch *torch, const char *library)
+/* `library` is so many folders below that of the packages: torch/lib/libtorch_cpu.so 2. */
+static void ask_package(struct sl_torch *torch, const char *library, int depth)
 {
     char folder[PATH_MAX], path[PATH_MAX + 16], text[4096];
     ssize_t length;
@@ -71,7 +71,7 @@ static void ask_package(struct sl_torch *torch, const char *library)
     int fd;
 
     snprintf(folder, sizeof(folder), "%s", library);
-    for (int up = 0; up < 2; up++) {
+    for (int up = 0; up < depth; up++) {
         slash = strrchr(folder, '/');
         if (!slash)
             return;
@@ -106,6 +106,34 @@ static int look(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
+/* The part of the package that is a library: ".../torch/_C.cpython-311-x86_64-linux-gnu.so". */
+static int look_for_part(struct dl_phdr_info *info, size_t size, void *user)
+{
+    static const char begins[] = "/torch/_C.";
+    const char *slash = strrchr(info->dlpi_name, '/');
+    char *path = user;
+
+    (void)size;
+    if (!slash || slash - info->dlpi_name < (ptrdiff_t)sizeof("/torch") - 1)
+        return 0;
+    slash -= sizeof("/torch") - 1;
+    if (strncmp(slash, begins, sizeof(begins) - 1) != 0)
+        return 0;
+    snprintf(path, PATH_MAX, "%s", info->dlpi_name);
+    return 1;
+}
+
+/* Distributions may keep PyTorch's libraries in a folder of theirs, beside all others: then it is
+ * the package's own part that tells where the package is. */
+static void find_package(struct sl_torch *torch, const char *library)
+{
+    char part[PATH_MAX] = "";
+
+    ask_package(torch, library, 2);
+    if (!*torch->version && sl_loader_look(look_for_part, part))
+        ask_package(torch, part, 1);
+}
+
 int sl_torch_find(struct sl_torch *out)
 {
     char path[PATH_MAX] = "";
@@ -122,7 +150,7 @@ int sl_torch_find(struct sl_torch *out)
     named = dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
     out->is_named = named == library;
     out->is_old_abi = dlsym(library, OLD_ABI) != NULL;
-    ask_package(out, path);
+    find_package(out, path);
     if (named)
         dlclose(named);
     dlclose(library);

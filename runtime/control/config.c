@@ -75,7 +75,7 @@ static const struct sl_option_word chakra_words[] = {
 };
 
 static const struct sl_option_word ops_words[] = {
-    {"off", SL_TORCH_OPS_OFF, "none"},
+    {"off", SL_TORCH_OPS_OFF, "none, and no source lines of what waits"},
     {"lean", SL_TORCH_OPS_LEAN, "names, threads, sequence numbers; some 0.3 us an operator"},
     {"full", SL_TORCH_OPS_FULL, "and shapes, types, strides and values of inputs"},
     {NULL, 0, NULL},

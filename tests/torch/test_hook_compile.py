@@ -15,6 +15,43 @@ def test_compiled_as_without(torch, modules):
     assert (run.status, run.stdout, run.said()) == (0, bare.stdout, []), run.stderr
 
 
+# What the package offers, in what is compiled.
+OFFERED = """
+import syncline, torch
+graphs = []
+def backend(module, inputs):
+    graphs[-1].append(sum(node.op == "call_function" for node in module.graph.nodes))
+    return module.forward
+@syncline.range("decorated")
+def doubled(a):
+    return a * 2
+def with_range(a):
+    with syncline.range("within"):
+        a = a * 2
+    return a + 1
+def with_others(a):
+    syncline.step()
+    a = doubled(a)
+    syncline.mark("in the middle")
+    return a + 1
+for function in (with_range, with_others):
+    for full in (False, True):
+        torch._dynamo.reset()
+        graphs.append([])
+        torch.compile(function, backend=backend, fullgraph=full)(torch.ones(2, device="cuda"))
+doubled(torch.ones(2))
+print(graphs)
+"""
+
+
+@pytest.mark.parametrize("inject", [False, True], ids=["bare", "recorded"])
+def test_calls_of_the_package_break_no_graph(torch, inject):
+    """Nor have they a part in it, with and without the library."""
+    run = torch.run(torch.python, "-c", OFFERED, inject=inject,
+                    PYTHONPATH=str(harness.REPO / "python_hook"))
+    assert (run.status, run.stdout) == (0, "[[2], [2], [2], [2]]\n"), run.stderr
+
+
 GRAPH = "## Call CompiledFxGraph "
 # A graph that inductor has nothing to generate code for: an operator of the program's that uses the GPU, and
 # a product. Then the same under torch.profiler; that graph itself in the middle of what is traced; and a

@@ -113,6 +113,33 @@ def test_callers_too_and_none(torch):
     assert set(lines_of(run.trace())) == {None}
 
 
+INDUCTOR = """
+import operator, os, sys
+os.environ.update(TORCHINDUCTOR_CACHE_DIR=sys.argv[1], TORCHINDUCTOR_COMPILE_THREADS="1")
+import torch
+library = torch.library.Library("jobs", "DEF")
+library.define("up(Tensor x) -> Tensor")
+library.impl("up", operator.methodcaller("to", "cuda"), "CPU")  # no function of the job's
+torch.library.register_fake("jobs::up", torch.empty_like)
+compiled = torch.compile(lambda x: torch.ops.jobs.up(x @ x), fullgraph=True)
+busy = torch.ones(64, 64, device="cuda")
+for _ in range(3):
+    busy @ busy
+    compiled(busy.cpu())
+"""
+
+
+def test_code_of_inductors_is_nobodys(torch):
+    """Wherever its cache lies: the line is that of who called it."""
+    job, cache = torch.tmp / "job.py", torch.tmp / "cache"
+    job.write_text(INDUCTOR)
+    run = torch.run(torch.python, job, cache, sim=SLOW)
+    assert run.status == 0, run.stderr
+    assert list(cache.rglob("*.py")), "there must be code of its"
+    waits = lines_of(run.trace())
+    assert waits and {line.split(":")[0] for line in waits if line} == {str(job)}
+
+
 TRACED = """
 import torch
 import torch._dynamo

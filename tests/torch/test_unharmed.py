@@ -125,6 +125,80 @@ def test_as_bare(torch, name):
     assert {"aten::sinh", "aten::cosh"} <= names and not names & not_ours
 
 
+# What a hook of ours may not assume: an optimizer that has no weak references, a loader of modules that
+# takes no attributes, a program that lets nobody use ctypes.
+SLOTTED_OPTIMIZER = """
+import torch
+class Slotted:
+    __slots__ = ("param_groups", "state")
+    def __init__(self, parameters):
+        self.param_groups, self.state = [{"params": list(parameters)}], {}
+    def step(self):
+        for parameter in self.param_groups[0]["params"]:
+            parameter.data.sub_(parameter.grad)
+model = torch.nn.Linear(4, 4).cuda()
+optimizer, scaler = Slotted(model.parameters()), torch.amp.GradScaler()
+for _ in range(4):
+    scaler.scale(model(torch.ones(2, 4, device="cuda")).sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+print("trained")
+"""
+SLOTTED_LOADER = """
+import importlib.machinery, sys
+class Loader:
+    __slots__ = ("loader",)
+    def __init__(self, loader):
+        self.loader = loader
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+    def exec_module(self, module):
+        self.loader.exec_module(module)
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec and name.startswith("torch") and spec.origin.endswith(".py"):
+            spec.loader = Loader(spec.loader)
+        return spec
+sys.meta_path.insert(0, Finder)
+import torch
+torch.ones(1, device="cuda")
+torch.cuda.synchronize()
+import torch.distributed.distributed_c10d, torch._inductor.output_code
+print("imported")
+"""
+AUDITED = """
+import sys, torch
+torch.cuda.init()
+def refuse(event, _):
+    if event.startswith("ctypes."):
+        raise RuntimeError(event)
+model = torch.nn.Linear(4, 4).cuda()
+optimizer = torch.optim.SGD(model.parameters())
+sys.addaudithook(refuse)
+for _ in range(4):
+    model(torch.ones(2, 4, device="cuda")).sum().backward()
+    optimizer.step()
+print("trained")
+"""
+
+
+@pytest.mark.parametrize("before", [[], [harness.TOOL, "run", "--"]], ids=["variable", "run"])
+@pytest.mark.parametrize("text, steps", [(SLOTTED_OPTIMIZER, 3), (SLOTTED_LOADER, 0), (AUDITED, None)],
+                         ids=["optimizer", "loader", "audited"])
+def test_a_program_that_hooks_do_not_fit(torch, text, steps, before):
+    job = torch.tmp / "job.py"
+    job.write_text(text)
+    bare = torch.run(torch.python, job, inject=False)
+    run = torch.run(*before, torch.python, job, inject=not before)
+    assert bare.status == 0, bare.stderr
+    assert told(run) == told(bare)
+    found = [row for row in run.trace().of("user_annotation") if row["name"].startswith("ProfilerStep#")]
+    # (how many steps were told before the program refused, depends)
+    assert steps is None or len(found) == steps
+
+
 @pytest.mark.parametrize("trouble", ["a file", "no right"])
 def test_where_nothing_can_be_written(torch, trouble):
     """One line says so, with the folder; the job is what it is."""

@@ -161,6 +161,7 @@ static void whose_file_it_is(void **state)
         "/opt/venv/lib/python3.12/site-packages/syncline/_steps.py",
         "/usr/lib/syncline/python/syncline/_modules.py",
         "/tmp/torchinductor_me/ab/cab.py",
+        "/srv/cache/wv/cwvfpks2dcevwdkfq5ddx4o4zea3f3bj6yd6wr3glglqf4ahoxyy.py",
         "<frozen importlib._bootstrap>",
         "<eval_with_key>.12",
     };
@@ -172,6 +173,9 @@ static void whose_file_it_is(void **state)
         "/opt/venv/lib/python3.12/site-packages/torchvision/models/resnet.py",
         "/opt/venv/lib/python3.12/site-packages/torch.py",
         "/home/me/lib/python3.x/train.py",
+        "/srv/cache/wv/cwv.py",
+        "/srv/cache/xy/cwvfpks2dcevwdkfq5ddx4o4zea3f3bj6yd6wr3glglqf4ahoxyy.py",
+        "cwvfpks2dcevwdkfq5ddx4o4zea3f3bj6yd6wr3glglqf4ahoxyy.py",
         "<stdin>",
         "<ipython-input-3>",
         "",

@@ -123,6 +123,34 @@ static void a_package_that_does_not_tell(void **state)
     }
 }
 
+/* libtorch_cpu in the distribution's folder of libraries, the package elsewhere. */
+static void libraries_beside_all_others(void **state)
+{
+    struct torch_tree tree, other;
+    struct sl_torch t;
+    char part[128];
+    void *library, *package;
+
+    (void)state;
+    torch_tree_make(&tree, FIXTURE_TORCH);
+    torch_tree_version(&tree, "__version__ = '2.11.0'\n");
+    torch_tree_link(&tree, "torch/_C.cpython-311-x86_64-linux-gnu.so", FIXTURE_OBSERVER);
+    torch_tree_make(&other, FIXTURE_TORCH);
+    library = dlopen(other.library, RTLD_NOW | RTLD_LOCAL);
+    assert_int_equal(sl_torch_find(&t), 0);
+    assert_string_equal(t.version, "");
+    snprintf(part, sizeof(part), "%s/torch/_C.cpython-311-x86_64-linux-gnu.so", tree.root);
+    package = dlopen(part, RTLD_NOW | RTLD_LOCAL);
+    assert_true(library && package);
+    assert_int_equal(sl_torch_find(&t), 0);
+    assert_string_equal(t.version, "2.11.0");
+    assert_string_equal(t.packages, tree.root);
+    dlclose(package);
+    dlclose(library);
+    torch_tree_remove(&tree);
+    torch_tree_remove(&other);
+}
+
 static int path_for(const char *home, const char *version, int is_old_abi, char *path)
 {
     struct sl_torch t = {.is_old_abi = is_old_abi};
@@ -166,6 +194,7 @@ int main(void)
         cmocka_unit_test(a_release),
         cmocka_unit_test(the_old_abi),
         cmocka_unit_test(a_package_that_does_not_tell),
+        cmocka_unit_test(libraries_beside_all_others),
         cmocka_unit_test(observers),
     };
 
