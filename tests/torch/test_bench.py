@@ -92,6 +92,7 @@ def test_torch_ops(tmp_path):
                           "torch.profiler, more an operator",
                           "torch.profiler with shapes, more",
                           "observer full / torch.profiler with shapes",
+                          "the same of linear", "the same of cat",
                           "NVTX's texts, more an operator", "NVTX's texts, with no window open",
                           "syncline.range(), one", "torch.profiler.record_function(), one",
                           "syncline.step(), one"}
