@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Whether syncline says of a run what libkineto says of it.
 
-    tests/replay/libkineto.py KINETO SYNCLINE
+    tests/replay/libkineto.py KINETO SYNCLINE RECORDING
 
-KINETO is what torch.profiler exported of a run on the simulated GPU, SYNCLINE the trace of that
-run's recording (`tests/simgpu/run --record`, played with SYNCLINE_API=all). Compared are the rows of kernels, copies, memsets, calls and waits with all their
+KINETO is what torch.profiler exported of a run on the simulated GPU, RECORDING what the simulator
+wrote of that run (`tests/simgpu/run --record`), SYNCLINE the trace of the recording, played with
+SYNCLINE_API=all. Compared are the rows of kernels, copies, memsets, calls and waits with all their
 args, the arrows from calls to GPU operations, and what the file says of the devices, streams and
-threads. libkineto's times come from a clock of its own: one offset and one rate are removed.
+threads. libkineto's times come from a clock of its own: one offset and one rate are removed. What
+libkineto does not know (threads that it was not started in, what was recorded in an event) is
+compared with the recording.
 
 Exit status 1 and the first difference, by time, if there is one that is not in
 docs/kineto-compatibility.md; else how often each of those that are was met.
@@ -17,6 +20,7 @@ import statistics
 import sys
 
 import kineto
+import recording
 
 CALLS = ("cuda_runtime", "cuda_driver")
 OPERATIONS = ("kernel", "gpu_memcpy", "gpu_memset")
@@ -27,14 +31,18 @@ RUNTIME_LEFT_OUT = {"cudaGetDevice", "cudaSetDevice", "cudaGetLastError", "cudaE
                     "cudaEventCreateWithFlags", "cudaEventDestroy"}
 DRIVER_KEPT = {"cuLaunchKernel", "cuLaunchKernelEx"}
 
+RECORD = ("wait_on_stream", "wait_on_cuda_event_record_corr_id")
+RECORD_ELSEWHERE = ("wait_on_context", "wait_on_context_stream", "wait_on_context_record_corr_id")
+TELLS_RECORDS = 26  # CUPTI 12.8: a wait says which of an event's records it waited for
+CUPTI_ID = 0xffffffff  # the part of a correlation id that CUPTI tells
+
 # Args that only one of the two has: ours, and those that come from PyTorch's operators.
 OURS = {
     "kernel": {"priority", "static shared memory", "dynamic shared memory", "cluster", "channel",
                "channel type", "graph id", "graph node id"},
     "gpu_memcpy": {"channel", "channel type", "graph id", "graph node id"},
     "gpu_memset": {"value", "graph id", "graph node id"},
-    "cuda_sync": {"cuda_event_sync_id", "result", "wait_on_context",
-                  "wait_on_context_stream", "wait_on_context_record_corr_id"},
+    "cuda_sync": {"cuda_event_sync_id", "result", *RECORD_ELSEWHERE},
     **dict.fromkeys(CALLS, {"result", "wait_kind", "wait_ns", "wake_ns", "released_by",
                             "wait_basis"}),
 }
@@ -42,7 +50,6 @@ OPERATORS = {"External id", "Collective name", "dtype", "In msg nelems", "Out ms
              "Group size", "In split size", "Out split size", "Process Group Name",
              "Process Group Description", "Process Group Ranks", "Src Rank", "Dst Rank", "Seq",
              "Rank", "Comms Id"}
-RECORD = ("wait_on_stream", "wait_on_cuda_event_record_corr_id")
 NOT_READY = 600
 WAIT_ROWS = 1000000  # tid of our waits: this and the stream
 DEVICE_WIDE = 1  # libkineto's, for waits without a stream
@@ -64,7 +71,7 @@ class File:
             row["start"], row["end"] = kineto.times(self.trace, row)
         self.by_key = collections.defaultdict(list)
         for row in self.rows:
-            self.by_key[row["cat"], row["args"]["correlation"]].append(row)
+            self.by_key[row["cat"], row["args"]["correlation"] & CUPTI_ID].append(row)
         for rows in self.by_key.values():  # a graph launch has many, overlapping on many streams
             rows.sort(key=lambda row: (row["args"].get("device", 0), row["args"].get("stream", 0),
                                        row["start"]))
@@ -89,8 +96,8 @@ def show(row):
 
 
 class Comparison:
-    def __init__(self, theirs, ours):
-        self.theirs, self.ours = theirs, ours
+    def __init__(self, theirs, ours, truth):
+        self.theirs, self.ours, self.truth = theirs, ours, truth
         if not any(row["cat"] == "cuda_sync" for row in theirs.rows):
             ours.leave_out("cuda_sync")  # not asked for (enable_cuda_sync_events)
         self.known = collections.Counter()  # differences of docs/kineto-compatibility.md
@@ -205,12 +212,9 @@ class Comparison:
         theirs, ours = a["args"], b["args"]
         for key in theirs.keys() - ours.keys() - OPERATORS:
             if key in RECORD and theirs[key] == -1:
-                # Nobody knows (CUPTI below 12.8), or it is of another context.
-                if "wait_on_context" in ours:
-                    self.check_event(b, ours["wait_on_context_record_corr_id"])
-                self.known["event-records"] += 1
-                continue
-            self.differ(f"{show(b)} has no {key!r}: {theirs[key]!r} in theirs", b["start"])
+                self.known["event-records"] += 1  # ours was compared with the recording
+            else:
+                self.differ(f"{show(b)} has no {key!r}: {theirs[key]!r} in theirs", b["start"])
         for key in ours.keys() - theirs.keys() - OURS[b["cat"]]:
             self.differ(f"{show(b)} has {key!r}: {ours[key]!r}, theirs has none", b["start"])
         for key in ours.keys() & theirs.keys():
@@ -229,8 +233,9 @@ class Comparison:
         elif key == "est. achieved occupancy %" and theirs == 0 and self.opted_in(b):
             self.known["occupancy-opt-in"] += 1
         elif key in RECORD and theirs == -1:
-            self.check_event(b, b["args"]["wait_on_cuda_event_record_corr_id"])
             self.known["event-records"] += 1
+        elif key == "correlation" and theirs == ours & CUPTI_ID:
+            self.known["wrapped-ids"] += 1
         else:
             self.differ(f"{show(b)} has {key!r}: {ours!r}, {theirs!r} in theirs", b["start"])
 
@@ -242,13 +247,47 @@ class Comparison:
         return kernel["args"]["shared memory"] > device["sharedMemPerBlock"] and \
             0 < kernel["args"]["est. achieved occupancy %"] <= most + 0.5
 
-    def check_event(self, wait, record):
-        """Ours names the call that recorded the event last before the wait."""
-        calls = [row for cat in CALLS for row in self.ours.by_key.get((cat, record), ())]
-        if len(calls) != 1 or "EventRecord" not in calls[0]["name"] or \
-                calls[0]["start"] > wait["end"]:
-            self.differ(f"{show(wait)} waits for an event that correlation {record} is said to "
-                        f"have recorded", wait["start"])
+    # ---- what the recording knows ----
+
+    def check_records(self):
+        """Each wait for an event names the call that had recorded it, or says nothing."""
+        for wait in self.ours.rows:
+            if wait["cat"] != "cuda_sync":
+                continue
+            args = wait["args"]
+            said = {key: args[key] for key in (*RECORD, *RECORD_ELSEWHERE) if key in args}
+            true = self.record_of(wait)
+            is_silent = not said and self.ours.trace["cupti_version"] < TELLS_RECORDS
+            if said != true and not is_silent:
+                self.differ(f"{show(wait)} waits for {said}, in the run for {true}", wait["start"])
+
+    def record_of(self, wait):
+        """The args of a wait that say what it waited for, as they have to be."""
+        context, stream, call = self.truth.awaited.get(
+            wait["args"]["correlation"] & CUPTI_ID, (None, None, None))
+        if call is None:
+            return {}
+        rows = [row for cat in CALLS for row in self.ours.by_key.get((cat, call), ())]
+        call = rows[0]["args"]["correlation"] if rows else call
+        is_own = wait["name"] == "Stream Wait Event" and stream == wait["args"]["stream"]
+        if context == wait["args"]["context"] and not is_own:
+            return dict(zip(RECORD, (stream, call)))
+        return dict(zip(RECORD_ELSEWHERE, (context, stream, call)))
+
+    def check_calls(self):
+        """Each call is there once, as it was, and a thread's ids rise from one below 2^32."""
+        last = collections.Counter()
+        for row in sorted((row for row in self.ours.rows if row["cat"] in CALLS),
+                          key=lambda row: (row["start"], row["args"]["correlation"])):
+            wide, thread = row["args"]["correlation"], row["tid"]
+            key = row["cat"], wide & CUPTI_ID
+            said = thread, row["args"]["cbid"], row["start"], row["end"]
+            if said != self.truth.calls.get(key) or len(self.ours.by_key[key]) > 1:
+                self.differ(f"{show(row)} is {said} (thread, cbid, times), in the run "
+                            f"{self.truth.calls.get(key)}", row["start"])
+            if wide < last[thread] or not last and wide > CUPTI_ID:
+                self.differ(f"{show(row)} comes behind {last[thread]}", row["start"])
+            last[thread] = wide
 
     # ---- all of it ----
 
@@ -275,7 +314,7 @@ class Comparison:
         at = {(row["pid"], row["tid"], row["ts"], row["args"]["correlation"]): row["cat"]
               for row in file.rows}
         return collections.Counter(
-            (e["ph"], e["id"], at.get((e["pid"], e["tid"], e["ts"], e["id"])))
+            (e["ph"], e["id"] & CUPTI_ID, at.get((e["pid"], e["tid"], e["ts"], e["id"])))
             for e in file.events if e.get("cat") == "ac2g")
 
     def check_arrows(self):
@@ -343,6 +382,8 @@ class Comparison:
         self.align()
         self.check_count()
         self.check_rows()
+        self.check_records()
+        self.check_calls()
         self.check_threads()
         self.check_arrows()
         self.check_header()
@@ -358,16 +399,16 @@ def is_bandwidth(row, value):
     return exact and abs(float(value) - exact) <= 0.0011 + exact * 1.5 / length
 
 
-def compare(theirs, ours):
+def compare(theirs, ours, recorded):
     """(the differences as texts, the first first; how often each known one was met; the clocks)"""
-    comparison = Comparison(File(theirs), File(ours))
+    comparison = Comparison(File(theirs), File(ours), recording.Recording(recorded))
     differences = [text for _, text in comparison.run()]
     clocks = f"offset {comparison.offset:.0f} ns, rate {comparison.rate * 1e6:.3f} ppm"
     return differences, comparison.known, clocks
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4:
         sys.exit(__doc__.strip())
     try:
         differences, known, clocks = compare(*sys.argv[1:])

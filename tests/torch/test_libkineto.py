@@ -43,8 +43,8 @@ def listed() -> set[str]:
     return set(re.findall(r"^### `([a-z-]+)`", DOC.read_text(), re.MULTILINE))
 
 
-def check_same(theirs, ours):
-    differences, known, _ = libkineto.compare(theirs, ours)
+def check_same(theirs, ours, recording):
+    differences, known, _ = libkineto.compare(theirs, ours, recording)
     assert not differences, f"{len(differences)} differences:\n" + "\n".join(differences[:10])
     assert +known and set(+known) <= listed()
 
@@ -56,7 +56,7 @@ def test_job(torch, name):
                     sim=[*ONE_PROCESS[name].sim, "--record", str(folder / "recording")])
     assert run.status == 0, run.stderr
     (theirs,) = folder.glob("theirs-*.json")
-    check_same(theirs, play(torch, folder / "recording"))
+    check_same(theirs, play(torch, folder / "recording"), folder / "recording")
 
 
 @pytest.mark.parametrize("name", RANKS)
@@ -70,17 +70,87 @@ def test_ranks(torch, name):
     for theirs in found:
         rank = libkineto.kineto.load(theirs)["distributedInfo"]["rank"]
         recording = folder / re.fullmatch(r"theirs-(\d+)", theirs.stem)[1]
-        check_same(theirs, play(torch, recording, RANK=str(rank), WORLD_SIZE="2"))
+        ours = play(torch, recording, RANK=str(rank), WORLD_SIZE="2")
+        check_same(theirs, ours, recording)
 
 
-def test_without_syncs_and_a_trace_that_differs(torch, monkeypatch):
-    """What differs is found, and named: the comparison can fail."""
+def test_without_syncs(torch):
     folder = torch.tmp / "1"
     torch.job("peers", under=profiled("0"), inject=False,
               sim=["--devices", "2", "--record", str(folder / "recording")])
     (theirs,) = folder.glob("theirs-*.json")
+    check_same(theirs, play(torch, folder / "recording"), folder / "recording")
+
+
+# The first correlation id: the job's go past 2^32.
+SOON_FULL = 2**32 - 100
+
+
+def of(trace, cat, name=""):
+    """A row from the middle of the run."""
+    rows = [e for e in trace["traceEvents"] if e.get("cat") == cat and e["ph"] == "X"
+            and name in e["name"]]
+    return rows[len(rows) // 2]
+
+
+def set_arg(cat, name, key, value):
+    return lambda trace: of(trace, cat, name)["args"].update({key: value})
+
+
+def add_to(cat, key, add):
+    return lambda trace: of(trace, cat, "cudaLaunchKernel" * (cat == "cuda_runtime")).update(
+        {key: of(trace, cat, "cudaLaunchKernel" * (cat == "cuda_runtime"))[key] + add})
+
+
+def lose(trace):
+    trace["traceEvents"].remove(of(trace, "kernel"))
+
+
+def lose_arrow(trace):
+    launch = of(trace, "kernel")["args"]["correlation"]
+    trace["traceEvents"].remove(next(
+        e for e in trace["traceEvents"] if e["ph"] == "f" and e.get("id") == launch))
+
+
+def lose_record(trace):
+    del of(trace, "cuda_sync", "Stream Wait Event")["args"]["wait_on_stream"]
+
+
+def take_older_record(trace):
+    """The wait is said to be for what an earlier call recorded."""
+    records = [e["args"]["correlation"] for e in trace["traceEvents"]
+               if e.get("cat") == "cuda_runtime" and "EventRecord" in e["name"]]
+    wait = of(trace, "cuda_sync", "Stream Wait Event")["args"]
+    older = [record for record in records if record < wait["wait_on_cuda_event_record_corr_id"]]
+    wait["wait_on_cuda_event_record_corr_id"] = older[-1]
+
+
+def move_calls(trace):
+    """All of them to another thread, with their arrows."""
+    for e in trace["traceEvents"]:
+        if e.get("cat") == "cuda_runtime" or (e.get("cat"), e["ph"]) == ("ac2g", "s"):
+            e["tid"] += 1
+
+
+def cut_ids(trace):
+    """As CUPTI tells them, where they have gone past 2^32."""
+    for e in trace["traceEvents"]:
+        if e.get("cat") in libkineto.ROWS:
+            e["args"]["correlation"] &= 2**32 - 1
+        elif e.get("cat") == "ac2g":
+            e["id"] &= 2**32 - 1
+
+
+def test_a_trace_that_differs(torch, monkeypatch):
+    """What differs is found, and named: the comparison can fail."""
+    folder = torch.tmp / "1"
+    torch.job("streams", under=profiled("1"), inject=False,
+              sim=["--correlation-start", str(SOON_FULL),
+                   "--record", str(folder / "recording")])
+    (theirs,) = folder.glob("theirs-*.json")
     ours = play(torch, folder / "recording")
-    check_same(theirs, ours)
+    check_same(theirs, ours, folder / "recording")
+    assert libkineto.compare(theirs, ours, folder / "recording")[1]["wrapped-ids"]
 
     def after(change):
         def changed(path):
@@ -92,39 +162,26 @@ def test_without_syncs_and_a_trace_that_differs(torch, monkeypatch):
         load = libkineto.kineto.load
         with monkeypatch.context() as patch:
             patch.setattr(libkineto.kineto, "load", changed)
-            return libkineto.compare(theirs, ours)[0]
+            return libkineto.compare(theirs, ours, folder / "recording")[0]
 
-    def of(trace, cat):
-        rows = [e for e in trace["traceEvents"] if e.get("cat") == cat and e["ph"] == "X"
-                and (cat == "kernel" or e["name"] == "cudaLaunchKernel")]
-        return rows[20]
-
-    def lose(trace):
-        trace["traceEvents"].remove(of(trace, "kernel"))
-
-    def lose_arrow(trace):
-        launch = of(trace, "kernel")["args"]["correlation"]
-        trace["traceEvents"].remove(next(
-            e for e in trace["traceEvents"] if e["ph"] == "f" and e.get("id") == launch))
-
-    def set_arg(cat, key, value):
-        return lambda trace: of(trace, cat)["args"].update({key: value})
-
-    def set_field(cat, key, add):
-        return lambda trace: of(trace, cat).update({key: of(trace, cat)[key] + add})
-
+    wait = ("cuda_sync", "Stream Wait Event")
     for change, says in [
             (lose, "theirs alone: kernel"),
             (lose_arrow, "an arrow 'f'"),
-            (set_arg("kernel", "registers per thread", 255), "'registers per thread': 255"),
-            (set_arg("kernel", "warps per SM", libkineto.kineto.decimal.Decimal("0.5")),
+            (set_arg("kernel", "", "registers per thread", 255), "'registers per thread': 255"),
+            (set_arg("kernel", "", "warps per SM", libkineto.kineto.decimal.Decimal("0.5")),
              "'warps per SM'"),
-            (set_arg("cuda_runtime", "unheard", 1), "has 'unheard'"),
-            (set_field("cuda_runtime", "ts", 2), "begins"),
-            (set_field("kernel", "dur", 1), "ns long in theirs"),
-            (set_field("kernel", "name", "x"), "is called"),
-            (set_field("cuda_runtime", "tid", 1), "thread"),
-            (lambda trace: trace["deviceProperties"][1].update(numSms=1), "numSms is 1")]:
+            (set_arg("cuda_runtime", "cudaLaunchKernel", "unheard", 1), "has 'unheard'"),
+            (add_to("cuda_runtime", "ts", 2), "begins"),
+            (add_to("kernel", "dur", 1), "ns long in theirs"),
+            (add_to("kernel", "name", "x"), "is called"),
+            (add_to("cuda_runtime", "tid", 1), "thread"),
+            (move_calls, "in the run ("),
+            (set_arg(*wait, "wait_on_stream", 99), "waits for {'wait_on_stream': 99"),
+            (lose_record, "waits for {'wait_on_cuda_event_record_corr_id'"),
+            (take_older_record, "in the run for {'wait_on_stream'"),
+            (cut_ids, "comes behind"),
+            (lambda trace: trace["deviceProperties"][0].update(numSms=1), "numSms is 1")]:
         found = after(change)
         assert found and any(says in text for text in found), (says, found[:3])
 
