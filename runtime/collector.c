@@ -95,9 +95,11 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
         atomic_store_explicit(&c->window_number, c->window.number, memory_order_relaxed);
         if (c->opt.config->python)
             sl_python_boot(c->opt.config->home);
+        /* Before the window begins: its calls have their operators and lines from the first on. */
+        sl_torch_ops_enable(1);
+        sl_window_ready(&c->window, window_now());
         push_window(c, 1);
         set_bounds(c);
-        sl_torch_ops_enable(1);
         err = sl_collector_check_clock(c);
     }
     if (!err && (actions & SL_ACT_DRAIN))

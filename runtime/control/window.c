@@ -17,15 +17,28 @@
 #define PACKED_START 4u
 #define PACKED_STOP  8u
 
+static void begin(struct sl_window *w, struct sl_window_now now)
+{
+    w->opened_ns = now.real_ns;
+    w->offset_ns = now.real_ns - now.monotonic_ns;
+    w->next_ns = w->reason == SL_REASON_TIME ? now.monotonic_ns + w->window_ns : NEVER;
+}
+
 static uint32_t open_window(struct sl_window *w, struct sl_window_now now)
 {
     w->state = SL_WIN_RECORDING;
     w->number++;
-    w->opened_ns = now.real_ns;
-    w->offset_ns = now.real_ns - now.monotonic_ns;
+    w->has_begun = 0;
     w->await_step = NEVER;
-    w->next_ns = w->reason == SL_REASON_TIME ? now.monotonic_ns + w->window_ns : NEVER;
+    begin(w, now);
     return SL_ACT_OPEN;
+}
+
+void sl_window_ready(struct sl_window *w, struct sl_window_now now)
+{
+    if (!w->has_begun)
+        begin(w, now);
+    w->has_begun = 1;
 }
 
 /* By how much the wall clock was set since the window opened. Slewing, and the time between two
@@ -91,6 +104,7 @@ static uint32_t open_with_step(struct sl_window *w, struct sl_window_now now, ui
     uint32_t actions = open_window(w, now);
 
     w->opened_ns = began_ns;
+    w->has_begun = 1;
     w->await_step = w->step + w->window_steps;
     return actions;
 }
@@ -119,7 +133,7 @@ void sl_window_init(struct sl_window *w, const struct sl_config *config, struct 
     } else if (on_since_ns && w->mode != SL_WINDOW_DEMAND) {
         open_window(w, now);
         w->opened_ns = on_since_ns;
-        w->untold = 1;
+        w->untold = w->has_begun = 1;
     } else {
         w->want_start = w->mode == SL_WINDOW_RUN;
     }

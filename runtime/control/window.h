@@ -65,7 +65,8 @@ struct sl_window {
     uint64_t offset_ns;   /* real minus monotonic time when the window opened */
     uint32_t number;      /* of the current or last window; counts from 1 */
     int want_start, want_stop;
-    int untold; /* the first window is open, and SL_ACT_OPEN has yet to be given out */
+    int untold;    /* the first window is open, and SL_ACT_OPEN has yet to be given out */
+    int has_begun; /* opened_ns stands; 0: sl_window_ready() may move it */
     enum sl_window_reason reason; /* why the current or last window opened */
     enum sl_window_reason close_reason;
 };
@@ -100,6 +101,10 @@ uint32_t sl_window_exit(struct sl_window *w, struct sl_window_now now);
 /* `drained`: nothing enqueued before closed_ns is outstanding. Returns enum sl_window_action bits,
  * to be carried out in the order of their values. */
 uint32_t sl_window_step(struct sl_window *w, struct sl_window_now now, int drained);
+
+/* While SL_ACT_OPEN is carried out: all that the window is to record is on, so it begins now,
+ * unless it began with a step or with the process. */
+void sl_window_ready(struct sl_window *w, struct sl_window_now now);
 
 /* Monotonic time of the next step that would do something by itself; UINT64_MAX = none. */
 uint64_t sl_window_deadline(const struct sl_window *w);

@@ -359,6 +359,40 @@ def test_a_pytorch_too_old_or_too_new_for_an_observer(tmp_path, version, order):
         "recording", "wrote"], run.stderr
 
 
+def build_slow_observer(home: pathlib.Path) -> None:
+    """A SYNCLINE_HOME that has one, for PyTorch 2.99."""
+    (home / "observers").mkdir(parents=True)
+    (home / "python").symlink_to(HOME / "python")
+    subprocess.run(["cc", "-shared", "-fPIC", "-I", HERE.parents[1] / "runtime", "-o",
+                    home / "observers" / "torch-2.99.so", HERE / "programs" / "slow_observer.c"],
+                   check=True)
+
+
+@pytest.mark.parametrize("window", ["time:60ms/200ms", "time:100ms/100ms", "demand"])
+def test_operators_are_told_all_of_a_window(tmp_path, window):
+    """However long it takes to switch them on and off: from before the window begins until after it
+    ends, and not between windows."""
+    build_torch(tmp_path / "site", "2.99.0")
+    build_slow_observer(tmp_path / "home")
+    run = python(tmp_path, f"import sys\nsys.path.append({str(tmp_path / 'site')!r})\nimport torch\n" +
+                 WORK + "import syncline, time\n"
+                 "for turn in range(300):\n"
+                 "    if turn % 100 == 50:\n        syncline.start()\n"
+                 "    if turn % 100 == 90:\n        syncline.stop()\n"
+                 "    work()\n    time.sleep(0.004)\n",
+                 home=str(tmp_path / "home"), window=window, lead_in="20ms")
+    assert run.status == 0, run.stderr
+    told = [(what, int(ns)) for what, ns in map(str.split, run.stdout.splitlines())]
+    assert [what for what, _ in told] == [("on", "off")[i % 2] for i in range(len(told))]
+    spans = [(on, off) for (_, on), (_, off) in zip(told[::2], told[1::2] + [("off", 1 << 63)])]
+    windows = [(int(t.object["syncline"]["opened_ns"]), int(t.object["syncline"]["closed_ns"]))
+               for t in run.traces()]
+    assert len(windows) >= 3
+    # The first one of the clock's begins with the process, before there is a PyTorch.
+    for opened, closed in sorted(windows)[window != "demand":]:
+        assert [span for span in spans if span[0] <= opened and closed <= span[1]], (windows, spans)
+
+
 def build_embedding(program: pathlib.Path, *options) -> None:
     if not shutil.which("python3-config"):
         pytest.skip("no Python to embed: no python3-config (Debian: python3-dev)")

@@ -26,6 +26,7 @@ static void windows_of_steps_lie_on_their_boundaries(void **state)
     assert_int_equal(step(T0), SL_ACT_NONE); /* what leads to the first step is its lead-in */
     assert_int_equal(w.await_step, 1);
     assert_int_equal(step_begun(1, T0 + 5 * S), SL_ACT_OPEN);
+    sl_window_ready(&w, at(T0 + 5 * S + 1)); /* it has begun already */
     assert_true(w.opened_ns == T0 + 5 * S - S / 10 && w.number == 1);
     assert_int_equal(w.reason, SL_REASON_STEPS);
     assert_int_equal(step(T0 + 6 * S), SL_ACT_NONE);

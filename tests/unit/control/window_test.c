@@ -81,6 +81,28 @@ static void time_windows_come_once_a_period(void **state)
     assert_int_equal(deadline_of(), T0 + 119 * S);
 }
 
+/* Its length counts from there, and the next one's turn is where it was. */
+static void a_window_begins_when_what_it_records_is_on(void **state)
+{
+    (void)state;
+    begin(SL_WINDOW_TIME, T0 - 1 * S);
+    assert_int_equal(step(T0), SL_ACT_OPEN);
+    sl_window_ready(&w, at(T0 + S / 10));
+    assert_int_equal(w.opened_ns, T0 - 1 * S); /* the kinds were on by then */
+    assert_int_equal(deadline_of(), T0 + 2 * S);
+    step(T0 + 2 * S);
+    sl_window_step(&w, at(T0 + 3 * S), 1);
+    step(T0 + 59 * S);
+    step(T0 + 59 * S);
+    assert_int_equal(step(T0 + 60 * S), SL_ACT_OPEN);
+    sl_window_ready(&w, at(T0 + 60 * S + S / 10));
+    assert_int_equal(w.opened_ns, T0 + 60 * S + S / 10);
+    assert_int_equal(deadline_of(), T0 + 62 * S + S / 10);
+    assert_int_equal(step(T0 + 62 * S + S / 10), SL_ACT_DRAIN);
+    sl_window_step(&w, at(T0 + 63 * S), 1);
+    assert_int_equal(deadline_of(), T0 + 119 * S);
+}
+
 static void a_collector_held_up_for_minutes_skips_windows(void **state)
 {
     (void)state;
@@ -360,6 +382,7 @@ int main(void)
         cmocka_unit_test(run_whose_enabling_failed_at_first_has_a_lead_in),
         cmocka_unit_test(run_can_be_stopped_at_once_and_begun_again),
         cmocka_unit_test(time_windows_come_once_a_period),
+        cmocka_unit_test(a_window_begins_when_what_it_records_is_on),
         cmocka_unit_test(a_collector_held_up_for_minutes_skips_windows),
         cmocka_unit_test(windows_without_room_between_keep_the_kinds_on),
         cmocka_unit_test(back_to_back_windows_have_no_pause),

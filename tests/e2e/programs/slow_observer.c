@@ -1,0 +1,52 @@
+/* Stands for the observer of a PyTorch that takes long over each change, and says when operators
+ * began to be told and ceased: lines of stdout, "on NS" and "off NS" (CLOCK_REALTIME), as they are
+ * all of the way. */
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "collect/torch_ops_abi.h"
+
+int sl_torch_observer(const struct sl_torch_ops_host *host, struct sl_torch_ops_observer *out);
+
+static void say(const char *what)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    printf("%s %lld\n", what, (long long)now.tv_sec * 1000000000 + now.tv_nsec);
+    fflush(stdout);
+}
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
+static int watch(int with_inputs)
+{
+    (void)with_inputs;
+    return 0;
+}
+
+static int enable(int with_inputs)
+{
+    (void)with_inputs;
+    nap();
+    say("on");
+    return 0;
+}
+
+static int disable(void)
+{
+    say("off");
+    nap();
+    return 0;
+}
+
+int sl_torch_observer(const struct sl_torch_ops_host *host, struct sl_torch_ops_observer *out)
+{
+    (void)host;
+    *out = (struct sl_torch_ops_observer){SL_TORCH_OPS_ABI, "2.99", watch, enable, disable};
+    return 0;
+}
