@@ -17,6 +17,7 @@
 #include "base/stats.h"
 #include "collect/cupti_buffer.h"
 #include "collect/cupti_neighbour.h"
+#include "collect/graph_nodes.h"
 #include "collect/nvtx.h"
 #include "collect/python_boot.h"
 #include "collect/torch_ops.h"
@@ -95,6 +96,8 @@ static int let_go(struct sl_collector *c)
     sl_collector_deliver(c);
     held = sl_collector_look(c, c->drain_turn);
     sl_collector_tell_missing(c, c->drain_turn, &held);
+    if (c->opt.cupti->is_v2)
+        sl_graph_nodes_give_up(); /* they come by the subscriber that goes now */
     if (sl_collector_enter_cupti(c))
         return -ECANCELED;
     sl_cupti_detach(c->opt.cupti);

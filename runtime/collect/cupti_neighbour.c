@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "collect/cupti_buffer.h"
 #include "collect/cupti_tables.h"
+#include "collect/graph_nodes.h"
 
 /* Longer than the collector takes to let go, unless CUPTI keeps it. */
 #define WAIT_MOST_NS 5000000000ull
@@ -299,13 +300,17 @@ static int flush(uint32_t flag)
     return result;
 }
 
-/* Refused beside a subscriber of ours, which it would take for the end of its life. */
+/* Refused beside a subscriber of ours, which it would take for the end of its life: libkineto goes
+ * without the GPU then. */
 static int subscribe(void **subscriber, void *callback, void *user)
 {
     int result;
 
-    if (!watch.api->is_v2)
+    if (!watch.api->is_v2) {
+        if (sl_neighbour_state() != SL_NEIGHBOUR_OFF)
+            sl_graph_nodes_give_up();
         return watch.api->v1.Subscribe(subscriber, callback, user);
+    }
     begin();
     result = watch.api->v1.Subscribe(subscriber, callback, user);
     /* It does not record yet: until then we do, as it does. */

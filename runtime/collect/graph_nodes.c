@@ -56,6 +56,8 @@ struct fact {
 static struct {
     const struct sl_cupti_api *api;
     void *subscriber;
+    int is_shared;     /* the subscriber is cupti_v2's */
+    _Atomic int is_on; /* what is told goes on */
     struct fact *fact;
     _Atomic uint64_t tail; /* next to be filled, by any thread */
     _Atomic uint32_t lost;
@@ -79,12 +81,12 @@ static void put(enum sl_node_fact what, uint64_t node, uint64_t other, uint32_t 
     for (;;) {
         fact = &queue.fact[at % SLOTS];
         lost = atomic_load_explicit(&queue.lost, memory_order_relaxed);
-        /* Acquire pairs with the release in sl_graph_nodes_next(): the slot is empty. */
+        /* Acquire pairs with the release in take(): the slot is empty. */
         if (atomic_load_explicit(&fact->turn, memory_order_acquire) != empty_turn(at)) {
             uint64_t now = atomic_load_explicit(&queue.tail, memory_order_acquire);
 
             if (now == at) {
-                /* Release pairs with the acquire in sl_graph_nodes_next(). */
+                /* Release pairs with the acquire in take(). */
                 atomic_fetch_add_explicit(&queue.lost, 1, memory_order_release);
                 return;
             }
@@ -101,7 +103,7 @@ static void put(enum sl_node_fact what, uint64_t node, uint64_t other, uint32_t 
     fact->other = other;
     fact->home = home;
     fact->what = what;
-    /* Release pairs with the acquire in sl_graph_nodes_next(): the fact before its turn. */
+    /* Release pairs with the acquire in take(): the fact before its turn. */
     atomic_store_explicit(&fact->turn, empty_turn(at) + 1, memory_order_release);
 }
 
@@ -165,7 +167,7 @@ static int tell_loss(uint32_t lost, struct sl_event *out)
     return 1;
 }
 
-int sl_graph_nodes_next(struct sl_event *out)
+static int take(struct sl_event *out)
 {
     struct fact *fact;
     uint32_t lost;
@@ -191,28 +193,52 @@ int sl_graph_nodes_next(struct sl_event *out)
     return 1;
 }
 
+int sl_graph_nodes_next(struct sl_event *out)
+{
+    /* Facts that a callback puts while it is given up are not all there are of their nodes. */
+    while (take(out))
+        if (out->shape == SL_NODE_FACTS_LOST ||
+            atomic_load_explicit(&queue.is_on, memory_order_acquire))
+            return 1;
+    return 0;
+}
+
 /* ---- life ---- */
 
 static int subscribe(const struct sl_cupti_api *api)
 {
     static const uint32_t wanted[] = {NODE_CREATED, NODE_CLONED, DEPENDENCY_CREATED,
                                       DEPENDENCY_DESTROYED};
-    int is_ours, err = 0;
+    int err = 0;
 
     queue.subscriber = sl_cupti_v2_listen(on_callback);
-    is_ours = queue.subscriber != NULL;
-    if (!is_ours)
+    queue.is_shared = queue.subscriber != NULL;
+    if (!queue.is_shared)
         err = sl_cupti_check(api, api->v1.Subscribe(&queue.subscriber, (void *)on_callback, NULL),
                              "Subscribe");
     if (err)
         return err;
+    atomic_store_explicit(&queue.is_on, 1, memory_order_release);
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted) && !err; i++)
         err = sl_cupti_check(
             api, api->fn.EnableCallback(1, queue.subscriber, DOMAIN_RESOURCE, wanted[i]),
             "EnableCallback");
-    if (err && !is_ours)
+    if (err && atomic_exchange(&queue.is_on, 0) && !queue.is_shared)
         sl_cupti_check(api, api->fn.Unsubscribe(queue.subscriber), "Unsubscribe");
     return err;
+}
+
+void sl_graph_nodes_give_up(void)
+{
+    if (!atomic_exchange(&queue.is_on, 0))
+        return;
+    if (!queue.is_shared)
+        sl_cupti_check(queue.api, queue.api->fn.Unsubscribe(queue.subscriber), "Unsubscribe");
+    /* Release pairs with the acquire in take(). */
+    atomic_fetch_add_explicit(&queue.lost, 1, memory_order_release);
+    sl_log(SL_LOG_WARN, "another profiler becomes CUPTI's subscriber, of which there is one: from "
+                        "now on edges between the nodes of CUDA graphs are left out and counted; "
+                        "to have them, profile with one tool at a time");
 }
 
 int sl_graph_nodes_start(const struct sl_cupti_api *api)

@@ -137,9 +137,10 @@ const struct sl_option sl_config_table[] = {
     {"SYNCLINE_GRAPH_EDGES", SL_OPTION_BOOL, "0", "0 or 1",
      "1: edges between the nodes of a CUDA graph too, and which operator of PyTorch's captured "
      "what a replay runs. They are told only to CUPTI's subscriber, which there is one of in a "
-     "process: torch.profiler of PyTorch before 2.6 or so, nsys and others want it too, and do "
-     "without the GPU when it is taken. Where another has it already, both are left out, the edges "
-     "counted.",
+     "process: torch.profiler, nsys and others want it too, and do without the GPU when it is "
+     "taken. Where another has it already, both are left out, the edges counted; when a library "
+     "that is linked with CUPTI asks for it, as torch.profiler's does before its first session, it "
+     "is given up, and both are left out from then on (with SYNCLINE_HANDOVER=0 it is kept).",
      FIELD(graph_edges), 0, 0, NULL},
     {"SYNCLINE_MEMORY", SL_OPTION_SIZE, "64MiB", "16MiB to 64GiB",
      "Most host memory for events on their way to the file and for names. Past it events are "

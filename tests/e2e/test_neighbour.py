@@ -114,6 +114,20 @@ def test_windows_go_on_meanwhile(tmp_path):
                 if any(begin < row["start"] < end for begin, end in gaps)]
 
 
+@pytest.mark.sanitize
+@pytest.mark.parametrize("version", ["13.0", "13.5"])
+def test_it_becomes_the_subscriber(tmp_path, version):
+    """CUPTI has one: what we were told of graphs ends there."""
+    run = play(tmp_path, f"context kernel:2 subscribe {SESSION} sleep:400 kernel:4",
+               graph_edges="1", sim=["--cupti", version])
+    assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
+    (said,) = run.said()
+    assert "edges between the nodes of CUDA graphs" in said
+    trace = run.trace()
+    ours, outside = kernels_outside(run, trace)
+    assert ours == outside and len(ours) >= 6
+
+
 def test_left_alone(tmp_path):
     """SYNCLINE_HANDOVER=0: CUPTI is taken in the middle, and never touched by us from then on."""
     run = play(tmp_path, "context kernel:5 sleep:400 clock register enable sleep:600 kernel:7 "

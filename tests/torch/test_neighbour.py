@@ -127,6 +127,17 @@ def test_both_are_whole(torch, mode):
     assert len(wanted) >= 20
 
 
+def test_graph_edges(torch):
+    """libkineto becomes CUPTI's subscriber, which we were until then, or it would go without the
+    GPU."""
+    _, without = play(torch, "error", inject=False)
+    run, sessions = play(torch, "error", log="warn", graph_edges="1")
+    assert [content(events) for events in sessions] == [content(events) for events in without]
+    (said,) = run.said()
+    assert "edges between the nodes of CUDA graphs" in said
+    check_ours(run, set().union(*(of_truth(run, events) for events in sessions)), 2)
+
+
 def test_profiler_that_stops_at_exit(torch):
     """Our file is whole, and says that it ends with a gap; or we came back for the last moment."""
     _, without = play(torch, "exit", inject=False)

@@ -6,6 +6,7 @@
  *     register         its callbacks; buffers that CUPTI is to zero are full of rubbish
  *     enable disable   kernels and runtime calls
  *     flush            by force
+ *     subscribe        to CUPTI's callbacks, as libkineto does before its first session
  *     long:MS          a kernel that goes on when the next step begins
  *     told             prints the records that it was given so far
  *
@@ -73,8 +74,19 @@ static void enable(int on)
         must(on ? cuptiActivityEnable(wanted[i]) : cuptiActivityDisable(wanted[i]), "kinds");
 }
 
+static void on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                        const void *data)
+{
+    (void)user;
+    (void)domain;
+    (void)id;
+    (void)data;
+}
+
 static int step(const char *name, long n)
 {
+    static CUpti_SubscriberHandle subscriber;
+
     if (!strcmp(name, "clock"))
         must(cuptiActivityRegisterTimestampCallback(ticks), "clock");
     else if (!strcmp(name, "register"))
@@ -83,6 +95,8 @@ static int step(const char *name, long n)
         enable(*name == 'e');
     else if (!strcmp(name, "flush"))
         must(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "flush");
+    else if (!strcmp(name, "subscribe"))
+        must(cuptiSubscribe(&subscriber, on_callback, NULL), "subscribe");
     else if (!strcmp(name, "long"))
         spin_launch(s.kernel, NULL, 1, 32, (uint64_t)n * 1000000);
     else if (!strcmp(name, "told"))

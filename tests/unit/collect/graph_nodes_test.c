@@ -235,6 +235,24 @@ static void threads_tell_at_the_same_time(void **state)
     assert_no_more();
 }
 
+/* Facts are not all there are from then on, not even those that wait. */
+static void given_up_nothing_is_known(void **state)
+{
+    struct sl_event ev;
+
+    (void)state;
+    tell(CREATED, (struct graph_data){.node = AT(1)});
+    sl_graph_nodes_give_up();
+    tell(CREATED, (struct graph_data){.node = AT(2)});
+    assert_int_equal(cupti.unsubscribed, 1);
+    assert_int_equal(sl_graph_nodes_next(&ev), 1);
+    assert_int_equal(ev.shape, SL_NODE_FACTS_LOST);
+    assert_no_more();
+    sl_graph_nodes_give_up();
+    assert_int_equal(cupti.unsubscribed, 1);
+    assert_no_more();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +261,7 @@ int main(void)
         cmocka_unit_test(a_full_queue_says_that_facts_are_lost),
         cmocka_unit_test(a_loss_stands_before_what_came_after_it),
         cmocka_unit_test(threads_tell_at_the_same_time),
+        cmocka_unit_test(given_up_nothing_is_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
