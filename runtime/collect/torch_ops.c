@@ -326,17 +326,15 @@ int sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home)
         return 0;
     ops.generation = generation;
     ops.mode = mode;
-    if (!ops.is_met) {
-        if (sl_torch_find(&ops.torch))
-            return 0;
-        sl_torch_waits_watch();
-    }
+    if (!ops.is_met && sl_torch_find(&ops.torch))
+        return 0;
     ops.is_met = 1;
     sl_python_packages_are_in(ops.torch.packages);
     sl_software_set(SL_SOFTWARE_PYTORCH, ops.torch.version);
     if (mode == SL_TORCH_OPS_OFF)
         return 0;
     ops.is_found = 1;
+    sl_torch_waits_watch();
     take(&ops.torch, home);
     follow();
     return atomic_load(&ops.missing) != SL_TORCH_OPS_OFF;

@@ -199,9 +199,10 @@ print("parked")
 
 @pytest.mark.parametrize("python", ["1", "0"])
 def test_off_is_nothing(torch, python):
-    bare, run = torch.job("mlp", inject=False), torch.job("mlp", ops="off", python=python)
+    bare, run = torch.job("mlp", inject=False), torch.job("mlp", ops="off", python=python, log="debug")
     assert (run.status, run.stdout) == (0, bare.stdout)
     assert not run.trace().of("cpu_op")
+    assert "for PyTorch's waits are watched" not in run.stderr
 
 
 def test_unknown_version(torch):
