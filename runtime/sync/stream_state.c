@@ -335,6 +335,7 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
         return -ENOMEM;
     *op = (struct sl_op){.pub = *pub, .by = *by, .stream = stream, .older = at, .refs = 1};
     op->no_time = pub->end_ns == 0;
+    op->after_unseen = !at && has_unseen(stream, by);
     stream->ops++;
     forget_lost(s, stream, by);
     split(above ? &above->behind : &stream->extra, by, &op->behind);

@@ -60,6 +60,7 @@ struct sl_op {
     struct sl_set behind; /* what the stream had been made to wait for right before */
     uint32_t refs;
     uint8_t no_time;
+    uint8_t after_unseen; /* the first seen on its stream, which may have held work before */
 };
 
 struct sl_context {

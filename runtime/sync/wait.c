@@ -208,7 +208,7 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
             w->lost[SL_EDGE_LOST_CYCLE]++;
             continue;
         }
-        edge = add_edge(w, at, free_ns, op->pub.start_ns, 0);
+        edge = add_edge(w, at, free_ns, op->pub.start_ns, op->after_unseen);
         if (!edge)
             return;
         edge->kind = (uint8_t)kind_of(at->via);
@@ -221,8 +221,11 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
         edge->dst_op = op->pub;
     }
     mark_released(w);
-    if (w->edges)
-        w->opt->sink(w->opt->sink_user, NULL, w->edge, w->edges);
+    if (w->edges == 0)
+        return;
+    /* It came behind these for certain; what its stream held before may have ended later. */
+    w->lost[SL_EDGE_LOST_BEFORE_WINDOW] += op->after_unseen;
+    w->opt->sink(w->opt->sink_user, NULL, w->edge, w->edges);
 }
 
 /* ---- calls ---- */

@@ -111,7 +111,8 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
         return
     for edge in found:
         wanted = {"inferred" if edge["kind"] in INFERRED else "exact"}
-        if not whole and edge["kind"] in OF_A_CONTEXT:
+        if not whole and (edge["kind"] in OF_A_CONTEXT or
+                          any(comes_after_unseen(truth, d, window) for d in to)):
             wanted.add("inferred")
         if edge["basis"] not in wanted:
             out.wrong.append(f"basis of {edge}")
@@ -123,7 +124,8 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
     for edge in list(false):
         if any(says_nothing_new(truth, d, edge) for d in to):
             del false[edge]
-        elif told := by_another_rule(truth, to, edge):
+        elif told := by_another_rule(truth, to, edge) or (not whole and by_who_saw_less(
+                truth, to, edge, window)):
             must -= collections.Counter({told: false.pop(edge)})
     if not whole:
         # What was over before the window, or when something was lost, need not be known.
@@ -191,6 +193,24 @@ def by_another_rule(truth: Truth, to: list[Destination], edge: tuple) -> tuple |
     same = ("stream_wait", *edge[1:])
     told = truth.lossy and edge[0] == "legacy_default" and any(same in d.must for d in to)
     return same if told else None
+
+
+def comes_after_unseen(truth: Truth, to: Destination, window: tuple[int, int]) -> bool:
+    """A GPU operation, and what came right before it on its stream was not seen, or nothing came."""
+    ops = [op for op in truth.ops.values() if (op["corr"], op["stream"]) == (to.corr, to.stream)]
+    before = [truth.before.get(op["id"]) for op in ops]
+    return any(not op or op["id"] in truth.lost_ops or truth.lossy or
+               truth.calls[op["corr"]]["start"] < window[0] for op in before)
+
+
+def by_who_saw_less(truth: Truth, to: list[Destination], edge: tuple, window) -> tuple | None:
+    """The wanted edge that it tells with the numbers of who knows nothing of its stream before."""
+    for d in to:
+        if comes_after_unseen(truth, d, window) and is_possible(truth, d, edge):
+            for wanted in d.must + d.may:
+                if wanted[:7] == edge[:7]:
+                    return wanted
+    return None
 
 
 def sources(truth: Truth, to: list[Destination]) -> set[int]:

@@ -376,6 +376,26 @@ static void a_wait_for_the_context_is_marked_where_work_may_be_unseen(void **sta
     job_end(j);
 }
 
+/* It comes behind an event for certain; what its stream held before may have ended later. */
+static void an_operation_is_marked_where_its_stream_may_hold_unseen_work(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.recording_since_ns = 5 * US});
+    (void)state;
+    uint64_t source = job_kernel(j, 13, 10, 15, 60);
+    job_record(j, 13, 5, 1, 20);
+    job_wait_event(j, 14, 5, 1, 22);
+    uint64_t first = job_kernel(j, 14, 24, 65, 70);
+    job_wait_event(j, 14, 5, 1, 72);
+    uint64_t second = job_kernel(j, 14, 74, 80, 85);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(job_edge(j, source, first)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, source, first)->wait_ns, 34 * US);
+    assert_int_equal(job_edge(j, source, second)->basis, SL_BASIS_EXACT);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
+    job_end(j);
+}
+
 /* Two threads wait for the context at once: what was not seen may have held up both. */
 static void what_was_not_seen_is_over_for_later_waits_alone(void **state)
 {
@@ -460,6 +480,7 @@ int main(void)
         cmocka_unit_test(before_the_window_nothing_is_claimed),
         cmocka_unit_test(a_foreign_file_has_no_lead_in),
         cmocka_unit_test(a_wait_for_the_context_is_marked_where_work_may_be_unseen),
+        cmocka_unit_test(an_operation_is_marked_where_its_stream_may_hold_unseen_work),
         cmocka_unit_test(what_was_not_seen_is_over_for_later_waits_alone),
         cmocka_unit_test(an_unknown_event_holds_up_all_that_wait_at_once),
         cmocka_unit_test(past_the_cap_it_counts_and_goes_on),
