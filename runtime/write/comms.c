@@ -14,7 +14,8 @@
 #include "base/intern.h"
 #include "base/pages.h"
 
-#define RANKS_MAX 65536u
+#define RANKS_MAX 65536u     /* of a group */
+#define RANKS_END (1u << 20) /* of a job */
 #define NAMED_MAX 4096u
 #define CHUNK     (64u << 10)
 
@@ -40,6 +41,7 @@ struct sl_comms {
     int naming;     /* the last of them is not complete */
     uint32_t *rank; /* RANKS_MAX: a group in the making */
     size_t ranks;
+    uint64_t *is_named; /* a bit for each rank up to RANKS_END; clear between two calls */
     uint64_t world_size, unknown;
 };
 
@@ -65,8 +67,25 @@ static uint32_t number_of(const struct sl_comms *c)
     return ((uint32_t)h & 0x7fffffffu) | 1u;
 }
 
+static int is_one_twice(struct sl_comms *c)
+{
+    size_t named = 0;
+    int twice = 0;
+
+    while (named < c->ranks && !twice) {
+        uint64_t *word = &c->is_named[c->rank[named] / 64], bit = 1ull << c->rank[named] % 64;
+
+        twice = (*word & bit) != 0;
+        *word |= bit;
+        named++;
+    }
+    while (named--)
+        c->is_named[c->rank[named] / 64] = 0;
+    return twice;
+}
+
 /* The group of c->rank. 0 with its number, 0 being everyone; -ENOSPC; -EEXIST: the number is
- * another group's. */
+ * another group's; -EINVAL: a rank is in it twice. */
 static int put_group(struct sl_comms *c, uint32_t *out)
 {
     uint32_t number = is_everyone(c) ? 0 : number_of(c);
@@ -79,6 +98,8 @@ static int put_group(struct sl_comms *c, uint32_t *out)
         return -EEXIST;
     if (number == 0 || g)
         return 0;
+    if (is_one_twice(c))
+        return -EINVAL;
     g = sl_arena_alloc(&c->arena, sizeof(*g) + c->ranks * sizeof(*c->rank), _Alignof(uint64_t));
     if (!g)
         return -ENOSPC;
@@ -92,7 +113,7 @@ static int put_group(struct sl_comms *c, uint32_t *out)
 
 static int add_rank(struct sl_comms *c, int64_t rank)
 {
-    if (rank < 0 || rank > INT32_MAX || c->ranks == RANKS_MAX)
+    if (rank < 0 || rank >= RANKS_END || c->ranks == RANKS_MAX)
         return -EINVAL;
     c->rank[c->ranks++] = (uint32_t)rank;
     return 0;
@@ -114,7 +135,7 @@ static int read_ranks(struct sl_comms *c, struct sl_comm_text text)
         }
         if (!isdigit((unsigned char)*p))
             return -EINVAL;
-        for (; p < end && isdigit((unsigned char)*p) && rank <= INT32_MAX; p++)
+        for (; p < end && isdigit((unsigned char)*p) && rank < RANKS_END; p++)
             rank = rank * 10 + (*p - '0');
         if (add_rank(c, rank) != 0)
             return -EINVAL;
@@ -325,7 +346,8 @@ int sl_comms_create(struct sl_comms **out, size_t cap_bytes)
         return -ENOMEM;
     sl_arena_init(&c->arena, cap_bytes / 2, CHUNK);
     c->rank = sl_pages_map(RANKS_MAX * sizeof(*c->rank));
-    if (!c->rank || sl_intern_create(&c->kinds, cap_bytes / 2) != 0) {
+    c->is_named = sl_pages_map(RANKS_END / 8);
+    if (!c->rank || !c->is_named || sl_intern_create(&c->kinds, cap_bytes / 2) != 0) {
         sl_comms_destroy(c);
         return -ENOMEM;
     }
@@ -340,6 +362,7 @@ void sl_comms_destroy(struct sl_comms *c)
     sl_intern_destroy(c->kinds);
     sl_arena_destroy(&c->arena);
     sl_pages_unmap(c->named, NAMED_MAX * sizeof(*c->named));
+    sl_pages_unmap(c->is_named, RANKS_END / 8);
     sl_pages_unmap(c->rank, RANKS_MAX * sizeof(*c->rank));
     sl_pages_unmap(c, sizeof(*c));
 }

@@ -228,13 +228,21 @@ static void ranks_that_are_not_told_whole(void **state)
     t.group_ranks = text("[-1, 2]"); /* no ranks */
     t.group_size = 2;
     assert_int_equal(put(&t), 0);
+    t.group_ranks = text("[2, 2]"); /* one twice */
+    assert_int_equal(put(&t), 0);
+    t.group_size = 3;
+    t.group_ranks = text("[3, 1, 3]");
+    assert_int_equal(put(&t), 0);
+    t.group_ranks = text("[3, 1, 2]"); /* the same are free for the next */
+    assert_int_not_equal(put(&t), 0);
+    t.group_size = 2;
     t.group_ranks = text("[1099511627776, 1]");
     assert_int_equal(put(&t), 0);
     t.group_ranks = text("[]");
     t.group_size = 4;
     assert_int_not_equal(put(&t), 0);
     assert_int_equal(found.group, 0);
-    assert_int_equal(sl_comms_unknown(comms), 4);
+    assert_int_equal(sl_comms_unknown(comms), 6);
     sl_comms_name(comms, text("half"));
     sl_comms_name_ranks(comms, text("[1, x]"));
     sl_comms_name(comms, text("less"));
