@@ -196,8 +196,8 @@ struct sl_edge sl_found_edge(const struct sl_found *f, const struct sl_event *ev
     join_operation(f, &edge.source);
     join_destination(f, &edge);
     went_on_ns = edge.at_start ? edge.dst_start_ns : edge.dst_end_ns;
-    /* Of a wait that was none its source had ended before at an unknown time. */
-    if (!edge.source.end_ns && went_on_ns > edge.wake_ns)
+    /* What was not waited for had ended at an unknown time before. */
+    if (!edge.source.end_ns && edge.wait_ns && went_on_ns > edge.wake_ns)
         edge.source.end_ns = went_on_ns - edge.wake_ns;
     return edge;
 }

@@ -27,7 +27,7 @@ struct sl_event sl_found_event(const struct sl_edge *edge);
 void sl_found_row(struct sl_found *f, const struct sl_event *ev);
 
 /* The edge, whole but for names. What is no row of the file, or one of 131072 others ago, has the
- * times that the edge's own numbers tell. */
+ * times that the edge's own numbers tell; a source that was not waited for then has none. */
 struct sl_edge sl_found_edge(const struct sl_found *f, const struct sl_event *ev);
 
 #endif

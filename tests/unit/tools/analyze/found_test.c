@@ -99,6 +99,10 @@ static void ends_are_found_by_stream_and_node(void **state)
     ev = sl_found_event(&edge);
     out = sl_found_edge(f, &ev);
     assert_int_equal(out.source.end_ns, 1068);
+    edge.wait_ns = 0; /* it had ended before, and when is not told */
+    ev = sl_found_event(&edge);
+    out = sl_found_edge(f, &ev);
+    assert_int_equal(out.source.end_ns, 0);
 
     edge.at_start = 1;
     edge.dst_op.stream = 21;
