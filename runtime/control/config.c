@@ -120,8 +120,10 @@ const struct sl_option sl_config_table[] = {
      FIELD(lead_in_ns), 0, 60 * SECOND_NS, NULL},
     {"SYNCLINE_KINDS", SL_OPTION_SET, "kernel,memcpy,memset,runtime,driver,sync,overhead",
      "any of kernel, memcpy, memset, runtime, driver, sync, overhead, joined by commas",
-     "What to record. Names of devices, contexts and streams always are.", FIELD(kinds), 0, 0,
-     kind_words},
+     "What to record. Names of devices, contexts and streams always are. Without `runtime` or "
+     "`driver`, what a program launches through that API follows no call in the execution trace, "
+     "and a replay begins it too early: `syncline check X.et` counts it.",
+     FIELD(kinds), 0, 0, kind_words},
     {"SYNCLINE_API", SL_OPTION_CHOICE, "default", "default, all",
      "Which runtime and driver calls to record.", FIELD(api_all), 0, 0, api_words},
     {"SYNCLINE_DETAIL", SL_OPTION_CHOICE, "default", "lean, default, full",

@@ -45,6 +45,7 @@ static size_t divide(struct sl_chakra *c, char *memory)
     TAKE(thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
     TAKE(forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
     TAKE(stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
+    TAKE(called, SL_CHAKRA_CALLED * sizeof(*c->called));
     TAKE(held, c->held_max * sizeof(*c->held));
     TAKE(turn, c->held_max * sizeof(*c->turn));
     TAKE(turn_spare, c->held_max * sizeof(*c->turn_spare));
@@ -107,6 +108,8 @@ static void forget(struct sl_chakra *c)
     memset(c->thread, 0, SL_CHAKRA_THREADS * sizeof(*c->thread));
     memset(c->forward, 0, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
     memset(c->stream, 0, SL_CHAKRA_STREAMS * sizeof(*c->stream));
+    memset(c->called, 0, SL_CHAKRA_CALLED * sizeof(*c->called));
+    memset(&c->unseen, 0, sizeof(c->unseen));
     memset(c->first_context, 0, sizeof(c->first_context));
     memset(&c->count, 0, sizeof(c->count));
     c->threads = 0;
@@ -126,6 +129,8 @@ int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_t
     c->sink = sink;
     c->error = 0;
     c->header_out = 0;
+    c->ending = 0;
+    c->last_ns = 0;
     return 0;
 }
 
@@ -179,11 +184,35 @@ static int is_ready(const struct sl_event *ev, uint64_t until_ns)
     return ready_ns(ev) <= until_ns;
 }
 
+/* Out of `held`, where it stays until the others close up. */
+static void mark_out(struct sl_event *ev)
+{
+    ev->start_ns = 0;
+}
+
+static int is_out(const struct sl_event *ev)
+{
+    return ev->start_ns == 0;
+}
+
+static void put_row(struct sl_chakra *c, const struct sl_event *ev)
+{
+    if (sl_chakra_is_end(ev))
+        sl_chakra_take_end(c, ev);
+    else if (sl_chakra_is_cpu(ev))
+        sl_chakra_take_row(c, ev);
+    else
+        sl_chakra_take_op(c, ev);
+}
+
+/* What is ready by then, up to an operation that must wait for later rows. */
 static void put_held(struct sl_chakra *c, uint64_t until_ns)
 {
+    uint64_t complete_ns = until_ns;
     struct sl_chakra_turn *turn;
     size_t i, ready = 0, kept = 0;
 
+    c->unseen.until_ns = 0;
     for (i = 0; i < c->held_count; i++) {
         if (is_ready(&c->held[i], until_ns))
             c->turn[ready++] = (struct sl_chakra_turn){c->held[i].start_ns, (uint32_t)i};
@@ -192,20 +221,20 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
         put_header(c);
     turn = sl_chakra_order(c->held, c->turn, c->turn_spare, ready);
     for (i = 0; i < ready && !c->error; i++) {
-        const struct sl_event *ev = &c->held[turn[i].index];
+        struct sl_event *ev = &c->held[turn[i].index];
 
-        if (sl_chakra_is_end(ev))
-            sl_chakra_take_end(c, ev);
-        else if (sl_chakra_is_cpu(ev))
-            sl_chakra_take_row(c, ev);
-        else
-            sl_chakra_take_op(c, ev);
+        if (!sl_chakra_is_cpu(ev) && sl_chakra_must_wait(c, ev, complete_ns)) {
+            until_ns = ev->start_ns - 1;
+            break;
+        }
+        put_row(c, ev);
+        mark_out(ev);
     }
     for (i = 0; i < c->held_count; i++)
-        if (!is_ready(&c->held[i], until_ns))
+        if (!is_out(&c->held[i]))
             c->held[kept++] = c->held[i];
     c->held_count = kept;
-    sl_chakra_settle_waits(c);
+    sl_chakra_settle_waits(c, until_ns);
     sl_chakra_sweep_edges(c, until_ns);
 }
 
@@ -303,6 +332,10 @@ static void hold(struct sl_chakra *c, const struct sl_event *ev)
     struct sl_event *held = &c->held[c->held_count++];
 
     *held = *ev;
+    if (ev->end_ns != SL_END_UNKNOWN && ev->end_ns > c->last_ns)
+        c->last_ns = ev->end_ns;
+    if (sl_chakra_is_call(ev))
+        sl_chakra_note_call(c, ev);
     if (ev->kind == SL_EV_NOTE)
         held->u.note.payload = ev->correlation; /* sl_chakra_numbers() */
     if (sl_chakra_is_outer(ev))
@@ -343,7 +376,8 @@ static int is_too_early(const struct sl_chakra *c)
 
 int sl_chakra_advance(struct sl_chakra *c, uint64_t complete_ns)
 {
-    if (c->sink && !c->error && !is_too_early(c))
+    /* Until then an operation is held back, and what began after it: chakra_unseen.c. */
+    if (c->sink && !c->error && complete_ns >= c->unseen.until_ns && !is_too_early(c))
         put_held(c, with_launches(c, complete_ns));
     return c->error;
 }
@@ -361,6 +395,7 @@ int sl_chakra_end(struct sl_chakra *c)
 
     if (!c->sink)
         return -EINVAL;
+    c->ending = 1;
     put_held(c, UINT64_MAX);
     sl_chakra_close_threads(c);
     if (!c->header_out)

@@ -28,8 +28,6 @@
  *
  * Threads: one owner. Memory: see chakra_thread.c.
  */
-#include <errno.h>
-
 #include "write/chakra_internal.h"
 
 static struct sl_chakra_launch *launch_slot(const struct sl_chakra *c, uint64_t correlation)
@@ -265,10 +263,8 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
     t->row = *ev;
     t->pending = 1;
     t->named = 0;
-    if (ev->correlation) {
+    if (ev->correlation)
         *l = (struct sl_chakra_launch){ev->correlation, 0, 0, ev->thread, 1};
-        t->called = ev->correlation;
-    }
 }
 
 /* One that began before it was known when it would end; NULL: it is not known at all. */
@@ -346,44 +342,20 @@ const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const st
     return l->id ? l : NULL;
 }
 
-static int is_in_call(const struct sl_chakra_thread *t, uint64_t ns)
+void sl_chakra_cut_thread(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t ns)
 {
-    int is_in = t->pending && sl_chakra_is_call(&t->row) && t->row.end_ns > ns;
-
-    for (unsigned i = 0; i < t->depth; i++)
-        is_in |= sl_chakra_is_call(&t->open[i]) && t->open[i].end_ns > ns;
-    return is_in;
+    settle(c, t, ns);
 }
 
-/* Not in a call then, and its last one was entered before this one. */
-static int can_have_called(const struct sl_chakra_thread *t, const struct sl_event *op)
-{
-    return t->taken && t->called && t->called < op->correlation && !t->waits_for &&
-           t->frontier_ns <= op->start_ns && !is_in_call(t, op->start_ns);
-}
-
-int sl_chakra_unseen_launch(struct sl_chakra *c, const struct sl_event *op, uint32_t thread,
-                            struct sl_chakra_launch *out)
-{
-    struct sl_chakra_thread *t = sl_chakra_find_thread(c, thread);
-
-    for (size_t i = 0; i < SL_CHAKRA_THREADS && (!t || !can_have_called(t, op)); i++)
-        t = &c->thread[i];
-    if (!can_have_called(t, op))
-        return -ENOENT;
-    settle(c, t, op->start_ns);
-    *out = (struct sl_chakra_launch){op->correlation, t->last, t->frontier_ns, t->id, 1};
-    return 0;
-}
-
-void sl_chakra_settle_waits(struct sl_chakra *c)
+void sl_chakra_settle_waits(struct sl_chakra *c, uint64_t complete_ns)
 {
     size_t i;
 
     for (i = 0; c->edges && i < SL_CHAKRA_THREADS; i++) {
         struct sl_chakra_thread *t = &c->thread[i];
 
-        if (t->taken && t->pending && sl_chakra_waits(c, t->row.correlation))
+        if (t->taken && t->pending && t->row.end_ns <= complete_ns &&
+            sl_chakra_waits(c, t->row.correlation))
             finish_row(c, t);
     }
 }

@@ -45,6 +45,7 @@ static struct sl_chakra_stream *stream_of(struct sl_chakra *c, const struct sl_e
     }
     s->device = ev->device;
     s->thread = 0;
+    s->shared = 0;
     s->context = ev->context;
     s->stream = ev->stream;
     s->taken = 1;
@@ -95,49 +96,73 @@ static uint64_t delay_of(struct sl_chakra *c, const struct sl_event *ev, uint64_
     return delay;
 }
 
-/* The call that launched the operation was under way when the window ended. It is hung on the
- * thread that launched on the stream before, else on one that can have made it: else the replay
- * would have it right behind the operation before it. NULL: none can, or it is there in time. */
-static const struct sl_chakra_launch *unseen_launch(struct sl_chakra *c,
-                                                    const struct sl_chakra_stream *s,
-                                                    const struct sl_event *ev, uint64_t free_ns,
-                                                    struct sl_chakra_launch *out)
+static uint64_t graph_node_of(const struct sl_event *op)
 {
-    if (c->hurried || !free_ns || ev->start_ns <= free_ns + SL_CHAKRA_DELAY_MAX_NS ||
-        sl_chakra_unseen_launch(c, ev, s->thread, out) != 0)
-        return NULL;
-    return out;
+    return op->graph && op->kind != SL_EV_GRAPH ? op->u.op.graph_node : 0;
+}
+
+/* When all that the operation came behind had ended, but for its call; 0: there is nothing. */
+static uint64_t free_at(const struct sl_chakra *c, const struct sl_chakra_stream *s,
+                        const struct sl_event *op)
+{
+    return later(s->last_end_ns, sl_chakra_sources_end(c, op->correlation, graph_node_of(op), 1));
+}
+
+static int begins_late(const struct sl_event *op, uint64_t free_ns)
+{
+    return free_ns && op->start_ns > free_ns + SL_CHAKRA_DELAY_MAX_NS;
+}
+
+int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t complete_ns)
+{
+    const struct sl_chakra_stream *s;
+
+    if (c->hurried || c->ending || sl_chakra_has_launch(c, op->correlation))
+        return 0;
+    s = sl_chakra_find_stream(c, op->device, op->context, op->stream);
+    return s && begins_late(op, free_at(c, s, op)) && sl_chakra_is_undecided(c, s, op, complete_ns);
+}
+
+/* Adds what launched the operation as a dependency; returns when that had ended, 0: not known. */
+static uint64_t add_launch(struct sl_chakra *c, struct sl_chakra_stream *s,
+                           struct sl_chakra_node *n)
+{
+    const struct sl_event *op = n->ev;
+    uint64_t free_ns = free_at(c, s, op);
+    const struct sl_chakra_launch *launch = sl_chakra_launch_of(c, op, free_ns);
+    struct sl_chakra_thread *t;
+
+    if (launch) {
+        s->shared |= s->thread && s->thread != launch->thread;
+        s->thread = launch->thread;
+        sl_chakra_add_dep(c, launch->id);
+        return launch->end_ns;
+    }
+    n->no_launch = 1;
+    c->count.gpu_without_launch++;
+    t = begins_late(op, free_ns) ? sl_chakra_unseen_caller(c, s, op) : NULL;
+    if (!t)
+        return 0;
+    /* The call has no row: the thread's time is cut where the operation began. */
+    sl_chakra_cut_thread(c, t, op->start_ns);
+    sl_chakra_add_dep(c, t->last);
+    return t->frontier_ns;
 }
 
 void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
 {
-    uint64_t graph_node = ev->graph && ev->kind != SL_EV_GRAPH ? ev->u.op.graph_node : 0;
-    struct sl_chakra_op op = {ev->correlation, graph_node, 0};
-    struct sl_chakra_stream *s = stream_of(c, ev);
-    uint64_t free_ns =
-        later(s->last_end_ns, sl_chakra_sources_end(c, ev->correlation, graph_node, 1));
-    const struct sl_chakra_launch *launch = sl_chakra_launch_of(c, ev, free_ns);
-    struct sl_chakra_launch unseen;
     struct sl_chakra_node n = {.ev = ev, .start_ns = ev->start_ns, .end_ns = ev->end_ns};
+    struct sl_chakra_op op = {ev->correlation, graph_node_of(ev), 0};
+    struct sl_chakra_stream *s = stream_of(c, ev);
+    uint64_t parents_end = add_launch(c, s, &n);
     int late = s->last.id && ev->start_ns < s->last_start_ns;
     struct sl_chakra_collective collective;
-    uint64_t parents_end = 0;
 
-    if (launch)
-        s->thread = launch->thread;
-    else
-        c->count.gpu_without_launch++;
-    if (!launch)
-        launch = unseen_launch(c, s, ev, free_ns, &unseen);
-    if (launch) {
-        sl_chakra_add_dep(c, launch->id);
-        parents_end = launch->end_ns;
-    }
     if (!late) {
         sl_chakra_add_dep(c, s->last.id);
         parents_end = later(s->last_end_ns, parents_end);
     }
-    sl_chakra_add_sources(c, ev->correlation, graph_node, 1, &parents_end);
+    sl_chakra_add_sources(c, ev->correlation, op.graph_node, 1, &parents_end);
     n.delay_ns = delay_of(c, ev, parents_end);
     n.context = further_context(c, ev);
     n.name = sl_chakra_name(c, ev);

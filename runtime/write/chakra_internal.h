@@ -5,6 +5,7 @@
  *   chakra_cpu.c   rows of threads: exclusive pieces, gaps, calls that wait, backward passes
  *   chakra_thread.c  the table of threads, and who called autograd
  *   chakra_gpu.c   streams: GPU operations and what they follow
+ *   chakra_unseen.c  operations whose call outlasts the window: which thread is in it
  *   chakra_edge.c  edges until their destination goes out, and which node a source became
  *   chakra_node.c  one node -> bytes
  *   chakra_name.c  names, made once and kept
@@ -35,6 +36,7 @@ enum {
     SL_CHAKRA_DEPTH = 48,           /* rows around a row */
     SL_CHAKRA_SEQUENCES = 1 << 13,  /* forward operators whose thread is known */
     SL_CHAKRA_STREAMS = 16384,      /* a power of two */
+    SL_CHAKRA_CALLED = 4096,        /* threads whose last call is known; a power of two */
     SL_CHAKRA_OPS = 1 << 15,        /* GPU operations that can still be a source; a power of two */
     SL_CHAKRA_LAUNCHES = 1 << 15,
     SL_CHAKRA_EDGE_BUCKETS = 1 << 12,
@@ -42,7 +44,10 @@ enum {
     /* A GPU operation may begin this long after its parents without a reason: launch latency. */
     SL_CHAKRA_DELAY_MAX_NS = 20000,
     /* What a call takes to enqueue, where nothing tells: the usual launch. */
-    SL_CHAKRA_ENQUEUE_NS = 5000
+    SL_CHAKRA_ENQUEUE_NS = 5000,
+    /* A call that is under way when the window ends goes on for no longer than this after its
+     * operation has ended: what is held for it takes memory. */
+    SL_CHAKRA_OUTLAST_NS = 50000000
 };
 
 /* An edge until its destination goes out. */
@@ -77,7 +82,7 @@ struct sl_chakra_thread {
     uint8_t taken, depth;
     uint8_t pending;      /* `row` is not out, or not all of it */
     uint8_t named;        /* a first piece of `row` is out */
-    uint64_t called;      /* correlation id of its last call */
+    uint64_t unseen;      /* correlation id of the call it is in to the window's end; 0: none */
     uint64_t last;        /* its last node; 0: none */
     uint64_t after;       /* what its next node follows besides; 0: nothing */
     uint64_t frontier_ns; /* its time up to here is written */
@@ -92,11 +97,19 @@ struct sl_chakra_forward {
 };
 
 struct sl_chakra_stream {
-    uint16_t device, taken;
+    uint16_t device;
+    uint8_t taken, shared; /* shared: several threads launched there */
     uint32_t context, stream;
     uint32_t thread;          /* that launched there last; 0: not known */
     struct sl_chakra_op last; /* id 0: none */
     uint64_t last_start_ns, last_end_ns;
+};
+
+/* An operation whose call is not in, and what may have made it: held back with all behind it. */
+struct sl_chakra_unseen {
+    uint64_t until_ns; /* complete up to here: it goes out as it is; 0: none is held back */
+    uint64_t correlation;
+    uint32_t thread;
 };
 
 /* In the order of a sort: index into `held`. */
@@ -122,6 +135,7 @@ struct sl_chakra_node {
     uint32_t thread;            /* CPU */
     uint64_t start_ns, end_ns;
     uint64_t delay_ns;                             /* GPU */
+    int no_launch;                                 /* GPU: its call is not in the file */
     uint32_t context;                              /* GPU; 0: its device's first */
     const struct sl_chakra_collective *collective; /* NULL: none, or not known */
 };
@@ -148,7 +162,9 @@ struct sl_chakra {
 
     struct sl_event *held;
     size_t held_count, held_max;
-    int hurried; /* what goes out does so before all that belongs before it is in */
+    int hurried;      /* what goes out does so before all that belongs before it is in */
+    int ending;       /* nothing more will come */
+    uint64_t last_ns; /* end of the last row that came */
     struct sl_chakra_turn *turn, *turn_spare; /* held_max each */
 
     struct sl_chakra_edge *edge;
@@ -160,7 +176,9 @@ struct sl_chakra {
     struct sl_chakra_thread *thread; /* SL_CHAKRA_THREADS, open addressing */
     size_t threads;
     struct sl_chakra_forward *forward; /* SL_CHAKRA_SEQUENCES, by sequence number */
-    struct sl_chakra_stream *stream;   /* SL_CHAKRA_STREAMS, open addressing */
+    uint64_t *called; /* SL_CHAKRA_CALLED, by thread: correlation id of the last call that came */
+    struct sl_chakra_unseen unseen;
+    struct sl_chakra_stream *stream; /* SL_CHAKRA_STREAMS, open addressing */
     size_t streams;
     uint32_t first_context[SL_DEVICE_MAX]; /* 0: none yet */
 
@@ -248,18 +266,29 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev);
 const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
                                                    uint64_t free_ns);
 int sl_chakra_has_launch(const struct sl_chakra *c, uint64_t correlation); /* perhaps not out */
-/* Of an operation whose call is not in the file: where on this thread it can have been made, else
- * on which it can. 0, or -ENOENT: on none. */
-int sl_chakra_unseen_launch(struct sl_chakra *c, const struct sl_event *op, uint32_t thread,
-                            struct sl_chakra_launch *out);
-void sl_chakra_settle_waits(struct sl_chakra *c); /* everything that ended is out */
+/* Writes the thread's time up to there: what is launched then follows its last node. */
+void sl_chakra_cut_thread(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t ns);
+/* What ended by then is out. */
+void sl_chakra_settle_waits(struct sl_chakra *c, uint64_t complete_ns);
 void sl_chakra_close_threads(struct sl_chakra *c);
 
 /* chakra_gpu.c */
 void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev);
+/* Later rows can tell who launched it: it waits for them, and so does all that began later. */
+int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t complete_ns);
 /* Entry of the stream of a source, for what is long out; NULL: none. */
 const struct sl_chakra_stream *sl_chakra_find_stream(const struct sl_chakra *c, uint32_t device,
                                                      uint32_t context, uint32_t stream);
+
+/* chakra_unseen.c: of operations whose call is not in */
+void sl_chakra_note_call(struct sl_chakra *c, const struct sl_event *call);
+/* Whether the thread that launched on its stream last may turn out to be in that call. */
+int sl_chakra_is_undecided(struct sl_chakra *c, const struct sl_chakra_stream *s,
+                           const struct sl_event *op, uint64_t complete_ns);
+/* The thread that is in it to the window's end; NULL: not known. */
+struct sl_chakra_thread *sl_chakra_unseen_caller(struct sl_chakra *c,
+                                                 const struct sl_chakra_stream *s,
+                                                 const struct sl_event *op);
 
 /* chakra_comm.c */
 int sl_chakra_has_group(const struct sl_chakra *c, uint32_t number);

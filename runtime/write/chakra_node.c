@@ -181,6 +181,8 @@ static char *put_gpu_attributes(struct sl_chakra *c, char *at, const struct sl_c
     if (n->context)
         at = PUT_INT64(at, NODE_ATTR, "context", n->context);
     at = PUT_INT64(at, NODE_ATTR, "delay_ns", n->delay_ns);
+    if (n->no_launch)
+        at = PUT_BOOL(at, NODE_ATTR, "no_launch", 1);
     if (ev->kind == SL_EV_MEMCPY || ev->kind == SL_EV_MEMSET)
         at = PUT_UINT64(at, NODE_ATTR, "tensor_size", ev->u.op.bytes);
     if (n->collective)

@@ -71,6 +71,20 @@ def test_every_edge_of_the_kineto_file_is_a_dependency(tmp_path, name):
                    for node in waits[edge["dst_correlation"], edge["dst_point"]]), edge
 
 
+def test_operations_whose_calls_are_not_recorded_are_counted(tmp_path):
+    steps = tmp_path / "steps"  # by the driver's API
+    steps.write_text("\n".join(["0 use 0", "0 stream 2 1", *["0 kernel 2 50", "0 ssync 2 1"] * 5]) + "\n")
+    run = harness.run(tmp_path, harness.BUILD / "tests" / "e2e" / "random_waits", steps,
+                      kinds="kernel,memcpy,memset,runtime,sync")
+    et = the_et(run)
+    assert [node.attr.get("no_launch") for node in et.gpu] == [True] * 5
+    assert run.trace().counters["chakra_no_launch"] == 5
+    told = check(et.path)
+    assert told.returncode == 0
+    assert "warning: 5 GPU operations whose call is not in the file" in told.stdout
+    assert "SYNCLINE_KINDS" in told.stdout
+
+
 def content(et: chakra.Et) -> collections.Counter:
     keys = {n.id: (et.lane(n), n.name, n.start, n.end, n.correlation) for n in et.nodes}
     return collections.Counter((keys[n.id], tuple(sorted(keys[d] for d in n.deps)),

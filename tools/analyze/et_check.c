@@ -52,6 +52,11 @@ static const struct {
     [SL_ET_RULE_COMM_TYPE] = {"comm_type", "collectives that ASTRA-sim has no algorithm for",
                               SL_SEVERITY_ERROR},
     [SL_ET_RULE_GROUP] = {"group", "groups whose pg_name is no number", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_NO_LAUNCH] = {"no_launch",
+                              "GPU operations whose call is not in the file, so that a replay may "
+                              "begin them too early: few at a window's edges; if there are many, "
+                              "add runtime and driver to SYNCLINE_KINDS",
+                              SL_SEVERITY_WARNING},
     [SL_ET_RULE_NOT_CHECKED] = {"not_checked", "ids too large, or too many, to be checked",
                                 SL_SEVERITY_NOTE},
 };
@@ -197,6 +202,8 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
     check_duration(c, n);
     if (!(n->has & SL_ET_HAS_IS_CPU))
         add(c, SL_ET_RULE_NO_IS_CPU, n->at, "node %llu", id);
+    if (n->has & SL_ET_HAS_NO_LAUNCH)
+        add(c, SL_ET_RULE_NO_LAUNCH, n->at, "node %llu", id);
     if (n->misplaced)
         add(c, SL_ET_RULE_MEMBER, n->at, "%s of node %llu", n->misplaced, id);
     check_communication(c, n);

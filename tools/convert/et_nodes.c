@@ -170,10 +170,11 @@ static int is_one_of(struct sl_text name, const char *const *names)
 
 /* What the writer says itself, and what simulators take for a GPU operation's. */
 static const char *const ours[] = {
-    "rf_id",    "tid",         "seq_id",    "et_id",      "et_parent",     "is_cpu_op",
-    "start_ns", "duration_ns", "delay_ns",  "stream",     "device",        "context",
-    "num_ops",  "tensor_size", "comm_type", "comm_size",  "comm_priority", "comm_src",
-    "comm_dst", "comm_tag",    "pg_name",   "collective", "correlation",   NULL};
+    "rf_id",     "tid",           "seq_id",      "et_id",       "et_parent",
+    "is_cpu_op", "start_ns",      "duration_ns", "delay_ns",    "stream",
+    "device",    "context",       "num_ops",     "tensor_size", "comm_type",
+    "comm_size", "comm_priority", "comm_src",    "comm_dst",    "comm_tag",
+    "pg_name",   "collective",    "correlation", "no_launch",   NULL};
 
 static void put_attributes(struct node *n, struct sl_text list)
 {

@@ -102,6 +102,7 @@ static const struct {
     {"comm_dst", VALUE_INT32, SL_ET_HAS_COMM_DST},
     {"comm_tag", VALUE_INT32, SL_ET_HAS_COMM_TAG},
     {"duration_ns", VALUE_INT64, SL_ET_HAS_DURATION_NS},
+    {"no_launch", VALUE_BOOL, SL_ET_HAS_NO_LAUNCH},
     {"num_ops", VALUE_INT64, 0},
     {"tensor_size", VALUE_UINT64, 0},
     {"comm_priority", VALUE_INT32, 0},

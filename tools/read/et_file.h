@@ -38,7 +38,8 @@ enum sl_et_has {
     SL_ET_HAS_COMM_SRC = 1 << 3,
     SL_ET_HAS_COMM_DST = 1 << 4,
     SL_ET_HAS_COMM_TAG = 1 << 5,
-    SL_ET_HAS_DURATION_NS = 1 << 6
+    SL_ET_HAS_DURATION_NS = 1 << 6,
+    SL_ET_HAS_NO_LAUNCH = 1 << 7 /* ours: the call of a GPU operation is not in the file */
 };
 
 struct sl_et_bytes {

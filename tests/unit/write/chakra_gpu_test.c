@@ -66,70 +66,6 @@ static void test_delay_is_capped_and_the_rest_counted(void **state)
     assert_int_equal(counts().unexplained_ns, 65000);
 }
 
-/* It was under way when the window ended, on the thread that launched what is before it there. */
-static void test_operation_whose_call_is_not_in_the_file(void **state)
-{
-    struct dom_node *n, *gap;
-    struct dom_file *d;
-
-    (void)state;
-    launch(10, 10, 14, 1);
-    kernel(7, 16, 50, 1, "a");
-    kernel(7, 5000, 5100, 2, "b");
-    advance(5500);
-    call("next", 10, 6000, 6010, 3);
-    d = read_back();
-    n = dom_find(d, "b");
-    gap = n - 1;
-    assert_string_equal(gap->name, "gap");
-    assert_int_equal(dom_number(gap, "tid"), 10);
-    assert_int_equal(dom_number(gap, "start_ns"), 14000);
-    assert_int_equal(dom_number(gap, "duration_ns"), 4986000);
-    assert_int_equal(n->deps, 2);
-    assert_true(dom_depends(n, gap));
-    assert_true(dom_depends(n, dom_find(d, "a")));
-    assert_int_equal(dom_number(n, "delay_ns"), 0);
-    assert_int_equal(counts().gpu_without_launch, 1);
-    assert_int_equal(counts().unexplained, 0);
-    assert_replays(0);
-}
-
-/* The thread that launched there before is in another call then: one that is not may have. */
-static void test_operation_whose_call_another_thread_made(void **state)
-{
-    struct dom_file *d;
-
-    (void)state;
-    launch(10, 10, 14, 1);
-    kernel(7, 16, 50, 1, "a");
-    call("sync", 10, 20, 9000, 2);
-    call("query", 11, 30, 31, 3);
-    kernel(7, 5000, 5100, 4, "b");
-    d = read_back();
-    assert_int_equal(dom_number(dom_find(d, "b") - 1, "tid"), 11);
-    assert_true(dom_depends(dom_find(d, "b"), dom_find(d, "b") - 1));
-    assert_replays(0);
-}
-
-/* A thread that is in another call then, or has made a later one, has not launched it. */
-static void test_operation_whose_call_nobody_can_have_made(void **state)
-{
-    (void)state;
-    launch(10, 10, 14, 1);
-    kernel(7, 16, 50, 1, "a");
-    call("sync", 10, 20, 9000, 2);
-    kernel(7, 5000, 5100, 3, "b");
-    launch(11, 30, 34, 4);
-    kernel(8, 36, 50, 4, "c");
-    call("query", 11, 100, 101, 6);
-    kernel(8, 5000, 5100, 5, "d");
-    read_back();
-    assert_int_equal(dom_number(dom_find(&f.dom, "sync"), "duration_ns"), 8980000);
-    assert_int_equal(counts().gap_nodes, 4);
-    assert_int_equal(counts().gpu_without_launch, 2);
-    assert_int_equal(counts().unexplained, 2);
-}
-
 static void test_operation_that_starts_with_its_launch(void **state)
 {
     struct dom_file *d;
@@ -240,9 +176,6 @@ int main(void)
         CHAKRA_TEST(test_parents_are_launch_stream_and_what_it_waits_for),
         CHAKRA_TEST(test_streams_of_other_contexts_and_devices_are_others),
         CHAKRA_TEST(test_delay_is_capped_and_the_rest_counted),
-        CHAKRA_TEST(test_operation_whose_call_is_not_in_the_file),
-        CHAKRA_TEST(test_operation_whose_call_another_thread_made),
-        CHAKRA_TEST(test_operation_whose_call_nobody_can_have_made),
         CHAKRA_TEST(test_operation_that_starts_with_its_launch),
         CHAKRA_TEST(test_long_operation_delivered_after_its_successors_elsewhere),
         CHAKRA_TEST(test_operation_over_before_its_launch),

@@ -115,6 +115,18 @@ static void test_nodes(void **state)
     assert_breaks(SL_ET_RULE_NO_IS_CPU);
 }
 
+#define NO_LAUNCH                                                                                  \
+    "\x52\x0e\x0a\x09"                                                                             \
+    "no_launch\xd8\x01\x01"
+
+static void test_operation_without_its_call(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP ET_GPU NO_LAUNCH));
+    assert_breaks(SL_ET_RULE_NO_LAUNCH);
+    assert_int_equal(sl_et_check_worst(checked), SL_SEVERITY_WARNING);
+}
+
 #define BYTES(value)                                                                               \
     "\x52\x0f\x0a\x0b"                                                                             \
     "tensor_size" value
@@ -181,10 +193,15 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_valid_file), cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_ids),        cmocka_unit_test(test_cycles),
-        cmocka_unit_test(test_nodes),      cmocka_unit_test(test_types_of_attributes),
-        cmocka_unit_test(test_durations),  cmocka_unit_test(test_communication),
+        cmocka_unit_test(test_valid_file),
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_cycles),
+        cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_types_of_attributes),
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_communication),
+        cmocka_unit_test(test_operation_without_its_call),
     };
 
     return cmocka_run_group_tests(tests, NULL, clean_up);
