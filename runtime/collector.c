@@ -277,9 +277,11 @@ static int finish(struct sl_collector *c)
     if (!sl_pipeline_is_open(c->pipeline))
         return 0;
     end_window(c);
-    if (sl_collector_flush(c, 1) || sl_collector_take_buffers(c))
+    /* Robbed, nothing of ours would come of a flush, but the other's buffers, to callbacks that may
+     * be gone: what libkineto makes at its first use is destroyed before this. */
+    if ((!c->is_robbed && sl_collector_flush(c, 1)) || sl_collector_take_buffers(c))
         return -ECANCELED;
-    while (!sl_cupti_pool_all_back(c->exit_turn)) {
+    while (!c->is_robbed && !sl_cupti_pool_all_back(c->exit_turn)) {
         if (sl_collector_wait_for_cupti(c) || sl_collector_take_buffers(c))
             return -ECANCELED;
     }
@@ -351,7 +353,9 @@ void *sl_collector_run(void *user)
     err = run_window(c);
     if (c->is_away)
         sl_pipeline_use(c->pipeline); /* of the other, which had CUPTI before us */
-    while (!err && !atomic_load_explicit(&c->exiting, memory_order_acquire)) {
+    if (!err && c->is_unasked)
+        err = sl_collector_set_unasked(c);
+    while (!err && !c->is_unasked && !atomic_load_explicit(&c->exiting, memory_order_acquire)) {
         uint32_t wakes = atomic_load_explicit(&c->wakes, memory_order_acquire);
 
         err = bring_in(c);

@@ -47,6 +47,12 @@ int sl_collector_init(struct sl_collector **out, const struct sl_collector_optio
  * or -EALREADY. Callable from inside CUPTI's callbacks: it calls neither CUPTI nor CUDA. */
 int sl_collector_start(struct sl_collector *c);
 
+/* Exiting thread, before sl_collector_exit(), once the process has a context: CUPTI has made
+ * records then, and yet may never have asked us for a buffer: somebody has taken its callbacks
+ * before the first. If that is so, the collector starts, so that the window has a file that says
+ * so. */
+void sl_collector_tell_unasked(struct sl_collector *c);
+
 /* Any thread, async-safe: look now rather than at the next tick. */
 void sl_collector_wake(struct sl_collector *c);
 

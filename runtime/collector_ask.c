@@ -63,6 +63,15 @@ int sl_collector_start(struct sl_collector *c)
     return -err;
 }
 
+void sl_collector_tell_unasked(struct sl_collector *c)
+{
+    /* What has started it since then was asked, or has handed CUPTI over. */
+    if (atomic_load_explicit(&c->started, memory_order_acquire) || sl_cupti_pool_turn())
+        return;
+    c->is_unasked = 1;
+    sl_collector_start(c);
+}
+
 void sl_collector_wake(struct sl_collector *c)
 {
     atomic_fetch_add_explicit(&c->wakes, 1, memory_order_release);

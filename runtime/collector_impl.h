@@ -78,6 +78,7 @@ struct sl_collector {
      * without a word, and what is on is both ours and its: what changes or forces anything is not
      * done any more. */
     int is_away, is_robbed;
+    int is_unasked;        /* robbed before CUPTI asked for a first buffer */
     uint64_t away_ns;      /* since when nothing of ours comes, CLOCK_REALTIME; 0: it does */
     uint64_t left_ns;      /* monotonic: when it was seen to have left; 0: not */
     uint64_t fetch_due_ns; /* monotonic: when what it leaves with CUPTI is fetched; 0: nothing */
@@ -153,6 +154,10 @@ int sl_collector_share(struct sl_collector *c);
 /* CUPTI's clock is not what it was, though nobody has asked: somebody has CUPTI now. Returns as
  * sl_collector_share(). */
 int sl_collector_suspect(struct sl_collector *c, enum sl_cupti_clock_domain before);
+
+/* CUPTI was taken before it asked us for a first buffer: the open window's file says so. 0, or
+ * -ECANCELED as above. */
+int sl_collector_set_unasked(struct sl_collector *c);
 
 /* The open window's file is told since when nothing was recorded, if that is so. The window ends at
  * until_ns, or recording goes on there. */

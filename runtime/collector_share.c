@@ -153,6 +153,7 @@ static int set_robbed(struct sl_collector *c)
 {
     c->is_robbed = 1;
     c->robbed_turn = sl_cupti_pool_turn();
+    sl_pipeline_use(c->pipeline); /* the other does: the file says what we lack */
     begin_gap(c, c->sure_ns);
     if (c->opt.cupti->is_v2)
         return 0; /* our subscriber has settings of its own */
@@ -171,6 +172,18 @@ int sl_collector_suspect(struct sl_collector *c, enum sl_cupti_clock_domain befo
                 "another profiler has taken CUPTI in the middle of the recording: what it records, "
                 "syncline does not, and its trace may lack its first quarter of a second; leave "
                 "SYNCLINE_HANDOVER on, or profile with one tool at a time");
+    return set_robbed(c);
+}
+
+int sl_collector_set_unasked(struct sl_collector *c)
+{
+    /* It has changed the clock, too, or had CUPTI before us: that is known. */
+    if (c->is_robbed || c->is_away)
+        return 0;
+    sl_log(
+        SL_LOG_WARN,
+        "another profiler has taken CUPTI before its first record: the trace has no GPU work and "
+        "no calls of CUDA's; leave SYNCLINE_HANDOVER on, or profile with one tool at a time");
     return set_robbed(c);
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "base/stats.h"
+#include "collect/cuda_facts.h"
 #include "collect/cupti_buffer.h"
 #include "collect/cupti_neighbour.h"
 #include "collect/nvtx.h"
@@ -155,6 +156,8 @@ void sl_runtime_exit(void)
         return;
     if (atomic_exchange(&sl_runtime.exiting, 1))
         return;
+    if (!atomic_load(&sl_runtime.used) && sl_cuda_facts_has_context())
+        sl_collector_tell_unasked(sl_runtime.collector);
     sl_collector_exit(sl_runtime.collector);
     if (sl_runtime.config.window_mode == SL_WINDOW_STEPS && atomic_load(&sl_runtime.used) &&
         sl_step_number() < 2)

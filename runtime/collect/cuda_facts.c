@@ -1,8 +1,8 @@
 /*
  * cuda_facts.c - what CUDA says of itself and of its GPUs, asked of the libraries in the process.
  *
- * Entered by the collector thread. Owns nothing: CUDA's libraries are only ever looked up
- * (RTLD_NOLOAD), never loaded by us.
+ * Entered by the threads that the header names. Owns nothing: CUDA's libraries are only ever looked
+ * up (RTLD_NOLOAD), never loaded by us.
  */
 #include "collect/cuda_facts.h"
 
@@ -17,6 +17,8 @@ struct driver {
     CUresult (*name)(char *name, int length, CUdevice device);
     CUresult (*memory)(size_t *bytes, CUdevice device);
     CUresult (*uuid)(CUuuid *uuid, CUdevice device);
+    CUresult (*primary)(CUdevice device, unsigned *flags, int *is_active);
+    CUresult (*current)(CUcontext *context);
 };
 
 static int find_driver(struct driver *d)
@@ -30,6 +32,8 @@ static int find_driver(struct driver *d)
     *(void **)&d->name = dlsym(library, "cuDeviceGetName");
     *(void **)&d->memory = dlsym(library, "cuDeviceTotalMem_v2");
     *(void **)&d->uuid = dlsym(library, "cuDeviceGetUuid");
+    *(void **)&d->primary = dlsym(library, "cuDevicePrimaryCtxGetState");
+    *(void **)&d->current = dlsym(library, "cuCtxGetCurrent");
     dlclose(library); /* the process holds it too */
     return d->get && d->attribute ? 0 : -ENOENT;
 }
@@ -82,6 +86,26 @@ int sl_cuda_facts_device(uint32_t ordinal, struct sl_device *out)
         facts.name[0] = '\0';
     facts.name[sizeof(facts.name) - 1] = '\0';
     *out = facts;
+    return 0;
+}
+
+int sl_cuda_facts_has_context(void)
+{
+    CUcontext context = NULL;
+    struct driver d;
+    CUdevice device;
+    unsigned flags;
+
+    if (find_driver(&d))
+        return 0;
+    if (d.current && d.current(&context) == CUDA_SUCCESS && context)
+        return 1;
+    for (int ordinal = 0; d.primary && d.get(&device, ordinal) == CUDA_SUCCESS; ordinal++) {
+        int is_active = 0;
+
+        if (d.primary(device, &flags, &is_active) == CUDA_SUCCESS && is_active)
+            return 1;
+    }
     return 0;
 }
 

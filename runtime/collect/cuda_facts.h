@@ -5,7 +5,7 @@
  * CUPTI ask for a buffer in processes that never use a GPU, and a profiler injected late would miss
  * them. The driver answers the same questions at any time, without a context.
  *
- * Threads: the collector; never inside a CUPTI callback.
+ * Threads: the collector, at the end the exiting one; never inside a CUPTI callback.
  */
 #ifndef SL_CUDA_FACTS_H
 #define SL_CUDA_FACTS_H
@@ -18,6 +18,9 @@
  * `known` set, the facts that the driver gave, and zero for those that it did not; -ENOENT without
  * a driver in the process or a device of that number. */
 int sl_cuda_facts_device(uint32_t device, struct sl_device *out);
+
+/* Whether some device has a primary context, or the calling thread a context of any kind. */
+int sl_cuda_facts_has_context(void);
 
 /* Versions as CUDA tells them (13000 = 13.0) of the driver and of a runtime library in the process;
  * 0 where there is none. */

@@ -149,6 +149,19 @@ def test_all_records_stolen(go):
 
 
 @pytest.mark.sanitize
+def test_stolen_before_the_first_record(go):
+    """CUPTI never asks for a buffer of ours: the window is a complete file that says so."""
+    run = go("context kernel:60 sync return:3", sim=["--cupti-steal", "1"], log="warn")
+    assert (run.status, run.stdout) == (3, "done\n")
+    trace = run.trace()
+    (gap,) = trace.object["syncline"]["gaps"]
+    assert gap == [trace.object["syncline"][key] for key in ("opened_ns", "closed_ns")]
+    assert not trace.of("kernel") and trace.counters["handovers"] == 1
+    (said,) = run.said()
+    assert "another profiler has taken CUPTI before its first record" in said
+
+
+@pytest.mark.sanitize
 def test_last_flush_that_never_returns(go):
     """CUPTI hangs at the end: the process ends all the same, and what had come before is kept."""
     run = go("context kernel:20 syncall sleep:600 kernel:7 sync return:3", sim=["--cupti-hang"],

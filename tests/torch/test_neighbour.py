@@ -199,6 +199,21 @@ def test_profiler_in_trouble(torch):
     check_ours(run, theirs, len(run.trace().object["syncline"]["gaps"]), left)
 
 
+def test_not_foreseen_before_our_first_record(torch):
+    """Nothing of ours is in torch.profiler's way, whose trace is whole; ours says that it has
+    nothing."""
+    _, without = play(torch, "first", inject=False)
+    run, sessions = play(torch, "first", log="warn", handover="0")
+    (taken,) = run.said()
+    assert "another profiler has taken CUPTI" in taken
+    rows, whole = content(sessions[0]), content(without[0])
+    assert not whole - rows, "torch.profiler lacks what it has without syncline"
+    trace = run.trace()
+    assert not trace.of(*GPU) and trace.counters["handovers"] == 1
+    assert trace.object["syncline"]["gaps"] == [
+        [trace.object["syncline"][key] for key in ("opened_ns", "closed_ns")]]
+
+
 def test_not_foreseen(torch):
     """Its import slots are left alone, so that CUPTI is taken in the middle: nobody crashes, what
     begins after our buffers were emptied is all in its trace, and ours says since when it lacks

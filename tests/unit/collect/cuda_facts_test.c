@@ -21,6 +21,7 @@ static void without_a_driver_nothing_is_written(void **state)
     before = facts;
     assert_int_equal(sl_cuda_facts_device(0, &facts), -ENOENT);
     assert_memory_equal(&facts, &before, sizeof(facts));
+    assert_false(sl_cuda_facts_has_context());
 }
 
 static void without_cuda_there_is_no_version(void **state)
