@@ -15,6 +15,7 @@ Exit status 1 and the first difference, by time, if there is one that is not in
 docs/kineto-compatibility.md; else how often each of those that are was met.
 """
 import collections
+import itertools
 import re
 import statistics
 import sys
@@ -102,8 +103,11 @@ class Comparison:
             ours.leave_out("cuda_sync")  # not asked for (enable_cuda_sync_events)
         self.known = collections.Counter()  # differences of docs/kineto-compatibility.md
         self.differences = []
-        self.threads = {}  # their tid -> ours
-        self.our_threads = {row["tid"] for row in ours.rows if row["cat"] in CALLS}
+        self.threads = collections.defaultdict(set)  # their tid -> ours
+        self.our_threads = collections.defaultdict(list)  # tid -> times of its calls
+        for row in ours.rows:
+            if row["cat"] in CALLS:
+                self.our_threads[row["tid"]].append(row["start"])
 
     def differ(self, text, ns=0):
         self.differences.append((ns, text))
@@ -181,9 +185,8 @@ class Comparison:
                 self.differ(f"{show(b)} stands at {a['pid']}/{a['tid']} in theirs", b["start"])
         elif b["cat"] == "cuda_sync":
             self.check_wait_place(a, b, stream)
-        elif self.threads.setdefault(a["tid"], b["tid"]) != b["tid"]:
-            self.differ(f"{show(b)} is of thread {b['tid']}; theirs says {a['tid']}, as of "
-                        f"{self.threads[a['tid']]}", b["start"])
+        else:
+            self.threads[a["tid"]].add(b["tid"])
 
     def check_wait_place(self, a, b, stream):
         usual = stream if stream >= 0 else DEVICE_WIDE
@@ -196,14 +199,18 @@ class Comparison:
             self.known["place-of-waits"] += 1
 
     def check_threads(self):
-        """Their ids that are no thread's: what pthread_self() said, cut."""
+        """Their ids that are no thread's: what pthread_self() said, cut. When a thread has ended, the
+        next one may have the same, and goes by the first one's id."""
         back = collections.defaultdict(set)
-        for theirs, ours in self.threads.items():
-            back[ours].add(theirs)
-            if theirs != ours:
-                if theirs in self.our_threads:
-                    self.differ(f"thread {ours} is {theirs} in theirs, which is another")
-                self.known["thread-ids"] += 1
+        for theirs, several in self.threads.items():
+            turns = sorted((self.our_threads[ours] for ours in several), key=min)
+            if any(max(one) > min(next_) for one, next_ in itertools.pairwise(turns)):
+                self.differ(f"threads {sorted(several)}, of the same time, are {theirs} in theirs")
+            if theirs in self.our_threads and theirs not in several:
+                self.differ(f"thread {min(several)} is {theirs} in theirs, which is another")
+            for ours in several:
+                back[ours].add(theirs)
+            self.known["thread-ids"] += several != {theirs}
         for ours, theirs in back.items():
             if len(theirs) > 2 or (len(theirs) == 2 and ours not in theirs):
                 self.differ(f"thread {ours} is {sorted(theirs)} in theirs")

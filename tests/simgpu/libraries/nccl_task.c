@@ -275,6 +275,29 @@ static bool fits(const struct sim_nccl_comm *comm, const struct sim_nccl_task *t
            input_bytes(comm, task) <= sim_nccl_room(is_message(task));
 }
 
+/* On the communicator's device, which a thread of several devices has left when its group ends:
+ * NULL is that device's default stream. */
+static int launch_there(const struct sim_nccl_comm *comm, void *stream,
+                        const struct sim_library_kernel *kernel)
+{
+    struct sim_thread *self = sim_thread_self();
+    struct sim_context *context;
+    int before = self->device;
+
+    if (self->depth && before == comm->device) {
+        return sim_library_launch(stream, kernel);
+    }
+    int error = sim_context_primary((uint32_t)comm->device, &context);
+
+    error = error ? error : sim_context_push(context);
+    if (!error) {
+        error = sim_library_launch(stream, kernel);
+        sim_context_pop(&context);
+    }
+    self->device = before;
+    return error;
+}
+
 int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_nccl_task *tasks,
                     int count)
 {
@@ -309,7 +332,7 @@ int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_n
         .remote = &group->remote,
     };
 
-    if (sim_library_launch(stream, &kernel)) {
+    if (launch_there(comm, stream, &kernel)) {
         free(group);
         return NCCL_CUDA_ERROR;
     }
