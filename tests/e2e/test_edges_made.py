@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from edges_tool import edges, launch, operation, row, stream_sync, write
-from test_tool import run
+from test_tool import check, run
 
 
 def test_ids_that_wrap(tmp_path):
@@ -96,6 +96,26 @@ def test_names_come_through(tmp_path):
     path = write(tmp_path / "t", rows)
     assert edges(path)[0][0]["src_name"] == rows[1]["name"]
     assert "..." in run("edges", path)[0]
+
+
+@pytest.mark.sanitize
+def test_letters_that_are_escaped(tmp_path):
+    """In whatever decides what a row is."""
+    rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46) + [
+        row("cuda_runtime", "cudaMemcpyAsync", 12, 70, 40, 42, cbid=41),
+        operation("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 12, 75, 100)]
+    path = write(tmp_path / "t", rows)
+    plain = path.read_text()
+    wanted = edges(path)
+    assert {e["kind"] for e in wanted[0]} == {"stream_sync", "copy"}
+    for word in ("kernel", "cuda_sync", "X", "cat", "ph", "args", "correlation", "stream"):
+        escaped = "".join(f"\\u{ord(letter):04x}" for letter in word)
+        assert f'"{word}"' in plain
+        path.write_text(plain.replace(f'"{word}"', f'"{escaped}"'))
+        assert edges(path) == wanted, word
+        assert set(check(path)["categories"]) == {"kernel", "gpu_memcpy", "cuda_runtime", "cuda_sync"}, word
+    path.write_text(plain.replace("->", "-\\u003e"))  # as Go writes it
+    assert [e["kind"] for e in edges(path)[0]] == [e["kind"] for e in wanted[0]]
 
 
 PROFILED = sorted((pathlib.Path(__file__).parent / "profiler_traces").glob("*.json.gz"))

@@ -23,7 +23,7 @@ extern "C" {
 /* Longer texts are refused (-EFBIG): the parser's memory would pass the tool's bound. */
 #define SL_JSON_TEXT_MAX (4u << 20)
 
-/* Text inside the event's own: valid as long as that is. */
+/* Text inside the event's own: valid as long as that is. A category that is known is a constant. */
 struct sl_text {
     const char *data; /* NULL: absent */
     size_t size;

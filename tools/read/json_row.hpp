@@ -2,12 +2,13 @@
  * json_row.hpp - the members of a trace's event that a row has a place for.
  *
  * Included by json_event.cpp alone. Threads: one owner per walk. Memory: texts of the row lie in
- * the event's own.
+ * the event's own, or are constants.
  */
 #ifndef SL_JSON_ROW_HPP
 #define SL_JSON_ROW_HPP
 
 #include "read/json_walk.hpp"
+#include "read/unescape.h"
 
 namespace sl_json_walk
 {
@@ -15,7 +16,11 @@ namespace sl_json_walk
 /* ns, 73 years: sums and differences of two times fit. */
 constexpr int64_t TIME_MAX = INT64_MAX / 4;
 
-inline sl_row_category category_of(string_view s)
+/* Bytes of a word that decides what a row is, each as \u0000: the longest key has 33 letters. */
+constexpr size_t WORD_MAX = 256;
+
+/* `name` becomes the category's own where that is known. */
+inline sl_row_category category_of(string_view s, sl_text *name)
 {
     static const struct {
         string_view text;
@@ -37,8 +42,10 @@ inline sl_row_category category_of(string_view s)
     };
 
     for (const auto &k : known) {
-        if (s == k.text)
+        if (s == k.text) {
+            *name = {k.text.data(), k.text.size()};
             return k.category;
+        }
     }
     return SL_CAT_OTHER;
 }
@@ -48,6 +55,17 @@ struct row_walk : visitor {
     sl_trace_row *row;
     sl_row_edge *edge;
     od::document *whole;
+
+    /* What a word means: hardly a writer escapes its letters, but any may. */
+    string_view meant(string_view word, char (&room)[WORD_MAX]) const
+    {
+        sl_text text;
+
+        if (!escapes)
+            return word;
+        text = sl_unescaped({word.data(), word.size()}, room, sizeof(room));
+        return {text.data, text.size};
+    }
 
     /* A whole number, or one in quotes (Kineto writes some ids so). */
     void integer(string_view token, sl_row_has bit, int64_t *out)
@@ -308,8 +326,11 @@ struct row_walk : visitor {
             row->edge = edge;
         }
         row->is_edge_name = is_metadata("sync_name");
-        return members(
-            object, [&](string_view name, od::field &field) { return arg(name, field.value()); });
+        return members(object, [&](string_view name, od::field &field) {
+            char room[WORD_MAX];
+
+            return arg(meant(name, room), field.value());
+        });
     }
 
     bool member(string_view name, od::value v)
@@ -318,6 +339,7 @@ struct row_walk : visitor {
         error_code e = v.type().get(json);
         sl_json_type type;
         string_view token;
+        char room[WORD_MAX];
         sl_text text;
 
         if (e)
@@ -330,10 +352,13 @@ struct row_walk : visitor {
         if (!scalar(token, &type, &text))
             return false;
         if (name == "ph") {
-            row->phase = text.size == 1 ? text.data[0] : '?';
+            string_view word = meant({text.data, text.size}, room);
+
+            row->phase = word.size() == 1 ? word.front() : '?';
         } else if (name == "cat") {
             row->category_text = text;
-            row->category = static_cast<uint8_t>(category_of({text.data, text.size}));
+            row->category = static_cast<uint8_t>(
+                category_of(meant({text.data, text.size}, room), &row->category_text));
         } else if (name == "name") {
             row->name = text;
         } else if (name == "pid") {
@@ -358,7 +383,9 @@ struct row_walk : visitor {
         if (e)
             return fail(e);
         return members(object, [&](string_view name, od::field &field) {
-            return member(name, field.value());
+            char room[WORD_MAX];
+
+            return member(meant(name, room), field.value());
         });
     }
 };

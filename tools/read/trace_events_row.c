@@ -29,13 +29,9 @@ static uint32_t intern(struct sl_trace_events *t, struct sl_text name)
 {
     uint32_t id;
 
-    if (t->plain && name.data && name.size <= SL_TRACE_PLAIN_MAX &&
-        memchr(name.data, '\\', name.size)) {
-        name.size = sl_unescape(t->plain, name.data, name.size);
-        name.data = t->plain;
-    }
+    if (t->plain)
+        name = sl_unescaped(name, t->plain, SL_TRACE_PLAIN_MAX);
     id = name.data ? sl_intern_put(t->names, name.data, name.size) : 0;
-
     if (name.data && !id)
         t->counts.names_lost++;
     return id;
@@ -206,10 +202,13 @@ static uint32_t memory_of(const char *text, size_t size)
     return number_of(memories, sizeof(memories) / sizeof(*memories), text, size);
 }
 
-static void copy_kinds(struct sl_text name, struct sl_shape *shape)
+/* Some writers escape the '>'. */
+static void copy_kinds(struct sl_text raw, struct sl_shape *shape)
 {
     static const char *const copies[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
                                          "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
+    char room[128];
+    struct sl_text name = sl_unescaped(raw, room, sizeof(room));
     const char *end = name.data + name.size, *open, *arrow, *close;
 
     if (!text_begins(name, "Memcpy "))

@@ -77,3 +77,10 @@ size_t sl_unescape(char *to, const char *text, size_t size)
     }
     return (size_t)(at - to);
 }
+
+struct sl_text sl_unescaped(struct sl_text text, char *room, size_t room_size)
+{
+    if (text.size == 0 || text.size > room_size || !memchr(text.data, '\\', text.size))
+        return text;
+    return (struct sl_text){room, sl_unescape(room, text.data, text.size)};
+}

@@ -127,6 +127,29 @@ static void test_foreign(void **state)
     assert_int_equal(row.phase, 0);
 }
 
+/* Letters may be escaped wherever a string stands. */
+static void test_escapes_in_what_decides(void **state)
+{
+    struct sl_trace_row row;
+
+    (void)state;
+    assert_int_equal(
+        parse("{\"p\\u0068\":\"\\u0058\",\"cat\":\"k\\u0065rnel\",\"name\":\"\\u006b\","
+              "\"args\":{\"c\\u006frrelation\":5,\"wait_on\\u005fstream\":7}}",
+              &row),
+        0);
+    assert_int_equal(row.phase, 'X');
+    assert_int_equal(row.category, SL_CAT_KERNEL);
+    assert_text(row.category_text, "kernel");
+    assert_text(row.name, "\\u006b");
+    assert_true(row.correlation == 5);
+    assert_int_equal(row.has, SL_HAS_ARGS | SL_HAS_CORRELATION | SL_HAS_WAIT_STREAM);
+    assert_int_equal(parse("{\"ph\":\"\\u0058\\u0058\",\"cat\":\"k\\u0065rnels\"}", &row), 0);
+    assert_int_equal(row.phase, '?');
+    assert_int_equal(row.category, SL_CAT_OTHER);
+    assert_text(row.category_text, "k\\u0065rnels");
+}
+
 static void test_not_json(void **state)
 {
     static const char *const text[] = {
@@ -230,13 +253,10 @@ static void test_deep(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_edges_need),
-        cmocka_unit_test(test_kernel),
-        cmocka_unit_test(test_foreign),
-        cmocka_unit_test(test_not_json),
-        cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_visit),
-        cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_what_edges_need), cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_foreign),         cmocka_unit_test(test_escapes_in_what_decides),
+        cmocka_unit_test(test_not_json),        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_visit),           cmocka_unit_test(test_deep),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -45,11 +45,33 @@ static void test_surrogates(void **state)
     expect("\\ud83d\\u0041", "?A");
 }
 
+static void expect_in(size_t room_size, const char *text, const char *meant)
+{
+    struct sl_text is;
+    char room[16];
+
+    is = sl_unescaped((struct sl_text){text, strlen(text)}, room, room_size);
+    assert_int_equal(is.size, strlen(meant));
+    assert_memory_equal(is.data, meant, is.size);
+}
+
+static void test_what_needs_no_room(void **state)
+{
+    struct sl_text none = {NULL, 0};
+
+    (void)state;
+    expect_in(6, "\\u0041", "A");
+    expect_in(5, "\\u0041", "\\u0041");
+    expect_in(0, "A", "A");
+    assert_null(sl_unescaped(none, NULL, 0).data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_escapes),
         cmocka_unit_test(test_surrogates),
+        cmocka_unit_test(test_what_needs_no_room),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
