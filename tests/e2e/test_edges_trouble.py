@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from edges_tool import edges, launch, pairs, row, stream_sync, write
-from test_tool import TOOL, damage, frames, one_line, run
+from test_tool import TOOL, check, damage, frames, one_line, problems, run
 
 
 @pytest.mark.parametrize("content, words", [
@@ -63,7 +63,11 @@ def test_rows_without_sense(tmp_path):
         row("kernel", "text", "1", "x", 1, stream=[7]), row("cuda_runtime", "again", 2, 21, 1),
         row("kernel", "far", 1, 1e15, 1e15, stream=2**32 - 2), {"ph": "X", "cat": "kernel"}]
     out, error = run("edges", "--json", write(tmp_path / "t", rows), status=1)
-    assert "without usable ids or times" in error and "1 rows end before they begin" in error
+    assert "5 without usable ids or times: `syncline check` shows more" in error
+    assert "1 rows end before they begin" in error
+    found = problems(check(tmp_path / "t"))
+    assert found["row_unusable"]["count"] + found["correlation_large"]["count"] == 5
+    assert "row_unusable  4: rows whose ids or times make no sense" in run("check", tmp_path / "t")[0]
     assert (1, 2) in pairs(json.loads(line) for line in out.splitlines())
 
 

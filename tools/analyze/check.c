@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/row_usable.h"
+
 /* Relative times count from a base that is at most three months old (kineto: 7889238 s); a time
  * since the epoch is decades. Ten years tell them apart. */
 #define ABSOLUTE_NS (315360000ll * 1000000000)
@@ -94,12 +96,26 @@ static void check_gpu(struct sl_check *c, const struct sl_trace_row *row, uint64
         sl_overlap_row(c->overlap, row, at);
 }
 
+/* Ids of 64 bits are right in a file of syncline's, which may say at its end that it is one. */
+static void check_use(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
+{
+    const char *why = sl_row_unusable(row, 1);
+
+    if (why)
+        sl_finding_add(&c->findings, SL_FIND_ROW_UNUSABLE, 1, at, "%s: %.*s", why, name_size(row),
+                       row->name.data ? row->name.data : "");
+    else if (sl_row_unusable(row, 0))
+        sl_finding_add(&c->findings, SL_FIND_CORRELATION_LARGE, 1, at, "%" PRId64 ": %.*s",
+                       row->correlation, name_size(row), row->name.data ? row->name.data : "");
+}
+
 static void check_row(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
 {
     int complete = check_members(c, row, at);
 
     sl_tally_row(c->tally, row, at, &c->findings);
     sl_edge_check_row(c->edges, row, at);
+    check_use(c, row, at);
     if (!complete || row->phase == 'M')
         return;
     check_times(c, row, at);
@@ -214,6 +230,8 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
     sl_links_end(c->links);
     check_window(c);
     sl_header_end(&c->header, c->whole, &c->findings);
+    if (c->header.own_file)
+        c->findings.of[SL_FIND_CORRELATION_LARGE].count = 0;
     if (c->tally->gpu_operations == 0)
         sl_finding_add(&c->findings, SL_FIND_NO_GPU_WORK, 1, SL_FINDING_NO_PLACE,
                        "CPU rows alone, or none");

@@ -72,6 +72,14 @@ static const struct {
     [SL_FIND_EDGE_ARROW] = {"edge_arrow", "arrows of sync edges in the wrong place", ERROR, NOTE},
     [SL_FIND_OUTSIDE_WINDOW] = {"outside_window", "events outside of the recording window", WARNING,
                                 NOTE},
+    [SL_FIND_ROW_UNUSABLE] = {"row_unusable",
+                              "rows whose ids or times make no sense: `edges` and `convert --to "
+                              "chakra` leave them out",
+                              WARNING, WARNING},
+    [SL_FIND_CORRELATION_LARGE] = {"correlation_large",
+                                   "correlation ids of more than CUPTI's 32 bits: `edges` and "
+                                   "`convert --to chakra` leave their rows out",
+                                   WARNING, WARNING},
     [SL_FIND_NO_GPU_WORK] = {"no_gpu_work", "no GPU operation in the trace", NOTE, NOTE},
     [SL_FIND_NOT_CHECKED] = {"not_checked",
                              "rows or values not fully checked, to keep within memory", NOTE, NOTE},

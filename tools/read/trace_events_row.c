@@ -11,6 +11,7 @@
 #include "collect/cupti_decode.h"
 #include "read/event_sort.h"
 #include "read/python_row.h"
+#include "read/row_usable.h"
 #include "read/trace_events_impl.h"
 #include "read/unescape.h"
 #include "write/et_inputs.h"
@@ -57,28 +58,37 @@ static uint64_t widen(struct sl_trace_events *t, int64_t correlation)
     return t->newest;
 }
 
-/* What all events have in common. 0, or -EINVAL: the row is of no use. */
-static int begin_event(struct sl_trace_events *t, const struct sl_trace_row *row, int kind,
-                       struct sl_event *ev)
+static void set_times(struct sl_trace_events *t, const struct sl_trace_row *row,
+                      struct sl_event *ev)
 {
     int64_t start = row->ts_ns, end;
 
-    *ev = (struct sl_event){.kind = (uint8_t)kind};
-    if (!(row->has & SL_HAS_TS) || start < 0)
-        return -EINVAL;
     end = (row->has & SL_HAS_DUR) && row->dur_ns > 0 ? start + row->dur_ns : start;
     t->counts.negative += (row->has & SL_HAS_DUR) && row->dur_ns < 0;
     ev->start_ns = (uint64_t)start + TIME_ORIGIN_NS;
     ev->end_ns = (uint64_t)end + TIME_ORIGIN_NS;
-    if (kind == SL_TRACE_RANGE)
-        return 0;
-    if (!(row->has & SL_HAS_CORRELATION) || row->correlation <= 0 ||
-        (row->correlation > UINT32_MAX && !t->own))
+}
+
+/* 0, or -EINVAL: the row is of no use. */
+static int begin_range(struct sl_trace_events *t, const struct sl_trace_row *row,
+                       struct sl_event *ev)
+{
+    *ev = (struct sl_event){.kind = SL_TRACE_RANGE};
+    if (!(row->has & SL_HAS_TS) || row->ts_ns < 0)
         return -EINVAL;
+    set_times(t, row, ev);
+    return 0;
+}
+
+/* What calls, operations and waits have in common; the row is usable. */
+static void begin_event(struct sl_trace_events *t, const struct sl_trace_row *row, int kind,
+                        struct sl_event *ev)
+{
+    *ev = (struct sl_event){.kind = (uint8_t)kind};
+    set_times(t, row, ev);
     ev->correlation = widen(t, row->correlation);
     if (ev->start_ns < t->first_ns)
         t->first_ns = ev->start_ns;
-    return 0;
 }
 
 static struct sl_et_inputs_list list_of(struct sl_text text)
@@ -128,7 +138,7 @@ static int take_python(struct sl_trace_events *t, const struct sl_trace_row *row
     struct sl_event ev;
 
     if (t->by_start || !row->tid.is_number || !sl_python_row_is_users(row->name) ||
-        begin_event(t, row, SL_TRACE_RANGE, &ev) != 0)
+        begin_range(t, row, &ev) != 0)
         return 0;
     ev.thread = (uint32_t)row->tid.number;
     ev.name = intern(t, row->name);
@@ -142,7 +152,7 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     struct sl_event ev;
     int rc = 0;
 
-    if (!row->tid.is_number || begin_event(t, row, SL_TRACE_RANGE, &ev) != 0)
+    if (!row->tid.is_number || begin_range(t, row, &ev) != 0)
         return 0;
     ev.thread = (uint32_t)row->tid.number;
     ev.name = intern(t, row->name);
@@ -169,10 +179,7 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
     int kind = row->category == SL_CAT_DRIVER ? SL_EV_DRIVER : SL_EV_RUNTIME;
     struct sl_event ev;
 
-    if (!row->tid.is_number || begin_event(t, row, kind, &ev) != 0) {
-        t->counts.unusable++;
-        return 0;
-    }
+    begin_event(t, row, kind, &ev);
     note_process(t, row);
     ev.thread = (uint32_t)row->tid.number;
     ev.name = intern(t, row->name);
@@ -248,14 +255,11 @@ static enum sl_event_kind operation_kind(const struct sl_trace_row *row)
     }
 }
 
-/* All but its shape. 0, or -EINVAL: the row is of no use. */
-static int begin_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
-                           struct sl_event *ev)
+/* All but its shape. */
+static void begin_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
+                            struct sl_event *ev)
 {
-    if (begin_event(t, row, operation_kind(row), ev) != 0 || !(row->has & SL_HAS_STREAM) ||
-        row->stream < 0 || row->stream >= SL_STREAM_NONE ||
-        (row->has & SL_HAS_DEVICE && row->device < 0))
-        return -EINVAL;
+    begin_event(t, row, operation_kind(row), ev);
     ev->device = (uint16_t)id32(row->has, SL_HAS_DEVICE, row->device, 0);
     ev->context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);
     ev->stream = (uint32_t)row->stream;
@@ -267,7 +271,6 @@ static int begin_operation(struct sl_trace_events *t, const struct sl_trace_row 
         ev->u.op.bytes = (uint64_t)row->bytes;
     if (row->has & SL_HAS_STILL_RUNNING)
         ev->flags |= SL_EVF_STILL_RUNNING;
-    return 0;
 }
 
 static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *row)
@@ -275,10 +278,7 @@ static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *
     struct sl_shape shape = {.kind = (uint8_t)operation_kind(row)};
     struct sl_event ev;
 
-    if (begin_operation(t, row, &ev) != 0) {
-        t->counts.unusable++;
-        return 0;
-    }
+    begin_operation(t, row, &ev);
     sl_stream_home_see(&t->home, ev.device, ev.context, ev.stream);
     if (t->collectives && ev.kind == SL_EV_KERNEL)
         sl_collectives_join(t->collectives, ev.correlation,
@@ -327,10 +327,7 @@ static int take_wait(struct sl_trace_events *t, const struct sl_trace_row *row)
     struct sl_event ev;
     int rc = 0;
 
-    if (begin_event(t, row, SL_EV_SYNC, &ev) != 0) {
-        t->counts.unusable++;
-        return 0;
-    }
+    begin_event(t, row, SL_EV_SYNC, &ev);
     ev.device = (uint16_t)id32(row->has, SL_HAS_DEVICE, row->device, 0);
     ev.context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);
     ev.stream = id32(row->has, SL_HAS_STREAM, row->stream, SL_STREAM_NONE);
@@ -367,6 +364,10 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
         return take_metadata(t, row);
     if (row->phase != 'X')
         return 0;
+    if (sl_row_unusable(row, t->own)) {
+        t->counts.unusable++;
+        return 0;
+    }
     switch (row->category) {
     case SL_CAT_CPU_OP:
     case SL_CAT_USER_ANNOTATION:
@@ -410,7 +411,7 @@ void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *
     if (row->has_waited)
         note_call(t, row);
     if (row->phase != 'X' || row->category != SL_CAT_USER_ANNOTATION ||
-        begin_event(t, row, SL_TRACE_RANGE, &ev) != 0 || !text_begins(row->name, "ProfilerStep#"))
+        begin_range(t, row, &ev) != 0 || !text_begins(row->name, "ProfilerStep#"))
         return;
     ev.name = intern(t, row->name);
     note_step(t, row, &ev);
@@ -419,11 +420,9 @@ void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *
 int sl_trace_events_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
                               struct sl_event *out)
 {
-    struct sl_event ev;
-
-    if (row->phase != 'X' || operation_kind(row) == SL_EV_NONE || begin_operation(t, row, &ev) != 0)
+    if (row->phase != 'X' || operation_kind(row) == SL_EV_NONE || sl_row_unusable(row, t->own))
         return -EINVAL;
-    *out = ev;
+    begin_operation(t, row, out);
     return 0;
 }
 

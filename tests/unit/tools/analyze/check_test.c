@@ -41,6 +41,12 @@
     "Event\",\"pid\":0,\"tid\":7,\"ts\":" ts                                                       \
     ",\"dur\":0.000,\"args\":{\"stream\":7,\"correlation\":90,"                                    \
     "\"wait_on_cuda_event_record_corr_id\":" record "}}"
+#define RANGE(ts)                                                                                  \
+    "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"r\",\"pid\":42,\"tid\":43,\"ts\":" ts    \
+    ",\"dur\":2.000}"
+#define CONTEXT_SYNC(stream)                                                                       \
+    "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"Context Sync\",\"pid\":0,\"tid\":7,\"ts\":"    \
+    "30.000,\"dur\":1.000,\"args\":{\"stream\":" stream ",\"correlation\":90}}"
 #define FLOW(ph, id)                                                                               \
     "{\"ph\":\"" ph "\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":" id                             \
     ",\"pid\":42,\"tid\":43,\"ts\":10.000}"
@@ -173,8 +179,8 @@ static void test_header(void **state)
     expect(OWN_TRACE("", ",\"dropped_ring\":4,\"dropped_write\":3,\"nested_dropped\":9"),
            SL_FIND_LOST, 7);
     expect(OWN_TRACE("," CALL("6", "1001.000"), ""), SL_FIND_OUTSIDE_WINDOW, 1);
-    expect(OWN_TRACE("," CALL("6", "-9.000"), ""), SL_FIND_OUTSIDE_WINDOW, 1);
-    expect(OWN_TRACE("," CALL("6", "-1.000"), ""), SL_FIND_COUNT, 0); /* ends inside */
+    expect(OWN_TRACE("," RANGE("-9.000"), ""), SL_FIND_OUTSIDE_WINDOW, 1);
+    expect(OWN_TRACE("," RANGE("-1.000"), ""), SL_FIND_COUNT, 0); /* ends inside */
 }
 
 static void test_rows(void **state)
@@ -187,14 +193,31 @@ static void test_rows(void **state)
     expect(FOREIGN_TRACE("," CALL("6", "1e15") "," CALL("7", "1.7e15")), SL_FIND_TIME_ABSOLUTE, 2);
     expect(FOREIGN_TRACE("," KERNEL("5", "8", "30.000", "-1.000")), SL_FIND_DURATION_NEGATIVE, 1);
     expect(FOREIGN_TRACE("," KERNEL("5", "0", "30.000", "1.000")), SL_FIND_STREAM_ZERO, 1);
-    expect(FOREIGN_TRACE("," KERNEL("5", "4294967295", "30.000", "1.000")), SL_FIND_STREAM_UNSIGNED,
-           1);
+    expect(FOREIGN_TRACE("," CONTEXT_SYNC("4294967295")), SL_FIND_STREAM_UNSIGNED, 1);
     expect(FOREIGN_TRACE("," KERNEL("5", "7", "23.499", "1.000")), SL_FIND_GPU_OVERLAP, 1);
     expect(FOREIGN_TRACE("," KERNEL("5", "7", "23.500", "1.000")), SL_FIND_COUNT, 0);
     expect(HEADER "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":42,\"tid\":0,\"args\":{\"name\":"
                   "\"p\"}}," GOOD "]}",
            SL_FIND_METADATA_LATE, 1); /* the device's name is missing */
     expect(HEADER NAMES CALL("5", "1.000") "]}", SL_FIND_NO_GPU_WORK, 1);
+}
+
+/* What edges cannot be made of. */
+static void test_ids_and_times(void **state)
+{
+    struct sl_check *c;
+
+    (void)state;
+    expect(FOREIGN_TRACE("," CALL("6", "-1.000") "," CALL("0", "1.000")), SL_FIND_ROW_UNUSABLE, 2);
+    expect(FOREIGN_TRACE("," CALL("\"x\"", "1.000")), SL_FIND_ROW_UNUSABLE, 1);
+    expect(FOREIGN_TRACE("," KERNEL("5", "-1", "30.000", "1.000")), SL_FIND_ROW_UNUSABLE, 1);
+    expect(FOREIGN_TRACE("," CALL("4294967296", "1.000")), SL_FIND_CORRELATION_LARGE, 1);
+    expect(OWN_TRACE("," CALL("4294967296", "1.000"), ""), SL_FIND_COUNT, 0);
+    c = check(FOREIGN_TRACE("," CALL("6", "-1.000") "," CALL("0", "1.000")));
+    assert_string_equal(c->findings.of[SL_FIND_ROW_UNUSABLE].example,
+                        "ts is below 0: cudaLaunchKernel");
+    assert_int_equal(sl_check_worst(c), SL_SEVERITY_WARNING);
+    sl_check_destroy(c);
 }
 
 static void test_links(void **state)
@@ -249,10 +272,15 @@ static void test_severity(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),  cmocka_unit_test(test_waits_long_before_their_records),
-        cmocka_unit_test(test_json),  cmocka_unit_test(test_header),
-        cmocka_unit_test(test_rows),  cmocka_unit_test(test_links),
-        cmocka_unit_test(test_waits), cmocka_unit_test(test_severity),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_waits_long_before_their_records),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_ids_and_times),
+        cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_severity),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

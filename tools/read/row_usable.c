@@ -1,0 +1,55 @@
+/*
+ * row_usable.c - ids and times that CUPTI could have given.
+ *
+ * Threads, memory: see row_usable.h.
+ */
+#include "read/row_usable.h"
+
+#include "event/event.h"
+
+static const char *wrong_ids(const struct sl_trace_row *row, int own)
+{
+    if (!(row->has & SL_HAS_TS))
+        return "ts is no time";
+    if (row->ts_ns < 0)
+        return "ts is below 0";
+    if (!(row->has & SL_HAS_CORRELATION))
+        return "correlation is no number";
+    if (row->correlation <= 0)
+        return "correlation is below 1";
+    if (row->correlation > UINT32_MAX && !own)
+        return "correlation has more than CUPTI's 32 bits";
+    return NULL;
+}
+
+static const char *wrong_place(const struct sl_trace_row *row)
+{
+    if (!(row->has & SL_HAS_STREAM) || row->stream < 0 || row->stream >= SL_STREAM_NONE)
+        return "stream is none of CUDA's";
+    if ((row->has & SL_HAS_DEVICE) && row->device < 0)
+        return "device is below 0";
+    return NULL;
+}
+
+const char *sl_row_unusable(const struct sl_trace_row *row, int own)
+{
+    const char *why;
+
+    if (row->phase != 'X')
+        return NULL;
+    switch (row->category) {
+    case SL_CAT_RUNTIME:
+    case SL_CAT_DRIVER:
+        why = wrong_ids(row, own);
+        return why || row->tid.is_number ? why : "tid is no number";
+    case SL_CAT_KERNEL:
+    case SL_CAT_MEMCPY:
+    case SL_CAT_MEMSET:
+        why = wrong_ids(row, own);
+        return why ? why : wrong_place(row);
+    case SL_CAT_SYNC:
+        return wrong_ids(row, own);
+    default:
+        return NULL;
+    }
+}
