@@ -64,6 +64,50 @@ def test_such_a_file_from_a_pipe(own, tmp_path):
     assert "it must be read twice, which a pipe cannot be" in one_line(result.stderr)
 
 
+def reversed_rows(own, tmp_path):
+    return anew(tmp_path / "anew.json", {**own[0], "traceEvents": own[0]["traceEvents"][::-1]})
+
+
+def in_one_order(found):
+    return sorted(json.dumps(edge) for edge in found)
+
+
+def test_rows_in_reverse(own, tmp_path):
+    """Names stand behind the edges that name them."""
+    path = reversed_rows(own, tmp_path)
+    found, lost = edges(path)
+    assert in_one_order(found) == in_one_order(own[1]) and not lost
+    assert all(edge["src_name"] and edge["dst_name"] for edge in found)
+
+
+def test_one_name_behind_its_edge(own, tmp_path):
+    """The edges before it are given once, in their order."""
+    rows = own[0]["traceEvents"]
+    names = [row for row in rows if row["name"] == "sync_name"]
+    assert len(names) > 1
+    rest = [row for row in rows if row is not names[-1]]
+    path = anew(tmp_path / "anew.json", {**own[0], "traceEvents": [*rest, names[-1]]})
+    assert edges(path) == (own[1], {})
+    assert run("edges", "--summary", path)[0].splitlines()[1:] == run(
+        "edges", "--summary", anew(tmp_path / "same.json", own[0]))[0].splitlines()[1:]
+
+
+def test_reversed_rows_from_a_pipe(own, tmp_path):
+    path = reversed_rows(own, tmp_path)
+    done = subprocess.run([TOOL, "edges", "--json", "-"], input=path.read_bytes(), capture_output=True,
+                          check=True)
+    assert len(done.stdout.splitlines()) == len(own[1])
+    assert "names of edges come behind their edges and are unknown here" in one_line(done.stderr.decode())
+
+
+def test_names_that_are_gone(own, tmp_path):
+    rows = [row for row in own[0]["traceEvents"] if row["name"] != "sync_name"]
+    path = anew(tmp_path / "anew.json", {**own[0], "traceEvents": rows})
+    out, error = run("edges", "--json", path)
+    assert len(out.splitlines()) == len(own[1])
+    assert "names of edges have no row in it" in one_line(error)
+
+
 def test_processes_in_one_file(tmp_path):
     """Merged traces of two ranks: both have a GPU 0 and ids from 1."""
     rows = launch(1, 100, 110, 200) + stream_sync(2, 120, 85)

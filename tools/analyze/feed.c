@@ -9,7 +9,6 @@
 #include "analyze/feed.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,24 +120,42 @@ static int has_found(const struct sl_feed *f)
     return f->found && f->header.has_edges;
 }
 
+static void give_found(struct sl_feed *f, const struct sl_trace_row *row)
+{
+    uint64_t missing = f->names.missing;
+    struct sl_edge edge;
+
+    if (sl_edge_row_read(row, &f->names, &edge) != 0) {
+        f->unusable++;
+        return;
+    }
+    f->edge_rows++;
+    if (f->order == SL_FEED_NAMES_BEFORE && f->names.missing > missing && f->can_read_again)
+        f->order = SL_FEED_NAMES_SOUGHT;
+    if (f->order == SL_FEED_NAMES_SOUGHT || f->edge_rows <= f->given)
+        return;
+    f->given++;
+    f->found(f->found_user, &edge);
+}
+
 static void take_found(struct sl_feed *f, const struct sl_trace_row *row)
 {
-    struct sl_edge edge;
     struct sl_event ev;
 
+    if (f->order == SL_FEED_NAMES_KNOWN) {
+        if (row->has_waited) /* of calls the last ones are kept: see sl_trace_events_call() */
+            sl_trace_events_note(f->events, row);
+        if (row->edge)
+            give_found(f, row);
+        return;
+    }
     if (row->is_edge_name)
         sl_edge_names_row(&f->names, row);
     sl_trace_events_note(f->events, row); /* a call comes before its edges */
     if (f->found_event && sl_trace_events_operation(f->events, row, &ev) == 0)
         f->found_event(f->found_user, &ev);
-    if (!row->edge)
-        return;
-    if (sl_edge_row_read(row, &f->names, &edge) == 0) {
-        f->edge_rows++;
-        f->found(f->found_user, &edge);
-    } else {
-        f->unusable++;
-    }
+    if (row->edge)
+        give_found(f, row);
 }
 
 /* What the job left out. */
@@ -200,6 +217,8 @@ static int read_all(struct sl_feed *f, struct sl_trace *t, const char *path)
     int rc = 0;
 
     snprintf(what, sizeof(what), "reading %.100s", path);
+    sl_trace_get_status(t, &f->input);
+    f->can_read_again = f->input.file_bytes != 0 && strcmp(path, "-") != 0;
     sl_progress_begin(&progress, what);
     while (sl_trace_next(t, &item) && rc == 0) {
         rc = take_item(f, t, &item);
@@ -211,7 +230,7 @@ static int read_all(struct sl_feed *f, struct sl_trace *t, const char *path)
     sl_progress_end(&progress);
     sl_trace_get_status(t, &f->input);
     f->last = item.span;
-    return rc ? rc : sl_trace_events_end(f->events);
+    return rc;
 }
 
 static int sort_failed(const char *path, int rc, char *why, size_t why_size)
@@ -242,7 +261,7 @@ static int read_once(struct sl_feed *f, const char *path, char *why, size_t why_
 /* By now all is known that stands outside of the events. */
 static int read_again(struct sl_feed *f, const char *path, char *why, size_t why_size)
 {
-    if (f->input.file_bytes == 0) {
+    if (!f->can_read_again) {
         snprintf(why, why_size,
                  "%s: that syncline has written it stands behind its events: it must be read "
                  "twice, which a pipe cannot be",
@@ -258,14 +277,28 @@ static int read_again(struct sl_feed *f, const char *path, char *why, size_t why
     return read_once(f, path, why, why_size);
 }
 
+/* By now all names are known. */
+static int read_edges(struct sl_feed *f, const char *path, char *why, size_t why_size)
+{
+    f->order = SL_FEED_NAMES_KNOWN;
+    f->is_second = 1;
+    f->invalid = f->too_long = f->unusable = f->edge_rows = f->names.missing = 0;
+    return read_once(f, path, why, why_size);
+}
+
 int sl_feed_read(struct sl_feed *f, const char *path, char *why, size_t why_size)
 {
     int rc = read_once(f, path, why, why_size);
 
-    /* Another program wrote it anew, its members in another order. */
+    /* Another program wrote it anew, its members or rows in another order. */
     if (rc == 0 && f->header.own_file && !f->knew_whose)
         rc = read_again(f, path, why, why_size);
-    return rc;
+    if (rc == 0 && f->order == SL_FEED_NAMES_SOUGHT)
+        rc = read_edges(f, path, why, why_size);
+    if (rc)
+        return rc;
+    rc = sl_trace_events_end(f->events);
+    return rc ? sort_failed(path, rc, why, why_size) : 0;
 }
 
 /* ---- the engine ---- */
@@ -300,7 +333,7 @@ static uint64_t decided_before(const struct run *r, uint64_t start_ns)
 
 /* Where edges are the job's own: one that is still to come has an end that was enqueued later, and
  * ends later. */
-static void give_found(struct run *r, const struct sl_event *ev)
+static void give_joined(struct run *r, const struct sl_event *ev)
 {
     struct sl_edge edge;
 
@@ -329,7 +362,7 @@ static int give(struct run *r, const struct sl_event *ev)
     if (r->engine)
         sl_edges_event(r->engine, ev);
     else
-        give_found(r, ev);
+        give_joined(r, ev);
     if (r->sinks->event && ev->kind != SL_FOUND_EDGE)
         r->sinks->event(r->sinks->user, ev);
     return rc;
@@ -403,64 +436,4 @@ int sl_feed_run(struct sl_feed *f, const char *path, const struct sl_feed_sinks 
         read_lost(f);
     sl_edges_destroy(r.engine);
     return rc ? sort_failed(path, rc, why, why_size) : 0;
-}
-
-/* ---- what was left out ---- */
-
-int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, const char *path,
-                 const char *result)
-{
-    struct sl_trace_events_counts counts;
-    int status = SL_EXIT_OK;
-    uint64_t written;
-
-    sl_trace_events_get_counts(f->events, &counts);
-    if (f->last.kind != SL_SPAN_END || f->input.end != SL_INPUT_WHOLE) {
-        sl_args_complain(command,
-                         "%s is not whole: %s, at byte %" PRIu64
-                         " of the text; %s those of what comes before",
-                         path,
-                         f->input.what[0]              ? f->input.what
-                         : f->last.kind == SL_SPAN_BAD ? f->last.why
-                                                       : "the text ends too early",
-                         f->last.offset, result);
-        status = SL_EXIT_PROBLEM;
-    }
-    counts.unusable += f->unusable;
-    if (f->invalid || f->too_long || counts.unusable) {
-        sl_args_complain(command,
-                         "%s: not looked at: %" PRIu64 " rows that are not valid JSON, "
-                         "%" PRIu64 " too long, %" PRIu64
-                         " without usable ids or times: `syncline check` shows more",
-                         path, f->invalid, f->too_long, counts.unusable);
-        status = SL_EXIT_PROBLEM;
-    }
-    written = f->header.has_edges ? sl_header_counter(&f->header, sl_stats_name(SL_STAT_EDGES)) : 0;
-    if (f->edge_rows < written) {
-        sl_args_complain(command,
-                         "%s: %" PRIu64 " rows of edges are missing of the %" PRIu64
-                         " that the job wrote: the file was changed since",
-                         path, written - f->edge_rows, written);
-        status = SL_EXIT_PROBLEM;
-    }
-    if (counts.of_others) {
-        sl_args_complain(command,
-                         "%s: %" PRIu64 " calls are of another process than the first: ids and "
-                         "GPUs of several processes cannot be told apart, and %s not to be "
-                         "trusted; give the file of each process",
-                         path, counts.of_others, result);
-        status = SL_EXIT_PROBLEM;
-    }
-    if (counts.negative) {
-        sl_args_complain(
-            command, "%s: %" PRIu64 " rows end before they begin; here they end where they begin",
-            path, counts.negative);
-        status = SL_EXIT_PROBLEM;
-    }
-    if (counts.names_lost)
-        sl_args_complain(command,
-                         "%s: %" PRIu64 " rows have more text in their names than is "
-                         "kept; those names are unknown here",
-                         path, counts.names_lost);
-    return status;
 }

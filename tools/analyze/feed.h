@@ -22,6 +22,13 @@
 #include "read/trace_file.h"
 #include "sync/edge.h"
 
+/* How edges that the job found come to know the names of their operations. */
+enum sl_feed_names {
+    SL_FEED_NAMES_BEFORE, /* as the job wrote it: a name's row stands before its edges */
+    SL_FEED_NAMES_SOUGHT, /* one did not: names are read to the end, edges are held back */
+    SL_FEED_NAMES_KNOWN   /* and read now, in a second reading */
+};
+
 struct sl_feed {
     struct sl_trace_events *events;
     struct sl_collectives *collectives; /* NULL: rows are not kept */
@@ -29,6 +36,7 @@ struct sl_feed {
     struct sl_header header;
     int knew_whose;                       /* before the first row, that the file is syncline's */
     int is_second;                        /* reading it again, the header known */
+    int can_read_again;                   /* it is no pipe */
     uint64_t invalid, too_long, unusable; /* rows that were not looked into */
     uint64_t edge_rows;                   /* that the job wrote */
     uint64_t lost[SL_EDGE_LOST_COUNT];
@@ -40,6 +48,8 @@ struct sl_feed {
     void *found_user;
     struct sl_found *joined; /* NULL: the same */
     struct sl_edge_names names;
+    enum sl_feed_names order;
+    uint64_t given; /* edges that the job found */
 };
 
 struct sl_feed_sinks {
@@ -62,8 +72,9 @@ int sl_feed_keep_rows(struct sl_feed *f);
 
 /* Files of syncline's have a row for each edge that the job found. Where that is so they are given
  * while the file is read, one by one, without times but `wait_ns` and `wake_ns`; nothing is sorted,
- * and sl_feed_run() has nothing to do. `event` (NULL: not wanted) gets the GPU operations, each
- * before the edges that it is an end of. */
+ * and sl_feed_run() has nothing to do. Where rows are in another order than the job wrote them, the
+ * rest of the edges is given in a second reading. `event` (NULL: not wanted) gets the GPU
+ * operations, each before the edges that it is an end of. */
 void sl_feed_take_found(struct sl_feed *f, void (*found)(void *user, const struct sl_edge *edge),
                         void (*event)(void *user, const struct sl_event *ev), void *user);
 
@@ -72,7 +83,8 @@ void sl_feed_take_found(struct sl_feed *f, void (*found)(void *user, const struc
 int sl_feed_join_found(struct sl_feed *f);
 
 /* 0, or a negative errno with one line for a person in `why`. A file that is cut or damaged has
- * been read up to there. One of syncline's whose header stands behind its events is read twice. */
+ * been read up to there. One of syncline's whose header, or a name, stands behind what needs it is
+ * read twice. */
 int sl_feed_read(struct sl_feed *f, const char *path, char *why, size_t why_size);
 
 /* 0, or a negative errno with one line in `why`. */

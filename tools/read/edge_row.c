@@ -70,6 +70,7 @@ static uint32_t name_of(struct sl_edge_names *n, const struct sl_row_edge *e, st
     if (number(e, number_of_it, UINT32_MAX, &id) != 0)
         return 0;
     name = sl_map_find(&n->by_number, id + 1);
+    n->missing += !name;
     return name ? (uint32_t)*name : 0;
 }
 

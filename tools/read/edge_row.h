@@ -1,7 +1,8 @@
 /*
  * edge_row.h - a row of syncline's that tells of an edge -> the edge.
  *
- * Names of GPU operations have rows of their own, before the first edge that needs them.
+ * Names of GPU operations have rows of their own, before the first edge that needs them unless
+ * another program has put the rows in another order.
  *
  * Threads: one owner. Memory: 4 MiB at most for the numbers of names, beside the table of texts.
  */
@@ -17,6 +18,7 @@ struct sl_edge_names {
     struct sl_intern *texts; /* borrowed */
     struct sl_store store;
     struct sl_map by_number;
+    uint64_t missing; /* names asked for by a number that has no row yet */
 };
 
 void sl_edge_names_init(struct sl_edge_names *n, struct sl_intern *texts);
