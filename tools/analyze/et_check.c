@@ -49,6 +49,7 @@ static const struct {
                            SL_SEVERITY_ERROR},
     [SL_ET_RULE_COMM_FIELDS] = {"comm_fields", "communication without its type, size, peer or tag",
                                 SL_SEVERITY_ERROR},
+    [SL_ET_RULE_COMM_PEER] = {"comm_peer", "messages to or from a rank below 0", SL_SEVERITY_ERROR},
     [SL_ET_RULE_COMM_TYPE] = {"comm_type", "collectives that ASTRA-sim has no algorithm for",
                               SL_SEVERITY_ERROR},
     [SL_ET_RULE_GROUP] = {"group", "groups whose pg_name is no number", SL_SEVERITY_ERROR},
@@ -155,6 +156,9 @@ static void check_communication(struct sl_et_check *c, const struct sl_et_node *
         [SL_ET_COMM_SEND] = SL_ET_HAS_COMM_SIZE | SL_ET_HAS_COMM_DST | SL_ET_HAS_COMM_TAG,
         [SL_ET_COMM_RECV] = SL_ET_HAS_COMM_SIZE | SL_ET_HAS_COMM_SRC | SL_ET_HAS_COMM_TAG,
     };
+    int32_t peer = n->type == SL_ET_COMM_SEND   ? n->comm_dst
+                   : n->type == SL_ET_COMM_RECV ? n->comm_src
+                                                : 0;
     unsigned long long id = n->id;
 
     if (!needs[n->type])
@@ -163,6 +167,8 @@ static void check_communication(struct sl_et_check *c, const struct sl_et_node *
         add(c, SL_ET_RULE_COMM_ON_CPU, n->at, "node %llu", id);
     if ((n->has & needs[n->type]) != needs[n->type])
         add(c, SL_ET_RULE_COMM_FIELDS, n->at, "node %llu", id);
+    else if (peer < 0)
+        add(c, SL_ET_RULE_COMM_PEER, n->at, "node %llu: rank %d", id, (int)peer);
     else if (n->type == SL_ET_COMM_COLL && is_refused(n->comm_type))
         add(c, SL_ET_RULE_COMM_TYPE, n->at, "node %llu", id);
     if (!is_number(n->pg_name))

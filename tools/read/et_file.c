@@ -122,6 +122,10 @@ static void take_known(struct sl_et_node *n, uint32_t has, uint64_t value)
         n->comm_type = value;
     else if (has == SL_ET_HAS_DURATION_NS)
         n->duration_ns = value;
+    else if (has == SL_ET_HAS_COMM_SRC)
+        n->comm_src = (int32_t)(uint32_t)value;
+    else if (has == SL_ET_HAS_COMM_DST)
+        n->comm_dst = (int32_t)(uint32_t)value;
 }
 
 static int take_attribute(struct span s, struct sl_et_node *n)

@@ -56,6 +56,7 @@ struct sl_et_node {
     const char *misplaced; /* an attribute whose value is in another member of the oneof than
                             * feeders take; NULL: none */
     uint64_t comm_type;
+    int32_t comm_src, comm_dst; /* as readers take them: the lower half of what is longer */
     struct sl_et_bytes name, pg_name;
     const uint64_t *dep; /* control and data dependencies */
     size_t deps;

@@ -183,6 +183,30 @@ static void test_communication(void **state)
     assert_breaks(SL_ET_RULE_GROUP);
 }
 
+#define PEER(name, size, value) "\x52" size "\x0a\x08" name "\x38" value
+#define TAG                     PEER("comm_tag", "\x0c", "\x00")
+#define SEND                    "\x18\x05"
+#define RECV                    "\x18\x06"
+
+/* -1 as an int32 stands in ten bytes; readers take the lower half of what is longer. */
+static void test_peers(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META),
+            ET_MESSAGE(ET_ID("\x01") SEND ET_GPU ET_SIZE TAG PEER("comm_dst", "\x0c", "\x03")
+                           PEER("comm_src", "\x10", "\xff\xff\xff\xff\x0f")),
+            ET_MESSAGE(ET_ID("\x02") RECV ET_GPU ET_SIZE TAG PEER("comm_src", "\x0c", "\x00")));
+    assert_breaks(SL_ET_RULES);
+    ET_FILE(ET_MESSAGE(ET_META),
+            ET_MESSAGE(ET_ID("\x01") SEND ET_GPU ET_SIZE TAG PEER(
+                "comm_dst", "\x15", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")));
+    assert_breaks(SL_ET_RULE_COMM_PEER);
+    assert_string_equal(checked->found[SL_ET_RULE_COMM_PEER].example, "node 1: rank -1");
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") RECV ET_GPU ET_SIZE TAG PEER(
+                                     "comm_src", "\x10", "\xff\xff\xff\xff\x0f")));
+    assert_breaks(SL_ET_RULE_COMM_PEER);
+}
+
 static int clean_up(void **state)
 {
     (void)state;
@@ -195,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_valid_file),
         cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_peers),
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_cycles),
         cmocka_unit_test(test_nodes),
