@@ -53,22 +53,28 @@ static void read_all(struct sl_trace *t, struct sl_check *c, const char *path,
     sl_trace_get_status(t, input);
 }
 
-/* The same for a Chakra trace. */
-static int check_chakra(const struct request *r, const char *path)
+static int cannot(const struct request *r, const char *path, struct sl_input *input, int rc)
 {
-    struct sl_et_check *c = NULL;
-    struct sl_et *et = NULL;
-    struct sl_et_node node;
-    char why[512];
-    int status = SL_EXIT_USAGE;
+    sl_args_complain(r->command, "cannot check %s: %s", path, strerror(-rc));
+    sl_input_close(input);
+    return SL_EXIT_USAGE;
+}
 
-    if (sl_et_open(&et, path, why, sizeof(why)) != 0) {
-        sl_args_complain(r->command, "%s", why);
-        return SL_EXIT_USAGE;
-    }
-    if (sl_et_check_create(&c) != 0) {
-        sl_args_complain(r->command, "not enough memory to check %s", path);
-        goto out;
+/* The exit status for a Chakra trace, which is closed. */
+static int check_chakra(const struct request *r, const char *path, struct sl_input *input)
+{
+    struct sl_et_check *c;
+    struct sl_et_node node;
+    struct sl_et *et;
+    int status, rc;
+
+    rc = sl_et_check_create(&c);
+    if (rc)
+        return cannot(r, path, input, rc);
+    rc = sl_et_open_input(&et, input);
+    if (rc) {
+        sl_et_check_destroy(c);
+        return cannot(r, path, input, rc);
     }
     while (sl_et_next(et, &node))
         sl_et_check_node(c, &node);
@@ -78,32 +84,28 @@ static int check_chakra(const struct request *r, const char *path)
         sl_report_et_json(stdout, path, c, et);
     else if (!r->quiet)
         sl_report_et_text(stdout, path, c, et);
-out:
     sl_et_check_destroy(c);
     sl_et_close(et);
     return status;
 }
 
-/* The exit status for one file. */
-static int check_file(const struct request *r, const char *path)
+/* The same for a Kineto trace. */
+static int check_kineto(const struct request *r, const char *path, struct sl_input *file)
 {
-    struct sl_trace_item item;
+    int rc, status = SL_EXIT_USAGE;
     struct sl_input_status input;
-    struct sl_check *c = NULL;
-    struct sl_trace *t = NULL;
+    struct sl_trace_item item;
     const char *strange;
-    char why[512];
-    int status = SL_EXIT_USAGE;
+    struct sl_check *c;
+    struct sl_trace *t;
 
-    if (sl_et_is_file(path))
-        return check_chakra(r, path);
-    if (sl_trace_open(&t, path, why, sizeof(why)) != 0) {
-        sl_args_complain(r->command, "%s", why);
-        return SL_EXIT_USAGE;
-    }
-    if (sl_check_create(&c) != 0) {
-        sl_args_complain(r->command, "not enough memory to check %s", path);
-        goto out;
+    rc = sl_check_create(&c);
+    if (rc)
+        return cannot(r, path, file, rc);
+    rc = sl_trace_open_input(&t, file);
+    if (rc) {
+        sl_check_destroy(c);
+        return cannot(r, path, file, rc);
     }
     read_all(t, c, path, &item, &input);
     strange = sl_trace_not_one(t, &item.span, &input);
@@ -123,6 +125,19 @@ out:
     sl_check_destroy(c);
     sl_trace_close(t);
     return status;
+}
+
+static int check_file(const struct request *r, const char *path)
+{
+    struct sl_input *input;
+    char why[512];
+
+    if (sl_input_open(&input, path, why, sizeof(why)) != 0) {
+        sl_args_complain(r->command, "%s", why);
+        return SL_EXIT_USAGE;
+    }
+    return sl_et_is_input(input, path) ? check_chakra(r, path, input)
+                                       : check_kineto(r, path, input);
 }
 
 static int run(const struct sl_command *self, int argc, char **argv)

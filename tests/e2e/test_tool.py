@@ -175,6 +175,20 @@ def test_standard_input(tmp_path):
     assert out.read_bytes() == make_trace()
 
 
+def test_execution_trace_from_standard_input(tmp_path):
+    trace, nodes = tmp_path / "t.json", tmp_path / "t.0.et"
+    trace.write_bytes(make_trace())
+    run("convert", trace, "--to", "chakra", "-o", nodes)
+    for pack in (bytes, gzip.compress, zstandard.compress):
+        done = subprocess.run([TOOL, "check", "-"], input=pack(nodes.read_bytes()), capture_output=True,
+                              timeout=60, check=True)
+        assert b"-: Chakra execution trace" in done.stdout
+    for words in (["edges"], ["convert", "--to", "chakra", "-o", tmp_path / "o.et"]):
+        done = subprocess.run([TOOL, *words, "-"], input=nodes.read_bytes(), capture_output=True,
+                              timeout=60, check=False)
+        assert done.returncode == 2 and b"is not a trace: it is a Chakra execution trace" in done.stderr
+
+
 def test_recorded_trace(go):
     """What the library records holds to all that the tool asks of it."""
     done = go("context stream kernel:5 copy memset event sync graph:3 stream:0 kernel:2 syncall")

@@ -7,6 +7,7 @@
 #include "read/et_file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -327,20 +328,28 @@ static int is_named(const char *path)
     return 0;
 }
 
+int sl_et_is_input(struct sl_input *input, const char *path)
+{
+    const char *text;
+    size_t size = sl_input_peek(input, &text);
+
+    return sl_et_looks_like(text, size) ||
+           (size > 0 && is_named(path) && !strchr(" \t\r\n{[", text[0]));
+}
+
 int sl_et_is_file(const char *path)
 {
     struct sl_input *input;
-    char text[64], why[512];
     struct stat st;
-    size_t size;
+    char why[512];
+    int is_one;
 
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
         sl_input_open(&input, path, why, sizeof(why)) != 0)
         return 0;
-    size = sl_input_read(input, text, sizeof(text));
+    is_one = sl_et_is_input(input, path);
     sl_input_close(input);
-    return sl_et_looks_like(text, size) ||
-           (size > 0 && is_named(path) && !strchr(" \t\r\n{[", text[0]));
+    return is_one;
 }
 
 /* The first message, if it is the metadata: else it stays, as the node that it is. */
@@ -357,28 +366,35 @@ static void take_metadata(struct sl_et *et)
         memcpy(et->version, f.bytes.at, (size_t)(f.bytes.end - f.bytes.at));
 }
 
-int sl_et_open(struct sl_et **out, const char *path, char *why, size_t why_size)
+int sl_et_open_input(struct sl_et **out, struct sl_input *input)
 {
     struct sl_et *et = calloc(1, sizeof(*et));
-    int error = -ENOMEM;
 
     if (et)
         et->text = malloc(SL_ET_MESSAGE_MAX + LENGTH_MAX);
     if (!et || !et->text) {
-        if (why_size)
-            strncpy(why, "not enough memory", why_size);
-        goto fail;
+        free(et);
+        return -ENOMEM;
     }
-    error = sl_input_open(&et->input, path, why, why_size);
-    if (error)
-        goto fail;
+    et->input = input;
     take_metadata(et);
     *out = et;
     return 0;
+}
 
-fail:
-    sl_et_close(et);
-    return error;
+int sl_et_open(struct sl_et **out, const char *path, char *why, size_t why_size)
+{
+    struct sl_input *input;
+    int rc = sl_input_open(&input, path, why, why_size);
+
+    if (rc)
+        return rc;
+    rc = sl_et_open_input(out, input);
+    if (rc) {
+        sl_input_close(input);
+        snprintf(why, why_size, "not enough memory to read %s", path);
+    }
+    return rc;
 }
 
 void sl_et_close(struct sl_et *et)

@@ -74,10 +74,15 @@ struct sl_et;
 /* Does this text begin as a trace with its GlobalMetadata does? `size` may be small. */
 int sl_et_looks_like(const char *text, size_t size);
 
-/* Is this file one? Pipes cannot be looked at twice: they are none. */
+/* Is this one? Before the first read; of a damaged one the name tells. */
+int sl_et_is_input(struct sl_input *input, const char *path);
+/* The same for what can be opened again: pipes cannot, and are none. */
 int sl_et_is_file(const char *path);
 
-/* As sl_input_open(). Reads the metadata. */
+/* Reads the metadata. The input is the trace's from then on. 0 or -ENOMEM: then it is still the
+ * caller's. */
+int sl_et_open_input(struct sl_et **out, struct sl_input *input);
+/* As sl_input_open(). */
 int sl_et_open(struct sl_et **out, const char *path, char *why, size_t why_size);
 void sl_et_close(struct sl_et *et); /* NULL is fine */
 

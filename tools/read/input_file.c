@@ -30,7 +30,9 @@ struct sl_input {
     size_t zstd_hint; /* input that the decoder asks for; 0 between frames */
     int zstd_full;    /* the last call filled the output: the decoder may hold more */
     z_stream gzip;
-    int gzip_inside; /* inside a member */
+    int gzip_inside;                /* inside a member */
+    char peeked[SL_INPUT_PEEK_MAX]; /* text that was looked at and not yet read */
+    size_t peeked_size;
     struct sl_input_status status;
 };
 
@@ -194,26 +196,47 @@ static size_t read_gzip(struct sl_input *in, void *data, size_t size)
     return room - z->avail_out;
 }
 
-size_t sl_input_read(void *input, void *data, size_t size)
+static size_t decode(struct sl_input *in, void *data, size_t size)
 {
-    struct sl_input *in = input;
-    size_t n;
-
     if (in->status.end != SL_INPUT_OPEN || size == 0)
         return 0;
     switch (in->status.format) {
     case SL_INPUT_ZSTD:
-        n = read_zstd(in, data, size);
-        break;
+        return read_zstd(in, data, size);
     case SL_INPUT_GZIP:
-        n = read_gzip(in, data, size);
-        break;
+        return read_gzip(in, data, size);
     default:
-        n = read_plain(in, data, size);
-        break;
+        return read_plain(in, data, size);
     }
+}
+
+static size_t take_peeked(struct sl_input *in, void *data, size_t size)
+{
+    size_t n = in->peeked_size < size ? in->peeked_size : size;
+
+    memcpy(data, in->peeked, n);
+    in->peeked_size -= n;
+    memmove(in->peeked, in->peeked + n, in->peeked_size);
+    return n;
+}
+
+size_t sl_input_read(void *input, void *data, size_t size)
+{
+    struct sl_input *in = input;
+    size_t n = in->peeked_size ? take_peeked(in, data, size) : decode(in, data, size);
+
     in->status.text_bytes += n;
     return n;
+}
+
+size_t sl_input_peek(struct sl_input *in, const char **out)
+{
+    size_t n;
+
+    while ((n = decode(in, in->peeked + in->peeked_size, sizeof(in->peeked) - in->peeked_size)))
+        in->peeked_size += n;
+    *out = in->peeked;
+    return in->peeked_size;
 }
 
 /* Reads the first bytes and chooses the decoder. 0 or -errno. */

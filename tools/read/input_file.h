@@ -50,6 +50,11 @@ void sl_input_close(struct sl_input *in); /* NULL is fine */
  * went wrong is a way to end. Fits sl_split's reader. */
 size_t sl_input_read(void *in, void *data, size_t size);
 
+/* Before the first read: the beginning of the text, which sl_input_read() gives again. At most
+ * SL_INPUT_PEEK_MAX bytes, fewer where the text is shorter. Valid until the first read. */
+#define SL_INPUT_PEEK_MAX 64
+size_t sl_input_peek(struct sl_input *in, const char **out);
+
 void sl_input_get_status(const struct sl_input *in, struct sl_input_status *out);
 
 /* "plain", "gzip", "zstd" */

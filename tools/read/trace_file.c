@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/et_file.h"
 #include "read/read_ahead.h"
 
 struct sl_trace {
@@ -40,31 +41,37 @@ fail_split:
     return -ENOMEM;
 }
 
-int sl_trace_open(struct sl_trace **out, const char *path, char *why, size_t why_size)
+int sl_trace_open_input(struct sl_trace **out, struct sl_input *input)
 {
     struct sl_read_ahead *ahead;
-    struct sl_input *input;
     struct sl_trace *t;
-    int rc = sl_input_open(&input, path, why, why_size);
+    int rc = sl_read_ahead_start(&ahead, input);
 
     if (rc)
         return rc;
-    rc = sl_read_ahead_start(&ahead, input);
-    if (rc)
-        goto fail_ahead;
     rc = sl_trace_open_reader(&t, sl_read_ahead_read, ahead);
-    if (rc)
-        goto fail_trace;
+    if (rc) {
+        sl_read_ahead_stop(ahead);
+        return rc;
+    }
     t->input = input;
     t->ahead = ahead;
     *out = t;
     return 0;
+}
 
-fail_trace:
-    sl_read_ahead_stop(ahead);
-fail_ahead:
-    sl_input_close(input);
-    snprintf(why, why_size, "cannot read %s: %s", path, strerror(-rc));
+int sl_trace_open(struct sl_trace **out, const char *path, char *why, size_t why_size)
+{
+    struct sl_input *input;
+    int rc = sl_input_open(&input, path, why, why_size);
+
+    if (rc)
+        return rc;
+    rc = sl_trace_open_input(out, input);
+    if (rc) {
+        sl_input_close(input);
+        snprintf(why, why_size, "cannot read %s: %s", path, strerror(-rc));
+    }
     return rc;
 }
 
@@ -131,7 +138,9 @@ const char *sl_trace_not_one(const struct sl_trace *t, const struct sl_span *las
     if (input->end != SL_INPUT_WHOLE && input->text_bytes == 0)
         return input->what;
     if (last->kind == SL_SPAN_BAD && t->fields == 0 && t->event_arrays == 0)
-        return last->why;
+        return sl_et_looks_like(last->text - last->lead, last->size + last->lead)
+                   ? "it is a Chakra execution trace"
+                   : last->why;
     if (last->kind == SL_SPAN_END && t->event_arrays == 0)
         return "it is JSON without traceEvents";
     return NULL;

@@ -25,6 +25,9 @@ struct sl_trace_item {
 
 struct sl_trace;
 
+/* The text of an input, which is the trace's from then on. 0 or a negative errno: then it is still
+ * the caller's. */
+int sl_trace_open_input(struct sl_trace **out, struct sl_input *input);
 /* As sl_input_open(). */
 int sl_trace_open(struct sl_trace **out, const char *path, char *why, size_t why_size);
 /* The same over text from anywhere (tests, fuzzer). 0 or -ENOMEM. */

@@ -146,6 +146,30 @@ static void test_whole(void **state)
     }
 }
 
+/* Text that was looked at is read all the same, in pieces and to the end. */
+static void test_peek(void **state)
+{
+    static const size_t sizes[] = {TEXT_BYTES, SL_INPUT_PEEK_MAX, 5};
+    struct sl_input *in;
+    const char *begins;
+    char why[256];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        size_t wanted = sizes[i] < SL_INPUT_PEEK_MAX ? sizes[i] : SL_INPUT_PEEK_MAX, at = 0, n;
+
+        save(packed, pack(SL_INPUT_ZSTD, 0, 0, sizes[i]));
+        assert_int_equal(sl_input_open(&in, path, why, sizeof(why)), 0);
+        assert_int_equal(sl_input_peek(in, &begins), wanted);
+        assert_memory_equal(begins, text, wanted);
+        for (; (n = sl_input_read(in, unpacked + at, 3)); at += n)
+            assert_true(n <= 3);
+        assert_int_equal(at, sizes[i]);
+        assert_memory_equal(unpacked, text, at);
+        sl_input_close(in);
+    }
+}
+
 /* A frame that ends with its last block, just where the reader's buffer does. */
 static void test_no_checksum(void **state)
 {
@@ -249,9 +273,10 @@ static void test_cannot_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),       cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_damaged),     cmocka_unit_test(test_padding),
-        cmocka_unit_test(test_cannot_open), cmocka_unit_test(test_no_checksum),
+        cmocka_unit_test(test_whole),       cmocka_unit_test(test_peek),
+        cmocka_unit_test(test_cut),         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_padding),     cmocka_unit_test(test_cannot_open),
+        cmocka_unit_test(test_no_checksum),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
