@@ -10,7 +10,6 @@
  * --events: rows in the trace, roughly (default 1 000 000; memory must not depend on it).
  */
 #include <errno.h>
-#include <libgen.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -177,9 +176,11 @@ int main(int argc, char **argv)
     uint64_t events = strtoull(bench_option(argc, argv, "--events", "1000000"), NULL, 10);
     const char *tool = bench_option(argc, argv, "--tool", NULL);
     char folder[] = "/tmp/read-bench-XXXXXX", beside[4096];
+    const char *slash = strrchr(argv[0], '/');
     struct bench_table t;
 
-    snprintf(beside, sizeof(beside), "%s/../tools/syncline", dirname(strdup(argv[0])));
+    snprintf(beside, sizeof(beside), "%.*s/../tools/syncline", slash ? (int)(slash - argv[0]) : 1,
+             slash ? argv[0] : ".");
     if (!mkdtemp(folder)) {
         perror(folder);
         return 2;
