@@ -13,14 +13,18 @@ import random_program
 import random_waits
 
 BATCH = 25
+SHOWN = 5  # of what is wrong
 KEPT = sorted((pathlib.Path(__file__).parent / "programs" / "waits").glob("*.steps"))
 
 
-def fail(name: str, program: random_program.Program):
-    smaller, wrong = random_waits.shrink(program, tries=2, seconds=60)
-    what = "\n".join(wrong) or "it did not fail again"
-    pytest.fail(f"{name}: {what}\nthe program:\n{random_waits.to_text(smaller)}\n"
-                f"tests/e2e/random_waits.py {name} repeats it", pytrace=False)
+def fail(name: str, program: random_program.Program, wrong: list[str]):
+    """What is wrong comes last, in short lines: of a long log the end is what one sees."""
+    smaller, again = random_waits.shrink(program, tries=2, seconds=60)
+    lines = [f"seed {name} fails; {'shrunk, it' if again else 'it did not fail again, and'} is:",
+             *random_waits.to_text(smaller).splitlines(),
+             f"repeat it: tests/e2e/random_waits.py {name}; --shrink makes it small; --steps FILE runs the above",
+             *(line[:250] for line in (again or wrong)[:SHOWN])]
+    pytest.fail("\n".join(lines), pytrace=False)
 
 
 def run_batch(tmp_path, seeds):
@@ -32,7 +36,7 @@ def run_batch(tmp_path, seeds):
         program = random_program.program(seed)
         outcome = random_waits.check(program, folder)
         if outcome.wrong:
-            fail(str(seed), program)
+            fail(str(seed), program, outcome.wrong)
         right += outcome.right
         unsure += outcome.unsure
     return right, unsure
@@ -53,6 +57,20 @@ def test_what_the_programs_do():
             steps[verb, "host" if verb == "set" and args[1] == "0" and args[4] == "1" else ""] += 1
     assert all(steps[what] > 60 for what in [("unload", ""), ("reset", ""), ("free", ""), ("set", "host"),
                                              ("copy", ""), ("launch", "")]), steps
+
+
+@pytest.mark.parametrize("again", [[], ["missing: a"]])
+def test_a_failure_ends_with_what_is_wrong(monkeypatch, again):
+    program = random_program.program(7)
+    monkeypatch.setattr(random_waits, "shrink", lambda *args, **options: (program, again))
+    with pytest.raises(pytest.fail.Exception) as failure:
+        fail("7", program, ["false: b" + "x" * 1000] + ["false: c"] * 100)
+    lines = failure.value.msg.splitlines()
+    end = len(lines) - (len(again) or SHOWN)
+    assert [line.split()[0] for line in lines[end:]] == ["missing:"] * len(again) + ["false:"] * (not again) * SHOWN
+    assert max(map(len, lines[end:])) <= 250
+    assert "tests/e2e/random_waits.py 7" in lines[end - 1]
+    assert random_waits.from_text("\n".join(lines[1:end - 1])) == program
 
 
 @pytest.mark.long
