@@ -22,10 +22,11 @@ enum sl_call_class {
     SL_CALL_EVENT_SYNC,
     SL_CALL_EVENT_QUERY,
     SL_CALL_STREAM_WAIT,
-    SL_CALL_CONTEXT_WAIT,  /* all streams of a context are made to wait for an event */
-    SL_CALL_FREE,          /* waits for all work of the context */
-    SL_CALL_UNLOAD,        /* of a module, device or context: the same, of another kind */
-    SL_CALL_BLOCKING_COPY, /* the name has no Async: copies and memsets */
+    SL_CALL_CONTEXT_WAIT,   /* all streams of a context are made to wait for an event */
+    SL_CALL_CONTEXT_RECORD, /* an event is recorded of all streams of a context */
+    SL_CALL_FREE,           /* waits for all work of the context */
+    SL_CALL_UNLOAD,         /* of a module, device or context: the same, of another kind */
+    SL_CALL_BLOCKING_COPY,  /* the name has no Async: copies and memsets */
     SL_CALL_GRAPH_LAUNCH,
     SL_CALL_ASYNC_COPY, /* waits all the same where host memory is pageable */
 };

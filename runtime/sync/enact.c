@@ -138,7 +138,7 @@ static void wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_s
     sl_waits_add(c->e->waits, &wait);
 }
 
-static const struct sl_record *record_of(struct sl_call *c)
+static const struct sl_record *find_record(const struct sl_call *c)
 {
     const struct sl_item *sync = c->sync;
 
@@ -161,19 +161,42 @@ static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *re
            sl_records_elsewhere(c->e->records, sl_call_stream(c, sync)->context->id, sync->name);
 }
 
+/* Some event was recorded since, nobody knows which. */
+static int may_be_outdated(const struct sl_call *c, const struct sl_record *record)
+{
+    uint64_t unnamed = c->e->records->unnamed;
+
+    return unnamed != 0 && unnamed < c->by.correlation &&
+           (!record || record->correlation < unnamed);
+}
+
+/* What the call's event stood for. NULL: nothing, or, if `*lost` has a reason, it is not known. */
+static const struct sl_record *record_of(const struct sl_call *c, uint32_t *lost)
+{
+    const struct sl_record *record = find_record(c);
+    enum sl_edge_loss reason;
+
+    *lost = 0;
+    if (may_be_outdated(c, record)) {
+        *lost = 1u << SL_EDGE_LOST_NO_RECORD;
+        return NULL;
+    }
+    if (!record && may_have_been_recorded(c, &reason))
+        *lost = 1u << reason;
+    return record;
+}
+
 static void wait_for_event(struct sl_call *c)
 {
     int query = c->class == SL_CALL_EVENT_QUERY;
     struct sl_wait wait = new_wait(c, sl_call_stream(c, c->sync), SL_WAIT_SET,
                                    query ? SL_EDGE_EVENT_QUERY : SL_EDGE_EVENT_SYNC);
-    const struct sl_record *record = record_of(c);
-    enum sl_edge_loss reason;
+    uint32_t lost;
+    const struct sl_record *record = record_of(c, &lost);
 
-    if (!record) {
-        if (may_have_been_recorded(c, &reason))
-            sl_call_lose(c, reason);
+    sl_waits_lose(c->e->waits, lost);
+    if (!record)
         return;
-    }
     /* Whether a foreign file's query succeeded stands nowhere. */
     wait.inferred = (uint8_t)(query && c->e->opt->foreign);
     sl_set_open(c->e->streams, &wait.set);
@@ -185,28 +208,19 @@ static void wait_for_event(struct sl_call *c)
 
 static void stream_waits(struct sl_call *c)
 {
-    const struct sl_record *record = record_of(c);
     struct sl_set unknown = {0};
-    enum sl_edge_loss reason;
+    const struct sl_record *record = record_of(c, &unknown.lost);
 
-    if (!record && may_have_been_recorded(c, &reason))
-        unknown.lost = 1u << reason;
     sl_stream_follow(c->e->streams, sl_call_stream(c, c->sync), record ? &record->set : &unknown,
                      SL_VIA_STREAM_WAIT, &c->by);
 }
 
 /* Its event and context stand in its arguments, which no record has: the next operation of any
- * stream may come behind something. Counted by itself too, for streams that are not known yet. */
-static void contexts_wait(struct sl_call *c)
+ * stream may come behind something. Counted by itself too: some may be used no more. */
+static void context_waits(struct sl_call *c)
 {
-    const struct sl_set unknown = {.lost = 1u << SL_EDGE_LOST_NO_RECORD};
-    struct sl_streams *streams = c->e->streams;
-
     sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
-    for (uint32_t i = 0; i < streams->count; i++)
-        if (sl_streams_at(streams, i)->plain)
-            sl_stream_follow(streams, sl_streams_at(streams, i), &unknown, SL_VIA_STREAM_WAIT,
-                             &c->by);
+    sl_streams_follow_unknown(c->e->streams, &c->by);
 }
 
 static void synchronization(struct sl_call *c)
@@ -404,9 +418,24 @@ static void operations(struct sl_call *c)
 
 /* ---- events ---- */
 
-static void record_events(struct sl_call *c)
+/* Of a whole context nobody knows which streams it has: a green context's are no others by their
+ * records. */
+static void record_event(struct sl_call *c, const struct sl_item *item, struct sl_set *set)
 {
     struct sl_streams *streams = c->e->streams;
+
+    sl_set_open(streams, set);
+    if (c->class == SL_CALL_CONTEXT_RECORD)
+        set->lost = 1u << SL_EDGE_LOST_NO_RECORD;
+    else if (is_anywhere(c, item))
+        set->lost = 1u << SL_EDGE_LOST_AMBIGUOUS;
+    else
+        sl_stream_collect(streams, sl_call_stream(c, item), &c->by, set);
+}
+
+static void record_events(struct sl_call *c)
+{
+    int is_named = 0;
 
     for (size_t i = 0; i < c->count; i++) {
         const struct sl_item *item = &c->item[i];
@@ -415,17 +444,17 @@ static void record_events(struct sl_call *c)
 
         if (item->kind != SL_EV_CUDA_EVENT)
             continue;
+        is_named = 1;
         record = sl_records_put(c->e->records, sl_call_stream(c, item)->context->id, item->name,
                                 item->id, item->correlation);
         if (!record)
             continue;
-        sl_set_open(streams, &set);
-        if (is_anywhere(c, item))
-            set.lost = 1u << SL_EDGE_LOST_AMBIGUOUS;
-        else
-            sl_stream_collect(streams, sl_call_stream(c, item), &c->by, &set);
+        record_event(c, item, &set);
         record->set = set;
     }
+    if (c->class == SL_CALL_CONTEXT_RECORD && c->cpu->more == 0 && !is_named &&
+        c->e->records->unnamed < c->by.correlation)
+        c->e->records->unnamed = c->by.correlation;
 }
 
 void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count)
@@ -446,7 +475,7 @@ void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count)
         operations(&c);
     record_events(&c);
     if (c.class == SL_CALL_CONTEXT_WAIT && c.cpu->more == 0)
-        contexts_wait(&c);
+        context_waits(&c);
     else if (c.sync)
         synchronization(&c);
     else if (c.cpu && c.cpu->more == 0)

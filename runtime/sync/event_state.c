@@ -69,6 +69,7 @@ void sl_records_forget(struct sl_records *r)
 {
     while (r->oldest)
         forget(r, r->oldest);
+    r->unnamed = 0;
 }
 
 static int join_event(struct sl_records *r, struct sl_record *record)

@@ -29,6 +29,7 @@ struct sl_records {
     struct sl_map context_of; /* event id -> the context of its last record, where ids are all */
     struct sl_record *oldest, *newest;
     size_t count, most;
+    uint64_t unnamed; /* the last call that recorded an event, nobody knows which; 0: none */
 };
 
 void sl_records_init(struct sl_records *r, struct sl_streams *streams);

@@ -64,6 +64,7 @@ static struct sl_context *get_context(struct sl_streams *s, uint16_t device, uin
                                    .number = s->context_count++,
                                    .next = s->all_contexts,
                                    .device = device,
+                                   .over.to_ns = UINT64_MAX,
                                    .seen_ns = s->unseen ? UINT64_MAX : 0};
     s->all_contexts = context;
     *place = (uintptr_t)context;
@@ -93,7 +94,7 @@ static int can_go(const struct sl_streams *s, const struct sl_stream *stream)
 
     if (stream->held || !is_known || stream == stream->context->legacy ||
         stream == stream->context->any ||
-        (stream->extra.lost && !is_over_for_all(s, stream->over_ns)))
+        (stream->extra.lost && !is_over_for_all(s, sl_stream_lost_until(stream))))
         return 0;
     for (const struct sl_link *at = stream->extra.first; at; at = at->next)
         if (!had_ended(s, at->op))
@@ -186,8 +187,11 @@ static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *ow
 
     if (!made)
         return NULL;
-    *made = (struct sl_stream){
-        .context = owner, .id = id, .seen_ns = owner->seen_ns, .trim_at = SL_STREAM_TRIM_AT};
+    *made = (struct sl_stream){.context = owner,
+                               .id = id,
+                               .over.to_ns = UINT64_MAX,
+                               .seen_ns = owner->seen_ns,
+                               .trim_at = SL_STREAM_TRIM_AT};
     if (!sl_map_put(&s->by_id, key_of(owner, id)))
         goto fail_key;
     if (number(s, made) != 0)

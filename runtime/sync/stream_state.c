@@ -92,15 +92,10 @@ static enum found find(const struct sl_moment *by, uint64_t end_ns, const struct
     return entered_before ? OVERLAPS : OUT;
 }
 
-/* Over at `ns`: for who looks, or, if that is not known, at any time. */
-static int is_over(uint64_t ns, const struct sl_moment *when)
-{
-    return when->from_ns ? ns <= when->from_ns : ns != UINT64_MAX;
-}
-
 static int has_unseen(const struct sl_stream *stream, const struct sl_moment *when)
 {
-    return !is_over(stream->seen_ns, when) && !is_over(stream->context->seen_ns, when);
+    return !sl_moment_is_after(when, stream->seen_ns) &&
+           !sl_moment_is_after(when, stream->context->seen_ns);
 }
 
 static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_moment *when,
@@ -135,6 +130,8 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
     int overlaps = 0;
     struct sl_op *op = look_back(stream, when, &extra, &overlaps);
 
+    set->lost |= sl_stream_lost(stream, extra, when, &overlaps);
+    set->lost |= sl_stream_lost_whole(s, stream, op, last, when, &overlaps);
     if (op && is_behind(last, &op->by, op->pub.end_ns))
         overlaps = 0;
     else if (op)
@@ -146,8 +143,6 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     else if (has_unseen(stream, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
-    if (extra != &stream->extra || !is_over(stream->over_ns, when))
-        set->lost |= extra->lost;
     for (const struct sl_link *at = extra->first; at; at = at->next) {
         struct sl_link link = *at;
         int unsure = overlaps;
@@ -203,11 +198,14 @@ void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, const str
 void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64_t since_ns,
                         const struct sl_moment *when, struct sl_set *set)
 {
-    if (!is_over(context->seen_ns, when))
+    struct sl_stream *at;
+
+    if (!sl_moment_is_after(when, context->seen_ns))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
-    for (struct sl_stream *at = context->recent; at && at->active_ns > since_ns;
-         at = at->used_before)
+    for (at = context->recent; at && at->active_ns > since_ns; at = at->used_before)
         add_tail(s, at, when, NULL, SL_VIA_STREAM, set);
+    if (at)
+        set->lost |= sl_context_lost_whole(s, context, since_ns, when);
 }
 
 /* ---- telling ---- */
@@ -215,6 +213,7 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
 void sl_streams_forget(struct sl_streams *s)
 {
     s->unseen = 1;
+    s->whole.count = 0;
     for (size_t i = 0; i < s->count; i++) {
         struct sl_stream *stream = s->numbered[i];
 
@@ -256,21 +255,17 @@ static void trim(struct sl_streams *s, struct sl_stream *stream, const struct sl
     sl_ops_drop(s, rest);
 }
 
-/* It was over before the call `by`, and before any wait began that is still to be decided. */
-static void forget_lost(const struct sl_streams *s, struct sl_stream *stream,
-                        const struct sl_moment *by)
-{
-    if (is_over(stream->over_ns, by) && stream->over_ns <= s->waits_since_ns)
-        stream->extra.lost = 0;
-}
-
 /* What the stream was made to wait for before the call `by` belongs to that call's operation. */
 static void split(struct sl_set *from, const struct sl_moment *by, struct sl_set *to)
 {
     struct sl_link **at = &from->first;
 
-    to->lost = from->lost;
-    from->lost = 0;
+    if (from->lost_by < by->correlation) {
+        to->lost = from->lost;
+        to->lost_by = from->lost_by;
+        to->lost_from_ns = from->lost_from_ns;
+        from->lost = 0;
+    }
     while (*at) {
         struct sl_link *link = *at;
 
@@ -300,6 +295,7 @@ static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *ab
 
     sl_set_open(s, before);
     before->lost |= op->behind.lost;
+    before->lost |= sl_stream_lost_whole(s, op->stream, op->older, NULL, &op->by, &unsure);
     for (const struct sl_link *at = op->behind.first; at; at = at->next) {
         struct sl_link link = *at;
 
@@ -337,7 +333,7 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     op->no_time = pub->end_ns == 0;
     op->after_unseen = !at && has_unseen(stream, by);
     stream->ops++;
-    forget_lost(s, stream, by);
+    sl_stream_forget_lost(s, stream, by);
     split(above ? &above->behind : &stream->extra, by, &op->behind);
     *(above ? &above->older : &stream->newest) = op;
     *previous_end_ns = at ? at->pub.end_ns : 0;
@@ -358,7 +354,7 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
     uint32_t lost_before;
 
     sl_set_open(s, &stream->extra);
-    forget_lost(s, stream, by);
+    sl_stream_forget_lost(s, stream, by);
     lost_before = stream->extra.lost;
     stream->extra.lost = set->lost;
     for (const struct sl_link *at = set->first; at; at = at->next) {
@@ -370,33 +366,9 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
         link.by = *by;
         sl_set_add(s, &stream->extra, &link);
     }
-    if (stream->extra.lost) { /* for want of memory too */
-        stream->lost_ns = by->to_ns;
-        stream->over_ns = UINT64_MAX;
-    }
+    if (stream->extra.lost) /* for want of memory too */
+        sl_stream_lose(s, stream, lost_before, by);
     stream->extra.lost |= lost_before;
     if (set->first || set->lost)
         used(stream, by->to_ns);
-}
-
-static void over_by(uint64_t *ns, uint64_t by_ns)
-{
-    if (by_ns < *ns)
-        *ns = by_ns;
-}
-
-void sl_stream_covered(struct sl_stream *stream, const struct sl_moment *wait)
-{
-    over_by(&stream->seen_ns, wait->to_ns);
-    if (stream->lost_ns <= wait->from_ns)
-        over_by(&stream->over_ns, wait->to_ns);
-}
-
-void sl_context_covered(struct sl_context *context, const struct sl_moment *wait)
-{
-    if (context->seen_ns <= wait->to_ns)
-        return;
-    context->seen_ns = wait->to_ns;
-    for (struct sl_stream *at = context->recent; at; at = at->used_before)
-        sl_stream_covered(at, wait);
 }

@@ -9,7 +9,8 @@
  *
  * No record tells that a stream is destroyed. When there are many (half of the memory is for them),
  * the place of one that has not been used for long, and that has run dry, goes to the next: should
- * it be used again nothing is missing but edges without a wait.
+ * it be used again nothing is missing but edges without a wait, and, if a whole context was made to
+ * wait (stream_lost.c), what it waits for first.
  *
  * Threads: one owner. Memory: pools of the store; an operation lives as long as a stream or a set
  * refers to it, a stream as long as one of its operations.
@@ -47,7 +48,8 @@ struct sl_link {
 struct sl_set {
     struct sl_link *first;
     uint32_t count;
-    uint32_t lost; /* 1 << enum sl_edge_loss: why it is not known whole */
+    uint32_t lost;                  /* 1 << enum sl_edge_loss: why it is not known whole */
+    uint64_t lost_by, lost_from_ns; /* a stream's: the first call that made it so */
 };
 
 struct sl_stream;
@@ -63,6 +65,11 @@ struct sl_op {
     uint8_t after_unseen; /* the first seen on its stream, which may have held work before */
 };
 
+/* What calls enqueued that had returned by `from_ns` is over at `to_ns`; UINT64_MAX: not known. */
+struct sl_over {
+    uint64_t from_ns, to_ns;
+};
+
 struct sl_context {
     struct sl_stream *recent; /* all its streams, the last used first */
     struct sl_stream *legacy; /* the legacy default stream; NULL: never seen */
@@ -70,7 +77,8 @@ struct sl_context {
     struct sl_context *next;  /* in streams->all_contexts */
     uint64_t covered_ns;      /* no thread knows the end of what was enqueued later (sync/wait.h) */
     uint32_t id, number;
-    uint64_t seen_ns; /* work from before recording began is over; UINT64_MAX: may be pending */
+    uint64_t seen_ns;    /* work from before recording began is over; UINT64_MAX: may be pending */
+    struct sl_over over; /* since a wait for all of it */
     uint16_t device;
 };
 
@@ -86,7 +94,7 @@ struct sl_stream {
     uint64_t covered_ns; /* as its context's */
     uint64_t seen_ns;    /* as its context's */
     uint64_t lost_ns;    /* when the call that made `extra` lost, the last of them, returned */
-    uint64_t over_ns;    /* when all that was lost there was over; UINT64_MAX: may be pending */
+    struct sl_over over; /* as its context's */
     uint64_t unordered;  /* the launch of a graph one of whose nodes here has no time */
     uint32_t id, number;
     uint32_t flags;         /* CUPTI's; 0 = not known */
@@ -96,6 +104,16 @@ struct sl_stream {
     uint32_t held;          /* records and waits that name it by its number or address */
     uint32_t ops;           /* operations of its that somebody refers to */
     uint32_t kept, trim_at; /* operations here; how many make a look for those not needed */
+};
+
+enum {
+    SL_WHOLE_KEPT = 16 /* more during one open wait: what it waited for may be left out */
+};
+
+/* The last calls that made all streams of some context come behind nobody knows what. */
+struct sl_whole {
+    struct sl_moment by[SL_WHOLE_KEPT]; /* a ring */
+    uint64_t count;                     /* that there ever were */
 };
 
 struct sl_streams {
@@ -112,8 +130,10 @@ struct sl_streams {
     uint64_t set_number;
     uint64_t horizon_ns;     /* no wait that ended before this is still to come */
     uint64_t waits_since_ns; /* the earliest start of a wait that is open; UINT64_MAX: none is */
-    int unseen;              /* streams begin with work that was not seen */
-    int one_process;         /* a context's id alone tells it: records of waits name no device */
+    uint64_t lost_ns;        /* when the last call that made any stream's tail lost returned */
+    struct sl_whole whole;
+    int unseen;      /* streams begin with work that was not seen */
+    int one_process; /* a context's id alone tells it: records of waits name no device */
 };
 
 enum {
@@ -176,8 +196,12 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
 /* The stream's next operation comes behind the set too. */
 void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const struct sl_set *set,
                       enum sl_via via, const struct sl_moment *by);
+/* All streams of some context, also those that are not known yet, come behind nobody knows what. */
+void sl_streams_follow_unknown(struct sl_streams *s, const struct sl_moment *by);
 /* A wait for all of it has returned: for those that look after that, what was not seen is over. */
-void sl_stream_covered(struct sl_stream *stream, const struct sl_moment *wait);
-void sl_context_covered(struct sl_context *context, const struct sl_moment *wait);
+void sl_stream_covered(const struct sl_streams *s, struct sl_stream *stream,
+                       const struct sl_moment *wait);
+void sl_context_covered(const struct sl_streams *s, struct sl_context *context,
+                        const struct sl_moment *wait);
 
 #endif

@@ -16,6 +16,37 @@ void sl_ops_drop(struct sl_streams *s, struct sl_op *rest);
 /* Out of its context's list of streams that were used. */
 void sl_stream_leave_list(struct sl_stream *stream);
 
+/* Over at `ns`: for who looks, or, if that is not known, at any time. */
+static inline int sl_moment_is_after(const struct sl_moment *when, uint64_t ns)
+{
+    return when->from_ns ? ns <= when->from_ns : ns != UINT64_MAX;
+}
+
+/* ---- stream_lost.c: what a stream came behind that nobody knows ---- */
+
+/* The call has just added to what is lost of `extra`, of which `before` was lost already. */
+void sl_stream_lose(struct sl_streams *s, struct sl_stream *stream, uint32_t before,
+                    const struct sl_moment *by);
+/* When all that `extra` lost is over; UINT64_MAX: it may be pending. */
+uint64_t sl_stream_lost_until(const struct sl_stream *stream);
+/* The same if it was over before the call `by`, and before any wait began that is open: it is not
+ * lost any more. */
+void sl_stream_forget_lost(const struct sl_streams *s, struct sl_stream *stream,
+                           const struct sl_moment *by);
+/* What is lost, as bits of enum sl_edge_loss, for who looks at the stream's tail: its operation
+ * `op` and what it was made to wait for since. `*overlaps` is set if something was lost at the same
+ * time. */
+uint32_t sl_stream_lost(const struct sl_stream *stream, const struct sl_set *extra,
+                        const struct sl_moment *when, int *overlaps);
+/* The same of what its whole context was made to wait for after the operations `op` and `last`;
+ * these may be NULL. */
+uint32_t sl_stream_lost_whole(const struct sl_streams *s, const struct sl_stream *stream,
+                              const struct sl_op *op, const struct sl_op *last,
+                              const struct sl_moment *when, int *overlaps);
+/* The same for any stream of the context that was not used after `since_ns`. */
+uint32_t sl_context_lost_whole(const struct sl_streams *s, const struct sl_context *context,
+                               uint64_t since_ns, const struct sl_moment *when);
+
 enum {
     SL_STREAM_TRIM_AT = 4 /* operations on a new stream at which to look for those not needed */
 };

@@ -31,7 +31,7 @@ void sl_waits_free(struct sl_waits *w)
     sl_store_unmap(w->streams->store, w->edge, w->edge_slots * sizeof *w->edge);
 }
 
-static void count_lost(struct sl_waits *w, uint32_t reasons)
+void sl_waits_lose(struct sl_waits *w, uint32_t reasons)
 {
     for (int i = 0; i < SL_EDGE_LOST_COUNT; i++)
         w->lost[i] += reasons >> i & 1;
@@ -195,7 +195,7 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
     if (op->by.to_ns == 0 && before->first)
         lost |= 1u << SL_EDGE_LOST_NO_RECORD;
     if (lost || op->no_time) {
-        count_lost(w, lost);
+        sl_waits_lose(w, lost);
         return;
     }
     w->edges = 0;
@@ -364,7 +364,7 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
 
     if (wait->scope == SL_WAIT_GUESS) /* marked as a guess anyway */
         lost &= ~unseen;
-    count_lost(w, lost);
+    sl_waits_lose(w, lost);
     /* What was seen is ordered before a wait for the whole context all the same. But a stream that
      * was not may have held what ended last. */
     if (wait->scope == SL_WAIT_CONTEXT && lost == unseen) {
@@ -416,11 +416,11 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
     }
     tell(w, wait, &wait->set);
     if (covers_context(wait)) {
-        sl_context_covered(context, &wait->when);
+        sl_context_covered(streams, context, &wait->when);
         if (w->opt->online)
             cover_context(w, thread, context, wait->when.from_ns);
     } else if (wait->scope == SL_WAIT_STREAM && !wait->inferred) {
-        sl_stream_covered(wait->stream, &wait->when);
+        sl_stream_covered(streams, wait->stream, &wait->when);
     }
     sl_set_clear(streams, &wait->set);
     if (wait->when.to_ns > w->closed_ns)

@@ -60,6 +60,9 @@ void sl_waits_close(struct sl_waits *w, uint64_t ns);
 /* Those that are open are given up and counted; so is what threads know to be over. */
 void sl_waits_forget(struct sl_waits *w, enum sl_edge_loss reason);
 
+/* Edges are left out: bits of enum sl_edge_loss say why. */
+void sl_waits_lose(struct sl_waits *w, uint32_t reasons);
+
 /* A GPU operation's edges; `before` is what it came behind. */
 void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct sl_set *before,
                         uint64_t previous_end_ns);

@@ -77,6 +77,8 @@ static void driver_calls_are_known_by_name(void **state)
         {DRIVER(cuEventQuery), SL_CALL_EVENT_QUERY},
         {DRIVER(cuStreamWaitEvent), SL_CALL_STREAM_WAIT},
         {DRIVER(cuStreamWaitEvent_ptsz), SL_CALL_STREAM_WAIT},
+        {DRIVER(cuGreenCtxRecordEvent), SL_CALL_CONTEXT_RECORD},
+        {DRIVER(cuCtxRecordEvent), SL_CALL_CONTEXT_RECORD},
         {DRIVER(cuGreenCtxWaitEvent), SL_CALL_CONTEXT_WAIT},
         {DRIVER(cuCtxWaitEvent), SL_CALL_CONTEXT_WAIT},
         {DRIVER(cuMemFree_v2), SL_CALL_FREE},

@@ -30,6 +30,7 @@ enum {
     FREE = 22,
     DEVICE_RESET = 164,
     GRAPH_LAUNCH = 311,
+    CONTEXT_RECORD = 543,
     CONTEXT_WAIT = 544
 };
 

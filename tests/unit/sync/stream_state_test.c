@@ -163,8 +163,8 @@ static void what_was_not_seen_is_said(void **state)
     assert_int_equal(set.lost, unseen);
     struct sl_moment wait = look(21, 21); /* or a wait for all of it, which returned at 23 us */
 
-    sl_stream_covered(b, &wait);
-    sl_context_covered(a->context, &wait);
+    sl_stream_covered(&r->streams, b, &wait);
+    sl_context_covered(&r->streams, a->context, &wait);
     collect(r, b, look(24, 24), &set);
     assert_int_equal(set.lost, 0);
     collect(r, b, look(22, 22), &set); /* it had not, yet */
@@ -187,10 +187,10 @@ static void what_was_lost_is_over_with_a_wait(void **state)
 
     rig_push(r, a, 10, 20, 30);
     sl_stream_follow(&r->streams, a, &unknown, SL_VIA_STREAM_WAIT, &by);
-    sl_stream_covered(a, &early);
+    sl_stream_covered(&r->streams, a, &early);
     collect(r, a, look(20, 20), &set);
     assert_int_equal(set.lost, unknown.lost);
-    sl_stream_covered(a, &wait); /* returned at 16 us */
+    sl_stream_covered(&r->streams, a, &wait); /* returned at 16 us */
     collect(r, a, look(15, 15), &set);
     assert_int_equal(set.lost, unknown.lost);
     collect(r, a, look(16, 16), &set);
@@ -200,6 +200,28 @@ static void what_was_lost_is_over_with_a_wait(void **state)
     sl_stream_follow(&r->streams, a, &unknown, SL_VIA_STREAM_WAIT, &by);
     collect(r, a, look(20, 20), &set);
     assert_int_equal(set.lost, unknown.lost);
+    sl_set_clear(&r->streams, &set);
+}
+
+/* A wait before it covers nothing, although when it was is not known. */
+static void what_was_lost_by_a_call_without_a_record_is_not_over(void **state)
+{
+    struct rig *r = *state;
+    struct sl_stream *a = rig_stream(r, 13, 2);
+    const struct sl_set unknown = {.lost = 1u << SL_EDGE_LOST_NO_RECORD};
+    struct sl_moment by = {.correlation = 20}, wait = look(14, 14);
+    struct sl_set set = {0};
+
+    rig_push(r, a, 10, 11, 13);
+    r->streams.horizon_ns = 14 * US;
+    sl_stream_covered(&r->streams, a, &wait);
+    sl_stream_follow(&r->streams, a, &unknown, SL_VIA_STREAM_WAIT, &by);
+    collect(r, a, look(30, 30), &set);
+    assert_int_equal(set.lost, unknown.lost);
+    wait = look(31, 31);
+    sl_stream_covered(&r->streams, a, &wait);
+    collect(r, a, look(40, 40), &set);
+    assert_int_equal(set.lost, 0);
     sl_set_clear(&r->streams, &set);
 }
 
@@ -253,6 +275,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_context_has_all_its_streams_and_no_others, rig_make,
                                         rig_drop),
         cmocka_unit_test_setup_teardown(what_was_lost_is_over_with_a_wait, rig_make, rig_drop),
+        cmocka_unit_test_setup_teardown(what_was_lost_by_a_call_without_a_record_is_not_over,
+                                        rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(what_is_pushed_outlives_a_look_for_old_ones, rig_make,
                                         rig_drop),
         cmocka_unit_test_setup_teardown(what_was_not_seen_is_said, rig_make, rig_drop),
