@@ -2,7 +2,7 @@
  * stream_lost_test.c - streams that come behind nobody knows what: for whom that counts, for how
  * long, and that nothing else is left out for it.
  */
-#include "job.h"
+#include "sync/job.h"
 
 static uint64_t no_record(const struct job *j)
 {
