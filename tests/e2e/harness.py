@@ -25,7 +25,7 @@ TOOL = BUILD / "tools" / "syncline"
 SIMGPU = REPO / "tests" / "simgpu" / "run"
 
 # What the log calls the fate of a record that syncline cannot have had, whole.
-LOST = {"dropped", "given", "unfinished", "undelivered", "no-time"}
+LOST = {"dropped", "given", "starved", "unfinished", "undelivered", "no-time"}
 
 SAID = re.compile(r"\bsyncline: .*\n?")
 

@@ -102,6 +102,26 @@ def test_records_without_a_time(go):
     assert trace.counters["records_no_time"] >= len(lost)
 
 
+def test_no_buffer_left(go):
+    """CUPTI keeps small buffers for itself until there is no other: what then gets none is counted."""
+    run = go("context kernel:60 syncall sleep:600", cupti_memory="8MiB",
+             sim=["--cupti-buffer-records", "2", "--cupti-hold", "0.3"])
+    trace = run.trace()
+    assert [line for line in run.log if line["what"] == "starved"]
+    assert not harness.operations_differ(run, [trace]), harness.operations_differ(run, [trace])
+    assert not harness.calls_differ(run, [trace]), harness.calls_differ(run, [trace])
+    assert trace.counters["dropped_no_buffer"] > 0
+
+
+def test_unfinished_kernels(go):
+    """Another library flushes by force: kernels that run then come without their times, once."""
+    run = go("context kernel:60 syncall sleep:600", sim=["--cupti-force", "5", "--kernel-factor", "100"])
+    trace = run.trace()
+    unfinished = [line for line in run.log if line["what"] == "unfinished"]
+    assert unfinished and not harness.operations_differ(run, [trace])
+    assert trace.counters["records_no_time"] >= len(unfinished)
+
+
 def test_stolen_callbacks(go):
     """A second client registers its own: ours stops getting records, and touches none of its."""
     run = go("context kernel:40 syncall sleep:600 kernel:40 syncall", sim=["--cupti-steal", "60"],

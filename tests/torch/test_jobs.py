@@ -313,7 +313,7 @@ def test_long_training(torch):
 @pytest.mark.parametrize("trouble", ["--cupti-shuffle --cupti-late 0.2 --nested-driver",
                                      "--cupti-drop 0.02 --cupti-twice 0.01 --cupti-no-time 0.02",
                                      "--correlation-start 4294967000 --cupti-overhead",
-                                     "--cupti-steal 300"])
+                                     "--cupti-steal 300", "--random 3"])
 def test_in_trouble(torch, trouble):
     """Whatever CUPTI does: the job's result, and every record that was delivered."""
     run = torch.job("mlp", sim=[*trouble.split(), "--seed", "7"])

@@ -149,6 +149,24 @@ static void check_zeroed(const struct sim_buffer *b)
     }
 }
 
+/* A client at its cap gives no buffer, or one for show that is smaller than its others, perhaps the
+ * same to several threads. What is written there is lost to it. */
+static bool is_for_show(const struct sim_buffer *b, const struct sim_callbacks *callbacks)
+{
+    static _Atomic size_t largest[SIM_CLIENTS];
+    static _Atomic uintptr_t asked_of[SIM_CLIENTS];
+    uintptr_t client = (uintptr_t)callbacks->request ^ (uintptr_t)callbacks->request_v2;
+
+    if (atomic_exchange(&asked_of[b->client], client) != client) {
+        largest[b->client] = 0; /* another library's buffers may be of another size */
+    }
+    if (b->size >= largest[b->client]) {
+        largest[b->client] = b->size;
+        return false;
+    }
+    return b->owner == SIM_CLIENT;
+}
+
 /* Asks the client for a buffer, on this thread and without a lock. NULL: it gave none. */
 static struct sim_buffer *request_once(void)
 {
@@ -181,12 +199,17 @@ static struct sim_buffer *request_once(void)
         b->memory = memory;
         b->size = size;
         b->max_records = max_records;
+        if (sim_trouble.buffer_records &&
+            (!max_records || max_records > sim_trouble.buffer_records)) {
+            b->max_records = sim_trouble.buffer_records;
+        }
         b->owner = callbacks.owner;
         b->client = sim_client;
+        b->for_show = is_for_show(b, &callbacks);
         sim_name_spoil(memory);
         if (!sim_attribute_on(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)) {
             memset(memory, 0, size);
-        } else if (callbacks.owner == SIM_CLIENT) {
+        } else if (callbacks.owner == SIM_CLIENT && !b->for_show) {
             check_zeroed(b);
         }
     }
@@ -195,23 +218,19 @@ static struct sim_buffer *request_once(void)
     return b;
 }
 
-/* A client at its cap gives no buffer, or one for show that is smaller than its others. A run loses
- * records then; a recording, which is played faster than it was made, waits for the client. */
+/* A run loses records when the client has no buffer; a recording, which is played faster than it
+ * was made, waits for the client. */
 static struct sim_buffer *request(void)
 {
-    static _Atomic size_t largest;
     const struct timespec nap = {.tv_nsec = REPLAY_NAP_NS};
     struct sim_buffer *b = request_once();
 
-    for (int naps = 0; sim_replaying() && (!b || b->size < largest) && naps < REPLAY_NAPS; naps++) {
+    for (int naps = 0; sim_replaying() && (!b || b->for_show) && naps < REPLAY_NAPS; naps++) {
         if (b) {
             sim_worker_push(b); /* goes back as it came: empty */
         }
         nanosleep(&nap, NULL);
         b = request_once();
-    }
-    if (b && b->size > largest) {
-        largest = b->size;
     }
     return b;
 }

@@ -126,7 +126,8 @@ struct sim_buffer {
     struct sim_names names;
     struct sim_record_places **places; /* of a subscriber's own records; NULL: it has none */
     bool forced;                       /* goes out even with unfinished records */
-    uint64_t ready_ns;                 /* monotonic: whole since, lateness included; 0: not yet */
+    bool for_show;     /* smaller than the client's others: it reads none of it (lane.c) */
+    uint64_t ready_ns; /* monotonic: whole since, lateness included; 0: not yet */
     struct sim_buffer *next;
 };
 
@@ -270,11 +271,11 @@ extern struct sim_trouble {
     bool shuffle, null_crash, overhead, hang;
     int per_thread; /* -1: as the version has it */
     double drop, twice, no_time;
-    uint64_t late_ns, hold_ns, stall_ns, name_life_ns, steal_at;
+    uint64_t late_ns, hold_ns, stall_ns, name_life_ns, steal_at, force_each, buffer_records;
 } sim_trouble;
 
 void sim_trouble_read(void);
-void sim_trouble_count_record(void); /* for cupti-steal */
+void sim_trouble_count_record(void); /* for cupti-steal and cupti-force; no lock held */
 void sim_trouble_shuffle(struct sim_buffer *b);
 void sim_trouble_twice(struct sim_buffer *b);
 /* One line of the log per record. */

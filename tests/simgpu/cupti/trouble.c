@@ -48,6 +48,8 @@ void sim_trouble_read(void)
         .stall_ns = (uint64_t)(number("cupti-enable-stall", 0) * NS_PER_S),
         .name_life_ns = (uint64_t)(number("cupti-name-life", 30) * NS_PER_S),
         .steal_at = (uint64_t)number("cupti-steal", 0),
+        .force_each = (uint64_t)number("cupti-force", 0),
+        .buffer_records = (uint64_t)number("cupti-buffer-records", 0),
     };
 }
 
@@ -99,8 +101,15 @@ void sim_trouble_count_record(void)
     static const struct sim_callbacks thief = {
         .request = thief_request, .complete = thief_complete, .owner = SIM_THIEF};
 
-    if (sim_trouble.steal_at &&
-        atomic_fetch_add_explicit(&records, 1, memory_order_relaxed) + 1 == sim_trouble.steal_at) {
+    if (!sim_trouble.steal_at && !sim_trouble.force_each) {
+        return;
+    }
+    uint64_t count = atomic_fetch_add_explicit(&records, 1, memory_order_relaxed) + 1;
+
+    if (sim_trouble.force_each && count % sim_trouble.force_each == 0) {
+        sim_lane_flush(true); /* as of another library in the process: nobody waits for it here */
+    }
+    if (count == sim_trouble.steal_at) {
         sim_log("{\"what\":\"steal\",\"record\":%llu}", (unsigned long long)sim_trouble.steal_at);
         sim_callbacks_set(&thief);
     }

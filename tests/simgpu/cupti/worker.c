@@ -79,6 +79,8 @@ static void deliver(struct sim_buffer *b)
     }
     if (callbacks.owner == SIM_THIEF || b->owner == SIM_THIEF) {
         sim_log_buffer("given", b); /* to the other client, or in a buffer of the other's */
+    } else if (b->for_show) {
+        sim_log_buffer("starved", b);
     }
     uint64_t began = sim_account_begin();
 

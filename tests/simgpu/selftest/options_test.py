@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BUILD = sys.argv[1]
@@ -12,6 +13,11 @@ def run(*arguments):
     return subprocess.run(
         [RUN, "--build", BUILD, *arguments], capture_output=True, text=True, check=False
     )
+
+
+def simgpu(result):
+    """What the command saw of the options."""
+    return sorted(line for line in result.stdout.splitlines() if line.startswith("SIMGPU_"))
 
 
 class OptionsTest(unittest.TestCase):
@@ -48,6 +54,41 @@ class OptionsTest(unittest.TestCase):
         result = run("--random", "3", "--cupti-drop", "0", "--cupti", "12.4", "env")
         self.assertIn("SIMGPU_CUPTI_DROP=0\n", result.stdout)
         self.assertNotIn("--cupti ", result.stderr)
+
+    def test_random_mode_prints_options_that_may_be_given(self):
+        chosen = run("--random", "5", "--random-errors", "env")
+        given = chosen.stderr.split(": ", 2)[2].split()
+        again = run(*given, "env")
+        self.assertEqual(again.stderr, "")
+        self.assertEqual(simgpu(chosen), simgpu(again))
+
+    def test_random_mode_mixes_all_hard_edges(self):
+        said = "".join(run("--random", str(seed), "--random-errors", "true").stderr
+                       for seed in range(40))
+        for name in ("--cupti 12.0 ", "--cupti 13.5 ", "--cupti-shuffle", "--cupti-late",
+                     "--cupti-force", "--cupti-buffer-records", "--cupti-drop", "--cupti-steal",
+                     "--cupti-per-thread-buffers", "--kernel-error", "--cupti-hang", "cuptiGetTimestamp",
+                     "RegisterTimestampCallback", ":700"):
+            self.assertIn(name, said)
+        plain = "".join(run("--random", str(seed), "true").stderr for seed in range(10))
+        self.assertNotIn("--kernel-error", plain)
+        self.assertNotIn("--cupti-hang", plain)
+
+    def test_random_mode_has_the_cuda_of_the_pytorch_that_is_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink("/usr/bin", os.path.join(folder, "bin"))
+            package = os.path.join(folder, "lib", "python3.11", "site-packages", "torch")
+            os.makedirs(package)
+            for major in ("12", "13"):
+                with open(os.path.join(package, "version.py"), "w") as file:
+                    file.write(f"__version__ = 'x'\ncuda: Optional[str] = '{major}.0'\n")
+                for seed in range(4):
+                    said = run("--random", str(seed), os.path.join(folder, "bin", "true")).stderr
+                    self.assertRegex(said, rf" --cupti {major}\.\d")
+                    self.assertNotIn("nested-driver", said)
+        for seed in range(4):
+            said = run("--random", str(seed), "--cuda", "12", "true").stderr
+            self.assertRegex(said, r" --cupti 12\.\d")
 
     def test_the_status_is_the_command_s(self):
         self.assertEqual(run("sh", "-c", "exit 7").returncode, 7)
