@@ -27,6 +27,23 @@ def fail(name: str, program: random_program.Program, wrong: list[str]):
     pytest.fail("\n".join(lines), pytrace=False)
 
 
+def test_a_program_that_fails_becomes_small(monkeypatch):
+    """This one fails as long as records come shuffled and a copy comes before an event's record."""
+    def fails(program, tries, kind=""):
+        verbs = [step.split()[1] for step in program.steps]
+        bad = "--cupti-shuffle" in program.sim and "copy" in verbs and "record" in verbs[verbs.index("copy"):]
+        return ["false: an edge"] if bad else []
+
+    monkeypatch.setattr(random_waits, "fails", fails)
+    whole = next(program for program in map(random_program.program, range(1, 100))
+                 if len(program.steps) > 60 and len(program.sim) > 6 and fails(program, 1))
+    smaller, wrong = random_waits.shrink(whole)
+    assert wrong == ["false: an edge"]
+    assert [step.split()[1] for step in smaller.steps] == ["copy", "record"]
+    assert [word for word in smaller.sim if word.startswith("--")] in (["--cupti-shuffle"],
+                                                                      ["--devices", "--cupti-shuffle"])
+
+
 def run_batch(tmp_path, seeds):
     """How many edges were compared, and how many waits were not: their calls truly overlap."""
     right = unsure = 0
