@@ -97,7 +97,7 @@ class Truth:
             links = {link["op"] for link in op["after"]}
             self.ancestors[id_] = links.union(*(self.ancestors.get(link, set()) for link in links))
         self.broken = any(700 <= call["result"] <= 720 for call in self.calls.values())
-        self.contexts = {op["context"] for op in self.ops.values()}
+        self.contexts = {line["context"] for line in [*self.ops.values(), *self.waits]}
         self.destinations = self._calls() + self._operations()
         self._taint()
         self._lose()

@@ -245,3 +245,12 @@ def test_launches_of_one_graph_at_the_same_time(tmp_path):
     assert not unsure()
     second.update(thread=first["thread"] + 1, start=first["start"], end=first["end"])
     assert {first["corr"], second["corr"]} <= unsure()
+
+
+def test_a_free_in_a_context_without_work(tmp_path):
+    """Its thread launched in another last, and no record says that it left that."""
+    (tmp_path / "steps").write_text("0 use 0\n0 kernel 0 20\n0 use 1\n0 alloc 8 1 0\n0 free 8 1\n0 use 0\n"
+                                    "0 alloc 9 1 0\n0 free 9 1\n")
+    run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps", sim=["--devices", "2"])
+    frees = [to for to in edge_truth.Truth(run.truth, run.log).destinations if to.kind == "free"]
+    assert [to.unsure for to in sorted(frees, key=lambda to: to.corr)] == [True, False]

@@ -1,5 +1,7 @@
 """Jobs of many processes under `syncline run -- COMMAND`, where the package is in each from Python's
 start: who uses CUDA has a whole file, who does not has none, and the job is as it is without."""
+import re
+
 import harness
 import pytest
 from test_jobs import check_operators, check_passes, told
@@ -39,6 +41,13 @@ def test_torchrun(torch):
     assert [trace.object["distributedInfo"]["world_size"] for trace in traces] == [2, 2]
 
 
+def told_by_job(run: harness.Run) -> tuple[int, str, str]:
+    """Without what Python says, now and then, of a program that ends while a thread of a queue's gives
+    its semaphore back: that it is gone, and yet was never given back."""
+    status, out, err = told(run)
+    return status, out, re.sub(r".*resource_tracker\.py:\d+: UserWarning: .*\n  warnings\.warn\(.*\n", "", err)
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_workers_of_a_loader(torch, method):
     """They use no CUDA: nothing of them is there, and nothing is said."""
@@ -46,7 +55,7 @@ def test_workers_of_a_loader(torch, method):
     assert bare.status == 0, bare.stderr
     for before in (RUN, VARIABLE):
         run = torch.job("loader", method, before=before, inject=not before, sim=torch.processes())
-        assert told(run) == told(bare)
+        assert told_by_job(run) == told_by_job(bare)
         check_said(run, 1)
         check_files(torch, run, 1)
 
