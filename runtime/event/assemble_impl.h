@@ -13,6 +13,9 @@
 #include "event/correlation.h"
 
 #define SL_ASSEMBLE_RECENT 8192
+/* Fingerprints that share a place, the newest first: a line of the cache. Fewer, and one that
+ * happens to fall into the same place soon pushes another out. */
+#define SL_ASSEMBLE_WAYS 8
 
 /* What a slot's state says. While HAS_CALL is not set, times, device and place (the stream) are
  * those of the first GPU operation; from then on start_ns and place (the thread) are the call's. */

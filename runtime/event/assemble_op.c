@@ -48,11 +48,13 @@ void sl_assemble_arrow(struct sl_assemble *a, uint64_t id, const struct sl_corr_
 
 static int seen_recently(struct sl_assemble *a, uint64_t mark)
 {
-    uint64_t *at = &a->recent[mark % SL_ASSEMBLE_RECENT];
+    uint64_t *place = &a->recent[mark % (SL_ASSEMBLE_RECENT / SL_ASSEMBLE_WAYS) * SL_ASSEMBLE_WAYS];
 
-    if (*at == mark)
-        return 1;
-    *at = mark;
+    for (int i = 0; i < SL_ASSEMBLE_WAYS; i++)
+        if (place[i] == mark)
+            return 1;
+    memmove(place + 1, place, (SL_ASSEMBLE_WAYS - 1) * sizeof(*place));
+    *place = mark;
     return 0;
 }
 
