@@ -121,10 +121,11 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
             out.wrong.append(f"false at {key}: from {sorted(wrong)}")
         return
     false = have - (must + may)
+    marked = {printed(edge) for edge in found if edge["basis"] == "inferred" and not whole}
     for edge in list(false):
         if any(says_nothing_new(truth, d, edge) for d in to):
             del false[edge]
-        elif told := by_another_rule(truth, to, edge) or (not whole and by_who_saw_less(
+        elif told := by_another_rule(truth, to, edge) or (edge in marked and by_who_saw_less(
                 truth, to, edge, window)):
             must -= collections.Counter({told: false.pop(edge)})
     if not whole:

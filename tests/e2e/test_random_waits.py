@@ -217,6 +217,25 @@ def test_who_released_is_noticed(example):
         assert wrong(example, [other for other in edges if other is not edge] + [{**edge, "released": False}])
 
 
+def test_an_operation_behind_unseen_work_must_be_marked(tmp_path):
+    """The numbers of who has not seen that work are right for an inferred edge alone."""
+    program = random_waits.from_text((KEPT[0].parent / "behind_unseen_work.steps").read_text())
+    (tmp_path / "steps").write_text(program.text())
+    run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps", **program.syncline)
+    edges, lost = random_waits.edges_of(run.trace())
+    about = run.trace().object["syncline"]
+    truth = edge_truth.Truth(run.truth, run.log)
+
+    def judged():
+        return edge_compare.compare(truth, edges, lost, False, (about["opened_ns"], about["closed_ns"])).wrong
+
+    marked = [edge for edge in edges if edge["basis"] == "inferred"]
+    assert marked and not judged()
+    for edge in marked:
+        edge["basis"] = "exact"
+    assert judged()
+
+
 # That the truth knows what cannot be known
 
 GRAPH = """0 use 0
