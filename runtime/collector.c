@@ -355,11 +355,14 @@ void *sl_collector_run(void *user)
         sl_pipeline_use(c->pipeline); /* of the other, which had CUPTI before us */
     if (!err && c->is_unasked)
         err = sl_collector_set_unasked(c);
-    while (!err && !c->is_unasked && !atomic_load_explicit(&c->exiting, memory_order_acquire)) {
+    while (!err && !atomic_load_explicit(&c->exiting, memory_order_acquire)) {
         uint32_t wakes = atomic_load_explicit(&c->wakes, memory_order_acquire);
 
-        err = bring_in(c);
-        if (!err)
+        /* Unasked, the exiting thread has started us and is about to say so; a flush would bring
+         * the other's buffers to callbacks that may be gone. */
+        if (!c->is_unasked)
+            err = bring_in(c);
+        if (!err && !c->is_unasked)
             err = run_window(c);
         if (!err)
             sleep_until_due(c, wakes);
