@@ -7,139 +7,118 @@
 
 #include <stddef.h>
 
-struct range {
-    uint16_t first, last;
-    uint16_t class;
+/* By callback id; what is not named is SL_CALL_OTHER. A table, since every call is looked up. */
+static const uint8_t runtime[] = {
+    [22] = SL_CALL_FREE,                   /* cudaFree */
+    [24] = SL_CALL_FREE,                   /* cudaFreeArray */
+    [26] = SL_CALL_FREE,                   /* cudaFreeHost */
+    [31 ... 40] = SL_CALL_BLOCKING_COPY,   /* cudaMemcpy ... cudaMemcpyFromSymbol */
+    [41 ... 48] = SL_CALL_ASYNC_COPY,      /* cudaMemcpyAsync ... cudaMemcpyFromSymbolAsync */
+    [49 ... 50] = SL_CALL_BLOCKING_COPY,   /* cudaMemset, cudaMemset2D */
+    [123] = SL_CALL_UNLOAD,                /* cudaThreadExit: cudaDeviceReset as it was called */
+    [126] = SL_CALL_DEVICE_SYNC,           /* cudaThreadSynchronize */
+    [131] = SL_CALL_STREAM_SYNC,           /* cudaStreamSynchronize */
+    [132] = SL_CALL_STREAM_QUERY,          /* cudaStreamQuery */
+    [137] = SL_CALL_EVENT_SYNC,            /* cudaEventSynchronize */
+    [138] = SL_CALL_EVENT_QUERY,           /* cudaEventQuery */
+    [142] = SL_CALL_BLOCKING_COPY,         /* cudaMemset3D */
+    [144] = SL_CALL_BLOCKING_COPY,         /* cudaMemcpy3D */
+    [145] = SL_CALL_ASYNC_COPY,            /* cudaMemcpy3DAsync */
+    [147] = SL_CALL_STREAM_WAIT,           /* cudaStreamWaitEvent */
+    [160] = SL_CALL_BLOCKING_COPY,         /* cudaMemcpyPeer */
+    [162] = SL_CALL_BLOCKING_COPY,         /* cudaMemcpy3DPeer */
+    [164] = SL_CALL_UNLOAD,                /* cudaDeviceReset */
+    [165] = SL_CALL_DEVICE_SYNC,           /* cudaDeviceSynchronize */
+    [194] = SL_CALL_FREE,                  /* cudaFreeMipmappedArray */
+    [215 ... 224] = SL_CALL_BLOCKING_COPY, /* cudaMemcpy_ptds ... cudaMemcpyFromSymbol_ptds */
+    [225 ... 232] =
+        SL_CALL_ASYNC_COPY, /* cudaMemcpyAsync_ptsz ... cudaMemcpyFromSymbolAsync_ptsz */
+    [233 ... 234] = SL_CALL_BLOCKING_COPY, /* cudaMemset_ptds, cudaMemset2D_ptds */
+    [239] = SL_CALL_STREAM_SYNC,           /* cudaStreamSynchronize_ptsz */
+    [240] = SL_CALL_STREAM_QUERY,          /* cudaStreamQuery_ptsz */
+    [243] = SL_CALL_BLOCKING_COPY,         /* cudaMemset3D_ptds */
+    [245] = SL_CALL_BLOCKING_COPY,         /* cudaMemcpy3D_ptds */
+    [246] = SL_CALL_ASYNC_COPY,            /* cudaMemcpy3DAsync_ptsz */
+    [247] = SL_CALL_STREAM_WAIT,           /* cudaStreamWaitEvent_ptsz */
+    [249] = SL_CALL_BLOCKING_COPY,         /* cudaMemcpy3DPeer_ptds */
+    [311 ... 312] = SL_CALL_GRAPH_LAUNCH,  /* cudaGraphLaunch, cudaGraphLaunch_ptsz */
+    [472] = SL_CALL_UNLOAD,                /* cudaLibraryUnload */
+    [482 ... 485] = SL_CALL_ASYNC_COPY, /* cudaMemcpyBatchAsync ... cudaMemcpy3DBatchAsync_ptsz */
+    [509 ... 512] = SL_CALL_ASYNC_COPY, /* the same of 13.0 */
+    [543] = SL_CALL_CONTEXT_RECORD,     /* cudaExecutionCtxRecordEvent */
+    [544] = SL_CALL_CONTEXT_WAIT,       /* cudaExecutionCtxWaitEvent */
 };
 
-static const struct range runtime[] = {
-    {22, 22, SL_CALL_FREE},            /* cudaFree */
-    {24, 24, SL_CALL_FREE},            /* cudaFreeArray */
-    {26, 26, SL_CALL_FREE},            /* cudaFreeHost */
-    {31, 40, SL_CALL_BLOCKING_COPY},   /* cudaMemcpy ... cudaMemcpyFromSymbol */
-    {41, 48, SL_CALL_ASYNC_COPY},      /* cudaMemcpyAsync ... cudaMemcpyFromSymbolAsync */
-    {49, 50, SL_CALL_BLOCKING_COPY},   /* cudaMemset, cudaMemset2D */
-    {123, 123, SL_CALL_UNLOAD},        /* cudaThreadExit: cudaDeviceReset as it was called */
-    {126, 126, SL_CALL_DEVICE_SYNC},   /* cudaThreadSynchronize */
-    {131, 131, SL_CALL_STREAM_SYNC},   /* cudaStreamSynchronize */
-    {132, 132, SL_CALL_STREAM_QUERY},  /* cudaStreamQuery */
-    {137, 137, SL_CALL_EVENT_SYNC},    /* cudaEventSynchronize */
-    {138, 138, SL_CALL_EVENT_QUERY},   /* cudaEventQuery */
-    {142, 142, SL_CALL_BLOCKING_COPY}, /* cudaMemset3D */
-    {144, 144, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3D */
-    {145, 145, SL_CALL_ASYNC_COPY},    /* cudaMemcpy3DAsync */
-    {147, 147, SL_CALL_STREAM_WAIT},   /* cudaStreamWaitEvent */
-    {160, 160, SL_CALL_BLOCKING_COPY}, /* cudaMemcpyPeer */
-    {162, 162, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3DPeer */
-    {164, 164, SL_CALL_UNLOAD},        /* cudaDeviceReset */
-    {165, 165, SL_CALL_DEVICE_SYNC},   /* cudaDeviceSynchronize */
-    {194, 194, SL_CALL_FREE},          /* cudaFreeMipmappedArray */
-    {215, 224, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy_ptds ... cudaMemcpyFromSymbol_ptds */
-    {225, 232, SL_CALL_ASYNC_COPY},    /* cudaMemcpyAsync_ptsz ... cudaMemcpyFromSymbolAsync_ptsz */
-    {233, 234, SL_CALL_BLOCKING_COPY}, /* cudaMemset_ptds, cudaMemset2D_ptds */
-    {239, 239, SL_CALL_STREAM_SYNC},   /* cudaStreamSynchronize_ptsz */
-    {240, 240, SL_CALL_STREAM_QUERY},  /* cudaStreamQuery_ptsz */
-    {243, 243, SL_CALL_BLOCKING_COPY}, /* cudaMemset3D_ptds */
-    {245, 245, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3D_ptds */
-    {246, 246, SL_CALL_ASYNC_COPY},    /* cudaMemcpy3DAsync_ptsz */
-    {247, 247, SL_CALL_STREAM_WAIT},   /* cudaStreamWaitEvent_ptsz */
-    {249, 249, SL_CALL_BLOCKING_COPY}, /* cudaMemcpy3DPeer_ptds */
-    {311, 312, SL_CALL_GRAPH_LAUNCH},  /* cudaGraphLaunch, cudaGraphLaunch_ptsz */
-    {472, 472, SL_CALL_UNLOAD},        /* cudaLibraryUnload */
-    {482, 485, SL_CALL_ASYNC_COPY},    /* cudaMemcpyBatchAsync ... cudaMemcpy3DBatchAsync_ptsz */
-    {509, 512, SL_CALL_ASYNC_COPY},    /* the same of 13.0 */
-    {543, 543, SL_CALL_CONTEXT_RECORD}, /* cudaExecutionCtxRecordEvent */
-    {544, 544, SL_CALL_CONTEXT_WAIT},   /* cudaExecutionCtxWaitEvent */
+static const uint8_t driver[] = {
+    [11] = SL_CALL_UNLOAD,                 /* cuCtxDestroy */
+    [17] = SL_CALL_CONTEXT_SYNC,           /* cuCtxSynchronize */
+    [22] = SL_CALL_UNLOAD,                 /* cuModuleUnload */
+    [33] = SL_CALL_FREE,                   /* cuMemFree */
+    [38] = SL_CALL_FREE,                   /* cuMemFreeHost */
+    [43] = SL_CALL_BLOCKING_COPY,          /* cuMemcpyHtoD */
+    [45] = SL_CALL_BLOCKING_COPY,          /* cuMemcpyDtoH */
+    [47] = SL_CALL_BLOCKING_COPY,          /* cuMemcpyDtoD */
+    [49] = SL_CALL_BLOCKING_COPY,          /* cuMemcpyDtoA */
+    [51] = SL_CALL_BLOCKING_COPY,          /* cuMemcpyAtoD */
+    [53 ... 58] = SL_CALL_BLOCKING_COPY,   /* cuMemcpyHtoA ... cuMemcpy3D */
+    [62] = SL_CALL_ASYNC_COPY,             /* cuMemcpyDtoHAsync */
+    [67 ... 69] = SL_CALL_ASYNC_COPY,      /* cuMemcpyAtoHAsync ... cuMemcpy3DAsync */
+    [71] = SL_CALL_BLOCKING_COPY,          /* cuMemsetD8 */
+    [73] = SL_CALL_BLOCKING_COPY,          /* cuMemsetD16 */
+    [75] = SL_CALL_BLOCKING_COPY,          /* cuMemsetD32 */
+    [77] = SL_CALL_BLOCKING_COPY,          /* cuMemsetD2D8 */
+    [79] = SL_CALL_BLOCKING_COPY,          /* cuMemsetD2D16 */
+    [81] = SL_CALL_BLOCKING_COPY,          /* cuMemsetD2D32 */
+    [89] = SL_CALL_FREE,                   /* cuArrayDestroy */
+    [120] = SL_CALL_EVENT_QUERY,           /* cuEventQuery */
+    [121] = SL_CALL_EVENT_SYNC,            /* cuEventSynchronize */
+    [125] = SL_CALL_STREAM_QUERY,          /* cuStreamQuery */
+    [126] = SL_CALL_STREAM_SYNC,           /* cuStreamSynchronize */
+    [245] = SL_CALL_FREE,                  /* cuMemFree_v2 */
+    [248 ... 254] = SL_CALL_BLOCKING_COPY, /* cuMemcpy_v2, cuMemsetD8_v2 ... cuMemsetD2D32_v2 */
+    [276] = SL_CALL_BLOCKING_COPY,         /* cuMemcpyHtoD_v2 */
+    [278] = SL_CALL_BLOCKING_COPY,         /* cuMemcpyDtoH_v2 */
+    [279] = SL_CALL_ASYNC_COPY,            /* cuMemcpyDtoHAsync_v2 */
+    [280] = SL_CALL_BLOCKING_COPY,         /* cuMemcpyDtoD_v2 */
+    [282] = SL_CALL_BLOCKING_COPY,         /* cuMemcpyAtoH_v2 */
+    [283] = SL_CALL_ASYNC_COPY,            /* cuMemcpyAtoHAsync_v2 */
+    [284 ... 288] = SL_CALL_BLOCKING_COPY, /* cuMemcpyAtoD_v2 ... cuMemcpy2DUnaligned_v2 */
+    [289] = SL_CALL_ASYNC_COPY,            /* cuMemcpy2DAsync_v2 */
+    [290] = SL_CALL_BLOCKING_COPY,         /* cuMemcpy3D_v2 */
+    [291] = SL_CALL_ASYNC_COPY,            /* cuMemcpy3DAsync_v2 */
+    [292] = SL_CALL_BLOCKING_COPY,         /* cuMemcpyHtoA_v2 */
+    [295] = SL_CALL_STREAM_WAIT,           /* cuStreamWaitEvent */
+    [305] = SL_CALL_BLOCKING_COPY,         /* cuMemcpy */
+    [306] = SL_CALL_ASYNC_COPY,            /* cuMemcpyAsync */
+    [318] = SL_CALL_BLOCKING_COPY,         /* cuMemcpyPeer */
+    [320] = SL_CALL_BLOCKING_COPY,         /* cuMemcpy3DPeer */
+    [322] = SL_CALL_UNLOAD,                /* cuCtxDestroy_v2 */
+    [349] = SL_CALL_FREE,                  /* cuMipmappedArrayDestroy */
+    [389] = SL_CALL_UNLOAD,                /* cuDevicePrimaryCtxReset */
+    [397 ... 416] = SL_CALL_BLOCKING_COPY, /* cuMemcpyHtoD_v2_ptds ... cuMemsetD2D32_v2_ptds */
+    [418] = SL_CALL_ASYNC_COPY,            /* cuMemcpyAsync_ptsz */
+    [420] = SL_CALL_ASYNC_COPY,            /* cuMemcpyAtoHAsync_v2_ptsz */
+    [422] = SL_CALL_ASYNC_COPY,            /* cuMemcpyDtoHAsync_v2_ptsz */
+    [424 ... 425] = SL_CALL_ASYNC_COPY,    /* cuMemcpy2DAsync_v2_ptsz, cuMemcpy3DAsync_v2_ptsz */
+    [436] = SL_CALL_STREAM_WAIT,           /* cuStreamWaitEvent_ptsz */
+    [439] = SL_CALL_STREAM_QUERY,          /* cuStreamQuery_ptsz */
+    [440] = SL_CALL_STREAM_SYNC,           /* cuStreamSynchronize_ptsz */
+    [514 ... 515] = SL_CALL_GRAPH_LAUNCH,  /* cuGraphLaunch, cuGraphLaunch_ptsz */
+    [545] = SL_CALL_UNLOAD,                /* cuDevicePrimaryCtxReset_v2 */
+    [680] = SL_CALL_UNLOAD,                /* cuLibraryUnload */
+    [749] = SL_CALL_CONTEXT_RECORD,        /* cuGreenCtxRecordEvent */
+    [750] = SL_CALL_CONTEXT_WAIT,          /* cuGreenCtxWaitEvent */
+    [755] = SL_CALL_CONTEXT_RECORD,        /* cuCtxRecordEvent */
+    [756] = SL_CALL_CONTEXT_WAIT,          /* cuCtxWaitEvent */
+    [776 ... 779] = SL_CALL_ASYNC_COPY,    /* cuMemcpyBatchAsync ... cuMemcpy3DBatchAsync_ptsz */
+    [796 ... 799] = SL_CALL_ASYNC_COPY,    /* the same, _v2 */
+    [800] = SL_CALL_CONTEXT_SYNC,          /* cuCtxSynchronize_v2 */
 };
-
-static const struct range driver[] = {
-    {11, 11, SL_CALL_UNLOAD},           /* cuCtxDestroy */
-    {17, 17, SL_CALL_CONTEXT_SYNC},     /* cuCtxSynchronize */
-    {22, 22, SL_CALL_UNLOAD},           /* cuModuleUnload */
-    {33, 33, SL_CALL_FREE},             /* cuMemFree */
-    {38, 38, SL_CALL_FREE},             /* cuMemFreeHost */
-    {43, 43, SL_CALL_BLOCKING_COPY},    /* cuMemcpyHtoD */
-    {45, 45, SL_CALL_BLOCKING_COPY},    /* cuMemcpyDtoH */
-    {47, 47, SL_CALL_BLOCKING_COPY},    /* cuMemcpyDtoD */
-    {49, 49, SL_CALL_BLOCKING_COPY},    /* cuMemcpyDtoA */
-    {51, 51, SL_CALL_BLOCKING_COPY},    /* cuMemcpyAtoD */
-    {53, 58, SL_CALL_BLOCKING_COPY},    /* cuMemcpyHtoA ... cuMemcpy3D */
-    {62, 62, SL_CALL_ASYNC_COPY},       /* cuMemcpyDtoHAsync */
-    {67, 69, SL_CALL_ASYNC_COPY},       /* cuMemcpyAtoHAsync ... cuMemcpy3DAsync */
-    {71, 71, SL_CALL_BLOCKING_COPY},    /* cuMemsetD8 */
-    {73, 73, SL_CALL_BLOCKING_COPY},    /* cuMemsetD16 */
-    {75, 75, SL_CALL_BLOCKING_COPY},    /* cuMemsetD32 */
-    {77, 77, SL_CALL_BLOCKING_COPY},    /* cuMemsetD2D8 */
-    {79, 79, SL_CALL_BLOCKING_COPY},    /* cuMemsetD2D16 */
-    {81, 81, SL_CALL_BLOCKING_COPY},    /* cuMemsetD2D32 */
-    {89, 89, SL_CALL_FREE},             /* cuArrayDestroy */
-    {120, 120, SL_CALL_EVENT_QUERY},    /* cuEventQuery */
-    {121, 121, SL_CALL_EVENT_SYNC},     /* cuEventSynchronize */
-    {125, 125, SL_CALL_STREAM_QUERY},   /* cuStreamQuery */
-    {126, 126, SL_CALL_STREAM_SYNC},    /* cuStreamSynchronize */
-    {245, 245, SL_CALL_FREE},           /* cuMemFree_v2 */
-    {248, 254, SL_CALL_BLOCKING_COPY},  /* cuMemcpy_v2, cuMemsetD8_v2 ... cuMemsetD2D32_v2 */
-    {276, 276, SL_CALL_BLOCKING_COPY},  /* cuMemcpyHtoD_v2 */
-    {278, 278, SL_CALL_BLOCKING_COPY},  /* cuMemcpyDtoH_v2 */
-    {279, 279, SL_CALL_ASYNC_COPY},     /* cuMemcpyDtoHAsync_v2 */
-    {280, 280, SL_CALL_BLOCKING_COPY},  /* cuMemcpyDtoD_v2 */
-    {282, 282, SL_CALL_BLOCKING_COPY},  /* cuMemcpyAtoH_v2 */
-    {283, 283, SL_CALL_ASYNC_COPY},     /* cuMemcpyAtoHAsync_v2 */
-    {284, 288, SL_CALL_BLOCKING_COPY},  /* cuMemcpyAtoD_v2 ... cuMemcpy2DUnaligned_v2 */
-    {289, 289, SL_CALL_ASYNC_COPY},     /* cuMemcpy2DAsync_v2 */
-    {290, 290, SL_CALL_BLOCKING_COPY},  /* cuMemcpy3D_v2 */
-    {291, 291, SL_CALL_ASYNC_COPY},     /* cuMemcpy3DAsync_v2 */
-    {292, 292, SL_CALL_BLOCKING_COPY},  /* cuMemcpyHtoA_v2 */
-    {295, 295, SL_CALL_STREAM_WAIT},    /* cuStreamWaitEvent */
-    {305, 305, SL_CALL_BLOCKING_COPY},  /* cuMemcpy */
-    {306, 306, SL_CALL_ASYNC_COPY},     /* cuMemcpyAsync */
-    {318, 318, SL_CALL_BLOCKING_COPY},  /* cuMemcpyPeer */
-    {320, 320, SL_CALL_BLOCKING_COPY},  /* cuMemcpy3DPeer */
-    {322, 322, SL_CALL_UNLOAD},         /* cuCtxDestroy_v2 */
-    {349, 349, SL_CALL_FREE},           /* cuMipmappedArrayDestroy */
-    {389, 389, SL_CALL_UNLOAD},         /* cuDevicePrimaryCtxReset */
-    {397, 416, SL_CALL_BLOCKING_COPY},  /* cuMemcpyHtoD_v2_ptds ... cuMemsetD2D32_v2_ptds */
-    {418, 418, SL_CALL_ASYNC_COPY},     /* cuMemcpyAsync_ptsz */
-    {420, 420, SL_CALL_ASYNC_COPY},     /* cuMemcpyAtoHAsync_v2_ptsz */
-    {422, 422, SL_CALL_ASYNC_COPY},     /* cuMemcpyDtoHAsync_v2_ptsz */
-    {424, 425, SL_CALL_ASYNC_COPY},     /* cuMemcpy2DAsync_v2_ptsz, cuMemcpy3DAsync_v2_ptsz */
-    {436, 436, SL_CALL_STREAM_WAIT},    /* cuStreamWaitEvent_ptsz */
-    {439, 439, SL_CALL_STREAM_QUERY},   /* cuStreamQuery_ptsz */
-    {440, 440, SL_CALL_STREAM_SYNC},    /* cuStreamSynchronize_ptsz */
-    {514, 515, SL_CALL_GRAPH_LAUNCH},   /* cuGraphLaunch, cuGraphLaunch_ptsz */
-    {545, 545, SL_CALL_UNLOAD},         /* cuDevicePrimaryCtxReset_v2 */
-    {680, 680, SL_CALL_UNLOAD},         /* cuLibraryUnload */
-    {749, 749, SL_CALL_CONTEXT_RECORD}, /* cuGreenCtxRecordEvent */
-    {750, 750, SL_CALL_CONTEXT_WAIT},   /* cuGreenCtxWaitEvent */
-    {755, 755, SL_CALL_CONTEXT_RECORD}, /* cuCtxRecordEvent */
-    {756, 756, SL_CALL_CONTEXT_WAIT},   /* cuCtxWaitEvent */
-    {776, 779, SL_CALL_ASYNC_COPY},     /* cuMemcpyBatchAsync ... cuMemcpy3DBatchAsync_ptsz */
-    {796, 799, SL_CALL_ASYNC_COPY},     /* the same, _v2 */
-    {800, 800, SL_CALL_CONTEXT_SYNC},   /* cuCtxSynchronize_v2 */
-};
-
-static enum sl_call_class look_up(const struct range *range, size_t count, uint32_t cbid)
-{
-    size_t low = 0;
-
-    while (count) {
-        size_t half = count / 2;
-
-        if (cbid > range[low + half].last) {
-            low += half + 1;
-            count -= half + 1;
-        } else if (cbid < range[low + half].first) {
-            count = half;
-        } else {
-            return range[low + half].class;
-        }
-    }
-    return SL_CALL_OTHER;
-}
 
 enum sl_call_class sl_call_class_of(enum sl_event_kind domain, uint32_t cbid)
 {
-    if (domain == SL_EV_RUNTIME)
-        return look_up(runtime, sizeof runtime / sizeof *runtime, cbid);
-    return look_up(driver, sizeof driver / sizeof *driver, cbid);
+    const uint8_t *class = domain == SL_EV_RUNTIME ? runtime : driver;
+    size_t count = domain == SL_EV_RUNTIME ? sizeof runtime : sizeof driver;
+
+    return cbid < count ? (enum sl_call_class) class[cbid] : SL_CALL_OTHER;
 }

@@ -202,10 +202,33 @@ static void give_way(struct sl_edges *e)
         sl_edges_forget(e, SL_EDGE_LOST_MEMORY);
 }
 
-void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
+/* A record behind what was given up: it may be the only one that tells of a wait. */
+static void come_too_late(struct sl_edges *e, const struct sl_event *ev)
 {
     struct sl_item item;
 
+    if (to_item(e, ev, &item) != 0) {
+        e->waits.lost[SL_EDGE_LOST_MEMORY]++;
+        return;
+    }
+    lose(e, &item);
+    let_go(e, &item);
+}
+
+static void hold(struct sl_edges *e, const struct sl_event *ev)
+{
+    struct sl_item *item = sl_order_next(&e->order);
+
+    if (!item)
+        give_way(e);
+    else if (to_item(e, ev, item) != 0)
+        e->waits.lost[SL_EDGE_LOST_MEMORY]++;
+    else
+        sl_order_put(&e->order);
+}
+
+void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
+{
     switch (ev->kind) {
     case SL_EV_META_STREAM:
         sl_streams_flags(&e->streams, ev->device, ev->context, ev->stream, ev->u.meta.flags);
@@ -227,18 +250,10 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
     }
     if (ev->correlation > e->newest)
         e->newest = ev->correlation;
-    if (to_item(e, ev, &item) != 0) {
-        e->waits.lost[SL_EDGE_LOST_MEMORY]++;
-        return;
-    }
-    if (ev->correlation <= e->forgotten) { /* 0 is none */
-        lose(e, &item);
-        return;
-    }
-    if (sl_order_put(&e->order, &item) == 0)
-        return;
-    let_go(e, &item);
-    give_way(e);
+    if (ev->correlation <= e->forgotten) /* 0 is none */
+        come_too_late(e, ev);
+    else
+        hold(e, ev);
 }
 
 /* ---- edges out ---- */

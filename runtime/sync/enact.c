@@ -83,16 +83,26 @@ static int is_in_own_context(const struct sl_call *c, const struct sl_item *item
 }
 
 /* Calls that name neither stream nor context act on the one that their thread used last. */
-static void remember_context(struct sl_call *c)
+static void use_context(struct sl_enact *e, uint32_t thread, const struct sl_context *context)
 {
     uint64_t *place;
 
+    if (thread == e->used_by && context == e->used) /* as nearly always */
+        return;
+    place = sl_map_put(&e->context_of, thread);
+    if (!place)
+        return;
+    *place = (uintptr_t)context;
+    e->used_by = thread;
+    e->used = context;
+}
+
+static void remember_context(struct sl_call *c)
+{
     for (size_t i = 0; i < c->count && c->by.thread; i++) {
         if (!is_in_own_context(c, &c->item[i]))
             continue;
-        place = sl_map_put(&c->e->context_of, c->by.thread);
-        if (place)
-            *place = (uintptr_t)sl_call_stream(c, &c->item[i])->context;
+        use_context(c->e, c->by.thread, sl_call_stream(c, &c->item[i])->context);
         return;
     }
 }

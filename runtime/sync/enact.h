@@ -20,12 +20,14 @@ struct sl_enact {
     struct sl_execs *execs;
     struct sl_nodes *nodes;
     struct sl_waits *waits;
-    struct sl_map context_of;  /* thread -> the context that it used last */
-    uint64_t begin_ns;         /* calls from before are ignored */
-    uint64_t last_correlation; /* the highest that was enacted */
-    int syncs_seen;            /* synchronization records are being made */
-    int calls_seen;            /* and those of calls */
-    int closing;               /* nothing more will come of these calls */
+    struct sl_map context_of;      /* thread -> the context that it used last */
+    const struct sl_context *used; /* what was put there last */
+    uint32_t used_by;              /* and for which thread */
+    uint64_t begin_ns;             /* calls from before are ignored */
+    uint64_t last_correlation;     /* the highest that was enacted */
+    int syncs_seen;                /* synchronization records are being made */
+    int calls_seen;                /* and those of calls */
+    int closing;                   /* nothing more will come of these calls */
 };
 
 /* Does the call return only when its own operation, a copy or a memset, has ended? `blocking`: by

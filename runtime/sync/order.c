@@ -63,12 +63,11 @@ static int make_room(struct sl_order *o)
     return 0;
 }
 
-int sl_order_put(struct sl_order *o, const struct sl_item *item)
+struct sl_item *sl_order_next(struct sl_order *o)
 {
     if (o->count == o->slots && make_room(o) != 0)
-        return -ENOMEM;
-    o->item[o->count++] = *item;
-    return 0;
+        return NULL;
+    return &o->item[o->count];
 }
 
 /* What was in it is of no use any more. */

@@ -50,8 +50,13 @@ struct sl_order {
 void sl_order_init(struct sl_order *o, struct sl_store *store);
 void sl_order_free(struct sl_order *o);
 
-/* 0, or -ENOMEM at the store's cap. */
-int sl_order_put(struct sl_order *o, const struct sl_item *item);
+/* Where the next item goes, which is filled in there; NULL at the store's cap. It is one of those
+ * held when sl_order_put() is called. */
+struct sl_item *sl_order_next(struct sl_order *o);
+static inline void sl_order_put(struct sl_order *o)
+{
+    o->count++;
+}
 
 /* Puts what came since in its place. 0, or -ENOMEM. */
 int sl_order_sort(struct sl_order *o);

@@ -329,7 +329,11 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     op = sl_pool_get(&s->ops);
     if (!op)
         return -ENOMEM;
-    *op = (struct sl_op){.pub = *pub, .by = *by, .stream = stream, .older = at, .refs = 1};
+    op->pub = *pub;
+    op->by = *by;
+    op->stream = stream;
+    op->older = at;
+    op->refs = 1;
     op->no_time = pub->end_ns == 0;
     op->after_unseen = !at && has_unseen(stream, by);
     stream->ops++;

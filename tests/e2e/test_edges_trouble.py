@@ -61,13 +61,15 @@ def test_rows_without_sense(tmp_path):
         row("kernel", "no stream", 1, 1, 1), row("kernel", "negative", 3, 70, -5, stream=7),
         row("kernel", "huge", 2**63 - 1, 70, 5, stream=7), row("cuda_sync", "Event Sync", -1, 1, 1),
         row("kernel", "text", "1", "x", 1, stream=[7]), row("cuda_runtime", "again", 2, 21, 1),
-        row("kernel", "far", 1, 1e15, 1e15, stream=2**32 - 2), {"ph": "X", "cat": "kernel"}]
+        row("kernel", "far", 1, 1e15, 1e15, stream=2**32 - 2), {"ph": "X", "cat": "kernel"},
+        {"ph": "X", "cat": "cpu_op", "name": "aten::early", "ts": -5, "dur": 9, "pid": 1, "tid": 1},
+        {"ph": "X", "cat": "user_annotation", "name": "r", "ts": 5, "dur": 9, "pid": 1, "tid": "Spans"}]
     out, error = run("edges", "--json", write(tmp_path / "t", rows), status=1)
-    assert "5 without usable ids or times: `syncline check` shows more" in error
+    assert "7 without usable ids or times: `syncline check` shows more" in error
     assert "1 rows end before they begin" in error
     found = problems(check(tmp_path / "t"))
-    assert found["row_unusable"]["count"] + found["correlation_large"]["count"] == 5
-    assert "row_unusable  4: rows whose ids or times make no sense" in run("check", tmp_path / "t")[0]
+    assert found["row_unusable"]["count"] + found["correlation_large"]["count"] == 7
+    assert "row_unusable  6: rows whose ids or times make no sense" in run("check", tmp_path / "t")[0]
     assert (1, 2) in pairs(json.loads(line) for line in out.splitlines())
 
 

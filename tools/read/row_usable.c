@@ -7,12 +7,24 @@
 
 #include "event/event.h"
 
-static const char *wrong_ids(const struct sl_trace_row *row, int own)
+static const char *wrong_time(const struct sl_trace_row *row)
 {
     if (!(row->has & SL_HAS_TS))
         return "ts is no time";
-    if (row->ts_ns < 0)
-        return "ts is below 0";
+    return row->ts_ns < 0 ? "ts is below 0" : NULL;
+}
+
+static const char *wrong_thread(const struct sl_trace_row *row)
+{
+    return row->tid.is_number ? NULL : "tid is no number";
+}
+
+static const char *wrong_ids(const struct sl_trace_row *row, int own)
+{
+    const char *why = wrong_time(row);
+
+    if (why)
+        return why;
     if (!(row->has & SL_HAS_CORRELATION))
         return "correlation is no number";
     if (row->correlation <= 0)
@@ -38,10 +50,14 @@ const char *sl_row_unusable(const struct sl_trace_row *row, int own)
     if (row->phase != 'X')
         return NULL;
     switch (row->category) {
+    case SL_CAT_CPU_OP:
+    case SL_CAT_USER_ANNOTATION:
+        why = wrong_time(row);
+        return why ? why : wrong_thread(row);
     case SL_CAT_RUNTIME:
     case SL_CAT_DRIVER:
         why = wrong_ids(row, own);
-        return why || row->tid.is_number ? why : "tid is no number";
+        return why ? why : wrong_thread(row);
     case SL_CAT_KERNEL:
     case SL_CAT_MEMCPY:
     case SL_CAT_MEMSET:

@@ -152,7 +152,7 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     struct sl_event ev;
     int rc = 0;
 
-    if (!row->tid.is_number || begin_range(t, row, &ev) != 0)
+    if (begin_range(t, row, &ev) != 0)
         return 0;
     ev.thread = (uint32_t)row->tid.number;
     ev.name = intern(t, row->name);

@@ -239,6 +239,19 @@ static void what_comes_late_of_forgotten_calls_is_no_tail(void **state)
     job_end(j);
 }
 
+/* Each of a stream of its own, far more than the memory has room for. */
+static void what_comes_late_of_forgotten_calls_keeps_no_stream(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.cap_bytes = 3 << 20, .online = 1});
+    (void)state;
+    job_kernel(j, 13, 10, 15, 60);
+    sl_edges_forget(j->edges, SL_EDGE_LOST_GAVE_UP);
+    for (uint32_t i = 0; i < 100000; i++)
+        job_ran(j, 1000 + i, 15, 60);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_MEMORY), 0);
+    job_end(j);
+}
+
 /* A program that makes a stream for everything it does, an event beside it, and takes both away: a
  * bound far below what all of them would need, and a few streams that stay. */
 static void streams_that_come_and_go_give_their_memory_back(void **state)
@@ -475,6 +488,7 @@ int main(void)
         cmocka_unit_test(a_call_that_does_not_return_is_not_waited_for_at_any_cost),
         cmocka_unit_test(what_is_given_up_is_counted_once_a_call),
         cmocka_unit_test(what_comes_late_of_forgotten_calls_is_no_tail),
+        cmocka_unit_test(what_comes_late_of_forgotten_calls_keeps_no_stream),
         cmocka_unit_test(streams_that_come_and_go_give_their_memory_back),
         cmocka_unit_test(at_the_cap_edges_are_missing_and_counted),
         cmocka_unit_test(before_the_window_nothing_is_claimed),
