@@ -33,6 +33,7 @@ struct sl_edges {
     uint64_t forgotten;       /* what has this one or a lower is ignored */
     enum sl_edge_loss reason; /* why */
     uint64_t last_lost;       /* the correlation id that was counted for it last */
+    size_t blind;             /* so many events more are forgotten as they come */
 };
 
 int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
@@ -131,14 +132,6 @@ static void let_go(struct sl_edges *e, const struct sl_item *item)
         sl_streams_at(&e->streams, item->where)->held--;
 }
 
-static void enact_first(struct sl_edges *e, const struct sl_item *item, size_t count)
-{
-    sl_enact_call(&e->enact, item, count);
-    for (size_t i = 0; i < count; i++)
-        let_go(e, &item[i]);
-    sl_order_take(&e->order, count);
-}
-
 /* Of a call that waited, or of a stream that was made to; not a query of unfinished work. */
 static int is_wait(const struct sl_edges *e, const struct sl_item *item)
 {
@@ -193,13 +186,13 @@ void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns)
     e->enact.begin_ns = begin_ns;
 }
 
-/* A record that finds no room may be any stream's tail. Where nothing is held, none was ever known.
- */
+/* A record that finds no room may be any stream's tail. All streams are looked at: not again before
+ * as many events have come. */
 static void give_way(struct sl_edges *e)
 {
     e->waits.lost[SL_EDGE_LOST_MEMORY]++;
-    if (e->order.count > e->order.first)
-        sl_edges_forget(e, SL_EDGE_LOST_MEMORY);
+    sl_edges_forget(e, SL_EDGE_LOST_MEMORY);
+    e->blind = e->streams.count;
 }
 
 /* A record behind what was given up: it may be the only one that tells of a wait. */
@@ -219,12 +212,10 @@ static void hold(struct sl_edges *e, const struct sl_event *ev)
 {
     struct sl_item *item = sl_order_next(&e->order);
 
-    if (!item)
-        give_way(e);
-    else if (to_item(e, ev, item) != 0)
-        e->waits.lost[SL_EDGE_LOST_MEMORY]++;
-    else
+    if (item && to_item(e, ev, item) == 0)
         sl_order_put(&e->order);
+    else
+        give_way(e);
 }
 
 void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
@@ -250,6 +241,10 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
     }
     if (ev->correlation > e->newest)
         e->newest = ev->correlation;
+    if (e->blind) {
+        e->blind--;
+        e->forgotten = e->newest;
+    }
     if (ev->correlation <= e->forgotten) /* 0 is none */
         come_too_late(e, ev);
     else
@@ -257,6 +252,19 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
 }
 
 /* ---- edges out ---- */
+
+static void enact_first(struct sl_edges *e, const struct sl_item *item, size_t count)
+{
+    e->enact.held = e->order.item + e->order.sorted;
+    sl_enact_call(&e->enact, item, count);
+    for (size_t i = 0; i < count; i++)
+        let_go(e, &item[i]);
+    sl_order_take(&e->order, count);
+    if (!e->enact.starved)
+        return;
+    e->enact.starved = 0;
+    give_way(e);
+}
 
 static uint64_t time_to_return(const struct sl_edges *e)
 {

@@ -6,8 +6,12 @@
  */
 #include "sync/enact_impl.h"
 
+#include <errno.h>
+
 enum {
-    HTOD = 1, /* CUpti_ActivityMemcpyKind */
+    LOOKS = 1024,        /* at records of later calls */
+    CONTEXTS_SHARE = 32, /* of the store, half full */
+    HTOD = 1,            /* CUpti_ActivityMemcpyKind */
     DTOH = 2,
     HTOA = 3,
     ATOH = 4,
@@ -89,6 +93,10 @@ static void use_context(struct sl_enact *e, uint32_t thread, const struct sl_con
 
     if (thread == e->used_by && context == e->used) /* as nearly always */
         return;
+    /* Threads come and go: those that are forgotten tell it by their next operation. */
+    if (e->context_of.used * sizeof *e->context_of.slot >
+        e->streams->store->cap_bytes / CONTEXTS_SHARE)
+        sl_map_free(&e->context_of);
     place = sl_map_put(&e->context_of, thread);
     if (!place)
         return;
@@ -160,7 +168,8 @@ static const struct sl_record *find_record(const struct sl_call *c)
                            sync->id, sync->correlation);
 }
 
-/* An event that was never recorded orders nothing; but was it? */
+/* An event that was never recorded orders nothing; but was it? Of one whose records are all
+ * younger, older ones may have been forgotten. */
 static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *reason)
 {
     const struct sl_item *sync = c->sync;
@@ -168,6 +177,7 @@ static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *re
 
     *reason = unseen && !c->e->opt->foreign ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
     return sync->id != 0 || unseen ||
+           sl_records_has(c->e->records, sl_call_stream(c, sync)->context->id, sync->name) ||
            sl_records_elsewhere(c->e->records, sl_call_stream(c, sync)->context->id, sync->name);
 }
 
@@ -176,8 +186,8 @@ static int may_be_outdated(const struct sl_call *c, const struct sl_record *reco
 {
     uint64_t unnamed = c->e->records->unnamed;
 
-    return unnamed != 0 && unnamed < c->by.correlation &&
-           (!record || record->correlation < unnamed);
+    /* Of several the last is known: a wait from before it may come behind another of them. */
+    return unnamed != 0 && (!record || record->correlation < unnamed);
 }
 
 /* What the call's event stood for. NULL: nothing, or, if `*lost` has a reason, it is not known. */
@@ -367,6 +377,33 @@ static void copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_
 
 /* ---- operations ---- */
 
+/* Another thread's call, made during this one, got onto the stream first: what the stream was made
+ * to wait for, that call's operation may have waited for. Calls stand before their operations,
+ * those behind this one in order. */
+static int is_overtaken(const struct sl_call *c, const struct sl_item *op)
+{
+    const struct sl_item *at = c->item + c->count, *call = NULL;
+    const struct sl_item *end = c->e->held - at < LOOKS ? c->e->held : at + LOOKS;
+
+    for (; at < end; at++) {
+        if (at->kind == SL_EV_RUNTIME || at->kind == SL_EV_DRIVER)
+            call = at;
+        if (call == at && at->start_ns >= c->by.to_ns)
+            return 0;
+        if (call && call->where != c->by.thread && sl_item_is_operation(at) &&
+            at->correlation == call->correlation && at->where == op->where &&
+            at->start_ns < op->start_ns)
+            return 1;
+    }
+    return end < c->e->held;
+}
+
+static void mark_overlapping(struct sl_set *set)
+{
+    for (struct sl_link *at = set->first; at; at = at->next)
+        at->overlapping = 1;
+}
+
 struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
 {
     struct sl_streams *streams = c->e->streams;
@@ -388,8 +425,10 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
     if (item->flags & SL_EVF_STILL_RUNNING)
         pub.end_ns = 0;
     if (sl_stream_push(streams, stream, &pub, &c->by, &before, &previous_end_ns, &op) != 0)
-        sl_call_lose(c, SL_EDGE_LOST_MEMORY);
+        c->e->starved = 1;
     if (op) {
+        if (before.first && is_overtaken(c, item))
+            mark_overlapping(&before);
         sl_waits_operation(c->e->waits, op, &before, previous_end_ns);
         c->last_op = op;
         if (item->correlation < c->e->last_correlation && op->pub.end_ns <= c->e->waits->closed_ns)
@@ -445,7 +484,7 @@ static void record_event(struct sl_call *c, const struct sl_item *item, struct s
 
 static void record_events(struct sl_call *c)
 {
-    int is_named = 0;
+    int is_named = 0, err;
 
     for (size_t i = 0; i < c->count; i++) {
         const struct sl_item *item = &c->item[i];
@@ -455,9 +494,10 @@ static void record_events(struct sl_call *c)
         if (item->kind != SL_EV_CUDA_EVENT)
             continue;
         is_named = 1;
-        record = sl_records_put(c->e->records, sl_call_stream(c, item)->context->id, item->name,
-                                item->id, item->correlation);
-        if (!record)
+        err = sl_records_put(c->e->records, sl_call_stream(c, item)->context->id, item->name,
+                             item->id, item->correlation, &record);
+        c->e->starved |= err == -ENOMEM;
+        if (err)
             continue;
         record_event(c, item, &set);
         record->set = set;

@@ -28,6 +28,8 @@ struct sl_enact {
     int syncs_seen;                /* synchronization records are being made */
     int calls_seen;                /* and those of calls */
     int closing;                   /* nothing more will come of these calls */
+    int starved;                   /* a call's work found no room: no tail is known */
+    const struct sl_item *held;    /* behind the last that is in order */
 };
 
 /* Does the call return only when its own operation, a copy or a memset, has ended? `blocking`: by

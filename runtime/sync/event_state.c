@@ -5,6 +5,8 @@
  */
 #include "sync/event_state.h"
 
+#include <errno.h>
+
 void sl_records_init(struct sl_records *r, struct sl_streams *streams)
 {
     struct sl_store *store = streams->store;
@@ -118,15 +120,24 @@ int sl_records_elsewhere(const struct sl_records *r, uint32_t context, uint32_t 
     return place && *place != context;
 }
 
-struct sl_record *sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id,
-                                 uint64_t sync_id, uint64_t correlation)
+int sl_records_has(const struct sl_records *r, uint32_t context, uint32_t event_id)
+{
+    return newest_of(r, event_key(context, event_id)) != NULL;
+}
+
+int sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id, uint64_t sync_id,
+                   uint64_t correlation, struct sl_record **out)
 {
     uint64_t event = event_key(context, event_id);
     uint64_t *by_sync = sync_id ? sl_map_put(&r->by_sync, sync_id) : NULL;
     struct sl_record *newest = newest_of(r, event), *record;
 
-    if (sync_id ? !by_sync || *by_sync : newest && newest->correlation == correlation)
-        return NULL;
+    if (!sync_id && !event)
+        return -EINVAL;
+    if (sync_id && !by_sync)
+        return -ENOMEM;
+    if (sync_id ? *by_sync != 0 : newest && newest->correlation == correlation)
+        return -EEXIST;
     record = sl_pool_get(&r->pool);
     if (!record)
         goto fail;
@@ -146,12 +157,13 @@ struct sl_record *sl_records_put(struct sl_records *r, uint32_t context, uint32_
     keep_two(r, event);
     if (r->count > r->most)
         forget(r, r->oldest);
-    return record;
+    *out = record;
+    return 0;
 
 fail:
     if (sync_id)
         sl_map_drop(&r->by_sync, sync_id);
-    return NULL;
+    return -ENOMEM;
 }
 
 const struct sl_record *sl_records_find(const struct sl_records *r, uint32_t context,

@@ -38,9 +38,13 @@ void sl_records_free(struct sl_records *r);
 /* No event's record is known any more. */
 void sl_records_forget(struct sl_records *r);
 
-/* A new record, its set empty. NULL when it is known already, or past the cap. */
-struct sl_record *sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id,
-                                 uint64_t sync_id, uint64_t correlation);
+/* A new record, its set empty. 0; -EEXIST: it is known already; -EINVAL: nothing names it, so that
+ * nobody can wait for it; -ENOMEM: past the cap. */
+int sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id, uint64_t sync_id,
+                   uint64_t correlation, struct sl_record **out);
+
+/* Some record of the event is known. */
+int sl_records_has(const struct sl_records *r, uint32_t context, uint32_t event_id);
 
 /* NULL when it was never seen. */
 const struct sl_record *sl_records_find(const struct sl_records *r, uint32_t context,

@@ -31,12 +31,25 @@ void sl_stream_lose(struct sl_streams *s, struct sl_stream *stream, uint32_t bef
         extra->lost_by = by->correlation;
         extra->lost_from_ns = by->from_ns;
     }
+    if (stream->last_lost < by->correlation)
+        stream->last_lost = by->correlation;
     stream->lost_ns = lost_at(s, by);
 }
 
+static struct sl_moment *whole_at(struct sl_streams *s, uint64_t number)
+{
+    return &s->whole.by[number % SL_WHOLE_KEPT];
+}
+
+/* In order of their ids: one that comes late goes before those that came in its stead. */
 void sl_streams_follow_unknown(struct sl_streams *s, const struct sl_moment *by)
 {
-    s->whole.by[s->whole.count++ % SL_WHOLE_KEPT] = *by;
+    uint64_t at = s->whole.count++;
+    uint64_t first = at < SL_WHOLE_KEPT ? 0 : at - SL_WHOLE_KEPT + 1;
+
+    for (; at > first && whole_at(s, at - 1)->correlation > by->correlation; at--)
+        *whole_at(s, at) = *whole_at(s, at - 1);
+    *whole_at(s, at) = *by;
     (void)lost_at(s, by);
 }
 
@@ -117,10 +130,21 @@ static void covered(struct sl_over *over, uint64_t lost_ns, const struct sl_mome
         *over = (struct sl_over){.from_ns = wait->from_ns, .to_ns = wait->to_ns};
 }
 
+/* When the last of the calls that made a whole context wait had returned. */
+static uint64_t whole_until(const struct sl_streams *s)
+{
+    uint64_t ns = 0;
+
+    for (uint64_t i = 0; i < s->whole.count && i < SL_WHOLE_KEPT; i++)
+        if (newest_whole(s, i)->to_ns > ns)
+            ns = newest_whole(s, i)->to_ns;
+    return ns;
+}
+
 void sl_stream_covered(const struct sl_streams *s, struct sl_stream *stream,
                        const struct sl_moment *wait)
 {
-    uint64_t whole_ns = s->whole.count ? newest_whole(s, 0)->to_ns : 0;
+    uint64_t whole_ns = whole_until(s);
 
     over_by(&stream->seen_ns, wait->to_ns);
     covered(&stream->over, stream->lost_ns > whole_ns ? stream->lost_ns : whole_ns, wait);

@@ -199,16 +199,29 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
                         const struct sl_moment *when, struct sl_set *set)
 {
     struct sl_stream *at;
+    int tells = 0;
 
     if (!sl_moment_is_after(when, context->seen_ns))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
-    for (at = context->recent; at && at->active_ns > since_ns; at = at->used_before)
+    for (at = context->recent; at && at->active_ns > since_ns; at = at->used_before) {
         add_tail(s, at, when, NULL, SL_VIA_STREAM, set);
-    if (at)
+        tells |= at->plain; /* of what the whole context was made to wait for */
+    }
+    if (at || !tells)
         set->lost |= sl_context_lost_whole(s, context, since_ns, when);
 }
 
 /* ---- telling ---- */
+
+/* If nobody refers to any, their memory is for whoever needs it now. */
+static void free_operations(struct sl_streams *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->numbered[i]->ops)
+            return;
+    sl_pool_free(&s->ops);
+    sl_pool_free(&s->links);
+}
 
 void sl_streams_forget(struct sl_streams *s)
 {
@@ -232,6 +245,7 @@ void sl_streams_forget(struct sl_streams *s)
         at->recent = NULL;
         at->seen_ns = UINT64_MAX;
     }
+    free_operations(s);
 }
 
 /* Operations behind the first that had ended before the horizon are nobody's tail any more;
@@ -255,8 +269,10 @@ static void trim(struct sl_streams *s, struct sl_stream *stream, const struct sl
     sl_ops_drop(s, rest);
 }
 
-/* What the stream was made to wait for before the call `by` belongs to that call's operation. */
-static void split(struct sl_set *from, const struct sl_moment *by, struct sl_set *to)
+/* What the stream was made to wait for before the call `by` belongs to that call's operation. Of
+ * what is lost it may not be all: `last_lost` is the last call that made it so. */
+static void split(struct sl_set *from, uint64_t last_lost, const struct sl_moment *by,
+                  struct sl_set *to)
 {
     struct sl_link **at = &from->first;
 
@@ -264,7 +280,8 @@ static void split(struct sl_set *from, const struct sl_moment *by, struct sl_set
         to->lost = from->lost;
         to->lost_by = from->lost_by;
         to->lost_from_ns = from->lost_from_ns;
-        from->lost = 0;
+        if (last_lost < by->correlation)
+            from->lost = 0;
     }
     while (*at) {
         struct sl_link *link = *at;
@@ -305,30 +322,58 @@ static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *ab
     add_legacy(s, op->stream, op->older, &op->by, before);
 }
 
+/* Whoever is told of nothing any more trims nothing: what its streams hold is looked at here. */
+static struct sl_op *new_op(struct sl_streams *s)
+{
+    struct sl_op *op = sl_pool_get(&s->ops);
+
+    for (size_t i = 0; i < s->count && !op; i++) {
+        struct sl_stream *stream = s->numbered[i];
+
+        if (stream->newest)
+            trim(s, stream, stream->pushed ? stream->pushed : stream->newest);
+    }
+    return op ? op : sl_pool_get(&s->ops);
+}
+
+/* Between which two it belongs. 0; -EEXIST: it is there already, or too old for anybody to wait
+ * for.
+ */
+static int find_place(const struct sl_stream *stream, const struct sl_edge_op *pub,
+                      struct sl_op **above, struct sl_op **below)
+{
+    struct sl_op *at = stream->newest;
+
+    *above = NULL;
+    /* A file may have its rows in any order: from the last to the first, too. */
+    if (stream->pushed && sl_op_later(&stream->pushed->pub, pub)) {
+        *above = stream->pushed;
+        at = stream->pushed->older;
+    }
+    while (at && sl_op_later(&at->pub, pub)) {
+        *above = at;
+        at = at->older;
+    }
+    *below = at;
+    if (at && at->pub.correlation == pub->correlation && at->pub.start_ns == pub->start_ns &&
+        at->pub.graph_node == pub->graph_node)
+        return -EEXIST;
+    return !at && *above && stream->trimmed ? -EEXIST : 0;
+}
+
 int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct sl_edge_op *pub,
                    const struct sl_moment *by, struct sl_set *before, uint64_t *previous_end_ns,
                    struct sl_op **out)
 {
-    struct sl_op *above = NULL, *at = stream->newest, *op;
+    struct sl_op *above, *at, *op = new_op(s);
 
     *out = NULL;
-    /* A file may have its rows in any order: from the last to the first, too. */
-    if (stream->pushed && sl_op_later(&stream->pushed->pub, pub)) {
-        above = stream->pushed;
-        at = above->older;
-    }
-    while (at && sl_op_later(&at->pub, pub)) {
-        above = at;
-        at = at->older;
-    }
-    if (at && at->pub.correlation == pub->correlation && at->pub.start_ns == pub->start_ns &&
-        at->pub.graph_node == pub->graph_node)
-        return 0;
-    if (!at && above && stream->trimmed)
-        return 0;
-    op = sl_pool_get(&s->ops);
     if (!op)
         return -ENOMEM;
+    if (find_place(stream, pub, &above, &at) != 0) {
+        sl_pool_put(&s->ops, op);
+        return 0;
+    }
     op->pub = *pub;
     op->by = *by;
     op->stream = stream;
@@ -338,7 +383,10 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     op->after_unseen = !at && has_unseen(stream, by);
     stream->ops++;
     sl_stream_forget_lost(s, stream, by);
-    split(above ? &above->behind : &stream->extra, by, &op->behind);
+    if (above)
+        split(&above->behind, above->by.correlation, by, &op->behind);
+    else
+        split(&stream->extra, stream->last_lost, by, &op->behind);
     *(above ? &above->older : &stream->newest) = op;
     *previous_end_ns = at ? at->pub.end_ns : 0;
     if ((at && at->no_time) || stream->unordered == pub->correlation)

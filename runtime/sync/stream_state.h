@@ -94,6 +94,7 @@ struct sl_stream {
     uint64_t covered_ns; /* as its context's */
     uint64_t seen_ns;    /* as its context's */
     uint64_t lost_ns;    /* when the call that made `extra` lost, the last of them, returned */
+    uint64_t last_lost;  /* the highest id of those calls */
     struct sl_over over; /* as its context's */
     uint64_t unordered;  /* the launch of a graph one of whose nodes here has no time */
     uint32_t id, number;

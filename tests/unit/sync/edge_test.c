@@ -318,6 +318,86 @@ static void at_the_cap_edges_are_missing_and_counted(void **state)
     job_end(j);
 }
 
+/* Tens of thousands of nodes under way, all enqueued long before the first ends. */
+static void operations_without_room_are_nobodys_tail(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.cap_bytes = 1 << 20});
+    uint64_t last = 0;
+    (void)state;
+    job_kernel(j, 13, 1, 2, 4);
+    job_device_sync(j, 5, 6);
+    sl_edges_delivered(j->edges, 7 * US);
+    j->count = 0;
+    for (unsigned i = 0; i < 20000; i++) {
+        last = job_kernel(j, 13, 10 + 2 * i, 1000000 + 10 * i, 1000009 + 10 * i);
+        if (i % 1000 == 999)
+            sl_edges_delivered(j->edges, 3000000 * US);
+    }
+    job_device_sync(j, 50000, 1200006);
+    sl_edges_delivered(j->edges, 3000000 * US);
+    assert_true(sl_edges_lost(j->edges, SL_EDGE_LOST_MEMORY) > 0);
+    for (size_t i = 0; i < j->count; i++)
+        assert_true(j->got[i].source.correlation == last && j->got[i].basis != SL_BASIS_EXACT);
+
+    j->count = 0;
+    uint64_t next = job_kernel(j, 13, 1300000, 1300005, 1300100);
+    uint64_t sync = job_device_sync(j, 1300010, 1300106);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, next, sync), SL_EDGE_DEVICE_SYNC, 90, 6, 1);
+    job_end(j);
+}
+
+/* Nothing tells of these streams that they may be forgotten. The short kernel releases nobody. */
+static void streams_without_room_are_waited_for_too(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.cap_bytes = 1 << 18, .online = 1});
+    (void)state;
+    for (unsigned i = 0; i < 3000; i++) {
+        unsigned at = 10 + 50 * i;
+        uint64_t brief = job_kernel(j, 13, at, at + 2, at + 10);
+
+        job_kernel(j, 1000 + i, at + 3, at + 5, at + 30);
+        uint64_t sync = job_device_sync(j, at + 6, at + 36);
+
+        sl_edges_delivered(j->edges, (uint64_t)(at + 40) * US);
+        const struct sl_edge *edge = job_edge(j, brief, sync);
+
+        assert_true(!edge || !edge->released || edge->basis != SL_BASIS_EXACT);
+        j->count = 0;
+    }
+    assert_true(sl_edges_lost(j->edges, SL_EDGE_LOST_MEMORY) > 0);
+    job_end(j);
+}
+
+/* A thread for each request: a launch, and a free of what it used, in one of two contexts. */
+static void threads_that_come_and_go_take_no_memory(void **state)
+{
+    struct sl_event other = {.kind = SL_EV_KERNEL, .context = 2, .stream = 20};
+    struct job *j = job_begin((struct sl_edges_options){.cap_bytes = 3 << 20, .online = 1});
+    (void)state;
+    other.correlation = job_call(j, LAUNCH, 1, 2);
+    other.start_ns = 3 * US;
+    other.end_ns = 5 * US;
+    job_tell(j, &other);
+    for (uint32_t i = 0; i < 200000; i++) {
+        unsigned at = 10 + 20 * i;
+        uint64_t kernel;
+
+        j->count = 0;
+        j->thread = 1000 + i;
+        kernel = job_kernel(j, 13, at, at + 3, at + 9);
+        uint64_t freed = job_call(j, FREE, at + 4, at + 12);
+
+        sl_edges_delivered(j->edges, (uint64_t)(at + 15) * US);
+        assert_int_equal(j->count, 1);
+        assert_non_null(job_edge(j, kernel, freed));
+    }
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
 static void before_the_window_nothing_is_claimed(void **state)
 {
     struct job *j = job_begin((struct sl_edges_options){.recording_since_ns = 5 * US});
@@ -491,6 +571,9 @@ int main(void)
         cmocka_unit_test(what_comes_late_of_forgotten_calls_keeps_no_stream),
         cmocka_unit_test(streams_that_come_and_go_give_their_memory_back),
         cmocka_unit_test(at_the_cap_edges_are_missing_and_counted),
+        cmocka_unit_test(operations_without_room_are_nobodys_tail),
+        cmocka_unit_test(streams_without_room_are_waited_for_too),
+        cmocka_unit_test(threads_that_come_and_go_take_no_memory),
         cmocka_unit_test(before_the_window_nothing_is_claimed),
         cmocka_unit_test(a_foreign_file_has_no_lead_in),
         cmocka_unit_test(a_wait_for_the_context_is_marked_where_work_may_be_unseen),

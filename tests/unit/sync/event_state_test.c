@@ -1,5 +1,8 @@
 /* event_state_test.c - which record a wait finds, and which records are kept. */
 #include "sync/event_state.h"
+
+#include <errno.h>
+
 #include "sync/streams.h"
 
 enum {
@@ -7,18 +10,29 @@ enum {
     EVENT = 5
 };
 
+/* NULL: it was known already. */
+static struct sl_record *put(struct sl_records *records, uint32_t context, uint32_t event,
+                             uint64_t sync_id, uint64_t correlation)
+{
+    struct sl_record *record = NULL;
+    int err = sl_records_put(records, context, event, sync_id, correlation, &record);
+
+    assert_int_equal(err, record ? 0 : -EEXIST);
+    return record;
+}
+
 static void by_sync_id_where_there_is_one(void **state)
 {
     struct rig *r = *state;
     struct sl_records records;
 
     sl_records_init(&records, &r->streams);
-    struct sl_record *first = sl_records_put(&records, CONTEXT, EVENT, 101, 10);
-    struct sl_record *again = sl_records_put(&records, CONTEXT, EVENT, 102, 20);
+    struct sl_record *first = put(&records, CONTEXT, EVENT, 101, 10);
+    struct sl_record *again = put(&records, CONTEXT, EVENT, 102, 20);
 
     assert_non_null(first);
     assert_non_null(again);
-    assert_null(sl_records_put(&records, CONTEXT, EVENT, 102, 20)); /* told twice */
+    assert_null(put(&records, CONTEXT, EVENT, 102, 20)); /* told twice */
     assert_ptr_equal(sl_records_find(&records, CONTEXT, EVENT, 101, 30), first);
     assert_ptr_equal(sl_records_find(&records, CONTEXT, EVENT, 102, 30), again);
     assert_ptr_equal(sl_records_find(&records, 9, 0, 102, 30), again); /* from elsewhere */
@@ -32,10 +46,10 @@ static void else_the_last_before_the_call_that_asks(void **state)
     struct sl_records records;
 
     sl_records_init(&records, &r->streams);
-    struct sl_record *again = sl_records_put(&records, CONTEXT, EVENT, 0, 20);
-    struct sl_record *first = sl_records_put(&records, CONTEXT, EVENT, 0, 10); /* came late */
+    struct sl_record *again = put(&records, CONTEXT, EVENT, 0, 20);
+    struct sl_record *first = put(&records, CONTEXT, EVENT, 0, 10); /* came late */
 
-    assert_null(sl_records_put(&records, CONTEXT, EVENT, 0, 20));
+    assert_null(put(&records, CONTEXT, EVENT, 0, 20));
     assert_null(sl_records_find(&records, CONTEXT, EVENT, 0, 5));
     assert_ptr_equal(sl_records_find(&records, CONTEXT, EVENT, 0, 15), first);
     assert_ptr_equal(sl_records_find(&records, CONTEXT, EVENT, 0, 25), again);
@@ -47,6 +61,21 @@ static void else_the_last_before_the_call_that_asks(void **state)
     sl_records_free(&records);
 }
 
+/* Nobody can wait for it, and it takes no room. */
+static void what_nothing_names_is_no_record(void **state)
+{
+    struct rig *r = *state;
+    struct sl_records records;
+    struct sl_record *record;
+
+    sl_records_init(&records, &r->streams);
+    for (uint64_t i = 1; i <= 1000; i++)
+        assert_int_equal(sl_records_put(&records, CONTEXT, 0, 0, i, &record), -EINVAL);
+    assert_int_equal(records.count, 0);
+    assert_int_equal(records.context_of.slots, 0);
+    sl_records_free(&records);
+}
+
 static void an_event_keeps_its_last_two(void **state)
 {
     struct rig *r = *state;
@@ -54,7 +83,7 @@ static void an_event_keeps_its_last_two(void **state)
 
     sl_records_init(&records, &r->streams);
     for (uint64_t i = 1; i <= 1000; i++)
-        assert_non_null(sl_records_put(&records, CONTEXT, EVENT, 100 + i, i));
+        assert_non_null(put(&records, CONTEXT, EVENT, 100 + i, i));
     assert_int_equal(records.count, 2);
     assert_non_null(sl_records_find(&records, CONTEXT, EVENT, 1100, 2000));
     assert_non_null(sl_records_find(&records, CONTEXT, EVENT, 1099, 2000));
@@ -71,7 +100,7 @@ static void the_oldest_are_forgotten(void **state)
 
     sl_records_init(&records, &r->streams);
     for (last = 1; last <= 20000; last++)
-        assert_non_null(sl_records_put(&records, CONTEXT, last, 0, last));
+        assert_non_null(put(&records, CONTEXT, last, 0, last));
     last--;
     assert_int_equal(records.count, records.most);
     assert_non_null(sl_records_find(&records, CONTEXT, last, 0, 30000));
@@ -97,7 +126,7 @@ static void forgetting_lets_operations_go(void **state)
     struct sl_records records;
 
     sl_records_init(&records, &r->streams);
-    struct sl_record *record = sl_records_put(&records, CONTEXT, EVENT, 7, 12);
+    struct sl_record *record = put(&records, CONTEXT, EVENT, 7, 12);
 
     sl_set_open(&r->streams, &record->set);
     sl_set_add(&r->streams, &record->set, &link);
@@ -114,6 +143,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(else_the_last_before_the_call_that_asks, rig_make,
                                         rig_drop),
         cmocka_unit_test_setup_teardown(an_event_keeps_its_last_two, rig_make, rig_drop),
+        cmocka_unit_test_setup_teardown(what_nothing_names_is_no_record, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(the_oldest_are_forgotten, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(forgetting_lets_operations_go, rig_make, rig_drop),
     };

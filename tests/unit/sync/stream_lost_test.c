@@ -242,6 +242,70 @@ static void what_the_legacy_stream_came_behind_counts_once(void **state)
     job_end(j);
 }
 
+static void job_told(struct job *j, uint64_t correlation, uint32_t thread)
+{
+    j->correlation = correlation - 1;
+    j->thread = thread;
+}
+
+/* The one that entered last counts, in whatever order they are told. */
+static void a_call_that_comes_late_was_not_the_last(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_told(j, 15, 100);
+    job_kernel(j, 13, 15, 18, 900);
+    job_told(j, 20, 300);
+    job_call(j, CONTEXT_WAIT, 20, 25);
+    sl_edges_delivered(j->edges, 950 * US);
+    job_told(j, 10, 200);
+    job_call(j, CONTEXT_WAIT, 10, 1000);
+    sl_edges_delivered(j->edges, 1050 * US);
+    job_told(j, 30, 100);
+    job_stream_sync(j, 13, 1100, 1102);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(no_record(j), 3);
+    job_end(j);
+}
+
+/* Of two things that a stream was made to wait for, the kernel that comes late came behind one. */
+static void a_kernel_that_comes_late_does_not_make_it_known(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_told(j, 10, 100);
+    job_wait_event(j, 13, 9, 777, 10);
+    job_told(j, 30, 100);
+    job_wait_event(j, 13, 9, 778, 30);
+    sl_edges_delivered(j->edges, 50 * US);
+    job_told(j, 20, 100);
+    job_kernel(j, 13, 20, 22, 60);
+    job_told(j, 40, 100);
+    job_stream_sync(j, 13, 40, 99);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(no_record(j), 2); /* the kernel, and the wait */
+    job_end(j);
+}
+
+/* Nothing was ever enqueued in the context that waits. */
+static void a_context_without_work_waits_too(void **state)
+{
+    struct sl_event ran = {
+        .kind = SL_EV_KERNEL, .start_ns = 12 * US, .end_ns = 100 * US, .context = 2, .stream = 20};
+    struct job *j = begin();
+    (void)state;
+    ran.correlation = job_call(j, LAUNCH, 10, 11);
+    job_tell(j, &ran);
+    job_call(j, CONTEXT_WAIT, 14, 15);
+    job_device_sync(j, 20, 103);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(no_record(j), 2);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +320,9 @@ int main(void)
         cmocka_unit_test(a_wait_that_had_begun_ends_nothing),
         cmocka_unit_test(streams_that_are_idle_wait_too),
         cmocka_unit_test(what_the_legacy_stream_came_behind_counts_once),
+        cmocka_unit_test(a_call_that_comes_late_was_not_the_last),
+        cmocka_unit_test(a_kernel_that_comes_late_does_not_make_it_known),
+        cmocka_unit_test(a_context_without_work_waits_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
