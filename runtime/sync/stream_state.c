@@ -322,18 +322,52 @@ static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *ab
     add_legacy(s, op->stream, op->older, &op->by, before);
 }
 
-/* Whoever is told of nothing any more trims nothing: what its streams hold is looked at here. */
+static int is_same_call(const struct sl_op *a, const struct sl_op *b)
+{
+    return a && b && a->by.correlation == b->by.correlation;
+}
+
+/* Of a launched graph's nodes the last is the tail, and the first tells what the launch came
+ * behind: those between them are nobody's tail but of calls that overlap it. */
+static void thin(struct sl_streams *s, struct sl_stream *stream)
+{
+    for (struct sl_op *op = stream->newest; op; op = op->older) {
+        struct sl_op *between = op->older;
+
+        while (between && between != stream->pushed && is_same_call(op, between) &&
+               is_same_call(between, between->older)) {
+            op->older = between->older;
+            between->older = NULL;
+            sl_ops_drop(s, between);
+            stream->kept--;
+            between = op->older;
+        }
+    }
+}
+
+/* By as much as that it is worth looking at all again. */
+static int make_room(struct sl_streams *s)
+{
+    uint64_t before = 0, after = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        struct sl_stream *stream = s->numbered[i];
+
+        if (!stream->newest)
+            continue;
+        before += stream->kept;
+        trim(s, stream, stream->pushed ? stream->pushed : stream->newest);
+        thin(s, stream);
+        after += stream->kept;
+    }
+    return (before - after) * 8 >= before ? 0 : -ENOMEM;
+}
+
 static struct sl_op *new_op(struct sl_streams *s)
 {
     struct sl_op *op = sl_pool_get(&s->ops);
 
-    for (size_t i = 0; i < s->count && !op; i++) {
-        struct sl_stream *stream = s->numbered[i];
-
-        if (stream->newest)
-            trim(s, stream, stream->pushed ? stream->pushed : stream->newest);
-    }
-    return op ? op : sl_pool_get(&s->ops);
+    return op || make_room(s) != 0 ? op : sl_pool_get(&s->ops);
 }
 
 /* Between which two it belongs. 0; -EEXIST: it is there already, or too old for anybody to wait

@@ -349,6 +349,44 @@ static void operations_without_room_are_nobodys_tail(void **state)
     job_end(j);
 }
 
+static uint64_t launch_graph(struct job *j, unsigned at, unsigned from, unsigned nodes)
+{
+    struct sl_event node = {.kind = SL_EV_KERNEL, .context = 1, .stream = 13, .graph = 77};
+
+    node.correlation = job_call(j, GRAPH_LAUNCH, at, at + 2);
+    for (unsigned i = 0; i < nodes; i++) {
+        node.start_ns = (from + 10 * i) * US;
+        node.end_ns = (from + 10 * i + 9) * US;
+        node.u.op.graph_node = 1000 + i;
+        job_tell(j, &node);
+    }
+    return node.correlation;
+}
+
+/* The replays of a benchmark, all launched before the first ends: far more nodes than there is room
+ * for, of which each launch's last counts. */
+static void graphs_far_ahead_have_their_last_nodes(void **state)
+{
+    enum {
+        LAUNCHES = 100,
+        NODES = 500
+    };
+    struct job *j = job_begin((struct sl_edges_options){.cap_bytes = 1 << 20});
+    uint64_t last = 0;
+    (void)state;
+    for (unsigned i = 0; i < LAUNCHES; i++) {
+        last = launch_graph(j, 10 + 3 * i, 1000 + 10 * NODES * i, NODES);
+        sl_edges_delivered(j->edges, 3000000 * US);
+    }
+    uint64_t sync = job_device_sync(j, 400, 1000 + 10 * NODES * LAUNCHES);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, last, sync), SL_EDGE_DEVICE_SYNC, 599 + 10 * NODES * LAUNCHES, 1, 1);
+    assert_int_equal(job_lost(j) - sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE), 0);
+    job_end(j);
+}
+
 /* Nothing tells of these streams that they may be forgotten. The short kernel releases nobody. */
 static void streams_without_room_are_waited_for_too(void **state)
 {
@@ -572,6 +610,7 @@ int main(void)
         cmocka_unit_test(streams_that_come_and_go_give_their_memory_back),
         cmocka_unit_test(at_the_cap_edges_are_missing_and_counted),
         cmocka_unit_test(operations_without_room_are_nobodys_tail),
+        cmocka_unit_test(graphs_far_ahead_have_their_last_nodes),
         cmocka_unit_test(streams_without_room_are_waited_for_too),
         cmocka_unit_test(threads_that_come_and_go_take_no_memory),
         cmocka_unit_test(before_the_window_nothing_is_claimed),
