@@ -27,7 +27,8 @@
 static struct {
     const struct sl_cupti_api *api;
     void (*tell)(void);
-    uint64_t generation; /* of loaded objects, at the last scan */
+    uint64_t generation;    /* of loaded objects, at the last scan */
+    _Atomic int is_scanned; /* the first scan is over: the collector may make others */
 } watch;
 
 static struct {
@@ -307,8 +308,7 @@ static int subscribe(void **subscriber, void *callback, void *user)
     int result;
 
     if (!watch.api->is_v2) {
-        if (sl_neighbour_state() != SL_NEIGHBOUR_OFF)
-            sl_graph_nodes_give_up();
+        sl_graph_nodes_give_up(); /* passive, too: it stays ours until then */
         return watch.api->v1.Subscribe(subscriber, callback, user);
     }
     begin();
@@ -361,18 +361,27 @@ void sl_neighbour_watch(const struct sl_neighbour_options *opt, int is_here)
     sl_cupti_pool_set_stranger(take_stranger);
     change(SL_NEIGHBOUR_OFF, is_here ? SL_NEIGHBOUR_THEIRS : SL_NEIGHBOUR_OURS);
     scan();
+    /* Release pairs with the acquire in sl_neighbour_rescan(). */
+    atomic_store_explicit(&watch.is_scanned, 1, memory_order_release);
 }
 
 void sl_neighbour_rescan(void)
 {
-    if (sl_neighbour_state() != SL_NEIGHBOUR_OFF && watch.generation != sl_import_generation())
+    /* A collector that was started meanwhile leaves the first one to who watches. */
+    if (atomic_load_explicit(&watch.is_scanned, memory_order_acquire) &&
+        sl_neighbour_state() != SL_NEIGHBOUR_OFF && watch.generation != sl_import_generation())
         scan();
 }
 
 void sl_neighbour_let_go(void)
 {
-    atomic_store(&theirs.has_disabled, 0);
-    change(SL_NEIGHBOUR_ASKED, SL_NEIGHBOUR_THEIRS);
+    int has_disabled = atomic_exchange(&theirs.has_disabled, 0);
+
+    if (change(SL_NEIGHBOUR_ASKED, SL_NEIGHBOUR_THEIRS) == 0 || !has_disabled)
+        return;
+    /* It has not waited for us, and has disabled in the session that goes on. */
+    atomic_store(&theirs.has_disabled, 1);
+    leave_if_over();
 }
 
 int sl_neighbour_take(void)

@@ -65,7 +65,7 @@ int sl_neighbour_is_stranded(void);
 
 /* Collector: LEFT, and nothing will follow: not even what clients do behind their last flush. */
 int sl_neighbour_is_settled(void);
-/* Collector: what was taken back is in use again. */
+/* Collector: what was taken back is in use again, or cannot be. Nobody waits for it any more. */
 void sl_neighbour_back(void);
 
 /* Any thread, async-signal-safe: calls are passed on as if we were not there; nobody waits. */

@@ -12,6 +12,7 @@
 
 #include "child.h"
 #include "collect/cupti_neighbour.h"
+#include "collect/graph_nodes.h"
 #include "unit/collect/fixture_calls.h"
 
 /* ---- CUPTI and the other profiler ---- */
@@ -249,6 +250,30 @@ static void one_that_began_before_is_seen_to_the_end(void **state)
     in_child(play_begun_before);
 }
 
+/* It did not wait until we had let go: what it has disabled by then was its own. */
+static void play_let_go_late(void)
+{
+    uint8_t *buffer;
+
+    watch(1);
+    client.enroll(its_request, its_complete);
+    client.enable(10);
+    buffer = ask();
+    client.disable(10);
+    client.flush(0);
+    CHECK(sl_neighbour_is_stranded());
+    sl_neighbour_let_go();
+    CHECK(sl_neighbour_is_stranded());
+    give_back(buffer);
+    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_LEFT);
+}
+
+static void a_late_hand_over_forgets_nothing(void **state)
+{
+    (void)state;
+    in_child(play_let_go_late);
+}
+
 /* What it does behind its last flush does not touch what is ours. */
 static void play_tidying(void)
 {
@@ -407,17 +432,102 @@ static void a_subscriber_of_the_older_calls(void **state)
     in_child(play_subscriber);
 }
 
+static _Atomic int unsubscribed;
+
+static int unsubscribe(void *subscriber)
+{
+    (void)subscriber;
+    atomic_fetch_add(&unsubscribed, 1);
+    return 0;
+}
+
+static int enable_callback(uint32_t on, void *subscriber, int domain, uint32_t cbid)
+{
+    (void)on;
+    (void)subscriber;
+    (void)domain;
+    (void)cbid;
+    return 0;
+}
+
+static int graph_id(void *graph, uint32_t *id)
+{
+    (void)graph;
+    *id = 1;
+    return 0;
+}
+
+static int node_id(void *node, uint64_t *id)
+{
+    (void)node;
+    *id = 1;
+    return 0;
+}
+
+/* There is one subscriber: it is not kept from others, also when nobody is watched any more. */
+static void play_subscriber_of_ours(void)
+{
+    watch(0);
+    api.fn = api.v1;
+    api.fn.EnableCallback = enable_callback;
+    api.fn.Unsubscribe = unsubscribe;
+    api.fn.GetGraphId = graph_id;
+    api.fn.GetGraphNodeId = node_id;
+    CHECK(sl_graph_nodes_start(&api) == 0);
+    sl_neighbour_stop();
+    CHECK(client.subscribe() == 0 && client.subscribe() == 0);
+    CHECK(atomic_load(&unsubscribed) == 1);
+}
+
+static void our_subscriber_makes_room_at_the_end_too(void **state)
+{
+    (void)state;
+    in_child(play_subscriber_of_ours);
+}
+
+/* A collector that was started while the slots are looked for. */
+static void *look_again(void *unused)
+{
+    while (!atomic_load(&is_over))
+        sl_neighbour_rescan();
+    return unused;
+}
+
+static void play_looks(void)
+{
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, look_again, NULL) == 0);
+    watch(0);
+    atomic_store(&is_over, 1);
+    pthread_join(thread, NULL);
+    atomic_store(&is_over, 0);
+    start_collector();
+    CHECK(client.enable(10) == 0);
+    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+    stop_collector();
+}
+
+static void one_looks_for_slots_at_a_time(void **state)
+{
+    (void)state;
+    in_child(play_looks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_session_begins_when_we_let_go_and_ends_with_its_buffers),
         cmocka_unit_test(one_that_began_before_is_seen_to_the_end),
+        cmocka_unit_test(a_late_hand_over_forgets_nothing),
         cmocka_unit_test(calls_that_come_too_late_change_nothing_of_ours),
         cmocka_unit_test(results_are_cupti_s),
         cmocka_unit_test(a_client_may_say_when_it_begins_and_ends),
         cmocka_unit_test(clients_of_many_threads),
         cmocka_unit_test(at_the_end_nobody_waits),
         cmocka_unit_test(a_subscriber_of_the_older_calls),
+        cmocka_unit_test(our_subscriber_makes_room_at_the_end_too),
+        cmocka_unit_test(one_looks_for_slots_at_a_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
