@@ -62,7 +62,8 @@ void sl_runtime_start_threads(void)
 void sl_runtime_on_first_use(void)
 {
     atomic_store(&sl_runtime.used, 1);
-    if (sl_runtime_life() == SL_LIFE_ARMED && getpid() == sl_runtime.pid)
+    /* Sequentially consistent with sl_runtime_inject_with(). */
+    if (atomic_load(&sl_runtime.life) == SL_LIFE_ARMED && getpid() == sl_runtime.pid)
         sl_runtime_start_threads();
 }
 
