@@ -239,6 +239,31 @@ static void sleep_until_due(struct sl_collector *c, uint32_t wakes)
         sl_futex_wait(&c->wakes, wakes, wait);
 }
 
+static int is_exiting(const struct sl_collector *c)
+{
+    /* Acquire pairs with the release in sl_collector_exit(): what it has set before. */
+    return atomic_load_explicit(&c->exiting, memory_order_acquire) != 0;
+}
+
+/* 0, or the first error. */
+static int run_until_exit(struct sl_collector *c)
+{
+    for (;;) {
+        /* Before the look at what it may be for: a wake between the two is not slept through. */
+        uint32_t wakes = atomic_load_explicit(&c->wakes, memory_order_acquire);
+        int err;
+
+        if (is_exiting(c))
+            return 0;
+        err = bring_in(c);
+        if (!err)
+            err = run_window(c);
+        if (err)
+            return err;
+        sleep_until_due(c, wakes);
+    }
+}
+
 static void end_window(struct sl_collector *c)
 {
     if (sl_window_exit(&c->window, window_now()))
@@ -355,18 +380,12 @@ void *sl_collector_run(void *user)
         sl_pipeline_use(c->pipeline); /* of the other, which had CUPTI before us */
     if (!err && c->is_unasked)
         err = sl_collector_set_unasked(c);
-    while (!err && !atomic_load_explicit(&c->exiting, memory_order_acquire)) {
-        uint32_t wakes = atomic_load_explicit(&c->wakes, memory_order_acquire);
-
-        /* Unasked, the exiting thread has started us and is about to say so; a flush would bring
-         * the other's buffers to callbacks that may be gone. */
-        if (!c->is_unasked)
-            err = bring_in(c);
-        if (!err && !c->is_unasked)
-            err = run_window(c);
-        if (!err)
-            sleep_until_due(c, wakes);
-    }
+    /* Unasked, the exiting thread has started us and is about to say so; a flush would bring the
+     * other's buffers to callbacks that may be gone. */
+    while (!err && c->is_unasked && !is_exiting(c))
+        sl_collector_nap(c);
+    if (!err)
+        err = run_until_exit(c);
     if (err == -EIO)
         c->opt.on_failure("CUPTI refused every kind of record");
     if (err == -ECANCELED || (!err && finish(c)))

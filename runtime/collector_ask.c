@@ -33,7 +33,7 @@ int sl_collector_init(struct sl_collector **out, const struct sl_collector_optio
     return 0;
 }
 
-int sl_collector_start(struct sl_collector *c)
+static int start(struct sl_collector *c, int is_unasked)
 {
     pthread_attr_t attributes;
     sigset_t all, before;
@@ -42,6 +42,7 @@ int sl_collector_start(struct sl_collector *c)
 
     if (atomic_exchange_explicit(&c->started, 1, memory_order_acq_rel))
         return -EALREADY;
+    c->is_unasked = is_unasked;
     /* The host's signal handlers must never run here; a thread inherits its maker's mask. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -63,13 +64,16 @@ int sl_collector_start(struct sl_collector *c)
     return -err;
 }
 
+int sl_collector_start(struct sl_collector *c)
+{
+    return start(c, 0);
+}
+
 void sl_collector_tell_unasked(struct sl_collector *c)
 {
-    /* What has started it since then was asked, or has handed CUPTI over. */
-    if (atomic_load_explicit(&c->started, memory_order_acquire) || sl_cupti_pool_turn())
-        return;
-    c->is_unasked = 1;
-    sl_collector_start(c);
+    /* What has started it before was asked, or has handed CUPTI over. */
+    if (!sl_cupti_pool_turn())
+        start(c, 1);
 }
 
 void sl_collector_wake(struct sl_collector *c)

@@ -121,7 +121,8 @@ void sl_collector_exit(struct sl_collector *c)
     struct sl_pipeline *pipeline;
     size_t left;
 
-    if (!atomic_load_explicit(&c->started, memory_order_acquire))
+    /* Nobody starts it from now on. */
+    if (!atomic_exchange_explicit(&c->started, 1, memory_order_acq_rel))
         return;
     c->exit_turn = sl_cupti_pool_turn();
     c->exit_decode_until_ns = begun + DECODE_NS;

@@ -45,7 +45,7 @@ struct sl_collector {
     struct sl_collector_options opt;
     struct sl_pipeline *_Atomic pipeline; /* set once, by the collector thread */
 
-    _Atomic uint32_t started;
+    _Atomic uint32_t started; /* or never to be */
     _Atomic uint32_t request; /* sl_window_pack() */
     _Atomic uint32_t window_number;
     _Atomic uint32_t wakes;
@@ -155,8 +155,8 @@ int sl_collector_share(struct sl_collector *c);
  * sl_collector_share(). */
 int sl_collector_suspect(struct sl_collector *c, enum sl_cupti_clock_domain before);
 
-/* CUPTI was taken before it asked us for a first buffer: the open window's file says so. 0, or
- * -ECANCELED as above. */
+/* CUPTI was taken before it asked us for a first buffer: the open window's file says so. If it has
+ * asked by now, it is not so. 0, or -ECANCELED as above. */
 int sl_collector_set_unasked(struct sl_collector *c);
 
 /* The open window's file is told since when nothing was recorded, if that is so. The window ends at

@@ -177,6 +177,10 @@ int sl_collector_suspect(struct sl_collector *c, enum sl_cupti_clock_domain befo
 
 int sl_collector_set_unasked(struct sl_collector *c)
 {
+    if (sl_cupti_pool_turn()) {
+        c->is_unasked = 0;
+        return 0;
+    }
     /* It has changed the clock, too, or had CUPTI before us: that is known. */
     if (c->is_robbed || c->is_away)
         return 0;

@@ -129,6 +129,8 @@ static void play_requests_without_a_thread(void)
     sl_collector_wake(c);
     CHECK(threads() == 0);
     sl_collector_exit(c); /* never started: nothing to wait for */
+    CHECK(sl_collector_start(c) == -EALREADY);
+    CHECK(threads() == 0);
     CHECK(files("*") == 0);
 }
 
