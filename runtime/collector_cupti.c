@@ -52,16 +52,18 @@ int sl_collector_leave_cupti(struct sl_collector *c)
     return -ECANCELED;
 }
 
-/* By CUPTI's clock, which another tool may have set. */
-static struct sl_collector_mark look_at_clock(struct sl_collector *c)
+/* At a copy: the exiting thread may have what is the collector's by the time CUPTI returns. */
+int sl_collector_look_at_clock(struct sl_collector *c)
 {
-    struct sl_collector_mark mark = {0, 0, 0};
+    struct sl_cupti_clock clock = c->clock;
 
-    sl_cupti_clock_look(&c->clock, c->opt.cupti->fn.GetTimestamp);
-    mark.ns = c->clock.last_ns;
-    /* Behind the time: what ended before it is in a buffer that was asked for by now. */
-    mark.turn = sl_cupti_pool_turn();
-    return mark;
+    if (sl_collector_enter_cupti(c))
+        return -ECANCELED;
+    sl_cupti_clock_look(&clock, c->opt.cupti->fn.GetTimestamp);
+    if (sl_collector_leave_cupti(c))
+        return -ECANCELED;
+    c->clock = clock;
+    return 0;
 }
 
 int sl_collector_flush(struct sl_collector *c, int forced)
@@ -74,10 +76,14 @@ int sl_collector_flush(struct sl_collector *c, int forced)
     c->flush_due_ns = now + (c->window.state == SL_WIN_DRAINING ? DRAIN_FLUSH_NS : FLUSH_NS);
     if (c->is_away)
         return 0;
+    /* By CUPTI's clock, which another tool may have set. */
+    if (sl_collector_look_at_clock(c))
+        return -ECANCELED;
+    /* The turn behind the time: what ended before it is in a buffer that was asked for by now. */
+    mark = (struct sl_collector_mark){.ns = c->clock.last_ns, .turn = sl_cupti_pool_turn()};
+    forced = forced && !c->is_robbed;
     if (sl_collector_enter_cupti(c))
         return -ECANCELED;
-    mark = look_at_clock(c);
-    forced = forced && !c->is_robbed;
     sl_cupti_check(api,
                    api->fn.ActivityFlushAll(forced ? SL_CUPTI_FLUSH_FORCED : SL_CUPTI_FLUSH_PLAIN),
                    "ActivityFlushAll");
@@ -103,6 +109,8 @@ static int count_drops(struct sl_collector *c, const struct sl_cupti_buffer *b)
         return -ECANCELED;
     err = sl_cupti_check(api, api->fn.ActivityGetNumDroppedRecords(b->context, b->stream, &dropped),
                          "ActivityGetNumDroppedRecords");
+    if (sl_collector_leave_cupti(c))
+        return -ECANCELED;
     if (!err && dropped) {
         sl_stats_add(SL_STAT_DROPPED_CUPTI, dropped);
         sl_cupti_dump_dropped(c->dump, dropped);
@@ -111,7 +119,7 @@ static int count_drops(struct sl_collector *c, const struct sl_cupti_buffer *b)
                     "how many; raise SYNCLINE_CUPTI_MEMORY",
                     dropped);
     }
-    return sl_collector_leave_cupti(c);
+    return 0;
 }
 
 /* Another tool may have given CUPTI a clock of its own: our windows are cut by ours. */
@@ -121,17 +129,14 @@ int sl_collector_check_clock(struct sl_collector *c)
 
     if (c->is_away)
         return 0;
-    if (sl_collector_enter_cupti(c))
+    if (sl_collector_look_at_clock(c))
         return -ECANCELED;
-    sl_cupti_clock_look(&c->clock, c->opt.cupti->fn.GetTimestamp);
     sl_cupti_dump_clock(c->dump, c->clock.offset_ns, c->clock.uncertainty_ns);
     if (c->clock.domain == SL_CUPTI_CLOCK_UNKNOWN)
         sl_log_once(&c->clock_said, SL_LOG_WARN,
                     "CUPTI's clock is %lld us off CLOCK_REALTIME: another tool set its clock; "
                     "windows may begin and end at the wrong place; profile with one tool at a time",
                     (long long)(c->clock.offset_ns / 1000));
-    if (sl_collector_leave_cupti(c))
-        return -ECANCELED;
     return c->clock.domain != before ? sl_collector_suspect(c, before) : 0;
 }
 

@@ -114,6 +114,7 @@ int sl_collector_leave_cupti(struct sl_collector *c);
  * nothing. */
 int sl_collector_flush(struct sl_collector *c, int forced);
 int sl_collector_check_clock(struct sl_collector *c);
+int sl_collector_look_at_clock(struct sl_collector *c);
 
 /* Turns the kinds that may be off between windows on or off; -EIO: none could be turned on. */
 int sl_collector_set_kinds(struct sl_collector *c, int on);
