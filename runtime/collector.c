@@ -248,6 +248,10 @@ static int is_exiting(const struct sl_collector *c)
 /* 0, or the first error. */
 static int run_until_exit(struct sl_collector *c)
 {
+    /* Unasked, the exiting thread has started us and is about to say so; a flush would bring the
+     * other's buffers to callbacks that may be gone. */
+    while (c->is_unasked && !is_exiting(c))
+        sl_collector_nap(c);
     for (;;) {
         /* Before the look at what it may be for: a wake between the two is not slept through. */
         uint32_t wakes = atomic_load_explicit(&c->wakes, memory_order_acquire);
@@ -349,6 +353,15 @@ static void open_dump(struct sl_collector *c)
         sl_cupti_dump_open(&c->dump, &opt);
 }
 
+/* CUPTI is left as it was found: others may want it. 0, or -ECANCELED. */
+static int fail(struct sl_collector *c, const char *reason)
+{
+    if (!c->is_away && !c->is_robbed && sl_collector_release(c))
+        return -ECANCELED;
+    c->opt.on_failure(reason);
+    return 0;
+}
+
 void *sl_collector_run(void *user)
 {
     struct sl_collector *c = user;
@@ -356,11 +369,12 @@ void *sl_collector_run(void *user)
 
     pthread_setname_np(pthread_self(), "syncline-cupti");
     c->opt.on_start();
+    c->is_away = c->opt.is_away;
     err = create_pipeline(c);
     if (err) {
-        c->opt.on_failure(err == -ENOMEM ? "no memory for events: lower SYNCLINE_MEMORY"
-                                         : "the writer could not be started");
-        sl_collector_end(c);
+        if (fail(c, err == -ENOMEM ? "no memory for events: lower SYNCLINE_MEMORY"
+                                   : "the writer could not be started") == 0)
+            sl_collector_end(c);
         return NULL;
     }
     open_dump(c);
@@ -370,7 +384,6 @@ void *sl_collector_run(void *user)
     sl_step_await(c->armed_step, 1);
     c->are_kinds_wanted = c->opt.on_since_ns != 0;
     c->sure_ns = c->opt.on_since_ns ? c->opt.on_since_ns : sl_clock_now();
-    c->is_away = c->opt.is_away;
     c->away_ns = c->is_away ? c->opt.on_since_ns : 0;
     if (c->are_kinds_wanted && !c->is_away)
         sl_pipeline_kinds_on(c->pipeline, 0);
@@ -380,15 +393,13 @@ void *sl_collector_run(void *user)
         sl_pipeline_use(c->pipeline); /* of the other, which had CUPTI before us */
     if (!err && c->is_unasked)
         err = sl_collector_set_unasked(c);
-    /* Unasked, the exiting thread has started us and is about to say so; a flush would bring the
-     * other's buffers to callbacks that may be gone. */
-    while (!err && c->is_unasked && !is_exiting(c))
-        sl_collector_nap(c);
     if (!err)
         err = run_until_exit(c);
     if (err == -EIO)
-        c->opt.on_failure("CUPTI refused every kind of record");
-    if (err == -ECANCELED || (!err && finish(c)))
+        err = fail(c, "CUPTI refused every kind of record");
+    else if (!err)
+        err = finish(c);
+    if (err)
         return NULL; /* cut off: nothing here is ours any more */
     sl_collector_end(c);
     return NULL;

@@ -41,6 +41,16 @@ static int cut_off(struct sl_collector *c)
     return -EBUSY;
 }
 
+/* Does what the collector would have done. One that failed before it had a pipeline leaves
+ * nothing. */
+static void stand_in(struct sl_collector *c)
+{
+    if (!c->pipeline)
+        return;
+    sl_pipeline_without_cupti(c->pipeline);
+    sl_collector_settle(c);
+}
+
 static int is_kept_by_cupti(const struct sl_collector *c)
 {
     return atomic_load_explicit(&c->phase, memory_order_relaxed) == SL_PHASE_CUPTI;
@@ -90,8 +100,7 @@ static int wait_for_collector(struct sl_collector *c, uint64_t begun)
         if (is_used_up(&kept, given) && !looked++)
             given += sl_collector_look(c, c->exit_turn).records * CUPTI_RECORD_NS;
         if ((is_used_up(&kept, given) || now >= begun + DECODE_NS) && cut_off(c) == 0) {
-            sl_pipeline_without_cupti(c->pipeline);
-            sl_collector_settle(c);
+            stand_in(c);
             return 0;
         }
         if (now >= begun + COLLECTOR_NS)

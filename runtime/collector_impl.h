@@ -85,7 +85,7 @@ struct sl_collector {
     uint64_t sure_ns;      /* CLOCK_REALTIME: last look at which CUPTI's clock was as before */
     uint64_t robbed_turn;  /* last buffer requested by then */
     int robbed_said;
-    int clock_said, drop_said, missing_said;
+    int clock_said, drop_said, missing_said, refused_said;
 };
 
 /* ---- collector.c ---- */
@@ -151,6 +151,9 @@ void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn,
 /* Lets go of CUPTI for a client that waits for it, takes it back from one that has left, looks for
  * objects that were loaded. 0, or -ECANCELED as above. */
 int sl_collector_share(struct sl_collector *c);
+
+/* Nothing of ours is on any more, and CUPTI is set as it was found. 0, or -ECANCELED as above. */
+int sl_collector_release(struct sl_collector *c);
 
 /* CUPTI's clock is not what it was, though nobody has asked: somebody has CUPTI now. Returns as
  * sl_collector_share(). */

@@ -76,19 +76,38 @@ static int empty_buffers(struct sl_collector *c)
     return back < 2 ? sl_collector_force_out(c) : sl_collector_take_buffers(c);
 }
 
+static int turn_off(struct sl_collector *c)
+{
+    if (sl_collector_enter_cupti(c))
+        return -ECANCELED;
+    sl_cupti_disable(c->opt.cupti, c->opt.kinds);
+    return sl_collector_leave_cupti(c);
+}
+
+static int detach(struct sl_collector *c)
+{
+    if (sl_collector_enter_cupti(c))
+        return -ECANCELED;
+    sl_cupti_detach(c->opt.cupti);
+    return sl_collector_leave_cupti(c);
+}
+
+int sl_collector_release(struct sl_collector *c)
+{
+    return turn_off(c) || detach(c) ? -ECANCELED : 0;
+}
+
 static int let_go(struct sl_collector *c)
 {
     uint64_t from_ns = sl_clock_now();
     struct sl_decode_held held;
 
-    if (c->is_robbed) {
-        sl_neighbour_let_go(); /* by this one, or by another: what is on may be its */
+    /* Robbed, by this one or by another, what is on may be its; away still, nothing is ours. */
+    if (c->is_robbed || c->is_away) {
+        sl_neighbour_let_go();
         return 0;
     }
-    if (sl_collector_enter_cupti(c))
-        return -ECANCELED;
-    sl_cupti_disable(c->opt.cupti, c->opt.kinds);
-    if (sl_collector_leave_cupti(c) || empty_buffers(c))
+    if (turn_off(c) || empty_buffers(c))
         return -ECANCELED;
     sl_pipeline_flush(c->pipeline);
     /* A mark wants two looks. */
@@ -98,10 +117,7 @@ static int let_go(struct sl_collector *c)
     sl_collector_tell_missing(c, c->drain_turn, &held);
     if (c->opt.cupti->is_v2)
         sl_graph_nodes_give_up(); /* they come by the subscriber that goes now */
-    if (sl_collector_enter_cupti(c))
-        return -ECANCELED;
-    sl_cupti_detach(c->opt.cupti);
-    if (sl_collector_leave_cupti(c))
+    if (detach(c))
         return -ECANCELED;
     begin_gap(c, from_ns);
     c->is_away = 1;
@@ -117,13 +133,29 @@ static int turn_on(struct sl_collector *c)
     uint32_t set = c->are_kinds_wanted ? c->opt.kinds : c->opt.kinds & SL_COLLECTOR_ALWAYS;
     int filter, err;
 
-    if (sl_collector_enter_cupti(c))
+    if (sl_collector_look_at_clock(c) || sl_collector_enter_cupti(c))
         return -ECANCELED;
-    sl_cupti_clock_look(&c->clock, c->opt.cupti->fn.GetTimestamp);
     err = sl_cupti_attach(c->opt.cupti, sl_cupti_pool_request, sl_cupti_pool_complete);
     if (!err && !sl_cupti_enable(c->opt.cupti, set, c->opt.config->api_all, &filter))
         err = -EIO;
     return sl_collector_leave_cupti(c) ? -ECANCELED : err;
+}
+
+/* The gap goes on. Whoever is next need not wait: there is nothing to let go of. */
+static int stay_away(struct sl_collector *c)
+{
+    if (c->opt.cupti->is_v2)
+        sl_graph_nodes_give_up();
+    if (sl_collector_release(c))
+        return -ECANCELED;
+    c->is_away = 1;
+    c->is_robbed = 0;
+    sl_log_once(&c->refused_said, SL_LOG_WARN,
+                "CUPTI could not be taken back from the other profiler: no GPU work and no calls "
+                "of CUDA's are recorded from now on; it is tried again when that one's next "
+                "session ends, else start the job anew");
+    sl_neighbour_back();
+    return 0;
 }
 
 static int come_back(struct sl_collector *c)
@@ -135,7 +167,7 @@ static int come_back(struct sl_collector *c)
         return 0; /* it has begun again */
     err = turn_on(c);
     if (err)
-        return err;
+        return err == -ECANCELED ? err : stay_away(c);
     c->is_away = c->is_robbed = 0;
     c->sure_ns = sl_clock_now();
     sl_collector_tell_gap(c, c->sure_ns);
@@ -155,12 +187,8 @@ static int set_robbed(struct sl_collector *c)
     c->robbed_turn = sl_cupti_pool_turn();
     sl_pipeline_use(c->pipeline); /* the other does: the file says what we lack */
     begin_gap(c, c->sure_ns);
-    if (c->opt.cupti->is_v2)
-        return 0; /* our subscriber has settings of its own */
-    if (sl_collector_enter_cupti(c))
-        return -ECANCELED;
-    sl_cupti_detach(c->opt.cupti); /* its buffers are not zeroed, say */
-    return sl_collector_leave_cupti(c);
+    /* Its buffers are not zeroed, say; a subscriber of ours has settings of its own. */
+    return c->opt.cupti->is_v2 ? 0 : detach(c);
 }
 
 int sl_collector_suspect(struct sl_collector *c, enum sl_cupti_clock_domain before)
@@ -184,23 +212,30 @@ int sl_collector_set_unasked(struct sl_collector *c)
     /* It has changed the clock, too, or had CUPTI before us: that is known. */
     if (c->is_robbed || c->is_away)
         return 0;
-    sl_log(
-        SL_LOG_WARN,
-        "another profiler has taken CUPTI before its first record: the trace has no GPU work and "
-        "no calls of CUDA's; leave SYNCLINE_HANDOVER on, or profile with one tool at a time");
+    sl_log(SL_LOG_WARN,
+           "another profiler has taken CUPTI before its first record: no GPU work and no calls of "
+           "CUDA's are recorded; leave SYNCLINE_HANDOVER on, or profile with one tool at a time");
     return set_robbed(c);
 }
 
 /* A buffer was asked of us since: only the clock had been changed. */
-static void look_again(struct sl_collector *c)
+static int look_again(struct sl_collector *c)
 {
     if (sl_cupti_pool_turn() == c->robbed_turn)
-        return;
+        return 0;
+    if (!c->opt.cupti->is_v2) {
+        if (sl_collector_enter_cupti(c))
+            return -ECANCELED;
+        sl_cupti_set_up(c->opt.cupti);
+        if (sl_collector_leave_cupti(c))
+            return -ECANCELED;
+    }
     c->is_robbed = 0;
     sl_collector_tell_gap(c, sl_clock_now());
     c->away_ns = 0;
     if (c->are_kinds_wanted)
         sl_pipeline_kinds_on(c->pipeline, 1);
+    return 0;
 }
 
 /* Its kinds are off, but it does not fetch what CUPTI still has for it: nobody else would, and we
@@ -236,9 +271,7 @@ int sl_collector_share(struct sl_collector *c)
         sl_nvtx_attach_all();
     if (sl_torch_ops_attach(c->opt.config->ops, c->opt.config->home) && c->opt.config->python)
         sl_python_boot_again(c->opt.config->home);
-    if (c->is_robbed)
-        look_again(c);
-    if (fetch_for_it(c))
+    if ((c->is_robbed && look_again(c)) || fetch_for_it(c))
         return -ECANCELED;
     switch (sl_neighbour_state()) {
     case SL_NEIGHBOUR_ASKED:

@@ -353,13 +353,19 @@ static int disable_calls(struct sl_cupti_api *api, const struct kind *k)
     return result;
 }
 
+static void leave_out_queries(const struct sl_cupti_api *api)
+{
+    if (api->fn.ActivityEnableAllSyncRecords)
+        sl_cupti_check(api, api->fn.ActivityEnableAllSyncRecords(0),
+                       "ActivityEnableAllSyncRecords");
+}
+
 uint32_t sl_cupti_enable(struct sl_cupti_api *api, uint32_t set, int all_api, int *filter_at_decode)
 {
     uint32_t done = 0, tried = 0;
 
-    if ((set & SL_CUPTI_SYNC) && api->fn.ActivityEnableAllSyncRecords)
-        sl_cupti_check(api, api->fn.ActivityEnableAllSyncRecords(0),
-                       "ActivityEnableAllSyncRecords");
+    if (set & SL_CUPTI_SYNC)
+        leave_out_queries(api);
     for (size_t i = 0; i < KINDS; i++) {
         const struct kind *k = &kinds[i];
         int result;
@@ -419,8 +425,7 @@ static void set_per_thread(const struct sl_cupti_api *api, uint8_t value)
         set_flag(api, SL_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, value);
 }
 
-int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
-                    sl_cupti_complete_fn complete)
+static void set_attributes(struct sl_cupti_api *api)
 {
     if (get_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &api->zeroed))
         api->zeroed = 0;
@@ -436,6 +441,18 @@ int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
         api->has_per_thread = 1;
         set_per_thread(api, api->first_per_thread);
     }
+}
+
+void sl_cupti_set_up(struct sl_cupti_api *api)
+{
+    set_attributes(api);
+    leave_out_queries(api);
+}
+
+int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
+                    sl_cupti_complete_fn complete)
+{
+    set_attributes(api);
     return sl_cupti_check(api, api->fn.ActivityRegisterCallbacks(request, complete),
                           "ActivityRegisterCallbacks");
 }

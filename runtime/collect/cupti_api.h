@@ -128,6 +128,9 @@ uint32_t sl_cupti_disable(struct sl_cupti_api *api, uint32_t set);
 int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
                     sl_cupti_complete_fn complete);
 
+/* After sl_cupti_detach(), where callbacks and kinds have stayed ours: the settings alone. */
+void sl_cupti_set_up(struct sl_cupti_api *api);
+
 /* Puts all settings back to what they were before: for another client, whose buffers are not
  * zeroed, say. The callbacks stay ours until it registers its own. A subscriber of our own is given
  * up for good: that client would be refused beside it. Kinds must be off, buffers back. */

@@ -2,6 +2,8 @@
  */
 #include "life.h"
 
+#include "collect/cupti_tables.h"
+
 static void play_long_kernel(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));
@@ -47,6 +49,8 @@ static void play_enable_fails_later(void)
     CHECK(sl_runtime_start() == 0);
     UNTIL(status_now().state == SL_STATE_PASSIVE);
     CHECK(stderr_has("CUPTI refused every kind"));
+    CHECK(!fake.on[5]); /* CUPTI is as it was found, for others */
+    CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
     CHECK(sl_runtime_start() == -ENODEV);
     sl_runtime_exit();
     CHECK(files("*") == 0);
@@ -122,6 +126,49 @@ static void a_kernel_that_runs_on_is_a_row_that_says_so(void **state)
     in_child(play_still_running);
 }
 
+static _Atomic int holds, is_held, flushes;
+
+static int hold(uint64_t *stamp)
+{
+    while (holds) {
+        is_held = 1;
+        usleep(1000);
+    }
+    return fake_GetTimestamp(stamp);
+}
+
+static int count_flush(uint32_t flag)
+{
+    flushes++;
+    return fake_FlushAll(flag);
+}
+
+/* CUPTI may be gone by the time that one of its calls returns. */
+static void play_cut_off(void)
+{
+    struct sl_cupti_functions functions = fake_functions;
+    int before;
+
+    functions.GetTimestamp = hold;
+    functions.ActivityFlushAll = count_flush;
+    CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=run"));
+    fake_launch("k", 1);
+    UNTIL(status_now().records >= 2);
+    holds = 1;
+    UNTIL(is_held);
+    sl_runtime_exit();
+    before = flushes;
+    holds = 0;
+    UNTIL(threads() == 0);
+    CHECK(flushes == before);
+}
+
+static void a_collector_that_was_cut_off_calls_cupti_no_more(void **state)
+{
+    (void)state;
+    in_child(play_cut_off);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +178,7 @@ int main(void)
         CASE(a_clock_of_another_tool_is_said),
         CASE(a_clock_that_is_right_is_not_spoken_of),
         CASE(a_kernel_that_runs_on_is_a_row_that_says_so),
+        CASE(a_collector_that_was_cut_off_calls_cupti_no_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

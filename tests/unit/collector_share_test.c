@@ -1,9 +1,11 @@
 /* collector_share_test.c - another profiler takes CUPTI without a word: it is seen by CUPTI's
- * clock, said once, and the file tells since when, and until when, nothing was recorded. Those that
- * ask are collect/cupti_neighbour_test.c's. */
+ * clock, or by what never comes, said once, and the file tells since when, and until when, nothing
+ * was recorded. Of those that ask (collect/cupti_neighbour_test.c): CUPTI cannot be taken back. */
 #include "life.h"
 
 #include "base/clock.h"
+#include "collect/cupti_tables.h"
+#include "runtime_impl.h"
 
 /* As torch.profiler's: the counter of ticks. */
 static _Atomic int has_taken;
@@ -87,6 +89,7 @@ static void play_clock_alone(void)
         fake_launch("k_after", 1);
         UNTIL(status_now().records >= records + 2);
     }
+    CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 1); /* as we want it again */
     back_ns = sl_clock_now();
     usleep(2000);
     sl_runtime_exit();
@@ -100,11 +103,110 @@ static void a_clock_that_was_changed_and_nothing_else(void **state)
     in_child(play_clock_alone);
 }
 
+/* ---- before the first record ---- */
+
+/* A thread of the application's makes CUPTI ask us for a buffer, after all. */
+static int ask_late(uint64_t *stamp)
+{
+    static _Atomic int has_asked;
+
+    if (syscall(SYS_gettid) != getpid() && !atomic_exchange(&has_asked, 1))
+        fake_launch("k_late", 1);
+    return fake_GetTimestamp(stamp);
+}
+
+static void play_asked_late(void)
+{
+    struct sl_cupti_functions functions = fake_functions;
+
+    functions.GetTimestamp = ask_late;
+    CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=run"));
+    sl_collector_tell_unasked(sl_runtime.collector);
+    sl_runtime_exit();
+    CHECK(!stderr_has("has taken CUPTI"));
+    CHECK(in_file("1.pt.trace.json", "k_late") == 1);
+}
+
+static void asked_while_it_is_told_that_it_was_not(void **state)
+{
+    (void)state;
+    in_child(play_asked_late);
+}
+
+static void play_unasked_without_a_window(void)
+{
+    CHECK(inject("SYNCLINE_WINDOW=demand"));
+    sl_collector_tell_unasked(sl_runtime.collector);
+    sl_runtime_exit();
+    CHECK(stderr_has("another profiler has taken CUPTI before its first record"));
+    CHECK(!stderr_has("the trace"));
+    CHECK(files("*") == 0);
+}
+
+static void never_asked_and_no_window(void **state)
+{
+    (void)state;
+    in_child(play_unasked_without_a_window);
+}
+
+/* ---- those that ask ---- */
+
+static int set_clock(sl_cupti_stamp_fn stamp)
+{
+    (void)stamp;
+    return 0;
+}
+
+static int subscribe(void **subscriber, void *callback, void *user)
+{
+    (void)subscriber;
+    (void)callback;
+    (void)user;
+    return 0;
+}
+
+/* Nobody waits for us then, and the end of the next session is another try. */
+static void play_refused(void)
+{
+    struct sl_cupti_functions functions = fake_functions;
+
+    functions.ActivityRegisterTimestampCallback = set_clock;
+    functions.Subscribe = subscribe;
+    CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=run"));
+    fake_launch("k_before", 1);
+    UNTIL(status_now().records >= 2);
+    CHECK(sl_runtime_hand_over() == 0);
+    fake.enable_result = 999;
+    CHECK(sl_runtime_take_back() == 0);
+    CHECK(stderr_has("CUPTI could not be taken back"));
+    CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
+    CHECK(status_now().state == SL_STATE_RECORDING);
+    CHECK(sl_runtime_hand_over() == 0);
+    fake.enable_result = 0;
+    CHECK(sl_runtime_take_back() == 0);
+    fake_launch("k_after", 1);
+    UNTIL(status_now().records >= 4);
+    sl_runtime_exit();
+    CHECK(gap_end() < sl_clock_now());
+    CHECK(in_file("1.pt.trace.json", "\"handovers\":1,") == 1);
+    CHECK(in_file("1.pt.trace.json", "k_before") == 1);
+    CHECK(in_file("1.pt.trace.json", "k_after") == 1);
+}
+
+static void refused_when_it_is_taken_back(void **state)
+{
+    (void)state;
+    in_child(play_refused);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(what_has_cupti_now_is_not_disturbed),
         CASE(a_clock_that_was_changed_and_nothing_else),
+        CASE(asked_while_it_is_told_that_it_was_not),
+        CASE(never_asked_and_no_window),
+        CASE(refused_when_it_is_taken_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,8 @@
 #include "../../bench/mix.h"
 #include "collect/cupti_api.h"
 
-#define FAKE_KINDS 64
+#define FAKE_KINDS      64
+#define FAKE_ATTRIBUTES 32
 
 static struct {
     pthread_mutex_t lock;
@@ -32,6 +33,7 @@ static struct {
     _Atomic int on[FAKE_KINDS];
     _Atomic int enables, disables, forced_flushes;
     _Atomic long enabling_thread; /* of the last ActivityEnable */
+    _Atomic uint8_t attribute[FAKE_ATTRIBUTES];
 
     /* trouble */
     int register_result, enable_result;
@@ -125,9 +127,8 @@ static int fake_GetNumDroppedRecords(void *context, uint32_t stream, size_t *dro
 
 static int fake_SetAttribute(int attribute, size_t *size, void *value)
 {
-    (void)attribute;
     (void)size;
-    (void)value;
+    fake.attribute[attribute] = *(uint8_t *)value;
     return 0;
 }
 
