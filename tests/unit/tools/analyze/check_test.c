@@ -51,7 +51,7 @@
     "{\"ph\":\"" ph "\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":" id                             \
     ",\"pid\":42,\"tid\":43,\"ts\":10.000}"
 #define OWN(counters)                                                                              \
-    "],\"syncline\":{\"version\":\"0.1.0\",\"opened_ns\":1700000000000000000,\"closed_ns\":"       \
+    "],\"syncline\":{\"version\":\"0.1.0\",\"opened_ns\":1700000000000003000,\"closed_ns\":"       \
     "1700000000001000000,\"counters\":{\"records\":2" counters "}},\"traceName\":\"t\"}"
 #define GOOD                                                                                       \
     CALL("5", "10.000")                                                                            \
@@ -179,8 +179,8 @@ static void test_header(void **state)
     expect(OWN_TRACE("", ",\"dropped_ring\":4,\"dropped_write\":3,\"nested_dropped\":9"),
            SL_FIND_LOST, 7);
     expect(OWN_TRACE("," CALL("6", "1001.000"), ""), SL_FIND_OUTSIDE_WINDOW, 1);
-    expect(OWN_TRACE("," RANGE("-9.000"), ""), SL_FIND_OUTSIDE_WINDOW, 1);
-    expect(OWN_TRACE("," RANGE("-1.000"), ""), SL_FIND_COUNT, 0); /* ends inside */
+    expect(OWN_TRACE("," RANGE("0.500"), ""), SL_FIND_OUTSIDE_WINDOW, 1);
+    expect(OWN_TRACE("," RANGE("2.000"), ""), SL_FIND_COUNT, 0); /* ends inside */
 }
 
 static void test_rows(void **state)
@@ -210,6 +210,7 @@ static void test_ids_and_times(void **state)
     (void)state;
     expect(FOREIGN_TRACE("," CALL("6", "-1.000") "," CALL("0", "1.000")), SL_FIND_ROW_UNUSABLE, 2);
     expect(FOREIGN_TRACE("," CALL("\"x\"", "1.000")), SL_FIND_ROW_UNUSABLE, 1);
+    expect(FOREIGN_TRACE("," RANGE("-1.000")), SL_FIND_ROW_UNUSABLE, 1);
     expect(FOREIGN_TRACE("," KERNEL("5", "-1", "30.000", "1.000")), SL_FIND_ROW_UNUSABLE, 1);
     expect(FOREIGN_TRACE("," CALL("4294967296", "1.000")), SL_FIND_CORRELATION_LARGE, 1);
     expect(OWN_TRACE("," CALL("4294967296", "1.000"), ""), SL_FIND_COUNT, 0);
