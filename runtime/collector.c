@@ -73,6 +73,7 @@ static void push_window(struct sl_collector *c, int open)
 
 static int begin_drain(struct sl_collector *c)
 {
+    atomic_store_explicit(&c->is_open, 0, memory_order_relaxed);
     sl_torch_ops_enable(0);
     sl_pipeline_limit(c->pipeline, c->window.closed_ns);
     c->drain_turn = sl_cupti_pool_turn();
@@ -98,6 +99,9 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
         /* Before the window begins: its calls have their operators and lines from the first on. */
         sl_torch_ops_enable(1);
         sl_window_ready(&c->window, window_now());
+        /* Release pairs with the acquire in sl_collector_get_status(): who is told that it records
+         * has what comes next in the window. */
+        atomic_store_explicit(&c->is_open, 1, memory_order_release);
         push_window(c, 1);
         set_bounds(c);
         err = sl_collector_check_clock(c);

@@ -135,6 +135,8 @@ void sl_collector_get_status(struct sl_collector *c, struct sl_collector_status 
 
     sl_window_unpack(&w, atomic_load_explicit(&c->request, memory_order_acquire));
     out->state = w.state;
+    if (w.state == SL_WIN_RECORDING && !atomic_load_explicit(&c->is_open, memory_order_acquire))
+        out->state = SL_WIN_LEAD_IN;
     out->started = atomic_load_explicit(&c->started, memory_order_relaxed) != 0;
     out->window = atomic_load_explicit(&c->window_number, memory_order_relaxed);
     out->windows_completed = 0;

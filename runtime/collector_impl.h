@@ -48,6 +48,7 @@ struct sl_collector {
     _Atomic uint32_t started; /* or never to be */
     _Atomic uint32_t request; /* sl_window_pack() */
     _Atomic uint32_t window_number;
+    _Atomic uint32_t is_open; /* and it has begun: the machine's state says so a moment before */
     _Atomic uint32_t wakes;
 
     /* exit */
