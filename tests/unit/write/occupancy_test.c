@@ -102,12 +102,62 @@ static void what_is_not_known_gives_zero(void **state)
     assert_int_equal(sl_occupancy_percent(&none, &empty), 0);
 }
 
+/* A record, or what the driver says of a device, may be anything. */
+static void what_cannot_be_gives_zero(void **state)
+{
+    static const uint32_t blocks[][3] = {
+        {UINT32_MAX, 1, 1},
+        {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+        {1u << 31, 1u << 31, 4},
+        {1u << 16, 1u << 16, 1},
+        {1u << 31, 2, 1},
+        {2049, 1, 1},
+        {UINT32_MAX, UINT32_MAX, 0},
+        {1u << 22, 1u << 21, 1u << 21},
+        {0x55555556u, 3, UINT32_MAX},
+    };
+    struct sl_device d = gpu(8, 0, 108, 2048, 32, 167936);
+    struct sl_shape s = launch(128, 128, 16, 0);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
+        memcpy(s.block, blocks[i], sizeof(s.block));
+        assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
+        assert_int_equal(sl_occupancy_percent(&d, &s), 0);
+    }
+    s = launch(128, 128, 1u << 27, 0); /* registers of a warp: 2^32 */
+    assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
+    s = launch(128, 128, 16, UINT32_MAX - 1023); /* with the driver's own: 2^32 */
+    assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
+    s = launch(128, 128, 16, 1u << 31);
+    s.static_shared = 1u << 31;
+    assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
+    s = launch(128, 128, 16, 0);
+    d.warp_size = UINT32_MAX;
+    assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
+    d.warp_size = 0;
+    assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
+}
+
+/* Limits that the driver does not tell are none. */
+static void limits_that_are_not_told(void **state)
+{
+    struct sl_device d = gpu(9, 0, 132, 2048, 0, 0);
+    struct sl_shape s = launch(1000000, 128, 255, 200000);
+
+    (void)state;
+    d.max_registers_per_sm = 0;
+    assert_int_equal(sl_occupancy_blocks(&d, &s), 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_limit_holds),
         cmocka_unit_test(percent_is_what_libkineto_shows),
         cmocka_unit_test(what_is_not_known_gives_zero),
+        cmocka_unit_test(what_cannot_be_gives_zero),
+        cmocka_unit_test(limits_that_are_not_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
