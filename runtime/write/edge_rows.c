@@ -168,11 +168,9 @@ static uint64_t decided_before(const struct sl_edge_rows *r, uint64_t complete_n
     return (decided_ns < complete_ns ? decided_ns : complete_ns) - 1;
 }
 
-static void delivered(struct sl_edge_rows *r, uint64_t complete_ns)
+/* What is held for what ends before goes out. After a loss, too: what was lost never comes. */
+static void complete(struct sl_edge_rows *r, uint64_t complete_ns)
 {
-    sl_edges_delivered(r->engine, complete_ns);
-    put_decided(r);
-    count_lost(r);
     if (complete_ns == 0)
         return;
     if (r->has_rows && !r->error)
@@ -181,16 +179,26 @@ static void delivered(struct sl_edge_rows *r, uint64_t complete_ns)
         sl_et_window_complete(r->opt.et, decided_before(r, complete_ns));
 }
 
+static void delivered(struct sl_edge_rows *r, uint64_t complete_ns)
+{
+    sl_edges_delivered(r->engine, complete_ns);
+    put_decided(r);
+    count_lost(r);
+    complete(r, complete_ns);
+}
+
 /* What came in-band with the events. */
 static void obey(struct sl_edge_rows *r, const struct sl_event *ev)
 {
     if (ev->kind == SL_EV_KINDS_ON) {
         forget(r, SL_EDGE_LOST_BEFORE_WINDOW);
         sl_edges_begin(r->engine, ev->start_ns);
-    } else if (ev->flags & SL_EVF_RECORDS_LOST)
+    } else if (ev->flags & SL_EVF_RECORDS_LOST) {
         forget(r, SL_EDGE_LOST_GAVE_UP);
-    else
+        complete(r, ev->end_ns);
+    } else {
         delivered(r, ev->end_ns);
+    }
 }
 
 /* ---- the outside ---- */

@@ -205,6 +205,24 @@ static void after_a_loss_rows_go_out_bare(void **state)
     assert_string_equal(counter("edges_lost_gave_up"), "1");
 }
 
+/* A wait is held until the record of its event is in, or cannot come any more: each word may say
+ * that something was lost. */
+static void rows_go_out_though_all_is_lossy(void **state)
+{
+    struct sl_event sync = synced(6, 21, 65);
+
+    (void)state;
+    sync.u.sync.type = SL_SYNC_EVENT;
+    sync.u.sync.event_sync_id = 3;
+    open_at(0);
+    take(sync);
+    delivered(60, SL_EVF_RECORDS_LOST);
+    assert_int_equal(sl_kineto_written(f.kineto), 0);
+    delivered(200, SL_EVF_RECORDS_LOST);
+    assert_int_equal(sl_kineto_written(f.kineto), 1);
+    close_at(300);
+}
+
 static void a_pause_is_the_end_of_what_is_known(void **state)
 {
     (void)state;
@@ -258,6 +276,7 @@ int main(void)
         ROWS_TEST(waits_of_another_window_are_not_told),
         ROWS_TEST(what_began_after_the_window_is_no_row_of_it),
         ROWS_TEST(after_a_loss_rows_go_out_bare),
+        ROWS_TEST(rows_go_out_though_all_is_lossy),
         ROWS_TEST(a_pause_is_the_end_of_what_is_known),
         ROWS_TEST(a_full_table_lets_the_oldest_go),
         ROWS_TEST(calls_that_do_not_wait_go_through),
