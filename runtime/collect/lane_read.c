@@ -36,13 +36,13 @@ static int look_at_clock(struct sl_lane_reader *r)
     return 0;
 }
 
-/* Never back, within a lane. */
+/* Never back, within a lane, but where the clock was set back: as time goes on from there. */
 static uint64_t time_of(const struct sl_lane_reader *r, struct sl_lane *lane, uint64_t stamp)
 {
     double ago = (double)(int64_t)(r->now.stamp - stamp) * r->ns_per_tick;
     uint64_t ns = r->now.ns - (uint64_t)(int64_t)ago;
 
-    if (ns < lane->last_ns)
+    if (ns < lane->last_ns && lane->last_ns - ns < SECOND_NS)
         ns = lane->last_ns;
     lane->last_ns = ns;
     return ns;

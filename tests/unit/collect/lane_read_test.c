@@ -299,6 +299,35 @@ static void the_clock_is_set_back(void **state)
     assert_int_equal(got_count, 1);
 }
 
+/* An hour: what is made from then on has the times that the clock shows, in their order. */
+static void records_have_the_time_of_a_clock_that_was_set_back(void **state)
+{
+    static const uint32_t numbers[] = {40, 41, 42};
+    uint64_t times[3];
+
+    (void)state;
+    pass(7 * (uint64_t)SECOND, 3); /* past what the case before left behind */
+    mark(39);
+    pass(100, 3);
+    read_until(UINT64_MAX - EPOCH);
+    assert_int_equal(got_count, 1);
+    time_ns -= 3600 * (uint64_t)SECOND;
+    times[0] = time_ns;
+    mark(40);
+    pass(500, 3);
+    times[1] = times[2] = time_ns;
+    mark(41);
+    mark_at(42, ticks - 120); /* 40 ns earlier: as before */
+    pass(100, 3);
+    read_until(time_ns);
+    assert_int_equal(got_count, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(got[i].aux, numbers[i]);
+        assert_true(got[i].ns - times[i] + 1 <= 2);
+    }
+    assert_true(got[2].ns == got[1].ns);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +340,7 @@ int main(void)
         cmocka_unit_test(the_rate_is_that_of_the_last_seconds),
         cmocka_unit_test(a_clock_that_stands),
         cmocka_unit_test(the_clock_is_set_back),
+        cmocka_unit_test(records_have_the_time_of_a_clock_that_was_set_back),
     };
 
     return cmocka_run_group_tests(tests, init, end);
