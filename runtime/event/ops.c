@@ -77,7 +77,8 @@ void sl_ops_begin(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct s
                                  .handle = (uint32_t)op->handle,
                                  .line = op->line,
                                  .collective = op->is_collective ? op->detail : 0,
-                                 .for_thread = sl_ops_for_thread(o, t, op)};
+                                 .for_thread = sl_ops_for_thread(o, t, op),
+                                 .order = t->order};
     }
     *r = (struct sl_ops_running){.op = *op, .start_ns = ns, .place = place, .below = t->innermost};
     r->order = t->order++;

@@ -225,7 +225,7 @@ static uint32_t parent_at(const struct sl_ops *o, uint32_t thread, const struct 
         return 0;
     c = &o->chunk[(place - 1) / SL_OPS_IN_CHUNK];
     return c->thread == thread && (place - 1) % SL_OPS_IN_CHUNK < c->count &&
-                   sl_ops_at(o, place)->start_ns <= child->start_ns
+                   sl_ops_at(o, place)->order < child->order
                ? place
                : 0;
 }

@@ -25,6 +25,7 @@ struct sl_op_known {
     uint32_t handle, line, collective;
     uint32_t for_thread; /* system id of the thread that this is done for: see sl_ops_call(); 0:
                             its own */
+    uint32_t order;      /* of its thread's; a parent's is lower */
 };
 
 struct sl_ops_chunk {

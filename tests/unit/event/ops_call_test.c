@@ -157,6 +157,19 @@ static void the_oldest_are_forgotten(void **state)
     assert_true(counts.forgotten > 0 && counts.forgotten < MANY && counts.lost == 0);
 }
 
+/* All begin at one time, as on a coarse clock: what runs on names parents whose places others of
+ * its thread have by now, and those name it. */
+static void places_that_are_taken_again_are_not_taken_for_parents(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < MANY; i++) {
+        begin(10 + i, 50);
+        if (i % 100) /* the others run on, and are the parents of what comes */
+            end(10 + i, 50);
+    }
+    assert_int_equal(call_at(60).u.call.op, 10 + MANY - 100);
+}
+
 static void what_is_in_makes_room(void **state)
 {
     struct sl_ops_counts counts;
@@ -207,6 +220,8 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_call_has_its_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_oldest_are_forgotten, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(places_that_are_taken_again_are_not_taken_for_parents,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_in_makes_room, set_up, tear_down),
         cmocka_unit_test_setup_teardown(more_threads_than_places_are_kept_apart, set_up, tear_down),
     };
