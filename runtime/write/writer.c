@@ -229,10 +229,10 @@ static void close_window(struct sl_writer *w, uint64_t closed_ns)
 
 /* ---- events ---- */
 
-/* What a file would get a row for. */
+/* What a file would get a row for: where one is told of twice, when it ends. */
 static int is_row(const struct sl_event *ev)
 {
-    return ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC &&
+    return ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC && ev->end_ns != SL_END_UNKNOWN &&
            !(ev->flags & (SL_EVF_ONLY_EDGES | SL_EVF_NO_TIME));
 }
 

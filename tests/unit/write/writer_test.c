@@ -79,7 +79,7 @@ static void push(enum sl_event_kind kind, uint32_t number)
     memset(&ev, 0, sizeof(ev));
     ev.kind = (uint8_t)kind;
     ev.start_ns = OPENED + number;
-    ev.end_ns = OPENED + number + 10;
+    ev.end_ns = kind == SL_EV_CPU_OP ? SL_END_UNKNOWN : OPENED + number + 10;
     if (kind == SL_EV_RUNTIME) {
         ev.correlation = number;
         ev.thread = 43;
@@ -293,6 +293,26 @@ static void a_folder_that_cannot_be_made_is_said_once_per_window(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_EVENTS_WRITTEN), 0);
 }
 
+/* Who cannot wait is told of a row twice, and it is lost once. */
+static void a_rows_beginning_is_no_row(void **state)
+{
+    (void)state;
+    catch_stderr();
+    start("/proc/syncline-no-such-folder", SL_COMPRESS_ZSTD);
+    push(SL_EV_RUNTIME, 1); /* before any window: not written */
+    push(SL_EV_CPU_OP, 1);
+    push(SL_EV_WINDOW_OPEN, 1);
+    for (uint32_t i = 1; i <= 500; i++) {
+        push(SL_EV_CPU_OP, i);
+        push(SL_EV_RUNTIME, i);
+    }
+    push(SL_EV_WINDOW_CLOSE, 1);
+    assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
+    caught_stderr();
+    assert_int_equal(sl_stats_get(SL_STAT_DROPPED_WRITE), 500);
+    assert_int_equal(sl_stats_get(SL_STAT_OUTSIDE_WINDOW), 1);
+}
+
 /* The thread is there, named, and takes no signal. */
 static void the_thread_takes_no_signals(void **state)
 {
@@ -365,13 +385,10 @@ static void an_open_window_can_be_read_soon(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(each_window_is_a_complete_file),
-        T(stop_drains_and_completes_the_open_window),
-        T(a_collision_gets_another_name),
-        T(a_folder_that_cannot_be_made_is_said_once_per_window),
-        T(a_stop_in_haste_counts_what_it_leaves),
-        T(the_thread_takes_no_signals),
-        T(an_open_window_can_be_read_soon),
+        T(each_window_is_a_complete_file), T(stop_drains_and_completes_the_open_window),
+        T(a_collision_gets_another_name),  T(a_folder_that_cannot_be_made_is_said_once_per_window),
+        T(a_rows_beginning_is_no_row),     T(a_stop_in_haste_counts_what_it_leaves),
+        T(the_thread_takes_no_signals),    T(an_open_window_can_be_read_soon),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
