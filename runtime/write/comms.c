@@ -36,6 +36,7 @@ struct sl_comms {
     struct sl_intern *kinds; /* struct sl_chakra_collective, each once */
     struct sl_arena arena;
     struct group *groups;
+    size_t group_count;
     struct named *named; /* NAMED_MAX; NULL: none has been told */
     size_t named_count;
     int naming;     /* the last of them is not complete */
@@ -108,6 +109,7 @@ static int put_group(struct sl_comms *c, uint32_t *out)
     memcpy(g->rank, c->rank, c->ranks * sizeof(*c->rank));
     g->next = c->groups;
     c->groups = g;
+    c->group_count++;
     return 0;
 }
 
@@ -329,6 +331,11 @@ void sl_comms_groups(const struct sl_comms *c,
 {
     for (const struct group *g = c->groups; g; g = g->next)
         take(user, g->number, g->rank, g->ranks);
+}
+
+size_t sl_comms_group_count(const struct sl_comms *c)
+{
+    return c->group_count;
 }
 
 uint64_t sl_comms_unknown(const struct sl_comms *c)

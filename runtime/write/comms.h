@@ -55,6 +55,9 @@ void sl_comms_groups(const struct sl_comms *c,
                      void (*take)(void *user, uint32_t number, const uint32_t *rank, size_t ranks),
                      void *user);
 
+/* How many those are: they only become more. */
+size_t sl_comms_group_count(const struct sl_comms *c);
+
 /* Collectives whose ranks are not known, or not all of them. */
 uint64_t sl_comms_unknown(const struct sl_comms *c);
 

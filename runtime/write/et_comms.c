@@ -125,15 +125,15 @@ int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
 {
     uint32_t detail = sl_op_place_of(x->places, call).collective;
     struct told *told = &x->told[detail % TOLD];
-    int is_new = detail && told->detail != detail;
+    size_t groups = sl_comms_group_count(x->comms);
 
     if (!detail)
         return 0;
-    if (is_new)
+    if (told->detail != detail)
         *told = (struct told){detail, read_detail(x, detail)};
     if (told->number)
         x->joined[call->correlation % CALLS] = (struct joined){call->correlation, told->number};
-    return is_new && told->number;
+    return sl_comms_group_count(x->comms) > groups;
 }
 
 int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_chakra_collective *out)

@@ -26,7 +26,7 @@ int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
                        const struct sl_intern *details, uint32_t world_size);
 void sl_et_comms_destroy(struct sl_et_comms *x); /* NULL is fine */
 
-/* 1: it is part of a collective that was not known before, and so perhaps of a new group. */
+/* 1: it is part of a collective of a group that was not known before. */
 int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call);
 
 /* Fits sl_chakra_options.collective. */

@@ -18,6 +18,9 @@
 #define OF_A_PAIR                                                                                  \
     "\"Collective name\":\"_allgather_base\",\"dtype\":\"Half\",\"In msg nelems\":10,"             \
     "\"Group size\":2,\"Process Group Name\":\"1\",\"Process Group Ranks\":\"[1, 3]\""
+#define MORE_OF_THE_PAIR                                                                           \
+    "\"Collective name\":\"allreduce\",\"dtype\":\"Half\",\"In msg nelems\":20,"                   \
+    "\"Group size\":2,\"Process Group Name\":\"1\",\"Process Group Ranks\":\"[1, 3]\""
 #define SENT                                                                                       \
     "\"Collective name\":\"send\",\"dtype\":\"Long\",\"In msg nelems\":1,\"Dst Rank\":3,"          \
     "\"Group size\":4,\"Process Group Ranks\":\"[0, 1, 2, 3]\""
@@ -73,8 +76,8 @@ static int find(uint64_t correlation)
 static void operations_do_what_their_call_is_part_of(void **state)
 {
     (void)state;
-    assert_int_equal(call(10, ALL_REDUCE), 1);
-    assert_int_equal(call(11, ALL_REDUCE), 0); /* known */
+    assert_int_equal(call(10, ALL_REDUCE), 0); /* no group: it is everyone's */
+    assert_int_equal(call(11, ALL_REDUCE), 0);
     assert_int_equal(call(12, NULL), 0);
     for (uint64_t id = 10; id <= 11; id++) {
         assert_int_equal(find(id), 1);
@@ -102,7 +105,8 @@ static void a_part_of_the_ranks_is_a_group(void **state)
 {
     (void)state;
     assert_int_equal(call(10, OF_A_PAIR), 1);
-    assert_int_equal(call(11, SENT), 1);
+    assert_int_equal(call(12, MORE_OF_THE_PAIR), 0); /* its group is known */
+    assert_int_equal(call(11, SENT), 0);
     assert_int_equal(find(11), 1);
     assert_int_equal(found.type, SL_COMM_SEND);
     assert_int_equal(found.peer, 3);
