@@ -116,3 +116,16 @@ def test_processes_in_one_file(tmp_path):
     _, error = run("edges", "--json", tmp_path / "two.json", status=1)
     assert "calls are of another process than the first" in error
     assert "the edges are not to be trusted; give the file of each process" in error
+
+
+def test_processes_named_by_texts(tmp_path):
+    """As SGLang merges them: the rank stands in the pid."""
+    rows = launch(1, 100, 110, 200) + stream_sync(2, 120, 85)
+    merged = [{**each, "pid": f"[TP{rank:02}] {each['pid']}"} for rank in range(2) for each in rows]
+    write(tmp_path / "two.json", merged)
+    calls = sum(each["cat"] == "cuda_runtime" for each in rows)
+    for command in [["edges", "--json"], ["convert", "--to", "chakra", "-o", tmp_path / "two.0.et"]]:
+        _, error = run(*command, tmp_path / "two.json", status=1)
+        assert f"{calls} calls are of another process than the first" in error
+    write(tmp_path / "one.json", merged[:len(rows)])
+    assert "another process" not in run("edges", "--json", tmp_path / "one.json")[1]

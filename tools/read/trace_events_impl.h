@@ -38,7 +38,8 @@ struct sl_trace_events {
     struct sl_trace_step *step; /* SL_TRACE_STEPS, as they come; sorted when one is looked for */
     size_t steps, steps_sorted;
     int own;
-    int64_t process; /* of the first call, 0: none yet */
+    int has_process;
+    uint64_t process; /* of the first call, if has_process: its number, or a hash of its name */
     uint64_t ranges;
     uint64_t newest;      /* the correlation id seen last, widened */
     uint64_t first_ns;    /* UINT64_MAX: no event */

@@ -253,6 +253,38 @@ static void test_one_call_per_id(void **state)
     assert_true(counts.calls == 1 && counts.twice == 1 && counts.unusable == 0);
 }
 
+static uint64_t of_others(const char *rows)
+{
+    struct sl_trace_events_counts counts;
+
+    read_rows(rows, 0);
+    sl_trace_events_get_counts(events, &counts);
+    teardown(NULL);
+    return counts.of_others;
+}
+
+#define OF(pid, id)                                                                                \
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"a\",\"pid\":" pid ",\"tid\":6,\"ts\":" id   \
+    ",\"dur\":1,\"args\":{\"correlation\":" id "}}"
+
+/* Files of several ranks in one, which some who merge them name by a text: "[TP00] 4711". */
+static void test_calls_of_other_processes(void **state)
+{
+    (void)state;
+    assert_int_equal(of_others(OF("5", "1") "," OF("5", "2")), 0);
+    assert_int_equal(of_others(OF("5", "1") "," OF("6", "2") "," OF("5", "3")), 1);
+    assert_int_equal(of_others(OF("0", "1") "," OF("6", "2")), 1);
+    assert_int_equal(of_others(OF("\"[TP00] 5\"", "1") "," OF("\"[TP00] 5\"", "2")), 0);
+    assert_int_equal(
+        of_others(OF("\"[TP00] 5\"", "1") "," OF("\"[TP01] 5\"", "2") "," OF("\"[TP02] 5\"", "3")),
+        2);
+    assert_int_equal(of_others(OF("\"[TP00] 5\"", "1") "," OF("5", "2")), 1);
+    /* nobody's */
+    assert_int_equal(of_others("{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"a\",\"tid\":6,"
+                               "\"ts\":3,\"dur\":1,\"args\":{\"correlation\":9}}," OF("5", "1")),
+                     0);
+}
+
 #define RANGE(cat, name, tid, ts, dur)                                                             \
     "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":5,\"tid\":" tid ",\"ts\":" ts \
     ",\"dur\":" dur "}"
@@ -365,6 +397,7 @@ int main(void)
         TEST(test_ids_that_wrap),
         TEST(test_own_ids_are_wide),
         TEST(test_one_call_per_id),
+        TEST(test_calls_of_other_processes),
         TEST(test_places_and_steps),
         TEST(test_stream_flags),
         TEST(test_unusable_rows),
