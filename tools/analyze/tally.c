@@ -138,7 +138,7 @@ static void count_lane(struct sl_tally *t, const struct sl_trace_row *row,
     uint64_t key;
 
     if (gpu)
-        key = ((uint64_t)row->device * 31 + (uint64_t)row->stream) * HASH_FACTOR ^ HASH_FACTOR >> 7;
+        key = (uint64_t)row->device << 32 ^ (uint32_t)row->stream;
     else
         key = process->key * 31 + lane_key(&tid);
     lane = find_lane(t, (key * HASH_FACTOR) | 1, &is_new);
