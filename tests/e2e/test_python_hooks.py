@@ -1,0 +1,127 @@
+"""The package among other tools' hooks, and a program that is interrupted: with stand-ins for what of
+PyTorch's it hooks, so that this needs none. In each version of Python that there is."""
+import json
+import pathlib
+import subprocess
+
+import harness
+import pytest
+from test_python_lines import PYTHONS
+
+PACKAGE = harness.LIBRARY.parent / "syncline" / "python"
+
+pytestmark = pytest.mark.parametrize("interpreter", PYTHONS.values(),
+                                     ids=[version.split()[0] for version in PYTHONS])
+
+
+def told(tmp: pathlib.Path, interpreter, code: str) -> list:
+    """What the code has put into `told`; it says nothing else."""
+    script = tmp / "job.py"
+    script.write_text("import json, sys\nsys.path.append(sys.argv[1])\ntold = []\n" + code +
+                      "\nprint(json.dumps(told))\n")
+    done = subprocess.run([interpreter, script, PACKAGE], capture_output=True, text=True, cwd=tmp,
+                          env=harness.environment(), check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return json.loads(done.stdout)
+
+
+# wrapt's loader and ddtrace's: what they do lies in the instance, the rest is asked of another's.
+CHAINED = """
+import importlib.machinery
+from syncline import _imports
+class Chained:
+    def __init__(self, loader):
+        self.loader = loader
+        self.create_module, self.exec_module = loader.create_module, self.run
+    def run(self, module):
+        self.loader.exec_module(module)
+        told.append("their hook")
+FORWARDS
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if name == "waited":
+            spec.loader = Chained(spec.loader)
+        return spec
+sys.meta_path.insert(0, Finder)
+_imports.when_imported("waited", lambda module: told.append("ours " + module.value))
+import waited
+told.append(waited.__loader__.exec_module == waited.__loader__.run)
+"""
+
+
+@pytest.mark.parametrize("forwards", ["", "    def __getattr__(self, name):\n"
+                                          "        return getattr(self.loader, name)\n"],
+                         ids=["wrapt", "ddtrace"])
+def test_a_loader_with_a_hook_of_another_tools(tmp_path, interpreter, forwards):
+    (tmp_path / "waited.py").write_text("value = 'whole'\n")
+    assert told(tmp_path, interpreter, CHAINED.replace("FORWARDS\n", forwards)) == [
+        "their hook", "ours whole", True]
+
+
+def test_a_loader_that_is_asked_for_two_modules(tmp_path, interpreter):
+    """Each is told as itself, the one that was looked for and not imported is not."""
+    code = """
+import importlib.machinery, importlib.util
+from syncline import _imports
+class Loader:
+    def create_module(self, spec): return None
+    def exec_module(self, module): module.value = module.__name__
+loader = Loader()
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return importlib.machinery.ModuleSpec(name, loader) if name in ("one", "two") else None
+sys.meta_path.append(Finder)
+for name in ("one", "two"):
+    _imports.when_imported(name, lambda module, name=name: told.append((name, module.value)))
+importlib.util.find_spec("one")
+import two
+told.append(sorted(vars(loader)))
+import one
+told.append(sorted(vars(loader)))
+"""
+    assert told(tmp_path, interpreter, code) == [["two", "two"], [], ["one", "one"], []]
+
+
+def test_the_finder_behind_ours_is_asked(tmp_path, interpreter):
+    """Also for the import at which the last one that was waited for is found to be there."""
+    code = """
+import types
+from syncline import _imports
+class Behind:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        told.append(name)
+sys.meta_path.insert(0, Behind)
+class Spec:
+    _initializing = True
+late = types.ModuleType("late")
+late.__spec__ = Spec()
+sys.modules["late"] = late
+_imports.when_imported("late", lambda module: told.append("ours"))
+Spec._initializing = False
+try:
+    import nothing_of_this_name
+except ImportError:
+    pass
+"""
+    assert told(tmp_path, interpreter, code) == ["ours", "nothing_of_this_name"]
+
+
+def test_a_module_that_another_thread_finds(tmp_path, interpreter):
+    """While it is looked who waits, another thread imports what somebody waited for."""
+    code = """
+from syncline import _imports
+class Name(str):
+    def __hash__(self):
+        _imports._waiting.pop("other", None)
+        return str.__hash__(self)
+_imports.when_imported("first", None)
+_imports._waiting[Name("second")] = []
+_imports._waiting["other"] = []
+_imports._waiting["last"] = []
+told.append(_imports._finder.find_spec("nothing"))
+"""
+    assert told(tmp_path, interpreter, code) == [None]
