@@ -1,6 +1,7 @@
 """Forward passes of modules as ranges (SYNCLINE_MODULES=1), named as the outermost module names its
 parts. PyTorch's global hooks; on the threads that run the modules."""
 import os
+import sys
 import threading
 import weakref
 
@@ -32,12 +33,15 @@ class _Names:
         part = weakref.ref(part, lambda _: self._known.pop(key, None))
         self._known[key] = part, text.encode("utf-8", "replace")
 
+    def has(self, part):
+        return id(part) in self._known
+
     def of(self, part, root):
         """Parts may be added and replaced at any time."""
-        if id(part) not in self._known and self._misses < _MISSES:
+        if not self.has(part) and self._misses < _MISSES:
             self._list(root)
-            self._misses += id(part) not in self._known
-        if id(part) not in self._known:
+            self._misses += not self.has(part)
+        if not self.has(part):
             self._add(part, "")
         return self._known[id(part)][1]
 
@@ -45,7 +49,8 @@ class _Names:
 class _Running(threading.local):
     def __init__(self):
         self.depth = 0
-        self.root = self.names = None  # the outermost module, and its names
+        # The outermost module, not kept alive, and its names.
+        self.root, self.names = lambda: None, None
 
 
 _running = _Running()
@@ -59,6 +64,29 @@ def _names_under(root):
     return _names[key][1]
 
 
+def _is_inside(root, frame):
+    """Whether a call of `root` is under way around this one, which is of PyTorch's same function."""
+    code = frame.f_code
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_code is code and frame.f_locals.get("self") is root:
+            return True
+    return False
+
+
+def _leave_what_was_cut(part, frame):
+    """PyTorch calls no hook where a pass ends by KeyboardInterrupt or SystemExit: what it left open is
+    closed when the next one begins. The same module, or one that is no part of it, tells; but modules
+    may call themselves, and others."""
+    root = _running.root()
+    if root is not None and (part is not root and _running.names.has(part) or
+                             _is_inside(root, frame)):
+        return
+    for _ in range(_running.depth):
+        _library.call("sl_range_pop")
+    _running.depth = 0
+
+
 def _attach(module):
     compiler = getattr(getattr(module, "torch", None), "compiler", None)
     is_compiling = getattr(compiler, "is_compiling", lambda: False)
@@ -66,17 +94,17 @@ def _attach(module):
     def before(part, args):
         if is_compiling():
             return
+        if _running.depth:
+            _leave_what_was_cut(part, sys._getframe(1))
         if _running.depth == 0:
-            _running.root, _running.names = part, _names_under(part)
+            _running.root, _running.names = weakref.ref(part), _names_under(part)
         _running.depth += 1
-        _library.call("sl_range_push", _running.names.of(part, _running.root))
+        _library.call("sl_range_push", _running.names.of(part, _running.root()))
 
     def after(part, args, output):
         if is_compiling() or _running.depth == 0:
             return
         _running.depth -= 1
-        if _running.depth == 0:
-            _running.root = None
         _library.call("sl_range_pop")
 
     module.register_module_forward_pre_hook(before)

@@ -125,3 +125,90 @@ _imports._waiting["last"] = []
 told.append(_imports._finder.find_spec("nothing"))
 """
     assert told(tmp_path, interpreter, code) == [None]
+
+
+# As PyTorch calls a module: hooks that are always called are not after a KeyboardInterrupt.
+MODULES = """
+import gc, weakref
+from syncline import _library, _modules
+def call(what, name=b"."):
+    told.append({"sl_range_push": name.decode().replace("nn.Module: ", ""), "sl_range_pop": "."}[what])
+_library.call = call
+class torch:
+    before, after = [], []
+    register_module_forward_pre_hook = before.append
+    @staticmethod
+    def register_module_forward_hook(hook, always_call):
+        torch.after.append(hook)
+class Module:
+    def __init__(self, **parts):
+        self.parts = parts
+    def named_modules(self, path=""):
+        yield path, self
+        for name, part in self.parts.items():
+            yield from part.named_modules(f"{path}.{name}".strip("."))
+    def __call__(self, value):
+        for hook in torch.before: hook(self, (value,))
+        try:
+            result = self.forward(value)
+            for hook in torch.after: hook(self, (value,), result)
+            return result
+        except Exception:
+            for hook in torch.after: hook(self, (value,), None)
+            raise
+    def forward(self, value):
+        for part in self.parts.values(): value = part(value)
+        return value
+class Leaf(Module):
+    def forward(self, value):
+        if isinstance(value, type): raise value("in the middle")
+        return value
+class Deep(Module):
+    def forward(self, value):
+        return self.parts["leaf"](value if value else self(value + 1))
+_modules._attach(torch)
+def attempt(model, value):
+    try:
+        model(value)
+    except BaseException as error:
+        told.append(type(error).__name__)
+"""
+
+
+def test_a_forward_pass_that_is_interrupted(tmp_path, interpreter):
+    """What it left open is closed when a pass begins that is no part of it; the model is not kept."""
+    code = MODULES + """
+model = Module(a=Module(leaf=Leaf()))
+attempt(model, ValueError)
+attempt(model, KeyboardInterrupt)
+model(0)
+attempt(model, SystemExit)
+other = Module(leaf=Leaf())
+other(0)
+attempt(model, KeyboardInterrupt)
+gone = weakref.ref(model)
+del model
+gc.collect()
+told.append(gone() is None)
+other(0)
+"""
+    one = ["Module", "a (Module)", "a.leaf (Leaf)"]
+    two = ["Module", "leaf (Leaf)"]
+    assert told(tmp_path, interpreter, code) == [
+        *one, ".", ".", ".", "ValueError",
+        *one, "KeyboardInterrupt", ".", ".", ".", *one, ".", ".", ".",
+        *one, "SystemExit", ".", ".", ".", *two, ".", ".",
+        *one, "KeyboardInterrupt", True, ".", ".", ".", *two, ".", "."]
+
+
+def test_a_module_that_calls_itself_and_strangers(tmp_path, interpreter):
+    code = MODULES + """
+deep = Deep(leaf=Leaf())
+deep(0)
+class Calls(Module):
+    def forward(self, value):
+        return Leaf()(value)
+Calls()(0)
+"""
+    assert told(tmp_path, interpreter, code) == [
+        "Deep", "Deep", "leaf (Leaf)", ".", ".", "leaf (Leaf)", ".", ".", "Calls", "Leaf", ".", "."]
