@@ -51,6 +51,13 @@ def _info(module, with_ranks=True):
             "nccl_version": _nccl_version(backend)}
 
 
+def _newest(world):
+    """What is another one wherever this rank is in a group that it was not in. The newest's name alone
+    would not tell of one that is gone, nor the count of one that came in its place."""
+    newest = next(reversed(world.pg_map), None)
+    return len(world.pg_map), id(newest), world.pg_names.get(newest)
+
+
 def _tell(module):
     if module._world.default_pg is None:
         return
@@ -63,23 +70,35 @@ def _tell(module):
 
 def _attach(module):
     """Both are called by PyTorch's own functions, under their names in this module."""
-    for name in ("_update_default_pg", "_new_group_with_tag"):
-        setattr(module, name, _telling(module, getattr(module, name)))
-    _tell_safely(module)
+    told = None
 
-
-def _tell_safely(module):
-    try:
+    def tell():
+        nonlocal told
+        told = _newest(module._world)
         _tell(module)
+
+    def tell_of_another():
+        """Every rank makes every group: those that this one is not in change nothing."""
+        if _newest(module._world) != told:
+            tell()
+
+    module._update_default_pg = _telling(module._update_default_pg, tell)
+    module._new_group_with_tag = _telling(module._new_group_with_tag, tell_of_another)
+    _safely(tell)
+
+
+def _safely(tell):
+    try:
+        tell()
     except Exception as error:  # noqa: BLE001 - whatever it is, it is not the job's
         _say.miss("process groups", error)
 
 
-def _telling(module, original):
+def _telling(original, tell):
     @functools.wraps(original)
     def telling(*args, **kwargs):
         result = original(*args, **kwargs)
-        _tell_safely(module)
+        _safely(tell)
         return result
 
     return telling

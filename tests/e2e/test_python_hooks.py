@@ -212,3 +212,52 @@ Calls()(0)
 """
     assert told(tmp_path, interpreter, code) == [
         "Deep", "Deep", "leaf (Leaf)", ".", ".", "leaf (Leaf)", ".", ".", "Calls", "Leaf", ".", "."]
+
+
+def test_groups_are_told_of_once(tmp_path, interpreter):
+    """A rank that is in few of many groups is not told of them all with each; one that is made in the
+    place of one that is gone is told of."""
+    code = """
+import types
+from syncline import _distributed, _library
+sys.modules["torch"] = types.ModuleType("torch")
+def call(what, text):
+    told.append([group["pg_name"] for group in json.loads(text)["pg_config"]])
+_library.call = call
+class Group:
+    def size(self): return 8192
+    def rank(self): return 0
+class world:
+    default_pg = None
+    pg_map, pg_names, pg_group_ranks, pg_backend_config = {}, {}, {}, {}
+class c10d:
+    _world = world
+    @staticmethod
+    def _update_default_pg(group):
+        world.default_pg = group
+    @staticmethod
+    def _new_group_with_tag(name, is_ours=True):
+        if is_ours:
+            add(name)
+def add(name):
+    group = Group()
+    world.pg_map[group], world.pg_names[group] = ("nccl", None), name
+    world.pg_group_ranks[group] = [0]
+    return group
+def end():
+    world.pg_map.clear()
+    world.pg_names.clear()
+    c10d._update_default_pg(None)
+_distributed._attach(c10d)
+for _ in range(2):
+    c10d._update_default_pg(add("0"))
+    c10d._new_group_with_tag("1")
+    for _ in range(9):
+        c10d._new_group_with_tag("2", is_ours=False)
+    gone = list(world.pg_map)[1]
+    del world.pg_map[gone], world.pg_names[gone], gone
+    c10d._new_group_with_tag("3")
+    c10d._new_group_with_tag("4", is_ours=False)
+    end()
+"""
+    assert told(tmp_path, interpreter, code) == [["0"], ["0", "1"], ["0", "3"]] * 2
