@@ -15,6 +15,7 @@ A job needs none of this: steps are found by themselves where there is an optimi
 import functools
 import os
 import sys
+import types
 
 from . import _library
 
@@ -25,6 +26,7 @@ _STATES = ("passive", "armed", "lead-in", "recording", "draining")
 
 # Of a function's code: it is a generator, a coroutine, an asynchronous generator.
 _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
+_AWAITED_GENERATOR = 0x100  # types.coroutine's
 
 
 def _text(name):
@@ -55,6 +57,8 @@ def _resume(within, body):
                 told = step(value)
             except StopIteration as end:
                 return end.value
+            finally:
+                value = None  # an error would hold us by its traceback, and we the error
         try:
             step, value = body.send, (yield told)
         except GeneratorExit:
@@ -113,6 +117,9 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
         elif kind & _GENERATOR:
             def inside(*args, **kwargs):
                 return (yield from _resume(self, function(*args, **kwargs)))
+
+            if kind & _AWAITED_GENERATOR:
+                inside = types.coroutine(inside)
         else:
             def inside(*args, **kwargs):
                 if _is_compiling():

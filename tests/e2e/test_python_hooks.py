@@ -261,3 +261,60 @@ for _ in range(2):
     end()
 """
     assert told(tmp_path, interpreter, code) == [["0"], ["0", "1"], ["0", "3"]] * 2
+
+
+def test_an_error_does_not_keep_what_it_went_through(tmp_path, interpreter):
+    """A coroutine that is cancelled lets go of its locals with its last reference."""
+    code = """
+import asyncio, gc, weakref
+import syncline
+class Tensor: pass
+@syncline.range("wait")
+async def wait():
+    tensor = Tensor()
+    refs.append(weakref.ref(tensor))
+    await asyncio.sleep(60)
+async def main():
+    task = asyncio.ensure_future(wait())
+    await asyncio.sleep(0)
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError:
+        told.append("cancelled")
+@syncline.range("numbers")
+def numbers():
+    tensor = Tensor()
+    refs.append(weakref.ref(tensor))
+    while True:
+        try:
+            yield
+        except KeyError:
+            pass
+refs = []
+gc.disable()
+asyncio.run(main())
+its = numbers()
+next(its)
+its.throw(KeyError())
+del its
+told.extend(ref() is None for ref in refs)
+"""
+    assert told(tmp_path, interpreter, code) == ["cancelled", True, True]
+
+
+def test_a_generator_that_is_awaited(tmp_path, interpreter):
+    code = """
+import asyncio, types
+import syncline
+@syncline.range("old")
+@types.coroutine
+def old(value):
+    yield
+    return value
+async def main():
+    told.append(await old(7))
+asyncio.run(main())
+told.append(list(old(8)))
+"""
+    assert told(tmp_path, interpreter, code) == [7, [None]]
