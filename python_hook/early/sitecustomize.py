@@ -14,7 +14,7 @@ def _boot():
         code = compile(file.read(), path, "exec")
     scope = {"__name__": "syncline._boot", "__file__": path}
     exec(code, scope)
-    return scope["start"]()
+    return scope["start"](is_early=True)
 
 
 def _is_left_alone():
@@ -23,6 +23,11 @@ def _is_left_alone():
 
 
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
+# What the job may import goes behind site-packages: the job may have a `syncline` there.
+_PACKAGE = os.path.dirname(_HERE)
+if _PACKAGE in sys.path:
+    sys.path.remove(_PACKAGE)
+    sys.path.append(_PACKAGE)
 try:
     if not _is_left_alone():
         _said = _boot()

@@ -17,7 +17,11 @@ import os
 import sys
 import types
 
-from . import _library
+# Our parts may be there already, under the other name of ours (_boot.py): there is one of each.
+for _name in [name for name in sys.modules if name.startswith("_syncline.")]:
+    sys.modules.setdefault(__name__ + _name[len("_syncline"):], sys.modules[_name])
+
+from . import _library  # noqa: E402
 
 __all__ = ["dump", "mark", "range", "start", "status", "step", "stop"]
 

@@ -2,7 +2,9 @@
 CUDA is initialised, or from our sitecustomize.py at the interpreter's start.
 
 The import path stays as it is. The package is called `syncline`, unless the job has a module of that
-name: then ours gets another.
+name: then ours gets another. At the interpreter's start nobody knows yet (the script's folder is not
+on the path), so there it gets the other name, and who imports `syncline` has what the path gives: the
+job's module, or the package once more, with the same parts behind it (__init__.py).
 """
 import importlib.util
 import os
@@ -39,15 +41,23 @@ def _load(name, folder):
         raise
 
 
-def start():
+def _choose(folder, is_early):
+    """The name that ours has. Where the path has no `syncline` at all there is one from now on."""
+    if is_early and NAME not in sys.modules:
+        return OTHER_NAME
+    is_known, file = _find(NAME)
+    if not is_known:
+        _load(NAME, folder)
+    is_free = not is_known or _is_ours(file)
+    return NAME if is_free and OTHER_NAME not in sys.modules else OTHER_NAME
+
+
+def start(is_early=False):
     """Why nothing will be hooked; "" if all is well."""
     if sys.version_info < (3, 9):
         return "Python before 3.9 is left alone: no steps"
     folder = os.path.dirname(os.path.abspath(__file__))
-    name = NAME
-    is_known, file = _find(name)
-    if is_known and not _is_ours(file):
-        name = OTHER_NAME
-    if name not in sys.modules and not (name == NAME and is_known):
+    name = _choose(folder, is_early)
+    if name == OTHER_NAME and name not in sys.modules:
         _load(name, folder)
     return importlib.import_module(name + "._hook").start()

@@ -46,7 +46,7 @@ def test_every_python_that_there_is(tmp_path, interpreter):
     told = []
     for prefix in ([], [harness.TOOL, "run"]):
         early = harness.run(tmp_path, *prefix, interpreter, "-c",
-                            "import sys; print('syncline._hook' in sys.modules, "
+                            "import sys; print(bool({'syncline._hook', '_syncline._hook'} & {*sys.modules}), "
                             "getattr(sys.modules.get('sitecustomize'), '__file__', None))", inject=False)
         told.append((early.status, early.stdout.split(), early.stderr))
     (_, (_, own), _), ours = told
@@ -109,11 +109,35 @@ def test_a_package_that_cannot_be_used(tmp_path, home):
 
 
 def test_a_module_of_the_jobs_that_has_the_name(tmp_path):
-    """It is the job's that is imported, before or after CUDA is initialised; ours has another name."""
+    """It is the job's that is imported, before or after CUDA is initialised; ours has another name. Under
+    `syncline run`, too, where the package is there before the script's folder is on the path."""
     (tmp_path / "syncline.py").write_text("mine = 'the job\\'s own'\n")
+    script = tmp_path / "job.py"
     for first, last in (("import syncline\n", ""), ("", "import syncline\n")):
-        run = python(tmp_path, first + CUDA + last + "print(syncline.mine, '_syncline' in sys.modules)\n")
-        assert run.stdout == "the job's own True\n", run.stderr
+        script.write_text(first + CUDA + last + "print(syncline.mine, '_syncline._hook' in sys.modules)\n")
+        for prefix in ([], [harness.TOOL, "run"]):
+            run = harness.run(tmp_path, *prefix, sys.executable, script, inject=not prefix)
+            assert run.stdout == "the job's own True\n", run.stderr
+
+
+@pythons
+def test_there_is_one_package_whatever_its_name(tmp_path, interpreter):
+    """Under `syncline run`: what a job without such a module imports is ours, and acts on what is hooked;
+    also where it has taken the folder from its path."""
+    code = ("import sys\nprint(sys.path[-1])\n"
+            "if sys.argv[1] == 'scrubbed':\n    sys.path.pop()\n    " + "\n    ".join(CUDA.splitlines()) +
+            "\nimport syncline, syncline._library\nprint(*('syncline._' + name in sys.modules and\n"
+            "      sys.modules['syncline._' + name] is sys.modules['_syncline._' + name]\n"
+            "      for name in ('hook', 'library', 'steps')), syncline._library.__name__)\n" + CUDA +
+            "import pickle\nsyncline.step()\n"
+            "print(syncline.status()['state'], sum('syncline' in type(f).__module__ for f in sys.meta_path),\n"
+            "      pickle.loads(pickle.dumps(syncline.range)) is syncline.range)\n")
+    script = tmp_path / "job.py"
+    script.write_text(code)
+    for path in ("whole", "scrubbed"):
+        run = harness.run(tmp_path, harness.TOOL, "run", interpreter, script, path, inject=False)
+        assert run.stdout == (f"{HOME / 'python'}\nTrue True True _syncline._library\n"
+                              "armed 1 True\n"), run.stderr
 
 
 def test_the_package_is_there_for_an_import(tmp_path):
