@@ -180,16 +180,30 @@ static int is_meant(const struct visit *v, const struct object *o)
     return 0;
 }
 
+/* Those that are only imported come before the hashed ones. But a table in which nothing is hashed,
+ * that of a program that exports nothing, does not say where they end, and one that is both may be
+ * hashed: what is called tells of these. */
+static uint32_t count_symbols(const struct object *o)
+{
+    uint32_t count = o->gnu_hash[1];
+
+    for (size_t i = 0; o->calls && i < o->call_count; i++)
+        if (ELF64_R_SYM(o->calls[i].r_info) >= count)
+            count = (uint32_t)ELF64_R_SYM(o->calls[i].r_info) + 1;
+    return count;
+}
+
 /* How many of the functions the object imports. */
 static unsigned find_symbols(struct visit *v, const struct object *o)
 {
-    uint32_t first_hashed = o->gnu_hash[1];
+    uint32_t count;
     unsigned found = 0;
 
     memset(v->symbol, 0, sizeof(v->symbol));
     if (!is_meant(v, o))
         return 0;
-    for (uint32_t i = 1; i < first_hashed; i++) {
+    count = count_symbols(o);
+    for (uint32_t i = 1; i < count; i++) {
         const char *name = o->strings + o->symbols[i].st_name;
 
         if (o->symbols[i].st_shndx != SHN_UNDEF)

@@ -22,8 +22,8 @@ typedef int (*sl_loader_visit_fn)(struct dl_phdr_info *info, size_t size, void *
 /* dl_iterate_phdr(). A visitor may look again. */
 int sl_loader_look(sl_loader_visit_fn visit, void *user);
 
-/* Around other calls that change or go through the list: dlopen() of what is not loaded yet. They
- * nest. */
+/* Around other calls that change or go through the list: dlopen() of what is not loaded yet. Or
+ * that take another lock which a forked child must not find taken. They nest. */
 void sl_loader_enter(void);
 void sl_loader_leave(void);
 

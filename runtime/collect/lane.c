@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/pages.h"
 
 /* The writer wakes the collector when this part of its ring waits to be read, and has it grow, at
@@ -348,15 +349,29 @@ static void pass(struct sl_lane *lane, uint64_t words)
                           memory_order_release);
 }
 
+/* A signal handler recorded something while its thread was about to: where records begin behind
+ * that, nobody knows. */
+static void give_up(struct sl_lane *lane)
+{
+    static int said;
+
+    lane->is_broken = 1;
+    sl_log_once(
+        &said, SL_LOG_WARN,
+        "a signal handler made a range or mark inside another of its thread's: nothing more "
+        "of that thread's ranges and operators is recorded");
+}
+
 const struct sl_lane_record *sl_lane_next(struct sl_lane *lane)
 {
-    for (;;) {
+    while (!lane->is_broken) {
         const struct sl_lane_record *r =
             (const struct sl_lane_record *)&lane->word[lane->read_offset];
-
         /* Acquire pairs with the release in sl_lane_put(): records up to head are whole. */
-        if (atomic_load_explicit(&lane->tail, memory_order_relaxed) >=
-            atomic_load_explicit(&lane->head, memory_order_acquire))
+        uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
+        uint64_t tail = atomic_load_explicit(&lane->tail, memory_order_relaxed);
+
+        if (tail >= head)
             return NULL;
         if (r->what == SL_LANE_GROW) {
             uint64_t next = r->aux;
@@ -366,10 +381,13 @@ const struct sl_lane_record *sl_lane_next(struct sl_lane *lane)
             lane->read_offset = next;
         } else if (r->what == SL_LANE_PAD) {
             pass(lane, lane->read_words - lane->read_offset);
-        } else {
+        } else if (r->pairs && 2u * r->pairs <= head - tail) {
             return r;
+        } else {
+            give_up(lane);
         }
     }
+    return NULL;
 }
 
 void sl_lane_read(struct sl_lane *lane, const struct sl_lane_record *record)

@@ -143,6 +143,7 @@ struct sl_lane {
     /* the reader's */
     uint64_t read_offset, read_words;
     uint32_t reading_thread;
+    int is_broken; /* no record can be found in it any more */
     uint64_t last_ns;
 };
 

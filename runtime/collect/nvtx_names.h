@@ -20,6 +20,9 @@ int sl_nvtx_names_init(void);
 /* A text's number, from 1; 0: no room. At most SL_LANE_TEXT_MAX bytes are kept. */
 uint32_t sl_nvtx_string(const char *text, size_t length);
 
+/* Its number, if it has one already; else 0. At most SL_LANE_TEXT_MAX bytes. */
+uint32_t sl_nvtx_string_known(const char *text, size_t length);
+
 /* Borrowed for the life of the process, ends in NUL; NULL: no such number. */
 const char *sl_nvtx_string_get(uint32_t string, size_t *length);
 

@@ -216,6 +216,16 @@ static int line_of(const struct sl_python_layout *l, const struct sl_python_plac
                                p->table_bytes, p->first_line, p->offset);
 }
 
+/* Texts are counted, not code: what eval() compiles is new each time, and has the same line. */
+static uint32_t new_line(const char *text, size_t length)
+{
+    if (atomic_fetch_add_explicit(&python.lines, 1, memory_order_relaxed) < LINES)
+        return sl_nvtx_string(text, length);
+    atomic_store_explicit(&python.lines, LINES, memory_order_relaxed);
+    sl_stats_add(SL_STAT_NAMES_LOST, 1);
+    return 0;
+}
+
 static uint32_t find_text(const struct sl_python_layout *l, uint64_t hash,
                           const struct sl_python_place *p, unsigned places)
 {
@@ -225,16 +235,12 @@ static uint32_t find_text(const struct sl_python_layout *l, uint64_t hash,
 
     if (line)
         return line == NO_ROOM ? 0 : line;
-    if (atomic_fetch_add_explicit(&python.lines, 1, memory_order_relaxed) >= LINES) {
-        atomic_store_explicit(&python.lines, LINES, memory_order_relaxed);
-        sl_stats_add(SL_STAT_NAMES_LOST, 1);
-        keep(hash, NO_ROOM);
-        return 0;
-    }
     for (unsigned i = 0; i < places; i++)
         length = sl_python_text_add(l, text, length, SL_PYTHON_TEXT_MAX / places, p[i].file,
                                     p[i].name, line_of(l, &p[i]));
-    line = sl_nvtx_string(text, length);
+    line = sl_nvtx_string_known(text, length);
+    if (!line)
+        line = new_line(text, length);
     keep(hash, line ? line : NO_ROOM);
     return line;
 }

@@ -257,13 +257,16 @@ static const struct sl_torch_ops_host host = {SL_TORCH_OPS_ABI, sl_torch_ops_beg
 
 /* ---- finding it ---- */
 
+/* PyTorch's list of observers has a lock: as the linker's, no child of a fork finds it taken. */
 static void follow(void)
 {
     int on = atomic_load(&ops.is_wanted) && !atomic_load(&ops.is_stopped), err;
 
     if (!ops.observer.enable || on == ops.is_enabled)
         return;
+    sl_loader_enter();
     err = on ? ops.observer.enable(ops.mode == SL_TORCH_OPS_FULL) : ops.observer.disable();
+    sl_loader_leave();
     if (err)
         sl_log(SL_LOG_WARN, "PyTorch refused the observer of its operators: none are recorded");
     ops.is_enabled = on;
@@ -294,6 +297,16 @@ static const char *load_observer(const struct sl_torch *torch, const char *path)
     return "the observer is of another version of syncline";
 }
 
+static int watch(void)
+{
+    int err;
+
+    sl_loader_enter();
+    err = ops.observer.watch(ops.mode == SL_TORCH_OPS_FULL);
+    sl_loader_leave();
+    return err;
+}
+
 static void take(const struct sl_torch *torch, const char *home)
 {
     char path[PATH_MAX];
@@ -301,7 +314,7 @@ static void take(const struct sl_torch *torch, const char *home)
                           ? "there is none for it"
                           : load_observer(torch, path);
 
-    if (!why && ops.observer.watch(ops.mode == SL_TORCH_OPS_FULL)) {
+    if (!why && watch()) {
         ops.observer.enable = NULL;
         why = "PyTorch refused it";
     }

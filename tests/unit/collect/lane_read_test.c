@@ -328,6 +328,37 @@ static void records_have_the_time_of_a_clock_that_was_set_back(void **state)
     assert_true(got[2].ns == got[1].ns);
 }
 
+static void *spoil(void *unused)
+{
+    struct sl_lane_record *r;
+
+    mark(1);
+    r = sl_lane_begin(sl_lane_get(), 2);
+    *r = (struct sl_lane_record){.what = SL_LANE_MARK, .stamp = sl_clock_stamp()};
+    sl_lane_put(sl_lane_mine, 2);
+    mark(2);
+    return unused;
+}
+
+/* Its handler made a mark in the middle of another: where the next begins is not known. */
+static void what_a_signal_spoils_is_its_threads_alone(void **state)
+{
+    pthread_t thread;
+    unsigned marks = 0;
+
+    (void)state;
+    pthread_create(&thread, NULL, spoil, NULL);
+    pthread_join(thread, NULL);
+    mark(3);
+    pass(SECOND, 2);
+    read_until(time_ns);
+    for (unsigned i = 0; i < got_count; i++) {
+        marks += got[i].what == SL_LANE_MARK;
+        assert_true(got[i].what != SL_LANE_MARK || got[i].aux == 1 || got[i].aux == 3);
+    }
+    assert_int_equal(marks, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +372,7 @@ int main(void)
         cmocka_unit_test(a_clock_that_stands),
         cmocka_unit_test(the_clock_is_set_back),
         cmocka_unit_test(records_have_the_time_of_a_clock_that_was_set_back),
+        cmocka_unit_test(what_a_signal_spoils_is_its_threads_alone),
     };
 
     return cmocka_run_group_tests(tests, init, end);

@@ -373,6 +373,31 @@ static void more_lines_than_are_kept(void **state)
 #define BOTH(test)                                                                                 \
     cmocka_unit_test_setup((test), without_hashes), cmocka_unit_test_setup((test), with_hashes)
 
+/* What eval() compiles in a loop is new code each time, and one line. */
+static void code_that_is_made_anew_is_no_new_line(void **state)
+{
+    void *code, *other, *frame;
+    uint32_t line = 0;
+
+    (void)state;
+    be(12, 1);
+    code = new_code("<string>", "<module>", 1);
+    for (int version = 1; version < 40000; version++) {
+        put_int(code, layout.code_version, version);
+        frame = new_frame(code, NULL, 0);
+        if (!line)
+            line = sl_python_line(frame, NULL);
+        assert_int_equal(sl_python_line(frame, NULL), line);
+        free(frame);
+    }
+    other = new_code("/home/me/later.py", "train", 7);
+    frame = new_frame(other, NULL, 0);
+    assert_string_equal(text_of(frame), "/home/me/later.py:7 train");
+    free(frame);
+    free_code(other);
+    free_code(code);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +412,7 @@ int main(void)
         BOTH(code_with_a_number_of_its_own),
         BOTH(tables_of_any_length),
         BOTH(names_that_are_long_or_none),
+        cmocka_unit_test(code_that_is_made_anew_is_no_new_line),
         cmocka_unit_test_setup(more_lines_than_are_kept, without_hashes),
     };
 
