@@ -67,6 +67,8 @@ def test_time_windows(go):
     for trace in traces:
         times = [e["start"] for e in trace.of("kernel")]
         meta = trace.object["syncline"]
+        if not times and trace is traces[-1]:
+            continue  # on a busy machine the process may end right behind its opening
         assert meta["opened_ns"] <= min(times) and max(times) <= meta["closed_ns"]
 
 
