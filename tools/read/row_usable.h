@@ -11,8 +11,8 @@
 #include "read/json_event.h"
 
 /* Why the row of an operator, a range, a call, a GPU operation or a wait cannot be used, for a
- * person ("ts is below 0"); NULL: it can, or it is none of these. `own`: the file is syncline's, whose correlation ids have
- * 64 bits. */
+ * person ("ts is below 0"); NULL: it can, or it is none of these. `own`: the file is syncline's,
+ * whose correlation ids have 64 bits. */
 const char *sl_row_unusable(const struct sl_trace_row *row, int own);
 
 #endif
