@@ -370,9 +370,7 @@ static struct sl_op *new_op(struct sl_streams *s)
     return op || make_room(s) != 0 ? op : sl_pool_get(&s->ops);
 }
 
-/* Between which two it belongs. 0; -EEXIST: it is there already, or too old for anybody to wait
- * for.
- */
+/* Between which two it belongs. 0; -EEXIST: it is there already, or too old for anybody's wait. */
 static int find_place(const struct sl_stream *stream, const struct sl_edge_op *pub,
                       struct sl_op **above, struct sl_op **below)
 {

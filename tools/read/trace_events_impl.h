@@ -39,7 +39,7 @@ struct sl_trace_events {
     size_t steps, steps_sorted;
     int own;
     int has_process;
-    uint64_t process; /* of the first call, if has_process: its number, or a hash of its name */
+    uint64_t process; /* of the first call, if has_process: its number, or its name's */
     uint64_t ranges;
     uint64_t newest;      /* the correlation id seen last, widened */
     uint64_t first_ns;    /* UINT64_MAX: no event */

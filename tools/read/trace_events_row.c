@@ -165,15 +165,7 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     return rc ? rc : sl_event_sort_put(t->by_time, &ev);
 }
 
-/* FNV-1a */
-static uint64_t hash_of(struct sl_text text)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-
-    for (size_t i = 0; i < text.size; i++)
-        h = (h ^ (unsigned char)text.data[i]) * 0x100000001b3u;
-    return h;
-}
+#define NAMED (1ull << 63) /* no process has such a number */
 
 /* Who merges the files of several ranks may name their processes by texts: "[TP00] 4711". */
 static void note_process(struct sl_trace_events *t, const struct sl_trace_row *row)
@@ -182,7 +174,7 @@ static void note_process(struct sl_trace_events *t, const struct sl_trace_row *r
 
     if (!row->pid.text.data)
         return;
-    process = row->pid.is_number ? (uint64_t)row->pid.number : hash_of(row->pid.text);
+    process = row->pid.is_number ? (uint64_t)row->pid.number : NAMED | intern(t, row->pid.text);
     if (!t->has_process)
         t->process = process;
     t->has_process = 1;
