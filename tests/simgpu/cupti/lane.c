@@ -17,6 +17,7 @@
 #define RAW           UINT8_MAX /* a slot's record: not one that this CUPTI made */
 #define REPLAY_NAP_NS 1000000
 #define REPLAY_NAPS   10000
+#define LIBRARIES     16 /* that registered callbacks, in one process */
 
 struct sim_lane {
     pthread_mutex_t lock;
@@ -149,22 +150,41 @@ static void check_zeroed(const struct sim_buffer *b)
     }
 }
 
+/* The largest buffer that a library gave, known by its callback; NULL: more libraries than places.
+ * A request may straddle the change to another library's callbacks, so each keeps its own. */
+static _Atomic size_t *largest_of(const struct sim_callbacks *callbacks)
+{
+    static struct {
+        _Atomic uintptr_t library;
+        _Atomic size_t largest;
+    } known[LIBRARIES];
+    uintptr_t library = (uintptr_t)callbacks->request ^ (uintptr_t)callbacks->request_v2;
+
+    for (size_t i = 0; i < LIBRARIES; i++) {
+        uintptr_t nobody = 0;
+
+        if (atomic_compare_exchange_strong(&known[i].library, &nobody, library) ||
+            nobody == library) {
+            return &known[i].largest;
+        }
+    }
+    return NULL;
+}
+
 /* A client at its cap gives no buffer, or one for show that is smaller than its others, perhaps the
  * same to several threads. What is written there is lost to it. */
 static bool is_for_show(const struct sim_buffer *b, const struct sim_callbacks *callbacks)
 {
-    static _Atomic size_t largest[SIM_CLIENTS];
-    static _Atomic uintptr_t asked_of[SIM_CLIENTS];
-    uintptr_t client = (uintptr_t)callbacks->request ^ (uintptr_t)callbacks->request_v2;
+    _Atomic size_t *largest = b->owner == SIM_CLIENT ? largest_of(callbacks) : NULL;
 
-    if (atomic_exchange(&asked_of[b->client], client) != client) {
-        largest[b->client] = 0; /* another library's buffers may be of another size */
-    }
-    if (b->size >= largest[b->client]) {
-        largest[b->client] = b->size;
+    if (!largest) {
         return false;
     }
-    return b->owner == SIM_CLIENT;
+    if (b->size >= *largest) {
+        *largest = b->size;
+        return false;
+    }
+    return true;
 }
 
 /* Asks the client for a buffer, on this thread and without a lock. NULL: it gave none. */

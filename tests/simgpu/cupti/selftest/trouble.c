@@ -67,6 +67,56 @@ static void steal(void)
     free(latest); /* nobody else will */
 }
 
+static uint8_t shown[4096];
+
+static void *call_of_another(void *unused)
+{
+    (void)unused;
+    fake_call(SIM_RUNTIME, CBID_LAUNCH, 3, 0);
+    return NULL;
+}
+
+/* At its cap; and before it has answered, another library registers and is asked. */
+static void request_for_show(uint8_t **buffer, size_t *size, size_t *records)
+{
+    pthread_t other;
+
+    CHECK(F(cuptiActivityRegisterCallbacks)(request, complete) == CUPTI_SUCCESS);
+    CHECK(pthread_create(&other, NULL, call_of_another, NULL) == 0);
+    CHECK(pthread_join(other, NULL) == 0);
+    *buffer = memset(shown, 1, sizeof shown);
+    *size = sizeof shown;
+    *records = 0;
+}
+
+static void request_large(uint8_t **buffer, size_t *size, size_t *records)
+{
+    static bool gave;
+
+    if (gave) {
+        request_for_show(buffer, size, records);
+    } else {
+        request(buffer, size, records);
+        *records = 1;
+        gave = true;
+    }
+}
+
+static void for_show(void)
+{
+    uint8_t zeroed = 1;
+    size_t bytes = sizeof zeroed;
+
+    CHECK(F(cuptiActivitySetAttribute)(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes,
+                                       &zeroed) == CUPTI_SUCCESS);
+    CHECK(F(cuptiActivityRegisterCallbacks)(request_large, complete) == CUPTI_SUCCESS);
+    enable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    fake_call(SIM_RUNTIME, CBID_LAUNCH, 1, 0);
+    fake_call(SIM_RUNTIME, CBID_LAUNCH, 2, 0);
+    CHECK(buffers_out == 2); /* one of each library's, and the one for show */
+    CHECK(fake_log_count("misuse") == 0);
+}
+
 static void shuffle(void)
 {
     size_t out_of_order = 0;
@@ -195,6 +245,7 @@ static const struct scenario scenarios[] = {
     {"drops", "SIMGPU_CUPTI_PER_THREAD_BUFFERS", "0", drops},
     {"drop_some", "SIMGPU_CUPTI_DROP", "0.2", drop_some},
     {"steal", "SIMGPU_CUPTI_STEAL", "10", steal},
+    {"for_show", NULL, NULL, for_show},
     {"shuffle", "SIMGPU_CUPTI_SHUFFLE", "1", shuffle},
     {"twice", "SIMGPU_CUPTI_TWICE", "0.5", twice},
     {"no_time", "SIMGPU_CUPTI_NO_TIME", "0.5", no_time},
