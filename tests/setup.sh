@@ -44,8 +44,8 @@ sl_setup_missing() {
             sl_setup_command nm binutils
             sl_setup_command pkg-config pkg-config
             sl_setup_command git git
-            sl_setup_command zstd zstd
-            sl_setup_command cppcheck cppcheck
+            sl_setup_command python3-config python3-dev
+            python3 -c 'import ctypes; ctypes.CDLL("libzstd.so.1")' >/dev/null 2>&1 || echo libzstd1
             ;;
         esac
     done

@@ -33,6 +33,11 @@ COPY_KINDS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
 MEMORY_KINDS = {1: "Pageable", 2: "Pinned", 3: "Device"}
 
 
+def has_benches() -> bool:
+    """Whether the build under test was asked for the benchmarks."""
+    return "SYNCLINE_BENCH:BOOL=OFF\n" not in (BUILD / "CMakeCache.txt").read_text()
+
+
 def microseconds(text: str) -> int:
     """Nanoseconds of a `ts` or `dur`, which must have exactly three decimals."""
     assert re.fullmatch(r"\d+\.\d{3}", text), f"not microseconds with three decimals: {text}"

@@ -15,8 +15,8 @@ NUMBERS = {"step": "us", "memory": "MiB", "callbacks": "ns a record", "own CPU":
 
 def run(tmp_path, name: str, job: str, rounds: int = 1) -> tuple[list[list[str]], list[dict]]:
     """The cells of what it prints, the head's first, and its rows of JSON."""
-    if not (harness.BUILD / "bench" / "idle_client.so").exists():
-        pytest.skip("built without -DSYNCLINE_BENCH=ON")
+    if not harness.has_benches():
+        pytest.skip("built with -DSYNCLINE_BENCH=OFF")
     rows = tmp_path / "rows.json"
     done = subprocess.run([REPO / "bench" / name, "--rounds", str(rounds), "--steps", "3", "--job", job,
                            "--build", harness.BUILD, "--json", rows],

@@ -98,8 +98,7 @@ static void loading_an_object_is_seen(void **state)
 
     (void)state;
     assert_int_equal(sl_import_generation(), before);
-    if (!dlopen("libutil.so.1", RTLD_NOW) && !dlopen("libanl.so.1", RTLD_NOW))
-        skip();
+    assert_true(dlopen("libutil.so.1", RTLD_NOW) || dlopen("libanl.so.1", RTLD_NOW)); /* glibc's */
     assert_int_not_equal(sl_import_generation(), before);
 }
 

@@ -18,8 +18,7 @@ static void mangled_names_become_readable(void **state)
     size_t n = sl_demangle(out, sizeof(out), "_ZN2at6native3addIfEEvPT_i");
 
     (void)state;
-    if (n == 0)
-        skip(); /* no C++ runtime on this machine: names stay as they are */
+    /* The machine has a C++ runtime: the tool that was built with this needs one. */
     assert_int_equal(n, strlen("void at::native::add<float>(float*, int)"));
     assert_memory_equal(out, "void at::native::add<float>(float*, int)", n);
 }
