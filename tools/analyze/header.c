@@ -105,13 +105,19 @@ uint64_t sl_header_counter(const struct sl_header *h, const char *name)
     return 0;
 }
 
-/* Does this counter of ours mean that the file lacks something? */
+/* Does this counter of ours mean that the file lacks something that CUPTI had recorded? */
 static int is_loss(const char *name)
 {
-    return strncmp(name, "dropped", 7) == 0 ||
-           strcmp(name, sl_stats_name(SL_STAT_UNDELIVERED_AT_EXIT)) == 0 ||
-           strcmp(name, sl_stats_name(SL_STAT_RECORDS_NO_TIME)) == 0 ||
-           strcmp(name, sl_stats_name(SL_STAT_RECORDS_INVALID)) == 0;
+    static const enum sl_stat others[] = {SL_STAT_UNDELIVERED_AT_EXIT, SL_STAT_UNDELIVERED_BUFFERS,
+                                          SL_STAT_RECORDS_NO_TIME, SL_STAT_RECORDS_OTHER_CLOCK,
+                                          SL_STAT_RECORDS_INVALID};
+
+    if (strncmp(name, "dropped", 7) == 0)
+        return 1;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strcmp(name, sl_stats_name(others[i])) == 0)
+            return 1;
+    return 0;
 }
 
 void sl_header_end(const struct sl_header *h, int whole, struct sl_findings *findings)

@@ -178,6 +178,8 @@ static void test_header(void **state)
            SL_FIND_RANK_HIDDEN, 1);
     expect(OWN_TRACE("", ",\"dropped_ring\":4,\"dropped_write\":3,\"nested_dropped\":9"),
            SL_FIND_LOST, 7);
+    expect(OWN_TRACE("", ",\"undelivered_buffers\":2,\"records_other_clock\":3,\"duplicates\":1"),
+           SL_FIND_LOST, 5);
     expect(OWN_TRACE("," CALL("6", "1001.000"), ""), SL_FIND_OUTSIDE_WINDOW, 1);
     expect(OWN_TRACE("," RANGE("0.500"), ""), SL_FIND_OUTSIDE_WINDOW, 1);
     expect(OWN_TRACE("," RANGE("2.000"), ""), SL_FIND_COUNT, 0); /* ends inside */
