@@ -14,8 +14,8 @@ out=
 usage() {
     cat <<END
 usage: samples/demo.sh [options]
-  --torch        PyTorch trains a small transformer (where python3 has no PyTorch, or there is no
-                 GPU, an environment of its own below build/venv: 0.5 GB from PyPI, once)
+  --torch        PyTorch trains a small transformer (on the simulated GPU in an environment of its
+                 own below build/venv: 0.5 GB from PyPI, once; on the real one python3's PyTorch)
   --steps N      training steps to record (60, about half a second; with --torch 20)
   --real         on the real GPU, or not at all
   --simulated    on the simulated GPU even where there is a real one

@@ -228,11 +228,14 @@ const struct sl_command sl_cmd_convert = {
         ".gz or .zst is compressed; ASTRA-sim reads raw files alone. With --et, operators get the\n"
         "inputs, outputs and attributes that PyTorch's ExecutionTraceObserver wrote. Process "
         "groups\n"
-        "are added to PREFIX.comm_groups.json beside it.",
+        "are added to PREFIX.comm_groups.json beside it. Where FILE is an execution trace itself,\n"
+        "it is closed in the same way, or compressed anew. Memory stays below 500 MiB; what does\n"
+        "not fit is sorted in temporary files (TMPDIR, else /tmp).",
     .after =
         "Exit status:\n"
         "  0  the output is the whole trace\n"
-        "  1  the output is a valid trace of what could be read of a broken one\n"
+        "  1  the input is broken, was changed, has rows without sense, or does not fit --et: the\n"
+        "     output has the rest, closed properly\n"
         "  2  nothing was written: the input cannot be read, the output cannot be written, or\n"
         "     wrong usage\n"
         "\n"

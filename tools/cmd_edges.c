@@ -312,10 +312,14 @@ const struct sl_command sl_cmd_edges = {
         "GPU ran kernels before that for longer, it names the last of these.\n"
         "\n"
         "Files of torch.profiler's tell most when they were made with the option\n"
-        "enable_cuda_sync_events of torch._C._profiler._ExperimentalConfig.",
+        "enable_cuda_sync_events of torch._C._profiler._ExperimentalConfig.\n"
+        "\n"
+        "Memory stays below 256 MiB; what does not fit is sorted in temporary files (TMPDIR, else\n"
+        "/tmp).",
     .after = "Exit status:\n"
              "  0  the edges of the whole trace\n"
-             "  1  the file is broken or has rows without sense: the edges of the rest\n"
+             "  1  the file is broken or changed, or has rows without sense or of several\n"
+             "     processes: the edges of the rest\n"
              "  2  the file cannot be read or is no trace, or wrong usage\n"
              "\n"
              "Examples:\n"

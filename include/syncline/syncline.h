@@ -8,9 +8,9 @@
  *   #include <syncline/syncline.h>
  *   sl_start();  ...  sl_stop();
  *
- * Threads: any. None of these calls blocks, allocates or calls CUDA; they leave a request for the
- * profiler's own thread. (The first sl_start() may have to make that thread.) sl_hand_over() and
- * sl_take_back() alone wait for that thread.
+ * Threads: any, but not a signal handler. None of these calls blocks, allocates or calls CUDA; they
+ * leave a request for the profiler's own thread. (The first sl_start() may have to make that
+ * thread.) sl_hand_over() and sl_take_back() alone wait for that thread.
  */
 #ifndef SYNCLINE_H
 #define SYNCLINE_H
@@ -44,7 +44,7 @@ struct sl_status {
     uint64_t windows_completed; /* files that are complete on disk */
     uint64_t records;           /* CUPTI records decoded */
     uint64_t events_written;
-    uint64_t dropped;      /* events lost for any reason */
+    uint64_t dropped;      /* records and events lost: dropped_* and undelivered_at_exit of files */
     uint64_t memory_bytes; /* host memory held for events and CUPTI's buffers */
     char last_file[1024];  /* last complete trace; "" if none */
     char reason[256];      /* why passive; "" otherwise */
@@ -80,9 +80,9 @@ static inline void *sl_find_(const char *symbol)
     return dlsym(handle, symbol);
 }
 
-/* Opens a window (SYNCLINE_WINDOW=demand, or a pause of time windows). 0; -EALREADY already open or
- * opening; -EAGAIN no library; -ENODEV passive; -EBUSY the last window is still draining: the
- * request is kept. */
+/* Opens a window (SYNCLINE_WINDOW=demand, or a pause of others): SYNCLINE_LEAD_IN later, so that it
+ * is known what the GPU is busy with. 0; -EALREADY already open or opening; -EAGAIN no library;
+ * -ENODEV passive; -EBUSY the last window is still draining: the request is kept. */
 static inline int sl_start(void)
 {
     int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_start");

@@ -140,7 +140,8 @@ def mark(name):
 
 
 def start():
-    """Opens a window (SYNCLINE_WINDOW=demand, or a pause between others). True if one will open."""
+    """Opens a window (SYNCLINE_WINDOW=demand, or a pause between others), SYNCLINE_LEAD_IN later. True
+    if one will open."""
     return _call("sl_start") == 0
 
 

@@ -89,7 +89,8 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_EDGES_LOST_GRAPH_INSIDE] =
         {"edges_lost_graph_inside", "graph launches with unknown dependencies between their nodes"},
     [SL_STAT_EDGES_LOST_NO_RECORD] = {"edges_lost_no_record",
-                                      "waits for an event never seen recorded"},
+                                      "waits for an event never seen recorded, or for what no "
+                                      "record names; operations whose launch was not seen"},
     [SL_STAT_EDGES_LOST_MEMORY] = {"edges_lost_memory", "what found no room in the edges' memory"},
     [SL_STAT_EDGES_LOST_CYCLE] = {"edges_lost_cycle", "sources that ended after their wait"},
 };

@@ -2,7 +2,7 @@
  * stats.h - loss is data: every drop has a counter, and the trace carries it.
  *
  * Counters are process-wide relaxed atomics, each written mostly by one thread. Names appear in
- * the trace's metadata, in sl_status() and in `syncline check`.
+ * the trace's metadata and in `syncline check`; docs/trace-format.md has them all.
  */
 #ifndef SL_STATS_H
 #define SL_STATS_H

@@ -109,7 +109,7 @@ enum sl_cupti_set {
     SL_CUPTI_DRIVER = 1 << 4,
     SL_CUPTI_SYNC = 1 << 5, /* SYNCHRONIZATION and CUDA_EVENT, which need each other */
     SL_CUPTI_OVERHEAD = 1 << 6,
-    SL_CUPTI_NAMES = 1 << 7, /* device, context, stream, name records: cheap, always on */
+    SL_CUPTI_NAMES = 1 << 7, /* context, stream, name records: cheap, always on */
 };
 
 /* Enables the kinds of `set`. With `all_api` the whole RUNTIME and DRIVER kinds, else the calls of

@@ -62,7 +62,7 @@ static const struct sl_option_word cupti_api_words[] = {
 static const struct sl_option_word detail_words[] = {
     {"lean", SL_DETAIL_LEAN, "no flow arrows, no occupancy, no bandwidth: about half the cost"},
     {"default", SL_DETAIL_DEFAULT, "what trace viewers and HTA read"},
-    {"full", SL_DETAIL_FULL, "everything that CUPTI tells"},
+    {"full", SL_DETAIL_FULL, "and clusters, channels, kinds of shared memory, what a memset sets"},
     {NULL, 0, NULL},
 };
 
@@ -85,7 +85,7 @@ static const struct sl_option_word log_words[] = {
     {"off", SL_LOG_OFF, "nothing"},
     {"error", SL_LOG_ERROR, "what stops recording"},
     {"warn", SL_LOG_WARN, "what loses something"},
-    {"info", SL_LOG_INFO, "where the traces are, and a line at the end"},
+    {"info", SL_LOG_INFO, "where the traces go, and each that is complete"},
     {"debug", SL_LOG_DEBUG, "what a developer of syncline wants to know"},
     {NULL, 0, NULL},
 };
@@ -107,16 +107,16 @@ const struct sl_option sl_config_table[] = {
     {"SYNCLINE_WINDOW", SL_OPTION_WINDOW, "run",
      "run, time:LENGTH/PERIOD, steps:COUNT/PERIOD, demand",
      "When to record. `run`: everything, from the first CUDA call to the end. `time:2s/60s`: two "
-     "seconds out of every minute. `steps:3/500`: three of every 500 steps of the job (the first "
-     "is "
-     "left out), from the beginning of one to the end of another; what a step is, "
-     "docs/pytorch.md says; between two windows lies a step at least. `demand`: between "
-     "`sl_start()` and `sl_stop()`. Each window is "
-     "a complete file. `sl_start()` and `sl_stop()` work in every mode.",
+     "seconds out of every minute, 10 ms at least. `steps:3/500`: three of every 500 steps of the "
+     "job (the first is left out), from the beginning of one to the end of another; what a step "
+     "is, docs/pytorch.md says; between two windows lies a step at least. `demand`: between "
+     "`sl_start()` and `sl_stop()`. Each window is a complete file. `sl_start()` and `sl_stop()` "
+     "work in every mode.",
      FIELD(window_mode), 10000000, 365ull * 86400 * SECOND_NS, NULL},
     {"SYNCLINE_LEAD_IN", SL_OPTION_DURATION, "1s", "0 to 1min",
      "How long records are collected, but not written, before a window that opens later than the "
-     "start of the process, so that work already enqueued is known when it opens.",
+     "start of the process, so that work already enqueued is known when it opens. `sl_start()` "
+     "opens its window that much later; for windows of steps it is one step instead.",
      FIELD(lead_in_ns), 0, 60 * SECOND_NS, NULL},
     {"SYNCLINE_KINDS", SL_OPTION_SET, "kernel,memcpy,memset,runtime,driver,sync,overhead",
      "any of kernel, memcpy, memset, runtime, driver, sync, overhead, joined by commas",
@@ -168,9 +168,9 @@ const struct sl_option sl_config_table[] = {
      "range. 0: NVTX is left alone.",
      FIELD(nvtx), 0, 0, NULL},
     {"SYNCLINE_NVTX_MEMORY", SL_OPTION_SIZE, "24MiB", "2MiB to 1GiB",
-     "Most host memory for NVTX: two thirds for ranges on their way, 64 KiB for each thread that "
-     "makes some at a time, the rest for those whose GPU work is not known yet. Past it ranges are "
-     "dropped and counted.",
+     "Most host memory for NVTX: two thirds for what threads tell, ranges and operators, 64 KiB to "
+     "1 MiB for each thread that tells something at a time; the rest for ranges whose GPU work is "
+     "not known yet. Past it both are dropped and counted.",
      FIELD(nvtx_memory_bytes), 2 * MIB, GIB, NULL},
     {"SYNCLINE_PYTHON", SL_OPTION_BOOL, "1", "0 or 1",
      "1: a Python interpreter in the process gets syncline's package, which finds the job's steps "
