@@ -1,4 +1,4 @@
-/* stats_test.c - every counter has a name and help of its own, and counts. */
+/* stats_test.c - every counter has a name and help of its own, is in the docs, and counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "unit/page.h"
 
 static void every_counter_is_named_once(void **state)
 {
@@ -25,6 +26,32 @@ static void every_counter_is_named_once(void **state)
     assert_string_equal(sl_stats_name(SL_STAT_DROPPED_RING), "dropped_ring");
     assert_string_equal(sl_stats_name(SL_STAT_CUPTI_ERRORS), "cupti_errors");
     assert_null(sl_stats_help("of_another_version"));
+}
+
+static void a_page_has(const char *page, const char *before, const char *name, const char *behind)
+{
+    char wanted[128];
+
+    snprintf(wanted, sizeof(wanted), "%s%s%s", before, name, behind);
+    if (!strstr(page_read(page), wanted))
+        fail_msg("docs/%s does not say %s", page, wanted);
+}
+
+/* Those of edges by their reasons. */
+static void every_counter_is_in_the_docs(void **state)
+{
+    static const char lost[] = "edges_lost_";
+    const size_t length = sizeof(lost) - 1;
+
+    (void)state;
+    for (int i = 0; i < SL_STAT_COUNT; i++) {
+        const char *name = sl_stats_name((enum sl_stat)i);
+
+        if (strncmp(name, lost, length))
+            a_page_has("trace-format.md", "`", name, "`");
+        else
+            a_page_has("sync-edges.md", "\n| `", name + length, "` |");
+    }
 }
 
 static void they_add_up_and_reset(void **state)
@@ -45,6 +72,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_counter_is_named_once),
+        cmocka_unit_test(every_counter_is_in_the_docs),
         cmocka_unit_test(they_add_up_and_reset),
     };
 

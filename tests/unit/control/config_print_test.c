@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "control/config.h"
+#include "unit/page.h"
 
 static char *print_to_memory(void (*print)(FILE *))
 {
@@ -37,16 +38,10 @@ static int count(const char *text, const char *what)
 
 static void the_committed_page_is_the_table(void **state)
 {
-    static char committed[65536];
+    const char *committed = page_read("configuration.md");
     char *text = print_to_memory(sl_config_print_markdown);
-    FILE *f = fopen(SYNCLINE_SOURCE_DIR "/docs/configuration.md", "r");
-    size_t got;
 
     (void)state;
-    assert_non_null(f);
-    got = fread(committed, 1, sizeof(committed) - 1, f);
-    fclose(f);
-    committed[got] = '\0';
     if (strcmp(text, committed))
         print_message("docs/configuration.md is old: build the target configuration_doc\n");
     assert_string_equal(text, committed);

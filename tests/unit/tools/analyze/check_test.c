@@ -1,5 +1,6 @@
 /*
- * check_test.c - each problem, made on purpose in an otherwise good trace, is found alone.
+ * check_test.c - each problem, made on purpose in an otherwise good trace, is found alone, and it
+ * is in the docs.
  *
  * Threads: one. Memory: the check's.
  */
@@ -15,6 +16,7 @@
 
 #include "../text.h"
 #include "analyze/check.h"
+#include "unit/page.h"
 
 #define HEADER_TAIL                                                                                \
     "\"baseTimeNanoseconds\":1700000000000000000,\"distributedInfo\": {\"rank\": 3, "              \
@@ -272,6 +274,18 @@ static void test_severity(void **state)
     }
 }
 
+static void test_docs(void **state)
+{
+    char wanted[64];
+
+    (void)state;
+    for (int i = 0; i < SL_FIND_COUNT; i++) {
+        snprintf(wanted, sizeof(wanted), "`%s`", sl_finding_name((enum sl_finding_id)i));
+        if (!strstr(page_read("trace-format.md"), wanted))
+            fail_msg("docs/trace-format.md does not name %s", wanted);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_ids_and_times),
         cmocka_unit_test(test_waits),
         cmocka_unit_test(test_severity),
+        cmocka_unit_test(test_docs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
