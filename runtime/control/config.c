@@ -134,7 +134,7 @@ const struct sl_option sl_config_table[] = {
      FIELD(compression), 0, 0, NULL},
     {"SYNCLINE_CHAKRA", SL_OPTION_CHOICE, "raw", "off, raw, gzip, zstd",
      "The Chakra execution trace of each window, `WINDOW.RANK.et` beside the Kineto file. It takes "
-     "three sixteenths of SYNCLINE_MEMORY, at least 12 MiB.",
+     "three sixteenths of SYNCLINE_MEMORY, and needs 12 MiB: with less than 64MiB there is none.",
      FIELD(chakra), 0, 0, chakra_words},
     {"SYNCLINE_GRAPH_EDGES", SL_OPTION_BOOL, "0", "0 or 1",
      "1: edges between the nodes of a CUDA graph too, and which operator of PyTorch's captured "
