@@ -80,7 +80,7 @@ static inline void *sl_find_(const char *symbol)
     return dlsym(handle, symbol);
 }
 
-/* Opens a window (SYNCLINE_WINDOW=demand, or a pause of others): SYNCLINE_LEAD_IN later, so that it
+/* Opens a window (SYNCLINE_WINDOW=demand, or a pause of others), SYNCLINE_LEAD_IN later, so that it
  * is known what the GPU is busy with. 0; -EALREADY already open or opening; -EAGAIN no library;
  * -ENODEV passive; -EBUSY the last window is still draining: the request is kept. */
 static inline int sl_start(void)
