@@ -14,19 +14,19 @@
 /* One clock tick of slack: GPU and CPU times are matched to no better than that. */
 #define TICK_NS 1000
 
-static uint32_t *bucket_of(const struct sl_chakra *c, uint64_t correlation, uint64_t graph_node,
+static uint32_t *bucket_of(const struct sl_chakra *c, uint64_t correlation, uint64_t which,
                            int at_start)
 {
     uint64_t h = (correlation * 2 + (unsigned)at_start) * 0x9e3779b97f4a7c15u;
 
-    h ^= graph_node * 0xff51afd7ed558ccdu;
+    h ^= which * 0xff51afd7ed558ccdu;
     return &c->edge_bucket[(h ^ h >> 32) >> 20 & (SL_CHAKRA_EDGE_BUCKETS - 1)];
 }
 
 static void link_edge(struct sl_chakra *c, uint32_t index)
 {
     struct sl_chakra_edge *e = &c->edge[index];
-    uint32_t *bucket = bucket_of(c, e->dst_correlation, e->dst_node, e->at_start);
+    uint32_t *bucket = bucket_of(c, e->dst_correlation, e->dst_which, e->at_start);
 
     e->next = *bucket;
     *bucket = index + 1;
@@ -52,13 +52,14 @@ int sl_chakra_edges(struct sl_chakra *c, const struct sl_edge *edge, size_t coun
             continue;
         }
         e->src_correlation = from->source.correlation;
-        e->src_node = from->source.graph_node;
+        e->src_which = sl_chakra_which(from->source.graph_node, from->source.stream);
         e->src_end_ns = from->source.end_ns;
         e->src_device = from->source.device;
         e->src_context = from->source.context;
         e->src_stream = from->source.stream;
         e->dst_correlation = from->dst_correlation;
-        e->dst_node = from->at_start ? from->dst_op.graph_node : 0;
+        e->dst_which =
+            from->at_start ? sl_chakra_which(from->dst_op.graph_node, from->dst_op.stream) : 0;
         e->dst_end_ns = from->dst_end_ns;
         e->at_start = from->at_start;
         e->used = 0;
@@ -67,11 +68,10 @@ int sl_chakra_edges(struct sl_chakra *c, const struct sl_edge *edge, size_t coun
     return c->error;
 }
 
-static int leads_to(const struct sl_chakra_edge *e, uint64_t correlation, uint64_t graph_node,
+static int leads_to(const struct sl_chakra_edge *e, uint64_t correlation, uint64_t which,
                     int at_start)
 {
-    return e->dst_correlation == correlation && e->dst_node == graph_node &&
-           e->at_start == at_start;
+    return e->dst_correlation == correlation && e->dst_which == which && e->at_start == at_start;
 }
 
 /* An edge to the call's end that is not written yet. */
@@ -105,54 +105,57 @@ int sl_chakra_waited_by(const struct sl_chakra *c, uint64_t correlation, uint64_
 
 /* ---- sources ---- */
 
-static size_t place_of(uint64_t correlation, uint64_t graph_node)
+static size_t place_of(uint64_t correlation, uint64_t which)
 {
     /* Correlation ids count up: neighbours in time are neighbours here. */
-    return (size_t)(correlation + graph_node * 0x9e3779b97f4a7c15u);
+    return (size_t)(correlation + (which & SL_CHAKRA_ON_STREAM ? 0 : which * 0x9e3779b97f4a7c15u));
+}
+
+static int is_op(const struct sl_chakra_op *op, uint64_t correlation, uint64_t which)
+{
+    return op->id && op->correlation == correlation && op->which == which;
 }
 
 void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op)
 {
-    size_t at = place_of(op->correlation, op->graph_node), i;
-    struct sl_chakra_op *oldest = &c->op[at & (SL_CHAKRA_OPS - 1)];
+    size_t at = place_of(op->correlation, op->which), i;
+    struct sl_chakra_op *place = &c->op[at & (SL_CHAKRA_OPS - 1)];
 
-    for (i = 1; i < PROBES && oldest->id; i++) {
+    for (i = 1; i < PROBES && !is_op(place, op->correlation, op->which); i++) {
         struct sl_chakra_op *here = &c->op[(at + i) & (SL_CHAKRA_OPS - 1)];
 
-        if (here->id < oldest->id)
-            oldest = here;
+        if (here->id < place->id || is_op(here, op->correlation, op->which))
+            place = here;
     }
-    *oldest = *op;
+    *place = *op;
 }
 
 /* The node that a source became; 0: none, or none that is still known. */
 static uint64_t node_of(const struct sl_chakra *c, const struct sl_chakra_edge *e)
 {
-    size_t at = place_of(e->src_correlation, e->src_node), i;
+    size_t at = place_of(e->src_correlation, e->src_which), i;
     const struct sl_chakra_stream *s;
 
     for (i = 0; i < PROBES; i++) {
         const struct sl_chakra_op *op = &c->op[(at + i) & (SL_CHAKRA_OPS - 1)];
 
-        if (op->id && op->correlation == e->src_correlation && op->graph_node == e->src_node)
+        if (is_op(op, e->src_correlation, e->src_which))
             return op->id;
     }
     s = sl_chakra_find_stream(c, e->src_device, e->src_context, e->src_stream);
-    if (s && s->last.correlation == e->src_correlation && s->last.graph_node == e->src_node)
-        return s->last.id;
-    return 0;
+    return s && is_op(&s->last, e->src_correlation, e->src_which) ? s->last.id : 0;
 }
 
-void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t graph_node,
-                           int at_start, uint64_t *latest_ns)
+void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t which, int at_start,
+                           uint64_t *latest_ns)
 {
-    uint32_t at = c->edges ? *bucket_of(c, correlation, graph_node, at_start) : 0;
+    uint32_t at = c->edges ? *bucket_of(c, correlation, which, at_start) : 0;
     uint64_t id;
 
     for (; at; at = c->edge[at - 1].next) {
         struct sl_chakra_edge *e = &c->edge[at - 1];
 
-        if (e->used || !leads_to(e, correlation, graph_node, at_start))
+        if (e->used || !leads_to(e, correlation, which, at_start))
             continue;
         e->used = 1;
         id = node_of(c, e);
@@ -171,16 +174,16 @@ void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t g
     }
 }
 
-uint64_t sl_chakra_sources_end(const struct sl_chakra *c, uint64_t correlation, uint64_t graph_node,
+uint64_t sl_chakra_sources_end(const struct sl_chakra *c, uint64_t correlation, uint64_t which,
                                int at_start)
 {
-    uint32_t at = c->edges ? *bucket_of(c, correlation, graph_node, at_start) : 0;
+    uint32_t at = c->edges ? *bucket_of(c, correlation, which, at_start) : 0;
     uint64_t end_ns = 0;
 
     for (; at; at = c->edge[at - 1].next) {
         const struct sl_chakra_edge *e = &c->edge[at - 1];
 
-        if (!e->used && leads_to(e, correlation, graph_node, at_start) && e->src_end_ns > end_ns)
+        if (!e->used && leads_to(e, correlation, which, at_start) && e->src_end_ns > end_ns)
             end_ns = e->src_end_ns;
     }
     return end_ns;

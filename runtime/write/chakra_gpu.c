@@ -96,16 +96,18 @@ static uint64_t delay_of(struct sl_chakra *c, const struct sl_event *ev, uint64_
     return delay;
 }
 
-static uint64_t graph_node_of(const struct sl_event *op)
+static uint64_t which_of(const struct sl_event *op)
 {
-    return op->graph && op->kind != SL_EV_GRAPH ? op->u.op.graph_node : 0;
+    int is_node = op->graph && op->kind != SL_EV_GRAPH;
+
+    return sl_chakra_which(is_node ? op->u.op.graph_node : 0, op->stream);
 }
 
 /* When all that the operation came behind had ended, but for its call; 0: there is nothing. */
 static uint64_t free_at(const struct sl_chakra *c, const struct sl_chakra_stream *s,
                         const struct sl_event *op)
 {
-    return later(s->last_end_ns, sl_chakra_sources_end(c, op->correlation, graph_node_of(op), 1));
+    return later(s->last_end_ns, sl_chakra_sources_end(c, op->correlation, which_of(op), 1));
 }
 
 static int begins_late(const struct sl_event *op, uint64_t free_ns)
@@ -152,7 +154,7 @@ static uint64_t add_launch(struct sl_chakra *c, struct sl_chakra_stream *s,
 void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
 {
     struct sl_chakra_node n = {.ev = ev, .start_ns = ev->start_ns, .end_ns = ev->end_ns};
-    struct sl_chakra_op op = {ev->correlation, graph_node_of(ev), 0};
+    struct sl_chakra_op op = {ev->correlation, which_of(ev), 0};
     struct sl_chakra_stream *s = stream_of(c, ev);
     uint64_t parents_end = add_launch(c, s, &n);
     int late = s->last.id && ev->start_ns < s->last_start_ns;
@@ -162,7 +164,7 @@ void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
         sl_chakra_add_dep(c, s->last.id);
         parents_end = later(s->last_end_ns, parents_end);
     }
-    sl_chakra_add_sources(c, ev->correlation, op.graph_node, 1, &parents_end);
+    sl_chakra_add_sources(c, ev->correlation, op.which, 1, &parents_end);
     n.delay_ns = delay_of(c, ev, parents_end);
     n.context = further_context(c, ev);
     n.name = sl_chakra_name(c, ev);

@@ -52,8 +52,8 @@ enum {
 
 /* An edge until its destination goes out. */
 struct sl_chakra_edge {
-    uint64_t src_correlation, src_node, src_end_ns;
-    uint64_t dst_correlation, dst_node, dst_end_ns;
+    uint64_t src_correlation, src_which, src_end_ns;
+    uint64_t dst_correlation, dst_which, dst_end_ns;
     uint32_t src_device, src_context, src_stream;
     uint32_t next; /* in its bucket, index + 1 */
     uint8_t at_start, used;
@@ -61,8 +61,8 @@ struct sl_chakra_edge {
 
 /* A GPU operation that is out. */
 struct sl_chakra_op {
-    uint64_t correlation, graph_node;
-    uint64_t id; /* 0: free */
+    uint64_t correlation, which; /* sl_chakra_which() */
+    uint64_t id;                 /* 0: free */
 };
 
 /* A call: the parent of the GPU operations of its correlation. */
@@ -216,6 +216,16 @@ static inline int sl_chakra_is_cpu(const struct sl_event *ev)
     return sl_chakra_is_call(ev) || sl_chakra_is_outer(ev);
 }
 
+#define SL_CHAKRA_ON_STREAM (1ull << 63) /* no graph node has such an id */
+
+/* Which of the operations that one call launched. A graph's nodes have no ids in older files of
+ * torch.profiler's, and copies of a batch never: those are told apart by their streams, and of one
+ * stream's the last stands for all. */
+static inline uint64_t sl_chakra_which(uint64_t graph_node, uint32_t stream)
+{
+    return graph_node ? graph_node : SL_CHAKRA_ON_STREAM | stream;
+}
+
 /* The numbers of an SL_EV_NOTE's name, where it is held: no correlation id, as all rows have. */
 static inline uint64_t sl_chakra_numbers(const struct sl_event *ev)
 {
@@ -243,11 +253,12 @@ int sl_chakra_waits(const struct sl_chakra *c, uint64_t correlation); /* has edg
 /* All that the call waits for had ended by then, and its own operation is not among it. */
 int sl_chakra_waited_by(const struct sl_chakra *c, uint64_t correlation, uint64_t start_ns);
 /* Adds the sources of a destination as dependencies; *latest_ns becomes the end of the last. */
-void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t graph_node,
-                           int at_start, uint64_t *latest_ns);
+void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t which, int at_start,
+                           uint64_t *latest_ns);
 /* End of the last of them; 0: there are none. */
-uint64_t sl_chakra_sources_end(const struct sl_chakra *c, uint64_t correlation, uint64_t graph_node,
+uint64_t sl_chakra_sources_end(const struct sl_chakra *c, uint64_t correlation, uint64_t which,
                                int at_start);
+/* It takes the place of one that its stream has run before for the same call. */
 void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op);
 void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns);
 

@@ -188,6 +188,28 @@ def test_a_call_inside_an_operator_takes_the_collective_around_it(tmp_path):
     assert not chakra.broken(et, set(groups))
 
 
+def test_a_graph_whose_nodes_have_no_ids(tmp_path):
+    """As in older files of torch.profiler's. Who waits for its stream waits for the last of the
+    launch's operations on each, not for any that has its correlation id."""
+    gpu = dict(device=0, context=1)
+    rows = [slice_("cuda_runtime", "cudaLaunchKernel", 10, 0, 5, cbid=211, correlation=1),
+            slice_("kernel", "before", 7, 8, 10, stream=7, correlation=1, **gpu),
+            slice_("cuda_runtime", "cudaGraphLaunch", 10, 10, 5, cbid=311, correlation=2),
+            *(slice_("kernel", f"main{i}", 7, 30 + 20 * i, 19, stream=7, correlation=2, **gpu)
+              for i in range(6)),
+            *(slice_("kernel", f"side{i}", 13, 32 + 30 * i, 29, stream=13, correlation=2, **gpu)
+              for i in range(3)),
+            slice_("cuda_runtime", "cudaStreamSynchronize", 10, 20, 136, cbid=131, correlation=3),
+            slice_("cuda_sync", "Stream Sync", 7, 21, 134, stream=7, correlation=3, **gpu)]
+    et = convert(write(tmp_path / "t.json", rows), tmp_path)
+    assert not chakra.broken(et)
+    wait, = [n for n in et.cpu if n.name == "cudaStreamSynchronize.wait"]
+    assert {et.by_id[d].name for d in wait.deps if not et.by_id[d].cpu} == {"main5", "side2"}
+    # the branch begins behind what the stream held, and no other operation does twice
+    side0, = [n for n in et.gpu if n.name == "side0"]
+    assert "before" in {et.by_id[d].name for d in side0.deps}
+
+
 def collective_rows(*ranks_of, name="allreduce"):
     rows = []
     for i, ranks in enumerate(ranks_of, 1):

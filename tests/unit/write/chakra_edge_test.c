@@ -43,6 +43,28 @@ static void test_edge_told_twice_is_one_dependency(void **state)
     assert_int_equal(dom_find(read_back(), "sync.wait")->deps, 2);
 }
 
+/* A batch of copies, or a graph whose nodes have no ids: on each stream the last is what is waited
+ * for. */
+static void test_operations_of_one_call_are_told_by_their_streams(void **state)
+{
+    struct dom_file *d;
+    struct dom_node *wait;
+
+    (void)state;
+    launch(10, 10, 14, 1);
+    for (unsigned i = 0; i < 6; i++)
+        kernel(7, 16 + 2 * i, 18 + 2 * i, 1, i < 5 ? "early" : "last of 7");
+    kernel(8, 17, 40, 1, "last of 8");
+    call("sync", 10, 20, 45, 9);
+    edge_to_call(1, 26, 28, 7, 9, 20, 45);
+    edge_to_call(1, 17, 40, 8, 9, 20, 45);
+    d = read_back();
+    wait = dom_find(d, "sync.wait");
+    assert_int_equal(wait->deps, 3);
+    assert_true(dom_depends(wait, dom_find(d, "last of 7")));
+    assert_true(dom_depends(wait, dom_find(d, "last of 8")));
+}
+
 /* The tail of a stream that was last used a million operations ago. */
 static void test_source_long_gone_is_known_as_its_streams_last(void **state)
 {
@@ -118,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHAKRA_TEST(test_wait_for_a_set_names_every_member),
         CHAKRA_TEST(test_edge_told_twice_is_one_dependency),
+        CHAKRA_TEST(test_operations_of_one_call_are_told_by_their_streams),
         CHAKRA_TEST(test_source_long_gone_is_known_as_its_streams_last),
         CHAKRA_TEST(test_ten_thousand_sources_of_one_wait),
         CHAKRA_TEST(test_more_edges_than_room_are_counted),
