@@ -60,6 +60,24 @@ def test_an_event_recorded_in_another_context(tmp_path, theirs, edge):
     assert lost == ({} if edge else {"ambiguous": 1})
 
 
+def test_a_wait_on_a_device_that_kineto_did_not_know_yet(tmp_path):
+    """Its rows of waits say device 0 until it has seen a kernel of their context: those of the first
+    buffer do in most jobs, whatever their GPU."""
+    rows = [*launch(1, 10, 15, 60), *stream_sync(2, 20, 46), *launch(3, 70, 75, 120, stream=13),
+            row("cuda_runtime", "cudaEventRecord", 4, 73, 1, 42, cbid=135),
+            *stream_wait(5, 75, 7, 4, 13), *launch(6, 80, 122, 130),
+            row("cuda_runtime", "cudaDeviceSynchronize", 7, 90, 46, 42, cbid=165),
+            row("cuda_sync", "Context Sync", 7, 91, 44, -1, device=1, context=1, stream=-1)]
+    told = edges(write(tmp_path / "zero", rows))  # here all of them are on GPU 0...
+    for each in rows:
+        if each["cat"] == "kernel":
+            each["args"]["device"] = 1  # ...and here the last wait alone is told right
+    found, lost = edges(write(tmp_path / "one", rows))
+    assert {(e["kind"], e["src_correlation"], e["dst_correlation"]) for e in found} == {
+        ("stream_sync", 1, 2), ("stream_wait", 3, 6), ("device_sync", 3, 7), ("device_sync", 6, 7)}
+    assert (found, lost) == ([{**e, "src_device": 1} for e in told[0]], told[1])
+
+
 def test_a_wait_that_names_no_record(tmp_path):
     """Nor does a record say that some other wait names: the event may have been recorded anew."""
     rows = [*launch(1, 10, 15, 60, 13), row("cuda_runtime", "cudaEventRecord", 2, 13, 1, 42, cbid=135)]

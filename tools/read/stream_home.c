@@ -1,5 +1,5 @@
 /*
- * stream_home.c - in which context a file's streams are.
+ * stream_home.c - in which context a file's streams are, and on which device its contexts.
  *
  * Threads, memory: see stream_home.h.
  */
@@ -10,31 +10,41 @@
 #include "event/event.h"
 #include "sync/stream_state.h"
 
-#define HOME_BYTES   (8u << 20)
-#define HOME_STREAMS 100000u /* the map stays at most half full within those bytes */
-#define SEVERAL      UINT64_MAX
+#define HOME_BYTES    (8u << 20)
+#define HOME_STREAMS  100000u /* the maps stay at most half full within those bytes */
+#define HOME_CONTEXTS 10000u
+#define SEVERAL       UINT64_MAX
 
 void sl_stream_home_init(struct sl_stream_home *h)
 {
     *h = (struct sl_stream_home){.store = {.cap_bytes = HOME_BYTES}};
     sl_map_init(&h->of, &h->store);
+    sl_map_init(&h->device, &h->store);
 }
 
 void sl_stream_home_free(struct sl_stream_home *h)
 {
     sl_map_free(&h->of);
+    sl_map_free(&h->device);
 }
 
-/* 0 is none. */
-static uint64_t key_of(uint16_t device, uint32_t context)
+/* 0 is none, of ids as of devices. */
+static uint64_t key_of(uint32_t id)
 {
-    return ((uint64_t)device << 32 | context) + 1;
+    return (uint64_t)id + 1;
 }
 
-void sl_stream_home_see(struct sl_stream_home *h, uint16_t device, uint32_t context,
-                        uint32_t stream)
+static void note(struct sl_map *m, size_t most, uint32_t id, uint64_t value)
 {
-    uint64_t key = key_of(device, context), *home;
+    uint64_t *place = m->used < most ? sl_map_put(m, key_of(id)) : sl_map_find(m, key_of(id));
+
+    if (place)
+        *place = *place && *place != value ? SEVERAL : value;
+}
+
+void sl_stream_home_see(struct sl_stream_home *h, uint32_t context, uint32_t stream)
+{
+    uint64_t key = key_of(context);
 
     if (key == h->last && stream == h->last_stream)
         return;
@@ -42,28 +52,44 @@ void sl_stream_home_see(struct sl_stream_home *h, uint16_t device, uint32_t cont
     h->first = h->first ? h->first : key;
     h->last = key;
     h->last_stream = stream;
-    if (stream == SL_STREAM_NONE)
-        return;
-    home = h->of.used < HOME_STREAMS ? sl_map_put(&h->of, (uint64_t)stream + 1)
-                                     : sl_map_find(&h->of, (uint64_t)stream + 1);
-    if (home)
-        *home = *home && *home != key ? SEVERAL : key;
+    if (stream != SL_STREAM_NONE)
+        note(&h->of, HOME_STREAMS, stream, key);
 }
 
-int sl_stream_home_find(const struct sl_stream_home *h, uint32_t stream, uint16_t *device,
-                        uint32_t *context)
+void sl_stream_home_see_operation(struct sl_stream_home *h, uint16_t device, uint32_t context,
+                                  uint32_t stream)
+{
+    uint64_t place = key_of(device) << 32 | context;
+
+    sl_stream_home_see(h, context, stream);
+    if (place == h->last_place)
+        return;
+    h->last_place = place;
+    note(&h->device, HOME_CONTEXTS, context, key_of(device));
+}
+
+int sl_stream_home_find(const struct sl_stream_home *h, uint32_t stream, uint32_t *context)
 {
     uint64_t key = h->first;
     const uint64_t *home;
 
     if (h->several) {
-        home = sl_map_find(&h->of, (uint64_t)stream + 1);
+        home = sl_map_find(&h->of, key_of(stream));
         /* Every context has a legacy default stream, used or not. */
         key = home && stream != SL_STREAM_LEGACY ? *home : SEVERAL;
     }
     if (key == 0 || key == SEVERAL)
         return -ENOENT;
-    *device = (uint16_t)((key - 1) >> 32);
     *context = (uint32_t)(key - 1);
+    return 0;
+}
+
+int sl_stream_home_find_device(const struct sl_stream_home *h, uint32_t context, uint16_t *device)
+{
+    const uint64_t *key = sl_map_find(&h->device, key_of(context));
+
+    if (!key || *key == SEVERAL)
+        return -ENOENT;
+    *device = (uint16_t)(*key - 1);
     return 0;
 }

@@ -222,11 +222,18 @@ static void give_call(struct sl_trace_events *t, struct sl_event *ev)
     ev->stream = 0;
 }
 
-/* In a file of torch.profiler's the waits that name a record do not say in which context it was
- * made. Without a stream it is one that may have been anywhere. */
+/* What files of torch.profiler's do not say of waits, or say wrong: on which device they are. */
+static void place_wait(const struct sl_trace_events *t, struct sl_event *ev)
+{
+    if (!t->own)
+        (void)sl_stream_home_find_device(&t->home, ev->context, &ev->device);
+}
+
+/* Nor do the waits that name a record say in which context it was made. Without a stream it is one
+ * that may have been anywhere. */
 static void place_record(const struct sl_trace_events *t, struct sl_event *ev)
 {
-    if (!t->own && sl_stream_home_find(&t->home, ev->stream, &ev->device, &ev->context) != 0)
+    if (!t->own && sl_stream_home_find(&t->home, ev->stream, &ev->context) != 0)
         ev->stream = SL_STREAM_NONE;
 }
 
@@ -236,6 +243,7 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
 
     do {
         rc = sl_event_sort_next(t->by_correlation, out);
+    place_wait(t, ev);
         if (rc != 1)
             return rc;
         if (!is_repeated(&t->last, out))
@@ -261,6 +269,7 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
         break;
     }
     return 1;
+        place_wait(t, out);
 }
 
 int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struct sl_event *out)

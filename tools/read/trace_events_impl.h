@@ -32,7 +32,7 @@ struct sl_trace_events {
     int has_row;
     struct sl_intern *inputs;
     struct sl_collectives *collectives;
-    struct sl_stream_home home; /* where records of events are that name the stream alone */
+    struct sl_stream_home home; /* where waits are, and records of events */
     char *plain;                /* a name without its escapes */
     struct sl_trace_call *call; /* SL_TRACE_CALLS, by the correlation id's low bits */
     struct sl_trace_step *step; /* SL_TRACE_STEPS, as they come; sorted when one is looked for */

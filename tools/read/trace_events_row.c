@@ -286,7 +286,7 @@ static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *
     struct sl_event ev;
 
     begin_operation(t, row, &ev);
-    sl_stream_home_see(&t->home, ev.device, ev.context, ev.stream);
+    sl_stream_home_see_operation(&t->home, ev.device, ev.context, ev.stream);
     if (t->collectives && ev.kind == SL_EV_KERNEL)
         sl_collectives_join(t->collectives, ev.correlation,
                             sl_collectives_row(t->collectives, row));
@@ -338,7 +338,7 @@ static int take_wait(struct sl_trace_events *t, const struct sl_trace_row *row)
     ev.device = (uint16_t)id32(row->has, SL_HAS_DEVICE, row->device, 0);
     ev.context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);
     ev.stream = id32(row->has, SL_HAS_STREAM, row->stream, SL_STREAM_NONE);
-    sl_stream_home_see(&t->home, ev.device, ev.context, ev.stream);
+    sl_stream_home_see(&t->home, ev.context, ev.stream);
     ev.u.sync.type = (uint8_t)sync_type(row->name);
     ev.u.sync.event_id = id32(row->has, SL_HAS_WAIT_EVENT, row->wait_event, 0);
     ev.u.sync.result = (uint16_t)id32(row->has, SL_HAS_RESULT, row->result, 0);

@@ -1,5 +1,5 @@
 /*
- * stream_home_test.c - where a stream is, if one context alone has it.
+ * stream_home_test.c - where a stream is, if one context alone has it, and where a context is.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,65 +27,86 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Device and context in one; -1: not known. */
+/* -1: not known. */
 static int64_t where(uint32_t stream)
 {
-    uint16_t device = 77;
     uint32_t context = 77;
 
-    if (sl_stream_home_find(&home, stream, &device, &context) != 0)
-        return -1;
-    return device * 1000 + (int64_t)context;
+    return sl_stream_home_find(&home, stream, &context) == 0 ? (int64_t)context : -1;
+}
+
+static int device_of(uint32_t context)
+{
+    uint16_t device = 77;
+
+    return sl_stream_home_find_device(&home, context, &device) == 0 ? device : -1;
 }
 
 static void test_one_context_has_them_all(void **state)
 {
     (void)state;
     assert_int_equal(where(13), -1);
-    sl_stream_home_see(&home, 3, 5, SL_STREAM_NONE);
-    assert_int_equal(where(13), 3005);
-    assert_int_equal(where(7), 3005);
-    sl_stream_home_see(&home, 3, 5, 13);
-    assert_int_equal(where(14), 3005);
+    sl_stream_home_see(&home, 5, SL_STREAM_NONE);
+    assert_int_equal(where(13), 5);
+    assert_int_equal(where(7), 5);
+    sl_stream_home_see(&home, 5, 13);
+    assert_int_equal(where(14), 5);
 }
 
 static void test_of_two_contexts_the_one_that_has_it(void **state)
 {
     (void)state;
-    sl_stream_home_see(&home, 0, 1, 7);
-    sl_stream_home_see(&home, 0, 1, 13);
-    sl_stream_home_see(&home, 0, 1, 14);
-    sl_stream_home_see(&home, 1, 2, 14);
-    sl_stream_home_see(&home, 1, 2, 15);
-    sl_stream_home_see(&home, 0, 1, 13);
+    sl_stream_home_see(&home, 1, 7);
+    sl_stream_home_see(&home, 1, 13);
+    sl_stream_home_see(&home, 1, 14);
+    sl_stream_home_see(&home, 2, 14);
+    sl_stream_home_see(&home, 2, 15);
+    sl_stream_home_see(&home, 1, 13);
     assert_int_equal(where(13), 1);
-    assert_int_equal(where(15), 1002);
+    assert_int_equal(where(15), 2);
     assert_int_equal(where(14), -1);
     assert_int_equal(where(16), -1);
     assert_int_equal(where(7), -1); /* the other has one, too */
 }
 
-/* Ids of contexts are their process's, and a file may have two processes' devices. */
-static void test_contexts_of_two_devices(void **state)
+static void test_operations_tell_the_device_of_their_context(void **state)
 {
     (void)state;
-    sl_stream_home_see(&home, 0, 1, 13);
-    sl_stream_home_see(&home, 1, 1, 14);
-    assert_int_equal(where(13), 1);
-    assert_int_equal(where(14), 1001);
+    sl_stream_home_see(&home, 1, 13);
+    assert_int_equal(device_of(1), -1);
+    sl_stream_home_see_operation(&home, 3, 1, 13);
+    sl_stream_home_see_operation(&home, 0, 2, 14);
+    sl_stream_home_see_operation(&home, 3, 1, 7);
+    assert_int_equal(device_of(1), 3);
+    assert_int_equal(device_of(2), 0);
+    assert_int_equal(where(14), 2);
+}
+
+/* Ids of contexts are their process's, and a file may have two processes' devices. */
+static void test_a_context_of_two_devices_is_of_two_processes(void **state)
+{
+    (void)state;
+    sl_stream_home_see_operation(&home, 0, 1, 13);
+    sl_stream_home_see_operation(&home, 1, 1, 14);
+    assert_int_equal(device_of(1), -1);
+    sl_stream_home_see_operation(&home, 0, 1, 13);
+    assert_int_equal(device_of(1), -1);
 }
 
 static void test_streams_without_end(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 1000000; i++)
-        sl_stream_home_see(&home, 0, 1 + i % 2, 100 + i);
-    assert_true(home.store.used_bytes <= 8u << 20);
+        sl_stream_home_see_operation(&home, 0, 1 + i % 2, 100 + i);
     assert_int_equal(where(100), 1);
+    for (uint32_t i = 0; i < 1000000; i++)
+        sl_stream_home_see_operation(&home, 1, 3 + i, 100);
+    assert_true(home.store.used_bytes <= 8u << 20);
     assert_int_equal(where(101), 2);
     assert_int_equal(where(999999), -1);
-    sl_stream_home_see(&home, 0, 2, 100); /* those that are known stay true */
-    assert_int_equal(where(100), -1);
+    assert_int_equal(where(100), -1); /* those that are known stay true */
+    assert_int_equal(device_of(3), 1);
+    assert_int_equal(device_of(999999), -1);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -95,7 +116,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_one_context_has_them_all),
         TEST(test_of_two_contexts_the_one_that_has_it),
-        TEST(test_contexts_of_two_devices),
+        TEST(test_operations_tell_the_device_of_their_context),
+        TEST(test_a_context_of_two_devices_is_of_two_processes),
         TEST(test_streams_without_end),
     };
 
