@@ -47,6 +47,20 @@ def test_valid_trace(tmp_path):
     assert check(path, "-q").stdout == ""
 
 
+def test_metadata_of_mlcommons_converter(tmp_path):
+    """It has attributes, and no version."""
+    attributes = [field(1, b"schema") + field(29, b"1.1.1-chakra.0.0.4"), field(1, b"pid") + field(13, 4711)]
+    metadata = b"".join(field(2, each) for each in attributes)
+    path = tmp_path / "t.0.et"
+    path.write_bytes(varint(len(metadata)) + metadata + trace(node(1), node(2, 1))[8:])
+    told = json.loads(check(path, "--json").stdout)
+    assert told["valid"] and told["nodes"] == 2 and told["problems"] == []
+    assert "Chakra execution trace\n" in check(path).stdout
+    with path.open("rb") as file:  # without a name that tells what it is
+        done = subprocess.run([harness.TOOL, "check", "-"], stdin=file, capture_output=True, timeout=60, check=True)
+    assert b"-: Chakra execution trace" in done.stdout
+
+
 def test_compressed_trace(tmp_path):
     path = tmp_path / "t.0.et.gz"
     path.write_bytes(gzip.compress(trace(node(1))))

@@ -251,7 +251,7 @@ void sl_et_check_end(struct sl_et_check *c, const struct sl_et *et)
     struct sl_input_status input;
 
     sl_et_get_status(et, &input);
-    if (!*sl_et_version(et))
+    if (!sl_et_has_metadata(et))
         add(c, SL_ET_RULE_METADATA, 0, "the first message is none");
     if (sl_et_end(et) == SL_ET_CUT)
         add(c, SL_ET_RULE_CUT, sl_et_position(et), "the last message is incomplete");

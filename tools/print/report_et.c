@@ -29,7 +29,8 @@ void sl_report_et_text(FILE *f, const char *path, const struct sl_et_check *c,
     char count[SL_FORMAT_SIZE], other[SL_FORMAT_SIZE];
     int i;
 
-    fprintf(f, "%s: Chakra execution trace %s\n", path, sl_et_version(et));
+    fprintf(f, "%s: Chakra execution trace%s%s\n", path, *sl_et_version(et) ? " " : "",
+            sl_et_version(et));
     fprintf(f, "  %s nodes, %s dependencies\n", sl_format_count(count, c->nodes),
             sl_format_count(other, c->deps));
     for (i = 0; i < SL_ET_TYPES; i++)

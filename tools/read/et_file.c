@@ -6,6 +6,7 @@
  */
 #include "read/et_file.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ struct sl_et {
     struct sl_input *input;
     enum sl_et_end end;
     uint64_t position;
+    int has_metadata;
     char version[32];
     char *text; /* SL_ET_MESSAGE_MAX and the length before it */
     size_t used, have;
@@ -24,6 +26,10 @@ struct sl_et {
 };
 
 #define LENGTH_MAX 10
+
+/* Fields of GlobalMetadata, in its bytes. */
+#define TAG_VERSION   0x0a
+#define TAG_ATTRIBUTE 0x12
 
 struct span {
     const unsigned char *at, *end;
@@ -301,18 +307,30 @@ int sl_et_next(struct sl_et *et, struct sl_et_node *out)
     return 0;
 }
 
+/* A letter of a version, or of an attribute's name. */
+static int is_letter(unsigned char c, int of_version)
+{
+    return of_version ? isdigit(c) || c == '.' : isalnum(c) || c == '_';
+}
+
 int sl_et_looks_like(const char *text, size_t size)
 {
     struct span s = {(const unsigned char *)text, (const unsigned char *)text + size};
     uint64_t length, i;
+    int of_version;
 
-    if (!take_varint(&s, &length) || s.end - s.at < 3 || *s.at++ != 0x0a)
+    if (!take_varint(&s, &length) || s.end - s.at < 3)
+        return 0;
+    of_version = *s.at == TAG_VERSION;
+    if (!of_version && (*s.at++ != TAG_ATTRIBUTE || !take_varint(&s, &length)))
+        return 0;
+    if (s.end - s.at < 2 || *s.at++ != TAG_VERSION) /* an attribute's name has the same */
         return 0;
     length = *s.at++;
     if (length == 0 || length > 16 || length > (uint64_t)(s.end - s.at))
         return 0;
     for (i = 0; i < length; i++)
-        if ((s.at[i] < '0' || s.at[i] > '9') && s.at[i] != '.')
+        if (!is_letter(s.at[i], of_version))
             return 0;
     return 1;
 }
@@ -352,18 +370,52 @@ int sl_et_is_file(const char *path)
     return is_one;
 }
 
+/* A version, attributes, or both: MLCommons' converter writes no version. A node has its id first,
+ * or, of id 0, its name, which begins as no attribute does. */
+static int is_metadata(struct span s)
+{
+    struct field f, name;
+
+    while (s.at < s.end) {
+        if (!take_field(&s, &f) || f.wire != 2 || f.number > 2)
+            return 0;
+        if (f.number == 2 && (!take_field(&f.bytes, &name) || name.number != 1 || name.wire != 2))
+            return 0;
+    }
+    return 1;
+}
+
+/* The version, if it is one that can be shown. */
+static void take_version(struct sl_et *et, struct span s)
+{
+    struct field f;
+    size_t i, size;
+
+    if (!take_field(&s, &f) || f.number != 1)
+        return;
+    size = (size_t)(f.bytes.end - f.bytes.at);
+    for (i = 0; i < size; i++)
+        if (size >= sizeof(et->version) || !is_letter(f.bytes.at[i], 1))
+            return;
+    memcpy(et->version, f.bytes.at, size);
+}
+
 /* The first message, if it is the metadata: else it stays, as the node that it is. */
 static void take_metadata(struct sl_et *et)
 {
     struct span message;
-    struct field f;
 
-    fill(et, 64);
-    if (!sl_et_looks_like(et->text + et->used, et->have - et->used) || !take_message(et, &message))
+    if (!take_message(et, &message)) {
+        et->end = SL_ET_OPEN; /* who asks for a node will be told */
         return;
-    /* It looked like it: the version is the first field, and short. */
-    if (take_field(&message, &f) && f.wire == 2)
-        memcpy(et->version, f.bytes.at, (size_t)(f.bytes.end - f.bytes.at));
+    }
+    et->has_metadata = is_metadata(message);
+    if (et->has_metadata) {
+        take_version(et, message);
+        return;
+    }
+    et->used -= (size_t)et->position;
+    et->position = 0;
 }
 
 int sl_et_open_input(struct sl_et **out, struct sl_input *input)
@@ -405,6 +457,11 @@ void sl_et_close(struct sl_et *et)
     free(et->dep);
     free(et->text);
     free(et);
+}
+
+int sl_et_has_metadata(const struct sl_et *et)
+{
+    return et->has_metadata;
 }
 
 const char *sl_et_version(const struct sl_et *et)

@@ -86,7 +86,8 @@ int sl_et_open_input(struct sl_et **out, struct sl_input *input);
 int sl_et_open(struct sl_et **out, const char *path, char *why, size_t why_size);
 void sl_et_close(struct sl_et *et); /* NULL is fine */
 
-/* The version that GlobalMetadata tells; "" if the first message is none. */
+int sl_et_has_metadata(const struct sl_et *et); /* the first message is GlobalMetadata */
+/* The version that it tells, of digits and dots; "": none. */
 const char *sl_et_version(const struct sl_et *et);
 
 /* 1: a node, valid until the next call. 0: no more. */

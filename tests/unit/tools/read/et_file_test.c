@@ -71,9 +71,35 @@ static void test_without_metadata_the_first_message_is_a_node(void **state)
     (void)state;
     ET_FILE(ET_MESSAGE(ET_ID("\x01") ET_NAME ET_COMP));
     et = open_it();
-    assert_string_equal(sl_et_version(et), "");
+    assert_false(sl_et_has_metadata(et));
     sl_et_close(et);
     assert_int_equal(read_all(SL_ET_WHOLE), 1);
+}
+
+/* As MLCommons' converter writes it. */
+static void test_metadata_without_a_version(void **state)
+{
+    struct sl_et_node n;
+    struct sl_et *et;
+
+    (void)state;
+    ET_FILE(ET_MESSAGE("\x12\x0e\x0a\x06"
+                       "schema"
+                       "\xea\x01\x03"
+                       "1.1"),
+            ET_MESSAGE(ET_ID("\x01") ET_NAME ET_COMP));
+    et = open_it();
+    assert_true(sl_et_has_metadata(et));
+    assert_string_equal(sl_et_version(et), "");
+    assert_int_equal(sl_et_next(et, &n), 1);
+    assert_int_equal(n.id, 1);
+    sl_et_close(et);
+    /* nothing at all in it */
+    ET_FILE(ET_MESSAGE(""), ET_MESSAGE(ET_ID("\x01") ET_NAME ET_COMP));
+    assert_int_equal(read_all(SL_ET_WHOLE), 1);
+    /* a node with id 0, which is left out then */
+    ET_FILE(ET_MESSAGE(ET_NAME ET_COMP), ET_MESSAGE(ET_ID("\x01") ET_NAME ET_COMP));
+    assert_int_equal(read_all(SL_ET_WHOLE), 2);
 }
 
 static void test_every_cut_is_noticed(void **state)
@@ -107,6 +133,9 @@ static void test_what_looks_like_one(void **state)
 {
     (void)state;
     assert_true(sl_et_looks_like("\x07" ET_META, 8));
+    assert_true(sl_et_looks_like("\x50\x12\x1e\x0a\x06schema\xea\x01", 13));
+    assert_false(sl_et_looks_like("\x50\x12\x1e\x0a\x06sch", 8));
+    assert_false(sl_et_looks_like("\x50\x12\x1e\x0a", 4));
     assert_false(sl_et_looks_like("{\n  \"traceEvents\": []}", 22));
     assert_false(sl_et_looks_like("{\n\t1\n2345678901", 15));
     assert_false(sl_et_looks_like("\x07" ET_META, 5));
@@ -124,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fields_of_a_node),
         cmocka_unit_test(test_without_metadata_the_first_message_is_a_node),
+        cmocka_unit_test(test_metadata_without_a_version),
         cmocka_unit_test(test_every_cut_is_noticed),
         cmocka_unit_test(test_damage_ends_the_reading),
         cmocka_unit_test(test_what_looks_like_one),
