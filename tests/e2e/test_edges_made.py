@@ -78,6 +78,23 @@ def test_a_wait_on_a_device_that_kineto_did_not_know_yet(tmp_path):
     assert (found, lost) == ([{**e, "src_device": 1} for e in told[0]], told[1])
 
 
+def peer_copy(correlation, ts, start, end, stream):
+    """Kineto's rows of copies between GPUs name no `device` and no `context`."""
+    return [row("cuda_runtime", "cudaMemcpyPeerAsync", correlation, ts, 2, 42, cbid=161),
+            row("gpu_memcpy", "Memcpy PtoP (Device -> Device)", correlation, start, end - start,
+                stream, fromDevice=0, inDevice=0, toDevice=1, fromContext=1, inContext=1,
+                toContext=2, stream=stream, bytes=4096)]
+
+
+def test_a_copy_between_devices(tmp_path):
+    """It is on its stream, behind what that held."""
+    path = write(tmp_path / "t", [*launch(1, 10, 15, 60), *peer_copy(2, 14, 61, 90, 7),
+                                  *stream_sync(3, 20, 76)])
+    (edge,), _ = edges(path)
+    assert (edge["src_correlation"], edge["wait_ns"], edge["wake_ns"]) == (2, 70000, 6000)
+    assert "member_missing" not in {each["id"] for each in check(path)["problems"]}
+
+
 def test_a_wait_that_names_no_record(tmp_path):
     """Nor does a record say that some other wait names: the event may have been recorded anew."""
     rows = [*launch(1, 10, 15, 60, 13), row("cuda_runtime", "cudaEventRecord", 2, 13, 1, 42, cbid=135)]

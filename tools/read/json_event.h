@@ -121,6 +121,7 @@ struct sl_trace_row {
     int is_edge_name;               /* "sync_name" metadata: `id` and args_name */
     int64_t ts_ns, dur_ns;          /* exact from the decimal text; any two can be added */
     int64_t id;                     /* flows */
+    /* of a peer copy the device and context that it ran in: Kineto's have no others */
     int64_t correlation, device, context, stream, bytes, external_id;
     int64_t wait_record;  /* wait_on_cuda_event_record_corr_id, wait_on_context_record_corr_id */
     int64_t wait_stream;  /* wait_on_stream, wait_on_context_stream */

@@ -248,10 +248,14 @@ struct row_walk : visitor {
         case 8:
             if (name == "graph id")
                 integer(token, SL_HAS_GRAPH, &row->graph);
+            else if (name == "inDevice")
+                integer(token, SL_HAS_DEVICE, &row->device);
             break;
         case 9:
             if (name == "wait_kind")
                 row->has_waited = 1;
+            else if (name == "inContext")
+                integer(token, SL_HAS_CONTEXT, &row->context);
             break;
         case 11:
             if (name == "correlation")
