@@ -302,12 +302,11 @@ static void unrecorded_wait(struct sl_call *c)
         return;
     switch (c->class) {
     case SL_CALL_DEVICE_SYNC:
-        if (guess)
-            wait_for(c, any, SL_WAIT_CONTEXT, SL_EDGE_DEVICE_SYNC, 0);
-        break;
     case SL_CALL_CONTEXT_SYNC:
         if (guess)
-            wait_for(c, any, SL_WAIT_CONTEXT, SL_EDGE_CONTEXT_SYNC, 0);
+            wait_for(c, any, SL_WAIT_CONTEXT,
+                     c->class == SL_CALL_DEVICE_SYNC ? SL_EDGE_DEVICE_SYNC : SL_EDGE_CONTEXT_SYNC,
+                     c->e->streams->context_count > 1);
         break;
     case SL_CALL_STREAM_SYNC:
         if (guess)

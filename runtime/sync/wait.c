@@ -257,9 +257,10 @@ static struct sl_event event_of(const struct sl_wait *wait)
     return ev;
 }
 
-static int is_free(const struct sl_wait *wait)
+/* Nothing says for which context it was: a free, or a wait of a file without their records. */
+static int guesses_context(const struct sl_wait *wait)
 {
-    return wait->kind == SL_EDGE_FREE || wait->kind == SL_EDGE_IMPLICIT;
+    return wait->scope == SL_WAIT_CONTEXT && wait->inferred;
 }
 
 /* Those that can have let an inferred wait go on: that ended while the call was there. */
@@ -270,14 +271,14 @@ static int fits(const struct sl_wait *wait, const struct sl_op *op)
     if (wait->scope == SL_WAIT_GUESS)
         return end_ns > wait->when.from_ns && end_ns <= wait->when.to_ns &&
                end_ns + WAKE_MOST_NS >= wait->when.to_ns;
-    if (is_free(wait))
+    if (guesses_context(wait))
         return end_ns > wait->when.from_ns && end_ns <= wait->when.to_ns;
     return 1;
 }
 
 static int covers_context(const struct sl_wait *wait)
 {
-    return wait->scope == SL_WAIT_CONTEXT && !is_free(wait);
+    return wait->scope == SL_WAIT_CONTEXT && !wait->inferred;
 }
 
 static int ended(const struct sl_wait *wait, const struct sl_set *set)
@@ -288,7 +289,7 @@ static int ended(const struct sl_wait *wait, const struct sl_set *set)
     return 1;
 }
 
-/* May a free have waited for this context? */
+/* May it have been this one? */
 static int context_fits(struct sl_waits *w, const struct sl_wait *wait, struct sl_context *context)
 {
     struct sl_set set = {0};
@@ -303,7 +304,7 @@ static int context_fits(struct sl_waits *w, const struct sl_wait *wait, struct s
     return found;
 }
 
-/* Nothing says in which context a free was: the one that its thread used last, if no other fits. */
+/* It is taken for the one that its thread used last, if no other fits. */
 static int fits_elsewhere(struct sl_waits *w, const struct sl_wait *wait)
 {
     if (w->streams->context_count > CONTEXTS_LOOKED_AT)
@@ -397,7 +398,7 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
     uint32_t thread = wait->when.thread;
     uint64_t since_ns = 0;
 
-    if (is_free(wait) && fits_elsewhere(w, wait)) {
+    if (guesses_context(wait) && fits_elsewhere(w, wait)) {
         w->lost[SL_EDGE_LOST_AMBIGUOUS]++;
         return;
     }

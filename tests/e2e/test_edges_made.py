@@ -95,6 +95,20 @@ def test_a_copy_between_devices(tmp_path):
     assert "member_missing" not in {each["id"] for each in check(path)["problems"]}
 
 
+def test_several_devices_without_rows_of_synchronization(tmp_path):
+    """Which of them a call waited for stands nowhere: the one that its thread used last, if no other
+    can have let it go on."""
+    def sync(correlation, ts, end):
+        return row("cuda_runtime", "cudaDeviceSynchronize", correlation, ts, end - ts, 42, cbid=165)
+
+    rows = [*launch(1, 10, 15, 60), sync(2, 20, 66), *elsewhere(launch(3, 70, 75, 120)), sync(4, 80, 126),
+            *launch(5, 200, 205, 300), *elsewhere(launch(6, 203, 208, 250)), sync(7, 220, 306)]
+    found, lost = edges(write(tmp_path / "t", rows))
+    assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"], e["basis"]) for e in found] == [
+        (1, 2, 40000, "inferred"), (3, 4, 40000, "inferred")]
+    assert lost["ambiguous"] == 1
+
+
 def test_a_wait_that_names_no_record(tmp_path):
     """Nor does a record say that some other wait names: the event may have been recorded anew."""
     rows = [*launch(1, 10, 15, 60, 13), row("cuda_runtime", "cudaEventRecord", 2, 13, 1, 42, cbid=135)]
