@@ -129,3 +129,16 @@ def test_processes_named_by_texts(tmp_path):
         assert f"{calls} calls are of another process than the first" in error
     write(tmp_path / "one.json", merged[:len(rows)])
     assert "another process" not in run("edges", "--json", tmp_path / "one.json")[1]
+
+
+def test_processes_with_one_number(tmp_path):
+    """Each in a container of its own. That a call has the id of one around it is no such thing."""
+    rows = launch(1, 100, 110, 200) + stream_sync(2, 120, 85)
+    inside = {**rows[2], "cat": "cuda_driver", "name": "cuStreamSynchronize", "ts": 121, "dur": 84}
+    write(tmp_path / "one.json", [inside, *rows])
+    assert "not to be trusted" not in run("edges", "--json", tmp_path / "one.json")[1]
+    others = [{**each, "ts": each["ts"] + 1000} for each in rows]
+    write(tmp_path / "two.json", rows + others)
+    for command in [["edges", "--json"], ["convert", "--to", "chakra", "-o", tmp_path / "two.0.et"]]:
+        _, error = run(*command, tmp_path / "two.json", status=1)
+        assert "2 calls have the id of another call" in error

@@ -51,6 +51,13 @@ int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, cons
                          "trusted; give the file of each process",
                          path, counts.of_others, result);
         status = SL_EXIT_PROBLEM;
+    } else if (counts.strange) {
+        sl_args_complain(command,
+                         "%s: %" PRIu64 " calls have the id of another call, as when the files of "
+                         "several processes are joined: %s not to be trusted; give the file of "
+                         "each process",
+                         path, counts.strange, result);
+        status = SL_EXIT_PROBLEM;
     }
     if (counts.negative) {
         sl_args_complain(

@@ -21,6 +21,7 @@
 #define SHAPES_BYTES (1u << 20)
 #define INPUTS_BYTES (32u << 20)
 #define DEPTH        256u
+#define ROUNDED_NS   2000u /* old files have whole microseconds */
 
 struct range {
     uint64_t end_ns;
@@ -206,6 +207,13 @@ static int is_repeated(const struct sl_event *last, const struct sl_event *ev)
     }
 }
 
+/* A call that has the id of another and was not made inside it is another process's. */
+static int is_strange(const struct sl_event *last, const struct sl_event *ev)
+{
+    return class_of(ev) == 0 &&
+           (ev->thread != last->thread || ev->start_ns > last->end_ns + ROUNDED_NS);
+}
+
 static void give_call(struct sl_trace_events *t, struct sl_event *ev)
 {
     t->counts.calls++;
@@ -235,6 +243,7 @@ static void place_record(const struct sl_trace_events *t, struct sl_event *ev)
 {
     if (!t->own && sl_stream_home_find(&t->home, ev->stream, &ev->context) != 0)
         ev->stream = SL_STREAM_NONE;
+    place_wait(t, ev);
 }
 
 int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
@@ -243,13 +252,13 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
 
     do {
         rc = sl_event_sort_next(t->by_correlation, out);
-    place_wait(t, ev);
         if (rc != 1)
             return rc;
         if (!is_repeated(&t->last, out))
             break;
         /* A record is made once for each wait that names it. */
         t->counts.twice += out->kind != SL_EV_CUDA_EVENT;
+        t->counts.strange += (uint64_t)is_strange(&t->last, out);
     } while (1);
     t->last = *out;
     switch (class_of(out)) {
@@ -260,6 +269,7 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
         place_record(t, out);
         break;
     case 2:
+        place_wait(t, out);
         t->counts.waits++;
         break;
     case 3:
@@ -269,7 +279,6 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
         break;
     }
     return 1;
-        place_wait(t, out);
 }
 
 int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struct sl_event *out)

@@ -37,6 +37,7 @@ struct sl_trace_events_counts {
     uint64_t negative;                 /* rows that end before they begin: taken as of no time */
     uint64_t of_others;                /* calls of another process than the first call's */
     uint64_t twice;                    /* calls, waits whose correlation id had one already */
+    uint64_t strange;                  /* of these calls those that were not made inside it */
     uint64_t names_lost;               /* rows whose name found no room */
     uint64_t inputs_lost;              /* operators whose inputs found no room */
 };
