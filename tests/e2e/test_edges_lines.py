@@ -138,6 +138,20 @@ def test_own_lines_and_steps(tmp_path):
     assert "cudaStreamSynchronize at a.py:3 f" in run("edges", path)[0]
 
 
+def test_own_waits_of_gpu_operations_count_for_the_step_of_their_launch(tmp_path):
+    edge = {"kind": "stream_wait", "src_correlation": 1, "src_name": 1, "src_stream": 7, "src_device": 0,
+            "dst_correlation": 111, "dst_name": 2, "dst_thread": None, "dst_stream": 8,
+            "dst_point": "start", "wait_ns": 300, "wake_ns": 5, "released": True, "basis": "exact"}
+    path = write(tmp_path / "t.json", [
+        name(1, "gemm"), name(2, "relu"), name(9, "cudaStreamSynchronize"),
+        *own_wait(110, 10, "a.py:3 f"), *launch(111, 15, 26, 40, stream=8),
+        {"ph": "M", "name": "sync_edge", "pid": 0, "tid": 8, "args": edge},
+        step(7, 5, 20)], generator="syncline 0.1", syncEdges=1)
+    summary = summary_of(path)
+    assert summary["total_ns"] == 1300
+    assert {g["name"]: g["total_ns"] for g in summary["by_step"]} == {"ProfilerStep#7": 1300}
+
+
 # What the time was spent on, where a copy released the wait
 
 def blocking_copy(correlation, ts, dur, start, end, stream=7, name="Memcpy DtoH (Device -> Pageable)"):

@@ -143,7 +143,8 @@ static void take_found(struct sl_feed *f, const struct sl_trace_row *row)
     struct sl_event ev;
 
     if (f->order == SL_FEED_NAMES_KNOWN) {
-        if (row->has_waited) /* of calls the last ones are kept: see sl_trace_events_call() */
+        /* Of calls the last ones are kept (sl_trace_events_call()), and all steps are known. */
+        if (row->category != SL_CAT_USER_ANNOTATION)
             sl_trace_events_note(f->events, row);
         if (row->edge)
             give_found(f, row);

@@ -327,8 +327,9 @@ int sl_trace_events_create(struct sl_trace_events **out)
     t->first_ns = UINT64_MAX;
     sl_stream_home_init(&t->home);
     t->call = sl_pages_map(SL_TRACE_CALLS * sizeof(*t->call));
+    t->other_call = sl_pages_map(SL_TRACE_CALLS * sizeof(*t->other_call));
     t->step = sl_pages_map(SL_TRACE_STEPS * sizeof(*t->step));
-    if (!t->call || !t->step || sl_intern_create(&t->names, NAMES_BYTES) ||
+    if (!t->call || !t->other_call || !t->step || sl_intern_create(&t->names, NAMES_BYTES) ||
         sl_shape_create(&t->shapes, SHAPES_BYTES) ||
         sl_event_sort_create(&t->by_time, RUN_EVENTS, order_by_time) ||
         sl_event_sort_create(&t->by_correlation, RUN_EVENTS, order_by_correlation)) {
@@ -352,6 +353,7 @@ void sl_trace_events_destroy(struct sl_trace_events *t)
     sl_shape_destroy(t->shapes);
     sl_intern_destroy(t->names);
     sl_pages_unmap(t->step, SL_TRACE_STEPS * sizeof(*t->step));
+    sl_pages_unmap(t->other_call, SL_TRACE_CALLS * sizeof(*t->other_call));
     sl_pages_unmap(t->call, SL_TRACE_CALLS * sizeof(*t->call));
     free(t);
 }
@@ -366,6 +368,8 @@ const struct sl_trace_call *sl_trace_events_call(const struct sl_trace_events *t
 {
     const struct sl_trace_call *call = &t->call[correlation % SL_TRACE_CALLS];
 
+    if (call->correlation != correlation)
+        call = &t->other_call[correlation % SL_TRACE_CALLS];
     return correlation && call->correlation == correlation ? call : NULL;
 }
 

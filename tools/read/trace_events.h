@@ -73,8 +73,8 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
 /* An edge as an event of kind SL_EV_FLOW: it comes out last of its correlation id, as it is. */
 int sl_trace_events_edge(struct sl_trace_events *t, const struct sl_event *edge);
 
-/* The row of a call that waited, or of a step, in a file whose rows are not kept otherwise: what it
- * says of itself is known by its correlation id (but for the call's step), or at its time. */
+/* The row of a call, or of a step, in a file whose rows are not kept otherwise: what it says of
+ * itself is known by its correlation id (but for the call's step), or at its time. */
 void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *row);
 
 /* A GPU operation's row of such a file as its event, without its shape. 0, or -EINVAL: it is none,
@@ -100,7 +100,7 @@ int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struc
 /* An operator's inputs (its `shape`), as bytes of Chakra's Node. NULL for 0. */
 const char *sl_trace_events_inputs(const struct sl_trace_events *t, uint32_t shape, size_t *size);
 
-/* A call that was given out, NULL if it is unknown, or forgotten after 131072 others. */
+/* A call that was given out or noted, NULL if it is unknown, or forgotten after 131072 others. */
 const struct sl_trace_call *sl_trace_events_call(const struct sl_trace_events *t,
                                                  uint64_t correlation);
 

@@ -34,7 +34,9 @@ struct sl_trace_events {
     struct sl_collectives *collectives;
     struct sl_stream_home home; /* where waits are, and records of events */
     char *plain;                /* a name without its escapes */
-    struct sl_trace_call *call; /* SL_TRACE_CALLS, by the correlation id's low bits */
+    /* SL_TRACE_CALLS each, by the correlation id's low bits; where calls are noted those that did
+     * not wait stand apart: they are many, and a wait is told long after its call */
+    struct sl_trace_call *call, *other_call;
     struct sl_trace_step *step; /* SL_TRACE_STEPS, as they come; sorted when one is looked for */
     size_t steps, steps_sorted;
     int own;

@@ -397,11 +397,12 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
 
 static void note_call(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
+    struct sl_trace_call *calls = row->has_waited ? t->call : t->other_call;
     uint64_t correlation = (uint64_t)row->correlation;
 
     if (!(row->has & SL_HAS_CORRELATION) || row->correlation <= 0 || row->ts_ns < 0)
         return;
-    t->call[correlation % SL_TRACE_CALLS] = (struct sl_trace_call){
+    calls[correlation % SL_TRACE_CALLS] = (struct sl_trace_call){
         .correlation = correlation,
         .name = intern(t, row->name),
         .place = intern(t, row->wait_in),
@@ -415,7 +416,7 @@ void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *
 {
     struct sl_event ev;
 
-    if (row->has_waited)
+    if (row->category == SL_CAT_RUNTIME || row->category == SL_CAT_DRIVER)
         note_call(t, row);
     if (row->phase != 'X' || row->category != SL_CAT_USER_ANNOTATION ||
         begin_range(t, row, &ev) != 0 || !text_begins(row->name, "ProfilerStep#"))
