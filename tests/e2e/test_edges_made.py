@@ -5,6 +5,7 @@ import pathlib
 
 import pytest
 
+import chakra
 from edges_tool import edges, launch, operation, row, stream_sync, write
 from test_tool import check, run
 
@@ -130,6 +131,18 @@ def test_memsets(tmp_path, memory, waits):
     found, _ = edges(write(tmp_path / "t", rows))
     assert [(e["kind"], e["src_correlation"], e["dst_correlation"], e["wait_ns"])
             for e in found] == waits
+
+
+def test_threads_keep_their_numbers(tmp_path):
+    """Kineto's of threads that PyTorch does not know (NCCL's watchdog) may be below 0."""
+    rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46)
+    rows[2]["tid"] = -549452224
+    path = write(tmp_path / "t", rows)
+    (edge,), _ = edges(path)
+    assert edge["dst_thread"] == -549452224
+    run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et")
+    tids = {node.attr["tid"] for node in chakra.Et(tmp_path / "t.et").cpu}
+    assert tids == {42, -549452224}
 
 
 def test_what_stands_nowhere_is_null(tmp_path):
