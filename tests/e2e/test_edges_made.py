@@ -145,6 +145,15 @@ def test_threads_keep_their_numbers(tmp_path):
     assert tids == {42, -549452224}
 
 
+def test_threads_and_processes_in_quotes(tmp_path):
+    rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46)
+    wanted = edges(write(tmp_path / "t", rows))
+    assert len(wanted[0]) == 1
+    for each in rows:
+        each.update(pid=str(each["pid"]), tid=str(each["tid"]))
+    assert edges(write(tmp_path / "q", rows)) == wanted
+
+
 def test_what_stands_nowhere_is_null(tmp_path):
     rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46)
     del rows[1]["name"]

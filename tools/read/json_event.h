@@ -80,7 +80,7 @@ enum sl_row_has {
     SL_HAS_DST_RANK = 1 << 28
 };
 
-/* A pid or tid: a number, or any text ("Spans"). */
+/* A pid or tid: a number, in quotes or not, or any text ("Spans"). */
 struct sl_row_lane {
     struct sl_text text; /* strings without quotes; numbers as written */
     int64_t number;

@@ -103,7 +103,7 @@ struct row_walk : visitor {
         int exact;
 
         out->text = text;
-        out->is_number = type == SL_JSON_NUMBER &&
+        out->is_number = type != SL_JSON_WORD &&
                          sl_number_scaled(text.data, text.size, 0, &out->number, &exact) == 0;
     }
 
