@@ -1,8 +1,8 @@
 /*
  * cmd_check.c - `syncline check`: is it a valid, complete trace, and what is in it?
  *
- * Threads: main; reading has a helper thread. Memory: see check.h and trace_file.h: at most
- * 256 MiB, whatever the files.
+ * Threads: main; reading has a helper thread. Memory: for Kineto traces see check.h and
+ * trace_file.h: at most 256 MiB, whatever the files; for Chakra's see et_check.h.
  */
 #include <string.h>
 
@@ -202,7 +202,8 @@ const struct sl_command sl_cmd_check = {
         "Memory stays below 256 MiB whatever the size of the file.\n"
         "\n"
         "Chakra execution traces (.et) are held to what simulators accept: framing, ids,\n"
-        "dependencies, types and the attributes of communication.",
+        "dependencies, types and the attributes of communication. There nodes that stand before\n"
+        "their parents take memory, up to 1 GiB of it.",
     .after = "Exit status:\n"
              "  0  every file is valid and complete\n"
              "  1  a file has errors\n"
