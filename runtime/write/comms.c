@@ -294,7 +294,8 @@ static int peer_of(const struct sl_comm_told *told, struct sl_chakra_collective 
     return 0;
 }
 
-uint32_t sl_comms_put(struct sl_comms *c, const struct sl_comm_told *told)
+int sl_comms_read(struct sl_comms *c, const struct sl_comm_told *told,
+                  struct sl_chakra_collective *out)
 {
     struct sl_chakra_collective coll;
 
@@ -302,18 +303,28 @@ uint32_t sl_comms_put(struct sl_comms *c, const struct sl_comm_told *told)
     memset(&coll, 0, sizeof(coll));
     if (!told->collective.data || !told->dtype.data || type_of(told->collective, &coll.type) != 0 ||
         told->elements < 0 || told->elements > 1ll << 48)
-        return 0;
+        return -EINVAL;
     coll.bytes = (uint64_t)told->elements * bytes_of(told->dtype);
     if (coll.bytes == 0)
-        return 0;
+        return -EINVAL;
     sl_comms_name_end(c);
     if ((coll.type == SL_COMM_SEND || coll.type == SL_COMM_RECV) && peer_of(told, &coll) != 0)
-        return 0;
+        return -EINVAL;
     if (group_of(c, told, &coll.group) != 0) {
         c->unknown++;
-        return 0;
+        return -EINVAL;
     }
-    return sl_intern_put(c->kinds, (const char *)&coll, sizeof(coll));
+    memcpy(out, &coll, sizeof(coll));
+    return 0;
+}
+
+uint32_t sl_comms_put(struct sl_comms *c, const struct sl_comm_told *told)
+{
+    struct sl_chakra_collective coll;
+
+    return sl_comms_read(c, told, &coll) == 0
+               ? sl_intern_put(c->kinds, (const char *)&coll, sizeof(coll))
+               : 0;
 }
 
 int sl_comms_get(const struct sl_comms *c, uint32_t number, struct sl_chakra_collective *out)

@@ -44,8 +44,11 @@ void sl_comms_name_rank(struct sl_comms *c, int64_t rank);
 void sl_comms_name_ranks(struct sl_comms *c, struct sl_comm_text ranks);
 void sl_comms_name_end(struct sl_comms *c);
 
-/* Its number, the same for the same; 0: it is not known what it does, to how many bytes, or among
- * whom. */
+/* 0 and *out; -EINVAL: it is not known what it does, to how many bytes, or among whom. */
+int sl_comms_read(struct sl_comms *c, const struct sl_comm_told *told,
+                  struct sl_chakra_collective *out);
+
+/* The same kept: its number, the same for the same; 0: it is not known, or there is no room. */
 uint32_t sl_comms_put(struct sl_comms *c, const struct sl_comm_told *told);
 /* 1 and *out; 0: there is none. */
 int sl_comms_get(const struct sl_comms *c, uint32_t number, struct sl_chakra_collective *out);

@@ -24,13 +24,14 @@ enum {
 /* A call's operations. */
 struct joined {
     uint64_t correlation;
-    uint32_t number; /* sl_comms_put() */
+    struct sl_chakra_collective does;
 };
 
 /* What a detail says, once it has been read. */
 struct told {
     uint32_t detail; /* 0: free */
-    uint32_t number;
+    int is_known;
+    struct sl_chakra_collective does;
 };
 
 struct sl_et_comms {
@@ -97,7 +98,8 @@ static int64_t number_of(const struct sl_op_detail *detail, const char *name)
     return number;
 }
 
-static uint32_t read_detail(struct sl_et_comms *x, uint32_t id)
+/* 0 or -EINVAL. */
+static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_chakra_collective *out)
 {
     size_t length = 0;
     const char *text = sl_intern_get(x->details, id, &length);
@@ -105,7 +107,7 @@ static uint32_t read_detail(struct sl_et_comms *x, uint32_t id)
     struct sl_comm_told told;
 
     if (sl_op_detail_unpack(&detail, text, length) != 0)
-        return 0;
+        return -EINVAL;
     told = (struct sl_comm_told){
         .collective = text_of(&detail, "Collective name"),
         .dtype = text_of(&detail, "dtype"),
@@ -118,7 +120,7 @@ static uint32_t read_detail(struct sl_et_comms *x, uint32_t id)
         .src_rank = number_of(&detail, "Src Rank"),
         .dst_rank = number_of(&detail, "Dst Rank"),
     };
-    return sl_comms_put(x->comms, &told);
+    return sl_comms_read(x->comms, &told, out);
 }
 
 int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
@@ -129,10 +131,12 @@ int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
 
     if (!detail)
         return 0;
-    if (told->detail != detail)
-        *told = (struct told){detail, read_detail(x, detail)};
-    if (told->number)
-        x->joined[call->correlation % CALLS] = (struct joined){call->correlation, told->number};
+    if (told->detail != detail) {
+        told->detail = detail;
+        told->is_known = read_detail(x, detail, &told->does) == 0;
+    }
+    if (told->is_known)
+        x->joined[call->correlation % CALLS] = (struct joined){call->correlation, told->does};
     return sl_comms_group_count(x->comms) > groups;
 }
 
@@ -141,8 +145,10 @@ int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_chakra
     const struct sl_et_comms *x = et_comms;
     const struct joined *joined = &x->joined[op->correlation % CALLS];
 
-    return op->correlation && joined->correlation == op->correlation &&
-           sl_comms_get(x->comms, joined->number, out);
+    if (!op->correlation || joined->correlation != op->correlation)
+        return 0;
+    *out = joined->does;
+    return 1;
 }
 
 void sl_et_comms_groups(const struct sl_et_comms *x,

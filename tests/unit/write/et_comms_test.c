@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "event/op_detail.h"
@@ -35,7 +36,7 @@ static int set_up(void **state)
 {
     (void)state;
     assert_int_equal(sl_intern_create(&places, 1 << 20), 0);
-    assert_int_equal(sl_intern_create(&details, 1 << 20), 0);
+    assert_int_equal(sl_intern_create(&details, 16 << 20), 0);
     return sl_et_comms_create(&comms, places, details, 4);
 }
 
@@ -138,15 +139,30 @@ static void calls_of_long_ago_are_forgotten(void **state)
     assert_int_equal(find(10 + 16384), 1);
 }
 
+/* Tokens go to other experts each time, say: what is sent has ever new sizes. */
+static void collectives_of_ever_new_sizes_are_known(void **state)
+{
+    char members[256];
+    (void)state;
+    for (unsigned i = 1; i <= 20000; i++) {
+        snprintf(members, sizeof(members),
+                 "\"Collective name\":\"all_to_allv\",\"dtype\":\"Half\",\"In msg nelems\":%u,"
+                 "\"Group size\":4,\"Process Group Ranks\":\"[0, 1, 2, 3]\"",
+                 i);
+        call(i, members);
+        assert_int_equal(find(i), 1);
+        assert_int_equal(found.bytes, 2 * i);
+    }
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(operations_do_what_their_call_is_part_of),
-        CASE(a_part_of_the_ranks_is_a_group),
-        CASE(what_is_not_told_whole_is_not_known),
-        CASE(calls_of_long_ago_are_forgotten),
+        CASE(operations_do_what_their_call_is_part_of), CASE(a_part_of_the_ranks_is_a_group),
+        CASE(what_is_not_told_whole_is_not_known),      CASE(calls_of_long_ago_are_forgotten),
+        CASE(collectives_of_ever_new_sizes_are_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
