@@ -154,6 +154,7 @@ struct launch {
     struct sl_call *c;
     struct sl_stream *stream; /* where it was put; NULL: not known */
     struct sl_set entry;      /* what it comes behind */
+    uint32_t look;            /* which one at known nodes this is */
     struct sl_launched
         *launched; /* beside each item; NULL: what its nodes depend on is not known */
     int branches;
@@ -178,6 +179,7 @@ static int know_nodes(struct launch *l)
             return 0;
         home = node->home;
         original->launch = c->by.correlation + 1;
+        original->look = l->look;
         original->place = (uint32_t)i + 1;
         original->visit = 0;
         l->launched[i].node = node;
@@ -202,12 +204,31 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
                &(struct sl_link){.op = source->op, .by = l->c->by, .via = SL_VIA_GRAPH});
 }
 
+/* One that another comes behind; NULL: which of the launch's it is, is not known. Without a record
+ * it stands for the copy that was launched: not if there is none, because it has left its graph, or
+ * if that may come behind something else. */
+static struct sl_node *find_source(const struct launch *l, uint64_t id)
+{
+    struct sl_node *original = sl_nodes_find(l->c->e->nodes, id);
+    uint64_t launch = l->c->by.correlation + 1;
+
+    if (!original)
+        return NULL;
+    if (original->launch != launch) {
+        original->launch = launch;
+        original->look = l->look;
+        original->place = original->visit = 0;
+    }
+    if (original->look != l->look) /* it came with those records of the launch that came first */
+        return NULL;
+    return original->place || (original->copied && !original->varies) ? original : NULL;
+}
+
 /* What the node of item `place` comes behind, through nodes that make no record. How many there
  * are: without any it begins the graph. -EAGAIN: something on the way is not known. */
 static int collect_sources(struct launch *l, const struct sl_node *node, uint32_t place,
                            struct sl_set *sources, int depth)
 {
-    uint64_t launch = l->c->by.correlation + 1;
     int found = 0, inner;
 
     if (node->unclear || depth > DEPTH_MOST)
@@ -218,13 +239,9 @@ static int collect_sources(struct launch *l, const struct sl_node *node, uint32_
 
             if (!at->original[i])
                 continue;
-            original = sl_nodes_find(l->c->e->nodes, at->original[i]);
+            original = find_source(l, at->original[i]);
             if (!original)
                 return -EAGAIN;
-            if (original->launch != launch) {
-                original->launch = launch;
-                original->place = original->visit = 0;
-            }
             if (original->visit == place)
                 continue;
             original->visit = place;
@@ -344,7 +361,7 @@ void sl_call_graph(struct sl_call *c)
 {
     struct sl_streams *streams = c->e->streams;
     struct sl_exec *exec = executable(c);
-    struct launch l = {.c = c, .stream = launch_stream(c)};
+    struct launch l = {.c = c, .stream = launch_stream(c), .look = ++c->e->nodes->looks};
     struct sl_set ends = {0};
 
     if (c->e->nodes->count)

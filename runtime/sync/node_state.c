@@ -110,6 +110,10 @@ static void depend(struct sl_nodes *n, struct sl_node *node, uint64_t original)
 
 static void copy(struct sl_nodes *n, struct sl_node *node, const struct sl_node *from)
 {
+    struct sl_node *original = sl_nodes_find(n, from->original);
+
+    if (original)
+        original->copied = 1;
     node->original = from->original;
     node->home = from->home;
     node->unclear = from->unclear;
@@ -117,6 +121,15 @@ static void copy(struct sl_nodes *n, struct sl_node *node, const struct sl_node 
         for (int i = 0; i < SL_NODE_DEPS; i++)
             if (at->original[i])
                 depend(n, node, at->original[i]);
+}
+
+/* Copies that there were before, or the others, do not come behind the same any more. */
+static void note_change(struct sl_nodes *n, const struct sl_node *node)
+{
+    struct sl_node *original = sl_nodes_find(n, node->original);
+
+    if (original && (original != node || node->copied))
+        original->varies = 1;
 }
 
 static void change_dependency(struct sl_nodes *n, const struct sl_event *ev)
@@ -129,13 +142,16 @@ static void change_dependency(struct sl_nodes *n, const struct sl_event *ev)
         return;
     if (!other) {
         node->unclear = 1;
-    } else if (ev->shape == SL_NODE_DEPENDS) {
-        depend(n, node, other->original);
-    } else {
-        place = find_dep(node, other->original);
-        if (place)
-            *place = 0;
+        return;
     }
+    place = find_dep(node, other->original);
+    if ((place != NULL) == (ev->shape == SL_NODE_DEPENDS))
+        return;
+    if (place)
+        *place = 0;
+    else
+        depend(n, node, other->original);
+    note_change(n, node);
 }
 
 void sl_nodes_tell(struct sl_nodes *n, const struct sl_event *ev)

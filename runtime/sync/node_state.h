@@ -30,8 +30,11 @@ struct sl_node {
     struct sl_node *newer;
     uint32_t home;   /* the graph in which its original was made */
     uint8_t unclear; /* what it comes behind is not known */
+    uint8_t copied;  /* an original: there are copies of it */
+    uint8_t varies;  /* the same: not all of them come behind the same as it does now */
     /* Of an original, the launch that is being looked at: */
     uint64_t launch; /* its correlation id + 1 */
+    uint32_t look;   /* which one it is: a launch's records may come in several parts */
     uint32_t place;  /* of its item there, + 1; 0: it made no record */
     uint32_t visit;  /* the last item whose dependencies led here, + 1 */
 };
@@ -41,6 +44,7 @@ struct sl_nodes {
     struct sl_map by_id;
     struct sl_node *oldest, *newest;
     size_t count, most;
+    uint32_t looks; /* at launches */
 };
 
 void sl_nodes_init(struct sl_nodes *n, struct sl_store *store);

@@ -29,6 +29,20 @@ static void fact(struct job *j, enum sl_node_fact what, uint64_t id, uint64_t ot
     sl_edges_event(j->edges, &ev);
 }
 
+/* Nodes from `first` to `last`. */
+static void build(struct job *j, uint64_t first, uint64_t last)
+{
+    for (uint64_t id = first; id <= last; id++)
+        fact(j, SL_NODE_CREATED, id, 0);
+}
+
+/* Their copies, whose ids are 100 higher. */
+static void instantiate(struct job *j, uint64_t first, uint64_t last)
+{
+    for (uint64_t id = first; id <= last; id++)
+        fact(j, SL_NODE_CLONED, 100 + id, id);
+}
+
 /* The edge from one node to another; NULL if there is none. */
 static const struct sl_edge *inside(const struct job *j, uint64_t source, uint64_t destination)
 {
@@ -196,14 +210,12 @@ static struct job *begin_fork(unsigned from, unsigned to, uint64_t third)
 {
     struct job *j = begin();
 
-    for (uint64_t id = 1; id <= 4; id++)
-        fact(j, SL_NODE_CREATED, id, 0);
+    build(j, 1, 4);
     fact(j, SL_NODE_DEPENDS, 2, 1);
     fact(j, SL_NODE_DEPENDS, 3, 1);
     fact(j, SL_NODE_DEPENDS, 3, 4);
     fact(j, SL_NODE_DEPENDS, 4, 2);
-    for (uint64_t id = 1; id <= 4; id++)
-        fact(j, SL_NODE_CLONED, 100 + id, id);
+    instantiate(j, 1, 4);
     job_stream(j, 13, 2);
     job_call(j, GRAPH_LAUNCH, 10, 12);
     node(j, 13, third, 81, 90);
@@ -262,6 +274,84 @@ static void nodes_that_were_not_all_told_are_counted(void **state)
     job_end(j);
 }
 
+/* 3 comes behind 2. The launch takes long: its own record, and 3's, come when the others were
+ * looked at, and another graph's since. */
+static void a_record_behind_the_others_of_its_launch_is_counted(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    build(j, 1, 6);
+    fact(j, SL_NODE_DEPENDS, 2, 1);
+    fact(j, SL_NODE_DEPENDS, 3, 2);
+    fact(j, SL_NODE_DEPENDS, 5, 4);
+    instantiate(j, 1, 6);
+    job_stream(j, 13, 2);
+    job_stream(j, 14, 2);
+    j->correlation = 1;
+    node(j, 90, 101, 19, 29);
+    node(j, 93, 106, 20, 28);
+    node(j, 13, 102, 30, 40);
+    j->thread = 200;
+    job_call(j, GRAPH_LAUNCH, 14, 16);
+    node(j, 14, 104, 50, 60);
+    node(j, 92, 105, 61, 65);
+    sl_edges_delivered(j->edges, 100 * US);
+    j->thread = 100;
+    j->correlation = 0;
+    job_call(j, GRAPH_LAUNCH, 10, 105);
+    node(j, 91, 103, 110, 120);
+    sl_edges_flush(j->edges);
+    assert_null(inside(j, 105, 103));
+    assert_non_null(inside(j, 104, 105));
+    assert_int_equal(j->count, 1);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE), 1);
+    job_end(j);
+}
+
+/* 3 comes behind 4, which makes no record, and that behind 1; in the graph as it was built, not in
+ * the copy that is launched, also behind 2. */
+static void what_was_changed_behind_a_copy_is_not_taken_for_it(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    build(j, 1, 4);
+    fact(j, SL_NODE_DEPENDS, 4, 1);
+    fact(j, SL_NODE_DEPENDS, 3, 4);
+    instantiate(j, 1, 4);
+    fact(j, SL_NODE_DEPENDS, 4, 2);
+    job_stream(j, 13, 2);
+    job_call(j, GRAPH_LAUNCH, 10, 12);
+    node(j, 13, 101, 20, 30);
+    node(j, 90, 102, 21, 40);
+    node(j, 91, 103, 45, 50);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE), 1);
+    assert_int_equal(job_lost(j), 1);
+    job_end(j);
+}
+
+/* 2 stood between 1 and 3, and was taken out of the graph: 3 comes behind nothing. */
+static void a_node_that_was_taken_out_joins_nothing(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    build(j, 1, 3);
+    fact(j, SL_NODE_DEPENDS, 2, 1);
+    fact(j, SL_NODE_DEPENDS, 3, 2);
+    instantiate(j, 1, 1);
+    instantiate(j, 3, 3);
+    job_stream(j, 13, 2);
+    job_call(j, GRAPH_LAUNCH, 10, 12);
+    node(j, 13, 101, 20, 30);
+    node(j, 90, 103, 35, 50);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE), 1);
+    assert_int_equal(job_lost(j), 1);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +364,9 @@ int main(void)
         cmocka_unit_test(a_source_without_its_time_is_no_source_that_began_later),
         cmocka_unit_test(a_node_that_began_before_its_source_is_counted),
         cmocka_unit_test(nodes_that_were_not_all_told_are_counted),
+        cmocka_unit_test(a_record_behind_the_others_of_its_launch_is_counted),
+        cmocka_unit_test(what_was_changed_behind_a_copy_is_not_taken_for_it),
+        cmocka_unit_test(a_node_that_was_taken_out_joins_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
