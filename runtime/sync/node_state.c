@@ -6,7 +6,7 @@
 #include "sync/node_state.h"
 
 enum {
-    SHARE = 8, /* of all memory */
+    SHARE = 8, /* of all memory: for nodes, and the same for dependencies outside of them */
     LEAST = 64,
     SLOTS_USUAL = 4 /* of the map, for one key */
 };
@@ -15,7 +15,9 @@ void sl_nodes_init(struct sl_nodes *n, struct sl_store *store)
 {
     const size_t each = sizeof(struct sl_node) + SLOTS_USUAL * sizeof(struct sl_map_slot);
 
-    *n = (struct sl_nodes){.most = store->cap_bytes / SHARE / each + LEAST};
+    *n = (struct sl_nodes){.most = store->cap_bytes / SHARE / each + LEAST,
+                           .more_most =
+                               store->cap_bytes / SHARE / sizeof(struct sl_node_deps) + LEAST};
     sl_pool_init(&n->pool, store, sizeof(struct sl_node));
     sl_pool_init(&n->deps, store, sizeof(struct sl_node_deps));
     sl_map_init(&n->by_id, store);
@@ -44,6 +46,7 @@ static void forget_oldest(struct sl_nodes *n)
 
         node->deps.more = gone->more;
         sl_pool_put(&n->deps, gone);
+        n->more--;
     }
     sl_map_drop(&n->by_id, node->id);
     n->oldest = node->newer;
@@ -96,11 +99,12 @@ static void depend(struct sl_nodes *n, struct sl_node *node, uint64_t original)
         return;
     place = find_dep(node, 0);
     if (!place) {
-        more = sl_pool_get(&n->deps);
+        more = n->more < n->more_most ? sl_pool_get(&n->deps) : NULL;
         if (!more) {
             node->unclear = 1;
             return;
         }
+        n->more++;
         more->more = node->deps.more;
         node->deps.more = more;
         place = &more->original[0];

@@ -5,8 +5,9 @@
  * that is launched is a copy of the one that was built, or a copy of a copy; dependencies are kept
  * by the ids of the first originals, which the copies of a node share.
  *
- * Threads: one owner. Memory: a pool of the store, at most an eighth of it; past that the nodes
- * that were made first are forgotten.
+ * Threads: one owner. Memory: pools of the store. Nodes take at most an eighth of it: past that
+ * those that were made first are forgotten. Dependencies that do not fit into their nodes take at
+ * most as much: past that it is not known what a node comes behind.
  */
 #ifndef SL_NODE_STATE_H
 #define SL_NODE_STATE_H
@@ -44,7 +45,8 @@ struct sl_nodes {
     struct sl_map by_id;
     struct sl_node *oldest, *newest;
     size_t count, most;
-    uint32_t looks; /* at launches */
+    size_t more, more_most; /* dependencies outside of nodes */
+    uint32_t looks;         /* at launches */
 };
 
 void sl_nodes_init(struct sl_nodes *n, struct sl_store *store);

@@ -102,12 +102,39 @@ static void graphs_made_again_and_again_take_no_more_memory(void **state)
     sl_nodes_free(&n);
 }
 
+/* Each behind all that were made before it. */
+static void nodes_behind_many_leave_memory_for_others(void **state)
+{
+    struct sl_store store = {.cap_bytes = 1 << 20};
+    struct sl_nodes n;
+    (void)state;
+
+    sl_nodes_init(&n, &store);
+    for (uint64_t id = 1; id <= 500; id++) {
+        tell(&n, SL_NODE_CREATED, id, 0);
+        for (uint64_t before = 1; before < id; before++)
+            tell(&n, SL_NODE_DEPENDS, id, before);
+    }
+    assert_true(store.used_bytes <= store.cap_bytes / 2);
+    assert_int_equal(behind(&n, 50, 49), 1);
+    assert_int_equal(sl_nodes_find(&n, 50)->unclear, 0);
+    assert_int_equal(sl_nodes_find(&n, 500)->unclear, 1);
+    tell(&n, SL_NODE_FACTS_LOST, 0, 0); /* and there is room again */
+    for (uint64_t id = 601; id <= 610; id++)
+        tell(&n, SL_NODE_CREATED, id, 0);
+    for (uint64_t before = 601; before <= 609; before++)
+        tell(&n, SL_NODE_DEPENDS, 610, before);
+    assert_int_equal(sl_nodes_find(&n, 610)->unclear, 0);
+    sl_nodes_free(&n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_copy_comes_behind_what_its_original_did_then),
         cmocka_unit_test(what_is_not_told_whole_is_unclear),
         cmocka_unit_test(graphs_made_again_and_again_take_no_more_memory),
+        cmocka_unit_test(nodes_behind_many_leave_memory_for_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
