@@ -131,13 +131,13 @@ void sl_pipeline_decoded(void *user, const struct sl_event *ev)
         take_stamped(p, &real);
 }
 
-/* Of graphs that were built, before any record of their launches. What finds no room in the ring
- * goes next time. */
+/* Of graphs that were built, before any record of their launches. A huge graph's would fill the
+ * ring all at once, and rows would find no room: what is left goes next time. */
 static void take_nodes(struct sl_pipeline *p)
 {
-    while (p->edges && (p->node.kind || sl_graph_nodes_next(&p->node))) {
-        if (sl_ring_used(p->ring) + SL_PIPELINE_WINDOW_SLOTS >= sl_ring_slots(p->ring) ||
-            sl_ring_push_control(p->ring, &p->node))
+    while (p->edges && !sl_pipeline_is_crowded(p) &&
+           (p->node.kind || sl_graph_nodes_next(&p->node))) {
+        if (sl_ring_push_control(p->ring, &p->node))
             return;
         p->node.kind = SL_EV_NONE;
     }
