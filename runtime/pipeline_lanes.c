@@ -32,6 +32,8 @@ void sl_pipeline_lanes_read(struct sl_pipeline *p)
     sl_lane_reader_read(&p->lanes,
                         p->until_ns == SL_PIPELINE_NEVER ? p->seen_ns : SL_PIPELINE_NEVER);
     sl_nvtx_read_done(p->nvtx);
+    if (p->ops_read)
+        sl_torch_ops_read_done(p->ops_read);
     sl_pipeline_ops_begun(p);
     sl_pipeline_ranges_count(p);
     sl_pipeline_ops_count(p);

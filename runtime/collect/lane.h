@@ -37,6 +37,7 @@ enum {
     SL_LANE_JSON_MAX = 2559,
     SL_LANE_RECORD_WORDS = 510,
     SL_LANE_TOLD = 256, /* operators that NVTX's texts tell, one inside the other */
+    SL_LANE_OPS = 512,  /* all operators: deeper than they are nested */
 };
 
 enum sl_lane_what {
@@ -58,7 +59,8 @@ enum sl_lane_what {
     SL_LANE_OP_BEGIN,     /* struct sl_lane_op */
     SL_LANE_OP_END,       /* aux: lower half of its handle */
     SL_LANE_OP_START,     /* struct sl_lane_op: one that may end on any thread, by... */
-    SL_LANE_OP_FINISH,    /* ...its handle, in aux and one word */
+    SL_LANE_OP_FINISH,    /* ...its handle, in aux and one word; also of one whose beginning is
+                             in another lane, or longer ago than SL_LANE_OPS others */
     SL_LANE_OP_NODE,      /* in the innermost a node of a CUDA graph was made: its id, one word */
 };
 
@@ -114,6 +116,12 @@ struct sl_lane_told {
     uint8_t is_user, is_evaluation;
 };
 
+/* An operator that has a record, and runs. */
+struct sl_lane_open {
+    uint32_t handle; /* lower half */
+    int is_plain;    /* what Python code calls until its end is called in it */
+};
+
 struct sl_lane {
     /* the writer's */
     uint64_t at;           /* position behind its last record: what `head` is */
@@ -122,7 +130,7 @@ struct sl_lane {
     uint64_t limit;        /* no record but a pop may go beyond it without a look at `tail` */
     uint32_t reserved;     /* words that open ranges' pops, and the thread's end, will take */
     int ops, ops_skipped;  /* operators that have a record, inside those ones that have none... */
-    int ops_plain;         /* ...and of the first, those that are no scopes of the user's */
+    int ops_plain;         /* ...and of the first, those that are plain */
     const void *ops_frame; /* Python's, when the outermost of these began */
     uint64_t left, wall;   /* until this position is read, none beyond that: lane.c, grow() */
     uint32_t thread;       /* system id */
@@ -131,6 +139,7 @@ struct sl_lane {
     int skipped[SL_LANE_DOMAINS]; /* inside those, ranges that have none: there was no room */
     uint32_t told, told_number;   /* operators; the thread's number among those that have some */
     struct sl_lane_told told_op[SL_LANE_TOLD];
+    struct sl_lane_open op_open[SL_LANE_OPS]; /* `ops` of them, the outermost first */
     struct sl_python_seen seen;
 
     /* shared */
@@ -214,21 +223,36 @@ static inline int sl_lane_popped(struct sl_lane *lane, unsigned domain)
 /* A push has no record: nor will what is inside it, nor its pop. */
 int sl_lane_skip(struct sl_lane *lane, unsigned domain);
 
-/* The same for operators: one has a record, it ends, it has none. */
-static inline void sl_lane_op_begun(struct sl_lane *lane, int is_plain)
+/* The same for operators: the place of one that has a record here, from 1 on; 0: it has none. */
+static inline int sl_lane_op_find(const struct sl_lane *lane, uint32_t handle)
 {
-    lane->reserved += 2;
-    lane->limit -= 2;
-    lane->ops++;
-    lane->ops_plain += is_plain;
+    int place = lane->ops;
+
+    while (place && lane->op_open[place - 1].handle != handle)
+        place--;
+    return place;
 }
 
-static inline void sl_lane_op_ended(struct sl_lane *lane, int is_plain)
+/* Its end has the room that its beginning took with it. */
+static inline void sl_lane_op_ended(struct sl_lane *lane, int place)
 {
     lane->reserved -= 2;
     lane->limit += 2;
     lane->ops--;
-    lane->ops_plain -= is_plain;
+    lane->ops_plain -= lane->op_open[place - 1].is_plain;
+    for (int i = place - 1; i < lane->ops; i++)
+        lane->op_open[i] = lane->op_open[i + 1];
+}
+
+/* Where there are too many, the outermost is forgotten: it may have ended on another thread. */
+static inline void sl_lane_op_begun(struct sl_lane *lane, uint32_t handle, int is_plain)
+{
+    if (__builtin_expect(lane->ops == SL_LANE_OPS, 0))
+        sl_lane_op_ended(lane, 1);
+    lane->reserved += 2;
+    lane->limit -= 2;
+    lane->op_open[lane->ops++] = (struct sl_lane_open){handle, is_plain};
+    lane->ops_plain += is_plain;
 }
 
 void sl_lane_op_skip(struct sl_lane *lane);

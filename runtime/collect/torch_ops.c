@@ -28,9 +28,6 @@
 #include "collect/torch_strings.h"
 #include "collect/torch_waits.h"
 
-/* Deeper than operators are nested. Those that end elsewhere without having said so at their
- * beginning leave their room reserved: it ends here. */
-#define DEPTH 512
 /* Up to this length a copy is made here, not by a call. */
 #define SHORT_BYTES 128
 
@@ -114,6 +111,12 @@ static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_
     return to;
 }
 
+/* It ends where it began, so that what Python code calls meanwhile is called in it. */
+static int is_plain(uint8_t scope)
+{
+    return scope != SL_TORCH_SCOPE_USER && scope != SL_TORCH_SCOPE_SCRIPT;
+}
+
 /* What Python code has called; not what is called by that in turn. */
 static uint32_t line_of(struct sl_lane *lane, const struct sl_torch_op *op)
 {
@@ -154,14 +157,13 @@ static const struct sl_torch_op *note_step(const struct sl_torch_op *op, struct 
 
 void sl_torch_ops_begin(const struct sl_torch_op *op)
 {
-    int is_plain = op->scope != SL_TORCH_SCOPE_USER;
     struct renamed room;
     struct sl_lane *lane;
     uint32_t line;
 
     if (atomic_load_explicit(&ops.is_stopped, memory_order_relaxed))
         return;
-    if (!is_plain)
+    if (op->scope == SL_TORCH_SCOPE_USER)
         op = note_step(op, &room);
     lane = sl_lane_get();
     if (!lane)
@@ -170,10 +172,10 @@ void sl_torch_ops_begin(const struct sl_torch_op *op)
         put_begin(lane, op, SL_LANE_OP_START, 0);
         return;
     }
-    if (!lane->ops_skipped && lane->ops < DEPTH) {
+    if (!lane->ops_skipped) {
         line = line_of(lane, op);
         if (put_begin(lane, op, SL_LANE_OP_BEGIN, line)) {
-            sl_lane_op_begun(lane, is_plain);
+            sl_lane_op_begun(lane, (uint32_t)op->handle, is_plain(op->scope));
             return;
         }
     }
@@ -192,10 +194,21 @@ static void put_word(struct sl_lane *lane, enum sl_lane_what what, uint64_t word
     sl_lane_put(lane, 4);
 }
 
+/* Not all that do so say it at their beginning: a function of TorchScript's that waits for a fork
+ * goes on on the fork's thread, a scope of a generator's on whichever wants more of it. */
+static void end_elsewhere(struct sl_lane *lane, uint64_t handle, int is_async, uint64_t stamp)
+{
+    if (!is_async && lane->ops_skipped)
+        lane->ops_skipped--;
+    else if (handle)
+        put_word(lane, SL_LANE_OP_FINISH, handle, stamp);
+}
+
 void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async)
 {
     uint64_t stamp = sl_clock_stamp();
     struct sl_lane *lane;
+    int place;
 
     if (atomic_load_explicit(&ops.is_stopped, memory_order_relaxed))
         return;
@@ -205,17 +218,14 @@ void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async)
     lane = sl_lane_get();
     if (!lane)
         return;
-    if (is_async) {
-        put_word(lane, SL_LANE_OP_FINISH, handle, stamp);
+    place = is_async ? 0 : sl_lane_op_find(lane, (uint32_t)handle);
+    if (!place) {
+        end_elsewhere(lane, handle, is_async, stamp);
         return;
     }
-    if (__builtin_expect(lane->ops_skipped != 0, 0)) {
-        lane->ops_skipped--;
-        return;
-    }
-    if (lane->ops == 0)
-        return;
-    sl_lane_op_ended(lane, scope != SL_TORCH_SCOPE_USER);
+    /* Those inside it end on other threads, if at all. */
+    lane->ops_skipped = 0;
+    sl_lane_op_ended(lane, place);
     *sl_lane_reserved(lane) = (struct sl_lane_record){
         .what = SL_LANE_OP_END, .pairs = 1, .aux = (uint32_t)handle, .stamp = stamp};
     sl_lane_put(lane, 2);
@@ -247,7 +257,7 @@ void sl_torch_ops_node(uint64_t node)
 {
     struct sl_lane *lane = sl_lane_mine;
 
-    if (node && lane && lane->ops_plain && !lane->ops_skipped &&
+    if (node && lane && lane->ops && !lane->ops_skipped &&
         !atomic_load_explicit(&ops.is_stopped, memory_order_relaxed))
         put_word(lane, SL_LANE_OP_NODE, node, sl_clock_stamp());
 }

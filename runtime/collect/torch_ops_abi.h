@@ -26,6 +26,7 @@ extern "C" {
 enum {
     SL_TORCH_SCOPE_FUNCTION = 0,
     SL_TORCH_SCOPE_BACKWARD = 1,
+    SL_TORCH_SCOPE_SCRIPT = 2, /* a function of TorchScript's */
     SL_TORCH_SCOPE_USER = 7,
     SL_TORCH_SCOPE_SITE = 255, /* none of PyTorch's: sl_torch_ops_site_begin() */
 };

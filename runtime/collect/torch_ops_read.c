@@ -16,11 +16,12 @@
 #include "event/pattern.h"
 #include "write/json.h"
 
-/* Scopes of the user's are a nesting of their own beside NVTX's. */
+/* Scopes of the user's are beside NVTX's ranges, and known by their handles. */
 #define USER_DOMAIN 0x20000u
 /* Ids of ranges that end on any thread; handles are far below. */
 #define USER_ID     (1ull << 62)
 #define LINES       4096 /* a power of two */
+#define LATE        256
 #define DETAIL_MOST (SL_OP_DETAIL_HEAD + PARTS_MOST)
 /* Members and inputs, as a record holds them: a line is added where that leaves room. */
 #define PARTS_MOST  (SL_LANE_RECORD_WORDS * 8)
@@ -35,6 +36,10 @@ struct sl_torch_ops_read {
     struct {
         uint32_t line, text;
     } line[LINES];
+    struct {
+        uint64_t handle, ns;
+    } late[LATE]; /* ends whose beginnings are in lanes that have not been read */
+    unsigned lates;
     char detail[DETAIL_MOST];
 };
 
@@ -201,6 +206,40 @@ static void take_begin(struct sl_torch_ops_read *r, uint32_t thread, const struc
         sl_ops_begin(r->opt.ops, thread, ns, &op);
 }
 
+/* On any thread. 0; -ENOENT: it has not begun. */
+static int finish(struct sl_torch_ops_read *r, uint64_t handle, uint64_t ns)
+{
+    uint32_t thread;
+    int is_user;
+
+    if (sl_ranges_started(r->opt.ranges, USER_ID | handle, &thread)) {
+        sl_ranges_end(r->opt.ranges, USER_ID | handle, ns);
+        return 0;
+    }
+    if (sl_ops_finish(r->opt.ops, handle, ns) == 0)
+        return 0;
+    is_user = sl_ops_end_anywhere(r->opt.ops, handle, ns, &thread);
+    if (is_user == 1)
+        sl_ranges_pop_value(r->opt.ranges, thread, USER_DOMAIN, (uint32_t)handle, ns);
+    return is_user < 0 ? is_user : 0;
+}
+
+/* Lanes are read one after the other: its beginning may be to come. */
+static void take_finish(struct sl_torch_ops_read *r, uint64_t handle, uint64_t ns)
+{
+    if (finish(r, handle, ns) == 0 || r->lates == LATE)
+        return;
+    r->late[r->lates].handle = handle;
+    r->late[r->lates++].ns = ns;
+}
+
+void sl_torch_ops_read_done(struct sl_torch_ops_read *r)
+{
+    for (unsigned i = 0; i < r->lates; i++)
+        finish(r, r->late[i].handle, r->late[i].ns);
+    r->lates = 0;
+}
+
 void sl_torch_ops_read_record(struct sl_torch_ops_read *r, uint32_t thread,
                               const struct sl_lane_record *record, uint64_t ns)
 {
@@ -214,12 +253,11 @@ void sl_torch_ops_read_record(struct sl_torch_ops_read *r, uint32_t thread,
         break;
     case SL_LANE_OP_END:
         if (sl_ops_end(r->opt.ops, thread, record->aux, ns))
-            sl_ranges_pop(r->opt.ranges, thread, USER_DOMAIN, ns);
+            sl_ranges_pop_value(r->opt.ranges, thread, USER_DOMAIN, record->aux, ns);
         break;
     case SL_LANE_OP_FINISH:
         memcpy(&word, record + 1, sizeof(word));
-        sl_ops_finish(r->opt.ops, word, ns);
-        sl_ranges_end(r->opt.ranges, USER_ID | word, ns);
+        take_finish(r, word, ns);
         break;
     case SL_LANE_OP_NODE:
         memcpy(&word, record + 1, sizeof(word));

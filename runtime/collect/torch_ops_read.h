@@ -38,6 +38,8 @@ void sl_torch_ops_read_destroy(struct sl_torch_ops_read *r); /* NULL is fine */
 /* A record of a thread (collect/lane_read.h); those that are no operator's are passed over. */
 void sl_torch_ops_read_record(struct sl_torch_ops_read *r, uint32_t thread,
                               const struct sl_lane_record *record, uint64_t ns);
+/* All lanes have been read, up to some time. */
+void sl_torch_ops_read_done(struct sl_torch_ops_read *r);
 
 void sl_torch_ops_read_get_lost(const struct sl_torch_ops_read *r, struct sl_torch_ops_lost *out);
 

@@ -90,45 +90,68 @@ static int has_row(const struct sl_ops_running *r)
     return !r->op.is_user && !r->op.is_site;
 }
 
-static void end(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns)
+static void end(struct sl_ops *o, struct sl_ops_thread *t, uint32_t index, uint64_t ns)
 {
-    uint32_t index = t->innermost;
     struct sl_ops_running *r = &o->running[index];
+    uint32_t *link = &t->innermost;
 
+    while (*link != index)
+        link = &o->running[*link].below;
     if (r->place)
         sl_ops_at(o, r->place)->end_ns = ns;
     if (has_row(r) && !r->is_shown)
         show(o, &r->op, t->id, r->order, r->start_ns, ns, r->is_begun ? SL_EVF_BEGUN : 0);
     if (t->last == index)
         t->last = 0;
-    t->innermost = r->below;
+    *link = r->below;
     r->below = o->running_free;
     o->running_free = index;
 }
 
-/* 1: it is running, perhaps with others inside it whose end was lost. */
-static int is_running(const struct sl_ops *o, const struct sl_ops_thread *t, uint32_t handle)
+/* 0: it is not running. */
+static uint32_t find_running(const struct sl_ops *o, const struct sl_ops_thread *t, uint32_t handle)
 {
-    uint32_t at = t->innermost;
+    uint32_t at = t->taken ? t->innermost : 0;
 
     while (at && (uint32_t)o->running[at].op.handle != handle)
         at = o->running[at].below;
-    return at != 0;
+    return at;
 }
 
+/* Operators inside it end with it: their ends were lost, or are elsewhere. Scopes of the user's go
+ * on: coroutines that take turns end theirs in any order. */
 int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns)
 {
     struct sl_ops_thread *t = sl_ops_find_thread(o, thread);
-    int is_user, is_it;
+    uint32_t it = find_running(o, t, handle), below;
+    int is_user = o->running[it].op.is_user;
 
-    if (!t->taken || !is_running(o, t, handle))
+    if (!it)
         return 0;
-    do {
-        is_it = (uint32_t)o->running[t->innermost].op.handle == handle;
-        is_user = o->running[t->innermost].op.is_user;
-        end(o, t, ns);
-    } while (!is_it);
+    for (uint32_t at = t->innermost; at != it; at = below) {
+        below = o->running[at].below;
+        if (!o->running[at].op.is_user)
+            end(o, t, at, ns);
+    }
+    end(o, t, it, ns);
     return is_user;
+}
+
+/* Whatever is inside it by now may have begun later. */
+int sl_ops_end_anywhere(struct sl_ops *o, uint64_t handle, uint64_t ns, uint32_t *thread)
+{
+    for (uint32_t i = 0; i < SL_OPS_THREADS; i++) {
+        struct sl_ops_thread *t = &o->thread[i];
+        uint32_t it = find_running(o, t, (uint32_t)handle);
+        int is_user = o->running[it].op.is_user;
+
+        if (!it || o->running[it].op.handle != handle)
+            continue;
+        *thread = t->id;
+        end(o, t, it, ns);
+        return is_user;
+    }
+    return -ENOENT;
 }
 
 uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread)
@@ -165,7 +188,7 @@ void sl_ops_end_thread(struct sl_ops *o, uint32_t thread, uint64_t ns)
     struct sl_ops_thread *t = sl_ops_find_thread(o, thread);
 
     while (t->taken && t->innermost)
-        end(o, t, ns);
+        end(o, t, t->innermost, ns);
 }
 
 void sl_ops_start(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op)
@@ -179,7 +202,7 @@ void sl_ops_start(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct s
     o->counts.lost++;
 }
 
-void sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns)
+int sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns)
 {
     for (uint32_t i = 0; i < SL_OPS_STARTED; i++) {
         struct sl_ops_started *s = &o->started[i];
@@ -188,8 +211,9 @@ void sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns)
             continue;
         show(o, &s->op, s->thread, 0, s->start_ns, ns, 0);
         s->start_ns = 0;
-        return;
+        return 0;
     }
+    return -ENOENT;
 }
 
 /* ---- windows ---- */

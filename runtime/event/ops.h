@@ -63,13 +63,17 @@ int sl_ops_create(struct sl_ops **out, const struct sl_ops_options *opt);
 void sl_ops_destroy(struct sl_ops *o); /* NULL is fine */
 
 void sl_ops_begin(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op);
-/* The thread's innermost ends; `handle`: the lower half of it. 1: it was a scope of the user's. */
+/* One of the thread's ends; `handle`: the lower half of it. 1: it was a scope of the user's, which
+ * need not be the innermost. */
 int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns);
+/* The same on another thread: gives whose it was. -ENOENT: it is not running. */
+int sl_ops_end_anywhere(struct sl_ops *o, uint64_t handle, uint64_t ns, uint32_t *thread);
 void sl_ops_end_thread(struct sl_ops *o, uint32_t thread, uint64_t ns);
 
 /* One that ends on any thread, in no order. Calls are not made in it. */
 void sl_ops_start(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op);
-void sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns);
+/* 0; -ENOENT: it is not running. */
+int sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns);
 
 /* All that was told so far has been: what still runs is given to those who cannot wait for its end
  * (SL_EVF_BEGUN). */

@@ -46,14 +46,16 @@ void sl_ranges_push(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint6
     sl_range_tell_begin(r, x);
 }
 
-static struct sl_range *innermost(struct sl_ranges *r, uint32_t thread, uint32_t domain)
+/* `value`: NULL: any. */
+static struct sl_range *innermost(struct sl_ranges *r, uint32_t thread, uint32_t domain,
+                                  const uint32_t *value)
 {
     struct sl_range_thread *t = sl_range_find_thread(r, thread);
     struct sl_range *x;
 
     for (uint32_t index = t ? t->open : 0; index; index = x->below) {
         x = &r->range[index];
-        if (!x->id && x->domain == domain)
+        if (!x->id && x->domain == domain && (!value || (uint32_t)x->look.value == *value))
             return x;
     }
     return NULL;
@@ -61,14 +63,23 @@ static struct sl_range *innermost(struct sl_ranges *r, uint32_t thread, uint32_t
 
 struct sl_range_look *sl_ranges_innermost(struct sl_ranges *r, uint32_t thread, uint32_t domain)
 {
-    struct sl_range *x = innermost(r, thread, domain);
+    struct sl_range *x = innermost(r, thread, domain, NULL);
 
     return x ? &x->look : NULL;
 }
 
 void sl_ranges_pop(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint64_t ns)
 {
-    struct sl_range *x = innermost(r, thread, domain);
+    struct sl_range *x = innermost(r, thread, domain, NULL);
+
+    if (x)
+        end(r, x, ns);
+}
+
+void sl_ranges_pop_value(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint32_t value,
+                         uint64_t ns)
+{
+    struct sl_range *x = innermost(r, thread, domain, &value);
 
     if (x)
         end(r, x, ns);

@@ -241,60 +241,6 @@ torch.cuda.synchronize()
     assert names["aten::add_"] == 50 and names["aten::mul_"] == 0
 
 
-def test_scopes_that_are_open_when_a_window_opens(torch, tmp_path):
-    """Each has a row from there on, marked as a range of NVTX's is; on the GPU it is there with what ran in
-    it since. Operators that ran then have none."""
-    job = tmp_path / "scopes.py"
-    job.write_text("""
-import time, torch
-from torch.profiler import record_function
-a = torch.ones(8, device="cuda")
-import syncline
-def wait_for(state):
-    while syncline.status()["state"] != state:
-        time.sleep(0.01)
-class Opens(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        syncline.start()
-        wait_for("recording")
-        seen = syncline.status()["records"]
-        while syncline.status()["records"] <= seen:  # then all is on
-            torch.ones(1, device="cuda")
-            torch.cuda.synchronize()
-            time.sleep(0.01)
-        return x.clone()
-with record_function("job"):
-    with record_function("before"):
-        a.mul_(2)
-    with record_function("epoch"):
-        Opens.apply(a.requires_grad_())
-        with record_function("batch"):
-            a.exp()
-        torch.cuda.synchronize()
-    with torch.autograd.profiler.record_function("last"):
-        a.sin()
-        torch.cuda.synchronize()
-        syncline.stop()
-        wait_for("armed")
-""")
-    run = torch.run(torch.python, job, window="demand", lead_in="0")
-    assert run.status == 0, run.stderr
-    trace = run.trace()
-    rows = {row["name"]: row for row in trace.of("user_annotation")}
-    assert {name: {key for key in row["args"] if key.startswith("cut")} for name, row in rows.items()} == {
-        "job": {"cut start", "cut end"}, "epoch": {"cut start"}, "batch": set(), "last": {"cut end"}}
-    opened = trace.object["syncline"]["opened_ns"]
-    assert rows["job"]["start"] == rows["epoch"]["start"] == opened
-    assert opened < rows["batch"]["start"] < rows["batch"]["end"] < rows["epoch"]["end"]
-    gpu = {row["name"]: row for row in trace.of("gpu_user_annotation")}
-    (exp,) = [row for row in trace.of("kernel") if "exp" in row["name"]]
-    assert gpu["batch"]["start"] == exp["start"] and gpu["batch"]["end"] == exp["end"]
-    assert gpu["epoch"]["end"] == exp["end"] < gpu["job"]["end"]
-    names = [row["name"] for row in trace.of("cpu_op")]
-    assert "Opens" not in names and {"aten::clone", "aten::exp", "aten::sin"} <= set(names)
-
-
 def test_operators_that_run_when_a_window_opens(torch, tmp_path):
     """Where a step ends inside an operator, that has a row from there on, marked; and the kernels
     that it still launches name it."""

@@ -52,7 +52,7 @@ static void put_end(uint32_t number)
 {
     struct sl_lane *lane = sl_lane_mine;
 
-    sl_lane_op_ended(lane, 1);
+    sl_lane_op_ended(lane, lane->ops);
     *sl_lane_reserved(lane) =
         (struct sl_lane_record){.what = SL_LANE_OP_END, .pairs = 1, .aux = number, .stamp = number};
     sl_lane_put(lane, 2);
@@ -194,7 +194,7 @@ static void mix(uint32_t seed)
             } else if (put(number + 1, 2 + 2 * random_below(&seed, 100))) {
                 number++;
                 open++;
-                sl_lane_op_begun(lane, 1);
+                sl_lane_op_begun(lane, number, 1);
             }
         }
         if (random_below(&seed, 3))

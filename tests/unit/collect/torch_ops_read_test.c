@@ -184,6 +184,27 @@ static void scopes_of_the_users_are_ranges(void **state)
     assert_true(is_name(&f.row[1], "nccl:all_reduce") && f.row[1].end_ns == 130);
 }
 
+/* Two coroutines, each with a scope of its own, and an operator that never ended in the first. */
+static void scopes_end_in_any_order(void **state)
+{
+    struct told scope = {.name = "one", .handle = 1, .sequence = -1, .scope = SL_TORCH_SCOPE_USER};
+    const struct told op = {.name = "aten::mm", .handle = 3, .sequence = -1};
+
+    (void)state;
+    begin(SL_LANE_OP_BEGIN, 100, &scope);
+    begin(SL_LANE_OP_BEGIN, 105, &op);
+    scope.name = "two";
+    scope.handle = 2;
+    begin(SL_LANE_OP_BEGIN, 110, &scope);
+    end(SL_LANE_OP_END, 120, 1);
+    end(SL_LANE_OP_END, 130, 2);
+    sl_ranges_close(f.ranges, 1000);
+    assert_int_equal(f.rows, 3);
+    assert_true(is_name(&f.row[0], "aten::mm") && f.row[0].end_ns == 120);
+    assert_true(is_name(&f.row[1], "one") && f.row[1].start_ns == 100 && f.row[1].end_ns == 120);
+    assert_true(is_name(&f.row[2], "two") && f.row[2].start_ns == 110 && f.row[2].end_ns == 130);
+}
+
 static void operators_that_end_anywhere(void **state)
 {
     const struct told op = {.name = "async", .handle = 1ull << 33 | 1, .sequence = -1};
@@ -195,6 +216,39 @@ static void operators_that_end_anywhere(void **state)
     end(SL_LANE_OP_FINISH, 110, op.handle);
     assert_int_equal(f.rows, 1);
     assert_true(f.row[0].start_ns == 100 && f.row[0].end_ns == 110);
+}
+
+/* Those that said nothing of it, too; the end's lane may be read first. */
+static void ends_on_other_threads(void **state)
+{
+    const struct told op = {.name = "forward", .handle = 1ull << 33 | 1, .sequence = -1};
+    const struct told scope = {
+        .name = "answer", .handle = 1ull << 33 | 2, .sequence = -1, .scope = SL_TORCH_SCOPE_USER};
+
+    (void)state;
+    begin(SL_LANE_OP_BEGIN, 100, &scope);
+    begin(SL_LANE_OP_BEGIN, 110, &op);
+    end(SL_LANE_OP_FINISH, 120, op.handle);
+    end(SL_LANE_OP_FINISH, 130, scope.handle);
+    for (int is_started = 0; is_started < 2; is_started++) {
+        enum sl_lane_what what = is_started ? SL_LANE_OP_START : SL_LANE_OP_BEGIN;
+
+        end(SL_LANE_OP_FINISH, 220, op.handle);
+        end(SL_LANE_OP_FINISH, 230, scope.handle);
+        begin(what, 200, &scope);
+        begin(what, 210, &op);
+        sl_torch_ops_read_done(f.read);
+    }
+    sl_ranges_close(f.ranges, 1000);
+    assert_int_equal(f.rows, 6);
+    for (unsigned i = 0; i < 6; i++) {
+        int is_scope = f.row[i].kind == SL_EV_NOTE;
+        uint64_t ns = i < 2 ? 100 : 200;
+
+        assert_true(is_name(&f.row[i], is_scope ? "answer" : "forward"));
+        assert_int_equal(f.row[i].start_ns, is_scope ? ns : ns + 10);
+        assert_int_equal(f.row[i].end_ns, is_scope ? ns + 30 : ns + 20);
+    }
 }
 
 static void a_thread_that_ends(void **state)
@@ -250,7 +304,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_of_operators, set_up, tear_down),
         cmocka_unit_test_setup_teardown(backward_ones_get_an_arrow, set_up, tear_down),
         cmocka_unit_test_setup_teardown(scopes_of_the_users_are_ranges, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(scopes_end_in_any_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(operators_that_end_anywhere, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ends_on_other_threads, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_thread_that_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_without_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(records_of_others_are_passed_over, set_up, tear_down),
