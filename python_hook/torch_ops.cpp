@@ -75,6 +75,9 @@ template struct Opened<Keywords, &at::RecordFunction::kwinputs_>;
 
 /* ---- inputs ---- */
 
+/* As in TensorImpl::layout(). */
+constexpr c10::DispatchKeySet other_layouts = c10::sparse_ks | c10::sparse_csr_ks | c10::mkldnn_ks;
+
 /* Each of these writes an item and gives what is behind it; nullptr: there is no room. Where they
  * are goes by value: a member would be read again after each byte, which might be its own. */
 class Writer
@@ -154,20 +157,28 @@ class Writer
         return at + sizeof(value);
     }
 
+    /* A class of Python's may have code that answers for the tensor: it is not asked, since that
+     * wants the lock and is the program's, but the tensor that it was made as. */
     uint8_t *put(uint8_t *at, const at::Tensor &t)
     {
+        const c10::TensorImpl &own = *t.unsafeGetTensorImpl();
+
         if (!has_room(at))
             return nullptr;
-        if (!t.defined() || t.is_nested() || t.unsafeGetTensorImpl()->has_symbolic_sizes_strides())
+        if (!t.defined() || t.is_nested() || own.has_symbolic_sizes_strides())
             return kind(at, SL_TORCH_OTHER);
-        bool has_strides = t.layout() == at::kStrided;
-        c10::IntArrayRef sizes = t.sizes();
+        bool is_pythons = own.is_python_dispatch();
+        bool has_strides =
+            is_pythons ? !own.key_set().has_any(other_layouts) : t.layout() == at::kStrided;
+        c10::IntArrayRef sizes = is_pythons ? own.sizes_default() : t.sizes();
         if (!has_room_for(at, 2 * sizes.size()))
             return nullptr;
         at = kind(at, has_strides ? SL_TORCH_TENSOR : SL_TORCH_LAYOUT);
         *at++ = static_cast<uint8_t>(t.scalar_type());
         at = numbers(number(at, sizes.size()), sizes);
-        return has_strides ? numbers(at, t.strides()) : at;
+        if (!has_strides)
+            return at;
+        return numbers(at, is_pythons ? own.strides_default() : t.strides());
     }
 
     uint8_t *put_scalar(uint8_t *at, const c10::IValue &v)

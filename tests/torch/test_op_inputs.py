@@ -1,0 +1,38 @@
+"""What rows of PyTorch's operators say of their inputs."""
+
+
+def test_classes_that_answer_themselves(torch, tmp_path):
+    """A class of tensors whose sizes and layout are its own code's is not asked for them by us: that
+    runs as often as it does bare. Rows have what its tensors were made as."""
+    job = tmp_path / "asked.py"
+    job.write_text("""
+import collections, torch
+asked = collections.Counter()
+class Asked(torch.Tensor):
+    @staticmethod
+    def __new__(cls, inside):
+        return torch.Tensor._make_wrapper_subclass(
+            cls, inside.shape, strides=inside.stride(), dtype=inside.dtype, device=inside.device,
+            dispatch_sizes_strides_policy="sizes", dispatch_layout=True)
+    def __init__(self, inside):
+        self.inside = inside
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        asked[str(function)] += 1
+        for word, answer in ("size", "shape"), ("stride", "stride"), ("layout", "layout"):
+            if word in str(function):
+                answer = getattr(args[0].inside, answer)
+                return answer() if callable(answer) else answer
+        return function(*(a.inside if isinstance(a, Asked) else a for a in args), **(kwargs or {}))
+tensor = Asked(torch.ones(4, 3, device="cuda").t())
+for _ in range(5):
+    torch.sinh(tensor)
+torch.cuda.synchronize()
+print(sorted(asked.items()))
+""")
+    bare, run = torch.run(torch.python, job, inject=False), torch.run(torch.python, job, ops="full")
+    assert bare.status == 0 and "('aten.sinh.default', 5)" in bare.stdout, bare.stderr
+    assert (run.status, run.stdout) == (0, bare.stdout), run.stderr
+    rows = [row["args"] for row in run.trace().of("cpu_op") if row["name"] == "aten::sinh"]
+    assert len(rows) == 10
+    assert all(row["Input Dims"] == [[3, 4]] and row["Input Strides"] == [[1, 3]] for row in rows)
