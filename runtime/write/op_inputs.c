@@ -43,6 +43,22 @@ static const char *const type_name[] = {
     "short unsigned int",
     "unsigned int",
     "long unsigned int",
+    "c10::dummy_uint1_7_t<1>",
+    "c10::dummy_uint1_7_t<2>",
+    "c10::dummy_uint1_7_t<3>",
+    "c10::dummy_uint1_7_t<4>",
+    "c10::dummy_uint1_7_t<5>",
+    "c10::dummy_uint1_7_t<6>",
+    "c10::dummy_uint1_7_t<7>",
+    "c10::dummy_int1_7_t<1>",
+    "c10::dummy_int1_7_t<2>",
+    "c10::dummy_int1_7_t<3>",
+    "c10::dummy_int1_7_t<4>",
+    "c10::dummy_int1_7_t<5>",
+    "c10::dummy_int1_7_t<6>",
+    "c10::dummy_int1_7_t<7>",
+    "c10::Float8_e8m0fnu",
+    "c10::Float4_e2m1fn_x2",
 };
 
 /* What is left of the inputs; `bad`: no sense can be made of it. */

@@ -1,4 +1,22 @@
-"""What rows of PyTorch's operators say of their inputs."""
+"""What rows of PyTorch's operators say besides names and times."""
+from test_ops import UNDER, compare, theirs_of
+
+
+def test_every_type_is_named(torch, tmp_path):
+    job = tmp_path / "types.py"
+    job.write_text("""
+import torch
+for dtype in {value for value in vars(torch).values() if isinstance(value, torch.dtype)}:
+    torch.empty(3, dtype=dtype).view(3, 1)
+torch.cuda.synchronize()
+""")
+    theirs = tmp_path / "theirs.json"
+    run = torch.run(torch.python, UNDER, theirs, "shapes", job, ops="full")
+    assert run.status == 0, run.stderr
+    trace = run.trace()
+    compare(trace.events, theirs_of(theirs), trace.counters["ranges_lost"])
+    types = {row["args"]["Input type"][0] for row in trace.of("cpu_op") if row["name"] == "aten::view"}
+    assert {"float", "c10::BFloat16", "c10::Float8_e4m3fn"} <= types and "unknown" not in types
 
 
 def test_classes_that_answer_themselves(torch, tmp_path):
