@@ -17,9 +17,12 @@
 
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iomanip>
+#include <limits>
+#include <locale>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -238,25 +241,6 @@ class Writer
 
 /* ---- what else a row says ---- */
 
-void add(std::string &more, const std::string &key, const std::string &json)
-{
-    if (more.size() + key.size() + json.size() + 4 > MORE_BYTES)
-        return;
-    if (!more.empty())
-        more += ',';
-    more += '"';
-    more += key;
-    more += "\":";
-    more += json;
-}
-
-/* torch.profiler's words for a collective; it quotes what is text. */
-void add_collective(std::string &more, const at::RecordFunction &fn)
-{
-    for (const auto &member : torch::profiler::impl::saveNcclMeta(fn))
-        add(more, member.first, member.second);
-}
-
 std::string json_of(const std::string &text)
 {
     static const char digits[] = "0123456789abcdef";
@@ -278,20 +262,50 @@ std::string json_of(const std::string &text)
     return json + '"';
 }
 
+/* Whatever the program's locale takes for a decimal point. */
+std::string json_of(double value)
+{
+    std::ostringstream text;
+
+    text.imbue(std::locale::classic());
+    text << std::setprecision(std::numeric_limits<double>::max_digits10) << value;
+    return std::isfinite(value) ? text.str() : '"' + text.str() + '"';
+}
+
 /* A number or a text. (torch.profiler's own ivalueToStr() is there from 2.5 on, writes `1.` and
  * leaves quotes as they are.) */
 std::string json_of(const c10::IValue &v)
 {
-    char number[32];
-
     if (v.isString())
         return json_of(v.toStringRef());
     if (v.isBool())
         return v.toBool() ? "true" : "false";
-    if (v.isInt())
-        return std::to_string(v.toInt());
-    snprintf(number, sizeof(number), "%.17g", v.toDouble());
-    return std::isfinite(v.toDouble()) ? number : '"' + std::string(number) + '"';
+    return v.isInt() ? std::to_string(v.toInt()) : json_of(v.toDouble());
+}
+
+void add(std::string &more, const std::string &key, const std::string &json)
+{
+    const std::string name = json_of(key);
+
+    if (more.size() + name.size() + json.size() + 2 > MORE_BYTES)
+        return;
+    if (!more.empty())
+        more += ',';
+    more += name;
+    more += ':';
+    more += json;
+}
+
+/* torch.profiler's words for a collective. It puts texts between quotes as they are: what groups
+ * are called is the program's. */
+void add_collective(std::string &more, const at::RecordFunction &fn)
+{
+    for (const auto &member : torch::profiler::impl::saveNcclMeta(fn)) {
+        const std::string &value = member.second;
+        bool is_text = value.size() > 1 && value.front() == '"';
+
+        add(more, member.first, is_text ? json_of(value.substr(1, value.size() - 2)) : value);
+    }
 }
 
 void add_keywords(std::string &more, const at::RecordFunction &fn)

@@ -1,9 +1,13 @@
-"""What rows of PyTorch's operators say besides names and times."""
+"""What rows of PyTorch's operators say besides names and times: inputs, and texts of the program's."""
+import pathlib
+import subprocess
+
+import pytest
 from test_ops import UNDER, compare, theirs_of
 
 
 def test_every_type_is_named(torch, tmp_path):
-    job = tmp_path / "types.py"
+    job = tmp_path / "job.py"
     job.write_text("""
 import torch
 for dtype in {value for value in vars(torch).values() if isinstance(value, torch.dtype)}:
@@ -22,7 +26,7 @@ torch.cuda.synchronize()
 def test_classes_that_answer_themselves(torch, tmp_path):
     """A class of tensors whose sizes and layout are its own code's is not asked for them by us: that
     runs as often as it does bare. Rows have what its tensors were made as."""
-    job = tmp_path / "asked.py"
+    job = tmp_path / "job.py"
     job.write_text("""
 import collections, torch
 asked = collections.Counter()
@@ -54,3 +58,50 @@ print(sorted(asked.items()))
     rows = [row["args"] for row in run.trace().of("cpu_op") if row["name"] == "aten::sinh"]
     assert len(rows) == 10
     assert all(row["Input Dims"] == [[3, 4]] and row["Input Strides"] == [[1, 3]] for row in rows)
+
+
+def test_texts_of_the_programs(torch, tmp_path):
+    """What the program calls a group, or a keyword of a record function's, is text in the row, whatever is
+    in it."""
+    job = tmp_path / "job.py"
+    job.write_text(r"""
+import torch
+import torch.distributed as dist
+from torch.profiler import ProfilerActivity, profile
+dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+a = torch.ones(8, device="cuda")
+dist.all_reduce(a, group=dist.new_group([0], group_desc='the "inner" \\ group'))
+with profile(activities=[ProfilerActivity.CPU], record_shapes=True):
+    with torch._C._profiler._RecordFunctionFast("told", [], {'a "b"': 'c "d"'}):
+        a.sinh()
+torch.cuda.synchronize()
+dist.destroy_process_group()
+""")
+    run = torch.run(torch.python, job, ops="full")
+    assert run.status == 0, run.stderr
+    rows = [row["args"] for row in run.trace().of("cpu_op")]
+    groups = {row.get("Process Group Description") for row in rows}
+    assert r'the "inner" \ group' in groups
+    assert any(row.get('a "b"') == 'c "d"' for row in rows)
+
+
+def test_numbers_in_any_locale(torch, tmp_path):
+    """A number is one whatever the program's locale takes for a decimal point."""
+    if not pathlib.Path("/usr/share/i18n/locales/de_DE").exists():
+        pytest.skip("no locale with another point, nor anything to make one of")
+    subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", tmp_path / "de_DE.UTF-8"], check=True)
+    job = tmp_path / "job.py"
+    job.write_text("""
+import locale, torch
+from torch.profiler import ProfilerActivity, profile
+locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")
+a = torch.ones(8, device="cuda")
+with profile(activities=[ProfilerActivity.CPU], record_shapes=True):
+    with torch._C._profiler._RecordFunctionFast("told", [], {"half": 0.5}):
+        a.clamp_(0.25)
+torch.cuda.synchronize()
+""")
+    run = torch.run(torch.python, job, ops="full", LOCPATH=str(tmp_path))
+    assert run.status == 0, run.stderr
+    rows = {row["name"]: row["args"] for row in run.trace().of("cpu_op")}
+    assert float(rows["told"]["half"]) == 0.5 and rows["aten::clamp_"]["Concrete Inputs"][1] == "0.25"
