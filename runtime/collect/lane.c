@@ -136,6 +136,7 @@ static void begin_thread(struct sl_lane *lane)
     memset(lane->skipped, 0, sizeof(lane->skipped));
     lane->ops = lane->ops_skipped = lane->ops_plain = 0;
     lane->told = lane->told_number = 0;
+    lane->starts = 0;
 }
 
 struct sl_lane *sl_lane_take(void)

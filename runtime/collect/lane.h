@@ -36,8 +36,10 @@ enum {
     SL_LANE_TEXT_MAX = 1023,
     SL_LANE_JSON_MAX = 2559,
     SL_LANE_RECORD_WORDS = 510,
-    SL_LANE_TOLD = 256, /* operators that NVTX's texts tell, one inside the other */
-    SL_LANE_OPS = 512,  /* all operators: deeper than they are nested */
+    SL_LANE_TOLD = 256,       /* operators that NVTX's texts tell, one inside the other */
+    SL_LANE_OPS = 512,        /* all operators: deeper than they are nested */
+    SL_LANE_STARTS = 64,      /* operators that end on any thread whose ends have room here */
+    SL_LANE_FINISH_WORDS = 8, /* an end's, whatever of the ring is before its end, and a pop's */
 };
 
 enum sl_lane_what {
@@ -140,6 +142,7 @@ struct sl_lane {
     uint32_t told, told_number;   /* operators; the thread's number among those that have some */
     struct sl_lane_told told_op[SL_LANE_TOLD];
     struct sl_lane_open op_open[SL_LANE_OPS]; /* `ops` of them, the outermost first */
+    unsigned starts;                          /* those whose ends have room */
     struct sl_python_seen seen;
 
     /* shared */
@@ -256,6 +259,27 @@ static inline void sl_lane_op_begun(struct sl_lane *lane, uint32_t handle, int i
 }
 
 void sl_lane_op_skip(struct sl_lane *lane);
+
+/* One that may end on any thread has a record, and there was room for so many words more: its end
+ * will have them, if it comes here. */
+static inline void sl_lane_op_started(struct sl_lane *lane)
+{
+    if (lane->starts == SL_LANE_STARTS)
+        return;
+    lane->starts++;
+    lane->reserved += SL_LANE_FINISH_WORDS;
+    lane->limit -= SL_LANE_FINISH_WORDS;
+}
+
+/* It ends: they are free. */
+static inline void sl_lane_op_finished(struct sl_lane *lane)
+{
+    if (!lane->starts)
+        return;
+    lane->starts--;
+    lane->reserved -= SL_LANE_FINISH_WORDS;
+    lane->limit += SL_LANE_FINISH_WORDS;
+}
 
 /* Records that are not even tried. */
 void sl_lanes_lose(uint64_t records);

@@ -86,7 +86,8 @@ static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_
     if (words_of(name, more, inputs) > SL_LANE_RECORD_WORDS)
         more = 0;
     words = words_of(name, more, inputs);
-    to = (struct sl_lane_op *)sl_lane_begin(lane, words);
+    to = (struct sl_lane_op *)sl_lane_begin(
+        lane, what == SL_LANE_OP_START ? words + SL_LANE_FINISH_WORDS : words);
     if (!to)
         return NULL;
     *to = (struct sl_lane_op){
@@ -169,7 +170,8 @@ void sl_torch_ops_begin(const struct sl_torch_op *op)
     if (!lane)
         return;
     if (op->is_async) {
-        put_begin(lane, op, SL_LANE_OP_START, 0);
+        if (put_begin(lane, op, SL_LANE_OP_START, 0))
+            sl_lane_op_started(lane);
         return;
     }
     if (!lane->ops_skipped) {
@@ -198,9 +200,13 @@ static void put_word(struct sl_lane *lane, enum sl_lane_what what, uint64_t word
  * goes on on the fork's thread, a scope of a generator's on whichever wants more of it. */
 static void end_elsewhere(struct sl_lane *lane, uint64_t handle, int is_async, uint64_t stamp)
 {
-    if (!is_async && lane->ops_skipped)
+    if (!is_async && lane->ops_skipped) {
         lane->ops_skipped--;
-    else if (handle)
+        return;
+    }
+    if (is_async)
+        sl_lane_op_finished(lane);
+    if (handle)
         put_word(lane, SL_LANE_OP_FINISH, handle, stamp);
 }
 

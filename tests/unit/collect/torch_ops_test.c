@@ -129,6 +129,39 @@ static void some_end_on_any_thread(void **state)
     assert_int_equal(seen[1].record.pairs, 2); /* the whole handle is behind it */
 }
 
+static void fill(struct sl_lane *lane)
+{
+    struct sl_lane_record *r;
+
+    while ((r = sl_lane_begin(lane, 2))) {
+        *r = (struct sl_lane_record){.what = SL_LANE_MARK, .pairs = 1};
+        sl_lane_put(lane, 2);
+    }
+}
+
+/* What has begun is not open for good. */
+static void there_is_room_for_their_ends(void **state)
+{
+    const struct sl_torch_op op = {NAMED("nccl:all_reduce"), .handle = 5, .sequence = -1,
+                                   .scope = SL_TORCH_SCOPE_USER, .is_async = 1};
+    const struct sl_lane_record *r;
+    unsigned ends = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        host->begin(&op);
+    fill(sl_lane_mine);
+    for (unsigned i = 0; i < 3; i++) {
+        host->end(op.handle, op.scope, 1);
+        fill(sl_lane_mine);
+    }
+    while ((r = sl_lane_next(sl_lane_mine))) {
+        ends += r->what == SL_LANE_OP_FINISH;
+        sl_lane_read(sl_lane_mine, r);
+    }
+    assert_int_equal(ends, 3);
+}
+
 /* Others do not say so: their beginning is in another thread's lane. */
 static void some_end_on_a_thread_that_they_do_not_name(void **state)
 {
@@ -309,6 +342,7 @@ int main(void)
         cmocka_unit_test(the_observer_is_told),
         cmocka_unit_test(operators_are_recorded),
         cmocka_unit_test(some_end_on_any_thread),
+        cmocka_unit_test(there_is_room_for_their_ends),
         cmocka_unit_test(some_end_on_a_thread_that_they_do_not_name),
         cmocka_unit_test(scopes_end_in_any_order),
         cmocka_unit_test(what_is_too_long_does_without),
