@@ -1,7 +1,8 @@
 /*
  * enact_impl.h - what the files that enact a call share. Included by them alone.
  *
- * enact.c has calls, waits and plain operations; enact_graph.c what a launched graph did.
+ * enact.c has calls, plain operations and records of events; enact_graph.c what a launched graph
+ * did; enact_wait.c what a call waited for.
  *
  * Threads: one owner.
  */
@@ -42,5 +43,13 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item);
 
 /* enact_graph.c: all nodes that the call launched. */
 void sl_call_graph(struct sl_call *c);
+
+/* enact_wait.c: the call's wait for `op`, which was made from `item`, or for what its stream held
+ * before. Only copies and memsets of some memory have one. */
+void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_op *op);
+
+/* enact_wait.c: all other waits of the call, and of the streams that it made wait. Comes last: an
+ * operation of the call's own stands for its wait, and its records of events are known. */
+void sl_call_waits(struct sl_call *c);
 
 #endif

@@ -1,0 +1,300 @@
+/*
+ * enact_wait.c - what a call waited for, or made a stream wait for.
+ *
+ * Entered by its owner alone. Most waits have a synchronization record. Copies and memsets have
+ * none: where the memory lies tells whether the call returned before its own operation had ended.
+ * Frees have none either: what ended meanwhile is what they waited for.
+ */
+#include "sync/enact_impl.h"
+
+enum {
+    HTOD = 1, /* CUpti_ActivityMemcpyKind */
+    DTOH = 2,
+    HTOA = 3,
+    ATOH = 4,
+    HTOH = 9,
+    PAGEABLE = 1, /* CUpti_ActivityMemoryKind */
+    DEVICE = 3,
+    ARRAY = 4
+};
+
+static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream,
+                               enum sl_wait_scope scope, enum sl_edge_kind kind)
+{
+    struct sl_wait wait = {.record = c->sync ? *c->sync : *c->cpu,
+                           .when = c->by,
+                           .stream = stream,
+                           .scope = (uint8_t)scope,
+                           .kind = (uint8_t)kind};
+
+    wait.when.waits = 1;
+    if (c->cpu) {
+        wait.domain = c->cpu->kind;
+        wait.name = c->cpu->name;
+        wait.cbid = c->cpu->what;
+    }
+    return wait;
+}
+
+static void wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_scope scope,
+                     enum sl_edge_kind kind, int inferred)
+{
+    struct sl_wait wait = new_wait(c, stream, scope, kind);
+
+    wait.inferred = (uint8_t)inferred;
+    sl_waits_add(c->e->waits, &wait);
+}
+
+/* ---- copies ---- */
+
+int sl_enact_waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking)
+{
+    if (op->kind == SL_EV_MEMSET)
+        return blocking && shape->dst_memory != DEVICE && shape->dst_memory != ARRAY;
+    switch (shape->copy_kind) {
+    case DTOH:
+    case ATOH:
+        return blocking || shape->dst_memory == PAGEABLE;
+    case HTOH:
+        return 1;
+    case HTOD:
+    case HTOA:
+        return blocking && shape->src_memory != PAGEABLE;
+    default:
+        return 0;
+    }
+}
+
+/* From pageable memory the call synchronizes its stream first, and may return before its own
+ * transfer ends. */
+static int waits_before(const struct sl_item *op, const struct sl_shape *shape, int blocking)
+{
+    return op->kind == SL_EV_MEMCPY && blocking && shape->src_memory == PAGEABLE &&
+           (shape->copy_kind == HTOD || shape->copy_kind == HTOA);
+}
+
+void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_op *op)
+{
+    const struct sl_shape *shape = sl_shape_get(c->e->opt->shapes, item->what);
+    int blocking = c->class == SL_CALL_BLOCKING_COPY;
+    enum sl_edge_kind kind = item->kind == SL_EV_MEMSET ? SL_EDGE_MEMSET : SL_EDGE_COPY;
+    struct sl_wait wait;
+
+    if (!c->cpu || c->cpu->more != 0 || !shape || sl_call_is_node(c, item))
+        return;
+    if (sl_enact_waits_for_itself(item, shape, blocking)) {
+        wait = new_wait(c, op->stream, SL_WAIT_SET, kind);
+        sl_set_open(c->e->streams, &wait.set);
+        sl_set_add(c->e->streams, &wait.set, &(struct sl_link){.op = op, .by = op->by});
+        sl_waits_add(c->e->waits, &wait);
+    } else if (waits_before(item, shape, blocking)) {
+        wait_for(c, op->stream, SL_WAIT_STREAM, kind, 0);
+    }
+}
+
+/* ---- events ---- */
+
+static const struct sl_record *find_record(const struct sl_call *c)
+{
+    const struct sl_item *sync = c->sync;
+
+    /* torch.profiler's files have those records alone that some wait names: the event may have been
+     * recorded anew since. */
+    if (c->e->opt->foreign && sync->id == 0)
+        return NULL;
+    return sl_records_find(c->e->records, sl_call_stream(c, sync)->context->id, sync->name,
+                           sync->id, sync->correlation);
+}
+
+/* An event that was never recorded orders nothing; but was it? Of one whose records are all
+ * younger, older ones may have been forgotten. */
+static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *reason)
+{
+    const struct sl_item *sync = c->sync;
+    int unseen = c->e->opt->recording_since_ns != 0;
+
+    *reason = unseen && !c->e->opt->foreign ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
+    return sync->id != 0 || unseen ||
+           sl_records_has(c->e->records, sl_call_stream(c, sync)->context->id, sync->name) ||
+           sl_records_elsewhere(c->e->records, sl_call_stream(c, sync)->context->id, sync->name);
+}
+
+/* Some event was recorded since, nobody knows which. */
+static int may_be_outdated(const struct sl_call *c, const struct sl_record *record)
+{
+    uint64_t unnamed = c->e->records->unnamed;
+
+    /* Of several the last is known: a wait from before it may come behind another of them. */
+    return unnamed != 0 && (!record || record->correlation < unnamed);
+}
+
+/* What the call's event stood for. NULL: nothing, or, if `*lost` has a reason, it is not known. */
+static const struct sl_record *record_of(const struct sl_call *c, uint32_t *lost)
+{
+    const struct sl_record *record = find_record(c);
+    enum sl_edge_loss reason;
+
+    *lost = 0;
+    if (may_be_outdated(c, record)) {
+        *lost = 1u << SL_EDGE_LOST_NO_RECORD;
+        return NULL;
+    }
+    if (!record && may_have_been_recorded(c, &reason))
+        *lost = 1u << reason;
+    return record;
+}
+
+static void wait_for_event(struct sl_call *c)
+{
+    int query = c->class == SL_CALL_EVENT_QUERY;
+    struct sl_wait wait = new_wait(c, sl_call_stream(c, c->sync), SL_WAIT_SET,
+                                   query ? SL_EDGE_EVENT_QUERY : SL_EDGE_EVENT_SYNC);
+    uint32_t lost;
+    const struct sl_record *record = record_of(c, &lost);
+
+    sl_waits_lose(c->e->waits, lost);
+    if (!record)
+        return;
+    /* Whether a foreign file's query succeeded stands nowhere. */
+    wait.inferred = (uint8_t)(query && c->e->opt->foreign);
+    sl_set_open(c->e->streams, &wait.set);
+    wait.set.lost = record->set.lost;
+    for (const struct sl_link *at = record->set.first; at; at = at->next)
+        sl_set_add(c->e->streams, &wait.set, at);
+    sl_waits_add(c->e->waits, &wait);
+}
+
+static void stream_waits(struct sl_call *c)
+{
+    struct sl_set unknown = {0};
+    const struct sl_record *record = record_of(c, &unknown.lost);
+
+    sl_stream_follow(c->e->streams, sl_call_stream(c, c->sync), record ? &record->set : &unknown,
+                     SL_VIA_STREAM_WAIT, &c->by);
+}
+
+/* Its event and context stand in its arguments, which no record has: the next operation of any
+ * stream may come behind something. Counted by itself too: some may be used no more. */
+static void context_waits(struct sl_call *c)
+{
+    sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
+    sl_streams_follow_unknown(c->e->streams, &c->by);
+}
+
+/* ---- synchronization records ---- */
+
+/* A call's record is made when it returns. One that is not there at the end of a window leaves open
+ * when the call began to wait. */
+static int has_not_returned(const struct sl_call *c)
+{
+    return c->e->closing && c->e->calls_seen && !c->cpu;
+}
+
+static void synchronization(struct sl_call *c)
+{
+    struct sl_stream *stream = sl_call_stream(c, c->sync);
+    int query = c->class == SL_CALL_STREAM_QUERY;
+
+    /* It failed, or was not ready; below CUPTI 12.8 the call's record alone tells. */
+    if (c->sync->what != 0 || (c->cpu && c->cpu->more != 0))
+        return;
+    if (has_not_returned(c) && c->sync->more != SL_SYNC_STREAM_WAIT) {
+        sl_call_lose(c, SL_EDGE_LOST_GAVE_UP);
+        return;
+    }
+    switch (c->sync->more) {
+    case SL_SYNC_EVENT:
+        wait_for_event(c);
+        break;
+    case SL_SYNC_STREAM_WAIT:
+        stream_waits(c);
+        break;
+    case SL_SYNC_STREAM:
+        if (!c->last_op)
+            wait_for(c, stream, SL_WAIT_STREAM, query ? SL_EDGE_STREAM_QUERY : SL_EDGE_STREAM_SYNC,
+                     query && c->e->opt->foreign);
+        break;
+    case SL_SYNC_CONTEXT:
+        wait_for(
+            c, stream, SL_WAIT_CONTEXT,
+            c->cpu && c->cpu->kind == SL_EV_DRIVER ? SL_EDGE_CONTEXT_SYNC : SL_EDGE_DEVICE_SYNC, 0);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- waits without a record ---- */
+
+/* The context that the thread used last: what stands for it if `*known`, else for any. NULL: there
+ * is none. */
+static struct sl_stream *guess_context(struct sl_call *c, int *known)
+{
+    struct sl_streams *streams = c->e->streams;
+    const uint64_t *place = c->by.thread ? sl_map_find(&c->e->context_of, c->by.thread) : NULL;
+
+    *known = place || streams->context_count == 1;
+    if (place)
+        return sl_context_any(streams, (struct sl_context *)(uintptr_t)*place);
+    return streams->all_contexts ? sl_context_any(streams, streams->all_contexts) : NULL;
+}
+
+static void wait_for_free(struct sl_call *c, struct sl_stream *any, enum sl_edge_kind kind,
+                          int known)
+{
+    struct sl_wait wait = new_wait(c, any, SL_WAIT_CONTEXT, kind);
+
+    wait.inferred = 1;
+    wait.anywhere = (uint8_t)!known;
+    sl_waits_add(c->e->waits, &wait);
+}
+
+/* No synchronization record: frees never have one, others lack it in files of jobs that did not
+ * ask for them. */
+static void unrecorded_wait(struct sl_call *c)
+{
+    int known, guess = c->e->opt->foreign && !c->e->syncs_seen;
+    struct sl_stream *any = guess_context(c, &known);
+
+    if (any && c->class == SL_CALL_FREE)
+        wait_for_free(c, any, SL_EDGE_FREE, known);
+    else if (any && c->class == SL_CALL_UNLOAD)
+        wait_for_free(c, any, SL_EDGE_IMPLICIT, known);
+    if (!known)
+        return;
+    switch (c->class) {
+    case SL_CALL_DEVICE_SYNC:
+    case SL_CALL_CONTEXT_SYNC:
+        if (guess)
+            wait_for(c, any, SL_WAIT_CONTEXT,
+                     c->class == SL_CALL_DEVICE_SYNC ? SL_EDGE_DEVICE_SYNC : SL_EDGE_CONTEXT_SYNC,
+                     c->e->streams->context_count > 1);
+        break;
+    case SL_CALL_STREAM_SYNC:
+        if (guess)
+            wait_for(c, any, SL_WAIT_GUESS, SL_EDGE_STREAM_SYNC, 1);
+        break;
+    case SL_CALL_EVENT_SYNC:
+        if (guess)
+            wait_for(c, any, SL_WAIT_GUESS, SL_EDGE_EVENT_SYNC, 1);
+        break;
+    case SL_CALL_STREAM_QUERY:
+    case SL_CALL_EVENT_QUERY:
+    case SL_CALL_STREAM_WAIT:
+        if (guess)
+            sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
+        break;
+    default:
+        break;
+    }
+}
+
+void sl_call_waits(struct sl_call *c)
+{
+    if (c->class == SL_CALL_CONTEXT_WAIT && c->cpu->more == 0)
+        context_waits(c);
+    else if (c->sync)
+        synchronization(c);
+    else if (c->cpu && c->cpu->more == 0)
+        unrecorded_wait(c);
+}
