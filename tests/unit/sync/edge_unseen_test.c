@@ -1,0 +1,149 @@
+/*
+ * edge_unseen_test.c - work that may have gone on unseen: what is claimed beside it, and when it is
+ * over.
+ */
+#include "sync/job.h"
+
+static void before_the_window_nothing_is_claimed(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.recording_since_ns = 5 * US});
+    (void)state;
+    job_stream_sync(j, 13, 10, 20);
+    uint64_t known = job_kernel(j, 14, 22, 25, 40);
+    uint64_t sync = job_stream_sync(j, 14, 26, 44);
+
+    uint64_t first = job_device_sync(j, 46, 60); /* of stream 13 nobody knows */
+    uint64_t last = job_kernel(j, 15, 62, 65, 80);
+    uint64_t whole = job_device_sync(j, 70, 85);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 4);
+    assert_int_equal(job_edge(j, known, first)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, known, whole)->basis, SL_BASIS_EXACT);
+    assert_wait(job_edge(j, known, sync), SL_EDGE_STREAM_SYNC, 14, 4, 1);
+    assert_wait(job_edge(j, last, whole), SL_EDGE_DEVICE_SYNC, 10, 5, 1);
+    assert_non_null(job_edge(j, known, whole));
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 2);
+    job_end(j);
+}
+
+static void a_foreign_file_has_no_lead_in(void **state)
+{
+    struct job *j =
+        job_begin((struct sl_edges_options){.foreign = 1, .recording_since_ns = 5 * US});
+    (void)state;
+    uint64_t kernel = job_kernel(j, 13, 10, 15, 60);
+    uint64_t sync = job_device_sync(j, 20, 66);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_int_equal(job_edge(j, kernel, sync)->wait_ns, 40 * US);
+    assert_int_equal(job_edge(j, kernel, sync)->released, 1);
+    assert_int_equal(job_edge(j, kernel, sync)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
+    job_end(j);
+}
+
+/* A job whose window opened later than work was enqueued: an operation that was seen, and a wait
+ * for all of them. */
+static struct job *begin_with_unseen_work(uint64_t *seen, uint64_t *sync)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+
+    job_kernel(j, 13, 10, 15, 60);
+    sl_edges_forget(j->edges, SL_EDGE_LOST_BEFORE_WINDOW);
+    *seen = job_kernel(j, 14, 20, 25, 70);
+    *sync = job_device_sync(j, 30, 76);
+    return j;
+}
+
+/* The same as for a file, while the job runs. */
+static void a_wait_for_the_context_is_marked_where_work_may_be_unseen(void **state)
+{
+    uint64_t seen, sync;
+    struct job *j = begin_with_unseen_work(&seen, &sync);
+    (void)state;
+    uint64_t next = job_kernel(j, 14, 80, 85, 90);
+    uint64_t covered = job_device_sync(j, 86, 95);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 2);
+    assert_int_equal(job_edge(j, seen, sync)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, seen, sync)->released, 1);
+    assert_wait(job_edge(j, next, covered), SL_EDGE_DEVICE_SYNC, 4, 5, 1);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
+    job_end(j);
+}
+
+/* It comes behind an event for certain; what its stream held before may have ended later. */
+static void an_operation_is_marked_where_its_stream_may_hold_unseen_work(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.recording_since_ns = 5 * US});
+    (void)state;
+    uint64_t source = job_kernel(j, 13, 10, 15, 60);
+    job_record(j, 13, 5, 1, 20);
+    job_wait_event(j, 14, 5, 1, 22);
+    uint64_t first = job_kernel(j, 14, 24, 65, 70);
+    job_wait_event(j, 14, 5, 1, 72);
+    uint64_t second = job_kernel(j, 14, 74, 80, 85);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(job_edge(j, source, first)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, source, first)->wait_ns, 34 * US);
+    assert_int_equal(job_edge(j, source, second)->basis, SL_BASIS_EXACT);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
+    job_end(j);
+}
+
+/* Two threads wait for the context at once: what was not seen may have held up both. */
+static void what_was_not_seen_is_over_for_later_waits_alone(void **state)
+{
+    uint64_t seen, sync;
+    struct job *j = begin_with_unseen_work(&seen, &sync);
+    (void)state;
+    j->thread = 101;
+    uint64_t beside = job_device_sync(j, 40, 77);
+
+    j->thread = 102;
+    uint64_t after = job_device_sync(j, 78, 80);
+    sl_edges_flush(j->edges);
+    assert_int_equal(job_edge(j, seen, sync)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, seen, beside)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, seen, after)->basis, SL_BASIS_EXACT);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 2);
+    job_end(j);
+}
+
+/* The same for a stream that waits for an event of which nothing is known. */
+static void an_unknown_event_holds_up_all_that_wait_at_once(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+    (void)state;
+    uint64_t known = job_kernel(j, 13, 10, 15, 20);
+    job_wait_event(j, 13, 5, 9, 12);
+    job_stream_sync(j, 13, 30, 76);
+    j->thread = 101;
+    uint64_t beside = job_stream_sync(j, 13, 40, 77);
+
+    j->thread = 102;
+    uint64_t after = job_stream_sync(j, 13, 78, 80);
+    sl_edges_flush(j->edges);
+    assert_null(job_edge(j, known, beside));
+    assert_int_equal(job_edge(j, known, after)->basis, SL_BASIS_EXACT);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 2);
+    job_end(j);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(before_the_window_nothing_is_claimed),
+        cmocka_unit_test(a_foreign_file_has_no_lead_in),
+        cmocka_unit_test(a_wait_for_the_context_is_marked_where_work_may_be_unseen),
+        cmocka_unit_test(an_operation_is_marked_where_its_stream_may_hold_unseen_work),
+        cmocka_unit_test(what_was_not_seen_is_over_for_later_waits_alone),
+        cmocka_unit_test(an_unknown_event_holds_up_all_that_wait_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
