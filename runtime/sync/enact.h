@@ -13,6 +13,16 @@
 #include "sync/order.h"
 #include "sync/wait.h"
 
+enum {
+    SL_ENACT_UNRETURNED = 16 /* calls: each is a thread that has no processor for a second */
+};
+
+/* A copy or a memset that came without its call, which had not returned. */
+struct sl_unreturned {
+    uint64_t correlation;
+    int by_name; /* the call waited if it is a blocking one; 0: it waited */
+};
+
 struct sl_enact {
     const struct sl_edges_options *opt;
     struct sl_streams *streams;
@@ -30,6 +40,8 @@ struct sl_enact {
     int closing;                   /* nothing more will come of these calls */
     int starved;                   /* a call's work found no room: no tail is known */
     const struct sl_item *held;    /* behind the last that is in order */
+    struct sl_unreturned unreturned[SL_ENACT_UNRETURNED]; /* the last ones */
+    unsigned unreturned_next;
 };
 
 /* Does the call return only when its own operation, a copy or a memset, has ended? `blocking`: by

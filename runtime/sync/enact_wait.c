@@ -73,6 +73,32 @@ static int waits_before(const struct sl_item *op, const struct sl_shape *shape, 
            (shape->copy_kind == HTOD || shape->copy_kind == HTOA);
 }
 
+static void remember_unreturned(struct sl_call *c, const struct sl_item *item,
+                                const struct sl_shape *shape)
+{
+    int waits = sl_enact_waits_for_itself(item, shape, 0);
+
+    if (!c->e->opt->online ||
+        !(waits || sl_enact_waits_for_itself(item, shape, 1) || waits_before(item, shape, 1)))
+        return;
+    c->e->unreturned[c->e->unreturned_next++ % SL_ENACT_UNRETURNED] =
+        (struct sl_unreturned){item->correlation, !waits};
+}
+
+/* The call came after all, too late: its wait is left out. */
+static void lose_unreturned(struct sl_call *c)
+{
+    for (size_t i = 0; i < SL_ENACT_UNRETURNED; i++) {
+        struct sl_unreturned *u = &c->e->unreturned[i];
+
+        if (u->correlation != c->by.correlation || c->by.correlation == 0)
+            continue;
+        if (!u->by_name || c->class == SL_CALL_BLOCKING_COPY)
+            sl_call_lose(c, SL_EDGE_LOST_GAVE_UP);
+        u->correlation = 0;
+    }
+}
+
 void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_op *op)
 {
     const struct sl_shape *shape = sl_shape_get(c->e->opt->shapes, item->what);
@@ -80,7 +106,11 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
     enum sl_edge_kind kind = item->kind == SL_EV_MEMSET ? SL_EDGE_MEMSET : SL_EDGE_COPY;
     struct sl_wait wait;
 
-    if (!c->cpu || c->cpu->more != 0 || !shape || sl_call_is_node(c, item))
+    if (!shape || sl_call_is_node(c, item))
+        return;
+    if (!c->cpu)
+        remember_unreturned(c, item, shape);
+    if (!c->cpu || c->cpu->more != 0)
         return;
     if (sl_enact_waits_for_itself(item, shape, blocking)) {
         wait = new_wait(c, op->stream, SL_WAIT_SET, kind);
@@ -297,4 +327,6 @@ void sl_call_waits(struct sl_call *c)
         synchronization(c);
     else if (c->cpu && c->cpu->more == 0)
         unrecorded_wait(c);
+    if (c->cpu && !c->last_op)
+        lose_unreturned(c);
 }

@@ -211,6 +211,38 @@ static void a_wait_that_failed_gives_nothing(void **state)
 }
 
 /* The context broke while it waited: it returned for that. */
+/* Its thread had no processor for longer than the engine waits for a call. */
+static void a_copy_whose_call_comes_too_late_is_counted_if_it_waited(void **state)
+{
+    const struct {
+        struct sl_shape shape;
+        uint32_t cbid;
+        uint64_t lost;
+    } copies[] = {{SHAPE_DTOH_PINNED, MEMCPY, 1},
+                  {SHAPE_DTOH_PINNED, MEMCPY_ASYNC, 0},
+                  {SHAPE_DTOH_PAGEABLE, MEMCPY_ASYNC, 1},
+                  {SHAPE_HTOD_PAGEABLE, MEMCPY, 1},
+                  {SHAPE_DTOD, MEMCPY, 0}};
+    const unsigned late = 2 * 1000 * 1000;
+    (void)state;
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
+        struct job *j = job_begin((struct sl_edges_options){.online = 1});
+
+        job_kernel(j, 13, 10, 15, 60); /* so that calls are known to have records */
+        j->keep = 1;
+        copy(j, copies[i].cbid, copies[i].shape, 70, late, 80, 90);
+        j->keep = 0;
+        job_tell(j, &j->kept[1]);
+        sl_edges_delivered(j->edges, (late - 1) * US);
+        assert_true(sl_edges_undecided(j->edges) == UINT64_MAX);
+        job_tell(j, &j->kept[0]);
+        sl_edges_flush(j->edges);
+        assert_int_equal(j->count, 0);
+        assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GAVE_UP), copies[i].lost);
+        job_end(j);
+    }
+}
+
 static void a_copy_that_failed_gives_nothing(void **state)
 {
     struct job *j = begin();
@@ -280,6 +312,7 @@ int main(void)
         cmocka_unit_test(a_free_that_fits_another_context_is_counted),
         cmocka_unit_test(failed_calls_give_nothing),
         cmocka_unit_test(a_wait_that_failed_gives_nothing),
+        cmocka_unit_test(a_copy_whose_call_comes_too_late_is_counted_if_it_waited),
         cmocka_unit_test(a_copy_that_failed_gives_nothing),
         cmocka_unit_test(copies_that_are_given_up_are_counted_if_they_wait),
         cmocka_unit_test(without_synchronization_records_a_wait_is_guessed_or_counted),
