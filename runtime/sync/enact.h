@@ -41,7 +41,7 @@ struct sl_enact {
     int starved;                   /* a call's work found no room: no tail is known */
     const struct sl_item *held;    /* behind the last that is in order */
     struct sl_unreturned unreturned[SL_ENACT_UNRETURNED]; /* the last ones */
-    unsigned unreturned_next;
+    unsigned unreturned_next;                             /* 0: there was none yet */
 };
 
 /* Does the call return only when its own operation, a copy or a memset, has ended? `blocking`: by

@@ -327,6 +327,6 @@ void sl_call_waits(struct sl_call *c)
         synchronization(c);
     else if (c->cpu && c->cpu->more == 0)
         unrecorded_wait(c);
-    if (c->cpu && !c->last_op)
+    if (c->e->unreturned_next && c->cpu && !c->last_op)
         lose_unreturned(c);
 }
