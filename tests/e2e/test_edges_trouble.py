@@ -189,7 +189,7 @@ def test_a_line_without_end(tmp_path):
 @pytest.mark.sanitize
 def test_cycles_and_repeated_ids(tmp_path):
     """Two streams that each wait for what the other does later, and ids that several calls have: no
-    source ends after what it is said to release, and what contradicts is counted."""
+    source ends after what it is said to release, what contradicts is counted, and the ids are told."""
     def wait(correlation, ts, stream, record, on):
         return [row("cuda_runtime", "cudaStreamWaitEvent", correlation, ts, 1, 42, cbid=147),
                 row("cuda_sync", "Stream Wait Event", correlation, ts, 1, stream, device=0, context=1,
@@ -198,8 +198,10 @@ def test_cycles_and_repeated_ids(tmp_path):
     rows = (launch(1, 10, 15, 900, 13) + wait(3, 12, 14, 2, 13) + launch(4, 14, 20, 800, 14)
             + wait(6, 16, 13, 5, 14) + launch(7, 18, 30, 700, 13) + launch(1, 20, 40, 50, 15)
             + launch(7, 22, 60, 70, 13) + stream_sync(8, 30, 100, 13) + stream_sync(8, 200, 900, 14))
-    found, lost = edges(write(tmp_path / "t", rows))
+    path = write(tmp_path / "t", rows)
+    found, lost = edges(path, status=1)
     assert lost["cycle"] > 0
+    assert "2 calls have the id of another call" in run("edges", path, status=1)[1]
     ends = {(r["args"]["correlation"], r["tid"]): r["ts"] + r["dur"] for r in rows if r["cat"] == "kernel"}
     for edge in found:
         assert edge["wait_ns"] >= 0 and edge["wake_ns"] >= 0
