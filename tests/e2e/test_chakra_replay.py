@@ -35,10 +35,10 @@ SAMPLES = {
 WAITS_MOST = ["scenario", "context", "stream", *["long:100", "long:100", "sync", "sleep:50"] * 5]
 
 
-def convert(trace: pathlib.Path, tmp: pathlib.Path) -> chakra.Et:
+def convert(trace: pathlib.Path, tmp: pathlib.Path, *options) -> chakra.Et:
     out = tmp / "converted.0.et"
-    subprocess.run([harness.TOOL, "convert", trace, "--to", "chakra", "-o", out], check=True,
-                   capture_output=True, timeout=120)
+    subprocess.run([harness.TOOL, "convert", trace, "--to", "chakra", "-o", out, *options],
+                   check=True, capture_output=True, timeout=120)
     return chakra.Et(out)
 
 

@@ -1,5 +1,5 @@
 """The Chakra file of a PyTorch job: operators and ranges around calls, each with its own time, as
-`convert` makes them of the Kineto file."""
+`convert` makes them of the Kineto file; and with what PyTorch's own execution trace adds."""
 import collections
 import json
 import subprocess
@@ -50,6 +50,51 @@ def test_what_operators_were_given(torch, tmp_path):
     for bias, left, right in (json.loads(n.shapes)[:3] for n in products):
         assert left[1] == right[0] and bias == [right[1]]
     same_nodes(et, convert(run.trace().path, tmp_path))
+
+
+# What the observer gives and the writer says itself, by other names or of its own knowledge.
+SAID_ANYWAY = {"rf_id", "tid", "seq_id"}
+
+
+def what_pytorch_says(path) -> dict[int, dict]:
+    """By record function: lists as they stand, and attributes that have a value."""
+    said = {}
+    for node in json.loads(path.read_text())["nodes"]:
+        attrs = {a["name"]: a["value"] for a in node["attrs"] if a["value"] != ""}
+        if rf_id := attrs["rf_id"]:  # but for threads and the process
+            said[rf_id] = {
+                "name": node["name"], "et_id": node["id"], "et_parent": node["ctrl_deps"],
+                **{(io, what): node[io][what] for io in ("inputs", "outputs")
+                   for what in ("values", "shapes", "types")},
+                **{name: value for name, value in attrs.items() if name not in SAID_ANYWAY}}
+    return said
+
+
+def what_we_say(node: chakra.Node, keys) -> dict:
+    """As above, of a node of ours."""
+    lists = {(io, what): json.loads(getattr(getattr(node.proto, io), what) or "[]")
+             for io in ("inputs", "outputs") for what in ("values", "shapes", "types")}
+    return {key: lists[key] if key in lists else node.name if key == "name" else node.attr.get(key)
+            for key in keys}
+
+
+def test_joined_with_what_pytorch_s_observer_wrote(torch, tmp_path):
+    """Three steps under torch.profiler and ExecutionTraceObserver, in a job that we record too:
+    either trace is joined with all of it."""
+    theirs = tmp_path / "theirs.json"
+    run = torch.job("profiled", "observed", theirs)
+    assert run.status == 0, run.stderr
+    observed = tmp_path / "theirs.json.et.json"
+    said = what_pytorch_says(observed)
+    assert len(said) > 300 and any(node["inputs", "shapes"] for node in said.values())
+    ours = run.trace()
+    for trace, lost in ((theirs, 0), (ours.path, ours.counters["ranges_lost"])):
+        et = convert(trace, tmp_path, "--et", observed, "--force")
+        assert not chakra.broken(et)
+        joined = {node.attr["rf_id"]: node for node in et.cpu if "et_id" in node.attr}
+        assert joined.keys() <= said.keys() and len(said.keys() - joined.keys()) <= lost
+        for rf_id, node in joined.items():
+            assert what_we_say(node, said[rf_id]) == said[rf_id]
 
 
 def communication(et: chakra.Et) -> list[tuple]:

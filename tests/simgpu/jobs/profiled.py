@@ -1,12 +1,14 @@
 """Training under torch.profiler, in the modes that users choose; exports a trace.
 
-    profiled.py MODE FILE     plain, schedule, everything (shapes, stacks, memory, syncs), cuda, twice
+    profiled.py MODE FILE     plain, schedule, everything (shapes, stacks, memory, syncs), cuda, twice,
+                              observed (with PyTorch's execution trace of the same steps, FILE.et.json)
 """
 import sys
 
 import torch
 from torch import nn
-from torch.profiler import ProfilerActivity, profile, record_function, schedule
+from torch.profiler import (ExecutionTraceObserver, ProfilerActivity, profile, record_function,
+                            schedule)
 
 MODE, FILE = sys.argv[1:]
 model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 8)).cuda()
@@ -47,6 +49,9 @@ elif MODE == "everything":
     sync = torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)
     run(3, record_shapes=True, with_stack=True, profile_memory=True, with_flops=True,
         experimental_config=sync).export_chrome_trace(FILE)
+elif MODE == "observed":
+    observer = ExecutionTraceObserver().register_callback(f"{FILE}.et.json")
+    run(3, record_shapes=True, execution_trace_observer=observer).export_chrome_trace(FILE)
 elif MODE == "cuda":
     run(3, activities=[ProfilerActivity.CUDA]).export_chrome_trace(FILE)
 elif MODE == "twice":
