@@ -51,11 +51,15 @@ def look():
 
 
 def call(name, *args, blocks=False):
-    """What the function returns: 0, or a negative errno. `args`: bytes and ints."""
+    """What the function returns: 0, or a negative errno. `args`: bytes and ints. Raises nothing; what
+    interrupts the job (KeyboardInterrupt) goes on."""
     if _is_passive:
         return NOTHING
-    found = function(name, blocks)
-    return NOTHING if found is None else found(*args)
+    try:
+        found = function(name, blocks)
+        return NOTHING if found is None else found(*args)
+    except Exception:  # noqa: BLE001 - whatever it is, it is not the job's
+        return NOTHING
 
 
 def status():

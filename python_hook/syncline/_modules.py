@@ -57,6 +57,14 @@ _running = _Running()
 _names = {}  # id of an outermost module -> it, not kept alive, and its names
 
 
+def _name_of(part):
+    """Of a part of the running outermost module. What a class says of itself may be the program's code."""
+    try:
+        return _running.names.of(part, _running.root())
+    except Exception:  # noqa: BLE001 - whatever it is, it is not the job's
+        return b"nn.Module"
+
+
 def _names_under(root):
     key = id(root)
     if key not in _names:
@@ -99,7 +107,7 @@ def _attach(module):
         if _running.depth == 0:
             _running.root, _running.names = weakref.ref(part), _names_under(part)
         _running.depth += 1
-        _library.call("sl_range_push", _running.names.of(part, _running.root()))
+        _library.call("sl_range_push", _name_of(part))
 
     def after(part, args, output):
         if is_compiling() or _running.depth == 0:

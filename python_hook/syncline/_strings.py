@@ -58,11 +58,11 @@ def _go(is_away):
         _end()
 
 
-def _go_quietly():
-    """A thread ends, or the program: PyTorch complains of a profiler that is left to itself, and may
-    crash over it."""
+def _go_quietly(is_away=False):
+    """A profiler of the program's begins; or a thread ends, or the program: PyTorch complains of a
+    profiler that is left to itself, and may crash over it."""
     try:
-        _go(is_away=False)
+        _go(is_away)
     except Exception as error:  # noqa: BLE001
         _say.miss("operators", error)
 
@@ -70,7 +70,7 @@ def _go_quietly():
 def _beginning(original):
     @functools.wraps(original)
     def begin(*args, **kwargs):
-        _go(is_away=True)
+        _go_quietly(is_away=True)
         try:
             return original(*args, **kwargs)
         except BaseException:

@@ -214,6 +214,41 @@ Calls()(0)
         "Deep", "Deep", "leaf (Leaf)", ".", ".", "leaf (Leaf)", ".", ".", "Calls", "Leaf", ".", "."]
 
 
+def test_a_module_whose_class_has_no_name(tmp_path, interpreter):
+    """Asking for it raises: the pass goes on, and its range has a name all the same."""
+    code = MODULES + """
+class Nameless(type):
+    @property
+    def __name__(cls):
+        raise RuntimeError("it has none")
+class Odd(Leaf, metaclass=Nameless):
+    pass
+model = Module(odd=Odd())
+told.append(model(7))
+told.append(Odd()(8))
+"""
+    assert told(tmp_path, interpreter, code) == ["Module", "nn.Module", ".", ".", 7, "nn.Module", ".", 8]
+
+
+def test_what_raises_in_ours_is_not_the_jobs(tmp_path, interpreter):
+    """A call of the library's that ctypes refuses; a profiler of ours that does not end."""
+    code = """
+import os
+import syncline
+from syncline import _library, _strings
+os.environ["SYNCLINE_LOG"] = "off"
+def refuse(*args):
+    raise RuntimeError("not this time")
+_library._found["sl_step"] = _library._found["sl_range_push"] = _library._found["sl_start"] = refuse
+syncline.step()
+with syncline.range("forward"):
+    told.append(syncline.start())
+_strings._end, _strings._mine.is_on = refuse, True
+told.append(_strings._beginning(lambda: "theirs begins")())
+"""
+    assert told(tmp_path, interpreter, code) == [False, "theirs begins"]
+
+
 def test_groups_are_told_of_once(tmp_path, interpreter):
     """A rank that is in few of many groups is not told of them all with each; one that is made in the
     place of one that is gone is told of."""
