@@ -1,5 +1,5 @@
 /*
- * software.h - versions of what the process is made of, for the end of each trace.
+ * software.h - versions of what the process is made of, for each trace.
  *
  * Threads: any. Memory: static.
  */

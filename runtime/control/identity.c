@@ -12,20 +12,21 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What each launcher tells. The first whose rank is there decides all three, so that a torchrun
- * inside a Slurm step is not mixed with the step's own numbers. */
+/* What each launcher tells. The first whose rank is there decides both, so that a torchrun inside a
+ * Slurm step is not mixed with the step's own numbers. */
 static const struct launcher {
-    const char *rank, *world_size, *local_rank;
+    const char *rank, *world_size;
 } launcher[] = {
-    {"RANK", "WORLD_SIZE", "LOCAL_RANK"},
-    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
-    {"PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK"},
-    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"},
-    {"PALS_RANKID", "PALS_NRANKS", "PALS_LOCAL_RANKID"},
-    /* A Kubernetes job whose pods are its ranks. */
-    {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", "JOB_LOCAL_INDEX"},
+    {"RANK", "WORLD_SIZE"},
+    {"SLURM_PROCID", "SLURM_NTASKS"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"PMI_RANK", "PMI_SIZE"},
+    {"PMIX_RANK", "PMIX_SIZE"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+    {"PALS_RANKID", "PALS_NRANKS"},
+    /* A Kubernetes job whose pods are its ranks. It tells a pod its index alone: the count is there
+     * if the pod's template sets it. */
+    {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"},
 };
 
 static const char *const job_variable[] = {
@@ -69,7 +70,6 @@ static void read_rank(struct sl_identity *out, char *const *environment)
 {
     out->rank = 0;
     out->world_size = 1;
-    out->local_rank = -1;
     out->rank_source = NULL;
     for (size_t i = 0; i < sizeof(launcher) / sizeof(*launcher); i++) {
         const struct launcher *l = &launcher[i];
@@ -85,9 +85,6 @@ static void read_rank(struct sl_identity *out, char *const *environment)
         text = sl_config_lookup(environment, l->world_size);
         if (!text || read_number(text, &out->world_size) || out->world_size <= out->rank)
             out->world_size = out->rank + 1; /* at least that many there are */
-        text = sl_config_lookup(environment, l->local_rank);
-        if (text)
-            read_number(text, &out->local_rank);
         return;
     }
 }

@@ -14,10 +14,10 @@
 
 struct sl_identity {
     uint32_t pid;
-    int rank, world_size, local_rank; /* local_rank -1: not known */
-    const char *rank_source;          /* variable the rank came from; NULL: none, rank is 0 */
-    char host[65];                    /* as the kernel says, for the trace */
-    char job[65];                     /* safe as a file name; "local" without a scheduler */
+    int rank, world_size;    /* 0 of 1 without a launcher; a size that it does not tell: rank + 1 */
+    const char *rank_source; /* variable the rank came from; NULL: none, rank is 0 */
+    char host[65];           /* as the kernel says, for the trace */
+    char job[65];            /* safe as a file name; "local" without a scheduler */
     char process_name[64];
     char folder[2304]; /* <output>/<job>/<host>-<rank>-<pid>, absolute where possible */
 };

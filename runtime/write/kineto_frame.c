@@ -2,7 +2,8 @@
  * kineto_frame.c - what stands before and behind the rows of a file.
  *
  * The header goes out with the first row, when the devices are known in practice; one that turns up
- * later stands in the trailer's "syncline" object.
+ * later stands in the trailer's "syncline" object. What a killed process leaves has no trailer, so
+ * the job's name, and the versions that are known by then, stand in both.
  *
  * Threads: one owner. Memory: the writer's scratch.
  */
@@ -77,8 +78,22 @@ static char *put_trace_id(char *at, const struct sl_trace_meta *m)
     return at;
 }
 
-/* What the job has said, else what its launcher has. HTA looks for "rank":, at least one space, and
- * the number, line by line. */
+/* Those versions that are known by now. */
+static char *put_software(char *at)
+{
+    const char *python = sl_software_get(SL_SOFTWARE_PYTHON);
+    const char *pytorch = sl_software_get(SL_SOFTWARE_PYTORCH);
+
+    if (python)
+        at = PUT_STRING(SL_JSON_LITERAL(at, ","), "python_version", python);
+    if (pytorch)
+        at = PUT_STRING(SL_JSON_LITERAL(at, ","), "pytorch_version", pytorch);
+    return at;
+}
+
+/* What the job has said, else what its launcher has: that knows no backend, and PyTorch's word for
+ * a version that it does not know is "unknown". HTA looks for "rank":, at least one space, and the
+ * number, line by line. */
 static void put_distributed(struct sl_kineto *k)
 {
     size_t length;
@@ -86,7 +101,7 @@ static void put_distributed(struct sl_kineto *k)
     char *at = SL_JSON_LITERAL(k->scratch, "\"distributedInfo\": ");
 
     if (!said) {
-        at = SL_JSON_LITERAL(at, "{\"backend\": \"nccl\", \"rank\": ");
+        at = SL_JSON_LITERAL(at, "{\"backend\": \"unknown\", \"rank\": ");
         at = sl_json_i64(at, k->meta.rank);
         at = sl_json_i64(SL_JSON_LITERAL(at, ", \"world_size\": "), k->meta.world_size);
         at = SL_JSON_LITERAL(
@@ -131,8 +146,9 @@ void sl_kineto_put_header(struct sl_kineto *k)
     at = SL_JSON_LITERAL(at, "\",\n");
     if (m->has_edges)
         at = SL_JSON_LITERAL(at, "\"syncEdges\":1,\n");
-    at = SL_JSON_LITERAL(PUT_STRING(at, "host_name", m->host), ",\n\"trace_id\":");
-    at = put_trace_id(at, m);
+    at = SL_JSON_LITERAL(PUT_STRING(at, "host_name", m->host), ",\n");
+    at = put_software(PUT_STRING(at, "job", m->job));
+    at = put_trace_id(SL_JSON_LITERAL(at, ",\n\"trace_id\":"), m);
     at = SL_JSON_LITERAL(at, ",\n\"displayTimeUnit\":\"ms\",\n");
     at = SL_JSON_LITERAL(PUT_FIELD(at, "baseTimeNanoseconds", k->base_ns), ",\n");
     sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
@@ -177,18 +193,6 @@ static char *put_gaps(const struct sl_kineto *k, char *at)
         at = SL_JSON_LITERAL(sl_json_u64(SL_JSON_LITERAL(at, ","), k->gap[i][1]), "]");
     }
     return SL_JSON_LITERAL(at, "]");
-}
-
-static char *put_software(char *at)
-{
-    const char *python = sl_software_get(SL_SOFTWARE_PYTHON);
-    const char *pytorch = sl_software_get(SL_SOFTWARE_PYTORCH);
-
-    if (python)
-        at = PUT_STRING(SL_JSON_LITERAL(at, ","), "python_version", python);
-    if (pytorch)
-        at = PUT_STRING(SL_JSON_LITERAL(at, ","), "pytorch_version", pytorch);
-    return at;
 }
 
 static char *put_counters(struct sl_kineto *k, char *at)

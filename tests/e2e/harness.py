@@ -196,10 +196,15 @@ class Run:
         return found
 
 
+# Of syncline, the simulator, and the launchers that tell a job and a rank (control/identity.c).
+FOREIGN = ("SYNCLINE_", "SIMGPU_", "CUDA_", "RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_", "SLURM_",
+           "OMPI_", "PMI_", "PMIX_", "MV2_", "PALS_", "PBS_JOBID", "LSB_JOBID", "RAY_", "JOB_ID",
+           "JOB_COMPLETION", "JOBSET_NAME", "VC_JOB_NAME")
+
+
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
-    """Ours, without options of syncline or the simulator that a developer may have set."""
-    env = {k: v for k, v in os.environ.items()
-           if not k.startswith(("SYNCLINE_", "SIMGPU_", "CUDA_", "RANK", "SLURM_", "OMPI_", "PMI_"))}
+    """Ours, without what a developer or a scheduler may have set for another job."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
     env.update(extra or {})
     return env
 

@@ -102,6 +102,23 @@ def test_header_of_the_file(go):
     assert device["id"] == 0 and device["numSms"] > 0
 
 
+@pytest.mark.parametrize("told, job, rank, world_size", [
+    ({}, "local", 0, 1),
+    ({"TORCHELASTIC_RUN_ID": "my run", "RANK": "3", "WORLD_SIZE": "8"}, "my_run", 3, 8),
+    ({"RAY_JOB_ID": "02000000"}, "02000000", 0, 1),
+    ({"JOBSET_NAME": "llama", "JOB_COMPLETION_INDEX": "2"}, "llama", 2, 3)],
+    ids=["nothing", "torchrun", "Ray", "Kubernetes"])
+def test_who_it_is_by_the_launchers_word(go, told, job, rank, world_size):
+    """Nothing is set for syncline: the path and the file have the launcher's names."""
+    run = go("context kernel sync", SYNCLINE_JOB="", **told)
+    trace = run.trace()
+    host = trace.path.parent
+    assert (host.parent.name, host.name.split("-")[-2]) == (job, str(rank))
+    assert trace.object["job"] == trace.object["syncline"]["job"] == job
+    info = trace.object["distributedInfo"]
+    assert (info["rank"], info["world_size"], info["backend"]) == (rank, world_size, "unknown")
+
+
 def test_names_of_processes_threads_and_streams(go):
     run = go("context stream kernel sync", RANK="0")
     trace = run.trace()

@@ -2,6 +2,7 @@
 import os
 import re
 import signal
+import subprocess
 import time
 
 import pytest
@@ -37,7 +38,11 @@ def test_sudden_end_leaves_what_was_flushed(go, end, status):
     assert (run.status, run.stdout) == (status, "done\n")
     (path,) = run.files()
     assert path.name.endswith(".part")
-    assert len(harness.Trace(path).of("kernel")) == 20
+    trace = harness.Trace(path)
+    assert len(trace.of("kernel")) == 20
+    assert trace.object["job"] == "job"
+    checked = subprocess.run([harness.TOOL, "check", path], capture_output=True, text=True, check=False)
+    assert ", job job\n" in checked.stdout
 
 
 @pytest.mark.sanitize

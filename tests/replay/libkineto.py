@@ -356,7 +356,7 @@ class Comparison:
                 if device[key] != mine.get(key):
                     self.differ(f"device {device['id']}: {key} is {mine.get(key)}, {device[key]} "
                                 f"in theirs")
-        for key in ("backend", "rank", "world_size"):
+        for key in ("rank", "world_size"):
             there = theirs.get("distributedInfo", {})
             if key in there and there[key] != ours["distributedInfo"][key]:
                 self.differ(f"{key} is {ours['distributedInfo'][key]}, {there[key]} in theirs")

@@ -60,6 +60,8 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
         own_value(h, path + 9, value);
     else if (strcmp(path, "generator") == 0) /* a cut file lacks the `syncline` object */
         h->own_file |= value.size >= 9 && memcmp(value.data, "syncline ", 9) == 0;
+    else if (strcmp(path, "job") == 0 && h->own_file) /* behind the generator */
+        copy_text(h->job, sizeof(h->job), value);
     else if (strcmp(path, "syncEdges") == 0)
         h->has_edges = h->own_file;
     else if (strcmp(path, "distributedInfo.rank") == 0)

@@ -31,33 +31,72 @@ static int set_up(void **state)
     return 0;
 }
 
-static void torchrun(void **state)
+static void the_first_launcher_decides(void **state)
 {
     (void)state;
     READ("RANK=3", "WORLD_SIZE=8", "LOCAL_RANK=1", "TORCHELASTIC_RUN_ID=my run", "SLURM_PROCID=0",
          "SLURM_NTASKS=2", "SLURM_JOB_ID=77");
     assert_int_equal(who.rank, 3);
     assert_int_equal(who.world_size, 8);
-    assert_int_equal(who.local_rank, 1);
     assert_string_equal(who.rank_source, "RANK");
     assert_string_equal(who.job, "my_run");
 }
 
-static void slurm_openmpi_and_pmi(void **state)
+static void each_launcher_tells_its_rank(void **state)
 {
+    static const struct {
+        const char *rank, *world_size;
+    } tells[] = {
+        {"RANK", "WORLD_SIZE"},                           /* torchrun */
+        {"SLURM_PROCID", "SLURM_NTASKS"},                 /* srun */
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, /* Open MPI */
+        {"PMI_RANK", "PMI_SIZE"},                         /* MPICH, Intel MPI */
+        {"PMIX_RANK", "PMIX_SIZE"},                       /* PMIx */
+        {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},   /* MVAPICH */
+        {"PALS_RANKID", "PALS_NRANKS"},                   /* Cray PALS */
+        {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"},      /* Kubernetes */
+    };
+    char rank[64], world_size[64];
+
     (void)state;
-    READ("SLURM_PROCID=5", "SLURM_NTASKS=16", "SLURM_LOCALID=2", "SLURM_JOB_ID=4711",
-         "TORCHELASTIC_RUN_ID=none");
-    assert_int_equal(who.rank, 5);
-    assert_int_equal(who.world_size, 16);
-    assert_int_equal(who.local_rank, 2);
-    assert_string_equal(who.job, "4711");
-    READ("OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2");
-    assert_int_equal(who.rank, 1);
-    assert_int_equal(who.world_size, 2);
-    READ("PMI_RANK=6", "PMI_SIZE=7");
-    assert_int_equal(who.rank, 6);
-    assert_int_equal(who.world_size, 7);
+    for (size_t i = 0; i < sizeof(tells) / sizeof(*tells); i++) {
+        snprintf(rank, sizeof(rank), "%s=5", tells[i].rank);
+        snprintf(world_size, sizeof(world_size), "%s=16", tells[i].world_size);
+        READ(world_size, rank);
+        assert_string_equal(who.rank_source, tells[i].rank);
+        assert_int_equal(who.rank, 5);
+        assert_int_equal(who.world_size, 16);
+        READ(rank); /* as Kubernetes has it */
+        assert_int_equal(who.rank, 5);
+        assert_int_equal(who.world_size, 6);
+    }
+}
+
+static void each_scheduler_names_the_job(void **state)
+{
+    static const char *const names[] = {
+        "TORCHELASTIC_RUN_ID", /* torchrun --rdzv-id */
+        "SLURM_JOB_ID",        /* Slurm */
+        "PBS_JOBID",           /* PBS */
+        "LSB_JOBID",           /* LSF */
+        "JOB_ID",              /* Grid Engine */
+        "RAY_JOB_ID",
+        "RAY_SUBMISSION_ID", /* Ray */
+        "JOBSET_NAME",       /* Kubernetes' JobSet */
+        "VC_JOB_NAME",       /* Volcano */
+        "PMIX_NAMESPACE",    /* PMIx */
+    };
+    char said[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        snprintf(said, sizeof(said), "%s=4711.server-%zu", names[i], i);
+        READ(said, "RANK=1");
+        assert_string_equal(who.job, strchr(said, '=') + 1);
+        assert_non_null(strstr(who.folder, who.job));
+    }
+    READ("TORCHELASTIC_RUN_ID=none", "SLURM_JOB_ID=77"); /* torchrun without a name */
+    assert_string_equal(who.job, "77");
 }
 
 static void without_a_launcher(void **state)
@@ -66,7 +105,6 @@ static void without_a_launcher(void **state)
     READ("PATH=/bin");
     assert_int_equal(who.rank, 0);
     assert_int_equal(who.world_size, 1);
-    assert_int_equal(who.local_rank, -1);
     assert_null(who.rank_source);
     assert_string_equal(who.job, "local");
     assert_true(strlen(who.host) > 0);
@@ -134,8 +172,9 @@ static void sanitising(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(torchrun, set_up),
-        cmocka_unit_test_setup(slurm_openmpi_and_pmi, set_up),
+        cmocka_unit_test_setup(the_first_launcher_decides, set_up),
+        cmocka_unit_test_setup(each_launcher_tells_its_rank, set_up),
+        cmocka_unit_test_setup(each_scheduler_names_the_job, set_up),
         cmocka_unit_test_setup(without_a_launcher, set_up),
         cmocka_unit_test_setup(garbage_is_passed_over, set_up),
         cmocka_unit_test_setup(our_own_name_of_the_job_wins_and_is_safe, set_up),

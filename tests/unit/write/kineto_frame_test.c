@@ -1,12 +1,15 @@
 /* kineto_frame_test.c - what stands before and behind the rows, as readers look for it. */
+#include "base/software.h"
 #include "unit/write/kineto_fixture.h"
 
 static void members_stand_in_libkinetos_order(void **state)
 {
     static const char *const order[] = {
-        "schemaVersion",   "deviceProperties", "cupti_version",   "generator",
-        "host_name",       "trace_id",         "displayTimeUnit", "baseTimeNanoseconds",
-        "distributedInfo", "traceEvents",      "syncline",        "traceName"};
+        "schemaVersion",   "deviceProperties", "cupti_version",
+        "generator",       "host_name",        "job",
+        "trace_id",        "displayTimeUnit",  "baseTimeNanoseconds",
+        "distributedInfo", "traceEvents",      "syncline",
+        "traceName"};
     const struct json *member, *device, *dist;
     size_t i = 0;
 
@@ -29,6 +32,8 @@ static void members_stand_in_libkinetos_order(void **state)
     dist = json_get(f.trace, "distributedInfo");
     assert_string_equal(json_text(dist, "rank"), "3");
     assert_string_equal(json_text(dist, "world_size"), "8");
+    assert_string_equal(json_text(dist, "backend"), "unknown"); /* torch.distributed's to say */
+    assert_string_equal(json_text(f.trace, "job"), "job");
     assert_non_null(json_get(json_get(f.trace, "syncline"), "counters"));
     assert_string_equal(json_text(json_get(f.trace, "syncline"), "events"), "1");
 }
@@ -164,13 +169,29 @@ static void the_trailer_says_what_window_it_was(void **state)
                      (OPENED + 1000000000 - BASE) / 1000);
 }
 
+/* The last case, since they are known for good: before the rows, for what a killed process leaves,
+ * if they are known by then; else behind them. */
+static void versions_stand_where_they_are_known_first(void **state)
+{
+    (void)state;
+    sl_software_set(SL_SOFTWARE_PYTHON, "3.11.7 (main)");
+    begin();
+    put(call(SL_EV_RUNTIME, 5, 211));
+    sl_software_set(SL_SOFTWARE_PYTORCH, "2.11.0");
+    end();
+    assert_string_equal(json_text(f.trace, "python_version"), "3.11.7");
+    assert_null(json_get(f.trace, "pytorch_version"));
+    assert_string_equal(json_text(json_get(f.trace, "syncline"), "python_version"), "3.11.7");
+    assert_string_equal(json_text(json_get(f.trace, "syncline"), "pytorch_version"), "2.11.0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(members_stand_in_libkinetos_order),   CASE(hta_finds_the_rank),
         CASE(counters_are_those_of_the_file),      CASE(a_device_seen_late_stands_in_the_trailer),
         CASE(a_trace_id_is_the_files_own),         CASE(what_is_not_known_is_left_out),
-        CASE(the_trailer_says_what_window_it_was),
+        CASE(the_trailer_says_what_window_it_was), CASE(versions_stand_where_they_are_known_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
