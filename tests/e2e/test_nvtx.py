@@ -203,8 +203,13 @@ def test_a_lock_outlives_the_thread_that_holds_it(ranges, after, args):
     assert held[0]["end"] >= note(trace, "later")["start"]
 
 
-def test_names_of_things(ranges):
-    run = ranges("context kernel thread:trainer stream:compute device:my_gpu sleep:20 push:a "
+# NVTX's functions for the driver's handles, and those for the runtime's.
+API = pytest.mark.parametrize("api", ["", "-rt"], ids=["driver", "runtime"])
+
+
+@API
+def test_names_of_things(ranges, api):
+    run = ranges(f"context kernel thread:trainer stream{api}:compute device{api}:my_gpu sleep:20 push:a "
                  "kernel pop sync")
     trace = run.trace()
     stream = trace.of("kernel")[0]
@@ -216,10 +221,12 @@ def test_names_of_things(ranges):
     assert labels[-1] == "GPU 0 (my gpu)"
 
 
-def test_names_of_events(ranges):
+@API
+def test_names_of_events(ranges, api):
     """In each file, by the handle that the program has."""
-    run = ranges("context event:copied kernel begin kernel sync stop windows:1 begin kernel sync "
+    run = ranges(f"context event{api}:copied kernel begin kernel sync stop windows:1 begin kernel sync "
                  "stop windows:2", window="demand")
+    assert len(run.traces()) == 2
     for trace in run.traces():
         rows = [e["args"] for e in trace.events if e["name"] == "cuda_event_name"]
         assert rows == [{"name": "copied", "handle": "0xe0e0"}]

@@ -15,7 +15,8 @@
  *     deferred:CLOCK   an event that was over before it was told (ranges_deferred.c)
  *     lock:NAME        waits for a lock, holds it, gives it back
  *     hold:NAME        gets one and keeps it, until `destroy` or for ever
- *     thread:NAME stream:NAME device:NAME event:NAME        names
+ *     thread:NAME stream:NAME device:NAME event:NAME        names; the last three with -rt behind
+ *                      them by the functions for the runtime
  *     worker:STEPS     these steps, joined by +, on a thread of their own
  *     many:N           N ranges "step 0", "step 1", ...; `churn:N` N threads with a range each
  *     threads          starts a thread that lives on (before CUDA)
@@ -29,6 +30,7 @@
 
 #include <cuda.h>
 #include <nvtx3/nvToolsExtCuda.h>
+#include <nvtx3/nvToolsExtCudaRt.h>
 
 #include <locale.h>
 #include <stdio.h>
@@ -108,6 +110,9 @@ static void run_step(char *step)
     STEP("stream", ranges_name_stream(argument))
     STEP("event", nvtxNameCuEventA((CUevent)(uintptr_t)0xe0e0, argument))
     STEP("device", nvtxNameCuDeviceA(0, argument))
+    STEP("stream-rt", ranges_name_stream_rt(argument))
+    STEP("event-rt", nvtxNameCudaEventA((cudaEvent_t)(uintptr_t)0xe0e0, argument))
+    STEP("device-rt", nvtxNameCudaDeviceA(0, argument))
     STEP("worker", ranges_worker(argument))
     STEP("many", ranges_push_many(n))
     STEP("churn", ranges_churn(n))

@@ -18,6 +18,7 @@ void ranges_context(void);
 void ranges_kernels(long n);
 void ranges_sync(void);
 void ranges_name_stream(const char *name);
+void ranges_name_stream_rt(const char *name); /* by NVTX's functions for the runtime */
 
 /* ranges_events.c */
 nvtxEventAttributes_t ranges_event(const char *name); /* `name` is all that it says */

@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 #include <nvtx3/nvToolsExtCuda.h>
+#include <nvtx3/nvToolsExtCudaRt.h>
 
 #include "cuda_load.h"
 #include "spin_kernel.h"
@@ -45,4 +46,9 @@ void ranges_sync(void)
 void ranges_name_stream(const char *name)
 {
     nvtxNameCuStreamA(stream, name);
+}
+
+void ranges_name_stream_rt(const char *name)
+{
+    nvtxNameCudaStreamA(stream, name);
 }
