@@ -13,10 +13,15 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 
 import zstandard
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(REPO / "runtime" / "collect"))
+
+import tables_wanted
+
 BUILD = pathlib.Path(os.environ.get("SL_TEST_BUILD", REPO / "build" / "release")).resolve()
 LIBRARY = BUILD / "runtime" / "libsyncline.so"
 SCENARIO = BUILD / "tests" / "e2e" / "scenario"
@@ -120,6 +125,11 @@ def plain(name: str) -> str:
     return re.sub(r"_(v\d+|ptsz|ptds)", "", name)
 
 
+def in_default_filter(name: str) -> bool:
+    name = plain(name)
+    return bool(tables_wanted.LAUNCHES.match(name) or tables_wanted.WANTED.match(name))
+
+
 def json_lines(path: pathlib.Path) -> list[dict]:
     if not path.exists():
         return []
@@ -142,6 +152,7 @@ class Run:
     out: pathlib.Path
     truth: list[dict]
     log: list[dict]  # without what is of another subscriber of CUPTI's
+    has_all_calls: bool = False  # SYNCLINE_API=all
 
     def files(self, pattern: str = "*.pt.trace.json*") -> list[pathlib.Path]:
         """Those of traces, if nothing else is said."""
@@ -176,24 +187,30 @@ class Run:
         """The log's lines about records that never came, or came without their times."""
         return [line for line in self.log if line.get("what") in LOST]
 
-    def calls(self) -> dict[int, dict] | None:
+    def calls(self) -> dict[int, dict]:
         """The calls that must have a row, by correlation id: those that CUPTI was asked for and did
-        not lose; of a nested pair the outer. None if whole kinds were on, as CUPTI before 12.5 has
-        it: what syncline then leaves out, nothing here says."""
+        not lose; of a nested pair the outer. Where whole kinds were on, as CUPTI before 12.5 has it,
+        syncline itself leaves out what its filter does not name."""
         since: dict[str, int] = {}
         for line in self.log:
             if line.get("what") == "enabled":
                 since.setdefault(plain(line["kind"]), line["correlation"])
-        if "driver" in since or "runtime" in since:
-            return None
+        never = 1 << 64
         gone = {(line["kind"], line["correlation"]) for line in self.lost()}
         found: dict[int, dict] = {}
         for call in self.truth_of("call"):
-            asked = call["corr"] > since.get(plain(call["name"]), 1 << 64)
-            if asked and (call["domain"], call["corr"] & 0xffffffff) not in gone:
+            begin = since.get(plain(call["name"]), never)
+            if self.has_all_calls or in_default_filter(call["name"]):
+                begin = min(begin, since.get(call["domain"], never))
+            if call["corr"] > begin and (call["domain"], call["corr"] & 0xffffffff) not in gone:
                 if call["domain"] == "runtime" or call["corr"] not in found:
                     found[call["corr"]] = call
         return found
+
+    def failed(self, function: str) -> bool:
+        """Whether a call of it was made to fail."""
+        return any(line.get("what") == "failed" and line["function"] == function
+                   for line in self.log)
 
 
 # Of syncline, the simulator, and the launchers that tell a job and a rank (control/identity.c).
@@ -226,7 +243,7 @@ def run(tmp: pathlib.Path, *command, sim: list[str] | None = None, inject: bool 
         capture_output=True, text=True, timeout=timeout, env=environment(env), cwd=cwd or tmp,
         check=False)
     return Run(result.returncode, result.stdout, result.stderr, (cwd or tmp) / env["SYNCLINE_OUTPUT"],
-               json_lines(truth), of_syncline(json_lines(log)))
+               json_lines(truth), of_syncline(json_lines(log)), options.get("api") == "all")
 
 
 def scenario(tmp: pathlib.Path, steps: str, **options) -> Run:
@@ -248,12 +265,13 @@ def demangled(name: str) -> str:
     return process.stdout.readline().strip()
 
 
-def difference(expected: list, found: list) -> str:
-    """"" if both hold the same, whatever their order; else what is missing and what is too much."""
+def difference(expected: list, found: list, is_cut: bool = False) -> str:
+    """"" if both hold the same, whatever their order (`is_cut`: things may be missing); else what is
+    missing and what is too much."""
     want, have = collections.Counter(expected), collections.Counter(found)
-    if want == have:
-        return ""
     missing, surplus = list((want - have).elements()), list((have - want).elements())
+    if not surplus and (is_cut or not missing):
+        return ""
     return (f"{len(missing)} of {len(expected)} missing, {len(surplus)} of {len(found)} too much\n"
             f"missing: {sorted(missing, key=str)[:5]}\nsurplus: {sorted(surplus, key=str)[:5]}")
 
@@ -284,19 +302,24 @@ def written_operation(event: dict) -> tuple:
     return (event["cat"], event["name"], *place, args["bytes"])
 
 
-def operations_differ(run_: Run, traces: list[Trace]) -> str:
-    """"" if the traces hold exactly the operations of the truth minus the log."""
+def operations_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
+    """"" if the traces hold exactly the operations of the truth minus the log (`is_cut`: or some of
+    them)."""
     written = [written_operation(e) for t in traces for e in t.of("kernel", "gpu_memcpy", "gpu_memset")]
-    return difference([expected_operation(op) for op in run_.operations()], written)
+    return difference([expected_operation(op) for op in run_.operations()], written, is_cut)
 
 
-def calls_differ(run_: Run, traces: list[Trace]) -> str:
-    """"" if the traces have a row for exactly the calls of the truth minus the log."""
-    expected = run_.calls()
-    if expected is None:
-        return ""
-    return difference(list(expected), [row["args"]["correlation"] for t in traces
-                                       for row in t.of("cuda_runtime", "cuda_driver")])
+def calls_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
+    """"" if the traces have exactly the calls of the truth minus the log (`is_cut`: or some of them),
+    each of its thread where CUPTI tells the system's thread ids."""
+    no_threads = run_.failed("cuptiSetThreadIdType")
+    expected = [(call["corr"], "cuda_" + call["domain"], plain(call["name"]), call["cbid"],
+                 call["start"], call["end"], call["result"], no_threads or call["thread"])
+                for call in run_.calls().values()]
+    return difference(expected, [
+        (row["args"]["correlation"], row["cat"], plain(row["name"]), row["args"]["cbid"],
+         row["start"], row["end"], row["args"].get("result", 0), no_threads or row["tid"])
+        for t in traces for row in t.of("cuda_runtime", "cuda_driver")], is_cut)
 
 
 # The rows of waits, by the call that waits.
@@ -314,40 +337,43 @@ def capture_spans(run_: Run) -> list[tuple[int, int]]:
             if "Begin" in begin["name"]]
 
 
-def waits_differ(run_: Run, traces: list[Trace]) -> str:
-    """"" if the traces have a row for exactly the waits of the truth minus the log. What a capture
-    or an error made of a call is not looked at, nor are queries and waits inside other calls."""
+def expected_waits(run_: Run) -> dict[int, list[tuple]]:
+    """What traces must say of the waits by id. What a capture or an error made of a call is not
+    looked at, nor are queries and waits inside other calls."""
     spans = capture_spans(run_)
     gone = {line["correlation"] for line in run_.lost() if line["kind"] == "sync"}
-    waited = {wait["corr"] for wait in run_.truth_of("wait")}
-    names = {call["corr"]: SYNC_ROWS[plain(call["name"])] for call in run_.truth_of("call")
+    waits = {call["corr"]: [] for call in run_.truth_of("call")
              if plain(call["name"]) in SYNC_ROWS and call["result"] == 0
              and not any(begin < call["corr"] < end for begin, end in spans)}
-    expected = [(corr, name) for corr, name in names.items() if corr & 0xffffffff not in gone
-                and (corr in waited or name == "Stream Wait Event")]
-    return difference(expected, [(row["args"]["correlation"], row["name"]) for t in traces
-                                 for row in t.of("cuda_sync")
-                                 if row["args"]["correlation"] in names])
+    names = {call["corr"]: SYNC_ROWS[plain(call["name"])] for call in run_.truth_of("call")
+             if call["corr"] in waits}
+    for wait in [*run_.truth_of("wait"), *run_.truth_of("follow")]:
+        if wait["corr"] in waits and wait["corr"] & 0xffffffff not in gone:
+            waits[wait["corr"]].append((wait["corr"], names[wait["corr"]], wait["context"],
+                                        wait["stream"], wait["start"], wait["end"]))
+    return waits
+
+
+def waits_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
+    """"" if the traces have exactly the waits of the truth minus the log (`is_cut`: or some of them).
+    One whose record came twice may have two rows: it is known by a memory of the last ones only."""
+    expected = expected_waits(run_)
+    twice = {line["correlation"] for line in run_.log
+             if line["what"] == "twice" and line["kind"] == "sync"}
+    found = [(row["args"]["correlation"], row["name"], row["args"]["context"],
+              row["args"]["stream"] % (1 << 32), row["start"], row["end"])
+             for t in traces for row in t.of("cuda_sync") if row["args"]["correlation"] in expected]
+    repeated = {row for row in found if row[0] & 0xffffffff in twice}
+    return difference([wait for waits in expected.values() for wait in waits],
+                      [row for row in found if row not in repeated] + list(repeated), is_cut)
 
 
 def check_calls(run_: Run, trace: Trace) -> None:
-    """One CPU row per correlation id, each a call of the truth; every launch has its row."""
-    every = run_.truth_of("call")
-    outer = {call["corr"] for call in every if call["domain"] == "runtime"}
-    calls = {call["corr"]: call for call in every
-             if call["domain"] == "runtime" or call["corr"] not in outer}
-    rows = trace.of("cuda_runtime", "cuda_driver")
-    ids = [row["args"]["correlation"] for row in rows]
-    assert len(ids) == len(set(ids)), "two CPU rows share a correlation id"
-    for row in rows:
-        call = calls[row["args"]["correlation"]]
-        assert row["cat"] == "cuda_" + call["domain"]
-        assert (row["args"]["cbid"], row["tid"], row["start"], row["end"]) == \
-            (call["cbid"], call["thread"], call["start"], call["end"])
-        assert plain(row["name"]) == plain(call["name"])
-    launched = {op["corr"] for op in run_.operations()}
-    assert launched <= set(ids), f"launches without a row: {sorted(launched - set(ids))[:5]}"
+    """The rows of calls are those of the truth, and every launch has its row."""
     assert not calls_differ(run_, [trace]), calls_differ(run_, [trace])
+    rows = {row["args"]["correlation"] for row in trace.of("cuda_runtime", "cuda_driver")}
+    launched = {op["corr"] for op in run_.operations()}
+    assert launched <= rows, f"launches without a row: {sorted(launched - rows)[:5]}"
 
 
 def check_flows(trace: Trace) -> None:

@@ -5,9 +5,7 @@ import sys
 import harness
 
 REPLAY = harness.REPO / "tests" / "replay"
-sys.path[:0] = [str(REPLAY), str(harness.REPO / "runtime" / "collect")]
-
-import tables_wanted
+sys.path[:0] = [str(REPLAY)]
 
 
 def play(tmp, recording, *sim, cupti=None, speed=None, **options):
@@ -39,11 +37,6 @@ def played(tmp, recording, *sim, **options):
     lost.pop("dropped_no_buffer", None)  # asked again, and lost nothing
     assert not lost
     return trace
-
-
-def in_default_filter(name):
-    name = harness.plain(name)
-    return bool(tables_wanted.LAUNCHES.match(name) or tables_wanted.WANTED.match(name))
 
 
 def chunks(path):

@@ -33,12 +33,9 @@ def check(run_):
         return f"{chosen}\nstatus {run_.status}\n{run_.stderr}"
     traces = run_.traces()
     # What came before a flush that hangs is lost with it where the exit does not wait any longer.
-    if "--cupti-hang" in chosen:
-        return ""
-    wrong = [harness.operations_differ(run_, traces), harness.calls_differ(run_, traces)]
-    # A wait that comes twice is known by a memory of the last ones only.
-    if "--cupti-twice" not in chosen:
-        wrong.append(harness.waits_differ(run_, traces))
+    is_cut = "--cupti-hang" in chosen
+    wrong = [differ(run_, traces, is_cut) for differ in (
+        harness.operations_differ, harness.calls_differ, harness.waits_differ)]
     wrong += [str(line) for line in run_.log if line["what"] == "misuse"]
     return "\n".join([chosen, *wrong]) if any(wrong) else ""
 

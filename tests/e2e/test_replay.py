@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import harness
-from player import dumped, in_default_filter, play, played
+from player import dumped, play, played
 from real_traces import REAL, TRACES, real
 
 import kineto  # which is where the player is
@@ -181,7 +181,7 @@ def test_default_filter(tmp_path, name, version):
     recorded = kineto.load(TRACES / name)
     trace = played(tmp_path, TRACES / name, cupti=version)
     difference = rows_differ(recorded, trace, compared(version), lambda event:
-                             event["cat"] not in CALLS or in_default_filter(event["name"]))
+                             event["cat"] not in CALLS or harness.in_default_filter(event["name"]))
     assert not difference, difference
     check_arrows(trace)
 
@@ -191,7 +191,7 @@ def test_the_filter_leaves_out_what_frameworks_ask_at_every_step():
     """The list itself, on the calls of real jobs."""
     names = {event["name"] for name in NAMES
              for event in kineto.rows(kineto.load(TRACES / name), *CALLS)}
-    assert {name for name in names if not in_default_filter(name)} == {
+    assert {name for name in names if not harness.in_default_filter(name)} == {
         "cudaStreamIsCapturing", "cudaStreamGetPriority", "cudaDeviceGetStreamPriorityRange",
         "cudaFuncSetAttribute", "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
         "cudaOccupancyMaxActiveBlocksPerMultiprocessor", "cudaStreamGetCaptureInfo_v2",

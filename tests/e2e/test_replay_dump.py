@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from player import chunks, in_default_filter, play, played
+from harness import in_default_filter
+from player import chunks, play, played
 
 import compare  # both are where the player is
 import kineto

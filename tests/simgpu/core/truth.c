@@ -195,9 +195,11 @@ void sim_truth_event(const struct sim_event_record *ev, const struct sim_set *se
 void sim_truth_follow(const struct sim_truth_wait *wait)
 {
     sim_sink_begin(&truth);
-    sim_sink_add(
-        &truth, "{\"t\":\"follow\",\"corr\":%llu,\"context\":%u,\"stream\":%u,\"event\":%u}",
-        (unsigned long long)sim_call_correlation(), wait->context, wait->stream, wait->event);
+    sim_sink_add(&truth,
+                 "{\"t\":\"follow\",\"corr\":%llu,\"context\":%u,\"stream\":%u,\"event\":%u,"
+                 "\"start\":%llu,\"end\":%llu}",
+                 (unsigned long long)sim_call_correlation(), wait->context, wait->stream,
+                 wait->event, (unsigned long long)wait->start_ns, (unsigned long long)wait->end_ns);
     sim_sink_end(&truth);
 }
 
