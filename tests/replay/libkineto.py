@@ -3,13 +3,13 @@
 
     tests/replay/libkineto.py KINETO SYNCLINE RECORDING
 
-KINETO is what torch.profiler exported of a run on the simulated GPU, RECORDING what the simulator
-wrote of that run (`tests/simgpu/run --record`), SYNCLINE the trace of the recording, played with
-SYNCLINE_API=all. Compared are the rows of kernels, copies, memsets, calls and waits with all their
-args, the arrows from calls to GPU operations, and what the file says of the devices, streams and
-threads. libkineto's times come from a clock of its own: one offset and one rate are removed. What
-libkineto does not know (threads that it was not started in, what was recorded in an event) is
-compared with the recording.
+KINETO is what tests/torch/under_profiler.py exported of a run on the simulated GPU, RECORDING what
+the simulator wrote of that run (`tests/simgpu/run --record`), SYNCLINE the trace of the recording,
+played with SYNCLINE_API=all. Compared are the rows of kernels, copies, memsets, calls and waits with
+all their args, the arrows from calls to GPU operations, and what the file says of the devices,
+streams and threads. libkineto's times come from a clock of its own: one offset and one rate are
+removed. What libkineto does not know (threads that it was not started in, what was recorded in an
+event) is compared with the recording, as are the calls that it leaves out.
 
 Exit status 1 and the first difference, by time, if there is one that is not in
 docs/kineto-compatibility.md; else how often each of those that are was met.
@@ -36,6 +36,8 @@ RECORD = ("wait_on_stream", "wait_on_cuda_event_record_corr_id")
 RECORD_ELSEWHERE = ("wait_on_context", "wait_on_context_stream", "wait_on_context_record_corr_id")
 TELLS_RECORDS = 26  # CUPTI 12.8: a wait says which of an event's records it waited for
 CUPTI_ID = 0xffffffff  # the part of a correlation id that CUPTI tells
+# The newest PyTorch seen whose libkineto leaves out waits of streams that run something later.
+LEAVES_EARLY_OUT = (2, 7)
 
 # Args that only one of the two has: ours, and those that come from PyTorch's operators.
 OURS = {
@@ -51,6 +53,10 @@ OPERATORS = {"External id", "Collective name", "dtype", "In msg nelems", "Out ms
              "Group size", "In split size", "Out split size", "Process Group Name",
              "Process Group Description", "Process Group Ranks", "Src Rank", "Dst Rank", "Seq",
              "Rank", "Comms Id"}
+# What a file has besides: of PyTorch's operators, of the session, of the client itself; and in the
+# header what only a process that lives can tell, and under_profiler.py's own.
+OTHER_ROWS = {"cpu_op", "user_annotation", "gpu_user_annotation", "fwdbwd", "overhead", "Trace"}
+OTHER_FACTS = {"cuda_runtime_version", "under_profiler"}
 NOT_READY = 600
 WAIT_ROWS = 1000000  # tid of our waits: this and the stream
 DEVICE_WIDE = 1  # libkineto's, for waits without a stream
@@ -99,8 +105,13 @@ def show(row):
 class Comparison:
     def __init__(self, theirs, ours, truth):
         self.theirs, self.ours, self.truth = theirs, ours, truth
-        if not any(row["cat"] == "cuda_sync" for row in theirs.rows):
-            ours.leave_out("cuda_sync")  # not asked for (enable_cuda_sync_events)
+        try:
+            made = theirs.trace["under_profiler"]
+        except KeyError:
+            raise Unlike("KINETO does not say what was asked for: under_profiler.py did not make it")
+        self.torch = tuple(map(int, made["torch"].split(".")[:2]))
+        if not made["waits"]:
+            ours.leave_out("cuda_sync")
         self.known = collections.Counter()  # differences of docs/kineto-compatibility.md
         self.differences = []
         self.threads = collections.defaultdict(set)  # their tid -> ours
@@ -156,15 +167,19 @@ class Comparison:
         if row["cat"] == "cuda_runtime" and row["name"] in RUNTIME_LEFT_OUT or \
                 row["cat"] == "cuda_driver" and row["name"] not in DRIVER_KEPT:
             self.known["filter"] += 1
-        elif row["name"] == "Stream Wait Event" and not any(
-                (e["pid"], e["tid"]) == (row["pid"], row["tid"]) and e["start"] < row["start"]
-                for e in self.theirs.rows if e["cat"] in OPERATIONS):
+        elif row["name"] == "Stream Wait Event" and self.is_idle(row):
             self.known["waits-of-idle-streams"] += 1
         elif row["name"].startswith("Memcpy PtoP") and not any(
                 e["name"].startswith("Memcpy PtoP") for e in self.theirs.rows):
             self.known["peer-copies"] += 1
         else:
             self.differ(f"ours alone: {show(row)}", row["start"])
+
+    def is_idle(self, wait):
+        """Whether libkineto's session has nothing of the wait's stream."""
+        starts = [row["start"] for row in self.theirs.rows if row["cat"] in OPERATIONS
+                  and (row["pid"], row["tid"]) == (wait["pid"], wait["tid"])]
+        return not starts or self.torch <= LEAVES_EARLY_OUT and wait["start"] < min(starts)
 
     # ---- one row of both ----
 
@@ -283,6 +298,10 @@ class Comparison:
 
     def check_calls(self):
         """Each call is there once, as it was, and a thread's ids rise from one below 2^32."""
+        for key, (thread, _, start, _) in self.truth.calls.items():
+            if key not in self.ours.by_key:
+                self.differ(f"the run has a {key[0]} of correlation {key[1]} on thread {thread}, at "
+                            f"{start}, which ours has not", start)
         last = collections.Counter()
         for row in sorted((row for row in self.ours.rows if row["cat"] in CALLS),
                           key=lambda row: (row["start"], row["args"]["correlation"])):
@@ -317,16 +336,18 @@ class Comparison:
                 self.differ(f"{len(b)} rows, {len(a)} in theirs: {show(b[0])}", b[0]["start"])
 
     def arrows(self, file):
-        """(phase, correlation, category of the row it stands at) of each arrow end."""
+        """(phase, name, binding point, correlation, category of the row it stands at) of each
+        arrow end."""
         at = {(row["pid"], row["tid"], row["ts"], row["args"]["correlation"]): row["cat"]
               for row in file.rows}
         return collections.Counter(
-            (e["ph"], e["id"] & CUPTI_ID, at.get((e["pid"], e["tid"], e["ts"], e["id"])))
+            (e["ph"], e["name"], e.get("bp"), e["id"] & CUPTI_ID,
+             at.get((e["pid"], e["tid"], e["ts"], e["id"])))
             for e in file.events if e.get("cat") == "ac2g")
 
     def check_arrows(self):
         theirs, ours = self.arrows(self.theirs), self.arrows(self.ours)
-        for (phase, call, cat), count in sorted((theirs - ours).items(), key=str):
+        for (phase, *how, call, cat), count in sorted((theirs - ours).items(), key=str):
             operation = any((c, call) in self.theirs.by_key for c in OPERATIONS)
             if phase == "f" and cat in CALLS:
                 self.known["heads-at-calls"] += count
@@ -335,17 +356,21 @@ class Comparison:
             elif phase == "s" and not operation:
                 self.known["tails-without-heads"] += count
             else:
-                self.differ(f"theirs alone: an arrow {phase!r} at a {cat} of correlation {call}")
-        for (phase, call, cat), count in sorted((ours - theirs).items(), key=str):
+                self.differ(f"theirs alone: an arrow {phase!r} {how} at a {cat} of correlation "
+                            f"{call}")
+        for (phase, *how, call, cat), count in sorted((ours - theirs).items(), key=str):
             rows = [row for c in OPERATIONS for row in self.ours.by_key.get((c, call), ())]
             if not rows or not cat:
                 self.differ(f"an arrow {phase!r} of correlation {call} stands at no row")
             elif all(self.begin <= row["start"] and row["end"] <= self.end for row in rows) and \
                     not all(row["name"].startswith("Memcpy PtoP") for row in rows):
-                self.differ(f"ours alone: {count} arrow {phase!r} at a {cat} of correlation {call}")
+                self.differ(f"ours alone: {count} arrow {phase!r} {how} at a {cat} of correlation "
+                            f"{call}")
 
     def check_header(self):
         theirs, ours = self.theirs.trace, self.ours.trace
+        for key in theirs.keys() - ours.keys() - OTHER_FACTS:
+            self.differ(f"the header has no {key}: {theirs[key]!r} in theirs")
         for key in ("schemaVersion", "displayTimeUnit", "baseTimeNanoseconds", "cupti_version",
                     "cuda_driver_version"):
             if theirs[key] != ours.get(key):
@@ -380,7 +405,9 @@ class Comparison:
                             f"theirs")
 
     def check_count(self):
-        """Nothing was left out by both."""
+        """Nothing was left out by both, and theirs has no rows that nobody looks at."""
+        for cat in {e["cat"] for e in self.theirs.events if "cat" in e} - {*ROWS, "ac2g"} - OTHER_ROWS:
+            self.differ(f"theirs has rows of {cat!r}")
         for cat in ("kernel", "cuda_runtime"):
             if not any(row["cat"] == cat for row in self.theirs.rows):
                 self.differ(f"there is no {cat} at all")

@@ -84,8 +84,8 @@ class Torch:
                            OMP_NUM_THREADS="1", **{"timeout": 120, **options})
 
     def job(self, name: str, *arguments, before=(), under=(), **options) -> harness.Run:
-        """Runs a job of tests/simgpu/jobs, `under` a script that runs it if that is given, `before`
-        the whole command."""
+        """Runs a job of tests/simgpu/jobs (or, by its path without .py, a test's own), `under` a script
+        that runs it if that is given, `before` the whole command."""
         return self.run(*before, self.python, *under, JOBS / f"{name}.py", *arguments, **options)
 
     def ranks(self, name: str, ranks: int, before=(), under=(), sim=(), **options) -> harness.Run:

@@ -18,7 +18,7 @@ import libkineto  # noqa: E402
 DOC = REPO / "docs" / "kineto-compatibility.md"
 RANKS = ("collectives", "ddp", "fsdp")
 # Those that torch.profiler has no part in.
-UNPROFILED = [name for name, job in ONE_PROCESS.items() if not job.has_gaps and not job.arguments]
+UNPROFILED = [name for name, job in ONE_PROCESS.items() if not job.has_gaps]
 
 
 def profiled(syncs):
@@ -47,30 +47,33 @@ def check_same(theirs, ours, recording):
     differences, known, _ = libkineto.compare(theirs, ours, recording)
     assert not differences, f"{len(differences)} differences:\n" + "\n".join(differences[:10])
     assert +known and set(+known) <= listed()
+    return known
 
 
 @pytest.mark.parametrize("name", UNPROFILED)
 def test_job(torch, name):
     folder = torch.tmp / "1"
-    run = torch.job(name, under=profiled("1"), inject=False,
-                    sim=[*ONE_PROCESS[name].sim, "--record", str(folder / "recording")])
+    job = ONE_PROCESS[name]
+    run = torch.job(name, *job.arguments, under=profiled("1"), inject=False,
+                    sim=[*job.sim, "--record", str(folder / "recording")])
     assert run.status == 0, run.stderr
     (theirs,) = folder.glob("theirs-*.json")
     check_same(theirs, play(torch, folder / "recording"), folder / "recording")
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("name", RANKS)
-def test_ranks(torch, name):
+def test_ranks(torch, name, ranks):
     folder = torch.tmp / "1"
-    run = torch.ranks(name, 2, under=profiled("1"), inject=False,
+    run = torch.ranks(name, ranks, under=profiled("1"), inject=False,
                       sim=["--record", str(folder / "%p")])
     assert run.status == 0, run.stderr[-4000:]
     found = sorted(folder.glob("theirs-*.json"))
-    assert len(found) == 2
+    assert len(found) == ranks
     for theirs in found:
         rank = libkineto.kineto.load(theirs)["distributedInfo"]["rank"]
         recording = folder / re.fullmatch(r"theirs-(\d+)", theirs.stem)[1]
-        ours = play(torch, recording, RANK=str(rank), WORLD_SIZE="2")
+        ours = play(torch, recording, RANK=str(rank), WORLD_SIZE=str(ranks))
         check_same(theirs, ours, recording)
 
 
@@ -80,6 +83,31 @@ def test_without_syncs(torch):
               sim=["--devices", "2", "--record", str(folder / "recording")])
     (theirs,) = folder.glob("theirs-*.json")
     check_same(theirs, play(torch, folder / "recording"), folder / "recording")
+
+
+# Of two streams that wait, one that runs something later.
+IDLE = """
+import torch
+x = torch.ones(8, device="cuda")
+event = torch.cuda.Event()
+event.record()
+idle, late = torch.cuda.Stream(), torch.cuda.Stream()
+idle.wait_event(event)
+late.wait_event(event)
+with torch.cuda.stream(late):
+    x + 1
+torch.cuda.synchronize()
+"""
+
+
+def test_a_stream_that_only_waits(torch):
+    (torch.tmp / "idle.py").write_text(IDLE)
+    folder = torch.tmp / "1"
+    torch.job(str(torch.tmp / "idle"), under=profiled("1"), inject=False,
+              sim=["--record", str(folder / "recording")])
+    (theirs,) = folder.glob("theirs-*.json")
+    known = check_same(theirs, play(torch, folder / "recording"), folder / "recording")
+    assert known["waits-of-idle-streams"] == 1
 
 
 # The first correlation id: the job's go past 2^32.
@@ -106,10 +134,23 @@ def lose(trace):
     trace["traceEvents"].remove(of(trace, "kernel"))
 
 
-def lose_arrow(trace):
+def lose_filtered(trace):
+    """A call that libkineto never has."""
+    trace["traceEvents"].remove(of(trace, "cuda_runtime", "cudaGetDevice"))
+
+
+def lose_waits(trace):
+    trace["traceEvents"] = [e for e in trace["traceEvents"] if e.get("cat") != "cuda_sync"]
+
+
+def head(trace):
+    """The arrow's end at a kernel."""
     launch = of(trace, "kernel")["args"]["correlation"]
-    trace["traceEvents"].remove(next(
-        e for e in trace["traceEvents"] if e["ph"] == "f" and e.get("id") == launch))
+    return next(e for e in trace["traceEvents"] if e["ph"] == "f" and e.get("id") == launch)
+
+
+def lose_arrow(trace):
+    trace["traceEvents"].remove(head(trace))
 
 
 def lose_record(trace):
@@ -132,6 +173,19 @@ def move_calls(trace):
             e["tid"] += 1
 
 
+def add_early_wait(trace):
+    """Just before the stream that is the last to begin begins."""
+    firsts = {}
+    for row in libkineto.kineto.rows(trace, *libkineto.OPERATIONS):
+        firsts[row["tid"]] = min(row["ts"], firsts.get(row["tid"], row["ts"]))
+    stream = max(firsts, key=firsts.get)
+    wait = of(trace, "cuda_sync", "Stream Wait Event")
+    unused = max(e["args"]["correlation"] for e in libkineto.kineto.rows(trace, *libkineto.ROWS)) + 1
+    trace["traceEvents"].append({
+        **wait, "tid": stream, "ts": firsts[stream] - 1, "dur": libkineto.kineto.decimal.Decimal(0),
+        "args": {**wait["args"], "stream": stream, "correlation": unused}})
+
+
 def cut_ids(trace):
     """As CUPTI tells them, where they have gone past 2^32."""
     for e in trace["traceEvents"]:
@@ -152,10 +206,10 @@ def test_a_trace_that_differs(torch, monkeypatch):
     check_same(theirs, ours, folder / "recording")
     assert libkineto.compare(theirs, ours, folder / "recording")[1]["wrapped-ids"]
 
-    def after(change):
+    def after(change, whose=ours):
         def changed(path):
             trace = load(path)
-            if path == ours:
+            if path == whose:
                 change(trace)
             return trace
 
@@ -167,7 +221,11 @@ def test_a_trace_that_differs(torch, monkeypatch):
     wait = ("cuda_sync", "Stream Wait Event")
     for change, says in [
             (lose, "theirs alone: kernel"),
+            (lose_filtered, "which ours has not"),
+            (lose_waits, "theirs alone: cuda_sync"),
             (lose_arrow, "an arrow 'f'"),
+            (lambda trace: head(trace).update(name="x"), "ours alone: 1 arrow 'f' ['x', 'e']"),
+            (lambda trace: head(trace).pop("bp"), "ours alone: 1 arrow 'f' ['ac2g', None]"),
             (set_arg("kernel", "", "registers per thread", 255), "'registers per thread': 255"),
             (set_arg("kernel", "", "warps per SM", libkineto.kineto.decimal.Decimal("0.5")),
              "'warps per SM'"),
@@ -181,9 +239,15 @@ def test_a_trace_that_differs(torch, monkeypatch):
             (lose_record, "waits for {'wait_on_cuda_event_record_corr_id'"),
             (take_older_record, "in the run for {'wait_on_stream'"),
             (cut_ids, "comes behind"),
+            (lambda trace: trace.pop("trace_id"), "the header has no trace_id"),
             (lambda trace: trace["deviceProperties"][0].update(numSms=1), "numSms is 1")]:
         found = after(change)
         assert found and any(says in text for text in found), (says, found[:3])
+    assert any("ours alone: cuda_sync" in text for text in after(lose_waits, whose=theirs))
+    assert any("theirs has rows of 'new'" in text for text in after(
+        lambda trace: of(trace, "cpu_op").update(cat="new"), whose=theirs))
+    if torch.minor > libkineto.LEAVES_EARLY_OUT[1]:
+        assert any("ours alone: cuda_sync" in text for text in after(add_early_wait))
 
 
 def test_the_list_is_current():

@@ -3,8 +3,10 @@
     under_profiler.py TRACE WHAT PROGRAM [ARGUMENT]...
 
 TRACE is where the trace goes (%p becomes the process id). WHAT 1: waits and CUDA events too; shapes:
-operators with their inputs, in a process that has used the GPU before; 0: neither.
+operators with their inputs, in a process that has used the GPU before; 0: neither. The trace's header
+says which PyTorch it was and whether waits were asked for ("under_profiler").
 """
+import json
 import os
 import runpy
 import sys
@@ -20,6 +22,8 @@ def main():
     config = torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=what == "1")
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
                  record_shapes=what == "shapes", experimental_config=config) as session:
+        session.add_metadata_json("under_profiler", json.dumps(
+            {"torch": torch.__version__, "waits": what == "1"}))
         runpy.run_path(sys.argv[0], run_name="__main__")
     session.export_chrome_trace(trace.replace("%p", str(os.getpid())))
 
