@@ -30,24 +30,18 @@ def _nccl_version(backend):
     import torch  # it is there: one of its modules calls us
 
     try:
-        version = torch._C._nccl_version() if backend == "nccl" else None
+        return ".".join(map(str, torch.cuda.nccl.version())) if backend == "nccl" else "unknown"
     except (AttributeError, RuntimeError):
-        version = None
-    if version is None:
         return "unknown"
-    if isinstance(version, tuple):
-        return ".".join(map(str, version))
-    return f"{version >> 32}.{version >> 16 & 0xffff}.{version & 0xffff}"
 
 
 def _info(module, with_ranks=True):
     world = module._world
     default = world.default_pg
     backend = str(world.pg_map[default][0])
-    groups = list(world.pg_map)
     return {"backend": backend, "rank": default.rank(), "world_size": default.size(),
-            "pg_count": len(groups),
-            "pg_config": [_config(world, group, with_ranks) for group in groups],
+            "pg_count": world.group_count,  # all that were made, other ranks' too
+            "pg_config": [_config(world, group, with_ranks) for group in world.pg_map],
             "nccl_version": _nccl_version(backend)}
 
 

@@ -263,7 +263,7 @@ class Group:
     def size(self): return 8192
     def rank(self): return 0
 class world:
-    default_pg = None
+    default_pg, group_count = None, 0
     pg_map, pg_names, pg_group_ranks, pg_backend_config = {}, {}, {}, {}
 class c10d:
     _world = world

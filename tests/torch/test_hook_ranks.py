@@ -1,4 +1,6 @@
 """What the files of a distributed job say of its ranks and process groups."""
+import json
+
 import pytest
 
 
@@ -19,6 +21,47 @@ def test_process_groups(torch, window):
         assert info["nccl_version"] != "unknown"
         if window != "run":
             assert "distributedInfo" not in trace.object["syncline"]
+
+
+# torch.profiler is told of the groups by torch.distributed when a session begins; libkineto makes a
+# header of its own, from what the collectives say, where there were none by then.
+GROUPS = """
+import os
+import torch
+import torch.distributed as dist
+from torch.profiler import profile
+
+rank = int(os.environ["RANK"])
+torch.cuda.set_device(rank)
+def session(name, first):
+    with profile() as recorded:
+        first()
+        dist.all_reduce(torch.ones(1, device="cuda"))
+        torch.cuda.synchronize()
+    recorded.export_chrome_trace(f"{name}-{rank}.json")
+session("before", lambda: dist.init_process_group("nccl"))
+dist.new_group([0], group_desc="one")
+dist.new_group([1, 0], group_desc="both")
+session("after", lambda: None)
+dist.destroy_process_group()
+"""
+
+
+def test_process_groups_as_libkineto_says_them(torch):
+    (torch.tmp / "groups.py").write_text(GROUPS)
+    run = torch.ranks(str(torch.tmp / "groups"), 2, log="warn")
+    assert run.status == 0 and run.said() == [], run.stderr
+    traces = run.traces()
+    assert len(traces) == 2
+    for trace in traces:
+        ours = trace.object["syncline"]["distributedInfo"]
+        before, after = (
+            json.loads((torch.tmp / "1" / f"{name}-{ours['rank']}.json").read_text())["distributedInfo"]
+            for name in ("before", "after"))
+        assert ours == after
+        first = ours["pg_config"][0]
+        as_text = {**first, "ranks": json.dumps(first["ranks"])}
+        assert before == {**ours, "pg_count": 1, "pg_config": [as_text], "nccl_version": "unknown"}
 
 
 def test_names_of_modules(torch):
