@@ -119,6 +119,13 @@ class Trace:
     def counters(self) -> dict[str, int]:
         return self.object["syncline"]["counters"]
 
+    def lost(self) -> int:
+        """Records of threads that PyTorch's operators may lack: on a busy machine the collector can
+        come too late for some. Where that is more than a tenth, something is wrong with it."""
+        lost = self.counters["ranges_lost"]
+        assert lost <= len(self.of("cpu_op")) // 10 and self.counters["ops_lost"] == 0, self.counters
+        return lost
+
 
 def plain(name: str) -> str:
     """A call's name without its version and without the mark of per-thread streams."""

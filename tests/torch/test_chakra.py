@@ -88,7 +88,7 @@ def test_joined_with_what_pytorch_s_observer_wrote(torch, tmp_path):
     said = what_pytorch_says(observed)
     assert len(said) > 300 and any(node["inputs", "shapes"] for node in said.values())
     ours = run.trace()
-    for trace, lost in ((theirs, 0), (ours.path, ours.counters["ranges_lost"])):
+    for trace, lost in ((theirs, 0), (ours.path, ours.lost())):
         et = convert(trace, tmp_path, "--et", observed, "--force")
         assert not chakra.broken(et)
         joined = {node.attr["rf_id"]: node for node in et.cpu if "et_id" in node.attr}

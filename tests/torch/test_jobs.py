@@ -76,6 +76,7 @@ ONE_PROCESS = {
     "handover": Job([GEMM], 7, [").cuda()", "loss.item()"], arguments=("plain", "{}"),
                     has_gaps=True),
 }
+UNPROFILED = [name for name, job in ONE_PROCESS.items() if not job.has_gaps]
 # NCCL's watchdog asks for events on a thread of its own. What the allocator cannot give out yet, it
 # asks for at a later tensor.
 RANKS = {
@@ -117,8 +118,8 @@ def check_same(bare: harness.Run, run: harness.Run) -> None:
 
 def check_operators(trace: harness.Trace, outside: str) -> None:
     """What runs on the GPU names the operator that its launch is in, the innermost; from the first
-    call of CUDA's on, since the observer is there by then. What a busy machine loses is counted."""
-    lost, wrong = trace.counters["ranges_lost"], []
+    call of CUDA's on, since the observer is there by then."""
+    wrong = []
     calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
     threads = collections.defaultdict(list)
     for row in sorted(trace.of("cpu_op"), key=lambda row: (row["start"], -row["end"])):
@@ -140,7 +141,7 @@ def check_operators(trace: harness.Trace, outside: str) -> None:
             op = inner[-1]["args"]["External id"] if inner else None
             if external[id_] != op or op is None and call["name"] != outside:
                 wrong.append((call, inner))
-    assert len(wrong) <= lost, wrong[:3]
+    assert len(wrong) <= trace.lost(), wrong[:3]
     assert len(launches) >= 1 and sum(map(len, launches.values())) > 0
 
 
@@ -151,22 +152,25 @@ def check_lines(trace: harness.Trace, job: Job, path, rank=0) -> None:
     wanted = {number for number, line in lines.items() if any(text in line for text in texts)}
     waited = collections.Counter()
     named = set()
-    lost = trace.counters["ranges_lost"]
+    nameless = []
     for call in trace.of("cuda_runtime", "cuda_driver"):
         if "wait_kind" not in call["args"]:
             continue
         place = call["args"].get("wait_at")
         waited[place] += call["args"]["wait_ns"]
         if place is None:
-            assert lost or job.without_line and call["tid"] != call["pid"], call
+            if not job.without_line or call["tid"] == call["pid"]:
+                nameless.append(call)
             continue
         file, number = place.split(" ")[0].rsplit(":", 1)
         # Of a thread that runs nothing else it is PyTorch's own.
         assert file == str(path) or "/site-packages/torch/" in file and call["tid"] != call["pid"], place
         if file == str(path):
             named.add(int(number))
-    wrong = named - wanted if lost else named ^ wanted
-    assert {n for n in wrong if not any(text in lines[n] for text in job.may_wait)} == set()
+    allowed = {n for n, line in lines.items() if any(text in line for text in job.may_wait)}
+    assert named <= wanted | allowed
+    # A wait without a line may be what a wanted line had.
+    assert len(wanted - allowed - named) <= len(nameless) <= trace.lost(), nameless[:3]
     text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", trace.path], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
     totals = {group["name"]: group["total_ns"] for group in json.loads(text)["by_line"]}
@@ -304,10 +308,18 @@ def test_the_same_from_each_interface(torch):
 
 
 def test_long_training(torch):
-    """A hundred steps, several records a step: nothing lost."""
-    run = torch.job("mlp", "100")
-    assert run.stdout == "mlp: 100 steps, loss read 10 times\n"
-    harness.check_trace(run, run.trace())
+    """A hundred steps, several records a step: nothing lost. (On a busy machine the collector may be
+    late once.)"""
+    for _ in range(2):
+        run = torch.job("mlp", "100")
+        assert run.stdout == "mlp: 100 steps, loss read 10 times\n"
+        trace = run.trace()
+        harness.check_trace(run, trace)
+        if not trace.lost():
+            break
+    counters = trace.counters
+    assert (counters["ranges_lost"], counters["ops_lost"], counters["ops_forgotten"]) == (0, 0, 0)
+    assert len(trace.of("cpu_op")) > 20000
 
 
 @pytest.mark.parametrize("trouble", ["--cupti-shuffle --cupti-late 0.2 --nested-driver",

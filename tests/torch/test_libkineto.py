@@ -8,7 +8,7 @@ import sys
 import harness
 import pytest
 from conftest import REPO
-from test_jobs import ONE_PROCESS
+from test_jobs import ONE_PROCESS, UNPROFILED
 
 REPLAY = REPO / "tests" / "replay"
 sys.path.insert(0, str(REPLAY))
@@ -17,8 +17,6 @@ import libkineto  # noqa: E402
 
 DOC = REPO / "docs" / "kineto-compatibility.md"
 RANKS = ("collectives", "ddp", "fsdp")
-# Those that torch.profiler has no part in.
-UNPROFILED = [name for name, job in ONE_PROCESS.items() if not job.has_gaps]
 
 
 def profiled(syncs):

@@ -18,7 +18,7 @@ torch.cuda.synchronize()
     run = torch.run(torch.python, UNDER, theirs, "shapes", job, ops="full")
     assert run.status == 0, run.stderr
     trace = run.trace()
-    compare(trace.events, theirs_of(theirs), trace.counters["ranges_lost"])
+    compare(trace, theirs_of(theirs))
     types = {row["args"]["Input type"][0] for row in trace.of("cpu_op") if row["name"] == "aten::view"}
     assert {"float", "c10::BFloat16", "c10::Float8_e4m3fn"} <= types and "unknown" not in types
 

@@ -4,11 +4,10 @@ import collections
 import json
 import pathlib
 
+import harness
 import pytest
+from test_jobs import ONE_PROCESS, RANKS, UNPROFILED
 
-JOBS = ["mlp", "transformer", "convnet", "recurrent", "loader", "streams", "syncs", "graphs",
-        "threads", "ranges", "regions"]
-RANKS = ["collectives", "ddp", "fsdp"]
 UNDER = pathlib.Path(__file__).with_name("under_profiler.py")
 # What torch.profiler says of inputs; those of a collective have the collective's facts besides.
 INPUTS = ["Input Dims", "Input type", "Input Strides", "Concrete Inputs"]
@@ -37,9 +36,8 @@ def parents(rows: dict[int, dict], start, end) -> dict[int, int]:
     return found
 
 
-def compare(ours: list[dict], theirs: list[dict], lost: int) -> None:
-    """`lost`: what ours says that it lost, where a thread was faster than the collector could read."""
-    mine, its = whole(ours, "cpu_op"), whole(theirs, "cpu_op")
+def compare(ours: harness.Trace, theirs: list[dict]) -> None:
+    mine, its, lost = whole(ours.events, "cpu_op"), whole(theirs, "cpu_op"), ours.lost()
     assert its, "torch.profiler has no operators"
     # It records the threads that it was started on and autograd's: we all of them, from the first
     # call of CUDA's on.
@@ -47,6 +45,9 @@ def compare(ours: list[dict], theirs: list[dict], lost: int) -> None:
     late = {i: e for i, e in its.items() if i >= first}
     missing = set(late) - set(mine)
     assert len(late) > 20 and len(missing) <= lost, [late[i]["name"] for i in missing][:10]
+    threads = {row["tid"] for row in late.values()}
+    surplus = {i for i, row in mine.items() if row["tid"] in threads and min(its) < i < max(its)}
+    assert surplus <= set(its), [mine[i]["name"] for i in surplus - set(its)][:10]
     late = {i: e for i, e in late.items() if i in mine}
     for i, row in late.items():
         want, have = row["args"], mine[i]["args"]
@@ -56,7 +57,7 @@ def compare(ours: list[dict], theirs: list[dict], lost: int) -> None:
     common = {i: mine[i] for i in late}
     assert parents(common, lambda e: e["start"], lambda e: e["end"]) == \
         parents(late, lambda e: e["ts"], lambda e: e["ts"] + e["dur"])
-    scopes, its_scopes = whole(ours, "user_annotation"), whole(theirs, "user_annotation")
+    scopes, its_scopes = whole(ours.events, "user_annotation"), whole(theirs, "user_annotation")
     its_late = {i for i in its_scopes if i >= first}
     assert len(its_late - set(scopes)) <= lost
     assert all(scopes[i]["name"] == its_scopes[i]["name"] for i in its_late & set(scopes))
@@ -71,13 +72,12 @@ def theirs_of(path: pathlib.Path) -> list[dict]:
     return events
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", UNPROFILED)
 def test_same_as_profiler(torch, name):
-    theirs = torch.tmp / "theirs.json"
-    run = torch.job(name, under=[UNDER, theirs, "shapes"], ops="full")
+    theirs, job = torch.tmp / "theirs.json", ONE_PROCESS[name]
+    run = torch.job(name, *job.arguments, under=[UNDER, theirs, "shapes"], ops="full", sim=job.sim)
     assert run.status == 0, run.stderr
-    trace = run.trace()
-    compare(trace.events, theirs_of(theirs), trace.counters["ranges_lost"])
+    compare(run.trace(), theirs_of(theirs))
 
 
 @pytest.mark.parametrize("name", RANKS)
@@ -91,8 +91,7 @@ def test_same_as_profiler_in_ranks(torch, name):
         if not trace.of("cpu_op"):
             continue
         pid = trace.of("cpu_op")[0]["pid"]
-        theirs_rows = theirs_of(torch.tmp / f"theirs-{pid}.json")
-        compare(trace.events, theirs_rows, trace.counters["ranges_lost"])
+        compare(trace, theirs_of(torch.tmp / f"theirs-{pid}.json"))
         assert any("Collective name" in e["args"] for e in trace.of("cpu_op"))
 
 
@@ -145,8 +144,7 @@ def test_kernels_and_their_operators(torch, name):
     # Those of before our attachment have none.
     began = next(i for i, (mine, _) in enumerate(pairs) if mine)
     assert began < len(pairs) // 4
-    # What a busy machine loses is counted.
-    assert sum(mine != its_op for mine, its_op in pairs[began:]) <= trace.counters["ranges_lost"]
+    assert sum(mine != its_op for mine, its_op in pairs[began:]) <= trace.lost()
     for call in trace.of("cuda_runtime", "cuda_driver"):
         assert call["args"].get("External id", 1) > 0
 
