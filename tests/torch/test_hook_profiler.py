@@ -1,10 +1,14 @@
 """torch.profiler gets CUPTI to the call: whatever is launched before a session or after it is in our
 trace, whatever is launched in it is in its own, and the job's next call finds us recording."""
 import json
+import re
 
 import harness
 import pytest
 from test_neighbour import GPU, content, of_truth
+
+# What emit_nvtx calls an operator's range.
+OP_TEXT = re.compile(r"(.+?)(?:, seq = \d+)?, op_id = (\d+)")
 
 
 def play(torch, mode, **options):
@@ -56,12 +60,21 @@ def test_to_the_call(torch, mode):
 
 
 def test_ranges_of_autograd_need_no_cupti(torch):
-    """We go on."""
+    """We go on. Inside emit_nvtx each operator is there twice: as itself, and as the range that the
+    program asks for."""
+    bare, _ = play(torch, "nvtx", inject=False)
     run, _ = play(torch, "nvtx", log="warn")
-    assert run.said() == []
+    assert other_lines(run) == other_lines(bare) and run.said() == []
     trace = run.trace()
     assert trace.counters["handovers"] == 0
     harness.check_trace(run, trace)
+    for begin, end in sessions_of(run):
+        ops = {(row["tid"], row["name"], row["args"]["Record function id"])
+               for row in trace.of("cpu_op", "user_annotation") if begin < row["start"] < end
+               and row["args"].get("Record function id")}
+        ranges = {(row["tid"], text[1], int(text[2])) for row in trace.of("user_annotation")
+                  if begin < row["start"] < end and (text := OP_TEXT.fullmatch(row["name"]))}
+        assert len(ops) > 100 and len(ops ^ ranges) <= trace.lost(), ops ^ ranges
 
 
 def test_a_session_inside_a_session(torch):
