@@ -7,6 +7,7 @@ import pathlib
 import harness
 import pytest
 from test_jobs import check_passes
+from test_lines import MARKS, SLOW, lines_of, mark_of
 from test_ops import RANKS, UNDER, parents
 
 MISSING = "no observer for the operators of PyTorch 2."
@@ -81,6 +82,15 @@ def test_shapes(torch):
                 if e["name"] in ("aten::addmm", "aten::mm", "aten::relu", "aten::t")}
 
     assert dims(trace) and dims(trace) == dims(its)
+
+
+def test_lines_that_wait(torch):
+    run = torch.job("lines", home=hidden(torch.tmp), sim=SLOW)
+    without_observer(run)
+    waits = lines_of(run.trace())
+    assert not [ns for ns in waits.pop(None, ()) if ns > 1_000_000]
+    told = {mark_of(line)[0] for line in waits}
+    assert set(MARKS.values()) - told <= {"accelerator"}  # which not every PyTorch has
 
 
 def test_off(torch):
