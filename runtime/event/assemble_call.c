@@ -32,12 +32,12 @@ static void emit_call(struct sl_assemble *a, const struct sl_event *ev, struct s
     if (op_waits) {
         slot->state &= (uint16_t)~OP_WAITS;
         a->counts.gpu_without_call--;
-        sl_assemble_arrow(a, ev->correlation, slot, &first, 1);
+        sl_assemble_arrow(a, ev->correlation, slot, &first);
         while (slot->extra) {
             uint32_t index = slot->extra;
 
             a->counts.gpu_without_call--;
-            sl_assemble_arrow(a, ev->correlation, slot, &a->extra[index], 0);
+            sl_assemble_arrow(a, ev->correlation, slot, &a->extra[index]);
             slot->extra = a->extra[index].next;
             a->extra[index].next = a->extra_free;
             a->extra_free = index;

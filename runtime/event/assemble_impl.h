@@ -27,6 +27,7 @@ enum sl_assemble_state {
     CALL_WAITS = 1 << 4,  /* a launch whose GPU operation has not come */
     OP_WAITS = 1 << 5,    /* GPU operations whose call has not come */
     NOT_READY = 1 << 6,   /* the call, seen if not written, was a query of unfinished work */
+    HAS_ARROW = 1 << 7,   /* the first arrow has gone out, and with it the start of all */
 };
 
 struct held_row {
@@ -75,9 +76,10 @@ static inline void sl_assemble_emit(struct sl_assemble *a, const struct sl_event
 /* Whether the same record came a short time ago; remembers it. */
 int sl_assemble_seen(struct sl_assemble *a, const struct sl_event *ev);
 void sl_assemble_operation(struct sl_assemble *a, const struct sl_event *ev);
-/* From the call, whose thread and start are in the slot, to one operation. */
-void sl_assemble_arrow(struct sl_assemble *a, uint64_t id, const struct sl_corr_slot *call,
-                       const struct extra_op *op, int first);
+/* From the call, whose thread and start are in the slot, to one operation; none to one without a
+ * time, which has no row. */
+void sl_assemble_arrow(struct sl_assemble *a, uint64_t id, struct sl_corr_slot *call,
+                       const struct extra_op *op);
 
 /* assemble_call.c, which also has sl_assemble_tick() and sl_assemble_flush(). */
 void sl_assemble_runtime_row(struct sl_assemble *a, const struct sl_event *ev);

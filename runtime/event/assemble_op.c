@@ -26,8 +26,8 @@ static uint64_t fingerprint(const struct sl_event *ev)
     return mix(h, ev->u.op.graph_node ^ (uint64_t)ev->shape << 32);
 }
 
-void sl_assemble_arrow(struct sl_assemble *a, uint64_t id, const struct sl_corr_slot *call,
-                       const struct extra_op *op, int first)
+void sl_assemble_arrow(struct sl_assemble *a, uint64_t id, struct sl_corr_slot *call,
+                       const struct extra_op *op)
 {
     struct sl_event flow;
 
@@ -35,7 +35,8 @@ void sl_assemble_arrow(struct sl_assemble *a, uint64_t id, const struct sl_corr_
         return;
     memset(&flow, 0, sizeof(flow));
     flow.kind = SL_EV_FLOW;
-    flow.flags = first ? SL_EVF_FLOW_FIRST : 0;
+    flow.flags = call->state & HAS_ARROW ? 0 : SL_EVF_FLOW_FIRST;
+    call->state |= HAS_ARROW;
     flow.correlation = id;
     flow.start_ns = call->start_ns;
     flow.thread = call->place;
@@ -101,7 +102,7 @@ void sl_assemble_operation(struct sl_assemble *a, const struct sl_event *ev)
             a->calls_waiting--;
             sl_corr_wait_over(&a->table, page);
         }
-        sl_assemble_arrow(a, ev->correlation, slot, &op, first);
+        sl_assemble_arrow(a, ev->correlation, slot, &op);
         return;
     }
     a->counts.gpu_without_call++;

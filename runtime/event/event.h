@@ -67,8 +67,8 @@ enum sl_event_kind {
 
     /* Launch -> GPU operation: start_ns = the call's start, thread = the call's thread;
      * end_ns = the GPU operation's start; device, stream; made by assemble. SL_EVF_FLOW_FIRST on
-     * the first GPU operation of a correlation id, so that the arrow's tail is written once.
-     * u.flow: the operation's end. */
+     * the first of a correlation id, so that the arrow's tail is written once. None to an
+     * operation without a time. u.flow: the operation's end. */
     SL_EV_FLOW,
     /* Forward operator -> the backward one of the same sequence number: start_ns and thread are
      * those of the forward operator's row, end_ns and `context` (a thread too) of the backward

@@ -30,6 +30,29 @@ static void the_same_record_twice_is_one_row(void **state)
     sl_assemble_destroy(a);
 }
 
+/* Its row is not written, and so no arrow leads to it: that of the next one has the start. */
+static void an_operation_without_a_time_does_not_take_the_start_of_the_arrow(void **state)
+{
+    for (int call_first = 0; call_first < 2; call_first++) {
+        struct sl_assemble *a = make(0);
+        int starts = 0;
+
+        (void)state;
+        if (call_first)
+            feed(a, launch(SL_EV_RUNTIME, 6, 10, 20), 0);
+        feed(a, node(6, 0, 1), 0);
+        feed(a, node(6, 120, 2), 0);
+        feed(a, node(6, 140, 3), 0);
+        if (!call_first)
+            feed(a, launch(SL_EV_RUNTIME, 6, 10, 20), 0);
+        for (size_t i = 0; i < got.count; i++)
+            starts += got.event[i].kind == SL_EV_FLOW && got.event[i].flags & SL_EVF_FLOW_FIRST;
+        assert_int_equal(count_kind(SL_EV_FLOW), 2);
+        assert_int_equal(starts, 1);
+        sl_assemble_destroy(a);
+    }
+}
+
 /* As CUPTI would repeat a buffer: many others come in between. */
 static void a_graph_told_twice_is_told_once(void **state)
 {
@@ -93,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_record_twice_is_one_row),
+        cmocka_unit_test(an_operation_without_a_time_does_not_take_the_start_of_the_arrow),
         cmocka_unit_test(a_graph_told_twice_is_told_once),
         cmocka_unit_test(waits_delivered_twice_pass_once),
         cmocka_unit_test(launches_wait_until_their_operation_comes),
