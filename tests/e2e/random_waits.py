@@ -17,6 +17,7 @@ import edge_compare
 import edge_truth
 import harness
 import random_program
+import trace_files
 
 PROGRAM = harness.BUILD / "tests" / "e2e" / "random_waits"
 
@@ -50,11 +51,10 @@ def check(program: random_program.Program, folder: pathlib.Path) -> edge_compare
         return edge_compare.Outcome(wrong=[f"exit status {run.status}: {run.stderr[-2000:]}"])
     truth = edge_truth.Truth(run.truth, run.log, program.syncline.get("graph_edges") == "1")
     outcome = edge_compare.Outcome()
-    for path in run.files("*.pt.trace.json*"):
-        if path.suffix == ".part":
-            outcome.wrong.append(f"{path.name} is not complete")
-            continue
-        trace = harness.Trace(path)
+    outcome.wrong += [f"{path.name} is not complete" for path in run.files() if path.suffix == ".part"]
+    traces = run.traces()
+    outcome.wrong += trace_files.broken(run, traces)
+    for trace in traces:
         edges, lost = edges_of(trace)
         about = trace.object["syncline"]
         whole = ("window" not in program.syncline and knows_all(run, trace)

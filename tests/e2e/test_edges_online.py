@@ -6,6 +6,7 @@ import json
 import pytest
 
 import edge_compare
+import edge_invariants
 import edge_truth
 import harness
 from edges_tool import FIELDS
@@ -31,6 +32,7 @@ def outcome(run: harness.Run, trace: harness.Trace, whole: bool | None = True) -
     wrong = [line for line in out.wrong if whole is not None or not line.startswith("left out")]
     assert not wrong, "\n".join(wrong[:5])
     assert out.right == trace.counters["edges"] or out.unsure
+    assert not edge_invariants.contradictions(trace.edges(), edge_invariants.of_trace(trace))
     check_rows(trace)
     return out
 
