@@ -3,8 +3,10 @@ back, waits for the GPU hold it up, and longer kernels have the effect that they
 
 Bounds: each step's and the window's end within 1 % of the time since the window's start, each
 operation's within 20 us plus 1 %."""
+import bisect
 import collections
 import json
+import math
 import pathlib
 import subprocess
 from decimal import Decimal
@@ -31,6 +33,8 @@ SAMPLES = {
     "streams_and_waits": ["streams_and_waits"],
     "waits_a_fifth": ["scenario", *WAITS_A_FIFTH.split()],
 }
+# Replayed as they were, too: a graph, with what is between its nodes, and two devices.
+REPLAYED = {**SAMPLES, "graph": ["graph"], "peer_copy": ["peer_copy"]}
 # A second of kernels: what a busy machine adds to the few calls is little beside it.
 WAITS_MOST = ["scenario", "context", "stream", *["long:100", "long:100", "sync", "sleep:50"] * 5]
 
@@ -42,27 +46,35 @@ def convert(trace: pathlib.Path, tmp: pathlib.Path, *options) -> chakra.Et:
     return chakra.Et(out)
 
 
-def record(tmp: pathlib.Path, command: list[str], *sim: str) -> harness.Run:
+def record(tmp: pathlib.Path, command: list[str], *sim: str, **options: str) -> harness.Run:
     program, *arguments = command
     path = harness.SCENARIO if program == "scenario" else harness.BUILD / "samples" / program
     tmp.mkdir()
-    run = harness.run(tmp, path, *arguments, sim=list(sim))
+    run = harness.run(tmp, path, *arguments, sim=list(sim), **options)
     assert run.status == 0, run.stderr
     return run
+
+
+def record_sample(tmp: pathlib.Path, name: str) -> harness.Run:
+    options = {"graph_edges": "1"} if name == "graph" else {}
+    return record(tmp, REPLAYED[name], "--devices", "2", **options)
 
 
 def held_up(et: chakra.Et, run: harness.Run) -> dict[int, int]:
     """What a busy machine adds, in ns by node, where no record tells: the thread of a copy from
     pageable memory wakes late from its wait for what came before, so the copy is enqueued late;
-    a host function between two operations runs late. By the simulator's truth: the operation waited
-    for nothing else."""
+    a graph's launch enqueues one node of it late; a host function between two operations runs late.
+    By the simulator's truth: the operation waited for nothing else."""
     ops = run.truth_of("op")
     woke = {wait["corr"] for wait in run.truth_of("wait") if wait["kind"] == "copy"}
     host = {op["id"]: op["end"] for op in ops if op["kind"] == "host"}
-    late = {op["corr"] for op in ops if op["start"] in [host.get(s["op"]) for s in op["after"]] or
-            op["corr"] in woke and op["copy_kind"] == HTOD and op["start"] == op["queued"] + LAUNCH_NS}
+    late = {(op["corr"], op["start"]) for op in ops
+            if op["start"] in [host.get(s["op"]) for s in op["after"]] or
+            (op["graph"] or op["corr"] in woke and op["copy_kind"] == HTOD) and
+            op["start"] == op["queued"] + LAUNCH_NS}
+    base = et.header["clock_base_ns"]
     return {node.id: max(0, node.start - node.delay - max(et.by_id[d].end for d in node.deps))
-            for node in et.gpu if node.correlation in late and node.deps}
+            for node in et.gpu if node.deps and (node.correlation, node.start + base) in late}
 
 
 def rows_of(trace: pathlib.Path) -> tuple[int, list[dict]]:
@@ -87,6 +99,7 @@ def late(et: chakra.Et, ends: dict[int, float], trace: pathlib.Path) -> list[str
             cpu[node.correlation].append(ends[node.id])
         else:
             gpu[node.correlation, node.attr["stream"]].append((node.end, ends[node.id]))
+    cpu_ends = sorted((node.end, ends[node.id]) for node in et.cpu)
     found, looked_at = [], 0
     for row in rows:
         category = row.get("cat") if row["ph"] == "X" else None
@@ -98,7 +111,10 @@ def late(et: chakra.Et, ends: dict[int, float], trace: pathlib.Path) -> list[str
         elif category in CALLS:
             end, slack = max(cpu[row["args"]["correlation"]], default=None), OPERATION_NS
         elif category == "user_annotation" and row["name"].startswith("ProfilerStep#"):
-            end, slack = max(steps[row["name"]]), 0
+            end, slack = max(steps[row["name"]], default=None), 0
+            if end is None:  # of the process, as ours are: ends with what its threads did last
+                recorded, replayed = cpu_ends[bisect.bisect(cpu_ends, (wanted, math.inf)) - 1]
+                end = wanted + replayed - recorded
         else:
             continue
         looked_at += 1
@@ -112,21 +128,27 @@ def window_end(ends: dict[int, float]) -> float:
     return max(ends.values())
 
 
-def check_replay(run, folder):
-    """Converted and replayed, all ends when it did in the recording."""
-    trace = run.trace()
-    et = convert(trace.path, folder)
-    assert not chakra.broken(et)
-    ends = chakra_replay.replay(et, held_up=held_up(et, run))
-    assert not late(et, ends, trace.path)
+def check_ends(et: chakra.Et, run: harness.Run, trace: pathlib.Path) -> None:
+    """Replayed, all ends when it did in the recording, and few nodes need help for it."""
+    held = held_up(et, run)
+    assert sum(ns > 0 for ns in held.values()) <= len(et.gpu) // 3, held
+    ends = chakra_replay.replay(et, held_up=held)
+    assert not late(et, ends, trace)
     recorded = max(node.end for node in et.nodes)
     assert abs(window_end(ends) - recorded) <= BOUND * recorded
 
 
+def check_replay(run: harness.Run, folder: pathlib.Path) -> None:
+    trace = run.trace().path
+    et = convert(trace, folder)
+    assert not chakra.broken(et)
+    check_ends(et, run, trace)
+
+
 @pytest.mark.sanitize
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", REPLAYED)
 def test_a_replay_gives_the_recorded_times_back(tmp_path, name):
-    check_replay(record(tmp_path / "run", SAMPLES[name]), tmp_path)
+    check_replay(record_sample(tmp_path / "run", name), tmp_path)
 
 
 TWO_CONTEXTS = ["0 use 0", "0 stream 2 1", "0 context 4 0", "0 stream 3 1"] + [

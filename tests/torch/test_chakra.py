@@ -7,7 +7,7 @@ import subprocess
 import chakra
 import harness
 from test_chakra_online import check, the_et
-from test_chakra_replay import convert
+from test_chakra_replay import check_ends, convert
 
 
 def content(et: chakra.Et) -> collections.Counter:
@@ -37,6 +37,10 @@ def test_operators_of_a_training_step(torch, tmp_path):
     assert not any(trace.counters[f"chakra_{what}"] for what in
                    ("edges_left_out", "rows_left_out", "no_launch", "failed"))
     assert check(et.path).returncode == 0
+    # Steps, and autograd's thread beside the one that called it, end when they did.
+    assert any(row["name"].startswith("ProfilerStep#") for row in trace.of("user_annotation"))
+    assert len({n.attr["tid"] for n in et.cpu}) > 1
+    check_ends(et, run, trace.path)
     same_nodes(et, convert(trace.path, tmp_path))
 
 
