@@ -41,6 +41,8 @@ def test_vs_kineto(tmp_path, job):
     for mode in RECORDING:
         assert all(found[f"{job}, {mode}: {name}", NUMBERS[name]] > 0
                    for name in ("step", "own CPU", "file", "to save"))
+    (saved,) = [row for row in rows if row["metric"] == f"{job}: our file after the stop"]
+    assert saved["goal"] == 250 and saved["met"] == (saved["value"] <= 250)
     # The same run of the same job: libkineto's rows and ours are of the same operations.
     counts = {row[0]: int(row[heads.index("rows")]) for row in cells if row[0] in RECORDING}
     assert counts["syncline"] > 100 and counts["kineto cuda"] > 100
