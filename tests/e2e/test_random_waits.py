@@ -93,7 +93,9 @@ def test_a_failure_ends_with_what_is_wrong(monkeypatch, again):
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(301, 10001, 100))
 def test_many_random_programs(tmp_path, first):
-    run_batch(tmp_path, range(first, first + 100))
+    right, unsure = run_batch(tmp_path, range(first, first + 100))
+    # 0.3 to 0.5 is what was seen, on a busy machine too.
+    assert right > 5 * 100 and unsure < right
 
 
 @pytest.mark.sanitize
