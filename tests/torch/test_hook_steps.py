@@ -24,7 +24,7 @@ def play(torch, mode, *arguments, **options) -> harness.Run:
 # mode -> the steps that have ended. The first optimizer step ends number 0, whose beginning nobody
 # saw. (Where the job says it itself, the optimizer has said it once before the job does.)
 STEPS = {"plain": range(1, 6), "gan": range(1, 6), "several": range(1, 6), "amp": range(1, 6),
-         "accumulate": range(1, 6), "backward": range(1, 6), "inference": range(12),
+         "critic": range(1, 6), "accumulate": range(1, 6), "backward": range(1, 6), "inference": range(12),
          "api": range(1, 7)}
 
 
@@ -86,15 +86,19 @@ def test_a_session_of_torch_profilers_goes_on_counting(torch):
     assert len(before) + len(theirs) + len(behind) == len(rows)
 
 
-def test_windows_of_steps(torch):
+@pytest.mark.parametrize("mode", ["plain", "gan", "amp", "accumulate", "inference"])
+def test_windows_of_steps(torch, mode):
     """Three of twenty, of sixty; each file has its steps alone, whole."""
-    run = play(torch, "plain", "60", window="steps:3/20")
+    run = play(torch, mode, "60", window="steps:3/20")
     traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
-    assert 1 <= len(traces) <= 3 and numbers(traces[0]) == [1, 2, 3]
+    epochs = 2 if mode == "inference" else 1
+    assert 1 <= len(traces) <= 3 * epochs
+    if mode == "plain":
+        assert numbers(traces[0]) == [1, 2, 3]
     for trace in traces:
         meta = trace.object["syncline"]
-        rows = steps_of(trace)
-        assert len(rows) == 3
+        rows, first = steps_of(trace), numbers(trace)[0]
+        assert first > 0 and numbers(trace) == [first, first + 1, first + 2]
         assert (rows[0]["start"], rows[-1]["end"]) == (meta["opened_ns"], meta["closed_ns"])
         calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
         for op in trace.of(*GPU):

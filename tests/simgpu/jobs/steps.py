@@ -1,7 +1,7 @@
 """Training loops of several kinds; each iteration launches kernels of its own count, so that a trace
 tells which of them it has.
 
-    steps.py MODE [STEPS]   plain, gan, amp, accumulate, several, backward, inference, own, scopes,
+    steps.py MODE [STEPS]   plain, gan, critic, amp, accumulate, several, backward, inference, own, scopes,
                             schedule, api
 """
 import sys
@@ -40,6 +40,13 @@ elif MODE == "gan":
         for module, optimizer in ((first, one), (second, two)):
             backward(module)
             optimizer.step()
+elif MODE == "critic":  # a GAN whose first network steps five times an iteration
+    for number in range(STEPS):
+        backward(first)
+        one.step()
+        if number % 5 == 4:
+            backward(second)
+            two.step()
 elif MODE == "several":  # one of them is only used now and then
     for number in range(STEPS):
         backward(first)
