@@ -74,7 +74,7 @@ class OptionsTest(unittest.TestCase):
         self.assertNotIn("--kernel-error", plain)
         self.assertNotIn("--cupti-hang", plain)
 
-    def test_random_mode_has_the_cuda_of_the_pytorch_that_is_run(self):
+    def test_the_cuda_is_that_of_the_pytorch_that_is_run(self):
         with tempfile.TemporaryDirectory() as folder:
             os.symlink("/usr/bin", os.path.join(folder, "bin"))
             package = os.path.join(folder, "lib", "python3.11", "site-packages", "torch")
@@ -82,6 +82,8 @@ class OptionsTest(unittest.TestCase):
             for major in ("12", "13"):
                 with open(os.path.join(package, "version.py"), "w") as file:
                     file.write(f"__version__ = 'x'\ncuda: Optional[str] = '{major}.0'\n")
+                self.assertIn(f"SIMGPU_CUDA={major}\n",
+                              run(os.path.join(folder, "bin", "env")).stdout)
                 for seed in range(4):
                     said = run("--random", str(seed), os.path.join(folder, "bin", "true")).stderr
                     self.assertRegex(said, rf" --cupti {major}\.\d")
