@@ -5,8 +5,9 @@ And what `with syncline.range(...)` and syncline.step() cost in a window.
 
 With syncline in the process and no window open, in a window (the observer as SYNCLINE_OPS has it),
 and under torch.profiler without and with shapes, in turns, so that what disturbs the machine
-disturbs all. Prints an object of JSON, nanoseconds a call: the least of many rounds; for the calls that
-have more to them behind the mode's name ("shapes linear")."""
+disturbs all; without the library in the process "bare" alone. Prints an object of JSON, nanoseconds a
+call: the least of many rounds; for the calls that have more to them behind the mode's name ("shapes
+linear")."""
 import contextlib
 import ctypes
 import json
@@ -100,17 +101,23 @@ def others(library: ctypes.CDLL, syncline) -> dict[str, float]:
                 "step": cost_of_steps(syncline.step) - steps}
 
 
-def main():
-    turns = int(sys.argv[1]) if len(sys.argv) > 1 else TURNS
-    torch.set_num_threads(1)
-    torch.ones(1, device="cuda").item()  # the GPU is used: there is a file
-    library = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
+def recorded(path: str, turns: int) -> list[dict[str, float]]:
+    """Each turn's, with the library at this path in the process."""
+    library = ctypes.CDLL(path)
     library.sl_stop()
     time.sleep(0.3)
     sys.path.insert(0, str(pathlib.Path(library._name).parent / "syncline" / "python"))
     import syncline
-    rounds = [cost("bare") | in_window(library) | under_profiler("profiler") | under_profiler("shapes")
-              | others(library, syncline) for _ in range(turns)]
+    return [cost("bare") | in_window(library) | under_profiler("profiler") | under_profiler("shapes")
+            | others(library, syncline) for _ in range(turns)]
+
+
+def main():
+    turns = int(sys.argv[1]) if len(sys.argv) > 1 else TURNS
+    torch.set_num_threads(1)
+    torch.ones(1, device="cuda").item()  # the GPU is used: there is a file
+    path = os.environ.get("CUDA_INJECTION64_PATH")
+    rounds = recorded(path, turns) if path else [cost("bare") for _ in range(turns)]
     print(json.dumps({mode: round(min(r[mode] for r in rounds), 1) for mode in rounds[0]}))
 
 

@@ -3,8 +3,9 @@
 # same process: a small operator bare, with the observer, and under torch.profiler without and with
 # shapes, in turns; the least of each counts. So for a call with operators inside it, and one with a
 # list of tensors. One process with lean detail, one with full, one without
-# an observer, where operators come by PyTorch's own ranges of NVTX's. Besides, what a range and a
-# step of the user's cost.
+# an observer, where operators come by PyTorch's own ranges of NVTX's. What those pay that record
+# none: a process without the library is compared with one that has it and no window open, and with
+# one that has SYNCLINE_OPS=off. Besides, what a range and a step of the user's cost, and `import torch`.
 #   torch_ops_bench.sh [--turns N] [--json FILE]        needs PyTorch (tests/venv.sh torch-2.11)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -32,19 +33,32 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 library=$(realpath "$build/runtime/libsyncline.so")
 
+unset CUDA_INJECTION64_PATH
+export OMP_NUM_THREADS=1 SYNCLINE_OUTPUT="$out/out" SYNCLINE_LOG=off SYNCLINE_LEAD_IN=0
+
+on_simgpu() { # COMMAND... -> its last line
+    tests/simgpu/run --cupti 13.0 --build "$build" "$@" 2>/dev/null | tail -n 1
+}
 run() { # FILE [VARIABLE=VALUE]...
-    local file=$1
-    shift
-    env "$@" OMP_NUM_THREADS=1 SYNCLINE_OUTPUT="$out/out" SYNCLINE_LOG=off SYNCLINE_LEAD_IN=0 \
-        tests/simgpu/run --cupti 13.0 --build "$build" "$python" bench/torch_ops.py "$turns" 2>/dev/null |
-        tail -n 1 >"$out/$file"
+    on_simgpu env "${@:2}" "$python" bench/torch_ops.py "$turns" >"$out/$1"
 }
 
+run without
+run off CUDA_INJECTION64_PATH="$library" SYNCLINE_OPS=off
 run lean CUDA_INJECTION64_PATH="$library" SYNCLINE_OPS=lean
 run full CUDA_INJECTION64_PATH="$library" SYNCLINE_OPS=full
 mkdir "$out/home"
 ln -s "$(dirname "$library")/syncline/python" "$out/home/python"
 run strings CUDA_INJECTION64_PATH="$library" SYNCLINE_OPS=full SYNCLINE_HOME="$out/home"
+
+for ((turn = 0; turn < turns; turn++)); do
+    on_simgpu "$python" bench/torch_import.py >>"$out/import"
+    on_simgpu env CUDA_INJECTION64_PATH="$library" "$python" bench/torch_import.py >>"$out/import-variable"
+    on_simgpu "$build/tools/syncline" run -- "$python" bench/torch_import.py >>"$out/import-run"
+done
+least() { # FILE KEY: of a turn
+    "$python" -c 'import json, sys; print(min(json.loads(line)[sys.argv[2]] for line in open(sys.argv[1])))' "$out/$1" "$2"
+}
 
 ns() { # FILE MODE
     "$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$out/$1" "$2"
@@ -76,9 +90,20 @@ row "observer full / torch.profiler with shapes" "$(of_shapes)" "" 0.5 "the same
 for call in linear cat; do
     row "the same of $call" "$(of_shapes $call)" "" 0.5 "the same process"
 done
-against() { awk -v a="$(ns strings "$1")" -v b="$(ns full bare)" 'BEGIN { printf "%.0f", a - b }'; }
-row "NVTX's texts, more an operator" "$(against syncline)" ns 0 "no window, another process"
-row "NVTX's texts, with no window open" "$(against bare)" ns 0 "no window, another process"
+against() { # FILE MODE FILE: more than a bare one of the other process
+    awk -v a="$(ns "$1" "$2")" -v b="$(ns "$3" bare)" 'BEGIN { printf "%.0f", a - b }'
+}
+row "NVTX's texts, more an operator" "$(against strings syncline full)" ns 0 "no window, another process"
+row "NVTX's texts, with no window open" "$(against strings bare full)" ns 0 "no window, another process"
+row "no window open, more an operator" "$(against full bare without)" ns 0 "a process without the library"
+row "SYNCLINE_OPS=off, more in a window" "$(against off syncline without)" ns 0 "a process without the library"
 row "syncline.range(), one" "$(ns full range)" ns 0 "an empty with"
 row "torch.profiler.record_function(), one" "$(ns full record_function)" ns 0 "an empty with"
 row "syncline.step(), one" "$(ns full step)" ns 0 "an empty function"
+of_import() { # FILE: more than in a process without syncline
+    awk -v a="$(least "$1" torch)" -v b="$(least import torch)" 'BEGIN { printf "%.0f", a - b }'
+}
+row "import torch, of the processor" "$(least import torch)" ms 0 ""
+row "import torch with the variable, more" "$(of_import import-variable)" ms 0 "a process without syncline"
+row "import torch under syncline run, more" "$(of_import import-run)" ms 0 "a process without syncline"
+row "the finder, at any other import" "$(least import-run finder)" ns 0 "no finder"

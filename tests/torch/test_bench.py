@@ -97,6 +97,10 @@ def test_torch_ops(tmp_path):
                           "the same of linear", "the same of cat",
                           "NVTX's texts, more an operator", "NVTX's texts, with no window open",
                           "syncline.range(), one", "torch.profiler.record_function(), one",
-                          "syncline.step(), one"}
+                          "no window open, more an operator", "SYNCLINE_OPS=off, more in a window",
+                          "syncline.step(), one", "import torch, of the processor", "import torch with the variable, more",
+                          "import torch under syncline run, more", "the finder, at any other import"}
+    # It is there under `syncline run`, and what is measured is its.
+    assert found["the finder, at any other import"]["value"] > 0
     ratio = found["observer full / torch.profiler with shapes"]
     assert ratio["goal"] == 0.5 and ratio["met"] == (ratio["value"] <= 0.5)
