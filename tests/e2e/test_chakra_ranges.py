@@ -47,6 +47,14 @@ def test_a_range_has_its_own_time(ranges):
     assert abs(window_end(ends) - recorded) <= BOUND * recorded
 
 
+def test_a_name_that_is_no_utf8(ranges):
+    """Protobuf's readers refuse a whole file for one such name."""
+    run = ranges("context kernel push:na\udcffme kernel pop sync")  # the byte 0xff, as Python has it
+    et = the_et(run)
+    assert not chakra.broken(et) and own_time(et, "na?me") > 0
+    assert check(et.path).returncode == 0
+
+
 STEPS = {
     "nested": "context kernel push:a kernel push:b kernel pop push:b kernel sync pop pop kernel sync",
     "domains that overlap": "context kernel push:one sleep:2 domain:other push:two sleep:2 domain: "

@@ -47,6 +47,41 @@ static const char kernel_bytes[] =
     "\x52\x0f" "\x0a\x0b" "correlation" "\x48\x05"
     "\x52\x0d" "\x0a\x08" "start_ns" "\x48\xd0\x0f"
     "\x52\x10" "\x0a\x0b" "duration_ns" "\x48\xb8\x17";
+
+static const char send_bytes[] =
+    "\xb0\x01" /* 176 bytes follow */
+    "\x08\x02"
+    "\x12\x0c" "ncclSendRecv"
+    "\x18\x05" /* COMM_SEND */
+    "\x2a\x01" "\x01"
+    "\x30\x02"
+    "\x38\x03"
+    "\x52\x0e" "\x0a\x09" "is_cpu_op" "\xd8\x01\x00"
+    "\x52\x0a" "\x0a\x06" "stream" "\x48\x07"
+    "\x52\x0d" "\x0a\x08" "delay_ns" "\x48\xf4\x03"
+    "\x52\x0e" "\x0a\x09" "comm_size" "\x48\x80\x20"
+    "\x52\x0c" "\x0a\x08" "comm_dst" "\x38\x02" /* int32_val = 7 */
+    "\x52\x0c" "\x0a\x08" "comm_tag" "\x38\x11"
+    "\x52\x0c" "\x0a\x07" "pg_name" "\xea\x01" "\x00"
+    "\x52\x0f" "\x0a\x0b" "correlation" "\x48\x05"
+    "\x52\x0d" "\x0a\x08" "start_ns" "\x48\xd0\x0f"
+    "\x52\x10" "\x0a\x0b" "duration_ns" "\x48\xb8\x17";
+
+static const char memset_bytes[] =
+    "\x89\x01" /* 137 bytes follow */
+    "\x08\x03"
+    "\x12\x01" "m"
+    "\x18\x04"
+    "\x30\x0a"
+    "\x38\x02"
+    "\x52\x0e" "\x0a\x09" "is_cpu_op" "\xd8\x01\x00"
+    "\x52\x0a" "\x0a\x06" "stream" "\x48\x08"
+    "\x52\x0c" "\x0a\x08" "delay_ns" "\x48\x00"
+    "\x52\x0e" "\x0a\x09" "no_launch" "\xd8\x01\x01"
+    "\x52\x10" "\x0a\x0b" "tensor_size" "\x68\x80\x20" /* uint64_val = 13 */
+    "\x52\x0f" "\x0a\x0b" "correlation" "\x48\x06"
+    "\x52\x0d" "\x0a\x08" "start_ns" "\x48\x90\x4e"
+    "\x52\x10" "\x0a\x0b" "duration_ns" "\x48\xd0\x0f";
 /* clang-format on */
 
 static void test_bytes_are_those_of_the_schema(void **state)
@@ -62,6 +97,23 @@ static void test_bytes_are_those_of_the_schema(void **state)
     assert_memory_equal(f.data, header_bytes, header);
     assert_memory_equal(f.data + header, call_bytes, call_size);
     assert_memory_equal(f.data + header + call_size, kernel_bytes, sizeof(kernel_bytes) - 1);
+}
+
+static void test_bytes_of_a_message_and_of_an_amount(void **state)
+{
+    const size_t before = sizeof(header_bytes) - 1 + sizeof(call_bytes) - 1;
+    const size_t send_size = sizeof(send_bytes) - 1, memset_size = sizeof(memset_bytes) - 1;
+
+    (void)state;
+    f.collective = (struct sl_chakra_collective){SL_COMM_SEND, 4096, 0, 2, 17};
+    call_ns("op", 10, 0, 1500, 5);
+    kernel(7, 2, 5, 5, "ncclSendRecv");
+    gpu(SL_EV_MEMSET, 8, 10, 12, 6, "m", 4096);
+    assert_int_equal(sl_chakra_end(f.chakra), 0);
+    f.open = 0;
+    assert_int_equal(f.size, before + send_size + memset_size);
+    assert_memory_equal(f.data + before, send_bytes, send_size);
+    assert_memory_equal(f.data + before + send_size, memset_bytes, memset_size);
 }
 
 static void test_attributes_have_the_types_that_feeders_ask_for(void **state)
@@ -120,6 +172,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHAKRA_TEST(test_bytes_are_those_of_the_schema),
+        CHAKRA_TEST(test_bytes_of_a_message_and_of_an_amount),
         CHAKRA_TEST(test_attributes_have_the_types_that_feeders_ask_for),
         CHAKRA_TEST(test_long_messages_pass_the_block),
         CHAKRA_TEST(test_size_of_a_node),
