@@ -175,6 +175,21 @@ static void count_flag_unknown(struct sl_call *c, const struct sl_stream *stream
         sl_call_lose(c, SL_EDGE_LOST_FLAG_UNKNOWN);
 }
 
+/* Which streams of which contexts are concerned stands in no record: each may be, as those that are
+ * made later. */
+static struct sl_op *enqueue_serialized(struct sl_call *c, const struct sl_item *item)
+{
+    struct sl_set unknown = {.lost = 1u << SL_EDGE_LOST_NO_RECORD};
+    struct sl_moment earlier = c->by;
+    struct sl_op *op;
+
+    earlier.correlation--;
+    sl_stream_follow(c->e->streams, sl_call_stream(c, item), &unknown, SL_VIA_LEGACY, &earlier);
+    op = sl_call_enqueue(c, item);
+    sl_streams_follow_unknown(c->e->streams, &c->by);
+    return op;
+}
+
 static void operations(struct sl_call *c)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -185,7 +200,8 @@ static void operations(struct sl_call *c)
             continue;
         sl_call_stream(c, item)->plain = 1;
         count_flag_unknown(c, sl_call_stream(c, item));
-        op = sl_call_enqueue(c, item);
+        op =
+            sl_call_is_serialized(c, item) ? enqueue_serialized(c, item) : sl_call_enqueue(c, item);
         if (op && item->kind != SL_EV_KERNEL) /* most are kernels */
             sl_call_copy_waits(c, item, op);
     }

@@ -17,7 +17,7 @@ enum {
     DEPTH_MOST = 64 /* nodes in a row that make no record */
 };
 
-/* Where the graph was launched, if one of its nodes ran there. */
+/* Where the graph was launched, if one of its nodes ran there. NULL: no record names it. */
 static struct sl_stream *launch_stream(const struct sl_call *c)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -152,7 +152,7 @@ static void remember(struct sl_call *c, struct sl_exec *exec, const struct sl_st
 
 struct launch {
     struct sl_call *c;
-    struct sl_stream *stream; /* where it was put; NULL: not known */
+    struct sl_stream *stream; /* where it was put; NULL: not known, it may be any */
     struct sl_set entry;      /* what it comes behind */
     uint32_t look;            /* which one at known nodes this is */
     struct sl_launched
@@ -371,11 +371,15 @@ void sl_call_graph(struct sl_call *c)
     if (l.stream) {
         sl_set_open(streams, &l.entry);
         sl_stream_collect(streams, l.stream, &c->by, &l.entry);
+    } else {
+        l.entry.lost = 1u << SL_EDGE_LOST_NO_RECORD;
     }
     come_behind_last(c, exec, l.stream, &l.entry);
     run_nodes(&l);
     collect_ends(&l, &ends);
-    if (l.stream && l.branches)
+    if (!l.stream)
+        sl_streams_follow_graph(streams, &c->by);
+    else if (l.branches)
         sl_stream_follow(streams, l.stream, &ends, SL_VIA_GRAPH, &c->by);
     let_operations_go(&l);
     remember(c, exec, l.stream, &ends);

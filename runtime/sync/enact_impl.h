@@ -48,6 +48,10 @@ void sl_call_graph(struct sl_call *c);
  * before. Only copies and memsets of some memory have one. */
 void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_op *op);
 
+/* enact_wait.c: a blocking copy from one device to another: it comes behind and before all work of
+ * both (CUDA's programming guide, "Peer-to-Peer Memory Copy"). */
+int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item);
+
 /* enact_wait.c: all other waits of the call, and of the streams that it made wait. Comes last: an
  * operation of the call's own stands for its wait, and its records of events are known. */
 void sl_call_waits(struct sl_call *c);

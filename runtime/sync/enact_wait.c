@@ -13,6 +13,7 @@ enum {
     HTOA = 3,
     ATOH = 4,
     HTOH = 9,
+    PTOP = 10,
     PAGEABLE = 1, /* CUpti_ActivityMemoryKind */
     DEVICE = 3,
     ARRAY = 4
@@ -71,6 +72,16 @@ static int waits_before(const struct sl_item *op, const struct sl_shape *shape, 
 {
     return op->kind == SL_EV_MEMCPY && blocking && shape->src_memory == PAGEABLE &&
            (shape->copy_kind == HTOD || shape->copy_kind == HTOA);
+}
+
+int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item)
+{
+    const struct sl_shape *shape;
+
+    if (c->class != SL_CALL_BLOCKING_COPY || item->kind != SL_EV_MEMCPY)
+        return 0;
+    shape = sl_shape_get(c->e->opt->shapes, item->what);
+    return shape && shape->copy_kind == PTOP;
 }
 
 static void remember_unreturned(struct sl_call *c, const struct sl_item *item,
@@ -240,6 +251,7 @@ static void synchronization(struct sl_call *c)
         stream_waits(c);
         break;
     case SL_SYNC_STREAM:
+        stream->plain = 1; /* of a branch nobody can ask */
         if (!c->last_op)
             wait_for(c, stream, SL_WAIT_STREAM, query ? SL_EDGE_STREAM_QUERY : SL_EDGE_STREAM_SYNC,
                      query && c->e->opt->foreign);

@@ -4,9 +4,9 @@
  *
  * Entered by its owner alone. It has a moment as all that is enqueued: who asked for a stream's
  * tail before is not concerned, nor is who asks after a wait for all of it has returned. What one
- * stream came behind is marked in its sets. What a whole context was made to wait for is noted once
- * for all streams, since those that are first used later come behind it too: who asks compares its
- * moment with those of the tail.
+ * stream came behind is marked in its sets. What a whole context was made to wait for, and a graph
+ * launched nobody knows where, is noted once for all streams, since those that are first used later
+ * may come behind it too: who asks compares its moment with those of the tail.
  */
 #include "sync/stream_state_impl.h"
 
@@ -36,21 +36,31 @@ void sl_stream_lose(struct sl_streams *s, struct sl_stream *stream, uint32_t bef
     stream->lost_ns = lost_at(s, by);
 }
 
-static struct sl_moment *whole_at(struct sl_streams *s, uint64_t number)
+static struct sl_moment *anywhere_at(struct sl_anywhere *a, uint64_t number)
 {
-    return &s->whole.by[number % SL_WHOLE_KEPT];
+    return &a->by[number % SL_ANYWHERE_KEPT];
 }
 
 /* In order of their ids: one that comes late goes before those that came in its stead. */
+static void lose_anywhere(struct sl_streams *s, struct sl_anywhere *a, const struct sl_moment *by)
+{
+    uint64_t at = a->count++;
+    uint64_t first = at < SL_ANYWHERE_KEPT ? 0 : at - SL_ANYWHERE_KEPT + 1;
+
+    for (; at > first && anywhere_at(a, at - 1)->correlation > by->correlation; at--)
+        *anywhere_at(a, at) = *anywhere_at(a, at - 1);
+    *anywhere_at(a, at) = *by;
+    (void)lost_at(s, by);
+}
+
 void sl_streams_follow_unknown(struct sl_streams *s, const struct sl_moment *by)
 {
-    uint64_t at = s->whole.count++;
-    uint64_t first = at < SL_WHOLE_KEPT ? 0 : at - SL_WHOLE_KEPT + 1;
+    lose_anywhere(s, &s->whole, by);
+}
 
-    for (; at > first && whole_at(s, at - 1)->correlation > by->correlation; at--)
-        *whole_at(s, at) = *whole_at(s, at - 1);
-    *whole_at(s, at) = *by;
-    (void)lost_at(s, by);
+void sl_streams_follow_graph(struct sl_streams *s, const struct sl_moment *by)
+{
+    lose_anywhere(s, &s->launched, by);
 }
 
 /* Of calls that overlap the one that entered first: when what is lost ended, is not known. */
@@ -63,25 +73,25 @@ static int is_before(uint64_t lost_by, uint64_t lost_from_ns, const struct sl_mo
     return 0;
 }
 
-/* The last call that made a whole context wait, and those `back` before it. */
-static const struct sl_moment *newest_whole(const struct sl_streams *s, uint64_t back)
+/* The last of the calls, and those `back` before it. */
+static const struct sl_moment *newest(const struct sl_anywhere *a, uint64_t back)
 {
-    return &s->whole.by[(s->whole.count - 1 - back) % SL_WHOLE_KEPT];
+    return &a->by[(a->count - 1 - back) % SL_ANYWHERE_KEPT];
 }
 
 /* The last one before `when`; NULL: there was none. Of those before all that are kept, the first
  * that is kept: it stands for them. */
-static const struct sl_moment *last_whole(const struct sl_streams *s, const struct sl_moment *when,
-                                          int *overlaps)
+static const struct sl_moment *last_before(const struct sl_anywhere *a,
+                                           const struct sl_moment *when, int *overlaps)
 {
     const struct sl_moment *at = NULL;
 
-    for (uint64_t i = 0; i < s->whole.count && i < SL_WHOLE_KEPT; i++) {
-        at = newest_whole(s, i);
+    for (uint64_t i = 0; i < a->count && i < SL_ANYWHERE_KEPT; i++) {
+        at = newest(a, i);
         if (is_before(at->correlation, at->from_ns, when, overlaps))
             return at;
     }
-    return s->whole.count > SL_WHOLE_KEPT ? at : NULL;
+    return a->count > SL_ANYWHERE_KEPT ? at : NULL;
 }
 
 /* ---- until when ---- */
@@ -130,24 +140,22 @@ static void covered(struct sl_over *over, uint64_t lost_ns, const struct sl_mome
         *over = (struct sl_over){.from_ns = wait->from_ns, .to_ns = wait->to_ns};
 }
 
-/* When the last of the calls that made a whole context wait had returned. */
-static uint64_t whole_until(const struct sl_streams *s)
+/* When the last of the calls had returned, or later. */
+static uint64_t anywhere_until(const struct sl_anywhere *a, uint64_t ns)
 {
-    uint64_t ns = 0;
-
-    for (uint64_t i = 0; i < s->whole.count && i < SL_WHOLE_KEPT; i++)
-        if (newest_whole(s, i)->to_ns > ns)
-            ns = newest_whole(s, i)->to_ns;
+    for (uint64_t i = 0; i < a->count && i < SL_ANYWHERE_KEPT; i++)
+        if (newest(a, i)->to_ns > ns)
+            ns = newest(a, i)->to_ns;
     return ns;
 }
 
 void sl_stream_covered(const struct sl_streams *s, struct sl_stream *stream,
                        const struct sl_moment *wait)
 {
-    uint64_t whole_ns = whole_until(s);
+    uint64_t lost_ns = anywhere_until(&s->whole, stream->lost_ns);
 
     over_by(&stream->seen_ns, wait->to_ns);
-    covered(&stream->over, stream->lost_ns > whole_ns ? stream->lost_ns : whole_ns, wait);
+    covered(&stream->over, anywhere_until(&s->launched, lost_ns), wait);
 }
 
 void sl_context_covered(const struct sl_streams *s, struct sl_context *context,
@@ -169,33 +177,46 @@ uint32_t sl_stream_lost(const struct sl_stream *stream, const struct sl_set *ext
     return extra->lost;
 }
 
-static int is_behind(const struct sl_op *op, const struct sl_moment *whole)
+static int is_behind(const struct sl_op *op, const struct sl_moment *by)
 {
-    return op && whole->correlation < op->by.correlation;
+    return op && by->correlation < op->by.correlation;
+}
+
+static uint32_t lost_anywhere(const struct sl_anywhere *a, const struct sl_stream *stream,
+                              const struct sl_op *op, const struct sl_op *last,
+                              const struct sl_moment *when, int *overlaps)
+{
+    const struct sl_moment *by = a->count ? last_before(a, when, overlaps) : NULL;
+
+    /* A branch of a graph comes behind what its launch came behind. One that was never used may be
+     * any stream. */
+    if (!by || (op && !stream->plain))
+        return 0;
+    *overlaps |= op && sl_moments_overlap(by, &op->by);
+    if (is_behind(op, by) || is_behind(last, by) ||
+        sl_moment_is_after(when, over_on(stream, by->to_ns)))
+        return 0;
+    return 1u << SL_EDGE_LOST_NO_RECORD;
 }
 
 uint32_t sl_stream_lost_whole(const struct sl_streams *s, const struct sl_stream *stream,
                               const struct sl_op *op, const struct sl_op *last,
                               const struct sl_moment *when, int *overlaps)
 {
-    const struct sl_moment *whole = s->whole.count ? last_whole(s, when, overlaps) : NULL;
+    return lost_anywhere(&s->whole, stream, op, last, when, overlaps);
+}
 
-    /* A branch of a graph comes behind what its launch came behind. One that was never used may be
-     * any stream. */
-    if (!whole || (op && !stream->plain))
-        return 0;
-    *overlaps |= op && sl_moments_overlap(whole, &op->by);
-    if (is_behind(op, whole) || is_behind(last, whole) ||
-        sl_moment_is_after(when, over_on(stream, whole->to_ns)))
-        return 0;
-    return 1u << SL_EDGE_LOST_NO_RECORD;
+uint32_t sl_stream_lost_graph(const struct sl_streams *s, const struct sl_stream *stream,
+                              const struct sl_op *op, const struct sl_moment *when, int *overlaps)
+{
+    return lost_anywhere(&s->launched, stream, op, NULL, when, overlaps);
 }
 
 uint32_t sl_context_lost_whole(const struct sl_streams *s, const struct sl_context *context,
                                uint64_t since_ns, const struct sl_moment *when)
 {
     int overlaps = 0;
-    const struct sl_moment *whole = s->whole.count ? last_whole(s, when, &overlaps) : NULL;
+    const struct sl_moment *whole = s->whole.count ? last_before(&s->whole, when, &overlaps) : NULL;
 
     if (!whole || whole->to_ns <= since_ns ||
         sl_moment_is_after(when, over_at(&context->over, whole->to_ns)))

@@ -189,6 +189,7 @@ static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *ow
         return NULL;
     *made = (struct sl_stream){.context = owner,
                                .id = id,
+                               .plain = id == SL_STREAM_LEGACY,
                                .over.to_ns = UINT64_MAX,
                                .seen_ns = owner->seen_ns,
                                .trim_at = SL_STREAM_TRIM_AT};

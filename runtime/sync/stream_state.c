@@ -191,8 +191,14 @@ void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, const str
                        struct sl_set *set)
 {
     struct sl_op *op = add_tail(s, stream, when, NULL, SL_VIA_STREAM, set);
+    int overlaps = 0;
 
     add_legacy(s, stream, op, when, set);
+    /* One that may be on another stream of the legacy order is so too: what came later here came
+     * behind it. */
+    set->lost |= sl_stream_lost_graph(s, stream, op, when, &overlaps);
+    for (struct sl_link *at = set->first; at && overlaps; at = at->next)
+        at->overlapping = 1;
 }
 
 void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64_t since_ns,
@@ -226,7 +232,7 @@ static void free_operations(struct sl_streams *s)
 void sl_streams_forget(struct sl_streams *s)
 {
     s->unseen = 1;
-    s->whole.count = 0;
+    s->whole.count = s->launched.count = 0;
     for (size_t i = 0; i < s->count; i++) {
         struct sl_stream *stream = s->numbered[i];
 
@@ -313,6 +319,7 @@ static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *ab
     sl_set_open(s, before);
     before->lost |= op->behind.lost;
     before->lost |= sl_stream_lost_whole(s, op->stream, op->older, NULL, &op->by, &unsure);
+    before->lost |= sl_stream_lost_graph(s, op->stream, op->older, &op->by, &unsure);
     for (const struct sl_link *at = op->behind.first; at; at = at->next) {
         struct sl_link link = *at;
 

@@ -108,13 +108,13 @@ struct sl_stream {
 };
 
 enum {
-    SL_WHOLE_KEPT = 16 /* more during one open wait: what it waited for may be left out */
+    SL_ANYWHERE_KEPT = 16 /* more during one open wait: what it waited for may be left out */
 };
 
-/* The last calls that made all streams of some context come behind nobody knows what. */
-struct sl_whole {
-    struct sl_moment by[SL_WHOLE_KEPT]; /* a ring */
-    uint64_t count;                     /* that there ever were */
+/* The last calls that made some stream come behind something, nobody knows which stream. */
+struct sl_anywhere {
+    struct sl_moment by[SL_ANYWHERE_KEPT]; /* a ring */
+    uint64_t count;                        /* that there ever were */
 };
 
 struct sl_streams {
@@ -132,8 +132,10 @@ struct sl_streams {
     uint64_t horizon_ns;     /* no wait that ended before this is still to come */
     uint64_t waits_since_ns; /* the earliest start of a wait that is open; UINT64_MAX: none is */
     uint64_t lost_ns;        /* when the last call that made any stream's tail lost returned */
-    struct sl_whole whole;
-    int unseen;      /* streams begin with work that was not seen */
+    struct sl_anywhere
+        whole; /* all streams of some context, and what they came behind, nobody knows */
+    struct sl_anywhere launched; /* one stream; behind a graph, whose operations are known */
+    int unseen;                  /* streams begin with work that was not seen */
     int one_process; /* a context's id alone tells it: records of waits name no device */
 };
 
@@ -199,6 +201,9 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
                       enum sl_via via, const struct sl_moment *by);
 /* All streams of some context, also those that are not known yet, come behind nobody knows what. */
 void sl_streams_follow_unknown(struct sl_streams *s, const struct sl_moment *by);
+/* Some stream, also one that is not known yet, comes behind a graph. A wait for a whole context is
+ * for that anyway: it looks at the streams that the graph's operations ran on. */
+void sl_streams_follow_graph(struct sl_streams *s, const struct sl_moment *by);
 /* A wait for all of it has returned: for those that look after that, what was not seen is over. */
 void sl_stream_covered(const struct sl_streams *s, struct sl_stream *stream,
                        const struct sl_moment *wait);

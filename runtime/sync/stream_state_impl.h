@@ -43,7 +43,10 @@ uint32_t sl_stream_lost(const struct sl_stream *stream, const struct sl_set *ext
 uint32_t sl_stream_lost_whole(const struct sl_streams *s, const struct sl_stream *stream,
                               const struct sl_op *op, const struct sl_op *last,
                               const struct sl_moment *when, int *overlaps);
-/* The same for any stream of the context that was not used after `since_ns`. */
+/* The same of graphs that may have been launched there after the operation `op`. */
+uint32_t sl_stream_lost_graph(const struct sl_streams *s, const struct sl_stream *stream,
+                              const struct sl_op *op, const struct sl_moment *when, int *overlaps);
+/* As sl_stream_lost_whole() for any stream of the context that was not used after `since_ns`. */
 uint32_t sl_context_lost_whole(const struct sl_streams *s, const struct sl_context *context,
                                uint64_t since_ns, const struct sl_moment *when);
 

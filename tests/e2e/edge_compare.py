@@ -47,7 +47,8 @@ class LeftOut:
 
 def why_left_out(truth: Truth, corr: int, kinds: set[str], lost: collections.Counter) -> frozenset[str]:
     reasons = {reason for reason in lost if kinds & EXPLAINS.get(reason, kinds)}
-    if any(follow["corr"] < corr for follow in truth.nameless_follows()):
+    unknown = {follow["corr"] for follow in truth.nameless_follows()} | truth.placeless_launches()
+    if any(before <= corr for before in unknown):
         reasons |= {"no_record"} & set(lost)
     return frozenset(reasons)
 
@@ -81,6 +82,7 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
     counted = sum(n for reason, n in lost.items() if reason != "graph_inside")
     expected = lost["ambiguous"] if len(truth.contexts) > 1 else 0  # frees
     expected += lost["cycle"] if out.unsure else 0  # one of the orders that calls may have had
+    expected += lost["no_record"] if truth.placeless_launches() else 0
     if bad := unexplained(out.left_out, lost):
         out.wrong.append(f"left out: {len(bad)} waits have no edges, what is counted does not explain "
                          f"them: {dict(lost)}; {[each.text for each in bad[:4]]}")

@@ -220,6 +220,12 @@ class Truth:
                 found.append(follow)
         return found
 
+    def placeless_launches(self) -> set[int]:
+        """Calls that launched graphs none of whose recorded operations ran on the stream of the launch."""
+        nodes = [op for op in self.ops.values() if op["graph"] and op["kind"] in RECORDED]
+        return {op["corr"] for op in nodes} - {op["corr"] for op in nodes if self._on_launch_stream(op)
+                                               and op["id"] not in self.lost_ops}
+
     def _gone(self, wait: dict, call: dict) -> list[tuple]:
         """A context's streams that were destroyed and had run dry when it looked what to wait for (some
         time after the call began), with what they were made to wait for, and the branches of graphs

@@ -394,7 +394,10 @@ class Generator:
             options = {"window": "demand", "lead_in": self.random.choice(["0", "2ms", "10ms"])}
         if self.graphs and self.random.random() < 0.4:
             options["graph_edges"] = "1"
-        return Program(self.steps, self.trouble(), options)
+        program = Program(self.steps, self.trouble(), options)
+        if self.graphs and self.random.random() < 0.15:
+            program.sim.append("--graph-own-streams")
+        return program
 
 
 def program(seed: int) -> Program:

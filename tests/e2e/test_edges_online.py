@@ -330,6 +330,43 @@ def test_inside_a_graph_beside_another_subscriber(inside):
     assert trace.of("kernel")
 
 
+OWN = """0 use 0
+0 stream 2 1
+0 stream 3 1
+0 begin 2
+0 kernel 2 5000
+0 end 2 0
+0 kernel 2 5
+0 kernel 3 5
+0 ssync 3 0
+0 launch 0 2 0
+0 ssync 2 0
+0 launch 0 2 0
+0 csync 0
+0 kernel 2 5
+0 ssync 2 0
+"""
+
+
+def test_a_graph_on_streams_of_its_own(tmp_path):
+    """Where it was launched stands in no record: what a wait for that stream was for is left out. A wait
+    for the context was for the graph wherever that is."""
+    (tmp_path / "steps").write_text(OWN)
+    run = harness.run(tmp_path, harness.BUILD / "tests" / "e2e" / "random_waits", tmp_path / "steps",
+                      sim=["--graph-own-streams"])
+    assert run.status == 0, run.stderr
+    trace, truth = run.trace(), edge_truth.Truth(run.truth, run.log)
+    waits = [wait["corr"] for wait in run.truth_of("wait") if wait["kind"] in ("stream_sync", "context_sync")]
+    edges = {corr: [edge for edge in trace.edges() if edge["dst_correlation"] == corr] for corr in waits}
+    known, behind_graph, context, last = waits
+    assert len(truth.placeless_launches()) == 2
+    assert edges[known] and not edges[behind_graph] and edges[last]
+    assert [(e["basis"], e["src_correlation"] in truth.placeless_launches()) for e in edges[context]
+            if e["released"]] == [("exact", True)]
+    assert trace.counters["edges_lost_no_record"]
+    assert not edge_compare.compare(truth, trace.edges(), lost(trace), True, (0, 1 << 63)).wrong
+
+
 # What `syncline edges` makes of it
 
 def printed(path):

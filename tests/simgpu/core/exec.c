@@ -2,7 +2,8 @@
  * exec.c - executable graphs: instantiated, updated, launched.
  *
  * Any thread; under sim_lock(). An exec owns a flat copy of its graph in topological order. Nodes
- * lie on lanes: the launch stream for the first branch, streams of the exec's own for the others.
+ * lie on lanes: the launch stream for the first branch (not with graph-own-streams), streams of the
+ * exec's own for the others.
  * A launch comes behind the launch stream's tail and behind the exec's launch before it; what
  * follows on the stream comes behind all of the graph's last nodes.
  */
@@ -64,7 +65,7 @@ static bool put_in_order(struct sim_exec *exec)
  * Branch numbers are kept in `order`; 0 is the launch stream. */
 static void choose_lanes(struct sim_exec *exec)
 {
-    int branches = 0;
+    int branches = sim_option("GRAPH_OWN_STREAMS") ? 1 : 0;
 
     for (size_t i = 0; i < exec->count; i++) {
         struct sim_node *node = exec->order[i];

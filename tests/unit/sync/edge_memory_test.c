@@ -139,6 +139,7 @@ static void graphs_far_ahead_have_their_last_nodes(void **state)
     struct job *j = job_begin((struct sl_edges_options){.cap_bytes = 1 << 20});
     uint64_t last = 0;
     (void)state;
+    job_stream(j, 13, 1);
     for (unsigned i = 0; i < LAUNCHES; i++) {
         last = launch_graph(j, 10 + 3 * i, 1000 + 10 * NODES * i, NODES);
         sl_edges_delivered(j->edges, 3000000 * US);

@@ -352,6 +352,114 @@ static void a_node_that_was_taken_out_joins_nothing(void **state)
     job_end(j);
 }
 
+/* What ran on the stream of the launch, if anything, made no record: any stream may come behind the
+ * graph. Whoever waits for the context waits for its nodes all the same. */
+static void assert_anywhere(struct job *j)
+{
+    job_kernel(j, 13, 10, 15, 20);
+    uint64_t other = job_kernel(j, 14, 13, 15, 21);
+    uint64_t graph = job_call(j, GRAPH_LAUNCH, 22, 25);
+
+    node(j, 90, 1, 30, 100);
+    job_stream_sync(j, 13, 29, 117);
+    job_stream_sync(j, 14, 118, 119);
+    uint64_t device = job_device_sync(j, 120, 121);
+    uint64_t after = job_kernel(j, 13, 122, 125, 130);
+    uint64_t sync = job_stream_sync(j, 13, 126, 132);
+
+    sl_edges_flush(j->edges);
+    assert_wait(job_edge(j, other, device), SL_EDGE_DEVICE_SYNC, 0, 1, 0);
+    assert_wait(job_edge(j, graph, device), SL_EDGE_DEVICE_SYNC, 0, 1, 0);
+    assert_wait(job_edge(j, after, sync), SL_EDGE_STREAM_SYNC, 4, 2, 1);
+    assert_int_equal(j->count, 4); /* the first kernel, too, was waited for by `device` */
+    /* both waits, and what the branch came behind */
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 3);
+    assert_int_equal(job_lost(j), 3 + sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE));
+    job_end(j);
+}
+
+static void a_graph_on_streams_of_its_own_alone_may_be_anywhere(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_stream(j, 13, 2);
+    job_stream(j, 14, 2);
+    assert_anywhere(j);
+    assert_anywhere(job_begin((struct sl_edges_options){.foreign = 1}));
+}
+
+/* Until the stream's next operation, which comes behind the graph too; what that waited for is left
+ * out. */
+static void a_streams_next_operation_comes_behind_it(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_stream(j, 13, 2);
+    job_stream(j, 14, 2);
+    job_kernel(j, 13, 10, 15, 20);
+    job_record(j, 13, 5, 1, 13);
+    job_call(j, GRAPH_LAUNCH, 22, 25);
+    node(j, 90, 1, 30, 100);
+    job_record(j, 13, 6, 2, 26);
+    job_wait_event(j, 14, 5, 1, 28);
+    job_kernel(j, 14, 32, 101, 110);
+    job_event_sync(j, 6, 2, 34, 104);
+    uint64_t next = job_kernel(j, 14, 106, 110, 120);
+    uint64_t sync = job_stream_sync(j, 14, 108, 123);
+
+    sl_edges_flush(j->edges);
+    assert_wait(job_edge(j, next, sync), SL_EDGE_STREAM_SYNC, 12, 3, 1);
+    assert_int_equal(j->count, 1);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 3);
+    job_end(j);
+}
+
+/* The threads' calls overlap: both orders fit. */
+static void a_wait_that_had_begun_before_it_keeps_its_edge(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_stream(j, 13, 2);
+    uint64_t before = job_kernel(j, 13, 10, 15, 90);
+    uint64_t sync = job_stream_sync(j, 13, 20, 120);
+
+    j->thread = 200;
+    job_call(j, GRAPH_LAUNCH, 22, 25);
+    node(j, 90, 1, 30, 118);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_non_null(job_edge(j, before, sync));
+    assert_int_equal(job_edge(j, before, sync)->basis, SL_BASIS_OVERLAPPING);
+    job_end(j);
+}
+
+/* Only an application's own can be waited for, and nothing but the legacy default stream is 7. */
+static void a_stream_without_a_row_that_was_waited_for_is_the_applications(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.foreign = 1});
+    (void)state;
+    job_stream_sync(j, 13, 10, 12);
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t stream = i ? 7 : 13;
+        uint64_t graph = job_call(j, GRAPH_LAUNCH, 20 + 100 * i, 22 + 100 * i);
+
+        node(j, stream, 1 + 2 * i, 30 + 100 * i, 40 + 100 * i);
+        node(j, 90 + i, 2 + 2 * i, 30 + 100 * i, 80 + 100 * i);
+        uint64_t sync = job_stream_sync(j, stream, 25 + 100 * i, 85 + 100 * i);
+
+        sl_edges_flush(j->edges);
+        assert_int_equal(j->count, 2 * i + 2);
+        for (size_t at = 2 * i; at < j->count; at++) {
+            assert_int_equal(j->got[at].source.correlation, graph);
+            assert_int_equal(j->got[at].dst_correlation, sync);
+            assert_int_equal(j->got[at].basis, SL_BASIS_EXACT);
+            assert_int_equal(j->got[at].released, j->got[at].source.stream == 90 + i);
+        }
+    }
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 0);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +475,10 @@ int main(void)
         cmocka_unit_test(a_record_behind_the_others_of_its_launch_is_counted),
         cmocka_unit_test(what_was_changed_behind_a_copy_is_not_taken_for_it),
         cmocka_unit_test(a_node_that_was_taken_out_joins_nothing),
+        cmocka_unit_test(a_graph_on_streams_of_its_own_alone_may_be_anywhere),
+        cmocka_unit_test(a_streams_next_operation_comes_behind_it),
+        cmocka_unit_test(a_wait_that_had_begun_before_it_keeps_its_edge),
+        cmocka_unit_test(a_stream_without_a_row_that_was_waited_for_is_the_applications),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,11 @@
         .kind = SL_EV_MEMCPY, .copy_kind = 8, .src_memory = 3, .dst_memory = 3                     \
     }
 
+#define SHAPE_PTOP                                                                                 \
+    {                                                                                              \
+        .kind = SL_EV_MEMCPY, .copy_kind = 10, .src_memory = 3, .dst_memory = 3                    \
+    }
+
 static void copy(struct job *j, uint32_t cbid, struct sl_shape shape, unsigned from, unsigned to,
                  unsigned gpu_from, unsigned gpu_to)
 {
@@ -301,6 +306,43 @@ static void without_synchronization_records_a_wait_is_guessed_or_counted(void **
     job_end(j);
 }
 
+/* It comes behind and before all work of both devices, on whatever streams: what it waited for, and
+ * what waits for these until their next operation, is left out. */
+static void a_blocking_copy_between_devices_is_counted(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_stream(j, 13, 2);
+    job_stream(j, 14, 1);
+    job_kernel(j, 13, 10, 15, 60);
+    job_kernel(j, 14, 13, 15, 50);
+    copy(j, MEMCPY_PEER, (struct sl_shape)SHAPE_PTOP, 20, 22, 61, 90);
+    job_stream_sync(j, 13, 25, 96);
+    uint64_t next = job_kernel(j, 13, 100, 105, 120);
+    uint64_t sync = job_stream_sync(j, 13, 103, 125);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, next, sync), SL_EDGE_STREAM_SYNC, 17, 5, 1);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 2);
+    assert_int_equal(job_lost(j), 2);
+    job_end(j);
+}
+
+static void an_asynchronous_one_has_the_order_of_its_stream(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    copy(j, MEMCPY_ASYNC, (struct sl_shape)SHAPE_PTOP, 20, 22, 61, 90);
+    uint64_t last = j->correlation, sync = job_stream_sync(j, 7, 25, 96);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, last, sync), SL_EDGE_STREAM_SYNC, 65, 6, 1);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +358,8 @@ int main(void)
         cmocka_unit_test(a_copy_that_failed_gives_nothing),
         cmocka_unit_test(copies_that_are_given_up_are_counted_if_they_wait),
         cmocka_unit_test(without_synchronization_records_a_wait_is_guessed_or_counted),
+        cmocka_unit_test(a_blocking_copy_between_devices_is_counted),
+        cmocka_unit_test(an_asynchronous_one_has_the_order_of_its_stream),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

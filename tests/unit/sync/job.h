@@ -27,6 +27,7 @@ enum {
     MEMCPY = 31,
     MEMCPY_ASYNC = 41,
     MEMSET = 49,
+    MEMCPY_PEER = 160,
     FREE = 22,
     DEVICE_RESET = 164,
     GRAPH_LAUNCH = 311,
