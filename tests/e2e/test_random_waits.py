@@ -220,22 +220,30 @@ def test_who_released_is_noticed(example):
 
 
 def test_an_operation_behind_unseen_work_must_be_marked(tmp_path):
-    """The numbers of who has not seen that work are right for an inferred edge alone."""
+    """The numbers of who has not seen that work are right for an inferred edge alone. Whether the
+    window opens while the stream works on it is the machine's: runs until it did."""
     program = random_waits.from_text((KEPT[0].parent / "behind_unseen_work.steps").read_text())
     (tmp_path / "steps").write_text(program.text())
-    run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps", **program.syncline)
-    edges, lost = random_waits.edges_of(run.trace())
-    about = run.trace().object["syncline"]
-    truth = edge_truth.Truth(run.truth, run.log)
+    for attempt in range(20):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        run = harness.run(folder, random_waits.PROGRAM, tmp_path / "steps", **program.syncline)
+        edges, lost = random_waits.edges_of(run.trace())
+        about = run.trace().object["syncline"]
+        truth = edge_truth.Truth(run.truth, run.log)
 
-    def judged():
-        return edge_compare.compare(truth, edges, lost, False, (about["opened_ns"], about["closed_ns"])).wrong
+        def judged():
+            window = (about["opened_ns"], about["closed_ns"])
+            return edge_compare.compare(truth, edges, lost, False, window).wrong
 
-    marked = [edge for edge in edges if edge["basis"] == "inferred"]
-    assert marked and not judged()
-    for edge in marked:
-        edge["basis"] = "exact"
-    assert judged()
+        assert not judged()
+        marked = [edge for edge in edges if edge["basis"] == "inferred"]
+        for edge in marked:
+            edge["basis"] = "exact"
+        if marked:
+            assert judged()
+            return
+    pytest.fail("no run had an operation behind unseen work")
 
 
 # That the truth knows what cannot be known
