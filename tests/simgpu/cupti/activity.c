@@ -9,6 +9,7 @@
 #include "cupti/simcupti.h"
 
 static __thread CUptiResult last_error;
+__thread const void *sim_caller;
 
 CUptiResult sim_error(CUptiResult result)
 {
@@ -41,7 +42,7 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc func
     }
     sim_callbacks_set(&callbacks);
     sim_worker_start();
-    sim_log("{\"what\":\"callbacks\",\"correlation\":%llu}",
+    sim_log("{\"what\":\"callbacks\",\"by\":\"%s\",\"correlation\":%llu}", sim_caller_name(),
             (unsigned long long)sim_correlation_now());
     return CUPTI_SUCCESS;
 }
@@ -110,8 +111,9 @@ CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t enable)
 {
     SIM_ENTRY();
     sim_switches()->all_sync_records = enable;
-    sim_log("{\"what\":\"%s\",\"kind\":\"sync_not_ready\",\"correlation\":%llu}",
-            enable ? "enabled" : "disabled", (unsigned long long)sim_correlation_now());
+    sim_log("{\"what\":\"%s\",\"kind\":\"sync_not_ready\",\"correlation\":%llu,\"by\":\"%s\"}",
+            enable ? "enabled" : "disabled", (unsigned long long)sim_correlation_now(),
+            sim_caller_name());
     return CUPTI_SUCCESS;
 }
 
@@ -172,6 +174,9 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
 
     if (!sim_worker_alive()) {
         return CUPTI_SUCCESS;
+    }
+    if (forced) {
+        sim_log("{\"what\":\"forced\",\"by\":\"%s\"}", sim_caller_name());
     }
     while (forced && sim_trouble.hang) {
         pause();

@@ -123,9 +123,9 @@ static void instrument(void)
 static void log_change(const char *what, const char *name, uint32_t context)
 {
     sim_log("{\"what\":\"%s\",\"kind\":\"%s\",\"context\":%u,\"correlation\":%llu,\"ns\":%llu,"
-            "\"client\":%u}",
+            "\"client\":%u,\"by\":\"%s\"}",
             what, name, context, (unsigned long long)sim_correlation_now(),
-            (unsigned long long)sim_now_ns(), sim_client);
+            (unsigned long long)sim_now_ns(), sim_client, sim_caller_name());
 }
 
 CUptiResult sim_kind_set(uint32_t kind, bool on)

@@ -283,14 +283,19 @@ void sim_log_record(const char *what, const struct sim_slot *slot);
 void sim_log_buffer(const char *what, const struct sim_buffer *b);
 const char *sim_kind_name(uint32_t kind);
 
-/* ---- api.c: the entry of every exported function ---- */
+/* Whose call the current one is, for the log: the file name of the object that it came from. */
+const char *sim_caller_name(void);
+
+/* ---- activity.c: the entry of every exported function ---- */
 
 CUptiResult sim_error(CUptiResult result); /* remembers it for cuptiGetLastError */
+extern __thread const void *sim_caller;    /* where this thread's last call returns to */
 
 /* Injected failures come first, as a real library fails before it looks at its arguments. */
 #define SIM_ENTRY()                                                                                \
     do {                                                                                           \
         int sim_code_ = sim_fail(__func__);                                                        \
+        sim_caller = __builtin_return_address(0);                                                  \
         if (sim_code_) {                                                                           \
             return sim_error((CUptiResult)sim_code_);                                              \
         }                                                                                          \

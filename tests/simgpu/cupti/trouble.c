@@ -5,6 +5,7 @@
  * Every record that a client cannot get goes to the log with its kind and correlation, so that a
  * test can demand: the client's records = truth minus log, exactly.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +168,18 @@ void sim_trouble_twice(struct sim_buffer *b)
             sim_log_record("twice", slot);
         }
     }
+}
+
+const char *sim_caller_name(void)
+{
+    Dl_info object;
+
+    if (!dladdr(sim_caller, &object)) {
+        return "";
+    }
+    const char *slash = strrchr(object.dli_fname, '/');
+
+    return slash ? slash + 1 : object.dli_fname;
 }
 
 const char *sim_kind_name(uint32_t kind)

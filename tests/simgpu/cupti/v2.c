@@ -78,6 +78,7 @@ CUptiResult sim_v2_timestamp(CUpti_SubscriberHandle given, uint64_t *timestamp)
 #define ENTRY(name)                                                                                \
     do {                                                                                           \
         int code_ = sim_fail(name);                                                                \
+        sim_caller = __builtin_return_address(0);                                                  \
         if (code_) {                                                                               \
             return sim_error((CUptiResult)code_);                                                  \
         }                                                                                          \
