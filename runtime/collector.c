@@ -78,6 +78,7 @@ static int begin_drain(struct sl_collector *c)
     sl_pipeline_limit(c->pipeline, c->window.closed_ns);
     c->drain_turn = sl_cupti_pool_turn();
     c->drain_back = 0;
+    sl_collector_await_sign(c);
     return sl_collector_flush(c, 0);
 }
 
@@ -87,11 +88,8 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
     struct sl_decode_held held;
     int err = 0;
 
-    if (actions & SL_ACT_ENABLE) {
-        err = sl_collector_set_kinds(c, 1);
-        if (!err && !c->is_away)
-            sl_pipeline_kinds_on(c->pipeline, 1);
-    }
+    if (actions & SL_ACT_ENABLE)
+        err = sl_collector_want_kinds(c, 1);
     if (!err && (actions & SL_ACT_OPEN)) {
         atomic_store_explicit(&c->window_number, c->window.number, memory_order_relaxed);
         if (c->opt.config->python)
@@ -120,8 +118,7 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
     }
     if (!err && (actions & SL_ACT_DISABLE)) {
         sl_torch_ops_enable(0);
-        sl_pipeline_kinds_off(c->pipeline);
-        err = sl_collector_set_kinds(c, 0);
+        err = sl_collector_want_kinds(c, 0);
     }
     /* A step's first operators do not wait until we have seen that it opens a window. */
     if (!err && c->window.state == SL_WIN_LEAD_IN && c->window.reason == SL_REASON_STEPS)
@@ -219,6 +216,8 @@ static int bring_in(struct sl_collector *c)
     if (sl_collector_take_buffers(c))
         return -ECANCELED;
     err = sl_collector_share(c);
+    if (!err)
+        err = sl_collector_turn_off_due(c);
     if (err)
         return err;
     sl_pipeline_tick(c->pipeline);
@@ -296,8 +295,6 @@ void sl_collector_settle(struct sl_collector *c)
     waiting = sl_pipeline_waiting(c->pipeline);
     if (sl_cupti_pool_missing(c->exit_turn))
         sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, held.records > waiting ? held.records : waiting);
-    if (held.of_use)
-        sl_pipeline_use(c->pipeline);
     sl_collector_tell_missing(c, c->exit_turn, &held);
     sl_collector_tell_gap(c, c->window.closed_ns);
     push_window(c, 0);
@@ -310,9 +307,10 @@ static int finish(struct sl_collector *c)
     if (!sl_pipeline_is_open(c->pipeline))
         return 0;
     end_window(c);
-    /* Robbed, nothing of ours would come of a flush, but the other's buffers, to callbacks that may
-     * be gone: what libkineto makes at its first use is destroyed before this. */
-    if ((!c->is_robbed && sl_collector_flush(c, 1)) || sl_collector_take_buffers(c))
+    /* None where another client has CUPTI: nothing of ours would come of it, but that one's
+     * buffers, to callbacks that may be gone: what libkineto makes at its first use is destroyed
+     * before. */
+    if (sl_collector_flush(c, 1) || sl_collector_take_buffers(c))
         return -ECANCELED;
     while (!c->is_robbed && !sl_cupti_pool_all_back(c->exit_turn)) {
         if (sl_collector_wait_for_cupti(c) || sl_collector_take_buffers(c))

@@ -81,7 +81,14 @@ int sl_collector_flush(struct sl_collector *c, int forced)
         return -ECANCELED;
     /* The turn behind the time: what ended before it is in a buffer that was asked for by now. */
     mark = (struct sl_collector_mark){.ns = c->clock.last_ns, .turn = sl_cupti_pool_turn()};
-    forced = forced && !c->is_robbed;
+    if (c->clock.domain == before)
+        c->sure_ns = c->clock.last_ns;
+    else if (sl_collector_suspect(c, before))
+        return -ECANCELED;
+    sl_collector_note_silence(c);
+    if (forced && (c->is_robbed || sl_collector_is_silent(c)))
+        return 0;
+    forced = forced && sl_collector_is_force_of_use(c);
     if (sl_collector_enter_cupti(c))
         return -ECANCELED;
     sl_cupti_check(api,
@@ -91,9 +98,6 @@ int sl_collector_flush(struct sl_collector *c, int forced)
         return -ECANCELED;
     if (c->marks < SL_COLLECTOR_MARKS)
         c->mark[c->marks++] = mark;
-    if (c->clock.domain != before)
-        return sl_collector_suspect(c, before);
-    c->sure_ns = c->clock.last_ns;
     return 0;
 }
 
@@ -145,7 +149,6 @@ int sl_collector_set_kinds(struct sl_collector *c, int on)
     uint32_t set = c->opt.kinds & ~SL_COLLECTOR_ALWAYS, done = set;
     int filter;
 
-    c->are_kinds_wanted = on;
     if (!set || c->is_away || c->is_robbed)
         return 0;
     if (sl_collector_enter_cupti(c))
@@ -173,7 +176,7 @@ static void look_at(void *user, const uint8_t *data, size_t size)
 
 struct sl_decode_held sl_collector_look(const struct sl_collector *c, uint64_t turn)
 {
-    struct look look = {sl_cupti_api_layout(c->opt.cupti), {0, 0}};
+    struct look look = {sl_cupti_api_layout(c->opt.cupti), {0}};
 
     sl_cupti_pool_look(turn, look_at, &look);
     return look.held;
@@ -220,6 +223,9 @@ void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn,
     /* Asked for ahead of a thread's first record, and never written to. */
     if (held->records == 0 && sl_pipeline_waiting(c->pipeline) == 0)
         return;
+    /* A window that has nothing else has a file that says so. */
+    if (held->of_use)
+        sl_pipeline_use(c->pipeline);
     sl_stats_add(SL_STAT_UNDELIVERED_BUFFERS, missing);
     /* Nothing tells a CUPTI that is late from one whose callbacks another tool has replaced. */
     sl_log_once(&c->missing_said, SL_LOG_WARN,
@@ -276,7 +282,7 @@ static void decode(struct sl_collector *c, const struct sl_cupti_buffer *b)
 {
     const struct sl_cupti_layout *fields =
         b->context == sl_cupti_fields_mark() ? sl_cupti_fields_layout() : NULL;
-    struct sl_decode_held lost = {0, 0};
+    struct sl_decode_held lost = {0};
 
     if (!b->valid)
         return;
@@ -325,7 +331,7 @@ int sl_collector_force_out(struct sl_collector *c)
 {
     uint64_t deadline = sl_clock_monotonic() + FORCED_WAIT_NS;
 
-    if (c->is_away || c->is_robbed)
+    if (c->is_away || c->is_robbed || sl_collector_is_silent(c))
         return 0;
     if (sl_collector_flush(c, 1))
         return -ECANCELED;

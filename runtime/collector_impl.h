@@ -1,8 +1,8 @@
 /*
  * collector_impl.h - what the collector's files share: the thread (collector.c), its calls of
  * CUPTI (collector_cupti.c), and what other threads may do with it (collector_ask.c: requests,
- * status; collector_exit.c: the end of the process), and making room for other clients of CUPTI's
- * (collector_share.c).
+ * status; collector_exit.c: the end of the process), making room for other clients of CUPTI's
+ * (collector_share.c), and care for those that have not asked (collector_sign.c).
  *
  * One static object per process, never freed: CUPTI may call back at any time until the process is
  * gone. Three words tie the threads together. Each is one atomic, so no lock is ever held, least of
@@ -36,6 +36,21 @@ enum sl_collector_phase {
 struct sl_collector_mark {
     uint64_t ns, turn;
     int back; /* looks in a row that found all of those back */
+};
+
+/* Our buffers: the last one that CUPTI asked for, and how many of all it has. Another number is a
+ * sign that it works for us. */
+struct sl_collector_lent {
+    uint64_t turn;
+    unsigned missing;
+};
+
+/* Plain flushes in a row that changed nothing although all that is out was complete. */
+struct sl_collector_silence {
+    struct sl_collector_lent lent;
+    size_t records;    /* in the buffers that are out */
+    uint64_t since_ns; /* monotonic */
+    unsigned flushes;
 };
 
 /* Flushes that are waited for at a time: CUPTI may be seconds late. */
@@ -85,6 +100,9 @@ struct sl_collector {
     uint64_t fetch_due_ns; /* monotonic: when what it leaves with CUPTI is fetched; 0: nothing */
     uint64_t sure_ns;      /* CLOCK_REALTIME: last look at which CUPTI's clock was as before */
     uint64_t robbed_turn;  /* last buffer requested by then */
+    int is_off_due;        /* kinds are to go off when CUPTI gives a sign, after this: */
+    struct sl_collector_lent awaited;
+    struct sl_collector_silence silence;
     int robbed_said;
     int clock_said, drop_said, missing_said, refused_said;
 };
@@ -112,12 +130,13 @@ int sl_collector_enter_cupti(struct sl_collector *c);
 int sl_collector_leave_cupti(struct sl_collector *c);
 
 /* Each returns 0, or -ECANCELED when the exit did not wait for CUPTI: then return at once and touch
- * nothing. */
+ * nothing. A forced flush is none where another client has CUPTI, or seems to. */
 int sl_collector_flush(struct sl_collector *c, int forced);
 int sl_collector_check_clock(struct sl_collector *c);
 int sl_collector_look_at_clock(struct sl_collector *c);
 
-/* Turns the kinds that may be off between windows on or off; -EIO: none could be turned on. */
+/* Turns the kinds that may be off between windows on or off, unless another client has CUPTI; -EIO:
+ * none could be turned on. */
 int sl_collector_set_kinds(struct sl_collector *c, int on);
 
 /* Tells the pipeline how far all is in, once the buffers that were out at a flush are back. */
@@ -167,6 +186,22 @@ int sl_collector_set_unasked(struct sl_collector *c);
 /* The open window's file is told since when nothing was recorded, if that is so. The window ends at
  * until_ns, or recording goes on there. */
 void sl_collector_tell_gap(struct sl_collector *c, uint64_t until_ns);
+
+/* ---- collector_sign.c: collector thread only; results as above ---- */
+
+/* The window machine wants the kinds on, or off: then with CUPTI's next sign. */
+int sl_collector_want_kinds(struct sl_collector *c, int on);
+/* A sign counts from here on. */
+void sl_collector_await_sign(struct sl_collector *c);
+/* Turns off what is to go off, if there was one. */
+int sl_collector_turn_off_due(struct sl_collector *c);
+
+/* Before each flush. */
+void sl_collector_note_silence(struct sl_collector *c);
+/* Flushes have changed nothing for a while, though all that CUPTI has of ours is complete. */
+int sl_collector_is_silent(const struct sl_collector *c);
+/* CUPTI has something of ours: it may be unfinished. */
+int sl_collector_is_force_of_use(const struct sl_collector *c);
 
 /* A millisecond, or until woken. */
 void sl_collector_nap(struct sl_collector *c);

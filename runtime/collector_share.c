@@ -107,6 +107,7 @@ static int let_go(struct sl_collector *c)
         sl_neighbour_let_go();
         return 0;
     }
+    c->is_off_due = 0;
     if (turn_off(c) || empty_buffers(c))
         return -ECANCELED;
     sl_pipeline_flush(c->pipeline);

@@ -41,7 +41,7 @@ void sl_pipeline_lanes_read(struct sl_pipeline *p)
 
 void sl_pipeline_lanes_look(struct sl_pipeline *p, const uint8_t *data, size_t valid)
 {
-    struct sl_decode_held held = {0, 0};
+    struct sl_decode_held held = {0};
 
     if (p->used || !p->nvtx)
         return;

@@ -196,23 +196,68 @@ void sl_decode_without_library(struct sl_decode *d)
     d->opt.get_next_record = NULL;
 }
 
-/* The race with CUPTI, which writes, is meant: a kind is one aligned word, there or not there. */
-__attribute__((no_sanitize("thread"))) void sl_decode_look(const struct sl_cupti_layout *layout,
-                                                           const uint8_t *buffer, size_t size,
-                                                           struct sl_decode_held *add_to)
+/* The race with CUPTI, which writes, is meant: a word is there, or not there. */
+__attribute__((no_sanitize("thread"))) static uint32_t peek(const uint8_t *at)
 {
-    size_t at = 0, step = 1;
+    typedef uint32_t __attribute__((aligned(1), may_alias)) word;
 
-    for (; step && size - at >= sizeof(uint32_t); at += step) {
-        uint32_t kind = *(const volatile uint32_t *)(const void *)(buffer + at);
+    return *(const volatile word *)at;
+}
+
+/* The record's `end`, where this layout has such records. */
+#define END_OF(family, record) ((family) ? (record) + (family)->end : NULL)
+
+/* NULL: the record is none of an operation's. */
+static const uint8_t *end_of(const struct sl_cupti_layout *layout, uint32_t kind,
+                             const uint8_t *record)
+{
+    switch (kind) {
+    case SL_CUPTI_KIND_CONCURRENT_KERNEL:
+    case SL_CUPTI_KIND_KERNEL:
+        return END_OF(layout->kernel, record);
+    case SL_CUPTI_KIND_MEMCPY:
+        return END_OF(layout->memcpy, record);
+    case SL_CUPTI_KIND_MEMCPY2:
+        return END_OF(layout->memcpy_peer, record);
+    case SL_CUPTI_KIND_MEMSET:
+        return END_OF(layout->memset, record);
+    case SL_CUPTI_KIND_GRAPH_TRACE:
+        return END_OF(layout->graph, record);
+    default:
+        return NULL;
+    }
+}
+
+static int is_launch(const struct sl_cupti_layout *layout, uint32_t kind, const uint8_t *record)
+{
+    enum sl_event_kind domain = kind == SL_CUPTI_KIND_RUNTIME ? SL_EV_RUNTIME : SL_EV_DRIVER;
+
+    return (kind == SL_CUPTI_KIND_RUNTIME || kind == SL_CUPTI_KIND_DRIVER) && layout->api &&
+           sl_decode_api_launches(domain, peek(record + layout->api->cbid));
+}
+
+void sl_decode_look(const struct sl_cupti_layout *layout, const uint8_t *buffer, size_t size,
+                    struct sl_decode_held *add_to)
+{
+    size_t launches = 0, operations = 0, step = 1;
+
+    for (size_t at = 0; step && size - at >= sizeof(uint32_t); at += step) {
+        const uint8_t *record = buffer + at, *end;
+        uint32_t kind = peek(record);
 
         step = sl_cupti_layout_size(layout, kind);
         if (kind == 0 || step > size - at)
-            return;
+            break;
         add_to->records++;
         add_to->of_use += kind != SL_CUPTI_KIND_DEVICE && kind != SL_CUPTI_KIND_NAME &&
                           kind != SL_CUPTI_KIND_OVERHEAD;
+        end = end_of(layout, kind, record);
+        operations += end != NULL;
+        add_to->unfinished += end && !peek(end) && !peek(end + sizeof(uint32_t));
+        launches += (size_t)is_launch(layout, kind, record);
     }
+    if (launches > operations)
+        add_to->unfinished += launches - operations;
 }
 
 int sl_decode_text(struct sl_decode *d, const uint8_t *at, uint32_t *id)

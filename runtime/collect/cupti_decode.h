@@ -81,7 +81,8 @@ void sl_decode_describe(struct sl_decode *d, enum sl_decode_object object, uint3
  * those of a moment. Any thread. */
 struct sl_decode_held {
     size_t records;
-    size_t of_use; /* those that are not about the devices, the threads or CUPTI's own costs */
+    size_t of_use;     /* those that are not about the devices, the threads or CUPTI's own costs */
+    size_t unfinished; /* operations without an end, and launches whose operation is not there */
 };
 void sl_decode_look(const struct sl_cupti_layout *layout, const uint8_t *buffer, size_t size,
                     struct sl_decode_held *add_to);

@@ -226,6 +226,16 @@ FOREIGN = ("SYNCLINE_", "SIMGPU_", "CUDA_", "RANK", "LOCAL_RANK", "WORLD_SIZE", 
            "JOB_COMPLETION", "JOBSET_NAME", "VC_JOB_NAME")
 
 
+def intrusions(run_: Run) -> list[dict]:
+    """Calls of syncline's that end or spoil what another client records, from the moment at which
+    that one has taken CUPTI's callbacks."""
+    calls = [line for line in run_.log
+             if line["what"] in ("callbacks", "disabled", "forced", "steal")]
+    taken = next(i for i, line in enumerate(calls) if line["what"] == "steal"
+                 or line["what"] == "callbacks" and line["by"] != LIBRARY.name)
+    return [line for line in calls[taken + 1:] if line["by"] == LIBRARY.name]
+
+
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
     """Ours, without what a developer or a scheduler may have set for another job."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}

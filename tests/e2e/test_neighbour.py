@@ -128,11 +128,14 @@ def test_it_becomes_the_subscriber(tmp_path, version):
     assert ours == outside and len(ours) >= 6
 
 
+# ---- SYNCLINE_HANDOVER=0: CUPTI is taken in the middle ----
+
 def test_left_alone(tmp_path):
-    """SYNCLINE_HANDOVER=0: CUPTI is taken in the middle, and never touched by us from then on."""
+    """The clock tells it: CUPTI is never touched by us from then on."""
     run = play(tmp_path, "context kernel:5 sleep:400 clock register enable sleep:600 kernel:7 "
                          "sleep:300 disable flush told sleep:300 kernel:4", handover="0")
     assert run.stdout.startswith("kernels 7 calls some")
+    assert not harness.intrusions(run)
     taken, *lost = run.said()
     assert "another profiler has taken CUPTI" in taken
     assert all("records in them are lost" in line for line in lost)
@@ -140,4 +143,40 @@ def test_left_alone(tmp_path):
     ((_, end),) = trace.object["syncline"]["gaps"]
     assert end == trace.object["syncline"]["closed_ns"]
     assert len(trace.of("kernel")) == 5
-    assert [line["what"] for line in run.log].count("callbacks") == 2
+
+
+@pytest.mark.parametrize("end", ["", "disable flush told"])
+def test_left_alone_by_the_last_flush(tmp_path, end):
+    """The process ends before the next look at the clock: the last flush is the first to see it."""
+    run = play(tmp_path, f"context kernel:5 sleep:1000 clock register enable kernel:7 {end}",
+               handover="0")
+    assert not harness.intrusions(run)
+    assert "another profiler has taken CUPTI" in run.said()[0]
+    assert len(run.trace().of("kernel")) == 5
+
+
+# A window that ends, kinds with it, while the other records; a clock that says nothing new.
+UNTOLD = pytest.mark.parametrize("window, clock", [("run", ""), ("run", "wall"), ("time:3s/30s", "")])
+
+
+@UNTOLD
+def test_its_clock_does_not_tell(tmp_path, window, clock):
+    """Nothing of ours is with CUPTI when it is taken: its trace is whole."""
+    run = play(tmp_path, f"context kernel:5 sleep:1000 {clock} register enable kernel:7 sleep:3500 "
+                         "kernel:7 disable flush told", handover="0", window=window)
+    assert run.stdout == "kernels 14 calls some strangers 0\ndone\n"
+    assert not harness.intrusions(run)
+    assert len(run.trace().of("kernel")) == 5
+
+
+@UNTOLD
+def test_its_clock_does_not_tell_and_it_has_a_buffer_of_ours(tmp_path, window, clock):
+    """Which holds a kernel that goes on: what comes behind it, until a flush finds it complete, is
+    lost to both."""
+    run = play(tmp_path, f"context long:1000 {clock} register enable kernel:7 sleep:1000 kernel:7 "
+                         "sleep:4500 kernel:2 disable flush told", handover="0", window=window)
+    assert run.stdout == "kernels 9 calls some strangers 1\ndone\n"
+    assert not harness.intrusions(run)
+    (said,) = run.said()
+    assert "records in them are lost" in said and "another profiler" in said
+    assert run.trace().counters["undelivered_buffers"] == 1

@@ -17,7 +17,7 @@ static int theirs_or_ours(uint64_t *stamp)
 }
 
 /* `is_busy`: CUPTI has a buffer of ours that it does not give back by itself. */
-static void begin(int is_busy)
+static void record(int is_busy)
 {
     static struct sl_cupti_functions functions;
 
@@ -28,6 +28,11 @@ static void begin(int is_busy)
     UNTIL(status_now().records >= 2);
     if (is_busy)
         fake_launch("k_unfinished", 0);
+}
+
+static void begin(int is_busy)
+{
+    record(is_busy);
     has_taken = 1;
     UNTIL(stderr_has("another profiler has taken CUPTI in the middle of the recording"));
 }
@@ -75,6 +80,24 @@ static void what_has_cupti_now_is_not_disturbed(void **state)
 {
     (void)state;
     in_child(play_robbed);
+}
+
+/* The process ends before the collector looks at the clock again. */
+static void play_robbed_at_last(void)
+{
+    record(1);
+    has_taken = 1;
+    sl_runtime_exit();
+    CHECK(fake.forced_flushes == 0);
+    CHECK(stderr_has("another profiler has taken CUPTI in the middle of the recording"));
+    CHECK(in_file("1.pt.trace.json", "\"handovers\":1,") == 1);
+    CHECK(in_file("1.pt.trace.json", "k_before") == 1);
+}
+
+static void the_last_flush_is_the_first_to_see_it(void **state)
+{
+    (void)state;
+    in_child(play_robbed_at_last);
 }
 
 /* A buffer is asked of us: it had changed the clock alone, and what it records we do too. */
@@ -203,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(what_has_cupti_now_is_not_disturbed),
+        CASE(the_last_flush_is_the_first_to_see_it),
         CASE(a_clock_that_was_changed_and_nothing_else),
         CASE(asked_while_it_is_told_that_it_was_not),
         CASE(never_asked_and_no_window),

@@ -12,9 +12,9 @@ static void play_demand(void)
     fake_launch("k_before", 1);
     record_window("k_first", 50);
     CHECK(fake.enabling_thread != syscall(SYS_gettid)); /* it may stall for seconds */
+    fake_launch("k_between", 1);
     UNTIL(!fake.on[10]);
     CHECK(fake.on[5]); /* graphs captured now would lose their nodes for good */
-    fake_launch("k_between", 1);
     record_window("k_second", 70);
     CHECK(in_file("1.pt.trace.json", "k_first") == 50);
     CHECK(in_file("1.pt.trace.json", KERNEL) == 50);

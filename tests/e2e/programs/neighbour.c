@@ -3,6 +3,7 @@
  * its arguments say, one after the other:
  *
  *     clock            gives CUPTI the tick counter for its clock, as torch.profiler does
+ *     wall             gives it the wall clock, which it has already
  *     register         its callbacks; buffers that CUPTI is to zero are full of rubbish
  *     enable disable   kernels and runtime calls
  *     flush            by force
@@ -30,6 +31,14 @@ static atomic_int kernels, calls, strangers;
 static uint64_t ticks(void)
 {
     return __rdtsc();
+}
+
+static uint64_t wall(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
@@ -89,6 +98,8 @@ static int step(const char *name, long n)
 
     if (!strcmp(name, "clock"))
         must(cuptiActivityRegisterTimestampCallback(ticks), "clock");
+    else if (!strcmp(name, "wall"))
+        must(cuptiActivityRegisterTimestampCallback(wall), "wall");
     else if (!strcmp(name, "register"))
         must(cuptiActivityRegisterCallbacks(request, complete), "register");
     else if (!strcmp(name, "enable") || !strcmp(name, "disable"))

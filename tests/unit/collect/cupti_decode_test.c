@@ -207,6 +207,45 @@ static void a_newer_library_steps_by_itself(void **state)
     record_close(b);
 }
 
+static size_t unfinished(struct record_rig *b)
+{
+    struct sl_decode_held held = {0};
+
+    sl_decode_look(b->layout, b->buffer, sizeof(b->buffer), &held);
+    b->valid = 0;
+    memset(b->buffer, 0, sizeof(b->buffer));
+    return held.unfinished;
+}
+
+static void add_launch(struct record_rig *b)
+{
+    put32(record_add(b, SL_CUPTI_KIND_RUNTIME), b->layout->api->cbid, 51); /* cudaMemsetAsync */
+}
+
+/* CUPTI keeps a buffer with such a record to itself. */
+static void what_is_unfinished_in_a_buffer_is_seen(void **state)
+{
+    struct record_rig *b = record_open(130001, 0);
+
+    (void)state;
+    add_launch(b);
+    add_memset(b, 1);
+    add_memset(b, 2); /* as of a graph */
+    assert_int_equal(unfinished(b), 0);
+    put64(add_memset(b, 1), b->layout->memset->end, 0);
+    record_add(b, SL_CUPTI_KIND_CONCURRENT_KERNEL);
+    record_add(b, SL_CUPTI_KIND_MEMCPY);
+    record_add(b, SL_CUPTI_KIND_MEMCPY2);
+    add_memset(b, 2);
+    assert_int_equal(unfinished(b), 4);
+    add_memset(b, 1);
+    add_launch(b);
+    add_launch(b);
+    add_launch(b);
+    assert_int_equal(unfinished(b), 2);
+    record_close(b);
+}
+
 static void versions_below_12_are_refused(void **state)
 {
     struct sl_decode_options opt = {.version = 17};
@@ -277,6 +316,7 @@ int main(void)
         cmocka_unit_test(a_record_that_cannot_be_true_is_left_out_alone),
         cmocka_unit_test(a_name_at_a_bad_address_is_damage_not_a_crash),
         cmocka_unit_test(a_newer_library_steps_by_itself),
+        cmocka_unit_test(what_is_unfinished_in_a_buffer_is_seen),
         cmocka_unit_test(versions_below_12_are_refused),
         cmocka_unit_test(every_patch_of_a_minor_has_its_layout),
         cmocka_unit_test(calls_have_names_and_bits),

@@ -225,7 +225,7 @@ static void test_decoding(void **state)
 static void test_looking(void **state)
 {
     struct record_rig *b = record_open(130401, 0);
-    struct sl_decode_held held = {0, 0};
+    struct sl_decode_held held = {0};
 
     (void)state;
     tell(SL_CUPTI_KIND_MEMSET, 1);
@@ -236,7 +236,7 @@ static void test_looking(void **state)
     sl_decode_look(b->layout, b->buffer, sizeof(b->buffer), &held);
     assert_int_equal(held.records, 2);
     put32(b->buffer + b->valid, 0, SL_CUPTI_KIND_RUNTIME);
-    held = (struct sl_decode_held){0, 0};
+    held = (struct sl_decode_held){0};
     sl_decode_look(b->layout, b->buffer, sizeof(b->buffer), &held);
     assert_int_equal(held.records, 3);
     record_close(b);
