@@ -232,6 +232,9 @@ static int look_again(struct sl_collector *c)
             return -ECANCELED;
     }
     c->is_robbed = 0;
+    /* A window may have opened since. That none can be turned on is told by sl_cupti_enable(). */
+    if (c->are_kinds_wanted && sl_collector_set_kinds(c, 1) == -ECANCELED)
+        return -ECANCELED;
     sl_collector_tell_gap(c, sl_clock_now());
     c->away_ns = 0;
     if (c->are_kinds_wanted)

@@ -126,6 +126,33 @@ static void a_clock_that_was_changed_and_nothing_else(void **state)
     in_child(play_clock_alone);
 }
 
+/* Between windows, when the kinds are off: those of the window that opens then are on again. */
+static void play_clock_alone_between_windows(void)
+{
+    static struct sl_cupti_functions functions;
+
+    functions = fake_functions;
+    functions.GetTimestamp = theirs_or_ours;
+    CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=demand"));
+    fake_launch("k_context", 1);
+    record_window("k_first", 1);
+    fake_launch("k_sign", 1);
+    UNTIL(!fake.on[SL_CUPTI_KIND_CONCURRENT_KERNEL]);
+    has_taken = 1;
+    UNTIL(stderr_has("another profiler has taken CUPTI in the middle of the recording"));
+    CHECK(sl_runtime_start() == 0);
+    UNTIL(status_now().state == SL_STATE_RECORDING);
+    fake_launch("k_asks", 1);
+    UNTIL(fake.on[SL_CUPTI_KIND_CONCURRENT_KERNEL]);
+    sl_runtime_exit();
+}
+
+static void a_clock_that_was_changed_between_windows(void **state)
+{
+    (void)state;
+    in_child(play_clock_alone_between_windows);
+}
+
 /* ---- before the first record ---- */
 
 /* A thread of the application's makes CUPTI ask us for a buffer, after all. */
@@ -228,6 +255,7 @@ int main(void)
         CASE(what_has_cupti_now_is_not_disturbed),
         CASE(the_last_flush_is_the_first_to_see_it),
         CASE(a_clock_that_was_changed_and_nothing_else),
+        CASE(a_clock_that_was_changed_between_windows),
         CASE(asked_while_it_is_told_that_it_was_not),
         CASE(never_asked_and_no_window),
         CASE(refused_when_it_is_taken_back),
