@@ -146,11 +146,11 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
     for (const struct sl_link *at = extra->first; at; at = at->next) {
         struct sl_link link = *at;
         int unsure = overlaps;
+        enum found found = find(&at->by, at->op->pub.end_ns, when, &unsure);
 
-        if (find(&at->by, at->op->pub.end_ns, when, &unsure) == OUT ||
-            is_behind(last, &at->by, at->op->pub.end_ns))
+        if (found == OUT || is_behind(last, &at->by, at->op->pub.end_ns))
             continue;
-        link.overlapping |= (uint8_t)unsure;
+        link.overlapping |= (uint8_t)(unsure || found == OVERLAPS);
         if (via != SL_VIA_STREAM) {
             link.via = (uint8_t)via;
             link.by = (struct sl_moment){0};

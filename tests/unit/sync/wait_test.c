@@ -127,6 +127,27 @@ static void what_truly_overlaps_is_marked(void **state)
     job_end(j);
 }
 
+/* What another thread put the stream behind meanwhile had ended before: whether the wait was for it
+ * too, goes by which came first. */
+static void what_overlaps_by_an_event_is_marked(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t over = job_kernel(j, 14, 2, 4, 8);
+    job_record(j, 14, 5, 77, 5);
+    uint64_t before = job_kernel(j, 13, 10, 15, 60);
+    uint64_t sync = job_stream_sync(j, 13, 20, 66);
+
+    j->thread = 200;
+    job_wait_event(j, 13, 5, 77, 30);
+
+    sl_edges_flush(j->edges);
+    assert_wait(job_edge(j, before, sync), SL_EDGE_STREAM_SYNC, 40, 6, 1);
+    assert_int_equal(job_edge(j, before, sync)->basis, SL_BASIS_EXACT);
+    assert_int_equal(job_edge(j, over, sync)->basis, SL_BASIS_OVERLAPPING);
+    job_end(j);
+}
+
 static void a_long_launch_of_another_thread_is_looked_behind(void **state)
 {
     struct job *j = begin();
@@ -221,6 +242,7 @@ int main(void)
         cmocka_unit_test(behind_an_operation_without_a_time_nothing_is_said),
         cmocka_unit_test(another_threads_launch_during_the_wait),
         cmocka_unit_test(what_truly_overlaps_is_marked),
+        cmocka_unit_test(what_overlaps_by_an_event_is_marked),
         cmocka_unit_test(a_long_launch_of_another_thread_is_looked_behind),
         cmocka_unit_test(gpu_order_decides_between_launches_that_overlap),
         cmocka_unit_test(online_an_end_is_told_to_a_thread_once),
