@@ -28,6 +28,9 @@
 #define EARLY_FLUSH_NS (20 * SL_COLLECTOR_MS)
 /* A record's end may be stamped this long before the record is in its buffer. */
 #define STAMP_SLACK_NS (2 * SL_COLLECTOR_MS)
+/* An ending process may have lost its time to others. The file still has its own, see
+ * collector_exit.c. */
+#define STOOD_STILL_NS (150 * SL_COLLECTOR_MS)
 
 /* CUPTI may be gone already when the exit has given us up. */
 int sl_collector_enter_cupti(struct sl_collector *c)
@@ -267,35 +270,50 @@ static struct sl_cupti_buffer *next_buffer(struct sl_collector *c)
 }
 
 /* A process that ends has no later moment for its writer: rather than drop events, waits for room.
- * 0; -ETIMEDOUT: no time is left for decoding. */
+ * Where there is room, a machine that stood still is not held against the records. 0; -ETIMEDOUT:
+ * no time is left for decoding. */
 static int wait_for_room(struct sl_collector *c)
 {
-    while (sl_clock_monotonic() < c->exit_decode_until_ns) {
+    for (;;) {
+        uint64_t now = sl_clock_monotonic();
+
         if (!sl_pipeline_is_crowded(c->pipeline))
-            return 0;
+            return now < c->exit_decode_until_ns + STOOD_STILL_NS ? 0 : -ETIMEDOUT;
+        if (now >= c->exit_decode_until_ns)
+            return -ETIMEDOUT;
         sl_collector_nap(c);
     }
-    return -ETIMEDOUT;
+}
+
+static void give_up(struct sl_collector *c, const struct sl_cupti_layout *layout,
+                    const struct sl_cupti_buffer *b)
+{
+    struct sl_decode_held lost = {0};
+
+    sl_decode_look(layout, b->data, b->valid, &lost);
+    if (lost.of_use) /* a window that has nothing else has a file that says so */
+        sl_pipeline_use(c->pipeline);
+    sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, lost.records);
+    sl_log_once(&c->late_said, SL_LOG_WARN,
+                "the process ended before all that CUPTI gave back could be read; how many records "
+                "are missing stands in the trace: 'syncline check' tells");
 }
 
 static void decode(struct sl_collector *c, const struct sl_cupti_buffer *b)
 {
     const struct sl_cupti_layout *fields =
         b->context == sl_cupti_fields_mark() ? sl_cupti_fields_layout() : NULL;
-    struct sl_decode_held lost = {0};
 
     if (!b->valid)
         return;
     /* Acquire pairs with the release in sl_collector_exit(): until when. */
-    if (!atomic_load_explicit(&c->exiting, memory_order_acquire) || wait_for_room(c) == 0) {
-        sl_cupti_dump_buffer(c->dump, b->data, b->valid, b->stream);
-        sl_pipeline_set_layout(c->pipeline, fields);
-        sl_pipeline_buffer(c->pipeline, b->data, b->valid);
+    if (atomic_load_explicit(&c->exiting, memory_order_acquire) && wait_for_room(c)) {
+        give_up(c, fields ? fields : sl_cupti_layout_find(c->opt.cupti->version), b);
         return;
     }
-    sl_decode_look(fields ? fields : sl_cupti_layout_find(c->opt.cupti->version), b->data, b->valid,
-                   &lost);
-    sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, lost.records);
+    sl_cupti_dump_buffer(c->dump, b->data, b->valid, b->stream);
+    sl_pipeline_set_layout(c->pipeline, fields);
+    sl_pipeline_buffer(c->pipeline, b->data, b->valid);
 }
 
 int sl_collector_take_buffers(struct sl_collector *c)

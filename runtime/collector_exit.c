@@ -41,12 +41,16 @@ static int cut_off(struct sl_collector *c)
     return -EBUSY;
 }
 
-/* Does what the collector would have done. One that failed before it had a pipeline leaves
- * nothing. */
+/* Does what the collector would have done, however late it is. One that failed before it had a
+ * pipeline leaves nothing. */
 static void stand_in(struct sl_collector *c)
 {
+    uint64_t now = sl_clock_monotonic();
+
     if (!c->pipeline)
         return;
+    if (c->exit_decode_until_ns < now)
+        c->exit_decode_until_ns = now;
     sl_pipeline_without_cupti(c->pipeline);
     sl_collector_settle(c);
 }

@@ -104,7 +104,7 @@ struct sl_collector {
     struct sl_collector_lent awaited;
     struct sl_collector_silence silence;
     int robbed_said;
-    int clock_said, drop_said, missing_said, refused_said;
+    int clock_said, drop_said, missing_said, late_said, refused_said;
 };
 
 /* ---- collector.c ---- */

@@ -2,6 +2,8 @@
  * does. */
 #include "life.h"
 
+#include "base/clock.h"
+
 static void play_run(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));
@@ -119,6 +121,48 @@ static void an_open_window_gets_the_last_records_and_its_end(void **state)
     in_child(play_last_records);
 }
 
+/* While the last flush runs, the whole machine stands still. */
+static _Atomic uint64_t stood_still_ns;
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + stood_still_ns;
+}
+
+static int flush_and_stand_still(uint32_t flag)
+{
+    int err = fake_FlushAll(flag);
+
+    if (flag)
+        stood_still_ns = 1550000000;
+    return err;
+}
+
+static void play_stand_still(void)
+{
+    static const struct sl_clock_source source = {fake_now, monotonic_ns, NULL};
+    struct sl_cupti_functions functions = fake_functions;
+
+    sl_clock_set_source(&source);
+    functions.ActivityFlushAll = flush_and_stand_still;
+    CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=run"));
+    for (int i = 0; i < 30; i++)
+        fake_launch("k_last", 1);
+    sl_runtime_exit();
+    CHECK(files("*.part") == 0);
+    CHECK(in_file("1.pt.trace.json", "k_last") == 30);
+    CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":0,") == 1);
+}
+
+static void what_a_machine_brings_that_stood_still_is_in_the_file(void **state)
+{
+    (void)state;
+    in_child(play_stand_still);
+}
+
 static void play_status_after_the_end(void)
 {
     struct sl_status s;
@@ -147,6 +191,7 @@ int main(void)
         CASE(an_empty_buffer_that_stays_out_is_no_loss),
         CASE(without_an_open_window_there_is_nothing_to_bring_in),
         CASE(an_open_window_gets_the_last_records_and_its_end),
+        CASE(what_a_machine_brings_that_stood_still_is_in_the_file),
         CASE(a_status_after_the_end_does_not_read_what_is_gone),
     };
 
