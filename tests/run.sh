@@ -88,11 +88,13 @@ build() {
 }
 
 # ctest keeps 1 KiB of a test's output unless told otherwise: its cases would be lost.
+# unit PRESET NAME [CTEST OPTION...]
 unit() {
     local preset=$1 name=$2
+    shift 2
     ctest --test-dir "build/$preset" --output-junit "$logs/$name.xml" --output-on-failure \
         --test-output-size-passed 10000000 --test-output-size-failed 10000000 \
-        --no-tests=ignore -j "$jobs" ${only:+-R "$only"}
+        --no-tests=ignore -j "$jobs" ${only:+-R "$only"} "$@"
 }
 
 # python_tests PRESET NAME FOLDERS [PYTEST OPTION...]
@@ -165,6 +167,17 @@ export LSAN_OPTIONS=${LSAN_OPTIONS:-print_suppressions=0:suppressions=$PWD/tests
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1:suppressions=$PWD/tests/tsan.supp}
 
+# What comes from the network comes while the processors build. The stage that needs an environment
+# waits for it, and says what went wrong: here it is only early.
+environments=(test hta)
+((level > 0 && torch)) && environments+=(torch-2.11)
+((level > 0)) && environments+=(lint)
+if [[ -z $only ]]; then
+    for environment in "${environments[@]}"; do
+        tests/venv.sh "$environment"
+    done >"$logs/environments.log" 2>&1 </dev/null &
+fi
+
 e2e_marks='not long'
 ((level == 3)) && e2e_marks=''
 
@@ -183,7 +196,10 @@ if stage build-release build release; then
         stage analysis analysis
         for sanitizer in asan tsan; do
             if stage build-$sanitizer build $sanitizer; then
-                stage unit-$sanitizer unit $sanitizer unit-$sanitizer
+                # Where one thread runs there is no race: tests/CMakeLists.txt.
+                threads=()
+                [[ $sanitizer == tsan ]] && threads=(-LE one_thread)
+                stage unit-$sanitizer unit $sanitizer unit-$sanitizer "${threads[@]}"
                 stage e2e-$sanitizer python_tests $sanitizer e2e-$sanitizer tests/e2e -n "$jobs" \
                     -m 'sanitize and not long'
             fi

@@ -63,15 +63,17 @@ def record_sample(tmp: pathlib.Path, name: str) -> harness.Run:
 def held_up(et: chakra.Et, run: harness.Run) -> dict[int, int]:
     """What a busy machine adds, in ns by node, where no record tells: the thread of a copy from
     pageable memory wakes late from its wait for what came before, so the copy is enqueued late;
-    a graph's launch enqueues one node of it late; a host function between two operations runs late.
-    By the simulator's truth: the operation waited for nothing else."""
+    a graph's launch enqueues one node of it late; a thread loses its processor inside a launch,
+    before it has enqueued and again before it returns; a host function between two operations runs
+    late. By the simulator's truth: the operation waited for nothing else."""
     ops = run.truth_of("op")
+    returned = {call["corr"]: call["end"] for call in run.truth_of("call")}
     woke = {wait["corr"] for wait in run.truth_of("wait") if wait["kind"] == "copy"}
     host = {op["id"]: op["end"] for op in ops if op["kind"] == "host"}
     late = {(op["corr"], op["start"]) for op in ops
             if op["start"] in [host.get(s["op"]) for s in op["after"]] or
-            (op["graph"] or op["corr"] in woke and op["copy_kind"] == HTOD) and
-            op["start"] == op["queued"] + LAUNCH_NS}
+            (op["graph"] or op["corr"] in woke and op["copy_kind"] == HTOD or
+             op["start"] < returned[op["corr"]]) and op["start"] == op["queued"] + LAUNCH_NS}
     base = et.header["clock_base_ns"]
     return {node.id: max(0, node.start - node.delay - max(et.by_id[d].end for d in node.deps))
             for node in et.gpu if node.deps and (node.correlation, node.start + base) in late}
