@@ -46,7 +46,8 @@ def compare(ours: harness.Trace, theirs: list[dict]) -> None:
     missing = set(late) - set(mine)
     assert len(late) > 20 and len(missing) <= lost, [late[i]["name"] for i in missing][:10]
     threads = {row["tid"] for row in late.values()}
-    surplus = {i for i, row in mine.items() if row["tid"] in threads and min(its) < i < max(its)}
+    its_first, its_last = min(its), max(its)
+    surplus = {i for i, row in mine.items() if row["tid"] in threads and its_first < i < its_last}
     assert surplus <= set(its), [mine[i]["name"] for i in surplus - set(its)][:10]
     late = {i: e for i, e in late.items() if i in mine}
     for i, row in late.items():
