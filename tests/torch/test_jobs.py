@@ -105,7 +105,7 @@ def told(run: harness.Run) -> tuple[int, str, str]:
     log."""
     own = harness.SAID.sub("", run.stderr)
     return (run.status, re.sub(r"\bsession \d+ \d+", "session", run.stdout),
-            re.sub(r"^W\d+ [\d:.]+ \d+ ", "", own, flags=re.MULTILINE))
+            re.sub(r"^((?:\[rank\d+\]:)?\[?W)\d+ [\d:.]+ (\d+ )?", r"\1", own, flags=re.MULTILINE))
 
 
 def check_same(bare: harness.Run, run: harness.Run) -> None:
@@ -239,6 +239,8 @@ def test_job_of_ranks(torch, name):
     runs = [torch.ranks(name, 2, inject=inject) for inject in (False, True)]
     assert [run.status for run in runs] == [0, 0], runs[1].stderr[-4000:]
     assert runs[0].stdout == runs[1].stdout
+    bare, ours = (sorted(told(run)[2].splitlines()) for run in runs)  # two processes write it
+    assert bare == ours
     job = RANKS[name]
     traces = {trace.object["distributedInfo"]["rank"]: trace for trace in runs[1].traces()}
     assert set(traces) == {0, 1}

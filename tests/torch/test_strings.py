@@ -212,7 +212,7 @@ sys.exit(3)
     assert {"aten::sinh", "aten::cosh"} <= {e["name"] for e in run.trace().of("cpu_op")}
 
 
-@pytest.mark.parametrize("name", [name for name in RANKS if name != "fsdp"])
+@pytest.mark.parametrize("name", RANKS)
 def test_ranks(torch, name):
     run = torch.ranks(name, 2, home=hidden(torch.tmp))
     assert run.status == 0, run.stderr
