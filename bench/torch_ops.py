@@ -51,7 +51,7 @@ def cost(mode: str) -> dict[str, float]:
 
     found = {}
     for name, call in calls().items():
-        found[mode + name] = least(ROUNDS // 4 if name else ROUNDS, run)
+        found[mode + name] = least(ROUNDS // 2 if name else ROUNDS, run)
     return found
 
 

@@ -72,7 +72,9 @@ of_shapes() { # [CALL]
 
 row() { # METRIC VALUE UNIT GOAL AGAINST
     local met=null mark=
-    if [[ $4 != 0 ]]; then
+    if [[ $4 != 0 && $2 == -* ]]; then # a cost below nothing
+        mark="goal at most $4: the machine was too busy to tell"
+    elif [[ $4 != 0 ]]; then
         met=$(awk -v v="$2" -v g="$4" 'BEGIN { print (v <= g) ? "true" : "false" }')
         mark="goal at most $4: $([[ $met == true ]] && echo met || echo missed)"
     fi
