@@ -105,6 +105,12 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
         out.unsure += 1
         out.wrong += [f"impossible at {key}: {edge}" for edge in have
                       if not any(d.nameless or is_possible(truth, d, edge) for d in to)]
+        # One source may be waited for by two rules: the order of the calls tells which is named.
+        sure = {printed(edge) for edge in found if edge["basis"] == "exact"}
+        allowed = {edge[1:] for d in to for edge in d.must + d.may + d.covered}
+        out.wrong += [f"exact at {key}, which overlaps others: {edge}" for edge in sure
+                      if edge[1:] not in allowed
+                      and not any(d.nameless or says_nothing_new(truth, d, edge) for d in to)]
         return
     if not to and truth.broken and {edge["kind"] for edge in found} <= INFERRED:
         return  # a reset does not wait for a broken context, which its record does not say
