@@ -10,7 +10,7 @@
 #include <errno.h>
 
 enum {
-    LOOKS = 1024,       /* at records of later calls */
+    LOOKS = 1024,       /* at records of later calls, for each operation */
     CONTEXTS_SHARE = 32 /* of the store, half full */
 };
 
@@ -103,25 +103,37 @@ static void remember_context(struct sl_call *c)
 
 /* ---- operations ---- */
 
+/* Behind this call's, items are in order: calls as they began, each before what it did. */
+const struct sl_item *sl_call_meanwhile(const struct sl_call *c, struct sl_meanwhile *m)
+{
+    const struct sl_item *first = c->item + c->count;
+
+    while (first + m->looked < c->e->held && m->looked++ < m->most) {
+        const struct sl_item *at = first + m->looked - 1;
+
+        if (at->kind == SL_EV_RUNTIME || at->kind == SL_EV_DRIVER) {
+            if (at->start_ns >= c->by.to_ns)
+                return NULL;
+            m->call = at;
+        } else if (m->call && m->call->where != c->by.thread &&
+                   at->correlation == m->call->correlation) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
 /* Another thread's call, made during this one, got onto the stream first: what the stream was made
- * to wait for, that call's operation may have waited for. Calls stand before their operations,
- * those behind this one in order. */
+ * to wait for, that call's operation may have waited for. */
 static int is_overtaken(const struct sl_call *c, const struct sl_item *op)
 {
-    const struct sl_item *at = c->item + c->count, *call = NULL;
-    const struct sl_item *end = c->e->held - at < LOOKS ? c->e->held : at + LOOKS;
+    struct sl_meanwhile m = {.most = LOOKS};
+    const struct sl_item *at;
 
-    for (; at < end; at++) {
-        if (at->kind == SL_EV_RUNTIME || at->kind == SL_EV_DRIVER)
-            call = at;
-        if (call == at && at->start_ns >= c->by.to_ns)
-            return 0;
-        if (call && call->where != c->by.thread && sl_item_is_operation(at) &&
-            at->correlation == call->correlation && at->where == op->where &&
-            at->start_ns < op->start_ns)
+    while ((at = sl_call_meanwhile(c, &m)))
+        if (sl_item_is_operation(at) && at->where == op->where && at->start_ns < op->start_ns)
             return 1;
-    }
-    return end < c->e->held;
+    return m.looked > m.most;
 }
 
 static void mark_overlapping(struct sl_set *set)
@@ -237,7 +249,7 @@ static void record_events(struct sl_call *c)
             continue;
         is_named = 1;
         err = sl_records_put(c->e->records, sl_call_stream(c, item)->context->id, item->name,
-                             item->id, item->correlation, &record);
+                             item->id, &c->by, &record);
         c->e->starved |= err == -ENOMEM;
         if (err)
             continue;

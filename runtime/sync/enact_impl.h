@@ -38,6 +38,16 @@ static inline void sl_call_lose(struct sl_call *c, enum sl_edge_loss reason)
     c->e->waits->lost[reason]++;
 }
 
+/* enact.c: what other threads' calls did that began during this one, one item after the other. */
+struct sl_meanwhile {
+    const struct sl_item *call; /* the last one; NULL: there was none */
+    size_t looked;              /* at so many items behind the call's */
+    size_t most;                /* to look at */
+};
+
+/* NULL: nothing more of that is known. Past the most, `looked` is above it. */
+const struct sl_item *sl_call_meanwhile(const struct sl_call *c, struct sl_meanwhile *m);
+
 /* enact.c: tells the stream and gives what the operation waited for; NULL: nothing new. */
 struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item);
 

@@ -16,7 +16,8 @@ enum {
     PTOP = 10,
     PAGEABLE = 1, /* CUpti_ActivityMemoryKind */
     DEVICE = 3,
-    ARRAY = 4
+    ARRAY = 4,
+    LOOKS = 1 << 16 /* at records of calls from during a wait for an event, which may take long */
 };
 
 static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream,
@@ -135,7 +136,7 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
 
 /* ---- events ---- */
 
-static const struct sl_record *find_record(const struct sl_call *c)
+static const struct sl_record *find_record(const struct sl_call *c, int *overlaps)
 {
     const struct sl_item *sync = c->sync;
 
@@ -144,7 +145,24 @@ static const struct sl_record *find_record(const struct sl_call *c)
     if (c->e->opt->foreign && sync->id == 0)
         return NULL;
     return sl_records_find(c->e->records, sl_call_stream(c, sync)->context->id, sync->name,
-                           sync->id, sync->correlation);
+                           sync->id, &c->by, overlaps);
+}
+
+/* Another thread's call that began during this one recorded the event anew, or there were too many
+ * to look at all. */
+static int is_recorded_meanwhile(const struct sl_call *c)
+{
+    struct sl_meanwhile m = {.most = LOOKS};
+    const struct sl_context *context = sl_call_stream(c, c->sync)->context;
+    const struct sl_item *at;
+
+    if (c->sync->id != 0)
+        return 0;
+    while ((at = sl_call_meanwhile(c, &m)))
+        if (at->kind == SL_EV_CUDA_EVENT && at->name == c->sync->name &&
+            sl_call_stream(c, at)->context == context)
+            return 1;
+    return m.looked > m.most;
 }
 
 /* An event that was never recorded orders nothing; but was it? Of one whose records are all
@@ -166,23 +184,40 @@ static int may_be_outdated(const struct sl_call *c, const struct sl_record *reco
     uint64_t unnamed = c->e->records->unnamed;
 
     /* Of several the last is known: a wait from before it may come behind another of them. */
-    return unnamed != 0 && (!record || record->correlation < unnamed);
+    return unnamed != 0 && (!record || record->by.correlation < unnamed);
 }
 
-/* What the call's event stood for. NULL: nothing, or, if `*lost` has a reason, it is not known. */
-static const struct sl_record *record_of(const struct sl_call *c, uint32_t *lost)
+/* What the call's event stood for. NULL: nothing, or, if `*lost` has a reason, it is not known.
+ * `*overlaps`: it may have been another record, since calls truly overlap. */
+static const struct sl_record *record_of(const struct sl_call *c, uint32_t *lost, int *overlaps)
 {
-    const struct sl_record *record = find_record(c);
+    int unsure = 0;
+    const struct sl_record *record = find_record(c, &unsure);
     enum sl_edge_loss reason;
 
     *lost = 0;
+    *overlaps = 0;
     if (may_be_outdated(c, record)) {
         *lost = 1u << SL_EDGE_LOST_NO_RECORD;
         return NULL;
     }
     if (!record && may_have_been_recorded(c, &reason))
         *lost = 1u << reason;
+    *overlaps = record && (unsure || is_recorded_meanwhile(c));
     return record;
+}
+
+static void copy_set(const struct sl_call *c, const struct sl_set *from, int overlaps,
+                     struct sl_set *to)
+{
+    sl_set_open(c->e->streams, to);
+    to->lost = from->lost;
+    for (const struct sl_link *at = from->first; at; at = at->next) {
+        struct sl_link link = *at;
+
+        link.overlapping |= (uint8_t)overlaps;
+        sl_set_add(c->e->streams, to, &link);
+    }
 }
 
 static void wait_for_event(struct sl_call *c)
@@ -190,28 +225,32 @@ static void wait_for_event(struct sl_call *c)
     int query = c->class == SL_CALL_EVENT_QUERY;
     struct sl_wait wait = new_wait(c, sl_call_stream(c, c->sync), SL_WAIT_SET,
                                    query ? SL_EDGE_EVENT_QUERY : SL_EDGE_EVENT_SYNC);
+    int overlaps;
     uint32_t lost;
-    const struct sl_record *record = record_of(c, &lost);
+    const struct sl_record *record = record_of(c, &lost, &overlaps);
 
     sl_waits_lose(c->e->waits, lost);
     if (!record)
         return;
     /* Whether a foreign file's query succeeded stands nowhere. */
     wait.inferred = (uint8_t)(query && c->e->opt->foreign);
-    sl_set_open(c->e->streams, &wait.set);
-    wait.set.lost = record->set.lost;
-    for (const struct sl_link *at = record->set.first; at; at = at->next)
-        sl_set_add(c->e->streams, &wait.set, at);
+    copy_set(c, &record->set, overlaps, &wait.set);
     sl_waits_add(c->e->waits, &wait);
 }
 
 static void stream_waits(struct sl_call *c)
 {
-    struct sl_set unknown = {0};
-    const struct sl_record *record = record_of(c, &unknown.lost);
+    struct sl_set marked = {0}, unknown = {0};
+    int overlaps;
+    const struct sl_record *record = record_of(c, &unknown.lost, &overlaps);
+    const struct sl_set *set = record ? &record->set : &unknown;
 
-    sl_stream_follow(c->e->streams, sl_call_stream(c, c->sync), record ? &record->set : &unknown,
-                     SL_VIA_STREAM_WAIT, &c->by);
+    if (overlaps) {
+        copy_set(c, set, 1, &marked);
+        set = &marked;
+    }
+    sl_stream_follow(c->e->streams, sl_call_stream(c, c->sync), set, SL_VIA_STREAM_WAIT, &c->by);
+    sl_set_clear(c->e->streams, &marked);
 }
 
 /* Its event and context stand in its arguments, which no record has: the next operation of any

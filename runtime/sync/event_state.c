@@ -74,6 +74,18 @@ void sl_records_forget(struct sl_records *r)
     r->unnamed = 0;
 }
 
+static uint64_t latest(uint64_t a_ns, uint64_t b_ns)
+{
+    return a_ns > b_ns ? a_ns : b_ns;
+}
+
+static void come_behind(struct sl_record *record, const struct sl_record *earlier)
+{
+    if (earlier)
+        record->before_ns =
+            latest(record->before_ns, latest(earlier->before_ns, earlier->by.to_ns));
+}
+
 static int join_event(struct sl_records *r, struct sl_record *record)
 {
     uint64_t *place = record->event ? sl_map_put(&r->by_event, record->event) : NULL;
@@ -82,14 +94,16 @@ static int join_event(struct sl_records *r, struct sl_record *record)
     if (!place)
         return record->event ? -1 : 0;
     newest = (struct sl_record *)(uintptr_t)*place;
-    if (newest && newest->correlation > record->correlation) {
+    if (newest && newest->by.correlation > record->by.correlation) {
         /* It came late. */
         record->previous = newest->previous;
         newest->previous = record;
+        come_behind(newest, record);
     } else {
         record->previous = newest;
         *place = (uintptr_t)record;
     }
+    come_behind(record, record->previous);
     return 0;
 }
 
@@ -126,7 +140,7 @@ int sl_records_has(const struct sl_records *r, uint32_t context, uint32_t event_
 }
 
 int sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id, uint64_t sync_id,
-                   uint64_t correlation, struct sl_record **out)
+                   const struct sl_moment *by, struct sl_record **out)
 {
     uint64_t event = event_key(context, event_id);
     uint64_t *by_sync = sync_id ? sl_map_put(&r->by_sync, sync_id) : NULL;
@@ -136,13 +150,12 @@ int sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id, ui
         return -EINVAL;
     if (sync_id && !by_sync)
         return -ENOMEM;
-    if (sync_id ? *by_sync != 0 : newest && newest->correlation == correlation)
+    if (sync_id ? *by_sync != 0 : newest && newest->by.correlation == by->correlation)
         return -EEXIST;
     record = sl_pool_get(&r->pool);
     if (!record)
         goto fail;
-    *record = (struct sl_record){
-        .sync_id = sync_id, .event = event, .correlation = correlation, .older = r->newest};
+    *record = (struct sl_record){.sync_id = sync_id, .event = event, .by = *by, .older = r->newest};
     if (join_event(r, record) != 0) {
         sl_pool_put(&r->pool, record);
         goto fail;
@@ -166,8 +179,15 @@ fail:
     return -ENOMEM;
 }
 
+/* One that entered before it had not returned when it began: that one may have come last. */
+static int overlaps_earlier(const struct sl_record *record)
+{
+    return record->by.to_ns && record->before_ns > record->by.from_ns;
+}
+
 const struct sl_record *sl_records_find(const struct sl_records *r, uint32_t context,
-                                        uint32_t event_id, uint64_t sync_id, uint64_t correlation)
+                                        uint32_t event_id, uint64_t sync_id,
+                                        const struct sl_moment *when, int *overlaps)
 {
     const struct sl_record *record;
     const uint64_t *place;
@@ -177,7 +197,9 @@ const struct sl_record *sl_records_find(const struct sl_records *r, uint32_t con
         return place ? (const struct sl_record *)(uintptr_t)*place : NULL;
     }
     record = newest_of(r, event_key(context, event_id));
-    while (record && record->correlation > correlation)
-        record = record->previous;
+    for (; record && record->by.correlation > when->correlation; record = record->previous)
+        *overlaps |= sl_moments_overlap(&record->by, when);
+    if (record)
+        *overlaps |= sl_moments_overlap(&record->by, when) || overlaps_earlier(record);
     return record;
 }

@@ -196,6 +196,168 @@ static void of_events_without_a_name_the_first_counts_too(void **state)
     job_end(j);
 }
 
+/* A record of an event, by a call that takes its time. */
+static uint64_t slow_record(struct job *j, uint32_t thread, uint32_t stream, uint64_t sync_id,
+                            unsigned from, unsigned to)
+{
+    struct sl_event ev = {.kind = SL_EV_CUDA_EVENT, .context = 1, .stream = stream};
+
+    j->thread = thread;
+    ev.correlation = job_call(j, EVENT_RECORD, from, to);
+    ev.u.sync.event_id = 5;
+    ev.u.sync.event_sync_id = sync_id;
+    job_tell(j, &ev);
+    return ev.correlation;
+}
+
+static enum sl_edge_basis basis_of(const struct job *j, uint64_t source, uint64_t destination)
+{
+    const struct sl_edge *edge = job_edge(j, source, destination);
+
+    assert_non_null(edge);
+    return (enum sl_edge_basis)edge->basis;
+}
+
+/* Whether the record or the wait came first, nobody knows, unless the wait names its record. */
+static void an_event_recorded_during_the_wait_is_marked(void **state)
+{
+    (void)state;
+    for (uint64_t sync_id = 0; sync_id <= 77; sync_id += 77) {
+        enum sl_edge_basis basis = sync_id ? SL_BASIS_EXACT : SL_BASIS_OVERLAPPING;
+        struct job *j = begin();
+        uint64_t source = job_kernel(j, 13, 10, 15, 60);
+
+        slow_record(j, 100, 13, sync_id, 20, 30);
+        j->thread = 200;
+        job_wait_event(j, 14, 5, sync_id, 22);
+        uint64_t sync = job_event_sync(j, 5, sync_id, 25, 66);
+        uint64_t behind = job_kernel(j, 14, 70, 75, 80);
+
+        sl_edges_flush(j->edges);
+        assert_int_equal(j->count, 2);
+        assert_int_equal(basis_of(j, source, behind), basis);
+        assert_int_equal(basis_of(j, source, sync), basis);
+        assert_int_equal(job_lost(j), 0);
+        job_end(j);
+    }
+}
+
+/* A wait that entered first may have found what was recorded after that. */
+static void an_event_recorded_anew_during_the_wait_is_marked(void **state)
+{
+    (void)state;
+    for (uint64_t sync_id = 0; sync_id <= 77; sync_id += 77) {
+        enum sl_edge_basis basis = sync_id ? SL_BASIS_EXACT : SL_BASIS_OVERLAPPING;
+        struct job *j = begin();
+        uint64_t source = job_kernel(j, 13, 10, 15, 60);
+
+        slow_record(j, 100, 13, sync_id, 13, 14);
+        j->thread = 200;
+        job_call(j, STREAM_WAIT, 20, 30);
+        job_synced(j, SL_SYNC_STREAM_WAIT, 14, 5, sync_id, 20, 30);
+        j->thread = 300;
+        uint64_t sync = job_event_sync(j, 5, sync_id, 22, 66);
+        slow_record(j, 100, 20, sync_id ? sync_id + 1 : 0, 25, 26);
+        uint64_t behind = job_kernel(j, 14, 70, 75, 80);
+
+        sl_edges_flush(j->edges);
+        assert_int_equal(j->count, 2);
+        assert_int_equal(basis_of(j, source, behind), basis);
+        assert_int_equal(basis_of(j, source, sync), basis);
+        assert_int_equal(job_lost(j), 0);
+        job_end(j);
+    }
+}
+
+/* Of what other threads do during a wait only that event's records tell. */
+static void what_else_happens_during_the_wait_leaves_it_exact(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t source = job_kernel(j, 13, 10, 15, 60);
+
+    job_record(j, 13, 5, 0, 13);
+    j->thread = 200;
+    uint64_t sync = job_event_sync(j, 5, 0, 20, 66);
+
+    j->thread = 100;
+    job_record(j, 20, 6, 0, 22);
+    for (unsigned i = 0; i < 3000; i++) {
+        job_call(j, LAUNCH, 24, 25);
+        job_ran(j, 20, 30 + 10 * i, 40 + 10 * i);
+    }
+    slow_record(j, 100, 20, 0, 67, 68);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, source, sync), SL_EDGE_EVENT_SYNC, 40, 6, 1);
+    job_end(j);
+}
+
+/* More than anybody looks at. */
+static void a_wait_during_very_many_calls_is_marked(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t source = job_kernel(j, 13, 10, 15, 60);
+
+    job_record(j, 13, 5, 0, 13);
+    j->thread = 200;
+    uint64_t sync = job_event_sync(j, 5, 0, 20, 66);
+
+    j->thread = 100;
+    for (unsigned i = 0; i < 1 << 16; i++)
+        job_call(j, STREAM_QUERY, 24, 25);
+    slow_record(j, 100, 20, 0, 30, 31);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_int_equal(basis_of(j, source, sync), SL_BASIS_OVERLAPPING);
+    job_end(j);
+}
+
+/* The last of the three may have been any: the first had not returned when the last did. */
+static void an_event_that_two_threads_recorded_at_once_is_marked(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_kernel(j, 13, 2, 4, 50);
+    uint64_t source = job_kernel(j, 14, 5, 7, 60);
+
+    slow_record(j, 100, 13, 0, 10, 30);
+    slow_record(j, 200, 13, 0, 12, 14);
+    slow_record(j, 200, 14, 0, 16, 18);
+    uint64_t unsure = job_event_sync(j, 5, 0, 40, 66);
+
+    slow_record(j, 200, 14, 0, 70, 71);
+    uint64_t known = job_event_sync(j, 5, 0, 72, 74);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(basis_of(j, source, unsure), SL_BASIS_OVERLAPPING);
+    assert_int_equal(basis_of(j, source, known), SL_BASIS_EXACT);
+    assert_int_equal(j->count, 2);
+    job_end(j);
+}
+
+/* A wait whose records come late, when a record from during it was told. */
+static void a_wait_that_comes_late_is_marked(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t source = job_kernel(j, 13, 2, 4, 35);
+
+    job_record(j, 13, 5, 0, 5);
+    j->correlation++; /* the wait */
+    slow_record(j, 200, 14, 0, 20, 21);
+    sl_edges_delivered(j->edges, 38 * US);
+    j->correlation = 2;
+    j->thread = 100;
+    uint64_t sync = job_event_sync(j, 5, 0, 10, 40);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_int_equal(basis_of(j, source, sync), SL_BASIS_OVERLAPPING);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +370,12 @@ int main(void)
         cmocka_unit_test(what_a_context_recorded_is_counted),
         cmocka_unit_test(a_wait_whose_record_was_forgotten_is_counted),
         cmocka_unit_test(of_events_without_a_name_the_first_counts_too),
+        cmocka_unit_test(an_event_recorded_during_the_wait_is_marked),
+        cmocka_unit_test(an_event_recorded_anew_during_the_wait_is_marked),
+        cmocka_unit_test(what_else_happens_during_the_wait_leaves_it_exact),
+        cmocka_unit_test(a_wait_during_very_many_calls_is_marked),
+        cmocka_unit_test(an_event_that_two_threads_recorded_at_once_is_marked),
+        cmocka_unit_test(a_wait_that_comes_late_is_marked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,10 +15,24 @@ static struct sl_record *put(struct sl_records *records, uint32_t context, uint3
                              uint64_t sync_id, uint64_t correlation)
 {
     struct sl_record *record = NULL;
-    int err = sl_records_put(records, context, event, sync_id, correlation, &record);
+    struct sl_moment by = {.correlation = correlation};
+    int err = sl_records_put(records, context, event, sync_id, &by, &record);
 
     assert_int_equal(err, record ? 0 : -EEXIST);
     return record;
+}
+
+/* For a call that asks, all others being over. */
+static const struct sl_record *find(const struct sl_records *records, uint32_t context,
+                                    uint32_t event, uint64_t sync_id, uint64_t correlation)
+{
+    struct sl_moment when = {.correlation = correlation};
+    int overlaps = 0;
+    const struct sl_record *found =
+        sl_records_find(records, context, event, sync_id, &when, &overlaps);
+
+    assert_false(overlaps);
+    return found;
 }
 
 static void by_sync_id_where_there_is_one(void **state)
@@ -33,10 +47,10 @@ static void by_sync_id_where_there_is_one(void **state)
     assert_non_null(first);
     assert_non_null(again);
     assert_null(put(&records, CONTEXT, EVENT, 102, 20)); /* told twice */
-    assert_ptr_equal(sl_records_find(&records, CONTEXT, EVENT, 101, 30), first);
-    assert_ptr_equal(sl_records_find(&records, CONTEXT, EVENT, 102, 30), again);
-    assert_ptr_equal(sl_records_find(&records, 9, 0, 102, 30), again); /* from elsewhere */
-    assert_null(sl_records_find(&records, CONTEXT, EVENT, 103, 30));
+    assert_ptr_equal(find(&records, CONTEXT, EVENT, 101, 30), first);
+    assert_ptr_equal(find(&records, CONTEXT, EVENT, 102, 30), again);
+    assert_ptr_equal(find(&records, 9, 0, 102, 30), again); /* from elsewhere */
+    assert_null(find(&records, CONTEXT, EVENT, 103, 30));
     sl_records_free(&records);
 }
 
@@ -50,11 +64,11 @@ static void else_the_last_before_the_call_that_asks(void **state)
     struct sl_record *first = put(&records, CONTEXT, EVENT, 0, 10); /* came late */
 
     assert_null(put(&records, CONTEXT, EVENT, 0, 20));
-    assert_null(sl_records_find(&records, CONTEXT, EVENT, 0, 5));
-    assert_ptr_equal(sl_records_find(&records, CONTEXT, EVENT, 0, 15), first);
-    assert_ptr_equal(sl_records_find(&records, CONTEXT, EVENT, 0, 25), again);
-    assert_null(sl_records_find(&records, CONTEXT, EVENT + 1, 0, 25));
-    assert_null(sl_records_find(&records, CONTEXT + 1, EVENT, 0, 25));
+    assert_null(find(&records, CONTEXT, EVENT, 0, 5));
+    assert_ptr_equal(find(&records, CONTEXT, EVENT, 0, 15), first);
+    assert_ptr_equal(find(&records, CONTEXT, EVENT, 0, 25), again);
+    assert_null(find(&records, CONTEXT, EVENT + 1, 0, 25));
+    assert_null(find(&records, CONTEXT + 1, EVENT, 0, 25));
     assert_true(sl_records_elsewhere(&records, CONTEXT + 1, EVENT));
     assert_false(sl_records_elsewhere(&records, CONTEXT, EVENT));
     assert_false(sl_records_elsewhere(&records, CONTEXT + 1, EVENT + 1));
@@ -69,8 +83,11 @@ static void what_nothing_names_is_no_record(void **state)
     struct sl_record *record;
 
     sl_records_init(&records, &r->streams);
-    for (uint64_t i = 1; i <= 1000; i++)
-        assert_int_equal(sl_records_put(&records, CONTEXT, 0, 0, i, &record), -EINVAL);
+    for (uint64_t i = 1; i <= 1000; i++) {
+        struct sl_moment by = {.correlation = i};
+
+        assert_int_equal(sl_records_put(&records, CONTEXT, 0, 0, &by, &record), -EINVAL);
+    }
     assert_int_equal(records.count, 0);
     assert_int_equal(records.context_of.slots, 0);
     sl_records_free(&records);
@@ -85,9 +102,9 @@ static void an_event_keeps_its_last_two(void **state)
     for (uint64_t i = 1; i <= 1000; i++)
         assert_non_null(put(&records, CONTEXT, EVENT, 100 + i, i));
     assert_int_equal(records.count, 2);
-    assert_non_null(sl_records_find(&records, CONTEXT, EVENT, 1100, 2000));
-    assert_non_null(sl_records_find(&records, CONTEXT, EVENT, 1099, 2000));
-    assert_null(sl_records_find(&records, CONTEXT, EVENT, 1098, 2000));
+    assert_non_null(find(&records, CONTEXT, EVENT, 1100, 2000));
+    assert_non_null(find(&records, CONTEXT, EVENT, 1099, 2000));
+    assert_null(find(&records, CONTEXT, EVENT, 1098, 2000));
     sl_records_free(&records);
 }
 
@@ -103,14 +120,13 @@ static void the_oldest_are_forgotten(void **state)
         assert_non_null(put(&records, CONTEXT, last, 0, last));
     last--;
     assert_int_equal(records.count, records.most);
-    assert_non_null(sl_records_find(&records, CONTEXT, last, 0, 30000));
-    assert_null(sl_records_find(&records, CONTEXT, 1, 0, 30000));
-    assert_non_null(
-        sl_records_find(&records, CONTEXT, last - (uint32_t)records.most + 1, 0, 30000));
-    assert_null(sl_records_find(&records, CONTEXT, last - (uint32_t)records.most, 0, 30000));
+    assert_non_null(find(&records, CONTEXT, last, 0, 30000));
+    assert_null(find(&records, CONTEXT, 1, 0, 30000));
+    assert_non_null(find(&records, CONTEXT, last - (uint32_t)records.most + 1, 0, 30000));
+    assert_null(find(&records, CONTEXT, last - (uint32_t)records.most, 0, 30000));
     sl_records_forget(&records);
     assert_int_equal(records.count, 0);
-    assert_null(sl_records_find(&records, CONTEXT, last, 0, 30000));
+    assert_null(find(&records, CONTEXT, last, 0, 30000));
     assert_int_equal(records.by_event.used, 0);
     assert_int_equal(records.context_of.used, 0);
     sl_records_free(&records);
