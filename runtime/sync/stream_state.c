@@ -400,6 +400,18 @@ static int find_place(const struct sl_stream *stream, const struct sl_edge_op *p
     return !at && *above && stream->trimmed ? -EEXIST : 0;
 }
 
+/* An operation without a time is placed by its call alone: where others overlap that, the one
+ * before any of them may be another. */
+static int is_previous_known(const struct sl_op *op)
+{
+    const struct sl_stream *stream = op->stream;
+    const struct sl_op *at = op->older;
+
+    return stream->unordered != op->pub.correlation &&
+           !sl_moments_overlap(&stream->untimed, &op->by) &&
+           (!at || (!at->no_time && !sl_moments_overlap(&stream->untimed, &at->by)));
+}
+
 int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct sl_edge_op *pub,
                    const struct sl_moment *by, struct sl_set *before, uint64_t *previous_end_ns,
                    struct sl_op **out)
@@ -428,8 +440,10 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
         split(&stream->extra, stream->last_lost, by, &op->behind);
     *(above ? &above->older : &stream->newest) = op;
     *previous_end_ns = at ? at->pub.end_ns : 0;
-    if ((at && at->no_time) || stream->unordered == pub->correlation)
+    if (!is_previous_known(op))
         *previous_end_ns = UINT64_MAX;
+    if (pub->start_ns == 0 && stream->untimed.to_ns < by->to_ns)
+        stream->untimed = *by;
     stream->pushed = op;
     came_behind(s, op, above, before);
     used(stream, by->to_ns ? by->to_ns : pub->start_ns);

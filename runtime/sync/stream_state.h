@@ -97,6 +97,8 @@ struct sl_stream {
     uint64_t last_lost;  /* the highest id of those calls */
     struct sl_over over; /* as its context's */
     uint64_t unordered;  /* the launch of a graph one of whose nodes here has no time */
+    /* Of the calls whose operation here has no time, the last to return. */
+    struct sl_moment untimed;
     uint32_t id, number;
     uint32_t flags;         /* CUPTI's; 0 = not known */
     uint8_t plain;          /* an application's stream, not a branch of a graph */

@@ -95,6 +95,26 @@ static void behind_an_operation_without_a_time_nothing_is_said(void **state)
     job_end(j);
 }
 
+/* Nor where another thread's launch overlapped that of the one without a time: which of them is the
+ * one before it, nobody knows. */
+static void beside_an_operation_without_a_time_nothing_is_said(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_kernel(j, 13, 10, 15, 60);
+    job_record(j, 13, 1, 7, 12);
+    job_call(j, LAUNCH, 14, 30);
+    job_ran(j, 14, 0, 0);
+    j->thread = 200;
+    job_kernel(j, 14, 15, 18, 50);
+    job_wait_event(j, 14, 1, 7, 31);
+    job_kernel(j, 14, 33, 60, 70);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GAVE_UP), 1);
+    job_end(j);
+}
+
 static void another_threads_launch_during_the_wait(void **state)
 {
     struct job *j = begin();
@@ -240,6 +260,7 @@ int main(void)
         cmocka_unit_test(a_wait_names_the_record_it_was_for),
         cmocka_unit_test(without_sync_ids_the_last_record_before_counts),
         cmocka_unit_test(behind_an_operation_without_a_time_nothing_is_said),
+        cmocka_unit_test(beside_an_operation_without_a_time_nothing_is_said),
         cmocka_unit_test(another_threads_launch_during_the_wait),
         cmocka_unit_test(what_truly_overlaps_is_marked),
         cmocka_unit_test(what_overlaps_by_an_event_is_marked),
