@@ -188,8 +188,12 @@ static int set_robbed(struct sl_collector *c)
     c->robbed_turn = sl_cupti_pool_turn();
     sl_pipeline_use(c->pipeline); /* the other does: the file says what we lack */
     begin_gap(c, c->sure_ns);
-    /* Its buffers are not zeroed, say; a subscriber of ours has settings of its own. */
-    return c->opt.cupti->is_v2 ? 0 : detach(c);
+    if (c->opt.cupti->is_v2)
+        return 0; /* a subscriber of ours has settings of its own */
+    if (sl_collector_enter_cupti(c))
+        return -ECANCELED;
+    sl_cupti_yield(c->opt.cupti);
+    return sl_collector_leave_cupti(c);
 }
 
 int sl_collector_suspect(struct sl_collector *c, enum sl_cupti_clock_domain before)

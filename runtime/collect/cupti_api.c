@@ -457,6 +457,15 @@ int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
                           "ActivityRegisterCallbacks");
 }
 
+void sl_cupti_yield(struct sl_cupti_api *api)
+{
+    set_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, api->zeroed);
+    set_per_thread(api, api->per_thread);
+    if (api->fn.ActivityEnableAllSyncRecords)
+        sl_cupti_check(api, api->fn.ActivityEnableAllSyncRecords(1),
+                       "ActivityEnableAllSyncRecords");
+}
+
 void sl_cupti_detach(struct sl_cupti_api *api)
 {
     if (api->is_v2) {
@@ -464,10 +473,6 @@ void sl_cupti_detach(struct sl_cupti_api *api)
         api->is_v2 = api->has_fields = api->hides_drops = 0;
         return;
     }
-    set_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, api->zeroed);
-    set_per_thread(api, api->per_thread);
+    sl_cupti_yield(api);
     set_thread_ids(api, SL_CUPTI_THREAD_ID_TYPE_DEFAULT);
-    if (api->fn.ActivityEnableAllSyncRecords)
-        sl_cupti_check(api, api->fn.ActivityEnableAllSyncRecords(1),
-                       "ActivityEnableAllSyncRecords");
 }

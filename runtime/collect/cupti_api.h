@@ -128,7 +128,13 @@ uint32_t sl_cupti_disable(struct sl_cupti_api *api, uint32_t set);
 int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
                     sl_cupti_complete_fn complete);
 
-/* After sl_cupti_detach(), where callbacks and kinds have stayed ours: the settings alone. */
+/* Another client may have taken CUPTI without a word: puts back what would spoil or thin out its
+ * records. The thread ids stay the system's. It may have set them so itself by now (XLA's profiler
+ * does), libkineto takes a thread id that it does not know as the system's, and if nobody has taken
+ * CUPTI our own rows go on being those of their threads. Not with a subscriber of our own. */
+void sl_cupti_yield(struct sl_cupti_api *api);
+
+/* After sl_cupti_yield(), where callbacks and kinds have stayed ours: the settings again. */
 void sl_cupti_set_up(struct sl_cupti_api *api);
 
 /* Puts all settings back to what they were before: for another client, whose buffers are not

@@ -126,6 +126,27 @@ static void a_clock_that_was_changed_and_nothing_else(void **state)
     in_child(play_clock_alone);
 }
 
+/* What is recorded before that is known: the rows are those of the threads, as all others. */
+static void play_threads(void)
+{
+    char call[64];
+
+    begin(0);
+    UNTIL(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
+    fake_launch("k_at_once", 1);
+    UNTIL(status_now().records >= 4);
+    sl_runtime_exit();
+    CHECK(in_file("1.pt.trace.json", "k_at_once") == 1);
+    snprintf(call, sizeof(call), "\"pid\":%d,\"tid\":%d,\"args\":{\"cbid\":", getpid(), getpid());
+    CHECK(in_file("1.pt.trace.json", call) == 2);
+}
+
+static void a_clock_alone_leaves_rows_their_threads(void **state)
+{
+    (void)state;
+    in_child(play_threads);
+}
+
 /* Between windows, when the kinds are off: those of the window that opens then are on again. */
 static void play_clock_alone_between_windows(void)
 {
@@ -255,6 +276,7 @@ int main(void)
         CASE(what_has_cupti_now_is_not_disturbed),
         CASE(the_last_flush_is_the_first_to_see_it),
         CASE(a_clock_that_was_changed_and_nothing_else),
+        CASE(a_clock_alone_leaves_rows_their_threads),
         CASE(a_clock_that_was_changed_between_windows),
         CASE(asked_while_it_is_told_that_it_was_not),
         CASE(never_asked_and_no_window),

@@ -34,6 +34,7 @@ static struct {
     _Atomic int enables, disables, forced_flushes;
     _Atomic long enabling_thread; /* of the last ActivityEnable */
     _Atomic uint8_t attribute[FAKE_ATTRIBUTES];
+    _Atomic int thread_id_type;
 
     /* trouble */
     int register_result, enable_result;
@@ -132,6 +133,12 @@ static int fake_SetAttribute(int attribute, size_t *size, void *value)
     return 0;
 }
 
+static int fake_SetThreadIdType(int type)
+{
+    fake.thread_id_type = type;
+    return 0;
+}
+
 static int fake_GetTimestamp(uint64_t *ns)
 {
     *ns = fake_now();
@@ -153,6 +160,7 @@ static const struct sl_cupti_functions fake_functions = {
     .ActivityGetNextRecord = fake_GetNextRecord,
     .ActivityGetNumDroppedRecords = fake_GetNumDroppedRecords,
     .ActivitySetAttribute = fake_SetAttribute,
+    .SetThreadIdType = fake_SetThreadIdType,
     .GetTimestamp = fake_GetTimestamp,
     .GetResultString = fake_GetResultString,
 };
@@ -200,7 +208,9 @@ static void fake_launch(const char *name, int finished)
         call = fake_record(sizeof(*call));
         *call = (struct mix_api){.kind = 5, .cbid = 211, .start = now - 1000, .end = now};
         call->pid = (uint32_t)getpid();
-        call->thread = call->pid;
+        call->thread = fake.thread_id_type == SL_CUPTI_THREAD_ID_TYPE_SYSTEM
+                           ? (uint32_t)syscall(SYS_gettid)
+                           : (uint32_t)(uintptr_t)pthread_self();
         call->correlation = fake.correlation;
     }
     if (fake.on[10]) {
