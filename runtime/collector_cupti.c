@@ -26,6 +26,8 @@
 #define FORCED_WAIT_NS (100 * SL_COLLECTOR_MS)
 /* The writer holds much that it could be done with. */
 #define EARLY_FLUSH_NS (20 * SL_COLLECTOR_MS)
+/* The counter's rate is known 50 ms after it was first measured (base/clock.c). */
+#define RATE_NS (100 * SL_COLLECTOR_MS)
 /* A record's end may be stamped this long before the record is in its buffer. */
 #define STAMP_SLACK_NS (2 * SL_COLLECTOR_MS)
 /* An ending process may have lost its time to others. The file still has its own, see
@@ -69,25 +71,32 @@ int sl_collector_look_at_clock(struct sl_collector *c)
     return 0;
 }
 
+/* By CUPTI's clock, which another tool may have set. */
+static int look_for_another(struct sl_collector *c)
+{
+    enum sl_cupti_clock_domain before = c->clock.domain;
+
+    if (sl_collector_look_at_clock(c))
+        return -ECANCELED;
+    if (c->clock.domain != before)
+        return sl_collector_suspect(c, before);
+    c->sure_ns = c->clock.last_ns;
+    return 0;
+}
+
 int sl_collector_flush(struct sl_collector *c, int forced)
 {
     const struct sl_cupti_api *api = c->opt.cupti;
-    enum sl_cupti_clock_domain before = c->clock.domain;
     uint64_t now = sl_clock_monotonic();
     struct sl_collector_mark mark;
 
     c->flush_due_ns = now + (c->window.state == SL_WIN_DRAINING ? DRAIN_FLUSH_NS : FLUSH_NS);
     if (c->is_away)
         return 0;
-    /* By CUPTI's clock, which another tool may have set. */
-    if (sl_collector_look_at_clock(c))
+    if (look_for_another(c))
         return -ECANCELED;
     /* The turn behind the time: what ended before it is in a buffer that was asked for by now. */
     mark = (struct sl_collector_mark){.ns = c->clock.last_ns, .turn = sl_cupti_pool_turn()};
-    if (c->clock.domain == before)
-        c->sure_ns = c->clock.last_ns;
-    else if (sl_collector_suspect(c, before))
-        return -ECANCELED;
     sl_collector_note_silence(c);
     if (forced && (c->is_robbed || sl_collector_is_silent(c)))
         return 0;
@@ -316,14 +325,36 @@ static void decode(struct sl_collector *c, const struct sl_cupti_buffer *b)
     sl_pipeline_buffer(c->pipeline, b->data, b->valid);
 }
 
+/* Without it no ticks can be turned into times; a young process has none yet. */
+static int await_rate(struct sl_collector *c)
+{
+    uint64_t deadline = sl_clock_monotonic() + RATE_NS, ns;
+
+    while (sl_clock_from_ticks(sl_clock_ticks(), &ns) && sl_clock_monotonic() < deadline) {
+        if (sl_collector_wait_for_cupti(c))
+            return -ECANCELED;
+        sl_clock_calibrate();
+    }
+    return 0;
+}
+
+/* Whether what has come may have ticks for times, and what these are. */
+static int know_clock(struct sl_collector *c)
+{
+    if (!c->is_away && !c->clock.is_mixed && look_for_another(c))
+        return -ECANCELED;
+    return c->clock.is_mixed ? await_rate(c) : 0;
+}
+
 int sl_collector_take_buffers(struct sl_collector *c)
 {
     struct sl_cupti_buffer *b;
 
     for (int more = 1; more;) {
-        /* What is known of the job's steps must be younger than what is decoded by it. */
+        /* What is known of the job's steps and of CUPTI's clock must be younger than what is
+         * decoded by it. */
         more = has_buffer(c);
-        if (sl_collector_see_step(c))
+        if (sl_collector_see_step(c) || (more && know_clock(c)))
             return -ECANCELED;
         b = more ? next_buffer(c) : NULL;
         if (!b)
