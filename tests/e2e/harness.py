@@ -339,6 +339,39 @@ def calls_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
         for t in traces for row in t.of("cuda_runtime", "cuda_driver")], is_cut)
 
 
+CLOCK_NS = 5000  # from ticks to times, here and in the simulator, on a busy machine
+OPERATION_ROWS = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_memset"}
+
+
+def row_of(line: dict) -> tuple:
+    """What tells the truth's call, operation or wait from others of its correlation id."""
+    if line["t"] == "call":
+        return ("cuda_" + line["domain"], line["corr"])
+    if line["t"] == "op":
+        return (OPERATION_ROWS.get(line["kind"]), line["corr"], line["stream"],
+                line["node"] if line["graph"] else 0)
+    return ("cuda_sync", line["corr"])
+
+
+def correct_clock(run_: Run, traces: list[Trace]) -> None:
+    """Gives the rows the truth's times where they are within CLOCK_NS of it: another client has set
+    CUPTI's clock, and ticks are not told to the nanosecond."""
+    true = collections.defaultdict(list)
+    for line in run_.truth:
+        if line["t"] in ("call", "op", "wait", "follow"):
+            true[row_of(line)].append((line["start"], line["end"]))
+    for row in [row for trace in traces for row in trace.of(
+            *OPERATION_ROWS.values(), "cuda_runtime", "cuda_driver", "cuda_sync")]:
+        args = row["args"]
+        known = (row["cat"], args["correlation"])
+        if row["cat"] in OPERATION_ROWS.values():
+            known += (args["stream"], args.get("graph node id", 0))
+        off, start, end = min(((max(abs(row["start"] - start), abs(row["end"] - end)), start, end)
+                               for start, end in true[known]), default=(CLOCK_NS + 1, 0, 0))
+        if off <= CLOCK_NS:
+            row["start"], row["end"] = start, end
+
+
 # The rows of waits, by the call that waits.
 SYNC_ROWS = {"cuStreamSynchronize": "Stream Sync", "cudaStreamSynchronize": "Stream Sync",
              "cuCtxSynchronize": "Context Sync", "cudaDeviceSynchronize": "Context Sync",

@@ -138,6 +138,27 @@ def test_stolen_callbacks(go):
     assert all(t.counters["undelivered_buffers"] for t in traces)
 
 
+@pytest.mark.sanitize
+@pytest.mark.parametrize("at, version", [("1", "13.0"), ("1", "12.1"), ("60", "13.0")])
+def test_another_clock(go, at, version):
+    """A second client gives CUPTI the tick counter for its clock, early or late, and nothing else:
+    no record is lost for it, whatever buffer it came in, and all keep their threads."""
+    run = go("context kernel:40 syncall sleep:600 kernel:40 syncall", log="warn",
+             sim=["--cupti", version, "--cupti-clock", at, "--cupti-buffer-records", "8"])
+    assert (run.status, run.stdout) == (0, "done\n")
+    assert [line["record"] for line in run.log if line["what"] == "clock"] == [int(at)]
+    trace = run.trace()
+    harness.check_flows(trace)
+    harness.correct_clock(run, [trace])
+    for differ in harness.operations_differ, harness.calls_differ, harness.waits_differ:
+        assert not differ(run, [trace]), differ(run, [trace])
+    assert not trace.counters["records_other_clock"]
+    (gap,) = trace.object["syncline"]["gaps"]
+    assert gap[1] < trace.object["syncline"]["closed_ns"], "CUPTI asks us for buffers again"
+    # (on a busy machine the last flush makes records of its own overhead, which nobody gets)
+    assert "another profiler has taken CUPTI" in run.said()[0]
+
+
 def undelivered(run: harness.Run) -> int:
     """Records that the simulator kept to itself, or gave to the other client in a buffer of ours."""
     return sum(line["what"] in ("undelivered", "given") for line in run.log)

@@ -271,11 +271,12 @@ extern struct sim_trouble {
     bool shuffle, null_crash, overhead, hang;
     int per_thread; /* -1: as the version has it */
     double drop, twice, no_time;
-    uint64_t late_ns, hold_ns, stall_ns, name_life_ns, steal_at, force_each, buffer_records;
+    uint64_t late_ns, hold_ns, stall_ns, name_life_ns, steal_at, clock_at, force_each,
+        buffer_records;
 } sim_trouble;
 
 void sim_trouble_read(void);
-void sim_trouble_count_record(void); /* for cupti-steal and cupti-force; no lock held */
+void sim_trouble_count_record(void); /* for cupti-steal, -clock and -force; no lock held */
 void sim_trouble_shuffle(struct sim_buffer *b);
 void sim_trouble_twice(struct sim_buffer *b);
 /* One line of the log per record. */

@@ -9,6 +9,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
 
 #include "cupti/simcupti.h"
 
@@ -49,6 +52,7 @@ void sim_trouble_read(void)
         .stall_ns = (uint64_t)(number("cupti-enable-stall", 0) * NS_PER_S),
         .name_life_ns = (uint64_t)(number("cupti-name-life", 30) * NS_PER_S),
         .steal_at = (uint64_t)number("cupti-steal", 0),
+        .clock_at = (uint64_t)number("cupti-clock", 0),
         .force_each = (uint64_t)number("cupti-force", 0),
         .buffer_records = (uint64_t)number("cupti-buffer-records", 0),
     };
@@ -97,18 +101,36 @@ static void thief_complete(CUcontext context, uint32_t stream, uint8_t *buffer, 
     }
 }
 
+/* As torch.profiler has it. */
+static uint64_t counter(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#else
+    uint64_t ticks;
+
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#endif
+}
+
 void sim_trouble_count_record(void)
 {
     static const struct sim_callbacks thief = {
         .request = thief_request, .complete = thief_complete, .owner = SIM_THIEF};
 
-    if (!sim_trouble.steal_at && !sim_trouble.force_each) {
+    if (!sim_trouble.steal_at && !sim_trouble.clock_at && !sim_trouble.force_each) {
         return;
     }
     uint64_t count = atomic_fetch_add_explicit(&records, 1, memory_order_relaxed) + 1;
 
     if (sim_trouble.force_each && count % sim_trouble.force_each == 0) {
         sim_lane_flush(true); /* as of another library in the process: nobody waits for it here */
+    }
+    /* Beside the newer calls the older ones are refused. */
+    if (count == sim_trouble.clock_at && !sim_v2_on()) {
+        sim_log("{\"what\":\"clock\",\"record\":%llu}", (unsigned long long)count);
+        sim_clock_register(counter);
     }
     if (count == sim_trouble.steal_at) {
         sim_log("{\"what\":\"steal\",\"record\":%llu}", (unsigned long long)sim_trouble.steal_at);

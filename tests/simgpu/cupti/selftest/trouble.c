@@ -67,6 +67,25 @@ static void steal(void)
     free(latest); /* nobody else will */
 }
 
+/* From the tenth record on: one buffer holds both clocks. */
+static void mixed_clocks(void)
+{
+    uint64_t real_ns, ticks;
+
+    attach();
+    enable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    CHECK(F(cuptiGetTimestamp)(&real_ns) == CUPTI_SUCCESS);
+    for (uint32_t i = 1; i < 10; i++) {
+        fake_call(SIM_RUNTIME, CBID_LAUNCH, i, 0);
+    }
+    CHECK(fake_log_count("\"clock\"") == 0);
+    fake_call(SIM_RUNTIME, CBID_LAUNCH, 10, 0);
+    CHECK(fake_log_count("\"clock\"") == 1);
+    CHECK(F(cuptiGetTimestamp)(&ticks) == CUPTI_SUCCESS && ticks < real_ns);
+    flush(0);
+    CHECK(seen_count == 10);
+}
+
 static uint8_t shown[4096];
 
 static void *call_of_another(void *unused)
@@ -245,6 +264,7 @@ static const struct scenario scenarios[] = {
     {"drops", "SIMGPU_CUPTI_PER_THREAD_BUFFERS", "0", drops},
     {"drop_some", "SIMGPU_CUPTI_DROP", "0.2", drop_some},
     {"steal", "SIMGPU_CUPTI_STEAL", "10", steal},
+    {"mixed_clocks", "SIMGPU_CUPTI_CLOCK", "10", mixed_clocks},
     {"for_show", NULL, NULL, for_show},
     {"shuffle", "SIMGPU_CUPTI_SHUFFLE", "1", shuffle},
     {"twice", "SIMGPU_CUPTI_TWICE", "0.5", twice},
