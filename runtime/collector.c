@@ -306,6 +306,8 @@ static int finish(struct sl_collector *c)
 {
     if (!sl_pipeline_is_open(c->pipeline))
         return 0;
+    if (sl_collector_look_again(c))
+        return -ECANCELED;
     end_window(c);
     /* None where another client has CUPTI: nothing of ours would come of it, but that one's
      * buffers, to callbacks that may be gone: what libkineto makes at its first use is destroyed

@@ -179,6 +179,10 @@ int sl_collector_release(struct sl_collector *c);
  * sl_collector_share(). */
 int sl_collector_suspect(struct sl_collector *c, enum sl_cupti_clock_domain before);
 
+/* After that: CUPTI has asked us for a buffer since, so nobody has it, and all is as before.
+ * Returns as sl_collector_share(). */
+int sl_collector_look_again(struct sl_collector *c);
+
 /* CUPTI was taken before it asked us for a first buffer: the open window's file says so. If it has
  * asked by now, it is not so. 0, or -ECANCELED as above. */
 int sl_collector_set_unasked(struct sl_collector *c);

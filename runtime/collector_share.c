@@ -224,9 +224,9 @@ int sl_collector_set_unasked(struct sl_collector *c)
 }
 
 /* A buffer was asked of us since: only the clock had been changed. */
-static int look_again(struct sl_collector *c)
+int sl_collector_look_again(struct sl_collector *c)
 {
-    if (sl_cupti_pool_turn() == c->robbed_turn)
+    if (!c->is_robbed || sl_cupti_pool_turn() == c->robbed_turn)
         return 0;
     if (!c->opt.cupti->is_v2) {
         if (sl_collector_enter_cupti(c))
@@ -279,7 +279,7 @@ int sl_collector_share(struct sl_collector *c)
         sl_nvtx_attach_all();
     if (sl_torch_ops_attach(c->opt.config->ops, c->opt.config->home) && c->opt.config->python)
         sl_python_boot_again(c->opt.config->home);
-    if ((c->is_robbed && look_again(c)) || fetch_for_it(c))
+    if (sl_collector_look_again(c) || fetch_for_it(c))
         return -ECANCELED;
     switch (sl_neighbour_state()) {
     case SL_NEIGHBOUR_ASKED:

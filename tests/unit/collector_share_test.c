@@ -147,6 +147,23 @@ static void a_clock_alone_leaves_rows_their_threads(void **state)
     in_child(play_threads);
 }
 
+/* The process ends before the collector looks again: CUPTI has records of ours. */
+static void play_clock_alone_at_last(void)
+{
+    begin(0);
+    UNTIL(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
+    fake_launch("k_last", 1);
+    sl_runtime_exit();
+    CHECK(in_file("1.pt.trace.json", "k_last") == 1);
+    CHECK(!stderr_has("are lost"));
+}
+
+static void a_clock_alone_and_the_end(void **state)
+{
+    (void)state;
+    in_child(play_clock_alone_at_last);
+}
+
 /* Between windows, when the kinds are off: those of the window that opens then are on again. */
 static void play_clock_alone_between_windows(void)
 {
@@ -277,6 +294,7 @@ int main(void)
         CASE(the_last_flush_is_the_first_to_see_it),
         CASE(a_clock_that_was_changed_and_nothing_else),
         CASE(a_clock_alone_leaves_rows_their_threads),
+        CASE(a_clock_alone_and_the_end),
         CASE(a_clock_that_was_changed_between_windows),
         CASE(asked_while_it_is_told_that_it_was_not),
         CASE(never_asked_and_no_window),
