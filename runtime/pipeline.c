@@ -87,6 +87,8 @@ int sl_pipeline_assembled(void *user, const struct sl_event *ev)
         return sl_pipeline_meta(p, ev);
     tied = *ev;
     sl_pipeline_ranges_event(p, &tied, sl_pipeline_ops_event(p, &tied));
+    if (tied.kind == SL_EV_FLOW)
+        sl_pipeline_arrow(p, &tied);
     if (!p->any_row) {
         if (tied.kind == SL_EV_OVERHEAD && p->early_count < SL_PIPELINE_EARLY_ROWS) {
             p->early[p->early_count++] = tied;

@@ -44,6 +44,8 @@ enum sl_pipeline_share {
 #define SL_PIPELINE_WINDOW_SLOTS 4
 #define SL_PIPELINE_EARLY_ROWS   32
 #define SL_PIPELINE_NEVER        UINT64_MAX
+/* Launches whose nodes come in another order than they ran, some of them behind the window. */
+#define SL_PIPELINE_STARTLESS 256
 /* Of SYNCLINE_OPS_MEMORY; the rest is for operators whose calls may still come. */
 #define SL_PIPELINE_DETAIL_SHARE 4
 
@@ -91,6 +93,9 @@ struct sl_pipeline {
     struct sl_event node; /* of a graph; kind 0: none waits for room */
     unsigned early_count;
     struct sl_event early[SL_PIPELINE_EARLY_ROWS];
+
+    /* By correlation id: the start of its arrows went with one to behind the window. */
+    uint64_t startless[SL_PIPELINE_STARTLESS];
 };
 
 static inline size_t sl_pipeline_share(const struct sl_config *config,
@@ -116,6 +121,9 @@ void sl_pipeline_early_rows(struct sl_pipeline *p);
 
 /* pipeline_window.c */
 int sl_pipeline_in_window(const struct sl_pipeline *p, const struct sl_event *ev);
+/* The first arrow of a call has the start of all; if it leads to behind the window, the next one in
+ * it gets that. */
+void sl_pipeline_arrow(struct sl_pipeline *p, struct sl_event *flow);
 
 /* pipeline_ranges.c: all of it does nothing where ranges are not wanted. */
 void sl_pipeline_ranges_create(struct sl_pipeline *p);

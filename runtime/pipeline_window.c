@@ -22,6 +22,19 @@ int sl_pipeline_in_window(const struct sl_pipeline *p, const struct sl_event *ev
     return ev->start_ns >= p->from_ns && ev->start_ns < p->until_ns;
 }
 
+void sl_pipeline_arrow(struct sl_pipeline *p, struct sl_event *flow)
+{
+    uint64_t *startless = &p->startless[flow->correlation % SL_PIPELINE_STARTLESS];
+
+    if (!sl_pipeline_in_window(p, flow)) {
+        if (flow->flags & SL_EVF_FLOW_FIRST)
+            *startless = flow->correlation;
+    } else if (*startless == flow->correlation) {
+        flow->flags |= SL_EVF_FLOW_FIRST;
+        *startless = 0;
+    }
+}
+
 void sl_pipeline_use(struct sl_pipeline *p)
 {
     p->used = 1;

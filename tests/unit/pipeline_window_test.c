@@ -183,6 +183,30 @@ static void what_may_be_behind_the_end_waits(void **state)
     assert_int_equal(rows(text, "behind the end"), 0);
 }
 
+/* A graph's second node comes before its first, and is behind the end: the arrow to the first, all
+ * that is left of them, has both of its ends. */
+static void an_arrow_to_behind_the_end_does_not_take_the_start(void **state)
+{
+    uint64_t call_ns, ended_ns;
+    const char *text;
+
+    (void)state;
+    open_window(7, SL_REASON_API);
+    call_ns = apart();
+    ended_ns = apart();
+    sl_pipeline_limit(pipeline, ended_ns);
+    deliver("k_behind", call_ns, ended_ns - call_ns);
+    correlation--; /* the same launch */
+    deliver("k_inside", call_ns, 200);
+    while (sl_pipeline_close(pipeline, 7, SL_REASON_API, ended_ns))
+        usleep(1000);
+    text = read_window(7);
+    assert_int_equal(count(text, "k_behind"), 0);
+    assert_int_equal(count(text, "k_inside"), 1);
+    assert_int_equal(count(text, "\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"ac2g\""), 1);
+    assert_int_equal(count(text, "\"ph\":\"s\",\"cat\":\"ac2g\""), 1);
+}
+
 /* ---- names ---- */
 
 static void names_that_the_program_gives(void **state)
@@ -199,12 +223,12 @@ static void names_that_the_program_gives(void **state)
     (void)state;
     assert_int_not_equal(sl_nvtx_name(&stream), 0);
     assert_int_not_equal(sl_nvtx_name(&thread), 0);
-    open_window(7, SL_REASON_API);
+    open_window(8, SL_REASON_API);
     push("named");
     pop();
     deliver("k_named", sl_clock_now(), 10);
-    close_window(7, SL_REASON_API);
-    text = read_window(7);
+    close_window(8, SL_REASON_API);
+    text = read_window(8);
     assert_non_null(strstr(text, "the \\\"compute\\\" stream"));
     assert_non_null(strstr(text, "trainer"));
 }
@@ -217,6 +241,7 @@ int main(void)
         cmocka_unit_test(ranges_are_cut_to_the_window),
         cmocka_unit_test(marks_belong_by_their_time),
         cmocka_unit_test(what_may_be_behind_the_end_waits),
+        cmocka_unit_test(an_arrow_to_behind_the_end_does_not_take_the_start),
         cmocka_unit_test(names_that_the_program_gives),
     };
 
