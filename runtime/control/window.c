@@ -237,10 +237,23 @@ static uint32_t pause_after(struct sl_window *w, struct sl_window_now now)
     return SL_ACT_DISABLE;
 }
 
+/* The lead-in was over when nobody had looked yet: what was asked for is what lies between. */
+static uint32_t open_late(struct sl_window *w, struct sl_window_now now)
+{
+    uint64_t late_ns = now.monotonic_ns - w->next_ns;
+    uint32_t actions = open_window(w, now);
+
+    w->opened_ns -= late_ns;
+    w->has_begun = 1;
+    return actions;
+}
+
 static uint32_t step_lead_in(struct sl_window *w, struct sl_window_now now)
 {
     uint64_t began_ns;
 
+    if (w->want_stop && w->next_ns && now.monotonic_ns >= w->next_ns)
+        return open_late(w, now);
     if (w->want_stop) {
         w->want_stop = 0;
         if (w->reason == SL_REASON_STEPS)

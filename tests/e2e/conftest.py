@@ -5,9 +5,12 @@ import subprocess
 import pytest
 
 import harness
+import standstill
+from standstill import pytest_runtest_protocol  # noqa: F401 - a hook
 
 
 def pytest_configure(config):
+    standstill.pytest_configure(config)
     config.addinivalue_line("markers", "sanitize: also run under AddressSanitizer, ThreadSanitizer")
     config.addinivalue_line("markers", "long: runs for minutes; only with tests/run.sh --long")
 

@@ -231,7 +231,7 @@ def test_windows_back_to_back(go):
     assert len(traces) >= 3
     for trace in traces:
         outcome(run, trace, whole=False)
-    assert sum(trace.counters["edges"] for trace in traces) > 40
+    assert sum(trace.counters["edges"] for trace in traces) > 20  # of 60; some lie between windows
 
 
 def test_killed(go):

@@ -13,12 +13,15 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "tests" / "e2e"))
 
 import harness  # noqa: E402
+import standstill  # noqa: E402
+from standstill import pytest_runtest_protocol  # noqa: E402, F401 - a hook
 
 JOBS = REPO / "tests" / "simgpu" / "jobs"
 ENVIRONMENT = os.environ.get("SL_TEST_TORCH", "torch-2.11")
 
 
 def pytest_configure(config):
+    standstill.pytest_configure(config)
     # Of the files of tests/e2e that tests here take helpers from.
     config.addinivalue_line("markers", "sanitize: also run under AddressSanitizer, ThreadSanitizer")
 

@@ -198,6 +198,25 @@ static void a_stop_takes_back_a_start_and_a_lead_in(void **state)
     assert_int_equal(w.state, SL_WIN_PAUSED);
 }
 
+/* On a busy machine nobody looked between the lead-in's end and the stop. */
+static void a_stop_seen_late_does_not_take_back_what_was_due(void **state)
+{
+    (void)state;
+    begin(SL_WINDOW_DEMAND, 0);
+    sl_window_start(&w);
+    step(T0);
+    step(T0);
+    assert_int_equal(sl_window_stop(&w), 0);
+    assert_int_equal(step(T0 + 3 * S), SL_ACT_OPEN);
+    assert_int_equal(w.opened_ns, at(T0 + 1 * S).real_ns);
+    sl_window_ready(&w, at(T0 + 3 * S + 1));
+    assert_int_equal(w.opened_ns, at(T0 + 1 * S).real_ns);
+    assert_int_equal(step(T0 + 3 * S + 2), SL_ACT_DRAIN);
+    assert_int_equal(w.closed_ns, at(T0 + 3 * S + 2).real_ns);
+    assert_int_equal(sl_window_step(&w, at(T0 + 3 * S + 3), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(w.number, 1);
+}
+
 static void a_stopped_lead_in_of_a_timed_window_loses_that_turn(void **state)
 {
     (void)state;
@@ -389,6 +408,7 @@ int main(void)
         cmocka_unit_test(demand_waits_for_a_start),
         cmocka_unit_test(without_lead_in_it_opens_at_once),
         cmocka_unit_test(a_stop_takes_back_a_start_and_a_lead_in),
+        cmocka_unit_test(a_stop_seen_late_does_not_take_back_what_was_due),
         cmocka_unit_test(a_stopped_lead_in_of_a_timed_window_loses_that_turn),
         cmocka_unit_test(a_start_while_closing_is_kept_and_needs_no_lead_in),
         cmocka_unit_test(an_application_window_inside_a_timed_pause),

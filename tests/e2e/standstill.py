@@ -1,0 +1,83 @@
+"""On a machine that others use too, a virtual processor may stand still for seconds. Much here has
+less: a process that ends has two. A test that fails while the machine stood still is run once more,
+with a warning that says so; one that fails on a machine that ran has failed.
+
+A conftest.py imports the hooks. Only the end-to-end tests and PyTorch's have them: unit tests bring
+their own clock."""
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+STEP_S, LATE_S = 0.05, 0.4
+
+_late: list[float] = []  # on time.monotonic()'s clock, when a sleep that took too long was over
+
+
+def _watch(processor: int) -> None:
+    os.sched_setaffinity(0, {processor})  # of this thread
+    while True:
+        begin = time.monotonic()
+        time.sleep(STEP_S)
+        if time.monotonic() - begin > STEP_S + LATE_S:
+            print(time.monotonic(), flush=True)
+
+
+def watch() -> None:
+    """For each processor, prints when a sleep that took too long was over; until it is killed."""
+    for processor in os.sched_getaffinity(0):
+        threading.Thread(target=_watch, args=[processor]).start()
+
+
+def _waited_for_the_disk_s() -> float:
+    """In which nothing ran, for all waited for the disk; 0 where the kernel does not tell."""
+    try:
+        full = pathlib.Path("/proc/pressure/io").read_text().splitlines()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(full.partition("total=")[2]) / 1e6
+
+
+def stood_still(since: float, disk_s: float) -> bool:
+    return _waited_for_the_disk_s() - disk_s > LATE_S or any(when > since for when in _late)
+
+
+def _note(lines) -> None:
+    for line in lines:
+        _late.append(float(line))
+
+
+def pytest_configure(config):
+    # A process of its own: a test's may be busy for as long without a look at another thread.
+    watcher = subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, text=True)
+    threading.Thread(target=_note, args=[watcher.stdout], daemon=True).start()
+    config.add_cleanup(watcher.kill)
+
+
+def _run(item, nextitem):
+    since, disk_s = time.monotonic(), _waited_for_the_disk_s()
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    time.sleep(STEP_S if any(report.failed for report in reports) else 0)  # the watcher says it then
+    return reports, stood_still(since, disk_s)
+
+
+def pytest_runtest_protocol(item, nextitem):
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    reports, still = _run(item, nextitem)
+    if still and any(report.failed for report in reports):
+        item.warn(pytest.PytestWarning(f"{item.name} failed while the machine stood still: run again"))
+        item._initrequest()  # fixtures are made anew
+        reports, _ = _run(item, nextitem)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+if __name__ == "__main__":
+    watch()
