@@ -4,7 +4,6 @@ with a warning that says so; one that fails on a machine that ran has failed.
 
 A conftest.py imports the hooks. Only the end-to-end tests and PyTorch's have them: unit tests bring
 their own clock."""
-import os
 import pathlib
 import subprocess
 import sys
@@ -14,24 +13,10 @@ import time
 import pytest
 from _pytest.runner import runtestprotocol
 
-STEP_S, LATE_S = 0.05, 0.4
+import standstill_watch
+from standstill_watch import LATE_S, STEP_S
 
-_late: list[float] = []  # on time.monotonic()'s clock, when a sleep that took too long was over
-
-
-def _watch(processor: int) -> None:
-    os.sched_setaffinity(0, {processor})  # of this thread
-    while True:
-        begin = time.monotonic()
-        time.sleep(STEP_S)
-        if time.monotonic() - begin > STEP_S + LATE_S:
-            print(time.monotonic(), flush=True)
-
-
-def watch() -> None:
-    """For each processor, prints when a sleep that took too long was over; until it is killed."""
-    for processor in os.sched_getaffinity(0):
-        threading.Thread(target=_watch, args=[processor]).start()
+_late: list[float] = []  # what standstill_watch.py has printed
 
 
 def _waited_for_the_disk_s() -> float:
@@ -53,8 +38,7 @@ def _note(lines) -> None:
 
 
 def pytest_configure(config):
-    # A process of its own: a test's may be busy for as long without a look at another thread.
-    watcher = subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, text=True)
+    watcher = subprocess.Popen([sys.executable, standstill_watch.__file__], stdout=subprocess.PIPE, text=True)
     threading.Thread(target=_note, args=[watcher.stdout], daemon=True).start()
     config.add_cleanup(watcher.kill)
 
@@ -78,6 +62,3 @@ def pytest_runtest_protocol(item, nextitem):
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 
-
-if __name__ == "__main__":
-    watch()

@@ -7,6 +7,7 @@ import time
 
 import harness
 import pytest
+import standstill_watch
 
 CONFTEST = """
 import sys
@@ -45,16 +46,16 @@ def test_run_again(tmp_path, still, outcome, status, runs):
 
 
 def test_the_watcher_notices():
-    began = time.monotonic()
-    with subprocess.Popen([sys.executable, harness.REPO / "tests" / "e2e" / "standstill.py"],
-                          stdout=subprocess.PIPE, text=True) as watcher:
-        said = []
+    began, said = time.monotonic(), []
+    watcher = subprocess.Popen([sys.executable, standstill_watch.__file__], stdout=subprocess.PIPE)
+    try:
         while not said and time.monotonic() < began + 60:
             time.sleep(0.5)  # until it watches
             watcher.send_signal(signal.SIGSTOP)
             time.sleep(1)
             watcher.send_signal(signal.SIGCONT)
             said, _, _ = select.select([watcher.stdout], [], [], 0.5)
-        when = float(watcher.stdout.readline()) if said else 0
+        assert said and began < float(watcher.stdout.readline()) <= time.monotonic()
+    finally:
         watcher.kill()
-    assert began < when <= time.monotonic()
+        watcher.communicate()
