@@ -20,8 +20,9 @@ def run(seed, folder):
     steps = [step for step in program.steps if step.split()[1] not in ("start", "stop")]
     path = folder / "steps"
     path.write_text("".join(step + "\n" for step in [*steps, f"0 sleep {PAUSE}"]))
-    # 16 buffers, so that CUPTI may be left without one.
+    # 16 buffers, so that CUPTI may be left without one. A subscriber where that is wanted.
     return harness.run(folder, random_waits.PROGRAM, path, log="warn", cupti_memory="8MiB",
+                       graph_edges=str(seed % 2),
                        sim=["--random", str(seed), "--random-errors",
                             "--devices", str(random_program.DEVICES)])
 

@@ -67,7 +67,8 @@ class OptionsTest(unittest.TestCase):
         missing = {"--cupti 12.0 ", "--cupti 13.5 ", "--cupti-shuffle", "--cupti-late",
                    "--cupti-force", "--cupti-buffer-records", "--cupti-drop", "--cupti-steal",
                    "--cupti-clock", "--cupti-per-thread-buffers", "--kernel-error", "--cupti-hang",
-                   "cuptiGetTimestamp", "RegisterTimestampCallback", ":700"}
+                   "cuptiGetTimestamp", "RegisterTimestampCallback", "cuptiSubscribe:",
+                   ":700"}
         for seed in range(1, 201):
             said = run("--random", str(seed), "--random-errors", "true").stderr
             missing = {name for name in missing if name not in said}
