@@ -1,6 +1,6 @@
-"""On a machine that others use too, a virtual processor may stand still for seconds. Much here has
-less: a process that ends has two. A test that fails while the machine stood still is run once more,
-with a warning that says so; one that fails on a machine that ran has failed.
+"""On a machine that others use too, a virtual processor or the disk may stand still for seconds.
+Much here has less: a process that ends has two. A test that fails while the machine stood still is
+run once more, with a warning that says so; one that fails on a machine that ran has failed.
 
 A conftest.py imports the hooks. Only the end-to-end tests and PyTorch's have them: unit tests bring
 their own clock."""
@@ -20,12 +20,12 @@ _late: list[float] = []  # what standstill_watch.py has printed
 
 
 def _waited_for_the_disk_s() -> float:
-    """In which nothing ran, for all waited for the disk; 0 where the kernel does not tell."""
+    """In which some process did; 0 where the kernel does not tell."""
     try:
-        full = pathlib.Path("/proc/pressure/io").read_text().splitlines()[1]
-    except (OSError, IndexError):
+        some, _ = pathlib.Path("/proc/pressure/io").read_text().splitlines()
+    except (OSError, ValueError):
         return 0
-    return int(full.partition("total=")[2]) / 1e6
+    return int(some.partition("total=")[2]) / 1e6
 
 
 def stood_still(since: float, disk_s: float) -> bool:
