@@ -274,7 +274,15 @@ static uint32_t callbacks_of(const struct sl_cupti_api *api, enum sl_event_kind 
     return 0;
 }
 
-/* Turns the wanted calls of a domain on or off, one by one. 0 if any took it. */
+static void turn_off(int (*set)(uint32_t, uint8_t), enum sl_event_kind domain, uint32_t until)
+{
+    for (uint32_t cbid = 0; cbid < until; cbid++)
+        if (sl_decode_api_wanted(domain, cbid))
+            set(cbid, 0);
+}
+
+/* Turns the wanted calls of a domain on or off, one by one. 0: on, all of them; off, any. One that
+ * failed to come on would be missing: then none is on, and the whole kind is to be. */
 static int set_calls(const struct sl_cupti_api *api, enum sl_event_kind domain, uint8_t enable)
 {
     int (*set)(uint32_t, uint8_t) = domain == SL_EV_RUNTIME ? api->fn.ActivityEnableRuntimeApi
@@ -289,10 +297,14 @@ static int set_calls(const struct sl_cupti_api *api, enum sl_event_kind domain, 
     for (uint32_t cbid = 0; cbid < count; cbid++) {
         if (!sl_decode_api_wanted(domain, cbid))
             continue;
-        if (sl_cupti_check(api, set(cbid, enable), name) == 0)
+        if (sl_cupti_check(api, set(cbid, enable), name) == 0) {
             result = 0;
-        else if (result != 0)
+        } else if (enable) {
+            turn_off(set, domain, cbid);
+            return -EIO;
+        } else if (result != 0) {
             return -EIO; /* the first failed: the others would too, some hundred times */
+        }
     }
     return result;
 }

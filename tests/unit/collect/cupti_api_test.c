@@ -27,6 +27,7 @@ static struct {
     int all_sync, thread_id_type;
     uint8_t attribute[16];
     int refused_kind, refuse_calls, refuse_attributes, code;
+    uint32_t refused_from; /* of calls: the first that is */
 } cupti;
 
 static int get_version(uint32_t *version)
@@ -60,7 +61,7 @@ static int disable(int kind)
 
 static int enable_runtime_api(uint32_t cbid, uint8_t on)
 {
-    if (cupti.refuse_calls)
+    if (cupti.refuse_calls && cbid >= cupti.refused_from)
         return cupti.code;
     cupti.runtime[cbid] = on;
     return 0;
@@ -68,7 +69,7 @@ static int enable_runtime_api(uint32_t cbid, uint8_t on)
 
 static int enable_driver_api(uint32_t cbid, uint8_t on)
 {
-    if (cupti.refuse_calls)
+    if (cupti.refuse_calls && cbid >= cupti.refused_from)
         return cupti.code;
     cupti.driver[cbid] = on;
     return 0;
@@ -329,6 +330,24 @@ static void a_filter_that_fails_falls_back_to_the_whole_kind(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_CUPTI_ERRORS), 1); /* not once per call */
 }
 
+/* The calls that were refused would be missing. */
+static void a_filter_that_takes_some_calls_falls_back_to_the_whole_kind(void **state)
+{
+    int filter = 0;
+
+    (void)state;
+    adopt(130001, &complete_table);
+    cupti.refuse_calls = 1;
+    cupti.refused_from = 100;
+    listen_to_stderr();
+    assert_int_equal(sl_cupti_enable(&api, SL_CUPTI_RUNTIME, 0, &filter), SL_CUPTI_RUNTIME);
+    stop_listening();
+    assert_int_equal(filter, 1);
+    assert_int_equal(cupti.kind[SL_CUPTI_KIND_RUNTIME], 1);
+    for (unsigned i = 0; i < sizeof cupti.runtime; i++)
+        assert_int_equal(cupti.runtime[i], 0);
+}
+
 static void a_kind_that_fails_leaves_the_others_recording(void **state)
 {
     static const struct {
@@ -446,6 +465,7 @@ int main(void)
         cmocka_unit_test(calls_that_a_version_does_not_know_are_not_asked_of_it),
         cmocka_unit_test(without_the_per_call_filter_whole_kinds_and_a_filter_at_decode),
         cmocka_unit_test(a_filter_that_fails_falls_back_to_the_whole_kind),
+        cmocka_unit_test(a_filter_that_takes_some_calls_falls_back_to_the_whole_kind),
         cmocka_unit_test(a_kind_that_fails_leaves_the_others_recording),
         cmocka_unit_test(results_become_errnos),
         cmocka_unit_test(buffers_are_zeroed_by_us_and_threads_are_the_systems),
