@@ -70,7 +70,7 @@ struct sl_collector {
     _Atomic uint32_t phase;
     _Atomic uint32_t exiting;
     uint64_t exit_turn;            /* last buffer requested before the exit; set before `exiting` */
-    uint64_t exit_decode_until_ns; /* monotonic; the same */
+    uint64_t exit_decode_until_ns; /* monotonic; the same, and later if the exit stands in */
     _Atomic uint32_t ended;        /* the collector has touched the pipeline for the last time */
     _Atomic uint32_t status_users; /* threads inside the pipeline's status calls */
     _Atomic uint32_t closed;       /* no more of those */

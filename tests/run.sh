@@ -57,7 +57,7 @@ SECONDS=0
 # stage NAME COMMAND...: one line of progress; on failure the log's end and what to look at. Tests
 # are counted when the command leaves $logs/NAME.xml, else the stage is one test itself.
 stage() {
-    local name=$1 log=$logs/$1.log xml=$logs/$1.xml began=$SECONDS status counts p f s
+    local name=$1 log=$logs/$1.log xml=$logs/$1.xml began=$SECONDS status counts p f s again
     shift
     printf '[%2d:%02d] %-22s ' $((SECONDS / 60)) $((SECONDS % 60)) "$name"
     "$@" >"$log" 2>&1 </dev/null
@@ -73,8 +73,9 @@ stage() {
         ((f)) && failures+=("$name (see $log)")
     fi
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-    printf '%d passed, %d failed%s (%d s)\n' "$p" "$f" "$( ((s)) && echo ", $s skipped")" \
-        $((SECONDS - began))
+    again=$(grep -c 'failed while the machine stood still' "$log") # tests/e2e/standstill.py
+    printf '%d passed, %d failed%s%s (%d s)\n' "$p" "$f" "$( ((s)) && echo ", $s skipped")" \
+        "$( ((again)) && echo ", $again run again: the machine stood still")" $((SECONDS - began))
     if ((f)); then
         echo "--- the end of $log"
         tail -n 40 "$log" | cut -c1-300

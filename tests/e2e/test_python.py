@@ -160,37 +160,6 @@ def test_without_the_library_calls_do_nothing(tmp_path):
     assert (done.stdout, done.stderr) == ("2 doc\nFalse False False None\n", "")
 
 
-DUMPS = CUDA + """
-import json, pathlib, time
-import syncline
-context, memory = ctypes.c_void_p(), ctypes.c_uint64()
-assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
-assert cuda.cuCtxSetCurrent(context) == 0
-assert cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(4096)) == 0
-def work(times):
-    for _ in range(times):
-        assert cuda.cuMemsetD8Async(memory, ctypes.c_ubyte(0), ctypes.c_size_t(64), None) == 0
-    assert cuda.cuCtxSynchronize() == 0
-work(3)
-print(syncline.dump())
-until = time.monotonic() + 60
-while syncline.status()["windows_completed"] < 1 and time.monotonic() < until:
-    time.sleep(0.01)
-print(pathlib.Path(syncline.status()["last_file"]).name, flush=True)
-work(4)
-"""
-
-
-def test_dump(tmp_path):
-    """A complete file of what was recorded up to now, while the job runs on into the next."""
-    run = python(tmp_path, DUMPS, log="warn")
-    assert (run.status, run.said()) == (0, []), run.stderr
-    first, *rest = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
-    assert run.stdout == f"True\n{first.path.name}\n"
-    assert len(first.of("gpu_memset")) == 3
-    assert sum(len(trace.of("gpu_memset")) for trace in rest) == 4
-
-
 PAUSES = """
 import asyncio, sys
 sys.path.append(sys.argv[1])

@@ -1,6 +1,7 @@
 """Steps of the job: their rows, and windows that begin and end with them; ranges and marks of the
 public API. What PyTorch's steps are is in tests/torch."""
 import re
+import sys
 
 import harness
 import pytest
@@ -85,6 +86,41 @@ def test_dump(go):
     first, *rest = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
     assert len(first.of("kernel")) == 3
     assert sum(len(trace.of("kernel")) for trace in rest) == 4
+
+
+DUMPS = """
+import ctypes, pathlib, time
+cuda = ctypes.CDLL("libcuda.so.1")
+assert cuda.cuInit(0) == 0
+import syncline
+context, memory = ctypes.c_void_p(), ctypes.c_uint64()
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+assert cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(4096)) == 0
+def work(times):
+    for _ in range(times):
+        assert cuda.cuMemsetD8Async(memory, ctypes.c_ubyte(0), ctypes.c_size_t(64), None) == 0
+    assert cuda.cuCtxSynchronize() == 0
+work(3)
+print(syncline.dump())
+until = time.monotonic() + 60
+while syncline.status()["windows_completed"] < 1 and time.monotonic() < until:
+    time.sleep(0.01)
+print(pathlib.Path(syncline.status()["last_file"]).name, flush=True)
+work(4)
+"""
+
+
+def test_dump_from_python(tmp_path):
+    """A complete file of what was recorded up to now, while the job runs on into the next."""
+    script = tmp_path / "job.py"
+    script.write_text(DUMPS)
+    run = harness.run(tmp_path, sys.executable, script, log="warn")
+    assert (run.status, run.said()) == (0, []), run.stderr
+    first, *rest = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
+    assert run.stdout == f"True\n{first.path.name}\n"
+    assert len(first.of("gpu_memset")) == 3
+    assert sum(len(trace.of("gpu_memset")) for trace in rest) == 4
 
 
 @pytest.mark.parametrize("nvtx", ["1", "0"])

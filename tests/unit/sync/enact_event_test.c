@@ -218,12 +218,23 @@ static enum sl_edge_basis basis_of(const struct job *j, uint64_t source, uint64_
     return (enum sl_edge_basis)edge->basis;
 }
 
+/* Of a wait and of an operation behind one, on that basis, and no more. */
+static void end_with_two(struct job *j, uint64_t source, uint64_t sync, uint64_t behind,
+                         enum sl_edge_basis basis)
+{
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 2);
+    assert_int_equal(basis_of(j, source, behind), basis);
+    assert_int_equal(basis_of(j, source, sync), basis);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
 /* Whether the record or the wait came first, nobody knows, unless the wait names its record. */
 static void an_event_recorded_during_the_wait_is_marked(void **state)
 {
     (void)state;
     for (uint64_t sync_id = 0; sync_id <= 77; sync_id += 77) {
-        enum sl_edge_basis basis = sync_id ? SL_BASIS_EXACT : SL_BASIS_OVERLAPPING;
         struct job *j = begin();
         uint64_t source = job_kernel(j, 13, 10, 15, 60);
 
@@ -232,13 +243,7 @@ static void an_event_recorded_during_the_wait_is_marked(void **state)
         job_wait_event(j, 14, 5, sync_id, 22);
         uint64_t sync = job_event_sync(j, 5, sync_id, 25, 66);
         uint64_t behind = job_kernel(j, 14, 70, 75, 80);
-
-        sl_edges_flush(j->edges);
-        assert_int_equal(j->count, 2);
-        assert_int_equal(basis_of(j, source, behind), basis);
-        assert_int_equal(basis_of(j, source, sync), basis);
-        assert_int_equal(job_lost(j), 0);
-        job_end(j);
+        end_with_two(j, source, sync, behind, sync_id ? SL_BASIS_EXACT : SL_BASIS_OVERLAPPING);
     }
 }
 
@@ -247,7 +252,6 @@ static void an_event_recorded_anew_during_the_wait_is_marked(void **state)
 {
     (void)state;
     for (uint64_t sync_id = 0; sync_id <= 77; sync_id += 77) {
-        enum sl_edge_basis basis = sync_id ? SL_BASIS_EXACT : SL_BASIS_OVERLAPPING;
         struct job *j = begin();
         uint64_t source = job_kernel(j, 13, 10, 15, 60);
 
@@ -259,13 +263,7 @@ static void an_event_recorded_anew_during_the_wait_is_marked(void **state)
         uint64_t sync = job_event_sync(j, 5, sync_id, 22, 66);
         slow_record(j, 100, 20, sync_id ? sync_id + 1 : 0, 25, 26);
         uint64_t behind = job_kernel(j, 14, 70, 75, 80);
-
-        sl_edges_flush(j->edges);
-        assert_int_equal(j->count, 2);
-        assert_int_equal(basis_of(j, source, behind), basis);
-        assert_int_equal(basis_of(j, source, sync), basis);
-        assert_int_equal(job_lost(j), 0);
-        job_end(j);
+        end_with_two(j, source, sync, behind, sync_id ? SL_BASIS_EXACT : SL_BASIS_OVERLAPPING);
     }
 }
 
