@@ -1,10 +1,12 @@
 /*
- * pages.c - mmap, mremap and munmap, rounded to pages. Enters from any thread; holds no state.
+ * pages.c - mmap, mremap, madvise and munmap, rounded to pages. Enters from any thread; holds no
+ * state.
  */
 #include "base/pages.h"
 
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -40,6 +42,16 @@ void *sl_pages_grow(void *memory, size_t bytes, size_t to_bytes)
     memory = mremap(memory, sl_pages_round(bytes), rounded, MREMAP_MAYMOVE);
     errno = saved;
     return memory == MAP_FAILED ? NULL : memory;
+}
+
+void sl_pages_clear(void *memory, size_t bytes)
+{
+    int saved = errno;
+
+    /* Memory that the job has locked (mlockall) stays as it is. */
+    if (bytes && madvise(memory, sl_pages_round(bytes), MADV_DONTNEED) != 0)
+        memset(memory, 0, bytes);
+    errno = saved;
 }
 
 void sl_pages_unmap(void *memory, size_t bytes)

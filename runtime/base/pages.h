@@ -19,6 +19,10 @@ void *sl_pages_map(size_t bytes);
  * as it was. */
 void *sl_pages_grow(void *memory, size_t bytes, size_t to_bytes);
 
+/* Zeroes `bytes` at `memory`, which begins at a page's first byte and ends at the last of one or of
+ * the mapping's. What was never touched stays untouched; the rest goes back to the system. */
+void sl_pages_clear(void *memory, size_t bytes);
+
 /* `bytes` as given to map. NULL is fine. */
 void sl_pages_unmap(void *memory, size_t bytes);
 

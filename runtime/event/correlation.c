@@ -63,14 +63,12 @@ static void unchain(struct sl_corr_table *t, struct sl_corr_page *page)
     *at = page->chain;
 }
 
-static struct sl_corr_page *take_page(struct sl_corr_table *t)
+/* The page that is missed least, with all that was known by it forgotten. */
+static struct sl_corr_page *oldest_page(struct sl_corr_table *t)
 {
-    struct sl_corr_page *page;
+    struct sl_corr_page *page = t->done.oldest;
 
-    if (t->used < t->pages)
-        return &t->page[t->used++];
-    if (t->done.oldest) {
-        page = t->done.oldest;
+    if (page) {
         list_remove(&t->done, page);
     } else {
         page = t->waiting.oldest;
@@ -78,6 +76,16 @@ static struct sl_corr_page *take_page(struct sl_corr_table *t)
     }
     t->forget(t->user, page);
     unchain(t, page);
+    return page;
+}
+
+static struct sl_corr_page *take_page(struct sl_corr_table *t)
+{
+    struct sl_corr_page *page = t->used < t->pages ? &t->page[t->used++] : oldest_page(t);
+
+    /* One that is new is zero, but was never written: the system gives memory at the first write,
+     * and where a read came before it must take its page of zeros back, for which it interrupts
+     * every processor that the job runs on. */
     memset(page->slot, 0, sizeof(page->slot));
     return page;
 }

@@ -102,13 +102,13 @@ void sl_chakra_destroy(struct sl_chakra *c)
 /* Ids are those of one file: nothing that is known by them outlives it. */
 static void forget(struct sl_chakra *c)
 {
-    memset(c->edge_bucket, 0, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
-    memset(c->op, 0, SL_CHAKRA_OPS * sizeof(*c->op));
-    memset(c->launch, 0, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
-    memset(c->thread, 0, SL_CHAKRA_THREADS * sizeof(*c->thread));
-    memset(c->forward, 0, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
-    memset(c->stream, 0, SL_CHAKRA_STREAMS * sizeof(*c->stream));
-    memset(c->called, 0, SL_CHAKRA_CALLED * sizeof(*c->called));
+    sl_pages_clear(c->edge_bucket, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
+    sl_pages_clear(c->op, SL_CHAKRA_OPS * sizeof(*c->op));
+    sl_pages_clear(c->launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
+    sl_pages_clear(c->thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
+    sl_pages_clear(c->forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
+    sl_pages_clear(c->stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
+    sl_pages_clear(c->called, SL_CHAKRA_CALLED * sizeof(*c->called));
     memset(&c->unseen, 0, sizeof(c->unseen));
     memset(c->first_context, 0, sizeof(c->first_context));
     memset(&c->count, 0, sizeof(c->count));

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/pages.h"
@@ -34,6 +35,51 @@ static void memory_is_zeroed_and_writable_to_the_last_byte(void **state)
     memory[bytes - 1] = 1;
     sl_pages_unmap(memory, 10000);
     sl_pages_unmap(NULL, 10000);
+}
+
+/* Pages of the range that have memory. */
+static size_t resident(void *memory, size_t bytes)
+{
+    size_t page = sl_pages_round(1), count = 0;
+    unsigned char in[8];
+
+    assert_true(bytes / page <= sizeof(in));
+    assert_int_equal(mincore(memory, bytes, in), 0);
+    for (size_t i = 0; i < bytes / page; i++)
+        count += in[i] & 1;
+    return count;
+}
+
+static void what_is_cleared_is_zero_and_takes_no_memory(void **state)
+{
+    size_t page = sl_pages_round(1);
+    unsigned char *memory = sl_pages_map(4 * page);
+
+    (void)state;
+    memory[0] = memory[2 * page - 1] = memory[2 * page] = 1;
+    errno = EDOM;
+    sl_pages_clear(memory, 2 * page);
+    assert_int_equal(errno, EDOM);
+    assert_int_equal(resident(memory, 4 * page), 1);
+    assert_int_equal(memory[0] | memory[2 * page - 1], 0);
+    assert_int_equal(memory[2 * page], 1);
+    sl_pages_unmap(memory, 4 * page);
+}
+
+static void what_the_job_has_locked_is_cleared_too(void **state)
+{
+    size_t page = sl_pages_round(1);
+    unsigned char *memory = sl_pages_map(page);
+
+    (void)state;
+    if (mlock(memory, page) != 0)
+        skip(); /* the user may lock nothing */
+    memory[7] = 1;
+    errno = EDOM;
+    sl_pages_clear(memory, page);
+    assert_int_equal(errno, EDOM);
+    assert_int_equal(memory[7], 0);
+    sl_pages_unmap(memory, page);
 }
 
 static void grows_with_what_is_in_it(void **state)
@@ -65,6 +111,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_up_to_whole_pages),
         cmocka_unit_test(memory_is_zeroed_and_writable_to_the_last_byte),
+        cmocka_unit_test(what_is_cleared_is_zero_and_takes_no_memory),
+        cmocka_unit_test(what_the_job_has_locked_is_cleared_too),
         cmocka_unit_test(grows_with_what_is_in_it),
         cmocka_unit_test(refuses_without_touching_errno),
     };
