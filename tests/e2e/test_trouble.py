@@ -185,7 +185,7 @@ def test_all_records_stolen(go):
     assert (run.status, run.stdout) == (3, "done\n")
     trace = run.trace()
     # (what went into a buffer of the thief's, nobody here can know)
-    assert 100 <= trace.counters["undelivered_at_exit"] <= undelivered(run)
+    assert 50 <= trace.counters["undelivered_at_exit"] <= undelivered(run)
     (said,) = run.said()
     assert "records in them are lost" in said and "another profiler" in said
 
