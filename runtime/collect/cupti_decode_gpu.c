@@ -30,14 +30,15 @@ static inline int operation(struct sl_event *ev, struct sl_shape *shape, uint32_
     return sl_decode_times(ev, start_ns, end_ns);
 }
 
-/* Tells what is new about the stream, settles the shape and passes the event on. */
+/* Tells what is new about the stream, settles the shape and passes the event on. A kernel whose
+ * record does not tell its priority (SL_PRIORITY_UNKNOWN) has its stream's. */
 static int finish(struct sl_decode *d, struct sl_event *ev, struct sl_shape *shape)
 {
     int32_t of_stream = sl_cupti_seen_stream(d->seen, ev->device, ev->context, ev->stream);
 
     if (sl_cupti_seen_is_new_device(d->seen, ev->device))
         sl_decode_new_device(d, ev->device);
-    if (shape->priority == 0) /* not in the record, or really 0, as the stream's is then */
+    if (shape->priority == SL_PRIORITY_UNKNOWN)
         shape->priority = of_stream;
     ev->shape = sl_decode_shape(d, shape);
     sl_decode_emit(d, ev);
@@ -54,7 +55,7 @@ int sl_decode_kernel(struct sl_decode *d, const uint8_t *record)
         return -1;
     ev.u.op.graph_node = sl_load64(record + at->graph_node);
     shape.name = ev.name;
-    shape.priority = (int32_t)sl_load32_if(record, at->priority);
+    shape.priority = at->priority ? (int32_t)sl_load32(record + at->priority) : SL_PRIORITY_UNKNOWN;
     shape.grid[0] = sl_load32(record + at->grid_x);
     shape.grid[1] = sl_load32(record + at->grid_y);
     shape.grid[2] = sl_load32(record + at->grid_z);
@@ -133,7 +134,7 @@ int sl_decode_graph(struct sl_decode *d, const uint8_t *record)
 {
     const struct sl_cupti_graph_layout *at = d->layout->graph;
     struct sl_event ev = {.kind = SL_EV_GRAPH};
-    struct sl_shape shape = {0};
+    struct sl_shape shape = {.priority = SL_PRIORITY_UNKNOWN};
 
     if (OPERATION(&ev, &shape, record, at) != 0)
         return -1;

@@ -57,8 +57,9 @@ int sl_decode_context(struct sl_decode *d, const uint8_t *record)
     if (sl_cupti_seen_is_new_device(d->seen, device))
         sl_decode_new_device(d, device);
     sl_cupti_seen_describe_context(d->seen, device, context, 0);
+    /* Default streams have the default priority, and no description of their own but this. */
     sl_cupti_seen_describe_stream(d->seen, context, null_stream, SL_CUPTI_STREAM_CREATE_FLAG_NULL,
-                                  INT32_MIN, 0);
+                                  0, 0);
     return 0;
 }
 
@@ -101,7 +102,7 @@ int sl_decode_name(struct sl_decode *d, const uint8_t *record)
         if (context == 0)
             return -1;
         sl_cupti_seen_describe_stream(d->seen, context, sl_load32(record + at->stream), 0,
-                                      INT32_MIN, name);
+                                      SL_PRIORITY_UNKNOWN, name);
         break;
     default: /* a process's name is the job's own affair */
         break;
@@ -139,7 +140,7 @@ void sl_decode_describe(struct sl_decode *d, enum sl_decode_object object, uint3
         sl_cupti_seen_describe_context(d->seen, within, id, name);
         break;
     case SL_DECODE_STREAM:
-        sl_cupti_seen_describe_stream(d->seen, within, id, 0, INT32_MIN, name);
+        sl_cupti_seen_describe_stream(d->seen, within, id, 0, SL_PRIORITY_UNKNOWN, name);
         break;
     }
 }

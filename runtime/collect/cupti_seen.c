@@ -101,7 +101,8 @@ static void tell_object(struct sl_cupti_seen *s, const struct object *o)
 static struct object *add_object(struct sl_cupti_seen *s, struct object *o, uint32_t device,
                                  uint32_t context, uint32_t stream)
 {
-    *o = (struct object){.context = context, .stream = stream, .device = device};
+    *o = (struct object){
+        .context = context, .stream = stream, .device = device, .priority = SL_PRIORITY_UNKNOWN};
     s->objects++;
     return o;
 }
@@ -151,11 +152,11 @@ int32_t sl_cupti_seen_stream(struct sl_cupti_seen *s, uint32_t device, uint32_t 
     if (o && o->context == context && o->stream == stream)
         return o->priority;
     if (context == 0 || stream == NO_STREAM)
-        return 0;
+        return SL_PRIORITY_UNKNOWN;
     o = find_object(s, context, stream);
     if (!o) {
         sl_stats_add(SL_STAT_NAMES_LOST, 1);
-        return 0;
+        return SL_PRIORITY_UNKNOWN;
     }
     if (o->context == 0 || o->device == NO_DEVICE) {
         uint32_t known;
@@ -165,7 +166,7 @@ int32_t sl_cupti_seen_stream(struct sl_cupti_seen *s, uint32_t device, uint32_t 
         /* the context may just have taken the free slot that was found */
         o = find_object(s, context, stream);
         if (!o)
-            return 0;
+            return SL_PRIORITY_UNKNOWN;
         if (o->context == 0)
             tell_object(s, add_object(s, o, device, context, stream));
     }
@@ -193,10 +194,7 @@ void sl_cupti_seen_describe_context(struct sl_cupti_seen *s, uint32_t device, ui
 static void tell_unremembered(struct sl_cupti_seen *s, uint32_t context, uint32_t stream,
                               uint32_t flags, int32_t priority)
 {
-    struct object o = {.context = context,
-                       .stream = stream,
-                       .flags = flags,
-                       .priority = priority != INT32_MIN ? priority : 0};
+    struct object o = {.context = context, .stream = stream, .flags = flags, .priority = priority};
 
     sl_stats_add(SL_STAT_NAMES_LOST, 1);
     if (sl_cupti_seen_context_device(s, context, &o.device) == 0)
@@ -226,7 +224,7 @@ void sl_cupti_seen_describe_stream(struct sl_cupti_seen *s, uint32_t context, ui
     before = *o;
     if (flags)
         o->flags = flags;
-    if (priority != INT32_MIN)
+    if (priority != SL_PRIORITY_UNKNOWN)
         o->priority = priority;
     if (name)
         o->name = name;

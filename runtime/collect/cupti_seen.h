@@ -16,6 +16,7 @@
 #include "base/intern.h"
 #include "event/device.h"
 #include "event/event.h"
+#include "event/shape.h"
 
 struct sl_cupti_seen;
 
@@ -34,7 +35,8 @@ void sl_cupti_seen_thread(struct sl_cupti_seen *s, uint32_t pid, uint32_t thread
 /* Whether the device was never seen nor described: describe it then, before the row. */
 int sl_cupti_seen_is_new_device(const struct sl_cupti_seen *s, uint32_t device);
 
-/* A row of a stream of a device's context. Gives the stream's priority (0 if unknown). */
+/* A row of a stream of a device's context. Gives the stream's priority, SL_PRIORITY_UNKNOWN while
+ * no description told it. */
 int32_t sl_cupti_seen_stream(struct sl_cupti_seen *s, uint32_t device, uint32_t context,
                              uint32_t stream);
 
@@ -47,7 +49,7 @@ void sl_cupti_seen_describe_thread(struct sl_cupti_seen *s, uint32_t pid, uint32
 void sl_cupti_seen_describe_device(struct sl_cupti_seen *s, uint32_t device, uint32_t name);
 void sl_cupti_seen_describe_context(struct sl_cupti_seen *s, uint32_t device, uint32_t context,
                                     uint32_t name);
-/* flags 0 and priority INT32_MIN = not told this time */
+/* flags 0 and priority SL_PRIORITY_UNKNOWN = not told this time */
 void sl_cupti_seen_describe_stream(struct sl_cupti_seen *s, uint32_t context, uint32_t stream,
                                    uint32_t flags, int32_t priority, uint32_t name);
 

@@ -23,7 +23,9 @@ static uint64_t fingerprint(const struct sl_event *ev)
         return mix(h, (uint64_t)ev->name << 32 | ev->thread);
     if (ev->kind == SL_EV_SYNC || ev->kind == SL_EV_CUDA_EVENT)
         return mix(h, ev->u.sync.event_sync_id ^ (uint64_t)ev->u.sync.event_id << 32);
-    return mix(h, ev->u.op.graph_node ^ (uint64_t)ev->shape << 32);
+    /* (Not the shape: what is known of the stream stands in it, and that grows between two
+     * records.) */
+    return mix(mix(h, ev->u.op.graph_node ^ (uint64_t)ev->name << 32), ev->u.op.bytes);
 }
 
 void sl_assemble_arrow(struct sl_assemble *a, uint64_t id, struct sl_corr_slot *call,

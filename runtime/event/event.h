@@ -194,7 +194,7 @@ struct sl_event {
         } note;
         struct {
             uint32_t flags;   /* stream: CUPTI's flag (2 non-blocking, 3 legacy default, ...) */
-            int32_t priority; /* stream */
+            int32_t priority; /* stream; SL_PRIORITY_UNKNOWN (event/shape.h) */
             uint32_t index;   /* device: index into the device table */
             uint32_t pid;
         } meta;

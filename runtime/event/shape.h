@@ -15,6 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* No priority was told: neither by the record nor by a description of its stream that came before.
+ */
+#define SL_PRIORITY_UNKNOWN INT32_MIN
+
 /* Zero the whole struct before filling it: it is hashed and compared bytewise. */
 struct sl_shape {
     uint32_t kind; /* enum sl_event_kind: SL_EV_KERNEL, SL_EV_MEMCPY, SL_EV_MEMSET... */
@@ -22,7 +26,7 @@ struct sl_shape {
     uint32_t device;
     uint32_t context;
     uint32_t stream;
-    int32_t priority;
+    int32_t priority; /* kernels, whole graphs; SL_PRIORITY_UNKNOWN */
     /* kernels */
     uint32_t grid[3];
     uint32_t block[3];

@@ -121,7 +121,8 @@ static char *text_of_kernel(struct sl_kineto *k, char *at, const struct sl_event
     at = PUT_FIELD(SL_JSON_LITERAL(at, "\"queued\":0,"), "device", s->device);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "priority", s->priority);
+    if (s->priority != SL_PRIORITY_UNKNOWN)
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "priority", s->priority);
     if (ev->kind == SL_EV_KERNEL && ev->shape) {
         at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "registers per thread", s->registers);
         at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "shared memory",
@@ -187,6 +188,7 @@ static char *text_of_gpu_operation(struct sl_kineto *k, char *at, const struct s
         named.device = ev->device;
         named.context = ev->context;
         named.stream = ev->stream;
+        named.priority = SL_PRIORITY_UNKNOWN;
         s = &named;
     }
     if (!s->name) {

@@ -109,7 +109,7 @@ static void kernels_of_every_version(void **state)
         assert_int_equal(record_decode(b), 1);
         check_kernel(b);
         s = sl_shape_get(b->opt.shapes, record_event(b, SL_EV_KERNEL, 0)->shape);
-        assert_int_equal(s->priority, b->layout->kernel->priority ? -5 : 0);
+        assert_int_equal(s->priority, b->layout->kernel->priority ? -5 : SL_PRIORITY_UNKNOWN);
         record_close(b);
     }
 }
@@ -273,6 +273,29 @@ static void the_streams_priority_is_used_where_the_record_has_none(void **state)
     record_close(b);
 }
 
+/* CUPTI has a buffer for each thread: the kernel's may come before the one with its stream. */
+static void a_priority_is_unknown_until_the_stream_is_described(void **state)
+{
+    struct record_rig *b = record_open(130000, 0);
+    uint8_t *r;
+
+    (void)state;
+    assert_int_equal(b->layout->kernel->priority, 0);
+    add_kernel(b);
+    r = record_add(b, SL_CUPTI_KIND_STREAM);
+    put32(r, b->layout->stream->context, 5);
+    put32(r, b->layout->stream->stream, 13);
+    put32(r, b->layout->stream->priority, 0);
+    put32(r, b->layout->stream->flag, 2);
+    add_kernel(b);
+    record_decode(b);
+    assert_int_equal(sl_shape_get(b->opt.shapes, record_event(b, SL_EV_KERNEL, 0)->shape)->priority,
+                     SL_PRIORITY_UNKNOWN);
+    assert_int_equal(sl_shape_get(b->opt.shapes, record_event(b, SL_EV_KERNEL, 1)->shape)->priority,
+                     0);
+    record_close(b);
+}
+
 static void device_context_and_stream_are_told_before_the_first_row(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
@@ -303,6 +326,7 @@ int main(void)
         cmocka_unit_test(equal_launches_share_a_shape_and_a_name),
         cmocka_unit_test(times_that_are_none),
         cmocka_unit_test(the_streams_priority_is_used_where_the_record_has_none),
+        cmocka_unit_test(a_priority_is_unknown_until_the_stream_is_described),
         cmocka_unit_test(device_context_and_stream_are_told_before_the_first_row),
     };
 

@@ -36,7 +36,7 @@ static void full_tables_stop_telling_and_count(void **state)
         for (uint32_t i = 1; i <= MANY; i++) {
             /* thread ids of no process, so that no name is looked for in vain */
             sl_cupti_seen_thread(s, 1, UINT32_MAX - i);
-            assert_int_equal(sl_cupti_seen_stream(s, 0, 1, i), 0);
+            assert_int_equal(sl_cupti_seen_stream(s, 0, 1, i), SL_PRIORITY_UNKNOWN);
         }
     }
     assert_int_equal(told[SL_EV_META_THREAD], REMEMBERED);

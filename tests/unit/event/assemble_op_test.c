@@ -30,6 +30,28 @@ static void the_same_record_twice_is_one_row(void **state)
     sl_assemble_destroy(a);
 }
 
+/* Between the two its stream was described: the shape is another, the operation is not. */
+static void the_same_record_twice_is_one_row_whatever_is_known_of_its_stream(void **state)
+{
+    struct sl_event kernel = row(SL_EV_KERNEL, 4, 30, 40), copied = row(SL_EV_MEMCPY, 5, 50, 60);
+    struct sl_assemble_counts counts;
+    struct sl_assemble *a = make(0);
+
+    (void)state;
+    kernel.shape = 1;
+    feed(a, kernel, 0);
+    kernel.shape = 2;
+    feed(a, kernel, 0);
+    feed(a, copied, 0);
+    copied.u.op.bytes = 8;
+    feed(a, copied, 0);
+    assert_int_equal(count_kind(SL_EV_KERNEL), 1);
+    assert_int_equal(count_kind(SL_EV_MEMCPY), 2);
+    sl_assemble_get_counts(a, &counts);
+    assert_int_equal(counts.duplicates, 1);
+    sl_assemble_destroy(a);
+}
+
 /* Its row is not written, and so no arrow leads to it: that of the next one has the start. */
 static void an_operation_without_a_time_does_not_take_the_start_of_the_arrow(void **state)
 {
@@ -116,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_record_twice_is_one_row),
+        cmocka_unit_test(the_same_record_twice_is_one_row_whatever_is_known_of_its_stream),
         cmocka_unit_test(an_operation_without_a_time_does_not_take_the_start_of_the_arrow),
         cmocka_unit_test(a_graph_told_twice_is_told_once),
         cmocka_unit_test(waits_delivered_twice_pass_once),

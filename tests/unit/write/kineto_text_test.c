@@ -102,6 +102,7 @@ static void rows_without_a_shape_are_still_rows(void **state)
     assert_string_equal(json_text(find("cat", "kernel", 1), "name"), "another");
     assert_string_equal(json_text(find("cat", "kernel", 2), "name"), "nameless shape");
     assert_string_equal(json_text(find("cat", "kernel", 2), "tid"), "7");
+    assert_null(json_get(json_get(find("cat", "kernel", 0), "args"), "priority"));
 }
 
 static void odd_names_give_valid_json(void **state)
