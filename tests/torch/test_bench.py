@@ -8,7 +8,8 @@ import harness
 import pytest
 from conftest import ENVIRONMENT, REPO
 
-RECORDING = ("syncline", "kineto cuda", "kineto cuda gz", "kineto cpu+cuda", "kineto cpu+cuda gz")
+RECORDING = ("syncline", "syncline, all of it", "kineto cuda", "kineto cuda gz", "kineto cpu+cuda",
+             "kineto cpu+cuda gz")
 NUMBERS = {"step": "us", "memory": "MiB", "callbacks": "ns a record", "own CPU": "ns a row",
            "file": "B a row", "to save": "ms"}
 
@@ -46,6 +47,13 @@ def test_vs_kineto(tmp_path, job):
     # The same run of the same job: libkineto's rows and ours are of the same operations.
     counts = {row[0]: int(row[heads.index("rows")]) for row in cells if row[0] in RECORDING}
     assert counts["syncline"] > 100 and counts["kineto cuda"] > 100
+    # As it comes there are the operators, too.
+    assert counts["syncline, all of it"] > counts["syncline"] + 100
+    ratios = {row["metric"]: row for row in rows if row["metric"].startswith(f"{job}: libkineto's")}
+    assert {row["goal"] for row in ratios.values()} == {6, 12} and len(ratios) == 4
+    plain = ratios[f"{job}: libkineto's plain export / ours, all of it, per row"]["value"]
+    assert abs(plain * found[f"{job}, syncline, all of it: own CPU", "ns a row"]
+               / found[f"{job}, kineto cpu+cuda: own CPU", "ns a row"] - 1) < 0.01
 
 
 @pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
