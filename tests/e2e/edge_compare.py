@@ -6,7 +6,8 @@ import collections
 import dataclasses
 import itertools
 
-from edge_truth import INFERRED, Destination, Truth, edge_of
+import harness
+from edge_truth import INFERRED, NONE, RECORDED, Destination, Truth, edge_of
 
 OF_A_CONTEXT = {"device_sync", "context_sync"}  # told in part, and counted, where streams are unknown
 UNCOUNTED = {"legacy_default", "graph"}  # when records are lost: no record tells of such waits
@@ -24,8 +25,7 @@ TICK_NS = 1000
 def printed(edge: dict) -> tuple:
     """The same of a line of `syncline edges --json`."""
     return (edge["kind"], edge["src_correlation"], edge["src_stream"], edge["src_device"],
-            edge["dst_correlation"], edge["dst_point"],
-            edge["dst_stream"] if edge["dst_point"] == "start" else None, edge["wait_ns"],
+            edge["dst_correlation"], edge["dst_point"], edge["dst_stream"], edge["wait_ns"],
             edge["wake_ns"])
 
 
@@ -97,6 +97,7 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
     must = collections.Counter(edge for d in to for edge in d.must)
     # The wait that covered it may itself have been left out.
     may = collections.Counter(edge for d in to for edge in d.may + ([] if whole else d.covered))
+    out.wrong += [text for edge in found for text in misnamed(truth, to, edge)]
     have = collections.Counter(printed(edge) for edge in found)
     # A call's record is made at its end.
     inside = all(window[0] <= d.start and (d.start if d.stream is not None else d.end) < window[1]
@@ -150,8 +151,29 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
                                     why_left_out(truth, to[0].corr, {edge[0] for edge in missing}, lost)))
     out.right += sum(have.values())
     out.kinds.update(edge[0] for edge in have.elements())
-    if key[1] == "end" and have:
+    if have and len(to) == 1:  # of a graph's nodes each is released by its own
         released(out, key, found)
+
+
+def misnamed(truth: Truth, to: list[Destination], edge: dict) -> list[str]:
+    """What its names and its thread are not those of the source and the destination. Of a call without
+    a record neither is known."""
+    def named(correlation, stream):
+        return {harness.expected_operation(op)[1] for op in truth.ops.values()
+                if op["kind"] in RECORDED and (op["corr"], op["stream"]) == (correlation, stream)}
+
+    call = truth.calls.get(edge["dst_correlation"])
+    lost = call and any(d.nameless for d in to) or edge["dst_correlation"] & NONE in truth.lost_calls
+    names = {None} if lost else set()
+    threads = {None, call["thread"]} if lost else {call["thread"]} if call else set()
+    if edge["dst_point"] == "start":
+        names = named(edge["dst_correlation"], edge["dst_stream"])
+    elif call:
+        names |= {harness.plain(call["name"])}
+    wrong = {"src_name": edge["src_name"] not in named(edge["src_correlation"], edge["src_stream"]),
+             "dst_name": (edge["dst_name"] and harness.plain(edge["dst_name"])) not in names,
+             "dst_thread": truth.threads_known and edge["dst_thread"] not in threads}
+    return [f"{field} of {edge}" for field, is_wrong in wrong.items() if is_wrong]
 
 
 def is_told_as_inferred(found: list[dict]) -> bool:

@@ -70,6 +70,8 @@ class Truth:
         self.lossy = bool(lost)
         self.lost_ops = {line["op"] for line in lost}
         self.lost_calls = {line["correlation"] for line in lost}
+        self.threads_known = not any(line.get("what") == "failed" and
+                                     line["function"] == "cuptiSetThreadIdType" for line in log)
         self.calls: dict[int, dict] = {}
         for call in (line for line in lines if line["t"] == "call"):
             known = self.calls.get(call["corr"])

@@ -24,14 +24,13 @@ PROGRAM = harness.BUILD / "tests" / "e2e" / "random_waits"
 
 def edges_of(trace: harness.Trace) -> tuple[list[dict], collections.Counter]:
     """The edges that were found while the program ran, and what was left out by reason."""
-    edges = [event["args"] for event in trace.events if event["name"] == "sync_edge"]
     lost = collections.Counter({name.removeprefix("edges_lost_"): count
                                 for name, count in trace.counters.items()
                                 if count and name.startswith("edges_lost_")})
     # On a machine that is busy with others the exit may end before all records are in.
     if undelivered := trace.counters.get("undelivered_at_exit"):
         lost["undelivered_at_exit"] = undelivered
-    return edges, lost
+    return trace.edges(), lost
 
 
 def knows_all(run: harness.Run, trace: harness.Trace) -> bool:

@@ -195,7 +195,7 @@ def test_a_count_explains_one_wait():
 
 
 @pytest.mark.parametrize("field, by", [("wait_ns", 1), ("wake_ns", 1), ("src_correlation", 1),
-                                       ("src_stream", 1), ("dst_correlation", 1)])
+                                       ("src_stream", 1), ("dst_correlation", 1), ("dst_thread", 1)])
 def test_a_false_edge_is_noticed(example, field, by):
     _, edges, _, _ = example
     for i, edge in enumerate(edges):
@@ -211,12 +211,25 @@ def test_a_wrong_word_is_noticed(example, field, value):
         assert wrong(example, [other for other in edges if other is not edge] + [{**edge, field: value}])
 
 
-def test_who_released_is_noticed(example):
+@pytest.mark.parametrize("point", ["start", "end"])
+@pytest.mark.parametrize("field, value", [("src_name", "other"), ("dst_name", "other"), ("src_name", None),
+                                          ("dst_name", None), ("dst_thread", None), ("dst_stream", 99)])
+def test_a_wrong_name_or_place_is_noticed(example, point, field, value):
     _, edges, _, _ = example
-    released = [edge for edge in edges if edge["released"] and edge["dst_point"] == "end"]
-    assert released
-    for edge in released:
-        assert wrong(example, [other for other in edges if other is not edge] + [{**edge, "released": False}])
+    of_point = [edge for edge in edges if edge["dst_point"] == point]
+    assert of_point
+    for edge in of_point:
+        assert wrong(example, [other for other in edges if other is not edge] + [{**edge, field: value}])
+
+
+@pytest.mark.parametrize("point", ["start", "end"])
+def test_who_released_is_noticed(example, point):
+    _, edges, _, _ = example
+    of_point = [edge for edge in edges if edge["dst_point"] == point]
+    assert any(edge["released"] for edge in of_point)
+    for edge in of_point:
+        assert wrong(example, [other for other in edges if other is not edge]
+                     + [{**edge, "released": not edge["released"]}])
 
 
 def test_an_operation_behind_unseen_work_must_be_marked(tmp_path):
