@@ -2,8 +2,11 @@
 """Makes cupti_tables.h and cupti_tables.c from NVIDIA's own headers and libraries.
 
     generate_tables.py --write             fetch every version's package and write both files
+    generate_tables.py --write-docs        write which calls are recorded by default into
+                                           docs/trace-format.md (--write does it too)
     generate_tables.py --check INCLUDE...  do the committed tables agree with the CUPTI headers in
-                                           those folders? (the build's test; needs no network)
+                                           those folders, and with tables_calls.py, as the
+                                           documentation must? (the build's test; needs no network)
     generate_tables.py --check-all         do they agree with every version's package?
 
 Packages come from PyPI through pip, pinned by version and sha256, into --cache (default
@@ -17,16 +20,26 @@ import pathlib
 import re
 import textwrap
 
+import tables_calls
 from tables_version import CUDA_PACKAGES, PACKAGES, Version, fail, fetch, folder_of
-from tables_wanted import ENUMS, FAMILIES, FUNCTIONS, LAUNCHES, SELECTIONS, WANTED, selection
+from tables_wanted import ENUMS, FAMILIES, FUNCTIONS, SELECTIONS, selection
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+DOCUMENT = ROOT / "docs" / "trace-format.md"
 
 
 def braces(cells) -> str:
     """A C initializer, wrapped: no formatter is needed, whose versions would differ."""
     return "{\n" + textwrap.fill(", ".join(cells), 96, initial_indent="    ", subsequent_indent="    ") + "}"
+
+
+def bits(name: str) -> str:
+    """What cupti_tables.c says of a call."""
+    plain = re.sub(r"_pt[sd][sz]$", "", name)
+    if tables_calls.LAUNCHING.match(plain):
+        return "W | L"
+    return "W" if tables_calls.WANTED.match(plain) else "0"
 
 
 class Tables:
@@ -72,13 +85,6 @@ class Tables:
             for v in versions.values():  # oldest first: the newest real name stays
                 for i, n in v.callbacks[domain].items():
                     names[i] = n or names.get(i)
-
-    @staticmethod
-    def bits(name: str) -> str:
-        plain = re.sub(r"_pt[sd][sz]$", "", name)
-        launches = bool(LAUNCHES.match(plain))
-        wanted = launches or bool(WANTED.match(plain))
-        return {(0, 0): "0", (1, 0): "W", (1, 1): "W | L"}[(wanted, launches)]
 
     def header(self) -> str:
         out = [HEADER_TOP]
@@ -155,7 +161,7 @@ class Tables:
         out.append("\n#define W SL_CUPTI_CALL_WANTED\n#define L SL_CUPTI_CALL_LAUNCHES\n")
         for domain, names in self.callbacks.items():
             out.append(f"\nconst struct sl_cupti_callback sl_cupti_tables_{domain}[] = {{\n")
-            out += [f'    [{i}] = {{"{n}", {self.bits(n)}}},\n' for i, n in sorted(names.items()) if n]
+            out += [f'    [{i}] = {{"{n}", {bits(n)}}},\n' for i, n in sorted(names.items()) if n]
             out.append(f"}};\nconst unsigned sl_cupti_tables_{domain}_count =\n    sizeof sl_cupti_tables_{domain} "
                        f"/ sizeof *sl_cupti_tables_{domain};\n")
         return "".join(out)
@@ -256,15 +262,32 @@ def committed() -> dict:
     for api, _, rest in re.findall(r'\{\s*(\d+),\s*"([^"]*)",(.*?)\}', table, re.S):
         names = re.findall(r"[a-z_]+_\d+", rest)
         rows[int(api)] = dict(zip(["sizes", *FAMILIES], (numbers[n] for n in names)))
-    callbacks = {}
+    callbacks, marked = {}, {}
     for domain in ("runtime", "driver"):
         part = text[text.index(f"sl_cupti_tables_{domain}[]"):text.index(f"sl_cupti_tables_{domain}_count")]
-        callbacks[domain] = {int(i): n for i, n in re.findall(r'\[(\d+)\] = \{"(\w+)"', part)}
-    return {"rows": rows, "callbacks": callbacks}
+        found = re.findall(r'\[(\d+)\] = \{"(\w+)", ([^}]*)\}', part)
+        callbacks[domain] = {int(i): name for i, name, _ in found}
+        marked.update((name, mark) for _, name, mark in found)
+    return {"rows": rows, "callbacks": callbacks, "bits": marked}
+
+
+def check_filter():
+    """The table's marks and the documentation against the patterns of the default filter."""
+    wrong = [name for name, mark in committed()["bits"].items() if mark != bits(name)]
+    if wrong:
+        fail(f"cupti_tables.c marks other calls than tables_calls.py: {' '.join(wrong)}: run "
+             "runtime/collect/generate_tables.py --write")
+    wrong = [name for names in tables_calls.LEFT_OUT.values() for name in names.split() if bits(name) != "0"]
+    if wrong:
+        fail(f"said to be left out, but is not: {' '.join(wrong)}")
+    if tables_calls.of_document(DOCUMENT.read_text()) != tables_calls.section():
+        fail(f"{DOCUMENT.relative_to(ROOT)} lists other calls than tables_calls.py: run "
+             "runtime/collect/generate_tables.py --write-docs")
 
 
 def check(includes: list):
     """The headers at hand against the row that the runtime would choose for their version."""
+    check_filter()
     include = next((i for i in includes if (i / "cupti_activity.h").exists()), None)
     if not include:
         fail(f"no cupti_activity.h in {' '.join(map(str, includes))}")
@@ -286,16 +309,24 @@ def check(includes: list):
     print(f"cupti_tables.c agrees with {include} (CUPTI {v.api}, row {max(known)})")
 
 
+def write_docs():
+    text = DOCUMENT.read_text()
+    DOCUMENT.write_text(text.replace(tables_calls.of_document(text), tables_calls.section()))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--write", action="store_true")
     what.add_argument("--check", metavar="INCLUDE", nargs="+", type=pathlib.Path)
     what.add_argument("--check-all", action="store_true")
+    what.add_argument("--write-docs", action="store_true")
     parser.add_argument("--cache", type=pathlib.Path, default=ROOT / "build" / "cupti-packages")
     options = parser.parse_args()
     if options.check:
         return check(options.check)
+    if options.write_docs:
+        return write_docs()
     tables = load_all(options.cache.resolve())
     for name, text in (("cupti_tables.h", tables.header()), ("cupti_tables.c", tables.source())):
         path = HERE / name
@@ -303,6 +334,9 @@ def main():
             path.write_text(text)
         elif path.read_text() != text:
             fail(f"{name} is not what the packages give: run runtime/collect/generate_tables.py --write")
+    if options.write:
+        write_docs()
+    check_filter()
     print(f"{'wrote' if options.write else 'checked'} {len(tables.rows)} layouts of CUDA {', '.join(PACKAGES)}")
 
 

@@ -1,5 +1,5 @@
-"""What syncline reads of CUPTI: the kinds and fields of its records, functions, values of enums, and the
-calls that the default filter lets through. Data for generate_tables.py."""
+"""What syncline reads of CUPTI: the kinds and fields of its records, functions, values of enums. Data
+for generate_tables.py."""
 import re
 
 # What the decoder reads: family -> (kinds, {our name: (NVIDIA's name, bytes)}). A name that ends in
@@ -104,38 +104,3 @@ ENUMS = {  # our prefix -> (NVIDIA's prefix, names)
         "RUNTIME_TRIGGERED_MODULE_LOADING", "LAZY_FUNCTION_LOADING", "COMMAND_BUFFER_FULL",
         "ACTIVITY_BUFFER_REQUEST", "UVM_ACTIVITY_INIT"]),
 }
-
-# Calls that put an operation of their own on the GPU, which has a record with their correlation id.
-LAUNCHES = re.compile(r"""^(?:
-    cudaLaunch | cudaLaunchKernel(?:ExC)? | cudaLaunchCooperativeKernel(?:MultiDevice)? | cudaGraphLaunch |
-    cudaMemcpy\w* | cudaMemset\w* |
-    cuLaunch | cuLaunchGrid(?:Async)? | cuLaunchKernel(?:Ex)? | cuLaunchCooperativeKernel(?:MultiDevice)? |
-    cuGraphLaunch(?:WithArguments)? | cuSubgridScheduleLaunch | cu(?:64)?Memcpy\w* | cu(?:64)?Memset\w*
-    )$""", re.X)
-# The default filter besides those: what makes a thread wait, orders streams, allocates, builds
-# graphs or is known to take long. Left out are the queries that frameworks make at every step
-# (cudaGetDevice, cudaGetLastError, cudaStreamIsCapturing, cuCtxGetCurrent, attributes, properties,
-# occupancy) and what builds a graph node by node.
-WANTED = re.compile(r"""^(?:
-    cuda(?:Device|Thread|Stream|Event|ExecutionCtx)Synchronize | cuda(?:Stream|Event)Query |
-    cudaEventRecord(?:WithFlags)? | cudaStreamWaitEvent | cudaExecutionCtx(?:RecordEvent|WaitEvent|StreamCreate|Destroy) |
-    cuda(?:Stream|Event)(?:Create\w*|Destroy) | cudaDeviceReset | cudaThreadExit | cudaInitDevice | cudaGreenCtxCreate |
-    cudaMem(?:Prefetch|Discard)\w*Async | cuMem(?:Prefetch|Discard)\w*Async | cuMemBatchDecompressAsync |
-    cudaMalloc\w* | cudaFree\w* | cudaHost(?:Alloc|Register|Unregister) |
-    cudaMemPool(?:Create|Destroy|TrimTo) | cudaDeviceGraphMemTrim |
-    cudaIpc(?:OpenMemHandle|CloseMemHandle) | cudaDevice(?:Enable|Disable)PeerAccess |
-    cudaGraph(?:Instantiate\w*|Upload|ExecUpdate|ExecDestroy|Destroy) |
-    cudaStream(?:BeginCapture\w*|BeginRecapture\w*|EndCapture) | cudaLaunchHostFunc | cudaStreamAddCallback |
-    cuda(?:Signal|Wait)ExternalSemaphoresAsync | cudaLibrary(?:LoadData|LoadFromFile|Unload) |
-    cu(?:Ctx|Stream|Event)Synchronize | cu(?:Stream|Event)Query | cuEventRecord(?:WithFlags)? | cuStreamWaitEvent |
-    cu(?:Ctx|GreenCtx)(?:RecordEvent|WaitEvent) | cu(?:Ctx|GreenCtx)(?:Create|Destroy|StreamCreate) |
-    cuDevicePrimaryCtx(?:Retain|Release|Reset) | cu(?:Stream|Event)(?:Create\w*|Destroy) |
-    cu(?:64)?MemAlloc\w* | cu(?:64)?MemFree\w* | cu(?:64)?MemHost(?:Alloc|Register|Unregister) |
-    cuMem(?:Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree|MapArrayAsync) |
-    cuMemPool(?:Create|Destroy|TrimTo) | cuDeviceGraphMemTrim | cu(?:64)?(?:Mipmapped)?Array(?:3D)?(?:Create|Destroy) |
-    cuIpc(?:OpenMemHandle|CloseMemHandle) | cuCtx(?:Enable|Disable)PeerAccess |
-    cuGraph(?:Instantiate\w*|Upload|ExecUpdate|ExecDestroy|Destroy) |
-    cuStream(?:BeginCapture\w*|BeginRecapture\w*|EndCapture\w*) | cuLaunchHostFunc | cuStreamAddCallback |
-    cu(?:Signal|Wait)ExternalSemaphoresAsync | cuStream(?:WaitValue|WriteValue)(?:32|64) | cuStreamBatchMemOp |
-    cuModule(?:Load\w*|Unload) | cuLibrary(?:LoadData|LoadFromFile|Unload) | cuLink(?:Create|Complete)
-    )$""", re.X)

@@ -39,7 +39,10 @@ static const struct sl_option_word kind_words[] = {
 };
 
 static const struct sl_option_word api_words[] = {
-    {"default", 0, "launches, copies, memsets, synchronization, events, allocation, graphs"},
+    {"default", 0,
+     "those that launch, copy, set, wait, order streams, call the host, allocate, load code, or "
+     "make "
+     "and end graphs, streams, events and contexts; docs/trace-format.md has the list"},
     {"all", 1, "every call, `cudaGetDevice` and its like included"},
     {NULL, 0, NULL},
 };

@@ -17,11 +17,9 @@ import sys
 
 import zstandard
 
+from documented_calls import is_documented
+
 REPO = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(REPO / "runtime" / "collect"))
-
-import tables_wanted
-
 BUILD = pathlib.Path(os.environ.get("SL_TEST_BUILD", REPO / "build" / "release")).resolve()
 LIBRARY = BUILD / "runtime" / "libsyncline.so"
 SCENARIO = BUILD / "tests" / "e2e" / "scenario"
@@ -133,8 +131,8 @@ def plain(name: str) -> str:
 
 
 def in_default_filter(name: str) -> bool:
-    name = plain(name)
-    return bool(tables_wanted.LAUNCHES.match(name) or tables_wanted.WANTED.match(name))
+    """Whether the documentation says that it is recorded."""
+    return is_documented(plain(name))
 
 
 def json_lines(path: pathlib.Path) -> list[dict]:

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+import documented_calls
 import harness
 from player import dumped, play, played
 from real_traces import REAL, TRACES, real
@@ -188,7 +189,8 @@ def test_default_filter(tmp_path, name, version):
 
 @real
 def test_the_filter_leaves_out_what_frameworks_ask_at_every_step():
-    """The list itself, on the calls of real jobs."""
+    """The list itself, on the calls of real jobs, and what the documentation says of it."""
+    assert not [name for name in documented_calls.lists()[1] if harness.in_default_filter(name)]
     names = {event["name"] for name in NAMES
              for event in kineto.rows(kineto.load(TRACES / name), *CALLS)}
     assert {name for name in names if not harness.in_default_filter(name)} == {

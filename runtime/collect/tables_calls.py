@@ -1,0 +1,79 @@
+"""Which calls are recorded by default: patterns, as users read them in docs/trace-format.md, and what
+generate_tables.py makes of them. A pattern is a name with {a,b} for either and * for any letters."""
+import re
+
+LAUNCHES = "Put an operation of their own on the GPU, which has a record with their correlation id"
+CALLS = {  # what for -> patterns
+    LAUNCHES: """cudaLaunch cudaLaunchKernel{,ExC} cudaLaunchCooperativeKernel{,MultiDevice} cudaGraphLaunch
+        cudaMemcpy* cudaMemset* cuLaunch cuLaunchGrid{,Async} cuLaunchKernel{,Ex}
+        cuLaunchCooperativeKernel{,MultiDevice} cuGraphLaunch{,WithArguments} cuSubgridScheduleLaunch
+        cu{,64}Memcpy* cu{,64}Memset*""",
+    "Wait or ask": """cuda{Device,Thread,Stream,Event,ExecutionCtx}Synchronize cuda{Stream,Event}Query
+        cu{Ctx,Stream,Event}Synchronize cu{Stream,Event}Query""",
+    "Order streams, call the host": """cudaEventRecord{,WithFlags} cudaStreamWaitEvent
+        cudaExecutionCtx{RecordEvent,WaitEvent} cuda{Signal,Wait}ExternalSemaphoresAsync cudaLaunchHostFunc
+        cudaStreamAddCallback cuEventRecord{,WithFlags} cuStreamWaitEvent cu{Ctx,GreenCtx}{RecordEvent,WaitEvent}
+        cu{Signal,Wait}ExternalSemaphoresAsync cuStream{WaitValue,WriteValue}{32,64} cuStreamBatchMemOp
+        cuLaunchHostFunc cuStreamAddCallback""",
+    "Make and end streams, events, contexts": """cuda{Stream,Event}{Create*,Destroy} cudaExecutionCtx{StreamCreate,Destroy}
+        cudaGreenCtxCreate cudaInitDevice cudaDeviceReset cudaThreadExit cudaDevice{Enable,Disable}PeerAccess
+        cu{Stream,Event}{Create*,Destroy} cu{Ctx,GreenCtx}{Create,Destroy,StreamCreate}
+        cuDevicePrimaryCtx{Retain,Release,Reset} cuCtx{Enable,Disable}PeerAccess""",
+    "Memory": """cudaMalloc* cudaFree* cudaHost{Alloc,Register,Unregister} cudaMemPool{Create,Destroy,TrimTo}
+        cudaDeviceGraphMemTrim cudaIpc{Open,Close}MemHandle cudaMem{Prefetch,Discard}*Async cu{,64}MemAlloc*
+        cu{,64}MemFree* cu{,64}MemHost{Alloc,Register,Unregister}
+        cuMem{Create,Release,Map,Unmap,SetAccess,AddressReserve,AddressFree,MapArrayAsync}
+        cuMemPool{Create,Destroy,TrimTo} cuDeviceGraphMemTrim cu{,64}{,Mipmapped}Array{,3D}{Create,Destroy}
+        cuIpc{Open,Close}MemHandle cuMem{Prefetch,Discard}*Async cuMemBatchDecompressAsync""",
+    "Graphs as a whole": """cudaGraph{Instantiate*,Upload,ExecUpdate,ExecDestroy,Destroy}
+        cudaStream{BeginCapture*,BeginRecapture*,EndCapture} cuGraph{Instantiate*,Upload,ExecUpdate,ExecDestroy,Destroy}
+        cuStream{BeginCapture*,BeginRecapture*,EndCapture*}""",
+    "Load code, which takes long": """cudaLibrary{LoadData,LoadFromFile,Unload} cuModule{Load*,Unload}
+        cuLibrary{LoadData,LoadFromFile,Unload} cuLink{Create,Complete}""",
+}
+# Examples of the others, for the documentation.
+LEFT_OUT = {
+    "what frameworks ask at every step": "cudaGetDevice cudaSetDevice cudaGetLastError cudaStreamIsCapturing "
+                                         "cudaStreamGetCaptureInfo cuCtxGetCurrent",
+    "attributes, properties and occupancy": "cudaFuncSetAttribute cudaDeviceGetAttribute "
+                                            "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+    "what is read of events and memory": "cudaEventElapsedTime cudaHostGetDevicePointer",
+    "building a graph node by node": "cudaGraphCreate cudaGraphAddKernelNode",
+}
+HEADING = "## Calls that are recorded by default"
+
+
+def expression(patterns: str) -> re.Pattern:
+    """What a whole name must match."""
+    text = "|".join(patterns.split())
+    for theirs, ours in (("{", "(?:"), ("}", ")"), (",", "|"), ("*", r"\w*")):
+        text = text.replace(theirs, ours)
+    return re.compile(f"^(?:{text})$")
+
+
+LAUNCHING = expression(CALLS[LAUNCHES])
+WANTED = expression(" ".join(CALLS.values()))
+
+
+def section() -> str:
+    """That of docs/trace-format.md, from its heading up to the next."""
+    def code(patterns: str) -> str:
+        return ", ".join(f"`{pattern}`" for pattern in patterns.split())
+
+    rows = "".join(f"| {what} | {code(patterns)} |\n" for what, patterns in CALLS.items())
+    others = "; ".join(f"{what} ({code(names)})" for what, names in LEFT_OUT.items())
+    return f"""{HEADING}
+With `SYNCLINE_API=default` a call has a row if its name, without its version (`_v2`) and without `_ptsz` or `_ptds`, is one of these; `{{a,b}}` stands for either, `*` for any letters and digits. With `all` every call has one.
+
+| | |
+|---|---|
+{rows}
+All others are left out, among them {others}.
+
+"""
+
+
+def of_document(text: str) -> str:
+    """The section as it stands in a document."""
+    start = text.index(HEADING)
+    return text[start:text.index("\n## ", start) + 1]
