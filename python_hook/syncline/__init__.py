@@ -12,6 +12,7 @@ So a program may keep its calls, profiled or not. Nothing is slow, and nothing r
 
 A job needs none of this: steps are found by themselves where there is an optimizer or a DataLoader.
 """
+import errno
 import functools
 import os
 import sys
@@ -140,9 +141,9 @@ def mark(name):
 
 
 def start():
-    """Opens a window (SYNCLINE_WINDOW=demand, or a pause between others), SYNCLINE_LEAD_IN later. True
-    if one will open."""
-    return _call("sl_start") == 0
+    """Opens a window (SYNCLINE_WINDOW=demand, or a pause between others), SYNCLINE_LEAD_IN later,
+    and not before the last one has closed. True if one will open."""
+    return _call("sl_start") in (0, -errno.EBUSY)
 
 
 def stop():

@@ -88,7 +88,7 @@ def test_dump(go):
     assert sum(len(trace.of("kernel")) for trace in rest) == 4
 
 
-DUMPS = """
+WORK = """
 import ctypes, pathlib, time
 cuda = ctypes.CDLL("libcuda.so.1")
 assert cuda.cuInit(0) == 0
@@ -101,11 +101,16 @@ def work(times):
     for _ in range(times):
         assert cuda.cuMemsetD8Async(memory, ctypes.c_ubyte(0), ctypes.c_size_t(64), None) == 0
     assert cuda.cuCtxSynchronize() == 0
+def wait_until(is_so):
+    until = time.monotonic() + 60
+    while not is_so(syncline.status()) and time.monotonic() < until:
+        time.sleep(0.01)
 work(3)
+"""
+
+DUMPS = WORK + """
 print(syncline.dump())
-until = time.monotonic() + 60
-while syncline.status()["windows_completed"] < 1 and time.monotonic() < until:
-    time.sleep(0.01)
+wait_until(lambda status: status["windows_completed"])
 print(pathlib.Path(syncline.status()["last_file"]).name, flush=True)
 work(4)
 """
@@ -121,6 +126,24 @@ def test_dump_from_python(tmp_path):
     assert run.stdout == f"True\n{first.path.name}\n"
     assert len(first.of("gpu_memset")) == 3
     assert sum(len(trace.of("gpu_memset")) for trace in rest) == 4
+
+
+STARTS = WORK + """
+print(syncline.stop(), syncline.start(), syncline.start(), flush=True)
+wait_until(lambda status: (status["state"], status["window"]) == ("recording", 2))
+work(4)
+"""
+
+
+def test_start_right_behind_a_stop_from_python(tmp_path):
+    """The last window is still closing: the next one opens when that is over, and start() says so."""
+    script = tmp_path / "job.py"
+    script.write_text(STARTS)
+    run = harness.run(tmp_path, sys.executable, script, log="warn", lead_in="0")
+    assert (run.status, run.said()) == (0, []), run.stderr
+    assert run.stdout == "True True False\n"
+    traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
+    assert [len(trace.of("gpu_memset")) for trace in traces] == [3, 4]
 
 
 @pytest.mark.parametrize("nvtx", ["1", "0"])
