@@ -11,7 +11,9 @@ static const char *wrong_time(const struct sl_trace_row *row)
 {
     if (!(row->has & SL_HAS_TS))
         return "ts is no time";
-    return row->ts_ns < 0 ? "ts is below 0" : NULL;
+    if (row->ts_ns < 0)
+        return "ts is below 0";
+    return row->has & SL_HAS_DUR ? NULL : "dur is no time";
 }
 
 static const char *wrong_thread(const struct sl_trace_row *row)

@@ -169,8 +169,8 @@ static void test_own_waits_name_the_context_of_their_record(void **state)
 }
 
 #define KERNEL(id, device, context, stream)                                                        \
-    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":9,\"args\":{\"device\":" device        \
-    ",\"context\":" context ",\"stream\":" stream ",\"correlation\":" id "}}"
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":9,\"dur\":1,\"args\":{"                \
+    "\"device\":" device ",\"context\":" context ",\"stream\":" stream ",\"correlation\":" id "}}"
 
 /* Others' name its stream: in the context that has it, if one alone has. */
 static void test_records_of_other_contexts(void **state)
