@@ -31,6 +31,14 @@ enum sl_call_class {
     SL_CALL_ASYNC_COPY, /* waits all the same where host memory is pageable */
 };
 
+/* It may give the GPU something to do, or make a stream wait. */
+static inline int sl_call_may_enqueue(enum sl_call_class class)
+{
+    return class == SL_CALL_OTHER || class == SL_CALL_STREAM_WAIT ||
+           class == SL_CALL_CONTEXT_WAIT || class == SL_CALL_BLOCKING_COPY ||
+           class == SL_CALL_GRAPH_LAUNCH || class == SL_CALL_ASYNC_COPY;
+}
+
 /* `domain` is SL_EV_RUNTIME or SL_EV_DRIVER. */
 enum sl_call_class sl_call_class_of(enum sl_event_kind domain, uint32_t cbid);
 

@@ -30,6 +30,7 @@ struct sl_edges {
     struct sl_waits waits;
     struct sl_enact enact;
     uint64_t newest;          /* highest correlation id that came */
+    uint64_t returned_ns;     /* when the last call returned that may have enqueued something */
     uint64_t forgotten;       /* what has this one or a lower is ignored */
     enum sl_edge_loss reason; /* why */
     uint64_t last_lost;       /* the correlation id that was counted for it last */
@@ -87,6 +88,11 @@ static uint16_t saturate(uint32_t value)
     return value < UINT16_MAX ? (uint16_t)value : UINT16_MAX;
 }
 
+static int is_call(const struct sl_event *ev)
+{
+    return ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER;
+}
+
 static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item *item)
 {
     struct sl_stream *stream;
@@ -97,7 +103,7 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
                              .name = ev->name,
                              .kind = ev->kind,
                              .flags = ev->flags};
-    if (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER) {
+    if (is_call(ev)) {
         e->enact.calls_seen = 1;
         item->id = ev->u.call.op;
         item->what = ev->u.call.cbid;
@@ -176,6 +182,7 @@ void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason)
     sl_records_forget(&e->records);
     sl_execs_forget(&e->execs);
     sl_streams_forget(&e->streams);
+    sl_streams_ignore_call(&e->streams, e->returned_ns);
     if (!e->opt.recording_since_ns)
         e->opt.recording_since_ns = 1; /* not from the beginning any more */
     e->forgotten = e->newest;
@@ -206,6 +213,20 @@ static void come_too_late(struct sl_edges *e, const struct sl_event *ev)
     }
     lose(e, &item);
     let_go(e, &item);
+}
+
+/* Until a call returned it may have enqueued something. Of one that is ignored nobody knows what.
+ * Its id is lower than those of calls that are known, and yet its operation may come behind theirs:
+ * it may have waited first. */
+static void note_return(struct sl_edges *e, const struct sl_event *ev)
+{
+    if (!is_call(ev) || ev->correlation == 0 ||
+        !sl_call_may_enqueue(sl_call_class_of((enum sl_event_kind)ev->kind, ev->u.call.cbid)))
+        return;
+    if (ev->correlation <= e->forgotten || ev->start_ns < e->enact.begin_ns)
+        sl_streams_ignore_call(&e->streams, ev->end_ns);
+    else if (e->returned_ns < ev->end_ns)
+        e->returned_ns = ev->end_ns;
 }
 
 static void hold(struct sl_edges *e, const struct sl_event *ev)
@@ -245,6 +266,7 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
         e->blind--;
         e->forgotten = e->newest;
     }
+    note_return(e, ev);
     if (ev->correlation <= e->forgotten) /* 0 is none */
         come_too_late(e, ev);
     else

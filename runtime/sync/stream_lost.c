@@ -1,6 +1,6 @@
 /*
- * stream_lost.c - what streams came behind that nobody knows: from when on it counts, and until
- * when.
+ * stream_lost.c - what streams came behind that nobody knows, or hold that nobody saw: from when on
+ * it counts, and until when.
  *
  * Entered by its owner alone. It has a moment as all that is enqueued: who asked for a stream's
  * tail before is not concerned, nor is who asks after a wait for all of it has returned. What one
@@ -155,6 +155,8 @@ void sl_stream_covered(const struct sl_streams *s, struct sl_stream *stream,
     uint64_t lost_ns = anywhere_until(&s->whole, stream->lost_ns);
 
     over_by(&stream->seen_ns, wait->to_ns);
+    if (lost_ns < s->unseen_ns)
+        lost_ns = s->unseen_ns;
     covered(&stream->over, anywhere_until(&s->launched, lost_ns), wait);
 }
 
@@ -163,6 +165,40 @@ void sl_context_covered(const struct sl_streams *s, struct sl_context *context,
 {
     over_by(&context->seen_ns, wait->to_ns);
     covered(&context->over, s->lost_ns, wait);
+}
+
+/* ---- what was not seen ---- */
+
+void sl_streams_ignore_call(struct sl_streams *s, uint64_t returned_ns)
+{
+    if (s->unseen_ns < returned_ns)
+        s->unseen_ns = returned_ns;
+    if (s->lost_ns < returned_ns)
+        s->lost_ns = returned_ns;
+}
+
+/* It was enqueued after all that was ignored. */
+static int is_behind_ignored(const struct sl_streams *s, const struct sl_op *op)
+{
+    return op && op->by.from_ns >= s->unseen_ns;
+}
+
+int sl_stream_has_unseen(const struct sl_streams *s, const struct sl_stream *stream,
+                         const struct sl_op *op, const struct sl_op *last,
+                         const struct sl_moment *when)
+{
+    if (!op && !sl_moment_is_after(when, stream->seen_ns) &&
+        !sl_moment_is_after(when, stream->context->seen_ns))
+        return 1;
+    return s->unseen_ns && !is_behind_ignored(s, op) && !is_behind_ignored(s, last) &&
+           !sl_moment_is_after(when, over_on(stream, s->unseen_ns));
+}
+
+int sl_context_has_unseen(const struct sl_streams *s, const struct sl_context *context,
+                          const struct sl_moment *when)
+{
+    return !sl_moment_is_after(when, context->seen_ns) ||
+           (s->unseen_ns && !sl_moment_is_after(when, over_at(&context->over, s->unseen_ns)));
 }
 
 /* ---- asking ---- */

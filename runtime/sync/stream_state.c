@@ -92,12 +92,6 @@ static enum found find(const struct sl_moment *by, uint64_t end_ns, const struct
     return entered_before ? OVERLAPS : OUT;
 }
 
-static int has_unseen(const struct sl_stream *stream, const struct sl_moment *when)
-{
-    return !sl_moment_is_after(when, stream->seen_ns) &&
-           !sl_moment_is_after(when, stream->context->seen_ns);
-}
-
 static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_moment *when,
                                const struct sl_set **extra, int *overlaps)
 {
@@ -139,9 +133,9 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
             s, set,
             &(struct sl_link){
                 .op = op, .by = op->by, .via = (uint8_t)via, .overlapping = (uint8_t)overlaps});
-    else if (stream->trimmed)
+    if (!op && stream->trimmed)
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
-    else if (has_unseen(stream, when))
+    else if (sl_stream_has_unseen(s, stream, op, last, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     for (const struct sl_link *at = extra->first; at; at = at->next) {
         struct sl_link link = *at;
@@ -175,7 +169,7 @@ static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const str
     int takes_part = stream == legacy || is_blocking(stream);
 
     /* Its first operation that was seen may come behind others that were not. */
-    if (takes_part && !last && has_unseen(stream, when))
+    if (takes_part && sl_stream_has_unseen(s, stream, last, NULL, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     if (stream == legacy) {
         for (struct sl_stream *at = stream->context->recent; at && at->active_ns > since_ns;
@@ -207,7 +201,7 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
     struct sl_stream *at;
     int tells = 0;
 
-    if (!sl_moment_is_after(when, context->seen_ns))
+    if (sl_context_has_unseen(s, context, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     for (at = context->recent; at && at->active_ns > since_ns; at = at->used_before) {
         add_tail(s, at, when, NULL, SL_VIA_STREAM, set);
@@ -323,7 +317,7 @@ static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *ab
     for (const struct sl_link *at = op->behind.first; at; at = at->next) {
         struct sl_link link = *at;
 
-        link.overlapping |= (uint8_t)unsure;
+        link.overlapping |= (uint8_t)(unsure || sl_moments_overlap(&at->by, &op->by));
         sl_set_add(s, before, &link);
     }
     add_legacy(s, op->stream, op->older, &op->by, before);
@@ -431,7 +425,7 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     op->older = at;
     op->refs = 1;
     op->no_time = pub->end_ns == 0;
-    op->after_unseen = !at && has_unseen(stream, by);
+    op->after_unseen = (uint8_t)sl_stream_has_unseen(s, stream, at, NULL, by);
     stream->ops++;
     sl_stream_forget_lost(s, stream, by);
     if (above)

@@ -62,7 +62,7 @@ struct sl_op {
     struct sl_set behind; /* what the stream had been made to wait for right before */
     uint32_t refs;
     uint8_t no_time;
-    uint8_t after_unseen; /* the first seen on its stream, which may have held work before */
+    uint8_t after_unseen; /* what came before it on its stream may not have been seen */
 };
 
 /* What calls enqueued that had returned by `from_ns` is over at `to_ns`; UINT64_MAX: not known. */
@@ -134,6 +134,7 @@ struct sl_streams {
     uint64_t horizon_ns;     /* no wait that ended before this is still to come */
     uint64_t waits_since_ns; /* the earliest start of a wait that is open; UINT64_MAX: none is */
     uint64_t lost_ns;        /* when the last call that made any stream's tail lost returned */
+    uint64_t unseen_ns;      /* when the last call returned of which nothing is known; 0: none */
     struct sl_anywhere
         whole; /* all streams of some context, and what they came behind, nobody knows */
     struct sl_anywhere launched; /* one stream; behind a graph, whose operations are known */
@@ -206,6 +207,9 @@ void sl_streams_follow_unknown(struct sl_streams *s, const struct sl_moment *by)
 /* Some stream, also one that is not known yet, comes behind a graph. A wait for a whole context is
  * for that anyway: it looks at the streams that the graph's operations ran on. */
 void sl_streams_follow_graph(struct sl_streams *s, const struct sl_moment *by);
+/* A call returned of which it is not known what it enqueued, and when: it was on its way when
+ * recording began, or records were given up. */
+void sl_streams_ignore_call(struct sl_streams *s, uint64_t returned_ns);
 /* A wait for all of it has returned: for those that look after that, what was not seen is over. */
 void sl_stream_covered(const struct sl_streams *s, struct sl_stream *stream,
                        const struct sl_moment *wait);

@@ -50,6 +50,15 @@ uint32_t sl_stream_lost_graph(const struct sl_streams *s, const struct sl_stream
 uint32_t sl_context_lost_whole(const struct sl_streams *s, const struct sl_context *context,
                                uint64_t since_ns, const struct sl_moment *when);
 
+/* Behind the stream's operation `op`, and not behind `last`, there may be work that was not seen:
+ * from before recording began, or of a call of which nothing is known. These may be NULL. */
+int sl_stream_has_unseen(const struct sl_streams *s, const struct sl_stream *stream,
+                         const struct sl_op *op, const struct sl_op *last,
+                         const struct sl_moment *when);
+/* The same of any stream of the context. */
+int sl_context_has_unseen(const struct sl_streams *s, const struct sl_context *context,
+                          const struct sl_moment *when);
+
 enum {
     SL_STREAM_TRIM_AT = 4 /* operations on a new stream at which to look for those not needed */
 };

@@ -121,12 +121,23 @@ static void domains_are_apart(void **state)
                      SL_CALL_OTHER);
 }
 
+static void calls_that_only_wait_enqueue_nothing(void **state)
+{
+    (void)state;
+    assert_false(sl_call_may_enqueue(SL_CALL_STREAM_SYNC));
+    assert_false(sl_call_may_enqueue(SL_CALL_EVENT_QUERY));
+    assert_false(sl_call_may_enqueue(SL_CALL_FREE));
+    assert_true(sl_call_may_enqueue(SL_CALL_BLOCKING_COPY));
+    assert_true(sl_call_may_enqueue(SL_CALL_OTHER)); /* launches */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runtime_calls_are_known_by_name),
         cmocka_unit_test(driver_calls_are_known_by_name),
         cmocka_unit_test(domains_are_apart),
+        cmocka_unit_test(calls_that_only_wait_enqueue_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,6 +134,109 @@ static void an_unknown_event_holds_up_all_that_wait_at_once(void **state)
     job_end(j);
 }
 
+/* Recording begins at 15 us. A call of thread 101 is on its way (it waits for its stream first,
+ * say), and returns at 40 us; thread 100's kernel on stream 14 returns before. */
+static struct job *begin_during_a_call(uint32_t cbid, uint64_t *source)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+
+    j->thread = 101;
+    j->keep = 1;
+    job_call(j, cbid, 10, 40);
+    j->keep = 0;
+    j->thread = 100;
+    job_kernel(j, 15, 11, 13, 14); /* the last that is known from before */
+    sl_edges_forget(j->edges, SL_EDGE_LOST_BEFORE_WINDOW);
+    sl_edges_begin(j->edges, 15 * US);
+    job_kernel(j, 14, 20, 25, 28);
+    *source = job_kernel(j, 13, 42, 45, 60);
+    job_record(j, 13, 5, 1, 45);
+    job_wait_event(j, 14, 5, 1, 47);
+    return j;
+}
+
+/* Its operation may have gone onto the stream last. */
+static void a_call_that_is_on_its_way_when_recording_begins_may_be_last(void **state)
+{
+    uint64_t source;
+    struct job *j = begin_during_a_call(MEMCPY, &source);
+    (void)state;
+    job_tell(j, &j->kept[0]);
+    uint64_t after = job_kernel(j, 14, 50, 80, 90);
+    uint64_t second = job_kernel(j, 14, 51, 90, 95);
+    uint64_t sync = job_stream_sync(j, 14, 52, 99);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(job_edge(j, source, after)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, second, sync)->basis, SL_BASIS_EXACT);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
+    job_end(j);
+}
+
+static void a_wait_behind_a_call_on_its_way_is_left_out(void **state)
+{
+    uint64_t source;
+    struct job *j = begin_during_a_call(MEMCPY, &source);
+    (void)state;
+    uint64_t kernel = j->correlation - 3; /* the one on stream 14 */
+
+    job_tell(j, &j->kept[0]);
+    uint64_t sync = job_stream_sync(j, 14, 50, 70);
+    uint64_t again = job_stream_sync(j, 14, 71, 72); /* that is over now */
+
+    sl_edges_flush(j->edges);
+    assert_null(job_edge(j, kernel, sync));
+    assert_null(job_edge(j, source, sync));
+    assert_int_equal(job_edge(j, kernel, again)->basis, SL_BASIS_EXACT);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
+    job_end(j);
+}
+
+/* The same of one that is forgotten with all that was lost, and of one that came before that. */
+static void a_call_that_is_given_up_may_be_last(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        struct job *j = job_begin((struct sl_edges_options){.online = 1});
+
+        j->thread = 101;
+        j->keep = late;
+        job_call(j, MEMCPY, 10, 40);
+        j->keep = 0;
+        j->thread = 100;
+        job_kernel(j, 15, 11, 13, 14);
+        sl_edges_forget(j->edges, SL_EDGE_LOST_GAVE_UP);
+        job_kernel(j, 14, 20, 25, 28);
+        if (late)
+            job_tell(j, &j->kept[0]);
+        uint64_t source = job_kernel(j, 13, 42, 45, 60);
+
+        job_record(j, 13, 5, 1, 45);
+        job_wait_event(j, 14, 5, 1, 47);
+        uint64_t after = job_kernel(j, 14, 50, 80, 90);
+
+        sl_edges_flush(j->edges);
+        assert_int_equal(job_edge(j, source, after)->basis, SL_BASIS_INFERRED);
+        job_end(j);
+    }
+}
+
+/* One that only waits puts nothing on any stream. */
+static void a_wait_on_its_way_when_recording_begins_changes_nothing(void **state)
+{
+    uint64_t source;
+    struct job *j = begin_during_a_call(DEVICE_SYNC, &source);
+    (void)state;
+    job_tell(j, &j->kept[0]);
+    uint64_t after = job_kernel(j, 14, 50, 80, 90);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(job_edge(j, source, after)->basis, SL_BASIS_EXACT);
+    assert_int_equal(job_edge(j, source, after)->wait_ns, 8 * US);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +246,10 @@ int main(void)
         cmocka_unit_test(an_operation_is_marked_where_its_stream_may_hold_unseen_work),
         cmocka_unit_test(what_was_not_seen_is_over_for_later_waits_alone),
         cmocka_unit_test(an_unknown_event_holds_up_all_that_wait_at_once),
+        cmocka_unit_test(a_call_that_is_on_its_way_when_recording_begins_may_be_last),
+        cmocka_unit_test(a_wait_behind_a_call_on_its_way_is_left_out),
+        cmocka_unit_test(a_call_that_is_given_up_may_be_last),
+        cmocka_unit_test(a_wait_on_its_way_when_recording_begins_changes_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

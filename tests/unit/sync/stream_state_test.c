@@ -244,6 +244,29 @@ static void what_is_pushed_outlives_a_look_for_old_ones(void **state)
     assert_true(a->kept <= 8);
 }
 
+/* Another thread made the stream wait while the operation was launched there: which came first? */
+static void one_launched_while_its_stream_is_made_to_wait_overlaps(void **state)
+{
+    struct rig *r = *state;
+    struct sl_stream *a = rig_stream(r, 13, 2), *b = rig_stream(r, 14, 2);
+    struct sl_moment waits = {
+        .correlation = 20, .from_ns = 20 * US, .to_ns = 30 * US, .thread = 101};
+    struct sl_set set = {0}, before = {0};
+
+    rig_push(r, a, 10, 20, 70);
+    collect(r, a, look(12, 12), &set);
+    sl_stream_follow(&r->streams, b, &set, SL_VIA_STREAM_WAIT, &waits);
+    rig_push_by(r, b, rig_call(25, 25), 80, 90, &before);
+    assert_int_equal(rig_member(&before, 10)->overlapping, 1);
+    sl_set_clear(&r->streams, &before);
+    waits.correlation = 40; /* and one that had returned */
+    sl_stream_follow(&r->streams, b, &set, SL_VIA_STREAM_WAIT, &waits);
+    rig_push_by(r, b, rig_call(41, 41), 91, 95, &before);
+    assert_int_equal(rig_member(&before, 10)->overlapping, 0);
+    sl_set_clear(&r->streams, &before);
+    sl_set_clear(&r->streams, &set);
+}
+
 /* However long a stream works, it keeps what a wait may look behind, and that is little. */
 static void history_is_forgotten(void **state)
 {
@@ -280,6 +303,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_pushed_outlives_a_look_for_old_ones, rig_make,
                                         rig_drop),
         cmocka_unit_test_setup_teardown(what_was_not_seen_is_said, rig_make, rig_drop),
+        cmocka_unit_test_setup_teardown(one_launched_while_its_stream_is_made_to_wait_overlaps,
+                                        rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(history_is_forgotten, rig_make, rig_drop),
     };
 
