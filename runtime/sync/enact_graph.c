@@ -357,6 +357,18 @@ static void collect_ends(const struct launch *l, struct sl_set *ends)
     }
 }
 
+/* When its last operation did; 0: not known. */
+static uint64_t ended_ns(const struct sl_call *c)
+{
+    uint64_t ns = 0;
+
+    for (size_t i = 0; i < c->count; i++)
+        if (sl_call_is_node(c, &c->item[i]) && !(c->item[i].flags & SL_EVF_STILL_RUNNING) &&
+            c->item[i].end_ns > ns)
+            ns = c->item[i].end_ns;
+    return ns;
+}
+
 void sl_call_graph(struct sl_call *c)
 {
     struct sl_streams *streams = c->e->streams;
@@ -378,7 +390,7 @@ void sl_call_graph(struct sl_call *c)
     run_nodes(&l);
     collect_ends(&l, &ends);
     if (!l.stream)
-        sl_streams_follow_graph(streams, &c->by);
+        sl_streams_follow_graph(streams, &c->by, ended_ns(c));
     else if (l.branches)
         sl_stream_follow(streams, l.stream, &ends, SL_VIA_GRAPH, &c->by);
     let_operations_go(&l);

@@ -36,31 +36,30 @@ void sl_stream_lose(struct sl_streams *s, struct sl_stream *stream, uint32_t bef
     stream->lost_ns = lost_at(s, by);
 }
 
-static struct sl_moment *anywhere_at(struct sl_anywhere *a, uint64_t number)
-{
-    return &a->by[number % SL_ANYWHERE_KEPT];
-}
-
 /* In order of their ids: one that comes late goes before those that came in its stead. */
-static void lose_anywhere(struct sl_streams *s, struct sl_anywhere *a, const struct sl_moment *by)
+static void lose_anywhere(struct sl_streams *s, struct sl_anywhere *a, const struct sl_moment *by,
+                          uint64_t ended_ns)
 {
     uint64_t at = a->count++;
     uint64_t first = at < SL_ANYWHERE_KEPT ? 0 : at - SL_ANYWHERE_KEPT + 1;
 
-    for (; at > first && anywhere_at(a, at - 1)->correlation > by->correlation; at--)
-        *anywhere_at(a, at) = *anywhere_at(a, at - 1);
-    *anywhere_at(a, at) = *by;
+    for (; at > first && a->by[(at - 1) % SL_ANYWHERE_KEPT].correlation > by->correlation; at--) {
+        a->by[at % SL_ANYWHERE_KEPT] = a->by[(at - 1) % SL_ANYWHERE_KEPT];
+        a->ended_ns[at % SL_ANYWHERE_KEPT] = a->ended_ns[(at - 1) % SL_ANYWHERE_KEPT];
+    }
+    a->by[at % SL_ANYWHERE_KEPT] = *by;
+    a->ended_ns[at % SL_ANYWHERE_KEPT] = ended_ns;
     (void)lost_at(s, by);
 }
 
 void sl_streams_follow_unknown(struct sl_streams *s, const struct sl_moment *by)
 {
-    lose_anywhere(s, &s->whole, by);
+    lose_anywhere(s, &s->whole, by, 0);
 }
 
-void sl_streams_follow_graph(struct sl_streams *s, const struct sl_moment *by)
+void sl_streams_follow_graph(struct sl_streams *s, const struct sl_moment *by, uint64_t ended_ns)
 {
-    lose_anywhere(s, &s->launched, by);
+    lose_anywhere(s, &s->launched, by, ended_ns);
 }
 
 /* Of calls that overlap the one that entered first: when what is lost ended, is not known. */
@@ -73,10 +72,16 @@ static int is_before(uint64_t lost_by, uint64_t lost_from_ns, const struct sl_mo
     return 0;
 }
 
-/* The last of the calls, and those `back` before it. */
-static const struct sl_moment *newest(const struct sl_anywhere *a, uint64_t back)
+/* Where the last of the calls stands, and those `back` before it. */
+static uint64_t place(const struct sl_anywhere *a, uint64_t back)
 {
-    return &a->by[(a->count - 1 - back) % SL_ANYWHERE_KEPT];
+    return (a->count - 1 - back) % SL_ANYWHERE_KEPT;
+}
+
+/* The calls overlap, and what was lost went on after the wait: it was not waited for. */
+static int is_outlasted(const struct sl_anywhere *a, uint64_t at, const struct sl_moment *when)
+{
+    return when->waits && a->ended_ns[at] > when->to_ns && sl_moments_overlap(&a->by[at], when);
 }
 
 /* The last one before `when`; NULL: there was none. Of those before all that are kept, the first
@@ -84,14 +89,15 @@ static const struct sl_moment *newest(const struct sl_anywhere *a, uint64_t back
 static const struct sl_moment *last_before(const struct sl_anywhere *a,
                                            const struct sl_moment *when, int *overlaps)
 {
-    const struct sl_moment *at = NULL;
+    const struct sl_moment *by = NULL;
 
     for (uint64_t i = 0; i < a->count && i < SL_ANYWHERE_KEPT; i++) {
-        at = newest(a, i);
-        if (is_before(at->correlation, at->from_ns, when, overlaps))
-            return at;
+        by = &a->by[place(a, i)];
+        if (!is_outlasted(a, place(a, i), when) &&
+            is_before(by->correlation, by->from_ns, when, overlaps))
+            return by;
     }
-    return a->count > SL_ANYWHERE_KEPT ? at : NULL;
+    return a->count > SL_ANYWHERE_KEPT ? by : NULL;
 }
 
 /* ---- until when ---- */
@@ -144,8 +150,8 @@ static void covered(struct sl_over *over, uint64_t lost_ns, const struct sl_mome
 static uint64_t anywhere_until(const struct sl_anywhere *a, uint64_t ns)
 {
     for (uint64_t i = 0; i < a->count && i < SL_ANYWHERE_KEPT; i++)
-        if (newest(a, i)->to_ns > ns)
-            ns = newest(a, i)->to_ns;
+        if (a->by[i].to_ns > ns)
+            ns = a->by[i].to_ns;
     return ns;
 }
 

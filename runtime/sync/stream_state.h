@@ -116,6 +116,7 @@ enum {
 /* The last calls that made some stream come behind something, nobody knows which stream. */
 struct sl_anywhere {
     struct sl_moment by[SL_ANYWHERE_KEPT]; /* a ring */
+    uint64_t ended_ns[SL_ANYWHERE_KEPT];   /* when that something had; 0: not known */
     uint64_t count;                        /* that there ever were */
 };
 
@@ -204,9 +205,10 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
                       enum sl_via via, const struct sl_moment *by);
 /* All streams of some context, also those that are not known yet, come behind nobody knows what. */
 void sl_streams_follow_unknown(struct sl_streams *s, const struct sl_moment *by);
-/* Some stream, also one that is not known yet, comes behind a graph. A wait for a whole context is
- * for that anyway: it looks at the streams that the graph's operations ran on. */
-void sl_streams_follow_graph(struct sl_streams *s, const struct sl_moment *by);
+/* Some stream, also one that is not known yet, comes behind a graph that ended at `ended_ns` (0:
+ * not known). A wait for a whole context is for that anyway: it looks at the streams that the
+ * graph's operations ran on. */
+void sl_streams_follow_graph(struct sl_streams *s, const struct sl_moment *by, uint64_t ended_ns);
 /* A call returned of which it is not known what it enqueued, and when: it was on its way when
  * recording began, or records were given up. */
 void sl_streams_ignore_call(struct sl_streams *s, uint64_t returned_ns);

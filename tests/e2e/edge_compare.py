@@ -1,7 +1,9 @@
 """What differs between the edges that syncline gives and those that must come of a run (edge_truth.py).
 
 Destinations whose calls truly overlap others (`unsure`) are counted apart, and only there may the
-basis be `overlapping`. Their edges must be possible, and their numbers right."""
+basis be `overlapping`. Their edges must be possible, and their numbers right. The basis may be so,
+too, where a graph that was launched nobody knows where may have overlapped (`blurred`); all else is
+then as for any other."""
 import collections
 import dataclasses
 import itertools
@@ -123,6 +125,8 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
         if not whole and (edge["kind"] in OF_A_CONTEXT or
                           any(comes_after_unseen(truth, d, window) for d in to)):
             wanted.add("inferred")
+        if any(d.blurred for d in to):
+            wanted.add("overlapping")
         if edge["basis"] not in wanted:
             out.wrong.append(f"basis of {edge}")
     if any(d.nameless for d in to):

@@ -13,7 +13,9 @@ Of each edge the truth demands, allows, or forbids it:
 - all others are false.
 
 Calls of several threads that touch the same stream, event or executable graph at the same time are
-undecidable from records: such destinations are `unsure`."""
+undecidable from records: such destinations are `unsure`. They are `blurred` if they would be so had
+a graph been launched elsewhere of which no record says where: then what is known of them is the
+same, but that it is known for certain need not be said."""
 import collections
 import dataclasses
 
@@ -41,6 +43,7 @@ class Destination:
     behind: set[int] = dataclasses.field(default_factory=set)  # operations that came before these
     free: int = 0  # when it could have gone on
     unsure: bool = False  # its call truly overlaps others
+    blurred: bool = False  # or may, for all that the records say
     bereft: bool = False  # records are lost that would tell of it
     nameless: bool = False  # its call has no record, so times are those of others
 
@@ -54,6 +57,7 @@ class Action:
     end: int
     reads: set = dataclasses.field(default_factory=set)
     writes: set = dataclasses.field(default_factory=set)
+    anywhere: set = dataclasses.field(default_factory=set)  # what it may read and write besides
     ops: list = dataclasses.field(default_factory=list)
     waits: bool = False
     record: bool = False
@@ -337,40 +341,54 @@ class Truth:
 
     def _taint(self):
         actions = self._actions()
-        collective = ("all", "blocking")
-        for i, a in enumerate(actions):
-            for b in actions[i + 1:]:
-                if a.thread == b.thread or a.end <= b.start or b.end <= a.start:
-                    continue
-                both = {x for x in a.writes & b.writes if x[0] not in collective}
-                if not both and not a.reads & b.writes and not a.writes & b.reads:
-                    continue
-                # An operation that went on after a wait had returned was not waited for.
-                if a.waits and b.ops and not a.ops and all(op["end"] > a.end for op in b.ops):
-                    continue
-                if b.waits and a.ops and not b.ops and all(op["end"] > b.end for op in a.ops):
-                    continue
-                a.unsure = b.unsure = True
-        dirty: set = set()
-        by_corr = {}
-        for a in actions:
-            a.tainted = a.unsure or bool(a.reads & dirty)
-            by_corr[a.corr] = a
-            written = {x for x in a.writes if x[0] != "all"}
-            if a.unsure or (a.tainted and (a.record or not a.ops)):
-                dirty |= written
-            else:
-                dirty -= {x for x in written if x[0] != "blocking"}
-                dirty -= {("blocking", x[0]) for x in written if x[1] == LEGACY}
-            for context in {x[1] for x in a.writes if x[0] == "all"}:
-                # A wait for the context looks at all of its streams.
-                if any(x[0] == context for x in dirty):
-                    dirty.add(("all", context))
-                else:
-                    dirty.discard(("all", context))
+        unsure = tainted(actions)
+        placeless = self.placeless_launches()  # each may be on any stream
+        places = {x for a in actions for x in a.reads | a.writes if x[0] not in ("all", "event", "graph")}
+        blurred = set()
+        if placeless:
+            actions = self._actions()
+            for a in actions:
+                a.anywhere = places if a.corr in placeless else set()
+            blurred = tainted(actions)
         for to in self.destinations:
-            if to.corr in by_corr:
-                to.unsure = by_corr[to.corr].tainted
+            to.unsure = to.corr in unsure
+            to.blurred = to.corr in blurred
+
+
+def conflict(a: Action, b: Action) -> bool:
+    both = {x for x in a.writes & b.writes if x[0] not in ("all", "blocking")}
+    return bool(both or a.reads & b.writes or a.writes & b.reads
+                or a.anywhere & (b.reads | b.writes) or b.anywhere & (a.reads | a.writes))
+
+
+def tainted(actions: list[Action]) -> set[int]:
+    """Calls that overlap others with which they conflict, and those that depend on what such a call did."""
+    for i, a in enumerate(actions):
+        for b in actions[i + 1:]:
+            if a.thread == b.thread or a.end <= b.start or b.end <= a.start or not conflict(a, b):
+                continue
+            # An operation that went on after a wait had returned was not waited for.
+            if a.waits and b.ops and not a.ops and all(op["end"] > a.end for op in b.ops):
+                continue
+            if b.waits and a.ops and not b.ops and all(op["end"] > b.end for op in a.ops):
+                continue
+            a.unsure = b.unsure = True
+    dirty: set = set()
+    for a in actions:
+        a.tainted = a.unsure or bool(a.reads & dirty)
+        written = {x for x in a.writes if x[0] != "all"}
+        if a.unsure or (a.tainted and (a.record or not a.ops)):
+            dirty |= written | (a.anywhere if a.unsure else set())
+        else:
+            dirty -= {x for x in written if x[0] != "blocking"}
+            dirty -= {("blocking", x[0]) for x in written if x[1] == LEGACY}
+        for context in {x[1] for x in a.writes if x[0] == "all"}:
+            # A wait for the context looks at all of its streams.
+            if any(x[0] == context for x in dirty):
+                dirty.add(("all", context))
+            else:
+                dirty.discard(("all", context))
+    return {a.corr for a in actions if a.tainted}
 
 
 def place_of(op: dict) -> tuple[int, int]:

@@ -289,6 +289,59 @@ def test_launches_of_one_graph_at_the_same_time(tmp_path):
     assert {first["corr"], second["corr"]} <= unsure()
 
 
+PLACELESS = """0 use 0
+0 stream 2 1
+0 stream 3 1
+0 begin 2
+0 kernel 2 20
+0 end 2 8
+0 kernel 3 20000
+0 launch 8 2 0
+0 ssync 3 0
+0 csync 0
+"""
+
+
+def test_a_graph_launched_nobody_knows_where_during_a_wait(tmp_path):
+    """No node of it is on the stream of its launch: it may be on the one waited for. Here the launch is
+    given another thread, and the times of the wait."""
+    (tmp_path / "steps").write_text(PLACELESS)
+    run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps", sim=["--graph-own-streams"])
+    lines, trace = run.truth, run.trace()
+    edges, lost = random_waits.edges_of(trace)
+    about = trace.object["syncline"]
+    launch, wait = (next(line for line in lines if line["t"] == "call" and line["name"] == name)
+                    for name in ("cuGraphLaunch", "cuStreamSynchronize"))
+    node = next(line for line in lines if line["t"] == "op" and line["corr"] == launch["corr"])
+
+    def judged(basis, wait_ns=0):
+        truth = edge_truth.Truth(lines, run.log)
+        to = next(to for to in truth.destinations if to.corr == wait["corr"])
+        found = [{**edge, "basis": basis, "wait_ns": edge["wait_ns"] + wait_ns}
+                 if edge["dst_correlation"] == wait["corr"] else edge for edge in edges]
+        window = (about["opened_ns"], about["closed_ns"])
+        return to, edge_compare.compare(truth, found, lost, False, window).wrong
+
+    # It was launched before: the wait may have been for it, and no edge of it is told.
+    assert not any(edge["dst_correlation"] == wait["corr"] for edge in edges) and lost["no_record"]
+    kernel = next(line for line in lines if line["t"] == "op" and line["corr"] != launch["corr"])
+    edges.append({"kind": "stream_sync", "src_correlation": kernel["corr"], "src_stream": kernel["stream"],
+                  "src_device": 0, "dst_correlation": wait["corr"], "dst_point": "end", "dst_stream": None,
+                  "src_name": harness.expected_operation(kernel)[1], "dst_name": wait["name"],
+                  "dst_thread": wait["thread"], "released": True, "wait_ns": kernel["end"] - wait["start"],
+                  "wake_ns": wait["end"] - kernel["end"]})
+    to, wrong = judged("overlapping")
+    assert not to.blurred and wrong
+    launch.update(thread=wait["thread"] + 1, start=wait["start"], end=wait["start"] + 1)
+    for basis in ("overlapping", "exact"):
+        to, wrong = judged(basis)
+        assert to.blurred and not to.unsure and not wrong
+        assert judged(basis, wait_ns=1)[1]
+    node["end"] = wait["end"] + 1  # it was not waited for
+    to, wrong = judged("overlapping")
+    assert not to.blurred and wrong
+
+
 def test_a_free_in_a_context_without_work(tmp_path):
     """Its thread launched in another last, and no record says that it left that."""
     (tmp_path / "steps").write_text("0 use 0\n0 kernel 0 20\n0 use 1\n0 alloc 8 1 0\n0 free 8 1\n0 use 0\n"

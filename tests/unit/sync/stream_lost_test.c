@@ -306,6 +306,51 @@ static void a_context_without_work_waits_too(void **state)
     job_end(j);
 }
 
+static void node(struct job *j, uint32_t stream, unsigned from, unsigned to)
+{
+    struct sl_event ev = {.kind = SL_EV_KERNEL,
+                          .context = 1,
+                          .stream = stream,
+                          .graph = 4,
+                          .correlation = j->correlation,
+                          .start_ns = from * US,
+                          .end_ns = to * US};
+
+    ev.u.op.graph_node = stream;
+    job_tell(j, &ev);
+}
+
+/* The launch overlaps the wait, but the graph went on after it. */
+static void a_graph_that_outlasts_a_wait_was_not_waited_for(void **state)
+{
+    (void)state;
+    for (unsigned first = 0; first < 2; first++) { /* which of the two calls entered first */
+        struct job *j = begin();
+
+        job_stream(j, 13, 2);
+        uint64_t before = job_kernel(j, 13, 10, 15, 90), sync = 0;
+
+        if (first)
+            sync = job_stream_sync(j, 13, 20, 120);
+        j->thread = 200;
+        job_call(j, GRAPH_LAUNCH, 19 + 3 * first, 25);
+        node(j, 90, 30, 118);
+        node(j, 91, 30, 125);
+        j->thread = 100;
+        if (!first)
+            sync = job_stream_sync(j, 13, 20, 120);
+        uint64_t later = job_stream_sync(j, 13, 121, 130); /* perhaps this one */
+
+        sl_edges_flush(j->edges);
+        assert_int_equal(j->count, 1);
+        assert_wait(job_edge(j, before, sync), SL_EDGE_STREAM_SYNC, 70, 30, 1);
+        assert_null(job_edge(j, before, later));
+        /* and what its nodes came behind */
+        assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 3);
+        job_end(j);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +368,7 @@ int main(void)
         cmocka_unit_test(a_call_that_comes_late_was_not_the_last),
         cmocka_unit_test(a_kernel_that_comes_late_does_not_make_it_known),
         cmocka_unit_test(a_context_without_work_waits_too),
+        cmocka_unit_test(a_graph_that_outlasts_a_wait_was_not_waited_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
