@@ -50,6 +50,7 @@ logs=$PWD/build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
 jobs=$(nproc)
+workers=$((jobs + 1)) # of tests that start programs: they mostly wait for them
 passed=0 failed=0 skipped=0
 failures=()
 SECONDS=0
@@ -156,7 +157,7 @@ torch_tests() {
         echo "tests/run.sh: --without-torch leaves these tests out" >&2
         return 1
     fi
-    SL_TEST_TORCH=$1 python_tests release "$1" tests/torch -n "$jobs"
+    SL_TEST_TORCH=$1 python_tests release "$1" tests/torch -n "$workers"
 }
 
 # (intercept_tls_get_addr=0: where a library's thread-local block begins 16 bytes into a page, the
@@ -187,7 +188,7 @@ if stage build-release build release; then
     stage unit-release unit release unit-release
     stage python python_tests release python "tests/samples tests/gpu"
     stage library python_tests release library tests/library
-    stage e2e-release python_tests release e2e-release tests/e2e -n "$jobs" -m "$e2e_marks"
+    stage e2e-release python_tests release e2e-release tests/e2e -n "$workers" -m "$e2e_marks"
     if [[ $level != 0 && $torch == 1 && ( -z $only || -e build/venv/torch-2.11/.complete ) ]]; then
         stage torch-2.11 torch_tests torch-2.11
     fi
@@ -202,7 +203,7 @@ if stage build-release build release; then
                 threads=()
                 [[ $sanitizer == tsan ]] && threads=(-LE 'one_thread|fuzz')
                 stage unit-$sanitizer unit $sanitizer unit-$sanitizer "${threads[@]}"
-                stage e2e-$sanitizer python_tests $sanitizer e2e-$sanitizer tests/e2e -n "$jobs" \
+                stage e2e-$sanitizer python_tests $sanitizer e2e-$sanitizer tests/e2e -n "$workers" \
                     -m 'sanitize and not long'
             fi
         done
