@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import harness
+import player
 from test_neighbour import NEIGHBOUR, kernels_outside, play
 
 STEPS = "context stream kernel:30 copy event sync graph:2 blocking stream:0 kernel:5 memset syncall"
@@ -27,12 +28,18 @@ def chosen(run):
             for line in run.log if line["what"] == "chosen"}
 
 
+# What no two runs share: ids, times, and what comes of these.
+IDS = {"correlation", "graph id", "graph node id", "wait_on_cuda_event_record_corr_id",
+       "wait_on_context_record_corr_id", "cuda_event_sync_id", "memory bandwidth (GB/s)"}
+WAITED = {"wait_kind", "wait_ns", "wake_ns", "released_by", "wait_basis"}
+
+
 def content(trace):
-    """Everything but times and ids, which no two runs share."""
+    """Everything but those: of ids that they are there, of waits not even that."""
     return collections.Counter(
-        (e["ph"], e.get("cat"), e["name"], *(repr(e.get("args", {}).get(key)) for key in (
-            "cbid", "result", "device", "context", "stream", "bytes", "grid", "block", "priority",
-            "registers per thread", "shared memory", "cuda_sync_kind", "wait_on_stream")))
+        (e["ph"], e.get("cat"), e["name"], *(
+            (key, "" if key in IDS else repr(value))
+            for key, value in sorted(e.get("args", {}).items()) if key not in WAITED))
         for e in trace.events if e.get("cat") not in ("overhead", "sync") and e["ph"] in "Xsf")
 
 
@@ -46,11 +53,13 @@ def check_said(run, version, api):
 
 
 @pytest.mark.sanitize
+@pytest.mark.parametrize("detail", ["default", "full"])
 @pytest.mark.parametrize("version", NEWER)
-def test_the_same_traces_from_both(go, version):
+def test_the_same_traces_from_both(go, version, detail):
     traces = []
     for api, expected in (("v1", []), ("v2-whole", ["subscribed"]), ("v2", ["subscribed"])):
-        run = go(STEPS, sim=["--cupti", version], log="warn", cupti_api=api)
+        run = go(STEPS.replace("syncall", "peer syncall"), log="warn", cupti_api=api, detail=detail,
+                 sim=["--cupti", version, "--devices", "2"])
         assert (run.status, subscriptions(run)) == (0, expected)
         check_said(run, version, api)
         harness.check_trace(run, run.trace())
@@ -58,6 +67,59 @@ def test_the_same_traces_from_both(go, version):
         assert not traces[-1].counters["cupti_errors"]
         assert bool(chosen(run)) == (api == "v2" and version in CHOOSING)
     assert content(traces[0]) == content(traces[1]) == content(traces[2])
+
+
+# Every field of a record has a number of its own.
+RECORDED = """syncline-replay 1
+device device=0 capability=9,0 sms=132 warp=32 threads=1024,2048 blocks=32 registers=65536,65536 \
+shared=49152,233472 name=H
+context at=100 pid=5 tid=6 device=0 context=1 null_stream=7
+stream at=100 pid=5 tid=6 context=1 stream=13 priority=-2 flags=2
+runtime at=1000 pid=5 tid=6 corr=11 cbid=211 start=900 end=1000
+kernel at=1000 pid=5 tid=6 corr=11 start=1500 end=2500 context=1 stream=13 graph=3 node=12884901889 \
+priority=-4 channel=21,1 grid=2,3,4 block=32,5,6 cluster=2,1,3 regs=77 static=1024 dynamic=2048 name=one
+runtime at=3000 pid=5 tid=6 corr=12 cbid=41 start=2900 end=3000 result=1
+memcpy at=3000 pid=5 tid=6 corr=12 start=3500 end=4500 context=1 stream=13 channel=22,2 bytes=6543 \
+kind=1 src=2 dst=3
+memcpy at=3000 pid=5 tid=6 corr=12 start=4600 end=4700 context=1 stream=13 channel=23,2 bytes=7654 \
+kind=10 src=3 dst=3 from=0,1 to=1,2
+memset at=3000 pid=5 tid=6 corr=12 start=4800 end=4900 context=1 stream=13 channel=24,2 bytes=8765 \
+value=201 memory=5
+runtime at=5000 pid=5 tid=6 corr=13 cbid=135 start=4900 end=5000
+event at=5000 pid=5 tid=6 corr=13 context=1 stream=13 event=9 sync_id=31
+runtime at=6000 pid=5 tid=6 corr=14 cbid=137 start=5900 end=6000
+sync at=6000 pid=5 tid=6 corr=14 type=1 context=1 stream=4294967295 event=9 sync_id=31 start=5910 end=5990
+"""
+FULL = {"static shared memory": 1024, "dynamic shared memory": 2048, "shared memory": 3072,
+        "cluster": [2, 1, 3], "channel": 21, "channel type": 1, "priority": -4,
+        "registers per thread": 77, "grid": [2, 3, 4], "block": [32, 5, 6], "graph id": 3}
+
+
+@pytest.mark.parametrize("version", NEWER)
+def test_every_field_from_both(tmp_path, version):
+    """The very same records: the same rows, down to the last digit."""
+    path, traces = tmp_path / "recording", []
+    path.write_text(re.sub(r"\b(at|start|end)=(\d+)", lambda match: (
+        f"{match[1]}={1_700_000_000 * 10**9 + int(match[2])}"), RECORDED))
+    for api in ("v1", "v2-whole", "v2"):
+        (tmp_path / api).mkdir()
+        run = player.play(tmp_path / api, path, cupti=version, cupti_api=api, api="all",
+                          detail="full", log="warn")
+        check_said(run, version, api)
+        traces.append([e for e in run.trace().events if e.get("cat") not in (None, "overhead", "sync")
+                       and e["ph"] in "Xsf"])
+        # Which process played is no part of it; a subscriber of 13.2 has no waits explained.
+        for event in traces[-1]:
+            if event["cat"] == "cuda_runtime" or event["ph"] == "s":
+                event["pid"] = 0
+            if version == "13.2":
+                event["args"] = {key: value for key, value in event.get("args", {}).items()
+                                 if key not in WAITED}
+    assert traces[0] == traces[1] == traces[2]
+    (kernel,) = [e for e in traces[0] if e["cat"] == "kernel"]
+    assert {key: kernel["args"].get(key) for key in FULL} == FULL
+    assert [e["args"]["channel"] for e in traces[0] if "channel" in e.get("args", {})] == [21, 22, 23]
+    assert [e["args"]["value"] for e in traces[0] if e["cat"] == "gpu_memset"] == [201]
 
 
 @pytest.mark.parametrize("version", ["12.6", "13.0", "13.1"])
