@@ -249,8 +249,8 @@ static uint32_t find_text(const struct sl_python_layout *l, uint64_t hash,
 static uint32_t find_line(const struct sl_python_layout *l, struct sl_python_seen *seen,
                           const void *frame)
 {
-    struct sl_python_place place[SL_PYTHON_DEPTH_MAX], nearest, here;
-    uint64_t hash = 0, file, nearest_hash = 0;
+    struct sl_python_place place[SL_PYTHON_DEPTH_MAX], here;
+    uint64_t hash = 0, file;
     unsigned places = 0;
     uint32_t line;
 
@@ -266,14 +266,9 @@ static uint32_t find_line(const struct sl_python_layout *l, struct sl_python_see
         }
         if (seen)
             sl_python_seen_put_library(seen, l, &here);
-        if (!nearest_hash) {
-            nearest = here;
-            nearest_hash = file;
-        }
     }
     if (!places)
-        return nearest_hash ? find_text(l, hash_of_place(l, &nearest, nearest_hash), &nearest, 1)
-                            : 0;
+        return 0;
     line = find_text(l, hash, place, places);
     if (seen)
         sl_python_seen_put(seen, l, place, line);

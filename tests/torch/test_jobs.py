@@ -163,10 +163,8 @@ def check_lines(trace: harness.Trace, job: Job, path, rank=0) -> None:
                 nameless.append(call)
             continue
         file, number = place.split(" ")[0].rsplit(":", 1)
-        # Of a thread that runs nothing else it is PyTorch's own.
-        assert file == str(path) or "/site-packages/torch/" in file and call["tid"] != call["pid"], place
-        if file == str(path):
-            named.add(int(number))
+        assert file == str(path), place
+        named.add(int(number))
     allowed = {n for n, line in lines.items() if any(text in line for text in job.may_wait)}
     assert named <= wanted | allowed
     # A wait without a line may be what a wanted line had.

@@ -1,5 +1,6 @@
 """Source lines of the calls that wait, with the one variable set and nothing else: in the trace, and
 in `syncline edges --summary`."""
+import collections
 import json
 import re
 import subprocess
@@ -92,6 +93,25 @@ def test_collectives_name_their_line(torch):
             # Those of the gradients are started by autograd, in no code of Python's.
             assert called == {args["source"] for args in rows
                               if args["Collective name"] == collective and "source" in args}
+
+
+def test_collectives_of_pytorchs_own_code_have_no_line(torch):
+    """Those that fully_shard starts in the backward pass, by Python code that no line of the job's
+    called."""
+    path = JOBS / "fsdp.py"
+    calls = {f"{path}:{number} main": line for number, line in enumerate(path.read_text().splitlines(), 1)}
+    run = torch.ranks("fsdp", 2)
+    assert run.status == 0, run.stderr
+    for file in run.out.rglob("*.pt.trace.json*"):
+        rows = [row["args"] for row in harness.Trace(file).of("cpu_op")
+                if row["name"] == "record_param_comms"]
+        sources = collections.defaultdict(set)
+        for args in rows:
+            sources[args["Collective name"]].add(args.get("source"))
+        assert set().union(*sources.values()) - {None} <= set(calls), sources
+        assert None in sources["_reduce_scatter_base"] and None in sources["_allgather_base"]
+        gathered = [calls[line] for line in sources["_allgather_base"] - {None}]
+        assert [line for line in gathered if "model(torch.randn(" in line], sources
 
 
 # What watches PyTorch comes on a thread of its own, soon after the first call of CUDA.

@@ -253,7 +253,7 @@ def run(source, name, **names):
 
 
 def libraries():
-    """Frames of libraries are left out, unless there is nothing else."""
+    """Frames of libraries are left out; where there is nothing else there is no line."""
     call = "def call(f):\n    return f()\n"
     for name in (
         "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py",
@@ -284,7 +284,7 @@ def libraries():
             out=answers, call=work, ask=ask)["go"], thread)
     thread.start()
     thread.join()
-    tell("/usr/lib/python3/dist-packages/torch/worker.py:2 call", answers[0])
+    tell("None", answers[0])
 
 
 def paths():

@@ -145,10 +145,9 @@ static void the_innermost_frames_of_the_user_s_count(void **state)
         assert_string_equal(text_of(frame[3]), depth == 1 ? "/home/me/model.py:13 Model.forward"
                                                           : "/home/me/model.py:13 Model.forward < "
                                                             "/home/me/train.py:23 main");
-        /* A library alone: its innermost frame. */
+        /* A library alone, as on autograd's threads: no line. */
         put_pointer(frame[3], layout.frame_back, NULL);
-        assert_string_equal(text_of(frame[3]),
-                            "/usr/lib/python3.12/site-packages/torch/nn/modules/module.py:8 call");
+        assert_string_equal(text_of(frame[3]), "");
         for (unsigned i = 0; i < 4; i++)
             free(frame[i]);
         free_code(mine);
@@ -240,7 +239,7 @@ static void frames_without_end_end(void **state)
     assert_memory_equal(text_of(frame), "/home/me/circle.py:13 f < /home/me/circle.py:13 f < ", 50);
     put_pointer(frame, layout.frame_code, library);
     set_instruction(frame, library, 1);
-    assert_string_equal(text_of(frame), "/usr/lib/python3.11/threading.py:13 run");
+    assert_string_equal(text_of(frame), "");
     put_pointer(frame, layout.frame_code, NULL);
     assert_int_equal(sl_python_line(frame, &seen), 0);
     free(frame);
@@ -270,13 +269,17 @@ static void code_at_the_address_of_another(void **state)
         old = part(code, layout.code_file);
         put_pointer(code, layout.code_file, new_str("/usr/lib/python3.11/cell.py"));
         free(old);
-        assert_string_equal(text_of(frame), "/usr/lib/python3.11/cell.py:13 two");
+        assert_string_equal(text_of(frame), ""); /* a library's */
+        old = part(code, layout.code_file);
+        put_pointer(code, layout.code_file, new_str("/home/you/cell.py"));
+        free(old);
+        assert_string_equal(text_of(frame), "/home/you/cell.py:13 two");
         old = part(code, layout.code_table);
         put_pointer(code, layout.code_table, new_table(5));
         free(old);
-        assert_string_equal(text_of(frame), "/usr/lib/python3.11/cell.py:15 two");
+        assert_string_equal(text_of(frame), "/home/you/cell.py:15 two");
         put_int(code, layout.code_line, 100);
-        assert_string_equal(text_of(frame), "/usr/lib/python3.11/cell.py:105 two");
+        assert_string_equal(text_of(frame), "/home/you/cell.py:105 two");
         free(frame);
         free_code(code);
     }
