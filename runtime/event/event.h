@@ -17,6 +17,9 @@
 /* CUPTI's CUPTI_SYNCHRONIZATION_INVALID_VALUE: an event or context sync names no stream. */
 #define SL_STREAM_NONE UINT32_MAX
 
+/* `device` of an operation in a file that does not tell it. */
+#define SL_DEVICE_NONE UINT16_MAX
+
 /* `end_ns` of a row that has begun. */
 #define SL_END_UNKNOWN UINT64_MAX
 

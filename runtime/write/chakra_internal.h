@@ -152,7 +152,7 @@ struct sl_chakra {
     int error;
     int header_out;
     uint64_t base_ns;
-    uint32_t device; /* that the header names; SL_STREAM_NONE: none */
+    uint32_t device; /* that the header names; SL_DEVICE_NONE, SL_STREAM_NONE: none */
 
     char *block; /* SL_CHAKRA_BLOCK */
     size_t used;

@@ -90,7 +90,7 @@ void sl_chakra_put_header(struct sl_chakra *c)
     at = sl_chakra_text_attribute(at, METADATA_ATTR, "host", m->host ? m->host : "");
     at = PUT_INT64(at, METADATA_ATTR, "rank", (int64_t)m->rank);
     at = PUT_INT64(at, METADATA_ATTR, "world_size", (int64_t)m->world_size);
-    if (c->device != SL_STREAM_NONE)
+    if (c->device < SL_DEVICE_NONE)
         at = PUT_INT64(at, METADATA_ATTR, "device", c->device);
     at =
         PUT_INT64(at, METADATA_ATTR, "clock_base_ns", (int64_t)c->base_ns + c->opt.clock_offset_ns);
@@ -177,7 +177,8 @@ static char *put_gpu_attributes(struct sl_chakra *c, char *at, const struct sl_c
 
     at = PUT_INT64(at, NODE_ATTR, "stream", ev->stream);
     if (ev->device != c->device)
-        at = PUT_INT64(at, NODE_ATTR, "device", ev->device);
+        at = PUT_INT64(at, NODE_ATTR, "device",
+                       ev->device == SL_DEVICE_NONE ? -1 : (int64_t)ev->device);
     if (n->context)
         at = PUT_INT64(at, NODE_ATTR, "context", n->context);
     at = PUT_INT64(at, NODE_ATTR, "delay_ns", n->delay_ns);

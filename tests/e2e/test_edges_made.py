@@ -161,6 +161,74 @@ def test_what_stands_nowhere_is_null(tmp_path):
     assert edge["src_name"] is None and edge["dst_stream"] is None
 
 
+def without_device(rows, pid):
+    for each in rows:
+        if each["cat"] == "kernel":
+            del each["args"]["device"]
+            each["pid"] = pid
+    return rows
+
+
+def devices_of(et):
+    header, nodes = et.header.get("device"), et.gpu
+    return {node.attr.get("device", header) for node in nodes}
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("pid, device", [(3, 3), ("3", 3), (4711, None), (-1, None), ("GPU", None)])
+def test_operations_that_name_no_device(tmp_path, pid, device):
+    """GPUs are processes in a trace; what is no GPU's number leaves it unknown. The waits find their
+    operations all the same."""
+    rows = without_device(launch(10, 10, 15, 60) + launch(13, 20, 62, 66, stream=13), pid)
+    path = write(tmp_path / "t", rows + stream_wait(12, 18, 13, 11, 7) + stream_sync(14, 30, 46, stream=13))
+    found, _ = edges(path)
+    assert [(e["src_correlation"], e["dst_correlation"], e["src_device"], e["wait_ns"]) for e in found] == [
+        (10, 13, device, 38000), (13, 14, device, 36000)]
+    text = run("edges", path)[0]
+    shown = "?" if device is None else device
+    assert f" {shown}/7 " in text and f" {shown}/13 " in text and f" on stream {shown}/13\n" in text
+    run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et")
+    assert devices_of(chakra.Et(tmp_path / "t.et")) == {device}
+    assert "valid" in run("check", tmp_path / "t.et")[0]
+
+
+def test_a_device_that_another_operation_names(tmp_path):
+    """A context is on one device."""
+    rows = without_device(launch(10, 10, 15, 60), "GPU") + stream_sync(11, 20, 46)
+    rows += launch(12, 70, 75, 80, stream=13)
+    rows[-1]["args"]["device"] = 2
+    for some in (rows, rows[::-1]):
+        path = write(tmp_path / "t", some)
+        (edge,), _ = edges(path)
+        assert (edge["src_correlation"], edge["src_device"]) == (10, 2)
+        run("convert", path, "--to", "chakra", "--force", "-o", tmp_path / "t.et")
+        assert devices_of(chakra.Et(tmp_path / "t.et")) == {2}
+
+
+def test_devices_of_which_one_is_unknown(tmp_path):
+    rows = without_device(launch(10, 10, 15, 60), "GPU") + launch(12, 70, 75, 80, stream=13)
+    rows[1]["args"].update(context=3)
+    rows[-1]["args"].update(device=2, context=4)
+    path = write(tmp_path / "t", rows)
+    run("convert", path, "--to", "chakra", "-o", tmp_path / "first.et")
+    rows = launch(1, 1, 2, 3) + rows  # the header names the first operation's
+    run("convert", write(path, rows), "--to", "chakra", "-o", tmp_path / "later.et")
+    assert devices_of(chakra.Et(tmp_path / "first.et")) == {None, 2}
+    assert devices_of(chakra.Et(tmp_path / "later.et")) == {0, -1, 2}
+
+
+@pytest.mark.parametrize("device", [65535, 65536, 70000, 2**32])
+@pytest.mark.parametrize("which", [1, 3])
+def test_numbers_that_no_device_has(tmp_path, which, device):
+    rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46)
+    rows[which]["args"]["device"] = device
+    path = write(tmp_path / "t", rows)
+    out, error = run("edges", "--json", path, status=1)
+    assert '"exact"' not in out and "1 without usable ids or times" in error
+    assert bool(out) == (which == 3)  # the call waited, for what its record would say
+    assert "device has more than 16 bits" in run("check", path)[0]
+
+
 def test_names_come_through(tmp_path):
     rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46)
     rows[1]["name"] = 'f<"\u00fc\\\n\U0001f600' + "x" * 300 + '">'

@@ -51,7 +51,7 @@ void sl_edges_print_json(FILE *f, const struct sl_trace_events *t, const struct 
     fputc(',', f);
     put_name(f, "src_name", t, src->name);
     put_number(f, "src_stream", src->stream != SL_STREAM_NONE, src->stream);
-    put_number(f, "src_device", 1, src->device);
+    put_number(f, "src_device", src->device != SL_DEVICE_NONE, src->device);
     put_number(f, "dst_correlation", edge->dst_correlation != 0,
                sl_trace_events_correlation(t, edge->dst_correlation));
     fputc(',', f);

@@ -55,6 +55,16 @@ static char *shortened_line(char *to, const struct sl_trace_events *t, uint32_t 
     return to;
 }
 
+/* "0/7" */
+static const char *stream_of(char *to, size_t size, const struct sl_edge_op *op)
+{
+    if (op->device == SL_DEVICE_NONE)
+        snprintf(to, size, "?/%" PRIu32, op->stream);
+    else
+        snprintf(to, size, "%u/%" PRIu32, op->device, op->stream);
+    return to;
+}
+
 void sl_edges_print_title(FILE *f)
 {
     fprintf(f, "%12s  %12s  %-14s  %-11s  %10s  %-*s  %s\n", "waited", "woken after", "kind",
@@ -68,14 +78,14 @@ void sl_edges_print_text(FILE *f, const struct sl_trace_events *t, const struct 
     char source[NAME_WIDTH + 1], name[NAME_WIDTH + 1], place[NAME_WIDTH + 1];
     char line[LINE_WIDTH + 1];
 
-    snprintf(stream, sizeof(stream), "%u/%" PRIu32, edge->source.device, edge->source.stream);
     fprintf(f, "%12s  %12s  %-14s  %-11s  %10s  %-*s  ", sl_format_span(wait, edge->wait_ns),
             sl_format_span(wake, edge->wake_ns), sl_edge_kind_name((enum sl_edge_kind)edge->kind),
-            sl_edge_basis_name((enum sl_edge_basis)edge->basis), stream, NAME_WIDTH,
+            sl_edge_basis_name((enum sl_edge_basis)edge->basis),
+            stream_of(stream, sizeof(stream), &edge->source), NAME_WIDTH,
             shortened(source, t, edge->source.name, "?"));
     if (edge->at_start)
-        fprintf(f, "%s on stream %u/%" PRIu32 "\n", shortened(name, t, edge->dst_op.name, "?"),
-                edge->dst_op.device, edge->dst_op.stream);
+        fprintf(f, "%s on stream %s\n", shortened(name, t, edge->dst_op.name, "?"),
+                stream_of(stream, sizeof(stream), &edge->dst_op));
     else
         fprintf(f, "%s%s%s%s%s\n", shortened(name, t, edge->dst_name, "?"),
                 call && call->place ? " in " : "",

@@ -36,13 +36,20 @@ static const char *wrong_ids(const struct sl_trace_row *row, int own)
     return NULL;
 }
 
+static const char *wrong_device(const struct sl_trace_row *row)
+{
+    return (row->has & SL_HAS_DEVICE) && row->device >= SL_DEVICE_NONE
+               ? "device has more than 16 bits"
+               : NULL;
+}
+
 static const char *wrong_place(const struct sl_trace_row *row)
 {
     if (!(row->has & SL_HAS_STREAM) || row->stream < 0 || row->stream >= SL_STREAM_NONE)
         return "stream is none of CUDA's";
     if ((row->has & SL_HAS_DEVICE) && row->device < 0)
         return "device is below 0";
-    return NULL;
+    return wrong_device(row);
 }
 
 const char *sl_row_unusable(const struct sl_trace_row *row, int own)
@@ -66,7 +73,8 @@ const char *sl_row_unusable(const struct sl_trace_row *row, int own)
         why = wrong_ids(row, own);
         return why ? why : wrong_place(row);
     case SL_CAT_SYNC:
-        return wrong_ids(row, own);
+        why = wrong_ids(row, own);
+        return why ? why : wrong_device(row);
     default:
         return NULL;
     }

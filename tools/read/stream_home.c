@@ -34,12 +34,14 @@ static uint64_t key_of(uint32_t id)
     return (uint64_t)id + 1;
 }
 
-static void note(struct sl_map *m, size_t most, uint32_t id, uint64_t value)
+/* `unknown` is a value that contradicts none. */
+static void note(struct sl_map *m, size_t most, uint32_t id, uint64_t value, uint64_t unknown)
 {
     uint64_t *place = m->used < most ? sl_map_put(m, key_of(id)) : sl_map_find(m, key_of(id));
 
-    if (place)
-        *place = *place && *place != value ? SEVERAL : value;
+    if (!place || (*place && value == unknown))
+        return;
+    *place = *place && *place != unknown && *place != value ? SEVERAL : value;
 }
 
 void sl_stream_home_see(struct sl_stream_home *h, uint32_t context, uint32_t stream)
@@ -53,7 +55,7 @@ void sl_stream_home_see(struct sl_stream_home *h, uint32_t context, uint32_t str
     h->last = key;
     h->last_stream = stream;
     if (stream != SL_STREAM_NONE)
-        note(&h->of, HOME_STREAMS, stream, key);
+        note(&h->of, HOME_STREAMS, stream, key, 0);
 }
 
 void sl_stream_home_see_operation(struct sl_stream_home *h, uint16_t device, uint32_t context,
@@ -65,7 +67,7 @@ void sl_stream_home_see_operation(struct sl_stream_home *h, uint16_t device, uin
     if (place == h->last_place)
         return;
     h->last_place = place;
-    note(&h->device, HOME_CONTEXTS, context, key_of(device));
+    note(&h->device, HOME_CONTEXTS, context, key_of(device), key_of(SL_DEVICE_NONE));
 }
 
 int sl_stream_home_find(const struct sl_stream_home *h, uint32_t stream, uint32_t *context)

@@ -28,7 +28,8 @@ void sl_stream_home_free(struct sl_stream_home *h);
 
 /* A row of the file names them together. `stream` may be SL_STREAM_NONE. */
 void sl_stream_home_see(struct sl_stream_home *h, uint32_t context, uint32_t stream);
-/* The same of a GPU operation, which ran on that device. */
+/* The same of a GPU operation, which ran on that device. It may be SL_DEVICE_NONE: then the
+ * context's is what other operations say, or that. */
 void sl_stream_home_see_operation(struct sl_stream_home *h, uint16_t device, uint32_t context,
                                   uint32_t stream);
 

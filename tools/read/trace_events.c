@@ -230,6 +230,13 @@ static void give_call(struct sl_trace_events *t, struct sl_event *ev)
     ev->stream = 0;
 }
 
+/* An operation's row may lack it. */
+static void place_operation(const struct sl_trace_events *t, struct sl_event *ev)
+{
+    if (ev->device == SL_DEVICE_NONE)
+        (void)sl_stream_home_find_device(&t->home, ev->context, &ev->device);
+}
+
 /* What files of torch.profiler's do not say of waits, or say wrong: on which device they are. */
 static void place_wait(const struct sl_trace_events *t, struct sl_event *ev)
 {
@@ -273,6 +280,7 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
         t->counts.waits++;
         break;
     case 3:
+        place_operation(t, out);
         t->counts.operations += out->kind != SL_EV_META_STREAM;
         break;
     default:

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "collect/cupti_decode.h"
+#include "event/device.h"
 #include "read/event_sort.h"
 #include "read/python_row.h"
 #include "read/row_usable.h"
@@ -262,12 +263,22 @@ static enum sl_event_kind operation_kind(const struct sl_trace_row *row)
     }
 }
 
+/* GPUs are the processes of their rows: a number that no GPU has is somebody else's. */
+static uint16_t device_of(const struct sl_trace_row *row)
+{
+    if (row->has & SL_HAS_DEVICE)
+        return (uint16_t)row->device;
+    return row->pid.is_number && row->pid.number >= 0 && row->pid.number < SL_DEVICE_MAX
+               ? (uint16_t)row->pid.number
+               : SL_DEVICE_NONE;
+}
+
 /* All but its shape. */
 static void begin_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
                             struct sl_event *ev)
 {
     begin_event(t, row, operation_kind(row), ev);
-    ev->device = (uint16_t)id32(row->has, SL_HAS_DEVICE, row->device, 0);
+    ev->device = device_of(row);
     ev->context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);
     ev->stream = (uint32_t)row->stream;
     ev->name = intern(t, row->name);
@@ -356,7 +367,8 @@ static int take_metadata(struct sl_trace_events *t, const struct sl_trace_row *r
 {
     struct sl_event ev = {.kind = SL_EV_META_STREAM};
 
-    if (!(row->has & SL_HAS_STREAM_FLAGS) || !row->tid.is_number || !row->pid.is_number)
+    if (!(row->has & SL_HAS_STREAM_FLAGS) || !row->tid.is_number || !row->pid.is_number ||
+        row->pid.number < 0 || row->pid.number >= SL_DEVICE_NONE)
         return 0;
     ev.device = (uint16_t)row->pid.number;
     ev.context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);

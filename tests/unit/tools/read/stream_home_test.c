@@ -82,6 +82,19 @@ static void test_operations_tell_the_device_of_their_context(void **state)
     assert_int_equal(where(14), 2);
 }
 
+static void test_operations_that_name_no_device(void **state)
+{
+    (void)state;
+    sl_stream_home_see_operation(&home, SL_DEVICE_NONE, 1, 13);
+    assert_int_equal(device_of(1), SL_DEVICE_NONE);
+    sl_stream_home_see_operation(&home, 3, 1, 13);
+    assert_int_equal(device_of(1), 3);
+    sl_stream_home_see_operation(&home, SL_DEVICE_NONE, 1, 13);
+    assert_int_equal(device_of(1), 3);
+    sl_stream_home_see_operation(&home, 4, 1, 13);
+    assert_int_equal(device_of(1), -1);
+}
+
 /* Ids of contexts are their process's, and a file may have two processes' devices. */
 static void test_a_context_of_two_devices_is_of_two_processes(void **state)
 {
@@ -117,6 +130,7 @@ int main(void)
         TEST(test_one_context_has_them_all),
         TEST(test_of_two_contexts_the_one_that_has_it),
         TEST(test_operations_tell_the_device_of_their_context),
+        TEST(test_operations_that_name_no_device),
         TEST(test_a_context_of_two_devices_is_of_two_processes),
         TEST(test_streams_without_end),
     };
