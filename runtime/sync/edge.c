@@ -211,6 +211,8 @@ static void come_too_late(struct sl_edges *e, const struct sl_event *ev)
         e->waits.lost[SL_EDGE_LOST_MEMORY]++;
         return;
     }
+    if (sl_item_is_operation(&item) && item.correlation != 0)
+        sl_stream_ignore_op(&e->streams, sl_streams_at(&e->streams, item.where), item.start_ns);
     lose(e, &item);
     let_go(e, &item);
 }

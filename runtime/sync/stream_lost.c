@@ -12,6 +12,11 @@
 
 /* ---- from when on ---- */
 
+static uint64_t later(uint64_t a_ns, uint64_t b_ns)
+{
+    return a_ns > b_ns ? a_ns : b_ns;
+}
+
 /* A call without a record came after those that were told before it. */
 static uint64_t lost_at(struct sl_streams *s, const struct sl_moment *by)
 {
@@ -161,8 +166,7 @@ void sl_stream_covered(const struct sl_streams *s, struct sl_stream *stream,
     uint64_t lost_ns = anywhere_until(&s->whole, stream->lost_ns);
 
     over_by(&stream->seen_ns, wait->to_ns);
-    if (lost_ns < s->unseen_ns)
-        lost_ns = s->unseen_ns;
+    lost_ns = later(lost_ns, later(s->unseen_ns, stream->ignored_ns));
     covered(&stream->over, anywhere_until(&s->launched, lost_ns), wait);
 }
 
@@ -177,16 +181,40 @@ void sl_context_covered(const struct sl_streams *s, struct sl_context *context,
 
 void sl_streams_ignore_call(struct sl_streams *s, uint64_t returned_ns)
 {
-    if (s->unseen_ns < returned_ns)
-        s->unseen_ns = returned_ns;
-    if (s->lost_ns < returned_ns)
-        s->lost_ns = returned_ns;
+    s->unseen_ns = later(s->unseen_ns, returned_ns);
+    s->lost_ns = later(s->lost_ns, returned_ns);
 }
 
-/* It was enqueued after all that was ignored. */
-static int is_behind_ignored(const struct sl_streams *s, const struct sl_op *op)
+void sl_stream_ignore_op(struct sl_streams *s, struct sl_stream *stream, uint64_t start_ns)
+{
+    stream->ignored_ns = later(stream->ignored_ns, start_ns);
+    s->lost_ns = later(s->lost_ns, start_ns);
+}
+
+/* It was enqueued after all that the ignored calls did. */
+static int is_behind_calls(const struct sl_streams *s, const struct sl_op *op)
 {
     return op && op->by.from_ns >= s->unseen_ns;
+}
+
+static int may_be_last_of_calls(const struct sl_streams *s, const struct sl_stream *stream,
+                                const struct sl_op *op, const struct sl_op *last,
+                                const struct sl_moment *when)
+{
+    return s->unseen_ns && !is_behind_calls(s, op) && !is_behind_calls(s, last) &&
+           !sl_moment_is_after(when, over_on(stream, s->unseen_ns));
+}
+
+/* It began after `op`, and order of start is that of enqueue: its call was on its way when that was
+ * launched. A wait that returned before it began was not for it; `last` that began later is behind
+ * it. */
+static int is_last_ignored(const struct sl_stream *stream, const struct sl_op *op,
+                           const struct sl_op *last, const struct sl_moment *when)
+{
+    uint64_t ns = stream->ignored_ns;
+
+    return op && op->pub.start_ns < ns && !(when->waits && when->to_ns <= ns) &&
+           !(last && last->pub.start_ns >= ns) && !sl_moment_is_after(when, over_on(stream, ns));
 }
 
 int sl_stream_has_unseen(const struct sl_streams *s, const struct sl_stream *stream,
@@ -196,8 +224,8 @@ int sl_stream_has_unseen(const struct sl_streams *s, const struct sl_stream *str
     if (!op && !sl_moment_is_after(when, stream->seen_ns) &&
         !sl_moment_is_after(when, stream->context->seen_ns))
         return 1;
-    return s->unseen_ns && !is_behind_ignored(s, op) && !is_behind_ignored(s, last) &&
-           !sl_moment_is_after(when, over_on(stream, s->unseen_ns));
+    return may_be_last_of_calls(s, stream, op, last, when) ||
+           is_last_ignored(stream, op, last, when);
 }
 
 int sl_context_has_unseen(const struct sl_streams *s, const struct sl_context *context,

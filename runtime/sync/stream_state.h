@@ -95,6 +95,7 @@ struct sl_stream {
     uint64_t seen_ns;    /* as its context's */
     uint64_t lost_ns;    /* when the call that made `extra` lost, the last of them, returned */
     uint64_t last_lost;  /* the highest id of those calls */
+    uint64_t ignored_ns; /* the last operation began of which the call is not known; 0: none did */
     struct sl_over over; /* as its context's */
     uint64_t unordered;  /* the launch of a graph one of whose nodes here has no time */
     /* Of the calls whose operation here has no time, the last to return. */
@@ -212,6 +213,8 @@ void sl_streams_follow_graph(struct sl_streams *s, const struct sl_moment *by, u
 /* A call returned of which it is not known what it enqueued, and when: it was on its way when
  * recording began, or records were given up. */
 void sl_streams_ignore_call(struct sl_streams *s, uint64_t returned_ns);
+/* The same of an operation that began here: its call may not have returned yet. */
+void sl_stream_ignore_op(struct sl_streams *s, struct sl_stream *stream, uint64_t start_ns);
 /* A wait for all of it has returned: for those that look after that, what was not seen is over. */
 void sl_stream_covered(const struct sl_streams *s, struct sl_stream *stream,
                        const struct sl_moment *wait);

@@ -258,7 +258,7 @@ static struct sl_event event_of(const struct sl_wait *wait)
 }
 
 /* Nothing says for which context it was: a free, or a wait of a file without their records. */
-static int guesses_context(const struct sl_wait *wait)
+static int is_for_some_context(const struct sl_wait *wait)
 {
     return wait->scope == SL_WAIT_CONTEXT && wait->inferred;
 }
@@ -271,7 +271,7 @@ static int fits(const struct sl_wait *wait, const struct sl_op *op)
     if (wait->scope == SL_WAIT_GUESS)
         return end_ns > wait->when.from_ns && end_ns <= wait->when.to_ns &&
                end_ns + WAKE_MOST_NS >= wait->when.to_ns;
-    if (guesses_context(wait))
+    if (is_for_some_context(wait))
         return end_ns > wait->when.from_ns && end_ns <= wait->when.to_ns;
     return 1;
 }
@@ -398,7 +398,7 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
     uint32_t thread = wait->when.thread;
     uint64_t since_ns = 0;
 
-    if (guesses_context(wait) && fits_elsewhere(w, wait)) {
+    if (is_for_some_context(wait) && fits_elsewhere(w, wait)) {
         w->lost[SL_EDGE_LOST_AMBIGUOUS]++;
         return;
     }

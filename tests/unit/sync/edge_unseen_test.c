@@ -192,6 +192,63 @@ static void a_wait_behind_a_call_on_its_way_is_left_out(void **state)
     job_end(j);
 }
 
+/* It has not returned when what comes behind its operation is decided: that is known all the same.
+ */
+static void the_operation_of_a_call_on_its_way_is_not_overlooked(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+    (void)state;
+    j->correlation = 1; /* the call's own */
+    job_kernel(j, 15, 11, 13, 14);
+    sl_edges_forget(j->edges, SL_EDGE_LOST_BEFORE_WINDOW);
+    sl_edges_begin(j->edges, 15 * US);
+    uint64_t last = job_kernel(j, 14, 20, 25, 28);
+
+    j->correlation = 1;
+    job_ran(j, 14, 30, 60);
+    j->correlation = last;
+    uint64_t source = job_kernel(j, 13, 42, 45, 80);
+
+    job_record(j, 13, 5, 1, 45);
+    job_wait_event(j, 14, 5, 1, 47);
+    uint64_t after = job_kernel(j, 14, 50, 81, 90);
+
+    job_wait_event(j, 14, 5, 1, 53);
+    uint64_t next = job_kernel(j, 14, 55, 91, 95);
+
+    sl_edges_delivered(j->edges, 200 * US);
+    assert_int_equal(job_edge(j, source, after)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, source, next)->basis, SL_BASIS_EXACT);
+    job_end(j);
+}
+
+/* Its operation was enqueued before all that is known: nothing came between. */
+static void one_that_was_enqueued_before_changes_nothing(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+    (void)state;
+    j->correlation = 1;
+    job_kernel(j, 15, 11, 13, 14);
+    sl_edges_forget(j->edges, SL_EDGE_LOST_BEFORE_WINDOW);
+    sl_edges_begin(j->edges, 15 * US);
+    uint64_t sync = job_device_sync(j, 16, 62);
+
+    j->correlation = 1;
+    job_ran(j, 14, 30, 60);
+    j->correlation = sync;
+    uint64_t source = job_kernel(j, 13, 64, 66, 90);
+
+    job_record(j, 13, 5, 1, 67);
+    job_wait_event(j, 14, 5, 1, 70);
+    uint64_t after = job_kernel(j, 14, 72, 91, 95);
+    uint64_t whole = job_device_sync(j, 75, 99);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(job_edge(j, source, after)->basis, SL_BASIS_EXACT);
+    assert_int_equal(job_edge(j, after, whole)->basis, SL_BASIS_EXACT);
+    job_end(j);
+}
+
 /* The same of one that is forgotten with all that was lost, and of one that came before that. */
 static void a_call_that_is_given_up_may_be_last(void **state)
 {
@@ -248,6 +305,8 @@ int main(void)
         cmocka_unit_test(an_unknown_event_holds_up_all_that_wait_at_once),
         cmocka_unit_test(a_call_that_is_on_its_way_when_recording_begins_may_be_last),
         cmocka_unit_test(a_wait_behind_a_call_on_its_way_is_left_out),
+        cmocka_unit_test(the_operation_of_a_call_on_its_way_is_not_overlooked),
+        cmocka_unit_test(one_that_was_enqueued_before_changes_nothing),
         cmocka_unit_test(a_call_that_is_given_up_may_be_last),
         cmocka_unit_test(a_wait_on_its_way_when_recording_begins_changes_nothing),
     };
