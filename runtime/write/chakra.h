@@ -70,6 +70,9 @@ struct sl_chakra_options {
      */
     size_t (*more)(void *user, const struct sl_event *op, char *out, size_t room);
     void *more_user;
+    /* What is written of an event's thread; NULL: itself. */
+    int64_t (*thread)(void *user, uint32_t thread);
+    void *thread_user;
     uint64_t correlation_mask; /* bits of a correlation id that are written; 0: all */
     int64_t clock_offset_ns;   /* of the events' clock to the epoch; 0 in a job */
 };

@@ -230,8 +230,10 @@ uint64_t sl_chakra_put_node(struct sl_chakra *c, const struct sl_chakra_node *n)
     at = PUT_BOOL(at, NODE_ATTR, "is_cpu_op", !gpu);
     if (gpu)
         at = put_gpu_attributes(c, at, n);
-    else /* below 0 in files of torch.profiler's, of threads that it does not know */
-        at = PUT_INT64(at, NODE_ATTR, "tid", (int64_t)(int32_t)n->thread);
+    else
+        at = PUT_INT64(at, NODE_ATTR, "tid",
+                       c->opt.thread ? c->opt.thread(c->opt.thread_user, n->thread)
+                                     : (int64_t)n->thread);
     if (n->ev)
         at = put_row_attributes(c, at, n->ev);
     at = PUT_INT64(at, NODE_ATTR, "start_ns", start);

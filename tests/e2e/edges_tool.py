@@ -42,8 +42,8 @@ def launch(correlation, ts, start, end, stream=7, thread=42, **args):
                 context=1, stream=stream, **args)]
 
 
-def stream_sync(correlation, ts, dur, stream=7):
-    return [row("cuda_runtime", "cudaStreamSynchronize", correlation, ts, dur, 42, cbid=131),
+def stream_sync(correlation, ts, dur, stream=7, thread=42):
+    return [row("cuda_runtime", "cudaStreamSynchronize", correlation, ts, dur, thread, cbid=131),
             row("cuda_sync", "Stream Sync", correlation, ts + 1, dur - 1, stream, device=0, context=1,
                 stream=stream, cuda_sync_kind="Stream Sync")]
 

@@ -133,18 +133,6 @@ def test_memsets(tmp_path, memory, waits):
             for e in found] == waits
 
 
-def test_threads_keep_their_numbers(tmp_path):
-    """Kineto's of threads that PyTorch does not know (NCCL's watchdog) may be below 0."""
-    rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46)
-    rows[2]["tid"] = -549452224
-    path = write(tmp_path / "t", rows)
-    (edge,), _ = edges(path)
-    assert edge["dst_thread"] == -549452224
-    run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et")
-    tids = {node.attr["tid"] for node in chakra.Et(tmp_path / "t.et").cpu}
-    assert tids == {42, -549452224}
-
-
 def test_threads_and_processes_in_quotes(tmp_path):
     rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46)
     wanted = edges(write(tmp_path / "t", rows))

@@ -7,6 +7,7 @@
 
 #include "analyze/feed.h"
 #include "base/stats.h"
+#include "read/thread_ids.h"
 
 int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, const char *path,
                  const char *result)
@@ -57,6 +58,13 @@ int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, cons
                          "several processes are joined: %s not to be trusted; give the file of "
                          "each process",
                          path, counts.strange, result);
+        status = SL_EXIT_PROBLEM;
+    }
+    if (counts.threads_lost) {
+        sl_args_complain(command,
+                         "%s: %" PRIu64 " rows left out: of threads whose ids are not the "
+                         "system's the first %u are kept",
+                         path, counts.threads_lost, SL_THREAD_IDS_MOST);
         status = SL_EXIT_PROBLEM;
     }
     if (counts.negative) {

@@ -76,6 +76,11 @@ static size_t more(void *user, const struct sl_event *op, char *out, size_t room
     return size;
 }
 
+static int64_t thread_of(void *user, uint32_t thread)
+{
+    return sl_trace_events_thread(user, thread);
+}
+
 static void take_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
 {
     sl_chakra_group(user, number, rank, ranks);
@@ -93,6 +98,8 @@ static int create(struct work *w)
         .collective_user = w->feed->collectives,
         .more = more,
         .more_user = w,
+        .thread = thread_of,
+        .thread_user = w->feed->events,
         /* Torch's have 32 bits, and were widened. */
         .correlation_mask = w->feed->header.own_file ? UINT64_MAX : UINT32_MAX,
         .clock_offset_ns = w->feed->header.base_ns - SL_TRACE_EVENTS_ORIGIN_NS,

@@ -31,11 +31,10 @@ static void put_number(FILE *f, const char *key, int known, uint64_t value)
         fprintf(f, ",\"%s\":null", key);
 }
 
-/* Of threads that PyTorch does not know Kineto writes a number that may be below 0. */
-static void put_thread(FILE *f, const char *key, uint32_t thread)
+static void put_thread(FILE *f, const char *key, const struct sl_trace_events *t, uint32_t thread)
 {
     if (thread)
-        fprintf(f, ",\"%s\":%" PRId32, key, (int32_t)thread);
+        fprintf(f, ",\"%s\":%" PRId64, key, sl_trace_events_thread(t, thread));
     else
         fprintf(f, ",\"%s\":null", key);
 }
@@ -57,7 +56,7 @@ void sl_edges_print_json(FILE *f, const struct sl_trace_events *t, const struct 
     fputc(',', f);
     put_name(f, "dst_name", t, name);
     fprintf(f, ",\"dst_point\":\"%s\"", edge->at_start ? "start" : "end");
-    put_thread(f, "dst_thread", edge->dst_thread);
+    put_thread(f, "dst_thread", t, edge->dst_thread);
     put_number(f, "dst_stream", edge->at_start && edge->dst_op.stream != SL_STREAM_NONE,
                edge->dst_op.stream);
     put_number(f, "wait_ns", 1, edge->wait_ns);

@@ -102,7 +102,7 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names
     const struct sl_row_edge *e = row->edge;
     int kind = kind_of(e->kind), basis = basis_of(e->basis), at_start = is(e->dst_point, "start");
     struct sl_edge edge = {.at_start = (uint8_t)at_start, .released = (uint8_t)e->released};
-    uint64_t device;
+    uint64_t device, thread;
 
     if (kind < 0 || basis < 0 || (!at_start && !is(e->dst_point, "end")) ||
         number(e, SL_ROW_EDGE_SRC_CORRELATION, UINT64_MAX, &edge.source.correlation) ||
@@ -117,7 +117,9 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names
     edge.source.stream = number_or(e, SL_ROW_EDGE_SRC_STREAM, SL_STREAM_NONE);
     edge.source.graph_node = node_of(e, SL_ROW_EDGE_SRC_NODE);
     edge.source.name = name_of(names, e, e->src_name, SL_ROW_EDGE_SRC_NAME);
-    edge.dst_thread = number_or(e, SL_ROW_EDGE_DST_THREAD, 0);
+    /* The system's; no other was given a number here. */
+    if (number(e, SL_ROW_EDGE_DST_THREAD, INT32_MAX, &thread) == 0)
+        edge.dst_thread = (uint32_t)thread;
     if (at_start) {
         edge.dst_op.correlation = edge.dst_correlation;
         edge.dst_op.graph_node = node_of(e, SL_ROW_EDGE_DST_NODE);

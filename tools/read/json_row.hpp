@@ -98,13 +98,15 @@ struct row_walk : visitor {
             *out = {token.data() + 1, token.size() - 2};
     }
 
+    /* Rounded it would be another's. */
     void lane(sl_json_type type, sl_text text, sl_row_lane *out)
     {
         int exact;
 
         out->text = text;
         out->is_number = type != SL_JSON_WORD &&
-                         sl_number_scaled(text.data, text.size, 0, &out->number, &exact) == 0;
+                         sl_number_scaled(text.data, text.size, 0, &out->number, &exact) == 0 &&
+                         exact;
     }
 
     /* An array whose text is asked for; others are checked alone. */

@@ -18,7 +18,7 @@ static const char *wrong_time(const struct sl_trace_row *row)
 
 static const char *wrong_thread(const struct sl_trace_row *row)
 {
-    return row->tid.is_number ? NULL : "tid is no number";
+    return row->tid.is_number ? NULL : "tid is no whole number of 64 bits";
 }
 
 static const char *wrong_ids(const struct sl_trace_row *row, int own)

@@ -223,7 +223,6 @@ static void give_call(struct sl_trace_events *t, struct sl_event *ev)
                                .place = ev->context,
                                .line = ev->shape,
                                .step = ev->stream,
-                               .thread = ev->thread,
                                .start_ns = ev->start_ns};
     ev->context = 0;
     ev->shape = 0;
@@ -333,6 +332,7 @@ int sl_trace_events_create(struct sl_trace_events **out)
     if (!t)
         return -ENOMEM;
     t->first_ns = UINT64_MAX;
+    sl_thread_ids_init(&t->threads);
     sl_stream_home_init(&t->home);
     t->call = sl_pages_map(SL_TRACE_CALLS * sizeof(*t->call));
     t->other_call = sl_pages_map(SL_TRACE_CALLS * sizeof(*t->other_call));
@@ -356,6 +356,7 @@ void sl_trace_events_destroy(struct sl_trace_events *t)
     sl_event_sort_destroy(t->by_time);
     sl_event_sort_destroy(t->by_start);
     sl_stream_home_free(&t->home);
+    sl_thread_ids_free(&t->threads);
     sl_intern_destroy(t->inputs);
     free(t->plain);
     sl_shape_destroy(t->shapes);
@@ -389,6 +390,11 @@ uint64_t sl_trace_events_count(const struct sl_trace_events *t)
 uint64_t sl_trace_events_correlation(const struct sl_trace_events *t, uint64_t correlation)
 {
     return t->own ? correlation : (uint32_t)correlation;
+}
+
+int64_t sl_trace_events_thread(const struct sl_trace_events *t, uint32_t thread)
+{
+    return sl_thread_ids_get(&t->threads, thread);
 }
 
 struct sl_intern *sl_trace_events_names(const struct sl_trace_events *t)

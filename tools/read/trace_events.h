@@ -38,6 +38,7 @@ struct sl_trace_events_counts {
     uint64_t of_others;                /* calls of another process than the first call's */
     uint64_t twice;                    /* calls, waits whose correlation id had one already */
     uint64_t strange;                  /* of these calls those that were not made inside it */
+    uint64_t threads_lost;             /* rows of more threads than are kept: see thread_ids.h */
     uint64_t names_lost;               /* rows whose name found no room */
     uint64_t inputs_lost;              /* operators whose inputs found no room */
 };
@@ -45,12 +46,11 @@ struct sl_trace_events_counts {
 /* What is known about a call, besides its event. */
 struct sl_trace_call {
     uint64_t correlation;
-    uint32_t name;   /* intern ids, 0 = none */
-    uint32_t place;  /* the innermost operator or range around it */
-    uint32_t line;   /* of the source; of torch.profiler's files the innermost function of the
-                      * user's, where they have Python's functions */
-    uint32_t step;   /* the ProfilerStep it began in */
-    uint32_t thread; /* `tid` */
+    uint32_t name;  /* intern ids, 0 = none */
+    uint32_t place; /* the innermost operator or range around it */
+    uint32_t line;  /* of the source; of torch.profiler's files the innermost function of the
+                     * user's, where they have Python's functions */
+    uint32_t step;  /* the ProfilerStep it began in */
     uint64_t start_ns;
 };
 
@@ -108,6 +108,9 @@ uint64_t sl_trace_events_count(const struct sl_trace_events *t); /* that next() 
 
 /* As the file has it. */
 uint64_t sl_trace_events_correlation(const struct sl_trace_events *t, uint64_t correlation);
+
+/* The same of an event's thread. */
+int64_t sl_trace_events_thread(const struct sl_trace_events *t, uint32_t thread);
 
 struct sl_intern *sl_trace_events_names(const struct sl_trace_events *t);
 const struct sl_shape_table *sl_trace_events_shapes(const struct sl_trace_events *t);

@@ -7,6 +7,7 @@
 
 #include "read/event_sort.h"
 #include "read/stream_home.h"
+#include "read/thread_ids.h"
 #include "read/trace_events.h"
 
 #define SL_TRACE_PLAIN_MAX (64u << 10) /* of a name without its escapes */
@@ -32,6 +33,7 @@ struct sl_trace_events {
     int has_row;
     struct sl_intern *inputs;
     struct sl_collectives *collectives;
+    struct sl_thread_ids threads;
     struct sl_stream_home home; /* where waits are, and records of events */
     char *plain;                /* a name without its escapes */
     /* SL_TRACE_CALLS each, by the correlation id's low bits; where calls are noted those that did

@@ -134,14 +134,22 @@ static void note_step(struct sl_trace_events *t, const struct sl_trace_row *row,
         t->step[t->steps++] = (struct sl_trace_step){range->start_ns, range->end_ns, range->name};
 }
 
+/* Its own `thread`; -ENOSPC: past those that are kept. */
+static int set_thread(struct sl_trace_events *t, const struct sl_trace_row *row,
+                      struct sl_event *ev)
+{
+    ev->thread = sl_thread_ids_put(&t->threads, row->tid.number);
+    t->counts.threads_lost += ev->thread == 0;
+    return ev->thread ? 0 : -ENOSPC;
+}
+
 static int take_python(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     struct sl_event ev;
 
     if (t->by_start || !row->tid.is_number || !sl_python_row_is_users(row->name) ||
-        begin_range(t, row, &ev) != 0)
+        begin_range(t, row, &ev) != 0 || set_thread(t, row, &ev) != 0)
         return 0;
-    ev.thread = (uint32_t)row->tid.number;
     ev.name = intern(t, row->name);
     ev.stream = SL_TRACE_PYTHON;
     ev.correlation = ++t->ranges;
@@ -153,9 +161,8 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     struct sl_event ev;
     int rc = 0;
 
-    if (begin_range(t, row, &ev) != 0)
+    if (begin_range(t, row, &ev) != 0 || set_thread(t, row, &ev) != 0)
         return 0;
-    ev.thread = (uint32_t)row->tid.number;
     ev.name = intern(t, row->name);
     ev.correlation = ++t->ranges;
     note_step(t, row, &ev);
@@ -188,8 +195,9 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
     struct sl_event ev;
 
     begin_event(t, row, kind, &ev);
+    if (set_thread(t, row, &ev) != 0)
+        return 0;
     note_process(t, row);
-    ev.thread = (uint32_t)row->tid.number;
     ev.name = intern(t, row->name);
     ev.u.call.cbid = id32(row->has, SL_HAS_CBID, row->cbid, 0);
     ev.u.call.result = id32(row->has, SL_HAS_RESULT, row->result, 0);
@@ -419,7 +427,6 @@ static void note_call(struct sl_trace_events *t, const struct sl_trace_row *row)
         .name = intern(t, row->name),
         .place = intern(t, row->wait_in),
         .line = intern(t, row->wait_at),
-        .thread = row->tid.is_number ? (uint32_t)row->tid.number : 0,
         .start_ns = (uint64_t)row->ts_ns + TIME_ORIGIN_NS,
     };
 }

@@ -1,0 +1,54 @@
+/*
+ * thread_ids.c - a file's thread ids as the 32 bits that events have room for.
+ *
+ * Threads, memory: see thread_ids.h.
+ */
+#include "read/thread_ids.h"
+
+#define STORE_BYTES (8u << 20) /* the map is at most half full, and doubled when it is */
+#define FIRST       (1u << 31)
+
+void sl_thread_ids_init(struct sl_thread_ids *t)
+{
+    *t = (struct sl_thread_ids){.store = {.cap_bytes = STORE_BYTES}};
+    sl_map_init(&t->of, &t->store);
+}
+
+void sl_thread_ids_free(struct sl_thread_ids *t)
+{
+    sl_map_free(&t->of);
+    sl_store_unmap(&t->store, t->id, SL_THREAD_IDS_MOST * sizeof(*t->id));
+    t->id = NULL;
+}
+
+/* Never 0: 1 needs no number. */
+static uint64_t key_of(int64_t id)
+{
+    return (uint64_t)id ^ 1;
+}
+
+uint32_t sl_thread_ids_put(struct sl_thread_ids *t, int64_t id)
+{
+    uint64_t *place;
+
+    if (id > 0 && id < FIRST)
+        return (uint32_t)id;
+    place = sl_map_find(&t->of, key_of(id));
+    if (place)
+        return (uint32_t)*place;
+    if (!t->id)
+        t->id = sl_store_map(&t->store, SL_THREAD_IDS_MOST * sizeof(*t->id));
+    if (!t->id || t->count == SL_THREAD_IDS_MOST)
+        return 0;
+    place = sl_map_put(&t->of, key_of(id));
+    if (!place)
+        return 0;
+    *place = FIRST + t->count;
+    t->id[t->count] = id;
+    return FIRST + t->count++;
+}
+
+int64_t sl_thread_ids_get(const struct sl_thread_ids *t, uint32_t thread)
+{
+    return thread >= FIRST && thread - FIRST < t->count ? t->id[thread - FIRST] : (int64_t)thread;
+}
