@@ -141,6 +141,22 @@ EXPORT int sl_hook_step(int source)
                : -EINVAL;
 }
 
+EXPORT uint64_t sl_hook_range_begin(const char *name);
+EXPORT int sl_hook_range_end(uint64_t id);
+
+/* The Python package's: a range that its end names, since coroutines end theirs in any order. 0:
+ * there is none. */
+EXPORT uint64_t sl_hook_range_begin(const char *name)
+{
+    return sl_runtime_range_begin(name);
+}
+
+EXPORT int sl_hook_range_end(uint64_t id)
+{
+    sl_runtime_range_end(id);
+    return 0;
+}
+
 EXPORT int sl_hook_ops(void);
 
 /* The Python package's: 0, or PyTorch is to tell NVTX of its operators: 1, and 2 with shapes. */

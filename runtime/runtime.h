@@ -39,6 +39,8 @@ int sl_runtime_take_back(void);
 int sl_runtime_step(enum sl_step_source source);
 int sl_runtime_range_push(const char *name);
 int sl_runtime_range_pop(void);
+uint64_t sl_runtime_range_begin(const char *name); /* 0: there is none */
+void sl_runtime_range_end(uint64_t id);
 int sl_runtime_mark(const char *name);
 int sl_runtime_ops_by_strings(void);
 

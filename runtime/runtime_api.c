@@ -130,6 +130,22 @@ int sl_runtime_range_pop(void)
     return err;
 }
 
+uint64_t sl_runtime_range_begin(const char *name)
+{
+    struct sl_nvtx_event ev;
+
+    if (is_armed() || !name)
+        return 0;
+    ev = event_of(name);
+    return sl_nvtx_begin(own_domain(), &ev);
+}
+
+void sl_runtime_range_end(uint64_t id)
+{
+    if (!is_armed())
+        sl_nvtx_finish(own_domain(), id);
+}
+
 int sl_runtime_ops_by_strings(void)
 {
     return is_armed() || !sl_runtime.config.nvtx ? SL_TORCH_OPS_OFF : sl_torch_ops_by_strings();

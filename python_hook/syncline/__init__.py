@@ -12,6 +12,7 @@ So a program may keep its calls, profiled or not. Nothing is slow, and nothing r
 
 A job needs none of this: steps are found by themselves where there is an optimizer or a DataLoader.
 """
+import _thread
 import errno
 import functools
 import os
@@ -97,20 +98,38 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
         @syncline.range("load")
         def load(path): ...
 
-    Of a generator or a coroutine each part between two pauses is one; of an asynchronous generator
+    Coroutines that take turns end each their own. As a decorator: of a generator or a coroutine each part between two pauses is one; of an asynchronous generator
     nothing is.
     """
 
     def __init__(self, name):
         self._name = _text(name)
+        self._open = {}  # thread -> numbers of those that it has begun: one object may serve many
 
     def __enter__(self):
-        _call("sl_range_push", self._name)
+        if not _is_compiling():
+            number = _library.call("sl_hook_range_begin", self._name)
+            if number > 0:
+                self._open.setdefault(_thread.get_ident(), []).append(number)
         return self
 
     def __exit__(self, *exception):
-        _call("sl_range_pop")
+        if not _is_compiling() and self._open:
+            _library.call("sl_hook_range_end", self._take())
         return False
+
+    def _take(self):
+        """The last one of this thread's; of another's, where a generator goes on here."""
+        thread = _thread.get_ident()
+        try:
+            if thread not in self._open:
+                thread = next(iter(self._open))
+            number = self._open[thread].pop()
+            if not self._open[thread]:
+                del self._open[thread]
+        except (LookupError, RuntimeError, StopIteration):  # another thread has just taken it
+            return 0
+        return number
 
     def __call__(self, function):
         kind = getattr(getattr(function, "__code__", None), "co_flags", 0)

@@ -20,6 +20,17 @@ def _open():
     _found["slow"] = ctypes.CDLL(_SONAME, mode=mode)
 
 
+def _look_up(name, blocks):
+    found = _found["slow" if blocks else "quick"][name]
+    if name in ("sl_hook_range_begin", "sl_hook_range_end"):  # a range's number is no int of C's
+        import ctypes
+
+        found.restype, found.argtypes = {
+            "sl_hook_range_begin": (ctypes.c_uint64, [ctypes.c_char_p]),
+            "sl_hook_range_end": (ctypes.c_int, [ctypes.c_uint64])}[name]
+    return found
+
+
 def function(name, blocks=False):
     """The library's function of this name; None: the library, or the function, is not there, or the
     program does not let anybody call it."""
@@ -29,7 +40,7 @@ def function(name, blocks=False):
         try:
             if "slow" not in _found:
                 _open()
-            found = _found[name] = _found["slow" if blocks else "quick"][name]
+            found = _found[name] = _look_up(name, blocks)
         except (OSError, AttributeError, ImportError):
             return None
         except Exception:  # noqa: BLE001 - an audit hook that refuses ctypes, with whatever it raises

@@ -75,6 +75,12 @@ struct sl_lane *sl_nvtx_record_event(enum sl_lane_what what, unsigned domain,
 int sl_nvtx_push_string(unsigned domain, uint32_t string);
 int sl_nvtx_push(unsigned domain, const struct sl_nvtx_event *ev);
 int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev); /* `ev` NULL: nothing more */
+
+/* A push, and an end of that very range, whatever was pushed since; on any thread, but then it may
+ * find no room. 0: there is no such range. */
+uint64_t sl_nvtx_begin(unsigned domain, const struct sl_nvtx_event *ev);
+void sl_nvtx_finish(unsigned domain, uint64_t id);
+
 uint64_t sl_nvtx_start(unsigned domain, const struct sl_nvtx_event *ev); /* the range's id */
 void sl_nvtx_end(unsigned domain, uint64_t id, const struct sl_nvtx_event *ev);
 

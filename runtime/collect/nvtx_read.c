@@ -268,11 +268,50 @@ static void take_mark(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
     r->opt.sink(r->opt.user, &ev);
 }
 
+/* What sl_nvtx_begin() began, which its end names. */
+static void take_begin(struct sl_nvtx_read *r, uint32_t thread, const struct sl_lane_record *record,
+                       uint64_t ns)
+{
+    struct sl_range_look look;
+    uint64_t id;
+    unsigned slot;
+
+    sl_nvtx_look_make(r->look, record, NULL, &look, &id);
+    look.value = id;
+    sl_ranges_push(r->opt.ranges, thread, record->domain, ns, &look);
+    slot = (unsigned)id & (ORPHANS - 1);
+    if (id && r->orphan[slot].id == id) {
+        r->orphan[slot].id = 0;
+        sl_ranges_pop_value(r->opt.ranges, thread, record->domain, (uint32_t)id,
+                            r->orphan[slot].ns);
+    }
+}
+
+/* On another thread than where it began, whose lane may be read later. */
+static void take_finish(struct sl_nvtx_read *r, const struct sl_lane_record *record, uint64_t ns)
+{
+    uint64_t id = *(const uint64_t *)(record + 1);
+    unsigned slot = (unsigned)id & (ORPHANS - 1);
+
+    if (sl_ranges_pop_value(r->opt.ranges, (uint32_t)(id >> 32), record->domain, (uint32_t)id, ns))
+        return;
+    r->orphan[slot].id = id;
+    r->orphan[slot].ns = ns;
+}
+
 static void take_pop(struct sl_nvtx_read *r, uint32_t thread, const struct sl_lane_record *record,
                      uint64_t ns)
 {
     struct sl_range_look *look;
 
+    if (record->parts == SL_LANE_HAS_ID) {
+        take_finish(r, record, ns);
+        return;
+    }
+    if (!record->parts && record->aux) {
+        sl_ranges_pop_value(r->opt.ranges, thread, record->domain, record->aux, ns);
+        return;
+    }
     if (record->parts) {
         look = sl_ranges_innermost(r->opt.ranges, thread, record->domain);
         if (look)
@@ -289,6 +328,10 @@ void sl_nvtx_read_record(struct sl_nvtx_read *r, uint32_t thread,
 
     switch (record->what) {
     case SL_LANE_PUSH:
+        if (record->parts & SL_LANE_HAS_ID) {
+            take_begin(r, thread, record, ns);
+            break;
+        }
         sl_nvtx_look_make(r->look, record, NULL, &look, NULL);
         sl_ranges_push(r->opt.ranges, thread, record->domain, ns, &look);
         break;

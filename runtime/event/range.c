@@ -76,13 +76,14 @@ void sl_ranges_pop(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint64
         end(r, x, ns);
 }
 
-void sl_ranges_pop_value(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint32_t value,
-                         uint64_t ns)
+int sl_ranges_pop_value(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint32_t value,
+                        uint64_t ns)
 {
     struct sl_range *x = innermost(r, thread, domain, &value);
 
     if (x)
         end(r, x, ns);
+    return x != NULL;
 }
 
 void sl_ranges_end_thread(struct sl_ranges *r, uint32_t thread, uint64_t ns)

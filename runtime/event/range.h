@@ -58,9 +58,10 @@ void sl_ranges_push(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint6
  * none is open. */
 struct sl_range_look *sl_ranges_innermost(struct sl_ranges *r, uint32_t thread, uint32_t domain);
 void sl_ranges_pop(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint64_t ns);
-/* The same of the innermost whose look has a value with this lower half: it may lie further out. */
-void sl_ranges_pop_value(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint32_t value,
-                         uint64_t ns);
+/* The same of the innermost whose look has a value with this lower half: it may lie further out.
+ * 1; 0: there is none. */
+int sl_ranges_pop_value(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint32_t value,
+                        uint64_t ns);
 /* All of them end, with their thread. */
 void sl_ranges_end_thread(struct sl_ranges *r, uint32_t thread, uint64_t ns);
 

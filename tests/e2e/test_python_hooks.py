@@ -239,7 +239,7 @@ from syncline import _library, _strings
 os.environ["SYNCLINE_LOG"] = "off"
 def refuse(*args):
     raise RuntimeError("not this time")
-_library._found["sl_step"] = _library._found["sl_range_push"] = _library._found["sl_start"] = refuse
+_library._found["sl_step"] = _library._found["sl_hook_range_begin"] = _library._found["sl_start"] = refuse
 syncline.step()
 with syncline.range("forward"):
     told.append(syncline.start())

@@ -146,6 +146,51 @@ def test_start_right_behind_a_stop_from_python(tmp_path):
     assert [len(trace.of("gpu_memset")) for trace in traces] == [3, 4]
 
 
+TURNS = WORK + """
+import asyncio, threading
+shared = syncline.range("shared")
+async def request(name, turns):
+    with syncline.range(name):
+        for _ in range(turns):
+            work(1)
+            await asyncio.sleep(0)
+        with shared:
+            work(1)
+async def serve():
+    await asyncio.gather(request("short", 1), request("long", 3))
+asyncio.run(serve())
+def parts():
+    with syncline.range("elsewhere"):
+        yield
+generator = parts()
+next(generator)
+with syncline.range("there"):
+    other = threading.Thread(target=list, args=[generator])
+    other.start()
+    other.join()
+work(2)
+"""
+
+
+def test_ranges_of_coroutines_that_take_turns(tmp_path):
+    """Each ends its own, though the other began later; and so does one that ends on another thread."""
+    script = tmp_path / "job.py"
+    script.write_text(TURNS)
+    run = harness.run(tmp_path, sys.executable, script, log="warn")
+    assert (run.status, run.said()) == (0, []), run.stderr
+    trace = run.trace()
+    rows = {row["name"]: row for row in trace.of("user_annotation")}
+    assert set(rows) == {"short", "long", "shared", "elsewhere", "there"}
+    assert not any(key.startswith("cut") for row in rows.values() for key in row["args"])
+    assert rows["short"]["start"] < rows["long"]["start"] < rows["short"]["end"] < rows["long"]["end"]
+    assert rows["elsewhere"]["start"] < rows["there"]["start"] < rows["elsewhere"]["end"]
+    assert rows["elsewhere"]["end"] < rows["there"]["end"]
+    starts = [row["start"] for row in trace.of("cuda_driver") if "Memset" in row["name"]]
+    inside = {name: sum(row["start"] <= at < row["end"] for at in starts) for name, row in rows.items()}
+    assert inside["short"] == 3 and inside["long"] == 5 and inside["elsewhere"] == 0
+    assert {row["name"] for row in trace.of("gpu_user_annotation")} == {"short", "long", "shared"}
+
+
 @pytest.mark.parametrize("nvtx", ["1", "0"])
 def test_ranges_and_marks(go, nvtx):
     """With NVTX or without it: a pop too many, a range left open."""
