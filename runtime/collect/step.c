@@ -40,8 +40,8 @@ static struct {
     void (*_Atomic wake)(void);
 } step = {.awaited = UINT64_MAX};
 
-/* Does this source count now? */
-static int counts(enum sl_step_source source)
+/* Does this source count now? `before`: the best one until then. */
+static int counts(enum sl_step_source source, int *before)
 {
     int best = atomic_load_explicit(&step.best, memory_order_relaxed);
     uint32_t since;
@@ -50,6 +50,7 @@ static int counts(enum sl_step_source source)
            !atomic_compare_exchange_weak_explicit(&step.best, &best, (int)source,
                                                   memory_order_relaxed, memory_order_relaxed))
         ;
+    *before = best;
     if ((int)source < best)
         return 0;
     since = atomic_load_explicit(&step.since_named, memory_order_relaxed);
@@ -119,16 +120,30 @@ static void reach(uint64_t number, uint64_t ns)
         wake();
 }
 
+/* The step that runs has not begun at `began`, but now. A window that has opened with it stays. */
+static void begin_anew(uint64_t began, uint64_t ns)
+{
+    keep(atomic_load(&step.number), ns);
+    atomic_compare_exchange_strong_explicit(&step.reached_ns, &began, ns, memory_order_release,
+                                            memory_order_relaxed);
+}
+
 void sl_step_take(enum sl_step_source source)
 {
     uint64_t ns = sl_clock_now(), began, number;
+    int before;
 
-    if (!counts(source))
+    if (!counts(source, &before))
         return;
     began = atomic_exchange(&step.began_ns, ns);
     /* A loader's first batch ends nothing. */
     if (source == SL_STEP_LOADER && !began)
         return;
+    /* The job ends for the first time what its optimizer has just ended. */
+    if (source == SL_STEP_JOB && before == SL_STEP_OPTIMIZER && began) {
+        begin_anew(began, ns);
+        return;
+    }
     number = atomic_fetch_add(&step.number, 1);
     if (began)
         put_row(number, began, ns);

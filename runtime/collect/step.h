@@ -5,6 +5,8 @@
  * What a step is, the job may say itself (sl_step(), or ranges named `ProfilerStep#N`, as
  * torch.profiler makes them); else its optimizer's step is one, else a DataLoader's batch. The best
  * source that there was silences those below it; a job's own ranges only as long as they come.
+ * The first sl_step() of a job whose optimizer has counted ends nothing: the optimizer has ended
+ * the same iteration a moment ago. The step that runs begins there instead.
  *
  * Steps are numbered by the one that runs: number 0 until the first of them has ended. One that has
  * ended leaves a record in its thread's lane, unless the job has named it itself. The numbers of a

@@ -22,10 +22,10 @@ def play(torch, mode, *arguments, **options) -> harness.Run:
 
 
 # mode -> the steps that have ended. The first optimizer step ends number 0, whose beginning nobody
-# saw. (Where the job says it itself, the optimizer has said it once before the job does.)
+# saw; where the job says it itself, too, since the optimizer has said so before the job does.
 STEPS = {"plain": range(1, 6), "gan": range(1, 6), "several": range(1, 6), "amp": range(1, 6),
          "critic": range(1, 6), "accumulate": range(1, 6), "backward": range(1, 6), "inference": range(12),
-         "api": range(1, 7)}
+         "api": range(1, 6)}
 
 
 @pytest.mark.parametrize("mode", STEPS)
@@ -37,8 +37,8 @@ def test_steps(torch, mode):
     calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
     starts = [calls[op["args"]["correlation"]]["start"] for op in trace.of(*GPU)]
     counts = [sum(row["start"] <= at < row["end"] for at in starts) for row in rows]
-    assert min(counts[mode == "api":]) > 0
-    if mode in ("plain", "gan", "accumulate", "backward"):
+    assert min(counts) > 0
+    if mode in ("plain", "gan", "accumulate", "backward", "api"):
         assert len(set(counts[1:])) == 1, "steps are alike"
     if mode == "api":
         assert sum(row["name"] == "forward and backward"
@@ -86,20 +86,26 @@ def test_a_session_of_torch_profilers_goes_on_counting(torch):
     assert len(before) + len(theirs) + len(behind) == len(rows)
 
 
-@pytest.mark.parametrize("mode", ["plain", "gan", "amp", "accumulate", "inference"])
+@pytest.mark.parametrize("mode", ["plain", "gan", "amp", "accumulate", "inference", "api"])
 def test_windows_of_steps(torch, mode):
     """Three of twenty, of sixty; each file has its steps alone, whole."""
     run = play(torch, mode, "60", window="steps:3/20")
     traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
     epochs = 2 if mode == "inference" else 1
     assert 1 <= len(traces) <= 3 * epochs
-    if mode == "plain":
+    if mode in ("plain", "api"):
         assert numbers(traces[0]) == [1, 2, 3]
     for trace in traces:
         meta = trace.object["syncline"]
         rows, first = steps_of(trace), numbers(trace)[0]
         assert first > 0 and numbers(trace) == [first, first + 1, first + 2]
-        assert (rows[0]["start"], rows[-1]["end"]) == (meta["opened_ns"], meta["closed_ns"])
+        # What the optimizer began, the job's first word about steps begins anew.
+        may_be_late = mode == "api" and trace is traces[0]
+        assert rows[0]["start"] == meta["opened_ns"] or may_be_late and rows[0]["start"] > meta["opened_ns"]
+        assert rows[-1]["end"] == meta["closed_ns"]
         calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
         for op in trace.of(*GPU):
             assert meta["opened_ns"] <= calls[op["args"]["correlation"]]["start"] < meta["closed_ns"]
+        if mode == "api":
+            ops = [sum(row["start"] <= op["start"] < row["end"] for op in trace.of("cpu_op")) for row in rows]
+            assert ops[0] == ops[1] == ops[2] > 5

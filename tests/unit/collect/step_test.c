@@ -69,6 +69,8 @@ static void the_best_source_counts(void **state)
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 9), 0);
     sl_step_end_named();
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 3), 1);
+    /* The optimizer has ended the iteration that the job ends now for the first time: once. */
+    assert_int_equal(ended(SL_STEP_JOB, 1), 0);
     assert_int_equal(ended(SL_STEP_JOB, 2), 2);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 2), 0);
     assert_int_equal(ended(SL_STEP_JOB, 1), 1);
