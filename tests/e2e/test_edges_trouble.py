@@ -99,10 +99,17 @@ def test_rows_without_an_end(tmp_path, category, dur):
     assert "dur is no time" in run("check", path)[0]
 
 
+def numbers(call, op):
+    """wait_ns and wake_ns by their definition."""
+    start, end, source = (1000 * us for us in (call["ts"], call["ts"] + call["dur"], op["ts"] + op["dur"]))
+    return max(0, source - start), end - max(source, start)
+
+
 @pytest.mark.sanitize
 @pytest.mark.parametrize("seed", range(20))
 def test_times_that_go_back(tmp_path, seed):
-    """Operations that begin before others that their stream had got earlier."""
+    """Operations that begin before others that their stream had got earlier, some before their call:
+    each copy that did not is what its call waited for, and nothing else is."""
     generator = random.Random(seed)
     rows = []
     for i in range(10, 200):
@@ -112,8 +119,16 @@ def test_times_that_go_back(tmp_path, seed):
             rows[-2].update(name="cudaMemcpyAsync", dur=8)
             rows[-1].update(cat="gpu_memcpy", name="Memcpy DtoH (Device -> Pageable)")
     path = write(tmp_path / "t", rows)
-    found, lost = edges(path)
-    assert found and lost["cycle"] + len(found) <= len(rows)
+    found, _ = edges(path)
+    pairs_of_rows = [(call, op) for call, op in zip(rows[::2], rows[1::2]) if op["cat"] == "gpu_memcpy"]
+    copies = {op["args"]["correlation"]: (call, op) for call, op in pairs_of_rows}
+    told = {edge["dst_correlation"] for edge in found}
+    assert told <= set(copies) and len(told) == len(found)
+    assert {id_ for id_, (call, op) in copies.items() if op["ts"] >= call["ts"] - 1} <= told
+    for edge in found:
+        call, op = copies[edge["src_correlation"]]
+        assert (edge["kind"], edge["dst_correlation"]) == ("copy", edge["src_correlation"])
+        assert (edge["wait_ns"], edge["wake_ns"]) == numbers(call, op)
     run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et")
 
 
@@ -223,15 +238,24 @@ def test_cycles_and_repeated_ids(tmp_path):
 
     rows = (launch(1, 10, 15, 900, 13) + wait(3, 12, 14, 2, 13) + launch(4, 14, 20, 800, 14)
             + wait(6, 16, 13, 5, 14) + launch(7, 18, 30, 700, 13) + launch(1, 20, 40, 50, 15)
-            + launch(7, 22, 60, 70, 13) + stream_sync(8, 30, 100, 13) + stream_sync(8, 200, 900, 14))
+            + launch(7, 22, 60, 70, 13) + stream_sync(8, 30, 100, 13) + stream_sync(8, 200, 900, 14)
+            # what comes behind contradicts nothing
+            + launch(20, 1200, 1205, 1260, 13) + launch(20, 1210, 1215, 1240, 14)
+            + stream_sync(21, 1220, 46, 13) + stream_sync(22, 1270, 6, 14)
+            + stream_sync(23, 1280, 6, 13) + stream_sync(23, 1290, 6, 14))
     path = write(tmp_path / "t", rows)
     found, lost = edges(path, status=1)
     assert lost["cycle"] > 0
-    assert "2 calls have the id of another call" in run("edges", path, status=1)[1]
-    ends = {(r["args"]["correlation"], r["tid"]): r["ts"] + r["dur"] for r in rows if r["cat"] == "kernel"}
+    assert "4 calls have the id of another call" in run("edges", path, status=1)[1]
+    operations = {(r["args"]["correlation"], r["tid"]): r for r in rows if r["cat"] == "kernel"}
+    calls = {r["args"]["correlation"]: r for r in reversed(rows) if r["cat"] == "cuda_runtime"}  # the first
+    assert {(20, 13, 21), (20, 14, 22)} <= {
+        (edge["src_correlation"], edge["src_stream"], edge["dst_correlation"]) for edge in found}
     for edge in found:
-        assert edge["wait_ns"] >= 0 and edge["wake_ns"] >= 0
-        assert any(key[0] == edge["src_correlation"] for key in ends)
+        call = calls[edge["dst_correlation"]]
+        source = operations[edge["src_correlation"], edge["src_stream"]]
+        assert source["ts"] + source["dur"] <= call["ts"] + call["dur"]
+        assert (edge["wait_ns"], edge["wake_ns"]) == numbers(call, source)
 
 
 @pytest.fixture(scope="module")
