@@ -2,15 +2,18 @@
  * syncline.h - talk to the profiler inside this process, if there is one.
  *
  * No linking is needed: the functions here look for libsyncline.so among the libraries that are
- * already loaded, at each call until found. Without it, and until it is loaded, every call returns
- * -EAGAIN and does nothing. C99 and C++.
+ * already loaded, and again whenever others were loaded, until found. Without it, and until it is
+ * loaded, every call returns -EAGAIN and does nothing. C99 and C++, glibc.
  *
  *   #include <syncline/syncline.h>
  *   sl_start();  ...  sl_stop();
  *
  * Threads: any, but not a signal handler. None of these calls blocks, allocates or calls CUDA; they
  * leave a request for the profiler's own thread. (The first sl_start() may have to make that
- * thread.) sl_hand_over() and sl_take_back() alone wait for that thread.
+ * thread.) sl_hand_over() and sl_take_back() alone wait for that thread. The dynamic linker is
+ * asked in each call for the function, and without the library whether anything was loaded: it has
+ * a lock, which a thread that loads or unloads a library holds. Looking for the library, which
+ * comes after such a load alone, reads the linker's cache.
  */
 #ifndef SYNCLINE_H
 #define SYNCLINE_H
@@ -66,15 +69,41 @@ int sl_mark(const char *name);
 
 #else
 
+/* struct dl_phdr_info and dl_iterate_phdr() by names of ours: <link.h> has them for _GNU_SOURCE
+ * alone. */
+struct sl_object_ {
+    uintptr_t at;
+    const char *name;
+    const void *headers;
+    uint16_t count;
+    unsigned long long loads, unloads;
+};
+extern int sl_each_object_(int (*)(struct sl_object_ *, size_t, void *),
+                           void *) __asm__("dl_iterate_phdr");
+
+static inline int sl_take_loads_(struct sl_object_ *object, size_t size, void *loads)
+{
+    if (size >= sizeof(*object))
+        *(unsigned long long *)loads = object->loads;
+    return 1;
+}
+
 static inline void *sl_find_(const char *symbol)
 {
     static void *library;
+    static unsigned long long looked; /* when so many objects had been loaded */
     void *handle = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
+    unsigned long long loads = 0;
 
     if (!handle) {
-        handle = dlopen(SYNCLINE_SONAME, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-        if (!handle)
+        sl_each_object_(sl_take_loads_, &loads);
+        if (loads && loads == __atomic_load_n(&looked, __ATOMIC_RELAXED))
             return NULL;
+        handle = dlopen(SYNCLINE_SONAME, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+        if (!handle) {
+            __atomic_store_n(&looked, loads, __ATOMIC_RELAXED);
+            return NULL;
+        }
         __atomic_store_n(&library, handle, __ATOMIC_RELEASE);
     }
     return dlsym(handle, symbol);

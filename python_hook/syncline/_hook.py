@@ -41,6 +41,7 @@ def start():
         _attach("what it hooks", lambda _: _library.look())(None)
         _attach("operators", lambda _: _strings.look())(None)
         return ""
+    _attach("what it hooks", lambda _: _library.look())(None)  # the program may have looked in vain
     _is_started = True
     os.register_at_fork(after_in_child=_library.look_after_fork)
     for what, hooks in (("steps", _steps.HOOKS), ("the hand-over to torch.profiler", _profiler.HOOKS),

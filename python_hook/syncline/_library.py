@@ -2,12 +2,20 @@
 loaded. Any thread."""
 import os
 import sys
+import time
 
 _SONAME = "libsyncline.so.0"
 NOTHING = -11  # -EAGAIN, as the functions themselves say it before the profiler is there
 
+# Calls that a program makes all the time: as long as there is no library they do not look for it each
+# time, which takes 30 us. When it comes it has us look(), unless Python is left alone.
+_OFTEN = frozenset(("sl_step", "sl_mark", "sl_range_push", "sl_range_pop", "sl_hook_step",
+                    "sl_hook_range_begin", "sl_hook_range_end"))
+_PATIENCE_NS = 100_000_000
+
 _found = {}  # name -> function, and what finds more of them
 _later = []  # what waits for it
+_next_look_ns = 0  # of those calls
 _is_passive = False  # in a forked child, or where the program refuses us
 
 
@@ -34,14 +42,17 @@ def _look_up(name, blocks):
 def function(name, blocks=False):
     """The library's function of this name; None: the library, or the function, is not there, or the
     program does not let anybody call it."""
-    global _is_passive
+    global _is_passive, _next_look_ns
     found = _found.get(name)
     if found is None and not _is_passive:
+        if name in _OFTEN and "slow" not in _found and time.monotonic_ns() < _next_look_ns:
+            return None
         try:
             if "slow" not in _found:
                 _open()
             found = _found[name] = _look_up(name, blocks)
         except (OSError, AttributeError, ImportError):
+            _next_look_ns = time.monotonic_ns() + _PATIENCE_NS
             return None
         except Exception:  # noqa: BLE001 - an audit hook that refuses ctypes, with whatever it raises
             _is_passive = True
@@ -57,6 +68,8 @@ def when_loaded(act):
 
 
 def look():
+    global _next_look_ns
+    _next_look_ns = 0
     while _later and function("sl_status") is not None:
         _later.pop(0)()
 

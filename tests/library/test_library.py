@@ -126,3 +126,45 @@ def test_the_header_is_c99_and_cplusplus(repo, tmp_path):
     run("c++", "-std=c++11", "-o", tmp_path / "cpp", tmp_path / "use.cpp", *flags)
     for program in ("c", "cpp"):
         assert subprocess.run([tmp_path / program], check=False).returncode == 0
+
+
+LOOKS = """
+#define _GNU_SOURCE
+#include <syncline/syncline.h>
+#include <stdio.h>
+
+static int looks;
+
+void *dlopen(const char *name, int mode)
+{
+    void *(*theirs)(const char *, int);
+
+    *(void **)&theirs = dlsym(RTLD_NEXT, "dlopen");
+    looks++;
+    return theirs(name, mode);
+}
+
+int main(int argc, char **argv)
+{
+    int rc = 0;
+
+    for (int i = 0; i < 1000; i++)
+        rc |= sl_step() | sl_mark("m");
+    printf("%d %d\\n", rc, looks);
+    looks = 0;
+    dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    rc = sl_status(NULL);
+    for (int i = 0; i < 1000; i++)
+        sl_step();
+    printf("%d %d\\n", rc != 0, looks);
+    return argc != 2;
+}
+"""
+
+
+def test_the_header_looks_for_the_library_once(library, repo, tmp_path):
+    """And again when something was loaded."""
+    source = tmp_path / "looks.c"
+    source.write_text(LOOKS)
+    run("cc", "-o", tmp_path / "looks", source, "-I", repo / "include", "-ldl")
+    assert run(tmp_path / "looks", library) == "-11 1\n1 2\n"
