@@ -7,32 +7,41 @@
 
 #include <stddef.h>
 
-static size_t slot_of_event(uint32_t context, uint32_t event_id)
+enum {
+    /* A wait may be held while its event is recorded again and again; then those are passed by. */
+    MOST_STEPS = 4096,
+    /* Records come nearly in order: the best of so many behind the first that fits is it. */
+    STEPS_BEHIND = 256,
+};
+
+static size_t chain_of(uint32_t context, uint32_t event_id)
 {
     uint64_t h = ((uint64_t)context << 32 | event_id) * 0x9e3779b97f4a7c15u;
 
-    return (h >> 32) % (SL_JOIN_RECORDS / SL_JOIN_RECENT);
+    return (h >> 32) % SL_JOIN_EVENTS;
 }
 
 void sl_event_join_record(struct sl_event_join *j, const struct sl_event *ev)
 {
-    const struct sl_event_record record = {ev->u.sync.event_sync_id, ev->correlation, ev->context,
-                                           ev->u.sync.event_id, ev->stream};
-    struct sl_event_record *recent, *oldest;
-    size_t i;
+    struct sl_event_record record = {ev->u.sync.event_sync_id, ev->correlation, ev->context,
+                                     ev->u.sync.event_id,      ev->stream,      0};
+    uint32_t *newest;
 
     if (record.sync_id) {
         /* Sync ids count up: the last SL_JOIN_RECORDS of them are there. */
         j->by_sync_id[record.sync_id % SL_JOIN_RECORDS] = record;
         return;
     }
-    recent = j->by_event[slot_of_event(record.context, record.event_id)];
-    oldest = &recent[0];
-    for (i = 1; i < SL_JOIN_RECENT; i++)
-        if (recent[i].correlation < oldest->correlation)
-            oldest = &recent[i];
-    if (record.correlation > oldest->correlation)
-        *oldest = record;
+    newest = &j->newest[chain_of(record.context, record.event_id)];
+    record.older = *newest;
+    *newest = ++j->count;
+    j->last[*newest % SL_JOIN_RECORDS] = record;
+}
+
+int sl_event_join_fits(const struct sl_event_record *record, const struct sl_event *sync)
+{
+    return record->context == sync->context && record->event_id == sync->u.sync.event_id &&
+           record->correlation < sync->correlation;
 }
 
 const struct sl_event_record *sl_event_join_find(const struct sl_event_join *j,
@@ -40,17 +49,21 @@ const struct sl_event_record *sl_event_join_find(const struct sl_event_join *j,
 {
     const struct sl_event_record *record, *best = NULL;
     uint64_t sync_id = sync->u.sync.event_sync_id;
-    size_t i;
+    uint32_t number, left = MOST_STEPS;
 
     if (sync_id) {
         record = &j->by_sync_id[sync_id % SL_JOIN_RECORDS];
         return record->sync_id == sync_id ? record : NULL;
     }
-    record = j->by_event[slot_of_event(sync->context, sync->u.sync.event_id)];
-    for (i = 0; i < SL_JOIN_RECENT; i++, record++)
-        if (record->correlation && record->context == sync->context &&
-            record->event_id == sync->u.sync.event_id && record->correlation < sync->correlation &&
-            (!best || record->correlation > best->correlation))
-            best = record;
+    number = j->newest[chain_of(sync->context, sync->u.sync.event_id)];
+    for (; number && j->count - number < SL_JOIN_RECORDS && left; left--) {
+        record = &j->last[number % SL_JOIN_RECORDS];
+        number = record->older;
+        if (!sl_event_join_fits(record, sync) || (best && record->correlation < best->correlation))
+            continue;
+        if (!best && left > STEPS_BEHIND)
+            left = STEPS_BEHIND;
+        best = record;
+    }
     return best;
 }

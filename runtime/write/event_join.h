@@ -16,7 +16,7 @@
 
 enum {
     SL_JOIN_RECORDS = 8192, /* kept by sync id, and as many again by event id */
-    SL_JOIN_RECENT = 4,     /* records of one event id that are kept */
+    SL_JOIN_EVENTS = 2048,  /* chains by event id */
 };
 
 struct sl_event_record {
@@ -24,15 +24,22 @@ struct sl_event_record {
     uint64_t correlation; /* of the cudaEventRecord call; 0: empty */
     uint32_t context, event_id;
     uint32_t stream;
+    uint32_t older; /* without a sync id: the number of the one before it in its chain; 0 = none */
 };
 
 struct sl_event_join {
     struct sl_event_record by_sync_id[SL_JOIN_RECORDS];
-    struct sl_event_record by_event[SL_JOIN_RECORDS / SL_JOIN_RECENT][SL_JOIN_RECENT];
+    /* Without sync ids: the last ones of all events, numbered from 1 on, place = number modulo
+     * size. */
+    struct sl_event_record last[SL_JOIN_RECORDS];
+    uint32_t newest[SL_JOIN_EVENTS], count;
 };
 
 /* An SL_EV_CUDA_EVENT. */
 void sl_event_join_record(struct sl_event_join *j, const struct sl_event *ev);
+
+/* Without sync ids: whether the wait may be for this record, or for a later one. */
+int sl_event_join_fits(const struct sl_event_record *record, const struct sl_event *sync);
 
 /* The record that an SL_EV_SYNC of an event refers to; NULL if it was not seen, or is forgotten. */
 const struct sl_event_record *sl_event_join_find(const struct sl_event_join *j,

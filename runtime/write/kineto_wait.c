@@ -65,6 +65,16 @@ void sl_kineto_wait(struct sl_kineto *k, const struct sl_event *ev)
     wait->record = record ? *record : (struct sl_event_record){0};
 }
 
+/* Of records that are known by their event alone the last one before the wait counts. */
+static void take_later(struct sl_kineto_wait *wait, const struct sl_event *ev)
+{
+    const struct sl_event_record record = {
+        0, ev->correlation, ev->context, ev->u.sync.event_id, ev->stream, 0};
+
+    if (sl_event_join_fits(&record, &wait->sync) && record.correlation > wait->record.correlation)
+        wait->record = record;
+}
+
 void sl_kineto_cuda_event(struct sl_kineto *k, const struct sl_event *ev)
 {
     uint64_t key = key_of(ev);
@@ -76,11 +86,13 @@ void sl_kineto_cuda_event(struct sl_kineto *k, const struct sl_event *ev)
 
         if (k->wait_key[i] != key)
             continue;
-        record = sl_event_join_find(k->join, &wait->sync);
-        if (record && record->correlation > wait->record.correlation)
-            wait->record = *record;
-        if (!ev->u.sync.event_sync_id || !record)
+        if (!ev->u.sync.event_sync_id) {
+            take_later(wait, ev);
             continue;
+        }
+        if (!(record = sl_event_join_find(k->join, &wait->sync)))
+            continue;
+        wait->record = *record;
         put(k, wait);
         k->waits--;
         memmove(wait, wait + 1, (k->waits - i) * sizeof(*wait));

@@ -50,26 +50,18 @@ def row(event, name, start, end, keys):
             tuple((key, value(key, args[key])) for key in keys if key in args))
 
 
-def rows_differ(recorded, trace, keys, wanted=lambda event: True):
+def rows_differ(recorded, trace, wanted=lambda event: True):
     """"" if the trace has the recording's rows that are wanted, and no others. Args of ours that
     the recording's rows of that category never have are not looked at."""
     cats = (*GPU, *CALLS, "cuda_sync")
     has = collections.defaultdict(set)
     for event in kineto.rows(recorded, *cats):
-        has[event["cat"]] |= event["args"].keys() & keys
+        has[event["cat"]] |= event["args"].keys() & EXACT
     expected = [row(event, SUFFIXED.get(event["name"], event["name"]), *kineto.times(recorded, event), sorted(has[event["cat"]]))
                 for event in kineto.rows(recorded, *cats) if wanted(event)]
     return harness.difference(expected, [
         row(event, event["name"], event["start"], event["end"], sorted(has[event["cat"]]))
         for event in trace.of(*cats)])
-
-
-def compared(version):
-    """The args that CUPTI of this version lets us know. Before 12.8 a wait does not say which of an
-    event's records it waited for: of an event that was recorded often in a short time, nobody knows
-    which stream's it was."""
-    older = version in ("12.0", "12.4")
-    return EXACT - {"wait_on_stream", "wait_on_cuda_event_record_corr_id"} if older else EXACT
 
 
 def check_computed(recorded, trace):
@@ -137,8 +129,8 @@ def check_arrows(trace):
                      for c in {e["args"]["correlation"] for e in trace.of(*GPU)} & calls.keys()}
 
 
-def check_recording(recorded, trace, version="13.0"):
-    difference = rows_differ(recorded, trace, compared(version))
+def check_recording(recorded, trace):
+    difference = rows_differ(recorded, trace)
     assert not difference, difference
     check_places(trace)
     check_computed(recorded, trace)
@@ -169,7 +161,7 @@ def test_real_trace(tmp_path, name):
 @pytest.mark.parametrize("name", ["simple_add.json.gz", "cuda_event_sync.json.gz"])
 def test_real_trace_in_other_layouts(tmp_path, name, version):
     check_recording(kineto.load(TRACES / name),
-                    played(tmp_path, TRACES / name, cupti=version, api="all"), version)
+                    played(tmp_path, TRACES / name, cupti=version, api="all"))
 
 
 def edges(path):
@@ -218,7 +210,7 @@ def test_default_filter(tmp_path, name, version):
     12.0 has no filter, so that syncline leaves them out itself."""
     recorded = kineto.load(TRACES / name)
     trace = played(tmp_path, TRACES / name, cupti=version)
-    difference = rows_differ(recorded, trace, compared(version), lambda event:
+    difference = rows_differ(recorded, trace, lambda event:
                              event["cat"] not in CALLS or harness.in_default_filter(event["name"]))
     assert not difference, difference
     check_arrows(trace)

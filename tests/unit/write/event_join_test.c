@@ -88,12 +88,30 @@ static void without_sync_ids_the_last_record_before_the_wait_counts(void **state
     assert_int_equal(find(99, 0, 7), 0);
 }
 
+/* Waits may be held long behind their records. */
+static void an_event_that_is_recorded_again_and_again(void **state)
+{
+    uint64_t i;
+
+    (void)state;
+    for (i = 1; i <= 3 * SL_JOIN_RECORDS; i++) {
+        record(20 * i, 0, 5);
+        record(20 * i + 1, 0, (uint32_t)(6 + i % 3000)); /* others, with places in common */
+        if (i <= 300)
+            continue;
+        assert_int_equal(find(20 * (i - 300) + 5, 0, 5), 20 * (i - 300));
+        assert_int_equal(find(20 * i + 5, 0, (uint32_t)(6 + i % 3000)), 20 * i + 1);
+    }
+    assert_int_equal(find(25, 0, 5), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sync_ids_name_the_record, make, drop),
         cmocka_unit_test_setup_teardown(without_sync_ids_the_last_record_before_the_wait_counts,
                                         make, drop),
+        cmocka_unit_test_setup_teardown(an_event_that_is_recorded_again_and_again, make, drop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
