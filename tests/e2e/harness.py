@@ -17,6 +17,7 @@ import sys
 
 import zstandard
 
+import sync_rows
 from documented_calls import is_documented
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
@@ -370,50 +371,18 @@ def correct_clock(run_: Run, traces: list[Trace]) -> None:
             row["start"], row["end"] = start, end
 
 
-# The rows of waits, by the call that waits.
-SYNC_ROWS = {"cuStreamSynchronize": "Stream Sync", "cudaStreamSynchronize": "Stream Sync",
-             "cuCtxSynchronize": "Context Sync", "cudaDeviceSynchronize": "Context Sync",
-             "cuEventSynchronize": "Event Sync", "cudaEventSynchronize": "Event Sync",
-             "cuStreamWaitEvent": "Stream Wait Event", "cudaStreamWaitEvent": "Stream Wait Event"}
-
-
-def capture_spans(run_: Run) -> list[tuple[int, int]]:
-    """Correlation ids between which something was captured."""
-    marks = [call for call in run_.truth_of("call") if call["result"] == 0
-             and plain(call["name"]).endswith(("StreamBeginCapture", "StreamEndCapture"))]
-    return [(begin["corr"], end["corr"]) for begin, end in zip(marks, marks[1:])
-            if "Begin" in begin["name"]]
-
-
-def expected_waits(run_: Run) -> dict[int, list[tuple]]:
-    """What traces must say of the waits by id. What a capture or an error made of a call is not
-    looked at, nor are queries and waits inside other calls."""
-    spans = capture_spans(run_)
-    gone = {line["correlation"] for line in run_.lost() if line["kind"] == "sync"}
-    waits = {call["corr"]: [] for call in run_.truth_of("call")
-             if plain(call["name"]) in SYNC_ROWS and call["result"] == 0
-             and not any(begin < call["corr"] < end for begin, end in spans)}
-    names = {call["corr"]: SYNC_ROWS[plain(call["name"])] for call in run_.truth_of("call")
-             if call["corr"] in waits}
-    for wait in [*run_.truth_of("wait"), *run_.truth_of("follow")]:
-        if wait["corr"] in waits and wait["corr"] & 0xffffffff not in gone:
-            waits[wait["corr"]].append((wait["corr"], names[wait["corr"]], wait["context"],
-                                        wait["stream"], wait["start"], wait["end"]))
-    return waits
-
-
 def waits_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
     """"" if the traces have exactly the waits of the truth minus the log (`is_cut`: or some of them).
     One whose record came twice may have two rows: it is known by a memory of the last ones only."""
-    expected = expected_waits(run_)
+    head = traces[0].object if traces else {}
+    expected = sync_rows.expected(run_.truth, run_.lost(), head.get("cupti_version", 0),
+                                  head.get("syncline", {}).get("detail") == "full")
     twice = {line["correlation"] for line in run_.log
              if line["what"] == "twice" and line["kind"] == "sync"}
-    found = [(row["args"]["correlation"], row["name"], row["args"]["context"],
-              row["args"]["stream"] % (1 << 32), row["start"], row["end"])
-             for t in traces for row in t.of("cuda_sync") if row["args"]["correlation"] in expected]
+    found = expected.settled([sync_rows.written(row) for t in traces for row in t.of("cuda_sync")])
     repeated = {row for row in found if row[0] & 0xffffffff in twice}
-    return difference([wait for waits in expected.values() for wait in waits],
-                      [row for row in found if row not in repeated] + list(repeated), is_cut)
+    return difference(expected.rows, [row for row in found if row not in repeated] + list(repeated),
+                      is_cut)
 
 
 def check_calls(run_: Run, trace: Trace) -> None:

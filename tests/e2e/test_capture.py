@@ -62,6 +62,38 @@ def test_synchronization_rows(go):
             assert row["args"]["stream"] == -1
 
 
+def changed(row, part, key):
+    """The row with another value."""
+    value = {**row, **row["args"]}[key]
+    other = value + 1 if isinstance(value, int) else "another"
+    return {**row, part: {**row[part], key: other}} if part == "args" else {**row, key: other}
+
+
+@pytest.mark.parametrize("version", ["12.6", "13.0"])
+def test_a_false_wait_is_noticed(go, version):
+    """By those that compare: each arg of each row, a row too many, and one too few."""
+    run = go("context stream kernel:3 event query copy sync syncall", detail="full",
+             sim=["--cupti", version])
+    trace = run.trace()
+    assert not harness.waits_differ(run, [trace]), harness.waits_differ(run, [trace])
+    assert len(trace.of("cuda_sync")) >= 7
+    for at, row in enumerate(trace.events):
+        if row.get("cat") != "cuda_sync":
+            continue
+        others = [changed(row, "args", key) for key in row["args"]]
+        others += [changed(row, "", key) for key in ("name", "pid", "tid", "start", "end")]
+        others += [{**row, "args": {name: value for name, value in row["args"].items() if name != key}}
+                   for key in row["args"] if key != "correlation"]
+        for other in [*others, {**row, "cat": "none"}]:
+            trace.events[at] = other
+            assert harness.waits_differ(run, [trace]), (row, other)
+        trace.events[at] = row
+        launched = {**row["args"], "correlation": trace.of("kernel")[0]["args"]["correlation"]}
+        trace.events.append({**row, "args": launched})
+        assert harness.waits_differ(run, [trace])
+        trace.events.pop()
+
+
 def test_default_stream_keeps_cuptis_id(go):
     kernels = go("context stream:0 kernel:2 syncall").trace().of("kernel")
     assert {(k["tid"], k["args"]["stream"]) for k in kernels} == {(7, 7)}

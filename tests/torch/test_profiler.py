@@ -4,6 +4,7 @@ import collections
 import json
 
 import harness
+import sync_rows
 import pytest
 
 # Steps of the job that the trace holds.
@@ -73,10 +74,9 @@ def test_everything(torch):
     names = collections.Counter(e["name"] for e in of(events, "cuda_sync"))
     assert names["Stream Wait Event"] == 6 and names["Context Sync"] >= 3
     assert names["Stream Sync"] >= 3
-    waited = {call["corr"]: call["name"] for call in run.truth_of("call")}
+    waited = {wait["corr"]: sync_rows.name_of(wait) for wait in run.truth if sync_rows.name_of(wait)}
     for row in of(events, "cuda_sync"):
-        name = harness.plain(waited[row["args"]["correlation"]])
-        assert row["name"] == harness.SYNC_ROWS[name]
+        assert row["name"] == waited[row["args"]["correlation"]]
     assert of(events, "python_function")
     assert any(e.get("name") == "[memory]" for e in events)
     assert any("Input Dims" in e["args"] for e in of(events, "cpu_op"))

@@ -278,6 +278,7 @@ struct sim_truth_wait {
     const char *kind;
     const struct sim_set *set;
     uint32_t context, stream, event;
+    uint64_t sync_id; /* of the event's record that it waits for; 0 = none */
     uint64_t start_ns, end_ns;
     int result;
 };

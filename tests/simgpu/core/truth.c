@@ -166,14 +166,15 @@ void sim_truth_wait(const struct sim_truth_wait *wait)
                   last->op->pub.end_ns <= wait->end_ns;
 
     sim_sink_begin(&truth);
-    sim_sink_add(&truth,
-                 "{\"t\":\"wait\",\"kind\":\"%s\",\"corr\":%llu,\"thread\":%u,\"context\":%u,"
-                 "\"stream\":%u,\"event\":%u,\"start\":%llu,\"end\":%llu,\"result\":%d,"
-                 "\"released\":%llu,\"sources\":[",
-                 wait->kind, (unsigned long long)sim_call_correlation(), sim_thread_self()->tid,
-                 wait->context, wait->stream, wait->event, (unsigned long long)wait->start_ns,
-                 (unsigned long long)wait->end_ns, wait->result,
-                 waited ? (unsigned long long)last->op->pub.id : 0);
+    sim_sink_add(
+        &truth,
+        "{\"t\":\"wait\",\"kind\":\"%s\",\"corr\":%llu,\"thread\":%u,\"context\":%u,"
+        "\"stream\":%u,\"event\":%u,\"sync\":%llu,\"start\":%llu,\"end\":%llu,\"result\":%d,"
+        "\"released\":%llu,\"sources\":[",
+        wait->kind, (unsigned long long)sim_call_correlation(), sim_thread_self()->tid,
+        wait->context, wait->stream, wait->event, (unsigned long long)wait->sync_id,
+        (unsigned long long)wait->start_ns, (unsigned long long)wait->end_ns, wait->result,
+        waited ? (unsigned long long)last->op->pub.id : 0);
     add_links(wait->set);
     sim_sink_add(&truth, "]}");
     sim_sink_end(&truth);
@@ -197,9 +198,10 @@ void sim_truth_follow(const struct sim_truth_wait *wait)
     sim_sink_begin(&truth);
     sim_sink_add(&truth,
                  "{\"t\":\"follow\",\"corr\":%llu,\"context\":%u,\"stream\":%u,\"event\":%u,"
-                 "\"start\":%llu,\"end\":%llu}",
+                 "\"sync\":%llu,\"start\":%llu,\"end\":%llu}",
                  (unsigned long long)sim_call_correlation(), wait->context, wait->stream,
-                 wait->event, (unsigned long long)wait->start_ns, (unsigned long long)wait->end_ns);
+                 wait->event, (unsigned long long)wait->sync_id, (unsigned long long)wait->start_ns,
+                 (unsigned long long)wait->end_ns);
     sim_sink_end(&truth);
 }
 

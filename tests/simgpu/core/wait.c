@@ -23,7 +23,7 @@ static int sticky_of(struct sim_context *context)
     return error;
 }
 
-static void record(enum sync_type type, const struct sim_truth_wait *wait, uint64_t sync_id)
+static void record(enum sync_type type, const struct sim_truth_wait *wait)
 {
     const struct sim_probe *probe = sim_probe_get();
 
@@ -33,7 +33,7 @@ static void record(enum sync_type type, const struct sim_truth_wait *wait, uint6
                                                .context = wait->context,
                                                .stream = wait->stream,
                                                .event_id = wait->event,
-                                               .event_sync_id = sync_id,
+                                               .event_sync_id = wait->sync_id,
                                                .result = (uint32_t)wait->result,
                                                .start_ns = wait->start_ns,
                                                .end_ns = wait->end_ns});
@@ -104,7 +104,7 @@ int sim_context_synchronize(struct sim_context *context)
 
     tails_of(context, &set);
     finish_wait(&wait, &set, context);
-    record(SYNC_CONTEXT, &wait, 0);
+    record(SYNC_CONTEXT, &wait);
     return wait.result;
 }
 
@@ -145,7 +145,7 @@ static int on_stream(struct sim_stream *stream, const char *kind, bool query, bo
         finish_wait(&wait, &set, context);
     }
     if (recorded) {
-        record(SYNC_STREAM, &wait, 0);
+        record(SYNC_STREAM, &wait);
     }
     return wait.result;
 }
@@ -198,8 +198,7 @@ static int on_event(struct sim_event *event, bool query)
         sim_unlock();
         return SIM_E_CAPTURED_EVENT;
     }
-    uint64_t sync_id = event->sync_id;
-
+    wait.sync_id = event->sync_id;
     sim_set_merge_as_is(&set, &event->set);
     sim_unlock();
     if (query) {
@@ -207,7 +206,7 @@ static int on_event(struct sim_event *event, bool query)
     } else {
         finish_wait(&wait, &set, event->context);
     }
-    record(SYNC_EVENT, &wait, sync_id);
+    record(SYNC_EVENT, &wait);
     return wait.result;
 }
 
@@ -239,8 +238,7 @@ int sim_stream_wait_event(struct sim_stream *stream, struct sim_event *event, un
         sim_unlock();
         return error;
     }
-    uint64_t sync_id = event->sync_id;
-
+    wait.sync_id = event->sync_id;
     sim_set_merge_as_is(&set, &event->set);
     sim_stream_follow(stream, &set, SIM_VIA_STREAM_WAIT, sim_call_correlation());
     sim_unlock();
@@ -252,6 +250,6 @@ int sim_stream_wait_event(struct sim_stream *stream, struct sim_event *event, un
         sim_truth_follow(&wait);
     }
     sim_set_clear(&set);
-    record(SYNC_STREAM_WAIT, &wait, sync_id);
+    record(SYNC_STREAM_WAIT, &wait);
     return SIM_OK;
 }
