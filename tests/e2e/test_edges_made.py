@@ -225,6 +225,36 @@ def test_names_come_through(tmp_path):
     assert "..." in run("edges", path)[0]
 
 
+ATEN = ("void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::"
+        "TensorListMetadata<4>, at::native::(anonymous namespace)::{}<float, 4>>(at::native::(anonymous "
+        "namespace)::TensorListMetadata<4>, at::native::(anonymous namespace)::{}<float, 4>)")
+FILL = ("void at::native::vectorized_elementwise_kernel<4, at::native::{}<float>, std::array<char*, 1ul>>(int, "
+        "at::native::{}<float>, std::array<char*, 1ul>)")
+
+
+def test_long_names_can_be_told_apart(tmp_path):
+    """Kernels of PyTorch's that differ late in their names, in all that is printed for people; the whole
+    name with --json."""
+    names = [ATEN.format("FusedAdamMathFunctor", "FusedAdamMathFunctor"),
+             ATEN.format("UnaryOpFunctor", "UnaryOpFunctor"),
+             FILL.format("FillFunctor", "FillFunctor"), FILL.format("AUnaryFunctor", "AUnaryFunctor")]
+    rows = []
+    for number, name in enumerate(names):
+        at = 100 * number
+        rows += launch(10 + 2 * number, at + 10, at + 15, at + 60)
+        rows[-1]["name"] = name
+        rows += stream_sync(11 + 2 * number, at + 20, 46)
+    path = write(tmp_path / "t", rows)
+    assert [edge["src_name"] for edge in edges(path)[0]] == names
+    for text in (run("edges", path)[0], run("edges", "--summary", path)[0]):
+        for end in ("amMathFunctor<float, 4>>", "UnaryOpFunctor<float, 4>>",
+                    " vectorized_elementwise_kernel<4, FillFunctor<float>>",
+                    " vectorized_elementwise_kernel<4, AUnaryFunctor<float>>"):
+            assert end in text, text
+        assert " multi_tensor_apply_kernel<" in text
+        assert "at::native" not in text and "anonymous" not in text
+
+
 @pytest.mark.sanitize
 def test_letters_that_are_escaped(tmp_path):
     """In whatever decides what a row is."""

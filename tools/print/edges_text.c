@@ -9,36 +9,23 @@
 #include "analyze/edge_lines.h"
 #include "print/edges.h"
 #include "print/format.h"
+#include "print/short_name.h"
 
-#define NAME_WIDTH 44
+#define NAME_WIDTH 64
 #define LINE_WIDTH 58
 #define GROUP_ROWS 10u
 #define LINE_ROWS  20u
 
-/* At most NAME_WIDTH bytes, never half of a character; what is left out shows as "...". */
 static char *shortened(char *to, const struct sl_trace_events *t, uint32_t id, const char *unknown)
 {
     size_t size;
     const char *name = sl_intern_get(sl_trace_events_names(t), id, &size);
 
-    if (!name) {
-        snprintf(to, NAME_WIDTH + 1, "%s", unknown);
-        return to;
-    }
-    if (size <= NAME_WIDTH) {
-        memcpy(to, name, size);
-        to[size] = '\0';
-        return to;
-    }
-    size = NAME_WIDTH - 3;
-    while (size && ((unsigned char)name[size] & 0xc0) == 0x80)
-        size--;
-    memcpy(to, name, size);
-    memcpy(to + size, "...", sizeof("..."));
-    return to;
+    return name ? sl_short_name(to, NAME_WIDTH, name, size)
+                : sl_short_name(to, NAME_WIDTH, unknown, strlen(unknown));
 }
 
-/* The same, but a path's beginning is what is left out: at most LINE_WIDTH bytes. */
+/* A line of the code; a path's beginning is what is left out: at most LINE_WIDTH bytes. */
 static char *shortened_line(char *to, const struct sl_trace_events *t, uint32_t id)
 {
     size_t size;

@@ -1,0 +1,88 @@
+/*
+ * short_name.c - a kernel's name in little room.
+ *
+ * Threads, memory: see short_name.h.
+ */
+#include "print/short_name.h"
+
+#include <string.h>
+
+#define LONGEST 4096u /* what is longer is cut as it is */
+
+static const char *const dropped[] = {"at::native::",
+                                      "(anonymous namespace)::",
+                                      ", std::array<char*, 1ul>",
+                                      ", std::array<char*, 2ul>",
+                                      ", std::array<char*, 3ul>",
+                                      ", std::array<char*, 4ul>"};
+
+/* How many bytes from here on are left out. */
+static size_t skip(const char *at, size_t left)
+{
+    for (size_t i = 0; i < sizeof(dropped) / sizeof(*dropped); i++) {
+        size_t length = strlen(dropped[i]);
+
+        if (length <= left && memcmp(at, dropped[i], length) == 0)
+            return length;
+    }
+    return 0;
+}
+
+/* Without the parameters, where those of the template come before them. */
+static size_t without_parameters(const char *name, size_t length)
+{
+    size_t at = length, open = 0;
+
+    if (length == 0 || name[length - 1] != ')')
+        return length;
+    do {
+        at--;
+        open += name[at] == ')';
+        open -= name[at] == '(';
+    } while (at && open);
+    return at && name[at - 1] == '>' ? at : length;
+}
+
+static int is_inside(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* As much of the end as of the beginning: what kernels differ in may be in either. */
+static char *cut(char *to, size_t width, const char *name, size_t length)
+{
+    size_t head = (width - 3) / 2, tail = length - (width - 3 - head);
+
+    while (head && is_inside(name[head]))
+        head--;
+    while (tail < length && is_inside(name[tail]))
+        tail++;
+    memcpy(to, name, head);
+    memcpy(to + head, "...", 3);
+    memcpy(to + head + 3, name + tail, length - tail);
+    to[head + 3 + length - tail] = '\0';
+    return to;
+}
+
+char *sl_short_name(char *to, size_t width, const char *name, size_t length)
+{
+    char plain[LONGEST];
+    size_t size = 0, gone;
+
+    if (length > width && length <= sizeof(plain)) {
+        length = without_parameters(name, length);
+        for (size_t i = length > 5 && memcmp(name, "void ", 5) == 0 ? 5 : 0; i < length;) {
+            gone = skip(name + i, length - i);
+            i += gone;
+            if (!gone)
+                plain[size++] = name[i++];
+        }
+        name = plain;
+        length = size;
+    }
+    if (length > width)
+        return cut(to, width, name, length);
+    memcpy(to, name, length);
+    to[length] = '\0';
+    return to;
+}
