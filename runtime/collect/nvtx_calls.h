@@ -76,8 +76,9 @@ int sl_nvtx_push_string(unsigned domain, uint32_t string);
 int sl_nvtx_push(unsigned domain, const struct sl_nvtx_event *ev);
 int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev); /* `ev` NULL: nothing more */
 
-/* A push, and an end of that very range, whatever was pushed since; on any thread, but then it may
- * find no room. 0: there is no such range. */
+/* A push, and an end of that very range, whatever was pushed since, on any thread. No room is kept
+ * for the end, which may come on another thread's lane: it may find none. 0: there is no such
+ * range. */
 uint64_t sl_nvtx_begin(unsigned domain, const struct sl_nvtx_event *ev);
 void sl_nvtx_finish(unsigned domain, uint64_t id);
 

@@ -193,8 +193,8 @@ int sl_nvtx_push_string(unsigned domain, uint32_t string)
     return sl_lane_pushed(lane, domain);
 }
 
-/* Its room was kept. `number`: of a range of sl_nvtx_begin()'s; 0: the innermost. */
-static void put_pop(struct sl_lane *lane, unsigned domain, uint32_t number)
+/* Its room was kept. */
+static void put_pop(struct sl_lane *lane, unsigned domain)
 {
     struct sl_lane_record *r = sl_lane_reserved(lane);
 
@@ -203,7 +203,7 @@ static void put_pop(struct sl_lane *lane, unsigned domain, uint32_t number)
                                  .parts = 0,
                                  .pairs = 1,
                                  .domain = (uint16_t)domain,
-                                 .aux = number,
+                                 .aux = 0,
                                  .stamp = sl_clock_stamp()};
     sl_lane_put(lane, 2);
 }
@@ -221,7 +221,7 @@ int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev)
     if (lane->depth[domain] == 0)
         return NO_LEVEL;
     if (!ev || !sl_nvtx_record_event(SL_LANE_POP, domain, ev, 0))
-        put_pop(lane, domain, 0);
+        put_pop(lane, domain);
     return sl_lane_popped(lane, domain);
 }
 
@@ -239,25 +239,15 @@ uint64_t sl_nvtx_begin(unsigned domain, const struct sl_nvtx_event *ev)
         number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
     while (!number);
     id = (uint64_t)lane->thread << 32 | number;
-    if (!sl_nvtx_record_event(SL_LANE_PUSH, domain, note_step(ev, &room), id))
-        return 0;
-    sl_lane_pushed(lane, domain);
-    return id;
+    return sl_nvtx_record_event(SL_LANE_PUSH, domain, note_step(ev, &room), id) ? id : 0;
 }
 
 void sl_nvtx_finish(unsigned domain, uint64_t id)
 {
     static const struct sl_nvtx_event nothing;
-    struct sl_lane *lane = id ? sl_lane_get() : NULL;
 
-    if (!lane)
-        return;
-    if (id >> 32 != lane->thread || lane->depth[domain] == 0) {
+    if (id)
         sl_nvtx_record_event(SL_LANE_POP, domain, &nothing, id);
-        return;
-    }
-    put_pop(lane, domain, (uint32_t)id);
-    sl_lane_popped(lane, domain);
 }
 
 uint64_t sl_nvtx_start(unsigned domain, const struct sl_nvtx_event *ev)

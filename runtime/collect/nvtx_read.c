@@ -287,7 +287,7 @@ static void take_begin(struct sl_nvtx_read *r, uint32_t thread, const struct sl_
     }
 }
 
-/* On another thread than where it began, whose lane may be read later. */
+/* Perhaps on another thread than where it began, whose lane may be read later. */
 static void take_finish(struct sl_nvtx_read *r, const struct sl_lane_record *record, uint64_t ns)
 {
     uint64_t id = *(const uint64_t *)(record + 1);
@@ -306,10 +306,6 @@ static void take_pop(struct sl_nvtx_read *r, uint32_t thread, const struct sl_la
 
     if (record->parts == SL_LANE_HAS_ID) {
         take_finish(r, record, ns);
-        return;
-    }
-    if (!record->parts && record->aux) {
-        sl_ranges_pop_value(r->opt.ranges, thread, record->domain, record->aux, ns);
         return;
     }
     if (record->parts) {

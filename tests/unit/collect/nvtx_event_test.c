@@ -146,6 +146,39 @@ static void started_ranges_have_ids_of_their_own(void **state)
     assert_string_equal(said[3].text, "range");
 }
 
+static uint64_t begun[100];
+
+static void *finish_all(void *user)
+{
+    (void)user;
+    for (size_t i = 0; i < sizeof(begun) / sizeof(*begun); i++)
+        sl_nvtx_finish(0, begun[i]);
+    sl_nvtx_finish(0, 0); /* no range */
+    return NULL;
+}
+
+/* As a coroutine that goes on elsewhere: for months, and nothing is kept on either thread. */
+static void ranges_that_end_on_other_threads_take_no_room(void **state)
+{
+    const struct sl_nvtx_event ev = {.message = {.text = "range", .length = 5}};
+    const size_t count = sizeof(begun) / sizeof(*begun);
+
+    (void)state;
+    for (int round = 0; round < 1500; round++) {
+        pthread_t other;
+
+        for (size_t i = 0; i < count; i++) {
+            begun[i] = sl_nvtx_begin(0, &ev);
+            assert_true(begun[i] != 0);
+        }
+        assert_int_equal(pthread_create(&other, NULL, finish_all, NULL), 0);
+        pthread_join(other, NULL);
+        assert_int_equal(read_said(), 2 * count);
+        assert_true(said[0].id == begun[0] && said[0].record.what == SL_LANE_PUSH);
+        assert_true(said[count].id == begun[0] && said[count].record.what == SL_LANE_POP);
+    }
+}
+
 static void ranges_called_as_steps_are_steps(void **state)
 {
     const struct sl_nvtx_event step = {.message = {.text = "ProfilerStep#7", .length = 14}},
@@ -230,6 +263,7 @@ int main(void)
         cmocka_unit_test(levels_are_each_domain_s),
         cmocka_unit_test(pops_of_a_full_lane_are_there),
         cmocka_unit_test(started_ranges_have_ids_of_their_own),
+        cmocka_unit_test(ranges_that_end_on_other_threads_take_no_room),
         cmocka_unit_test(ranges_called_as_steps_are_steps),
         cmocka_unit_test(a_thread_that_has_ended_has_no_ranges),
     };

@@ -14,6 +14,24 @@ static void a_range_ends_on_another_thread_whichever_is_read_first(void **state)
     assert_range("NVTX range", 1, 30, 40);
 }
 
+/* The same of pushes that their ends name; others that were pushed since go on. */
+static void a_named_push_ends_on_another_thread_whichever_is_read_first(void **state)
+{
+    const uint64_t one = (uint64_t)ONE << 32 | 1, two = (uint64_t)ONE << 32 | 2;
+
+    (void)state;
+    started(SL_LANE_PUSH, one, ONE, 10);
+    push("inner", ONE, 12);
+    started(SL_LANE_POP, one, TWO, 20);
+    plain(SL_LANE_POP, 0, ONE, 25);
+    started(SL_LANE_POP, two, TWO, 40);
+    assert_int_equal(count_of(SL_EV_NOTE), 2);
+    started(SL_LANE_PUSH, two, ONE, 30);
+    assert_range("NVTX range", 0, 10, 20);
+    assert_range("inner", 0, 12, 25);
+    assert_range("NVTX range", 1, 30, 40);
+}
+
 /* What the end says is not lost where it is read before the start. */
 static void an_end_that_is_read_first_adds_to_its_range(void **state)
 {
@@ -134,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_range_ends_on_another_thread_whichever_is_read_first),
+        CASE(a_named_push_ends_on_another_thread_whichever_is_read_first),
         CASE(an_end_that_is_read_first_adds_to_its_range),
         CASE(an_end_that_says_nothing_changes_nothing),
         CASE(a_range_ends_once),
