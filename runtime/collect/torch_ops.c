@@ -338,12 +338,15 @@ static void take(const struct sl_torch *torch, const char *home)
         sl_log(SL_LOG_DEBUG, "operators of PyTorch %s by %s", torch->version, path);
         return;
     }
+    if (sl_home_path(path, sizeof(path), home, "observers"))
+        strcpy(path, "DIR");
     sl_log(
         SL_LOG_INFO,
         "no observer for the operators of PyTorch %s (%s): Python, if we are in it, brings names, "
         "nesting and sequence numbers by PyTorch's ranges of NVTX's, some microseconds an "
-        "operator; python_hook/build_observers.sh makes one, SYNCLINE_OPS=off silences this",
-        *torch->version ? torch->version : "of unknown version", why);
+        "operator; python_hook/build_observers.sh --out %s makes one, SYNCLINE_OPS=off silences "
+        "this",
+        *torch->version ? torch->version : "of unknown version", why, path);
     atomic_store(&ops.missing, ops.mode);
 }
 

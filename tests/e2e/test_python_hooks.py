@@ -353,3 +353,36 @@ asyncio.run(main())
 told.append(list(old(8)))
 """
     assert told(tmp_path, interpreter, code) == [7, [None]]
+
+
+LOOKS = """
+import ctypes, sys, time
+sys.path.append(sys.argv[1])
+import syncline
+from syncline import _library
+looks, original = 0, _library._open
+def look():
+    global looks
+    looks += 1
+    original()
+_library._open = look
+began = time.monotonic_ns()
+for _ in range(2000):
+    syncline.step()
+    syncline.mark("m")
+    with syncline.range("r"):
+        pass
+print(1 <= looks <= 1 + (time.monotonic_ns() - began) // _library._PATIENCE_NS)
+looks = 0
+syncline.start(), syncline.status()
+print(looks)
+"""
+
+
+def test_without_the_library_calls_hardly_look_for_it(tmp_path, interpreter):
+    """Those that a program makes all the time; others look each time."""
+    script = tmp_path / "job.py"
+    script.write_text(LOOKS)
+    done = subprocess.run([interpreter, script, harness.REPO / "python_hook"], capture_output=True, text=True,
+                          env=harness.environment(), check=False)
+    assert (done.stdout, done.stderr) == ("True\n2\n", "")

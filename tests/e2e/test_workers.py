@@ -109,3 +109,33 @@ def test_multiprocessing(tmp_path, prefix, method):
     assert (bare.status, bare.stdout, bare.stderr) == (0, "[4, 9, 16]\n", "")
     assert (run.status, run.stdout, run.stderr) == (0, "[4, 9, 16]\n", "")
     check_traces(run, 3)
+
+
+def test_workers_that_their_pool_terminates(tmp_path):
+    """`with Pool() as pool` ends them by a signal: what they did is in files that convert makes whole."""
+    (tmp_path / "tasks.py").write_text(WORK + """\
+def work_and_wait(n):
+    import sys, time
+    result = work(n)
+    def has_written():
+        package = sys.modules.get("syncline")
+        return package and package.status()["events_written"] >= 2 * TASKS
+    until = time.monotonic() + 60
+    while not has_written() and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(2)  # a frame is on the disk a second later
+    return result
+""".replace("TASKS", str(TASKS)))
+    script = tmp_path / "job.py"
+    script.write_text("import multiprocessing as mp\nfrom tasks import work_and_wait\n"
+                      "if __name__ == '__main__':\n"
+                      "    with mp.get_context('spawn').Pool(2) as pool:\n"
+                      "        print(pool.map(work_and_wait, (2,)))\n")
+    run = start(tmp_path, "run", sys.executable, script, log="warn")
+    assert (run.status, run.stdout, run.stderr) == (0, "[4]\n", "")
+    (part,) = run.files("*.pt.trace.json*.part")
+    whole = tmp_path / "whole.json"
+    done = subprocess.run([harness.TOOL, "convert", part, "--to", "kineto", "-o", whole],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr, "that it was cut is said"
+    assert len(harness.Trace(whole).of("gpu_memset")) == TASKS
