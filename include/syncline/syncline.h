@@ -126,8 +126,9 @@ static inline int sl_stop(void)
     return fn ? fn() : -EAGAIN;
 }
 
-/* The window ends here and the next one begins, as soon as the file is complete. 0; -EALREADY none
- * is open; -EAGAIN; -ENODEV. */
+/* The window ends here and the next one begins, as soon as the file is complete: what happens in
+ * between (some 20 ms, more while a long kernel runs) is in neither, and an sl_stop() meanwhile
+ * takes the next one back. 0; -EALREADY none is open; -EAGAIN; -ENODEV. */
 static inline int sl_dump(void)
 {
     int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_dump");

@@ -171,8 +171,9 @@ def stop():
 
 
 def dump():
-    """The window ends here and the next one begins, so that what was recorded up to now is in a
-    complete file soon. True if there was one."""
+    """The window ends here, so that what was recorded up to now is in a complete file soon, and the
+    next one begins as soon as it is: some 20 ms in between, more while a long kernel runs, are in
+    neither, and a stop() meanwhile takes the next one back. True if there was one."""
     return _call("sl_dump") == 0
 
 

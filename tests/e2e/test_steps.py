@@ -128,6 +128,34 @@ def test_dump_from_python(tmp_path):
     assert sum(len(trace.of("gpu_memset")) for trace in rest) == 4
 
 
+DUMPS_AT_WORK = WORK + """
+work(3)
+print(syncline.dump())
+until = time.monotonic() + 60
+while syncline.status()["window"] < 2 and time.monotonic() < until:
+    work(1)
+    time.sleep(0.001)
+work(4)
+"""
+
+
+def test_dump_in_the_middle_of_work(tmp_path):
+    """Between the two files nothing is recorded until the first one is complete; all else is in them."""
+    script = tmp_path / "job.py"
+    script.write_text(DUMPS_AT_WORK)
+    run = harness.run(tmp_path, sys.executable, script, log="warn")
+    assert (run.status, run.said(), run.stdout) == (0, [], "True\n"), run.stderr
+    traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
+    first, second = traces
+    closed, opened = first.object["syncline"]["closed_ns"], second.object["syncline"]["opened_ns"]
+    assert closed < opened
+    ids = {row["args"]["correlation"] for trace in traces for row in trace.of("gpu_memset")}
+    calls = {call["corr"]: call for call in run.truth_of("call")}
+    for op in run.operations():
+        if calls[op["corr"]]["start"] < closed or calls[op["corr"]]["start"] >= opened:
+            assert op["corr"] in ids
+
+
 STARTS = WORK + """
 print(syncline.stop(), syncline.start(), syncline.start(), flush=True)
 wait_until(lambda status: (status["state"], status["window"]) == ("recording", 2))
