@@ -22,7 +22,8 @@ class Job:
     sim: tuple = ()  # options of the simulator
     arguments: tuple = ()  # {} becomes a folder
     has_gaps: bool = False  # torch.profiler has CUPTI for some time
-    without_line: bool = False  # waits on autograd's threads, which run no code of Python's
+    # waits on threads that run none of the job's code: autograd's, and a loader's that pins memory
+    without_line: bool = False
     outside: str = ""  # what may launch in no operator
 
 
@@ -43,7 +44,7 @@ ONE_PROCESS = {
                       "elemWiseRNNcell", "nvjet_hsh_"], 11,
                      [".cuda(), ", "nn.LSTM(32, 64).cuda()", "self.head(", ".cpu()"]),
     # Batches, for want of an optimizer: the first 32 do not count, and the loader ends twice.
-    "loader": Job(["at::native::"], 1, ["nn.Linear(256, 8).cuda()", "i.cpu()"]),
+    "loader": Job(["at::native::"], 1, ["nn.Linear(256, 8).cuda()", "i.cpu()"], without_line=True),
     # What was waited for once, nobody waits for again: lines that do have nothing left.
     "streams": Job([GEMM], 0, ["    torch.cuda.synchronize", "end.query()", "side[0].synchronize",
                                "blocking.synchronize", "e.query()"]),
