@@ -98,8 +98,8 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
         @syncline.range("load")
         def load(path): ...
 
-    Coroutines that take turns end each their own. As a decorator: of a generator or a coroutine each part between two pauses is one; of an asynchronous generator
-    nothing is.
+    Coroutines that take turns end each their own. As a decorator: of a generator or a coroutine each
+    part between two pauses is one; of an asynchronous generator nothing is.
     """
 
     def __init__(self, name):
