@@ -4,9 +4,11 @@
 #   tests/run.sh [--quick | --full | --long] [--without-torch] [--only PATTERN]
 #     --quick         release build alone: unit, simulated GPU, library, end-to-end
 #     (default)       and PyTorch, AddressSanitizer, ThreadSanitizer, static analysis, formatting
-#     --full          and PyTorch for CUDA 12, the observers of all versions of PyTorch (9 GB of wheels,
-#                     one after the other), the record tables against every CUPTI version's package,
-#                     and coverage
+#     --full          and PyTorch 2.7, for CUDA 12; of the oldest and the newest PyTorch that has an
+#                     observer (2.4 and 2.15, if there are wheels for this Python) operators, lines
+#                     and the Python hook; the observers of all versions of PyTorch (9 GB of wheels, one
+#                     after the other), the record tables against every CUPTI version's package, and
+#                     coverage
 #     --long          and the tests marked long (soak runs)
 #     --without-torch leaves out the tests that run PyTorch (a wheel of 0.5 GB, 2 GB on disk)
 #     --only PATTERN  release build; tests whose name matches (ctest -R, pytest -k)
@@ -52,7 +54,7 @@ mkdir -p "$logs"
 jobs=$(nproc)
 workers=$((jobs + 1)) # of tests that start programs: they mostly wait for them
 passed=0 failed=0 skipped=0
-failures=()
+failures=() left_out=()
 SECONDS=0
 
 # stage NAME COMMAND...: one line of progress; on failure the log's end and what to look at. Tests
@@ -151,13 +153,24 @@ coverage() {
             --txt build/coverage/coverage.txt --txt-summary
 }
 
-# Unmodified PyTorch on the simulated GPU: torch_tests ENVIRONMENT (of tests/venv.sh).
+# Unmodified PyTorch on the simulated GPU: torch_tests ENVIRONMENT (of tests/venv.sh) [TESTS].
 torch_tests() {
     if ! tests/venv.sh "$1" >&2; then
         echo "tests/run.sh: --without-torch leaves these tests out" >&2
         return 1
     fi
-    SL_TEST_TORCH=$1 python_tests release "$1" tests/torch -n "$workers"
+    SL_TEST_TORCH=$1 python_tests release "$1" "${2:-tests/torch}" -n "$workers"
+}
+
+# What is most likely to differ from one PyTorch to the next: torch_hooks VERSION FIRST LAST, of the
+# Pythons 3.N that its environment is for.
+torch_hooks() {
+    if ! python3 -c "import sys; sys.exit(not $2 <= sys.version_info.minor <= $3)"; then
+        left_out+=("the tests that run PyTorch $1 (its environment is for Python 3.$2 to 3.$3)")
+        return
+    fi
+    stage "torch-$1" torch_tests "torch-$1" \
+        "tests/torch/test_ops.py tests/torch/test_lines.py $(echo tests/torch/test_hook_*.py)"
 }
 
 # (intercept_tls_get_addr=0: where a library's thread-local block begins 16 bytes into a page, the
@@ -211,6 +224,8 @@ if stage build-release build release; then
     if [[ $level -ge 2 && -z $only ]]; then
         if [[ $torch == 1 ]]; then
             stage torch-2.7 torch_tests torch-2.7
+            torch_hooks 2.4 10 12
+            torch_hooks 2.15 11 13
             stage observers observers
         fi
         stage cupti-versions cupti_versions
@@ -225,9 +240,10 @@ if ((failed)); then
     echo "look at the logs in $logs"
 fi
 if [[ $torch == 0 ]]; then
-    echo "left out: the tests that run PyTorch (--without-torch)"
+    left_out+=("the tests that run PyTorch (--without-torch)")
 elif [[ $level == 0 ]]; then
-    echo "left out: the tests that run PyTorch (--quick)"
+    left_out+=("the tests that run PyTorch (--quick)")
 fi
+((${#left_out[@]} == 0)) || printf 'left out: %s\n' "${left_out[@]}"
 echo "$passed passed, $failed failed$( ((skipped)) && echo ", $skipped skipped")"
 ((failed == 0))

@@ -4,8 +4,9 @@
 # version and hash; it is compiled from NAME.in:
 #   uv pip compile --universal --python-version 3.10 --generate-hashes --no-header \
 #       -o tests/python/NAME.txt tests/python/NAME.in
-# (torch-*: with --no-deps as well, for their .in names all that is wanted.) Nothing but what is in
-# NAME.txt is installed. An environment that is there and complete is used as it is.
+# (torch-*: with --no-deps --no-annotate as well, for their .in names all that is wanted; torch-2.15
+# with --python-version 3.11, below which it has no wheel.) Nothing but what is in NAME.txt is
+# installed. An environment that is there and complete is used as it is.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

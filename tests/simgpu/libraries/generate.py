@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What PyTorch imports from NVIDIA's libraries, as lists that the stand-ins are made from.
 
-    generate.py FOLDER >symbols-cudaNN.txt   the list of a torch wheel (FOLDER is its torch/lib)
-    generate.py --stubs LIST SONAME FILE     C source: a weak function for each symbol of a library
-    generate.py --missing FOLDER LIBRARIES   what the wheel imports and the stand-ins do not have
+    generate.py FOLDER... >symbols-cudaNN.txt  the list of torch wheels (FOLDER is one's torch/lib)
+    generate.py --stubs LIST SONAME FILE       C source: a weak function for each symbol of a library
+    generate.py --missing FOLDER LIBRARIES     what the wheel imports and the stand-ins do not have
 
 A list's lines are `soname version-node symbol`; the node is `-` where the library has none.
 """
@@ -70,10 +70,11 @@ def exports(path):
     return found
 
 
-def write_list(folder):
-    rows = sorted(row for row in imports(folder) if not row[0].startswith(WRITTEN))
-    print("# Made by generate.py from a torch wheel: soname, version node, symbol.")
-    for soname in sorted(needed(folder) - {row[0] for row in rows}):
+def write_list(folders):
+    rows = sorted(row for row in set().union(*map(imports, folders))
+                  if not row[0].startswith(WRITTEN))
+    print("# Made by generate.py from torch wheels: soname, version node, symbol.")
+    for soname in sorted(set().union(*map(needed, folders)) - {row[0] for row in rows}):
         if not soname.startswith(WRITTEN):
             print(soname, "-", "-")
     for row in rows:
@@ -109,8 +110,8 @@ def main(arguments):
         write_stubs(*arguments[1:])
     elif len(arguments) == 3 and arguments[0] == "--missing":
         print_missing(*arguments[1:])
-    elif len(arguments) == 1 and os.path.isdir(arguments[0]):
-        write_list(arguments[0])
+    elif arguments and all(map(os.path.isdir, arguments)):
+        write_list(arguments)
     else:
         sys.exit(__doc__)
 
