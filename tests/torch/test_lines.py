@@ -190,8 +190,10 @@ print(torch.cuda.synchronize.__name__, torch.cuda.Stream.synchronize.__name__,
 
 
 def test_compile_traces_as_before(torch):
-    bare = torch.run(torch.python, "-c", TRACED, inject=False)
-    ours = torch.run(torch.python, "-c", TRACED)
+    # 2.4 itself fails on an event that is made outside.
+    job = TRACED if torch.minor > 4 else TRACED.replace("    event.query()\n", "")
+    bare = torch.run(torch.python, "-c", job, inject=False)
+    ours = torch.run(torch.python, "-c", job)
     assert bare.status == ours.status == 0, ours.stderr
     assert "mul" in bare.stdout and ours.stdout == bare.stdout
 

@@ -110,7 +110,8 @@ def test_compiled_regions_and_subclasses(torch):
         return [rows[j]["name"] for j in (i, *above(i))]
 
     regions = {e["name"] for e in rows.values() if e["name"].startswith("Torch-Compiled Region")}
-    assert len(regions) == 2, regions
+    # That of 2.4 has the same name for all.
+    assert len(regions) == (2 if torch.minor > 4 else 1), regions
     relus = [around(i) for i, e in rows.items() if e["name"] == "aten::relu"]
     assert {name for stack in relus for name in stack if name in regions} == regions
     outer = {j for i in rows if rows[i]["name"] == "aten::relu"

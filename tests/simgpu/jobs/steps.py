@@ -4,6 +4,7 @@ tells which of them it has.
     steps.py MODE [STEPS]   plain, gan, critic, amp, accumulate, several, backward, inference, own, scopes,
                             schedule, api
 """
+import inspect
 import sys
 import time
 
@@ -96,9 +97,11 @@ elif MODE == "scopes":
             backward(first)
             time.sleep(0.01)
 elif MODE == "schedule":  # a session in the middle third
+    # Without it, versions that have it warn.
+    keeps = {"acc_events": True} if "acc_events" in inspect.signature(profile).parameters else {}
     for number in range(STEPS):
         if number == STEPS // 3:
-            session = profile(schedule=schedule(wait=2, warmup=2, active=3, repeat=1), acc_events=True)
+            session = profile(schedule=schedule(wait=2, warmup=2, active=3, repeat=1), **keeps)
             session.start()
         backward(first)
         one.step()
