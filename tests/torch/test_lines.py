@@ -90,9 +90,10 @@ def test_collectives_name_their_line(torch):
         for collective in ("allreduce", "barrier"):
             called = {f"{JOBS / 'ddp.py'}:{number} main" for number, line in enumerate(job, 1)
                       if f"dist.{collective.replace('allr', 'all_r')}(" in line}
-            # Those of the gradients are started by autograd, in no code of Python's.
-            assert called == {args["source"] for args in rows
-                              if args["Collective name"] == collective and "source" in args}
+            # Those of the gradients are started by autograd, in no code of Python's. (2.15 says
+            # all_reduce.)
+            assert called == {args["source"] for args in rows if "source" in args
+                              and args["Collective name"].replace("_", "") == collective}
 
 
 def test_collectives_of_pytorchs_own_code_have_no_line(torch):
