@@ -102,9 +102,15 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
     part between two pauses is one; of an asynchronous generator nothing is.
     """
 
-    def __init__(self, name):
+    # No __init__: PyTorch 2.4 breaks a graph at a context manager that has one.
+    def __new__(cls, name):
+        self = super().__new__(cls)
         self._name = _text(name)
         self._open = {}  # thread -> numbers of those that it has begun: one object may serve many
+        return self
+
+    def __getnewargs__(self):  # to be copied and pickled
+        return (self._name.decode(),)
 
     def __enter__(self):
         if not _is_compiling():

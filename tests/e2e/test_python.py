@@ -150,6 +150,8 @@ def test_without_the_library_calls_do_nothing(tmp_path):
             "syncline.step()\nsyncline.mark('m')\n"
             "@syncline.range('r')\ndef f(x):\n    'doc'\n    return x + 1\n"
             "with syncline.range('\\udc80'):\n    print(f(1), f.__doc__)\n"
+            "import copy, pickle\nr = syncline.range('\\udc80')\n"
+            "with copy.deepcopy(r), pickle.loads(pickle.dumps(r)):\n    pass\n"
             "class Odd:\n    def __str__(self):\n        raise TypeError('no')\n"
             "syncline.mark(Odd())\nwith syncline.range(Odd()):\n    pass\n"
             "print(syncline.start(), syncline.stop(), syncline.dump(), syncline.status())\n")
