@@ -57,12 +57,14 @@ def test_process_groups_as_libkineto_says_them(torch):
         # (Where the file began late, the header has them all.)
         ours = trace.object["syncline"].get("distributedInfo", trace.object["distributedInfo"])
         before, after = (
-            json.loads((torch.tmp / "1" / f"{name}-{ours['rank']}.json").read_text())["distributedInfo"]
+            json.loads((torch.tmp / "1" / f"{name}-{ours['rank']}.json").read_text()).get("distributedInfo")
             for name in ("before", "after"))
         assert ours == after
         first = ours["pg_config"][0]
         as_text = {**first, "ranks": json.dumps(first["ranks"])}
-        assert before == {**ours, "pg_count": 1, "pg_config": [as_text], "nccl_version": "unknown"}
+        # (That of 2.4 makes none, nor that of 2.15; 2.7, 2.9, 2.11 and 2.13 do.)
+        assert before == (None if torch.minor in (4, 15) else
+                          {**ours, "pg_count": 1, "pg_config": [as_text], "nccl_version": "unknown"})
 
 
 def test_names_of_modules(torch):
