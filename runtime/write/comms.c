@@ -229,7 +229,8 @@ void sl_comms_name_end(struct sl_comms *c)
 
 /* ---- collectives ---- */
 
-/* Names differ by version: "allreduce", "_allgather_base", "all_to_allv". */
+/* Names differ by version: "allreduce", "_allgather_base", "all_to_allv"; in 2.15
+ * "all_reduce", "allGatherSingleImpl". */
 static int type_of(struct sl_comm_text name, enum sl_chakra_comm *out)
 {
     static const struct {

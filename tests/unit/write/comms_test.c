@@ -76,6 +76,8 @@ static void names_of_all_versions_mean_one_thing(void **state)
         {"allreduce_coalesced", SL_COMM_ALL_REDUCE},
         {"_allgather_base", SL_COMM_ALL_GATHER},
         {"all_gather_into_tensor", SL_COMM_ALL_GATHER},
+        {"allGatherSingleImpl", SL_COMM_ALL_GATHER},
+        {"reduceScatterSingleImpl", SL_COMM_REDUCE_SCATTER},
         {"_reduce_scatter_base", SL_COMM_REDUCE_SCATTER},
         {"all_to_allv", SL_COMM_ALL_TO_ALL},
         {"Broadcast", SL_COMM_BROADCAST},
