@@ -79,15 +79,19 @@ struct row_walk : visitor {
             row->has |= bit;
     }
 
-    /* Microseconds as written -> ns. More than TIME_MAX is no time of a trace. */
+    /* Microseconds as written -> ns. More than TIME_MAX is no time of a trace: it stays 0, and sums
+     * of two do not overflow. */
     void time(string_view token, sl_row_has bit, int64_t *out)
     {
+        int64_t ns;
         int exact;
 
         token = trimmed(token);
-        if (sl_number_scaled(token.data(), token.size(), 3, out, &exact) == 0 && *out <= TIME_MAX &&
-            *out >= -TIME_MAX)
+        if (sl_number_scaled(token.data(), token.size(), 3, &ns, &exact) == 0 && ns <= TIME_MAX &&
+            ns >= -TIME_MAX) {
             row->has |= bit;
+            *out = ns;
+        }
     }
 
     /* The inside of a string; what is none is left. */

@@ -125,6 +125,9 @@ static void test_foreign(void **state)
     assert_int_equal(row.has, 0);
     assert_int_equal(parse("{}", &row), 0);
     assert_int_equal(row.phase, 0);
+    /* What is out of reach is none either, and not the largest that there is. */
+    assert_int_equal(parse("{\"ph\":\"X\",\"ts\":-1e400,\"dur\":1e400}", &row), 0);
+    assert_true(!(row.has & (SL_HAS_TS | SL_HAS_DUR)) && row.ts_ns == 0 && row.dur_ns == 0);
 }
 
 /* Letters may be escaped wherever a string stands. */
