@@ -12,12 +12,12 @@ So a program may keep its calls, profiled or not. Nothing is slow, and nothing r
 
 A job needs none of this: steps are found by themselves where there is an optimizer or a DataLoader.
 """
-import _thread
 import errno
 import functools
 import os
 import sys
 import types
+from _thread import get_ident as _get_ident
 
 # Our parts may be there already, under the other name of ours (_boot.py): there is one of each.
 for _name in [name for name in sys.modules if name.startswith("_syncline.")]:
@@ -106,7 +106,7 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
     def __new__(cls, name):
         self = super().__new__(cls)
         self._name = _text(name)
-        self._open = {}  # thread -> numbers of those that it has begun: one object may serve many
+        self._open = []  # (thread, number) of those that it has begun: one object may serve many
         return self
 
     def __getnewargs__(self):  # to be copied and pickled
@@ -116,7 +116,7 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
         if not _is_compiling():
             number = _library.call("sl_hook_range_begin", self._name)
             if number > 0:
-                self._open.setdefault(_thread.get_ident(), []).append(number)
+                self._open.append((_get_ident(), number))
         return self
 
     def __exit__(self, *exception):
@@ -126,16 +126,17 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
 
     def _take(self):
         """The last one of this thread's; of another's, where a generator goes on here."""
-        thread = _thread.get_ident()
+        begun = self._open
         try:
-            if thread not in self._open:
-                thread = next(iter(self._open))
-            number = self._open[thread].pop()
-            if not self._open[thread]:
-                del self._open[thread]
-        except (LookupError, RuntimeError, StopIteration):  # another thread has just taken it
+            if len(begun) == 1:
+                return begun.pop()[1]
+            thread = _get_ident()
+            mine = [one for one in begun if one[0] == thread] or begun
+            last = mine[-1]
+            begun.remove(last)
+        except (LookupError, ValueError):  # another thread has just taken it
             return 0
-        return number
+        return last[1]
 
     def __call__(self, function):
         kind = getattr(getattr(function, "__code__", None), "co_flags", 0)
