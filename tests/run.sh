@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds everything and runs all tests. From nothing on two cores: about an hour, --quick 15 minutes.
+# Builds everything and runs all tests. From nothing on two cores: about 40 minutes, --quick 10.
 #
 #   tests/run.sh [--quick | --full | --long] [--without-torch] [--only PATTERN]
 #     --quick         release build alone: unit, simulated GPU, library, end-to-end
