@@ -44,6 +44,9 @@ static void make_edges(struct input *in)
             last->end_ns > ev->end_ns)
             continue;
         e->source.correlation = last->correlation;
+        e->source.device = last->device;
+        e->source.context = last->context;
+        e->source.stream = last->stream;
         e->source.end_ns = last->end_ns;
         e->dst_correlation = ev->correlation;
         e->dst_end_ns = ev->end_ns;
