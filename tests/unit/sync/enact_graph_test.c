@@ -5,20 +5,6 @@
  */
 #include "sync/job.h"
 
-static void node(struct job *j, uint32_t stream, uint64_t id, unsigned from, unsigned to)
-{
-    struct sl_event ev = {.kind = SL_EV_KERNEL,
-                          .context = 1,
-                          .stream = stream,
-                          .graph = 4,
-                          .correlation = j->correlation,
-                          .start_ns = from * US,
-                          .end_ns = to * US};
-
-    ev.u.op.graph_node = id;
-    job_tell(j, &ev);
-}
-
 /* What was told when the graph was built. */
 static void fact(struct job *j, enum sl_node_fact what, uint64_t id, uint64_t other)
 {
@@ -78,7 +64,7 @@ static void a_graph_is_waited_for_whole(void **state)
     struct job *j = begin();
     (void)state;
     job_stream(j, 13, 1);
-    assert_waited_for_whole(j, node);
+    assert_waited_for_whole(j, job_node);
 }
 
 static void nameless(struct job *j, uint32_t stream, uint64_t id, unsigned from, unsigned to)
@@ -103,19 +89,19 @@ static void a_graph_waits_for_its_launch_before(void **state)
     job_stream(j, 14, 2);
     uint64_t first = job_call(j, GRAPH_LAUNCH, 10, 12);
 
-    node(j, 13, 0x400000001, 20, 50);
-    node(j, 90, 0x400000002, 21, 60); /* a branch */
+    job_node(j, 13, 0x400000001, 20, 50);
+    job_node(j, 90, 0x400000002, 21, 60); /* a branch */
     uint64_t other = job_call(j, GRAPH_LAUNCH, 13, 15);
 
-    node(j, 14, 0x500000001, 20, 30); /* another graph: at the same time */
+    job_node(j, 14, 0x500000001, 20, 30); /* another graph: at the same time */
     uint64_t again = job_call(j, GRAPH_LAUNCH, 16, 18);
 
-    node(j, 14, 0x400000001, 61, 70);
-    node(j, 90, 0x400000002, 62, 65);
+    job_node(j, 14, 0x400000001, 61, 70);
+    job_node(j, 90, 0x400000002, 62, 65);
     uint64_t third = job_call(j, GRAPH_LAUNCH, 19, 21);
 
-    node(j, 14, 0x400000001, 71, 74); /* on the same stream: nothing to say */
-    node(j, 90, 0x400000002, 72, 75);
+    job_node(j, 14, 0x400000001, 71, 74); /* on the same stream: nothing to say */
+    job_node(j, 90, 0x400000002, 72, 75);
 
     sl_edges_flush(j->edges);
     /* to the node on the launch stream from both, to the branch from the launch stream's: its own
@@ -153,18 +139,18 @@ static void a_graph_first_seen_after_a_pause_is_counted(void **state)
     job_stream(j, 13, 2);
     job_kernel(j, 13, 1, 3, 9);
     job_call(j, GRAPH_LAUNCH, 10, 12);
-    node(j, 13, 0x400000001, 20, 50);
+    job_node(j, 13, 0x400000001, 20, 50);
     sl_edges_flush(j->edges);
     assert_int_equal(j->count, 0);
     assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 1);
 
     job_device_sync(j, 13, 55); /* whatever it was is over */
     job_call(j, GRAPH_LAUNCH, 60, 62);
-    node(j, 13, 0x500000001, 65, 70);
+    job_node(j, 13, 0x500000001, 65, 70);
     sl_edges_flush(j->edges);
     assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 2);
     job_call(j, GRAPH_LAUNCH, 72, 74);
-    node(j, 13, 0x600000001, 75, 80);
+    job_node(j, 13, 0x600000001, 75, 80);
     sl_edges_flush(j->edges);
     assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW), 2);
     job_end(j);
@@ -183,10 +169,10 @@ static void a_node_without_its_time_may_be_any_of_its_stream(void **state)
     job_record(j, 14, 1, 0, 4);
     job_wait_event(j, 13, 1, 0, 6);
     job_call(j, GRAPH_LAUNCH, 10, 12);
-    node(j, 13, 0x400000001, 20, 25);
-    node(j, 13, 0x400000002, 25, 45);
-    node(j, 90, 0x400000003, 25, 85); /* a branch */
-    node(j, 13, 0x400000004, 0, 0);   /* really 85 to 105 */
+    job_node(j, 13, 0x400000001, 20, 25);
+    job_node(j, 13, 0x400000002, 25, 45);
+    job_node(j, 90, 0x400000003, 25, 85); /* a branch */
+    job_node(j, 13, 0x400000004, 0, 0);   /* really 85 to 105 */
     uint64_t legacy = job_kernel(j, 7, 14, 105, 107);
     uint64_t after = job_kernel(j, 13, 17, 107, 120);
     uint64_t sync = job_stream_sync(j, 13, 20, 125);
@@ -218,9 +204,9 @@ static struct job *begin_fork(unsigned from, unsigned to, uint64_t third)
     instantiate(j, 1, 4);
     job_stream(j, 13, 2);
     job_call(j, GRAPH_LAUNCH, 10, 12);
-    node(j, 13, third, 81, 90);
-    node(j, 90, 102, from, to);
-    node(j, 13, 101, 20, 50);
+    job_node(j, 13, third, 81, 90);
+    job_node(j, 90, 102, from, to);
+    job_node(j, 13, 101, 20, 50);
     return j;
 }
 
@@ -288,18 +274,18 @@ static void a_record_behind_the_others_of_its_launch_is_counted(void **state)
     job_stream(j, 13, 2);
     job_stream(j, 14, 2);
     j->correlation = 1;
-    node(j, 90, 101, 19, 29);
-    node(j, 93, 106, 20, 28);
-    node(j, 13, 102, 30, 40);
+    job_node(j, 90, 101, 19, 29);
+    job_node(j, 93, 106, 20, 28);
+    job_node(j, 13, 102, 30, 40);
     j->thread = 200;
     job_call(j, GRAPH_LAUNCH, 14, 16);
-    node(j, 14, 104, 50, 60);
-    node(j, 92, 105, 61, 65);
+    job_node(j, 14, 104, 50, 60);
+    job_node(j, 92, 105, 61, 65);
     sl_edges_delivered(j->edges, 100 * US);
     j->thread = 100;
     j->correlation = 0;
     job_call(j, GRAPH_LAUNCH, 10, 105);
-    node(j, 91, 103, 110, 120);
+    job_node(j, 91, 103, 110, 120);
     sl_edges_flush(j->edges);
     assert_null(inside(j, 105, 103));
     assert_non_null(inside(j, 104, 105));
@@ -321,9 +307,9 @@ static void what_was_changed_behind_a_copy_is_not_taken_for_it(void **state)
     fact(j, SL_NODE_DEPENDS, 4, 2);
     job_stream(j, 13, 2);
     job_call(j, GRAPH_LAUNCH, 10, 12);
-    node(j, 13, 101, 20, 30);
-    node(j, 90, 102, 21, 40);
-    node(j, 91, 103, 45, 50);
+    job_node(j, 13, 101, 20, 30);
+    job_node(j, 90, 102, 21, 40);
+    job_node(j, 91, 103, 45, 50);
     sl_edges_flush(j->edges);
     assert_int_equal(j->count, 0);
     assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE), 1);
@@ -343,8 +329,8 @@ static void a_node_that_was_taken_out_joins_nothing(void **state)
     instantiate(j, 3, 3);
     job_stream(j, 13, 2);
     job_call(j, GRAPH_LAUNCH, 10, 12);
-    node(j, 13, 101, 20, 30);
-    node(j, 90, 103, 35, 50);
+    job_node(j, 13, 101, 20, 30);
+    job_node(j, 90, 103, 35, 50);
     sl_edges_flush(j->edges);
     assert_int_equal(j->count, 0);
     assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GRAPH_INSIDE), 1);
@@ -360,7 +346,7 @@ static void assert_anywhere(struct job *j)
     uint64_t other = job_kernel(j, 14, 13, 15, 21);
     uint64_t graph = job_call(j, GRAPH_LAUNCH, 22, 25);
 
-    node(j, 90, 1, 30, 100);
+    job_node(j, 90, 1, 30, 100);
     job_stream_sync(j, 13, 29, 117);
     job_stream_sync(j, 14, 118, 119);
     uint64_t device = job_device_sync(j, 120, 121);
@@ -399,7 +385,7 @@ static void a_streams_next_operation_comes_behind_it(void **state)
     job_kernel(j, 13, 10, 15, 20);
     job_record(j, 13, 5, 1, 13);
     job_call(j, GRAPH_LAUNCH, 22, 25);
-    node(j, 90, 1, 30, 100);
+    job_node(j, 90, 1, 30, 100);
     job_record(j, 13, 6, 2, 26);
     job_wait_event(j, 14, 5, 1, 28);
     job_kernel(j, 14, 32, 101, 110);
@@ -425,7 +411,7 @@ static void a_wait_that_had_begun_before_it_keeps_its_edge(void **state)
 
     j->thread = 200;
     job_call(j, GRAPH_LAUNCH, 22, 25);
-    node(j, 90, 1, 30, 118);
+    job_node(j, 90, 1, 30, 118);
     sl_edges_flush(j->edges);
     assert_int_equal(j->count, 1);
     assert_non_null(job_edge(j, before, sync));
@@ -443,8 +429,8 @@ static void a_stream_without_a_row_that_was_waited_for_is_the_applications(void 
         uint32_t stream = i ? 7 : 13;
         uint64_t graph = job_call(j, GRAPH_LAUNCH, 20 + 100 * i, 22 + 100 * i);
 
-        node(j, stream, 1 + 2 * i, 30 + 100 * i, 40 + 100 * i);
-        node(j, 90 + i, 2 + 2 * i, 30 + 100 * i, 80 + 100 * i);
+        job_node(j, stream, 1 + 2 * i, 30 + 100 * i, 40 + 100 * i);
+        job_node(j, 90 + i, 2 + 2 * i, 30 + 100 * i, 80 + 100 * i);
         uint64_t sync = job_stream_sync(j, stream, 25 + 100 * i, 85 + 100 * i);
 
         sl_edges_flush(j->edges);

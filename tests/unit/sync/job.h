@@ -238,4 +238,19 @@ static inline void assert_wait(const struct sl_edge *edge, enum sl_edge_kind kin
     assert_int_equal(edge->released, released);
 }
 
+/* One of graph 4's that ran; of the call that was told last. */
+static inline void job_node(struct job *j, uint32_t stream, uint64_t id, unsigned from, unsigned to)
+{
+    struct sl_event ev = {.kind = SL_EV_KERNEL,
+                          .context = 1,
+                          .stream = stream,
+                          .graph = 4,
+                          .correlation = j->correlation,
+                          .start_ns = from * US,
+                          .end_ns = to * US};
+
+    ev.u.op.graph_node = id;
+    job_tell(j, &ev);
+}
+
 #endif

@@ -306,20 +306,6 @@ static void a_context_without_work_waits_too(void **state)
     job_end(j);
 }
 
-static void node(struct job *j, uint32_t stream, unsigned from, unsigned to)
-{
-    struct sl_event ev = {.kind = SL_EV_KERNEL,
-                          .context = 1,
-                          .stream = stream,
-                          .graph = 4,
-                          .correlation = j->correlation,
-                          .start_ns = from * US,
-                          .end_ns = to * US};
-
-    ev.u.op.graph_node = stream;
-    job_tell(j, &ev);
-}
-
 /* The launch overlaps the wait, but the graph went on after it. */
 static void a_graph_that_outlasts_a_wait_was_not_waited_for(void **state)
 {
@@ -334,8 +320,8 @@ static void a_graph_that_outlasts_a_wait_was_not_waited_for(void **state)
             sync = job_stream_sync(j, 13, 20, 120);
         j->thread = 200;
         job_call(j, GRAPH_LAUNCH, 19 + 3 * first, 25);
-        node(j, 90, 30, 118);
-        node(j, 91, 30, 125);
+        job_node(j, 90, 90, 30, 118);
+        job_node(j, 91, 91, 30, 125);
         j->thread = 100;
         if (!first)
             sync = job_stream_sync(j, 13, 20, 120);
