@@ -1,15 +1,16 @@
 /*
- * read_bench.c - `syncline check` on files as syncline writes them.
+ * read_bench.c - `syncline check`, `convert` and `edges` on files as syncline writes them.
  *
- * A child process writes a trace of launches, kernels with all their args, copies, waits and arrows
- * with the library's own writer; then the command itself runs on it, as a user runs it. Figures are
- * wall time and peak memory of that process, best of three.
+ * A child process writes a trace of launches, kernels with all their args, waits and arrows with
+ * the library's own writer; then the command itself runs on it, as a user runs it. Figures are wall
+ * and CPU time and peak memory of that process, of the quickest of three.
  *
  *   read_bench [--events N] [--tool PATH] [--json FILE]
  *
  * --events: rows in the trace, roughly (default 1 000 000; memory must not depend on it).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,9 +20,11 @@
 #include "table.h"
 #include "trace.h"
 
-#define NAMES         200
-#define ROWS_A_LAUNCH 4 /* call, arrow's start and end, kernel */
-#define ROUNDS        3
+#define NAMES           200
+#define ROWS_A_LAUNCH   4 /* call, arrow's start and end, kernel */
+#define LAUNCHES_A_WAIT 16
+#define ROWS_A_WAIT     2 /* call, synchronization */
+#define ROUNDS          3
 
 struct kernels {
     uint32_t name[NAMES], shape[NAMES];
@@ -53,23 +56,29 @@ static void put_kernels(struct kernels *k, struct trace *t)
     }
 }
 
+/* After each wait the next launch begins 20 us later. */
+static uint64_t launched_ns(uint64_t number)
+{
+    return START_NS + 1000000 + number * 7013 + (number - 1) / LAUNCHES_A_WAIT * 20000;
+}
+
 /* A launch and its kernel. */
 static void launch(struct trace *t, const struct kernels *k, uint64_t number)
 {
-    uint64_t call_ns = START_NS + 1000000 + number * 7013, gpu_ns = call_ns + 5119;
+    uint64_t call_ns = launched_ns(number), gpu_ns = call_ns + 5119;
     uint32_t i = (uint32_t)(number * 7 % NAMES);
     struct sl_event ev[3] = {
         {.kind = SL_EV_RUNTIME,
          .start_ns = call_ns,
          .end_ns = call_ns + 3211,
-         .correlation = number,
+         .correlation = 2 * number,
          .thread = 4243,
          .flags = SL_EVF_LAUNCH,
          .u.call = {.cbid = 211}},
         {.kind = SL_EV_FLOW,
          .start_ns = call_ns,
          .end_ns = gpu_ns,
-         .correlation = number,
+         .correlation = 2 * number,
          .thread = 4243,
          .flags = SL_EVF_FLOW_FIRST,
          .context = 1,
@@ -77,7 +86,7 @@ static void launch(struct trace *t, const struct kernels *k, uint64_t number)
         {.kind = SL_EV_KERNEL,
          .start_ns = gpu_ns,
          .end_ns = gpu_ns + 4000 + number % 2000,
-         .correlation = number,
+         .correlation = 2 * number,
          .name = k->name[i],
          .shape = k->shape[i],
          .context = 1,
@@ -85,6 +94,29 @@ static void launch(struct trace *t, const struct kernels *k, uint64_t number)
     };
 
     must(sl_kineto_events(t->kineto, ev, 3), "events");
+}
+
+/* For that launch's kernel. */
+static void wait_for(struct trace *t, uint64_t number)
+{
+    uint64_t start_ns = launched_ns(number) + 3500;
+    struct sl_event ev[2] = {
+        {.kind = SL_EV_RUNTIME,
+         .start_ns = start_ns,
+         .end_ns = start_ns + 9000,
+         .correlation = 2 * number + 1,
+         .thread = 4243,
+         .u.call = {.cbid = 131}},
+        {.kind = SL_EV_SYNC,
+         .start_ns = start_ns + 200,
+         .end_ns = start_ns + 8800,
+         .correlation = 2 * number + 1,
+         .context = 1,
+         .stream = 7,
+         .u.sync = {.type = SL_SYNC_STREAM}},
+    };
+
+    must(sl_kineto_events(t->kineto, ev, 2), "events");
 }
 
 /* Writes the trace of `launches` launches. Runs in a child: its memory is not the reader's. */
@@ -99,9 +131,12 @@ static void write_trace(const char *path, enum sl_compression compression, uint6
     must(sl_sink_file_open(&file, path), path);
     must(sl_sink_compress_open(&sink, file, compression, compression ? 1 : 0), path);
     must(sl_kineto_begin(t.kineto, sink, &trace_meta), "begin");
-    for (uint64_t i = 1; i <= launches; i++)
+    for (uint64_t i = 1; i <= launches; i++) {
         launch(&t, &kernels, i);
-    must(sl_kineto_end(t.kineto, START_NS + 2000000 + launches * 7013), "end");
+        if (i % LAUNCHES_A_WAIT == 0)
+            wait_for(&t, i);
+    }
+    must(sl_kineto_end(t.kineto, launched_ns(launches + 1) + 1000000), "end");
     must(sink->sync(sink), path);
     must(sink->close(sink, 1), path);
     trace_close(&t);
@@ -120,55 +155,165 @@ static void in_child(const char *path, enum sl_compression compression, uint64_t
         exit(2);
 }
 
-/* Runs the command. Returns seconds; its peak memory in *peak_mib, CPU seconds in *cpu. */
-static double check(const char *tool, const char *path, double *peak_mib, double *cpu)
+/* What a run of the command took. */
+struct cost {
+    double seconds, cpu, peak_mib;
+};
+
+static double seconds_of(struct timeval t)
+{
+    return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
+
+/* Runs the command, whose first argument is its own path. What it says goes to `said`. */
+static struct cost run(const char *const *argument, const char *said)
 {
     uint64_t began = bench_wall_ns();
     struct rusage usage;
-    pid_t child = vfork();
+    pid_t child = fork();
     int status = -1;
 
     if (child == 0) {
-        execl(tool, tool, "check", "--quiet", path, (char *)NULL);
+        int fd = open(said, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+        if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
+            _exit(126);
+        execv(argument[0], (char *const *)(uintptr_t)argument); /* execv writes nothing there */
         _exit(127);
     }
     if (child < 0 || wait4(child, &status, 0, &usage) != child || status != 0) {
-        fprintf(stderr, "read_bench: %s check %s failed (status %d)\n", tool, path, status);
+        fprintf(stderr, "read_bench: %s %s failed (status %d); what it said is in %s\n",
+                argument[0], argument[1], status, said);
         exit(2);
     }
-    *peak_mib = (double)usage.ru_maxrss / 1024;
-    *cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-    return (double)(bench_wall_ns() - began) / 1e9;
+    return (struct cost){.seconds = (double)(bench_wall_ns() - began) / 1e9,
+                         .cpu = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime),
+                         .peak_mib = (double)usage.ru_maxrss / 1024};
+}
+
+/* The quickest of three runs, with the most memory that one of them had. */
+static struct cost best_of(const char *const *argument, const char *said)
+{
+    struct cost best = {0};
+    double peak = 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        struct cost c = run(argument, said);
+
+        peak = c.peak_mib > peak ? c.peak_mib : peak;
+        if (i == 0 || c.seconds < best.seconds)
+            best = c;
+    }
+    best.peak_mib = peak;
+    return best;
+}
+
+/* A trace in the benchmark's own folder, and what reading it is called in the table. */
+struct subject {
+    struct bench_table *table;
+    const char *tool;
+    char path[256], out[256], said[256];
+    enum sl_compression compression;
+    uint64_t launches;
+};
+
+static void row(const struct subject *s, const char *command, const char *what,
+                struct bench_row values)
+{
+    static const char *const name[] = {"plain", "zstd", "gzip"};
+    char metric[96];
+
+    snprintf(metric, sizeof(metric), "%s, %s%s", command, name[s->compression], what);
+    values.metric = metric;
+    bench_row(s->table, values);
+}
+
+static void measure_check(const struct subject *s)
+{
+    const char *argument[] = {s->tool, "check", "--quiet", s->path, NULL};
+    struct cost best = best_of(argument, s->said);
+    double events =
+        (double)(s->launches * ROWS_A_LAUNCH + s->launches / LAUNCHES_A_WAIT * ROWS_A_WAIT);
+
+    row(s, "check", "",
+        (struct bench_row){.value = events / best.seconds / 1e6,
+                           .unit = "M events/s",
+                           .goal = s->compression == SL_COMPRESS_ZSTD ? 1 : 0,
+                           .at_least = 1});
+    row(s, "check", ": CPU an event",
+        (struct bench_row){.value = best.cpu * 1e9 / events, .unit = "ns"});
+    row(s, "check", ": peak memory",
+        (struct bench_row){.value = best.peak_mib, .unit = "MiB", .goal = 256});
+}
+
+/* A file that is plain JSON: its size is what is read. */
+static void measure_json(const struct subject *s, const char *command, const char *const *argument,
+                         double speed_goal, double memory_goal)
+{
+    struct cost best = best_of(argument, s->said);
+    struct stat file;
+
+    must(stat(s->path, &file) == 0 ? 0 : -errno, s->path);
+    row(s, command, ": a second of CPU",
+        (struct bench_row){.value = (double)file.st_size / 1e6 / best.cpu,
+                           .unit = "MB",
+                           .goal = speed_goal,
+                           .at_least = 1});
+    row(s, command, ": peak memory",
+        (struct bench_row){.value = best.peak_mib, .unit = "MiB", .goal = memory_goal});
+}
+
+static double lines_in(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    double lines = 0;
+    int c;
+
+    must(f ? 0 : -errno, path);
+    while ((c = getc(f)) != EOF)
+        lines += c == '\n';
+    fclose(f);
+    return lines;
+}
+
+/* Each round replaces the file of the round before. */
+static void measure_convert(const struct subject *s)
+{
+    const char *argument[] = {s->tool,   "convert", s->path, "--to", "chakra",
+                              "--force", "-o",      s->out,  NULL};
+
+    measure_json(s, "convert to Chakra", argument, 50, 500);
+    unlink(s->out);
+}
+
+static void measure_edges(const struct subject *s)
+{
+    const char *argument[] = {s->tool, "edges", "--json", s->path, NULL};
+    double waits = (double)(s->launches / LAUNCHES_A_WAIT);
+
+    measure_json(s, "edges", argument, 0, 256);
+    /* One line an edge, one with what is left out: it measures nothing where there are none. */
+    row(s, "edges", ": found",
+        (struct bench_row){
+            .value = lines_in(s->said), .unit = "edges", .goal = waits, .at_least = 1});
 }
 
 static void measure(struct bench_table *t, const char *tool, const char *folder,
                     enum sl_compression compression, uint64_t launches)
 {
-    static const char *const name[] = {"plain", "zstd", "gzip"};
-    double best = 0, best_cpu = 0, peak = 0, events = (double)(launches * ROWS_A_LAUNCH);
-    char path[256], metric[64];
+    struct subject s = {.table = t, .tool = tool, .compression = compression, .launches = launches};
 
-    snprintf(path, sizeof(path), "%s/trace.%s", folder, name[compression]);
-    in_child(path, compression, launches);
-    for (int i = 0; i < ROUNDS; i++) {
-        double mib, cpu, seconds = check(tool, path, &mib, &cpu);
-
-        if (i == 0 || seconds < best) {
-            best = seconds;
-            best_cpu = cpu;
-        }
-        peak = mib > peak ? mib : peak;
+    snprintf(s.path, sizeof(s.path), "%s/trace", folder);
+    snprintf(s.out, sizeof(s.out), "%s/out.et", folder);
+    snprintf(s.said, sizeof(s.said), "%s/said", folder);
+    in_child(s.path, compression, launches);
+    measure_check(&s);
+    if (compression == SL_COMPRESS_NONE) {
+        measure_convert(&s);
+        measure_edges(&s);
     }
-    unlink(path);
-    snprintf(metric, sizeof(metric), "check, %s", name[compression]);
-    bench_row(t,
-              (struct bench_row){metric, events / best / 1e6, "M events/s",
-                                 .goal = compression == SL_COMPRESS_ZSTD ? 1 : 0, .at_least = 1});
-    snprintf(metric, sizeof(metric), "check, %s: CPU an event", name[compression]);
-    bench_row(t, (struct bench_row){metric, best_cpu * 1e9 / events, "ns", .goal = 0});
-    snprintf(metric, sizeof(metric), "check, %s: peak memory", name[compression]);
-    bench_row(t, (struct bench_row){metric, peak, "MiB", .goal = 256});
+    unlink(s.said);
+    unlink(s.path);
 }
 
 int main(int argc, char **argv)
