@@ -202,8 +202,12 @@ if stage build-release build release; then
     stage python python_tests release python "tests/samples tests/gpu"
     stage library python_tests release library tests/library
     stage e2e-release python_tests release e2e-release tests/e2e -n "$workers" -m "$e2e_marks"
-    if [[ $level != 0 && $torch == 1 && ( -z $only || -e build/venv/torch-2.11/.complete ) ]]; then
-        stage torch-2.11 torch_tests torch-2.11
+    if [[ $level != 0 && $torch == 1 ]]; then
+        if [[ -z $only || -e build/venv/torch-2.11/.complete ]]; then
+            stage torch-2.11 torch_tests torch-2.11
+        else
+            left_out+=("the tests that run PyTorch (--only takes what is there: tests/venv.sh torch-2.11)")
+        fi
     fi
     if [[ $level != 0 && -z $only ]]; then
         stage format format

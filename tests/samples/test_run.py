@@ -41,6 +41,15 @@ def test_with_pytorch(tree):
     assert said == "6 passed, 0 failed\n"
 
 
+def test_a_pattern_fetches_no_pytorch(tree):
+    (tree / "build" / "venv" / TORCH / ".complete").unlink()
+    names, said = stages(tree)
+    assert TORCH not in names
+    assert said.splitlines() == [
+        "left out: the tests that run PyTorch (--only takes what is there: tests/venv.sh torch-2.11)",
+        "5 passed, 0 failed"]
+
+
 def test_without_pytorch(tree):
     names, said = stages(tree, "--without-torch")
     assert names == ["build-release", "unit-release", "python", "library", "e2e-release"]
