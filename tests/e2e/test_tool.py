@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import resource
+import struct
 import subprocess
 
 import pytest
@@ -65,6 +66,12 @@ def make_trace(calls=50):
 def frames(data, size):
     return b"".join(zstandard.ZstdCompressor(write_checksum=True).compress(data[i:i + size])
                     for i in range(0, len(data), size))
+
+
+def frames_as_pzstd(data, size):
+    """Each frame behind a skippable one that tells its length: so the file begins with one."""
+    packed = [frames(data[i:i + size], size) for i in range(0, len(data), size)]
+    return b"".join(struct.pack("<III", 0x184D2A50, 4, len(frame)) + frame for frame in packed)
 
 
 def events_before(data, at):
@@ -128,8 +135,9 @@ def test_real_trace(path, tmp_path):
 # Whole traces of our own kind
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lambda d: frames(d, 1000),
+                                  lambda d: frames_as_pzstd(d, 1000),
                                   lambda d: gzip.compress(d[:999]) + gzip.compress(d[999:])],
-                         ids=["plain", "gzip", "zstd-frames", "gzip-members"])
+                         ids=["plain", "gzip", "zstd-frames", "pzstd", "gzip-members"])
 @pytest.mark.sanitize
 def test_own_trace(pack, tmp_path):
     path = tmp_path / "trace"  # the name says nothing

@@ -239,11 +239,18 @@ size_t sl_input_peek(struct sl_input *in, const char **out)
     return in->peeked_size;
 }
 
+/* A frame, or one that is to be skipped: pzstd begins its files with such a one. */
+static int is_zstd(const uint8_t *first)
+{
+    static const uint8_t frame[4] = {0x28, 0xb5, 0x2f, 0xfd}, skippable[3] = {0x2a, 0x4d, 0x18};
+
+    return memcmp(first, frame, 4) == 0 ||
+           (first[0] >> 4 == 5 && memcmp(first + 1, skippable, 3) == 0);
+}
+
 /* Reads the first bytes and chooses the decoder. 0 or -errno. */
 static int detect(struct sl_input *in)
 {
-    static const uint8_t zstd_magic[4] = {0x28, 0xb5, 0x2f, 0xfd};
-
     if (!refill(in))
         return in->status.end == SL_INPUT_FAILED ? -EIO : -ENODATA;
     /* A pipe may give a single byte first. */
@@ -256,7 +263,7 @@ static int detect(struct sl_input *in)
             break;
         in->raw_fill += (size_t)n;
     }
-    if (in->raw_fill >= 4 && memcmp(in->raw, zstd_magic, 4) == 0) {
+    if (in->raw_fill >= 4 && is_zstd(in->raw)) {
         in->status.format = SL_INPUT_ZSTD;
         in->zstd = ZSTD_createDStream();
         if (!in->zstd)
