@@ -59,6 +59,7 @@ class Action:
     writes: set = dataclasses.field(default_factory=set)
     anywhere: set = dataclasses.field(default_factory=set)  # what it may read and write besides
     ops: list = dataclasses.field(default_factory=list)
+    untold: bool = False  # of one of them no record says when it ended
     waits: bool = False
     record: bool = False
     unsure: bool = False  # overlaps another that it conflicts with
@@ -234,8 +235,9 @@ class Truth:
 
     def _gone(self, wait: dict, call: dict) -> list[tuple]:
         """A context's streams that were destroyed and had run dry when it looked what to wait for (some
-        time after the call began), with what they were made to wait for, and the branches of graphs
-        that were launched there: the simulator forgets them."""
+        time after the call began), the branches of graphs that were launched there, and what such
+        streams were made to wait for, be it over or not: the simulator forgets them, and no record says
+        that a stream was destroyed."""
         awaited = set()
         for follow in self.follows:
             if (follow["context"], follow["stream"]) in self.destroyed and follow["corr"] < wait["corr"]:
@@ -247,8 +249,8 @@ class Truth:
             place = place_of(op)
             branch = place not in self.flags and place[1] != LEGACY
             here = (branch or place in self.destroyed) and place[0] == wait["context"]
-            if ((here or op["id"] in awaited) and op["end"] <= wait["start"]
-                    and op["corr"] < wait["corr"]):
+            over = here and op["end"] <= wait["start"]
+            if (over or op["id"] in awaited) and op["corr"] < wait["corr"]:
                 last[place] = max(op, last.get(place, op), key=lambda op: op["id"])
         return [edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
                 for op in last.values()]
@@ -302,6 +304,7 @@ class Truth:
             if action := act(op["corr"]):
                 self._enqueues(action, op["context"], op["stream"])
                 action.ops.append(op)
+                action.untold |= op["id"] in self.lost_ops
                 if op["graph"]:  # launches of one executable come behind each other
                     action.reads.add(("graph", op["graph"]))
                     action.writes.add(("graph", op["graph"]))
@@ -361,16 +364,19 @@ def conflict(a: Action, b: Action) -> bool:
                 or a.anywhere & (b.reads | b.writes) or b.anywhere & (a.reads | a.writes))
 
 
+def was_not_waited_for(wait: Action, launch: Action) -> bool:
+    """An operation that went on after a wait had returned."""
+    return bool(wait.waits and not wait.ops and launch.ops and not launch.untold
+                and all(op["end"] > wait.end for op in launch.ops))
+
+
 def tainted(actions: list[Action]) -> set[int]:
     """Calls that overlap others with which they conflict, and those that depend on what such a call did."""
     for i, a in enumerate(actions):
         for b in actions[i + 1:]:
             if a.thread == b.thread or a.end <= b.start or b.end <= a.start or not conflict(a, b):
                 continue
-            # An operation that went on after a wait had returned was not waited for.
-            if a.waits and b.ops and not a.ops and all(op["end"] > a.end for op in b.ops):
-                continue
-            if b.waits and a.ops and not b.ops and all(op["end"] > b.end for op in a.ops):
+            if was_not_waited_for(a, b) or was_not_waited_for(b, a):
                 continue
             a.unsure = b.unsure = True
     dirty: set = set()

@@ -340,6 +340,9 @@ def test_a_graph_launched_nobody_knows_where_during_a_wait(tmp_path):
     node["end"] = wait["end"] + 1  # it was not waited for
     to, wrong = judged("overlapping")
     assert not to.blurred and wrong
+    run.log.append({"what": "no-time", "correlation": node["corr"], "op": node["id"]})  # who knows?
+    to, wrong = judged("overlapping")
+    assert to.blurred and not wrong
 
 
 def test_a_free_in_a_context_without_work(tmp_path):
