@@ -40,6 +40,12 @@ enum sl_edge_kind {
     SL_EDGE_KIND_COUNT
 };
 
+/* Nobody waits, for what ends while it runs neither: wait_ns is 0. */
+static inline int sl_edge_is_query(enum sl_edge_kind kind)
+{
+    return kind == SL_EDGE_EVENT_QUERY || kind == SL_EDGE_STREAM_QUERY;
+}
+
 /* How sure it is. OVERLAPPING: enqueue and wait truly overlapped, decided by the rule in
  * docs/sync-edges.md. INFERRED: from times, since no record says it. */
 enum sl_edge_basis {

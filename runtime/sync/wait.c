@@ -333,6 +333,8 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
     edge = add_edge(w, link, when->from_ns, when->to_ns, inferred);
     if (!edge)
         return;
+    if (sl_edge_is_query(wait->kind))
+        edge->wait_ns = 0;
     edge->kind = wait->kind;
     edge->dst_correlation = when->correlation;
     edge->dst_start_ns = when->from_ns;

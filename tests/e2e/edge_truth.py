@@ -22,6 +22,7 @@ import dataclasses
 import harness
 
 INFERRED = {"free", "implicit"}
+QUERIES = {"event_query", "stream_query"}  # nobody waits, also for what ends meanwhile
 UNRECORDED = INFERRED | {"copy", "memset"}  # waits without a record of their own
 NONE = 0xffffffff  # no stream, no event
 LEGACY = 7
@@ -404,5 +405,6 @@ def place_of(op: dict) -> tuple[int, int]:
 def edge_of(kind, op, corr, point, free, end, stream=None) -> tuple:
     """kind, source, destination, wait, wake: all but `released`."""
     last = max(op["end"], free)
-    return (kind, op["corr"], op["stream"], op["device"], corr, point, stream, last - free,
+    waited = 0 if kind in QUERIES else last - free
+    return (kind, op["corr"], op["stream"], op["device"], corr, point, stream, waited,
             max(0, end - last))

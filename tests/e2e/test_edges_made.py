@@ -123,6 +123,25 @@ def test_a_wait_that_names_no_record(tmp_path):
     assert lost == {"no_record": 2}
 
 
+def query(kind, cbid, name, correlation, ts, dur, **args):
+    return [row("cuda_runtime", name, correlation, ts, dur, 42, cbid=cbid),
+            row("cuda_sync", kind, correlation, ts, dur, -1, device=0, context=1, **args)]
+
+
+def test_queries(tmp_path):
+    """Nobody waited for what ended while one ran."""
+    rows = [*launch(1, 10, 15, 60, 13), row("cuda_runtime", "cudaEventRecord", 2, 13, 1, 42, cbid=135),
+            *query("Event Sync", 138, "cudaEventQuery", 3, 58, 5, stream=-1, wait_on_stream=13,
+                   wait_on_cuda_event_record_corr_id=2, wait_on_cuda_event_id=4),
+            *launch(4, 70, 75, 90, 13), *query("Stream Sync", 132, "cudaStreamQuery", 5, 86, 6, stream=13)]
+    path = write(tmp_path / "t", rows)
+    assert [(e["kind"], e["src_correlation"], e["dst_correlation"], e["wait_ns"], e["wake_ns"], e["released"],
+             e["basis"]) for e in edges(path)[0]] == [
+        ("event_query", 1, 3, 0, 3000, False, "inferred"), ("stream_query", 4, 5, 0, 2000, False, "inferred")]
+    summary = json.loads(run("edges", "--json", "--summary", path)[0])
+    assert (summary["waits"], summary["total_ns"], summary["longest"]) == (0, 0, [])
+
+
 @pytest.mark.parametrize("memory, waits", [("Pinned", [("memset", 2, 2, 110000)]), ("Device", [])])
 def test_memsets(tmp_path, memory, waits):
     """One of the host's memory blocks."""

@@ -114,6 +114,15 @@ def test_kept_programs(tmp_path, path):
         assert not outcome.wrong, "\n".join(outcome.wrong)
 
 
+def test_operations_that_end_while_a_query_runs(tmp_path):
+    """Of sixty that are polled for some do. Nobody waited for them."""
+    poll = "0 equery 0 0\n" * 60 + "0 squery 2 0\n" * 10
+    steps = "0 use 0\n0 stream 2 1\n0 event 0\n" + ("0 kernel 2 30\n0 record 0 2 0\n" + poll) * 60
+    outcome = random_waits.check(random_waits.from_text(steps), tmp_path)
+    assert not outcome.wrong, "\n".join(outcome.wrong)
+    assert outcome.kinds["event_query"] > 30
+
+
 # That the comparison can fail
 
 # The first kernel is so long that all behind it is waited for on a busy machine, too.
@@ -257,6 +266,32 @@ def test_an_operation_behind_unseen_work_must_be_marked(tmp_path):
             assert judged()
             return
     pytest.fail("no run had an operation behind unseen work")
+
+
+def test_a_query_that_waited_is_noticed(tmp_path):
+    """Here its operation is given an end while it ran: the numbers of a wait are false, then."""
+    (tmp_path / "steps").write_text("0 use 0\n0 stream 2 1\n0 kernel 2 20\n0 ssync 2 0\n0 squery 2 0\n")
+    run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps")
+    lines, trace = run.truth, run.trace()
+    edges, lost = random_waits.edges_of(trace)
+    about = trace.object["syncline"]
+    query = next(line for line in lines if line["t"] == "wait" and line["kind"] == "stream_query")
+    call = next(line for line in lines if line["t"] == "call" and line["corr"] == query["corr"])
+    kernel = next(line for line in lines if line["t"] == "op")
+    kernel["end"] = call["start"] + 1
+    told = {"kind": "stream_query", "src_correlation": kernel["corr"], "src_stream": kernel["stream"],
+            "src_device": 0, "src_name": harness.expected_operation(kernel)[1], "dst_correlation": call["corr"],
+            "dst_point": "end", "dst_stream": None, "dst_name": call["name"], "dst_thread": call["thread"],
+            "released": False, "wait_ns": 0, "wake_ns": call["end"] - kernel["end"], "basis": "exact"}
+
+    def judged(**numbers):
+        found = [edge for edge in edges if edge["dst_correlation"] != call["corr"]] + [{**told, **numbers}]
+        window = (about["opened_ns"], about["closed_ns"])
+        return [line for line in edge_compare.compare(edge_truth.Truth(lines, run.log), found, lost, True,
+                                                      window).wrong if str(call["corr"]) in line]
+
+    assert not judged()
+    assert judged(wait_ns=1) and judged(released=True) and judged(wait_ns=1, released=True)
 
 
 # That the truth knows what cannot be known

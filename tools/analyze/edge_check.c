@@ -111,10 +111,11 @@ static int64_t later(int64_t a, int64_t b)
 static int times_agree(const struct sl_edge *edge, const struct span *source, const struct span *to)
 {
     int64_t until = edge->at_start ? to->start_ns : to->end_ns;
-    int64_t wait =
-        edge->at_start ? (int64_t)edge->wait_ns : later(0, source->end_ns - to->start_ns);
     int64_t from = edge->at_start ? source->end_ns : later(source->end_ns, to->start_ns);
+    int64_t wait = (int64_t)edge->wait_ns;
 
+    if (!edge->at_start)
+        wait = sl_edge_is_query(edge->kind) ? 0 : from - to->start_ns;
     if (source->end_ns > until + TICK_NS || wait != (int64_t)edge->wait_ns)
         return 0;
     return (edge->at_start && !wait) || (int64_t)edge->wake_ns == later(0, until - from);

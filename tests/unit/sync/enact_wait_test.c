@@ -306,6 +306,33 @@ static void without_synchronization_records_a_wait_is_guessed_or_counted(void **
     job_end(j);
 }
 
+/* Nobody waits for what ends while a query runs: it released nothing. */
+static void a_query_does_not_wait(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t first = job_kernel(j, 13, 10, 15, 22);
+
+    job_record(j, 13, 5, 9, 13);
+    uint64_t event = job_call(j, EVENT_QUERY, 20, 26);
+
+    job_synced(j, SL_SYNC_EVENT, SL_STREAM_NONE, 5, 9, 20, 26);
+    uint64_t second = job_kernel(j, 13, 30, 35, 42);
+    uint64_t stream = job_call(j, STREAM_QUERY, 40, 46);
+
+    job_synced(j, SL_SYNC_STREAM, 13, 0, 0, 40, 46);
+    uint64_t late = job_call(j, STREAM_QUERY, 50, 53);
+
+    job_synced(j, SL_SYNC_STREAM, 13, 0, 0, 50, 53);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 3);
+    assert_wait(job_edge(j, first, event), SL_EDGE_EVENT_QUERY, 0, 4, 0);
+    assert_wait(job_edge(j, second, stream), SL_EDGE_STREAM_QUERY, 0, 4, 0);
+    assert_wait(job_edge(j, second, late), SL_EDGE_STREAM_QUERY, 0, 3, 0);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
 /* It comes behind and before all work of both devices, on whatever streams: what it waited for, and
  * what waits for these until their next operation, is left out. */
 static void a_blocking_copy_between_devices_is_counted(void **state)
@@ -358,6 +385,7 @@ int main(void)
         cmocka_unit_test(a_copy_that_failed_gives_nothing),
         cmocka_unit_test(copies_that_are_given_up_are_counted_if_they_wait),
         cmocka_unit_test(without_synchronization_records_a_wait_is_guessed_or_counted),
+        cmocka_unit_test(a_query_does_not_wait),
         cmocka_unit_test(a_blocking_copy_between_devices_is_counted),
         cmocka_unit_test(an_asynchronous_one_has_the_order_of_its_stream),
     };

@@ -22,6 +22,7 @@ enum {
     STREAM_SYNC = 131,
     STREAM_QUERY = 132,
     EVENT_SYNC = 137,
+    EVENT_QUERY = 138,
     STREAM_WAIT = 147,
     EVENT_RECORD = 135,
     MEMCPY = 31,

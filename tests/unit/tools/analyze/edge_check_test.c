@@ -126,6 +126,22 @@ static void numbers_that_rows_contradict(void **state)
     assert_int_equal(found(SL_FIND_EDGE_TIMES), 2);
 }
 
+/* Nobody waits for what ends while it runs. */
+static void a_query_that_waited(void **state)
+{
+    struct sl_row_edge edge = to_call(5, 6, 0, 6000);
+    (void)state;
+    two_rows();
+    edge.kind = text("event_query");
+    tell(&edge);
+    assert_int_equal(found(SL_FIND_EDGE_TIMES), 0);
+    edge = to_call(5, 6, 40000, 6000);
+    edge.kind = text("stream_query");
+    tell(&edge);
+    sl_edge_check_end(check);
+    assert_int_equal(found(SL_FIND_EDGE_TIMES), 1);
+}
+
 static void source_that_ends_after_its_wait(void **state)
 {
     struct sl_row_edge edge = to_call(5, 6, 48000, 0);
@@ -195,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EDGE_CHECK_TEST(what_agrees_passes),
         EDGE_CHECK_TEST(numbers_that_rows_contradict),
+        EDGE_CHECK_TEST(a_query_that_waited),
         EDGE_CHECK_TEST(source_that_ends_after_its_wait),
         EDGE_CHECK_TEST(one_edge_released_a_wait),
         EDGE_CHECK_TEST(rows_without_sense),
