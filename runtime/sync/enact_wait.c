@@ -118,7 +118,9 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
     enum sl_edge_kind kind = item->kind == SL_EV_MEMSET ? SL_EDGE_MEMSET : SL_EDGE_COPY;
     struct sl_wait wait;
 
-    if (!shape || sl_call_is_node(c, item))
+    /* A graph's launch waits for none of its nodes. In files of torch.profiler's nothing tells
+     * those from other operations if they are on one stream. */
+    if (!shape || sl_call_is_node(c, item) || c->class == SL_CALL_GRAPH_LAUNCH)
         return;
     if (!c->cpu)
         remember_unreturned(c, item, shape);

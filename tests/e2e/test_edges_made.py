@@ -142,6 +142,16 @@ def test_queries(tmp_path):
     assert (summary["waits"], summary["total_ns"], summary["longest"]) == (0, 0, [])
 
 
+@pytest.mark.parametrize("ends", [(160, 170), (160, 155)])
+def test_a_copy_in_a_graph(tmp_path, ends):
+    """The launch does not wait for it, whether it was over by then or not."""
+    end, returned = ends
+    rows = [*launch(1, 100, 105, 150, 20), row("cuda_runtime", "cudaGraphLaunch", 2, 110, returned - 110, 42, cbid=311),
+            operation("kernel", "a", 2, 151, 152, 20),
+            operation("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 2, 153, end, 20)]
+    assert edges(write(tmp_path / "t", rows)) == ([], {})
+
+
 @pytest.mark.parametrize("memory, waits", [("Pinned", [("memset", 2, 2, 110000)]), ("Device", [])])
 def test_memsets(tmp_path, memory, waits):
     """One of the host's memory blocks."""

@@ -333,6 +333,19 @@ static void a_query_does_not_wait(void **state)
     job_end(j);
 }
 
+/* torch.profiler's files do not say that an operation is a node. */
+static void a_launch_of_a_graph_does_not_wait_for_its_copy(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.foreign = 1});
+    (void)state;
+    copy(j, GRAPH_LAUNCH, (struct sl_shape)SHAPE_DTOH_PAGEABLE, 10, 60, 20, 50);
+    copy(j, GRAPH_LAUNCH, (struct sl_shape)SHAPE_DTOH_PAGEABLE, 70, 75, 80, 90);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
 /* It comes behind and before all work of both devices, on whatever streams: what it waited for, and
  * what waits for these until their next operation, is left out. */
 static void a_blocking_copy_between_devices_is_counted(void **state)
@@ -386,6 +399,7 @@ int main(void)
         cmocka_unit_test(copies_that_are_given_up_are_counted_if_they_wait),
         cmocka_unit_test(without_synchronization_records_a_wait_is_guessed_or_counted),
         cmocka_unit_test(a_query_does_not_wait),
+        cmocka_unit_test(a_launch_of_a_graph_does_not_wait_for_its_copy),
         cmocka_unit_test(a_blocking_copy_between_devices_is_counted),
         cmocka_unit_test(an_asynchronous_one_has_the_order_of_its_stream),
     };
