@@ -99,6 +99,22 @@ def test_rows_without_an_end(tmp_path, category, dur):
     assert "dur is no time" in run("check", path)[0]
 
 
+@pytest.mark.sanitize
+def test_calls_without_numbers(tmp_path):
+    """As ROCm's are: what they did is not known."""
+    rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46)
+    words = "none of its calls has a `cbid`"
+    assert words not in run("edges", write(tmp_path / "t", rows))[1]
+    del rows[0]["args"]["cbid"]
+    assert words not in run("edges", write(tmp_path / "t", rows))[1]
+    del rows[2]["args"]["cbid"], rows[3]
+    path = write(tmp_path / "t", rows)
+    out, error = run("edges", "--json", path)
+    assert not out and error.count(words) == 1
+    assert run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et")[1].count(words) == 1
+    assert not run("edges", write(tmp_path / "t", rows[1:2]))[1]  # no calls at all
+
+
 def numbers(call, op):
     """wait_ns and wake_ns by their definition."""
     start, end, source = (1000 * us for us in (call["ts"], call["ts"] + call["dur"], op["ts"] + op["dur"]))

@@ -73,6 +73,11 @@ int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, cons
             path, counts.negative);
         status = SL_EXIT_PROBLEM;
     }
+    if (counts.calls && !counts.numbered)
+        sl_args_complain(command,
+                         "%s: none of its calls has a `cbid`, CUPTI's number of what was called "
+                         "(ROCm has none): which of them waited is not known",
+                         path);
     if (f->names.missing)
         sl_args_complain(command, "%s: %" PRIu64 " names of edges %s", path, f->names.missing,
                          f->can_read_again

@@ -35,6 +35,7 @@ struct sl_trace_events_counts {
     uint64_t calls, operations, waits; /* given out */
     uint64_t unusable;                 /* rows whose ids or times make no sense */
     uint64_t negative;                 /* rows that end before they begin: taken as of no time */
+    uint64_t numbered;                 /* calls whose row has CUPTI's number of what was called */
     uint64_t of_others;                /* calls of another process than the first call's */
     uint64_t twice;                    /* calls, waits whose correlation id had one already */
     uint64_t strange;                  /* of these calls those that were not made inside it */

@@ -198,6 +198,7 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
     if (set_thread(t, row, &ev) != 0)
         return 0;
     note_process(t, row);
+    t->counts.numbered += (row->has & SL_HAS_CBID) != 0;
     ev.name = intern(t, row->name);
     ev.u.call.cbid = id32(row->has, SL_HAS_CBID, row->cbid, 0);
     ev.u.call.result = id32(row->has, SL_HAS_RESULT, row->result, 0);
