@@ -8,9 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sync/wait_legacy.h"
+
 enum {
-    TICK_NS = 1000,       /* old files have whole microseconds */
-    WAKE_MOST_NS = 20000, /* what a thread takes to go on: 4 to 8 us is usual, 13 was seen */
+    TICK_NS = 1000, /* old files have whole microseconds */
     FIRST_EDGES = 64,
     CONTEXTS_LOOKED_AT = 64, /* a process has one a GPU; a hostile file as many as it likes */
     COVERED_SHARE = 16       /* of all memory, for what threads know to be over */
@@ -270,7 +271,7 @@ static int fits(const struct sl_wait *wait, const struct sl_op *op)
 
     if (wait->scope == SL_WAIT_GUESS)
         return end_ns > wait->when.from_ns && end_ns <= wait->when.to_ns &&
-               end_ns + WAKE_MOST_NS >= wait->when.to_ns;
+               end_ns + SL_WAKE_MOST_NS >= wait->when.to_ns;
     if (is_for_some_context(wait))
         return end_ns > wait->when.from_ns && end_ns <= wait->when.to_ns;
     return 1;
@@ -378,6 +379,10 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
         return;
     if (wait->inferred && wait->scope != SL_WAIT_GUESS && !ended(wait, set))
         return;
+    if (w->opt->foreign && sl_wait_may_be_for_another(w->streams, wait, set)) {
+        w->lost[SL_EDGE_LOST_FLAG_UNKNOWN]++;
+        inferred = 1;
+    }
     w->edges = 0;
     for (const struct sl_link *at = set->first; at; at = at->next)
         add_call_edge(w, wait, at, inferred);
