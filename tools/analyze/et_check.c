@@ -52,7 +52,8 @@ static const struct {
     [SL_ET_RULE_COMM_PEER] = {"comm_peer", "messages to or from a rank below 0", SL_SEVERITY_ERROR},
     [SL_ET_RULE_COMM_TYPE] = {"comm_type", "collectives that ASTRA-sim has no algorithm for",
                               SL_SEVERITY_ERROR},
-    [SL_ET_RULE_GROUP] = {"group", "groups whose pg_name is no number", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_GROUP] = {"group", "groups whose pg_name is no number of 31 bits",
+                          SL_SEVERITY_ERROR},
     [SL_ET_RULE_NO_LAUNCH] = {"no_launch",
                               "GPU operations whose call is not in the file, so that a replay may "
                               "begin them too early: few at a window's edges; if there are many, "
@@ -133,14 +134,18 @@ static void check_ids(struct sl_et_check *c, const struct sl_et_node *n)
     }
 }
 
-static int is_number(struct sl_et_bytes b)
+/* One that an int holds: ASTRA-sim reads it as such. Nothing is 0. */
+static int is_group(struct sl_et_bytes b)
 {
+    uint64_t value = 0;
     size_t i;
 
-    for (i = 0; i < b.size; i++)
+    for (i = 0; i < b.size && value <= INT32_MAX; i++) {
         if (b.data[i] < '0' || b.data[i] > '9')
             return 0;
-    return 1;
+        value = value * 10 + (uint64_t)(b.data[i] - '0');
+    }
+    return value <= INT32_MAX;
 }
 
 /* REDUCE, GATHER, SCATTER, REDUCE_SCATTER_BLOCK, BARRIER, and what is no type. */
@@ -171,7 +176,7 @@ static void check_communication(struct sl_et_check *c, const struct sl_et_node *
         add(c, SL_ET_RULE_COMM_PEER, n->at, "node %llu: rank %d", id, (int)peer);
     else if (n->type == SL_ET_COMM_COLL && is_refused(n->comm_type))
         add(c, SL_ET_RULE_COMM_TYPE, n->at, "node %llu", id);
-    if (!is_number(n->pg_name))
+    if (!is_group(n->pg_name))
         add(c, SL_ET_RULE_GROUP, n->at, "node %llu", id);
 }
 

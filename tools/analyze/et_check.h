@@ -34,7 +34,7 @@ enum sl_et_rule {
     SL_ET_RULE_COMM_FIELDS, /* comm_type and comm_size, or peer and tag, are not all there */
     SL_ET_RULE_COMM_PEER,   /* a rank below 0 */
     SL_ET_RULE_COMM_TYPE,   /* one that ASTRA-sim has no algorithm for */
-    SL_ET_RULE_GROUP,       /* pg_name is no number */
+    SL_ET_RULE_GROUP,       /* pg_name is no number of 31 bits */
     SL_ET_RULE_NO_LAUNCH,   /* GPU operations whose call is not there */
     SL_ET_RULE_NOT_CHECKED, /* ids too large */
     SL_ET_RULES

@@ -183,6 +183,28 @@ static void test_communication(void **state)
     assert_breaks(SL_ET_RULE_GROUP);
 }
 
+/* Of ten and more digits. */
+#define LONG_GROUP(size, length, digits)                                                           \
+    ET_MESSAGE(ET_ID("\x01") ET_COLL ET_GPU ET_TYPE("\x00") ET_SIZE "\x52" size "\x0a\x07"         \
+                                                                    "pg_name"                      \
+                                                                    "\xea\x01" length digits)
+
+/* ASTRA-sim reads it as an int. */
+static void test_groups_fit_an_int(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META), LONG_GROUP("\x16", "\x0a", "2147483647"));
+    assert_breaks(SL_ET_RULES);
+    ET_FILE(ET_MESSAGE(ET_META), LONG_GROUP("\x16", "\x0a", "0000000012"));
+    assert_breaks(SL_ET_RULES);
+    ET_FILE(ET_MESSAGE(ET_META), LONG_GROUP("\x16", "\x0a", "2147483648"));
+    assert_breaks(SL_ET_RULE_GROUP);
+    ET_FILE(ET_MESSAGE(ET_META), LONG_GROUP("\x17", "\x0b", "99999999999"));
+    assert_breaks(SL_ET_RULE_GROUP);
+    ET_FILE(ET_MESSAGE(ET_META), LONG_GROUP("\x21", "\x15", "184467440737095516160"));
+    assert_breaks(SL_ET_RULE_GROUP);
+}
+
 #define PEER(name, size, value) "\x52" size "\x0a\x08" name "\x38" value
 #define TAG                     PEER("comm_tag", "\x0c", "\x00")
 #define SEND                    "\x18\x05"
@@ -226,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_types_of_attributes),
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_communication),
+        cmocka_unit_test(test_groups_fit_an_int),
         cmocka_unit_test(test_operation_without_its_call),
     };
 
