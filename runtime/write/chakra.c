@@ -205,12 +205,19 @@ static void put_row(struct sl_chakra *c, const struct sl_event *ev)
         sl_chakra_take_op(c, ev);
 }
 
+/* Few do: a launch begins before its operation. */
+static int lacks_launch(const struct sl_chakra *c, const struct sl_event *ev)
+{
+    return !sl_chakra_is_cpu(ev) && !sl_chakra_has_launch(c, ev->correlation);
+}
+
 /* What is ready by then, up to an operation that must wait for later rows. */
 static void put_held(struct sl_chakra *c, uint64_t until_ns)
 {
     uint64_t complete_ns = until_ns;
     struct sl_chakra_turn *turn;
     size_t i, ready = 0, kept = 0;
+    int looked = 0;
 
     c->unseen.until_ns = 0;
     for (i = 0; i < c->held_count; i++) {
@@ -223,8 +230,15 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
     for (i = 0; i < ready && !c->error; i++) {
         struct sl_event *ev = &c->held[turn[i].index];
 
+        if (!looked && lacks_launch(c, ev)) {
+            looked = 1;
+            turn = sl_chakra_behind_calls(c, turn, i, &ready, &until_ns);
+            if (i == ready)
+                break;
+            ev = &c->held[turn[i].index];
+        }
         if (!sl_chakra_is_cpu(ev) && sl_chakra_must_wait(c, ev, complete_ns)) {
-            until_ns = ev->start_ns - 1;
+            until_ns = sl_chakra_before(ev->start_ns);
             break;
         }
         put_row(c, ev);

@@ -293,11 +293,12 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev)
         row->end_ns = ev->end_ns;
 }
 
-/* An operation that the pending row launched begins. */
+/* An operation that the pending row launched begins; not before the row, whatever the clocks say.
+ */
 static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t start_ns,
                      uint64_t free_ns)
 {
-    uint64_t cut = earlier(start_ns, t->row.end_ns);
+    uint64_t cut = start_ns < t->row.start_ns ? t->row.start_ns : earlier(start_ns, t->row.end_ns);
     int waits = sl_chakra_waits(c, t->row.correlation);
 
     if (!waits && t->row.end_ns - cut <= SL_CHAKRA_DELAY_MAX_NS) {

@@ -125,6 +125,15 @@ int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t
     return s && begins_late(op, free_at(c, s, op)) && sl_chakra_is_undecided(c, s, op, complete_ns);
 }
 
+/* It cannot have begun before it was enqueued: the clocks differ, or its call went on. */
+static void count_overlap(struct sl_chakra *c, const struct sl_event *op, uint64_t launch_end_ns)
+{
+    if (op->start_ns >= launch_end_ns)
+        return;
+    c->count.gpu_overlaps++;
+    c->count.gpu_overlaps_ns += launch_end_ns - op->start_ns;
+}
+
 /* Adds what launched the operation as a dependency; returns when that had ended, 0: not known. */
 static uint64_t add_launch(struct sl_chakra *c, struct sl_chakra_stream *s,
                            struct sl_chakra_node *n)
@@ -138,6 +147,7 @@ static uint64_t add_launch(struct sl_chakra *c, struct sl_chakra_stream *s,
         s->shared |= s->thread && s->thread != launch->thread;
         s->thread = launch->thread;
         sl_chakra_add_dep(c, launch->id);
+        count_overlap(c, op, launch->end_ns);
         return launch->end_ns;
     }
     n->no_launch = 1;

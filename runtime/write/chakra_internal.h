@@ -11,11 +11,12 @@
  *   chakra_name.c  names, made once and kept
  *   chakra_comm.c  collectives and their groups
  *   chakra_sort.c  rows in order of time
+ *   chakra_early.c  operations that began before their call, by the clocks
  *
  * Rows go out in order of their start; a call that waits, at its end. So a node's parents are out
- * before it: a launch starts before its operation, a source ends before what waits for it ends.
- * Ids count up as nodes go out, and a dependency is looked up among the nodes that are out: the
- * file can neither name a node that is not in it nor hold a cycle.
+ * before it: a launch starts before its operation (or it is put there), a source ends before what
+ * waits for it ends. Ids count up as nodes go out, and a dependency is looked up among the nodes
+ * that are out: the file can neither name a node that is not in it nor hold a cycle.
  *
  * Threads: one owner. Memory: areas mapped at creation.
  */
@@ -45,6 +46,10 @@ enum {
     SL_CHAKRA_DELAY_MAX_NS = 20000,
     /* What a call takes to enqueue, where nothing tells: the usual launch. */
     SL_CHAKRA_ENQUEUE_NS = 5000,
+    /* A GPU operation's start may be recorded this long before its call's: the clocks of GPU and
+     * CPU are matched to microseconds, of eight GPUs under load to some tens (pytorch/kineto 1380).
+     */
+    SL_CHAKRA_SKEW_NS = 100000,
     /* A call that is under way when the window ends goes on for no longer than this after its
      * operation has ended: what is held for it takes memory. */
     SL_CHAKRA_OUTLAST_NS = 50000000
@@ -238,6 +243,18 @@ struct sl_chakra_turn *sl_chakra_sort(struct sl_chakra_turn *turn, struct sl_cha
 /* By start; what belongs first of what starts together, first. */
 struct sl_chakra_turn *sl_chakra_order(const struct sl_event *held, struct sl_chakra_turn *turn,
                                        struct sl_chakra_turn *spare, size_t count);
+
+/* chakra_early.c: puts what began before its call behind it, of the rows from `at` to *count, which
+ * go out, in order; returns them in that of the two arrays where they are. What must stay for a
+ * call that does is taken off, and *until_ns with it: what ended by then goes out. */
+struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_chakra_turn *turn,
+                                              size_t at, size_t *count, uint64_t *until_ns);
+
+/* Nothing that is put behind something of `ns` or later had ended by then. */
+static inline uint64_t sl_chakra_before(uint64_t ns)
+{
+    return ns > SL_CHAKRA_SKEW_NS ? ns - SL_CHAKRA_SKEW_NS - 1 : 0;
+}
 
 /* chakra_name.c. Valid until the next call. */
 const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event *ev);

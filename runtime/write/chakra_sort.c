@@ -63,6 +63,8 @@ static int comes_first(const struct sl_event *a, const struct sl_event *b)
         return sl_chakra_is_end(b);
     if (a_cpu != b_cpu)
         return a_cpu;
+    if (a->start_ns != b->start_ns) /* put behind their call */
+        return a->start_ns < b->start_ns;
     if (a->end_ns != b->end_ns)
         return a_cpu ? a->end_ns > b->end_ns : a->end_ns < b->end_ns;
     if (sl_chakra_is_outer(a) && sl_chakra_is_outer(b))
