@@ -293,8 +293,7 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev)
         row->end_ns = ev->end_ns;
 }
 
-/* An operation that the pending row launched begins; not before the row, whatever the clocks say.
- */
+/* An operation that the pending row launched begins: not before the row does. */
 static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t start_ns,
                      uint64_t free_ns)
 {

@@ -13,7 +13,7 @@
 
 enum {
     CALLS = 4096, /* of one moment, by correlation; a power of two, less than a sort's room */
-    LANES = 256   /* streams; two that share a place are kept in order with each other */
+    LANES = 1024  /* streams; two that share a place are kept in order with each other */
 };
 
 static void note(struct sl_chakra_turn *call, const struct sl_event *ev, uint32_t index)

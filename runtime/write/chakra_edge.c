@@ -130,8 +130,8 @@ void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op)
     *place = *op;
 }
 
-/* The node that a source became; 0: none, or none that is still known. */
-static uint64_t node_of(const struct sl_chakra *c, const struct sl_chakra_edge *e)
+/* What a source became; NULL: no node, or none that is still known. */
+static const struct sl_chakra_op *op_of(const struct sl_chakra *c, const struct sl_chakra_edge *e)
 {
     size_t at = place_of(e->src_correlation, e->src_which), i;
     const struct sl_chakra_stream *s;
@@ -140,26 +140,26 @@ static uint64_t node_of(const struct sl_chakra *c, const struct sl_chakra_edge *
         const struct sl_chakra_op *op = &c->op[(at + i) & (SL_CHAKRA_OPS - 1)];
 
         if (is_op(op, e->src_correlation, e->src_which))
-            return op->id;
+            return op;
     }
     s = sl_chakra_find_stream(c, e->src_device, e->src_context, e->src_stream);
-    return s && is_op(&s->last, e->src_correlation, e->src_which) ? s->last.id : 0;
+    return s && is_op(&s->last, e->src_correlation, e->src_which) ? &s->last : NULL;
 }
 
 void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t which, int at_start,
                            uint64_t *latest_ns)
 {
     uint32_t at = c->edges ? *bucket_of(c, correlation, which, at_start) : 0;
-    uint64_t id;
 
     for (; at; at = c->edge[at - 1].next) {
         struct sl_chakra_edge *e = &c->edge[at - 1];
+        const struct sl_chakra_op *op;
 
         if (e->used || !leads_to(e, correlation, which, at_start))
             continue;
         e->used = 1;
-        id = node_of(c, e);
-        if (!id) {
+        op = op_of(c, e);
+        if (!op) {
             c->count.edges_no_source++;
             continue;
         }
@@ -167,10 +167,10 @@ void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t w
             c->count.edges_full++;
             continue;
         }
-        sl_chakra_add_dep(c, id);
+        sl_chakra_add_dep(c, op->id);
         c->count.edges++;
-        if (e->src_end_ns > *latest_ns)
-            *latest_ns = e->src_end_ns;
+        if (e->src_end_ns + op->late_ns > *latest_ns)
+            *latest_ns = e->src_end_ns + op->late_ns;
     }
 }
 

@@ -3,13 +3,16 @@
  *
  * Parents: the call that launched it, the operation before it on its stream, and whatever it was
  * made to wait for. The time between the end of the last of them and its start is `delay_ns`:
- * launch latency. More than SL_CHAKRA_DELAY_MAX_NS is a reason that is not known, and is counted.
+ * launch latency. (An end is that of a replay, which begins nothing before its parents have ended.)
+ * More than SL_CHAKRA_DELAY_MAX_NS is a reason that is not known, and is counted.
  *
  * Threads: one owner. Memory: a fixed table of streams; when it is nearly full it starts anew.
  */
 #include <string.h>
 
 #include "write/chakra_internal.h"
+
+#define LATE_MAX_NS ((1u << 24) - 1)
 
 static struct sl_chakra_stream *probe(const struct sl_chakra *c, uint32_t device, uint32_t context,
                                       uint32_t stream)
@@ -96,6 +99,15 @@ static uint64_t delay_of(struct sl_chakra *c, const struct sl_event *ev, uint64_
     return delay;
 }
 
+/* What began before its parents had ended is late in a replay; what waits for it is not, since the
+ * thread's own time behind the wait is as much shorter. */
+static uint64_t late_by(const struct sl_event *ev, uint64_t parents_end)
+{
+    uint64_t late = parents_end > ev->start_ns ? parents_end - ev->start_ns : 0;
+
+    return late < LATE_MAX_NS ? late : LATE_MAX_NS;
+}
+
 static uint64_t which_of(const struct sl_event *op)
 {
     int is_node = op->graph && op->kind != SL_EV_GRAPH;
@@ -164,7 +176,7 @@ static uint64_t add_launch(struct sl_chakra *c, struct sl_chakra_stream *s,
 void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
 {
     struct sl_chakra_node n = {.ev = ev, .start_ns = ev->start_ns, .end_ns = ev->end_ns};
-    struct sl_chakra_op op = {ev->correlation, which_of(ev), 0};
+    struct sl_chakra_op op = {.correlation = ev->correlation, .which = which_of(ev)};
     struct sl_chakra_stream *s = stream_of(c, ev);
     uint64_t parents_end = add_launch(c, s, &n);
     int late = s->last.id && ev->start_ns < s->last_start_ns;
@@ -176,6 +188,7 @@ void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
     }
     sl_chakra_add_sources(c, ev->correlation, op.which, 1, &parents_end);
     n.delay_ns = delay_of(c, ev, parents_end);
+    op.late_ns = late_by(ev, parents_end);
     n.context = further_context(c, ev);
     n.name = sl_chakra_name(c, ev);
     if (ask_collective(c, ev, n.name, &collective))
@@ -190,5 +203,5 @@ void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
     }
     s->last = op;
     s->last_start_ns = ev->start_ns;
-    s->last_end_ns = ev->end_ns;
+    s->last_end_ns = ev->end_ns + op.late_ns;
 }

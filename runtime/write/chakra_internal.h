@@ -47,8 +47,8 @@ enum {
     /* What a call takes to enqueue, where nothing tells: the usual launch. */
     SL_CHAKRA_ENQUEUE_NS = 5000,
     /* A GPU operation's start may be recorded this long before its call's: the clocks of GPU and
-     * CPU are matched to microseconds, of eight GPUs under load to some tens (pytorch/kineto 1380).
-     */
+     * CPU are matched to some microseconds (pytorch/kineto issue 1380). Much more than they are off
+     * by, much less than what no clock explains. */
     SL_CHAKRA_SKEW_NS = 100000,
     /* A call that is under way when the window ends goes on for no longer than this after its
      * operation has ended: what is held for it takes memory. */
@@ -67,7 +67,8 @@ struct sl_chakra_edge {
 /* A GPU operation that is out. */
 struct sl_chakra_op {
     uint64_t correlation, which; /* sl_chakra_which() */
-    uint64_t id;                 /* 0: free */
+    uint64_t id : 40;            /* 0: free */
+    uint64_t late_ns : 24;       /* a replay ends it that much later than recorded */
 };
 
 /* A call: the parent of the GPU operations of its correlation. */
@@ -105,9 +106,9 @@ struct sl_chakra_stream {
     uint16_t device;
     uint8_t taken, shared; /* shared: several threads launched there */
     uint32_t context, stream;
-    uint32_t thread;          /* that launched there last; 0: not known */
-    struct sl_chakra_op last; /* id 0: none */
-    uint64_t last_start_ns, last_end_ns;
+    uint32_t thread;                     /* that launched there last; 0: not known */
+    struct sl_chakra_op last;            /* id 0: none */
+    uint64_t last_start_ns, last_end_ns; /* the end is that of a replay */
 };
 
 /* An operation whose call is not in, and what may have made it: held back with all behind it. */

@@ -227,7 +227,7 @@ def early_rows(early, count, sync):
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("early, sync", [(0.5, False), (2, False)])
+@pytest.mark.parametrize("early, sync", [(0.5, False), (2, False), (2, True), (12, True)])
 def test_kernels_that_begin_before_their_call(tmp_path, early, sync):
     """As pytorch/kineto issue 1380 shows them. Each follows its call all the same, and a replay
     keeps to the times."""

@@ -218,6 +218,26 @@ static void test_call_that_is_held_for_another(void **state)
     assert_launched("b", "long");
 }
 
+/* A replay is late by the overlap with the call, but the next operation by less and a wait not at
+ * all: it does not add up. */
+static void test_being_late_does_not_add_up(void **state)
+{
+    struct dom_file *d;
+
+    (void)state;
+    launch(10, 100, 115, 1);
+    kernel(7, 98, 150, 1, "a");
+    launch(10, 116, 118, 2);
+    kernel(7, 153, 160, 2, "b");
+    call("sync", 10, 120, 180, 3);
+    edge_to_call(2, 153, 160, 7, 3, 120, 180);
+    d = read_back();
+    assert_int_equal(dom_find(d, "a")->replay_end, 167000);
+    assert_int_equal(dom_number(dom_find(d, "b"), "delay_ns"), 0);
+    assert_int_equal(dom_find(d, "b")->replay_end, 174000);
+    assert_int_equal(dom_find(d, "sync.wait")->replay_end, 180000);
+}
+
 /* Threads that launch on each other's streams by a clock that is 30 us off. */
 static void test_any_order_of_many(void **state)
 {
@@ -260,6 +280,7 @@ int main(void)
         CHAKRA_TEST(test_what_waits_for_it),
         CHAKRA_TEST(test_held_until_its_call_is_over),
         CHAKRA_TEST(test_call_that_is_held_for_another),
+        CHAKRA_TEST(test_being_late_does_not_add_up),
         CHAKRA_TEST(test_any_order_of_many),
     };
 
