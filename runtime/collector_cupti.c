@@ -320,6 +320,8 @@ static void decode(struct sl_collector *c, const struct sl_cupti_buffer *b)
         give_up(c, fields ? fields : sl_cupti_layout_find(c->opt.cupti->version), b);
         return;
     }
+    if (c->clock.is_mixed)
+        sl_cupti_dump_ticks(c->dump);
     sl_cupti_dump_buffer(c->dump, b->data, b->valid, b->stream);
     sl_pipeline_set_layout(c->pipeline, fields);
     sl_pipeline_buffer(c->pipeline, b->data, b->valid);

@@ -136,35 +136,34 @@ void sl_clock_set_source(const struct sl_clock_source *replacement)
     atomic_store_explicit(&source, replacement, memory_order_release);
 }
 
-/* The line as it was published last. 0; -ENODATA: there is none. */
-static int read_line(uint64_t *base_ticks, uint64_t *base_ns, uint64_t *rate)
+int sl_clock_get_line(struct sl_clock_line *out)
 {
     for (int i = 0; i < READ_TRIES; i++) {
         uint32_t sequence = atomic_load_explicit(&line.sequence, memory_order_acquire);
 
-        *base_ticks = atomic_load_explicit(&line.base_ticks, memory_order_acquire);
-        *base_ns = atomic_load_explicit(&line.base_ns, memory_order_acquire);
-        *rate = atomic_load_explicit(&line.rate, memory_order_acquire);
+        out->ticks = atomic_load_explicit(&line.base_ticks, memory_order_acquire);
+        out->ns = atomic_load_explicit(&line.base_ns, memory_order_acquire);
+        out->rate = atomic_load_explicit(&line.rate, memory_order_acquire);
         if (!(sequence & 1) &&
             sequence == atomic_load_explicit(&line.sequence, memory_order_relaxed))
-            return *rate ? 0 : -ENODATA;
+            return out->rate ? 0 : -ENODATA;
     }
     return -ENODATA;
 }
 
 /* Signed: the counter may stand before the line's base, on another core by a few ticks. */
-static uint64_t on_line(uint64_t ticks, uint64_t base_ticks, uint64_t base_ns, uint64_t rate)
+static uint64_t on_line(const struct sl_clock_line *at, uint64_t ticks)
 {
-    return base_ns + (uint64_t)(int64_t)(((__int128)(int64_t)(ticks - base_ticks) * rate) >> 32);
+    return at->ns + (uint64_t)(int64_t)(((__int128)(int64_t)(ticks - at->ticks) * at->rate) >> 32);
 }
 
 uint64_t sl_clock_now(void)
 {
     const struct sl_clock_source *from = current_source();
-    uint64_t base_ticks, base_ns, rate;
+    struct sl_clock_line last;
 
-    if (from->ticks && read_line(&base_ticks, &base_ns, &rate) == 0)
-        return on_line(from->ticks(), base_ticks, base_ns, rate);
+    if (from->ticks && sl_clock_get_line(&last) == 0)
+        return on_line(&last, from->ticks());
     return from->realtime_ns();
 }
 
@@ -177,11 +176,11 @@ uint64_t sl_clock_ticks(void)
 
 int sl_clock_from_ticks(uint64_t ticks, uint64_t *ns)
 {
-    uint64_t base_ticks, base_ns, rate;
+    struct sl_clock_line last;
 
-    if (read_line(&base_ticks, &base_ns, &rate))
+    if (sl_clock_get_line(&last))
         return -ENODATA;
-    *ns = on_line(ticks, base_ticks, base_ns, rate);
+    *ns = on_line(&last, ticks);
     return 0;
 }
 

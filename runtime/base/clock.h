@@ -41,6 +41,16 @@ void sl_clock_calibrate(void);
 /* Any thread. The tick counter as it stands; 0 where there is none that can be used. */
 uint64_t sl_clock_ticks(void);
 
+/* From the counter to CLOCK_REALTIME: ns + ((t - ticks) * rate >> 32), the difference signed. */
+struct sl_clock_line {
+    uint64_t ticks, ns; /* one moment */
+    uint64_t rate;      /* ns per tick, 32.32 fixed point */
+};
+
+/* Any thread. The line of the last calibration. 0; -ENODATA: no usable counter, or not calibrated.
+ */
+int sl_clock_get_line(struct sl_clock_line *out);
+
 /* Any thread. When the counter stood so, by the line of the last calibration: good to some 100 ns
  * for stamps of the last second. 0; -ENODATA: no usable counter, or not calibrated. */
 int sl_clock_from_ticks(uint64_t ticks, uint64_t *ns);

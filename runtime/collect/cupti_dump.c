@@ -37,7 +37,9 @@ struct sl_cupti_dump {
     const struct sl_cupti_layout *layout;
     struct sl_cupti_dump_file file;
     uint64_t buffers, records, texts_missing;
-    uint64_t devices_told; /* a bit each */
+    uint64_t devices_told;     /* a bit each */
+    struct sl_clock_line line; /* told last */
+    int is_line_told;
 
     /* of the buffer in hand */
     uint32_t refs, text_bytes;
@@ -232,6 +234,23 @@ void sl_cupti_dump_clock(struct sl_cupti_dump *d, int64_t offset_ns, uint64_t un
     clock.monotonic_ns = sl_clock_monotonic();
     clock.cupti_ns = clock.realtime_ns + (uint64_t)offset_ns;
     write_one(d, SL_CUPTI_DUMP_CLOCK, &clock, sizeof(clock));
+}
+
+void sl_cupti_dump_ticks(struct sl_cupti_dump *d)
+{
+    struct sl_clock_line line = {0};
+
+    if (!d || d->file.fd < 0)
+        return;
+    if (sl_clock_get_line(&line))
+        line = (struct sl_clock_line){0};
+    if (d->is_line_told && line.ticks == d->line.ticks && line.ns == d->line.ns &&
+        line.rate == d->line.rate)
+        return;
+    d->line = line;
+    d->is_line_told = 1;
+    write_one(d, SL_CUPTI_DUMP_TICKS, &(struct sl_cupti_dump_ticks){line.ticks, line.ns, line.rate},
+              sizeof(struct sl_cupti_dump_ticks));
 }
 
 void sl_cupti_dump_end(struct sl_cupti_dump *d)

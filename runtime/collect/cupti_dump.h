@@ -35,6 +35,7 @@ enum sl_cupti_dump_type {
     SL_CUPTI_DUMP_BUFFER = 4,
     SL_CUPTI_DUMP_DROPPED = 5,
     SL_CUPTI_DUMP_END = 6,
+    SL_CUPTI_DUMP_TICKS = 7,
 };
 
 /* In front of each chunk; `bytes` follow, then zeros up to a multiple of 8. */
@@ -62,6 +63,13 @@ struct sl_cupti_dump_clock { /* the same moment on three clocks */
     uint64_t realtime_ns, monotonic_ns;
     uint64_t cupti_ns; /* cuptiGetTimestamp; good to uncertainty_ns */
     uint64_t uncertainty_ns;
+};
+
+/* What stamps of the tick counter are in CLOCK_REALTIME: ns + ((stamp - ticks) * rate >> 32), the
+ * difference signed. */
+struct sl_cupti_dump_ticks {
+    uint64_t ticks, ns;
+    uint64_t rate; /* ns per tick, 32.32 fixed point; 0: it is not known */
 };
 
 /* A completed buffer: this, `refs` times sl_cupti_dump_ref, `text_bytes` of texts, `valid` bytes of
@@ -122,6 +130,10 @@ void sl_cupti_dump_dropped(struct sl_cupti_dump *d, uint64_t records);
 
 /* `offset_ns`: CUPTI's clock minus CLOCK_REALTIME. UINT64_MAX: it could not be read. */
 void sl_cupti_dump_clock(struct sl_cupti_dump *d, int64_t offset_ns, uint64_t uncertainty_ns);
+
+/* CUPTI's clock has been the tick counter: what the stamps of the buffers that follow are, if that
+ * is not what was said last. */
+void sl_cupti_dump_ticks(struct sl_cupti_dump *d);
 
 /* The end mark. The memory stays: the process ends. */
 void sl_cupti_dump_end(struct sl_cupti_dump *d);

@@ -1,6 +1,7 @@
 """A run of our own, dumped as CUPTI delivered it (docs/cupti-dump.md) and played again, gives its
 trace."""
 import random
+import re
 
 import pytest
 
@@ -47,6 +48,45 @@ def test_dump_of_a_run_with_trouble(go, tmp_path, trouble):
     steps = STEPS + " peer syncall" if "--devices" in trouble else STEPS
     run = go(steps, sim=[*trouble, "--seed", "4"], log="error", api="all", dump_cupti=str(dump))
     check_replayed_dump(tmp_path, run, dump)
+
+
+@pytest.mark.parametrize("at, version", [("1", "13.0"), ("60", "13.0"), ("60", "12.1")])
+def test_dump_of_two_clocks(go, tmp_path, at, version):
+    """Another client gives CUPTI the tick counter for its clock, as torch.profiler does: the dump
+    says what the ticks were, and the replay has the run's times."""
+    dump = tmp_path / "run.dump"
+    run = go("context kernel:40 syncall sleep:1300 kernel:40 copy syncall", log="error", api="all",
+             dump_cupti=str(dump),
+             sim=["--cupti", version, "--cupti-clock", at, "--cupti-buffer-records", "8"])
+    assert not run.trace().counters["records_other_clock"]
+    check_replayed_dump(tmp_path, run, dump)
+
+
+def without(path, *kinds):
+    """Puts a dump without the chunks of these kinds beside it."""
+    data = path.read_bytes()
+    kept = [kind.to_bytes(8, "little") + len(chunk).to_bytes(8, "little") + chunk
+            for kind, chunk in chunks(path) if kind not in kinds]
+    out = path.with_suffix(".less")
+    out.write_bytes(data[:64] + b"".join(kept))
+    return out
+
+
+def test_dump_with_times_that_cannot_be_placed(go, tmp_path):
+    """The dump has ticks and no line for them: one line tells how many records that costs."""
+    dump = tmp_path / "run.dump"
+    run = go("context kernel:40 syncall sleep:600 kernel:40 syncall", api="all",
+             dump_cupti=str(dump), sim=["--cupti-clock", "60", "--cupti-buffer-records", "8"])
+    again = play(tmp_path, without(dump, 7), log="error", api="all")
+    assert again.status == 0
+    (said,) = again.stderr.splitlines()
+    count, of_all = re.match(r"replay: (\d+) of (\d+) records have times of another clock than "
+                             "CLOCK_REALTIME, and the dump does not say what that was: they are not "
+                             "in the trace", said).groups()
+    trace = again.trace()
+    assert 0 < int(count) < int(of_all)
+    assert trace.counters["outside_window"] == int(count)
+    assert len(trace.of("kernel")) < len(run.trace().of("kernel")) == 80
 
 
 def test_dump_played_to_other_options(go, tmp_path):

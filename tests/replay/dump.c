@@ -20,12 +20,17 @@ enum {
     DEVICE = 2,
     BUFFER = 4,
     DROPPED = 5,
+    TICKS = 7,
     DEVICE_BYTES = 344,
     BUFFER_BYTES = 48,
     MAX_KINDS = 256,
     MIN_RECORD = 8, /* bytes: the kind, and something */
-    MAX_RECORD = 4096
+    MAX_RECORD = 4096,
+    TICKS_BYTES = 24
 };
+
+/* A record may be older than the dump, and the wall clock may have been set: by so much. */
+#define SLACK_NS 3600000000000ull
 
 struct chunk {
     uint32_t type;
@@ -42,6 +47,12 @@ struct reader {
     const uint8_t *file;
     size_t size, at;
     uint32_t record_bytes[MAX_KINDS];
+    struct {
+        uint64_t ticks, ns, rate; /* ns per tick, 32.32 fixed point; 0: not known */
+    } line;                       /* of the tick counter, from here on in the file */
+    uint64_t first_ns, last_ns;   /* of the process, as far as it was dumped */
+    uint64_t records, unplaced;
+    bool is_unplaced; /* the record in hand: a time of it */
 };
 
 static uint32_t load32(const uint8_t *at)
@@ -75,6 +86,7 @@ static int open_reader(struct reader *r, const uint8_t *file, size_t size)
     if (load32(file + 8) != FORMAT) {
         return refuse("its format is newer than this program");
     }
+    r->first_ns = load64(file + 24);
     r->at = load32(file + 12);
     return r->at >= HEADER_BYTES && r->at <= size ? 0 : refuse("its header is wrong");
 }
@@ -202,7 +214,41 @@ static void find_text(const struct part *refs, const struct part *texts, size_t 
     }
 }
 
-static int play_buffer(const struct reader *r, const struct chunk *c, const struct sim_probe *probe)
+static bool is_of_the_process(const struct reader *r, uint64_t ns)
+{
+    return ns + SLACK_NS >= r->first_ns && ns <= r->last_ns + SLACK_NS;
+}
+
+/* CUPTI's clock is CLOCK_REALTIME or the tick counter, and records of both are in one buffer:
+ * decades lie between the two. What is of neither stays as it is. */
+static uint64_t real_time(void *user, uint64_t stamp)
+{
+    struct reader *r = user;
+    uint64_t ns =
+        r->line.ns +
+        (uint64_t)(int64_t)((__int128)(int64_t)(stamp - r->line.ticks) * r->line.rate >> 32);
+
+    if (is_of_the_process(r, stamp)) {
+        return stamp;
+    }
+    if (r->line.rate && is_of_the_process(r, ns)) {
+        return ns;
+    }
+    r->is_unplaced = true;
+    return stamp;
+}
+
+static void play_record(struct reader *r, struct sim_raw_record *raw, const struct sim_probe *probe)
+{
+    raw->real_time = real_time;
+    raw->user = r;
+    r->is_unplaced = false;
+    probe->raw(raw);
+    r->records++;
+    r->unplaced += r->is_unplaced;
+}
+
+static int play_buffer(struct reader *r, const struct chunk *c, const struct sim_probe *probe)
 {
     uint64_t part = BUFFER_BYTES;
     struct part refs, texts, records;
@@ -226,9 +272,19 @@ static int play_buffer(const struct reader *r, const struct chunk *c, const stru
             .bytes = records.at + at, .kind = kind, .size = (uint32_t)size};
 
         find_text(&refs, &texts, &ref, at, &raw);
-        probe->raw(&raw);
+        play_record(r, &raw, probe);
     }
     return 0;
+}
+
+static void tell_unplaced(const struct reader *r)
+{
+    if (r->unplaced) {
+        fprintf(stderr,
+                "replay: %llu of %llu records have times of another clock than CLOCK_REALTIME, and "
+                "the dump does not say what that was: they are not in the trace\n",
+                (unsigned long long)r->unplaced, (unsigned long long)r->records);
+    }
 }
 
 int replay_dump_play(const uint8_t *file, size_t size, const struct sim_probe *probe,
@@ -242,12 +298,18 @@ int replay_dump_play(const uint8_t *file, size_t size, const struct sim_probe *p
         if (c.type == KINDS) {
             read_kinds(&r, &c);
         } else if (c.type == BUFFER && c.bytes >= BUFFER_BYTES) {
-            wait_until(load64(c.at + 8));
+            r.last_ns = load64(c.at + 8);
+            wait_until(r.last_ns);
             err = play_buffer(&r, &c, probe);
             probe->hand_over(0);
         } else if (c.type == DROPPED && c.bytes >= 16) {
             probe->hand_over(load64(c.at + 8));
+        } else if (c.type == TICKS && c.bytes >= TICKS_BYTES) {
+            r.line.ticks = load64(c.at);
+            r.line.ns = load64(c.at + 8);
+            r.line.rate = load64(c.at + 16);
         }
     }
+    tell_unplaced(&r);
     return err;
 }

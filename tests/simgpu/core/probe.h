@@ -119,6 +119,10 @@ struct sim_raw_record {
     bool has_text; /* the 8 bytes at text_offset are the address of `text`, which may be NULL */
     uint32_t text_offset;
     const char *text;
+    /* What a time of the record's that is not 0 is in CLOCK_REALTIME, where it may be of another
+     * clock. */
+    uint64_t (*real_time)(void *user, uint64_t stamp);
+    void *user;
 };
 
 struct sim_probe {

@@ -29,6 +29,12 @@ uint32_t sim_process(void)
     return guise.thread ? guise.process : sim_process_id;
 }
 
+static bool is_time(unsigned field)
+{
+    return field == F_start || field == F_end || field == F_completed || field == F_queued ||
+           field == F_submitted;
+}
+
 static bool is_wanted(const struct sim_raw_record *raw)
 {
     switch (raw->kind) {
@@ -43,6 +49,14 @@ static bool is_wanted(const struct sim_raw_record *raw)
     }
 }
 
+/* A field's value; of a time, what it is in CLOCK_REALTIME. */
+static uint64_t value_of(const struct sim_raw_record *raw, enum sim_record record, unsigned field)
+{
+    uint64_t value = sim_get(raw->bytes, record, field);
+
+    return value && is_time(field) ? raw->real_time(raw->user, value) : value;
+}
+
 /* Those of the record's fields that the client has chosen. */
 static void fill_chosen(const struct sim_raw_record *raw)
 {
@@ -54,7 +68,7 @@ static void fill_chosen(const struct sim_raw_record *raw)
     }
     for (unsigned f = 0; f < F_COUNT; f++) {
         if (place.layout->field[f].width && f != F_kind) {
-            sim_put(&place, f, sim_get(raw->bytes, record, f));
+            sim_put(&place, f, value_of(raw, record, f));
         }
     }
     if (raw->has_text && place.layout->field[F_name].width) {
@@ -90,6 +104,12 @@ void sim_replay_raw(const struct sim_raw_record *raw)
         return;
     }
     memcpy(place.record, raw->bytes, raw->size);
+    place.layout = layout;
+    for (unsigned f = 0; layout && f < F_COUNT; f++) {
+        if (layout->field[f].width && is_time(f)) {
+            sim_put(&place, f, value_of(raw, record, f));
+        }
+    }
     if (raw->has_text) {
         uint64_t address = (uintptr_t)sim_name_copy(&place.buffer->names, raw->text);
 

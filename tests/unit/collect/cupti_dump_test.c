@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "collect/cupti_dump.h"
 #include "unit/collect/record.h"
@@ -209,6 +210,50 @@ static void what_stands_in_it(void **state)
     record_close(b);
 }
 
+/* Half a ns to the tick, and a second between two looks at the clock. */
+static uint64_t made_ns;
+
+static uint64_t made_clock(void)
+{
+    return made_ns;
+}
+
+static uint64_t made_ticks(void)
+{
+    return made_ns * 2;
+}
+
+/* The line stands in front of the first buffer that it is for, and again when it is another. */
+static void what_ticks_are(void **state)
+{
+    static const struct sl_clock_source source = {made_clock, made_clock, made_ticks};
+    struct sl_cupti_dump *d = dump_to(path, 1 << 20);
+    const struct sl_cupti_dump_ticks *ticks;
+    const struct file *f;
+
+    (void)state;
+    sl_clock_set_source(&source);
+    sl_cupti_dump_ticks(d); /* there is no line yet */
+    sl_cupti_dump_ticks(d);
+    for (made_ns = 7000000000; made_ns < 10000000000; made_ns += 1000000000) {
+        sl_clock_calibrate();
+        sl_cupti_dump_ticks(d);
+        sl_cupti_dump_ticks(d);
+    }
+    sl_clock_set_source(NULL);
+    sl_cupti_dump_end(d);
+    f = read_file(path);
+    ticks = chunk(f, SL_CUPTI_DUMP_TICKS, 0);
+    assert_int_equal(ticks->rate, 0);
+    ticks = chunk(f, SL_CUPTI_DUMP_TICKS, 1);
+    assert_int_equal(ticks->rate, 1ull << 31);
+    assert_int_equal(ticks->ns, 8000000000);
+    assert_int_equal(ticks->ticks, 16000000000);
+    ticks = chunk(f, SL_CUPTI_DUMP_TICKS, 2);
+    assert_int_equal(ticks->ns, 9000000000);
+    assert_null(chunk(f, SL_CUPTI_DUMP_TICKS, 3));
+}
+
 static void addresses_that_lead_nowhere(void **state)
 {
     struct record_rig *b = record_open(VERSION, 0);
@@ -308,6 +353,7 @@ static void a_file_that_exists_stays(void **state)
     sl_cupti_dump_buffer(d, (const uint8_t *)"", 0, 0);
     sl_cupti_dump_dropped(d, 1);
     sl_cupti_dump_clock(d, 0, 0);
+    sl_cupti_dump_ticks(d);
     sl_cupti_dump_end(d);
 }
 
@@ -392,6 +438,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(what_stands_in_it),
+        CASE(what_ticks_are),
         CASE(addresses_that_lead_nowhere),
         CASE(records_that_are_not_known),
         CASE(more_names_than_fit),
