@@ -296,6 +296,94 @@ def test_odd_trace(tmp_path, version):
     assert {e["tid"] for e in trace.of("cuda_driver")} == {(1 << 32) - 549452224}
 
 
+def made(path, *rows):
+    path.write_text(json.dumps({"baseTimeNanoseconds": 1_700_000_000 * 10**9,
+                                "traceEvents": list(rows)}))
+    return path
+
+
+def wait_row(correlation, kind="Stream Wait Event", stream=7, **args):
+    return gpu_row("cuda_sync", kind, 1000 + 10 * correlation, 1, device=0, context=1,
+                   stream=stream, correlation=correlation, cuda_sync_kind=kind, **args)
+
+
+def waits_of(trace):
+    """correlation -> the args that say what a wait waited for."""
+    return {event["args"]["correlation"]: {k: v for k, v in event["args"].items()
+                                           if k.startswith(("wait_on", "cuda_event"))}
+            for event in trace.of("cuda_sync")}
+
+
+@pytest.mark.parametrize("version", ["12.8", "13.0"])
+def test_waits_that_name_their_event_in_every_way(tmp_path, version):
+    """What syncline writes of them (docs/trace-format.md) comes back: the stream's own event, one of
+    another context, one whose record is not known, one of a call that recorded it on two streams."""
+    rows = {
+        11: {"wait_on_context": 1, "wait_on_context_stream": 7,
+             "wait_on_context_record_corr_id": 3, "wait_on_cuda_event_id": 1},
+        12: {"wait_on_context": 2, "wait_on_context_stream": 7,
+             "wait_on_context_record_corr_id": 4, "wait_on_cuda_event_id": 1},
+        13: {"wait_on_stream": 9, "wait_on_cuda_event_record_corr_id": 4,
+             "wait_on_cuda_event_id": 5},
+        14: {"wait_on_cuda_event_id": 2},
+        15: {"wait_on_cuda_event_id": 2, "cuda_event_sync_id": 77},
+        16: {"wait_on_stream": 9, "wait_on_cuda_event_record_corr_id": 4,
+             "wait_on_cuda_event_id": 5},
+        17: {},
+    }
+    path = made(tmp_path / "waits.json", *(wait_row(at, **args) for at, args in rows.items()))
+    assert waits_of(played(tmp_path, path, cupti=version)) == {
+        at: {k: v for k, v in args.items() if k != "cuda_event_sync_id"}
+        for at, args in rows.items()}
+    (tmp_path / "full").mkdir()
+    full = waits_of(played(tmp_path / "full", path, cupti=version, detail="full"))
+    assert full[15] == rows[15] and full[13] == full[16] and "cuda_event_sync_id" in full[13]
+
+
+@pytest.mark.parametrize("version", ["12.0", "13.0"])
+def test_waits_of_which_torch_profiler_knows_no_record(tmp_path, version):
+    """It writes -1 for the stream and the call; there is no record, and no stream of that number."""
+    unknown = {"wait_on_stream": -1, "wait_on_cuda_event_record_corr_id": -1}
+    path = made(tmp_path / "waits.json",
+                wait_row(21, wait_on_cuda_event_id=2, **unknown),
+                wait_row(22, "Event Sync", stream=-1, wait_on_cuda_event_id=2, **unknown))
+    text = kineto.convert(kineto.load(path))
+    assert "\nevent " not in text and "stream stream" not in text
+    trace = played(tmp_path, path, cupti=version)
+    assert waits_of(trace) == {21: {"wait_on_cuda_event_id": 2}, 22: {"wait_on_cuda_event_id": 2}}
+
+
+def test_priorities_come_back(tmp_path):
+    """Records of CUPTI 13.0 have none, so it is the stream's, whose description is another thread's
+    record, in a buffer that is never full."""
+    def launch(n):
+        shape = {"grid": [1, 1, 1], "block": [32, 1, 1], "priority": -3}
+        call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 10 * n,
+                "dur": 2, "pid": 5, "tid": 100 + (n > 1), "args": {"cbid": 211, "correlation": n}}
+        return call, gpu_row("kernel", "k", 10 * n + 3, 5, device=0, context=1, stream=7,
+                             correlation=n, **shape)
+    path = made(tmp_path / "run.json", *(row for n in range(1, 40) for row in launch(n)))
+    trace = played(tmp_path, path, "--cupti-buffer-records", "8", cupti="13.0")
+    assert [e["args"].get("priority") for e in trace.of("kernel")] == [-3] * 39
+
+
+@pytest.mark.parametrize("row, said", [
+    (wait_row(1, wait_on_context=2), "the cuda_sync row 'Stream Wait Event' at ts 1010 has no "
+                                     "args.wait_on_context_stream"),
+    ({"ph": "X", "cat": "kernel", "name": "k"}, "the kernel row 'k' at ts None has no ts"),
+    (gpu_row("gpu_memset", "Memset (Device)", 4, 1, device=0, context=1, stream=7, bytes=1),
+     "has no args.correlation"),
+    (gpu_row("gpu_memcpy", "Memcpy", 4, 1, device=0, context=1, stream=7, bytes=1, correlation=2),
+     "has a name that does not say what was copied where"),
+    (wait_row(1, "Another Sync"), "has an unknown args.cuda_sync_kind, 'Another Sync'")])
+def test_a_row_that_cannot_be_played(tmp_path, row, said):
+    """Which one it is, and what it lacks."""
+    run = play(tmp_path, made(tmp_path / "run.json", row))
+    assert run.status == 1 and not run.files()
+    (line,) = run.stderr.splitlines()
+    assert said in line and "cannot be played" in line and "is no Kineto trace" not in line
+
+
 def launches(path, count):
     """A replay stream of so many launches, a thread for every thousand."""
     begin = 1_700_000_000 * 10**9

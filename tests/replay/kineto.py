@@ -6,12 +6,14 @@ was made of.
 
 What a trace does not say is left at 0 (which part of a kernel's shared memory is static; what a
 call returned), or follows from what it does say: contexts and streams exist from the start, and a
-wait for an event that names the call that recorded it had a record of that event.
+wait for an event that names the stream that recorded it had a record of that event. A wait that
+names none has none: what it waited for is not known.
 """
 import decimal
 import gzip
 import json
 import pathlib
+import re
 import sys
 
 COPIES = {name: number for number, name in enumerate(
@@ -22,6 +24,16 @@ MEMORY = {name: number for number, name in enumerate(
 SYNCS = {"Event Sync": 1, "Stream Wait Event": 2, "Stream Sync": 3, "Context Sync": 4}
 NO_STREAM = 0xffffffff
 LEGACY_STREAM = 7
+COPY = re.compile(r"Memcpy (\w+) \((.+) -> (.+)\)")
+# What a row must have among its args.
+CALL = ("correlation", "cbid")
+OPERATION = ("correlation", "device", "context", "stream")
+NEEDED = {"cuda_runtime": CALL, "cuda_driver": CALL,
+          "kernel": (*OPERATION, "grid", "block"), "gpu_memcpy": (*OPERATION, "bytes"),
+          "gpu_memset": (*OPERATION, "bytes"), "cuda_sync": (*OPERATION, "cuda_sync_kind")}
+# Args that are there together or not at all.
+TOGETHER = (("fromDevice", "fromContext", "inDevice", "inContext", "toDevice", "toContext"),
+            ("wait_on_context", "wait_on_context_stream", "wait_on_context_record_corr_id"))
 # CUPTI's flags of a stream: a trace does not say which streams wait for the legacy one
 STREAM_UNKNOWN, STREAM_NULL = 0, 3
 # Blocks that a multiprocessor holds, where a compute capability has other than 32.
@@ -30,6 +42,10 @@ UNKNOWN_GPU = {"name": "unknown", "computeMajor": 8, "computeMinor": 0, "numSms"
                "warpSize": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerMultiprocessor": 2048,
                "regsPerBlock": 65536, "regsPerMultiprocessor": 65536, "sharedMemPerBlock": 49152,
                "sharedMemPerMultiprocessor": 167936, "totalGlobalMem": 42297524224}
+
+
+class Unplayable(Exception):
+    """A row that lacks what every such row has; the text says which and what."""
 
 
 def unpack(path):
@@ -46,8 +62,11 @@ def unpack(path):
 
 
 def load(path):
-    """The trace, its numbers exact."""
-    return json.loads(unpack(path), parse_float=decimal.Decimal)
+    """The trace, its numbers exact. ValueError: it is none."""
+    trace = json.loads(unpack(path), parse_float=decimal.Decimal)
+    if not isinstance(trace, dict) or not isinstance(trace.get("traceEvents"), list):
+        raise ValueError("it has no traceEvents")
+    return trace
 
 
 def rows(trace, *categories):
@@ -74,12 +93,50 @@ def line(word, name=None, **fields):
     return text
 
 
+def fault(event):
+    """What is wrong with a row that is to be played, or ""."""
+    args = event.get("args", {})
+    needed = NEEDED[event["cat"]]
+    needed += next((names for names in TOGETHER if names[0] in args), ())
+    missing = [*(name for name in ("name", "ts", "dur", "pid", "tid") if name not in event),
+               *(f"args.{name}" for name in needed if name not in args)]
+    if missing:
+        return f"has no {missing[0]}"
+    if event["cat"] == "cuda_sync" and args["cuda_sync_kind"] not in SYNCS:
+        return f"has an unknown args.cuda_sync_kind, {args['cuda_sync_kind']!r}"
+    if event["cat"] == "gpu_memcpy":
+        match = COPY.fullmatch(event["name"])
+        if not match or match[1] not in COPIES:
+            return "has a name that does not say what was copied where"
+    return ""
+
+
+def awaited(args):
+    """The stream that had recorded the event of a wait, its context, and the call that did so (0:
+    not said); None where the row does not know. Our own rows name it in three ways
+    (docs/trace-format.md), and libkineto writes -1 for what it does not know."""
+    if "wait_on_context" in args:
+        return (args["wait_on_context"], unsigned(args["wait_on_context_stream"]),
+                args["wait_on_context_record_corr_id"])
+    stream = unsigned(args.get("wait_on_stream", NO_STREAM))
+    if stream == NO_STREAM:
+        return None
+    return args["context"], stream, max(args.get("wait_on_cuda_event_record_corr_id", 0), 0)
+
+
 class Converter:
     def __init__(self, trace):
         self.trace = trace
         self.records = []  # (when the record takes its place, what comes first then, line)
         self.calls = {}  # correlation -> the call's row, its start and end
-        self.recorded = {}  # correlation of an event's record -> its sync id
+        self.recorded = {}  # what awaited() says, and the event -> its record's sync id
+        for event in rows(trace, *NEEDED):
+            wrong = fault(event)
+            if wrong:
+                raise Unplayable(f"the {event['cat']} row {event.get('name')!r} at ts "
+                                 f"{event.get('ts')} {wrong}")
+        self.sync_ids = max((event["args"].get("cuda_event_sync_id", 0)
+                             for event in rows(trace, "cuda_sync")), default=0)
         self.used = {event["args"].get("correlation") for event in self.gpu_rows()}
         for event in rows(trace, "cuda_runtime", "cuda_driver"):
             self.calls[event["args"]["correlation"]] = (event, *times(trace, event))
@@ -121,15 +178,15 @@ class Converter:
             memory = event["name"].removeprefix("Memset (").removesuffix(")")
             text = line("memset", **fields, bytes=args["bytes"], memory=MEMORY.get(memory, 0))
         else:
-            _, kind, source, _, target = event["name"].split(maxsplit=4)
+            kind, source, target = COPY.fullmatch(event["name"]).groups()
             peer = {}
             if "fromDevice" in args:
                 fields["device"], fields["context"] = args["inDevice"], args["inContext"]
                 peer = {"from": f"{args['fromDevice']},{args['fromContext']}",
                         "to": f"{args['toDevice']},{args['toContext']}"}
             text = line("memcpy", **fields, **peer, bytes=args["bytes"], kind=COPIES[kind],
-                        src=MEMORY.get(source.lstrip("("), 0),
-                        dst=MEMORY.get(target.rstrip(")"), 0))
+                        src=MEMORY.get(source, 0),
+                        dst=MEMORY.get(target, 0))
         self.add(0, text, place["at"])
 
     def unused_before(self, correlation):
@@ -139,22 +196,32 @@ class Converter:
         self.used.add(free)
         return free
 
+    def sync_id_of(self, args):
+        """The row's, or one that no other has."""
+        if "cuda_event_sync_id" in args:
+            return args["cuda_event_sync_id"]
+        self.sync_ids += 1
+        return self.sync_ids
+
     def event_of(self, args, place):
-        """The id that ties a wait to its event's record; makes that record if there is none."""
-        call = args.get("wait_on_cuda_event_record_corr_id", 0)
-        if call in self.recorded:
-            return self.recorded[call]
-        sync_id = len(self.records) + 1
-        if call > 0:
-            self.recorded[call] = sync_id
+        """The id that ties a wait to its event's record; makes that record if there is none and the
+        row knows of one."""
+        known, event = awaited(args), args.get("wait_on_cuda_event_id", NO_STREAM)
+        if (known, event) in self.recorded:
+            return self.recorded[known, event]
+        sync_id = self.sync_id_of(args)
+        if not known:
+            return sync_id
+        context, stream, call = known
+        if call:
+            self.recorded[known, event] = sync_id
         else:
             call = self.unused_before(args["correlation"])
         record = self.calls.get(call)
         at = record[2] if record else place["at"] - 1
         thread = {"pid": record[0]["pid"], "tid": unsigned(record[0]["tid"])} if record else {}
-        self.add(1, line("event", at=at, **thread, corr=call, context=args["context"],
-                         stream=unsigned(args["wait_on_stream"]),
-                         event=args["wait_on_cuda_event_id"], sync_id=sync_id), at)
+        self.add(1, line("event", at=at, **thread, corr=call, context=context, stream=stream,
+                         event=event, sync_id=sync_id), at)
         return sync_id
 
     def add_sync(self, event):
@@ -165,8 +232,8 @@ class Converter:
         fields = {**place, "corr": args["correlation"], "type": SYNCS[kind], "start": start,
                   "end": end, "context": args["context"], "stream": unsigned(args["stream"]),
                   "event": NO_STREAM, "sync_id": NO_STREAM}
-        if "wait_on_cuda_event_id" in args:
-            fields["event"] = args["wait_on_cuda_event_id"]
+        if "wait_on_cuda_event_id" in args or awaited(args):
+            fields["event"] = args.get("wait_on_cuda_event_id", NO_STREAM)
             fields["sync_id"] = self.event_of(args, place)
         self.add(2, line("sync", **fields), place["at"])
 
@@ -196,14 +263,17 @@ class Converter:
         for event in self.gpu_rows():
             args = event["args"]
             contexts[args["context"]] = args["device"]
-            for stream in (args.get("stream", -1), args.get("wait_on_stream", -1)):
-                if stream >= 0:
-                    key = args["context"], stream
+            for context, stream in ((args["context"], unsigned(args["stream"])),
+                                    (awaited(args) or (0, NO_STREAM))[:2]):
+                if stream != NO_STREAM:
+                    key = context, stream
                     streams[key] = args.get("priority", streams.get(key, 0))
         for context, device in sorted(contexts.items()):
             yield line("context", **thread, device=device, context=context,
                        null_stream=LEGACY_STREAM)
         for (context, stream), priority in sorted(streams.items()):
+            if context not in contexts:
+                continue  # of a device that nothing is known of
             yield line("stream", **thread, context=context, stream=stream, priority=priority,
                        flags=STREAM_NULL if stream == LEGACY_STREAM else STREAM_UNKNOWN)
 

@@ -20,7 +20,8 @@ struct play {
     const struct sim_probe *probe;
     void (*wait_until)(uint64_t ns);
     struct replay_heap running;
-    void *names; /* tree of texts, each once */
+    void *names;            /* tree of texts, each once */
+    struct sim_guise maker; /* of the objects in hand */
     uint64_t ops;
 };
 
@@ -268,22 +269,50 @@ static void end_ops(struct play *p, uint64_t ns)
     }
 }
 
+static bool is_object(const struct replay_line *line)
+{
+    return line->word == REPLAY_DEVICE || line->word == REPLAY_CONTEXT ||
+           line->word == REPLAY_STREAM;
+}
+
+/* Gives out what one thread has made. */
+static void hand_over_objects(struct play *p)
+{
+    p->probe->guise(&p->maker);
+    p->probe->hand_over(0);
+}
+
+static int play_object_line(void *user, const struct replay_line *line)
+{
+    const struct sim_guise guise = {number(line, F_PID), number(line, F_TID)};
+    struct play *p = user;
+
+    if (!is_object(line)) {
+        return 0;
+    }
+    if (guise.thread != p->maker.thread) {
+        hand_over_objects(p);
+        p->maker = guise;
+    }
+    p->probe->guise(&guise);
+    play_object(p, line);
+    return 0;
+}
+
 static int play_line(void *user, const struct replay_line *line)
 {
     const struct sim_guise guise = {number(line, F_PID), number(line, F_TID)};
     struct play *p = user;
 
+    if (is_object(line)) {
+        return 0; /* was played before all else */
+    }
     if (line->value[F_AT][0]) {
         p->wait_until(line->value[F_AT][0]);
         end_ops(p, line->value[F_AT][0]);
     }
     p->probe->guise(&guise);
     switch (line->word) {
-    case REPLAY_DEVICE:
-    case REPLAY_CONTEXT:
-    case REPLAY_STREAM:
-        play_object(p, line);
-        return 0;
     case REPLAY_RUNTIME:
     case REPLAY_DRIVER:
         play_call(p, line);
@@ -298,6 +327,9 @@ static int play_line(void *user, const struct replay_line *line)
     case REPLAY_EVENT:
         play_event(p, line);
         return 0;
+    case REPLAY_DEVICE:
+    case REPLAY_CONTEXT:
+    case REPLAY_STREAM:
     case REPLAY_WORDS:
         break;
     }
@@ -308,8 +340,14 @@ int replay_play(const char *text, size_t size, const struct sim_probe *probe,
                 void (*wait_until)(uint64_t ns))
 {
     struct play p = {.probe = probe, .wait_until = wait_until};
-    int err = replay_stream_read(text, size, play_line, &p);
+    /* A kernel's record of CUPTI 13.0 or older has its stream's priority, and a buffer per thread
+     * may bring it before the stream's: what describes objects goes out first. */
+    int err = replay_stream_read(text, size, play_object_line, &p);
 
+    hand_over_objects(&p);
+    if (!err) {
+        err = replay_stream_read(text, size, play_line, &p);
+    }
     end_ops(&p, UINT64_MAX);
     probe->guise(&(struct sim_guise){0, 0});
     replay_heap_free(&p.running);
