@@ -121,7 +121,6 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
         item->name = ev->u.sync.event_id;
         item->what = ev->u.sync.result;
         item->more = ev->u.sync.type;
-        e->enact.syncs_seen |= ev->kind == SL_EV_SYNC;
     } else {
         stream->context->device = ev->device;
         item->id = ev->u.op.graph_node;

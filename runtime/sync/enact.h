@@ -35,8 +35,7 @@ struct sl_enact {
     uint32_t used_by;              /* and for which thread */
     uint64_t begin_ns;             /* calls from before are ignored */
     uint64_t last_correlation;     /* the highest that was enacted */
-    int syncs_seen;                /* synchronization records are being made */
-    int calls_seen;                /* and those of calls */
+    int calls_seen;                /* records of calls are being made */
     int closing;                   /* nothing more will come of these calls */
     int starved;                   /* a call's work found no room: no tail is known */
     const struct sl_item *held;    /* behind the last that is in order */

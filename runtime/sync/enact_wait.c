@@ -251,6 +251,8 @@ static void stream_waits(struct sl_call *c)
         copy_set(c, set, 1, &marked);
         set = &marked;
     }
+    if (c->e->opt->foreign)
+        sl_streams_follow_told(c->e->streams, sl_call_stream(c, c->sync), &c->by);
     sl_stream_follow(c->e->streams, sl_call_stream(c, c->sync), set, SL_VIA_STREAM_WAIT, &c->by);
     sl_set_clear(c->e->streams, &marked);
 }
@@ -332,44 +334,51 @@ static void wait_for_free(struct sl_call *c, struct sl_stream *any, enum sl_edge
     sl_waits_add(c->e->waits, &wait);
 }
 
-/* No synchronization record: frees never have one, others lack it in files of jobs that did not
- * ask for them. */
+/* A wait of a file of torch.profiler's that has no row of it: the job did not ask for these, or
+ * Kineto left this one out. `any` is of its context if that is `known`. */
+static void untold_wait(struct sl_call *c, struct sl_stream *any, int known)
+{
+    switch (c->class) {
+    case SL_CALL_DEVICE_SYNC:
+    case SL_CALL_CONTEXT_SYNC:
+        if (known)
+            wait_for(c, any, SL_WAIT_CONTEXT,
+                     c->class == SL_CALL_DEVICE_SYNC ? SL_EDGE_DEVICE_SYNC : SL_EDGE_CONTEXT_SYNC,
+                     c->e->streams->context_count > 1);
+        break;
+    case SL_CALL_STREAM_SYNC:
+    case SL_CALL_EVENT_SYNC:
+        if (known)
+            wait_for(c, any, SL_WAIT_GUESS,
+                     c->class == SL_CALL_STREAM_SYNC ? SL_EDGE_STREAM_SYNC : SL_EDGE_EVENT_SYNC, 1);
+        break;
+    case SL_CALL_STREAM_WAIT:
+        sl_streams_follow_untold(c->e->streams, &c->by);
+        sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
+        return;
+    case SL_CALL_STREAM_QUERY:
+    case SL_CALL_EVENT_QUERY:
+        sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
+        return;
+    default:
+        return;
+    }
+    if (!known)
+        sl_call_lose(c, any ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_BEFORE_WINDOW);
+}
+
+/* No synchronization record: frees never have one. */
 static void unrecorded_wait(struct sl_call *c)
 {
-    int known, guess = c->e->opt->foreign && !c->e->syncs_seen;
+    int known;
     struct sl_stream *any = guess_context(c, &known);
 
     if (any && c->class == SL_CALL_FREE)
         wait_for_free(c, any, SL_EDGE_FREE, known);
     else if (any && c->class == SL_CALL_UNLOAD)
         wait_for_free(c, any, SL_EDGE_IMPLICIT, known);
-    if (!known)
-        return;
-    switch (c->class) {
-    case SL_CALL_DEVICE_SYNC:
-    case SL_CALL_CONTEXT_SYNC:
-        if (guess)
-            wait_for(c, any, SL_WAIT_CONTEXT,
-                     c->class == SL_CALL_DEVICE_SYNC ? SL_EDGE_DEVICE_SYNC : SL_EDGE_CONTEXT_SYNC,
-                     c->e->streams->context_count > 1);
-        break;
-    case SL_CALL_STREAM_SYNC:
-        if (guess)
-            wait_for(c, any, SL_WAIT_GUESS, SL_EDGE_STREAM_SYNC, 1);
-        break;
-    case SL_CALL_EVENT_SYNC:
-        if (guess)
-            wait_for(c, any, SL_WAIT_GUESS, SL_EDGE_EVENT_SYNC, 1);
-        break;
-    case SL_CALL_STREAM_QUERY:
-    case SL_CALL_EVENT_QUERY:
-    case SL_CALL_STREAM_WAIT:
-        if (guess)
-            sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
-        break;
-    default:
-        break;
-    }
+    else if (c->e->opt->foreign)
+        untold_wait(c, any, known);
 }
 
 void sl_call_waits(struct sl_call *c)

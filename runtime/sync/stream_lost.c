@@ -67,6 +67,11 @@ void sl_streams_follow_graph(struct sl_streams *s, const struct sl_moment *by, u
     lose_anywhere(s, &s->launched, by, ended_ns);
 }
 
+void sl_streams_follow_untold(struct sl_streams *s, const struct sl_moment *by)
+{
+    lose_anywhere(s, &s->untold, by, 0);
+}
+
 /* Of calls that overlap the one that entered first: when what is lost ended, is not known. */
 static int is_before(uint64_t lost_by, uint64_t lost_from_ns, const struct sl_moment *when,
                      int *overlaps)
@@ -103,6 +108,31 @@ static const struct sl_moment *last_before(const struct sl_anywhere *a,
             return by;
     }
     return a->count > SL_ANYWHERE_KEPT ? by : NULL;
+}
+
+void sl_streams_follow_told(const struct sl_streams *s, struct sl_stream *stream,
+                            const struct sl_moment *by)
+{
+    struct sl_context *context = stream->context;
+
+    stream->told = 1;
+    if (context->told)
+        return;
+    context->told = by->correlation;
+    if (s->untold.count)
+        context->untold = s->untold.by[place(&s->untold, 0)];
+}
+
+/* The last wait without a row that may have been this stream's. */
+static const struct sl_moment *last_untold(const struct sl_streams *s,
+                                           const struct sl_stream *stream,
+                                           const struct sl_moment *when, int *overlaps)
+{
+    const struct sl_context *context = stream->context;
+
+    if ((stream->newest || stream->told) && context->told && context->told < when->correlation)
+        return context->untold.correlation ? &context->untold : NULL;
+    return s->untold.count ? last_before(&s->untold, when, overlaps) : NULL;
 }
 
 /* ---- until when ---- */
@@ -167,7 +197,8 @@ void sl_stream_covered(const struct sl_streams *s, struct sl_stream *stream,
 
     over_by(&stream->seen_ns, wait->to_ns);
     lost_ns = later(lost_ns, later(s->unseen_ns, stream->ignored_ns));
-    covered(&stream->over, anywhere_until(&s->launched, lost_ns), wait);
+    lost_ns = anywhere_until(&s->launched, lost_ns);
+    covered(&stream->over, anywhere_until(&s->untold, lost_ns), wait);
 }
 
 void sl_context_covered(const struct sl_streams *s, struct sl_context *context,
@@ -252,12 +283,11 @@ static int is_behind(const struct sl_op *op, const struct sl_moment *by)
     return op && by->correlation < op->by.correlation;
 }
 
-static uint32_t lost_anywhere(const struct sl_anywhere *a, const struct sl_stream *stream,
-                              const struct sl_op *op, const struct sl_op *last,
-                              const struct sl_moment *when, int *overlaps)
+/* `by` made a stream come behind something, maybe this one; NULL: there is no such call. */
+static uint32_t lost_since(const struct sl_moment *by, const struct sl_stream *stream,
+                           const struct sl_op *op, const struct sl_op *last,
+                           const struct sl_moment *when, int *overlaps)
 {
-    const struct sl_moment *by = a->count ? last_before(a, when, overlaps) : NULL;
-
     /* A branch of a graph comes behind what its launch came behind. One that was never used may be
      * any stream. */
     if (!by || (op && !stream->plain))
@@ -267,6 +297,15 @@ static uint32_t lost_anywhere(const struct sl_anywhere *a, const struct sl_strea
         sl_moment_is_after(when, over_on(stream, by->to_ns)))
         return 0;
     return 1u << SL_EDGE_LOST_NO_RECORD;
+}
+
+static uint32_t lost_anywhere(const struct sl_anywhere *a, const struct sl_stream *stream,
+                              const struct sl_op *op, const struct sl_op *last,
+                              const struct sl_moment *when, int *overlaps)
+{
+    const struct sl_moment *by = a->count ? last_before(a, when, overlaps) : NULL;
+
+    return lost_since(by, stream, op, last, when, overlaps);
 }
 
 uint32_t sl_stream_lost_whole(const struct sl_streams *s, const struct sl_stream *stream,
@@ -280,6 +319,24 @@ uint32_t sl_stream_lost_graph(const struct sl_streams *s, const struct sl_stream
                               const struct sl_op *op, const struct sl_moment *when, int *overlaps)
 {
     return lost_anywhere(&s->launched, stream, op, NULL, when, overlaps);
+}
+
+uint32_t sl_stream_lost_untold(const struct sl_streams *s, const struct sl_stream *stream,
+                               const struct sl_op *op, const struct sl_moment *when, int *overlaps)
+{
+    const struct sl_moment *by = last_untold(s, stream, when, overlaps);
+
+    return lost_since(by, stream, op, NULL, when, overlaps);
+}
+
+int sl_context_has_untold(const struct sl_streams *s, const struct sl_context *context,
+                          const struct sl_moment *when)
+{
+    int overlaps = 0;
+    const struct sl_moment *by =
+        s->context_count > 1 && s->untold.count ? last_before(&s->untold, when, &overlaps) : NULL;
+
+    return by && !sl_moment_is_after(when, over_at(&context->over, by->to_ns));
 }
 
 uint32_t sl_context_lost_whole(const struct sl_streams *s, const struct sl_context *context,

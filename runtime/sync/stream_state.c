@@ -191,6 +191,7 @@ void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, const str
     /* One that may be on another stream of the legacy order is so too: what came later here came
      * behind it. */
     set->lost |= sl_stream_lost_graph(s, stream, op, when, &overlaps);
+    set->lost |= sl_stream_lost_untold(s, stream, op, when, &overlaps);
     for (struct sl_link *at = set->first; at && overlaps; at = at->next)
         at->overlapping = 1;
 }
@@ -226,7 +227,7 @@ static void free_operations(struct sl_streams *s)
 void sl_streams_forget(struct sl_streams *s)
 {
     s->unseen = 1;
-    s->whole.count = s->launched.count = 0;
+    s->whole.count = s->launched.count = s->untold.count = 0;
     for (size_t i = 0; i < s->count; i++) {
         struct sl_stream *stream = s->numbered[i];
 
@@ -314,6 +315,9 @@ static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *ab
     before->lost |= op->behind.lost;
     before->lost |= sl_stream_lost_whole(s, op->stream, op->older, NULL, &op->by, &unsure);
     before->lost |= sl_stream_lost_graph(s, op->stream, op->older, &op->by, &unsure);
+    /* Where nothing is known there is nothing to leave out: the call was counted. */
+    if (op->behind.first)
+        before->lost |= sl_stream_lost_untold(s, op->stream, op->older, &op->by, &unsure);
     for (const struct sl_link *at = op->behind.first; at; at = at->next) {
         struct sl_link link = *at;
 

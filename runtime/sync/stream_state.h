@@ -80,6 +80,10 @@ struct sl_context {
     uint64_t seen_ns;    /* work from before recording began is over; UINT64_MAX: may be pending */
     struct sl_over over; /* since a wait for all of it */
     uint16_t device;
+    /* Of a foreign file: the first call whose wait of a stream here has a row, 0: none has; and the
+     * last before it that has none. */
+    uint64_t told;
+    struct sl_moment untold;
 };
 
 struct sl_stream {
@@ -105,6 +109,7 @@ struct sl_stream {
     uint8_t plain;          /* an application's stream, not a branch of a graph */
     uint8_t trimmed;        /* older operations are forgotten */
     uint8_t touched;        /* since it was last looked at for its place */
+    uint8_t told;           /* a foreign file has a row of a wait of its */
     uint32_t held;          /* records and waits that name it by its number or address */
     uint32_t ops;           /* operations of its that somebody refers to */
     uint32_t kept, trim_at; /* operations here; how many make a look for those not needed */
@@ -140,8 +145,9 @@ struct sl_streams {
     struct sl_anywhere
         whole; /* all streams of some context, and what they came behind, nobody knows */
     struct sl_anywhere launched; /* one stream; behind a graph, whose operations are known */
-    int unseen;                  /* streams begin with work that was not seen */
-    int one_process; /* a context's id alone tells it: records of waits name no device */
+    struct sl_anywhere untold; /* one stream; behind an event, of which a foreign file has no row */
+    int unseen;                /* streams begin with work that was not seen */
+    int one_process;           /* a context's id alone tells it: records of waits name no device */
 };
 
 enum {
@@ -210,6 +216,16 @@ void sl_streams_follow_unknown(struct sl_streams *s, const struct sl_moment *by)
  * not known). A wait for a whole context is for that anyway: it looks at the streams that the
  * graph's operations ran on. */
 void sl_streams_follow_graph(struct sl_streams *s, const struct sl_moment *by, uint64_t ended_ns);
+/* Of files of torch.profiler's. Some stream comes behind an event: which of both, no row tells. It
+ * is any of a context of which no such row was there yet, then one without work in the file: Kineto
+ * leaves out the rows of these, and those from before it knows the context's device. */
+void sl_streams_follow_untold(struct sl_streams *s, const struct sl_moment *by);
+/* A row tells it, of this stream. */
+void sl_streams_follow_told(const struct sl_streams *s, struct sl_stream *stream,
+                            const struct sl_moment *by);
+/* Such a wait may have made some stream of the context wait for another context's work. */
+int sl_context_has_untold(const struct sl_streams *s, const struct sl_context *context,
+                          const struct sl_moment *when);
 /* A call returned of which it is not known what it enqueued, and when: it was on its way when
  * recording began, or records were given up. */
 void sl_streams_ignore_call(struct sl_streams *s, uint64_t returned_ns);

@@ -46,6 +46,10 @@ uint32_t sl_stream_lost_whole(const struct sl_streams *s, const struct sl_stream
 /* The same of graphs that may have been launched there after the operation `op`. */
 uint32_t sl_stream_lost_graph(const struct sl_streams *s, const struct sl_stream *stream,
                               const struct sl_op *op, const struct sl_moment *when, int *overlaps);
+/* The same of events that it may have been made to wait for after the operation `op`, in a file
+ * that has no rows of some waits. */
+uint32_t sl_stream_lost_untold(const struct sl_streams *s, const struct sl_stream *stream,
+                               const struct sl_op *op, const struct sl_moment *when, int *overlaps);
 /* As sl_stream_lost_whole() for any stream of the context that was not used after `since_ns`. */
 uint32_t sl_context_lost_whole(const struct sl_streams *s, const struct sl_context *context,
                                uint64_t since_ns, const struct sl_moment *when);

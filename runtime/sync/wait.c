@@ -377,6 +377,8 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     }
     if (lost)
         return;
+    inferred |= wait->scope == SL_WAIT_CONTEXT &&
+                sl_context_has_untold(w->streams, wait->stream->context, &wait->when);
     if (wait->inferred && wait->scope != SL_WAIT_GUESS && !ended(wait, set))
         return;
     if (w->opt->foreign && sl_wait_may_be_for_another(w->streams, wait, set)) {

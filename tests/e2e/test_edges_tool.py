@@ -85,15 +85,15 @@ def test_every_sync_call_is_accounted_for(path):
     rows = events_of(path, "cuda_sync")
     calls = events_of(path, *CALLS)
     done = {e["dst_correlation"] for e in found}
-    waits = [e["args"]["correlation"] for e in rows if e["name"] != "Stream Wait Event"]
-    if not rows:
-        waits = [e["args"]["correlation"] for e in calls if e["name"] in (
-            "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize",
-            "cudaEventQuery", "cudaStreamQuery", "cudaStreamWaitEvent")]
+    waits = [e["args"]["correlation"] for e in calls if e["name"] in (
+        "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaEventQuery",
+        "cudaStreamQuery", "cudaStreamWaitEvent")]
+    told = {e["args"]["correlation"] for e in rows if e["name"] == "Stream Wait Event"}
+    assert {e["args"]["correlation"] for e in rows} <= set(waits)
     unknown = [e for e in rows if e["name"] == "Stream Wait Event"
                and e["args"].get("wait_on_cuda_event_record_corr_id", -1) < 0]
     groups = unresolved_stream_waits(unknown + events_of(path, *GPU))
-    unaccounted = len(set(waits) - done) + groups
+    unaccounted = len(set(waits) - told - done) + groups
     counted = sum(n for reason, n in lost.items() if reason != "flag_unknown")
     # Counted although there are edges: streams that were not seen yet, at the first wait for all of
     # them, and before the first operation on the legacy default stream.

@@ -78,7 +78,7 @@ def test_rows_without_sense(tmp_path):
 @pytest.mark.parametrize("category", ["kernel", "cuda_runtime", "cuda_sync", "cpu_op"])
 def test_rows_without_an_end(tmp_path, category, dur):
     """When something ended that has no `dur` is not known: no edge is made up from it. A call's wait
-    has times of its own."""
+    has times of its own; without it the call's times tell what it may have been for."""
     rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46) + [row("cpu_op", "aten::add", 9, 5, 70, 42)]
     rows += launch(3, 100, 105, 160) + stream_sync(4, 110, 56)
     bad = {"kernel": 1, "cuda_runtime": 2, "cuda_sync": 3, "cpu_op": 4}[category]
@@ -90,7 +90,7 @@ def test_rows_without_an_end(tmp_path, category, dur):
     out, error = run("edges", "--json", path, status=1)
     found = [json.loads(line) for line in out.splitlines()]
     left = {"cuda_runtime": [{**before, "dst_name": None, "dst_thread": None, "wait_ns": 39000}],
-            "cpu_op": [before]}
+            "cuda_sync": [{**before, "basis": "inferred"}], "cpu_op": [before]}
     assert found == [*left.get(category, []), good]
     assert "1 without usable ids or times" in error and "cycle" not in error
     out, error = run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et", status=1)

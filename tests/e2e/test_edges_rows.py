@@ -1,0 +1,63 @@
+"""`syncline edges` on files of torch.profiler's in which some rows of waits are left out: Kineto writes
+none of a stream's wait for an event if no work ran on that stream, or before it knows the GPU."""
+import pytest
+
+from edges_tool import edges, launch, row, stream_sync, write
+from test_edges_made import stream_wait
+
+
+def record(correlation, ts):
+    return row("cuda_runtime", "cudaEventRecord", correlation, ts, 2, 42, cbid=135)
+
+
+def untold_wait(correlation, ts):
+    return row("cuda_runtime", "cudaStreamWaitEvent", correlation, ts, 2, 42, cbid=147)
+
+
+def device_sync(correlation, ts, dur):
+    return row("cuda_runtime", "cudaDeviceSynchronize", correlation, ts, dur, 42, cbid=165)
+
+
+def facts(found):
+    return {(e["kind"], e["src_correlation"], e["dst_correlation"], e["basis"]) for e in found}
+
+
+def test_a_stream_that_may_have_been_made_to_wait(tmp_path):
+    """Kernel 1 released the sync, which another row would tell; kernel 2 did not."""
+    rows = [*launch(1, 100, 105, 200, 20), *launch(2, 103, 106, 150, 13), record(3, 106),
+            untold_wait(4, 109), *stream_sync(5, 115, 90, 13), *launch(6, 210, 215, 250, 13),
+            *stream_sync(7, 213, 45, 13)]
+    found, lost = edges(write(tmp_path / "t", rows))
+    assert facts(found) == {("stream_sync", 6, 7, "exact")}
+    assert lost["no_record"] == 2
+
+
+def test_a_stream_without_work(tmp_path):
+    """Nor does what waits for an event recorded there have edges."""
+    rows = [*launch(1, 50, 55, 60, 13), record(2, 53), *stream_wait(3, 58, 13, 2, 13),
+            *launch(4, 100, 105, 200, 20), record(5, 106), untold_wait(6, 109), record(7, 112),
+            *stream_wait(8, 115, 13, 7, 21), *launch(9, 118, 202, 230, 13),
+            *stream_sync(10, 121, 114, 21), *stream_sync(11, 236, 2, 13)]
+    found, lost = edges(write(tmp_path / "t", rows))
+    assert facts(found) == {("stream_sync", 9, 11, "exact")}
+    assert lost["no_record"] == 3  # call 6, kernel 9, call 10
+
+
+@pytest.mark.parametrize("steps", [1, 10, 2000])
+@pytest.mark.parametrize("told_first", [False, True])
+def test_device_syncs_without_rows(tmp_path, steps, told_first):
+    """Each waited, wherever in the file the others' rows are."""
+    rows = []
+    for i in range(2 * steps):
+        correlation, ts = 2 * i + 1, 100 * (i + 1)
+        rows += launch(correlation, ts, ts + 5, ts + 50, 13)
+        if (i < steps) == told_first:
+            rows += stream_sync(correlation + 1, ts + 10, 45, 13)
+        else:
+            rows.append(device_sync(correlation + 1, ts + 10, 45))
+    found, lost = edges(write(tmp_path / "t", rows))
+    assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"]) for e in found] == [
+        (2 * i + 1, 2 * i + 2, 40000) for i in range(2 * steps)]
+    assert {e["dst_correlation"] for e in found if e["basis"] != "exact"} == {
+        2 * steps + 2 if told_first else 2}  # the first wait for all that the recording did not see
+    assert lost["before_window"] <= 2 and not lost["no_record"]
