@@ -107,7 +107,7 @@ struct sl_edges_options {
     size_t cap_bytes; /* 0 = 16 MiB */
     int online;       /* zero-wait edges only for streams used since the thread's last covering
                          sync; 0: for every stream ordered before (files) */
-    int foreign;      /* a torch.profiler file: no flags, no return values, perhaps no syncs */
+    int foreign;      /* a torch.profiler file: no flags, no return values, not all syncs */
     uint64_t recording_since_ns;         /* work before this was not seen; 0 = everything was */
     const struct sl_shape_table *shapes; /* what copies are: required; u.call.cbid tells calls */
     sl_edge_sink_fn sink;
@@ -120,7 +120,8 @@ struct sl_edges;
 int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt);
 void sl_edges_destroy(struct sl_edges *e); /* NULL is fine */
 
-/* One assembled event: GPU operations, calls, syncs, event records, stream metadata. */
+/* One assembled event: GPU operations, calls, syncs, event records, stream metadata (of a foreign
+ * file also each context before all else, with stream SL_STREAM_NONE). */
 void sl_edges_event(struct sl_edges *e, const struct sl_event *ev);
 
 /* Everything that ended before `complete_ns` is in: decides every wait that ended before it. */

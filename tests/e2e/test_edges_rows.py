@@ -3,7 +3,7 @@ none of a stream's wait for an event if no work ran on that stream, or before it
 import pytest
 
 from edges_tool import edges, launch, row, stream_sync, write
-from test_edges_made import stream_wait
+from test_edges_made import elsewhere, stream_wait
 
 
 def record(correlation, ts):
@@ -61,3 +61,16 @@ def test_device_syncs_without_rows(tmp_path, steps, told_first):
     assert {e["dst_correlation"] for e in found if e["basis"] != "exact"} == {
         2 * steps + 2 if told_first else 2}  # the first wait for all that the recording did not see
     assert lost["before_window"] <= 2 and not lost["no_record"]
+
+
+@pytest.mark.parametrize("steps", [1, 2000])
+def test_another_context_that_comes_late(tmp_path, steps):
+    """That there is one makes each wait without a row one that may have been for it."""
+    rows = []
+    for i in range(steps):
+        ts = 100 * (i + 1)
+        rows += [*launch(2 * i + 1, ts, ts + 5, ts + 50, 13), device_sync(2 * i + 2, ts + 10, 45)]
+    last = 2 * steps + 1
+    rows += elsewhere(launch(last, 100 * last, 100 * last + 5, 100 * last + 9, 13))
+    found, _ = edges(write(tmp_path / "t", rows))
+    assert len(found) == steps and {e["basis"] for e in found} == {"inferred"}

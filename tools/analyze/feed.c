@@ -369,11 +369,24 @@ static int give(struct run *r, const struct sl_event *ev)
     return rc;
 }
 
+/* How many there are tells whether a wait without a row may have been for another one: wherever in
+ * the file the other begins. */
+static void give_contexts(struct run *r)
+{
+    struct sl_event context;
+    size_t at = 0;
+
+    while (sl_trace_events_next_context(r->feed->events, &at, &context))
+        sl_edges_event(r->engine, &context);
+}
+
 static int run_all(struct run *r)
 {
     struct sl_event ev;
     int rc, failed = 0;
 
+    if (r->engine && !r->feed->header.own_file)
+        give_contexts(r);
     while (!failed && (rc = sl_trace_events_next(r->feed->events, &ev)) == 1)
         failed = give(r, &ev);
     if (!failed && rc == 0)

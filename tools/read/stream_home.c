@@ -95,3 +95,18 @@ int sl_stream_home_find_device(const struct sl_stream_home *h, uint32_t context,
     *device = (uint16_t)(*key - 1);
     return 0;
 }
+
+int sl_stream_home_next(const struct sl_stream_home *h, size_t *at, uint32_t *context,
+                        uint16_t *device)
+{
+    while (*at < h->device.slots) {
+        const struct sl_map_slot *slot = &h->device.slot[(*at)++];
+
+        if (slot->key == 0 || slot->value == SEVERAL)
+            continue;
+        *context = (uint32_t)(slot->key - 1);
+        *device = (uint16_t)(slot->value - 1);
+        return 1;
+    }
+    return 0;
+}

@@ -37,5 +37,9 @@ void sl_stream_home_see_operation(struct sl_stream_home *h, uint16_t device, uin
 int sl_stream_home_find(const struct sl_stream_home *h, uint32_t stream, uint32_t *context);
 /* 0, or -ENOENT: no operation tells, or several contradict each other (of several processes). */
 int sl_stream_home_find_device(const struct sl_stream_home *h, uint32_t context, uint16_t *device);
+/* The contexts in which operations ran, one after the other; `*at` is 0 at first. 1, or 0: there
+ * are no more. Those of which several devices are told are left out. */
+int sl_stream_home_next(const struct sl_stream_home *h, size_t *at, uint32_t *context,
+                        uint16_t *device);
 
 #endif

@@ -288,6 +288,12 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
     return 1;
 }
 
+int sl_trace_events_next_context(const struct sl_trace_events *t, size_t *at, struct sl_event *out)
+{
+    *out = (struct sl_event){.kind = SL_EV_META_STREAM, .stream = SL_STREAM_NONE};
+    return sl_stream_home_next(&t->home, at, &out->context, &out->device);
+}
+
 int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struct sl_event *out)
 {
     int rc;

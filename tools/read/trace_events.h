@@ -94,6 +94,10 @@ int sl_trace_events_end(struct sl_trace_events *t);
  * JSON strings), those of copies and memsets too. */
 int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out);
 
+/* After the end: the file's contexts that have GPU operations, one after the other, each as an
+ * event of kind SL_EV_META_STREAM that names no stream; `*at` is 0 at first. 1, or 0: no more. */
+int sl_trace_events_next_context(const struct sl_trace_events *t, size_t *at, struct sl_event *out);
+
 /* Of the rows kept, the next by start, outer ones first, if it began by then: 1; 0: none did; or
  * the sticky error. */
 int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struct sl_event *out);

@@ -106,6 +106,23 @@ static void test_a_context_of_two_devices_is_of_two_processes(void **state)
     assert_int_equal(device_of(1), -1);
 }
 
+static void test_contexts_that_have_operations(void **state)
+{
+    size_t at = 0;
+    uint32_t context, sum = 0;
+    uint16_t device;
+    (void)state;
+    assert_int_equal(sl_stream_home_next(&home, &at, &context, &device), 0);
+    sl_stream_home_see(&home, 1, 13);
+    sl_stream_home_see_operation(&home, 3, 2, 13);
+    sl_stream_home_see_operation(&home, SL_DEVICE_NONE, 4, 13);
+    sl_stream_home_see_operation(&home, 0, 8, 13);
+    sl_stream_home_see_operation(&home, 1, 8, 14);
+    for (at = 0; sl_stream_home_next(&home, &at, &context, &device); sum += context)
+        assert_int_equal(device, context == 2 ? 3 : SL_DEVICE_NONE);
+    assert_int_equal(sum, 2 + 4);
+}
+
 static void test_streams_without_end(void **state)
 {
     (void)state;
@@ -132,6 +149,7 @@ int main(void)
         TEST(test_operations_tell_the_device_of_their_context),
         TEST(test_operations_that_name_no_device),
         TEST(test_a_context_of_two_devices_is_of_two_processes),
+        TEST(test_contexts_that_have_operations),
         TEST(test_streams_without_end),
     };
 
