@@ -286,9 +286,18 @@ static void move_set(const struct sim_work *work)
     }
 }
 
+bool sim_work_moves(const struct sim_work *work)
+{
+    return work->kind == SIM_WORK_COPY || work->kind == SIM_WORK_SET ||
+           (work->kind == SIM_WORK_KERNEL && work->launch.count);
+}
+
 void sim_work_move(const struct sim_work *work)
 {
     switch (work->kind) {
+    case SIM_WORK_KERNEL:
+        memset(work->launch.count, 0, work->launch.count_bytes);
+        break;
     case SIM_WORK_COPY:
         move_copy(work);
         break;

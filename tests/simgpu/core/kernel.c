@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/count.h"
 #include "core/sim.h"
 
 enum {
@@ -117,6 +118,7 @@ static struct sim_kernel *make(const char *interned)
         kernel->own_ns = (kernel->own_ns * 31 + (unsigned char)*at) % OWN_NS;
     }
     find_spin_in_name(kernel);
+    kernel->count_parameter = sim_count_parameter(interned);
     apply_options(kernel);
     return kernel;
 }
@@ -210,6 +212,7 @@ int sim_kernel_plan(struct sim_work *work, void **params, void **extra)
     } else {
         work->duration_ns = model(kernel, work->launch.cost_ns, threads * blocks);
     }
+    sim_count_find(work, params);
     double factor = sim_option_double("KERNEL_FACTOR", 1);
 
     if (factor > 0) {

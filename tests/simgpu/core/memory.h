@@ -62,6 +62,7 @@ int sim_set_describe(void *dst, size_t pitch, uint32_t value, uint32_t size, siz
                      size_t height, bool async, struct sim_work *work);
 int sim_set_run(struct sim_stream *stream, void *dst, size_t pitch, uint32_t value, uint32_t size,
                 size_t width, size_t height, bool async);
+bool sim_work_moves(const struct sim_work *work);
 void sim_work_move(const struct sim_work *work); /* really moves the bytes */
 
 #endif

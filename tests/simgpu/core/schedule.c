@@ -221,7 +221,7 @@ static struct op *enqueue(struct sim_stream *stream, const struct sim_work *work
         op->remote_state = work->launch.remote->begin(work->launch.remote);
         later = true;
     }
-    if (later || (op->blockers && work->kind != SIM_WORK_KERNEL)) {
+    if (later || (op->blockers && (work->kind != SIM_WORK_KERNEL || sim_work_moves(work)))) {
         op->work = malloc(sizeof *op->work);
         if (op->work) {
             *op->work = *work;
@@ -288,7 +288,7 @@ static bool all_timed(const struct sim_set *set)
  * the op, and the service thread moves it. */
 int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op **out)
 {
-    bool moves = work->kind == SIM_WORK_COPY || work->kind == SIM_WORK_SET;
+    bool moves = sim_work_moves(work);
     bool later = work->kind == SIM_WORK_HOST || work->kind == SIM_WORK_FREE;
     struct sim_set behind = {0};
 
@@ -350,7 +350,8 @@ struct op *sim_submit_node(struct sim_stream *lane, const struct sim_work *work,
 
     sim_set_merge_as_is(&set, behind);
     /* Its data moves on the service thread: a launch must not move it under the lock. */
-    struct op *op = enqueue(lane, work, &set, sim_now_ns(), work->kind != SIM_WORK_KERNEL);
+    bool later = work->kind != SIM_WORK_KERNEL || sim_work_moves(work);
+    struct op *op = enqueue(lane, work, &set, sim_now_ns(), later);
 
     if (!op) {
         sim_set_clear(&set);

@@ -152,7 +152,7 @@ static uint64_t poll_remote(uint64_t now)
 
 static void run_job(struct op *op)
 {
-    if (op->work->kind == SIM_WORK_KERNEL) {
+    if (op->work->kind == SIM_WORK_KERNEL && op->work->launch.remote) {
         struct op **last = &sim_schedule.polled;
 
         while (*last) { /* in order of start */

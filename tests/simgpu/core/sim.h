@@ -122,6 +122,8 @@ struct sim_work {
             uint32_t grid[3], block[3], cluster[3], dynamic_shared;
             uint64_t cost_ns;          /* modelled by whoever launches; 0: from grid and block */
             struct sim_remote *remote; /* or NULL */
+            void *count;               /* becomes 0 when it runs (count.c), or NULL */
+            uint32_t count_bytes;
         } launch;
         struct {
             void *dst;
@@ -402,6 +404,7 @@ struct sim_kernel {
     uint32_t *offsets, *sizes; /* of parameters, NULL if unknown */
     int spin_index;            /* parameter that holds the duration, or -1 */
     uint32_t spin_size;
+    int count_parameter; /* that says where a count goes, or -1 */
     bool fixed; /* an option gives the duration */
     uint64_t fixed_ns;
     int max_dynamic_shared;

@@ -1,0 +1,62 @@
+/*
+ * count.c - how many a kernel found: the one result that is written, as nothing found.
+ *
+ * PyTorch makes tensors (nonzero, masked_select, unique, and so whatever prints one) of a size that
+ * it copies back from where a kernel of CUB or Thrust should have written it. Whatever lay in that
+ * memory would ask for terabytes. Selections begin with a kernel that writes 0 there, on the metal
+ * too; a reduction writes its result alone.
+ *
+ * Any thread; nothing is kept.
+ */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "core/count.h"
+#include "core/memory.h"
+
+enum {
+    COUNT_BYTES = 8 /* a long, or an int in memory that nothing else lies close behind */
+};
+
+/* d_num_selected_out comes behind the tile states and the number of tiles, d_out behind d_in. */
+static const struct {
+    const char *glob;
+    int parameter;
+} writers[] = {
+    {"*23DeviceCompactInitKernelI*", 2},
+    {"*8__unique9InitAgentI*", 2},
+    {"*15__unique_by_key9InitAgentI*", 2},
+    {"*15__reduce_by_key9InitAgentI*", 2},
+    {"*28DeviceReduceSingleTileKernelI*", 1},
+};
+
+int sim_count_parameter(const char *kernel)
+{
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
+        if (fnmatch(writers[i].glob, kernel, 0) == 0) {
+            return writers[i].parameter;
+        }
+    }
+    return -1;
+}
+
+void sim_count_find(struct sim_work *work, void **params)
+{
+    int parameter = work->launch.kernel->count_parameter;
+    struct sim_allocation memory;
+    char *count;
+
+    work->launch.count = NULL;
+    if (parameter < 0 || !params) {
+        return;
+    }
+    memcpy(&count, params[parameter], sizeof count);
+    /* What is no pointer (an iterator of Thrust's, say) points nowhere. */
+    if (!sim_memory_find(count, &memory)) {
+        return;
+    }
+    size_t room = (size_t)(memory.base + memory.bytes - count);
+
+    work->launch.count = count;
+    work->launch.count_bytes = room < COUNT_BYTES ? (uint32_t)room : COUNT_BYTES;
+}
