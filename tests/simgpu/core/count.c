@@ -23,10 +23,8 @@ static const struct {
     const char *glob;
     int parameter;
 } writers[] = {
-    {"*23DeviceCompactInitKernelI*", 2},
-    {"*8__unique9InitAgentI*", 2},
-    {"*15__unique_by_key9InitAgentI*", 2},
-    {"*15__reduce_by_key9InitAgentI*", 2},
+    {"*23DeviceCompactInitKernelI*", 2},      {"*8__unique9InitAgentI*", 2},
+    {"*15__unique_by_key9InitAgentI*", 2},    {"*15__reduce_by_key9InitAgentI*", 2},
     {"*28DeviceReduceSingleTileKernelI*", 1},
 };
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/count.h"
+#include "core/fork.h"
 #include "core/sim.h"
 
 enum {
@@ -36,7 +37,7 @@ struct name {
     char text[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+SIM_MUTEX(lock);
 static struct name *names[BUCKETS];
 
 static struct name *find_name(const char *text, size_t length)

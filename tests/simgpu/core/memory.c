@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/fork.h"
 #include "core/memory.h"
 #include "core/sim.h"
 
@@ -18,7 +19,7 @@ enum {
     MAX_DEVICES = 16
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+SIM_MUTEX(lock);
 static struct sim_allocation *table;
 static size_t count, capacity;
 static uint64_t used[MAX_DEVICES], last_id;

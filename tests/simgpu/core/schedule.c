@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "core/fork.h"
 #include "core/memory.h"
 #include "core/schedule.h"
 
@@ -24,6 +25,11 @@ struct sim_schedule sim_schedule = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                     .service_wake = PTHREAD_COND_INITIALIZER,
                                     .settled = PTHREAD_COND_INITIALIZER};
 static uint64_t last_id;
+
+__attribute__((constructor)) static void hold_lock(void)
+{
+    sim_fork_hold(&sim_schedule.lock);
+}
 
 void sim_lock(void)
 {

@@ -405,7 +405,7 @@ struct sim_kernel {
     int spin_index;            /* parameter that holds the duration, or -1 */
     uint32_t spin_size;
     int count_parameter; /* that says where a count goes, or -1 */
-    bool fixed; /* an option gives the duration */
+    bool fixed;          /* an option gives the duration */
     uint64_t fixed_ns;
     int max_dynamic_shared;
 };

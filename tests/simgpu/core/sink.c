@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/fork.h"
+
 enum {
     FULL = 1 << 20
 };
@@ -24,6 +26,7 @@ void sim_sink_open(struct sim_sink *sink, const char *path)
     } else {
         snprintf(name, sizeof name, "%s", path);
     }
+    sim_fork_hold(&sink->lock);
     sink->fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (sink->fd < 0) {
         fprintf(stderr, "simgpu: cannot write %s: %s\n", name, strerror(errno));

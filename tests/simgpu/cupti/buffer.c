@@ -9,13 +9,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "core/fork.h"
 #include "cupti/simcupti.h"
 
 #define KEPT 16
 
 static struct sim_buffer *kept;
 static size_t kept_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+SIM_MUTEX(lock);
 
 struct sim_buffer *sim_buffer_new(void)
 {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "core/fork.h"
 #include "cupti/simcupti.h"
 
 #define CALIBRATION_NS 300000u
@@ -34,7 +35,7 @@ struct line {
 
 static _Atomic(sim_clock) current[SIM_CLIENTS];
 static _Atomic(struct line *) newest; /* of all clocks */
-static pthread_mutex_t renewing = PTHREAD_MUTEX_INITIALIZER;
+SIM_MUTEX(renewing);
 
 uint64_t sim_monotonic_ns(void)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/fork.h"
 #include "cupti/simcupti.h"
 
 #define MAX_KINDS            64
@@ -19,7 +20,7 @@ static struct sim_switches switches[SIM_CLIENTS] = {{.all_sync_records = true}};
 static atomic_bool kinds[SIM_CLIENTS][MAX_KINDS];
 static atomic_bool calls[SIM_CLIENTS][2][MAX_CBIDS];
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+SIM_MUTEX(lock);
 static struct {
     uint32_t context, kind;
     unsigned client;

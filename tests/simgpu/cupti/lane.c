@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/fork.h"
 #include "cupti/simcupti.h"
 #include "cupti/v2.h"
 
@@ -40,6 +41,13 @@ static _Atomic(struct sim_lane *) lanes = shared; /* only ever grows */
 static _Atomic uint64_t dropped[SIM_CLIENTS];
 
 _Static_assert(sizeof shared / sizeof *shared == SIM_CLIENTS, "each client has one");
+
+__attribute__((constructor)) static void hold_shared(void)
+{
+    for (size_t i = 0; i < SIM_CLIENTS; i++) {
+        sim_fork_hold(&shared[i].lock);
+    }
+}
 
 static __thread struct sim_lane *own[SIM_CLIENTS];
 static __thread bool in_client;
@@ -79,6 +87,7 @@ static struct sim_lane *new_lane(uint32_t guise)
         return &shared[sim_client];
     }
     pthread_mutex_init(&lane->lock, NULL);
+    sim_fork_hold(&lane->lock);
     lane->taken = true;
     lane->client = sim_client;
     lane->guise = guise;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/fork.h"
 #include "cupti/simcupti.h"
 
 #define CHUNK_BYTES 4096
@@ -30,7 +31,7 @@ static struct grave {
 } graves[GRAVES];
 static size_t next_grave;
 static atomic_size_t waiting; /* written under the lock */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+SIM_MUTEX(lock);
 
 const char *sim_name_copy(struct sim_names *names, const char *text)
 {

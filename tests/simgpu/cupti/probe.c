@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/fork.h"
 #include "cupti/simcupti.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+SIM_MUTEX(lock);
 static struct sim_object *objects; /* contexts and streams that live */
 static size_t object_count, object_cap;
 

@@ -13,6 +13,7 @@
 #include <x86intrin.h>
 #endif
 
+#include "core/fork.h"
 #include "cupti/simcupti.h"
 
 #define THIEF_BUFFER_BYTES 65536
@@ -27,7 +28,7 @@ static struct loot {
     uint8_t *memory;
     struct loot *next;
 } * loot;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+SIM_MUTEX(lock);
 
 static double number(const char *name, double fallback)
 {

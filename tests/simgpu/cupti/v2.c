@@ -7,6 +7,7 @@
  * itself; what it shares with the older calls is theirs, run as that client.
  */
 #include "cupti/v2.h"
+#include "core/fork.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ static struct {
     char name[64];
 } subscribers[SIM_CLIENTS]; /* from SUBSCRIBERS_FIRST */
 static atomic_uint count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of subscribing */
+SIM_MUTEX(lock); /* of subscribing */
 
 bool sim_v2_on(void)
 {

@@ -11,12 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/fork.h"
 #include "cupti/simcupti.h"
 #include "cupti/v2.h"
 
 #define POLL_NS 2000000u /* while buffers wait for their operations */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+SIM_MUTEX(lock);
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
 static struct sim_buffer *queue, **queue_end = &queue; /* by order of coming */
 static uint64_t asked, answered;                       /* flushes */
@@ -26,7 +27,8 @@ static __thread bool on_worker;
 
 _Atomic uint32_t sim_process_id;
 
-static pthread_mutex_t callbacks_lock = PTHREAD_MUTEX_INITIALIZER;
+SIM_MUTEX(callbacks_lock);
+SIM_MUTEX(starting);
 static struct sim_callbacks callbacks_now[SIM_CLIENTS];
 
 void sim_callbacks_set(const struct sim_callbacks *callbacks)
@@ -202,11 +204,10 @@ static void forked(void)
 
 void sim_worker_start(void)
 {
-    static pthread_mutex_t start = PTHREAD_MUTEX_INITIALIZER;
     sigset_t all, before;
     pthread_t thread;
 
-    pthread_mutex_lock(&start);
+    pthread_mutex_lock(&starting);
     if (!running) {
         sim_process_id = (uint32_t)getpid();
         pthread_atfork(NULL, NULL, forked);
@@ -219,7 +220,7 @@ void sim_worker_start(void)
         }
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
-    pthread_mutex_unlock(&start);
+    pthread_mutex_unlock(&starting);
 }
 
 void sim_worker_flush(bool forced)

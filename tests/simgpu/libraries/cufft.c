@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 
+#include "core/fork.h"
 #include "libraries/library.h"
 
 enum {
@@ -20,7 +21,7 @@ struct plan {
     double elements;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+SIM_MUTEX(lock);
 static struct plan plans[MAX_PLANS];
 
 LIBRARY(int, cufftCreate, (int *out))

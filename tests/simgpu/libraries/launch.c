@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/fork.h"
 #include "libraries/library.h"
 
 enum {
@@ -71,9 +72,10 @@ int sim_library_launch(void *stream, const struct sim_library_kernel *kernel)
     return sim_call_exit(&call, error);
 }
 
+SIM_MUTEX(lock);
+
 int sim_library_absent(const char *name)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static const char *said[MAX_ABSENT];
     static int count;
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <vector_types.h>
 
+#include "core/fork.h"
 #include "core/memory.h"
 #include "runtime/call.h"
 
@@ -26,7 +27,7 @@ struct stub_table {
     struct stub *stub[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+SIM_MUTEX(lock);
 static _Atomic(struct stub_table *) table; /* old ones are kept: a reader may be in them */
 
 static size_t slot_of(const struct stub_table *t, const void *host)

@@ -247,6 +247,44 @@ static void null_crash(void)
     CHECK(status_of_child(call_without_buffer) == 0);
 }
 
+/* Takes long: so does registering it, which is when the lines between the clocks are locked. */
+static uint64_t slow_clock(void)
+{
+    usleep(5000);
+    return sim_now_ns();
+}
+
+static void *register_slow_clock(void *begun)
+{
+    *(_Atomic bool *)begun = true;
+    CHECK(F(cuptiActivityRegisterTimestampCallback)(slow_clock) == CUPTI_SUCCESS);
+    return NULL;
+}
+
+/* As torch.profiler does, in a child. */
+static void profile(void)
+{
+    alarm(10);
+    CHECK(F(cuptiActivityRegisterTimestampCallback)(sim_now_ns) == CUPTI_SUCCESS);
+    enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    _exit(0);
+}
+
+static void fork_in_the_middle(void)
+{
+    _Atomic bool begun = false;
+    pthread_t thread;
+
+    attach();
+    CHECK(pthread_create(&thread, NULL, register_slow_clock, (void *)&begun) == 0);
+    while (!begun) {
+    }
+    usleep(20000);
+    CHECK(status_of_child(profile) == 0);
+    pthread_join(thread, NULL);
+}
+
 static void undelivered(void)
 {
     attach();
@@ -272,6 +310,7 @@ static const struct scenario scenarios[] = {
     {"late", "SIMGPU_CUPTI_LATE", "0.3", late},
     {"held", "SIMGPU_CUPTI_HOLD", "1000", held},
     {"null_crash", "SIMGPU_CUPTI_NULL_CRASH", "1", null_crash},
+    {"fork_in_the_middle", NULL, NULL, fork_in_the_middle},
     {"undelivered", NULL, NULL, undelivered},
 };
 

@@ -1,0 +1,68 @@
+/*
+ * fork.c - see fork.h. Handlers of the whole process, in the thread that forks.
+ */
+#include "core/fork.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
+static pthread_mutex_t **held;
+static size_t count, cap;
+
+/* Waits for the first alone: who waits holds none, so their order among each other does not matter.
+ * SIZE_MAX: all are held; else the one that another thread has. */
+static size_t take_all(size_t first)
+{
+    pthread_mutex_lock(held[first]);
+    for (size_t i = 1; i < count; i++) {
+        size_t at = (first + i) % count;
+
+        if (pthread_mutex_trylock(held[at]) != 0) {
+            while (i-- > 0) {
+                pthread_mutex_unlock(held[(first + i) % count]);
+            }
+            return at;
+        }
+    }
+    return SIZE_MAX;
+}
+
+static void before(void)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t first = 0; first < count;) {
+        first = take_all(first);
+    }
+}
+
+static void after(void)
+{
+    for (size_t i = 0; i < count; i++) {
+        pthread_mutex_unlock(held[i]);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void sim_fork_hold(pthread_mutex_t *mutex)
+{
+    static bool registered;
+
+    pthread_mutex_lock(&lock);
+    if (!registered) {
+        registered = pthread_atfork(before, after, after) == 0;
+    }
+    if (count == cap) {
+        size_t more_cap = cap ? cap * 2 : 64;
+        pthread_mutex_t **more = realloc(held, more_cap * sizeof(*more));
+
+        if (!more) {
+            abort();
+        }
+        held = more;
+        cap = more_cap;
+    }
+    held[count++] = mutex;
+    pthread_mutex_unlock(&lock);
+}
