@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sync/wait_guess.h"
 #include "sync/wait_legacy.h"
 
 enum {
@@ -267,13 +268,10 @@ static int is_for_some_context(const struct sl_wait *wait)
 /* Those that can have let an inferred wait go on: that ended while the call was there. */
 static int fits(const struct sl_wait *wait, const struct sl_op *op)
 {
-    uint64_t end_ns = op->pub.end_ns;
-
     if (wait->scope == SL_WAIT_GUESS)
-        return end_ns > wait->when.from_ns && end_ns <= wait->when.to_ns &&
-               end_ns + SL_WAKE_MOST_NS >= wait->when.to_ns;
+        return sl_guess_fits(wait, op);
     if (is_for_some_context(wait))
-        return end_ns > wait->when.from_ns && end_ns <= wait->when.to_ns;
+        return op->pub.end_ns > wait->when.from_ns && op->pub.end_ns <= wait->when.to_ns;
     return 1;
 }
 
@@ -389,7 +387,7 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     for (const struct sl_link *at = set->first; at; at = at->next)
         add_call_edge(w, wait, at, inferred);
     cover_set(w, wait, set);
-    if (wait->scope == SL_WAIT_GUESS && w->edges != 1) {
+    if (wait->scope == SL_WAIT_GUESS && (w->edges != 1 || sl_guess_has_two(wait, set))) {
         w->lost[w->edges ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_NO_RECORD]++;
         return;
     }
