@@ -1,0 +1,49 @@
+"""`syncline convert` of traces whose kernels begin before their calls, by clocks that differ."""
+import subprocess
+
+import pytest
+
+import chakra
+import chakra_replay
+import harness
+from test_chakra_convert import convert, slice_, write
+
+
+def early_rows(early, count, sync):
+    """Launches on an idle stream, by a GPU's clock so far behind that kernels begin `early` us
+    before their call; after each the thread waits for it."""
+    rows = []
+    for i in range(count):
+        t, corr = 200 + i * 300, 2 * i + 1
+        rows += [slice_("cuda_runtime", "cudaLaunchKernel", 10, t, 5, cbid=211, correlation=corr),
+                 slice_("kernel", f"k{i}", 7, t - early, 50, device=0, context=1, stream=7, correlation=corr)]
+        if sync:
+            rows += [slice_("cuda_runtime", "cudaStreamSynchronize", 10, t + 6, 60, cbid=131, correlation=corr + 1),
+                     slice_("cuda_sync", "Stream Sync", 7, t + 7, 59, device=0, context=1, stream=7,
+                            correlation=corr + 1, cuda_sync_kind="Stream Sync")]
+    return rows
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("early, sync", [(0.5, False), (2, False), (2, True), (12, True)])
+def test_kernels_that_begin_before_their_call(tmp_path, early, sync):
+    """As pytorch/kineto issue 1380 shows them. Each follows its call all the same, and a replay
+    keeps to the times."""
+    et = convert(write(tmp_path / "t.json", early_rows(early, 100, sync)), tmp_path)
+    assert not chakra.broken(et)
+    call = {n.correlation: n.id for n in et.cpu if n.name == "cudaLaunchKernel"}
+    assert len(et.gpu) == 100
+    assert all(call[n.correlation] in n.deps and "no_launch" not in n.attr and n.duration == 50000
+               for n in et.gpu)
+    ends = chakra_replay.replay(et)
+    assert all(abs(ends[n.id] - n.end) <= 20000 + 0.01 * n.end for n in et.nodes)
+    told = subprocess.run([harness.TOOL, "check", et.path], check=True, capture_output=True, text=True,
+                          timeout=60).stdout
+    assert "no_launch" not in told
+
+
+def test_kernels_that_begin_far_before_their_call(tmp_path):
+    """By more than clocks are apart: it is another's."""
+    et = convert(write(tmp_path / "t.json", early_rows(101, 10, False)), tmp_path)
+    assert not chakra.broken(et)
+    assert all("no_launch" in n.attr for n in et.gpu)
