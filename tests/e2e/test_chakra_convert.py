@@ -12,7 +12,6 @@ import pytest
 import zstandard
 
 import chakra
-import chakra_replay
 import harness
 from real_traces import TRACES, real
 
