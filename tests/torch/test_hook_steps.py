@@ -91,6 +91,7 @@ def test_windows_of_steps(torch, mode):
     """Three of twenty, of sixty; each file has its steps alone, whole."""
     run = play(torch, mode, "60", window="steps:3/20")
     traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
+    launched = {line["corr"]: line["start"] for line in run.truth_of("call")}
     epochs = 2 if mode == "inference" else 1
     assert 1 <= len(traces) <= 3 * epochs
     if mode in ("plain", "api"):
@@ -98,14 +99,21 @@ def test_windows_of_steps(torch, mode):
     for trace in traces:
         meta = trace.object["syncline"]
         rows, first = steps_of(trace), numbers(trace)[0]
-        assert first > 0 and numbers(trace) == [first, first + 1, first + 2]
+        cut = trace is traces[-1] and first + 2 >= 60 * epochs  # the job ended in it
+        wanted = range(first, min(first + 3, 60 * epochs))
+        assert first > 0 and numbers(trace) == list(wanted)
         # What the optimizer began, the job's first word about steps begins anew.
         may_be_late = mode == "api" and trace is traces[0]
         assert rows[0]["start"] == meta["opened_ns"] or may_be_late and rows[0]["start"] > meta["opened_ns"]
-        assert rows[-1]["end"] == meta["closed_ns"]
+        assert rows[-1]["end"] == meta["closed_ns"] or cut and rows[-1]["end"] < meta["closed_ns"]
         calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
         for op in trace.of(*GPU):
-            assert meta["opened_ns"] <= calls[op["args"]["correlation"]]["start"] < meta["closed_ns"]
+            call = calls.get(op["args"]["correlation"])
+            # The step before ends while the GPU works on: what begins in a window is in its file.
+            if not call:
+                assert op["start"] >= meta["opened_ns"] > launched[op["args"]["correlation"]]
+            else:
+                assert meta["opened_ns"] <= call["start"] < meta["closed_ns"]
         if mode == "api":
             ops = [sum(row["start"] <= op["start"] < row["end"] for op in trace.of("cpu_op")) for row in rows]
             assert ops[0] == ops[1] == ops[2] > 5
