@@ -91,6 +91,8 @@ def test_windows_of_steps(torch, mode):
     """Three of twenty, of sixty; each file has its steps alone, whole."""
     run = play(torch, mode, "60", window="steps:3/20")
     traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
+    if len(traces) > 1 and not steps_of(traces[-1]):
+        traces.pop()  # the window opened as the job's last step ended
     launched = {line["corr"]: line["start"] for line in run.truth_of("call")}
     epochs = 2 if mode == "inference" else 1
     assert 1 <= len(traces) <= 3 * epochs
