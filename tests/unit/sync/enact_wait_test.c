@@ -306,31 +306,6 @@ static void without_synchronization_records_a_wait_is_guessed_or_counted(void **
     job_end(j);
 }
 
-/* An event may have been recorded behind any operation, a stream's wait is for its last. */
-static void a_guess_is_left_out_where_two_operations_fit(void **state)
-{
-    struct job *j =
-        job_begin((struct sl_edges_options){.foreign = 1, .recording_since_ns = 5 * US});
-    (void)state;
-    job_kernel(j, 13, 10, 15, 60);
-    uint64_t tail = job_kernel(j, 13, 14, 60, 64);
-
-    job_call(j, EVENT_SYNC, 20, 68);
-    uint64_t stream = job_call(j, STREAM_SYNC, 30, 69);
-
-    job_kernel(j, 13, 80, 85, 130);
-    uint64_t last = job_kernel(j, 13, 84, 130, 170);
-    uint64_t sync = job_call(j, EVENT_SYNC, 90, 176); /* the first had ended long before */
-
-    sl_edges_flush(j->edges);
-    assert_int_equal(j->count, 2);
-    assert_int_equal(job_edge(j, tail, stream)->basis, SL_BASIS_INFERRED);
-    assert_int_equal(job_edge(j, last, sync)->basis, SL_BASIS_INFERRED);
-    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_AMBIGUOUS), 1);
-    assert_int_equal(job_lost(j), 1);
-    job_end(j);
-}
-
 /* Nobody waits for what ends while a query runs: it released nothing. */
 static void a_query_does_not_wait(void **state)
 {
@@ -423,7 +398,6 @@ int main(void)
         cmocka_unit_test(a_copy_that_failed_gives_nothing),
         cmocka_unit_test(copies_that_are_given_up_are_counted_if_they_wait),
         cmocka_unit_test(without_synchronization_records_a_wait_is_guessed_or_counted),
-        cmocka_unit_test(a_guess_is_left_out_where_two_operations_fit),
         cmocka_unit_test(a_query_does_not_wait),
         cmocka_unit_test(a_launch_of_a_graph_does_not_wait_for_its_copy),
         cmocka_unit_test(a_blocking_copy_between_devices_is_counted),

@@ -1,0 +1,40 @@
+/*
+ * wait_guess_test.c - waits of torch.profiler's files of which no row says what they were for.
+ *
+ * Every test says the whole list of edges: a false one fails it as much as a missing one.
+ */
+#include "sync/job.h"
+
+/* An event may have been recorded behind any operation, a stream's wait is for its last. */
+static void a_guess_is_left_out_where_two_operations_fit(void **state)
+{
+    struct job *j =
+        job_begin((struct sl_edges_options){.foreign = 1, .recording_since_ns = 5 * US});
+    (void)state;
+    job_kernel(j, 13, 10, 15, 60);
+    uint64_t tail = job_kernel(j, 13, 14, 60, 64);
+
+    job_call(j, EVENT_SYNC, 20, 68);
+    uint64_t stream = job_call(j, STREAM_SYNC, 30, 69);
+
+    job_kernel(j, 13, 80, 85, 130);
+    uint64_t last = job_kernel(j, 13, 84, 130, 170);
+    uint64_t sync = job_call(j, EVENT_SYNC, 90, 176); /* the first had ended long before */
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 2);
+    assert_int_equal(job_edge(j, tail, stream)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, last, sync)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_AMBIGUOUS), 1);
+    assert_int_equal(job_lost(j), 1);
+    job_end(j);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_guess_is_left_out_where_two_operations_fit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
