@@ -114,7 +114,7 @@ int main(int argc, char **argv)
     struct sl_chakra_counts count;
     struct bench_table table;
     struct sl_sink *sink, *memory;
-    uint64_t best = UINT64_MAX;
+    uint64_t best = UINT64_MAX, packed_ns;
     double raw = 0, packed, names;
     struct sl_chakra *c;
     struct input in;
@@ -136,8 +136,10 @@ int main(int argc, char **argv)
     sl_chakra_get_counts(c, &count);
     must(sl_sink_memory_open(&memory), "memory");
     must(sl_sink_compress_open(&sink, memory, SL_COMPRESS_ZSTD, 0), "zstd");
+    packed_ns = bench_thread_cpu_ns();
     write_all(&in, c, sink);
     must(sink->sync(sink), "sync");
+    packed_ns = bench_thread_cpu_ns() - packed_ns;
     packed = (double)sink_size(memory) / (double)count.nodes;
     sink->close(sink, 1);
     names = name_bytes(&in, &count, (size_t)raw, c);
@@ -149,6 +151,8 @@ int main(int argc, char **argv)
                                          raw / (double)count.nodes - names, "bytes", .goal = 150});
     bench_row(&table, (struct bench_row){"its name", names, "bytes", .goal = 0});
     bench_row(&table, (struct bench_row){"all of it with zstd", packed, "bytes", .goal = 20});
+    bench_row(&table, (struct bench_row){"time per node, compressed",
+                                         (double)packed_ns / (double)count.nodes, "ns", .goal = 0});
     bench_row(&table,
               (struct bench_row){"nodes per event", (double)count.nodes / (double)in.all.count,
                                  "nodes", .goal = 0});
