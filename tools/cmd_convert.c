@@ -27,7 +27,8 @@ enum {
 
 static const struct sl_flag options[] = {
     [OPT_TO] = {"to", 't', "FORMAT", "kineto (plain JSON), kineto-gz, kineto-zst or chakra"},
-    [OPT_OUTPUT] = {"output", 'o', "FILE", "where to write; the name appears when it is complete"},
+    [OPT_OUTPUT] = {"output", 'o', "FILE",
+                    "where to write (folders are made); it appears when complete"},
     [OPT_LEVEL] = {"level", 'l', "N", "compression: gzip 1 to 9 (6), zstd 1 to 19 (3)"},
     [OPT_RANK] = {"rank", 'r', "N", "chakra: the rank in the file (the trace's own)"},
     [OPT_ET] = {"et", 'e', "FILE", "chakra: PyTorch's execution trace of the same run"},

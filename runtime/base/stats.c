@@ -75,6 +75,9 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
                                "all that they are known to have waited for"},
     [SL_STAT_CHAKRA_NO_LAUNCH] = {"chakra_no_launch",
                                   "GPU operations of execution traces without their launch"},
+    [SL_STAT_CHAKRA_COMM_UNKNOWN] = {"chakra_comm_unknown",
+                                     "collectives that execution traces have as computation: "
+                                     "type, size or ranks are not known"},
     [SL_STAT_CHAKRA_FORCED] = {"chakra_forced",
                                "times that an execution trace went on without late rows: no room"},
     [SL_STAT_CHAKRA_FAILED] = {"chakra_failed", "execution traces that could not be written"},

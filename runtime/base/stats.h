@@ -56,6 +56,7 @@ enum sl_stat {
     SL_STAT_CHAKRA_ROWS_LEFT_OUT,  /* calls without a time of their own */
     SL_STAT_CHAKRA_UNEXPLAINED,    /* GPU operations that began later than their parents explain */
     SL_STAT_CHAKRA_NO_LAUNCH,      /* whose launch was not in the file before them */
+    SL_STAT_CHAKRA_COMM_UNKNOWN,   /* collectives that are computation in them */
     SL_STAT_CHAKRA_FORCED,         /* times that nodes went out early for lack of room */
     SL_STAT_CHAKRA_FAILED,         /* files that could not be made, or went wrong */
     /* one for each enum sl_edge_loss */

@@ -81,6 +81,7 @@ struct sl_chakra_options {
 struct sl_chakra_counts {
     uint64_t nodes;
     uint64_t cpu_nodes, gap_nodes, wait_nodes, gpu_nodes, comm_nodes;
+    uint64_t comm_unknown;         /* NCCL kernels of which nothing, or not all, is known */
     uint64_t edges;                /* sync edges written */
     uint64_t edges_no_source;      /* left out: their source is not in the file before them */
     uint64_t edges_no_destination; /* left out: nothing waited under that correlation */

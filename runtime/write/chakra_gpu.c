@@ -70,14 +70,23 @@ static uint32_t further_context(struct sl_chakra *c, const struct sl_event *ev)
     return ev->context != *first ? ev->context : 0;
 }
 
+static int is_collective(const struct sl_event *ev, const struct sl_text *name)
+{
+    return ev->kind == SL_EV_KERNEL && name && name->length > 4 &&
+           memcmp(name->text, "nccl", 4) == 0;
+}
+
 /* What the operation communicates, if that is known and a simulator can be told. */
 static int ask_collective(struct sl_chakra *c, const struct sl_event *ev,
                           const struct sl_text *name, struct sl_chakra_collective *out)
 {
-    return c->opt.collective && ev->kind == SL_EV_KERNEL && name && name->length > 4 &&
-           memcmp(name->text, "nccl", 4) == 0 &&
-           c->opt.collective(c->opt.collective_user, ev, out) && out->type <= SL_COMM_RECV &&
-           sl_chakra_has_group(c, out->group);
+    if (!c->opt.collective || !is_collective(ev, name))
+        return 0;
+    if (c->opt.collective(c->opt.collective_user, ev, out) && out->type <= SL_COMM_RECV &&
+        sl_chakra_has_group(c, out->group))
+        return 1;
+    c->count.comm_unknown++;
+    return 0;
 }
 
 static uint64_t later(uint64_t a, uint64_t b)

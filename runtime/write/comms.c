@@ -43,7 +43,7 @@ struct sl_comms {
     uint32_t *rank; /* RANKS_MAX: a group in the making */
     size_t ranks;
     uint64_t *is_named; /* a bit for each rank up to RANKS_END; clear between two calls */
-    uint64_t world_size, unknown;
+    uint64_t world_size;
 };
 
 /* ---- groups ---- */
@@ -299,22 +299,23 @@ int sl_comms_read(struct sl_comms *c, const struct sl_comm_told *told,
                   struct sl_chakra_collective *out)
 {
     struct sl_chakra_collective coll;
+    unsigned element;
 
     /* Its bytes are its identity. */
     memset(&coll, 0, sizeof(coll));
     if (!told->collective.data || !told->dtype.data || type_of(told->collective, &coll.type) != 0 ||
         told->elements < 0 || told->elements > 1ll << 48)
         return -EINVAL;
-    coll.bytes = (uint64_t)told->elements * bytes_of(told->dtype);
-    if (coll.bytes == 0)
+    element = bytes_of(told->dtype);
+    if (element == 0)
         return -EINVAL;
+    /* 0 is a size, too: a rank that puts in nothing takes part all the same. */
+    coll.bytes = (uint64_t)told->elements * element;
     sl_comms_name_end(c);
     if ((coll.type == SL_COMM_SEND || coll.type == SL_COMM_RECV) && peer_of(told, &coll) != 0)
         return -EINVAL;
-    if (group_of(c, told, &coll.group) != 0) {
-        c->unknown++;
+    if (group_of(c, told, &coll.group) != 0)
         return -EINVAL;
-    }
     memcpy(out, &coll, sizeof(coll));
     return 0;
 }
@@ -348,11 +349,6 @@ void sl_comms_groups(const struct sl_comms *c,
 size_t sl_comms_group_count(const struct sl_comms *c)
 {
     return c->group_count;
-}
-
-uint64_t sl_comms_unknown(const struct sl_comms *c)
-{
-    return c->unknown;
 }
 
 /* ---- life ---- */

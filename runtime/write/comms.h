@@ -61,7 +61,4 @@ void sl_comms_groups(const struct sl_comms *c,
 /* How many those are: they only become more. */
 size_t sl_comms_group_count(const struct sl_comms *c);
 
-/* Collectives whose ranks are not known, or not all of them. */
-uint64_t sl_comms_unknown(const struct sl_comms *c);
-
 #endif

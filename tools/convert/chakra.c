@@ -181,8 +181,8 @@ static void report(const struct work *w)
     add(left, sizeof(left), n.rows_late, "rows on top of others");
     add(left, sizeof(left), n.rows_invalid, "rows without a time");
     add(left, sizeof(left), events.inputs_lost, "inputs without room");
-    add(left, sizeof(left), sl_collectives_unknown(w->feed->collectives),
-        "collectives whose ranks are not told");
+    add(left, sizeof(left), n.comm_unknown,
+        "collectives (they are computation) whose type, size or ranks are not told");
     if (left[0])
         printf("left out: %s\n", left);
     if (sl_edges_print_lost(lost, sizeof(lost), w->feed->lost))

@@ -8,7 +8,6 @@
  */
 #include "convert/groups.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,8 +21,10 @@
 
 struct job {
     char *text; /* the file, without its last brace */
+    int any;    /* groups in it */
     FILE *out;
-    int any;
+    int added;
+    uint32_t other; /* a group that has other ranks in the file; 0: none */
 };
 
 static void cut_end(char *name, const char *end)
@@ -52,26 +53,77 @@ static int name_of(char *out, size_t room, const char *et)
     return snprintf(out, room, "%s.comm_groups.json", prefix) < (int)room ? 0 : -ENAMETOOLONG;
 }
 
-static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
-{
-    struct job *j = user;
-    char key[24];
+/* ---- the file that is there ---- */
 
-    snprintf(key, sizeof(key), "\"%u\":", number);
-    if (strstr(j->text, key))
-        return;
-    fprintf(j->out, "%s%s [", j->any ? ",\n " : "", key);
-    for (size_t i = 0; i < ranks; i++)
-        fprintf(j->out, i ? ", %u" : "%u", rank[i]);
-    fputc(']', j->out);
-    j->any = 1;
+#define DIGITS "0123456789"
+#define SPACE  " \t\r\n"
+
+/* A group as it stands in the file: numbers of ranks with commas and spaces between them. */
+struct there {
+    const char *number, *ranks;
+};
+
+static const char *behind_space(const char *p)
+{
+    return p + strspn(p, SPACE);
 }
 
-/* The groups that are there, up to the last of them. 0, or -EBADMSG: another kind of file. */
+/* The next of what is looked for, and space behind it; NULL: something else is there. */
+static const char *behind(const char *p, char expected)
+{
+    return p && *p == expected ? behind_space(p + 1) : NULL;
+}
+
+static const char *behind_number(const char *p)
+{
+    size_t digits = p ? strspn(p, DIGITS) : 0;
+
+    return digits ? behind_space(p + digits) : NULL;
+}
+
+/* Behind `"5": [0, 1]`; NULL: it is no such thing. */
+static const char *read_group(const char *p, struct there *out)
+{
+    size_t digits;
+
+    p = *p == '"' ? p + 1 : NULL;
+    out->number = p;
+    digits = p ? strspn(p, DIGITS) : 0;
+    p = behind(behind(digits ? p + digits : NULL, '"'), ':');
+    p = behind(p, '[');
+    out->ranks = p;
+    if (p && *p == ']')
+        return behind(p, ']');
+    p = behind_number(p);
+    while (p && *p == ',')
+        p = behind_number(behind(p, ','));
+    return behind(p, ']');
+}
+
+/* Reads it to its end, and cuts off the last brace. 0, or -EBADMSG: another kind of file. */
+static int check_old(struct job *j)
+{
+    const char *p = behind(behind_space(j->text), '{');
+    struct there group;
+
+    if (p && *p == '"') {
+        j->any = 1;
+        p = read_group(p, &group);
+        while (p && *p == ',')
+            p = read_group(behind(p, ','), &group);
+    }
+    if (!p || *p != '}' || *behind_space(p + 1))
+        return -EBADMSG;
+    while (strchr(SPACE, p[-1]))
+        p--;
+    j->text[p - j->text] = '\0';
+    return 0;
+}
+
+/* 0, -EBADMSG: another kind of file. */
 static int read_old(struct job *j, int fd)
 {
     off_t size = lseek(fd, 0, SEEK_END);
-    char *end;
 
     if (size < 0 || size > FILE_MAX)
         return -EBADMSG;
@@ -83,14 +135,53 @@ static int read_old(struct job *j, int fd)
     j->text[size] = '\0';
     if (size == 0)
         return 0;
-    end = strrchr(j->text, '}');
-    if (j->text[0] != '{' || !end || end[1 + strspn(end + 1, " \n")])
-        return -EBADMSG;
-    while (end > j->text + 1 && isspace((unsigned char)end[-1]))
-        end--;
-    *end = '\0';
-    j->any = strchr(j->text, ']') != NULL;
+    return strlen(j->text) == (size_t)size ? check_old(j) : -EBADMSG;
+}
+
+/* ---- what comes to it ---- */
+
+static int has_ranks(const struct there *group, const uint32_t *rank, size_t ranks)
+{
+    const char *p = group->ranks;
+    size_t i;
+
+    for (i = 0; i < ranks && *p != ']'; i++) {
+        if (strtoull(p, NULL, 10) != rank[i])
+            return 0;
+        p += strspn(p, DIGITS);
+        p += strspn(p, SPACE ",");
+    }
+    return i == ranks && *p == ']';
+}
+
+static int find_group(const struct job *j, uint32_t number, struct there *out)
+{
+    const char *p = j->any ? strchr(j->text, '"') : NULL;
+
+    while (p && *p) {
+        p = read_group(p, out);
+        if (strtoull(out->number, NULL, 10) == number)
+            return 1;
+        p = behind(p, ',');
+    }
     return 0;
+}
+
+static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
+{
+    struct job *j = user;
+    struct there old;
+
+    if (find_group(j, number, &old)) {
+        if (!has_ranks(&old, rank, ranks))
+            j->other = number;
+        return;
+    }
+    fprintf(j->out, "%s\"%u\": [", j->any || j->added ? ",\n " : "", number);
+    for (size_t i = 0; i < ranks; i++)
+        fprintf(j->out, i ? ", %u" : "%u", rank[i]);
+    fputc(']', j->out);
+    j->added = 1;
 }
 
 static int write_new(struct job *j, int fd, const struct sl_collectives *collectives)
@@ -107,6 +198,8 @@ static int write_new(struct job *j, int fd, const struct sl_collectives *collect
     fputs("}\n", j->out);
     if (fclose(j->out) != 0)
         rc = -ENOMEM;
+    else if (j->other)
+        rc = -EEXIST;
     else if (pwrite(fd, text, size, 0) != (ssize_t)size || ftruncate(fd, (off_t)size) != 0)
         rc = errno ? -errno : -ENOSPC;
     free(text);
@@ -146,7 +239,14 @@ int sl_groups_add(const struct sl_command *command, const char *et,
     }
     if (rc == 0)
         return SL_EXIT_OK;
-    sl_args_complain(command, "the process groups could not be added to %s: %s", path,
-                     rc == -EBADMSG ? "it is no comm-group file" : strerror(-rc));
+    if (rc == -EEXIST)
+        sl_args_complain(command,
+                         "the process groups could not be added to %s: its group %u has other "
+                         "ranks than here; it is another job's, so write to another folder or "
+                         "prefix",
+                         path, j.other);
+    else
+        sl_args_complain(command, "the process groups could not be added to %s: %s", path,
+                         rc == -EBADMSG ? "it is no comm-group file" : strerror(-rc));
     return SL_EXIT_PROBLEM;
 }

@@ -131,8 +131,3 @@ void sl_collectives_groups(const struct sl_collectives *c,
 {
     sl_comms_groups(c->comms, take, user);
 }
-
-uint64_t sl_collectives_unknown(const struct sl_collectives *c)
-{
-    return sl_comms_unknown(c->comms);
-}

@@ -38,7 +38,4 @@ void sl_collectives_groups(const struct sl_collectives *c,
                                         size_t ranks),
                            void *user);
 
-/* Collectives whose ranks are not known, or not all of them. */
-uint64_t sl_collectives_unknown(const struct sl_collectives *c);
-
 #endif
