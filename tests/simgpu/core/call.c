@@ -128,6 +128,23 @@ static int enter(struct sim_call *call)
     return error ? error : sticky(call->name);
 }
 
+/* A thread that the system stops between its call's id and its stamp: meanwhile calls of others
+ * that have higher ids may come and go. */
+static void late_stamp(uint64_t id)
+{
+    static _Atomic double most_s = -1;
+    double late_s = atomic_load_explicit(&most_s, memory_order_relaxed);
+
+    if (late_s < 0) {
+        late_s = sim_option_double("STAMP_LATE", 0);
+        atomic_store_explicit(&most_s, late_s, memory_order_relaxed);
+    }
+    late_s *= 8 * sim_random("stamp", id) - 7; /* one call in eight */
+    if (late_s > 0) {
+        sim_clock_sleep_until(sim_now_ns() + (uint64_t)(late_s * 1e9));
+    }
+}
+
 /* 0 says "none" in CUPTI's 32 bits: passed over when they wrap. */
 static uint64_t next_correlation(void)
 {
@@ -150,6 +167,7 @@ int sim_call_enter(struct sim_call *call, enum sim_domain domain, uint32_t cbid,
         self.call = call;
         return SIM_E_NOT_INITIALIZED;
     }
+    late_stamp(call->correlation);
     return enter(call);
 }
 
