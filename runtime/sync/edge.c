@@ -276,8 +276,10 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
 
 /* ---- edges out ---- */
 
-static void enact_first(struct sl_edges *e, const struct sl_item *item, size_t count)
+static void enact_first(struct sl_edges *e, size_t skip, size_t count)
 {
+    const struct sl_item *item = sl_order_bring(&e->order, skip, count);
+
     e->enact.held = e->order.item + e->order.sorted;
     sl_enact_call(&e->enact, item, count);
     for (size_t i = 0; i < count; i++)
@@ -311,11 +313,12 @@ static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_
     return ns && !returned && e->opt.online ? ns + time_to_return(e) : ns;
 }
 
-/* Of the first call. An event record alone has no time: it goes with the next call that has one. */
-static uint64_t latest(const struct sl_edges *e)
+/* Of the call that goes first. An event record alone has no time: it goes with the next call that
+ * has one. */
+static uint64_t latest(const struct sl_edges *e, size_t skip)
 {
     const struct sl_item *item;
-    size_t count, skip = 0;
+    size_t count;
     uint64_t ns = 0;
 
     for (; ns == 0 && (item = sl_order_peek(&e->order, skip, &count)); skip += count)
@@ -323,7 +326,7 @@ static uint64_t latest(const struct sl_edges *e)
     return ns ? ns : UINT64_MAX;
 }
 
-/* When the first call that is held began; 0: no record tells. */
+/* When the call began; 0: no record tells. */
 static uint64_t begun(const struct sl_item *item, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -336,8 +339,8 @@ static uint64_t begun(const struct sl_item *item, size_t count)
 /* Those open waits that nothing held can have been enqueued before. */
 static void close_waits(struct sl_edges *e, uint64_t ns)
 {
-    size_t count;
-    const struct sl_item *item = sl_order_peek(&e->order, 0, &count);
+    size_t skip, count;
+    const struct sl_item *item = sl_order_first(&e->order, &skip, &count);
     uint64_t first_ns = item ? begun(item, count) : UINT64_MAX;
 
     sl_waits_close(&e->waits, first_ns < ns ? first_ns : ns);
@@ -345,30 +348,29 @@ static void close_waits(struct sl_edges *e, uint64_t ns)
 
 void sl_edges_delivered(struct sl_edges *e, uint64_t complete_ns)
 {
-    const struct sl_item *item;
-    size_t count;
+    size_t skip, count;
 
     if (sl_order_sort(&e->order) != 0) {
         give_way(e);
         return;
     }
-    while (latest(e) < complete_ns && (item = sl_order_peek(&e->order, 0, &count)))
-        enact_first(e, item, count);
+    while (sl_order_first(&e->order, &skip, &count) && latest(e, skip) < complete_ns)
+        enact_first(e, skip, count);
     close_waits(e, complete_ns ? complete_ns - 1 : 0);
 }
 
 void sl_edges_close(struct sl_edges *e, uint64_t before_ns)
 {
     const struct sl_item *item;
-    size_t count;
+    size_t skip, count;
 
     if (sl_order_sort(&e->order) != 0) {
         give_way(e);
         return;
     }
     e->enact.closing = e->opt.online;
-    while ((item = sl_order_peek(&e->order, 0, &count)) && begun(item, count) < before_ns)
-        enact_first(e, item, count);
+    while ((item = sl_order_first(&e->order, &skip, &count)) && begun(item, count) < before_ns)
+        enact_first(e, skip, count);
     e->enact.closing = 0;
     /* Those that are open began before what is held. */
     sl_waits_close(&e->waits, UINT64_MAX);
@@ -397,7 +399,8 @@ uint64_t sl_edges_decided_ns(const struct sl_edges *e)
     const struct sl_item *item;
     size_t count, skip = 0;
 
-    /* Calls begin in the order of their ids; operations alone do not tell when theirs did. */
+    (void)sl_order_first(&e->order, &skip, &count);
+    /* Operations alone do not tell when their calls did: these begin in order of ids, nearly. */
     for (; ns == 0 && (item = sl_order_peek(&e->order, skip, &count)); skip += count)
         ns = begun(item, count);
     if (ns == 0)

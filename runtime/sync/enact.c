@@ -1,8 +1,7 @@
 /*
- * enact.c - what each call did, in order of correlation id: who made it, its operations, the events
- * that it recorded.
+ * enact.c - what each call did, in order: who made it, its operations, the events that it recorded.
  *
- * Entered by its owner alone. A call that came too late, after others with a higher id, is told
+ * Entered by its owner alone. A call that came too late, after later ones, is told
  * all the same: streams find its place by the order in which the GPU ran, and waits look back.
  */
 #include "sync/enact_impl.h"
@@ -103,7 +102,8 @@ static void remember_context(struct sl_call *c)
 
 /* ---- operations ---- */
 
-/* Behind this call's, items are in order: calls as they began, each before what it did. */
+/* Behind this call's, items are in order: calls as they began, each before what it did. But for
+ * those that were stopped between their id and their stamp: they may come sooner. */
 const struct sl_item *sl_call_meanwhile(const struct sl_call *c, struct sl_meanwhile *m)
 {
     const struct sl_item *first = c->item + c->count;
@@ -112,9 +112,9 @@ const struct sl_item *sl_call_meanwhile(const struct sl_call *c, struct sl_meanw
         const struct sl_item *at = first + m->looked - 1;
 
         if (at->kind == SL_EV_RUNTIME || at->kind == SL_EV_DRIVER) {
-            if (at->start_ns >= c->by.to_ns)
+            if (at->start_ns >= c->by.to_ns && at->correlation > c->by.correlation)
                 return NULL;
-            m->call = at;
+            m->call = at->start_ns < c->by.to_ns && at->end_ns > c->by.from_ns ? at : NULL;
         } else if (m->call && m->call->where != c->by.thread &&
                    at->correlation == m->call->correlation) {
             return at;
@@ -140,6 +140,13 @@ static void mark_overlapping(struct sl_set *set)
 {
     for (struct sl_link *at = set->first; at; at = at->next)
         at->overlapping = 1;
+}
+
+/* Calls that came after it were told before. */
+static int is_late(const struct sl_call *c)
+{
+    return c->item->correlation < c->e->last_correlation &&
+           c->by.from_ns < c->e->streams->horizon_ns;
 }
 
 struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
@@ -169,7 +176,7 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
             mark_overlapping(&before);
         sl_waits_operation(c->e->waits, op, &before, previous_end_ns);
         c->last_op = op;
-        if (item->correlation < c->e->last_correlation && op->pub.end_ns <= c->e->waits->closed_ns)
+        if (is_late(c) && op->pub.end_ns <= c->e->waits->closed_ns)
             sl_call_lose(c, SL_EDGE_LOST_GAVE_UP);
     }
     sl_set_clear(streams, &before);

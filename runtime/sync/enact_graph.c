@@ -125,7 +125,7 @@ static void come_behind_last(struct sl_call *c, const struct sl_exec *exec,
     uint32_t lost = why_unknown(c, exec);
 
     entry->lost |= lost;
-    if (exec && !lost && exec->by.correlation < c->by.correlation &&
+    if (exec && !lost && sl_moment_precedes(&exec->by, &c->by) &&
         !is_launched_there(exec, launch)) {
         lost = exec->ends.lost;
         add_last(c, exec, entry);
@@ -137,7 +137,7 @@ static void come_behind_last(struct sl_call *c, const struct sl_exec *exec,
 static void remember(struct sl_call *c, struct sl_exec *exec, const struct sl_stream *launch,
                      struct sl_set *ends)
 {
-    if (!exec || exec->by.correlation > c->by.correlation) {
+    if (!exec || sl_moment_precedes(&c->by, &exec->by)) {
         sl_set_clear(c->e->streams, ends);
         return;
     }

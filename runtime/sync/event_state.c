@@ -94,7 +94,7 @@ static int join_event(struct sl_records *r, struct sl_record *record)
     if (!place)
         return record->event ? -1 : 0;
     newest = (struct sl_record *)(uintptr_t)*place;
-    if (newest && newest->by.correlation > record->by.correlation) {
+    if (newest && sl_moment_precedes(&record->by, &newest->by)) {
         /* It came late. */
         record->previous = newest->previous;
         newest->previous = record;
@@ -197,7 +197,7 @@ const struct sl_record *sl_records_find(const struct sl_records *r, uint32_t con
         return place ? (const struct sl_record *)(uintptr_t)*place : NULL;
     }
     record = newest_of(r, event_key(context, event_id));
-    for (; record && record->by.correlation > when->correlation; record = record->previous)
+    for (; record && sl_moment_precedes(when, &record->by); record = record->previous)
         *overlaps |= sl_moments_overlap(&record->by, when);
     if (record)
         *overlaps |= sl_moments_overlap(&record->by, when) || overlaps_earlier(record);

@@ -13,6 +13,8 @@ enum {
     FIRST_SLOTS = 1024,
     STATE_PART = 16, /* of the store: left for what items become, streams and their operations */
     LARGE_PART = 4,  /* of the store: more than that goes back as soon as nothing is in it */
+    AHEAD = 12,      /* items that are looked at for a call that came before those so far */
+    BROUGHT = 64     /* items that it may stand behind: all move when it is brought to the front */
 };
 
 void sl_order_init(struct sl_order *o, struct sl_store *store)
@@ -181,6 +183,80 @@ const struct sl_item *sl_order_peek(const struct sl_order *o, size_t skip, size_
         end++;
     *count = end - from;
     return o->item + from;
+}
+
+static int is_call(const struct sl_item *item)
+{
+    return item->kind == SL_EV_RUNTIME || item->kind == SL_EV_DRIVER;
+}
+
+static const struct sl_item *call_of(const struct sl_item *item, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_call(&item[i]))
+            return &item[i];
+    return NULL;
+}
+
+/* The clock may be set back: calls of one thread are in the order of their ids. */
+static int came_before(const struct sl_item *a, const struct sl_item *b)
+{
+    return a->end_ns <= b->start_ns && is_call(a) && a->where != b->where &&
+           a->start_ns < b->start_ns;
+}
+
+/* All that has the item's id. */
+static const struct sl_item *whole_call(const struct sl_order *o, const struct sl_item *item,
+                                        size_t *skip, size_t *count)
+{
+    const struct sl_item *first = o->item + o->first;
+
+    while (item > first && item[-1].correlation == item->correlation)
+        item--;
+    *skip = (size_t)(item - first);
+    return sl_order_peek(o, *skip, count);
+}
+
+const struct sl_item *sl_order_first(const struct sl_order *o, size_t *skip, size_t *count)
+{
+    const struct sl_item *item = sl_order_peek(o, 0, count);
+    const struct sl_item *own = item ? call_of(item, *count) : NULL, *call = own;
+    size_t left = o->sorted - o->first, until;
+
+    *skip = 0;
+    if (!own)
+        return item;
+    left = left < BROUGHT ? left : BROUGHT;
+    until = *count + AHEAD;
+    for (size_t i = *count; i < until && i < left; i++) {
+        if (!came_before(&item[i], call))
+            continue;
+        call = &item[i];
+        until = i + AHEAD;
+    }
+    return call == own ? item : whole_call(o, call, skip, count);
+}
+
+static void reverse(struct sl_item *item, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        struct sl_item other = item[i];
+
+        item[i] = item[count - 1 - i];
+        item[count - 1 - i] = other;
+    }
+}
+
+const struct sl_item *sl_order_bring(struct sl_order *o, size_t skip, size_t count)
+{
+    struct sl_item *item = o->item + o->first;
+
+    if (skip) {
+        reverse(item, skip);
+        reverse(item + skip, count);
+        reverse(item, skip + count);
+    }
+    return item;
 }
 
 void sl_order_take(struct sl_order *o, size_t count)

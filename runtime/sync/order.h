@@ -1,8 +1,9 @@
 /*
  * order.h - what came, put in order of correlation id.
  *
- * Correlation ids grow with API entry, records come in any order. They wait here, 48 bytes each,
- * sorted; all that has the same id is taken at once, in order of start, what has no time last.
+ * Correlation ids grow with API entry (but see sl_order_first()), records come in any order. They
+ * wait here, 48 bytes each, sorted; all that has the same id is taken at once, in order of start,
+ * what has no time last.
  *
  * Threads: one owner. Memory: one array and one to sort with, counted in the store. Together they
  * leave a sixteenth of it, and large ones go back when all is taken.
@@ -64,6 +65,12 @@ int sl_order_sort(struct sl_order *o);
 /* Of what is sorted: the items from `*skip` on that share the lowest correlation id, and how many;
  * NULL when there are none. They stand until the next put, sort or take. */
 const struct sl_item *sl_order_peek(const struct sl_order *o, size_t skip, size_t *count);
+/* The same of the call that goes first, and `*skip` for what stands before it. Mostly nothing does:
+ * but a thread may be stopped between a call's id and its stamp, and then calls of others that have
+ * higher ids came before it. */
+const struct sl_item *sl_order_first(const struct sl_order *o, size_t *skip, size_t *count);
+/* To the front with it, for sl_order_take(). Until that nothing may be put or sorted. */
+const struct sl_item *sl_order_bring(struct sl_order *o, size_t skip, size_t count);
 void sl_order_take(struct sl_order *o, size_t count);
 
 #endif

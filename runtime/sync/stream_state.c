@@ -287,7 +287,7 @@ static void split(struct sl_set *from, uint64_t last_lost, const struct sl_momen
     while (*at) {
         struct sl_link *link = *at;
 
-        if (link->by.correlation >= by->correlation) {
+        if (!sl_moment_precedes(&link->by, by)) {
             at = &link->next;
             continue;
         }
@@ -297,6 +297,17 @@ static void split(struct sl_set *from, uint64_t last_lost, const struct sl_momen
         to->first = link;
         to->count++;
     }
+}
+
+int sl_moment_precedes(const struct sl_moment *a, const struct sl_moment *b)
+{
+    if (a->thread != b->thread && a->to_ns && b->to_ns) {
+        if (a->to_ns <= b->from_ns)
+            return 1;
+        if (b->to_ns <= a->from_ns)
+            return 0;
+    }
+    return a->correlation < b->correlation;
 }
 
 int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b)

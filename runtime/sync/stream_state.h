@@ -195,6 +195,9 @@ void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, const str
 void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64_t since_ns,
                         const struct sl_moment *when, struct sl_set *set);
 
+/* `a` came first. By their times, if their threads differ: a thread may be stopped between its
+ * call's id and its stamp. Of calls that overlap, and where times are not known, by their ids. */
+int sl_moment_precedes(const struct sl_moment *a, const struct sl_moment *b);
 /* Two calls of different threads, neither of which had returned when the other began. */
 int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b);
 

@@ -327,7 +327,8 @@ class Truth:
                     self._looks(action, line["context"], line["stream"])
                 else:
                     action.reads.add(("all", line["context"]))
-        return [actions[corr] for corr in sorted(actions)]
+        # A thread may be stopped between a call's id and its stamp: ids are not in order of time.
+        return sorted(actions.values(), key=lambda action: (action.start, action.corr))
 
     def _looks(self, action, context, stream):
         """Reads a stream's tail: its own, and what legacy order adds."""

@@ -397,6 +397,8 @@ class Generator:
         program = Program(self.steps, self.trouble(), options)
         if self.graphs and self.random.random() < 0.15:
             program.sim.append("--graph-own-streams")
+        if len(self.threads) > 1 and self.random.random() < 0.1:
+            program.sim += ["--stamp-late", self.random.choice(["0.0001", "0.001"])]
         return program
 
 

@@ -66,12 +66,70 @@ static void a_launch_that_another_thread_overtakes_is_marked(void **state)
     job_end(j);
 }
 
+/* Between the slow call's id and its stamp its thread was stopped. */
+static void a_launch_that_began_after_another_is_not_overtaken(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_stream(j, 13, 1);
+    uint64_t blocking = job_kernel(j, 13, 2, 4, 14);
+
+    job_call(j, LAUNCH, 30, 32);
+    job_ran(j, 7, 36, 50);
+    j->thread = 200;
+    uint64_t first = job_kernel(j, 7, 15, 18, 25);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, blocking, first), SL_EDGE_LEGACY_DEFAULT, 0, 1, 0);
+    job_end(j);
+}
+
+static void a_launch_comes_behind_a_wait_with_a_higher_id(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t side = job_kernel(j, 14, 2, 4, 45);
+
+    job_record(j, 14, 5, 1, 5);
+    uint64_t late = job_call(j, LAUNCH, 30, 32);
+
+    job_ran(j, 13, 46, 50);
+    j->thread = 200;
+    job_wait_event(j, 13, 5, 1, 15);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, side, late), SL_EDGE_STREAM_WAIT, 13, 1, 1);
+    job_end(j);
+}
+
+static void an_event_has_the_record_that_was_made_last(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t last = job_kernel(j, 14, 2, 4, 45);
+
+    job_kernel(j, 15, 5, 8, 60);
+    job_record(j, 14, 5, 0, 30);
+    j->thread = 200;
+    job_record(j, 15, 5, 0, 15);
+    uint64_t sync = job_event_sync(j, 5, 0, 35, 47);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, last, sync), SL_EDGE_EVENT_SYNC, 10, 2, 1);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(legacy_order_binds_blocking_streams_only),
         cmocka_unit_test(the_legacy_stream_is_known_by_its_id),
         cmocka_unit_test(a_launch_that_another_thread_overtakes_is_marked),
+        cmocka_unit_test(a_launch_that_began_after_another_is_not_overtaken),
+        cmocka_unit_test(a_launch_comes_behind_a_wait_with_a_higher_id),
+        cmocka_unit_test(an_event_has_the_record_that_was_made_last),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,6 +160,72 @@ static void what_was_taken_leaves_no_hole(void **state)
     assert_true(order.slots <= 2 * slots);
 }
 
+static void put_call(uint64_t correlation, uint32_t thread, uint64_t start_ns, uint64_t end_ns)
+{
+    struct sl_item item = {.correlation = correlation,
+                           .kind = SL_EV_RUNTIME,
+                           .where = thread,
+                           .start_ns = start_ns,
+                           .end_ns = end_ns};
+
+    assert_int_equal(put_item(&item), 0);
+    item.kind = SL_EV_KERNEL;
+    item.start_ns += 1000;
+    assert_int_equal(put_item(&item), 0);
+}
+
+static void assert_first(uint64_t correlation)
+{
+    size_t skip, count;
+    const struct sl_item *item = sl_order_first(&order, &skip, &count);
+
+    assert_non_null(item);
+    assert_int_equal(item->correlation, correlation);
+    item = sl_order_bring(&order, skip, count);
+    assert_int_equal(count, 2);
+    assert_int_equal(item[0].correlation, correlation);
+    assert_int_equal(item[0].kind, SL_EV_RUNTIME);
+    assert_int_equal(item[1].correlation, correlation);
+    assert_int_equal(item[1].kind, SL_EV_KERNEL);
+    sl_order_take(&order, count);
+}
+
+/* Its thread was stopped between id and stamp. */
+static void a_call_that_was_held_up_goes_behind_those_that_returned_before_it_began(void **state)
+{
+    size_t skip, count;
+    (void)state;
+
+    put_call(1, 100, 50, 60);
+    put_call(2, 200, 10, 12);
+    put_call(3, 300, 80, 90); /* held up too */
+    put_call(4, 200, 20, 22);
+    put_call(5, 200, 55, 57); /* overlaps the first: by its id */
+    put_call(6, 200, 70, 75);
+    assert_int_equal(sl_order_sort(&order), 0);
+    assert_first(2);
+    assert_first(4);
+    put_call(7, 100, 95, 97);
+    assert_int_equal(sl_order_sort(&order), 0);
+    assert_first(1);
+    assert_first(5);
+    assert_first(6);
+    assert_first(3);
+    assert_first(7);
+    assert_null(sl_order_first(&order, &skip, &count));
+}
+
+/* The clock was set back: a thread's own calls are in the order of their ids. */
+static void calls_of_one_thread_stay_in_order(void **state)
+{
+    (void)state;
+    put_call(1, 100, 50, 60);
+    put_call(2, 100, 10, 12);
+    assert_int_equal(sl_order_sort(&order), 0);
+    assert_first(1);
+    assert_first(2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +233,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(any_order_of_coming_gives_one_order, make, drop),
         cmocka_unit_test_setup_teardown(at_the_bound_it_refuses_and_keeps, make, drop),
         cmocka_unit_test_setup_teardown(what_was_taken_leaves_no_hole, make, drop),
+        cmocka_unit_test_setup_teardown(
+            a_call_that_was_held_up_goes_behind_those_that_returned_before_it_began, make, drop),
+        cmocka_unit_test_setup_teardown(calls_of_one_thread_stay_in_order, make, drop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
