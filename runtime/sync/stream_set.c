@@ -48,13 +48,20 @@ static void replace(struct sl_streams *s, struct sl_link *link, const struct sl_
     sl_op_unref(s, old);
 }
 
+/* Behind the same operation, and for certain. */
+static int is_surer(const struct sl_link *link, const struct sl_link *own)
+{
+    return link->op == own->op && link->overlapping < own->overlapping &&
+           link->inferred <= own->inferred;
+}
+
 void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *link)
 {
     struct sl_stream *stream = link->op->stream;
     struct sl_link *own = stream->mark_set == s->set_number ? stream->mark : NULL;
 
     if (own) {
-        if (sl_op_later(&link->op->pub, &own->op->pub))
+        if (sl_op_later(&link->op->pub, &own->op->pub) || is_surer(link, own))
             replace(s, own, link);
         return;
     }

@@ -30,6 +30,26 @@ static void a_later_operation_stands_for_earlier_ones(void **state)
     assert_null(set.first);
 }
 
+static void the_link_that_is_certain_is_kept(void **state)
+{
+    struct rig *r = *state;
+    struct sl_stream *a = rig_stream(r, 13, 1);
+    struct sl_link certain = to(rig_push(r, a, 10, 20, 30)), unsure = certain;
+    struct sl_set set = {0};
+
+    unsure.overlapping = 1;
+    for (int i = 0; i < 2; i++) {
+        sl_set_open(&r->streams, &set);
+        sl_set_add(&r->streams, &set, i ? &certain : &unsure);
+        sl_set_add(&r->streams, &set, i ? &unsure : &certain);
+        assert_int_equal(set.count, 1);
+        assert_int_equal(set.first->overlapping, 0);
+        assert_int_equal(certain.op->refs, 2);
+        sl_set_clear(&r->streams, &set);
+    }
+    assert_int_equal(certain.op->refs, 1);
+}
+
 /* While another set is built, a stream does not know its member of the first any more. */
 static void a_set_can_be_opened_again(void **state)
 {
@@ -108,6 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_later_operation_stands_for_earlier_ones, rig_make,
                                         rig_drop),
+        cmocka_unit_test_setup_teardown(the_link_that_is_certain_is_kept, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(a_set_can_be_opened_again, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(an_operation_lives_as_long_as_a_set_has_it, rig_make,
                                         rig_drop),
