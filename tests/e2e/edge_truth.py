@@ -385,7 +385,9 @@ def tainted(actions: list[Action]) -> set[int]:
     for a in actions:
         a.tainted = a.unsure or bool(a.reads & dirty)
         written = {x for x in a.writes if x[0] != "all"}
-        if a.unsure or (a.tainted and (a.record or not a.ops)):
+        # What has no record (a free in stream order) stands for nothing that came before it.
+        enqueued = any(op["kind"] in RECORDED for op in a.ops)
+        if a.unsure or (a.tainted and (a.record or not enqueued)):
             dirty |= written | (a.anywhere if a.unsure else set())
         else:
             dirty -= {x for x in written if x[0] != "blocking"}

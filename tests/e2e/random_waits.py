@@ -4,11 +4,16 @@ fail:
     tests/e2e/random_waits.py SEED...            runs these; prints what is wrong
     tests/e2e/random_waits.py --shrink SEED      and the smallest program that fails so
     tests/e2e/random_waits.py --steps FILE       runs this program instead (`#` lines: its options)
+
+What a failure depends on may not come again for thousands of runs: what a run that fails left (its
+program, trace files, log and truth, and what was wrong) is kept in a folder of its own, which is
+printed, below `random_waits/` of the build folder or where --keep says.
 """
 import argparse
 import collections
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -20,6 +25,7 @@ import random_program
 import trace_files
 
 PROGRAM = harness.BUILD / "tests" / "e2e" / "random_waits"
+KEPT = harness.BUILD / "random_waits"
 
 
 def edges_of(trace: harness.Trace) -> tuple[list[dict], collections.Counter]:
@@ -70,6 +76,21 @@ def check(program: random_program.Program, folder: pathlib.Path) -> edge_compare
 def check_in_temporary(program: random_program.Program) -> edge_compare.Outcome:
     with tempfile.TemporaryDirectory(prefix="syncline-waits-") as folder:
         return check(program, pathlib.Path(folder))
+
+
+def check_and_keep(program: random_program.Program, name: str,
+                   keep: pathlib.Path) -> tuple[edge_compare.Outcome, pathlib.Path | None]:
+    """The folder, too, in which all is kept if something is wrong."""
+    with tempfile.TemporaryDirectory(prefix="syncline-waits-") as folder:
+        outcome = check(program, pathlib.Path(folder))
+        if not outcome.wrong:
+            return outcome, None
+        (pathlib.Path(folder) / "steps").write_text(to_text(program))
+        (pathlib.Path(folder) / "wrong").write_text("".join(line + "\n" for line in outcome.wrong))
+        keep.mkdir(parents=True, exist_ok=True)
+        kept = pathlib.Path(tempfile.mkdtemp(prefix=f"{name}-", dir=keep))
+        shutil.copytree(folder, kept, dirs_exist_ok=True)
+        return outcome, kept
 
 
 # ---- shrinking ----
@@ -143,6 +164,7 @@ def main() -> int:
     parser.add_argument("seeds", nargs="*", help="N, or N-M")
     parser.add_argument("--shrink", action="store_true")
     parser.add_argument("--steps", type=pathlib.Path)
+    parser.add_argument("--keep", type=pathlib.Path, default=KEPT, metavar="FOLDER")
     given = parser.parse_args()
     programs = {}
     for word in given.seeds:
@@ -150,15 +172,16 @@ def main() -> int:
         for seed in range(int(first), int(last or first) + 1):
             programs[str(seed)] = random_program.program(seed)
     if given.steps:
-        programs[str(given.steps)] = from_text(given.steps.read_text())
+        programs[given.steps.stem] = from_text(given.steps.read_text())
     failed = []
     total, kinds = collections.Counter(), collections.Counter()
     for name, program in programs.items():
+        kept = None
         if given.shrink:
             program, wrong = shrink(program, say=lambda text: print(text, file=sys.stderr))
             print(to_text(program), end="")
         else:
-            outcome = check_in_temporary(program)
+            outcome, kept = check_and_keep(program, name, given.keep)
             wrong = outcome.wrong
             total.update(right=outcome.right, unsure=outcome.unsure, left_out=len(outcome.left_out))
             kinds += outcome.kinds
@@ -166,6 +189,8 @@ def main() -> int:
             print(f"{name}: {line[:600]}")
         if wrong:
             print(f"{name}: {' '.join(program.sim)} {program.syncline or ''}")
+        if kept:
+            print(f"{name}: kept in {kept}")
         failed += [name] if wrong else []
     print(f"{len(programs)} programs, {len(failed)} failed: {' '.join(failed)}; {dict(total)}\n{dict(kinds)}")
     return bool(failed)

@@ -114,6 +114,42 @@ def test_kept_programs(tmp_path, path):
         assert not outcome.wrong, "\n".join(outcome.wrong)
 
 
+def test_threads_that_stop_between_a_calls_id_and_its_stamp(tmp_path):
+    """Calls of others come in between: ids are not in the order in which work was enqueued."""
+    part = ["{0} wait 2 {1} 0", "{0} kernel 2 1", "{0} sleep 60", "{0} kernel 0 1", "{0} record {1} 0 0",
+            "{0} sleep 60"]
+    threads = "".join("".join(line + "\n" for line in part).format(thread, event)
+                      for _ in range(60) for thread, event in ((0, 0), (1, 1), (2, 0)))
+    steps = ("# sim --stamp-late 0.0005\n0 use 0\n0 stream 2 0\n0 event 0\n0 event 1\n* meet\n"
+             "1 use 0\n2 use 0\n" + threads)
+    outcome = random_waits.check(random_waits.from_text(steps), tmp_path)
+    assert not outcome.wrong, "\n".join(outcome.wrong)
+    assert outcome.kinds["legacy_default"] > 50
+
+
+def test_what_has_no_record_does_not_stand_for_what_may_have_come_before_it():
+    """A stream was made to wait for an event that another thread recorded meanwhile. No record tells of a
+    free in stream order behind that: the kernel behind both is marked too."""
+    stream, event = {(1, 13)}, {("event", 1)}
+    actions = [edge_truth.Action(1, 100, 0, 10, writes=event, record=True),
+               edge_truth.Action(2, 200, 5, 15, reads=event | stream, writes=stream),
+               edge_truth.Action(3, 200, 20, 25, stream, stream, ops=[{"kind": "free"}]),
+               edge_truth.Action(4, 200, 30, 35, stream, stream, ops=[{"kind": "kernel"}]),
+               edge_truth.Action(5, 200, 40, 45, stream, stream, ops=[{"kind": "kernel"}])]
+    assert edge_truth.tainted(actions) == {1, 2, 3, 4}
+
+
+def test_what_a_failed_run_left_is_kept(tmp_path):
+    program = random_waits.from_text("# sim --devices 2\n0 use 0\n0 kernel 0 20\n")
+    outcome, kept = random_waits.check_and_keep(program, "right", tmp_path / "kept")
+    assert not outcome.wrong and not kept and not (tmp_path / "kept").exists()
+    program.sim += ["--fail", "nonsense"]  # which the simulator refuses
+    outcome, kept = random_waits.check_and_keep(program, "wrong", tmp_path / "kept")
+    assert outcome.wrong and kept.parent == tmp_path / "kept"
+    assert random_waits.from_text((kept / "steps").read_text()) == program
+    assert (kept / "wrong").read_text().startswith("exit status")
+
+
 def test_operations_that_end_while_a_query_runs(tmp_path):
     """Of sixty that are polled for some do. Nobody waited for them."""
     poll = "0 equery 0 0\n" * 60 + "0 squery 2 0\n" * 10
