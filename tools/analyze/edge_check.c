@@ -17,9 +17,9 @@
 
 /* When an operation or a call was. Correlation id 0: none. */
 struct span {
-    uint64_t correlation;
-    uint32_t stream; /* SL_STREAM_NONE: a call */
-    int several;     /* with the same id and stream: a graph's */
+    uint64_t correlation, node; /* node: of a graph; 0: none */
+    uint32_t stream;            /* SL_STREAM_NONE: a call */
+    int several;                /* alike in all of that: which is meant nobody knows */
     int64_t start_ns, end_ns;
 };
 
@@ -55,25 +55,40 @@ void sl_edge_check_destroy(struct sl_edge_check *c)
 
 /* ---- rows that edges are between ---- */
 
-static struct span *place(struct span *spans, uint64_t correlation, uint32_t stream)
+/* Where the one with these would be, and whether it is there. */
+static struct span *place(struct span *spans, uint64_t correlation, uint64_t node, uint32_t stream,
+                          int *is_there)
 {
-    return &spans[(correlation * 31 + stream) % SPANS];
+    struct span *s = &spans[(correlation * 31 + node * 7 + stream) % SPANS];
+
+    *is_there = s->correlation == correlation && s->node == node && s->stream == stream;
+    return s;
 }
 
 static void keep(struct span *spans, const struct sl_trace_row *row, uint32_t stream)
 {
-    struct span *s = place(spans, (uint64_t)row->correlation, stream);
-    int again = s->correlation == (uint64_t)row->correlation && s->stream == stream;
+    uint64_t correlation = (uint64_t)row->correlation;
+    uint64_t node = row->has & SL_HAS_GRAPH_NODE ? (uint64_t)row->graph_node : 0;
+    int again;
+    struct span *s = place(spans, correlation, node, stream, &again);
 
-    *s = (struct span){(uint64_t)row->correlation, stream, again, row->ts_ns,
-                       row->ts_ns + row->dur_ns};
+    *s = (struct span){correlation, node,       stream,
+                       again,       row->ts_ns, row->ts_ns + row->dur_ns};
 }
 
-static const struct span *find(struct span *spans, uint64_t correlation, uint32_t stream)
+static const struct span *find(struct span *spans, uint64_t correlation, uint64_t node,
+                               uint32_t stream)
 {
-    const struct span *s = place(spans, correlation, stream);
+    int is_there;
+    const struct span *s = place(spans, correlation, node, stream, &is_there);
 
-    return s->correlation == correlation && s->stream == stream && !s->several ? s : NULL;
+    return is_there && !s->several ? s : NULL;
+}
+
+static const struct span *find_op(struct sl_edge_check *c, uint64_t correlation,
+                                  const struct sl_edge_op *op)
+{
+    return find(c->op, correlation, op->graph_node, op->stream);
 }
 
 /* ---- edges ---- */
@@ -130,9 +145,9 @@ static void check_edge(struct sl_edge_check *c, const struct sl_trace_row *row, 
         return;
     }
     count_call(c, &edge, at);
-    c->tail = find(c->op, edge.source.correlation, edge.source.stream);
-    c->head = edge.at_start ? find(c->op, edge.dst_correlation, edge.dst_op.stream)
-                            : find(c->call, edge.dst_correlation, SL_STREAM_NONE);
+    c->tail = find_op(c, edge.source.correlation, &edge.source);
+    c->head = edge.at_start ? find_op(c, edge.dst_correlation, &edge.dst_op)
+                            : find(c->call, edge.dst_correlation, 0, SL_STREAM_NONE);
     c->may_point = edge.wait_ns > 0;
     if (c->tail && c->head && !times_agree(&edge, c->tail, c->head))
         sl_finding_add(c->findings, SL_FIND_EDGE_TIMES, 1, at,

@@ -48,6 +48,21 @@ static void slice(enum sl_row_category category, int64_t correlation, int64_t st
     sl_edge_check_row(check, &row, 0);
 }
 
+/* Of a graph that call 5 launched. */
+static void node(int64_t node, int64_t stream, int64_t from, int64_t to)
+{
+    const struct sl_trace_row row = {.phase = 'X',
+                                     .category = SL_CAT_KERNEL,
+                                     .correlation = 5,
+                                     .stream = stream,
+                                     .has = SL_HAS_GRAPH_NODE,
+                                     .graph_node = node,
+                                     .ts_ns = from,
+                                     .dur_ns = to - from};
+
+    sl_edge_check_row(check, &row, 0);
+}
+
 static struct sl_row_edge to_call(int64_t source, int64_t call, int64_t wait, int64_t wake)
 {
     return (struct sl_row_edge){.has = 0xff & ~(1u << SL_ROW_EDGE_DST_STREAM),
@@ -124,6 +139,24 @@ static void numbers_that_rows_contradict(void **state)
     tell(&edge);
     sl_edge_check_end(check);
     assert_int_equal(found(SL_FIND_EDGE_TIMES), 2);
+}
+
+/* Of a graph's operations those that began behind the window are not in the file. */
+static void nodes_of_a_graph_are_told_apart(void **state)
+{
+    struct sl_row_edge edge = to_call(5, 6, 40000, 6000);
+    (void)state;
+    node(91, 7, 15000, 30000);
+    slice(SL_CAT_RUNTIME, 6, 0, 20000, 66000);
+    edge.has |= 1u << SL_ROW_EDGE_SRC_NODE;
+    edge.number[SL_ROW_EDGE_SRC_NODE] = 92;
+    tell(&edge);
+    assert_int_equal(found(SL_FIND_EDGE_TIMES), 0);
+    edge.number[SL_ROW_EDGE_SRC_NODE] = 91;
+    edge.released = 0;
+    tell(&edge);
+    sl_edge_check_end(check);
+    assert_int_equal(found(SL_FIND_EDGE_TIMES), 1);
 }
 
 /* Nobody waits for what ends while it runs. */
@@ -211,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EDGE_CHECK_TEST(what_agrees_passes),
         EDGE_CHECK_TEST(numbers_that_rows_contradict),
+        EDGE_CHECK_TEST(nodes_of_a_graph_are_told_apart),
         EDGE_CHECK_TEST(a_query_that_waited),
         EDGE_CHECK_TEST(source_that_ends_after_its_wait),
         EDGE_CHECK_TEST(one_edge_released_a_wait),
