@@ -218,12 +218,17 @@ class Truth:
             found.append(to)
         return found
 
+    def _is_before(self, a: dict, b: dict) -> bool:
+        """By when their calls began: ids may be in another order."""
+        first, second = ((self.calls[line["corr"]]["start"], line["corr"]) for line in (a, b))
+        return first < second
+
     def nameless_follows(self) -> list[dict]:
         """Waits of streams for events whose record is not known: it was lost, or (before CUPTI 12.8) is
         another context's."""
         found = []
         for follow in self.follows:
-            of = [r for r in self.records if r["event"] == follow["event"] and r["corr"] < follow["corr"]]
+            of = [r for r in self.records if r["event"] == follow["event"] and self._is_before(r, follow)]
             if of and (of[-1]["context"] != follow["context"] or of[-1]["corr"] & NONE in self.lost_calls):
                 found.append(follow)
         return found
@@ -241,9 +246,9 @@ class Truth:
         that a stream was destroyed."""
         awaited = set()
         for follow in self.follows:
-            if (follow["context"], follow["stream"]) in self.destroyed and follow["corr"] < wait["corr"]:
+            if (follow["context"], follow["stream"]) in self.destroyed and self._is_before(follow, wait):
                 records = [r for r in self.records if r["event"] == follow["event"]
-                           and r["corr"] < follow["corr"]]
+                           and self._is_before(r, follow)]
                 awaited.update(op["op"] for r in records[-1:] for op in r["ops"])
         last = {}
         for op in self.ops.values():
@@ -251,7 +256,7 @@ class Truth:
             branch = place not in self.flags and place[1] != LEGACY
             here = (branch or place in self.destroyed) and place[0] == wait["context"]
             over = here and op["end"] <= wait["start"]
-            if (over or op["id"] in awaited) and op["corr"] < wait["corr"]:
+            if (over or op["id"] in awaited) and self._is_before(op, wait):
                 last[place] = max(op, last.get(place, op), key=lambda op: op["id"])
         return [edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
                 for op in last.values()]
