@@ -72,8 +72,7 @@ static void keep(struct span *spans, const struct sl_trace_row *row, uint32_t st
     int again;
     struct span *s = place(spans, correlation, node, stream, &again);
 
-    *s = (struct span){correlation, node,       stream,
-                       again,       row->ts_ns, row->ts_ns + row->dur_ns};
+    *s = (struct span){correlation, node, stream, again, row->ts_ns, row->ts_ns + row->dur_ns};
 }
 
 static const struct span *find(struct span *spans, uint64_t correlation, uint64_t node,
