@@ -139,6 +139,26 @@ def test_what_has_no_record_does_not_stand_for_what_may_have_come_before_it():
     assert edge_truth.tainted(actions) == {1, 2, 3, 4}
 
 
+def test_what_a_destroyed_stream_ran_is_told_by_time():
+    """A thread stopped between its call's id and its stamp: a kernel with a higher id was launched, and
+    ended on a stream that is gone, before that call looked what to wait for. It may be told of."""
+    def call(corr, thread, start, end):
+        return {"t": "call", "domain": "driver", "name": "cu", "corr": corr, "thread": thread, "start": start,
+                "end": end, "result": 0}
+
+    place = {"context": 1, "stream": 13}
+    kernel = {"t": "op", "id": 1, "kind": "kernel", "corr": 20, "thread": 2, "device": 0, "graph": 0, "node": 0,
+              "start": 110, "end": 150, "finished": True, "after": [], **place}
+    wait = {"t": "wait", "kind": "context_sync", "corr": 10, "thread": 1, "context": 1, "stream": edge_truth.NONE,
+            "event": edge_truth.NONE, "start": 201, "end": 209, "result": 0, "released": 0, "sources": []}
+    streams = [{"t": "object", "kind": "stream", "created": created, "flags": 2, **place}
+               for created in (True, False)]
+    for start, may in ((200, [20]), (90, [])):
+        lines = [*streams, call(10, 1, start, 210), call(20, 2, 100, 105), kernel, wait]
+        to, = [to for to in edge_truth.Truth(lines, []).destinations if to.kind == "context_sync"]
+        assert [edge[1] for edge in to.may] == may and not to.must
+
+
 def test_what_a_failed_run_left_is_kept(tmp_path):
     program = random_waits.from_text("# sim --devices 2\n0 use 0\n0 kernel 0 20\n")
     outcome, kept = random_waits.check_and_keep(program, "right", tmp_path / "kept")
