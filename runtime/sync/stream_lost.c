@@ -32,23 +32,21 @@ void sl_stream_lose(struct sl_streams *s, struct sl_stream *stream, uint32_t bef
 {
     struct sl_set *extra = &stream->extra;
 
-    if (!before || by->correlation < extra->lost_by) {
-        extra->lost_by = by->correlation;
-        extra->lost_from_ns = by->from_ns;
-    }
-    if (stream->last_lost < by->correlation)
-        stream->last_lost = by->correlation;
+    if (!before || sl_moment_precedes(by, &extra->lost_by))
+        extra->lost_by = *by;
+    if (sl_moment_precedes(&stream->last_lost, by))
+        stream->last_lost = *by;
     stream->lost_ns = lost_at(s, by);
 }
 
-/* In order of their ids: one that comes late goes before those that came in its stead. */
+/* In order: one that comes late goes before those that came in its stead. */
 static void lose_anywhere(struct sl_streams *s, struct sl_anywhere *a, const struct sl_moment *by,
                           uint64_t ended_ns)
 {
     uint64_t at = a->count++;
     uint64_t first = at < SL_ANYWHERE_KEPT ? 0 : at - SL_ANYWHERE_KEPT + 1;
 
-    for (; at > first && a->by[(at - 1) % SL_ANYWHERE_KEPT].correlation > by->correlation; at--) {
+    for (; at > first && sl_moment_precedes(by, &a->by[(at - 1) % SL_ANYWHERE_KEPT]); at--) {
         a->by[at % SL_ANYWHERE_KEPT] = a->by[(at - 1) % SL_ANYWHERE_KEPT];
         a->ended_ns[at % SL_ANYWHERE_KEPT] = a->ended_ns[(at - 1) % SL_ANYWHERE_KEPT];
     }
@@ -73,12 +71,11 @@ void sl_streams_follow_untold(struct sl_streams *s, const struct sl_moment *by)
 }
 
 /* Of calls that overlap the one that entered first: when what is lost ended, is not known. */
-static int is_before(uint64_t lost_by, uint64_t lost_from_ns, const struct sl_moment *when,
-                     int *overlaps)
+static int is_before(const struct sl_moment *lost_by, const struct sl_moment *when, int *overlaps)
 {
-    if (lost_by < when->correlation)
+    if (sl_moment_precedes(lost_by, when))
         return 1;
-    *overlaps |= lost_from_ns != 0 && lost_from_ns < when->to_ns;
+    *overlaps |= lost_by->from_ns != 0 && lost_by->from_ns < when->to_ns;
     return 0;
 }
 
@@ -103,8 +100,7 @@ static const struct sl_moment *last_before(const struct sl_anywhere *a,
 
     for (uint64_t i = 0; i < a->count && i < SL_ANYWHERE_KEPT; i++) {
         by = &a->by[place(a, i)];
-        if (!is_outlasted(a, place(a, i), when) &&
-            is_before(by->correlation, by->from_ns, when, overlaps))
+        if (!is_outlasted(a, place(a, i), when) && is_before(by, when, overlaps))
             return by;
     }
     return a->count > SL_ANYWHERE_KEPT ? by : NULL;
@@ -271,7 +267,7 @@ int sl_context_has_unseen(const struct sl_streams *s, const struct sl_context *c
 uint32_t sl_stream_lost(const struct sl_stream *stream, const struct sl_set *extra,
                         const struct sl_moment *when, int *overlaps)
 {
-    if (!extra->lost || !is_before(extra->lost_by, extra->lost_from_ns, when, overlaps))
+    if (!extra->lost || !is_before(&extra->lost_by, when, overlaps))
         return 0;
     if (extra == &stream->extra && sl_moment_is_after(when, sl_stream_lost_until(stream)))
         return 0;
@@ -280,7 +276,7 @@ uint32_t sl_stream_lost(const struct sl_stream *stream, const struct sl_set *ext
 
 static int is_behind(const struct sl_op *op, const struct sl_moment *by)
 {
-    return op && by->correlation < op->by.correlation;
+    return op && sl_moment_precedes(by, &op->by);
 }
 
 /* `by` made a stream come behind something, maybe this one; NULL: there is no such call. */

@@ -272,16 +272,15 @@ static void trim(struct sl_streams *s, struct sl_stream *stream, const struct sl
 
 /* What the stream was made to wait for before the call `by` belongs to that call's operation. Of
  * what is lost it may not be all: `last_lost` is the last call that made it so. */
-static void split(struct sl_set *from, uint64_t last_lost, const struct sl_moment *by,
-                  struct sl_set *to)
+static void split(struct sl_set *from, const struct sl_moment *last_lost,
+                  const struct sl_moment *by, struct sl_set *to)
 {
     struct sl_link **at = &from->first;
 
-    if (from->lost_by < by->correlation) {
+    if (sl_moment_precedes(&from->lost_by, by)) {
         to->lost = from->lost;
         to->lost_by = from->lost_by;
-        to->lost_from_ns = from->lost_from_ns;
-        if (last_lost < by->correlation)
+        if (sl_moment_precedes(last_lost, by))
             from->lost = 0;
     }
     while (*at) {
@@ -444,9 +443,9 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     stream->ops++;
     sl_stream_forget_lost(s, stream, by);
     if (above)
-        split(&above->behind, above->by.correlation, by, &op->behind);
+        split(&above->behind, &above->by, by, &op->behind);
     else
-        split(&stream->extra, stream->last_lost, by, &op->behind);
+        split(&stream->extra, &stream->last_lost, by, &op->behind);
     *(above ? &above->older : &stream->newest) = op;
     *previous_end_ns = at ? at->pub.end_ns : 0;
     if (!is_previous_known(op))

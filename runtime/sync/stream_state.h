@@ -48,8 +48,8 @@ struct sl_link {
 struct sl_set {
     struct sl_link *first;
     uint32_t count;
-    uint32_t lost;                  /* 1 << enum sl_edge_loss: why it is not known whole */
-    uint64_t lost_by, lost_from_ns; /* a stream's: the first call that made it so */
+    uint32_t lost;            /* 1 << enum sl_edge_loss: why it is not known whole */
+    struct sl_moment lost_by; /* a stream's: the first call that made it so */
 };
 
 struct sl_stream;
@@ -98,7 +98,7 @@ struct sl_stream {
     uint64_t covered_ns; /* as its context's */
     uint64_t seen_ns;    /* as its context's */
     uint64_t lost_ns;    /* when the call that made `extra` lost, the last of them, returned */
-    uint64_t last_lost;  /* the highest id of those calls */
+    struct sl_moment last_lost; /* the last of those calls */
     uint64_t ignored_ns; /* the last operation began of which the call is not known; 0: none did */
     struct sl_over over; /* as its context's */
     uint64_t unordered;  /* the launch of a graph one of whose nodes here has no time */

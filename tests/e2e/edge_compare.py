@@ -50,7 +50,7 @@ class LeftOut:
 def why_left_out(truth: Truth, corr: int, kinds: set[str], lost: collections.Counter) -> frozenset[str]:
     reasons = {reason for reason in lost if kinds & EXPLAINS.get(reason, kinds)}
     unknown = {follow["corr"] for follow in truth.nameless_follows()} | truth.placeless_launches()
-    if any(before <= corr for before in unknown):
+    if any(truth.began(before) <= truth.began(corr) for before in unknown):
         reasons |= {"no_record"} & set(lost)
     return frozenset(reasons)
 

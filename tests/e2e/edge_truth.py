@@ -218,10 +218,12 @@ class Truth:
             found.append(to)
         return found
 
+    def began(self, corr: int) -> tuple[int, int]:
+        """To compare calls by: ids may be in another order than times."""
+        return self.calls[corr]["start"], corr
+
     def _is_before(self, a: dict, b: dict) -> bool:
-        """By when their calls began: ids may be in another order."""
-        first, second = ((self.calls[line["corr"]]["start"], line["corr"]) for line in (a, b))
-        return first < second
+        return self.began(a["corr"]) < self.began(b["corr"])
 
     def nameless_follows(self) -> list[dict]:
         """Waits of streams for events whose record is not known: it was lost, or (before CUPTI 12.8) is

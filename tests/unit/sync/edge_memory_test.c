@@ -104,6 +104,8 @@ static void operations_without_room_are_nobodys_tail(void **state)
     for (size_t i = 0; i < j->count; i++)
         assert_true(j->got[i].source.correlation == last && j->got[i].basis != SL_BASIS_EXACT);
 
+    job_device_sync(j, 1250000, 1250001); /* no room, perhaps, since the other */
+    sl_edges_delivered(j->edges, 3000000 * US);
     j->count = 0;
     uint64_t next = job_kernel(j, 13, 1300000, 1300005, 1300100);
     uint64_t sync = job_device_sync(j, 1300010, 1300106);

@@ -103,6 +103,27 @@ static void a_launch_comes_behind_a_wait_with_a_higher_id(void **state)
     job_end(j);
 }
 
+/* What the stream came behind by then is not known: no edge may say that it is. */
+static void a_launch_comes_behind_what_is_not_known_with_a_higher_id(void **state)
+{
+    static const unsigned streams[] = {7, 13};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct job *j = begin();
+
+        job_stream(j, 13, 1);
+        job_kernel(j, 13, 2, 4, 14);
+        job_call(j, LAUNCH, 30, 32);
+        job_ran(j, streams[i], 46, 50);
+        j->thread = 200;
+        job_wait_event(j, 13, 5, 1, 15); /* of which no record was seen */
+        sl_edges_flush(j->edges);
+        assert_int_equal(j->count, 0);
+        assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 1);
+        job_end(j);
+    }
+}
+
 static void an_event_has_the_record_that_was_made_last(void **state)
 {
     struct job *j = begin();
@@ -129,6 +150,7 @@ int main(void)
         cmocka_unit_test(a_launch_that_another_thread_overtakes_is_marked),
         cmocka_unit_test(a_launch_that_began_after_another_is_not_overtaken),
         cmocka_unit_test(a_launch_comes_behind_a_wait_with_a_higher_id),
+        cmocka_unit_test(a_launch_comes_behind_what_is_not_known_with_a_higher_id),
         cmocka_unit_test(an_event_has_the_record_that_was_made_last),
     };
 
