@@ -139,10 +139,11 @@ static void late_stamp(uint64_t id)
         late_s = sim_option_double("STAMP_LATE", 0);
         atomic_store_explicit(&most_s, late_s, memory_order_relaxed);
     }
+    if (late_s <= 0)
+        return;
     late_s *= 8 * sim_random("stamp", id) - 7; /* one call in eight */
-    if (late_s > 0) {
+    if (late_s > 0)
         sim_clock_sleep_until(sim_now_ns() + (uint64_t)(late_s * 1e9));
-    }
 }
 
 /* 0 says "none" in CUPTI's 32 bits: passed over when they wrap. */
