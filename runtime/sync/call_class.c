@@ -9,6 +9,7 @@
 
 /* By callback id; what is not named is SL_CALL_OTHER. A table, since every call is looked up. */
 static const uint8_t runtime[] = {
+    [13] = SL_CALL_KERNEL_LAUNCH,          /* cudaLaunch */
     [22] = SL_CALL_FREE,                   /* cudaFree */
     [24] = SL_CALL_FREE,                   /* cudaFreeArray */
     [26] = SL_CALL_FREE,                   /* cudaFreeHost */
@@ -30,6 +31,8 @@ static const uint8_t runtime[] = {
     [164] = SL_CALL_UNLOAD,                /* cudaDeviceReset */
     [165] = SL_CALL_DEVICE_SYNC,           /* cudaDeviceSynchronize */
     [194] = SL_CALL_FREE,                  /* cudaFreeMipmappedArray */
+    [211] = SL_CALL_KERNEL_LAUNCH,         /* cudaLaunchKernel */
+    [213 ... 214] = SL_CALL_KERNEL_LAUNCH, /* cudaLaunch_ptsz, cudaLaunchKernel_ptsz */
     [215 ... 224] = SL_CALL_BLOCKING_COPY, /* cudaMemcpy_ptds ... cudaMemcpyFromSymbol_ptds */
     [225 ... 232] =
         SL_CALL_ASYNC_COPY, /* cudaMemcpyAsync_ptsz ... cudaMemcpyFromSymbolAsync_ptsz */
@@ -41,12 +44,19 @@ static const uint8_t runtime[] = {
     [246] = SL_CALL_ASYNC_COPY,            /* cudaMemcpy3DAsync_ptsz */
     [247] = SL_CALL_STREAM_WAIT,           /* cudaStreamWaitEvent_ptsz */
     [249] = SL_CALL_BLOCKING_COPY,         /* cudaMemcpy3DPeer_ptds */
+    [269 ... 270] = SL_CALL_KERNEL_LAUNCH, /* cudaLaunchCooperativeKernel, its _ptsz */
+    [272] = SL_CALL_KERNEL_LAUNCH,         /* cudaLaunchCooperativeKernelMultiDevice */
     [311 ... 312] = SL_CALL_GRAPH_LAUNCH,  /* cudaGraphLaunch, cudaGraphLaunch_ptsz */
+    [315 ... 316] = SL_CALL_CAPTURE_BEGIN, /* cudaStreamBeginCapture, its _ptsz */
+    [319 ... 320] = SL_CALL_CAPTURE_END,   /* cudaStreamEndCapture, its _ptsz */
+    [430 ... 431] = SL_CALL_KERNEL_LAUNCH, /* cudaLaunchKernelExC, its _ptsz */
+    [452 ... 453] = SL_CALL_CAPTURE_BEGIN, /* cudaStreamBeginCaptureToGraph, its _ptsz */
     [472] = SL_CALL_UNLOAD,                /* cudaLibraryUnload */
     [482 ... 485] = SL_CALL_ASYNC_COPY, /* cudaMemcpyBatchAsync ... cudaMemcpy3DBatchAsync_ptsz */
     [509 ... 512] = SL_CALL_ASYNC_COPY, /* the same of 13.0 */
     [543] = SL_CALL_CONTEXT_RECORD,     /* cudaExecutionCtxRecordEvent */
     [544] = SL_CALL_CONTEXT_WAIT,       /* cudaExecutionCtxWaitEvent */
+    [562 ... 563] = SL_CALL_CAPTURE_BEGIN, /* cudaStreamBeginRecaptureToGraph, its _ptsz */
 };
 
 static const uint8_t driver[] = {
@@ -70,6 +80,7 @@ static const uint8_t driver[] = {
     [79] = SL_CALL_BLOCKING_COPY,          /* cuMemsetD2D16 */
     [81] = SL_CALL_BLOCKING_COPY,          /* cuMemsetD2D32 */
     [89] = SL_CALL_FREE,                   /* cuArrayDestroy */
+    [115 ... 117] = SL_CALL_KERNEL_LAUNCH, /* cuLaunch, cuLaunchGrid, cuLaunchGridAsync */
     [120] = SL_CALL_EVENT_QUERY,           /* cuEventQuery */
     [121] = SL_CALL_EVENT_SYNC,            /* cuEventSynchronize */
     [125] = SL_CALL_STREAM_QUERY,          /* cuStreamQuery */
@@ -90,6 +101,7 @@ static const uint8_t driver[] = {
     [295] = SL_CALL_STREAM_WAIT,           /* cuStreamWaitEvent */
     [305] = SL_CALL_BLOCKING_COPY,         /* cuMemcpy */
     [306] = SL_CALL_ASYNC_COPY,            /* cuMemcpyAsync */
+    [307] = SL_CALL_KERNEL_LAUNCH,         /* cuLaunchKernel */
     [318] = SL_CALL_BLOCKING_COPY,         /* cuMemcpyPeer */
     [320] = SL_CALL_BLOCKING_COPY,         /* cuMemcpy3DPeer */
     [322] = SL_CALL_UNLOAD,                /* cuCtxDestroy_v2 */
@@ -103,9 +115,17 @@ static const uint8_t driver[] = {
     [436] = SL_CALL_STREAM_WAIT,           /* cuStreamWaitEvent_ptsz */
     [439] = SL_CALL_STREAM_QUERY,          /* cuStreamQuery_ptsz */
     [440] = SL_CALL_STREAM_SYNC,           /* cuStreamSynchronize_ptsz */
+    [442] = SL_CALL_KERNEL_LAUNCH,         /* cuLaunchKernel_ptsz */
+    [477 ... 478] = SL_CALL_KERNEL_LAUNCH, /* cuLaunchCooperativeKernel, its _ptsz */
+    [480] = SL_CALL_KERNEL_LAUNCH,         /* cuLaunchCooperativeKernelMultiDevice */
+    [495 ... 496] = SL_CALL_CAPTURE_BEGIN, /* cuStreamBeginCapture, its _ptsz */
+    [497 ... 498] = SL_CALL_CAPTURE_END,   /* cuStreamEndCapture, its _ptsz */
     [514 ... 515] = SL_CALL_GRAPH_LAUNCH,  /* cuGraphLaunch, cuGraphLaunch_ptsz */
+    [539 ... 540] = SL_CALL_CAPTURE_BEGIN, /* cuStreamBeginCapture_v2, its _ptsz */
     [545] = SL_CALL_UNLOAD,                /* cuDevicePrimaryCtxReset_v2 */
+    [652 ... 653] = SL_CALL_KERNEL_LAUNCH, /* cuLaunchKernelEx, its _ptsz */
     [680] = SL_CALL_UNLOAD,                /* cuLibraryUnload */
+    [720 ... 721] = SL_CALL_CAPTURE_BEGIN, /* cuStreamBeginCaptureToGraph, its _ptsz */
     [749] = SL_CALL_CONTEXT_RECORD,        /* cuGreenCtxRecordEvent */
     [750] = SL_CALL_CONTEXT_WAIT,          /* cuGreenCtxWaitEvent */
     [755] = SL_CALL_CONTEXT_RECORD,        /* cuCtxRecordEvent */
@@ -113,6 +133,9 @@ static const uint8_t driver[] = {
     [776 ... 779] = SL_CALL_ASYNC_COPY,    /* cuMemcpyBatchAsync ... cuMemcpy3DBatchAsync_ptsz */
     [796 ... 799] = SL_CALL_ASYNC_COPY,    /* the same, _v2 */
     [800] = SL_CALL_CONTEXT_SYNC,          /* cuCtxSynchronize_v2 */
+    [819] = SL_CALL_GRAPH_LAUNCH,          /* cuGraphLaunchWithArguments */
+    [828 ... 829] = SL_CALL_KERNEL_LAUNCH, /* cuSubgridScheduleLaunch, its _ptsz */
+    [846 ... 847] = SL_CALL_CAPTURE_BEGIN, /* cuStreamBeginRecaptureToGraph, its _ptsz */
 };
 
 enum sl_call_class sl_call_class_of(enum sl_event_kind domain, uint32_t cbid)

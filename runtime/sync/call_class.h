@@ -27,8 +27,11 @@ enum sl_call_class {
     SL_CALL_FREE,           /* waits for all work of the context */
     SL_CALL_UNLOAD,         /* of a module, device or context: the same, of another kind */
     SL_CALL_BLOCKING_COPY,  /* the name has no Async: copies and memsets */
+    SL_CALL_KERNEL_LAUNCH,
     SL_CALL_GRAPH_LAUNCH,
-    SL_CALL_ASYNC_COPY, /* waits all the same where host memory is pageable */
+    SL_CALL_ASYNC_COPY,    /* waits all the same where host memory is pageable */
+    SL_CALL_CAPTURE_BEGIN, /* launches become nodes of a graph from here on */
+    SL_CALL_CAPTURE_END,
 };
 
 /* It may give the GPU something to do, or make a stream wait. */
@@ -36,7 +39,8 @@ static inline int sl_call_may_enqueue(enum sl_call_class class)
 {
     return class == SL_CALL_OTHER || class == SL_CALL_STREAM_WAIT ||
            class == SL_CALL_CONTEXT_WAIT || class == SL_CALL_BLOCKING_COPY ||
-           class == SL_CALL_GRAPH_LAUNCH || class == SL_CALL_ASYNC_COPY;
+           class == SL_CALL_KERNEL_LAUNCH || class == SL_CALL_GRAPH_LAUNCH ||
+           class == SL_CALL_ASYNC_COPY;
 }
 
 /* `domain` is SL_EV_RUNTIME or SL_EV_DRIVER. */

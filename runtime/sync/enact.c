@@ -9,8 +9,9 @@
 #include <errno.h>
 
 enum {
-    LOOKS = 1024,       /* at records of later calls, for each operation */
-    CONTEXTS_SHARE = 32 /* of the store, half full */
+    LOOKS = 1024,        /* at records of later calls, for each operation */
+    CONTEXTS_SHARE = 32, /* of the store, half full */
+    NOTHING_NS = 2000    /* a copy of 0 bytes returns within it; what enqueues takes 4 us or more */
 };
 
 /* ---- who calls ---- */
@@ -226,6 +227,42 @@ static void operations(struct sl_call *c)
     }
 }
 
+/* ---- operations without a row ---- */
+
+static int has_operation(const struct sl_call *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (sl_item_is_operation(&c->item[i]))
+            return 1;
+    return 0;
+}
+
+/* Of files of torch.profiler's, which do not say what Kineto left out. A node of a graph has no row
+ * when it is captured, and a copy or memset of 0 bytes never has one. */
+static int has_missing(const struct sl_call *c)
+{
+    int is_launch = c->class == SL_CALL_KERNEL_LAUNCH || c->class == SL_CALL_GRAPH_LAUNCH;
+
+    return c->e->opt->foreign && c->cpu && (c->cpu->flags & SL_EVF_LAUNCH) && !c->e->captures &&
+           (is_launch || c->by.to_ns - c->by.from_ns >= NOTHING_NS) && !has_operation(c);
+}
+
+static void missing(struct sl_call *c)
+{
+    sl_streams_miss(c->e->streams, &c->by);
+    /* It may have waited for its own. */
+    if (c->class == SL_CALL_BLOCKING_COPY || c->class == SL_CALL_ASYNC_COPY)
+        sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
+}
+
+static void count_captures(struct sl_call *c)
+{
+    if (c->class == SL_CALL_CAPTURE_BEGIN)
+        c->e->captures++;
+    else if (c->class == SL_CALL_CAPTURE_END && c->e->captures)
+        c->e->captures--;
+}
+
 /* ---- events ---- */
 
 /* Of a whole context nobody knows which streams it has: a green context's are no others by their
@@ -284,6 +321,9 @@ void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count)
         sl_call_graph(&c);
     else
         operations(&c);
+    if (has_missing(&c))
+        missing(&c);
+    count_captures(&c);
     record_events(&c);
     sl_call_waits(&c);
     if (item->correlation > e->last_correlation)

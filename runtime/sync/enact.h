@@ -36,6 +36,7 @@ struct sl_enact {
     uint64_t begin_ns;             /* calls from before are ignored */
     uint64_t last_correlation;     /* the highest that was enacted */
     int calls_seen;                /* records of calls are being made */
+    unsigned captures;             /* under way */
     int closing;                   /* nothing more will come of these calls */
     int starved;                   /* a call's work found no room: no tail is known */
     const struct sl_item *held;    /* behind the last that is in order */

@@ -214,6 +214,7 @@ static void copy_set(const struct sl_call *c, const struct sl_set *from, int ove
 {
     sl_set_open(c->e->streams, to);
     to->lost = from->lost;
+    to->misses = from->misses;
     for (const struct sl_link *at = from->first; at; at = at->next) {
         struct sl_link link = *at;
 

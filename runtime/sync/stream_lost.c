@@ -70,6 +70,11 @@ void sl_streams_follow_untold(struct sl_streams *s, const struct sl_moment *by)
     lose_anywhere(s, &s->untold, by, 0);
 }
 
+void sl_streams_miss(struct sl_streams *s, const struct sl_moment *by)
+{
+    lose_anywhere(s, &s->missing, by, 0);
+}
+
 /* Of calls that overlap the one that entered first: when what is lost ended, is not known. */
 static int is_before(const struct sl_moment *lost_by, const struct sl_moment *when, int *overlaps)
 {
@@ -194,6 +199,7 @@ void sl_stream_covered(const struct sl_streams *s, struct sl_stream *stream,
     over_by(&stream->seen_ns, wait->to_ns);
     lost_ns = later(lost_ns, later(s->unseen_ns, stream->ignored_ns));
     lost_ns = anywhere_until(&s->launched, lost_ns);
+    lost_ns = anywhere_until(&s->missing, lost_ns);
     covered(&stream->over, anywhere_until(&s->untold, lost_ns), wait);
 }
 
@@ -345,4 +351,47 @@ uint32_t sl_context_lost_whole(const struct sl_streams *s, const struct sl_conte
         sl_moment_is_after(when, over_at(&context->over, whole->to_ns)))
         return 0;
     return 1u << SL_EDGE_LOST_NO_RECORD;
+}
+
+/* ---- operations without a row ---- */
+
+static int may_precede(const struct sl_moment *a, const struct sl_moment *b)
+{
+    return sl_moment_precedes(a, b) || sl_moments_overlap(a, b);
+}
+
+static int is_behind_missing(const struct sl_op *op, const struct sl_moment *by)
+{
+    return op && !may_precede(&op->by, by);
+}
+
+int sl_stream_misses(const struct sl_streams *s, const struct sl_stream *stream,
+                     const struct sl_op *op, const struct sl_op *last, const struct sl_moment *when)
+{
+    const struct sl_anywhere *a = &s->missing;
+
+    if (op && !stream->plain) /* nothing is launched on a branch of a graph */
+        return 0;
+    for (uint64_t i = 0; i < a->count && i < SL_ANYWHERE_KEPT; i++) {
+        const struct sl_moment *by = &a->by[place(a, i)];
+
+        if (may_precede(by, when) && !is_behind_missing(op, by) && !is_behind_missing(last, by) &&
+            !sl_moment_is_after(when, over_on(stream, by->to_ns)))
+            return 1;
+    }
+    return 0;
+}
+
+int sl_context_misses(const struct sl_streams *s, const struct sl_context *context,
+                      const struct sl_moment *when)
+{
+    const struct sl_anywhere *a = &s->missing;
+
+    for (uint64_t i = 0; i < a->count && i < SL_ANYWHERE_KEPT; i++) {
+        const struct sl_moment *by = &a->by[place(a, i)];
+
+        if (may_precede(by, when) && !sl_moment_is_after(when, over_at(&context->over, by->to_ns)))
+            return 1;
+    }
+    return 0;
 }

@@ -78,6 +78,15 @@ void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *
     mark(s, own);
 }
 
+int sl_set_misses(const struct sl_streams *s, const struct sl_set *set)
+{
+    int misses = set->misses;
+
+    for (const struct sl_link *at = set->first; at && s->missing.count; at = at->next)
+        misses |= at->inferred;
+    return misses;
+}
+
 void sl_set_clear(struct sl_streams *s, struct sl_set *set)
 {
     while (set->first) {
@@ -91,4 +100,5 @@ void sl_set_clear(struct sl_streams *s, struct sl_set *set)
     }
     set->count = 0;
     set->lost = 0;
+    set->misses = 0;
 }

@@ -137,6 +137,7 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     else if (sl_stream_has_unseen(s, stream, op, last, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
+    set->misses |= sl_stream_misses(s, stream, op, last, when);
     for (const struct sl_link *at = extra->first; at; at = at->next) {
         struct sl_link link = *at;
         int unsure = overlaps;
@@ -204,6 +205,7 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
 
     if (sl_context_has_unseen(s, context, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
+    set->misses |= sl_context_misses(s, context, when);
     for (at = context->recent; at && at->active_ns > since_ns; at = at->used_before) {
         add_tail(s, at, when, NULL, SL_VIA_STREAM, set);
         tells |= at->plain; /* of what the whole context was made to wait for */
@@ -227,7 +229,7 @@ static void free_operations(struct sl_streams *s)
 void sl_streams_forget(struct sl_streams *s)
 {
     s->unseen = 1;
-    s->whole.count = s->launched.count = s->untold.count = 0;
+    s->whole.count = s->launched.count = s->untold.count = s->missing.count = 0;
     for (size_t i = 0; i < s->count; i++) {
         struct sl_stream *stream = s->numbered[i];
 
@@ -440,6 +442,7 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     op->refs = 1;
     op->no_time = pub->end_ns == 0;
     op->after_unseen = (uint8_t)sl_stream_has_unseen(s, stream, at, NULL, by);
+    op->after_missing = (uint8_t)sl_stream_misses(s, stream, at, NULL, by);
     stream->ops++;
     sl_stream_forget_lost(s, stream, by);
     if (above)
@@ -470,6 +473,8 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
     sl_stream_forget_lost(s, stream, by);
     lost_before = stream->extra.lost;
     stream->extra.lost = set->lost;
+    if (set->misses && !set->first)
+        stream->extra.lost |= 1u << SL_EDGE_LOST_NO_RECORD;
     for (const struct sl_link *at = set->first; at; at = at->next) {
         struct sl_link link = *at;
 
@@ -477,11 +482,12 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
             continue;
         link.via = (uint8_t)via;
         link.by = *by;
+        link.inferred |= (uint8_t)set->misses;
         sl_set_add(s, &stream->extra, &link);
     }
     if (stream->extra.lost) /* for want of memory too */
         sl_stream_lose(s, stream, lost_before, by);
     stream->extra.lost |= lost_before;
-    if (set->first || set->lost)
+    if (set->first || set->lost || set->misses)
         used(stream, by->to_ns);
 }

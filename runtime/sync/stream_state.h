@@ -50,6 +50,7 @@ struct sl_set {
     uint32_t count;
     uint32_t lost;            /* 1 << enum sl_edge_loss: why it is not known whole */
     struct sl_moment lost_by; /* a stream's: the first call that made it so */
+    int misses;               /* it may miss the last of some stream, which has no row */
 };
 
 struct sl_stream;
@@ -62,7 +63,8 @@ struct sl_op {
     struct sl_set behind; /* what the stream had been made to wait for right before */
     uint32_t refs;
     uint8_t no_time;
-    uint8_t after_unseen; /* what came before it on its stream may not have been seen */
+    uint8_t after_unseen;  /* what came before it on its stream may not have been seen */
+    uint8_t after_missing; /* or may have no row */
 };
 
 /* What calls enqueued that had returned by `from_ns` is over at `to_ns`; UINT64_MAX: not known. */
@@ -146,8 +148,9 @@ struct sl_streams {
         whole; /* all streams of some context, and what they came behind, nobody knows */
     struct sl_anywhere launched; /* one stream; behind a graph, whose operations are known */
     struct sl_anywhere untold; /* one stream; behind an event, of which a foreign file has no row */
-    int unseen;                /* streams begin with work that was not seen */
-    int one_process;           /* a context's id alone tells it: records of waits name no device */
+    struct sl_anywhere missing; /* one stream has an operation, of which a foreign file has none */
+    int unseen;                 /* streams begin with work that was not seen */
+    int one_process;            /* a context's id alone tells it: records of waits name no device */
 };
 
 enum {
@@ -182,6 +185,8 @@ void sl_set_open(struct sl_streams *s, struct sl_set *set);
 /* A later operation of the same stream stands for earlier ones, and of two links to one operation
  * the one that is certain. */
 void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *link);
+/* What is in it came before for certain, but something that has no row may have ended later. */
+int sl_set_misses(const struct sl_streams *s, const struct sl_set *set);
 void sl_set_clear(struct sl_streams *s, struct sl_set *set);
 
 /* ---- asking: each adds to an open set ---- */
@@ -227,6 +232,9 @@ void sl_streams_follow_untold(struct sl_streams *s, const struct sl_moment *by);
 /* A row tells it, of this stream. */
 void sl_streams_follow_told(const struct sl_streams *s, struct sl_stream *stream,
                             const struct sl_moment *by);
+/* Of files of torch.profiler's too: the call launched something, of which there is no row. It may
+ * be the last operation of any stream that has no later one. */
+void sl_streams_miss(struct sl_streams *s, const struct sl_moment *by);
 /* Such a wait may have made some stream of the context wait for another context's work. */
 int sl_context_has_untold(const struct sl_streams *s, const struct sl_context *context,
                           const struct sl_moment *when);

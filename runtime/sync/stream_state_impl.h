@@ -50,6 +50,14 @@ uint32_t sl_stream_lost_graph(const struct sl_streams *s, const struct sl_stream
  * that has no rows of some waits. */
 uint32_t sl_stream_lost_untold(const struct sl_streams *s, const struct sl_stream *stream,
                                const struct sl_op *op, const struct sl_moment *when, int *overlaps);
+/* An operation without a row may stand behind the stream's operation `op`, and not behind `last`.
+ * These may be NULL. */
+int sl_stream_misses(const struct sl_streams *s, const struct sl_stream *stream,
+                     const struct sl_op *op, const struct sl_op *last,
+                     const struct sl_moment *when);
+/* The same of any stream of the context. */
+int sl_context_misses(const struct sl_streams *s, const struct sl_context *context,
+                      const struct sl_moment *when);
 /* As sl_stream_lost_whole() for any stream of the context that was not used after `since_ns`. */
 uint32_t sl_context_lost_whole(const struct sl_streams *s, const struct sl_context *context,
                                uint64_t since_ns, const struct sl_moment *when);

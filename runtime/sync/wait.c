@@ -190,6 +190,7 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
 {
     uint64_t free_ns = op->by.to_ns > previous_end_ns ? op->by.to_ns : previous_end_ns;
     uint32_t lost = why_not(before);
+    int inferred = op->after_unseen || op->after_missing || sl_set_misses(w->streams, before);
 
     /* Since when it waited is not known. */
     if (previous_end_ns == UINT64_MAX && before->first)
@@ -210,7 +211,7 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
             w->lost[SL_EDGE_LOST_CYCLE]++;
             continue;
         }
-        edge = add_edge(w, at, free_ns, op->pub.start_ns, op->after_unseen);
+        edge = add_edge(w, at, free_ns, op->pub.start_ns, inferred);
         if (!edge)
             return;
         edge->kind = (uint8_t)kind_of(at->via);
@@ -227,6 +228,7 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
         return;
     /* It came behind these for certain; what its stream held before may have ended later. */
     w->lost[SL_EDGE_LOST_BEFORE_WINDOW] += op->after_unseen;
+    w->lost[SL_EDGE_LOST_NO_RECORD] += inferred && !op->after_unseen;
     w->opt->sink(w->opt->sink_user, NULL, w->edge, w->edges);
 }
 
@@ -361,12 +363,13 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
 {
     const uint32_t unseen = 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     uint32_t lost = why_not(set);
-    int inferred = wait->inferred;
+    int misses = !wait->inferred && sl_set_misses(w->streams, set); /* else it is marked anyway */
+    int inferred = wait->inferred || misses;
     struct sl_event ev;
 
-    if (wait->scope == SL_WAIT_GUESS) /* marked as a guess anyway */
+    if (wait->scope == SL_WAIT_GUESS)
         lost &= ~unseen;
-    sl_waits_lose(w, lost);
+    sl_waits_lose(w, misses ? lost | 1u << SL_EDGE_LOST_NO_RECORD : lost);
     /* What was seen is ordered before a wait for the whole context all the same. But a stream that
      * was not may have held what ended last. */
     if (wait->scope == SL_WAIT_CONTEXT && lost == unseen) {

@@ -53,6 +53,9 @@ static int may_wait(const struct sl_event *ev)
         return 0;
     switch (sl_call_class_of((enum sl_event_kind)ev->kind, ev->u.call.cbid)) {
     case SL_CALL_OTHER:
+    case SL_CALL_KERNEL_LAUNCH:
+    case SL_CALL_CAPTURE_BEGIN:
+    case SL_CALL_CAPTURE_END:
     case SL_CALL_STREAM_WAIT:
     case SL_CALL_CONTEXT_WAIT:
         return 0;

@@ -325,3 +325,27 @@ def test_versions_of_torch_profiler(tmp_path, path):
     assert missing and lost["no_record"] >= len(missing)
     run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et")
     run("check", tmp_path / "t.et")
+
+
+@pytest.mark.parametrize("name, cbid, dur, is_missed", [
+    ("cudaLaunchKernel", 211, 5, True), ("cudaGraphLaunch", 311, 5, True), ("cudaMemsetAsync", 51, 5, True),
+    ("cudaMemsetAsync", 51, 0.9, False)])
+def test_a_launch_without_the_row_of_its_operation(tmp_path, name, cbid, dur, is_missed):
+    """It may be what the wait was for: the edge is marked and counted, until the stream is known again.
+    A memset of nothing has no row, and returns at once."""
+    path = write(tmp_path / "t", [
+        *launch(1, 0, 2, 5, 13), *launch(2, 5, 8, 40, 13), row("cuda_runtime", name, 3, 10, dur, 42, cbid=cbid),
+        *stream_sync(4, 20, 200, 13), *launch(5, 230, 235, 300, 13), *stream_sync(6, 240, 66, 13)])
+    found, lost = edges(path)
+    assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"], e["basis"]) for e in found] == [
+        (2, 4, 20000, "inferred" if is_missed else "exact"), (5, 6, 60000, "exact")]
+    assert lost == ({"no_record": 1} if is_missed else {})
+
+
+def test_a_launch_under_capture_has_no_row(tmp_path):
+    rows = [row("cuda_runtime", name, 3 + i, 10 + 6 * i, 5, 42, cbid=cbid) for i, (name, cbid) in enumerate(
+        [("cudaStreamBeginCapture", 315), ("cudaLaunchKernel", 211), ("cudaStreamEndCapture", 319)])]
+    found, lost = edges(write(tmp_path / "t", [*launch(1, 0, 2, 5, 13), *launch(2, 5, 8, 140, 13), *rows,
+                                               *stream_sync(6, 40, 106, 13)]))
+    assert [(e["src_correlation"], e["dst_correlation"], e["basis"]) for e in found] == [(2, 6, "exact")]
+    assert lost == {}

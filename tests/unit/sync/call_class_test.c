@@ -39,6 +39,23 @@ static void runtime_calls_are_known_by_name(void **state)
         {RUNTIME(cudaStreamWaitEvent_ptsz_v7000), SL_CALL_STREAM_WAIT},
         {RUNTIME(cudaGraphLaunch_v10000), SL_CALL_GRAPH_LAUNCH},
         {RUNTIME(cudaGraphLaunch_ptsz_v10000), SL_CALL_GRAPH_LAUNCH},
+        {RUNTIME(cudaLaunch_v3020), SL_CALL_KERNEL_LAUNCH},
+        {RUNTIME(cudaLaunch_ptsz_v7000), SL_CALL_KERNEL_LAUNCH},
+        {RUNTIME(cudaLaunchKernel_v7000), SL_CALL_KERNEL_LAUNCH},
+        {RUNTIME(cudaLaunchKernel_ptsz_v7000), SL_CALL_KERNEL_LAUNCH},
+        {RUNTIME(cudaLaunchKernelExC_v11060), SL_CALL_KERNEL_LAUNCH},
+        {RUNTIME(cudaLaunchKernelExC_ptsz_v11060), SL_CALL_KERNEL_LAUNCH},
+        {RUNTIME(cudaLaunchCooperativeKernel_v9000), SL_CALL_KERNEL_LAUNCH},
+        {RUNTIME(cudaLaunchCooperativeKernel_ptsz_v9000), SL_CALL_KERNEL_LAUNCH},
+        {RUNTIME(cudaLaunchCooperativeKernelMultiDevice_v9000), SL_CALL_KERNEL_LAUNCH},
+        {RUNTIME(cudaStreamBeginCapture_v10000), SL_CALL_CAPTURE_BEGIN},
+        {RUNTIME(cudaStreamBeginCapture_ptsz_v10000), SL_CALL_CAPTURE_BEGIN},
+        {RUNTIME(cudaStreamBeginCaptureToGraph_v12030), SL_CALL_CAPTURE_BEGIN},
+        {RUNTIME(cudaStreamBeginCaptureToGraph_ptsz_v12030), SL_CALL_CAPTURE_BEGIN},
+        {RUNTIME(cudaStreamEndCapture_v10000), SL_CALL_CAPTURE_END},
+        {RUNTIME(cudaStreamEndCapture_ptsz_v10000), SL_CALL_CAPTURE_END},
+        {RUNTIME(cudaStreamIsCapturing_v10000), SL_CALL_OTHER},
+        {562, SL_CALL_CAPTURE_BEGIN}, /* cudaStreamBeginRecaptureToGraph, of later headers */
         {RUNTIME(cudaFree_v3020), SL_CALL_FREE},
         {RUNTIME(cudaFreeHost_v3020), SL_CALL_FREE},
         {RUNTIME(cudaFreeArray_v3020), SL_CALL_FREE},
@@ -56,7 +73,6 @@ static void runtime_calls_are_known_by_name(void **state)
         {RUNTIME(cudaFreeAsync_v11020), SL_CALL_OTHER},
         {RUNTIME(cudaMallocAsync_v11020), SL_CALL_OTHER},
         {RUNTIME(cudaMemsetAsync_v3020), SL_CALL_OTHER},
-        {RUNTIME(cudaLaunchKernel_v7000), SL_CALL_OTHER},
         {RUNTIME(cudaEventRecord_v3020), SL_CALL_OTHER},
         {0, SL_CALL_OTHER},
         {UINT32_MAX, SL_CALL_OTHER},
@@ -93,6 +109,27 @@ static void driver_calls_are_known_by_name(void **state)
         {DRIVER(cuLibraryUnload), SL_CALL_UNLOAD},
         {DRIVER(cuGraphLaunch), SL_CALL_GRAPH_LAUNCH},
         {DRIVER(cuGraphLaunch_ptsz), SL_CALL_GRAPH_LAUNCH},
+        {819, SL_CALL_GRAPH_LAUNCH}, /* cuGraphLaunchWithArguments, of later headers */
+        {DRIVER(cuLaunch), SL_CALL_KERNEL_LAUNCH},
+        {DRIVER(cuLaunchGrid), SL_CALL_KERNEL_LAUNCH},
+        {DRIVER(cuLaunchGridAsync), SL_CALL_KERNEL_LAUNCH},
+        {DRIVER(cuLaunchKernel), SL_CALL_KERNEL_LAUNCH},
+        {DRIVER(cuLaunchKernel_ptsz), SL_CALL_KERNEL_LAUNCH},
+        {DRIVER(cuLaunchKernelEx), SL_CALL_KERNEL_LAUNCH},
+        {DRIVER(cuLaunchKernelEx_ptsz), SL_CALL_KERNEL_LAUNCH},
+        {DRIVER(cuLaunchCooperativeKernel), SL_CALL_KERNEL_LAUNCH},
+        {DRIVER(cuLaunchCooperativeKernel_ptsz), SL_CALL_KERNEL_LAUNCH},
+        {DRIVER(cuLaunchCooperativeKernelMultiDevice), SL_CALL_KERNEL_LAUNCH},
+        {828, SL_CALL_KERNEL_LAUNCH}, /* cuSubgridScheduleLaunch, of later headers */
+        {DRIVER(cuStreamBeginCapture), SL_CALL_CAPTURE_BEGIN},
+        {DRIVER(cuStreamBeginCapture_ptsz), SL_CALL_CAPTURE_BEGIN},
+        {DRIVER(cuStreamBeginCapture_v2), SL_CALL_CAPTURE_BEGIN},
+        {DRIVER(cuStreamBeginCapture_v2_ptsz), SL_CALL_CAPTURE_BEGIN},
+        {DRIVER(cuStreamBeginCaptureToGraph), SL_CALL_CAPTURE_BEGIN},
+        {DRIVER(cuStreamBeginCaptureToGraph_ptsz), SL_CALL_CAPTURE_BEGIN},
+        {DRIVER(cuStreamEndCapture), SL_CALL_CAPTURE_END},
+        {DRIVER(cuStreamEndCapture_ptsz), SL_CALL_CAPTURE_END},
+        {846, SL_CALL_CAPTURE_BEGIN}, /* cuStreamBeginRecaptureToGraph, of later headers */
         {DRIVER(cuMemcpyDtoH_v2), SL_CALL_BLOCKING_COPY},
         {DRIVER(cuMemcpyHtoD_v2_ptds), SL_CALL_BLOCKING_COPY},
         {DRIVER(cuMemcpy), SL_CALL_BLOCKING_COPY},
@@ -102,7 +139,6 @@ static void driver_calls_are_known_by_name(void **state)
         {DRIVER(cuMemcpyAsync), SL_CALL_ASYNC_COPY},
         {DRIVER(cuMemFreeAsync), SL_CALL_OTHER},
         {DRIVER(cuMemsetD8Async), SL_CALL_OTHER},
-        {DRIVER(cuLaunchKernel), SL_CALL_OTHER},
         {DRIVER(cuEventRecord), SL_CALL_OTHER},
         {0, SL_CALL_OTHER},
         {UINT32_MAX, SL_CALL_OTHER},
@@ -128,7 +164,10 @@ static void calls_that_only_wait_enqueue_nothing(void **state)
     assert_false(sl_call_may_enqueue(SL_CALL_EVENT_QUERY));
     assert_false(sl_call_may_enqueue(SL_CALL_FREE));
     assert_true(sl_call_may_enqueue(SL_CALL_BLOCKING_COPY));
-    assert_true(sl_call_may_enqueue(SL_CALL_OTHER)); /* launches */
+    assert_false(sl_call_may_enqueue(SL_CALL_CAPTURE_BEGIN));
+    assert_true(sl_call_may_enqueue(SL_CALL_KERNEL_LAUNCH));
+    assert_true(sl_call_may_enqueue(SL_CALL_GRAPH_LAUNCH));
+    assert_true(sl_call_may_enqueue(SL_CALL_OTHER)); /* memsets, and what is not known */
 }
 
 int main(void)

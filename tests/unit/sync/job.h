@@ -32,6 +32,8 @@ enum {
     FREE = 22,
     DEVICE_RESET = 164,
     GRAPH_LAUNCH = 311,
+    CAPTURE_BEGIN = 315,
+    CAPTURE_END = 319,
     CONTEXT_RECORD = 543,
     CONTEXT_WAIT = 544
 };
@@ -104,6 +106,12 @@ static inline void job_stream(struct job *j, uint32_t stream, uint32_t flags)
     sl_edges_event(j->edges, &ev);
 }
 
+static inline int job_launches(uint32_t cbid)
+{
+    return cbid == LAUNCH || cbid == MEMCPY || cbid == MEMCPY_ASYNC || cbid == MEMSET ||
+           cbid == MEMCPY_PEER || cbid == GRAPH_LAUNCH;
+}
+
 static inline uint64_t job_call(struct job *j, uint32_t cbid, unsigned from, unsigned to)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME,
@@ -111,6 +119,7 @@ static inline uint64_t job_call(struct job *j, uint32_t cbid, unsigned from, uns
                           .start_ns = from * US,
                           .end_ns = to * US,
                           .thread = j->thread,
+                          .flags = job_launches(cbid) ? SL_EVF_LAUNCH : 0,
                           .stream = SL_STREAM_NONE};
 
     ev.u.call.cbid = cbid;
