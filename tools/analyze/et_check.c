@@ -49,6 +49,12 @@ static const struct {
                            SL_SEVERITY_ERROR},
     [SL_ET_RULE_COMM_FIELDS] = {"comm_fields", "communication without its type, size, peer or tag",
                                 SL_SEVERITY_ERROR},
+    [SL_ET_RULE_TWICE] =
+        {"attribute_twice",
+         "attributes that a node has twice: which one counts depends on the reader",
+         SL_SEVERITY_ERROR},
+    [SL_ET_RULE_COMM_SIZE] = {"comm_size", "communication of fewer than 0 bytes",
+                              SL_SEVERITY_ERROR},
     [SL_ET_RULE_COMM_PEER] = {"comm_peer", "messages to or from a rank below 0", SL_SEVERITY_ERROR},
     [SL_ET_RULE_COMM_TYPE] = {"comm_type", "collectives that ASTRA-sim has no algorithm for",
                               SL_SEVERITY_ERROR},
@@ -172,6 +178,8 @@ static void check_communication(struct sl_et_check *c, const struct sl_et_node *
         add(c, SL_ET_RULE_COMM_ON_CPU, n->at, "node %llu", id);
     if ((n->has & needs[n->type]) != needs[n->type])
         add(c, SL_ET_RULE_COMM_FIELDS, n->at, "node %llu", id);
+    else if (n->comm_size > INT64_MAX)
+        add(c, SL_ET_RULE_COMM_SIZE, n->at, "node %llu: %lld", id, (long long)n->comm_size);
     else if (peer < 0)
         add(c, SL_ET_RULE_COMM_PEER, n->at, "node %llu: rank %d", id, (int)peer);
     else if (n->type == SL_ET_COMM_COLL && is_refused(n->comm_type))
@@ -217,6 +225,8 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
         add(c, SL_ET_RULE_NO_LAUNCH, n->at, "node %llu", id);
     if (n->misplaced)
         add(c, SL_ET_RULE_MEMBER, n->at, "%s of node %llu", n->misplaced, id);
+    if (n->twice)
+        add(c, SL_ET_RULE_TWICE, n->at, "%s of node %llu", n->twice, id);
     check_communication(c, n);
     check_ids(c, n);
     sl_et_order_node(&c->order, n->id, n->dep, n->deps, IDS);

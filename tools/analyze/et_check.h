@@ -32,6 +32,8 @@ enum sl_et_rule {
     SL_ET_RULE_COMM_ON_CPU,
     SL_ET_RULE_MEMBER,      /* a value in another member of the oneof than feeders take */
     SL_ET_RULE_COMM_FIELDS, /* comm_type and comm_size, or peer and tag, are not all there */
+    SL_ET_RULE_TWICE,       /* an attribute that a node has twice */
+    SL_ET_RULE_COMM_SIZE,   /* below 0 */
     SL_ET_RULE_COMM_PEER,   /* a rank below 0 */
     SL_ET_RULE_COMM_TYPE,   /* one that ASTRA-sim has no algorithm for */
     SL_ET_RULE_GROUP,       /* pg_name is no number of 31 bits */

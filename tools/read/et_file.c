@@ -120,13 +120,17 @@ static int is_text(struct sl_et_bytes b, const char *text)
     return b.size == strlen(text) && memcmp(b.data, text, b.size) == 0;
 }
 
-static void take_known(struct sl_et_node *n, uint32_t has, uint64_t value)
+static void take_known(struct sl_et_node *n, uint32_t has, const char *name, uint64_t value)
 {
+    if (n->has & has)
+        n->twice = name;
     n->has |= has;
     if (has == SL_ET_HAS_IS_CPU)
         n->is_cpu = value != 0;
     else if (has == SL_ET_HAS_COMM_TYPE)
         n->comm_type = value;
+    else if (has == SL_ET_HAS_COMM_SIZE)
+        n->comm_size = value;
     else if (has == SL_ET_HAS_DURATION_NS)
         n->duration_ns = value;
     else if (has == SL_ET_HAS_COMM_SRC)
@@ -161,7 +165,7 @@ static int take_attribute(struct span s, struct sl_et_node *n)
     if (i == sizeof(known) / sizeof(known[0]))
         return 1;
     if (value.number == known[i].value && value.wire == 0)
-        take_known(n, known[i].has, value.value);
+        take_known(n, known[i].has, known[i].name, value.value);
     else
         n->misplaced = known[i].name;
     return 1;

@@ -55,7 +55,8 @@ struct sl_et_node {
     int is_cpu;
     const char *misplaced; /* an attribute whose value is in another member of the oneof than
                             * feeders take; NULL: none */
-    uint64_t comm_type;
+    const char *twice;     /* an attribute that it has twice; NULL: none */
+    uint64_t comm_type, comm_size;
     int32_t comm_src, comm_dst; /* as readers take them: the lower half of what is longer */
     struct sl_et_bytes name, pg_name;
     const uint64_t *dep; /* control and data dependencies */

@@ -229,6 +229,27 @@ static void test_peers(void **state)
     assert_breaks(SL_ET_RULE_COMM_PEER);
 }
 
+/* -1 as an int64 stands in ten bytes. */
+static void test_size_below_0(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COLL ET_GPU ET_TYPE("\x00") ET_GROUP(
+                                     "1") "\x52\x16\x0a\x09"
+                                          "comm_size"
+                                          "\x48"
+                                          "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"));
+    assert_breaks(SL_ET_RULE_COMM_SIZE);
+    assert_string_equal(checked->found[SL_ET_RULE_COMM_SIZE].example, "node 1: -1");
+}
+
+static void test_attribute_twice(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP ET_CPU ET_GPU));
+    assert_breaks(SL_ET_RULE_TWICE);
+    assert_string_equal(checked->found[SL_ET_RULE_TWICE].example, "is_cpu_op of node 1");
+}
+
 static int clean_up(void **state)
 {
     (void)state;
@@ -242,6 +263,8 @@ int main(void)
         cmocka_unit_test(test_valid_file),
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_peers),
+        cmocka_unit_test(test_size_below_0),
+        cmocka_unit_test(test_attribute_twice),
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_cycles),
         cmocka_unit_test(test_nodes),
