@@ -54,6 +54,11 @@ enum sl_cupti_clock_domain sl_cupti_clock_look(struct sl_cupti_clock *clock,
     clock->last_ns = sl_clock_now();
     if (!clock->first_ns)
         clock->first_ns = clock->last_ns;
+    if (clock->uncertainty_ns == UINT64_MAX) { /* no answer: it may be ticks */
+        clock->is_mixed = 1;
+        make_line();
+        return clock->domain;
+    }
     if (clock->uncertainty_ns > OFF_NS)
         return clock->domain; /* descheduled in each bracket: nothing was learnt */
     if (is_near(clock->offset_ns))

@@ -21,9 +21,9 @@ enum sl_cupti_clock_domain {
 
 struct sl_cupti_clock {
     enum sl_cupti_clock_domain domain; /* of records made now, at the last look */
-    int is_mixed;                      /* it has been ticks: stamps must be judged one by one */
-    uint64_t first_ns, last_ns;        /* of the first and the last look, CLOCK_REALTIME */
-    int64_t offset_ns;                 /* CUPTI's clock minus ours, and half of the bracket */
+    int is_mixed; /* it has been ticks, or may have been: stamps must be judged one by one */
+    uint64_t first_ns, last_ns; /* of the first and the last look, CLOCK_REALTIME */
+    int64_t offset_ns;          /* CUPTI's clock minus ours, and half of the bracket */
     uint64_t uncertainty_ns;
 };
 

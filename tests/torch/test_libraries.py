@@ -29,11 +29,13 @@ def test_nothing_is_missing(torch):
     assert generate("--missing", torch.libraries, ":".join(map(str, places))) == ""
 
 
-def test_what_is_not_simulated_says_so(torch):
+@pytest.mark.parametrize("what", ["torch.linalg.eigh(torch.eye(600, device='cuda'))",
+                                  "torch.sparse.mm(torch.eye(64).to_sparse().cuda(), torch.eye(64).cuda())"])
+def test_what_is_not_simulated_says_so(torch, what):
     script = torch.tmp / "solve.py"
     script.write_text("import torch\n"
                       "try:\n"
-                      "    torch.linalg.eigh(torch.eye(600, device='cuda'))\n"
+                      f"    {what}\n"
                       "except RuntimeError:\n"
                       "    print('refused')\n")
     run = torch.run(torch.python, script, inject=False)
