@@ -244,7 +244,7 @@ static int has_missing(const struct sl_call *c)
     int is_launch = c->class == SL_CALL_KERNEL_LAUNCH || c->class == SL_CALL_GRAPH_LAUNCH;
 
     return c->e->opt->foreign && c->cpu && (c->cpu->flags & SL_EVF_LAUNCH) && !c->e->captures &&
-           (is_launch || c->by.to_ns - c->by.from_ns >= NOTHING_NS) && !has_operation(c);
+           (is_launch || c->by.to_ns - c->by.from_ns > NOTHING_NS) && !has_operation(c);
 }
 
 static void missing(struct sl_call *c)

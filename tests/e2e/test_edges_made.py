@@ -329,7 +329,7 @@ def test_versions_of_torch_profiler(tmp_path, path):
 
 @pytest.mark.parametrize("name, cbid, dur, is_missed", [
     ("cudaLaunchKernel", 211, 5, True), ("cudaGraphLaunch", 311, 5, True), ("cudaMemsetAsync", 51, 5, True),
-    ("cudaMemsetAsync", 51, 0.9, False)])
+    ("cudaMemsetAsync", 51, 0.9, False), ("cudaMemcpyAsync", 41, 2, False)])
 def test_a_launch_without_the_row_of_its_operation(tmp_path, name, cbid, dur, is_missed):
     """It may be what the wait was for: the edge is marked and counted, until the stream is known again.
     A memset of nothing has no row, and returns at once."""
