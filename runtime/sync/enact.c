@@ -243,20 +243,18 @@ static int has_missing(const struct sl_call *c)
 {
     int is_launch = c->class == SL_CALL_KERNEL_LAUNCH || c->class == SL_CALL_GRAPH_LAUNCH;
 
-    return c->e->opt->foreign && c->cpu && (c->cpu->flags & SL_EVF_LAUNCH) && !c->e->captures &&
+    return c->cpu && (c->cpu->flags & SL_EVF_LAUNCH) && !c->e->captures &&
            (is_launch || c->by.to_ns - c->by.from_ns > NOTHING_NS) && !has_operation(c);
 }
 
-static void missing(struct sl_call *c)
+static void look_for_missing(struct sl_call *c)
 {
-    sl_streams_miss(c->e->streams, &c->by);
-    /* It may have waited for its own. */
-    if (c->class == SL_CALL_BLOCKING_COPY || c->class == SL_CALL_ASYNC_COPY)
-        sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
-}
-
-static void count_captures(struct sl_call *c)
-{
+    if (has_missing(c)) {
+        sl_streams_miss(c->e->streams, &c->by);
+        /* It may have waited for its own. */
+        if (c->class == SL_CALL_BLOCKING_COPY || c->class == SL_CALL_ASYNC_COPY)
+            sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
+    }
     if (c->class == SL_CALL_CAPTURE_BEGIN)
         c->e->captures++;
     else if (c->class == SL_CALL_CAPTURE_END && c->e->captures)
@@ -276,8 +274,10 @@ static void record_event(struct sl_call *c, const struct sl_item *item, struct s
         set->lost = 1u << SL_EDGE_LOST_NO_RECORD;
     else if (is_anywhere(c, item))
         set->lost = 1u << SL_EDGE_LOST_AMBIGUOUS;
-    else
+    else {
+        sl_call_stream(c, item)->plain = 1; /* on a branch nobody can record */
         sl_stream_collect(streams, sl_call_stream(c, item), &c->by, set);
+    }
 }
 
 static void record_events(struct sl_call *c)
@@ -321,9 +321,8 @@ void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count)
         sl_call_graph(&c);
     else
         operations(&c);
-    if (has_missing(&c))
-        missing(&c);
-    count_captures(&c);
+    if (e->opt->foreign)
+        look_for_missing(&c);
     record_events(&c);
     sl_call_waits(&c);
     if (item->correlation > e->last_correlation)

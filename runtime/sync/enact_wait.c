@@ -252,6 +252,7 @@ static void stream_waits(struct sl_call *c)
         copy_set(c, set, 1, &marked);
         set = &marked;
     }
+    sl_call_stream(c, c->sync)->plain = 1;
     if (c->e->opt->foreign)
         sl_streams_follow_told(c->e->streams, sl_call_stream(c, c->sync), &c->by);
     sl_stream_follow(c->e->streams, sl_call_stream(c, c->sync), set, SL_VIA_STREAM_WAIT, &c->by);

@@ -74,13 +74,12 @@ void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *
     own->op->refs++;
     own->next = set->first;
     set->first = own;
-    set->count++;
     mark(s, own);
 }
 
 int sl_set_misses(const struct sl_streams *s, const struct sl_set *set)
 {
-    int misses = set->misses;
+    int misses = set->misses != 0;
 
     for (const struct sl_link *at = set->first; at && s->missing.count; at = at->next)
         misses |= at->inferred;
@@ -98,7 +97,6 @@ void sl_set_clear(struct sl_streams *s, struct sl_set *set)
         sl_op_unref(s, link->op);
         sl_pool_put(&s->links, link);
     }
-    set->count = 0;
     set->lost = 0;
     set->misses = 0;
 }

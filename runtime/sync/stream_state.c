@@ -137,7 +137,8 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     else if (sl_stream_has_unseen(s, stream, op, last, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
-    set->misses |= sl_stream_misses(s, stream, op, last, when);
+    if (s->missing.count)
+        set->misses |= sl_stream_misses(s, stream, op, last, when);
     for (const struct sl_link *at = extra->first; at; at = at->next) {
         struct sl_link link = *at;
         int unsure = overlaps;
@@ -205,7 +206,8 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
 
     if (sl_context_has_unseen(s, context, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
-    set->misses |= sl_context_misses(s, context, when);
+    if (s->missing.count)
+        set->misses |= sl_context_misses(s, context, when);
     for (at = context->recent; at && at->active_ns > since_ns; at = at->used_before) {
         add_tail(s, at, when, NULL, SL_VIA_STREAM, set);
         tells |= at->plain; /* of what the whole context was made to wait for */
@@ -293,10 +295,8 @@ static void split(struct sl_set *from, const struct sl_moment *last_lost,
             continue;
         }
         *at = link->next;
-        from->count--;
         link->next = to->first;
         to->first = link;
-        to->count++;
     }
 }
 
@@ -442,7 +442,7 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     op->refs = 1;
     op->no_time = pub->end_ns == 0;
     op->after_unseen = (uint8_t)sl_stream_has_unseen(s, stream, at, NULL, by);
-    op->after_missing = (uint8_t)sl_stream_misses(s, stream, at, NULL, by);
+    op->after_missing = s->missing.count && sl_stream_misses(s, stream, at, NULL, by);
     stream->ops++;
     sl_stream_forget_lost(s, stream, by);
     if (above)

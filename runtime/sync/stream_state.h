@@ -47,10 +47,9 @@ struct sl_link {
 
 struct sl_set {
     struct sl_link *first;
-    uint32_t count;
+    uint32_t misses;          /* it may miss the last operation of some stream, which has no row */
     uint32_t lost;            /* 1 << enum sl_edge_loss: why it is not known whole */
     struct sl_moment lost_by; /* a stream's: the first call that made it so */
-    int misses;               /* it may miss the last of some stream, which has no row */
 };
 
 struct sl_stream;

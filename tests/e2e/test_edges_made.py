@@ -32,6 +32,22 @@ def test_launches_of_graphs_without_ids_of_nodes(tmp_path):
     assert lost == {"graph_inside": 1, "before_window": 1}
 
 
+@pytest.mark.parametrize("how", ["event_sync", "stream_sync"])
+def test_a_graph_on_a_stream_that_has_nothing_else(tmp_path, how):
+    """That 20 is no branch of the graph is known only when an event is recorded there, or someone waits for it: the
+    graph may have been launched there, and then b, on a branch, was waited for too."""
+    waits = stream_sync(61, 35, 65, 20) if how == "stream_sync" else [
+        row("cuda_runtime", "cudaEventRecord", 60, 30, 1, 42, cbid=135),
+        row("cuda_runtime", "cudaEventSynchronize", 61, 35, 65, 42, cbid=137),
+        row("cuda_sync", "Event Sync", 61, 36, 64, -1, device=0, context=1, stream=-1, wait_on_stream=20,
+            wait_on_cuda_event_record_corr_id=60, wait_on_cuda_event_id=4)]
+    found, lost = edges(write(tmp_path / "t", [
+        row("cuda_runtime", "cudaGraphLaunch", 54, 10, 5, 42, cbid=311), operation("kernel", "a", 54, 20, 30, 20),
+        operation("kernel", "b", 54, 21, 90, 13), *waits]))
+    assert found == []
+    assert lost["no_record"] >= 1 and lost["graph_inside"] == 1
+
+
 def elsewhere(rows):
     """The GPU's rows are another device's, and their context another."""
     for each in rows:

@@ -29,10 +29,10 @@ static void a_tail_is_what_it_was_when_asked(void **state)
     collect(r, a, look(45, 45), &set);
     assert_non_null(rig_member(&set, 40));
     collect(r, a, look(20, 20), &set);
-    assert_int_equal(set.count, 1);
+    assert_int_equal(set_size(&set), 1);
     assert_non_null(rig_member(&set, 10));
     collect(r, a, look(5, 5), &set);
-    assert_int_equal(set.count, 0);
+    assert_int_equal(set_size(&set), 0);
     assert_int_equal(set.lost, 0);
     sl_set_clear(&r->streams, &set);
 }
@@ -58,7 +58,7 @@ static void what_came_late_finds_its_place(void **state)
     assert_int_equal(a->newest->older->pub.correlation, 20);
     sl_set_clear(&r->streams, &before);
     collect(r, a, look(16, 16), &waited);
-    assert_int_equal(waited.count, 2);
+    assert_int_equal(set_size(&waited), 2);
     assert_non_null(rig_member(&waited, 10));
     assert_non_null(rig_member(&waited, 11));
     sl_set_clear(&r->streams, &waited);
@@ -84,17 +84,17 @@ static void legacy_order_adds_blocking_streams(void **state)
     rig_push(r, blocking, 10, 20, 30);
     rig_push(r, apart, 12, 20, 90);
     collect(r, legacy, look(16, 16), &set);
-    assert_int_equal(set.count, 1);
+    assert_int_equal(set_size(&set), 1);
     assert_int_equal(rig_member(&set, 10)->via, SL_VIA_LEGACY);
     rig_push(r, legacy, 20, 31, 40);
     collect(r, legacy, look(24, 24), &set);
-    assert_int_equal(set.count, 1); /* the legacy operation stands for what it came behind */
+    assert_int_equal(set_size(&set), 1); /* the legacy operation stands for what it came behind */
     assert_non_null(rig_member(&set, 20));
     collect(r, blocking, look(25, 25), &set);
-    assert_int_equal(set.count, 2);
+    assert_int_equal(set_size(&set), 2);
     assert_int_equal(rig_member(&set, 20)->via, SL_VIA_LEGACY);
     collect(r, apart, look(26, 26), &set);
-    assert_int_equal(set.count, 1);
+    assert_int_equal(set_size(&set), 1);
     assert_non_null(rig_member(&set, 12));
     sl_set_clear(&r->streams, &set);
 }
@@ -111,11 +111,11 @@ static void legacy_order_names_nothing_twice(void **state)
     rig_push(r, blocking, 14, 31, 40);
     rig_push(r, legacy, 50, 60, 70);
     collect(r, blocking, look(20, 20), &set);
-    assert_int_equal(set.count, 1);
+    assert_int_equal(set_size(&set), 1);
     assert_non_null(rig_member(&set, 14));
     rig_push(r, blocking, 60, 71, 80);
     collect(r, legacy, look(55, 55), &set);
-    assert_int_equal(set.count, 1);
+    assert_int_equal(set_size(&set), 1);
     assert_non_null(rig_member(&set, 50));
     sl_set_clear(&r->streams, &set);
 }
@@ -134,13 +134,13 @@ static void a_context_has_all_its_streams_and_no_others(void **state)
     rig_push(r, elsewhere, 14, 20, 30);
     sl_set_open(&r->streams, &set);
     sl_context_collect(&r->streams, a->context, 0, &when, &set);
-    assert_int_equal(set.count, 2);
+    assert_int_equal(set_size(&set), 2);
     assert_null(rig_member(&set, 14));
     sl_set_clear(&r->streams, &set);
     /* those used since alone: the call of 12 returned at 14 us */
     sl_set_open(&r->streams, &set);
     sl_context_collect(&r->streams, a->context, 13 * US, &when, &set);
-    assert_int_equal(set.count, 1);
+    assert_int_equal(set_size(&set), 1);
     assert_non_null(rig_member(&set, 12));
     sl_set_clear(&r->streams, &set);
 }
@@ -171,7 +171,7 @@ static void what_was_not_seen_is_said(void **state)
     assert_int_equal(set.lost, unseen);
     sl_streams_forget(&r->streams);
     collect(r, a, look(40, 40), &set);
-    assert_int_equal(set.count, 0);
+    assert_int_equal(set_size(&set), 0);
     assert_int_equal(set.lost, unseen);
     sl_set_clear(&r->streams, &set);
 }

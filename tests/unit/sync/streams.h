@@ -95,4 +95,13 @@ static inline const struct sl_link *rig_member(const struct sl_set *set, uint64_
     return NULL;
 }
 
+static inline size_t set_size(const struct sl_set *set)
+{
+    size_t size = 0;
+
+    for (const struct sl_link *at = set->first; at; at = at->next)
+        size++;
+    return size;
+}
+
 #endif
