@@ -190,7 +190,8 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
 {
     uint64_t free_ns = op->by.to_ns > previous_end_ns ? op->by.to_ns : previous_end_ns;
     uint32_t lost = why_not(before);
-    int inferred = op->after_unseen || op->after_missing || sl_set_misses(w->streams, before);
+    int inferred = before->first &&
+                   (op->after_unseen || op->after_missing || sl_set_misses(w->streams, before));
 
     /* Since when it waited is not known. */
     if (previous_end_ns == UINT64_MAX && before->first)
