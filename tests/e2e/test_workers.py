@@ -114,8 +114,9 @@ def test_multiprocessing(tmp_path, prefix, method):
 def test_workers_that_their_pool_terminates(tmp_path):
     """`with Pool() as pool` ends them by a signal: what they did is in files that convert makes whole."""
     (tmp_path / "tasks.py").write_text(WORK + """\
+import pathlib, sys, time
+RESULT = pathlib.Path(__file__).with_name("result")
 def work_and_wait(n):
-    import sys, time
     result = work(n)
     def has_written():
         package = sys.modules.get("syncline")
@@ -124,15 +125,19 @@ def work_and_wait(n):
     while not has_written() and time.monotonic() < until:
         time.sleep(0.05)
     time.sleep(2)  # a frame is on the disk a second later
-    return result
+    RESULT.write_text(str(result))
+    time.sleep(60)  # a worker without a task may see the pool's last word, and end by itself
 """.replace("TASKS", str(TASKS)))
     script = tmp_path / "job.py"
-    script.write_text("import multiprocessing as mp\nfrom tasks import work_and_wait\n"
+    script.write_text("import multiprocessing as mp, time\nfrom tasks import RESULT, work_and_wait\n"
                       "if __name__ == '__main__':\n"
                       "    with mp.get_context('spawn').Pool(2) as pool:\n"
-                      "        print(pool.map(work_and_wait, (2,)))\n")
+                      "        pool.apply_async(work_and_wait, (2,))\n"
+                      "        while not (RESULT.exists() and RESULT.read_text()):\n"
+                      "            time.sleep(0.05)\n"
+                      "    print(RESULT.read_text())\n")
     run = start(tmp_path, "run", sys.executable, script, log="warn")
-    assert (run.status, run.stdout, run.stderr) == (0, "[4]\n", "")
+    assert (run.status, run.stdout, run.stderr) == (0, "4\n", "")
     (part,) = run.files("*.pt.trace.json*.part")
     whole = tmp_path / "whole.json"
     done = subprocess.run([harness.TOOL, "convert", part, "--to", "kineto", "-o", whole],
