@@ -137,6 +137,21 @@ static int is_overtaken(const struct sl_call *c, const struct sl_item *op)
     return m.looked > m.most;
 }
 
+/* Another thread's call, made while this one looked at the stream, got something onto it, or made
+ * it wait: this one may have come behind that. */
+static int is_joined(const struct sl_call *c, const struct sl_stream *stream)
+{
+    struct sl_meanwhile m = {.most = LOOKS};
+    const struct sl_item *at;
+
+    while ((at = sl_call_meanwhile(c, &m)))
+        if ((sl_item_is_operation(at) ||
+             (at->kind == SL_EV_SYNC && at->more == SL_SYNC_STREAM_WAIT)) &&
+            sl_streams_are_ordered(sl_call_stream(c, at), stream))
+            return 1;
+    return m.looked > m.most;
+}
+
 static void mark_overlapping(struct sl_set *set)
 {
     for (struct sl_link *at = set->first; at; at = at->next)
@@ -175,6 +190,7 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
     if (op) {
         if (before.first && is_overtaken(c, item))
             mark_overlapping(&before);
+        sl_call_waits_meanwhile(c, op, &before);
         sl_waits_operation(c->e->waits, op, &before, previous_end_ns);
         c->last_op = op;
         if (is_late(c) && op->pub.end_ns <= c->e->waits->closed_ns)
@@ -268,6 +284,7 @@ static void look_for_missing(struct sl_call *c)
 static void record_event(struct sl_call *c, const struct sl_item *item, struct sl_set *set)
 {
     struct sl_streams *streams = c->e->streams;
+    struct sl_stream *stream = sl_call_stream(c, item);
 
     sl_set_open(streams, set);
     if (c->class == SL_CALL_CONTEXT_RECORD)
@@ -275,8 +292,13 @@ static void record_event(struct sl_call *c, const struct sl_item *item, struct s
     else if (is_anywhere(c, item))
         set->lost = 1u << SL_EDGE_LOST_AMBIGUOUS;
     else {
-        sl_call_stream(c, item)->plain = 1; /* on a branch nobody can record */
-        sl_stream_collect(streams, sl_call_stream(c, item), &c->by, set);
+        stream->plain = 1; /* on a branch nobody can record */
+        sl_stream_collect(streams, stream, &c->by, set);
+        if (is_joined(c, stream)) {
+            mark_overlapping(set);
+            if (!set->first) /* it may stand for something */
+                set->lost |= 1u << SL_EDGE_LOST_AMBIGUOUS;
+        }
     }
 }
 

@@ -62,6 +62,11 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
  * both (CUDA's programming guide, "Peer-to-Peer Memory Copy"). */
 int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item);
 
+/* enact_wait.c: adds to the open set what another thread made the stream of `op` wait for during
+ * the call, if that may have come first: `op`, which the call enqueued, may have waited for it. */
+void sl_call_waits_meanwhile(const struct sl_call *c, const struct sl_op *op,
+                             struct sl_set *before);
+
 /* enact_wait.c: all other waits of the call, and of the streams that it made wait. Comes last: an
  * operation of the call's own stands for its wait, and its records of events are known. */
 void sl_call_waits(struct sl_call *c);

@@ -17,7 +17,8 @@ enum {
     PAGEABLE = 1, /* CUpti_ActivityMemoryKind */
     DEVICE = 3,
     ARRAY = 4,
-    LOOKS = 1 << 16 /* at records of calls from during a wait for an event, which may take long */
+    LOOKS = 1 << 16, /* at records of calls from during a wait for an event, which may take long */
+    LOOKS_FOR_WAITS = 1024 /* during a launch */
 };
 
 static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream,
@@ -132,7 +133,9 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
         sl_set_add(c->e->streams, &wait.set, &(struct sl_link){.op = op, .by = op->by});
         sl_waits_add(c->e->waits, &wait);
     } else if (waits_before(item, shape, blocking)) {
-        wait_for(c, op->stream, SL_WAIT_STREAM, kind, 0);
+        wait = new_wait(c, op->stream, SL_WAIT_STREAM, kind);
+        wait.over_ns = op->pub.start_ns;
+        sl_waits_add(c->e->waits, &wait);
     }
 }
 
@@ -239,6 +242,46 @@ static void wait_for_event(struct sl_call *c)
     wait.inferred = (uint8_t)(query && c->e->opt->foreign);
     copy_set(c, &record->set, overlaps, &wait.set);
     sl_waits_add(c->e->waits, &wait);
+}
+
+static void add_meanwhile(const struct sl_call *c, const struct sl_moment *by,
+                          const struct sl_set *set, const struct sl_op *op, struct sl_set *before)
+{
+    for (const struct sl_link *at = set->first; at; at = at->next) {
+        struct sl_link link = *at;
+
+        if (at->op->stream == op->stream || at->op->pub.end_ns > op->pub.start_ns)
+            continue; /* it began before that had ended: it did not wait for it */
+        link.via = SL_VIA_STREAM_WAIT;
+        link.by = *by;
+        link.overlapping = 1;
+        sl_set_add(c->e->streams, before, &link);
+    }
+}
+
+void sl_call_waits_meanwhile(const struct sl_call *c, const struct sl_op *op, struct sl_set *before)
+{
+    struct sl_meanwhile m = {.most = LOOKS_FOR_WAITS};
+    const struct sl_item *at;
+
+    while ((at = sl_call_meanwhile(c, &m))) {
+        struct sl_call other = {.e = c->e, .item = m.call, .sync = at, .by = {0}};
+        const struct sl_record *record;
+        uint32_t lost;
+        int overlaps;
+
+        if (at->kind != SL_EV_SYNC || at->more != SL_SYNC_STREAM_WAIT ||
+            sl_call_stream(c, at) != op->stream)
+            continue;
+        other.count = (size_t)(at - m.call) + 1;
+        other.by = (struct sl_moment){.correlation = m.call->correlation,
+                                      .thread = m.call->where,
+                                      .from_ns = m.call->start_ns,
+                                      .to_ns = m.call->end_ns};
+        record = record_of(&other, &lost, &overlaps);
+        if (record)
+            add_meanwhile(c, &other.by, &record->set, op, before);
+    }
 }
 
 static void stream_waits(struct sl_call *c)

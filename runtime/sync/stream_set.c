@@ -55,13 +55,21 @@ static int is_surer(const struct sl_link *link, const struct sl_link *own)
            link->inferred <= own->inferred;
 }
 
+/* Of one stream's, it ends last: for these that come one behind the other that is the later one. */
+static int outlasts(const struct sl_edge_op *a, const struct sl_edge_op *b)
+{
+    if (a->end_ns != b->end_ns && a->end_ns && b->end_ns)
+        return a->end_ns > b->end_ns;
+    return sl_op_later(a, b);
+}
+
 void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *link)
 {
     struct sl_stream *stream = link->op->stream;
     struct sl_link *own = stream->mark_set == s->set_number ? stream->mark : NULL;
 
     if (own) {
-        if (sl_op_later(&link->op->pub, &own->op->pub) || is_surer(link, own))
+        if (outlasts(&link->op->pub, &own->op->pub) || is_surer(link, own))
             replace(s, own, link);
         return;
     }

@@ -10,6 +10,10 @@
 
 #include "sync/stream_state_impl.h"
 
+enum {
+    OVERLAPS_LOOKED_AT = 16 /* operations that overlap on one stream */
+};
+
 enum found {
     OUT,
     IN,
@@ -45,6 +49,14 @@ static int is_blocking(const struct sl_stream *stream)
 {
     return stream->flags && stream->flags != SL_STREAM_FLAG_NON_BLOCKING &&
            stream->flags != SL_STREAM_FLAG_LEGACY;
+}
+
+int sl_streams_are_ordered(const struct sl_stream *a, const struct sl_stream *b)
+{
+    const struct sl_stream *legacy = a->context->legacy;
+
+    return a == b || (a->context == b->context &&
+                      ((a == legacy && is_blocking(b)) || (b == legacy && is_blocking(a))));
 }
 
 /* The context's list stays in order of use; nearly always the stream goes to its head. */
@@ -107,6 +119,20 @@ static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_m
     return op;
 }
 
+/* Kernels of one stream may overlap (programmatic dependent launch): of those, the one that ends
+ * last. */
+static struct sl_op *last_to_end(struct sl_op *op)
+{
+    struct sl_op *last = op;
+
+    for (int looks = OVERLAPS_LOOKED_AT; op && op->overlaps && looks; looks--) {
+        op = op->older;
+        if (op && op->pub.end_ns > last->pub.end_ns && !last->no_time)
+            last = op;
+    }
+    return last;
+}
+
 /* Enqueued before `last` was, so that what waits for that waits for this. */
 static int is_behind(const struct sl_op *last, const struct sl_moment *by, uint64_t end_ns)
 {
@@ -126,6 +152,7 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
 
     set->lost |= sl_stream_lost(stream, extra, when, &overlaps);
     set->lost |= sl_stream_lost_whole(s, stream, op, last, when, &overlaps);
+    op = last_to_end(op);
     if (op && is_behind(last, &op->by, op->pub.end_ns))
         overlaps = 0;
     else if (op)
@@ -253,27 +280,6 @@ void sl_streams_forget(struct sl_streams *s)
     free_operations(s);
 }
 
-/* Operations behind the first that had ended before the horizon are nobody's tail any more;
- * `pushed` is kept wherever it is, since its caller goes on with it. */
-static void trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed)
-{
-    struct sl_op *op = stream->newest, *rest;
-    int is_passed = op == pushed;
-    uint32_t kept = 1;
-
-    while ((op->pub.end_ns > s->horizon_ns || !is_passed) && op->older) {
-        op = op->older;
-        is_passed |= op == pushed;
-        kept++;
-    }
-    rest = op->older;
-    op->older = NULL;
-    stream->trimmed |= rest != NULL;
-    stream->kept = kept;
-    stream->trim_at = kept * 2 > SL_STREAM_TRIM_AT ? kept * 2 : SL_STREAM_TRIM_AT;
-    sl_ops_drop(s, rest);
-}
-
 /* What the stream was made to wait for before the call `by` belongs to that call's operation. Of
  * what is lost it may not be all: `last_lost` is the last call that made it so. */
 static void split(struct sl_set *from, const struct sl_moment *last_lost,
@@ -339,52 +345,11 @@ static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *ab
     add_legacy(s, op->stream, op->older, &op->by, before);
 }
 
-static int is_same_call(const struct sl_op *a, const struct sl_op *b)
-{
-    return a && b && a->by.correlation == b->by.correlation;
-}
-
-/* Of a launched graph's nodes the last is the tail, and the first tells what the launch came
- * behind: those between them are nobody's tail but of calls that overlap it. */
-static void thin(struct sl_streams *s, struct sl_stream *stream)
-{
-    for (struct sl_op *op = stream->newest; op; op = op->older) {
-        struct sl_op *between = op->older;
-
-        while (between && between != stream->pushed && is_same_call(op, between) &&
-               is_same_call(between, between->older)) {
-            op->older = between->older;
-            between->older = NULL;
-            sl_ops_drop(s, between);
-            stream->kept--;
-            between = op->older;
-        }
-    }
-}
-
-/* By as much as that it is worth looking at all again. */
-static int make_room(struct sl_streams *s)
-{
-    uint64_t before = 0, after = 0;
-
-    for (size_t i = 0; i < s->count; i++) {
-        struct sl_stream *stream = s->numbered[i];
-
-        if (!stream->newest)
-            continue;
-        before += stream->kept;
-        trim(s, stream, stream->pushed ? stream->pushed : stream->newest);
-        thin(s, stream);
-        after += stream->kept;
-    }
-    return (before - after) * 8 >= before ? 0 : -ENOMEM;
-}
-
 static struct sl_op *new_op(struct sl_streams *s)
 {
     struct sl_op *op = sl_pool_get(&s->ops);
 
-    return op || make_room(s) != 0 ? op : sl_pool_get(&s->ops);
+    return op || sl_streams_make_room(s) != 0 ? op : sl_pool_get(&s->ops);
 }
 
 /* Between which two it belongs. 0; -EEXIST: it is there already, or too old for anybody's wait. */
@@ -422,6 +387,13 @@ static int is_previous_known(const struct sl_op *op)
            (!at || (!at->no_time && !sl_moments_overlap(&stream->untimed, &at->by)));
 }
 
+static void note_overlap(struct sl_op *op)
+{
+    struct sl_op *before = op->older ? last_to_end(op->older) : NULL;
+
+    op->overlaps = before && !op->no_time && before->pub.end_ns > op->pub.start_ns;
+}
+
 int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct sl_edge_op *pub,
                    const struct sl_moment *by, struct sl_set *before, uint64_t *previous_end_ns,
                    struct sl_op **out)
@@ -450,6 +422,9 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     else
         split(&stream->extra, &stream->last_lost, by, &op->behind);
     *(above ? &above->older : &stream->newest) = op;
+    note_overlap(op);
+    if (above)
+        note_overlap(above);
     *previous_end_ns = at ? at->pub.end_ns : 0;
     if (!is_previous_known(op))
         *previous_end_ns = UINT64_MAX;
@@ -459,7 +434,7 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     came_behind(s, op, above, before);
     used(stream, by->to_ns ? by->to_ns : pub->start_ns);
     if (++stream->kept >= stream->trim_at)
-        trim(s, stream, op);
+        sl_stream_trim(s, stream, op);
     *out = op;
     return 0;
 }

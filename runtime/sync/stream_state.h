@@ -64,6 +64,7 @@ struct sl_op {
     uint8_t no_time;
     uint8_t after_unseen;  /* what came before it on its stream may not have been seen */
     uint8_t after_missing; /* or may have no row */
+    uint8_t overlaps;      /* it began before one of its stream's that came before it had ended */
 };
 
 /* What calls enqueued that had returned by `from_ns` is over at `to_ns`; UINT64_MAX: not known. */
@@ -199,6 +200,10 @@ void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, const str
 /* The tails of all streams of the context that were used after `since_ns`. */
 void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64_t since_ns,
                         const struct sl_moment *when, struct sl_set *set);
+
+/* What is enqueued on one comes behind what is on the other: they are one, or the legacy default
+ * stream and one that is blocking. */
+int sl_streams_are_ordered(const struct sl_stream *a, const struct sl_stream *b);
 
 /* `a` came first. By their times, if their threads differ: a thread may be stopped between its
  * call's id and its stamp. Of calls that overlap, and where times are not known, by their ids. */

@@ -13,6 +13,12 @@ void sl_op_unref(struct sl_streams *s, struct sl_op *op);
 
 /* These and all older ones leave their stream. */
 void sl_ops_drop(struct sl_streams *s, struct sl_op *rest);
+/* stream_room.c: forgets operations behind the first that had ended before the horizon, which are
+ * nobody's tail any more; `pushed` is kept wherever it is, since its caller goes on with it. */
+void sl_stream_trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed);
+/* stream_room.c: all that can be forgotten of any stream. 0; -ENOMEM: too little to be worth
+ * looking again. */
+int sl_streams_make_room(struct sl_streams *s);
 /* Out of its context's list of streams that were used. */
 void sl_stream_leave_list(struct sl_stream *stream);
 

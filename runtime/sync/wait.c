@@ -14,8 +14,7 @@
 enum {
     TICK_NS = 1000, /* old files have whole microseconds */
     FIRST_EDGES = 64,
-    CONTEXTS_LOOKED_AT = 64, /* a process has one a GPU; a hostile file as many as it likes */
-    COVERED_SHARE = 16       /* of all memory, for what threads know to be over */
+    COVERED_SHARE = 16 /* of all memory, for what threads know to be over */
 };
 
 void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
@@ -262,59 +261,9 @@ static struct sl_event event_of(const struct sl_wait *wait)
     return ev;
 }
 
-/* Nothing says for which context it was: a free, or a wait of a file without their records. */
-static int is_for_some_context(const struct sl_wait *wait)
-{
-    return wait->scope == SL_WAIT_CONTEXT && wait->inferred;
-}
-
-/* Those that can have let an inferred wait go on: that ended while the call was there. */
-static int fits(const struct sl_wait *wait, const struct sl_op *op)
-{
-    if (wait->scope == SL_WAIT_GUESS)
-        return sl_guess_fits(wait, op);
-    if (is_for_some_context(wait))
-        return op->pub.end_ns > wait->when.from_ns && op->pub.end_ns <= wait->when.to_ns;
-    return 1;
-}
-
 static int covers_context(const struct sl_wait *wait)
 {
     return wait->scope == SL_WAIT_CONTEXT && !wait->inferred;
-}
-
-static int ended(const struct sl_wait *wait, const struct sl_set *set)
-{
-    for (const struct sl_link *at = set->first; at; at = at->next)
-        if (at->op->pub.end_ns > wait->when.to_ns)
-            return 0;
-    return 1;
-}
-
-/* May it have been this one? */
-static int context_fits(struct sl_waits *w, const struct sl_wait *wait, struct sl_context *context)
-{
-    struct sl_set set = {0};
-    int found = 0;
-
-    sl_set_open(w->streams, &set);
-    sl_context_collect(w->streams, context, 0, &wait->when, &set);
-    for (const struct sl_link *at = set.first; at; at = at->next)
-        found |= fits(wait, at->op);
-    found = found && ended(wait, &set);
-    sl_set_clear(w->streams, &set);
-    return found;
-}
-
-/* It is taken for the one that its thread used last, if no other fits. */
-static int fits_elsewhere(struct sl_waits *w, const struct sl_wait *wait)
-{
-    if (w->streams->context_count > CONTEXTS_LOOKED_AT)
-        return 1;
-    for (struct sl_context *at = w->streams->all_contexts; at; at = at->next)
-        if ((wait->anywhere || at != wait->stream->context) && context_fits(w, wait, at))
-            return 1;
-    return 0;
 }
 
 static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
@@ -323,7 +272,7 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
     const struct sl_moment *when = &wait->when;
     struct sl_edge *edge;
 
-    if (!fits(wait, link->op))
+    if (sl_guess_is_for_some_context(wait) && !sl_guess_fits(wait, link->op))
         return;
     if (link->op->pub.end_ns > when->to_ns + TICK_NS) {
         w->lost[SL_EDGE_LOST_CYCLE]++;
@@ -360,6 +309,20 @@ static void cover_set(struct sl_waits *w, const struct sl_wait *wait, const stru
     }
 }
 
+/* Its one edge, if one alone fits. */
+static int guess(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
+{
+    unsigned found;
+    struct sl_link link = {.op = sl_guess(wait, set, &found)};
+
+    if (found != 1) {
+        w->lost[found ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_NO_RECORD]++;
+        return 0;
+    }
+    add_call_edge(w, wait, &link, 1);
+    return 1;
+}
+
 static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
     const uint32_t unseen = 1u << SL_EDGE_LOST_BEFORE_WINDOW;
@@ -381,20 +344,18 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
         return;
     inferred |= wait->scope == SL_WAIT_CONTEXT &&
                 sl_context_has_untold(w->streams, wait->stream->context, &wait->when);
-    if (wait->inferred && wait->scope != SL_WAIT_GUESS && !ended(wait, set))
+    if (wait->inferred && wait->scope != SL_WAIT_GUESS && !sl_guess_has_ended(wait, set))
         return;
     if (w->opt->foreign && sl_wait_may_be_for_another(w->streams, wait, set)) {
         w->lost[SL_EDGE_LOST_FLAG_UNKNOWN]++;
         inferred = 1;
     }
     w->edges = 0;
-    for (const struct sl_link *at = set->first; at; at = at->next)
+    if (wait->scope == SL_WAIT_GUESS && !guess(w, wait, set))
+        return;
+    for (const struct sl_link *at = set->first; at && wait->scope != SL_WAIT_GUESS; at = at->next)
         add_call_edge(w, wait, at, inferred);
     cover_set(w, wait, set);
-    if (wait->scope == SL_WAIT_GUESS && (w->edges != 1 || sl_guess_has_two(wait, set))) {
-        w->lost[w->edges ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_NO_RECORD]++;
-        return;
-    }
     mark_released(w);
     if (w->edges) {
         ev = event_of(wait);
@@ -407,16 +368,20 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
     struct sl_streams *streams = w->streams;
     struct sl_context *context = wait->stream->context;
     uint32_t thread = wait->when.thread;
+    struct sl_moment looks;
     uint64_t since_ns = 0;
 
-    if (is_for_some_context(wait) && fits_elsewhere(w, wait)) {
+    if (sl_guess_is_for_some_context(wait) && sl_guess_fits_elsewhere(streams, wait)) {
         w->lost[SL_EDGE_LOST_AMBIGUOUS]++;
         return;
     }
     sl_set_open(streams, &wait->set);
     switch (wait->scope) {
     case SL_WAIT_STREAM:
-        sl_stream_collect(streams, wait->stream, &wait->when, &wait->set);
+        looks = wait->when;
+        if (wait->over_ns && wait->over_ns < looks.to_ns)
+            looks.to_ns = wait->over_ns;
+        sl_stream_collect(streams, wait->stream, &looks, &wait->set);
         break;
     case SL_WAIT_CONTEXT:
     case SL_WAIT_GUESS:

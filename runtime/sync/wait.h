@@ -34,6 +34,9 @@ struct sl_wait {
     uint8_t anywhere; /* not even the context is known: `stream` is any */
     uint8_t domain;   /* of the call's record, like the next two; 0: there is none */
     uint32_t name, cbid;
+    /* What it was for had ended by then: the call's own operation began, behind it; 0: there is
+     * none. */
+    uint64_t over_ns;
 };
 
 struct sl_waits {

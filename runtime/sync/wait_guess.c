@@ -5,28 +5,78 @@
  */
 #include "sync/wait_guess.h"
 
+enum {
+    CONTEXTS_LOOKED_AT = 64 /* a process has one a GPU; a hostile file as many as it likes */
+};
+
+/* ---- which context ---- */
+
+int sl_guess_fits(const struct sl_wait *wait, const struct sl_op *op)
+{
+    return op->pub.end_ns > wait->when.from_ns && op->pub.end_ns <= wait->when.to_ns;
+}
+
+int sl_guess_has_ended(const struct sl_wait *wait, const struct sl_set *set)
+{
+    for (const struct sl_link *at = set->first; at; at = at->next)
+        if (at->op->pub.end_ns > wait->when.to_ns)
+            return 0;
+    return 1;
+}
+
+/* May it have been this one? */
+static int context_fits(struct sl_streams *s, const struct sl_wait *wait,
+                        struct sl_context *context)
+{
+    struct sl_set set = {0};
+    int found = 0;
+
+    sl_set_open(s, &set);
+    sl_context_collect(s, context, 0, &wait->when, &set);
+    for (const struct sl_link *at = set.first; at; at = at->next)
+        found |= sl_guess_fits(wait, at->op);
+    found = found && sl_guess_has_ended(wait, &set);
+    sl_set_clear(s, &set);
+    return found;
+}
+
+int sl_guess_fits_elsewhere(struct sl_streams *s, const struct sl_wait *wait)
+{
+    if (s->context_count > CONTEXTS_LOOKED_AT)
+        return 1;
+    for (struct sl_context *at = s->all_contexts; at; at = at->next)
+        if ((wait->anywhere || at != wait->stream->context) && context_fits(s, wait, at))
+            return 1;
+    return 0;
+}
+
+/* ---- which operation ---- */
+
 static int ended_just_before(const struct sl_wait *wait, const struct sl_op *op)
 {
     return op->pub.end_ns > wait->when.from_ns &&
            op->pub.end_ns + SL_WAKE_MOST_NS >= wait->when.to_ns;
 }
 
-int sl_guess_fits(const struct sl_wait *wait, const struct sl_op *op)
+static int let_go(const struct sl_wait *wait, const struct sl_op *op)
 {
     return op->pub.end_ns <= wait->when.to_ns && ended_just_before(wait, op);
 }
 
-int sl_guess_has_two(const struct sl_wait *wait, const struct sl_set *set)
+struct sl_op *sl_guess(const struct sl_wait *wait, const struct sl_set *set, unsigned *found)
 {
-    unsigned found = 0;
+    struct sl_op *guess = NULL;
 
-    for (const struct sl_link *at = set->first; at && found < 2; at = at->next) {
-        const struct sl_op *op = at->op;
-
-        found += sl_guess_fits(wait, op) != 0;
-        while (wait->kind == SL_EDGE_EVENT_SYNC && found < 2 && (op = op->older) &&
-               ended_just_before(wait, op))
-            found += sl_guess_fits(wait, op) != 0;
+    *found = 0;
+    for (const struct sl_link *at = set->first; at && *found < 2; at = at->next) {
+        for (struct sl_op *op = at->op; op && *found < 2; op = op->older) {
+            if (op != at->op && (wait->kind != SL_EDGE_EVENT_SYNC || !ended_just_before(wait, op)))
+                break;
+            if (!let_go(wait, op))
+                continue;
+            guess = op;
+            ++*found;
+        }
     }
-    return found > 1;
+    return guess;
 }

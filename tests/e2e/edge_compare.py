@@ -114,6 +114,9 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
         out.wrong += [f"exact at {key}, which overlaps others: {edge}" for edge in sure
                       if edge[1:] not in allowed
                       and not any(d.nameless or says_nothing_new(truth, d, edge) for d in to)]
+        out.wrong += [f"released and exact at {key}, which overlaps others: {edge}" for edge in found
+                      if whole and edge["released"] and edge["basis"] == "exact"
+                      and any(wanted[7] > edge["wait_ns"] for d in to for wanted in d.must)]
         return
     if not to and truth.broken and {edge["kind"] for edge in found} <= INFERRED:
         return  # a reset does not wait for a broken context, which its record does not say

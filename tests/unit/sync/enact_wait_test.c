@@ -66,6 +66,24 @@ static void copies_wait_as_their_memory_says(void **state)
     job_end(j);
 }
 
+/* Another thread's kernel came behind the copy on its stream, and ended before the call did. */
+static void a_copy_did_not_wait_for_what_ran_behind_it(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t kernel = job_kernel(j, 7, 10, 15, 60);
+
+    copy(j, MEMCPY, (struct sl_shape)SHAPE_HTOD_PAGEABLE, 30, 120, 65, 110);
+    uint64_t to_device = j->correlation;
+
+    j->thread = 200;
+    job_kernel(j, 7, 70, 111, 118);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_wait(job_edge(j, kernel, to_device), SL_EDGE_COPY, 30, 60, 1);
+    job_end(j);
+}
+
 static void a_free_is_inferred_from_what_ended_meanwhile(void **state)
 {
     struct job *j = begin();
@@ -387,6 +405,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_wait_as_their_memory_says),
+        cmocka_unit_test(a_copy_did_not_wait_for_what_ran_behind_it),
         cmocka_unit_test(a_free_is_inferred_from_what_ended_meanwhile),
         cmocka_unit_test(a_reset_is_inferred_in_the_same_way),
         cmocka_unit_test(a_memset_waits_for_itself),

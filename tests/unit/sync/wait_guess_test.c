@@ -30,9 +30,30 @@ static void a_guess_is_left_out_where_two_operations_fit(void **state)
     job_end(j);
 }
 
+/* Which runs on when the wait returns: the one before it is the only one that fits. */
+static void an_event_may_be_behind_what_is_not_its_streams_last(void **state)
+{
+    struct job *j =
+        job_begin((struct sl_edges_options){.foreign = 1, .recording_since_ns = 5 * US});
+    (void)state;
+    uint64_t source = job_kernel(j, 13, 10, 15, 60);
+    uint64_t behind = job_kernel(j, 13, 14, 61, 110);
+    uint64_t event = job_call(j, EVENT_SYNC, 30, 66);
+    uint64_t stream = job_call(j, STREAM_SYNC, 70, 115);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 2);
+    assert_int_equal(job_edge(j, source, event)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_edge(j, source, event)->wait_ns, 30 * US);
+    assert_int_equal(job_edge(j, behind, stream)->basis, SL_BASIS_INFERRED);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_event_may_be_behind_what_is_not_its_streams_last),
         cmocka_unit_test(a_guess_is_left_out_where_two_operations_fit),
     };
 

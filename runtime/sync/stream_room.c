@@ -1,0 +1,67 @@
+/*
+ * stream_room.c - which operations of a stream nobody needs any more.
+ *
+ * Entered by its owner alone.
+ */
+#include <errno.h>
+
+#include "sync/stream_state_impl.h"
+
+void sl_stream_trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed)
+{
+    struct sl_op *op = stream->newest, *rest;
+    int is_passed = op == pushed;
+    uint32_t kept = 1;
+
+    while ((op->pub.end_ns > s->horizon_ns || !is_passed) && op->older) {
+        op = op->older;
+        is_passed |= op == pushed;
+        kept++;
+    }
+    rest = op->older;
+    op->older = NULL;
+    stream->trimmed |= rest != NULL;
+    stream->kept = kept;
+    stream->trim_at = kept * 2 > SL_STREAM_TRIM_AT ? kept * 2 : SL_STREAM_TRIM_AT;
+    sl_ops_drop(s, rest);
+}
+
+static int is_same_call(const struct sl_op *a, const struct sl_op *b)
+{
+    return a && b && a->by.correlation == b->by.correlation;
+}
+
+/* Of a launched graph's nodes the last is the tail, and the first tells what the launch came
+ * behind: those between them are nobody's tail but of calls that overlap it. */
+static void thin(struct sl_streams *s, struct sl_stream *stream)
+{
+    for (struct sl_op *op = stream->newest; op; op = op->older) {
+        struct sl_op *between = op->older;
+
+        while (between && between != stream->pushed && is_same_call(op, between) &&
+               is_same_call(between, between->older)) {
+            op->older = between->older;
+            between->older = NULL;
+            sl_ops_drop(s, between);
+            stream->kept--;
+            between = op->older;
+        }
+    }
+}
+
+int sl_streams_make_room(struct sl_streams *s)
+{
+    uint64_t before = 0, after = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        struct sl_stream *stream = s->numbered[i];
+
+        if (!stream->newest)
+            continue;
+        before += stream->kept;
+        sl_stream_trim(s, stream, stream->pushed ? stream->pushed : stream->newest);
+        thin(s, stream);
+        after += stream->kept;
+    }
+    return (before - after) * 8 >= before ? 0 : -ENOMEM;
+}
