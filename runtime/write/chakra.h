@@ -91,6 +91,8 @@ struct sl_chakra_counts {
     uint64_t gpu_without_launch;   /* GPU operations whose call was not in the file by then */
     uint64_t gpu_overlaps;         /* GPU operations that began before their call had ended... */
     uint64_t gpu_overlaps_ns;      /* ...by how much in all: that much later in a replay */
+    uint64_t stream_overlaps;      /* GPU operations that began before their stream was free... */
+    uint64_t stream_overlaps_ns;   /* ...by how much in all: so much their nodes are shorter */
     uint64_t unexplained;          /* GPU operations that began over 20 us after all parents... */
     uint64_t unexplained_ns;       /* ...and by how much more in all */
     uint64_t rows_cut;             /* CPU rows that came when part of their time was written */

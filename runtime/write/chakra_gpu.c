@@ -51,6 +51,7 @@ static struct sl_chakra_stream *stream_of(struct sl_chakra *c, const struct sl_e
     s->shared = 0;
     s->context = ev->context;
     s->stream = ev->stream;
+    s->busy_until_ns = 0;
     s->taken = 1;
     c->streams++;
     return s;
@@ -94,9 +95,9 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static uint64_t delay_of(struct sl_chakra *c, const struct sl_event *ev, uint64_t parents_end)
+static uint64_t delay_of(struct sl_chakra *c, uint64_t start_ns, uint64_t parents_end)
 {
-    uint64_t delay = ev->start_ns > parents_end ? ev->start_ns - parents_end : 0;
+    uint64_t delay = start_ns > parents_end ? start_ns - parents_end : 0;
 
     if (c->deps == 0)
         return 0;
@@ -110,11 +111,25 @@ static uint64_t delay_of(struct sl_chakra *c, const struct sl_event *ev, uint64_
 
 /* What began before its parents had ended is late in a replay; what waits for it is not, since the
  * thread's own time behind the wait is as much shorter. */
-static uint64_t late_by(const struct sl_event *ev, uint64_t parents_end)
+static uint64_t late_by(uint64_t start_ns, uint64_t parents_end)
 {
-    uint64_t late = parents_end > ev->start_ns ? parents_end - ev->start_ns : 0;
+    uint64_t late = parents_end > start_ns ? parents_end - start_ns : 0;
 
     return late < LATE_MAX_NS ? late : LATE_MAX_NS;
+}
+
+/* A queue runs one after the other; on a GPU one kernel may begin beside the one before it
+ * (programmatic dependent launch). The node has what is left of the kernel when that had ended. */
+static uint64_t overlap_of(struct sl_chakra *c, const struct sl_chakra_stream *s,
+                           const struct sl_event *ev)
+{
+    uint64_t end_ns = s->busy_until_ns < ev->end_ns ? s->busy_until_ns : ev->end_ns;
+
+    if (end_ns <= ev->start_ns)
+        return 0;
+    c->count.stream_overlaps++;
+    c->count.stream_overlaps_ns += end_ns - ev->start_ns;
+    return end_ns - ev->start_ns;
 }
 
 static uint64_t which_of(const struct sl_event *op)
@@ -194,10 +209,12 @@ void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
     if (!late) {
         sl_chakra_add_dep(c, s->last.id);
         parents_end = later(s->last_end_ns, parents_end);
+        n.overlap_ns = overlap_of(c, s, ev);
+        n.start_ns += n.overlap_ns;
     }
     sl_chakra_add_sources(c, ev->correlation, op.which, 1, &parents_end);
-    n.delay_ns = delay_of(c, ev, parents_end);
-    op.late_ns = late_by(ev, parents_end);
+    n.delay_ns = delay_of(c, n.start_ns, parents_end);
+    op.late_ns = late_by(n.start_ns, parents_end);
     n.context = further_context(c, ev);
     n.name = sl_chakra_name(c, ev);
     if (ask_collective(c, ev, n.name, &collective))
@@ -213,4 +230,5 @@ void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
     s->last = op;
     s->last_start_ns = ev->start_ns;
     s->last_end_ns = ev->end_ns + op.late_ns;
+    s->busy_until_ns = later(s->busy_until_ns, ev->end_ns);
 }

@@ -109,6 +109,7 @@ struct sl_chakra_stream {
     uint32_t thread;                     /* that launched there last; 0: not known */
     struct sl_chakra_op last;            /* id 0: none */
     uint64_t last_start_ns, last_end_ns; /* the end is that of a replay */
+    uint64_t busy_until_ns;              /* the latest recorded end */
 };
 
 /* An operation whose call is not in, and what may have made it: held back with all behind it. */
@@ -140,9 +141,10 @@ struct sl_chakra_node {
     int first;                  /* the row's first piece: it has its inputs */
     uint32_t thread;            /* CPU */
     uint64_t start_ns, end_ns;
-    uint64_t delay_ns;                             /* GPU */
-    int no_launch;                                 /* GPU: its call is not in the file */
-    uint32_t context;                              /* GPU; 0: its device's first */
+    uint64_t delay_ns;   /* GPU */
+    uint64_t overlap_ns; /* GPU: it began that much earlier, beside the one before it */
+    int no_launch;       /* GPU: its call is not in the file */
+    uint32_t context;    /* GPU; 0: its device's first */
     const struct sl_chakra_collective *collective; /* NULL: none, or not known */
 };
 

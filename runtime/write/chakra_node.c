@@ -182,6 +182,8 @@ static char *put_gpu_attributes(struct sl_chakra *c, char *at, const struct sl_c
     if (n->context)
         at = PUT_INT64(at, NODE_ATTR, "context", n->context);
     at = PUT_INT64(at, NODE_ATTR, "delay_ns", n->delay_ns);
+    if (n->overlap_ns)
+        at = PUT_INT64(at, NODE_ATTR, "overlap_ns", n->overlap_ns);
     if (n->no_launch)
         at = PUT_BOOL(at, NODE_ATTR, "no_launch", 1);
     if (ev->kind == SL_EV_MEMCPY || ev->kind == SL_EV_MEMSET)

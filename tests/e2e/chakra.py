@@ -157,7 +157,7 @@ class Et:
 KINDS = {"is_cpu_op": "bool_val", "tid": "int64_val", "stream": "int64_val", "device": "int64_val",
          "context": "int64_val", "correlation": "int64_val", "rf_id": "int64_val", "seq_id": "int64_val",
          "start_ns": "int64_val", "duration_ns": "int64_val", "delay_ns": "int64_val",
-         "no_launch": "bool_val",
+         "overlap_ns": "int64_val", "no_launch": "bool_val",
          "tensor_size": "uint64_val", "comm_type": "int64_val", "comm_size": "int64_val",
          "comm_src": "int32_val", "comm_dst": "int32_val", "comm_tag": "int32_val",
          "pg_name": "string_val", "collective": "string_val", "num_ops": "int64_val"}
@@ -189,6 +189,8 @@ def broken(et: Et, groups: set[str] | None = None) -> list[str]:
         rule(micros == (begin, end - begin), "microseconds are rounded ends", node)
         rule(node.cpu == ("delay_ns" not in node.attr) and 0 <= node.delay <= DELAY_MAX_NS,
              "delay_ns", node)
+        rule(node.attr.get("overlap_ns", 1) > 0 and not (node.cpu and "overlap_ns" in node.attr),
+             "overlap_ns", node)
         if node.type != COMP:
             rule(not node.cpu and "pg_name" in node.attr and "comm_size" in node.attr, "comm", node)
             rule(node.attr.get("pg_name", "") in ({""} | (groups or set())), "pg_name", node)

@@ -399,6 +399,26 @@ def test_attributes_that_only_the_writer_tells(tmp_path):
     assert (first.attr["scale"], first.attr["large"]) == ("1.5", str(2**64 - 1))
 
 
+def test_an_attribute_that_the_other_trace_has_twice(tmp_path):
+    """As a member, as traces of 2023 have it, and as an attribute; or as two of these."""
+    node = et_node(2, 1, 2) | {"fw_parent": 9}
+    node["attrs"] += [{"name": name, "type": "int64", "value": value}
+                      for name, value in [("fw_parent", 8), ("extra", 1), ("extra", 2)]]
+    path = tmp_path / "et.json"
+    path.write_text(json.dumps({"schema": "1.1.1-chakra.0.0.4", "nodes": [node]}))
+    et = convert(write(tmp_path / "t.json", operator_rows()), tmp_path, "--et", path)
+    first = next(n for n in et.cpu if n.name == "outer")
+    names = [attribute.name for attribute in first.proto.attr]
+    assert sorted(names) == sorted(set(names))
+    assert (first.attr["fw_parent"], first.attr["extra"]) == (9, 1)
+
+
+def test_the_header_s_texts_are_what_its_json_means(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "host_name": 'h\u00fc"1', "traceEvents": operator_rows()}))
+    assert convert(path, tmp_path).header["host"] == 'h\u00fc"1'
+
+
 @pytest.mark.parametrize("rows", [[], [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "x"}}]])
 def test_a_trace_without_anything_to_replay(tmp_path, rows):
     done = run(write(tmp_path / "t.json", rows), tmp_path / "o.et", status=1)

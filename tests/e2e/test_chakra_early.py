@@ -1,4 +1,5 @@
-"""`syncline convert` of traces whose kernels begin before their calls, by clocks that differ."""
+"""`syncline convert` of traces whose kernels begin before their calls, by clocks that differ, or before
+the kernel before them on their stream has ended."""
 import subprocess
 
 import pytest
@@ -47,3 +48,27 @@ def test_kernels_that_begin_far_before_their_call(tmp_path):
     et = convert(write(tmp_path / "t.json", early_rows(101, 10, False)), tmp_path)
     assert not chakra.broken(et)
     assert all("no_launch" in n.attr for n in et.gpu)
+
+
+@pytest.mark.sanitize
+def test_kernels_that_begin_before_the_one_before_them_has_ended(tmp_path):
+    """Programmatic dependent launch: 200 of 10 us, each 5 us beside the last. What waits for them
+    ends in a replay as it did."""
+    rows = []
+    for i in range(200):
+        rows += [slice_("cuda_runtime", "cudaLaunchKernel", 10, 10 + i * 2, 1, cbid=211, correlation=i + 1),
+                 slice_("kernel", f"k{i}", 13, 15 + i * 5, 10, device=0, context=1, stream=13,
+                        correlation=i + 1)]
+    rows += [slice_("cuda_runtime", "cudaStreamSynchronize", 10, 420, 606, cbid=131, correlation=201),
+             slice_("cuda_sync", "Stream Sync", 13, 421, 604, device=0, context=1, stream=13,
+                    correlation=201, cuda_sync_kind="Stream Sync")]
+    path = write(tmp_path / "t.json", rows)
+    et = convert(path, tmp_path)
+    assert not chakra.broken(et)
+    assert sum("overlap_ns" in n.attr for n in et.gpu) == 199
+    ends = chakra_replay.replay(et)
+    assert all(abs(ends[n.id] - n.end) <= 1000 for n in et.gpu)
+    assert abs(max(ends.values()) - max(n.end for n in et.nodes)) <= 1000
+    told = subprocess.run([harness.TOOL, "convert", path, "--to", "chakra", "-f", "-o", tmp_path / "u.0.et"],
+                          check=True, capture_output=True, text=True, timeout=60).stdout
+    assert "199 GPU operations began before the one before them on their stream had ended, 995 us" in told

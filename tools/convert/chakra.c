@@ -21,6 +21,7 @@
 #include "print/edges.h"
 #include "print/format.h"
 #include "read/et_file.h"
+#include "read/unescape.h"
 #include "write/chakra.h"
 
 /* Rows that end late, and edges, until they go out: some 600 000 and 200 000. */
@@ -32,6 +33,7 @@ struct work {
     struct sl_chakra *chakra;
     struct sl_et_nodes *nodes; /* NULL: none */
     struct sl_output out;
+    char host[sizeof(((struct sl_header *)0)->host)], job[sizeof(((struct sl_header *)0)->job)];
 };
 
 /* Ranges that any thread may end have rows of their own in a job's file, which are no threads. */
@@ -111,15 +113,22 @@ static int create(struct work *w)
     return rc;
 }
 
-static struct sl_trace_meta meta_of(const struct work *w)
+/* The text that a header's JSON string means; it is never longer. */
+static const char *meaning(const char *text, char *room)
+{
+    room[sl_unescape(room, text, strlen(text))] = '\0';
+    return room;
+}
+
+static struct sl_trace_meta meta_of(struct work *w)
 {
     const struct sl_convert_request *r = w->request;
     const struct sl_header *h = &w->feed->header;
     struct sl_trace_meta meta = {
         .rank = r->has_rank ? r->rank : (int)h->rank,
         .world_size = (int)h->world_size,
-        .host = h->host,
-        .job = h->job,
+        .host = meaning(h->host, w->host),
+        .job = meaning(h->job, w->job),
         .syncline_version = h->version,
     };
 
@@ -191,6 +200,10 @@ static void report(const struct work *w)
         printf("%" PRIu64 " GPU operations began %" PRIu64
                " us later in all than what is known explains\n",
                n.unexplained, n.unexplained_ns / 1000);
+    if (n.stream_overlaps)
+        printf("%" PRIu64 " GPU operations began before the one before them on their stream had "
+               "ended, %" PRIu64 " us in all: their nodes are so much shorter (overlap_ns)\n",
+               n.stream_overlaps, n.stream_overlaps_ns / 1000);
     sl_args_complain(r->command, "ASTRA-sim replays one thread and one stream a rank: what ran at "
                                  "the same time there goes one after the other");
     if (r->compression != SL_COMPRESS_NONE)

@@ -28,6 +28,7 @@
 #define TABLE_MAX      (64u << 20)
 #define CHUNK          (1u << 20)
 #define NODE_MAX       (28u << 10) /* what the writer takes */
+#define ATTRIBUTES_MAX 256         /* of a node: more are left out */
 #define TEXT_MAX       (8u << 10)  /* of a list or an attribute: longer ones are left out */
 #define NAME_BYTES     (4u << 10)  /* nodes of longer names are no operator's */
 #define PROGRESS_NODES 4096
@@ -58,6 +59,8 @@ struct node {
     uint64_t record_function;
     char name[NAME_BYTES];
     size_t name_size;
+    struct sl_text attribute[ATTRIBUTES_MAX]; /* the names of those that it has */
+    unsigned attributes;
 };
 
 static int64_t number_of(struct sl_text t, int64_t fallback)
@@ -133,13 +136,24 @@ static char *put_name(char *at, struct sl_text name)
     return sl_wire_bytes(at, SL_CHAKRA_NAME, name.data, name.size);
 }
 
+/* Where two have one name (an old member and an attribute, too) the first is the node's. */
+static int is_there(const struct node *n, struct sl_text name)
+{
+    for (unsigned i = 0; i < n->attributes; i++)
+        if (n->attribute[i].size == name.size &&
+            memcmp(n->attribute[i].data, name.data, name.size) == 0)
+            return 1;
+    return 0;
+}
+
 /* An attribute; `as` 0: by what the value looks like. */
 static void put_attribute(struct node *n, struct sl_text name, struct sl_text value, unsigned as)
 {
     char bytes[256 + TEXT_MAX + 32], text[TEXT_MAX];
     char *at = bytes;
 
-    if (!name.data || name.size > 256 || !value.data || value.size > TEXT_MAX)
+    if (!name.data || name.size > 256 || !value.data || value.size > TEXT_MAX ||
+        n->attributes == ATTRIBUTES_MAX || is_there(n, name))
         return;
     at = put_name(at, name);
     if (is_text(value)) {
@@ -157,6 +171,7 @@ static void put_attribute(struct node *n, struct sl_text name, struct sl_text va
     } else {
         return;
     }
+    n->attribute[n->attributes++] = name;
     put(n, NODE_ATTR, bytes, (size_t)(at - bytes));
 }
 
@@ -170,11 +185,11 @@ static int is_one_of(struct sl_text name, const char *const *names)
 
 /* What the writer says itself, and what simulators take for a GPU operation's. */
 static const char *const ours[] = {
-    "rf_id",     "tid",           "seq_id",      "et_id",       "et_parent",
-    "is_cpu_op", "start_ns",      "duration_ns", "delay_ns",    "stream",
-    "device",    "context",       "num_ops",     "tensor_size", "comm_type",
-    "comm_size", "comm_priority", "comm_src",    "comm_dst",    "comm_tag",
-    "pg_name",   "collective",    "correlation", "no_launch",   NULL};
+    "rf_id",      "tid",         "seq_id",    "et_id",      "et_parent",     "is_cpu_op",
+    "start_ns",   "duration_ns", "delay_ns",  "stream",     "device",        "context",
+    "num_ops",    "tensor_size", "comm_type", "comm_size",  "comm_priority", "comm_src",
+    "comm_dst",   "comm_tag",    "pg_name",   "collective", "correlation",   "no_launch",
+    "overlap_ns", NULL};
 
 static void put_attributes(struct node *n, struct sl_text list)
 {
@@ -216,6 +231,7 @@ static int make(struct node *n, struct sl_text node)
     static const char *const old[] = {"fw_parent", "scope", "fw_tid", "op_schema", NULL};
 
     n->size = 0;
+    n->attributes = 0;
     take_name(n, sl_member_find(node, "name"));
     n->record_function = (uint64_t)number_of(sl_member_find(node, "rf_id"), 0);
     put_io(n, NODE_INPUTS, node, "inputs", "input_shapes", "input_types");

@@ -78,6 +78,34 @@ static void test_operation_that_starts_with_its_launch(void **state)
     assert_int_equal(dom_number(dom_find(d, "k"), "delay_ns"), 0);
 }
 
+/* As programmatic dependent launch has it. A queue runs one after the other: each node has what is
+ * left of its kernel when all before had ended, and nothing adds up. */
+static void test_kernels_that_overlap_on_one_stream(void **state)
+{
+    struct dom_file *d;
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++)
+        launch(10, 10 + i, 11 + i, 1 + i);
+    kernel(7, 20, 50, 1, "first");
+    kernel(7, 45, 80, 2, "beside");
+    kernel(7, 60, 70, 3, "within");
+    kernel(7, 75, 100, 4, "last");
+    d = read_back();
+    assert_null(dom_attr(dom_find(d, "first"), "overlap_ns"));
+    assert_int_equal(dom_number(dom_find(d, "beside"), "overlap_ns"), 5000);
+    assert_int_equal(dom_number(dom_find(d, "beside"), "duration_ns"), 30000);
+    assert_int_equal(dom_number(dom_find(d, "within"), "overlap_ns"), 10000);
+    assert_int_equal(dom_number(dom_find(d, "within"), "duration_ns"), 0);
+    assert_int_equal(dom_number(dom_find(d, "last"), "overlap_ns"), 5000);
+    assert_int_equal(dom_number(dom_find(d, "last"), "duration_ns"), 20000);
+    assert_int_equal(counts().stream_overlaps, 3);
+    assert_int_equal(counts().stream_overlaps_ns, 20000);
+    assert_replays(10000); /* the one within the other ends with that */
+    assert_int_equal(dom_find(d, "beside")->replay_end, 80000);
+    assert_int_equal(dom_find(d, "last")->replay_end, 100000);
+}
+
 /* Its record comes when it has ended, long after that of what was launched later elsewhere. */
 static void test_long_operation_delivered_after_its_successors_elsewhere(void **state)
 {
@@ -176,6 +204,7 @@ int main(void)
         CHAKRA_TEST(test_parents_are_launch_stream_and_what_it_waits_for),
         CHAKRA_TEST(test_streams_of_other_contexts_and_devices_are_others),
         CHAKRA_TEST(test_delay_is_capped_and_the_rest_counted),
+        CHAKRA_TEST(test_kernels_that_overlap_on_one_stream),
         CHAKRA_TEST(test_operation_that_starts_with_its_launch),
         CHAKRA_TEST(test_long_operation_delivered_after_its_successors_elsewhere),
         CHAKRA_TEST(test_operation_over_before_its_launch),
