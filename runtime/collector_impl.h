@@ -96,7 +96,6 @@ struct sl_collector {
     int is_away, is_robbed;
     int is_unasked;        /* robbed before CUPTI asked for a first buffer */
     uint64_t away_ns;      /* since when nothing of ours comes, CLOCK_REALTIME; 0: it does */
-    uint64_t left_ns;      /* monotonic: when it was seen to have left; 0: not */
     uint64_t fetch_due_ns; /* monotonic: when what it leaves with CUPTI is fetched; 0: nothing */
     uint64_t sure_ns;      /* CLOCK_REALTIME: last look at which CUPTI's clock was as before */
     uint64_t robbed_turn;  /* last buffer requested by then */

@@ -163,7 +163,6 @@ static int come_back(struct sl_collector *c)
 {
     int err;
 
-    c->left_ns = 0;
     if (sl_neighbour_take())
         return 0; /* it has begun again */
     err = turn_on(c);
@@ -274,6 +273,8 @@ static int fetch_for_it(struct sl_collector *c)
 
 int sl_collector_share(struct sl_collector *c)
 {
+    uint64_t left_ns;
+
     sl_neighbour_rescan();
     if (c->opt.config->nvtx)
         sl_nvtx_attach_all();
@@ -285,18 +286,15 @@ int sl_collector_share(struct sl_collector *c)
     case SL_NEIGHBOUR_ASKED:
         return let_go(c);
     case SL_NEIGHBOUR_LEFT:
-        if (!c->left_ns)
-            c->left_ns = sl_clock_monotonic();
-        if (sl_neighbour_is_settled() || sl_clock_monotonic() - c->left_ns >= SETTLE_NS)
+        left_ns = sl_neighbour_left_ns();
+        if (sl_neighbour_is_settled() || sl_clock_monotonic() >= left_ns + SETTLE_NS)
             return come_back(c);
-        c->flush_due_ns = c->left_ns + SETTLE_NS;
+        c->flush_due_ns = left_ns + SETTLE_NS;
         return 0;
     case SL_NEIGHBOUR_THEIRS:
-        c->left_ns = 0;
         /* It did not wait until we had let go. */
         return c->is_away || c->is_robbed ? 0 : set_robbed(c);
     default:
-        c->left_ns = 0;
         return 0;
     }
 }

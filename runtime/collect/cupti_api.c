@@ -55,6 +55,7 @@ static const struct function functions[] = {
     FUNCTION(ActivityGetNumDroppedRecords, 1, "CUPTI's own losses are not counted"),
     FUNCTION(ActivityRegisterTimestampCallback, 0, "other profilers are not made room for"),
     FUNCTION(Subscribe, 0, NO_NODES),
+    FUNCTION(Finalize, 0, "another profiler that calls it ends the recording unseen"),
     FUNCTION(ActivitySetAttribute, 1, "CUPTI zeroes its buffers on the application's threads"),
     FUNCTION(ActivityGetAttribute, 0, "CUPTI's settings are not known"),
     FUNCTION(SetThreadIdType, 0, "CPU rows carry pthread ids, not the system's thread ids"),

@@ -47,6 +47,8 @@ struct sl_cupti_functions {
     int (*ActivityRegisterTimestampCallback)(sl_cupti_stamp_fn stamp);
     /* For others, and for graph_nodes.c. May be NULL. */
     int (*Subscribe)(void **subscriber, void *callback, void *user);
+    /* For others to call, never us. May be NULL. */
+    int (*Finalize)(void);
     int (*ActivitySetAttribute)(int attribute, size_t *size, void *value);
     int (*ActivityGetAttribute)(int attribute, size_t *size, void *value); /* may be NULL */
     /* Until told otherwise, records carry pthread_self(). May be NULL. */

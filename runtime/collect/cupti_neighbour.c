@@ -27,6 +27,7 @@
 static struct {
     const struct sl_cupti_api *api;
     void (*tell)(void);
+    size_t imports;         /* that are watched: the last, cuptiFinalize, if CUPTI has it */
     uint64_t generation;    /* of loaded objects, at the last scan */
     _Atomic int is_scanned; /* the first scan is over: the collector may make others */
 } watch;
@@ -37,6 +38,7 @@ static struct {
     _Atomic int buffers;    /* that CUPTI has of it */
     _Atomic int is_unknown; /* it began before we watched: not all of the two above is known */
     _Atomic int has_disabled;
+    _Atomic uint64_t left_ns; /* monotonic: its last sign */
     _Atomic int is_settled;   /* it has said itself that it is over */
     _Atomic uint32_t is_back; /* since then the collector has come back */
     _Atomic(sl_cupti_request_fn) request;
@@ -113,11 +115,22 @@ static int is_all_off(void)
            !atomic_load(&theirs.kinds);
 }
 
+/* 0: it was the last sign of a session of its. */
+static int leave(void)
+{
+    atomic_store(&theirs.left_ns, sl_clock_monotonic());
+    return change(SL_NEIGHBOUR_THEIRS, SL_NEIGHBOUR_LEFT);
+}
+
+uint64_t sl_neighbour_left_ns(void)
+{
+    return atomic_load(&theirs.left_ns);
+}
+
 /* Whoever changes a part of the condition looks at all of it, so the last one sees it met. */
 static void leave_if_over(void)
 {
-    if (is_all_off() && !atomic_load(&theirs.buffers) &&
-        change(SL_NEIGHBOUR_THEIRS, SL_NEIGHBOUR_LEFT) == 0)
+    if (is_all_off() && !atomic_load(&theirs.buffers) && leave() == 0)
         watch.tell();
 }
 
@@ -153,7 +166,7 @@ int sl_neighbour_end(void)
         return -EBUSY;
     atomic_store(&theirs.is_back, 0);
     atomic_store(&theirs.is_settled, 1);
-    change(SL_NEIGHBOUR_THEIRS, SL_NEIGHBOUR_LEFT);
+    leave();
     if (sl_neighbour_state() != SL_NEIGHBOUR_LEFT) {
         atomic_store(&theirs.is_settled, 0); /* it is ours, or somebody's who has not said so */
         return 0;
@@ -314,7 +327,26 @@ static int subscribe(void **subscriber, void *callback, void *user)
     begin();
     result = watch.api->v1.Subscribe(subscriber, callback, user);
     /* It does not record yet: until then we do, as it does. */
-    if (change(SL_NEIGHBOUR_THEIRS, SL_NEIGHBOUR_LEFT) == 0)
+    if (leave() == 0)
+        watch.tell();
+    return result;
+}
+
+/* Ends all clients' recording, ours too, and CUPTI begins anew with the next call of its. libkineto
+ * does so behind a session where TEARDOWN_CUPTI is set, within CUPTI's callback at the end of the next
+ * CUDA call, when we may have come back: what we have recorded is fetched first. */
+static int finalize(void)
+{
+    int result;
+
+    if (!watch.api->is_v2)
+        sl_graph_nodes_give_up(); /* with its subscriber */
+    atomic_store(&theirs.is_settled, 0);
+    begin();
+    result = watch.api->v1.Finalize();
+    atomic_store(&theirs.kinds, 0);
+    atomic_store(&theirs.buffers, 0);
+    if (leave() == 0)
         watch.tell();
     return result;
 }
@@ -326,6 +358,7 @@ static struct sl_import imports[] = {
     {.name = "cuptiActivityDisable", .instead = (void *)disable},
     {.name = "cuptiActivityFlushAll", .instead = (void *)flush},
     {.name = "cuptiSubscribe", .instead = (void *)subscribe},
+    {.name = "cuptiFinalize", .instead = (void *)finalize},
 };
 
 /* ---- watching ---- */
@@ -335,8 +368,8 @@ static void scan(void)
     unsigned found = 0, redirected = 0;
 
     watch.generation = sl_import_generation();
-    sl_import_redirect(imports, sizeof(imports) / sizeof(*imports));
-    for (size_t i = 0; i < sizeof(imports) / sizeof(*imports); i++) {
+    sl_import_redirect(imports, watch.imports);
+    for (size_t i = 0; i < watch.imports; i++) {
         found += imports[i].slots;
         redirected += imports[i].redirected;
     }
@@ -357,6 +390,8 @@ void sl_neighbour_watch(const struct sl_neighbour_options *opt, int is_here)
     imports[3].function = (void *)watch.api->v1.ActivityDisable;
     imports[4].function = (void *)watch.api->v1.ActivityFlushAll;
     imports[5].function = (void *)watch.api->v1.Subscribe;
+    imports[6].function = (void *)watch.api->v1.Finalize;
+    watch.imports = sizeof(imports) / sizeof(*imports) - !watch.api->v1.Finalize;
     atomic_store(&theirs.is_unknown, is_here);
     sl_cupti_pool_set_stranger(take_stranger);
     change(SL_NEIGHBOUR_OFF, is_here ? SL_NEIGHBOUR_THEIRS : SL_NEIGHBOUR_OURS);

@@ -63,6 +63,8 @@ int sl_neighbour_take(void);
  * plain flush brings it what is complete. */
 int sl_neighbour_is_stranded(void);
 
+/* Collector: LEFT since then, by the monotonic clock. */
+uint64_t sl_neighbour_left_ns(void);
 /* Collector: LEFT, and nothing will follow: not even what clients do behind their last flush. */
 int sl_neighbour_is_settled(void);
 /* Collector: what was taken back is in use again, or cannot be. Nobody waits for it any more. */

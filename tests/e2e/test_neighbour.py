@@ -128,6 +128,32 @@ def test_it_becomes_the_subscriber(tmp_path, version):
     assert ours == outside and len(ours) >= 6
 
 
+@pytest.mark.sanitize
+@pytest.mark.parametrize("version", ["13.0", "13.5"])
+@pytest.mark.parametrize("pause", ["", "sleep:400 kernel:3"])
+def test_it_ends_cupti(tmp_path, version, pause):
+    """cuptiFinalize() behind its session, at once or when we have come back: it ends our recording,
+    too, until we take CUPTI once more. What we have is kept, and the gap is stated."""
+    run = play(tmp_path, f"context kernel:2 {SESSION} {pause} finalize kernel:1 sleep:400 kernel:4 "
+                         f"{SESSION} finalize sleep:400 kernel:5", sim=["--cupti", version])
+    assert run.stdout == "kernels 7 calls some strangers 0\nkernels 14 calls some strangers 0\ndone\n"
+    assert run.said() == []
+    trace = run.trace()
+    ours, outside = kernels_outside(run, trace)
+    assert ours == outside and len(ours) == 11 + 3 * bool(pause)
+    assert len(trace.object["syncline"]["gaps"]) == 2 + bool(pause)
+
+
+def test_it_ends_cupti_alone(tmp_path):
+    """A client that never records."""
+    run = play(tmp_path, "context kernel:2 finalize sleep:400 kernel:4")
+    assert run.said() == []
+    trace = run.trace()
+    ours, outside = kernels_outside(run, trace)
+    assert ours == outside and len(ours) == 6
+    assert len(trace.object["syncline"]["gaps"]) == 1
+
+
 # ---- SYNCLINE_HANDOVER=0: CUPTI is taken in the middle ----
 
 def test_left_alone(tmp_path):

@@ -127,6 +127,23 @@ def test_both_are_whole(torch, mode):
     assert len(wanted) >= 20
 
 
+def test_it_ends_cupti_behind_each_session(torch):
+    """TEARDOWN_CUPTI=1: with the first CUDA call behind a session libkineto ends CUPTI, which we have
+    taken back by then. Another gap, and we come back again, if the next session does not begin before
+    that (a step later, here)."""
+    bare, without = play(torch, "thrice", inject=False, TEARDOWN_CUPTI="1")
+    run, sessions = play(torch, "thrice", log="warn", TEARDOWN_CUPTI="1")
+    assert len([line for line in run.log if line["what"] == "finalize"]) == 3
+    assert (run.stdout, run.said()) == (bare.stdout, [])
+    assert [content(events) for events in sessions] == [content(events) for events in without]
+    theirs = set().union(*(of_truth(run, events) for events in sessions))
+    gaps = len(run.trace().object["syncline"]["gaps"])
+    assert 4 <= gaps <= 6
+    trace, _ = check_ours(run, theirs, gaps)
+    last = max(row["start"] for row in trace.of("kernel"))
+    assert last > trace.object["syncline"]["gaps"][-1][1], "syncline did not come back"
+
+
 def test_graph_edges(torch):
     """libkineto becomes CUPTI's subscriber, which we were until then, or it would go without the
     GPU."""

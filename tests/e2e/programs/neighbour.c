@@ -8,6 +8,7 @@
  *     enable disable   kernels and runtime calls
  *     flush            by force
  *     subscribe        to CUPTI's callbacks, as libkineto does before its first session
+ *     finalize         ends CUPTI, which begins anew with its next call
  *     long:MS          a kernel that goes on when the next step begins
  *     told             prints the records that it was given so far
  *
@@ -106,6 +107,8 @@ static int step(const char *name, long n)
         enable(*name == 'e');
     else if (!strcmp(name, "flush"))
         must(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "flush");
+    else if (!strcmp(name, "finalize"))
+        must(cuptiFinalize(), "finalize");
     else if (!strcmp(name, "subscribe"))
         must(cuptiSubscribe(&subscriber, on_callback, NULL), "subscribe");
     else if (!strcmp(name, "long"))
