@@ -333,8 +333,8 @@ static int subscribe(void **subscriber, void *callback, void *user)
 }
 
 /* Ends all clients' recording, ours too, and CUPTI begins anew with the next call of its. libkineto
- * does so behind a session where TEARDOWN_CUPTI is set, within CUPTI's callback at the end of the next
- * CUDA call, when we may have come back: what we have recorded is fetched first. */
+ * does so behind a session where TEARDOWN_CUPTI is set, within CUPTI's callback at the end of the
+ * next CUDA call, when we may have come back: what we have recorded is fetched first. */
 static int finalize(void)
 {
     int result;

@@ -77,3 +77,38 @@ def test_ranks(torch, name, size):
     for ops in zip(*shared) if name != "collectives" else []:
         assert len({op["end"] for op in ops}) == 1
         assert max(op["start"] for op in ops) < ops[0]["end"]
+
+
+# All values of 8 bits beside all others, in turn. (PyTorch takes no product, average, or integer of them.)
+FLOAT8 = """
+import os
+import torch
+import torch.distributed as dist
+
+rank = int(os.environ["RANK"])
+torch.cuda.set_device(rank)
+dist.init_process_group("nccl")
+for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+    values = torch.arange(256, dtype=torch.uint8).view(dtype)
+    a = values.repeat_interleave(256)
+    b = values.repeat(256)
+    most = torch.finfo(dtype).max
+    for op, expected in ((dist.ReduceOp.SUM, a.double() + b.double()),
+                         (dist.ReduceOp.MAX, torch.maximum(a.double(), b.double())),
+                         (dist.ReduceOp.MIN, torch.minimum(a.double(), b.double()))):
+        x = (a if rank == 0 else b).cuda()
+        dist.all_reduce(x, op=op)
+        known = torch.isfinite(a.double()) & torch.isfinite(b.double())
+        found = x.cpu().double()[known]
+        expected = expected.clamp(-most, most).to(dtype).double()[known]
+        print(dtype, op, len(found) > 50000, bool((found == expected).all()), flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_sums_of_8_bits(torch):
+    (torch.tmp / "float8.py").write_text(FLOAT8)
+    run = torch.ranks(torch.tmp / "float8", 2, inject=False)
+    assert run.status == 0, run.stderr[-4000:]
+    lines = run.stdout.splitlines()
+    assert len(lines) == 12 and all(line.endswith("True True") for line in lines), run.stdout

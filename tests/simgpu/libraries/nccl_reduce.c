@@ -76,6 +76,49 @@ static uint16_t to_half(float value)
     return (uint16_t)(sign | rounded >> 13);
 }
 
+static bool is_nan_f8(uint8_t bits, enum sim_nccl_type type)
+{
+    return (bits & 0x7f) > (type == NCCL_FLOAT8_E4M3 ? 0x7e : 0x7c);
+}
+
+/* E5M2 is the upper half of a half; E4M3, which has no infinity, lies in one a bit lower, with
+ * exponents that mean 2^8 times as much. */
+static double from_f8(uint8_t bits, enum sim_nccl_type type)
+{
+    uint16_t sign = (uint16_t)((bits & 0x80) << 8);
+
+    if (type == NCCL_FLOAT8_E5M2 || is_nan_f8(bits, type)) {
+        return from_half((uint16_t)(is_nan_f8(bits, type) ? sign | 0x7e00 : bits << 8));
+    }
+    return from_half((uint16_t)(sign | (bits & 0x7f) << 7)) * 256.0;
+}
+
+/* To the nearest; halves to even; to the largest number what is larger, as CUDA's own types do. */
+static uint8_t to_f8(double value, enum sim_nccl_type type)
+{
+    uint8_t below = 0, above = type == NCCL_FLOAT8_E4M3 ? 0x7e : 0x7b;
+    uint8_t sign = value < 0 || (value == 0 && 1 / value < 0) ? 0x80 : 0;
+    double size = sign ? -value : value, middle;
+
+    if (value != value) {
+        return 0x7f;
+    }
+    if (size >= from_f8(above, type)) {
+        return sign | above;
+    }
+    while (above - below > 1) { /* larger numbers have larger bits */
+        uint8_t half = (uint8_t)((below + above) / 2);
+
+        if (from_f8(half, type) <= size) {
+            below = half;
+        } else {
+            above = half;
+        }
+    }
+    middle = (from_f8(below, type) + from_f8(above, type)) / 2;
+    return sign | (size > middle || (size == middle && below % 2) ? above : below);
+}
+
 static double load_real(const char *at, enum sim_nccl_type type)
 {
     uint16_t half;
@@ -83,6 +126,9 @@ static double load_real(const char *at, enum sim_nccl_type type)
     double value;
 
     switch (type) {
+    case NCCL_FLOAT8_E4M3:
+    case NCCL_FLOAT8_E5M2:
+        return from_f8((uint8_t)*at, type);
     case NCCL_FLOAT16:
         memcpy(&half, at, sizeof half);
         return from_half(half);
@@ -110,6 +156,10 @@ static void store_real(char *at, enum sim_nccl_type type, double value)
     uint32_t bits;
 
     switch (type) {
+    case NCCL_FLOAT8_E4M3:
+    case NCCL_FLOAT8_E5M2:
+        *at = (char)to_f8(value, type);
+        break;
     case NCCL_FLOAT16:
         half = to_half(single);
         memcpy(at, &half, sizeof half);
@@ -210,8 +260,7 @@ static void reduce_integers(char *out, const char *const *in, int n, size_t coun
 void sim_nccl_reduce(void *out, const char *const *in, int n, size_t count, enum sim_nccl_type type,
                      int op, double factor)
 {
-    if (type == NCCL_FLOAT16 || type == NCCL_FLOAT32 || type == NCCL_FLOAT64 ||
-        type == NCCL_BFLOAT16) {
+    if (type >= NCCL_FLOAT16) {
         reduce_reals(out, in, n, count, type, op, factor);
     } else {
         reduce_integers(out, in, n, count, type, op);
