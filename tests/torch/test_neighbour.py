@@ -131,8 +131,8 @@ def test_it_ends_cupti_behind_each_session(torch):
     """TEARDOWN_CUPTI=1: with the first CUDA call behind a session libkineto ends CUPTI, which we have
     taken back by then. Another gap, and we come back again, if the next session does not begin before
     that (a step later, here)."""
-    bare, without = play(torch, "thrice", inject=False, TEARDOWN_CUPTI="1")
-    run, sessions = play(torch, "thrice", log="warn", TEARDOWN_CUPTI="1")
+    bare, without = play(torch, "ended", inject=False, TEARDOWN_CUPTI="1")
+    run, sessions = play(torch, "ended", log="warn", TEARDOWN_CUPTI="1")
     assert len([line for line in run.log if line["what"] == "finalize"]) == 3
     assert (run.stdout, run.said()) == (bare.stdout, [])
     assert [content(events) for events in sessions] == [content(events) for events in without]

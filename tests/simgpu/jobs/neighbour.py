@@ -1,6 +1,6 @@
 """Training that torch.profiler watches in between, as users do it; exports each session's trace.
 
-    neighbour.py MODE FOLDER    thrice, threads, error, exit, first, warmup, whole
+    neighbour.py MODE FOLDER    thrice, ended, threads, error, exit, first, warmup, whole
 """
 import atexit
 import sys
@@ -65,13 +65,16 @@ if MODE in ("first", "whole"):
         sys.exit()
     time.sleep(PAUSE)
     step()
-elif MODE == "thrice":
+elif MODE in ("thrice", "ended"):
     step = make_step(64)
     for number in range(3):
         step()
         session(step, number, steps=number + 1)
         time.sleep(PAUSE)
     step()
+    if MODE == "ended":  # TEARDOWN_CUPTI=1: with that step, once more
+        time.sleep(PAUSE)
+        step()
 elif MODE == "threads":
     threads = [threading.Thread(target=in_thread, args=(n, 64 * (n + 1))) for n in range(2)]
     for thread in threads:
