@@ -27,7 +27,6 @@
 static struct {
     const struct sl_cupti_api *api;
     void (*tell)(void);
-    size_t imports;         /* that are watched: the last, cuptiFinalize, if CUPTI has it */
     uint64_t generation;    /* of loaded objects, at the last scan */
     _Atomic int is_scanned; /* the first scan is over: the collector may make others */
 } watch;
@@ -332,20 +331,25 @@ static int subscribe(void **subscriber, void *callback, void *user)
     return result;
 }
 
-/* Ends all clients' recording, ours too, and CUPTI begins anew with the next call of its. libkineto
- * does so behind a session where TEARDOWN_CUPTI is set, within CUPTI's callback at the end of the
- * next CUDA call, when we may have come back: what we have recorded is fetched first. */
+/* Ends CUPTI for the whole process: callbacks, kinds and buffers of whoever has some; it begins
+ * anew with the next call of its. What we have recorded is fetched before. libkineto makes this
+ * call behind a session where TEARDOWN_CUPTI is set, in a callback of CUPTI's at the end of the
+ * next CUDA call: so we come back later, from the collector, as after a session. */
 static int finalize(void)
 {
     int result;
 
-    if (!watch.api->is_v2)
-        sl_graph_nodes_give_up(); /* with its subscriber */
-    atomic_store(&theirs.is_settled, 0);
+    if (sl_neighbour_state() == SL_NEIGHBOUR_OFF)
+        return watch.api->v1.Finalize();
     begin();
+    atomic_store(&theirs.is_settled, 0); /* this callback must be over first */
+    sl_graph_nodes_give_up();            /* no subscriber outlives it */
     result = watch.api->v1.Finalize();
+    /* Another thread's last call may have let us come back meanwhile: that is gone, too. */
+    begin();
     atomic_store(&theirs.kinds, 0);
     atomic_store(&theirs.buffers, 0);
+    atomic_store(&theirs.is_unknown, 0);
     if (leave() == 0)
         watch.tell();
     return result;
@@ -358,7 +362,7 @@ static struct sl_import imports[] = {
     {.name = "cuptiActivityDisable", .instead = (void *)disable},
     {.name = "cuptiActivityFlushAll", .instead = (void *)flush},
     {.name = "cuptiSubscribe", .instead = (void *)subscribe},
-    {.name = "cuptiFinalize", .instead = (void *)finalize},
+    {.name = "cuptiFinalize"}, /* CUPTI may have none */
 };
 
 /* ---- watching ---- */
@@ -368,8 +372,8 @@ static void scan(void)
     unsigned found = 0, redirected = 0;
 
     watch.generation = sl_import_generation();
-    sl_import_redirect(imports, watch.imports);
-    for (size_t i = 0; i < watch.imports; i++) {
+    sl_import_redirect(imports, sizeof(imports) / sizeof(*imports));
+    for (size_t i = 0; i < sizeof(imports) / sizeof(*imports); i++) {
         found += imports[i].slots;
         redirected += imports[i].redirected;
     }
@@ -391,7 +395,7 @@ void sl_neighbour_watch(const struct sl_neighbour_options *opt, int is_here)
     imports[4].function = (void *)watch.api->v1.ActivityFlushAll;
     imports[5].function = (void *)watch.api->v1.Subscribe;
     imports[6].function = (void *)watch.api->v1.Finalize;
-    watch.imports = sizeof(imports) / sizeof(*imports) - !watch.api->v1.Finalize;
+    imports[6].instead = watch.api->v1.Finalize ? (void *)finalize : NULL;
     atomic_store(&theirs.is_unknown, is_here);
     sl_cupti_pool_set_stranger(take_stranger);
     change(SL_NEIGHBOUR_OFF, is_here ? SL_NEIGHBOUR_THEIRS : SL_NEIGHBOUR_OURS);

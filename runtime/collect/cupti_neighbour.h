@@ -12,6 +12,8 @@
  *   OURS --(it begins)--> ASKED --(collector has let go)--> THEIRS --(kinds off, buffers back)-->
  * LEFT LEFT --(collector)--> OURS       LEFT --(it begins again)--> THEIRS
  *
+ * One that ends CUPTI for the whole process begins and leaves with that one call.
+ *
  * Threads: watch and rescan by one (injection, then the collector); the functions in the slots by
  * any thread of the application's; the state by any. Nothing is allocated.
  */
@@ -33,7 +35,7 @@ enum sl_neighbour_state {
 
 struct sl_neighbour_options {
     const struct sl_cupti_api *api;
-    /* Any thread: the state has become ASKED or LEFT. */
+    /* Any thread, also inside a callback of CUPTI's: the state has become ASKED or LEFT. */
     void (*tell)(void);
 };
 

@@ -236,9 +236,10 @@ void sl_graph_nodes_give_up(void)
         sl_cupti_check(queue.api, queue.api->fn.Unsubscribe(queue.subscriber), "Unsubscribe");
     /* Release pairs with the acquire in take(). */
     atomic_fetch_add_explicit(&queue.lost, 1, memory_order_release);
-    sl_log(SL_LOG_WARN, "another profiler becomes CUPTI's subscriber, of which there is one: from "
-                        "now on edges between the nodes of CUDA graphs are left out and counted; "
-                        "to have them, profile with one tool at a time");
+    sl_log(SL_LOG_WARN,
+           "another profiler becomes CUPTI's subscriber, of which there is one, or ends "
+           "CUPTI: from now on edges between the nodes of CUDA graphs are left out "
+           "and counted; to have them, profile with one tool at a time");
 }
 
 int sl_graph_nodes_start(const struct sl_cupti_api *api)

@@ -190,7 +190,9 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
     if (op) {
         if (before.first && is_overtaken(c, item))
             mark_overlapping(&before);
-        sl_call_waits_meanwhile(c, op, &before);
+        if (!op->older ||
+            op->older->by.correlation != op->by.correlation) /* of a graph: its first */
+            sl_call_waits_meanwhile(c, op, &before);
         sl_waits_operation(c->e->waits, op, &before, previous_end_ns);
         c->last_op = op;
         if (is_late(c) && op->pub.end_ns <= c->e->waits->closed_ns)

@@ -128,30 +128,64 @@ def test_it_becomes_the_subscriber(tmp_path, version):
     assert ours == outside and len(ours) >= 6
 
 
+# ---- it ends CUPTI, for us too ----
+
+ENDED = {  # steps, what the client says at its last `told`, gaps, kernels of ours
+    "in a callback": (f"context {SESSION} sleep:400 kernel:3 teardown sleep:400 kernel:4",
+                      "kernels 7 calls some strangers 0", 2, 7),
+    "by itself": ("context kernel:3 finalize sleep:400 kernel:4 told",
+                  "kernels 0 calls none strangers 0", 1, 7),
+    "before we are back": (f"context kernel:3 {SESSION} teardown sleep:400 kernel:4",
+                           "kernels 7 calls some strangers 0", 1, 7),
+    "a session at once": (f"context kernel:3 teardown {SESSION} sleep:400 kernel:4",
+                          "kernels 7 calls some strangers 0", 1, 7),
+    "in its session": ("context kernel:3 clock register enable kernel:7 flush told teardown "
+                       "sleep:400 kernel:4 disable flush kernel:2",
+                       "kernels 7 calls some strangers 0", 1, 9),
+    "at the end": (f"context kernel:3 {SESSION} sleep:400 kernel:2 teardown",
+                   "kernels 7 calls some strangers 0", 2, 5),
+}
+
+
 @pytest.mark.sanitize
-@pytest.mark.parametrize("version", ["13.0", "13.5"])
-@pytest.mark.parametrize("pause", ["", "sleep:400 kernel:3"])
-def test_it_ends_cupti(tmp_path, version, pause):
-    """cuptiFinalize() behind its session, at once or when we have come back: it ends our recording,
-    too, until we take CUPTI once more. What we have is kept, and the gap is stated."""
-    run = play(tmp_path, f"context kernel:2 {SESSION} {pause} finalize kernel:1 sleep:400 kernel:4 "
-                         f"{SESSION} finalize sleep:400 kernel:5", sim=["--cupti", version])
-    assert run.stdout == "kernels 7 calls some strangers 0\nkernels 14 calls some strangers 0\ndone\n"
-    assert run.said() == []
+@pytest.mark.parametrize("version, api", [("13.0", "auto"), ("13.5", "auto"), ("13.5", "v2")])
+@pytest.mark.parametrize("when", ENDED)
+def test_it_ends_cupti(tmp_path, when, version, api):
+    """What we have recorded is fetched before, and we come back: the gap between is stated."""
+    steps, told, gaps, kernels = ENDED[when]
+    run = play(tmp_path, steps, cupti_api=api, sim=["--cupti", version])
+    assert (run.stdout, run.said()) == (f"{told}\ndone\n", [])
+    assert [line for line in run.log if line["what"] == "finalize"]
     trace = run.trace()
     ours, outside = kernels_outside(run, trace)
-    assert ours == outside and len(ours) == 11 + 3 * bool(pause)
-    assert len(trace.object["syncline"]["gaps"]) == 2 + bool(pause)
+    assert ours == outside and len(ours) == kernels
+    assert len(trace.object["syncline"]["gaps"]) == trace.counters["handovers"] == gaps
 
 
-def test_it_ends_cupti_alone(tmp_path):
-    """A client that never records."""
-    run = play(tmp_path, "context kernel:2 finalize sleep:400 kernel:4")
-    assert run.said() == []
+def test_it_ends_cupti_while_a_kernel_goes_on(tmp_path):
+    """That one is cut off; the client does not wait for it."""
+    run = play(tmp_path, "context kernel:3 long:2000 finalize sleep:400 kernel:4")
     trace = run.trace()
     ours, outside = kernels_outside(run, trace)
-    assert ours == outside and len(ours) == 6
-    assert len(trace.object["syncline"]["gaps"]) == 1
+    assert len(ours) == 7 and set(ours) < set(outside)
+    assert trace.counters["records_no_time"] == 1
+
+
+def test_it_ends_cupti_between_windows(tmp_path):
+    """And in one, of several."""
+    run = play(tmp_path, "context kernel:3 sleep:450 kernel:1 finalize sleep:450 kernel:3 finalize "
+                         "sleep:500 kernel:3 sleep:500", window="time:300ms/400ms", lead_in="10ms")
+    traces = run.traces()
+    assert len(traces) >= 3
+    gaps = [tuple(gap) for trace in traces for gap in trace.object["syncline"].get("gaps", [])]
+    for trace in traces:
+        opened, closed = (trace.object["syncline"][key] for key in ("opened_ns", "closed_ns"))
+        calls = {call["corr"]: call for call in run.truth_of("call")}
+        inside = {op["corr"] for op in run.truth_of("op") if op["kind"] == "kernel"
+                  and opened < calls[op["corr"]]["start"] and op["end"] < closed
+                  and all(calls[op["corr"]]["end"] < a or calls[op["corr"]]["start"] > b
+                          for a, b in gaps)}
+        assert inside <= {row["args"]["correlation"] for row in trace.of("kernel")}
 
 
 # ---- SYNCLINE_HANDOVER=0: CUPTI is taken in the middle ----

@@ -8,7 +8,9 @@
  *     enable disable   kernels and runtime calls
  *     flush            by force
  *     subscribe        to CUPTI's callbacks, as libkineto does before its first session
- *     finalize         ends CUPTI, which begins anew with its next call
+ *     finalize         ends CUPTI
+ *     teardown         subscribes, and ends CUPTI in the callback behind a call of CUDA's, as
+ *                      libkineto does with TEARDOWN_CUPTI=1
  *     long:MS          a kernel that goes on when the next step begins
  *     told             prints the records that it was given so far
  *
@@ -93,6 +95,32 @@ static void on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackI
     (void)data;
 }
 
+static void teardown_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                              const void *data)
+{
+    int *is_over = user;
+
+    (void)domain;
+    (void)id;
+    if (((const CUpti_CallbackData *)data)->callbackSite != CUPTI_API_EXIT || *is_over)
+        return;
+    *is_over = 1;
+    must(cuptiFinalize(), "finalize");
+}
+
+static void teardown(void)
+{
+    static CUpti_SubscriberHandle subscriber;
+    static int is_over;
+
+    is_over = 0;
+    must(cuptiSubscribe(&subscriber, teardown_callback, &is_over), "subscribe");
+    must(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API), "callbacks");
+    CHECK(cu.CtxSynchronize());
+    if (!is_over)
+        exit(2);
+}
+
 static int step(const char *name, long n)
 {
     static CUpti_SubscriberHandle subscriber;
@@ -107,10 +135,12 @@ static int step(const char *name, long n)
         enable(*name == 'e');
     else if (!strcmp(name, "flush"))
         must(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "flush");
-    else if (!strcmp(name, "finalize"))
-        must(cuptiFinalize(), "finalize");
     else if (!strcmp(name, "subscribe"))
         must(cuptiSubscribe(&subscriber, on_callback, NULL), "subscribe");
+    else if (!strcmp(name, "finalize"))
+        must(cuptiFinalize(), "finalize");
+    else if (!strcmp(name, "teardown"))
+        teardown();
     else if (!strcmp(name, "long"))
         spin_launch(s.kernel, NULL, 1, 32, (uint64_t)n * 1000000);
     else if (!strcmp(name, "told"))
