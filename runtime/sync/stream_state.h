@@ -182,8 +182,8 @@ void sl_streams_forget(struct sl_streams *s);
 
 /* A set that is added to must be open: one at a time. Past the cap it is marked lost. */
 void sl_set_open(struct sl_streams *s, struct sl_set *set);
-/* A later operation of the same stream stands for earlier ones, and of two links to one operation
- * the one that is certain. */
+/* Of one stream's operations the one that ends last stands for the others (the latest, but where
+ * kernels overlap), and of two links to one operation the one that is certain. */
 void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *link);
 /* What is in it came before for certain, but something that has no row may have ended later. */
 int sl_set_misses(const struct sl_streams *s, const struct sl_set *set);
