@@ -84,7 +84,9 @@ static int is_over_for_all(const struct sl_streams *s, uint64_t ns)
 
 static int had_ended(const struct sl_streams *s, const struct sl_op *op)
 {
-    return !op->no_time && is_over_for_all(s, op->pub.end_ns);
+    uint64_t older_ns = op->older_end_ns, own_ns = op->pub.end_ns;
+
+    return !op->no_time && is_over_for_all(s, own_ns > older_ns ? own_ns : older_ns);
 }
 
 /* It has run dry, and whatever is still to come of it is known without it. */

@@ -7,23 +7,42 @@
 
 #include "sync/stream_state_impl.h"
 
+/* Of what stands behind `op` the one that outlasts it stays, if there is one. */
+static void drop_behind(struct sl_streams *s, struct sl_stream *stream, struct sl_op *op)
+{
+    struct sl_op *last = sl_op_last_to_end(op);
+
+    while (op->older && op->older != last) {
+        struct sl_op *gone = op->older;
+
+        op->older = gone->older;
+        gone->older = NULL;
+        sl_ops_drop(s, gone);
+        stream->trimmed = 1;
+        if (last && last != op)
+            last->apart = 1;
+    }
+    if (!op->older)
+        return;
+    stream->kept++;
+    stream->trimmed |= last->older != NULL;
+    sl_ops_drop(s, last->older);
+    last->older = NULL;
+}
+
 void sl_stream_trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed)
 {
-    struct sl_op *op = stream->newest, *rest;
+    struct sl_op *op = stream->newest;
     int is_passed = op == pushed;
-    uint32_t kept = 1;
 
+    stream->kept = 1;
     while ((op->pub.end_ns > s->horizon_ns || !is_passed) && op->older) {
         op = op->older;
         is_passed |= op == pushed;
-        kept++;
+        stream->kept++;
     }
-    rest = op->older;
-    op->older = NULL;
-    stream->trimmed |= rest != NULL;
-    stream->kept = kept;
-    stream->trim_at = kept * 2 > SL_STREAM_TRIM_AT ? kept * 2 : SL_STREAM_TRIM_AT;
-    sl_ops_drop(s, rest);
+    drop_behind(s, stream, op);
+    stream->trim_at = stream->kept * 2 > SL_STREAM_TRIM_AT ? stream->kept * 2 : SL_STREAM_TRIM_AT;
 }
 
 static int is_same_call(const struct sl_op *a, const struct sl_op *b)
@@ -36,10 +55,11 @@ static int is_same_call(const struct sl_op *a, const struct sl_op *b)
 static void thin(struct sl_streams *s, struct sl_stream *stream)
 {
     for (struct sl_op *op = stream->newest; op; op = op->older) {
+        const struct sl_op *last = sl_op_last_to_end(op);
         struct sl_op *between = op->older;
 
-        while (between && between != stream->pushed && is_same_call(op, between) &&
-               is_same_call(between, between->older)) {
+        while (between && between != stream->pushed && between != last &&
+               is_same_call(op, between) && is_same_call(between, between->older)) {
             op->older = between->older;
             between->older = NULL;
             sl_ops_drop(s, between);

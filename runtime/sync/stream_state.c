@@ -10,10 +10,6 @@
 
 #include "sync/stream_state_impl.h"
 
-enum {
-    OVERLAPS_LOOKED_AT = 16 /* operations that overlap on one stream */
-};
-
 enum found {
     OUT,
     IN,
@@ -113,24 +109,10 @@ static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_m
     *extra = &stream->extra;
     while (op && (found = find(&op->by, op->pub.end_ns, when, overlaps)) == OUT) {
         *extra = &op->behind;
-        op = op->older;
+        op = op->older && !op->older->apart ? op->older : NULL;
     }
     *overlaps |= found == OVERLAPS;
     return op;
-}
-
-/* Kernels of one stream may overlap (programmatic dependent launch): of those, the one that ends
- * last. */
-static struct sl_op *last_to_end(struct sl_op *op)
-{
-    struct sl_op *last = op;
-
-    for (int looks = OVERLAPS_LOOKED_AT; op && op->overlaps && looks; looks--) {
-        op = op->older;
-        if (op && op->pub.end_ns > last->pub.end_ns && !last->no_time)
-            last = op;
-    }
-    return last;
 }
 
 /* Enqueued before `last` was, so that what waits for that waits for this. */
@@ -139,6 +121,20 @@ static int is_behind(const struct sl_op *last, const struct sl_moment *by, uint6
     int unsure = 0;
 
     return last && find(by, end_ns, &last->by, &unsure) == IN;
+}
+
+static void add_last_to_end(struct sl_streams *s, struct sl_op *op, enum sl_via via, int overlaps,
+                            struct sl_set *set)
+{
+    struct sl_op *ends = sl_op_last_to_end(op);
+
+    if (ends)
+        sl_set_add(
+            s, set,
+            &(struct sl_link){
+                .op = ends, .by = ends->by, .via = (uint8_t)via, .overlapping = (uint8_t)overlaps});
+    else
+        set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
 }
 
 /* Without what `last` came behind already; NULL: all of it. */
@@ -152,14 +148,10 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
 
     set->lost |= sl_stream_lost(stream, extra, when, &overlaps);
     set->lost |= sl_stream_lost_whole(s, stream, op, last, when, &overlaps);
-    op = last_to_end(op);
     if (op && is_behind(last, &op->by, op->pub.end_ns))
         overlaps = 0;
     else if (op)
-        sl_set_add(
-            s, set,
-            &(struct sl_link){
-                .op = op, .by = op->by, .via = (uint8_t)via, .overlapping = (uint8_t)overlaps});
+        add_last_to_end(s, op, via, overlaps, set);
     if (!op && stream->trimmed)
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     else if (sl_stream_has_unseen(s, stream, op, last, when))
@@ -372,7 +364,7 @@ static int find_place(const struct sl_stream *stream, const struct sl_edge_op *p
     if (at && at->pub.correlation == pub->correlation && at->pub.start_ns == pub->start_ns &&
         at->pub.graph_node == pub->graph_node)
         return -EEXIST;
-    return !at && *above && stream->trimmed ? -EEXIST : 0;
+    return *above && (at ? at->apart : stream->trimmed) ? -EEXIST : 0;
 }
 
 /* An operation without a time is placed by its call alone: where others overlap that, the one
@@ -385,13 +377,6 @@ static int is_previous_known(const struct sl_op *op)
     return stream->unordered != op->pub.correlation &&
            !sl_moments_overlap(&stream->untimed, &op->by) &&
            (!at || (!at->no_time && !sl_moments_overlap(&stream->untimed, &at->by)));
-}
-
-static void note_overlap(struct sl_op *op)
-{
-    struct sl_op *before = op->older ? last_to_end(op->older) : NULL;
-
-    op->overlaps = before && !op->no_time && before->pub.end_ns > op->pub.start_ns;
 }
 
 int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct sl_edge_op *pub,
@@ -422,9 +407,7 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     else
         split(&stream->extra, &stream->last_lost, by, &op->behind);
     *(above ? &above->older : &stream->newest) = op;
-    note_overlap(op);
-    if (above)
-        note_overlap(above);
+    sl_op_note_ends(op, above);
     *previous_end_ns = at ? at->pub.end_ns : 0;
     if (!is_previous_known(op))
         *previous_end_ns = UINT64_MAX;

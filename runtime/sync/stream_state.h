@@ -60,11 +60,13 @@ struct sl_op {
     struct sl_stream *stream;
     struct sl_op *older;  /* on its stream */
     struct sl_set behind; /* what the stream had been made to wait for right before */
+    uint64_t
+        older_end_ns; /* when the last of those before it on its stream ended (stream_overlap.c) */
     uint32_t refs;
     uint8_t no_time;
     uint8_t after_unseen;  /* what came before it on its stream may not have been seen */
     uint8_t after_missing; /* or may have no row */
-    uint8_t overlaps;      /* it began before one of its stream's that came before it had ended */
+    uint8_t apart;         /* those between it and the next are forgotten */
 };
 
 /* What calls enqueued that had returned by `from_ns` is over at `to_ns`; UINT64_MAX: not known. */

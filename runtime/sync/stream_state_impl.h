@@ -14,11 +14,17 @@ void sl_op_unref(struct sl_streams *s, struct sl_op *op);
 /* These and all older ones leave their stream. */
 void sl_ops_drop(struct sl_streams *s, struct sl_op *rest);
 /* stream_room.c: forgets operations behind the first that had ended before the horizon, which are
- * nobody's tail any more; `pushed` is kept wherever it is, since its caller goes on with it. */
+ * nobody's tail any more, but the one that outlasts it; `pushed` is kept wherever it is, since its
+ * caller goes on with it. */
 void sl_stream_trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed);
 /* stream_room.c: all that can be forgotten of any stream. 0; -ENOMEM: too little to be worth
  * looking again. */
 int sl_streams_make_room(struct sl_streams *s);
+/* stream_overlap.c: of the operation and all before it on its stream, the one that ends last; the
+ * operation itself where its end is not known. NULL: too far back, or forgotten. */
+struct sl_op *sl_op_last_to_end(struct sl_op *op);
+/* stream_overlap.c: the operation is in its place, right before `above`; NULL: it is the newest. */
+void sl_op_note_ends(struct sl_op *op, struct sl_op *above);
 /* Out of its context's list of streams that were used. */
 void sl_stream_leave_list(struct sl_stream *stream);
 

@@ -15,7 +15,7 @@
 
 #include "sync/stream_state.h"
 
-#define US 1000u
+#define US 1000ull
 
 struct rig {
     struct sl_store store;

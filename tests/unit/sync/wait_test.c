@@ -252,35 +252,9 @@ static void a_contexts_wait_covers_other_contexts_work_too(void **state)
     job_end(j);
 }
 
-/* As programmatic dependent launch has it: the one that ends last let the call go on. */
-static void of_operations_that_overlap_on_one_stream_the_last_to_end_is_told(void **state)
-{
-    struct job *j = begin();
-    (void)state;
-    uint64_t long_one = job_kernel(j, 13, 10, 25, 100);
-
-    job_kernel(j, 13, 13, 60, 70);
-    job_kernel(j, 13, 16, 75, 90);
-    job_record(j, 13, 5, 0, 19);
-    uint64_t stream = job_stream_sync(j, 13, 40, 106);
-    uint64_t event = job_event_sync(j, 5, 0, 107, 108);
-    uint64_t next = job_kernel(j, 13, 110, 115, 130);
-    uint64_t last = job_kernel(j, 13, 113, 125, 140);
-    uint64_t device = job_device_sync(j, 120, 146);
-
-    sl_edges_flush(j->edges);
-    assert_wait(job_edge(j, long_one, stream), SL_EDGE_STREAM_SYNC, 60, 6, 1);
-    assert_wait(job_edge(j, long_one, event), SL_EDGE_EVENT_SYNC, 0, 1, 0);
-    assert_wait(job_edge(j, last, device), SL_EDGE_DEVICE_SYNC, 20, 6, 1);
-    assert_null(job_edge(j, next, device));
-    assert_int_equal(j->count, 3);
-    job_end(j);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_operations_that_overlap_on_one_stream_the_last_to_end_is_told),
         cmocka_unit_test(stream_sync_waits_for_its_tail_alone),
         cmocka_unit_test(device_sync_is_released_by_what_ends_last),
         cmocka_unit_test(a_wait_names_the_record_it_was_for),
