@@ -9,7 +9,6 @@
 #include <errno.h>
 
 enum {
-    LOOKS = 1024,        /* at records of later calls, for each operation */
     CONTEXTS_SHARE = 32, /* of the store, half full */
     NOTHING_NS = 2000    /* a copy of 0 bytes returns within it; what enqueues takes 4 us or more */
 };
@@ -103,55 +102,6 @@ static void remember_context(struct sl_call *c)
 
 /* ---- operations ---- */
 
-/* Behind this call's, items are in order: calls as they began, each before what it did. But for
- * those that were stopped between their id and their stamp: they may come sooner. */
-const struct sl_item *sl_call_meanwhile(const struct sl_call *c, struct sl_meanwhile *m)
-{
-    const struct sl_item *first = c->item + c->count;
-
-    while (first + m->looked < c->e->held && m->looked++ < m->most) {
-        const struct sl_item *at = first + m->looked - 1;
-
-        if (at->kind == SL_EV_RUNTIME || at->kind == SL_EV_DRIVER) {
-            if (at->start_ns >= c->by.to_ns && at->correlation > c->by.correlation)
-                return NULL;
-            m->call = at->start_ns < c->by.to_ns && at->end_ns > c->by.from_ns ? at : NULL;
-        } else if (m->call && m->call->where != c->by.thread &&
-                   at->correlation == m->call->correlation) {
-            return at;
-        }
-    }
-    return NULL;
-}
-
-/* Another thread's call, made during this one, got onto the stream first: what the stream was made
- * to wait for, that call's operation may have waited for. */
-static int is_overtaken(const struct sl_call *c, const struct sl_item *op)
-{
-    struct sl_meanwhile m = {.most = LOOKS};
-    const struct sl_item *at;
-
-    while ((at = sl_call_meanwhile(c, &m)))
-        if (sl_item_is_operation(at) && at->where == op->where && at->start_ns < op->start_ns)
-            return 1;
-    return m.looked > m.most;
-}
-
-/* Another thread's call, made while this one looked at the stream, got something onto it, or made
- * it wait: this one may have come behind that. */
-static int is_joined(const struct sl_call *c, const struct sl_stream *stream)
-{
-    struct sl_meanwhile m = {.most = LOOKS};
-    const struct sl_item *at;
-
-    while ((at = sl_call_meanwhile(c, &m)))
-        if ((sl_item_is_operation(at) ||
-             (at->kind == SL_EV_SYNC && at->more == SL_SYNC_STREAM_WAIT)) &&
-            sl_streams_are_ordered(sl_call_stream(c, at), stream))
-            return 1;
-    return m.looked > m.most;
-}
-
 static void mark_overlapping(struct sl_set *set)
 {
     for (struct sl_link *at = set->first; at; at = at->next)
@@ -188,11 +138,11 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
     if (sl_stream_push(streams, stream, &pub, &c->by, &before, &previous_end_ns, &op) != 0)
         c->e->starved = 1;
     if (op) {
-        if (before.first && is_overtaken(c, item))
-            mark_overlapping(&before);
         if (!op->older ||
             op->older->by.correlation != op->by.correlation) /* of a graph: its first */
             sl_call_waits_meanwhile(c, op, &before);
+        if (before.first && sl_call_is_overtaken(c, item, &previous_end_ns))
+            mark_overlapping(&before);
         sl_waits_operation(c->e->waits, op, &before, previous_end_ns);
         c->last_op = op;
         if (is_late(c) && op->pub.end_ns <= c->e->waits->closed_ns)
@@ -296,7 +246,7 @@ static void record_event(struct sl_call *c, const struct sl_item *item, struct s
     else {
         stream->plain = 1; /* on a branch nobody can record */
         sl_stream_collect(streams, stream, &c->by, set);
-        if (is_joined(c, stream)) {
+        if (sl_call_is_joined(c, stream)) {
             mark_overlapping(set);
             if (!set->first) /* it may stand for something */
                 set->lost |= 1u << SL_EDGE_LOST_AMBIGUOUS;

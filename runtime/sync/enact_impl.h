@@ -2,7 +2,7 @@
  * enact_impl.h - what the files that enact a call share. Included by them alone.
  *
  * enact.c has calls, plain operations and records of events; enact_graph.c what a launched graph
- * did; enact_wait.c what a call waited for.
+ * did; enact_wait.c what a call waited for; enact_meanwhile.c what others did during it.
  *
  * Threads: one owner.
  */
@@ -38,7 +38,8 @@ static inline void sl_call_lose(struct sl_call *c, enum sl_edge_loss reason)
     c->e->waits->lost[reason]++;
 }
 
-/* enact.c: what other threads' calls did that began during this one, one item after the other. */
+/* enact_meanwhile.c: what other threads' calls did that began during this one, one item after the
+ * other. */
 struct sl_meanwhile {
     const struct sl_item *call; /* the last one; NULL: there was none */
     size_t looked;              /* at so many items behind the call's */
@@ -47,6 +48,22 @@ struct sl_meanwhile {
 
 /* NULL: nothing more of that is known. Past the most, `looked` is above it. */
 const struct sl_item *sl_call_meanwhile(const struct sl_call *c, struct sl_meanwhile *m);
+
+/* enact_meanwhile.c: another thread's call, made during this one, got onto the stream before this
+ * one's operation: what the stream was made to wait for, that one may have waited for.
+ * `*previous_end_ns` becomes the end of the last such operation, if that is later. */
+int sl_call_is_overtaken(const struct sl_call *c, const struct sl_item *op,
+                         uint64_t *previous_end_ns);
+
+/* enact_meanwhile.c: another thread's call, made while this one looked at the stream, got something
+ * onto it, or made it wait: this one may have come behind that. */
+int sl_call_is_joined(const struct sl_call *c, const struct sl_stream *stream);
+
+/* enact_meanwhile.c: adds to the open set what another thread made the stream of `op`, or one whose
+ * order it shares, wait for during the call, if that may have come first: `op`, which the call
+ * enqueued, may have waited for it. What it was for is counted where it cannot be known. */
+void sl_call_waits_meanwhile(const struct sl_call *c, const struct sl_op *op,
+                             struct sl_set *before);
 
 /* enact.c: tells the stream and gives what the operation waited for; NULL: nothing new. */
 struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item);
@@ -62,10 +79,10 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
  * both (CUDA's programming guide, "Peer-to-Peer Memory Copy"). */
 int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item);
 
-/* enact_wait.c: adds to the open set what another thread made the stream of `op` wait for during
- * the call, if that may have come first: `op`, which the call enqueued, may have waited for it. */
-void sl_call_waits_meanwhile(const struct sl_call *c, const struct sl_op *op,
-                             struct sl_set *before);
+/* enact_wait.c: what the event of the call's wait stood for. NULL: nothing, or, if `*lost` has a
+ * reason, it is not known. `*overlaps`: it may have been another record, since calls truly overlap.
+ */
+const struct sl_record *sl_call_record(const struct sl_call *c, uint32_t *lost, int *overlaps);
 
 /* enact_wait.c: all other waits of the call, and of the streams that it made wait. Comes last: an
  * operation of the call's own stands for its wait, and its records of events are known. */

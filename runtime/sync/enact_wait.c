@@ -17,8 +17,7 @@ enum {
     PAGEABLE = 1, /* CUpti_ActivityMemoryKind */
     DEVICE = 3,
     ARRAY = 4,
-    LOOKS = 1 << 16, /* at records of calls from during a wait for an event, which may take long */
-    LOOKS_FOR_WAITS = 1024 /* during a launch */
+    LOOKS = 1 << 16 /* at records of calls from during a wait for an event, which may take long */
 };
 
 static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream,
@@ -192,9 +191,7 @@ static int may_be_outdated(const struct sl_call *c, const struct sl_record *reco
     return unnamed != 0 && (!record || record->by.correlation < unnamed);
 }
 
-/* What the call's event stood for. NULL: nothing, or, if `*lost` has a reason, it is not known.
- * `*overlaps`: it may have been another record, since calls truly overlap. */
-static const struct sl_record *record_of(const struct sl_call *c, uint32_t *lost, int *overlaps)
+const struct sl_record *sl_call_record(const struct sl_call *c, uint32_t *lost, int *overlaps)
 {
     int unsure = 0;
     const struct sl_record *record = find_record(c, &unsure);
@@ -233,7 +230,7 @@ static void wait_for_event(struct sl_call *c)
                                    query ? SL_EDGE_EVENT_QUERY : SL_EDGE_EVENT_SYNC);
     int overlaps;
     uint32_t lost;
-    const struct sl_record *record = record_of(c, &lost, &overlaps);
+    const struct sl_record *record = sl_call_record(c, &lost, &overlaps);
 
     sl_waits_lose(c->e->waits, lost);
     if (!record)
@@ -244,51 +241,11 @@ static void wait_for_event(struct sl_call *c)
     sl_waits_add(c->e->waits, &wait);
 }
 
-static void add_meanwhile(const struct sl_call *c, const struct sl_moment *by,
-                          const struct sl_set *set, const struct sl_op *op, struct sl_set *before)
-{
-    for (const struct sl_link *at = set->first; at; at = at->next) {
-        struct sl_link link = *at;
-
-        if (at->op->stream == op->stream || at->op->pub.end_ns > op->pub.start_ns)
-            continue; /* it began before that had ended: it did not wait for it */
-        link.via = SL_VIA_STREAM_WAIT;
-        link.by = *by;
-        link.overlapping = 1;
-        sl_set_add(c->e->streams, before, &link);
-    }
-}
-
-void sl_call_waits_meanwhile(const struct sl_call *c, const struct sl_op *op, struct sl_set *before)
-{
-    struct sl_meanwhile m = {.most = LOOKS_FOR_WAITS};
-    const struct sl_item *at;
-
-    while ((at = sl_call_meanwhile(c, &m))) {
-        struct sl_call other = {.e = c->e, .item = m.call, .sync = at, .by = {0}};
-        const struct sl_record *record;
-        uint32_t lost;
-        int overlaps;
-
-        if (at->kind != SL_EV_SYNC || at->more != SL_SYNC_STREAM_WAIT ||
-            sl_call_stream(c, at) != op->stream)
-            continue;
-        other.count = (size_t)(at - m.call) + 1;
-        other.by = (struct sl_moment){.correlation = m.call->correlation,
-                                      .thread = m.call->where,
-                                      .from_ns = m.call->start_ns,
-                                      .to_ns = m.call->end_ns};
-        record = record_of(&other, &lost, &overlaps);
-        if (record)
-            add_meanwhile(c, &other.by, &record->set, op, before);
-    }
-}
-
 static void stream_waits(struct sl_call *c)
 {
     struct sl_set marked = {0}, unknown = {0};
     int overlaps;
-    const struct sl_record *record = record_of(c, &unknown.lost, &overlaps);
+    const struct sl_record *record = sl_call_record(c, &unknown.lost, &overlaps);
     const struct sl_set *set = record ? &record->set : &unknown;
 
     if (overlaps) {

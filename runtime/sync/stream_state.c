@@ -272,30 +272,45 @@ void sl_streams_forget(struct sl_streams *s)
     free_operations(s);
 }
 
-/* What the stream was made to wait for before the call `by` belongs to that call's operation. Of
+/* Of two calls that overlap the GPU may tell: what the operation did not wait for came later. */
+static int is_before(const struct sl_link *link, const struct sl_op *op)
+{
+    return sl_moment_precedes(&link->by, &op->by) &&
+           !(sl_moments_overlap(&link->by, &op->by) && op->pub.start_ns &&
+             link->op->pub.end_ns > op->pub.start_ns + SL_TICK_NS);
+}
+
+/* What the stream was made to wait for before the operation's call belongs to the operation. Of
  * what is lost it may not be all: `last_lost` is the last call that made it so. */
-static void split(struct sl_set *from, const struct sl_moment *last_lost,
-                  const struct sl_moment *by, struct sl_set *to)
+static void split(struct sl_set *from, const struct sl_moment *last_lost, struct sl_op *op)
 {
     struct sl_link **at = &from->first;
 
-    if (sl_moment_precedes(&from->lost_by, by)) {
-        to->lost = from->lost;
-        to->lost_by = from->lost_by;
-        if (sl_moment_precedes(last_lost, by))
+    if (from->lost && sl_moment_precedes(&from->lost_by, &op->by)) {
+        op->behind.lost |= from->lost;
+        op->behind.lost_by = from->lost_by;
+        if (sl_moment_precedes(last_lost, &op->by))
             from->lost = 0;
     }
     while (*at) {
         struct sl_link *link = *at;
 
-        if (!sl_moment_precedes(&link->by, by)) {
+        if (!is_before(link, op)) {
             at = &link->next;
             continue;
         }
         *at = link->next;
-        link->next = to->first;
-        to->first = link;
+        link->next = op->behind.first;
+        op->behind.first = link;
     }
+}
+
+/* Operations that the GPU ran later may have come first: another thread's launch took long. */
+static void take_waits(struct sl_stream *stream, struct sl_op *op)
+{
+    split(&stream->extra, &stream->last_lost, op);
+    for (struct sl_op *at = stream->newest; at != op; at = at->older)
+        split(&at->behind, &at->by, op);
 }
 
 int sl_moment_precedes(const struct sl_moment *a, const struct sl_moment *b)
@@ -402,11 +417,8 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     op->after_missing = s->missing.count && sl_stream_misses(s, stream, at, NULL, by);
     stream->ops++;
     sl_stream_forget_lost(s, stream, by);
-    if (above)
-        split(&above->behind, &above->by, by, &op->behind);
-    else
-        split(&stream->extra, &stream->last_lost, by, &op->behind);
     *(above ? &above->older : &stream->newest) = op;
+    take_waits(stream, op);
     sl_op_note_ends(op, above);
     *previous_end_ns = at ? at->pub.end_ns : 0;
     if (!is_previous_known(op))

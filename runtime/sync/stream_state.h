@@ -156,7 +156,8 @@ struct sl_streams {
 };
 
 enum {
-    SL_STREAM_LEGACY = 7,            /* CUPTI's id of the legacy default stream, in every context */
+    SL_TICK_NS = 1000,    /* by which times may be off: old files have whole microseconds */
+    SL_STREAM_LEGACY = 7, /* CUPTI's id of the legacy default stream, in every context */
     SL_STREAM_FLAG_NON_BLOCKING = 2, /* CUpti_ActivityStreamFlag */
     SL_STREAM_FLAG_LEGACY = 3
 };

@@ -12,8 +12,8 @@
 #include "sync/wait_legacy.h"
 
 enum {
-    TICK_NS = 1000, /* old files have whole microseconds */
     FIRST_EDGES = 64,
+    FIRST_OPEN = 64,
     COVERED_SHARE = 16 /* of all memory, for what threads know to be over */
 };
 
@@ -30,6 +30,7 @@ void sl_waits_free(struct sl_waits *w)
 {
     sl_map_free(&w->covered);
     sl_store_unmap(w->streams->store, w->edge, w->edge_slots * sizeof *w->edge);
+    sl_store_unmap(w->streams->store, w->open, w->open_slots * sizeof *w->open);
 }
 
 void sl_waits_lose(struct sl_waits *w, uint32_t reasons)
@@ -207,7 +208,7 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
 
         if (at->op->stream == op->stream)
             continue;
-        if (at->op->pub.end_ns > op->pub.start_ns + TICK_NS) {
+        if (at->op->pub.end_ns > op->pub.start_ns + SL_TICK_NS) {
             w->lost[SL_EDGE_LOST_CYCLE]++;
             continue;
         }
@@ -274,7 +275,7 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
 
     if (sl_guess_is_for_some_context(wait) && !sl_guess_fits(wait, link->op))
         return;
-    if (link->op->pub.end_ns > when->to_ns + TICK_NS) {
+    if (link->op->pub.end_ns > when->to_ns + SL_TICK_NS) {
         w->lost[SL_EDGE_LOST_CYCLE]++;
         return;
     }
@@ -412,10 +413,32 @@ static void note_open(struct sl_waits *w, const struct sl_wait *wait)
         w->streams->waits_since_ns = wait->when.from_ns;
 }
 
+/* 0, or -ENOMEM. */
+static int room_for_open(struct sl_waits *w)
+{
+    size_t slots = w->open_slots ? w->open_slots * 2 : FIRST_OPEN;
+    struct sl_wait *open;
+
+    if (w->open_count < w->open_slots)
+        return 0;
+    open = sl_store_grow(w->streams->store, w->open, w->open_slots * sizeof *open,
+                         slots * sizeof *open);
+    if (!open)
+        return -ENOMEM;
+    w->open = open;
+    w->open_slots = slots;
+    return 0;
+}
+
 void sl_waits_add(struct sl_waits *w, struct sl_wait *wait)
 {
-    if (wait->scope == SL_WAIT_SET || w->open_count == SL_WAITS_OPEN) {
+    if (wait->scope == SL_WAIT_SET) {
         decide(w, wait);
+        return;
+    }
+    /* Deciding it now would miss what others launched meanwhile. */
+    if (room_for_open(w) != 0) {
+        w->lost[SL_EDGE_LOST_MEMORY]++;
         return;
     }
     w->open[w->open_count++] = *wait;
@@ -449,7 +472,9 @@ void sl_waits_forget(struct sl_waits *w, enum sl_edge_loss reason)
     w->lost[reason] += w->open_count;
     for (size_t i = 0; i < w->open_count; i++)
         sl_set_clear(w->streams, &w->open[i].set);
-    w->open_count = 0;
+    sl_store_unmap(w->streams->store, w->open, w->open_slots * sizeof *w->open);
+    w->open = NULL;
+    w->open_count = w->open_slots = 0;
     w->next_ns = w->streams->waits_since_ns = UINT64_MAX;
     sl_map_free(&w->covered);
 }

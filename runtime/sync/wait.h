@@ -14,7 +14,6 @@
 #include "sync/stream_state.h"
 
 enum {
-    SL_WAITS_OPEN = 256,    /* threads that wait at the same time */
     SL_WAKE_MOST_NS = 20000 /* what a thread takes to go on: 4 to 8 us is usual, 13 was seen */
 };
 
@@ -43,8 +42,8 @@ struct sl_waits {
     const struct sl_edges_options *opt;
     struct sl_streams *streams;
     struct sl_map covered; /* (thread, stream or context) -> until when its end is known there */
-    struct sl_wait open[SL_WAITS_OPEN];
-    size_t open_count;
+    struct sl_wait *open;  /* one for each thread that waits at the same time */
+    size_t open_count, open_slots;
     uint64_t next_ns;   /* when the first of them closes */
     uint64_t closed_ns; /* the latest end of a wait that was decided */
     struct sl_edge *edge;

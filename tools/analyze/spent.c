@@ -30,6 +30,7 @@ struct operation {
     uint32_t number; /* 0: none has been here */
     uint32_t chained;
     uint32_t before; /* on its stream */
+    uint32_t last;   /* to end, of it and those before it there */
     uint32_t source; /* of the edge to it whose source ended last */
     uint16_t device;
     uint8_t kind;
@@ -143,6 +144,15 @@ static int came_before(const struct operation *a, const struct operation *b)
     return a->correlation <= b->correlation;
 }
 
+/* Kernels of one stream may overlap. The latest, unless one before it ends later. */
+static uint32_t last_to_end(const struct sl_spent *s, const struct operation *o)
+{
+    const struct operation *before = numbered(s, o->before);
+    const struct operation *last = before ? numbered(s, before->last) : NULL;
+
+    return last && last->end_ns > o->end_ns ? last->number : o->number;
+}
+
 static void enter_stream(struct sl_spent *s, struct operation *o)
 {
     uint32_t *last = last_of_stream(s, o);
@@ -152,14 +162,20 @@ static void enter_stream(struct sl_spent *s, struct operation *o)
         later = NULL;
     if (!later || came_before(later, o)) {
         o->before = later ? later->number : 0;
+        o->last = last_to_end(s, o);
         *last = o->number;
         return;
     }
     /* A row that came late. */
     for (int i = 0; i < LATE_MOST; i++) {
+        const struct operation *ends = numbered(s, later->last);
+
+        if (ends && ends->end_ns < o->end_ns)
+            later->last = o->number;
         before = numbered_mutable(s, later->before);
         if (!before || came_before(before, o)) {
             o->before = later->before;
+            o->last = last_to_end(s, o);
             later->before = o->number;
             return;
         }
@@ -212,7 +228,9 @@ void sl_spent_edge(struct sl_spent *s, const struct sl_edge *edge)
 static const struct operation *behind(const struct sl_spent *s, const struct operation *o)
 {
     const struct operation *before = numbered(s, o->before), *source = numbered(s, o->source);
+    const struct operation *last = before ? numbered(s, before->last) : NULL;
 
+    before = last ? last : before;
     if (!before || !source)
         return before ? before : source;
     return source->end_ns > before->end_ns ? source : before;

@@ -5,6 +5,7 @@
  * behind, is told as one of the orders has it, and marked; what neither order has is not told.
  */
 #include "sync/job.h"
+#include "sync/stream_state.h"
 
 enum {
     EVENT = 5
@@ -161,6 +162,204 @@ static void a_launch_that_did_not_wait_has_no_edge(void **state)
     job_end(j);
 }
 
+/* The record of the event that it waits for is as young: what it stands for is not known. */
+static void a_wait_for_an_event_of_that_time_is_counted(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t source = launch(j, 200, 13, 20, 22, 23, 60);
+    uint64_t during = launch(j, 100, 14, 30, 50, 61, 100);
+
+    record(j, 200, 13, 31, 32);
+    job_wait_event(j, 14, EVENT, 0, 33);
+    sl_edges_flush(j->edges);
+    assert_null(job_edge(j, source, during));
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_AMBIGUOUS), 1);
+    assert_int_equal(job_lost(j), 1);
+    job_end(j);
+}
+
+/* What the event stood for before is no source then. */
+static void nor_is_it_for_what_the_event_stood_for_before(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    launch(j, 200, 13, 20, 22, 23, 40);
+    record(j, 200, 13, 23, 24);
+    launch(j, 200, 15, 25, 27, 28, 60);
+    launch(j, 100, 14, 30, 50, 61, 100);
+    record(j, 200, 15, 31, 32);
+    job_wait_event(j, 14, EVENT, 0, 33);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_AMBIGUOUS), 1);
+    job_end(j);
+}
+
+/* A launch into a full stream takes as long as what is before it. */
+static void a_wait_behind_many_launches_of_that_time_is_found(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t source = launch(j, 200, 13, 20, 22, 23, 8000);
+
+    record(j, 200, 13, 23, 24);
+    uint64_t during = launch(j, 100, 14, 30, 7000, 8001, 8100);
+
+    for (unsigned i = 0; i < 700; i++)
+        launch(j, 200, 15, 40 + 5 * i, 42 + 5 * i, 43 + 5 * i, 45 + 5 * i);
+    job_wait_event(j, 14, EVENT, 0, 5000);
+    sl_edges_flush(j->edges);
+    assert_marked(job_edge(j, source, during));
+    assert_int_equal(j->count, 1);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
+/* Nobody looks behind that many. */
+static void behind_too_many_it_is_counted(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    launch(j, 200, 13, 20, 22, 23, 90000);
+    record(j, 200, 13, 23, 24);
+    launch(j, 100, 14, 30, 70000, 90001, 90100);
+    for (unsigned i = 0; i < 5000; i++)
+        launch(j, 200, 15, 40 + 5 * i, 42 + 5 * i, 43 + 5 * i, 45 + 5 * i);
+    job_wait_event(j, 14, EVENT, 0, 50000);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_AMBIGUOUS), 1);
+    assert_int_equal(job_lost(j), 1);
+    job_end(j);
+}
+
+/* A blocking stream's operations come behind what the legacy default stream was made to wait for.
+ */
+static void a_wait_of_the_legacy_stream_is_the_launchs_too(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_stream(j, SL_STREAM_LEGACY, SL_STREAM_FLAG_LEGACY);
+    job_stream(j, 14, 1);
+    job_stream(j, 15, SL_STREAM_FLAG_NON_BLOCKING);
+    job_stream(j, 13, SL_STREAM_FLAG_NON_BLOCKING);
+    uint64_t source = launch(j, 200, 13, 20, 22, 23, 60);
+
+    record(j, 200, 13, 23, 24);
+    uint64_t during = launch(j, 100, 14, 30, 50, 61, 100);
+
+    j->thread = 200;
+    job_wait_event(j, SL_STREAM_LEGACY, EVENT, 0, 31);
+    uint64_t apart = launch(j, 200, 15, 33, 52, 61, 100);
+
+    sl_edges_flush(j->edges);
+    assert_marked(job_edge(j, source, during));
+    assert_int_equal(job_edge(j, source, during)->kind, SL_EDGE_LEGACY_DEFAULT);
+    assert_null(job_edge(j, source, apart));
+    assert_int_equal(j->count, 1);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
+static uint64_t lost_before_window(int is_made_to_wait)
+{
+    struct job *j = job_begin((struct sl_edges_options){.recording_since_ns = 5 * US});
+    uint64_t lost;
+
+    launch(j, 100, 14, 10, 12, 13, 14);
+    launch(j, 100, 14, 30, 50, 61, 100);
+    j->thread = 200;
+    if (is_made_to_wait)
+        job_wait_event(j, 14, EVENT, 0, 31);
+    sl_edges_flush(j->edges);
+    lost = sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW);
+    job_end(j);
+    return lost;
+}
+
+static void a_wait_for_what_was_not_seen_is_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(lost_before_window(0), 0);
+    assert_int_equal(lost_before_window(1), 1);
+}
+
+/* It ordered nothing. */
+static void a_wait_that_failed_is_none(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    launch(j, 200, 13, 20, 22, 23, 60);
+    record(j, 200, 13, 23, 24);
+    launch(j, 100, 14, 30, 50, 61, 100);
+    j->thread = 200;
+    struct sl_event call = {.kind = SL_EV_RUNTIME,
+                            .correlation = ++j->correlation,
+                            .start_ns = 31 * US,
+                            .end_ns = 32 * US,
+                            .thread = 200,
+                            .stream = SL_STREAM_NONE};
+
+    call.u.call.cbid = STREAM_WAIT;
+    call.u.call.result = 400;
+    job_tell(j, &call);
+    job_synced(j, SL_SYNC_STREAM_WAIT, 14, EVENT, 0, 31, 32);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
+/* One thread's order is certain: its launch, which the GPU ran first, is behind its wait. What the
+ * other launch waited for, and since when, is known by that too. */
+static void a_launch_behind_the_wait_has_it(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t source = launch(j, 200, 13, 10, 11, 12, 100);
+
+    record(j, 200, 13, 15, 16);
+    uint64_t late = launch(j, 100, 14, 20, 60, 150, 160);
+
+    j->thread = 200;
+    job_wait_event(j, 14, EVENT, 0, 30);
+    uint64_t behind = launch(j, 200, 14, 40, 45, 101, 120);
+
+    sl_edges_flush(j->edges);
+    assert_non_null(job_edge(j, source, behind));
+    assert_int_equal(job_edge(j, source, behind)->wait_ns, 55 * US);
+    assert_int_equal(job_edge(j, source, behind)->released, 1);
+    assert_marked(job_edge(j, source, late));
+    assert_int_equal(job_edge(j, source, late)->wait_ns, 0);
+    assert_int_equal(job_edge(j, source, late)->wake_ns, 30 * US);
+    assert_int_equal(job_edge(j, source, late)->released, 0);
+    assert_int_equal(j->count, 2);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
+/* The wait entered first, but the other thread's launch did not wait: that got there before it. */
+static void a_wait_that_took_effect_later_is_the_next_launchs(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t source = launch(j, 100, 13, 10, 11, 12, 100);
+
+    record(j, 100, 13, 15, 16);
+    job_call(j, STREAM_WAIT, 20, 60);
+    job_synced(j, SL_SYNC_STREAM_WAIT, 14, EVENT, 0, 20, 60);
+    launch(j, 200, 14, 30, 35, 36, 50);
+    uint64_t next = launch(j, 100, 14, 61, 62, 101, 120);
+
+    sl_edges_flush(j->edges);
+    assert_wait(job_edge(j, source, next), SL_EDGE_STREAM_WAIT, 38, 1, 1);
+    assert_int_equal(j->count, 1);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +369,15 @@ int main(void)
         cmocka_unit_test(a_record_of_perhaps_nothing_is_left_out),
         cmocka_unit_test(a_launch_during_which_its_stream_is_made_to_wait_is_marked),
         cmocka_unit_test(a_launch_that_did_not_wait_has_no_edge),
+        cmocka_unit_test(a_wait_for_an_event_of_that_time_is_counted),
+        cmocka_unit_test(nor_is_it_for_what_the_event_stood_for_before),
+        cmocka_unit_test(a_wait_behind_many_launches_of_that_time_is_found),
+        cmocka_unit_test(behind_too_many_it_is_counted),
+        cmocka_unit_test(a_wait_of_the_legacy_stream_is_the_launchs_too),
+        cmocka_unit_test(a_wait_for_what_was_not_seen_is_counted),
+        cmocka_unit_test(a_wait_that_failed_is_none),
+        cmocka_unit_test(a_launch_behind_the_wait_has_it),
+        cmocka_unit_test(a_wait_that_took_effect_later_is_the_next_launchs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

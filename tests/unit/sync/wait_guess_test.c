@@ -50,9 +50,32 @@ static void an_event_may_be_behind_what_is_not_its_streams_last(void **state)
     job_end(j);
 }
 
+/* Kernels that overlap on one stream: the first of three ends within 20 us of the return, too. */
+static void what_ends_behind_later_ones_fits_too(void **state)
+{
+    struct job *j =
+        job_begin((struct sl_edges_options){.foreign = 1, .recording_since_ns = 5 * US});
+    (void)state;
+    job_kernel(j, 13, 8, 12, 100);
+    job_kernel(j, 13, 11, 15, 20);
+    job_kernel(j, 13, 14, 101, 102);
+    job_call(j, EVENT_SYNC, 30, 108);
+    /* And here the latest does, which an earlier one outlasts. */
+    job_kernel(j, 13, 120, 125, 200);
+    job_kernel(j, 13, 123, 180, 195);
+    job_call(j, EVENT_SYNC, 130, 206);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_AMBIGUOUS), 2);
+    assert_int_equal(job_lost(j), 2);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_ends_behind_later_ones_fits_too),
         cmocka_unit_test(an_event_may_be_behind_what_is_not_its_streams_last),
         cmocka_unit_test(a_guess_is_left_out_where_two_operations_fit),
     };

@@ -252,6 +252,36 @@ static void a_contexts_wait_covers_other_contexts_work_too(void **state)
     job_end(j);
 }
 
+/* However many threads wait at once, what another launched meanwhile is looked for. */
+static void many_threads_wait_at_once(void **state)
+{
+    enum {
+        THREADS = 1000
+    };
+    struct job *j = begin();
+    (void)state;
+    job_kernel(j, 13, 10, 12, 100);
+    uint64_t first = j->correlation + 1;
+
+    for (uint32_t i = 0; i < THREADS; i++) {
+        j->thread = 1000 + i;
+        job_stream_sync(j, 13, 20, 205);
+    }
+    j->thread = 200;
+    uint64_t launched = job_kernel(j, 13, 50, 110, 200);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, THREADS);
+    for (uint64_t sync = first; sync < first + THREADS; sync++) {
+        const struct sl_edge *edge = job_edge(j, launched, sync);
+
+        assert_non_null(edge);
+        assert_int_equal(edge->basis, SL_BASIS_OVERLAPPING);
+    }
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +298,7 @@ int main(void)
         cmocka_unit_test(gpu_order_decides_between_launches_that_overlap),
         cmocka_unit_test(online_an_end_is_told_to_a_thread_once),
         cmocka_unit_test(a_contexts_wait_covers_other_contexts_work_too),
+        cmocka_unit_test(many_threads_wait_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

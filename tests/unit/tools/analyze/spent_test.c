@@ -85,6 +85,21 @@ static void order(uint32_t stream, uint32_t correlation, uint32_t to_stream, uin
     sl_spent_edge(spent, &edge);
 }
 
+/* Kernels of one stream may overlap: the copy came behind the one that ended last. */
+static void test_kernels_that_overlap(void **state)
+{
+    (void)state;
+    kernel(13, 1, 10, 100);
+    kernel(13, 2, 20, 30);
+    copy(13, 3, 100, 101);
+    assert_int_equal(on(13, 3, 51), 1);
+    /* In whatever order the rows come. */
+    kernel(14, 12, 20, 30);
+    copy(14, 13, 100, 101);
+    kernel(14, 11, 10, 100);
+    assert_int_equal(on(14, 13, 51), 11);
+}
+
 static void test_the_longer_part(void **state)
 {
     (void)state;
@@ -288,6 +303,7 @@ static void test_what_is_forgotten(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(test_kernels_that_overlap),
         TEST(test_the_longer_part),
         TEST(test_idle_time_is_nobodys),
         TEST(test_many_short_ones_count_together),

@@ -1,0 +1,152 @@
+/*
+ * enact_meanwhile.c - what other threads did during a call: calls that began after it, and before
+ * it returned.
+ *
+ * Entered by its owner alone. They are not enacted yet, but in order behind the call. Which of them
+ * got to a stream first no record says: what they may have changed is marked, or counted.
+ */
+#include "sync/enact_impl.h"
+
+enum {
+    LOOKS = 1024,             /* at records of later calls, for each operation */
+    LOOKS_FOR_WAITS = 1 << 13 /* a launch into a full stream may take long */
+};
+
+/* Behind this call's, items are in order: calls as they began, each before what it did. But for
+ * those that were stopped between their id and their stamp: they may come sooner. */
+const struct sl_item *sl_call_meanwhile(const struct sl_call *c, struct sl_meanwhile *m)
+{
+    const struct sl_item *first = c->item + c->count;
+
+    while (first + m->looked < c->e->held && m->looked++ < m->most) {
+        const struct sl_item *at = first + m->looked - 1;
+
+        if (at->kind == SL_EV_RUNTIME || at->kind == SL_EV_DRIVER) {
+            if (at->start_ns >= c->by.to_ns && at->correlation > c->by.correlation)
+                return NULL;
+            m->call = at->start_ns < c->by.to_ns && at->end_ns > c->by.from_ns ? at : NULL;
+        } else if (m->call && m->call->where != c->by.thread &&
+                   at->correlation == m->call->correlation) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static int is_stream_wait(const struct sl_item *item)
+{
+    return item->kind == SL_EV_SYNC && item->more == SL_SYNC_STREAM_WAIT;
+}
+
+/* ---- operations ---- */
+
+int sl_call_is_overtaken(const struct sl_call *c, const struct sl_item *op,
+                         uint64_t *previous_end_ns)
+{
+    struct sl_meanwhile m = {.most = LOOKS};
+    const struct sl_item *at;
+    int found = 0;
+
+    while ((at = sl_call_meanwhile(c, &m))) {
+        if (!sl_item_is_operation(at) || at->where != op->where || at->start_ns >= op->start_ns)
+            continue;
+        found = 1;
+        if (at->end_ns > *previous_end_ns)
+            *previous_end_ns = at->end_ns;
+    }
+    return found || m.looked > m.most;
+}
+
+int sl_call_is_joined(const struct sl_call *c, const struct sl_stream *stream)
+{
+    struct sl_meanwhile m = {.most = LOOKS};
+    const struct sl_item *at;
+
+    while ((at = sl_call_meanwhile(c, &m)))
+        if ((sl_item_is_operation(at) || is_stream_wait(at)) &&
+            sl_streams_are_ordered(sl_call_stream(c, at), stream))
+            return 1;
+    return m.looked > m.most;
+}
+
+/* ---- waits of streams ---- */
+
+/* By its record's id, below CUPTI 12.8 by its own. */
+static int is_same_event(const struct sl_call *c, const struct sl_item *record,
+                         const struct sl_item *wait)
+{
+    if (wait->id)
+        return record->id == wait->id;
+    return record->name == wait->name &&
+           sl_call_stream(c, record)->context == sl_call_stream(c, wait)->context;
+}
+
+/* During the call, too: what it stands for is not known yet. */
+static int is_recorded_first(const struct sl_call *c, const struct sl_item *wait)
+{
+    struct sl_meanwhile m = {.most = LOOKS_FOR_WAITS};
+    const struct sl_item *at;
+
+    while ((at = sl_call_meanwhile(c, &m)) && at != wait)
+        if (at->kind == SL_EV_CUDA_EVENT && is_same_event(c, at, wait))
+            return 1;
+    return 0;
+}
+
+static void add_set(const struct sl_call *c, const struct sl_call *other, const struct sl_set *set,
+                    const struct sl_op *op, struct sl_set *before)
+{
+    int is_own = sl_call_stream(c, other->sync) == op->stream;
+
+    for (const struct sl_link *at = set->first; at; at = at->next) {
+        struct sl_link link = *at;
+
+        if (at->op->stream == op->stream || at->op->pub.end_ns > op->pub.start_ns)
+            continue; /* it began before that had ended: it did not wait for it */
+        link.via = is_own ? SL_VIA_STREAM_WAIT : SL_VIA_LEGACY;
+        link.by = is_own ? other->by : (struct sl_moment){0};
+        link.overlapping = 1;
+        link.inferred |= (uint8_t)set->misses;
+        sl_set_add(c->e->streams, before, &link);
+    }
+}
+
+/* Why it is not known what `wait`, of the call `cpu`, was for: bits of enum sl_edge_loss. */
+static uint32_t add_wait(const struct sl_call *c, const struct sl_item *cpu,
+                         const struct sl_item *wait, const struct sl_op *op, struct sl_set *before)
+{
+    struct sl_call other = {.e = c->e,
+                            .item = cpu,
+                            .count = (size_t)(wait - cpu) + 1,
+                            .sync = wait,
+                            .by = {.correlation = cpu->correlation,
+                                   .thread = cpu->where,
+                                   .from_ns = cpu->start_ns,
+                                   .to_ns = cpu->end_ns}};
+    const struct sl_record *record;
+    uint32_t lost;
+    int overlaps;
+
+    if (is_recorded_first(c, wait))
+        return 1u << SL_EDGE_LOST_AMBIGUOUS;
+    record = sl_call_record(&other, &lost, &overlaps);
+    if (!record)
+        return lost;
+    add_set(c, &other, &record->set, op, before);
+    return record->set.lost;
+}
+
+void sl_call_waits_meanwhile(const struct sl_call *c, const struct sl_op *op, struct sl_set *before)
+{
+    struct sl_meanwhile m = {.most = LOOKS_FOR_WAITS};
+    const struct sl_item *at;
+    uint32_t lost = 0;
+
+    while ((at = sl_call_meanwhile(c, &m)))
+        if (is_stream_wait(at) && at->what == 0 && m.call->more == 0 &&
+            sl_streams_are_ordered(sl_call_stream(c, at), op->stream))
+            lost |= add_wait(c, m.call, at, op, before);
+    if (m.looked > m.most)
+        lost |= 1u << SL_EDGE_LOST_AMBIGUOUS;
+    sl_waits_lose(c->e->waits, lost);
+}
