@@ -35,7 +35,8 @@ void sl_op_note_ends(struct sl_op *op, struct sl_op *above)
 {
     const struct sl_op *older = op->older;
 
-    op->older_end_ns = older ? later(older->pub.end_ns, older->older_end_ns) : 0;
+    /* What stands before one without a time may as well have come later. */
+    op->older_end_ns = older && !older->no_time ? later(older->pub.end_ns, older->older_end_ns) : 0;
     /* What had ended when the next began is outlasted by all that come after that. */
     if (!above || op->pub.end_ns <= above->pub.start_ns)
         return;

@@ -131,6 +131,25 @@ static void too_far_back_is_counted(void **state)
     job_end(j);
 }
 
+/* Which stands before those that came after it by its call alone: what seems to overlap them may
+ * have come later, too. */
+static void behind_one_without_a_time_nothing_overlaps(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_call(j, LAUNCH, 10, 60);
+    job_ran(j, 13, 110, 120);
+    j->thread = 200;
+    job_kernel(j, 13, 20, 0, 0);
+    uint64_t tail = job_kernel(j, 13, 25, 70, 100);
+    uint64_t sync = job_stream_sync(j, 13, 30, 126);
+
+    sl_edges_flush(j->edges);
+    assert_wait(job_edge(j, tail, sync), SL_EDGE_STREAM_SYNC, 70, 26, 1);
+    assert_int_equal(j->count, 1);
+    job_end(j);
+}
+
 /* Of what its stream came behind since, its wait is not the stream's. */
 static void what_the_next_came_behind_is_not_waited_for_again(void **state)
 {
@@ -199,6 +218,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_may_come_behind_those_that_it_outlasts, rig_make,
                                         rig_drop),
         cmocka_unit_test(too_far_back_is_counted),
+        cmocka_unit_test(behind_one_without_a_time_nothing_overlaps),
         cmocka_unit_test(what_the_next_came_behind_is_not_waited_for_again),
         cmocka_unit_test_setup_teardown(its_stream_has_not_run_dry, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(legacy_order_goes_by_the_last_on_the_stream, rig_make,
