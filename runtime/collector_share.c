@@ -27,9 +27,11 @@
 #define FINISH_NS (500 * SL_COLLECTOR_MS)
 /* After its last sign: libkineto changes an attribute behind its last flush. */
 #define SETTLE_NS (20 * SL_COLLECTOR_MS)
-/* From its last kind that goes off to its flush, and from one flush of ours in its stead to the
- * next. */
+/* From one flush to the next, of ours in its stead. */
 #define STRANDED_NS (100 * SL_COLLECTOR_MS)
+/* From its last kind that goes off to its own flush. libkineto works through all that the CPU did
+ * before it, and changes an attribute behind it. */
+#define MAY_FLUSH_NS (10000 * SL_COLLECTOR_MS)
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
@@ -249,20 +251,22 @@ int sl_collector_look_again(struct sl_collector *c)
  * would stay away for good. (Robbed, our own flushes bring it.) */
 static int fetch_for_it(struct sl_collector *c)
 {
-    const struct sl_cupti_api *api = c->opt.cupti;
+    enum sl_neighbour_stranded stranded =
+        c->is_away ? sl_neighbour_stranded() : SL_NEIGHBOUR_AFLOAT;
     uint64_t now = sl_clock_monotonic();
+    uint64_t wait_ns = stranded == SL_NEIGHBOUR_STRANDED ? STRANDED_NS : MAY_FLUSH_NS;
 
-    if (!c->is_away || !sl_neighbour_is_stranded()) {
+    if (stranded == SL_NEIGHBOUR_AFLOAT) {
         c->fetch_due_ns = 0;
         return 0;
     }
-    if (!c->fetch_due_ns) {
-        c->fetch_due_ns = now + STRANDED_NS;
+    if (!c->fetch_due_ns || c->fetch_due_ns > now + wait_ns) { /* it has flushed since */
+        c->fetch_due_ns = now + wait_ns;
     } else if (now >= c->fetch_due_ns) {
         c->fetch_due_ns = now + STRANDED_NS;
         if (sl_collector_enter_cupti(c))
             return -ECANCELED;
-        sl_cupti_check(api, api->v1.ActivityFlushAll(SL_CUPTI_FLUSH_PLAIN), "ActivityFlushAll");
+        sl_neighbour_fetch();
         if (sl_collector_leave_cupti(c))
             return -ECANCELED;
     }

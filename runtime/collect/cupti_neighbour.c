@@ -17,6 +17,7 @@
 #include "base/import_slot.h"
 #include "base/log.h"
 #include "collect/cupti_buffer.h"
+#include "collect/cupti_held.h"
 #include "collect/cupti_tables.h"
 #include "collect/graph_nodes.h"
 
@@ -37,11 +38,14 @@ static struct {
     _Atomic int buffers;    /* that CUPTI has of it */
     _Atomic int is_unknown; /* it began before we watched: not all of the two above is known */
     _Atomic int has_disabled;
+    _Atomic int has_flushed;  /* since it disabled a kind */
     _Atomic uint64_t left_ns; /* monotonic: its last sign */
     _Atomic int is_settled;   /* it has said itself that it is over */
     _Atomic uint32_t is_back; /* since then the collector has come back */
     _Atomic(sl_cupti_request_fn) request;
     _Atomic(sl_cupti_complete_fn) complete;
+    _Atomic uint32_t is_fetched; /* by a flush of ours, right now */
+    _Atomic int flushing;        /* threads of its that flush right now */
 } theirs = {.state = SL_NEIGHBOUR_OFF};
 
 enum sl_neighbour_state sl_neighbour_state(void)
@@ -133,10 +137,38 @@ static void leave_if_over(void)
         watch.tell();
 }
 
-int sl_neighbour_is_stranded(void)
+enum sl_neighbour_stranded sl_neighbour_stranded(void)
 {
-    return sl_neighbour_state() == SL_NEIGHBOUR_THEIRS && is_all_off() &&
-           atomic_load(&theirs.buffers) > 0;
+    if (sl_neighbour_state() != SL_NEIGHBOUR_THEIRS || !is_all_off() ||
+        atomic_load(&theirs.buffers) <= 0)
+        return SL_NEIGHBOUR_AFLOAT;
+    return atomic_load(&theirs.has_flushed) ? SL_NEIGHBOUR_STRANDED : SL_NEIGHBOUR_MAY_FLUSH;
+}
+
+void sl_neighbour_fetch(void)
+{
+    /* Sequentially consistent with flush(): one of both sees the other. */
+    atomic_store(&theirs.is_fetched, 1);
+    if (!atomic_load(&theirs.flushing)) {
+        sl_held_open();
+        sl_cupti_check(watch.api, watch.api->v1.ActivityFlushAll(SL_CUPTI_FLUSH_PLAIN),
+                       "ActivityFlushAll");
+    }
+    atomic_store(&theirs.is_fetched, 0);
+    sl_futex_wake(&theirs.is_fetched);
+}
+
+/* What our flush has taken from CUPTI and not given on is nowhere. */
+static void wait_until_fetched(void)
+{
+    uint64_t deadline = sl_clock_monotonic() + WAIT_MOST_NS, now;
+
+    while (atomic_load(&theirs.is_fetched) && sl_neighbour_state() != SL_NEIGHBOUR_OFF) {
+        now = sl_clock_monotonic();
+        if (now >= deadline)
+            return;
+        sl_futex_wait(&theirs.is_fetched, 1, deadline - now);
+    }
 }
 
 /* The client's last calls are these: if buffers are out then, the collector keeps an eye on them.
@@ -144,7 +176,7 @@ int sl_neighbour_is_stranded(void)
 static void leave_or_tell(void)
 {
     leave_if_over();
-    if (sl_neighbour_is_stranded())
+    if (sl_neighbour_stranded() != SL_NEIGHBOUR_AFLOAT)
         watch.tell();
 }
 
@@ -223,7 +255,8 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
         sl_cupti_pool_complete(context, stream, buffer, size, valid_size);
         return;
     }
-    of_client(context, stream, buffer, size, valid_size);
+    if (sl_held_put(context, stream, buffer, size, valid_size) != 0)
+        of_client(context, stream, buffer, size, valid_size);
     count_back();
     leave_if_over();
 }
@@ -276,6 +309,7 @@ static int enable(int kind)
     /* One that registers once and enables many times: its callbacks have been replaced by ours. */
     if (was_ours && of_client)
         set_callbacks(of_client, atomic_load_explicit(&theirs.complete, memory_order_acquire));
+    sl_held_close(); /* what is kept is: the client goes on where it was */
     result = watch.api->v1.ActivityEnable(kind);
     if (result == SL_CUPTI_SUCCESS)
         atomic_fetch_or(&theirs.kinds, bit_of(kind));
@@ -292,9 +326,17 @@ static int disable(int kind)
         return SL_CUPTI_SUCCESS;
     result = watch.api->v1.ActivityDisable(kind);
     atomic_fetch_and(&theirs.kinds, ~bit_of(kind));
+    atomic_store(&theirs.has_flushed, 0);
     atomic_store(&theirs.has_disabled, 1);
     leave_or_tell();
     return result;
+}
+
+/* What was kept for the client comes to it as by CUPTI. */
+static void deliver_held(void)
+{
+    wait_until_fetched();
+    sl_held_deliver(atomic_load_explicit(&theirs.complete, memory_order_acquire));
 }
 
 static int flush(uint32_t flag)
@@ -305,7 +347,11 @@ static int flush(uint32_t flag)
     /* A forced one would cut off our unfinished records, and nothing of its is in there. */
     if (state == SL_NEIGHBOUR_OURS || state == SL_NEIGHBOUR_ASKED)
         flag = SL_CUPTI_FLUSH_PLAIN;
+    atomic_fetch_add(&theirs.flushing, 1);
+    deliver_held();
     result = watch.api->v1.ActivityFlushAll(flag);
+    atomic_fetch_sub(&theirs.flushing, 1);
+    atomic_store(&theirs.has_flushed, 1);
     /* Its kinds from before we watched go off one by one; a flush ends the row. */
     if (atomic_load(&theirs.has_disabled))
         atomic_store(&theirs.is_unknown, 0);
@@ -339,6 +385,7 @@ static int finalize(void)
 {
     int result;
 
+    deliver_held(); /* names in records do not outlive CUPTI */
     if (sl_neighbour_state() == SL_NEIGHBOUR_OFF)
         return watch.api->v1.Finalize();
     begin();

@@ -28,7 +28,7 @@ enum sl_neighbour_state {
     SL_NEIGHBOUR_OURS,
     SL_NEIGHBOUR_ASKED,  /* a thread of the application's waits for us to let go */
     SL_NEIGHBOUR_THEIRS, /* no call of CUPTI's that changes or flushes anything is ours to make,
-                          * but for a plain flush once it is stranded */
+                          * but for sl_neighbour_fetch() */
     SL_NEIGHBOUR_LEFT,
     SL_NEIGHBOUR_OFF /* nobody is watched, or no longer */
 };
@@ -60,10 +60,17 @@ void sl_neighbour_let_go(void);
 
 /* Collector: takes CUPTI back if it is LEFT. 0; -EBUSY: it is not, or not any more. */
 int sl_neighbour_take(void);
-/* Collector: THEIRS, but all that it has enabled is off again, and yet CUPTI keeps a buffer of its:
- * it does not flush any more, or a call of another thread's was recorded behind its last flush. A
- * plain flush brings it what is complete. */
-int sl_neighbour_is_stranded(void);
+/* Collector: THEIRS, but all that it has enabled is off again, and yet CUPTI keeps a buffer of its.
+ */
+enum sl_neighbour_stranded {
+    SL_NEIGHBOUR_AFLOAT,    /* not so */
+    SL_NEIGHBOUR_MAY_FLUSH, /* it has not flushed since, and may be about to, however late */
+    SL_NEIGHBOUR_STRANDED   /* a call of another thread's was recorded behind its flush */
+};
+enum sl_neighbour_stranded sl_neighbour_stranded(void);
+/* Collector: a plain flush brings what is complete, and it is LEFT. The client has it at its own
+ * next flush (collect/cupti_held.h). */
+void sl_neighbour_fetch(void);
 
 /* Collector: LEFT since then, by the monotonic clock. */
 uint64_t sl_neighbour_left_ns(void);

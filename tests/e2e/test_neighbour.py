@@ -60,14 +60,28 @@ def test_sessions_without_a_pause(tmp_path):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("version", ["13.0", "13.5"])
 def test_it_leaves_its_records_with_cupti(tmp_path, version):
-    """No flush of its follows its last kind: it is given its records, and we come back."""
-    run = play(tmp_path, "context kernel:2 clock register enable kernel:7 disable sleep:900 told "
-                         "kernel:4", sim=["--cupti", version])
-    assert (run.stdout, run.said()) == ("kernels 7 calls some strangers 0\ndone\n", [])
+    """No flush of its follows its last kind for long, as with libkineto, which works through all that the
+    CPU did first: we come back meanwhile, and at its flush it is given its records, and no others."""
+    run = play(tmp_path, "context kernel:2 clock register enable kernel:7 disable sleep:800 kernel:3 sleep:10500 "
+                         "told kernel:4 flush told", sim=["--cupti", version])
+    assert (run.stdout, run.said()) == ("kernels 0 calls none strangers 0\nkernels 7 calls some strangers 0\n"
+                                        "done\n", [])
     trace = run.trace()
     ours, outside = kernels_outside(run, trace)
     assert ours == outside and len(ours) == 6
-    assert len(trace.object["syncline"]["gaps"]) == 1
+    ((begin, end),) = trace.object["syncline"]["gaps"]
+    assert 10e9 < end - begin < 12e9
+
+
+def test_it_leaves_its_records_for_good(tmp_path):
+    """The next session's flush brings them."""
+    run = play(tmp_path, "context kernel:2 clock register enable kernel:7 disable sleep:10500 kernel:3 "
+                         f"{SESSION} sleep:400 kernel:4")
+    assert run.stdout == "kernels 14 calls some strangers 0\ndone\n"
+    trace = run.trace()
+    ours, outside = kernels_outside(run, trace)
+    assert ours == outside and len(ours) == 9
+    assert len(trace.object["syncline"]["gaps"]) == 2
 
 
 def test_enabled_again_without_registering(tmp_path):

@@ -109,7 +109,7 @@ def check_ours(run, theirs, gaps, left=()):
 
 
 # mode -> gaps in our trace
-MODES = {"thrice": 3, "threads": 2, "error": 2, "first": 1, "warmup": 1}
+MODES = {"thrice": 3, "threads": 2, "error": 2, "first": 1, "warmup": 1, "toggled": 2}
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -1,6 +1,7 @@
 """Training that torch.profiler watches in between, as users do it; exports each session's trace.
 
-    neighbour.py MODE FOLDER    thrice, ended, threads, error, exit, first, warmup, whole
+    neighbour.py MODE FOLDER    thrice, ended, threads, error, exit, first, warmup, whole,
+                                toggled
 """
 import atexit
 import sys
@@ -103,6 +104,19 @@ elif MODE == "exit":
     atexit.register(lambda: (p.stop(), p.export_chrome_trace(f"{FOLDER}/0.json")))
     p.start()
     step()
+elif MODE == "toggled":
+    # torch.profiler fetches long after its last kind went off; with many operators that takes it as long.
+    step = make_step(64)
+    step()
+    for number, pause in enumerate((2 * PAUSE, 11)):
+        with profile(activities=BOTH) as p:
+            step()
+            p.toggle_collection_dynamic(False, [ProfilerActivity.CUDA])
+            time.sleep(pause)
+            step()
+        p.export_chrome_trace(f"{FOLDER}/{number}.json")
+        time.sleep(PAUSE)
+        step()
 elif MODE == "warmup":
     step = make_step(64)
     step()

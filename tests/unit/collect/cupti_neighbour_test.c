@@ -20,15 +20,15 @@ static void play_sessions(void)
         CHECK(client.enable(3) == 0);
         for (int i = 0; i < 2; i++)
             buffer[i] = ask();
-        CHECK(!sl_neighbour_is_stranded());
+        CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_AFLOAT);
         CHECK(client.disable(10) == 0 && client.disable(3) == 0);
         CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS); /* its buffers are out */
-        CHECK(sl_neighbour_is_stranded());
+        CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_MAY_FLUSH);
         give_back(buffer[0]);
         CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
         give_back(buffer[1]);
         until_back(session);
-        CHECK(!sl_neighbour_is_stranded());
+        CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_AFLOAT);
         CHECK(atomic_load(&told) == 3 * session); /* it begins, is stranded, has left */
     }
     stop_collector();
@@ -58,12 +58,12 @@ static void play_begun_before(void)
     CHECK(client.disable(10) == 0);
     give_back(buffer);
     CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS); /* others may be on */
-    CHECK(!sl_neighbour_is_stranded());
+    CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_AFLOAT);
     CHECK(client.disable(3) == 0);
     buffer = ask(); /* a call that had begun before ends */
     CHECK(client.flush(1) == 0);
     CHECK(cupti->flag == 1); /* what it cuts off is its own */
-    CHECK(sl_neighbour_is_stranded());
+    CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_STRANDED);
     give_back(buffer);
     until_back(1);
     /* The next session's are known. */
@@ -95,9 +95,9 @@ static void play_let_go_late(void)
     buffer = ask();
     client.disable(10);
     client.flush(0);
-    CHECK(sl_neighbour_is_stranded());
+    CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_STRANDED);
     sl_neighbour_let_go();
-    CHECK(sl_neighbour_is_stranded());
+    CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_STRANDED);
     give_back(buffer);
     CHECK(sl_neighbour_state() == SL_NEIGHBOUR_LEFT);
 }
@@ -106,6 +106,50 @@ static void a_late_hand_over_forgets_nothing(void **state)
 {
     (void)state;
     in_child(play_let_go_late);
+}
+
+/* libkineto takes nothing at its flush if none of its buffers is out by then. */
+static void play_fetched(void)
+{
+    uint8_t *buffer[2];
+
+    watch(0);
+    start_collector();
+    client.enroll(its_request, its_complete);
+    client.enable(10);
+    for (int i = 0; i < 2; i++)
+        buffer[i] = ask();
+    client.disable(10);
+    sl_neighbour_fetch();
+    CHECK(cupti->flushed == 1 && cupti->flag == 0);
+    for (int i = 0; i < 2; i++)
+        cupti->complete(NULL, 0, buffer[i], sizeof(*room), 8);
+    CHECK(back == 0);
+    until_back(1); /* CUPTI has none of them any more */
+    CHECK(client.flush(1) == 0);
+    CHECK(back == 2);
+    CHECK(client.flush(1) == 0);
+    CHECK(back == 2);
+    /* The next session's come as ever; and those of one that goes on where it was. */
+    client.enable(10);
+    give_back(ask());
+    client.disable(10);
+    until_back(2);
+    client.enable(10);
+    buffer[0] = ask();
+    client.disable(10);
+    sl_neighbour_fetch();
+    client.enable(10);
+    give_back(buffer[0]);
+    client.disable(10);
+    until_back(3);
+    stop_collector();
+}
+
+static void what_is_fetched_in_its_stead_waits_for_its_flush(void **state)
+{
+    (void)state;
+    in_child(play_fetched);
 }
 
 /* What it does behind its last flush does not touch what is ours. */
@@ -186,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_session_begins_when_we_let_go_and_ends_with_its_buffers),
         cmocka_unit_test(one_that_began_before_is_seen_to_the_end),
+        cmocka_unit_test(what_is_fetched_in_its_stead_waits_for_its_flush),
         cmocka_unit_test(a_late_hand_over_forgets_nothing),
         cmocka_unit_test(calls_that_come_too_late_change_nothing_of_ours),
         cmocka_unit_test(results_are_cupti_s),

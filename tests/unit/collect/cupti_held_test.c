@@ -1,0 +1,131 @@
+/*
+ * cupti_held_test.c - buffers that wait for their client's flush: none is lost, none comes twice.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "collect/cupti_held.h"
+
+enum {
+    THREADS = 4,
+    EACH = 20000
+};
+
+static uint8_t bytes[THREADS * EACH];
+static _Atomic unsigned char seen[THREADS * EACH];
+static _Atomic unsigned came, kept;
+static _Atomic int is_over;
+
+static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                     size_t valid_size)
+{
+    size_t at = (size_t)(buffer - bytes);
+
+    assert_ptr_equal(context, &bytes[at]);
+    assert_int_equal(stream, at);
+    assert_int_equal(size, 2 * at);
+    assert_int_equal(valid_size, at);
+    assert_int_equal(atomic_fetch_add(&seen[at], 1), 0);
+    atomic_fetch_add(&came, 1);
+}
+
+static int put(size_t at)
+{
+    return sl_held_put(&bytes[at], (uint32_t)at, &bytes[at], 2 * at, at);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < THREADS * EACH; i++)
+        seen[i] = 0;
+    came = kept = 0;
+    is_over = 0;
+    return 0;
+}
+
+static void they_are_kept_from_open_to_deliver(void **state)
+{
+    (void)state;
+    assert_int_equal(put(1), -ENOENT);
+    sl_held_open();
+    assert_int_equal(put(2), 0);
+    assert_int_equal(put(3), 0);
+    sl_held_close();
+    assert_int_equal(put(4), -ENOENT);
+    assert_int_equal(came, 0);
+    sl_held_deliver(complete);
+    assert_int_equal(came, 2);
+    assert_true(seen[2] && seen[3]);
+    sl_held_deliver(complete);
+    assert_int_equal(came, 2);
+    assert_int_equal(put(5), -ENOENT);
+}
+
+static void those_without_room_are_the_clients(void **state)
+{
+    (void)state;
+    sl_held_open();
+    for (size_t i = 0; i < SL_HELD_MOST; i++)
+        assert_int_equal(put(i), 0);
+    assert_int_equal(put(SL_HELD_MOST), -ENOENT);
+    sl_held_deliver(complete);
+    assert_int_equal(came, SL_HELD_MOST);
+    sl_held_open();
+    assert_int_equal(put(SL_HELD_MOST), 0);
+    sl_held_deliver(complete);
+    assert_int_equal(came, SL_HELD_MOST + 1);
+}
+
+static void *put_all(void *first)
+{
+    for (size_t i = 0; i < EACH; i++)
+        kept += put((size_t)(uintptr_t)first + i) == 0;
+    return NULL;
+}
+
+static void *deliver(void *unused)
+{
+    while (!is_over) {
+        sl_held_open();
+        sl_held_deliver(complete);
+    }
+    return unused;
+}
+
+static void threads_lose_none(void **state)
+{
+    pthread_t putting[THREADS], delivering[2];
+    (void)state;
+
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&delivering[i], NULL, deliver, NULL), 0);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&putting[i], NULL, put_all, (void *)(i * EACH)), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(putting[i], NULL);
+    is_over = 1;
+    for (int i = 0; i < 2; i++)
+        pthread_join(delivering[i], NULL);
+    sl_held_deliver(complete);
+    assert_int_equal(came, kept);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(they_are_kept_from_open_to_deliver, setup),
+        cmocka_unit_test_setup(those_without_room_are_the_clients, setup),
+        cmocka_unit_test_setup(threads_lose_none, setup),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
