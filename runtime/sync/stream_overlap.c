@@ -34,12 +34,16 @@ struct sl_op *sl_op_last_to_end(struct sl_op *op)
 void sl_op_note_ends(struct sl_op *op, struct sl_op *above)
 {
     const struct sl_op *older = op->older;
+    struct sl_op *from = op->stream->newest;
 
     /* What stands before one without a time may as well have come later. */
     op->older_end_ns = older && !older->no_time ? later(older->pub.end_ns, older->older_end_ns) : 0;
     /* What had ended when the next began is outlasted by all that come after that. */
     if (!above || op->pub.end_ns <= above->pub.start_ns)
         return;
-    for (struct sl_op *at = op->stream->newest; at != op; at = at->older)
+    for (struct sl_op *at = from; at != op; at = at->older)
+        if (at->no_time)
+            from = at;
+    for (struct sl_op *at = from; at != op; at = at->older)
         at->older_end_ns = later(at->older_end_ns, op->pub.end_ns);
 }
