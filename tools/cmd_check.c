@@ -203,7 +203,9 @@ const struct sl_command sl_cmd_check = {
         "\n"
         "Chakra execution traces (.et) are held to what simulators accept: framing, ids,\n"
         "dependencies, types and the attributes of communication. There nodes that stand before\n"
-        "their parents take memory, up to 1 GiB of it.",
+        "their parents take memory, up to 1 GiB of it; what would take more, and more than "
+        "4194304\n"
+        "different ids above 532676607, is not checked, and an error: the file may be invalid.",
     .after = "Exit status:\n"
              "  0  every file is valid and complete\n"
              "  1  a file has errors\n"

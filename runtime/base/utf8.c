@@ -5,6 +5,7 @@
  */
 #include "base/utf8.h"
 
+#include <stdint.h>
 #include <string.h>
 
 /* Length of the UTF-8 sequence at `s`, 0 if it is none: no overlong form, surrogate or more than
@@ -45,12 +46,22 @@ size_t sl_utf8_clean(char *out, size_t size, const char *text, size_t length)
 
 int sl_utf8_valid(const char *text, size_t length)
 {
-    size_t at, n;
+    size_t at = 0, n;
+    uint64_t eight;
 
-    for (at = 0; at < length; at += n) {
+    while (at < length) {
+        /* Most text is ASCII, and goes eight bytes at a time. */
+        if (length - at >= sizeof(eight)) {
+            memcpy(&eight, text + at, sizeof(eight));
+            if (!(eight & 0x8080808080808080u)) {
+                at += sizeof(eight);
+                continue;
+            }
+        }
         n = sequence((const unsigned char *)text + at, length - at);
         if (!n)
             return 0;
+        at += n;
     }
     return 1;
 }

@@ -26,6 +26,10 @@ def node(ident: int, *deps: int, kind: int = 4, micros: int = 12) -> bytes:
             + field(5, b"".join(map(varint, deps))) + field(7, micros) + field(10, is_cpu))
 
 
+# An attribute that protobuf's readers refuse, and its node with it.
+TEXT = field(10, field(1, b"shape") + field(29, b"\xff"))
+
+
 def trace(*nodes: bytes) -> bytes:
     messages = (field(1, b"0.0.4"), *nodes)
     return b"".join(varint(len(m)) + m for m in messages)
@@ -71,7 +75,11 @@ def test_broken_traces(tmp_path):
     path = tmp_path / "t.0.et"
     for data, problem in ((trace(node(1), node(2, 7)), "dep_missing"),
                           (trace(node(1, 2), node(2, 1)), "cycle"),
+                          (trace(node(1 << 40), node(1 << 40)), "id_twice"),
+                          (trace(node(1), node(2, (1 << 64) - 1)), "dep_missing"),
+                          (trace(node(1 << 63, 1 << 62), node(1 << 62, 1 << 63)), "cycle"),
                           (trace(node(1, kind=1)), "type"),
+                          (trace(node(1) + TEXT), "text"),
                           (trace(node(1, micros=(1 << 64) - 12)), "duration"),
                           (trace(node(1), node(2, 1))[:-3], "cut"),
                           (trace(node(1)) + b"\x02\x52\x7f", "damaged")):

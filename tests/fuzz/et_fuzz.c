@@ -37,6 +37,8 @@ static void touch(const struct sl_et_node *n)
         sum += (unsigned char)n->name.data[i];
     for (size_t i = 0; i < n->pg_name.size; i++)
         sum += (unsigned char)n->pg_name.data[i];
+    for (size_t i = 0; i < n->refused_attribute.size; i++)
+        sum += (unsigned char)n->refused_attribute.data[i];
     touched += sum;
 }
 
@@ -105,7 +107,8 @@ static char *put_message(char *at, const char *message, const char *end)
 static char *put_node(char *at, uint64_t id, uint32_t seed)
 {
     char message[512], deps[32];
-    char *m = sl_wire_u64(message, 1, id), *d = deps;
+    uint64_t first = seed & 64 ? 1ull << 40 : 0; /* ids of half of the nodes are large */
+    char *m = sl_wire_u64(message, 1, first + id), *d = deps;
 
     m = sl_wire_bytes(m, 2, "kernel_of_some_kind", 1 + seed % 18);
     m = sl_wire_u64(m, 3, 4 + (seed >> 3) % 4);
@@ -123,6 +126,9 @@ static char *put_node(char *at, uint64_t id, uint32_t seed)
     m = sl_chakra_attribute(m, 10, "comm_type", 9, SL_CHAKRA_INT64, seed % 12);
     m = sl_chakra_attribute(m, 10, "comm_size", 9, SL_CHAKRA_INT64, seed);
     m = sl_chakra_attribute(m, 10, "duration_ns", 11, SL_CHAKRA_INT64, seed);
+    m = sl_chakra_text_attribute(m, 10, "shape", "[2, 3]");
+    m = sl_wire_bytes(m, 10, "\x0a\x01l\xf2\x01\x06\x0a\x01x\x0a\x01y", 12); /* a list */
+    m = sl_wire_bytes(m, 8 + (seed >> 7) % 2, "\x0a\x01v\x12\x01s\x1a\x01t", 9);
     return put_message(at, message, m);
 }
 

@@ -12,9 +12,9 @@
 
 #include "base/pages.h"
 #include "base/utf8.h"
+#include "read/et_text.h"
 
-#define IDS       (1ull << 29)
-#define SET_BYTES (IDS / 8)
+#define SET_BYTES (SL_ET_IDS / 8)
 
 static const struct {
     const char *name, *text;
@@ -39,6 +39,10 @@ static const struct {
     [SL_ET_RULE_TYPE] = {"type", "nodes of type INVALID or METADATA, which simulators refuse",
                          SL_SEVERITY_ERROR},
     [SL_ET_RULE_NAME] = {"name", "names that are not UTF-8", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_TEXT] = {"text",
+                         "texts of attributes, inputs or outputs that are not UTF-8: readers "
+                         "refuse what they stand in",
+                         SL_SEVERITY_ERROR},
     [SL_ET_RULE_DURATION] = {"duration", "durations that are negative, or longer than 292 years",
                              SL_SEVERITY_ERROR},
     [SL_ET_RULE_NO_IS_CPU] = {"no_is_cpu_op", "nodes without is_cpu_op, taken for GPU operations",
@@ -65,8 +69,10 @@ static const struct {
                               "begin them too early: few at a window's edges; if there are many, "
                               "add runtime and driver to SYNCLINE_KINDS",
                               SL_SEVERITY_WARNING},
-    [SL_ET_RULE_NOT_CHECKED] = {"not_checked", "ids too large, or too many, to be checked",
-                                SL_SEVERITY_NOTE},
+    [SL_ET_RULE_NOT_CHECKED] = {"not_checked",
+                                "places that could not be checked for want of room: the file may "
+                                "be invalid there",
+                                SL_SEVERITY_ERROR},
 };
 
 static void __attribute__((format(printf, 4, 5)))
@@ -91,7 +97,8 @@ int sl_et_check_create(struct sl_et_check **out)
         return -ENOMEM;
     c->seen = sl_pages_map(SET_BYTES);
     c->wanted = sl_pages_map(SET_BYTES);
-    if (!c->seen || !c->wanted || sl_et_order_init(&c->order, IDS) != 0) {
+    if (!c->seen || !c->wanted || sl_et_ids_init(&c->ids) != 0 ||
+        sl_et_order_init(&c->order, &c->ids) != 0) {
         sl_et_check_destroy(c);
         return -ENOMEM;
     }
@@ -105,38 +112,42 @@ void sl_et_check_destroy(struct sl_et_check *c)
         return;
     sl_pages_unmap(c->seen, SET_BYTES);
     sl_pages_unmap(c->wanted, SET_BYTES);
-    sl_et_order_free(&c->order, IDS);
+    sl_et_order_free(&c->order);
+    sl_et_ids_free(&c->ids);
     sl_pages_unmap(c, sizeof(*c));
 }
 
-static int has(const uint64_t *set, uint64_t id)
+static int has(const uint64_t *set, uint64_t slot)
 {
-    return set[id / 64] >> id % 64 & 1;
+    return set[slot / 64] >> slot % 64 & 1;
 }
 
 static void check_ids(struct sl_et_check *c, const struct sl_et_node *n)
 {
+    uint64_t slot = sl_et_ids_slot(&c->ids, n->id), dep;
     unsigned long long id = n->id;
     size_t i;
 
     for (i = 0; i < n->deps; i++) {
+        dep = sl_et_ids_slot(&c->ids, n->dep[i]);
         if (n->dep[i] == n->id)
             add(c, SL_ET_RULE_DEP_SELF, n->at, "node %llu", id);
-        else if (n->dep[i] >= IDS)
-            add(c, SL_ET_RULE_NOT_CHECKED, n->at, "dependency of node %llu", id);
-        else if (!has(c->seen, n->dep[i]))
-            c->wanted[n->dep[i] / 64] |= 1ull << n->dep[i] % 64;
+        else if (dep == SL_ET_IDS_NONE)
+            add(c, SL_ET_RULE_NOT_CHECKED, n->at, "dependency of node %llu: too many large ids",
+                id);
+        else if (!has(c->seen, dep))
+            c->wanted[dep / 64] |= 1ull << dep % 64;
     }
-    if (n->id >= IDS) {
-        add(c, SL_ET_RULE_NOT_CHECKED, n->at, "node %llu", id);
+    if (slot == SL_ET_IDS_NONE) {
+        add(c, SL_ET_RULE_NOT_CHECKED, n->at, "node %llu: too many large ids", id);
         return;
     }
-    if (has(c->seen, n->id))
+    if (has(c->seen, slot))
         add(c, SL_ET_RULE_ID_TWICE, n->at, "node %llu", id);
-    c->seen[n->id / 64] |= 1ull << n->id % 64;
-    if (has(c->wanted, n->id)) {
+    c->seen[slot / 64] |= 1ull << slot % 64;
+    if (has(c->wanted, slot)) {
         add(c, SL_ET_RULE_DEP_LATER, n->at, "node %llu", id);
-        c->wanted[n->id / 64] &= ~(1ull << n->id % 64);
+        c->wanted[slot / 64] &= ~(1ull << slot % 64);
     }
 }
 
@@ -202,6 +213,15 @@ static void check_duration(struct sl_et_check *c, const struct sl_et_node *n)
         *(n->is_cpu ? &c->cpu_ns : &c->gpu_ns) += has_ns ? n->duration_ns : n->duration_us * 1000;
 }
 
+static void add_refused(struct sl_et_check *c, const struct sl_et_node *n)
+{
+    char name[SL_ET_TEXT_SHOWN];
+
+    sl_et_text_show(name, n->refused_attribute.data, n->refused_attribute.size);
+    add(c, SL_ET_RULE_TEXT, n->at, "%s%s%s of node %llu", n->refused, *name ? " " : "", name,
+        (unsigned long long)n->id);
+}
+
 void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
 {
     unsigned long long id = n->id;
@@ -218,6 +238,8 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
         add(c, SL_ET_RULE_TYPE, n->at, "node %llu", id);
     if (!sl_utf8_valid(n->name.data, n->name.size))
         add(c, SL_ET_RULE_NAME, n->at, "node %llu", id);
+    if (n->refused)
+        add_refused(c, n);
     check_duration(c, n);
     if (!(n->has & SL_ET_HAS_IS_CPU))
         add(c, SL_ET_RULE_NO_IS_CPU, n->at, "node %llu", id);
@@ -229,7 +251,7 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
         add(c, SL_ET_RULE_TWICE, n->at, "%s of node %llu", n->twice, id);
     check_communication(c, n);
     check_ids(c, n);
-    sl_et_order_node(&c->order, n->id, n->dep, n->deps, IDS);
+    sl_et_order_node(&c->order, n->id, n->dep, n->deps);
 }
 
 /* What was named and never came. */
@@ -237,14 +259,15 @@ static void check_missing(struct sl_et_check *c)
 {
     uint64_t i;
 
-    for (i = 0; i < IDS / 64; i++) {
+    for (i = 0; i < SL_ET_IDS / 64; i++) {
         uint64_t missing = c->wanted[i];
 
         for (; missing; missing &= missing - 1) {
-            unsigned long long id = i * 64 + (unsigned)__builtin_ctzll(missing);
+            uint64_t slot = i * 64 + (unsigned)__builtin_ctzll(missing);
 
-            add(c, SL_ET_RULE_DEP_MISSING, SL_FINDING_NO_PLACE, "id %llu", id);
-            sl_et_order_missing(&c->order, id);
+            add(c, SL_ET_RULE_DEP_MISSING, SL_FINDING_NO_PLACE, "id %llu",
+                (unsigned long long)sl_et_ids_id(&c->ids, slot));
+            sl_et_order_missing(&c->order, slot);
         }
     }
 }
@@ -268,6 +291,8 @@ void sl_et_check_end(struct sl_et_check *c, const struct sl_et *et)
     sl_et_get_status(et, &input);
     if (!sl_et_has_metadata(et))
         add(c, SL_ET_RULE_METADATA, 0, "the first message is none");
+    if (*sl_et_metadata_refused(et))
+        add(c, SL_ET_RULE_TEXT, 0, "%s of GlobalMetadata", sl_et_metadata_refused(et));
     if (sl_et_end(et) == SL_ET_CUT)
         add(c, SL_ET_RULE_CUT, sl_et_position(et), "the last message is incomplete");
     if (sl_et_end(et) == SL_ET_DAMAGED)

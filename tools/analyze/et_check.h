@@ -4,12 +4,13 @@
  * The rules are those of docs/chakra.md: what makes ASTRA-sim abort, or drop nodes in silence, is
  * an error.
  *
- * Threads: one owner. Memory: three bits per id, 192 MiB at the very most, and what et_order.h
- * says; larger ids are counted as not checked.
+ * Threads: one owner. Memory: three bits per slot of an id, 192 MiB at the very most, and what
+ * et_ids.h and et_order.h say. What they have no room for is counted as not checked.
  */
 #ifndef SL_ET_CHECK_H
 #define SL_ET_CHECK_H
 
+#include "analyze/et_ids.h"
 #include "analyze/et_order.h"
 #include "analyze/finding.h"
 #include "read/et_file.h"
@@ -27,6 +28,7 @@ enum sl_et_rule {
     SL_ET_RULE_CYCLE,    /* nodes in one, or behind one */
     SL_ET_RULE_TYPE,     /* INVALID or METADATA */
     SL_ET_RULE_NAME,     /* not UTF-8 */
+    SL_ET_RULE_TEXT,     /* another text of a node's, or of the metadata's, not UTF-8 */
     SL_ET_RULE_DURATION, /* negative, or of more nanoseconds than int64 holds */
     SL_ET_RULE_NO_IS_CPU,
     SL_ET_RULE_COMM_ON_CPU,
@@ -38,7 +40,7 @@ enum sl_et_rule {
     SL_ET_RULE_COMM_TYPE,   /* one that ASTRA-sim has no algorithm for */
     SL_ET_RULE_GROUP,       /* pg_name is no number of 31 bits */
     SL_ET_RULE_NO_LAUNCH,   /* GPU operations whose call is not there */
-    SL_ET_RULE_NOT_CHECKED, /* ids too large */
+    SL_ET_RULE_NOT_CHECKED, /* for want of room: nobody knows whether it is valid */
     SL_ET_RULES
 };
 
@@ -48,7 +50,8 @@ struct sl_et_check {
     uint64_t cpu_nodes, wait_nodes, gap_nodes;
     uint64_t cpu_ns, gpu_ns; /* sums of durations that can be */
     struct sl_finding found[SL_ET_RULES];
-    uint64_t *seen, *wanted; /* a bit per id */
+    struct sl_et_ids ids;
+    uint64_t *seen, *wanted; /* a bit per slot */
     struct sl_et_order order;
 };
 

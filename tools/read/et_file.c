@@ -1,8 +1,8 @@
 /*
  * et_file.c - a Chakra execution trace, message by message.
  *
- * Threads: one owner. Memory: see et_file.h. Every length is held against what is there before it
- * is used: the file may come from anywhere.
+ * Threads: one owner. Memory: see et_file.h. The file may come from anywhere: et_wire.h holds every
+ * length against what is there.
  */
 #include "read/et_file.h"
 
@@ -13,12 +13,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "read/et_text.h"
+#include "read/et_wire.h"
+
 struct sl_et {
     struct sl_input *input;
     enum sl_et_end end;
     uint64_t position;
     int has_metadata;
     char version[32];
+    char metadata_refused[SL_ET_TEXT_SHOWN + 16];
     char *text; /* SL_ET_MESSAGE_MAX and the length before it */
     size_t used, have;
     uint64_t *dep;
@@ -31,58 +35,7 @@ struct sl_et {
 #define TAG_VERSION   0x0a
 #define TAG_ATTRIBUTE 0x12
 
-struct span {
-    const unsigned char *at, *end;
-};
-
-/* 1 and the value, or 0: it ends too early or is too long. */
-static int take_varint(struct span *s, uint64_t *out)
-{
-    uint64_t v = 0;
-    unsigned shift;
-
-    for (shift = 0; shift < 64 && s->at < s->end; shift += 7) {
-        unsigned char byte = *s->at++;
-
-        v |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80)) {
-            *out = v;
-            return 1;
-        }
-    }
-    return 0;
-}
-
-struct field {
-    uint64_t number;
-    unsigned wire; /* 0 varint, 1 eight bytes, 2 bytes, 5 four bytes */
-    uint64_t value;
-    struct span bytes;
-};
-
-static int take_field(struct span *s, struct field *f)
-{
-    uint64_t tag, size;
-
-    if (!take_varint(s, &tag))
-        return 0;
-    *f = (struct field){.number = tag >> 3, .wire = tag & 7};
-    if (f->wire == 0)
-        return take_varint(s, &f->value);
-    if (f->wire == 1)
-        size = 8;
-    else if (f->wire == 5)
-        size = 4;
-    else if (f->wire != 2 || !take_varint(s, &size))
-        return 0;
-    if (size > (uint64_t)(s->end - s->at))
-        return 0;
-    f->bytes = (struct span){s->at, s->at + size};
-    s->at += size;
-    return 1;
-}
-
-static struct sl_et_bytes bytes_of(struct span s)
+static struct sl_et_bytes bytes_of(struct sl_et_span s)
 {
     return (struct sl_et_bytes){(const char *)s.at, (size_t)(s.end - s.at)};
 }
@@ -139,20 +92,32 @@ static void take_known(struct sl_et_node *n, uint32_t has, const char *name, uin
         n->comm_dst = (int32_t)(uint32_t)value;
 }
 
-static int take_attribute(struct span s, struct sl_et_node *n)
+/* The first is kept. */
+static void refuse(struct sl_et_node *n, const char *what, struct sl_et_bytes attribute)
+{
+    if (n->refused)
+        return;
+    n->refused = what;
+    n->refused_attribute = attribute;
+}
+
+static int take_attribute(struct sl_et_span s, struct sl_et_node *n)
 {
     struct sl_et_bytes name = {"", 0};
-    struct field f, value = {0};
+    struct sl_et_field f, value = {0};
+    int refused = 0;
     size_t i;
 
     while (s.at < s.end) {
-        if (!take_field(&s, &f))
+        if (!sl_et_take_field(&s, &f) || !sl_et_text_of_field(&f, &refused))
             return 0;
         if (f.number == 1 && f.wire == 2)
             name = bytes_of(f.bytes);
         else if (f.number > 2)
             value = f;
     }
+    if (refused)
+        refuse(n, "attribute", name);
     if (is_text(name, "pg_name")) {
         if (value.number == VALUE_STRING && value.wire == 2)
             n->pg_name = bytes_of(value.bytes);
@@ -186,7 +151,7 @@ static int add_dep(struct sl_et *et, struct sl_et_node *n, uint64_t id)
     return 1;
 }
 
-static int take_deps(struct sl_et *et, struct sl_et_node *n, struct field *f)
+static int take_deps(struct sl_et *et, struct sl_et_node *n, struct sl_et_field *f)
 {
     uint64_t id;
 
@@ -195,12 +160,23 @@ static int take_deps(struct sl_et *et, struct sl_et_node *n, struct field *f)
     if (f->wire != 2)
         return 0;
     while (f->bytes.at < f->bytes.end)
-        if (!take_varint(&f->bytes, &id) || !add_dep(et, n, id))
+        if (!sl_et_take_varint(&f->bytes, &id) || !add_dep(et, n, id))
             return 0;
     return 1;
 }
 
-static int take_node_field(struct sl_et *et, struct sl_et_node *n, struct field *f)
+static int take_inputs(struct sl_et_node *n, const char *what, struct sl_et_span s)
+{
+    int refused = 0;
+
+    if (!sl_et_text_of_strings(s, 3, &refused))
+        return 0;
+    if (refused)
+        refuse(n, what, (struct sl_et_bytes){"", 0});
+    return 1;
+}
+
+static int take_node_field(struct sl_et *et, struct sl_et_node *n, struct sl_et_field *f)
 {
     switch (f->number << 3 | f->wire) {
     case 1 << 3:
@@ -218,6 +194,10 @@ static int take_node_field(struct sl_et *et, struct sl_et_node *n, struct field 
     case 7 << 3:
         n->duration_us = f->value;
         return 1;
+    case 8 << 3 | 2:
+        return take_inputs(n, "inputs", f->bytes);
+    case 9 << 3 | 2:
+        return take_inputs(n, "outputs", f->bytes);
     case 10 << 3 | 2:
         return take_attribute(f->bytes, n);
     default:
@@ -225,12 +205,12 @@ static int take_node_field(struct sl_et *et, struct sl_et_node *n, struct field 
     }
 }
 
-static int take_node(struct sl_et *et, struct span s, struct sl_et_node *n)
+static int take_node(struct sl_et *et, struct sl_et_span s, struct sl_et_node *n)
 {
-    struct field f;
+    struct sl_et_field f;
 
     while (s.at < s.end)
-        if (!take_field(&s, &f) || !take_node_field(et, n, &f))
+        if (!sl_et_take_field(&s, &f) || !take_node_field(et, n, &f))
             return 0;
     n->dep = et->dep;
     return 1;
@@ -258,9 +238,9 @@ static void fill(struct sl_et *et, size_t need)
 }
 
 /* 1: a message. 0: none, and et->end says why. */
-static int take_message(struct sl_et *et, struct span *out)
+static int take_message(struct sl_et *et, struct sl_et_span *out)
 {
-    struct span s;
+    struct sl_et_span s;
     uint64_t size;
     size_t before;
 
@@ -274,7 +254,7 @@ static int take_message(struct sl_et *et, struct span *out)
         return 0;
     }
     before = (size_t)(s.end - s.at);
-    if (!take_varint(&s, &size)) {
+    if (!sl_et_take_varint(&s, &size)) {
         et->end = before < LENGTH_MAX ? SL_ET_CUT : SL_ET_DAMAGED;
         return 0;
     }
@@ -298,7 +278,7 @@ static int take_message(struct sl_et *et, struct span *out)
 int sl_et_next(struct sl_et *et, struct sl_et_node *out)
 {
     uint64_t at = et->position;
-    struct span message;
+    struct sl_et_span message;
 
     if (!take_message(et, &message))
         return 0;
@@ -319,14 +299,14 @@ static int is_letter(unsigned char c, int of_version)
 
 int sl_et_looks_like(const char *text, size_t size)
 {
-    struct span s = {(const unsigned char *)text, (const unsigned char *)text + size};
+    struct sl_et_span s = {(const unsigned char *)text, (const unsigned char *)text + size};
     uint64_t length, i;
     int of_version;
 
-    if (!take_varint(&s, &length) || s.end - s.at < 3)
+    if (!sl_et_take_varint(&s, &length) || s.end - s.at < 3)
         return 0;
     of_version = *s.at == TAG_VERSION;
-    if (!of_version && (*s.at++ != TAG_ATTRIBUTE || !take_varint(&s, &length)))
+    if (!of_version && (*s.at++ != TAG_ATTRIBUTE || !sl_et_take_varint(&s, &length)))
         return 0;
     if (s.end - s.at < 2 || *s.at++ != TAG_VERSION) /* an attribute's name has the same */
         return 0;
@@ -376,26 +356,27 @@ int sl_et_is_file(const char *path)
 
 /* A version, attributes, or both: MLCommons' converter writes no version. A node has its id first,
  * or, of id 0, its name, which begins as no attribute does. */
-static int is_metadata(struct span s)
+static int is_metadata(struct sl_et_span s)
 {
-    struct field f, name;
+    struct sl_et_field f, name;
 
     while (s.at < s.end) {
-        if (!take_field(&s, &f) || f.wire != 2 || f.number > 2)
+        if (!sl_et_take_field(&s, &f) || f.wire != 2 || f.number > 2)
             return 0;
-        if (f.number == 2 && (!take_field(&f.bytes, &name) || name.number != 1 || name.wire != 2))
+        if (f.number == 2 &&
+            (!sl_et_take_field(&f.bytes, &name) || name.number != 1 || name.wire != 2))
             return 0;
     }
     return 1;
 }
 
 /* The version, if it is one that can be shown. */
-static void take_version(struct sl_et *et, struct span s)
+static void take_version(struct sl_et *et, struct sl_et_span s)
 {
-    struct field f;
+    struct sl_et_field f;
     size_t i, size;
 
-    if (!take_field(&s, &f) || f.number != 1)
+    if (!sl_et_take_field(&s, &f) || f.number != 1)
         return;
     size = (size_t)(f.bytes.end - f.bytes.at);
     for (i = 0; i < size; i++)
@@ -404,10 +385,35 @@ static void take_version(struct sl_et *et, struct span s)
     memcpy(et->version, f.bytes.at, size);
 }
 
+/* The first text of the metadata that is not UTF-8, by its name. A list that is none is refused
+ * just so. */
+static void take_metadata_texts(struct sl_et *et, struct sl_et_span s)
+{
+    char shown[SL_ET_TEXT_SHOWN];
+    struct sl_et_span name;
+    struct sl_et_field f;
+    int refused = 0;
+
+    while (!refused && s.at < s.end && sl_et_take_field(&s, &f)) {
+        if (f.number == 1)
+            sl_et_text_of_field(&f, &refused); /* it stands where an attribute's name does */
+        else if (!sl_et_text_of_attribute(f.bytes, &name, &refused))
+            refused = 1;
+    }
+    if (!refused)
+        return;
+    if (f.number == 1) {
+        snprintf(et->metadata_refused, sizeof(et->metadata_refused), "version");
+        return;
+    }
+    sl_et_text_show(shown, name.at, (size_t)(name.end - name.at));
+    snprintf(et->metadata_refused, sizeof(et->metadata_refused), "attribute %s", shown);
+}
+
 /* The first message, if it is the metadata: else it stays, as the node that it is. */
 static void take_metadata(struct sl_et *et)
 {
-    struct span message;
+    struct sl_et_span message;
 
     if (!take_message(et, &message)) {
         et->end = SL_ET_OPEN; /* who asks for a node will be told */
@@ -416,6 +422,7 @@ static void take_metadata(struct sl_et *et)
     et->has_metadata = is_metadata(message);
     if (et->has_metadata) {
         take_version(et, message);
+        take_metadata_texts(et, message);
         return;
     }
     et->used -= (size_t)et->position;
@@ -471,6 +478,11 @@ int sl_et_has_metadata(const struct sl_et *et)
 const char *sl_et_version(const struct sl_et *et)
 {
     return et->version;
+}
+
+const char *sl_et_metadata_refused(const struct sl_et *et)
+{
+    return et->metadata_refused;
 }
 
 enum sl_et_end sl_et_end(const struct sl_et *et)

@@ -56,6 +56,10 @@ struct sl_et_node {
     const char *misplaced; /* an attribute whose value is in another member of the oneof than
                             * feeders take; NULL: none */
     const char *twice;     /* an attribute that it has twice; NULL: none */
+    const char *refused; /* "attribute", "inputs" or "outputs": has a text that is not UTF-8, which
+                          * protobuf's readers refuse the node for; NULL: none. The name is not
+                          * looked at. */
+    struct sl_et_bytes refused_attribute; /* its name, which may be that text */
     uint64_t comm_type, comm_size;
     int32_t comm_src, comm_dst; /* as readers take them: the lower half of what is longer */
     struct sl_et_bytes name, pg_name;
@@ -90,6 +94,8 @@ void sl_et_close(struct sl_et *et); /* NULL is fine */
 int sl_et_has_metadata(const struct sl_et *et); /* the first message is GlobalMetadata */
 /* The version that it tells, of digits and dots; "": none. */
 const char *sl_et_version(const struct sl_et *et);
+/* What of the metadata is not UTF-8, to be shown: "attribute host"; "": nothing. */
+const char *sl_et_metadata_refused(const struct sl_et *et);
 
 /* 1: a node, valid until the next call. 0: no more. */
 int sl_et_next(struct sl_et *et, struct sl_et_node *out);

@@ -35,6 +35,24 @@ static void test_only_valid_utf8_passes(void **state)
     assert_clean("cut \xe2\x82", "cut ??");
 }
 
+/* ASCII is passed over in longer pieces: wherever it begins and ends. */
+static void test_every_byte_of_a_long_text_counts(void **state)
+{
+    char text[40];
+
+    (void)state;
+    for (size_t size = 1; size < sizeof(text); size++)
+        for (size_t at = 0; at < size; at++) {
+            memset(text, 'a', sizeof(text));
+            assert_int_equal(sl_utf8_valid(text, size), 1);
+            text[at] = '\xff';
+            assert_int_equal(sl_utf8_valid(text, size), 0);
+            text[at] = '\xc3';
+            text[at + 1 < sizeof(text) ? at + 1 : at] = '\xa9';
+            assert_int_equal(sl_utf8_valid(text, size), at + 1 < size);
+        }
+}
+
 static void test_a_sequence_is_not_cut_in_two(void **state)
 {
     char out[4];
@@ -47,6 +65,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_only_valid_utf8_passes),
+        cmocka_unit_test(test_every_byte_of_a_long_text_counts),
         cmocka_unit_test(test_a_sequence_is_not_cut_in_two),
     };
 

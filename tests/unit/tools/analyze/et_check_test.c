@@ -76,11 +76,73 @@ static void test_ids(void **state)
     assert_breaks(SL_ET_RULE_DEP_LATER);
     ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x02") ET_COMP ET_GPU ET_DEP("\x02")));
     assert_breaks(SL_ET_RULE_DEP_SELF);
-    ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x80\x80\x80\x80\x10") ET_COMP ET_GPU));
-    assert_breaks(SL_ET_RULE_NOT_CHECKED);
 }
 
 #define NODE(id, more) ET_MESSAGE(ET_ID(id) ET_COMP ET_GPU more)
+
+/* 2^40 + 5, 2^31, and 2^64 - 1 */
+#define LARGE        "\x85\x80\x80\x80\x80\x20"
+#define TWO_31       "\x80\x80\x80\x80\x08"
+#define LAST         "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+#define LARGE_DEP    "\x2a\x06" LARGE
+#define LAST_DEP     "\x2a\x0a" LAST
+#define LARGE_NUMBER "1099511627781"
+#define LAST_NUMBER  "18446744073709551615"
+
+static void test_large_ids(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META), NODE("\x01", ""), NODE(LARGE, ET_DEP("\x01")),
+            NODE(LAST, LARGE_DEP), NODE("\x02", LAST_DEP LARGE_DEP));
+    assert_breaks(SL_ET_RULES);
+    ET_FILE(ET_MESSAGE(ET_META), NODE(LARGE, ""), NODE(LAST, ""), NODE(LARGE, ""));
+    assert_breaks(SL_ET_RULE_ID_TWICE);
+    assert_string_equal(checked->found[SL_ET_RULE_ID_TWICE].example, "node " LARGE_NUMBER);
+    ET_FILE(ET_MESSAGE(ET_META), NODE("\x01", "\x2a\x05" TWO_31));
+    assert_breaks(SL_ET_RULE_DEP_MISSING);
+    assert_string_equal(checked->found[SL_ET_RULE_DEP_MISSING].example, "id 2147483648");
+    ET_FILE(ET_MESSAGE(ET_META), NODE(LARGE, LAST_DEP));
+    assert_breaks(SL_ET_RULE_DEP_MISSING);
+    assert_string_equal(checked->found[SL_ET_RULE_DEP_MISSING].example, "id " LAST_NUMBER);
+    ET_FILE(ET_MESSAGE(ET_META), NODE("\x01", LAST_DEP), NODE(LAST, ""));
+    assert_breaks(SL_ET_RULE_DEP_LATER);
+    assert_string_equal(checked->found[SL_ET_RULE_DEP_LATER].example, "node " LAST_NUMBER);
+    ET_FILE(ET_MESSAGE(ET_META), NODE(LAST, LAST_DEP));
+    assert_breaks(SL_ET_RULE_DEP_SELF);
+}
+
+static void test_cycle_of_large_ids(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META), NODE("\x01", ""), NODE(LARGE, LAST_DEP ET_DEP("\x01")),
+            NODE(LAST, LARGE_DEP));
+    check_file();
+    assert_int_equal(checked->found[SL_ET_RULE_CYCLE].count, 2);
+    assert_string_equal(checked->found[SL_ET_RULE_CYCLE].example, "node " LARGE_NUMBER);
+}
+
+/* Nobody knows then whether the file is valid, so it is not called so. */
+static void test_more_large_ids_than_can_be_told_apart(void **state)
+{
+    struct sl_et_node n = {.type = SL_ET_COMP, .has = SL_ET_HAS_IS_CPU};
+    uint64_t i;
+
+    (void)state;
+    sl_et_check_destroy(checked);
+    assert_int_equal(sl_et_check_create(&checked), 0);
+    for (i = 0; i < 1 << 22; i++) {
+        n.id = (1ull << 32) + i;
+        sl_et_check_node(checked, &n);
+    }
+    assert_int_equal(checked->found[SL_ET_RULE_NOT_CHECKED].count, 0);
+    n.id = UINT64_MAX;
+    sl_et_check_node(checked, &n);
+    assert_int_equal(checked->found[SL_ET_RULE_NOT_CHECKED].count, 1);
+    assert_int_equal(sl_et_check_worst(checked), SL_SEVERITY_ERROR);
+    n.id = 1ull << 32; /* those that have a place keep it */
+    sl_et_check_node(checked, &n);
+    assert_int_equal(checked->found[SL_ET_RULE_ID_TWICE].count, 1);
+}
 
 /* 3 and 4 need each other, 5 needs 4; nothing is wrong with 2, which stands before what it needs.
  */
@@ -113,6 +175,76 @@ static void test_nodes(void **state)
     assert_breaks(SL_ET_RULE_NAME);
     ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP));
     assert_breaks(SL_ET_RULE_NO_IS_CPU);
+}
+
+/* A node with this behind its type, of which protobuf's readers refuse a text. */
+static void assert_refused(const char *more, size_t size, const char *example)
+{
+    static const char node[] = ET_ID("\x01") ET_COMP ET_GPU;
+    char text[128];
+
+    memcpy(text, node, sizeof(node) - 1);
+    memcpy(text + sizeof(node) - 1, more, size);
+    et_write_messages((struct et_message[]){ET_MESSAGE(ET_META), {text, sizeof(node) - 1 + size}},
+                      2);
+    assert_breaks(example ? SL_ET_RULE_TEXT : SL_ET_RULES);
+    if (example)
+        assert_string_equal(checked->found[SL_ET_RULE_TEXT].example, example);
+}
+
+#define REFUSED(more, example) assert_refused(more, sizeof(more) - 1, example)
+
+/* What the schema calls a string is UTF-8; bytes are anything. */
+static void test_texts(void **state)
+{
+    (void)state;
+    REFUSED("\x52\x04\x0a\x02"
+            "a\xff",
+            "attribute a? of node 1");
+    REFUSED("\x52\x08\x0a\x02"
+            "ab\xea\x01\x01\xff",
+            "attribute ab of node 1");
+    REFUSED("\x52\x08\xea\x01\x01\xff\x0a\x02"
+            "ab",
+            "attribute ab of node 1");
+    REFUSED("\x52\x06\x0a\x01\x1b\x12\x01\xff", "attribute ? of node 1"); /* doc_string */
+    REFUSED("\x52\x0d\x0a\x02"
+            "ab\xf2\x01\x06\x0a\x01"
+            "x\x0a\x01\xff",
+            "attribute ab of node 1"); /* the second of a list */
+    REFUSED("\x52\x0f\x0a\x09"
+            "is_cpu_ox\x12\x02\xc3\xa9",
+            NULL);
+    REFUSED("\x52\x08\x0a\x02"
+            "ab\xfa\x01\x01\xff",
+            NULL); /* bytes, and a list of them */
+    REFUSED("\x52\x0a\x0a\x02"
+            "ab\x82\x02\x03\x0a\x01\xff",
+            NULL);
+    REFUSED("\x42\x03\x0a\x01\xff", "inputs of node 1");
+    REFUSED("\x42\x06\x0a\x01"
+            "x\x12\x01\xff",
+            "inputs of node 1");
+    REFUSED("\x4a\x03\x1a\x01\xff", "outputs of node 1");
+    REFUSED("\x4a\x04\x1a\x02\xc3\xa9", NULL);
+    /* of two that are refused the first is told */
+    REFUSED("\x4a\x03\x1a\x01\xff\x52\x04\x0a\x02"
+            "a\xff",
+            "outputs of node 1");
+}
+
+/* Which are read long before they are told. */
+static void test_texts_of_the_metadata(void **state)
+{
+    (void)state;
+    ET_FILE(ET_MESSAGE(ET_META "\x12\x08\x0a\x02"
+                               "ab\xea\x01\x01\xff"),
+            FIRST);
+    assert_breaks(SL_ET_RULE_TEXT);
+    assert_string_equal(checked->found[SL_ET_RULE_TEXT].example, "attribute ab of GlobalMetadata");
+    ET_FILE(ET_MESSAGE(ET_META "\x0a\x01\xff"), FIRST);
+    assert_breaks(SL_ET_RULE_TEXT);
+    assert_string_equal(checked->found[SL_ET_RULE_TEXT].example, "version of GlobalMetadata");
 }
 
 #define NO_LAUNCH                                                                                  \
@@ -266,8 +398,13 @@ int main(void)
         cmocka_unit_test(test_size_below_0),
         cmocka_unit_test(test_attribute_twice),
         cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_large_ids),
+        cmocka_unit_test(test_cycle_of_large_ids),
+        cmocka_unit_test(test_more_large_ids_than_can_be_told_apart),
         cmocka_unit_test(test_cycles),
         cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_texts_of_the_metadata),
         cmocka_unit_test(test_types_of_attributes),
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_communication),

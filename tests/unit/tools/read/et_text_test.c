@@ -1,0 +1,82 @@
+/* et_text_test.c - texts that protobuf's readers refuse, and what is shown of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "read/et_text.h"
+
+#define SPAN(text)                                                                                 \
+    ((struct sl_et_span){(const unsigned char *)(text),                                            \
+                         (const unsigned char *)(text) + sizeof(text) - 1})
+
+static void test_strings_of_a_message(void **state)
+{
+    int refused = 0;
+
+    (void)state;
+    assert_int_equal(sl_et_text_of_strings(SPAN(""), 3, &refused), 1);
+    assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x02\xc3\xa9\x1a\x01x"), 3, &refused), 1);
+    /* of a field that the schema does not have there, or that is no text */
+    assert_int_equal(sl_et_text_of_strings(SPAN("\x22\x01\xff\x08\x7f"), 3, &refused), 1);
+    assert_int_equal(refused, 0);
+    assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x02x"), 3, &refused), 0);
+    assert_int_equal(sl_et_text_of_strings(SPAN("\x1a\x01\xff\x0a\x01x"), 3, &refused), 1);
+    assert_int_equal(refused, 1);
+    /* what has been refused stays so */
+    assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x01x"), 1, &refused), 1);
+    assert_int_equal(refused, 1);
+}
+
+static void test_texts_of_an_attribute(void **state)
+{
+    struct sl_et_span name;
+    int refused = 0;
+
+    (void)state;
+    assert_int_equal(
+        sl_et_text_of_attribute(SPAN("\xea\x01\x01v\x0a\x02it\x12\x01\x64"), &name, &refused), 1);
+    assert_int_equal(name.end - name.at, 2);
+    assert_memory_equal(name.at, "it", 2);
+    /* bytes, and a list of them */
+    assert_int_equal(
+        sl_et_text_of_attribute(SPAN("\xfa\x01\x01\xff\x82\x02\x03\x0a\x01\xff"), &name, &refused),
+        1);
+    assert_int_equal(name.end - name.at, 0);
+    assert_int_equal(refused, 0);
+    assert_int_equal(
+        sl_et_text_of_attribute(SPAN("\x0a\x01n\xf2\x01\x02\x0a\x01"), &name, &refused), 0);
+    /* the value that another member of the oneof takes the place of is refused too */
+    assert_int_equal(
+        sl_et_text_of_attribute(SPAN("\x0a\x01n\xea\x01\x01\xff\x48\x01"), &name, &refused), 1);
+    assert_int_equal(refused, 1);
+}
+
+static void test_names_do_no_harm_to_a_terminal(void **state)
+{
+    char shown[SL_ET_TEXT_SHOWN], long_name[200];
+
+    (void)state;
+    sl_et_text_show(shown, "a\x1b[2J\x7f\xff\xc3\xa9", 9);
+    assert_string_equal(shown, "a?[2J??\xc3\xa9");
+    memset(long_name, 'n', sizeof(long_name));
+    sl_et_text_show(shown, long_name, sizeof(long_name));
+    assert_int_equal(strlen(shown), SL_ET_TEXT_SHOWN - 1);
+    sl_et_text_show(shown, "", 0);
+    assert_string_equal(shown, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_strings_of_a_message),
+        cmocka_unit_test(test_texts_of_an_attribute),
+        cmocka_unit_test(test_names_do_no_harm_to_a_terminal),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
