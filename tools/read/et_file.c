@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "read/et_text.h"
 #include "read/et_wire.h"
@@ -30,10 +29,6 @@ struct sl_et {
 };
 
 #define LENGTH_MAX 10
-
-/* Fields of GlobalMetadata, in its bytes. */
-#define TAG_VERSION   0x0a
-#define TAG_ATTRIBUTE 0x12
 
 static struct sl_et_bytes bytes_of(struct sl_et_span s)
 {
@@ -291,69 +286,6 @@ int sl_et_next(struct sl_et *et, struct sl_et_node *out)
     return 0;
 }
 
-/* A letter of a version, or of an attribute's name. */
-static int is_letter(unsigned char c, int of_version)
-{
-    return of_version ? isdigit(c) || c == '.' : isalnum(c) || c == '_';
-}
-
-int sl_et_looks_like(const char *text, size_t size)
-{
-    struct sl_et_span s = {(const unsigned char *)text, (const unsigned char *)text + size};
-    uint64_t length, i;
-    int of_version;
-
-    if (!sl_et_take_varint(&s, &length) || s.end - s.at < 3)
-        return 0;
-    of_version = *s.at == TAG_VERSION;
-    if (!of_version && (*s.at++ != TAG_ATTRIBUTE || !sl_et_take_varint(&s, &length)))
-        return 0;
-    if (s.end - s.at < 2 || *s.at++ != TAG_VERSION) /* an attribute's name has the same */
-        return 0;
-    length = *s.at++;
-    if (length == 0 || length > 16 || length > (uint64_t)(s.end - s.at))
-        return 0;
-    for (i = 0; i < length; i++)
-        if (!is_letter(s.at[i], of_version))
-            return 0;
-    return 1;
-}
-
-/* NAME.et, NAME.et.zst, NAME.et.part... */
-static int is_named(const char *path)
-{
-    const char *name = strrchr(path, '/'), *at;
-
-    for (at = strstr(name ? name : path, ".et"); at; at = strstr(at + 1, ".et"))
-        if (at[3] == '\0' || at[3] == '.')
-            return 1;
-    return 0;
-}
-
-int sl_et_is_input(struct sl_input *input, const char *path)
-{
-    const char *text;
-    size_t size = sl_input_peek(input, &text);
-
-    return sl_et_looks_like(text, size) ||
-           (size > 0 && is_named(path) && !strchr(" \t\r\n{[", text[0]));
-}
-
-int sl_et_is_file(const char *path)
-{
-    struct sl_input *input;
-    struct stat st;
-    char why[512];
-    int is_one;
-
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
-        sl_input_open(&input, path, why, sizeof(why)) != 0)
-        return 0;
-    is_one = sl_et_is_input(input, path);
-    sl_input_close(input);
-    return is_one;
-}
-
 /* A version, attributes, or both: MLCommons' converter writes no version. A node has its id first,
  * or, of id 0, its name, which begins as no attribute does. */
 static int is_metadata(struct sl_et_span s)
@@ -380,7 +312,7 @@ static void take_version(struct sl_et *et, struct sl_et_span s)
         return;
     size = (size_t)(f.bytes.end - f.bytes.at);
     for (i = 0; i < size; i++)
-        if (size >= sizeof(et->version) || !is_letter(f.bytes.at[i], 1))
+        if (size >= sizeof(et->version) || (!isdigit(f.bytes.at[i]) && f.bytes.at[i] != '.'))
             return;
     memcpy(et->version, f.bytes.at, size);
 }
