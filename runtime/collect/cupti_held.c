@@ -27,6 +27,7 @@ static struct {
     struct place {
         _Atomic int state;
         uint32_t stream;
+        sl_cupti_complete_fn complete;
         void *context;
         uint8_t *buffer;
         size_t size, valid_size;
@@ -57,7 +58,8 @@ static struct place *take(struct place *at, int state)
     return NULL;
 }
 
-int sl_held_put(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid_size)
+int sl_held_put(sl_cupti_complete_fn complete, void *context, uint32_t stream, uint8_t *buffer,
+                size_t size, size_t valid_size)
 {
     struct place *p = NULL;
 
@@ -66,6 +68,7 @@ int sl_held_put(void *context, uint32_t stream, uint8_t *buffer, size_t size, si
     if (atomic_load(&held.is_open))
         p = take(held.place, FREE);
     if (p) {
+        p->complete = complete;
         p->context = context;
         p->stream = stream;
         p->buffer = buffer;
@@ -77,14 +80,15 @@ int sl_held_put(void *context, uint32_t stream, uint8_t *buffer, size_t size, si
     return p ? 0 : -ENOENT;
 }
 
-void sl_held_deliver(sl_cupti_complete_fn complete)
+void sl_held_deliver(void)
 {
     uint64_t deadline = sl_clock_monotonic() + WAIT_MOST_NS;
 
     sl_held_close();
     while (atomic_load(&held.putting) && sl_clock_monotonic() < deadline)
         sched_yield();
-    for (struct place *p = held.place; complete && (p = take(p, KEPT)); p++) {
+    for (struct place *p = held.place; (p = take(p, KEPT)); p++) {
+        sl_cupti_complete_fn complete = p->complete;
         void *context = p->context;
         uint8_t *buffer = p->buffer;
         size_t size = p->size, valid_size = p->valid_size;

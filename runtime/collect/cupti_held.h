@@ -25,13 +25,15 @@ enum {
 /* From now on buffers are to be kept. */
 void sl_held_open(void);
 
-/* 0: it is kept; -ENOENT: it is the client's now, since nobody keeps any or there is no room. */
-int sl_held_put(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid_size);
+/* For `complete`. 0: it is kept; -ENOENT: it is the client's now, since nobody keeps any or there
+ * is no room. */
+int sl_held_put(sl_cupti_complete_fn complete, void *context, uint32_t stream, uint8_t *buffer,
+                size_t size, size_t valid_size);
 
 /* No more are kept. What is stays so. */
 void sl_held_close(void);
 
-/* The same, and all that was kept goes to the client, on this thread. */
-void sl_held_deliver(sl_cupti_complete_fn complete);
+/* The same, and all that was kept goes to its clients, on this thread. */
+void sl_held_deliver(void);
 
 #endif

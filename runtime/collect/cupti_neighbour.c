@@ -147,7 +147,7 @@ enum sl_neighbour_stranded sl_neighbour_stranded(void)
 
 void sl_neighbour_fetch(void)
 {
-    /* Sequentially consistent with flush(): one of both sees the other. */
+    /* Sequentially consistent with flush() and finalize(): one of both sees the other. */
     atomic_store(&theirs.is_fetched, 1);
     if (!atomic_load(&theirs.flushing)) {
         sl_held_open();
@@ -255,7 +255,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
         sl_cupti_pool_complete(context, stream, buffer, size, valid_size);
         return;
     }
-    if (sl_held_put(context, stream, buffer, size, valid_size) != 0)
+    if (sl_held_put(of_client, context, stream, buffer, size, valid_size) != 0)
         of_client(context, stream, buffer, size, valid_size);
     count_back();
     leave_if_over();
@@ -336,7 +336,7 @@ static int disable(int kind)
 static void deliver_held(void)
 {
     wait_until_fetched();
-    sl_held_deliver(atomic_load_explicit(&theirs.complete, memory_order_acquire));
+    sl_held_deliver();
 }
 
 static int flush(uint32_t flag)
@@ -385,9 +385,12 @@ static int finalize(void)
 {
     int result;
 
+    atomic_fetch_add(&theirs.flushing, 1);
     deliver_held(); /* names in records do not outlive CUPTI */
-    if (sl_neighbour_state() == SL_NEIGHBOUR_OFF)
+    if (sl_neighbour_state() == SL_NEIGHBOUR_OFF) {
+        atomic_fetch_sub(&theirs.flushing, 1);
         return watch.api->v1.Finalize();
+    }
     begin();
     atomic_store(&theirs.is_settled, 0); /* this callback must be over first */
     sl_graph_nodes_give_up();            /* no subscriber outlives it */
@@ -397,6 +400,7 @@ static int finalize(void)
     atomic_store(&theirs.kinds, 0);
     atomic_store(&theirs.buffers, 0);
     atomic_store(&theirs.is_unknown, 0);
+    atomic_fetch_sub(&theirs.flushing, 1);
     if (leave() == 0)
         watch.tell();
     return result;

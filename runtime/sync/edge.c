@@ -267,6 +267,9 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
         e->blind--;
         e->forgotten = e->newest;
     }
+    if (ev->kind == SL_EV_SYNC && ev->u.sync.type == SL_SYNC_STREAM_WAIT &&
+        e->enact.stream_waits_ns < ev->start_ns)
+        e->enact.stream_waits_ns = ev->start_ns;
     note_return(e, ev);
     if (ev->correlation <= e->forgotten) /* 0 is none */
         come_too_late(e, ev);
@@ -387,9 +390,9 @@ uint64_t sl_edges_undecided(const struct sl_edges *e)
     const struct sl_item *item = sl_order_peek(&e->order, 0, &count);
     uint64_t lowest = item ? item->correlation : UINT64_MAX;
 
-    for (size_t i = 0; i < e->waits.open_count; i++)
-        if (e->waits.open[i].when.correlation < lowest)
-            lowest = e->waits.open[i].when.correlation;
+    for (size_t i = 0; i < e->waits.open.count; i++)
+        if (e->waits.open.wait[i].when.correlation < lowest)
+            lowest = e->waits.open.wait[i].when.correlation;
     return lowest;
 }
 
@@ -405,9 +408,9 @@ uint64_t sl_edges_decided_ns(const struct sl_edges *e)
         ns = begun(item, count);
     if (ns == 0)
         ns = UINT64_MAX;
-    for (size_t i = 0; i < e->waits.open_count; i++)
-        if (e->waits.open[i].when.from_ns < ns)
-            ns = e->waits.open[i].when.from_ns;
+    for (size_t i = 0; i < e->waits.open.count; i++)
+        if (e->waits.open.wait[i].when.from_ns < ns)
+            ns = e->waits.open.wait[i].when.from_ns;
     return ns;
 }
 

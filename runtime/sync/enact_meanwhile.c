@@ -8,8 +8,9 @@
 #include "sync/enact_impl.h"
 
 enum {
-    LOOKS = 1024,             /* at records of later calls, for each operation */
-    LOOKS_FOR_WAITS = 1 << 13 /* a launch into a full stream may take long */
+    LOOKS = 1024,              /* at records of later calls, for each operation */
+    LOOKS_FOR_WAITS = 1 << 13, /* a launch into a full stream may take long */
+    RECORDED_MOST = 64
 };
 
 /* Behind this call's, items are in order: calls as they began, each before what it did. But for
@@ -81,14 +82,19 @@ static int is_same_event(const struct sl_call *c, const struct sl_item *record,
            sl_call_stream(c, record)->context == sl_call_stream(c, wait)->context;
 }
 
-/* During the call, too: what it stands for is not known yet. */
-static int is_recorded_first(const struct sl_call *c, const struct sl_item *wait)
-{
-    struct sl_meanwhile m = {.most = LOOKS_FOR_WAITS};
-    const struct sl_item *at;
+/* Events that were recorded during the call: what they stand for is not known yet. */
+struct recorded {
+    const struct sl_item *item[RECORDED_MOST]; /* the first */
+    size_t count;
+};
 
-    while ((at = sl_call_meanwhile(c, &m)) && at != wait)
-        if (at->kind == SL_EV_CUDA_EVENT && is_same_event(c, at, wait))
+static int is_recorded(const struct sl_call *c, const struct recorded *r,
+                       const struct sl_item *wait)
+{
+    if (r->count > RECORDED_MOST)
+        return 1;
+    for (size_t i = 0; i < r->count; i++)
+        if (is_same_event(c, r->item[i], wait))
             return 1;
     return 0;
 }
@@ -127,8 +133,6 @@ static uint32_t add_wait(const struct sl_call *c, const struct sl_item *cpu,
     uint32_t lost;
     int overlaps;
 
-    if (is_recorded_first(c, wait))
-        return 1u << SL_EDGE_LOST_AMBIGUOUS;
     record = sl_call_record(&other, &lost, &overlaps);
     if (!record)
         return lost;
@@ -139,13 +143,21 @@ static uint32_t add_wait(const struct sl_call *c, const struct sl_item *cpu,
 void sl_call_waits_meanwhile(const struct sl_call *c, const struct sl_op *op, struct sl_set *before)
 {
     struct sl_meanwhile m = {.most = LOOKS_FOR_WAITS};
+    struct recorded recorded = {.count = 0};
     const struct sl_item *at;
     uint32_t lost = 0;
 
-    while ((at = sl_call_meanwhile(c, &m)))
-        if (is_stream_wait(at) && at->what == 0 && m.call->more == 0 &&
-            sl_streams_are_ordered(sl_call_stream(c, at), op->stream))
-            lost |= add_wait(c, m.call, at, op, before);
+    if (c->e->stream_waits_ns < c->by.from_ns) /* no stream was made to wait since, as mostly */
+        return;
+    while ((at = sl_call_meanwhile(c, &m))) {
+        if (at->kind == SL_EV_CUDA_EVENT && recorded.count++ < RECORDED_MOST)
+            recorded.item[recorded.count - 1] = at;
+        if (!is_stream_wait(at) || at->what != 0 || m.call->more != 0 ||
+            !sl_streams_are_ordered(sl_call_stream(c, at), op->stream))
+            continue;
+        lost |= is_recorded(c, &recorded, at) ? 1u << SL_EDGE_LOST_AMBIGUOUS
+                                              : add_wait(c, m.call, at, op, before);
+    }
     if (m.looked > m.most)
         lost |= 1u << SL_EDGE_LOST_AMBIGUOUS;
     sl_waits_lose(c->e->waits, lost);

@@ -58,7 +58,7 @@ static void thin(struct sl_streams *s, struct sl_stream *stream)
         const struct sl_op *last = sl_op_last_to_end(op);
         struct sl_op *between = op->older;
 
-        while (between && between != stream->pushed && between != last &&
+        while (last && between && between != stream->pushed && between != last &&
                is_same_call(op, between) && is_same_call(between, between->older)) {
             op->older = between->older;
             between->older = NULL;

@@ -34,7 +34,8 @@ void sl_set_open(struct sl_streams *s, struct sl_set *set)
 {
     s->set_number++;
     for (struct sl_link *link = set->first; link; link = link->next)
-        mark(s, link);
+        if (link->op->stream->mark_set != s->set_number) /* of several the first, see below */
+            mark(s, link);
 }
 
 static void replace(struct sl_streams *s, struct sl_link *link, const struct sl_link *with)
@@ -63,12 +64,12 @@ static int outlasts(const struct sl_edge_op *a, const struct sl_edge_op *b)
     return sl_op_later(a, b);
 }
 
-void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *link)
+static void add(struct sl_streams *s, struct sl_set *set, const struct sl_link *link, int is_beside)
 {
     struct sl_stream *stream = link->op->stream;
     struct sl_link *own = stream->mark_set == s->set_number ? stream->mark : NULL;
 
-    if (own) {
+    if (own && !is_beside) {
         if (outlasts(&link->op->pub, &own->op->pub) || is_surer(link, own))
             replace(s, own, link);
         return;
@@ -83,6 +84,19 @@ void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *
     own->next = set->first;
     set->first = own;
     mark(s, own);
+}
+
+void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *link)
+{
+    add(s, set, link, 0);
+}
+
+void sl_set_add_beside(struct sl_streams *s, struct sl_set *set, const struct sl_link *link)
+{
+    const struct sl_stream *stream = link->op->stream;
+    const struct sl_link *own = stream->mark_set == s->set_number ? stream->mark : NULL;
+
+    add(s, set, link, own && own->by.from_ns <= s->waits_last_ns && own->op != link->op);
 }
 
 int sl_set_misses(const struct sl_streams *s, const struct sl_set *set)

@@ -10,6 +10,10 @@
 
 #include "sync/stream_state_impl.h"
 
+enum {
+    OVERTAKEN_MOST = 64 /* of those that one operation overtook, to look at; a file may have all */
+};
+
 enum found {
     OUT,
     IN,
@@ -100,6 +104,12 @@ static enum found find(const struct sl_moment *by, uint64_t end_ns, const struct
     return entered_before ? OVERLAPS : OUT;
 }
 
+/* With what came before it on its stream. */
+static uint64_t all_ended_ns(const struct sl_op *op)
+{
+    return op->pub.end_ns > op->older_end_ns ? op->pub.end_ns : op->older_end_ns;
+}
+
 static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_moment *when,
                                const struct sl_set **extra, int *overlaps)
 {
@@ -107,7 +117,7 @@ static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_m
     enum found found = OUT;
 
     *extra = &stream->extra;
-    while (op && (found = find(&op->by, op->pub.end_ns, when, overlaps)) == OUT) {
+    while (op && (found = find(&op->by, all_ended_ns(op), when, overlaps)) == OUT) {
         *extra = &op->behind;
         op = op->older && !op->older->apart ? op->older : NULL;
     }
@@ -305,12 +315,16 @@ static void split(struct sl_set *from, const struct sl_moment *last_lost, struct
     }
 }
 
-/* Operations that the GPU ran later may have come first: another thread's launch took long. */
-static void take_waits(struct sl_stream *stream, struct sl_op *op)
+/* Operations that the GPU ran later may have come first: other threads' launches took long. */
+static void take_waits(struct sl_stream *stream, struct sl_op *op, struct sl_op *above)
 {
+    int looks = OVERTAKEN_MOST;
+
     split(&stream->extra, &stream->last_lost, op);
-    for (struct sl_op *at = stream->newest; at != op; at = at->older)
+    for (struct sl_op *at = stream->newest; above && at != above && looks; at = at->older, looks--)
         split(&at->behind, &at->by, op);
+    if (above)
+        split(&above->behind, &above->by, op);
 }
 
 int sl_moment_precedes(const struct sl_moment *a, const struct sl_moment *b)
@@ -418,9 +432,9 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     stream->ops++;
     sl_stream_forget_lost(s, stream, by);
     *(above ? &above->older : &stream->newest) = op;
-    take_waits(stream, op);
+    take_waits(stream, op, above);
     sl_op_note_ends(op, above);
-    *previous_end_ns = at ? at->pub.end_ns : 0;
+    *previous_end_ns = at ? all_ended_ns(at) : 0;
     if (!is_previous_known(op))
         *previous_end_ns = UINT64_MAX;
     if (pub->start_ns == 0 && stream->untimed.to_ns < by->to_ns)
@@ -453,7 +467,7 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
         link.via = (uint8_t)via;
         link.by = *by;
         link.inferred |= (uint8_t)set->misses;
-        sl_set_add(s, &stream->extra, &link);
+        sl_set_add_beside(s, &stream->extra, &link);
     }
     if (stream->extra.lost) /* for want of memory too */
         sl_stream_lose(s, stream, lost_before, by);

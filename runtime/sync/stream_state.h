@@ -143,7 +143,8 @@ struct sl_streams {
     uint32_t context_count;
     uint64_t set_number;
     uint64_t horizon_ns;     /* no wait that ended before this is still to come */
-    uint64_t waits_since_ns; /* the earliest start of a wait that is open; UINT64_MAX: none is */
+    uint64_t waits_since_ns; /* no wait that is open began before; UINT64_MAX: none is */
+    uint64_t waits_last_ns;  /* nor after; 0: none is */
     uint64_t lost_ns;        /* when the last call that made any stream's tail lost returned */
     uint64_t unseen_ns;      /* when the last call returned of which nothing is known; 0: none */
     struct sl_anywhere

@@ -10,10 +10,10 @@
 
 #include "sync/wait_guess.h"
 #include "sync/wait_legacy.h"
+#include "sync/wait_open.h"
 
 enum {
     FIRST_EDGES = 64,
-    FIRST_OPEN = 64,
     COVERED_SHARE = 16 /* of all memory, for what threads know to be over */
 };
 
@@ -22,7 +22,6 @@ void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
 {
     w->opt = opt;
     w->streams = streams;
-    w->next_ns = UINT64_MAX;
     sl_map_init(&w->covered, streams->store);
 }
 
@@ -30,7 +29,7 @@ void sl_waits_free(struct sl_waits *w)
 {
     sl_map_free(&w->covered);
     sl_store_unmap(w->streams->store, w->edge, w->edge_slots * sizeof *w->edge);
-    sl_store_unmap(w->streams->store, w->open, w->open_slots * sizeof *w->open);
+    sl_open_forget(&w->open, w->streams->store);
 }
 
 void sl_waits_lose(struct sl_waits *w, uint32_t reasons)
@@ -405,29 +404,10 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
         w->closed_ns = wait->when.to_ns;
 }
 
-static void note_open(struct sl_waits *w, const struct sl_wait *wait)
+static void tell_open(struct sl_waits *w)
 {
-    if (wait->when.to_ns < w->next_ns)
-        w->next_ns = wait->when.to_ns;
-    if (wait->when.from_ns < w->streams->waits_since_ns)
-        w->streams->waits_since_ns = wait->when.from_ns;
-}
-
-/* 0, or -ENOMEM. */
-static int room_for_open(struct sl_waits *w)
-{
-    size_t slots = w->open_slots ? w->open_slots * 2 : FIRST_OPEN;
-    struct sl_wait *open;
-
-    if (w->open_count < w->open_slots)
-        return 0;
-    open = sl_store_grow(w->streams->store, w->open, w->open_slots * sizeof *open,
-                         slots * sizeof *open);
-    if (!open)
-        return -ENOMEM;
-    w->open = open;
-    w->open_slots = slots;
-    return 0;
+    w->streams->waits_since_ns = sl_open_since(&w->open);
+    w->streams->waits_last_ns = w->open.count ? w->open.last_ns : 0;
 }
 
 void sl_waits_add(struct sl_waits *w, struct sl_wait *wait)
@@ -437,44 +417,31 @@ void sl_waits_add(struct sl_waits *w, struct sl_wait *wait)
         return;
     }
     /* Deciding it now would miss what others launched meanwhile. */
-    if (room_for_open(w) != 0) {
+    if (sl_open_add(&w->open, w->streams->store, wait) != 0) {
         w->lost[SL_EDGE_LOST_MEMORY]++;
         return;
     }
-    w->open[w->open_count++] = *wait;
     wait->stream->held++;
-    note_open(w, wait);
+    tell_open(w);
 }
 
 void sl_waits_close(struct sl_waits *w, uint64_t ns)
 {
-    size_t kept = 0;
+    struct sl_wait wait;
 
-    if (ns < w->next_ns)
-        return;
-    w->next_ns = w->streams->waits_since_ns = UINT64_MAX;
-    for (size_t i = 0; i < w->open_count; i++) {
-        struct sl_wait *wait = &w->open[i];
-
-        if (wait->when.to_ns <= ns) {
-            wait->stream->held--;
-            decide(w, wait);
-            continue;
-        }
-        note_open(w, wait);
-        w->open[kept++] = *wait;
+    while (sl_open_take(&w->open, ns, &wait)) {
+        wait.stream->held--;
+        decide(w, &wait);
+        tell_open(w);
     }
-    w->open_count = kept;
 }
 
 void sl_waits_forget(struct sl_waits *w, enum sl_edge_loss reason)
 {
-    w->lost[reason] += w->open_count;
-    for (size_t i = 0; i < w->open_count; i++)
-        sl_set_clear(w->streams, &w->open[i].set);
-    sl_store_unmap(w->streams->store, w->open, w->open_slots * sizeof *w->open);
-    w->open = NULL;
-    w->open_count = w->open_slots = 0;
-    w->next_ns = w->streams->waits_since_ns = UINT64_MAX;
+    w->lost[reason] += w->open.count;
+    for (size_t i = 0; i < w->open.count; i++)
+        sl_set_clear(w->streams, &w->open.wait[i].set);
+    sl_open_forget(&w->open, w->streams->store);
+    tell_open(w);
     sl_map_free(&w->covered);
 }

@@ -38,13 +38,20 @@ struct sl_wait {
     uint64_t over_ns;
 };
 
+/* Waits whose return is still to come: see wait_open.h. */
+struct sl_open {
+    struct sl_wait *wait;
+    size_t count, slots;
+    size_t gone;       /* since `since_ns` was looked for */
+    uint64_t since_ns; /* the first began then, or later */
+    uint64_t last_ns;  /* the last that was added since there was none */
+};
+
 struct sl_waits {
     const struct sl_edges_options *opt;
     struct sl_streams *streams;
     struct sl_map covered; /* (thread, stream or context) -> until when its end is known there */
-    struct sl_wait *open;  /* one for each thread that waits at the same time */
-    size_t open_count, open_slots;
-    uint64_t next_ns;   /* when the first of them closes */
+    struct sl_open open;
     uint64_t closed_ns; /* the latest end of a wait that was decided */
     struct sl_edge *edge;
     size_t edges, edge_slots;

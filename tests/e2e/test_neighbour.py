@@ -73,6 +73,15 @@ def test_it_leaves_its_records_with_cupti(tmp_path, version):
     assert 10e9 < end - begin < 12e9
 
 
+def test_it_leaves_its_records_and_ends_cupti(tmp_path):
+    """They are its by then: their names go with CUPTI."""
+    run = play(tmp_path, "context kernel:2 clock register enable kernel:7 disable sleep:10500 kernel:3 finalize told "
+                         "sleep:400 kernel:4")
+    assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
+    ours, outside = kernels_outside(run, run.trace())
+    assert ours == outside and len(ours) == 9
+
+
 def test_it_leaves_its_records_for_good(tmp_path):
     """The next session's flush brings them."""
     run = play(tmp_path, "context kernel:2 clock register enable kernel:7 disable sleep:10500 kernel:3 "

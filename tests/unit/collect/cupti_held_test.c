@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "collect/cupti_held.h"
@@ -39,7 +40,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 
 static int put(size_t at)
 {
-    return sl_held_put(&bytes[at], (uint32_t)at, &bytes[at], 2 * at, at);
+    return sl_held_put(complete, &bytes[at], (uint32_t)at, &bytes[at], 2 * at, at);
 }
 
 static int setup(void **state)
@@ -62,10 +63,10 @@ static void they_are_kept_from_open_to_deliver(void **state)
     sl_held_close();
     assert_int_equal(put(4), -ENOENT);
     assert_int_equal(came, 0);
-    sl_held_deliver(complete);
+    sl_held_deliver();
     assert_int_equal(came, 2);
     assert_true(seen[2] && seen[3]);
-    sl_held_deliver(complete);
+    sl_held_deliver();
     assert_int_equal(came, 2);
     assert_int_equal(put(5), -ENOENT);
 }
@@ -77,11 +78,11 @@ static void those_without_room_are_the_clients(void **state)
     for (size_t i = 0; i < SL_HELD_MOST; i++)
         assert_int_equal(put(i), 0);
     assert_int_equal(put(SL_HELD_MOST), -ENOENT);
-    sl_held_deliver(complete);
+    sl_held_deliver();
     assert_int_equal(came, SL_HELD_MOST);
     sl_held_open();
     assert_int_equal(put(SL_HELD_MOST), 0);
-    sl_held_deliver(complete);
+    sl_held_deliver();
     assert_int_equal(came, SL_HELD_MOST + 1);
 }
 
@@ -89,34 +90,56 @@ static void *put_all(void *first)
 {
     for (size_t i = 0; i < EACH; i++)
         kept += put((size_t)(uintptr_t)first + i) == 0;
+    is_over++;
     return NULL;
 }
 
-static void *deliver(void *unused)
+/* Once they are delivered none is left that was about to be kept, until the next are. */
+static void threads_leave_none_behind(void **state)
 {
-    while (!is_over) {
-        sl_held_open();
-        sl_held_deliver(complete);
-    }
-    return unused;
-}
-
-static void threads_lose_none(void **state)
-{
-    pthread_t putting[THREADS], delivering[2];
+    pthread_t putting[THREADS];
+    unsigned delivered;
     (void)state;
 
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(pthread_create(&delivering[i], NULL, deliver, NULL), 0);
     for (uintptr_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&putting[i], NULL, put_all, (void *)(i * EACH)), 0);
+    while (is_over < THREADS) {
+        sl_held_open();
+        sched_yield();
+        sl_held_deliver();
+        delivered = came;
+        sched_yield();
+        sl_held_deliver();
+        assert_int_equal(came, delivered);
+    }
     for (int i = 0; i < THREADS; i++)
         pthread_join(putting[i], NULL);
-    is_over = 1;
-    for (int i = 0; i < 2; i++)
-        pthread_join(delivering[i], NULL);
-    sl_held_deliver(complete);
     assert_int_equal(came, kept);
+}
+
+static unsigned to_another;
+
+static void complete_another(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                             size_t valid_size)
+{
+    (void)context;
+    (void)stream;
+    (void)buffer;
+    (void)size;
+    (void)valid_size;
+    to_another++;
+}
+
+/* Another client may have registered since. */
+static void each_goes_to_its_own_client(void **state)
+{
+    (void)state;
+    sl_held_open();
+    assert_int_equal(put(1), 0);
+    assert_int_equal(sl_held_put(complete_another, NULL, 0, bytes, 1, 1), 0);
+    sl_held_deliver();
+    assert_int_equal(came, 1);
+    assert_int_equal(to_another, 1);
 }
 
 int main(void)
@@ -124,7 +147,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(they_are_kept_from_open_to_deliver, setup),
         cmocka_unit_test_setup(those_without_room_are_the_clients, setup),
-        cmocka_unit_test_setup(threads_lose_none, setup),
+        cmocka_unit_test_setup(threads_leave_none_behind, setup),
+        cmocka_unit_test_setup(each_goes_to_its_own_client, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

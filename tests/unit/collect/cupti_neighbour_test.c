@@ -152,6 +152,70 @@ static void what_is_fetched_in_its_stead_waits_for_its_flush(void **state)
     in_child(play_fetched);
 }
 
+/* What its flush brings is its, even if the collector is about to fetch that. */
+static void play_fetch_in_its_flush(void)
+{
+    uint8_t *buffer;
+
+    watch(0);
+    start_collector();
+    client.enroll(its_request, its_complete);
+    client.enable(10);
+    buffer = ask();
+    client.disable(10);
+    cupti->on_flush = sl_neighbour_fetch;
+    client.flush(1);
+    CHECK(cupti->flushed == 1);
+    give_back(buffer);
+    stop_collector();
+}
+
+static void nothing_is_fetched_in_its_flush(void **state)
+{
+    (void)state;
+    in_child(play_fetch_in_its_flush);
+}
+
+static uint8_t *fetched;
+static pthread_t flushing;
+
+static void *flush_it(void *unused)
+{
+    CHECK(client.flush(1) == 0);
+    return unused;
+}
+
+static void give_late(void)
+{
+    cupti->on_flush = NULL;
+    CHECK(pthread_create(&flushing, NULL, flush_it, NULL) == 0);
+    usleep(20000); /* for a flush that does not wait */
+    cupti->complete(NULL, 0, fetched, sizeof(*room), 8);
+    CHECK(back == 0);
+}
+
+/* Its flush in the middle of ours has what that brings. */
+static void play_flush_in_fetch(void)
+{
+    watch(0);
+    start_collector();
+    client.enroll(its_request, its_complete);
+    client.enable(10);
+    fetched = ask();
+    client.disable(10);
+    cupti->on_flush = give_late;
+    sl_neighbour_fetch();
+    pthread_join(flushing, NULL);
+    CHECK(back == 1 && cupti->flushed == 2);
+    stop_collector();
+}
+
+static void its_flush_waits_for_ours(void **state)
+{
+    (void)state;
+    in_child(play_flush_in_fetch);
+}
+
 /* What it does behind its last flush does not touch what is ours. */
 static void play_tidying(void)
 {
@@ -231,6 +295,8 @@ int main(void)
         cmocka_unit_test(a_session_begins_when_we_let_go_and_ends_with_its_buffers),
         cmocka_unit_test(one_that_began_before_is_seen_to_the_end),
         cmocka_unit_test(what_is_fetched_in_its_stead_waits_for_its_flush),
+        cmocka_unit_test(nothing_is_fetched_in_its_flush),
+        cmocka_unit_test(its_flush_waits_for_ours),
         cmocka_unit_test(a_late_hand_over_forgets_nothing),
         cmocka_unit_test(calls_that_come_too_late_change_nothing_of_ours),
         cmocka_unit_test(results_are_cupti_s),

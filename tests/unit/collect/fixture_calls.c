@@ -35,6 +35,8 @@ int cuptiActivityFlushAll(uint32_t flag)
 {
     fixture_calls.flag = flag;
     fixture_calls.flushed++;
+    if (fixture_calls.on_flush)
+        fixture_calls.on_flush();
     return fixture_calls.result;
 }
 

@@ -13,9 +13,10 @@ struct fixture_calls {
     fixture_request request;
     fixture_complete complete;
     int registered, clocks, enabled, disabled, flushed, subscribed;
-    int kind;      /* of the last that was enabled or disabled */
-    uint32_t flag; /* of the last flush */
-    int result;    /* what all of them give */
+    int kind;               /* of the last that was enabled or disabled */
+    uint32_t flag;          /* of the last flush */
+    int result;             /* what all of them give */
+    void (*on_flush)(void); /* called in the middle of one */
 };
 
 /* CUPTI's, by its names. */

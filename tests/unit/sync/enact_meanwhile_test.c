@@ -312,6 +312,72 @@ static void a_wait_that_failed_is_none(void **state)
     job_end(j);
 }
 
+/* Nobody was made to wait: nothing is left out, however many launches there were. */
+static void without_waits_of_streams_nothing_is_counted(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    launch(j, 200, 13, 20, 22, 23, 25);
+    record(j, 200, 13, 23, 24);
+    j->thread = 200;
+    job_wait_event(j, 14, EVENT, 0, 25);
+    launch(j, 100, 14, 30, 70000, 90001, 90100);
+    for (unsigned i = 0; i < 5000; i++)
+        launch(j, 200, 15, 40 + 5 * i, 42 + 5 * i, 43 + 5 * i, 45 + 5 * i);
+    sl_edges_flush(j->edges);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
+/* The event stands for something that was not seen. */
+static void a_wait_for_a_record_that_is_not_whole_is_counted(void **state)
+{
+    uint64_t lost[2];
+    (void)state;
+
+    for (int is_made_to_wait = 0; is_made_to_wait < 2; is_made_to_wait++) {
+        struct job *j = job_begin((struct sl_edges_options){.recording_since_ns = 5 * US});
+
+        record(j, 200, 13, 6, 7); /* on a stream of which nothing was seen */
+        launch(j, 100, 14, 10, 12, 13, 14);
+        launch(j, 100, 14, 30, 50, 61, 100);
+        j->thread = 200;
+        if (is_made_to_wait)
+            job_wait_event(j, 14, EVENT, 0, 31);
+        sl_edges_flush(j->edges);
+        lost[is_made_to_wait] = sl_edges_lost(j->edges, SL_EDGE_LOST_BEFORE_WINDOW);
+        job_end(j);
+    }
+    assert_int_equal(lost[1], lost[0] + 1);
+}
+
+/* The wait before the synchronize is certain, though the stream is made to wait for more of the
+ * same stream's while that goes on. */
+static void what_a_synchronize_waits_for_stays_known(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t own = launch(j, 100, 13, 5, 6, 6, 8);
+    uint64_t first = launch(j, 100, 14, 10, 12, 13, 100);
+
+    record(j, 100, 14, 14, 15);
+    job_wait_event(j, 13, EVENT, 0, 16);
+    uint64_t sync = job_stream_sync(j, 13, 30, 106);
+
+    launch(j, 200, 14, 40, 42, 101, 200);
+    record(j, 200, 14, 43, 44);
+    job_wait_event(j, 13, EVENT, 0, 46);
+    uint64_t next = launch(j, 200, 13, 48, 50, 201, 210);
+
+    sl_edges_flush(j->edges);
+    assert_wait(job_edge(j, first, sync), SL_EDGE_STREAM_SYNC, 70, 6, 1);
+    assert_wait(job_edge(j, own, sync), SL_EDGE_STREAM_SYNC, 0, 76, 0);
+    assert_null(job_edge(j, first, next)); /* the later one stands for its stream */
+    assert_int_equal(j->count, 3);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
 /* One thread's order is certain: its launch, which the GPU ran first, is behind its wait. What the
  * other launch waited for, and since when, is known by that too. */
 static void a_launch_behind_the_wait_has_it(void **state)
@@ -377,6 +443,9 @@ int main(void)
         cmocka_unit_test(a_wait_for_what_was_not_seen_is_counted),
         cmocka_unit_test(a_wait_that_failed_is_none),
         cmocka_unit_test(a_launch_behind_the_wait_has_it),
+        cmocka_unit_test(without_waits_of_streams_nothing_is_counted),
+        cmocka_unit_test(a_wait_for_a_record_that_is_not_whole_is_counted),
+        cmocka_unit_test(what_a_synchronize_waits_for_stays_known),
         cmocka_unit_test(a_wait_that_took_effect_later_is_the_next_launchs),
     };
 

@@ -3,15 +3,17 @@
  * it: the one that ends last is what its stream is waited for, however many others came since.
  */
 #include "sync/job.h"
+#include "sync/stream_state_impl.h"
 #include "sync/streams.h"
 
 enum {
     MANY = 300
 };
 
+/* For who looks then. */
 static struct sl_set tail(struct rig *r, struct sl_stream *stream, unsigned at)
 {
-    struct sl_moment when = rig_call(100000 + at, at);
+    struct sl_moment when = rig_call(at, at);
     struct sl_set set = {0};
 
     sl_set_open(&r->streams, &set);
@@ -76,6 +78,15 @@ static void it_is_kept_alone(void **state)
         rig_push(r, stream, 10 * i, 10 * i + 3, 10 * i + 5);
     }
     assert_in_range(stream->ops, 2, 10);
+    uint32_t there = 0;
+    for (const struct sl_op *at = stream->newest; at; at = at->older)
+        there++;
+    assert_int_equal(stream->kept, there);
+    set = tail(r, stream,
+               8); /* between the long one and the others: who is that late is told nothing */
+    assert_int_equal(set_size(&set), 0);
+    assert_int_equal(set.lost, 1u << SL_EDGE_LOST_GAVE_UP);
+    sl_set_clear(&r->streams, &set);
     set = tail(r, stream, 8000);
     assert_int_equal(set_size(&set), 1);
     assert_non_null(rig_member(&set, 1));
@@ -189,6 +200,62 @@ static void its_stream_has_not_run_dry(void **state)
     sl_set_clear(&r->streams, &set);
 }
 
+/* An operation is free when all before it have ended. */
+static void what_comes_behind_is_free_when_it_has_ended(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_kernel(j, 13, 10, 15, 100);
+    job_kernel(j, 13, 13, 20, 30);
+    uint64_t side = job_kernel(j, 14, 16, 18, 60);
+
+    job_record(j, 14, 1, 0, 19);
+    job_wait_event(j, 13, 1, 0, 21);
+    uint64_t behind = job_kernel(j, 13, 23, 101, 110);
+
+    sl_edges_flush(j->edges);
+    assert_wait(job_edge(j, side, behind), SL_EDGE_STREAM_WAIT, 0, 1, 0);
+    assert_int_equal(j->count, 1);
+    job_end(j);
+}
+
+/* Launched during another thread's wait, which returned before it had ended: neither it nor what
+ * came behind it was waited for. */
+static void what_outlasts_the_wait_was_not_waited_for(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t before = job_kernel(j, 13, 8, 10, 50);
+    uint64_t sync = job_stream_sync(j, 13, 40, 56);
+
+    j->thread = 200;
+    job_kernel(j, 13, 41, 44, 300);
+    job_kernel(j, 13, 44, 50, 54);
+    sl_edges_flush(j->edges);
+    assert_wait(job_edge(j, before, sync), SL_EDGE_STREAM_SYNC, 10, 6, 1);
+    assert_int_equal(j->count, 1);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
+/* For want of memory a launched graph's nodes are forgotten between its first and its last: not the
+ * one that ends last. */
+static void of_a_graphs_nodes_it_is_kept(void **state)
+{
+    struct rig *r = *state;
+    struct sl_stream *stream = rig_stream(r, 13, 1);
+    struct sl_set set;
+
+    for (unsigned i = 0; i < 10; i++)
+        rig_push_by(r, stream, rig_call(10, 10), 15 + i, i == 4 ? 900 : 16 + i, NULL);
+    (void)sl_streams_make_room(&r->streams);
+    assert_in_range(stream->kept, 2, 4);
+    set = tail(r, stream, 1000);
+    assert_int_equal(set_size(&set), 1);
+    assert_int_equal(set.first->op->pub.end_ns, 900 * US);
+    sl_set_clear(&r->streams, &set);
+}
+
 /* The same on the legacy default stream: others came behind it, and it behind them. */
 static void legacy_order_goes_by_the_last_on_the_stream(void **state)
 {
@@ -218,6 +285,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_may_come_behind_those_that_it_outlasts, rig_make,
                                         rig_drop),
         cmocka_unit_test(too_far_back_is_counted),
+        cmocka_unit_test(what_comes_behind_is_free_when_it_has_ended),
+        cmocka_unit_test(what_outlasts_the_wait_was_not_waited_for),
+        cmocka_unit_test_setup_teardown(of_a_graphs_nodes_it_is_kept, rig_make, rig_drop),
         cmocka_unit_test(behind_one_without_a_time_nothing_overlaps),
         cmocka_unit_test(what_the_next_came_behind_is_not_waited_for_again),
         cmocka_unit_test_setup_teardown(its_stream_has_not_run_dry, rig_make, rig_drop),

@@ -1,0 +1,89 @@
+/*
+ * wait_open.c - waits whose return is still to come.
+ *
+ * Entered by its owner alone. A heap, the first to return on top. When the earliest began is looked
+ * for anew once half of them are gone: until then it is too early, which is safe.
+ */
+#include "sync/wait_open.h"
+
+#include <errno.h>
+
+enum {
+    FIRST_SLOTS = 64
+};
+
+static int room(struct sl_open *o, struct sl_store *store)
+{
+    size_t slots = o->slots ? o->slots * 2 : FIRST_SLOTS;
+    struct sl_wait *wait;
+
+    if (o->count < o->slots)
+        return 0;
+    wait = sl_store_grow(store, o->wait, o->slots * sizeof *wait, slots * sizeof *wait);
+    if (!wait)
+        return -ENOMEM;
+    o->wait = wait;
+    o->slots = slots;
+    return 0;
+}
+
+int sl_open_add(struct sl_open *o, struct sl_store *store, const struct sl_wait *wait)
+{
+    size_t at;
+
+    if (room(o, store) != 0)
+        return -ENOMEM;
+    for (at = o->count++; at; at = (at - 1) / 2) {
+        if (o->wait[(at - 1) / 2].when.to_ns <= wait->when.to_ns)
+            break;
+        o->wait[at] = o->wait[(at - 1) / 2];
+    }
+    o->wait[at] = *wait;
+    if (o->count == 1 || wait->when.from_ns < o->since_ns)
+        o->since_ns = wait->when.from_ns;
+    if (o->count == 1 || wait->when.from_ns > o->last_ns)
+        o->last_ns = wait->when.from_ns;
+    return 0;
+}
+
+static void look_since(struct sl_open *o)
+{
+    o->gone = 0;
+    o->since_ns = UINT64_MAX;
+    for (size_t i = 0; i < o->count; i++)
+        if (o->wait[i].when.from_ns < o->since_ns)
+            o->since_ns = o->wait[i].when.from_ns;
+}
+
+int sl_open_take(struct sl_open *o, uint64_t ns, struct sl_wait *out)
+{
+    const struct sl_wait *last;
+    size_t at = 0, next;
+
+    if (o->count == 0 || o->wait[0].when.to_ns > ns)
+        return 0;
+    *out = o->wait[0];
+    last = &o->wait[--o->count];
+    while ((next = 2 * at + 1) < o->count) {
+        next += next + 1 < o->count && o->wait[next + 1].when.to_ns < o->wait[next].when.to_ns;
+        if (last->when.to_ns <= o->wait[next].when.to_ns)
+            break;
+        o->wait[at] = o->wait[next];
+        at = next;
+    }
+    o->wait[at] = *last;
+    if (++o->gone >= o->count)
+        look_since(o);
+    return 1;
+}
+
+void sl_open_forget(struct sl_open *o, struct sl_store *store)
+{
+    sl_store_unmap(store, o->wait, o->slots * sizeof *o->wait);
+    *o = (struct sl_open){0};
+}
+
+uint64_t sl_open_since(const struct sl_open *o)
+{
+    return o->count ? o->since_ns : UINT64_MAX;
+}
