@@ -69,6 +69,9 @@ ONE_PROCESS = {
                     may_wait="optimizer.step()"),
     "regions": Job([GEMM], 0, [").cuda()", ".item()"]),
     "lines": Job([GEMM], 0, ["  # waits: "], may_wait=("# waits: free",)),
+    # After the last copy back nothing is left to wait for.
+    "memory": Job([GEMM], 3, [").cuda()", "here.cuda()", "images.cuda()", ".cpu()", "loss.item()"],
+                  may_wait=("cuda.empty_cache", "cuda.synchronize")),
     "steps": Job([GEMM], 5, ["nn.Linear(16, 16).cuda()", "cuda.synchronize"], arguments=("plain",)),
     "profiled": Job([GEMM], 3, [").cuda()", "loss.item()", "cuda.synchronize"],
                     arguments=("plain", "{}/theirs.json"), has_gaps=True),
@@ -262,6 +265,31 @@ def test_graph_replays(torch):
     assert rows and set(rows.values()) == {10}
     side = {row["tid"] for row in trace.of("kernel") if row["args"].get("graph id")}
     assert len(side) > 1, "all nodes ran on one stream"
+
+
+@pytest.mark.parametrize("allocator, calls",
+                         [("expandable_segments:True", {"cuMemAddressReserve", "cuMemCreate", "cuMemMap",
+                                                        "cuMemSetAccess", "cuMemUnmap", "cuMemRelease"}),
+                          ("backend:cudaMallocAsync", {"cudaMallocAsync", "cudaFreeAsync"})])
+def test_other_allocators(torch, allocator, calls):
+    """The same work with the same bytes of the device's; what was asked of the driver is in the trace."""
+    usual = torch.job("memory", inject=False)
+    runs = [torch.job("memory", inject=inject, api="all", PYTORCH_CUDA_ALLOC_CONF=allocator)
+            for inject in (False, True)]
+    check_same(*runs)
+    *said, kept, peak = runs[0].stdout.splitlines()
+    *usually, usually_kept, usual_peak = usual.stdout.splitlines()
+    assert (said, peak) == (usually, usual_peak)
+    allocated, reserved, most = map(int, kept.split()[1:])
+    assert 0 < allocated < most and allocated <= reserved
+    assert (allocated, most) == tuple(map(int, usually_kept.split()[1::2]))
+    trace = runs[1].trace()
+    harness.check_trace(runs[1], trace)
+    check_passes(trace.path)
+    assert calls <= {row["name"] for row in trace.of("cuda_runtime", "cuda_driver")}
+    copies = [row["name"] for row in trace.of("gpu_memcpy") if row["args"]["bytes"] > 40 << 20]
+    assert sorted(copies) == (["Memcpy DtoD (Device -> Device)"] * 3 + ["Memcpy DtoH (Device -> Pageable)"] * 3
+                              + ["Memcpy HtoD (Pageable -> Device)"] * 3)
 
 
 def test_peer_copies(torch):

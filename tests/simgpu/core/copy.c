@@ -8,6 +8,7 @@
 
 #include "core/memory.h"
 #include "core/sim.h"
+#include "core/virtual.h"
 
 enum copy_kind { /* CUpti_ActivityMemcpyKind */
     HTOD = 1,
@@ -63,18 +64,19 @@ static bool direction_fits(enum sim_direction direction, bool from_device, bool 
     }
 }
 
-/* True if rows of `width` bytes, `pitch` apart, leave the device's allocation that they begin in.
- */
+/* True if rows of `width` bytes, `pitch` apart, leave the device's memory that they begin in. */
 static bool overruns(const void *pointer, size_t pitch, size_t width, size_t height)
 {
-    struct sim_allocation found;
+    uint32_t device;
 
-    if (!sim_memory_find(pointer, &found) || !on_device(found.kind)) {
-        return false;
-    }
-    size_t room = found.bytes - (size_t)((const char *)pointer - found.base);
+    return on_device(sim_memory_kind(pointer, &device)) &&
+           (height - 1) * pitch + width > sim_memory_room(pointer);
+}
 
-    return (height - 1) * pitch + width > room;
+/* True for an address that is reserved for the device: no memory of the host's either. */
+static bool unmapped(enum sim_memory memory, const void *pointer)
+{
+    return memory == SIM_PAGEABLE && sim_virtual_reserved(pointer);
 }
 
 int sim_copy_describe(const struct sim_copy *copy, struct sim_work *work)
@@ -90,6 +92,7 @@ int sim_copy_describe(const struct sim_copy *copy, struct sim_work *work)
         return SIM_E_VALUE;
     }
     if (!direction_fits(copy->direction, on_device(src), on_device(dst)) ||
+        unmapped(src, copy->src) || unmapped(dst, copy->dst) ||
         overruns(copy->src, copy->src_pitch, copy->width, copy->height) ||
         overruns(copy->dst, copy->dst_pitch, copy->width, copy->height)) {
         return SIM_E_VALUE;

@@ -41,7 +41,6 @@ int sim_count_parameter(const char *kernel)
 void sim_count_find(struct sim_work *work, void **params)
 {
     int parameter = work->launch.kernel->count_parameter;
-    struct sim_allocation memory;
     char *count;
 
     work->launch.count = NULL;
@@ -50,11 +49,11 @@ void sim_count_find(struct sim_work *work, void **params)
     }
     memcpy(&count, params[parameter], sizeof count);
     /* What is no pointer (an iterator of Thrust's, say) points nowhere. */
-    if (!sim_memory_find(count, &memory)) {
+    size_t room = sim_memory_room(count);
+
+    if (!room) {
         return;
     }
-    size_t room = (size_t)(memory.base + memory.bytes - count);
-
     work->launch.count = count;
     work->launch.count_bytes = room < COUNT_BYTES ? (uint32_t)room : COUNT_BYTES;
 }

@@ -106,39 +106,71 @@ static void put_pages(const struct sim_allocation *allocation)
     }
 }
 
-int sim_memory_alloc(struct sim_context *context, enum sim_memory kind, size_t bytes,
-                     uint32_t flags, void **out)
+int sim_memory_take(uint32_t device, size_t bytes)
 {
-    struct sim_allocation allocation = {.bytes = bytes,
-                                        .kind = kind,
-                                        .device = context->device,
-                                        .context = context,
-                                        .flags = flags};
-    uint64_t total = sim_device_info(context->device)->memory_bytes;
+    uint64_t total = sim_device_info(device)->memory_bytes;
 
-    if (!bytes) {
+    pthread_mutex_lock(&lock);
+    bool fits = bytes <= total - used[device];
+
+    if (fits) {
+        used[device] += bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return fits ? SIM_OK : SIM_E_MEMORY;
+}
+
+void sim_memory_give(uint32_t device, size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    used[device] -= bytes;
+    pthread_mutex_unlock(&lock);
+}
+
+static int allocate(struct sim_allocation allocation, void **out)
+{
+    bool of_device = allocation.kind != SIM_PINNED;
+
+    if (!allocation.bytes) {
         return SIM_E_VALUE;
     }
-    pthread_mutex_lock(&lock);
-    bool fits = kind == SIM_PINNED || used[context->device] + bytes <= total;
-
-    pthread_mutex_unlock(&lock);
-    if (!fits || !(allocation.base = get_pages(bytes, &allocation.mapped))) {
+    if (of_device && sim_memory_take(allocation.device, allocation.bytes)) {
         return SIM_E_MEMORY;
+    }
+    allocation.base = get_pages(allocation.bytes, &allocation.mapped);
+    if (!allocation.base) {
+        goto fail_take;
     }
     pthread_mutex_lock(&lock);
     bool kept = insert(&allocation);
 
-    if (kept && kind != SIM_PINNED) {
-        used[context->device] += bytes;
-    }
     pthread_mutex_unlock(&lock);
     if (!kept) {
-        put_pages(&allocation);
-        return SIM_E_MEMORY;
+        goto fail_pages;
+    }
+    if (allocation.pool) {
+        sim_pool_took(allocation.pool, allocation.bytes);
     }
     *out = allocation.base;
     return SIM_OK;
+fail_pages:
+    put_pages(&allocation);
+fail_take:
+    if (of_device) {
+        sim_memory_give(allocation.device, allocation.bytes);
+    }
+    return SIM_E_MEMORY;
+}
+
+int sim_memory_alloc(struct sim_context *context, enum sim_memory kind, size_t bytes,
+                     uint32_t flags, void **out)
+{
+    return allocate((struct sim_allocation){.bytes = bytes,
+                                            .kind = kind,
+                                            .device = context->device,
+                                            .context = context,
+                                            .flags = flags},
+                    out);
 }
 
 int sim_memory_free(void *pointer, enum sim_memory kind)
@@ -146,7 +178,7 @@ int sim_memory_free(void *pointer, enum sim_memory kind)
     pthread_mutex_lock(&lock);
     struct sim_allocation *found = covering(pointer);
 
-    if (!found || found->base != pointer || found->registered ||
+    if (!found || found->base != pointer || found->registered || found->physical ||
         (found->kind == SIM_PINNED) != (kind == SIM_PINNED)) {
         pthread_mutex_unlock(&lock);
         return SIM_E_VALUE;
@@ -158,6 +190,9 @@ int sim_memory_free(void *pointer, enum sim_memory kind)
     }
     take_out(found);
     pthread_mutex_unlock(&lock);
+    if (gone.pool) {
+        sim_pool_gave(gone.pool, gone.bytes);
+    }
     put_pages(&gone);
     return SIM_OK;
 }
@@ -204,6 +239,57 @@ int sim_memory_unregister(void *pointer)
     }
     pthread_mutex_unlock(&lock);
     return ours ? SIM_OK : SIM_E_HOST_NOT_REGISTERED;
+}
+
+int sim_memory_map(const struct sim_allocation *mapping)
+{
+    pthread_mutex_lock(&lock);
+    size_t behind = upper(mapping->base);
+    bool taken = covering(mapping->base) ||
+                 (behind < count && table[behind].base < mapping->base + mapping->bytes);
+    int error = taken ? SIM_E_VALUE : insert(mapping) ? SIM_OK : SIM_E_MEMORY;
+
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
+void sim_memory_unmap(const void *base)
+{
+    pthread_mutex_lock(&lock);
+    take_out(covering(base));
+    pthread_mutex_unlock(&lock);
+}
+
+void sim_memory_access(const void *base, uint32_t device, uint32_t flags)
+{
+    pthread_mutex_lock(&lock);
+    struct sim_allocation *found = covering(base);
+
+    found->access = (found->access & ~(3u << 2 * device)) | flags << 2 * device;
+    pthread_mutex_unlock(&lock);
+}
+
+static bool usable(const struct sim_allocation *allocation)
+{
+    return !allocation->physical || allocation->access;
+}
+
+size_t sim_memory_room(const void *pointer)
+{
+    const char *end = pointer;
+
+    pthread_mutex_lock(&lock);
+    struct sim_allocation *found = covering(pointer);
+
+    while (found && usable(found)) {
+        end = found->base + found->bytes;
+        bool more = found->physical && found + 1 < table + count && found[1].physical &&
+                    found[1].base == end;
+
+        found = more ? found + 1 : NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    return (size_t)(end - (const char *)pointer);
 }
 
 bool sim_memory_find(const void *pointer, struct sim_allocation *out)
@@ -257,9 +343,22 @@ int sim_memory_free_waiting(void *pointer, enum sim_memory kind)
     return error ? error : freed;
 }
 
-int sim_memory_alloc_async(struct sim_stream *stream, size_t bytes, void **out)
+int sim_memory_alloc_async(struct sim_stream *stream, struct sim_pool *pool, size_t bytes,
+                           void **out)
 {
-    return sim_memory_alloc(stream->context, SIM_DEVICE, bytes, 0, out);
+    uint32_t device = stream->context->device;
+    int error = pool ? SIM_OK : sim_pool_current(device, &pool);
+
+    if (!error && !sim_pool_valid(pool)) {
+        error = SIM_E_VALUE;
+    }
+    return error ? error
+                 : allocate((struct sim_allocation){.bytes = bytes,
+                                                    .kind = SIM_DEVICE,
+                                                    .device = device,
+                                                    .context = stream->context,
+                                                    .pool = pool},
+                            out);
 }
 
 /* Stream-ordered: it makes no record and waits for nothing. Data has been moved at enqueue, so the

@@ -1,5 +1,6 @@
 /*
- * memory.h - allocations of every kind (memory.c), and what moves and fills them (copy.c).
+ * memory.h - allocations of every kind (memory.c), pools of them (pool.c), and what moves and fills
+ * them (copy.c).
  *
  * Locks, results: see sim.h. What is found of an allocation is a copy, good without a lock.
  */
@@ -15,15 +16,20 @@ enum sim_memory { /* CUpti_ActivityMemoryKind */
     SIM_MANAGED = 5
 };
 
+struct sim_pool;
+
 struct sim_allocation {
     char *base;
     size_t bytes;
     enum sim_memory kind;
     uint32_t device;
     struct sim_context *context;
-    bool mapped, registered, pooled;
+    bool mapped, registered;
     uint32_t flags;
     uint64_t id;
+    struct sim_pool *pool; /* that it is counted in, or NULL */
+    uint64_t physical;     /* mapped here (virtual.c): the handle, or 0 */
+    uint32_t access;       /* then: CUmemAccess_flags, 2 bits a device */
 };
 
 int sim_memory_alloc(struct sim_context *context, enum sim_memory kind, size_t bytes,
@@ -33,13 +39,36 @@ int sim_memory_register(struct sim_context *context, void *pointer, size_t bytes
 int sim_memory_unregister(void *pointer);
 /* A variable of a program image: it is there as long as the program, on device 0. */
 int sim_memory_declare(void *pointer, size_t bytes, enum sim_memory kind);
+/* For virtual.c and physical.c: counts memory of a device; makes an allocation of a mapping. */
+int sim_memory_take(uint32_t device, size_t bytes);
+void sim_memory_give(uint32_t device, size_t bytes);
+int sim_memory_map(const struct sim_allocation *mapping);
+void sim_memory_unmap(const void *base);
+void sim_memory_access(const void *base, uint32_t device, uint32_t flags);
 bool sim_memory_find(const void *pointer, struct sim_allocation *out);
 void sim_memory_info(uint32_t device, size_t *free_bytes, size_t *total);
+/* How much can be used from there on: to the allocation's end, or through adjacent mappings. */
+size_t sim_memory_room(const void *pointer);
 enum sim_memory sim_memory_kind(const void *pointer, uint32_t *device);
 /* cudaFree and its like: waits for the context's work, then frees. */
 int sim_memory_free_waiting(void *pointer, enum sim_memory kind);
-int sim_memory_alloc_async(struct sim_stream *stream, size_t bytes, void **out);
+/* From the device's current pool, if none is given. */
+int sim_memory_alloc_async(struct sim_stream *stream, struct sim_pool *pool, size_t bytes,
+                           void **out);
 int sim_memory_free_async(struct sim_stream *stream, void *pointer);
+
+/* Handles are pointers: CUmemoryPool and cudaMemPool_t. Attributes are CUmemPool_attribute's. */
+bool sim_pool_valid(const struct sim_pool *pool);
+int sim_pool_create(uint32_t device, struct sim_pool **out);
+int sim_pool_destroy(struct sim_pool *pool);
+int sim_pool_default(uint32_t device, struct sim_pool **out);
+int sim_pool_current(uint32_t device, struct sim_pool **out);
+int sim_pool_choose(uint32_t device, struct sim_pool *pool);
+int sim_pool_trim(struct sim_pool *pool, size_t keep);
+int sim_pool_get(struct sim_pool *pool, int which, void *value);
+int sim_pool_set(struct sim_pool *pool, int which, const void *value);
+void sim_pool_took(struct sim_pool *pool, size_t bytes);
+void sim_pool_gave(struct sim_pool *pool, size_t bytes);
 
 enum sim_direction { /* cudaMemcpyKind */
     SIM_HOST_TO_HOST = 0,

@@ -1,9 +1,8 @@
 /*
- * memory.c - libcuda: allocation, pools, pointer facts, copies and memsets.
+ * memory.c - libcuda: allocation, pointer facts, copies and memsets.
  *
  * Application threads. Addresses are unified: every copy goes by its pointers.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
@@ -121,11 +120,13 @@ static int pointer_fact(void *out, CUpointer_attribute attribute,
                         const struct sim_allocation *found, CUdeviceptr pointer)
 {
     switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-        *(struct sim_context **)out = found->context;
+    case CU_POINTER_ATTRIBUTE_CONTEXT: /* mapped memory is the device's, and no context's */
+        *(struct sim_context **)out = found->physical ? NULL : found->context;
         return SIM_OK;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        *(unsigned *)out = found->kind == SIM_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+        *(unsigned *)out = !found->kind                ? 0
+                           : found->kind == SIM_PINNED ? CU_MEMORYTYPE_HOST
+                                                       : CU_MEMORYTYPE_DEVICE;
         return SIM_OK;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
@@ -146,6 +147,15 @@ static int pointer_fact(void *out, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
         *(size_t *)out = found->bytes;
         return SIM_OK;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+        *(int *)out = found->bytes != 0;
+        return SIM_OK;
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        *(char **)out = found->base;
+        return SIM_OK;
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+        *(size_t *)out = found->bytes;
+        return SIM_OK;
     default:
         return SIM_E_VALUE;
     }
@@ -160,84 +170,22 @@ DRIVER_API(cuPointerGetAttribute, (void *out, CUpointer_attribute attribute, CUd
     return pointer_fact(out, attribute, &found, pointer);
 }
 
-/* ---- stream-ordered ---- */
-
-DRIVER_API_STREAM(cuMemAllocAsync, cuMemAllocAsync_ptsz,
-                  (CUdeviceptr * out, size_t bytes, CUstream handle), (out, bytes, handle))
+/* What is not known of a pointer is 0: no error. */
+DRIVER_API(cuPointerGetAttributes,
+           (unsigned count, CUpointer_attribute *attributes, void **out, CUdeviceptr pointer),
+           (count, attributes, out, pointer))
 {
-    struct sim_stream *stream;
+    struct sim_allocation found = {.device = (uint32_t)CU_DEVICE_INVALID};
 
-    REQUIRE(out, SIM_E_VALUE);
-    CHECK(sim_stream_resolve(handle, &stream));
-    return sim_memory_alloc_async(stream, bytes, (void **)out);
-}
-
-DRIVER_API_STREAM(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz,
-                  (CUdeviceptr * out, size_t bytes, CUmemoryPool pool, CUstream handle),
-                  (out, bytes, pool, handle))
-{
-    struct sim_stream *stream;
-
-    REQUIRE(out && pool, SIM_E_VALUE);
-    CHECK(sim_stream_resolve(handle, &stream));
-    return sim_memory_alloc_async(stream, bytes, (void **)out);
-}
-
-DRIVER_API_STREAM(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream handle),
-                  (pointer, handle))
-{
-    struct sim_stream *stream;
-
-    CHECK(sim_stream_resolve(handle, &stream));
-    return sim_memory_free_async(stream, (void *)pointer);
-}
-
-/* A pool is only a handle: memory comes from where all memory comes from. */
-DRIVER_API(cuMemPoolCreate, (CUmemoryPool * pool, const CUmemPoolProps *props), (pool, props))
-{
-    REQUIRE(pool && props, SIM_E_VALUE);
-    *pool = malloc(1);
-    return *pool ? SIM_OK : SIM_E_MEMORY;
-}
-
-DRIVER_API(cuMemPoolDestroy, (CUmemoryPool pool), (pool))
-{
-    REQUIRE(pool, SIM_E_VALUE);
-    free(pool);
+    REQUIRE(count && attributes && out, SIM_E_VALUE);
+    if (!sim_memory_find((void *)pointer, &found)) {
+        pointer = 0;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        REQUIRE(out[i], SIM_E_VALUE);
+        CHECK(pointer_fact(out[i], attributes[i], &found, pointer));
+    }
     return SIM_OK;
-}
-
-static int default_pool(CUmemoryPool *pool, CUdevice device)
-{
-    static char pools[64];
-
-    REQUIRE(pool, SIM_E_VALUE);
-    REQUIRE(sim_device_info((uint32_t)device), SIM_E_DEVICE);
-    *pool = (CUmemoryPool)(void *)&pools[device];
-    return SIM_OK;
-}
-
-DRIVER_API(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice device), (pool, device))
-{
-    return default_pool(pool, device);
-}
-
-DRIVER_API(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice device), (pool, device))
-{
-    return default_pool(pool, device);
-}
-
-DRIVER_API(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attribute, void *value),
-           (pool, attribute, value))
-{
-    (void)attribute;
-    return pool && value ? SIM_OK : SIM_E_VALUE;
-}
-
-DRIVER_API(cuMemPoolTrimTo, (CUmemoryPool pool, size_t keep), (pool, keep))
-{
-    (void)keep;
-    return pool ? SIM_OK : SIM_E_VALUE;
 }
 
 /* ---- copies ---- */

@@ -3,8 +3,6 @@
  *
  * Application threads. Which copies block, and how long they take, is the core's (copy.c).
  */
-#include <stdlib.h>
-
 #include "core/memory.h"
 #include "runtime/call.h"
 
@@ -41,12 +39,12 @@ static int allocate_pitch(void **out, size_t *pitch, size_t width, size_t height
     return allocate(out, *pitch * height, SIM_DEVICE, 0);
 }
 
-static int allocate_async(void **out, size_t bytes, void *handle)
+static int allocate_async(void **out, size_t bytes, struct sim_pool *pool, void *handle)
 {
     struct sim_stream *stream;
     int error = out ? sim_stream_resolve(handle, &stream) : SIM_E_VALUE;
 
-    return error ? error : sim_memory_alloc_async(stream, bytes, out);
+    return error ? error : sim_memory_alloc_async(stream, pool, bytes, out);
 }
 
 static int free_async(void *pointer, void *handle)
@@ -155,87 +153,40 @@ RUNTIME(cudaMemGetInfo, v3020, (size_t * free_bytes, size_t *total), info(free_b
 RUNTIME(cudaPointerGetAttributes, v4000, (struct pointer_attributes * out, const void *pointer),
         pointer_attributes(out, pointer))
 RUNTIME_STREAM(cudaMallocAsync, v11020, ptsz, v11020, (void **out, size_t bytes, void *stream),
-               allocate_async(out, bytes, stream))
+               allocate_async(out, bytes, NULL, stream))
 RUNTIME_STREAM(cudaFreeAsync, v11020, ptsz, v11020, (void *pointer, void *stream),
                free_async(pointer, stream))
 
-/* ---- pools: one kind of memory, so a pool is its attributes ---- */
+/* ---- pools ---- */
 
-struct pool {
-    int device;
-    uint64_t attribute[16];
-};
-
-static struct pool default_pool[16];
-
-static int get_default_pool(struct pool **out, int device)
-{
-    if (!out) {
-        return SIM_E_VALUE;
-    }
-    if (device < 0 || (uint32_t)device >= sim_device_count()) {
-        return SIM_E_DEVICE;
-    }
-    default_pool[device].device = device;
-    *out = &default_pool[device];
-    return SIM_OK;
-}
-
-static int create_pool(struct pool **out, const struct cudaMemPoolProps *properties)
+static int create_pool(struct sim_pool **out, const struct cudaMemPoolProps *properties)
 {
     if (!out || !properties) {
         return SIM_E_VALUE;
     }
-    *out = calloc(1, sizeof **out);
-    if (!*out) {
-        return SIM_E_MEMORY;
-    }
-    (*out)->device = properties->location.id;
-    return SIM_OK;
+    return sim_pool_create((uint32_t)properties->location.id, out);
 }
 
-static int destroy_pool(struct pool *pool)
-{
-    if (!pool || (pool >= default_pool && pool < default_pool + 16)) {
-        return SIM_E_VALUE;
-    }
-    free(pool);
-    return SIM_OK;
-}
-
-static int pool_attribute(struct pool *pool, int which, void *value, bool set)
-{
-    if (!pool || !value || which < 1 || which > 8) {
-        return SIM_E_VALUE;
-    }
-    if (which < 4) { /* the reuse switches are ints, the rest 64 bits */
-        set ? (void)(pool->attribute[which] = (uint64_t) * (int *)value)
-            : (void)(*(int *)value = (int)pool->attribute[which]);
-    } else {
-        set ? (void)(pool->attribute[which] = *(uint64_t *)value)
-            : (void)(*(uint64_t *)value = pool->attribute[which]);
-    }
-    return SIM_OK;
-}
-
-RUNTIME(cudaDeviceGetDefaultMemPool, v11020, (struct pool * *out, int device),
-        get_default_pool(out, device))
-RUNTIME(cudaDeviceGetMemPool, v11020, (struct pool * *out, int device),
-        get_default_pool(out, device))
-RUNTIME(cudaDeviceSetMemPool, v11020, (int device, struct pool *pool), pool ? SIM_OK : SIM_E_VALUE)
-RUNTIME(cudaMemPoolCreate, v11020, (struct pool * *out, const struct cudaMemPoolProps *properties),
+RUNTIME(cudaDeviceGetDefaultMemPool, v11020, (struct sim_pool * *out, int device),
+        out ? sim_pool_default((uint32_t)device, out) : SIM_E_VALUE)
+RUNTIME(cudaDeviceGetMemPool, v11020, (struct sim_pool * *out, int device),
+        out ? sim_pool_current((uint32_t)device, out) : SIM_E_VALUE)
+RUNTIME(cudaDeviceSetMemPool, v11020, (int device, struct sim_pool *pool),
+        sim_pool_choose((uint32_t)device, pool))
+RUNTIME(cudaMemPoolCreate, v11020,
+        (struct sim_pool * *out, const struct cudaMemPoolProps *properties),
         create_pool(out, properties))
-RUNTIME(cudaMemPoolDestroy, v11020, (struct pool * pool), destroy_pool(pool))
-RUNTIME(cudaMemPoolSetAttribute, v11020, (struct pool * pool, int which, void *value),
-        pool_attribute(pool, which, value, true))
-RUNTIME(cudaMemPoolGetAttribute, v11020, (struct pool * pool, int which, void *value),
-        pool_attribute(pool, which, value, false))
-RUNTIME(cudaMemPoolTrimTo, v11020, (struct pool * pool, size_t keep), pool ? SIM_OK : SIM_E_VALUE)
-RUNTIME(cudaMemPoolSetAccess, v11020, (struct pool * pool, const void *access, size_t count),
+RUNTIME(cudaMemPoolDestroy, v11020, (struct sim_pool * pool), sim_pool_destroy(pool))
+RUNTIME(cudaMemPoolSetAttribute, v11020, (struct sim_pool * pool, int which, void *value),
+        sim_pool_set(pool, which, value))
+RUNTIME(cudaMemPoolGetAttribute, v11020, (struct sim_pool * pool, int which, void *value),
+        sim_pool_get(pool, which, value))
+RUNTIME(cudaMemPoolTrimTo, v11020, (struct sim_pool * pool, size_t keep), sim_pool_trim(pool, keep))
+RUNTIME(cudaMemPoolSetAccess, v11020, (struct sim_pool * pool, const void *access, size_t count),
         pool && (access || !count) ? SIM_OK : SIM_E_VALUE)
 RUNTIME_STREAM(cudaMallocFromPoolAsync, v11020, ptsz, v11020,
-               (void **out, size_t bytes, struct pool *pool, void *stream),
-               pool ? allocate_async(out, bytes, stream) : SIM_E_VALUE)
+               (void **out, size_t bytes, struct sim_pool *pool, void *stream),
+               pool ? allocate_async(out, bytes, pool, stream) : SIM_E_VALUE)
 
 /* ---- copies ---- */
 
