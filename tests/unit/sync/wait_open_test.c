@@ -1,0 +1,108 @@
+/*
+ * wait_open_test.c - waits come out in order of their return, however they went in.
+ */
+#include "sync/wait_open.h"
+
+#include <errno.h>
+
+#include "sync/streams.h"
+
+enum {
+    MANY = 5000
+};
+
+static uint64_t state_of_dice;
+
+static uint64_t dice(uint64_t below)
+{
+    state_of_dice = state_of_dice * 6364136223846793005u + 1442695040888963407u;
+    return (state_of_dice >> 33) % below;
+}
+
+static int add(struct sl_open *o, struct sl_store *store, uint64_t from_ns, uint64_t to_ns)
+{
+    struct sl_wait wait = {.when = {.from_ns = from_ns, .to_ns = to_ns}};
+
+    return sl_open_add(o, store, &wait);
+}
+
+static void they_come_out_as_they_return(void **state)
+{
+    struct sl_store store = {.cap_bytes = 16 << 20};
+    struct sl_open o = {0};
+    struct sl_wait wait;
+    size_t in = 0, out = 0;
+    uint64_t now = 0;
+    (void)state;
+
+    state_of_dice = 7;
+    assert_int_equal(sl_open_since(&o), UINT64_MAX);
+    while (out < MANY) {
+        uint64_t last = 0;
+
+        for (uint64_t n = dice(40); n && in < MANY; n--, in++)
+            assert_int_equal(add(&o, &store, now + dice(10), now + 10 + dice(500)), 0);
+        now += dice(100);
+        while (sl_open_take(&o, now, &wait)) {
+            assert_in_range(wait.when.to_ns, last, now);
+            last = wait.when.to_ns;
+            out++;
+        }
+        assert_int_equal(o.count, in - out);
+        for (size_t i = 0; i < o.count; i++) {
+            assert_true(o.wait[i].when.to_ns > now);
+            assert_true(sl_open_since(&o) <= o.wait[i].when.from_ns);
+            assert_true(o.last_ns >= o.wait[i].when.from_ns);
+        }
+    }
+    assert_int_equal(sl_open_since(&o), UINT64_MAX);
+    sl_open_forget(&o, &store);
+    assert_int_equal(store.used_bytes, 0);
+}
+
+/* One that goes on for long, others beside it: the earliest is not the first for ever. */
+static void when_the_earliest_began_moves_on(void **state)
+{
+    struct sl_store store = {.cap_bytes = 1 << 20};
+    struct sl_open o = {0};
+    struct sl_wait wait;
+    (void)state;
+
+    for (uint64_t at = 0; at < 1000; at++) {
+        assert_int_equal(add(&o, &store, at, at + 10), 0);
+        while (sl_open_take(&o, at, &wait))
+            ;
+    }
+    assert_in_range(sl_open_since(&o), 970, 990);
+    sl_open_forget(&o, &store);
+}
+
+static void past_the_cap_none_is_taken(void **state)
+{
+    struct sl_store store = {.cap_bytes = 64 * 1024};
+    struct sl_open o = {0};
+    struct sl_wait wait;
+    size_t in = 0, out = 0;
+    (void)state;
+
+    while (add(&o, &store, in, 100000 - in) == 0)
+        in++;
+    assert_int_equal(add(&o, &store, 1, 2), -ENOMEM);
+    assert_in_range(in, 64, 1000);
+    while (sl_open_take(&o, UINT64_MAX - 1, &wait))
+        assert_int_equal(wait.when.to_ns, 100000 - in + ++out);
+    assert_int_equal(out, in);
+    sl_open_forget(&o, &store);
+    assert_int_equal(store.used_bytes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(they_come_out_as_they_return),
+        cmocka_unit_test(when_the_earliest_began_moves_on),
+        cmocka_unit_test(past_the_cap_none_is_taken),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
