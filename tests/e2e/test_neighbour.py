@@ -263,7 +263,7 @@ def test_its_clock_does_not_tell(tmp_path, window, clock):
 def test_its_clock_does_not_tell_and_it_has_a_buffer_of_ours(tmp_path, window, clock):
     """Which holds a kernel that goes on: what comes behind it, until a flush finds it complete, is
     lost to both."""
-    run = play(tmp_path, f"context long:1000 {clock} register enable kernel:7 sleep:1000 kernel:7 "
+    run = play(tmp_path, f"context long:1500 {clock} register enable kernel:7 sleep:1000 kernel:7 "
                          "sleep:4500 kernel:2 disable flush told", handover="0", window=window)
     assert run.stdout == "kernels 9 calls some strangers 1\ndone\n"
     assert not harness.intrusions(run)
