@@ -333,9 +333,10 @@ static int is_row(const struct sl_event *ev)
     case SL_EV_GRAPH:
     case SL_EV_RUNTIME:
     case SL_EV_DRIVER:
+        return 1;
     case SL_EV_CPU_OP:
     case SL_EV_RANGE:
-        return 1;
+        return !(ev->flags & SL_EVF_ASYNC);
     case SL_EV_NOTE: /* those that are no thread's nested ones are not told when they begin */
         return ev->end_ns == SL_END_UNKNOWN || ev->flags & SL_EVF_BEGUN;
     default:

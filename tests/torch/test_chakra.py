@@ -144,6 +144,12 @@ def test_collectives_of_a_running_job(torch, tmp_path):
         subprocess.run([harness.TOOL, "convert", kineto, "--to", "chakra", "-o", made], check=True)
         found = communication(et)
         assert found == communication(chakra.Et(made))
+        # Ranges that any thread may end are nodes of neither.
+        assert any(row["args"].get("async") and row["name"].startswith("nccl:")
+                   for row in harness.Trace(kineto).of("user_annotation"))
+        names = {n.name for n in et.cpu}
+        assert "record_param_comms" in names and names == {n.name for n in chakra.Et(made).cpu}
+        assert not any(name.startswith("nccl:") for name in names)
         some |= {(row[4], row[6]) for row in found}
         groups = [json.loads((place / "1.comm_groups.json").read_text())
                   if (place / "1.comm_groups.json").exists() else {} for place in (path.parent, folder)]

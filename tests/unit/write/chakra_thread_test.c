@@ -212,6 +212,26 @@ static void test_two_numbers_are_not_one_thread(void **state)
     assert_int_equal(counts().callers_unknown, 2);
 }
 
+static void test_what_any_thread_may_end_is_no_node(void **state)
+{
+    struct sl_event ev = {.kind = SL_EV_RANGE, .flags = SL_EVF_ASYNC, .thread = 10};
+    struct dom_file *d;
+
+    (void)state;
+    ev.name = text("nccl:all_reduce");
+    ev.start_ns = BASE + 15000;
+    ev.end_ns = BASE + 35000;
+    ev.u.row.sequence = -1;
+    row(SL_EV_CPU_OP, "launch", 10, 10, 20, -1, 0);
+    assert_int_equal(sl_chakra_events(f.chakra, &ev, 1), 0);
+    ev.kind = SL_EV_CPU_OP;
+    assert_int_equal(sl_chakra_events(f.chakra, &ev, 1), 0);
+    row(SL_EV_CPU_OP, "next", 10, 30, 40, -1, 0);
+    d = read_back();
+    assert_int_equal(dom_count(d, "nccl:all_reduce"), 0);
+    assert_int_equal(dom_count(d, "launch"), 1);
+}
+
 static void test_operators_go_out_before_they_end(void **state)
 {
     struct dom_file *d;
@@ -243,6 +263,7 @@ int main(void)
         CHAKRA_TEST(test_a_caller_that_ran_no_forward_code_is_none),
         CHAKRA_TEST(test_a_wrong_lesson_does_not_stick),
         CHAKRA_TEST(test_two_numbers_are_not_one_thread),
+        CHAKRA_TEST(test_what_any_thread_may_end_is_no_node),
         CHAKRA_TEST(test_operators_go_out_before_they_end),
     };
 
