@@ -78,6 +78,9 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_CHAKRA_COMM_UNKNOWN] = {"chakra_comm_unknown",
                                      "collectives that execution traces have as computation: "
                                      "type, size or ranks are not known"},
+    [SL_STAT_CHAKRA_CALLERS_UNKNOWN] =
+        {"chakra_callers_unknown", "backward operators of execution traces that follow no caller: "
+                                   "several threads ran forward code of their sequence number"},
     [SL_STAT_CHAKRA_FORCED] = {"chakra_forced",
                                "times that an execution trace went on without late rows: no room"},
     [SL_STAT_CHAKRA_FAILED] = {"chakra_failed", "execution traces that could not be written"},

@@ -52,13 +52,14 @@ enum sl_stat {
     SL_STAT_OPS_INPUTS_LOST,   /* rows without all of their inputs */
     SL_STAT_CHAKRA_NODES,      /* of execution traces */
     SL_STAT_CHAKRA_EDGES,      /* sync edges in them */
-    SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* source or destination not in the file, or no room */
-    SL_STAT_CHAKRA_ROWS_LEFT_OUT,  /* calls without a time of their own */
-    SL_STAT_CHAKRA_UNEXPLAINED,    /* GPU operations that began later than their parents explain */
-    SL_STAT_CHAKRA_NO_LAUNCH,      /* whose launch was not in the file before them */
-    SL_STAT_CHAKRA_COMM_UNKNOWN,   /* collectives that are computation in them */
-    SL_STAT_CHAKRA_FORCED,         /* times that nodes went out early for lack of room */
-    SL_STAT_CHAKRA_FAILED,         /* files that could not be made, or went wrong */
+    SL_STAT_CHAKRA_EDGES_LEFT_OUT,  /* source or destination not in the file, or no room */
+    SL_STAT_CHAKRA_ROWS_LEFT_OUT,   /* calls without a time of their own */
+    SL_STAT_CHAKRA_UNEXPLAINED,     /* GPU operations that began later than their parents explain */
+    SL_STAT_CHAKRA_NO_LAUNCH,       /* whose launch was not in the file before them */
+    SL_STAT_CHAKRA_COMM_UNKNOWN,    /* collectives that are computation in them */
+    SL_STAT_CHAKRA_CALLERS_UNKNOWN, /* rows of autograd that follow no caller: several fit */
+    SL_STAT_CHAKRA_FORCED,          /* times that nodes went out early for lack of room */
+    SL_STAT_CHAKRA_FAILED,          /* files that could not be made, or went wrong */
     /* one for each enum sl_edge_loss */
     SL_STAT_EDGES_LOST_BEFORE_WINDOW,
     SL_STAT_EDGES_LOST_GAVE_UP,

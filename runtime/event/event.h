@@ -132,6 +132,8 @@ enum sl_event_flag {
     SL_EVF_ONLY_EDGES = 1 << 5, /* no row of the window: for what orders the window's waits */
     SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: some records since the last one were lost */
     SL_EVF_BEGUN = 1 << 7,        /* SL_EV_NOTE, SL_EV_CPU_OP: its beginning was told */
+    SL_EVF_ASYNC = 1 << 6, /* SL_EV_NOTE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end it, so it is
+                              none of its thread's nested ones */
     /* SL_EV_NOTE, SL_EV_CPU_OP: began before the window, or ended after it */
     SL_EVF_CUT_START = 1 << 0,
     SL_EVF_CUT_END = 1 << 1,

@@ -209,7 +209,7 @@ int sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns)
 
         if (!s->start_ns || s->op.handle != handle)
             continue;
-        show(o, &s->op, s->thread, 0, s->start_ns, ns, 0);
+        show(o, &s->op, s->thread, 0, s->start_ns, ns, SL_EVF_ASYNC);
         s->start_ns = 0;
         return 0;
     }

@@ -53,6 +53,8 @@ void sl_range_show(struct sl_ranges *r, struct sl_range *x, uint64_t end_ns)
     r->counts.cut += ev.flags != 0;
     if (x->begun)
         ev.flags |= SL_EVF_BEGUN;
+    if (x->id)
+        ev.flags |= SL_EVF_ASYNC;
     ev.shape = x->look.more;
     ev.context = x->look.payload;
     ev.device = x->look.value_type;

@@ -44,6 +44,7 @@ static size_t divide(struct sl_chakra *c, char *memory)
     TAKE(launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
     TAKE(thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
     TAKE(forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
+    TAKE(number, SL_CHAKRA_NUMBERS * sizeof(*c->number));
     TAKE(stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
     TAKE(called, SL_CHAKRA_CALLED * sizeof(*c->called));
     TAKE(held, c->held_max * sizeof(*c->held));
@@ -107,6 +108,7 @@ static void forget(struct sl_chakra *c)
     sl_pages_clear(c->launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
     sl_pages_clear(c->thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
     sl_pages_clear(c->forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
+    sl_pages_clear(c->number, SL_CHAKRA_NUMBERS * sizeof(*c->number));
     sl_pages_clear(c->stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
     sl_pages_clear(c->called, SL_CHAKRA_CALLED * sizeof(*c->called));
     memset(&c->unseen, 0, sizeof(c->unseen));
@@ -331,9 +333,10 @@ static int is_row(const struct sl_event *ev)
     case SL_EV_GRAPH:
     case SL_EV_RUNTIME:
     case SL_EV_DRIVER:
+        return 1;
     case SL_EV_CPU_OP:
     case SL_EV_RANGE:
-        return 1;
+        return !(ev->flags & SL_EVF_ASYNC);
     case SL_EV_NOTE: /* those that are no thread's nested ones are not told when they begin */
         return ev->end_ns == SL_END_UNKNOWN || ev->flags & SL_EVF_BEGUN;
     default:

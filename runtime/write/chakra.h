@@ -88,6 +88,7 @@ struct sl_chakra_counts {
     uint64_t edges_cycle;          /* left out: source ends after the destination, a cycle */
     uint64_t edges_full;           /* left out: no room to hold them */
     uint64_t handovers;            /* backward passes whose caller is known */
+    uint64_t callers_unknown;      /* rows of autograd that may be for one of several threads */
     uint64_t gpu_without_launch;   /* GPU operations whose call was not in the file by then */
     uint64_t gpu_overlaps;         /* GPU operations that began before their call had ended... */
     uint64_t gpu_overlaps_ns;      /* ...by how much in all: that much later in a replay */

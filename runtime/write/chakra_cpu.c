@@ -248,7 +248,7 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
     if (t->pending && ends_first(t, ev))
         finish_row(c, t);
     if (ev->kind == SL_EV_CPU_OP)
-        sl_chakra_note_forward(c, ev);
+        sl_chakra_note_sequence(c, ev);
     caller = ev->kind == SL_EV_CPU_OP && !t->has_caller && !works_at(t, ev->start_ns)
                  ? sl_chakra_caller_of(c, ev)
                  : NULL;

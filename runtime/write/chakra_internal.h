@@ -35,10 +35,14 @@ enum {
     SL_CHAKRA_MORE_MAX = 32 * 1024, /* what the caller adds to a node */
     SL_CHAKRA_THREADS = 512,        /* a power of two */
     SL_CHAKRA_DEPTH = 48,           /* rows around a row */
-    SL_CHAKRA_SEQUENCES = 1 << 13,  /* forward operators whose thread is known */
-    SL_CHAKRA_STREAMS = 16384,      /* a power of two */
-    SL_CHAKRA_CALLED = 4096,        /* threads whose last call is known; a power of two */
-    SL_CHAKRA_OPS = 1 << 15,        /* GPU operations that can still be a source; a power of two */
+    SL_CHAKRA_SEQUENCES = 1 << 13,  /* forward operators whose threads are known */
+    SL_CHAKRA_FORWARD_THREADS = 4,  /* that have run forward code of one sequence number */
+    SL_CHAKRA_NUMBERS = 64,         /* threads by PyTorch's numbers; a power of two */
+    SL_CHAKRA_VOTES = 2,            /* a number of PyTorch's is known from so many lessons on */
+    SL_CHAKRA_VOTES_MAX = 4,
+    SL_CHAKRA_STREAMS = 16384, /* a power of two */
+    SL_CHAKRA_CALLED = 4096,   /* threads whose last call is known; a power of two */
+    SL_CHAKRA_OPS = 1 << 15,   /* GPU operations that can still be a source; a power of two */
     SL_CHAKRA_LAUNCHES = 1 << 15,
     SL_CHAKRA_EDGE_BUCKETS = 1 << 12,
     SL_CHAKRA_GROUPS_BYTES = 1 << 20,
@@ -96,10 +100,19 @@ struct sl_chakra_thread {
     struct sl_event open[SL_CHAKRA_DEPTH]; /* rows around it, outermost first */
 };
 
-/* Which thread ran a forward operator. */
+/* Which threads ran forward operators of a sequence number: each thread has its own numbers. */
 struct sl_chakra_forward {
     int64_t sequence;
-    uint32_t thread, taken;
+    uint32_t thread[SL_CHAKRA_FORWARD_THREADS]; /* oldest first */
+    uint32_t threads;                           /* 0: free */
+};
+
+/* Which thread PyTorch means by a number of its own. */
+struct sl_chakra_number {
+    uint32_t number; /* 0: free */
+    uint32_t thread;
+    uint32_t votes;   /* lessons for it, less those against it */
+    int64_t sequence; /* of the last lesson: all rows of one number are one lesson */
 };
 
 struct sl_chakra_stream {
@@ -184,6 +197,7 @@ struct sl_chakra {
     struct sl_chakra_thread *thread; /* SL_CHAKRA_THREADS, open addressing */
     size_t threads;
     struct sl_chakra_forward *forward; /* SL_CHAKRA_SEQUENCES, by sequence number */
+    struct sl_chakra_number *number;   /* SL_CHAKRA_NUMBERS, by number */
     uint64_t *called; /* SL_CHAKRA_CALLED, by thread: correlation id of the last call that came */
     struct sl_chakra_unseen unseen;
     struct sl_chakra_stream *stream; /* SL_CHAKRA_STREAMS, open addressing */
@@ -285,9 +299,10 @@ void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns);
 /* chakra_thread.c */
 struct sl_chakra_thread *sl_chakra_find_thread(const struct sl_chakra *c, uint32_t id);
 struct sl_chakra_thread *sl_chakra_get_thread(struct sl_chakra *c, uint32_t id);
-void sl_chakra_note_forward(struct sl_chakra *c, const struct sl_event *op);
+/* Of each operator: forward code, or what autograd's tells of PyTorch's numbers of threads. */
+void sl_chakra_note_sequence(struct sl_chakra *c, const struct sl_event *op);
 /* The thread that must have called autograd for this row to begin, if it is known and idle. */
-struct sl_chakra_thread *sl_chakra_caller_of(const struct sl_chakra *c, const struct sl_event *ev);
+struct sl_chakra_thread *sl_chakra_caller_of(struct sl_chakra *c, const struct sl_event *ev);
 
 /* chakra_cpu.c */
 void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev);

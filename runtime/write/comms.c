@@ -164,8 +164,10 @@ static int group_of(struct sl_comms *c, const struct sl_comm_told *told, uint32_
     if (told->group_ranks.data && read_ranks(c, told->group_ranks) == 0 &&
         (!size || c->ranks == size))
         return put_group(c, out);
-    if (size && size <= RANKS_MAX && told->group_start >= 0 && told->group_stride > 0 &&
-        told->group_start <= INT32_MAX && told->group_stride <= INT32_MAX) {
+    /* PyTorch tells no stride of a group of one rank. */
+    if (size && size <= RANKS_MAX && told->group_start >= 0 &&
+        (told->group_stride > 0 || size == 1) && told->group_start <= INT32_MAX &&
+        told->group_stride <= INT32_MAX) {
         c->ranks = 0;
         for (uint64_t i = 0; i < size; i++)
             add_rank(c, told->group_start + (int64_t)i * told->group_stride);

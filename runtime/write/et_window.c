@@ -201,6 +201,7 @@ static void count_nodes(struct sl_et_window *e)
     sl_stats_add(SL_STAT_CHAKRA_UNEXPLAINED, now.unexplained - was.unexplained);
     sl_stats_add(SL_STAT_CHAKRA_NO_LAUNCH, now.gpu_without_launch - was.gpu_without_launch);
     sl_stats_add(SL_STAT_CHAKRA_COMM_UNKNOWN, now.comm_unknown - was.comm_unknown);
+    sl_stats_add(SL_STAT_CHAKRA_CALLERS_UNKNOWN, now.callers_unknown - was.callers_unknown);
     sl_stats_add(SL_STAT_CHAKRA_FORCED, now.forced - was.forced);
     e->counted = now;
 }

@@ -106,12 +106,15 @@ static char *put_value(char *at, const struct sl_event *ev)
 }
 
 /* A scope of PyTorch's record_function(), as its operators have it. */
-static char *put_record_function(struct sl_kineto *k, char *at, uint64_t id)
+static char *put_record_function(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
+    uint64_t id = ev->u.note.value;
+
     at = SL_JSON_LITERAL(at, "\"External id\":");
     at = sl_kineto_field(k, at, sl_json_u32(at, (uint32_t)id));
     at = SL_JSON_LITERAL(at, ",\"Record function id\":");
-    return sl_kineto_field(k, at, sl_json_u64(at, id));
+    at = sl_kineto_field(k, at, sl_json_u64(at, id));
+    return ev->flags & SL_EVF_ASYNC ? SL_JSON_LITERAL(at, ",\"async\":true") : at;
 }
 
 /* A comma, unless it is the first member. */
@@ -131,7 +134,7 @@ static char *put_varying(struct sl_kineto *k, char *at, const struct sl_event *e
     int any = ev->shape != 0;
 
     if (ev->kind == SL_EV_NOTE && ev->device == SL_NOTE_RECORD_FUNCTION)
-        at = put_record_function(k, next_member(at, &any), ev->u.note.value);
+        at = put_record_function(k, next_member(at, &any), ev);
     else if (ev->kind != SL_EV_NOTE_GPU && ev->device)
         at = put_value(SL_JSON_LITERAL(next_member(at, &any), "\"payload\":"), ev);
     if (payload.text)

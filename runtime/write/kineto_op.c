@@ -73,6 +73,8 @@ void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev)
         at = SL_JSON_LITERAL(at, ",\"Sequence number\":");
         at = sl_kineto_field(k, at, sl_json_i64(at, ev->u.row.sequence));
     }
+    if (ev->flags & SL_EVF_ASYNC)
+        at = SL_JSON_LITERAL(at, ",\"async\":true");
     if (ev->flags & SL_EVF_CUT_START)
         at = SL_JSON_LITERAL(at, ",\"cut start\":true");
     if (ev->flags & SL_EVF_CUT_END)

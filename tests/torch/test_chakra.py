@@ -56,6 +56,26 @@ def test_what_operators_were_given(torch, tmp_path):
     same_nodes(et, convert(run.trace().path, tmp_path))
 
 
+def test_a_backward_pass_is_of_the_thread_that_called_it(torch, tmp_path):
+    """Another thread ran operators of the same sequence numbers, and sleeps meanwhile."""
+    run = torch.job("forwards", log="warn")
+    assert run.status == 0, run.stderr
+    et = the_et(run)
+    assert not chakra.broken(et)
+    (caller,) = {n.attr["tid"] for n in et.cpu if n.name == "calls backward"}
+    (sleeper,) = {n.attr["tid"] for n in et.cpu if n.name == "sleeps"}
+    autograd = {n.attr["tid"] for n in et.cpu if n.name.startswith("autograd::")}
+    pairs = {(et.by_id[d].attr["tid"], n.attr["tid"]) for n in et.cpu for d in n.deps
+             if et.by_id[d].cpu}
+    for thread in autograd:
+        assert {(caller, thread), (thread, caller)} <= pairs
+        assert not {(sleeper, thread), (thread, sleeper)} & pairs
+    # The sleeper's time is not cut, the caller's is.
+    assert sum(n.duration for n in et.cpu if n.name == "sleeps") > 300_000_000
+    assert not run.trace().counters["chakra_callers_unknown"]
+    same_nodes(et, convert(run.trace().path, tmp_path))
+
+
 # What the observer gives and the writer says itself, by other names or of its own knowledge.
 SAID_ANYWAY = {"rf_id", "tid", "seq_id"}
 
@@ -124,6 +144,12 @@ def test_collectives_of_a_running_job(torch, tmp_path):
         subprocess.run([harness.TOOL, "convert", kineto, "--to", "chakra", "-o", made], check=True)
         found = communication(et)
         assert found == communication(chakra.Et(made))
+        # Ranges that any thread may end are nodes of neither.
+        assert any(row["args"].get("async") and row["name"].startswith("nccl:")
+                   for row in harness.Trace(kineto).of("user_annotation"))
+        names = {n.name for n in et.cpu}
+        assert "record_param_comms" in names and names == {n.name for n in chakra.Et(made).cpu}
+        assert not any(name.startswith("nccl:") for name in names)
         some |= {(row[4], row[6]) for row in found}
         groups = [json.loads((place / "1.comm_groups.json").read_text())
                   if (place / "1.comm_groups.json").exists() else {} for place in (path.parent, folder)]

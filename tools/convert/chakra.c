@@ -196,6 +196,10 @@ static void report(const struct work *w)
         printf("left out: %s\n", left);
     if (sl_edges_print_lost(lost, sizeof(lost), w->feed->lost))
         printf("edges that the trace does not tell: %s\n", lost);
+    if (n.callers_unknown)
+        printf("%" PRIu64 " backward operators follow no caller: several threads ran forward code "
+               "of their sequence number\n",
+               n.callers_unknown);
     if (n.unexplained)
         printf("%" PRIu64 " GPU operations began %" PRIu64
                " us later in all than what is known explains\n",

@@ -77,7 +77,8 @@ enum sl_row_has {
     SL_HAS_GROUP_START = 1 << 25,
     SL_HAS_GROUP_STRIDE = 1 << 26,
     SL_HAS_SRC_RANK = 1 << 27,
-    SL_HAS_DST_RANK = 1 << 28
+    SL_HAS_DST_RANK = 1 << 28,
+    SL_HAS_ASYNC = 1 << 29
 };
 
 /* A pid or tid: a number, in quotes or not, or any text ("Spans"). */

@@ -141,6 +141,8 @@ struct row_walk : visitor {
         case 5:
             if (name == "dtype")
                 word(token, &row->dtype);
+            else if (name == "async" && token.front() == 't')
+                row->has |= SL_HAS_ASYNC;
             break;
         case 8:
             if (name == "Src Rank")

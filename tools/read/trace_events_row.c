@@ -109,6 +109,12 @@ static uint32_t put_inputs(struct sl_trace_events *t, const struct sl_trace_row 
     return id;
 }
 
+/* So we say it of record functions; a range of NVTX's has members of the program's own. */
+static int is_async(const struct sl_trace_events *t, const struct sl_trace_row *row)
+{
+    return t->own && row->has & SL_HAS_ASYNC && row->has & SL_HAS_RECORD_FUNCTION;
+}
+
 /* The row of a range, which stands in the order of time already. */
 static int keep_row(struct sl_trace_events *t, const struct sl_trace_row *row,
                     const struct sl_event *range)
@@ -117,6 +123,7 @@ static int keep_row(struct sl_trace_events *t, const struct sl_trace_row *row,
 
     ev.kind = row->category == SL_CAT_CPU_OP ? SL_EV_CPU_OP : SL_EV_RANGE;
     ev.correlation = 0;
+    ev.flags = is_async(t, row) ? SL_EVF_ASYNC : 0;
     ev.stream = (uint32_t)t->ranges;
     ev.context = id32(row->has, SL_HAS_FORWARD_THREAD, row->forward_thread, 0);
     ev.shape = put_inputs(t, row);

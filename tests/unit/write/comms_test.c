@@ -213,6 +213,27 @@ static void a_name_stands_for_its_ranks(void **state)
     assert_int_equal(put(&t), 0);
 }
 
+/* As PyTorch tells it: an empty list, and no stride. */
+static void a_group_of_one_rank(void **state)
+{
+    struct sl_comm_told t = told("allreduce", "Float", 1);
+    uint32_t group;
+
+    (void)state;
+    put_ranks("[1]");
+    group = found.group;
+    t.group_ranks = text("[]");
+    t.group_size = 1;
+    t.group_start = 1;
+    assert_int_not_equal(put(&t), 0);
+    assert_int_equal(found.group, group);
+    t.group_start = -1;
+    assert_int_equal(put(&t), 0);
+    t.group_start = 1;
+    t.group_size = 2;
+    assert_int_equal(put(&t), 0);
+}
+
 /* What is told of the ranks themselves goes before a size, and a cut list is none. */
 static void ranks_that_are_not_told_whole(void **state)
 {
@@ -304,6 +325,7 @@ int main(void)
         CASE(a_group_has_its_number_from_its_ranks),
         CASE(groups_are_told_once_each),
         CASE(a_name_stands_for_its_ranks),
+        CASE(a_group_of_one_rank),
         CASE(ranks_that_are_not_told_whole),
         CASE(messages_have_a_peer),
         CASE(groups_that_do_not_fit),

@@ -83,6 +83,19 @@ static void an_operator_has_ids_inputs_and_times(void **state)
     assert_null(json_get(json_get(e, "args"), "Sequence number"));
     assert_null(json_get(json_get(e, "args"), "inputs cut"));
     assert_null(json_get(json_get(e, "args"), "cut end"));
+    assert_null(json_get(json_get(e, "args"), "async"));
+}
+
+static void an_operator_that_any_thread_may_end_says_so(void **state)
+{
+    struct sl_event ev = operator_row("fork", 4, 0);
+
+    (void)state;
+    ev.flags = SL_EVF_ASYNC;
+    begin();
+    put(ev);
+    end();
+    assert_non_null(json_get(json_get(find("name", "fork", 0), "args"), "async"));
 }
 
 static void a_backward_operator_says_where_its_forward_one_ran(void **state)
@@ -270,6 +283,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         JOB(an_operator_has_ids_inputs_and_times),
+        JOB(an_operator_that_any_thread_may_end_says_so),
         JOB(a_backward_operator_says_where_its_forward_one_ran),
         JOB(operators_are_not_taken_for_each_other),
         JOB(texts_of_any_length),

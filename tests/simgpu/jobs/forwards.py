@@ -1,0 +1,49 @@
+"""Two threads run the same forward code, so that their operators have the same sequence numbers; one
+of them calls backward while the other sleeps."""
+import threading
+import time
+
+import torch
+from torch import nn
+from torch.profiler import record_function
+
+STEPS = 4
+
+
+def forward():
+    model = nn.Sequential(nn.Linear(32, 128), nn.Tanh(), nn.Linear(128, 4)).cuda()
+    return model(torch.randn(16, 32, device="cuda")).square().mean()
+
+
+def train(alone, both):
+    for _ in range(STEPS - 1):
+        forward().backward()
+    loss = forward()
+    alone.set()
+    both.wait()
+    with record_function("calls backward"):
+        loss.backward()
+    torch.ones(3, device="cuda").sum().item()
+
+
+def sleep(alone, both):
+    alone.wait()
+    losses = [forward() for _ in range(STEPS)]
+    with record_function("sleeps"):
+        both.set()
+        time.sleep(0.3)
+    torch.ones(3, device="cuda").sum().item()
+    print("forwards:", len(losses))
+
+
+def main():
+    torch.ones(1, device="cuda").sum().item()  # what is loaded and made once
+    events = threading.Event(), threading.Event()
+    threads = [threading.Thread(target=each, args=events) for each in (train, sleep)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+main()
