@@ -5,6 +5,7 @@
  * member, so that a set over 10^4 streams takes linear time.
  */
 #include "sync/stream_state_impl.h"
+#include "sync/wait_open.h"
 
 int sl_op_later(const struct sl_edge_op *a, const struct sl_edge_op *b)
 {
@@ -91,12 +92,39 @@ void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *
     add(s, set, link, 0);
 }
 
+/* A wait that is open began when the first was tied and the second was not yet, for certain. */
+static int is_between(const struct sl_streams *s, const struct sl_link *first, uint64_t second_ns)
+{
+    return s->open && sl_open_began(s->open, first->by.from_ns, second_ns);
+}
+
+void sl_set_open_beside(struct sl_streams *s, struct sl_set *set)
+{
+    struct sl_link **at = &set->first;
+
+    s->set_number++;
+    while (*at) {
+        struct sl_link *link = *at, *later = link->op->stream->mark;
+        int is_latest = link->op->stream->mark_set != s->set_number;
+
+        if (is_latest || is_between(s, link, later->by.to_ns)) {
+            if (is_latest)
+                mark(s, link);
+            at = &link->next;
+            continue;
+        }
+        *at = link->next;
+        sl_op_unref(s, link->op);
+        sl_pool_put(&s->links, link);
+    }
+}
+
 void sl_set_add_beside(struct sl_streams *s, struct sl_set *set, const struct sl_link *link)
 {
     const struct sl_stream *stream = link->op->stream;
     const struct sl_link *own = stream->mark_set == s->set_number ? stream->mark : NULL;
 
-    add(s, set, link, own && own->by.from_ns <= s->waits_last_ns && own->op != link->op);
+    add(s, set, link, own && own->op != link->op && is_between(s, own, link->by.to_ns));
 }
 
 int sl_set_misses(const struct sl_streams *s, const struct sl_set *set)

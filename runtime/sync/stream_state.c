@@ -453,7 +453,7 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
 {
     uint32_t lost_before;
 
-    sl_set_open(s, &stream->extra);
+    sl_set_open_beside(s, &stream->extra);
     sl_stream_forget_lost(s, stream, by);
     lost_before = stream->extra.lost;
     stream->extra.lost = set->lost;

@@ -37,6 +37,7 @@ enum sl_via {
 };
 
 struct sl_op;
+struct sl_open; /* wait_open.h */
 
 struct sl_link {
     struct sl_link *next;
@@ -142,11 +143,11 @@ struct sl_streams {
     struct sl_context *all_contexts;
     uint32_t context_count;
     uint64_t set_number;
-    uint64_t horizon_ns;     /* no wait that ended before this is still to come */
-    uint64_t waits_since_ns; /* no wait that is open began before; UINT64_MAX: none is */
-    uint64_t waits_last_ns;  /* nor after; 0: none is */
-    uint64_t lost_ns;        /* when the last call that made any stream's tail lost returned */
-    uint64_t unseen_ns;      /* when the last call returned of which nothing is known; 0: none */
+    uint64_t horizon_ns;        /* no wait that ended before this is still to come */
+    uint64_t waits_since_ns;    /* no wait that is open began before; UINT64_MAX: none is */
+    const struct sl_open *open; /* those that are; NULL: nobody waits */
+    uint64_t lost_ns;           /* when the last call that made any stream's tail lost returned */
+    uint64_t unseen_ns;         /* when the last call returned of which nothing is known; 0: none */
     struct sl_anywhere
         whole; /* all streams of some context, and what they came behind, nobody knows */
     struct sl_anywhere launched; /* one stream; behind a graph, whose operations are known */

@@ -11,8 +11,10 @@
 int sl_op_later(const struct sl_edge_op *a, const struct sl_edge_op *b);
 void sl_op_unref(struct sl_streams *s, struct sl_op *op);
 
-/* As sl_set_add(), but a member that a wait which is open may look for, since it was tied before
- * that began, stays: the set then has several of that stream, the first one tied last. */
+/* As sl_set_open() and sl_set_add(), but members that a wait which is open may look for stay beside
+ * those of their stream that were tied since: the first of them is the one tied last. At most one
+ * for each wait that is open. */
+void sl_set_open_beside(struct sl_streams *s, struct sl_set *set);
 void sl_set_add_beside(struct sl_streams *s, struct sl_set *set, const struct sl_link *link);
 
 /* These and all older ones leave their stream. */

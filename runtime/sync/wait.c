@@ -22,6 +22,7 @@ void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
 {
     w->opt = opt;
     w->streams = streams;
+    streams->open = &w->open;
     sl_map_init(&w->covered, streams->store);
 }
 
@@ -407,7 +408,6 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
 static void tell_open(struct sl_waits *w)
 {
     w->streams->waits_since_ns = sl_open_since(&w->open);
-    w->streams->waits_last_ns = w->open.count ? w->open.last_ns : 0;
 }
 
 void sl_waits_add(struct sl_waits *w, struct sl_wait *wait)

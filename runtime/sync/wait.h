@@ -44,7 +44,6 @@ struct sl_open {
     size_t count, slots;
     size_t gone;       /* since `since_ns` was looked for */
     uint64_t since_ns; /* the first began then, or later */
-    uint64_t last_ns;  /* the last that was added since there was none */
 };
 
 struct sl_waits {

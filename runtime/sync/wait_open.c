@@ -41,8 +41,6 @@ int sl_open_add(struct sl_open *o, struct sl_store *store, const struct sl_wait 
     o->wait[at] = *wait;
     if (o->count == 1 || wait->when.from_ns < o->since_ns)
         o->since_ns = wait->when.from_ns;
-    if (o->count == 1 || wait->when.from_ns > o->last_ns)
-        o->last_ns = wait->when.from_ns;
     return 0;
 }
 
@@ -86,4 +84,12 @@ void sl_open_forget(struct sl_open *o, struct sl_store *store)
 uint64_t sl_open_since(const struct sl_open *o)
 {
     return o->count ? o->since_ns : UINT64_MAX;
+}
+
+int sl_open_began(const struct sl_open *o, uint64_t from_ns, uint64_t to_ns)
+{
+    for (size_t i = 0; i < o->count; i++)
+        if (o->wait[i].when.from_ns >= from_ns && o->wait[i].when.from_ns <= to_ns)
+            return 1;
+    return 0;
 }

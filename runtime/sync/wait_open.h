@@ -18,5 +18,7 @@ void sl_open_forget(struct sl_open *o, struct sl_store *store);
 
 /* When the first of them began, or earlier; UINT64_MAX: there is none. */
 uint64_t sl_open_since(const struct sl_open *o);
+/* One of them began from then on, up to then. */
+int sl_open_began(const struct sl_open *o, uint64_t from_ns, uint64_t to_ns);
 
 #endif

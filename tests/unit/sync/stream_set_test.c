@@ -1,5 +1,6 @@
 /* stream_set_test.c - one member a stream, the later one; who keeps an operation alive. */
 #include "sync/streams.h"
+#include "sync/wait_open.h"
 
 #include "sync/stream_state_impl.h"
 
@@ -123,6 +124,48 @@ static void order_is_of_starts_then_of_ids(void **state)
     assert_false(sl_op_later(&b, &untimed));
 }
 
+/* Tied at those times to a stream that has no operation; how many members are kept beside a wait
+ * that began at 50 and is open. */
+static size_t kept_beside(struct rig *r, struct sl_stream *waits, struct sl_stream *source,
+                          unsigned from, unsigned to)
+{
+    for (unsigned at = from; at < to; at += 10) {
+        struct sl_set set = {0};
+        struct sl_moment by = rig_call(at + 1, at + 3);
+
+        sl_set_open(&r->streams, &set);
+        sl_set_add(&r->streams, &set,
+                   &(struct sl_link){.op = rig_push(r, source, at, at + 1, at + 2)});
+        sl_stream_follow(&r->streams, waits, &set, SL_VIA_STREAM_WAIT, &by);
+        sl_set_clear(&r->streams, &set);
+    }
+    return set_size(&waits->extra);
+}
+
+/* Each wait that is open finds what was tied before it began, and nothing else is kept. */
+static void what_an_open_wait_may_look_for_stays_beside(void **state)
+{
+    struct rig *r = *state;
+    struct sl_stream *waits = rig_stream(r, 13, 1), *source = rig_stream(r, 14, 1);
+    struct sl_open open = {0};
+    struct sl_wait wait = {.when = {.from_ns = 50 * US, .to_ns = 5000 * US}};
+
+    r->streams.open = &open;
+    assert_int_equal(kept_beside(r, waits, source, 10, 40), 1);
+    assert_int_equal(sl_open_add(&open, &r->store, &wait), 0);
+    assert_int_equal(kept_beside(r, waits, source, 60, 1000), 2);
+    assert_non_null(rig_member(&waits->extra, 30)); /* its last one */
+    assert_non_null(rig_member(&waits->extra, 990));
+    wait.when.from_ns = 1005 * US;
+    assert_int_equal(sl_open_add(&open, &r->store, &wait), 0);
+    assert_int_equal(kept_beside(r, waits, source, 1010, 2000), 3);
+    assert_non_null(rig_member(&waits->extra, 990));
+    while (sl_open_take(&open, UINT64_MAX, &wait))
+        ;
+    assert_int_equal(kept_beside(r, waits, source, 2010, 2020), 1);
+    sl_open_forget(&open, &r->store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +177,8 @@ int main(void)
                                         rig_drop),
         cmocka_unit_test_setup_teardown(past_the_bound_a_set_is_marked, rig_make, rig_drop),
         cmocka_unit_test(order_is_of_starts_then_of_ids),
+        cmocka_unit_test_setup_teardown(what_an_open_wait_may_look_for_stays_beside, rig_make,
+                                        rig_drop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ static void they_come_out_as_they_return(void **state)
         for (size_t i = 0; i < o.count; i++) {
             assert_true(o.wait[i].when.to_ns > now);
             assert_true(sl_open_since(&o) <= o.wait[i].when.from_ns);
-            assert_true(o.last_ns >= o.wait[i].when.from_ns);
+            assert_true(sl_open_began(&o, o.wait[i].when.from_ns, o.wait[i].when.from_ns));
         }
     }
     assert_int_equal(sl_open_since(&o), UINT64_MAX);
@@ -74,6 +74,9 @@ static void when_the_earliest_began_moves_on(void **state)
             ;
     }
     assert_in_range(sl_open_since(&o), 970, 990);
+    assert_true(sl_open_began(&o, 995, 5000));
+    assert_false(sl_open_began(&o, 0, 960));
+    assert_false(sl_open_began(&o, 1000, 5000));
     sl_open_forget(&o, &store);
 }
 
