@@ -68,6 +68,7 @@ ONE_PROCESS = {
     "compiled": Job([GEMM], 0, [").cuda()", "optimizer.step()", "cuda.synchronize"],
                     may_wait="optimizer.step()"),
     "regions": Job([GEMM], 0, [").cuda()", ".item()"]),
+    "forwards": Job([GEMM], 0, [").cuda()", ".item()"]),
     "lines": Job([GEMM], 0, ["  # waits: "], may_wait=("# waits: free",)),
     # After the last copy back nothing is left to wait for.
     "memory": Job([GEMM], 3, [").cuda()", "here.cuda()", "images.cuda()", ".cpu()", "loss.item()"],

@@ -39,11 +39,10 @@ def sleep(alone, both):
 def main():
     torch.ones(1, device="cuda").sum().item()  # what is loaded and made once
     events = threading.Event(), threading.Event()
-    threads = [threading.Thread(target=each, args=events) for each in (train, sleep)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    thread = threading.Thread(target=sleep, args=events)
+    thread.start()
+    train(*events)
+    thread.join()
 
 
 main()
