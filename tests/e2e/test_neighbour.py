@@ -153,22 +153,24 @@ def test_it_becomes_the_subscriber(tmp_path, version):
 
 # ---- it ends CUPTI, for us too ----
 
-ENDED = {  # steps, what the client says at its last `told`, gaps (0: see below), kernels of ours
+# Two if the machine stood still for the 20 ms in which we are not back.
+AT_ONCE = (1, 2)
+ENDED = {  # steps, what the client says at its last `told`, gaps, kernels of ours
     "in a callback": (f"context {SESSION} sleep:400 kernel:3 teardown sleep:400 kernel:4",
-                      "kernels 7 calls some strangers 0", 2, 7),
+                      "kernels 7 calls some strangers 0", (2,), 7),
     "by itself": ("context kernel:3 finalize sleep:400 kernel:4 told",
-                  "kernels 0 calls none strangers 0", 1, 7),
+                  "kernels 0 calls none strangers 0", (1,), 7),
     "before we are back": (f"context kernel:3 {SESSION} teardown sleep:400 kernel:4",
-                           "kernels 7 calls some strangers 0", 0, 7),
+                           "kernels 7 calls some strangers 0", AT_ONCE, 7),
     "a session at once": (f"context kernel:3 teardown {SESSION} sleep:400 kernel:4",
-                          "kernels 7 calls some strangers 0", 0, 7),
+                          "kernels 7 calls some strangers 0", AT_ONCE, 7),
     "a session later": (f"context kernel:3 teardown sleep:100 {SESSION} sleep:400 kernel:4",
-                        "kernels 7 calls some strangers 0", 2, 7),
+                        "kernels 7 calls some strangers 0", (2,), 7),
     "in its session": ("context kernel:3 clock register enable kernel:7 flush told teardown "
                        "sleep:400 kernel:4 disable flush kernel:2",
-                       "kernels 7 calls some strangers 0", 1, 9),
+                       "kernels 7 calls some strangers 0", (1,), 9),
     "at the end": (f"context kernel:3 {SESSION} sleep:400 kernel:2 teardown",
-                   "kernels 7 calls some strangers 0", 2, 5),
+                   "kernels 7 calls some strangers 0", (2,), 5),
 }
 
 
@@ -176,8 +178,7 @@ ENDED = {  # steps, what the client says at its last `told`, gaps (0: see below)
 @pytest.mark.parametrize("version, api", [("13.0", "auto"), ("13.5", "auto"), ("13.5", "v2")])
 @pytest.mark.parametrize("when", ENDED)
 def test_it_ends_cupti(tmp_path, when, version, api):
-    """What we have recorded is fetched before, and we come back: the gap between is stated. Between an end and a
-    session at once there are two if the machine stood still for the 20 ms in which we are not back yet."""
+    """What we have recorded is fetched before, and we come back: the gap between is stated."""
     steps, told, gaps, kernels = ENDED[when]
     run = play(tmp_path, steps, cupti_api=api, sim=["--cupti", version])
     assert (run.stdout, run.said()) == (f"{told}\ndone\n", [])
@@ -185,11 +186,7 @@ def test_it_ends_cupti(tmp_path, when, version, api):
     trace = run.trace()
     ours, outside = kernels_outside(run, trace)
     assert ours == outside and len(ours) == kernels
-    whose = [line.get("by", "the end") for line in run.log if line["what"] in ("callbacks", "finalize")]
-    theirs = [i for i, by in enumerate(whose) if by in ("neighbour", "the end")]
-    back = whose[theirs[0]:theirs[-1]].count("libsyncline.so")
-    assert len(trace.object["syncline"]["gaps"]) == trace.counters["handovers"] == 1 + back
-    assert gaps in (0, 1 + back) and back <= 1
+    assert len(trace.object["syncline"]["gaps"]) == trace.counters["handovers"] in gaps
 
 
 def test_it_ends_cupti_while_a_kernel_goes_on(tmp_path):
