@@ -71,9 +71,14 @@ void sl_pipeline_ops_begun(struct sl_pipeline *p)
 
 uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev)
 {
+    uint32_t for_thread = 0;
+
     if (p->ops && (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER))
-        return sl_ops_call(p->ops, ev);
-    return 0;
+        for_thread = sl_ops_call(p->ops, ev);
+    /* By its name it is known as well, but that goes with it: at a short job's end, say. */
+    if (for_thread && p->ranges && sl_ops_is_worker(p->ops, ev->thread))
+        sl_ranges_worker(p->ranges, ev->thread);
+    return for_thread;
 }
 
 void sl_pipeline_ops_complete(struct sl_pipeline *p, uint64_t complete_ns)

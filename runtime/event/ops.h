@@ -89,6 +89,8 @@ void sl_ops_node(struct sl_ops *o, uint32_t thread, uint64_t node);
  * another (in a backward pass) gives that one: the caller, or if that is not known the one that
  * made the graph; else 0. */
 uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call);
+/* The thread is one of autograd's: it has worked for one that has left its id. */
+int sl_ops_is_worker(struct sl_ops *o, uint32_t thread);
 /* That place, read back by any thread that may read `places`; NULL: there are none. */
 struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct sl_event *call);
 

@@ -267,3 +267,10 @@ struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct s
         memcpy(&place, bytes, sizeof(place));
     return place;
 }
+
+int sl_ops_is_worker(struct sl_ops *o, uint32_t thread)
+{
+    const struct sl_ops_thread *t = sl_ops_find_thread(o, thread);
+
+    return t->taken && t->works;
+}

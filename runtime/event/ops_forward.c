@@ -37,15 +37,19 @@ static void show_flow(struct sl_ops *o, const struct sl_op *op, uint32_t thread,
 
 /* Where the caller of a backward pass could not leave its id, the thread that made the graph stands
  * for it. What autograd's engine does around a node, it does for the same thread. */
-uint32_t sl_ops_for_thread(struct sl_ops *o, const struct sl_ops_thread *t, const struct sl_op *op)
+uint32_t sl_ops_for_thread(struct sl_ops *o, struct sl_ops_thread *t, const struct sl_op *op)
 {
     struct sl_ops_number *own = &o->number[op->number & (SL_OPS_NUMBERS - 1)];
     struct sl_ops_number *forward = &o->number[op->forward_number & (SL_OPS_NUMBERS - 1)];
     const struct sl_ops_running *around = t->last ? &o->running[t->last] : NULL;
 
     *own = (struct sl_ops_number){op->number, t->id};
-    if (op->caller)
-        return op->caller == t->id ? 0 : op->caller;
+    if (op->caller == t->id)
+        return 0;
+    if (op->caller) {
+        t->works = 1;
+        return op->caller;
+    }
     if (!op->forward_number || forward->number != op->forward_number)
         return 0;
     if (op->is_backward && around && around->op.is_evaluation && around->place)

@@ -52,6 +52,7 @@ struct sl_ops_thread {
     uint32_t innermost;              /* running; 0: none */
     uint32_t last;                   /* the running one that began last; 0: it has ended */
     uint32_t order;
+    uint8_t works; /* in a backward pass for a thread that has left its id */
 };
 
 /* Operators that have a sequence number, the last that began for each. */
@@ -106,6 +107,6 @@ static inline struct sl_op_known *sl_ops_at(const struct sl_ops *o, uint32_t pla
 void sl_ops_note_sequence(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns,
                           const struct sl_op *op);
 /* ops_forward.c: as `for_thread` of struct sl_op_known. */
-uint32_t sl_ops_for_thread(struct sl_ops *o, const struct sl_ops_thread *t, const struct sl_op *op);
+uint32_t sl_ops_for_thread(struct sl_ops *o, struct sl_ops_thread *t, const struct sl_op *op);
 
 #endif

@@ -87,6 +87,10 @@ static void a_backward_pass_is_for_the_thread_that_made_the_graph(void **state)
     assert_int_equal(sl_ops_call(f.ops, &ev), 0);
     ev = (struct sl_event){.kind = SL_EV_RUNTIME, .thread = THREAD, .start_ns = 120};
     assert_int_equal(sl_ops_call(f.ops, &ev), 0); /* it works for itself */
+    /* Nobody has left an id: it may be the caller itself. */
+    assert_false(sl_ops_is_worker(f.ops, THREAD + 1));
+    assert_false(sl_ops_is_worker(f.ops, THREAD));
+    assert_false(sl_ops_is_worker(f.ops, THREAD + 9));
 }
 
 /* Whoever made the graph. */
@@ -106,6 +110,7 @@ static void a_backward_pass_is_for_its_caller_where_that_is_known(void **state)
     sl_ops_begin(f.ops, THREAD + 1, 200, &node);
     for (ev.start_ns = 195; ev.start_ns < 300; ev.start_ns += 10)
         assert_int_equal(sl_ops_call(f.ops, &ev), THREAD + 2);
+    assert_true(sl_ops_is_worker(f.ops, THREAD + 1));
     own.caller = THREAD;
     sl_ops_begin(f.ops, THREAD, 300, &own);
     ev = (struct sl_event){.kind = SL_EV_RUNTIME, .thread = THREAD, .start_ns = 350};
