@@ -35,7 +35,7 @@ void sl_set_open(struct sl_streams *s, struct sl_set *set)
 {
     s->set_number++;
     for (struct sl_link *link = set->first; link; link = link->next)
-        if (link->op->stream->mark_set != s->set_number) /* of several the first, see below */
+        if (link->op->stream->mark_set != s->set_number) /* the one tied last stands first */
             mark(s, link);
 }
 

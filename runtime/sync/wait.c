@@ -5,7 +5,6 @@
  */
 #include "sync/wait.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "sync/wait_guess.h"
