@@ -3,11 +3,11 @@
  *
  * Entered by the thread that initialises CUDA, once. Memory: see runtime.c.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/loader.h"
 #include "base/log.h"
 #include "base/software.h"
 #include "collect/cupti_buffer.h"
@@ -210,7 +210,7 @@ static void attach_to_torch(void)
 static void find_python(void)
 {
     const char *(*version)(void) =
-        __extension__(const char *(*)(void)) dlsym(RTLD_DEFAULT, "Py_GetVersion");
+        __extension__(const char *(*)(void)) sl_loader_symbol(RTLD_DEFAULT, "Py_GetVersion");
 
     if (version)
         sl_software_set(SL_SOFTWARE_PYTHON, version());

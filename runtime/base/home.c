@@ -3,7 +3,6 @@
  */
 #include "base/home.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>
@@ -11,13 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/loader.h"
+
 /* Through symbolic links: the loader may have been given one that lies elsewhere. */
 static int find_library(char *folder)
 {
     Dl_info self;
     char *slash;
 
-    if (!dladdr((void *)(uintptr_t)find_library, &self) || !self.dli_fname ||
+    if (!sl_loader_find((void *)(uintptr_t)find_library, &self) || !self.dli_fname ||
         !realpath(self.dli_fname, folder))
         return -ENOENT;
     slash = strrchr(folder, '/');

@@ -1,5 +1,5 @@
 /*
- * loader.c - looks at the dynamic linker's list of objects and forks keep out of each other's way.
+ * loader.c - what we ask of the dynamic linker and forks keep out of each other's way.
  *
  * Any thread. Two counters, each of which one side raises before it reads the other: at least one
  * of the two sees that it must wait. Memory: static, and a word a thread.
@@ -70,6 +70,54 @@ int sl_loader_look(sl_loader_visit_fn visit, void *user)
     result = dl_iterate_phdr(visit, user);
     sl_loader_leave();
     return result;
+}
+
+void *sl_loader_open(const char *file, int flags)
+{
+    void *library;
+
+    sl_loader_enter();
+    library = dlopen(file, flags);
+    sl_loader_leave();
+    return library;
+}
+
+void *sl_loader_symbol(void *library, const char *name)
+{
+    void *found;
+
+    sl_loader_enter();
+    found = dlsym(library, name);
+    sl_loader_leave();
+    return found;
+}
+
+void sl_loader_close(void *library)
+{
+    sl_loader_enter();
+    dlclose(library);
+    sl_loader_leave();
+}
+
+int sl_loader_find(const void *address, Dl_info *out)
+{
+    int found;
+
+    sl_loader_enter();
+    found = dladdr(address, out);
+    sl_loader_leave();
+    return found;
+}
+
+const char *sl_loader_file(void *library)
+{
+    struct link_map *map;
+    int err;
+
+    sl_loader_enter();
+    err = dlinfo(library, RTLD_DI_LINKMAP, &map);
+    sl_loader_leave();
+    return err ? NULL : map->l_name;
 }
 
 void sl_loader_before_fork(void)

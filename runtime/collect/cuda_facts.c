@@ -7,9 +7,10 @@
 #include "collect/cuda_facts.h"
 
 #include <cuda.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
+
+#include "base/loader.h"
 
 struct driver {
     CUresult (*get)(CUdevice *device, int ordinal);
@@ -23,18 +24,18 @@ struct driver {
 
 static int find_driver(struct driver *d)
 {
-    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    void *library = sl_loader_open("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
 
     if (!library)
         return -ENOENT;
-    *(void **)&d->get = dlsym(library, "cuDeviceGet");
-    *(void **)&d->attribute = dlsym(library, "cuDeviceGetAttribute");
-    *(void **)&d->name = dlsym(library, "cuDeviceGetName");
-    *(void **)&d->memory = dlsym(library, "cuDeviceTotalMem_v2");
-    *(void **)&d->uuid = dlsym(library, "cuDeviceGetUuid");
-    *(void **)&d->primary = dlsym(library, "cuDevicePrimaryCtxGetState");
-    *(void **)&d->current = dlsym(library, "cuCtxGetCurrent");
-    dlclose(library); /* the process holds it too */
+    *(void **)&d->get = sl_loader_symbol(library, "cuDeviceGet");
+    *(void **)&d->attribute = sl_loader_symbol(library, "cuDeviceGetAttribute");
+    *(void **)&d->name = sl_loader_symbol(library, "cuDeviceGetName");
+    *(void **)&d->memory = sl_loader_symbol(library, "cuDeviceTotalMem_v2");
+    *(void **)&d->uuid = sl_loader_symbol(library, "cuDeviceGetUuid");
+    *(void **)&d->primary = sl_loader_symbol(library, "cuDevicePrimaryCtxGetState");
+    *(void **)&d->current = sl_loader_symbol(library, "cuCtxGetCurrent");
+    sl_loader_close(library); /* the process holds it too */
     return d->get && d->attribute ? 0 : -ENOENT;
 }
 
@@ -111,16 +112,16 @@ int sl_cuda_facts_has_context(void)
 
 static uint32_t version_of(const char *library_name, const char *function)
 {
-    void *library = dlopen(library_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    void *library = sl_loader_open(library_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
     int (*get)(int *version) = NULL;
     int version = 0;
 
     if (!library)
         return 0;
-    *(void **)&get = dlsym(library, function);
+    *(void **)&get = sl_loader_symbol(library, function);
     if (!get || get(&version) != 0 || version < 0)
         version = 0;
-    dlclose(library);
+    sl_loader_close(library);
     return (uint32_t)version;
 }
 

@@ -6,11 +6,11 @@
  */
 #include "collect/cupti_api.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/loader.h"
 #include "base/log.h"
 #include "base/stats.h"
 #include "collect/cupti_decode.h"
@@ -215,7 +215,7 @@ static int accept_library(void *user, void *handle, char *why, size_t why_size)
 
     for (size_t i = 0; i < FUNCTIONS; i++) {
         snprintf(symbol, sizeof symbol, "cupti%s", functions[i].name);
-        *slot_of(&api->fn, &functions[i]) = dlsym(handle, symbol);
+        *slot_of(&api->fn, &functions[i]) = sl_loader_symbol(handle, symbol);
     }
     return examine(api, why, why_size);
 }
@@ -227,7 +227,7 @@ int sl_cupti_api_open(struct sl_cupti_api *api, char *why, size_t why_size)
     *api = (struct sl_cupti_api){0};
     /* Without a driver CUPTI 13.2 never returns from its first call (it recurses until the stack
      * is gone), and 13.3 and later fail in it. */
-    if (!dlopen("libcuda.so.1", RTLD_LAZY)) {
+    if (!sl_loader_open("libcuda.so.1", RTLD_LAZY)) {
         snprintf(why, why_size, "there is no NVIDIA driver here (libcuda.so.1)");
         return -ENOENT;
     }

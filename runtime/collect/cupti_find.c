@@ -6,7 +6,6 @@
  */
 #include "collect/cupti_find.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -40,12 +39,11 @@ struct in_process {
 /* Takes a library that was opened, if it can be used. 0 or -errno. */
 static int take(struct search *s, void *handle)
 {
-    struct link_map *map;
+    const char *file = sl_loader_file(handle);
     int result;
 
     s->found = 1;
-    snprintf(s->path, s->path_size, "%s",
-             dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 ? map->l_name : "libcupti");
+    snprintf(s->path, s->path_size, "%s", file ? file : "libcupti");
     result = s->accept(s->user, handle, s->why, s->why_size);
     if (result == 0)
         *s->handle = handle;
@@ -56,9 +54,7 @@ static int try_name(struct search *s, const char *name)
 {
     void *handle;
 
-    sl_loader_enter();
-    handle = dlopen(name, OPEN_FLAGS);
-    sl_loader_leave();
+    handle = sl_loader_open(name, OPEN_FLAGS);
     if (!handle) {
         sl_log(SL_LOG_DEBUG, "not usable: %s", dlerror());
         return -ENOENT;
@@ -121,13 +117,13 @@ static void look_around(struct in_process *p)
     sl_loader_look(note_cudart, p);
     if (p->major)
         return;
-    driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    driver = sl_loader_open("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (!driver)
         return;
-    *(void **)&driver_version = dlsym(driver, "cuDriverGetVersion");
+    *(void **)&driver_version = sl_loader_symbol(driver, "cuDriverGetVersion");
     if (driver_version && driver_version(&version) == 0)
         p->major = version / 1000;
-    dlclose(driver);
+    sl_loader_close(driver);
 }
 
 static int try_major(struct search *s, const struct in_process *p, int major)
@@ -186,7 +182,7 @@ int sl_cupti_find(sl_cupti_accept_fn accept, void *user, void **handle, char *pa
         void *loaded;
 
         snprintf(name, sizeof name, "libcupti.so.%d", major);
-        loaded = dlopen(name, OPEN_FLAGS | RTLD_NOLOAD);
+        loaded = sl_loader_open(name, OPEN_FLAGS | RTLD_NOLOAD);
         if (loaded)
             return take(&s, loaded); /* usable or not: no second copy beside it */
     }

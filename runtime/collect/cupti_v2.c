@@ -7,12 +7,12 @@
  */
 #include "collect/cupti_v2.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "base/loader.h"
 #include "base/stats.h"
 #include "collect/cupti_fields.h"
 #include "collect/cupti_tables.h"
@@ -183,7 +183,7 @@ static void find_functions(void *handle)
     };
 
     for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
-        *(void **)functions[i].slot = dlsym(handle, functions[i].name);
+        *(void **)functions[i].slot = sl_loader_symbol(handle, functions[i].name);
 }
 
 static int has_functions(void *handle)

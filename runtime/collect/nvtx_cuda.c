@@ -6,8 +6,9 @@
  */
 #include "collect/nvtx_cuda.h"
 
-#include <dlfcn.h>
 #include <errno.h>
+
+#include "base/loader.h"
 
 static struct {
     int (*get_context_id)(void *context, uint32_t *id);
@@ -36,15 +37,15 @@ static int stream_ids(void *stream, uint32_t *id, uint32_t *context)
 const struct sl_nvtx_ids *sl_nvtx_cuda_ids(const struct sl_cupti_api *cupti)
 {
     static const struct sl_nvtx_ids ids = {context_ids, stream_ids};
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    void *driver = sl_loader_open("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 
     if (!cupti->handle || !driver)
         return NULL;
-    *(void **)&cuda.get_context_id = dlsym(cupti->handle, "cuptiGetContextId");
-    *(void **)&cuda.get_device_id = dlsym(cupti->handle, "cuptiGetDeviceId");
-    *(void **)&cuda.get_stream_id = dlsym(cupti->handle, "cuptiGetStreamIdEx");
-    *(void **)&cuda.get_current = dlsym(driver, "cuCtxGetCurrent");
-    dlclose(driver); /* the process's own stays */
+    *(void **)&cuda.get_context_id = sl_loader_symbol(cupti->handle, "cuptiGetContextId");
+    *(void **)&cuda.get_device_id = sl_loader_symbol(cupti->handle, "cuptiGetDeviceId");
+    *(void **)&cuda.get_stream_id = sl_loader_symbol(cupti->handle, "cuptiGetStreamIdEx");
+    *(void **)&cuda.get_current = sl_loader_symbol(driver, "cuCtxGetCurrent");
+    sl_loader_close(driver); /* the process's own stays */
     return cuda.get_context_id && cuda.get_device_id && cuda.get_stream_id && cuda.get_current
                ? &ids
                : NULL;

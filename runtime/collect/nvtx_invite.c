@@ -7,7 +7,6 @@
 #include "collect/nvtx_invite.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -15,6 +14,7 @@
 #include <string.h>
 
 #include "base/import_slot.h"
+#include "base/loader.h"
 
 #define VARIABLE "NVTX_INJECTION64_PATH"
 
@@ -44,11 +44,12 @@ int sl_nvtx_invite(void)
     void *library;
     int is_ours;
 
-    if (!dladdr((void *)(uintptr_t)sl_nvtx_invite, &self) || !self.dli_fname)
+    if (!sl_loader_find((void *)(uintptr_t)sl_nvtx_invite, &self) || !self.dli_fname)
         return -ENOENT;
     if (tool && *tool) {
-        library = dlopen(tool, RTLD_LAZY | RTLD_NOLOAD);
-        is_ours = library && dladdr(dlsym(library, "InitializeInjectionNvtx2"), &theirs) &&
+        library = sl_loader_open(tool, RTLD_LAZY | RTLD_NOLOAD);
+        is_ours = library &&
+                  sl_loader_find(sl_loader_symbol(library, "InitializeInjectionNvtx2"), &theirs) &&
                   theirs.dli_fbase == self.dli_fbase;
         atomic_store(&invite.invited, is_ours);
         atomic_store(&invite.other_tool, !is_ours);

@@ -8,7 +8,6 @@
  */
 #include "collect/python_boot.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/home.h"
+#include "base/loader.h"
 #include "base/log.h"
 
 #define PY_FILE_INPUT 257
@@ -64,7 +64,7 @@ static struct {
 
 static int find(void *function, const char *name)
 {
-    void *found = dlsym(RTLD_DEFAULT, name);
+    void *found = sl_loader_symbol(RTLD_DEFAULT, name);
 
     memcpy(function, &found, sizeof(found));
     return found ? 0 : -ENOENT;

@@ -6,10 +6,11 @@
  */
 #include "collect/python_layout.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/loader.h"
 
 /* In a type object, whose name and size tell whether objects are built as we know them. */
 #define TYPE_NAME 24
@@ -163,7 +164,7 @@ static int all_somewhere(const struct sl_python_layout *l)
 static int read_told(struct sl_python_layout *l, unsigned minor)
 {
     const struct told *group = &told[minor - FIRST];
-    const char *table = dlsym(RTLD_DEFAULT, "_PyRuntime");
+    const char *table = sl_loader_symbol(RTLD_DEFAULT, "_PyRuntime");
     uint64_t version;
 
     if (!table || memcmp(table, COOKIE, sizeof(COOKIE) - 1) != 0)
@@ -190,7 +191,7 @@ static int read_told(struct sl_python_layout *l, unsigned minor)
 static unsigned minor_version(void)
 {
     const char *(*get)(void) =
-        __extension__(const char *(*)(void)) dlsym(RTLD_DEFAULT, "Py_GetVersion");
+        __extension__(const char *(*)(void)) sl_loader_symbol(RTLD_DEFAULT, "Py_GetVersion");
     const char *text = get ? get() : NULL;
     unsigned long minor;
 
@@ -207,12 +208,13 @@ static int is_type(const void *type, const char *name)
 
 static int find_names(struct sl_python_layout *l)
 {
-    l->is_initialized = __extension__(int (*)(void)) dlsym(RTLD_DEFAULT, "Py_IsInitialized");
-    l->this_thread =
-        __extension__(void *(*)(void)) dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
-    l->code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
-    l->str_type = dlsym(RTLD_DEFAULT, "PyUnicode_Type");
-    l->bytes_type = dlsym(RTLD_DEFAULT, "PyBytes_Type");
+    l->is_initialized =
+        __extension__(int (*)(void)) sl_loader_symbol(RTLD_DEFAULT, "Py_IsInitialized");
+    l->this_thread = __extension__(void *(*)(void))
+        sl_loader_symbol(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+    l->code_type = sl_loader_symbol(RTLD_DEFAULT, "PyCode_Type");
+    l->str_type = sl_loader_symbol(RTLD_DEFAULT, "PyUnicode_Type");
+    l->bytes_type = sl_loader_symbol(RTLD_DEFAULT, "PyBytes_Type");
     if (!l->is_initialized || !l->this_thread)
         return -ENOENT;
     return is_type(l->code_type, "code") && is_type(l->str_type, "str") &&

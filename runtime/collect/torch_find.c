@@ -6,7 +6,6 @@
  */
 #include "collect/torch_find.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -144,16 +143,16 @@ int sl_torch_find(struct sl_torch *out)
     if (!sl_loader_look(look, path))
         return -ENOENT;
     /* Waits until its initialisers have run. */
-    library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    library = sl_loader_open(path, RTLD_LAZY | RTLD_NOLOAD);
     if (!library)
         return -ENOENT;
-    named = dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
+    named = sl_loader_open(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
     out->is_named = named == library;
-    out->is_old_abi = dlsym(library, OLD_ABI) != NULL;
+    out->is_old_abi = sl_loader_symbol(library, OLD_ABI) != NULL;
     find_package(out, path);
     if (named)
-        dlclose(named);
-    dlclose(library);
+        sl_loader_close(named);
+    sl_loader_close(library);
     errno = saved;
     return 0;
 }

@@ -6,7 +6,6 @@
  */
 #include "collect/torch_ops.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -298,14 +297,12 @@ static const char *load_observer(const struct sl_torch *torch, const char *path)
 
     if (!torch->is_named)
         return "its libtorch_cpu has another name than its own build gave it";
-    sl_loader_enter();
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    sl_loader_leave();
+    library = sl_loader_open(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
         why = dlerror();
         return why ? why : "it cannot be loaded";
     }
-    entry = (sl_torch_observer_fn)(uintptr_t)dlsym(library, SL_TORCH_OPS_ENTRY);
+    entry = (sl_torch_observer_fn)(uintptr_t)sl_loader_symbol(library, SL_TORCH_OPS_ENTRY);
     err = entry ? entry(&host, &ops.observer) : -ENOENT;
     if (!err && ops.observer.abi == SL_TORCH_OPS_ABI)
         return NULL;

@@ -6,7 +6,6 @@
  */
 #include "collect/torch_waits.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -128,11 +127,11 @@ static const struct {
  * are loaded. How many there are; those that it does not need are left out. */
 static size_t find_functions(const char *path, struct sl_import *imports)
 {
-    void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD), *function;
+    void *library = sl_loader_open(path, RTLD_LAZY | RTLD_NOLOAD), *function;
     size_t count = 0;
 
     for (size_t i = 0; library && i < WAITS; i++) {
-        function = dlsym(library, waits[i].name);
+        function = sl_loader_symbol(library, waits[i].name);
         if (!function)
             continue;
         memcpy(waits[i].function, &function, sizeof(function));
@@ -140,7 +139,7 @@ static size_t find_functions(const char *path, struct sl_import *imports)
             .name = waits[i].name, .instead = waits[i].instead, .function = function};
     }
     if (library)
-        dlclose(library);
+        sl_loader_close(library);
     return count;
 }
 

@@ -9,10 +9,11 @@
  */
 #include "write/demangle.h"
 
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/loader.h"
 
 typedef char *(*demangle_fn)(const char *name, char *buffer, size_t *size, int *status);
 
@@ -22,14 +23,14 @@ typedef char *(*demangle_fn)(const char *name, char *buffer, size_t *size, int *
 static demangle_fn find_demangler(void)
 {
     static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
-    demangle_fn found = (demangle_fn)(uintptr_t)dlsym(RTLD_DEFAULT, "__cxa_demangle");
+    demangle_fn found = (demangle_fn)(uintptr_t)sl_loader_symbol(RTLD_DEFAULT, "__cxa_demangle");
     size_t i;
 
     for (i = 0; !found && i < sizeof(libraries) / sizeof(libraries[0]); i++) {
-        void *handle = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
+        void *handle = sl_loader_open(libraries[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
 
         if (handle)
-            found = (demangle_fn)(uintptr_t)dlsym(handle, "__cxa_demangle");
+            found = (demangle_fn)(uintptr_t)sl_loader_symbol(handle, "__cxa_demangle");
     }
     return found;
 }

@@ -58,9 +58,11 @@ def test_fork_leaves_the_child_alone(go):
     assert {e["pid"] for e in trace.of("cuda_driver")} == {run.truth_of("process")[0]["pid"]}
 
 
-def test_a_child_can_load_libraries(tmp_path):
-    """Forked while the collector holds the lock of the linker's list: glibc leaves it locked."""
-    run = harness.run(tmp_path, harness.BUILD / "tests/e2e/forks", "libresolv.so.2", log="warn")
+@pytest.mark.parametrize("during", ["look", "demangle"])
+def test_a_child_can_load_libraries(tmp_path, during):
+    """Forked while one of our threads holds the lock of the linker's list: glibc leaves it locked."""
+    run = harness.run(tmp_path, harness.BUILD / "tests/e2e/forks", "libresolv.so.2", during,
+                      log="warn")
     assert (run.status, run.stdout, run.said()) == (0, "child 0\n", [])
 
 

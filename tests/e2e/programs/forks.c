@@ -1,23 +1,34 @@
 /*
- * forks.c - forks while the injected library looks at the list of loaded objects, and loads one in
- * the child: forks LIBRARY, a library that is not loaded yet. Prints `child N`: its exit status, or
- * that it hung.
+ * forks.c - forks while the injected library asks something of the dynamic linker, and loads a
+ * library in the child:
  *
- * The main thread, and the library's own, which comes by in dl_iterate_phdr(): ours, since a
- * program's functions come before libc's.
+ *     forks LIBRARY look        while it looks at the list of loaded objects
+ *     forks LIBRARY demangle    while it loads a demangler
+ *
+ * LIBRARY is one that is not loaded yet. Prints `child N`: its exit status (2: the linker was at
+ * work when it was forked), or that it hung.
+ *
+ * The main thread, and those of the library, which come by in dl_iterate_phdr() and dlopen(): ours,
+ * since a program's functions come before libc's.
  */
 #include <dlfcn.h>
 #include <link.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cuda_load.h"
+#include "spin_kernel.h"
 
 #define HUNG_S    20
 #define LINGER_US 300000
+#define MANGLED   "_ZN6layers14linear_spin_nsIfLi4EEEvy"
+#define DEMANGLER "libstdc++.so.6"
+
+static const char ptx[] = SPIN_MODULE SPIN_KERNEL(MANGLED);
 
 typedef int (*visit_fn)(struct dl_phdr_info *info, size_t size, void *user);
 
@@ -26,46 +37,93 @@ struct visit {
     void *user;
 };
 
-static _Atomic int is_wanted, is_inside;
+enum { NOTHING, A_LOOK, A_DEMANGLER };
+
+static _Atomic int wanted, is_inside, has_left;
+
+static void linger(void)
+{
+    atomic_store(&is_inside, 1);
+    usleep(LINGER_US);
+    atomic_store(&has_left, 1);
+}
+
+static int is_wanted(int what)
+{
+    return atomic_compare_exchange_strong(&wanted, &what, NOTHING);
+}
 
 /* The linker's lock is held here. */
-static int linger(struct dl_phdr_info *info, size_t size, void *user)
+static int linger_and_visit(struct dl_phdr_info *info, size_t size, void *user)
 {
     struct visit *v = user;
 
-    if (atomic_exchange(&is_wanted, 0)) {
-        atomic_store(&is_inside, 1);
-        usleep(LINGER_US);
-    }
+    if (is_wanted(A_LOOK))
+        linger();
     return v->visit(info, size, v->user);
+}
+
+static int (*real_iterate)(visit_fn visit, void *user);
+static void *(*real_open)(const char *file, int flags);
+
+/* Before another thread is there. */
+static void find_real(void)
+{
+    *(void **)&real_iterate = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+    *(void **)&real_open = dlsym(RTLD_NEXT, "dlopen");
 }
 
 __attribute__((visibility("default"))) int dl_iterate_phdr(visit_fn visit, void *user)
 {
-    static int (*real)(visit_fn visit, void *user);
     struct visit v = {visit, user};
 
-    if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "dl_iterate_phdr");
-    return real(linger, &v);
+    if (!real_iterate)
+        find_real();
+    return real_iterate(linger_and_visit, &v);
+}
+
+__attribute__((visibility("default"))) void *dlopen(const char *file, int flags)
+{
+    if (!real_open)
+        find_real();
+    if (file && strcmp(file, DEMANGLER) == 0 && is_wanted(A_DEMANGLER))
+        linger();
+    return real_open(file, flags);
+}
+
+static void launch(void)
+{
+    CUfunction kernel;
+    CUmodule module;
+
+    CHECK(cu.ModuleLoadData(&module, ptx));
+    CHECK(cu.ModuleGetFunction(&kernel, module, MANGLED));
+    spin_launch(kernel, NULL, 1, 32, 1000);
+    CHECK(cu.CtxSynchronize());
 }
 
 int main(int argc, char **argv)
 {
-    int status;
+    int status, is_demangler = argc == 3 && strcmp(argv[2], "demangle") == 0;
     pid_t child;
 
-    if (argc != 2 || dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD))
+    if (argc != 3 || dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD))
         return 2;
+    if (is_demangler && dlsym(RTLD_DEFAULT, "__cxa_demangle"))
+        return 3;
     cuda_open();
     cuda_use_device(0);
-    atomic_store(&is_wanted, 1);
+    atomic_store(&wanted, is_demangler ? A_DEMANGLER : A_LOOK);
+    if (is_demangler)
+        launch();
     while (!atomic_load(&is_inside))
         usleep(1000);
     child = fork();
     if (child == 0) {
         alarm(HUNG_S);
-        _exit(dlopen(argv[1], RTLD_NOW) ? 0 : 1);
+        if (!dlopen(argv[1], RTLD_NOW))
+            _exit(1);
+        _exit(atomic_load(&has_left) ? 0 : 2);
     }
     waitpid(child, &status, 0);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
