@@ -66,7 +66,7 @@ STEPS = {
                "kernel pop sync",
     "wide and full": "context kernel wide:wörld€ kernel pop full:look kernel pop sync",
     "no thread's own": "context kernel start:any push:mine kernel pop end deferred lock:it kernel sync",
-    "workers": "context kernel worker:push:w+kernel:3+sync+pop push:main kernel worker:push:v+kernel+pop "
+    "workers": "context kernel worker:push:w+kernel:3+sync+pop push:main kernel worker:push:v+kernel+pop+sync "
                "sync pop",
     "not ended": "context kernel push:a kernel push:b kernel sync",
     "empty": "context kernel push:a pop push:b pop kernel push:c pop sync",

@@ -251,7 +251,7 @@ def test_steps_that_the_program_names(ranges, kind):
 
 @pytest.mark.sanitize
 def test_threads(ranges):
-    run = ranges("context kernel worker:push:one+kernel:3+pop worker:push:two+push:left_open sync")
+    run = ranges("context kernel worker:push:one+kernel:3+pop+sync worker:push:two+push:left_open sync")
     trace = run.trace()
     one, two = note(trace, "one"), note(trace, "two")
     assert len({one["tid"], two["tid"], main_thread(run)}) == 3
