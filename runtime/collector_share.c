@@ -220,7 +220,9 @@ int sl_collector_set_unasked(struct sl_collector *c)
         return 0;
     sl_log(SL_LOG_WARN,
            "another profiler has taken CUPTI before its first record: no GPU work and no calls of "
-           "CUDA's are recorded; leave SYNCLINE_HANDOVER on, or profile with one tool at a time");
+           "CUDA's are recorded; leave SYNCLINE_HANDOVER and SYNCLINE_PYTHON on and load that "
+           "profiler "
+           "before CUDA starts, or profile with one tool at a time");
     return set_robbed(c);
 }
 

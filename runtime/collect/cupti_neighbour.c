@@ -84,6 +84,15 @@ static void wait_until_let_go(void)
     }
 }
 
+/* It had left and begins again: whoever waits for the collector to come back waits for nothing. */
+static void go_on(void)
+{
+    if (change(SL_NEIGHBOUR_LEFT, SL_NEIGHBOUR_THEIRS))
+        return;
+    atomic_store(&theirs.has_disabled, 0);
+    sl_neighbour_back();
+}
+
 /* Returns when CUPTI is the caller's; 1 if it was not before. */
 static int begin(void)
 {
@@ -100,8 +109,7 @@ static int begin(void)
             wait_until_let_go();
             break;
         case SL_NEIGHBOUR_LEFT:
-            if (change(SL_NEIGHBOUR_LEFT, SL_NEIGHBOUR_THEIRS) == 0)
-                atomic_store(&theirs.has_disabled, 0);
+            go_on();
             break;
         case SL_NEIGHBOUR_THEIRS:
         case SL_NEIGHBOUR_OFF:
@@ -128,6 +136,14 @@ static int leave(void)
 uint64_t sl_neighbour_left_ns(void)
 {
     return atomic_load(&theirs.left_ns);
+}
+
+/* Behind a call of its that turned nothing on: it has not begun, unless something of its is on. */
+static void leave_if_idle(void)
+{
+    if (!atomic_load(&theirs.kinds) && !atomic_load(&theirs.buffers) &&
+        !atomic_load(&theirs.is_unknown) && leave() == 0)
+        watch.tell();
 }
 
 /* Whoever changes a part of the condition looks at all of it, so the last one sees it met. */
@@ -209,7 +225,7 @@ int sl_neighbour_end(void)
             return -ETIMEDOUT;
         sl_futex_wait(&theirs.is_back, 0, deadline - now);
     }
-    return 0;
+    return sl_neighbour_state() == SL_NEIGHBOUR_THEIRS ? -EBUSY : 0;
 }
 
 int sl_neighbour_is_settled(void)
@@ -285,15 +301,26 @@ static int set_callbacks(sl_cupti_request_fn of_request, sl_cupti_complete_fn of
 
 static int register_callbacks(sl_cupti_request_fn of_request, sl_cupti_complete_fn of_complete)
 {
+    int result;
+
     begin();
-    return set_callbacks(of_request, of_complete);
+    result = set_callbacks(of_request, of_complete);
+    if (result != SL_CUPTI_SUCCESS)
+        leave_if_idle();
+    return result;
 }
 
-/* Not while kinds are on: it is documented to come before. */
+/* Not while kinds are on: it is documented to come before. Without a function it is CUPTI's own
+ * clock again, which a client may ask for when it is over. */
 static int register_clock(sl_cupti_stamp_fn stamp)
 {
+    int result;
+
     begin();
-    return watch.api->v1.ActivityRegisterTimestampCallback(stamp);
+    result = watch.api->v1.ActivityRegisterTimestampCallback(stamp);
+    if (!stamp || result != SL_CUPTI_SUCCESS)
+        leave_if_idle();
+    return result;
 }
 
 static uint64_t bit_of(int kind)
@@ -301,18 +328,36 @@ static uint64_t bit_of(int kind)
     return kind >= 0 && kind < 64 ? 1ull << kind : 0;
 }
 
-static int enable(int kind)
+/* One that registers once and enables many times: its callbacks have been replaced by ours. */
+static void put_back_callbacks(void)
 {
-    int was_ours = begin(), result;
+    static int said;
     sl_cupti_request_fn of_client = atomic_load_explicit(&theirs.request, memory_order_acquire);
 
-    /* One that registers once and enables many times: its callbacks have been replaced by ours. */
-    if (was_ours && of_client)
+    if (of_client)
         set_callbacks(of_client, atomic_load_explicit(&theirs.complete, memory_order_acquire));
+    else if (!watch.api->is_v2)
+        sl_log_once(&said, SL_LOG_WARN,
+                    "a profiler that was there before syncline begins again without registering "
+                    "its callbacks, which are not known here: it gets no records; start it after "
+                    "CUDA, or let it register for each session");
+}
+
+static int enable(int kind)
+{
+    uint64_t bit = bit_of(kind);
+    /* Before anything else: a buffer that comes back from its last session must not find nothing on
+     * while CUPTI turns this one on. */
+    int was_on = (atomic_fetch_or(&theirs.kinds, bit) & bit) != 0, result;
+
+    if (begin())
+        put_back_callbacks();
     sl_held_close(); /* what is kept is: the client goes on where it was */
     result = watch.api->v1.ActivityEnable(kind);
-    if (result == SL_CUPTI_SUCCESS)
-        atomic_fetch_or(&theirs.kinds, bit_of(kind));
+    if (result != SL_CUPTI_SUCCESS && !was_on) {
+        atomic_fetch_and(&theirs.kinds, ~bit);
+        leave_if_idle();
+    }
     return result;
 }
 
@@ -476,6 +521,11 @@ void sl_neighbour_let_go(void)
 
 int sl_neighbour_take(void)
 {
+    /* Turned on between a look that found nothing on and the change that came of it. */
+    if (atomic_load(&theirs.kinds)) {
+        go_on();
+        return -EBUSY;
+    }
     return change(SL_NEIGHBOUR_LEFT, SL_NEIGHBOUR_OURS);
 }
 

@@ -103,6 +103,15 @@ def test_enabled_again_without_registering(tmp_path):
     assert ours == outside and len(ours) == 7
 
 
+def test_one_from_before_begins_again_without_registering(tmp_path):
+    """Nobody knows its callbacks: it is said that it gets nothing."""
+    run = play(tmp_path, "clock register enable context kernel:7 disable flush told sleep:400 kernel:3 "
+                         "enable kernel:7 disable flush told sleep:400 kernel:4", sim=["--cupti", "13.0"])
+    first, again = [line for line in run.stdout.splitlines() if line.startswith("kernels ")]
+    assert first.startswith("kernels 7 ") and again.startswith("kernels 7 ")
+    assert len(run.said()) == 1 and "without registering its callbacks" in run.said()[0]
+
+
 def test_a_kernel_that_goes_on(tmp_path):
     """It is waited for, but not for ever: then it is cut off in our trace."""
     run = play(tmp_path, f"context kernel:2 long:2000 {SESSION} sleep:400 kernel:4")

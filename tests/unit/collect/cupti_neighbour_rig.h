@@ -159,10 +159,13 @@ static inline void stop_collector(void)
     pthread_join(collector, NULL);
 }
 
+#define UNTIL_TRIES 200000 /* 20 s, at least */
+
 static inline void until_ours(void)
 {
-    while (sl_neighbour_state() != SL_NEIGHBOUR_OURS)
+    for (int i = 0; i < UNTIL_TRIES && sl_neighbour_state() != SL_NEIGHBOUR_OURS; i++)
         usleep(100);
+    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_OURS);
 }
 
 /* The collector counts once it has it. */

@@ -242,18 +242,118 @@ static void calls_that_come_too_late_change_nothing_of_ours(void **state)
     in_child(play_tidying);
 }
 
-/* Results are CUPTI's own; a kind that was refused is not on. */
+static uint64_t stamp(void)
+{
+    return 1;
+}
+
+/* Results are CUPTI's own; a kind that was refused is not on, and who was refused has not begun. */
 static void play_refused(void)
 {
     watch(0);
     start_collector();
     cupti->result = 7;
     CHECK(client.enroll(its_request, its_complete) == 7);
-    CHECK(client.clock(NULL) == 7);
+    until_ours();
+    CHECK(client.clock(stamp) == 7);
+    until_ours();
     CHECK(client.enable(10) == 7);
-    CHECK(client.disable(3) == 7);
+    until_ours();
+    CHECK(client.disable(3) == 0); /* of ours nothing goes off */
+    cupti->result = 0;
+    CHECK(client.enable(10) == 0);
+    cupti->result = 7;
+    CHECK(client.enable(10) == 7 && client.enable(3) == 7); /* on it stays */
+    CHECK(client.enroll(its_request, its_complete) == 7);
+    usleep(20000);
+    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+    CHECK(client.disable(10) == 7);
     until_ours(); /* nothing of its is on */
     stop_collector();
+}
+
+/* CUPTI's own clock again, when it is over. */
+static void play_clock_put_back(void)
+{
+    watch(0);
+    start_collector();
+    client.clock(stamp);
+    client.enroll(its_request, its_complete);
+    client.enable(10);
+    CHECK(client.clock(NULL) == 0);
+    usleep(20000);
+    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS); /* it records */
+    client.disable(10);
+    until_ours();
+    CHECK(client.clock(NULL) == 0);
+    until_ours();
+    stop_collector();
+}
+
+static void the_clock_put_back_begins_nothing(void **state)
+{
+    (void)state;
+    in_child(play_clock_put_back);
+}
+
+static uint8_t *late;
+
+static void come_late(void)
+{
+    cupti->on_enable = NULL;
+    give_back(late);
+    usleep(20000); /* for a collector that takes what is not over */
+}
+
+/* The last buffer of the session before comes back while CUPTI turns this one's first kind on. */
+static void play_late_buffer(void)
+{
+    watch(0);
+    start_collector();
+    client.enroll(its_request, its_complete);
+    client.enable(10);
+    late = ask();
+    client.disable(10);
+    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+    cupti->on_enable = come_late;
+    CHECK(client.enable(10) == 0);
+    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+    CHECK(atomic_load(&returns) == 0 && atomic_load(&handovers) == 1);
+    client.disable(10);
+    until_back(1);
+    stop_collector();
+}
+
+static void a_late_buffer_ends_no_session_that_begins(void **state)
+{
+    (void)state;
+    in_child(play_late_buffer);
+}
+
+static void *begin_when_left(void *unused)
+{
+    while (sl_neighbour_state() != SL_NEIGHBOUR_LEFT)
+        usleep(1000);
+    client.enable(10);
+    return unused;
+}
+
+/* No collector: it would have to come back in between. */
+static void play_end_beside_begin(void)
+{
+    pthread_t other;
+
+    watch(1);
+    pthread_create(&other, NULL, begin_when_left, NULL);
+    CHECK(sl_neighbour_end() == -EBUSY);
+    pthread_join(other, NULL);
+    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+}
+
+static void an_end_does_not_wait_where_another_thread_begins(void **state)
+{
+    (void)state;
+    in_child(play_end_beside_begin);
 }
 
 static void results_are_cupti_s(void **state)
@@ -300,6 +400,9 @@ int main(void)
         cmocka_unit_test(a_late_hand_over_forgets_nothing),
         cmocka_unit_test(calls_that_come_too_late_change_nothing_of_ours),
         cmocka_unit_test(results_are_cupti_s),
+        cmocka_unit_test(the_clock_put_back_begins_nothing),
+        cmocka_unit_test(a_late_buffer_ends_no_session_that_begins),
+        cmocka_unit_test(an_end_does_not_wait_where_another_thread_begins),
         cmocka_unit_test(a_client_may_say_when_it_begins_and_ends),
     };
 

@@ -21,6 +21,8 @@ int cuptiActivityEnable(int kind)
 {
     fixture_calls.kind = kind;
     fixture_calls.enabled++;
+    if (fixture_calls.on_enable)
+        fixture_calls.on_enable();
     return fixture_calls.result;
 }
 

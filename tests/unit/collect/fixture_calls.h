@@ -17,6 +17,7 @@ struct fixture_calls {
     uint32_t flag;          /* of the last flush */
     int result;             /* what all of them give */
     void (*on_flush)(void); /* called in the middle of one */
+    void (*on_enable)(void);
 };
 
 /* CUPTI's, by its names. */
