@@ -37,7 +37,11 @@ struct visit {
     void *user;
 };
 
-enum { NOTHING, A_LOOK, A_DEMANGLER };
+enum {
+    NOTHING,
+    A_LOOK,
+    A_DEMANGLER
+};
 
 static _Atomic int wanted, is_inside, has_left;
 
