@@ -35,7 +35,7 @@ void sl_set_open(struct sl_streams *s, struct sl_set *set)
 {
     s->set_number++;
     for (struct sl_link *link = set->first; link; link = link->next)
-        if (link->op->stream->mark_set != s->set_number) /* the one tied last stands first */
+        if (link->op->stream->mark_set != s->set_number) /* the one that ends last stands first */
             mark(s, link);
 }
 
@@ -92,10 +92,12 @@ void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *
     add(s, set, link, 0);
 }
 
-/* A wait that is open began when the first was tied and the second was not yet, for certain. */
-static int is_between(const struct sl_streams *s, const struct sl_link *first, uint64_t second_ns)
+/* Of one stream's, the first is over before the second: some wait that is open may look for it. */
+static int is_needed(const struct sl_streams *s, const struct sl_link *first,
+                     const struct sl_link *second)
 {
-    return s->open && sl_open_began(s->open, first->by.from_ns, second_ns);
+    return s->open && sl_open_between(s->open, second->by.to_ns, first->op->pub.end_ns,
+                                      second->op->pub.end_ns);
 }
 
 void sl_set_open_beside(struct sl_streams *s, struct sl_set *set)
@@ -104,12 +106,11 @@ void sl_set_open_beside(struct sl_streams *s, struct sl_set *set)
 
     s->set_number++;
     while (*at) {
-        struct sl_link *link = *at, *later = link->op->stream->mark;
-        int is_latest = link->op->stream->mark_set != s->set_number;
+        struct sl_link *link = *at;
 
-        if (is_latest || is_between(s, link, later->by.to_ns)) {
-            if (is_latest)
-                mark(s, link);
+        if (link->op->stream->mark_set != s->set_number ||
+            is_needed(s, link, link->op->stream->mark)) {
+            mark(s, link);
             at = &link->next;
             continue;
         }
@@ -117,6 +118,7 @@ void sl_set_open_beside(struct sl_streams *s, struct sl_set *set)
         sl_op_unref(s, link->op);
         sl_pool_put(&s->links, link);
     }
+    sl_set_open(s, set);
 }
 
 void sl_set_add_beside(struct sl_streams *s, struct sl_set *set, const struct sl_link *link)
@@ -124,7 +126,7 @@ void sl_set_add_beside(struct sl_streams *s, struct sl_set *set, const struct sl
     const struct sl_stream *stream = link->op->stream;
     const struct sl_link *own = stream->mark_set == s->set_number ? stream->mark : NULL;
 
-    add(s, set, link, own && own->op != link->op && is_between(s, own, link->by.to_ns));
+    add(s, set, link, own && outlasts(&link->op->pub, &own->op->pub) && is_needed(s, own, link));
 }
 
 int sl_set_misses(const struct sl_streams *s, const struct sl_set *set)

@@ -12,8 +12,8 @@ int sl_op_later(const struct sl_edge_op *a, const struct sl_edge_op *b);
 void sl_op_unref(struct sl_streams *s, struct sl_op *op);
 
 /* As sl_set_open() and sl_set_add(), but members that a wait which is open may look for stay beside
- * those of their stream that were tied since: the first of them is the one tied last. At most one
- * for each wait that is open. */
+ * those of their stream that end later: the first of them is the one that ends last. At most one
+ * for each wait that is open: the last that is over when it returns. */
 void sl_set_open_beside(struct sl_streams *s, struct sl_set *set);
 void sl_set_add_beside(struct sl_streams *s, struct sl_set *set, const struct sl_link *link);
 

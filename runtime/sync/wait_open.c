@@ -86,10 +86,15 @@ uint64_t sl_open_since(const struct sl_open *o)
     return o->count ? o->since_ns : UINT64_MAX;
 }
 
-int sl_open_began(const struct sl_open *o, uint64_t from_ns, uint64_t to_ns)
+int sl_open_between(const struct sl_open *o, uint64_t second_tied_ns, uint64_t first_end_ns,
+                    uint64_t second_end_ns)
 {
-    for (size_t i = 0; i < o->count; i++)
-        if (o->wait[i].when.from_ns >= from_ns && o->wait[i].when.from_ns <= to_ns)
+    for (size_t i = 0; i < o->count; i++) {
+        const struct sl_moment *when = &o->wait[i].when;
+
+        if ((!second_tied_ns || second_tied_ns > when->from_ns) && first_end_ns <= when->to_ns &&
+            (!second_end_ns || second_end_ns > when->to_ns))
             return 1;
+    }
     return 0;
 }

@@ -18,7 +18,9 @@ void sl_open_forget(struct sl_open *o, struct sl_store *store);
 
 /* When the first of them began, or earlier; UINT64_MAX: there is none. */
 uint64_t sl_open_since(const struct sl_open *o);
-/* One of them began from then on, up to then. */
-int sl_open_began(const struct sl_open *o, uint64_t from_ns, uint64_t to_ns);
+/* One of them may have come before the second of two operations was tied (0: not known when), and
+ * returns when the first was over and the second was not; 0: an end that is not known. */
+int sl_open_between(const struct sl_open *o, uint64_t second_tied_ns, uint64_t first_end_ns,
+                    uint64_t second_end_ns);
 
 #endif

@@ -125,7 +125,7 @@ static void order_is_of_starts_then_of_ids(void **state)
 }
 
 /* Tied at those times to a stream that has no operation; how many members are kept beside a wait
- * that began at 50 and is open. */
+ * that is open. */
 static size_t kept_beside(struct rig *r, struct sl_stream *waits, struct sl_stream *source,
                           unsigned from, unsigned to)
 {
@@ -142,24 +142,25 @@ static size_t kept_beside(struct rig *r, struct sl_stream *waits, struct sl_stre
     return set_size(&waits->extra);
 }
 
-/* Each wait that is open finds what was tied before it began, and nothing else is kept. */
+/* Each wait that is open finds the last that was over when it returns, and nothing else is kept. */
 static void what_an_open_wait_may_look_for_stays_beside(void **state)
 {
     struct rig *r = *state;
     struct sl_stream *waits = rig_stream(r, 13, 1), *source = rig_stream(r, 14, 1);
     struct sl_open open = {0};
-    struct sl_wait wait = {.when = {.from_ns = 50 * US, .to_ns = 5000 * US}};
+    struct sl_wait wait = {.when = {.from_ns = 50 * US, .to_ns = 500 * US}};
 
     r->streams.open = &open;
     assert_int_equal(kept_beside(r, waits, source, 10, 40), 1);
     assert_int_equal(sl_open_add(&open, &r->store, &wait), 0);
     assert_int_equal(kept_beside(r, waits, source, 60, 1000), 2);
-    assert_non_null(rig_member(&waits->extra, 30)); /* its last one */
+    assert_non_null(rig_member(&waits->extra, 490)); /* the last that it may have been for */
     assert_non_null(rig_member(&waits->extra, 990));
-    wait.when.from_ns = 1005 * US;
+    wait.when = (struct sl_moment){.from_ns = 1005 * US, .to_ns = 1500 * US};
     assert_int_equal(sl_open_add(&open, &r->store, &wait), 0);
     assert_int_equal(kept_beside(r, waits, source, 1010, 2000), 3);
-    assert_non_null(rig_member(&waits->extra, 990));
+    assert_non_null(rig_member(&waits->extra, 490));
+    assert_non_null(rig_member(&waits->extra, 1490));
     while (sl_open_take(&open, UINT64_MAX, &wait))
         ;
     assert_int_equal(kept_beside(r, waits, source, 2010, 2020), 1);

@@ -52,7 +52,6 @@ static void they_come_out_as_they_return(void **state)
         for (size_t i = 0; i < o.count; i++) {
             assert_true(o.wait[i].when.to_ns > now);
             assert_true(sl_open_since(&o) <= o.wait[i].when.from_ns);
-            assert_true(sl_open_began(&o, o.wait[i].when.from_ns, o.wait[i].when.from_ns));
         }
     }
     assert_int_equal(sl_open_since(&o), UINT64_MAX);
@@ -74,9 +73,24 @@ static void when_the_earliest_began_moves_on(void **state)
             ;
     }
     assert_in_range(sl_open_since(&o), 970, 990);
-    assert_true(sl_open_began(&o, 995, 5000));
-    assert_false(sl_open_began(&o, 0, 960));
-    assert_false(sl_open_began(&o, 1000, 5000));
+    sl_open_forget(&o, &store);
+}
+
+/* Which of two operations a wait may have been for: it begins at 100 and returns at 200. */
+static void one_may_have_waited_for_the_first_of_two(void **state)
+{
+    struct sl_store store = {.cap_bytes = 1 << 20};
+    struct sl_open o = {0};
+    (void)state;
+
+    assert_false(sl_open_between(&o, 150, 180, 250));
+    assert_int_equal(add(&o, &store, 100, 200), 0);
+    assert_int_equal(add(&o, &store, 20, 30), 0);
+    assert_true(sl_open_between(&o, 150, 180, 250));
+    assert_true(sl_open_between(&o, 0, 180, 0));
+    assert_false(sl_open_between(&o, 90, 180, 250));  /* it was for both */
+    assert_false(sl_open_between(&o, 150, 180, 190)); /* the second stands for both */
+    assert_false(sl_open_between(&o, 150, 220, 250)); /* it was for neither */
     sl_open_forget(&o, &store);
 }
 
@@ -104,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_come_out_as_they_return),
         cmocka_unit_test(when_the_earliest_began_moves_on),
+        cmocka_unit_test(one_may_have_waited_for_the_first_of_two),
         cmocka_unit_test(past_the_cap_none_is_taken),
     };
 

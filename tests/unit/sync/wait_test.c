@@ -282,6 +282,68 @@ static void many_threads_wait_at_once(void **state)
     job_end(j);
 }
 
+/* A stream is made to wait for a kernel, then for an older one of the same stream; another thread's
+ * wait for something else goes on meanwhile, and has nothing to do with it. */
+static void an_older_operation_hides_no_later_one(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t other = job_kernel(j, 30, 1, 3, 40);
+    job_kernel(j, 13, 4, 6, 20);
+    job_record(j, 13, 5, 1, 7);
+    uint64_t later = job_kernel(j, 13, 10, 20, 500);
+
+    job_record(j, 13, 6, 2, 13);
+    uint64_t third = job_kernel(j, 14, 15, 17, 25);
+
+    job_record(j, 14, 7, 3, 18);
+    job_wait_event(j, 20, 6, 2, 20);
+    j->thread = 200;
+    uint64_t aside = job_stream_sync(j, 30, 22, 44);
+
+    j->thread = 100;
+    job_wait_event(j, 20, 5, 1, 30);
+    job_wait_event(j, 20, 7, 3, 60);
+    uint64_t sync = job_stream_sync(j, 20, 70, 505);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 3);
+    assert_wait(job_edge(j, other, aside), SL_EDGE_STREAM_SYNC, 18, 4, 1);
+    assert_wait(job_edge(j, later, sync), SL_EDGE_STREAM_SYNC, 430, 5, 1);
+    assert_wait(job_edge(j, third, sync), SL_EDGE_STREAM_SYNC, 0, 435, 0);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
+/* What a stream is made to wait for while another thread waits for it: the last that is over then
+ * stands for the others, and one that is not over hides none. */
+static void ties_during_a_wait_hide_none_that_it_was_for(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    job_kernel(j, 13, 5, 10, 60);
+    job_record(j, 13, 5, 1, 8);
+    job_wait_event(j, 20, 5, 1, 10);
+    j->thread = 200;
+    uint64_t sync = job_stream_sync(j, 20, 20, 205);
+
+    j->thread = 100;
+    uint64_t second = job_kernel(j, 13, 30, 60, 200);
+
+    job_record(j, 13, 6, 2, 34);
+    job_wait_event(j, 20, 6, 2, 36);
+    job_kernel(j, 13, 40, 200, 400);
+    job_record(j, 13, 7, 3, 44);
+    job_wait_event(j, 20, 7, 3, 46);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_non_null(job_edge(j, second, sync));
+    assert_int_equal(job_edge(j, second, sync)->basis, SL_BASIS_OVERLAPPING);
+    assert_int_equal(job_edge(j, second, sync)->wait_ns, 180 * US);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +361,8 @@ int main(void)
         cmocka_unit_test(online_an_end_is_told_to_a_thread_once),
         cmocka_unit_test(a_contexts_wait_covers_other_contexts_work_too),
         cmocka_unit_test(many_threads_wait_at_once),
+        cmocka_unit_test(an_older_operation_hides_no_later_one),
+        cmocka_unit_test(ties_during_a_wait_hide_none_that_it_was_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
