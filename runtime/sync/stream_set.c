@@ -71,8 +71,12 @@ static void add(struct sl_streams *s, struct sl_set *set, const struct sl_link *
     struct sl_link *own = stream->mark_set == s->set_number ? stream->mark : NULL;
 
     if (own && !is_beside) {
-        if (outlasts(&link->op->pub, &own->op->pub) || is_surer(link, own))
+        int hides = own->hides || own->op != link->op;
+
+        if (outlasts(&link->op->pub, &own->op->pub) || is_surer(link, own)) {
             replace(s, own, link);
+            own->hides = (uint8_t)hides;
+        }
         return;
     }
     own = sl_pool_get(&s->links);
@@ -114,6 +118,7 @@ void sl_set_open_beside(struct sl_streams *s, struct sl_set *set)
             at = &link->next;
             continue;
         }
+        link->op->stream->mark->hides = 1;
         *at = link->next;
         sl_op_unref(s, link->op);
         sl_pool_put(&s->links, link);

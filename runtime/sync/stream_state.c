@@ -147,6 +147,13 @@ static void add_last_to_end(struct sl_streams *s, struct sl_op *op, enum sl_via 
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
 }
 
+/* The stream was made to wait for it in a call that overlaps this one and came later, as the GPU
+ * tells: what that call took the place of is what this one is for, and it is gone. */
+static uint32_t lost_behind(const struct sl_link *link, const struct sl_moment *when)
+{
+    return link->hides && sl_moments_overlap(&link->by, when) ? 1u << SL_EDGE_LOST_AMBIGUOUS : 0;
+}
+
 /* Without what `last` came behind already; NULL: all of it. */
 static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
                               const struct sl_moment *when, const struct sl_op *last,
@@ -173,8 +180,12 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
         int unsure = overlaps;
         enum found found = find(&at->by, at->op->pub.end_ns, when, &unsure);
 
-        if (found == OUT || is_behind(last, &at->by, at->op->pub.end_ns))
+        if (is_behind(last, &at->by, at->op->pub.end_ns))
             continue;
+        if (found == OUT) {
+            set->lost |= lost_behind(at, when);
+            continue;
+        }
         link.overlapping |= (uint8_t)(unsure || found == OVERLAPS);
         if (via != SL_VIA_STREAM) {
             link.via = (uint8_t)via;
@@ -306,6 +317,7 @@ static void split(struct sl_set *from, const struct sl_moment *last_lost, struct
         struct sl_link *link = *at;
 
         if (!is_before(link, op)) {
+            op->behind.lost |= lost_behind(link, &op->by);
             at = &link->next;
             continue;
         }
@@ -466,6 +478,7 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
             continue;
         link.via = (uint8_t)via;
         link.by = *by;
+        link.hides = 0;
         link.inferred |= (uint8_t)set->misses;
         sl_set_add_beside(s, &stream->extra, &link);
     }

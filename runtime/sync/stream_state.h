@@ -44,6 +44,7 @@ struct sl_link {
     struct sl_op *op;
     struct sl_moment by; /* the call that tied it to the stream */
     uint8_t via, overlapping, inferred;
+    uint8_t hides; /* an older one of the source's stream, which was tied before and is gone */
 };
 
 struct sl_set {

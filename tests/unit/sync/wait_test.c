@@ -344,6 +344,37 @@ static void ties_during_a_wait_hide_none_that_it_was_for(void **state)
     job_end(j);
 }
 
+/* Another thread's launch overlaps the call that makes its stream wait for a later kernel, and the
+ * GPU ran it before that one was over: it came before, behind an older kernel, which is forgotten.
+ */
+static void what_an_overlapping_tie_took_the_place_of_is_counted(void **state)
+{
+    (void)state;
+    for (int is_wait = 0; is_wait < 2; is_wait++) {
+        struct job *j = begin();
+
+        job_kernel(j, 13, 1, 3, 20);
+        job_record(j, 13, 5, 1, 3);
+        job_wait_event(j, 20, 5, 1, 5);
+        job_kernel(j, 13, 7, 20, 100);
+        job_record(j, 13, 6, 2, 10);
+        job_call(j, STREAM_WAIT, 12, 40);
+        job_synced(j, SL_SYNC_STREAM_WAIT, 20, 6, 2, 12, 40);
+        j->thread = 200;
+        if (is_wait) {
+            job_stream_sync(j, 20, 14, 25);
+        } else {
+            job_call(j, LAUNCH, 14, 18);
+            job_ran(j, 20, 25, 28);
+        }
+        sl_edges_flush(j->edges);
+        assert_int_equal(j->count, 0);
+        assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_AMBIGUOUS), 1);
+        assert_int_equal(job_lost(j), 1);
+        job_end(j);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +393,7 @@ int main(void)
         cmocka_unit_test(a_contexts_wait_covers_other_contexts_work_too),
         cmocka_unit_test(many_threads_wait_at_once),
         cmocka_unit_test(an_older_operation_hides_no_later_one),
+        cmocka_unit_test(what_an_overlapping_tie_took_the_place_of_is_counted),
         cmocka_unit_test(ties_during_a_wait_hide_none_that_it_was_for),
     };
 
