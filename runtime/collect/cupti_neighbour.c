@@ -28,6 +28,7 @@
 static struct {
     const struct sl_cupti_api *api;
     void (*tell)(void);
+    int was_here;           /* a client that had begun before */
     uint64_t generation;    /* of loaded objects, at the last scan */
     _Atomic int is_scanned; /* the first scan is over: the collector may make others */
 } watch;
@@ -336,7 +337,7 @@ static void put_back_callbacks(void)
 
     if (of_client)
         set_callbacks(of_client, atomic_load_explicit(&theirs.complete, memory_order_acquire));
-    else if (!watch.api->is_v2)
+    else if (watch.was_here && !watch.api->is_v2)
         sl_log_once(&said, SL_LOG_WARN,
                     "a profiler that was there before syncline begins again without registering "
                     "its callbacks, which are not known here: it gets no records; start it after "
@@ -482,6 +483,7 @@ void sl_neighbour_watch(const struct sl_neighbour_options *opt, int is_here)
 {
     watch.api = opt->api;
     watch.tell = opt->tell;
+    watch.was_here = is_here;
     if (!watch.api->v1.ActivityRegisterTimestampCallback || !watch.api->v1.Subscribe)
         return;
     imports[0].function = (void *)watch.api->v1.ActivityRegisterTimestampCallback;

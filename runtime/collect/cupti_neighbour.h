@@ -47,7 +47,7 @@ void sl_neighbour_watch(const struct sl_neighbour_options *opt, int is_here);
  * CUPTI is its. 0; -ENOTSUP: nobody is watched, nothing is handed over. */
 int sl_neighbour_begin(void);
 /* And that it has made its last call: returns when the collector has CUPTI back. 0; -EBUSY:
- * somebody goes on recording, and is waited for as ever; -ETIMEDOUT. */
+ * somebody goes on recording, or has begun meanwhile, and is waited for as ever; -ETIMEDOUT. */
 int sl_neighbour_end(void);
 
 /* The same for objects that were loaded since. Cheap when there are none. */

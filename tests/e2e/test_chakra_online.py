@@ -95,10 +95,93 @@ def same(online: chakra.Et, converted: chakra.Et) -> None:
     assert one == other, (list((one - other).items())[:2], list((other - one).items())[:2])
 
 
+def lingers(run: harness.Run) -> bool:
+    """Some launch went on for long after its kernel had begun, as on a busy machine: it is in two
+    parts where the kernel's record is in by the time it goes out, which is not the same each time.
+    The first one always does: its kernel is in before it."""
+    returned = {call["corr"]: call["end"] for call in run.truth_of("call")}
+    kernels = sorted((op for op in run.truth_of("op") if op["kind"] == "kernel"), key=lambda op: op["corr"])
+    return any(op["start"] + 20_000 < returned.get(op["corr"], 0) for op in kernels[1:])
+
+
+@pytest.mark.parametrize("name", REPLAYED)
+def test_beside_the_kineto_file(tmp_path, name):
+    run = record_sample(tmp_path / "run", name)
+    trace, et = run.trace(), the_et(run)
+    assert et.path.name == "1.0.et" and et.path.parent == trace.path.parent
+    assert et.path.stat().st_mode & 0o777 == 0o600
+    assert not chakra.broken(et)
+    same_operations(et, trace)
+    # In each direction of a wait: what the simulator knows of the wait is a path in the file.
+    counters = trace.counters
+    assert counters["chakra_nodes"] == len(et.nodes)
+    assert counters["chakra_edges"] == counters["edges"] > 0
+    assert not any(counters[f"chakra_{what}"] for what in
+                   ("edges_left_out", "rows_left_out", "forced", "failed"))
+    assert check(et.path).returncode == 0 and check(trace.path).returncode == 0
+    check_ends(et, run, trace.path)
+
+
+@pytest.mark.parametrize("name", REPLAYED)
+def test_every_edge_of_the_kineto_file_is_a_dependency(tmp_path, name):
+    run = record_sample(tmp_path / "run", name)
+    et, edges = the_et(run), [row["args"] for row in run.trace().events if row["name"] == "sync_edge"]
+    gpu, waits = collections.defaultdict(set), collections.defaultdict(list)
+    for node in et.gpu:
+        gpu[node.correlation].add(node.id)
+    for node in et.nodes:
+        if not node.cpu or node.name.endswith(".wait"):
+            waits[node.correlation, "end" if node.cpu else "start"].append(node)
+    assert edges
+    for edge in edges:
+        assert any(gpu[edge["src_correlation"]] & set(node.deps)
+                   for node in waits[edge["dst_correlation"], edge["dst_point"]]), edge
+
+
+def test_operations_whose_calls_are_not_recorded_are_counted(tmp_path):
+    steps = tmp_path / "steps"  # by the driver's API
+    steps.write_text("\n".join(["0 use 0", "0 stream 2 1", *["0 kernel 2 50", "0 ssync 2 1"] * 5]) + "\n")
+    run = harness.run(tmp_path, harness.BUILD / "tests" / "e2e" / "random_waits", steps,
+                      kinds="kernel,memcpy,memset,runtime,sync")
+    et = the_et(run)
+    assert [node.attr.get("no_launch") for node in et.gpu] == [True] * 5
+    assert run.trace().counters["chakra_no_launch"] == 5
+    told = check(et.path)
+    assert told.returncode == 0
+    assert "warning: 5 GPU operations whose call is not in the file" in told.stdout
+    assert "SYNCLINE_KINDS" in told.stdout
+
+
+def content(et: chakra.Et) -> collections.Counter:
+    keys = {n.id: (et.lane(n), n.name, n.start, n.end, n.correlation) for n in et.nodes}
+    return collections.Counter((keys[n.id], tuple(sorted(keys[d] for d in n.deps)),
+                                tuple(sorted(map(str, n.attr.items()))))
+                               for n in et.nodes)
+
+
+def same(online: chakra.Et, converted: chakra.Et) -> None:
+    """The same nodes, times and dependencies; their order depends on when records came."""
+    assert online.header == converted.header
+    one, other = content(online), content(converted)
+    assert one == other, (list((one - other).items())[:2], list((other - one).items())[:2])
+
+
+def lingers(run: harness.Run) -> bool:
+    """Some launch went on for long after its kernel had begun, as on a busy machine: it is in two
+    parts where the kernel's record is in by the time it goes out, which is not the same each time."""
+    returned = {call["corr"]: call["end"] for call in run.truth_of("call")}
+    return any(op["start"] + 20_000 < returned.get(op["corr"], 0) for op in run.truth_of("op")
+               if op["kind"] == "kernel")
+
+
 @pytest.mark.parametrize("name", REPLAYED)
 def test_as_converted_from_the_kineto_file(tmp_path, name):
-    run = record_sample(tmp_path / "run", name)
-    same(the_et(run), convert(run.trace().path, tmp_path))
+    for attempt in range(5):
+        run = record_sample(tmp_path / f"run{attempt}", name)
+        online, converted = the_et(run), convert(run.trace().path, tmp_path)
+        if content(online) == content(converted) or not lingers(run):
+            break
+    same(online, converted)
 
 
 @pytest.mark.parametrize("steps", ["context stream kernel:3 start sleep:100 syncall sleep:500 kernel:5 syncall",
