@@ -19,6 +19,9 @@ const struct sl_item *sl_call_meanwhile(const struct sl_call *c, struct sl_meanw
 {
     const struct sl_item *first = c->item + c->count;
 
+    /* Without a record of its own: what overlaps it is not known. */
+    if (c->by.to_ns == 0)
+        return NULL;
     while (first + m->looked < c->e->held && m->looked++ < m->most) {
         const struct sl_item *at = first + m->looked - 1;
 
@@ -160,5 +163,10 @@ void sl_call_waits_meanwhile(const struct sl_call *c, const struct sl_op *op, st
     }
     if (m.looked > m.most)
         lost |= 1u << SL_EDGE_LOST_AMBIGUOUS;
+    if (!lost)
+        return;
+    /* What is not known may have ended last. */
+    for (struct sl_link *link = before->first; link; link = link->next)
+        link->overlapping = 1;
     sl_waits_lose(c->e->waits, lost);
 }

@@ -15,8 +15,9 @@ enum {
     HTOH = 9,
     PTOP = 10,
     PAGEABLE = 1, /* CUpti_ActivityMemoryKind */
-    DEVICE = 3,
-    ARRAY = 4,
+    PINNED = 2,
+    MANAGED = 5,
+    MANAGED_STATIC = 7,
     LOOKS = 1 << 16 /* at records of calls from during a wait for an event, which may take long */
 };
 
@@ -49,10 +50,16 @@ static void wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_s
 
 /* ---- copies ---- */
 
+/* A memset of what the host can see blocks; of what is not known, nothing is said. */
+static int is_of_host(uint32_t memory)
+{
+    return memory == PAGEABLE || memory == PINNED || memory == MANAGED || memory == MANAGED_STATIC;
+}
+
 int sl_enact_waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking)
 {
     if (op->kind == SL_EV_MEMSET)
-        return blocking && shape->dst_memory != DEVICE && shape->dst_memory != ARRAY;
+        return blocking && is_of_host(shape->dst_memory);
     switch (shape->copy_kind) {
     case DTOH:
     case ATOH:

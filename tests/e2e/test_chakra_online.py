@@ -177,8 +177,9 @@ def lingers(run: harness.Run) -> bool:
 @pytest.mark.parametrize("name", REPLAYED)
 def test_as_converted_from_the_kineto_file(tmp_path, name):
     for attempt in range(5):
-        run = record_sample(tmp_path / f"run{attempt}", name)
-        online, converted = the_et(run), convert(run.trace().path, tmp_path)
+        folder = tmp_path / f"run{attempt}"
+        run = record_sample(folder, name)
+        online, converted = the_et(run), convert(run.trace().path, folder)
         if content(online) == content(converted) or not lingers(run):
             break
     same(online, converted)

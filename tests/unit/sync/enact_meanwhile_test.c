@@ -426,6 +426,59 @@ static void a_wait_that_took_effect_later_is_the_next_launchs(void **state)
     job_end(j);
 }
 
+/* The event is recorded during the launch, too: which of both came last is not known. */
+static void what_may_not_be_whole_is_not_exact(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+    uint64_t known = job_kernel(j, 13, 1, 3, 60);
+
+    job_record(j, 13, 5, 1, 4);
+    job_wait_event(j, 20, 5, 1, 6);
+    job_kernel(j, 14, 8, 10, 200);
+    uint64_t op = job_call(j, LAUNCH, 20, 40);
+    uint64_t last;
+
+    j->thread = 200;
+    job_record(j, 14, 6, 2, 22);
+    job_wait_event(j, 20, 6, 2, 24);
+    last = j->correlation;
+    j->thread = 100;
+    j->correlation = op;
+    job_ran(j, 20, 205, 210);
+    j->correlation = last;
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 1);
+    assert_non_null(job_edge(j, known, op));
+    assert_int_equal(job_edge(j, known, op)->basis, SL_BASIS_OVERLAPPING);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_AMBIGUOUS), 1);
+    assert_int_equal(job_lost(j), 1);
+    job_end(j);
+}
+
+/* More than are looked at: nothing tells that one overlaps another. */
+static void without_rows_of_calls_nothing_overlaps(void **state)
+{
+    struct job *j = begin();
+    (void)state;
+
+    for (unsigned i = 0; i < 20000; i++) {
+        struct sl_event ev = {.kind = SL_EV_KERNEL,
+                              .context = 1,
+                              .stream = 13,
+                              .correlation = ++j->correlation,
+                              .start_ns = (10 + 10 * i) * US,
+                              .end_ns = (15 + 10 * i) * US};
+
+        job_tell(j, &ev);
+    }
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +500,8 @@ int main(void)
         cmocka_unit_test(a_wait_for_a_record_that_is_not_whole_is_counted),
         cmocka_unit_test(what_a_synchronize_waits_for_stays_known),
         cmocka_unit_test(a_wait_that_took_effect_later_is_the_next_launchs),
+        cmocka_unit_test(what_may_not_be_whole_is_not_exact),
+        cmocka_unit_test(without_rows_of_calls_nothing_overlaps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
