@@ -5,7 +5,7 @@
  * does its other ones: forked while another thread goes through the list, a child waits for ever in
  * its first dlopen(), and one forked while another thread loads an object is ended by it. So a
  * fork() waits for what we ask the linker, and what we ask waits for a fork(): no other file of the
- * runtime's calls the functions of <dlfcn.h> or dl_iterate_phdr().
+ * runtime's calls dl_iterate_phdr() or the functions of <dlfcn.h>, but for dlerror().
  *
  * Threads: any. Neither side waits longer than SL_LOADER_PATIENCE_NS: who forks may hold what the
  * other one's look waits for. Allocates nothing; errno is kept.
