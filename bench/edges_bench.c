@@ -4,7 +4,8 @@
  * The records of mix.h, decoded and assembled outside the measured time, go through the engine
  * again and again, later each time, a delivery of 4096 events at a time, 50 ms after they were
  * made. Then what the mix has not: calls that wait for many streams (what an edge costs), 10^4
- * streams, 10^6 operations under way. CPU time of the best of three rounds.
+ * streams, 10^6 operations under way, a stream of its own for each request. CPU time of the best of
+ * three rounds.
  *
  *   edges_bench [--records N] [--json FILE]     N: how many to look for growth over (default 10^7)
  */
@@ -15,6 +16,7 @@
 #include "mix_events.h"
 #include "must.h"
 #include "sync/edge.h"
+#include "sync/stream_state.h"
 #include "table.h"
 
 enum {
@@ -24,13 +26,19 @@ enum {
     LATE_NS = 50000000,
     LAUNCH = 211, /* cudaLaunchKernel */
     STREAM_SYNC = 131,
-    DEVICE_SYNC = 165
+    DEVICE_SYNC = 165,
+    EVENT_RECORD = 135,
+    STREAM_WAIT = 147,
+    EVENT_SYNC = 137,
+    FREE = 22,
+    JOINING = 11 /* the stream that joins the requests' */
 };
 
 #define START_NS  1700000000000000000u
 #define CAP_BYTES ((size_t)256 << 20)
 #define MANY      10000u
 #define UNDER_WAY 1000000u
+#define REQUESTS  60000u
 #define RECORDS   "10000000"
 
 struct input {
@@ -64,11 +72,10 @@ static void count_edges(void *user, const struct sl_event *wait, const struct sl
     *(uint64_t *)user += count;
 }
 
-static struct sl_edges *engine(const struct input *in, uint64_t *edges, uint64_t since_ns)
+static struct sl_edges *engine(const struct input *in, uint64_t *edges, size_t cap_bytes)
 {
-    struct sl_edges_options opt = {.cap_bytes = CAP_BYTES,
+    struct sl_edges_options opt = {.cap_bytes = cap_bytes,
                                    .online = 1,
-                                   .recording_since_ns = since_ns,
                                    .shapes = in->all.shapes,
                                    .sink = count_edges,
                                    .sink_user = edges};
@@ -121,7 +128,7 @@ static void feed(struct sl_edges *e, const struct input *in, uint64_t round)
 static double mix_cost(const struct input *in, double *edges)
 {
     uint64_t best = UINT64_MAX, found;
-    struct sl_edges *e = engine(in, &found, 0);
+    struct sl_edges *e = engine(in, &found, CAP_BYTES);
 
     for (uint64_t round = 0; round < 1 + ROUNDS; round++) {
         uint64_t before = bench_thread_cpu_ns(), ns;
@@ -136,11 +143,19 @@ static double mix_cost(const struct input *in, double *edges)
     return (double)best / (double)in->all.count;
 }
 
+static void print_lost(const struct sl_edges *e)
+{
+    for (int i = 0; i < SL_EDGE_LOST_COUNT; i++)
+        if (sl_edges_lost(e, (enum sl_edge_loss)i) && i != SL_EDGE_LOST_GRAPH_INSIDE)
+            printf("  %" PRIu64 " left out: %s\n", sl_edges_lost(e, (enum sl_edge_loss)i),
+                   sl_edge_loss_name((enum sl_edge_loss)i));
+}
+
 /* By how much the process grew after the first tenth, and a line on what was seen. */
 static double growth(const struct input *in, uint64_t records)
 {
     uint64_t rounds = records / in->all.count + 1, edges;
-    struct sl_edges *e = engine(in, &edges, 0);
+    struct sl_edges *e = engine(in, &edges, CAP_BYTES);
     size_t early = 0;
 
     for (uint64_t round = 0; round < rounds; round++) {
@@ -150,10 +165,7 @@ static double growth(const struct input *in, uint64_t records)
     }
     double grown = (double)resident() - (double)early;
 
-    for (int i = 0; i < SL_EDGE_LOST_COUNT; i++)
-        if (sl_edges_lost(e, (enum sl_edge_loss)i) && i != SL_EDGE_LOST_GRAPH_INSIDE)
-            printf("  %" PRIu64 " left out: %s\n", sl_edges_lost(e, (enum sl_edge_loss)i),
-                   sl_edge_loss_name((enum sl_edge_loss)i));
+    print_lost(e);
     sl_edges_destroy(e);
     return grown > 0 ? grown / 1024 : 0;
 }
@@ -210,7 +222,7 @@ static double many_streams(const struct input *in, uint32_t streams, int whole, 
 {
     const uint32_t rounds = 2000000 / streams;
     uint64_t found, best = UINT64_MAX;
-    struct job j = {.engine = engine(in, &found, 0), .ns = START_NS};
+    struct job j = {.engine = engine(in, &found, CAP_BYTES), .ns = START_NS};
 
     for (int i = 0; i < ROUNDS; i++) {
         uint64_t before = bench_thread_cpu_ns(), ns, already = found;
@@ -228,11 +240,100 @@ static double many_streams(const struct input *in, uint32_t streams, int whole, 
     return (double)best / rounds;
 }
 
+/* ---- a stream for each request ---- */
+
+static void record(struct job *j, uint32_t stream)
+{
+    struct sl_event ev = {.kind = SL_EV_CUDA_EVENT, .context = 1, .stream = stream};
+
+    call(j, EVENT_RECORD, j->ns, j->ns + 1000);
+    ev.correlation = j->correlation;
+    ev.u.sync.event_sync_id = j->correlation;
+    sl_edges_event(j->engine, &ev);
+    j->ns += 2000;
+}
+
+/* A call for the event that the call before it recorded. */
+static void call_for_event(struct job *j, uint32_t cbid, uint32_t stream, uint64_t takes_ns)
+{
+    struct sl_event ev = {.kind = SL_EV_SYNC, .context = 1, .stream = stream};
+
+    ev.u.sync.event_sync_id = j->correlation;
+    ev.u.sync.type = cbid == STREAM_WAIT ? SL_SYNC_STREAM_WAIT : SL_SYNC_EVENT;
+    call(j, cbid, j->ns, j->ns + takes_ns);
+    ev.correlation = j->correlation;
+    ev.start_ns = j->ns;
+    ev.end_ns = j->ns + takes_ns;
+    sl_edges_event(j->engine, &ev);
+    j->ns += takes_ns + 1000;
+}
+
+static void join_and_synchronize(struct job *j, uint32_t stream)
+{
+    record(j, stream);
+    call_for_event(j, STREAM_WAIT, JOINING, 1000);
+    synchronize(j, JOINING);
+}
+
+static void synchronize_legacy(struct job *j, uint32_t stream)
+{
+    (void)stream;
+    synchronize(j, SL_STREAM_LEGACY);
+}
+
+static void record_on_legacy(struct job *j, uint32_t stream)
+{
+    (void)stream;
+    record(j, SL_STREAM_LEGACY);
+    call_for_event(j, EVENT_SYNC, SL_STREAM_NONE, 20000);
+    sl_edges_delivered(j->engine, j->ns);
+}
+
+static void free_memory(struct job *j, uint32_t stream)
+{
+    (void)stream;
+    call(j, FREE, j->ns, j->ns + 20000);
+    j->ns += 20000;
+    sl_edges_delivered(j->engine, j->ns);
+}
+
+static void synchronize_device(struct job *j, uint32_t stream)
+{
+    (void)stream;
+    synchronize(j, SL_STREAM_NONE);
+}
+
+/* A launch on a stream that nobody used before, and a wait for it, again and again; of what 100 ns
+ * a record and 50 an edge allow. In the memory that a job gives: streams come and go. */
+static double requests(const struct input *in, void (*wait)(struct job *, uint32_t stream))
+{
+    uint64_t found, took, records;
+    struct job j = {.engine = engine(in, &found, 0), .ns = START_NS};
+
+    for (uint32_t s = 0; s <= REQUESTS; s++) {
+        struct sl_event ev = {
+            .kind = SL_EV_META_STREAM, .context = 1, .stream = s ? 12 + s : SL_STREAM_LEGACY};
+
+        ev.u.meta.flags = s ? 1 : 3; /* blocking, legacy */
+        sl_edges_event(j.engine, &ev);
+    }
+    took = bench_thread_cpu_ns();
+    for (uint32_t s = 0; s < REQUESTS; s++) {
+        launch(&j, 13 + s);
+        wait(&j, 13 + s);
+    }
+    took = bench_thread_cpu_ns() - took;
+    print_lost(j.engine);
+    records = 2 * j.correlation; /* a call and what it did; but for frees */
+    sl_edges_destroy(j.engine);
+    return (double)took / (100.0 * (double)records + 50.0 * (double)found);
+}
+
 /* Bytes for each of 10^6 launches whose operations have not ended. */
 static double under_way(const struct input *in, double *record_ns)
 {
     uint64_t edges, began;
-    struct job j = {.engine = engine(in, &edges, 0), .ns = START_NS};
+    struct job j = {.engine = engine(in, &edges, CAP_BYTES), .ns = START_NS};
     size_t before = resident();
 
     began = bench_thread_cpu_ns();
@@ -252,6 +353,14 @@ static double under_way(const struct input *in, double *record_ns)
 
 int main(int argc, char **argv)
 {
+    static const struct {
+        const char *what;
+        void (*wait)(struct job *, uint32_t stream);
+    } own[] = {{"its join, synchronized", join_and_synchronize},
+               {"the legacy stream's", synchronize_legacy},
+               {"an event's on it", record_on_legacy},
+               {"a free", free_memory},
+               {"the device's", synchronize_device}};
     uint64_t records = strtoull(bench_option(argc, argv, "--records", RECORDS), NULL, 10);
     double per_event, edges, apart, together, none, all, held, held_ns;
     struct bench_table table;
@@ -282,6 +391,10 @@ int main(int argc, char **argv)
                                          .goal = 48});
     bench_row(&table,
               (struct bench_row){"time per record, 10^6 under way", held_ns, "ns", .goal = 100});
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        snprintf(what, sizeof what, "a stream for each request, and %s", own[i].what);
+        bench_row(&table, (struct bench_row){what, requests(&in, own[i].wait), "times", .goal = 0});
+    }
     snprintf(what, sizeof what, "growth over %.0e records", (double)records);
     bench_row(&table, (struct bench_row){what, growth(&in, records), "KiB", .goal = 64});
     mix_events_free(&in.all);

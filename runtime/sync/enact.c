@@ -245,7 +245,7 @@ static void record_event(struct sl_call *c, const struct sl_item *item, struct s
         set->lost = 1u << SL_EDGE_LOST_AMBIGUOUS;
     else {
         stream->plain = 1; /* on a branch nobody can record */
-        sl_stream_collect(streams, stream, &c->by, set);
+        sl_stream_collect(streams, stream, 0, &c->by, set);
         if (sl_call_is_joined(c, stream)) {
             mark_overlapping(set);
             if (!set->first) /* it may stand for something */
@@ -272,7 +272,7 @@ static void record_events(struct sl_call *c)
         if (err)
             continue;
         record_event(c, item, &set);
-        record->set = set;
+        sl_records_fill(c->e->records, record, &set);
     }
     if (c->class == SL_CALL_CONTEXT_RECORD && c->cpu->more == 0 && !is_named &&
         c->e->records->unnamed < c->by.correlation)

@@ -63,8 +63,16 @@ static void forget(struct sl_records *r, struct sl_record *record)
     *(record->older ? &record->older->newer : &r->oldest) = record->newer;
     *(record->newer ? &record->newer->older : &r->newest) = record->older;
     sl_set_clear(r->streams, &record->set);
+    r->more -= record->more;
     sl_pool_put(&r->pool, record);
     r->count--;
+}
+
+/* The latest stays. */
+static void forget_oldest(struct sl_records *r)
+{
+    while (r->count + r->more > r->most && r->count > 1)
+        forget(r, r->oldest);
 }
 
 void sl_records_forget(struct sl_records *r)
@@ -168,8 +176,7 @@ int sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id, ui
     r->newest = record;
     r->count++;
     keep_two(r, event);
-    if (r->count > r->most)
-        forget(r, r->oldest);
+    forget_oldest(r);
     *out = record;
     return 0;
 
@@ -177,6 +184,15 @@ fail:
     if (sync_id)
         sl_map_drop(&r->by_sync, sync_id);
     return -ENOMEM;
+}
+
+void sl_records_fill(struct sl_records *r, struct sl_record *record, const struct sl_set *set)
+{
+    record->set = *set;
+    for (const struct sl_link *at = set->first; at && at->next; at = at->next)
+        record->more++;
+    r->more += record->more;
+    forget_oldest(r);
 }
 
 /* One that entered before it had not returned when it began: that one may have come last. */

@@ -22,6 +22,7 @@ struct sl_record {
     uint64_t before_ns;              /* when all earlier records of the event had returned */
     struct sl_record *previous;      /* of the same event */
     struct sl_record *older, *newer; /* of all */
+    size_t more;                     /* members of its set, but for the first */
 };
 
 struct sl_records {
@@ -30,8 +31,9 @@ struct sl_records {
     struct sl_map by_sync, by_event;
     struct sl_map context_of; /* event id -> the context of its last record, where ids are all */
     struct sl_record *oldest, *newest;
-    size_t count, most;
-    uint64_t unnamed; /* the last call that recorded an event, nobody knows which; 0: none */
+    size_t count, more; /* of all of them */
+    size_t most;        /* of both together */
+    uint64_t unnamed;   /* the last call that recorded an event, nobody knows which; 0: none */
 };
 
 void sl_records_init(struct sl_records *r, struct sl_streams *streams);
@@ -44,6 +46,9 @@ void sl_records_forget(struct sl_records *r);
  * nobody can wait for it; -ENOMEM: past the cap. */
 int sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id, uint64_t sync_id,
                    const struct sl_moment *by, struct sl_record **out);
+
+/* Takes what the new record stands for. If that is much, the oldest records are forgotten. */
+void sl_records_fill(struct sl_records *r, struct sl_record *record, const struct sl_set *set);
 
 /* Some record of the event is known. */
 int sl_records_has(const struct sl_records *r, uint32_t context, uint32_t event_id);

@@ -221,6 +221,8 @@ void sl_streams_ignore_call(struct sl_streams *s, uint64_t returned_ns)
 void sl_stream_ignore_op(struct sl_streams *s, struct sl_stream *stream, uint64_t start_ns)
 {
     stream->ignored_ns = later(stream->ignored_ns, start_ns);
+    if (stream->active_ns && !stream->listed)
+        sl_stream_use(stream, stream->active_ns);
     s->lost_ns = later(s->lost_ns, start_ns);
 }
 

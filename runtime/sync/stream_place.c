@@ -84,9 +84,7 @@ static int is_over_for_all(const struct sl_streams *s, uint64_t ns)
 
 static int had_ended(const struct sl_streams *s, const struct sl_op *op)
 {
-    uint64_t older_ns = op->older_end_ns, own_ns = op->pub.end_ns;
-
-    return !op->no_time && is_over_for_all(s, own_ns > older_ns ? own_ns : older_ns);
+    return !op->no_time && is_over_for_all(s, sl_op_all_ended_ns(op));
 }
 
 /* It has run dry, and whatever is still to come of it is known without it. */
@@ -114,10 +112,11 @@ static int forget_stream(struct sl_streams *s, struct sl_stream *stream)
     stream->trim_at = SL_STREAM_TRIM_AT;
     stream->seen_ns = 0;
     stream->trimmed = 0;
-    if (stream->active_ns)
+    if (stream->listed)
         sl_stream_leave_list(stream);
+    else if (stream->active_ns)
+        stream->context->left--;
     stream->active_ns = 0;
-    stream->used_before = stream->used_after = NULL;
     if (stream->ops)
         return -EBUSY;
     sl_map_drop(&s->by_id, key_of(stream->context, stream->id));

@@ -25,6 +25,14 @@ void sl_op_unref(struct sl_streams *s, struct sl_op *op)
     sl_pool_put(&s->ops, op);
 }
 
+void sl_link_drop(struct sl_streams *s, struct sl_link *link)
+{
+    if (link->op->stream->mark == link)
+        link->op->stream->mark_set = 0;
+    sl_op_unref(s, link->op);
+    sl_pool_put(&s->links, link);
+}
+
 static void mark(struct sl_streams *s, struct sl_link *link)
 {
     link->op->stream->mark = link;
@@ -120,8 +128,7 @@ void sl_set_open_beside(struct sl_streams *s, struct sl_set *set)
         }
         link->op->stream->mark->hides = 1;
         *at = link->next;
-        sl_op_unref(s, link->op);
-        sl_pool_put(&s->links, link);
+        sl_link_drop(s, link);
     }
     sl_set_open(s, set);
 }
@@ -149,10 +156,7 @@ void sl_set_clear(struct sl_streams *s, struct sl_set *set)
         struct sl_link *link = set->first;
 
         set->first = link->next;
-        if (link->op->stream->mark == link)
-            link->op->stream->mark_set = 0;
-        sl_op_unref(s, link->op);
-        sl_pool_put(&s->links, link);
+        sl_link_drop(s, link);
     }
     set->lost = 0;
     set->misses = 0;

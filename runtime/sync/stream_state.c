@@ -42,6 +42,34 @@ void sl_stream_leave_list(struct sl_stream *stream)
         stream->context->recent = stream->used_before;
     if (stream->used_before)
         stream->used_before->used_after = stream->used_after;
+    stream->used_before = stream->used_after = NULL;
+    stream->listed = 0;
+}
+
+/* The context's list stays in order of use; nearly always the stream goes to its head. */
+void sl_stream_use(struct sl_stream *stream, uint64_t ns)
+{
+    struct sl_stream **head = &stream->context->recent, *at, *before = NULL;
+
+    if (stream->listed && stream->active_ns >= ns)
+        return;
+    if (stream->listed)
+        sl_stream_leave_list(stream);
+    else if (stream->active_ns)
+        stream->context->left--;
+    stream->listed = 1;
+    if (stream->active_ns < ns)
+        stream->active_ns = ns;
+    for (at = *head; at && at->active_ns > stream->active_ns; at = at->used_before)
+        before = at;
+    stream->used_before = at;
+    stream->used_after = before;
+    if (at)
+        at->used_after = stream;
+    if (before)
+        before->used_before = stream;
+    else
+        *head = stream;
 }
 
 /* Blocking: takes part in the order of the legacy default stream. */
@@ -57,28 +85,6 @@ int sl_streams_are_ordered(const struct sl_stream *a, const struct sl_stream *b)
 
     return a == b || (a->context == b->context &&
                       ((a == legacy && is_blocking(b)) || (b == legacy && is_blocking(a))));
-}
-
-/* The context's list stays in order of use; nearly always the stream goes to its head. */
-static void used(struct sl_stream *stream, uint64_t ns)
-{
-    struct sl_stream **head = &stream->context->recent, *at, *before = NULL;
-
-    if (stream->active_ns >= ns)
-        return;
-    if (stream->active_ns)
-        sl_stream_leave_list(stream);
-    stream->active_ns = ns;
-    for (at = *head; at && at->active_ns > ns; at = at->used_before)
-        before = at;
-    stream->used_before = at;
-    stream->used_after = before;
-    if (at)
-        at->used_after = stream;
-    if (before)
-        before->used_before = stream;
-    else
-        *head = stream;
 }
 
 /* ---- asking ---- */
@@ -104,12 +110,6 @@ static enum found find(const struct sl_moment *by, uint64_t end_ns, const struct
     return entered_before ? OVERLAPS : OUT;
 }
 
-/* With what came before it on its stream. */
-static uint64_t all_ended_ns(const struct sl_op *op)
-{
-    return op->pub.end_ns > op->older_end_ns ? op->pub.end_ns : op->older_end_ns;
-}
-
 static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_moment *when,
                                const struct sl_set **extra, int *overlaps)
 {
@@ -117,7 +117,7 @@ static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_m
     enum found found = OUT;
 
     *extra = &stream->extra;
-    while (op && (found = find(&op->by, all_ended_ns(op), when, overlaps)) == OUT) {
+    while (op && (found = find(&op->by, sl_op_all_ended_ns(op), when, overlaps)) == OUT) {
         *extra = &op->behind;
         op = op->older && !op->older->apart ? op->older : NULL;
     }
@@ -204,18 +204,18 @@ void sl_stream_tail(struct sl_streams *s, struct sl_stream *stream, const struct
 
 /* What legacy order puts before whatever comes on the stream after its operation `last`. */
 static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *last,
-                       const struct sl_moment *when, struct sl_set *set)
+                       uint64_t over_ns, const struct sl_moment *when, struct sl_set *set)
 {
     struct sl_stream *legacy = stream->context->legacy;
-    uint64_t since_ns = last ? last->by.from_ns : 0;
-    int takes_part = stream == legacy || is_blocking(stream);
+    uint64_t since_ns = last && last->by.from_ns > over_ns ? last->by.from_ns : over_ns;
+    int takes_part = stream == legacy || is_blocking(stream), passed = 0;
 
     /* Its first operation that was seen may come behind others that were not. */
     if (takes_part && sl_stream_has_unseen(s, stream, last, NULL, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     if (stream == legacy) {
         for (struct sl_stream *at = stream->context->recent; at && at->active_ns > since_ns;
-             at = at->used_before)
+             at = sl_stream_next(s, at, &passed))
             if (is_blocking(at))
                 add_tail(s, at, when, last, SL_VIA_LEGACY, set);
     } else if (legacy && takes_part && legacy->active_ns > since_ns) {
@@ -223,13 +223,13 @@ static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const str
     }
 }
 
-void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, const struct sl_moment *when,
-                       struct sl_set *set)
+void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, uint64_t over_ns,
+                       const struct sl_moment *when, struct sl_set *set)
 {
     struct sl_op *op = add_tail(s, stream, when, NULL, SL_VIA_STREAM, set);
     int overlaps = 0;
 
-    add_legacy(s, stream, op, when, set);
+    add_legacy(s, stream, op, over_ns, when, set);
     /* One that may be on another stream of the legacy order is so too: what came later here came
      * behind it. */
     set->lost |= sl_stream_lost_graph(s, stream, op, when, &overlaps);
@@ -242,17 +242,18 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
                         const struct sl_moment *when, struct sl_set *set)
 {
     struct sl_stream *at;
-    int tells = 0;
+    int tells = 0, passed = 0;
 
     if (sl_context_has_unseen(s, context, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     if (s->missing.count)
         set->misses |= sl_context_misses(s, context, when);
-    for (at = context->recent; at && at->active_ns > since_ns; at = at->used_before) {
+    for (at = context->recent; at && at->active_ns > since_ns;
+         at = sl_stream_next(s, at, &passed)) {
         add_tail(s, at, when, NULL, SL_VIA_STREAM, set);
         tells |= at->plain; /* of what the whole context was made to wait for */
     }
-    if (at || !tells)
+    if (at || context->left || !tells)
         set->lost |= sl_context_lost_whole(s, context, since_ns, when);
 }
 
@@ -279,6 +280,7 @@ void sl_streams_forget(struct sl_streams *s)
         sl_set_clear(s, &stream->extra);
         stream->newest = stream->pushed = NULL;
         stream->used_before = stream->used_after = NULL;
+        stream->listed = 0;
         stream->active_ns = 0;
         stream->seen_ns = UINT64_MAX;
         stream->trimmed = 0;
@@ -288,6 +290,7 @@ void sl_streams_forget(struct sl_streams *s)
     }
     for (struct sl_context *at = s->all_contexts; at; at = at->next) {
         at->recent = NULL;
+        at->left = 0;
         at->seen_ns = UINT64_MAX;
     }
     free_operations(s);
@@ -375,7 +378,7 @@ static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *ab
         link.overlapping |= (uint8_t)(unsure || sl_moments_overlap(&at->by, &op->by));
         sl_set_add(s, before, &link);
     }
-    add_legacy(s, op->stream, op->older, &op->by, before);
+    add_legacy(s, op->stream, op->older, 0, &op->by, before);
 }
 
 static struct sl_op *new_op(struct sl_streams *s)
@@ -446,14 +449,14 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     *(above ? &above->older : &stream->newest) = op;
     take_waits(stream, op, above);
     sl_op_note_ends(op, above);
-    *previous_end_ns = at ? all_ended_ns(at) : 0;
+    *previous_end_ns = at ? sl_op_all_ended_ns(at) : 0;
     if (!is_previous_known(op))
         *previous_end_ns = UINT64_MAX;
     if (pub->start_ns == 0 && stream->untimed.to_ns < by->to_ns)
         stream->untimed = *by;
     stream->pushed = op;
     came_behind(s, op, above, before);
-    used(stream, by->to_ns ? by->to_ns : pub->start_ns);
+    sl_stream_use(stream, by->to_ns ? by->to_ns : pub->start_ns);
     if (++stream->kept >= stream->trim_at)
         sl_stream_trim(s, stream, op);
     *out = op;
@@ -465,6 +468,7 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
 {
     uint32_t lost_before;
 
+    sl_set_drop_past(s, &stream->extra);
     sl_set_open_beside(s, &stream->extra);
     sl_stream_forget_lost(s, stream, by);
     lost_before = stream->extra.lost;
@@ -486,5 +490,5 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
         sl_stream_lose(s, stream, lost_before, by);
     stream->extra.lost |= lost_before;
     if (set->first || set->lost || set->misses)
-        used(stream, by->to_ns);
+        sl_stream_use(stream, by->to_ns);
 }

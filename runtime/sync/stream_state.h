@@ -71,18 +71,25 @@ struct sl_op {
     uint8_t apart;         /* those between it and the next are forgotten */
 };
 
+/* When it was: its call returned, or, where that has no record, it began. */
+static inline uint64_t sl_op_enqueued_ns(const struct sl_op *op)
+{
+    return op->by.to_ns ? op->by.to_ns : op->pub.start_ns;
+}
+
 /* What calls enqueued that had returned by `from_ns` is over at `to_ns`; UINT64_MAX: not known. */
 struct sl_over {
     uint64_t from_ns, to_ns;
 };
 
 struct sl_context {
-    struct sl_stream *recent; /* all its streams, the last used first */
+    struct sl_stream *recent; /* its streams, the last used first, but for those that left */
     struct sl_stream *legacy; /* the legacy default stream; NULL: never seen */
     struct sl_stream *any;    /* stands for it where no stream is named; NULL: no such record */
     struct sl_context *next;  /* in streams->all_contexts */
     uint64_t covered_ns;      /* no thread knows the end of what was enqueued later (sync/wait.h) */
     uint32_t id, number;
+    uint32_t left;       /* of its streams: they are past (stream_past.c) */
     uint64_t seen_ns;    /* work from before recording began is over; UINT64_MAX: may be pending */
     struct sl_over over; /* since a wait for all of it */
     uint16_t device;
@@ -100,7 +107,7 @@ struct sl_stream {
     struct sl_stream *used_before, *used_after;
     struct sl_link *mark; /* its member in the set being built, if mark_set is that set's number */
     uint64_t mark_set;
-    uint64_t active_ns;  /* when the last call that enqueued here returned */
+    uint64_t active_ns;  /* when the last call that enqueued here returned; 0: none did */
     uint64_t covered_ns; /* as its context's */
     uint64_t seen_ns;    /* as its context's */
     uint64_t lost_ns;    /* when the call that made `extra` lost, the last of them, returned */
@@ -116,6 +123,7 @@ struct sl_stream {
     uint8_t trimmed;        /* older operations are forgotten */
     uint8_t touched;        /* since it was last looked at for its place */
     uint8_t told;           /* a foreign file has a row of a wait of its */
+    uint8_t listed;         /* it is in its context's list */
     uint32_t held;          /* records and waits that name it by its number or address */
     uint32_t ops;           /* operations of its that somebody refers to */
     uint32_t kept, trim_at; /* operations here; how many make a look for those not needed */
@@ -200,9 +208,10 @@ void sl_set_clear(struct sl_streams *s, struct sl_set *set);
 /* The stream's own tail, each member by `via` if that is not SL_VIA_STREAM. */
 void sl_stream_tail(struct sl_streams *s, struct sl_stream *stream, const struct sl_moment *when,
                     enum sl_via via, struct sl_set *set);
-/* The same with what legacy order adds: what a wait for the stream waits for. */
-void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, const struct sl_moment *when,
-                       struct sl_set *set);
+/* The same with what legacy order adds: what a wait for the stream waits for. Other streams that
+ * were not used after `over_ns` are left out of that: who asks knows that they are over. */
+void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, uint64_t over_ns,
+                       const struct sl_moment *when, struct sl_set *set);
 /* The tails of all streams of the context that were used after `since_ns`. */
 void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64_t since_ns,
                         const struct sl_moment *when, struct sl_set *set);

@@ -10,6 +10,8 @@
  * are decided by correlation id; a node of a graph that has no time goes behind those that have. */
 int sl_op_later(const struct sl_edge_op *a, const struct sl_edge_op *b);
 void sl_op_unref(struct sl_streams *s, struct sl_op *op);
+/* With the reference to its operation; it is in no set any more. */
+void sl_link_drop(struct sl_streams *s, struct sl_link *link);
 
 /* As sl_set_open() and sl_set_add(), but members that a wait which is open may look for stay beside
  * those of their stream that end later: the first of them is the one that ends last. At most one
@@ -31,8 +33,21 @@ int sl_streams_make_room(struct sl_streams *s);
 struct sl_op *sl_op_last_to_end(struct sl_op *op);
 /* stream_overlap.c: the operation is in its place, right before `above`; NULL: it is the newest. */
 void sl_op_note_ends(struct sl_op *op, struct sl_op *above);
-/* Out of its context's list of streams that were used. */
+/* Into its context's list of streams that were used, at `ns`, or out of it. */
+void sl_stream_use(struct sl_stream *stream, uint64_t ns);
 void sl_stream_leave_list(struct sl_stream *stream);
+
+/* stream_past.c: of a long set all go whose edges would have no wait, and some thread knows. */
+void sl_set_drop_past(struct sl_streams *s, struct sl_set *set);
+/* stream_past.c: the one that was used before it. Of a long list the streams leave, as they are
+ * passed, whose operations are of that kind. `*passed` is the caller's, 0 at first. */
+struct sl_stream *sl_stream_next(const struct sl_streams *s, struct sl_stream *stream, int *passed);
+
+/* When the operation and all before it on its stream had ended. */
+static inline uint64_t sl_op_all_ended_ns(const struct sl_op *op)
+{
+    return op->pub.end_ns > op->older_end_ns ? op->pub.end_ns : op->older_end_ns;
+}
 
 /* Over at `ns`: for who looks, or, if that is not known, at any time. */
 static inline int sl_moment_is_after(const struct sl_moment *when, uint64_t ns)

@@ -40,21 +40,29 @@ void sl_waits_lose(struct sl_waits *w, uint32_t reasons)
 
 /* ---- what a thread knows to be over ---- */
 
-static uint64_t cover_key(uint32_t thread, uint32_t number, int is_context)
+enum cover {
+    COVER_STREAM,
+    COVER_CONTEXT,
+    COVER_FREED,   /* a context, if what is inferred of frees is so */
+    COVER_BLOCKING /* what comes before the legacy default stream's next operation */
+};
+
+static uint64_t cover_key(uint32_t thread, uint32_t number, enum cover what)
 {
-    return (uint64_t)thread << 32 | (uint32_t)is_context << 31 | (number + 1);
+    return (uint64_t)thread << 32 | (uint32_t)what << 30 | (number + 1);
 }
 
 static uint64_t covered_until(const struct sl_waits *w, uint32_t thread, uint32_t number,
-                              int is_context)
+                              enum cover what)
 {
     const uint64_t *ns =
-        w->opt->online ? sl_map_find(&w->covered, cover_key(thread, number, is_context)) : NULL;
+        w->opt->online ? sl_map_find(&w->covered, cover_key(thread, number, what)) : NULL;
 
     return ns ? *ns : 0;
 }
 
-static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, int is_context, uint64_t ns)
+static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cover what,
+                  uint64_t ns)
 {
     struct sl_store *store = w->streams->store;
     uint64_t *place;
@@ -62,14 +70,14 @@ static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, int is_c
     /* Threads come and go: what is forgotten of them costs edges without a wait, told again. */
     if (w->covered.used * sizeof *w->covered.slot > store->cap_bytes / COVERED_SHARE)
         sl_map_free(&w->covered);
-    place = sl_map_put(&w->covered, cover_key(thread, number, is_context));
+    place = sl_map_put(&w->covered, cover_key(thread, number, what));
     if (place && *place < ns)
         *place = ns;
 }
 
 static void cover_stream(struct sl_waits *w, uint32_t thread, struct sl_stream *stream, uint64_t ns)
 {
-    cover(w, thread, stream->number, 0, ns);
+    cover(w, thread, stream->number, COVER_STREAM, ns);
     if (stream->covered_ns < ns)
         stream->covered_ns = ns;
 }
@@ -77,25 +85,21 @@ static void cover_stream(struct sl_waits *w, uint32_t thread, struct sl_stream *
 static void cover_context(struct sl_waits *w, uint32_t thread, struct sl_context *context,
                           uint64_t ns)
 {
-    cover(w, thread, context->number, 1, ns);
+    cover(w, thread, context->number, COVER_CONTEXT, ns);
     if (context->covered_ns < ns)
         context->covered_ns = ns;
-}
-
-static uint64_t enqueued_ns(const struct sl_op *op)
-{
-    return op->by.to_ns ? op->by.to_ns : op->pub.start_ns;
 }
 
 /* What no thread has covered needs no search: of 10^4 streams that is nearly all. */
 static int is_covered(const struct sl_waits *w, uint32_t thread, const struct sl_op *op)
 {
     const struct sl_stream *stream = op->stream;
-    uint64_t ns = enqueued_ns(op);
+    uint64_t ns = sl_op_enqueued_ns(op);
 
     return (ns <= stream->context->covered_ns &&
-            ns <= covered_until(w, thread, stream->context->number, 1)) ||
-           (ns <= stream->covered_ns && ns <= covered_until(w, thread, stream->number, 0));
+            ns <= covered_until(w, thread, stream->context->number, COVER_CONTEXT)) ||
+           (ns <= stream->covered_ns &&
+            ns <= covered_until(w, thread, stream->number, COVER_STREAM));
 }
 
 /* ---- edges ---- */
@@ -302,11 +306,25 @@ static void cover_set(struct sl_waits *w, const struct sl_wait *wait, const stru
     uint64_t anyway_ns = covers_context(wait) ? wait->when.from_ns : 0;
 
     for (const struct sl_link *at = set->first; at && w->opt->online; at = at->next) {
-        uint64_t ns = enqueued_ns(at->op);
+        uint64_t ns = sl_op_enqueued_ns(at->op);
 
         if (ns > anyway_ns || at->op->stream->context != wait->stream->context)
             cover_stream(w, wait->when.thread, at->op->stream, ns);
     }
+}
+
+/* All that it was for, told whole: its thread need not look at that again. */
+static void cover_scope(struct sl_waits *w, const struct sl_wait *wait)
+{
+    const struct sl_stream *stream = wait->stream;
+    uint32_t thread = wait->when.thread;
+
+    if (!w->opt->online)
+        return;
+    if (wait->scope == SL_WAIT_CONTEXT && wait->inferred && !wait->anywhere)
+        cover(w, thread, stream->context->number, COVER_FREED, wait->when.from_ns);
+    else if (wait->scope == SL_WAIT_STREAM && stream == stream->context->legacy)
+        cover(w, thread, stream->number, COVER_BLOCKING, wait->when.from_ns);
 }
 
 /* Its one edge, if one alone fits. */
@@ -356,6 +374,7 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     for (const struct sl_link *at = set->first; at && wait->scope != SL_WAIT_GUESS; at = at->next)
         add_call_edge(w, wait, at, inferred);
     cover_set(w, wait, set);
+    cover_scope(w, wait);
     mark_released(w);
     if (w->edges) {
         ev = event_of(wait);
@@ -363,13 +382,27 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     }
 }
 
+/* Until when its thread knows to be over what it is for. */
+static uint64_t since(const struct sl_waits *w, const struct sl_wait *wait)
+{
+    const struct sl_stream *stream = wait->stream;
+    uint32_t thread = wait->when.thread, context = stream->context->number;
+    uint64_t ns, freed_ns;
+
+    if (wait->scope == SL_WAIT_STREAM)
+        return stream == stream->context->legacy
+                   ? covered_until(w, thread, stream->number, COVER_BLOCKING)
+                   : 0;
+    ns = covered_until(w, thread, context, COVER_CONTEXT);
+    freed_ns = wait->inferred ? covered_until(w, thread, context, COVER_FREED) : 0;
+    return freed_ns > ns ? freed_ns : ns;
+}
+
 static void decide(struct sl_waits *w, struct sl_wait *wait)
 {
     struct sl_streams *streams = w->streams;
     struct sl_context *context = wait->stream->context;
-    uint32_t thread = wait->when.thread;
     struct sl_moment looks;
-    uint64_t since_ns = 0;
 
     if (sl_guess_is_for_some_context(wait) && sl_guess_fits_elsewhere(streams, wait)) {
         w->lost[SL_EDGE_LOST_AMBIGUOUS]++;
@@ -381,12 +414,11 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
         looks = wait->when;
         if (wait->over_ns && wait->over_ns < looks.to_ns)
             looks.to_ns = wait->over_ns;
-        sl_stream_collect(streams, wait->stream, &looks, &wait->set);
+        sl_stream_collect(streams, wait->stream, since(w, wait), &looks, &wait->set);
         break;
     case SL_WAIT_CONTEXT:
     case SL_WAIT_GUESS:
-        since_ns = covered_until(w, thread, context->number, 1);
-        sl_context_collect(streams, context, since_ns, &wait->when, &wait->set);
+        sl_context_collect(streams, context, since(w, wait), &wait->when, &wait->set);
         break;
     default:
         break;
@@ -395,7 +427,7 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
     if (covers_context(wait)) {
         sl_context_covered(streams, context, &wait->when);
         if (w->opt->online)
-            cover_context(w, thread, context, wait->when.from_ns);
+            cover_context(w, wait->when.thread, context, wait->when.from_ns);
     } else if (wait->scope == SL_WAIT_STREAM && !wait->inferred) {
         sl_stream_covered(streams, wait->stream, &wait->when);
     }

@@ -4,6 +4,8 @@
  */
 #include "sync/job.h"
 
+#include "sync/stream_state.h"
+
 /* Each of a stream of its own, far more than the memory has room for. */
 static void what_comes_late_of_forgotten_calls_keeps_no_stream(void **state)
 {
@@ -220,6 +222,79 @@ static void past_the_cap_it_counts_and_goes_on(void **state)
     job_end(j);
 }
 
+static size_t edges_of(const struct job *j, uint64_t call)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < j->count; i++)
+        count += j->got[i].dst_correlation == call;
+    return count;
+}
+
+static void join_and_sync(struct job *j, uint32_t stream, unsigned at)
+{
+    job_record(j, stream, 0, j->correlation, at);
+    job_wait_event(j, 9, 0, j->correlation - 1, at + 2);
+    job_stream_sync(j, 9, at + 4, at + 40);
+}
+
+static void sync_legacy(struct job *j, uint32_t stream, unsigned at)
+{
+    (void)stream;
+    job_stream_sync(j, SL_STREAM_LEGACY, at, at + 40);
+}
+
+static void record_on_legacy(struct job *j, uint32_t stream, unsigned at)
+{
+    (void)stream;
+    job_record(j, SL_STREAM_LEGACY, 0, j->correlation, at);
+    job_event_sync(j, 0, j->correlation - 1, at + 2, at + 40);
+}
+
+static void free_memory(struct job *j, uint32_t stream, unsigned at)
+{
+    (void)stream;
+    job_call(j, FREE, at, at + 40);
+}
+
+/* A server with a stream for each request: every wait is for its request alone, in little memory. A
+ * thread that has not waited yet is told of the latest. */
+static void a_stream_for_each_request(void **state)
+{
+    void (*const waits[])(struct job *, uint32_t, unsigned) = {join_and_sync, sync_legacy,
+                                                               record_on_legacy, free_memory};
+    const unsigned requests = 900;
+    (void)state;
+
+    for (size_t kind = 0; kind < sizeof waits / sizeof *waits; kind++) {
+        struct job *j = job_begin((struct sl_edges_options){.online = 1, .cap_bytes = 2 << 20});
+
+        job_stream(j, SL_STREAM_LEGACY, SL_STREAM_FLAG_LEGACY);
+        for (unsigned i = 0; i < requests; i++) {
+            uint64_t kernel;
+
+            job_stream(j, 20 + i, 1);
+            kernel = job_kernel(j, 20 + i, 100 * (i + 1), 100 * (i + 1) + 5, 100 * (i + 1) + 30);
+            waits[kind](j, 20 + i, 100 * (i + 1) + 4);
+            sl_edges_delivered(j->edges, 100 * (i + 2) * US);
+            const struct sl_edge *edge = job_edge(j, kernel, j->correlation);
+
+            assert_non_null(edge);
+            assert_true(edge->released);
+            assert_int_equal(j->count, i + 1);
+        }
+        j->thread = 200; /* this one may pass all that the first needed not */
+        job_device_sync(j, 100 * (requests + 2), 100 * (requests + 2) + 1);
+        j->thread = 300;
+        uint64_t sync = job_device_sync(j, 100 * (requests + 3), 100 * (requests + 3) + 1);
+
+        sl_edges_flush(j->edges);
+        assert_in_range(edges_of(j, sync), 63, 64 + 17);
+        assert_int_equal(job_lost(j), 0);
+        job_end(j);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +306,7 @@ int main(void)
         cmocka_unit_test(streams_without_room_are_waited_for_too),
         cmocka_unit_test(threads_that_come_and_go_take_no_memory),
         cmocka_unit_test(past_the_cap_it_counts_and_goes_on),
+        cmocka_unit_test(a_stream_for_each_request),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

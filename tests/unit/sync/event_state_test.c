@@ -132,6 +132,36 @@ static void the_oldest_are_forgotten(void **state)
     sl_records_free(&records);
 }
 
+/* What an event of many streams stands for takes the room of many others. */
+static void one_of_many_members_takes_the_room_of_many(void **state)
+{
+    struct rig *r = *state;
+    struct sl_records records;
+    struct sl_op *op[100];
+    uint32_t last;
+
+    sl_records_init(&records, &r->streams);
+    for (unsigned i = 0; i < 100; i++)
+        op[i] = rig_push(r, rig_stream(r, 13 + i, 2), 1 + i, 200, 300);
+    for (last = 1; last <= 2000; last++) {
+        struct sl_record *record = put(&records, CONTEXT, last, 0, last);
+        struct sl_set set = {0};
+
+        sl_set_open(&r->streams, &set);
+        for (unsigned i = 0; i < 100; i++)
+            sl_set_add(&r->streams, &set, &(struct sl_link){.op = op[i]});
+        assert_int_equal(set.lost, 0);
+        sl_records_fill(&records, record, &set);
+    }
+    last--;
+    assert_in_range(records.count, records.most / 100, records.most / 100 + 1);
+    assert_int_equal(set_size(&find(&records, CONTEXT, last, 0, 30000)->set), 100);
+    assert_null(find(&records, CONTEXT, last - (uint32_t)records.count, 0, 30000));
+    sl_records_forget(&records);
+    assert_int_equal(records.more, 0);
+    sl_records_free(&records);
+}
+
 /* A record keeps the operations it stands for. */
 static void forgetting_lets_operations_go(void **state)
 {
@@ -161,6 +191,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_event_keeps_its_last_two, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(what_nothing_names_is_no_record, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(the_oldest_are_forgotten, rig_make, rig_drop),
+        cmocka_unit_test_setup_teardown(one_of_many_members_takes_the_room_of_many, rig_make,
+                                        rig_drop),
         cmocka_unit_test_setup_teardown(forgetting_lets_operations_go, rig_make, rig_drop),
     };
 

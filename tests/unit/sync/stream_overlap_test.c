@@ -17,7 +17,7 @@ static struct sl_set tail(struct rig *r, struct sl_stream *stream, unsigned at)
     struct sl_set set = {0};
 
     sl_set_open(&r->streams, &set);
-    sl_stream_collect(&r->streams, stream, &when, &set);
+    sl_stream_collect(&r->streams, stream, 0, &when, &set);
     return set;
 }
 

@@ -15,7 +15,7 @@ static void collect(struct rig *r, struct sl_stream *stream, struct sl_moment wh
 {
     sl_set_clear(&r->streams, set);
     sl_set_open(&r->streams, set);
-    sl_stream_collect(&r->streams, stream, &when, set);
+    sl_stream_collect(&r->streams, stream, 0, &when, set);
 }
 
 static void a_tail_is_what_it_was_when_asked(void **state)
