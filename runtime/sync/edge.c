@@ -52,6 +52,7 @@ int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
     sl_streams_init(&e->streams, &e->store);
     e->streams.unseen = opt->recording_since_ns != 0;
     e->streams.one_process = !opt->foreign;
+    e->streams.keep_ns = opt->foreign ? SL_WAKE_MOST_NS : 0;
     sl_records_init(&e->records, &e->streams);
     sl_waits_init(&e->waits, &e->opt, &e->streams);
     sl_execs_init(&e->execs, &e->streams);

@@ -30,13 +30,18 @@ static void drop_behind(struct sl_streams *s, struct sl_stream *stream, struct s
     last->older = NULL;
 }
 
+static int may_be_asked_for(const struct sl_streams *s, const struct sl_op *op)
+{
+    return op->pub.end_ns > s->horizon_ns || s->horizon_ns - op->pub.end_ns < s->keep_ns;
+}
+
 void sl_stream_trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed)
 {
     struct sl_op *op = stream->newest;
     int is_passed = op == pushed;
 
     stream->kept = 1;
-    while ((op->pub.end_ns > s->horizon_ns || !is_passed) && op->older) {
+    while ((may_be_asked_for(s, op) || !is_passed) && op->older) {
         op = op->older;
         is_passed |= op == pushed;
         stream->kept++;

@@ -163,6 +163,7 @@ struct sl_streams {
     struct sl_anywhere untold; /* one stream; behind an event, of which a foreign file has no row */
     struct sl_anywhere missing; /* one stream has an operation, of which a foreign file has none */
     int unseen;                 /* streams begin with work that was not seen */
+    uint64_t keep_ns;           /* what ended so long before that may still be guessed for */
     int one_process;            /* a context's id alone tells it: records of waits name no device */
 };
 

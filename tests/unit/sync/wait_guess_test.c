@@ -72,9 +72,30 @@ static void what_ends_behind_later_ones_fits_too(void **state)
     job_end(j);
 }
 
+/* Another thread goes on launching: what it looks behind no more is a candidate all the same. */
+static void both_that_fit_are_kept_while_others_launch(void **state)
+{
+    struct job *j =
+        job_begin((struct sl_edges_options){.foreign = 1, .recording_since_ns = 5 * US});
+    (void)state;
+    job_call(j, EVENT_SYNC, 10, 200);
+    j->thread = 200;
+    job_kernel(j, 13, 20, 25, 183);
+    job_kernel(j, 13, 24, 183, 188);
+    for (unsigned i = 0; i < 8; i++) /* the last ones while both have ended */
+        job_kernel(j, 13, 180 + 2 * i, 300 + 10 * i, 305 + 10 * i);
+
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_AMBIGUOUS), 1);
+    assert_int_equal(job_lost(j), 1);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_that_fit_are_kept_while_others_launch),
         cmocka_unit_test(what_ends_behind_later_ones_fits_too),
         cmocka_unit_test(an_event_may_be_behind_what_is_not_its_streams_last),
         cmocka_unit_test(a_guess_is_left_out_where_two_operations_fit),
