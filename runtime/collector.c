@@ -24,7 +24,7 @@
 
 /* Nothing that was enqueued before the window's end is outstanding: all buffers that were out then
  * are back, and no launch in the window waits for its GPU operation. Twice in a row, because a
- * buffer counts as back a moment before it is on the list. */
+ * thread may stand still between a call's last stamp and its record. */
 static int is_drained(struct sl_collector *c)
 {
     if (c->window.state != SL_WIN_DRAINING)

@@ -211,7 +211,7 @@ void sl_collector_deliver(struct sl_collector *c)
 
     if (sl_pipeline_wants_delivery(c->pipeline) && c->flush_due_ns > now + EARLY_FLUSH_NS)
         c->flush_due_ns = now + EARLY_FLUSH_NS;
-    /* Twice in a row, because a buffer counts as back a moment before it is on the list. */
+    /* Twice in a row: a thread may be about to write its first record to one that holds nothing. */
     for (unsigned i = 0; i < c->marks; i++) {
         struct sl_collector_mark *mark = &c->mark[i];
 
@@ -384,11 +384,11 @@ int sl_collector_force_out(struct sl_collector *c)
 
     if (c->is_away || c->is_robbed || sl_collector_is_silent(c))
         return 0;
-    if (sl_collector_flush(c, 1))
+    if (sl_collector_flush(c, 1) || sl_collector_take_buffers(c))
         return -ECANCELED;
     while (!sl_cupti_pool_all_back(c->drain_turn) && sl_clock_monotonic() < deadline) {
-        if (sl_collector_wait_for_cupti(c))
+        if (sl_collector_wait_for_cupti(c) || sl_collector_take_buffers(c))
             return -ECANCELED;
     }
-    return sl_collector_take_buffers(c);
+    return 0;
 }

@@ -33,8 +33,9 @@
 enum state {
     UNUSED, /* no memory yet */
     READY,
-    OUT, /* CUPTI holds it */
-    BACK /* completed or taken */
+    OUT,       /* CUPTI holds it */
+    COMPLETED, /* and has given it back: on the list, or about to be */
+    BACK       /* taken */
 };
 
 struct slot {
@@ -213,10 +214,13 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
         atomic_fetch_add_explicit(&pool.out, 1, memory_order_relaxed);
     }
     if (s) {
-        uint64_t turn = atomic_fetch_add_explicit(&pool.turn, 1, memory_order_relaxed) + 1;
+        uint64_t turn;
 
-        atomic_store_explicit(&s->turn, turn, memory_order_relaxed);
         atomic_store_explicit(&s->state, OUT, memory_order_relaxed);
+        /* Release pairs with the acquire in sl_cupti_pool_turn(): whoever knows the number finds
+         * the buffer out, with its last number at most. */
+        turn = atomic_fetch_add_explicit(&pool.turn, 1, memory_order_release) + 1;
+        atomic_store_explicit(&s->turn, turn, memory_order_relaxed);
         *buffer = s->buffer.data;
         *size = pool.buffer_bytes;
     } else {
@@ -237,8 +241,8 @@ static struct slot *slot_of(const uint8_t *buffer)
         return NULL;
     s = &pool.slot[offset / pool.buffer_bytes];
     /* Whoever wins this owns the slot: a second completion of the same buffer changes nothing. */
-    if (!atomic_compare_exchange_strong_explicit(&s->state, &expected, BACK, memory_order_relaxed,
-                                                 memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(&s->state, &expected, COMPLETED,
+                                                 memory_order_relaxed, memory_order_relaxed))
         return NULL;
     return s;
 }
@@ -291,6 +295,11 @@ void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, siz
         pool.wake();
 }
 
+static uint32_t index_of(const struct sl_cupti_buffer *b)
+{
+    return (uint32_t)((size_t)(b->data - pool.base) / pool.buffer_bytes);
+}
+
 struct sl_cupti_buffer *sl_cupti_pool_take(void)
 {
     struct sl_cupti_buffer *oldest = NULL, *b, *next;
@@ -302,6 +311,7 @@ struct sl_cupti_buffer *sl_cupti_pool_take(void)
         next = b->next;
         b->next = oldest;
         oldest = b;
+        atomic_store_explicit(&pool.slot[index_of(b)].state, BACK, memory_order_relaxed);
     }
     atomic_fetch_sub_explicit(&pool.completed_count, taken, memory_order_relaxed);
     return oldest;
@@ -309,12 +319,10 @@ struct sl_cupti_buffer *sl_cupti_pool_take(void)
 
 void sl_cupti_pool_recycle(struct sl_cupti_buffer *buffer)
 {
-    uint32_t index = (uint32_t)((size_t)(buffer->data - pool.base) / pool.buffer_bytes);
-
     /* All of it, not only `valid` bytes: CUPTI may have begun records behind them. */
     memset(buffer->data, 0, buffer->size);
     buffer->valid = 0;
-    push_ready(index);
+    push_ready(index_of(buffer));
 }
 
 void sl_cupti_pool_refill(void)
@@ -342,17 +350,19 @@ int sl_cupti_pool_is_discarding(void)
 
 uint64_t sl_cupti_pool_turn(void)
 {
-    return atomic_load_explicit(&pool.turn, memory_order_relaxed);
+    return atomic_load_explicit(&pool.turn, memory_order_acquire);
 }
 
+/* Until the collector has it: CUPTI's thread may stand still on its way to the list. */
 static int is_missing(const struct slot *s, uint64_t turn)
 {
-    return atomic_load_explicit(&s->state, memory_order_relaxed) == OUT &&
+    int state = atomic_load_explicit(&s->state, memory_order_relaxed);
+
+    return (state == OUT || state == COMPLETED) &&
            atomic_load_explicit(&s->turn, memory_order_relaxed) <= turn;
 }
 
-/* Relaxed is enough: a buffer that is seen as back will also be seen by the next
- * sl_cupti_pool_take(), or by one a tick later. */
+/* Relaxed is enough: only sl_cupti_pool_take(), on the collector's thread, makes one back. */
 unsigned sl_cupti_pool_missing(uint64_t turn)
 {
     uint32_t used = atomic_load_explicit(&pool.prepared, memory_order_relaxed);

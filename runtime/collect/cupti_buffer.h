@@ -70,7 +70,7 @@ size_t sl_cupti_pool_mapped_bytes(void);
 int sl_cupti_pool_is_discarding(void);
 
 /* Any thread: number of the last request. How many of our buffers that were requested up to that
- * number have not come back, and whether all have. */
+ * number have not come back, and whether all have: one is back when it has been taken. */
 uint64_t sl_cupti_pool_turn(void);
 unsigned sl_cupti_pool_missing(uint64_t turn);
 int sl_cupti_pool_all_back(uint64_t turn);
