@@ -13,6 +13,7 @@
  *                      libkineto does with TEARDOWN_CUPTI=1
  *     long:MS          a kernel that goes on when the next step begins
  *     told             prints the records that it was given so far
+ *     stranger         waits until it is given a buffer that is not its own
  *
  * and the steps of kernels.h: an injected profiler is there from `context` on.
  *
@@ -27,7 +28,8 @@
 
 #include "kernels.h"
 
-#define BUFFER_BYTES 65536
+#define BUFFER_BYTES     65536
+#define STRANGER_MOST_MS 20000
 
 static atomic_int kernels, calls, strangers;
 
@@ -127,6 +129,15 @@ static void teardown(void)
         exit(2);
 }
 
+static void await_stranger(void)
+{
+    for (int ms = 0; !strangers; ms++) {
+        if (ms == STRANGER_MOST_MS)
+            exit(3);
+        do_sleep(1);
+    }
+}
+
 static int step(const char *name, long n)
 {
     static CUpti_SubscriberHandle subscriber;
@@ -151,6 +162,8 @@ static int step(const char *name, long n)
         spin_launch(s.kernel, NULL, 1, 32, (uint64_t)n * 1000000);
     else if (!strcmp(name, "told"))
         printf("kernels %d calls %s strangers %d\n", kernels, calls ? "some" : "none", strangers);
+    else if (!strcmp(name, "stranger"))
+        await_stranger();
     else
         return 0;
     return 1;
