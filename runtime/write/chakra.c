@@ -43,6 +43,8 @@ static size_t divide(struct sl_chakra *c, char *memory)
     TAKE(op, SL_CHAKRA_OPS * sizeof(*c->op));
     TAKE(launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
     TAKE(thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
+    TAKE(thread_at, SL_CHAKRA_THREAD_PLACES * sizeof(*c->thread_at));
+    TAKE(open, SL_CHAKRA_OPEN * sizeof(*c->open));
     TAKE(forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
     TAKE(number, SL_CHAKRA_NUMBERS * sizeof(*c->number));
     TAKE(stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
@@ -107,14 +109,19 @@ static void forget(struct sl_chakra *c)
     sl_pages_clear(c->op, SL_CHAKRA_OPS * sizeof(*c->op));
     sl_pages_clear(c->launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
     sl_pages_clear(c->thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
+    sl_pages_clear(c->thread_at, SL_CHAKRA_THREAD_PLACES * sizeof(*c->thread_at));
+    sl_pages_clear(c->open, SL_CHAKRA_OPEN * sizeof(*c->open));
     sl_pages_clear(c->forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
     sl_pages_clear(c->number, SL_CHAKRA_NUMBERS * sizeof(*c->number));
     sl_pages_clear(c->stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
     sl_pages_clear(c->called, SL_CHAKRA_CALLED * sizeof(*c->called));
     memset(&c->unseen, 0, sizeof(c->unseen));
+    memset(&c->forgotten, 0, sizeof(c->forgotten));
     memset(c->first_context, 0, sizeof(c->first_context));
     memset(&c->count, 0, sizeof(c->count));
     c->threads = 0;
+    c->open_free = NULL;
+    c->opened = 0;
     c->streams = 0;
     c->held_count = 0;
     c->edges = 0;

@@ -98,10 +98,12 @@ struct sl_chakra_counts {
     uint64_t unexplained_ns;       /* ...and by how much more in all */
     uint64_t rows_cut;             /* CPU rows that came when part of their time was written */
     uint64_t rows_late;            /* CPU rows that came when all of it was: left out */
+    uint64_t rows_full;            /* more threads were busy than there is room for: left out */
+    uint64_t rows_deep;            /* too deep in others: part of their time is the innermost's */
     uint64_t rows_invalid;         /* without a time, or ending before they start: left out */
     uint64_t gpu_late;             /* came after a later operation of their stream */
     uint64_t forced;               /* times that nodes went out early for lack of room */
-    uint64_t lanes_forgotten;      /* threads and streams whose chain begins anew */
+    uint64_t lanes_forgotten;      /* threads and streams idle for long: should they go on, anew */
 };
 
 struct sl_chakra;

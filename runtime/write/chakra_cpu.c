@@ -117,26 +117,40 @@ static void finish_row(struct sl_chakra *c, struct sl_chakra_thread *t)
 /* Writes the rows around the frontier that end by then. */
 static void close_open(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
-    while (t->depth && t->open[t->depth - 1].end_ns <= until_ns) {
+    while (t->open && t->open->row.end_ns <= until_ns) {
+        struct sl_chakra_open *o = t->open;
+
+        t->open = o->around;
         t->depth--;
-        put_until(c, t, &t->open[t->depth], t->open[t->depth].end_ns);
+        put_until(c, t, &o->row, o->row.end_ns);
+        o->around = c->open_free;
+        c->open_free = o;
     }
+}
+
+static struct sl_event *innermost(const struct sl_chakra_thread *t)
+{
+    return t->open ? &t->open->row : NULL;
 }
 
 /* Writes all of a thread that worked for another. */
 static void finish_worker(struct sl_chakra *c, struct sl_chakra_thread *t)
 {
+    uint64_t end_ns = 0;
+
     if (t->pending)
         finish_row(c, t);
-    close_open(c, t, t->depth ? t->open[0].end_ns : 0);
+    for (const struct sl_chakra_open *o = t->open; o; o = o->around)
+        end_ns = o->row.end_ns;
+    close_open(c, t, end_ns);
 }
 
 static int works_at(const struct sl_chakra_thread *t, uint64_t ns)
 {
     int works = t->pending && t->row.end_ns > ns;
 
-    for (unsigned i = 0; i < t->depth; i++)
-        works |= t->open[i].end_ns > ns;
+    for (const struct sl_chakra_open *o = t->open; o; o = o->around)
+        works |= o->row.end_ns > ns;
     return works;
 }
 
@@ -149,20 +163,20 @@ static void take_back(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t 
     int waited = 1;
     size_t i;
 
-    for (i = 0; i < SL_CHAKRA_THREADS; i++) {
+    for (i = 0; i < c->threads; i++) {
         struct sl_chakra_thread *w = &c->thread[i];
 
-        if (!w->taken || !w->has_caller || w->caller != t->id)
+        if (!w->has_caller || w->caller != t->id)
             continue;
         waited &= !works_at(w, until_ns);
         if (waited)
             finish_worker(c, w);
         done_ns = w->frontier_ns > done_ns ? w->frontier_ns : done_ns;
     }
-    for (i = 0; i < SL_CHAKRA_THREADS; i++) {
+    for (i = 0; i < c->threads; i++) {
         struct sl_chakra_thread *w = &c->thread[i];
 
-        if (!w->taken || !w->has_caller || w->caller != t->id)
+        if (!w->has_caller || w->caller != t->id)
             continue;
         w->has_caller = 0;
         if (waited)
@@ -173,15 +187,49 @@ static void take_back(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t 
         c->deps = 0;
         return;
     }
-    around = t->depth ? &t->open[t->depth - 1] : NULL;
+    around = innermost(t);
     if (around && around->end_ns < until_ns)
         until_ns = around->end_ns > done_ns ? around->end_ns : done_ns;
     put(c, t, around, 0, done_ns, until_ns);
 }
 
-static int has_place(const struct sl_chakra_thread *t)
+/* For one more row around those of the thread. */
+static int has_place(struct sl_chakra *c, const struct sl_chakra_thread *t, uint64_t ns)
 {
-    return t->depth < SL_CHAKRA_DEPTH || sl_chakra_is_outer(&t->row);
+    if (!c->open_free && c->opened == SL_CHAKRA_OPEN)
+        sl_chakra_settle_idle(c, ns);
+    return t->depth < SL_CHAKRA_DEPTH && (c->open_free || c->opened < SL_CHAKRA_OPEN);
+}
+
+static void open_row(struct sl_chakra *c, struct sl_chakra_thread *t)
+{
+    struct sl_chakra_open *o = c->open_free;
+
+    if (o)
+        c->open_free = o->around;
+    else
+        o = &c->open[c->opened++];
+    o->row = t->row;
+    o->around = t->open;
+    t->open = o;
+    t->depth++;
+}
+
+/* Rows come that are inside the pending one: it stays around them. */
+static void begin_inside(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+{
+    int opens = has_place(c, t, until_ns);
+
+    /* Too deep: what is left of a call's time is its own, of another row's the one's around. */
+    if (!opens && !sl_chakra_is_outer(&t->row))
+        return;
+    if (!t->named)
+        put_named(c, t, until_ns);
+    if (opens)
+        open_row(c, t);
+    else
+        c->count.rows_deep++;
+    t->pending = 0;
 }
 
 /* Writes the thread's time up to the start of its next row. */
@@ -189,19 +237,12 @@ static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t unt
 {
     if (t->waits_for)
         take_back(c, t, until_ns);
-    if (t->pending && t->row.end_ns > until_ns && has_place(t) &&
-        !sl_chakra_waits(c, t->row.correlation)) {
-        if (!t->named)
-            put_named(c, t, until_ns);
-        /* Too deep: what is left of its time counts for the row around it. */
-        if (t->depth < SL_CHAKRA_DEPTH)
-            t->open[t->depth++] = t->row;
-        t->pending = 0;
-    }
+    if (t->pending && t->row.end_ns > until_ns && !sl_chakra_waits(c, t->row.correlation))
+        begin_inside(c, t, until_ns);
     if (t->pending)
         finish_row(c, t);
     close_open(c, t, until_ns);
-    put_until(c, t, t->depth ? &t->open[t->depth - 1] : NULL, until_ns);
+    put_until(c, t, innermost(t), until_ns);
 }
 
 /* Autograd begins on this thread: its row follows what the caller did, not a gap of its own. */
@@ -238,9 +279,13 @@ static int is_late(const struct sl_chakra_thread *t, const struct sl_event *ev)
 
 void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
 {
-    struct sl_chakra_thread *t = sl_chakra_get_thread(c, ev->thread), *caller;
+    struct sl_chakra_thread *t = sl_chakra_get_thread(c, ev->thread, ev->start_ns), *caller;
     struct sl_chakra_launch *l = launch_slot(c, ev->correlation);
 
+    if (!t) {
+        c->count.rows_full++;
+        return;
+    }
     if (is_late(t, ev)) {
         c->count.rows_late++;
         return;
@@ -270,17 +315,15 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
 /* One that began before it was known when it would end; NULL: it is not known at all. */
 static struct sl_event *find_begun(struct sl_chakra_thread *t, const struct sl_event *end)
 {
-    unsigned i = t->depth;
+    struct sl_chakra_open *o;
 
     if (t->pending && t->row.kind == end->kind && t->row.stream == end->stream &&
         t->row.end_ns == SL_END_UNKNOWN)
         return &t->row;
-    while (i--) {
-        struct sl_event *row = &t->open[i];
-
-        if (row->kind == end->kind && row->stream == end->stream && row->end_ns == SL_END_UNKNOWN)
-            return row;
-    }
+    for (o = t->open; o; o = o->around)
+        if (o->row.kind == end->kind && o->row.stream == end->stream &&
+            o->row.end_ns == SL_END_UNKNOWN)
+            return &o->row;
     return NULL;
 }
 
@@ -351,41 +394,52 @@ void sl_chakra_settle_waits(struct sl_chakra *c, uint64_t complete_ns)
 {
     size_t i;
 
-    for (i = 0; c->edges && i < SL_CHAKRA_THREADS; i++) {
+    for (i = 0; c->edges && i < c->threads; i++) {
         struct sl_chakra_thread *t = &c->thread[i];
 
-        if (t->taken && t->pending && t->row.end_ns <= complete_ns &&
-            sl_chakra_waits(c, t->row.correlation))
+        if (t->pending && t->row.end_ns <= complete_ns && sl_chakra_waits(c, t->row.correlation))
             finish_row(c, t);
+    }
+}
+
+/* A caller's time is not written while others work for it. */
+void sl_chakra_settle_idle(struct sl_chakra *c, uint64_t ns)
+{
+    for (size_t i = 0; i < c->threads; i++) {
+        struct sl_chakra_thread *t = &c->thread[i];
+
+        if (t->waits_for)
+            continue;
+        if (t->pending && t->row.end_ns <= ns)
+            finish_row(c, t);
+        if (!t->pending)
+            close_open(c, t, ns);
     }
 }
 
 /* Their ends are lost. */
 static void end_unended(struct sl_chakra_thread *t)
 {
-    unsigned i;
-
     if (t->row.end_ns == SL_END_UNKNOWN)
         t->row.end_ns = t->row.start_ns > t->frontier_ns ? t->row.start_ns : t->frontier_ns;
-    for (i = 0; i < t->depth; i++)
-        if (t->open[i].end_ns == SL_END_UNKNOWN)
-            t->open[i].end_ns = t->frontier_ns;
+    for (struct sl_chakra_open *o = t->open; o; o = o->around)
+        if (o->row.end_ns == SL_END_UNKNOWN)
+            o->row.end_ns = t->frontier_ns;
 }
 
 void sl_chakra_close_threads(struct sl_chakra *c)
 {
     size_t i;
 
-    for (i = 0; i < SL_CHAKRA_THREADS; i++)
+    for (i = 0; i < c->threads; i++)
         end_unended(&c->thread[i]);
-    for (i = 0; i < SL_CHAKRA_THREADS; i++) {
+    for (i = 0; i < c->threads; i++) {
         struct sl_chakra_thread *t = &c->thread[i];
 
-        if (t->taken && t->waits_for && t->depth)
-            take_back(c, t, t->open[t->depth - 1].end_ns);
-        if (t->taken && t->pending)
+        if (t->waits_for && t->open)
+            take_back(c, t, t->open->row.end_ns);
+        if (t->pending)
             finish_row(c, t);
-        if (t->taken)
-            close_open(c, t, UINT64_MAX);
+        close_open(c, t, UINT64_MAX);
     }
 }

@@ -3,7 +3,8 @@
  *
  *   chakra.c       files, what is held, and the order in which it goes out
  *   chakra_cpu.c   rows of threads: exclusive pieces, gaps, calls that wait, backward passes
- *   chakra_thread.c  the table of threads, and who called autograd
+ *   chakra_thread.c  the table of threads
+ *   chakra_caller.c  who called autograd
  *   chakra_gpu.c   streams: GPU operations and what they follow
  *   chakra_unseen.c  operations whose call outlasts the window: which thread is in it
  *   chakra_edge.c  edges until their destination goes out, and which node a source became
@@ -31,14 +32,16 @@ enum {
     SL_CHAKRA_BLOCK = 128 * 1024, /* bytes handed to the sink at a time */
     SL_CHAKRA_NAME_MAX = 64 * 1024,
     SL_CHAKRA_NAMES_BYTES = 2 << 20,
-    SL_CHAKRA_DEPS = 32768,         /* of one node */
-    SL_CHAKRA_MORE_MAX = 32 * 1024, /* what the caller adds to a node */
-    SL_CHAKRA_THREADS = 512,        /* a power of two */
-    SL_CHAKRA_DEPTH = 48,           /* rows around a row */
-    SL_CHAKRA_SEQUENCES = 1 << 13,  /* forward operators whose threads are known */
-    SL_CHAKRA_FORWARD_THREADS = 4,  /* that have run forward code of one sequence number */
-    SL_CHAKRA_NUMBERS = 64,         /* threads by PyTorch's numbers; a power of two */
-    SL_CHAKRA_VOTES = 2,            /* a number of PyTorch's is known from so many lessons on */
+    SL_CHAKRA_DEPS = 32768,                          /* of one node */
+    SL_CHAKRA_MORE_MAX = 32 * 1024,                  /* what the caller adds to a node */
+    SL_CHAKRA_THREADS = 8192,                        /* known at a time */
+    SL_CHAKRA_THREAD_PLACES = 2 * SL_CHAKRA_THREADS, /* a power of two */
+    SL_CHAKRA_DEPTH = 48,                            /* rows around a row */
+    SL_CHAKRA_OPEN = 8192,                           /* rows around others, of all threads */
+    SL_CHAKRA_SEQUENCES = 1 << 13,                   /* forward operators whose threads are known */
+    SL_CHAKRA_FORWARD_THREADS = 4, /* that have run forward code of one sequence number */
+    SL_CHAKRA_NUMBERS = 64,        /* threads by PyTorch's numbers; a power of two */
+    SL_CHAKRA_VOTES = 2,           /* a number of PyTorch's is known from so many lessons on */
     SL_CHAKRA_VOTES_MAX = 4,
     SL_CHAKRA_STREAMS = 16384, /* a power of two */
     SL_CHAKRA_CALLED = 4096,   /* threads whose last call is known; a power of two */
@@ -84,12 +87,18 @@ struct sl_chakra_launch {
     uint32_t taken;
 };
 
+/* A row around the rows of its thread that come now. */
+struct sl_chakra_open {
+    struct sl_event row;
+    struct sl_chakra_open *around; /* or, where it is free, the next one; NULL: none */
+};
+
 struct sl_chakra_thread {
     uint32_t id;
     uint32_t waits_for; /* threads that work for it while it waits: their `caller` is its id */
     uint32_t caller;    /* has_caller only */
     uint8_t has_caller;
-    uint8_t taken, depth;
+    uint8_t depth;
     uint8_t pending;      /* `row` is not out, or not all of it */
     uint8_t named;        /* a first piece of `row` is out */
     uint64_t unseen;      /* correlation id of the call it is in to the window's end; 0: none */
@@ -97,7 +106,12 @@ struct sl_chakra_thread {
     uint64_t after;       /* what its next node follows besides; 0: nothing */
     uint64_t frontier_ns; /* its time up to here is written */
     struct sl_event row;
-    struct sl_event open[SL_CHAKRA_DEPTH]; /* rows around it, outermost first */
+    struct sl_chakra_open *open; /* rows around it, `depth` of them, innermost first */
+};
+
+/* Of all threads that were forgotten: the node that ended last. Id 0: none was. */
+struct sl_chakra_forgotten {
+    uint64_t id, end_ns;
 };
 
 /* Which threads ran forward operators of a sequence number: each thread has its own numbers. */
@@ -194,10 +208,14 @@ struct sl_chakra {
 
     struct sl_chakra_op *op;         /* SL_CHAKRA_OPS */
     struct sl_chakra_launch *launch; /* SL_CHAKRA_LAUNCHES, by correlation */
-    struct sl_chakra_thread *thread; /* SL_CHAKRA_THREADS, open addressing */
+    struct sl_chakra_thread *thread; /* SL_CHAKRA_THREADS, the first `threads` of them taken */
     size_t threads;
-    struct sl_chakra_forward *forward; /* SL_CHAKRA_SEQUENCES, by sequence number */
-    struct sl_chakra_number *number;   /* SL_CHAKRA_NUMBERS, by number */
+    uint16_t *thread_at; /* SL_CHAKRA_THREAD_PLACES, open addressing: index + 1 */
+    struct sl_chakra_forgotten forgotten;
+    struct sl_chakra_open *open, *open_free; /* SL_CHAKRA_OPEN; those given back */
+    size_t opened;                           /* that were ever taken */
+    struct sl_chakra_forward *forward;       /* SL_CHAKRA_SEQUENCES, by sequence number */
+    struct sl_chakra_number *number;         /* SL_CHAKRA_NUMBERS, by number */
     uint64_t *called; /* SL_CHAKRA_CALLED, by thread: correlation id of the last call that came */
     struct sl_chakra_unseen unseen;
     struct sl_chakra_stream *stream; /* SL_CHAKRA_STREAMS, open addressing */
@@ -298,7 +316,10 @@ void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns);
 
 /* chakra_thread.c */
 struct sl_chakra_thread *sl_chakra_find_thread(const struct sl_chakra *c, uint32_t id);
-struct sl_chakra_thread *sl_chakra_get_thread(struct sl_chakra *c, uint32_t id);
+/* The same of one that may be new at `ns`. NULL: more are busy then than there is room for. */
+struct sl_chakra_thread *sl_chakra_get_thread(struct sl_chakra *c, uint32_t id, uint64_t ns);
+
+/* chakra_caller.c */
 /* Of each operator: forward code, or what autograd's tells of PyTorch's numbers of threads. */
 void sl_chakra_note_sequence(struct sl_chakra *c, const struct sl_event *op);
 /* The thread that must have called autograd for this row to begin, if it is known and idle. */
@@ -316,6 +337,7 @@ int sl_chakra_has_launch(const struct sl_chakra *c, uint64_t correlation); /* pe
 void sl_chakra_cut_thread(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t ns);
 /* What ended by then is out. */
 void sl_chakra_settle_waits(struct sl_chakra *c, uint64_t complete_ns);
+void sl_chakra_settle_idle(struct sl_chakra *c, uint64_t ns); /* what threads ended by then, too */
 void sl_chakra_close_threads(struct sl_chakra *c);
 
 /* chakra_gpu.c */

@@ -1,185 +1,100 @@
 /*
- * chakra_thread.c - the table of threads, and who called autograd.
+ * chakra_thread.c - the table of threads.
  *
- * A backward operator has the sequence number of its forward one, and the thread that ran that is
- * the one that called `backward` if nothing but a range is open on it. Sequence numbers are each
- * thread's own. Where several threads ran forward code of that number, PyTorch's number of the
- * thread tells which it was: those are learned where one thread alone did.
+ * A job may make any number of threads, many for a moment. Where there is no room for one more,
+ * those are forgotten that have been idle for longer than the average. Should such a one go on, it
+ * looks like a new one, and a new one's time begins at the window's opening: it would stand twice.
+ * So from then on it begins behind the last node of all that were forgotten.
  *
- * Threads: one owner. Memory: fixed tables; when that of threads is nearly full it starts anew.
+ * Threads: one owner. Memory: a fixed table.
  */
 #include <string.h>
 
 #include "write/chakra_internal.h"
 
-static struct sl_chakra_thread *probe(const struct sl_chakra *c, uint32_t id)
+/* Where the thread stands, or its index would. */
+static uint16_t *place_of(const struct sl_chakra *c, uint32_t id)
 {
-    size_t at = (id * 2654435761u >> 8) & (SL_CHAKRA_THREADS - 1);
-    struct sl_chakra_thread *t = &c->thread[at];
+    size_t at = (id * 2654435761u >> 8) & (SL_CHAKRA_THREAD_PLACES - 1);
 
-    while (t->taken && t->id != id)
-        t = &c->thread[at = (at + 1) & (SL_CHAKRA_THREADS - 1)];
-    return t;
+    while (c->thread_at[at] && c->thread[c->thread_at[at] - 1].id != id)
+        at = (at + 1) & (SL_CHAKRA_THREAD_PLACES - 1);
+    return &c->thread_at[at];
 }
 
 struct sl_chakra_thread *sl_chakra_find_thread(const struct sl_chakra *c, uint32_t id)
 {
-    struct sl_chakra_thread *t = probe(c, id);
+    uint16_t index = *place_of(c, id);
 
-    return t->taken ? t : NULL;
+    return index ? &c->thread[index - 1] : NULL;
 }
 
-struct sl_chakra_thread *sl_chakra_get_thread(struct sl_chakra *c, uint32_t id)
+/* Nothing of it, or of what it works for, is still to be written. */
+static int is_idle(const struct sl_chakra_thread *t, uint64_t ns)
 {
-    struct sl_chakra_thread *t = probe(c, id);
-
-    if (t->taken)
-        return t;
-    if (c->threads > SL_CHAKRA_THREADS / 4 * 3) {
-        sl_chakra_close_threads(c);
-        c->count.lanes_forgotten += c->threads;
-        memset(c->thread, 0, SL_CHAKRA_THREADS * sizeof(*c->thread));
-        c->threads = 0;
-        t = probe(c, id);
-    }
-    t->id = id;
-    t->taken = 1;
-    t->frontier_ns = c->base_ns;
-    c->threads++;
-    return t;
+    return !t->pending && !t->open && !t->waits_for && !t->has_caller && t->frontier_ns <= ns;
 }
 
-static int is_busy(const struct sl_chakra_thread *t, uint64_t ns)
+/* For how long the idle ones are, on average. */
+static uint64_t usual_idle_ns(const struct sl_chakra *c, uint64_t ns)
 {
-    unsigned i;
+    uint64_t sum_ns = 0, idle = 0;
 
-    if (t->pending && t->row.end_ns > ns && !sl_chakra_is_range(&t->row))
-        return 1;
-    for (i = 0; i < t->depth; i++)
-        if (t->open[i].end_ns > ns && !sl_chakra_is_range(&t->open[i]))
-            return 1;
-    return 0;
-}
-
-static struct sl_chakra_forward *forward_slot(const struct sl_chakra *c, const struct sl_event *op)
-{
-    return &c->forward[(uint64_t)op->u.row.sequence & (SL_CHAKRA_SEQUENCES - 1)];
-}
-
-static struct sl_chakra_number *number_slot(const struct sl_chakra *c, const struct sl_event *op)
-{
-    return &c->number[op->context & (SL_CHAKRA_NUMBERS - 1)];
-}
-
-/* Those that ran forward code of its sequence number; NULL: nobody did, or it has none. */
-static const struct sl_chakra_forward *forward_of(const struct sl_chakra *c,
-                                                  const struct sl_event *op)
-{
-    const struct sl_chakra_forward *f = forward_slot(c, op);
-
-    return op->u.row.sequence >= 0 && op->context && f->threads && f->sequence == op->u.row.sequence
-               ? f
-               : NULL;
-}
-
-static int has_run(const struct sl_chakra_forward *f, uint32_t thread)
-{
-    for (uint32_t i = 0; i < f->threads; i++)
-        if (f->thread[i] == thread)
-            return 1;
-    return 0;
-}
-
-static void note_forward(struct sl_chakra *c, const struct sl_event *op)
-{
-    struct sl_chakra_forward *f = forward_slot(c, op);
-
-    if (f->sequence != op->u.row.sequence)
-        f->threads = 0;
-    f->sequence = op->u.row.sequence;
-    if (has_run(f, op->thread))
-        return;
-    if (f->threads == SL_CHAKRA_FORWARD_THREADS)
-        memmove(f->thread, f->thread + 1, --f->threads * sizeof(*f->thread));
-    f->thread[f->threads++] = op->thread;
-}
-
-static int is_known(const struct sl_chakra_number *n)
-{
-    return n->votes >= SL_CHAKRA_VOTES;
-}
-
-/* Two numbers are two threads: of one that has two, neither lesson is worth anything. */
-static void forget_doubles(struct sl_chakra *c, struct sl_chakra_number *n)
-{
-    int is_double = 0;
-
-    for (unsigned i = 0; i < SL_CHAKRA_NUMBERS; i++) {
-        struct sl_chakra_number *other = &c->number[i];
-
-        if (other == n || !is_known(other) || other->thread != n->thread)
+    for (size_t i = 0; i < c->threads; i++) {
+        if (!is_idle(&c->thread[i], ns))
             continue;
-        other->votes = 0;
-        is_double = 1;
+        sum_ns += ns - c->thread[i].frontier_ns;
+        idle++;
     }
-    if (is_double)
-        n->votes = 0;
+    return idle ? sum_ns / idle : 0;
 }
 
-/* One lesson may be wrong: where its thread's forward code was before the window, that of another
- * may have the same sequence number. So it takes some that agree, and others undo them. */
-static void learn(struct sl_chakra *c, const struct sl_event *op, uint32_t thread)
+static void forget_thread(struct sl_chakra *c, const struct sl_chakra_thread *t)
 {
-    struct sl_chakra_number *n = number_slot(c, op);
+    c->count.lanes_forgotten++;
+    if (t->last && t->frontier_ns >= c->forgotten.end_ns)
+        c->forgotten = (struct sl_chakra_forgotten){t->last, t->frontier_ns};
+}
 
-    if (n->number == op->context && n->sequence == op->u.row.sequence)
-        return;
-    if (n->number != op->context || (n->thread != thread && n->votes <= 1)) {
-        *n = (struct sl_chakra_number){op->context, thread, 1, op->u.row.sequence};
-        return;
+static void forget_idle(struct sl_chakra *c, uint64_t ns)
+{
+    uint64_t usual_ns;
+    size_t i, kept = 0;
+
+    sl_chakra_settle_idle(c, ns);
+    usual_ns = usual_idle_ns(c, ns);
+    memset(c->thread_at, 0, SL_CHAKRA_THREAD_PLACES * sizeof(*c->thread_at));
+    for (i = 0; i < c->threads; i++) {
+        const struct sl_chakra_thread *t = &c->thread[i];
+
+        if (is_idle(t, ns) && ns - t->frontier_ns >= usual_ns) {
+            forget_thread(c, t);
+            continue;
+        }
+        c->thread[kept] = *t;
+        *place_of(c, t->id) = (uint16_t)(kept + 1);
+        kept++;
     }
-    n->sequence = op->u.row.sequence;
-    if (n->thread != thread)
-        n->votes--;
-    else if (n->votes < SL_CHAKRA_VOTES_MAX && ++n->votes == SL_CHAKRA_VOTES)
-        forget_doubles(c, n);
+    c->threads = kept;
 }
 
-void sl_chakra_note_sequence(struct sl_chakra *c, const struct sl_event *op)
+struct sl_chakra_thread *sl_chakra_get_thread(struct sl_chakra *c, uint32_t id, uint64_t ns)
 {
-    const struct sl_chakra_forward *f = forward_of(c, op);
-
-    if (op->u.row.sequence >= 0 && !op->context)
-        note_forward(c, op);
-    else if (f && f->threads == 1)
-        learn(c, op, f->thread[0]);
-}
-
-/* 0: none of them, or not known which. One alone is it, if nothing says otherwise. */
-static uint32_t forward_thread_of(const struct sl_chakra *c, const struct sl_chakra_forward *f,
-                                  const struct sl_event *op)
-{
-    const struct sl_chakra_number *n = number_slot(c, op);
-    int is_met = n->number == op->context;
-
-    if (is_met && is_known(n))
-        return has_run(f, n->thread) ? n->thread : 0;
-    return f->threads == 1 && (!is_met || n->thread == f->thread[0]) ? f->thread[0] : 0;
-}
-
-struct sl_chakra_thread *sl_chakra_caller_of(struct sl_chakra *c, const struct sl_event *ev)
-{
-    const struct sl_chakra_forward *f = forward_of(c, ev);
+    uint16_t index = *place_of(c, id);
     struct sl_chakra_thread *t;
-    uint32_t thread;
 
-    if (!f)
+    if (index)
+        return &c->thread[index - 1];
+    if (c->threads == SL_CHAKRA_THREADS)
+        forget_idle(c, ns);
+    if (c->threads == SL_CHAKRA_THREADS)
         return NULL;
-    thread = forward_thread_of(c, f, ev);
-    if (!thread)
-        c->count.callers_unknown++;
-    if (!thread || thread == ev->thread)
-        return NULL;
-    t = sl_chakra_find_thread(c, thread);
-    return t && (t->last || t->pending) && !is_busy(t, ev->start_ns) ? t : NULL;
+    t = &c->thread[c->threads++];
+    *t = (struct sl_chakra_thread){.id = id, .frontier_ns = c->base_ns};
+    if (c->forgotten.id) {
+        t->after = c->forgotten.id;
+        t->frontier_ns = c->forgotten.end_ns;
+    }
+    *place_of(c, id) = (uint16_t)c->threads;
+    return t;
 }

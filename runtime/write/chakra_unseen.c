@@ -31,8 +31,8 @@ static int is_in_call(const struct sl_chakra_thread *t, uint64_t ns)
 {
     int is_in = t->pending && sl_chakra_is_call(&t->row) && t->row.end_ns > ns;
 
-    for (unsigned i = 0; i < t->depth; i++)
-        is_in |= sl_chakra_is_call(&t->open[i]) && t->open[i].end_ns > ns;
+    for (const struct sl_chakra_open *o = t->open; o; o = o->around)
+        is_in |= sl_chakra_is_call(&o->row) && o->row.end_ns > ns;
     return is_in;
 }
 
@@ -42,9 +42,8 @@ static int can_be_in(const struct sl_chakra *c, const struct sl_chakra_thread *t
 {
     uint64_t called = *called_by(c, t->id);
 
-    return t->taken && called && called < op->correlation &&
-           (!t->unseen || t->unseen == op->correlation) && !t->waits_for &&
-           t->frontier_ns <= op->start_ns && !is_in_call(t, op->start_ns);
+    return called && called < op->correlation && (!t->unseen || t->unseen == op->correlation) &&
+           !t->waits_for && t->frontier_ns <= op->start_ns && !is_in_call(t, op->start_ns);
 }
 
 static struct sl_chakra_thread *last_launcher(const struct sl_chakra *c,
@@ -59,7 +58,7 @@ static struct sl_chakra_thread *last_launcher(const struct sl_chakra *c,
 static int another_can_be_in(const struct sl_chakra *c, const struct sl_chakra_thread *t,
                              const struct sl_event *op)
 {
-    for (size_t i = 0; i < SL_CHAKRA_THREADS; i++)
+    for (size_t i = 0; i < c->threads; i++)
         if (&c->thread[i] != t && can_be_in(c, &c->thread[i], op))
             return 1;
     return 0;

@@ -185,7 +185,7 @@ static uint64_t edges_left_out(const struct sl_chakra_counts *c)
 
 static uint64_t rows_left_out(const struct sl_chakra_counts *c)
 {
-    return c->rows_late + c->rows_invalid;
+    return c->rows_late + c->rows_full + c->rows_invalid;
 }
 
 static void count_nodes(struct sl_et_window *e)

@@ -12,6 +12,7 @@ import pytest
 import zstandard
 
 import chakra
+import chakra_replay
 import harness
 from real_traces import TRACES, real
 
@@ -315,6 +316,19 @@ def test_many_threads_and_streams_take_little_memory(tmp_path):
     assert usage.ru_maxrss < 500 * 1024
     et = chakra.Et(out)
     assert not chakra.broken(et) and len(et.gpu) == 100000
+
+
+def test_a_thousand_threads_that_take_turns(tmp_path):
+    """Each is met three times. None of its time stands twice, so a replay ends when the trace does."""
+    rows = []
+    for i in range(1, 3001):
+        rows += [slice_("cuda_runtime", "cudaLaunchKernel", 1 + i % 1000, 10 * i, 5, cbid=211,
+                        correlation=i),
+                 slice_("kernel", "k", 7, 10 * i + 6, 3, device=0, context=1, stream=7, correlation=i)]
+    et = convert(write(tmp_path / "t.json", rows), tmp_path)
+    assert not chakra.broken(et)
+    ends = chakra_replay.replay(et)
+    assert max(ends.values()) == max(n.end for n in et.nodes)
 
 
 # PyTorch's execution trace beside it

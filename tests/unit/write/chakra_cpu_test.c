@@ -176,19 +176,6 @@ static void test_row_that_comes_too_late_is_cut_or_counted(void **state)
     assert_thread(d, 10, "gap 10, a 10, gap 10, b 10, around 20");
 }
 
-static void test_more_threads_than_the_table_holds(void **state)
-{
-    struct dom_file *d;
-
-    (void)state;
-    for (unsigned i = 0; i < 5000; i++)
-        call_ns("call", 100 + i, 1000 + i * 10, 2000 + i * 10, 1 + i);
-    d = read_back();
-    assert_int_equal(dom_count(d, "call"), 5000);
-    assert_true(counts().lanes_forgotten > 0);
-    assert_replays(0);
-}
-
 static void test_deep_nesting_loses_no_time(void **state)
 {
     struct dom_file *d;
@@ -214,7 +201,6 @@ int main(void)
         CHAKRA_TEST(test_long_call_is_cut_where_its_operation_begins),
         CHAKRA_TEST(test_wait_that_was_over_before_it_began_keeps_its_time),
         CHAKRA_TEST(test_row_that_comes_too_late_is_cut_or_counted),
-        CHAKRA_TEST(test_more_threads_than_the_table_holds),
         CHAKRA_TEST(test_deep_nesting_loses_no_time),
     };
 

@@ -1,4 +1,4 @@
-/* chakra_thread_test.c - operators, and threads that work for others. */
+/* chakra_caller_test.c - operators, and threads that work for others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
