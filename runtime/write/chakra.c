@@ -48,6 +48,7 @@ static size_t divide(struct sl_chakra *c, char *memory)
     TAKE(forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
     TAKE(number, SL_CHAKRA_NUMBERS * sizeof(*c->number));
     TAKE(stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
+    TAKE(stream_at, SL_CHAKRA_STREAM_PLACES * sizeof(*c->stream_at));
     TAKE(called, SL_CHAKRA_CALLED * sizeof(*c->called));
     TAKE(held, c->held_max * sizeof(*c->held));
     TAKE(turn, c->held_max * sizeof(*c->turn));
@@ -114,6 +115,7 @@ static void forget(struct sl_chakra *c)
     sl_pages_clear(c->forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
     sl_pages_clear(c->number, SL_CHAKRA_NUMBERS * sizeof(*c->number));
     sl_pages_clear(c->stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
+    sl_pages_clear(c->stream_at, SL_CHAKRA_STREAM_PLACES * sizeof(*c->stream_at));
     sl_pages_clear(c->called, SL_CHAKRA_CALLED * sizeof(*c->called));
     memset(&c->unseen, 0, sizeof(c->unseen));
     memset(&c->forgotten, 0, sizeof(c->forgotten));

@@ -6,56 +6,13 @@
  * launch latency. (An end is that of a replay, which begins nothing before its parents have ended.)
  * More than SL_CHAKRA_DELAY_MAX_NS is a reason that is not known, and is counted.
  *
- * Threads: one owner. Memory: a fixed table of streams; when it is nearly full it starts anew.
+ * Threads: one owner. Memory: none.
  */
 #include <string.h>
 
 #include "write/chakra_internal.h"
 
 #define LATE_MAX_NS ((1u << 24) - 1)
-
-static struct sl_chakra_stream *probe(const struct sl_chakra *c, uint32_t device, uint32_t context,
-                                      uint32_t stream)
-{
-    uint64_t h = ((uint64_t)context << 32 | stream) * 0x9e3779b97f4a7c15u + device;
-    size_t at = (h ^ h >> 32) & (SL_CHAKRA_STREAMS - 1);
-    struct sl_chakra_stream *s = &c->stream[at];
-
-    while (s->taken && (s->device != device || s->context != context || s->stream != stream))
-        s = &c->stream[at = (at + 1) & (SL_CHAKRA_STREAMS - 1)];
-    return s;
-}
-
-const struct sl_chakra_stream *sl_chakra_find_stream(const struct sl_chakra *c, uint32_t device,
-                                                     uint32_t context, uint32_t stream)
-{
-    const struct sl_chakra_stream *s = probe(c, device, context, stream);
-
-    return s->taken ? s : NULL;
-}
-
-static struct sl_chakra_stream *stream_of(struct sl_chakra *c, const struct sl_event *ev)
-{
-    struct sl_chakra_stream *s = probe(c, ev->device, ev->context, ev->stream);
-
-    if (s->taken)
-        return s;
-    if (c->streams > SL_CHAKRA_STREAMS / 4 * 3) {
-        c->count.lanes_forgotten += c->streams;
-        memset(c->stream, 0, SL_CHAKRA_STREAMS * sizeof(*c->stream));
-        c->streams = 0;
-        s = probe(c, ev->device, ev->context, ev->stream);
-    }
-    s->device = ev->device;
-    s->thread = 0;
-    s->shared = 0;
-    s->context = ev->context;
-    s->stream = ev->stream;
-    s->busy_until_ns = 0;
-    s->taken = 1;
-    c->streams++;
-    return s;
-}
 
 /* CUPTI numbers the streams of each context anew: those of a device's further ones are told apart
  * by its number. 0: the operation is in the first. */
@@ -201,7 +158,7 @@ void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
 {
     struct sl_chakra_node n = {.ev = ev, .start_ns = ev->start_ns, .end_ns = ev->end_ns};
     struct sl_chakra_op op = {.correlation = ev->correlation, .which = which_of(ev)};
-    struct sl_chakra_stream *s = stream_of(c, ev);
+    struct sl_chakra_stream *s = sl_chakra_get_stream(c, ev);
     uint64_t parents_end = add_launch(c, s, &n);
     int late = s->last.id && ev->start_ns < s->last_start_ns;
     struct sl_chakra_collective collective;

@@ -5,7 +5,8 @@
  *   chakra_cpu.c   rows of threads: exclusive pieces, gaps, calls that wait, backward passes
  *   chakra_thread.c  the table of threads
  *   chakra_caller.c  who called autograd
- *   chakra_gpu.c   streams: GPU operations and what they follow
+ *   chakra_gpu.c   GPU operations and what they follow
+ *   chakra_stream.c  the table of streams
  *   chakra_unseen.c  operations whose call outlasts the window: which thread is in it
  *   chakra_edge.c  edges until their destination goes out, and which node a source became
  *   chakra_node.c  one node -> bytes
@@ -43,9 +44,10 @@ enum {
     SL_CHAKRA_NUMBERS = 64,        /* threads by PyTorch's numbers; a power of two */
     SL_CHAKRA_VOTES = 2,           /* a number of PyTorch's is known from so many lessons on */
     SL_CHAKRA_VOTES_MAX = 4,
-    SL_CHAKRA_STREAMS = 16384, /* a power of two */
-    SL_CHAKRA_CALLED = 4096,   /* threads whose last call is known; a power of two */
-    SL_CHAKRA_OPS = 1 << 15,   /* GPU operations that can still be a source; a power of two */
+    SL_CHAKRA_STREAMS = 12288,       /* known at a time */
+    SL_CHAKRA_STREAM_PLACES = 32768, /* a power of two */
+    SL_CHAKRA_CALLED = 4096,         /* threads whose last call is known; a power of two */
+    SL_CHAKRA_OPS = 1 << 15,         /* GPU operations that can still be a source; a power of two */
     SL_CHAKRA_LAUNCHES = 1 << 15,
     SL_CHAKRA_EDGE_BUCKETS = 1 << 12,
     SL_CHAKRA_GROUPS_BYTES = 1 << 20,
@@ -131,7 +133,7 @@ struct sl_chakra_number {
 
 struct sl_chakra_stream {
     uint16_t device;
-    uint8_t taken, shared; /* shared: several threads launched there */
+    uint8_t shared; /* several threads launched there */
     uint32_t context, stream;
     uint32_t thread;                     /* that launched there last; 0: not known */
     struct sl_chakra_op last;            /* id 0: none */
@@ -218,8 +220,9 @@ struct sl_chakra {
     struct sl_chakra_number *number;         /* SL_CHAKRA_NUMBERS, by number */
     uint64_t *called; /* SL_CHAKRA_CALLED, by thread: correlation id of the last call that came */
     struct sl_chakra_unseen unseen;
-    struct sl_chakra_stream *stream; /* SL_CHAKRA_STREAMS, open addressing */
+    struct sl_chakra_stream *stream; /* SL_CHAKRA_STREAMS, the first `streams` of them taken */
     size_t streams;
+    uint16_t *stream_at;                   /* SL_CHAKRA_STREAM_PLACES, open addressing: index + 1 */
     uint32_t first_context[SL_DEVICE_MAX]; /* 0: none yet */
 
     uint64_t *dep; /* SL_CHAKRA_DEPS */
@@ -344,9 +347,12 @@ void sl_chakra_close_threads(struct sl_chakra *c);
 void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev);
 /* Later rows can tell who launched it: it waits for them, and so does all that began later. */
 int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t complete_ns);
-/* Entry of the stream of a source, for what is long out; NULL: none. */
+
+/* chakra_stream.c. NULL: none is known. */
 const struct sl_chakra_stream *sl_chakra_find_stream(const struct sl_chakra *c, uint32_t device,
                                                      uint32_t context, uint32_t stream);
+/* Of an operation that goes out; valid until the next call. */
+struct sl_chakra_stream *sl_chakra_get_stream(struct sl_chakra *c, const struct sl_event *op);
 
 /* chakra_unseen.c: of operations whose call is not in */
 void sl_chakra_note_call(struct sl_chakra *c, const struct sl_event *call);

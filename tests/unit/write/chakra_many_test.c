@@ -186,6 +186,27 @@ static void test_rows_around_others_without_room(void **state)
     assert_int_equal(counts().rows_late + counts().rows_cut, 0);
 }
 
+/* Of two streams in use all the time each operation is beside one on a stream of its own. */
+static void test_streams_that_are_in_use_keep_their_order(void **state)
+{
+    const uint32_t streams = 30000;
+    struct dom_file *d;
+
+    (void)state;
+    for (uint32_t i = 1; i <= streams; i++) {
+        uint64_t at = (uint64_t)i * AWAKE;
+
+        launch(1, at, at + 2, 2 * i);
+        kernel(streams + 1 + i % 2, at + 3, at + 4, 2 * i, "in use");
+        launch(1, at + 3, at + 5, 2 * i + 1);
+        kernel(i, at + 6, at + 7, 2 * i + 1, "once");
+    }
+    d = read_back();
+    assert_int_equal(breaks(d, "stream", streams + 2), 0);
+    assert_true(counts().lanes_forgotten > 0);
+    assert_replays(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +214,7 @@ int main(void)
         CHAKRA_TEST(test_a_thread_that_was_forgotten_goes_on_where_it_was),
         CHAKRA_TEST(test_threads_that_are_all_busy_stay),
         CHAKRA_TEST(test_rows_around_others_without_room),
+        CHAKRA_TEST(test_streams_that_are_in_use_keep_their_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
