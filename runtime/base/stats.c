@@ -83,6 +83,9 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
                                    "several threads ran forward code of their sequence number"},
     [SL_STAT_CHAKRA_FORCED] = {"chakra_forced",
                                "times that an execution trace went on without late rows: no room"},
+    [SL_STAT_CHAKRA_LANES_FORGOTTEN] =
+        {"chakra_lanes_forgotten", "threads and streams of execution traces that were idle for "
+                                   "long and made room for others"},
     [SL_STAT_CHAKRA_FAILED] = {"chakra_failed", "execution traces that could not be written"},
     [SL_STAT_EDGES_LOST_BEFORE_WINDOW] =
         {"edges_lost_before_window",

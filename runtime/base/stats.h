@@ -59,6 +59,7 @@ enum sl_stat {
     SL_STAT_CHAKRA_COMM_UNKNOWN,    /* collectives that are computation in them */
     SL_STAT_CHAKRA_CALLERS_UNKNOWN, /* rows of autograd that follow no caller: several fit */
     SL_STAT_CHAKRA_FORCED,          /* times that nodes went out early for lack of room */
+    SL_STAT_CHAKRA_LANES_FORGOTTEN, /* threads and streams that made room for others */
     SL_STAT_CHAKRA_FAILED,          /* files that could not be made, or went wrong */
     /* one for each enum sl_edge_loss */
     SL_STAT_EDGES_LOST_BEFORE_WINDOW,

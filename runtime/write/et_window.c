@@ -203,6 +203,7 @@ static void count_nodes(struct sl_et_window *e)
     sl_stats_add(SL_STAT_CHAKRA_COMM_UNKNOWN, now.comm_unknown - was.comm_unknown);
     sl_stats_add(SL_STAT_CHAKRA_CALLERS_UNKNOWN, now.callers_unknown - was.callers_unknown);
     sl_stats_add(SL_STAT_CHAKRA_FORCED, now.forced - was.forced);
+    sl_stats_add(SL_STAT_CHAKRA_LANES_FORGOTTEN, now.lanes_forgotten - was.lanes_forgotten);
     e->counted = now;
 }
 

@@ -309,13 +309,27 @@ def test_many_threads_and_streams_take_little_memory(tmp_path):
                                    correlation=i))]
     path.write_bytes(zstandard.compress(('{"traceEvents":[' + ",\n".join(rows) + "]}").encode(), 1))
     child = subprocess.Popen([harness.TOOL, "convert", path, "--to", "chakra", "-o", out],
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     assert child.returncode == 0
+    assert "threads and streams were idle for long and made room for others" in child.stdout.read()
     assert usage.ru_maxrss < 500 * 1024
     et = chakra.Et(out)
     assert not chakra.broken(et) and len(et.gpu) == 100000
+
+
+def test_what_is_lost_is_said(tmp_path):
+    gpu = dict(device=0, context=1, stream=7)
+    rows = [slice_("cpu_op", "deep", 10, i, 1000 - 2 * i) for i in range(60)]
+    rows += [slice_("kernel", "its call is not there", 7, 5, 3, correlation=9, **gpu),
+             slice_("cuda_runtime", "cudaLaunchKernel", 11, 100, 20, cbid=211, correlation=10),
+             slice_("kernel", "early", 7, 105, 3, correlation=10, **gpu)]
+    said = run(write(tmp_path / "t.json", rows), tmp_path / "o.et").stdout.splitlines()
+    assert said[-3:] == [
+        "11 rows are too deep in others: part of their time counts for those around them",
+        "1 GPU operations follow no call: theirs is not in the file",
+        "1 GPU operations began before their call had ended, 15 us in all: so much later in a replay"]
 
 
 def test_a_thousand_threads_that_take_turns(tmp_path):

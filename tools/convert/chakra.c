@@ -14,12 +14,11 @@
 
 #include "analyze/feed.h"
 #include "collect/cupti_decode.h"
+#include "convert/chakra_report.h"
 #include "convert/et_nodes.h"
 #include "convert/groups.h"
 #include "convert/output.h"
 #include "convert/request.h"
-#include "print/edges.h"
-#include "print/format.h"
 #include "read/et_file.h"
 #include "read/unescape.h"
 #include "write/chakra.h"
@@ -158,66 +157,6 @@ static int write_all(struct work *w)
     return rc;
 }
 
-static void add(char *text, size_t size, uint64_t count, const char *what)
-{
-    size_t used = strlen(text);
-    char number[SL_FORMAT_SIZE];
-
-    if (count)
-        snprintf(text + used, size - used, "%s%s %s", used ? ", " : "",
-                 sl_format_count(number, count), what);
-}
-
-/* What is in the file, and what is not. */
-static void report(const struct work *w)
-{
-    char nodes[SL_FORMAT_SIZE], gpu[SL_FORMAT_SIZE], cpu[SL_FORMAT_SIZE], edges[SL_FORMAT_SIZE];
-    const struct sl_convert_request *r = w->request;
-    struct sl_trace_events_counts events;
-    struct sl_chakra_counts n;
-    char left[512] = "", lost[512];
-
-    sl_chakra_get_counts(w->chakra, &n);
-    sl_trace_events_get_counts(w->feed->events, &events);
-    printf("%s: %s nodes (%s on the GPU, %" PRIu64 " of them communication; %s on the CPU), "
-           "%s synchronization edges\n",
-           r->output, sl_format_count(nodes, n.nodes), sl_format_count(gpu, n.gpu_nodes),
-           n.comm_nodes, sl_format_count(cpu, n.cpu_nodes), sl_format_count(edges, n.edges));
-    add(left, sizeof(left), n.edges_no_source, "edges whose source is not there");
-    add(left, sizeof(left), n.edges_no_destination, "edges to nothing that waits");
-    add(left, sizeof(left), n.edges_cycle, "edges that would make a cycle");
-    add(left, sizeof(left), n.edges_full, "edges without room");
-    add(left, sizeof(left), n.rows_late, "rows on top of others");
-    add(left, sizeof(left), n.rows_invalid, "rows without a time");
-    add(left, sizeof(left), events.inputs_lost, "inputs without room");
-    add(left, sizeof(left), n.comm_unknown,
-        "collectives (they are computation) whose type, size or ranks are not told");
-    if (left[0])
-        printf("left out: %s\n", left);
-    if (sl_edges_print_lost(lost, sizeof(lost), w->feed->lost))
-        printf("edges that the trace does not tell: %s\n", lost);
-    if (n.callers_unknown)
-        printf("%" PRIu64 " backward operators follow no caller: several threads ran forward code "
-               "of their sequence number\n",
-               n.callers_unknown);
-    if (n.unexplained)
-        printf("%" PRIu64 " GPU operations began %" PRIu64
-               " us later in all than what is known explains\n",
-               n.unexplained, n.unexplained_ns / 1000);
-    if (n.stream_overlaps)
-        printf("%" PRIu64 " GPU operations began before the one before them on their stream had "
-               "ended, %" PRIu64 " us in all: their nodes are so much shorter (overlap_ns)\n",
-               n.stream_overlaps, n.stream_overlaps_ns / 1000);
-    sl_args_complain(r->command, "ASTRA-sim replays one thread and one stream a rank: what ran at "
-                                 "the same time there goes one after the other");
-    if (r->compression != SL_COMPRESS_NONE)
-        sl_args_complain(r->command, "ASTRA-sim reads raw files alone: %s is compressed",
-                         r->output);
-    if (!r->has_rank && !w->feed->header.has_rank)
-        sl_args_complain(r->command, "%s tells no rank: 0 is written; --rank names another",
-                         r->input);
-}
-
 /* 0, or an exit status after a line on stderr. */
 static int read_nodes(struct work *w)
 {
@@ -302,7 +241,7 @@ static int make(struct work *w)
     if (rc)
         return sl_output_complain(r->command, r->output, rc);
     status = sl_groups_add(r->command, r->output, w->feed->collectives);
-    report(w);
+    sl_chakra_report(r, w->feed, w->chakra);
     status = worse(status, sl_feed_tell(w->feed, r->command, r->input, "the nodes are"));
     status = worse(status, tell_nodes(w));
     return worse(status, tell_empty(w));
