@@ -1,9 +1,12 @@
 """`syncline convert --to chakra` of collectives: what is communication, and the file of groups."""
 import json
+import resource
+import subprocess
 
 import pytest
 
 import chakra
+import harness
 from test_chakra_convert import convert, run, slice_, write
 
 
@@ -59,6 +62,36 @@ def test_groups_are_added_to_any_file_of_groups(tmp_path, text):
     once = path.read_text()
     run(trace, tmp_path / "job.1.et")
     assert path.read_text() == once
+
+
+@pytest.mark.parametrize("old", [None, [[i, 10000 + i] for i in range(5000)]])
+def test_a_full_disk_leaves_the_file_of_groups_as_it_was(tmp_path, old):
+    """Full in the midst of what is new."""
+    path = tmp_path / "job.comm_groups.json"
+    if old:
+        path.write_text(json.dumps({str(i): ranks for i, ranks in enumerate(old, 1)}))
+    ranks = [[1, *range(10, 1000 + i)] for i in range(1 if old else 4)]
+    trace = write(tmp_path / "t.json", collective_rows(*ranks),
+                  distributedInfo={"rank": 0, "world_size": 4000})
+    text = path.read_text() if old else None
+    limit = len(text) + 10 if text else 10000
+    done = run(trace, tmp_path / "job.0.et", status=1,
+               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    assert "job.comm_groups.json: File too large" in done.stderr
+    assert (path.read_text() if path.exists() else None) == text
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["job.0.et", *[path.name] * bool(old), "t.json"]
+
+
+def test_many_ranks_at_once(tmp_path):
+    """Each adds a group of its own; none of them is lost."""
+    traces = [write(tmp_path / f"t{rank}.json", collective_rows([0, rank]),
+                    distributedInfo={"rank": rank, "world_size": 99}) for rank in range(1, 25)]
+    children = [subprocess.Popen([harness.TOOL, "convert", trace, "--to", "chakra", "-o",
+                                  tmp_path / f"job.{rank}.et"], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL) for rank, trace in enumerate(traces, 1)]
+    assert [child.wait(60) for child in children] == [0] * 24
+    groups = json.loads((tmp_path / "job.comm_groups.json").read_text())
+    assert sorted(groups.values()) == [[0, rank] for rank in range(1, 25)]
 
 
 def test_a_group_that_has_other_ranks_in_the_file_is_said(tmp_path):

@@ -2,7 +2,8 @@
  * groups.c - each rank of a job is converted on its own, and adds the groups it knows.
  *
  * A group has the same number on all its ranks (see collectives.h), so files of several ranks are
- * joined by adding what is not there yet, under a lock on the file.
+ * joined by adding what is not there yet, under a lock on the file. It is written anew beside the
+ * old one and takes its name: a full disk leaves the old one as it was.
  *
  * Threads, memory: see groups.h.
  */
@@ -15,12 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "convert/output.h"
 
 #define FILE_MAX (64u << 20)
 
 struct job {
     char *text; /* the file, without its last brace */
+    off_t size; /* of the file */
     int any;    /* groups in it */
     FILE *out;
     int added;
@@ -123,19 +128,21 @@ static int check_old(struct job *j)
 /* 0, -EBADMSG: another kind of file. */
 static int read_old(struct job *j, int fd)
 {
-    off_t size = lseek(fd, 0, SEEK_END);
+    size_t size;
 
-    if (size < 0 || size > FILE_MAX)
+    j->size = lseek(fd, 0, SEEK_END);
+    if (j->size < 0 || j->size > FILE_MAX)
         return -EBADMSG;
-    j->text = malloc((size_t)size + 1);
+    size = (size_t)j->size;
+    j->text = malloc(size + 1);
     if (!j->text)
         return -ENOMEM;
-    if (pread(fd, j->text, (size_t)size, 0) != size)
+    if (pread(fd, j->text, size, 0) != j->size)
         return -EIO;
     j->text[size] = '\0';
     if (size == 0)
         return 0;
-    return strlen(j->text) == (size_t)size ? check_old(j) : -EBADMSG;
+    return strlen(j->text) == size ? check_old(j) : -EBADMSG;
 }
 
 /* ---- what comes to it ---- */
@@ -184,7 +191,22 @@ static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t 
     j->added = 1;
 }
 
-static int write_new(struct job *j, int fd, const struct sl_collectives *collectives)
+static int replace(const char *path, const char *text, size_t size)
+{
+    struct sl_output out;
+    int rc = sl_output_open(&out, path, SL_COMPRESS_NONE, 0);
+
+    if (rc)
+        return rc;
+    rc = out.sink->write(out.sink, text, size);
+    if (rc) {
+        sl_output_drop(&out);
+        return rc;
+    }
+    return sl_output_keep(&out, path, 1);
+}
+
+static int write_new(struct job *j, const char *path, const struct sl_collectives *collectives)
 {
     char *text = NULL;
     size_t size = 0;
@@ -200,9 +222,51 @@ static int write_new(struct job *j, int fd, const struct sl_collectives *collect
         rc = -ENOMEM;
     else if (j->other)
         rc = -EEXIST;
-    else if (pwrite(fd, text, size, 0) != (ssize_t)size || ftruncate(fd, (off_t)size) != 0)
-        rc = errno ? -errno : -ENOSPC;
+    else if (j->added)
+        rc = replace(path, text, size);
     free(text);
+    return rc;
+}
+
+/* 0: the name is another file's, or nobody's. */
+static int has_name(int fd, const char *path)
+{
+    struct stat opened, named;
+
+    if (fstat(fd, &opened) != 0 || lstat(path, &named) != 0)
+        return errno != ENOENT;
+    return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/* The file, locked; or -errno. While its lock was waited for another may have got its name. */
+static int open_locked(const char *path)
+{
+    for (;;) {
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+        if (fd < 0)
+            return -errno;
+        flock(fd, LOCK_EX);
+        if (has_name(fd, path))
+            return fd;
+        close(fd);
+    }
+}
+
+/* To the file there, if need be a new one. 0 or -errno, the file as it was. */
+static int add_all(struct job *j, const char *path, const struct sl_collectives *collectives)
+{
+    int fd = open_locked(path), rc;
+
+    if (fd < 0)
+        return fd;
+    rc = read_old(j, fd);
+    if (rc == 0)
+        rc = write_new(j, path, collectives);
+    if (rc && j->size == 0)
+        unlink(path); /* the lock's, without a group */
+    free(j->text);
+    close(fd);
     return rc;
 }
 
@@ -220,23 +284,14 @@ int sl_groups_add(const struct sl_command *command, const char *et,
     struct job j = {0};
     char path[PATH_MAX];
     size_t groups = 0;
-    int fd, rc;
+    int rc;
 
     sl_collectives_groups(collectives, count, &groups);
     if (groups == 0)
         return SL_EXIT_OK;
     rc = name_of(path, sizeof(path), et);
-    fd = rc ? -1 : open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        rc = rc ? rc : -errno;
-    } else {
-        flock(fd, LOCK_EX);
-        rc = read_old(&j, fd);
-        if (rc == 0)
-            rc = write_new(&j, fd, collectives);
-        free(j.text);
-        close(fd);
-    }
+    if (rc == 0)
+        rc = add_all(&j, path, collectives);
     if (rc == 0)
         return SL_EXIT_OK;
     if (rc == -EEXIST)
