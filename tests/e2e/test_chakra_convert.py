@@ -409,6 +409,37 @@ def test_an_execution_trace_of_another_run(tmp_path, nodes, words):
     assert not any(n.proto.HasField("outputs") for n in et.cpu if n.name == "inner")
 
 
+def test_what_is_too_much_for_a_node_is_said(tmp_path):
+    """Lists and texts above 8 KiB, attributes behind the 256th, fields that make a node too large."""
+    long, many, large = et_node(2, 1, 2, values=list(range(4000)), shapes=[[4]]), et_node(3, 1, 3, "inner"), \
+        et_node(4, 1, 5, "after")
+    long["attrs"].append({"name": "long", "type": "string", "value": "x" * 8193})
+    many["attrs"] += [{"name": f"a{i}", "type": "int64", "value": i} for i in range(300)]
+    large["attrs"] += [{"name": f"a{i}", "type": "string", "value": "x" * 8000} for i in range(5)]
+    path = tmp_path / "et.json"
+    path.write_text(json.dumps({"schema": "1.1.1-chakra.0.0.4", "nodes": [long, many, large]}))
+    done = run(write(tmp_path / "t.json", operator_rows()), tmp_path / "o.et", "--et", path)
+    first = {n.name: n for n in reversed(chakra.Et(tmp_path / "o.et").cpu)}
+    assert first["outer"].proto.inputs.shapes == "[[4]]" and not first["outer"].proto.inputs.values
+    assert "long" not in first["outer"].attr
+    missing = 2 + sum(f"a{i}" not in first["inner"].attr for i in range(300)) \
+        + sum(f"a{i}" not in first["after"].attr for i in range(5))
+    assert missing > 2 + 40 + 1
+    assert f"{path}: left out: {missing} texts, lists or attributes: " in done.stderr
+
+
+def test_an_execution_trace_of_a_part_of_the_run(tmp_path):
+    nodes = [et_node(2, 1, 2), et_node(7, 1, 3, "inner"), et_node(8, 1, 3, "inner")]
+    path = tmp_path / "et.json"
+    path.write_text(json.dumps({"schema": "1.1.1-chakra.0.0.4", "nodes": nodes}))
+    trace = write(tmp_path / "t.json", operator_rows())
+    done = run(trace, tmp_path / "o.et", "--et", path)
+    assert f"{path}: 3 of the 5 operators and ranges of {trace} have no node there" in done.stdout
+    assert f"{path}: 1 nodes have the record function of one before, and its place" in done.stderr
+    inner = next(n for n in chakra.Et(tmp_path / "o.et").cpu if n.name == "inner")
+    assert inner.attr["et_id"] == 8
+
+
 def test_attributes_that_only_the_writer_tells(tmp_path):
     told = [{"name": "is_cpu_op", "type": "bool", "value": False},
             {"name": "tensor_size", "type": "int64", "value": 7},

@@ -178,6 +178,17 @@ static int read_nodes(struct work *w)
                          "%s: left out: %" PRIu64 " nodes that are not valid, %" PRIu64
                          " for which there is no room",
                          r->et, counts.invalid, counts.no_room);
+    if (counts.cut)
+        sl_args_complain(r->command,
+                         "%s: left out: %" PRIu64
+                         " texts, lists or attributes: a node takes 28 KiB of them, each of at "
+                         "most 8 KiB, and 256 attributes",
+                         r->et, counts.cut);
+    if (counts.twice)
+        sl_args_complain(r->command,
+                         "%s: %" PRIu64 " nodes have the record function of one before, and its "
+                         "place",
+                         r->et, counts.twice);
     return 0;
 }
 
@@ -190,6 +201,9 @@ static int tell_nodes(const struct work *w)
     if (!w->nodes)
         return SL_EXIT_OK;
     sl_et_nodes_get_counts(w->nodes, &counts);
+    if (counts.found && counts.found < counts.wanted)
+        printf("%s: %" PRIu64 " of the %" PRIu64 " operators and ranges of %s have no node there\n",
+               r->et, counts.wanted - counts.found, counts.wanted, r->input);
     if (counts.found && !counts.misnamed)
         return SL_EXIT_OK;
     sl_args_complain(r->command,

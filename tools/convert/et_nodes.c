@@ -61,6 +61,7 @@ struct node {
     size_t name_size;
     struct sl_text attribute[ATTRIBUTES_MAX]; /* the names of those that it has */
     unsigned attributes;
+    unsigned cut; /* what it has no room for */
 };
 
 static int64_t number_of(struct sl_text t, int64_t fallback)
@@ -97,10 +98,13 @@ static void put(struct node *n, uint32_t field, const char *data, size_t size)
 {
     if (size + 2 * SL_WIRE_VARINT_MAX <= sizeof(n->bytes) - n->size)
         n->size = (size_t)(sl_wire_bytes(n->bytes + n->size, field, data, size) - n->bytes);
+    else
+        n->cut++;
 }
 
-static char *put_list(char *at, uint32_t field, struct sl_text list)
+static char *put_list(struct node *n, char *at, uint32_t field, struct sl_text list)
 {
+    n->cut += list.data && list.size > TEXT_MAX;
     if (!list.data || list.size > TEXT_MAX || (list.size == 2 && list.data[0] == '['))
         return at;
     return sl_wire_bytes(at, field, list.data, list.size);
@@ -110,10 +114,10 @@ static void put_lists(struct node *n, uint32_t field, struct sl_text values, str
                       struct sl_text types)
 {
     char info[3 * (TEXT_MAX + 16)];
-    char *end = put_list(info, 1, values);
+    char *end = put_list(n, info, 1, values);
 
-    end = put_list(end, 2, shapes);
-    end = put_list(end, 3, types);
+    end = put_list(n, end, 2, shapes);
+    end = put_list(n, end, 3, types);
     if (end > info)
         put(n, field, info, (size_t)(end - info));
 }
@@ -152,9 +156,12 @@ static void put_attribute(struct node *n, struct sl_text name, struct sl_text va
     char bytes[256 + TEXT_MAX + 32], text[TEXT_MAX];
     char *at = bytes;
 
-    if (!name.data || name.size > 256 || !value.data || value.size > TEXT_MAX ||
-        n->attributes == ATTRIBUTES_MAX || is_there(n, name))
+    if (!name.data || !value.data || is_there(n, name))
         return;
+    if (name.size > 256 || value.size > TEXT_MAX || n->attributes == ATTRIBUTES_MAX) {
+        n->cut++;
+        return;
+    }
     at = put_name(at, name);
     if (is_text(value)) {
         size_t size = sl_unescape(text, inside(value).data, inside(value).size);
@@ -232,6 +239,7 @@ static int make(struct node *n, struct sl_text node)
 
     n->size = 0;
     n->attributes = 0;
+    n->cut = 0;
     take_name(n, sl_member_find(node, "name"));
     n->record_function = (uint64_t)number_of(sl_member_find(node, "rf_id"), 0);
     put_io(n, NODE_INPUTS, node, "inputs", "input_shapes", "input_types");
@@ -260,6 +268,8 @@ static void keep(struct sl_et_nodes *nodes, const struct node *n)
     k->name_size = (uint32_t)n->name_size;
     memcpy(k->bytes + n->size, n->name, n->name_size);
     nodes->counts.nodes += *place == 0;
+    nodes->counts.twice += *place != 0;
+    nodes->counts.cut += n->cut;
     *place = (uintptr_t)k;
 }
 
@@ -363,6 +373,7 @@ const char *sl_et_nodes_find(struct sl_et_nodes *n, uint64_t record_function, st
     const uint64_t *place = record_function ? sl_map_find(&n->by_function, record_function) : NULL;
     const struct kept *k = place ? (const struct kept *)(uintptr_t)*place : NULL;
 
+    n->counts.wanted += record_function != 0;
     if (!k)
         return NULL;
     if (name.size != k->name_size || memcmp(name.data, k->bytes + k->size, name.size) != 0) {

@@ -32,6 +32,9 @@ struct sl_et_nodes_counts {
     uint64_t nodes;   /* with a record function */
     uint64_t no_room; /* left out */
     uint64_t invalid; /* not JSON, or too long */
+    uint64_t twice;   /* whose record function one before had: the last one counts */
+    uint64_t cut;     /* texts, lists and attributes left out: too long, or too many for a node */
+    uint64_t wanted;  /* nodes looked for, by record function */
     uint64_t found;
     uint64_t misnamed; /* looked for, and of another name */
 };
