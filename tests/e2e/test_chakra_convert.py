@@ -345,6 +345,30 @@ def test_a_thousand_threads_that_take_turns(tmp_path):
     assert max(ends.values()) == max(n.end for n in et.nodes)
 
 
+def own_edge(source, stream, destination, wait_ns=0):
+    return {"ph": "M", "name": "sync_edge", "pid": 1, "tid": 10, "args": {
+        "kind": "device_sync", "src_correlation": source, "src_name": 1, "src_stream": stream, "src_device": 0,
+        "dst_correlation": destination, "dst_name": 1, "dst_thread": 10, "dst_stream": None,
+        "dst_point": "end", "wait_ns": wait_ns, "wake_ns": 5, "released": wait_ns > 0, "basis": "exact"}}
+
+
+def test_a_wait_for_what_ended_long_ago(tmp_path):
+    """A job waits for all streams; one of them has run nothing for 100 000 calls. The file has its edges."""
+    last, rows = 100000, []
+    for i in range(1, last + 1):
+        stream = 9 if i == 1 else 7
+        rows += [slice_("cuda_runtime", "cudaLaunchKernel", 10, 10 * i, 5, cbid=211, correlation=i),
+                 slice_("kernel", "k", stream, 10 * i + 6, 3, device=0, context=1, stream=stream,
+                        correlation=i)]
+    rows += [slice_("cuda_runtime", "cudaDeviceSynchronize", 10, 10 * last + 5, 20, cbid=165,
+                    correlation=last + 1),
+             own_edge(1, 9, last + 1), own_edge(last, 7, last + 1, 4000)]
+    et = convert(write(tmp_path / "t.json", rows, generator="syncline 0.1", syncEdges=1), tmp_path)
+    assert not chakra.broken(et)
+    wait, = [n for n in et.cpu if n.name == "cudaDeviceSynchronize.wait"]
+    assert {et.by_id[d].correlation for d in wait.deps if not et.by_id[d].cpu} == {1, last}
+
+
 # PyTorch's execution trace beside it
 
 def et_node(ident, parent, rf_id, name="outer", **io):

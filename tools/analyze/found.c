@@ -11,7 +11,8 @@
 #include "base/pages.h"
 
 enum {
-    ROWS = 1 << 17, /* a power of two */
+    ROWS = 1 << 17, /* powers of two */
+    STREAMS = 1 << 14,
     PROBES = 4
 };
 
@@ -35,6 +36,9 @@ struct row {
 
 struct sl_found {
     struct row row[ROWS];
+    /* The last operation of each stream, which a wait for all of them may be for however long ago
+     * it was. By device and stream: an edge tells no context. */
+    struct row last[STREAMS];
 };
 
 int sl_found_create(struct sl_found **out)
@@ -104,9 +108,32 @@ static size_t place_of(uint64_t correlation, uint64_t graph_node)
     return (size_t)(correlation * PROBES + graph_node * 0x9e3779b97f4a7c15u);
 }
 
+static size_t stream_place(uint16_t device, uint32_t stream)
+{
+    return ((uint64_t)device << 32 | stream) * 0x9e3779b97f4a7c15u >> 32;
+}
+
 static int is_call(uint8_t kind)
 {
     return kind == SL_EV_RUNTIME || kind == SL_EV_DRIVER;
+}
+
+/* The oldest of where it may stand, or the stream's own. */
+static struct row *last_of(struct sl_found *f, const struct row *op)
+{
+    size_t at = stream_place(op->device, op->stream);
+    struct row *place = &f->last[at % STREAMS];
+
+    for (size_t i = 0; i < PROBES; i++) {
+        struct row *here = &f->last[(at + i) % STREAMS];
+
+        if (here->correlation && here->device == op->device && here->context == op->context &&
+            here->stream == op->stream)
+            return here;
+        if (here->correlation < place->correlation)
+            place = here;
+    }
+    return place;
 }
 
 void sl_found_row(struct sl_found *f, const struct sl_event *ev)
@@ -137,6 +164,8 @@ void sl_found_row(struct sl_found *f, const struct sl_event *ev)
     if (is_call(ev->kind)) {
         oldest->thread = ev->thread;
         oldest->cbid = ev->u.call.cbid;
+    } else {
+        *last_of(f, oldest) = *oldest;
     }
 }
 
@@ -155,10 +184,27 @@ static const struct row *find_row(const struct sl_found *f, uint64_t correlation
     return NULL;
 }
 
+/* Of a stream that has run nothing since. */
+static const struct row *find_last(const struct sl_found *f, const struct sl_edge_op *op)
+{
+    size_t at = stream_place(op->device, op->stream);
+
+    for (size_t i = 0; i < PROBES; i++) {
+        const struct row *r = &f->last[(at + i) % STREAMS];
+
+        if (r->correlation == op->correlation && r->graph_node == op->graph_node &&
+            r->stream == op->stream)
+            return r;
+    }
+    return NULL;
+}
+
 static void join_operation(const struct sl_found *f, struct sl_edge_op *op)
 {
     const struct row *r = find_row(f, op->correlation, op->graph_node, op->stream, 0);
 
+    if (!r)
+        r = find_last(f, op);
     if (!r)
         return;
     op->start_ns = r->start_ns;

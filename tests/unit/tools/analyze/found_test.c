@@ -113,11 +113,42 @@ static void ends_are_found_by_stream_and_node(void **state)
     sl_found_destroy(f);
 }
 
+/* Who waits for all streams waits for what ended long ago on one of them, too. */
+static void the_last_of_a_stream_is_found_however_old(void **state)
+{
+    struct sl_edge edge = {.source = {.correlation = 5, .stream = 20, .device = 1},
+                           .dst_correlation = 1000001};
+    struct sl_event ev = sl_found_event(&edge), row;
+    struct sl_edge out;
+    struct sl_found *f;
+    (void)state;
+
+    assert_int_equal(sl_found_create(&f), 0);
+    row = kernel(5, 20, 0, 1000);
+    sl_found_row(f, &row);
+    row = kernel(6, 20, 0, 1020); /* of the same number in another context */
+    row.context = 3;
+    sl_found_row(f, &row);
+    for (uint64_t i = 7; i < 1000000; i++) {
+        row = kernel(i, 21, 0, 1000 + 20 * i);
+        sl_found_row(f, &row);
+    }
+    out = sl_found_edge(f, &ev);
+    assert_int_equal(out.source.end_ns, 1010);
+    assert_int_equal(out.source.context, 2);
+    row = kernel(1000000, 20, 0, 90000000);
+    sl_found_row(f, &row);
+    out = sl_found_edge(f, &ev);
+    assert_int_equal(out.source.end_ns, 0); /* no longer the last, and forgotten */
+    sl_found_destroy(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_number_goes_through_the_sort),
         cmocka_unit_test(ends_are_found_by_stream_and_node),
+        cmocka_unit_test(the_last_of_a_stream_is_found_however_old),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
