@@ -84,7 +84,7 @@ struct sl_chakra_counts {
     uint64_t comm_unknown;         /* NCCL kernels of which nothing, or not all, is known */
     uint64_t edges;                /* sync edges written */
     uint64_t edges_no_source;      /* left out: their source is not in the file before them */
-    uint64_t edges_no_destination; /* left out: nothing waited under that correlation */
+    uint64_t edges_no_destination; /* left out: what waited has no row, or waited for nothing */
     uint64_t edges_cycle;          /* left out: source ends after the destination, a cycle */
     uint64_t edges_full;           /* left out: no room to hold them */
     uint64_t handovers;            /* backward passes whose caller is known */

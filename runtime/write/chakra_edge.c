@@ -41,6 +41,10 @@ int sl_chakra_edges(struct sl_chakra *c, const struct sl_edge *edge, size_t coun
         uint64_t limit = from->at_start ? from->dst_op.start_ns : from->dst_end_ns;
         struct sl_chakra_edge *e = &c->edge[c->edges];
 
+        if (limit == 0) { /* it has no row */
+            c->count.edges_no_destination++;
+            continue;
+        }
         /* What ends after it cannot have been waited for: with other edges it would close a circle.
          */
         if (from->source.end_ns > limit + TICK_NS) {

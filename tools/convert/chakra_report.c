@@ -23,7 +23,7 @@ struct meaning {
 
 static const struct meaning left_out[] = {
     {COUNTER(edges_no_source), "edges whose source is not there"},
-    {COUNTER(edges_no_destination), "edges to nothing that waits"},
+    {COUNTER(edges_no_destination), "edges to what is not there"},
     {COUNTER(edges_cycle), "edges that would make a cycle"},
     {COUNTER(edges_full), "edges without room"},
     {COUNTER(rows_late), "rows on top of others"},

@@ -83,6 +83,21 @@ static void test_source_long_gone_is_known_as_its_streams_last(void **state)
     assert_int_equal(counts().edges_no_source, 1); /* neither recent nor anybody's last */
 }
 
+static void test_edge_to_a_call_without_a_row_is_no_cycle(void **state)
+{
+    struct sl_edge e = edge_from(1, 1, 5, 7);
+
+    (void)state;
+    kernel(7, 1, 5, 1, "k");
+    e.dst_correlation = 2; /* of its end nothing is known */
+    assert_int_equal(sl_chakra_edges(f.chakra, &e, 1), 0);
+    call("sync", 10, 2, 4, 3);
+    edge_to_call(1, 1, 50, 7, 3, 2, 4); /* over before its source */
+    read_back();
+    assert_int_equal(counts().edges_no_destination, 1);
+    assert_int_equal(counts().edges_cycle, 1);
+}
+
 static void test_ten_thousand_sources_of_one_wait(void **state)
 {
     struct dom_file *d;
@@ -142,6 +157,7 @@ int main(void)
         CHAKRA_TEST(test_edge_told_twice_is_one_dependency),
         CHAKRA_TEST(test_operations_of_one_call_are_told_by_their_streams),
         CHAKRA_TEST(test_source_long_gone_is_known_as_its_streams_last),
+        CHAKRA_TEST(test_edge_to_a_call_without_a_row_is_no_cycle),
         CHAKRA_TEST(test_ten_thousand_sources_of_one_wait),
         CHAKRA_TEST(test_more_edges_than_room_are_counted),
         CHAKRA_TEST(test_long_run_in_steps_replays),
