@@ -110,7 +110,7 @@ static int check_kineto(const struct request *r, const char *path, struct sl_inp
     read_all(t, c, path, &item, &input);
     strange = sl_trace_not_one(t, &item.span, &input);
     if (strange) {
-        sl_args_complain(r->command, "%s is not a trace: %s", path, strange);
+        sl_args_complain(r->command, "%s is not a Kineto trace: %s", path, strange);
         goto out;
     }
     sl_check_end(c, &item.span, &input);

@@ -245,7 +245,7 @@ def test_errors_are_one_line_and_leave_nothing(tmp_path):
     other.write_text("[1]")
     before = sorted(tmp_path.iterdir())
     for source, out, what in ((tmp_path / "none", tmp_path / "o.et", "none"),
-                              (empty, tmp_path / "o.et", "empty"), (other, tmp_path / "o.et", "not a trace"),
+                              (empty, tmp_path / "o.et", "empty"), (other, tmp_path / "o.et", "not a Kineto trace"),
                               (trace, tmp_path, "is a directory"), (trace, trace, "is the input"),
                               (trace, other, "exists"), (trace, "-", "must be a file"), (trace, trace / "o.et", "cannot write")):
         done = run(source, out, status=2)

@@ -17,7 +17,7 @@ from test_tool import TOOL, check, damage, frames, one_line, problems, run
 
 @pytest.mark.parametrize("content, words", [
     (b"", "empty"),
-    (b"hello world", "not a trace"),
+    (b"hello world", "not a Kineto trace"),
     (b"{}", "without traceEvents"),
     (b"\x28\xb5\x2f\xfd garbage", "damaged"),
     (b"\x1f\x8b garbage", "damaged"),

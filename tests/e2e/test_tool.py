@@ -196,7 +196,7 @@ def test_execution_trace_from_standard_input(tmp_path):
     for words in (["edges"], ["convert", "--to", "chakra", "-o", tmp_path / "o.et"]):
         done = subprocess.run([TOOL, *words, "-"], input=nodes.read_bytes(), capture_output=True,
                               timeout=60, check=False)
-        assert done.returncode == 2 and b"is not a trace: it is a Chakra execution trace" in done.stderr
+        assert done.returncode == 2 and b"is not a Kineto trace: it is a Chakra execution trace" in done.stderr
 
 
 def test_recorded_trace(go):
@@ -320,13 +320,13 @@ def test_random_damage(tmp_path):
 
 @pytest.mark.parametrize("content, words", [
     (b"", "empty"),
-    (b"hello world", "not a trace"),
-    (b"[1, 2, 3]", "not a trace"),
+    (b"hello world", "not a Kineto trace"),
+    (b"[1, 2, 3]", "not a Kineto trace"),
     (b"{}", "without traceEvents"),
-    (b'{"traceEvents": 1}', "not a trace"),
+    (b'{"traceEvents": 1}', "not a Kineto trace"),
     (b"\x28\xb5\x2f\xfd garbage", "damaged"),
     (b"\x1f\x8b garbage", "damaged"),
-    (b"\x7fELF\x02\x01\x01\x00", "not a trace"),
+    (b"\x7fELF\x02\x01\x01\x00", "not a Kineto trace"),
 ])
 @pytest.mark.sanitize
 def test_not_a_trace(content, words, tmp_path):

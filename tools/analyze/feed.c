@@ -252,7 +252,7 @@ static int read_once(struct sl_feed *f, const char *path, char *why, size_t why_
     rc = read_all(f, t, path);
     strange = sl_trace_not_one(t, &f->last, &f->input);
     if (strange)
-        snprintf(why, why_size, "%s is not a trace: %s", path, strange);
+        snprintf(why, why_size, "%s is not a Kineto trace: %s", path, strange);
     sl_trace_close(t); /* its memory is the engine's now */
     if (strange)
         return -EBADMSG;

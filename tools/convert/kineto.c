@@ -204,7 +204,8 @@ int sl_convert_kineto(const struct sl_convert_request *r)
     }
     copy_all(t, &o, r->input, &result);
     if (!o.error && hopeless(&result, &why)) {
-        sl_args_complain(r->command, "%s is not a trace: %s; nothing was written", r->input, why);
+        sl_args_complain(r->command, "%s is not a Kineto trace: %s; nothing was written", r->input,
+                         why);
         close_copy(r, &o, 0);
         sl_trace_close(t);
         return SL_EXIT_USAGE;
