@@ -30,8 +30,8 @@ static const struct {
     [SL_ET_RULE_DEP_MISSING] = {"dep_missing", "dependencies on ids that are not in the file",
                                 SL_SEVERITY_ERROR},
     [SL_ET_RULE_DEP_LATER] = {"dep_later",
-                              "dependencies on nodes that come later: parents behind their "
-                              "children",
+                              "dependencies on nodes that come later: feeders hold in memory "
+                              "what lies between",
                               SL_SEVERITY_WARNING},
     [SL_ET_RULE_DEP_SELF] = {"dep_self", "nodes that depend on themselves", SL_SEVERITY_ERROR},
     [SL_ET_RULE_CYCLE] = {"cycle", "nodes in a cycle, or behind one, which never run",
