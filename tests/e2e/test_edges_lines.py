@@ -95,6 +95,23 @@ def test_without_lines_there_is_no_table_of_them(tmp_path):
     assert [g["name"] for g in summary_of(path)["by_line"]] == [None]
 
 
+def test_a_step_with_two_rows_is_one(tmp_path):
+    """As an operator and as a range; or of two threads."""
+    rows = [step(7, 0, 1000), step(8, 1000, 1000)]
+    twice = [*rows, *({**row, "cat": "cpu_op"} for row in rows)]
+    once, both = (summary_of(write(tmp_path / f"{i}.json", [*steps, *waits(100, 1)]))
+                  for i, steps in enumerate((rows, twice)))
+    assert once["steps"] == both["steps"] == 2
+    assert once["by_step"] == both["by_step"] and once["by_line"] == both["by_line"]
+
+
+def test_steps_past_those_that_are_kept_are_said(tmp_path):
+    path = write(tmp_path / "t.json", [*(step(i, 1000 * i, 999) for i in range(65538)), *waits(100, 1)])
+    out, said = run("edges", "--summary", "--json", path, status=1)
+    assert json.loads(out)["steps"] == 65536
+    assert "2 rows of steps are more than are kept: what was in them counts as outside of steps" in said
+
+
 # Our own
 
 def own_wait(correlation, ts, line, source=1, wait_ns=1000, **args):

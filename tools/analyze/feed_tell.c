@@ -67,6 +67,13 @@ int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, cons
                          path, counts.threads_lost, SL_THREAD_IDS_MOST);
         status = SL_EXIT_PROBLEM;
     }
+    if (counts.steps_lost && !f->keeps_rows) {
+        sl_args_complain(command,
+                         "%s: %" PRIu64 " rows of steps are more than are kept: what was in them "
+                         "counts as outside of steps",
+                         path, counts.steps_lost);
+        status = SL_EXIT_PROBLEM;
+    }
     if (counts.negative) {
         sl_args_complain(
             command, "%s: %" PRIu64 " rows end before they begin; here they end where they begin",

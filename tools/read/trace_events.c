@@ -103,16 +103,36 @@ static int order_of_steps(const void *x, const void *y)
                    ((const struct sl_trace_step *)y)->start_ns);
 }
 
+/* A step may have several rows: of an operator and of a range, or of several threads. */
+static void sort_steps(struct sl_trace_events *t)
+{
+    size_t i, kept = 0;
+
+    if (t->steps_sorted == t->steps)
+        return;
+    qsort(t->step, t->steps, sizeof(*t->step), order_of_steps);
+    for (i = 0; i < t->steps; i++) {
+        struct sl_trace_step *last = kept ? &t->step[kept - 1] : NULL;
+
+        if (last && last->name == t->step[i].name && t->step[i].start_ns < last->end_ns) {
+            if (t->step[i].end_ns > last->end_ns)
+                last->end_ns = t->step[i].end_ns;
+            continue;
+        }
+        t->step[kept++] = t->step[i];
+    }
+    t->steps = t->steps_sorted = kept;
+}
+
 /* ---- the first order: places ---- */
 
 /* The last step that began before `ns`, if it had not ended. */
 uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns)
 {
-    size_t low = 0, high = t->steps;
+    size_t low = 0, high;
 
-    if (t->steps_sorted < t->steps)
-        qsort(t->step, t->steps, sizeof(*t->step), order_of_steps);
-    t->steps_sorted = t->steps;
+    sort_steps(t);
+    high = t->steps;
 
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -155,6 +175,7 @@ int sl_trace_events_end(struct sl_trace_events *t)
     struct sl_event ev;
     int rc = sl_event_sort_end(t->by_time);
 
+    sort_steps(t);
     while (rc == 0 && (rc = sl_event_sort_next(t->by_time, &ev)) == 1) {
         rc = 0;
         if (ev.thread != thread)

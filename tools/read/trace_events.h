@@ -40,6 +40,7 @@ struct sl_trace_events_counts {
     uint64_t twice;                    /* calls, waits whose correlation id had one already */
     uint64_t strange;                  /* of these calls those that were not made inside it */
     uint64_t threads_lost;             /* rows of more threads than are kept: see thread_ids.h */
+    uint64_t steps_lost;               /* rows of more steps than are kept */
     uint64_t names_lost;               /* rows whose name found no room */
     uint64_t inputs_lost;              /* operators whose inputs found no room */
 };
@@ -83,7 +84,7 @@ void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *
 int sl_trace_events_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
                               struct sl_event *out);
 
-/* The name of the ProfilerStep at a time, 0: none; how many there are. */
+/* The name of the ProfilerStep at a time, 0: none; how many there are, after the end. */
 uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns);
 size_t sl_trace_events_steps(const struct sl_trace_events *t);
 

@@ -137,8 +137,13 @@ static int keep_row(struct sl_trace_events *t, const struct sl_trace_row *row,
 static void note_step(struct sl_trace_events *t, const struct sl_trace_row *row,
                       const struct sl_event *range)
 {
-    if (text_begins(row->name, "ProfilerStep#") && t->steps < SL_TRACE_STEPS)
-        t->step[t->steps++] = (struct sl_trace_step){range->start_ns, range->end_ns, range->name};
+    if (!text_begins(row->name, "ProfilerStep#"))
+        return;
+    if (t->steps == SL_TRACE_STEPS) {
+        t->counts.steps_lost++;
+        return;
+    }
+    t->step[t->steps++] = (struct sl_trace_step){range->start_ns, range->end_ns, range->name};
 }
 
 /* Its own `thread`; -ENOSPC: past those that are kept. */
