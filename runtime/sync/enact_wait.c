@@ -184,7 +184,7 @@ static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *re
     int unseen = c->e->opt->recording_since_ns != 0;
 
     *reason = unseen && !c->e->opt->foreign ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
-    return sync->id != 0 || unseen ||
+    return sync->id != 0 || unseen || c->e->records->forgot ||
            sl_records_has(c->e->records, sl_call_stream(c, sync)->context->id, sync->name) ||
            sl_records_elsewhere(c->e->records, sl_call_stream(c, sync)->context->id, sync->name);
 }

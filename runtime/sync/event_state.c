@@ -71,8 +71,10 @@ static void forget(struct sl_records *r, struct sl_record *record)
 /* The latest stays. */
 static void forget_oldest(struct sl_records *r)
 {
-    while (r->count + r->more > r->most && r->count > 1)
+    while (r->count + r->more > r->most && r->count > 1) {
+        r->forgot = 1;
         forget(r, r->oldest);
+    }
 }
 
 void sl_records_forget(struct sl_records *r)

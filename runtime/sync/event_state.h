@@ -33,6 +33,7 @@ struct sl_records {
     struct sl_record *oldest, *newest;
     size_t count, more; /* of all of them */
     size_t most;        /* of both together */
+    int forgot;         /* some, for want of room */
     uint64_t unnamed;   /* the last call that recorded an event, nobody knows which; 0: none */
 };
 

@@ -5,6 +5,9 @@
  * wait for, and the streams of a context, would grow with every request, and with them the time of
  * each call that looks at all of them. An edge from what is past has no wait, and the thread that
  * looks may know already; so a long set and a long list go without it.
+ *
+ * A call whose record comes late may have begun before that was over. It looks at the streams that
+ * left, too; what a set has lost is counted where it would be the call's.
  */
 #include "sync/stream_state_impl.h"
 
@@ -13,7 +16,8 @@ enum {
     STREAMS_KEPT = 64  /* past or not: few jobs have more of them */
 };
 
-/* No call that was on its way by then is still to be looked at. */
+/* But for those whose records come late, no call that was on its way by then is still to be looked
+ * at. */
 static uint64_t past_ns(const struct sl_streams *s)
 {
     return s->horizon_ns < s->waits_since_ns ? s->horizon_ns : s->waits_since_ns;
@@ -37,9 +41,15 @@ static int is_link_past(const struct sl_streams *s, const struct sl_link *link)
     return link->by.to_ns <= past_ns(s) && is_past(s, link->op);
 }
 
-void sl_set_drop_past(struct sl_streams *s, struct sl_set *set)
+static void later(uint64_t *ns, uint64_t than_ns)
 {
-    struct sl_link **at = &set->first;
+    if (*ns < than_ns)
+        *ns = than_ns;
+}
+
+void sl_stream_drop_past(struct sl_streams *s, struct sl_stream *stream)
+{
+    struct sl_link **at = &stream->extra.first;
 
     for (int kept = 0; *at; kept++) {
         struct sl_link *link = *at;
@@ -49,6 +59,7 @@ void sl_set_drop_past(struct sl_streams *s, struct sl_set *set)
             continue;
         }
         *at = link->next;
+        later(&stream->dropped_ns, sl_op_all_ended_ns(link->op));
         sl_link_drop(s, link);
     }
 }
@@ -68,13 +79,37 @@ static int is_stream_past(const struct sl_streams *s, const struct sl_stream *st
     return 1;
 }
 
+static void leave(struct sl_stream *stream)
+{
+    struct sl_context *context = stream->context;
+
+    sl_stream_leave_list(stream);
+    context->left++;
+    if (stream->newest)
+        later(&context->left_ns, sl_op_all_ended_ns(stream->newest));
+    for (const struct sl_link *at = stream->extra.first; at; at = at->next)
+        later(&context->left_ns, sl_op_all_ended_ns(at->op));
+}
+
 struct sl_stream *sl_stream_next(const struct sl_streams *s, struct sl_stream *stream, int *passed)
 {
     struct sl_stream *next = stream->used_before;
 
-    if (++*passed > STREAMS_KEPT && is_stream_past(s, stream)) {
-        sl_stream_leave_list(stream);
-        stream->context->left++;
-    }
+    if (++*passed > STREAMS_KEPT && is_stream_past(s, stream))
+        leave(stream);
     return next;
+}
+
+struct sl_stream *sl_stream_next_left(const struct sl_streams *s, const struct sl_context *context,
+                                      const struct sl_moment *when, uint64_t since_ns, size_t *at)
+{
+    if (!context->left || !sl_moment_is_late(when, context->left_ns))
+        return NULL;
+    while (*at < s->count) {
+        struct sl_stream *stream = s->numbered[(*at)++];
+
+        if (stream->context == context && !stream->listed && stream->active_ns > since_ns)
+            return stream;
+    }
+    return NULL;
 }

@@ -1,6 +1,6 @@
 /*
  * stream_place.c - which streams there are: made when first named, found by their ids and numbers,
- * and forgotten when there are many and they have run dry.
+ * in order of use, and forgotten when there are many and they have run dry.
  *
  * Entered by its owner alone.
  */
@@ -75,6 +75,48 @@ static uint64_t key_of(const struct sl_context *context, uint32_t stream)
 {
     return (uint64_t)(context->number + 1) << 32 | stream;
 }
+
+/* ---- a context's list ---- */
+
+void sl_stream_leave_list(struct sl_stream *stream)
+{
+    if (stream->used_after)
+        stream->used_after->used_before = stream->used_before;
+    else
+        stream->context->recent = stream->used_before;
+    if (stream->used_before)
+        stream->used_before->used_after = stream->used_after;
+    stream->used_before = stream->used_after = NULL;
+    stream->listed = 0;
+}
+
+/* The context's list stays in order of use; nearly always the stream goes to its head. */
+void sl_stream_use(struct sl_stream *stream, uint64_t ns)
+{
+    struct sl_stream **head = &stream->context->recent, *at, *before = NULL;
+
+    if (stream->listed && stream->active_ns >= ns)
+        return;
+    if (stream->listed)
+        sl_stream_leave_list(stream);
+    else if (stream->active_ns)
+        stream->context->left--;
+    stream->listed = 1;
+    if (stream->active_ns < ns)
+        stream->active_ns = ns;
+    for (at = *head; at && at->active_ns > stream->active_ns; at = at->used_before)
+        before = at;
+    stream->used_before = at;
+    stream->used_after = before;
+    if (at)
+        at->used_after = stream;
+    if (before)
+        before->used_before = stream;
+    else
+        *head = stream;
+}
+
+/* ---- places ---- */
 
 /* For every wait that is open or to come. UINT64_MAX, never, must not wrap. */
 static int is_over_for_all(const struct sl_streams *s, uint64_t ns)

@@ -34,44 +34,6 @@ void sl_ops_drop(struct sl_streams *s, struct sl_op *rest)
     }
 }
 
-void sl_stream_leave_list(struct sl_stream *stream)
-{
-    if (stream->used_after)
-        stream->used_after->used_before = stream->used_before;
-    else
-        stream->context->recent = stream->used_before;
-    if (stream->used_before)
-        stream->used_before->used_after = stream->used_after;
-    stream->used_before = stream->used_after = NULL;
-    stream->listed = 0;
-}
-
-/* The context's list stays in order of use; nearly always the stream goes to its head. */
-void sl_stream_use(struct sl_stream *stream, uint64_t ns)
-{
-    struct sl_stream **head = &stream->context->recent, *at, *before = NULL;
-
-    if (stream->listed && stream->active_ns >= ns)
-        return;
-    if (stream->listed)
-        sl_stream_leave_list(stream);
-    else if (stream->active_ns)
-        stream->context->left--;
-    stream->listed = 1;
-    if (stream->active_ns < ns)
-        stream->active_ns = ns;
-    for (at = *head; at && at->active_ns > stream->active_ns; at = at->used_before)
-        before = at;
-    stream->used_before = at;
-    stream->used_after = before;
-    if (at)
-        at->used_after = stream;
-    if (before)
-        before->used_before = stream;
-    else
-        *head = stream;
-}
-
 /* Blocking: takes part in the order of the legacy default stream. */
 static int is_blocking(const struct sl_stream *stream)
 {
@@ -163,6 +125,8 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
     int overlaps = 0;
     struct sl_op *op = look_back(stream, when, &extra, &overlaps);
 
+    if (sl_moment_is_late(when, stream->dropped_ns))
+        set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     set->lost |= sl_stream_lost(stream, extra, when, &overlaps);
     set->lost |= sl_stream_lost_whole(s, stream, op, last, when, &overlaps);
     if (op && is_behind(last, &op->by, op->pub.end_ns))
@@ -206,7 +170,8 @@ void sl_stream_tail(struct sl_streams *s, struct sl_stream *stream, const struct
 static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *last,
                        uint64_t over_ns, const struct sl_moment *when, struct sl_set *set)
 {
-    struct sl_stream *legacy = stream->context->legacy;
+    struct sl_stream *legacy = stream->context->legacy, *left;
+    size_t looked = 0;
     uint64_t since_ns = last && last->by.from_ns > over_ns ? last->by.from_ns : over_ns;
     int takes_part = stream == legacy || is_blocking(stream), passed = 0;
 
@@ -218,6 +183,9 @@ static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const str
              at = sl_stream_next(s, at, &passed))
             if (is_blocking(at))
                 add_tail(s, at, when, last, SL_VIA_LEGACY, set);
+        while ((left = sl_stream_next_left(s, stream->context, when, since_ns, &looked)))
+            if (is_blocking(left))
+                add_tail(s, left, when, last, SL_VIA_LEGACY, set);
     } else if (legacy && takes_part && legacy->active_ns > since_ns) {
         add_tail(s, legacy, when, last, SL_VIA_LEGACY, set);
     }
@@ -241,7 +209,8 @@ void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, uint64_t 
 void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64_t since_ns,
                         const struct sl_moment *when, struct sl_set *set)
 {
-    struct sl_stream *at;
+    struct sl_stream *at, *left;
+    size_t looked = 0;
     int tells = 0, passed = 0;
 
     if (sl_context_has_unseen(s, context, when))
@@ -253,6 +222,8 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
         add_tail(s, at, when, NULL, SL_VIA_STREAM, set);
         tells |= at->plain; /* of what the whole context was made to wait for */
     }
+    while ((left = sl_stream_next_left(s, context, when, since_ns, &looked)))
+        add_tail(s, left, when, NULL, SL_VIA_STREAM, set);
     if (at || context->left || !tells)
         set->lost |= sl_context_lost_whole(s, context, since_ns, when);
 }
@@ -367,6 +338,8 @@ static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *ab
 
     sl_set_open(s, before);
     before->lost |= op->behind.lost;
+    if (sl_moment_is_late(&op->by, op->stream->dropped_ns))
+        before->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     before->lost |= sl_stream_lost_whole(s, op->stream, op->older, NULL, &op->by, &unsure);
     before->lost |= sl_stream_lost_graph(s, op->stream, op->older, &op->by, &unsure);
     /* Where nothing is known there is nothing to leave out: the call was counted. */
@@ -468,7 +441,7 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
 {
     uint32_t lost_before;
 
-    sl_set_drop_past(s, &stream->extra);
+    sl_stream_drop_past(s, stream);
     sl_set_open_beside(s, &stream->extra);
     sl_stream_forget_lost(s, stream, by);
     lost_before = stream->extra.lost;

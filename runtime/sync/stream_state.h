@@ -90,6 +90,7 @@ struct sl_context {
     uint64_t covered_ns;      /* no thread knows the end of what was enqueued later (sync/wait.h) */
     uint32_t id, number;
     uint32_t left;       /* of its streams: they are past (stream_past.c) */
+    uint64_t left_ns;    /* what they hold, or held, was over then */
     uint64_t seen_ns;    /* work from before recording began is over; UINT64_MAX: may be pending */
     struct sl_over over; /* since a wait for all of it */
     uint16_t device;
@@ -110,6 +111,7 @@ struct sl_stream {
     uint64_t active_ns;  /* when the last call that enqueued here returned; 0: none did */
     uint64_t covered_ns; /* as its context's */
     uint64_t seen_ns;    /* as its context's */
+    uint64_t dropped_ns; /* what `extra` lost because it was past was over then */
     uint64_t lost_ns;    /* when the call that made `extra` lost, the last of them, returned */
     struct sl_moment last_lost; /* the last of those calls */
     uint64_t ignored_ns; /* the last operation began of which the call is not known; 0: none did */

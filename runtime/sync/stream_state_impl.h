@@ -37,11 +37,22 @@ void sl_op_note_ends(struct sl_op *op, struct sl_op *above);
 void sl_stream_use(struct sl_stream *stream, uint64_t ns);
 void sl_stream_leave_list(struct sl_stream *stream);
 
-/* stream_past.c: of a long set all go whose edges would have no wait, and some thread knows. */
-void sl_set_drop_past(struct sl_streams *s, struct sl_set *set);
+/* stream_past.c: if the stream was made to wait for many, those go whose edges would have no wait,
+ * and some thread knows. */
+void sl_stream_drop_past(struct sl_streams *s, struct sl_stream *stream);
 /* stream_past.c: the one that was used before it. Of a long list the streams leave, as they are
  * passed, whose operations are of that kind. `*passed` is the caller's, 0 at first. */
 struct sl_stream *sl_stream_next(const struct sl_streams *s, struct sl_stream *stream, int *passed);
+/* stream_past.c: one of those that left, for a call that began before all that they hold was over,
+ * and used after `since_ns`; NULL: there is none (any more). `*at` is the caller's, 0 at first. */
+struct sl_stream *sl_stream_next_left(const struct sl_streams *s, const struct sl_context *context,
+                                      const struct sl_moment *when, uint64_t since_ns, size_t *at);
+
+/* It began before that was over: calls that began later were told first. */
+static inline int sl_moment_is_late(const struct sl_moment *when, uint64_t ns)
+{
+    return when->from_ns && when->from_ns < ns;
+}
 
 /* When the operation and all before it on its stream had ended. */
 static inline uint64_t sl_op_all_ended_ns(const struct sl_op *op)

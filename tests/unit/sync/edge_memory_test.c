@@ -295,6 +295,79 @@ static void a_stream_for_each_request(void **state)
     }
 }
 
+/* 72 others are used while the first stream's kernel runs, which thread 100 waits for; each of
+ * their kernels takes 3 us. `made` is made to wait for all of them, if it is one. */
+static uint64_t one_long_among_many(struct job *j, uint32_t made)
+{
+    uint64_t kernel = job_kernel(j, 14, 13, 16, 500);
+
+    for (unsigned i = 0; i < 72; i++) {
+        unsigned at = 20 + 5 * i;
+
+        if (i)
+            job_kernel(j, 99 + i, at, at + 2, at + 4);
+        if (made) {
+            job_record(j, i ? 99 + i : 14, 0, j->correlation, at + 2);
+            job_wait_event(j, made, 0, j->correlation - 1, at + 3);
+        }
+    }
+    return kernel;
+}
+
+/* A free that takes long itself: its record comes when others have passed what it waited for. */
+static void a_call_that_comes_late_finds_those_that_left(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+    (void)state;
+    uint64_t kernel = one_long_among_many(j, 0);
+    uint64_t late = ++j->correlation;
+
+    job_stream_sync(j, 14, 405, 505);
+    job_record(j, SL_STREAM_LEGACY, 0, 9000, 510);
+    job_kernel(j, 100, 600, 602, 605);
+    sl_edges_delivered(j->edges, 700 * US);
+    uint64_t last = j->correlation;
+
+    j->correlation = late - 1;
+    j->thread = 200;
+    job_call(j, FREE, 402, 900);
+    j->correlation = last;
+    sl_edges_flush(j->edges);
+    const struct sl_edge *edge = job_edge(j, kernel, late);
+
+    assert_non_null(edge);
+    assert_int_equal(edge->wait_ns, 98 * US);
+    assert_int_equal(job_lost(j), 0);
+    job_end(j);
+}
+
+/* The same of what a stream was made to wait for: that is gone, and counted. */
+static void a_call_that_comes_late_lacks_what_a_set_lost(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.online = 1});
+    (void)state;
+    one_long_among_many(j, 9);
+    uint64_t late = ++j->correlation;
+
+    job_stream_sync(j, 14, 405, 505);
+    job_kernel(j, 100, 600, 602, 605);
+    job_record(j, 100, 0, 9000, 603);
+    job_wait_event(j, 9, 0, 9000, 604);
+    sl_edges_delivered(j->edges, 700 * US);
+    uint64_t last = j->correlation;
+
+    j->correlation = late - 1;
+    j->thread = 200;
+    job_stream_sync(j, 9, 402, 900);
+    j->correlation = last;
+    sl_edges_flush(j->edges);
+    for (size_t i = 0; i < j->count; i++)
+        assert_int_not_equal(j->got[i].dst_correlation, late);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_GAVE_UP), 1);
+    assert_int_equal(job_lost(j), 1);
+    job_end(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +379,8 @@ int main(void)
         cmocka_unit_test(streams_without_room_are_waited_for_too),
         cmocka_unit_test(threads_that_come_and_go_take_no_memory),
         cmocka_unit_test(past_the_cap_it_counts_and_goes_on),
+        cmocka_unit_test(a_call_that_comes_late_finds_those_that_left),
+        cmocka_unit_test(a_call_that_comes_late_lacks_what_a_set_lost),
         cmocka_unit_test(a_stream_for_each_request),
     };
 

@@ -175,6 +175,22 @@ static void a_wait_whose_record_was_forgotten_is_counted(void **state)
     job_end(j);
 }
 
+/* The same of one that had to make room for others'. */
+static void a_wait_whose_record_made_room_is_counted(void **state)
+{
+    struct job *j = job_begin((struct sl_edges_options){.cap_bytes = 1 << 20});
+    (void)state;
+    job_kernel(j, 13, 2, 4, 20000);
+    for (uint32_t event = 1; event <= 2000; event++)
+        job_record(j, 13, event, 0, 5 + 2 * event);
+    job_event_sync(j, 1, 0, 5000, 20004);
+    sl_edges_flush(j->edges);
+    assert_int_equal(j->count, 0);
+    assert_int_equal(sl_edges_lost(j->edges, SL_EDGE_LOST_NO_RECORD), 1);
+    assert_int_equal(job_lost(j), 1);
+    job_end(j);
+}
+
 /* Some event was recorded twice, nobody knows which: before a wait that comes late, and after. */
 static void of_events_without_a_name_the_first_counts_too(void **state)
 {
@@ -367,6 +383,7 @@ int main(void)
         cmocka_unit_test(an_operation_waits_for_the_event_and_hides_it_after),
         cmocka_unit_test(what_a_context_recorded_is_counted),
         cmocka_unit_test(a_wait_whose_record_was_forgotten_is_counted),
+        cmocka_unit_test(a_wait_whose_record_made_room_is_counted),
         cmocka_unit_test(of_events_without_a_name_the_first_counts_too),
         cmocka_unit_test(an_event_recorded_during_the_wait_is_marked),
         cmocka_unit_test(an_event_recorded_anew_during_the_wait_is_marked),

@@ -64,15 +64,15 @@ static void a_long_set_loses_what_is_past(void **state)
     struct rig *r = *state;
     struct sl_stream *joining = many(r);
 
-    sl_set_drop_past(&r->streams, &joining->extra);
+    sl_stream_drop_past(&r->streams, joining);
     assert_int_equal(set_size(&joining->extra), STREAMS); /* nobody waited yet */
     know(r, 10 * STREAMS / 2 + 5);
-    sl_set_drop_past(&r->streams, &joining->extra);
+    sl_stream_drop_past(&r->streams, joining);
     assert_int_equal(set_size(&joining->extra), STREAMS / 2);
     assert_null(rig_member(&joining->extra, 10 * STREAMS / 2));
     assert_non_null(rig_member(&joining->extra, 10 * STREAMS / 2 + 10));
     know(r, LATER);
-    sl_set_drop_past(&r->streams, &joining->extra);
+    sl_stream_drop_past(&r->streams, joining);
     assert_int_equal(set_size(&joining->extra), MEMBERS_KEPT);
     assert_non_null(rig_member(&joining->extra, 10 * STREAMS)); /* the latest */
 }
@@ -84,7 +84,7 @@ static void a_wait_that_is_open_may_look_for_it(void **state)
 
     know(r, LATER);
     r->streams.waits_since_ns = (10 * STREAMS / 2 + 6) * US; /* the next ends 9 us later */
-    sl_set_drop_past(&r->streams, &joining->extra);
+    sl_stream_drop_past(&r->streams, joining);
     assert_int_equal(set_size(&joining->extra), STREAMS / 2);
 }
 
@@ -96,12 +96,12 @@ static void what_goes_on_stays(void **state)
 
     know(r, LATER);
     first->pub.end_ns = 2 * LATER * US;
-    sl_set_drop_past(&r->streams, &joining->extra);
+    sl_stream_drop_past(&r->streams, joining);
     assert_int_equal(set_size(&joining->extra), MEMBERS_KEPT + 1);
     assert_non_null(rig_member(&joining->extra, 10));
     first->pub.end_ns = 0; /* no time */
     first->no_time = 1;
-    sl_set_drop_past(&r->streams, &joining->extra);
+    sl_stream_drop_past(&r->streams, joining);
     assert_int_equal(set_size(&joining->extra), MEMBERS_KEPT + 1);
 }
 
@@ -119,7 +119,7 @@ static void a_long_list_loses_what_is_past(void **state)
     assert_int_equal(context->left, STREAMS + 1 - STREAMS_KEPT);
     /* What it is made to wait for still tells of them. */
     assert_int_equal(collect_lost(r, &lost), STREAMS);
-    sl_set_drop_past(&r->streams, &sl_streams_get(&r->streams, 0, 1, JOINING)->extra);
+    sl_stream_drop_past(&r->streams, sl_streams_get(&r->streams, 0, 1, JOINING));
     assert_int_equal(collect_lost(r, &lost), STREAMS_KEPT - 1);
     assert_int_equal(lost, 0);
 }
