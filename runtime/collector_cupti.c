@@ -383,7 +383,7 @@ int sl_collector_force_out(struct sl_collector *c)
     uint64_t deadline = sl_clock_monotonic() + FORCED_WAIT_NS;
 
     if (c->is_away || c->is_robbed || sl_collector_is_silent(c))
-        return 0;
+        return sl_collector_take_buffers(c);
     if (sl_collector_flush(c, 1) || sl_collector_take_buffers(c))
         return -ECANCELED;
     while (!sl_cupti_pool_all_back(c->drain_turn) && sl_clock_monotonic() < deadline) {

@@ -42,7 +42,7 @@ struct sl_collector_mark {
  * sign that it works for us. */
 struct sl_collector_lent {
     uint64_t turn;
-    unsigned missing;
+    unsigned count;
 };
 
 /* Plain flushes in a row that changed nothing although all that is out was complete. */

@@ -29,12 +29,12 @@ static struct sl_collector_lent lent_now(void)
 {
     uint64_t turn = sl_cupti_pool_turn();
 
-    return (struct sl_collector_lent){.turn = turn, .missing = sl_cupti_pool_missing(turn)};
+    return (struct sl_collector_lent){.turn = turn, .count = sl_cupti_pool_lent(turn)};
 }
 
 static int is_same(struct sl_collector_lent a, struct sl_collector_lent b)
 {
-    return a.turn == b.turn && a.missing == b.missing;
+    return a.turn == b.turn && a.count == b.count;
 }
 
 /* ---- turning kinds off ---- */
@@ -90,7 +90,7 @@ static int is_complete(const struct sl_collector *c, struct sl_collector_lent le
 
     *records = held.records;
     /* One that looks empty: not every CUPTI need have written there what it is going to bring. */
-    return !held.unfinished && (lent.missing != 0) == (held.records != 0) &&
+    return !held.unfinished && (lent.count != 0) == (held.records != 0) &&
            !sl_pipeline_waiting(c->pipeline);
 }
 

@@ -353,24 +353,34 @@ uint64_t sl_cupti_pool_turn(void)
     return atomic_load_explicit(&pool.turn, memory_order_acquire);
 }
 
-/* Until the collector has it: CUPTI's thread may stand still on its way to the list. */
-static int is_missing(const struct slot *s, uint64_t turn)
+static int is_between(const struct slot *s, uint64_t turn, enum state first, enum state last)
 {
     int state = atomic_load_explicit(&s->state, memory_order_relaxed);
 
-    return (state == OUT || state == COMPLETED) &&
+    return state >= (int)first && state <= (int)last &&
            atomic_load_explicit(&s->turn, memory_order_relaxed) <= turn;
 }
 
-/* Relaxed is enough: only sl_cupti_pool_take(), on the collector's thread, makes one back. */
-unsigned sl_cupti_pool_missing(uint64_t turn)
+static unsigned count(uint64_t turn, enum state first, enum state last)
 {
     uint32_t used = atomic_load_explicit(&pool.prepared, memory_order_relaxed);
-    unsigned missing = 0;
+    unsigned found = 0;
 
     for (uint32_t i = 0; i < used; i++)
-        missing += (unsigned)is_missing(&pool.slot[i], turn);
-    return missing;
+        found += (unsigned)is_between(&pool.slot[i], turn, first, last);
+    return found;
+}
+
+/* Until the collector has it: CUPTI's thread may stand still on its way to the list. Relaxed is
+ * enough: only sl_cupti_pool_take(), on the collector's thread, makes one back. */
+unsigned sl_cupti_pool_missing(uint64_t turn)
+{
+    return count(turn, OUT, COMPLETED);
+}
+
+unsigned sl_cupti_pool_lent(uint64_t turn)
+{
+    return count(turn, OUT, OUT);
 }
 
 int sl_cupti_pool_all_back(uint64_t turn)
@@ -384,7 +394,7 @@ void sl_cupti_pool_look(uint64_t turn, void (*look)(void *user, const uint8_t *d
     uint32_t used = atomic_load_explicit(&pool.prepared, memory_order_relaxed);
 
     for (uint32_t i = 0; i < used; i++) {
-        if (is_missing(&pool.slot[i], turn))
+        if (is_between(&pool.slot[i], turn, OUT, COMPLETED))
             look(user, pool.base + (size_t)i * pool.buffer_bytes, pool.buffer_bytes);
     }
 }

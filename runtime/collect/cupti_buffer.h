@@ -73,6 +73,8 @@ int sl_cupti_pool_is_discarding(void);
  * number have not come back, and whether all have: one is back when it has been taken. */
 uint64_t sl_cupti_pool_turn(void);
 unsigned sl_cupti_pool_missing(uint64_t turn);
+/* Of these, how many CUPTI still has: nothing that we do changes it. */
+unsigned sl_cupti_pool_lent(uint64_t turn);
 int sl_cupti_pool_all_back(uint64_t turn);
 
 /* Any thread: shows each buffer that has not come back, while CUPTI may be writing to it. */

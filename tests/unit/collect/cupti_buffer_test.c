@@ -365,8 +365,10 @@ static void a_buffer_is_back_when_the_collector_has_it(void **state)
     assert_int_equal(sl_cupti_pool_init(BYTES, 2 * BYTES, 2, wake), 0);
     ours = request();
     turn = sl_cupti_pool_turn();
+    assert_int_equal(sl_cupti_pool_lent(turn), 1);
     complete(ours, 100);
     assert_int_equal(sl_cupti_pool_missing(turn), 1);
+    assert_int_equal(sl_cupti_pool_lent(turn), 0);
     sl_cupti_pool_look(turn, look, &seen);
     assert_ptr_equal(seen, ours);
     complete(ours, 100); /* twice */
