@@ -1,5 +1,7 @@
 """`syncline convert --to chakra` of collectives: what is communication, and the file of groups."""
 import json
+import os
+import pathlib
 import resource
 import subprocess
 
@@ -92,6 +94,29 @@ def test_many_ranks_at_once(tmp_path):
     assert [child.wait(60) for child in children] == [0] * 24
     groups = json.loads((tmp_path / "job.comm_groups.json").read_text())
     assert sorted(groups.values()) == [[0, rank] for rank in range(1, 25)]
+
+
+def test_who_may_read_the_file_of_groups_still_may(tmp_path):
+    path = tmp_path / "job.comm_groups.json"
+    for rank in (1, 2):
+        trace = write(tmp_path / "t.json", collective_rows([0, rank]),
+                      distributedInfo={"rank": rank, "world_size": 4})
+        run(trace, tmp_path / f"job.{rank}.et")
+        assert path.stat().st_mode & 0o777 == (0o600 if rank == 1 else 0o644)
+        path.chmod(0o644)
+    assert sorted(json.loads(path.read_text()).values()) == [[0, 1], [0, 2]]
+
+
+def test_what_an_earlier_run_left_is_in_the_way(tmp_path):
+    """Of the same process id, as in a container: no other job's groups."""
+    trace = write(tmp_path / "t.json", collective_rows([0, 2]),
+                  distributedInfo={"rank": 0, "world_size": 4})
+    path = tmp_path / "job.comm_groups.json"
+    done = run(trace, tmp_path / "job.0.et", status=1,
+               preexec_fn=lambda: pathlib.Path(f"{path}.{os.getpid()}.part").touch())
+    assert "an earlier run left" in done.stderr and "remove it" in done.stderr
+    assert "another job's" not in done.stderr
+    assert not path.exists()
 
 
 def test_a_group_that_has_other_ranks_in_the_file_is_said(tmp_path):

@@ -26,7 +26,8 @@
 struct job {
     char *text; /* the file, without its last brace */
     off_t size; /* of the file */
-    int any;    /* groups in it */
+    mode_t mode;
+    int any; /* groups in it */
     FILE *out;
     int added;
     uint32_t other; /* a group that has other ranks in the file; 0: none */
@@ -191,7 +192,8 @@ static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t 
     j->added = 1;
 }
 
-static int replace(const char *path, const char *text, size_t size)
+/* Who may read the old file may read the new one. */
+static int replace(const struct job *j, const char *path, const char *text, size_t size)
 {
     struct sl_output out;
     int rc = sl_output_open(&out, path, SL_COMPRESS_NONE, 0);
@@ -203,7 +205,10 @@ static int replace(const char *path, const char *text, size_t size)
         sl_output_drop(&out);
         return rc;
     }
-    return sl_output_keep(&out, path, 1);
+    rc = sl_output_keep(&out, path, 1);
+    if (rc == 0)
+        (void)chmod(path, j->mode);
+    return rc;
 }
 
 static int write_new(struct job *j, const char *path, const struct sl_collectives *collectives)
@@ -223,7 +228,7 @@ static int write_new(struct job *j, const char *path, const struct sl_collective
     else if (j->other)
         rc = -EEXIST;
     else if (j->added)
-        rc = replace(path, text, size);
+        rc = replace(j, path, text, size);
     free(text);
     return rc;
 }
@@ -257,9 +262,11 @@ static int open_locked(const char *path)
 static int add_all(struct job *j, const char *path, const struct sl_collectives *collectives)
 {
     int fd = open_locked(path), rc;
+    struct stat old;
 
     if (fd < 0)
         return fd;
+    j->mode = fstat(fd, &old) == 0 ? old.st_mode & 0777 : 0600;
     rc = read_old(j, fd);
     if (rc == 0)
         rc = write_new(j, path, collectives);
@@ -294,7 +301,12 @@ int sl_groups_add(const struct sl_command *command, const char *et,
         rc = add_all(&j, path, collectives);
     if (rc == 0)
         return SL_EXIT_OK;
-    if (rc == -EEXIST)
+    if (rc == -EEXIST && !j.other)
+        sl_args_complain(command,
+                         "the process groups could not be added to %s: a file that an earlier run "
+                         "left, %s.%ld or the same with .part, is in the way; remove it",
+                         path, path, (long)getpid());
+    else if (rc == -EEXIST)
         sl_args_complain(command,
                          "the process groups could not be added to %s: its group %u has other "
                          "ranks than here; it is another job's, so write to another folder or "
