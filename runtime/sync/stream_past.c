@@ -41,12 +41,6 @@ static int is_link_past(const struct sl_streams *s, const struct sl_link *link)
     return link->by.to_ns <= past_ns(s) && is_past(s, link->op);
 }
 
-static void later(uint64_t *ns, uint64_t than_ns)
-{
-    if (*ns < than_ns)
-        *ns = than_ns;
-}
-
 void sl_stream_drop_past(struct sl_streams *s, struct sl_stream *stream)
 {
     struct sl_link **at = &stream->extra.first;
@@ -59,7 +53,7 @@ void sl_stream_drop_past(struct sl_streams *s, struct sl_stream *stream)
             continue;
         }
         *at = link->next;
-        later(&stream->dropped_ns, sl_op_all_ended_ns(link->op));
+        sl_no_earlier(&stream->dropped_ns, sl_op_all_ended_ns(link->op));
         sl_link_drop(s, link);
     }
 }
@@ -85,10 +79,7 @@ static void leave(struct sl_stream *stream)
 
     sl_stream_leave_list(stream);
     context->left++;
-    if (stream->newest)
-        later(&context->left_ns, sl_op_all_ended_ns(stream->newest));
-    for (const struct sl_link *at = stream->extra.first; at; at = at->next)
-        later(&context->left_ns, sl_op_all_ended_ns(at->op));
+    sl_no_earlier(&context->left_ns, sl_stream_over_ns(stream));
 }
 
 struct sl_stream *sl_stream_next(const struct sl_streams *s, struct sl_stream *stream, int *passed)

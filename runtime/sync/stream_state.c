@@ -116,6 +116,15 @@ static uint32_t lost_behind(const struct sl_link *link, const struct sl_moment *
     return link->hides && sl_moments_overlap(&link->by, when) ? 1u << SL_EDGE_LOST_AMBIGUOUS : 0;
 }
 
+/* A call that comes late, behind `op`: what is forgotten of the stream may have been what it came
+ * behind. */
+static int lacks(const struct sl_stream *stream, const struct sl_op *op,
+                 const struct sl_moment *when)
+{
+    return sl_moment_is_late(when, stream->dropped_ns) ||
+           (!op && sl_moment_is_late(when, stream->context->gone_ns));
+}
+
 /* Without what `last` came behind already; NULL: all of it. */
 static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
                               const struct sl_moment *when, const struct sl_op *last,
@@ -125,7 +134,7 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
     int overlaps = 0;
     struct sl_op *op = look_back(stream, when, &extra, &overlaps);
 
-    if (sl_moment_is_late(when, stream->dropped_ns))
+    if (lacks(stream, op, when))
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     set->lost |= sl_stream_lost(stream, extra, when, &overlaps);
     set->lost |= sl_stream_lost_whole(s, stream, op, last, when, &overlaps);
@@ -179,6 +188,8 @@ static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const str
     if (takes_part && sl_stream_has_unseen(s, stream, last, NULL, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     if (stream == legacy) {
+        if (sl_moment_is_late(when, stream->context->gone_ns))
+            set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
         for (struct sl_stream *at = stream->context->recent; at && at->active_ns > since_ns;
              at = sl_stream_next(s, at, &passed))
             if (is_blocking(at))
@@ -213,6 +224,8 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
     size_t looked = 0;
     int tells = 0, passed = 0;
 
+    if (sl_moment_is_late(when, context->gone_ns))
+        set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     if (sl_context_has_unseen(s, context, when))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     if (s->missing.count)
@@ -338,7 +351,7 @@ static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *ab
 
     sl_set_open(s, before);
     before->lost |= op->behind.lost;
-    if (sl_moment_is_late(&op->by, op->stream->dropped_ns))
+    if (lacks(op->stream, op->older, &op->by))
         before->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     before->lost |= sl_stream_lost_whole(s, op->stream, op->older, NULL, &op->by, &unsure);
     before->lost |= sl_stream_lost_graph(s, op->stream, op->older, &op->by, &unsure);

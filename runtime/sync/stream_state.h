@@ -91,6 +91,7 @@ struct sl_context {
     uint32_t id, number;
     uint32_t left;       /* of its streams: they are past (stream_past.c) */
     uint64_t left_ns;    /* what they hold, or held, was over then */
+    uint64_t gone_ns;    /* what those held whose places went to others was over then */
     uint64_t seen_ns;    /* work from before recording began is over; UINT64_MAX: may be pending */
     struct sl_over over; /* since a wait for all of it */
     uint16_t device;

@@ -54,10 +54,26 @@ static inline int sl_moment_is_late(const struct sl_moment *when, uint64_t ns)
     return when->from_ns && when->from_ns < ns;
 }
 
+static inline void sl_no_earlier(uint64_t *ns, uint64_t than_ns)
+{
+    if (*ns < than_ns)
+        *ns = than_ns;
+}
+
 /* When the operation and all before it on its stream had ended. */
 static inline uint64_t sl_op_all_ended_ns(const struct sl_op *op)
 {
     return op->pub.end_ns > op->older_end_ns ? op->pub.end_ns : op->older_end_ns;
+}
+
+/* When all that it holds was over; 0: it holds nothing. */
+static inline uint64_t sl_stream_over_ns(const struct sl_stream *stream)
+{
+    uint64_t ns = stream->newest ? sl_op_all_ended_ns(stream->newest) : 0;
+
+    for (const struct sl_link *at = stream->extra.first; at; at = at->next)
+        sl_no_earlier(&ns, sl_op_all_ended_ns(at->op));
+    return ns;
 }
 
 /* Over at `ns`: for who looks, or, if that is not known, at any time. */

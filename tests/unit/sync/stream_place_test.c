@@ -84,6 +84,31 @@ static void one_that_has_run_dry_gives_its_place(void **state)
     assert_null(sl_streams_get(s, 0, 1, 1000)->newest);
 }
 
+/* A call that comes later than any may have waited for what it held. */
+static void what_a_late_call_lacks_is_counted(void **state)
+{
+    struct rig *r = *state;
+    struct sl_streams *s = &r->streams;
+    struct sl_context *context = fill(r, 30)->context;
+    struct sl_moment late = rig_call(25, 25), when = rig_call(2000000, 2000000);
+    struct sl_set set = {0};
+
+    s->horizon_ns = 1000000 * US;
+    assert_non_null(sl_streams_get(s, 0, 1, 7000000));
+    for (int i = 0; i < 2; i++) {
+        const struct sl_moment *asks = i ? &late : &when;
+
+        sl_set_open(s, &set);
+        sl_context_collect(s, context, 0, asks, &set);
+        assert_int_equal(set.lost, i ? 1u << SL_EDGE_LOST_GAVE_UP : 0);
+        sl_set_clear(s, &set);
+        sl_set_open(s, &set);
+        sl_stream_collect(s, sl_streams_get(s, 0, 1, 1000), 0, asks, &set); /* it is a new one */
+        assert_int_equal(set.lost, i ? 1u << SL_EDGE_LOST_GAVE_UP : 0);
+        sl_set_clear(s, &set);
+    }
+}
+
 static void one_that_may_still_be_waited_for_stays(void **state)
 {
     struct rig *r = *state;
@@ -121,6 +146,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_context_has_one_stream_that_stands_for_it, rig_make,
                                         rig_drop),
         cmocka_unit_test_setup_teardown(one_that_has_run_dry_gives_its_place, rig_make, rig_drop),
+        cmocka_unit_test_setup_teardown(what_a_late_call_lacks_is_counted, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(one_that_may_still_be_waited_for_stays, rig_make, rig_drop),
         cmocka_unit_test_setup_teardown(one_that_a_record_names_stays, rig_make, rig_drop),
     };
