@@ -12,8 +12,7 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    MEMBERS_KEPT = 16, /* past or not */
-    STREAMS_KEPT = 64  /* past or not: few jobs have more of them */
+    MEMBERS_KEPT = 16 /* past or not */
 };
 
 /* But for those whose records come late, no call that was on its way by then is still to be looked
@@ -73,22 +72,15 @@ static int is_stream_past(const struct sl_streams *s, const struct sl_stream *st
     return 1;
 }
 
-static void leave(struct sl_stream *stream)
+void sl_stream_leave_if_past(const struct sl_streams *s, struct sl_stream *stream)
 {
     struct sl_context *context = stream->context;
 
+    if (!is_stream_past(s, stream))
+        return;
     sl_stream_leave_list(stream);
     context->left++;
     sl_no_earlier(&context->left_ns, sl_stream_over_ns(stream));
-}
-
-struct sl_stream *sl_stream_next(const struct sl_streams *s, struct sl_stream *stream, int *passed)
-{
-    struct sl_stream *next = stream->used_before;
-
-    if (++*passed > STREAMS_KEPT && is_stream_past(s, stream))
-        leave(stream);
-    return next;
 }
 
 struct sl_stream *sl_stream_next_left(const struct sl_streams *s, const struct sl_context *context,

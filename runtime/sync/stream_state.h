@@ -106,13 +106,13 @@ struct sl_stream {
     struct sl_op *newest;
     struct sl_op *pushed; /* the last one that was; NULL: forgotten since */
     struct sl_set extra;  /* since the newest operation */
+    uint64_t dropped_ns;  /* what `extra` lost because it was past was over then */
     struct sl_stream *used_before, *used_after;
     struct sl_link *mark; /* its member in the set being built, if mark_set is that set's number */
     uint64_t mark_set;
     uint64_t active_ns;  /* when the last call that enqueued here returned; 0: none did */
     uint64_t covered_ns; /* as its context's */
     uint64_t seen_ns;    /* as its context's */
-    uint64_t dropped_ns; /* what `extra` lost because it was past was over then */
     uint64_t lost_ns;    /* when the call that made `extra` lost, the last of them, returned */
     struct sl_moment last_lost; /* the last of those calls */
     uint64_t ignored_ns; /* the last operation began of which the call is not known; 0: none did */

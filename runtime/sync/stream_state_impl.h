@@ -40,9 +40,24 @@ void sl_stream_leave_list(struct sl_stream *stream);
 /* stream_past.c: if the stream was made to wait for many, those go whose edges would have no wait,
  * and some thread knows. */
 void sl_stream_drop_past(struct sl_streams *s, struct sl_stream *stream);
-/* stream_past.c: the one that was used before it. Of a long list the streams leave, as they are
- * passed, whose operations are of that kind. `*passed` is the caller's, 0 at first. */
-struct sl_stream *sl_stream_next(const struct sl_streams *s, struct sl_stream *stream, int *passed);
+/* stream_past.c: out of its context's list, if its operations are of that kind. */
+void sl_stream_leave_if_past(const struct sl_streams *s, struct sl_stream *stream);
+
+enum {
+    SL_STREAMS_KEPT = 64 /* in a list, past or not: few jobs have more of them */
+};
+
+/* The one that was used before it. Of a long list the streams leave, as they are passed, that are
+ * past. `*passed` is the caller's, 0 at first. */
+static inline struct sl_stream *sl_stream_next(const struct sl_streams *s, struct sl_stream *stream,
+                                               int *passed)
+{
+    struct sl_stream *next = stream->used_before;
+
+    if (++*passed > SL_STREAMS_KEPT)
+        sl_stream_leave_if_past(s, stream);
+    return next;
+}
 /* stream_past.c: one of those that left, for a call that began before all that they hold was over,
  * and used after `since_ns`; NULL: there is none (any more). `*at` is the caller's, 0 at first. */
 struct sl_stream *sl_stream_next_left(const struct sl_streams *s, const struct sl_context *context,
