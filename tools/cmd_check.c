@@ -6,11 +6,11 @@
  */
 #include <string.h>
 
-#include "analyze/check.h"
+#include "check/check.h"
+#include "check/print.h"
+#include "check/print_et.h"
 #include "command.h"
 #include "print/progress.h"
-#include "print/report.h"
-#include "print/report_et.h"
 #include "read/trace_file.h"
 
 /* Events between two looks at the clock. */

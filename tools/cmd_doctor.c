@@ -5,8 +5,8 @@
  */
 #include <unistd.h>
 
-#include "analyze/host.h"
 #include "command.h"
+#include "doctor/host.h"
 
 enum {
     OPT_QUIET,

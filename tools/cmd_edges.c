@@ -4,8 +4,8 @@
  * The trace is read once. Where the job has found its edges itself, they are printed as they come;
  * else rows go, in the order of enqueue, through the engine that would have found them there.
  *
- * Threads: main; reading has a helper thread. Memory: see feed.h, edge_summary.h: at most 256 MiB,
- * whatever the file.
+ * Threads: main; reading has a helper thread. Memory: see replay/replay.h, edge_summary.h: at most
+ * 256 MiB, whatever the file.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/edge_summary.h"
-#include "analyze/feed.h"
-#include "analyze/spent.h"
 #include "command.h"
-#include "print/edges.h"
+#include "edges/edge_summary.h"
+#include "edges/print.h"
+#include "edges/wait_blame.h"
 #include "print/format.h"
+#include "replay/replay.h"
 
 enum {
     OPT_JSON,

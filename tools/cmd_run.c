@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/host.h"
 #include "command.h"
 #include "control/config.h"
+#include "doctor/host.h"
 
 #define CUDA_VARIABLE   "CUDA_INJECTION64_PATH"
 #define NVTX_VARIABLE   "NVTX_INJECTION64_PATH"

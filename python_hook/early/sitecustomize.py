@@ -18,7 +18,7 @@ def _boot():
 
 
 def _is_left_alone():
-    """Python without a GIL, as in the library (collect/python_boot.c)."""
+    """Python without a GIL, as in the library (collect/python/boot.c)."""
     return "free-threading" in sys.version
 
 

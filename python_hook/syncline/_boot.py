@@ -1,4 +1,4 @@
-"""How the package gets into a job. Executed by path, from the library (collect/python_boot.c) once
+"""How the package gets into a job. Executed by path, from the library (collect/python/boot.c) once
 CUDA is initialised, or from our sitecustomize.py at the interpreter's start.
 
 The import path stays as it is. The package is called `syncline`, unless the job has a module of that

@@ -1,5 +1,5 @@
 """PyTorch's operators where there is no observer for its version: its own profiler is told to give
-NVTX a range for each, whose text the library takes apart (collect/torch_strings.h).
+NVTX a range for each, whose text the library takes apart (collect/torch/nvtx_fallback.h).
 
 That profiler is a thread's own. Autograd's threads take it over from the thread that calls backward();
 those that the program starts get it here. The program's own profilers find none of it: each may be

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/nearest.h"
-#include "collect/cupti_api.h"
-#include "collect/python_frames.h"
+#include "collect/cupti/api.h"
+#include "collect/python/frames.h"
 #include "control/config_value.h"
 
 #define PREFIX        "SYNCLINE_"

@@ -13,9 +13,9 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "collect/torch_ops.h"
-#include "write/kineto.h"
-#include "write/sink.h"
+#include "collect/torch/ops.h"
+#include "write/kineto/kineto.h"
+#include "write/sink/sink.h"
 
 enum sl_window_mode {
     SL_WINDOW_RUN,

@@ -18,11 +18,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analyze/et_check.h"
+#include "check/et_check.h"
+#include "check/print_et.h"
 #include "fuzz.h"
-#include "print/report_et.h"
 #include "read/et_file.h"
-#include "write/chakra_attribute.h"
+#include "write/chakra/attribute.h"
 
 static FILE *nowhere;
 static volatile uint64_t touched;

@@ -18,10 +18,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analyze/check.h"
+#include "check/check.h"
+#include "check/print.h"
+#include "edges/print.h"
 #include "fuzz.h"
-#include "print/edges.h"
-#include "print/report.h"
 #include "read/trace_events.h"
 #include "read/trace_file.h"
 #include "sync/edge.h"

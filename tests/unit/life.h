@@ -23,7 +23,7 @@
 
 #include "child.h"
 #include "fake_cupti.h"
-#include "runtime.h"
+#include "process/process.h"
 
 /* Waits for what another thread will do; a test that waits in vain is ended by ctest. */
 #define UNTIL(condition)                                                                           \

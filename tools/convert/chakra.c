@@ -4,16 +4,15 @@
  * The same writer as in a running job, fed from the file in the order of enqueue; edges are those
  * that the job found, or the same engine's.
  *
- * Threads: main; reading has a helper thread. Memory: see feed.h, chakra.h, et_nodes.h: under
- * 500 MiB, whatever the file.
+ * Threads: main; reading has a helper thread. Memory: see replay/replay.h, chakra.h, et_nodes.h:
+ * under 500 MiB, whatever the file.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/feed.h"
-#include "collect/cupti_decode.h"
+#include "collect/cupti/decode.h"
 #include "convert/chakra_report.h"
 #include "convert/et_nodes.h"
 #include "convert/groups.h"
@@ -21,7 +20,8 @@
 #include "convert/request.h"
 #include "read/et_file.h"
 #include "read/unescape.h"
-#include "write/chakra.h"
+#include "replay/replay.h"
+#include "write/chakra/chakra.h"
 
 /* Rows that end late, and edges, until they go out: some 600 000 and 200 000. */
 #define WRITER_BYTES (96u << 20)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "print/edges.h"
+#include "edges/print.h"
 #include "print/format.h"
 
 /* A counter and, behind the number, what it means. */
