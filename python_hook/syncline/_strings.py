@@ -18,7 +18,7 @@ _FULL = 2  # sl_hook_ops(): with shapes
 
 class _Mine(threading.local):
     is_on = False
-    is_away = False  # for the program's own
+    handed_over = False  # for the program's own
 
 
 _mine = _Mine()
@@ -36,12 +36,12 @@ def _come():
     if not _mode:
         return
     if _is_any_on():
-        _mine.is_away = not _mine.is_on
+        _mine.handed_over = not _mine.is_on
         return
     config = _profiler.ProfilerConfig(_profiler.ProfilerState.NVTX, _mode == _FULL, False, False, False,
                                       False, _profiler._ExperimentalConfig())
     _begin(config, set())
-    _mine.is_on, _mine.is_away = True, False
+    _mine.is_on, _mine.handed_over = True, False
 
 
 def _come_quietly():
@@ -52,17 +52,17 @@ def _come_quietly():
         _say.miss("operators", error)
 
 
-def _go(is_away):
+def _go(handed_over):
     if _mine.is_on:
-        _mine.is_on, _mine.is_away = False, is_away
+        _mine.is_on, _mine.handed_over = False, handed_over
         _end()
 
 
-def _go_quietly(is_away=False):
+def _go_quietly(handed_over=False):
     """A profiler of the program's begins; or a thread ends, or the program: PyTorch complains of a
     profiler that is left to itself, and may crash over it."""
     try:
-        _go(is_away)
+        _go(handed_over)
     except Exception as error:  # noqa: BLE001
         _say.miss("operators", error)
 
@@ -70,11 +70,11 @@ def _go_quietly(is_away=False):
 def _beginning(original):
     @functools.wraps(original)
     def begin(*args, **kwargs):
-        _go_quietly(is_away=True)
+        _go_quietly(handed_over=True)
         try:
             return original(*args, **kwargs)
         except BaseException:
-            if _mine.is_away:
+            if _mine.handed_over:
                 _come_quietly()
             raise
 
@@ -87,7 +87,7 @@ def _ending(original):
         try:
             return original(*args, **kwargs)
         finally:
-            if _mine.is_away:
+            if _mine.handed_over:
                 _come_quietly()
 
     return end

@@ -16,7 +16,7 @@ static void take_note(void *user, const struct sl_event *ev)
 {
     struct sl_pipeline *p = user;
 
-    if (ev->kind == SL_EV_NOTE_MARK && !sl_pipeline_in_window(p, ev)) {
+    if (ev->kind == SL_EV_NVTX_RANGE_MARK && !sl_pipeline_in_window(p, ev)) {
         sl_stats_add(SL_STAT_OUTSIDE_WINDOW, 1);
         return;
     }

@@ -20,14 +20,14 @@
 /* 0; -EAGAIN before the injection; -ENODEV for good. */
 static int is_there(void)
 {
-    switch (sl_runtime_life()) {
+    switch (sl_process_life()) {
     case SL_LIFE_NOT_INJECTED:
     case SL_LIFE_PREPARING:
         return -EAGAIN;
     case SL_LIFE_ARMED:
-        if (getpid() == sl_runtime.pid)
+        if (getpid() == sl_process.pid)
             return 0;
-        sl_runtime_fork_child(); /* a bare clone() runs no handler */
+        sl_process_fork_child(); /* a bare clone() runs no handler */
         break;
     case SL_LIFE_PASSIVE:
         break;
@@ -35,44 +35,44 @@ static int is_there(void)
     return -ENODEV;
 }
 
-int sl_runtime_start(void)
+int sl_process_start(void)
 {
     int err = is_there(), answer;
 
     if (err)
         return err;
-    answer = sl_collector_request_start(sl_runtime.collector);
+    answer = sl_collector_request_start(sl_process.collector);
     /* CUPTI may have asked for no buffer yet, though a context exists. */
-    sl_runtime_start_threads();
+    sl_process_start_threads();
     return answer;
 }
 
-int sl_runtime_dump(void)
+int sl_process_dump(void)
 {
     int err = is_there();
 
-    return err ? err : sl_collector_request_dump(sl_runtime.collector);
+    return err ? err : sl_collector_request_dump(sl_process.collector);
 }
 
-int sl_runtime_hand_over(void)
+int sl_process_hand_over(void)
 {
     int err = is_there();
 
-    return err ? err : sl_neighbour_begin();
+    return err ? err : sl_peer_begin();
 }
 
-int sl_runtime_take_back(void)
+int sl_process_take_back(void)
 {
     int err = is_there();
 
-    return err ? err : sl_neighbour_end();
+    return err ? err : sl_peer_end();
 }
 
 /* The same without a system call: what a child of a bare clone() leaves in its lanes is not read.
  */
 static int is_armed(void)
 {
-    switch (sl_runtime_life()) {
+    switch (sl_process_life()) {
     case SL_LIFE_ARMED:
         return 0;
     case SL_LIFE_PASSIVE:
@@ -82,7 +82,7 @@ static int is_armed(void)
     }
 }
 
-int sl_runtime_step(enum sl_step_source source)
+int sl_process_step(enum sl_step_source source)
 {
     int err = is_armed();
 
@@ -109,7 +109,7 @@ static struct sl_nvtx_event event_of(const char *name)
     return (struct sl_nvtx_event){.message = {0, name, strnlen(name, SL_LANE_TEXT_MAX)}};
 }
 
-int sl_runtime_range_push(const char *name)
+int sl_process_range_push(const char *name)
 {
     struct sl_nvtx_event ev;
     int err = is_armed();
@@ -121,7 +121,7 @@ int sl_runtime_range_push(const char *name)
     return 0;
 }
 
-int sl_runtime_range_pop(void)
+int sl_process_range_pop(void)
 {
     int err = is_armed();
 
@@ -130,7 +130,7 @@ int sl_runtime_range_pop(void)
     return err;
 }
 
-uint64_t sl_runtime_range_begin(const char *name)
+uint64_t sl_process_range_begin(const char *name)
 {
     struct sl_nvtx_event ev;
 
@@ -140,18 +140,18 @@ uint64_t sl_runtime_range_begin(const char *name)
     return sl_nvtx_begin(own_domain(), &ev);
 }
 
-void sl_runtime_range_end(uint64_t id)
+void sl_process_range_end(uint64_t id)
 {
     if (!is_armed())
         sl_nvtx_finish(own_domain(), id);
 }
 
-int sl_runtime_ops_by_strings(void)
+int sl_process_ops_by_strings(void)
 {
-    return is_armed() || !sl_runtime.config.nvtx ? SL_TORCH_OPS_OFF : sl_torch_ops_by_strings();
+    return is_armed() || !sl_process.config.nvtx ? SL_TORCH_OPS_OFF : sl_torch_ops_by_strings();
 }
 
-int sl_runtime_mark(const char *name)
+int sl_process_mark(const char *name)
 {
     struct sl_nvtx_event ev;
     int err = is_armed();
@@ -163,11 +163,11 @@ int sl_runtime_mark(const char *name)
     return 0;
 }
 
-int sl_runtime_stop(void)
+int sl_process_stop(void)
 {
     int err = is_there();
 
-    return err ? err : sl_collector_request_stop(sl_runtime.collector);
+    return err ? err : sl_collector_request_stop(sl_process.collector);
 }
 
 static int32_t public_state(enum sl_window_state state)
@@ -191,11 +191,11 @@ static void fill_status(struct sl_status *s, int passive_now)
 
     s->records = sl_stats_get(SL_STAT_RECORDS);
     s->events_written = sl_stats_get(SL_STAT_EVENTS_WRITTEN);
-    s->dropped = sl_runtime_dropped();
+    s->dropped = sl_process_dropped();
     /* A fork may have caught the writer in the middle of telling its last file: the child would
      * wait for the rest. */
-    if (sl_runtime.collector && getpid() == sl_runtime.pid) {
-        sl_collector_get_status(sl_runtime.collector, &c, s->last_file, sizeof(s->last_file));
+    if (sl_process.collector && getpid() == sl_process.pid) {
+        sl_collector_get_status(sl_process.collector, &c, s->last_file, sizeof(s->last_file));
         s->state = c.started ? public_state(c.state) : SL_STATE_ARMED;
         s->window = c.window;
         s->windows_completed = c.windows_completed;
@@ -204,11 +204,11 @@ static void fill_status(struct sl_status *s, int passive_now)
     if (passive_now) {
         s->state = SL_STATE_PASSIVE;
         snprintf(s->reason, sizeof(s->reason), "%s",
-                 atomic_load_explicit(&sl_runtime.reason, memory_order_acquire));
+                 atomic_load_explicit(&sl_process.reason, memory_order_acquire));
     }
 }
 
-int sl_runtime_status(struct sl_status *out)
+int sl_process_status(struct sl_status *out)
 {
     struct sl_status full;
     size_t size;

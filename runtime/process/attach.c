@@ -37,7 +37,7 @@
 /* On the collector thread: stderr may stall, and whoever made the first call must not wait. */
 static void say_where(void)
 {
-    const struct sl_identity *who = &sl_runtime.identity;
+    const struct sl_identity *who = &sl_process.identity;
 
     if (who->rank_source)
         sl_log(SL_LOG_INFO, "recording rank %d of %d to %s", who->rank, who->world_size,
@@ -53,9 +53,9 @@ static int enable_kinds(uint32_t wanted, int *filter_api)
 {
     uint32_t now = wanted, done;
 
-    if (sl_runtime.config.window_mode == SL_WINDOW_DEMAND)
+    if (sl_process.config.window_mode == SL_WINDOW_DEMAND)
         now &= SL_COLLECTOR_ALWAYS;
-    done = sl_cupti_enable(&sl_runtime.cupti, now, sl_runtime.config.api_all, filter_api);
+    done = sl_cupti_enable(&sl_process.cupti, now, sl_process.config.api_all, filter_api);
     return done & ~(uint32_t)SL_CUPTI_NAMES || !(now & ~(uint32_t)SL_CUPTI_NAMES) ? 0 : -EIO;
 }
 
@@ -65,45 +65,45 @@ static int is_in_use(const struct sl_cupti_api *api)
 {
     struct sl_cupti_clock clock = {0};
 
-    return sl_neighbour_imports("cuptiActivityRegisterCallbacks") &&
+    return sl_peer_imports("cuptiActivityRegisterCallbacks") &&
            sl_cupti_clock_look(&clock, api->fn.GetTimestamp) != SL_CUPTI_CLOCK_REALTIME;
 }
 
 /* Attributes before callbacks, callbacks before kinds: CUPTI demands it. */
 static int attach_to_cupti(void)
 {
-    struct sl_cupti_api *api = &sl_runtime.cupti;
+    struct sl_cupti_api *api = &sl_process.cupti;
     struct sl_collector_options opt = {
-        .config = &sl_runtime.config,
-        .identity = &sl_runtime.identity,
+        .config = &sl_process.config,
+        .identity = &sl_process.identity,
         .cupti = api,
-        .kinds = sl_runtime.config.kinds | SL_CUPTI_NAMES,
+        .kinds = sl_process.config.kinds | SL_CUPTI_NAMES,
         .on_start = say_where,
-        .on_failure = sl_runtime_fail,
+        .on_failure = sl_process_fail,
     };
     int err;
 
-    if (sl_runtime.config.window_mode != SL_WINDOW_DEMAND)
+    if (sl_process.config.window_mode != SL_WINDOW_DEMAND)
         opt.on_since_ns = sl_clock_now();
-    sl_cupti_pool_set_first_use(sl_runtime_on_first_use);
-    if (sl_runtime.config.handover && is_in_use(api)) {
+    sl_cupti_pool_set_first_use(sl_process_on_first_use);
+    if (sl_process.config.handover && is_in_use(api)) {
         sl_log(SL_LOG_INFO, "another profiler is recording: syncline begins when it stops");
-        sl_runtime.is_away = opt.is_away = 1;
-        opt.filter_api = !api->fn.ActivityEnableRuntimeApi && !sl_runtime.config.api_all;
-        return sl_collector_init(&sl_runtime.collector, &opt);
+        sl_process.handed_over = opt.handed_over = 1;
+        opt.filter_api = !api->fn.ActivityEnableRuntimeApi && !sl_process.config.api_all;
+        return sl_collector_init(&sl_process.collector, &opt);
     }
     err = sl_cupti_attach(api, sl_cupti_pool_request, sl_cupti_pool_complete);
     if (!err)
         err = enable_kinds(opt.kinds, &opt.filter_api);
     if (!err)
-        err = sl_collector_init(&sl_runtime.collector, &opt);
+        err = sl_collector_init(&sl_process.collector, &opt);
     return err;
 }
 
 /* First of all: CUPTI may start threads. */
 static void invite_nvtx(void)
 {
-    if (sl_runtime.config.nvtx && sl_nvtx_invite() == -EBUSY)
+    if (sl_process.config.nvtx && sl_nvtx_getenv_hook_set() == -EBUSY)
         sl_log(SL_LOG_DEBUG,
                "the process has threads, so that its environment is left alone: payloads of "
                "NVTX's extension are not decoded for objects that have called it before CUDA, "
@@ -114,61 +114,61 @@ static void invite_nvtx(void)
  * ones do not mix in one process. */
 static const char *choose_api(void)
 {
-    enum sl_cupti_api_choice choice = sl_runtime.config.cupti_api;
+    enum sl_cupti_api_choice choice = sl_process.config.cupti_api;
     char holder[64];
     int err;
 
     if (choice == SL_CUPTI_API_V1 ||
-        (choice == SL_CUPTI_API_AUTO && (sl_runtime.cupti.version < FIRST_TO_TELL_DROPS ||
-                                         sl_neighbour_imports("cuptiActivityRegisterCallbacks"))))
+        (choice == SL_CUPTI_API_AUTO && (sl_process.cupti.version < FIRST_TO_TELL_DROPS ||
+                                         sl_peer_imports("cuptiActivityRegisterCallbacks"))))
         return NULL;
     /* A dump is of records whose layout follows from CUPTI's version. */
-    err = sl_cupti_api_use_v2(&sl_runtime.cupti,
-                              choice != SL_CUPTI_API_V2_WHOLE && !*sl_runtime.config.dump_cupti,
+    err = sl_cupti_api_use_v2(&sl_process.cupti,
+                              choice != SL_CUPTI_API_V2_WHOLE && !*sl_process.config.dump_cupti,
                               holder, sizeof(holder));
     if (err == -EBUSY) {
-        snprintf(sl_runtime.why, sizeof(sl_runtime.why),
+        snprintf(sl_process.why, sizeof(sl_process.why),
                  "another profiler holds CUPTI (%s): use one at a time",
                  *holder ? holder : "nsys, ncu, cuda-gdb...");
-        return sl_runtime.why;
+        return sl_process.why;
     }
-    if (sl_runtime.cupti.hides_drops)
+    if (sl_process.cupti.hides_drops)
         sl_log(SL_LOG_WARN,
                "%s does not tell a subscriber of the records that it drops: no wait is "
                "explained, lest it be by the wrong operation; use "
                "SYNCLINE_CUPTI_API=v1, or CUPTI 13.3 or later",
-               sl_runtime.cupti.path);
+               sl_process.cupti.path);
     if (err && choice != SL_CUPTI_API_AUTO)
-        sl_log(SL_LOG_WARN, "%s %s: SYNCLINE_CUPTI_API=v1 is used", sl_runtime.cupti.path,
+        sl_log(SL_LOG_WARN, "%s %s: SYNCLINE_CUPTI_API=v1 is used", sl_process.cupti.path,
                err == -ENOTSUP ? "has no subscribers of CUPTI 13.2" : "refused a subscriber");
     return NULL;
 }
 
-const char *sl_runtime_attach(const struct sl_cupti_functions *cupti)
+const char *sl_process_attach(const struct sl_cupti_functions *cupti)
 {
     const char *why;
     int err;
 
     invite_nvtx();
     sl_clock_calibrate();
-    snprintf(sl_runtime.why, sizeof(sl_runtime.why), "the given CUPTI cannot be used");
+    snprintf(sl_process.why, sizeof(sl_process.why), "the given CUPTI cannot be used");
     if (cupti)
-        err = sl_cupti_api_adopt(&sl_runtime.cupti, cupti);
+        err = sl_cupti_api_adopt(&sl_process.cupti, cupti);
     else
-        err = sl_cupti_api_open(&sl_runtime.cupti, sl_runtime.why, sizeof(sl_runtime.why));
+        err = sl_cupti_api_open(&sl_process.cupti, sl_process.why, sizeof(sl_process.why));
     if (err)
-        return sl_runtime.why;
+        return sl_process.why;
     why = choose_api();
     if (why)
         return why;
-    err = sl_cupti_pool_init(BUFFER_BYTES, sl_runtime.config.cupti_memory_bytes, READY_BUFFERS,
-                             sl_runtime_wake);
+    err = sl_cupti_pool_init(BUFFER_BYTES, sl_process.config.cupti_memory_bytes, READY_BUFFERS,
+                             sl_process_wake);
     if (err)
         return "no memory for CUPTI's buffers: lower SYNCLINE_CUPTI_MEMORY";
     err = attach_to_cupti();
     /* Whatever comes of it, the rest is recorded. */
-    if (!err && sl_runtime.config.graph_edges)
-        (void)sl_graph_nodes_start(&sl_runtime.cupti);
+    if (!err && sl_process.config.graph_edges)
+        (void)sl_graph_nodes_start(&sl_process.cupti);
     if (err == -EBUSY || err == -ENOTSUP)
         return "another profiler holds CUPTI (nsys, ncu, cuda-gdb...): use one at a time";
     return err ? "CUPTI refused to record" : NULL;
@@ -182,18 +182,18 @@ static void attach_to_nvtx(void)
 {
     int err;
 
-    if (!sl_runtime.config.nvtx)
+    if (!sl_process.config.nvtx)
         sl_nvtx_detach();
-    err = sl_nvtx_init((size_t)(sl_runtime.config.nvtx_memory_bytes / 3 * 2));
+    err = sl_nvtx_init((size_t)(sl_process.config.nvtx_memory_bytes / 3 * 2));
     if (err && err != -EALREADY) {
         sl_log(SL_LOG_WARN, "no memory for ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
         sl_nvtx_detach();
         return;
     }
-    sl_nvtx_set_ids(sl_nvtx_cuda_ids(&sl_runtime.cupti));
-    sl_lanes_set_wake(sl_runtime_wake);
-    sl_step_set_wake(sl_runtime_wake);
-    if (sl_runtime.config.nvtx)
+    sl_nvtx_set_ids(sl_nvtx_cuda_ids(&sl_process.cupti));
+    sl_lanes_set_wake(sl_process_wake);
+    sl_step_set_wake(sl_process_wake);
+    if (sl_process.config.nvtx)
         sl_nvtx_attach_all();
 }
 
@@ -201,9 +201,9 @@ static void attach_to_nvtx(void)
  * A PyTorch that is loaded later is the collector's to find. */
 static void attach_to_torch(void)
 {
-    sl_torch_ops_attach(sl_runtime.config.ops, sl_runtime.config.home);
-    if (sl_runtime.config.window_mode == SL_WINDOW_RUN ||
-        sl_runtime.config.window_mode == SL_WINDOW_TIME)
+    sl_torch_ops_attach(sl_process.config.ops, sl_process.config.home);
+    if (sl_process.config.window_mode == SL_WINDOW_RUN ||
+        sl_process.config.window_mode == SL_WINDOW_TIME)
         sl_torch_ops_enable(1);
 }
 
@@ -214,12 +214,12 @@ static void find_python(void)
 
     if (version)
         sl_software_set(SL_SOFTWARE_PYTHON, version());
-    if (sl_python_lines_init((unsigned)sl_runtime.config.source_depth) == -ENOTSUP)
+    if (sl_python_lines_init((unsigned)sl_process.config.source_depth) == -ENOTSUP)
         sl_log(SL_LOG_DEBUG, "this Python is not known (3.9 to 3.15 with the usual lock are): "
                              "waits have no source lines");
 }
 
-void sl_runtime_attach_program(void)
+void sl_process_attach_program(void)
 {
     attach_to_nvtx();
     find_python();

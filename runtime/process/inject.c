@@ -24,7 +24,7 @@ static int has_fork_handlers;
 static void after_fork_in_child(void)
 {
     sl_loader_fork_child();
-    sl_runtime_fork_child();
+    sl_process_fork_child();
 }
 
 /* Always 1, success: a profiler that cannot work must not make cuInit fail. */
@@ -36,10 +36,10 @@ EXPORT int InitializeInjection(void)
     if (!has_fork_handlers)
         has_fork_handlers =
             pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, after_fork_in_child) == 0;
-    if (sl_runtime_inject()) {
+    if (sl_process_inject()) {
         /* Handlers run in reverse order: registered after the driver was loaded, this one runs
          * before the driver's own. */
-        atexit(sl_runtime_exit);
+        atexit(sl_process_exit);
     }
     errno = saved;
     return 1;
@@ -48,7 +48,7 @@ EXPORT int InitializeInjection(void)
 /* For a process whose exit handlers did not run ours (they may be full). */
 __attribute__((destructor)) static void on_unload(void)
 {
-    sl_runtime_exit();
+    sl_process_exit();
 }
 
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id));
@@ -73,47 +73,47 @@ EXPORT int InitializeInjectionNvtxExtension(void *module_info)
 
 EXPORT int sl_start(void)
 {
-    return sl_runtime_start();
+    return sl_process_start();
 }
 
 EXPORT int sl_stop(void)
 {
-    return sl_runtime_stop();
+    return sl_process_stop();
 }
 
 EXPORT int sl_dump(void)
 {
-    return sl_runtime_dump();
+    return sl_process_dump();
 }
 
 EXPORT int sl_hand_over(void)
 {
-    return sl_runtime_hand_over();
+    return sl_process_hand_over();
 }
 
 EXPORT int sl_take_back(void)
 {
-    return sl_runtime_take_back();
+    return sl_process_take_back();
 }
 
 EXPORT int sl_step(void)
 {
-    return sl_runtime_step(SL_STEP_JOB);
+    return sl_process_step(SL_STEP_JOB);
 }
 
 EXPORT int sl_range_push(const char *name)
 {
-    return sl_runtime_range_push(name);
+    return sl_process_range_push(name);
 }
 
 EXPORT int sl_range_pop(void)
 {
-    return sl_runtime_range_pop();
+    return sl_process_range_pop();
 }
 
 EXPORT int sl_mark(const char *name)
 {
-    return sl_runtime_mark(name);
+    return sl_process_mark(name);
 }
 
 EXPORT int sl_hook_step(int source);
@@ -123,7 +123,7 @@ EXPORT int sl_hook_end(void);
 /* The Python package's, before an end by _exit(), which no handler of ours sees. */
 EXPORT int sl_hook_end(void)
 {
-    sl_runtime_exit();
+    sl_process_exit();
     return 0;
 }
 
@@ -137,7 +137,7 @@ EXPORT int sl_hook_groups(const char *json)
 EXPORT int sl_hook_step(int source)
 {
     return source == SL_STEP_LOADER || source == SL_STEP_OPTIMIZER
-               ? sl_runtime_step((enum sl_step_source)source)
+               ? sl_process_step((enum sl_step_source)source)
                : -EINVAL;
 }
 
@@ -148,12 +148,12 @@ EXPORT int sl_hook_range_end(uint64_t id);
  * there is none. */
 EXPORT uint64_t sl_hook_range_begin(const char *name)
 {
-    return sl_runtime_range_begin(name);
+    return sl_process_range_begin(name);
 }
 
 EXPORT int sl_hook_range_end(uint64_t id)
 {
-    sl_runtime_range_end(id);
+    sl_process_range_end(id);
     return 0;
 }
 
@@ -162,10 +162,10 @@ EXPORT int sl_hook_ops(void);
 /* The Python package's: 0, or PyTorch is to tell NVTX of its operators: 1, and 2 with shapes. */
 EXPORT int sl_hook_ops(void)
 {
-    return sl_runtime_ops_by_strings();
+    return sl_process_ops_by_strings();
 }
 
 EXPORT int sl_status(struct sl_status *status)
 {
-    return sl_runtime_status(status);
+    return sl_process_status(status);
 }

@@ -26,21 +26,21 @@
 #include "process/process_impl.h"
 #include "session/peer.h"
 
-struct sl_runtime sl_runtime;
+struct sl_process sl_process;
 
 /* `reason` is a static text. Also runs in the child of a fork: no lock, no allocation, no log. */
 static void passive(const char *reason)
 {
-    atomic_store_explicit(&sl_runtime.reason, reason, memory_order_release);
-    sl_neighbour_stop();
+    atomic_store_explicit(&sl_process.reason, reason, memory_order_release);
+    sl_peer_stop();
     sl_nvtx_detach();
     sl_torch_ops_stop();
     sl_python_lines_stop();
     sl_cupti_pool_set_passive();
-    atomic_store_explicit(&sl_runtime.life, SL_LIFE_PASSIVE, memory_order_release);
+    atomic_store_explicit(&sl_process.life, SL_LIFE_PASSIVE, memory_order_release);
 }
 
-void sl_runtime_fail(const char *reason)
+void sl_process_fail(const char *reason)
 {
     sl_log(SL_LOG_ERROR, "%s; nothing is recorded, the job is not affected", reason);
     passive(reason);
@@ -48,48 +48,48 @@ void sl_runtime_fail(const char *reason)
 
 /* ---- starting ---- */
 
-void sl_runtime_start_threads(void)
+void sl_process_start_threads(void)
 {
-    int err = sl_collector_start(sl_runtime.collector);
+    int err = sl_collector_start(sl_process.collector);
 
     if (err && err != -EALREADY)
-        sl_runtime_fail("no thread could be started: the limit on threads or memory is reached");
+        sl_process_fail("no thread could be started: the limit on threads or memory is reached");
 }
 
 /* Inside the first CUPTI callback, on an application thread: calls neither CUPTI nor CUDA. Some
  * CUPTI may make a record of each device while we are still enabling kinds: then inject() starts
  * the threads when it is done. */
-void sl_runtime_on_first_use(void)
+void sl_process_on_first_use(void)
 {
-    atomic_store(&sl_runtime.used, 1);
-    /* Sequentially consistent with sl_runtime_inject_with(). */
-    if (atomic_load(&sl_runtime.life) == SL_LIFE_ARMED && getpid() == sl_runtime.pid)
-        sl_runtime_start_threads();
+    atomic_store(&sl_process.used, 1);
+    /* Sequentially consistent with sl_process_inject_with(). */
+    if (atomic_load(&sl_process.life) == SL_LIFE_ARMED && getpid() == sl_process.pid)
+        sl_process_start_threads();
 }
 
-void sl_runtime_wake(void)
+void sl_process_wake(void)
 {
-    if (sl_runtime_life() == SL_LIFE_ARMED)
-        sl_collector_wake(sl_runtime.collector);
+    if (sl_process_life() == SL_LIFE_ARMED)
+        sl_collector_wake(sl_process.collector);
 }
 
 /* A client begins, on a thread of the application's that will wait for us, or has left. */
 static void on_neighbour(void)
 {
-    if (sl_runtime_life() != SL_LIFE_ARMED || getpid() != sl_runtime.pid) {
-        sl_neighbour_stop();
+    if (sl_process_life() != SL_LIFE_ARMED || getpid() != sl_process.pid) {
+        sl_peer_stop();
         return;
     }
-    sl_runtime_start_threads();
-    sl_collector_wake(sl_runtime.collector);
+    sl_process_start_threads();
+    sl_collector_wake(sl_process.collector);
 }
 
 static void watch_neighbours(void)
 {
-    const struct sl_neighbour_options opt = {&sl_runtime.cupti, on_neighbour};
+    const struct sl_peer_options opt = {&sl_process.cupti, on_neighbour};
 
-    if (sl_runtime.config.handover)
-        sl_neighbour_watch(&opt, sl_runtime.is_away);
+    if (sl_process.config.handover)
+        sl_peer_watch(&opt, sl_process.handed_over);
 }
 
 static void say_of_windows(const struct sl_config *config)
@@ -102,72 +102,72 @@ static void say_of_windows(const struct sl_config *config)
             (unsigned long long)config->window_steps, (unsigned long long)config->period_steps);
 }
 
-int sl_runtime_inject_with(const struct sl_cupti_functions *cupti, char *const *environment)
+int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *environment)
 {
     int expected = SL_LIFE_NOT_INJECTED;
     const char *why;
 
-    if (!atomic_compare_exchange_strong(&sl_runtime.life, &expected, SL_LIFE_PREPARING))
+    if (!atomic_compare_exchange_strong(&sl_process.life, &expected, SL_LIFE_PREPARING))
         return 0;
-    sl_runtime.pid = getpid();
-    sl_config_read(&sl_runtime.config, environment);
-    if (!sl_runtime.config.enabled) {
+    sl_process.pid = getpid();
+    sl_config_read(&sl_process.config, environment);
+    if (!sl_process.config.enabled) {
         passive("switched off by SYNCLINE_ENABLED");
         return 0;
     }
-    sl_identity_read(&sl_runtime.identity, &sl_runtime.config, environment);
-    say_of_windows(&sl_runtime.config);
-    why = sl_runtime_attach(cupti);
+    sl_identity_read(&sl_process.identity, &sl_process.config, environment);
+    say_of_windows(&sl_process.config);
+    why = sl_process_attach(cupti);
     if (why) {
-        sl_runtime_fail(why);
+        sl_process_fail(why);
         return 0;
     }
-    sl_runtime_attach_program();
-    /* Sequentially consistent with sl_runtime_on_first_use(): one of the two sees the other's
+    sl_process_attach_program();
+    /* Sequentially consistent with sl_process_on_first_use(): one of the two sees the other's
      * store. */
-    atomic_store(&sl_runtime.life, SL_LIFE_ARMED);
+    atomic_store(&sl_process.life, SL_LIFE_ARMED);
     watch_neighbours();
-    if (atomic_load(&sl_runtime.used))
-        sl_runtime_start_threads();
+    if (atomic_load(&sl_process.used))
+        sl_process_start_threads();
     /* The interpreter may not be there yet: the collector asks again when a window opens. */
-    if (sl_runtime.config.python)
-        sl_python_boot(sl_runtime.config.home);
+    if (sl_process.config.python)
+        sl_python_boot(sl_process.config.home);
     return 1;
 }
 
-int sl_runtime_inject(void)
+int sl_process_inject(void)
 {
-    return sl_runtime_inject_with(NULL, environ);
+    return sl_process_inject_with(NULL, environ);
 }
 
 /* ---- ending ---- */
 
-uint64_t sl_runtime_dropped(void)
+uint64_t sl_process_dropped(void)
 {
     return sl_stats_get(SL_STAT_DROPPED_CUPTI) + sl_stats_get(SL_STAT_DROPPED_RECORDS_DISCARDED) +
            sl_stats_get(SL_STAT_DROPPED_RING) + sl_stats_get(SL_STAT_DROPPED_WRITE) +
            sl_stats_get(SL_STAT_UNDELIVERED_AT_EXIT);
 }
 
-void sl_runtime_exit(void)
+void sl_process_exit(void)
 {
     uint64_t dropped;
 
-    if (sl_runtime_life() != SL_LIFE_ARMED || getpid() != sl_runtime.pid)
+    if (sl_process_life() != SL_LIFE_ARMED || getpid() != sl_process.pid)
         return;
-    if (atomic_exchange(&sl_runtime.exiting, 1))
+    if (atomic_exchange(&sl_process.exiting, 1))
         return;
-    if (!atomic_load(&sl_runtime.used) && sl_cuda_facts_has_context())
-        sl_collector_tell_unasked(sl_runtime.collector);
-    sl_collector_exit(sl_runtime.collector);
-    if (sl_runtime.config.window_mode == SL_WINDOW_STEPS && atomic_load(&sl_runtime.used) &&
+    if (!atomic_load(&sl_process.used) && sl_cuda_facts_has_context())
+        sl_collector_tell_unasked(sl_process.collector);
+    sl_collector_exit(sl_process.collector);
+    if (sl_process.config.window_mode == SL_WINDOW_STEPS && atomic_load(&sl_process.used) &&
         sl_step_number() < 2)
         sl_log(SL_LOG_WARN,
                "no steps of the job were seen, so no window opened (SYNCLINE_WINDOW=steps): call "
                "syncline.step(), or record by time");
     /* What the disk or the end of the process lost has been said; more memory would not have
      * helped. */
-    dropped = sl_runtime_dropped() - sl_stats_get(SL_STAT_DROPPED_WRITE) -
+    dropped = sl_process_dropped() - sl_stats_get(SL_STAT_DROPPED_WRITE) -
               sl_stats_get(SL_STAT_UNDELIVERED_AT_EXIT);
     if (dropped)
         sl_log(SL_LOG_WARN,
@@ -177,8 +177,8 @@ void sl_runtime_exit(void)
     passive("the process is ending");
 }
 
-void sl_runtime_fork_child(void)
+void sl_process_fork_child(void)
 {
-    if (sl_runtime_life() != SL_LIFE_NOT_INJECTED)
+    if (sl_process_life() != SL_LIFE_NOT_INJECTED)
         passive("a forked child: the parent goes on recording");
 }

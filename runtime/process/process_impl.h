@@ -23,12 +23,12 @@ enum sl_life {
     SL_LIFE_PASSIVE
 };
 
-struct sl_runtime {
+struct sl_process {
     _Atomic int life;
     _Atomic int exiting;
     _Atomic int used;           /* CUPTI has asked for a buffer */
     const char *_Atomic reason; /* why passive */
-    int is_away;                /* from the start: another client has CUPTI */
+    int handed_over;            /* from the start: another client has CUPTI */
     pid_t pid; /* of the process that was injected: a child made by a bare clone() is another */
     struct sl_config config;
     struct sl_identity identity;
@@ -37,27 +37,27 @@ struct sl_runtime {
     char why[512]; /* what was wrong with libcupti */
 };
 
-extern struct sl_runtime sl_runtime;
+extern struct sl_process sl_process;
 
-static inline enum sl_life sl_runtime_life(void)
+static inline enum sl_life sl_process_life(void)
 {
     /* Acquire pairs with the release in inject: the collector is there. */
-    return (enum sl_life)atomic_load_explicit(&sl_runtime.life, memory_order_acquire);
+    return (enum sl_life)atomic_load_explicit(&sl_process.life, memory_order_acquire);
 }
 
 /* Says why nothing is recorded, for good. `reason` is a static text. */
-void sl_runtime_fail(const char *reason);
+void sl_process_fail(const char *reason);
 
-void sl_runtime_start_threads(void);
-void sl_runtime_wake(void); /* the collector, if it is there; any thread */
+void sl_process_start_threads(void);
+void sl_process_wake(void); /* the collector, if it is there; any thread */
 
-void sl_runtime_on_first_use(void);
+void sl_process_on_first_use(void);
 
-uint64_t sl_runtime_dropped(void); /* events, for whatever reason */
+uint64_t sl_process_dropped(void); /* events, for whatever reason */
 
 /* attach.c: CUPTI, those given or NULL: the process's. NULL, or why nothing is recorded. */
-const char *sl_runtime_attach(const struct sl_cupti_functions *cupti);
+const char *sl_process_attach(const struct sl_cupti_functions *cupti);
 /* What the program tells itself: ranges, operators, lines of its source. */
-void sl_runtime_attach_program(void);
+void sl_process_attach_program(void);
 
 #endif

@@ -29,7 +29,7 @@ static int is_drained(struct sl_collector *c)
 {
     if (c->window.state != SL_WIN_DRAINING)
         return 0;
-    if (c->is_robbed) /* what is out is not coming */
+    if (c->taken_over) /* what is out is not coming */
         return 1;
     if (!sl_cupti_pool_all_back(c->drain_turn) || sl_pipeline_waiting(c->pipeline))
         c->drain_back = 0;
@@ -253,7 +253,7 @@ static int run_until_exit(struct sl_collector *c)
 {
     /* Unasked, the exiting thread has started us and is about to say so; a flush would bring the
      * other's buffers to callbacks that may be gone. */
-    while (c->is_unasked && !is_exiting(c))
+    while (c->taken_before_start && !is_exiting(c))
         sl_collector_nap(c);
     for (;;) {
         /* Before the look at what it may be for: a wake between the two is not slept through. */
@@ -314,7 +314,7 @@ static int finish(struct sl_collector *c)
      * before. */
     if (sl_collector_flush(c, 1) || sl_collector_take_buffers(c))
         return -ECANCELED;
-    while (!c->is_robbed && !sl_cupti_pool_all_back(c->exit_turn)) {
+    while (!c->taken_over && !sl_cupti_pool_all_back(c->exit_turn)) {
         if (sl_collector_wait_for_cupti(c) || sl_collector_take_buffers(c))
             return -ECANCELED;
     }
@@ -360,7 +360,7 @@ static void open_dump(struct sl_collector *c)
 /* CUPTI is left as it was found: others may want it. 0, or -ECANCELED. */
 static int fail(struct sl_collector *c, const char *reason)
 {
-    if (!c->is_away && !c->is_robbed && sl_collector_release(c))
+    if (!c->handed_over && !c->taken_over && sl_collector_release(c))
         return -ECANCELED;
     c->opt.on_failure(reason);
     return 0;
@@ -373,7 +373,7 @@ void *sl_collector_run(void *user)
 
     pthread_setname_np(pthread_self(), "syncline-cupti");
     c->opt.on_start();
-    c->is_away = c->opt.is_away;
+    c->handed_over = c->opt.handed_over;
     err = create_pipeline(c);
     if (err) {
         if (fail(c, err == -ENOMEM ? "no memory for events: lower SYNCLINE_MEMORY"
@@ -388,14 +388,14 @@ void *sl_collector_run(void *user)
     sl_step_await(c->armed_step, 1);
     c->are_kinds_wanted = c->opt.on_since_ns != 0;
     c->sure_ns = c->opt.on_since_ns ? c->opt.on_since_ns : sl_clock_now();
-    c->away_ns = c->is_away ? c->opt.on_since_ns : 0;
-    if (c->are_kinds_wanted && !c->is_away)
+    c->away_ns = c->handed_over ? c->opt.on_since_ns : 0;
+    if (c->are_kinds_wanted && !c->handed_over)
         sl_pipeline_kinds_on(c->pipeline, 0);
     /* The first window opens before any record is judged, even if the process ends already. */
     err = run_window(c);
-    if (c->is_away)
+    if (c->handed_over)
         sl_pipeline_use(c->pipeline); /* of the other, which had CUPTI before us */
-    if (!err && c->is_unasked)
+    if (!err && c->taken_before_start)
         err = sl_collector_set_unasked(c);
     if (!err)
         err = run_until_exit(c);

@@ -33,7 +33,7 @@ struct sl_collector_options {
     uint32_t kinds;       /* enum sl_cupti_set bits that are wanted */
     uint64_t on_since_ns; /* since when all of them are on; 0: only SL_COLLECTOR_ALWAYS */
     int filter_api;       /* from sl_cupti_enable() */
-    int is_away;          /* another client has CUPTI: nothing is registered or on yet */
+    int handed_over;      /* another client has CUPTI: nothing is registered or on yet */
     /* Collector thread, first of all. */
     void (*on_start)(void);
     /* Collector thread, at most once: it cannot go on, for this reason. */

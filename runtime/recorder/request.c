@@ -33,7 +33,7 @@ int sl_collector_init(struct sl_collector **out, const struct sl_collector_optio
     return 0;
 }
 
-static int start(struct sl_collector *c, int is_unasked)
+static int start(struct sl_collector *c, int taken_before_start)
 {
     pthread_attr_t attributes;
     sigset_t all, before;
@@ -42,7 +42,7 @@ static int start(struct sl_collector *c, int is_unasked)
 
     if (atomic_exchange_explicit(&c->started, 1, memory_order_acq_rel))
         return -EALREADY;
-    c->is_unasked = is_unasked;
+    c->taken_before_start = taken_before_start;
     /* The host's signal handlers must never run here; a thread inherits its maker's mask. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -91,14 +91,14 @@ int sl_collector_flush(struct sl_collector *c, int forced)
     struct sl_collector_mark mark;
 
     c->flush_due_ns = now + (c->window.state == SL_WIN_DRAINING ? DRAIN_FLUSH_NS : FLUSH_NS);
-    if (c->is_away)
+    if (c->handed_over)
         return 0;
     if (look_for_another(c))
         return -ECANCELED;
     /* The turn behind the time: what ended before it is in a buffer that was asked for by now. */
     mark = (struct sl_collector_mark){.ns = c->clock.last_ns, .turn = sl_cupti_pool_turn()};
     sl_collector_note_silence(c);
-    if (forced && (c->is_robbed || sl_collector_is_silent(c)))
+    if (forced && (c->taken_over || sl_collector_is_silent(c)))
         return 0;
     forced = forced && sl_collector_is_force_of_use(c);
     if (sl_collector_enter_cupti(c))
@@ -119,7 +119,7 @@ static int count_drops(struct sl_collector *c, const struct sl_cupti_buffer *b)
     size_t dropped = 0;
     int err;
 
-    if (c->is_away)
+    if (c->handed_over)
         return 0; /* those are the other client's */
     if (sl_collector_enter_cupti(c))
         return -ECANCELED;
@@ -143,7 +143,7 @@ int sl_collector_check_clock(struct sl_collector *c)
 {
     enum sl_cupti_clock_domain before = c->clock.domain;
 
-    if (c->is_away)
+    if (c->handed_over)
         return 0;
     if (sl_collector_look_at_clock(c))
         return -ECANCELED;
@@ -161,7 +161,7 @@ int sl_collector_set_kinds(struct sl_collector *c, int on)
     uint32_t set = c->opt.kinds & ~SL_COLLECTOR_ALWAYS, done = set;
     int filter;
 
-    if (!set || c->is_away || c->is_robbed)
+    if (!set || c->handed_over || c->taken_over)
         return 0;
     if (sl_collector_enter_cupti(c))
         return -ECANCELED;
@@ -343,7 +343,7 @@ static int await_rate(struct sl_collector *c)
 /* Whether what has come may have ticks for times, and what these are. */
 static int know_clock(struct sl_collector *c)
 {
-    if (!c->is_away && !c->clock.is_mixed && look_for_another(c))
+    if (!c->handed_over && !c->clock.is_mixed && look_for_another(c))
         return -ECANCELED;
     return c->clock.is_mixed ? await_rate(c) : 0;
 }
@@ -382,7 +382,7 @@ int sl_collector_force_out(struct sl_collector *c)
 {
     uint64_t deadline = sl_clock_monotonic() + FORCED_WAIT_NS;
 
-    if (c->is_away || c->is_robbed || sl_collector_is_silent(c))
+    if (c->handed_over || c->taken_over || sl_collector_is_silent(c))
         return sl_collector_take_buffers(c);
     if (sl_collector_flush(c, 1) || sl_collector_take_buffers(c))
         return -ECANCELED;

@@ -105,8 +105,8 @@ static int let_go(struct sl_collector *c)
     struct sl_decode_held held;
 
     /* Robbed, by this one or by another, what is on may be its; away still, nothing is ours. */
-    if (c->is_robbed || c->is_away) {
-        sl_neighbour_let_go();
+    if (c->taken_over || c->handed_over) {
+        sl_peer_let_go();
         return 0;
     }
     c->is_off_due = 0;
@@ -123,9 +123,9 @@ static int let_go(struct sl_collector *c)
     if (detach(c))
         return -ECANCELED;
     begin_gap(c, from_ns);
-    c->is_away = 1;
+    c->handed_over = 1;
     sl_log(SL_LOG_DEBUG, "CUPTI is handed over to another profiler");
-    sl_neighbour_let_go();
+    sl_peer_let_go();
     return 0;
 }
 
@@ -151,13 +151,13 @@ static int stay_away(struct sl_collector *c)
         sl_graph_nodes_give_up();
     if (sl_collector_release(c))
         return -ECANCELED;
-    c->is_away = 1;
-    c->is_robbed = 0;
+    c->handed_over = 1;
+    c->taken_over = 0;
     sl_log_once(&c->refused_said, SL_LOG_WARN,
                 "CUPTI could not be taken back from the other profiler: no GPU work and no calls "
                 "of CUDA's are recorded from now on; it is tried again when that one's next "
                 "session ends, else start the job anew");
-    sl_neighbour_back();
+    sl_peer_back();
     return 0;
 }
 
@@ -165,18 +165,18 @@ static int come_back(struct sl_collector *c)
 {
     int err;
 
-    if (sl_neighbour_take())
+    if (sl_peer_take())
         return 0; /* it has begun again */
     err = turn_on(c);
     if (err)
         return err == -ECANCELED ? err : stay_away(c);
-    c->is_away = c->is_robbed = 0;
+    c->handed_over = c->taken_over = 0;
     c->sure_ns = sl_clock_now();
     sl_collector_tell_gap(c, c->sure_ns);
     c->away_ns = 0;
     if (c->are_kinds_wanted)
         sl_pipeline_kinds_on(c->pipeline, 1);
-    sl_neighbour_back();
+    sl_peer_back();
     sl_log(SL_LOG_DEBUG, "CUPTI is taken back");
     return 0;
 }
@@ -185,7 +185,7 @@ static int come_back(struct sl_collector *c)
 
 static int set_robbed(struct sl_collector *c)
 {
-    c->is_robbed = 1;
+    c->taken_over = 1;
     c->robbed_turn = sl_cupti_pool_turn();
     sl_pipeline_use(c->pipeline); /* the other does: the file says what we lack */
     begin_gap(c, c->sure_ns);
@@ -200,7 +200,7 @@ static int set_robbed(struct sl_collector *c)
 int sl_collector_suspect(struct sl_collector *c, enum sl_cupti_clock_domain before)
 {
     if (before != SL_CUPTI_CLOCK_REALTIME || c->clock.domain != SL_CUPTI_CLOCK_TICKS ||
-        c->is_robbed)
+        c->taken_over)
         return 0;
     sl_log_once(&c->robbed_said, SL_LOG_WARN,
                 "another profiler has taken CUPTI in the middle of the recording: what it records, "
@@ -212,11 +212,11 @@ int sl_collector_suspect(struct sl_collector *c, enum sl_cupti_clock_domain befo
 int sl_collector_set_unasked(struct sl_collector *c)
 {
     if (sl_cupti_pool_turn()) {
-        c->is_unasked = 0;
+        c->taken_before_start = 0;
         return 0;
     }
     /* It has changed the clock, too, or had CUPTI before us: that is known. */
-    if (c->is_robbed || c->is_away)
+    if (c->taken_over || c->handed_over)
         return 0;
     sl_log(SL_LOG_WARN,
            "another profiler has taken CUPTI before its first record: no GPU work and no calls of "
@@ -229,7 +229,7 @@ int sl_collector_set_unasked(struct sl_collector *c)
 /* A buffer was asked of us since: only the clock had been changed. */
 int sl_collector_look_again(struct sl_collector *c)
 {
-    if (!c->is_robbed || sl_cupti_pool_turn() == c->robbed_turn)
+    if (!c->taken_over || sl_cupti_pool_turn() == c->robbed_turn)
         return 0;
     if (!c->opt.cupti->is_v2) {
         if (sl_collector_enter_cupti(c))
@@ -238,7 +238,7 @@ int sl_collector_look_again(struct sl_collector *c)
         if (sl_collector_leave_cupti(c))
             return -ECANCELED;
     }
-    c->is_robbed = 0;
+    c->taken_over = 0;
     /* A window may have opened since. That none can be turned on is told by sl_cupti_enable(). */
     if (c->are_kinds_wanted && sl_collector_set_kinds(c, 1) == -ECANCELED)
         return -ECANCELED;
@@ -253,12 +253,11 @@ int sl_collector_look_again(struct sl_collector *c)
  * would stay away for good. (Robbed, our own flushes bring it.) */
 static int fetch_for_it(struct sl_collector *c)
 {
-    enum sl_neighbour_stranded stranded =
-        c->is_away ? sl_neighbour_stranded() : SL_NEIGHBOUR_AFLOAT;
+    enum sl_peer_stranded stranded = c->handed_over ? sl_peer_stranded() : SL_PEER_AFLOAT;
     uint64_t now = sl_clock_monotonic();
-    uint64_t wait_ns = stranded == SL_NEIGHBOUR_STRANDED ? STRANDED_NS : MAY_FLUSH_NS;
+    uint64_t wait_ns = stranded == SL_PEER_STRANDED ? STRANDED_NS : MAY_FLUSH_NS;
 
-    if (stranded == SL_NEIGHBOUR_AFLOAT) {
+    if (stranded == SL_PEER_AFLOAT) {
         c->fetch_due_ns = 0;
         return 0;
     }
@@ -268,7 +267,7 @@ static int fetch_for_it(struct sl_collector *c)
         c->fetch_due_ns = now + STRANDED_NS;
         if (sl_collector_enter_cupti(c))
             return -ECANCELED;
-        sl_neighbour_fetch();
+        sl_peer_fetch();
         if (sl_collector_leave_cupti(c))
             return -ECANCELED;
     }
@@ -281,25 +280,25 @@ int sl_collector_share(struct sl_collector *c)
 {
     uint64_t left_ns;
 
-    sl_neighbour_rescan();
+    sl_peer_rescan();
     if (c->opt.config->nvtx)
         sl_nvtx_attach_all();
     if (sl_torch_ops_attach(c->opt.config->ops, c->opt.config->home) && c->opt.config->python)
         sl_python_boot_again(c->opt.config->home);
     if (sl_collector_look_again(c) || fetch_for_it(c))
         return -ECANCELED;
-    switch (sl_neighbour_state()) {
-    case SL_NEIGHBOUR_ASKED:
+    switch (sl_peer_state()) {
+    case SL_PEER_ASKED:
         return let_go(c);
-    case SL_NEIGHBOUR_LEFT:
-        left_ns = sl_neighbour_left_ns();
-        if (sl_neighbour_is_settled() || sl_clock_monotonic() >= left_ns + SETTLE_NS)
+    case SL_PEER_LEFT:
+        left_ns = sl_peer_left_ns();
+        if (sl_peer_is_settled() || sl_clock_monotonic() >= left_ns + SETTLE_NS)
             return come_back(c);
         c->flush_due_ns = left_ns + SETTLE_NS;
         return 0;
-    case SL_NEIGHBOUR_THEIRS:
+    case SL_PEER_THEIRS:
         /* It did not wait until we had let go. */
-        return c->is_away || c->is_robbed ? 0 : set_robbed(c);
+        return c->handed_over || c->taken_over ? 0 : set_robbed(c);
     default:
         return 0;
     }

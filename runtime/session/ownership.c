@@ -52,12 +52,12 @@ static int has_sign(const struct sl_collector *c)
 
 int sl_collector_turn_off_due(struct sl_collector *c)
 {
-    if (!c->is_off_due || c->is_away || c->is_robbed || !has_sign(c))
+    if (!c->is_off_due || c->handed_over || c->taken_over || !has_sign(c))
         return 0;
     /* It may have been taken since the last flush. */
     if (sl_collector_check_clock(c))
         return -ECANCELED;
-    if (c->is_robbed)
+    if (c->taken_over)
         return 0;
     c->is_off_due = 0;
     sl_pipeline_kinds_off(c->pipeline);
@@ -69,14 +69,14 @@ int sl_collector_want_kinds(struct sl_collector *c, int on)
     int was_off_due = c->is_off_due, err;
 
     c->are_kinds_wanted = on;
-    c->is_off_due = !on && !c->is_away;
+    c->is_off_due = !on && !c->handed_over;
     if (!on)
         return sl_collector_turn_off_due(c);
     if (was_off_due)
         return 0; /* they are still on */
     sl_collector_await_sign(c);
     err = sl_collector_set_kinds(c, 1);
-    if (!err && !c->is_away)
+    if (!err && !c->handed_over)
         sl_pipeline_kinds_on(c->pipeline, 1);
     return err;
 }

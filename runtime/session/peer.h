@@ -24,16 +24,16 @@
 
 #include "collect/cupti/api.h"
 
-enum sl_neighbour_state {
-    SL_NEIGHBOUR_OURS,
-    SL_NEIGHBOUR_ASKED,  /* a thread of the application's waits for us to let go */
-    SL_NEIGHBOUR_THEIRS, /* no call of CUPTI's that changes or flushes anything is ours to make,
-                          * but for sl_neighbour_fetch() */
-    SL_NEIGHBOUR_LEFT,
-    SL_NEIGHBOUR_OFF /* nobody is watched, or no longer */
+enum sl_peer_state {
+    SL_PEER_OURS,
+    SL_PEER_ASKED,  /* a thread of the application's waits for us to let go */
+    SL_PEER_THEIRS, /* no call of CUPTI's that changes or flushes anything is ours to make,
+                     * but for sl_peer_fetch() */
+    SL_PEER_LEFT,
+    SL_PEER_OFF /* nobody is watched, or no longer */
 };
 
-struct sl_neighbour_options {
+struct sl_peer_options {
     const struct sl_cupti_api *api;
     /* Any thread, also inside a callback of CUPTI's: the state has become ASKED or LEFT. */
     void (*tell)(void);
@@ -41,48 +41,48 @@ struct sl_neighbour_options {
 
 /* From now on slots of objects that import CUPTI's functions are ours; `is_here`: one of them has
  * begun already, so that the state is THEIRS. */
-void sl_neighbour_watch(const struct sl_neighbour_options *opt, int is_here);
+void sl_peer_watch(const struct sl_peer_options *opt, int is_here);
 
 /* Any thread: a client says itself that it begins, before its first call of CUPTI; returns when
  * CUPTI is its. 0; -ENOTSUP: nobody is watched, nothing is handed over. */
-int sl_neighbour_begin(void);
+int sl_peer_begin(void);
 /* And that it has made its last call: returns when the collector has CUPTI back. 0; -EBUSY:
  * somebody goes on recording, or has begun meanwhile, and is waited for as ever; -ETIMEDOUT. */
-int sl_neighbour_end(void);
+int sl_peer_end(void);
 
 /* The same for objects that were loaded since. Cheap when there are none. */
-void sl_neighbour_rescan(void);
+void sl_peer_rescan(void);
 
-enum sl_neighbour_state sl_neighbour_state(void);
+enum sl_peer_state sl_peer_state(void);
 
 /* Collector: we have let go. Whoever waits goes on. */
-void sl_neighbour_let_go(void);
+void sl_peer_let_go(void);
 
 /* Collector: takes CUPTI back if it is LEFT. 0; -EBUSY: it is not, or not any more. */
-int sl_neighbour_take(void);
+int sl_peer_take(void);
 /* Collector: THEIRS, but all that it has enabled is off again, and yet CUPTI keeps a buffer of its.
  */
-enum sl_neighbour_stranded {
-    SL_NEIGHBOUR_AFLOAT,    /* not so */
-    SL_NEIGHBOUR_MAY_FLUSH, /* it has not flushed since, and may be about to, however late */
-    SL_NEIGHBOUR_STRANDED   /* a call of another thread's was recorded behind its flush */
+enum sl_peer_stranded {
+    SL_PEER_AFLOAT,    /* not so */
+    SL_PEER_MAY_FLUSH, /* it has not flushed since, and may be about to, however late */
+    SL_PEER_STRANDED   /* a call of another thread's was recorded behind its flush */
 };
-enum sl_neighbour_stranded sl_neighbour_stranded(void);
+enum sl_peer_stranded sl_peer_stranded(void);
 /* Collector: a plain flush brings what is complete, and it is LEFT. The client has it at its own
  * next flush (session/kept_buffers.h). */
-void sl_neighbour_fetch(void);
+void sl_peer_fetch(void);
 
 /* Collector: LEFT since then, by the monotonic clock. */
-uint64_t sl_neighbour_left_ns(void);
+uint64_t sl_peer_left_ns(void);
 /* Collector: LEFT, and nothing will follow: not even what clients do behind their last flush. */
-int sl_neighbour_is_settled(void);
+int sl_peer_is_settled(void);
 /* Collector: what was taken back is in use again, or cannot be. Nobody waits for it any more. */
-void sl_neighbour_back(void);
+void sl_peer_back(void);
 
 /* Any thread, async-signal-safe: calls are passed on as if we were not there; nobody waits. */
-void sl_neighbour_stop(void);
+void sl_peer_stop(void);
 
 /* Any thread: whether some loaded object imports `function`. */
-int sl_neighbour_imports(const char *function);
+int sl_peer_imports(const char *function);
 
 #endif

@@ -14,13 +14,13 @@
 #include "session/peer.h"
 
 /* Where calls go that are passed on. */
-struct sl_neighbour_watched {
+struct sl_peer_watched {
     const struct sl_cupti_api *api;
     void (*tell)(void);
     int was_here; /* a client that had begun before */
 };
 
-struct sl_neighbour_client {
+struct sl_peer_client {
     _Atomic uint32_t state;
     _Atomic uint64_t kinds; /* bit = kind that it has enabled */
     _Atomic int buffers;    /* that CUPTI has of it */
@@ -36,34 +36,34 @@ struct sl_neighbour_client {
     _Atomic int flushing;        /* threads of its that flush right now */
 };
 
-extern struct sl_neighbour_watched sl_neighbour_watched;
-extern struct sl_neighbour_client sl_neighbour_client;
+extern struct sl_peer_watched sl_peer_watched;
+extern struct sl_peer_client sl_peer_client;
 
 /* ---- peer.c: threads of the application's, from the slots ---- */
 
 /* It begins: returns when CUPTI is the caller's; 1 if it was not before. */
-int sl_neighbour_obtain(void);
+int sl_peer_obtain(void);
 
 /* 0: it was the last sign of a session of its. */
-int sl_neighbour_leave(void);
+int sl_peer_leave(void);
 /* Behind a call of its that turned nothing on: it has not begun, unless something of its is on. */
-void sl_neighbour_leave_if_idle(void);
+void sl_peer_leave_if_idle(void);
 /* Whoever changes a part of the condition looks at all of it, so the last one sees it met. */
-void sl_neighbour_leave_if_over(void);
+void sl_peer_leave_if_over(void);
 /* The client's last calls are these: if buffers are out then, the collector keeps an eye on them.
  */
-void sl_neighbour_leave_or_tell(void);
+void sl_peer_leave_or_tell(void);
 
 /* What our flush has taken from CUPTI and not given on is nowhere. */
-void sl_neighbour_wait_until_fetched(void);
+void sl_peer_wait_until_fetched(void);
 
 /* ---- peer_hooks.c: the one thread that looks for slots ---- */
 
 /* Before the first scan: which functions of CUPTI's they hold. */
-void sl_neighbour_slots_fill(void);
+void sl_peer_slots_fill(void);
 /* Objects were loaded since the last scan. */
-int sl_neighbour_slots_are_new(void);
+int sl_peer_slots_are_new(void);
 /* Makes those ours that hold them. */
-void sl_neighbour_slots_scan(void);
+void sl_peer_slots_scan(void);
 
 #endif

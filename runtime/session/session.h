@@ -93,13 +93,13 @@ struct sl_collector {
     /* Another client. Away: it was given CUPTI, and nothing of ours is on. Robbed: it has taken it
      * without a word, and what is on is both ours and its: what changes or forces anything is not
      * done any more. */
-    int is_away, is_robbed;
-    int is_unasked;        /* robbed before CUPTI asked for a first buffer */
-    uint64_t away_ns;      /* since when nothing of ours comes, CLOCK_REALTIME; 0: it does */
-    uint64_t fetch_due_ns; /* monotonic: when what it leaves with CUPTI is fetched; 0: nothing */
-    uint64_t sure_ns;      /* CLOCK_REALTIME: last look at which CUPTI's clock was as before */
-    uint64_t robbed_turn;  /* last buffer requested by then */
-    int is_off_due;        /* kinds are to go off when CUPTI gives a sign, after this: */
+    int handed_over, taken_over;
+    int taken_before_start; /* robbed before CUPTI asked for a first buffer */
+    uint64_t away_ns;       /* since when nothing of ours comes, CLOCK_REALTIME; 0: it does */
+    uint64_t fetch_due_ns;  /* monotonic: when what it leaves with CUPTI is fetched; 0: nothing */
+    uint64_t sure_ns;       /* CLOCK_REALTIME: last look at which CUPTI's clock was as before */
+    uint64_t robbed_turn;   /* last buffer requested by then */
+    int is_off_due;         /* kinds are to go off when CUPTI gives a sign, after this: */
     struct sl_collector_lent awaited;
     struct sl_collector_silence silence;
     int robbed_said;

@@ -48,8 +48,8 @@ static void report(const struct sl_et_check *c, const struct sl_et *et)
         nowhere = fopen("/dev/null", "w");
     if (!nowhere)
         abort();
-    sl_report_et_text(nowhere, "fuzz", c, et);
-    sl_report_et_json(nowhere, "fuzz", c, et);
+    sl_check_print_et_text(nowhere, "fuzz", c, et);
+    sl_check_print_et_json(nowhere, "fuzz", c, et);
 }
 
 /* `checked`: through the checks too, whose tables for 10^8 ids take some milliseconds. */

@@ -25,7 +25,7 @@ struct recent {
     int64_t first_ns, second_ns;
 };
 
-struct sl_pairs {
+struct sl_id_flags {
     struct page *page; /* open addressing */
     size_t slots;      /* power of two, at least twice `pages_max` */
     size_t pages, pages_max;
@@ -34,9 +34,9 @@ struct sl_pairs {
     uint64_t unchecked;
 };
 
-int sl_pairs_create(struct sl_pairs **out, size_t cap_bytes)
+int sl_id_flags_create(struct sl_id_flags **out, size_t cap_bytes)
 {
-    struct sl_pairs *p = calloc(1, sizeof(*p));
+    struct sl_id_flags *p = calloc(1, sizeof(*p));
 
     if (!p)
         return -ENOMEM;
@@ -60,7 +60,7 @@ fail_page:
     return -ENOMEM;
 }
 
-void sl_pairs_destroy(struct sl_pairs *p)
+void sl_id_flags_destroy(struct sl_id_flags *p)
 {
     if (!p)
         return;
@@ -72,7 +72,7 @@ void sl_pairs_destroy(struct sl_pairs *p)
 }
 
 /* The slot of a page, or the free one where it belongs. */
-static struct page *find_page(const struct sl_pairs *p, uint64_t number)
+static struct page *find_page(const struct sl_id_flags *p, uint64_t number)
 {
     size_t i = (size_t)((number * HASH_FACTOR) >> 32) & (p->slots - 1);
 
@@ -88,12 +88,13 @@ static unsigned get_bits(const struct page *page, uint64_t id)
     return (page->bits[index / 2] >> (index % 2 * 4)) & 15u;
 }
 
-static struct recent *find_recent(const struct sl_pairs *p, uint64_t id)
+static struct recent *find_recent(const struct sl_id_flags *p, uint64_t id)
 {
     return &p->recent[id % RECENT_IDS];
 }
 
-int sl_pairs_add(struct sl_pairs *p, uint64_t id, unsigned flags, int64_t start_ns, uint64_t at)
+int sl_id_flags_add(struct sl_id_flags *p, uint64_t id, unsigned flags, int64_t start_ns,
+                    uint64_t at)
 {
     uint64_t number = id / PAGE_IDS;
     struct page *page = p->last;
@@ -126,28 +127,28 @@ int sl_pairs_add(struct sl_pairs *p, uint64_t id, unsigned flags, int64_t start_
     return (int)before;
 }
 
-unsigned sl_pairs_flags(const struct sl_pairs *p, uint64_t id)
+unsigned sl_id_flags_flags(const struct sl_id_flags *p, uint64_t id)
 {
     const struct page *page = find_page(p, id / PAGE_IDS);
 
     return page->bits ? get_bits(page, id) : 0;
 }
 
-int64_t sl_pairs_first_ns(const struct sl_pairs *p, uint64_t id)
+int64_t sl_id_flags_first_ns(const struct sl_id_flags *p, uint64_t id)
 {
     const struct recent *recent = find_recent(p, id);
 
     return recent->id == id ? recent->first_ns : SL_PAIR_NO_TIME;
 }
 
-int64_t sl_pairs_second_ns(const struct sl_pairs *p, uint64_t id)
+int64_t sl_id_flags_second_ns(const struct sl_id_flags *p, uint64_t id)
 {
     const struct recent *recent = find_recent(p, id);
 
     return recent->id == id ? recent->second_ns : SL_PAIR_NO_TIME;
 }
 
-uint64_t sl_pairs_count(const struct sl_pairs *p, unsigned flags, uint64_t *id, uint64_t *at)
+uint64_t sl_id_flags_count(const struct sl_id_flags *p, unsigned flags, uint64_t *id, uint64_t *at)
 {
     uint64_t count = 0, lowest = UINT64_MAX;
 
@@ -173,7 +174,7 @@ uint64_t sl_pairs_count(const struct sl_pairs *p, unsigned flags, uint64_t *id, 
     return count;
 }
 
-uint64_t sl_pairs_unchecked(const struct sl_pairs *p)
+uint64_t sl_id_flags_unchecked(const struct sl_id_flags *p)
 {
     return p->unchecked;
 }

@@ -23,27 +23,28 @@ enum sl_pair_flag {
 
 #define SL_PAIR_NO_TIME INT64_MIN
 
-struct sl_pairs;
+struct sl_id_flags;
 
 /* 0 or -ENOMEM. */
-int sl_pairs_create(struct sl_pairs **out, size_t cap_bytes);
-void sl_pairs_destroy(struct sl_pairs *p); /* NULL is fine */
+int sl_id_flags_create(struct sl_id_flags **out, size_t cap_bytes);
+void sl_id_flags_destroy(struct sl_id_flags *p); /* NULL is fine */
 
 /* Adds flags to an id, with the row's time and its place in the text. Returns the flags that it had
  * before. -ENOSPC: no page for it. */
-int sl_pairs_add(struct sl_pairs *p, uint64_t id, unsigned flags, int64_t start_ns, uint64_t at);
+int sl_id_flags_add(struct sl_id_flags *p, uint64_t id, unsigned flags, int64_t start_ns,
+                    uint64_t at);
 
 /* Flags of an id, 0 if never seen. */
-unsigned sl_pairs_flags(const struct sl_pairs *p, uint64_t id);
+unsigned sl_id_flags_flags(const struct sl_id_flags *p, uint64_t id);
 
 /* Start of the first or the (earliest) second row, or SL_PAIR_NO_TIME when forgotten. */
-int64_t sl_pairs_first_ns(const struct sl_pairs *p, uint64_t id);
-int64_t sl_pairs_second_ns(const struct sl_pairs *p, uint64_t id);
+int64_t sl_id_flags_first_ns(const struct sl_id_flags *p, uint64_t id);
+int64_t sl_id_flags_second_ns(const struct sl_id_flags *p, uint64_t id);
 
 /* Number of ids that have exactly `flags` of FIRST and SECOND; one of them in *id (the lowest) with
  * its place, UINT64_MAX when forgotten. */
-uint64_t sl_pairs_count(const struct sl_pairs *p, unsigned flags, uint64_t *id, uint64_t *at);
+uint64_t sl_id_flags_count(const struct sl_id_flags *p, unsigned flags, uint64_t *id, uint64_t *at);
 
-uint64_t sl_pairs_unchecked(const struct sl_pairs *p); /* rows that found no page */
+uint64_t sl_id_flags_unchecked(const struct sl_id_flags *p); /* rows that found no page */
 
 #endif

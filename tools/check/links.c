@@ -29,9 +29,9 @@ struct pending {
 
 struct sl_links {
     struct sl_findings *findings;
-    struct sl_pairs *calls;  /* by correlation id */
-    struct sl_pairs *arrows; /* ac2g flows */
-    struct sl_pairs *others; /* flows of other categories */
+    struct sl_id_flags *calls;  /* by correlation id */
+    struct sl_id_flags *arrows; /* ac2g flows */
+    struct sl_id_flags *others; /* flows of other categories */
     struct pending waiting[PENDING_WAITS];
     uint64_t unchecked;
 };
@@ -43,8 +43,8 @@ int sl_links_create(struct sl_links **out, struct sl_findings *findings)
     if (!l)
         return -ENOMEM;
     l->findings = findings;
-    if (sl_pairs_create(&l->calls, CALL_BYTES) || sl_pairs_create(&l->arrows, ARROW_BYTES) ||
-        sl_pairs_create(&l->others, OTHER_BYTES)) {
+    if (sl_id_flags_create(&l->calls, CALL_BYTES) || sl_id_flags_create(&l->arrows, ARROW_BYTES) ||
+        sl_id_flags_create(&l->others, OTHER_BYTES)) {
         sl_links_destroy(l);
         return -ENOMEM;
     }
@@ -56,9 +56,9 @@ void sl_links_destroy(struct sl_links *l)
 {
     if (!l)
         return;
-    sl_pairs_destroy(l->calls);
-    sl_pairs_destroy(l->arrows);
-    sl_pairs_destroy(l->others);
+    sl_id_flags_destroy(l->calls);
+    sl_id_flags_destroy(l->arrows);
+    sl_id_flags_destroy(l->others);
     free(l);
 }
 
@@ -102,23 +102,23 @@ static void see_call(struct sl_links *l, const struct sl_trace_row *row, uint64_
             wait->record = 0;
         }
     }
-    before = sl_pairs_add(l->calls, id, flags, row->ts_ns, at);
+    before = sl_id_flags_add(l->calls, id, flags, row->ts_ns, at);
     if (before < 0)
         return;
     if (before & SL_PAIR_FIRST)
         sl_finding_add(l->findings, SL_FIND_CALL_TWICE, 1, at, "%.*s, correlation %" PRIu64,
                        (int)(row->name.size < 60 ? row->name.size : 60), row->name.data, id);
     else if (before & SL_PAIR_SECOND)
-        check_order(l, row, id, row->ts_ns, sl_pairs_second_ns(l->calls, id), at);
+        check_order(l, row, id, row->ts_ns, sl_id_flags_second_ns(l->calls, id), at);
 }
 
 static void see_gpu(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
 {
     uint64_t id = (uint64_t)row->correlation;
-    int before = sl_pairs_add(l->calls, id, SL_PAIR_SECOND, row->ts_ns, at);
+    int before = sl_id_flags_add(l->calls, id, SL_PAIR_SECOND, row->ts_ns, at);
 
     if (before > 0 && (before & SL_PAIR_FIRST))
-        check_order(l, row, id, sl_pairs_first_ns(l->calls, id), row->ts_ns, at);
+        check_order(l, row, id, sl_id_flags_first_ns(l->calls, id), row->ts_ns, at);
 }
 
 /* The rules of PyTorch's validator for waits on events. */
@@ -138,8 +138,8 @@ static void see_wait(struct sl_links *l, const struct sl_trace_row *row, uint64_
     }
     if (!is_stream_wait || record == 0)
         return;
-    if (sl_pairs_flags(l->calls, record) & SL_PAIR_MARK) {
-        int64_t ns = sl_pairs_first_ns(l->calls, record);
+    if (sl_id_flags_flags(l->calls, record) & SL_PAIR_MARK) {
+        int64_t ns = sl_id_flags_first_ns(l->calls, record);
 
         if (ns == SL_PAIR_NO_TIME)
             l->unchecked++;
@@ -155,9 +155,9 @@ static void see_wait(struct sl_links *l, const struct sl_trace_row *row, uint64_
 
 static void see_flow(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
 {
-    struct sl_pairs *pairs = row->category == SL_CAT_AC2G ? l->arrows : l->others;
+    struct sl_id_flags *pairs = row->category == SL_CAT_AC2G ? l->arrows : l->others;
     unsigned flag = row->phase == 's' ? SL_PAIR_FIRST : SL_PAIR_SECOND;
-    int before = sl_pairs_add(pairs, (uint64_t)row->id, flag, row->ts_ns, at);
+    int before = sl_id_flags_add(pairs, (uint64_t)row->id, flag, row->ts_ns, at);
 
     if (before > 0 && flag == SL_PAIR_FIRST && (before & SL_PAIR_FIRST))
         sl_finding_add(l->findings, SL_FIND_FLOW_TWICE, 1, at, "%.*s, id %" PRId64,
@@ -193,11 +193,11 @@ void sl_links_row(struct sl_links *l, const struct sl_trace_row *row, uint64_t a
     }
 }
 
-static void lonely(struct sl_links *l, const struct sl_pairs *pairs, unsigned flags,
+static void lonely(struct sl_links *l, const struct sl_id_flags *pairs, unsigned flags,
                    enum sl_finding_id id, const char *what)
 {
     uint64_t first, at;
-    uint64_t count = sl_pairs_count(pairs, flags, &first, &at);
+    uint64_t count = sl_id_flags_count(pairs, flags, &first, &at);
 
     if (count)
         sl_finding_add(l->findings, id, count, at, "%s %" PRIu64, what, first);
@@ -215,8 +215,8 @@ void sl_links_end(struct sl_links *l)
             sl_finding_add(l->findings, SL_FIND_WAIT_UNKNOWN_RECORD, 1, l->waiting[i].at,
                            "record call %" PRIu64, l->waiting[i].record);
     }
-    l->unchecked += sl_pairs_unchecked(l->calls) + sl_pairs_unchecked(l->arrows) +
-                    sl_pairs_unchecked(l->others);
+    l->unchecked += sl_id_flags_unchecked(l->calls) + sl_id_flags_unchecked(l->arrows) +
+                    sl_id_flags_unchecked(l->others);
     if (l->unchecked)
         sl_finding_add(l->findings, SL_FIND_NOT_CHECKED, l->unchecked, SL_FINDING_NO_PLACE,
                        "ids too scattered, or waits too long before their records");

@@ -10,11 +10,11 @@
 
 #include "check/check.h"
 
-void sl_report_text(FILE *f, const char *path, const struct sl_check *c,
-                    const struct sl_input_status *input);
+void sl_check_print_text(FILE *f, const char *path, const struct sl_check *c,
+                         const struct sl_input_status *input);
 
 /* One JSON object on one line. */
-void sl_report_json(FILE *f, const char *path, const struct sl_check *c,
-                    const struct sl_input_status *input);
+void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,
+                         const struct sl_input_status *input);
 
 #endif

@@ -23,8 +23,8 @@ static void put_string(FILE *f, const char *text)
     fputc('"', f);
 }
 
-void sl_report_et_text(FILE *f, const char *path, const struct sl_et_check *c,
-                       const struct sl_et *et)
+void sl_check_print_et_text(FILE *f, const char *path, const struct sl_et_check *c,
+                            const struct sl_et *et)
 {
     char count[SL_FORMAT_SIZE], other[SL_FORMAT_SIZE];
     int i;
@@ -57,8 +57,8 @@ void sl_report_et_text(FILE *f, const char *path, const struct sl_et_check *c,
         fputs("  valid\n", f);
 }
 
-void sl_report_et_json(FILE *f, const char *path, const struct sl_et_check *c,
-                       const struct sl_et *et)
+void sl_check_print_et_json(FILE *f, const char *path, const struct sl_et_check *c,
+                            const struct sl_et *et)
 {
     const char *separator = "";
     int i;

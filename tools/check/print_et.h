@@ -10,11 +10,11 @@
 
 #include "check/et_check.h"
 
-void sl_report_et_text(FILE *f, const char *path, const struct sl_et_check *c,
-                       const struct sl_et *et);
+void sl_check_print_et_text(FILE *f, const char *path, const struct sl_et_check *c,
+                            const struct sl_et *et);
 
 /* One JSON object on one line. */
-void sl_report_et_json(FILE *f, const char *path, const struct sl_et_check *c,
-                       const struct sl_et *et);
+void sl_check_print_et_json(FILE *f, const char *path, const struct sl_et_check *c,
+                            const struct sl_et *et);
 
 #endif

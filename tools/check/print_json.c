@@ -112,8 +112,8 @@ static void put_findings(FILE *f, const struct sl_check *c)
     fputs("]", f);
 }
 
-void sl_report_json(FILE *f, const char *path, const struct sl_check *c,
-                    const struct sl_input_status *input)
+void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,
+                         const struct sl_input_status *input)
 {
     const struct sl_header *h = &c->header;
 

@@ -226,8 +226,8 @@ static void print_counters(FILE *f, const struct sl_header *h)
     }
 }
 
-void sl_report_text(FILE *f, const char *path, const struct sl_check *c,
-                    const struct sl_input_status *input)
+void sl_check_print_text(FILE *f, const char *path, const struct sl_check *c,
+                         const struct sl_input_status *input)
 {
     print_verdict(f, path, c);
     print_input(f, input);

@@ -37,7 +37,7 @@ static int try_library(const char *path, char *why, size_t why_size)
     return 0;
 }
 
-int sl_host_beside(char *path, size_t size)
+int sl_doctor_beside(char *path, size_t size)
 {
     static const char *const place[] = {"../lib/libsyncline.so", "../lib64/libsyncline.so",
                                         "../lib/x86_64-linux-gnu/libsyncline.so",
@@ -64,30 +64,31 @@ int sl_host_beside(char *path, size_t size)
     return -ENOENT;
 }
 
-void sl_host_library(struct sl_host *h, char *const *environment)
+void sl_doctor_library(struct sl_doctor *h, char *const *environment)
 {
     const char *injected = sl_config_lookup(environment, INJECTION);
     char path[PATH_MAX], why[300];
 
     if (injected && injected[0]) {
         if (try_library(injected, why, sizeof(why)) == 0)
-            sl_host_add(h, SL_HOST_OK, "library", "", INJECTION "=%s", injected);
+            sl_doctor_add(h, SL_DOCTOR_OK, "library", "", INJECTION "=%s", injected);
         else
-            sl_host_add(h, SL_HOST_PROBLEM, "library",
-                        "point " INJECTION " to libsyncline.so (the driver loads one library; "
-                        "another profiler's must go)",
-                        INJECTION "=%s cannot be used: %s", injected, why);
+            sl_doctor_add(h, SL_DOCTOR_PROBLEM, "library",
+                          "point " INJECTION " to libsyncline.so (the driver loads one library; "
+                          "another profiler's must go)",
+                          INJECTION "=%s cannot be used: %s", injected, why);
         return;
     }
-    if (sl_host_beside(path, sizeof(path)) != 0)
-        sl_host_add(h, SL_HOST_PROBLEM, "library", "install syncline, or set " INJECTION " to it",
-                    "no libsyncline.so beside this command");
+    if (sl_doctor_beside(path, sizeof(path)) != 0)
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "library",
+                      "install syncline, or set " INJECTION " to it",
+                      "no libsyncline.so beside this command");
     else if (try_library(path, why, sizeof(why)) != 0)
-        sl_host_add(h, SL_HOST_PROBLEM, "library", "reinstall syncline", "%s cannot be loaded: %s",
-                    path, why);
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "library", "reinstall syncline",
+                      "%s cannot be loaded: %s", path, why);
     else
-        sl_host_add(h, SL_HOST_OK, "library", "", "%s (to record: " INJECTION "=%s COMMAND)", path,
-                    path);
+        sl_doctor_add(h, SL_DOCTOR_OK, "library", "", "%s (to record: " INJECTION "=%s COMMAND)",
+                      path, path);
 }
 
 static int is_option(const char *name, size_t size)
@@ -99,7 +100,7 @@ static int is_option(const char *name, size_t size)
     return 0;
 }
 
-static void unknown_options(struct sl_host *h, char *const *environment)
+static void unknown_options(struct sl_doctor *h, char *const *environment)
 {
     for (; *environment; environment++) {
         size_t size = strcspn(*environment, "=");
@@ -109,11 +110,12 @@ static void unknown_options(struct sl_host *h, char *const *environment)
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)(size < 100 ? size : 100), *environment);
         snprintf(remedy, sizeof(remedy), "did you mean %s?", sl_config_nearest(name));
-        sl_host_add(h, SL_HOST_PROBLEM, "options", remedy, "%s is no option and is ignored", name);
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", remedy, "%s is no option and is ignored",
+                      name);
     }
 }
 
-void sl_host_options(struct sl_host *h, struct sl_config *config, char *const *environment)
+void sl_doctor_options(struct sl_doctor *h, struct sl_config *config, char *const *environment)
 {
     for (const struct sl_option *o = sl_config_table; o->name; o++) {
         const char *text = sl_config_lookup(environment, o->name);
@@ -123,18 +125,18 @@ void sl_host_options(struct sl_host *h, struct sl_config *config, char *const *e
         sl_config_value_read(o, o->fallback, config);
         if (set && sl_config_value_read(o, text, config) != 0) {
             snprintf(remedy, sizeof(remedy), "it takes %s", o->values);
-            sl_host_add(h, SL_HOST_PROBLEM, "options", remedy,
-                        "%s=%s is not understood; the default %s is used", o->name, text,
-                        o->fallback);
+            sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", remedy,
+                          "%s=%s is not understood; the default %s is used", o->name, text,
+                          o->fallback);
             continue;
         }
-        sl_host_add(h, SL_HOST_OK, "options", "", "%s=%s%s", o->name, set ? text : o->fallback,
-                    set ? "" : " (default)");
+        sl_doctor_add(h, SL_DOCTOR_OK, "options", "", "%s=%s%s", o->name, set ? text : o->fallback,
+                      set ? "" : " (default)");
     }
     unknown_options(h, environment);
     if (!config->enabled)
-        sl_host_add(h, SL_HOST_PROBLEM, "options", "unset SYNCLINE_ENABLED, or set it to 1",
-                    "SYNCLINE_ENABLED is 0: nothing is recorded");
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", "unset SYNCLINE_ENABLED, or set it to 1",
+                      "SYNCLINE_ENABLED is 0: nothing is recorded");
 }
 
 /* The nearest folder above `path` (or itself) that exists. */
@@ -155,7 +157,7 @@ static void existing_folder(const char *path, char *folder, size_t size)
         snprintf(folder, size, ".");
 }
 
-void sl_host_output(struct sl_host *h, const struct sl_config *config, char *const *environment)
+void sl_doctor_output(struct sl_doctor *h, const struct sl_config *config, char *const *environment)
 {
     static struct sl_identity identity;
     char folder[sizeof(identity.folder)];
@@ -165,25 +167,26 @@ void sl_host_output(struct sl_host *h, const struct sl_config *config, char *con
     sl_identity_read(&identity, config, environment);
     existing_folder(identity.folder, folder, sizeof(folder));
     if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode)) {
-        sl_host_add(h, SL_HOST_PROBLEM, "output", "set SYNCLINE_OUTPUT to a folder",
-                    "%s is not a folder", folder);
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "output", "set SYNCLINE_OUTPUT to a folder",
+                      "%s is not a folder", folder);
         return;
     }
     if (access(folder, W_OK | X_OK) != 0) {
-        sl_host_add(h, SL_HOST_PROBLEM, "output",
-                    "set SYNCLINE_OUTPUT to a folder that you may write to", "%s: %s", folder,
-                    strerror(errno));
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "output",
+                      "set SYNCLINE_OUTPUT to a folder that you may write to", "%s: %s", folder,
+                      strerror(errno));
         return;
     }
     if (statvfs(folder, &fs) == 0 && (unsigned long long)fs.f_bavail * fs.f_frsize < SPACE_LOW) {
-        sl_host_add(h, SL_HOST_NOTE, "output", "free some space, or set SYNCLINE_OUTPUT elsewhere",
-                    "less than 1 GiB is free below %s", folder);
+        sl_doctor_add(h, SL_DOCTOR_NOTE, "output",
+                      "free some space, or set SYNCLINE_OUTPUT elsewhere",
+                      "less than 1 GiB is free below %s", folder);
         return;
     }
-    sl_host_add(h, SL_HOST_OK, "output", "", "traces go to %s", config->output);
+    sl_doctor_add(h, SL_DOCTOR_OK, "output", "", "traces go to %s", config->output);
 }
 
-void sl_host_profilers(struct sl_host *h, char *const *environment)
+void sl_doctor_profilers(struct sl_doctor *h, char *const *environment)
 {
     static const struct {
         const char *prefix, *what;
@@ -203,12 +206,12 @@ void sl_host_profilers(struct sl_host *h, char *const *environment)
             if (strncmp(*environment, known[i].prefix, strlen(known[i].prefix)) != 0)
                 continue;
             found++;
-            sl_host_add(h, SL_HOST_NOTE, "profilers",
-                        "CUPTI serves one client at a time: while the other records, syncline "
-                        "may get nothing",
-                        "%s (%.100s)", known[i].what, *environment);
+            sl_doctor_add(h, SL_DOCTOR_NOTE, "profilers",
+                          "CUPTI serves one client at a time: while the other records, syncline "
+                          "may get nothing",
+                          "%s (%.100s)", known[i].what, *environment);
         }
     }
     if (!found)
-        sl_host_add(h, SL_HOST_OK, "profilers", "", "no other profiler in the environment");
+        sl_doctor_add(h, SL_DOCTOR_OK, "profilers", "", "no other profiler in the environment");
 }

@@ -21,14 +21,14 @@
 #define CUDA_TIMEOUT_MS 30000
 #define DRIVER_MIN      12000 /* CUDA 12.0 */
 
-void sl_host_add(struct sl_host *h, enum sl_host_verdict verdict, const char *topic,
-                 const char *remedy, const char *format, ...)
+void sl_doctor_add(struct sl_doctor *h, enum sl_doctor_verdict verdict, const char *topic,
+                   const char *remedy, const char *format, ...)
 {
-    struct sl_host_line *line;
+    struct sl_doctor_line *line;
     va_list args;
 
-    h->problems += verdict == SL_HOST_PROBLEM;
-    if (h->lines == SL_HOST_LINES)
+    h->problems += verdict == SL_DOCTOR_PROBLEM;
+    if (h->lines == SL_DOCTOR_LINES)
         return;
     line = &h->line[h->lines++];
     line->verdict = verdict;
@@ -119,28 +119,29 @@ static const char *init_error(int result)
     }
 }
 
-static void devices(struct sl_host *h, void *library)
+static void devices(struct sl_doctor *h, void *library)
 {
     struct cuda_answer answer = {0};
     int rc = ask_in_child(library, &answer);
 
     if (rc == -ETIMEDOUT)
-        sl_host_add(h, SL_HOST_PROBLEM, "devices", "see dmesg; a GPU may have fallen off the bus",
-                    "cuInit did not return within %d s", CUDA_TIMEOUT_MS / 1000);
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "devices",
+                      "see dmesg; a GPU may have fallen off the bus",
+                      "cuInit did not return within %d s", CUDA_TIMEOUT_MS / 1000);
     else if (rc)
-        sl_host_add(h, SL_HOST_PROBLEM, "devices", "see dmesg", "cuInit crashed");
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "devices", "see dmesg", "cuInit crashed");
     else if (answer.init != 0)
-        sl_host_add(h, SL_HOST_PROBLEM, "devices", init_error(answer.init), "cuInit fails with %d",
-                    answer.init);
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "devices", init_error(answer.init),
+                      "cuInit fails with %d", answer.init);
     else if (answer.devices == 0)
-        sl_host_add(h, SL_HOST_PROBLEM, "devices",
-                    "is CUDA_VISIBLE_DEVICES empty, or the container without --gpus?",
-                    "cuInit works, but there is no device");
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "devices",
+                      "is CUDA_VISIBLE_DEVICES empty, or the container without --gpus?",
+                      "cuInit works, but there is no device");
     for (int i = 0; rc == 0 && i < answer.devices && i < 16; i++)
-        sl_host_add(h, SL_HOST_OK, "devices", "", "GPU %d: %s", i, answer.name[i]);
+        sl_doctor_add(h, SL_DOCTOR_OK, "devices", "", "GPU %d: %s", i, answer.name[i]);
 }
 
-void sl_host_driver(struct sl_host *h)
+void sl_doctor_driver(struct sl_doctor *h)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     int (*get_version)(int *);
@@ -148,10 +149,10 @@ void sl_host_driver(struct sl_host *h)
     Dl_info info;
 
     if (!library) {
-        sl_host_add(h, SL_HOST_PROBLEM, "driver",
-                    "install NVIDIA's driver; in a container: run it with --gpus all "
-                    "(nvidia-container-toolkit)",
-                    "no libcuda.so.1: %s", dlerror());
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "driver",
+                      "install NVIDIA's driver; in a container: run it with --gpus all "
+                      "(nvidia-container-toolkit)",
+                      "no libcuda.so.1: %s", dlerror());
         return;
     }
     *(void **)&get_version = dlsym(library, "cuDriverGetVersion");
@@ -160,28 +161,28 @@ void sl_host_driver(struct sl_host *h)
     if (!get_version || !dladdr(*(void **)&get_version, &info))
         info.dli_fname = "libcuda.so.1";
     if (version < DRIVER_MIN)
-        sl_host_add(h, SL_HOST_PROBLEM, "driver", "update the driver to 525 or newer",
-                    "%s is for CUDA %d.%d; syncline needs 12.0", info.dli_fname, version / 1000,
-                    version % 1000 / 10);
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "driver", "update the driver to 525 or newer",
+                      "%s is for CUDA %d.%d; syncline needs 12.0", info.dli_fname, version / 1000,
+                      version % 1000 / 10);
     else
-        sl_host_add(h, SL_HOST_OK, "driver", "", "%s, CUDA %d.%d", info.dli_fname, version / 1000,
-                    version % 1000 / 10);
+        sl_doctor_add(h, SL_DOCTOR_OK, "driver", "", "%s, CUDA %d.%d", info.dli_fname,
+                      version / 1000, version % 1000 / 10);
     devices(h, library);
 }
 
-void sl_host_cupti(struct sl_host *h)
+void sl_doctor_cupti(struct sl_doctor *h)
 {
     static struct sl_cupti_api api;
     char why[400] = "";
 
     if (sl_cupti_api_open(&api, why, sizeof(why)) != 0)
-        sl_host_add(
-            h, SL_HOST_PROBLEM, "cupti",
+        sl_doctor_add(
+            h, SL_DOCTOR_PROBLEM, "cupti",
             "install the CUDA toolkit's CUPTI, or `pip install nvidia-cuda-cupti` (for CUDA "
             "12 nvidia-cuda-cupti-cu12), or put libcupti's folder into LD_LIBRARY_PATH",
             "%s", why);
     else
-        sl_host_add(h, SL_HOST_OK, "cupti", "", "%s, version %u", api.path, api.version);
+        sl_doctor_add(h, SL_DOCTOR_OK, "cupti", "", "%s, version %u", api.path, api.version);
 }
 
 /* Value of "KEY: value" in the driver's parameters; -1 if not there. */
@@ -202,7 +203,7 @@ static int driver_parameter(const char *key)
     return value;
 }
 
-static void device_nodes(struct sl_host *h)
+static void device_nodes(struct sl_doctor *h)
 {
     DIR *dev = opendir("/dev");
     struct dirent *entry;
@@ -221,16 +222,16 @@ static void device_nodes(struct sl_host *h)
     if (dev)
         closedir(dev);
     if (refused)
-        sl_host_add(h, SL_HOST_PROBLEM, "permission",
-                    "join the group that owns it (often video), or run as the job's user",
-                    "%s cannot be opened for reading and writing", first);
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "permission",
+                      "join the group that owns it (often video), or run as the job's user",
+                      "%s cannot be opened for reading and writing", first);
     else if (seen)
-        sl_host_add(h, SL_HOST_OK, "permission", "", "%d device nodes can be opened", seen);
+        sl_doctor_add(h, SL_DOCTOR_OK, "permission", "", "%d device nodes can be opened", seen);
     else
-        sl_host_add(h, SL_HOST_NOTE, "permission", "", "no /dev/nvidia* here");
+        sl_doctor_add(h, SL_DOCTOR_NOTE, "permission", "", "no /dev/nvidia* here");
 }
 
-void sl_host_permissions(struct sl_host *h)
+void sl_doctor_permissions(struct sl_doctor *h)
 {
     const char *container = access("/.dockerenv", F_OK) == 0          ? "Docker"
                             : access("/run/.containerenv", F_OK) == 0 ? "Podman"
@@ -241,14 +242,14 @@ void sl_host_permissions(struct sl_host *h)
 
     device_nodes(h);
     if (driver_parameter("RmProfilingAdminOnly") == 1 && geteuid() != 0)
-        sl_host_add(h, SL_HOST_NOTE, "permission",
-                    "if nothing is recorded: load the driver with "
-                    "NVreg_RestrictProfilingToAdminUsers=0, or give the container CAP_SYS_ADMIN",
-                    "this driver lets administrators alone read hardware counters; records of "
-                    "activity, which syncline uses, usually need no such right");
+        sl_doctor_add(h, SL_DOCTOR_NOTE, "permission",
+                      "if nothing is recorded: load the driver with "
+                      "NVreg_RestrictProfilingToAdminUsers=0, or give the container CAP_SYS_ADMIN",
+                      "this driver lets administrators alone read hardware counters; records of "
+                      "activity, which syncline uses, usually need no such right");
     if (container)
-        sl_host_add(h, SL_HOST_NOTE, "container", "",
-                    "this is a %s container: the library and libcupti must be inside, and the "
-                    "output folder on a volume that outlives it",
-                    container);
+        sl_doctor_add(h, SL_DOCTOR_NOTE, "container", "",
+                      "this is a %s container: the library and libcupti must be inside, and the "
+                      "output folder on a volume that outlives it",
+                      container);
 }

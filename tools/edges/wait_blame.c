@@ -36,15 +36,15 @@ struct operation {
     uint8_t kind;
 };
 
-struct sl_spent {
+struct sl_wait_blame {
     struct operation operation[OPERATIONS]; /* by the number's low bits */
     uint32_t by_id[BY_ID], by_stream[BY_STREAM];
     uint32_t newest;
 };
 
-int sl_spent_create(struct sl_spent **out)
+int sl_wait_blame_create(struct sl_wait_blame **out)
 {
-    struct sl_spent *s = sl_pages_map(sizeof(*s));
+    struct sl_wait_blame *s = sl_pages_map(sizeof(*s));
 
     if (!s)
         return -ENOMEM;
@@ -52,7 +52,7 @@ int sl_spent_create(struct sl_spent **out)
     return 0;
 }
 
-void sl_spent_destroy(struct sl_spent *s)
+void sl_wait_blame_destroy(struct sl_wait_blame *s)
 {
     if (s)
         sl_pages_unmap(s, sizeof(*s));
@@ -61,14 +61,14 @@ void sl_spent_destroy(struct sl_spent *s)
 /* ---- finding ---- */
 
 /* NULL: none, or forgotten. */
-static const struct operation *numbered(const struct sl_spent *s, uint32_t number)
+static const struct operation *numbered(const struct sl_wait_blame *s, uint32_t number)
 {
     const struct operation *o = &s->operation[number % OPERATIONS];
 
     return number && o->number == number ? o : NULL;
 }
 
-static struct operation *numbered_mutable(struct sl_spent *s, uint32_t number)
+static struct operation *numbered_mutable(struct sl_wait_blame *s, uint32_t number)
 {
     return numbered(s, number) ? &s->operation[number % OPERATIONS] : NULL;
 }
@@ -95,7 +95,7 @@ static int is_same_stream(const struct operation *a, const struct operation *b)
 
 /* The number of an edge's end; 0: it has no row. Of several the latest: nodes of a graph may lack
  * their ids. */
-static uint32_t find(const struct sl_spent *s, const struct sl_edge_op *op)
+static uint32_t find(const struct sl_wait_blame *s, const struct sl_edge_op *op)
 {
     uint32_t at = place_of_id(op->correlation, op->graph_node, op->stream);
     const struct operation *o = numbered(s, s->by_id[at]);
@@ -109,7 +109,7 @@ static uint32_t find(const struct sl_spent *s, const struct sl_edge_op *op)
 
 /* ---- rows ---- */
 
-static void enter_id(struct sl_spent *s, struct operation *o)
+static void enter_id(struct sl_wait_blame *s, struct operation *o)
 {
     uint32_t at = place_of_id(o->correlation, o->graph_node, o->stream);
 
@@ -119,7 +119,7 @@ static void enter_id(struct sl_spent *s, struct operation *o)
 
 /* Where the number of the stream's last operation stands. If there is none yet: where it will, in
  * the place of a stream that is forgotten, else of the one that was used least recently. */
-static uint32_t *last_of_stream(struct sl_spent *s, const struct operation *o)
+static uint32_t *last_of_stream(struct sl_wait_blame *s, const struct operation *o)
 {
     uint32_t at = place_of_stream(o), *oldest = NULL;
 
@@ -145,7 +145,7 @@ static int came_before(const struct operation *a, const struct operation *b)
 }
 
 /* Kernels of one stream may overlap. The latest, unless one before it ends later. */
-static uint32_t last_to_end(const struct sl_spent *s, const struct operation *o)
+static uint32_t last_to_end(const struct sl_wait_blame *s, const struct operation *o)
 {
     const struct operation *before = numbered(s, o->before);
     const struct operation *last = before ? numbered(s, before->last) : NULL;
@@ -153,7 +153,7 @@ static uint32_t last_to_end(const struct sl_spent *s, const struct operation *o)
     return last && last->end_ns > o->end_ns ? last->number : o->number;
 }
 
-static void enter_stream(struct sl_spent *s, struct operation *o)
+static void enter_stream(struct sl_wait_blame *s, struct operation *o)
 {
     uint32_t *last = last_of_stream(s, o);
     struct operation *later = numbered_mutable(s, *last), *before;
@@ -183,7 +183,7 @@ static void enter_stream(struct sl_spent *s, struct operation *o)
     }
 }
 
-void sl_spent_event(struct sl_spent *s, const struct sl_event *ev)
+void sl_wait_blame_event(struct sl_wait_blame *s, const struct sl_event *ev)
 {
     struct operation *o;
 
@@ -206,7 +206,7 @@ void sl_spent_event(struct sl_spent *s, const struct sl_event *ev)
     enter_stream(s, o);
 }
 
-void sl_spent_edge(struct sl_spent *s, const struct sl_edge *edge)
+void sl_wait_blame_edge(struct sl_wait_blame *s, const struct sl_edge *edge)
 {
     const struct operation *source, *known;
     struct operation *end;
@@ -225,7 +225,7 @@ void sl_spent_edge(struct sl_spent *s, const struct sl_edge *edge)
 /* ---- back from a wait ---- */
 
 /* Of those that it came behind the one that ended last. */
-static const struct operation *behind(const struct sl_spent *s, const struct operation *o)
+static const struct operation *behind(const struct sl_wait_blame *s, const struct operation *o)
 {
     const struct operation *before = numbered(s, o->before), *source = numbered(s, o->source);
     const struct operation *last = before ? numbered(s, before->last) : NULL;
@@ -236,7 +236,7 @@ static const struct operation *behind(const struct sl_spent *s, const struct ope
     return source->end_ns > before->end_ns ? source : before;
 }
 
-uint32_t sl_spent_on(const struct sl_spent *s, const struct sl_edge *edge)
+uint32_t sl_wait_blame_on(const struct sl_wait_blame *s, const struct sl_edge *edge)
 {
     const struct operation *at = numbered(s, find(s, &edge->source)), *kernel = NULL;
     uint64_t since_ns, until_ns, kernels_ns = 0, copies_ns = 0;
@@ -245,7 +245,7 @@ uint32_t sl_spent_on(const struct sl_spent *s, const struct sl_edge *edge)
         return edge->source.name;
     until_ns = at->end_ns;
     since_ns = until_ns - edge->wait_ns;
-    for (unsigned i = 0; at && at->end_ns > since_ns && i < SL_SPENT_MOST; i++) {
+    for (unsigned i = 0; at && at->end_ns > since_ns && i < SL_WAIT_BLAME_MOST; i++) {
         uint64_t from_ns = at->start_ns > since_ns ? at->start_ns : since_ns;
         uint64_t to_ns = at->end_ns < until_ns ? at->end_ns : until_ns;
         uint64_t ran_ns = to_ns > from_ns ? to_ns - from_ns : 0;

@@ -17,25 +17,25 @@
 #include "sync/edge.h"
 
 /* Operations that are looked at for one wait: the last of those that it came behind. */
-#define SL_SPENT_MOST 4096u
+#define SL_WAIT_BLAME_MOST 4096u
 
-struct sl_spent;
+struct sl_wait_blame;
 
 /* 0 or -ENOMEM. */
-int sl_spent_create(struct sl_spent **out);
-void sl_spent_destroy(struct sl_spent *s); /* NULL is fine */
+int sl_wait_blame_create(struct sl_wait_blame **out);
+void sl_wait_blame_destroy(struct sl_wait_blame *s); /* NULL is fine */
 
 /* A row of the trace, in any order that is nearly that of the times on each stream: what comes more
  * than 1024 operations of its stream too late is not known. Others than GPU operations' are passed
  * over. */
-void sl_spent_event(struct sl_spent *s, const struct sl_event *ev);
+void sl_wait_blame_event(struct sl_wait_blame *s, const struct sl_event *ev);
 
 /* An edge between two operations, whose rows have come; edges that end at calls are passed over. */
-void sl_spent_edge(struct sl_spent *s, const struct sl_edge *edge);
+void sl_wait_blame_edge(struct sl_wait_blame *s, const struct sl_edge *edge);
 
 /* The name (intern id) of what the time of a wait was spent on, given the edge that released it:
  * that edge's source's, or a kernel's. What was waited for by an operation, or has no row, is what
  * the edge says. */
-uint32_t sl_spent_on(const struct sl_spent *s, const struct sl_edge *edge);
+uint32_t sl_wait_blame_on(const struct sl_wait_blame *s, const struct sl_edge *edge);
 
 #endif

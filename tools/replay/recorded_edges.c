@@ -35,16 +35,16 @@ struct row {
     uint8_t kind;
 };
 
-struct sl_found {
+struct sl_recorded_edges {
     struct row row[ROWS];
     /* The last operation of each stream, which a wait for all of them may be for however long ago
      * it was. By device and stream: an edge tells no context. */
     struct row last[STREAMS];
 };
 
-int sl_found_create(struct sl_found **out)
+int sl_recorded_edges_create(struct sl_recorded_edges **out)
 {
-    struct sl_found *f = sl_pages_map(sizeof(*f));
+    struct sl_recorded_edges *f = sl_pages_map(sizeof(*f));
 
     if (!f)
         return -ENOMEM;
@@ -52,7 +52,7 @@ int sl_found_create(struct sl_found **out)
     return 0;
 }
 
-void sl_found_destroy(struct sl_found *f)
+void sl_recorded_edges_destroy(struct sl_recorded_edges *f)
 {
     if (f)
         sl_pages_unmap(f, sizeof(*f));
@@ -60,10 +60,10 @@ void sl_found_destroy(struct sl_found *f)
 
 /* ---- through the sort ---- */
 
-struct sl_event sl_found_event(const struct sl_edge *edge)
+struct sl_event sl_recorded_edges_event(const struct sl_edge *edge)
 {
     uint64_t source = edge->source.correlation, destination = edge->dst_correlation;
-    struct sl_event ev = {.kind = SL_FOUND_EDGE,
+    struct sl_event ev = {.kind = SL_RECORDED_EDGES_EDGE,
                           .correlation = source > destination ? source : destination,
                           .start_ns = source > destination ? destination : source,
                           .end_ns = edge->wait_ns,
@@ -120,7 +120,7 @@ static int is_call(uint8_t kind)
 }
 
 /* The oldest of where it may stand, or the stream's own. */
-static struct row *last_of(struct sl_found *f, const struct row *op)
+static struct row *last_of(struct sl_recorded_edges *f, const struct row *op)
 {
     size_t at = stream_place(op->device, op->stream);
     struct row *place = &f->last[at % STREAMS];
@@ -137,7 +137,7 @@ static struct row *last_of(struct sl_found *f, const struct row *op)
     return place;
 }
 
-void sl_found_row(struct sl_found *f, const struct sl_event *ev)
+void sl_recorded_edges_row(struct sl_recorded_edges *f, const struct sl_event *ev)
 {
     uint64_t node = is_call(ev->kind) ? 0 : ev->u.op.graph_node;
     size_t at = place_of(ev->correlation, node);
@@ -170,8 +170,8 @@ void sl_found_row(struct sl_found *f, const struct sl_event *ev)
     }
 }
 
-static const struct row *find_row(const struct sl_found *f, uint64_t correlation, uint64_t node,
-                                  uint32_t stream, int call)
+static const struct row *find_row(const struct sl_recorded_edges *f, uint64_t correlation,
+                                  uint64_t node, uint32_t stream, int call)
 {
     size_t at = place_of(correlation, node);
 
@@ -186,7 +186,7 @@ static const struct row *find_row(const struct sl_found *f, uint64_t correlation
 }
 
 /* Of a stream that has run nothing since. */
-static const struct row *find_last(const struct sl_found *f, const struct sl_edge_op *op)
+static const struct row *find_last(const struct sl_recorded_edges *f, const struct sl_edge_op *op)
 {
     size_t at = stream_place(op->device, op->stream);
 
@@ -200,7 +200,7 @@ static const struct row *find_last(const struct sl_found *f, const struct sl_edg
     return NULL;
 }
 
-static void join_operation(const struct sl_found *f, struct sl_edge_op *op)
+static void join_operation(const struct sl_recorded_edges *f, struct sl_edge_op *op)
 {
     const struct row *r = find_row(f, op->correlation, op->graph_node, op->stream, 0);
 
@@ -217,7 +217,7 @@ static void join_operation(const struct sl_found *f, struct sl_edge_op *op)
     op->kind = r->kind;
 }
 
-static void join_destination(const struct sl_found *f, struct sl_edge *edge)
+static void join_destination(const struct sl_recorded_edges *f, struct sl_edge *edge)
 {
     const struct row *call = edge->at_start ? NULL : find_row(f, edge->dst_correlation, 0, 0, 1);
 
@@ -235,7 +235,7 @@ static void join_destination(const struct sl_found *f, struct sl_edge *edge)
     }
 }
 
-struct sl_edge sl_found_edge(const struct sl_found *f, const struct sl_event *ev)
+struct sl_edge sl_recorded_edges_edge(const struct sl_recorded_edges *f, const struct sl_event *ev)
 {
     struct sl_edge edge = unpacked(ev);
     uint64_t went_on_ns;

@@ -22,7 +22,7 @@
 #define ENGINE_CALLS 512
 #define ENGINE_BYTES (48u << 20)
 
-static int keep_rows(struct sl_feed *f)
+static int keep_rows(struct sl_replay *f)
 {
     int rc = sl_collectives_create(&f->collectives);
 
@@ -30,7 +30,7 @@ static int keep_rows(struct sl_feed *f)
 }
 
 /* What rows go into. */
-static int begin_rows(struct sl_feed *f)
+static int begin_rows(struct sl_replay *f)
 {
     int rc = sl_trace_events_create(&f->events);
 
@@ -40,7 +40,7 @@ static int begin_rows(struct sl_feed *f)
     return f->keeps_rows ? keep_rows(f) : 0;
 }
 
-static void forget_rows(struct sl_feed *f)
+static void forget_rows(struct sl_replay *f)
 {
     if (f->events)
         sl_edge_names_free(&f->names);
@@ -51,9 +51,9 @@ static void forget_rows(struct sl_feed *f)
     f->invalid = f->too_long = f->unusable = f->edge_rows = 0;
 }
 
-int sl_feed_create(struct sl_feed **out)
+int sl_replay_create(struct sl_replay **out)
 {
-    struct sl_feed *f = calloc(1, sizeof(*f));
+    struct sl_replay *f = calloc(1, sizeof(*f));
 
     if (!f)
         return -ENOMEM;
@@ -65,43 +65,44 @@ int sl_feed_create(struct sl_feed **out)
     return 0;
 }
 
-void sl_feed_destroy(struct sl_feed *f)
+void sl_replay_destroy(struct sl_replay *f)
 {
     if (!f)
         return;
     forget_rows(f);
-    sl_found_destroy(f->joined);
+    sl_recorded_edges_destroy(f->joined);
     free(f);
 }
 
-int sl_feed_keep_rows(struct sl_feed *f)
+int sl_replay_keep_rows(struct sl_replay *f)
 {
     f->keeps_rows = 1;
     return keep_rows(f);
 }
 
-void sl_feed_take_found(struct sl_feed *f, void (*found)(void *user, const struct sl_edge *edge),
-                        void (*event)(void *user, const struct sl_event *ev), void *user)
+void sl_replay_take_found(struct sl_replay *f,
+                          void (*found)(void *user, const struct sl_edge *edge),
+                          void (*event)(void *user, const struct sl_event *ev), void *user)
 {
     f->found = found;
     f->found_event = event;
     f->found_user = user;
 }
 
-int sl_feed_join_found(struct sl_feed *f)
+int sl_replay_join_found(struct sl_replay *f)
 {
-    return sl_found_create(&f->joined);
+    return sl_recorded_edges_create(&f->joined);
 }
 
 /* ---- reading ---- */
 
-static int has_joined(const struct sl_feed *f)
+static int has_joined(const struct sl_replay *f)
 {
     return f->joined && f->header.has_edges;
 }
 
 /* 0 or -errno of the temporary files. */
-static int join_found(struct sl_feed *f, const struct sl_trace_row *row)
+static int join_found(struct sl_replay *f, const struct sl_trace_row *row)
 {
     struct sl_edge edge;
     struct sl_event ev;
@@ -111,16 +112,16 @@ static int join_found(struct sl_feed *f, const struct sl_trace_row *row)
         return 0;
     }
     f->edge_rows++;
-    ev = sl_found_event(&edge);
+    ev = sl_recorded_edges_event(&edge);
     return sl_trace_events_edge(f->events, &ev);
 }
 
-static int has_found(const struct sl_feed *f)
+static int has_found(const struct sl_replay *f)
 {
     return f->found && f->header.has_edges;
 }
 
-static void give_found(struct sl_feed *f, const struct sl_trace_row *row)
+static void give_found(struct sl_replay *f, const struct sl_trace_row *row)
 {
     uint64_t missing = f->names.missing;
     struct sl_edge edge;
@@ -130,19 +131,19 @@ static void give_found(struct sl_feed *f, const struct sl_trace_row *row)
         return;
     }
     f->edge_rows++;
-    if (f->order == SL_FEED_NAMES_BEFORE && f->names.missing > missing && f->can_read_again)
-        f->order = SL_FEED_NAMES_SOUGHT;
-    if (f->order == SL_FEED_NAMES_SOUGHT || f->edge_rows <= f->given)
+    if (f->order == SL_REPLAY_NAMES_BEFORE && f->names.missing > missing && f->can_read_again)
+        f->order = SL_REPLAY_NAMES_SOUGHT;
+    if (f->order == SL_REPLAY_NAMES_SOUGHT || f->edge_rows <= f->given)
         return;
     f->given++;
     f->found(f->found_user, &edge);
 }
 
-static void take_found(struct sl_feed *f, const struct sl_trace_row *row)
+static void take_found(struct sl_replay *f, const struct sl_trace_row *row)
 {
     struct sl_event ev;
 
-    if (f->order == SL_FEED_NAMES_KNOWN) {
+    if (f->order == SL_REPLAY_NAMES_KNOWN) {
         /* Of calls the last ones are kept (sl_trace_events_call()), and all steps are known. */
         if (row->category != SL_CAT_USER_ANNOTATION)
             sl_trace_events_note(f->events, row);
@@ -160,7 +161,7 @@ static void take_found(struct sl_feed *f, const struct sl_trace_row *row)
 }
 
 /* What the job left out. */
-static void read_lost(struct sl_feed *f)
+static void read_lost(struct sl_replay *f)
 {
     char name[64];
 
@@ -172,7 +173,7 @@ static void read_lost(struct sl_feed *f)
 
 static void take_field(void *user, const char *path, enum sl_json_type type, struct sl_text value)
 {
-    struct sl_feed *f = user;
+    struct sl_replay *f = user;
 
     if (!f->is_second)
         sl_header_value(&f->header, path, type, value);
@@ -180,7 +181,7 @@ static void take_field(void *user, const char *path, enum sl_json_type type, str
         sl_collectives_field(f->collectives, path, type, value);
 }
 
-static int take_item(struct sl_feed *f, struct sl_trace *t, struct sl_trace_item *item)
+static int take_item(struct sl_replay *f, struct sl_trace *t, struct sl_trace_item *item)
 {
     if (item->status) {
         f->invalid += item->status == -EBADMSG;
@@ -210,7 +211,7 @@ static int take_item(struct sl_feed *f, struct sl_trace *t, struct sl_trace_item
 }
 
 /* All rows into the sorter. 0 or -errno of the temporary files. */
-static int read_all(struct sl_feed *f, struct sl_trace *t, const char *path)
+static int read_all(struct sl_replay *f, struct sl_trace *t, const char *path)
 {
     struct sl_progress progress;
     struct sl_trace_item item;
@@ -241,7 +242,7 @@ static int sort_failed(const char *path, int rc, char *why, size_t why_size)
     return rc;
 }
 
-static int read_once(struct sl_feed *f, const char *path, char *why, size_t why_size)
+static int read_once(struct sl_replay *f, const char *path, char *why, size_t why_size)
 {
     struct sl_trace *t = NULL;
     const char *strange;
@@ -260,7 +261,7 @@ static int read_once(struct sl_feed *f, const char *path, char *why, size_t why_
 }
 
 /* By now all is known that stands outside of the events. */
-static int read_again(struct sl_feed *f, const char *path, char *why, size_t why_size)
+static int read_again(struct sl_replay *f, const char *path, char *why, size_t why_size)
 {
     if (!f->can_read_again) {
         snprintf(why, why_size,
@@ -279,22 +280,22 @@ static int read_again(struct sl_feed *f, const char *path, char *why, size_t why
 }
 
 /* By now all names are known. */
-static int read_edges(struct sl_feed *f, const char *path, char *why, size_t why_size)
+static int read_edges(struct sl_replay *f, const char *path, char *why, size_t why_size)
 {
-    f->order = SL_FEED_NAMES_KNOWN;
+    f->order = SL_REPLAY_NAMES_KNOWN;
     f->is_second = 1;
     f->invalid = f->too_long = f->unusable = f->edge_rows = f->names.missing = 0;
     return read_once(f, path, why, why_size);
 }
 
-int sl_feed_read(struct sl_feed *f, const char *path, char *why, size_t why_size)
+int sl_replay_read(struct sl_replay *f, const char *path, char *why, size_t why_size)
 {
     int rc = read_once(f, path, why, why_size);
 
     /* Another program wrote it anew, its members or rows in another order. */
     if (rc == 0 && f->header.own_file && !f->knew_whose)
         rc = read_again(f, path, why, why_size);
-    if (rc == 0 && f->order == SL_FEED_NAMES_SOUGHT)
+    if (rc == 0 && f->order == SL_REPLAY_NAMES_SOUGHT)
         rc = read_edges(f, path, why, why_size);
     if (rc)
         return rc;
@@ -305,8 +306,8 @@ int sl_feed_read(struct sl_feed *f, const char *path, char *why, size_t why_size
 /* ---- the engine ---- */
 
 struct run {
-    struct sl_feed *feed;
-    const struct sl_feed_sinks *sinks;
+    struct sl_replay *feed;
+    const struct sl_replay_sinks *sinks;
     struct sl_edges *engine; /* NULL: edges are the job's own */
     struct sl_progress progress;
     uint64_t calls, events;
@@ -338,11 +339,11 @@ static void give_joined(struct run *r, const struct sl_event *ev)
 {
     struct sl_edge edge;
 
-    if (ev->kind != SL_FOUND_EDGE) {
-        sl_found_row(r->feed->joined, ev);
+    if (ev->kind != SL_RECORDED_EDGES_EDGE) {
+        sl_recorded_edges_row(r->feed->joined, ev);
         return;
     }
-    edge = sl_found_edge(r->feed->joined, ev);
+    edge = sl_recorded_edges_edge(r->feed->joined, ev);
     r->sinks->edges(r->sinks->user, NULL, &edge, 1);
 }
 
@@ -364,7 +365,7 @@ static int give(struct run *r, const struct sl_event *ev)
         sl_edges_event(r->engine, ev);
     else
         give_joined(r, ev);
-    if (r->sinks->event && ev->kind != SL_FOUND_EDGE)
+    if (r->sinks->event && ev->kind != SL_RECORDED_EDGES_EDGE)
         r->sinks->event(r->sinks->user, ev);
     return rc;
 }
@@ -417,8 +418,8 @@ static int has_everything(const struct sl_header *h)
     return h->own_file && told;
 }
 
-int sl_feed_run(struct sl_feed *f, const char *path, const struct sl_feed_sinks *sinks, char *why,
-                size_t why_size)
+int sl_replay_run(struct sl_replay *f, const char *path, const struct sl_replay_sinks *sinks,
+                  char *why, size_t why_size)
 {
     struct sl_edges_options opt = {
         .cap_bytes = ENGINE_BYTES,

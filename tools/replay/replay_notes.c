@@ -9,8 +9,8 @@
 #include "read/thread_ids.h"
 #include "replay/replay.h"
 
-int sl_feed_tell(const struct sl_feed *f, const struct sl_command *command, const char *path,
-                 const char *result)
+int sl_replay_tell(const struct sl_replay *f, const struct sl_command *command, const char *path,
+                   const char *result)
 {
     struct sl_trace_events_counts counts;
     int status = SL_EXIT_OK;

@@ -28,7 +28,7 @@ static void forward(void *user, const struct sl_event *ev)
 int sl_decode_create(struct sl_decode **out, const struct sl_decode_options *opt)
 {
     const struct sl_cupti_layout *layout = sl_cupti_layout_find(opt->version);
-    struct sl_cupti_seen_options seen = {.intern = opt->intern, .sink = forward};
+    struct sl_cupti_objects_options seen = {.intern = opt->intern, .sink = forward};
     struct sl_decode *d;
 
     if (!layout)
@@ -38,10 +38,10 @@ int sl_decode_create(struct sl_decode **out, const struct sl_decode_options *opt
         return -ENOMEM;
     d->opt = *opt;
     if (!d->opt.can_read)
-        d->opt.can_read = sl_cupti_text_can_read;
+        d->opt.can_read = sl_foreign_text_can_read;
     d->layout = layout;
     seen.sink_user = d;
-    if (sl_cupti_seen_create(&d->seen, &seen) != 0)
+    if (sl_cupti_objects_create(&d->seen, &seen) != 0)
         goto fail_seen;
     *out = d;
     return 0;
@@ -55,7 +55,7 @@ void sl_decode_destroy(struct sl_decode *d)
 {
     if (!d)
         return;
-    sl_cupti_seen_destroy(d->seen);
+    sl_cupti_objects_destroy(d->seen);
     sl_pages_unmap(d, sizeof *d);
 }
 
@@ -272,7 +272,7 @@ int sl_decode_text(struct sl_decode *d, const uint8_t *at, uint32_t *id)
         return 0;
     }
     if (*known != text) {
-        if (sl_cupti_text_measure(text, d->opt.can_read, &length))
+        if (sl_foreign_text_measure(text, d->opt.can_read, &length))
             return -1;
         *known = text;
     }

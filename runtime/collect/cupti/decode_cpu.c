@@ -52,7 +52,7 @@ int sl_decode_api(struct sl_decode *d, const uint8_t *record, enum sl_event_kind
     ev.name = call_name(d, domain, cbid);
     ev.u.call.cbid = cbid;
     ev.u.call.result = sl_load32(record + at->result);
-    sl_cupti_seen_thread(d->seen, pid, ev.thread);
+    sl_cupti_objects_thread(d->seen, pid, ev.thread);
     sl_decode_emit(d, &ev);
     return 0;
 }
@@ -163,7 +163,7 @@ int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
     if (at->object_kind ? sl_load32(record + at->object_kind) == SL_CUPTI_OBJECT_THREAD
                         : sl_load32(record + at->thread) != 0) {
         ev.thread = sl_load32(record + at->thread);
-        sl_cupti_seen_thread(d->seen, sl_load32(record + at->pid), ev.thread);
+        sl_cupti_objects_thread(d->seen, sl_load32(record + at->pid), ev.thread);
     }
     ev.name = sl_decode_own_text(d, overhead_text(type),
                                  place < SL_DECODE_OVERHEADS ? &d->overhead_name[place] : &once);

@@ -34,9 +34,9 @@ static inline int operation(struct sl_event *ev, struct sl_shape *shape, uint32_
  * record does not tell its priority (SL_PRIORITY_UNKNOWN) has its stream's. */
 static int finish(struct sl_decode *d, struct sl_event *ev, struct sl_shape *shape)
 {
-    int32_t of_stream = sl_cupti_seen_stream(d->seen, ev->device, ev->context, ev->stream);
+    int32_t of_stream = sl_cupti_objects_stream(d->seen, ev->device, ev->context, ev->stream);
 
-    if (sl_cupti_seen_is_new_device(d->seen, ev->device))
+    if (sl_cupti_objects_is_new_device(d->seen, ev->device))
         sl_decode_new_device(d, ev->device);
     if (shape->priority == SL_PRIORITY_UNKNOWN)
         shape->priority = of_stream;

@@ -12,7 +12,7 @@
 static void put(struct sl_decode *d, struct sl_event *ev, uint32_t device)
 {
     ev->device = (uint16_t)device;
-    sl_cupti_seen_stream(d->seen, device, ev->context, ev->stream);
+    sl_cupti_objects_stream(d->seen, device, ev->context, ev->stream);
     sl_decode_emit(d, ev);
 }
 
@@ -25,7 +25,7 @@ static void release(struct sl_decode *d, uint64_t complete_ns)
         struct sl_event *ev = &d->held[i];
         uint32_t device = 0;
 
-        if (sl_cupti_seen_context_device(d->seen, ev->context, &device) == 0)
+        if (sl_cupti_objects_context_device(d->seen, ev->context, &device) == 0)
             put(d, ev, device);
         else if (ev->end_ns <= complete_ns)
             sl_decode_emit(d, ev);
@@ -39,7 +39,7 @@ void sl_decode_in_context(struct sl_decode *d, struct sl_event *ev)
 {
     uint32_t device;
 
-    if (sl_cupti_seen_context_device(d->seen, ev->context, &device) == 0) {
+    if (sl_cupti_objects_context_device(d->seen, ev->context, &device) == 0) {
         put(d, ev, device);
         return;
     }

@@ -27,7 +27,7 @@ struct sl_decode {
     const struct sl_cupti_layout *layout; /* the version's, or given */
     uint64_t unreadable;                  /* kinds of it that are stepped over, by their bits */
     uint8_t is_given;
-    struct sl_cupti_seen *seen;
+    struct sl_cupti_objects *seen;
     sl_decode_sink_fn sink;
     void *sink_user;
     const char *text_known[SL_DECODE_TEXTS_KNOWN];

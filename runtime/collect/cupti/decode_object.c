@@ -20,7 +20,7 @@ static int ask_about_device(struct sl_decode *d, uint32_t device)
     if (!d->opt.query_device || d->opt.query_device(device, facts))
         return -ENOENT;
     /* What it is called is among the facts: a name of its own it has from the program. */
-    sl_cupti_seen_describe_device(d->seen, device, 0);
+    sl_cupti_objects_describe_device(d->seen, device, 0);
     return 0;
 }
 
@@ -28,7 +28,7 @@ static int ask_about_device(struct sl_decode *d, uint32_t device)
 static void ask_about_devices(struct sl_decode *d)
 {
     for (uint32_t i = 0; i < SL_DEVICE_MAX; i++)
-        if (sl_cupti_seen_is_new_device(d->seen, i) && ask_about_device(d, i))
+        if (sl_cupti_objects_is_new_device(d->seen, i) && ask_about_device(d, i))
             break;
 }
 
@@ -41,8 +41,8 @@ void sl_decode_ask_early(struct sl_decode *d)
 void sl_decode_new_device(struct sl_decode *d, uint32_t device)
 {
     ask_about_devices(d);
-    if (sl_cupti_seen_is_new_device(d->seen, device))
-        sl_cupti_seen_describe_device(d->seen, device, 0);
+    if (sl_cupti_objects_is_new_device(d->seen, device))
+        sl_cupti_objects_describe_device(d->seen, device, 0);
 }
 
 int sl_decode_context(struct sl_decode *d, const uint8_t *record)
@@ -54,12 +54,12 @@ int sl_decode_context(struct sl_decode *d, const uint8_t *record)
     if (context == 0 || device > UINT16_MAX)
         return -1;
     /* Before the calls that follow: a trace's header goes out with the first of them. */
-    if (sl_cupti_seen_is_new_device(d->seen, device))
+    if (sl_cupti_objects_is_new_device(d->seen, device))
         sl_decode_new_device(d, device);
-    sl_cupti_seen_describe_context(d->seen, device, context, 0);
+    sl_cupti_objects_describe_context(d->seen, device, context, 0);
     /* Default streams have the default priority, and no description of their own but this. */
-    sl_cupti_seen_describe_stream(d->seen, context, null_stream, SL_CUPTI_STREAM_CREATE_FLAG_NULL,
-                                  0, 0);
+    sl_cupti_objects_describe_stream(d->seen, context, null_stream,
+                                     SL_CUPTI_STREAM_CREATE_FLAG_NULL, 0, 0);
     return 0;
 }
 
@@ -70,9 +70,9 @@ int sl_decode_stream(struct sl_decode *d, const uint8_t *record)
 
     if (context == 0)
         return -1;
-    sl_cupti_seen_describe_stream(d->seen, context, sl_load32(record + at->stream),
-                                  sl_load32(record + at->flag),
-                                  (int32_t)sl_load32(record + at->priority), 0);
+    sl_cupti_objects_describe_stream(d->seen, context, sl_load32(record + at->stream),
+                                     sl_load32(record + at->flag),
+                                     (int32_t)sl_load32(record + at->priority), 0);
     return 0;
 }
 
@@ -85,24 +85,24 @@ int sl_decode_name(struct sl_decode *d, const uint8_t *record)
         return -1;
     switch (sl_load32(record + at->object_kind)) {
     case SL_CUPTI_OBJECT_THREAD:
-        sl_cupti_seen_describe_thread(d->seen, sl_load32(record + at->pid),
-                                      sl_load32(record + at->thread), name);
+        sl_cupti_objects_describe_thread(d->seen, sl_load32(record + at->pid),
+                                         sl_load32(record + at->thread), name);
         break;
     case SL_CUPTI_OBJECT_DEVICE:
-        if (sl_cupti_seen_is_new_device(d->seen, sl_load32(record + at->device)))
+        if (sl_cupti_objects_is_new_device(d->seen, sl_load32(record + at->device)))
             sl_decode_new_device(d, sl_load32(record + at->device));
-        sl_cupti_seen_describe_device(d->seen, sl_load32(record + at->device), name);
+        sl_cupti_objects_describe_device(d->seen, sl_load32(record + at->device), name);
         break;
     case SL_CUPTI_OBJECT_CONTEXT:
         if (context == 0)
             return -1;
-        sl_cupti_seen_describe_context(d->seen, sl_load32(record + at->device), context, name);
+        sl_cupti_objects_describe_context(d->seen, sl_load32(record + at->device), context, name);
         break;
     case SL_CUPTI_OBJECT_STREAM:
         if (context == 0)
             return -1;
-        sl_cupti_seen_describe_stream(d->seen, context, sl_load32(record + at->stream), 0,
-                                      SL_PRIORITY_UNKNOWN, name);
+        sl_cupti_objects_describe_stream(d->seen, context, sl_load32(record + at->stream), 0,
+                                         SL_PRIORITY_UNKNOWN, name);
         break;
     default: /* a process's name is the job's own affair */
         break;
@@ -119,7 +119,7 @@ void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
     d->sink_user = user;
     if (!d->asked_early)
         sl_decode_ask_early(d); /* the file may begin with this thread's ranges */
-    sl_cupti_seen_thread(d->seen, pid, thread);
+    sl_cupti_objects_thread(d->seen, pid, thread);
 }
 
 void sl_decode_describe(struct sl_decode *d, enum sl_decode_object object, uint32_t id,
@@ -129,18 +129,18 @@ void sl_decode_describe(struct sl_decode *d, enum sl_decode_object object, uint3
     d->sink_user = user;
     switch (object) {
     case SL_DECODE_THREAD:
-        sl_cupti_seen_describe_thread(d->seen, 0, id, name);
+        sl_cupti_objects_describe_thread(d->seen, 0, id, name);
         break;
     case SL_DECODE_DEVICE:
-        if (sl_cupti_seen_is_new_device(d->seen, id))
+        if (sl_cupti_objects_is_new_device(d->seen, id))
             sl_decode_new_device(d, id);
-        sl_cupti_seen_describe_device(d->seen, id, name);
+        sl_cupti_objects_describe_device(d->seen, id, name);
         break;
     case SL_DECODE_CONTEXT:
-        sl_cupti_seen_describe_context(d->seen, within, id, name);
+        sl_cupti_objects_describe_context(d->seen, within, id, name);
         break;
     case SL_DECODE_STREAM:
-        sl_cupti_seen_describe_stream(d->seen, within, id, 0, SL_PRIORITY_UNKNOWN, name);
+        sl_cupti_objects_describe_stream(d->seen, within, id, 0, SL_PRIORITY_UNKNOWN, name);
         break;
     }
 }

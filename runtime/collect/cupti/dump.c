@@ -90,7 +90,7 @@ static int place_text(struct sl_cupti_dump *d, uint64_t address, uint32_t *text)
     if (k->buffer != d->buffers || k->address != address) {
         const char *from = (const char *)(uintptr_t)address;
 
-        err = sl_cupti_text_measure(from, d->opt.can_read, &length);
+        err = sl_foreign_text_measure(from, d->opt.can_read, &length);
         if (err)
             return err;
         if (length + 1 > TEXT_BYTES - d->text_bytes)
@@ -329,7 +329,7 @@ int sl_cupti_dump_open(struct sl_cupti_dump **out, const struct sl_cupti_dump_op
         goto fail_map;
     d->opt = *opt;
     if (!d->opt.can_read)
-        d->opt.can_read = sl_cupti_text_can_read;
+        d->opt.can_read = sl_foreign_text_can_read;
     d->layout = sl_cupti_layout_find(opt->version);
     err = d->layout ? map_tables(d) : -ENOTSUP;
     if (!err)

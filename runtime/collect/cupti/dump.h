@@ -114,7 +114,7 @@ struct sl_cupti_dump_options {
     uint32_t pid;
     uint64_t cap_bytes;                    /* the file grows no larger, but for its last chunk */
     const struct sl_device_table *devices; /* borrowed; a device goes out when it is known */
-    sl_cupti_text_can_read_fn can_read;    /* NULL: the kernel is asked */
+    sl_foreign_text_can_read_fn can_read;  /* NULL: the kernel is asked */
 };
 
 /* Makes a new file, mode 0600; never overwrites one. Says what went wrong, in one line. 0, -EEXIST,

@@ -16,14 +16,14 @@
 /* The kernel looks at the memory for us: with an impossible `how` the call changes nothing, and bad
  * memory gives EFAULT before EINVAL. Where the call is forbidden altogether, addresses are trusted.
  */
-int sl_cupti_text_can_read(uintptr_t address)
+int sl_foreign_text_can_read(uintptr_t address)
 {
     return syscall(SYS_rt_sigprocmask, ~0, address & ~(uintptr_t)7, NULL, 8) == 0 ||
            errno != EFAULT;
 }
 
 /* Page by page. */
-int sl_cupti_text_measure(const char *text, sl_cupti_text_can_read_fn can_read, size_t *length)
+int sl_foreign_text_measure(const char *text, sl_foreign_text_can_read_fn can_read, size_t *length)
 {
     for (size_t i = 0; i < TEXT_MAX; i++) {
         if ((i == 0 || ((uintptr_t)(text + i) & (PAGE_BYTES - 1)) == 0) &&

@@ -10,13 +10,13 @@
 #include <stdint.h>
 
 /* Says whether the bytes at an address can be read. */
-typedef int (*sl_cupti_text_can_read_fn)(uintptr_t address);
+typedef int (*sl_foreign_text_can_read_fn)(uintptr_t address);
 
 /* Asks the kernel: whether the 8 bytes around an address can be read. */
-int sl_cupti_text_can_read(uintptr_t address);
+int sl_foreign_text_can_read(uintptr_t address);
 
 /* Length of the text at `text`, not NULL, without its end. 0; -EFAULT: it leads into memory that
  * cannot be read; -EMSGSIZE: longer than any name. */
-int sl_cupti_text_measure(const char *text, sl_cupti_text_can_read_fn can_read, size_t *length);
+int sl_foreign_text_measure(const char *text, sl_foreign_text_can_read_fn can_read, size_t *length);
 
 #endif

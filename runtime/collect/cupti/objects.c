@@ -33,8 +33,8 @@ struct thread {
     uint32_t name;
 };
 
-struct sl_cupti_seen {
-    struct sl_cupti_seen_options opt;
+struct sl_cupti_objects {
+    struct sl_cupti_objects_options opt;
     struct object *last; /* rows of one stream mostly come in a row */
     uint32_t last_thread;
     uint32_t objects, threads;
@@ -45,9 +45,10 @@ struct sl_cupti_seen {
     struct thread thread[SLOTS];
 };
 
-int sl_cupti_seen_create(struct sl_cupti_seen **out, const struct sl_cupti_seen_options *opt)
+int sl_cupti_objects_create(struct sl_cupti_objects **out,
+                            const struct sl_cupti_objects_options *opt)
 {
-    struct sl_cupti_seen *s = sl_pages_map(sizeof *s);
+    struct sl_cupti_objects *s = sl_pages_map(sizeof *s);
 
     if (!s)
         return -ENOMEM;
@@ -56,13 +57,13 @@ int sl_cupti_seen_create(struct sl_cupti_seen **out, const struct sl_cupti_seen_
     return 0;
 }
 
-void sl_cupti_seen_destroy(struct sl_cupti_seen *s)
+void sl_cupti_objects_destroy(struct sl_cupti_objects *s)
 {
     sl_pages_unmap(s, sizeof *s);
 }
 
 /* The object's slot: its own, or a free one; NULL when it is new and the table is full. */
-static struct object *find_object(struct sl_cupti_seen *s, uint32_t context, uint32_t stream)
+static struct object *find_object(struct sl_cupti_objects *s, uint32_t context, uint32_t stream)
 {
     uint64_t key = (uint64_t)context << 32 | stream;
     uint32_t at = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 40);
@@ -77,7 +78,7 @@ static struct object *find_object(struct sl_cupti_seen *s, uint32_t context, uin
     }
 }
 
-static void tell_object(struct sl_cupti_seen *s, const struct object *o)
+static void tell_object(struct sl_cupti_objects *s, const struct object *o)
 {
     int is_stream = o->stream != NO_STREAM;
 
@@ -98,7 +99,7 @@ static void tell_object(struct sl_cupti_seen *s, const struct object *o)
     s->opt.sink(s->opt.sink_user, &ev);
 }
 
-static struct object *add_object(struct sl_cupti_seen *s, struct object *o, uint32_t device,
+static struct object *add_object(struct sl_cupti_objects *s, struct object *o, uint32_t device,
                                  uint32_t context, uint32_t stream)
 {
     *o = (struct object){
@@ -108,7 +109,7 @@ static struct object *add_object(struct sl_cupti_seen *s, struct object *o, uint
 }
 
 /* Streams that were described on a thread whose records came first. */
-static void place_streams(struct sl_cupti_seen *s, const struct object *context)
+static void place_streams(struct sl_cupti_objects *s, const struct object *context)
 {
     for (uint32_t i = 0; s->nowhere && i < SLOTS; i++) {
         struct object *o = &s->object[i];
@@ -122,7 +123,7 @@ static void place_streams(struct sl_cupti_seen *s, const struct object *context)
 }
 
 /* A context as it is known by now. NULL when it is not remembered. */
-static struct object *see_context(struct sl_cupti_seen *s, uint32_t device, uint32_t context,
+static struct object *see_context(struct sl_cupti_objects *s, uint32_t device, uint32_t context,
                                   uint32_t name)
 {
     struct object *o = context == 0 ? NULL : find_object(s, context, NO_STREAM);
@@ -144,8 +145,8 @@ static struct object *see_context(struct sl_cupti_seen *s, uint32_t device, uint
     return o;
 }
 
-int32_t sl_cupti_seen_stream(struct sl_cupti_seen *s, uint32_t device, uint32_t context,
-                             uint32_t stream)
+int32_t sl_cupti_objects_stream(struct sl_cupti_objects *s, uint32_t device, uint32_t context,
+                                uint32_t stream)
 {
     struct object *o = s->last;
 
@@ -161,7 +162,7 @@ int32_t sl_cupti_seen_stream(struct sl_cupti_seen *s, uint32_t device, uint32_t 
     if (o->context == 0 || o->device == NO_DEVICE) {
         uint32_t known;
 
-        if (sl_cupti_seen_context_device(s, context, &known))
+        if (sl_cupti_objects_context_device(s, context, &known))
             see_context(s, device, context, 0);
         /* the context may just have taken the free slot that was found */
         o = find_object(s, context, stream);
@@ -174,7 +175,7 @@ int32_t sl_cupti_seen_stream(struct sl_cupti_seen *s, uint32_t device, uint32_t 
     return o->priority;
 }
 
-int sl_cupti_seen_context_device(struct sl_cupti_seen *s, uint32_t context, uint32_t *device)
+int sl_cupti_objects_context_device(struct sl_cupti_objects *s, uint32_t context, uint32_t *device)
 {
     const struct object *o = context == 0 ? NULL : find_object(s, context, NO_STREAM);
 
@@ -184,25 +185,25 @@ int sl_cupti_seen_context_device(struct sl_cupti_seen *s, uint32_t context, uint
     return 0;
 }
 
-void sl_cupti_seen_describe_context(struct sl_cupti_seen *s, uint32_t device, uint32_t context,
-                                    uint32_t name)
+void sl_cupti_objects_describe_context(struct sl_cupti_objects *s, uint32_t device,
+                                       uint32_t context, uint32_t name)
 {
     see_context(s, device, context, name);
 }
 
 /* There is no room, but edges need the flags of every stream. */
-static void tell_unremembered(struct sl_cupti_seen *s, uint32_t context, uint32_t stream,
+static void tell_unremembered(struct sl_cupti_objects *s, uint32_t context, uint32_t stream,
                               uint32_t flags, int32_t priority)
 {
     struct object o = {.context = context, .stream = stream, .flags = flags, .priority = priority};
 
     sl_stats_add(SL_STAT_NAMES_LOST, 1);
-    if (sl_cupti_seen_context_device(s, context, &o.device) == 0)
+    if (sl_cupti_objects_context_device(s, context, &o.device) == 0)
         tell_object(s, &o);
 }
 
-void sl_cupti_seen_describe_stream(struct sl_cupti_seen *s, uint32_t context, uint32_t stream,
-                                   uint32_t flags, int32_t priority, uint32_t name)
+void sl_cupti_objects_describe_stream(struct sl_cupti_objects *s, uint32_t context, uint32_t stream,
+                                      uint32_t flags, int32_t priority, uint32_t name)
 {
     struct object *o, before;
     int is_new;
@@ -218,7 +219,7 @@ void sl_cupti_seen_describe_stream(struct sl_cupti_seen *s, uint32_t context, ui
     if (is_new) {
         uint32_t device = NO_DEVICE;
 
-        s->nowhere += sl_cupti_seen_context_device(s, context, &device) != 0;
+        s->nowhere += sl_cupti_objects_context_device(s, context, &device) != 0;
         add_object(s, o, device, context, stream);
     }
     before = *o;
@@ -233,12 +234,12 @@ void sl_cupti_seen_describe_stream(struct sl_cupti_seen *s, uint32_t context, ui
         tell_object(s, o);
 }
 
-int sl_cupti_seen_is_new_device(const struct sl_cupti_seen *s, uint32_t device)
+int sl_cupti_objects_is_new_device(const struct sl_cupti_objects *s, uint32_t device)
 {
     return device < SL_DEVICE_MAX && !(s->devices >> device & 1);
 }
 
-void sl_cupti_seen_describe_device(struct sl_cupti_seen *s, uint32_t device, uint32_t name)
+void sl_cupti_objects_describe_device(struct sl_cupti_objects *s, uint32_t device, uint32_t name)
 {
     struct sl_event ev = {.kind = SL_EV_META_DEVICE, .device = (uint16_t)device};
 
@@ -252,7 +253,7 @@ void sl_cupti_seen_describe_device(struct sl_cupti_seen *s, uint32_t device, uin
     s->opt.sink(s->opt.sink_user, &ev);
 }
 
-static struct thread *find_thread(struct sl_cupti_seen *s, uint32_t id)
+static struct thread *find_thread(struct sl_cupti_objects *s, uint32_t id)
 {
     uint32_t at = id * 2654435761u;
 
@@ -266,7 +267,7 @@ static struct thread *find_thread(struct sl_cupti_seen *s, uint32_t id)
     }
 }
 
-static void tell_thread(struct sl_cupti_seen *s, uint32_t pid, const struct thread *t)
+static void tell_thread(struct sl_cupti_objects *s, uint32_t pid, const struct thread *t)
 {
     struct sl_event ev = {.kind = SL_EV_META_THREAD, .thread = t->id, .name = t->name};
 
@@ -275,7 +276,7 @@ static void tell_thread(struct sl_cupti_seen *s, uint32_t pid, const struct thre
 }
 
 /* What the thread calls itself; 0 when it is gone or belongs to another process. */
-static uint32_t name_from_proc(struct sl_cupti_seen *s, uint32_t thread)
+static uint32_t name_from_proc(struct sl_cupti_objects *s, uint32_t thread)
 {
     char path[64], text[64];
     ssize_t length;
@@ -292,7 +293,7 @@ static uint32_t name_from_proc(struct sl_cupti_seen *s, uint32_t thread)
     return length > 0 ? sl_intern_put(s->opt.intern, text, (size_t)length) : 0;
 }
 
-void sl_cupti_seen_thread(struct sl_cupti_seen *s, uint32_t pid, uint32_t thread)
+void sl_cupti_objects_thread(struct sl_cupti_objects *s, uint32_t pid, uint32_t thread)
 {
     struct thread *t;
 
@@ -311,8 +312,8 @@ void sl_cupti_seen_thread(struct sl_cupti_seen *s, uint32_t pid, uint32_t thread
     s->last_thread = thread;
 }
 
-void sl_cupti_seen_describe_thread(struct sl_cupti_seen *s, uint32_t pid, uint32_t thread,
-                                   uint32_t name)
+void sl_cupti_objects_describe_thread(struct sl_cupti_objects *s, uint32_t pid, uint32_t thread,
+                                      uint32_t name)
 {
     struct thread *t = thread == 0 ? NULL : find_thread(s, thread);
 

@@ -143,7 +143,7 @@ struct sl_lane {
     struct sl_lane_told told_op[SL_LANE_TOLD];
     struct sl_lane_open op_open[SL_LANE_OPS]; /* `ops` of them, the outermost first */
     unsigned starts;                          /* those whose ends have room */
-    struct sl_python_seen seen;
+    struct sl_python_code_cache seen;
 
     /* shared */
     alignas(64) _Atomic uint64_t head;

@@ -34,7 +34,7 @@ struct category {
     uint32_t name;
 };
 
-struct sl_nvtx_look {
+struct sl_nvtx_attributes {
     struct sl_intern *intern;
     size_t texts_bytes;
     uint64_t lost;
@@ -46,9 +46,10 @@ struct sl_nvtx_look {
     char args[(SL_LANE_TEXT_MAX + 64) * SL_JSON_ESCAPE_MAX * 2];
 };
 
-int sl_nvtx_look_create(struct sl_nvtx_look **out, struct sl_intern *intern, size_t texts_bytes)
+int sl_nvtx_attributes_create(struct sl_nvtx_attributes **out, struct sl_intern *intern,
+                              size_t texts_bytes)
 {
-    struct sl_nvtx_look *l = sl_pages_map(sizeof(*l));
+    struct sl_nvtx_attributes *l = sl_pages_map(sizeof(*l));
 
     if (!l)
         return -ENOMEM;
@@ -60,19 +61,19 @@ int sl_nvtx_look_create(struct sl_nvtx_look **out, struct sl_intern *intern, siz
     return 0;
 }
 
-void sl_nvtx_look_destroy(struct sl_nvtx_look *l)
+void sl_nvtx_attributes_destroy(struct sl_nvtx_attributes *l)
 {
     sl_pages_unmap(l, sizeof(*l));
 }
 
-uint64_t sl_nvtx_look_lost(const struct sl_nvtx_look *l)
+uint64_t sl_nvtx_attributes_lost(const struct sl_nvtx_attributes *l)
 {
     return l->lost;
 }
 
 /* ---- texts ---- */
 
-uint32_t sl_nvtx_look_text(struct sl_nvtx_look *l, const char *text, size_t length)
+uint32_t sl_nvtx_attributes_text(struct sl_nvtx_attributes *l, const char *text, size_t length)
 {
     const size_t each = 32; /* besides the text: entry, index */
     uint32_t id = sl_intern_find(l->intern, text, length);
@@ -89,7 +90,7 @@ uint32_t sl_nvtx_look_text(struct sl_nvtx_look *l, const char *text, size_t leng
     return id;
 }
 
-uint32_t sl_nvtx_look_string(struct sl_nvtx_look *l, uint32_t string)
+uint32_t sl_nvtx_attributes_string(struct sl_nvtx_attributes *l, uint32_t string)
 {
     const char *text;
     size_t length;
@@ -97,16 +98,16 @@ uint32_t sl_nvtx_look_string(struct sl_nvtx_look *l, uint32_t string)
     if (string == 0 || string > STRINGS)
         return 0;
     if (!l->of_string[string - 1] && (text = sl_nvtx_string_get(string, &length)))
-        l->of_string[string - 1] = sl_nvtx_look_text(l, text, length);
+        l->of_string[string - 1] = sl_nvtx_attributes_text(l, text, length);
     return l->of_string[string - 1];
 }
 
-static uint32_t put_pattern(struct sl_nvtx_look *l, const char *text, size_t length,
+static uint32_t put_pattern(struct sl_nvtx_attributes *l, const char *text, size_t length,
                             uint64_t *numbers)
 {
     uint32_t number[SL_PATTERN_NUMBERS];
     size_t size = sl_pattern_make(l->pattern, text, length, number);
-    uint32_t id = sl_nvtx_look_text(l, l->pattern, size);
+    uint32_t id = sl_nvtx_attributes_text(l, l->pattern, size);
 
     *numbers = id == l->too_many ? 0 : sl_pattern_pack(number);
     return id;
@@ -114,7 +115,8 @@ static uint32_t put_pattern(struct sl_nvtx_look *l, const char *text, size_t len
 
 /* ---- domain, category, color ---- */
 
-static struct category *find_category(struct sl_nvtx_look *l, unsigned domain, uint32_t category)
+static struct category *find_category(struct sl_nvtx_attributes *l, unsigned domain,
+                                      uint32_t category)
 {
     uint64_t key = ((uint64_t)domain << 32 | category) + 1;
     uint32_t at = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 40), tries = CATEGORIES;
@@ -127,8 +129,8 @@ static struct category *find_category(struct sl_nvtx_look *l, unsigned domain, u
     return &l->category[at % CATEGORIES];
 }
 
-void sl_nvtx_look_category(struct sl_nvtx_look *l, unsigned domain, uint32_t category,
-                           uint32_t name)
+void sl_nvtx_attributes_category(struct sl_nvtx_attributes *l, unsigned domain, uint32_t category,
+                                 uint32_t name)
 {
     struct category *c = find_category(l, domain, category);
 
@@ -150,7 +152,8 @@ static char *put_string(char *at, uint32_t string)
     return SL_JSON_LITERAL(at, "\"");
 }
 
-static char *put_category(struct sl_nvtx_look *l, char *at, unsigned domain, uint32_t category)
+static char *put_category(struct sl_nvtx_attributes *l, char *at, unsigned domain,
+                          uint32_t category)
 {
     const struct category *c = find_category(l, domain, category);
 
@@ -169,13 +172,13 @@ static char *put_color(char *at, uint32_t argb)
 }
 
 /* Of a text that stands for itself in a row: 0 where there is no room for it. */
-static uint32_t unless_too_many(const struct sl_nvtx_look *l, uint32_t id)
+static uint32_t unless_too_many(const struct sl_nvtx_attributes *l, uint32_t id)
 {
     return id == l->too_many ? 0 : id;
 }
 
 /* Members for a row's args, without the comma in front. */
-static uint32_t make_more(struct sl_nvtx_look *l, unsigned domain, unsigned parts,
+static uint32_t make_more(struct sl_nvtx_attributes *l, unsigned domain, unsigned parts,
                           uint32_t category, uint32_t color, const char *more)
 {
     char *at = l->args;
@@ -190,10 +193,10 @@ static uint32_t make_more(struct sl_nvtx_look *l, unsigned domain, unsigned part
         at = sl_json_raw(SL_JSON_LITERAL(at, ","), more, strlen(more));
     if (at == l->args)
         return 0;
-    return unless_too_many(l, sl_nvtx_look_text(l, l->args + 1, (size_t)(at - l->args) - 1));
+    return unless_too_many(l, sl_nvtx_attributes_text(l, l->args + 1, (size_t)(at - l->args) - 1));
 }
 
-static uint32_t find_more(struct sl_nvtx_look *l, unsigned domain, unsigned parts,
+static uint32_t find_more(struct sl_nvtx_attributes *l, unsigned domain, unsigned parts,
                           uint32_t category, uint32_t color, const char *more)
 {
     uint64_t key = (uint64_t)category << 32 | domain << 16 |
@@ -209,8 +212,8 @@ static uint32_t find_more(struct sl_nvtx_look *l, unsigned domain, unsigned part
 
 /* ---- records ---- */
 
-void sl_nvtx_look_add_payload(struct sl_nvtx_look *l, struct sl_range_look *look, const char *json,
-                              size_t length)
+void sl_nvtx_attributes_add_payload(struct sl_nvtx_attributes *l, struct sl_range_look *look,
+                                    const char *json, size_t length)
 {
     const char *known = NULL;
     size_t known_length = 0;
@@ -231,8 +234,8 @@ void sl_nvtx_look_add_payload(struct sl_nvtx_look *l, struct sl_range_look *look
         l, put_pattern(l, l->payload, (size_t)(at - l->payload), &look->payload_numbers));
 }
 
-void sl_nvtx_look_add(struct sl_nvtx_look *l, const struct sl_lane_record *r,
-                      struct sl_range_look *look)
+void sl_nvtx_attributes_add(struct sl_nvtx_attributes *l, const struct sl_lane_record *r,
+                            struct sl_range_look *look)
 {
     const uint64_t *at = (const uint64_t *)(r + 1) + (r->parts & SL_LANE_HAS_TIMES ? 2 : 0);
     uint32_t category = 0, color = 0;
@@ -251,7 +254,7 @@ void sl_nvtx_look_add(struct sl_nvtx_look *l, const struct sl_lane_record *r,
     if (r->parts & SL_LANE_HAS_ID)
         at++;
     if (r->parts & SL_LANE_HAS_STRING) {
-        look->name = sl_nvtx_look_string(l, r->aux);
+        look->name = sl_nvtx_attributes_string(l, r->aux);
         look->numbers = 0;
     }
     if (r->parts & SL_LANE_HAS_TEXT) {
@@ -259,11 +262,11 @@ void sl_nvtx_look_add(struct sl_nvtx_look *l, const struct sl_lane_record *r,
         at += 1 + (at[0] + 7) / 8;
     }
     if (r->parts & SL_LANE_HAS_JSON)
-        sl_nvtx_look_add_payload(l, look, (const char *)(at + 1), at[0]);
+        sl_nvtx_attributes_add_payload(l, look, (const char *)(at + 1), at[0]);
 }
 
-void sl_nvtx_look_join(struct sl_nvtx_look *l, struct sl_range_look *look,
-                       const struct sl_range_look *end)
+void sl_nvtx_attributes_join(struct sl_nvtx_attributes *l, struct sl_range_look *look,
+                             const struct sl_range_look *end)
 {
     size_t length = 0;
     const char *payload = sl_intern_get(l->intern, end->payload, &length);
@@ -282,16 +285,16 @@ void sl_nvtx_look_join(struct sl_nvtx_look *l, struct sl_range_look *look,
     if (!payload)
         return;
     at = sl_pattern_expand(at, payload, length, end->payload_numbers, sl_json_raw);
-    sl_nvtx_look_add_payload(l, look, l->args, (size_t)(at - l->args));
+    sl_nvtx_attributes_add_payload(l, look, l->args, (size_t)(at - l->args));
 }
 
-void sl_nvtx_look_make(struct sl_nvtx_look *l, const struct sl_lane_record *r, const char *more,
-                       struct sl_range_look *out, uint64_t *id)
+void sl_nvtx_attributes_make(struct sl_nvtx_attributes *l, const struct sl_lane_record *r,
+                             const char *more, struct sl_range_look *out, uint64_t *id)
 {
     const uint64_t *at = (const uint64_t *)(r + 1);
 
     *out = (struct sl_range_look){.more = find_more(l, r->domain, 0, 0, 0, more)};
-    sl_nvtx_look_add(l, r, out);
+    sl_nvtx_attributes_add(l, r, out);
     if (!out->name)
         out->name = l->unnamed;
     if (!id)

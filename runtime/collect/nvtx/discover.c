@@ -101,7 +101,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *user)
     return 0;
 }
 
-void sl_nvtx_find(void (*found)(const struct sl_nvtx_copy *copy))
+void sl_nvtx_discover(void (*found)(const struct sl_nvtx_copy *copy))
 {
     struct visit v = {found};
 

@@ -23,6 +23,6 @@ struct sl_nvtx_copy {
 };
 
 /* Each copy that is there. */
-void sl_nvtx_find(void (*found)(const struct sl_nvtx_copy *copy));
+void sl_nvtx_discover(void (*found)(const struct sl_nvtx_copy *copy));
 
 #endif

@@ -164,7 +164,7 @@ int sl_nvtx_push(unsigned domain, const struct sl_nvtx_event *ev)
 
     if (!lane)
         return NO_LEVEL;
-    if (domain == 0 && sl_torch_strings_push(lane, ev->message.text, ev->message.length))
+    if (domain == 0 && sl_nvtx_fallback_push(lane, ev->message.text, ev->message.length))
         return lane->depth[0] + (int)lane->told - 1;
     ev = note_step(ev, &room);
     if (lane->skipped[domain] || !sl_nvtx_record_event(SL_LANE_PUSH, domain, ev, 0))
@@ -216,7 +216,7 @@ int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev)
         return NO_LEVEL;
     if (__builtin_expect(lane->skipped[domain] != 0, 0))
         return lane->depth[domain] + --lane->skipped[domain];
-    if (domain == 0 && sl_torch_strings_pop(lane))
+    if (domain == 0 && sl_nvtx_fallback_pop(lane))
         return lane->depth[0] + (int)lane->told;
     if (lane->depth[domain] == 0)
         return NO_LEVEL;

@@ -37,14 +37,14 @@ static int has_one_thread(void)
     return threads == 1;
 }
 
-int sl_nvtx_invite(void)
+int sl_nvtx_getenv_hook_set(void)
 {
     const char *tool = getenv(VARIABLE);
     Dl_info self, theirs;
     void *library;
     int is_ours;
 
-    if (!sl_loader_find((void *)(uintptr_t)sl_nvtx_invite, &self) || !self.dli_fname)
+    if (!sl_loader_find((void *)(uintptr_t)sl_nvtx_getenv_hook_set, &self) || !self.dli_fname)
         return -ENOENT;
     if (tool && *tool) {
         library = sl_loader_open(tool, RTLD_LAZY | RTLD_NOLOAD);
@@ -64,7 +64,7 @@ int sl_nvtx_invite(void)
     return 0;
 }
 
-int sl_nvtx_is_invited(void)
+int sl_nvtx_getenv_hook_is_set(void)
 {
     return atomic_load(&invite.invited);
 }
@@ -86,7 +86,7 @@ static char *answer(const char *name)
     return value;
 }
 
-void sl_nvtx_invite_object(const void *inside)
+void sl_nvtx_getenv_hook_add_object(const void *inside)
 {
     /* By its address: the caller holds the lock of the list of objects, and dlsym() would wait for
      * that of whoever loads one, who waits for the list. */

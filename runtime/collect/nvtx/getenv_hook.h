@@ -13,13 +13,13 @@
 /* Names this library in NVTX's environment variable, in a process that has one thread only (setenv
  * may crash others that read the environment). 0; -EALREADY: another tool is named there, or we
  * are; -EBUSY: there are more threads; -ENOENT: our own file is not known. */
-int sl_nvtx_invite(void);
+int sl_nvtx_getenv_hook_set(void);
 
 /* The variable leads copies that look from now on to us, or to another tool. */
-int sl_nvtx_is_invited(void);
+int sl_nvtx_getenv_hook_is_set(void);
 int sl_nvtx_has_other_tool(void);
 
 /* The object that `inside` lies in finds us, should it look from now on. */
-void sl_nvtx_invite_object(const void *inside);
+void sl_nvtx_getenv_hook_add_object(const void *inside);
 
 #endif

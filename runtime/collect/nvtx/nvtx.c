@@ -236,7 +236,7 @@ static void take_copy(const struct sl_nvtx_copy *copy)
 
     if (state == COMPLETE && !any_slot(copy, is_claimed)) {
         set = set_found(copy);
-    } else if (state == FRESH && !sl_nvtx_is_invited() &&
+    } else if (state == FRESH && !sl_nvtx_getenv_hook_is_set() &&
                __atomic_compare_exchange_n(copy->state, &fresh, STARTED, 0, __ATOMIC_ACQ_REL,
                                            __ATOMIC_RELAXED)) {
         any_slot(copy, clear);
@@ -245,7 +245,7 @@ static void take_copy(const struct sl_nvtx_copy *copy)
     }
     atomic_fetch_add_explicit(&nvtx.copies, (unsigned)set, memory_order_relaxed);
     /* Its payload extension looks for itself, later. */
-    sl_nvtx_invite_object((const void *)copy->state);
+    sl_nvtx_getenv_hook_add_object((const void *)copy->state);
 }
 
 void sl_nvtx_attach_all(void)
@@ -255,7 +255,7 @@ void sl_nvtx_attach_all(void)
     if (is_refused() || sl_nvtx_has_other_tool() || generation == nvtx.generation)
         return;
     nvtx.generation = generation;
-    sl_nvtx_find(take_copy);
+    sl_nvtx_discover(take_copy);
     if (is_refused())
         sl_nvtx_detach();
 }

@@ -6,7 +6,7 @@
  * NVTX call: other threads of it spin meanwhile. From then on each call jumps through a slot of
  * that copy to a function of calls.h; a slot that is NULL costs nothing.
  *
- *   sl_nvtx_init()      tables and lanes; then sl_nvtx_invite(), so that NVTX finds us
+ *   sl_nvtx_init()      tables and lanes; then sl_nvtx_getenv_hook_set(), so that NVTX finds us
  *   sl_nvtx_attach()    NVTX asks: the slots of one copy are set
  *   sl_nvtx_attach_all() NVTX has asked already, or cannot: its copies are looked for
  *   sl_nvtx_detach()    for good: they are cleared, and what has not been asked will be refused

@@ -26,7 +26,7 @@
 
 struct sl_nvtx_read {
     struct sl_nvtx_read_options opt;
-    struct sl_nvtx_look *look;
+    struct sl_nvtx_attributes *look;
     uint32_t names; /* those read */
     uint8_t row_used[ROWS], row_told[ROWS + 2];
     /* Ends that were read before their starts, which another lane has. */
@@ -55,7 +55,7 @@ int sl_nvtx_read_create(struct sl_nvtx_read **out, const struct sl_nvtx_read_opt
     if (!r)
         return -ENOMEM;
     r->opt = *opt;
-    err = sl_nvtx_look_create(&r->look, opt->intern, opt->texts_bytes);
+    err = sl_nvtx_attributes_create(&r->look, opt->intern, opt->texts_bytes);
     if (err) {
         sl_pages_unmap(r, sizeof(*r));
         return err;
@@ -68,13 +68,13 @@ void sl_nvtx_read_destroy(struct sl_nvtx_read *r)
 {
     if (!r)
         return;
-    sl_nvtx_look_destroy(r->look);
+    sl_nvtx_attributes_destroy(r->look);
     sl_pages_unmap(r, sizeof(*r));
 }
 
 uint64_t sl_nvtx_read_texts_lost(const struct sl_nvtx_read *r)
 {
-    return sl_nvtx_look_lost(r->look);
+    return sl_nvtx_attributes_lost(r->look);
 }
 
 /* ---- ranges that no thread owns ---- */
@@ -86,7 +86,7 @@ static void tell_row(struct sl_nvtx_read *r, uint32_t row, const char *name)
     if (r->row_told[row - FIRST_ROW])
         return;
     r->row_told[row - FIRST_ROW] = 1;
-    ev.name = sl_nvtx_look_text(r->look, name, strlen(name));
+    ev.name = sl_nvtx_attributes_text(r->look, name, strlen(name));
     r->opt.sink(r->opt.user, &ev);
 }
 
@@ -112,7 +112,7 @@ static int end_range(struct sl_nvtx_read *r, uint64_t id, uint64_t ns,
     if (!begun)
         return 0;
     if (look)
-        sl_nvtx_look_join(r->look, begun, look);
+        sl_nvtx_attributes_join(r->look, begun, look);
     sl_ranges_end(r->opt.ranges, id, ns);
     if (row >= FIRST_ROW)
         r->row_used[row - FIRST_ROW] = 0;
@@ -140,7 +140,7 @@ static void take_end(struct sl_nvtx_read *r, const struct sl_lane_record *record
     uint64_t id;
     unsigned slot;
 
-    sl_nvtx_look_make(r->look, record, NULL, &look, &id);
+    sl_nvtx_attributes_make(r->look, record, NULL, &look, &id);
     /* Its domain alone is known from the start. */
     if (!(record->parts & (SL_LANE_HAS_CATEGORY | SL_LANE_HAS_COLOR)))
         look.more = 0;
@@ -160,8 +160,8 @@ static struct sl_range_look look_of_lock(struct sl_nvtx_read *r, uint32_t name, 
     struct sl_range_look look;
     uint32_t text;
 
-    sl_nvtx_look_make(r->look, &nothing, more, &look, NULL);
-    text = sl_nvtx_look_string(r->look, name);
+    sl_nvtx_attributes_make(r->look, &nothing, more, &look, NULL);
+    text = sl_nvtx_attributes_string(r->look, name);
     if (text)
         look.name = text;
     return look;
@@ -226,9 +226,9 @@ static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
     }
     waiting = sl_ranges_innermost(r->opt.ranges, thread, domain);
     if (waiting && record->what == SL_LANE_ACQUIRED)
-        sl_nvtx_look_add_payload(r->look, waiting, got, sizeof(got) - 1);
+        sl_nvtx_attributes_add_payload(r->look, waiting, got, sizeof(got) - 1);
     else if (waiting)
-        sl_nvtx_look_add_payload(r->look, waiting, not_got, sizeof(not_got) - 1);
+        sl_nvtx_attributes_add_payload(r->look, waiting, not_got, sizeof(not_got) - 1);
     sl_ranges_pop(r->opt.ranges, thread, domain, ns);
     if (record->what == SL_LANE_ACQUIRED)
         hold(r, thread, lock, name.string, ns);
@@ -242,7 +242,7 @@ static void take_past(struct sl_nvtx_read *r, const struct sl_lane_record *recor
     const uint64_t *times = (const uint64_t *)(record + 1);
     struct sl_range_look look;
 
-    sl_nvtx_look_make(r->look, record, NULL, &look, NULL);
+    sl_nvtx_attributes_make(r->look, record, NULL, &look, NULL);
     if (record->what == SL_LANE_STEP)
         tell_row(r, STEP_ROW, "steps");
     else
@@ -255,9 +255,10 @@ static void take_mark(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
                       uint64_t ns)
 {
     struct sl_range_look look;
-    struct sl_event ev = {.kind = SL_EV_NOTE_MARK, .start_ns = ns, .end_ns = ns, .thread = thread};
+    struct sl_event ev = {
+        .kind = SL_EV_NVTX_RANGE_MARK, .start_ns = ns, .end_ns = ns, .thread = thread};
 
-    sl_nvtx_look_make(r->look, record, NULL, &look, NULL);
+    sl_nvtx_attributes_make(r->look, record, NULL, &look, NULL);
     ev.name = look.name;
     ev.correlation = look.numbers;
     ev.shape = look.more;
@@ -276,7 +277,7 @@ static void take_begin(struct sl_nvtx_read *r, uint32_t thread, const struct sl_
     uint64_t id;
     unsigned slot;
 
-    sl_nvtx_look_make(r->look, record, NULL, &look, &id);
+    sl_nvtx_attributes_make(r->look, record, NULL, &look, &id);
     look.value = id;
     sl_ranges_push(r->opt.ranges, thread, record->domain, ns, &look);
     slot = (unsigned)id & (ORPHANS - 1);
@@ -311,7 +312,7 @@ static void take_pop(struct sl_nvtx_read *r, uint32_t thread, const struct sl_la
     if (record->parts) {
         look = sl_ranges_innermost(r->opt.ranges, thread, record->domain);
         if (look)
-            sl_nvtx_look_add(r->look, record, look);
+            sl_nvtx_attributes_add(r->look, record, look);
     }
     sl_ranges_pop(r->opt.ranges, thread, record->domain, ns);
 }
@@ -328,14 +329,14 @@ void sl_nvtx_read_record(struct sl_nvtx_read *r, uint32_t thread,
             take_begin(r, thread, record, ns);
             break;
         }
-        sl_nvtx_look_make(r->look, record, NULL, &look, NULL);
+        sl_nvtx_attributes_make(r->look, record, NULL, &look, NULL);
         sl_ranges_push(r->opt.ranges, thread, record->domain, ns, &look);
         break;
     case SL_LANE_POP:
         take_pop(r, thread, record, ns);
         break;
     case SL_LANE_START:
-        sl_nvtx_look_make(r->look, record, NULL, &look, &id);
+        sl_nvtx_attributes_make(r->look, record, NULL, &look, &id);
         start_range(r, thread, id, ns, &look);
         break;
     case SL_LANE_END:
@@ -377,8 +378,8 @@ void sl_nvtx_read_names(struct sl_nvtx_read *r)
     while (sl_nvtx_name_get(r->names + 1, &name) == 0) {
         r->names++;
         if (name.what == SL_NVTX_CATEGORY)
-            sl_nvtx_look_category(r->look, name.domain, (uint32_t)name.key, name.string);
+            sl_nvtx_attributes_category(r->look, name.domain, (uint32_t)name.key, name.string);
         else if (name.what != SL_NVTX_OTHER)
-            r->opt.named(r->opt.user, &name, sl_nvtx_look_string(r->look, name.string));
+            r->opt.named(r->opt.user, &name, sl_nvtx_attributes_string(r->look, name.string));
     }
 }

@@ -21,7 +21,7 @@ struct sl_nvtx_read_options {
     struct sl_ranges *ranges;
     size_t texts_bytes; /* most of the interned texts that are made here */
     void *user;
-    /* SL_EV_NOTE_MARK; SL_EV_META_THREAD of rows that are no thread's. */
+    /* SL_EV_NVTX_RANGE_MARK; SL_EV_META_THREAD of rows that are no thread's. */
     void (*sink)(void *user, const struct sl_event *ev);
     /* A thread, device, context, stream or event was named. */
     void (*named)(void *user, const struct sl_nvtx_name *what, uint32_t name);

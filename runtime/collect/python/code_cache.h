@@ -13,20 +13,20 @@
 #include <stdint.h>
 
 enum {
-    SL_PYTHON_SEEN_LIBRARY = 128, /* powers of two */
-    SL_PYTHON_SEEN_CODES = 8,
-    SL_PYTHON_SEEN_LINES = 16,
-    SL_PYTHON_SEEN_TABLE = 512, /* bytes */
+    SL_PYTHON_CODE_CACHE_LIBRARY = 128, /* powers of two */
+    SL_PYTHON_CODE_CACHE_CODES = 8,
+    SL_PYTHON_CODE_CACHE_LINES = 16,
+    SL_PYTHON_CODE_CACHE_TABLE = 512, /* bytes */
 };
 
 /* One for each thread, or one after the other; of zeros at first. */
-struct sl_python_seen {
+struct sl_python_code_cache {
     /* Code in files of libraries; many of its frames may lie between an operator and the user's. */
     struct {
         const void *code;
         uint64_t file; /* hash of its text, as are the following */
-    } library[SL_PYTHON_SEEN_LIBRARY];
-    struct sl_python_seen_code {
+    } library[SL_PYTHON_CODE_CACHE_LIBRARY];
+    struct sl_python_code_cache_code {
         const void *code;
         uint64_t file, name;
         uint64_t table_bytes;
@@ -34,9 +34,9 @@ struct sl_python_seen {
         int first_line;
         struct {
             uint32_t offset, line; /* line 0: none */
-        } place[SL_PYTHON_SEEN_LINES];
-        uint8_t table[SL_PYTHON_SEEN_TABLE];
-    } code[SL_PYTHON_SEEN_CODES];
+        } place[SL_PYTHON_CODE_CACHE_LINES];
+        uint8_t table[SL_PYTHON_CODE_CACHE_TABLE];
+    } code[SL_PYTHON_CODE_CACHE_CODES];
 };
 
 struct sl_python_layout;
@@ -44,15 +44,16 @@ struct sl_python_place;
 
 /* The line of the innermost frame that is no library's; 0: one of the frames on the way to it, or
  * its place, was not seen lately. */
-uint32_t sl_python_seen_find(const struct sl_python_seen *seen, const struct sl_python_layout *l,
-                             const void *frame);
+uint32_t sl_python_code_cache_find(const struct sl_python_code_cache *seen,
+                                   const struct sl_python_layout *l, const void *frame);
 
 /* A place of the user's, which has this line. */
-void sl_python_seen_put(struct sl_python_seen *seen, const struct sl_python_layout *l,
-                        const struct sl_python_place *p, uint32_t line);
+void sl_python_code_cache_put(struct sl_python_code_cache *seen, const struct sl_python_layout *l,
+                              const struct sl_python_place *p, uint32_t line);
 
 /* A place that is in a library. */
-void sl_python_seen_put_library(struct sl_python_seen *seen, const struct sl_python_layout *l,
-                                const struct sl_python_place *p);
+void sl_python_code_cache_put_library(struct sl_python_code_cache *seen,
+                                      const struct sl_python_layout *l,
+                                      const struct sl_python_place *p);
 
 #endif

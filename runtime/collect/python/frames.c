@@ -246,7 +246,7 @@ static uint32_t find_text(const struct sl_python_layout *l, uint64_t hash,
 }
 
 /* `seen`: or NULL. */
-static uint32_t find_line(const struct sl_python_layout *l, struct sl_python_seen *seen,
+static uint32_t find_line(const struct sl_python_layout *l, struct sl_python_code_cache *seen,
                           const void *frame)
 {
     struct sl_python_place place[SL_PYTHON_DEPTH_MAX], here;
@@ -265,17 +265,17 @@ static uint32_t find_line(const struct sl_python_layout *l, struct sl_python_see
             continue;
         }
         if (seen)
-            sl_python_seen_put_library(seen, l, &here);
+            sl_python_code_cache_put_library(seen, l, &here);
     }
     if (!places)
         return 0;
     line = find_text(l, hash, place, places);
     if (seen)
-        sl_python_seen_put(seen, l, place, line);
+        sl_python_code_cache_put(seen, l, place, line);
     return line;
 }
 
-uint32_t sl_python_line(const void *frame, struct sl_python_seen *seen)
+uint32_t sl_python_line(const void *frame, struct sl_python_code_cache *seen)
 {
     const struct sl_python_layout *l = &python.layout;
     uint32_t line = 0;
@@ -284,7 +284,7 @@ uint32_t sl_python_line(const void *frame, struct sl_python_seen *seen)
     if (python.depth > 1)
         seen = NULL;
     if (seen)
-        line = sl_python_seen_find(seen, l, frame);
+        line = sl_python_code_cache_find(seen, l, frame);
     return line ? line : find_line(l, seen, frame);
 }
 

@@ -22,7 +22,7 @@ enum {
     SL_PYTHON_DEPTH_MAX = 8,
 };
 
-struct sl_python_seen;
+struct sl_python_code_cache;
 
 /* Once per process, before others call: finds CPython. `depth`: how many lines are wanted, from the
  * innermost outwards; 0: none, nothing is found. 0; -ENOENT: there is no Python;
@@ -39,7 +39,7 @@ const void *sl_python_frame(void);
 /* The line of the calling thread's innermost frame, as a number that stands for its text; 0: it
  * runs no Python code but libraries', or there is no room for the text. `seen`: makes what comes
  * again cheaper; NULL is fine. */
-uint32_t sl_python_line(const void *frame, struct sl_python_seen *seen);
+uint32_t sl_python_line(const void *frame, struct sl_python_code_cache *seen);
 
 /* "FILE:LINE FUNCTION", of several " < " between them, the innermost first. Borrowed for the life
  * of the process, ends in NUL; NULL: no such number. */

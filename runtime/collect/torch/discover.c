@@ -133,7 +133,7 @@ static void find_package(struct sl_torch *torch, const char *library)
         ask_package(torch, part, 1);
 }
 
-int sl_torch_find(struct sl_torch *out)
+int sl_torch_discover(struct sl_torch *out)
 {
     char path[PATH_MAX] = "";
     void *library, *named;

@@ -21,7 +21,7 @@ struct sl_torch {
 };
 
 /* 0; -ENOENT: there is none. */
-int sl_torch_find(struct sl_torch *out);
+int sl_torch_discover(struct sl_torch *out);
 
 /* Takes "2.11.0+cu130" apart. 0, or -EINVAL. */
 int sl_torch_version(struct sl_torch *torch, const char *text);

@@ -15,16 +15,16 @@
 #define SEVERAL UINT32_MAX
 #define DIMS    "\"Input Dims\":"
 
-_Atomic int sl_torch_strings_on;
+_Atomic int sl_nvtx_fallback_on;
 
 static struct {
     _Atomic uint32_t threads; /* those that have a number */
     _Atomic uint32_t forward; /* the one whose operators autograd comes back to; 0, SEVERAL */
 } numbers;
 
-void sl_torch_strings_take(void)
+void sl_nvtx_fallback_take(void)
 {
-    atomic_store(&sl_torch_strings_on, 1);
+    atomic_store(&sl_nvtx_fallback_on, 1);
 }
 
 /* ---- what the texts do not say ---- */
@@ -70,7 +70,7 @@ static int is_in_evaluation(const struct sl_lane *lane)
     return 0;
 }
 
-static uint8_t scope_of(struct sl_lane *lane, const struct sl_torch_text *t)
+static uint8_t scope_of(struct sl_lane *lane, const struct sl_nvtx_fallback_text *t)
 {
     const struct sl_lane_told *around = innermost(lane);
 
@@ -80,7 +80,7 @@ static uint8_t scope_of(struct sl_lane *lane, const struct sl_torch_text *t)
                                                                : SL_TORCH_SCOPE_FUNCTION;
 }
 
-static void tell(struct sl_lane *lane, const struct sl_torch_text *t, const char *text)
+static void tell(struct sl_lane *lane, const struct sl_nvtx_fallback_text *t, const char *text)
 {
     char name[SL_LANE_TEXT_MAX + 1], more[sizeof(DIMS) + SL_LANE_TEXT_MAX];
     struct sl_torch_op op = {.name = name,
@@ -106,9 +106,9 @@ static void tell(struct sl_lane *lane, const struct sl_torch_text *t, const char
     sl_torch_ops_begin(&op);
 }
 
-int sl_torch_strings_begin(struct sl_lane *lane, const char *text, size_t length)
+int sl_nvtx_fallback_begin(struct sl_lane *lane, const char *text, size_t length)
 {
-    struct sl_torch_text t;
+    struct sl_nvtx_fallback_text t;
     struct sl_lane_told *told = &lane->told_op[lane->told];
     int is_wanted;
 
@@ -116,7 +116,7 @@ int sl_torch_strings_begin(struct sl_lane *lane, const char *text, size_t length
         length = SL_LANE_TEXT_MAX;
     /* Without a thread: it has ended, as far as we know. */
     if (!lane->thread || lane->skipped[0] || lane->told == SL_LANE_TOLD ||
-        sl_torch_text_read(&t, text, length))
+        sl_nvtx_fallback_text_read(&t, text, length))
         return 0;
     is_wanted = t.is_user || sl_torch_ops_are_wanted();
     if (is_wanted)
@@ -129,7 +129,7 @@ int sl_torch_strings_begin(struct sl_lane *lane, const char *text, size_t length
     return 1;
 }
 
-int sl_torch_strings_end(struct sl_lane *lane)
+int sl_nvtx_fallback_end(struct sl_lane *lane)
 {
     const struct sl_lane_told *told = innermost(lane);
 

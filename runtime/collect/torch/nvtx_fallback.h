@@ -15,28 +15,28 @@
 
 #include "collect/lane/lane.h"
 
-extern _Atomic int sl_torch_strings_on;
+extern _Atomic int sl_nvtx_fallback_on;
 
 /* From now on texts that read like an operator's are one. For good. */
-void sl_torch_strings_take(void);
+void sl_nvtx_fallback_take(void);
 
 /* A text is pushed in NVTX's default domain. 1: it was an operator, and is dealt with. */
-int sl_torch_strings_begin(struct sl_lane *lane, const char *text, size_t length);
+int sl_nvtx_fallback_begin(struct sl_lane *lane, const char *text, size_t length);
 
 /* 1: what is popped there was one. */
-int sl_torch_strings_end(struct sl_lane *lane);
+int sl_nvtx_fallback_end(struct sl_lane *lane);
 
-static inline int sl_torch_strings_push(struct sl_lane *lane, const char *text, size_t length)
+static inline int sl_nvtx_fallback_push(struct sl_lane *lane, const char *text, size_t length)
 {
-    return __builtin_expect(atomic_load_explicit(&sl_torch_strings_on, memory_order_relaxed) &&
+    return __builtin_expect(atomic_load_explicit(&sl_nvtx_fallback_on, memory_order_relaxed) &&
                                 text != NULL,
                             0) &&
-           sl_torch_strings_begin(lane, text, length);
+           sl_nvtx_fallback_begin(lane, text, length);
 }
 
-static inline int sl_torch_strings_pop(struct sl_lane *lane)
+static inline int sl_nvtx_fallback_pop(struct sl_lane *lane)
 {
-    return __builtin_expect(lane->told != 0, 0) && sl_torch_strings_end(lane);
+    return __builtin_expect(lane->told != 0, 0) && sl_nvtx_fallback_end(lane);
 }
 
 #endif

@@ -82,7 +82,7 @@ static int take_lists(struct rest *r)
     return take(r, "]") ? 0 : -EINVAL;
 }
 
-static void take_sizes(struct rest *r, struct sl_torch_text *out)
+static void take_sizes(struct rest *r, struct sl_nvtx_fallback_text *out)
 {
     const char *from;
 
@@ -147,7 +147,7 @@ static const char *find_last(const char *text, size_t length, const char *what)
 }
 
 /* Behind the name; gives the name's length. */
-static size_t read_sequence(struct sl_torch_text *out, const char *text, size_t length)
+static size_t read_sequence(struct sl_nvtx_fallback_text *out, const char *text, size_t length)
 {
     size_t digits = 0;
     struct rest r = {NULL, text + length};
@@ -164,10 +164,10 @@ static size_t read_sequence(struct sl_torch_text *out, const char *text, size_t 
     return length - digits - (sizeof(SEQUENCE) - 1);
 }
 
-int sl_torch_text_read(struct sl_torch_text *out, const char *text, size_t length)
+int sl_nvtx_fallback_text_read(struct sl_nvtx_fallback_text *out, const char *text, size_t length)
 {
     const char *id = find_last(text, length, OP_ID);
-    struct sl_torch_text found = {.sequence = -1};
+    struct sl_nvtx_fallback_text found = {.sequence = -1};
     struct rest r;
 
     if (!id)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sl_torch_text {
+struct sl_nvtx_fallback_text {
     size_t name_length; /* the text begins with it; not 0 */
     uint64_t handle;    /* its record function's id; the lower half is not 0 */
     int64_t sequence;   /* -1: none */
@@ -26,6 +26,6 @@ struct sl_torch_text {
 };
 
 /* 0; -EINVAL: this is no operator's. */
-int sl_torch_text_read(struct sl_torch_text *out, const char *text, size_t length);
+int sl_nvtx_fallback_text_read(struct sl_nvtx_fallback_text *out, const char *text, size_t length);
 
 #endif

@@ -355,7 +355,7 @@ int sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home)
         return 0;
     ops.generation = generation;
     ops.mode = mode;
-    if (!ops.is_met && sl_torch_find(&ops.torch))
+    if (!ops.is_met && sl_torch_discover(&ops.torch))
         return 0;
     ops.is_met = 1;
     sl_python_packages_are_in(ops.torch.packages);
@@ -363,7 +363,7 @@ int sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home)
     if (mode == SL_TORCH_OPS_OFF)
         return 0;
     ops.is_found = 1;
-    sl_torch_waits_watch();
+    sl_wait_sites_watch();
     take(&ops.torch, home);
     follow();
     return atomic_load(&ops.missing) != SL_TORCH_OPS_OFF;
@@ -375,7 +375,7 @@ enum sl_torch_ops_mode sl_torch_ops_by_strings(void)
 
     if (mode == SL_TORCH_OPS_OFF || atomic_load(&ops.is_stopped))
         return SL_TORCH_OPS_OFF;
-    sl_torch_strings_take();
+    sl_nvtx_fallback_take();
     return mode;
 }
 

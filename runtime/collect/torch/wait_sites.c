@@ -143,7 +143,7 @@ static size_t find_functions(const char *path, struct sl_import *imports)
     return count;
 }
 
-void sl_torch_waits_watch(void)
+void sl_wait_sites_watch(void)
 {
     struct libraries libraries = {0};
     struct sl_import imports[WAITS];

@@ -17,6 +17,6 @@
 #define SL_TORCH_WAIT_SITES_H
 
 /* Once, when PyTorch's libraries are loaded, which they are all at a time. */
-void sl_torch_waits_watch(void);
+void sl_wait_sites_watch(void);
 
 #endif

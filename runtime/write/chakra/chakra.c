@@ -346,7 +346,7 @@ static int is_row(const struct sl_event *ev)
     case SL_EV_CPU_OP:
     case SL_EV_RANGE:
         return !(ev->flags & SL_EVF_ASYNC);
-    case SL_EV_NOTE: /* those that are no thread's nested ones are not told when they begin */
+    case SL_EV_NVTX_RANGE: /* those that are no thread's nested ones are not told when they begin */
         return ev->end_ns == SL_END_UNKNOWN || ev->flags & SL_EVF_BEGUN;
     default:
         return 0;
@@ -362,7 +362,7 @@ static void hold(struct sl_chakra *c, const struct sl_event *ev)
         c->last_ns = ev->end_ns;
     if (sl_chakra_is_call(ev))
         sl_chakra_note_call(c, ev);
-    if (ev->kind == SL_EV_NOTE)
+    if (ev->kind == SL_EV_NVTX_RANGE)
         held->u.note.payload = ev->correlation; /* sl_chakra_numbers() */
     if (sl_chakra_is_outer(ev))
         held->correlation = 0;

@@ -239,7 +239,7 @@ static inline int sl_chakra_is_call(const struct sl_event *ev)
 
 static inline int sl_chakra_is_range(const struct sl_event *ev)
 {
-    return ev->kind == SL_EV_RANGE || ev->kind == SL_EV_NOTE;
+    return ev->kind == SL_EV_RANGE || ev->kind == SL_EV_NVTX_RANGE;
 }
 
 /* Operators and ranges: rows around calls. */
@@ -269,7 +269,8 @@ static inline uint64_t sl_chakra_which(uint64_t graph_node, uint32_t stream)
     return graph_node ? graph_node : SL_CHAKRA_ON_STREAM | stream;
 }
 
-/* The numbers of an SL_EV_NOTE's name, where it is held: no correlation id, as all rows have. */
+/* The numbers of an SL_EV_NVTX_RANGE's name, where it is held: no correlation id, as all rows have.
+ */
 static inline uint64_t sl_chakra_numbers(const struct sl_event *ev)
 {
     return ev->u.note.payload;

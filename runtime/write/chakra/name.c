@@ -53,8 +53,9 @@ static const char *make(struct sl_chakra *c, const struct sl_event *ev, size_t *
     const struct sl_shape *s =
         c->opt.shapes && !sl_chakra_is_cpu(ev) ? sl_shape_get(c->opt.shapes, ev->shape) : NULL;
     uint32_t id = ev->kind == SL_EV_KERNEL && s && s->name ? s->name : ev->name;
-    const char *name = ev->kind == SL_EV_NOTE ? expanded(c, ev, length)
-                                              : interned(c, id, ev->kind == SL_EV_KERNEL, length);
+    const char *name = ev->kind == SL_EV_NVTX_RANGE
+                           ? expanded(c, ev, length)
+                           : interned(c, id, ev->kind == SL_EV_KERNEL, length);
     const char *call;
     int n;
 
@@ -62,7 +63,7 @@ static const char *make(struct sl_chakra *c, const struct sl_event *ev, size_t *
         return name;
     switch (ev->kind) {
     case SL_EV_KERNEL:
-    case SL_EV_NOTE:
+    case SL_EV_NVTX_RANGE:
         n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "unknown");
         break;
     case SL_EV_MEMCPY:
@@ -99,7 +100,7 @@ const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event 
     uint32_t which = sl_chakra_is_call(ev)    ? ev->u.call.cbid
                      : sl_chakra_is_outer(ev) ? 0
                                               : ev->shape;
-    int varies = ev->kind == SL_EV_NOTE;
+    int varies = ev->kind == SL_EV_NVTX_RANGE;
     uint64_t key0 = varies ? sl_chakra_numbers(ev) : (uint64_t)which << 8 | ev->kind;
     uint64_t key1 = (uint64_t)varies << 32 | ev->name;
     const struct sl_text *text = sl_text_cache_find(&c->names, key0, key1);

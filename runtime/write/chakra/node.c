@@ -196,7 +196,7 @@ static char *put_gpu_attributes(struct sl_chakra *c, char *at, const struct sl_c
 /* Fields 8 to 10, in their order: before our own attributes. */
 static char *put_more(struct sl_chakra *c, char *at, const struct sl_event *ev)
 {
-    if (!c->opt.more || !ev || !sl_chakra_is_outer(ev) || ev->kind == SL_EV_NOTE ||
+    if (!c->opt.more || !ev || !sl_chakra_is_outer(ev) || ev->kind == SL_EV_NVTX_RANGE ||
         (!ev->shape && !ev->u.row.record_function))
         return at;
     return at + c->opt.more(c->opt.more_user, ev, at, SL_CHAKRA_MORE_MAX);
@@ -207,7 +207,7 @@ static char *put_row_attributes(struct sl_chakra *c, char *at, const struct sl_e
 {
     if (!sl_chakra_is_outer(ev))
         return PUT_INT64(at, NODE_ATTR, "correlation", ev->correlation & c->opt.correlation_mask);
-    if (ev->kind == SL_EV_NOTE)
+    if (ev->kind == SL_EV_NVTX_RANGE)
         return at;
     if (ev->u.row.record_function)
         at = PUT_INT64(at, NODE_ATTR, "rf_id", ev->u.row.record_function);

@@ -199,7 +199,7 @@ static inline const struct sl_kineto_call *sl_kineto_call_of(const struct sl_kin
     return correlation && call->correlation == correlation ? call : NULL;
 }
 
-/* The row of an SL_EV_NOTE*. */
+/* The row of an SL_EV_NVTX_RANGE*. */
 void sl_kineto_note(struct sl_kineto *k, const struct sl_event *ev);
 
 /* The constant part of a row, up to the first number that varies; returns its end. `at` has

@@ -228,8 +228,8 @@ void sl_kineto_introduce(struct sl_kineto *k, const struct sl_event *ev)
     case SL_EV_DRIVER:
     case SL_EV_CPU_OP:
     case SL_EV_FLOW_BACK:
-    case SL_EV_NOTE:
-    case SL_EV_NOTE_MARK:
+    case SL_EV_NVTX_RANGE:
+    case SL_EV_NVTX_RANGE_MARK:
         introduce(k, SL_PLACE_THREAD, 0, ev->thread);
         return;
     case SL_EV_OVERHEAD:

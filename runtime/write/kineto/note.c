@@ -61,13 +61,13 @@ static char *put_constant(struct sl_kineto *k, char *at, const struct sl_event *
                           struct text name)
 {
     struct text more = text_of(k, ev->shape, SIZE_MAX);
-    int gpu = ev->kind == SL_EV_NOTE_GPU;
+    int gpu = ev->kind == SL_EV_NVTX_RANGE_GPU;
 
     switch (ev->kind) {
-    case SL_EV_NOTE_MARK:
+    case SL_EV_NVTX_RANGE_MARK:
         at = SL_JSON_LITERAL(at, "{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"user_annotation\"");
         break;
-    case SL_EV_NOTE_GPU:
+    case SL_EV_NVTX_RANGE_GPU:
         at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\"");
         break;
     default:
@@ -129,20 +129,20 @@ static char *next_member(char *at, int *any)
 /* What differs from row to row, and the end of the args. */
 static char *put_varying(struct sl_kineto *k, char *at, const struct sl_event *ev, struct text name)
 {
-    struct text payload =
-        ev->kind == SL_EV_NOTE_GPU ? (struct text){NULL, 0} : text_of(k, ev->context, PAYLOAD_MOST);
+    struct text payload = ev->kind == SL_EV_NVTX_RANGE_GPU ? (struct text){NULL, 0}
+                                                           : text_of(k, ev->context, PAYLOAD_MOST);
     int any = ev->shape != 0;
 
-    if (ev->kind == SL_EV_NOTE && ev->device == SL_NOTE_RECORD_FUNCTION)
+    if (ev->kind == SL_EV_NVTX_RANGE && ev->device == SL_NOTE_RECORD_FUNCTION)
         at = put_record_function(k, next_member(at, &any), ev);
-    else if (ev->kind != SL_EV_NOTE_GPU && ev->device)
+    else if (ev->kind != SL_EV_NVTX_RANGE_GPU && ev->device)
         at = put_value(SL_JSON_LITERAL(next_member(at, &any), "\"payload\":"), ev);
     if (payload.text)
         at = sl_pattern_expand(next_member(at, &any), payload.text, payload.length,
                                ev->u.note.payload, sl_json_raw);
-    if (ev->kind == SL_EV_NOTE && ev->flags & SL_EVF_CUT_START)
+    if (ev->kind == SL_EV_NVTX_RANGE && ev->flags & SL_EVF_CUT_START)
         at = SL_JSON_LITERAL(next_member(at, &any), "\"cut start\":true");
-    if (ev->kind == SL_EV_NOTE && ev->flags & SL_EVF_CUT_END)
+    if (ev->kind == SL_EV_NVTX_RANGE && ev->flags & SL_EVF_CUT_END)
         at = SL_JSON_LITERAL(next_member(at, &any), "\"cut end\":true");
     at = SL_JSON_LITERAL(at, "}");
     return varies(name) ? put_name(at, name, ev->correlation) : at;
@@ -150,7 +150,7 @@ static char *put_varying(struct sl_kineto *k, char *at, const struct sl_event *e
 
 static char *put_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
-    if (ev->kind != SL_EV_NOTE_MARK) {
+    if (ev->kind != SL_EV_NVTX_RANGE_MARK) {
         at = SL_JSON_LITERAL(at, ",\"dur\":");
         at = sl_kineto_field(
             k, at, sl_json_micros(at, ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0));
@@ -164,7 +164,7 @@ static char *put_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
 void sl_kineto_note(struct sl_kineto *k, const struct sl_event *ev)
 {
     const uint64_t key[2] = {(uint64_t)ev->name << 32 | ev->kind,
-                             ev->kind == SL_EV_NOTE_GPU
+                             ev->kind == SL_EV_NVTX_RANGE_GPU
                                  ? (uint64_t)ev->shape << 40 ^ (uint64_t)ev->device << 32 ^
                                        ev->stream
                                  : (uint64_t)ev->shape << 32 | ev->thread};

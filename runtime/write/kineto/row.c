@@ -271,9 +271,9 @@ void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct 
     case SL_EV_CPU_OP:
         sl_kineto_op(k, ev);
         break;
-    case SL_EV_NOTE:
-    case SL_EV_NOTE_MARK:
-    case SL_EV_NOTE_GPU:
+    case SL_EV_NVTX_RANGE:
+    case SL_EV_NVTX_RANGE_MARK:
+    case SL_EV_NVTX_RANGE_GPU:
         sl_kineto_note(k, ev);
         break;
     case SL_EV_SYNC:

@@ -12,14 +12,14 @@ static void play_run(void)
     CHECK(inject("SYNCLINE_WINDOW=run"));
     CHECK(fake.on[CALLS] && fake.on[KERNELS]); /* nothing of the window is lost */
     CHECK(fake.enabling_thread == syscall(SYS_gettid));
-    sl_runtime_exit();
+    sl_process_exit();
 }
 
 static void play_demand(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     CHECK(fake.on[CALLS] && !fake.on[KERNELS]);
-    sl_runtime_exit();
+    sl_process_exit();
 }
 
 static void what_the_first_window_needs_is_on_at_once(void **state)
@@ -38,7 +38,7 @@ static void play_missing_function(void)
     CHECK(status_now().state == SL_STATE_PASSIVE);
     CHECK(strstr(status_now().reason, "cannot be used"));
     CHECK(!fake.request && !fake.enables); /* it was left as it was */
-    sl_runtime_exit();
+    sl_process_exit();
 }
 
 static void a_cupti_that_lacks_something_is_left_alone(void **state)
@@ -53,7 +53,7 @@ static void play_no_subscribers(void)
     CHECK(inject("SYNCLINE_CUPTI_API=v2"));
     CHECK(stderr_has("no subscribers of CUPTI 13.2: SYNCLINE_CUPTI_API=v1 is used"));
     fake_launch("k", 1);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(in_file("1.pt.trace.json", "\"cat\":\"kernel\",\"name\":\"k\"") == 1);
 }
 
@@ -62,7 +62,7 @@ static void play_auto(void)
     CHECK(inject("SYNCLINE_CUPTI_API=auto"));
     CHECK(!stderr_has("SYNCLINE_CUPTI_API"));
     fake_launch("k", 1);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(in_file("1.pt.trace.json", "\"cat\":\"kernel\",\"name\":\"k\"") == 1);
 }
 
@@ -85,7 +85,7 @@ static void play_nvtx_off(void)
     unsetenv(VARIABLE);
     CHECK(inject("SYNCLINE_NVTX=off"));
     CHECK(!getenv(VARIABLE));
-    sl_runtime_exit();
+    sl_process_exit();
 }
 
 static void play_nvtx_on(void)
@@ -99,7 +99,7 @@ static void play_nvtx_on(void)
     unsetenv(VARIABLE);
     CHECK(inject("SYNCLINE_NVTX=on"));
     CHECK(!getenv(VARIABLE) == !alone);
-    sl_runtime_exit();
+    sl_process_exit();
 }
 
 static void nvtx_is_invited_if_it_is_wanted(void **state)

@@ -6,14 +6,14 @@
 
 static void play_no_context(void)
 {
-    CHECK(sl_runtime_start() == -EAGAIN);
-    CHECK(sl_runtime_stop() == -EAGAIN);
-    CHECK(sl_runtime_status(&(struct sl_status){.size = sizeof(struct sl_status)}) == -EAGAIN);
+    CHECK(sl_process_start() == -EAGAIN);
+    CHECK(sl_process_stop() == -EAGAIN);
+    CHECK(sl_process_status(&(struct sl_status){.size = sizeof(struct sl_status)}) == -EAGAIN);
     CHECK(inject("SYNCLINE_WINDOW=run"));
     CHECK(!inject("SYNCLINE_WINDOW=run")); /* the driver calls once, others may call again */
     CHECK(threads() == 0);
     CHECK(status_now().state == SL_STATE_ARMED);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(files("*") == 0);
     CHECK(!stderr_has("recording"));
 }
@@ -47,7 +47,7 @@ static void play_fork(void)
     int status;
 
     CHECK(inject("SYNCLINE_WINDOW=run"));
-    pthread_atfork(NULL, NULL, sl_runtime_fork_child);
+    pthread_atfork(NULL, NULL, sl_process_fork_child);
     fake_launch("k_parent", 1);
     UNTIL(files("*.part") == 2);
     child = fork();
@@ -56,17 +56,17 @@ static void play_fork(void)
 
         CHECK(s.state == SL_STATE_PASSIVE);
         CHECK(strstr(s.reason, "fork"));
-        CHECK(sl_runtime_start() == -ENODEV);
-        CHECK(sl_runtime_stop() == -ENODEV);
+        CHECK(sl_process_start() == -ENODEV);
+        CHECK(sl_process_stop() == -ENODEV);
         CHECK(threads() == 0);
         fake_launch("k_child", 1); /* CUDA does not work there, but nothing may break */
-        sl_runtime_exit();
+        sl_process_exit();
         CHECK(files("*.part") == 2); /* the parent's, still open */
         _exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     fake_launch("k_parent", 1);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(files("*") == 2);
     CHECK(in_file("1.pt.trace.json", "k_parent") == 2);
     CHECK(in_file("1.pt.trace.json", "k_child") == 0);
@@ -84,14 +84,14 @@ static void play_bare_clone(void)
         struct sl_status s = status_now();
 
         CHECK(s.state == SL_STATE_PASSIVE && strstr(s.reason, "fork"));
-        CHECK(sl_runtime_start() == -ENODEV);
+        CHECK(sl_process_start() == -ENODEV);
         CHECK(threads() == 0);
-        sl_runtime_exit();
+        sl_process_exit();
         _exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
-    CHECK(sl_runtime_start() == 0);
-    sl_runtime_exit();
+    CHECK(sl_process_start() == 0);
+    sl_process_exit();
 }
 
 static void a_child_of_a_bare_clone_does_nothing(void **state)
@@ -111,10 +111,10 @@ static void check_passive(const char *reason)
     fake_launch("k", 1);
     CHECK(status_now().state == SL_STATE_PASSIVE);
     CHECK(strstr(status_now().reason, reason));
-    CHECK(sl_runtime_start() == -ENODEV);
-    CHECK(sl_runtime_stop() == -ENODEV);
+    CHECK(sl_process_start() == -ENODEV);
+    CHECK(sl_process_stop() == -ENODEV);
     CHECK(threads() == 0);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(files("*") == 0);
 }
 
@@ -162,7 +162,7 @@ static void play_no_disk(void)
     CHECK(inject("SYNCLINE_WINDOW=run"));
     fake_launch("k", 1);
     UNTIL(stderr_has("cannot write"));
-    sl_runtime_exit();
+    sl_process_exit();
     s = status_now();
     CHECK(s.windows_completed == 0);
     CHECK(s.dropped > 0);
@@ -184,17 +184,17 @@ static void play_status(void)
     CHECK(inject("SYNCLINE_WINDOW=run"));
     memset(old.s.reason, 'x', sizeof(old.s.reason));
     memset(old.guard, 'g', sizeof(old.guard));
-    CHECK(sl_runtime_status(&old.s) == 0); /* an older, shorter struct */
+    CHECK(sl_process_status(&old.s) == 0); /* an older, shorter struct */
     CHECK(old.s.size == offsetof(struct sl_status, reason));
     CHECK(old.s.reason[0] == 'x');
     old.s.size = sizeof(old); /* a newer, longer one */
-    CHECK(sl_runtime_status(&old.s) == 0);
+    CHECK(sl_process_status(&old.s) == 0);
     CHECK(old.s.reason[0] == '\0');
     CHECK(old.guard[0] == 'g');
     old.s.size = 8;
-    CHECK(sl_runtime_status(&old.s) == -EINVAL);
-    CHECK(sl_runtime_status(NULL) == -EINVAL);
-    sl_runtime_exit();
+    CHECK(sl_process_status(&old.s) == -EINVAL);
+    CHECK(sl_process_status(NULL) == -EINVAL);
+    sl_process_exit();
 }
 
 static void status_fills_what_fits(void **state)

@@ -17,15 +17,15 @@ static void play_run(void)
     UNTIL(files("1.pt.trace.json.part") == 1);
     for (int i = 0; i < 300; i++)
         fake_launch("k_run", 1);
-    sl_runtime_exit();
-    sl_runtime_exit();
+    sl_process_exit();
+    sl_process_exit();
     CHECK(files("1.pt.trace.json") == 1);
     CHECK(files("*") == 2);
     CHECK(in_file("1.pt.trace.json", KERNEL) == 800);
     CHECK(in_file("1.pt.trace.json", "\"name\":\"cudaLaunchKernel\"") == 800);
     CHECK(in_file("1.pt.trace.json", "\"ph\":\"f\"") == 800);
     CHECK(status_now().state == SL_STATE_PASSIVE);
-    CHECK(sl_runtime_start() == -ENODEV);
+    CHECK(sl_process_start() == -ENODEV);
 }
 
 static void run_records_everything_into_one_file(void **state)
@@ -43,7 +43,7 @@ static void play_hang(void)
           in_file("1.pt.trace.json.part", "k_before_hang") == 100);
     fake.hang = 1;
     fake_launch("k_lost", 1);
-    sl_runtime_exit(); /* returns: that is the point */
+    sl_process_exit(); /* returns: that is the point */
     CHECK(in_file("1.pt.trace.json", "k_before_hang") == 100);
     CHECK(in_file("1.pt.trace.json", "k_lost") == 0);
     CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":2,") == 1); /* call and kernel */
@@ -66,7 +66,7 @@ static void play_hang_with_nothing(void)
           in_file("1.pt.trace.json.part", "k_before_hang") == 1);
     fake_empty_buffer();
     fake.hang = 1;
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":0,") == 1);
     CHECK(in_file("1.pt.trace.json", "\"undelivered_buffers\":0,") == 1);
     CHECK(!stderr_has("in them are lost"));
@@ -85,7 +85,7 @@ static void play_exit_between_windows(void)
     fake_launch("k_context", 1);
     record_window("k_inside", 5);
     fake_launch("k_after", 1);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(files("*") == 2); /* nothing open: no more files */
     CHECK(in_file("1.pt.trace.json", "k_inside") == 5);
     CHECK(in_file("1.pt.trace.json", "k_after") == 0);
@@ -103,12 +103,12 @@ static void play_last_records(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake_launch("k_context", 1);
-    CHECK(sl_runtime_start() == 0);
+    CHECK(sl_process_start() == 0);
     UNTIL(status_now().state == SL_STATE_RECORDING);
     for (int i = 0; i < 30; i++)
         fake_launch("k_last", 1);
     fake_launch("k_long", 0);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(files("*.part") == 0);
     CHECK(in_file("1.pt.trace.json", "k_last") == 30);
     CHECK(in_file("1.pt.trace.json", "\"still running\":true") == 1);
@@ -151,7 +151,7 @@ static void play_stand_still(void)
     CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=run"));
     for (int i = 0; i < 30; i++)
         fake_launch("k_last", 1);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(files("*.part") == 0);
     CHECK(in_file("1.pt.trace.json", "k_last") == 30);
     CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":0,") == 1);
@@ -170,7 +170,7 @@ static void play_status_after_the_end(void)
     CHECK(inject("SYNCLINE_WINDOW=run"));
     fake_launch("k", 1);
     UNTIL(status_now().records >= 2);
-    sl_runtime_exit();
+    sl_process_exit();
     s = status_now();
     CHECK(s.state == SL_STATE_PASSIVE);
     CHECK(s.window == 1);

@@ -8,7 +8,7 @@ static void play_demand(void)
 
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     CHECK(!fake.on[10] && fake.on[5]);
-    CHECK(sl_runtime_stop() == -EALREADY);
+    CHECK(sl_process_stop() == -EALREADY);
     fake_launch("k_before", 1);
     record_window("k_first", 50);
     CHECK(fake.enabling_thread != syscall(SYS_gettid)); /* it may stall for seconds */
@@ -24,7 +24,7 @@ static void play_demand(void)
     snprintf(last, sizeof(last), "/2.pt.trace.json");
     CHECK(strstr(status_now().last_file, last));
     CHECK(status_now().dropped == 0);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(files("*") == 4);
 }
 
@@ -49,7 +49,7 @@ static void play_time(void)
     CHECK(fake.disables > 0);
     CHECK(in_file("2.pt.trace.json", KERNEL) > 0);
     CHECK(in_file("2.pt.trace.json", KERNEL) + in_file("3.pt.trace.json", KERNEL) < (int)launched);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(files("*.part") == 0);
 }
 
@@ -67,7 +67,7 @@ static void play_empty_window(void)
     record_window("k_some", 3);
     CHECK(in_file("2.pt.trace.json", "k_some") == 3);
     CHECK(status_now().window == 2);
-    sl_runtime_exit();
+    sl_process_exit();
 }
 
 static void a_window_without_work_closes_too(void **state)
@@ -81,7 +81,7 @@ static void play_short_run(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));
     fake_launch("k_only", 1);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(in_file("1.pt.trace.json", "k_only") == 1);
     CHECK(in_file("1.pt.trace.json", KERNEL) == 1);
 }

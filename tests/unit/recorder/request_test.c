@@ -15,7 +15,7 @@ static void play_threads(void)
     UNTIL(status_now().records >= 2);
     CHECK(our_threads(&blocked) == 2);
     CHECK((blocked & standard) == standard);
-    sl_runtime_exit();
+    sl_process_exit();
 }
 
 static void two_threads_that_take_no_signals(void **state)
@@ -29,20 +29,20 @@ static void play_start_before_use(void)
     int answer;
 
     CHECK(inject("SYNCLINE_WINDOW=demand"));
-    CHECK(sl_runtime_start() == 0);
-    CHECK(sl_runtime_start() == -EALREADY);
-    CHECK(sl_runtime_stop() == 0);
-    answer = sl_runtime_start();
+    CHECK(sl_process_start() == 0);
+    CHECK(sl_process_start() == -EALREADY);
+    CHECK(sl_process_stop() == 0);
+    answer = sl_process_start();
     CHECK(answer == 0 || answer == -EBUSY); /* the lead-in may have begun, and is being ended */
     UNTIL(status_now().state == SL_STATE_RECORDING);
-    CHECK(sl_runtime_stop() == 0);
-    CHECK(sl_runtime_start() == -EBUSY); /* kept, and obeyed when the first is closed */
+    CHECK(sl_process_stop() == 0);
+    CHECK(sl_process_start() == -EBUSY); /* kept, and obeyed when the first is closed */
     UNTIL(status_now().window == 2 && status_now().state == SL_STATE_RECORDING);
     fake_launch("k_late", 1);
-    CHECK(sl_runtime_stop() == 0);
+    CHECK(sl_process_stop() == 0);
     UNTIL(status_now().windows_completed == 2);
     CHECK(in_file("2.pt.trace.json", KERNEL) == 1);
-    sl_runtime_exit();
+    sl_process_exit();
 }
 
 static void a_start_before_the_first_context_and_while_closing(void **state)
@@ -60,13 +60,13 @@ static void *ask_all_the_time(void *arg)
 
         switch (rand_r(&seed) % 3) {
         case 0:
-            sl_runtime_start();
+            sl_process_start();
             break;
         case 1:
-            sl_runtime_stop();
+            sl_process_stop();
             break;
         default:
-            sl_runtime_status(&s);
+            sl_process_status(&s);
         }
         fake_launch("k_many", 1);
         usleep(200);
@@ -82,7 +82,7 @@ static void play_many(void)
     for (uintptr_t i = 0; i < 3; i++)
         CHECK(pthread_create(&thread[i], NULL, ask_all_the_time, (void *)(i + 1)) == 0);
     UNTIL(status_now().windows_completed >= 5);
-    sl_runtime_exit(); /* while they go on asking */
+    sl_process_exit(); /* while they go on asking */
     stop_asking = 1;
     for (int i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);

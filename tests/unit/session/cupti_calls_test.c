@@ -12,11 +12,11 @@ static void play_long_kernel(void)
     fake_launch("k_long", 0);
     for (int i = 0; i < 20; i++)
         fake_launch("k_short", 1);
-    CHECK(sl_runtime_stop() == 0);
+    CHECK(sl_process_stop() == 0);
     UNTIL(status_now().windows_completed == 1); /* although the kernel never ends */
     CHECK(fake.forced_flushes == 1);
     CHECK(in_file("1.pt.trace.json", "k_short") == 40);
-    sl_runtime_exit();
+    sl_process_exit();
 }
 
 static void a_kernel_without_end_does_not_lose_the_rest(void **state)
@@ -31,7 +31,7 @@ static void play_drops(void)
     fake.drops = 7;
     fake_launch("k", 1);
     UNTIL(status_now().dropped == 7);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(stderr_has("CUPTI dropped 7 records"));
     CHECK(in_file("1.pt.trace.json", "dropped_cupti") == 1);
 }
@@ -46,13 +46,13 @@ static void play_enable_fails_later(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake.enable_result = 999;
-    CHECK(sl_runtime_start() == 0);
+    CHECK(sl_process_start() == 0);
     UNTIL(status_now().state == SL_STATE_PASSIVE);
     CHECK(stderr_has("CUPTI refused every kind"));
     CHECK(!fake.on[5]); /* CUPTI is as it was found, for others */
     CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
-    CHECK(sl_runtime_start() == -ENODEV);
-    sl_runtime_exit();
+    CHECK(sl_process_start() == -ENODEV);
+    sl_process_exit();
     CHECK(files("*") == 0);
 }
 
@@ -79,7 +79,7 @@ static void play_clock(void)
     UNTIL(stderr_has("off CLOCK_REALTIME"));
     CHECK(stderr_has("another tool set its clock"));
     CHECK(stderr_has("CUPTI's clock is 3600"));
-    sl_runtime_exit();
+    sl_process_exit();
 }
 
 static void a_clock_of_another_tool_is_said(void **state)
@@ -93,7 +93,7 @@ static void play_right_clock(void)
     CHECK(inject("SYNCLINE_WINDOW=run"));
     fake_launch("k", 1);
     UNTIL(status_now().records >= 2);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(!stderr_has("clock"));
 }
 
@@ -109,15 +109,15 @@ static void play_still_running(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake_launch("k_context", 1);
-    CHECK(sl_runtime_start() == 0);
+    CHECK(sl_process_start() == 0);
     UNTIL(status_now().state == SL_STATE_RECORDING);
     fake_launch("k_long", 0);
-    CHECK(sl_runtime_stop() == 0);
+    CHECK(sl_process_stop() == 0);
     UNTIL(status_now().windows_completed == 1);
     CHECK(fake.forced_flushes == 1);
     CHECK(in_file("1.pt.trace.json", "k_long") == 1);
     CHECK(in_file("1.pt.trace.json", "\"still running\":true") == 1);
-    sl_runtime_exit();
+    sl_process_exit();
 }
 
 static void a_kernel_that_runs_on_is_a_row_that_says_so(void **state)
@@ -156,7 +156,7 @@ static void play_cut_off(void)
     UNTIL(status_now().records >= 2);
     holds = 1;
     UNTIL(is_held);
-    sl_runtime_exit();
+    sl_process_exit();
     before = flushes;
     holds = 0;
     UNTIL(threads() == 0);

@@ -70,7 +70,7 @@ static void play_robbed(void)
     begin(1);
     forced = fake.forced_flushes;
     stopped_ns = sl_clock_now();
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(fake.forced_flushes == forced);
     CHECK(gap_end() >= stopped_ns);
     CHECK(in_file("1.pt.trace.json", "k_before") == 1);
@@ -87,7 +87,7 @@ static void play_robbed_at_last(void)
 {
     record(1);
     has_taken = 1;
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(fake.forced_flushes == 0);
     CHECK(stderr_has("another profiler has taken CUPTI in the middle of the recording"));
     CHECK(in_file("1.pt.trace.json", "\"handovers\":1,") == 1);
@@ -115,7 +115,7 @@ static void play_clock_alone(void)
     CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 1); /* as we want it again */
     back_ns = sl_clock_now();
     usleep(2000);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(gap_end() < back_ns);
     CHECK(in_file("1.pt.trace.json", "k_after") == 3);
 }
@@ -135,7 +135,7 @@ static void play_threads(void)
     UNTIL(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
     fake_launch("k_at_once", 1);
     UNTIL(status_now().records >= 4);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(in_file("1.pt.trace.json", "k_at_once") == 1);
     snprintf(call, sizeof(call), "\"pid\":%d,\"tid\":%d,\"args\":{\"cbid\":", getpid(), getpid());
     CHECK(in_file("1.pt.trace.json", call) == 2);
@@ -153,7 +153,7 @@ static void play_clock_alone_at_last(void)
     begin(0);
     UNTIL(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
     fake_launch("k_last", 1);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(in_file("1.pt.trace.json", "k_last") == 1);
     CHECK(!stderr_has("are lost"));
 }
@@ -178,11 +178,11 @@ static void play_clock_alone_between_windows(void)
     UNTIL(!fake.on[SL_CUPTI_KIND_CONCURRENT_KERNEL]);
     has_taken = 1;
     UNTIL(stderr_has("another profiler has taken CUPTI in the middle of the recording"));
-    CHECK(sl_runtime_start() == 0);
+    CHECK(sl_process_start() == 0);
     UNTIL(status_now().state == SL_STATE_RECORDING);
     fake_launch("k_asks", 1);
     UNTIL(fake.on[SL_CUPTI_KIND_CONCURRENT_KERNEL]);
-    sl_runtime_exit();
+    sl_process_exit();
 }
 
 static void a_clock_that_was_changed_between_windows(void **state)
@@ -209,8 +209,8 @@ static void play_asked_late(void)
 
     functions.GetTimestamp = ask_late;
     CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=run"));
-    sl_collector_tell_unasked(sl_runtime.collector);
-    sl_runtime_exit();
+    sl_collector_tell_unasked(sl_process.collector);
+    sl_process_exit();
     CHECK(!stderr_has("has taken CUPTI"));
     CHECK(in_file("1.pt.trace.json", "k_late") == 1);
 }
@@ -224,8 +224,8 @@ static void asked_while_it_is_told_that_it_was_not(void **state)
 static void play_unasked_without_a_window(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
-    sl_collector_tell_unasked(sl_runtime.collector);
-    sl_runtime_exit();
+    sl_collector_tell_unasked(sl_process.collector);
+    sl_process_exit();
     CHECK(stderr_has("another profiler has taken CUPTI before its first record"));
     CHECK(!stderr_has("the trace"));
     CHECK(files("*") == 0);
@@ -263,18 +263,18 @@ static void play_refused(void)
     CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=run"));
     fake_launch("k_before", 1);
     UNTIL(status_now().records >= 2);
-    CHECK(sl_runtime_hand_over() == 0);
+    CHECK(sl_process_hand_over() == 0);
     fake.enable_result = 999;
-    CHECK(sl_runtime_take_back() == 0);
+    CHECK(sl_process_take_back() == 0);
     CHECK(stderr_has("CUPTI could not be taken back"));
     CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
     CHECK(status_now().state == SL_STATE_RECORDING);
-    CHECK(sl_runtime_hand_over() == 0);
+    CHECK(sl_process_hand_over() == 0);
     fake.enable_result = 0;
-    CHECK(sl_runtime_take_back() == 0);
+    CHECK(sl_process_take_back() == 0);
     fake_launch("k_after", 1);
     UNTIL(status_now().records >= 4);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(gap_end() < sl_clock_now());
     CHECK(in_file("1.pt.trace.json", "\"handovers\":1,") == 1);
     CHECK(in_file("1.pt.trace.json", "k_before") == 1);

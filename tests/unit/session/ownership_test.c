@@ -18,23 +18,23 @@ static void play_idle(void)
     fake_launch("k_context", 1);
     record_window("k_first", 1);
     UNTIL(sl_cupti_pool_outstanding() == 0);
-    CHECK(sl_runtime_start() == 0);
+    CHECK(sl_process_start() == 0);
     UNTIL(status_now().state == SL_STATE_RECORDING);
     fake.disables = 0;
-    CHECK(sl_runtime_stop() == 0);
+    CHECK(sl_process_stop() == 0);
     UNTIL(status_now().windows_completed == 2 && status_now().state == SL_STATE_ARMED);
-    CHECK(sl_runtime_start() == 0);
+    CHECK(sl_process_start() == 0);
     UNTIL(status_now().state == SL_STATE_RECORDING);
     CHECK(fake.disables == 0 && fake.on[KERNELS]);
     fake_launch("k_third", 1);
     UNTIL(sl_cupti_pool_outstanding() == 0);
-    CHECK(sl_runtime_stop() == 0);
+    CHECK(sl_process_stop() == 0);
     UNTIL(status_now().windows_completed == 3);
     CHECK(in_file("3.pt.trace.json", "k_third") == 1);
     fake_launch("k_sign", 1);
     UNTIL(!fake.on[KERNELS]);
     CHECK(fake.on[CALLS]);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(in_file("3.pt.trace.json", KERNEL) == 1);
 }
 
@@ -86,9 +86,9 @@ static void play_stolen(void)
     steal();
     fake.disables = 0;
     fake_launch("k_theirs", 0); /* force would cut it off */
-    CHECK(sl_runtime_stop() == 0);
+    CHECK(sl_process_stop() == 0);
     UNTIL(status_now().windows_completed == 1 && status_now().state == SL_STATE_ARMED);
-    sl_runtime_exit();
+    sl_process_exit();
     CHECK(fake.forced_flushes == 0 && fake.disables == 0);
     CHECK(stderr_has("the 2 records in them are lost; if another profiler runs"));
     CHECK(in_file("1.pt.trace.json", "\"undelivered_buffers\":1,") == 1);

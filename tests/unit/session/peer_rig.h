@@ -72,12 +72,12 @@ static inline void load(void)
 
 static inline void watch(int is_here)
 {
-    const struct sl_neighbour_options opt = {&api, tell};
+    const struct sl_peer_options opt = {&api, tell};
 
     load();
-    CHECK(sl_neighbour_imports("cuptiActivityEnable"));
-    CHECK(!sl_neighbour_imports("cuptiNobodyImportsThis"));
-    sl_neighbour_watch(&opt, is_here);
+    CHECK(sl_peer_imports("cuptiActivityEnable"));
+    CHECK(!sl_peer_imports("cuptiNobodyImportsThis"));
+    sl_peer_watch(&opt, is_here);
 }
 
 static uint8_t room[8][64]; /* its buffers */
@@ -127,15 +127,15 @@ static _Atomic int handovers, returns;
 static inline void *collect(void *unused)
 {
     while (!atomic_load(&is_over)) {
-        switch (sl_neighbour_state()) {
-        case SL_NEIGHBOUR_ASKED:
+        switch (sl_peer_state()) {
+        case SL_PEER_ASKED:
             atomic_fetch_add(&handovers, 1);
-            sl_neighbour_let_go();
+            sl_peer_let_go();
             break;
-        case SL_NEIGHBOUR_LEFT:
-            if (sl_neighbour_take() == 0) {
+        case SL_PEER_LEFT:
+            if (sl_peer_take() == 0) {
                 atomic_fetch_add(&returns, 1);
-                sl_neighbour_back();
+                sl_peer_back();
             }
             break;
         default:
@@ -163,9 +163,9 @@ static inline void stop_collector(void)
 
 static inline void until_ours(void)
 {
-    for (int i = 0; i < UNTIL_TRIES && sl_neighbour_state() != SL_NEIGHBOUR_OURS; i++)
+    for (int i = 0; i < UNTIL_TRIES && sl_peer_state() != SL_PEER_OURS; i++)
         usleep(100);
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_OURS);
+    CHECK(sl_peer_state() == SL_PEER_OURS);
 }
 
 /* The collector counts once it has it. */

@@ -65,7 +65,7 @@ static void play_subscriber_of_ours(void)
     api.fn.GetGraphId = graph_id;
     api.fn.GetGraphNodeId = node_id;
     CHECK(sl_graph_nodes_start(&api) == 0);
-    sl_neighbour_stop();
+    sl_peer_stop();
     CHECK(client.subscribe() == 0 && client.subscribe() == 0);
     CHECK(atomic_load(&unsubscribed) == 1);
 }

@@ -15,20 +15,20 @@ static void play_sessions(void)
             CHECK(client.enroll(its_request, its_complete) == 0);
         CHECK(client.enable(10) == 0); /* from the second on its callbacks are put back */
         CHECK(cupti->registered == session);
-        CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+        CHECK(sl_peer_state() == SL_PEER_THEIRS);
         CHECK(atomic_load(&handovers) == session);
         CHECK(client.enable(3) == 0);
         for (int i = 0; i < 2; i++)
             buffer[i] = ask();
-        CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_AFLOAT);
+        CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
         CHECK(client.disable(10) == 0 && client.disable(3) == 0);
-        CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS); /* its buffers are out */
-        CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_MAY_FLUSH);
+        CHECK(sl_peer_state() == SL_PEER_THEIRS); /* its buffers are out */
+        CHECK(sl_peer_stranded() == SL_PEER_MAY_FLUSH);
         give_back(buffer[0]);
-        CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+        CHECK(sl_peer_state() == SL_PEER_THEIRS);
         give_back(buffer[1]);
         until_back(session);
-        CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_AFLOAT);
+        CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
         CHECK(atomic_load(&told) == 3 * session); /* it begins, is stranded, has left */
     }
     stop_collector();
@@ -48,7 +48,7 @@ static void play_begun_before(void)
     load();
     client.enroll(its_request, its_complete);
     watch(1);
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+    CHECK(sl_peer_state() == SL_PEER_THEIRS);
     start_collector();
     /* It registers again, as libkineto does with every session; CUPTI gives back what it had. */
     client.enroll(its_request, its_complete);
@@ -57,13 +57,13 @@ static void play_begun_before(void)
     buffer = ask();
     CHECK(client.disable(10) == 0);
     give_back(buffer);
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS); /* others may be on */
-    CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_AFLOAT);
+    CHECK(sl_peer_state() == SL_PEER_THEIRS); /* others may be on */
+    CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
     CHECK(client.disable(3) == 0);
     buffer = ask(); /* a call that had begun before ends */
     CHECK(client.flush(1) == 0);
     CHECK(cupti->flag == 1); /* what it cuts off is its own */
-    CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_STRANDED);
+    CHECK(sl_peer_stranded() == SL_PEER_STRANDED);
     give_back(buffer);
     until_back(1);
     /* The next session's are known. */
@@ -71,7 +71,7 @@ static void play_begun_before(void)
     buffer = ask();
     CHECK(client.disable(10) == 0);
     usleep(20000); /* for a collector that takes what is not over */
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+    CHECK(sl_peer_state() == SL_PEER_THEIRS);
     CHECK(atomic_load(&returns) == 1);
     give_back(buffer);
     until_back(2);
@@ -95,11 +95,11 @@ static void play_let_go_late(void)
     buffer = ask();
     client.disable(10);
     client.flush(0);
-    CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_STRANDED);
-    sl_neighbour_let_go();
-    CHECK(sl_neighbour_stranded() == SL_NEIGHBOUR_STRANDED);
+    CHECK(sl_peer_stranded() == SL_PEER_STRANDED);
+    sl_peer_let_go();
+    CHECK(sl_peer_stranded() == SL_PEER_STRANDED);
     give_back(buffer);
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_LEFT);
+    CHECK(sl_peer_state() == SL_PEER_LEFT);
 }
 
 static void a_late_hand_over_forgets_nothing(void **state)
@@ -120,7 +120,7 @@ static void play_fetched(void)
     for (int i = 0; i < 2; i++)
         buffer[i] = ask();
     client.disable(10);
-    sl_neighbour_fetch();
+    sl_peer_fetch();
     CHECK(cupti->flushed == 1 && cupti->flag == 0);
     for (int i = 0; i < 2; i++)
         cupti->complete(NULL, 0, buffer[i], sizeof(*room), 8);
@@ -138,7 +138,7 @@ static void play_fetched(void)
     client.enable(10);
     buffer[0] = ask();
     client.disable(10);
-    sl_neighbour_fetch();
+    sl_peer_fetch();
     client.enable(10);
     give_back(buffer[0]);
     client.disable(10);
@@ -163,7 +163,7 @@ static void play_fetch_in_its_flush(void)
     client.enable(10);
     buffer = ask();
     client.disable(10);
-    cupti->on_flush = sl_neighbour_fetch;
+    cupti->on_flush = sl_peer_fetch;
     client.flush(1);
     CHECK(cupti->flushed == 1);
     give_back(buffer);
@@ -204,7 +204,7 @@ static void play_flush_in_fetch(void)
     fetched = ask();
     client.disable(10);
     cupti->on_flush = give_late;
-    sl_neighbour_fetch();
+    sl_peer_fetch();
     pthread_join(flushing, NULL);
     CHECK(back == 1 && cupti->flushed == 2);
     stop_collector();
@@ -232,7 +232,7 @@ static void play_tidying(void)
     CHECK(cupti->disabled == disabled);
     CHECK(client.flush(1) == 0);
     CHECK(cupti->flag == 0); /* plain: a forced one would cut off our records */
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_OURS);
+    CHECK(sl_peer_state() == SL_PEER_OURS);
     stop_collector();
 }
 
@@ -266,7 +266,7 @@ static void play_refused(void)
     CHECK(client.enable(10) == 7 && client.enable(3) == 7); /* on it stays */
     CHECK(client.enroll(its_request, its_complete) == 7);
     usleep(20000);
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+    CHECK(sl_peer_state() == SL_PEER_THEIRS);
     CHECK(client.disable(10) == 7);
     until_ours(); /* nothing of its is on */
     stop_collector();
@@ -282,7 +282,7 @@ static void play_clock_put_back(void)
     client.enable(10);
     CHECK(client.clock(NULL) == 0);
     usleep(20000);
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS); /* it records */
+    CHECK(sl_peer_state() == SL_PEER_THEIRS); /* it records */
     client.disable(10);
     until_ours();
     CHECK(client.clock(NULL) == 0);
@@ -314,10 +314,10 @@ static void play_late_buffer(void)
     client.enable(10);
     late = ask();
     client.disable(10);
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+    CHECK(sl_peer_state() == SL_PEER_THEIRS);
     cupti->on_enable = come_late;
     CHECK(client.enable(10) == 0);
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+    CHECK(sl_peer_state() == SL_PEER_THEIRS);
     CHECK(atomic_load(&returns) == 0 && atomic_load(&handovers) == 1);
     client.disable(10);
     until_back(1);
@@ -332,7 +332,7 @@ static void a_late_buffer_ends_no_session_that_begins(void **state)
 
 static void *begin_when_left(void *unused)
 {
-    while (sl_neighbour_state() != SL_NEIGHBOUR_LEFT)
+    while (sl_peer_state() != SL_PEER_LEFT)
         usleep(1000);
     client.enable(10);
     return unused;
@@ -345,9 +345,9 @@ static void play_end_beside_begin(void)
 
     watch(1);
     pthread_create(&other, NULL, begin_when_left, NULL);
-    CHECK(sl_neighbour_end() == -EBUSY);
+    CHECK(sl_peer_end() == -EBUSY);
     pthread_join(other, NULL);
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+    CHECK(sl_peer_state() == SL_PEER_THEIRS);
 }
 
 static void an_end_does_not_wait_where_another_thread_begins(void **state)
@@ -366,20 +366,20 @@ static void results_are_cupti_s(void **state)
 
 static void play_said(void)
 {
-    CHECK(sl_neighbour_begin() == -ENOTSUP); /* nobody is watched */
+    CHECK(sl_peer_begin() == -ENOTSUP); /* nobody is watched */
     watch(0);
     start_collector();
-    CHECK(sl_neighbour_begin() == 0);
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
-    CHECK(sl_neighbour_begin() == 0); /* it is already */
+    CHECK(sl_peer_begin() == 0);
+    CHECK(sl_peer_state() == SL_PEER_THEIRS);
+    CHECK(sl_peer_begin() == 0); /* it is already */
     client.enroll(its_request, its_complete);
     client.enable(10);
-    CHECK(sl_neighbour_end() == -EBUSY); /* it records */
+    CHECK(sl_peer_end() == -EBUSY); /* it records */
     client.disable(10);
-    CHECK(sl_neighbour_end() == 0);
+    CHECK(sl_peer_end() == 0);
     until_ours();
-    CHECK(sl_neighbour_end() == 0); /* it is ours: nothing to wait for */
-    CHECK(!sl_neighbour_is_settled());
+    CHECK(sl_peer_end() == 0); /* it is ours: nothing to wait for */
+    CHECK(!sl_peer_is_settled());
     stop_collector();
 }
 

@@ -7,8 +7,8 @@
 static void *begin_and_end(void *unused)
 {
     for (int i = 0; i < 200; i++) {
-        CHECK(sl_neighbour_begin() == 0);
-        int err = sl_neighbour_end();
+        CHECK(sl_peer_begin() == 0);
+        int err = sl_peer_end();
 
         CHECK(err == 0 || err == -EBUSY); /* another thread has begun by then */
     }
@@ -48,18 +48,18 @@ static void play_stop(void)
 
     watch(0);
     CHECK(pthread_create(&thread, NULL, enable_one, NULL) == 0);
-    while (sl_neighbour_state() != SL_NEIGHBOUR_ASKED)
+    while (sl_peer_state() != SL_PEER_ASKED)
         usleep(100);
     CHECK(cupti->enabled == 0);
-    sl_neighbour_stop();
+    sl_peer_stop();
     pthread_join(thread, NULL);
     CHECK(cupti->enabled == 1);
     CHECK(client.disable(10) == 0 && cupti->disabled == 1);
     CHECK(client.flush(1) == 0 && cupti->flag == 1);
     CHECK(client.enroll(its_request, its_complete) == 0);
     CHECK(cupti->request == its_request && cupti->complete == its_complete);
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_OFF);
-    CHECK(sl_neighbour_begin() == -ENOTSUP);
+    CHECK(sl_peer_state() == SL_PEER_OFF);
+    CHECK(sl_peer_begin() == -ENOTSUP);
 }
 
 static void at_the_end_nobody_waits(void **state)
@@ -72,7 +72,7 @@ static void at_the_end_nobody_waits(void **state)
 static void *look_again(void *unused)
 {
     while (!atomic_load(&is_over))
-        sl_neighbour_rescan();
+        sl_peer_rescan();
     return unused;
 }
 
@@ -87,7 +87,7 @@ static void play_looks(void)
     atomic_store(&is_over, 0);
     start_collector();
     CHECK(client.enable(10) == 0);
-    CHECK(sl_neighbour_state() == SL_NEIGHBOUR_THEIRS);
+    CHECK(sl_peer_state() == SL_PEER_THEIRS);
     stop_collector();
 }
 

@@ -32,16 +32,19 @@ static void up_to_the_border_of_memory(void **state)
     size_t length = 99;
 
     (void)state;
-    assert_int_equal(sl_cupti_text_measure(page + PAGE - 5, sl_cupti_text_can_read, &length),
+    assert_int_equal(sl_foreign_text_measure(page + PAGE - 5, sl_foreign_text_can_read, &length),
                      -EFAULT);
     assert_int_equal(length, 99);
     page[PAGE - 1] = '\0';
-    assert_int_equal(sl_cupti_text_measure(page + PAGE - 5, sl_cupti_text_can_read, &length), 0);
+    assert_int_equal(sl_foreign_text_measure(page + PAGE - 5, sl_foreign_text_can_read, &length),
+                     0);
     assert_int_equal(length, 4);
-    assert_int_equal(sl_cupti_text_measure(page + PAGE - 1, sl_cupti_text_can_read, &length), 0);
+    assert_int_equal(sl_foreign_text_measure(page + PAGE - 1, sl_foreign_text_can_read, &length),
+                     0);
     assert_int_equal(length, 0);
-    assert_int_equal(sl_cupti_text_measure(page + PAGE, sl_cupti_text_can_read, &length), -EFAULT);
-    assert_int_equal(sl_cupti_text_measure((const char *)8, sl_cupti_text_can_read, &length),
+    assert_int_equal(sl_foreign_text_measure(page + PAGE, sl_foreign_text_can_read, &length),
+                     -EFAULT);
+    assert_int_equal(sl_foreign_text_measure((const char *)8, sl_foreign_text_can_read, &length),
                      -EFAULT);
     munmap(page, 2 * PAGE);
 }
@@ -54,10 +57,10 @@ static void longer_than_any_name(void **state)
     (void)state;
     memset(text, 'a', size);
     text[65535] = '\0';
-    assert_int_equal(sl_cupti_text_measure(text, sl_cupti_text_can_read, &length), 0);
+    assert_int_equal(sl_foreign_text_measure(text, sl_foreign_text_can_read, &length), 0);
     assert_int_equal(length, 65535);
     text[65535] = 'a';
-    assert_int_equal(sl_cupti_text_measure(text, sl_cupti_text_can_read, &length), -EMSGSIZE);
+    assert_int_equal(sl_foreign_text_measure(text, sl_foreign_text_can_read, &length), -EMSGSIZE);
     free(text);
 }
 

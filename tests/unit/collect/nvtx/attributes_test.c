@@ -17,18 +17,18 @@
 #include "unit/write/json_dom.h"
 
 static struct sl_intern *intern;
-static struct sl_nvtx_look *look;
+static struct sl_nvtx_attributes *look;
 
 static int begin(void **state)
 {
     (void)state;
-    return sl_intern_create(&intern, 1 << 20) || sl_nvtx_look_create(&look, intern, 1 << 19);
+    return sl_intern_create(&intern, 1 << 20) || sl_nvtx_attributes_create(&look, intern, 1 << 19);
 }
 
 static int end(void **state)
 {
     (void)state;
-    sl_nvtx_look_destroy(look);
+    sl_nvtx_attributes_destroy(look);
     sl_intern_destroy(intern);
     return 0;
 }
@@ -52,7 +52,7 @@ static struct sl_range_look colored(unsigned domain, uint32_t category, uint32_t
            .word = category | (uint64_t)color << 32};
     struct sl_range_look out;
 
-    sl_nvtx_look_make(look, &r.record, NULL, &out, NULL);
+    sl_nvtx_attributes_make(look, &r.record, NULL, &out, NULL);
     return out;
 }
 
@@ -89,7 +89,7 @@ static void the_longest_names_fit_into_args(void **state)
     (void)state;
     memset(name, '\1', sizeof(name));
     domain = sl_nvtx_domain(name, sizeof(name));
-    sl_nvtx_look_category(look, domain, 9, sl_nvtx_string(name, sizeof(name)));
+    sl_nvtx_attributes_category(look, domain, 9, sl_nvtx_string(name, sizeof(name)));
     got = colored(domain, 9, UINT32_MAX);
     assert_int_equal(*member(got.more, "domain", &length), '\1');
     assert_int_equal(length, SL_LANE_TEXT_MAX);
@@ -141,15 +141,15 @@ static void what_is_not_said_is_not_there(void **state)
     uint64_t id = 5;
 
     (void)state;
-    sl_nvtx_look_make(look, &plain, NULL, &got, &id);
+    sl_nvtx_attributes_make(look, &plain, NULL, &got, &id);
     assert_int_equal(got.more, 0);
     assert_int_equal(got.payload, 0);
     assert_int_equal(got.value_type, 0);
     assert_int_equal(id, 0);
     assert_string_equal(sl_intern_get(intern, got.name, NULL), "NVTX range");
-    sl_nvtx_look_add_payload(look, &got, "", 0);
+    sl_nvtx_attributes_add_payload(look, &got, "", 0);
     assert_int_equal(got.payload, 0);
-    sl_nvtx_look_make(look, &plain, "\"sync\":\"held\"", &got, NULL);
+    sl_nvtx_attributes_make(look, &plain, "\"sync\":\"held\"", &got, NULL);
     assert_string_equal(sl_intern_get(intern, got.more, NULL), "\"sync\":\"held\"");
 }
 
@@ -162,8 +162,8 @@ static void payloads_are_joined(void **state)
     const char *pattern;
 
     (void)state;
-    sl_nvtx_look_add_payload(look, &got, "\"payload\":{\"a\":10,\"b\":20}", 25);
-    sl_nvtx_look_add_payload(look, &got, "\"end payload\":30", 16);
+    sl_nvtx_attributes_add_payload(look, &got, "\"payload\":{\"a\":10,\"b\":20}", 25);
+    sl_nvtx_attributes_add_payload(look, &got, "\"end payload\":30", 16);
     pattern = sl_intern_get(intern, got.payload, &length);
     at = sl_pattern_expand(at, pattern, length, got.payload_numbers, sl_json_raw);
     *at = '\0';

@@ -68,7 +68,7 @@ static int is_found(const struct state *s)
 static void find(void)
 {
     count = 0;
-    sl_nvtx_find(take);
+    sl_nvtx_discover(take);
 }
 
 static void what_has_all_of_a_copy_s_state_is_one(void **state)

@@ -37,10 +37,10 @@ static void play_nothing_said(void)
     if (threads() > 1)
         return; /* a sanitizer has one of its own */
     unsetenv(VARIABLE);
-    CHECK(!sl_nvtx_is_invited() && !sl_nvtx_has_other_tool());
-    CHECK(sl_nvtx_invite() == 0);
+    CHECK(!sl_nvtx_getenv_hook_is_set() && !sl_nvtx_has_other_tool());
+    CHECK(sl_nvtx_getenv_hook_set() == 0);
     CHECK(leads_to_us());
-    CHECK(sl_nvtx_is_invited() && !sl_nvtx_has_other_tool());
+    CHECK(sl_nvtx_getenv_hook_is_set() && !sl_nvtx_has_other_tool());
 }
 
 /* NVTX would take the empty name for a tool's. */
@@ -49,17 +49,17 @@ static void play_empty(void)
     if (threads() > 1)
         return;
     setenv(VARIABLE, "", 1);
-    CHECK(sl_nvtx_invite() == 0);
+    CHECK(sl_nvtx_getenv_hook_set() == 0);
     CHECK(leads_to_us());
-    CHECK(sl_nvtx_is_invited() && !sl_nvtx_has_other_tool());
+    CHECK(sl_nvtx_getenv_hook_is_set() && !sl_nvtx_has_other_tool());
 }
 
 static void play_other_tool(void)
 {
     setenv(VARIABLE, "/opt/nsys/libToolsInjection64.so", 1);
-    CHECK(sl_nvtx_invite() == -EALREADY);
+    CHECK(sl_nvtx_getenv_hook_set() == -EALREADY);
     CHECK(strcmp(getenv(VARIABLE), "/opt/nsys/libToolsInjection64.so") == 0);
-    CHECK(!sl_nvtx_is_invited() && sl_nvtx_has_other_tool());
+    CHECK(!sl_nvtx_getenv_hook_is_set() && sl_nvtx_has_other_tool());
 }
 
 static void *stay(void *end)
@@ -78,9 +78,9 @@ static void play_threads(void)
     unsetenv(VARIABLE);
     CHECK(pipe(end) == 0);
     CHECK(pthread_create(&thread, NULL, stay, &end[0]) == 0);
-    CHECK(sl_nvtx_invite() == -EBUSY);
+    CHECK(sl_nvtx_getenv_hook_set() == -EBUSY);
     CHECK(!getenv(VARIABLE));
-    CHECK(!sl_nvtx_is_invited() && !sl_nvtx_has_other_tool());
+    CHECK(!sl_nvtx_getenv_hook_is_set() && !sl_nvtx_has_other_tool());
     close(end[1]);
     pthread_join(thread, NULL);
 }

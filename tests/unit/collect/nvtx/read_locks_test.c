@@ -48,7 +48,7 @@ static void a_lock_is_waited_for_and_held(void **state)
     assert_lock("mutex", NOT_WAITED, 0, 10, 20);
     assert_lock("mutex", WAITED, 0, 30, 40);
     assert_lock("mutex", HELD, 0, 40, 50);
-    assert_int_equal(count_of(SL_EV_NOTE), 3);
+    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 3);
 }
 
 /* Lanes are read one after the other: when the first thread holds the lock again by then, the
@@ -67,7 +67,7 @@ static void threads_that_take_turns_hold_it_one_after_the_other(void **state)
     assert_lock("shared", HELD, 0, 10, 20);
     assert_lock("shared", HELD, 1, 30, 40);
     assert_lock("shared", HELD, 2, 50, 60);
-    assert_int_equal(count_of(SL_EV_NOTE), 3);
+    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 3);
 }
 
 static void a_lock_that_another_thread_gives_back(void **state)
@@ -93,7 +93,7 @@ static void a_lock_that_another_thread_gives_back(void **state)
     sl_nvtx_read_done(reader);
     plain(SL_LANE_RELEASE, lock, ONE, 90);
     assert_lock("semaphore", HELD, 3, 80, 90);
-    assert_int_equal(count_of(SL_EV_NOTE), 4);
+    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 4);
 }
 
 static void what_nobody_gives_back_without_end(void **state)

@@ -206,7 +206,7 @@ static inline const char *name_of(const struct sl_event *ev)
 static inline const struct sl_event *range(const char *name, unsigned index)
 {
     for (unsigned i = 0; i < rows; i++)
-        if (row[i].kind == SL_EV_NOTE && strcmp(name_of(&row[i]), name) == 0 && index-- == 0)
+        if (row[i].kind == SL_EV_NVTX_RANGE && strcmp(name_of(&row[i]), name) == 0 && index-- == 0)
             return &row[i];
     return NULL;
 }

@@ -8,7 +8,7 @@ static void a_range_ends_on_another_thread_whichever_is_read_first(void **state)
     started(SL_LANE_START, 1, ONE, 10);
     started(SL_LANE_END, 1, TWO, 20);
     started(SL_LANE_END, 2, TWO, 40);
-    assert_int_equal(count_of(SL_EV_NOTE), 1);
+    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 1);
     started(SL_LANE_START, 2, ONE, 30);
     assert_range("NVTX range", 0, 10, 20);
     assert_range("NVTX range", 1, 30, 40);
@@ -25,7 +25,7 @@ static void a_named_push_ends_on_another_thread_whichever_is_read_first(void **s
     started(SL_LANE_POP, one, TWO, 20);
     plain(SL_LANE_POP, 0, ONE, 25);
     started(SL_LANE_POP, two, TWO, 40);
-    assert_int_equal(count_of(SL_EV_NOTE), 2);
+    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 2);
     started(SL_LANE_PUSH, two, ONE, 30);
     assert_range("NVTX range", 0, 10, 20);
     assert_range("inner", 0, 12, 25);
@@ -41,7 +41,7 @@ static void an_end_that_is_read_first_adds_to_its_range(void **state)
     add_text(SL_LANE_HAS_JSON, "\"end payload\":9");
     hand_over(TWO, 20);
     started(SL_LANE_START, 5, ONE, 10);
-    assert_int_equal(count_of(SL_EV_NOTE), 1);
+    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 1);
     assert_string_equal(args_of(range("NVTX range", 0)), "{\"end payload\":9}");
 }
 
@@ -76,7 +76,7 @@ static void a_range_ends_once(void **state)
     started(SL_LANE_END, 1, ONE, 30);
     started(SL_LANE_END, 77, ONE, 30); /* never began */
     started(SL_LANE_END, 0, ONE, 30);
-    assert_int_equal(count_of(SL_EV_NOTE), 1);
+    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 1);
     assert_range("NVTX range", 0, 10, 20);
 }
 
@@ -91,9 +91,9 @@ static void ranges_at_one_time_have_rows_of_their_own(void **state)
         started(SL_LANE_START, id, ONE, id);
     for (uint64_t id = 1; id <= 260; id++)
         started(SL_LANE_END, id, ONE, 1000 + id);
-    assert_int_equal(count_of(SL_EV_NOTE), 260);
+    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 260);
     for (unsigned i = 0; i < rows; i++) {
-        if (row[i].kind != SL_EV_NOTE)
+        if (row[i].kind != SL_EV_NVTX_RANGE)
             continue;
         assert_in_range(row[i].thread, SL_ROW_FIRST, sizeof(used) - 1);
         shared += used[row[i].thread]++;
@@ -122,7 +122,7 @@ static void ranges_that_are_lost_leave_their_rows(void **state)
     rows = 0;
     started(SL_LANE_START, 400, ONE, 4);
     started(SL_LANE_END, 400, ONE, 5);
-    assert_int_equal(count_of(SL_EV_NOTE), 1);
+    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 1);
     assert_int_equal(range("NVTX range", 0)->thread, SL_ROW_FIRST);
 }
 
@@ -144,7 +144,7 @@ static void events_of_the_past(void **state)
     assert_range("deferred", 0, 5, 9);
     assert_string_equal(args_of(range("deferred", 0)), "{\"color\":\"#00000001\"}");
     assert_range("step", 0, 1, 9);
-    assert_int_equal(count_of(SL_EV_NOTE), 2);
+    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 2);
     assert_true(range("step", 0)->thread != range("deferred", 0)->thread);
 }
 

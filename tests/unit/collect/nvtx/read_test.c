@@ -29,7 +29,7 @@ static void what_a_record_says_stands_in_its_row(void **state)
     add_text(SL_LANE_HAS_JSON, "\"more\":[1,2]");
     hand_over(ONE, 10);
     assert_int_equal(rows, 1);
-    assert_int_equal(row[0].kind, SL_EV_NOTE_MARK);
+    assert_int_equal(row[0].kind, SL_EV_NVTX_RANGE_MARK);
     assert_string_equal(name_of(&row[0]), "a mark \"\\\n");
     assert_string_equal(args_of(&row[0]),
                         "{\"category\":7,\"color\":\"#ff00aa11\",\"more\":[1,2]}");

@@ -8,7 +8,7 @@
 
 #define LIBRARY "/usr/lib/python3/site-packages/torch/nn/modules/module.py"
 
-static struct sl_python_seen seen;
+static struct sl_python_code_cache seen;
 
 static int anew(void **state)
 {
@@ -41,19 +41,19 @@ static void put(const void *code, unsigned instruction, uint32_t line)
 {
     struct sl_python_place place = place_in(code, instruction);
 
-    sl_python_seen_put(&seen, &layout, &place, line);
+    sl_python_code_cache_put(&seen, &layout, &place, line);
 }
 
 static void put_library(const void *code)
 {
     struct sl_python_place place = place_in(code, 0);
 
-    sl_python_seen_put_library(&seen, &layout, &place);
+    sl_python_code_cache_put_library(&seen, &layout, &place);
 }
 
 static uint32_t line_of(const void *frame)
 {
-    return sl_python_seen_find(&seen, &layout, frame);
+    return sl_python_code_cache_find(&seen, &layout, frame);
 }
 
 /* Of a frame of its own, which nothing called. */
@@ -230,7 +230,7 @@ static void code_at_the_address_of_a_library_s(void **state)
 /* From 3.12 on a code object may have one, that no other has: its table need not be compared. */
 static void a_number_of_its_own_stands_for_the_table(void **state)
 {
-    static const uint8_t longer[SL_PYTHON_SEEN_TABLE + 2];
+    static const uint8_t longer[SL_PYTHON_CODE_CACHE_TABLE + 2];
     void *code;
 
     (void)state;
@@ -288,16 +288,17 @@ static void without_hashes_nothing_is_kept(void **state)
 
 static void a_table_is_kept_up_to_its_bound(void **state)
 {
-    static uint8_t data[SL_PYTHON_SEEN_TABLE + 1];
+    static uint8_t data[SL_PYTHON_CODE_CACHE_TABLE + 1];
 
     (void)state;
-    for (size_t length = SL_PYTHON_SEEN_TABLE - 1; length <= SL_PYTHON_SEEN_TABLE + 1; length++) {
+    for (size_t length = SL_PYTHON_CODE_CACHE_TABLE - 1; length <= SL_PYTHON_CODE_CACHE_TABLE + 1;
+         length++) {
         void *code = new_code("/home/me/long.py", "f", 10);
 
         free(part(code, layout.code_table));
         put_pointer(code, layout.code_table, new_bytes(data, length));
         put(code, 1, 7);
-        if (length <= SL_PYTHON_SEEN_TABLE) {
+        if (length <= SL_PYTHON_CODE_CACHE_TABLE) {
             assert_int_equal(line_at(code, 1), 7);
             data[length - 1] = 1; /* the last byte counts */
             assert_part_counts(code, layout.code_table, new_bytes(data, length));
@@ -318,7 +319,7 @@ static void an_offset_past_32_bits_is_not_kept(void **state)
     (void)state;
     put(code, 1, 7);
     place.offset += 1ull << 32;
-    sl_python_seen_put(&seen, &layout, &place, 8);
+    sl_python_code_cache_put(&seen, &layout, &place, 8);
     assert_int_equal(line_at(code, 1), 7);
     put_word(frame, layout.frame_at, (uintptr_t)code + layout.code_start + place.offset);
     assert_int_equal(line_of(frame), 0);
@@ -334,14 +335,14 @@ static void places_of_one_code_object(void **state)
     void *code = new_code("/home/me/model.py", "f", 10);
 
     (void)state;
-    for (unsigned i = 0; i < SL_PYTHON_SEEN_LINES; i++)
+    for (unsigned i = 0; i < SL_PYTHON_CODE_CACHE_LINES; i++)
         put(code, i, 100 + i);
-    for (unsigned i = 0; i < SL_PYTHON_SEEN_LINES; i++)
+    for (unsigned i = 0; i < SL_PYTHON_CODE_CACHE_LINES; i++)
         assert_int_equal(line_at(code, i), 100 + i);
-    put(code, SL_PYTHON_SEEN_LINES, 200);
-    assert_int_equal(line_at(code, SL_PYTHON_SEEN_LINES), 200);
+    put(code, SL_PYTHON_CODE_CACHE_LINES, 200);
+    assert_int_equal(line_at(code, SL_PYTHON_CODE_CACHE_LINES), 200);
     assert_int_equal(line_at(code, 0), 0);
-    for (unsigned i = 1; i < SL_PYTHON_SEEN_LINES; i++)
+    for (unsigned i = 1; i < SL_PYTHON_CODE_CACHE_LINES; i++)
         assert_int_equal(line_at(code, i), 100 + i);
     free_code(code);
 }
@@ -350,7 +351,7 @@ static void places_of_one_code_object(void **state)
 static void more_code_objects_than_there_is_room_for(void **state)
 {
     enum {
-        CODES = 8 * SL_PYTHON_SEEN_CODES
+        CODES = 8 * SL_PYTHON_CODE_CACHE_CODES
     };
     void *code[CODES];
     unsigned known = 0;
@@ -369,13 +370,13 @@ static void more_code_objects_than_there_is_room_for(void **state)
         known += line != 0;
         free_code(code[i]);
     }
-    assert_in_range(known, SL_PYTHON_SEEN_CODES / 2, SL_PYTHON_SEEN_CODES);
+    assert_in_range(known, SL_PYTHON_CODE_CACHE_CODES / 2, SL_PYTHON_CODE_CACHE_CODES);
 }
 
 static void more_libraries_than_there_is_room_for(void **state)
 {
     enum {
-        CODES = 4 * SL_PYTHON_SEEN_LIBRARY
+        CODES = 4 * SL_PYTHON_CODE_CACHE_LIBRARY
     };
     void *mine = new_code("/home/me/model.py", "f", 10), *outer = new_frame(mine, NULL, 1);
     void *code[CODES];
@@ -394,7 +395,7 @@ static void more_libraries_than_there_is_room_for(void **state)
         free(inner);
         free_code(code[i]);
     }
-    assert_in_range(known, SL_PYTHON_SEEN_LIBRARY / 2, SL_PYTHON_SEEN_LIBRARY);
+    assert_in_range(known, SL_PYTHON_CODE_CACHE_LIBRARY / 2, SL_PYTHON_CODE_CACHE_LIBRARY);
     free(outer);
     free_code(mine);
 }
@@ -430,7 +431,7 @@ enum {
 
 struct thread {
     pthread_t id;
-    struct sl_python_seen seen;
+    struct sl_python_code_cache seen;
     const void *code, *frame;
     uint32_t line;
     unsigned wrong;
@@ -441,10 +442,10 @@ static void *run_code(void *self)
     struct thread *t = self;
     struct sl_python_place place = place_in(t->code, 1);
 
-    t->wrong += sl_python_seen_find(&t->seen, &layout, t->frame) != 0;
+    t->wrong += sl_python_code_cache_find(&t->seen, &layout, t->frame) != 0;
     for (unsigned i = 0; i < ROUNDS; i++) {
-        sl_python_seen_put(&t->seen, &layout, &place, t->line + i);
-        t->wrong += sl_python_seen_find(&t->seen, &layout, t->frame) != t->line + i;
+        sl_python_code_cache_put(&t->seen, &layout, &place, t->line + i);
+        t->wrong += sl_python_code_cache_find(&t->seen, &layout, t->frame) != t->line + i;
     }
     return NULL;
 }

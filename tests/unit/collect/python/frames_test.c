@@ -9,7 +9,7 @@
 #include "collect/python/frames.h"
 #include "unit/collect/python/objects.h"
 
-static struct sl_python_seen seen;
+static struct sl_python_code_cache seen;
 
 static int without_hashes(void **state)
 {

@@ -55,7 +55,7 @@ static void none_is_loaded(void **state)
     struct sl_torch t;
 
     (void)state;
-    assert_int_equal(sl_torch_find(&t), -ENOENT);
+    assert_int_equal(sl_torch_discover(&t), -ENOENT);
 }
 
 /* What is found of a package whose version.py is this. */
@@ -71,12 +71,12 @@ static struct sl_torch find(const char *library, const char *version_py)
     loaded = dlopen(tree.library, RTLD_NOW | RTLD_LOCAL);
     assert_non_null(loaded);
     errno = ERANGE;
-    assert_int_equal(sl_torch_find(&t), 0);
+    assert_int_equal(sl_torch_discover(&t), 0);
     assert_int_equal(errno, ERANGE);
     assert_string_equal(t.packages, tree.root);
     dlclose(loaded);
     torch_tree_remove(&tree);
-    assert_int_equal(sl_torch_find(&(struct sl_torch){0}), -ENOENT);
+    assert_int_equal(sl_torch_discover(&(struct sl_torch){0}), -ENOENT);
     return t;
 }
 
@@ -137,12 +137,12 @@ static void libraries_beside_all_others(void **state)
     torch_tree_link(&tree, "torch/_C.cpython-311-x86_64-linux-gnu.so", FIXTURE_OBSERVER);
     torch_tree_make(&other, FIXTURE_TORCH);
     library = dlopen(other.library, RTLD_NOW | RTLD_LOCAL);
-    assert_int_equal(sl_torch_find(&t), 0);
+    assert_int_equal(sl_torch_discover(&t), 0);
     assert_string_equal(t.version, "");
     snprintf(part, sizeof(part), "%s/torch/_C.cpython-311-x86_64-linux-gnu.so", tree.root);
     package = dlopen(part, RTLD_NOW | RTLD_LOCAL);
     assert_true(library && package);
-    assert_int_equal(sl_torch_find(&t), 0);
+    assert_int_equal(sl_torch_discover(&t), 0);
     assert_string_equal(t.version, "2.11.0");
     assert_string_equal(t.packages, tree.root);
     dlclose(package);

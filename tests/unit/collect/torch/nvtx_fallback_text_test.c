@@ -19,7 +19,7 @@
     "[(0,-1), (0,-1), (2,0), (0,-1), (0,-1)]"
 
 /* From memory that ends where the text does. */
-static int read_text(struct sl_torch_text *out, const char *text, size_t length)
+static int read_text(struct sl_nvtx_fallback_text *out, const char *text, size_t length)
 {
     char *copy = malloc(length ? length : 1);
     int err;
@@ -27,7 +27,7 @@ static int read_text(struct sl_torch_text *out, const char *text, size_t length)
     assert_non_null(copy);
     memcpy(copy, text, length);
     memset(out, 0x5a, sizeof(*out));
-    err = sl_torch_text_read(out, copy, length);
+    err = sl_nvtx_fallback_text_read(out, copy, length);
     if (!err) {
         assert_in_range(out->name_length, 1, length);
         assert_true((uint32_t)out->handle);
@@ -41,9 +41,9 @@ static int read_text(struct sl_torch_text *out, const char *text, size_t length)
     return err;
 }
 
-static struct sl_torch_text good(const char *text, const char *name)
+static struct sl_nvtx_fallback_text good(const char *text, const char *name)
 {
-    struct sl_torch_text t;
+    struct sl_nvtx_fallback_text t;
 
     assert_int_equal(read_text(&t, text, strlen(text)), 0);
     assert_int_equal(t.name_length, strlen(name));
@@ -53,7 +53,7 @@ static struct sl_torch_text good(const char *text, const char *name)
 
 static void as_pytorch_writes_them(void **state)
 {
-    struct sl_torch_text t = good(ADDMM, "aten::addmm");
+    struct sl_nvtx_fallback_text t = good(ADDMM, "aten::addmm");
 
     (void)state;
     assert_int_equal(t.sequence, 1);
@@ -92,7 +92,7 @@ static void scopes_of_the_users(void **state)
 /* Names are as they are. */
 static void names_that_look_like_the_rest(void **state)
 {
-    struct sl_torch_text t = good("x, op_id = 1, op_id = 2", "x, op_id = 1");
+    struct sl_nvtx_fallback_text t = good("x, op_id = 1, op_id = 2", "x, op_id = 1");
 
     (void)state;
     assert_int_equal(t.handle, 2);
@@ -130,7 +130,7 @@ static void no_operators(void **state)
         "a, op_id = 99999999999999999999999999999999999999999",
         "a, op_id = 1, sizes = [[2]]x",
     };
-    struct sl_torch_text t;
+    struct sl_nvtx_fallback_text t;
 
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
@@ -151,7 +151,7 @@ static void sizes_that_make_no_sense(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-        struct sl_torch_text t;
+        struct sl_nvtx_fallback_text t;
 
         snprintf(text, sizeof(text), "aten::mm, op_id = 4, sizes = %s", sizes[i]);
         t = good(text, "aten::mm");
@@ -162,7 +162,7 @@ static void sizes_that_make_no_sense(void **state)
 
 static void cut_anywhere(void **state)
 {
-    struct sl_torch_text t;
+    struct sl_nvtx_fallback_text t;
 
     (void)state;
     for (size_t length = 0; length < strlen(ADDMM); length++)
@@ -199,7 +199,7 @@ static void made_to_hurt(void **state)
                                          "\0",
                                          "-"};
     char text[1200];
-    struct sl_torch_text t;
+    struct sl_nvtx_fallback_text t;
     uint64_t seed = 7, read = 0;
 
     (void)state;

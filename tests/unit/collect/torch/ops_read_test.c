@@ -179,7 +179,7 @@ static void scopes_of_the_users_are_ranges(void **state)
     sl_ranges_close(f.ranges, 1000);
     assert_int_equal(f.rows, 2);
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(f.row[i].kind, SL_EV_NOTE);
+        assert_int_equal(f.row[i].kind, SL_EV_NVTX_RANGE);
     assert_true(is_name(&f.row[0], "forward") && f.row[0].end_ns == 120);
     assert_true(is_name(&f.row[1], "nccl:all_reduce") && f.row[1].end_ns == 130);
 }
@@ -242,7 +242,7 @@ static void ends_on_other_threads(void **state)
     sl_ranges_close(f.ranges, 1000);
     assert_int_equal(f.rows, 6);
     for (unsigned i = 0; i < 6; i++) {
-        int is_scope = f.row[i].kind == SL_EV_NOTE;
+        int is_scope = f.row[i].kind == SL_EV_NVTX_RANGE;
         uint64_t ns = i < 2 ? 100 : 200;
 
         assert_true(is_name(&f.row[i], is_scope ? "answer" : "forward"));

@@ -64,7 +64,7 @@ static void all_of_it_is_passed_on(void **state)
 
     (void)state;
     assert_int_equal(pytorch->stream_synchronize(&object), 1);
-    sl_torch_waits_watch();
+    sl_wait_sites_watch();
     assert_int_equal(pytorch->stream_synchronize(&object), 2);
     assert_string_equal(asked.name, "cudaStreamSynchronize");
     assert_ptr_equal(asked.object, &object);

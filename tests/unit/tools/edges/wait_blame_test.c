@@ -18,18 +18,18 @@ enum {
     LATE_MOST = 1024
 };
 
-static struct sl_spent *spent;
+static struct sl_wait_blame *spent;
 
 static int setup(void **state)
 {
     (void)state;
-    return sl_spent_create(&spent);
+    return sl_wait_blame_create(&spent);
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    sl_spent_destroy(spent);
+    sl_wait_blame_destroy(spent);
     return 0;
 }
 
@@ -44,7 +44,7 @@ static void add(enum sl_event_kind kind, uint32_t stream, uint32_t correlation, 
                                 .start_ns = from_ns,
                                 .end_ns = to_ns};
 
-    sl_spent_event(spent, &ev);
+    sl_wait_blame_event(spent, &ev);
 }
 
 static void kernel(uint32_t stream, uint32_t correlation, uint64_t from_ns, uint64_t to_ns)
@@ -72,7 +72,7 @@ static uint32_t on(uint32_t stream, uint32_t correlation, uint64_t wait_ns)
 {
     const struct sl_edge edge = edge_from(stream, correlation, wait_ns);
 
-    return sl_spent_on(spent, &edge);
+    return sl_wait_blame_on(spent, &edge);
 }
 
 static void order(uint32_t stream, uint32_t correlation, uint32_t to_stream, uint32_t to)
@@ -82,7 +82,7 @@ static void order(uint32_t stream, uint32_t correlation, uint32_t to_stream, uin
     edge.kind = SL_EDGE_STREAM_WAIT;
     edge.at_start = 1;
     edge.dst_op = (struct sl_edge_op){.correlation = to, .stream = to_stream};
-    sl_spent_edge(spent, &edge);
+    sl_wait_blame_edge(spent, &edge);
 }
 
 /* Kernels of one stream may overlap: the copy came behind the one that ended last. */
@@ -186,7 +186,7 @@ static void test_edges_that_end_at_calls_order_nothing(void **state)
     kernel(20, 10, 1000, 2000);
     copy(7, 11, 2010, 2020);
     edge.dst_op = (struct sl_edge_op){.correlation = 11, .stream = 7};
-    sl_spent_edge(spent, &edge);
+    sl_wait_blame_edge(spent, &edge);
     assert_int_equal(on(7, 11, 1020), 11);
 }
 
@@ -197,11 +197,11 @@ static void test_streams_of_contexts_and_devices(void **state)
     (void)state;
     ev.correlation = ev.name = 10;
     ev.context = 2;
-    sl_spent_event(spent, &ev);
+    sl_wait_blame_event(spent, &ev);
     ev.correlation = ev.name = 11;
     ev.context = 1;
     ev.device = 1;
-    sl_spent_event(spent, &ev);
+    sl_wait_blame_event(spent, &ev);
     copy(7, 12, 2010, 2020);
     assert_int_equal(on(7, 12, 1020), 12);
 }
@@ -213,9 +213,9 @@ static void test_what_waits_is_an_operation(void **state)
     (void)state;
     kernel(7, 10, 1000, 2000);
     copy(7, 11, 2000, 2010);
-    assert_int_equal(sl_spent_on(spent, &edge), 10);
+    assert_int_equal(sl_wait_blame_on(spent, &edge), 10);
     edge.at_start = 1;
-    assert_int_equal(sl_spent_on(spent, &edge), 11);
+    assert_int_equal(sl_wait_blame_on(spent, &edge), 11);
 }
 
 static void test_without_a_row(void **state)
@@ -262,7 +262,7 @@ static void test_so_many_are_looked_at(void **state)
 {
     (void)state;
     kernel(7, 10, 1000, 100000);
-    for (uint32_t i = 0; i < SL_SPENT_MOST - 2; i++)
+    for (uint32_t i = 0; i < SL_WAIT_BLAME_MOST - 2; i++)
         copy(7, 100 + i, 100000 + i, 100001 + i);
     copy(7, 11, 200000, 200001);
     assert_int_equal(on(7, 11, 199001), 10);

@@ -38,13 +38,13 @@ static void every_number_goes_through_the_sort(void **state)
                                       .device = 9},
                            .dst_correlation = (1ull << 33) + 1,
                            .dst_op = {.graph_node = 4ull << 32 | 2, .stream = 21}};
-    struct sl_found *f;
+    struct sl_recorded_edges *f;
     (void)state;
 
-    assert_int_equal(sl_found_create(&f), 0);
+    assert_int_equal(sl_recorded_edges_create(&f), 0);
     for (int swapped = 0; swapped < 2; swapped++) {
-        struct sl_event ev = sl_found_event(&edge);
-        struct sl_edge out = sl_found_edge(f, &ev);
+        struct sl_event ev = sl_recorded_edges_event(&edge);
+        struct sl_edge out = sl_recorded_edges_edge(f, &ev);
 
         assert_int_equal(ev.correlation, (1ull << 33) + 1); /* behind both */
         assert_int_equal(out.kind, edge.kind);
@@ -63,7 +63,7 @@ static void every_number_goes_through_the_sort(void **state)
         edge.dst_correlation = 1ull << 33;
         edge.source.correlation = (1ull << 33) + 1;
     }
-    sl_found_destroy(f);
+    sl_recorded_edges_destroy(f);
 }
 
 static void ends_are_found_by_stream_and_node(void **state)
@@ -76,19 +76,19 @@ static void ends_are_found_by_stream_and_node(void **state)
         .kind = SL_EV_RUNTIME, .correlation = 6, .start_ns = 1050, .end_ns = 1071, .thread = 77};
     struct sl_event ev, row;
     struct sl_edge out;
-    struct sl_found *f;
+    struct sl_recorded_edges *f;
     (void)state;
 
-    assert_int_equal(sl_found_create(&f), 0);
+    assert_int_equal(sl_recorded_edges_create(&f), 0);
     row = kernel(5, 20, 7, 1000);
-    sl_found_row(f, &row);
+    sl_recorded_edges_row(f, &row);
     row = kernel(5, 20, 8, 1020);
-    sl_found_row(f, &row);
-    sl_found_row(f, &call);
+    sl_recorded_edges_row(f, &row);
+    sl_recorded_edges_row(f, &call);
     row = kernel(6, 21, 0, 1080); /* its own operation has the call's id */
-    sl_found_row(f, &row);
-    ev = sl_found_event(&edge);
-    out = sl_found_edge(f, &ev);
+    sl_recorded_edges_row(f, &row);
+    ev = sl_recorded_edges_event(&edge);
+    out = sl_recorded_edges_edge(f, &ev);
     assert_int_equal(out.source.end_ns, 1030);
     assert_int_equal(out.source.context, 2);
     assert_int_equal(out.dst_start_ns, 1050);
@@ -96,21 +96,21 @@ static void ends_are_found_by_stream_and_node(void **state)
     assert_int_equal(out.dst_thread, 77);
 
     edge.source.graph_node = 9; /* no row of the file */
-    ev = sl_found_event(&edge);
-    out = sl_found_edge(f, &ev);
+    ev = sl_recorded_edges_event(&edge);
+    out = sl_recorded_edges_edge(f, &ev);
     assert_int_equal(out.source.end_ns, 1068);
     edge.wait_ns = 0; /* it had ended before, and when is not told */
-    ev = sl_found_event(&edge);
-    out = sl_found_edge(f, &ev);
+    ev = sl_recorded_edges_event(&edge);
+    out = sl_recorded_edges_edge(f, &ev);
     assert_int_equal(out.source.end_ns, 0);
 
     edge.at_start = 1;
     edge.dst_op.stream = 21;
-    ev = sl_found_event(&edge);
-    out = sl_found_edge(f, &ev);
+    ev = sl_recorded_edges_event(&edge);
+    out = sl_recorded_edges_edge(f, &ev);
     assert_int_equal(out.dst_op.start_ns, 1080);
     assert_int_equal(out.dst_end_ns, 1090);
-    sl_found_destroy(f);
+    sl_recorded_edges_destroy(f);
 }
 
 /* Who waits for all streams waits for what ended long ago on one of them, too. */
@@ -118,29 +118,29 @@ static void the_last_of_a_stream_is_found_however_old(void **state)
 {
     struct sl_edge edge = {.source = {.correlation = 5, .stream = 20, .device = 1},
                            .dst_correlation = 1000001};
-    struct sl_event ev = sl_found_event(&edge), row;
+    struct sl_event ev = sl_recorded_edges_event(&edge), row;
     struct sl_edge out;
-    struct sl_found *f;
+    struct sl_recorded_edges *f;
     (void)state;
 
-    assert_int_equal(sl_found_create(&f), 0);
+    assert_int_equal(sl_recorded_edges_create(&f), 0);
     row = kernel(5, 20, 0, 1000);
-    sl_found_row(f, &row);
+    sl_recorded_edges_row(f, &row);
     row = kernel(6, 20, 0, 1020); /* of the same number in another context */
     row.context = 3;
-    sl_found_row(f, &row);
+    sl_recorded_edges_row(f, &row);
     for (uint64_t i = 7; i < 1000000; i++) {
         row = kernel(i, 21, 0, 1000 + 20 * i);
-        sl_found_row(f, &row);
+        sl_recorded_edges_row(f, &row);
     }
-    out = sl_found_edge(f, &ev);
+    out = sl_recorded_edges_edge(f, &ev);
     assert_int_equal(out.source.end_ns, 1010);
     assert_int_equal(out.source.context, 2);
     row = kernel(1000000, 20, 0, 90000000);
-    sl_found_row(f, &row);
-    out = sl_found_edge(f, &ev);
+    sl_recorded_edges_row(f, &row);
+    out = sl_recorded_edges_edge(f, &ev);
     assert_int_equal(out.source.end_ns, 0); /* no longer the last, and forgotten */
-    sl_found_destroy(f);
+    sl_recorded_edges_destroy(f);
 }
 
 int main(void)

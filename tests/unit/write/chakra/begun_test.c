@@ -322,8 +322,11 @@ static void test_its_pieces_go_out_before_it_ends(void **state)
 /* A range of NVTX's has a pattern for a name, and its numbers. */
 static void test_a_note_has_its_name(void **state)
 {
-    struct sl_event note = {
-        .kind = SL_EV_NOTE, .thread = 10, .stream = 3, .start_ns = BASE, .end_ns = BASE + 1000};
+    struct sl_event note = {.kind = SL_EV_NVTX_RANGE,
+                            .thread = 10,
+                            .stream = 3,
+                            .start_ns = BASE,
+                            .end_ns = BASE + 1000};
     char pattern[64];
     struct dom_file *d;
 
@@ -354,7 +357,7 @@ static void test_a_note_has_its_name(void **state)
 /* A range that some thread started and another may end is around nothing. */
 static void test_a_note_that_was_never_begun_is_no_row(void **state)
 {
-    struct sl_event note = {.kind = SL_EV_NOTE,
+    struct sl_event note = {.kind = SL_EV_NVTX_RANGE,
                             .name = text("any"),
                             .thread = SL_ROW_FIRST,
                             .start_ns = BASE,

@@ -13,7 +13,7 @@ static struct sl_event note(enum sl_event_kind kind, const char *text, uint64_t 
 
     ev.name = sl_intern_put(f.intern, pattern, length);
     ev.correlation = sl_pattern_pack(number);
-    ev.thread = kind == SL_EV_NOTE_GPU ? 0 : 4300;
+    ev.thread = kind == SL_EV_NVTX_RANGE_GPU ? 0 : 4300;
     ev.context = ev.stream = 0;
     return ev;
 }
@@ -24,7 +24,7 @@ static void a_range_has_its_thread_name_and_times(void **state)
 
     (void)state;
     begin();
-    put(note(SL_EV_NOTE, "for\"ward", 1000000, 3500000));
+    put(note(SL_EV_NVTX_RANGE, "for\"ward", 1000000, 3500000));
     end();
     e = find("cat", "user_annotation", 0);
     assert_non_null(e);
@@ -39,8 +39,8 @@ static void a_range_has_its_thread_name_and_times(void **state)
 
 static void numbers_in_a_name_are_each_row_s_own(void **state)
 {
-    struct sl_event first = note(SL_EV_NOTE, "epoch 3 batch 17", 1000, 2000);
-    struct sl_event second = note(SL_EV_NOTE, "epoch 3 batch 18", 2000, 3000);
+    struct sl_event first = note(SL_EV_NVTX_RANGE, "epoch 3 batch 17", 1000, 2000);
+    struct sl_event second = note(SL_EV_NVTX_RANGE, "epoch 3 batch 18", 2000, 3000);
 
     (void)state;
     assert_int_equal(first.name, second.name); /* one text for both */
@@ -58,7 +58,7 @@ static void a_mark_is_a_moment(void **state)
 
     (void)state;
     begin();
-    put(note(SL_EV_NOTE_MARK, "saved", 1000, 1000));
+    put(note(SL_EV_NVTX_RANGE_MARK, "saved", 1000, 1000));
     end();
     e = find("name", "saved", 0);
     assert_string_equal(json_text(e, "ph"), "i");
@@ -68,7 +68,7 @@ static void a_mark_is_a_moment(void **state)
 
 static void a_span_of_the_gpu_is_its_stream_s(void **state)
 {
-    struct sl_event ev = note(SL_EV_NOTE_GPU, "forward", 5000, 9000);
+    struct sl_event ev = note(SL_EV_NVTX_RANGE_GPU, "forward", 5000, 9000);
     const struct json *e;
 
     (void)state;
@@ -90,7 +90,8 @@ static void a_span_of_the_gpu_is_its_stream_s(void **state)
 static void args_are_one_object_whatever_is_in_them(void **state)
 {
     static const double half = 0.5;
-    struct sl_event ev = note(SL_EV_NOTE, "all", 1000, 2000), value = note(SL_EV_NOTE, "v", 1, 2);
+    struct sl_event ev = note(SL_EV_NVTX_RANGE, "all", 1000, 2000),
+                    value = note(SL_EV_NVTX_RANGE, "v", 1, 2);
     uint32_t number[SL_PATTERN_NUMBERS] = {0};
     char pattern[64];
     const struct json *e;
@@ -122,13 +123,13 @@ static void args_are_one_object_whatever_is_in_them(void **state)
 
 static void a_range_that_ended_before_the_window_has_no_row(void **state)
 {
-    struct sl_event ev = note(SL_EV_NOTE, "before", 1000, 1000);
+    struct sl_event ev = note(SL_EV_NVTX_RANGE, "before", 1000, 1000);
 
     (void)state;
     ev.flags = SL_EVF_CUT_START | SL_EVF_BEGUN;
     begin();
     put(ev);
-    put(note(SL_EV_NOTE, "of no time", 2000, 2000));
+    put(note(SL_EV_NVTX_RANGE, "of no time", 2000, 2000));
     end();
     assert_null(find("name", "before", 0));
     assert_non_null(find("name", "of no time", 0));
