@@ -10,8 +10,6 @@
 #include <string.h>
 
 #include "base/nearest.h"
-#include "collect/cupti/api.h"
-#include "collect/python/frames.h"
 #include "control/config_value.h"
 
 #define PREFIX        "SYNCLINE_"
@@ -189,7 +187,7 @@ const struct sl_option sl_config_table[] = {
     {"SYNCLINE_SOURCE_DEPTH", SL_OPTION_NUMBER, "1", "0 to 8",
      "How many lines of the Python code that waits for the GPU are noted with a wait, from the "
      "innermost outwards; those of Python's own library and of PyTorch are left out. 0: none.",
-     FIELD(source_depth), 0, SL_PYTHON_DEPTH_MAX, NULL},
+     FIELD(source_depth), 0, SL_SOURCE_DEPTH_MAX, NULL},
     {"SYNCLINE_OPS", SL_OPTION_CHOICE, "lean", "off, lean, full",
      "Operators of PyTorch, and scopes of its `record_function()`. They are told by an observer "
      "that is built for each version of PyTorch (`python_hook/build_observers.sh`).",

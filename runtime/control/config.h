@@ -12,10 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/choices.h"
 #include "base/log.h"
-#include "collect/torch/ops.h"
-#include "write/kineto/kineto.h"
-#include "write/sink/sink.h"
 
 enum sl_window_mode {
     SL_WINDOW_RUN,

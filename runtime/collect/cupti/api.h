@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/choices.h"
 #include "collect/cupti/layout.h"
 
 typedef void (*sl_cupti_request_fn)(uint8_t **buffer, size_t *size, size_t *max_records);
@@ -101,18 +102,6 @@ const struct sl_cupti_layout *sl_cupti_api_layout(const struct sl_cupti_api *api
 /* Turns the result of one function of the table into 0/-errno, and logs the first failure of each:
  * CUPTI's text, the consequence, a remedy. `name` is the function's name without "cupti". */
 int sl_cupti_check(const struct sl_cupti_api *api, int result, const char *name);
-
-/* What to record, in our words; which CUPTI kinds that means is in api.c. */
-enum sl_cupti_set {
-    SL_CUPTI_KERNEL = 1 << 0,
-    SL_CUPTI_MEMCPY = 1 << 1, /* peer copies too */
-    SL_CUPTI_MEMSET = 1 << 2,
-    SL_CUPTI_RUNTIME = 1 << 3,
-    SL_CUPTI_DRIVER = 1 << 4,
-    SL_CUPTI_SYNC = 1 << 5, /* SYNCHRONIZATION and CUDA_EVENT, which need each other */
-    SL_CUPTI_OVERHEAD = 1 << 6,
-    SL_CUPTI_NAMES = 1 << 7, /* context, stream, name records: cheap, always on */
-};
 
 /* Enables the kinds of `set`. With `all_api` the whole RUNTIME and DRIVER kinds, else the calls of
  * the generated filter, through the per-call filter where the library has it (with

@@ -249,7 +249,7 @@ static uint32_t find_text(const struct sl_python_layout *l, uint64_t hash,
 static uint32_t find_line(const struct sl_python_layout *l, struct sl_python_code_cache *seen,
                           const void *frame)
 {
-    struct sl_python_place place[SL_PYTHON_DEPTH_MAX], here;
+    struct sl_python_place place[SL_SOURCE_DEPTH_MAX], here;
     uint64_t hash = 0, file;
     unsigned places = 0;
     uint32_t line;
@@ -314,7 +314,7 @@ int sl_python_lines_init(unsigned depth)
     err = sl_python_layout_find(&python.layout);
     if (err)
         return err;
-    python.depth = depth < SL_PYTHON_DEPTH_MAX ? depth : SL_PYTHON_DEPTH_MAX;
+    python.depth = depth < SL_SOURCE_DEPTH_MAX ? depth : SL_SOURCE_DEPTH_MAX;
     /* Release pairs with the acquire in sl_python_line(). */
     atomic_store_explicit(&python.is_ready, 1, memory_order_release);
     return 0;

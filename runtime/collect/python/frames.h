@@ -18,9 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    SL_PYTHON_DEPTH_MAX = 8,
-};
+#include "base/choices.h"
 
 struct sl_python_code_cache;
 

@@ -13,12 +13,7 @@
 
 #include <stdint.h>
 
-/* SYNCLINE_OPS */
-enum sl_torch_ops_mode {
-    SL_TORCH_OPS_OFF,
-    SL_TORCH_OPS_LEAN, /* name, sequence, threads, handle */
-    SL_TORCH_OPS_FULL, /* and inputs */
-};
+#include "base/choices.h"
 
 struct sl_torch_op;
 

@@ -13,18 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/choices.h"
 #include "base/intern.h"
 #include "event/device.h"
 #include "event/event.h"
 #include "event/shape.h"
 #include "sync/edge.h"
 #include "write/sink/sink.h"
-
-enum sl_detail {
-    SL_DETAIL_LEAN,
-    SL_DETAIL_DEFAULT,
-    SL_DETAIL_FULL
-};
 
 /* Facts of the process, told once. Strings are borrowed for the life of the writer. */
 struct sl_trace_meta {

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/choices.h"
+
 /* A repetition that the writer of a text knows of: behind `literals` bytes as they are come
  * `length` bytes (4 or more) that are equal to those `offset` bytes before them. */
 struct sl_match {
@@ -52,12 +54,6 @@ const char *sl_sink_file_path(const struct sl_sink *sink);
  * taken with sl_sink_memory_take(). */
 int sl_sink_memory_open(struct sl_sink **out);
 void sl_sink_memory_get(const struct sl_sink *sink, const void **data, size_t *size);
-
-enum sl_compression {
-    SL_COMPRESS_NONE,
-    SL_COMPRESS_ZSTD,
-    SL_COMPRESS_GZIP
-};
 
 /* Owns `below` from success on. level: zstd -7..19 (0 means 1: see config), gzip 1..9. */
 int sl_sink_compress_open(struct sl_sink **out, struct sl_sink *below, enum sl_compression kind,
