@@ -165,6 +165,7 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     int err;
 
     p->opt = *opt;
+    p->decoded = sl_pipeline_decoded;
     p->from_ns = p->until_ns = p->seen_ns = SL_PIPELINE_NEVER;
     err = sl_intern_create(&p->intern, sl_pipeline_share(opt->config, SL_SHARE_INTERN));
     if (err)
@@ -197,6 +198,7 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     return 0;
 
 fail_writer:
+    sl_pipeline_lanes_destroy(p);
     sl_pipeline_ops_destroy(p);
     sl_pipeline_ranges_destroy(p);
     sl_edge_rows_destroy(p->edges);

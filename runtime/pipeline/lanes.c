@@ -1,39 +1,45 @@
 /*
- * lanes.c - what threads left in their lanes, on its way to those who make ranges and
- * operators of it.
+ * lanes.c - reads what threads recorded themselves, before the CUPTI records of the same time.
+ *
+ * Recorder thread. Memory: the readers' own.
  */
-#include "collect/lane/lane_read.h"
-#include "collect/nvtx/read.h"
-#include "collect/torch/ops_read.h"
+#include "base/log.h"
+#include "collect/source.h"
 #include "pipeline/pipeline_state.h"
 
-static void meet_thread(struct sl_pipeline *p, uint32_t thread)
-{
-    sl_decode_meet_thread(p->decode, p->opt.identity->pid, thread, sl_pipeline_decoded, p);
-}
-
-static void take_record(void *user, uint32_t thread, const struct sl_lane_record *record,
-                        uint64_t ns)
+static void meet_thread(void *user, uint32_t thread)
 {
     struct sl_pipeline *p = user;
 
-    if (record->what == SL_LANE_THREAD_BEGIN)
-        meet_thread(p, thread);
-    if (p->ops_read)
-        sl_torch_ops_read_record(p->ops_read, thread, record, ns);
-    sl_nvtx_read_record(p->nvtx, thread, record, ns);
+    sl_decode_meet_thread(p->decode, p->opt.identity->pid, thread, p->decoded, p);
+}
+
+static void take_named(void *user, enum sl_named_object what, uint64_t key, uint32_t within,
+                       uint32_t name)
+{
+    static const enum sl_decode_object object[] = {[SL_NAMED_THREAD] = SL_DECODE_THREAD,
+                                                   [SL_NAMED_DEVICE] = SL_DECODE_DEVICE,
+                                                   [SL_NAMED_CONTEXT] = SL_DECODE_CONTEXT,
+                                                   [SL_NAMED_STREAM] = SL_DECODE_STREAM};
+    const struct sl_event event = {.kind = SL_EV_META_EVENT, .correlation = key, .name = name};
+    struct sl_pipeline *p = user;
+
+    if (what == SL_NAMED_EVENT)
+        sl_outlet_meta(p, &event);
+    else
+        sl_decode_describe(p->decode, object[what], (uint32_t)key, within, name, p->decoded, p);
 }
 
 void sl_pipeline_lanes_read(struct sl_pipeline *p)
 {
-    if (!p->used || !p->nvtx)
+    struct sl_source_lost lost;
+
+    if (!p->used || !p->readers)
         return;
-    sl_nvtx_read_names(p->nvtx);
-    sl_lane_reader_read(&p->lanes,
-                        p->until_ns == SL_PIPELINE_NEVER ? p->seen_ns : SL_PIPELINE_NEVER);
-    sl_nvtx_read_done(p->nvtx);
-    if (p->ops_read)
-        sl_torch_ops_read_done(p->ops_read);
+    sl_source_readers_read(p->readers,
+                           p->until_ns == SL_PIPELINE_NEVER ? p->seen_ns : SL_PIPELINE_NEVER);
+    sl_source_readers_count(p->readers, &lost);
+    p->lost_by_sources = lost;
     sl_pipeline_ops_begun(p);
     sl_pipeline_ranges_count(p);
     sl_pipeline_ops_count(p);
@@ -43,7 +49,7 @@ void sl_pipeline_lanes_look(struct sl_pipeline *p, const uint8_t *data, size_t v
 {
     struct sl_decode_held held = {0};
 
-    if (p->used || !p->nvtx)
+    if (p->used || !p->readers)
         return;
     sl_decode_look(p->layout ? p->layout : sl_cupti_layout_find(p->opt.cupti->version), data, valid,
                    &held);
@@ -51,9 +57,32 @@ void sl_pipeline_lanes_look(struct sl_pipeline *p, const uint8_t *data, size_t v
         sl_pipeline_use(p);
 }
 
+/* A job without its ranges and operators is better than none. */
 void sl_pipeline_lanes_create(struct sl_pipeline *p)
 {
-    const struct sl_lane_reader_options opt = {.user = p, .record = take_record};
+    const struct sl_config *config = p->opt.config;
+    const struct sl_source_reading reading = {
+        .names = p->intern,
+        .details = p->details,
+        .ranges = p->ranges,
+        .ops = p->ops,
+        .range_texts_bytes = sl_pipeline_share(config, SL_SHARE_INTERN) / 2,
+        .op_names_bytes = sl_pipeline_share(config, SL_SHARE_INTERN) / 4,
+        .user = p,
+        .sink = sl_pipeline_ranges_take,
+        .named = take_named,
+        .thread = meet_thread,
+    };
 
-    sl_lane_reader_init(&p->lanes, &opt);
+    if (!p->ranges)
+        return;
+    if (sl_source_readers_create(&p->readers, &reading) != 0)
+        sl_log(SL_LOG_WARN,
+               "no memory to read ranges and operators: the trace has none; lower SYNCLINE_MEMORY");
+}
+
+void sl_pipeline_lanes_destroy(struct sl_pipeline *p)
+{
+    sl_source_readers_destroy(p->readers);
+    p->readers = NULL;
 }

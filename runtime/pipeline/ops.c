@@ -2,11 +2,9 @@
  * ops.c - PyTorch's operators on their way: made of what threads recorded, tied to calls
  * as those pass, and given to the writer.
  */
-#include "collect/torch/ops.h"
+#include "event/ops.h"
 #include "base/log.h"
 #include "base/stats.h"
-#include "collect/torch/ops_read.h"
-#include "event/ops.h"
 #include "pipeline/pipeline_state.h"
 
 /* Of one that began before the window the row begins with it. (One that has ended before it, too,
@@ -29,13 +27,13 @@ static void take_op(void *user, const struct sl_event *ev)
     int is_whole = ev->kind == SL_EV_CPU_OP && ev->end_ns != SL_END_UNKNOWN;
 
     if (ev->kind == SL_EV_META_NODE) {
-        sl_pipeline_meta(p, ev);
+        sl_outlet_meta(p, ev);
         return;
     }
     cut_start(p, &row);
-    if (sl_pipeline_in_window(p, &row)) {
+    if (sl_outlet_in_window(p, &row)) {
         sl_stats_add(SL_STAT_OPS, is_whole);
-        sl_pipeline_push(p, &row);
+        sl_outlet_push(p, &row);
     } else {
         sl_stats_add(SL_STAT_OUTSIDE_WINDOW, is_whole);
     }
@@ -44,17 +42,15 @@ static void take_op(void *user, const struct sl_event *ev)
 void sl_pipeline_ops_count(const struct sl_pipeline *p)
 {
     struct sl_ops_counts counts;
-    struct sl_torch_ops_lost lost;
 
     if (!p->ops)
         return;
     sl_ops_get_counts(p->ops, &counts);
     if (counts.ops) /* rows of kernels name their calls' operators */
         sl_assemble_hold_operations(p->assemble);
-    sl_torch_ops_read_get_lost(p->ops_read, &lost);
-    sl_stats_set(SL_STAT_OPS_LOST, counts.lost + lost.names);
+    sl_stats_set(SL_STAT_OPS_LOST, counts.lost + p->lost_by_sources.ops);
     sl_stats_set(SL_STAT_OPS_FORGOTTEN, counts.forgotten);
-    sl_stats_set(SL_STAT_OPS_INPUTS_LOST, lost.inputs);
+    sl_stats_set(SL_STAT_OPS_INPUTS_LOST, p->lost_by_sources.inputs);
 }
 
 void sl_pipeline_ops_open(struct sl_pipeline *p)
@@ -104,16 +100,8 @@ static int create(struct sl_pipeline *p)
                                        .places = p->intern,
                                        .sink = take_op,
                                        .sink_user = p};
-    struct sl_torch_ops_read_options read = {
-        .names = p->intern,
-        .details = p->details,
-        .ranges = p->ranges,
-        .names_bytes = sl_pipeline_share(config, SL_SHARE_INTERN) / 4,
-    };
-    int err = sl_ops_create(&p->ops, &ops);
 
-    read.ops = p->ops;
-    return err ? err : sl_torch_ops_read_create(&p->ops_read, &read);
+    return sl_ops_create(&p->ops, &ops);
 }
 
 /* A job without its operators is better than none. */
@@ -128,8 +116,6 @@ void sl_pipeline_ops_create(struct sl_pipeline *p)
 
 void sl_pipeline_ops_destroy(struct sl_pipeline *p)
 {
-    sl_torch_ops_read_destroy(p->ops_read);
     sl_ops_destroy(p->ops);
-    p->ops_read = NULL;
     p->ops = NULL;
 }

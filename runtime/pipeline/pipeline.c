@@ -25,56 +25,6 @@ static int shows_use(const struct sl_event *ev)
            ev->kind != SL_EV_META_DEVICE && ev->kind != SL_EV_OVERHEAD;
 }
 
-/* From outside the window, but part of what its waits wait for. */
-static int orders_waits(const struct sl_pipeline *p, const struct sl_event *ev)
-{
-    return p->kinds_on && p->edges && ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC &&
-           ev->kind != SL_EV_OVERHEAD;
-}
-
-void sl_pipeline_push(struct sl_pipeline *p, const struct sl_event *ev)
-{
-    p->since_delivery++;
-    if (sl_ring_push(p->ring, ev))
-        sl_stats_add(SL_STAT_DROPPED_RING, 1);
-}
-
-static void take_row(struct sl_pipeline *p, const struct sl_event *ev)
-{
-    struct sl_event marked;
-
-    if (sl_pipeline_in_window(p, ev)) {
-        sl_pipeline_push(p, ev);
-        return;
-    }
-    /* Arrows are ours, not records. */
-    sl_stats_add(SL_STAT_OUTSIDE_WINDOW, ev->kind != SL_EV_FLOW);
-    if (!orders_waits(p, ev))
-        return;
-    marked = *ev;
-    marked.flags |= SL_EVF_ONLY_EDGES;
-    sl_pipeline_push(p, &marked);
-}
-
-void sl_pipeline_early_rows(struct sl_pipeline *p)
-{
-    for (unsigned i = 0; i < p->early_count; i++)
-        take_row(p, &p->early[i]);
-    p->early_count = 0;
-}
-
-int sl_pipeline_meta(struct sl_pipeline *p, const struct sl_event *ev)
-{
-    if (ev->kind == SL_EV_META_THREAD)
-        sl_pipeline_ranges_thread(p, ev);
-    /* Rare, and every later row needs it: may use reserved slots, but not the last ones. */
-    if (sl_ring_used(p->ring) + SL_PIPELINE_WINDOW_SLOTS >= sl_ring_slots(p->ring)) {
-        sl_stats_add(SL_STAT_NAMES_LOST, 1);
-        return -ENOBUFS;
-    }
-    return sl_ring_push_control(p->ring, ev);
-}
-
 /* The assembler's sink. */
 int sl_pipeline_assembled(void *user, const struct sl_event *ev)
 {
@@ -83,8 +33,10 @@ int sl_pipeline_assembled(void *user, const struct sl_event *ev)
 
     if (!p->used && shows_use(ev))
         sl_pipeline_use(p);
-    if (sl_pipeline_is_meta(ev))
-        return sl_pipeline_meta(p, ev);
+    if (sl_pipeline_is_meta(ev)) {
+        sl_pipeline_ranges_thread(p, ev);
+        return sl_outlet_meta(p, ev);
+    }
     tied = *ev;
     sl_pipeline_ranges_event(p, &tied, sl_pipeline_ops_event(p, &tied));
     if (tied.kind == SL_EV_FLOW)
@@ -95,15 +47,15 @@ int sl_pipeline_assembled(void *user, const struct sl_event *ev)
             return 0;
         }
         p->any_row = 1;
-        sl_pipeline_early_rows(p);
+        sl_outlet_early_rows(p);
     }
-    take_row(p, &tied);
+    sl_outlet_row(p, &tied);
     return 0;
 }
 
 static void take_stamped(struct sl_pipeline *p, const struct sl_event *ev)
 {
-    if ((ev->flags & SL_EVF_LAUNCH) && !sl_pipeline_in_window(p, ev)) {
+    if ((ev->flags & SL_EVF_LAUNCH) && !sl_outlet_in_window(p, ev)) {
         /* Its GPU operation may never be recorded, between windows: the assembler must neither
          * wait for it nor count it as lost. */
         struct sl_event call = *ev;

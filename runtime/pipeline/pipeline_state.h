@@ -12,10 +12,7 @@
 #include "base/intern.h"
 #include "base/ring.h"
 #include "collect/cupti/decode.h"
-#include "collect/lane/lane_read.h"
-#include "collect/nvtx/read.h"
-#include "collect/torch/ops.h"
-#include "collect/torch/ops_read.h"
+#include "collect/source.h"
 #include "event/assemble.h"
 #include "event/device.h"
 #include "event/ops.h"
@@ -57,12 +54,12 @@ struct sl_pipeline {
     struct sl_decode *decode;
     const struct sl_cupti_layout *layout; /* that it was given; NULL: the version's */
     struct sl_assemble *assemble;
-    struct sl_ranges *ranges;  /* NULL: no memory for it */
-    struct sl_nvtx_read *nvtx; /* the same */
-    struct sl_ops *ops;        /* NULL: PyTorch's operators are not wanted, or no memory */
-    struct sl_torch_ops_read *ops_read;
-    struct sl_intern *details;   /* of operators; NULL: none */
-    struct sl_lane_reader lanes; /* for both */
+    struct sl_ranges *ranges;          /* NULL: no memory for it */
+    struct sl_ops *ops;                /* NULL: PyTorch's operators are not wanted, or no memory */
+    struct sl_intern *details;         /* of operators; NULL: none */
+    struct sl_source_readers *readers; /* NULL: no memory for them, or for ranges */
+    struct sl_source_lost lost_by_sources;
+    void (*decoded)(void *pipeline, const struct sl_event *ev); /* the decoder's sink */
     struct sl_ring *ring;
     struct sl_kineto *kineto;
     struct sl_et_window *et;    /* NULL: not wanted, or no memory for it */
@@ -112,15 +109,18 @@ static inline int sl_pipeline_is_meta(const struct sl_event *ev)
 /* pipeline.c: the sinks of the decoder and of the assembler. */
 void sl_pipeline_decoded(void *pipeline, const struct sl_event *ev);
 int sl_pipeline_assembled(void *pipeline, const struct sl_event *ev);
-/* A row of the file, or a loss that is counted. */
-void sl_pipeline_push(struct sl_pipeline *p, const struct sl_event *ev);
+/* outlet.c */
+/* A row of the window's file, or counted as dropped. */
+void sl_outlet_push(struct sl_pipeline *p, const struct sl_event *ev);
+/* Judges the row first: outside the window it is counted, and goes on for its edges alone. */
+void sl_outlet_row(struct sl_pipeline *p, const struct sl_event *ev);
 /* What is told once. 0; -ENOBUFS: no room, counted. */
-int sl_pipeline_meta(struct sl_pipeline *p, const struct sl_event *ev);
+int sl_outlet_meta(struct sl_pipeline *p, const struct sl_event *ev);
 /* The rows that were kept back until the devices are known. */
-void sl_pipeline_early_rows(struct sl_pipeline *p);
+void sl_outlet_early_rows(struct sl_pipeline *p);
+int sl_outlet_in_window(const struct sl_pipeline *p, const struct sl_event *ev);
 
 /* window_filter.c */
-int sl_pipeline_in_window(const struct sl_pipeline *p, const struct sl_event *ev);
 /* The first arrow of a call has the start of all; if it leads to behind the window, the next one in
  * it gets that. */
 void sl_pipeline_arrow(struct sl_pipeline *p, struct sl_event *flow);
@@ -128,6 +128,8 @@ void sl_pipeline_arrow(struct sl_pipeline *p, struct sl_event *flow);
 /* ranges.c: all of it does nothing where ranges are not wanted. */
 void sl_pipeline_ranges_create(struct sl_pipeline *p);
 void sl_pipeline_ranges_destroy(struct sl_pipeline *p);
+/* Marks, and names of rows that belong to no thread, as read. */
+void sl_pipeline_ranges_take(void *pipeline, const struct sl_event *ev);
 void sl_pipeline_ranges_count(const struct sl_pipeline *p);
 /* An assembled event, before it goes on; a call gets its innermost range. `for_thread`: the one
  * that its thread works for, 0: not known. */
@@ -152,6 +154,7 @@ void sl_pipeline_ops_close(struct sl_pipeline *p, uint64_t closed_ns);
 
 /* lanes.c: nothing where neither is wanted. */
 void sl_pipeline_lanes_create(struct sl_pipeline *p);
+void sl_pipeline_lanes_destroy(struct sl_pipeline *p);
 /* What threads tell goes first, and the file begins before it: whether a buffer shows that the GPU
  * is used must be known before it is decoded. */
 void sl_pipeline_lanes_look(struct sl_pipeline *p, const uint8_t *data, size_t valid);

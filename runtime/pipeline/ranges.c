@@ -1,13 +1,13 @@
 /*
- * ranges.c - the user's ranges on their way: read from the threads that made them, tied to
- * calls and operations as those pass, and given to the writer.
+ * ranges.c - the user's ranges on their way: tied to calls and operations as those pass, and given
+ * to the writer.
+ *
+ * Recorder thread. Memory: the pipeline's.
  */
 #include <string.h>
 
 #include "base/log.h"
 #include "base/stats.h"
-#include "collect/lane/lane.h"
-#include "collect/nvtx/read.h"
 #include "event/range.h"
 #include "pipeline/pipeline_state.h"
 
@@ -16,13 +16,13 @@ static void take_note(void *user, const struct sl_event *ev)
 {
     struct sl_pipeline *p = user;
 
-    if (ev->kind == SL_EV_NVTX_RANGE_MARK && !sl_pipeline_in_window(p, ev)) {
+    if (ev->kind == SL_EV_NVTX_RANGE_MARK && !sl_outlet_in_window(p, ev)) {
         sl_stats_add(SL_STAT_OUTSIDE_WINDOW, 1);
         return;
     }
     if (ev->end_ns != SL_END_UNKNOWN)
         sl_stats_add(SL_STAT_RANGES, 1);
-    sl_pipeline_push(p, ev);
+    sl_outlet_push(p, ev);
 }
 
 /* PyTorch's name for the threads that run a backward pass. */
@@ -30,37 +30,23 @@ void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev)
 {
     static const char worker[] = "pt_autograd";
     size_t length = 0;
-    const char *name = p->ranges ? sl_intern_get(p->intern, ev->name, &length) : NULL;
+    const char *name = p->ranges && ev->kind == SL_EV_META_THREAD
+                           ? sl_intern_get(p->intern, ev->name, &length)
+                           : NULL;
 
     if (name && length >= sizeof(worker) - 1 && memcmp(name, worker, sizeof(worker) - 1) == 0)
         sl_ranges_worker(p->ranges, ev->thread);
 }
 
-/* The reader's sink: marks, and names of rows. */
-static void take_read(void *user, const struct sl_event *ev)
+/* Marks, and names of rows that belong to no thread. */
+void sl_pipeline_ranges_take(void *user, const struct sl_event *ev)
 {
-    if (sl_pipeline_is_meta(ev))
-        sl_pipeline_meta(user, ev);
-    else
+    if (!sl_pipeline_is_meta(ev)) {
         take_note(user, ev);
-}
-
-static void take_named(void *user, const struct sl_nvtx_name *what, uint32_t name)
-{
-    static const enum sl_decode_object object[] = {[SL_NVTX_THREAD] = SL_DECODE_THREAD,
-                                                   [SL_NVTX_DEVICE] = SL_DECODE_DEVICE,
-                                                   [SL_NVTX_CONTEXT] = SL_DECODE_CONTEXT,
-                                                   [SL_NVTX_STREAM] = SL_DECODE_STREAM};
-    const struct sl_event event = {
-        .kind = SL_EV_META_EVENT, .correlation = what->key, .name = name};
-    struct sl_pipeline *p = user;
-
-    if (what->what == SL_NVTX_EVENT) {
-        sl_pipeline_meta(p, &event);
         return;
     }
-    sl_decode_describe(p->decode, object[what->what], (uint32_t)what->key, what->within, name,
-                       sl_pipeline_decoded, p);
+    sl_pipeline_ranges_thread(user, ev);
+    sl_outlet_meta(user, ev);
 }
 
 void sl_pipeline_ranges_count(const struct sl_pipeline *p)
@@ -70,8 +56,7 @@ void sl_pipeline_ranges_count(const struct sl_pipeline *p)
     if (!p->ranges)
         return;
     sl_ranges_get_counts(p->ranges, &counts);
-    sl_stats_set(SL_STAT_RANGES_LOST,
-                 counts.lost + sl_lanes_lost() + sl_nvtx_read_texts_lost(p->nvtx));
+    sl_stats_set(SL_STAT_RANGES_LOST, counts.lost + p->lost_by_sources.ranges);
     sl_stats_set(SL_STAT_RANGES_CUT, counts.cut);
 }
 
@@ -113,20 +98,10 @@ void sl_pipeline_ranges_create(struct sl_pipeline *p)
                                              .begins = p->edges && p->et,
                                              .sink = take_note,
                                              .sink_user = p};
-    struct sl_nvtx_read_options read = {.intern = p->intern,
-                                        .texts_bytes =
-                                            sl_pipeline_share(config, SL_SHARE_INTERN) / 2,
-                                        .user = p,
-                                        .sink = take_read,
-                                        .named = take_named};
 
     if (sl_ranges_create(&p->ranges, &ranges) == 0) {
-        read.ranges = p->ranges;
-        if (sl_nvtx_read_create(&p->nvtx, &read) == 0) {
-            sl_pipeline_ranges_window(p);
-            return;
-        }
-        sl_ranges_destroy(p->ranges);
+        sl_pipeline_ranges_window(p);
+        return;
     }
     p->ranges = NULL;
     sl_log(SL_LOG_WARN, "no memory for ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
@@ -134,6 +109,5 @@ void sl_pipeline_ranges_create(struct sl_pipeline *p)
 
 void sl_pipeline_ranges_destroy(struct sl_pipeline *p)
 {
-    sl_nvtx_read_destroy(p->nvtx);
     sl_ranges_destroy(p->ranges);
 }

@@ -11,37 +11,17 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/pipeline_state.h"
 
-int sl_pipeline_in_window(const struct sl_pipeline *p, const struct sl_event *ev)
-{
-    if (ev->kind == SL_EV_CUDA_EVENT)
-        return 1;
-    if (ev->kind == SL_EV_FLOW || ev->kind == SL_EV_FLOW_BACK)
-        return ev->start_ns >= p->from_ns && ev->end_ns < p->until_ns;
-    if (ev->start_ns == 0 && ev->end_ns == 0)
-        return p->from_ns != SL_PIPELINE_NEVER;
-    return ev->start_ns >= p->from_ns && ev->start_ns < p->until_ns;
-}
-
 void sl_pipeline_arrow(struct sl_pipeline *p, struct sl_event *flow)
 {
     uint64_t *startless = &p->startless[flow->correlation % SL_PIPELINE_STARTLESS];
 
-    if (!sl_pipeline_in_window(p, flow)) {
+    if (!sl_outlet_in_window(p, flow)) {
         if (flow->flags & SL_EVF_FLOW_FIRST)
             *startless = flow->correlation;
     } else if (*startless == flow->correlation) {
         flow->flags |= SL_EVF_FLOW_FIRST;
         *startless = 0;
     }
-}
-
-void sl_pipeline_use(struct sl_pipeline *p)
-{
-    p->used = 1;
-    /* The ring holds little yet: the reserved slots are free. */
-    if (p->opening.kind)
-        sl_ring_push_control(p->ring, &p->opening);
-    p->opening.kind = SL_EV_NONE;
 }
 
 int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t opened_ns)
@@ -65,11 +45,6 @@ int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, ui
     sl_pipeline_ranges_window(p);
     sl_writer_wake(p->writer);
     return 0;
-}
-
-int sl_pipeline_is_open(const struct sl_pipeline *p)
-{
-    return p->from_ns != SL_PIPELINE_NEVER;
 }
 
 void sl_pipeline_seen(struct sl_pipeline *p, uint64_t seen_ns)
@@ -96,7 +71,7 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
 
     sl_pipeline_flush(p);
     if (p->used)
-        sl_pipeline_early_rows(p);
+        sl_outlet_early_rows(p);
     sl_pipeline_lanes_read(p);
     sl_pipeline_ranges_close(p, closed_ns);
     sl_pipeline_ops_close(p, closed_ns);

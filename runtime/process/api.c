@@ -13,7 +13,7 @@
 #include "collect/lane/lane.h"
 #include "collect/nvtx/calls.h"
 #include "collect/nvtx/names.h"
-#include "collect/torch/ops.h"
+#include "collect/source.h"
 #include "process/process_impl.h"
 #include "session/peer.h"
 
@@ -148,7 +148,7 @@ void sl_process_range_end(uint64_t id)
 
 int sl_process_ops_by_strings(void)
 {
-    return is_armed() || !sl_process.config.nvtx ? SL_TORCH_OPS_OFF : sl_torch_ops_by_strings();
+    return is_armed() ? SL_TORCH_OPS_OFF : sl_sources_ops_by_texts();
 }
 
 int sl_process_mark(const char *name)

@@ -7,18 +7,11 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/loader.h"
 #include "base/log.h"
-#include "base/software.h"
 #include "collect/cupti/buffer.h"
 #include "collect/cupti/clock.h"
 #include "collect/cupti/graph_nodes.h"
-#include "collect/lane/lane.h"
-#include "collect/nvtx/cuda.h"
-#include "collect/nvtx/getenv_hook.h"
-#include "collect/nvtx/nvtx.h"
-#include "collect/python/frames.h"
-#include "collect/torch/ops.h"
+#include "collect/source.h"
 #include "process/process_impl.h"
 #include "session/peer.h"
 
@@ -100,16 +93,6 @@ static int attach_to_cupti(void)
     return err;
 }
 
-/* First of all: CUPTI may start threads. */
-static void invite_nvtx(void)
-{
-    if (sl_process.config.nvtx && sl_nvtx_getenv_hook_set() == -EBUSY)
-        sl_log(SL_LOG_DEBUG,
-               "the process has threads, so that its environment is left alone: payloads of "
-               "NVTX's extension are not decoded for objects that have called it before CUDA, "
-               "unless NVTX_INJECTION64_PATH names this library");
-}
-
 /* NULL, or why nothing can be recorded. The older calls, which torch.profiler makes, and the newer
  * ones do not mix in one process. */
 static const char *choose_api(void)
@@ -149,7 +132,7 @@ const char *sl_process_attach(const struct sl_cupti_functions *cupti)
     const char *why;
     int err;
 
-    invite_nvtx();
+    sl_sources_prepare(&sl_process.config);
     sl_clock_calibrate();
     snprintf(sl_process.why, sizeof(sl_process.why), "the given CUPTI cannot be used");
     if (cupti)
@@ -176,52 +159,15 @@ const char *sl_process_attach(const struct sl_cupti_functions *cupti)
 
 /* ---- the program ---- */
 
-/* Lanes and names serve sl_range_push() and steps too. A job without its ranges is better than
- * none. */
-static void attach_to_nvtx(void)
-{
-    int err;
-
-    if (!sl_process.config.nvtx)
-        sl_nvtx_detach();
-    err = sl_nvtx_init((size_t)(sl_process.config.nvtx_memory_bytes / 3 * 2));
-    if (err && err != -EALREADY) {
-        sl_log(SL_LOG_WARN, "no memory for ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
-        sl_nvtx_detach();
-        return;
-    }
-    sl_nvtx_set_ids(sl_nvtx_cuda_ids(&sl_process.cupti));
-    sl_lanes_set_wake(sl_process_wake);
-    sl_step_set_wake(sl_process_wake);
-    if (sl_process.config.nvtx)
-        sl_nvtx_attach_all();
-}
-
-/* Here rather than when the collector gets to it, so that operators are recorded from this one on.
- * A PyTorch that is loaded later is the collector's to find. */
-static void attach_to_torch(void)
-{
-    sl_torch_ops_attach(sl_process.config.ops, sl_process.config.home);
-    if (sl_process.config.window_mode == SL_WINDOW_RUN ||
-        sl_process.config.window_mode == SL_WINDOW_TIME)
-        sl_torch_ops_enable(1);
-}
-
-static void find_python(void)
-{
-    const char *(*version)(void) =
-        __extension__(const char *(*)(void)) sl_loader_symbol(RTLD_DEFAULT, "Py_GetVersion");
-
-    if (version)
-        sl_software_set(SL_SOFTWARE_PYTHON, version());
-    if (sl_python_lines_init((unsigned)sl_process.config.source_depth) == -ENOTSUP)
-        sl_log(SL_LOG_DEBUG, "this Python is not known (3.9 to 3.15 with the usual lock are): "
-                             "waits have no source lines");
-}
-
 void sl_process_attach_program(void)
 {
-    attach_to_nvtx();
-    find_python();
-    attach_to_torch();
+    const struct sl_source_setup setup = {
+        .config = &sl_process.config,
+        .cupti = sl_process.cupti.handle,
+        .wake = sl_process_wake,
+        .records_at_once = sl_process.config.window_mode == SL_WINDOW_RUN ||
+                           sl_process.config.window_mode == SL_WINDOW_TIME,
+    };
+
+    sl_sources_attach(&setup);
 }

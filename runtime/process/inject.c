@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/loader.h"
-#include "collect/nvtx/nvtx.h"
+#include "collect/source.h"
 #include "process/process.h"
 #include "syncline/syncline.h"
 #include "write/distributed.h"
@@ -57,7 +57,7 @@ EXPORT int InitializeInjectionNvtxExtension(void *module_info);
 /* Called by each copy of NVTX in the process at its first use; 0: it does nothing from then on. */
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id))
 {
-    int saved = errno, attached = sl_nvtx_attach(get_export_table);
+    int saved = errno, attached = sl_sources_on_nvtx(get_export_table);
 
     errno = saved;
     return attached;
@@ -65,7 +65,7 @@ EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id)
 
 EXPORT int InitializeInjectionNvtxExtension(void *module_info)
 {
-    int saved = errno, attached = sl_nvtx_attach_extension(module_info);
+    int saved = errno, attached = sl_sources_on_nvtx_extension(module_info);
 
     errno = saved;
     return attached;

@@ -19,10 +19,7 @@
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
 #include "collect/cupti/cuda_facts.h"
-#include "collect/nvtx/nvtx.h"
-#include "collect/python/boot.h"
-#include "collect/python/frames.h"
-#include "collect/torch/ops.h"
+#include "collect/source.h"
 #include "process/process_impl.h"
 #include "session/peer.h"
 
@@ -33,9 +30,7 @@ static void passive(const char *reason)
 {
     atomic_store_explicit(&sl_process.reason, reason, memory_order_release);
     sl_peer_stop();
-    sl_nvtx_detach();
-    sl_torch_ops_stop();
-    sl_python_lines_stop();
+    sl_sources_stop();
     sl_cupti_pool_set_passive();
     atomic_store_explicit(&sl_process.life, SL_LIFE_PASSIVE, memory_order_release);
 }
@@ -129,9 +124,7 @@ int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *
     watch_neighbours();
     if (atomic_load(&sl_process.used))
         sl_process_start_threads();
-    /* The interpreter may not be there yet: the collector asks again when a window opens. */
-    if (sl_process.config.python)
-        sl_python_boot(sl_process.config.home);
+    sl_sources_arm();
     return 1;
 }
 

@@ -13,7 +13,7 @@
 #define SL_PROCESS_H
 
 #include "collect/cupti/api.h"
-#include "collect/torch/step.h"
+#include "collect/lane/step.h"
 #include "syncline/syncline.h"
 
 /* Once per process; later calls do nothing. Returns 1 when armed by this call, else 0; whatever

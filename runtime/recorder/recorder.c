@@ -13,9 +13,8 @@
 #include "base/futex.h"
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
-#include "collect/python/boot.h"
-#include "collect/torch/ops.h"
-#include "collect/torch/step.h"
+#include "collect/lane/step.h"
+#include "collect/source.h"
 
 #define CALIBRATE_NS   (500 * SL_COLLECTOR_MS)
 #define DUMP_CAP_BYTES (1ull << 30)
@@ -74,7 +73,7 @@ static void push_window(struct sl_collector *c, int open)
 static int begin_drain(struct sl_collector *c)
 {
     atomic_store_explicit(&c->is_open, 0, memory_order_relaxed);
-    sl_torch_ops_enable(0);
+    sl_sources_enable(0);
     sl_pipeline_limit(c->pipeline, c->window.closed_ns);
     c->drain_turn = sl_cupti_pool_turn();
     c->drain_back = 0;
@@ -92,10 +91,8 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
         err = sl_collector_want_kinds(c, 1);
     if (!err && (actions & SL_ACT_OPEN)) {
         atomic_store_explicit(&c->window_number, c->window.number, memory_order_relaxed);
-        if (c->opt.config->python)
-            sl_python_boot(c->opt.config->home);
         /* Before the window begins: its calls have their operators and lines from the first on. */
-        sl_torch_ops_enable(1);
+        sl_sources_enable(1);
         sl_window_ready(&c->window, window_now());
         /* Release pairs with the acquire in sl_collector_get_status(): who is told that it records
          * has what comes next in the window. */
@@ -117,12 +114,12 @@ static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
         }
     }
     if (!err && (actions & SL_ACT_DISABLE)) {
-        sl_torch_ops_enable(0);
+        sl_sources_enable(0);
         err = sl_collector_want_kinds(c, 0);
     }
     /* A step's first operators do not wait until we have seen that it opens a window. */
     if (!err && c->window.state == SL_WIN_LEAD_IN && c->window.reason == SL_REASON_STEPS)
-        sl_torch_ops_enable(1);
+        sl_sources_enable(1);
     return err;
 }
 
@@ -215,6 +212,7 @@ static int bring_in(struct sl_collector *c)
     set_bounds(c);
     if (sl_collector_take_buffers(c))
         return -ECANCELED;
+    sl_sources_rescan();
     err = sl_collector_share(c);
     if (!err)
         err = sl_collector_turn_off_due(c);

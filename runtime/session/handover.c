@@ -17,9 +17,6 @@
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
 #include "collect/cupti/graph_nodes.h"
-#include "collect/nvtx/nvtx.h"
-#include "collect/python/boot.h"
-#include "collect/torch/ops.h"
 #include "session/peer.h"
 
 /* How long what runs on the GPU is waited for, before it is cut off: the other profiler's thread
@@ -281,10 +278,6 @@ int sl_collector_share(struct sl_collector *c)
     uint64_t left_ns;
 
     sl_peer_rescan();
-    if (c->opt.config->nvtx)
-        sl_nvtx_attach_all();
-    if (sl_torch_ops_attach(c->opt.config->ops, c->opt.config->home) && c->opt.config->python)
-        sl_python_boot_again(c->opt.config->home);
     if (sl_collector_look_again(c) || fetch_for_it(c))
         return -ECANCELED;
     switch (sl_peer_state()) {

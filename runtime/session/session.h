@@ -86,7 +86,7 @@ struct sl_collector {
     unsigned marks;
     uint64_t written_off_turn; /* buffers up to this that are not back never will be */
     struct sl_cupti_clock clock;
-    uint64_t armed_step;  /* what is waited for, as collect/torch/step.h was told */
+    uint64_t armed_step;  /* what is waited for, as collect/lane/step.h was told */
     int is_in_window;     /* the machine's actions are being carried out */
     int are_kinds_wanted; /* as the window machine has it, whoever has CUPTI */
 

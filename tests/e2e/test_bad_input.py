@@ -145,7 +145,7 @@ OF_GRAPHS = ["cuptiSubscribe", "cuptiEnableCallback", "cuptiGetGraphId", "cuptiG
 
 
 def test_list_of_functions_is_complete():
-    header = (harness.REPO / "runtime" / "collect" / "cupti_api.h").read_text()
+    header = (harness.REPO / "runtime" / "collect" / "cupti" / "api.h").read_text()
     table = header[header.index("struct sl_cupti_functions {"):]
     names = re.findall(r"\(\*(\w+)\)\(", table[:table.index("};")])
     names.remove("ActivityEnableCalls")  # no function of CUPTI's: how cupti_v2.c filters calls

@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "base/pages.h"
 #include "collect/cupti/v2.h"
-#include "collect/torch/ops.h"
 
 #define SLOTS 262144u /* a power of two: of a graph with 10^5 nodes all that is told at once */
 
@@ -121,12 +120,22 @@ static uint32_t id_of_graph(void *graph)
     return graph && queue.api->fn.GetGraphId(graph, &id) == 0 ? id : 0;
 }
 
+static void (*_Atomic on_made)(uint64_t node);
+
+void sl_graph_nodes_on_made(void (*made)(uint64_t node))
+{
+    atomic_store_explicit(&on_made, made, memory_order_release);
+}
+
 static void on_created(const struct graph_data *g)
 {
     uint64_t id = id_of(g->node);
+    void (*made)(uint64_t node);
 
     put(g->type == TYPE_GRAPH ? SL_NODE_IS_GRAPH : SL_NODE_CREATED, id, 0, id_of_graph(g->graph));
-    sl_torch_ops_node(id);
+    made = atomic_load_explicit(&on_made, memory_order_acquire);
+    if (made)
+        made(id);
 }
 
 static void on_callback(void *user, int domain, uint32_t cbid, const void *data)

@@ -21,6 +21,10 @@
  * or what CUPTI said. What is left out then has been said. Once in a process. */
 int sl_graph_nodes_start(const struct sl_cupti_api *api);
 
+/* What to call, on the application thread that makes a node, inside the callback. Before the start.
+ */
+void sl_graph_nodes_on_made(void (*made)(uint64_t node));
+
 /* Any thread: somebody else is to be the subscriber. What was told so far is forgotten: it may
  * change without our being told. The first call says so. */
 void sl_graph_nodes_give_up(void);

@@ -300,6 +300,31 @@ int sl_lanes_init(size_t bytes)
     return 0;
 }
 
+void sl_lane_put_past(enum sl_lane_what what, const char *name, size_t length, uint64_t start_ns,
+                      uint64_t end_ns)
+{
+    /* The header, two times, the length, the text. */
+    unsigned words = 2 + 2 + 1 + (unsigned)((length + 7) / 8);
+    struct sl_lane *lane = sl_lane_get();
+    struct sl_lane_record *r;
+    uint64_t *at;
+
+    words = (words + 1) & ~1u;
+    r = lane ? sl_lane_begin(lane, words) : NULL;
+    if (!r)
+        return;
+    at = (uint64_t *)(r + 1);
+    at[0] = start_ns;
+    at[1] = end_ns;
+    at[2] = length;
+    memcpy(at + 3, name, length);
+    *r = (struct sl_lane_record){.what = (uint8_t)what,
+                                 .parts = SL_LANE_HAS_TIMES | SL_LANE_HAS_TEXT,
+                                 .pairs = (uint8_t)(words / 2),
+                                 .stamp = sl_clock_stamp()};
+    sl_lane_put(lane, words);
+}
+
 void sl_lanes_set_wake(void (*wake)(void))
 {
     atomic_store_explicit(&all.wake, wake, memory_order_release);

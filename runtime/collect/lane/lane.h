@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text_table.h"
 #include "collect/python/code_cache.h"
 
 enum {
@@ -33,7 +34,7 @@ enum {
     SL_LANE_WORDS_MAX = 1024 * 1024 / 8, /* ...and grows up to that */
     SL_LANE_DOMAINS = 1024, /* each takes 8 bytes of each lane, mapped and mostly never touched */
     /* A record's longest texts; what is longer is cut. Together they fit into a record. */
-    SL_LANE_TEXT_MAX = 1023,
+    SL_LANE_TEXT_MAX = SL_TEXT_MAX,
     SL_LANE_JSON_MAX = 2559,
     SL_LANE_RECORD_WORDS = 510,
     SL_LANE_TOLD = 256,       /* operators that NVTX's texts tell, one inside the other */
@@ -191,6 +192,11 @@ static inline struct sl_lane_record *sl_lane_begin(struct sl_lane *lane, unsigne
         return sl_lane_room(lane, words);
     return (struct sl_lane_record *)&lane->word[lane->offset];
 }
+
+/* A record of something that is over: its name, and its own times (CLOCK_REALTIME ns). Counted, if
+ * there is no room. */
+void sl_lane_put_past(enum sl_lane_what what, const char *name, size_t length, uint64_t start_ns,
+                      uint64_t end_ns);
 
 /* The same for a record of two words whose room is reserved. */
 static inline struct sl_lane_record *sl_lane_reserved(const struct sl_lane *lane)

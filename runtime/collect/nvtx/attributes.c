@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/pages.h"
+#include "base/text_table.h"
 #include "collect/nvtx/names.h"
 #include "event/pattern.h"
 
@@ -97,7 +98,7 @@ uint32_t sl_nvtx_attributes_string(struct sl_nvtx_attributes *l, uint32_t string
 
     if (string == 0 || string > STRINGS)
         return 0;
-    if (!l->of_string[string - 1] && (text = sl_nvtx_string_get(string, &length)))
+    if (!l->of_string[string - 1] && (text = sl_text_table_get(string, &length)))
         l->of_string[string - 1] = sl_nvtx_attributes_text(l, text, length);
     return l->of_string[string - 1];
 }
@@ -146,7 +147,7 @@ void sl_nvtx_attributes_category(struct sl_nvtx_attributes *l, unsigned domain, 
 static char *put_string(char *at, uint32_t string)
 {
     size_t length = 0;
-    const char *text = sl_nvtx_string_get(string, &length);
+    const char *text = sl_text_table_get(string, &length);
 
     at = sl_json_escape(SL_JSON_LITERAL(at, "\""), text ? text : "", length);
     return SL_JSON_LITERAL(at, "\"");

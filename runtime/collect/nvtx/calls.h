@@ -90,6 +90,15 @@ void sl_nvtx_end(unsigned domain, uint64_t id, const struct sl_nvtx_event *ev);
 void sl_nvtx_record_past(enum sl_lane_what what, unsigned domain, const struct sl_nvtx_event *ev,
                          uint64_t start_ns, uint64_t end_ns);
 
+/* Another source may take the texts that are pushed in the default domain (PyTorch tells its
+ * operators so where it has no observer). Each returns 1 when the push or pop is dealt with. */
+struct sl_nvtx_text_taker {
+    int (*push)(struct sl_lane *lane, const char *text, size_t length);
+    int (*pop)(struct sl_lane *lane); /* only where lane->told is not 0 */
+};
+/* Any thread, for good. */
+void sl_nvtx_set_text_taker(const struct sl_nvtx_text_taker *taker);
+
 const struct sl_nvtx_ids *sl_nvtx_get_ids(void);
 
 #endif

@@ -34,16 +34,16 @@ static int stream_ids(void *stream, uint32_t *id, uint32_t *context)
                : 0;
 }
 
-const struct sl_nvtx_ids *sl_nvtx_cuda_ids(const struct sl_cupti_api *cupti)
+const struct sl_nvtx_ids *sl_nvtx_cuda_ids(void *cupti)
 {
     static const struct sl_nvtx_ids ids = {context_ids, stream_ids};
     void *driver = sl_loader_open("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 
-    if (!cupti->handle || !driver)
+    if (!cupti || !driver)
         return NULL;
-    *(void **)&cuda.get_context_id = sl_loader_symbol(cupti->handle, "cuptiGetContextId");
-    *(void **)&cuda.get_device_id = sl_loader_symbol(cupti->handle, "cuptiGetDeviceId");
-    *(void **)&cuda.get_stream_id = sl_loader_symbol(cupti->handle, "cuptiGetStreamIdEx");
+    *(void **)&cuda.get_context_id = sl_loader_symbol(cupti, "cuptiGetContextId");
+    *(void **)&cuda.get_device_id = sl_loader_symbol(cupti, "cuptiGetDeviceId");
+    *(void **)&cuda.get_stream_id = sl_loader_symbol(cupti, "cuptiGetStreamIdEx");
     *(void **)&cuda.get_current = sl_loader_symbol(driver, "cuCtxGetCurrent");
     sl_loader_close(driver); /* the process's own stays */
     return cuda.get_context_id && cuda.get_device_id && cuda.get_stream_id && cuda.get_current

@@ -6,10 +6,10 @@
 #ifndef SL_NVTX_CUDA_H
 #define SL_NVTX_CUDA_H
 
-#include "collect/cupti/api.h"
 #include "collect/nvtx/nvtx.h"
 
-/* NULL: CUPTI or the driver lacks what it takes. */
-const struct sl_nvtx_ids *sl_nvtx_cuda_ids(const struct sl_cupti_api *cupti);
+/* `cupti`: the loaded library, as dlopen() gave it; NULL: there is none. NULL: CUPTI or the driver
+ * lacks what it takes. */
+const struct sl_nvtx_ids *sl_nvtx_cuda_ids(void *cupti);
 
 #endif

@@ -6,14 +6,34 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "collect/lane/step.h"
 #include "collect/nvtx/calls.h"
-#include "collect/torch/nvtx_fallback.h"
-#include "collect/torch/step.h"
 
 /* What NVTX calls NVTX_NO_PUSH_POP_TRACKING. */
 #define NO_LEVEL (-2)
 
 static _Atomic uint64_t last_id;
+static const struct sl_nvtx_text_taker *_Atomic text_taker;
+
+void sl_nvtx_set_text_taker(const struct sl_nvtx_text_taker *taker)
+{
+    /* Release pairs with the acquires in push_text() and pop_text(): what the taker needs. */
+    atomic_store_explicit(&text_taker, taker, memory_order_release);
+}
+
+static int push_text(struct sl_lane *lane, const struct sl_nvtx_message *m)
+{
+    const struct sl_nvtx_text_taker *taker =
+        atomic_load_explicit(&text_taker, memory_order_acquire);
+
+    return __builtin_expect(taker && m->text, 0) && taker->push(lane, m->text, m->length);
+}
+
+static int pop_text(struct sl_lane *lane)
+{
+    return __builtin_expect(lane->told != 0, 0) &&
+           atomic_load_explicit(&text_taker, memory_order_acquire)->pop(lane);
+}
 
 static unsigned words_of(size_t bytes)
 {
@@ -164,7 +184,7 @@ int sl_nvtx_push(unsigned domain, const struct sl_nvtx_event *ev)
 
     if (!lane)
         return NO_LEVEL;
-    if (domain == 0 && sl_nvtx_fallback_push(lane, ev->message.text, ev->message.length))
+    if (domain == 0 && push_text(lane, &ev->message))
         return lane->depth[0] + (int)lane->told - 1;
     ev = note_step(ev, &room);
     if (lane->skipped[domain] || !sl_nvtx_record_event(SL_LANE_PUSH, domain, ev, 0))
@@ -216,7 +236,7 @@ int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev)
         return NO_LEVEL;
     if (__builtin_expect(lane->skipped[domain] != 0, 0))
         return lane->depth[domain] + --lane->skipped[domain];
-    if (domain == 0 && sl_nvtx_fallback_pop(lane))
+    if (domain == 0 && pop_text(lane))
         return lane->depth[0] + (int)lane->told;
     if (lane->depth[domain] == 0)
         return NO_LEVEL;

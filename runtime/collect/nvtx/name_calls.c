@@ -9,16 +9,17 @@
 #include <nvtx3/nvToolsExtCudaRt.h>
 #include <nvtx3/nvToolsExtSync.h>
 
+#include "base/text_table.h"
+#include "collect/lane/step.h"
 #include "collect/nvtx/calls.h"
 #include "collect/nvtx/message.h"
 #include "collect/nvtx/names.h"
-#include "collect/torch/step.h"
 
 /* ---- domains and strings ---- */
 
 static uint32_t string_of(struct sl_nvtx_message m)
 {
-    return m.string ? m.string : m.text ? sl_nvtx_string(m.text, m.length) : 0;
+    return m.string ? m.string : m.text ? sl_text_table_put(m.text, m.length) : 0;
 }
 
 static nvtxStringHandle_t string_handle(struct sl_nvtx_message m)

@@ -1,5 +1,5 @@
 /*
- * names.h - what NVTX is told once: registered strings, domains, names of things.
+ * names.h - what NVTX is told once: domains, names of things. Their texts are in base/text_table.h.
  *
  * Handles that are given to the application are numbers into these tables. Nothing is ever taken
  * out: an application keeps its handles for as long as it likes. A text that is told again gets its
@@ -16,15 +16,6 @@
 
 /* 0, -ENOMEM, -EALREADY. */
 int sl_nvtx_names_init(void);
-
-/* A text's number, from 1; 0: no room. At most SL_LANE_TEXT_MAX bytes are kept. */
-uint32_t sl_nvtx_string(const char *text, size_t length);
-
-/* Its number, if it has one already; else 0. At most SL_LANE_TEXT_MAX bytes. */
-uint32_t sl_nvtx_string_known(const char *text, size_t length);
-
-/* Borrowed for the life of the process, ends in NUL; NULL: no such number. */
-const char *sl_nvtx_string_get(uint32_t string, size_t *length);
 
 /* A domain's number, from 1; the last one stands for all that have no room. 0 is the default
  * domain, which has no name. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text_table.h"
 #include "collect/nvtx/layout.h"
 #include "collect/nvtx/names.h"
 #include "collect/nvtx/schema.h"
@@ -106,7 +107,7 @@ static void put_enum(struct out *o, const struct sl_nvtx_schema *s, const char *
         const struct sl_nvtx_field *f = sl_nvtx_schema_field(s, i);
         uint64_t mask = s->size < 8 ? (1ull << 8 * s->size) - 1 : UINT64_MAX;
 
-        name = sl_nvtx_string_get(f->name, &length);
+        name = sl_text_table_get(f->name, &length);
         if (!f->flags && (f->detail & mask) == value && name) {
             put_text(o, name, length);
             return;
@@ -116,7 +117,7 @@ static void put_enum(struct out *o, const struct sl_nvtx_schema *s, const char *
     for (size_t i = 0; i < s->fields; i++) {
         const struct sl_nvtx_field *f = sl_nvtx_schema_field(s, i);
 
-        name = sl_nvtx_string_get(f->name, &length);
+        name = sl_text_table_get(f->name, &length);
         if (!f->flags || !f->detail || (left & f->detail) != f->detail || !name ||
             !has_room(o, length * SL_JSON_ESCAPE_MAX + 2))
             continue;
@@ -153,7 +154,7 @@ static void put_one(struct out *o, const struct sl_nvtx_blob *b, uint64_t type, 
         put_enum(o, s, from);
     } else if (type == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE) {
         memcpy(&handle, from, sizeof(handle));
-        text = sl_nvtx_string_get((uint32_t)handle, &length);
+        text = sl_text_table_get((uint32_t)handle, &length);
         put_text(o, text ? text : "", text ? length : 0);
     } else if (type == NVTX_PAYLOAD_ENTRY_TYPE_CHAR) {
         put_text(o, from, 1);
@@ -231,7 +232,7 @@ static void put_field(struct out *o, const struct sl_nvtx_blob *b, const struct 
 static void put_name(struct out *o, const struct sl_nvtx_field *f, size_t i)
 {
     size_t length = 0;
-    const char *name = sl_nvtx_string_get(f->name, &length);
+    const char *name = sl_text_table_get(f->name, &length);
 
     if (name) {
         put_text(o, name, length);

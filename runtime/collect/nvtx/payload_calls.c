@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/text_table.h"
 #include "collect/nvtx/calls.h"
 #include "collect/nvtx/names.h"
 #include "collect/nvtx/payload.h"
@@ -22,7 +23,7 @@
 
 static uint32_t string_of(const char *text)
 {
-    return text ? sl_nvtx_string(text, strnlen(text, SL_LANE_TEXT_MAX)) : 0;
+    return text ? sl_text_table_put(text, strnlen(text, SL_LANE_TEXT_MAX)) : 0;
 }
 
 /* ---- schemas ---- */

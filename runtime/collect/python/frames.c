@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/stats.h"
-#include "collect/nvtx/names.h"
+#include "base/text_table.h"
 #include "collect/python/code_cache.h"
 #include "collect/python/layout.h"
 #include "collect/python/memory.h"
@@ -220,7 +220,7 @@ static int line_of(const struct sl_python_layout *l, const struct sl_python_plac
 static uint32_t new_line(const char *text, size_t length)
 {
     if (atomic_fetch_add_explicit(&python.lines, 1, memory_order_relaxed) < LINES)
-        return sl_nvtx_string(text, length);
+        return sl_text_table_put(text, length);
     atomic_store_explicit(&python.lines, LINES, memory_order_relaxed);
     sl_stats_add(SL_STAT_NAMES_LOST, 1);
     return 0;
@@ -238,7 +238,7 @@ static uint32_t find_text(const struct sl_python_layout *l, uint64_t hash,
     for (unsigned i = 0; i < places; i++)
         length = sl_python_text_add(l, text, length, SL_PYTHON_TEXT_MAX / places, p[i].file,
                                     p[i].name, line_of(l, &p[i]));
-    line = sl_nvtx_string_known(text, length);
+    line = sl_text_table_find(text, length);
     if (!line)
         line = new_line(text, length);
     keep(hash, line ? line : NO_ROOM);
@@ -297,7 +297,7 @@ const void *sl_python_frame(void)
 
 const char *sl_python_line_text(uint32_t line, size_t *length)
 {
-    return sl_nvtx_string_get(line, length);
+    return sl_text_table_get(line, length);
 }
 
 /* ---- life ---- */
@@ -308,7 +308,7 @@ int sl_python_lines_init(unsigned depth)
 
     if (!depth)
         return 0;
-    err = sl_nvtx_names_init();
+    err = sl_text_table_init();
     if (err && err != -EALREADY)
         return err;
     err = sl_python_layout_find(&python.layout);

@@ -9,8 +9,8 @@
  * is counted.
  *
  * Threads: any; nothing blocks or allocates. Some 15 ns where the thread was there lately, 50 where
- * another was, a few microseconds else. Memory: a fixed table; texts are kept with those of NVTX
- * (nvtx_names), each once, up to its bounds.
+ * another was, a few microseconds else. Memory: a fixed table; texts are kept in
+ * base/text_table.h, each once.
  */
 #ifndef SL_PYTHON_FRAMES_H
 #define SL_PYTHON_FRAMES_H

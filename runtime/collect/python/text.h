@@ -8,10 +8,10 @@
 
 #include <stddef.h>
 
-#include "collect/lane/lane.h"
+#include "base/text_table.h"
 #include "collect/python/layout.h"
 
-#define SL_PYTHON_TEXT_MAX SL_LANE_TEXT_MAX
+#define SL_PYTHON_TEXT_MAX SL_TEXT_MAX
 
 /* The characters of a str. */
 struct sl_python_chars {

@@ -6,6 +6,7 @@
  */
 #include "collect/torch/nvtx_fallback.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "collect/torch/nvtx_fallback_text.h"
@@ -15,17 +16,10 @@
 #define SEVERAL UINT32_MAX
 #define DIMS    "\"Input Dims\":"
 
-_Atomic int sl_nvtx_fallback_on;
-
 static struct {
     _Atomic uint32_t threads; /* those that have a number */
     _Atomic uint32_t forward; /* the one whose operators autograd comes back to; 0, SEVERAL */
 } numbers;
-
-void sl_nvtx_fallback_take(void)
-{
-    atomic_store(&sl_nvtx_fallback_on, 1);
-}
 
 /* ---- what the texts do not say ---- */
 

@@ -19,12 +19,11 @@
 #include "base/log.h"
 #include "base/software.h"
 #include "collect/lane/lane.h"
+#include "collect/lane/step.h"
 #include "collect/python/frames.h"
 #include "collect/python/text.h"
 #include "collect/torch/discover.h"
-#include "collect/torch/nvtx_fallback.h"
 #include "collect/torch/ops_abi.h"
-#include "collect/torch/step.h"
 #include "collect/torch/wait_sites.h"
 
 /* Up to this length a copy is made here, not by a call. */
@@ -373,10 +372,7 @@ enum sl_torch_ops_mode sl_torch_ops_by_strings(void)
 {
     enum sl_torch_ops_mode mode = (enum sl_torch_ops_mode)atomic_load(&ops.missing);
 
-    if (mode == SL_TORCH_OPS_OFF || atomic_load(&ops.is_stopped))
-        return SL_TORCH_OPS_OFF;
-    sl_nvtx_fallback_take();
-    return mode;
+    return atomic_load(&ops.is_stopped) ? SL_TORCH_OPS_OFF : mode;
 }
 
 int sl_torch_ops_are_wanted(void)

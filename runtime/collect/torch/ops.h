@@ -22,9 +22,9 @@ struct sl_torch_op;
  * observer for it. */
 int sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home);
 
-/* Any thread: it will see to it that NVTX is told of operators, if that is of use: then texts are
- * taken for operators from now on (collect/torch/nvtx_fallback.h). Else SL_TORCH_OPS_OFF: there is
- * an observer, or no PyTorch yet, or nobody wants operators. */
+/* Any thread: what operators are to come by NVTX texts (collect/torch/nvtx_fallback.h), because
+ * this PyTorch has no observer. SL_TORCH_OPS_OFF: none, since there is an observer, or no PyTorch
+ * yet, or nobody wants operators. */
 enum sl_torch_ops_mode sl_torch_ops_by_strings(void);
 
 /* Operators are told, or cost nothing. Remembered, if there is no PyTorch yet. Scopes of the user's

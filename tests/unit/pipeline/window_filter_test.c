@@ -9,6 +9,7 @@
 #include <glob.h>
 #include <sys/syscall.h>
 
+#include "base/text_table.h"
 #include "collect/nvtx/calls.h"
 #include "collect/nvtx/names.h"
 
@@ -214,10 +215,10 @@ static void names_that_the_program_gives(void **state)
     const struct sl_nvtx_name stream = {.what = SL_NVTX_STREAM,
                                         .key = 7,
                                         .within = 1,
-                                        .string = sl_nvtx_string("the \"compute\" stream", 20)},
+                                        .string = sl_text_table_put("the \"compute\" stream", 20)},
                               thread = {.what = SL_NVTX_THREAD,
                                         .key = (uint64_t)syscall(SYS_gettid),
-                                        .string = sl_nvtx_string("trainer", 7)};
+                                        .string = sl_text_table_put("trainer", 7)};
     const char *text;
 
     (void)state;

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/text_table.h"
 #include "collect/nvtx/calls.h"
 #include "collect/nvtx/names.h"
 
@@ -193,12 +194,12 @@ static void strings_and_domains_have_one_number_each(void **state)
     size_t length;
 
     (void)state;
-    assert_int_equal(sl_nvtx_string("forward", 7), sl_nvtx_string("forward", 7));
-    assert_int_not_equal(sl_nvtx_string("forward", 7), sl_nvtx_string("forwards", 8));
-    assert_string_equal(sl_nvtx_string_get(sl_nvtx_string("forward", 7), &length), "forward");
+    assert_int_equal(sl_text_table_put("forward", 7), sl_text_table_put("forward", 7));
+    assert_int_not_equal(sl_text_table_put("forward", 7), sl_text_table_put("forwards", 8));
+    assert_string_equal(sl_text_table_get(sl_text_table_put("forward", 7), &length), "forward");
     assert_int_equal(length, 7);
-    assert_null(sl_nvtx_string_get(0, NULL));
-    assert_null(sl_nvtx_string_get(1 << 30, NULL));
+    assert_null(sl_text_table_get(0, NULL));
+    assert_null(sl_text_table_get(1 << 30, NULL));
     assert_int_equal(sl_nvtx_domain("NCCL", 4), sl_nvtx_domain("NCCL", 4));
     for (int i = 0; i < 2 * SL_LANE_DOMAINS;
          i++) { /* more than there are: the last one stands for the rest */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text_table.h"
 #include "collect/nvtx/attributes.h"
 #include "collect/nvtx/names.h"
 #include "event/pattern.h"
@@ -89,7 +90,7 @@ static void the_longest_names_fit_into_args(void **state)
     (void)state;
     memset(name, '\1', sizeof(name));
     domain = sl_nvtx_domain(name, sizeof(name));
-    sl_nvtx_attributes_category(look, domain, 9, sl_nvtx_string(name, sizeof(name)));
+    sl_nvtx_attributes_category(look, domain, 9, sl_text_table_put(name, sizeof(name)));
     got = colored(domain, 9, UINT32_MAX);
     assert_int_equal(*member(got.more, "domain", &length), '\1');
     assert_int_equal(length, SL_LANE_TEXT_MAX);

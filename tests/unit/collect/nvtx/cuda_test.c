@@ -14,27 +14,27 @@
 #include "unit/collect/nvtx/fixture_driver.h"
 
 static struct fixture_driver *cuda;
-static struct sl_cupti_api cupti;
+static void *cupti;
 
 static void without_cupti_or_the_driver_there_are_none(void **state)
 {
     (void)state;
-    assert_null(sl_nvtx_cuda_ids(&cupti)); /* neither */
-    cupti.handle = dlopen(NULL, RTLD_NOW);
-    assert_null(sl_nvtx_cuda_ids(&cupti)); /* no driver */
+    assert_null(sl_nvtx_cuda_ids(cupti)); /* neither */
+    cupti = dlopen(NULL, RTLD_NOW);
+    assert_null(sl_nvtx_cuda_ids(cupti)); /* no driver */
     cuda = dlsym(dlopen(FIXTURE_DRIVER, RTLD_NOW), "fixture_driver");
     assert_non_null(cuda);
-    assert_null(sl_nvtx_cuda_ids(&cupti)); /* a CUPTI without the functions */
-    cupti.handle = NULL;
-    assert_null(sl_nvtx_cuda_ids(&cupti)); /* none at all */
+    assert_null(sl_nvtx_cuda_ids(cupti)); /* a CUPTI without the functions */
+    cupti = NULL;
+    assert_null(sl_nvtx_cuda_ids(cupti)); /* none at all */
 }
 
 static const struct sl_nvtx_ids *ids(void)
 {
     const struct sl_nvtx_ids *got;
 
-    cupti.handle = dlopen(FIXTURE_DRIVER, RTLD_NOW); /* has CUPTI's functions, too */
-    got = sl_nvtx_cuda_ids(&cupti);
+    cupti = dlopen(FIXTURE_DRIVER, RTLD_NOW); /* has CUPTI's functions, too */
+    got = sl_nvtx_cuda_ids(cupti);
     assert_non_null(got);
     return got;
 }

@@ -12,8 +12,8 @@
 
 #include <pthread.h>
 
+#include "collect/lane/step.h"
 #include "collect/nvtx/layout.h"
-#include "collect/torch/step.h"
 #include "unit/collect/nvtx/records.h"
 
 static int init(void **state)

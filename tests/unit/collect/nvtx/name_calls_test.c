@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <wchar.h>
 
+#include "base/text_table.h"
 #include "collect/nvtx/names.h"
 #include "unit/collect/nvtx/slot.h"
 
@@ -28,7 +29,7 @@ static int init(void **state)
 
 static const char *string_of(nvtxStringHandle_t handle)
 {
-    return sl_nvtx_string_get((uint32_t)(uintptr_t)handle, NULL);
+    return sl_text_table_get((uint32_t)(uintptr_t)handle, NULL);
 }
 
 static void registered_strings_have_one_number_in_all_domains(void **state)
@@ -66,7 +67,7 @@ static void assert_named(enum sl_nvtx_named what, unsigned domain, uint64_t key,
     assert_int_equal(name.domain, domain);
     assert_int_equal(name.key, key);
     assert_int_equal(name.within, within);
-    assert_string_equal(sl_nvtx_string_get(name.string, NULL), text);
+    assert_string_equal(sl_text_table_get(name.string, NULL), text);
 }
 
 static void skip_names(void)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "base/text_table.h"
 #include "collect/lane/lane.h"
 #include "collect/nvtx/names.h"
 
@@ -20,7 +21,7 @@
 
 static uint32_t string(const char *text)
 {
-    return sl_nvtx_string(text, strlen(text));
+    return sl_text_table_put(text, strlen(text));
 }
 
 static void before_the_tables_are_there_all_is_lost(void **state)
@@ -31,7 +32,7 @@ static void before_the_tables_are_there_all_is_lost(void **state)
     (void)state;
     assert_int_equal(string("early"), 0);
     assert_int_equal(sl_nvtx_name(&name), 0);
-    assert_null(sl_nvtx_string_get(1, NULL));
+    assert_null(sl_text_table_get(1, NULL));
     assert_int_equal(sl_nvtx_name_get(1, &name), -ENOENT);
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST), lost + 2);
     assert_int_equal(sl_nvtx_names_init(), 0);
@@ -47,16 +48,16 @@ static void a_text_has_one_number(void **state)
     (void)state;
     assert_true(forward && backward && forward != backward);
     assert_int_equal(string("forward"), forward);
-    assert_string_equal(sl_nvtx_string_get(backward, &length), "backward");
+    assert_string_equal(sl_text_table_get(backward, &length), "backward");
     assert_int_equal(length, 8);
-    assert_string_equal(sl_nvtx_string_get(string(""), &length), "");
-    assert_null(sl_nvtx_string_get(0, NULL));
-    assert_null(sl_nvtx_string_get(1000000, NULL));
+    assert_string_equal(sl_text_table_get(string(""), &length), "");
+    assert_null(sl_text_table_get(0, NULL));
+    assert_null(sl_text_table_get(1000000, NULL));
     /* What is longer is cut, and is the same as what was cut before. */
     memset(longest, 'x', sizeof(longest));
-    assert_int_equal(sl_nvtx_string(longest, sizeof(longest)),
-                     sl_nvtx_string(longest, SL_LANE_TEXT_MAX));
-    sl_nvtx_string_get(sl_nvtx_string(longest, sizeof(longest)), &length);
+    assert_int_equal(sl_text_table_put(longest, sizeof(longest)),
+                     sl_text_table_put(longest, SL_LANE_TEXT_MAX));
+    sl_text_table_get(sl_text_table_put(longest, sizeof(longest)), &length);
     assert_int_equal(length, SL_LANE_TEXT_MAX);
 }
 
@@ -71,7 +72,7 @@ static void *register_all(void *numbers)
 
     for (unsigned i = 0; i < TEXTS; i++)
         ((uint32_t *)numbers)[i] =
-            sl_nvtx_string(text, (size_t)snprintf(text, sizeof(text), "shared %u", i));
+            sl_text_table_put(text, (size_t)snprintf(text, sizeof(text), "shared %u", i));
     return NULL;
 }
 
@@ -90,7 +91,7 @@ static void threads_that_meet_get_the_same_numbers(void **state)
         for (unsigned t = 1; t < THREADS; t++)
             assert_int_equal(number[t][i], number[0][i]);
         snprintf(text, sizeof(text), "shared %u", i);
-        assert_string_equal(sl_nvtx_string_get(number[0][i], NULL), text);
+        assert_string_equal(sl_text_table_get(number[0][i], NULL), text);
     }
 }
 
@@ -103,7 +104,7 @@ static void domains_share_the_last_number_when_there_are_too_many(void **state)
     (void)state;
     assert_in_range(nccl, 1, SL_LANE_DOMAINS - 2);
     assert_int_equal(sl_nvtx_domain("NCCL", 4), nccl);
-    assert_string_equal(sl_nvtx_string_get(sl_nvtx_domain_name(nccl), NULL), "NCCL");
+    assert_string_equal(sl_text_table_get(sl_nvtx_domain_name(nccl), NULL), "NCCL");
     assert_int_equal(sl_nvtx_domain_name(0), 0);
     assert_int_equal(sl_nvtx_domain_name(1u << 20), 0);
     lost = sl_stats_get(SL_STAT_NAMES_LOST);
@@ -139,7 +140,7 @@ static void strings_are_kept_until_there_is_no_room(void **state)
 
     (void)state;
     for (unsigned i = 0; number; i++)
-        number = sl_nvtx_string(text, (size_t)snprintf(text, sizeof(text), "text %u", i));
+        number = sl_text_table_put(text, (size_t)snprintf(text, sizeof(text), "text %u", i));
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST), lost + 1);
     assert_int_equal(string("forward"), forward);
 }

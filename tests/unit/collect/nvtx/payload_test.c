@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text_table.h"
 #include "collect/nvtx/names.h"
 #include "collect/nvtx/payload.h"
 #include "collect/nvtx/schema.h"
@@ -35,7 +36,7 @@ static void fill(void *user, struct sl_nvtx_field *field, size_t i)
 
 static uint32_t named(const char *text)
 {
-    return sl_nvtx_string(text, strlen(text));
+    return sl_text_table_put(text, strlen(text));
 }
 
 static uint64_t add(uint32_t kind, struct sl_nvtx_field *field, uint32_t fields, size_t size)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text_table.h"
 #include "collect/nvtx/names.h"
 #include "collect/nvtx/read.h"
 #include "event/pattern.h"
@@ -159,7 +160,7 @@ static inline void started(enum sl_lane_what what, uint64_t id, uint32_t thread,
 
 static inline uint32_t string(const char *text)
 {
-    return sl_nvtx_string(text, strlen(text));
+    return sl_text_table_put(text, strlen(text));
 }
 
 /* ---- rows ---- */

@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "collect/nvtx/calls.h"
+#include "collect/torch/nvtx_fallback.h"
 #include "collect/torch/ops.h"
 #include "collect/torch/ops_abi.h"
 #include "unit/collect/torch/records.h"
@@ -64,11 +65,14 @@ static void before_that_texts_are_texts(void **state)
 
 static void a_version_that_is_not_known(void **state)
 {
+    static const struct sl_nvtx_text_taker taker = {sl_nvtx_fallback_begin, sl_nvtx_fallback_end};
+
     (void)state;
     assert_non_null(dlopen(tree.library, RTLD_NOW | RTLD_LOCAL));
     assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_FULL, tree.home), 1);
     assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_FULL, tree.home), 0);
     assert_int_equal(sl_torch_ops_by_strings(), SL_TORCH_OPS_FULL);
+    sl_nvtx_set_text_taker(&taker); /* as collect/source.c does */
 }
 
 static void texts_are_operators(void **state)

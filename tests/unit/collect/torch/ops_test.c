@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collect/lane/step.h"
 #include "collect/torch/ops.h"
 #include "collect/torch/ops_abi.h"
-#include "collect/torch/step.h"
 #include "unit/collect/torch/records.h"
 #include "unit/collect/torch/tree.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "collect/torch/step.h"
+#include "collect/lane/step.h"
 
 static unsigned wakes;
 

@@ -4,7 +4,7 @@
  * Threads, memory: see step.h. Several threads may take steps at once: each takes the end of one
  * and the beginning of the next by one exchange, so that none is told twice.
  */
-#include "collect/torch/step.h"
+#include "collect/lane/step.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "collect/nvtx/calls.h"
+#include "collect/lane/lane.h"
 
 #define NAME_PREFIX "ProfilerStep#"
 /* After so many steps of others in a row, the job's own ranges have ended: a session of
@@ -75,9 +75,9 @@ static char *put_name(char *at, uint64_t number)
 static void put_row(uint64_t number, uint64_t began_ns, uint64_t ended_ns)
 {
     char name[sizeof(NAME_PREFIX) + 20];
-    const struct sl_nvtx_event ev = {.message = {0, name, (size_t)(put_name(name, number) - name)}};
+    size_t length = (size_t)(put_name(name, number) - name);
 
-    sl_nvtx_record_past(SL_LANE_STEP, 0, &ev, began_ns, ended_ns);
+    sl_lane_put_past(SL_LANE_STEP, name, length, began_ns, ended_ns);
 }
 
 static void keep(uint64_t number, uint64_t ns)

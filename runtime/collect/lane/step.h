@@ -15,8 +15,8 @@
  *
  * Threads: any takes steps, the collector waits for them. Nothing blocks. Memory: static.
  */
-#ifndef SL_TORCH_STEP_H
-#define SL_TORCH_STEP_H
+#ifndef SL_LANE_STEP_H
+#define SL_LANE_STEP_H
 
 #include <stddef.h>
 #include <stdint.h>

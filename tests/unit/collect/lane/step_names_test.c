@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "collect/torch/step.h"
+#include "collect/lane/step.h"
 
 /* The number of the step that begins with this name. */
 static uint64_t named(uint32_t given)

@@ -1,0 +1,418 @@
+/*
+ * source.c - the table of sources, and what connects two of them.
+ *
+ * Threads: see source.h. Memory: the setup is kept here, static; readers are mapped at creation.
+ */
+#include "collect/source.h"
+
+#include <errno.h>
+
+#include "base/loader.h"
+#include "base/log.h"
+#include "base/pages.h"
+#include "base/software.h"
+#include "collect/cupti/graph_nodes.h"
+#include "collect/lane/lane_read.h"
+#include "collect/lane/step.h"
+#include "collect/nvtx/calls.h"
+#include "collect/nvtx/cuda.h"
+#include "collect/nvtx/getenv_hook.h"
+#include "collect/nvtx/nvtx.h"
+#include "collect/nvtx/read.h"
+#include "collect/python/boot.h"
+#include "collect/python/frames.h"
+#include "collect/torch/nvtx_fallback.h"
+#include "collect/torch/ops.h"
+#include "collect/torch/ops_read.h"
+
+/* A row: NULL where there is nothing to do. */
+struct source {
+    const char *name;
+    void (*attach)(const struct sl_source_setup *setup);
+    void (*arm)(const struct sl_source_setup *setup);
+    void (*rescan)(const struct sl_source_setup *setup);
+    void (*enable)(const struct sl_source_setup *setup, int on);
+    void (*stop)(void);
+    /* A reader: 0 and *reader (NULL: not wanted), or -ENOMEM. */
+    int (*open)(void **reader, const struct sl_source_reading *reading);
+    void (*close)(void *reader);
+    void (*begin)(void *reader); /* before the lanes are read */
+    void (*read)(void *reader, uint32_t thread, const struct sl_lane_record *record, uint64_t ns);
+    void (*done)(void *reader); /* behind them */
+    void (*count)(const void *reader, struct sl_source_lost *lost);
+};
+
+static struct sl_source_setup kept;
+
+/* ---- NVTX ---- */
+
+void sl_sources_prepare(const struct sl_config *config)
+{
+    if (config->nvtx && sl_nvtx_getenv_hook_set() == -EBUSY)
+        sl_log(SL_LOG_DEBUG,
+               "the process has threads, so that its environment is left alone: payloads of "
+               "NVTX's extension are not decoded for objects that have called it before CUDA, "
+               "unless NVTX_INJECTION64_PATH names this library");
+}
+
+/* Lanes and names serve sl_range_push() and steps too. A job without its ranges is better than
+ * none. */
+static void attach_nvtx(const struct sl_source_setup *setup)
+{
+    int err;
+
+    if (!setup->config->nvtx)
+        sl_nvtx_detach();
+    err = sl_nvtx_init((size_t)(setup->config->nvtx_memory_bytes / 3 * 2));
+    if (err && err != -EALREADY) {
+        sl_log(SL_LOG_WARN, "no memory for ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
+        sl_nvtx_detach();
+        return;
+    }
+    sl_nvtx_set_ids(sl_nvtx_cuda_ids(setup->cupti));
+    sl_lanes_set_wake(setup->wake);
+    sl_step_set_wake(setup->wake);
+    if (setup->config->nvtx)
+        sl_nvtx_attach_all();
+}
+
+static void rescan_nvtx(const struct sl_source_setup *setup)
+{
+    if (setup->config->nvtx)
+        sl_nvtx_attach_all();
+}
+
+int sl_sources_on_nvtx(const void *(*get_export_table)(uint32_t id))
+{
+    return sl_nvtx_attach(get_export_table);
+}
+
+int sl_sources_on_nvtx_extension(void *module_info)
+{
+    return sl_nvtx_attach_extension(module_info);
+}
+
+/* The reader's own kinds of names are NVTX's. */
+struct nvtx_reader {
+    struct sl_nvtx_read *read;
+    struct sl_source_reading to;
+};
+
+static void take_named(void *user, const struct sl_nvtx_name *what, uint32_t name)
+{
+    static const enum sl_named_object object[] = {[SL_NVTX_THREAD] = SL_NAMED_THREAD,
+                                                  [SL_NVTX_DEVICE] = SL_NAMED_DEVICE,
+                                                  [SL_NVTX_CONTEXT] = SL_NAMED_CONTEXT,
+                                                  [SL_NVTX_STREAM] = SL_NAMED_STREAM,
+                                                  [SL_NVTX_EVENT] = SL_NAMED_EVENT};
+    const struct nvtx_reader *r = user;
+
+    r->to.named(r->to.user, object[what->what], what->key, what->within, name);
+}
+
+static void take_mark(void *user, const struct sl_event *ev)
+{
+    const struct nvtx_reader *r = user;
+
+    r->to.sink(r->to.user, ev);
+}
+
+static int open_nvtx(void **reader, const struct sl_source_reading *reading)
+{
+    struct nvtx_reader *r = sl_pages_map(sizeof(*r));
+    const struct sl_nvtx_read_options opt = {.intern = reading->names,
+                                             .ranges = reading->ranges,
+                                             .texts_bytes = reading->range_texts_bytes,
+                                             .user = r,
+                                             .sink = take_mark,
+                                             .named = take_named};
+    int err = r ? sl_nvtx_read_create(&r->read, &opt) : -ENOMEM;
+
+    if (err) {
+        sl_pages_unmap(r, sizeof(*r));
+        return err;
+    }
+    r->to = *reading;
+    *reader = r;
+    return 0;
+}
+
+static void close_nvtx(void *reader)
+{
+    struct nvtx_reader *r = reader;
+
+    sl_nvtx_read_destroy(r->read);
+    sl_pages_unmap(r, sizeof(*r));
+}
+
+static void begin_nvtx(void *reader)
+{
+    sl_nvtx_read_names(((struct nvtx_reader *)reader)->read);
+}
+
+static void read_nvtx(void *reader, uint32_t thread, const struct sl_lane_record *record,
+                      uint64_t ns)
+{
+    sl_nvtx_read_record(((struct nvtx_reader *)reader)->read, thread, record, ns);
+}
+
+static void done_nvtx(void *reader)
+{
+    sl_nvtx_read_done(((struct nvtx_reader *)reader)->read);
+}
+
+static void count_nvtx(const void *reader, struct sl_source_lost *lost)
+{
+    const struct nvtx_reader *r = reader;
+
+    lost->ranges += sl_lanes_lost() + sl_nvtx_read_texts_lost(r->read);
+}
+
+/* ---- PyTorch ---- */
+
+/* A PyTorch that is loaded later is found by a rescan; looking now means that operators are
+ * recorded from this one on. */
+static void attach_torch(const struct sl_source_setup *setup)
+{
+    sl_graph_nodes_on_made(sl_torch_ops_node);
+    sl_torch_ops_attach(setup->config->ops, setup->config->home);
+    if (setup->records_at_once)
+        sl_torch_ops_enable(1);
+}
+
+static void rescan_torch(const struct sl_source_setup *setup)
+{
+    /* Without an observer the Python package brings the operators: it has another look. */
+    if (sl_torch_ops_attach(setup->config->ops, setup->config->home) && setup->config->python)
+        sl_python_boot_again(setup->config->home);
+}
+
+static void enable_torch(const struct sl_source_setup *setup, int on)
+{
+    (void)setup;
+    sl_torch_ops_enable(on);
+}
+
+enum sl_torch_ops_mode sl_sources_ops_by_texts(void)
+{
+    static const struct sl_nvtx_text_taker taker = {sl_nvtx_fallback_begin, sl_nvtx_fallback_end};
+    enum sl_torch_ops_mode mode =
+        kept.config && kept.config->nvtx ? sl_torch_ops_by_strings() : SL_TORCH_OPS_OFF;
+
+    if (mode != SL_TORCH_OPS_OFF)
+        sl_nvtx_set_text_taker(&taker);
+    return mode;
+}
+
+static int open_torch(void **reader, const struct sl_source_reading *reading)
+{
+    const struct sl_torch_ops_read_options opt = {.names = reading->names,
+                                                  .details = reading->details,
+                                                  .ops = reading->ops,
+                                                  .ranges = reading->ranges,
+                                                  .names_bytes = reading->op_names_bytes};
+    struct sl_torch_ops_read *r = NULL;
+    int err = reading->ops ? sl_torch_ops_read_create(&r, &opt) : 0;
+
+    *reader = r;
+    return err;
+}
+
+static void close_torch(void *reader)
+{
+    sl_torch_ops_read_destroy(reader);
+}
+
+static void read_torch(void *reader, uint32_t thread, const struct sl_lane_record *record,
+                       uint64_t ns)
+{
+    sl_torch_ops_read_record(reader, thread, record, ns);
+}
+
+static void done_torch(void *reader)
+{
+    sl_torch_ops_read_done(reader);
+}
+
+static void count_torch(const void *reader, struct sl_source_lost *lost)
+{
+    struct sl_torch_ops_lost counted;
+
+    sl_torch_ops_read_get_lost(reader, &counted);
+    lost->ops += counted.names;
+    lost->inputs += counted.inputs;
+}
+
+/* ---- Python ---- */
+
+static void attach_python(const struct sl_source_setup *setup)
+{
+    const char *(*version)(void) =
+        __extension__(const char *(*)(void)) sl_loader_symbol(RTLD_DEFAULT, "Py_GetVersion");
+
+    if (version)
+        sl_software_set(SL_SOFTWARE_PYTHON, version());
+    if (sl_python_lines_init((unsigned)setup->config->source_depth) == -ENOTSUP)
+        sl_log(SL_LOG_DEBUG, "this Python is not known (3.9 to 3.15 with the usual lock are): "
+                             "waits have no source lines");
+}
+
+/* The interpreter may not be there yet: a window that opens asks again. */
+static void boot_python(const struct sl_source_setup *setup)
+{
+    if (setup->config->python)
+        sl_python_boot(setup->config->home);
+}
+
+static void enable_python(const struct sl_source_setup *setup, int on)
+{
+    if (on)
+        boot_python(setup);
+}
+
+/* ---- the table ---- */
+
+/* Attached in this order: lanes first, then the reader of Python's lines, then PyTorch, whose
+ * operators have lines. */
+static const struct source sources[] = {
+    {
+        .name = "NVTX ranges",
+        .attach = attach_nvtx,
+        .rescan = rescan_nvtx,
+        .stop = sl_nvtx_detach,
+        .open = open_nvtx,
+        .close = close_nvtx,
+        .begin = begin_nvtx,
+        .read = read_nvtx,
+        .done = done_nvtx,
+        .count = count_nvtx,
+    },
+    {
+        .name = "Python",
+        .attach = attach_python,
+        .arm = boot_python,
+        .enable = enable_python,
+        .stop = sl_python_lines_stop,
+    },
+    {
+        .name = "PyTorch operators",
+        .attach = attach_torch,
+        .rescan = rescan_torch,
+        .enable = enable_torch,
+        .stop = sl_torch_ops_stop,
+        .open = open_torch,
+        .close = close_torch,
+        .read = read_torch,
+        .done = done_torch,
+        .count = count_torch,
+    },
+};
+
+#define SOURCES (sizeof(sources) / sizeof(*sources))
+
+void sl_sources_attach(const struct sl_source_setup *setup)
+{
+    kept = *setup;
+    for (size_t i = 0; i < SOURCES; i++)
+        if (sources[i].attach)
+            sources[i].attach(&kept);
+}
+
+void sl_sources_arm(void)
+{
+    for (size_t i = 0; i < SOURCES; i++)
+        if (sources[i].arm)
+            sources[i].arm(&kept);
+}
+
+void sl_sources_rescan(void)
+{
+    for (size_t i = 0; kept.config && i < SOURCES; i++)
+        if (sources[i].rescan)
+            sources[i].rescan(&kept);
+}
+
+void sl_sources_enable(int on)
+{
+    for (size_t i = 0; kept.config && i < SOURCES; i++)
+        if (sources[i].enable)
+            sources[i].enable(&kept, on);
+}
+
+void sl_sources_stop(void)
+{
+    for (size_t i = 0; i < SOURCES; i++)
+        if (sources[i].stop)
+            sources[i].stop();
+}
+
+/* ---- reading ---- */
+
+struct sl_source_readers {
+    void *reader[SOURCES]; /* NULL: there is none */
+    struct sl_source_reading reading;
+    struct sl_lane_reader lanes;
+};
+
+/* PyTorch before NVTX: its user scopes are ranges, and a step that an operator's scope begins is
+ * known before the ranges inside it. */
+static void take_record(void *user, uint32_t thread, const struct sl_lane_record *record,
+                        uint64_t ns)
+{
+    struct sl_source_readers *r = user;
+
+    if (record->what == SL_LANE_THREAD_BEGIN)
+        r->reading.thread(r->reading.user, thread);
+    for (size_t i = SOURCES; i-- > 0;)
+        if (r->reader[i] && sources[i].read)
+            sources[i].read(r->reader[i], thread, record, ns);
+}
+
+int sl_source_readers_create(struct sl_source_readers **out,
+                             const struct sl_source_reading *reading)
+{
+    struct sl_source_readers *r = sl_pages_map(sizeof(*r));
+    const struct sl_lane_reader_options opt = {.user = r, .record = take_record};
+
+    if (!r)
+        return -ENOMEM;
+    r->reading = *reading;
+    sl_lane_reader_init(&r->lanes, &opt);
+    for (size_t i = 0; i < SOURCES; i++)
+        if (sources[i].open && sources[i].open(&r->reader[i], reading)) {
+            r->reader[i] = NULL;
+            sl_log(SL_LOG_WARN, "no memory to read %s: the trace has none; lower SYNCLINE_MEMORY",
+                   sources[i].name);
+        }
+    *out = r;
+    return 0;
+}
+
+void sl_source_readers_destroy(struct sl_source_readers *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < SOURCES; i++)
+        if (r->reader[i])
+            sources[i].close(r->reader[i]);
+    sl_pages_unmap(r, sizeof(*r));
+}
+
+void sl_source_readers_read(struct sl_source_readers *r, uint64_t until_ns)
+{
+    for (size_t i = 0; i < SOURCES; i++)
+        if (r->reader[i] && sources[i].begin)
+            sources[i].begin(r->reader[i]);
+    sl_lane_reader_read(&r->lanes, until_ns);
+    for (size_t i = 0; i < SOURCES; i++)
+        if (r->reader[i] && sources[i].done)
+            sources[i].done(r->reader[i]);
+}
+
+void sl_source_readers_count(const struct sl_source_readers *r, struct sl_source_lost *out)
+{
+    *out = (struct sl_source_lost){0};
+    for (size_t i = 0; i < SOURCES; i++)
+        if (r->reader[i] && sources[i].count)
+            sources[i].count(r->reader[i], out);
+}

@@ -1,0 +1,85 @@
+/*
+ * outlet.c - the last step of an event on the recorder thread: is it in the window, and does it go
+ * into the ring.
+ *
+ * A leaf of the pipeline: it calls none of the other files, all of them end here. Recorder thread.
+ * Memory: the pipeline's.
+ */
+#include <errno.h>
+
+#include "base/ring.h"
+#include "base/stats.h"
+#include "pipeline/pipeline_state.h"
+
+int sl_outlet_in_window(const struct sl_pipeline *p, const struct sl_event *ev)
+{
+    if (ev->kind == SL_EV_CUDA_EVENT)
+        return 1;
+    if (ev->kind == SL_EV_FLOW || ev->kind == SL_EV_FLOW_BACK)
+        return ev->start_ns >= p->from_ns && ev->end_ns < p->until_ns;
+    if (ev->start_ns == 0 && ev->end_ns == 0)
+        return p->from_ns != SL_PIPELINE_NEVER;
+    return ev->start_ns >= p->from_ns && ev->start_ns < p->until_ns;
+}
+
+/* From outside the window, but part of what its waits wait for. */
+static int orders_waits(const struct sl_pipeline *p, const struct sl_event *ev)
+{
+    return p->kinds_on && p->edges && ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC &&
+           ev->kind != SL_EV_OVERHEAD;
+}
+
+void sl_outlet_push(struct sl_pipeline *p, const struct sl_event *ev)
+{
+    p->since_delivery++;
+    if (sl_ring_push(p->ring, ev))
+        sl_stats_add(SL_STAT_DROPPED_RING, 1);
+}
+
+void sl_outlet_row(struct sl_pipeline *p, const struct sl_event *ev)
+{
+    struct sl_event marked;
+
+    if (sl_outlet_in_window(p, ev)) {
+        sl_outlet_push(p, ev);
+        return;
+    }
+    /* Arrows are ours, not records. */
+    sl_stats_add(SL_STAT_OUTSIDE_WINDOW, ev->kind != SL_EV_FLOW);
+    if (!orders_waits(p, ev))
+        return;
+    marked = *ev;
+    marked.flags |= SL_EVF_ONLY_EDGES;
+    sl_outlet_push(p, &marked);
+}
+
+void sl_outlet_early_rows(struct sl_pipeline *p)
+{
+    for (unsigned i = 0; i < p->early_count; i++)
+        sl_outlet_row(p, &p->early[i]);
+    p->early_count = 0;
+}
+
+int sl_outlet_meta(struct sl_pipeline *p, const struct sl_event *ev)
+{
+    /* Rare, and every later row needs it: may use reserved slots, but not the last ones. */
+    if (sl_ring_used(p->ring) + SL_PIPELINE_WINDOW_SLOTS >= sl_ring_slots(p->ring)) {
+        sl_stats_add(SL_STAT_NAMES_LOST, 1);
+        return -ENOBUFS;
+    }
+    return sl_ring_push_control(p->ring, ev);
+}
+
+void sl_pipeline_use(struct sl_pipeline *p)
+{
+    p->used = 1;
+    /* The ring holds little yet: the reserved slots are free. */
+    if (p->opening.kind)
+        sl_ring_push_control(p->ring, &p->opening);
+    p->opening.kind = SL_EV_NONE;
+}
+
+int sl_pipeline_is_open(const struct sl_pipeline *p)
+{
+    return p->from_ns != SL_PIPELINE_NEVER;
+}
