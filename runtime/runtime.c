@@ -115,6 +115,10 @@ int sl_runtime_inject_with(const struct sl_cupti_functions *cupti, char *const *
         passive("switched off by SYNCLINE_ENABLED");
         return 0;
     }
+    if (sl_runtime.config.window_mode == SL_WINDOW_OFF) {
+        passive("switched off by SYNCLINE_WINDOW=off");
+        return 0;
+    }
     sl_identity_read(&sl_runtime.identity, &sl_runtime.config, environment);
     say_of_windows(&sl_runtime.config);
     why = sl_runtime_attach(cupti);
