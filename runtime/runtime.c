@@ -13,6 +13,7 @@
 #include "runtime.h"
 
 #include <errno.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -136,6 +137,25 @@ int sl_runtime_inject_with(const struct sl_cupti_functions *cupti, char *const *
     /* The interpreter may not be there yet: the collector asks again when a window opens. */
     if (sl_runtime.config.python)
         sl_python_boot(sl_runtime.config.home);
+    return 1;
+}
+
+/* Whoever starts such a program must not choose what it loads or where it writes. Nothing has
+ * begun, so nothing is undone: passive() would touch more than these two words. */
+int sl_runtime_refuse_secure(void)
+{
+    static const char reason[] = "a set-user-id or set-group-id program is left alone";
+    static int said;
+    int expected = SL_LIFE_NOT_INJECTED;
+
+    if (!getauxval(AT_SECURE))
+        return 0;
+    atomic_store_explicit(&sl_runtime.reason, reason, memory_order_release);
+    atomic_compare_exchange_strong(&sl_runtime.life, &expected, SL_LIFE_PASSIVE);
+    sl_log_once(&said, SL_LOG_WARN,
+                "%s: nothing is recorded, and no variable is read; to record it, run it as its "
+                "owner without the set-id bits",
+                reason);
     return 1;
 }
 
