@@ -31,7 +31,7 @@ enum {
 static const struct sl_flag options[] = {
     [OPT_OUTPUT] = {"output", 'o', "FOLDER", "where traces go (SYNCLINE_OUTPUT)"},
     [OPT_WINDOW] = {"window", 'w', "WHEN",
-                    "when to record: run, time:2s/60s, steps:3/500, demand (SYNCLINE_WINDOW)"},
+                    "when to record: run, time:2s/60s, steps:3/500, demand, off (SYNCLINE_WINDOW)"},
     [OPT_HELP] = {"help", 'h', NULL, "this text"},
     {NULL, 0, NULL, NULL},
 };
@@ -109,10 +109,11 @@ static void set_python_path(const char *library)
 
 static int wants_python(void)
 {
-    const char *text = getenv("SYNCLINE_PYTHON");
     struct sl_config config;
 
-    return !text || sl_config_read_one(&config, "SYNCLINE_PYTHON", text) || config.python;
+    /* An invalid value, which the library is going to report, means 0. */
+    (void)sl_config_read_one(&config, "SYNCLINE_PYTHON", getenv("SYNCLINE_PYTHON"));
+    return config.python;
 }
 
 static int become(const struct sl_command *self, char **argv)

@@ -34,7 +34,7 @@ def start():
     """"", or why not. Once for all that a forked child has from its parent; in the child again for
     what it has not, and again for what the library has found out since."""
     global _is_started
-    if os.environ.get("SYNCLINE_PYTHON", "").lower() in ("0", "off", "no", "false"):
+    if os.environ.get("SYNCLINE_PYTHON", "").lower() not in ("", "1", "on", "yes", "true"):
         return "switched off by SYNCLINE_PYTHON"
     _children.watch()
     if _is_started:

@@ -38,6 +38,10 @@ uint64_t sl_clock_monotonic(void);
  * slews it) and publishes the new line; readers never see a half-written one. */
 void sl_clock_calibrate(void);
 
+/* The calibrating thread. The wall clock may have been set since the last calibration: then the
+ * line is given up, and sl_clock_now() asks the kernel until the next one. 1 if so, else 0. */
+int sl_clock_follow(void);
+
 /* Any thread. The tick counter as it stands; 0 where there is none that can be used. */
 uint64_t sl_clock_ticks(void);
 

@@ -11,6 +11,7 @@
 
 #include "base/nearest.h"
 #include "control/config_value.h"
+#include "control/identity.h"
 
 #define PREFIX        "SYNCLINE_"
 #define PREFIX_LENGTH (sizeof(PREFIX) - 1)
@@ -18,6 +19,9 @@
 #define GIB           (1ull << 30)
 #define SECOND_NS     1000000000ull
 #define NAME_MAX_EDIT 64 /* as much of a name as messages show */
+
+/* The last two columns of the table: what an invalid value counts as, and what that means. */
+#define INVALID_IS_DEFAULT NULL, NULL
 
 /* Fields of enum type are stored through int pointers; both compilers make them the same size. */
 _Static_assert(sizeof(enum sl_detail) == sizeof(int), "an enum field is an int");
@@ -33,6 +37,8 @@ static const struct sl_option_word kind_words[] = {
     {"driver", SL_CUPTI_DRIVER, "calls of the driver API (`cu*`)"},
     {"sync", SL_CUPTI_SYNC, "synchronization and CUDA events"},
     {"overhead", SL_CUPTI_OVERHEAD, "what CUPTI itself costs"},
+    {"none", 0, "alone: no GPU work and no CUDA calls"},
+    {"off", 0, "the same"},
     {NULL, 0, NULL},
 };
 
@@ -68,7 +74,8 @@ static const struct sl_option_word detail_words[] = {
 };
 
 static const struct sl_option_word chakra_words[] = {
-    {"off", SL_CHAKRA_OFF, "none"},
+    {"off", SL_CHAKRA_OFF, "no execution trace"},
+    {"none", SL_CHAKRA_OFF, "the same"},
     {"raw", SL_CHAKRA_RAW, "as simulators read it"},
     {"gzip", SL_CHAKRA_GZIP, "`.et.gz`, for Chakra's Python tools"},
     {"zstd", SL_CHAKRA_ZSTD, "`.et.zst`, the smallest; `syncline convert` makes it raw"},
@@ -76,7 +83,8 @@ static const struct sl_option_word chakra_words[] = {
 };
 
 static const struct sl_option_word ops_words[] = {
-    {"off", SL_TORCH_OPS_OFF, "none, and no source lines of what waits"},
+    {"off", SL_TORCH_OPS_OFF, "no operators, and no source lines of what waits"},
+    {"none", SL_TORCH_OPS_OFF, "the same"},
     {"lean", SL_TORCH_OPS_LEAN, "names, threads, sequence numbers; some 0.3 us an operator"},
     {"full", SL_TORCH_OPS_FULL, "and shapes, types, strides and values of inputs"},
     {NULL, 0, NULL},
@@ -95,48 +103,53 @@ static const struct sl_option_word log_words[] = {
 
 const struct sl_option sl_config_table[] = {
     {"SYNCLINE_ENABLED", SL_OPTION_BOOL, "1", "0 or 1",
-     "0: the library is loaded and does nothing.", FIELD(enabled), 0, 0, NULL},
+     "0: the library is loaded and does nothing.", FIELD(enabled), 0, 0, NULL, "0",
+     "recording is off"},
     {"SYNCLINE_OUTPUT", SL_OPTION_TEXT, "./syncline-out", "a folder",
      "Where traces go: `OUTPUT/JOB/HOST-RANK-PID/WINDOW.pt.trace.json.zst`. Made if missing. A "
      "relative path starts at the working directory of the process when CUDA is initialised.",
-     FIELD(output), 0, 0, NULL},
+     FIELD(output), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_JOB", SL_OPTION_TEXT, "", "a name",
      "The job's name in the path. Empty: the scheduler's job id (torchrun, Slurm, PBS, LSF, Grid "
      "Engine, Ray, JobSet, Volcano, PMIx), else `local`. Characters other than letters, digits, "
      "`.`, `_` and `-` become `_`.",
-     FIELD(job), 0, 0, NULL},
+     FIELD(job), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_WINDOW", SL_OPTION_WINDOW, "run",
-     "run, time:LENGTH/PERIOD, steps:COUNT/PERIOD, demand",
+     "run, time:LENGTH/PERIOD, steps:COUNT/PERIOD, demand, off",
      "When to record. `run`: everything, from the first CUDA call to the end. `time:2s/60s`: two "
      "seconds out of every minute, 10 ms at least. `steps:3/500`: three of every 500 steps of the "
      "job (the first is left out), from the beginning of one to the end of another; what a step "
      "is, docs/pytorch.md says; between two windows lies a step at least. `demand`: between "
-     "`sl_start()` and `sl_stop()`. Each window is a complete file. `sl_start()` and `sl_stop()` "
-     "work in every mode.",
-     FIELD(window_mode), 10000000, 365ull * 86400 * SECOND_NS, NULL},
+     "`sl_start()` and `sl_stop()`. `off`: never; `sl_start()` fails. Each window is a complete "
+     "file. `sl_start()` and `sl_stop()` work in every other mode.",
+     FIELD(window_mode), 10000000, 365ull * 86400 * SECOND_NS, NULL, "demand",
+     "recording waits for start()"},
     {"SYNCLINE_LEAD_IN", SL_OPTION_DURATION, "1s", "0 to 1min",
      "How long records are collected, but not written, before a window that opens later than the "
      "start of the process, so that work already enqueued is known when it opens. `sl_start()` "
      "opens its window that much later; for windows of steps it is one step instead.",
-     FIELD(lead_in_ns), 0, 60 * SECOND_NS, NULL},
+     FIELD(lead_in_ns), 0, 60 * SECOND_NS, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_KINDS", SL_OPTION_SET, "kernel,memcpy,memset,runtime,driver,sync,overhead",
-     "any of kernel, memcpy, memset, runtime, driver, sync, overhead, joined by commas",
+     "any of kernel, memcpy, memset, runtime, driver, sync, overhead, joined by commas; or none, "
+     "off",
      "What to record. Names of devices, contexts and streams always are. Without `runtime` or "
      "`driver`, what a program launches through that API follows no call in the execution trace, "
      "and a replay begins it too early: `syncline check X.et` counts it.",
-     FIELD(kinds), 0, 0, kind_words},
+     FIELD(kinds), 0, 0, kind_words, "none", "no GPU work and no CUDA calls are recorded"},
     {"SYNCLINE_API", SL_OPTION_CHOICE, "default", "default, all",
-     "Which runtime and driver calls to record.", FIELD(api_all), 0, 0, api_words},
+     "Which runtime and driver calls to record.", FIELD(api_all), 0, 0, api_words,
+     INVALID_IS_DEFAULT},
     {"SYNCLINE_DETAIL", SL_OPTION_CHOICE, "default", "lean, default, full",
-     "How much is written about each event.", FIELD(detail), 0, 0, detail_words},
+     "How much is written about each event.", FIELD(detail), 0, 0, detail_words,
+     INVALID_IS_DEFAULT},
     {"SYNCLINE_COMPRESSION", SL_OPTION_COMPRESSION, "zstd:1", "zstd[:LEVEL], gzip[:LEVEL], none",
      "How files are compressed. Levels: zstd -7 to 19 without 0, gzip 1 to 9; 1 if not given. "
      "zstd is the fastest; Perfetto and HTA read gzip (`syncline convert` makes it from zstd).",
-     FIELD(compression), 0, 0, NULL},
-    {"SYNCLINE_CHAKRA", SL_OPTION_CHOICE, "raw", "off, raw, gzip, zstd",
+     FIELD(compression), 0, 0, NULL, INVALID_IS_DEFAULT},
+    {"SYNCLINE_CHAKRA", SL_OPTION_CHOICE, "raw", "off, none, raw, gzip, zstd",
      "The Chakra execution trace of each window, `WINDOW.RANK.et` beside the Kineto file. It takes "
      "three sixteenths of SYNCLINE_MEMORY, and needs 12 MiB: with less than 64MiB there is none.",
-     FIELD(chakra), 0, 0, chakra_words},
+     FIELD(chakra), 0, 0, chakra_words, "off", "no execution trace is written"},
     {"SYNCLINE_GRAPH_EDGES", SL_OPTION_BOOL, "0", "0 or 1",
      "1: edges between the nodes of a CUDA graph too, and which operator of PyTorch's captured "
      "what a replay runs. They are told only to CUPTI's subscriber, which there is one of in a "
@@ -144,17 +157,18 @@ const struct sl_option sl_config_table[] = {
      "taken. Where another has it already, both are left out, the edges counted; when a library "
      "that is linked with CUPTI asks for it, as torch.profiler's does before its first session, it "
      "is given up, and both are left out from then on (with SYNCLINE_HANDOVER=0 it is kept).",
-     FIELD(graph_edges), 0, 0, NULL},
+     FIELD(graph_edges), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_MEMORY", SL_OPTION_SIZE, "64MiB", "16MiB to 64GiB",
      "Most host memory for events on their way to the file and for names. Past it events are "
      "dropped and counted; the trace says how many.",
-     FIELD(memory_bytes), 16 * MIB, 64 * GIB, NULL},
+     FIELD(memory_bytes), 16 * MIB, 64 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_CUPTI_MEMORY", SL_OPTION_SIZE, "128MiB", "8MiB to 64GiB",
      "Most host memory for the buffers that CUPTI fills. Each thread that calls CUDA holds one of "
      "512 KiB. Past it records are dropped and counted.",
-     FIELD(cupti_memory_bytes), 8 * MIB, 64 * GIB, NULL},
+     FIELD(cupti_memory_bytes), 8 * MIB, 64 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_CUPTI_API", SL_OPTION_CHOICE, "auto", "auto, v1, v2, v2-whole",
-     "Which of CUPTI's interfaces is used.", FIELD(cupti_api), 0, 0, cupti_api_words},
+     "Which of CUPTI's interfaces is used.", FIELD(cupti_api), 0, 0, cupti_api_words,
+     INVALID_IS_DEFAULT},
     {"SYNCLINE_HANDOVER", SL_OPTION_BOOL, "1", "0 or 1",
      "CUPTI serves one profiler at a time. 1: when torch.profiler, or another library that is "
      "linked "
@@ -163,50 +177,50 @@ const struct sl_option sl_config_table[] = {
      "CUPTI's functions, which are pointed at syncline. 0: no library is touched; the other "
      "profiler "
      "then misses what happens until syncline's buffers have been emptied, and syncline the rest.",
-     FIELD(handover), 0, 0, NULL},
+     FIELD(handover), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_NVTX", SL_OPTION_BOOL, "1", "0 or 1",
      "1: ranges, marks and names that the program gives with NVTX are recorded; about 30 ns a "
      "range. 0: NVTX is left alone.",
-     FIELD(nvtx), 0, 0, NULL},
+     FIELD(nvtx), 0, 0, NULL, "0", "NVTX is left alone"},
     {"SYNCLINE_NVTX_MEMORY", SL_OPTION_SIZE, "24MiB", "2MiB to 1GiB",
      "Most host memory for NVTX: two thirds for what threads tell, ranges and operators, 64 KiB to "
      "1 MiB for each thread that tells something at a time; the rest for ranges whose GPU work is "
      "not known yet. Past it both are dropped and counted.",
-     FIELD(nvtx_memory_bytes), 2 * MIB, GIB, NULL},
+     FIELD(nvtx_memory_bytes), 2 * MIB, GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_PYTHON", SL_OPTION_BOOL, "1", "0 or 1",
      "1: a Python interpreter in the process gets syncline's package, which finds the job's steps "
      "and hands CUPTI over to torch.profiler (docs/pytorch.md). 0: Python is left alone.",
-     FIELD(python), 0, 0, NULL},
+     FIELD(python), 0, 0, NULL, "0", "Python is left alone"},
     {"SYNCLINE_MODULES", SL_OPTION_BOOL, "0", "0 or 1",
      "1: each forward pass of an `nn.Module` is a range with the module's name.", FIELD(modules), 0,
-     0, NULL},
+     0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_HOME", SL_OPTION_TEXT, "", "a folder",
      "Where syncline's Python package and PyTorch observers lie. Empty: `syncline/` beside the "
      "library.",
-     FIELD(home), 0, 0, NULL},
+     FIELD(home), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_SOURCE_DEPTH", SL_OPTION_NUMBER, "1", "0 to 8",
      "How many lines of the Python code that waits for the GPU are noted with a wait, from the "
      "innermost outwards; those of Python's own library and of PyTorch are left out. 0: none.",
-     FIELD(source_depth), 0, SL_SOURCE_DEPTH_MAX, NULL},
-    {"SYNCLINE_OPS", SL_OPTION_CHOICE, "lean", "off, lean, full",
+     FIELD(source_depth), 0, SL_SOURCE_DEPTH_MAX, NULL, "0", "waits have no source lines"},
+    {"SYNCLINE_OPS", SL_OPTION_CHOICE, "lean", "off, none, lean, full",
      "Operators of PyTorch, and scopes of its `record_function()`. They are told by an observer "
      "that is built for each version of PyTorch (`python_hook/build_observers.sh`).",
-     FIELD(ops), 0, 0, ops_words},
+     FIELD(ops), 0, 0, ops_words, "off", "no operators of PyTorch are recorded"},
     {"SYNCLINE_OPS_MEMORY", SL_OPTION_SIZE, "16MiB", "4MiB to 4GiB",
      "Most host memory for operators: three quarters for those whose CUDA calls are not all in, "
      "the rest for shapes and values of inputs. Past it calls name no operator, and rows have no "
      "inputs; both are counted.",
-     FIELD(ops_memory_bytes), 4 * MIB, 4 * GIB, NULL},
+     FIELD(ops_memory_bytes), 4 * MIB, 4 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a file that is not there yet",
      "For developers: CUPTI's buffers also go into this file as they came, so that the run can be "
      "replayed (docs/cupti-dump.md). `%p` becomes the process id. At most 1 GiB, readable by you "
      "alone. The disk is written to on the thread that empties CUPTI's buffers: a slow one loses "
      "records.",
-     FIELD(dump_cupti), 0, 0, NULL},
+     FIELD(dump_cupti), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_LOG", SL_OPTION_CHOICE, "info", "off, error, warn, info, debug",
      "What syncline says on stderr; each level includes those above it.", FIELD(log_level), 0, 0,
-     log_words},
-    {NULL, SL_OPTION_BOOL, NULL, NULL, NULL, 0, 0, 0, 0, NULL},
+     log_words, INVALID_IS_DEFAULT},
+    {NULL, SL_OPTION_BOOL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, INVALID_IS_DEFAULT},
 };
 
 const char *sl_config_lookup(char *const *environment, const char *name)
@@ -245,37 +259,90 @@ static int is_known(const char *name, size_t length)
     return 0;
 }
 
-static void report_unknown_names(char *const *environment)
+char *const *sl_config_unknown(char *const *environment)
 {
     for (; *environment; environment++) {
-        size_t length = strcspn(*environment, "=");
+        if (!strncmp(*environment, PREFIX, PREFIX_LENGTH) &&
+            !is_known(*environment, strcspn(*environment, "=")))
+            return environment;
+    }
+    return NULL;
+}
+
+static void say_unknown(char *const *environment)
+{
+    unsigned count = 0;
+
+    for (char *const *at = environment; (at = sl_config_unknown(at)); at++) {
         char name[NAME_MAX_EDIT];
 
-        if (strncmp(*environment, PREFIX, PREFIX_LENGTH) || is_known(*environment, length))
+        if (++count > SL_CONFIG_UNKNOWN_SHOWN)
             continue;
-        if (length >= sizeof(name))
-            length = sizeof(name) - 1;
-        memcpy(name, *environment, length);
-        name[length] = '\0';
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(*at, "="), *at);
         sl_log(SL_LOG_WARN, "%s is no option of syncline and is ignored; the nearest is %s", name,
                sl_config_nearest(name));
     }
+    if (count > SL_CONFIG_UNKNOWN_SHOWN)
+        sl_log(SL_LOG_WARN, "%u more SYNCLINE_* variables are no options and are ignored",
+               count - SL_CONFIG_UNKNOWN_SHOWN);
 }
 
-/* Sets the default, then what the environment says, if that is usable. */
-static void read_option(const struct sl_option *o, struct sl_config *out, char *const *environment)
+int sl_config_read_option(const struct sl_option *o, const char *text, struct sl_config *out)
 {
-    const char *text = sl_config_lookup(environment, o->name);
     int err;
 
     sl_config_value_read(o, o->fallback, out);
     if (!text || !*text) /* VARIABLE= is the shell's way to say "not set" */
-        return;
+        return 0;
     err = sl_config_value_read(o, text, out);
-    if (!err)
+    if (err && o->invalid)
+        sl_config_value_read(o, o->invalid, out);
+    return err;
+}
+
+/* "steps:COUNT/PERIOD" for "steps:3", where the values have such a form; else all of them. */
+static void name_expected(const struct sl_option *o, const char *text, char *out, size_t size)
+{
+    const char *colon = strchr(text, ':'), *form = NULL;
+    char start[16];
+
+    if (colon && (size_t)(colon - text) < sizeof(start) - 1) {
+        snprintf(start, sizeof(start), "%.*s", (int)(colon + 1 - text), text);
+        form = strstr(o->values, start);
+    }
+    if (form)
+        snprintf(out, size, "%.*s", (int)strcspn(form, ","), form);
+    else
+        snprintf(out, size, "%s", o->values);
+}
+
+void sl_config_explain(const struct sl_option *o, const char *text, int err, char *out, size_t size)
+{
+    char expected[256];
+    const char *wrong = "is not valid";
+
+    if (err == -ERANGE)
+        wrong = o->type == SL_OPTION_TEXT ? "is too long" : "is out of range";
+    name_expected(o, text, expected, sizeof(expected));
+    if (o->invalid)
+        snprintf(out, size, "%s=%.200s %s (expected %s); %s", o->name, text, wrong, expected,
+                 o->invalid_means);
+    else
+        snprintf(out, size, "%s=%.200s %s (expected %s); the default %s is used", o->name, text,
+                 wrong, expected, *o->fallback ? o->fallback : "(empty)");
+}
+
+static void read_option(const struct sl_option *o, struct sl_config *out, char *const *environment,
+                        int may_speak)
+{
+    const char *text = sl_config_lookup(environment, o->name);
+    int err = sl_config_read_option(o, text, out);
+    char line[768];
+
+    if (!err || !may_speak)
         return;
-    sl_log(SL_LOG_WARN, "%s=%.200s %s: using the default %s; it takes %s", o->name, text,
-           err == -ERANGE ? "is out of range" : "cannot be read", o->fallback, o->values);
+    sl_config_explain(o, text, err, line, sizeof(line));
+    sl_log(SL_LOG_WARN, "%s. Fix the value or unset it.", line);
 }
 
 static const struct sl_option *find_option(const char *name)
@@ -289,23 +356,27 @@ static const struct sl_option *find_option(const char *name)
 
 int sl_config_read_one(struct sl_config *out, const char *name, const char *text)
 {
-    return sl_config_value_read(find_option(name), text, out);
+    return sl_config_read_option(find_option(name), text, out);
 }
 
 void sl_config_read(struct sl_config *out, char *const *environment)
 {
-    const struct sl_option *first[] = {find_option("SYNCLINE_LOG"),
-                                       find_option("SYNCLINE_ENABLED")};
+    const struct sl_option *log = find_option("SYNCLINE_LOG"),
+                           *enabled = find_option("SYNCLINE_ENABLED");
+    /* A job's ranks have the same options: one of them says what is wrong. */
+    int may_speak = sl_identity_rank(environment) == 0;
 
     memset(out, 0, sizeof(*out));
-    /* These two decide whether there is anything to say about the others. */
-    read_option(first[0], out, environment);
+    /* These two decide whether there is anything to say about the others. The level is known before
+     * what is wrong with it is said. */
+    sl_config_read_option(log, sl_config_lookup(environment, log->name), out);
     sl_log_set_level(out->log_level);
-    read_option(first[1], out, environment);
+    read_option(log, out, environment, may_speak);
+    read_option(enabled, out, environment, may_speak);
     for (const struct sl_option *o = sl_config_table; o->name; o++) {
-        if (o != first[0] && o != first[1])
-            read_option(o, out, out->enabled ? environment : (char *const[]){NULL});
+        if (o != log && o != enabled)
+            read_option(o, out, out->enabled ? environment : (char *const[]){NULL}, may_speak);
     }
-    if (out->enabled)
-        report_unknown_names(environment);
+    if (out->enabled && may_speak)
+        say_unknown(environment);
 }

@@ -2,8 +2,10 @@
  * config.h - the option table: one row per SYNCLINE_* variable.
  *
  * Environment, `syncline doctor`, `--help` and docs/configuration.md all come from the table in
- * config.c. A wrong value is reported in one line and the default used; an unknown SYNCLINE_* name
- * is reported once, with the nearest known one.
+ * config.c. An invalid value is reported in one line and never records more than the default: an
+ * option that says when or what to record is off (SYNCLINE_WINDOW: recording waits for start()),
+ * any other has its default. An empty value is the default. Unknown SYNCLINE_* names are reported
+ * with the nearest known one, the first SL_CONFIG_UNKNOWN_SHOWN of them. Rank 0 speaks for all.
  */
 #ifndef SL_CONFIG_H
 #define SL_CONFIG_H
@@ -19,7 +21,8 @@ enum sl_window_mode {
     SL_WINDOW_RUN,
     SL_WINDOW_TIME,
     SL_WINDOW_DEMAND,
-    SL_WINDOW_STEPS
+    SL_WINDOW_STEPS,
+    SL_WINDOW_OFF /* passive from the start: no window machine ever has it */
 };
 
 enum sl_chakra_files {
@@ -50,7 +53,7 @@ struct sl_config {
     uint64_t cupti_memory_bytes;     /* SYNCLINE_CUPTI_MEMORY */
     enum sl_detail detail;           /* SYNCLINE_DETAIL */
     enum sl_log_level log_level;     /* SYNCLINE_LOG */
-    enum sl_window_mode window_mode; /* SYNCLINE_WINDOW: run, time:2s/60s, steps:3/500, demand */
+    enum sl_window_mode window_mode; /* SYNCLINE_WINDOW: run, time:2s/60s, steps:3/500... */
     uint64_t window_ns, period_ns;   /* time mode */
     uint64_t window_steps, period_steps;
     uint64_t lead_in_ns;                /* SYNCLINE_LEAD_IN */
@@ -75,7 +78,7 @@ enum sl_option_type {
     SL_OPTION_DURATION,
     SL_OPTION_NUMBER,
     SL_OPTION_CHOICE, /* one of `words` */
-    SL_OPTION_SET,    /* several of `words`, comma-separated */
+    SL_OPTION_SET,    /* several of `words`, comma-separated; or one whose value is 0 */
     SL_OPTION_COMPRESSION,
     SL_OPTION_WINDOW,
 };
@@ -95,19 +98,31 @@ struct sl_option {
     size_t offset, size;                /* of the field in struct sl_config */
     uint64_t min, max;                  /* SIZE in bytes, DURATION in ns, NUMBER */
     const struct sl_option_word *words; /* ended by a NULL word */
+    const char *invalid;                /* value that an invalid one counts as; NULL: the default */
+    const char *invalid_means;          /* for a person: "recording is off"; NULL with it */
 };
+
+#define SL_CONFIG_UNKNOWN_SHOWN 8 /* unknown names that are reported one by one */
 
 /* The table, ended by a NULL name. */
 extern const struct sl_option sl_config_table[];
 
 /* From `environ`-like text. Reports problems through sl_log(), at the level that SYNCLINE_LOG asks
- * for, which it sets. Never fails: what is wrong keeps its default. Not thread-safe against setenv:
- * called once, from the injection entry. */
+ * for, which it sets. Never fails. Not thread-safe against setenv: called once, from the injection
+ * entry. */
 void sl_config_read(struct sl_config *out, char *const *environment);
 
-/* One option alone, into its field of `out`. 0; -EINVAL: not readable; -ERANGE. `name` is one of
- * the table's. */
-int sl_config_read_one(struct sl_config *out, const char *name, const char *text);
+/* One option alone, into its field of `out`; `text` NULL or "": the default. 0; -EINVAL or -ERANGE:
+ * not valid, and the field is what the table says for that. */
+int sl_config_read_option(const struct sl_option *o, const char *text, struct sl_config *out);
+int sl_config_read_one(struct sl_config *out, const char *name, const char *text); /* by name */
+
+/* What `err` of sl_config_read_option() means: "SYNCLINE_X=Y is not valid (expected Z); ...". */
+void sl_config_explain(const struct sl_option *o, const char *text, int err, char *out,
+                       size_t size);
+
+/* The first entry from `environment` on whose name begins with SYNCLINE_ and is no option; NULL. */
+char *const *sl_config_unknown(char *const *environment);
 
 /* Known name with the smallest edit distance to `name`. */
 const char *sl_config_nearest(const char *name);

@@ -8,12 +8,9 @@
 static const char intro[] =
     "# Configuration\n"
     "\n"
-    "Every option is an environment variable, read once when CUDA is initialised. A value that\n"
-    "cannot be used is reported on stderr in one line and the default is used; so is a name that\n"
-    "starts with `SYNCLINE_` and is not in this table, with the nearest one that is.\n"
-    "\n"
-    "Where it says 0 or 1, `off`, `no`, `false` and `on`, `yes`, `true` do as well; an empty\n"
-    "value is as none.\n"
+    "Every option is an environment variable, read once when CUDA is initialised. An empty value "
+    "is\n"
+    "the default. Where it says 0 or 1, `off`, `no`, `false` and `on`, `yes`, `true` do as well.\n"
     "\n"
     "Sizes take `KiB`, `MiB`, `GiB` (or `K`, `M`, `G`: the same), `KB`, `MB`, `GB` (powers of\n"
     "1000) or nothing (bytes). Durations take `ns`, `us`, `ms`, `s`, `min`, `h` or nothing\n"
@@ -24,6 +21,22 @@ static const char intro[] =
     "\n"
     "| Option | Default | Values |\n"
     "|---|---|---|\n";
+
+static const char invalid_intro[] =
+    "\n## Invalid values\n"
+    "\n"
+    "An invalid value never records more than the default would. Rank 0 reports it on stderr in "
+    "one\n"
+    "line; the other ranks are silent. The option then counts as follows; any option that is not\n"
+    "listed here has its default.\n"
+    "\n"
+    "| Option with an invalid value | Counts as | Consequence |\n"
+    "|---|---|---|\n";
+
+static const char unknown_intro[] =
+    "\n"
+    "A name that starts with `SYNCLINE_` and is not in the table above is ignored. Rank 0 reports\n"
+    "the first %d with the nearest option, and the number of the others.\n";
 
 static const char *shown_default(const struct sl_option *o)
 {
@@ -37,11 +50,21 @@ static void print_words(FILE *f, const struct sl_option_word *words)
         fprintf(f, "| `%s` | %s |\n", words->word, words->help);
 }
 
+static void print_invalid(FILE *f)
+{
+    fputs(invalid_intro, f);
+    for (const struct sl_option *o = sl_config_table; o->name; o++)
+        if (o->invalid)
+            fprintf(f, "| `%s` | `%s` | %s |\n", o->name, o->invalid, o->invalid_means);
+    fprintf(f, unknown_intro, SL_CONFIG_UNKNOWN_SHOWN);
+}
+
 void sl_config_print_markdown(FILE *f)
 {
     fputs(intro, f);
     for (const struct sl_option *o = sl_config_table; o->name; o++)
         fprintf(f, "| `%s` | `%s` | %s |\n", o->name, shown_default(o), o->values);
+    print_invalid(f);
     for (const struct sl_option *o = sl_config_table; o->name; o++) {
         fprintf(f, "\n## %s\n\n%s\n", o->name, o->help);
         if (o->words)

@@ -127,12 +127,14 @@ static int find_word(const struct sl_option *option, const char *text, size_t le
 static int read_set(const struct sl_option *option, const char *text, uint32_t *out)
 {
     uint32_t bits = 0;
-    int value;
+    int value, is_first = 1;
 
-    for (;;) {
+    for (;; is_first = 0) {
         size_t length = strcspn(text, ",");
 
         if (find_word(option, text, length, &value))
+            return -EINVAL;
+        if (!value && (!is_first || text[length])) /* "none" with others says nothing */
             return -EINVAL;
         bits |= (uint32_t)value;
         if (!text[length])
@@ -230,6 +232,10 @@ static int read_window(const struct sl_option *option, const char *text, struct 
     }
     if (!strcmp(text, "demand")) {
         out->window_mode = SL_WINDOW_DEMAND;
+        return 0;
+    }
+    if (!strcasecmp(text, "off")) {
+        out->window_mode = SL_WINDOW_OFF;
         return 0;
     }
     if (!strncmp(text, "steps:", 6))

@@ -66,7 +66,7 @@ static int read_number(const char *text, int *out)
     return 0;
 }
 
-static void read_rank(struct sl_identity *out, char *const *environment)
+static void read_rank(struct sl_identity *out, char *const *environment, int may_speak)
 {
     out->rank = 0;
     out->world_size = 1;
@@ -78,7 +78,8 @@ static void read_rank(struct sl_identity *out, char *const *environment)
         if (!text || !*text)
             continue;
         if (read_number(text, &out->rank)) {
-            sl_log(SL_LOG_WARN, "%s=%.40s is no rank and is passed over", l->rank, text);
+            if (may_speak)
+                sl_log(SL_LOG_WARN, "%s=%.40s is no rank and is passed over", l->rank, text);
             continue;
         }
         out->rank_source = l->rank;
@@ -87,6 +88,14 @@ static void read_rank(struct sl_identity *out, char *const *environment)
             out->world_size = out->rank + 1; /* at least that many there are */
         return;
     }
+}
+
+int sl_identity_rank(char *const *environment)
+{
+    struct sl_identity who;
+
+    read_rank(&who, environment, 0);
+    return who.rank;
 }
 
 static void read_job(struct sl_identity *out, const struct sl_config *config,
@@ -138,7 +147,7 @@ void sl_identity_read(struct sl_identity *out, const struct sl_config *config,
     out->pid = (uint32_t)getpid();
     if (gethostname(out->host, sizeof(out->host) - 1) || !*out->host)
         strcpy(out->host, "localhost");
-    read_rank(out, environment);
+    read_rank(out, environment, 1);
     read_job(out, config, environment);
     read_process_name(out->process_name, sizeof(out->process_name));
     make_folder_path(out, config->output);

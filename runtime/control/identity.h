@@ -26,6 +26,9 @@ struct sl_identity {
 void sl_identity_read(struct sl_identity *out, const struct sl_config *config,
                       char *const *environment);
 
+/* The rank alone; nothing is reported. */
+int sl_identity_rank(char *const *environment);
+
 /* Copies `text` as one component of a path: letters, digits, '.', '_', '-' stay, the rest becomes
  * '_', so does a leading '.'; cut to fit. "" stays "". */
 void sl_identity_sanitise(char *out, size_t size, const char *text);

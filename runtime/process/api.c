@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/stats.h"
 #include "collect/lane/lane.h"
 #include "collect/nvtx/calls.h"
@@ -37,8 +38,13 @@ static int is_there(void)
 
 int sl_process_start(void)
 {
+    static int said;
     int err = is_there(), answer;
 
+    if (err == -ENODEV && sl_process.config.window_mode == SL_WINDOW_OFF)
+        sl_log_once(&said, SL_LOG_ERROR,
+                    "start() fails: SYNCLINE_WINDOW=off records nothing; use "
+                    "SYNCLINE_WINDOW=demand to record between start() and stop()");
     if (err)
         return err;
     answer = sl_collector_request_start(sl_process.collector);

@@ -32,6 +32,10 @@ EXPORT int InitializeInjection(void)
 {
     int saved = errno;
 
+    if (sl_process_refuse_secure()) {
+        errno = saved;
+        return 1;
+    }
     /* First: attaching looks at the loaded objects, and a fork() waits for such looks. */
     if (!has_fork_handlers)
         has_fork_handlers =
@@ -57,7 +61,8 @@ EXPORT int InitializeInjectionNvtxExtension(void *module_info);
 /* Called by each copy of NVTX in the process at its first use; 0: it does nothing from then on. */
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id))
 {
-    int saved = errno, attached = sl_sources_on_nvtx(get_export_table);
+    int saved = errno;
+    int attached = !sl_process_refuse_secure() && sl_sources_on_nvtx(get_export_table);
 
     errno = saved;
     return attached;
@@ -65,7 +70,8 @@ EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id)
 
 EXPORT int InitializeInjectionNvtxExtension(void *module_info)
 {
-    int saved = errno, attached = sl_sources_on_nvtx_extension(module_info);
+    int saved = errno;
+    int attached = !sl_process_refuse_secure() && sl_sources_on_nvtx_extension(module_info);
 
     errno = saved;
     return attached;
@@ -130,7 +136,7 @@ EXPORT int sl_hook_end(void)
 /* The Python package's: `distributedInfo` of the files to come. Before the injection, too. */
 EXPORT int sl_hook_groups(const char *json)
 {
-    return sl_distributed_set(json);
+    return sl_process_refuse_secure() ? -ENODEV : sl_distributed_set(json);
 }
 
 /* The Python package's: enum sl_step_source. */

@@ -13,6 +13,7 @@
 #include "process/process.h"
 
 #include <errno.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -110,6 +111,10 @@ int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *
         passive("switched off by SYNCLINE_ENABLED");
         return 0;
     }
+    if (sl_process.config.window_mode == SL_WINDOW_OFF) {
+        passive("switched off by SYNCLINE_WINDOW=off");
+        return 0;
+    }
     sl_identity_read(&sl_process.identity, &sl_process.config, environment);
     say_of_windows(&sl_process.config);
     why = sl_process_attach(cupti);
@@ -125,6 +130,25 @@ int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *
     if (atomic_load(&sl_process.used))
         sl_process_start_threads();
     sl_sources_arm();
+    return 1;
+}
+
+/* Whoever starts such a program must not choose what it loads or where it writes. Nothing has
+ * begun, so nothing is undone: passive() would touch more than these two words. */
+int sl_process_refuse_secure(void)
+{
+    static const char reason[] = "a set-user-id or set-group-id program is left alone";
+    static int said;
+    int expected = SL_LIFE_NOT_INJECTED;
+
+    if (!getauxval(AT_SECURE))
+        return 0;
+    atomic_store_explicit(&sl_process.reason, reason, memory_order_release);
+    atomic_compare_exchange_strong(&sl_process.life, &expected, SL_LIFE_PASSIVE);
+    sl_log_once(&said, SL_LOG_WARN,
+                "%s: nothing is recorded, and no variable is read; to record it, run it as its "
+                "owner without the set-id bits",
+                reason);
     return 1;
 }
 

@@ -23,6 +23,10 @@ int sl_process_inject(void);
 /* The same with CUPTI's functions and the environment given (tests). */
 int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *environment);
 
+/* 1: the kernel runs this process with rights that its caller may not have (AT_SECURE), which is
+ * said once; nothing may be read, loaded or begun. 0: go on. Any thread; before anything else. */
+int sl_process_refuse_secure(void);
+
 /* Any thread; only the first call of the process that was injected does anything. */
 void sl_process_exit(void);
 

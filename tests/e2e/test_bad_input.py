@@ -21,13 +21,31 @@ def one_line(run: harness.Run, *words: str) -> None:
 
 
 @pytest.mark.parametrize("option, value", [
-    ("window", "sometimes"), ("window", "time:5s/1s"), ("kinds", "kernel,frobnicate"),
     ("compression", "zstd:99"), ("compression", "lzma"), ("memory", "1KiB"), ("memory", "lots"),
-    ("detail", "most"), ("enabled", "perhaps")])
+    ("detail", "most")])
 def test_wrong_value(go, option, value):
     run = go(STEPS, log="warn", **{option: value})
     one_line(run, f"SYNCLINE_{option.upper()}={value}", "default")
     assert len(run.trace().of("kernel")) == 10, "the default is used"
+
+
+@pytest.mark.parametrize("option, value, means", [
+    ("window", "sometimes", "recording waits for start()"),
+    ("window", "time:5s/1s", "recording waits for start()"),
+    ("kinds", "kernel,frobnicate", "no GPU work and no CUDA calls are recorded"),
+    ("enabled", "perhaps", "recording is off")])
+def test_a_wrong_value_never_means_everything(go, option, value, means):
+    run = go(STEPS, log="warn", **{option: value})
+    one_line(run, f"SYNCLINE_{option.upper()}={value} is ", means)
+    assert not any(trace.of("kernel", "cuda_driver") for trace in run.traces())
+    assert option == "kinds" or run.files("*") == []
+
+
+@pytest.mark.parametrize("value", ["off", "none", "nonsense"])
+def test_execution_traces_that_are_off_or_wrong(go, value):
+    run = go(STEPS, log="warn", chakra=value)
+    assert len(run.trace().of("kernel")) == 10 and run.files("*.et*") == []
+    assert len(run.said()) == (value == "nonsense")
 
 
 def test_wrong_log_level(go):
@@ -38,6 +56,11 @@ def test_wrong_log_level(go):
 
 def test_unknown_option_names_the_nearest(go):
     one_line(go(STEPS, log="warn", SYNCLINE_OUTPT="/tmp"), "SYNCLINE_OUTPT", "SYNCLINE_OUTPUT")
+
+
+def test_many_unknown_options_are_counted(go):
+    run = go(STEPS, log="warn", **{f"SYNCLINE_UNKNOWN_{i}": "1" for i in range(1000)})
+    assert len(run.said()) == 9 and "992 more SYNCLINE_* variables" in run.said()[-1]
 
 
 def test_folder_that_cannot_be_made(go, tmp_path):

@@ -80,8 +80,9 @@ def test_the_one_variable_is_enough(tmp_path, flags):
     assert not [line for line in run.said() if line.startswith("syncline: Python")], run.stderr
 
 
-def test_switched_off(tmp_path):
-    run = python(tmp_path, CUDA + REPORT, python="off")
+@pytest.mark.parametrize("value", ["off", "of"])  # an invalid value counts as 0
+def test_switched_off(tmp_path, value):
+    run = python(tmp_path, CUDA + REPORT, python=value)
     assert run.stdout == "False (None, None, None) False\n[]\n"
 
 

@@ -229,7 +229,15 @@ def test_a_fork_before_cuda(tmp_path):
     assert (run.stdout, run.stderr) == ("None\narmed\nNone False\nNone\n", "")
 
 
-def test_syncline_python_off(tmp_path):
+@pytest.mark.parametrize("value", ["off", "of"])  # an invalid value counts as 0
+def test_syncline_python_off(tmp_path, value):
     code = "import os, sys\nprint(os.environ.get('PYTHONPATH'), 'syncline' in sys.modules)"
-    status, out, _ = both(tmp_path, [sys.executable, "-c", code], SYNCLINE_PYTHON="off")
+    status, out, _ = both(tmp_path, [sys.executable, "-c", code], SYNCLINE_PYTHON=value)
     assert (status, out) == (0, "None False\n")
+
+
+@pytest.mark.parametrize("window, status", [("steps:3", 2), ("off", 0), ("", 0)])
+def test_the_window_option_takes_what_the_variable_takes(window, status):
+    run = subprocess.run([*RUN, "-w", window, "true"], capture_output=True, text=True, check=False)
+    assert run.returncode == status, run.stderr
+    assert ("is not understood" in run.stderr) == (status == 2)

@@ -433,6 +433,26 @@ def test_doctor_names_each_problem(tmp_path):
     assert "problems: recording would not work" in lines[-1]
 
 
+def test_doctor_says_what_an_invalid_value_means(tmp_path):
+    text = doctor(1, SYNCLINE_WINDOW="steps:3", SYNCLINE_KINDS="kernel,gemm", SYNCLINE_OPS="",
+                  SYNCLINE_MEMORY="lots")
+    assert "SYNCLINE_WINDOW=steps:3 is not valid (expected steps:COUNT/PERIOD); recording waits for " \
+        "start()" in text
+    assert "no GPU work and no CUDA calls are recorded" in text
+    assert "SYNCLINE_OPS=lean (default)" in text
+    assert "SYNCLINE_MEMORY=lots is not valid (expected 16MiB to 64GiB); the default 64MiB is used" \
+        in text
+    assert "SYNCLINE_WINDOW is off: nothing is recorded" in doctor(1, SYNCLINE_WINDOW="off")
+    text = doctor(1, SYNCLINE_ENABLED="maybe")
+    assert "SYNCLINE_ENABLED=maybe is not valid (expected 0 or 1); recording is off" in text
+
+
+def test_doctor_counts_unknown_names_past_eight(tmp_path):
+    text = doctor(1, **{f"SYNCLINE_UNKNOWN_{i}": "1" for i in range(1000)})
+    assert text.count("is no option and is ignored") == 8
+    assert "992 more SYNCLINE_* variables are no options and are ignored" in text
+
+
 def test_doctor_without_cupti_or_driver(tmp_path):
     with contextlib.suppress(OSError):
         ctypes.CDLL("libcuda.so.1")

@@ -35,6 +35,43 @@ def test_demand_without_start_writes_nothing(go):
     assert go("context kernel:5 sync", window="demand").files() == []
 
 
+def test_off_records_nothing_and_start_fails(go):
+    run = go("context start kernel:5 sync stop status", window="off", log="info")
+    assert run.status == 0 and run.files("*") == []
+    assert numbers(run.stdout, "start") == [-19] and numbers(run.stdout, "stop") == [-19]
+    assert "state 0" in run.stdout and "SYNCLINE_WINDOW=off" in run.stdout
+    (line,) = run.said()
+    assert "start() fails: SYNCLINE_WINDOW=off records nothing" in line
+
+
+@pytest.mark.parametrize("window", ["steps:3", "step:3/500", "time:60s/2s", "RUN!", "0"])
+def test_an_invalid_window_waits_for_start(go, window):
+    run = go("context kernel:3 sync start recording kernel:5 sync stop windows:1 kernel:7 sync",
+             window=window, lead_in="0", log="warn", RANK="0", WORLD_SIZE="2")
+    assert len(run.trace().of("kernel")) == 5
+    (line,) = run.said()
+    assert line.startswith(f"syncline: SYNCLINE_WINDOW={window} is ")
+    assert line.endswith("; recording waits for start(). Fix the value or unset it.")
+    run = go("context kernel:3 sync", window=window, log="warn", RANK="1", WORLD_SIZE="2")
+    assert run.files("*") == [] and run.said() == [], "rank 0 speaks for all"
+
+
+def test_an_empty_window_is_the_default(go):
+    run = go("context kernel:3 sync", window="", kinds="", chakra="", ops="", log="warn")
+    assert len(run.trace().of("kernel")) == 3 and run.said() == []
+
+
+@pytest.mark.parametrize("kinds, lines", [("none", 0), ("off", 0), ("kernel,gemm", 1)])
+def test_without_kinds_the_program_alone_is_recorded(go, kinds, lines):
+    run = go("context push:outer kernel:3 sync pop mark:here sleep:50", kinds=kinds, log="warn")
+    trace = run.trace()
+    assert trace.of("kernel", "cuda_driver", "cuda_runtime", "gpu_memcpy", "cuda_sync") == []
+    assert "outer" in {row["name"] for row in trace.of("user_annotation")}
+    assert len(run.said()) == lines
+    if lines:
+        assert "no GPU work and no CUDA calls are recorded" in run.said()[0]
+
+
 def test_answers_of_the_api(go):
     run = go("start context start kernel sync stop stop windows:1 status", window="run")
     starts, stops = numbers(run.stdout, "start"), numbers(run.stdout, "stop")

@@ -38,8 +38,9 @@ static struct {
 
     /* trouble */
     int register_result, enable_result;
-    _Atomic int hang; /* FlushAll does not return */
-    size_t drops;     /* told once by GetNumDroppedRecords */
+    _Atomic int hang;       /* FlushAll does not return */
+    _Atomic int64_t set_ns; /* the wall clock was set by so much */
+    size_t drops;           /* told once by GetNumDroppedRecords */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .correlation = 100};
 
 static uint64_t fake_now(void)
@@ -47,7 +48,7 @@ static uint64_t fake_now(void)
     struct timespec t;
 
     clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + (uint64_t)fake.set_ns;
 }
 
 static int fake_GetVersion(uint32_t *version)

@@ -19,7 +19,6 @@
 
 #define INJECTION "CUDA_INJECTION64_PATH"
 #define SPACE_LOW (1ull << 30)
-#define PREFIX    "SYNCLINE_"
 
 /* Is it our library? 0, or -EINVAL with the loader's words in `why`. */
 static int try_library(const char *path, char *why, size_t why_size)
@@ -91,43 +90,36 @@ void sl_doctor_library(struct sl_doctor *h, char *const *environment)
                       path, path);
 }
 
-static int is_option(const char *name, size_t size)
-{
-    for (const struct sl_option *o = sl_config_table; o->name; o++) {
-        if (strlen(o->name) == size && memcmp(o->name, name, size) == 0)
-            return 1;
-    }
-    return 0;
-}
-
 static void unknown_options(struct sl_doctor *h, char *const *environment)
 {
-    for (; *environment; environment++) {
-        size_t size = strcspn(*environment, "=");
+    int count = 0;
+
+    for (char *const *at = environment; (at = sl_config_unknown(at)); at++) {
         char name[128], remedy[256];
 
-        if (strncmp(*environment, PREFIX, sizeof(PREFIX) - 1) != 0 || is_option(*environment, size))
+        if (++count > SL_CONFIG_UNKNOWN_SHOWN)
             continue;
-        snprintf(name, sizeof(name), "%.*s", (int)(size < 100 ? size : 100), *environment);
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(*at, "="), *at);
         snprintf(remedy, sizeof(remedy), "did you mean %s?", sl_config_nearest(name));
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", remedy, "%s is no option and is ignored",
                       name);
     }
+    if (count > SL_CONFIG_UNKNOWN_SHOWN)
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", "unset them",
+                      "%d more SYNCLINE_* variables are no options and are ignored",
+                      count - SL_CONFIG_UNKNOWN_SHOWN);
 }
 
 void sl_doctor_options(struct sl_doctor *h, struct sl_config *config, char *const *environment)
 {
     for (const struct sl_option *o = sl_config_table; o->name; o++) {
         const char *text = sl_config_lookup(environment, o->name);
-        int set = text && text[0];
-        char remedy[256];
+        int set = text && text[0], err = sl_config_read_option(o, text, config);
+        char line[600];
 
-        sl_config_value_read(o, o->fallback, config);
-        if (set && sl_config_value_read(o, text, config) != 0) {
-            snprintf(remedy, sizeof(remedy), "it takes %s", o->values);
-            sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", remedy,
-                          "%s=%s is not understood; the default %s is used", o->name, text,
-                          o->fallback);
+        if (err) {
+            sl_config_explain(o, text, err, line, sizeof(line));
+            sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", "fix the value or unset it", "%s", line);
             continue;
         }
         sl_doctor_add(h, SL_DOCTOR_OK, "options", "", "%s=%s%s", o->name, set ? text : o->fallback,
@@ -136,7 +128,11 @@ void sl_doctor_options(struct sl_doctor *h, struct sl_config *config, char *cons
     unknown_options(h, environment);
     if (!config->enabled)
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", "unset SYNCLINE_ENABLED, or set it to 1",
-                      "SYNCLINE_ENABLED is 0: nothing is recorded");
+                      "SYNCLINE_ENABLED is not 1: nothing is recorded");
+    else if (config->window_mode == SL_WINDOW_OFF)
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options",
+                      "unset SYNCLINE_WINDOW, or say when to record: SYNCLINE_WINDOW=demand",
+                      "SYNCLINE_WINDOW is off: nothing is recorded");
 }
 
 /* The nearest folder above `path` (or itself) that exists. */

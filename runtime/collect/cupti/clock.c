@@ -47,10 +47,20 @@ static void make_line(void)
         sl_clock_calibrate();
 }
 
+/* Set, the wall clock takes CUPTI's with it, and ours at its next calibration only: an offset
+ * between the two is believed once ours has followed. */
+static void measure(struct sl_cupti_clock *clock, int (*get)(uint64_t *stamp))
+{
+    sl_clock_follow();
+    do {
+        clock->offset_ns = sl_clock_offset(offset, &get, LOOKS, &clock->uncertainty_ns);
+    } while (!is_near(clock->offset_ns) && sl_clock_follow());
+}
+
 enum sl_cupti_clock_domain sl_cupti_clock_look(struct sl_cupti_clock *clock,
                                                int (*get)(uint64_t *stamp))
 {
-    clock->offset_ns = sl_clock_offset(offset, &get, LOOKS, &clock->uncertainty_ns);
+    measure(clock, get);
     clock->last_ns = sl_clock_now();
     if (!clock->first_ns)
         clock->first_ns = clock->last_ns;

@@ -19,6 +19,7 @@
  *     dump             the same                 step           of the job
  *     push:NAME pop    a range                  mark:NAME
  *     windows:N        waits until N windows are complete files (10 s at most)
+ *     recording        waits until a window is open (10 s at most)
  *     lost             waits until something was lost (10 s at most)
  *     status           prints `state N window N completed N`
  *     chdir:PATH       unlink:PATH
@@ -202,6 +203,17 @@ static void do_windows(uint64_t wanted)
     printf("windows %llu\n", (unsigned long long)status.windows_completed);
 }
 
+static void do_recording(void)
+{
+    struct sl_status status = {.size = sizeof(status)};
+
+    for (int i = 0; i < 2000; i++) {
+        if (sl_status(&status) == 0 && status.state == SL_STATE_RECORDING)
+            return;
+        sleep_ms(5);
+    }
+}
+
 static void do_lost(void)
 {
     struct sl_status status = {.size = sizeof(status)};
@@ -348,6 +360,8 @@ static int do_step(const char *step, long n, const char *text)
         sl_mark(text);
     else if (!strcmp(step, "windows"))
         do_windows((uint64_t)n);
+    else if (!strcmp(step, "recording"))
+        do_recording();
     else if (!strcmp(step, "lost"))
         do_lost();
     else if (!strcmp(step, "chdir"))

@@ -145,6 +145,35 @@ static void a_clock_set_back_and_a_counter_restarted(void **state)
     assert_int_equal(sl_clock_now(), fake.realtime);
 }
 
+/* At once, however short the interval since the last calibration. */
+static void a_clock_set_by_hand_is_followed(void **state)
+{
+    (void)state;
+    calibrate_over(SECOND, 0);
+    assert_int_equal(sl_clock_follow(), 0);
+    fake.realtime += 3600ull * SECOND;
+    assert_int_equal(sl_clock_follow(), 1);
+    assert_int_equal(sl_clock_now(), fake.realtime);
+    assert_int_equal(sl_clock_follow(), 0);
+    calibrate_over(SECOND, 0);
+    fake.realtime -= SECOND / 100;
+    assert_int_equal(sl_clock_follow(), 1);
+    assert_int_equal(sl_clock_now(), fake.realtime);
+    calibrate_over(SECOND, 0);
+    fake.kernel_asked = 0;
+    advance(SECOND, 0);
+    assert_in_range(sl_clock_now(), fake.realtime - 5, fake.realtime + 5);
+    assert_int_equal(fake.kernel_asked, 0);
+}
+
+static void a_slew_is_no_setting(void **state)
+{
+    (void)state;
+    calibrate_over(SECOND, 0);
+    advance(SECOND / 2, 500);
+    assert_int_equal(sl_clock_follow(), 0);
+}
+
 static void too_short_an_interval_changes_nothing(void **state)
 {
     (void)state;
@@ -293,6 +322,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_clock_set_by_hand_is_not_a_slope, use_fake, use_real),
         cmocka_unit_test_setup_teardown(a_clock_set_back_and_a_counter_restarted, use_fake,
                                         use_real),
+        cmocka_unit_test_setup_teardown(a_clock_set_by_hand_is_followed, use_fake, use_real),
+        cmocka_unit_test_setup_teardown(a_slew_is_no_setting, use_fake, use_real),
         cmocka_unit_test_setup_teardown(too_short_an_interval_changes_nothing, use_fake, use_real),
         cmocka_unit_test_setup_teardown(without_a_counter_the_kernel_is_asked_always, use_fake,
                                         use_real),

@@ -16,7 +16,7 @@
 
 /* Reads a configuration and returns what was said on stderr meanwhile. */
 static struct sl_config config;
-static char said[8192];
+static char said[16384];
 
 static void read_config(const char *const *environment)
 {
@@ -95,8 +95,8 @@ static void a_wrong_value_is_one_line_and_the_default(void **state)
     (void)state;
     READ("SYNCLINE_MEMORY=lots");
     assert_int_equal(lines_said(), 1);
-    assert_string_equal(said, "syncline: SYNCLINE_MEMORY=lots cannot be read: using the default "
-                              "64MiB; it takes 16MiB to 64GiB\n");
+    assert_string_equal(said, "syncline: SYNCLINE_MEMORY=lots is not valid (expected 16MiB to "
+                              "64GiB); the default 64MiB is used. Fix the value or unset it.\n");
     assert_int_equal(config.memory_bytes, 64 << 20);
 
     READ("SYNCLINE_MEMORY=1KiB");
@@ -104,14 +104,86 @@ static void a_wrong_value_is_one_line_and_the_default(void **state)
     assert_non_null(strstr(said, "is out of range"));
     assert_int_equal(config.memory_bytes, 64 << 20);
 
-    READ("SYNCLINE_DETAIL=most", "SYNCLINE_KINDS=kernel,gemm", "SYNCLINE_COMPRESSION=zstd:99",
-         "SYNCLINE_WINDOW=time:60s/2s", "SYNCLINE_ENABLED=perhaps");
-    assert_int_equal(lines_said(), 5);
-    assert_non_null(strstr(said, "it takes lean, default, full\n"));
+    READ("SYNCLINE_DETAIL=most", "SYNCLINE_API=alll", "SYNCLINE_COMPRESSION=zstd:99");
+    assert_int_equal(lines_said(), 3);
+    assert_non_null(strstr(said, "(expected lean, default, full); the default default is used"));
     assert_int_equal(config.detail, SL_DETAIL_DEFAULT);
+    assert_int_equal(config.api_all, 0);
     assert_int_equal(config.level, 1);
-    assert_int_equal(config.window_mode, SL_WINDOW_RUN);
-    assert_int_equal(config.enabled, 1);
+}
+
+/* What says whether, when or what to record: never more for a slip of the pen. */
+static void an_invalid_value_never_means_everything(void **state)
+{
+    (void)state;
+    READ("SYNCLINE_WINDOW=steps:3");
+    assert_string_equal(said, "syncline: SYNCLINE_WINDOW=steps:3 is not valid (expected "
+                              "steps:COUNT/PERIOD); recording waits for start(). Fix the value or "
+                              "unset it.\n");
+    assert_int_equal(config.window_mode, SL_WINDOW_DEMAND);
+    READ("SYNCLINE_WINDOW=time:60s/2s");
+    assert_string_equal(said, "syncline: SYNCLINE_WINDOW=time:60s/2s is out of range (expected "
+                              "time:LENGTH/PERIOD); recording waits for start(). Fix the value or "
+                              "unset it.\n");
+    assert_int_equal(config.window_mode, SL_WINDOW_DEMAND);
+    READ("SYNCLINE_WINDOW=0");
+    assert_non_null(strstr(said, "demand, off); recording waits"));
+    assert_int_equal(config.window_mode, SL_WINDOW_DEMAND);
+
+    READ("SYNCLINE_KINDS=kernel,gemm", "SYNCLINE_CHAKRA=yes", "SYNCLINE_OPS=all",
+         "SYNCLINE_NVTX=none", "SYNCLINE_PYTHON=of", "SYNCLINE_SOURCE_DEPTH=off",
+         "SYNCLINE_MODULES=y", "SYNCLINE_GRAPH_EDGES=y");
+    assert_int_equal(lines_said(), 8);
+    assert_non_null(strstr(said, "no GPU work and no CUDA calls are recorded. Fix"));
+    assert_int_equal(config.kinds, 0);
+    assert_int_equal(config.chakra, SL_CHAKRA_OFF);
+    assert_int_equal(config.ops, SL_TORCH_OPS_OFF);
+    assert_int_equal(config.nvtx, 0);
+    assert_int_equal(config.python, 0);
+    assert_int_equal(config.source_depth, 0);
+    assert_int_equal(config.modules, 0);
+    assert_int_equal(config.graph_edges, 0);
+
+    READ("SYNCLINE_ENABLED=maybe", "SYNCLINE_MEMORY=lots");
+    assert_string_equal(said, "syncline: SYNCLINE_ENABLED=maybe is not valid (expected 0 or 1); "
+                              "recording is off. Fix the value or unset it.\n");
+    assert_int_equal(config.enabled, 0);
+}
+
+/* The message shows its own consequence even when it is about the messages. */
+static void an_invalid_log_level_is_said_at_the_default_one(void **state)
+{
+    (void)state;
+    sl_log_set_level(SL_LOG_OFF);
+    READ("SYNCLINE_LOG=loud");
+    assert_int_equal(lines_said(), 1);
+    assert_int_equal(config.log_level, SL_LOG_INFO);
+}
+
+static void off_and_none_are_values(void **state)
+{
+    (void)state;
+    READ("SYNCLINE_WINDOW=off", "SYNCLINE_KINDS=none", "SYNCLINE_CHAKRA=none", "SYNCLINE_OPS=none");
+    assert_string_equal(said, "");
+    assert_int_equal(config.window_mode, SL_WINDOW_OFF);
+    assert_int_equal(config.kinds, 0);
+    assert_int_equal(config.chakra, SL_CHAKRA_OFF);
+    assert_int_equal(config.ops, SL_TORCH_OPS_OFF);
+    READ("SYNCLINE_KINDS=off", "SYNCLINE_CHAKRA=off", "SYNCLINE_OPS=off");
+    assert_string_equal(said, "");
+    assert_int_equal(config.kinds, 0);
+    assert_int_equal(config.chakra, SL_CHAKRA_OFF);
+    assert_int_equal(config.ops, SL_TORCH_OPS_OFF);
+}
+
+static void rank_0_speaks_for_all(void **state)
+{
+    (void)state;
+    READ("RANK=0", "SYNCLINE_WINDOW=steps:3", "SYNCLINE_FOO=1");
+    assert_int_equal(lines_said(), 2);
+    READ("RANK=3", "SYNCLINE_WINDOW=steps:3", "SYNCLINE_FOO=1", "SYNCLINE_MEMORY=lots");
+    assert_string_equal(said, "");
+    assert_int_equal(config.window_mode, SL_WINDOW_DEMAND);
 }
 
 static void an_empty_value_is_the_default(void **state)
@@ -120,6 +192,17 @@ static void an_empty_value_is_the_default(void **state)
     READ("SYNCLINE_MEMORY=", "SYNCLINE_OUTPUT=");
     assert_string_equal(said, "");
     assert_string_equal(config.output, "./syncline-out");
+    for (const struct sl_option *o = sl_config_table; o->name; o++) {
+        struct sl_config defaults;
+        char text[256];
+
+        READ("PATH=/bin");
+        defaults = config;
+        snprintf(text, sizeof(text), "%s=", o->name);
+        READ(text);
+        assert_string_equal(said, "");
+        assert_memory_equal(&config, &defaults, sizeof(config));
+    }
 }
 
 static void an_unknown_name_is_said_with_the_nearest(void **state)
@@ -132,6 +215,26 @@ static void an_unknown_name_is_said_with_the_nearest(void **state)
     assert_non_null(strstr(said, "SYNCLINE_OUPTUT is no option of syncline and is ignored; the "
                                  "nearest is SYNCLINE_OUTPUT\n"));
     assert_int_equal(config.window_mode, SL_WINDOW_RUN);
+}
+
+static void many_unknown_names_are_counted(void **state)
+{
+    static char name[1000][32];
+    static const char *environment[1001];
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name[i], sizeof(name[i]), "SYNCLINE_UNKNOWN_%d=1", i);
+        environment[i] = name[i];
+    }
+    read_config(environment);
+    assert_int_equal(lines_said(), 9);
+    assert_non_null(strstr(said, "SYNCLINE_UNKNOWN_7 is no option"));
+    assert_non_null(strstr(said, "syncline: 992 more SYNCLINE_* variables are no options and are "
+                                 "ignored\n"));
+    environment[8] = NULL;
+    read_config(environment);
+    assert_int_equal(lines_said(), 8);
 }
 
 static void the_nearest_name_by_edits(void **state)
@@ -173,8 +276,13 @@ int main(void)
         cmocka_unit_test(the_defaults),
         cmocka_unit_test(every_option_can_be_set),
         cmocka_unit_test(a_wrong_value_is_one_line_and_the_default),
+        cmocka_unit_test(an_invalid_value_never_means_everything),
+        cmocka_unit_test(an_invalid_log_level_is_said_at_the_default_one),
+        cmocka_unit_test(off_and_none_are_values),
+        cmocka_unit_test(rank_0_speaks_for_all),
         cmocka_unit_test(an_empty_value_is_the_default),
         cmocka_unit_test(an_unknown_name_is_said_with_the_nearest),
+        cmocka_unit_test(many_unknown_names_are_counted),
         cmocka_unit_test(the_nearest_name_by_edits),
         cmocka_unit_test(disabled_or_silent_says_nothing),
         cmocka_unit_test(every_default_is_a_value),

@@ -142,6 +142,9 @@ static void windows(void **state)
     assert_int_equal(c.period_steps, 500);
     assert_int_equal(sl_config_value_read(o, "demand", &c), 0);
     assert_int_equal(c.window_mode, SL_WINDOW_DEMAND);
+    assert_int_equal(sl_config_value_read(o, "offf", &c), -EINVAL);
+    assert_int_equal(sl_config_value_read(o, "off", &c), 0);
+    assert_int_equal(c.window_mode, SL_WINDOW_OFF);
 }
 
 static void texts_that_are_too_long_are_refused_whole(void **state)
@@ -168,6 +171,10 @@ static void sets(void **state)
     assert_int_equal(c.kinds, 99);
     assert_int_equal(sl_config_value_read(o, "memset,kernel,memset", &c), 0);
     assert_int_equal(c.kinds, o->words[0].value | o->words[2].value);
+    assert_int_equal(sl_config_value_read(o, "none,kernel", &c), -EINVAL);
+    assert_int_equal(sl_config_value_read(o, "kernel,off", &c), -EINVAL);
+    assert_int_equal(sl_config_value_read(o, "None", &c), 0);
+    assert_int_equal(c.kinds, 0);
 }
 
 int main(void)

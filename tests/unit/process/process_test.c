@@ -143,6 +143,35 @@ static void play_disabled(void)
     CHECK(strstr(status_now().reason, "SYNCLINE_ENABLED"));
 }
 
+static void play_window_off(void)
+{
+    CHECK(!inject("SYNCLINE_WINDOW=off"));
+    CHECK(!fake.request);
+    CHECK(!stderr_has("syncline"));
+    check_passive("SYNCLINE_WINDOW=off");
+    CHECK(stderr_has("start() fails: SYNCLINE_WINDOW=off records nothing"));
+}
+
+/* As on demand: nothing but what start() asks for. */
+static void play_window_invalid(void)
+{
+    CHECK(inject("SYNCLINE_WINDOW=steps:3"));
+    CHECK(stderr_has("recording waits for start()"));
+    fake_launch("k_before", 1);
+    record_window("k_inside", 2);
+    sl_process_exit();
+    CHECK(files("*") == 2);
+    CHECK(in_file("1.pt.trace.json", "k_before") == 0);
+    CHECK(in_file("1.pt.trace.json", "k_inside") > 0);
+}
+
+static void a_window_that_is_off_or_invalid_records_nothing_by_itself(void **state)
+{
+    (void)state;
+    in_child(play_window_off);
+    in_child(play_window_invalid);
+}
+
 static void whatever_is_wrong_the_host_runs_on_unprofiled(void **state)
 {
     (void)state;
@@ -211,6 +240,7 @@ int main(void)
         CASE(a_child_of_a_bare_clone_does_nothing),
         CASE(a_forked_child_does_nothing),
         CASE(whatever_is_wrong_the_host_runs_on_unprofiled),
+        CASE(a_window_that_is_off_or_invalid_records_nothing_by_itself),
         CASE(an_unwritable_folder_is_one_line),
         CASE(status_fills_what_fits),
     };

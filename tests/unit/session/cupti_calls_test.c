@@ -1,5 +1,6 @@
 /* cupti_calls_test.c - the collector's calls of CUPTI: forced flushes, drops, clocks, refusals.
  */
+#include "base/clock.h"
 #include "life.h"
 
 #include "collect/cupti/tables.h"
@@ -103,6 +104,73 @@ static void a_clock_that_is_right_is_not_spoken_of(void **state)
     in_child(play_right_clock);
 }
 
+static uint64_t monotonic(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* CUPTI's clock and ours are one, which is set by `by_ns` once ours has been calibrated. */
+static void set_wall_clock(int64_t by_ns)
+{
+    struct sl_clock_line line;
+
+    UNTIL(sl_clock_get_line(&line) == 0);
+    fake.set_ns += by_ns;
+}
+
+static const struct sl_clock_source wall_clock = {fake_now, monotonic, monotonic};
+static int64_t set_by_ns;
+
+/* Between two windows, of which the second begins at once. */
+static void play_set_between(void)
+{
+    sl_clock_set_source(&wall_clock);
+    CHECK(inject("SYNCLINE_WINDOW=demand"));
+    record_window("k_before", 3);
+    set_wall_clock(set_by_ns);
+    record_window("k_behind", 3);
+    sl_process_exit();
+    CHECK(!stderr_has("clock"));
+    CHECK(in_file("1.pt.trace.json", "k_before") == in_file("2.pt.trace.json", "k_behind"));
+    CHECK(in_file("2.pt.trace.json", "k_before") == 0);
+    CHECK(in_file("2.pt.trace.json", KERNEL) == 3);
+}
+
+/* In a window, whose end goes with the clock; so does its beginning if the clock is set back. */
+static void play_set_within(void)
+{
+    sl_clock_set_source(&wall_clock);
+    CHECK(inject("SYNCLINE_WINDOW=time:200s/400s"));
+    fake_launch("k", 1);
+    UNTIL(status_now().records >= 2);
+    set_wall_clock(set_by_ns);
+    for (int i = 0; i < 3; i++)
+        fake_launch("k", 1);
+    UNTIL(status_now().records >= 8);
+    sl_process_exit();
+    CHECK(!stderr_has("clock"));
+    CHECK(in_file("1.pt.trace.json", KERNEL) == 4);
+}
+
+static void a_wall_clock_that_is_set_is_no_other_tool(void **state)
+{
+    static const int64_t by_ns[] = {3600000000000, -3600000000000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(by_ns) / sizeof(*by_ns); i++) {
+        set_by_ns = by_ns[i];
+        in_child(play_set_between);
+        remove_folder(state);
+        make_folder(state);
+        in_child(play_set_within);
+        remove_folder(state);
+        make_folder(state);
+    }
+}
+
 /* Buffers that are back after a forced flush are decoded before the window's file is closed: the
  * kernel that ran on is there too, marked. */
 static void play_still_running(void)
@@ -177,6 +245,7 @@ int main(void)
         CASE(kinds_that_are_refused_make_it_passive),
         CASE(a_clock_of_another_tool_is_said),
         CASE(a_clock_that_is_right_is_not_spoken_of),
+        CASE(a_wall_clock_that_is_set_is_no_other_tool),
         CASE(a_kernel_that_runs_on_is_a_row_that_says_so),
         CASE(a_collector_that_was_cut_off_calls_cupti_no_more),
     };

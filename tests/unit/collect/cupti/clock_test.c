@@ -120,6 +120,62 @@ static void without_an_answer_stamps_tell(void **state)
     assert_in_range(ticks, before - 1000, sl_clock_now());
 }
 
+/* A machine whose wall clock can be set: a counter of 3 ticks per ns, each reading takes 10 ns. */
+static struct {
+    uint64_t ticks;
+    int64_t set_ns, set_in_bracket_ns;
+} machine;
+
+static uint64_t machine_ticks(void)
+{
+    return machine.ticks += 30;
+}
+
+static uint64_t machine_monotonic(void)
+{
+    return machine_ticks() / 3;
+}
+
+static uint64_t machine_realtime(void)
+{
+    return 1700000000000000000ull + machine_monotonic() + (uint64_t)machine.set_ns;
+}
+
+/* CUPTI's clock is the wall clock, whatever it is set to, even while we ask. */
+static int settable(uint64_t *stamp)
+{
+    machine.set_ns += machine.set_in_bracket_ns;
+    machine.set_in_bracket_ns = 0;
+    *stamp = machine_realtime();
+    return 0;
+}
+
+static void a_setting_of_the_wall_clock_is_no_other_clock(void **state)
+{
+    static const struct sl_clock_source source = {machine_realtime, machine_monotonic,
+                                                  machine_ticks};
+    static const int64_t by_ns[] = {3600000000000, -7200000000000, 5 * MS, -5 * (int64_t)MS};
+    struct sl_cupti_clock clock = {0};
+
+    (void)state;
+    machine.ticks = 1ull << 40;
+    far_ns = 3600000000000;
+    for (size_t i = 0; i < 2 * sizeof(by_ns) / sizeof(*by_ns); i++) {
+        sl_clock_set_source(&source);
+        sl_clock_calibrate();
+        machine.ticks += 3 * 60 * MS;
+        sl_clock_calibrate();
+        assert_int_equal(sl_cupti_clock_look(&clock, settable), SL_CUPTI_CLOCK_REALTIME);
+        *(i % 2 ? &machine.set_in_bracket_ns : &machine.set_ns) += by_ns[i / 2];
+        assert_int_equal(sl_cupti_clock_look(&clock, settable), SL_CUPTI_CLOCK_REALTIME);
+        assert_in_range(machine_realtime() - clock.last_ns, 0, MS);
+        assert_false(clock.is_mixed);
+        /* Another's is told from it all the same. */
+        assert_int_equal(sl_cupti_clock_look(&clock, another), SL_CUPTI_CLOCK_UNKNOWN);
+    }
+    sl_clock_set_source(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +183,7 @@ int main(void)
         cmocka_unit_test(one_buffer_may_hold_both),
         cmocka_unit_test(what_neither_clock_gives_is_refused),
         cmocka_unit_test(without_an_answer_stamps_tell),
+        cmocka_unit_test(a_setting_of_the_wall_clock_is_no_other_clock),
     };
 
     return cmocka_run_group_tests(tests, make_line, NULL);
