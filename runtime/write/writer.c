@@ -319,6 +319,9 @@ static void *run(void *user)
 {
     struct sl_writer *w = user;
 
+    /* Each thread names itself. glibc writes another thread's name into a file of /proc, and a host
+     * that closes all descriptors in that moment gets the name in a file of its own. */
+    pthread_setname_np(pthread_self(), "syncline-write");
     for (;;) {
         uint32_t wakes = atomic_load_explicit(&w->wakes, memory_order_acquire);
         /* Read before the ring is: what was pushed before stop is then seen. */
@@ -367,7 +370,6 @@ int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error)
         goto fail_thread;
-    pthread_setname_np(w->thread, "syncline-write");
     *out = w;
     return 0;
 
