@@ -5,10 +5,11 @@
 #include "base/load.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/own_file.h"
 
 unsigned sl_load_runnable(const char *text)
 {
@@ -23,15 +24,11 @@ unsigned sl_load_runnable(const char *text)
 
 int sl_load_is_high(void)
 {
-    int saved = errno, fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    int saved = errno;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     char text[128];
-    ssize_t got = -1;
+    ssize_t got = sl_own_file_read("/proc/loadavg", text, sizeof(text) - 1);
 
-    if (fd >= 0) {
-        got = read(fd, text, sizeof(text) - 1);
-        close(fd);
-    }
     text[got > 0 ? got : 0] = '\0';
     errno = saved;
     return processors > 0 && sl_load_runnable(text) > (unsigned long)processors;

@@ -30,6 +30,8 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
                                            "records in discarded buffers"},
     [SL_STAT_DROPPED_RING] = {"dropped_ring", "events lost because the ring was full"},
     [SL_STAT_DROPPED_WRITE] = {"dropped_write", "events not written because the file had failed"},
+    [SL_STAT_FILES_LOST] = {"files_lost",
+                            "files that the program closed or replaced while they were written"},
     [SL_STAT_OUTSIDE_WINDOW] = {"outside_window",
                                 "events of lead-ins and pauses, decoded and not written"},
     [SL_STAT_NAMES_LOST] = {"names_lost", "texts not kept: the table was at its cap"},

@@ -24,6 +24,7 @@ enum sl_stat {
     SL_STAT_DROPPED_RECORDS_DISCARDED, /* records in those */
     SL_STAT_DROPPED_RING,              /* event ring full */
     SL_STAT_DROPPED_WRITE,             /* not written because the sink had failed */
+    SL_STAT_FILES_LOST,                /* closed or replaced by the host: base/own_file.h */
     SL_STAT_OUTSIDE_WINDOW,            /* records of lead-ins and pauses, decoded and not written */
     SL_STAT_NAMES_LOST,                /* text not kept: table at its cap */
     SL_STAT_FOREIGN_BUFFERS,           /* completed to us, requested from somebody else */

@@ -6,11 +6,12 @@
 #include "control/identity.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/own_file.h"
 
 /* What each launcher tells. The first whose rank is there decides both, so that a torchrun inside a
  * Slurm step is not mixed with the step's own numbers. */
@@ -116,11 +117,8 @@ static void read_job(struct sl_identity *out, const struct sl_config *config,
 /* The kernel's short name of the process: "python3". */
 static void read_process_name(char *out, size_t size)
 {
-    int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, out, size - 1);
+    ssize_t got = sl_own_file_read("/proc/self/comm", out, size - 1);
 
-    if (fd >= 0)
-        close(fd);
     out[got > 0 ? got : 0] = '\0';
     out[strcspn(out, "\n")] = '\0';
     if (!*out)

@@ -105,6 +105,9 @@ int sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns);
 size_t sl_pipeline_queued(const struct sl_pipeline *p);
 int sl_pipeline_is_crowded(const struct sl_pipeline *p);
 
+/* Any thread: the last window with a file that the host has closed or replaced; 0: none. */
+uint32_t sl_pipeline_lost_window(const struct sl_pipeline *p);
+
 /* Any thread, never blocks: last complete file ("" if none), how many there are, bytes held. */
 void sl_pipeline_last(struct sl_pipeline *p, char *path, size_t path_size, uint64_t *windows);
 size_t sl_pipeline_bytes(const struct sl_pipeline *p);

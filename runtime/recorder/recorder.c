@@ -186,9 +186,18 @@ int sl_collector_see_step(struct sl_collector *c)
     return err;
 }
 
+/* A window of the whole run would stay without a file until the process ends. Others are short. */
+static void renew_lost(struct sl_collector *c)
+{
+    if (c->window.mode == SL_WINDOW_RUN && c->window.state == SL_WIN_RECORDING &&
+        sl_pipeline_lost_window(c->pipeline) == c->window.number)
+        sl_collector_request_dump(c);
+}
+
 /* Steps until nothing is to be done now. */
 static int run_window(struct sl_collector *c)
 {
+    renew_lost(c);
     for (;;) {
         uint32_t actions;
         int err = turn_window(c, is_drained(c), &actions);

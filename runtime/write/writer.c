@@ -49,6 +49,7 @@ struct sl_writer {
     _Atomic uint32_t asleep;
     _Atomic uint32_t stop; /* enum stop */
     _Atomic uint32_t ended;
+    _Atomic uint32_t lost_window; /* the last one with a lost file; 0: none */
 
     /* the writer thread's */
     struct sl_sink *sink; /* NULL: no file is open */
@@ -57,6 +58,7 @@ struct sl_writer {
     uint64_t safe;        /* rows of the open file that a sync has brought to the disk; NO_FILE */
     uint64_t taken;       /* rows that came for the open file; some may be held back */
     int frame_open;
+    int is_loss_said;
     char path[PATH_MAX]; /* final name of the open file */
 
     /* What sl_writer_last() tells, for application threads, which must not block: a sequence lock
@@ -80,9 +82,19 @@ static const char *suffix(const struct sl_writer *w)
     }
 }
 
-/* `error` ended or prevented the file of this window: said once for it. Whether what came after the
- * last sync fitted is not known: it counts as lost. */
-static void say_failure(struct sl_writer *w, int error)
+/* The host has closed a file of this window, or replaced it. */
+static void lose_window(struct sl_writer *w)
+{
+    atomic_store_explicit(&w->lost_window, w->opt.meta.window, memory_order_relaxed);
+    sl_log_once(&w->is_loss_said, SL_LOG_ERROR,
+                "the program closed or replaced a trace file of window %u in %s (closefrom() and "
+                "loops over all descriptors close it); its own files are untouched, the rest of "
+                "that trace is lost, and recording goes on in the next window; close descriptors "
+                "before CUDA starts, or only those that the program has opened",
+                w->opt.meta.window, w->opt.folder);
+}
+
+static void report_error(const struct sl_writer *w, int error)
 {
     char text[128];
     const char *remedy = "check the folder, or set SYNCLINE_OUTPUT to another";
@@ -95,6 +107,16 @@ static void say_failure(struct sl_writer *w, int error)
            "cannot write %s: %s; the rest of window %u is lost%s, the job is not affected; %s",
            w->path, strerror_r(-error, text, sizeof(text)), w->opt.meta.window,
            w->sink ? " (what was written stays in its .part file)" : "", remedy);
+}
+
+/* `error` ended or prevented the file of this window: said once for it. Whether what came after the
+ * last sync fitted is not known: it counts as lost. */
+static void say_failure(struct sl_writer *w, int error)
+{
+    if (error == -EBADF)
+        lose_window(w);
+    else
+        report_error(w, error);
     if (w->safe != NO_FILE)
         sl_stats_add(SL_STAT_DROPPED_WRITE, w->taken - w->safe);
     w->safe = NO_FILE;
@@ -156,6 +178,12 @@ static void fail_file(struct sl_writer *w, int error)
         sl_edge_rows_fail(w->opt.edges);
     sl_kineto_end(w->opt.kineto, w->opt.meta.opened_ns);
     close_file(w, 0);
+}
+
+static void see_lost_et(struct sl_writer *w)
+{
+    if (w->opt.et && sl_et_window_is_lost(w->opt.et))
+        lose_window(w);
 }
 
 static int has_file(const struct sl_writer *w)
@@ -225,6 +253,7 @@ static void close_window(struct sl_writer *w, uint64_t closed_ns)
         end_files(w, closed_ns);
     if (w->opt.et)
         sl_et_window_end(w->opt.et);
+    see_lost_et(w);
 }
 
 /* ---- events ---- */
@@ -299,6 +328,7 @@ static uint64_t keep_frames_short(struct sl_writer *w)
     uint64_t age;
     int error;
 
+    see_lost_et(w);
     if (!w->sink || !w->frame_open)
         return due;
     age = sl_clock_monotonic() - w->frame_ns;
@@ -319,6 +349,9 @@ static void *run(void *user)
 {
     struct sl_writer *w = user;
 
+    /* Each thread names itself. glibc writes another thread's name into a file of /proc, and a host
+     * that closes all descriptors in that moment gets the name in a file of its own. */
+    pthread_setname_np(pthread_self(), "syncline-write");
     for (;;) {
         uint32_t wakes = atomic_load_explicit(&w->wakes, memory_order_acquire);
         /* Read before the ring is: what was pushed before stop is then seen. */
@@ -367,7 +400,6 @@ int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error)
         goto fail_thread;
-    pthread_setname_np(w->thread, "syncline-write");
     *out = w;
     return 0;
 
@@ -405,6 +437,11 @@ int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns)
     pthread_join(w->thread, NULL);
     sl_pages_unmap(w, sizeof(*w));
     return 0;
+}
+
+uint32_t sl_writer_lost_window(const struct sl_writer *w)
+{
+    return atomic_load_explicit(&w->lost_window, memory_order_relaxed);
 }
 
 void sl_writer_last(struct sl_writer *w, char *path, size_t path_size, uint64_t *windows)

@@ -5,7 +5,8 @@
  * outside a window are remembered by kineto for the files to come, and so is, in the engine of
  * edges (write/edge_rows.h), what was enqueued. Frames are closed at least once a second, so that a
  * killed process leaves a readable file. A failing sink ends the file (what was written stays), is
- * said once, and later events of that window are counted as lost; the next window tries again.
+ * said once, and later events of that window are counted as lost; the next window tries again. So
+ * does a file that the host has closed (base/own_file.h), which is said once per process.
  */
 #ifndef SL_WRITER_H
 #define SL_WRITER_H
@@ -42,6 +43,9 @@ void sl_writer_wake(struct sl_writer *w);
  * written, so that the file can be ended. 0, or -ETIMEDOUT: the thread is left alone with its
  * memory and the file stays .part. */
 int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns);
+
+/* Any thread: the last window with a file that the host has closed or replaced; 0: none. */
+uint32_t sl_writer_lost_window(const struct sl_writer *w);
 
 /* Any thread, never blocks: path of the last file that was completed ("" if none), windows
  * completed. Not after stop. */

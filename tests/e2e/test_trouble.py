@@ -1,5 +1,6 @@
 """CUPTI at its worst: late, shuffled, repeated, dropped and stolen records; every version of it.
 syncline's events = truth minus what the simulator logged, exactly."""
+import json
 import os
 import subprocess
 
@@ -214,6 +215,49 @@ def test_last_flush_that_never_returns(go):
     assert len(trace.of("kernel")) >= 20
     assert trace.counters["undelivered_at_exit"] == missing
     assert len(run.said()) == (missing > 0)
+
+
+CLOSEFDS = harness.BUILD / "tests" / "e2e" / "closefds"
+
+
+def check_part(part):
+    """What is left of a lost file can be made whole, if anything had been written."""
+    kind = "chakra" if ".et" in part.name else "kineto"
+    whole = part.with_name(part.name + ".whole")
+    result = subprocess.run([harness.TOOL, "convert", part, "--to", kind, "-o", whole],
+                            capture_output=True, text=True, check=False)
+    assert result.returncode in (0, 1) or part.stat().st_size == 0, result.stderr
+    if result.returncode == 1:
+        assert "is closed properly" in result.stderr
+
+
+@pytest.mark.parametrize("window", ["run", "time:60ms/100ms"])
+def test_host_that_closes_all_descriptors(tmp_path, window):
+    """closefrom(3) at any moment, and files of its own: none gets a byte of ours, none is closed."""
+    out = tmp_path / "out"
+    env = {"SYNCLINE_OUTPUT": str(out), "SYNCLINE_JOB": "job", "SYNCLINE_WINDOW": window,
+           "SYNCLINE_LEAD_IN": "0", "SYNCLINE_LOG": "warn",
+           "SYNCLINE_DUMP_CUPTI": str(tmp_path / "dump"), "CUDA_INJECTION64_PATH": str(harness.LIBRARY)}
+    # The simulator has no files of its own that could be closed.
+    result = subprocess.run([harness.SIMGPU, "--build", harness.BUILD, CLOSEFDS, "24"],
+                            capture_output=True, text=True, timeout=60, cwd=tmp_path,
+                            env=harness.environment(env), check=False)
+    run = harness.Run(result.returncode, result.stdout, result.stderr, out, [], [])
+    assert (run.status, run.stdout) == (0, "files 100 changed 0 broken 0\n"), run.stderr
+    for line in ("program closed or replaced a trace file", "SYNCLINE_DUMP_CUPTI"):
+        assert sum(line in said for said in run.said()) == 1, run.stderr
+    assert [path for path in run.files() if path.suffix == ".part"]
+    # The last file is of a window in which the host closed nothing; it tells of those before.
+    last = max(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
+    assert last.counters["files_lost"] > 0 and (last.of("kernel") or window != "run")
+    for trace in run.traces():
+        told = json.loads(subprocess.run([harness.TOOL, "check", "--json", trace.path],
+                                         capture_output=True, check=False).stdout)
+        # On a busy machine the ring may have been full.
+        assert not [problem for problem in told["problems"]
+                    if problem["severity"] == "error" and problem["id"] != "lost"], told
+    for part in run.files("*.part"):
+        check_part(part)
 
 
 @pytest.mark.sanitize

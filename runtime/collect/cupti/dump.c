@@ -183,7 +183,7 @@ void sl_cupti_dump_buffer(struct sl_cupti_dump *d, const uint8_t *data, size_t v
 {
     struct sl_cupti_dump_buffer head;
 
-    if (!d || d->file.fd < 0)
+    if (!d || d->file.own.fd < 0)
         return;
     tell_new_devices(d);
     head = (struct sl_cupti_dump_buffer){
@@ -220,7 +220,7 @@ void sl_cupti_dump_dropped(struct sl_cupti_dump *d, uint64_t records)
 {
     const struct sl_cupti_dump_dropped dropped = {d ? d->buffers : 0, records};
 
-    if (d && d->file.fd >= 0)
+    if (d && d->file.own.fd >= 0)
         write_one(d, SL_CUPTI_DUMP_DROPPED, &dropped, sizeof(dropped));
 }
 
@@ -228,7 +228,7 @@ void sl_cupti_dump_clock(struct sl_cupti_dump *d, int64_t offset_ns, uint64_t un
 {
     struct sl_cupti_dump_clock clock = {.uncertainty_ns = uncertainty_ns};
 
-    if (!d || d->file.fd < 0 || uncertainty_ns == UINT64_MAX)
+    if (!d || d->file.own.fd < 0 || uncertainty_ns == UINT64_MAX)
         return;
     clock.realtime_ns = sl_clock_now();
     clock.monotonic_ns = sl_clock_monotonic();
@@ -240,7 +240,7 @@ void sl_cupti_dump_ticks(struct sl_cupti_dump *d)
 {
     struct sl_clock_line line = {0};
 
-    if (!d || d->file.fd < 0)
+    if (!d || d->file.own.fd < 0)
         return;
     if (sl_clock_get_line(&line))
         line = (struct sl_clock_line){0};
@@ -255,7 +255,7 @@ void sl_cupti_dump_ticks(struct sl_cupti_dump *d)
 
 void sl_cupti_dump_end(struct sl_cupti_dump *d)
 {
-    if (!d || d->file.fd < 0)
+    if (!d || d->file.own.fd < 0)
         return;
     tell_new_devices(d);
     write_end(d, SL_CUPTI_DUMP_ENDED);

@@ -11,13 +11,14 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/own_file.h"
 #include "collect/cupti/dump.h"
 
 #define SL_CUPTI_DUMP_PIECES 4
 
 struct sl_cupti_dump_file {
-    int fd; /* -1: closed */
-    uint64_t bytes;
+    struct sl_own_file own;
+    uint64_t bytes; /* in whole chunks, and the header */
     char path[PATH_MAX];
 };
 

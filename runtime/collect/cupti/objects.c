@@ -8,10 +8,10 @@
 #include "collect/cupti/objects.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/own_file.h"
 #include "base/pages.h"
 #include "base/stats.h"
 
@@ -280,14 +280,9 @@ static uint32_t name_from_proc(struct sl_cupti_objects *s, uint32_t thread)
 {
     char path[64], text[64];
     ssize_t length;
-    int fd;
 
     snprintf(path, sizeof path, "/proc/self/task/%u/comm", thread);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    length = read(fd, text, sizeof text);
-    close(fd);
+    length = sl_own_file_read(path, text, sizeof text);
     if (length > 0 && text[length - 1] == '\n')
         length--;
     return length > 0 ? sl_intern_put(s->opt.intern, text, (size_t)length) : 0;

@@ -7,7 +7,6 @@
 #include "collect/torch/discover.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 
 #include "base/home.h"
 #include "base/loader.h"
+#include "base/own_file.h"
 
 #define LIBRARY "libtorch_cpu.so"
 /* Functions of libc10 with a std::string among their arguments, as the old ABI names them. */
@@ -67,7 +67,6 @@ static void ask_package(struct sl_torch *torch, const char *library, int depth)
     char folder[PATH_MAX], path[PATH_MAX + 16], text[4096];
     ssize_t length;
     char *slash;
-    int fd;
 
     snprintf(folder, sizeof(folder), "%s", library);
     for (int up = 0; up < depth; up++) {
@@ -80,11 +79,7 @@ static void ask_package(struct sl_torch *torch, const char *library, int depth)
     if (slash)
         snprintf(torch->packages, sizeof(torch->packages), "%.*s", (int)(slash - folder), folder);
     snprintf(path, sizeof(path), "%s/version.py", folder);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    length = read(fd, text, sizeof(text) - 1);
-    close(fd);
+    length = sl_own_file_read(path, text, sizeof(text) - 1);
     if (length <= 0)
         return;
     text[length] = '\0';

@@ -30,6 +30,7 @@ struct sl_et_window {
     int excused; /* an error that need not be said */
     int unsaid;  /* one that is to be, if the other file does not fail by it too */
     uint64_t unsaid_ns;
+    int is_lost;
     int unsynced;
     uint64_t unsynced_ns; /* since then, monotonic */
     int has_groups;
@@ -81,12 +82,21 @@ int sl_et_window_is_open(const struct sl_et_window *e)
     return e->sink != NULL;
 }
 
+int sl_et_window_is_lost(const struct sl_et_window *e)
+{
+    return e->is_lost;
+}
+
 /* ---- files ---- */
 
 /* A full disk stops both files of a window, this one first or last: one line is enough. */
 static void note_failure(struct sl_et_window *e, int error)
 {
     sl_stats_add(SL_STAT_CHAKRA_FAILED, 1);
+    if (error == -EBADF) {
+        e->is_lost = 1;
+        return;
+    }
     e->unsaid = error == e->excused ? 0 : error;
     e->unsaid_ns = sl_clock_monotonic();
 }
@@ -138,6 +148,7 @@ void sl_et_window_open(struct sl_et_window *e, const struct sl_trace_meta *meta)
     int error;
 
     e->window = meta->window;
+    e->is_lost = 0;
     e->unsynced = 0;
     memset(&e->counted, 0, sizeof(e->counted));
     e->prefix = (size_t)snprintf(e->path, sizeof(e->path), "%s/%u", e->opt.folder, meta->window);

@@ -41,6 +41,9 @@ void sl_et_window_excuse(struct sl_et_window *e, int error);
 void sl_et_window_open(struct sl_et_window *e, const struct sl_trace_meta *meta);
 int sl_et_window_is_open(const struct sl_et_window *e);
 
+/* A file of this window was lost (base/own_file.h), which the caller reports. */
+int sl_et_window_is_lost(const struct sl_et_window *e);
+
 /* As sl_chakra_events() and so on; a file that fails is said once, and left as .part. Without an
  * open one they do nothing. */
 void sl_et_window_events(struct sl_et_window *e, const struct sl_event *ev, size_t count);

@@ -209,7 +209,9 @@ static char *put_counters(struct sl_kineto *k, char *at)
         now = sl_stats_get((enum sl_stat)i);
         /* One may fall: a launch that comes late takes back that it was missing. */
         at = sl_json_u64(at, now > k->counted[i] ? now - k->counted[i] : 0);
-        k->counted[i] = now;
+        /* Lost files cannot tell of themselves: the next ones do, in a sum. */
+        if (i != SL_STAT_FILES_LOST)
+            k->counted[i] = now;
     }
     *at++ = '}';
     return at;

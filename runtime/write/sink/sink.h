@@ -44,7 +44,8 @@ struct sl_sink {
 /* `path` is the final name; bytes go to `path`.part, opened O_EXCL|O_CLOEXEC|O_NOFOLLOW mode 0600.
  * Missing parent folders are made (0700). -EEXIST if either name is taken. No signal is raised
  * (writes only to regular files), EINTR is retried, a short write on a full disk is -ENOSPC and
- * what fitted stays. */
+ * what fitted stays. -EBADF: the host closed or replaced the file (base/own_file.h), which is left
+ * alone from then on. */
 int sl_sink_file_open(struct sl_sink **out, const char *path);
 
 /* Path of the file now (with or without .part), for messages; owned by the sink. */

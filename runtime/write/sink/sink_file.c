@@ -9,19 +9,17 @@
 #include "write/sink/sink.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/new_file.h"
+#include "base/own_file.h"
 
 struct file_sink {
     struct sl_sink sink; /* first: a sink is cast to this */
-    int fd;
+    struct sl_own_file file;
     int error;
     char path[PATH_MAX]; /* the name the file has now */
     size_t final_length; /* of the name without .part */
@@ -54,23 +52,11 @@ static int make_parents(const char *path)
 static int file_write(struct sl_sink *sink, const void *data, size_t size)
 {
     struct file_sink *f = (struct file_sink *)sink;
-    const char *at = data;
+    struct iovec all = {(void *)(uintptr_t)data, size}; /* writev reads only */
 
-    if (f->error)
-        return f->error;
-    while (size > 0) {
-        ssize_t n = write(f->fd, at, size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            f->error = n < 0 ? -errno : -ENOSPC;
-            return f->error;
-        }
-        at += n;
-        size -= (size_t)n;
-    }
-    return 0;
+    if (!f->error && size > 0)
+        f->error = sl_own_file_write(&f->file, &all, 1);
+    return f->error;
 }
 
 static int file_sync(struct sl_sink *sink)
@@ -78,35 +64,18 @@ static int file_sync(struct sl_sink *sink)
     return ((struct file_sink *)sink)->error;
 }
 
-/* Never replaces a file: containers repeat host, rank and pid. */
-static int rename_new(const char *from, const char *to)
-{
-    struct stat st;
-
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS)
-        return -errno;
-    /* This file system cannot refuse to replace (NFS). */
-    if (lstat(to, &st) == 0)
-        return -EEXIST;
-    return rename(from, to) == 0 ? 0 : -errno;
-}
-
 static int file_close(struct sl_sink *sink, int complete)
 {
     struct file_sink *f = (struct file_sink *)sink;
-    int error = f->error;
+    int closed = sl_own_file_close(&f->file), error = f->error ? f->error : closed;
 
-    /* Some file systems tell of a full disk only here. */
-    if (close(f->fd) != 0 && errno != EINTR && !error)
-        error = -errno;
     if (complete && !error) {
         char to[PATH_MAX];
 
+        /* Never replaces a file: containers repeat host, rank and pid. */
         memcpy(to, f->path, f->final_length);
         to[f->final_length] = 0;
-        error = rename_new(f->path, to);
+        error = sl_own_file_rename(&f->file, f->path, to);
     }
     free(f);
     return error;
@@ -130,11 +99,9 @@ int sl_sink_file_open(struct sl_sink **out, const char *path)
         return -ENOMEM;
     f->final_length = strlen(path);
     snprintf(f->path, sizeof(f->path), "%s%s", path, part);
-    f->fd = sl_new_file_open(f->path);
-    if (f->fd < 0) {
-        error = f->fd;
+    error = sl_own_file_open(&f->file, f->path);
+    if (error)
         goto fail_open;
-    }
     /* A limit on file sizes raises SIGXFSZ; the writer thread blocks it like every signal. */
     f->sink.write = file_write;
     f->sink.sync = file_sync;

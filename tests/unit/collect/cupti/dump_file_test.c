@@ -126,15 +126,37 @@ static void a_chunk_that_does_not_fit_is_no_part(void **state)
     write_chunk('b', 3000, 9000);
     setrlimit(RLIMIT_FSIZE, &limit);
     assert_int_equal(status().st_size, whole);
-    assert_int_equal(file.fd, -1);
+    assert_int_equal(file.own.fd, -1);
     write_chunk('c', 8, 8); /* now there is room: it has ended all the same */
     assert_int_equal(status().st_size, whole);
+}
+
+/* The host has closed our descriptor, and has its number for a file of its own. */
+static void a_host_that_has_our_number_gets_no_byte(void **state)
+{
+    FILE *host = tmpfile();
+    off_t whole = status().st_size;
+    int ours = file.own.fd;
+    struct stat st;
+
+    (void)state;
+    assert_true(ours >= 512);
+    assert_int_equal(dup2(fileno(host), ours), ours);
+    write_chunk('a', 100, 100);
+    assert_int_equal(file.own.fd, -1);
+    write_chunk('b', 100, 100);
+    sl_cupti_dump_file_close(&file);
+    assert_int_equal(fstat(ours, &st), 0);
+    assert_int_equal(st.st_size, 0);
+    assert_int_equal(status().st_size, whole);
+    close(ours);
+    fclose(host);
 }
 
 static void a_path_that_is_too_long(void **state)
 {
     static char longer[PATH_MAX + 16];
-    struct sl_cupti_dump_file other = {.fd = -1};
+    struct sl_cupti_dump_file other = {.own = {.fd = -1}};
 
     (void)state;
     memset(longer, 'p', sizeof(longer) - 1);
@@ -153,6 +175,7 @@ int main(void)
         CASE(nobody_else_may_read_it),
         CASE(a_file_that_is_there_is_left_alone),
         CASE(a_chunk_that_does_not_fit_is_no_part),
+        CASE(a_host_that_has_our_number_gets_no_byte),
         CASE(a_path_that_is_too_long),
     };
 

@@ -178,15 +178,71 @@ static void the_standard_streams_are_not_taken(void **state)
     assert_int_equal(size_of(in_folder("x")), 5);
 }
 
+/* The number that a file of this name has in this process. */
+static int fd_of(const char *path)
+{
+    struct stat file, st;
+
+    assert_int_equal(lstat(path, &file), 0);
+    for (int fd = 3; fd < 1024; fd++)
+        if (fstat(fd, &st) == 0 && st.st_dev == file.st_dev && st.st_ino == file.st_ino)
+            return fd;
+    fail_msg("%s is not open", path);
+    return -1;
+}
+
+/* A host has closed what it does not know, and opens files of its own. */
+static void a_host_that_has_our_number_gets_no_byte(void **state)
+{
+    int host = open(in_folder("host"), O_RDWR | O_CREAT, 0600), ours;
+    struct sl_sink *s;
+
+    (void)state;
+    assert_int_equal(sl_sink_file_open(&s, in_folder("x")), 0);
+    assert_int_equal(s->write(s, "hello", 5), 0);
+    ours = fd_of(in_folder("x.part"));
+    assert_true(ours >= 512);
+    assert_int_equal(dup2(host, ours), ours);
+    assert_int_equal(s->write(s, "hello", 5), -EBADF);
+    assert_int_equal(s->sync(s), -EBADF);
+    assert_int_equal(s->close(s, 1), -EBADF);
+    assert_int_equal(size_of(in_folder("host")), 0);
+    assert_int_equal(write(ours, "host", 4), 4);
+    assert_int_equal(size_of(in_folder("host")), 4);
+    assert_int_equal(size_of(in_folder("x.part")), 5);
+    assert_int_equal(size_of(in_folder("x")), -1);
+    close(ours);
+    close(host);
+}
+
+static void a_file_that_was_put_in_our_place_keeps_its_name(void **state)
+{
+    struct sl_sink *s;
+
+    (void)state;
+    assert_int_equal(sl_sink_file_open(&s, in_folder("x")), 0);
+    assert_int_equal(s->write(s, "hello", 5), 0);
+    assert_int_equal(close(open(in_folder("other"), O_CREAT | O_WRONLY, 0600)), 0);
+    assert_int_equal(rename(in_folder("other"), in_folder("x.part")), 0);
+    assert_int_equal(s->close(s, 1), -EBADF);
+    assert_int_equal(size_of(in_folder("x.part")), 0);
+    assert_int_equal(size_of(in_folder("x")), -1);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(a_complete_file_gets_its_name),       T(an_incomplete_file_keeps_part),
-        T(nothing_is_ever_overwritten),         T(a_planted_link_is_not_followed),
-        T(a_folder_that_cannot_be_is_an_error), T(a_failed_write_keeps_what_fitted),
+        T(a_complete_file_gets_its_name),
+        T(an_incomplete_file_keeps_part),
+        T(nothing_is_ever_overwritten),
+        T(a_planted_link_is_not_followed),
+        T(a_folder_that_cannot_be_is_an_error),
+        T(a_failed_write_keeps_what_fitted),
         T(the_standard_streams_are_not_taken),
+        T(a_host_that_has_our_number_gets_no_byte),
+        T(a_file_that_was_put_in_our_place_keeps_its_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,237 @@
+/*
+ * own_file.c - a file that is written, read and closed only while its descriptor is still ours.
+ *
+ * Threads, memory: see own_file.h.
+ */
+#include "base/own_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/stats.h"
+
+#define FIRST_FD 512 /* higher than the numbers that most programs ever use */
+
+/* ---- ours or not ---- */
+
+static int is_same(const struct sl_own_file *f, const struct stat *st)
+{
+    return st->st_dev == f->device && st->st_ino == f->inode;
+}
+
+static int lose(void)
+{
+    sl_stats_add(SL_STAT_FILES_LOST, 1);
+    return -EBADF;
+}
+
+/* 0, or -errno: whatever has that number now is not touched again. Where fstat itself fails on an
+ * open file (a network file system), that file cannot be told from another: it stays open. */
+static int compare(struct sl_own_file *f)
+{
+    struct stat st;
+    int error = 0;
+
+    if (f->fd < 0)
+        return -EBADF;
+    if (fstat(f->fd, &st) != 0)
+        error = -errno;
+    else if (!is_same(f, &st))
+        error = -EBADF;
+    if (error)
+        f->fd = -1;
+    return error;
+}
+
+static int check(struct sl_own_file *f)
+{
+    int was_open = f->fd >= 0, error = compare(f);
+
+    return error == -EBADF && was_open ? lose() : error;
+}
+
+/* 0; -EBADF: the name is another file's. */
+static int check_name(const struct sl_own_file *f, const char *path)
+{
+    struct stat st;
+
+    if (lstat(path, &st) != 0)
+        return -errno;
+    return is_same(f, &st) ? 0 : lose();
+}
+
+/* ---- opening ---- */
+
+/* Duplicates `fd` to the lowest free number from FIRST_FD up; below a lower limit, as high as fits.
+ * The host may change its limit and its descriptors at any time, so each start is tried. -errno: no
+ * number above `fd` is free. */
+static int duplicate_high(int fd)
+{
+    int from = FIRST_FD, least = fd > STDERR_FILENO ? fd : STDERR_FILENO, high = -1;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= FIRST_FD)
+        from = (int)limit.rlim_cur - 1;
+    errno = EMFILE;
+    for (; from > least && high < 0; from--) {
+        high = fcntl(fd, F_DUPFD_CLOEXEC, from);
+        if (high < 0 && errno != EMFILE && errno != EINVAL)
+            break;
+    }
+    return high < 0 ? -errno : high;
+}
+
+/* Closes `fd` if it is this file. The only close of a low number: the host may have got it. */
+static void close_low(const struct sl_own_file *f, int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == 0 && is_same(f, &st))
+        close(fd);
+}
+
+/* Takes over `low`, which open() has just given for `path`. 0 or -errno. */
+static int take(struct sl_own_file *f, int low, const char *path, int stat_flags)
+{
+    struct stat st, named;
+    int high, error;
+
+    f->fd = -1;
+    if (fstat(low, &st) != 0)
+        return -errno;
+    f->device = st.st_dev;
+    f->inode = st.st_ino;
+    high = duplicate_high(low);
+    if (fstatat(AT_FDCWD, path, &named, stat_flags) != 0) {
+        error = -errno; /* such as the name of a thread that has just ended */
+        goto fail_name;
+    }
+    if (!is_same(f, &named)) {
+        error = -EBADF; /* the host had the number even before fstat: `low` is its own */
+        goto fail_same;
+    }
+    f->fd = high >= 0 ? high : low;
+    error = compare(f);
+    if (error)
+        goto fail_name;
+    if (high < 0 && low <= STDERR_FILENO) {
+        error = high;
+        goto fail_name;
+    }
+    if (high >= 0)
+        close_low(f, low); /* else the limit leaves no higher number */
+    return 0;
+
+fail_name:
+    close_low(f, low);
+fail_same:
+    if (high >= 0)
+        close(high); /* ours, whatever file it is a duplicate of */
+    f->fd = -1;
+    return error;
+}
+
+int sl_own_file_open(struct sl_own_file *f, const char *path)
+{
+    int low = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), error;
+
+    f->fd = -1;
+    if (low < 0)
+        return -errno;
+    error = take(f, low, path, AT_SYMLINK_NOFOLLOW);
+    if (error == -EMFILE)
+        sl_own_file_unlink(f, path);
+    return error == -EBADF ? lose() : error;
+}
+
+ssize_t sl_own_file_read(const char *path, void *data, size_t size)
+{
+    int low = open(path, O_RDONLY | O_CLOEXEC), error;
+    struct sl_own_file f;
+    ssize_t got;
+
+    if (low < 0)
+        return -errno;
+    error = take(&f, low, path, 0);
+    if (error)
+        return error;
+    got = read(f.fd, data, size);
+    if (got < 0)
+        got = -errno;
+    if (compare(&f) == 0)
+        close(f.fd);
+    return got;
+}
+
+/* ---- writing ---- */
+
+int sl_own_file_write(struct sl_own_file *f, struct iovec *part, int parts)
+{
+    while (parts > 0) {
+        int error = check(f);
+        ssize_t n;
+
+        if (error)
+            return error;
+        n = writev(f->fd, part, parts);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -ENOSPC;
+        for (; parts > 0 && (size_t)n >= part->iov_len; part++, parts--)
+            n -= (ssize_t)part->iov_len;
+        if (parts > 0) {
+            part->iov_base = (char *)part->iov_base + n;
+            part->iov_len -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+int sl_own_file_truncate(struct sl_own_file *f, uint64_t bytes)
+{
+    int error = check(f);
+
+    if (error)
+        return error;
+    return ftruncate(f->fd, (off_t)bytes) == 0 ? 0 : -errno;
+}
+
+int sl_own_file_close(struct sl_own_file *f)
+{
+    int error = check(f), fd = f->fd;
+
+    if (error)
+        return error;
+    f->fd = -1;
+    return close(fd) == 0 || errno == EINTR ? 0 : -errno;
+}
+
+/* ---- the name ---- */
+
+int sl_own_file_rename(const struct sl_own_file *f, const char *from, const char *to)
+{
+    int error = check_name(f, from);
+    struct stat st;
+
+    if (error)
+        return error;
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -errno;
+    /* This file system cannot refuse to replace (NFS). */
+    if (lstat(to, &st) == 0)
+        return -EEXIST;
+    return rename(from, to) == 0 ? 0 : -errno;
+}
+
+void sl_own_file_unlink(const struct sl_own_file *f, const char *path)
+{
+    if (check_name(f, path) == 0)
+        unlink(path);
+}
