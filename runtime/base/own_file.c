@@ -180,6 +180,10 @@ int sl_own_file_write(struct sl_own_file *f, struct iovec *part, int parts)
         n = writev(f->fd, part, parts);
         if (n < 0 && errno == EINTR)
             continue;
+        if (n < 0 && errno == EBADF) { /* closed since the check */
+            f->fd = -1;
+            return lose();
+        }
         if (n <= 0)
             return n < 0 ? -errno : -ENOSPC;
         for (; parts > 0 && (size_t)n >= part->iov_len; part++, parts--)

@@ -240,7 +240,7 @@ def test_host_that_closes_all_descriptors(tmp_path, window):
            "SYNCLINE_DUMP_CUPTI": str(tmp_path / "dump"), "CUDA_INJECTION64_PATH": str(harness.LIBRARY)}
     # The simulator has no files of its own that could be closed.
     result = subprocess.run([harness.SIMGPU, "--build", harness.BUILD, CLOSEFDS, "24"],
-                            capture_output=True, text=True, timeout=60, cwd=tmp_path,
+                            capture_output=True, text=True, timeout=300, cwd=tmp_path,
                             env=harness.environment(env), check=False)
     run = harness.Run(result.returncode, result.stdout, result.stderr, out, [], [])
     assert (run.status, run.stdout) == (0, "files 100 changed 0 broken 0\n"), run.stderr

@@ -30,7 +30,7 @@
 #define MOST_ROUND_NS  80000000
 #define KERNELS_A_WAIT 20
 #define MOST_COPIES    4
-#define FILE_AGAIN_NS  20000000000u
+#define FILE_AGAIN_NS  120000000000u
 
 static const char ptx[] = SPIN_MODULE SPIN_KERNEL("plain_spin_ns");
 
