@@ -161,15 +161,18 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
 enum sl_json_type {
     SL_JSON_STRING, /* value without quotes, escapes as written */
     SL_JSON_NUMBER,
-    SL_JSON_WORD /* true, false, null */
+    SL_JSON_WORD,  /* true, false, null */
+    SL_JSON_ARRAY, /* its text as written, shown after its elements */
+    SL_JSON_OBJECT /* its text as written, shown after its members */
 };
 
 /* `path`: keys from the outermost, joined by '.'; array elements have their array's. */
 typedef void (*sl_json_visit_fn)(void *user, const char *path, enum sl_json_type type,
                                  struct sl_text value);
 
-/* Any value: checks it and shows every scalar in it. `root` begins the paths; visit may be NULL.
- * Returns as sl_json_row(); what came before an error has been shown. */
+/* Any value: checks it and shows every value in it, but not an array or object that is all of it.
+ * `root` begins the paths; visit may be NULL. Returns as sl_json_row(); what came before an error
+ * has been shown. */
 int sl_json_visit(struct sl_json *j, const char *root, const char *text, size_t size,
                   sl_json_visit_fn visit, void *user, struct sl_json_error *error);
 

@@ -54,7 +54,6 @@ inline sl_row_category category_of(string_view s, sl_text *name)
 struct row_walk : visitor {
     sl_trace_row *row;
     sl_row_edge *edge;
-    od::document *whole;
 
     /* What a word means: hardly a writer escapes its letters, but any may. */
     string_view meant(string_view word, char (&room)[WORD_MAX]) const
@@ -120,18 +119,8 @@ struct row_walk : visitor {
                        : name == "Input type"      ? &row->types
                        : name == "Concrete Inputs" ? &row->values
                                                    : nullptr;
-        const char *from = nullptr, *to = nullptr;
 
-        if (!out)
-            return value(v, 0, 1);
-        if (whole->current_location().get(from) || !value(v, 0, 1) ||
-            whole->current_location().get(to))
-            return fail(simdjson::TAPE_ERROR);
-        /* What follows the array has begun. */
-        while (to > from && to[-1] != ']')
-            to--;
-        *out = {from, static_cast<size_t>(to - from)};
-        return true;
+        return out ? text_of(v, od::json_type::array, 0, 1, out) : value(v, 0, 1);
     }
 
     /* The args of operators and collectives, which the rows of the GPU mostly lack. */
