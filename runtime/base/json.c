@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
+
 // clang-format off
 const char sl_json_digits3[1000][4] = {
     "000", "001", "002", "003", "004", "005", "006", "007", "008", "009", "010", "011", "012",
@@ -154,39 +156,6 @@ char *sl_json_millionths(char *at, uint64_t millionths)
     return without_trailing_zeros(sl_json_three(at, (uint32_t)(millionths % 1000)));
 }
 
-/* Length of the well-formed UTF-8 sequence at `s` (Unicode's table 3-7), 0 if there is none. */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-    unsigned char low = 0x80, high = 0xbf;
-    size_t length, i;
-
-    if (s[0] < 0x80)
-        return 1;
-    if (s[0] >= 0xc2 && s[0] <= 0xdf) {
-        length = 2;
-    } else if (s[0] >= 0xe0 && s[0] <= 0xef) {
-        length = 3;
-        if (s[0] == 0xe0)
-            low = 0xa0; /* shorter forms exist */
-        else if (s[0] == 0xed)
-            high = 0x9f; /* surrogates */
-    } else if (s[0] >= 0xf0 && s[0] <= 0xf4) {
-        length = 4;
-        if (s[0] == 0xf0)
-            low = 0x90;
-        else if (s[0] == 0xf4)
-            high = 0x8f; /* past U+10FFFF */
-    } else {
-        return 0;
-    }
-    if (length > left || s[1] < low || s[1] > high)
-        return 0;
-    for (i = 2; i < length; i++)
-        if (s[i] < 0x80 || s[i] > 0xbf)
-            return 0;
-    return length;
-}
-
 static char *put_hex(char *at, unsigned char byte)
 {
     static const char hex[] = "0123456789abcdef";
@@ -232,7 +201,7 @@ char *sl_json_escape(char *at, const char *text, size_t length)
             s++;
         } else if (*s < 0x20) {
             at = put_control(at, *s++);
-        } else if ((n = utf8_length(s, (size_t)(end - s))) != 0) {
+        } else if ((n = *s < 0x80 ? 1 : sl_utf8_length((const char *)s, (size_t)(end - s))) != 0) {
             at = sl_json_raw(at, (const char *)s, n);
             s += n;
         } else {
