@@ -18,14 +18,12 @@
 
 enum {
     OPT_JSON,
-    OPT_QUIET,
-    OPT_HELP
+    OPT_QUIET
 };
 
 static const struct sl_flag options[] = {
     [OPT_JSON] = {"json", 0, NULL, "print one JSON object per file, for programs"},
     [OPT_QUIET] = {"quiet", 'q', NULL, "print nothing; the exit status tells"},
-    [OPT_HELP] = {"help", 'h', NULL, "this text"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -140,46 +138,22 @@ static int check_file(const struct request *r, const char *path)
                                        : check_kineto(r, path, input);
 }
 
-static int run(const struct sl_command *self, int argc, char **argv)
+static int run(const struct sl_args *args)
 {
-    struct request r = {self, 0, 0};
-    int worst = SL_EXIT_OK, files = 0, option;
-    struct sl_args args;
+    struct request r = {args->command, args->value[OPT_JSON] != NULL,
+                        args->value[OPT_QUIET] != NULL};
+    int worst = SL_EXIT_OK;
 
-    /* Options first, wherever they stand, then the files. */
-    sl_args_begin(&args, self, argc, argv);
-    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
-        switch (option) {
-        case OPT_JSON:
-            r.json = 1;
-            break;
-        case OPT_QUIET:
-            r.quiet = 1;
-            break;
-        case OPT_HELP:
-            sl_args_print_help(self, stdout);
-            return SL_EXIT_OK;
-        case SL_ARGS_OPERAND:
-            files++;
-            break;
-        default:
-            return SL_EXIT_USAGE;
-        }
-    }
-    if (files == 0) {
-        sl_args_complain(self, "name at least one trace: syncline %s", self->usage);
+    if (args->operands == 0) {
+        sl_args_complain(r.command, "name at least one trace: syncline %s", r.command->usage);
         return SL_EXIT_USAGE;
     }
-    sl_args_begin(&args, self, argc, argv);
-    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
-        int status;
+    for (int i = 0; i < args->operands; i++) {
+        int status = check_file(&r, args->operand[i]);
 
-        if (option != SL_ARGS_OPERAND)
-            continue;
-        status = check_file(&r, args.value);
         if (status > worst)
             worst = status;
-        if (--files && !r.json && !r.quiet)
+        if (i + 1 < args->operands && !r.json && !r.quiet)
             putchar('\n');
     }
     return worst;
@@ -216,5 +190,6 @@ const struct sl_command sl_cmd_check = {
              "  syncline check --json syncline-out/*/*/*.json.zst | jq '.problems[]'\n"
              "  syncline check -q trace.json.zst && echo complete\n",
     .options = options,
+    .operands_max = SL_ARGS_ANY,
     .run = run,
 };

@@ -21,8 +21,7 @@ enum {
     OPT_LEVEL,
     OPT_RANK,
     OPT_ET,
-    OPT_FORCE,
-    OPT_HELP
+    OPT_FORCE
 };
 
 static const struct sl_flag options[] = {
@@ -33,7 +32,6 @@ static const struct sl_flag options[] = {
     [OPT_RANK] = {"rank", 'r', "N", "chakra: the rank in the file (the trace's own)"},
     [OPT_ET] = {"et", 'e', "FILE", "chakra: PyTorch's execution trace of the same run"},
     [OPT_FORCE] = {"force", 'f', NULL, "replace FILE if it is there"},
-    [OPT_HELP] = {"help", 'h', NULL, "this text"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -126,84 +124,36 @@ static int set_rank(struct sl_convert_request *r, const char *rank)
     return 0;
 }
 
-/* The form and what is only for one of them. The same. */
-static int choose(struct sl_convert_request *r, const char *name, const char *level,
-                  const char *rank, const struct format **out)
+static int run(const struct sl_args *args)
 {
-    const struct format *f = find_format(r, name);
+    const char *const *value = args->value;
+    struct sl_convert_request r = {.command = args->command,
+                                   .input = args->operand[0],
+                                   .output = value[OPT_OUTPUT],
+                                   .force = value[OPT_FORCE] != NULL,
+                                   .et = value[OPT_ET]};
+    const struct format *f;
 
-    if (!f || set_level(r, f, level) != 0 || set_rank(r, rank) != 0)
-        return -EINVAL;
-    if (f->convert != sl_convert_chakra && (rank || r->et)) {
-        sl_args_complain(r->command, "--%s is for --to chakra: leave it out", rank ? "rank" : "et");
-        return -EINVAL;
-    }
-    r->compression = f->compression;
-    *out = f;
-    return 0;
-}
-
-/* Fills the request. 0, SL_EXIT_USAGE after a line on stderr, or -1: help was printed. */
-static int parse(struct sl_convert_request *r, int argc, char **argv, const struct format **out)
-{
-    const char *format = NULL, *level = NULL, *rank = NULL;
-    struct sl_args args;
-    int option;
-
-    sl_args_begin(&args, r->command, argc, argv);
-    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
-        switch (option) {
-        case OPT_TO:
-            format = args.value;
-            break;
-        case OPT_OUTPUT:
-            r->output = args.value;
-            break;
-        case OPT_LEVEL:
-            level = args.value;
-            break;
-        case OPT_RANK:
-            rank = args.value;
-            break;
-        case OPT_ET:
-            r->et = args.value;
-            break;
-        case OPT_FORCE:
-            r->force = 1;
-            break;
-        case OPT_HELP:
-            sl_args_print_help(r->command, stdout);
-            return -1;
-        case SL_ARGS_OPERAND:
-            if (sl_args_take_file(&args, &r->input))
-                return SL_EXIT_USAGE;
-            break;
-        default:
-            return SL_EXIT_USAGE;
-        }
-    }
-    if (!r->input || !format || !r->output || !r->output[0]) {
-        sl_args_complain(r->command, "%s is missing: syncline %s",
-                         !r->input ? "FILE"
-                         : !format ? "--to"
-                                   : "-o",
-                         r->command->usage);
+    if (!r.input || !value[OPT_TO] || !r.output || !r.output[0]) {
+        sl_args_complain(r.command, "%s is missing: syncline %s",
+                         !r.input         ? "FILE"
+                         : !value[OPT_TO] ? "--to"
+                                          : "-o",
+                         r.command->usage);
         return SL_EXIT_USAGE;
     }
-    return choose(r, format, level, rank, out) == 0 ? 0 : SL_EXIT_USAGE;
-}
-
-static int run(const struct sl_command *self, int argc, char **argv)
-{
-    struct sl_convert_request r = {.command = self};
-    const struct format *format = NULL;
-    int status = parse(&r, argc, argv, &format);
-
-    if (status)
-        return status < 0 ? SL_EXIT_OK : status;
+    f = find_format(&r, value[OPT_TO]);
+    if (!f || set_level(&r, f, value[OPT_LEVEL]) != 0 || set_rank(&r, value[OPT_RANK]) != 0)
+        return SL_EXIT_USAGE;
+    if (f->convert != sl_convert_chakra && (value[OPT_RANK] || r.et)) {
+        sl_args_complain(r.command, "--%s is for --to chakra: leave it out",
+                         value[OPT_RANK] ? "rank" : "et");
+        return SL_EXIT_USAGE;
+    }
+    r.compression = f->compression;
     /* A limit on file sizes is reported like a full disk, not by a signal. */
     signal(SIGXFSZ, SIG_IGN);
-    return format->convert(&r);
+    return f->convert(&r);
 }
 
 const struct sl_command sl_cmd_convert = {
@@ -246,5 +196,6 @@ const struct sl_command sl_cmd_convert = {
         "  syncline convert trace.json.gz --to chakra -o job.0.et\n"
         "  zcat trace.json.gz | syncline convert - --to kineto-zst -o trace.json.zst\n",
     .options = options,
+    .operands_max = 1,
     .run = run,
 };

@@ -24,15 +24,13 @@
 
 enum {
     OPT_OUTPUT,
-    OPT_WINDOW,
-    OPT_HELP
+    OPT_WINDOW
 };
 
 static const struct sl_flag options[] = {
     [OPT_OUTPUT] = {"output", 'o', "FOLDER", "where traces go (SYNCLINE_OUTPUT)"},
     [OPT_WINDOW] = {"window", 'w', "WHEN",
                     "when to record: run, time:2s/60s, steps:3/500, demand (SYNCLINE_WINDOW)"},
-    [OPT_HELP] = {"help", 'h', NULL, "this text"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -142,36 +140,24 @@ static int run_command(const struct sl_command *self, char **argv)
     return become(self, argv);
 }
 
-static int run(const struct sl_command *self, int argc, char **argv)
+static int run(const struct sl_args *args)
 {
+    const char *output = args->value[OPT_OUTPUT], *window = args->value[OPT_WINDOW];
     struct sl_config config;
-    struct sl_args args;
-    int option;
 
-    sl_args_begin(&args, self, argc, argv);
-    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
-        switch (option) {
-        case OPT_OUTPUT:
-            setenv("SYNCLINE_OUTPUT", args.value, 1);
-            break;
-        case OPT_WINDOW:
-            if (sl_config_read_one(&config, "SYNCLINE_WINDOW", args.value)) {
-                sl_args_complain(self, "--window %s is not understood: see --help", args.value);
-                return SL_EXIT_USAGE;
-            }
-            setenv("SYNCLINE_WINDOW", args.value, 1);
-            break;
-        case OPT_HELP:
-            sl_args_print_help(self, stdout);
-            return SL_EXIT_OK;
-        case SL_ARGS_OPERAND:
-            return run_command(self, argv + args.at - 1);
-        default:
-            return SL_EXIT_USAGE;
-        }
+    if (window && sl_config_read_one(&config, "SYNCLINE_WINDOW", window)) {
+        sl_args_complain(args->command, "--window %s is not understood: see --help", window);
+        return SL_EXIT_USAGE;
     }
-    sl_args_complain(self, "no command: `syncline run -- python train.py`");
-    return SL_EXIT_USAGE;
+    if (args->operands == 0) {
+        sl_args_complain(args->command, "no command: `syncline run -- python train.py`");
+        return SL_EXIT_USAGE;
+    }
+    if (output)
+        setenv("SYNCLINE_OUTPUT", output, 1);
+    if (window)
+        setenv("SYNCLINE_WINDOW", window, 1);
+    return run_command(args->command, args->operand);
 }
 
 const struct sl_command sl_cmd_run = {
@@ -195,5 +181,6 @@ const struct sl_command sl_cmd_run = {
              "  syncline run python train.py\n"
              "  syncline run -w steps:3/500 -- torchrun --nproc-per-node 8 train.py\n",
     .options = options,
+    .operands_max = SL_ARGS_COMMAND,
     .run = run,
 };

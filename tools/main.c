@@ -85,7 +85,7 @@ static int dispatch(int argc, char **argv)
     command = find_command(argv[1]);
     if (!command)
         return unknown_command(argv[1]);
-    return command->run(command, argc - 1, argv + 1);
+    return sl_args_run(command, argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv)
