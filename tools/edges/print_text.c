@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "edges/edge_lines.h"
 #include "edges/print.h"
 #include "print/format.h"
 #include "print/short_name.h"
@@ -134,27 +133,26 @@ static void put_line_row(FILE *f, const char *line, const char *source,
 /* Which line makes the CPU wait, and for what mostly. */
 static void put_lines(FILE *f, const struct sl_trace_events *t, struct sl_edge_summary *s)
 {
-    struct sl_edge_lines *lines = sl_edge_summary_lines(s);
-    struct sl_edge_waits rest = *sl_edge_lines_rest(lines), all;
-    size_t steps = sl_trace_events_steps(t);
-    const struct sl_edge_line *pair;
-    size_t pairs = sl_edge_lines_sort(lines, &pair), rows = 0;
+    struct sl_edge_waits rest = *sl_edge_summary_rest(s, SL_EDGE_BY_LINE), all;
+    size_t steps = sl_trace_events_steps(t), rows = 0;
+    const struct sl_edge_group *pair;
+    size_t pairs = sl_edge_summary_sort(s, SL_EDGE_BY_LINE, &pair);
     char line[LINE_WIDTH + 1], source[NAME_WIDTH + 1], others[NAME_WIDTH + 32];
 
     /* Not one line is known: the table would say nothing. */
-    if (pairs == 0 || (sl_edge_lines_one(pair, pairs, &all) == pairs && pair->line == 0))
+    if (pairs == 0 || (sl_edge_summary_name(pair, pairs, &all) == pairs && pair->name == 0))
         return;
     fprintf(f, "%-*s  %10s  %12s  %12s  %12s  %s\n", LINE_WIDTH + 2, "the CPU waited at", "waits",
             "total", steps ? "per step" : "", "longest", "mostly for");
     for (size_t i = 0, same; i < pairs; i += same) {
-        same = sl_edge_lines_one(&pair[i], pairs - i, &all);
+        same = sl_edge_summary_name(&pair[i], pairs - i, &all);
         if (rows++ >= LINE_ROWS) {
             sl_edge_waits_add(&rest, &all);
             continue;
         }
         shortened(source, t, pair[i].source, "?");
         snprintf(others, sizeof(others), same > 1 ? "%s and %zu more" : "%s", source, same - 1);
-        put_line_row(f, shortened_line(line, t, pair[i].line), others, &all, steps);
+        put_line_row(f, shortened_line(line, t, pair[i].name), others, &all, steps);
     }
     if (rest.count)
         put_line_row(f, "(all others)", "", &rest, steps);
