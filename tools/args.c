@@ -7,6 +7,8 @@
  */
 #include "args.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@
 
 #define NAME_MAX_SIZE 32
 
-void sl_args_complain(const struct sl_command *command, const char *format, ...)
+int sl_args_complain(const struct sl_command *command, const char *format, ...)
 {
     va_list args;
 
@@ -25,6 +27,17 @@ void sl_args_complain(const struct sl_command *command, const char *format, ...)
     vfprintf(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
+    return SL_EXIT_USAGE;
+}
+
+int sl_args_number(const char *text, uint64_t most, uint64_t *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0 && *out <= most ? 0
+                                                                                         : -EINVAL;
 }
 
 const char *sl_args_nearest(const char *name, const char *const *names, int count)
@@ -76,10 +89,9 @@ static int unknown_option(const struct sl_command *command, const char *name)
     for (const struct sl_flag *o; (o = option(command, count)); count++)
         names[count] = o->name;
     nearest = sl_args_nearest(name, names, count);
-    sl_args_complain(command, "no option --%s%s%s%s: see `syncline %s --help`", name,
-                     nearest ? "; did you mean --" : "", nearest ? nearest : "", nearest ? "?" : "",
-                     command->name);
-    return SL_EXIT_USAGE;
+    return sl_args_complain(command, "no option --%s%s%s%s: see `syncline %s --help`", name,
+                            nearest ? "; did you mean --" : "", nearest ? nearest : "",
+                            nearest ? "?" : "", command->name);
 }
 
 /* The option's value: what follows '=' or in the next argument. */
@@ -87,19 +99,15 @@ static int take_value(struct reader *r, int index, const char *attached)
 {
     const struct sl_flag *o = option(r->args.command, index);
 
-    if (!o->value && attached) {
-        sl_args_complain(r->args.command, "--%s takes no value", o->name);
-        return SL_EXIT_USAGE;
-    }
+    if (!o->value && attached)
+        return sl_args_complain(r->args.command, "--%s takes no value", o->name);
     if (o == &help) {
         sl_args_print_help(r->args.command, stdout);
         return SL_EXIT_OK;
     }
-    if (o->value && !attached && !(attached = *r->next++)) {
-        sl_args_complain(r->args.command, "--%s needs a value: --%s %s", o->name, o->name,
-                         o->value);
-        return SL_EXIT_USAGE;
-    }
+    if (o->value && !attached && !(attached = *r->next++))
+        return sl_args_complain(r->args.command, "--%s needs a value: --%s %s", o->name, o->name,
+                                o->value);
     r->args.value[index] = attached ? attached : "";
     return GO_ON;
 }
@@ -127,11 +135,9 @@ static int short_options(struct reader *r, const char *letters)
     while (*letters && rc == GO_ON) {
         for (i = 0; (o = option(r->args.command, i)) && o->letter != *letters; i++)
             ;
-        if (!o) {
-            sl_args_complain(r->args.command, "no option -%c: see `syncline %s --help`", *letters,
-                             r->args.command->name);
-            return SL_EXIT_USAGE;
-        }
+        if (!o)
+            return sl_args_complain(r->args.command, "no option -%c: see `syncline %s --help`",
+                                    *letters, r->args.command->name);
         letters++;
         if (o->value)
             return take_value(r, i, *letters ? letters : NULL);

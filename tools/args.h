@@ -6,6 +6,7 @@
 #ifndef SL_ARGS_H
 #define SL_ARGS_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 struct sl_flag {
@@ -60,9 +61,12 @@ int sl_args_run(const struct sl_command *command, int argc, char **argv);
 
 void sl_args_print_help(const struct sl_command *command, FILE *f);
 
-/* One line on stderr: "syncline COMMAND: ...". */
-void sl_args_complain(const struct sl_command *command, const char *format, ...)
+/* One line on stderr: "syncline COMMAND: ...". SL_EXIT_USAGE. */
+int sl_args_complain(const struct sl_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* A number from 0 to `most`, digits alone. 0 or -EINVAL. */
+int sl_args_number(const char *text, uint64_t most, uint64_t *out);
 
 /* The nearest of `count` names, or NULL when none is near. */
 const char *sl_args_nearest(const char *name, const char *const *names, int count);

@@ -130,10 +130,8 @@ static int check_file(const struct request *r, const char *path)
     struct sl_input *input;
     char why[512];
 
-    if (sl_input_open(&input, path, why, sizeof(why)) != 0) {
-        sl_args_complain(r->command, "%s", why);
-        return SL_EXIT_USAGE;
-    }
+    if (sl_input_open(&input, path, why, sizeof(why)) != 0)
+        return sl_args_complain(r->command, "%s", why);
     return sl_et_is_input(input, path) ? check_chakra(r, path, input)
                                        : check_kineto(r, path, input);
 }
@@ -144,10 +142,9 @@ static int run(const struct sl_args *args)
                         args->value[OPT_QUIET] != NULL};
     int worst = SL_EXIT_OK;
 
-    if (args->operands == 0) {
-        sl_args_complain(r.command, "name at least one trace: syncline %s", r.command->usage);
-        return SL_EXIT_USAGE;
-    }
+    if (args->operands == 0)
+        return sl_args_complain(r.command, "name at least one trace: syncline %s",
+                                r.command->usage);
     for (int i = 0; i < args->operands; i++) {
         int status = check_file(&r, args->operand[i]);
 

@@ -6,10 +6,7 @@
  *
  * Threads: main. Memory: none.
  */
-#include <ctype.h>
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -83,42 +80,33 @@ static const struct format *find_format(const struct sl_convert_request *r, cons
     return NULL;
 }
 
-/* 0 or -EINVAL after a line on stderr. `level` NULL: the format's own. */
+/* 0, or the exit status after a line on stderr. `level` NULL: the format's own. */
 static int set_level(struct sl_convert_request *r, const struct format *f, const char *level)
 {
-    char *end;
-    long value;
+    uint64_t value;
 
     r->level = f->level;
     if (!level)
         return 0;
-    value = strtol(level, &end, 10);
     if (f->level_max == 0)
-        sl_args_complain(r->command,
-                         "--level has no meaning for what is not compressed: leave it out");
-    else if (!isdigit((unsigned char)level[0]) || *end || value < 1 || value > f->level_max)
-        sl_args_complain(r->command, "--level %s: %s%s takes 1 to %d", level, f->name,
-                         f->end ? f->end : "", f->level_max);
-    else {
-        r->level = (int)value;
-        return 0;
-    }
-    return -EINVAL;
+        return sl_args_complain(r->command,
+                                "--level has no meaning for what is not compressed: leave it out");
+    if (sl_args_number(level, (uint64_t)f->level_max, &value) != 0 || value < 1)
+        return sl_args_complain(r->command, "--level %s: %s%s takes 1 to %d", level, f->name,
+                                f->end ? f->end : "", f->level_max);
+    r->level = (int)value;
+    return 0;
 }
 
 /* The same. */
 static int set_rank(struct sl_convert_request *r, const char *rank)
 {
-    char *end;
-    long value;
+    uint64_t value;
 
     if (!rank)
         return 0;
-    value = strtol(rank, &end, 10);
-    if (!isdigit((unsigned char)rank[0]) || *end || value > INT32_MAX) {
-        sl_args_complain(r->command, "--rank %s: name a number from 0", rank);
-        return -EINVAL;
-    }
+    if (sl_args_number(rank, INT32_MAX, &value) != 0)
+        return sl_args_complain(r->command, "--rank %s: name a number from 0", rank);
     r->has_rank = 1;
     r->rank = (int32_t)value;
     return 0;
@@ -134,22 +122,18 @@ static int run(const struct sl_args *args)
                                    .et = value[OPT_ET]};
     const struct format *f;
 
-    if (!r.input || !value[OPT_TO] || !r.output || !r.output[0]) {
-        sl_args_complain(r.command, "%s is missing: syncline %s",
-                         !r.input         ? "FILE"
-                         : !value[OPT_TO] ? "--to"
-                                          : "-o",
-                         r.command->usage);
-        return SL_EXIT_USAGE;
-    }
+    if (!r.input || !value[OPT_TO] || !r.output || !r.output[0])
+        return sl_args_complain(r.command, "%s is missing: syncline %s",
+                                !r.input         ? "FILE"
+                                : !value[OPT_TO] ? "--to"
+                                                 : "-o",
+                                r.command->usage);
     f = find_format(&r, value[OPT_TO]);
     if (!f || set_level(&r, f, value[OPT_LEVEL]) != 0 || set_rank(&r, value[OPT_RANK]) != 0)
         return SL_EXIT_USAGE;
-    if (f->convert != sl_convert_chakra && (value[OPT_RANK] || r.et)) {
-        sl_args_complain(r.command, "--%s is for --to chakra: leave it out",
-                         value[OPT_RANK] ? "rank" : "et");
-        return SL_EXIT_USAGE;
-    }
+    if (f->convert != sl_convert_chakra && (value[OPT_RANK] || r.et))
+        return sl_args_complain(r.command, "--%s is for --to chakra: leave it out",
+                                value[OPT_RANK] ? "rank" : "et");
     r.compression = f->compression;
     /* A limit on file sizes is reported like a full disk, not by a signal. */
     signal(SIGXFSZ, SIG_IGN);

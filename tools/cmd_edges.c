@@ -7,10 +7,7 @@
  * Threads: main; reading has a helper thread. Memory: see replay/replay.h, edge_summary.h: at most
  * 256 MiB, whatever the file.
  */
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -186,10 +183,8 @@ static int analyse(struct work *w)
 
     sl_replay_take_found(w->feed, show_found, sinks.event, w);
     if (sl_replay_read(w->feed, r->input, why, sizeof(why)) != 0 ||
-        sl_replay_run(w->feed, r->input, &sinks, why, sizeof(why)) != 0) {
-        sl_args_complain(r->command, "%s", why);
-        return SL_EXIT_USAGE;
-    }
+        sl_replay_run(w->feed, r->input, &sinks, why, sizeof(why)) != 0)
+        return sl_args_complain(r->command, "%s", why);
     print_end(w);
     return sl_replay_tell(w->feed, r->command, r->input, "the edges are");
 }
@@ -210,19 +205,6 @@ static int find_kind(const struct sl_command *self, const char *name)
     return -1;
 }
 
-/* 0 or -EINVAL after a line on stderr. */
-static int set_min_wait(struct request *r, const char *text)
-{
-    char *end;
-
-    errno = 0;
-    r->min_wait_ns = strtoull(text, &end, 10);
-    if (isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0)
-        return 0;
-    sl_args_complain(r->command, "--min-wait %s: name a number of nanoseconds", text);
-    return -EINVAL;
-}
-
 static int run(const struct sl_args *args)
 {
     const char *const *value = args->value;
@@ -236,19 +218,17 @@ static int run(const struct sl_args *args)
 
     if (value[OPT_KIND] && (r.kind = find_kind(r.command, value[OPT_KIND])) < 0)
         return SL_EXIT_USAGE;
-    if (value[OPT_MIN_WAIT] && set_min_wait(&r, value[OPT_MIN_WAIT]) != 0)
-        return SL_EXIT_USAGE;
-    if (!r.input) {
-        sl_args_complain(r.command, "FILE is missing: syncline %s", r.command->usage);
-        return SL_EXIT_USAGE;
-    }
+    if (value[OPT_MIN_WAIT] && sl_args_number(value[OPT_MIN_WAIT], UINT64_MAX, &r.min_wait_ns) != 0)
+        return sl_args_complain(r.command, "--min-wait %s: name a number of nanoseconds",
+                                value[OPT_MIN_WAIT]);
+    if (!r.input)
+        return sl_args_complain(r.command, "FILE is missing: syncline %s", r.command->usage);
     if (sl_replay_create(&w.feed) == 0 &&
         (!r.summary || (sl_edge_summary_create(&w.summary, step_at, &w) == 0 &&
                         sl_wait_blame_create(&w.spent) == 0))) {
         status = analyse(&w);
     } else {
-        sl_args_complain(r.command, "not enough memory to read %s", r.input);
-        status = SL_EXIT_USAGE;
+        status = sl_args_complain(r.command, "not enough memory to read %s", r.input);
     }
     sl_wait_blame_destroy(w.spent);
     sl_edge_summary_destroy(w.summary);

@@ -49,18 +49,17 @@ static int is_empty(const char *variable)
     return !there || !*there;
 }
 
-/* 0; -EBUSY, said: another tool is named there. */
+/* 0; or the exit status, said: another tool is named there. */
 static int set_injection(const struct sl_command *self, const char *library)
 {
     const char *there = getenv(CUDA_VARIABLE);
 
-    if (there && *there && !is_same_file(there, library)) {
-        sl_args_complain(self,
-                         CUDA_VARIABLE "=%s: the driver loads one library, and another profiler's "
-                                       "is named; unset it",
-                         there);
-        return -EBUSY;
-    }
+    if (there && *there && !is_same_file(there, library))
+        return sl_args_complain(self,
+                                CUDA_VARIABLE
+                                "=%s: the driver loads one library, and another profiler's "
+                                "is named; unset it",
+                                there);
     /* NVTX's, too: here it costs nothing; in a job with threads nobody may touch the environment.
      */
     if (is_empty(NVTX_VARIABLE))
@@ -129,10 +128,8 @@ static int run_command(const struct sl_command *self, char **argv)
     char library[PATH_MAX];
     int with_python = wants_python();
 
-    if (sl_doctor_beside(library, sizeof(library))) {
-        sl_args_complain(self, "no libsyncline.so beside this command: install syncline");
-        return SL_EXIT_USAGE;
-    }
+    if (sl_doctor_beside(library, sizeof(library)))
+        return sl_args_complain(self, "no libsyncline.so beside this command: install syncline");
     if (set_injection(self, library))
         return SL_EXIT_USAGE;
     if (with_python)
@@ -145,14 +142,10 @@ static int run(const struct sl_args *args)
     const char *output = args->value[OPT_OUTPUT], *window = args->value[OPT_WINDOW];
     struct sl_config config;
 
-    if (window && sl_config_read_one(&config, "SYNCLINE_WINDOW", window)) {
-        sl_args_complain(args->command, "--window %s is not understood: see --help", window);
-        return SL_EXIT_USAGE;
-    }
-    if (args->operands == 0) {
-        sl_args_complain(args->command, "no command: `syncline run -- python train.py`");
-        return SL_EXIT_USAGE;
-    }
+    if (window && sl_config_read_one(&config, "SYNCLINE_WINDOW", window))
+        return sl_args_complain(args->command, "--window %s is not understood: see --help", window);
+    if (args->operands == 0)
+        return sl_args_complain(args->command, "no command: `syncline run -- python train.py`");
     if (output)
         setenv("SYNCLINE_OUTPUT", output, 1);
     if (window)

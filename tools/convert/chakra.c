@@ -150,10 +150,8 @@ static int write_all(struct work *w)
     failed = rc ? 0 : sl_replay_run(w->feed, w->request->input, &sinks, why, sizeof(why));
     if (rc == 0)
         rc = sl_chakra_end(w->chakra);
-    if (failed) {
-        sl_args_complain(w->request->command, "%s", why);
-        return SL_EXIT_USAGE;
-    }
+    if (failed)
+        return sl_args_complain(w->request->command, "%s", why);
     return rc;
 }
 
@@ -166,10 +164,8 @@ static int read_nodes(struct work *w)
 
     if (!r->et)
         return 0;
-    if (sl_et_nodes_read(&w->nodes, r->et, why, sizeof(why)) != 0) {
-        sl_args_complain(r->command, "%s", why);
-        return SL_EXIT_USAGE;
-    }
+    if (sl_et_nodes_read(&w->nodes, r->et, why, sizeof(why)) != 0)
+        return sl_args_complain(r->command, "%s", why);
     if (why[0])
         sl_args_complain(r->command, "%s", why);
     sl_et_nodes_get_counts(w->nodes, &counts);
@@ -239,10 +235,8 @@ static int make(struct work *w)
     const struct sl_convert_request *r = w->request;
     int rc, status;
 
-    if (create(w) != 0) {
-        sl_args_complain(r->command, "not enough memory to convert %s", r->input);
-        return SL_EXIT_USAGE;
-    }
+    if (create(w) != 0)
+        return sl_args_complain(r->command, "not enough memory to convert %s", r->input);
     rc = sl_output_open(&w->out, r->output, r->compression, r->level);
     if (rc)
         return sl_output_complain(r->command, r->output, rc);
@@ -273,11 +267,9 @@ int sl_convert_chakra(const struct sl_convert_request *r)
         return sl_convert_et(r);
     if (sl_replay_create(&w.feed) != 0 || sl_replay_keep_rows(w.feed) != 0 ||
         sl_replay_join_found(w.feed) != 0) {
-        sl_args_complain(r->command, "not enough memory to read %s", r->input);
-        status = SL_EXIT_USAGE;
+        status = sl_args_complain(r->command, "not enough memory to read %s", r->input);
     } else if (sl_replay_read(w.feed, r->input, why, sizeof(why)) != 0) {
-        sl_args_complain(r->command, "%s", why);
-        status = SL_EXIT_USAGE;
+        status = sl_args_complain(r->command, "%s", why);
     } else {
         status = read_nodes(&w);
         if (status == 0)

@@ -33,10 +33,8 @@ static int measure(const struct sl_convert_request *r, struct whole *out)
     struct sl_et *et;
     char line[512];
 
-    if (sl_et_open(&et, r->input, line, sizeof(line)) != 0) {
-        sl_args_complain(r->command, "%s", line);
-        return SL_EXIT_USAGE;
-    }
+    if (sl_et_open(&et, r->input, line, sizeof(line)) != 0)
+        return sl_args_complain(r->command, "%s", line);
     snprintf(line, sizeof(line), "reading %.100s", r->input);
     sl_progress_begin(&progress, line);
     while (sl_et_next(et, &node)) {
@@ -95,15 +93,11 @@ int sl_convert_et(const struct sl_convert_request *r)
 
     if (status)
         return status;
-    if (r->has_rank || r->et) {
-        sl_args_complain(r->command, "--%s is for Kineto traces: leave it out",
-                         r->has_rank ? "rank" : "et");
-        return SL_EXIT_USAGE;
-    }
-    if (sl_input_open(&in, r->input, line, sizeof(line)) != 0) {
-        sl_args_complain(r->command, "%s", line);
-        return SL_EXIT_USAGE;
-    }
+    if (r->has_rank || r->et)
+        return sl_args_complain(r->command, "--%s is for Kineto traces: leave it out",
+                                r->has_rank ? "rank" : "et");
+    if (sl_input_open(&in, r->input, line, sizeof(line)) != 0)
+        return sl_args_complain(r->command, "%s", line);
     rc = sl_output_open(&out, r->output, r->compression, r->level);
     if (rc == 0) {
         rc = copy(in, out.sink, whole.bytes);

@@ -193,10 +193,8 @@ int sl_convert_kineto(const struct sl_convert_request *r)
 
     if (status)
         return status;
-    if (sl_trace_open(&t, r->input, line, sizeof(line)) != 0) {
-        sl_args_complain(r->command, "%s", line);
-        return SL_EXIT_USAGE;
-    }
+    if (sl_trace_open(&t, r->input, line, sizeof(line)) != 0)
+        return sl_args_complain(r->command, "%s", line);
     rc = open_copy(r, &o);
     if (rc) {
         sl_trace_close(t);
