@@ -311,3 +311,49 @@ void sl_config_read(struct sl_config *out, char *const *environment)
     if (out->enabled)
         report_unknown_names(environment);
 }
+
+/* ---- for people: docs/configuration.md ---- */
+
+static const char intro[] =
+    "# Configuration\n"
+    "\n"
+    "Every option is an environment variable, read once when CUDA is initialised. A value that\n"
+    "cannot be used is reported on stderr in one line and the default is used; so is a name that\n"
+    "starts with `SYNCLINE_` and is not in this table, with the nearest one that is.\n"
+    "\n"
+    "Where it says 0 or 1, `off`, `no`, `false` and `on`, `yes`, `true` do as well; an empty\n"
+    "value is as none.\n"
+    "\n"
+    "Sizes take `KiB`, `MiB`, `GiB` (or `K`, `M`, `G`: the same), `KB`, `MB`, `GB` (powers of\n"
+    "1000) or nothing (bytes). Durations take `ns`, `us`, `ms`, `s`, `min`, `h` or nothing\n"
+    "(seconds).\n"
+    "\n"
+    "This page is generated from the table in `runtime/control/config.c` (build target\n"
+    "`configuration_doc`).\n"
+    "\n"
+    "| Option | Default | Values |\n"
+    "|---|---|---|\n";
+
+static const char *shown_default(const struct sl_option *o)
+{
+    return *o->fallback ? o->fallback : "(empty)";
+}
+
+static void print_words(FILE *f, const struct sl_option_word *words)
+{
+    fputs("\n| Word | Meaning |\n|---|---|\n", f);
+    for (; words->word; words++)
+        fprintf(f, "| `%s` | %s |\n", words->word, words->help);
+}
+
+void sl_config_print_markdown(FILE *f)
+{
+    fputs(intro, f);
+    for (const struct sl_option *o = sl_config_table; o->name; o++)
+        fprintf(f, "| `%s` | `%s` | %s |\n", o->name, shown_default(o), o->values);
+    for (const struct sl_option *o = sl_config_table; o->name; o++) {
+        fprintf(f, "\n## %s\n\n%s\n", o->name, o->help);
+        if (o->words)
+            print_words(f, o->words);
+    }
+}

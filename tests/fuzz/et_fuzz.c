@@ -22,7 +22,7 @@
 #include "check/print_et.h"
 #include "fuzz.h"
 #include "read/et_file.h"
-#include "write/chakra/attribute.h"
+#include "write/chakra/wire.h"
 
 static FILE *nowhere;
 static volatile uint64_t touched;
