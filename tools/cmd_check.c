@@ -8,7 +8,6 @@
 
 #include "check/check.h"
 #include "check/print.h"
-#include "check/print_et.h"
 #include "command.h"
 #include "print/progress.h"
 #include "read/trace_file.h"

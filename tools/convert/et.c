@@ -44,8 +44,8 @@ static int measure(const struct sl_convert_request *r, struct whole *out)
         sl_progress_step(&progress, out->input.read_bytes, out->input.file_bytes);
     }
     sl_progress_end(&progress);
-    out->bytes = sl_et_position(et);
-    out->end = sl_et_end(et);
+    out->bytes = sl_et_state(et)->position;
+    out->end = sl_et_state(et)->end;
     sl_et_get_status(et, &out->input);
     sl_et_close(et);
     return 0;

@@ -204,27 +204,26 @@ static void put_attribute(struct node *n, struct sl_text name, struct sl_text va
     put(n, NODE_ATTR, bytes, (size_t)(at - bytes));
 }
 
-static int is_one_of(struct sl_text name, const char *const *names)
+/* What the writer says itself, and what simulators take for a GPU operation's. */
+static const char *const ours[] = {
+    "rf_id",     "tid",           "seq_id",      "et_id",       "et_parent",
+    "is_cpu_op", "start_ns",      "duration_ns", "delay_ns",    "stream",
+    "device",    "context",       "num_ops",     "tensor_size", "comm_type",
+    "comm_size", "comm_priority", "comm_src",    "comm_dst",    "comm_tag",
+    "pg_name",   "collective",    "correlation", "no_launch",   "overlap_ns"};
+
+static int is_ours(struct sl_text name)
 {
-    for (; *names; names++)
-        if (strlen(*names) == name.size && memcmp(*names, name.data, name.size) == 0)
+    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+        if (sl_text_is(name, ours[i]))
             return 1;
     return 0;
 }
-
-/* What the writer says itself, and what simulators take for a GPU operation's. */
-static const char *const ours[] = {
-    "rf_id",      "tid",         "seq_id",    "et_id",      "et_parent",     "is_cpu_op",
-    "start_ns",   "duration_ns", "delay_ns",  "stream",     "device",        "context",
-    "num_ops",    "tensor_size", "comm_type", "comm_size",  "comm_priority", "comm_src",
-    "comm_dst",   "comm_tag",    "pg_name",   "collective", "correlation",   "no_launch",
-    "overlap_ns", NULL};
 
 /* A value in the list of attributes; the list's objects end one. */
 static void take_attribute(void *user, const char *path, enum sl_json_type json,
                            struct sl_text text)
 {
-    static const char *const type_name[] = {"uint64", NULL};
     struct node *n = user;
     struct sl_text name = n->member[0], value = n->member[1], type = n->member[2];
 
@@ -234,12 +233,11 @@ static void take_attribute(void *user, const char *path, enum sl_json_type json,
     memset(n->member, 0, WANTED_OF_ATTRIBUTE * sizeof(*n->member));
     if (!is_text(name))
         return;
-    if (inside(name).size == 5 && memcmp(inside(name).data, "rf_id", 5) == 0)
+    if (sl_text_is(inside(name), "rf_id"))
         n->record_function = (uint64_t)number_of(value, 0);
-    if (!is_one_of(inside(name), ours))
+    if (!is_ours(inside(name)))
         put_attribute(n, inside(name), value,
-                      is_text(type) && is_one_of(inside(type), type_name) ? SL_CHAKRA_UINT64
-                                                                          : SL_CHAKRA_INT64);
+                      sl_text_is(type, "\"uint64\"") ? SL_CHAKRA_UINT64 : SL_CHAKRA_INT64);
 }
 
 static void put_member(struct node *n, const char *from, const char *as)

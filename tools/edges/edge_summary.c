@@ -20,7 +20,6 @@ struct table {
     struct sl_edge_group *group; /* GROUPS_MAX */
     size_t groups;
     struct sl_map place; /* name and source -> index + 1 */
-    struct sl_edge_waits rest;
 };
 
 /* A wait whose step is not known yet. */
@@ -36,11 +35,9 @@ struct sl_edge_summary {
     void *user;
     struct later *later; /* LATER_MAX */
     size_t laters;
-    struct sl_edge_waits all, kind[SL_EDGE_KIND_COUNT];
+    struct sl_edge_totals totals;
     struct sl_store store;
     struct table table[SL_EDGE_TABLES];
-    struct sl_edge_long longest[SL_EDGE_LONGEST];
-    size_t longest_count;
 };
 
 int sl_edge_summary_create(struct sl_edge_summary **out, sl_edge_step_fn step, void *user)
@@ -96,23 +93,23 @@ static void count_in(struct sl_edge_summary *s, enum sl_edge_table table, uint32
         t->group[t->groups] = (struct sl_edge_group){.name = name, .source = source};
         *place = ++t->groups;
     }
-    count_wait(place ? &t->group[*place - 1].waits : &t->rest, ns, in_step);
+    count_wait(place ? &t->group[*place - 1].waits : &s->totals.rest[table], ns, in_step);
 }
 
 static void keep_longest(struct sl_edge_summary *s, const struct sl_edge *edge,
                          const struct sl_edge_where *where)
 {
-    size_t at = s->longest_count;
+    size_t at = s->totals.longest_count;
 
-    if (at == SL_EDGE_LONGEST && edge->wait_ns <= s->longest[at - 1].edge.wait_ns)
+    if (at == SL_EDGE_LONGEST && edge->wait_ns <= s->totals.longest[at - 1].edge.wait_ns)
         return;
     if (at == SL_EDGE_LONGEST)
         at--;
     else
-        s->longest_count++;
-    for (; at && s->longest[at - 1].edge.wait_ns < edge->wait_ns; at--)
-        s->longest[at] = s->longest[at - 1];
-    s->longest[at] = (struct sl_edge_long){*edge, *where};
+        s->totals.longest_count++;
+    for (; at && s->totals.longest[at - 1].edge.wait_ns < edge->wait_ns; at--)
+        s->totals.longest[at] = s->totals.longest[at - 1];
+    s->totals.longest[at] = (struct sl_edge_long){*edge, *where};
 }
 
 static void count_in_step(struct sl_edge_summary *s, const struct later *wait, uint32_t step)
@@ -151,9 +148,9 @@ static void count_place(struct sl_edge_summary *s, const struct sl_edge *edge,
 void sl_edge_summary_end(struct sl_edge_summary *s)
 {
     count_steps(s, s->laters);
-    for (size_t i = 0; i < s->longest_count; i++)
-        if (s->longest[i].where.later_ns)
-            s->longest[i].where.step = s->step(s->user, s->longest[i].where.later_ns);
+    for (size_t i = 0; i < s->totals.longest_count; i++)
+        if (s->totals.longest[i].where.later_ns)
+            s->totals.longest[i].where.step = s->step(s->user, s->totals.longest[i].where.later_ns);
 }
 
 void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
@@ -161,29 +158,17 @@ void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
 {
     if (edge->wait_ns == 0)
         return;
-    count_wait(&s->all, edge->wait_ns, 0);
-    count_wait(&s->kind[edge->kind], edge->wait_ns, 0);
+    count_wait(&s->totals.all, edge->wait_ns, 0);
+    count_wait(&s->totals.kind[edge->kind], edge->wait_ns, 0);
     count_in(s, SL_EDGE_BY_SOURCE, where->spent_on, 0, edge->wait_ns, 0);
     count_in(s, SL_EDGE_BY_PLACE, where->place, 0, edge->wait_ns, 0);
     count_place(s, edge, where);
     keep_longest(s, edge, where);
 }
 
-const struct sl_edge_waits *sl_edge_summary_all(const struct sl_edge_summary *s)
+const struct sl_edge_totals *sl_edge_summary_totals(const struct sl_edge_summary *s)
 {
-    return &s->all;
-}
-
-const struct sl_edge_waits *sl_edge_summary_kind(const struct sl_edge_summary *s,
-                                                 enum sl_edge_kind kind)
-{
-    return &s->kind[kind];
-}
-
-const struct sl_edge_waits *sl_edge_summary_rest(const struct sl_edge_summary *s,
-                                                 enum sl_edge_table table)
-{
-    return &s->table[table].rest;
+    return &s->totals;
 }
 
 static int compare(uint64_t a, uint64_t b)
@@ -238,10 +223,4 @@ size_t sl_edge_summary_name(const struct sl_edge_group *first, size_t left,
     for (; n < left && first[n].name == first->name; n++)
         sl_edge_waits_add(all, &first[n].waits);
     return n;
-}
-
-size_t sl_edge_summary_longest(const struct sl_edge_summary *s, const struct sl_edge_long **out)
-{
-    *out = s->longest;
-    return s->longest_count;
 }

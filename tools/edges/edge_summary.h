@@ -65,6 +65,13 @@ struct sl_edge_long {
     struct sl_edge_where where;
 };
 
+struct sl_edge_totals {
+    struct sl_edge_waits all, kind[SL_EDGE_KIND_COUNT];
+    struct sl_edge_waits rest[SL_EDGE_TABLES];    /* that found no room in the table */
+    struct sl_edge_long longest[SL_EDGE_LONGEST]; /* longest first */
+    size_t longest_count;
+};
+
 struct sl_edge_summary;
 
 /* The step at a time, as far as is known by then; 0: none. */
@@ -81,13 +88,8 @@ void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
 /* After the last wait, and before what is asked below: steps are known. */
 void sl_edge_summary_end(struct sl_edge_summary *s);
 
-const struct sl_edge_waits *sl_edge_summary_all(const struct sl_edge_summary *s);
-const struct sl_edge_waits *sl_edge_summary_kind(const struct sl_edge_summary *s,
-                                                 enum sl_edge_kind kind);
-
-/* Waits whose name found no room in the table. */
-const struct sl_edge_waits *sl_edge_summary_rest(const struct sl_edge_summary *s,
-                                                 enum sl_edge_table table);
+/* What was counted; changes with what is added. */
+const struct sl_edge_totals *sl_edge_summary_totals(const struct sl_edge_summary *s);
 
 /* The groups of a table: those of a name stand together, most waited for first, of names the same.
  * After it nothing may be added. Valid as long as the summary. */
@@ -97,8 +99,5 @@ size_t sl_edge_summary_sort(struct sl_edge_summary *s, enum sl_edge_table table,
 /* How many of the sorted groups from `first` on have its name; `all`: what they add up to. */
 size_t sl_edge_summary_name(const struct sl_edge_group *first, size_t left,
                             struct sl_edge_waits *all);
-
-/* The longest waits, longest first. */
-size_t sl_edge_summary_longest(const struct sl_edge_summary *s, const struct sl_edge_long **out);
 
 #endif

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "read/text.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,11 +25,7 @@ extern "C" {
 /* Longer texts are refused (-EFBIG): the parser's memory would pass the tool's bound. */
 #define SL_JSON_TEXT_MAX (4u << 20)
 
-/* Text inside the event's own: valid as long as that is. A category that is known is a constant. */
-struct sl_text {
-    const char *data; /* NULL: absent */
-    size_t size;
-};
+/* Texts of an event lie in it. A category that is known is a constant. */
 
 enum sl_row_category {
     SL_CAT_NONE, /* no "cat" */

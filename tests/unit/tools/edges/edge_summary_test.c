@@ -62,10 +62,10 @@ static void test_groups(void **state)
     add(SL_EDGE_STREAM_SYNC, 11, 20, 30, 100);
     add(SL_EDGE_EVENT_SYNC, 10, 21, 30, 7);
     add(SL_EDGE_EVENT_SYNC, 12, 22, 30, 0); /* nothing was waited for */
-    assert_waits(sl_edge_summary_all(summary), 3, 112, 100);
-    assert_waits(sl_edge_summary_kind(summary, SL_EDGE_STREAM_SYNC), 2, 105, 100);
-    assert_waits(sl_edge_summary_kind(summary, SL_EDGE_EVENT_SYNC), 1, 7, 7);
-    assert_waits(sl_edge_summary_kind(summary, SL_EDGE_COPY), 0, 0, 0);
+    assert_waits(&sl_edge_summary_totals(summary)->all, 3, 112, 100);
+    assert_waits(&sl_edge_summary_totals(summary)->kind[SL_EDGE_STREAM_SYNC], 2, 105, 100);
+    assert_waits(&sl_edge_summary_totals(summary)->kind[SL_EDGE_EVENT_SYNC], 1, 7, 7);
+    assert_waits(&sl_edge_summary_totals(summary)->kind[SL_EDGE_COPY], 0, 0, 0);
     assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_SOURCE, &group), 2);
     assert_int_equal(group[0].name, 11);
     assert_waits(&group[0].waits, 1, 100, 100);
@@ -80,15 +80,15 @@ static void test_groups(void **state)
 
 static void test_longest(void **state)
 {
-    const struct sl_edge_long *longest;
+    const struct sl_edge_totals *totals = sl_edge_summary_totals(summary);
 
     (void)state;
     for (uint64_t i = 1; i <= 100; i++)
         add(SL_EDGE_COPY, 1, (uint32_t)(i * 37 % 101), 1, i * 37 % 101);
-    assert_int_equal(sl_edge_summary_longest(summary, &longest), SL_EDGE_LONGEST);
+    assert_int_equal(totals->longest_count, SL_EDGE_LONGEST);
     for (unsigned i = 0; i < SL_EDGE_LONGEST; i++) {
-        assert_int_equal(longest[i].edge.wait_ns, 100 - i);
-        assert_int_equal(longest[i].where.place, 100 - i);
+        assert_int_equal(totals->longest[i].edge.wait_ns, 100 - i);
+        assert_int_equal(totals->longest[i].where.place, 100 - i);
     }
 }
 
@@ -102,10 +102,10 @@ static void test_many_names(void **state)
         add(SL_EDGE_COPY, i, 0, 0, 2);
     count = sl_edge_summary_sort(summary, SL_EDGE_BY_SOURCE, &group);
     assert_true(count > 90000);
-    assert_waits(sl_edge_summary_rest(summary, SL_EDGE_BY_SOURCE), 200000 - count,
+    assert_waits(&sl_edge_summary_totals(summary)->rest[SL_EDGE_BY_SOURCE], 200000 - count,
                  2 * (200000 - count), 2);
-    assert_waits(sl_edge_summary_rest(summary, SL_EDGE_BY_PLACE), 0, 0, 0);
-    assert_waits(sl_edge_summary_all(summary), 200000, 400000, 2);
+    assert_waits(&sl_edge_summary_totals(summary)->rest[SL_EDGE_BY_PLACE], 0, 0, 0);
+    assert_waits(&sl_edge_summary_totals(summary)->all, 200000, 400000, 2);
 }
 
 static void add_at(uint64_t at_ns, uint32_t line, int at_start, uint64_t ns)
@@ -120,7 +120,7 @@ static void add_at(uint64_t at_ns, uint32_t line, int at_start, uint64_t ns)
 static void test_steps_that_are_known_later(void **state)
 {
     const struct sl_edge_group *group;
-    const struct sl_edge_long *longest;
+    const struct sl_edge_totals *totals = sl_edge_summary_totals(summary);
     const struct sl_edge_group *line;
 
     (void)state;
@@ -138,9 +138,9 @@ static void test_steps_that_are_known_later(void **state)
     assert_waits(&group[1].waits, 1, 40, 40);
     assert_int_equal(group[2].name, 1000);
     assert_waits(&group[2].waits, 1, 10, 10);
-    assert_int_equal(sl_edge_summary_longest(summary, &longest), 4);
-    assert_int_equal(longest[0].where.step, 0);
-    assert_int_equal(longest[1].where.step, 1001);
+    assert_int_equal(totals->longest_count, 4);
+    assert_int_equal(totals->longest[0].where.step, 0);
+    assert_int_equal(totals->longest[1].where.step, 1001);
     assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_LINE, &line), 1);
     assert_waits(&line[0].waits, 4, 100, 40);
     assert_int_equal(line[0].waits.in_steps_ns, 60);
@@ -229,7 +229,7 @@ static void test_more_lines_than_there_is_room_for(void **state)
     (void)state;
     for (uint32_t i = 0; i < 200000; i++)
         add_line(i / 3, i, 2, 0);
-    rest = sl_edge_summary_rest(summary, SL_EDGE_BY_LINE);
+    rest = &sl_edge_summary_totals(summary)->rest[SL_EDGE_BY_LINE];
     pairs = sl_edge_summary_sort(summary, SL_EDGE_BY_LINE, &at);
     for (size_t i = 0; i < pairs; i++)
         count += at[i].waits.count;
