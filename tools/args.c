@@ -17,17 +17,32 @@
 
 #define NAME_MAX_SIZE 32
 
+static void complain(const struct sl_command *command, const char *format, va_list args)
+{
+    fflush(stdout);
+    fprintf(stderr, "syncline%s%s: ", command ? " " : "", command ? command->name : "");
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
 int sl_args_complain(const struct sl_command *command, const char *format, ...)
 {
     va_list args;
 
-    fflush(stdout);
-    fprintf(stderr, "syncline%s%s: ", command ? " " : "", command ? command->name : "");
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    complain(command, format, args);
     va_end(args);
-    fputc('\n', stderr);
     return SL_EXIT_USAGE;
+}
+
+int sl_args_problem(const struct sl_command *command, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    complain(command, format, args);
+    va_end(args);
+    return SL_EXIT_PROBLEM;
 }
 
 int sl_args_number(const char *text, uint64_t most, uint64_t *out)

@@ -61,7 +61,10 @@ int sl_args_run(const struct sl_command *command, int argc, char **argv);
 
 void sl_args_print_help(const struct sl_command *command, FILE *f);
 
-/* One line on stderr: "syncline COMMAND: ...". SL_EXIT_USAGE. */
+/* One line on stderr: "syncline COMMAND: ...". The first is SL_EXIT_USAGE, the other
+ * SL_EXIT_PROBLEM. */
+int sl_args_problem(const struct sl_command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 int sl_args_complain(const struct sl_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

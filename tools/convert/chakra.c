@@ -202,12 +202,11 @@ static int tell_nodes(const struct work *w)
                r->et, counts.wanted - counts.found, counts.wanted, r->input);
     if (counts.found && !counts.misnamed)
         return SL_EXIT_OK;
-    sl_args_complain(r->command,
-                     "%s: %" PRIu64 " of its %" PRIu64
-                     " nodes are of operators in %s, by record function and name; %" PRIu64
-                     " have another name: is it of the same run and process?",
-                     r->et, counts.found, counts.nodes, r->input, counts.misnamed);
-    return SL_EXIT_PROBLEM;
+    return sl_args_problem(r->command,
+                           "%s: %" PRIu64 " of its %" PRIu64
+                           " nodes are of operators in %s, by record function and name; %" PRIu64
+                           " have another name: is it of the same run and process?",
+                           r->et, counts.found, counts.nodes, r->input, counts.misnamed);
 }
 
 static int tell_empty(const struct work *w)
@@ -217,11 +216,11 @@ static int tell_empty(const struct work *w)
     sl_chakra_get_counts(w->chakra, &n);
     if (n.nodes)
         return SL_EXIT_OK;
-    sl_args_complain(w->request->command,
-                     "%s has no call, GPU operation, operator or range that can be used: %s has no "
-                     "node, and simulators refuse it",
-                     w->request->input, w->request->output);
-    return SL_EXIT_PROBLEM;
+    return sl_args_problem(
+        w->request->command,
+        "%s has no call, GPU operation, operator or range that can be used: %s has no "
+        "node, and simulators refuse it",
+        w->request->input, w->request->output);
 }
 
 static int worse(int a, int b)

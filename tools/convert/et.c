@@ -74,13 +74,12 @@ static int tell(const struct sl_convert_request *r, const struct whole *w)
 
     if (w->end == SL_ET_WHOLE && w->input.end == SL_INPUT_WHOLE)
         return SL_EXIT_OK;
-    sl_args_complain(r->command, "%s is not whole: %s, at byte %" PRIu64 "; kept: %s nodes before",
-                     r->input,
-                     w->input.what[0]          ? w->input.what
-                     : w->end == SL_ET_DAMAGED ? "what follows is no node"
-                                               : "it ends inside a node",
-                     w->bytes, sl_format_count(nodes, w->nodes));
-    return SL_EXIT_PROBLEM;
+    return sl_args_problem(
+        r->command, "%s is not whole: %s, at byte %" PRIu64 "; kept: %s nodes before", r->input,
+        w->input.what[0]          ? w->input.what
+        : w->end == SL_ET_DAMAGED ? "what follows is no node"
+                                  : "it ends inside a node",
+        w->bytes, sl_format_count(nodes, w->nodes));
 }
 
 int sl_convert_et(const struct sl_convert_request *r)

@@ -302,18 +302,18 @@ int sl_groups_add(const struct sl_command *command, const char *et,
     if (rc == 0)
         return SL_EXIT_OK;
     if (rc == -EEXIST && !j.other)
-        sl_args_complain(command,
-                         "the process groups could not be added to %s: a file that an earlier run "
-                         "left, %s.%ld or the same with .part, is in the way; remove it",
-                         path, path, (long)getpid());
-    else if (rc == -EEXIST)
-        sl_args_complain(command,
-                         "the process groups could not be added to %s: its group %u has other "
-                         "ranks than here; it is another job's, so write to another folder or "
-                         "prefix",
-                         path, j.other);
-    else
-        sl_args_complain(command, "the process groups could not be added to %s: %s", path,
-                         rc == -EBADMSG ? "it is no comm-group file" : strerror(-rc));
-    return SL_EXIT_PROBLEM;
+        return sl_args_problem(
+            command,
+            "the process groups could not be added to %s: a file that an earlier run "
+            "left, %s.%ld or the same with .part, is in the way; remove it",
+            path, path, (long)getpid());
+    if (rc == -EEXIST)
+        return sl_args_problem(
+            command,
+            "the process groups could not be added to %s: its group %u has other "
+            "ranks than here; it is another job's, so write to another folder or "
+            "prefix",
+            path, j.other);
+    return sl_args_problem(command, "the process groups could not be added to %s: %s", path,
+                           rc == -EBADMSG ? "it is no comm-group file" : strerror(-rc));
 }

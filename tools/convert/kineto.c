@@ -163,22 +163,20 @@ static int tell(const struct sl_convert_request *r, const struct outcome *result
     char events[SL_FORMAT_SIZE];
     int status = SL_EXIT_OK;
 
-    if (last->kind != SL_SPAN_END || result->input.end != SL_INPUT_WHOLE) {
-        sl_args_complain(r->command,
-                         "%s is not whole: %s, at byte %" PRIu64 " of the text. Kept: %s whole "
-                         "events; lost: what followed (%" PRIu64 " bytes of an unfinished part); "
-                         "%s is closed properly",
-                         r->input, what, last->offset, sl_format_count(events, result->events),
-                         last->kind == SL_SPAN_END ? 0 : result->lost_bytes, r->output);
-        status = SL_EXIT_PROBLEM;
-    }
-    if (result->invalid) {
-        sl_args_complain(r->command,
-                         "%" PRIu64 " events or fields are not valid JSON and were copied as they "
-                         "are (the first at byte %" PRIu64 "): `syncline check %s` shows more",
-                         result->invalid, result->invalid_at, r->output);
-        status = SL_EXIT_PROBLEM;
-    }
+    if (last->kind != SL_SPAN_END || result->input.end != SL_INPUT_WHOLE)
+        status = sl_args_problem(
+            r->command,
+            "%s is not whole: %s, at byte %" PRIu64 " of the text. Kept: %s whole "
+            "events; lost: what followed (%" PRIu64 " bytes of an unfinished part); "
+            "%s is closed properly",
+            r->input, what, last->offset, sl_format_count(events, result->events),
+            last->kind == SL_SPAN_END ? 0 : result->lost_bytes, r->output);
+    if (result->invalid)
+        status = sl_args_problem(
+            r->command,
+            "%" PRIu64 " events or fields are not valid JSON and were copied as they "
+            "are (the first at byte %" PRIu64 "): `syncline check %s` shows more",
+            result->invalid, result->invalid_at, r->output);
     return status;
 }
 
