@@ -12,9 +12,6 @@
 #include "print/progress.h"
 #include "read/trace_file.h"
 
-/* Events between two looks at the clock. */
-#define PROGRESS_EVENTS 4096
-
 enum {
     OPT_JSON,
     OPT_QUIET
@@ -35,13 +32,11 @@ static void read_all(struct sl_trace *t, struct sl_check *c, const char *path,
                      struct sl_trace_item *item, struct sl_input_status *input)
 {
     struct sl_progress progress;
-    char what[128];
 
-    snprintf(what, sizeof(what), "checking %.100s", path);
-    sl_progress_begin(&progress, what);
+    sl_progress_begin(&progress, "checking", path);
     while (sl_trace_next(t, item)) {
         sl_check_item(c, t, item);
-        if (item->index % PROGRESS_EVENTS == 0) {
+        if (sl_progress_is_due(&progress)) {
             sl_trace_get_status(t, input);
             sl_progress_step(&progress, input->read_bytes, input->file_bytes);
         }

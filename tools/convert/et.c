@@ -16,8 +16,7 @@
 #include "print/progress.h"
 #include "read/et_file.h"
 
-#define COPY_BYTES    (64u << 10)
-#define PROGRESS_STEP 4096
+#define COPY_BYTES (64u << 10)
 
 struct whole {
     uint64_t nodes, bytes;
@@ -35,10 +34,10 @@ static int measure(const struct sl_convert_request *r, struct whole *out)
 
     if (sl_et_open(&et, r->input, line, sizeof(line)) != 0)
         return sl_args_complain(r->command, "%s", line);
-    snprintf(line, sizeof(line), "reading %.100s", r->input);
-    sl_progress_begin(&progress, line);
+    sl_progress_begin(&progress, "reading", r->input);
     while (sl_et_next(et, &node)) {
-        if (++out->nodes % PROGRESS_STEP)
+        out->nodes++;
+        if (!sl_progress_is_due(&progress))
             continue;
         sl_et_get_status(et, &out->input);
         sl_progress_step(&progress, out->input.read_bytes, out->input.file_bytes);

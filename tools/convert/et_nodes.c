@@ -30,7 +30,6 @@
 #define ATTRIBUTES_MAX 256         /* of a node: more are left out */
 #define TEXT_MAX       (8u << 10)  /* of a list or an attribute: longer ones are left out */
 #define NAME_BYTES     (4u << 10)  /* nodes of longer names are no operator's */
-#define PROGRESS_NODES 4096
 
 /* Fields of Chakra's Node. */
 enum {
@@ -316,7 +315,6 @@ static int read_all(struct sl_et_nodes *nodes, struct sl_input *input, const cha
     struct sl_split *split = NULL;
     struct sl_json *json = NULL;
     struct sl_span span;
-    char what[128];
     uint64_t seen = 0;
     int rc = sl_split_create(&split, sl_input_read, input);
 
@@ -328,13 +326,13 @@ static int read_all(struct sl_et_nodes *nodes, struct sl_input *input, const cha
         return rc;
     }
     sl_split_array(split, "nodes");
-    snprintf(what, sizeof(what), "reading %.100s", path);
-    sl_progress_begin(&progress, what);
+    sl_progress_begin(&progress, "reading", path);
     for (sl_split_next(split, &span); span.kind < SL_SPAN_END; sl_split_next(split, &span)) {
         if (span.kind != SL_SPAN_EVENT)
             continue;
         take(nodes, json, &span);
-        if (++seen % PROGRESS_NODES == 0) {
+        seen++;
+        if (sl_progress_is_due(&progress)) {
             sl_input_get_status(input, &status);
             sl_progress_step(&progress, status.read_bytes, status.file_bytes);
         }

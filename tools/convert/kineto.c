@@ -16,8 +16,7 @@
 #include "print/progress.h"
 #include "read/trace_file.h"
 
-#define PROGRESS_EVENTS 4096
-#define OUT_BYTES       (256u << 10)
+#define OUT_BYTES (256u << 10)
 
 /* Text gathered into blocks on its way out. */
 struct copy {
@@ -95,22 +94,18 @@ static void copy_all(struct sl_trace *t, struct copy *o, const char *path, struc
 {
     struct sl_progress progress;
     struct sl_trace_item item;
-    char what[128];
 
-    snprintf(what, sizeof(what), "converting %.100s", path);
-    sl_progress_begin(&progress, what);
+    sl_progress_begin(&progress, "converting", path);
     while (sl_trace_next(t, &item) && !o->error) {
         put(o, item.span.text - item.span.lead, item.span.lead + item.span.size);
         result->inside = item.span.kind;
         result->event_arrays += item.span.kind == SL_SPAN_EVENTS_OPEN;
         if (item.status == -EBADMSG && result->invalid++ == 0)
             result->invalid_at = item.span.offset + item.error.at;
-        if (item.span.kind == SL_SPAN_EVENT) {
-            result->events++;
-            if (result->events % PROGRESS_EVENTS == 0) {
-                sl_trace_get_status(t, &result->input);
-                sl_progress_step(&progress, result->input.read_bytes, result->input.file_bytes);
-            }
+        result->events += item.span.kind == SL_SPAN_EVENT;
+        if (sl_progress_is_due(&progress)) {
+            sl_trace_get_status(t, &result->input);
+            sl_progress_step(&progress, result->input.read_bytes, result->input.file_bytes);
         }
     }
     sl_progress_end(&progress);
