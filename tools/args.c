@@ -7,6 +7,8 @@
  */
 #include "args.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +17,42 @@
 
 #define NAME_MAX_SIZE 32
 
-void sl_args_complain(const struct sl_command *command, const char *format, ...)
+static void complain(const struct sl_command *command, const char *format, va_list args)
+{
+    fflush(stdout);
+    fprintf(stderr, "syncline%s%s: ", command ? " " : "", command ? command->name : "");
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+int sl_args_complain(const struct sl_command *command, const char *format, ...)
 {
     va_list args;
 
-    fflush(stdout);
-    fprintf(stderr, "syncline%s%s: ", command ? " " : "", command ? command->name : "");
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    complain(command, format, args);
     va_end(args);
-    fputc('\n', stderr);
+    return SL_EXIT_USAGE;
+}
+
+int sl_args_problem(const struct sl_command *command, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    complain(command, format, args);
+    va_end(args);
+    return SL_EXIT_PROBLEM;
+}
+
+int sl_args_number(const char *text, uint64_t most, uint64_t *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0 && *out <= most ? 0
+                                                                                         : -EINVAL;
 }
 
 const char *sl_args_nearest(const char *name, const char *const *names, int count)
@@ -43,118 +71,143 @@ const char *sl_args_nearest(const char *name, const char *const *names, int coun
     return best;
 }
 
-void sl_args_begin(struct sl_args *a, const struct sl_command *command, int argc, char **argv)
+/* ---- the command line ---- */
+
+struct reader {
+    struct sl_args args;
+    char **next; /* of the arguments; NULL ends them */
+};
+
+enum {
+    GO_ON = -1 /* else the exit status */
+};
+
+static const struct sl_flag help = {"help", 'h', NULL, "this text"};
+
+/* Those of the command, then --help; NULL ends them. */
+static const struct sl_flag *option(const struct sl_command *command, int index)
 {
-    *a = (struct sl_args){.command = command, .argc = argc, .argv = argv, .at = 1};
+    const struct sl_flag *o = command->options;
+    int count = 0;
+
+    while (o[count].name)
+        count++;
+    return index < count ? &o[index] : index == count ? &help : NULL;
 }
 
-static int unknown_option(struct sl_args *a, const char *name)
+static int unknown_option(const struct sl_command *command, const char *name)
 {
-    const struct sl_flag *o = a->command->options;
-    const char *names[16];
+    const char *names[SL_ARGS_OPTIONS + 1];
     const char *nearest;
     int count = 0;
 
-    for (; o[count].name && count < 16; count++)
-        names[count] = o[count].name;
+    for (const struct sl_flag *o; (o = option(command, count)); count++)
+        names[count] = o->name;
     nearest = sl_args_nearest(name, names, count);
-    sl_args_complain(a->command, "no option --%s%s%s%s: see `syncline %s --help`", name,
-                     nearest ? "; did you mean --" : "", nearest ? nearest : "", nearest ? "?" : "",
-                     a->command->name);
-    return SL_ARGS_ERROR;
+    return sl_args_complain(command, "no option --%s%s%s%s: see `syncline %s --help`", name,
+                            nearest ? "; did you mean --" : "", nearest ? nearest : "",
+                            nearest ? "?" : "", command->name);
 }
 
 /* The option's value: what follows '=' or in the next argument. */
-static int take_value(struct sl_args *a, int index, const char *attached)
+static int take_value(struct reader *r, int index, const char *attached)
 {
-    const struct sl_flag *o = &a->command->options[index];
+    const struct sl_flag *o = option(r->args.command, index);
 
-    a->value = attached;
-    if (!o->value && attached) {
-        sl_args_complain(a->command, "--%s takes no value", o->name);
-        return SL_ARGS_ERROR;
+    if (!o->value && attached)
+        return sl_args_complain(r->args.command, "--%s takes no value", o->name);
+    if (o == &help) {
+        sl_args_print_help(r->args.command, stdout);
+        return SL_EXIT_OK;
     }
-    if (o->value && !attached) {
-        if (a->at == a->argc) {
-            sl_args_complain(a->command, "--%s needs a value: --%s %s", o->name, o->name, o->value);
-            return SL_ARGS_ERROR;
-        }
-        a->value = a->argv[a->at++];
-    }
-    return index;
+    if (o->value && !attached && !(attached = *r->next++))
+        return sl_args_complain(r->args.command, "--%s needs a value: --%s %s", o->name, o->name,
+                                o->value);
+    r->args.value[index] = attached ? attached : "";
+    return GO_ON;
 }
 
-static int long_option(struct sl_args *a, const char *name)
+static int long_option(struct reader *r, const char *name)
 {
     const char *equal = strchr(name, '=');
     size_t size = equal ? (size_t)(equal - name) : strlen(name);
-    const struct sl_flag *o = a->command->options;
+    const struct sl_flag *o;
     char text[NAME_MAX_SIZE];
 
-    for (int i = 0; o[i].name; i++) {
-        if (strlen(o[i].name) == size && memcmp(o[i].name, name, size) == 0)
-            return take_value(a, i, equal ? equal + 1 : NULL);
-    }
+    for (int i = 0; (o = option(r->args.command, i)); i++)
+        if (strlen(o->name) == size && memcmp(o->name, name, size) == 0)
+            return take_value(r, i, equal ? equal + 1 : NULL);
     snprintf(text, sizeof(text), "%.*s", (int)size, name);
-    return unknown_option(a, text);
+    return unknown_option(r->args.command, text);
 }
 
-static int short_option(struct sl_args *a)
+/* "abc" of -abc; behind one that takes a value stands that. */
+static int short_options(struct reader *r, const char *letters)
 {
-    const struct sl_flag *o = a->command->options;
-    char letter = *a->cluster++;
+    const struct sl_flag *o;
+    int rc = GO_ON, i;
 
-    for (int i = 0; o[i].name; i++) {
-        const char *rest = *a->cluster ? a->cluster : NULL;
-
-        if (o[i].letter != letter)
-            continue;
-        if (o[i].value)
-            a->cluster = NULL;
-        return take_value(a, i, o[i].value ? rest : NULL);
+    while (*letters && rc == GO_ON) {
+        for (i = 0; (o = option(r->args.command, i)) && o->letter != *letters; i++)
+            ;
+        if (!o)
+            return sl_args_complain(r->args.command, "no option -%c: see `syncline %s --help`",
+                                    *letters, r->args.command->name);
+        letters++;
+        if (o->value)
+            return take_value(r, i, *letters ? letters : NULL);
+        rc = take_value(r, i, NULL);
     }
-    sl_args_complain(a->command, "no option -%c: see `syncline %s --help`", letter,
-                     a->command->name);
-    return SL_ARGS_ERROR;
+    return rc;
 }
 
-int sl_args_next(struct sl_args *a)
+/* Operands move to the front, where options stood. */
+static int take_operand(struct reader *r, char *arg)
 {
-    const char *arg;
+    const struct sl_command *command = r->args.command;
 
-    if (a->cluster && *a->cluster)
-        return short_option(a);
-    if (a->at >= a->argc)
-        return SL_ARGS_END;
-    arg = a->argv[a->at++];
-    if (!a->only_operands && strcmp(arg, "--") == 0) {
-        a->only_operands = 1;
-        return sl_args_next(a);
-    }
-    if (a->only_operands || arg[0] != '-' || arg[1] == '\0') {
-        a->value = arg;
-        return SL_ARGS_OPERAND;
-    }
-    if (arg[1] == '-')
-        return long_option(a, arg + 2);
-    a->cluster = arg + 1;
-    return short_option(a);
+    r->args.operand[r->args.operands++] = arg;
+    if (r->args.operands <= command->operands_max || command->operands_max < 0)
+        return GO_ON;
+    if (command->operands_max == 0)
+        sl_args_complain(command, "takes no operand: '%s'", arg);
+    else
+        sl_args_complain(command, "one FILE at a time: %s and %s were given", r->args.operand[0],
+                         arg);
+    return SL_EXIT_USAGE;
 }
 
-int sl_args_take_file(const struct sl_args *a, const char **file)
+int sl_args_run(const struct sl_command *command, int argc, char **argv)
 {
-    if (*file) {
-        sl_args_complain(a->command, "one FILE at a time: %s and %s were given", *file, a->value);
-        return SL_EXIT_USAGE;
+    struct reader r = {.args = {.command = command, .operand = argv + 1}, .next = argv + 1};
+    int only_operands = 0, rc = GO_ON;
+    char *arg;
+
+    while (rc == GO_ON && (arg = *r.next++)) {
+        if (!only_operands && strcmp(arg, "--") == 0) {
+            only_operands = 1;
+        } else if (!only_operands && arg[0] == '-' && arg[1]) {
+            rc = arg[1] == '-' ? long_option(&r, arg + 2) : short_options(&r, arg + 1);
+        } else if (command->operands_max == SL_ARGS_COMMAND) {
+            r.args.operand = r.next - 1;
+            r.args.operands = argc - (int)(r.args.operand - argv);
+            return command->run(&r.args);
+        } else {
+            rc = take_operand(&r, arg);
+        }
     }
-    *file = a->value;
-    return 0;
+    if (rc != GO_ON)
+        return rc;
+    r.args.operand[r.args.operands] = NULL;
+    return command->run(&r.args);
 }
 
 void sl_args_print_help(const struct sl_command *command, FILE *f)
 {
+    const struct sl_flag *o;
+
     fprintf(f, "Usage: syncline %s\n\n%s\n\nOptions:\n", command->usage, command->about);
-    for (const struct sl_flag *o = command->options; o->name; o++) {
+    for (int i = 0; (o = option(command, i)); i++) {
         char left[64], letter[8] = "    ";
 
         if (o->letter)

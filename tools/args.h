@@ -6,6 +6,7 @@
 #ifndef SL_ARGS_H
 #define SL_ARGS_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 struct sl_flag {
@@ -15,7 +16,15 @@ struct sl_flag {
     const char *help;
 };
 
-/* One subcommand. */
+struct sl_args;
+
+/* What a command takes besides options: up to so many files, or... */
+enum {
+    SL_ARGS_ANY = -1,
+    SL_ARGS_COMMAND = -2, /* a command: the first operand and all that follows it */
+};
+
+/* One subcommand. --help need not be in its table. */
 struct sl_command {
     const char *name;
     const char *summary; /* one line, for the list of commands */
@@ -23,23 +32,20 @@ struct sl_command {
     const char *about;   /* paragraphs */
     const char *after;   /* exit status, examples */
     const struct sl_flag *options;
-    int (*run)(const struct sl_command *self, int argc, char **argv); /* the exit status */
+    int operands_max;
+    int (*run)(const struct sl_args *args); /* the exit status */
+};
+
+enum {
+    SL_ARGS_OPTIONS = 15 /* of a command */
 };
 
 struct sl_args {
     const struct sl_command *command;
-    int argc;
-    char **argv;
-    int at;
-    int only_operands;   /* after -- */
-    const char *cluster; /* rest of "-abc" */
-    const char *value;   /* of the last option, or the operand */
-};
-
-enum {
-    SL_ARGS_OPERAND = -1, /* `value` is the operand */
-    SL_ARGS_END = -2,
-    SL_ARGS_ERROR = -3, /* said on stderr: exit with SL_EXIT_USAGE */
+    const char *value[SL_ARGS_OPTIONS]; /* by place in the table, the last one given; "" of one that
+                                           takes none; NULL: not given */
+    char **operand;                     /* NULL behind the last */
+    int operands;
 };
 
 /* Exit statuses of every command. */
@@ -49,20 +55,21 @@ enum {
     SL_EXIT_USAGE = 2,   /* wrong usage, or nothing could be read or written */
 };
 
-/* argv[0] is the subcommand's name. */
-void sl_args_begin(struct sl_args *a, const struct sl_command *command, int argc, char **argv);
-
-/* Index of the next option in the table, or one of the above. */
-int sl_args_next(struct sl_args *a);
-
-/* The operand, where one file is taken. 0; SL_EXIT_USAGE after a line on stderr: there is one. */
-int sl_args_take_file(const struct sl_args *a, const char **file);
+/* Reads the command line (argv[0] is the subcommand's name, argv[argc] is NULL) and runs the
+ * command. The exit status; a mistake has been said on stderr. Moves what `argv` points at. */
+int sl_args_run(const struct sl_command *command, int argc, char **argv);
 
 void sl_args_print_help(const struct sl_command *command, FILE *f);
 
-/* One line on stderr: "syncline COMMAND: ...". */
-void sl_args_complain(const struct sl_command *command, const char *format, ...)
+/* One line on stderr: "syncline COMMAND: ...". The first is SL_EXIT_USAGE, the other
+ * SL_EXIT_PROBLEM. */
+int sl_args_problem(const struct sl_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+int sl_args_complain(const struct sl_command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A number from 0 to `most`, digits alone. 0 or -EINVAL. */
+int sl_args_number(const char *text, uint64_t most, uint64_t *out);
 
 /* The nearest of `count` names, or NULL when none is near. */
 const char *sl_args_nearest(const char *name, const char *const *names, int count);

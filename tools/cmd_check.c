@@ -8,24 +8,18 @@
 
 #include "check/check.h"
 #include "check/print.h"
-#include "check/print_et.h"
 #include "command.h"
 #include "print/progress.h"
 #include "read/trace_file.h"
 
-/* Events between two looks at the clock. */
-#define PROGRESS_EVENTS 4096
-
 enum {
     OPT_JSON,
-    OPT_QUIET,
-    OPT_HELP
+    OPT_QUIET
 };
 
 static const struct sl_flag options[] = {
     [OPT_JSON] = {"json", 0, NULL, "print one JSON object per file, for programs"},
     [OPT_QUIET] = {"quiet", 'q', NULL, "print nothing; the exit status tells"},
-    [OPT_HELP] = {"help", 'h', NULL, "this text"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -38,13 +32,11 @@ static void read_all(struct sl_trace *t, struct sl_check *c, const char *path,
                      struct sl_trace_item *item, struct sl_input_status *input)
 {
     struct sl_progress progress;
-    char what[128];
 
-    snprintf(what, sizeof(what), "checking %.100s", path);
-    sl_progress_begin(&progress, what);
+    sl_progress_begin(&progress, "checking", path);
     while (sl_trace_next(t, item)) {
         sl_check_item(c, t, item);
-        if (item->index % PROGRESS_EVENTS == 0) {
+        if (sl_progress_is_due(&progress)) {
             sl_trace_get_status(t, input);
             sl_progress_step(&progress, input->read_bytes, input->file_bytes);
         }
@@ -132,54 +124,27 @@ static int check_file(const struct request *r, const char *path)
     struct sl_input *input;
     char why[512];
 
-    if (sl_input_open(&input, path, why, sizeof(why)) != 0) {
-        sl_args_complain(r->command, "%s", why);
-        return SL_EXIT_USAGE;
-    }
+    if (sl_input_open(&input, path, why, sizeof(why)) != 0)
+        return sl_args_complain(r->command, "%s", why);
     return sl_et_is_input(input, path) ? check_chakra(r, path, input)
                                        : check_kineto(r, path, input);
 }
 
-static int run(const struct sl_command *self, int argc, char **argv)
+static int run(const struct sl_args *args)
 {
-    struct request r = {self, 0, 0};
-    int worst = SL_EXIT_OK, files = 0, option;
-    struct sl_args args;
+    struct request r = {args->command, args->value[OPT_JSON] != NULL,
+                        args->value[OPT_QUIET] != NULL};
+    int worst = SL_EXIT_OK;
 
-    /* Options first, wherever they stand, then the files. */
-    sl_args_begin(&args, self, argc, argv);
-    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
-        switch (option) {
-        case OPT_JSON:
-            r.json = 1;
-            break;
-        case OPT_QUIET:
-            r.quiet = 1;
-            break;
-        case OPT_HELP:
-            sl_args_print_help(self, stdout);
-            return SL_EXIT_OK;
-        case SL_ARGS_OPERAND:
-            files++;
-            break;
-        default:
-            return SL_EXIT_USAGE;
-        }
-    }
-    if (files == 0) {
-        sl_args_complain(self, "name at least one trace: syncline %s", self->usage);
-        return SL_EXIT_USAGE;
-    }
-    sl_args_begin(&args, self, argc, argv);
-    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
-        int status;
+    if (args->operands == 0)
+        return sl_args_complain(r.command, "name at least one trace: syncline %s",
+                                r.command->usage);
+    for (int i = 0; i < args->operands; i++) {
+        int status = check_file(&r, args->operand[i]);
 
-        if (option != SL_ARGS_OPERAND)
-            continue;
-        status = check_file(&r, args.value);
         if (status > worst)
             worst = status;
-        if (--files && !r.json && !r.quiet)
+        if (i + 1 < args->operands && !r.json && !r.quiet)
             putchar('\n');
     }
     return worst;
@@ -216,5 +181,6 @@ const struct sl_command sl_cmd_check = {
              "  syncline check --json syncline-out/*/*/*.json.zst | jq '.problems[]'\n"
              "  syncline check -q trace.json.zst && echo complete\n",
     .options = options,
+    .operands_max = SL_ARGS_ANY,
     .run = run,
 };

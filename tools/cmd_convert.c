@@ -6,10 +6,7 @@
  *
  * Threads: main. Memory: none.
  */
-#include <ctype.h>
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -21,8 +18,7 @@ enum {
     OPT_LEVEL,
     OPT_RANK,
     OPT_ET,
-    OPT_FORCE,
-    OPT_HELP
+    OPT_FORCE
 };
 
 static const struct sl_flag options[] = {
@@ -33,7 +29,6 @@ static const struct sl_flag options[] = {
     [OPT_RANK] = {"rank", 'r', "N", "chakra: the rank in the file (the trace's own)"},
     [OPT_ET] = {"et", 'e', "FILE", "chakra: PyTorch's execution trace of the same run"},
     [OPT_FORCE] = {"force", 'f', NULL, "replace FILE if it is there"},
-    [OPT_HELP] = {"help", 'h', NULL, "this text"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -85,125 +80,64 @@ static const struct format *find_format(const struct sl_convert_request *r, cons
     return NULL;
 }
 
-/* 0 or -EINVAL after a line on stderr. `level` NULL: the format's own. */
+/* 0, or the exit status after a line on stderr. `level` NULL: the format's own. */
 static int set_level(struct sl_convert_request *r, const struct format *f, const char *level)
 {
-    char *end;
-    long value;
+    uint64_t value;
 
     r->level = f->level;
     if (!level)
         return 0;
-    value = strtol(level, &end, 10);
     if (f->level_max == 0)
-        sl_args_complain(r->command,
-                         "--level has no meaning for what is not compressed: leave it out");
-    else if (!isdigit((unsigned char)level[0]) || *end || value < 1 || value > f->level_max)
-        sl_args_complain(r->command, "--level %s: %s%s takes 1 to %d", level, f->name,
-                         f->end ? f->end : "", f->level_max);
-    else {
-        r->level = (int)value;
-        return 0;
-    }
-    return -EINVAL;
+        return sl_args_complain(r->command,
+                                "--level has no meaning for what is not compressed: leave it out");
+    if (sl_args_number(level, (uint64_t)f->level_max, &value) != 0 || value < 1)
+        return sl_args_complain(r->command, "--level %s: %s%s takes 1 to %d", level, f->name,
+                                f->end ? f->end : "", f->level_max);
+    r->level = (int)value;
+    return 0;
 }
 
 /* The same. */
 static int set_rank(struct sl_convert_request *r, const char *rank)
 {
-    char *end;
-    long value;
+    uint64_t value;
 
     if (!rank)
         return 0;
-    value = strtol(rank, &end, 10);
-    if (!isdigit((unsigned char)rank[0]) || *end || value > INT32_MAX) {
-        sl_args_complain(r->command, "--rank %s: name a number from 0", rank);
-        return -EINVAL;
-    }
+    if (sl_args_number(rank, INT32_MAX, &value) != 0)
+        return sl_args_complain(r->command, "--rank %s: name a number from 0", rank);
     r->has_rank = 1;
     r->rank = (int32_t)value;
     return 0;
 }
 
-/* The form and what is only for one of them. The same. */
-static int choose(struct sl_convert_request *r, const char *name, const char *level,
-                  const char *rank, const struct format **out)
+static int run(const struct sl_args *args)
 {
-    const struct format *f = find_format(r, name);
+    const char *const *value = args->value;
+    struct sl_convert_request r = {.command = args->command,
+                                   .input = args->operand[0],
+                                   .output = value[OPT_OUTPUT],
+                                   .force = value[OPT_FORCE] != NULL,
+                                   .et = value[OPT_ET]};
+    const struct format *f;
 
-    if (!f || set_level(r, f, level) != 0 || set_rank(r, rank) != 0)
-        return -EINVAL;
-    if (f->convert != sl_convert_chakra && (rank || r->et)) {
-        sl_args_complain(r->command, "--%s is for --to chakra: leave it out", rank ? "rank" : "et");
-        return -EINVAL;
-    }
-    r->compression = f->compression;
-    *out = f;
-    return 0;
-}
-
-/* Fills the request. 0, SL_EXIT_USAGE after a line on stderr, or -1: help was printed. */
-static int parse(struct sl_convert_request *r, int argc, char **argv, const struct format **out)
-{
-    const char *format = NULL, *level = NULL, *rank = NULL;
-    struct sl_args args;
-    int option;
-
-    sl_args_begin(&args, r->command, argc, argv);
-    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
-        switch (option) {
-        case OPT_TO:
-            format = args.value;
-            break;
-        case OPT_OUTPUT:
-            r->output = args.value;
-            break;
-        case OPT_LEVEL:
-            level = args.value;
-            break;
-        case OPT_RANK:
-            rank = args.value;
-            break;
-        case OPT_ET:
-            r->et = args.value;
-            break;
-        case OPT_FORCE:
-            r->force = 1;
-            break;
-        case OPT_HELP:
-            sl_args_print_help(r->command, stdout);
-            return -1;
-        case SL_ARGS_OPERAND:
-            if (sl_args_take_file(&args, &r->input))
-                return SL_EXIT_USAGE;
-            break;
-        default:
-            return SL_EXIT_USAGE;
-        }
-    }
-    if (!r->input || !format || !r->output || !r->output[0]) {
-        sl_args_complain(r->command, "%s is missing: syncline %s",
-                         !r->input ? "FILE"
-                         : !format ? "--to"
-                                   : "-o",
-                         r->command->usage);
+    if (!r.input || !value[OPT_TO] || !r.output || !r.output[0])
+        return sl_args_complain(r.command, "%s is missing: syncline %s",
+                                !r.input         ? "FILE"
+                                : !value[OPT_TO] ? "--to"
+                                                 : "-o",
+                                r.command->usage);
+    f = find_format(&r, value[OPT_TO]);
+    if (!f || set_level(&r, f, value[OPT_LEVEL]) != 0 || set_rank(&r, value[OPT_RANK]) != 0)
         return SL_EXIT_USAGE;
-    }
-    return choose(r, format, level, rank, out) == 0 ? 0 : SL_EXIT_USAGE;
-}
-
-static int run(const struct sl_command *self, int argc, char **argv)
-{
-    struct sl_convert_request r = {.command = self};
-    const struct format *format = NULL;
-    int status = parse(&r, argc, argv, &format);
-
-    if (status)
-        return status < 0 ? SL_EXIT_OK : status;
+    if (f->convert != sl_convert_chakra && (value[OPT_RANK] || r.et))
+        return sl_args_complain(r.command, "--%s is for --to chakra: leave it out",
+                                value[OPT_RANK] ? "rank" : "et");
+    r.compression = f->compression;
     /* A limit on file sizes is reported like a full disk, not by a signal. */
     signal(SIGXFSZ, SIG_IGN);
-    return format->convert(&r);
+    return f->convert(&r);
 }
 
 const struct sl_command sl_cmd_convert = {
@@ -246,5 +180,6 @@ const struct sl_command sl_cmd_convert = {
         "  syncline convert trace.json.gz --to chakra -o job.0.et\n"
         "  zcat trace.json.gz | syncline convert - --to kineto-zst -o trace.json.zst\n",
     .options = options,
+    .operands_max = 1,
     .run = run,
 };

@@ -9,13 +9,11 @@
 #include "doctor/host.h"
 
 enum {
-    OPT_QUIET,
-    OPT_HELP
+    OPT_QUIET
 };
 
 static const struct sl_flag options[] = {
     [OPT_QUIET] = {"quiet", 'q', NULL, "print notes and problems alone"},
-    [OPT_HELP] = {"help", 'h', NULL, "this text"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -39,29 +37,11 @@ static void print(const struct sl_doctor *h, int quiet)
         printf("%srecording would work here\n", h->lines && !quiet ? "\n" : "");
 }
 
-static int run(const struct sl_command *self, int argc, char **argv)
+static int run(const struct sl_args *args)
 {
     static struct sl_doctor host;
     static struct sl_config config;
-    struct sl_args args;
-    int option, quiet = 0;
 
-    sl_args_begin(&args, self, argc, argv);
-    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
-        switch (option) {
-        case OPT_QUIET:
-            quiet = 1;
-            break;
-        case OPT_HELP:
-            sl_args_print_help(self, stdout);
-            return SL_EXIT_OK;
-        case SL_ARGS_OPERAND:
-            sl_args_complain(self, "takes no operand: '%s'", args.value);
-            return SL_EXIT_USAGE;
-        default:
-            return SL_EXIT_USAGE;
-        }
-    }
     sl_doctor_driver(&host);
     sl_doctor_permissions(&host);
     sl_doctor_cupti(&host);
@@ -69,7 +49,7 @@ static int run(const struct sl_command *self, int argc, char **argv)
     sl_doctor_options(&host, &config, environ);
     sl_doctor_output(&host, &config, environ);
     sl_doctor_profilers(&host, environ);
-    print(&host, quiet);
+    print(&host, args->value[OPT_QUIET] != NULL);
     return host.problems ? SL_EXIT_PROBLEM : SL_EXIT_OK;
 }
 

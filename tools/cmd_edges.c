@@ -7,10 +7,7 @@
  * Threads: main; reading has a helper thread. Memory: see replay/replay.h, edge_summary.h: at most
  * 256 MiB, whatever the file.
  */
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -24,8 +21,7 @@ enum {
     OPT_JSON,
     OPT_KIND,
     OPT_MIN_WAIT,
-    OPT_SUMMARY,
-    OPT_HELP
+    OPT_SUMMARY
 };
 
 static const struct sl_flag options[] = {
@@ -33,7 +29,6 @@ static const struct sl_flag options[] = {
     [OPT_KIND] = {"kind", 'k', "KIND", "only edges of this kind"},
     [OPT_MIN_WAIT] = {"min-wait", 'm', "NS", "only edges waited for at least so long"},
     [OPT_SUMMARY] = {"summary", 's', NULL, "totals by line of code, kind, source, place, step"},
-    [OPT_HELP] = {"help", 'h', NULL, "this text"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -188,10 +183,8 @@ static int analyse(struct work *w)
 
     sl_replay_take_found(w->feed, show_found, sinks.event, w);
     if (sl_replay_read(w->feed, r->input, why, sizeof(why)) != 0 ||
-        sl_replay_run(w->feed, r->input, &sinks, why, sizeof(why)) != 0) {
-        sl_args_complain(r->command, "%s", why);
-        return SL_EXIT_USAGE;
-    }
+        sl_replay_run(w->feed, r->input, &sinks, why, sizeof(why)) != 0)
+        return sl_args_complain(r->command, "%s", why);
     print_end(w);
     return sl_replay_tell(w->feed, r->command, r->input, "the edges are");
 }
@@ -212,76 +205,30 @@ static int find_kind(const struct sl_command *self, const char *name)
     return -1;
 }
 
-/* 0 or -EINVAL after a line on stderr. */
-static int set_min_wait(struct request *r, const char *text)
+static int run(const struct sl_args *args)
 {
-    char *end;
-
-    errno = 0;
-    r->min_wait_ns = strtoull(text, &end, 10);
-    if (isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0)
-        return 0;
-    sl_args_complain(r->command, "--min-wait %s: name a number of nanoseconds", text);
-    return -EINVAL;
-}
-
-/* Fills the request. 0, SL_EXIT_USAGE after a line on stderr, or -1: help was printed. */
-static int parse(struct request *r, int argc, char **argv)
-{
-    struct sl_args args;
-    int option;
-
-    sl_args_begin(&args, r->command, argc, argv);
-    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
-        switch (option) {
-        case OPT_JSON:
-            r->json = 1;
-            break;
-        case OPT_SUMMARY:
-            r->summary = 1;
-            break;
-        case OPT_KIND:
-            r->kind = find_kind(r->command, args.value);
-            if (r->kind < 0)
-                return SL_EXIT_USAGE;
-            break;
-        case OPT_MIN_WAIT:
-            if (set_min_wait(r, args.value) != 0)
-                return SL_EXIT_USAGE;
-            break;
-        case OPT_HELP:
-            sl_args_print_help(r->command, stdout);
-            return -1;
-        case SL_ARGS_OPERAND:
-            if (sl_args_take_file(&args, &r->input))
-                return SL_EXIT_USAGE;
-            break;
-        default:
-            return SL_EXIT_USAGE;
-        }
-    }
-    if (!r->input) {
-        sl_args_complain(r->command, "FILE is missing: syncline %s", r->command->usage);
-        return SL_EXIT_USAGE;
-    }
-    return 0;
-}
-
-static int run(const struct sl_command *self, int argc, char **argv)
-{
-    struct request r = {.command = self, .kind = -1};
+    const char *const *value = args->value;
+    struct request r = {.command = args->command,
+                        .input = args->operand[0],
+                        .json = value[OPT_JSON] != NULL,
+                        .summary = value[OPT_SUMMARY] != NULL,
+                        .kind = -1};
     struct work w = {.request = &r};
-    int status = parse(&r, argc, argv);
+    int status;
 
-    if (status)
-        return status < 0 ? SL_EXIT_OK : status;
+    if (value[OPT_KIND] && (r.kind = find_kind(r.command, value[OPT_KIND])) < 0)
+        return SL_EXIT_USAGE;
+    if (value[OPT_MIN_WAIT] && sl_args_number(value[OPT_MIN_WAIT], UINT64_MAX, &r.min_wait_ns) != 0)
+        return sl_args_complain(r.command, "--min-wait %s: name a number of nanoseconds",
+                                value[OPT_MIN_WAIT]);
+    if (!r.input)
+        return sl_args_complain(r.command, "FILE is missing: syncline %s", r.command->usage);
     if (sl_replay_create(&w.feed) == 0 &&
         (!r.summary || (sl_edge_summary_create(&w.summary, step_at, &w) == 0 &&
                         sl_wait_blame_create(&w.spent) == 0))) {
         status = analyse(&w);
     } else {
-        sl_args_complain(self, "not enough memory to read %s", r.input);
-        status = SL_EXIT_USAGE;
+        status = sl_args_complain(r.command, "not enough memory to read %s", r.input);
     }
     sl_wait_blame_destroy(w.spent);
     sl_edge_summary_destroy(w.summary);
@@ -327,5 +274,6 @@ const struct sl_command sl_cmd_edges = {
              "  syncline edges --summary 1.pt.trace.json.zst\n"
              "  syncline edges --json trace.json | jq 'select(.released)'\n",
     .options = options,
+    .operands_max = 1,
     .run = run,
 };

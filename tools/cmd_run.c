@@ -24,15 +24,13 @@
 
 enum {
     OPT_OUTPUT,
-    OPT_WINDOW,
-    OPT_HELP
+    OPT_WINDOW
 };
 
 static const struct sl_flag options[] = {
     [OPT_OUTPUT] = {"output", 'o', "FOLDER", "where traces go (SYNCLINE_OUTPUT)"},
     [OPT_WINDOW] = {"window", 'w', "WHEN",
                     "when to record: run, time:2s/60s, steps:3/500, demand, off (SYNCLINE_WINDOW)"},
-    [OPT_HELP] = {"help", 'h', NULL, "this text"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -51,18 +49,17 @@ static int is_empty(const char *variable)
     return !there || !*there;
 }
 
-/* 0; -EBUSY, said: another tool is named there. */
+/* 0; or the exit status, said: another tool is named there. */
 static int set_injection(const struct sl_command *self, const char *library)
 {
     const char *there = getenv(CUDA_VARIABLE);
 
-    if (there && *there && !is_same_file(there, library)) {
-        sl_args_complain(self,
-                         CUDA_VARIABLE "=%s: the driver loads one library, and another profiler's "
-                                       "is named; unset it",
-                         there);
-        return -EBUSY;
-    }
+    if (there && *there && !is_same_file(there, library))
+        return sl_args_complain(self,
+                                CUDA_VARIABLE
+                                "=%s: the driver loads one library, and another profiler's "
+                                "is named; unset it",
+                                there);
     /* NVTX's, too: here it costs nothing; in a job with threads nobody may touch the environment.
      */
     if (is_empty(NVTX_VARIABLE))
@@ -132,10 +129,8 @@ static int run_command(const struct sl_command *self, char **argv)
     char library[PATH_MAX];
     int with_python = wants_python();
 
-    if (sl_doctor_beside(library, sizeof(library))) {
-        sl_args_complain(self, "no libsyncline.so beside this command: install syncline");
-        return SL_EXIT_USAGE;
-    }
+    if (sl_doctor_beside(library, sizeof(library)))
+        return sl_args_complain(self, "no libsyncline.so beside this command: install syncline");
     if (set_injection(self, library))
         return SL_EXIT_USAGE;
     if (with_python)
@@ -143,36 +138,20 @@ static int run_command(const struct sl_command *self, char **argv)
     return become(self, argv);
 }
 
-static int run(const struct sl_command *self, int argc, char **argv)
+static int run(const struct sl_args *args)
 {
+    const char *output = args->value[OPT_OUTPUT], *window = args->value[OPT_WINDOW];
     struct sl_config config;
-    struct sl_args args;
-    int option;
 
-    sl_args_begin(&args, self, argc, argv);
-    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
-        switch (option) {
-        case OPT_OUTPUT:
-            setenv("SYNCLINE_OUTPUT", args.value, 1);
-            break;
-        case OPT_WINDOW:
-            if (sl_config_read_one(&config, "SYNCLINE_WINDOW", args.value)) {
-                sl_args_complain(self, "--window %s is not understood: see --help", args.value);
-                return SL_EXIT_USAGE;
-            }
-            setenv("SYNCLINE_WINDOW", args.value, 1);
-            break;
-        case OPT_HELP:
-            sl_args_print_help(self, stdout);
-            return SL_EXIT_OK;
-        case SL_ARGS_OPERAND:
-            return run_command(self, argv + args.at - 1);
-        default:
-            return SL_EXIT_USAGE;
-        }
-    }
-    sl_args_complain(self, "no command: `syncline run -- python train.py`");
-    return SL_EXIT_USAGE;
+    if (window && sl_config_read_one(&config, "SYNCLINE_WINDOW", window))
+        return sl_args_complain(args->command, "--window %s is not understood: see --help", window);
+    if (args->operands == 0)
+        return sl_args_complain(args->command, "no command: `syncline run -- python train.py`");
+    if (output)
+        setenv("SYNCLINE_OUTPUT", output, 1);
+    if (window)
+        setenv("SYNCLINE_WINDOW", window, 1);
+    return run_command(args->command, args->operand);
 }
 
 const struct sl_command sl_cmd_run = {
@@ -196,5 +175,6 @@ const struct sl_command sl_cmd_run = {
              "  syncline run python train.py\n"
              "  syncline run -w steps:3/500 -- torchrun --nproc-per-node 8 train.py\n",
     .options = options,
+    .operands_max = SL_ARGS_COMMAND,
     .run = run,
 };

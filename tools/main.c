@@ -55,10 +55,9 @@ static int unknown_command(const char *name)
     for (int i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i]->name;
     nearest = sl_args_nearest(name, names, COMMAND_COUNT);
-    sl_args_complain(NULL, "no %s '%s'%s%s%s: see `syncline --help`",
-                     name[0] == '-' ? "option" : "command", name, nearest ? "; did you mean " : "",
-                     nearest ? nearest : "", nearest ? "?" : "");
-    return SL_EXIT_USAGE;
+    return sl_args_complain(
+        NULL, "no %s '%s'%s%s%s: see `syncline --help`", name[0] == '-' ? "option" : "command",
+        name, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 static int dispatch(int argc, char **argv)
@@ -85,7 +84,7 @@ static int dispatch(int argc, char **argv)
     command = find_command(argv[1]);
     if (!command)
         return unknown_command(argv[1]);
-    return command->run(command, argc - 1, argv + 1);
+    return sl_args_run(command, argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv)

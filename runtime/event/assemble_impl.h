@@ -1,8 +1,8 @@
 /*
  * assemble_impl.h - what the files of the assembler share. Included by them alone.
  *
- * assemble.c takes events in and gives time its due; assemble_op.c has GPU operations and their
- * arrows; assemble_call.c has CPU rows and waits, and the queue of those that are held.
+ * assemble.c takes events in and has GPU operations and their arrows; assemble_call.c has CPU rows
+ * and waits, and the queue of those that are held.
  *
  * Threads: one owner.
  */
@@ -71,10 +71,7 @@ static inline void sl_assemble_emit(struct sl_assemble *a, const struct sl_event
     (void)a->opt.sink(a->opt.sink_user, ev);
 }
 
-/* assemble_op.c */
-
-/* Whether the same record came a short time ago; remembers it. */
-int sl_assemble_seen(struct sl_assemble *a, const struct sl_event *ev);
+/* assemble.c */
 void sl_assemble_operation(struct sl_assemble *a, const struct sl_event *ev);
 /* From the call, whose thread and start are in the slot, to one operation; none to one without a
  * time, which has no row. */

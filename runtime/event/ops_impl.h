@@ -1,8 +1,8 @@
 /*
  * ops_impl.h - what the files of the operators share. Included by them alone.
  *
- * ops.c has what runs; ops_call.c what calls may still be in; ops_forward.c what autograd may still
- * come back to.
+ * ops.c has what runs, and what autograd may still come back to; ops_call.c what calls may still be
+ * in.
  */
 #ifndef SL_OPS_IMPL_H
 #define SL_OPS_IMPL_H
@@ -102,11 +102,5 @@ static inline struct sl_op_known *sl_ops_at(const struct sl_ops *o, uint32_t pla
 {
     return &o->chunk[(place - 1) / SL_OPS_IN_CHUNK].op[(place - 1) % SL_OPS_IN_CHUNK];
 }
-
-/* ops_forward.c: an operator begins, and is not yet the thread's last. */
-void sl_ops_note_sequence(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns,
-                          const struct sl_op *op);
-/* ops_forward.c: as `for_thread` of struct sl_op_known. */
-uint32_t sl_ops_for_thread(struct sl_ops *o, struct sl_ops_thread *t, const struct sl_op *op);
 
 #endif

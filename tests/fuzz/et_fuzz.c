@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #include "check/et_check.h"
-#include "check/print_et.h"
+#include "check/print.h"
 #include "fuzz.h"
 #include "read/et_file.h"
-#include "write/chakra/attribute.h"
+#include "write/chakra/wire.h"
 
 static FILE *nowhere;
 static volatile uint64_t touched;
@@ -66,13 +66,13 @@ static void read_all(const char *path, int checked)
     if (checked && sl_et_check_create(&c) != 0)
         abort();
     while (sl_et_next(et, &node)) {
-        assert(node.at >= before && sl_et_position(et) > node.at);
+        assert(node.at >= before && sl_et_state(et)->position > node.at);
         before = node.at;
         touch(&node);
         if (c)
             sl_et_check_node(c, &node);
     }
-    assert(sl_et_end(et) != SL_ET_OPEN);
+    assert(sl_et_state(et)->end != SL_ET_OPEN);
     if (c) {
         sl_et_check_end(c, et);
         report(c, et);

@@ -173,16 +173,11 @@ static void check_arrow(struct sl_edge_check *c, const struct sl_trace_row *row,
     c->may_point = is_tail ? 2 : 0;
 }
 
-static int is_sync(const struct sl_trace_row *row)
-{
-    return row->category_text.size == 4 && memcmp(row->category_text.data, "sync", 4) == 0;
-}
-
 void sl_edge_check_row(struct sl_edge_check *c, const struct sl_trace_row *row, uint64_t at)
 {
     if (row->edge) {
         check_edge(c, row, at);
-    } else if ((row->phase == 's' || row->phase == 'f') && is_sync(row)) {
+    } else if ((row->phase == 's' || row->phase == 'f') && sl_text_is(row->category_text, "sync")) {
         check_arrow(c, row, at);
     } else if (row->phase == 'X' && row->correlation > 0) {
         c->may_point = 0;

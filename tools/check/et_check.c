@@ -152,7 +152,7 @@ static void check_ids(struct sl_et_check *c, const struct sl_et_node *n)
 }
 
 /* One that an int holds: ASTRA-sim reads it as such. Nothing is 0. */
-static int is_group(struct sl_et_bytes b)
+static int is_group(struct sl_text b)
 {
     uint64_t value = 0;
     size_t i;
@@ -231,7 +231,7 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
     c->of_type[n->type]++;
     if (n->is_cpu)
         c->cpu_nodes++;
-    c->gap_nodes += n->is_cpu && n->name.size == 3 && memcmp(n->name.data, "gap", 3) == 0;
+    c->gap_nodes += n->is_cpu && sl_text_is(n->name, "gap");
     c->wait_nodes +=
         n->is_cpu && n->name.size > 5 && memcmp(n->name.data + n->name.size - 5, ".wait", 5) == 0;
     if (n->type == SL_ET_INVALID || n->type == SL_ET_METADATA)
@@ -289,16 +289,16 @@ void sl_et_check_end(struct sl_et_check *c, const struct sl_et *et)
     struct sl_input_status input;
 
     sl_et_get_status(et, &input);
-    if (!sl_et_has_metadata(et))
+    if (!sl_et_state(et)->has_metadata)
         add(c, SL_ET_RULE_METADATA, 0, "the first message is none");
-    if (*sl_et_metadata_refused(et))
-        add(c, SL_ET_RULE_TEXT, 0, "%s of GlobalMetadata", sl_et_metadata_refused(et));
-    if (sl_et_end(et) == SL_ET_CUT)
-        add(c, SL_ET_RULE_CUT, sl_et_position(et), "the last message is incomplete");
-    if (sl_et_end(et) == SL_ET_DAMAGED)
-        add(c, SL_ET_RULE_DAMAGED, sl_et_position(et), "nothing behind it can be read");
+    if (*sl_et_state(et)->refused)
+        add(c, SL_ET_RULE_TEXT, 0, "%s of GlobalMetadata", sl_et_state(et)->refused);
+    if (sl_et_state(et)->end == SL_ET_CUT)
+        add(c, SL_ET_RULE_CUT, sl_et_state(et)->position, "the last message is incomplete");
+    if (sl_et_state(et)->end == SL_ET_DAMAGED)
+        add(c, SL_ET_RULE_DAMAGED, sl_et_state(et)->position, "nothing behind it can be read");
     if (input.end == SL_INPUT_CUT || input.end == SL_INPUT_DAMAGED || input.end == SL_INPUT_FAILED)
-        add(c, SL_ET_RULE_INPUT, sl_et_position(et), "%s", input.what);
+        add(c, SL_ET_RULE_INPUT, sl_et_state(et)->position, "%s", input.what);
     if (c->nodes == 0)
         add(c, SL_ET_RULE_EMPTY, 0, "no node");
     check_missing(c);

@@ -59,7 +59,7 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
     if (strncmp(path, "syncline.", 9) == 0)
         own_value(h, path + 9, value);
     else if (strcmp(path, "generator") == 0) /* a cut file lacks the `syncline` object */
-        h->own_file |= value.size >= 9 && memcmp(value.data, "syncline ", 9) == 0;
+        h->own_file |= sl_text_begins(value, "syncline ");
     else if (strcmp(path, "job") == 0 && h->own_file) /* behind the generator */
         copy_text(h->job, sizeof(h->job), value);
     else if (strcmp(path, "syncEdges") == 0)
@@ -85,7 +85,7 @@ void sl_header_text(struct sl_header *h, struct sl_text key, struct sl_text valu
     const char *p;
 
     h->fields++;
-    if (key.size != 15 || memcmp(key.data, "distributedInfo", 15) != 0)
+    if (!sl_text_is(key, "distributedInfo"))
         return;
     p = memmem(value.data, value.size, wanted, sizeof(wanted) - 1);
     if (!p)

@@ -62,13 +62,6 @@ void sl_links_destroy(struct sl_links *l)
     free(l);
 }
 
-static int name_begins(const struct sl_trace_row *row, const char *prefix)
-{
-    size_t size = strlen(prefix);
-
-    return row->name.size >= size && memcmp(row->name.data, prefix, size) == 0;
-}
-
 static void check_order(struct sl_links *l, const struct sl_trace_row *row, uint64_t id,
                         int64_t call_ns, int64_t gpu_ns, uint64_t at)
 {
@@ -92,7 +85,8 @@ static void see_call(struct sl_links *l, const struct sl_trace_row *row, uint64_
     unsigned flags = SL_PAIR_FIRST;
     int before;
 
-    if (name_begins(row, "cudaEventRecord") || name_begins(row, "cuEventRecord")) {
+    if (sl_text_begins(row->name, "cudaEventRecord") ||
+        sl_text_begins(row->name, "cuEventRecord")) {
         struct pending *wait = &l->waiting[id % PENDING_WAITS];
 
         flags |= SL_PAIR_MARK;
@@ -124,11 +118,11 @@ static void see_gpu(struct sl_links *l, const struct sl_trace_row *row, uint64_t
 /* The rules of PyTorch's validator for waits on events. */
 static void see_wait(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
 {
-    int is_stream_wait = name_begins(row, "Stream Wait Event");
+    int is_stream_wait = sl_text_begins(row->name, "Stream Wait Event");
     uint64_t record = (uint64_t)row->wait_record;
     struct pending *slot;
 
-    if (!is_stream_wait && !name_begins(row, "Event Sync"))
+    if (!is_stream_wait && !sl_text_begins(row->name, "Event Sync"))
         return;
     if (!(row->has & SL_HAS_WAIT_RECORD) || row->wait_record < 0) {
         sl_finding_add(l->findings, SL_FIND_WAIT_NO_RECORD, 1, at, "%.*s, correlation %" PRId64,

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "check/print.h"
 
-#define TEXT_MAX 1024
+#define TEXT_MAX 4096
 
 static void put_string(FILE *f, const char *text)
 {
@@ -134,4 +134,43 @@ void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,
     put_counters(f, h);
     put_findings(f, c);
     fputs("}\n", f);
+}
+
+/* ---- Chakra ---- */
+
+void sl_check_print_et_json(FILE *f, const char *path, const struct sl_et_check *c,
+                            const struct sl_et *et)
+{
+    const char *separator = "";
+    int i;
+
+    fputs("{\"file\": ", f);
+    put_string(f, path);
+    fprintf(f, ", \"chakra\": \"%s\", \"valid\": %s, \"nodes\": %" PRIu64 ", \"deps\": %" PRIu64,
+            sl_et_state(et)->version, sl_et_check_worst(c) < SL_SEVERITY_ERROR ? "true" : "false",
+            c->nodes, c->deps);
+    fprintf(f,
+            ", \"cpu_nodes\": %" PRIu64 ", \"gap_nodes\": %" PRIu64 ", \"wait_nodes\": %" PRIu64
+            ", \"cpu_ns\": %" PRIu64 ", \"gpu_ns\": %" PRIu64 ", \"types\": {",
+            c->cpu_nodes, c->gap_nodes, c->wait_nodes, c->cpu_ns, c->gpu_ns);
+    for (i = 0; i < SL_ET_TYPES; i++) {
+        if (!c->of_type[i])
+            continue;
+        fprintf(f, "%s\"%s\": %" PRIu64, separator, sl_et_type_name((enum sl_et_type)i),
+                c->of_type[i]);
+        separator = ", ";
+    }
+    fputs("}, \"problems\": [", f);
+    separator = "";
+    for (i = 0; i < SL_ET_RULES; i++) {
+        if (!c->found[i].count)
+            continue;
+        fprintf(f, "%s{\"id\": \"%s\", \"severity\": \"%s\", \"count\": %" PRIu64 ", \"first\": ",
+                separator, sl_et_rule_name((enum sl_et_rule)i),
+                sl_severity_name(sl_et_rule_severity((enum sl_et_rule)i)), c->found[i].count);
+        put_string(f, c->found[i].example);
+        fputs("}", f);
+        separator = ", ";
+    }
+    fputs("]}\n", f);
 }

@@ -239,3 +239,39 @@ void sl_check_print_text(FILE *f, const char *path, const struct sl_check *c,
     print_counters(f, &c->header);
     print_findings(f, c);
 }
+
+/* ---- Chakra ---- */
+
+void sl_check_print_et_text(FILE *f, const char *path, const struct sl_et_check *c,
+                            const struct sl_et *et)
+{
+    char count[SL_FORMAT_SIZE], other[SL_FORMAT_SIZE];
+    int i;
+
+    fprintf(f, "%s: Chakra execution trace%s%s\n", path, *sl_et_state(et)->version ? " " : "",
+            sl_et_state(et)->version);
+    fprintf(f, "  %s nodes, %s dependencies\n", sl_format_count(count, c->nodes),
+            sl_format_count(other, c->deps));
+    for (i = 0; i < SL_ET_TYPES; i++)
+        if (c->of_type[i])
+            fprintf(f, "  %-12s %14s\n", sl_et_type_name((enum sl_et_type)i),
+                    sl_format_count(count, c->of_type[i]));
+    fprintf(f, "  on threads   %14s  %s", sl_format_count(count, c->cpu_nodes),
+            sl_format_span(other, c->cpu_ns));
+    fprintf(f, ", %s gaps", sl_format_count(count, c->gap_nodes));
+    fprintf(f, ", %s waits\n", sl_format_count(count, c->wait_nodes));
+    fprintf(f, "  on GPUs      %14s  %s\n", sl_format_count(count, c->nodes - c->cpu_nodes),
+            sl_format_span(other, c->gpu_ns));
+    for (i = 0; i < SL_ET_RULES; i++) {
+        if (!c->found[i].count)
+            continue;
+        fprintf(f, "  %s: %s %s (first: %s", sl_severity_name(sl_et_rule_severity(i)),
+                sl_format_count(count, c->found[i].count), sl_et_rule_text((enum sl_et_rule)i),
+                c->found[i].example);
+        if (c->found[i].at != SL_FINDING_NO_PLACE)
+            fprintf(f, ", byte %" PRIu64, c->found[i].at);
+        fputs(")\n", f);
+    }
+    if (sl_et_check_worst(c) < SL_SEVERITY_ERROR)
+        fputs("  valid\n", f);
+}

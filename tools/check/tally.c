@@ -37,11 +37,6 @@ int sl_row_is_gpu(const struct sl_trace_row *row)
            row->category == SL_CAT_MEMSET;
 }
 
-static int same(const char *name, struct sl_text text)
-{
-    return strlen(name) == text.size && memcmp(name, text.data, text.size) == 0;
-}
-
 static void copy_text(char *to, size_t to_size, struct sl_text text)
 {
     snprintf(to, to_size, "%.*s", (int)(text.size < to_size ? text.size : to_size - 1),
@@ -60,7 +55,7 @@ static struct sl_tally_category *find_category(struct sl_tally *t, const struct 
     for (unsigned k = 0; k < t->categories; k++) {
         unsigned i = (t->last_category + k) % t->categories;
 
-        if (same(t->category[i].name, name)) {
+        if (sl_text_is(name, t->category[i].name)) {
             t->last_category = i;
             return &t->category[i];
         }
@@ -156,7 +151,7 @@ static void count_lane(struct sl_tally *t, const struct sl_trace_row *row,
 
 static void see_metadata(const struct sl_trace_row *row, struct sl_tally_process *p)
 {
-    if (same("process_name", row->name))
+    if (sl_text_is(row->name, "process_name"))
         copy_text(p->name, sizeof(p->name),
                   row->args_name.data ? row->args_name : (struct sl_text){"?", 1});
 }

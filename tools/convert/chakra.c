@@ -150,10 +150,8 @@ static int write_all(struct work *w)
     failed = rc ? 0 : sl_replay_run(w->feed, w->request->input, &sinks, why, sizeof(why));
     if (rc == 0)
         rc = sl_chakra_end(w->chakra);
-    if (failed) {
-        sl_args_complain(w->request->command, "%s", why);
-        return SL_EXIT_USAGE;
-    }
+    if (failed)
+        return sl_args_complain(w->request->command, "%s", why);
     return rc;
 }
 
@@ -166,10 +164,8 @@ static int read_nodes(struct work *w)
 
     if (!r->et)
         return 0;
-    if (sl_et_nodes_read(&w->nodes, r->et, why, sizeof(why)) != 0) {
-        sl_args_complain(r->command, "%s", why);
-        return SL_EXIT_USAGE;
-    }
+    if (sl_et_nodes_read(&w->nodes, r->et, why, sizeof(why)) != 0)
+        return sl_args_complain(r->command, "%s", why);
     if (why[0])
         sl_args_complain(r->command, "%s", why);
     sl_et_nodes_get_counts(w->nodes, &counts);
@@ -206,12 +202,11 @@ static int tell_nodes(const struct work *w)
                r->et, counts.wanted - counts.found, counts.wanted, r->input);
     if (counts.found && !counts.misnamed)
         return SL_EXIT_OK;
-    sl_args_complain(r->command,
-                     "%s: %" PRIu64 " of its %" PRIu64
-                     " nodes are of operators in %s, by record function and name; %" PRIu64
-                     " have another name: is it of the same run and process?",
-                     r->et, counts.found, counts.nodes, r->input, counts.misnamed);
-    return SL_EXIT_PROBLEM;
+    return sl_args_problem(r->command,
+                           "%s: %" PRIu64 " of its %" PRIu64
+                           " nodes are of operators in %s, by record function and name; %" PRIu64
+                           " have another name: is it of the same run and process?",
+                           r->et, counts.found, counts.nodes, r->input, counts.misnamed);
 }
 
 static int tell_empty(const struct work *w)
@@ -221,11 +216,11 @@ static int tell_empty(const struct work *w)
     sl_chakra_get_counts(w->chakra, &n);
     if (n.nodes)
         return SL_EXIT_OK;
-    sl_args_complain(w->request->command,
-                     "%s has no call, GPU operation, operator or range that can be used: %s has no "
-                     "node, and simulators refuse it",
-                     w->request->input, w->request->output);
-    return SL_EXIT_PROBLEM;
+    return sl_args_problem(
+        w->request->command,
+        "%s has no call, GPU operation, operator or range that can be used: %s has no "
+        "node, and simulators refuse it",
+        w->request->input, w->request->output);
 }
 
 static int worse(int a, int b)
@@ -239,10 +234,8 @@ static int make(struct work *w)
     const struct sl_convert_request *r = w->request;
     int rc, status;
 
-    if (create(w) != 0) {
-        sl_args_complain(r->command, "not enough memory to convert %s", r->input);
-        return SL_EXIT_USAGE;
-    }
+    if (create(w) != 0)
+        return sl_args_complain(r->command, "not enough memory to convert %s", r->input);
     rc = sl_output_open(&w->out, r->output, r->compression, r->level);
     if (rc)
         return sl_output_complain(r->command, r->output, rc);
@@ -273,11 +266,9 @@ int sl_convert_chakra(const struct sl_convert_request *r)
         return sl_convert_et(r);
     if (sl_replay_create(&w.feed) != 0 || sl_replay_keep_rows(w.feed) != 0 ||
         sl_replay_join_found(w.feed) != 0) {
-        sl_args_complain(r->command, "not enough memory to read %s", r->input);
-        status = SL_EXIT_USAGE;
+        status = sl_args_complain(r->command, "not enough memory to read %s", r->input);
     } else if (sl_replay_read(w.feed, r->input, why, sizeof(why)) != 0) {
-        sl_args_complain(r->command, "%s", why);
-        status = SL_EXIT_USAGE;
+        status = sl_args_complain(r->command, "%s", why);
     } else {
         status = read_nodes(&w);
         if (status == 0)

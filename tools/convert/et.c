@@ -16,8 +16,7 @@
 #include "print/progress.h"
 #include "read/et_file.h"
 
-#define COPY_BYTES    (64u << 10)
-#define PROGRESS_STEP 4096
+#define COPY_BYTES (64u << 10)
 
 struct whole {
     uint64_t nodes, bytes;
@@ -33,21 +32,19 @@ static int measure(const struct sl_convert_request *r, struct whole *out)
     struct sl_et *et;
     char line[512];
 
-    if (sl_et_open(&et, r->input, line, sizeof(line)) != 0) {
-        sl_args_complain(r->command, "%s", line);
-        return SL_EXIT_USAGE;
-    }
-    snprintf(line, sizeof(line), "reading %.100s", r->input);
-    sl_progress_begin(&progress, line);
+    if (sl_et_open(&et, r->input, line, sizeof(line)) != 0)
+        return sl_args_complain(r->command, "%s", line);
+    sl_progress_begin(&progress, "reading", r->input);
     while (sl_et_next(et, &node)) {
-        if (++out->nodes % PROGRESS_STEP)
+        out->nodes++;
+        if (!sl_progress_is_due(&progress))
             continue;
         sl_et_get_status(et, &out->input);
         sl_progress_step(&progress, out->input.read_bytes, out->input.file_bytes);
     }
     sl_progress_end(&progress);
-    out->bytes = sl_et_position(et);
-    out->end = sl_et_end(et);
+    out->bytes = sl_et_state(et)->position;
+    out->end = sl_et_state(et)->end;
     sl_et_get_status(et, &out->input);
     sl_et_close(et);
     return 0;
@@ -76,13 +73,12 @@ static int tell(const struct sl_convert_request *r, const struct whole *w)
 
     if (w->end == SL_ET_WHOLE && w->input.end == SL_INPUT_WHOLE)
         return SL_EXIT_OK;
-    sl_args_complain(r->command, "%s is not whole: %s, at byte %" PRIu64 "; kept: %s nodes before",
-                     r->input,
-                     w->input.what[0]          ? w->input.what
-                     : w->end == SL_ET_DAMAGED ? "what follows is no node"
-                                               : "it ends inside a node",
-                     w->bytes, sl_format_count(nodes, w->nodes));
-    return SL_EXIT_PROBLEM;
+    return sl_args_problem(
+        r->command, "%s is not whole: %s, at byte %" PRIu64 "; kept: %s nodes before", r->input,
+        w->input.what[0]          ? w->input.what
+        : w->end == SL_ET_DAMAGED ? "what follows is no node"
+                                  : "it ends inside a node",
+        w->bytes, sl_format_count(nodes, w->nodes));
 }
 
 int sl_convert_et(const struct sl_convert_request *r)
@@ -95,15 +91,11 @@ int sl_convert_et(const struct sl_convert_request *r)
 
     if (status)
         return status;
-    if (r->has_rank || r->et) {
-        sl_args_complain(r->command, "--%s is for Kineto traces: leave it out",
-                         r->has_rank ? "rank" : "et");
-        return SL_EXIT_USAGE;
-    }
-    if (sl_input_open(&in, r->input, line, sizeof(line)) != 0) {
-        sl_args_complain(r->command, "%s", line);
-        return SL_EXIT_USAGE;
-    }
+    if (r->has_rank || r->et)
+        return sl_args_complain(r->command, "--%s is for Kineto traces: leave it out",
+                                r->has_rank ? "rank" : "et");
+    if (sl_input_open(&in, r->input, line, sizeof(line)) != 0)
+        return sl_args_complain(r->command, "%s", line);
     rc = sl_output_open(&out, r->output, r->compression, r->level);
     if (rc == 0) {
         rc = copy(in, out.sink, whole.bytes);

@@ -17,12 +17,11 @@
 #include "print/progress.h"
 #include "read/input_file.h"
 #include "read/json_event.h"
-#include "read/member.h"
 #include "read/number.h"
 #include "read/split.h"
 #include "read/unescape.h"
 #include "sync/store.h"
-#include "write/chakra/attribute.h"
+#include "write/chakra/wire.h"
 
 #define BYTES_MAX      (192u << 20)
 #define TABLE_MAX      (64u << 20)
@@ -31,7 +30,6 @@
 #define ATTRIBUTES_MAX 256         /* of a node: more are left out */
 #define TEXT_MAX       (8u << 10)  /* of a list or an attribute: longer ones are left out */
 #define NAME_BYTES     (4u << 10)  /* nodes of longer names are no operator's */
-#define PROGRESS_NODES 4096
 
 /* Fields of Chakra's Node. */
 enum {
@@ -52,8 +50,22 @@ struct sl_et_nodes {
     struct sl_et_nodes_counts counts;
 };
 
+/* What is read of a node; of an attribute first. */
+static const char *const wanted[] = {
+    "attrs.name",    "attrs.value",   "attrs.type",     "attrs",          "id",
+    "name",          "rf_id",         "ctrl_deps",      "parent",         "fw_parent",
+    "scope",         "fw_tid",        "op_schema",      "inputs",         "input_shapes",
+    "input_types",   "inputs.values", "inputs.shapes",  "inputs.types",   "outputs",
+    "output_shapes", "output_types",  "outputs.values", "outputs.shapes", "outputs.types"};
+
+enum {
+    WANTED = sizeof(wanted) / sizeof(*wanted),
+    WANTED_OF_ATTRIBUTE = 3
+};
+
 /* A node in the making. */
 struct node {
+    struct sl_text member[WANTED]; /* as written; data NULL: absent */
     char bytes[NODE_MAX];
     size_t size;
     uint64_t record_function;
@@ -63,6 +75,25 @@ struct node {
     unsigned attributes;
     unsigned cut; /* what it has no room for */
 };
+
+static struct sl_text *member(struct node *n, const char *path)
+{
+    for (unsigned i = 0; i < WANTED; i++)
+        if (strcmp(path, wanted[i]) == 0)
+            return &n->member[i];
+    return NULL;
+}
+
+/* An array comes after its elements, which have the same path. */
+static void take_member(void *user, const char *path, enum sl_json_type type, struct sl_text value)
+{
+    struct sl_text *m = member(user, path);
+
+    if (m && type == SL_JSON_STRING)
+        *m = (struct sl_text){value.data - 1, value.size + 2};
+    else if (m)
+        *m = value;
+}
 
 static int64_t number_of(struct sl_text t, int64_t fallback)
 {
@@ -110,29 +141,19 @@ static char *put_list(struct node *n, char *at, uint32_t field, struct sl_text l
     return sl_wire_bytes(at, field, list.data, list.size);
 }
 
-static void put_lists(struct node *n, uint32_t field, struct sl_text values, struct sl_text shapes,
-                      struct sl_text types)
+/* An object of three lists, or three members. */
+static void put_io(struct node *n, uint32_t field, const char *values, const char *list)
 {
     char info[3 * (TEXT_MAX + 16)];
-    char *end = put_list(n, info, 1, values);
+    const struct sl_text *from = member(n, values);
+    char *end = info;
 
-    end = put_list(n, end, 2, shapes);
-    end = put_list(n, end, 3, types);
+    if (from->data && from->data[0] == '{')
+        from = member(n, list);
+    for (uint32_t i = 0; i < 3; i++)
+        end = put_list(n, end, i + 1, from[i]);
     if (end > info)
         put(n, field, info, (size_t)(end - info));
-}
-
-/* "inputs" as an object of three lists, or as the first of three members. */
-static void put_io(struct node *n, uint32_t field, struct sl_text node, const char *name,
-                   const char *shapes, const char *types)
-{
-    struct sl_text io = sl_member_find(node, name);
-
-    if (io.data && io.data[0] == '{')
-        put_lists(n, field, sl_member_find(io, "values"), sl_member_find(io, "shapes"),
-                  sl_member_find(io, "types"));
-    else
-        put_lists(n, field, io, sl_member_find(node, shapes), sl_member_find(node, types));
 }
 
 static char *put_name(char *at, struct sl_text name)
@@ -182,47 +203,45 @@ static void put_attribute(struct node *n, struct sl_text name, struct sl_text va
     put(n, NODE_ATTR, bytes, (size_t)(at - bytes));
 }
 
-static int is_one_of(struct sl_text name, const char *const *names)
+/* What the writer says itself, and what simulators take for a GPU operation's. */
+static const char *const ours[] = {
+    "rf_id",     "tid",           "seq_id",      "et_id",       "et_parent",
+    "is_cpu_op", "start_ns",      "duration_ns", "delay_ns",    "stream",
+    "device",    "context",       "num_ops",     "tensor_size", "comm_type",
+    "comm_size", "comm_priority", "comm_src",    "comm_dst",    "comm_tag",
+    "pg_name",   "collective",    "correlation", "no_launch",   "overlap_ns"};
+
+static int is_ours(struct sl_text name)
 {
-    for (; *names; names++)
-        if (strlen(*names) == name.size && memcmp(*names, name.data, name.size) == 0)
+    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+        if (sl_text_is(name, ours[i]))
             return 1;
     return 0;
 }
 
-/* What the writer says itself, and what simulators take for a GPU operation's. */
-static const char *const ours[] = {
-    "rf_id",      "tid",         "seq_id",    "et_id",      "et_parent",     "is_cpu_op",
-    "start_ns",   "duration_ns", "delay_ns",  "stream",     "device",        "context",
-    "num_ops",    "tensor_size", "comm_type", "comm_size",  "comm_priority", "comm_src",
-    "comm_dst",   "comm_tag",    "pg_name",   "collective", "correlation",   "no_launch",
-    "overlap_ns", NULL};
-
-static void put_attributes(struct node *n, struct sl_text list)
+/* A value in the list of attributes; the list's objects end one. */
+static void take_attribute(void *user, const char *path, enum sl_json_type json,
+                           struct sl_text text)
 {
-    static const char *const type_name[] = {"uint64", NULL};
-    struct sl_text attribute;
-    size_t at = 0;
+    struct node *n = user;
+    struct sl_text name = n->member[0], value = n->member[1], type = n->member[2];
 
-    while (list.data && list.data[0] == '[' && sl_member_next(list, &at, NULL, &attribute)) {
-        struct sl_text name = sl_member_find(attribute, "name");
-        struct sl_text value = sl_member_find(attribute, "value");
-        struct sl_text type = sl_member_find(attribute, "type");
-
-        if (!is_text(name))
-            continue;
-        if (inside(name).size == 5 && memcmp(inside(name).data, "rf_id", 5) == 0)
-            n->record_function = (uint64_t)number_of(value, 0);
-        if (!is_one_of(inside(name), ours))
-            put_attribute(n, inside(name), value,
-                          is_text(type) && is_one_of(inside(type), type_name) ? SL_CHAKRA_UINT64
-                                                                              : SL_CHAKRA_INT64);
-    }
+    take_member(n, path, json, text);
+    if (json != SL_JSON_OBJECT || strcmp(path, "attrs") != 0)
+        return;
+    memset(n->member, 0, WANTED_OF_ATTRIBUTE * sizeof(*n->member));
+    if (!is_text(name))
+        return;
+    if (sl_text_is(inside(name), "rf_id"))
+        n->record_function = (uint64_t)number_of(value, 0);
+    if (!is_ours(inside(name)))
+        put_attribute(n, inside(name), value,
+                      sl_text_is(type, "\"uint64\"") ? SL_CHAKRA_UINT64 : SL_CHAKRA_INT64);
 }
 
-static void put_member(struct node *n, struct sl_text node, const char *from, const char *as)
+static void put_member(struct node *n, const char *from, const char *as)
 {
-    put_attribute(n, (struct sl_text){as, strlen(as)}, sl_member_find(node, from), 0);
+    put_attribute(n, (struct sl_text){as, strlen(as)}, *member(n, from), 0);
 }
 
 static void take_name(struct node *n, struct sl_text name)
@@ -233,23 +252,26 @@ static void take_name(struct node *n, struct sl_text name)
 }
 
 /* The node's fields. 0 without a record function. */
-static int make(struct node *n, struct sl_text node)
+static int make(struct node *n, struct sl_json *json)
 {
     static const char *const old[] = {"fw_parent", "scope", "fw_tid", "op_schema", NULL};
+    struct sl_text attrs = *member(n, "attrs");
+    struct sl_json_error error;
 
     n->size = 0;
     n->attributes = 0;
     n->cut = 0;
-    take_name(n, sl_member_find(node, "name"));
-    n->record_function = (uint64_t)number_of(sl_member_find(node, "rf_id"), 0);
-    put_io(n, NODE_INPUTS, node, "inputs", "input_shapes", "input_types");
-    put_io(n, NODE_OUTPUTS, node, "outputs", "output_shapes", "output_types");
-    put_member(n, node, "id", "et_id");
-    put_member(n, node, sl_member_find(node, "ctrl_deps").data ? "ctrl_deps" : "parent",
-               "et_parent");
+    take_name(n, *member(n, "name"));
+    n->record_function = (uint64_t)number_of(*member(n, "rf_id"), 0);
+    put_io(n, NODE_INPUTS, "inputs", "inputs.values");
+    put_io(n, NODE_OUTPUTS, "outputs", "outputs.values");
+    put_member(n, "id", "et_id");
+    put_member(n, member(n, "ctrl_deps")->data ? "ctrl_deps" : "parent", "et_parent");
     for (unsigned i = 0; old[i]; i++)
-        put_member(n, node, old[i], old[i]);
-    put_attributes(n, sl_member_find(node, "attrs"));
+        put_member(n, old[i], old[i]);
+    memset(n->member, 0, WANTED_OF_ATTRIBUTE * sizeof(*n->member));
+    if (attrs.data && attrs.data[0] == '[')
+        (void)sl_json_visit(json, "attrs", attrs.data, attrs.size, take_attribute, n, &error);
     return n->record_function != 0;
 }
 
@@ -278,9 +300,10 @@ static void take(struct sl_et_nodes *nodes, struct sl_json *json, const struct s
     static struct node node;
     struct sl_json_error error;
 
-    if (sl_json_visit(json, "", span->text, span->size, NULL, NULL, &error) != 0)
+    memset(node.member, 0, sizeof(node.member));
+    if (sl_json_visit(json, "", span->text, span->size, take_member, &node, &error) != 0)
         nodes->counts.invalid++;
-    else if (span->text[0] == '{' && make(&node, (struct sl_text){span->text, span->size}))
+    else if (make(&node, json))
         keep(nodes, &node);
 }
 
@@ -292,7 +315,6 @@ static int read_all(struct sl_et_nodes *nodes, struct sl_input *input, const cha
     struct sl_split *split = NULL;
     struct sl_json *json = NULL;
     struct sl_span span;
-    char what[128];
     uint64_t seen = 0;
     int rc = sl_split_create(&split, sl_input_read, input);
 
@@ -304,13 +326,13 @@ static int read_all(struct sl_et_nodes *nodes, struct sl_input *input, const cha
         return rc;
     }
     sl_split_array(split, "nodes");
-    snprintf(what, sizeof(what), "reading %.100s", path);
-    sl_progress_begin(&progress, what);
+    sl_progress_begin(&progress, "reading", path);
     for (sl_split_next(split, &span); span.kind < SL_SPAN_END; sl_split_next(split, &span)) {
         if (span.kind != SL_SPAN_EVENT)
             continue;
         take(nodes, json, &span);
-        if (++seen % PROGRESS_NODES == 0) {
+        seen++;
+        if (sl_progress_is_due(&progress)) {
             sl_input_get_status(input, &status);
             sl_progress_step(&progress, status.read_bytes, status.file_bytes);
         }

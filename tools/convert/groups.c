@@ -20,14 +20,22 @@
 #include <unistd.h>
 
 #include "convert/output.h"
+#include "read/json_event.h"
+#include "read/number.h"
+#include "read/split.h"
+#include "sync/store.h"
 
-#define FILE_MAX (64u << 20)
+#define FILE_MAX  (64u << 20)
+#define TABLE_MAX (512u << 20) /* of the most groups that such a file has */
 
 struct job {
     char *text; /* the file, without its last brace */
     off_t size; /* of the file */
+    size_t read;
     mode_t mode;
-    int any; /* groups in it */
+    struct sl_json *json;
+    struct sl_store store;
+    struct sl_map groups; /* number + 1 -> where its ranks are in the text << 32 | their size */
     FILE *out;
     int added;
     uint32_t other; /* a group that has other ranks in the file; 0: none */
@@ -61,131 +69,119 @@ static int name_of(char *out, size_t room, const char *et)
 
 /* ---- the file that is there ---- */
 
-#define DIGITS "0123456789"
-#define SPACE  " \t\r\n"
-
-/* A group as it stands in the file: numbers of ranks with commas and spaces between them. */
-struct there {
-    const char *number, *ranks;
+/* A group's ranks, and those that it should have. */
+struct ranks {
+    const uint32_t *wanted;
+    size_t count, seen;
+    int is_other, is_bad;
 };
 
-static const char *behind_space(const char *p)
+static void take_rank(void *user, const char *path, enum sl_json_type type, struct sl_text value)
 {
-    return p + strspn(p, SPACE);
+    struct ranks *r = user;
+    int64_t rank = -1;
+    int exact = 0;
+
+    if (path[0] || type != SL_JSON_NUMBER ||
+        sl_number_scaled(value.data, value.size, 0, &rank, &exact) != 0 || !exact || rank < 0)
+        r->is_bad = 1;
+    r->is_other |= r->seen >= r->count || r->wanted[r->seen] != rank;
+    r->seen++;
 }
 
-/* The next of what is looked for, and space behind it; NULL: something else is there. */
-static const char *behind(const char *p, char expected)
+/* Whether the array has these ranks. -EBADMSG: it has no ranks. */
+static int has_ranks(struct job *j, const char *array, size_t size, const uint32_t *rank,
+                     size_t count)
 {
-    return p && *p == expected ? behind_space(p + 1) : NULL;
-}
+    struct ranks r = {.wanted = rank, .count = count};
+    struct sl_json_error error;
 
-static const char *behind_number(const char *p)
-{
-    size_t digits = p ? strspn(p, DIGITS) : 0;
-
-    return digits ? behind_space(p + digits) : NULL;
-}
-
-/* Behind `"5": [0, 1]`; NULL: it is no such thing. */
-static const char *read_group(const char *p, struct there *out)
-{
-    size_t digits;
-
-    p = *p == '"' ? p + 1 : NULL;
-    out->number = p;
-    digits = p ? strspn(p, DIGITS) : 0;
-    p = behind(behind(digits ? p + digits : NULL, '"'), ':');
-    p = behind(p, '[');
-    out->ranks = p;
-    if (p && *p == ']')
-        return behind(p, ']');
-    p = behind_number(p);
-    while (p && *p == ',')
-        p = behind_number(behind(p, ','));
-    return behind(p, ']');
-}
-
-/* Reads it to its end, and cuts off the last brace. 0, or -EBADMSG: another kind of file. */
-static int check_old(struct job *j)
-{
-    const char *p = behind(behind_space(j->text), '{');
-    struct there group;
-
-    if (p && *p == '"') {
-        j->any = 1;
-        p = read_group(p, &group);
-        while (p && *p == ',')
-            p = read_group(behind(p, ','), &group);
-    }
-    if (!p || *p != '}' || *behind_space(p + 1))
+    if (array[0] != '[' || sl_json_visit(j->json, "", array, size, take_rank, &r, &error) != 0 ||
+        r.is_bad)
         return -EBADMSG;
-    while (strchr(SPACE, p[-1]))
-        p--;
-    j->text[p - j->text] = '\0';
+    return !r.is_other && r.seen == count;
+}
+
+/* A member of the file: "5": [0, 1] */
+static int take_group(struct job *j, const struct sl_span *span)
+{
+    uint64_t number = strtoull(span->key, NULL, 10), *place;
+
+    if (span->key_size == 0 || strspn(span->key, "0123456789") != span->key_size ||
+        has_ranks(j, span->text, span->size, NULL, 0) < 0)
+        return -EBADMSG;
+    place = sl_map_put(&j->groups, number + 1);
+    if (!place)
+        return -ENOMEM;
+    *place = span->offset << 32 | span->size;
+    return 0;
+}
+
+static size_t read_text(void *user, void *data, size_t size)
+{
+    struct job *j = user;
+    size_t left = (size_t)j->size - j->read;
+
+    size = size < left ? size : left;
+    memcpy(data, j->text + j->read, size);
+    j->read += size;
+    return size;
+}
+
+/* Notes its groups, and cuts off the last brace. 0, or -EBADMSG: another kind of file. */
+static int read_groups(struct job *j)
+{
+    struct sl_split *split;
+    struct sl_span span;
+    char *end;
+    int rc = sl_split_create(&split, read_text, j);
+
+    if (rc)
+        return rc;
+    do {
+        sl_split_next(split, &span);
+        if (span.kind == SL_SPAN_FIELD)
+            rc = take_group(j, &span);
+        else if (span.kind != SL_SPAN_OPEN && span.kind != SL_SPAN_CLOSE)
+            rc = span.kind == SL_SPAN_END ? 0 : -EBADMSG;
+    } while (rc == 0 && span.kind < SL_SPAN_END);
+    sl_split_destroy(split);
+    if (rc)
+        return rc;
+    end = strrchr(j->text, '}');
+    while (strchr(" \t\r\n", end[-1]))
+        end--;
+    *end = '\0';
     return 0;
 }
 
 /* 0, -EBADMSG: another kind of file. */
 static int read_old(struct job *j, int fd)
 {
-    size_t size;
-
     j->size = lseek(fd, 0, SEEK_END);
     if (j->size < 0 || j->size > FILE_MAX)
         return -EBADMSG;
-    size = (size_t)j->size;
-    j->text = malloc(size + 1);
-    if (!j->text)
+    j->text = calloc(1, (size_t)j->size + SL_JSON_PADDING);
+    if (!j->text || sl_json_create(&j->json) != 0)
         return -ENOMEM;
-    if (pread(fd, j->text, size, 0) != j->size)
+    if (pread(fd, j->text, (size_t)j->size, 0) != j->size)
         return -EIO;
-    j->text[size] = '\0';
-    if (size == 0)
-        return 0;
-    return strlen(j->text) == size ? check_old(j) : -EBADMSG;
+    return j->size ? read_groups(j) : 0;
 }
 
 /* ---- what comes to it ---- */
 
-static int has_ranks(const struct there *group, const uint32_t *rank, size_t ranks)
-{
-    const char *p = group->ranks;
-    size_t i;
-
-    for (i = 0; i < ranks && *p != ']'; i++) {
-        if (strtoull(p, NULL, 10) != rank[i])
-            return 0;
-        p += strspn(p, DIGITS);
-        p += strspn(p, SPACE ",");
-    }
-    return i == ranks && *p == ']';
-}
-
-static int find_group(const struct job *j, uint32_t number, struct there *out)
-{
-    const char *p = j->any ? strchr(j->text, '"') : NULL;
-
-    while (p && *p) {
-        p = read_group(p, out);
-        if (strtoull(out->number, NULL, 10) == number)
-            return 1;
-        p = behind(p, ',');
-    }
-    return 0;
-}
-
 static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
 {
     struct job *j = user;
-    struct there old;
+    const uint64_t *place = sl_map_find(&j->groups, (uint64_t)number + 1);
 
-    if (find_group(j, number, &old)) {
-        if (!has_ranks(&old, rank, ranks))
+    if (place) {
+        if (has_ranks(j, j->text + (*place >> 32), (uint32_t)*place, rank, ranks) != 1)
             j->other = number;
         return;
     }
-    fprintf(j->out, "%s\"%u\": [", j->any || j->added ? ",\n " : "", number);
+    fprintf(j->out, "%s\"%u\": [", j->groups.used || j->added ? ",\n " : "", number);
     for (size_t i = 0; i < ranks; i++)
         fprintf(j->out, i ? ", %u" : "%u", rank[i]);
     fputc(']', j->out);
@@ -266,12 +262,16 @@ static int add_all(struct job *j, const char *path, const struct sl_collectives 
 
     if (fd < 0)
         return fd;
+    j->store.cap_bytes = TABLE_MAX;
+    sl_map_init(&j->groups, &j->store);
     j->mode = fstat(fd, &old) == 0 ? old.st_mode & 0777 : 0600;
     rc = read_old(j, fd);
     if (rc == 0)
         rc = write_new(j, path, collectives);
     if (rc && j->size == 0)
         unlink(path); /* the lock's, without a group */
+    sl_map_free(&j->groups);
+    sl_json_destroy(j->json);
     free(j->text);
     close(fd);
     return rc;
@@ -302,18 +302,18 @@ int sl_groups_add(const struct sl_command *command, const char *et,
     if (rc == 0)
         return SL_EXIT_OK;
     if (rc == -EEXIST && !j.other)
-        sl_args_complain(command,
-                         "the process groups could not be added to %s: a file that an earlier run "
-                         "left, %s.%ld or the same with .part, is in the way; remove it",
-                         path, path, (long)getpid());
-    else if (rc == -EEXIST)
-        sl_args_complain(command,
-                         "the process groups could not be added to %s: its group %u has other "
-                         "ranks than here; it is another job's, so write to another folder or "
-                         "prefix",
-                         path, j.other);
-    else
-        sl_args_complain(command, "the process groups could not be added to %s: %s", path,
-                         rc == -EBADMSG ? "it is no comm-group file" : strerror(-rc));
-    return SL_EXIT_PROBLEM;
+        return sl_args_problem(
+            command,
+            "the process groups could not be added to %s: a file that an earlier run "
+            "left, %s.%ld or the same with .part, is in the way; remove it",
+            path, path, (long)getpid());
+    if (rc == -EEXIST)
+        return sl_args_problem(
+            command,
+            "the process groups could not be added to %s: its group %u has other "
+            "ranks than here; it is another job's, so write to another folder or "
+            "prefix",
+            path, j.other);
+    return sl_args_problem(command, "the process groups could not be added to %s: %s", path,
+                           rc == -EBADMSG ? "it is no comm-group file" : strerror(-rc));
 }

@@ -16,8 +16,7 @@
 #include "print/progress.h"
 #include "read/trace_file.h"
 
-#define PROGRESS_EVENTS 4096
-#define OUT_BYTES       (256u << 10)
+#define OUT_BYTES (256u << 10)
 
 /* Text gathered into blocks on its way out. */
 struct copy {
@@ -95,22 +94,18 @@ static void copy_all(struct sl_trace *t, struct copy *o, const char *path, struc
 {
     struct sl_progress progress;
     struct sl_trace_item item;
-    char what[128];
 
-    snprintf(what, sizeof(what), "converting %.100s", path);
-    sl_progress_begin(&progress, what);
+    sl_progress_begin(&progress, "converting", path);
     while (sl_trace_next(t, &item) && !o->error) {
         put(o, item.span.text - item.span.lead, item.span.lead + item.span.size);
         result->inside = item.span.kind;
         result->event_arrays += item.span.kind == SL_SPAN_EVENTS_OPEN;
         if (item.status == -EBADMSG && result->invalid++ == 0)
             result->invalid_at = item.span.offset + item.error.at;
-        if (item.span.kind == SL_SPAN_EVENT) {
-            result->events++;
-            if (result->events % PROGRESS_EVENTS == 0) {
-                sl_trace_get_status(t, &result->input);
-                sl_progress_step(&progress, result->input.read_bytes, result->input.file_bytes);
-            }
+        result->events += item.span.kind == SL_SPAN_EVENT;
+        if (sl_progress_is_due(&progress)) {
+            sl_trace_get_status(t, &result->input);
+            sl_progress_step(&progress, result->input.read_bytes, result->input.file_bytes);
         }
     }
     sl_progress_end(&progress);
@@ -163,22 +158,20 @@ static int tell(const struct sl_convert_request *r, const struct outcome *result
     char events[SL_FORMAT_SIZE];
     int status = SL_EXIT_OK;
 
-    if (last->kind != SL_SPAN_END || result->input.end != SL_INPUT_WHOLE) {
-        sl_args_complain(r->command,
-                         "%s is not whole: %s, at byte %" PRIu64 " of the text. Kept: %s whole "
-                         "events; lost: what followed (%" PRIu64 " bytes of an unfinished part); "
-                         "%s is closed properly",
-                         r->input, what, last->offset, sl_format_count(events, result->events),
-                         last->kind == SL_SPAN_END ? 0 : result->lost_bytes, r->output);
-        status = SL_EXIT_PROBLEM;
-    }
-    if (result->invalid) {
-        sl_args_complain(r->command,
-                         "%" PRIu64 " events or fields are not valid JSON and were copied as they "
-                         "are (the first at byte %" PRIu64 "): `syncline check %s` shows more",
-                         result->invalid, result->invalid_at, r->output);
-        status = SL_EXIT_PROBLEM;
-    }
+    if (last->kind != SL_SPAN_END || result->input.end != SL_INPUT_WHOLE)
+        status = sl_args_problem(
+            r->command,
+            "%s is not whole: %s, at byte %" PRIu64 " of the text. Kept: %s whole "
+            "events; lost: what followed (%" PRIu64 " bytes of an unfinished part); "
+            "%s is closed properly",
+            r->input, what, last->offset, sl_format_count(events, result->events),
+            last->kind == SL_SPAN_END ? 0 : result->lost_bytes, r->output);
+    if (result->invalid)
+        status = sl_args_problem(
+            r->command,
+            "%" PRIu64 " events or fields are not valid JSON and were copied as they "
+            "are (the first at byte %" PRIu64 "): `syncline check %s` shows more",
+            result->invalid, result->invalid_at, r->output);
     return status;
 }
 
@@ -193,10 +186,8 @@ int sl_convert_kineto(const struct sl_convert_request *r)
 
     if (status)
         return status;
-    if (sl_trace_open(&t, r->input, line, sizeof(line)) != 0) {
-        sl_args_complain(r->command, "%s", line);
-        return SL_EXIT_USAGE;
-    }
+    if (sl_trace_open(&t, r->input, line, sizeof(line)) != 0)
+        return sl_args_complain(r->command, "%s", line);
     rc = open_copy(r, &o);
     if (rc) {
         sl_trace_close(t);

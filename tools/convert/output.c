@@ -16,29 +16,19 @@ int sl_output_check(const struct sl_command *command, const char *input, const c
 {
     struct stat st, source;
 
-    if (strcmp(output, "-") == 0) {
-        sl_args_complain(command, "the output must be a file, not -: a pipe cannot be taken "
-                                  "back when something goes wrong");
-        return SL_EXIT_USAGE;
-    }
+    if (strcmp(output, "-") == 0)
+        return sl_args_complain(command, "the output must be a file, not -: a pipe cannot be taken "
+                                         "back when something goes wrong");
     if (lstat(output, &st) != 0)
         return 0;
-    if (S_ISDIR(st.st_mode)) {
-        sl_args_complain(command, "%s is a directory: name a file in it", output);
-        return SL_EXIT_USAGE;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        sl_args_complain(command, "%s is not a regular file: it is left alone", output);
-        return SL_EXIT_USAGE;
-    }
-    if (stat(input, &source) == 0 && source.st_dev == st.st_dev && source.st_ino == st.st_ino) {
-        sl_args_complain(command, "%s is the input: choose another name", output);
-        return SL_EXIT_USAGE;
-    }
-    if (!force) {
-        sl_args_complain(command, "%s exists: use --force to replace it", output);
-        return SL_EXIT_USAGE;
-    }
+    if (S_ISDIR(st.st_mode))
+        return sl_args_complain(command, "%s is a directory: name a file in it", output);
+    if (!S_ISREG(st.st_mode))
+        return sl_args_complain(command, "%s is not a regular file: it is left alone", output);
+    if (stat(input, &source) == 0 && source.st_dev == st.st_dev && source.st_ino == st.st_ino)
+        return sl_args_complain(command, "%s is the input: choose another name", output);
+    if (!force)
+        return sl_args_complain(command, "%s exists: use --force to replace it", output);
     return 0;
 }
 
@@ -94,10 +84,9 @@ int sl_output_keep(struct sl_output *o, const char *output, int force)
 
 int sl_output_complain(const struct sl_command *command, const char *output, int rc)
 {
-    sl_args_complain(command, "cannot write %s: %s%s; nothing is left behind", output,
-                     strerror(-rc),
-                     rc == -ENOSPC   ? ": free some space, or choose another place with -o"
-                     : rc == -EACCES ? ": choose a place that you may write to"
-                                     : "");
-    return SL_EXIT_USAGE;
+    return sl_args_complain(command, "cannot write %s: %s%s; nothing is left behind", output,
+                            strerror(-rc),
+                            rc == -ENOSPC   ? ": free some space, or choose another place with -o"
+                            : rc == -EACCES ? ": choose a place that you may write to"
+                                            : "");
 }

@@ -1,5 +1,5 @@
 /*
- * edge_summary.c - open-addressing tables by name, and a short list of the longest.
+ * edge_summary.c - tables of waits, and a short list of the longest.
  *
  * Threads, memory: see edge_summary.h.
  */
@@ -9,16 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edges/edge_lines.h"
+#include "sync/store.h"
 
-#define SLOTS      65536u /* a power of two */
-#define GROUPS_MAX (SLOTS / 4 * 3)
+#define GROUPS_MAX 98304u /* of a table */
 #define LATER_MAX  (1u << 20)
+/* Maps of four full tables, half full, and what their growth takes for a moment. */
+#define MAPS_BYTES (24u << 20)
 
 struct table {
-    struct sl_edge_group *group;
+    struct sl_edge_group *group; /* GROUPS_MAX */
     size_t groups;
-    struct sl_edge_waits rest;
+    struct sl_map place; /* name and source -> index + 1 */
 };
 
 /* A wait whose step is not known yet. */
@@ -32,13 +33,11 @@ struct later {
 struct sl_edge_summary {
     sl_edge_step_fn step;
     void *user;
-    struct sl_edge_lines *lines;
     struct later *later; /* LATER_MAX */
     size_t laters;
-    struct sl_edge_waits all, kind[SL_EDGE_KIND_COUNT];
+    struct sl_edge_totals totals;
+    struct sl_store store;
     struct table table[SL_EDGE_TABLES];
-    struct sl_edge_long longest[SL_EDGE_LONGEST];
-    size_t longest_count;
 };
 
 int sl_edge_summary_create(struct sl_edge_summary **out, sl_edge_step_fn step, void *user)
@@ -49,14 +48,12 @@ int sl_edge_summary_create(struct sl_edge_summary **out, sl_edge_step_fn step, v
         return -ENOMEM;
     s->step = step;
     s->user = user;
+    s->store.cap_bytes = MAPS_BYTES;
     s->later = malloc(LATER_MAX * sizeof(*s->later));
-    if (!s->later || sl_edge_lines_create(&s->lines) != 0) {
-        sl_edge_summary_destroy(s);
-        return -ENOMEM;
-    }
     for (int i = 0; i < SL_EDGE_TABLES; i++) {
-        s->table[i].group = calloc(SLOTS, sizeof(*s->table[i].group));
-        if (!s->table[i].group) {
+        sl_map_init(&s->table[i].place, &s->store);
+        s->table[i].group = malloc(GROUPS_MAX * sizeof(*s->table[i].group));
+        if (!s->table[i].group || !s->later) {
             sl_edge_summary_destroy(s);
             return -ENOMEM;
         }
@@ -69,57 +66,57 @@ void sl_edge_summary_destroy(struct sl_edge_summary *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < SL_EDGE_TABLES; i++)
+    for (int i = 0; i < SL_EDGE_TABLES && s->table[i].place.store; i++) {
+        sl_map_free(&s->table[i].place);
         free(s->table[i].group);
-    sl_edge_lines_destroy(s->lines);
+    }
     free(s->later);
     free(s);
 }
 
-static void count_wait(struct sl_edge_waits *w, uint64_t ns)
+static void count_wait(struct sl_edge_waits *w, uint64_t ns, int in_step)
 {
-    const struct sl_edge_waits one = {1, ns, ns, 0};
+    const struct sl_edge_waits one = {1, ns, ns, in_step ? ns : 0};
 
     sl_edge_waits_add(w, &one);
 }
 
-static void count_name(struct table *t, uint32_t name, uint64_t ns)
+static void count_in(struct sl_edge_summary *s, enum sl_edge_table table, uint32_t name,
+                     uint32_t source, uint64_t ns, int in_step)
 {
-    size_t at = (name * 0x9e3779b1u) >> 16;
-    struct sl_edge_group *g = &t->group[at];
+    struct table *t = &s->table[table];
+    uint64_t key = ((uint64_t)name << 32 | source) + 1;
+    uint64_t *place =
+        t->groups < GROUPS_MAX ? sl_map_put(&t->place, key) : sl_map_find(&t->place, key);
 
-    while (g->waits.count && g->name != name)
-        g = &t->group[at = (at + 1) % SLOTS];
-    if (!g->waits.count && t->groups == GROUPS_MAX) {
-        count_wait(&t->rest, ns);
-        return;
+    if (place && !*place) {
+        t->group[t->groups] = (struct sl_edge_group){.name = name, .source = source};
+        *place = ++t->groups;
     }
-    t->groups += g->waits.count == 0;
-    g->name = name;
-    count_wait(&g->waits, ns);
+    count_wait(place ? &t->group[*place - 1].waits : &s->totals.rest[table], ns, in_step);
 }
 
 static void keep_longest(struct sl_edge_summary *s, const struct sl_edge *edge,
                          const struct sl_edge_where *where)
 {
-    size_t at = s->longest_count;
+    size_t at = s->totals.longest_count;
 
-    if (at == SL_EDGE_LONGEST && edge->wait_ns <= s->longest[at - 1].edge.wait_ns)
+    if (at == SL_EDGE_LONGEST && edge->wait_ns <= s->totals.longest[at - 1].edge.wait_ns)
         return;
     if (at == SL_EDGE_LONGEST)
         at--;
     else
-        s->longest_count++;
-    for (; at && s->longest[at - 1].edge.wait_ns < edge->wait_ns; at--)
-        s->longest[at] = s->longest[at - 1];
-    s->longest[at] = (struct sl_edge_long){*edge, *where};
+        s->totals.longest_count++;
+    for (; at && s->totals.longest[at - 1].edge.wait_ns < edge->wait_ns; at--)
+        s->totals.longest[at] = s->totals.longest[at - 1];
+    s->totals.longest[at] = (struct sl_edge_long){*edge, *where};
 }
 
 static void count_in_step(struct sl_edge_summary *s, const struct later *wait, uint32_t step)
 {
-    count_name(&s->table[SL_EDGE_BY_STEP], step, wait->wait_ns);
+    count_in(s, SL_EDGE_BY_STEP, step, 0, wait->wait_ns, 0);
     if (wait->line != NO_LINE)
-        sl_edge_lines_add(s->lines, wait->line, wait->source, wait->wait_ns, step != 0);
+        count_in(s, SL_EDGE_BY_LINE, wait->line, wait->source, wait->wait_ns, step != 0);
 }
 
 /* The first `count` of those that wait for it. */
@@ -151,9 +148,9 @@ static void count_place(struct sl_edge_summary *s, const struct sl_edge *edge,
 void sl_edge_summary_end(struct sl_edge_summary *s)
 {
     count_steps(s, s->laters);
-    for (size_t i = 0; i < s->longest_count; i++)
-        if (s->longest[i].where.later_ns)
-            s->longest[i].where.step = s->step(s->user, s->longest[i].where.later_ns);
+    for (size_t i = 0; i < s->totals.longest_count; i++)
+        if (s->totals.longest[i].where.later_ns)
+            s->totals.longest[i].where.step = s->step(s->user, s->totals.longest[i].where.later_ns);
 }
 
 void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
@@ -161,62 +158,69 @@ void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
 {
     if (edge->wait_ns == 0)
         return;
-    count_wait(&s->all, edge->wait_ns);
-    count_wait(&s->kind[edge->kind], edge->wait_ns);
-    count_name(&s->table[SL_EDGE_BY_SOURCE], where->spent_on, edge->wait_ns);
-    count_name(&s->table[SL_EDGE_BY_PLACE], where->place, edge->wait_ns);
+    count_wait(&s->totals.all, edge->wait_ns, 0);
+    count_wait(&s->totals.kind[edge->kind], edge->wait_ns, 0);
+    count_in(s, SL_EDGE_BY_SOURCE, where->spent_on, 0, edge->wait_ns, 0);
+    count_in(s, SL_EDGE_BY_PLACE, where->place, 0, edge->wait_ns, 0);
     count_place(s, edge, where);
     keep_longest(s, edge, where);
 }
 
-struct sl_edge_lines *sl_edge_summary_lines(struct sl_edge_summary *s)
+const struct sl_edge_totals *sl_edge_summary_totals(const struct sl_edge_summary *s)
 {
-    return s->lines;
+    return &s->totals;
 }
 
-const struct sl_edge_waits *sl_edge_summary_all(const struct sl_edge_summary *s)
+static int compare(uint64_t a, uint64_t b)
 {
-    return &s->all;
-}
-
-const struct sl_edge_waits *sl_edge_summary_kind(const struct sl_edge_summary *s,
-                                                 enum sl_edge_kind kind)
-{
-    return &s->kind[kind];
-}
-
-const struct sl_edge_waits *sl_edge_summary_rest(const struct sl_edge_summary *s,
-                                                 enum sl_edge_table table)
-{
-    return &s->table[table].rest;
+    return (a > b) - (a < b);
 }
 
 static int most_first(const void *x, const void *y)
 {
     const struct sl_edge_group *a = x, *b = y;
+    int c = compare(b->name_total_ns, a->name_total_ns);
 
-    if (a->waits.total_ns != b->waits.total_ns)
-        return a->waits.total_ns < b->waits.total_ns ? 1 : -1;
-    return (a->name > b->name) - (a->name < b->name);
+    if (c == 0)
+        c = compare(a->name, b->name);
+    if (c == 0)
+        c = compare(b->waits.total_ns, a->waits.total_ns);
+    return c ? c : compare(a->source, b->source);
 }
 
 size_t sl_edge_summary_sort(struct sl_edge_summary *s, enum sl_edge_table table,
                             const struct sl_edge_group **out)
 {
     struct table *t = &s->table[table];
-    size_t n = 0;
+    struct sl_map total; /* name + 1 -> what it waited in all */
 
-    for (size_t i = 0; i < SLOTS; i++) {
-        if (t->group[i].waits.count)
-            t->group[n++] = t->group[i];
+    /* The places change. Without memory for the totals names come in another order. */
+    sl_map_free(&t->place);
+    sl_map_init(&total, &s->store);
+    for (size_t i = 0; i < t->groups; i++) {
+        uint64_t *ns = sl_map_put(&total, (uint64_t)t->group[i].name + 1);
+
+        if (ns)
+            *ns += t->group[i].waits.total_ns;
     }
-    qsort(t->group, n, sizeof(*t->group), most_first);
+    for (size_t i = 0; i < t->groups; i++) {
+        const uint64_t *ns = sl_map_find(&total, (uint64_t)t->group[i].name + 1);
+
+        t->group[i].name_total_ns = ns ? *ns : 0;
+    }
+    sl_map_free(&total);
+    qsort(t->group, t->groups, sizeof(*t->group), most_first);
     *out = t->group;
-    return n;
+    return t->groups;
 }
 
-size_t sl_edge_summary_longest(const struct sl_edge_summary *s, const struct sl_edge_long **out)
+size_t sl_edge_summary_name(const struct sl_edge_group *first, size_t left,
+                            struct sl_edge_waits *all)
 {
-    *out = s->longest;
-    return s->longest_count;
+    size_t n = 0;
+
+    *all = (struct sl_edge_waits){0, 0, 0, 0};
+    for (; n < left && first[n].name == first->name; n++)
+        sl_edge_waits_add(all, &first[n].waits);
+    return n;
 }

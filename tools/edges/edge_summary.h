@@ -6,8 +6,8 @@
  * spent on (wait_blame.h), which for a copy may be the kernel before it. Files of syncline's have a
  * wait's row before that of its step: such waits are counted by time, at the end.
  *
- * Threads: one owner. Memory: 16 MiB, and 24 MiB for waits whose step is not known yet; names past
- * 49152 of a table are counted together.
+ * Threads: one owner. Memory: 48 MiB, and 24 MiB for waits whose step is not known yet; names (by
+ * line: lines and what they waited for) past 98304 of a table are counted together.
  */
 #ifndef SL_EDGES_EDGE_SUMMARY_H
 #define SL_EDGES_EDGE_SUMMARY_H
@@ -35,14 +35,17 @@ static inline void sl_edge_waits_add(struct sl_edge_waits *w, const struct sl_ed
 }
 
 struct sl_edge_group {
-    uint32_t name; /* intern id; 0 = none known */
+    uint32_t name;   /* intern id; 0 = none known */
+    uint32_t source; /* the same, of a line's waits for one operation; else 0 */
     struct sl_edge_waits waits;
+    uint64_t name_total_ns; /* once sorted: what the name waited in all */
 };
 
 enum sl_edge_table {
     SL_EDGE_BY_SOURCE,
     SL_EDGE_BY_PLACE,
     SL_EDGE_BY_STEP,
+    SL_EDGE_BY_LINE, /* calls of the CPU alone; a line has a group for each operation */
     SL_EDGE_TABLES
 };
 
@@ -62,6 +65,13 @@ struct sl_edge_long {
     struct sl_edge_where where;
 };
 
+struct sl_edge_totals {
+    struct sl_edge_waits all, kind[SL_EDGE_KIND_COUNT];
+    struct sl_edge_waits rest[SL_EDGE_TABLES];    /* that found no room in the table */
+    struct sl_edge_long longest[SL_EDGE_LONGEST]; /* longest first */
+    size_t longest_count;
+};
+
 struct sl_edge_summary;
 
 /* The step at a time, as far as is known by then; 0: none. */
@@ -78,23 +88,16 @@ void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
 /* After the last wait, and before what is asked below: steps are known. */
 void sl_edge_summary_end(struct sl_edge_summary *s);
 
-/* Calls of the CPU that waited, by line. */
-struct sl_edge_lines *sl_edge_summary_lines(struct sl_edge_summary *s);
+/* What was counted; changes with what is added. */
+const struct sl_edge_totals *sl_edge_summary_totals(const struct sl_edge_summary *s);
 
-const struct sl_edge_waits *sl_edge_summary_all(const struct sl_edge_summary *s);
-const struct sl_edge_waits *sl_edge_summary_kind(const struct sl_edge_summary *s,
-                                                 enum sl_edge_kind kind);
-
-/* Waits whose name found no room in the table. */
-const struct sl_edge_waits *sl_edge_summary_rest(const struct sl_edge_summary *s,
-                                                 enum sl_edge_table table);
-
-/* The groups of a table, most waited for first; what is in the table is lost to further adding.
- * Valid as long as the summary. */
+/* The groups of a table: those of a name stand together, most waited for first, of names the same.
+ * After it nothing may be added. Valid as long as the summary. */
 size_t sl_edge_summary_sort(struct sl_edge_summary *s, enum sl_edge_table table,
                             const struct sl_edge_group **out);
 
-/* The longest waits, longest first. */
-size_t sl_edge_summary_longest(const struct sl_edge_summary *s, const struct sl_edge_long **out);
+/* How many of the sorted groups from `first` on have its name; `all`: what they add up to. */
+size_t sl_edge_summary_name(const struct sl_edge_group *first, size_t left,
+                            struct sl_edge_waits *all);
 
 #endif

@@ -5,7 +5,6 @@
  */
 #include <inttypes.h>
 
-#include "edges/edge_lines.h"
 #include "edges/print.h"
 
 static void put_name(FILE *f, const char *key, const struct sl_trace_events *t, uint32_t id)
@@ -71,72 +70,69 @@ static void put_waits(FILE *f, const struct sl_edge_waits *w)
             w->total_ns, w->longest_ns);
 }
 
+/* {"name":NAME,"waits":... */
+static void put_group(FILE *f, const char *comma, const struct sl_trace_events *t, uint32_t name,
+                      const struct sl_edge_waits *w)
+{
+    fprintf(f, "%s{", comma);
+    put_name(f, "name", t, name);
+    fputc(',', f);
+    put_waits(f, w);
+}
+
+static void put_rest(FILE *f, const char *key, const struct sl_edge_waits *rest)
+{
+    fputc(']', f);
+    if (!rest->count)
+        return;
+    fprintf(f, ",\"by_%s_rest\":{", key);
+    put_waits(f, rest);
+    fputc('}', f);
+}
+
 static void put_table(FILE *f, const struct sl_trace_events *t, struct sl_edge_summary *s,
                       enum sl_edge_table table, const char *key)
 {
-    const struct sl_edge_waits *rest = sl_edge_summary_rest(s, table);
     const struct sl_edge_group *group;
     size_t count = sl_edge_summary_sort(s, table, &group);
 
     fprintf(f, ",\"by_%s\":[", key);
     for (size_t i = 0; i < count; i++) {
-        fputs(i ? ",{" : "{", f);
-        put_name(f, "name", t, group[i].name);
-        fputc(',', f);
-        put_waits(f, &group[i].waits);
+        put_group(f, i ? "," : "", t, group[i].name, &group[i].waits);
         fputc('}', f);
     }
-    fputc(']', f);
-    if (rest->count) {
-        fprintf(f, ",\"by_%s_rest\":{", key);
-        put_waits(f, rest);
-        fputc('}', f);
-    }
+    put_rest(f, key, &sl_edge_summary_totals(s)->rest[table]);
 }
 
 static void put_lines(FILE *f, const struct sl_trace_events *t, struct sl_edge_summary *s)
 {
-    struct sl_edge_lines *lines = sl_edge_summary_lines(s);
-    const struct sl_edge_waits *rest = sl_edge_lines_rest(lines);
     size_t steps = sl_trace_events_steps(t);
-    const struct sl_edge_line *pair;
-    size_t pairs = sl_edge_lines_sort(lines, &pair);
+    const struct sl_edge_group *group;
+    size_t count = sl_edge_summary_sort(s, SL_EDGE_BY_LINE, &group);
     struct sl_edge_waits all;
 
     fprintf(f, ",\"steps\":%zu,\"by_line\":[", steps);
-    for (size_t i = 0, same; i < pairs; i += same) {
-        same = sl_edge_lines_one(&pair[i], pairs - i, &all);
-        fputs(i ? ",{" : "{", f);
-        put_name(f, "name", t, pair[i].line);
-        fputc(',', f);
-        put_waits(f, &all);
+    for (size_t i = 0, same; i < count; i += same) {
+        same = sl_edge_summary_name(&group[i], count - i, &all);
+        put_group(f, i ? "," : "", t, group[i].name, &all);
         put_number(f, "per_step_ns", steps != 0, steps ? all.in_steps_ns / steps : 0);
         fputs(",\"sources\":[", f);
         for (size_t j = i; j < i + same; j++) {
-            fputs(j > i ? ",{" : "{", f);
-            put_name(f, "name", t, pair[j].source);
-            fputc(',', f);
-            put_waits(f, &pair[j].waits);
+            put_group(f, j > i ? "," : "", t, group[j].source, &group[j].waits);
             fputc('}', f);
         }
         fputs("]}", f);
     }
-    fputc(']', f);
-    if (rest->count) {
-        fputs(",\"by_line_rest\":{", f);
-        put_waits(f, rest);
-        fputc('}', f);
-    }
+    put_rest(f, "line", &sl_edge_summary_totals(s)->rest[SL_EDGE_BY_LINE]);
 }
 
-static void put_longest(FILE *f, const struct sl_trace_events *t, const struct sl_edge_summary *s)
+static void put_longest(FILE *f, const struct sl_trace_events *t,
+                        const struct sl_edge_totals *totals)
 {
-    const struct sl_edge_long *longest;
-    size_t count = sl_edge_summary_longest(s, &longest);
-
     fputs(",\"longest\":[", f);
-    for (size_t i = 0; i < count; i++) {
-        const struct sl_edge *edge = &longest[i].edge;
+    for (size_t i = 0; i < totals->longest_count; i++) {
+        const struct sl_edge *edge = &totals->longest[i].edge;
+        const struct sl_edge_where *where = &totals->longest[i].where;
 
         fprintf(f, "%s{\"kind\":\"%s\"", i ? "," : "",
                 sl_edge_kind_name((enum sl_edge_kind)edge->kind));
@@ -146,17 +142,17 @@ static void put_longest(FILE *f, const struct sl_trace_events *t, const struct s
         fputc(',', f);
         put_name(f, "src_name", t, edge->source.name);
         fputc(',', f);
-        put_name(f, "spent_on", t, longest[i].where.spent_on);
+        put_name(f, "spent_on", t, where->spent_on);
         put_number(f, "dst_correlation", edge->dst_correlation != 0,
                    sl_trace_events_correlation(t, edge->dst_correlation));
         fputc(',', f);
-        put_name(f, "dst_name", t, longest[i].where.who);
+        put_name(f, "dst_name", t, where->who);
         fputc(',', f);
-        put_name(f, "place", t, longest[i].where.place);
+        put_name(f, "place", t, where->place);
         fputc(',', f);
-        put_name(f, "line", t, longest[i].where.line);
+        put_name(f, "line", t, where->line);
         fputc(',', f);
-        put_name(f, "step", t, longest[i].where.step);
+        put_name(f, "step", t, where->step);
         fputc('}', f);
     }
     fputc(']', f);
@@ -165,13 +161,14 @@ static void put_longest(FILE *f, const struct sl_trace_events *t, const struct s
 void sl_edges_print_summary_json(FILE *f, const struct sl_trace_events *t,
                                  struct sl_edge_summary *s, const uint64_t *lost)
 {
+    const struct sl_edge_totals *totals = sl_edge_summary_totals(s);
     const char *comma = "";
 
     fputc('{', f);
-    put_waits(f, sl_edge_summary_all(s));
+    put_waits(f, &totals->all);
     fputs(",\"by_kind\":[", f);
     for (int i = 0; i < SL_EDGE_KIND_COUNT; i++) {
-        const struct sl_edge_waits *w = sl_edge_summary_kind(s, (enum sl_edge_kind)i);
+        const struct sl_edge_waits *w = &totals->kind[i];
 
         if (!w->count)
             continue;
@@ -185,7 +182,7 @@ void sl_edges_print_summary_json(FILE *f, const struct sl_trace_events *t,
     put_table(f, t, s, SL_EDGE_BY_SOURCE, "source");
     put_table(f, t, s, SL_EDGE_BY_PLACE, "place");
     put_table(f, t, s, SL_EDGE_BY_STEP, "step");
-    put_longest(f, t, s);
+    put_longest(f, t, totals);
     fputs(",\"left_out\":{", f);
     for (int i = 0; i < SL_EDGE_LOST_COUNT; i++)
         fprintf(f, "%s\"%s\":%" PRIu64, i ? "," : "", sl_edge_loss_name((enum sl_edge_loss)i),

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "edges/edge_lines.h"
 #include "edges/print.h"
 #include "print/format.h"
 #include "print/short_name.h"
@@ -97,7 +96,7 @@ static void put_head(FILE *f, const char *title)
 static void put_table(FILE *f, const struct sl_trace_events *t, struct sl_edge_summary *s,
                       enum sl_edge_table table, const char *title, const char *unknown)
 {
-    struct sl_edge_waits rest = *sl_edge_summary_rest(s, table);
+    struct sl_edge_waits rest = sl_edge_summary_totals(s)->rest[table];
     const struct sl_edge_group *group;
     size_t count = sl_edge_summary_sort(s, table, &group);
     char name[NAME_WIDTH + 1];
@@ -134,44 +133,42 @@ static void put_line_row(FILE *f, const char *line, const char *source,
 /* Which line makes the CPU wait, and for what mostly. */
 static void put_lines(FILE *f, const struct sl_trace_events *t, struct sl_edge_summary *s)
 {
-    struct sl_edge_lines *lines = sl_edge_summary_lines(s);
-    struct sl_edge_waits rest = *sl_edge_lines_rest(lines), all;
-    size_t steps = sl_trace_events_steps(t);
-    const struct sl_edge_line *pair;
-    size_t pairs = sl_edge_lines_sort(lines, &pair), rows = 0;
+    struct sl_edge_waits rest = sl_edge_summary_totals(s)->rest[SL_EDGE_BY_LINE], all;
+    size_t steps = sl_trace_events_steps(t), rows = 0;
+    const struct sl_edge_group *pair;
+    size_t pairs = sl_edge_summary_sort(s, SL_EDGE_BY_LINE, &pair);
     char line[LINE_WIDTH + 1], source[NAME_WIDTH + 1], others[NAME_WIDTH + 32];
 
     /* Not one line is known: the table would say nothing. */
-    if (pairs == 0 || (sl_edge_lines_one(pair, pairs, &all) == pairs && pair->line == 0))
+    if (pairs == 0 || (sl_edge_summary_name(pair, pairs, &all) == pairs && pair->name == 0))
         return;
     fprintf(f, "%-*s  %10s  %12s  %12s  %12s  %s\n", LINE_WIDTH + 2, "the CPU waited at", "waits",
             "total", steps ? "per step" : "", "longest", "mostly for");
     for (size_t i = 0, same; i < pairs; i += same) {
-        same = sl_edge_lines_one(&pair[i], pairs - i, &all);
+        same = sl_edge_summary_name(&pair[i], pairs - i, &all);
         if (rows++ >= LINE_ROWS) {
             sl_edge_waits_add(&rest, &all);
             continue;
         }
         shortened(source, t, pair[i].source, "?");
         snprintf(others, sizeof(others), same > 1 ? "%s and %zu more" : "%s", source, same - 1);
-        put_line_row(f, shortened_line(line, t, pair[i].line), others, &all, steps);
+        put_line_row(f, shortened_line(line, t, pair[i].name), others, &all, steps);
     }
     if (rest.count)
         put_line_row(f, "(all others)", "", &rest, steps);
 }
 
-static void put_longest(FILE *f, const struct sl_trace_events *t, const struct sl_edge_summary *s)
+static void put_longest(FILE *f, const struct sl_trace_events *t,
+                        const struct sl_edge_totals *totals)
 {
-    const struct sl_edge_long *longest;
-    size_t count = sl_edge_summary_longest(s, &longest);
     char wait[SL_FORMAT_SIZE], source[NAME_WIDTH + 1], place[NAME_WIDTH + 1];
     char line[LINE_WIDTH + 1];
 
     fprintf(f, "\n%-14s  %12s  %-*s  %s\n", "longest waits", "waited", NAME_WIDTH, "waited for",
             "where");
-    for (size_t i = 0; i < count; i++) {
-        const struct sl_edge *edge = &longest[i].edge;
-        const struct sl_edge_where *where = &longest[i].where;
+    for (size_t i = 0; i < totals->longest_count; i++) {
+        const struct sl_edge *edge = &totals->longest[i].edge;
+        const struct sl_edge_where *where = &totals->longest[i].where;
 
         fprintf(f, "  %-12s  %12s  %-*s  %s\n", sl_edge_kind_name((enum sl_edge_kind)edge->kind),
                 sl_format_span(wait, edge->wait_ns), NAME_WIDTH,
@@ -184,19 +181,21 @@ static void put_longest(FILE *f, const struct sl_trace_events *t, const struct s
 void sl_edges_print_summary_text(FILE *f, const struct sl_trace_events *t,
                                  struct sl_edge_summary *s)
 {
+    const struct sl_edge_totals *totals = sl_edge_summary_totals(s);
+
     put_lines(f, t, s);
     put_head(f, "by kind");
     for (int i = 0; i < SL_EDGE_KIND_COUNT; i++) {
-        const struct sl_edge_waits *w = sl_edge_summary_kind(s, (enum sl_edge_kind)i);
+        const struct sl_edge_waits *w = &totals->kind[i];
 
         if (w->count)
             put_row(f, sl_edge_kind_name((enum sl_edge_kind)i), w);
     }
-    put_row(f, "all", sl_edge_summary_all(s));
+    put_row(f, "all", &totals->all);
     put_table(f, t, s, SL_EDGE_BY_SOURCE, "by what was waited for", "(unknown)");
     put_table(f, t, s, SL_EDGE_BY_PLACE, "by operator or range", "(none)");
     put_table(f, t, s, SL_EDGE_BY_STEP, "by step", "(outside steps)");
-    put_longest(f, t, s);
+    put_longest(f, t, totals);
 }
 
 int sl_edges_print_lost(char *to, size_t size, const uint64_t *lost)

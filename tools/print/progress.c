@@ -14,9 +14,10 @@
 #define SECOND_NS 1000000000ull
 #define REDRAW_NS (SECOND_NS / 5)
 
-void sl_progress_begin(struct sl_progress *p, const char *what)
+void sl_progress_begin(struct sl_progress *p, const char *what, const char *path)
 {
-    *p = (struct sl_progress){.what = what, .on = isatty(STDERR_FILENO)};
+    *p = (struct sl_progress){.on = isatty(STDERR_FILENO)};
+    snprintf(p->what, sizeof(p->what), "%s%s%.100s", what, *path ? " " : "", path);
     if (!p->on)
         return;
     p->started_ns = sl_clock_monotonic();
@@ -28,8 +29,6 @@ void sl_progress_step(struct sl_progress *p, uint64_t done, uint64_t total)
     char bytes[SL_FORMAT_SIZE], of[SL_FORMAT_SIZE];
     uint64_t now;
 
-    if (!p->on)
-        return;
     now = sl_clock_monotonic();
     if (now < p->next_ns)
         return;

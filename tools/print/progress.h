@@ -12,14 +12,21 @@
 #include <stdint.h>
 
 struct sl_progress {
-    const char *what; /* "checking FILE" */
-    int on;           /* stderr is a terminal */
+    char what[128]; /* "checking FILE" */
+    int on;         /* stderr is a terminal */
     int shown;
+    unsigned steps;
     uint64_t started_ns, next_ns;
 };
 
-void sl_progress_begin(struct sl_progress *p, const char *what);
-/* `done` of `total` bytes (0 = unknown). Cheap: call it per block or per few thousand events. */
+/* "reading", and the file's path or "". */
+void sl_progress_begin(struct sl_progress *p, const char *what, const char *path);
+/* For each event. 1: time to say how far it is. */
+static inline int sl_progress_is_due(struct sl_progress *p)
+{
+    return p->on && ++p->steps % 4096 == 0;
+}
+/* `done` of `total` bytes (0 = unknown). */
 void sl_progress_step(struct sl_progress *p, uint64_t done, uint64_t total);
 void sl_progress_end(struct sl_progress *p);
 

@@ -6,20 +6,14 @@
 #include "read/edge_row.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define NUMBERS_BYTES (4u << 20)
-
-static int is(struct sl_text text, const char *word)
-{
-    return text.data && strlen(word) == text.size && memcmp(text.data, word, text.size) == 0;
-}
 
 /* 0..count-1, or -1. */
 static int kind_of(struct sl_text text)
 {
     for (int i = 0; i < SL_EDGE_KIND_COUNT; i++)
-        if (is(text, sl_edge_kind_name((enum sl_edge_kind)i)))
+        if (sl_text_is(text, sl_edge_kind_name((enum sl_edge_kind)i)))
             return i;
     return -1;
 }
@@ -27,7 +21,7 @@ static int kind_of(struct sl_text text)
 static int basis_of(struct sl_text text)
 {
     for (int i = 0; i <= SL_BASIS_INFERRED; i++)
-        if (is(text, sl_edge_basis_name((enum sl_edge_basis)i)))
+        if (sl_text_is(text, sl_edge_basis_name((enum sl_edge_basis)i)))
             return i;
     return -1;
 }
@@ -100,11 +94,12 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names
                      struct sl_edge *out)
 {
     const struct sl_row_edge *e = row->edge;
-    int kind = kind_of(e->kind), basis = basis_of(e->basis), at_start = is(e->dst_point, "start");
+    int kind = kind_of(e->kind), basis = basis_of(e->basis),
+        at_start = sl_text_is(e->dst_point, "start");
     struct sl_edge edge = {.at_start = (uint8_t)at_start, .released = (uint8_t)e->released};
     uint64_t device, thread;
 
-    if (kind < 0 || basis < 0 || (!at_start && !is(e->dst_point, "end")) ||
+    if (kind < 0 || basis < 0 || (!at_start && !sl_text_is(e->dst_point, "end")) ||
         number(e, SL_ROW_EDGE_SRC_CORRELATION, UINT64_MAX, &edge.source.correlation) ||
         number(e, SL_ROW_EDGE_DST_CORRELATION, UINT64_MAX, &edge.dst_correlation) ||
         number(e, SL_ROW_EDGE_SRC_DEVICE, UINT16_MAX, &device) ||

@@ -15,13 +15,12 @@
 #include "read/et_text.h"
 #include "read/et_wire.h"
 
+_Static_assert(sizeof(((struct sl_et_state *)0)->refused) >= SL_ET_TEXT_SHOWN + 16,
+               "\"attribute \"");
+
 struct sl_et {
     struct sl_input *input;
-    enum sl_et_end end;
-    uint64_t position;
-    int has_metadata;
-    char version[32];
-    char metadata_refused[SL_ET_TEXT_SHOWN + 16];
+    struct sl_et_state state;
     char *text; /* SL_ET_MESSAGE_MAX and the length before it */
     size_t used, have;
     uint64_t *dep;
@@ -30,9 +29,9 @@ struct sl_et {
 
 #define LENGTH_MAX 10
 
-static struct sl_et_bytes bytes_of(struct sl_et_span s)
+static struct sl_text bytes_of(struct sl_et_span s)
 {
-    return (struct sl_et_bytes){(const char *)s.at, (size_t)(s.end - s.at)};
+    return (struct sl_text){(const char *)s.at, (size_t)(s.end - s.at)};
 }
 
 /* ---- nodes ---- */
@@ -63,11 +62,6 @@ static const struct {
     {"comm_priority", VALUE_INT32, 0},
 };
 
-static int is_text(struct sl_et_bytes b, const char *text)
-{
-    return b.size == strlen(text) && memcmp(b.data, text, b.size) == 0;
-}
-
 static void take_known(struct sl_et_node *n, uint32_t has, const char *name, uint64_t value)
 {
     if (n->has & has)
@@ -88,7 +82,7 @@ static void take_known(struct sl_et_node *n, uint32_t has, const char *name, uin
 }
 
 /* The first is kept. */
-static void refuse(struct sl_et_node *n, const char *what, struct sl_et_bytes attribute)
+static void refuse(struct sl_et_node *n, const char *what, struct sl_text attribute)
 {
     if (n->refused)
         return;
@@ -98,7 +92,7 @@ static void refuse(struct sl_et_node *n, const char *what, struct sl_et_bytes at
 
 static int take_attribute(struct sl_et_span s, struct sl_et_node *n)
 {
-    struct sl_et_bytes name = {"", 0};
+    struct sl_text name = {"", 0};
     struct sl_et_field f, value = {0};
     int refused = 0;
     size_t i;
@@ -113,14 +107,14 @@ static int take_attribute(struct sl_et_span s, struct sl_et_node *n)
     }
     if (refused)
         refuse(n, "attribute", name);
-    if (is_text(name, "pg_name")) {
+    if (sl_text_is(name, "pg_name")) {
         if (value.number == VALUE_STRING && value.wire == 2)
             n->pg_name = bytes_of(value.bytes);
         else
             n->misplaced = "pg_name";
         return 1;
     }
-    for (i = 0; i < sizeof(known) / sizeof(known[0]) && !is_text(name, known[i].name); i++)
+    for (i = 0; i < sizeof(known) / sizeof(known[0]) && !sl_text_is(name, known[i].name); i++)
         ;
     if (i == sizeof(known) / sizeof(known[0]))
         return 1;
@@ -167,7 +161,7 @@ static int take_inputs(struct sl_et_node *n, const char *what, struct sl_et_span
     if (!sl_et_text_of_strings(s, 3, &refused))
         return 0;
     if (refused)
-        refuse(n, what, (struct sl_et_bytes){"", 0});
+        refuse(n, what, (struct sl_text){"", 0});
     return 1;
 }
 
@@ -232,47 +226,47 @@ static void fill(struct sl_et *et, size_t need)
     }
 }
 
-/* 1: a message. 0: none, and et->end says why. */
+/* 1: a message. 0: none, and et->state.end says why. */
 static int take_message(struct sl_et *et, struct sl_et_span *out)
 {
     struct sl_et_span s;
     uint64_t size;
     size_t before;
 
-    if (et->end != SL_ET_OPEN)
+    if (et->state.end != SL_ET_OPEN)
         return 0;
     fill(et, LENGTH_MAX);
     s.at = (const unsigned char *)et->text + et->used;
     s.end = (const unsigned char *)et->text + et->have;
     if (s.at == s.end) {
-        et->end = SL_ET_WHOLE;
+        et->state.end = SL_ET_WHOLE;
         return 0;
     }
     before = (size_t)(s.end - s.at);
     if (!sl_et_take_varint(&s, &size)) {
-        et->end = before < LENGTH_MAX ? SL_ET_CUT : SL_ET_DAMAGED;
+        et->state.end = before < LENGTH_MAX ? SL_ET_CUT : SL_ET_DAMAGED;
         return 0;
     }
     if (size > SL_ET_MESSAGE_MAX) {
-        et->end = SL_ET_DAMAGED;
+        et->state.end = SL_ET_DAMAGED;
         return 0;
     }
     before -= (size_t)(s.end - s.at);
     fill(et, before + (size_t)size);
     if (et->have - et->used < before + size) {
-        et->end = SL_ET_CUT;
+        et->state.end = SL_ET_CUT;
         return 0;
     }
     out->at = (const unsigned char *)et->text + et->used + before;
     out->end = out->at + size;
     et->used += before + (size_t)size;
-    et->position += before + size;
+    et->state.position += before + size;
     return 1;
 }
 
 int sl_et_next(struct sl_et *et, struct sl_et_node *out)
 {
-    uint64_t at = et->position;
+    uint64_t at = et->state.position;
     struct sl_et_span message;
 
     if (!take_message(et, &message))
@@ -281,8 +275,8 @@ int sl_et_next(struct sl_et *et, struct sl_et_node *out)
     out->at = at;
     if (take_node(et, message, out))
         return 1;
-    et->position = at;
-    et->end = SL_ET_DAMAGED;
+    et->state.position = at;
+    et->state.end = SL_ET_DAMAGED;
     return 0;
 }
 
@@ -312,9 +306,9 @@ static void take_version(struct sl_et *et, struct sl_et_span s)
         return;
     size = (size_t)(f.bytes.end - f.bytes.at);
     for (i = 0; i < size; i++)
-        if (size >= sizeof(et->version) || (!isdigit(f.bytes.at[i]) && f.bytes.at[i] != '.'))
+        if (size >= sizeof(et->state.version) || (!isdigit(f.bytes.at[i]) && f.bytes.at[i] != '.'))
             return;
-    memcpy(et->version, f.bytes.at, size);
+    memcpy(et->state.version, f.bytes.at, size);
 }
 
 /* The first text of the metadata that is not UTF-8, by its name. A list that is none is refused
@@ -335,11 +329,11 @@ static void take_metadata_texts(struct sl_et *et, struct sl_et_span s)
     if (!refused)
         return;
     if (f.number == 1) {
-        snprintf(et->metadata_refused, sizeof(et->metadata_refused), "version");
+        snprintf(et->state.refused, sizeof(et->state.refused), "version");
         return;
     }
     sl_et_text_show(shown, name.at, (size_t)(name.end - name.at));
-    snprintf(et->metadata_refused, sizeof(et->metadata_refused), "attribute %s", shown);
+    snprintf(et->state.refused, sizeof(et->state.refused), "attribute %s", shown);
 }
 
 /* The first message, if it is the metadata: else it stays, as the node that it is. */
@@ -348,17 +342,17 @@ static void take_metadata(struct sl_et *et)
     struct sl_et_span message;
 
     if (!take_message(et, &message)) {
-        et->end = SL_ET_OPEN; /* who asks for a node will be told */
+        et->state.end = SL_ET_OPEN; /* who asks for a node will be told */
         return;
     }
-    et->has_metadata = is_metadata(message);
-    if (et->has_metadata) {
+    et->state.has_metadata = is_metadata(message);
+    if (et->state.has_metadata) {
         take_version(et, message);
         take_metadata_texts(et, message);
         return;
     }
-    et->used -= (size_t)et->position;
-    et->position = 0;
+    et->used -= (size_t)et->state.position;
+    et->state.position = 0;
 }
 
 int sl_et_open_input(struct sl_et **out, struct sl_input *input)
@@ -402,29 +396,9 @@ void sl_et_close(struct sl_et *et)
     free(et);
 }
 
-int sl_et_has_metadata(const struct sl_et *et)
+const struct sl_et_state *sl_et_state(const struct sl_et *et)
 {
-    return et->has_metadata;
-}
-
-const char *sl_et_version(const struct sl_et *et)
-{
-    return et->version;
-}
-
-const char *sl_et_metadata_refused(const struct sl_et *et)
-{
-    return et->metadata_refused;
-}
-
-enum sl_et_end sl_et_end(const struct sl_et *et)
-{
-    return et->end;
-}
-
-uint64_t sl_et_position(const struct sl_et *et)
-{
-    return et->position;
+    return &et->state;
 }
 
 void sl_et_get_status(const struct sl_et *et, struct sl_input_status *out)

@@ -13,6 +13,7 @@
 #define SL_ET_FILE_H
 
 #include "read/input_file.h"
+#include "read/text.h"
 
 /* Longer messages are taken for damage. */
 #define SL_ET_MESSAGE_MAX (4u << 20)
@@ -42,11 +43,6 @@ enum sl_et_has {
     SL_ET_HAS_NO_LAUNCH = 1 << 7 /* ours: the call of a GPU operation is not in the file */
 };
 
-struct sl_et_bytes {
-    const char *data;
-    size_t size;
-};
-
 struct sl_et_node {
     uint64_t at; /* byte of the message in the text */
     uint64_t id, start_us, duration_us, duration_ns;
@@ -59,10 +55,10 @@ struct sl_et_node {
     const char *refused; /* "attribute", "inputs" or "outputs": has a text that is not UTF-8, which
                           * protobuf's readers refuse the node for; NULL: none. The name is not
                           * looked at. */
-    struct sl_et_bytes refused_attribute; /* its name, which may be that text */
+    struct sl_text refused_attribute; /* its name, which may be that text */
     uint64_t comm_type, comm_size;
     int32_t comm_src, comm_dst; /* as readers take them: the lower half of what is longer */
-    struct sl_et_bytes name, pg_name;
+    struct sl_text name, pg_name;
     const uint64_t *dep; /* control and data dependencies */
     size_t deps;
 };
@@ -72,6 +68,14 @@ enum sl_et_end {
     SL_ET_WHOLE,  /* ended behind a message */
     SL_ET_CUT,    /* ended inside one */
     SL_ET_DAMAGED /* what follows is no message */
+};
+
+struct sl_et_state {
+    enum sl_et_end end;
+    uint64_t position; /* bytes of text read as whole messages */
+    int has_metadata;  /* the first message is GlobalMetadata... */
+    char version[32];  /* ...and the version that it tells, of digits and dots; "": none */
+    char refused[96];  /* what of the metadata is not UTF-8: "attribute host"; "": nothing */
 };
 
 struct sl_et;
@@ -91,17 +95,11 @@ int sl_et_open_input(struct sl_et **out, struct sl_input *input);
 int sl_et_open(struct sl_et **out, const char *path, char *why, size_t why_size);
 void sl_et_close(struct sl_et *et); /* NULL is fine */
 
-int sl_et_has_metadata(const struct sl_et *et); /* the first message is GlobalMetadata */
-/* The version that it tells, of digits and dots; "": none. */
-const char *sl_et_version(const struct sl_et *et);
-/* What of the metadata is not UTF-8, to be shown: "attribute host"; "": nothing. */
-const char *sl_et_metadata_refused(const struct sl_et *et);
-
 /* 1: a node, valid until the next call. 0: no more. */
 int sl_et_next(struct sl_et *et, struct sl_et_node *out);
 
-enum sl_et_end sl_et_end(const struct sl_et *et);
-uint64_t sl_et_position(const struct sl_et *et); /* bytes of text read as whole messages */
+/* How the reading stands; goes on changing with it. */
+const struct sl_et_state *sl_et_state(const struct sl_et *et);
 void sl_et_get_status(const struct sl_et *et, struct sl_input_status *out);
 
 #endif

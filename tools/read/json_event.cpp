@@ -38,10 +38,11 @@ int describe(error_code e, const char *text, size_t size, od::document *doc, sl_
 }
 
 /* Begins a document over `text`. */
-error_code begin(sl_json *j, const char *text, size_t size, sl_json_walk::walk *w,
+error_code begin(sl_json *j, const char *text, size_t size, sl_json_walk::visitor *w,
                  od::document *doc)
 {
     w->escapes = memchr(text, '\\', size) != nullptr;
+    w->whole = doc;
     return j->parser.iterate(simdjson::padded_string_view(text, size, size + SL_JSON_PADDING))
         .get(*doc);
 }
@@ -79,7 +80,6 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
         return describe(e, text, size, nullptr, error);
     w.row = out;
     w.edge = &j->edge;
-    w.whole = &doc;
     w.visit = nullptr;
     ok = w.document(doc);
     if (ok && w.is_told_late()) {

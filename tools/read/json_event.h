@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "read/text.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,11 +25,7 @@ extern "C" {
 /* Longer texts are refused (-EFBIG): the parser's memory would pass the tool's bound. */
 #define SL_JSON_TEXT_MAX (4u << 20)
 
-/* Text inside the event's own: valid as long as that is. A category that is known is a constant. */
-struct sl_text {
-    const char *data; /* NULL: absent */
-    size_t size;
-};
+/* Texts of an event lie in it. A category that is known is a constant. */
 
 enum sl_row_category {
     SL_CAT_NONE, /* no "cat" */
@@ -161,15 +159,18 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
 enum sl_json_type {
     SL_JSON_STRING, /* value without quotes, escapes as written */
     SL_JSON_NUMBER,
-    SL_JSON_WORD /* true, false, null */
+    SL_JSON_WORD,  /* true, false, null */
+    SL_JSON_ARRAY, /* its text as written, shown after its elements */
+    SL_JSON_OBJECT /* its text as written, shown after its members */
 };
 
 /* `path`: keys from the outermost, joined by '.'; array elements have their array's. */
 typedef void (*sl_json_visit_fn)(void *user, const char *path, enum sl_json_type type,
                                  struct sl_text value);
 
-/* Any value: checks it and shows every scalar in it. `root` begins the paths; visit may be NULL.
- * Returns as sl_json_row(); what came before an error has been shown. */
+/* Any value: checks it and shows every value in it, but not an array or object that is all of it.
+ * `root` begins the paths; visit may be NULL. Returns as sl_json_row(); what came before an error
+ * has been shown. */
 int sl_json_visit(struct sl_json *j, const char *root, const char *text, size_t size,
                   sl_json_visit_fn visit, void *user, struct sl_json_error *error);
 

@@ -50,11 +50,90 @@ inline sl_row_category category_of(string_view s, sl_text *name)
     return SL_CAT_OTHER;
 }
 
+/* Tables of args, by length of the name. */
+struct number_arg {
+    string_view name;
+    sl_row_has bit;
+    int64_t sl_trace_row::*out;
+};
+
+struct word_arg {
+    string_view name;
+    sl_text sl_trace_row::*out;
+};
+
+constexpr number_arg number_args[] = {
+    {"cbid", SL_HAS_CBID, &sl_trace_row::cbid},
+    {"bytes", SL_HAS_BYTES, &sl_trace_row::bytes},
+    {"device", SL_HAS_DEVICE, &sl_trace_row::device},
+    {"stream", SL_HAS_STREAM, &sl_trace_row::stream},
+    {"result", SL_HAS_RESULT, &sl_trace_row::result},
+    {"context", SL_HAS_CONTEXT, &sl_trace_row::context},
+    {"graph id", SL_HAS_GRAPH, &sl_trace_row::graph},
+    {"inDevice", SL_HAS_DEVICE, &sl_trace_row::device},
+    {"Src Rank", SL_HAS_SRC_RANK, &sl_trace_row::src_rank},
+    {"Dst Rank", SL_HAS_DST_RANK, &sl_trace_row::dst_rank},
+    {"inContext", SL_HAS_CONTEXT, &sl_trace_row::context},
+    {"Group size", SL_HAS_GROUP_SIZE, &sl_trace_row::group_size},
+    {"correlation", SL_HAS_CORRELATION, &sl_trace_row::correlation},
+    {"External id", SL_HAS_EXTERNAL_ID, &sl_trace_row::external_id},
+    {"stream flags", SL_HAS_STREAM_FLAGS, &sl_trace_row::stream_flags},
+    {"graph node id", SL_HAS_GRAPH_NODE, &sl_trace_row::graph_node},
+    {"Fwd thread id", SL_HAS_FORWARD_THREAD, &sl_trace_row::forward_thread},
+    {"In msg nelems", SL_HAS_IN_ELEMENTS, &sl_trace_row::in_elements},
+    {"wait_on_stream", SL_HAS_WAIT_STREAM, &sl_trace_row::wait_stream},
+    {"wait_on_context", SL_HAS_WAIT_CONTEXT, &sl_trace_row::wait_context},
+    {"Sequence number", SL_HAS_SEQUENCE, &sl_trace_row::sequence},
+    {"Global rank start", SL_HAS_GROUP_START, &sl_trace_row::group_start},
+    {"Record function id", SL_HAS_RECORD_FUNCTION, &sl_trace_row::record_function},
+    {"Global rank stride", SL_HAS_GROUP_STRIDE, &sl_trace_row::group_stride},
+    {"wait_on_cuda_event_id", SL_HAS_WAIT_EVENT, &sl_trace_row::wait_event},
+    {"wait_on_context_stream", SL_HAS_WAIT_STREAM, &sl_trace_row::wait_stream},
+    {"wait_on_context_record_corr_id", SL_HAS_WAIT_RECORD, &sl_trace_row::wait_record},
+    {"wait_on_cuda_event_record_corr_id", SL_HAS_WAIT_RECORD, &sl_trace_row::wait_record},
+};
+
+constexpr word_arg word_args[] = {
+    {"dtype", &sl_trace_row::dtype},
+    {"wait_in", &sl_trace_row::wait_in},
+    {"wait_at", &sl_trace_row::wait_at},
+    {"Collective name", &sl_trace_row::collective},
+    {"Process Group Name", &sl_trace_row::group},
+    {"Process Group Ranks", &sl_trace_row::group_ranks},
+};
+
+constexpr size_t ARG_MAX = 33;
+
+/* Where the names of each length begin in a table. */
+template <typename T, size_t N> struct by_length {
+    uint8_t begin[ARG_MAX + 2] = {};
+
+    constexpr explicit by_length(const T (&table)[N])
+    {
+        for (const T &entry : table)
+            for (size_t i = entry.name.size() + 1; i < ARG_MAX + 2; i++)
+                begin[i]++;
+    }
+
+    const T *find(const T (&table)[N], string_view name) const
+    {
+        if (name.size() > ARG_MAX)
+            return nullptr;
+        for (unsigned i = begin[name.size()]; i < begin[name.size() + 1]; i++)
+            if (table[i].name[0] == name[0] &&
+                memcmp(table[i].name.data(), name.data(), name.size()) == 0)
+                return &table[i];
+        return nullptr;
+    }
+};
+
+constexpr by_length number_places(number_args);
+constexpr by_length word_places(word_args);
+
 /* Fills a row. */
 struct row_walk : visitor {
     sl_trace_row *row;
     sl_row_edge *edge;
-    od::document *whole;
 
     /* What a word means: hardly a writer escapes its letters, but any may. */
     string_view meant(string_view word, char (&room)[WORD_MAX]) const
@@ -67,16 +146,21 @@ struct row_walk : visitor {
         return {text.data, text.size};
     }
 
-    /* A whole number, or one in quotes (Kineto writes some ids so). */
-    void integer(string_view token, sl_row_has bit, int64_t *out)
+    /* A whole number, or one in quotes (Kineto writes some ids so). Gives whether it is a valid
+     * JSON number, which needs no further check. */
+    bool integer(string_view token, sl_row_has bit, int64_t *out)
     {
+        bool quoted;
         int exact;
 
         token = trimmed(token);
-        if (token.size() > 2 && token.front() == '"')
+        quoted = token.size() > 2 && token.front() == '"';
+        if (quoted)
             token = token.substr(1, token.size() - 2);
-        if (sl_number_scaled(token.data(), token.size(), 0, out, &exact) == 0)
-            row->has |= bit;
+        if (sl_number_scaled(token.data(), token.size(), 0, out, &exact) != 0)
+            return false;
+        row->has |= bit;
+        return !quoted;
     }
 
     /* Microseconds as written -> ns. More than TIME_MAX is no time of a trace: it stays 0, and sums
@@ -120,69 +204,8 @@ struct row_walk : visitor {
                        : name == "Input type"      ? &row->types
                        : name == "Concrete Inputs" ? &row->values
                                                    : nullptr;
-        const char *from = nullptr, *to = nullptr;
 
-        if (!out)
-            return value(v, 0, 1);
-        if (whole->current_location().get(from) || !value(v, 0, 1) ||
-            whole->current_location().get(to))
-            return fail(simdjson::TAPE_ERROR);
-        /* What follows the array has begun. */
-        while (to > from && to[-1] != ']')
-            to--;
-        *out = {from, static_cast<size_t>(to - from)};
-        return true;
-    }
-
-    /* The args of operators and collectives, which the rows of the GPU mostly lack. */
-    void op_arg(string_view name, string_view token)
-    {
-        switch (name.size()) {
-        case 5:
-            if (name == "dtype")
-                word(token, &row->dtype);
-            else if (name == "async" && token.front() == 't')
-                row->has |= SL_HAS_ASYNC;
-            break;
-        case 8:
-            if (name == "Src Rank")
-                integer(token, SL_HAS_SRC_RANK, &row->src_rank);
-            else if (name == "Dst Rank")
-                integer(token, SL_HAS_DST_RANK, &row->dst_rank);
-            break;
-        case 10:
-            if (name == "Group size")
-                integer(token, SL_HAS_GROUP_SIZE, &row->group_size);
-            break;
-        case 13:
-            if (name == "Fwd thread id")
-                integer(token, SL_HAS_FORWARD_THREAD, &row->forward_thread);
-            else if (name == "In msg nelems")
-                integer(token, SL_HAS_IN_ELEMENTS, &row->in_elements);
-            break;
-        case 15:
-            if (name == "Sequence number")
-                integer(token, SL_HAS_SEQUENCE, &row->sequence);
-            else if (name == "Collective name")
-                word(token, &row->collective);
-            break;
-        case 17:
-            if (name == "Global rank start")
-                integer(token, SL_HAS_GROUP_START, &row->group_start);
-            break;
-        case 18:
-            if (name == "Record function id")
-                integer(token, SL_HAS_RECORD_FUNCTION, &row->record_function);
-            else if (name == "Process Group Name")
-                word(token, &row->group);
-            else if (name == "Global rank stride")
-                integer(token, SL_HAS_GROUP_STRIDE, &row->group_stride);
-            break;
-        case 19:
-            if (name == "Process Group Ranks")
-                word(token, &row->group_ranks);
-            break;
-        }
+        return out ? text_of(v, od::json_type::array, 0, 1, out) : value(v, 0, 1);
     }
 
     void edge_arg(string_view name, string_view token)
@@ -226,90 +249,21 @@ struct row_walk : visitor {
         if (type == od::json_type::array)
             return list(name, v);
         token = v.raw_json_token();
-        switch (name.size()) {
-        case 4:
-            if (name == "name" && token.front() == '"')
-                return string(trimmed(token), &row->args_name);
-            if (name == "cbid")
-                integer(token, SL_HAS_CBID, &row->cbid);
-            break;
-        case 5:
-            if (name == "bytes")
-                integer(token, SL_HAS_BYTES, &row->bytes);
-            break;
-        case 6:
-            if (name == "device")
-                integer(token, SL_HAS_DEVICE, &row->device);
-            else if (name == "stream")
-                integer(token, SL_HAS_STREAM, &row->stream);
-            else if (name == "result")
-                integer(token, SL_HAS_RESULT, &row->result);
-            break;
-        case 7:
-            if (name == "context")
-                integer(token, SL_HAS_CONTEXT, &row->context);
-            else if (name == "wait_in")
-                word(token, &row->wait_in);
-            else if (name == "wait_at")
-                word(token, &row->wait_at);
-            break;
-        case 8:
-            if (name == "graph id")
-                integer(token, SL_HAS_GRAPH, &row->graph);
-            else if (name == "inDevice")
-                integer(token, SL_HAS_DEVICE, &row->device);
-            break;
-        case 9:
-            if (name == "wait_kind")
-                row->has_waited = 1;
-            else if (name == "inContext")
-                integer(token, SL_HAS_CONTEXT, &row->context);
-            break;
-        case 11:
-            if (name == "correlation")
-                integer(token, SL_HAS_CORRELATION, &row->correlation);
-            else if (name == "External id")
-                integer(token, SL_HAS_EXTERNAL_ID, &row->external_id);
-            break;
-        case 12:
-            if (name == "stream flags")
-                integer(token, SL_HAS_STREAM_FLAGS, &row->stream_flags);
-            break;
-        case 13:
-            if (name == "graph node id")
-                integer(token, SL_HAS_GRAPH_NODE, &row->graph_node);
-            else if (name == "still running" && token.front() == 't')
-                row->has |= SL_HAS_STILL_RUNNING;
-            break;
-        case 14:
-            if (name == "wait_on_stream")
-                integer(token, SL_HAS_WAIT_STREAM, &row->wait_stream);
-            break;
-        case 15:
-            if (name == "wait_on_context")
-                integer(token, SL_HAS_WAIT_CONTEXT, &row->wait_context);
-            break;
-        case 21:
-            if (name == "wait_on_cuda_event_id")
-                integer(token, SL_HAS_WAIT_EVENT, &row->wait_event);
-            break;
-        case 22:
-            if (name == "wait_on_context_stream")
-                integer(token, SL_HAS_WAIT_STREAM, &row->wait_stream);
-            break;
-        case 30:
-            if (name == "wait_on_context_record_corr_id")
-                integer(token, SL_HAS_WAIT_RECORD, &row->wait_record);
-            break;
-        case 33:
-            if (name == "wait_on_cuda_event_record_corr_id")
-                integer(token, SL_HAS_WAIT_RECORD, &row->wait_record);
-            break;
-        }
-        if (row->edge)
+        if (const number_arg *n = number_places.find(number_args, name)) {
+            if (integer(token, n->bit, &(row->*n->out)))
+                return true;
+        } else if (row->edge)
             edge_arg(name, token);
-        else
-            op_arg(name, token);
+        else if (const word_arg *w = word_places.find(word_args, name))
+            word(token, &(row->*w->out));
+        else if (name == "wait_kind")
+            row->has_waited = 1;
+        else if (name == "async" && token.front() == 't')
+            row->has |= SL_HAS_ASYNC;
+        else if (name == "still running" && token.front() == 't')
+            row->has |= SL_HAS_STILL_RUNNING;
+        else if (name == "name" && token.front() == '"')
+            return string(trimmed(token), &row->args_name);
         return show(token, 0);
     }
 

@@ -138,8 +138,9 @@ struct walk {
     }
 };
 
-/* Shows every scalar with its path. */
+/* Shows every value with its path. */
 struct visitor : walk {
+    od::document *whole;
     sl_json_visit_fn visit;
     void *user;
     char path[256];
@@ -153,11 +154,41 @@ struct visitor : walk {
             return fail(e);
         if (depth > DEPTH_MAX)
             return fail(simdjson::DEPTH_ERROR);
-        if (type == od::json_type::object)
-            return object(v, path_size, depth);
-        if (type == od::json_type::array)
-            return array(v, path_size, depth);
-        return show(v.raw_json_token(), path_size);
+        if (type != od::json_type::object && type != od::json_type::array)
+            return show(v.raw_json_token(), path_size);
+        return visit ? container(v, type, path_size, depth) : inside(v, type, path_size, depth);
+    }
+
+    bool inside(od::value &v, od::json_type type, size_t path_size, int depth)
+    {
+        return type == od::json_type::object ? object(v, path_size, depth)
+                                             : array(v, path_size, depth);
+    }
+
+    /* Walks an object or array, and gives its text. */
+    bool text_of(od::value v, od::json_type type, size_t path_size, int depth, sl_text *out)
+    {
+        const char *from = nullptr, *to = nullptr;
+
+        if (whole->current_location().get(from) || !inside(v, type, path_size, depth) ||
+            whole->current_location().get(to))
+            return fail(simdjson::TAPE_ERROR);
+        /* Space and a comma may lie between its end and what follows. */
+        while (to > from && to[-1] != (*from == '[' ? ']' : '}'))
+            to--;
+        *out = {from, static_cast<size_t>(to - from)};
+        return true;
+    }
+
+    bool container(od::value v, od::json_type type, size_t path_size, int depth)
+    {
+        sl_text text;
+
+        if (!text_of(v, type, path_size, depth, &text))
+            return false;
+        path[path_size] = '\0';
+        visit(user, path, type == od::json_type::object ? SL_JSON_OBJECT : SL_JSON_ARRAY, text);
+        return true;
     }
 
     bool show(string_view token, size_t path_size)

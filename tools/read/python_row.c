@@ -20,19 +20,12 @@ static int has(struct sl_text name, const char *word)
     return memmem(name.data, name.size, word, strlen(word)) != NULL;
 }
 
-static int begins(struct sl_text name, const char *with)
-{
-    size_t size = strlen(with);
-
-    return name.size >= size && memcmp(name.data, with, size) == 0;
-}
-
 int sl_python_row_is_users(struct sl_text name)
 {
     if (!name.data || !has(name, "): "))
         return 0;
     for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++)
-        if (begins(name, foreign[i]))
+        if (sl_text_begins(name, foreign[i]))
             return 0;
     return !has(name, "-packages/torch/") && !has(name, "-packages/triton/") &&
            (!has(name, "/lib/python3.") || has(name, "-packages/"));

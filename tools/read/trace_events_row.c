@@ -16,16 +16,10 @@
 #include "read/trace_events_impl.h"
 #include "read/unescape.h"
 #include "write/chakra/et_inputs.h"
+#include "write/copy_name.h"
 
 /* Times of a trace may be relative and begin at 0, which no event may: 0 is "no time". */
 #define TIME_ORIGIN_NS SL_TRACE_EVENTS_ORIGIN_NS
-
-static int text_begins(struct sl_text text, const char *with)
-{
-    size_t size = strlen(with);
-
-    return text.size >= size && memcmp(text.data, with, size) == 0;
-}
 
 static uint32_t intern(struct sl_trace_events *t, struct sl_text name)
 {
@@ -137,7 +131,7 @@ static int keep_row(struct sl_trace_events *t, const struct sl_trace_row *row,
 static void note_step(struct sl_trace_events *t, const struct sl_trace_row *row,
                       const struct sl_event *range)
 {
-    if (!text_begins(row->name, "ProfilerStep#"))
+    if (!sl_text_begins(row->name, "ProfilerStep#"))
         return;
     if (t->steps == SL_TRACE_STEPS) {
         t->counts.steps_lost++;
@@ -220,43 +214,34 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
 }
 
 /* "Memcpy DtoH (Device -> Pageable)": CUPTI's numbers for these words. */
-static uint32_t number_of(const char *const *words, uint32_t count, const char *text, size_t size)
+/* The number of a word; 0: none. Behind the last stands the first again. */
+static uint32_t number_of(const char *(*word)(uint32_t), const char *text, const char *end)
 {
-    for (uint32_t i = 1; i < count; i++) {
-        if (strlen(words[i]) == size && memcmp(words[i], text, size) == 0)
+    const struct sl_text wanted = {text, (size_t)(end - text)};
+
+    for (uint32_t i = 1; word(i) != word(0); i++)
+        if (sl_text_is(wanted, word(i)))
             return i;
-    }
     return 0;
-}
-
-static uint32_t memory_of(const char *text, size_t size)
-{
-    static const char *const memories[] = {"Unknown",       "Pageable",      "Pinned",
-                                           "Device",        "Array",         "Managed",
-                                           "Device Static", "Managed Static"};
-
-    return number_of(memories, sizeof(memories) / sizeof(*memories), text, size);
 }
 
 /* Some writers escape the '>'. */
 static void copy_kinds(struct sl_text raw, struct sl_shape *shape)
 {
-    static const char *const copies[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-                                         "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
     char room[128];
     struct sl_text name = sl_unescaped(raw, room, sizeof(room));
     const char *end = name.data + name.size, *open, *arrow, *close;
 
-    if (!text_begins(name, "Memcpy "))
+    if (!sl_text_begins(name, "Memcpy "))
         return;
     open = memmem(name.data, name.size, " (", 2);
     arrow = open ? memmem(open, (size_t)(end - open), " -> ", 4) : NULL;
     close = arrow ? memchr(arrow, ')', (size_t)(end - arrow)) : NULL;
     if (!close || open < name.data + 7)
         return;
-    shape->copy_kind = number_of(copies, 11, name.data + 7, (size_t)(open - name.data) - 7);
-    shape->src_memory = memory_of(open + 2, (size_t)(arrow - open) - 2);
-    shape->dst_memory = memory_of(arrow + 4, (size_t)(close - arrow) - 4);
+    shape->copy_kind = number_of(sl_copy_name_kind, name.data + 7, open);
+    shape->src_memory = number_of(sl_copy_name_memory, open + 2, arrow);
+    shape->dst_memory = number_of(sl_copy_name_memory, arrow + 4, close);
 }
 
 /* "Memset (Device)" */
@@ -265,8 +250,9 @@ static void memset_kind(struct sl_text name, struct sl_shape *shape)
     static const char begin[] = "Memset (";
     const size_t at = sizeof(begin) - 1;
 
-    if (text_begins(name, begin) && name.data[name.size - 1] == ')')
-        shape->dst_memory = memory_of(name.data + at, name.size - at - 1);
+    if (sl_text_begins(name, begin) && name.data[name.size - 1] == ')')
+        shape->dst_memory =
+            number_of(sl_copy_name_memory, name.data + at, name.data + name.size - 1);
 }
 
 /* SL_EV_NONE: it is no GPU operation's. */
@@ -335,13 +321,13 @@ static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *
 
 static enum sl_sync_type sync_type(struct sl_text name)
 {
-    if (text_begins(name, "Event Sync"))
+    if (sl_text_begins(name, "Event Sync"))
         return SL_SYNC_EVENT;
-    if (text_begins(name, "Stream Wait Event"))
+    if (sl_text_begins(name, "Stream Wait Event"))
         return SL_SYNC_STREAM_WAIT;
-    if (text_begins(name, "Stream Sync"))
+    if (sl_text_begins(name, "Stream Sync"))
         return SL_SYNC_STREAM;
-    return text_begins(name, "Context Sync") ? SL_SYNC_CONTEXT : SL_SYNC_UNKNOWN;
+    return sl_text_begins(name, "Context Sync") ? SL_SYNC_CONTEXT : SL_SYNC_UNKNOWN;
 }
 
 /* The record that a wait names. Where the file does not say its context it gets one when all rows
@@ -451,7 +437,7 @@ void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *
     if (row->category == SL_CAT_RUNTIME || row->category == SL_CAT_DRIVER)
         note_call(t, row);
     if (row->phase != 'X' || row->category != SL_CAT_USER_ANNOTATION ||
-        begin_range(t, row, &ev) != 0 || !text_begins(row->name, "ProfilerStep#"))
+        begin_range(t, row, &ev) != 0 || !sl_text_begins(row->name, "ProfilerStep#"))
         return;
     ev.name = intern(t, row->name);
     note_step(t, row, &ev);

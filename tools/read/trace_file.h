@@ -38,7 +38,7 @@ void sl_trace_close(struct sl_trace *t); /* NULL is fine */
  * call. */
 int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item);
 
-/* Shows every scalar of a FIELD span. Returns as sl_json_visit(). */
+/* Shows every value of a FIELD span. Returns as sl_json_visit(). */
 int sl_trace_visit(struct sl_trace *t, const struct sl_span *field, sl_json_visit_fn visit,
                    void *user, struct sl_json_error *error);
 

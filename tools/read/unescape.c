@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 static uint32_t hex(const char *p)
 {
     uint32_t v = 0;
@@ -17,42 +19,14 @@ static uint32_t hex(const char *p)
     return v;
 }
 
-static char *put_utf8(char *to, uint32_t c)
-{
-    if (c < 0x80) {
-        *to++ = (char)c;
-    } else if (c < 0x800) {
-        *to++ = (char)(0xc0 | c >> 6);
-        *to++ = (char)(0x80 | (c & 0x3f));
-    } else if (c < 0x10000) {
-        *to++ = (char)(0xe0 | c >> 12);
-        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *to++ = (char)(0x80 | (c & 0x3f));
-    } else {
-        *to++ = (char)(0xf0 | c >> 18);
-        *to++ = (char)(0x80 | (c >> 12 & 0x3f));
-        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *to++ = (char)(0x80 | (c & 0x3f));
-    }
-    return to;
-}
-
 /* The \u at `p`, and its other half if there is one. Returns the bytes they take. */
 static size_t read_unicode(const char *p, size_t left, uint32_t *out)
 {
-    uint32_t low;
-
     *out = hex(p + 2);
-    if (*out < 0xd800 || *out > 0xdfff)
-        return 6;
-    if (*out < 0xdc00 && left >= 12 && p[6] == '\\' && p[7] == 'u') {
-        low = hex(p + 8);
-        if (low >= 0xdc00 && low <= 0xdfff) {
-            *out = 0x10000 + ((*out & 0x3ff) << 10 | (low & 0x3ff));
-            return 12;
-        }
-    }
-    *out = '?';
+    if (left >= 12 && p[6] == '\\' && p[7] == 'u' && sl_utf8_join(out, hex(p + 8)))
+        return 12;
+    if (*out - 0xd800 < 0x800)
+        *out = '?';
     return 6;
 }
 
@@ -68,7 +42,7 @@ size_t sl_unescape(char *to, const char *text, size_t size)
             *at++ = *text++;
         } else if (text[1] == 'u' && end - text >= 6) {
             text += read_unicode(text, (size_t)(end - text), &c);
-            at = put_utf8(at, c);
+            at += sl_utf8_put(at, 4, c);
         } else {
             letter = strchr(letters, text[1]);
             *at++ = letter && *letter ? means[letter - letters] : text[1];

@@ -16,8 +16,6 @@
 #include "base/stats.h"
 #include "print/progress.h"
 
-/* Events between two looks at the clock. */
-#define PROGRESS_EVENTS 4096
 /* Calls between two rounds of the engine. */
 #define ENGINE_CALLS 512
 #define ENGINE_BYTES (48u << 20)
@@ -215,16 +213,14 @@ static int read_all(struct sl_replay *f, struct sl_trace *t, const char *path)
 {
     struct sl_progress progress;
     struct sl_trace_item item;
-    char what[128];
     int rc = 0;
 
-    snprintf(what, sizeof(what), "reading %.100s", path);
     sl_trace_get_status(t, &f->input);
     f->can_read_again = f->input.file_bytes != 0 && strcmp(path, "-") != 0;
-    sl_progress_begin(&progress, what);
+    sl_progress_begin(&progress, "reading", path);
     while (sl_trace_next(t, &item) && rc == 0) {
         rc = take_item(f, t, &item);
-        if (item.index % PROGRESS_EVENTS == 0) {
+        if (sl_progress_is_due(&progress)) {
             sl_trace_get_status(t, &f->input);
             sl_progress_step(&progress, f->input.read_bytes, f->input.file_bytes);
         }
@@ -359,7 +355,8 @@ static int give(struct run *r, const struct sl_event *ev)
         if (r->sinks->complete)
             r->sinks->complete(r->sinks->user, decided_before(r, ev->start_ns));
     }
-    if (++r->events % PROGRESS_EVENTS == 0)
+    r->events++;
+    if (sl_progress_is_due(&r->progress))
         sl_progress_step(&r->progress, r->events, sl_trace_events_count(r->feed->events));
     if (r->engine)
         sl_edges_event(r->engine, ev);
@@ -442,7 +439,7 @@ int sl_replay_run(struct sl_replay *f, const char *path, const struct sl_replay_
         snprintf(why, why_size, "not enough memory to look into %s", path);
         return rc;
     }
-    sl_progress_begin(&r.progress, "following the work");
+    sl_progress_begin(&r.progress, "following the work", "");
     rc = run_all(&r);
     sl_progress_end(&r.progress);
     for (int i = 0; r.engine && i < SL_EDGE_LOST_COUNT; i++)

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
 #include "collect/nvtx/calls.h"
-#include "collect/nvtx/text.h"
 
 _Static_assert(sizeof(wchar_t) == 4, "wide characters are UTF-32");
 
@@ -35,7 +35,7 @@ static inline struct sl_nvtx_message sl_nvtx_message_of_wide(const wchar_t *text
 {
     struct sl_nvtx_message m = {0, text ? room : NULL, 0};
 
-    m.length = sl_nvtx_text_utf32(room, SL_LANE_TEXT_MAX, text, SL_LANE_TEXT_MAX);
+    m.length = sl_utf8_from_utf32(room, SL_LANE_TEXT_MAX, text, SL_LANE_TEXT_MAX);
     return m;
 }
 

@@ -13,10 +13,10 @@
 
 #include "base/json.h"
 #include "base/text_table.h"
+#include "base/utf8.h"
 #include "collect/nvtx/layout.h"
 #include "collect/nvtx/names.h"
 #include "collect/nvtx/schema.h"
-#include "collect/nvtx/text.h"
 #include "collect/nvtx/value.h"
 
 enum {
@@ -88,9 +88,9 @@ static void put_characters(struct out *o, size_t each, const char *from, size_t 
     if (each == 1)
         put_text(o, from, strnlen(from, most < TEXT_BYTES ? most : TEXT_BYTES));
     else if (each == 2)
-        put_text(o, text, sl_nvtx_text_utf16(text, sizeof(text), from, most));
+        put_text(o, text, sl_utf8_from_utf16(text, sizeof(text), from, most));
     else
-        put_text(o, text, sl_nvtx_text_utf32(text, sizeof(text), from, most));
+        put_text(o, text, sl_utf8_from_utf32(text, sizeof(text), from, most));
 }
 
 /* ---- values ---- */

@@ -9,10 +9,10 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
 #include "collect/nvtx/layout.h"
 #include "collect/nvtx/payload.h"
 #include "collect/nvtx/schema.h"
-#include "collect/nvtx/text.h"
 #include "collect/nvtx/value.h"
 
 static void take_message(struct sl_nvtx_payload_event *e, const struct sl_nvtx_blob *b,
@@ -45,8 +45,8 @@ static void take_message(struct sl_nvtx_payload_event *e, const struct sl_nvtx_b
         e->length = strnlen(from, most < sizeof(e->text) ? most : sizeof(e->text));
         memcpy(e->text, from, e->length);
     } else {
-        e->length = each == 2 ? sl_nvtx_text_utf16(e->text, sizeof(e->text), from, most)
-                              : sl_nvtx_text_utf32(e->text, sizeof(e->text), from, most);
+        e->length = each == 2 ? sl_utf8_from_utf16(e->text, sizeof(e->text), from, most)
+                              : sl_utf8_from_utf32(e->text, sizeof(e->text), from, most);
     }
     e->has_message = 1;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "collect/nvtx/text.h"
+#include "base/utf8.h"
 
 #define UTF8_MOST 4u /* bytes of a character */
 #define DOTS      3
@@ -63,9 +63,9 @@ static size_t put_chars(char *out, size_t size, const struct sl_python_chars *ch
         memcpy(out, data, length);
         return length;
     case 2:
-        return sl_nvtx_text_utf16(out, size, data, length);
+        return sl_utf8_from_utf16(out, size, data, length);
     case 4:
-        return sl_nvtx_text_utf32(out, size, data, length);
+        return sl_utf8_from_utf32(out, size, data, length);
     default:
         return 0;
     }

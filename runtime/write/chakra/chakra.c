@@ -402,7 +402,7 @@ static int is_too_early(const struct sl_chakra *c)
 
 int sl_chakra_advance(struct sl_chakra *c, uint64_t complete_ns)
 {
-    /* Until then an operation is held back, and what began after it: unseen.c. */
+    /* Until then an operation is held back, and what began after it: early.c. */
     if (c->sink && !c->error && complete_ns >= c->unseen.until_ns && !is_too_early(c))
         put_held(c, with_launches(c, complete_ns));
     return c->error;

@@ -3,17 +3,16 @@
  *
  *   chakra.c       files, what is held, and the order in which it goes out
  *   cpu.c   rows of threads: exclusive pieces, gaps, calls that wait, backward passes
- *   thread.c  the table of threads
+ *   lane.c  the tables of threads and of streams
  *   caller.c  who called autograd
  *   gpu.c   GPU operations and what they follow
- *   stream.c  the table of streams
- *   unseen.c  operations whose call outlasts the window: which thread is in it
  *   edge.c  edges until their destination goes out, and which node a source became
  *   node.c  one node -> bytes
  *   name.c  names, made once and kept
  *   comm.c  collectives and their groups
  *   sort.c  rows in order of time
- *   early.c  operations that began before their call, by the clocks
+ *   early.c  operations that began before their call, by the clocks, or whose call outlasts the
+ *     window
  *
  * Rows go out in order of their start; a call that waits, at its end. So a node's parents are out
  * before it: a launch starts before its operation (or it is put there), a source ends before what
@@ -318,7 +317,7 @@ uint64_t sl_chakra_sources_end(const struct sl_chakra *c, uint64_t correlation, 
 void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op);
 void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns);
 
-/* thread.c */
+/* lane.c */
 struct sl_chakra_thread *sl_chakra_find_thread(const struct sl_chakra *c, uint32_t id);
 /* The same of one that may be new at `ns`. NULL: more are busy then than there is room for. */
 struct sl_chakra_thread *sl_chakra_get_thread(struct sl_chakra *c, uint32_t id, uint64_t ns);
@@ -349,13 +348,13 @@ void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev);
 /* Later rows can tell who launched it: it waits for them, and so does all that began later. */
 int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t complete_ns);
 
-/* stream.c. NULL: none is known. */
+/* lane.c. NULL: none is known. */
 const struct sl_chakra_stream *sl_chakra_find_stream(const struct sl_chakra *c, uint32_t device,
                                                      uint32_t context, uint32_t stream);
 /* Of an operation that goes out; valid until the next call. */
 struct sl_chakra_stream *sl_chakra_get_stream(struct sl_chakra *c, const struct sl_event *op);
 
-/* unseen.c: of operations whose call is not in */
+/* early.c: of operations whose call is not in */
 void sl_chakra_note_call(struct sl_chakra *c, const struct sl_event *call);
 /* Whether the thread that launched on its stream last may turn out to be in that call. */
 int sl_chakra_is_undecided(struct sl_chakra *c, const struct sl_chakra_stream *s,

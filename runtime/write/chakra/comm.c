@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "write/chakra/attribute.h"
 #include "write/chakra/chakra_internal.h"
+#include "write/chakra/wire.h"
 
 /* Chakra's NodeType */
 enum {

@@ -26,7 +26,7 @@
  * Of two rows around others that overlap, the one that began last has the time. What was said
  * before holds for a row that is known to have begun as for one that is known whole.
  *
- * Threads: one owner. Memory: see thread.c.
+ * Threads: one owner. Memory: see lane.c.
  */
 #include "write/chakra/chakra_internal.h"
 

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "write/chakra/attribute.h"
 #include "write/chakra/chakra_internal.h"
+#include "write/chakra/wire.h"
 
 /* Fields of the messages. */
 enum {

@@ -88,7 +88,7 @@ struct sl_kineto {
 
     struct sl_text_cache cache;
     struct sl_event_join *join;
-    struct sl_kineto_wait *wait; /* SL_KINETO_WAITS: wait.c */
+    struct sl_kineto_wait *wait; /* SL_KINETO_WAITS: edge.c */
     uint64_t *wait_key;
     unsigned waits;
     struct sl_kineto_call *call; /* SL_KINETO_CALLS, by correlation */

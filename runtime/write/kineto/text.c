@@ -261,28 +261,18 @@ static char *text_of_sync(char *at, const struct sl_event *ev)
     return PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", ev->context);
 }
 
-/* An arrow's tail at a call, or its head at a GPU operation, by what the event is made up as. */
+/* One end of an arrow, by what the event is made up as: its tail at a call, its head at a GPU
+ * operation. Of one from forward to backward both are threads. */
 static char *text_of_arrow(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
-    int tail = ev->flags & SL_EVF_FLOW_FIRST;
+    int tail = ev->flags & SL_EVF_FLOW_FIRST, back = ev->kind == SL_EV_FLOW_BACK;
+    const char *name = back ? "fwdbwd" : "ac2g";
 
-    at = tail ? SL_JSON_LITERAL(at, "{\"ph\":\"s\",\"cat\":\"ac2g\",\"name\":\"ac2g\",")
-              : SL_JSON_LITERAL(at,
-                                "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"ac2g\",\"name\":\"ac2g\",");
-    at = PUT_FIELD(at, "pid", tail ? (int64_t)k->meta.pid : ev->device);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "tid", tail ? ev->thread : ev->stream);
-    return SL_JSON_LITERAL(at, ",\"id\":");
-}
-
-/* The same from forward to backward: both ends are threads. */
-static char *text_of_arrow_back(struct sl_kineto *k, char *at, const struct sl_event *ev)
-{
-    at = ev->flags & SL_EVF_FLOW_FIRST
-             ? SL_JSON_LITERAL(at, "{\"ph\":\"s\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",")
-             : SL_JSON_LITERAL(
-                   at, "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",");
-    at = PUT_FIELD(at, "pid", k->meta.pid);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "tid", ev->thread);
+    at = put_text(at, tail ? "{\"ph\":\"s\",\"cat\":\"" : "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"");
+    at = put_text(SL_JSON_LITERAL(put_text(at, name), "\",\"name\":\""), name);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, "\","), "pid",
+                   tail || back ? (int64_t)k->meta.pid : ev->device);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "tid", tail || back ? ev->thread : ev->stream);
     return SL_JSON_LITERAL(at, ",\"id\":");
 }
 
@@ -294,13 +284,12 @@ char *sl_kineto_text(struct sl_kineto *k, char *at, const struct sl_event *ev)
         return text_of_call(k, at, ev);
     case SL_EV_CPU_OP:
         return sl_kineto_op_text(k, at, ev);
-    case SL_EV_FLOW_BACK:
-        return text_of_arrow_back(k, at, ev);
     case SL_EV_OVERHEAD:
         return text_of_overhead(k, at, ev);
     case SL_EV_SYNC:
         return text_of_sync(at, ev);
     case SL_EV_FLOW:
+    case SL_EV_FLOW_BACK:
         return text_of_arrow(k, at, ev);
     default:
         return text_of_gpu_operation(k, at, ev);

@@ -13,12 +13,6 @@
 
 #include "args.h"
 
-enum {
-    OUTPUT,
-    FORCE,
-    QUIET
-};
-
 static const struct sl_flag options[] = {
     {"output", 'o', "FILE", ""},
     {"force", 'f', NULL, ""},
@@ -26,61 +20,93 @@ static const struct sl_flag options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static const struct sl_command command = {.name = "test", .options = options};
+/* "output:x force :file ..." for what was given. */
+static char got[256];
 
-/* "output=x force :file ..." for what was parsed; "ERROR" ends it. */
-static void parse(const char *line, char *out)
+static int note(const struct sl_args *args)
+{
+    for (int i = 0; options[i].name; i++) {
+        if (!args->value[i])
+            continue;
+        strcat(strcat(got, options[i].name), options[i].value ? ":" : "");
+        strcat(strcat(got, args->value[i]), " ");
+    }
+    for (int i = 0; i < args->operands; i++)
+        strcat(strcat(strcat(got, ":"), args->operand[i]), " ");
+    assert_null(args->operand[args->operands]);
+    return SL_EXIT_PROBLEM;
+}
+
+static struct sl_command command = {.name = "test",
+                                    .usage = "test",
+                                    .about = "",
+                                    .after = "",
+                                    .options = options,
+                                    .operands_max = SL_ARGS_ANY,
+                                    .run = note};
+
+static int run(const char *line)
 {
     char copy[256], *argv[16];
-    struct sl_args args;
-    int argc = 0, option;
+    int argc = 0;
 
     strcpy(copy, line);
     for (char *p = strtok(copy, " "); p; p = strtok(NULL, " "))
         argv[argc++] = p;
-    out[0] = '\0';
-    sl_args_begin(&args, &command, argc, argv);
-    while ((option = sl_args_next(&args)) != SL_ARGS_END) {
-        if (option == SL_ARGS_ERROR) {
-            strcat(out, "ERROR");
-            return;
-        }
-        if (option >= 0)
-            strcat(out, options[option].name);
-        if (option == SL_ARGS_OPERAND || options[option].value)
-            strcat(strcat(out, ":"), args.value);
-        strcat(out, " ");
-    }
+    argv[argc] = NULL;
+    got[0] = '\0';
+    return sl_args_run(&command, argc, argv);
 }
 
 static void expect(const char *line, const char *wanted)
 {
-    char got[256];
-
-    parse(line, got);
+    assert_int_equal(run(line), SL_EXIT_PROBLEM);
     assert_string_equal(got, wanted);
+}
+
+static void expect_no_run(const char *line, int status)
+{
+    assert_int_equal(run(line), status);
+    assert_string_equal(got, "");
 }
 
 static void test_lines(void **state)
 {
     (void)state;
     expect("test", "");
-    expect("test a -o b --force c", ":a output:b force :c ");
-    expect("test --output=x=y --output z", "output:x=y output:z ");
-    expect("test -ofile -fq -qo x", "output:file force quiet quiet output:x ");
+    expect("test a -o b --force c", "output:b force :a :c ");
+    expect("test --output=x=y --output z", "output:z ");
+    expect("test -ofile -fq", "output:file force quiet ");
+    expect("test -qfo x -q", "output:x force quiet ");
     expect("test -f -- -o --force", "force :-o :--force ");
-    expect("test - -q", ":- quiet ");
+    expect("test - -q", "quiet :- ");
 }
 
 static void test_mistakes(void **state)
 {
     (void)state;
-    expect("test a --outptu b", ":a ERROR");
-    expect("test -x", "ERROR");
-    expect("test -qx", "quiet ERROR");
-    expect("test --output", "ERROR");
-    expect("test -o", "ERROR");
-    expect("test --force=yes", "ERROR");
+    expect_no_run("test a --outptu b", SL_EXIT_USAGE);
+    expect_no_run("test -x", SL_EXIT_USAGE);
+    expect_no_run("test -qx", SL_EXIT_USAGE);
+    expect_no_run("test --output", SL_EXIT_USAGE);
+    expect_no_run("test -o", SL_EXIT_USAGE);
+    expect_no_run("test --force=yes", SL_EXIT_USAGE);
+    expect_no_run("test -q --help -x", SL_EXIT_OK);
+    expect_no_run("test -qh", SL_EXIT_OK);
+}
+
+static void test_operands(void **state)
+{
+    (void)state;
+    command.operands_max = 1;
+    expect("test a -q", "quiet :a ");
+    expect_no_run("test a -q b", SL_EXIT_USAGE);
+    command.operands_max = 0;
+    expect_no_run("test a", SL_EXIT_USAGE);
+    command.operands_max = SL_ARGS_COMMAND;
+    expect("test -q a -q --output", "quiet :a :-q :--output ");
+    expect("test -q -- -a --", "quiet :-a :-- ");
+    command.operands_max = SL_ARGS_ANY;
 }
 
 static void test_nearest(void **state)
@@ -95,26 +121,13 @@ static void test_nearest(void **state)
     assert_null(sl_args_nearest("a-name-that-is-much-longer-than-any-of-those-here", names, 3));
 }
 
-static void test_one_file(void **state)
-{
-    const struct sl_args first = {.command = &command, .value = "a"};
-    const struct sl_args second = {.command = &command, .value = "b"};
-    const char *file = NULL;
-
-    (void)state;
-    assert_int_equal(sl_args_take_file(&first, &file), 0);
-    assert_string_equal(file, "a");
-    assert_int_equal(sl_args_take_file(&second, &file), SL_EXIT_USAGE);
-    assert_string_equal(file, "a");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_one_file),
+        cmocka_unit_test(test_operands),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "edges/edge_lines.h"
 #include "edges/edge_summary.h"
 
 static struct sl_edge_summary *summary;
@@ -63,10 +62,10 @@ static void test_groups(void **state)
     add(SL_EDGE_STREAM_SYNC, 11, 20, 30, 100);
     add(SL_EDGE_EVENT_SYNC, 10, 21, 30, 7);
     add(SL_EDGE_EVENT_SYNC, 12, 22, 30, 0); /* nothing was waited for */
-    assert_waits(sl_edge_summary_all(summary), 3, 112, 100);
-    assert_waits(sl_edge_summary_kind(summary, SL_EDGE_STREAM_SYNC), 2, 105, 100);
-    assert_waits(sl_edge_summary_kind(summary, SL_EDGE_EVENT_SYNC), 1, 7, 7);
-    assert_waits(sl_edge_summary_kind(summary, SL_EDGE_COPY), 0, 0, 0);
+    assert_waits(&sl_edge_summary_totals(summary)->all, 3, 112, 100);
+    assert_waits(&sl_edge_summary_totals(summary)->kind[SL_EDGE_STREAM_SYNC], 2, 105, 100);
+    assert_waits(&sl_edge_summary_totals(summary)->kind[SL_EDGE_EVENT_SYNC], 1, 7, 7);
+    assert_waits(&sl_edge_summary_totals(summary)->kind[SL_EDGE_COPY], 0, 0, 0);
     assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_SOURCE, &group), 2);
     assert_int_equal(group[0].name, 11);
     assert_waits(&group[0].waits, 1, 100, 100);
@@ -81,15 +80,15 @@ static void test_groups(void **state)
 
 static void test_longest(void **state)
 {
-    const struct sl_edge_long *longest;
+    const struct sl_edge_totals *totals = sl_edge_summary_totals(summary);
 
     (void)state;
     for (uint64_t i = 1; i <= 100; i++)
         add(SL_EDGE_COPY, 1, (uint32_t)(i * 37 % 101), 1, i * 37 % 101);
-    assert_int_equal(sl_edge_summary_longest(summary, &longest), SL_EDGE_LONGEST);
+    assert_int_equal(totals->longest_count, SL_EDGE_LONGEST);
     for (unsigned i = 0; i < SL_EDGE_LONGEST; i++) {
-        assert_int_equal(longest[i].edge.wait_ns, 100 - i);
-        assert_int_equal(longest[i].where.place, 100 - i);
+        assert_int_equal(totals->longest[i].edge.wait_ns, 100 - i);
+        assert_int_equal(totals->longest[i].where.place, 100 - i);
     }
 }
 
@@ -99,14 +98,14 @@ static void test_many_names(void **state)
     size_t count;
 
     (void)state;
-    for (uint32_t i = 0; i < 100000; i++)
+    for (uint32_t i = 0; i < 200000; i++)
         add(SL_EDGE_COPY, i, 0, 0, 2);
     count = sl_edge_summary_sort(summary, SL_EDGE_BY_SOURCE, &group);
-    assert_true(count > 40000);
-    assert_waits(sl_edge_summary_rest(summary, SL_EDGE_BY_SOURCE), 100000 - count,
-                 2 * (100000 - count), 2);
-    assert_waits(sl_edge_summary_rest(summary, SL_EDGE_BY_PLACE), 0, 0, 0);
-    assert_waits(sl_edge_summary_all(summary), 100000, 200000, 2);
+    assert_true(count > 90000);
+    assert_waits(&sl_edge_summary_totals(summary)->rest[SL_EDGE_BY_SOURCE], 200000 - count,
+                 2 * (200000 - count), 2);
+    assert_waits(&sl_edge_summary_totals(summary)->rest[SL_EDGE_BY_PLACE], 0, 0, 0);
+    assert_waits(&sl_edge_summary_totals(summary)->all, 200000, 400000, 2);
 }
 
 static void add_at(uint64_t at_ns, uint32_t line, int at_start, uint64_t ns)
@@ -121,8 +120,8 @@ static void add_at(uint64_t at_ns, uint32_t line, int at_start, uint64_t ns)
 static void test_steps_that_are_known_later(void **state)
 {
     const struct sl_edge_group *group;
-    const struct sl_edge_long *longest;
-    const struct sl_edge_line *line;
+    const struct sl_edge_totals *totals = sl_edge_summary_totals(summary);
+    const struct sl_edge_group *line;
 
     (void)state;
     first_step_ns = UINT64_MAX; /* none so far */
@@ -139,10 +138,10 @@ static void test_steps_that_are_known_later(void **state)
     assert_waits(&group[1].waits, 1, 40, 40);
     assert_int_equal(group[2].name, 1000);
     assert_waits(&group[2].waits, 1, 10, 10);
-    assert_int_equal(sl_edge_summary_longest(summary, &longest), 4);
-    assert_int_equal(longest[0].where.step, 0);
-    assert_int_equal(longest[1].where.step, 1001);
-    assert_int_equal(sl_edge_lines_sort(sl_edge_summary_lines(summary), &line), 1);
+    assert_int_equal(totals->longest_count, 4);
+    assert_int_equal(totals->longest[0].where.step, 0);
+    assert_int_equal(totals->longest[1].where.step, 1001);
+    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_LINE, &line), 1);
     assert_waits(&line[0].waits, 4, 100, 40);
     assert_int_equal(line[0].waits.in_steps_ns, 60);
 }
@@ -164,16 +163,79 @@ static void test_more_waits_than_are_remembered(void **state)
 
 static void test_lines_are_the_cpus(void **state)
 {
-    const struct sl_edge_line *line;
+    const struct sl_edge_group *line;
 
     (void)state;
     add_at(1, 5, 0, 10);
     add_at(1, 6, 1, 1000); /* a GPU operation waited */
     sl_edge_summary_end(summary);
-    assert_int_equal(sl_edge_lines_sort(sl_edge_summary_lines(summary), &line), 1);
-    assert_int_equal(line[0].line, 5);
+    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_LINE, &line), 1);
+    assert_int_equal(line[0].name, 5);
     assert_int_equal(line[0].source, 7);
     assert_waits(&line[0].waits, 1, 10, 10);
+}
+
+static void add_line(uint32_t line, uint32_t source, uint64_t ns, uint32_t step)
+{
+    const struct sl_edge_where where = {.line = line, .spent_on = source, .step = step};
+    const struct sl_edge edge = {.kind = SL_EDGE_COPY, .wait_ns = ns};
+
+    sl_edge_summary_add(summary, &edge, &where);
+}
+
+static void test_lines_by_what_they_waited_in_all(void **state)
+{
+    static const struct {
+        uint32_t line, source;
+        uint64_t count, total, longest;
+    } expected[] = {{2, 21, 1, 60, 60}, {2, 20, 2, 50, 30}, {1, 20, 1, 100, 100}, {0, 0, 1, 1, 1}};
+    const struct sl_edge_group *at;
+    struct sl_edge_waits all;
+
+    (void)state;
+    add_line(1, 20, 100, 0);
+    add_line(2, 20, 30, 0);
+    add_line(0, 0, 1, 0);
+    add_line(2, 21, 60, 1);
+    add_line(2, 20, 20, 0);
+    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_LINE, &at), 4);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(at[i].name, expected[i].line);
+        assert_int_equal(at[i].source, expected[i].source);
+        assert_waits(&at[i].waits, expected[i].count, expected[i].total, expected[i].longest);
+    }
+    assert_int_equal(sl_edge_summary_name(at, 4, &all), 2);
+    assert_waits(&all, 3, 110, 60);
+    assert_int_equal(all.in_steps_ns, 60);
+    assert_int_equal(sl_edge_summary_name(at + 3, 1, &all), 1);
+}
+
+static void test_none(void **state)
+{
+    const struct sl_edge_group *at;
+
+    (void)state;
+    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_LINE, &at), 0);
+    sl_edge_summary_destroy(NULL);
+}
+
+static void test_more_lines_than_there_is_room_for(void **state)
+{
+    const struct sl_edge_group *at;
+    const struct sl_edge_waits *rest;
+    uint64_t count = 0;
+    size_t pairs;
+
+    (void)state;
+    for (uint32_t i = 0; i < 200000; i++)
+        add_line(i / 3, i, 2, 0);
+    rest = &sl_edge_summary_totals(summary)->rest[SL_EDGE_BY_LINE];
+    pairs = sl_edge_summary_sort(summary, SL_EDGE_BY_LINE, &at);
+    for (size_t i = 0; i < pairs; i++)
+        count += at[i].waits.count;
+    assert_true(pairs > 90000);
+    assert_int_equal(count + rest->count, 200000);
+    assert_int_equal(rest->total_ns, 2 * (200000 - count));
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -187,6 +249,9 @@ int main(void)
         TEST(test_steps_that_are_known_later),
         TEST(test_more_waits_than_are_remembered),
         TEST(test_lines_are_the_cpus),
+        TEST(test_lines_by_what_they_waited_in_all),
+        TEST(test_none),
+        TEST(test_more_lines_than_there_is_room_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,7 +210,7 @@ static void note(void *user, const char *path, enum sl_json_type type, struct sl
 {
     char *out = user;
 
-    sprintf(out + strlen(out), "%s%c%.*s;", path, "SNW"[type], (int)value.size, value.data);
+    sprintf(out + strlen(out), "%s%c%.*s;", path, "SNWAO"[type], (int)value.size, value.data);
 }
 
 static int visit(const char *text, char *out)
@@ -231,7 +231,11 @@ static void test_visit(void **state)
     (void)state;
     assert_int_equal(visit("{\"a\": 1, \"b\": {\"c\": [\"x\", {\"d\": true}]}, \"e\": null}", out),
                      0);
-    assert_string_equal(out, "top.aN1;top.b.cSx;top.b.c.dWtrue;top.eWnull;");
+    assert_string_equal(out, "top.aN1;top.b.cSx;top.b.c.dWtrue;top.b.cO{\"d\": true};"
+                             "top.b.cA[\"x\", {\"d\": true}];"
+                             "top.bO{\"c\": [\"x\", {\"d\": true}]};top.eWnull;");
+    assert_int_equal(visit("[[ [] , 1 ] , {} ]", out), 0);
+    assert_string_equal(out, "topA[];topN1;topA[ [] , 1 ];topO{};");
     assert_int_equal(visit("7", out), 0);
     assert_string_equal(out, "topN7;");
     assert_int_equal(visit("\"seven\"", out), 0);

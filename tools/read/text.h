@@ -1,0 +1,30 @@
+/*
+ * text.h - a piece of text that lies in a longer one.
+ *
+ * Pure inline functions; any thread.
+ */
+#ifndef SL_TEXT_H
+#define SL_TEXT_H
+
+#include <stddef.h>
+#include <string.h>
+
+/* Valid as long as the text that it lies in. */
+struct sl_text {
+    const char *data; /* NULL: absent */
+    size_t size;
+};
+
+static inline int sl_text_begins(struct sl_text text, const char *with)
+{
+    size_t size = strlen(with);
+
+    return text.data && text.size >= size && memcmp(text.data, with, size) == 0;
+}
+
+static inline int sl_text_is(struct sl_text text, const char *word)
+{
+    return text.size == strlen(word) && sl_text_begins(text, word);
+}
+
+#endif
