@@ -4,7 +4,7 @@
  *   sl_process_inject()   application thread inside cuInit: read options, find CUPTI, register,
  *                         enable; no thread, no file yet          (passive -> armed)
  *   first buffer request  CUDA is really in use: start the two background threads
- *   collector thread      window state machine, flush timer, decode, assemble -> ring
+ *   recorder thread      window state machine, flush timer, decode, assemble -> ring
  * (recorder/recorder.h) writer thread         ring -> files (write/writer.h) sl_process_exit() at
  * exit: last flush within the exit budget, close the file sl_process_fork_child()  passive for
  * good; touches nothing of the parent's

@@ -6,7 +6,7 @@
  * all if by then none of its buffers is out. So where we fetch them in its stead, to have CUPTI
  * back, they are kept here until its own flush.
  *
- * Threads: opened by the collector; put by whichever thread CUPTI gives a buffer back on; delivered
+ * Threads: opened by the recorder; put by whichever thread CUPTI gives a buffer back on; delivered
  * by any of the application's. No lock is held, nothing is allocated. Memory: the buffers are the
  * client's, and so it stays.
  */

@@ -2,7 +2,7 @@
  * peer.c - another client of CUPTI's in the process: when it comes, and when it has
  * left.
  *
- * Entered by the collector, and by threads of the application's from the slots
+ * Entered by the recorder, and by threads of the application's from the slots
  * (peer_hooks.c), which may wait here, within bounds. State is static and atomic; no
  * lock is held.
  */
@@ -17,10 +17,10 @@
 #include "collect/cupti/tables.h"
 #include "session/kept_buffers.h"
 
-/* Longer than the collector takes to let go, unless CUPTI keeps it. */
+/* Longer than the recorder takes to let go, unless CUPTI keeps it. */
 #define WAIT_MOST_NS 5000000000ull
 
-static _Atomic int is_scanned; /* the first scan is over: the collector may make others */
+static _Atomic int is_scanned; /* the first scan is over: the recorder may make others */
 
 struct sl_peer_watched sl_peer_watched;
 struct sl_peer_client sl_peer_client = {.state = SL_PEER_OFF};
@@ -61,7 +61,7 @@ static void wait_until_let_go(void)
     }
 }
 
-/* It had left and begins again: whoever waits for the collector to come back waits for nothing. */
+/* It had left and begins again: whoever waits for the recorder to come back waits for nothing. */
 static void go_on(void)
 {
     if (change(SL_PEER_LEFT, SL_PEER_THEIRS))
@@ -232,7 +232,7 @@ void sl_peer_watch(const struct sl_peer_options *opt, int is_here)
 
 void sl_peer_rescan(void)
 {
-    /* A collector that was started meanwhile leaves the first one to who watches. */
+    /* A recorder that was started meanwhile leaves the first one to who watches. */
     if (atomic_load_explicit(&is_scanned, memory_order_acquire) && sl_peer_state() != SL_PEER_OFF &&
         sl_peer_slots_are_new())
         sl_peer_slots_scan();

@@ -210,7 +210,7 @@ static int subscribe(void **subscriber, void *callback, void *user)
 /* Ends CUPTI for the whole process: callbacks, kinds and buffers of whoever has some; it begins
  * anew with the next call of its. What we have recorded is fetched before. libkineto makes this
  * call behind a session where TEARDOWN_CUPTI is set, in a callback of CUPTI's at the end of the
- * next CUDA call: so we come back later, from the collector, as after a session. */
+ * next CUDA call: so we come back later, from the recorder, as after a session. */
 static int finalize(void)
 {
     int result;

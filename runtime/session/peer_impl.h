@@ -29,7 +29,7 @@ struct sl_peer_client {
     _Atomic int has_flushed;  /* since it disabled a kind */
     _Atomic uint64_t left_ns; /* monotonic: its last sign */
     _Atomic int is_settled;   /* it has said itself that it is over */
-    _Atomic uint32_t is_back; /* since then the collector has come back */
+    _Atomic uint32_t is_back; /* since then the recorder has come back */
     _Atomic(sl_cupti_request_fn) request;
     _Atomic(sl_cupti_complete_fn) complete;
     _Atomic uint32_t is_fetched; /* by a flush of ours, right now */
@@ -50,7 +50,7 @@ int sl_peer_leave(void);
 void sl_peer_leave_if_idle(void);
 /* Whoever changes a part of the condition looks at all of it, so the last one sees it met. */
 void sl_peer_leave_if_over(void);
-/* The client's last calls are these: if buffers are out then, the collector keeps an eye on them.
+/* The client's last calls are these: if buffers are out then, the recorder keeps an eye on them.
  */
 void sl_peer_leave_or_tell(void);
 

@@ -1,4 +1,4 @@
-/* cupti_calls_test.c - the collector's calls of CUPTI: forced flushes, drops, clocks, refusals.
+/* cupti_calls_test.c - the recorder's calls of CUPTI: forced flushes, drops, clocks, refusals.
  */
 #include "life.h"
 
@@ -163,7 +163,7 @@ static void play_cut_off(void)
     CHECK(flushes == before);
 }
 
-static void a_collector_that_was_cut_off_calls_cupti_no_more(void **state)
+static void a_recorder_that_was_cut_off_calls_cupti_no_more(void **state)
 {
     (void)state;
     in_child(play_cut_off);
@@ -178,7 +178,7 @@ int main(void)
         CASE(a_clock_of_another_tool_is_said),
         CASE(a_clock_that_is_right_is_not_spoken_of),
         CASE(a_kernel_that_runs_on_is_a_row_that_says_so),
-        CASE(a_collector_that_was_cut_off_calls_cupti_no_more),
+        CASE(a_recorder_that_was_cut_off_calls_cupti_no_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
