@@ -91,7 +91,8 @@ static int begin_drain(struct sl_recorder *r)
     sl_torch_ops_enable(0);
     sl_pipeline_limit(r->pipeline, r->window.closed_ns);
     sl_outstanding_begin_drain(&r->session);
-    sl_kinds_await_sign(&r->session);
+    if (sl_handover_step(&r->session, SL_OWN_EV_WINDOW_ENDED))
+        return -ECANCELED;
     return sl_session_flush(&r->session, 0);
 }
 
@@ -269,7 +270,7 @@ static int run_until_exit(struct sl_recorder *r)
 {
     /* The exiting thread has started the recorder and is about to say that it exits. A flush would
      * bring another client's buffers to callbacks of that client that may be gone. */
-    while (r->session.never_asked && !is_exiting(r))
+    while (r->session.ownership.never_asked && !is_exiting(r))
         nap(r);
     for (;;) {
         /* Read before the look at what a wake may be for, so that no wake is slept through. */
@@ -327,7 +328,7 @@ static int finish(struct sl_recorder *r)
 
     if (!sl_pipeline_is_open(r->pipeline))
         return 0;
-    if (sl_handover_look_again(s))
+    if (sl_handover_step(s, SL_OWN_EV_BUFFERS))
         return -ECANCELED;
     end_window(r);
     /* No flush is made where another client has CUPTI. It would bring nothing of ours, but that
@@ -335,7 +336,7 @@ static int finish(struct sl_recorder *r)
      * first use is destroyed before. */
     if (sl_session_flush(s, 1) || sl_session_take_buffers(s))
         return -ECANCELED;
-    while (!s->taken_over && !sl_cupti_pool_all_back(r->exit_turn)) {
+    while (s->ownership.state != SL_OWN_TAKEN_OVER && !sl_cupti_pool_all_back(r->exit_turn)) {
         if (sl_session_wait_for_cupti(s) || sl_session_take_buffers(s))
             return -ECANCELED;
     }
@@ -379,22 +380,12 @@ void sl_recorder_prepare_session(struct sl_recorder *r)
     };
 }
 
-static void open_session(struct sl_recorder *r)
-{
-    struct sl_session *s = &r->session;
-
-    s->handed_over = r->opt.handed_over;
-    s->are_kinds_wanted = r->opt.on_since_ns != 0;
-    s->sure_ns = r->opt.on_since_ns ? r->opt.on_since_ns : sl_clock_now();
-    s->gap_since_ns = s->handed_over ? r->opt.on_since_ns : 0;
-}
-
 /* CUPTI is left as it was found: others may want it. 0, or -ECANCELED. */
 static int fail(struct sl_recorder *r, const char *reason)
 {
     struct sl_session *s = &r->session;
 
-    if (!s->handed_over && !s->taken_over && sl_handover_release(s))
+    if (s->ownership.state == SL_OWN_OURS && sl_handover_detach(s))
         return -ECANCELED;
     r->opt.on_failure(reason);
     return 0;
@@ -408,7 +399,7 @@ void *sl_recorder_run(void *user)
 
     pthread_setname_np(pthread_self(), "syncline-cupti");
     r->opt.on_start();
-    open_session(r);
+    sl_ownership_init(&s->ownership, r->opt.handed_over, r->opt.on_since_ns, sl_clock_now());
     err = create_pipeline(r);
     if (err) {
         if (fail(r, err == -ENOMEM ? "no memory for events: lower SYNCLINE_MEMORY"
@@ -421,14 +412,14 @@ void *sl_recorder_run(void *user)
     /* No record was judged yet, so the first step may be over already. */
     r->armed_step = r->window.await_step;
     sl_step_await(r->armed_step, 1);
-    if (s->are_kinds_wanted && !s->handed_over)
+    if (s->ownership.are_kinds_wanted && s->ownership.state == SL_OWN_OURS)
         sl_pipeline_kinds_on(r->pipeline, 0);
     /* The first window opens before any record is judged, even if the process ends already. */
     err = run_window(r);
-    if (s->handed_over)
+    if (s->ownership.state == SL_OWN_HANDED_OVER)
         sl_pipeline_use(r->pipeline); /* another client uses the GPU: the file reports the gap */
-    if (!err && s->never_asked)
-        err = sl_handover_set_never_asked(s);
+    if (!err && r->is_started_at_exit)
+        err = sl_handover_step(s, SL_OWN_EV_NEVER_ASKED);
     if (!err)
         err = run_until_exit(r);
     if (err == -EIO)

@@ -38,6 +38,7 @@ struct sl_recorder {
 
     /* The recorder thread's, and the exiting thread's once it has cut off the recorder. */
     struct sl_window window;
+    int is_started_at_exit;    /* because CUPTI has never asked us for a buffer */
     uint64_t calibrate_due_ns; /* monotonic */
     uint64_t armed_step;       /* the step that collect/torch/step.h was asked to report */
     int is_in_window;          /* the machine's actions are being carried out */

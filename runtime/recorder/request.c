@@ -34,7 +34,7 @@ int sl_recorder_init(struct sl_recorder **out, const struct sl_recorder_options 
     return 0;
 }
 
-static int start(struct sl_recorder *r, int never_asked)
+static int start(struct sl_recorder *r, int is_exit)
 {
     pthread_attr_t attributes;
     sigset_t all, before;
@@ -43,7 +43,7 @@ static int start(struct sl_recorder *r, int never_asked)
 
     if (atomic_exchange_explicit(&r->started, 1, memory_order_acq_rel))
         return -EALREADY;
-    r->session.never_asked = never_asked;
+    r->is_started_at_exit = is_exit;
     /* The host's signal handlers must never run there; a thread inherits its creator's mask. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -99,16 +99,26 @@ int sl_session_look_at_clock(struct sl_session *s)
     return 0;
 }
 
+/* Only profilers give CUPTI the tick counter for its clock. */
+static int compare_clock(struct sl_session *s, enum sl_cupti_clock_domain before)
+{
+    if (before == SL_CUPTI_CLOCK_REALTIME && s->clock.domain == SL_CUPTI_CLOCK_TICKS)
+        return sl_handover_step(s, SL_OWN_EV_CLOCK_CHANGED);
+    return 0;
+}
+
 /* Notices a client that has taken CUPTI and set its clock. */
 static int look_for_another(struct sl_session *s)
 {
     enum sl_cupti_clock_domain before = s->clock.domain;
+    struct sl_ownership_now now = {0};
 
     if (sl_session_look_at_clock(s))
         return -ECANCELED;
     if (s->clock.domain != before)
-        return sl_handover_suspect(s, before);
-    s->sure_ns = s->clock.last_ns;
+        return compare_clock(s, before);
+    now.real_ns = s->clock.last_ns;
+    sl_ownership_step(&s->ownership, SL_OWN_EV_CLOCK_KEPT, &now);
     return 0;
 }
 
@@ -117,7 +127,7 @@ int sl_session_check_clock(struct sl_session *s)
 {
     enum sl_cupti_clock_domain before = s->clock.domain;
 
-    if (s->handed_over)
+    if (s->ownership.state == SL_OWN_HANDED_OVER)
         return 0;
     if (sl_session_look_at_clock(s))
         return -ECANCELED;
@@ -127,7 +137,7 @@ int sl_session_check_clock(struct sl_session *s)
                     "CUPTI's clock is %lld us off CLOCK_REALTIME: another tool set its clock; "
                     "windows may begin and end at the wrong place; profile with one tool at a time",
                     (long long)(s->clock.offset_ns / 1000));
-    return s->clock.domain != before ? sl_handover_suspect(s, before) : 0;
+    return compare_clock(s, before);
 }
 
 /* ---- flushes ---- */
@@ -138,6 +148,24 @@ static int is_force_of_use(const struct sl_session *s)
     return sl_cupti_pool_outstanding() || sl_pipeline_waiting(s->pipeline);
 }
 
+/* Where CUPTI is busy with our buffers, it is not looked at what they hold. */
+static void note_flush(struct sl_session *s)
+{
+    struct sl_ownership_now now = sl_handover_now(s);
+    size_t records = 0;
+    int is_complete = sl_ownership_is_same(s->ownership.silence.buffers, now.buffers) &&
+                      sl_outstanding_is_complete(s, now.buffers, &records);
+
+    sl_ownership_note_flush(&s->ownership, &now, is_complete, records);
+}
+
+static int may_force(const struct sl_session *s)
+{
+    struct sl_ownership_now now = sl_handover_now(s);
+
+    return sl_ownership_may_force(&s->ownership, &now);
+}
+
 int sl_session_flush(struct sl_session *s, int forced)
 {
     const struct sl_cupti_api *api = s->opt.cupti;
@@ -145,13 +173,13 @@ int sl_session_flush(struct sl_session *s, int forced)
     struct sl_outstanding_mark mark;
 
     s->flush_due_ns = now + (s->opt.window->state == SL_WIN_DRAINING ? DRAIN_FLUSH_NS : FLUSH_NS);
-    if (s->handed_over)
+    if (s->ownership.state == SL_OWN_HANDED_OVER)
         return 0;
     if (look_for_another(s))
         return -ECANCELED;
     mark = sl_outstanding_mark_now(s->clock.last_ns);
-    sl_ownership_note_silence(s);
-    if (forced && (s->taken_over || sl_ownership_is_silent(s)))
+    note_flush(s);
+    if (forced && !may_force(s))
         return 0;
     forced = forced && is_force_of_use(s);
     if (sl_session_enter(s))
@@ -169,7 +197,7 @@ int sl_session_force_out(struct sl_session *s)
 {
     uint64_t deadline = sl_clock_monotonic() + FORCED_WAIT_NS;
 
-    if (s->handed_over || s->taken_over || sl_ownership_is_silent(s))
+    if (!may_force(s))
         return sl_session_take_buffers(s);
     if (sl_session_flush(s, 1) || sl_session_take_buffers(s))
         return -ECANCELED;
@@ -188,7 +216,7 @@ static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
     size_t dropped = 0;
     int err;
 
-    if (s->handed_over)
+    if (s->ownership.state == SL_OWN_HANDED_OVER)
         return 0; /* CUPTI would tell the other client's drops */
     if (sl_session_enter(s))
         return -ECANCELED;
@@ -291,7 +319,7 @@ static int await_rate(struct sl_session *s)
 /* Whether the records that came may be stamped in ticks, and what time a tick is. */
 static int know_clock(struct sl_session *s)
 {
-    if (!s->handed_over && !s->clock.is_mixed && look_for_another(s))
+    if (s->ownership.state != SL_OWN_HANDED_OVER && !s->clock.is_mixed && look_for_another(s))
         return -ECANCELED;
     return s->clock.is_mixed ? await_rate(s) : 0;
 }

@@ -20,6 +20,13 @@
 /* A record's end may be stamped this long before the record is in its buffer. */
 #define STAMP_SLACK_NS (2 * SL_NS_PER_MS)
 
+struct sl_ownership_buffers sl_outstanding_buffers(void)
+{
+    uint64_t turn = sl_cupti_pool_turn();
+
+    return (struct sl_ownership_buffers){.turn = turn, .count = sl_cupti_pool_lent(turn)};
+}
+
 struct look {
     const struct sl_cupti_layout *layout;
     struct sl_decode_held held;
@@ -40,6 +47,18 @@ struct sl_decode_held sl_outstanding_look(const struct sl_session *s, uint64_t t
     return look.held;
 }
 
+int sl_outstanding_is_complete(const struct sl_session *s, struct sl_ownership_buffers buffers,
+                               size_t *records)
+{
+    struct sl_decode_held held = sl_outstanding_look(s, buffers.turn);
+
+    *records = held.records;
+    /* A buffer that looks empty does not count as completed: some CUPTI may write a record to it
+     * only when it delivers it. */
+    return !held.unfinished && (buffers.count != 0) == (held.records != 0) &&
+           !sl_pipeline_waiting(s->pipeline);
+}
+
 /* ---- a window's end ---- */
 
 void sl_outstanding_begin_drain(struct sl_session *s)
@@ -55,7 +74,7 @@ int sl_outstanding_is_drained(struct sl_session *s)
 {
     struct sl_outstanding *o = &s->outstanding;
 
-    if (s->taken_over) /* CUPTI gives our buffers to somebody else */
+    if (s->ownership.state == SL_OWN_TAKEN_OVER) /* CUPTI gives our buffers to somebody else */
         return 1;
     if (!sl_cupti_pool_all_back(o->drain_turn) || sl_pipeline_waiting(s->pipeline))
         o->drain_back = 0;

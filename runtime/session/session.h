@@ -3,8 +3,8 @@
  * buffers CUPTI still has, and what clock it uses.
  *
  * Files: cupti_calls.c (calls of CUPTI, buffers that came back), outstanding.c (buffers that have
- * not), kinds.c (kinds on and off), ownership.c (who owns CUPTI), handover.c (another profiler gets
- * CUPTI, and we take it back), peer.c (what that profiler does).
+ * not), kinds.c (kinds on and off), ownership.c (who owns CUPTI: a pure state machine), handover.c
+ * (carries out what that asks for), peer.c (what another profiler in the process does).
  *
  * Threads: the recorder thread (recorder/recorder.h), where nothing else is said. The exiting
  * thread takes its place once it has cut it off. No lock is held, least of all across a call of
@@ -27,6 +27,7 @@
 #include "collect/cupti/dump.h"
 #include "control/window.h"
 #include "pipeline/pipeline.h"
+#include "session/ownership.h"
 
 #define SL_NS_PER_MS   1000000ull
 #define SL_SESSION_NAP SL_NS_PER_MS
@@ -73,21 +74,6 @@ struct sl_outstanding_mark {
     int back; /* consecutive looks that found all of those back */
 };
 
-/* The last of our buffers that CUPTI asked for, and how many of all it has. When one of the two
- * numbers changes, CUPTI works for us. */
-struct sl_cupti_holding {
-    uint64_t turn;
-    unsigned count;
-};
-
-/* Consecutive plain flushes that changed nothing although CUPTI holds completed records only. */
-struct sl_ownership_silence {
-    struct sl_cupti_holding holding;
-    size_t records;    /* in the buffers that CUPTI holds */
-    uint64_t since_ns; /* monotonic */
-    unsigned flushes;
-};
-
 /* Flushes whose records are awaited at the same time: CUPTI may be seconds late. */
 #define SL_OUTSTANDING_MARKS 16
 
@@ -111,22 +97,9 @@ struct sl_session {
     struct sl_cupti_clock clock;
     uint64_t flush_due_ns; /* monotonic */
     struct sl_outstanding outstanding;
-    int are_kinds_wanted; /* as the window machine has it, whoever has CUPTI */
-
-    /* Another client. Handed over: it was given CUPTI, and nothing of ours is on. Taken over: it
-     * has taken it without a word, and what is on is both ours and its: what changes or forces
-     * anything is not done any more. */
-    int handed_over, taken_over;
-    int never_asked;          /* taken over before CUPTI asked for a first buffer */
-    uint64_t gap_since_ns;    /* nothing of ours comes since then, CLOCK_REALTIME; 0: it does */
-    uint64_t fetch_due_ns;    /* monotonic: when what it leaves with CUPTI is fetched; 0: nothing */
-    uint64_t sure_ns;         /* CLOCK_REALTIME: last look at which CUPTI's clock was as before */
-    uint64_t taken_over_turn; /* last buffer requested by then */
-    int is_off_due;           /* kinds are to go off when CUPTI gives a sign, after this: */
-    struct sl_cupti_holding awaited;
-    struct sl_ownership_silence silence;
-    int taken_over_said;
-    int clock_said, drop_said, late_said, refused_said;
+    struct sl_ownership ownership;
+    int taken_over_said, refused_said;
+    int clock_said, drop_said, late_said;
 };
 
 /* ---- cupti_calls.c ---- */
@@ -169,8 +142,16 @@ void sl_session_open_dump(struct sl_session *s);
 
 /* ---- outstanding.c ---- */
 
+/* Any thread: the last buffer that CUPTI asked for, and how many of ours it has. */
+struct sl_ownership_buffers sl_outstanding_buffers(void);
+
 /* Any thread: what the buffers hold that were requested up to `turn` and have not come back. */
 struct sl_decode_held sl_outstanding_look(const struct sl_session *s, uint64_t turn);
+
+/* Whether all that CUPTI has of ours is completed: a plain flush would bring it. *records: how many
+ * records that are. */
+int sl_outstanding_is_complete(const struct sl_session *s, struct sl_ownership_buffers buffers,
+                               size_t *records);
 
 /* A window ends: its records are in the buffers requested so far. */
 void sl_outstanding_begin_drain(struct sl_session *s);
@@ -195,45 +176,33 @@ void sl_outstanding_tell_missing(struct sl_session *s, uint64_t turn,
 /* The window machine wants the kinds on, or off: then with CUPTI's next sign. -EIO: none could be
  * turned on. */
 int sl_kinds_want(struct sl_session *s, int on);
-/* Only what CUPTI does from here on is a sign. */
-void sl_kinds_await_sign(struct sl_session *s);
-/* Turns the kinds off that are due, if there was a sign. */
+/* At each tick: turns the kinds off that are due, if there was a sign. */
 int sl_kinds_turn_off_due(struct sl_session *s);
-/* Turns the kinds that may be off between windows on or off, unless another client has CUPTI; -EIO:
- * none could be turned on. */
-int sl_kinds_set(struct sl_session *s, int on);
+
+/* Actions of the ownership machine, for handover.c. */
+int sl_kinds_turn_on(struct sl_session *s); /* -EIO: CUPTI refused all of them */
+int sl_kinds_turn_back_on(struct sl_session *s);
+int sl_kinds_turn_off(struct sl_session *s);
+int sl_kinds_check_clock(struct sl_session *s);
+int sl_kinds_tell_on(struct sl_session *s);
 
 /* ---- handover.c ---- */
 
-/* Lets go of CUPTI for a client that waits for it, takes it back from one that has left, looks for
- * objects that were loaded. */
+/* What the ownership machine is told beside an event. */
+struct sl_ownership_now sl_handover_now(const struct sl_session *s);
+
+/* Tells the ownership machine and carries out what it asks for. 0, or the first error. */
+int sl_handover_step(struct sl_session *s, enum sl_ownership_event event);
+
+/* At each tick: sees whether another profiler waits for CUPTI or has left, looks for objects that
+ * were loaded. */
 int sl_handover_share(struct sl_session *s);
 
 /* Turns off all that is ours, and sets CUPTI as it was found. */
-int sl_handover_release(struct sl_session *s);
-
-/* CUPTI's clock is not what it was, though nobody has asked: somebody has CUPTI now. */
-int sl_handover_suspect(struct sl_session *s, enum sl_cupti_clock_domain before);
-
-/* After that: CUPTI has asked us for a buffer since, so nobody has it, and all is as before. */
-int sl_handover_look_again(struct sl_session *s);
-
-/* CUPTI was taken before it asked us for a first buffer: the open window's file says so. If it has
- * asked by now, it is not so. */
-int sl_handover_set_never_asked(struct sl_session *s);
+int sl_handover_detach(struct sl_session *s);
 
 /* Reports to the open window's file since when nothing was recorded, if that is so. The window ends
  * at until_ns, or recording goes on there. */
 void sl_handover_tell_gap(struct sl_session *s, uint64_t until_ns);
-
-/* ---- ownership.c ---- */
-
-struct sl_cupti_holding sl_ownership_holding(void);
-int sl_ownership_is_same(struct sl_cupti_holding a, struct sl_cupti_holding b);
-
-/* Before each flush. */
-void sl_ownership_note_silence(struct sl_session *s);
-/* Flushes have changed nothing for a while, though CUPTI holds completed records of ours only. */
-int sl_ownership_is_silent(const struct sl_session *s);
 
 #endif
