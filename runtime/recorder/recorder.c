@@ -183,6 +183,8 @@ static int turn_window(struct sl_recorder *r, int drained, uint32_t *actions)
     *actions = step(r, window_now(), drained);
     r->is_in_window = 1;
     err = carry_out(r, *actions, drained);
+    if (err == -ECANCELED)
+        return err; /* the window is the exiting thread's */
     r->is_in_window = 0;
     arm_step(r);
     return err;
@@ -201,7 +203,8 @@ static int see_step(void *recorder)
            (r->window.state == SL_WIN_LEAD_IN || r->window.state == SL_WIN_RECORDING) &&
            sl_step_awaited(&number, &ns) == 0)
         err = turn_window(r, 0, &actions);
-    sl_pipeline_seen(r->pipeline, now);
+    if (err != -ECANCELED)
+        sl_pipeline_seen(r->pipeline, now);
     return err;
 }
 
