@@ -47,7 +47,7 @@ int sl_process_start(void)
                     "SYNCLINE_WINDOW=demand to record between start() and stop()");
     if (err)
         return err;
-    answer = sl_collector_request_start(sl_process.collector);
+    answer = sl_recorder_request_start(sl_process.recorder);
     /* CUPTI may have asked for no buffer yet, though a context exists. */
     sl_process_start_threads();
     return answer;
@@ -57,7 +57,7 @@ int sl_process_dump(void)
 {
     int err = is_there();
 
-    return err ? err : sl_collector_request_dump(sl_process.collector);
+    return err ? err : sl_recorder_request_dump(sl_process.recorder);
 }
 
 int sl_process_hand_over(void)
@@ -173,7 +173,7 @@ int sl_process_stop(void)
 {
     int err = is_there();
 
-    return err ? err : sl_collector_request_stop(sl_process.collector);
+    return err ? err : sl_recorder_request_stop(sl_process.recorder);
 }
 
 static int32_t public_state(enum sl_window_state state)
@@ -193,15 +193,15 @@ static int32_t public_state(enum sl_window_state state)
 
 static void fill_status(struct sl_status *s, int passive_now)
 {
-    struct sl_collector_status c;
+    struct sl_recorder_status c;
 
     s->records = sl_stats_get(SL_STAT_RECORDS);
     s->events_written = sl_stats_get(SL_STAT_EVENTS_WRITTEN);
     s->dropped = sl_process_dropped();
     /* A fork may have caught the writer in the middle of telling its last file: the child would
      * wait for the rest. */
-    if (sl_process.collector && getpid() == sl_process.pid) {
-        sl_collector_get_status(sl_process.collector, &c, s->last_file, sizeof(s->last_file));
+    if (sl_process.recorder && getpid() == sl_process.pid) {
+        sl_recorder_get_status(sl_process.recorder, &c, s->last_file, sizeof(s->last_file));
         s->state = c.started ? public_state(c.state) : SL_STATE_ARMED;
         s->window = c.window;
         s->windows_completed = c.windows_completed;

@@ -14,11 +14,12 @@
 #include "collect/source.h"
 #include "process/process_impl.h"
 #include "session/peer.h"
+#include "session/session.h"
 
 /* One buffer holds some 4000 records. Every thread that calls CUDA has one out, so larger ones
  * would spend the cap on threads that launch little. */
 #define BUFFER_BYTES (512u * 1024u)
-/* Threads may begin all at once, faster than the collector makes buffers: of 8 that launched at the
+/* Threads may begin all at once, faster than the recorder makes buffers: of 8 that launched at the
  * same moment, 5 found none of 4. 8 MiB, touched beforehand. */
 #define READY_BUFFERS 16
 /* CUPTI 13.3. A subscriber of 13.2 is not told of dropped records, and false sync edges come of
@@ -27,7 +28,7 @@
 
 /* ---- CUPTI ---- */
 
-/* On the collector thread: stderr may stall, and whoever made the first call must not wait. */
+/* On the recorder thread: stderr may stall, and whoever made the first call must not wait. */
 static void say_where(void)
 {
     const struct sl_identity *who = &sl_process.identity;
@@ -47,7 +48,7 @@ static int enable_kinds(uint32_t wanted, int *filter_api)
     uint32_t now = wanted, done;
 
     if (sl_process.config.window_mode == SL_WINDOW_DEMAND)
-        now &= SL_COLLECTOR_ALWAYS;
+        now &= SL_KINDS_ALWAYS;
     done = sl_cupti_enable(&sl_process.cupti, now, sl_process.config.api_all, filter_api);
     return done & ~(uint32_t)SL_CUPTI_NAMES || !(now & ~(uint32_t)SL_CUPTI_NAMES) ? 0 : -EIO;
 }
@@ -66,7 +67,7 @@ static int is_in_use(const struct sl_cupti_api *api)
 static int attach_to_cupti(void)
 {
     struct sl_cupti_api *api = &sl_process.cupti;
-    struct sl_collector_options opt = {
+    struct sl_recorder_options opt = {
         .config = &sl_process.config,
         .identity = &sl_process.identity,
         .cupti = api,
@@ -83,13 +84,13 @@ static int attach_to_cupti(void)
         sl_log(SL_LOG_INFO, "another profiler is recording: syncline begins when it stops");
         sl_process.handed_over = opt.handed_over = 1;
         opt.filter_api = !api->fn.ActivityEnableRuntimeApi && !sl_process.config.api_all;
-        return sl_collector_init(&sl_process.collector, &opt);
+        return sl_recorder_init(&sl_process.recorder, &opt);
     }
     err = sl_cupti_attach(api, sl_cupti_pool_request, sl_cupti_pool_complete);
     if (!err)
         err = enable_kinds(opt.kinds, &opt.filter_api);
     if (!err)
-        err = sl_collector_init(&sl_process.collector, &opt);
+        err = sl_recorder_init(&sl_process.recorder, &opt);
     return err;
 }
 

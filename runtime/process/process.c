@@ -4,7 +4,7 @@
  * Entered by the thread that initialises CUDA (inject), by the thread whose call needs CUPTI's
  * first buffer (first use), by any thread (public API), by the thread that ends the process (exit)
  * and by the child of a fork. Owns the configuration, who we are, and CUPTI's function table;
- * everything else belongs to the collector, which it starts. All of it is static and lives as long
+ * everything else belongs to the recorder, which it starts. All of it is static and lives as long
  * as the process.
  *
  * Whatever goes wrong ends in passive(): one line on stderr, a reason for sl_status(), and a host
@@ -46,7 +46,7 @@ void sl_process_fail(const char *reason)
 
 void sl_process_start_threads(void)
 {
-    int err = sl_collector_start(sl_process.collector);
+    int err = sl_recorder_start(sl_process.recorder);
 
     if (err && err != -EALREADY)
         sl_process_fail("no thread could be started: the limit on threads or memory is reached");
@@ -66,7 +66,7 @@ void sl_process_on_first_use(void)
 void sl_process_wake(void)
 {
     if (sl_process_life() == SL_LIFE_ARMED)
-        sl_collector_wake(sl_process.collector);
+        sl_recorder_wake(sl_process.recorder);
 }
 
 /* A client begins, on a thread of the application's that will wait for us, or has left. */
@@ -77,7 +77,7 @@ static void on_neighbour(void)
         return;
     }
     sl_process_start_threads();
-    sl_collector_wake(sl_process.collector);
+    sl_recorder_wake(sl_process.recorder);
 }
 
 static void watch_neighbours(void)
@@ -175,8 +175,8 @@ void sl_process_exit(void)
     if (atomic_exchange(&sl_process.exiting, 1))
         return;
     if (!atomic_load(&sl_process.used) && sl_cuda_facts_has_context())
-        sl_collector_tell_unasked(sl_process.collector);
-    sl_collector_exit(sl_process.collector);
+        sl_recorder_tell_never_asked(sl_process.recorder);
+    sl_recorder_exit(sl_process.recorder);
     if (sl_process.config.window_mode == SL_WINDOW_STEPS && atomic_load(&sl_process.used) &&
         sl_step_number() < 2)
         sl_log(SL_LOG_WARN,

@@ -1,13 +1,13 @@
 /*
  * process.h - the life cycle: passive -> armed -> recording -> draining; owns every module.
  *
- *   sl_process_inject()   application thread inside cuInit: read options, find CUPTI, register,
- *                         enable; no thread, no file yet          (passive -> armed)
- *   first buffer request  CUDA is really in use: start the two background threads
- *   collector thread      window state machine, flush timer, decode, assemble -> ring
- * (recorder/recorder.h) writer thread         ring -> files (write/writer.h) sl_process_exit() at
- * exit: last flush within the exit budget, close the file sl_process_fork_child()  passive for
- * good; touches nothing of the parent's
+ * - sl_process_inject(), application thread inside cuInit: reads the options, finds CUPTI,
+ *   registers callbacks, turns kinds on. No thread and no file yet (passive -> armed).
+ * - CUPTI's first buffer request: CUDA is really in use, so the two background threads start.
+ * - The recorder thread (recorder/recorder.h): window state machine, flush timer, decoding,
+ *   assembly, into the ring. The writer thread (write/writer.h): from the ring to files.
+ * - sl_process_exit(), exiting thread: last flush within the exit budget, closes the file.
+ * - sl_process_fork_child(): passive for good; touches nothing of the parent's.
  */
 #ifndef SL_PROCESS_H
 #define SL_PROCESS_H

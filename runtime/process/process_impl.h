@@ -19,7 +19,7 @@
 enum sl_life {
     SL_LIFE_NOT_INJECTED,
     SL_LIFE_PREPARING, /* inside inject() */
-    SL_LIFE_ARMED,     /* or further: the collector knows */
+    SL_LIFE_ARMED,     /* or further: the recorder knows */
     SL_LIFE_PASSIVE
 };
 
@@ -33,7 +33,7 @@ struct sl_process {
     struct sl_config config;
     struct sl_identity identity;
     struct sl_cupti_api cupti;
-    struct sl_collector *collector;
+    struct sl_recorder *recorder;
     char why[512]; /* what was wrong with libcupti */
 };
 
@@ -41,7 +41,7 @@ extern struct sl_process sl_process;
 
 static inline enum sl_life sl_process_life(void)
 {
-    /* Acquire pairs with the release in inject: the collector is there. */
+    /* Acquire pairs with the release in inject: the recorder is there. */
     return (enum sl_life)atomic_load_explicit(&sl_process.life, memory_order_acquire);
 }
 
@@ -49,7 +49,7 @@ static inline enum sl_life sl_process_life(void)
 void sl_process_fail(const char *reason);
 
 void sl_process_start_threads(void);
-void sl_process_wake(void); /* the collector, if it is there; any thread */
+void sl_process_wake(void); /* the recorder, if it is there; any thread */
 
 void sl_process_on_first_use(void);
 

@@ -1,11 +1,12 @@
 /*
- * exit.c - the end of the process: the collector's last records, then the writer's file,
- * within a budget.
+ * exit.c - the end of the process: the recorder's last records, then the writer's file, within a
+ * budget.
  *
- * The exiting thread only. A collector that CUPTI keeps for too long is cut off, and the exiting
- * thread does the rest in its place; one that is in our own code is soon done.
+ * Exiting thread. If CUPTI keeps the recorder thread for too long, the exiting thread cuts it off
+ * and does the rest in its place. A recorder that is in our own code is soon done. Memory:
+ * recorder_impl.h.
  */
-#include "session/session.h"
+#include "recorder/recorder_impl.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -18,58 +19,42 @@
 #include "collect/cupti/buffer.h"
 
 /*
- * What a host may lose at its end, however CUPTI and the disk behave: 50 ms, of which 20 are kept
- * back for the last frame, its write and the rename, and 1 us for each record that CUPTI still has.
- * That bounds the waiting for CUPTI. Our own work on what it delivered takes less than 1 us a
- * record, and is cut only at the very end of the 2 s.
+ * How long a host may wait for us at its end, however CUPTI and the disk behave: 50 ms, and 1 us
+ * for each record that CUPTI still has. 20 of the 50 ms are for the last frame, its write and the
+ * rename. These bound the wait for CUPTI. Our own work on what CUPTI delivered takes less than 1 us
+ * a record, and ends only near the end of the 2 s.
  */
-#define CUPTI_BASE_NS   (30 * SL_COLLECTOR_MS)
+#define CUPTI_BASE_NS   (30 * SL_NS_PER_MS)
 #define CUPTI_RECORD_NS 1000
-#define UNCOUNTED_NS    (900 * SL_COLLECTOR_MS)
-#define DECODE_NS       (1500 * SL_COLLECTOR_MS)
-#define COLLECTOR_NS    (1700 * SL_COLLECTOR_MS)
-#define EXIT_MOST_NS    (2000 * SL_COLLECTOR_MS)
+#define UNCOUNTED_NS    (900 * SL_NS_PER_MS)
+#define DECODE_NS       (1500 * SL_NS_PER_MS)
+#define RECORDER_NS     (1700 * SL_NS_PER_MS)
+#define EXIT_MOST_NS    (2000 * SL_NS_PER_MS)
 
-/* Takes the pipeline from a collector that is inside CUPTI. 0; -EBUSY: it is in our own code. */
-static int cut_off(struct sl_collector *c)
-{
-    uint32_t expected = SL_PHASE_CUPTI;
-
-    if (atomic_compare_exchange_strong_explicit(&c->phase, &expected, SL_PHASE_CUT,
-                                                memory_order_acq_rel, memory_order_acquire))
-        return 0;
-    return -EBUSY;
-}
-
-/* Does what the collector would have done, however late it is. One that failed before it had a
- * pipeline leaves nothing. */
-static void stand_in(struct sl_collector *c)
+/* Does what the recorder would have done, however late it is. A recorder that failed before it had
+ * a pipeline leaves nothing to do. */
+static void stand_in(struct sl_recorder *r)
 {
     uint64_t now = sl_clock_monotonic();
 
-    if (!c->pipeline)
+    if (!r->pipeline)
         return;
-    if (c->exit_decode_until_ns < now)
-        c->exit_decode_until_ns = now;
-    sl_pipeline_without_cupti(c->pipeline);
-    sl_collector_settle(c);
+    if (r->exit_decode_until_ns < now)
+        r->exit_decode_until_ns = now;
+    sl_pipeline_without_cupti(r->pipeline);
+    sl_recorder_settle(r);
 }
 
-static int is_kept_by_cupti(const struct sl_collector *c)
-{
-    return atomic_load_explicit(&c->phase, memory_order_relaxed) == SL_PHASE_CUPTI;
-}
-
-/* How long CUPTI has kept the collector. */
+/* How long CUPTI has kept the recorder thread. */
 struct kept {
     uint64_t ns;
-    uint64_t napped_ns;  /* each nap as long as it should be */
+    uint64_t napped_ns;  /* the same, if no nap had taken longer than it should */
     uint64_t counted_ns; /* of that, while no thread waited for a processor */
 };
 
 static void keep(struct kept *kept, uint64_t ns)
 {
-    uint64_t nap = ns < SL_COLLECTOR_NAP ? ns : SL_COLLECTOR_NAP;
+    uint64_t nap = ns < SL_SESSION_NAP ? ns : SL_SESSION_NAP;
 
     kept->ns += ns;
     kept->napped_ns += nap;
@@ -84,43 +69,44 @@ static int is_used_up(const struct kept *kept, uint64_t given)
 }
 
 /*
- * Until the collector has handed over, or was cut off. 0; -ETIMEDOUT: neither.
+ * Waits until the recorder has ended, or was cut off. 0; -ETIMEDOUT: neither.
  *
- * Only time in which CUPTI keeps the collector counts against what CUPTI is given, a nap that took
- * longer than it should have counts as one nap, and one while threads wait for a processor not at
- * all: CUPTI's may be among them. What is not counted ends too: a CUPTI that another client has
- * taken without a word gives nothing back, and the file needs its time.
+ * Only time in which CUPTI keeps the recorder counts against CUPTI's budget. A nap that took longer
+ * than it should counts as one nap. A nap while threads wait for a processor does not count:
+ * CUPTI's thread may be among them. Uncounted time has a bound as well: a CUPTI that another client
+ * has taken without a word gives nothing back, and the file needs its time.
  */
-static int wait_for_collector(struct sl_collector *c, uint64_t begun)
+static int wait_for_recorder(struct sl_recorder *r, uint64_t begun)
 {
     uint64_t given = CUPTI_BASE_NS;
     struct kept kept = {0};
     int looked = 0;
 
-    while (!atomic_load_explicit(&c->ended, memory_order_acquire)) {
+    while (!atomic_load_explicit(&r->ended, memory_order_acquire)) {
         uint64_t now = sl_clock_monotonic();
-        int is_kept = is_kept_by_cupti(c);
+        int is_kept = sl_session_is_in_cupti(&r->session);
 
         if (is_used_up(&kept, given) && !looked++)
-            given += sl_collector_look(c, c->exit_turn).records * CUPTI_RECORD_NS;
-        if ((is_used_up(&kept, given) || now >= begun + DECODE_NS) && cut_off(c) == 0) {
-            stand_in(c);
+            given += sl_outstanding_look(&r->session, r->exit_turn).records * CUPTI_RECORD_NS;
+        if ((is_used_up(&kept, given) || now >= begun + DECODE_NS) &&
+            sl_session_cut_off(&r->session) == 0) {
+            stand_in(r);
             return 0;
         }
-        if (now >= begun + COLLECTOR_NS)
+        if (now >= begun + RECORDER_NS)
             return -ETIMEDOUT;
-        sl_futex_wait(&c->ended, 0, SL_COLLECTOR_NAP);
+        sl_futex_wait(&r->ended, 0, SL_SESSION_NAP);
         if (is_kept)
             keep(&kept, sl_clock_monotonic() - now);
     }
     return 0;
 }
 
-/* No status call reads the pipeline once this returns 0. */
-static int close_status(struct sl_collector *c, uint64_t deadline)
+/* 0: no status call reads the pipeline any more. -ETIMEDOUT: one still does. */
+static int close_status(struct sl_recorder *r, uint64_t deadline)
 {
-    atomic_store(&c->closed, 1);
-    while (atomic_load(&c->status_users)) {
+    atomic_store(&r->closed, 1);
+    while (atomic_load(&r->status_users)) {
         if (sl_clock_monotonic() >= deadline)
             return -ETIMEDOUT;
         sched_yield();
@@ -128,30 +114,30 @@ static int close_status(struct sl_collector *c, uint64_t deadline)
     return 0;
 }
 
-void sl_collector_exit(struct sl_collector *c)
+void sl_recorder_exit(struct sl_recorder *r)
 {
     uint64_t begun = sl_clock_monotonic(), deadline = begun + EXIT_MOST_NS, now;
     struct sl_pipeline *pipeline;
     size_t left;
 
-    /* Nobody starts it from now on. */
-    if (!atomic_exchange_explicit(&c->started, 1, memory_order_acq_rel))
+    /* Nobody starts the recorder from now on. */
+    if (!atomic_exchange_explicit(&r->started, 1, memory_order_acq_rel))
         return;
-    c->exit_turn = sl_cupti_pool_turn();
-    c->exit_decode_until_ns = begun + DECODE_NS;
-    /* Release: whoever sees it sees the two above. */
-    atomic_store_explicit(&c->exiting, 1, memory_order_release);
-    sl_collector_wake(c);
-    if (wait_for_collector(c, begun)) {
-        /* It is in our own code still, and must not call CUPTI behind the end of the driver. */
-        atomic_store_explicit(&c->phase, SL_PHASE_CUT, memory_order_release);
+    r->exit_turn = sl_cupti_pool_turn();
+    r->exit_decode_until_ns = begun + DECODE_NS;
+    /* Release: a thread that sees `exiting` sees the two fields above. */
+    atomic_store_explicit(&r->exiting, 1, memory_order_release);
+    sl_recorder_wake(r);
+    if (wait_for_recorder(r, begun)) {
+        /* The recorder is still in our own code, and must not call CUPTI once the driver ends. */
+        sl_session_forbid_cupti(&r->session);
         sl_log(SL_LOG_WARN, "the last records could not be brought in before the process ended; "
                             "the trace stays a .part file: 'syncline check' tells what is in it");
         return;
     }
-    sl_cupti_dump_end(c->dump);
-    pipeline = atomic_load_explicit(&c->pipeline, memory_order_acquire);
-    if (!pipeline || close_status(c, deadline))
+    sl_cupti_dump_end(r->session.dump);
+    pipeline = atomic_load_explicit(&r->pipeline, memory_order_acquire);
+    if (!pipeline || close_status(r, deadline))
         return;
     now = sl_clock_monotonic();
     if (sl_pipeline_stop(pipeline, deadline > now ? deadline - now : 0)) {

@@ -1,10 +1,11 @@
 /*
- * recorder.c - the thread that brings records in: when to flush, what the window machine says,
- * and how it ends.
+ * recorder.c - the thread that brings records in: when to flush CUPTI, what the window machine
+ * says, and how recording ends.
  *
- * Collector thread only. What it shares with other threads is in session/session.h.
+ * Recorder thread; sl_recorder_settle() also the exiting thread, once it has cut off the recorder.
+ * What other threads share with it, and who owns the memory: recorder/recorder_impl.h.
  */
-#include "session/session.h"
+#include "recorder/recorder_impl.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,25 +17,39 @@
 #include "collect/lane/step.h"
 #include "collect/source.h"
 
-#define CALIBRATE_NS   (500 * SL_COLLECTOR_MS)
-#define DUMP_CAP_BYTES (1ull << 30)
-/* Between the two looks that tell that buffers are back. */
-#define LOOK_AGAIN_NS (2 * SL_COLLECTOR_MS)
+#define CALIBRATE_NS (500 * SL_NS_PER_MS)
+#define RENEW_NS     (1000 * SL_NS_PER_MS)
+/* Between the two looks that must both find the buffers back. */
+#define LOOK_AGAIN_NS (2 * SL_NS_PER_MS)
 
-/* Nothing that was enqueued before the window's end is outstanding: all buffers that were out then
- * are back, and no launch in the window waits for its GPU operation. Twice in a row, because a
- * thread may stand still between a call's last stamp and its record. */
-static int is_drained(struct sl_collector *c)
+static void nap(void *recorder)
 {
-    if (c->window.state != SL_WIN_DRAINING)
-        return 0;
-    if (c->taken_over) /* what is out is not coming */
-        return 1;
-    if (!sl_cupti_pool_all_back(c->drain_turn) || sl_pipeline_waiting(c->pipeline))
-        c->drain_back = 0;
-    else
-        c->drain_back++;
-    return c->drain_back >= 2;
+    struct sl_recorder *r = recorder;
+    uint32_t wakes = atomic_load_explicit(&r->wakes, memory_order_acquire);
+
+    sl_futex_wait(&r->wakes, wakes, SL_SESSION_NAP);
+}
+
+static int is_exiting(const struct sl_recorder *r)
+{
+    /* Acquire pairs with the release in sl_recorder_exit(): the recorder sees what that has set
+     * before. */
+    return atomic_load_explicit(&r->exiting, memory_order_acquire) != 0;
+}
+
+static uint64_t decode_until_ns(void *recorder)
+{
+    const struct sl_recorder *r = recorder;
+
+    return is_exiting(r) ? r->exit_decode_until_ns : UINT64_MAX;
+}
+
+/* ---- windows ---- */
+
+/* Nothing that was enqueued before the window's end is outstanding. */
+static int is_drained(struct sl_recorder *r)
+{
+    return r->window.state == SL_WIN_DRAINING && sl_outstanding_is_drained(&r->session);
 }
 
 /* Windows are on the wall clock, which may have been set. The exiting thread that has cut off the
@@ -45,376 +60,393 @@ static struct sl_window_now window_now(void)
     return (struct sl_window_now){sl_clock_monotonic(), sl_clock_now()};
 }
 
-/* Which rows belong to the open window. A timed one's end is known when it opens: a look that comes
- * late must not lengthen it. Looked at again each time: the wall clock may have been set. */
-static void set_bounds(struct sl_collector *c)
+/* Tells the pipeline which records belong to the open window. The end of a timed window is known
+ * when it opens, so a look that comes late does not lengthen it. The bounds are computed at each
+ * look, because the wall clock may have been set. */
+static void set_bounds(struct sl_recorder *r)
 {
     uint64_t from_ns, until_ns;
 
-    if (c->window.state != SL_WIN_RECORDING || !sl_pipeline_is_open(c->pipeline))
+    if (r->window.state != SL_WIN_RECORDING || !sl_pipeline_is_open(r->pipeline))
         return;
-    sl_window_bounds(&c->window, window_now(), &from_ns, &until_ns);
-    sl_pipeline_bound(c->pipeline, from_ns, until_ns);
+    sl_window_bounds(&r->window, window_now(), &from_ns, &until_ns);
+    sl_pipeline_bound(r->pipeline, from_ns, until_ns);
 }
 
-/* The opening or closing of a window must not get lost: waits while the writer is that far behind,
+/* The opening or closing of a window must not get lost: if the ring is full, waits for the writer,
  * as long as an ending process has time for that. */
-static void push_window(struct sl_collector *c, int open)
+static void push_window(struct sl_recorder *r, int open)
 {
-    const struct sl_window *w = &c->window;
+    const struct sl_window *w = &r->window;
 
     while (
-        open ? sl_pipeline_open(c->pipeline, w->number, (uint32_t)w->reason, w->opened_ns)
-             : sl_pipeline_close(c->pipeline, w->number, (uint32_t)w->close_reason, w->closed_ns)) {
-        if (atomic_load_explicit(&c->exiting, memory_order_acquire) &&
-            sl_clock_monotonic() >= c->exit_decode_until_ns)
+        open ? sl_pipeline_open(r->pipeline, w->number, (uint32_t)w->reason, w->opened_ns)
+             : sl_pipeline_close(r->pipeline, w->number, (uint32_t)w->close_reason, w->closed_ns)) {
+        if (sl_clock_monotonic() >= decode_until_ns(r))
             return;
-        sl_collector_nap(c);
+        nap(r);
     }
 }
 
-static int begin_drain(struct sl_collector *c)
+static int begin_drain(struct sl_recorder *r)
 {
-    atomic_store_explicit(&c->is_open, 0, memory_order_relaxed);
+    atomic_store_explicit(&r->is_open, 0, memory_order_relaxed);
     sl_sources_enable(0);
-    sl_pipeline_limit(c->pipeline, c->window.closed_ns);
-    c->drain_turn = sl_cupti_pool_turn();
-    c->drain_back = 0;
-    sl_collector_await_sign(c);
-    return sl_collector_flush(c, 0);
+    sl_pipeline_limit(r->pipeline, r->window.closed_ns);
+    sl_outstanding_begin_drain(&r->session);
+    if (sl_handover_step(&r->session, SL_OWN_EV_WINDOW_ENDED))
+        return -ECANCELED;
+    return sl_session_flush(&r->session, 0);
 }
 
-/* In the order of the bits. -ECANCELED: cut off; -EIO: no kind could be enabled. */
-static int carry_out(struct sl_collector *c, uint32_t actions, int drained)
+/* In the order of the bits. -ECANCELED: cut off; -EIO: no kind could be turned on. */
+static int carry_out(struct sl_recorder *r, uint32_t actions, int drained)
 {
+    struct sl_session *s = &r->session;
     struct sl_decode_held held;
+    uint64_t drain_turn;
     int err = 0;
 
     if (actions & SL_ACT_ENABLE)
-        err = sl_collector_want_kinds(c, 1);
+        err = sl_kinds_want(s, 1);
     if (!err && (actions & SL_ACT_OPEN)) {
-        atomic_store_explicit(&c->window_number, c->window.number, memory_order_relaxed);
-        /* Before the window begins: its calls have their operators and lines from the first on. */
+        atomic_store_explicit(&r->window_number, r->window.number, memory_order_relaxed);
+        /* Before the window begins, so that its first calls have their operators and lines. */
         sl_sources_enable(1);
-        sl_window_ready(&c->window, window_now());
-        /* Release pairs with the acquire in sl_collector_get_status(): who is told that it records
-         * has what comes next in the window. */
-        atomic_store_explicit(&c->is_open, 1, memory_order_release);
-        push_window(c, 1);
-        set_bounds(c);
-        err = sl_collector_check_clock(c);
+        sl_window_ready(&r->window, window_now());
+        /* Release pairs with the acquire in sl_recorder_get_status(): what a thread does once the
+         * status said "recording" is in the window. */
+        atomic_store_explicit(&r->is_open, 1, memory_order_release);
+        push_window(r, 1);
+        set_bounds(r);
+        err = sl_session_check_clock(s);
     }
     if (!err && (actions & SL_ACT_DRAIN))
-        err = begin_drain(c);
+        err = begin_drain(r);
     if (!err && (actions & SL_ACT_CLOSE)) {
-        if (!drained && !sl_cupti_pool_all_back(c->drain_turn))
-            err = sl_collector_force_out(c);
+        drain_turn = s->outstanding.drain_turn;
+        if (!drained && !sl_cupti_pool_all_back(drain_turn))
+            err = sl_session_force_out(s);
         if (!err) {
-            held = sl_collector_look(c, c->drain_turn);
-            sl_collector_tell_missing(c, c->drain_turn, &held);
-            sl_collector_tell_gap(c, c->window.closed_ns);
-            push_window(c, 0);
+            held = sl_outstanding_look(s, drain_turn);
+            sl_outstanding_tell_missing(s, drain_turn, &held);
+            sl_handover_tell_gap(s, r->window.closed_ns);
+            push_window(r, 0);
         }
     }
     if (!err && (actions & SL_ACT_DISABLE)) {
         sl_sources_enable(0);
-        err = sl_collector_want_kinds(c, 0);
+        err = sl_kinds_want(s, 0);
     }
-    /* A step's first operators do not wait until we have seen that it opens a window. */
-    if (!err && c->window.state == SL_WIN_LEAD_IN && c->window.reason == SL_REASON_STEPS)
+    /* The step's first operators come before the recorder has seen that it opens a window. */
+    if (!err && r->window.state == SL_WIN_LEAD_IN && r->window.reason == SL_REASON_STEPS)
         sl_sources_enable(1);
     return err;
 }
 
-/* One step of the machine, and its new state for others to see. They may change the requests
- * meanwhile: then the step is taken again, on a fresh copy. Release: who reads RECORDING there also
- * sees what enabling the kinds did. */
-static uint32_t step(struct sl_collector *c, struct sl_window_now now, int drained)
+/* One step of the machine; publishes its new state. If another thread changes the requests
+ * meanwhile, the step is taken again on a fresh copy. Release: a thread that reads RECORDING there
+ * also sees what turning the kinds on did. */
+static uint32_t step(struct sl_recorder *r, struct sl_window_now now, int drained)
 {
     uint64_t number, ns;
-    uint32_t word = atomic_load_explicit(&c->request, memory_order_acquire), actions;
+    uint32_t word = atomic_load_explicit(&r->request, memory_order_acquire), actions;
     struct sl_window next;
 
-    if (c->window.await_step != UINT64_MAX && sl_step_awaited(&number, &ns) == 0)
-        sl_window_tell(&c->window, number, ns);
+    if (r->window.await_step != UINT64_MAX && sl_step_awaited(&number, &ns) == 0)
+        sl_window_tell(&r->window, number, ns);
     do {
-        next = c->window;
+        next = r->window;
         sl_window_unpack(&next, word);
         actions = sl_window_step(&next, now, drained);
-    } while (!atomic_compare_exchange_weak_explicit(&c->request, &word, sl_window_pack(&next),
+    } while (!atomic_compare_exchange_weak_explicit(&r->request, &word, sl_window_pack(&next),
                                                     memory_order_acq_rel, memory_order_acquire));
-    c->window = next;
+    r->window = next;
     return actions;
 }
 
-/* What was told is obeyed, and what was done for it is done: now the next step is waited for. */
-static void arm_step(struct sl_collector *c)
+/* The machine has obeyed the step that was reported, and its actions are carried out: asks for the
+ * next one. */
+static void arm_step(struct sl_recorder *r)
 {
-    if (c->window.await_step == c->armed_step)
+    if (r->window.await_step == r->armed_step)
         return;
-    c->armed_step = c->window.await_step;
-    /* The end of a window may be over by now, its beginning must be to come. */
-    sl_step_await(c->armed_step, c->window.state == SL_WIN_RECORDING);
+    r->armed_step = r->window.await_step;
+    /* A window may end with a step that is over by now; it begins with one to come. */
+    sl_step_await(r->armed_step, r->window.state == SL_WIN_RECORDING);
 }
 
 /* One step of the machine and what it asks for. */
-static int turn_window(struct sl_collector *c, int drained, uint32_t *actions)
+static int turn_window(struct sl_recorder *r, int drained, uint32_t *actions)
 {
     int err;
 
-    *actions = step(c, window_now(), drained);
-    c->is_in_window = 1;
-    err = carry_out(c, *actions, drained);
-    c->is_in_window = 0;
-    arm_step(c);
+    *actions = step(r, window_now(), drained);
+    r->is_in_window = 1;
+    err = carry_out(r, *actions, drained);
+    if (err == -ECANCELED)
+        return err; /* the window is the exiting thread's */
+    r->is_in_window = 0;
+    arm_step(r);
     return err;
 }
 
-int sl_collector_see_step(struct sl_collector *c)
+static int see_step(void *recorder)
 {
+    struct sl_recorder *r = recorder;
     uint64_t number, ns, now = sl_clock_now();
     uint32_t actions;
     int err = 0;
 
-    if (c->window.mode != SL_WINDOW_STEPS)
+    if (r->window.mode != SL_WINDOW_STEPS)
         return 0;
-    while (!err && !c->is_in_window && c->armed_step != UINT64_MAX &&
-           (c->window.state == SL_WIN_LEAD_IN || c->window.state == SL_WIN_RECORDING) &&
+    while (!err && !r->is_in_window && r->armed_step != UINT64_MAX &&
+           (r->window.state == SL_WIN_LEAD_IN || r->window.state == SL_WIN_RECORDING) &&
            sl_step_awaited(&number, &ns) == 0)
-        err = turn_window(c, 0, &actions);
-    sl_pipeline_seen(c->pipeline, now);
+        err = turn_window(r, 0, &actions);
+    if (err != -ECANCELED)
+        sl_pipeline_seen(r->pipeline, now);
     return err;
 }
 
-/* A window of the whole run would stay without a file until the process ends. Others are short. */
-static void renew_lost(struct sl_collector *c)
+/* A window of the whole run would stay without a file until the process ends; other windows are
+ * short. At most one new file a second: a host may close descriptors in a loop. */
+static void renew_lost(struct sl_recorder *r)
 {
-    if (c->window.mode == SL_WINDOW_RUN && c->window.state == SL_WIN_RECORDING &&
-        sl_pipeline_lost_window(c->pipeline) == c->window.number)
-        sl_collector_request_dump(c);
+    uint64_t now = sl_clock_monotonic();
+
+    if (r->window.mode != SL_WINDOW_RUN || r->window.state != SL_WIN_RECORDING ||
+        sl_pipeline_lost_window(r->pipeline) != r->window.number || now < r->renew_due_ns)
+        return;
+    r->renew_due_ns = now + RENEW_NS;
+    sl_recorder_request_dump(r);
 }
 
-/* Steps until nothing is to be done now. */
-static int run_window(struct sl_collector *c)
+/* Steps the machine until it asks for nothing more now. */
+static int run_window(struct sl_recorder *r)
 {
-    renew_lost(c);
+    renew_lost(r);
     for (;;) {
         uint32_t actions;
-        int err = turn_window(c, is_drained(c), &actions);
+        int err = turn_window(r, is_drained(r), &actions);
 
         if (err)
             return err;
-        /* A lead-in is timed by the step after it: its deadline is 0 until then. */
-        if (!actions && !(c->window.state == SL_WIN_LEAD_IN && sl_window_deadline(&c->window) == 0))
+        /* The step after the beginning of a lead-in times it: its deadline is 0 until then. */
+        if (!actions && !(r->window.state == SL_WIN_LEAD_IN && sl_window_deadline(&r->window) == 0))
             return 0;
     }
 }
 
-static int bring_in(struct sl_collector *c)
+/* ---- the loop ---- */
+
+static int bring_in(struct sl_recorder *r)
 {
+    struct sl_session *s = &r->session;
     uint64_t now = sl_clock_monotonic();
     int err;
 
-    if (now >= c->calibrate_due_ns) {
+    if (now >= r->calibrate_due_ns) {
         sl_clock_calibrate();
-        c->calibrate_due_ns = now + CALIBRATE_NS;
+        r->calibrate_due_ns = now + CALIBRATE_NS;
     }
-    if (now >= c->flush_due_ns && sl_collector_flush(c, 0))
+    if (now >= s->flush_due_ns && sl_session_flush(s, 0))
         return -ECANCELED;
-    set_bounds(c);
-    if (sl_collector_take_buffers(c))
+    set_bounds(r);
+    if (sl_session_take_buffers(s))
         return -ECANCELED;
     sl_sources_rescan();
-    err = sl_collector_share(c);
+    err = sl_handover_share(s);
     if (!err)
-        err = sl_collector_turn_off_due(c);
+        err = sl_kinds_turn_off_due(s);
     if (err)
         return err;
-    sl_pipeline_tick(c->pipeline);
-    sl_collector_deliver(c);
+    sl_pipeline_tick(r->pipeline);
+    sl_outstanding_deliver(s);
     return 0;
 }
 
 /* Until the next flush, the window machine's next step, or a wake. */
-static void sleep_until_due(struct sl_collector *c, uint32_t wakes)
+static void sleep_until_due(struct sl_recorder *r, uint32_t wakes)
 {
+    const struct sl_session *s = &r->session;
     uint64_t now = sl_clock_monotonic();
-    uint64_t step_ns = sl_window_deadline(&c->window);
-    uint64_t wait = c->flush_due_ns > now ? c->flush_due_ns - now : 0;
+    uint64_t step_ns = sl_window_deadline(&r->window);
+    uint64_t wait = s->flush_due_ns > now ? s->flush_due_ns - now : 0;
 
-    if (c->marks && c->mark[0].back && wait > LOOK_AGAIN_NS)
+    if (s->outstanding.marks && s->outstanding.mark[0].back && wait > LOOK_AGAIN_NS)
         wait = LOOK_AGAIN_NS;
     if (step_ns <= now)
         wait = 0;
     else if (step_ns - now < wait)
         wait = step_ns - now;
     if (wait)
-        sl_futex_wait(&c->wakes, wakes, wait);
-}
-
-static int is_exiting(const struct sl_collector *c)
-{
-    /* Acquire pairs with the release in sl_collector_exit(): what it has set before. */
-    return atomic_load_explicit(&c->exiting, memory_order_acquire) != 0;
+        sl_futex_wait(&r->wakes, wakes, wait);
 }
 
 /* 0, or the first error. */
-static int run_until_exit(struct sl_collector *c)
+static int run_until_exit(struct sl_recorder *r)
 {
-    /* Unasked, the exiting thread has started us and is about to say so; a flush would bring the
-     * other's buffers to callbacks that may be gone. */
-    while (c->taken_before_start && !is_exiting(c))
-        sl_collector_nap(c);
+    /* The exiting thread has started the recorder and is about to say that it exits. A flush would
+     * bring another client's buffers to callbacks of that client that may be gone. */
+    while (r->session.ownership.never_asked && !is_exiting(r))
+        nap(r);
     for (;;) {
-        /* Before the look at what it may be for: a wake between the two is not slept through. */
-        uint32_t wakes = atomic_load_explicit(&c->wakes, memory_order_acquire);
+        /* Read before the look at what a wake may be for, so that no wake is slept through. */
+        uint32_t wakes = atomic_load_explicit(&r->wakes, memory_order_acquire);
         int err;
 
-        if (is_exiting(c))
+        if (is_exiting(r))
             return 0;
-        err = bring_in(c);
+        err = bring_in(r);
         if (!err)
-            err = run_window(c);
+            err = run_window(r);
         if (err)
             return err;
-        sleep_until_due(c, wakes);
+        sleep_until_due(r, wakes);
     }
 }
 
-static void end_window(struct sl_collector *c)
+/* ---- the end ---- */
+
+static void end_window(struct sl_recorder *r)
 {
-    if (sl_window_exit(&c->window, window_now()))
-        sl_pipeline_limit(c->pipeline, c->window.closed_ns);
+    if (sl_window_exit(&r->window, window_now()))
+        sl_pipeline_limit(r->pipeline, r->window.closed_ns);
 }
 
-void sl_collector_settle(struct sl_collector *c)
+void sl_recorder_settle(struct sl_recorder *r)
 {
+    struct sl_session *s = &r->session;
     struct sl_decode_held held;
     uint64_t waiting;
 
-    if (!sl_pipeline_is_open(c->pipeline))
+    if (!sl_pipeline_is_open(r->pipeline))
         return; /* nothing that CUPTI still has would be written */
-    end_window(c);
-    sl_collector_take_rest(c);
-    /* What is in by now is decided before anything is known to be lost; a mark wants two looks. */
-    sl_collector_deliver(c);
-    sl_collector_deliver(c);
-    sl_pipeline_flush(c->pipeline);
-    held = sl_collector_look(c, c->exit_turn);
-    /* Not every CUPTI need have written to its buffers already what it is going to deliver. */
-    waiting = sl_pipeline_waiting(c->pipeline);
-    if (sl_cupti_pool_missing(c->exit_turn))
+    end_window(r);
+    sl_session_take_rest(s);
+    /* The edges of what is in are decided before any loss is reported; a mark takes two looks. */
+    sl_outstanding_deliver(s);
+    sl_outstanding_deliver(s);
+    sl_pipeline_flush(r->pipeline);
+    held = sl_outstanding_look(s, r->exit_turn);
+    /* Some CUPTI may write a record to its buffer only when it delivers it. */
+    waiting = sl_pipeline_waiting(r->pipeline);
+    if (sl_cupti_pool_missing(r->exit_turn))
         sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, held.records > waiting ? held.records : waiting);
-    sl_collector_tell_missing(c, c->exit_turn, &held);
-    sl_collector_tell_gap(c, c->window.closed_ns);
-    push_window(c, 0);
+    sl_outstanding_tell_missing(s, r->exit_turn, &held);
+    sl_handover_tell_gap(s, r->window.closed_ns);
+    push_window(r, 0);
 }
 
 /* The process ends: one last flush, all that comes of it, the end of the open window. The exiting
- * thread ends the wait by cutting us off. */
-static int finish(struct sl_collector *c)
+ * thread ends the wait by cutting the recorder off. */
+static int finish(struct sl_recorder *r)
 {
-    if (!sl_pipeline_is_open(c->pipeline))
+    struct sl_session *s = &r->session;
+
+    if (!sl_pipeline_is_open(r->pipeline))
         return 0;
-    if (sl_collector_look_again(c))
+    if (sl_handover_step(s, SL_OWN_EV_BUFFERS))
         return -ECANCELED;
-    end_window(c);
-    /* None where another client has CUPTI: nothing of ours would come of it, but that one's
-     * buffers, to callbacks that may be gone: what libkineto makes at its first use is destroyed
-     * before. */
-    if (sl_collector_flush(c, 1) || sl_collector_take_buffers(c))
+    end_window(r);
+    /* No flush is made where another client has CUPTI. It would bring nothing of ours, but that
+     * client's buffers, to callbacks of the client that may be gone: what libkineto makes at its
+     * first use is destroyed before. */
+    if (sl_session_flush(s, 1) || sl_session_take_buffers(s))
         return -ECANCELED;
-    while (!c->taken_over && !sl_cupti_pool_all_back(c->exit_turn)) {
-        if (sl_collector_wait_for_cupti(c) || sl_collector_take_buffers(c))
+    while (s->ownership.state != SL_OWN_TAKEN_OVER && !sl_cupti_pool_all_back(r->exit_turn)) {
+        if (sl_session_wait_for_cupti(s) || sl_session_take_buffers(s))
             return -ECANCELED;
     }
-    sl_collector_settle(c); /* and what came between the look and the list */
+    sl_recorder_settle(r); /* and what came since the last look */
     return 0;
 }
 
-void sl_collector_end(struct sl_collector *c)
+void sl_recorder_end(struct sl_recorder *r)
 {
-    /* Release pairs with the acquire in sl_collector_exit(): the pipeline is the exit's now. */
-    atomic_store_explicit(&c->ended, 1, memory_order_release);
-    sl_futex_wake(&c->ended);
+    /* Release pairs with the acquire in sl_recorder_exit(): the pipeline is the exit's now. */
+    atomic_store_explicit(&r->ended, 1, memory_order_release);
+    sl_futex_wake(&r->ended);
 }
 
-static int create_pipeline(struct sl_collector *c)
+/* ---- the thread ---- */
+
+static int create_pipeline(struct sl_recorder *r)
 {
-    const struct sl_pipeline_options opt = {c->opt.config, c->opt.identity, c->opt.cupti, &c->clock,
-                                            c->opt.filter_api};
+    const struct sl_pipeline_options opt = {r->opt.config, r->opt.identity, r->opt.cupti,
+                                            &r->session.clock, r->opt.filter_api};
     struct sl_pipeline *pipeline;
     int err = sl_pipeline_create(&pipeline, &opt);
 
-    if (!err)
-        /* Release pairs with the acquire in use_pipeline(). */
-        atomic_store_explicit(&c->pipeline, pipeline, memory_order_release);
-    return err;
-}
-
-/* A dump that cannot be made says so and is done without. */
-static void open_dump(struct sl_collector *c)
-{
-    const struct sl_cupti_dump_options opt = {
-        .path = c->opt.config->dump_cupti,
-        .version = c->opt.cupti->version,
-        .pid = c->opt.identity->pid,
-        .cap_bytes = DUMP_CAP_BYTES,
-        .devices = sl_pipeline_devices(c->pipeline),
-    };
-
-    if (*opt.path)
-        sl_cupti_dump_open(&c->dump, &opt);
-}
-
-/* CUPTI is left as it was found: others may want it. 0, or -ECANCELED. */
-static int fail(struct sl_collector *c, const char *reason)
-{
-    if (!c->handed_over && !c->taken_over && sl_collector_release(c))
-        return -ECANCELED;
-    c->opt.on_failure(reason);
+    if (err)
+        return err;
+    r->session.pipeline = pipeline;
+    /* Release pairs with the acquire in use_pipeline(). */
+    atomic_store_explicit(&r->pipeline, pipeline, memory_order_release);
     return 0;
 }
 
-void *sl_collector_run(void *user)
+void sl_recorder_prepare_session(struct sl_recorder *r)
 {
-    struct sl_collector *c = user;
+    r->session.opt = (struct sl_session_options){
+        .config = r->opt.config,
+        .identity = r->opt.identity,
+        .cupti = r->opt.cupti,
+        .kinds = r->opt.kinds,
+        .window = &r->window,
+        .hooks = {.user = r, .see_step = see_step, .nap = nap, .decode_until_ns = decode_until_ns},
+    };
+}
+
+/* CUPTI is left as it was found: others may want it. 0, or -ECANCELED. */
+static int fail(struct sl_recorder *r, const char *reason)
+{
+    struct sl_session *s = &r->session;
+
+    if (s->ownership.state == SL_OWN_OURS && sl_handover_detach(s))
+        return -ECANCELED;
+    r->opt.on_failure(reason);
+    return 0;
+}
+
+void *sl_recorder_run(void *user)
+{
+    struct sl_recorder *r = user;
+    struct sl_session *s = &r->session;
     int err;
 
     pthread_setname_np(pthread_self(), "syncline-cupti");
-    c->opt.on_start();
-    c->handed_over = c->opt.handed_over;
-    err = create_pipeline(c);
+    r->opt.on_start();
+    sl_ownership_init(&s->ownership, r->opt.handed_over, r->opt.on_since_ns, sl_clock_now());
+    err = create_pipeline(r);
     if (err) {
-        if (fail(c, err == -ENOMEM ? "no memory for events: lower SYNCLINE_MEMORY"
+        if (fail(r, err == -ENOMEM ? "no memory for events: lower SYNCLINE_MEMORY"
                                    : "the writer could not be started") == 0)
-            sl_collector_end(c);
+            sl_recorder_end(r);
         return NULL;
     }
-    open_dump(c);
-    sl_window_init(&c->window, c->opt.config, window_now(), c->opt.on_since_ns);
-    /* No record was looked at yet: a first step that is over already will do. */
-    c->armed_step = c->window.await_step;
-    sl_step_await(c->armed_step, 1);
-    c->are_kinds_wanted = c->opt.on_since_ns != 0;
-    c->sure_ns = c->opt.on_since_ns ? c->opt.on_since_ns : sl_clock_now();
-    c->away_ns = c->handed_over ? c->opt.on_since_ns : 0;
-    if (c->are_kinds_wanted && !c->handed_over)
-        sl_pipeline_kinds_on(c->pipeline, 0);
+    sl_session_open_dump(s);
+    sl_window_init(&r->window, r->opt.config, window_now(), r->opt.on_since_ns);
+    /* No record was judged yet, so the first step may be over already. */
+    r->armed_step = r->window.await_step;
+    sl_step_await(r->armed_step, 1);
+    if (s->ownership.are_kinds_wanted && s->ownership.state == SL_OWN_OURS)
+        sl_pipeline_kinds_on(r->pipeline, 0);
     /* The first window opens before any record is judged, even if the process ends already. */
-    err = run_window(c);
-    if (c->handed_over)
-        sl_pipeline_use(c->pipeline); /* of the other, which had CUPTI before us */
-    if (!err && c->taken_before_start)
-        err = sl_collector_set_unasked(c);
+    err = run_window(r);
+    if (s->ownership.state == SL_OWN_HANDED_OVER)
+        sl_pipeline_use(r->pipeline); /* another client uses the GPU: the file reports the gap */
+    if (!err && r->is_started_at_exit)
+        err = sl_handover_step(s, SL_OWN_EV_NEVER_ASKED);
     if (!err)
-        err = run_until_exit(c);
+        err = run_until_exit(r);
     if (err == -EIO)
-        err = fail(c, "CUPTI refused every kind of record");
+        err = fail(r, "CUPTI refused every kind of record");
     else if (!err)
-        err = finish(c);
+        err = finish(r);
     if (err)
-        return NULL; /* cut off: nothing here is ours any more */
-    sl_collector_end(c);
+        return NULL; /* cut off: the exiting thread has everything */
+    sl_recorder_end(r);
     return NULL;
 }

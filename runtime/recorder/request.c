@@ -1,11 +1,11 @@
 /*
- * request.c - what other threads ask of the collector: to start, to open and close windows,
- * to tell how it stands.
+ * request.c - what other threads ask of the recorder: to start, to open and close windows, to
+ * report its status.
  *
  * Any thread; nothing here blocks. Starting makes the thread, once; the rest changes one word and
- * wakes.
+ * wakes the recorder. Memory: recorder_impl.h.
  */
-#include "session/session.h"
+#include "recorder/recorder_impl.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,136 +14,138 @@
 #include "base/futex.h"
 #include "collect/cupti/buffer.h"
 
-/* CUPTI runs on this stack, and compiles instrumentation on it at a first enabling. */
+/* CUPTI runs on this stack, and compiles instrumentation on it when a kind is first turned on. */
 #define STACK_BYTES (1024u * 1024u)
 
-static struct sl_collector the_collector;
+static struct sl_recorder the_recorder;
 
-int sl_collector_init(struct sl_collector **out, const struct sl_collector_options *opt)
+int sl_recorder_init(struct sl_recorder **out, const struct sl_recorder_options *opt)
 {
-    struct sl_collector *c = &the_collector;
+    struct sl_recorder *r = &the_recorder;
     struct sl_window window;
 
-    if (c->opt.config)
+    if (r->opt.config)
         return -EALREADY;
-    c->opt = *opt;
+    r->opt = *opt;
+    sl_recorder_prepare_session(r);
     sl_window_init(&window, opt->config, (struct sl_window_now){0, 0}, opt->on_since_ns);
-    atomic_store_explicit(&c->request, sl_window_pack(&window), memory_order_relaxed);
-    *out = c;
+    atomic_store_explicit(&r->request, sl_window_pack(&window), memory_order_relaxed);
+    *out = r;
     return 0;
 }
 
-static int start(struct sl_collector *c, int taken_before_start)
+static int start(struct sl_recorder *r, int is_exit)
 {
     pthread_attr_t attributes;
     sigset_t all, before;
     pthread_t thread;
     int err;
 
-    if (atomic_exchange_explicit(&c->started, 1, memory_order_acq_rel))
+    if (atomic_exchange_explicit(&r->started, 1, memory_order_acq_rel))
         return -EALREADY;
-    c->taken_before_start = taken_before_start;
-    /* The host's signal handlers must never run here; a thread inherits its maker's mask. */
+    r->is_started_at_exit = is_exit;
+    /* The host's signal handlers must never run there; a thread inherits its creator's mask. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    err = pthread_create(&thread, &attributes, sl_collector_run, c);
+    err = pthread_create(&thread, &attributes, sl_recorder_run, r);
     if (err == EINVAL) {
         /* The host's thread-local data does not fit: the host's own default must. */
         pthread_attr_destroy(&attributes);
         pthread_attr_init(&attributes);
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-        err = pthread_create(&thread, &attributes, sl_collector_run, c);
+        err = pthread_create(&thread, &attributes, sl_recorder_run, r);
     }
     pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (err)
-        sl_collector_end(c);
+        sl_recorder_end(r);
     return -err;
 }
 
-int sl_collector_start(struct sl_collector *c)
+int sl_recorder_start(struct sl_recorder *r)
 {
-    return start(c, 0);
+    return start(r, 0);
 }
 
-void sl_collector_tell_unasked(struct sl_collector *c)
+void sl_recorder_tell_never_asked(struct sl_recorder *r)
 {
-    /* What has started it before was asked, or has handed CUPTI over. */
+    /* A recorder that runs already was asked for a buffer, or has handed CUPTI over. */
     if (!sl_cupti_pool_turn())
-        start(c, 1);
+        start(r, 1);
 }
 
-void sl_collector_wake(struct sl_collector *c)
+void sl_recorder_wake(struct sl_recorder *r)
 {
-    atomic_fetch_add_explicit(&c->wakes, 1, memory_order_release);
-    sl_futex_wake(&c->wakes);
+    atomic_fetch_add_explicit(&r->wakes, 1, memory_order_release);
+    sl_futex_wake(&r->wakes);
 }
 
-static int request(struct sl_collector *c, int (*ask)(struct sl_window *))
+static int request(struct sl_recorder *r, int (*ask)(struct sl_window *))
 {
-    uint32_t word = atomic_load_explicit(&c->request, memory_order_acquire);
+    uint32_t word = atomic_load_explicit(&r->request, memory_order_acquire);
     struct sl_window w;
     int answer;
 
     do {
         sl_window_unpack(&w, word);
         answer = ask(&w);
-    } while (!atomic_compare_exchange_weak_explicit(&c->request, &word, sl_window_pack(&w),
+    } while (!atomic_compare_exchange_weak_explicit(&r->request, &word, sl_window_pack(&w),
                                                     memory_order_acq_rel, memory_order_acquire));
-    sl_collector_wake(c);
+    sl_recorder_wake(r);
     return answer;
 }
 
-int sl_collector_request_start(struct sl_collector *c)
+int sl_recorder_request_start(struct sl_recorder *r)
 {
-    return request(c, sl_window_start);
+    return request(r, sl_window_start);
 }
 
-int sl_collector_request_stop(struct sl_collector *c)
+int sl_recorder_request_stop(struct sl_recorder *r)
 {
-    return request(c, sl_window_stop);
+    return request(r, sl_window_stop);
 }
 
-int sl_collector_request_dump(struct sl_collector *c)
+int sl_recorder_request_dump(struct sl_recorder *r)
 {
-    return request(c, sl_window_renew);
+    return request(r, sl_window_renew);
 }
 
-/* The pipeline, for a moment; NULL if there is none yet or no more. Sequentially consistent with
- * close_status(): either it waits for us or we see `closed`. */
-static struct sl_pipeline *use_pipeline(struct sl_collector *c)
+/* The pipeline, until unuse_pipeline(); NULL if there is none yet or no more. Sequentially
+ * consistent with close_status(): either that waits for this thread, or this thread sees `closed`.
+ */
+static struct sl_pipeline *use_pipeline(struct sl_recorder *r)
 {
-    atomic_fetch_add(&c->status_users, 1);
-    if (atomic_load(&c->closed))
+    atomic_fetch_add(&r->status_users, 1);
+    if (atomic_load(&r->closed))
         return NULL;
-    return atomic_load_explicit(&c->pipeline, memory_order_acquire);
+    return atomic_load_explicit(&r->pipeline, memory_order_acquire);
 }
 
-static void unuse_pipeline(struct sl_collector *c)
+static void unuse_pipeline(struct sl_recorder *r)
 {
-    atomic_fetch_sub(&c->status_users, 1);
+    atomic_fetch_sub(&r->status_users, 1);
 }
 
-void sl_collector_get_status(struct sl_collector *c, struct sl_collector_status *out,
-                             char *last_file, size_t last_file_size)
+void sl_recorder_get_status(struct sl_recorder *r, struct sl_recorder_status *out, char *last_file,
+                            size_t last_file_size)
 {
-    struct sl_pipeline *pipeline = use_pipeline(c);
+    struct sl_pipeline *pipeline = use_pipeline(r);
     struct sl_window w;
 
-    sl_window_unpack(&w, atomic_load_explicit(&c->request, memory_order_acquire));
+    sl_window_unpack(&w, atomic_load_explicit(&r->request, memory_order_acquire));
     out->state = w.state;
-    if (w.state == SL_WIN_RECORDING && !atomic_load_explicit(&c->is_open, memory_order_acquire))
+    if (w.state == SL_WIN_RECORDING && !atomic_load_explicit(&r->is_open, memory_order_acquire))
         out->state = SL_WIN_LEAD_IN;
-    out->started = atomic_load_explicit(&c->started, memory_order_relaxed) != 0;
-    out->window = atomic_load_explicit(&c->window_number, memory_order_relaxed);
+    out->started = atomic_load_explicit(&r->started, memory_order_relaxed) != 0;
+    out->window = atomic_load_explicit(&r->window_number, memory_order_relaxed);
     out->windows_completed = 0;
     out->memory_bytes = sl_cupti_pool_mapped_bytes();
     if (pipeline) {
         sl_pipeline_last(pipeline, last_file, last_file_size, &out->windows_completed);
         out->memory_bytes += sl_pipeline_bytes(pipeline);
     }
-    unuse_pipeline(c);
+    unuse_pipeline(r);
 }

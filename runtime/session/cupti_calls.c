@@ -1,136 +1,233 @@
 /*
- * cupti_calls.c - the collector's calls of CUPTI, and the buffers that come of them.
+ * cupti_calls.c - the recorder's calls of CUPTI, and the buffers that come back.
  *
- * Collector thread only. Every call stands between sl_collector_enter_cupti() and
- * sl_collector_leave_cupti(), so that an exiting process can tell a collector that works from one
- * that CUPTI keeps. While another client has CUPTI none is made that changes or flushes anything.
+ * Recorder thread, and the exiting thread where session.h says so. Every call of CUPTI stands
+ * between sl_session_enter() and sl_session_leave(), so that the exiting thread can tell a recorder
+ * that works from one that CUPTI keeps. While another client has CUPTI, no call is made that
+ * changes or flushes anything. Memory: session.h; the buffers are the pool's.
  */
 #include "session/session.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "base/futex.h"
 #include "base/log.h"
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
 #include "collect/cupti/fields.h"
 
-/* CUPTI gives back buffers that are not full only when told to. Four times a second, so that with
- * the writer's frame of a second at most, events reach the disk in little more than that. */
-#define FLUSH_NS (250 * SL_COLLECTOR_MS)
-/* While a window closes somebody waits for its file. */
-#define DRAIN_FLUSH_NS (20 * SL_COLLECTOR_MS)
+/* CUPTI gives back buffers that are not full only when it is flushed. Four times a second, so that
+ * with the writer's frame of a second at most, events reach the disk in little more than that. */
+#define FLUSH_NS (250 * SL_NS_PER_MS)
+/* While a window drains, somebody waits for its file. */
+#define DRAIN_FLUSH_NS (20 * SL_NS_PER_MS)
 /* After a forced flush CUPTI's thread still has to bring the buffers. */
-#define FORCED_WAIT_NS (100 * SL_COLLECTOR_MS)
-/* The writer holds much that it could be done with. */
-#define EARLY_FLUSH_NS (20 * SL_COLLECTOR_MS)
+#define FORCED_WAIT_NS (100 * SL_NS_PER_MS)
 /* The counter's rate is known 50 ms after it was first measured (base/clock.c). */
-#define RATE_NS (100 * SL_COLLECTOR_MS)
-/* A record's end may be stamped this long before the record is in its buffer. */
-#define STAMP_SLACK_NS (2 * SL_COLLECTOR_MS)
+#define RATE_NS (100 * SL_NS_PER_MS)
 /* An ending process may have lost its time to others. The file still has its own, see
  * recorder/exit.c. */
-#define STOOD_STILL_NS (150 * SL_COLLECTOR_MS)
+#define STOOD_STILL_NS (150 * SL_NS_PER_MS)
+#define DUMP_CAP_BYTES (1ull << 30)
 
-/* CUPTI may be gone already when the exit has given us up. */
-int sl_collector_enter_cupti(struct sl_collector *c)
+/* ---- inside CUPTI ---- */
+
+/* Fails where the exiting thread has forbidden CUPTI, which may be gone already. */
+int sl_session_enter(struct sl_session *s)
 {
     uint32_t expected = SL_PHASE_OURS;
 
-    if (atomic_compare_exchange_strong_explicit(&c->phase, &expected, SL_PHASE_CUPTI,
+    if (atomic_compare_exchange_strong_explicit(&s->phase, &expected, SL_PHASE_CUPTI,
                                                 memory_order_acq_rel, memory_order_acquire))
         return 0;
     return -ECANCELED;
 }
 
-/* Acquire and release pair with those in cut_off(): exactly one of the two threads has the
- * pipeline. */
-int sl_collector_leave_cupti(struct sl_collector *c)
+/* Acquire and release pair with those in sl_session_cut_off(): exactly one of the two threads has
+ * the pipeline. */
+int sl_session_leave(struct sl_session *s)
 {
     uint32_t expected = SL_PHASE_CUPTI;
 
-    if (atomic_compare_exchange_strong_explicit(&c->phase, &expected, SL_PHASE_OURS,
+    if (atomic_compare_exchange_strong_explicit(&s->phase, &expected, SL_PHASE_OURS,
                                                 memory_order_acq_rel, memory_order_acquire))
         return 0;
     return -ECANCELED;
 }
 
-/* At a copy: the exiting thread may have what is the collector's by the time CUPTI returns. */
-int sl_collector_look_at_clock(struct sl_collector *c)
+int sl_session_is_in_cupti(const struct sl_session *s)
 {
-    struct sl_cupti_clock clock = c->clock;
+    return atomic_load_explicit(&s->phase, memory_order_relaxed) == SL_PHASE_CUPTI;
+}
 
-    if (sl_collector_enter_cupti(c))
+int sl_session_cut_off(struct sl_session *s)
+{
+    uint32_t expected = SL_PHASE_CUPTI;
+
+    if (atomic_compare_exchange_strong_explicit(&s->phase, &expected, SL_PHASE_CUT,
+                                                memory_order_acq_rel, memory_order_acquire))
+        return 0;
+    return -EBUSY;
+}
+
+void sl_session_forbid_cupti(struct sl_session *s)
+{
+    atomic_store_explicit(&s->phase, SL_PHASE_CUT, memory_order_release);
+}
+
+int sl_session_wait_for_cupti(struct sl_session *s)
+{
+    if (sl_session_enter(s))
         return -ECANCELED;
-    sl_cupti_clock_look(&clock, c->opt.cupti->fn.GetTimestamp);
-    if (sl_collector_leave_cupti(c))
+    s->opt.hooks.nap(s->opt.hooks.user);
+    return sl_session_leave(s);
+}
+
+/* ---- the clock ---- */
+
+/* On a copy: the exiting thread may have the session by the time CUPTI returns. */
+int sl_session_look_at_clock(struct sl_session *s)
+{
+    struct sl_cupti_clock clock = s->clock;
+
+    if (sl_session_enter(s))
         return -ECANCELED;
-    c->clock = clock;
+    sl_cupti_clock_look(&clock, s->opt.cupti->fn.GetTimestamp);
+    if (sl_session_leave(s))
+        return -ECANCELED;
+    s->clock = clock;
     return 0;
 }
 
-/* By CUPTI's clock, which another tool may have set. */
-static int look_for_another(struct sl_collector *c)
+/* Only profilers give CUPTI the tick counter for its clock. */
+static int compare_clock(struct sl_session *s, enum sl_cupti_clock_domain before)
 {
-    enum sl_cupti_clock_domain before = c->clock.domain;
-
-    if (sl_collector_look_at_clock(c))
-        return -ECANCELED;
-    if (c->clock.domain != before)
-        return sl_collector_suspect(c, before);
-    c->sure_ns = c->clock.last_ns;
+    if (before == SL_CUPTI_CLOCK_REALTIME && s->clock.domain == SL_CUPTI_CLOCK_TICKS)
+        return sl_handover_step(s, SL_OWN_EV_CLOCK_CHANGED);
     return 0;
 }
 
-int sl_collector_flush(struct sl_collector *c, int forced)
+/* Notices a client that has taken CUPTI and set its clock. */
+static int look_for_another(struct sl_session *s)
 {
-    const struct sl_cupti_api *api = c->opt.cupti;
+    enum sl_cupti_clock_domain before = s->clock.domain;
+    struct sl_ownership_now now = {0};
+
+    if (sl_session_look_at_clock(s))
+        return -ECANCELED;
+    if (s->clock.domain != before)
+        return compare_clock(s, before);
+    now.real_ns = s->clock.last_ns;
+    sl_ownership_step(&s->ownership, SL_OWN_EV_CLOCK_KEPT, &now);
+    return 0;
+}
+
+/* Windows begin and end by our clock, and another tool may have given CUPTI a different one. */
+int sl_session_check_clock(struct sl_session *s)
+{
+    enum sl_cupti_clock_domain before = s->clock.domain;
+
+    if (s->ownership.state == SL_OWN_HANDED_OVER)
+        return 0;
+    if (sl_session_look_at_clock(s))
+        return -ECANCELED;
+    sl_cupti_dump_clock(s->dump, s->clock.offset_ns, s->clock.uncertainty_ns);
+    if (s->clock.domain == SL_CUPTI_CLOCK_UNKNOWN)
+        sl_log_once(&s->clock_said, SL_LOG_WARN,
+                    "CUPTI's clock is %lld us off CLOCK_REALTIME: another tool set its clock; "
+                    "windows may begin and end at the wrong place; profile with one tool at a time",
+                    (long long)(s->clock.offset_ns / 1000));
+    return compare_clock(s, before);
+}
+
+/* ---- flushes ---- */
+
+/* CUPTI has something of ours that may be pending: only then can force bring anything. */
+static int is_force_of_use(const struct sl_session *s)
+{
+    return sl_cupti_pool_outstanding() || sl_pipeline_waiting(s->pipeline);
+}
+
+/* Where CUPTI is busy with our buffers, it is not looked at what they hold. */
+static void note_flush(struct sl_session *s)
+{
+    struct sl_ownership_now now = sl_handover_now(s);
+    size_t records = 0;
+    int is_complete = sl_ownership_is_same(s->ownership.silence.buffers, now.buffers) &&
+                      sl_outstanding_is_complete(s, now.buffers, &records);
+
+    sl_ownership_note_flush(&s->ownership, &now, is_complete, records);
+}
+
+static int may_force(const struct sl_session *s)
+{
+    struct sl_ownership_now now = sl_handover_now(s);
+
+    return sl_ownership_may_force(&s->ownership, &now);
+}
+
+int sl_session_flush(struct sl_session *s, int forced)
+{
+    const struct sl_cupti_api *api = s->opt.cupti;
     uint64_t now = sl_clock_monotonic();
-    struct sl_collector_mark mark;
+    struct sl_outstanding_mark mark;
 
-    c->flush_due_ns = now + (c->window.state == SL_WIN_DRAINING ? DRAIN_FLUSH_NS : FLUSH_NS);
-    if (c->handed_over)
+    s->flush_due_ns = now + (s->opt.window->state == SL_WIN_DRAINING ? DRAIN_FLUSH_NS : FLUSH_NS);
+    if (s->ownership.state == SL_OWN_HANDED_OVER)
         return 0;
-    if (look_for_another(c))
+    if (look_for_another(s))
         return -ECANCELED;
-    /* The turn behind the time: what ended before it is in a buffer that was asked for by now. */
-    mark = (struct sl_collector_mark){.ns = c->clock.last_ns, .turn = sl_cupti_pool_turn()};
-    sl_collector_note_silence(c);
-    if (forced && (c->taken_over || sl_collector_is_silent(c)))
+    mark = sl_outstanding_mark_now(s->clock.last_ns);
+    note_flush(s);
+    if (forced && !may_force(s))
         return 0;
-    forced = forced && sl_collector_is_force_of_use(c);
-    if (sl_collector_enter_cupti(c))
+    forced = forced && is_force_of_use(s);
+    if (sl_session_enter(s))
         return -ECANCELED;
     sl_cupti_check(api,
                    api->fn.ActivityFlushAll(forced ? SL_CUPTI_FLUSH_FORCED : SL_CUPTI_FLUSH_PLAIN),
                    "ActivityFlushAll");
-    if (sl_collector_leave_cupti(c))
+    if (sl_session_leave(s))
         return -ECANCELED;
-    if (c->marks < SL_COLLECTOR_MARKS)
-        c->mark[c->marks++] = mark;
+    sl_outstanding_add_mark(s, mark);
     return 0;
 }
 
-static int count_drops(struct sl_collector *c, const struct sl_cupti_buffer *b)
+int sl_session_force_out(struct sl_session *s)
 {
-    const struct sl_cupti_api *api = c->opt.cupti;
+    uint64_t deadline = sl_clock_monotonic() + FORCED_WAIT_NS;
+
+    if (!may_force(s))
+        return sl_session_take_buffers(s);
+    if (sl_session_flush(s, 1) || sl_session_take_buffers(s))
+        return -ECANCELED;
+    while (!sl_cupti_pool_all_back(s->outstanding.drain_turn) && sl_clock_monotonic() < deadline) {
+        if (sl_session_wait_for_cupti(s) || sl_session_take_buffers(s))
+            return -ECANCELED;
+    }
+    return 0;
+}
+
+/* ---- buffers that came back ---- */
+
+static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
+{
+    const struct sl_cupti_api *api = s->opt.cupti;
     size_t dropped = 0;
     int err;
 
-    if (c->handed_over)
-        return 0; /* those are the other client's */
-    if (sl_collector_enter_cupti(c))
+    if (s->ownership.state == SL_OWN_HANDED_OVER)
+        return 0; /* CUPTI would tell the other client's drops */
+    if (sl_session_enter(s))
         return -ECANCELED;
     err = sl_cupti_check(api, api->fn.ActivityGetNumDroppedRecords(b->context, b->stream, &dropped),
                          "ActivityGetNumDroppedRecords");
-    if (sl_collector_leave_cupti(c))
+    if (sl_session_leave(s))
         return -ECANCELED;
     if (!err && dropped) {
         sl_stats_add(SL_STAT_DROPPED_CUPTI, dropped);
-        sl_cupti_dump_dropped(c->dump, dropped);
-        sl_log_once(&c->drop_said, SL_LOG_WARN,
+        sl_cupti_dump_dropped(s->dump, dropped);
+        sl_log_once(&s->drop_said, SL_LOG_WARN,
                     "CUPTI dropped %zu records: its buffers were full; the trace has gaps and says "
                     "how many; raise SYNCLINE_CUPTI_MEMORY",
                     dropped);
@@ -138,231 +235,110 @@ static int count_drops(struct sl_collector *c, const struct sl_cupti_buffer *b)
     return 0;
 }
 
-/* Another tool may have given CUPTI a clock of its own: our windows are cut by ours. */
-int sl_collector_check_clock(struct sl_collector *c)
+/* The list's oldest buffer is first. The list is kept in the session, where an exiting thread finds
+ * it. */
+static int has_buffer(struct sl_session *s)
 {
-    enum sl_cupti_clock_domain before = c->clock.domain;
-
-    if (c->handed_over)
-        return 0;
-    if (sl_collector_look_at_clock(c))
-        return -ECANCELED;
-    sl_cupti_dump_clock(c->dump, c->clock.offset_ns, c->clock.uncertainty_ns);
-    if (c->clock.domain == SL_CUPTI_CLOCK_UNKNOWN)
-        sl_log_once(&c->clock_said, SL_LOG_WARN,
-                    "CUPTI's clock is %lld us off CLOCK_REALTIME: another tool set its clock; "
-                    "windows may begin and end at the wrong place; profile with one tool at a time",
-                    (long long)(c->clock.offset_ns / 1000));
-    return c->clock.domain != before ? sl_collector_suspect(c, before) : 0;
+    if (!s->taken)
+        s->taken = sl_cupti_pool_take();
+    return s->taken != NULL;
 }
 
-int sl_collector_set_kinds(struct sl_collector *c, int on)
+static struct sl_cupti_buffer *next_buffer(struct sl_session *s)
 {
-    uint32_t set = c->opt.kinds & ~SL_COLLECTOR_ALWAYS, done = set;
-    int filter;
-
-    if (!set || c->handed_over || c->taken_over)
-        return 0;
-    if (sl_collector_enter_cupti(c))
-        return -ECANCELED;
-    if (on)
-        done = sl_cupti_enable(c->opt.cupti, set, c->opt.config->api_all, &filter);
-    else
-        sl_cupti_disable(c->opt.cupti, set);
-    if (sl_collector_leave_cupti(c))
-        return -ECANCELED;
-    return done ? 0 : -EIO;
-}
-
-struct look {
-    const struct sl_cupti_layout *layout;
-    struct sl_decode_held held;
-};
-
-static void look_at(void *user, const uint8_t *data, size_t size)
-{
-    struct look *look = user;
-
-    sl_decode_look(look->layout, data, size, &look->held);
-}
-
-struct sl_decode_held sl_collector_look(const struct sl_collector *c, uint64_t turn)
-{
-    struct look look = {sl_cupti_api_layout(c->opt.cupti), {0}};
-
-    sl_cupti_pool_look(turn, look_at, &look);
-    return look.held;
-}
-
-/* A buffer takes its place at a launch, and is not given back before the operation's record is
- * whole: when those that were out at the flush are back, whatever ended before it is in. One that
- * holds nothing will only get what ends later. */
-static int is_all_in(const struct sl_collector *c, uint64_t turn)
-{
-    if (sl_cupti_pool_missing(turn) == sl_cupti_pool_missing(c->written_off_turn))
-        return 1;
-    return sl_collector_look(c, turn).records == sl_collector_look(c, c->written_off_turn).records;
-}
-
-void sl_collector_deliver(struct sl_collector *c)
-{
-    uint64_t now = sl_clock_monotonic();
-    unsigned in = 0;
-
-    if (sl_pipeline_wants_delivery(c->pipeline) && c->flush_due_ns > now + EARLY_FLUSH_NS)
-        c->flush_due_ns = now + EARLY_FLUSH_NS;
-    /* Twice in a row: a thread may be about to write its first record to one that holds nothing. */
-    for (unsigned i = 0; i < c->marks; i++) {
-        struct sl_collector_mark *mark = &c->mark[i];
-
-        mark->back = (i == 0 || mark[-1].back) && is_all_in(c, mark->turn) ? mark->back + 1 : 0;
-        in += mark->back >= 2;
-    }
-    if (!in || sl_pipeline_delivered(c->pipeline, c->mark[in - 1].ns - STAMP_SLACK_NS))
-        return;
-    c->marks -= in;
-    memmove(c->mark, c->mark + in, c->marks * sizeof(*c->mark));
-}
-
-void sl_collector_tell_missing(struct sl_collector *c, uint64_t turn,
-                               const struct sl_decode_held *held)
-{
-    unsigned missing = sl_cupti_pool_missing(turn);
-
-    if (!missing)
-        return;
-    c->written_off_turn = turn;
-    /* Asked for ahead of a thread's first record, and never written to. */
-    if (held->records == 0 && sl_pipeline_waiting(c->pipeline) == 0)
-        return;
-    /* A window that has nothing else has a file that says so. */
-    if (held->of_use)
-        sl_pipeline_use(c->pipeline);
-    sl_stats_add(SL_STAT_UNDELIVERED_BUFFERS, missing);
-    /* Nothing tells a CUPTI that is late from one whose callbacks another tool has replaced. */
-    sl_log_once(&c->missing_said, SL_LOG_WARN,
-                "CUPTI did not give back %u buffer%s in time: the %zu records in them are lost; if "
-                "another profiler runs in this process, use one at a time",
-                missing, missing == 1 ? "" : "s", held->records);
-}
-
-void sl_collector_nap(struct sl_collector *c)
-{
-    uint32_t wakes = atomic_load_explicit(&c->wakes, memory_order_acquire);
-
-    sl_futex_wait(&c->wakes, wakes, SL_COLLECTOR_NAP);
-}
-
-int sl_collector_wait_for_cupti(struct sl_collector *c)
-{
-    if (sl_collector_enter_cupti(c))
-        return -ECANCELED;
-    sl_collector_nap(c);
-    return sl_collector_leave_cupti(c);
-}
-
-/* Oldest first. What is taken is kept where an exiting thread finds it. */
-static int has_buffer(struct sl_collector *c)
-{
-    if (!c->taken)
-        c->taken = sl_cupti_pool_take();
-    return c->taken != NULL;
-}
-
-static struct sl_cupti_buffer *next_buffer(struct sl_collector *c)
-{
-    struct sl_cupti_buffer *b = has_buffer(c) ? c->taken : NULL;
+    struct sl_cupti_buffer *b = has_buffer(s) ? s->taken : NULL;
 
     if (b)
-        c->taken = b->next;
+        s->taken = b->next;
     return b;
 }
 
-/* A process that ends has no later moment for its writer: rather than drop events, waits for room.
- * Where there is room, a machine that stood still is not held against the records. 0; -ETIMEDOUT:
- * no time is left for decoding. */
-static int wait_for_room(struct sl_collector *c)
+/* A process that ends has no later moment for its writer: rather than drop events, waits for room
+ * in the ring. Where there is room, the deadline is extended a little, for a machine that stood
+ * still. 0; -ETIMEDOUT: no time is left for decoding. */
+static int wait_for_room(struct sl_session *s, uint64_t until_ns)
 {
     for (;;) {
         uint64_t now = sl_clock_monotonic();
 
-        if (!sl_pipeline_is_crowded(c->pipeline))
-            return now < c->exit_decode_until_ns + STOOD_STILL_NS ? 0 : -ETIMEDOUT;
-        if (now >= c->exit_decode_until_ns)
+        if (!sl_pipeline_is_crowded(s->pipeline))
+            return now < until_ns + STOOD_STILL_NS ? 0 : -ETIMEDOUT;
+        if (now >= until_ns)
             return -ETIMEDOUT;
-        sl_collector_nap(c);
+        s->opt.hooks.nap(s->opt.hooks.user);
     }
 }
 
-static void give_up(struct sl_collector *c, const struct sl_cupti_layout *layout,
+static void give_up(struct sl_session *s, const struct sl_cupti_layout *layout,
                     const struct sl_cupti_buffer *b)
 {
     struct sl_decode_held lost = {0};
 
     sl_decode_look(layout, b->data, b->valid, &lost);
-    if (lost.of_use) /* a window that has nothing else has a file that says so */
-        sl_pipeline_use(c->pipeline);
+    if (lost.of_use) /* a window that has nothing else gets a file that says so */
+        sl_pipeline_use(s->pipeline);
     sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, lost.records);
-    sl_log_once(&c->late_said, SL_LOG_WARN,
+    sl_log_once(&s->late_said, SL_LOG_WARN,
                 "the process ended before all that CUPTI gave back could be read; how many records "
                 "are missing stands in the trace: 'syncline check' tells");
 }
 
-static void decode(struct sl_collector *c, const struct sl_cupti_buffer *b)
+static void decode(struct sl_session *s, const struct sl_cupti_buffer *b)
 {
     const struct sl_cupti_layout *fields =
         b->context == sl_cupti_fields_mark() ? sl_cupti_fields_layout() : NULL;
+    uint64_t until_ns;
 
     if (!b->valid)
         return;
-    /* Acquire pairs with the release in sl_collector_exit(): until when. */
-    if (atomic_load_explicit(&c->exiting, memory_order_acquire) && wait_for_room(c)) {
-        give_up(c, fields ? fields : sl_cupti_layout_find(c->opt.cupti->version), b);
+    until_ns = s->opt.hooks.decode_until_ns(s->opt.hooks.user);
+    if (until_ns != UINT64_MAX && wait_for_room(s, until_ns)) {
+        give_up(s, fields ? fields : sl_cupti_layout_find(s->opt.cupti->version), b);
         return;
     }
-    if (c->clock.is_mixed)
-        sl_cupti_dump_ticks(c->dump);
-    sl_cupti_dump_buffer(c->dump, b->data, b->valid, b->stream);
-    sl_pipeline_set_layout(c->pipeline, fields);
-    sl_pipeline_buffer(c->pipeline, b->data, b->valid);
+    if (s->clock.is_mixed)
+        sl_cupti_dump_ticks(s->dump);
+    sl_cupti_dump_buffer(s->dump, b->data, b->valid, b->stream);
+    sl_pipeline_set_layout(s->pipeline, fields);
+    sl_pipeline_buffer(s->pipeline, b->data, b->valid);
 }
 
-/* Without it no ticks can be turned into times; a young process has none yet. */
-static int await_rate(struct sl_collector *c)
+/* Ticks become times only once the counter's rate is known; a young process does not know it. */
+static int await_rate(struct sl_session *s)
 {
     uint64_t deadline = sl_clock_monotonic() + RATE_NS, ns;
 
     while (sl_clock_from_ticks(sl_clock_ticks(), &ns) && sl_clock_monotonic() < deadline) {
-        if (sl_collector_wait_for_cupti(c))
+        if (sl_session_wait_for_cupti(s))
             return -ECANCELED;
         sl_clock_calibrate();
     }
     return 0;
 }
 
-/* Whether what has come may have ticks for times, and what these are. */
-static int know_clock(struct sl_collector *c)
+/* Whether the records that came may be stamped in ticks, and what time a tick is. */
+static int know_clock(struct sl_session *s)
 {
-    if (!c->handed_over && !c->clock.is_mixed && look_for_another(c))
+    if (s->ownership.state != SL_OWN_HANDED_OVER && !s->clock.is_mixed && look_for_another(s))
         return -ECANCELED;
-    return c->clock.is_mixed ? await_rate(c) : 0;
+    return s->clock.is_mixed ? await_rate(s) : 0;
 }
 
-int sl_collector_take_buffers(struct sl_collector *c)
+int sl_session_take_buffers(struct sl_session *s)
 {
     struct sl_cupti_buffer *b;
 
     for (int more = 1; more;) {
-        /* What is known of the job's steps and of CUPTI's clock must be younger than what is
-         * decoded by it. */
-        more = has_buffer(c);
-        if (sl_collector_see_step(c) || (more && know_clock(c)))
+        /* The looks at the job's steps and at CUPTI's clock come after the buffer is in hand: what
+         * they say then holds for every record in it. */
+        more = has_buffer(s);
+        if (s->opt.hooks.see_step(s->opt.hooks.user) || (more && know_clock(s)))
             return -ECANCELED;
-        b = more ? next_buffer(c) : NULL;
+        b = more ? next_buffer(s) : NULL;
         if (!b)
             break;
-        decode(c, b);
-        if (count_drops(c, b))
+        decode(s, b);
+        if (count_drops(s, b))
             return -ECANCELED;
         sl_cupti_pool_recycle(b);
     }
@@ -370,25 +346,24 @@ int sl_collector_take_buffers(struct sl_collector *c)
     return 0;
 }
 
-void sl_collector_take_rest(struct sl_collector *c)
+void sl_session_take_rest(struct sl_session *s)
 {
     struct sl_cupti_buffer *b;
 
-    while ((b = next_buffer(c)))
-        decode(c, b);
+    while ((b = next_buffer(s)))
+        decode(s, b);
 }
 
-int sl_collector_force_out(struct sl_collector *c)
+void sl_session_open_dump(struct sl_session *s)
 {
-    uint64_t deadline = sl_clock_monotonic() + FORCED_WAIT_NS;
+    const struct sl_cupti_dump_options opt = {
+        .path = s->opt.config->dump_cupti,
+        .version = s->opt.cupti->version,
+        .pid = s->opt.identity->pid,
+        .cap_bytes = DUMP_CAP_BYTES,
+        .devices = sl_pipeline_devices(s->pipeline),
+    };
 
-    if (c->handed_over || c->taken_over || sl_collector_is_silent(c))
-        return sl_collector_take_buffers(c);
-    if (sl_collector_flush(c, 1) || sl_collector_take_buffers(c))
-        return -ECANCELED;
-    while (!sl_cupti_pool_all_back(c->drain_turn) && sl_clock_monotonic() < deadline) {
-        if (sl_collector_wait_for_cupti(c) || sl_collector_take_buffers(c))
-            return -ECANCELED;
-    }
-    return 0;
+    if (*opt.path)
+        sl_cupti_dump_open(&s->dump, &opt);
 }

@@ -1,16 +1,15 @@
 /*
- * handover.c - CUPTI serves one client at a time: letting go of it for another profiler, and
- * coming back.
+ * handover.c - carries out what the ownership machine asks for: lets go of CUPTI for another
+ * profiler, and takes it back.
  *
- * Collector thread only. When the other one begins is known from its import slots
- * (session/peer.h): its thread waits there until what we have recorded is in and nothing
- * of ours is on. A client that takes CUPTI without passing there is noticed by its clock, too late
- * to make room: from then on nothing is done that would spoil its trace, and our own tells the gap.
+ * Recorder thread. session/peer.h tells when another profiler begins: a thread of the application
+ * waits there until what we have recorded is in and nothing of ours is on. A client that does not
+ * pass through there is noticed too late to make room for it. From then on nothing is done that
+ * would spoil its trace, and our trace reports the gap. Memory: session.h.
  */
 #include "session/session.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -19,279 +18,320 @@
 #include "collect/cupti/graph_nodes.h"
 #include "session/peer.h"
 
-/* How long what runs on the GPU is waited for, before it is cut off: the other profiler's thread
- * waits for us meanwhile. */
-#define FINISH_NS (500 * SL_COLLECTOR_MS)
-/* After its last sign: libkineto changes an attribute behind its last flush. */
-#define SETTLE_NS (20 * SL_COLLECTOR_MS)
-/* From one flush to the next, of ours in its stead. */
-#define STRANDED_NS (100 * SL_COLLECTOR_MS)
-/* From its last kind that goes off to its own flush. libkineto works through all that the CPU did
- * before it, and changes an attribute behind it. */
-#define MAY_FLUSH_NS (10000 * SL_COLLECTOR_MS)
+/* How long pending GPU work is waited for before a forced flush truncates it: the other profiler's
+ * thread waits for us meanwhile. */
+#define FINISH_NS (500 * SL_NS_PER_MS)
+/* After the peer's last call: libkineto changes an attribute behind its last flush. */
+#define SETTLE_NS (20 * SL_NS_PER_MS)
 
-static uint64_t later(uint64_t a, uint64_t b)
+struct sl_ownership_now sl_handover_now(const struct sl_session *s)
 {
-    return a > b ? a : b;
+    return (struct sl_ownership_now){
+        .monotonic_ns = sl_clock_monotonic(),
+        .real_ns = sl_clock_now(),
+        .buffers = sl_outstanding_buffers(),
+        .has_subscriber = s->opt.cupti->is_v2,
+    };
 }
 
-void sl_collector_tell_gap(struct sl_collector *c, uint64_t until_ns)
-{
-    uint64_t from_ns = later(c->away_ns, c->window.opened_ns);
+/* ---- the gap ---- */
 
-    if (c->away_ns && sl_pipeline_is_open(c->pipeline) && from_ns < until_ns)
-        sl_pipeline_gap(c->pipeline, from_ns, until_ns);
+void sl_handover_tell_gap(struct sl_session *s, uint64_t until_ns)
+{
+    uint64_t from_ns = sl_ownership_gap_from(&s->ownership, s->opt.window->opened_ns);
+
+    if (from_ns && sl_pipeline_is_open(s->pipeline) && from_ns < until_ns)
+        sl_pipeline_gap(s->pipeline, from_ns, until_ns);
 }
 
-static void begin_gap(struct sl_collector *c, uint64_t from_ns)
+static int begin_gap(struct sl_session *s)
 {
-    c->away_ns = from_ns;
-    c->marks = 0; /* what they wait for is in, or lost */
+    s->outstanding.marks = 0; /* what they wait for is in, or lost */
     sl_stats_add(SL_STAT_HANDOVERS, 1);
-    sl_pipeline_kinds_off(c->pipeline);
-    if (sl_pipeline_is_open(c->pipeline))
-        sl_pipeline_gap(c->pipeline, from_ns, 0);
+    sl_pipeline_kinds_off(s->pipeline);
+    if (sl_pipeline_is_open(s->pipeline))
+        sl_pipeline_gap(s->pipeline, s->ownership.gap_since_ns, 0);
+    return 0;
+}
+
+/* The machine forgets the gap only once it was reported: the exiting thread reports it where the
+ * recorder was cut off before that. */
+static int end_gap(struct sl_session *s)
+{
+    struct sl_ownership_now now = sl_handover_now(s);
+
+    sl_handover_tell_gap(s, now.real_ns);
+    sl_ownership_step(&s->ownership, SL_OWN_EV_GAP_ENDED, &now);
+    return 0;
+}
+
+static int need_file(struct sl_session *s)
+{
+    sl_pipeline_use(s->pipeline);
+    return 0;
 }
 
 /* ---- letting go ---- */
 
-/* Everything that was recorded, as far as it comes. */
-static int empty_buffers(struct sl_collector *c)
+/* Brings in everything that was recorded, as far as it comes. */
+static int empty_buffers(struct sl_session *s)
 {
-    uint64_t deadline = sl_clock_monotonic() + FINISH_NS;
+    uint64_t deadline = sl_clock_monotonic() + FINISH_NS, turn;
     int back = 0;
 
     while (back < 2 && sl_clock_monotonic() < deadline) {
-        if (sl_collector_flush(c, 0) || sl_collector_take_buffers(c))
+        if (sl_session_flush(s, 0) || sl_session_take_buffers(s))
             return -ECANCELED;
-        c->drain_turn = sl_cupti_pool_turn();
-        back = sl_cupti_pool_all_back(c->drain_turn) ? back + 1 : 0;
-        /* A buffer without records waits for some: there will be none. */
-        if (!back && !sl_collector_look(c, c->drain_turn).records)
+        turn = s->outstanding.drain_turn = sl_cupti_pool_turn();
+        back = sl_cupti_pool_all_back(turn) ? back + 1 : 0;
+        /* The buffers that are left have no records, and with all kinds off there will be none. */
+        if (!back && !sl_outstanding_look(s, turn).records)
             break;
-        if (sl_collector_wait_for_cupti(c))
+        if (sl_session_wait_for_cupti(s))
             return -ECANCELED;
     }
-    return back < 2 ? sl_collector_force_out(c) : sl_collector_take_buffers(c);
+    return back < 2 ? sl_session_force_out(s) : sl_session_take_buffers(s);
 }
 
-static int turn_off(struct sl_collector *c)
+static int turn_off(struct sl_session *s)
 {
-    if (sl_collector_enter_cupti(c))
+    if (sl_session_enter(s))
         return -ECANCELED;
-    sl_cupti_disable(c->opt.cupti, c->opt.kinds);
-    return sl_collector_leave_cupti(c);
+    sl_cupti_disable(s->opt.cupti, s->opt.kinds);
+    return sl_session_leave(s);
 }
 
-static int detach(struct sl_collector *c)
+/* CUPTI reports nodes of graphs to a subscriber of ours that goes for good. */
+static void give_up_graph_nodes(const struct sl_session *s)
 {
-    if (sl_collector_enter_cupti(c))
+    if (s->opt.cupti->is_v2)
+        sl_graph_nodes_give_up();
+}
+
+static int detach(struct sl_session *s)
+{
+    if (sl_session_enter(s))
         return -ECANCELED;
-    sl_cupti_detach(c->opt.cupti);
-    return sl_collector_leave_cupti(c);
+    sl_cupti_detach(s->opt.cupti);
+    return sl_session_leave(s);
 }
 
-int sl_collector_release(struct sl_collector *c)
+static int release(struct sl_session *s)
 {
-    return turn_off(c) || detach(c) ? -ECANCELED : 0;
-}
-
-static int let_go(struct sl_collector *c)
-{
-    uint64_t from_ns = sl_clock_now();
     struct sl_decode_held held;
 
-    /* Robbed, by this one or by another, what is on may be its; away still, nothing is ours. */
-    if (c->taken_over || c->handed_over) {
-        sl_peer_let_go();
-        return 0;
-    }
-    c->is_off_due = 0;
-    if (turn_off(c) || empty_buffers(c))
+    if (turn_off(s) || empty_buffers(s))
         return -ECANCELED;
-    sl_pipeline_flush(c->pipeline);
-    /* A mark wants two looks. */
-    sl_collector_deliver(c);
-    sl_collector_deliver(c);
-    held = sl_collector_look(c, c->drain_turn);
-    sl_collector_tell_missing(c, c->drain_turn, &held);
-    if (c->opt.cupti->is_v2)
-        sl_graph_nodes_give_up(); /* they come by the subscriber that goes now */
-    if (detach(c))
+    sl_pipeline_flush(s->pipeline);
+    /* A mark takes two looks. */
+    sl_outstanding_deliver(s);
+    sl_outstanding_deliver(s);
+    held = sl_outstanding_look(s, s->outstanding.drain_turn);
+    sl_outstanding_tell_missing(s, s->outstanding.drain_turn, &held);
+    give_up_graph_nodes(s);
+    if (detach(s))
         return -ECANCELED;
-    begin_gap(c, from_ns);
-    c->handed_over = 1;
     sl_log(SL_LOG_DEBUG, "CUPTI is handed over to another profiler");
+    return sl_handover_step(s, SL_OWN_EV_RELEASED);
+}
+
+int sl_handover_detach(struct sl_session *s)
+{
+    return turn_off(s) || detach(s) ? -ECANCELED : 0;
+}
+
+static int let_peer_go_on(struct sl_session *s)
+{
+    (void)s;
     sl_peer_let_go();
     return 0;
 }
 
-/* ---- coming back ---- */
+/* ---- taken over ---- */
 
-static int turn_on(struct sl_collector *c)
+static int say_taken_over(struct sl_session *s)
 {
-    uint32_t set = c->are_kinds_wanted ? c->opt.kinds : c->opt.kinds & SL_COLLECTOR_ALWAYS;
-    int filter, err;
-
-    if (sl_collector_look_at_clock(c) || sl_collector_enter_cupti(c))
-        return -ECANCELED;
-    err = sl_cupti_attach(c->opt.cupti, sl_cupti_pool_request, sl_cupti_pool_complete);
-    if (!err && !sl_cupti_enable(c->opt.cupti, set, c->opt.config->api_all, &filter))
-        err = -EIO;
-    return sl_collector_leave_cupti(c) ? -ECANCELED : err;
-}
-
-/* The gap goes on. Whoever is next need not wait: there is nothing to let go of. */
-static int stay_away(struct sl_collector *c)
-{
-    if (c->opt.cupti->is_v2)
-        sl_graph_nodes_give_up();
-    if (sl_collector_release(c))
-        return -ECANCELED;
-    c->handed_over = 1;
-    c->taken_over = 0;
-    sl_log_once(&c->refused_said, SL_LOG_WARN,
-                "CUPTI could not be taken back from the other profiler: no GPU work and no calls "
-                "of CUDA's are recorded from now on; it is tried again when that one's next "
-                "session ends, else start the job anew");
-    sl_peer_back();
-    return 0;
-}
-
-static int come_back(struct sl_collector *c)
-{
-    int err;
-
-    if (sl_peer_take())
-        return 0; /* it has begun again */
-    err = turn_on(c);
-    if (err)
-        return err == -ECANCELED ? err : stay_away(c);
-    c->handed_over = c->taken_over = 0;
-    c->sure_ns = sl_clock_now();
-    sl_collector_tell_gap(c, c->sure_ns);
-    c->away_ns = 0;
-    if (c->are_kinds_wanted)
-        sl_pipeline_kinds_on(c->pipeline, 1);
-    sl_peer_back();
-    sl_log(SL_LOG_DEBUG, "CUPTI is taken back");
-    return 0;
-}
-
-/* ---- robbed ---- */
-
-static int set_robbed(struct sl_collector *c)
-{
-    c->taken_over = 1;
-    c->robbed_turn = sl_cupti_pool_turn();
-    sl_pipeline_use(c->pipeline); /* the other does: the file says what we lack */
-    begin_gap(c, c->sure_ns);
-    if (c->opt.cupti->is_v2)
-        return 0; /* a subscriber of ours has settings of its own */
-    if (sl_collector_enter_cupti(c))
-        return -ECANCELED;
-    sl_cupti_yield(c->opt.cupti);
-    return sl_collector_leave_cupti(c);
-}
-
-int sl_collector_suspect(struct sl_collector *c, enum sl_cupti_clock_domain before)
-{
-    if (before != SL_CUPTI_CLOCK_REALTIME || c->clock.domain != SL_CUPTI_CLOCK_TICKS ||
-        c->taken_over)
-        return 0;
-    sl_log_once(&c->robbed_said, SL_LOG_WARN,
+    sl_log_once(&s->taken_over_said, SL_LOG_WARN,
                 "another profiler has taken CUPTI in the middle of the recording: what it records, "
                 "syncline does not, and its trace may lack its first quarter of a second; leave "
                 "SYNCLINE_HANDOVER on, or profile with one tool at a time");
-    return set_robbed(c);
+    return 0;
 }
 
-int sl_collector_set_unasked(struct sl_collector *c)
+static int say_never_asked(struct sl_session *s)
 {
-    if (sl_cupti_pool_turn()) {
-        c->taken_before_start = 0;
-        return 0;
-    }
-    /* It has changed the clock, too, or had CUPTI before us: that is known. */
-    if (c->taken_over || c->handed_over)
-        return 0;
+    (void)s;
     sl_log(SL_LOG_WARN,
            "another profiler has taken CUPTI before its first record: no GPU work and no calls of "
            "CUDA's are recorded; leave SYNCLINE_HANDOVER and SYNCLINE_PYTHON on and load that "
-           "profiler "
-           "before CUDA starts, or profile with one tool at a time");
-    return set_robbed(c);
+           "profiler before CUDA starts, or profile with one tool at a time");
+    return 0;
 }
 
-/* A buffer was asked of us since: only the clock had been changed. */
-int sl_collector_look_again(struct sl_collector *c)
+static int yield(struct sl_session *s)
 {
-    if (!c->taken_over || sl_cupti_pool_turn() == c->robbed_turn)
-        return 0;
-    if (!c->opt.cupti->is_v2) {
-        if (sl_collector_enter_cupti(c))
-            return -ECANCELED;
-        sl_cupti_set_up(c->opt.cupti);
-        if (sl_collector_leave_cupti(c))
-            return -ECANCELED;
-    }
-    c->taken_over = 0;
-    /* A window may have opened since. That none can be turned on is told by sl_cupti_enable(). */
-    if (c->are_kinds_wanted && sl_collector_set_kinds(c, 1) == -ECANCELED)
+    if (sl_session_enter(s))
         return -ECANCELED;
-    sl_collector_tell_gap(c, sl_clock_now());
-    c->away_ns = 0;
-    if (c->are_kinds_wanted)
-        sl_pipeline_kinds_on(c->pipeline, 1);
+    sl_cupti_yield(s->opt.cupti);
+    return sl_session_leave(s);
+}
+
+static int set_up(struct sl_session *s)
+{
+    if (sl_session_enter(s))
+        return -ECANCELED;
+    sl_cupti_set_up(s->opt.cupti);
+    return sl_session_leave(s);
+}
+
+/* ---- coming back ---- */
+
+static int register_and_enable(struct sl_session *s)
+{
+    uint32_t set = s->opt.kinds;
+    int filter, err;
+
+    if (!s->ownership.are_kinds_wanted)
+        set &= SL_KINDS_ALWAYS;
+    if (sl_session_look_at_clock(s) || sl_session_enter(s))
+        return -ECANCELED;
+    err = sl_cupti_attach(s->opt.cupti, sl_cupti_pool_request, sl_cupti_pool_complete);
+    if (!err && !sl_cupti_enable(s->opt.cupti, set, s->opt.config->api_all, &filter))
+        err = -EIO;
+    return sl_session_leave(s) ? -ECANCELED : err;
+}
+
+static int attach(struct sl_session *s)
+{
+    int err = register_and_enable(s);
+
+    if (err == -ECANCELED)
+        return err;
+    if (err)
+        return sl_handover_step(s, SL_OWN_EV_ATTACH_REFUSED);
+    sl_log(SL_LOG_DEBUG, "CUPTI is taken back");
+    return sl_handover_step(s, SL_OWN_EV_ATTACHED);
+}
+
+static int stay_detached(struct sl_session *s)
+{
+    give_up_graph_nodes(s);
+    return sl_handover_detach(s);
+}
+
+static int say_refused(struct sl_session *s)
+{
+    sl_log_once(&s->refused_said, SL_LOG_WARN,
+                "CUPTI could not be taken back from the other profiler: no GPU work and no calls "
+                "of CUDA's are recorded from now on; it is tried again when that one's next "
+                "session ends, else start the job anew");
     return 0;
 }
 
-/* Its kinds are off, but it does not fetch what CUPTI still has for it: nobody else would, and we
- * would stay away for good. (Robbed, our own flushes bring it.) */
-static int fetch_for_it(struct sl_collector *c)
+static int let_peer_return(struct sl_session *s)
 {
-    enum sl_peer_stranded stranded = c->handed_over ? sl_peer_stranded() : SL_PEER_AFLOAT;
-    uint64_t now = sl_clock_monotonic();
-    uint64_t wait_ns = stranded == SL_PEER_STRANDED ? STRANDED_NS : MAY_FLUSH_NS;
+    (void)s;
+    sl_peer_back();
+    return 0;
+}
 
-    if (stranded == SL_PEER_AFLOAT) {
-        c->fetch_due_ns = 0;
+static int fetch(struct sl_session *s)
+{
+    if (sl_session_enter(s))
+        return -ECANCELED;
+    sl_peer_fetch();
+    return sl_session_leave(s);
+}
+
+/* ---- the machine ---- */
+
+static int carry_out(struct sl_session *s, uint32_t actions)
+{
+    static const struct {
+        enum sl_ownership_action action;
+        int (*carry_out)(struct sl_session *s);
+    } parts[] = {
+        {SL_OWN_ACT_RELEASE, release},
+        {SL_OWN_ACT_ATTACH, attach},
+        {SL_OWN_ACT_DETACH, stay_detached},
+        {SL_OWN_ACT_SAY_TAKEN_OVER, say_taken_over},
+        {SL_OWN_ACT_SAY_NEVER_ASKED, say_never_asked},
+        {SL_OWN_ACT_SAY_REFUSED, say_refused},
+        {SL_OWN_ACT_NEED_FILE, need_file},
+        {SL_OWN_ACT_BEGIN_GAP, begin_gap},
+        {SL_OWN_ACT_YIELD, yield},
+        {SL_OWN_ACT_SET_UP, set_up},
+        {SL_OWN_ACT_KINDS_BACK, sl_kinds_turn_back_on},
+        {SL_OWN_ACT_KINDS_ON, sl_kinds_turn_on},
+        {SL_OWN_ACT_CHECK_CLOCK, sl_kinds_check_clock},
+        {SL_OWN_ACT_KINDS_OFF, sl_kinds_turn_off},
+        {SL_OWN_ACT_END_GAP, end_gap},
+        {SL_OWN_ACT_TELL_KINDS_ON, sl_kinds_tell_on},
+        {SL_OWN_ACT_FETCH, fetch},
+        {SL_OWN_ACT_PEER_GOES_ON, let_peer_go_on},
+        {SL_OWN_ACT_PEER_RETURNED, let_peer_return},
+    };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        int err = actions & (uint32_t)parts[i].action ? parts[i].carry_out(s) : 0;
+
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+int sl_handover_step(struct sl_session *s, enum sl_ownership_event event)
+{
+    struct sl_ownership_now now = sl_handover_now(s);
+
+    return carry_out(s, sl_ownership_step(&s->ownership, event, &now));
+}
+
+/* ---- each tick ---- */
+
+static int see_stranded(struct sl_session *s)
+{
+    static const enum sl_ownership_event event[] = {
+        [SL_PEER_AFLOAT] = SL_OWN_EV_PEER_COMPLETE,
+        [SL_PEER_MAY_FLUSH] = SL_OWN_EV_PEER_MAY_FLUSH,
+        [SL_PEER_STRANDED] = SL_OWN_EV_PEER_STRANDED,
+    };
+    uint64_t due_ns;
+
+    if (sl_handover_step(s, event[sl_peer_stranded()]))
+        return -ECANCELED;
+    due_ns = s->ownership.fetch_due_ns;
+    if (due_ns && s->flush_due_ns > due_ns)
+        s->flush_due_ns = due_ns;
+    return 0;
+}
+
+static int see_peer_left(struct sl_session *s)
+{
+    uint64_t settled_ns = sl_peer_left_ns() + SETTLE_NS;
+
+    if (!sl_peer_is_settled() && sl_clock_monotonic() < settled_ns) {
+        s->flush_due_ns = settled_ns;
         return 0;
     }
-    if (!c->fetch_due_ns || c->fetch_due_ns > now + wait_ns) { /* it has flushed since */
-        c->fetch_due_ns = now + wait_ns;
-    } else if (now >= c->fetch_due_ns) {
-        c->fetch_due_ns = now + STRANDED_NS;
-        if (sl_collector_enter_cupti(c))
-            return -ECANCELED;
-        sl_peer_fetch();
-        if (sl_collector_leave_cupti(c))
-            return -ECANCELED;
-    }
-    if (c->flush_due_ns > c->fetch_due_ns)
-        c->flush_due_ns = c->fetch_due_ns;
-    return 0;
+    if (sl_peer_take())
+        return 0; /* it has begun again */
+    return sl_handover_step(s, SL_OWN_EV_PEER_LEFT);
 }
 
-int sl_collector_share(struct sl_collector *c)
+int sl_handover_share(struct sl_session *s)
 {
-    uint64_t left_ns;
-
     sl_peer_rescan();
-    if (sl_collector_look_again(c) || fetch_for_it(c))
+    if (sl_handover_step(s, SL_OWN_EV_BUFFERS) || see_stranded(s))
         return -ECANCELED;
     switch (sl_peer_state()) {
     case SL_PEER_ASKED:
-        return let_go(c);
+        return sl_handover_step(s, SL_OWN_EV_PEER_ASKED);
     case SL_PEER_LEFT:
-        left_ns = sl_peer_left_ns();
-        if (sl_peer_is_settled() || sl_clock_monotonic() >= left_ns + SETTLE_NS)
-            return come_back(c);
-        c->flush_due_ns = left_ns + SETTLE_NS;
-        return 0;
+        return see_peer_left(s);
     case SL_PEER_THEIRS:
-        /* It did not wait until we had let go. */
-        return c->handed_over || c->taken_over ? 0 : set_robbed(c);
+        return sl_handover_step(s, SL_OWN_EV_PEER_DID_NOT_WAIT);
     default:
         return 0;
     }

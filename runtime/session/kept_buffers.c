@@ -1,8 +1,8 @@
 /*
- * kept_buffers.c - buffers of another client's that it has not asked for yet.
+ * kept_buffers.c - completed buffers of the peer that are kept until the peer flushes.
  *
- * See kept_buffers.h. A put that began while buffers were kept is over before the first is
- * delivered, so that none is left behind.
+ * Threads and memory: kept_buffers.h. Before the first buffer is delivered, every put that began
+ * while buffers were kept is over, so that none is left behind.
  */
 #include "session/kept_buffers.h"
 
@@ -12,18 +12,18 @@
 
 #include "base/clock.h"
 
-/* For a thread that has no processor in the middle of a put, or is not there after a fork. */
+/* A thread may have no processor in the middle of a put, or may be missing after a fork. */
 #define WAIT_MOST_NS 1000000000ull
 
 enum place_state {
     FREE,
-    BUSY, /* some thread's */
+    BUSY, /* a thread works on it */
     KEPT
 };
 
 static struct {
     _Atomic int is_open;
-    _Atomic int putting; /* threads that may */
+    _Atomic int putting; /* threads inside a put */
     struct place {
         _Atomic int state;
         uint32_t stream;
@@ -31,26 +31,26 @@ static struct {
         void *context;
         uint8_t *buffer;
         size_t size, valid_size;
-    } place[SL_HELD_MOST];
+    } place[SL_KEPT_BUFFERS_MOST];
 } held;
 
-void sl_held_open(void)
+void sl_kept_buffers_open(void)
 {
     atomic_store(&held.is_open, 1);
 }
 
-void sl_held_close(void)
+void sl_kept_buffers_close(void)
 {
     atomic_store(&held.is_open, 0);
 }
 
-/* A place in that state, which becomes the thread's; NULL: there is none from `at` on. */
+/* Makes the next place in that state BUSY; NULL: there is none from `at` on. */
 static struct place *take(struct place *at, int state)
 {
-    for (; at < held.place + SL_HELD_MOST; at++) {
+    for (; at < held.place + SL_KEPT_BUFFERS_MOST; at++) {
         int expected = state;
 
-        /* Acquire pairs with the release of whoever had it. */
+        /* Acquire pairs with the release of the thread that had it before. */
         if (atomic_compare_exchange_strong_explicit(&at->state, &expected, BUSY,
                                                     memory_order_acquire, memory_order_relaxed))
             return at;
@@ -58,12 +58,13 @@ static struct place *take(struct place *at, int state)
     return NULL;
 }
 
-int sl_held_put(sl_cupti_complete_fn complete, void *context, uint32_t stream, uint8_t *buffer,
-                size_t size, size_t valid_size)
+int sl_kept_buffers_put(sl_cupti_complete_fn complete, void *context, uint32_t stream,
+                        uint8_t *buffer, size_t size, size_t valid_size)
 {
     struct place *p = NULL;
 
-    /* Sequentially consistent with sl_held_deliver(): it waits for us, or we see it closed. */
+    /* Sequentially consistent with the delivery: it waits for this thread, or this thread sees that
+     * no more are kept. */
     atomic_fetch_add(&held.putting, 1);
     if (atomic_load(&held.is_open))
         p = take(held.place, FREE);
@@ -80,11 +81,11 @@ int sl_held_put(sl_cupti_complete_fn complete, void *context, uint32_t stream, u
     return p ? 0 : -ENOENT;
 }
 
-void sl_held_deliver(void)
+void sl_kept_buffers_deliver(void)
 {
     uint64_t deadline = sl_clock_monotonic() + WAIT_MOST_NS;
 
-    sl_held_close();
+    sl_kept_buffers_close();
     while (atomic_load(&held.putting) && sl_clock_monotonic() < deadline)
         sched_yield();
     for (struct place *p = held.place; (p = take(p, KEPT)); p++) {

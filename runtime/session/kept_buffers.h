@@ -1,14 +1,13 @@
 /*
- * kept_buffers.h - buffers of another client's that it has not asked for yet.
+ * kept_buffers.h - completed buffers of the peer (peer.h) that are kept until the peer flushes.
  *
- * A client turns its kinds off, and fetches what CUPTI still has of it when it gets there:
- * libkineto first works through all that the CPU did, which may take minutes, and takes nothing at
- * all if by then none of its buffers is out. So where we fetch them in its stead, to have CUPTI
- * back, they are kept here until its own flush.
+ * A profiler turns its kinds off, and flushes CUPTI when it gets there: libkineto first works
+ * through all that the CPU did, which may take minutes, and takes nothing at all if by then CUPTI
+ * has none of its buffers. So where the recorder flushes in the peer's stead, to have CUPTI back,
+ * the buffers are kept here until the peer's own flush.
  *
- * Threads: opened by the collector; put by whichever thread CUPTI gives a buffer back on; delivered
- * by any of the application's. No lock is held, nothing is allocated. Memory: the buffers are the
- * client's, and so it stays.
+ * Threads: the recorder opens; the thread on which CUPTI gives a buffer back puts; any thread of
+ * the application delivers. No lock is held. Memory: a static table; the buffers remain the peer's.
  */
 #ifndef SL_SESSION_KEPT_BUFFERS_H
 #define SL_SESSION_KEPT_BUFFERS_H
@@ -19,21 +18,21 @@
 #include "collect/cupti/api.h"
 
 enum {
-    SL_HELD_MOST = 256 /* CUPTI has one for each thread */
+    SL_KEPT_BUFFERS_MOST = 256 /* CUPTI has one for each thread */
 };
 
-/* From now on buffers are to be kept. */
-void sl_held_open(void);
+/* From now on buffers are kept. */
+void sl_kept_buffers_open(void);
 
-/* For `complete`. 0: it is kept; -ENOENT: it is the client's now, since nobody keeps any or there
- * is no room. */
-int sl_held_put(sl_cupti_complete_fn complete, void *context, uint32_t stream, uint8_t *buffer,
-                size_t size, size_t valid_size);
+/* Keeps a buffer for the callback `complete`. 0; -ENOENT: buffers are not kept, or there is no
+ * room: the caller passes it on at once. */
+int sl_kept_buffers_put(sl_cupti_complete_fn complete, void *context, uint32_t stream,
+                        uint8_t *buffer, size_t size, size_t valid_size);
 
-/* No more are kept. What is stays so. */
-void sl_held_close(void);
+/* No more buffers are kept. Those that are remain. */
+void sl_kept_buffers_close(void);
 
-/* The same, and all that was kept goes to its clients, on this thread. */
-void sl_held_deliver(void);
+/* The same, and passes all kept buffers to their callbacks, on this thread. */
+void sl_kept_buffers_deliver(void);
 
 #endif

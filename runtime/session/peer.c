@@ -1,10 +1,8 @@
 /*
- * peer.c - another client of CUPTI's in the process: when it comes, and when it has
- * left.
+ * peer.c - another profiler in the process: when it begins to use CUPTI, and when it has left.
  *
- * Entered by the collector, and by threads of the application's from the slots
- * (peer_hooks.c), which may wait here, within bounds. State is static and atomic; no
- * lock is held.
+ * Entered by the recorder thread, and by threads of the application from the import slots
+ * (peer_hooks.c), which may wait here, within bounds. State is static and atomic; no lock is held.
  */
 #include "session/peer_impl.h"
 
@@ -17,10 +15,10 @@
 #include "collect/cupti/tables.h"
 #include "session/kept_buffers.h"
 
-/* Longer than the collector takes to let go, unless CUPTI keeps it. */
+/* The recorder lets go sooner, unless CUPTI keeps it. */
 #define WAIT_MOST_NS 5000000000ull
 
-static _Atomic int is_scanned; /* the first scan is over: the collector may make others */
+static _Atomic int is_scanned; /* the first scan is over: the recorder may scan again */
 
 struct sl_peer_watched sl_peer_watched;
 struct sl_peer_client sl_peer_client = {.state = SL_PEER_OFF};
@@ -61,7 +59,8 @@ static void wait_until_let_go(void)
     }
 }
 
-/* It had left and begins again: whoever waits for the collector to come back waits for nothing. */
+/* The peer had left and begins again. A thread that waits for the recorder to come back need not
+ * wait any longer. */
 static void go_on(void)
 {
     if (change(SL_PEER_LEFT, SL_PEER_THEIRS))
@@ -136,10 +135,11 @@ enum sl_peer_stranded sl_peer_stranded(void)
 
 void sl_peer_fetch(void)
 {
-    /* Sequentially consistent with flush() and finalize(): one of both sees the other. */
+    /* Sequentially consistent with flush() and finalize(): one of the two threads sees the other.
+     */
     atomic_store(&sl_peer_client.is_fetched, 1);
     if (!atomic_load(&sl_peer_client.flushing)) {
-        sl_held_open();
+        sl_kept_buffers_open();
         sl_cupti_check(sl_peer_watched.api,
                        sl_peer_watched.api->v1.ActivityFlushAll(SL_CUPTI_FLUSH_PLAIN),
                        "ActivityFlushAll");
@@ -186,7 +186,7 @@ int sl_peer_end(void)
     atomic_store(&sl_peer_client.is_settled, 1);
     sl_peer_leave();
     if (sl_peer_state() != SL_PEER_LEFT) {
-        /* It is ours, or somebody's who has not said so. */
+        /* CUPTI is ours, or a client has it that did not call sl_peer_begin(). */
         atomic_store(&sl_peer_client.is_settled, 0);
         return 0;
     }
@@ -232,7 +232,7 @@ void sl_peer_watch(const struct sl_peer_options *opt, int is_here)
 
 void sl_peer_rescan(void)
 {
-    /* A collector that was started meanwhile leaves the first one to who watches. */
+    /* The injecting thread makes the first scan, even if the recorder runs already. */
     if (atomic_load_explicit(&is_scanned, memory_order_acquire) && sl_peer_state() != SL_PEER_OFF &&
         sl_peer_slots_are_new())
         sl_peer_slots_scan();
@@ -244,14 +244,14 @@ void sl_peer_let_go(void)
 
     if (change(SL_PEER_ASKED, SL_PEER_THEIRS) == 0 || !has_disabled)
         return;
-    /* It has not waited for us, and has disabled in the session that goes on. */
+    /* The peer did not wait for us, and what it turned off belongs to the session that it is in. */
     atomic_store(&sl_peer_client.has_disabled, 1);
     sl_peer_leave_if_over();
 }
 
 int sl_peer_take(void)
 {
-    /* Turned on between a look that found nothing on and the change that came of it. */
+    /* A kind went on between the look that found none on and the change to LEFT. */
     if (atomic_load(&sl_peer_client.kinds)) {
         go_on();
         return -EBUSY;

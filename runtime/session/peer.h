@@ -1,21 +1,24 @@
 /*
- * peer.h - another client of CUPTI's in the process: when it comes, and when it has
+ * peer.h - another profiler in the process (the peer): when it begins to use CUPTI, and when it has
  * left.
  *
  * CUPTI's activity API has one pair of callbacks, one set of kinds and one clock for the whole
  * process. A library that is linked with CUPTI (torch.profiler, which is libkineto inside
- * libtorch_cpu) calls it through its import slots. These are pointed at functions of ours, which
- * hold its first call until the collector has let go of CUPTI, then pass everything on; they count
- * what it has enabled and which buffers it has lent out, so that it is known when all of it is
- * over.
+ * libtorch_cpu) calls CUPTI through its import slots. We point these slots at functions of ours.
+ * They hold the peer's first call until the recorder has let go of CUPTI, then pass every call on.
+ * They count the kinds that the peer has on and the buffers that CUPTI has of it, so that we know
+ * when its session is over.
  *
- *   OURS --(it begins)--> ASKED --(collector has let go)--> THEIRS --(kinds off, buffers back)-->
- * LEFT LEFT --(collector)--> OURS       LEFT --(it begins again)--> THEIRS
+ *   OURS   --(the peer begins)--------------> ASKED
+ *   ASKED  --(the recorder has let go)------> THEIRS
+ *   THEIRS --(kinds are off, buffers back)--> LEFT
+ *   LEFT   --(the recorder takes CUPTI)-----> OURS
+ *   LEFT   --(the peer begins again)--------> THEIRS
  *
- * One that ends CUPTI for the whole process begins and leaves with that one call.
+ * A peer that ends CUPTI for the whole process (cuptiFinalize) begins and leaves with that call.
  *
- * Threads: watch and rescan by one (injection, then the collector); the functions in the slots by
- * any thread of the application's; the state by any. Nothing is allocated.
+ * Threads: watch and rescan by one thread (the injecting one, then the recorder); the functions in
+ * the slots by any thread of the application; the state by any thread. Memory: static.
  */
 #ifndef SL_SESSION_PEER_H
 #define SL_SESSION_PEER_H
@@ -26,60 +29,61 @@
 
 enum sl_peer_state {
     SL_PEER_OURS,
-    SL_PEER_ASKED,  /* a thread of the application's waits for us to let go */
-    SL_PEER_THEIRS, /* no call of CUPTI's that changes or flushes anything is ours to make,
-                     * but for sl_peer_fetch() */
+    SL_PEER_ASKED,  /* a thread of the application waits for us to let go */
+    SL_PEER_THEIRS, /* we make no call of CUPTI that changes or flushes anything, except
+                     * sl_peer_fetch() */
     SL_PEER_LEFT,
-    SL_PEER_OFF /* nobody is watched, or no longer */
+    SL_PEER_OFF /* no peer is watched, or no longer */
 };
 
 struct sl_peer_options {
     const struct sl_cupti_api *api;
-    /* Any thread, also inside a callback of CUPTI's: the state has become ASKED or LEFT. */
+    /* Any thread, also inside a callback of CUPTI: the state has become ASKED or LEFT. */
     void (*tell)(void);
 };
 
-/* From now on slots of objects that import CUPTI's functions are ours; `is_here`: one of them has
- * begun already, so that the state is THEIRS. */
+/* Points the import slots at our functions. `is_here`: a peer has begun already, so that the state
+ * is THEIRS. */
 void sl_peer_watch(const struct sl_peer_options *opt, int is_here);
 
-/* Any thread: a client says itself that it begins, before its first call of CUPTI; returns when
- * CUPTI is its. 0; -ENOTSUP: nobody is watched, nothing is handed over. */
+/* Any thread: a peer announces that it begins, before its first call of CUPTI. Returns when the
+ * peer has CUPTI. 0; -ENOTSUP: no peer is watched, nothing is handed over. */
 int sl_peer_begin(void);
-/* And that it has made its last call: returns when the collector has CUPTI back. 0; -EBUSY:
- * somebody goes on recording, or has begun meanwhile, and is waited for as ever; -ETIMEDOUT. */
+/* Any thread: the peer has made its last call of CUPTI. Returns when the recorder has CUPTI back.
+ * 0; -EBUSY: another session goes on or has begun meanwhile, and CUPTI comes back after that;
+ * -ETIMEDOUT. */
 int sl_peer_end(void);
 
-/* The same for objects that were loaded since. Cheap when there are none. */
+/* The same for objects that were loaded since the last scan. Cheap when there are none. */
 void sl_peer_rescan(void);
 
 enum sl_peer_state sl_peer_state(void);
 
-/* Collector: we have let go. Whoever waits goes on. */
+/* Recorder: we have let go of CUPTI. A thread that waits for it goes on. */
 void sl_peer_let_go(void);
 
-/* Collector: takes CUPTI back if it is LEFT. 0; -EBUSY: it is not, or not any more. */
+/* Recorder: takes CUPTI back if it is LEFT. 0; -EBUSY: it is not, or not any more. */
 int sl_peer_take(void);
-/* Collector: THEIRS, but all that it has enabled is off again, and yet CUPTI keeps a buffer of its.
- */
+/* Recorder: THEIRS, all kinds of the peer are off again, and yet CUPTI has a buffer of the peer. */
 enum sl_peer_stranded {
-    SL_PEER_AFLOAT,    /* not so */
-    SL_PEER_MAY_FLUSH, /* it has not flushed since, and may be about to, however late */
-    SL_PEER_STRANDED   /* a call of another thread's was recorded behind its flush */
+    SL_PEER_AFLOAT,    /* it is not so */
+    SL_PEER_MAY_FLUSH, /* the peer has not flushed since, and may do so yet, however late */
+    SL_PEER_STRANDED   /* CUPTI recorded a call of another thread behind the peer's flush */
 };
 enum sl_peer_stranded sl_peer_stranded(void);
-/* Collector: a plain flush brings what is complete, and it is LEFT. The client has it at its own
- * next flush (session/kept_buffers.h). */
+/* Recorder: a plain flush brings the completed buffers, and the state becomes LEFT. The peer gets
+ * the buffers at its own next flush (session/kept_buffers.h). */
 void sl_peer_fetch(void);
 
-/* Collector: LEFT since then, by the monotonic clock. */
+/* Recorder: since when the state is LEFT, by the monotonic clock. */
 uint64_t sl_peer_left_ns(void);
-/* Collector: LEFT, and nothing will follow: not even what clients do behind their last flush. */
+/* Recorder: the peer said that its last call is made: not even what profilers do behind their last
+ * flush will follow. */
 int sl_peer_is_settled(void);
-/* Collector: what was taken back is in use again, or cannot be. Nobody waits for it any more. */
+/* Recorder: CUPTI is in use by us again, or cannot be. No thread waits for that any longer. */
 void sl_peer_back(void);
 
-/* Any thread, async-signal-safe: calls are passed on as if we were not there; nobody waits. */
+/* Any thread, async-signal-safe: from now on calls are passed on at once, and no thread waits. */
 void sl_peer_stop(void);
 
 /* Any thread: whether some loaded object imports `function`. */

@@ -1,12 +1,12 @@
 /*
- * peer_hooks.c - what another client's calls of CUPTI go through: the functions that
- * stand in its import slots, and its callbacks as CUPTI has them.
+ * peer_hooks.c - what the peer's calls of CUPTI go through: the functions that stand in its import
+ * slots, and its callbacks as CUPTI has them.
  *
- * The functions in the slots are entered by threads of the application's, at the beginning and the
- * end of a profiler's session: they may wait there, within bounds. Results are CUPTI's own, passed
- * on. The callbacks are entered by any thread of the application's, and by CUPTI's. What they learn
- * is in the state that peer_impl.h shows. The table of slots is the thread's that looks
- * for them.
+ * Threads of the application enter the functions in the slots at the beginning and the end of a
+ * profiler's session; they may wait there, within bounds. The functions return CUPTI's own results.
+ * The callbacks are entered by any thread of the application, and by CUPTI's. What they learn goes
+ * into the state of peer_impl.h. Memory: static; the table of slots belongs to the thread that
+ * looks for slots.
  */
 #include "session/peer_impl.h"
 
@@ -33,7 +33,7 @@ static void request(uint8_t **buffer, size_t *size, size_t *max_records)
         atomic_fetch_add(&sl_peer_client.buffers, 1);
 }
 
-/* Those from before we watched were not counted: they must not make up for later ones. */
+/* Buffers from before we watched were not counted, so the count must not fall below 0. */
 static void count_back(void)
 {
     int buffers = atomic_load(&sl_peer_client.buffers);
@@ -43,7 +43,7 @@ static void count_back(void)
         ;
 }
 
-/* Of ours, some may come late; it would not know them. */
+/* Some buffers of ours may come late, and the peer would not know them. */
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                      size_t valid_size)
 {
@@ -54,13 +54,13 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
         sl_cupti_pool_complete(context, stream, buffer, size, valid_size);
         return;
     }
-    if (sl_held_put(of_client, context, stream, buffer, size, valid_size) != 0)
+    if (sl_kept_buffers_put(of_client, context, stream, buffer, size, valid_size) != 0)
         of_client(context, stream, buffer, size, valid_size);
     count_back();
     sl_peer_leave_if_over();
 }
 
-/* The other way round: CUPTI gives us a buffer of its. */
+/* The other way round: CUPTI gives us a buffer of the peer. */
 static int take_stranger(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                          size_t valid_size)
 {
@@ -93,8 +93,8 @@ static int register_callbacks(sl_cupti_request_fn of_request, sl_cupti_complete_
     return result;
 }
 
-/* Not while kinds are on: it is documented to come before. Without a function it is CUPTI's own
- * clock again, which a client may ask for when it is over. */
+/* CUPTI documents that this call comes before kinds are on. NULL stands for CUPTI's own clock,
+ * which a profiler may set when its session is over. */
 static int register_clock(sl_cupti_stamp_fn stamp)
 {
     int result;
@@ -111,7 +111,8 @@ static uint64_t bit_of(int kind)
     return kind >= 0 && kind < 64 ? 1ull << kind : 0;
 }
 
-/* One that registers once and enables many times: its callbacks have been replaced by ours. */
+/* A profiler may register its callbacks once and turn kinds on many times: ours have replaced them
+ * meanwhile. */
 static void put_back_callbacks(void)
 {
     static int said;
@@ -131,13 +132,13 @@ static void put_back_callbacks(void)
 static int enable(int kind)
 {
     uint64_t bit = bit_of(kind);
-    /* Before anything else: a buffer that comes back from its last session must not find nothing on
-     * while CUPTI turns this one on. */
+    /* Before anything else: a buffer of the last session may come back while CUPTI turns this kind
+     * on, and must not find that nothing is on. */
     int was_on = (atomic_fetch_or(&sl_peer_client.kinds, bit) & bit) != 0, result;
 
     if (sl_peer_obtain())
         put_back_callbacks();
-    sl_held_close(); /* what is kept is: the client goes on where it was */
+    sl_kept_buffers_close(); /* kept buffers stay kept: the peer goes on where it was */
     result = sl_peer_watched.api->v1.ActivityEnable(kind);
     if (result != SL_CUPTI_SUCCESS && !was_on) {
         atomic_fetch_and(&sl_peer_client.kinds, ~bit);
@@ -151,7 +152,7 @@ static int disable(int kind)
     enum sl_peer_state state = sl_peer_state();
     int result;
 
-    /* It tidies up once more; what is on is ours. */
+    /* The peer tidies up again, but the kinds that are on are ours. */
     if (state == SL_PEER_OURS || state == SL_PEER_ASKED)
         return SL_CUPTI_SUCCESS;
     result = sl_peer_watched.api->v1.ActivityDisable(kind);
@@ -162,11 +163,11 @@ static int disable(int kind)
     return result;
 }
 
-/* What was kept for the client comes to it as by CUPTI. */
-static void deliver_held(void)
+/* Gives the peer what was kept for it, as CUPTI would. */
+static void deliver_kept(void)
 {
     sl_peer_wait_until_fetched();
-    sl_held_deliver();
+    sl_kept_buffers_deliver();
 }
 
 static int flush(uint32_t flag)
@@ -174,49 +175,49 @@ static int flush(uint32_t flag)
     enum sl_peer_state state = sl_peer_state();
     int result;
 
-    /* A forced one would cut off our unfinished records, and nothing of its is in there. */
+    /* A forced flush would truncate our pending records, and would bring nothing of the peer. */
     if (state == SL_PEER_OURS || state == SL_PEER_ASKED)
         flag = SL_CUPTI_FLUSH_PLAIN;
     atomic_fetch_add(&sl_peer_client.flushing, 1);
-    deliver_held();
+    deliver_kept();
     result = sl_peer_watched.api->v1.ActivityFlushAll(flag);
     atomic_fetch_sub(&sl_peer_client.flushing, 1);
     atomic_store(&sl_peer_client.has_flushed, 1);
-    /* Its kinds from before we watched go off one by one; a flush ends the row. */
+    /* Kinds from before we watched go off one by one; a flush says that all are off. */
     if (atomic_load(&sl_peer_client.has_disabled))
         atomic_store(&sl_peer_client.is_unknown, 0);
     sl_peer_leave_or_tell();
     return result;
 }
 
-/* Refused beside a subscriber of ours, which it would take for the end of its life: libkineto goes
- * without the GPU then. */
+/* CUPTI refuses a second subscriber. libkineto then does without the GPU for the rest of the
+ * process, so we give up ours. */
 static int subscribe(void **subscriber, void *callback, void *user)
 {
     int result;
 
     if (!sl_peer_watched.api->is_v2) {
-        sl_graph_nodes_give_up(); /* passive, too: it stays ours until then */
+        sl_graph_nodes_give_up(); /* also where we are passive: we keep the subscriber until then */
         return sl_peer_watched.api->v1.Subscribe(subscriber, callback, user);
     }
     sl_peer_obtain();
     result = sl_peer_watched.api->v1.Subscribe(subscriber, callback, user);
-    /* It does not record yet: until then we do, as it does. */
+    /* The peer does not record yet, so we go on until it does. */
     if (sl_peer_leave() == 0)
         sl_peer_watched.tell();
     return result;
 }
 
-/* Ends CUPTI for the whole process: callbacks, kinds and buffers of whoever has some; it begins
- * anew with the next call of its. What we have recorded is fetched before. libkineto makes this
- * call behind a session where TEARDOWN_CUPTI is set, in a callback of CUPTI's at the end of the
- * next CUDA call: so we come back later, from the collector, as after a session. */
+/* Ends CUPTI for the whole process: callbacks, kinds and buffers of every client. CUPTI begins anew
+ * with its next call. What we have recorded is brought in before. Where TEARDOWN_CUPTI is set,
+ * libkineto makes this call behind a session, in a callback of CUPTI at the end of the next CUDA
+ * call. So the recorder takes CUPTI back later, as after a session. */
 static int finalize(void)
 {
     int result;
 
     atomic_fetch_add(&sl_peer_client.flushing, 1);
-    deliver_held(); /* names in records do not outlive CUPTI */
+    deliver_kept(); /* names in records do not outlive CUPTI */
     if (sl_peer_state() == SL_PEER_OFF) {
         atomic_fetch_sub(&sl_peer_client.flushing, 1);
         return sl_peer_watched.api->v1.Finalize();
@@ -225,7 +226,8 @@ static int finalize(void)
     atomic_store(&sl_peer_client.is_settled, 0); /* this callback must be over first */
     sl_graph_nodes_give_up();                    /* no subscriber outlives it */
     result = sl_peer_watched.api->v1.Finalize();
-    /* Another thread's last call may have let us come back meanwhile: that is gone, too. */
+    /* The recorder may have taken CUPTI back meanwhile, after another thread's last call: that has
+     * ended, too. */
     sl_peer_obtain();
     atomic_store(&sl_peer_client.kinds, 0);
     atomic_store(&sl_peer_client.buffers, 0);

@@ -1,4 +1,4 @@
-/* recorder_test.c - windows on the collector's own thread: opened, drained, closed, by request and
+/* recorder_test.c - windows on the recorder's own thread: opened, drained, closed, by request and
  * by time. */
 #include "life.h"
 

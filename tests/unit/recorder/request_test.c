@@ -1,4 +1,4 @@
-/* request_test.c - what other threads ask of the collector, and what its making leaves alone.
+/* request_test.c - what other threads ask of the recorder, and what its making leaves alone.
  */
 #include "life.h"
 #include "recorder/recorder.h"
@@ -96,40 +96,40 @@ static void threads_that_start_and_stop_all_the_time(void **state)
     in_child(play_many);
 }
 
-/* The collector alone, without the runtime around it. */
-static struct sl_collector *prepare(void)
+/* The recorder alone, without the runtime around it. */
+static struct sl_recorder *prepare(void)
 {
     static struct sl_config config = {.window_mode = SL_WINDOW_DEMAND};
     static struct sl_identity identity;
     static struct sl_cupti_api cupti;
-    const struct sl_collector_options opt = {
+    const struct sl_recorder_options opt = {
         .config = &config, .identity = &identity, .cupti = &cupti};
-    struct sl_collector *c = NULL, *second = NULL;
+    struct sl_recorder *c = NULL, *second = NULL;
 
-    CHECK(sl_collector_init(&c, &opt) == 0);
-    CHECK(sl_collector_init(&second, &opt) == -EALREADY);
+    CHECK(sl_recorder_init(&c, &opt) == 0);
+    CHECK(sl_recorder_init(&second, &opt) == -EALREADY);
     CHECK(c && !second);
     return c;
 }
 
 static void play_requests_without_a_thread(void)
 {
-    struct sl_collector *c = prepare();
-    struct sl_collector_status s;
+    struct sl_recorder *c = prepare();
+    struct sl_recorder_status s;
     char last[16] = "untouched";
 
-    sl_collector_get_status(c, &s, last, sizeof(last));
+    sl_recorder_get_status(c, &s, last, sizeof(last));
     CHECK(s.state == SL_WIN_PAUSED && !s.started && s.window == 0 && s.windows_completed == 0);
     CHECK(s.memory_bytes == 0);
     CHECK(strcmp(last, "untouched") == 0); /* there is no pipeline that could tell */
-    CHECK(sl_collector_request_stop(c) == -EALREADY);
-    CHECK(sl_collector_request_start(c) == 0);
-    CHECK(sl_collector_request_start(c) == -EALREADY);
-    CHECK(sl_collector_request_stop(c) == 0);
-    sl_collector_wake(c);
+    CHECK(sl_recorder_request_stop(c) == -EALREADY);
+    CHECK(sl_recorder_request_start(c) == 0);
+    CHECK(sl_recorder_request_start(c) == -EALREADY);
+    CHECK(sl_recorder_request_stop(c) == 0);
+    sl_recorder_wake(c);
     CHECK(threads() == 0);
-    sl_collector_exit(c); /* never started: nothing to wait for */
-    CHECK(sl_collector_start(c) == -EALREADY);
+    sl_recorder_exit(c); /* never started: nothing to wait for */
+    CHECK(sl_recorder_start(c) == -EALREADY);
     CHECK(threads() == 0);
     CHECK(files("*") == 0);
 }

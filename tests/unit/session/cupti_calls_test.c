@@ -1,8 +1,9 @@
-/* cupti_calls_test.c - the collector's calls of CUPTI: forced flushes, drops, clocks, refusals.
+/* cupti_calls_test.c - the recorder's calls of CUPTI: forced flushes, drops, clocks, refusals.
  */
 #include "base/clock.h"
 #include "life.h"
 
+#include "collect/cupti/buffer.h"
 #include "collect/cupti/tables.h"
 
 static void play_long_kernel(void)
@@ -231,10 +232,66 @@ static void play_cut_off(void)
     CHECK(flushes == before);
 }
 
-static void a_collector_that_was_cut_off_calls_cupti_no_more(void **state)
+static void a_recorder_that_was_cut_off_calls_cupti_no_more(void **state)
 {
     (void)state;
     in_child(play_cut_off);
+}
+
+/* Another client takes CUPTI and leaves its clock alone. */
+static _Atomic int given; /* buffers of ours */
+
+static void thief_request(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    static uint64_t memory[8192];
+
+    *buffer = (uint8_t *)memory;
+    *size = sizeof(memory);
+    *max_records = 0;
+}
+
+static void thief_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                           size_t valid)
+{
+    (void)context;
+    (void)stream;
+    (void)size;
+    (void)valid;
+    given += sl_cupti_pool_owns(buffer);
+}
+
+/* With a buffer of ours, as in a program that has the GPU at work. */
+static void steal(void)
+{
+    fake_launch("k_in_it", 1);
+    pthread_mutex_lock(&fake.lock);
+    fake.request = thief_request;
+    fake.complete = thief_complete;
+    pthread_mutex_unlock(&fake.lock);
+    UNTIL(given);
+}
+
+static void play_stolen(void)
+{
+    CHECK(inject("SYNCLINE_WINDOW=run"));
+    fake_launch("k_before", 1);
+    UNTIL(status_now().records >= 2);
+    steal();
+    fake.disables = 0;
+    fake_launch("k_theirs", 0); /* force would cut it off */
+    CHECK(sl_process_stop() == 0);
+    UNTIL(status_now().windows_completed == 1 && status_now().state == SL_STATE_ARMED);
+    sl_process_exit();
+    CHECK(fake.forced_flushes == 0 && fake.disables == 0);
+    CHECK(stderr_has("the 2 records in them are lost; if another profiler runs"));
+    CHECK(in_file("1.pt.trace.json", "\"undelivered_buffers\":1,") == 1);
+    CHECK(in_file("1.pt.trace.json", "k_before") == 1);
+}
+
+static void what_does_not_come_though_it_is_complete_is_not_forced(void **state)
+{
+    (void)state;
+    in_child(play_stolen);
 }
 
 int main(void)
@@ -247,7 +304,8 @@ int main(void)
         CASE(a_clock_that_is_right_is_not_spoken_of),
         CASE(a_wall_clock_that_is_set_is_no_other_tool),
         CASE(a_kernel_that_runs_on_is_a_row_that_says_so),
-        CASE(a_collector_that_was_cut_off_calls_cupti_no_more),
+        CASE(a_recorder_that_was_cut_off_calls_cupti_no_more),
+        CASE(what_does_not_come_though_it_is_complete_is_not_forced),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

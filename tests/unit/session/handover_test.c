@@ -82,7 +82,7 @@ static void what_has_cupti_now_is_not_disturbed(void **state)
     in_child(play_robbed);
 }
 
-/* The process ends before the collector looks at the clock again. */
+/* The process ends before the recorder looks at the clock again. */
 static void play_robbed_at_last(void)
 {
     record(1);
@@ -147,7 +147,7 @@ static void a_clock_alone_leaves_rows_their_threads(void **state)
     in_child(play_threads);
 }
 
-/* The process ends before the collector looks again: CUPTI has records of ours. */
+/* The process ends before the recorder looks again: CUPTI has records of ours. */
 static void play_clock_alone_at_last(void)
 {
     begin(0);
@@ -209,7 +209,7 @@ static void play_asked_late(void)
 
     functions.GetTimestamp = ask_late;
     CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=run"));
-    sl_collector_tell_unasked(sl_process.collector);
+    sl_recorder_tell_never_asked(sl_process.recorder);
     sl_process_exit();
     CHECK(!stderr_has("has taken CUPTI"));
     CHECK(in_file("1.pt.trace.json", "k_late") == 1);
@@ -224,7 +224,7 @@ static void asked_while_it_is_told_that_it_was_not(void **state)
 static void play_unasked_without_a_window(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
-    sl_collector_tell_unasked(sl_process.collector);
+    sl_recorder_tell_never_asked(sl_process.recorder);
     sl_process_exit();
     CHECK(stderr_has("another profiler has taken CUPTI before its first record"));
     CHECK(!stderr_has("the trace"));

@@ -40,7 +40,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 
 static int put(size_t at)
 {
-    return sl_held_put(complete, &bytes[at], (uint32_t)at, &bytes[at], 2 * at, at);
+    return sl_kept_buffers_put(complete, &bytes[at], (uint32_t)at, &bytes[at], 2 * at, at);
 }
 
 static int setup(void **state)
@@ -57,16 +57,16 @@ static void they_are_kept_from_open_to_deliver(void **state)
 {
     (void)state;
     assert_int_equal(put(1), -ENOENT);
-    sl_held_open();
+    sl_kept_buffers_open();
     assert_int_equal(put(2), 0);
     assert_int_equal(put(3), 0);
-    sl_held_close();
+    sl_kept_buffers_close();
     assert_int_equal(put(4), -ENOENT);
     assert_int_equal(came, 0);
-    sl_held_deliver();
+    sl_kept_buffers_deliver();
     assert_int_equal(came, 2);
     assert_true(seen[2] && seen[3]);
-    sl_held_deliver();
+    sl_kept_buffers_deliver();
     assert_int_equal(came, 2);
     assert_int_equal(put(5), -ENOENT);
 }
@@ -74,16 +74,16 @@ static void they_are_kept_from_open_to_deliver(void **state)
 static void those_without_room_are_the_clients(void **state)
 {
     (void)state;
-    sl_held_open();
-    for (size_t i = 0; i < SL_HELD_MOST; i++)
+    sl_kept_buffers_open();
+    for (size_t i = 0; i < SL_KEPT_BUFFERS_MOST; i++)
         assert_int_equal(put(i), 0);
-    assert_int_equal(put(SL_HELD_MOST), -ENOENT);
-    sl_held_deliver();
-    assert_int_equal(came, SL_HELD_MOST);
-    sl_held_open();
-    assert_int_equal(put(SL_HELD_MOST), 0);
-    sl_held_deliver();
-    assert_int_equal(came, SL_HELD_MOST + 1);
+    assert_int_equal(put(SL_KEPT_BUFFERS_MOST), -ENOENT);
+    sl_kept_buffers_deliver();
+    assert_int_equal(came, SL_KEPT_BUFFERS_MOST);
+    sl_kept_buffers_open();
+    assert_int_equal(put(SL_KEPT_BUFFERS_MOST), 0);
+    sl_kept_buffers_deliver();
+    assert_int_equal(came, SL_KEPT_BUFFERS_MOST + 1);
 }
 
 static void *put_all(void *first)
@@ -104,12 +104,12 @@ static void threads_leave_none_behind(void **state)
     for (uintptr_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&putting[i], NULL, put_all, (void *)(i * EACH)), 0);
     while (is_over < THREADS) {
-        sl_held_open();
+        sl_kept_buffers_open();
         sched_yield();
-        sl_held_deliver();
+        sl_kept_buffers_deliver();
         delivered = came;
         sched_yield();
-        sl_held_deliver();
+        sl_kept_buffers_deliver();
         assert_int_equal(came, delivered);
     }
     for (int i = 0; i < THREADS; i++)
@@ -134,10 +134,10 @@ static void complete_another(void *context, uint32_t stream, uint8_t *buffer, si
 static void each_goes_to_its_own_client(void **state)
 {
     (void)state;
-    sl_held_open();
+    sl_kept_buffers_open();
     assert_int_equal(put(1), 0);
-    assert_int_equal(sl_held_put(complete_another, NULL, 0, bytes, 1, 1), 0);
-    sl_held_deliver();
+    assert_int_equal(sl_kept_buffers_put(complete_another, NULL, 0, bytes, 1, 1), 0);
+    sl_kept_buffers_deliver();
     assert_int_equal(came, 1);
     assert_int_equal(to_another, 1);
 }

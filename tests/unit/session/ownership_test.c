@@ -1,111 +1,379 @@
-/* ownership_test.c - another client takes CUPTI and leaves its clock alone: nothing of ours
- * that would spoil its trace is done without a sign that CUPTI works for us. What looks like it and
- * is not loses nothing. */
-#include "life.h"
+/* ownership_test.c - who owns CUPTI: each transition of the table in docs/architecture.md, and the
+ * silence after which nothing is forced. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "collect/cupti/buffer.h"
+#include <cmocka.h>
 
+#include "session/ownership.h"
+
+#define MS 1000000ull
+
+/* The time and the buffers of most rows. */
 enum {
-    CALLS = 5,
-    KERNELS = 10
+    REAL = 5000, /* CLOCK_REALTIME */
+    SURE = 3000, /* the last look that found CUPTI ours */
+    TURN = 7     /* buffers that CUPTI has asked for */
 };
 
-/* ---- turning kinds off ---- */
+enum fact {
+    WANTED = 1 << 0,     /* kinds are wanted */
+    OFF_DUE = 1 << 1,    /* and not any more: they go off with a sign */
+    SIGN = 1 << 2,       /* CUPTI has asked for a buffer since a sign is awaited */
+    ASKED = 1 << 3,      /* or since it was taken over */
+    UNUSED = 1 << 4,     /* CUPTI has asked for no buffer at all */
+    SUBSCRIBER = 1 << 5, /* CUPTI's newer interface */
+    GAP = 1 << 6,        /* one has begun */
+};
 
-static void play_idle(void)
+struct transition {
+    enum sl_ownership_state state;
+    uint32_t facts; /* before */
+    enum sl_ownership_event event;
+    enum sl_ownership_state next;
+    uint32_t actions, facts_after; /* of WANTED, OFF_DUE and GAP */
+};
+
+#define OURS   SL_OWN_OURS
+#define HANDED SL_OWN_HANDED_OVER
+#define TAKEN  SL_OWN_TAKEN_OVER
+#define EV(x)  SL_OWN_EV_##x
+#define ACT(x) SL_OWN_ACT_##x
+
+#define TAKE (ACT(NEED_FILE) | ACT(BEGIN_GAP) | ACT(YIELD))
+
+static const struct transition table[] = {
+    /* A peer asks, and is let in once all is released. */
+    {OURS, WANTED, EV(PEER_ASKED), OURS, ACT(RELEASE), WANTED},
+    {OURS, OFF_DUE, EV(PEER_ASKED), OURS, ACT(RELEASE), 0},
+    {HANDED, GAP, EV(PEER_ASKED), HANDED, ACT(PEER_GOES_ON), GAP},
+    {TAKEN, GAP | OFF_DUE, EV(PEER_ASKED), TAKEN, ACT(PEER_GOES_ON), GAP | OFF_DUE},
+    {OURS, WANTED, EV(RELEASED), HANDED, ACT(BEGIN_GAP) | ACT(PEER_GOES_ON), WANTED | GAP},
+    {TAKEN, GAP, EV(RELEASED), HANDED, ACT(BEGIN_GAP) | ACT(PEER_GOES_ON), GAP},
+
+    /* Another client has CUPTI, and did not wait. */
+    {OURS, WANTED, EV(PEER_DID_NOT_WAIT), TAKEN, TAKE, WANTED | GAP},
+    {OURS, SUBSCRIBER, EV(PEER_DID_NOT_WAIT), TAKEN, TAKE & ~ACT(YIELD), GAP},
+    {HANDED, GAP, EV(PEER_DID_NOT_WAIT), HANDED, 0, GAP},
+    {TAKEN, GAP, EV(PEER_DID_NOT_WAIT), TAKEN, 0, GAP},
+    {OURS, OFF_DUE, EV(CLOCK_CHANGED), TAKEN, ACT(SAY_TAKEN_OVER) | TAKE, GAP | OFF_DUE},
+    {TAKEN, GAP, EV(CLOCK_CHANGED), TAKEN, 0, GAP},
+    {HANDED, GAP, EV(CLOCK_CHANGED), HANDED, 0, GAP},
+    {OURS, UNUSED, EV(NEVER_ASKED), TAKEN, ACT(SAY_NEVER_ASKED) | TAKE, GAP},
+    {OURS, 0, EV(NEVER_ASKED), OURS, 0, 0},
+    {HANDED, GAP | UNUSED, EV(NEVER_ASKED), HANDED, 0, GAP},
+    {TAKEN, GAP | UNUSED, EV(NEVER_ASKED), TAKEN, 0, GAP},
+
+    /* It has left. */
+    {HANDED, GAP, EV(PEER_LEFT), HANDED, ACT(ATTACH), GAP},
+    {TAKEN, GAP, EV(PEER_LEFT), TAKEN, ACT(ATTACH), GAP},
+    {OURS, 0, EV(PEER_LEFT), OURS, ACT(ATTACH), 0},
+    {HANDED, GAP, EV(ATTACHED), OURS, ACT(END_GAP) | ACT(PEER_RETURNED), GAP},
+    {HANDED, GAP | WANTED, EV(ATTACHED), OURS,
+     ACT(END_GAP) | ACT(TELL_KINDS_ON) | ACT(PEER_RETURNED), GAP | WANTED},
+    {TAKEN, GAP, EV(ATTACHED), OURS, ACT(END_GAP) | ACT(PEER_RETURNED), GAP},
+    {HANDED, GAP, EV(ATTACH_REFUSED), HANDED, ACT(DETACH) | ACT(SAY_REFUSED) | ACT(PEER_RETURNED),
+     GAP},
+    {TAKEN, GAP, EV(ATTACH_REFUSED), HANDED, ACT(DETACH) | ACT(SAY_REFUSED) | ACT(PEER_RETURNED),
+     GAP},
+    {OURS, GAP, EV(GAP_ENDED), OURS, 0, 0},
+
+    /* Nobody has it: CUPTI asks us for a buffer. */
+    {TAKEN, GAP, EV(BUFFERS), TAKEN, 0, GAP},
+    {TAKEN, GAP | ASKED, EV(BUFFERS), OURS, ACT(SET_UP) | ACT(END_GAP), GAP},
+    {TAKEN, GAP | ASKED | WANTED, EV(BUFFERS), OURS,
+     ACT(SET_UP) | ACT(KINDS_BACK) | ACT(END_GAP) | ACT(TELL_KINDS_ON), GAP | WANTED},
+    {TAKEN, GAP | ASKED | SUBSCRIBER, EV(BUFFERS), OURS, ACT(END_GAP), GAP},
+    {OURS, ASKED | WANTED, EV(BUFFERS), OURS, 0, WANTED},
+    {HANDED, ASKED | GAP, EV(BUFFERS), HANDED, 0, GAP},
+
+    /* Kinds. */
+    {OURS, 0, EV(KINDS_WANTED), OURS, ACT(KINDS_ON) | ACT(TELL_KINDS_ON), WANTED},
+    {TAKEN, GAP, EV(KINDS_WANTED), TAKEN, ACT(TELL_KINDS_ON), GAP | WANTED},
+    {HANDED, GAP, EV(KINDS_WANTED), HANDED, 0, GAP | WANTED},
+    {OURS, OFF_DUE, EV(KINDS_WANTED), OURS, 0, WANTED}, /* they are still on */
+    {OURS, WANTED, EV(KINDS_UNWANTED), OURS, 0, OFF_DUE},
+    {OURS, WANTED | SIGN, EV(KINDS_UNWANTED), OURS, ACT(CHECK_CLOCK), OFF_DUE},
+    {OURS, WANTED | SUBSCRIBER, EV(KINDS_UNWANTED), OURS, ACT(CHECK_CLOCK), OFF_DUE},
+    {TAKEN, GAP | WANTED | SIGN, EV(KINDS_UNWANTED), TAKEN, 0, GAP | OFF_DUE},
+    {HANDED, GAP | WANTED | SIGN, EV(KINDS_UNWANTED), HANDED, 0, GAP},
+    {OURS, OFF_DUE, EV(SIGN), OURS, 0, OFF_DUE},
+    {OURS, OFF_DUE | SIGN, EV(SIGN), OURS, ACT(CHECK_CLOCK), OFF_DUE},
+    {OURS, OFF_DUE | SUBSCRIBER, EV(SIGN), OURS, ACT(CHECK_CLOCK), OFF_DUE},
+    {OURS, WANTED | SIGN, EV(SIGN), OURS, 0, WANTED},
+    {TAKEN, GAP | OFF_DUE | SIGN, EV(SIGN), TAKEN, 0, GAP | OFF_DUE},
+    {OURS, OFF_DUE, EV(CLOCK_CHECKED), OURS, ACT(KINDS_OFF), 0},
+    {TAKEN, GAP | OFF_DUE, EV(CLOCK_CHECKED), TAKEN, 0, GAP | OFF_DUE},
+    {OURS, WANTED, EV(CLOCK_CHECKED), OURS, 0, WANTED},
+
+    /* What changes no more than a number. */
+    {OURS, WANTED, EV(CLOCK_KEPT), OURS, 0, WANTED},
+    {TAKEN, GAP, EV(CLOCK_KEPT), TAKEN, 0, GAP},
+    {OURS, WANTED, EV(WINDOW_ENDED), OURS, 0, WANTED},
+    {HANDED, GAP, EV(PEER_COMPLETE), HANDED, 0, GAP},
+    {HANDED, GAP, EV(PEER_MAY_FLUSH), HANDED, 0, GAP}, /* for ten seconds, see below */
+    {HANDED, GAP, EV(PEER_STRANDED), HANDED, 0, GAP},
+    {TAKEN, GAP, EV(PEER_STRANDED), TAKEN, 0, GAP},
+    {OURS, 0, EV(PEER_STRANDED), OURS, 0, 0},
+};
+
+static struct sl_ownership before(enum sl_ownership_state state, uint32_t facts)
 {
-    CHECK(inject("SYNCLINE_WINDOW=demand"));
-    fake_launch("k_context", 1);
-    record_window("k_first", 1);
-    UNTIL(sl_cupti_pool_outstanding() == 0);
-    CHECK(sl_process_start() == 0);
-    UNTIL(status_now().state == SL_STATE_RECORDING);
-    fake.disables = 0;
-    CHECK(sl_process_stop() == 0);
-    UNTIL(status_now().windows_completed == 2 && status_now().state == SL_STATE_ARMED);
-    CHECK(sl_process_start() == 0);
-    UNTIL(status_now().state == SL_STATE_RECORDING);
-    CHECK(fake.disables == 0 && fake.on[KERNELS]);
-    fake_launch("k_third", 1);
-    UNTIL(sl_cupti_pool_outstanding() == 0);
-    CHECK(sl_process_stop() == 0);
-    UNTIL(status_now().windows_completed == 3);
-    CHECK(in_file("3.pt.trace.json", "k_third") == 1);
-    fake_launch("k_sign", 1);
-    UNTIL(!fake.on[KERNELS]);
-    CHECK(fake.on[CALLS]);
-    sl_process_exit();
-    CHECK(in_file("3.pt.trace.json", KERNEL) == 1);
+    return (struct sl_ownership){
+        .state = state,
+        .are_kinds_wanted = (facts & WANTED) != 0,
+        .is_off_due = (facts & OFF_DUE) != 0,
+        .awaited = {.turn = facts & SIGN ? TURN - 1 : TURN},
+        .sure_ns = SURE,
+        .release_ns = SURE,
+        .gap_since_ns = facts & GAP ? SURE - 1 : 0,
+        .taken_over_turn = facts & ASKED ? TURN - 1 : TURN,
+    };
 }
 
-static void kinds_go_off_when_cupti_asks_for_a_buffer(void **state)
+static struct sl_ownership_now at(uint32_t facts)
 {
+    return (struct sl_ownership_now){
+        .monotonic_ns = 1,
+        .real_ns = REAL,
+        .buffers = {.turn = facts & UNUSED ? 0 : TURN},
+        .has_subscriber = (facts & SUBSCRIBER) != 0,
+    };
+}
+
+static void each_transition_of_the_table(void **state)
+{
+    int is_covered[SL_OWN_EVENTS] = {0};
+
     (void)state;
-    in_child(play_idle);
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        const struct transition *t = &table[i];
+        struct sl_ownership o = before(t->state, t->facts);
+        struct sl_ownership_now now = at(t->facts);
+        uint32_t actions = sl_ownership_step(&o, t->event, &now), after;
+
+        after = (o.are_kinds_wanted ? WANTED : 0) | (o.is_off_due ? OFF_DUE : 0) |
+                (o.gap_since_ns ? GAP : 0);
+        if (actions != t->actions || o.state != t->next || after != t->facts_after)
+            fail_msg("row %zu: actions %#x, state %d, facts %#x", i, actions, (int)o.state, after);
+        is_covered[t->event] = 1;
+    }
+    for (int i = 0; i < SL_OWN_EVENTS; i++)
+        assert_int_equal(is_covered[i], 1);
 }
 
-/* ---- forced flushes ---- */
+/* ---- what the transitions remember ---- */
 
-static _Atomic int given; /* buffers of ours */
-
-static void thief_request(uint8_t **buffer, size_t *size, size_t *max_records)
+static uint32_t step(struct sl_ownership *o, enum sl_ownership_event event, uint64_t ns,
+                     uint64_t turn)
 {
-    static uint64_t memory[8192];
+    struct sl_ownership_now now = {.monotonic_ns = ns, .real_ns = ns, .buffers = {.turn = turn}};
 
-    *buffer = (uint8_t *)memory;
-    *size = sizeof(memory);
-    *max_records = 0;
+    return sl_ownership_step(o, event, &now);
 }
 
-static void thief_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
-                           size_t valid)
+static void a_process_begins_with_the_kinds_on_or_without_cupti(void **state)
 {
-    (void)context;
-    (void)stream;
-    (void)size;
-    (void)valid;
-    given += sl_cupti_pool_owns(buffer);
-}
+    struct sl_ownership o;
 
-/* With a buffer of ours, as in a program that has the GPU at work. */
-static void steal(void)
-{
-    fake_launch("k_in_it", 1);
-    pthread_mutex_lock(&fake.lock);
-    fake.request = thief_request;
-    fake.complete = thief_complete;
-    pthread_mutex_unlock(&fake.lock);
-    UNTIL(given);
-}
-
-static void play_stolen(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    fake_launch("k_before", 1);
-    UNTIL(status_now().records >= 2);
-    steal();
-    fake.disables = 0;
-    fake_launch("k_theirs", 0); /* force would cut it off */
-    CHECK(sl_process_stop() == 0);
-    UNTIL(status_now().windows_completed == 1 && status_now().state == SL_STATE_ARMED);
-    sl_process_exit();
-    CHECK(fake.forced_flushes == 0 && fake.disables == 0);
-    CHECK(stderr_has("the 2 records in them are lost; if another profiler runs"));
-    CHECK(in_file("1.pt.trace.json", "\"undelivered_buffers\":1,") == 1);
-    CHECK(in_file("1.pt.trace.json", "k_before") == 1);
-}
-
-static void what_does_not_come_though_it_is_complete_is_not_forced(void **state)
-{
     (void)state;
-    in_child(play_stolen);
+    sl_ownership_init(&o, 0, 40, 90);
+    assert_int_equal(o.state, OURS);
+    assert_true(o.are_kinds_wanted && o.sure_ns == 40 && !o.gap_since_ns);
+    sl_ownership_init(&o, 0, 0, 90);
+    assert_true(!o.are_kinds_wanted && o.sure_ns == 90 && !o.gap_since_ns);
+    sl_ownership_init(&o, 1, 40, 90);
+    assert_int_equal(o.state, HANDED);
+    assert_int_equal(o.gap_since_ns, 40);
+}
+
+/* From the moment at which the recorder began to let go. */
+static void a_gap_begins_where_the_release_began(void **state)
+{
+    struct sl_ownership o;
+
+    (void)state;
+    sl_ownership_init(&o, 0, 10, 10);
+    step(&o, EV(PEER_ASKED), 100, 1);
+    assert_int_equal(sl_ownership_gap_from(&o, 0), 0);
+    step(&o, EV(RELEASED), 150, 1);
+    assert_int_equal(sl_ownership_gap_from(&o, 0), 100);
+    assert_int_equal(sl_ownership_gap_from(&o, 120), 120); /* a window that opened meanwhile */
+    step(&o, EV(ATTACHED), 200, 1);
+    assert_int_equal(sl_ownership_gap_from(&o, 0), 100); /* until it was reported */
+    step(&o, EV(GAP_ENDED), 201, 1);
+    assert_int_equal(sl_ownership_gap_from(&o, 0), 0);
+}
+
+static void a_gap_without_a_word_begins_at_the_last_sure_look(void **state)
+{
+    struct sl_ownership o;
+
+    (void)state;
+    sl_ownership_init(&o, 0, 10, 10);
+    step(&o, EV(CLOCK_KEPT), 50, 3);
+    step(&o, EV(CLOCK_CHANGED), 80, 3);
+    assert_int_equal(o.gap_since_ns, 50);
+    /* Buffers that CUPTI had asked for before are no proof. */
+    assert_int_equal(step(&o, EV(BUFFERS), 90, 3), 0);
+    assert_int_equal(step(&o, EV(BUFFERS), 95, 4),
+                     ACT(SET_UP) | ACT(KINDS_BACK) | ACT(END_GAP) | ACT(TELL_KINDS_ON));
+    /* The next gap does not begin before this one ended. */
+    step(&o, EV(GAP_ENDED), 96, 4);
+    step(&o, EV(CLOCK_CHANGED), 97, 4);
+    assert_int_equal(o.gap_since_ns, 96);
+}
+
+static void a_sign_counts_from_the_end_of_the_window(void **state)
+{
+    struct sl_ownership o;
+
+    (void)state;
+    sl_ownership_init(&o, 0, 10, 10);
+    step(&o, EV(WINDOW_ENDED), 20, 5);
+    assert_int_equal(step(&o, EV(KINDS_UNWANTED), 21, 5), 0);
+    assert_int_equal(step(&o, EV(SIGN), 22, 5), 0);
+    assert_int_equal(step(&o, EV(SIGN), 23, 6), ACT(CHECK_CLOCK));
+    assert_int_equal(step(&o, EV(CLOCK_CHECKED), 24, 6), ACT(KINDS_OFF));
+    assert_int_equal(step(&o, EV(SIGN), 25, 7), 0);
+}
+
+static void a_recorder_that_was_never_asked_waits_for_the_exit(void **state)
+{
+    struct sl_ownership o;
+
+    (void)state;
+    sl_ownership_init(&o, 0, 10, 10);
+    step(&o, EV(NEVER_ASKED), 20, 1);
+    assert_false(o.never_asked);
+    step(&o, EV(NEVER_ASKED), 20, 0);
+    assert_true(o.never_asked);
+    sl_ownership_init(&o, 1, 10, 10);
+    step(&o, EV(NEVER_ASKED), 20, 0);
+    assert_true(o.never_asked);
+}
+
+/* ---- in the peer's stead ---- */
+
+static void what_is_stranded_is_fetched_ten_times_a_second(void **state)
+{
+    struct sl_ownership o;
+
+    (void)state;
+    sl_ownership_init(&o, 1, 10, 10);
+    assert_int_equal(step(&o, EV(PEER_STRANDED), 1000 * MS, 1), 0);
+    assert_int_equal(o.fetch_due_ns, 1100 * MS);
+    assert_int_equal(step(&o, EV(PEER_STRANDED), 1099 * MS, 1), 0);
+    assert_int_equal(step(&o, EV(PEER_STRANDED), 1100 * MS, 1), ACT(FETCH));
+    assert_int_equal(step(&o, EV(PEER_STRANDED), 1101 * MS, 1), 0);
+    assert_int_equal(step(&o, EV(PEER_STRANDED), 1200 * MS, 1), ACT(FETCH));
+    step(&o, EV(PEER_COMPLETE), 1201 * MS, 1);
+    assert_int_equal(o.fetch_due_ns, 0);
+}
+
+static void a_peer_that_may_flush_yet_has_ten_seconds(void **state)
+{
+    struct sl_ownership o;
+
+    (void)state;
+    sl_ownership_init(&o, 1, 10, 10);
+    assert_int_equal(step(&o, EV(PEER_MAY_FLUSH), 1000 * MS, 1), 0);
+    assert_int_equal(step(&o, EV(PEER_MAY_FLUSH), 10999 * MS, 1), 0);
+    assert_int_equal(step(&o, EV(PEER_MAY_FLUSH), 11000 * MS, 1), ACT(FETCH));
+    /* It flushes, and a call of another thread's is recorded behind that. */
+    sl_ownership_init(&o, 1, 10, 10);
+    step(&o, EV(PEER_MAY_FLUSH), 1000 * MS, 1);
+    assert_int_equal(step(&o, EV(PEER_STRANDED), 2000 * MS, 1), 0);
+    assert_int_equal(step(&o, EV(PEER_STRANDED), 2100 * MS, 1), ACT(FETCH));
+}
+
+/* ---- silence ---- */
+
+static void note(struct sl_ownership *o, uint64_t ms, uint64_t turn, int is_complete,
+                 size_t records)
+{
+    struct sl_ownership_now now = {.monotonic_ns = ms * MS, .buffers = {turn, 1}};
+
+    sl_ownership_note_flush(o, &now, is_complete, records);
+}
+
+static int may_force(const struct sl_ownership *o, uint64_t ms, int has_subscriber)
+{
+    struct sl_ownership_now now = {.monotonic_ns = ms * MS, .has_subscriber = has_subscriber};
+
+    return sl_ownership_may_force(o, &now);
+}
+
+static void note_four(struct sl_ownership *o)
+{
+    sl_ownership_init(o, 0, 10, 10);
+    note(o, 1000, 1, 0, 2);
+    for (int i = 1; i <= 4; i++)
+        note(o, 1000 + (uint64_t)i, 1, 1, 2);
+}
+
+static void a_silent_cupti_is_not_forced(void **state)
+{
+    struct sl_ownership o;
+
+    (void)state;
+    note_four(&o);
+    assert_true(may_force(&o, 1999, 0)); /* for less than a second */
+    assert_false(may_force(&o, 2000, 0));
+    assert_true(may_force(&o, 2000, 1)); /* a subscriber's buffers go to nobody else */
+    /* Four flushes are needed, however far apart. */
+    sl_ownership_init(&o, 0, 10, 10);
+    note(&o, 1000, 1, 0, 2);
+    for (int i = 1; i <= 3; i++)
+        note(&o, 1000 + 500 * (uint64_t)i, 1, 1, 2);
+    assert_true(may_force(&o, 5000, 0));
+}
+
+static void whatever_cupti_does_ends_the_silence(void **state)
+{
+    struct sl_ownership o;
+
+    (void)state;
+    note_four(&o);
+    note(&o, 1900, 2, 1, 2); /* it has asked for a buffer */
+    assert_true(may_force(&o, 2800, 0));
+    note_four(&o);
+    note(&o, 1900, 1, 1, 3); /* it has written a record */
+    assert_true(may_force(&o, 2800, 0));
+    note_four(&o);
+    note(&o, 1900, 1, 0, 2); /* a record is pending */
+    assert_true(may_force(&o, 2800, 0));
+}
+
+static void a_cupti_of_another_is_not_forced(void **state)
+{
+    struct sl_ownership o;
+
+    (void)state;
+    sl_ownership_init(&o, 1, 10, 10);
+    assert_false(may_force(&o, 1, 0));
+    sl_ownership_init(&o, 0, 10, 10);
+    assert_true(may_force(&o, 1, 0));
+    step(&o, EV(CLOCK_CHANGED), 20, 1);
+    assert_false(may_force(&o, 1, 0));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(kinds_go_off_when_cupti_asks_for_a_buffer),
-        CASE(what_does_not_come_though_it_is_complete_is_not_forced),
+        cmocka_unit_test(each_transition_of_the_table),
+        cmocka_unit_test(a_process_begins_with_the_kinds_on_or_without_cupti),
+        cmocka_unit_test(a_gap_begins_where_the_release_began),
+        cmocka_unit_test(a_gap_without_a_word_begins_at_the_last_sure_look),
+        cmocka_unit_test(a_sign_counts_from_the_end_of_the_window),
+        cmocka_unit_test(a_recorder_that_was_never_asked_waits_for_the_exit),
+        cmocka_unit_test(what_is_stranded_is_fetched_ten_times_a_second),
+        cmocka_unit_test(a_peer_that_may_flush_yet_has_ten_seconds),
+        cmocka_unit_test(a_silent_cupti_is_not_forced),
+        cmocka_unit_test(whatever_cupti_does_ends_the_silence),
+        cmocka_unit_test(a_cupti_of_another_is_not_forced),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

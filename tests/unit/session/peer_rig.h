@@ -1,10 +1,10 @@
 /*
- * peer_rig.h - CUPTI, another profiler that is linked with it, and a collector that lets
+ * peer_rig.h - CUPTI, another profiler that is linked with it, and a recorder that lets
  * go of CUPTI and takes it back.
  *
  * The state is the process's, so every case plays in a child (child.h).
  *
- * Threads: a child's first one; the collector has its own.
+ * Threads: a child's first one; the recorder has its own.
  */
 #ifndef SL_SESSION_PEER_RIG_H
 #define SL_SESSION_PEER_RIG_H
@@ -119,7 +119,7 @@ static inline void give_back(uint8_t *buffer)
     CHECK(back == before + 1);
 }
 
-/* ---- the collector ---- */
+/* ---- the recorder ---- */
 
 static _Atomic int is_over;
 static _Atomic int handovers, returns;
@@ -146,17 +146,17 @@ static inline void *collect(void *unused)
     return unused;
 }
 
-static pthread_t collector;
+static pthread_t recorder;
 
-static inline void start_collector(void)
+static inline void start_recorder(void)
 {
-    CHECK(pthread_create(&collector, NULL, collect, NULL) == 0);
+    CHECK(pthread_create(&recorder, NULL, collect, NULL) == 0);
 }
 
-static inline void stop_collector(void)
+static inline void stop_recorder(void)
 {
     atomic_store(&is_over, 1);
-    pthread_join(collector, NULL);
+    pthread_join(recorder, NULL);
 }
 
 #define UNTIL_TRIES 200000 /* 20 s, at least */
@@ -168,7 +168,7 @@ static inline void until_ours(void)
     CHECK(sl_peer_state() == SL_PEER_OURS);
 }
 
-/* The collector counts once it has it. */
+/* The recorder counts once it has it. */
 static inline void until_back(int count)
 {
     until_ours();

@@ -6,7 +6,7 @@
 static void play_subscriber(void)
 {
     watch(0);
-    start_collector();
+    start_recorder();
     CHECK(client.subscribe() == 0);
     CHECK(atomic_load(&handovers) == 0); /* the older calls do not mind */
     api.is_v2 = 1;
@@ -14,7 +14,7 @@ static void play_subscriber(void)
     CHECK(atomic_load(&handovers) == 1);
     CHECK(cupti->subscribed == 2);
     until_ours(); /* it does not record */
-    stop_collector();
+    stop_recorder();
 }
 
 static void a_subscriber_of_the_older_calls(void **state)

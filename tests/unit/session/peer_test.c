@@ -1,4 +1,4 @@
-/* peer_test.c - another profiler's sessions: each begins when the collector has let go,
+/* peer_test.c - another profiler's sessions: each begins when the recorder has let go,
  * and is over when its kinds are off and its buffers are back, and not before. */
 #include <errno.h>
 
@@ -9,7 +9,7 @@ static void play_sessions(void)
     uint8_t *buffer[2];
 
     watch(0);
-    start_collector();
+    start_recorder();
     for (int session = 1; session <= 3; session++) {
         if (session == 1)
             CHECK(client.enroll(its_request, its_complete) == 0);
@@ -31,7 +31,7 @@ static void play_sessions(void)
         CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
         CHECK(atomic_load(&told) == 3 * session); /* it begins, is stranded, has left */
     }
-    stop_collector();
+    stop_recorder();
 }
 
 static void a_session_begins_when_we_let_go_and_ends_with_its_buffers(void **state)
@@ -49,7 +49,7 @@ static void play_begun_before(void)
     client.enroll(its_request, its_complete);
     watch(1);
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
-    start_collector();
+    start_recorder();
     /* It registers again, as libkineto does with every session; CUPTI gives back what it had. */
     client.enroll(its_request, its_complete);
     for (int i = 0; i < 3; i++)
@@ -70,12 +70,12 @@ static void play_begun_before(void)
     CHECK(client.enable(10) == 0);
     buffer = ask();
     CHECK(client.disable(10) == 0);
-    usleep(20000); /* for a collector that takes what is not over */
+    usleep(20000); /* for a recorder that takes what is not over */
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
     CHECK(atomic_load(&returns) == 1);
     give_back(buffer);
     until_back(2);
-    stop_collector();
+    stop_recorder();
 }
 
 static void one_that_began_before_is_seen_to_the_end(void **state)
@@ -114,7 +114,7 @@ static void play_fetched(void)
     uint8_t *buffer[2];
 
     watch(0);
-    start_collector();
+    start_recorder();
     client.enroll(its_request, its_complete);
     client.enable(10);
     for (int i = 0; i < 2; i++)
@@ -143,7 +143,7 @@ static void play_fetched(void)
     give_back(buffer[0]);
     client.disable(10);
     until_back(3);
-    stop_collector();
+    stop_recorder();
 }
 
 static void what_is_fetched_in_its_stead_waits_for_its_flush(void **state)
@@ -152,13 +152,13 @@ static void what_is_fetched_in_its_stead_waits_for_its_flush(void **state)
     in_child(play_fetched);
 }
 
-/* What its flush brings is its, even if the collector is about to fetch that. */
+/* What its flush brings is its, even if the recorder is about to fetch that. */
 static void play_fetch_in_its_flush(void)
 {
     uint8_t *buffer;
 
     watch(0);
-    start_collector();
+    start_recorder();
     client.enroll(its_request, its_complete);
     client.enable(10);
     buffer = ask();
@@ -167,7 +167,7 @@ static void play_fetch_in_its_flush(void)
     client.flush(1);
     CHECK(cupti->flushed == 1);
     give_back(buffer);
-    stop_collector();
+    stop_recorder();
 }
 
 static void nothing_is_fetched_in_its_flush(void **state)
@@ -198,7 +198,7 @@ static void give_late(void)
 static void play_flush_in_fetch(void)
 {
     watch(0);
-    start_collector();
+    start_recorder();
     client.enroll(its_request, its_complete);
     client.enable(10);
     fetched = ask();
@@ -207,7 +207,7 @@ static void play_flush_in_fetch(void)
     sl_peer_fetch();
     pthread_join(flushing, NULL);
     CHECK(back == 1 && cupti->flushed == 2);
-    stop_collector();
+    stop_recorder();
 }
 
 static void its_flush_waits_for_ours(void **state)
@@ -222,7 +222,7 @@ static void play_tidying(void)
     int disabled;
 
     watch(0);
-    start_collector();
+    start_recorder();
     client.enroll(its_request, its_complete);
     client.enable(10);
     client.disable(10);
@@ -233,7 +233,7 @@ static void play_tidying(void)
     CHECK(client.flush(1) == 0);
     CHECK(cupti->flag == 0); /* plain: a forced one would cut off our records */
     CHECK(sl_peer_state() == SL_PEER_OURS);
-    stop_collector();
+    stop_recorder();
 }
 
 static void calls_that_come_too_late_change_nothing_of_ours(void **state)
@@ -251,7 +251,7 @@ static uint64_t stamp(void)
 static void play_refused(void)
 {
     watch(0);
-    start_collector();
+    start_recorder();
     cupti->result = 7;
     CHECK(client.enroll(its_request, its_complete) == 7);
     until_ours();
@@ -269,14 +269,14 @@ static void play_refused(void)
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
     CHECK(client.disable(10) == 7);
     until_ours(); /* nothing of its is on */
-    stop_collector();
+    stop_recorder();
 }
 
 /* CUPTI's own clock again, when it is over. */
 static void play_clock_put_back(void)
 {
     watch(0);
-    start_collector();
+    start_recorder();
     client.clock(stamp);
     client.enroll(its_request, its_complete);
     client.enable(10);
@@ -287,7 +287,7 @@ static void play_clock_put_back(void)
     until_ours();
     CHECK(client.clock(NULL) == 0);
     until_ours();
-    stop_collector();
+    stop_recorder();
 }
 
 static void the_clock_put_back_begins_nothing(void **state)
@@ -302,14 +302,14 @@ static void come_late(void)
 {
     cupti->on_enable = NULL;
     give_back(late);
-    usleep(20000); /* for a collector that takes what is not over */
+    usleep(20000); /* for a recorder that takes what is not over */
 }
 
 /* The last buffer of the session before comes back while CUPTI turns this one's first kind on. */
 static void play_late_buffer(void)
 {
     watch(0);
-    start_collector();
+    start_recorder();
     client.enroll(its_request, its_complete);
     client.enable(10);
     late = ask();
@@ -321,7 +321,7 @@ static void play_late_buffer(void)
     CHECK(atomic_load(&returns) == 0 && atomic_load(&handovers) == 1);
     client.disable(10);
     until_back(1);
-    stop_collector();
+    stop_recorder();
 }
 
 static void a_late_buffer_ends_no_session_that_begins(void **state)
@@ -338,7 +338,7 @@ static void *begin_when_left(void *unused)
     return unused;
 }
 
-/* No collector: it would have to come back in between. */
+/* No recorder: it would have to come back in between. */
 static void play_end_beside_begin(void)
 {
     pthread_t other;
@@ -368,7 +368,7 @@ static void play_said(void)
 {
     CHECK(sl_peer_begin() == -ENOTSUP); /* nobody is watched */
     watch(0);
-    start_collector();
+    start_recorder();
     CHECK(sl_peer_begin() == 0);
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
     CHECK(sl_peer_begin() == 0); /* it is already */
@@ -380,7 +380,7 @@ static void play_said(void)
     until_ours();
     CHECK(sl_peer_end() == 0); /* it is ours: nothing to wait for */
     CHECK(!sl_peer_is_settled());
-    stop_collector();
+    stop_recorder();
 }
 
 static void a_client_may_say_when_it_begins_and_ends(void **state)

@@ -20,13 +20,13 @@ static void play_threads(void)
     pthread_t thread[4];
 
     watch(0);
-    start_collector();
+    start_recorder();
     for (int i = 0; i < 4; i++)
         CHECK(pthread_create(&thread[i], NULL, begin_and_end, NULL) == 0);
     for (int i = 0; i < 4; i++)
         pthread_join(thread[i], NULL);
     until_ours();
-    stop_collector();
+    stop_recorder();
 }
 
 static void clients_of_many_threads(void **state)
@@ -68,7 +68,7 @@ static void at_the_end_nobody_waits(void **state)
     in_child(play_stop);
 }
 
-/* A collector that was started while the slots are looked for. */
+/* A recorder that was started while the slots are looked for. */
 static void *look_again(void *unused)
 {
     while (!atomic_load(&is_over))
@@ -85,10 +85,10 @@ static void play_looks(void)
     atomic_store(&is_over, 1);
     pthread_join(thread, NULL);
     atomic_store(&is_over, 0);
-    start_collector();
+    start_recorder();
     CHECK(client.enable(10) == 0);
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
-    stop_collector();
+    stop_recorder();
 }
 
 static void one_looks_for_slots_at_a_time(void **state)

@@ -1,0 +1,161 @@
+/*
+ * outstanding.c - the buffers that CUPTI has not given back: what they hold, whether all of a
+ * window is in, and up to when everything is in.
+ *
+ * Recorder thread; sl_outstanding_look() any thread; the exiting thread once it has cut off the
+ * recorder. Calls nothing of CUPTI. Memory: session.h; the buffers are the pool's, and CUPTI may be
+ * writing to them meanwhile.
+ */
+#include "session/session.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "collect/cupti/buffer.h"
+
+/* The writer holds much that could be decided if it knew how far all is in. */
+#define EARLY_FLUSH_NS (20 * SL_NS_PER_MS)
+/* A record's end may be stamped this long before the record is in its buffer. */
+#define STAMP_SLACK_NS (2 * SL_NS_PER_MS)
+
+struct sl_ownership_buffers sl_outstanding_buffers(void)
+{
+    uint64_t turn = sl_cupti_pool_turn();
+
+    return (struct sl_ownership_buffers){.turn = turn, .count = sl_cupti_pool_lent(turn)};
+}
+
+struct look {
+    const struct sl_cupti_layout *layout;
+    struct sl_decode_held held;
+};
+
+static void look_at(void *user, const uint8_t *data, size_t size)
+{
+    struct look *look = user;
+
+    sl_decode_look(look->layout, data, size, &look->held);
+}
+
+struct sl_decode_held sl_outstanding_look(const struct sl_session *s, uint64_t turn)
+{
+    struct look look = {sl_cupti_api_layout(s->opt.cupti), {0}};
+
+    sl_cupti_pool_look(turn, look_at, &look);
+    return look.held;
+}
+
+int sl_outstanding_is_complete(const struct sl_session *s, struct sl_ownership_buffers buffers,
+                               size_t *records)
+{
+    struct sl_decode_held held = sl_outstanding_look(s, buffers.turn);
+
+    *records = held.records;
+    /* A buffer that looks empty does not count as completed: some CUPTI may write a record to it
+     * only when it delivers it. */
+    return !held.unfinished && (buffers.count != 0) == (held.records != 0) &&
+           !sl_pipeline_waiting(s->pipeline);
+}
+
+/* ---- a window's end ---- */
+
+void sl_outstanding_begin_drain(struct sl_session *s)
+{
+    s->outstanding.drain_turn = sl_cupti_pool_turn();
+    s->outstanding.drain_back = 0;
+}
+
+/* All buffers that CUPTI had at the window's end are back, and no launch in the window waits for
+ * its GPU operation. Two consecutive looks must find it so, because a thread may stand still
+ * between a call's last stamp and its record. */
+int sl_outstanding_is_drained(struct sl_session *s)
+{
+    struct sl_outstanding *o = &s->outstanding;
+
+    if (s->ownership.state == SL_OWN_TAKEN_OVER) /* CUPTI gives our buffers to somebody else */
+        return 1;
+    if (!sl_cupti_pool_all_back(o->drain_turn) || sl_pipeline_waiting(s->pipeline))
+        o->drain_back = 0;
+    else
+        o->drain_back++;
+    return o->drain_back >= 2;
+}
+
+/* ---- marks ---- */
+
+/* The turn is read behind the time: what ended before the time is in a buffer that CUPTI has
+ * requested by now. */
+struct sl_outstanding_mark sl_outstanding_mark_now(uint64_t ns)
+{
+    return (struct sl_outstanding_mark){.ns = ns, .turn = sl_cupti_pool_turn()};
+}
+
+void sl_outstanding_add_mark(struct sl_session *s, struct sl_outstanding_mark mark)
+{
+    struct sl_outstanding *o = &s->outstanding;
+
+    if (o->marks < SL_OUTSTANDING_MARKS)
+        o->mark[o->marks++] = mark;
+}
+
+/* CUPTI reserves a record's place in a buffer at the launch, and does not give the buffer back
+ * before the operation's record is complete. So once the buffers that were out at the flush are
+ * back, whatever ended before the flush is in. A buffer without records will only get what ends
+ * later. */
+static int is_all_in(const struct sl_session *s, uint64_t turn)
+{
+    uint64_t written_off = s->outstanding.written_off_turn;
+
+    if (sl_cupti_pool_missing(turn) == sl_cupti_pool_missing(written_off))
+        return 1;
+    return sl_outstanding_look(s, turn).records == sl_outstanding_look(s, written_off).records;
+}
+
+void sl_outstanding_deliver(struct sl_session *s)
+{
+    struct sl_outstanding *o = &s->outstanding;
+    uint64_t now = sl_clock_monotonic();
+    unsigned in = 0;
+
+    if (sl_pipeline_wants_delivery(s->pipeline) && s->flush_due_ns > now + EARLY_FLUSH_NS)
+        s->flush_due_ns = now + EARLY_FLUSH_NS;
+    /* Two consecutive looks: a thread may be about to write its first record to a buffer that looks
+     * empty. */
+    for (unsigned i = 0; i < o->marks; i++) {
+        struct sl_outstanding_mark *mark = &o->mark[i];
+
+        mark->back = (i == 0 || mark[-1].back) && is_all_in(s, mark->turn) ? mark->back + 1 : 0;
+        in += mark->back >= 2;
+    }
+    if (!in || sl_pipeline_delivered(s->pipeline, o->mark[in - 1].ns - STAMP_SLACK_NS))
+        return;
+    o->marks -= in;
+    memmove(o->mark, o->mark + in, o->marks * sizeof(*o->mark));
+}
+
+/* ---- what never came ---- */
+
+void sl_outstanding_tell_missing(struct sl_session *s, uint64_t turn,
+                                 const struct sl_decode_held *held)
+{
+    unsigned missing = sl_cupti_pool_missing(turn);
+
+    if (!missing)
+        return;
+    s->outstanding.written_off_turn = turn;
+    /* CUPTI requested these ahead of a thread's first record, and never wrote to them. */
+    if (held->records == 0 && sl_pipeline_waiting(s->pipeline) == 0)
+        return;
+    /* A window that has nothing else gets a file that says so. */
+    if (held->of_use)
+        sl_pipeline_use(s->pipeline);
+    sl_stats_add(SL_STAT_UNDELIVERED_BUFFERS, missing);
+    /* Nothing distinguishes a CUPTI that is late from one whose callbacks another tool has
+     * replaced. */
+    sl_log_once(&s->outstanding.missing_said, SL_LOG_WARN,
+                "CUPTI did not give back %u buffer%s in time: the %zu records in them are lost; if "
+                "another profiler runs in this process, use one at a time",
+                missing, missing == 1 ? "" : "s", held->records);
+}
