@@ -76,7 +76,7 @@ void sl_stats_add(enum sl_stat which, uint64_t n);
 void sl_stats_set(enum sl_stat which, uint64_t value);
 uint64_t sl_stats_get(enum sl_stat which);
 const char *sl_stats_name(enum sl_stat which); /* "dropped_ring" */
-const char *sl_stats_help(const char *name);   /* what it counts; NULL: not a counter */
+const char *sl_stats_help(const char *name);   /* its description; NULL: no such counter */
 void sl_stats_reset(void);                     /* tests, and the child of a fork */
 
 #endif
