@@ -9,7 +9,7 @@
 #include "mix_events.h"
 #include "must.h"
 #include "table.h"
-#include "write/chakra.h"
+#include "write/chakra/chakra.h"
 
 enum {
     BYTES = 60 << 20, /* half a million records */

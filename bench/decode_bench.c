@@ -11,9 +11,9 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "collect/cupti_buffer.h"
-#include "collect/cupti_decode.h"
-#include "collect/cupti_tables.h"
+#include "collect/cupti/buffer.h"
+#include "collect/cupti/decode.h"
+#include "collect/cupti/tables.h"
 #include "mix.h"
 #include "table.h"
 

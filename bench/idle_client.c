@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "collect/cupti_api.h"
+#include "collect/cupti/api.h"
 
 #define BUFFER_BYTES (512u << 10)
 #define FLUSH_NS     250000000

@@ -12,7 +12,7 @@
 #ifndef BENCH_MIX_EVENTS_H
 #define BENCH_MIX_EVENTS_H
 
-#include "collect/cupti_decode.h"
+#include "collect/cupti/decode.h"
 #include "event/assemble.h"
 #include "mix.h"
 #include "must.h"

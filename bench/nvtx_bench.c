@@ -13,10 +13,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "collect/lane_read.h"
-#include "collect/nvtx.h"
-#include "collect/nvtx_calls.h"
-#include "collect/nvtx_read.h"
+#include "collect/lane/lane_read.h"
+#include "collect/nvtx/calls.h"
+#include "collect/nvtx/nvtx.h"
+#include "collect/nvtx/read.h"
 #include "table.h"
 
 enum {

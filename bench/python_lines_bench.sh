@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What reading the calling thread's line of Python code costs (runtime/collect/python_frames), in each
+# What reading the calling thread's line of Python code costs (runtime/collect/python/frames), in each
 # Python that is on the PATH or among pyenv's.
 #   bench/python_lines_bench.sh [--json FILE]
 set -uo pipefail

@@ -27,7 +27,7 @@
 #include "record_path.h"
 #include "table.h"
 #include "write/edge_rows.h"
-#include "write/kineto.h"
+#include "write/kineto/kineto.h"
 #include "write/writer.h"
 
 enum {

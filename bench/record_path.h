@@ -9,7 +9,7 @@
 #define BENCH_RECORD_PATH_H
 
 #include "base/ring.h"
-#include "collect/cupti_decode.h"
+#include "collect/cupti/decode.h"
 #include "event/assemble.h"
 #include "mix.h"
 #include "must.h"

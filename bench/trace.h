@@ -7,10 +7,10 @@
 #ifndef BENCH_TRACE_H
 #define BENCH_TRACE_H
 
-#include "collect/cupti_decode.h"
+#include "collect/cupti/decode.h"
 #include "mix.h"
 #include "must.h"
-#include "write/kineto.h"
+#include "write/kineto/kineto.h"
 
 #define START_NS 1700000000000000000u
 

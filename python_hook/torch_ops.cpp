@@ -3,7 +3,7 @@
  *
  * The one file that is compiled against PyTorch's headers, once for each of its minor versions
  * (build_observers.sh), because the layout of at::RecordFunction differs. It takes an operator
- * apart and hands it to the library (collect/torch_ops_abi.h), which keeps it.
+ * apart and hands it to the library (collect/torch/ops_abi.h), which keeps it.
  *
  * Threads: the callbacks run on the thread of the operator; they allocate nothing but for
  * collectives, keyword arguments, and a thread's first operator. Inputs are written into a buffer
@@ -28,7 +28,7 @@
 #include <unordered_set>
 #include <variant>
 
-#include "collect/torch_ops_abi.h"
+#include "collect/torch/ops_abi.h"
 #include "torch_caller.hpp"
 
 #ifndef NDEBUG

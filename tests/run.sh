@@ -137,7 +137,7 @@ analysis() {
 }
 
 cupti_versions() {
-    python3 runtime/collect/generate_tables.py --check-all
+    python3 runtime/collect/cupti/generate_tables.py --check-all
 }
 
 # Which were built is in the log.

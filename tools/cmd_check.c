@@ -6,11 +6,11 @@
  */
 #include <string.h>
 
-#include "analyze/check.h"
+#include "check/check.h"
+#include "check/print.h"
+#include "check/print_et.h"
 #include "command.h"
 #include "print/progress.h"
-#include "print/report.h"
-#include "print/report_et.h"
 #include "read/trace_file.h"
 
 /* Events between two looks at the clock. */
@@ -81,9 +81,9 @@ static int check_chakra(const struct request *r, const char *path, struct sl_inp
     sl_et_check_end(c, et);
     status = sl_et_check_worst(c) == SL_SEVERITY_ERROR ? SL_EXIT_PROBLEM : SL_EXIT_OK;
     if (r->json && !r->quiet)
-        sl_report_et_json(stdout, path, c, et);
+        sl_check_print_et_json(stdout, path, c, et);
     else if (!r->quiet)
-        sl_report_et_text(stdout, path, c, et);
+        sl_check_print_et_text(stdout, path, c, et);
     sl_et_check_destroy(c);
     sl_et_close(et);
     return status;
@@ -118,9 +118,9 @@ static int check_kineto(const struct request *r, const char *path, struct sl_inp
     if (r->quiet)
         goto out;
     if (r->json)
-        sl_report_json(stdout, path, c, &input);
+        sl_check_print_json(stdout, path, c, &input);
     else
-        sl_report_text(stdout, path, c, &input);
+        sl_check_print_text(stdout, path, c, &input);
 out:
     sl_check_destroy(c);
     sl_trace_close(t);

@@ -5,8 +5,8 @@
  */
 #include <unistd.h>
 
-#include "analyze/host.h"
 #include "command.h"
+#include "doctor/host.h"
 
 enum {
     OPT_QUIET,
@@ -19,14 +19,14 @@ static const struct sl_flag options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static void print(const struct sl_host *h, int quiet)
+static void print(const struct sl_doctor *h, int quiet)
 {
     static const char *const verdict[] = {"ok", "note", "problem"};
 
     for (int i = 0; i < h->lines; i++) {
-        const struct sl_host_line *line = &h->line[i];
+        const struct sl_doctor_line *line = &h->line[i];
 
-        if (quiet && line->verdict == SL_HOST_OK)
+        if (quiet && line->verdict == SL_DOCTOR_OK)
             continue;
         printf("%-8s %-11s %s\n", verdict[line->verdict], line->topic, line->text);
         if (line->remedy[0])
@@ -41,7 +41,7 @@ static void print(const struct sl_host *h, int quiet)
 
 static int run(const struct sl_command *self, int argc, char **argv)
 {
-    static struct sl_host host;
+    static struct sl_doctor host;
     static struct sl_config config;
     struct sl_args args;
     int option, quiet = 0;
@@ -62,13 +62,13 @@ static int run(const struct sl_command *self, int argc, char **argv)
             return SL_EXIT_USAGE;
         }
     }
-    sl_host_driver(&host);
-    sl_host_permissions(&host);
-    sl_host_cupti(&host);
-    sl_host_library(&host, environ);
-    sl_host_options(&host, &config, environ);
-    sl_host_output(&host, &config, environ);
-    sl_host_profilers(&host, environ);
+    sl_doctor_driver(&host);
+    sl_doctor_permissions(&host);
+    sl_doctor_cupti(&host);
+    sl_doctor_library(&host, environ);
+    sl_doctor_options(&host, &config, environ);
+    sl_doctor_output(&host, &config, environ);
+    sl_doctor_profilers(&host, environ);
     print(&host, quiet);
     return host.problems ? SL_EXIT_PROBLEM : SL_EXIT_OK;
 }

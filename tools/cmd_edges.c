@@ -4,8 +4,8 @@
  * The trace is read once. Where the job has found its edges itself, they are printed as they come;
  * else rows go, in the order of enqueue, through the engine that would have found them there.
  *
- * Threads: main; reading has a helper thread. Memory: see feed.h, edge_summary.h: at most 256 MiB,
- * whatever the file.
+ * Threads: main; reading has a helper thread. Memory: see replay/replay.h, edge_summary.h: at most
+ * 256 MiB, whatever the file.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/edge_summary.h"
-#include "analyze/feed.h"
-#include "analyze/spent.h"
 #include "command.h"
-#include "print/edges.h"
+#include "edges/edge_summary.h"
+#include "edges/print.h"
+#include "edges/wait_blame.h"
 #include "print/format.h"
+#include "replay/replay.h"
 
 enum {
     OPT_JSON,
@@ -48,9 +48,9 @@ struct request {
 
 struct work {
     const struct request *request;
-    struct sl_feed *feed;
+    struct sl_replay *feed;
     struct sl_edge_summary *summary; /* NULL: edges are printed */
-    struct sl_spent *spent;          /* with it */
+    struct sl_wait_blame *spent;     /* with it */
     uint64_t edges, shown;
 };
 
@@ -63,7 +63,7 @@ static struct sl_edge_where where(const struct work *w, const struct sl_edge *ed
 {
     const struct sl_trace_call *call = sl_trace_events_call(w->feed->events, edge->dst_correlation);
     struct sl_edge_where where = {.who = edge->at_start ? edge->dst_op.name : edge->dst_name,
-                                  .spent_on = sl_spent_on(w->spent, edge)};
+                                  .spent_on = sl_wait_blame_on(w->spent, edge)};
 
     if (call) {
         where.place = call->place;
@@ -106,7 +106,7 @@ static void print(struct work *w, const struct sl_edge *edge)
 /* With a summary: a row that may be what a wait's time was spent on. */
 static void keep_event(void *user, const struct sl_event *ev)
 {
-    sl_spent_event(((struct work *)user)->spent, ev);
+    sl_wait_blame_event(((struct work *)user)->spent, ev);
 }
 
 static void show(void *user, const struct sl_event *wait, const struct sl_edge *edges, size_t count)
@@ -124,7 +124,7 @@ static void show(void *user, const struct sl_event *wait, const struct sl_edge *
     }
     for (size_t i = 0; i < count; i++) {
         if (w->spent)
-            sl_spent_edge(w->spent, &edges[i]);
+            sl_wait_blame_edge(w->spent, &edges[i]);
         if (!is_wanted(w->request, &edges[i]))
             continue;
         if (!w->summary)
@@ -140,7 +140,7 @@ static void show_found(void *user, const struct sl_edge *edge)
 
     w->edges++;
     if (w->spent)
-        sl_spent_edge(w->spent, edge);
+        sl_wait_blame_edge(w->spent, edge);
     if (!is_wanted(w->request, edge))
         return;
     if (w->summary && edge->released) {
@@ -183,18 +183,18 @@ static void print_end(const struct work *w)
 static int analyse(struct work *w)
 {
     const struct request *r = w->request;
-    const struct sl_feed_sinks sinks = {
+    const struct sl_replay_sinks sinks = {
         .edges = show, .event = w->spent ? keep_event : NULL, .user = w};
     char why[512];
 
-    sl_feed_take_found(w->feed, show_found, sinks.event, w);
-    if (sl_feed_read(w->feed, r->input, why, sizeof(why)) != 0 ||
-        sl_feed_run(w->feed, r->input, &sinks, why, sizeof(why)) != 0) {
+    sl_replay_take_found(w->feed, show_found, sinks.event, w);
+    if (sl_replay_read(w->feed, r->input, why, sizeof(why)) != 0 ||
+        sl_replay_run(w->feed, r->input, &sinks, why, sizeof(why)) != 0) {
         sl_args_complain(r->command, "%s", why);
         return SL_EXIT_USAGE;
     }
     print_end(w);
-    return sl_feed_tell(w->feed, r->command, r->input, "the edges are");
+    return sl_replay_tell(w->feed, r->command, r->input, "the edges are");
 }
 
 static int find_kind(const struct sl_command *self, const char *name)
@@ -276,17 +276,17 @@ static int run(const struct sl_command *self, int argc, char **argv)
 
     if (status)
         return status < 0 ? SL_EXIT_OK : status;
-    if (sl_feed_create(&w.feed) == 0 &&
+    if (sl_replay_create(&w.feed) == 0 &&
         (!r.summary || (sl_edge_summary_create(&w.summary, step_at, &w) == 0 &&
-                        sl_spent_create(&w.spent) == 0))) {
+                        sl_wait_blame_create(&w.spent) == 0))) {
         status = analyse(&w);
     } else {
         sl_args_complain(self, "not enough memory to read %s", r.input);
         status = SL_EXIT_USAGE;
     }
-    sl_spent_destroy(w.spent);
+    sl_wait_blame_destroy(w.spent);
     sl_edge_summary_destroy(w.summary);
-    sl_feed_destroy(w.feed);
+    sl_replay_destroy(w.feed);
     return status;
 }
 

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/host.h"
 #include "command.h"
 #include "control/config.h"
+#include "doctor/host.h"
 
 #define CUDA_VARIABLE   "CUDA_INJECTION64_PATH"
 #define NVTX_VARIABLE   "NVTX_INJECTION64_PATH"
@@ -131,7 +131,7 @@ static int run_command(const struct sl_command *self, char **argv)
     char library[PATH_MAX];
     int with_python = wants_python();
 
-    if (sl_host_beside(library, sizeof(library))) {
+    if (sl_doctor_beside(library, sizeof(library))) {
         sl_args_complain(self, "no libsyncline.so beside this command: install syncline");
         return SL_EXIT_USAGE;
     }

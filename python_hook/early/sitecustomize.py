@@ -19,7 +19,7 @@ def _boot():
 
 
 def _is_left_alone():
-    """Whether this Python has no GIL; the library checks the same (collect/python_boot.c)."""
+    """Whether this Python has no GIL; the library checks the same (collect/python/boot.c)."""
     return "free-threading" in sys.version
 
 

@@ -1,4 +1,4 @@
-"""Loads the package into a job. The library (collect/python_boot.c) runs this file by its path once
+"""Loads the package into a job. The library (collect/python/boot.c) runs this file by its path once
 CUDA is initialised; our sitecustomize.py runs it when the interpreter starts.
 
 The import path does not change. The package is called `syncline`, unless the job has a module of

@@ -1,5 +1,5 @@
 """PyTorch's operators without an observer for its version. PyTorch's own profiler is told to make
-an NVTX range of each operator; the library parses the range's text (collect/torch_strings.h).
+an NVTX range of each operator; the library parses the range's text (collect/torch/nvtx_fallback.h).
 
 That profiler belongs to a thread. Autograd's threads take it over from the thread that calls
 backward(); threads that the program starts get it here. A thread can have only one profiler. So
@@ -18,7 +18,7 @@ _FULL = 2  # sl_hook_ops(): with shapes
 
 class _Mine(threading.local):
     is_on = False
-    is_away = False  # for the program's own
+    handed_over = False  # for the program's own
 
 
 _mine = _Mine()
@@ -37,12 +37,12 @@ def _come():
     if not _mode:
         return
     if _is_any_on():
-        _mine.is_away = not _mine.is_on
+        _mine.handed_over = not _mine.is_on
         return
     config = _profiler.ProfilerConfig(_profiler.ProfilerState.NVTX, _mode == _FULL, False, False, False,
                                       False, _profiler._ExperimentalConfig())
     _begin(config, set())
-    _mine.is_on, _mine.is_away = True, False
+    _mine.is_on, _mine.handed_over = True, False
 
 
 def _come_quietly():
@@ -53,17 +53,17 @@ def _come_quietly():
         _say.miss("operators", error)
 
 
-def _go(is_away):
+def _go(handed_over):
     if _mine.is_on:
-        _mine.is_on, _mine.is_away = False, is_away
+        _mine.is_on, _mine.handed_over = False, handed_over
         _end()
 
 
-def _go_quietly(is_away=False):
+def _go_quietly(handed_over=False):
     """Turns our profiler off: a profiler of the program begins, or a thread or the program ends.
     PyTorch complains about a profiler that is left on, and may crash."""
     try:
-        _go(is_away)
+        _go(handed_over)
     except Exception as error:  # noqa: BLE001
         _say.miss("operators", error)
 
@@ -71,11 +71,11 @@ def _go_quietly(is_away=False):
 def _beginning(original):
     @functools.wraps(original)
     def begin(*args, **kwargs):
-        _go_quietly(is_away=True)
+        _go_quietly(handed_over=True)
         try:
             return original(*args, **kwargs)
         except BaseException:
-            if _mine.is_away:
+            if _mine.handed_over:
                 _come_quietly()
             raise
 
@@ -88,7 +88,7 @@ def _ending(original):
         try:
             return original(*args, **kwargs)
         finally:
-            if _mine.is_away:
+            if _mine.handed_over:
                 _come_quietly()
 
     return end

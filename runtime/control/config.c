@@ -10,8 +10,6 @@
 #include <string.h>
 
 #include "base/nearest.h"
-#include "collect/cupti_api.h"
-#include "collect/python_frames.h"
 #include "control/config_value.h"
 
 #define PREFIX        "SYNCLINE_"
@@ -199,7 +197,7 @@ const struct sl_option sl_config_table[] = {
     {"SYNCLINE_SOURCE_DEPTH", SL_OPTION_NUMBER, "1", "0 to 8",
      "How many lines of Python code are recorded for each wait for the GPU, from the innermost "
      "outwards. Lines of Python's own library and of PyTorch are left out. 0: none.",
-     FIELD(source_depth), 0, SL_PYTHON_DEPTH_MAX, NULL},
+     FIELD(source_depth), 0, SL_SOURCE_DEPTH_MAX, NULL},
     {"SYNCLINE_OPS", SL_OPTION_CHOICE, "lean", "off, lean, full",
      "PyTorch operators, and scopes of `record_function()`. They are recorded by a small library, "
      "the observer, that is compiled for your PyTorch version (`python_hook/build_observers.sh`).",

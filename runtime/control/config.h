@@ -12,10 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/choices.h"
 #include "base/log.h"
-#include "collect/torch_ops.h"
-#include "write/kineto.h"
-#include "write/sink.h"
 
 enum sl_window_mode {
     SL_WINDOW_RUN,

@@ -51,17 +51,17 @@ enum sl_event_kind {
                      * maker has it: in a job an interned text (event/op_detail.h), which for
                      * `record_param_comms` says what the collective is about */
     SL_EV_RANGE,    /* a user's range: the same */
-    /* Rows around others, these and SL_EV_NOTE, come when they end; who cannot wait for that is
-     * told of them when they begin, too: with SL_END_UNKNOWN, and SL_EVF_BEGUN on the row that
+    /* Rows around others, these and SL_EV_NVTX_RANGE, come when they end; who cannot wait for that
+     * is told of them when they begin, too: with SL_END_UNKNOWN, and SL_EVF_BEGUN on the row that
      * comes later, by which both have the same number in `stream`. */
 
     /* NVTX: `u.note`, `thread`; `name` and `context` (members of an object: a payload) are patterns
      * (event/pattern.h), their numbers stand in `correlation` and `u.note.payload`; `shape`: more
      * members, interned; `device`: enum sl_note_value of `u.note.value`; `stream`: its number. */
-    SL_EV_NOTE,      /* a range */
-    SL_EV_NOTE_MARK, /* a moment */
-    SL_EV_NOTE_GPU,  /* what was launched in a range on one stream: `device`, `stream`; the same
-                      * `name` and `shape` */
+    SL_EV_NVTX_RANGE,      /* a range */
+    SL_EV_NVTX_RANGE_MARK, /* a moment */
+    SL_EV_NVTX_RANGE_GPU,  /* what was launched in a range on one stream: `device`, `stream`; the
+                            * same  `name` and `shape` */
 
     /* `u.sync`; correlation is that of the waiting call */
     SL_EV_SYNC,
@@ -131,15 +131,15 @@ enum sl_event_flag {
                                    decode to assemble only */
     SL_EVF_ONLY_EDGES = 1 << 5, /* no row of the window: for what orders the window's waits */
     SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: some records since the last one were lost */
-    SL_EVF_BEGUN = 1 << 7,        /* SL_EV_NOTE, SL_EV_CPU_OP: its beginning was told */
-    SL_EVF_ASYNC = 1 << 6, /* SL_EV_NOTE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end it, so it is
-                              none of its thread's nested ones */
-    /* SL_EV_NOTE, SL_EV_CPU_OP: began before the window, or ended after it */
+    SL_EVF_BEGUN = 1 << 7,        /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: its beginning was told */
+    SL_EVF_ASYNC = 1 << 6, /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end it, so
+                              it is none of its thread's nested ones */
+    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: began before the window, or ended after it */
     SL_EVF_CUT_START = 1 << 0,
     SL_EVF_CUT_END = 1 << 1,
 };
 
-/* SL_EV_NOTE, SL_EV_NOTE_MARK: what the 64 bits of `u.note.value` are. */
+/* SL_EV_NVTX_RANGE, SL_EV_NVTX_RANGE_MARK: what the 64 bits of `u.note.value` are. */
 enum sl_note_value {
     SL_NOTE_NONE,
     SL_NOTE_U64,

@@ -7,10 +7,10 @@
  * have ended stay known until all that began in them is in.
  *
  * Out come, for the open window,
- *   - SL_EV_NOTE for each range, when it has ended or the window has, cut to the window; if wanted,
- *     one more for each of a thread's nested ranges when it begins, or the window does;
- *   - SL_EV_NOTE_GPU for each stream on which something was launched in a range, or in one inside
- *     it: from the start of the first to the end of the last of those operations.
+ *   - SL_EV_NVTX_RANGE for each range, when it has ended or the window has, cut to the window; if
+ * wanted, one more for each of a thread's nested ranges when it begins, or the window does;
+ *   - SL_EV_NVTX_RANGE_GPU for each stream on which something was launched in a range, or in one
+ * inside it: from the start of the first to the end of the last of those operations.
  *
  * Threads: one owner. Memory: fixed by `cap_bytes`; when it is full the ranges that ended first are
  * forgotten, with what is known of the GPU by then, and ranges that do not fit at all are counted.
@@ -32,7 +32,7 @@ struct sl_ranges_options {
     void *sink_user;
 };
 
-/* What a row shows of a range, as SL_EV_NOTE has it. */
+/* What a row shows of a range, as SL_EV_NVTX_RANGE has it. */
 struct sl_range_look {
     uint32_t name;
     uint64_t numbers;

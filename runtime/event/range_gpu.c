@@ -133,7 +133,7 @@ void sl_range_put_spans(struct sl_ranges *r, struct sl_range *x)
 
     for (; index; index = next) {
         struct sl_range_span *s = &r->span[index];
-        const struct sl_event ev = {.kind = SL_EV_NOTE_GPU,
+        const struct sl_event ev = {.kind = SL_EV_NVTX_RANGE_GPU,
                                     .start_ns = s->from_ns,
                                     .end_ns = s->to_ns,
                                     .correlation = x->look.numbers,

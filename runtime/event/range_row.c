@@ -7,7 +7,7 @@
 
 static struct sl_event row_of(const struct sl_range *x)
 {
-    struct sl_event ev = {.kind = SL_EV_NOTE,
+    struct sl_event ev = {.kind = SL_EV_NVTX_RANGE,
                           .start_ns = x->start_ns,
                           .end_ns = SL_END_UNKNOWN,
                           .name = x->look.name,

@@ -22,8 +22,8 @@
 
 #include "event/event.h"
 #include "event/shape.h"
-#include "write/et_window.h"
-#include "write/kineto.h"
+#include "write/chakra/et_window.h"
+#include "write/kineto/kineto.h"
 
 struct sl_edge_rows;
 

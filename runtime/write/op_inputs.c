@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "collect/torch_ops_abi.h"
-#include "write/json.h"
+#include "base/json.h"
+#include "collect/torch/ops_abi.h"
 
 /* As at::ScalarType counts them, and as torch.profiler names them. */
 static const char *const type_name[] = {

@@ -24,7 +24,7 @@ enum {
     SL_ROW_TAIL = 200
 };
 
-/* The last row that began with a text: what a new one repeats (write/kineto_match.c). */
+/* The last row that began with a text: what a new one repeats (write/kineto/match.c). */
 struct sl_row_marks {
     uint64_t at;                      /* where it began, in bytes of the file's text */
     uint32_t frame;                   /* 0: none */

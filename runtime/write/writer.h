@@ -15,8 +15,8 @@
 
 #include "base/ring.h"
 #include "write/edge_rows.h"
-#include "write/kineto.h"
-#include "write/sink.h"
+#include "write/kineto/kineto.h"
+#include "write/sink/sink.h"
 
 struct sl_writer;
 

@@ -130,7 +130,7 @@ def test_no_kind_can_be_enabled(go):
     assert run.said()[-1].endswith("nothing is recorded, the job is not affected")
 
 
-# Every function of CUPTI that the library calls, but those that it only passes on (runtime/collect/cupti_api.h), and whether it can do
+# Every function of CUPTI that the library calls, but those that it only passes on (runtime/collect/cupti/api.h), and whether it can do
 # without it.
 FUNCTIONS = ["cuptiGetVersion", "cuptiActivityRegisterCallbacks", "cuptiActivityEnable",
              "cuptiActivityDisable", "cuptiActivityEnableRuntimeApi", "cuptiActivityEnableDriverApi",

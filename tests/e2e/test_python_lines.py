@@ -1,4 +1,4 @@
-"""Source lines of Python code (runtime/collect/python_frames), on every Python that is there: the
+"""Source lines of Python code (runtime/collect/python/frames), on every Python that is there: the
 one that runs the tests, those on the PATH and pyenv's, and what SL_TEST_PYTHONS names (paths,
 joined by colons)."""
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/cupti_decode.h"
-#include "collect/cupti_tables.h"
+#include "collect/cupti/decode.h"
+#include "collect/cupti/tables.h"
 #include "fuzz.h"
 #include "mix.h"
 

@@ -18,11 +18,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analyze/et_check.h"
+#include "check/et_check.h"
+#include "check/print_et.h"
 #include "fuzz.h"
-#include "print/report_et.h"
 #include "read/et_file.h"
-#include "write/chakra_attribute.h"
+#include "write/chakra/attribute.h"
 
 static FILE *nowhere;
 static volatile uint64_t touched;
@@ -48,8 +48,8 @@ static void report(const struct sl_et_check *c, const struct sl_et *et)
         nowhere = fopen("/dev/null", "w");
     if (!nowhere)
         abort();
-    sl_report_et_text(nowhere, "fuzz", c, et);
-    sl_report_et_json(nowhere, "fuzz", c, et);
+    sl_check_print_et_text(nowhere, "fuzz", c, et);
+    sl_check_print_et_json(nowhere, "fuzz", c, et);
 }
 
 /* `checked`: through the checks too, whose tables for 10^8 ids take some milliseconds. */

@@ -18,10 +18,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analyze/check.h"
+#include "check/check.h"
+#include "check/print.h"
+#include "edges/print.h"
 #include "fuzz.h"
-#include "print/edges.h"
-#include "print/report.h"
 #include "read/trace_events.h"
 #include "read/trace_file.h"
 #include "sync/edge.h"
@@ -110,8 +110,8 @@ static void check_all(struct sl_trace *t, const uint8_t *text)
     } while (more);
     sl_trace_get_status(t, &status);
     sl_check_end(c, &item.span, &status);
-    sl_report_text(nowhere, "fuzz", c, &status);
-    sl_report_json(nowhere, "fuzz", c, &status);
+    sl_check_print_text(nowhere, "fuzz", c, &status);
+    sl_check_print_json(nowhere, "fuzz", c, &status);
     sl_check_destroy(c);
     sl_trace_close(t);
     find_edges(events);

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "../../bench/mix.h"
-#include "collect/cupti_api.h"
+#include "collect/cupti/api.h"
 
 #define FAKE_KINDS      64
 #define FAKE_ATTRIBUTES 32

@@ -23,7 +23,7 @@
 
 #include "child.h"
 #include "fake_cupti.h"
-#include "runtime.h"
+#include "process/process.h"
 
 /* Waits for what another thread will do; a test that waits in vain is ended by ctest. */
 #define UNTIL(condition)                                                                           \
@@ -60,7 +60,7 @@ static inline int inject_cupti(const struct sl_cupti_functions *cupti, const cha
 
     snprintf(output, sizeof(output), "SYNCLINE_OUTPUT=%s", folder);
     snprintf(option, sizeof(option), "%s", variable);
-    return sl_runtime_inject_with(cupti, environment);
+    return sl_process_inject_with(cupti, environment);
 }
 
 static inline int inject(const char *variable)
@@ -119,7 +119,7 @@ static inline struct sl_status status_now(void)
 {
     struct sl_status s = {.size = sizeof(s)};
 
-    CHECK(sl_runtime_status(&s) == 0);
+    CHECK(sl_process_status(&s) == 0);
     return s;
 }
 
@@ -164,12 +164,12 @@ static inline void record_window(const char *name, int launches)
 {
     uint64_t completed = status_now().windows_completed;
 
-    CHECK(sl_runtime_start() == 0);
+    CHECK(sl_process_start() == 0);
     UNTIL(status_now().state == SL_STATE_RECORDING);
-    CHECK(sl_runtime_start() == -EALREADY);
+    CHECK(sl_process_start() == -EALREADY);
     for (int i = 0; i < launches; i++)
         fake_launch(name, 1);
-    CHECK(sl_runtime_stop() == 0);
+    CHECK(sl_process_stop() == 0);
     UNTIL(status_now().windows_completed == completed + 1);
     UNTIL(status_now().state == SL_STATE_ARMED);
 }

@@ -4,16 +4,15 @@
  * The same writer as in a running job, fed from the file in the order of enqueue; edges are those
  * that the job found, or the same engine's.
  *
- * Threads: main; reading has a helper thread. Memory: see feed.h, chakra.h, et_nodes.h: under
- * 500 MiB, whatever the file.
+ * Threads: main; reading has a helper thread. Memory: see replay/replay.h, chakra.h, et_nodes.h:
+ * under 500 MiB, whatever the file.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/feed.h"
-#include "collect/cupti_decode.h"
+#include "collect/cupti/decode.h"
 #include "convert/chakra_report.h"
 #include "convert/et_nodes.h"
 #include "convert/groups.h"
@@ -21,14 +20,15 @@
 #include "convert/request.h"
 #include "read/et_file.h"
 #include "read/unescape.h"
-#include "write/chakra.h"
+#include "replay/replay.h"
+#include "write/chakra/chakra.h"
 
 /* Rows that end late, and edges, until they go out: some 600 000 and 200 000. */
 #define WRITER_BYTES (96u << 20)
 
 struct work {
     const struct sl_convert_request *request;
-    struct sl_feed *feed;
+    struct sl_replay *feed;
     struct sl_chakra *chakra;
     struct sl_et_nodes *nodes; /* NULL: none */
     struct sl_output out;
@@ -140,14 +140,14 @@ static struct sl_trace_meta meta_of(struct work *w)
 /* Events and edges into the open output. 0; -errno of the output; or an exit status, said. */
 static int write_all(struct work *w)
 {
-    const struct sl_feed_sinks sinks = {
+    const struct sl_replay_sinks sinks = {
         .edges = take_edges, .event = take_event, .complete = take_complete, .user = w};
     struct sl_trace_meta meta = meta_of(w);
     char why[512];
     int rc, failed;
 
     rc = sl_chakra_begin(w->chakra, w->out.sink, &meta);
-    failed = rc ? 0 : sl_feed_run(w->feed, w->request->input, &sinks, why, sizeof(why));
+    failed = rc ? 0 : sl_replay_run(w->feed, w->request->input, &sinks, why, sizeof(why));
     if (rc == 0)
         rc = sl_chakra_end(w->chakra);
     if (failed) {
@@ -256,7 +256,7 @@ static int make(struct work *w)
         return sl_output_complain(r->command, r->output, rc);
     status = sl_groups_add(r->command, r->output, w->feed->collectives);
     sl_chakra_report(r, w->feed, w->chakra);
-    status = worse(status, sl_feed_tell(w->feed, r->command, r->input, "the nodes are"));
+    status = worse(status, sl_replay_tell(w->feed, r->command, r->input, "the nodes are"));
     status = worse(status, tell_nodes(w));
     return worse(status, tell_empty(w));
 }
@@ -271,11 +271,11 @@ int sl_convert_chakra(const struct sl_convert_request *r)
         return status;
     if (sl_et_is_file(r->input))
         return sl_convert_et(r);
-    if (sl_feed_create(&w.feed) != 0 || sl_feed_keep_rows(w.feed) != 0 ||
-        sl_feed_join_found(w.feed) != 0) {
+    if (sl_replay_create(&w.feed) != 0 || sl_replay_keep_rows(w.feed) != 0 ||
+        sl_replay_join_found(w.feed) != 0) {
         sl_args_complain(r->command, "not enough memory to read %s", r->input);
         status = SL_EXIT_USAGE;
-    } else if (sl_feed_read(w.feed, r->input, why, sizeof(why)) != 0) {
+    } else if (sl_replay_read(w.feed, r->input, why, sizeof(why)) != 0) {
         sl_args_complain(r->command, "%s", why);
         status = SL_EXIT_USAGE;
     } else {
@@ -285,6 +285,6 @@ int sl_convert_chakra(const struct sl_convert_request *r)
     }
     sl_et_nodes_destroy(w.nodes);
     sl_chakra_destroy(w.chakra);
-    sl_feed_destroy(w.feed);
+    sl_replay_destroy(w.feed);
     return status;
 }

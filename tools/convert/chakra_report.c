@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "print/edges.h"
+#include "edges/print.h"
 #include "print/format.h"
 
 /* A counter and, behind the number, what it means. */
@@ -81,7 +81,7 @@ static void add(char *text, size_t size, uint64_t count, const char *what)
                  sl_format_count(number, count), what);
 }
 
-static void print_left_out(const struct sl_chakra_counts *n, const struct sl_feed *feed)
+static void print_left_out(const struct sl_chakra_counts *n, const struct sl_replay *feed)
 {
     struct sl_trace_events_counts events;
     char left[1024] = "", lost[512];
@@ -111,7 +111,7 @@ static void print_otherwise(const struct sl_chakra_counts *n)
                    value_of(n, for_so_long[i].ns) / 1000, for_so_long[i].end);
 }
 
-static void warn(const struct sl_convert_request *r, const struct sl_feed *feed)
+static void warn(const struct sl_convert_request *r, const struct sl_replay *feed)
 {
     sl_args_complain(r->command, "ASTRA-sim replays one thread and one stream a rank: what ran at "
                                  "the same time there goes one after the other");
@@ -123,7 +123,7 @@ static void warn(const struct sl_convert_request *r, const struct sl_feed *feed)
                          r->input);
 }
 
-void sl_chakra_report(const struct sl_convert_request *r, const struct sl_feed *feed,
+void sl_chakra_report(const struct sl_convert_request *r, const struct sl_replay *feed,
                       const struct sl_chakra *chakra)
 {
     char nodes[SL_FORMAT_SIZE], gpu[SL_FORMAT_SIZE], cpu[SL_FORMAT_SIZE], edges[SL_FORMAT_SIZE];

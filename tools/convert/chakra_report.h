@@ -6,12 +6,12 @@
 #ifndef SL_CHAKRA_REPORT_H
 #define SL_CHAKRA_REPORT_H
 
-#include "analyze/feed.h"
 #include "convert/request.h"
-#include "write/chakra.h"
+#include "replay/replay.h"
+#include "write/chakra/chakra.h"
 
 /* After the file's end: on standard output; what simulators do not do with it on standard error. */
-void sl_chakra_report(const struct sl_convert_request *r, const struct sl_feed *feed,
+void sl_chakra_report(const struct sl_convert_request *r, const struct sl_replay *feed,
                       const struct sl_chakra *chakra);
 
 #endif

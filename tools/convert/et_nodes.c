@@ -22,7 +22,7 @@
 #include "read/split.h"
 #include "read/unescape.h"
 #include "sync/store.h"
-#include "write/chakra_attribute.h"
+#include "write/chakra/attribute.h"
 
 #define BYTES_MAX      (192u << 20)
 #define TABLE_MAX      (64u << 20)

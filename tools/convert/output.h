@@ -9,7 +9,7 @@
 #include <limits.h>
 
 #include "args.h"
-#include "write/sink.h"
+#include "write/sink/sink.h"
 
 struct sl_output {
     struct sl_sink *sink;

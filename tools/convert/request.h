@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "args.h"
-#include "write/sink.h"
+#include "write/sink/sink.h"
 
 struct sl_convert_request {
     const struct sl_command *command;

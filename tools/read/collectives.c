@@ -1,5 +1,6 @@
 /*
- * collectives.c - args of record_param_comms and of NCCL kernels -> what write/comms.h asks for.
+ * collectives.c - args of record_param_comms and of NCCL kernels -> what event/collective.h asks
+ * for.
  *
  * Threads, memory: see collectives.h.
  */
@@ -9,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/collective.h"
 #include "read/number.h"
 #include "sync/store.h"
-#include "write/comms.h"
 
 #define COMMS_BYTES (8u << 20)
 #define JOIN_BYTES  (32u << 20)

@@ -11,7 +11,7 @@
 #define SL_COLLECTIVES_H
 
 #include "read/json_event.h"
-#include "write/chakra.h"
+#include "write/chakra/chakra.h"
 
 struct sl_collectives;
 

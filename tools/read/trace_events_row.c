@@ -8,14 +8,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collect/cupti_decode.h"
+#include "collect/cupti/decode.h"
 #include "event/device.h"
 #include "read/event_sort.h"
 #include "read/python_row.h"
 #include "read/row_usable.h"
 #include "read/trace_events_impl.h"
 #include "read/unescape.h"
-#include "write/et_inputs.h"
+#include "write/chakra/et_inputs.h"
 
 /* Times of a trace may be relative and begin at 0, which no event may: 0 is "no time". */
 #define TIME_ORIGIN_NS SL_TRACE_EVENTS_ORIGIN_NS

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "collect/python_frames.h"
-#include "collect/python_line_table.h"
+#include "collect/python/frames.h"
+#include "collect/python/line_table.h"
 
 __attribute__((visibility("default"))) int probe_begin(unsigned depth);
 __attribute__((visibility("default"))) const char *probe_line(void);

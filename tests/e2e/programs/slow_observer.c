@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "collect/torch_ops_abi.h"
+#include "collect/torch/ops_abi.h"
 
 int sl_torch_observer(const struct sl_torch_ops_host *host, struct sl_torch_ops_observer *out);
 

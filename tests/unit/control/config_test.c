@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/cupti_api.h"
+#include "collect/cupti/api.h"
 #include "control/config.h"
 
 /* Reads a configuration and returns what was said on stderr meanwhile. */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "event/pattern.h"
-#include "write/json.h"
 
 /* Takes the text apart; what comes together must be the text. */
 static size_t apart(const char *text, char *pattern, uint64_t *numbers)

@@ -13,11 +13,11 @@ static void the_gpu_is_shown_once_all_of_it_is_in(void **state)
     pop(0, 30);
     pop(0, 40);
     sl_ranges_complete(ranges, 150);
-    assert_null(row(SL_EV_NOTE_GPU, 1)); /* an operation ends after that */
+    assert_null(row(SL_EV_NVTX_RANGE_GPU, 1)); /* an operation ends after that */
     sl_ranges_complete(ranges, 250);
     assert_int_equal(outs, 2 + 4); /* both ranges, each on two streams */
     gpu = &out[outs - 1];
-    assert_int_equal(gpu->kind, SL_EV_NOTE_GPU);
+    assert_int_equal(gpu->kind, SL_EV_NVTX_RANGE_GPU);
     assert_int_equal(gpu->start_ns, gpu->stream == 5 ? 100 : 110);
     assert_int_equal(gpu->end_ns, gpu->stream == 5 ? 200 : 120);
 }
@@ -36,8 +36,8 @@ static void a_worker_works_for_the_one_that_has_a_range(void **state)
     assert_int_equal(around(50, 36), 0);
     pop(0, 40);
     sl_ranges_close(ranges, 500);
-    assert_int_equal(row(SL_EV_NOTE_GPU, 1)->start_ns, 300);
-    assert_null(row(SL_EV_NOTE_GPU, 9));
+    assert_int_equal(row(SL_EV_NVTX_RANGE_GPU, 1)->start_ns, 300);
+    assert_null(row(SL_EV_NVTX_RANGE_GPU, 9));
 }
 
 /* However many others have ranges; and if that thread has none, it is nobody's. */
@@ -55,10 +55,10 @@ static void a_worker_works_for_the_one_that_is_known(void **state)
     launch_for(51, 32, 700, 800, THREAD); /* no worker */
     pop(0, 40);
     sl_ranges_complete(ranges, 900);
-    assert_int_equal(row(SL_EV_NOTE_GPU, 1)->start_ns, 100);
-    assert_int_equal(row(SL_EV_NOTE_GPU, 1)->end_ns, 200);
+    assert_int_equal(row(SL_EV_NVTX_RANGE_GPU, 1)->start_ns, 100);
+    assert_int_equal(row(SL_EV_NVTX_RANGE_GPU, 1)->end_ns, 200);
     sl_ranges_close(ranges, 900);
-    assert_null(row(SL_EV_NOTE_GPU, 9));
+    assert_null(row(SL_EV_NVTX_RANGE_GPU, 9));
 }
 
 /* A worker that works for itself does so for somebody else. */
@@ -71,7 +71,7 @@ static void a_worker_works_for_no_worker(void **state)
     launch_for(50, 20, 100, 200, 51);
     pop(0, 40);
     sl_ranges_complete(ranges, 900);
-    assert_int_equal(row(SL_EV_NOTE_GPU, 1)->end_ns, 200);
+    assert_int_equal(row(SL_EV_NVTX_RANGE_GPU, 1)->end_ns, 200);
 }
 
 static void what_the_gpu_does_outside_the_window_is_not_shown(void **state)
@@ -88,7 +88,7 @@ static void what_the_gpu_does_outside_the_window_is_not_shown(void **state)
     launch(THREAD, 46, 6, 290, 300);
     pop(0, 50);
     sl_ranges_complete(ranges, 400);
-    gpu = row(SL_EV_NOTE_GPU, 1); /* one: nothing on stream 6 */
+    gpu = row(SL_EV_NVTX_RANGE_GPU, 1); /* one: nothing on stream 6 */
     assert_non_null(gpu);
     assert_int_equal(gpu->start_ns, 110);
     assert_int_equal(gpu->end_ns, 260);
@@ -108,7 +108,7 @@ static void a_launch_that_failed_has_no_operation(void **state)
     sl_ranges_call(ranges, &call, 0);
     pop(0, 40);
     sl_ranges_complete(ranges, 50);
-    assert_non_null(row(SL_EV_NOTE_GPU, 1));
+    assert_non_null(row(SL_EV_NVTX_RANGE_GPU, 1));
 
     push(0, 60, 2);
     launch(THREAD, 62, 5, 64, 66);
@@ -117,7 +117,7 @@ static void a_launch_that_failed_has_no_operation(void **state)
     sl_ranges_call(ranges, &call, 0);
     pop(0, 70);
     sl_ranges_complete(ranges, 80);
-    assert_null(row(SL_EV_NOTE_GPU, 2));
+    assert_null(row(SL_EV_NVTX_RANGE_GPU, 2));
 }
 
 /* With numbers and more members, as ranges have whose names differ in a number. */
@@ -164,7 +164,7 @@ static size_t gpu_rows(void)
     size_t rows = 0;
 
     for (size_t i = 0; i < outs; i++)
-        rows += out[i].kind == SL_EV_NOTE_GPU;
+        rows += out[i].kind == SL_EV_NVTX_RANGE_GPU;
     return rows;
 }
 
@@ -173,7 +173,7 @@ static void assert_row(uint32_t name, uint16_t device, uint32_t stream, uint64_t
     unsigned found = 0;
 
     for (size_t i = 0; i < outs; i++) {
-        if (out[i].kind != SL_EV_NOTE_GPU || out[i].name != name || out[i].device != device ||
+        if (out[i].kind != SL_EV_NVTX_RANGE_GPU || out[i].name != name || out[i].device != device ||
             out[i].stream != stream)
             continue;
         assert_int_equal(out[i].start_ns, from);

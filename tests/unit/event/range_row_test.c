@@ -14,19 +14,19 @@ static void windows_cut(void **state)
     launch(THREAD, 120, 5, 150, 160);
     sl_ranges_close(ranges, 200);
     sl_ranges_close(ranges, 200); /* told again */
-    ev = row(SL_EV_NOTE, 1);
+    ev = row(SL_EV_NVTX_RANGE, 1);
     assert_int_equal(ev->start_ns, 100);
     assert_int_equal(ev->end_ns, 200);
     assert_int_equal(ev->flags, SL_EVF_CUT_START | SL_EVF_CUT_END);
-    assert_int_equal(row(SL_EV_NOTE, 2)->flags, SL_EVF_CUT_END);
-    assert_int_equal(row(SL_EV_NOTE_GPU, 2)->end_ns, 160);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 2)->flags, SL_EVF_CUT_END);
+    assert_int_equal(row(SL_EV_NVTX_RANGE_GPU, 2)->end_ns, 160);
     outs = 0;
     pop(0, 250);
     assert_int_equal(outs, 0);
     sl_ranges_window(ranges, 300, UINT64_MAX);
     pop(0, 350);
     assert_int_equal(outs, 1);
-    assert_int_equal(row(SL_EV_NOTE, 1)->flags, SL_EVF_CUT_START);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 1)->flags, SL_EVF_CUT_START);
     sl_ranges_get_counts(ranges, &counts);
     assert_int_equal(counts.cut, 3);
     assert_int_equal(counts.lost, 0);
@@ -55,7 +55,7 @@ static void beginnings_are_told_where_they_are_wanted(void **state)
         static const uint32_t name[] = {1, 2, 4};
         static const uint64_t start[] = {100, 100, 110};
 
-        assert_int_equal(out[i].kind, SL_EV_NOTE);
+        assert_int_equal(out[i].kind, SL_EV_NVTX_RANGE);
         assert_int_equal(out[i].name, name[i]);
         assert_int_equal(out[i].start_ns, start[i]);
         assert_true(out[i].end_ns == SL_END_UNKNOWN);
@@ -108,12 +108,12 @@ static void a_range_that_was_over_is_cut_like_others(void **state)
     sl_ranges_past(ranges, 1000, 20, 60, &look[2]);   /* before it */
     sl_ranges_past(ranges, 1000, 180, 170, &look[3]); /* ends before it begins */
     assert_int_equal(outs, 2);
-    assert_int_equal(row(SL_EV_NOTE, 1)->start_ns, 100);
-    assert_int_equal(row(SL_EV_NOTE, 1)->end_ns, 150);
-    assert_int_equal(row(SL_EV_NOTE, 1)->flags, SL_EVF_CUT_START);
-    assert_int_equal(row(SL_EV_NOTE, 1)->thread, 1000);
-    assert_int_equal(row(SL_EV_NOTE, 2)->end_ns, 200);
-    assert_int_equal(row(SL_EV_NOTE, 2)->flags, SL_EVF_CUT_END);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 1)->start_ns, 100);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 1)->end_ns, 150);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 1)->flags, SL_EVF_CUT_START);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 1)->thread, 1000);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 2)->end_ns, 200);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 2)->flags, SL_EVF_CUT_END);
 }
 
 int main(void)

@@ -13,9 +13,9 @@ static void domains_nest_on_their_own(void **state)
     pop(2, 50);
     pop(1, 60);
     pop(1, 70); /* of nothing */
-    assert_int_equal(row(SL_EV_NOTE, 1)->end_ns, 30);
-    assert_int_equal(row(SL_EV_NOTE, 2)->end_ns, 50);
-    assert_int_equal(row(SL_EV_NOTE, 3)->end_ns, 60);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 1)->end_ns, 30);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 2)->end_ns, 50);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 3)->end_ns, 60);
     assert_int_equal(around(THREAD, 35), 2);
     assert_int_equal(around(THREAD, 55), 3);
 }
@@ -35,8 +35,8 @@ static void started_ranges_end_in_any_order(void **state)
     assert_int_equal(around(THREAD, 35), 2);
     sl_ranges_end(ranges, 200, 40);
     sl_ranges_end(ranges, 200, 50);
-    assert_int_equal(row(SL_EV_NOTE, 1)->thread, 1000);
-    assert_int_equal(row(SL_EV_NOTE, 2)->end_ns, 40);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 1)->thread, 1000);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 2)->end_ns, 40);
     assert_int_equal(around(THREAD, 45), 0);
 }
 
@@ -46,8 +46,8 @@ static void a_thread_takes_its_ranges_along(void **state)
     push(0, 10, 1);
     push(3, 20, 2);
     sl_ranges_end_thread(ranges, THREAD, 30);
-    assert_int_equal(row(SL_EV_NOTE, 1)->end_ns, 30);
-    assert_int_equal(row(SL_EV_NOTE, 2)->end_ns, 30);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 1)->end_ns, 30);
+    assert_int_equal(row(SL_EV_NVTX_RANGE, 2)->end_ns, 30);
     assert_int_equal(around(THREAD, 40), 0);
 }
 

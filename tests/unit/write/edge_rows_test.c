@@ -2,7 +2,7 @@
  * edge_rows_test.c - rows of calls that wait carry what they waited for; edges of the window become
  * rows; nothing is held for good.
  */
-#include "unit/write/kineto_fixture.h"
+#include "unit/write/kineto/fixture.h"
 
 #include "write/edge_rows.h"
 

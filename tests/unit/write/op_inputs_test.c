@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collect/torch_ops_abi.h"
+#include "collect/torch/ops_abi.h"
 #include "write/op_inputs.h"
 
 static void expect(const uint8_t *inputs, size_t length, const char *wanted)

@@ -1,0 +1,47 @@
+/*
+ * choices.h - what a user may choose: the values that the option table reads and modules obey.
+ *
+ * It lies below both, so that the option table knows no module and no module knows the table.
+ */
+#ifndef SL_CHOICES_H
+#define SL_CHOICES_H
+
+/* SYNCLINE_KINDS: sets of GPU records. Which CUPTI kinds a set means is in collect/cupti/api.c. */
+enum sl_cupti_set {
+    SL_CUPTI_KERNEL = 1 << 0,
+    SL_CUPTI_MEMCPY = 1 << 1, /* peer copies too */
+    SL_CUPTI_MEMSET = 1 << 2,
+    SL_CUPTI_RUNTIME = 1 << 3,
+    SL_CUPTI_DRIVER = 1 << 4,
+    SL_CUPTI_SYNC = 1 << 5, /* SYNCHRONIZATION and CUDA_EVENT, which need each other */
+    SL_CUPTI_OVERHEAD = 1 << 6,
+    SL_CUPTI_NAMES = 1 << 7, /* context, stream, name records: cheap, always on */
+};
+
+/* SYNCLINE_OPS: PyTorch operators. */
+enum sl_torch_ops_mode {
+    SL_TORCH_OPS_OFF,
+    SL_TORCH_OPS_LEAN, /* name, sequence number, threads, handle */
+    SL_TORCH_OPS_FULL, /* and inputs */
+};
+
+/* SYNCLINE_DETAIL */
+enum sl_detail {
+    SL_DETAIL_LEAN,
+    SL_DETAIL_DEFAULT,
+    SL_DETAIL_FULL
+};
+
+/* SYNCLINE_COMPRESSION, SYNCLINE_CHAKRA */
+enum sl_compression {
+    SL_COMPRESS_NONE,
+    SL_COMPRESS_ZSTD,
+    SL_COMPRESS_GZIP
+};
+
+/* SYNCLINE_SOURCE_DEPTH: most Python lines of one call. */
+enum {
+    SL_SOURCE_DEPTH_MAX = 8,
+};
+
+#endif

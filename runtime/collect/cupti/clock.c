@@ -1,0 +1,90 @@
+/*
+ * clock.c - which clock CUPTI's records are stamped with, and what that is in ours.
+ *
+ * Entered by the collector. Owns nothing.
+ */
+#include "collect/cupti/clock.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+
+#define LOOKS 3
+/* A clock that is further off than this is not CLOCK_REALTIME. */
+#define OFF_NS 1000000
+/* Records may be older than the first look, and the wall clock may be set. */
+#define SLACK_NS 3600000000000ull
+
+static int is_near(int64_t difference)
+{
+    return difference < OFF_NS && difference > -OFF_NS;
+}
+
+static int offset(void *user, uint64_t *stamp)
+{
+    int (*get)(uint64_t *) = *(int (**)(uint64_t *))user;
+
+    return get(stamp);
+}
+
+/* Ticks are known by lying between two readings of the counter. */
+static int is_ticks(int (*get)(uint64_t *stamp))
+{
+    uint64_t before = sl_clock_ticks(), stamp, after;
+
+    if (get(&stamp))
+        return 0;
+    after = sl_clock_ticks();
+    return before && before <= stamp && stamp <= after;
+}
+
+/* In a young process the counter has been measured only once. */
+static void make_line(void)
+{
+    uint64_t ns;
+
+    if (sl_clock_from_ticks(sl_clock_ticks(), &ns))
+        sl_clock_calibrate();
+}
+
+enum sl_cupti_clock_domain sl_cupti_clock_look(struct sl_cupti_clock *clock,
+                                               int (*get)(uint64_t *stamp))
+{
+    clock->offset_ns = sl_clock_offset(offset, &get, LOOKS, &clock->uncertainty_ns);
+    clock->last_ns = sl_clock_now();
+    if (!clock->first_ns)
+        clock->first_ns = clock->last_ns;
+    if (clock->uncertainty_ns == UINT64_MAX) { /* no answer: it may be ticks */
+        clock->is_mixed = 1;
+        make_line();
+        return clock->domain;
+    }
+    if (clock->uncertainty_ns > OFF_NS)
+        return clock->domain; /* descheduled in each bracket: nothing was learnt */
+    if (is_near(clock->offset_ns))
+        clock->domain = SL_CUPTI_CLOCK_REALTIME;
+    else if (is_ticks(get)) {
+        clock->domain = SL_CUPTI_CLOCK_TICKS;
+        make_line();
+    } else
+        clock->domain = SL_CUPTI_CLOCK_UNKNOWN;
+    clock->is_mixed |= clock->domain == SL_CUPTI_CLOCK_TICKS;
+    return clock->domain;
+}
+
+static int is_of_this_process(const struct sl_cupti_clock *clock, uint64_t ns)
+{
+    return ns + SLACK_NS >= clock->first_ns && ns <= clock->last_ns + SLACK_NS;
+}
+
+int sl_cupti_clock_to_real(const struct sl_cupti_clock *clock, uint64_t *stamp)
+{
+    uint64_t ns;
+
+    if (!clock->is_mixed || *stamp == 0 || is_of_this_process(clock, *stamp))
+        return 0;
+    if (sl_clock_from_ticks(*stamp, &ns) || !is_of_this_process(clock, ns))
+        return -ERANGE;
+    *stamp = ns;
+    return 0;
+}

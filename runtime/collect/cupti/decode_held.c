@@ -1,0 +1,67 @@
+/*
+ * decode_held.c - waits whose record says the context but not the device.
+ *
+ * CUPTI has a buffer for each thread: one with a wait may come before the one in which its context
+ * is described or used. Such a wait is held until the context is seen, at most until all that
+ * CUPTI made before the wait's end is in; then nobody knows, and it counts for device 0.
+ *
+ * Entered by the collector. Memory is the decoder's; when it is full the oldest goes out as it is.
+ */
+#include "collect/cupti/decode_impl.h"
+
+static void put(struct sl_decode *d, struct sl_event *ev, uint32_t device)
+{
+    ev->device = (uint16_t)device;
+    sl_cupti_objects_stream(d->seen, device, ev->context, ev->stream);
+    sl_decode_emit(d, ev);
+}
+
+/* Those of contexts that are known by now, and those that ended by then. */
+static void release(struct sl_decode *d, uint64_t complete_ns)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < d->held_count; i++) {
+        struct sl_event *ev = &d->held[i];
+        uint32_t device = 0;
+
+        if (sl_cupti_objects_context_device(d->seen, ev->context, &device) == 0)
+            put(d, ev, device);
+        else if (ev->end_ns <= complete_ns)
+            sl_decode_emit(d, ev);
+        else
+            d->held[kept++] = *ev;
+    }
+    d->held_count = kept;
+}
+
+void sl_decode_in_context(struct sl_decode *d, struct sl_event *ev)
+{
+    uint32_t device;
+
+    if (sl_cupti_objects_context_device(d->seen, ev->context, &device) == 0) {
+        put(d, ev, device);
+        return;
+    }
+    if (ev->kind != SL_EV_SYNC) { /* has no row, and whoever joins it goes by the context */
+        sl_decode_emit(d, ev);
+        return;
+    }
+    if (d->held_count == SL_DECODE_HELD)
+        release(d, d->held[0].end_ns);
+    d->held[d->held_count++] = *ev;
+}
+
+void sl_decode_release_known(struct sl_decode *d)
+{
+    if (d->held_count)
+        release(d, 0);
+}
+
+void sl_decode_settle(struct sl_decode *d, uint64_t complete_ns, sl_decode_sink_fn sink, void *user)
+{
+    d->sink = sink;
+    d->sink_user = user;
+    if (d->held_count)
+        release(d, complete_ns);
+}

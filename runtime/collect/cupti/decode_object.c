@@ -1,0 +1,146 @@
+/*
+ * decode_object.c - what describes: the records of contexts and streams, names given with
+ * nvtxName*, and the driver's facts about the devices, asked for at the first row, and again at the
+ * first that names a device of which nothing is known.
+ *
+ * Entered by the collector. All give SL_EV_META_* events through objects.c; a device's facts go
+ * into the device table first, so that a reader of the event finds them there.
+ */
+#include <errno.h>
+
+#include "base/stats.h"
+#include "collect/cupti/decode_impl.h"
+
+/* The facts are in the table before the event that tells of them. They do not change, so the writer
+ * may read them while those of others are filled in. 0, or -ENOENT. */
+static int ask_about_device(struct sl_decode *d, uint32_t device)
+{
+    struct sl_device *facts = &d->opt.devices->device[device];
+
+    if (!d->opt.query_device || d->opt.query_device(device, facts))
+        return -ENOENT;
+    /* What it is called is among the facts: a name of its own it has from the program. */
+    sl_cupti_objects_describe_device(d->seen, device, 0);
+    return 0;
+}
+
+/* All of them at once: a trace's header goes out with its first row. */
+static void ask_about_devices(struct sl_decode *d)
+{
+    for (uint32_t i = 0; i < SL_DEVICE_MAX; i++)
+        if (sl_cupti_objects_is_new_device(d->seen, i) && ask_about_device(d, i))
+            break;
+}
+
+void sl_decode_ask_early(struct sl_decode *d)
+{
+    d->asked_early = 1;
+    ask_about_devices(d);
+}
+
+void sl_decode_new_device(struct sl_decode *d, uint32_t device)
+{
+    ask_about_devices(d);
+    if (sl_cupti_objects_is_new_device(d->seen, device))
+        sl_cupti_objects_describe_device(d->seen, device, 0);
+}
+
+int sl_decode_context(struct sl_decode *d, const uint8_t *record)
+{
+    const struct sl_cupti_context_layout *at = d->layout->context;
+    uint32_t context = sl_load32(record + at->context), device = sl_load32(record + at->device);
+    uint32_t null_stream = sl_load16(record + at->null_stream);
+
+    if (context == 0 || device > UINT16_MAX)
+        return -1;
+    /* Before the calls that follow: a trace's header goes out with the first of them. */
+    if (sl_cupti_objects_is_new_device(d->seen, device))
+        sl_decode_new_device(d, device);
+    sl_cupti_objects_describe_context(d->seen, device, context, 0);
+    /* Default streams have the default priority, and no description of their own but this. */
+    sl_cupti_objects_describe_stream(d->seen, context, null_stream,
+                                     SL_CUPTI_STREAM_CREATE_FLAG_NULL, 0, 0);
+    return 0;
+}
+
+int sl_decode_stream(struct sl_decode *d, const uint8_t *record)
+{
+    const struct sl_cupti_stream_layout *at = d->layout->stream;
+    uint32_t context = sl_load32(record + at->context);
+
+    if (context == 0)
+        return -1;
+    sl_cupti_objects_describe_stream(d->seen, context, sl_load32(record + at->stream),
+                                     sl_load32(record + at->flag),
+                                     (int32_t)sl_load32(record + at->priority), 0);
+    return 0;
+}
+
+int sl_decode_name(struct sl_decode *d, const uint8_t *record)
+{
+    const struct sl_cupti_name_layout *at = d->layout->name;
+    uint32_t context = sl_load32(record + at->context), name;
+
+    if (sl_decode_text(d, record + at->name, &name) != 0)
+        return -1;
+    switch (sl_load32(record + at->object_kind)) {
+    case SL_CUPTI_OBJECT_THREAD:
+        sl_cupti_objects_describe_thread(d->seen, sl_load32(record + at->pid),
+                                         sl_load32(record + at->thread), name);
+        break;
+    case SL_CUPTI_OBJECT_DEVICE:
+        if (sl_cupti_objects_is_new_device(d->seen, sl_load32(record + at->device)))
+            sl_decode_new_device(d, sl_load32(record + at->device));
+        sl_cupti_objects_describe_device(d->seen, sl_load32(record + at->device), name);
+        break;
+    case SL_CUPTI_OBJECT_CONTEXT:
+        if (context == 0)
+            return -1;
+        sl_cupti_objects_describe_context(d->seen, sl_load32(record + at->device), context, name);
+        break;
+    case SL_CUPTI_OBJECT_STREAM:
+        if (context == 0)
+            return -1;
+        sl_cupti_objects_describe_stream(d->seen, context, sl_load32(record + at->stream), 0,
+                                         SL_PRIORITY_UNKNOWN, name);
+        break;
+    default: /* a process's name is the job's own affair */
+        break;
+    }
+    return 0;
+}
+
+/* ---- from elsewhere ---- */
+
+void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
+                           sl_decode_sink_fn sink, void *user)
+{
+    d->sink = sink;
+    d->sink_user = user;
+    if (!d->asked_early)
+        sl_decode_ask_early(d); /* the file may begin with this thread's ranges */
+    sl_cupti_objects_thread(d->seen, pid, thread);
+}
+
+void sl_decode_describe(struct sl_decode *d, enum sl_decode_object object, uint32_t id,
+                        uint32_t within, uint32_t name, sl_decode_sink_fn sink, void *user)
+{
+    d->sink = sink;
+    d->sink_user = user;
+    switch (object) {
+    case SL_DECODE_THREAD:
+        sl_cupti_objects_describe_thread(d->seen, 0, id, name);
+        break;
+    case SL_DECODE_DEVICE:
+        if (sl_cupti_objects_is_new_device(d->seen, id))
+            sl_decode_new_device(d, id);
+        sl_cupti_objects_describe_device(d->seen, id, name);
+        break;
+    case SL_DECODE_CONTEXT:
+        sl_cupti_objects_describe_context(d->seen, within, id, name);
+        break;
+    case SL_DECODE_STREAM:
+        sl_cupti_objects_describe_stream(d->seen, within, id, 0, SL_PRIORITY_UNKNOWN, name);
+        break;
+    }
+}

@@ -1,0 +1,177 @@
+/*
+ * fields.c - CUPTI's user-defined records: what is asked for, and where it stands.
+ *
+ * Entered as fields.h says. What is learned of a kind is written once, into a slot that only
+ * its writer knows, and then published; the collector makes a layout of what is published.
+ */
+#include "collect/cupti/fields.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define SELECTIONS  16
+#define LARGEST     4096 /* bytes; NVIDIA's own largest is 248 */
+#define UNION_BYTES 2    /* of a member of a family: an offset */
+
+/* Of one kind. `at` is a family's struct: the record's size, then offsets. */
+struct known {
+    uint16_t fields; /* as CUPTI counts them */
+    uint8_t is_whole;
+    uint16_t at[SL_CUPTI_FIELDS_MOST];
+};
+
+static struct {
+    _Atomic(const struct known *) of[SELECTIONS];
+    struct known slot[4 * SELECTIONS]; /* two threads may learn the same at once */
+    _Atomic unsigned slots;
+    char mark;
+} learned;
+
+/* The collector's: what `layout` points to. */
+static struct {
+    struct sl_cupti_layout layout;
+    uint16_t sizes[SL_CUPTI_KIND_COUNT];
+    struct known of[SELECTIONS];
+} view;
+
+_Static_assert(sizeof(struct sl_cupti_kernel_layout) <= SL_CUPTI_FIELDS_MOST * UNION_BYTES,
+               "the largest family has room");
+
+void *sl_cupti_fields_mark(void)
+{
+    return &learned.mark;
+}
+
+int *sl_cupti_fields_select(uint32_t kind, size_t *count)
+{
+    static int ids[SELECTIONS][SL_CUPTI_FIELDS_MOST];
+
+    for (unsigned i = 0; i < sl_cupti_tables_selection_count; i++) {
+        const struct sl_cupti_selection *s = &sl_cupti_tables_selections[i];
+        size_t n = 1; /* the kind, which must be the first: 0 */
+
+        if (s->kind != kind)
+            continue;
+        for (unsigned f = 0; f < s->count; f++)
+            if (ids[i][n - 1] != s->fields[f].id) /* a union is one field */
+                ids[i][n++] = s->fields[f].id;
+        *count = n;
+        return ids[i];
+    }
+    return NULL;
+}
+
+static const struct sl_cupti_field_place *find_field(const struct sl_cupti_record_places *places,
+                                                     int id)
+{
+    size_t step = places->fields->struct_size;
+
+    for (size_t i = 0; i < places->count; i++) {
+        const void *at = (const char *)places->fields + i * step;
+        const struct sl_cupti_field_place *place = at;
+
+        if (place->id == id)
+            return place;
+    }
+    return NULL;
+}
+
+/* Steps that make sense: else nothing of the kind can be told from anything. */
+static int is_sane(const struct sl_cupti_record_places *places)
+{
+    return places->record_size >= sizeof(uint32_t) && places->record_size <= LARGEST &&
+           places->count && places->count <= UINT16_MAX && places->fields &&
+           places->fields->struct_size >= sizeof(*places->fields) &&
+           places->fields->struct_size <= LARGEST && places->fields->id == 0 &&
+           places->fields->offset == 0;
+}
+
+/* Numbers are little-endian: one that is wider than expected begins with what is. */
+static void read_places(struct known *k, const struct sl_cupti_selection *s,
+                        const struct sl_cupti_record_places *places)
+{
+    *k = (struct known){.fields = (uint16_t)places->count, .is_whole = 1};
+    k->at[0] = (uint16_t)places->record_size;
+    for (unsigned f = 0; f < s->count; f++) {
+        const struct sl_cupti_field *field = &s->fields[f];
+        const struct sl_cupti_field_place *place = find_field(places, field->id);
+
+        if (place && place->size >= field->bytes && place->offset <= places->record_size &&
+            place->size <= places->record_size - place->offset)
+            k->at[field->slot / UNION_BYTES] = (uint16_t)(place->offset + field->within);
+        else
+            k->is_whole = 0;
+    }
+}
+
+static int is_same(const struct known *a, const struct known *b)
+{
+    return a->fields == b->fields && memcmp(a->at, b->at, sizeof(a->at)) == 0;
+}
+
+static int learn(unsigned i, const struct sl_cupti_record_places *places)
+{
+    /* Acquire pairs with the exchange below, another thread's: the slot is written. */
+    const struct known *known = atomic_load_explicit(&learned.of[i], memory_order_acquire);
+    struct known now;
+    unsigned slot;
+
+    if (!is_sane(places))
+        return -EINVAL;
+    read_places(&now, &sl_cupti_tables_selections[i], places);
+    if (!known) {
+        slot = atomic_fetch_add_explicit(&learned.slots, 1, memory_order_relaxed);
+        if (slot >= sizeof(learned.slot) / sizeof(*learned.slot))
+            return -EINVAL;
+        learned.slot[slot] = now;
+        if (atomic_compare_exchange_strong_explicit(&learned.of[i], &known, &learned.slot[slot],
+                                                    memory_order_acq_rel, memory_order_acquire))
+            return 0;
+    }
+    return is_same(known, &now) ? 0 : -EINVAL;
+}
+
+int sl_cupti_fields_learn(const struct sl_cupti_complete_info *info)
+{
+    int result = 0;
+
+    if (!info || info->struct_size < sizeof(*info) || !info->kinds)
+        return -EINVAL;
+    for (unsigned i = 0; i < sl_cupti_tables_selection_count; i++) {
+        uint32_t kind = sl_cupti_tables_selections[i].kind;
+
+        if (kind < info->count && info->kinds[kind] && learn(i, info->kinds[kind]))
+            result = -EINVAL;
+    }
+    return result;
+}
+
+const struct sl_cupti_layout *sl_cupti_fields_layout(void)
+{
+    view.layout.record_size = view.sizes;
+    for (unsigned i = 0; i < sl_cupti_tables_selection_count; i++) {
+        const struct sl_cupti_selection *s = &sl_cupti_tables_selections[i];
+        const struct known *known = atomic_load_explicit(&learned.of[i], memory_order_acquire);
+        char *family = (char *)&view.layout + s->family;
+        const uint16_t *other, *own = view.of[i].at;
+
+        if (!known || view.sizes[s->kind])
+            continue;
+        view.of[i] = *known;
+        /* RUNTIME and DRIVER are one family, and so must be one layout. */
+        memcpy(&other, family, sizeof(other));
+        if (other && memcmp(other, own, sizeof(view.of[i].at)) != 0)
+            continue;
+        view.sizes[s->kind] = known->at[0];
+        if (known->is_whole)
+            memcpy(family, &own, sizeof(own));
+    }
+    return &view.layout;
+}
+
+void sl_cupti_fields_reset(void)
+{
+    memset(&learned, 0, sizeof(learned));
+    memset(&view, 0, sizeof(view));
+}

@@ -1,0 +1,38 @@
+/*
+ * foreign_text.c - whether a text stands where a record of CUPTI's points.
+ *
+ * Any thread; pure but for the question to the kernel.
+ */
+#include "collect/cupti/foreign_text.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TEXT_MAX   65536u /* no kernel's name is longer; what is, is not a name */
+#define PAGE_BYTES 4096u
+
+/* The kernel looks at the memory for us: with an impossible `how` the call changes nothing, and bad
+ * memory gives EFAULT before EINVAL. Where the call is forbidden altogether, addresses are trusted.
+ */
+int sl_foreign_text_can_read(uintptr_t address)
+{
+    return syscall(SYS_rt_sigprocmask, ~0, address & ~(uintptr_t)7, NULL, 8) == 0 ||
+           errno != EFAULT;
+}
+
+/* Page by page. */
+int sl_foreign_text_measure(const char *text, sl_foreign_text_can_read_fn can_read, size_t *length)
+{
+    for (size_t i = 0; i < TEXT_MAX; i++) {
+        if ((i == 0 || ((uintptr_t)(text + i) & (PAGE_BYTES - 1)) == 0) &&
+            !can_read((uintptr_t)(text + i)))
+            return -EFAULT;
+        if (text[i] == '\0') {
+            *length = i;
+            return 0;
+        }
+    }
+    return -EMSGSIZE;
+}

@@ -1,0 +1,22 @@
+/*
+ * foreign_text.h - whether a text stands where a record of CUPTI's points.
+ *
+ * Nothing in a buffer is trusted: an address is probed before it is read. Any thread; owns nothing.
+ */
+#ifndef SL_CUPTI_FOREIGN_TEXT_H
+#define SL_CUPTI_FOREIGN_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Says whether the bytes at an address can be read. */
+typedef int (*sl_foreign_text_can_read_fn)(uintptr_t address);
+
+/* Asks the kernel: whether the 8 bytes around an address can be read. */
+int sl_foreign_text_can_read(uintptr_t address);
+
+/* Length of the text at `text`, not NULL, without its end. 0; -EFAULT: it leads into memory that
+ * cannot be read; -EMSGSIZE: longer than any name. */
+int sl_foreign_text_measure(const char *text, sl_foreign_text_can_read_fn can_read, size_t *length);
+
+#endif

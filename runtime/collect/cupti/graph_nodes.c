@@ -1,0 +1,262 @@
+/*
+ * graph_nodes.c - what a subscriber of CUPTI's is told of CUDA graphs.
+ *
+ * Callbacks on application threads: no lock, no allocation; a full queue drops what comes and says
+ * so in its place. Owned by the process: there is one subscriber.
+ *
+ * A thread that loses its processor between taking a place and filling it holds up what others put
+ * behind it, for as long as it does not run. Nothing false comes of that: a copy is told behind all
+ * that was told of its original, so a launch whose copies are not through is one whose nodes are
+ * not known, which is counted. What finds no room meanwhile is lost, and said.
+ */
+#include "collect/cupti/graph_nodes.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "base/pages.h"
+#include "collect/cupti/v2.h"
+#include "collect/torch/ops.h"
+
+#define SLOTS 262144u /* a power of two: of a graph with 10^5 nodes all that is told at once */
+
+enum {
+    DOMAIN_RESOURCE = 3, /* CUpti_CallbackDomain */
+    NODE_CREATED = 13,   /* CUpti_CallbackIdResource */
+    DEPENDENCY_CREATED = 15,
+    DEPENDENCY_DESTROYED = 16,
+    NODE_CLONED = 20,
+    TYPE_GRAPH = 4 /* CUgraphNodeType */
+};
+
+/* The same in all of CUPTI 12.0 to 13.5. */
+struct graph_data { /* CUpti_GraphData */
+    void *graph, *original_graph;
+    void *node, *original;
+    int type;
+    void *dependent; /* comes behind `node` */
+    void *exec;
+};
+
+struct resource_data { /* CUpti_ResourceData */
+    void *context, *handle;
+    const struct graph_data *graph;
+};
+
+struct fact {
+    _Atomic uint32_t turn; /* twice the round that it is empty for; one more once it is filled */
+    uint32_t lost;         /* facts that found no room before it */
+    uint64_t node, other;
+    uint32_t home;
+    uint32_t what; /* enum sl_node_fact */
+};
+
+static struct {
+    const struct sl_cupti_api *api;
+    void *subscriber;
+    int is_shared;     /* the subscriber is cupti_v2's */
+    _Atomic int is_on; /* what is told goes on */
+    struct fact *fact;
+    _Atomic uint64_t tail; /* next to be filled, by any thread */
+    _Atomic uint32_t lost;
+    uint64_t head;      /* the collector's */
+    uint32_t lost_told; /* the same */
+} queue;
+
+/* ---- application threads ---- */
+
+static uint32_t empty_turn(uint64_t at)
+{
+    return (uint32_t)(at / SLOTS * 2);
+}
+
+static void put(enum sl_node_fact what, uint64_t node, uint64_t other, uint32_t home)
+{
+    uint64_t at = atomic_load_explicit(&queue.tail, memory_order_acquire);
+    struct fact *fact;
+    uint32_t lost;
+
+    for (;;) {
+        fact = &queue.fact[at % SLOTS];
+        lost = atomic_load_explicit(&queue.lost, memory_order_relaxed);
+        /* Acquire pairs with the release in take(): the slot is empty. */
+        if (atomic_load_explicit(&fact->turn, memory_order_acquire) != empty_turn(at)) {
+            uint64_t now = atomic_load_explicit(&queue.tail, memory_order_acquire);
+
+            if (now == at) {
+                /* Release pairs with the acquire in take(). */
+                atomic_fetch_add_explicit(&queue.lost, 1, memory_order_release);
+                return;
+            }
+            at = now;
+            continue;
+        }
+        /* Release pairs with the acquires above: what is lost further on is not in `lost`. */
+        if (atomic_compare_exchange_weak_explicit(&queue.tail, &at, at + 1, memory_order_release,
+                                                  memory_order_acquire))
+            break;
+    }
+    fact->lost = lost;
+    fact->node = node;
+    fact->other = other;
+    fact->home = home;
+    fact->what = what;
+    /* Release pairs with the acquire in take(): the fact before its turn. */
+    atomic_store_explicit(&fact->turn, empty_turn(at) + 1, memory_order_release);
+}
+
+static uint64_t id_of(void *node)
+{
+    uint64_t id = 0;
+
+    return node && queue.api->fn.GetGraphNodeId(node, &id) == 0 ? id : 0;
+}
+
+static uint32_t id_of_graph(void *graph)
+{
+    uint32_t id = 0;
+
+    return graph && queue.api->fn.GetGraphId(graph, &id) == 0 ? id : 0;
+}
+
+static void on_created(const struct graph_data *g)
+{
+    uint64_t id = id_of(g->node);
+
+    put(g->type == TYPE_GRAPH ? SL_NODE_IS_GRAPH : SL_NODE_CREATED, id, 0, id_of_graph(g->graph));
+    sl_torch_ops_node(id);
+}
+
+static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
+{
+    const struct graph_data *g = ((const struct resource_data *)data)->graph;
+
+    (void)user;
+    if (domain != DOMAIN_RESOURCE || !g)
+        return;
+    switch (cbid) {
+    case NODE_CREATED:
+        on_created(g);
+        break;
+    case NODE_CLONED:
+        put(SL_NODE_CLONED, id_of(g->node), id_of(g->original), 0);
+        break;
+    case DEPENDENCY_CREATED:
+        put(SL_NODE_DEPENDS, id_of(g->dependent), id_of(g->node), 0);
+        break;
+    case DEPENDENCY_DESTROYED:
+        put(SL_NODE_DEPENDS_NO_MORE, id_of(g->dependent), id_of(g->node), 0);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- the collector ---- */
+
+/* Up to a fact, or, where there is none, to the last put. 0, or 1: `*out` tells of a loss. */
+static int tell_loss(uint32_t lost, struct sl_event *out)
+{
+    /* Of two facts put at the same time the later one may know of less. */
+    if ((int32_t)(lost - queue.lost_told) <= 0)
+        return 0;
+    queue.lost_told = lost;
+    *out = (struct sl_event){.kind = SL_EV_META_NODE, .shape = SL_NODE_FACTS_LOST};
+    return 1;
+}
+
+static int take(struct sl_event *out)
+{
+    struct fact *fact;
+    uint32_t lost;
+
+    if (!queue.fact)
+        return 0;
+    fact = &queue.fact[queue.head % SLOTS];
+    /* Acquire pairs with the release in put(): the fact is whole. */
+    if (atomic_load_explicit(&fact->turn, memory_order_acquire) != empty_turn(queue.head) + 1) {
+        /* Acquire pairs with the release in put(): if all that was put is out, then so is all that
+         * came before these losses. */
+        lost = atomic_load_explicit(&queue.lost, memory_order_acquire);
+        return atomic_load_explicit(&queue.tail, memory_order_relaxed) == queue.head &&
+               tell_loss(lost, out);
+    }
+    if (tell_loss(fact->lost, out))
+        return 1;
+    *out = (struct sl_event){.kind = SL_EV_META_NODE, .shape = fact->what, .graph = fact->home};
+    out->u.node.id = fact->node;
+    out->u.node.other = fact->other;
+    atomic_store_explicit(&fact->turn, empty_turn(queue.head) + 2, memory_order_release);
+    queue.head++;
+    return 1;
+}
+
+int sl_graph_nodes_next(struct sl_event *out)
+{
+    /* Facts that a callback puts while it is given up are not all there are of their nodes. */
+    while (take(out))
+        if (out->shape == SL_NODE_FACTS_LOST ||
+            atomic_load_explicit(&queue.is_on, memory_order_acquire))
+            return 1;
+    return 0;
+}
+
+/* ---- life ---- */
+
+static int subscribe(const struct sl_cupti_api *api)
+{
+    static const uint32_t wanted[] = {NODE_CREATED, NODE_CLONED, DEPENDENCY_CREATED,
+                                      DEPENDENCY_DESTROYED};
+    int err = 0;
+
+    queue.subscriber = sl_cupti_v2_listen(on_callback);
+    queue.is_shared = queue.subscriber != NULL;
+    if (!queue.is_shared)
+        err = sl_cupti_check(api, api->v1.Subscribe(&queue.subscriber, (void *)on_callback, NULL),
+                             "Subscribe");
+    if (err)
+        return err;
+    atomic_store_explicit(&queue.is_on, 1, memory_order_release);
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted) && !err; i++)
+        err = sl_cupti_check(
+            api, api->fn.EnableCallback(1, queue.subscriber, DOMAIN_RESOURCE, wanted[i]),
+            "EnableCallback");
+    if (err && atomic_exchange(&queue.is_on, 0) && !queue.is_shared)
+        sl_cupti_check(api, api->fn.Unsubscribe(queue.subscriber), "Unsubscribe");
+    return err;
+}
+
+void sl_graph_nodes_give_up(void)
+{
+    if (!atomic_exchange(&queue.is_on, 0))
+        return;
+    if (!queue.is_shared)
+        sl_cupti_check(queue.api, queue.api->fn.Unsubscribe(queue.subscriber), "Unsubscribe");
+    /* Release pairs with the acquire in take(). */
+    atomic_fetch_add_explicit(&queue.lost, 1, memory_order_release);
+    sl_log(SL_LOG_WARN,
+           "another profiler becomes CUPTI's subscriber, of which there is one, or ends "
+           "CUPTI: from now on edges between the nodes of CUDA graphs are left out "
+           "and counted; to have them, profile with one tool at a time");
+}
+
+int sl_graph_nodes_start(const struct sl_cupti_api *api)
+{
+    if (!api->fn.Subscribe || !api->fn.EnableCallback || !api->fn.GetGraphNodeId ||
+        !api->fn.GetGraphId || !api->fn.Unsubscribe) {
+        sl_log(SL_LOG_WARN, "this CUPTI tells nothing of CUDA graphs: dependencies between their "
+                            "nodes are left out and counted; use a newer one");
+        return -ENOTSUP;
+    }
+    queue.fact = sl_pages_map(SLOTS * sizeof(*queue.fact));
+    if (!queue.fact) {
+        sl_log(SL_LOG_WARN, "no memory for what CUPTI tells of CUDA graphs: dependencies between "
+                            "their nodes are left out and counted");
+        return -ENOMEM;
+    }
+    /* It stays mapped whatever comes of it: a callback may be running. */
+    queue.api = api;
+    return subscribe(api);
+}

@@ -1,0 +1,397 @@
+/*
+ * lane.c - what a thread leaves behind until the collector reads it.
+ *
+ * Threads, memory: see lane.h. Lanes that nobody holds are on a stack without a lock: its word
+ * is the top's index + 1 and a count of changes, so that a top that went and came back is noticed.
+ */
+#include "collect/lane/lane.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/pages.h"
+
+/* The writer wakes the collector when this part of its ring waits to be read, and has it grow, at
+ * its end or where it is full, when twice as much does. */
+#define CHECKPOINT(lane) ((lane)->words / 8)
+/* Lanes that have grown leave this part of the memory for those of more threads. */
+#define GROWTH(bytes) ((bytes) / 4 * 3)
+/* THREAD_END's, which has to fit whatever else does not. */
+#define END_WORDS 2
+/* A lane that has not grown. */
+#define EACH (SL_LANE_WORDS * sizeof(uint64_t) + sizeof(struct sl_lane))
+
+static struct {
+    struct sl_lane *lane;
+    unsigned lanes;
+    uint64_t bytes; /* for all of them */
+    _Atomic uint64_t taken_bytes;
+    _Atomic unsigned used;
+    _Atomic uint64_t free; /* index + 1, changes above */
+    _Atomic uint64_t lost; /* by threads without a lane, or not tried */
+    void (*_Atomic wake)(void);
+    pthread_key_t key;
+    uint64_t point_stamp, point_ns;
+    int has_point;
+    _Atomic int is_ready;
+} all;
+
+/* Of a thread whose end we have seen: later records of its have no place. */
+static struct sl_lane ended;
+
+_Thread_local struct sl_lane *sl_lane_mine;
+
+/* ---- the stack ---- */
+
+static uint64_t changed(uint64_t top, uint32_t to)
+{
+    return ((top >> 32) + 1) << 32 | to;
+}
+
+static void give(struct sl_lane *lane)
+{
+    uint64_t top = atomic_load_explicit(&all.free, memory_order_relaxed);
+    uint32_t mine = (uint32_t)(lane - all.lane) + 1;
+
+    do {
+        atomic_store_explicit(&lane->next_free, (uint32_t)top, memory_order_relaxed);
+        /* Release pairs with the acquire in take(): all that the thread left in the lane. */
+    } while (!atomic_compare_exchange_weak_explicit(&all.free, &top, changed(top, mine),
+                                                    memory_order_release, memory_order_relaxed));
+}
+
+/* 0; -ENOMEM: there would be more than `most`. */
+static int take_bytes(uint64_t bytes, uint64_t most)
+{
+    uint64_t taken = atomic_load_explicit(&all.taken_bytes, memory_order_relaxed);
+
+    do {
+        if (taken + bytes > most)
+            return -ENOMEM;
+    } while (!atomic_compare_exchange_weak_explicit(&all.taken_bytes, &taken, taken + bytes,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return 0;
+}
+
+static struct sl_lane *take(void)
+{
+    uint64_t top = atomic_load_explicit(&all.free, memory_order_acquire);
+    unsigned index;
+
+    while ((uint32_t)top) {
+        struct sl_lane *lane = &all.lane[(uint32_t)top - 1];
+        /* Another thread may have it by now: then the count has changed, and this is not used. */
+        uint32_t next = atomic_load_explicit(&lane->next_free, memory_order_relaxed);
+
+        if (atomic_compare_exchange_weak_explicit(&all.free, &top, changed(top, next),
+                                                  memory_order_acquire, memory_order_acquire))
+            return lane;
+    }
+    if (take_bytes(EACH, all.bytes))
+        return NULL;
+    index = atomic_load_explicit(&all.used, memory_order_relaxed);
+    while (index < all.lanes) {
+        /* Release pairs with the acquire in sl_lanes_used(). */
+        if (atomic_compare_exchange_weak_explicit(&all.used, &index, index + 1,
+                                                  memory_order_release, memory_order_relaxed))
+            return &all.lane[index];
+    }
+    return NULL;
+}
+
+/* ---- a thread's first and last record ---- */
+
+static void put_thread(struct sl_lane *lane, enum sl_lane_what what)
+{
+    struct sl_lane_record *r = sl_lane_reserved(lane);
+
+    *r = (struct sl_lane_record){
+        .what = (uint8_t)what, .pairs = 1, .aux = lane->thread, .stamp = sl_clock_stamp()};
+    sl_lane_put(lane, 2);
+}
+
+/* The thread ends. */
+static void on_thread_end(void *mine)
+{
+    struct sl_lane *lane = mine;
+
+    sl_lane_mine = &ended;
+    if (lane->announced)
+        put_thread(lane, SL_LANE_THREAD_END);
+    give(lane);
+}
+
+static void begin_thread(struct sl_lane *lane)
+{
+    lane->thread = (uint32_t)syscall(SYS_gettid);
+    lane->announced = 0;
+    lane->reserved = END_WORDS;
+    lane->limit = lane->at; /* the first record takes the slow way */
+    memset(lane->depth, 0, sizeof(lane->depth));
+    memset(lane->skipped, 0, sizeof(lane->skipped));
+    lane->ops = lane->ops_skipped = lane->ops_plain = 0;
+    lane->told = lane->told_number = 0;
+    lane->starts = 0;
+}
+
+struct sl_lane *sl_lane_take(void)
+{
+    int saved = errno;
+    struct sl_lane *lane = NULL;
+
+    if (atomic_load_explicit(&all.is_ready, memory_order_acquire))
+        lane = take();
+    if (!lane) {
+        atomic_fetch_add_explicit(&all.lost, 1, memory_order_relaxed);
+        return NULL;
+    }
+    begin_thread(lane);
+    if (pthread_setspecific(all.key, lane)) {
+        /* Its end would not be seen. */
+        give(lane);
+        lane = NULL;
+        atomic_fetch_add_explicit(&all.lost, 1, memory_order_relaxed);
+    } else {
+        sl_lane_mine = lane;
+    }
+    errno = saved;
+    return lane;
+}
+
+/* ---- room ---- */
+
+static struct sl_lane_record *lose(struct sl_lane *lane)
+{
+    atomic_fetch_add_explicit(&lane->lost, 1, memory_order_relaxed);
+    return NULL;
+}
+
+/* The ring's end is near, or it is full: it becomes longer if it is used well, and its memory
+ * allows it. Positions just go on where nothing that is unread lies ahead; else the writer leaves
+ * the ring where it is, goes on in the new half, and comes back to the ring's beginning when the
+ * reader has left it, too. */
+static int grow(struct sl_lane *lane, uint64_t tail)
+{
+    uint64_t waiting = lane->at - tail, more = lane->words, next;
+    int has_left = tail < lane->left, goes_on = has_left || waiting <= lane->offset;
+
+    if (waiting < 2 * CHECKPOINT(lane) || more == SL_LANE_WORDS_MAX ||
+        take_bytes(more * sizeof(uint64_t), GROWTH(all.bytes)))
+        return 0;
+    /* There is room: what is reserved is more than this, and is in the new half, too. */
+    next = goes_on ? lane->offset + 2 : more;
+    *sl_lane_reserved(lane) =
+        (struct sl_lane_record){.what = SL_LANE_GROW, .pairs = 1, .aux = (uint32_t)next};
+    lane->words += more;
+    sl_lane_put(lane, 2);
+    lane->offset = next;
+    if (!goes_on)
+        lane->left = lane->at;
+    lane->wall = lane->at + lane->words - next;
+    return 1;
+}
+
+static void wake_reader(const struct sl_lane *lane, uint64_t tail)
+{
+    void (*wake)(void);
+
+    if (lane->at - tail < CHECKPOINT(lane))
+        return;
+    wake = atomic_load_explicit(&all.wake, memory_order_acquire);
+    if (wake)
+        wake();
+}
+
+/* Where the next look at `tail` is due; gives where the ring is full. */
+static uint64_t set_limit(struct sl_lane *lane, uint64_t tail)
+{
+    uint64_t most = tail + lane->words - lane->reserved;
+
+    if (tail < lane->left && most > lane->wall - lane->reserved)
+        most = lane->wall - lane->reserved;
+    lane->limit = lane->at + CHECKPOINT(lane) < most ? lane->at + CHECKPOINT(lane) : most;
+    return most;
+}
+
+struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words)
+{
+    uint64_t tail, most, skip;
+
+    if (lane == &ended)
+        return lose(lane);
+    /* Acquire pairs with the release in the reader: what was there has been read. */
+    tail = atomic_load_explicit(&lane->tail, memory_order_acquire);
+    most = set_limit(lane, tail);
+    if (!lane->announced) {
+        if (lane->at + 2 > most)
+            return lose(lane);
+        put_thread(lane, SL_LANE_THREAD_BEGIN);
+        lane->announced = 1;
+    }
+    wake_reader(lane, tail);
+    if ((lane->offset + words >= lane->words || lane->at + words + 2 > most) && grow(lane, tail))
+        most = set_limit(lane, tail);
+    skip = lane->offset + words > lane->words ? lane->words - lane->offset : 0;
+    if (lane->at + skip + words + 2 > most)
+        return lose(lane);
+    if (skip) {
+        *sl_lane_reserved(lane) = (struct sl_lane_record){.what = SL_LANE_PAD};
+        sl_lane_put(lane, (unsigned)skip);
+    }
+    return (struct sl_lane_record *)&lane->word[lane->offset];
+}
+
+int sl_lane_skip(struct sl_lane *lane, unsigned domain)
+{
+    if (lane == &ended)
+        return -1;
+    if (lane->skipped[domain]) /* the outermost has been counted */
+        lose(lane);
+    return lane->depth[domain] + lane->skipped[domain]++;
+}
+
+void sl_lane_op_skip(struct sl_lane *lane)
+{
+    if (lane == &ended)
+        return;
+    if (lane->ops_skipped) /* the outermost has been counted */
+        lose(lane);
+    lane->ops_skipped++;
+}
+
+void sl_lanes_lose(uint64_t records)
+{
+    atomic_fetch_add_explicit(&all.lost, records, memory_order_relaxed);
+}
+
+/* ---- the outside ---- */
+
+int sl_lanes_init(size_t bytes)
+{
+    /* As much address space as all of them could take, of which `bytes` are used. */
+    const size_t each = SL_LANE_WORDS_MAX * sizeof(uint64_t);
+    unsigned lanes = (unsigned)(bytes / EACH);
+    uint64_t *word;
+
+    if (atomic_load_explicit(&all.is_ready, memory_order_acquire))
+        return -EALREADY;
+    all.lane = sl_pages_map(lanes * sizeof(*all.lane));
+    word = sl_pages_map(lanes * each);
+    if (!all.lane || !word || pthread_key_create(&all.key, on_thread_end)) {
+        sl_pages_unmap(all.lane, lanes * sizeof(*all.lane));
+        sl_pages_unmap(word, lanes * each);
+        all.lane = NULL;
+        return -ENOMEM;
+    }
+    for (unsigned i = 0; i < lanes; i++) {
+        all.lane[i].word = word + (size_t)i * SL_LANE_WORDS_MAX;
+        all.lane[i].words = all.lane[i].read_words = SL_LANE_WORDS;
+    }
+    all.lanes = lanes;
+    all.bytes = bytes;
+    all.has_point = sl_clock_take_point(&all.point_stamp, &all.point_ns) == 0;
+    /* Release pairs with the acquire in sl_lane_take(). */
+    atomic_store_explicit(&all.is_ready, 1, memory_order_release);
+    return 0;
+}
+
+void sl_lanes_set_wake(void (*wake)(void))
+{
+    atomic_store_explicit(&all.wake, wake, memory_order_release);
+}
+
+unsigned sl_lanes_used(void)
+{
+    return atomic_load_explicit(&all.used, memory_order_acquire);
+}
+
+struct sl_lane *sl_lane_at(unsigned index)
+{
+    return &all.lane[index];
+}
+
+uint64_t sl_lanes_lost(void)
+{
+    uint64_t lost = atomic_load_explicit(&all.lost, memory_order_relaxed) +
+                    atomic_load_explicit(&ended.lost, memory_order_relaxed);
+
+    for (unsigned i = 0; i < sl_lanes_used(); i++)
+        lost += atomic_load_explicit(&all.lane[i].lost, memory_order_relaxed);
+    return lost;
+}
+
+uint64_t sl_lanes_bytes(void)
+{
+    return atomic_load_explicit(&all.taken_bytes, memory_order_relaxed);
+}
+
+int sl_lanes_point(uint64_t *stamp, uint64_t *ns)
+{
+    *stamp = all.point_stamp;
+    *ns = all.point_ns;
+    return all.has_point ? 0 : -EAGAIN;
+}
+
+/* ---- the reader ---- */
+
+static void pass(struct sl_lane *lane, uint64_t words)
+{
+    lane->read_offset += words;
+    if (lane->read_offset == lane->read_words)
+        lane->read_offset = 0;
+    /* Release pairs with the acquire in sl_lane_room(): we have read what was there. */
+    atomic_store_explicit(&lane->tail,
+                          atomic_load_explicit(&lane->tail, memory_order_relaxed) + words,
+                          memory_order_release);
+}
+
+/* A signal handler recorded something while its thread was about to: where records begin behind
+ * that, nobody knows. */
+static void give_up(struct sl_lane *lane)
+{
+    static int said;
+
+    lane->is_broken = 1;
+    sl_log_once(
+        &said, SL_LOG_WARN,
+        "a signal handler made a range or mark inside another of its thread's: nothing more "
+        "of that thread's ranges and operators is recorded");
+}
+
+const struct sl_lane_record *sl_lane_next(struct sl_lane *lane)
+{
+    while (!lane->is_broken) {
+        const struct sl_lane_record *r =
+            (const struct sl_lane_record *)&lane->word[lane->read_offset];
+        /* Acquire pairs with the release in sl_lane_put(): records up to head are whole. */
+        uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
+        uint64_t tail = atomic_load_explicit(&lane->tail, memory_order_relaxed);
+
+        if (tail >= head)
+            return NULL;
+        if (r->what == SL_LANE_GROW) {
+            uint64_t next = r->aux;
+
+            lane->read_words *= 2;
+            pass(lane, 2);
+            lane->read_offset = next;
+        } else if (r->what == SL_LANE_PAD) {
+            pass(lane, lane->read_words - lane->read_offset);
+        } else if (r->pairs && 2u * r->pairs <= head - tail) {
+            return r;
+        } else {
+            give_up(lane);
+        }
+    }
+    return NULL;
+}
+
+void sl_lane_read(struct sl_lane *lane, const struct sl_lane_record *record)
+{
+    pass(lane, 2u * record->pairs);
+}

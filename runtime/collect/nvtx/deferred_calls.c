@@ -1,0 +1,165 @@
+/*
+ * deferred_calls.c - NVTX's payload extension: events that are told later, and the clocks
+ * their timestamps are in.
+ *
+ * Threads: any of the application; nothing blocks, allocates or logs. Functions of the program's
+ * that read its clocks are called here, inside its own calls (collect/nvtx/time.h).
+ */
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExtPayload.h>
+
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "base/stats.h"
+#include "collect/nvtx/calls.h"
+#include "collect/nvtx/payload.h"
+#include "collect/nvtx/schema.h"
+#include "collect/nvtx/time.h"
+
+#define BATCH_MAX  4096 /* of the events of a batch, so that the call ends soon */
+#define POINTS_MAX 4096 /* of a table of points of two clocks */
+
+/* ---- events ---- */
+
+/* The clock of the trace: what comes back in a deferred event needs no conversion. */
+static int64_t on_timestamp(void)
+{
+    return (int64_t)sl_clock_now();
+}
+
+/* `clock`: of timestamps that do not tell; 0: they are ours. */
+static int time_of(unsigned domain, const struct sl_nvtx_moment *m, uint64_t clock, uint64_t *ns)
+{
+    if (m->clock)
+        clock = m->clock;
+    if (clock)
+        return sl_nvtx_time_ns(domain, clock, m->at, ns);
+    *ns = (uint64_t)m->at;
+    return 0;
+}
+
+static void submit(unsigned domain, const nvtxPayloadData_t *payloads, size_t count, uint64_t clock)
+{
+    struct sl_nvtx_payload_event said;
+    const struct sl_nvtx_event ev = sl_nvtx_payload_as_event(&said, domain, payloads, count);
+    uint64_t start, end;
+
+    if (!said.has_start && !said.has_end)
+        return;
+    if (time_of(domain, said.has_start ? &said.start : &said.end, clock, &start) ||
+        time_of(domain, said.has_end ? &said.end : &said.start, clock, &end))
+        sl_stats_add(SL_STAT_RANGES_NO_CLOCK, 1);
+    else
+        sl_nvtx_record_past(SL_LANE_PAST, domain, &ev, start, end);
+}
+
+static void on_submit(nvtxDomainHandle_t domain, const nvtxPayloadData_t *payloads, size_t count)
+{
+    if (payloads)
+        submit(sl_nvtx_domain_of(domain), payloads, count, 0);
+}
+
+static void on_submit_batch(nvtxDomainHandle_t handle, const nvtxEventBatch_t *batch)
+{
+    unsigned domain = sl_nvtx_domain_of(handle);
+    const struct sl_nvtx_schema *s =
+        batch && batch->events ? sl_nvtx_schema_find(domain, batch->eventSchemaId) : NULL;
+    size_t each = s ? s->size : 0, count = each ? batch->size / each : 0;
+    uint64_t clock = count ? sl_nvtx_time_of_scope(domain, batch->scope) : 0;
+
+    if (count > BATCH_MAX) {
+        sl_lanes_lose(count - BATCH_MAX);
+        count = BATCH_MAX;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const nvtxPayloadData_t one = {batch->eventSchemaId, each,
+                                       (const char *)batch->events + i * each};
+
+        submit(domain, &one, 1, clock);
+    }
+}
+
+/* ---- clocks ---- */
+
+/* Scopes have no rows: all that they tell here is a batch's clock. */
+static uint64_t on_scope(nvtxDomainHandle_t domain, const nvtxScopeAttr_t *a)
+{
+    static _Atomic uint64_t made;
+
+    (void)domain;
+    if (a && a->structSize >= sizeof(*a) && a->scopeId)
+        return a->scopeId;
+    return NVTX_SCOPE_ID_DYNAMIC_START + atomic_fetch_add_explicit(&made, 1, memory_order_relaxed);
+}
+
+static uint64_t on_time_domain(nvtxDomainHandle_t domain, const nvtxTimeDomainAttr_t *a)
+{
+    const struct sl_nvtx_clock clock = {
+        .domain = sl_nvtx_domain_of(domain),
+        .id = a ? a->timeDomainId : 0,
+        .type = a ? a->timestampTypeId : 0,
+        .scope = a ? a->scopeId : 0,
+        .ticks_per_s = a ? a->timerResolution : 0,
+        .is_unix_time = a && a->timerStart == NVTX_TIMER_START_UNIX_EPOCH,
+    };
+
+    return a ? sl_nvtx_time_add(&clock) : NVTX_TIME_DOMAIN_ID_NONE;
+}
+
+static void on_timer(nvtxDomainHandle_t domain, uint64_t id, uint64_t flags, int64_t (*read)(void))
+{
+    const struct sl_nvtx_timer timer = {.read = read};
+
+    (void)flags; /* when it may be called: we do so inside the program's calls alone */
+    if (read)
+        sl_nvtx_time_set_timer(sl_nvtx_domain_of(domain), id, &timer);
+}
+
+static void on_timer_with(nvtxDomainHandle_t domain, uint64_t id, uint64_t flags,
+                          int64_t (*read)(void *data), void *data)
+{
+    const struct sl_nvtx_timer timer = {.read_with = read, .data = data};
+
+    (void)flags;
+    if (read)
+        sl_nvtx_time_set_timer(sl_nvtx_domain_of(domain), id, &timer);
+}
+
+static void on_point(nvtxDomainHandle_t domain, uint64_t a, uint64_t b, int64_t at_a, int64_t at_b)
+{
+    sl_nvtx_time_point(sl_nvtx_domain_of(domain), a, b, at_a, at_b);
+}
+
+static void on_points(nvtxDomainHandle_t handle, uint64_t a, uint64_t b,
+                      const nvtxSyncPoint_t *point, size_t count)
+{
+    unsigned domain = sl_nvtx_domain_of(handle);
+
+    if (!point)
+        return;
+    for (size_t i = 0; i < count && i < POINTS_MAX; i++)
+        sl_nvtx_time_point(domain, a, b, point[i].src, point[i].dst);
+}
+
+static void on_factor(nvtxDomainHandle_t domain, uint64_t a, uint64_t b, double slope, int64_t at_a,
+                      int64_t at_b)
+{
+    sl_nvtx_time_factor(sl_nvtx_domain_of(domain), a, b, slope, at_a, at_b);
+}
+
+/* ---- the table ---- */
+
+const struct sl_nvtx_slot sl_nvtx_deferred_slots[] = {
+    SL_NVTX_EXTENSION_SLOT(nvtxTimestampGet, on_timestamp),
+    SL_NVTX_EXTENSION_SLOT(nvtxEventSubmit, on_submit),
+    SL_NVTX_EXTENSION_SLOT(nvtxEventBatchSubmit, on_submit_batch),
+    SL_NVTX_EXTENSION_SLOT(nvtxScopeRegister, on_scope),
+    SL_NVTX_EXTENSION_SLOT(nvtxTimeDomainRegister, on_time_domain),
+    SL_NVTX_EXTENSION_SLOT(nvtxTimerSource, on_timer),
+    SL_NVTX_EXTENSION_SLOT(nvtxTimerSourceWithData, on_timer_with),
+    SL_NVTX_EXTENSION_SLOT(nvtxTimeSyncPoint, on_point),
+    SL_NVTX_EXTENSION_SLOT(nvtxTimeSyncPointTable, on_points),
+    SL_NVTX_EXTENSION_SLOT(nvtxTimestampConversionFactor, on_factor),
+    {0, 0, NULL},
+};

@@ -1,0 +1,100 @@
+/*
+ * getenv_hook.c - how copies of NVTX that have not looked for their tool yet find us.
+ *
+ * Threads, memory: see getenv_hook.h. The path is this library's own, as the linker keeps it: the
+ * library is never unloaded.
+ */
+#include "collect/nvtx/getenv_hook.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/import_slot.h"
+#include "base/loader.h"
+
+#define VARIABLE "NVTX_INJECTION64_PATH"
+
+static struct {
+    const char *_Atomic path; /* of this library; NULL: not to be told */
+    _Atomic int invited, other_tool;
+} invite;
+
+static int has_one_thread(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    struct dirent *entry;
+    int threads = 0;
+
+    if (!folder)
+        return 0;
+    while ((entry = readdir(folder)))
+        threads += entry->d_name[0] != '.';
+    closedir(folder);
+    return threads == 1;
+}
+
+int sl_nvtx_getenv_hook_set(void)
+{
+    const char *tool = getenv(VARIABLE);
+    Dl_info self, theirs;
+    void *library;
+    int is_ours;
+
+    if (!sl_loader_find((void *)(uintptr_t)sl_nvtx_getenv_hook_set, &self) || !self.dli_fname)
+        return -ENOENT;
+    if (tool && *tool) {
+        library = sl_loader_open(tool, RTLD_LAZY | RTLD_NOLOAD);
+        is_ours = library &&
+                  sl_loader_find(sl_loader_symbol(library, "InitializeInjectionNvtx2"), &theirs) &&
+                  theirs.dli_fbase == self.dli_fbase;
+        atomic_store(&invite.invited, is_ours);
+        atomic_store(&invite.other_tool, !is_ours);
+        return -EALREADY;
+    }
+    atomic_store(&invite.path, self.dli_fname);
+    if (!has_one_thread())
+        return -EBUSY;
+    if (setenv(VARIABLE, self.dli_fname, 1)) /* over an empty one, too */
+        return -errno;
+    atomic_store(&invite.invited, 1);
+    return 0;
+}
+
+int sl_nvtx_getenv_hook_is_set(void)
+{
+    return atomic_load(&invite.invited);
+}
+
+int sl_nvtx_has_other_tool(void)
+{
+    return atomic_load(&invite.other_tool);
+}
+
+/* In the place of getenv, for objects that have a copy of NVTX. The string is only read: getenv's
+ * type says less. */
+static char *answer(const char *name)
+{
+    char *value = getenv(name);
+    const char *path = atomic_load(&invite.path);
+
+    if (path && (!value || !*value) && strcmp(name, VARIABLE) == 0)
+        return (char *)(uintptr_t)path;
+    return value;
+}
+
+void sl_nvtx_getenv_hook_add_object(const void *inside)
+{
+    /* By its address: the caller holds the lock of the list of objects, and dlsym() would wait for
+     * that of whoever loads one, who waits for the list. */
+    struct sl_import import = {.name = "getenv",
+                               .instead = (void *)(uintptr_t)answer,
+                               .function = (void *)(uintptr_t)getenv,
+                               .within = inside};
+
+    if (atomic_load(&invite.path) && !atomic_load(&invite.invited))
+        sl_import_redirect(&import, 1);
+}

@@ -1,0 +1,288 @@
+/*
+ * nvtx.c - NVTX: how its calls in this process reach us.
+ *
+ * Threads: see nvtx.h. A copy of NVTX that we are attached to belongs to a shared object that may
+ * be unloaded: what is written into it later is written only where our function still stands, which
+ * the kernel is asked for, since the page may be gone.
+ */
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExtPayload.h>
+
+#include "collect/nvtx/nvtx.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/import_slot.h"
+#include "collect/nvtx/calls.h"
+#include "collect/nvtx/discover.h"
+#include "collect/nvtx/getenv_hook.h"
+#include "collect/nvtx/names.h"
+#include "collect/nvtx/schema.h"
+#include "collect/nvtx/time.h"
+
+/* For lanes, before the options were read. */
+#define EARLY_BYTES ((size_t)16 << 20)
+
+/* Enough for a copy in each of a hundred shared objects. */
+#define SLOTS_MAX  8192
+#define NVTX_TABLE 64 /* slots that any module may have, at most */
+
+/* A slot that we have set: where, to what, and what switches it off. */
+struct taken {
+    void *_Atomic *_Atomic slot; /* NULL: the rest is not there yet */
+    void *function, *off;
+};
+
+static struct {
+    struct taken taken[SLOTS_MAX];
+    _Atomic unsigned count; /* slots written down; may run beyond the table */
+    _Atomic unsigned copies;
+    _Atomic int begun, detached;
+    uint64_t generation; /* of loaded objects, at the last look */
+    const struct sl_nvtx_ids *_Atomic ids;
+} nvtx;
+
+int sl_nvtx_init(size_t bytes)
+{
+    int err, expected = 0;
+
+    /* NVTX may ask before CUDA is initialised, or at the same time. */
+    if (!atomic_compare_exchange_strong(&nvtx.begun, &expected, 1))
+        return -EALREADY;
+    sl_nvtx_time_init();
+    err = sl_nvtx_names_init();
+    if (!err)
+        err = sl_nvtx_schemas_init();
+    return err ? err : sl_lanes_init(bytes);
+}
+
+void sl_nvtx_set_ids(const struct sl_nvtx_ids *ids)
+{
+    atomic_store_explicit(&nvtx.ids, ids, memory_order_release);
+}
+
+const struct sl_nvtx_ids *sl_nvtx_get_ids(void)
+{
+    return atomic_load_explicit(&nvtx.ids, memory_order_acquire);
+}
+
+unsigned sl_nvtx_copies(void)
+{
+    return atomic_load_explicit(&nvtx.copies, memory_order_relaxed);
+}
+
+/* ---- slots ---- */
+
+static void clear_slot(struct taken *t)
+{
+    /* Acquire pairs with the release in set_slot(). */
+    void *_Atomic *slot = atomic_load_explicit(&t->slot, memory_order_acquire);
+    void *there = NULL;
+    const struct iovec here = {&there, sizeof(there)};
+    const struct iovec remote = {(void *)(uintptr_t)slot, sizeof(there)};
+
+    if (!slot || process_vm_readv(getpid(), &here, 1, &remote, 1, 0) != sizeof(there) ||
+        there != t->function)
+        return;
+    atomic_store_explicit(slot, t->off, memory_order_release);
+}
+
+/* 0; -ENOSPC: it could not be cleared later, and is left alone. */
+static int set_slot(void *_Atomic *slot, sl_nvtx_function function, void *off)
+{
+    void *to = (void *)(uintptr_t)function;
+    unsigned at;
+
+    if (atomic_load_explicit(slot, memory_order_relaxed) == to)
+        return 0;
+    at = atomic_fetch_add_explicit(&nvtx.count, 1, memory_order_relaxed);
+    if (at >= SLOTS_MAX)
+        return -ENOSPC;
+    nvtx.taken[at].function = to;
+    nvtx.taken[at].off = off;
+    atomic_store_explicit(&nvtx.taken[at].slot, slot, memory_order_release);
+    atomic_store_explicit(slot, to, memory_order_release);
+    return 0;
+}
+
+static int is_refused(void)
+{
+    return atomic_load(&nvtx.detached);
+}
+
+void sl_nvtx_detach(void)
+{
+    int saved = errno;
+    unsigned count;
+
+    /* Sequentially consistent with attach(): a copy that asks just now is seen here, or sees it. */
+    atomic_store(&nvtx.detached, 1);
+    count = atomic_load(&nvtx.count);
+    for (unsigned i = 0; i < count && i < SLOTS_MAX; i++)
+        clear_slot(&nvtx.taken[i]);
+    errno = saved;
+}
+
+/* ---- NVTX asks ---- */
+
+/* Tables are pointers to the slots, and shorter in an older NVTX. */
+static int set_slots(const struct sl_nvtx_slot *s, unsigned module, NvtxFunctionTable table,
+                     unsigned size)
+{
+    int set = 0;
+
+    for (; s->function; s++) {
+        if (s->module == module && s->id < size && s->id < NVTX_TABLE && table[s->id])
+            set += set_slot((void *_Atomic *)(void *)table[s->id], s->function, NULL) == 0;
+    }
+    return set;
+}
+
+static int set_module(const NvtxExportTableCallbacks *callbacks, unsigned module)
+{
+    NvtxFunctionTable table = NULL;
+    unsigned size = 0;
+
+    if (!callbacks->GetModuleFunctionTable((NvtxCallbackModule)module, &table, &size) || !table)
+        return 0;
+    return set_slots(sl_nvtx_slots, module, table, size) +
+           set_slots(sl_nvtx_name_slots, module, table, size);
+}
+
+int sl_nvtx_attach(const void *(*get_export_table)(uint32_t id))
+{
+    const NvtxExportTableCallbacks *callbacks;
+    const NvtxExportTableVersionInfo *version;
+    int set = 0;
+
+    if (!get_export_table || is_refused())
+        return 0;
+    sl_nvtx_init(EARLY_BYTES);
+    callbacks = get_export_table(NVTX_ETID_CALLBACKS);
+    if (!callbacks || callbacks->struct_size < sizeof(*callbacks))
+        return 0;
+    version = get_export_table(NVTX_ETID_VERSIONINFO);
+    if (version && version->struct_size >= sizeof(*version) && version->SetInjectionNvtxVersion)
+        version->SetInjectionNvtxVersion(NVTX_VERSION);
+    for (unsigned module = NVTX_CB_MODULE_CORE; module < NVTX_CB_MODULE_SIZE; module++)
+        set += set_module(callbacks, module);
+    if (is_refused())
+        sl_nvtx_detach();
+    atomic_fetch_add_explicit(&nvtx.copies, set > 0, memory_order_relaxed);
+    return set > 0;
+}
+
+/* ---- copies that do not ask ---- */
+
+/* NVTX's states of a copy. */
+enum {
+    FRESH,
+    STARTED,
+    COMPLETE
+};
+
+/* Shows each of its slots to `see` until that gives 1; 1: it did. */
+static int any_slot(const struct sl_nvtx_copy *copy, int (*see)(void **slot))
+{
+    void ***table;
+    unsigned size;
+
+    for (unsigned module = NVTX_CB_MODULE_CORE; module < NVTX_CB_MODULE_SIZE; module++) {
+        if (!copy->get_table(module, &table, &size) || !table)
+            continue;
+        for (unsigned id = 1; id < size; id++)
+            if (table[id] && see(table[id]))
+                return 1;
+    }
+    return 0;
+}
+
+/* A copy that has looked for its tool in vain has NULL in all of them. */
+static int is_claimed(void **slot)
+{
+    return *slot != NULL;
+}
+
+/* What NVTX does when its tool has set what it wants: the others cost nothing. */
+static int clear(void **slot)
+{
+    __atomic_store_n(slot, NULL, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static int set_found(const struct sl_nvtx_copy *copy)
+{
+    const NvtxExportTableCallbacks callbacks = {
+        sizeof(callbacks),
+        (int (*)(NvtxCallbackModule, NvtxFunctionTable *, unsigned *))copy->get_table};
+    int set = 0;
+
+    for (unsigned module = NVTX_CB_MODULE_CORE; module < NVTX_CB_MODULE_SIZE; module++)
+        set += set_module(&callbacks, module);
+    return set > 0;
+}
+
+/* In the place of its own initialisation, or after one that found no tool. Threads that call it
+ * meanwhile wait for the state, as they would for NVTX. */
+static void take_copy(const struct sl_nvtx_copy *copy)
+{
+    unsigned fresh = FRESH, state = __atomic_load_n(copy->state, __ATOMIC_ACQUIRE);
+    int set = 0;
+
+    if (state == COMPLETE && !any_slot(copy, is_claimed)) {
+        set = set_found(copy);
+    } else if (state == FRESH && !sl_nvtx_getenv_hook_is_set() &&
+               __atomic_compare_exchange_n(copy->state, &fresh, STARTED, 0, __ATOMIC_ACQ_REL,
+                                           __ATOMIC_RELAXED)) {
+        any_slot(copy, clear);
+        set = set_found(copy);
+        __atomic_store_n(copy->state, COMPLETE, __ATOMIC_RELEASE);
+    }
+    atomic_fetch_add_explicit(&nvtx.copies, (unsigned)set, memory_order_relaxed);
+    /* Its payload extension looks for itself, later. */
+    sl_nvtx_getenv_hook_add_object((const void *)copy->state);
+}
+
+void sl_nvtx_attach_all(void)
+{
+    uint64_t generation = sl_import_generation();
+
+    if (is_refused() || sl_nvtx_has_other_tool() || generation == nvtx.generation)
+        return;
+    nvtx.generation = generation;
+    sl_nvtx_discover(take_copy);
+    if (is_refused())
+        sl_nvtx_detach();
+}
+
+/* The state of a slot of an extension that nobody wants: NVTX_EXTENSION_DISABLED. */
+#define EXTENSION_OFF ((void *)1)
+
+static void set_extension_slots(const struct sl_nvtx_slot *s, const nvtxExtModuleSegment_t *segment)
+{
+    for (; s->function; s++) {
+        if (s->id < segment->slotCount)
+            set_slot((void *_Atomic *)(void *)&segment->functionSlots[s->id], s->function,
+                     EXTENSION_OFF);
+    }
+}
+
+int sl_nvtx_attach_extension(void *module_info)
+{
+    const nvtxExtModuleInfo_t *module = module_info;
+
+    if (!module || is_refused() || module->structSize < sizeof(*module) ||
+        module->moduleId != NVTX_EXT_PAYLOAD_MODULEID || module->segmentsCount < 1)
+        return 0;
+    sl_nvtx_init(EARLY_BYTES);
+    set_extension_slots(sl_nvtx_payload_slots, module->segments);
+    set_extension_slots(sl_nvtx_deferred_slots, module->segments);
+    if (is_refused())
+        sl_nvtx_detach();
+    return 1;
+}

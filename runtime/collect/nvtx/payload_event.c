@@ -1,0 +1,125 @@
+/*
+ * payload_event.c - what an event's payloads say about the event: its message, category,
+ * colour and times, in fields that a schema marks as such.
+ *
+ * Threads, bounds: see payload.h.
+ */
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExtPayload.h>
+
+#include <string.h>
+
+#include "collect/nvtx/layout.h"
+#include "collect/nvtx/payload.h"
+#include "collect/nvtx/schema.h"
+#include "collect/nvtx/text.h"
+#include "collect/nvtx/value.h"
+
+static void take_message(struct sl_nvtx_payload_event *e, const struct sl_nvtx_blob *b,
+                         const struct sl_nvtx_schema *s, const struct sl_nvtx_field *f,
+                         size_t offset)
+{
+    size_t room = offset < b->size ? b->size - offset : 0, each, most;
+    const char *from = sl_nvtx_layout_is_indirect(f) ? sl_nvtx_layout_follow(b, f, offset, &room)
+                                                     : b->data + offset;
+    uint64_t handle;
+
+    if (!from || !room)
+        return;
+    if (f->type == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE && room >= 8) {
+        memcpy(&handle, from, sizeof(handle));
+        if ((uint32_t)handle) {
+            e->string = (uint32_t)handle;
+            e->has_message = 1;
+        }
+        return;
+    }
+    each = sl_nvtx_value_character(f->type);
+    if (!each)
+        return;
+    most = f->flags & SL_NVTX_IS_ARRAY || f->detail ? sl_nvtx_layout_count(b, s, f, from, room)
+                                                    : SIZE_MAX;
+    if (most > room / each)
+        most = room / each;
+    if (each == 1) {
+        e->length = strnlen(from, most < sizeof(e->text) ? most : sizeof(e->text));
+        memcpy(e->text, from, e->length);
+    } else {
+        e->length = each == 2 ? sl_nvtx_text_utf16(e->text, sizeof(e->text), from, most)
+                              : sl_nvtx_text_utf32(e->text, sizeof(e->text), from, most);
+    }
+    e->has_message = 1;
+}
+
+static void take_time(struct sl_nvtx_payload_event *e, const struct sl_nvtx_field *f, int64_t at)
+{
+    const struct sl_nvtx_moment moment = {at, f->clock};
+
+    if ((f->flags & 7u << 12) == NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END) {
+        e->end = moment;
+        e->has_end = 1;
+    } else {
+        e->start = moment;
+        e->has_start = 1;
+    }
+}
+
+static void take_fields(struct sl_nvtx_payload_event *e, const struct sl_nvtx_blob *b,
+                        const struct sl_nvtx_schema *s)
+{
+    for (size_t i = 0; i < s->fields; i++) {
+        const struct sl_nvtx_field *f = sl_nvtx_schema_field(s, i);
+        int64_t value = 0;
+        int known = !(f->flags & SL_NVTX_IS_ARRAY) && sl_nvtx_layout_integer(b, s, i, &value);
+
+        if (f->flags & NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE) {
+            take_message(e, b, s, f, sl_nvtx_layout_offset(b, s, i));
+        } else if (f->flags & NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP) {
+            if (known)
+                take_time(e, f, value);
+        } else if (f->type == NVTX_PAYLOAD_ENTRY_TYPE_CATEGORY && known) {
+            e->category = (uint32_t)value;
+            e->has_category = 1;
+        } else if (f->type == NVTX_PAYLOAD_ENTRY_TYPE_COLOR_ARGB && known) {
+            e->color = (uint32_t)value;
+            e->has_color = 1;
+        }
+    }
+}
+
+void sl_nvtx_payload_event(struct sl_nvtx_payload_event *out, unsigned domain, const void *payloads,
+                           size_t count)
+{
+    const nvtxPayloadData_t *all = payloads;
+    unsigned left = SL_NVTX_PAYLOAD_STEPS;
+
+    out->has_message = out->has_category = out->has_color = out->has_start = out->has_end = 0;
+    out->string = 0;
+    for (size_t i = 0; i < count && i < SL_NVTX_PAYLOADS; i++) {
+        const struct sl_nvtx_blob b = sl_nvtx_blob(domain, all, count, i, &left);
+        const struct sl_nvtx_schema *s = sl_nvtx_schema_find(domain, all[i].schemaId);
+
+        if (s && s->kind != SL_NVTX_ENUM && b.data)
+            take_fields(out, &b, s);
+    }
+}
+
+struct sl_nvtx_event sl_nvtx_payload_as_event(struct sl_nvtx_payload_event *said, unsigned domain,
+                                              const void *payloads, size_t count)
+{
+    struct sl_nvtx_event ev = {.payloads = payloads, .payload_count = count};
+
+    if (!payloads)
+        ev.payload_count = count = 0;
+    sl_nvtx_payload_event(said, domain, payloads, count);
+    ev.message.string = said->string;
+    if (said->has_message && !said->string) {
+        ev.message.text = said->text;
+        ev.message.length = said->length;
+    }
+    ev.category = said->category;
+    ev.has_category = (uint8_t)said->has_category;
+    ev.color = said->color;
+    ev.has_color = (uint8_t)said->has_color;
+    return ev;
+}

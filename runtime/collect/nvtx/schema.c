@@ -1,0 +1,135 @@
+/*
+ * schema.c - what applications tell NVTX about the layout of their payloads.
+ *
+ * Threads, memory: see schema.h. A place is taken, filled, and then published in the index.
+ */
+#include "collect/nvtx/schema.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "base/pages.h"
+#include "base/stats.h"
+
+enum {
+    SCHEMAS = 4096,
+    INDEX = 2 * SCHEMAS, /* a power of two */
+    FIELDS = 65536,
+};
+
+/* NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START */
+#define FIRST_MADE (1ull << 32)
+
+static struct {
+    struct sl_nvtx_schema *schema;
+    struct sl_nvtx_field *field;
+    _Atomic uint32_t *index; /* place + 1 */
+    _Atomic uint32_t schemas, fields;
+    _Atomic int is_ready;
+} table;
+
+static int is_ready(void)
+{
+    return atomic_load_explicit(&table.is_ready, memory_order_acquire);
+}
+
+int sl_nvtx_schemas_init(void)
+{
+    if (is_ready())
+        return -EALREADY;
+    table.schema = sl_pages_map(SCHEMAS * sizeof(*table.schema));
+    table.field = sl_pages_map(FIELDS * sizeof(*table.field));
+    table.index = sl_pages_map(INDEX * sizeof(*table.index));
+    if (!table.schema || !table.field || !table.index)
+        goto fail;
+    /* Release pairs with the acquire in is_ready(). */
+    atomic_store_explicit(&table.is_ready, 1, memory_order_release);
+    return 0;
+
+fail:
+    sl_pages_unmap(table.schema, SCHEMAS * sizeof(*table.schema));
+    sl_pages_unmap(table.field, FIELDS * sizeof(*table.field));
+    sl_pages_unmap(table.index, INDEX * sizeof(*table.index));
+    return -ENOMEM;
+}
+
+static uint32_t take(_Atomic uint32_t *used, size_t wanted, uint32_t count)
+{
+    uint32_t at = atomic_load_explicit(used, memory_order_relaxed);
+
+    do {
+        if (wanted > count - at)
+            return count;
+    } while (!atomic_compare_exchange_weak_explicit(used, &at, at + (uint32_t)wanted,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return at;
+}
+
+/* The slot of the index that has it, or the free one where it belongs. */
+static _Atomic uint32_t *probe(unsigned domain, uint64_t id)
+{
+    uint64_t hash = (id ^ (uint64_t)domain << 48) * 0x9e3779b97f4a7c15u;
+
+    for (uint32_t at = (uint32_t)(hash >> 40);; at++) {
+        _Atomic uint32_t *slot = &table.index[at % INDEX];
+        /* Acquire pairs with the release in sl_nvtx_schema_add(): the schema and its fields. */
+        uint32_t place = atomic_load_explicit(slot, memory_order_acquire);
+        const struct sl_nvtx_schema *s = place ? &table.schema[place - 1] : NULL;
+
+        if (!s || (s->id == id && (s->domain == domain || id >= FIRST_MADE)))
+            return slot;
+    }
+}
+
+uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
+                            void (*fill)(void *user, struct sl_nvtx_field *field, size_t i),
+                            void *user)
+{
+    uint32_t place = SCHEMAS, field = FIELDS, none = 0;
+    struct sl_nvtx_schema *s;
+    unsigned domain = schema->domain;
+
+    /* Some programs tell it before each event. */
+    if (schema->id && sl_nvtx_schema_find(domain, schema->id))
+        return schema->id;
+    if (is_ready())
+        place = take(&table.schemas, 1, SCHEMAS);
+    if (place < SCHEMAS)
+        field = take(&table.fields, schema->fields, FIELDS);
+    if (place == SCHEMAS || field == FIELDS) {
+        sl_stats_add(SL_STAT_NAMES_LOST, 1);
+        return 0;
+    }
+    s = &table.schema[place];
+    *s = *schema;
+    s->field = field;
+    if (!s->id)
+        s->id = FIRST_MADE + place;
+    if (s->id >= FIRST_MADE)
+        domain = s->domain = 0;
+    for (size_t i = 0; i < s->fields; i++)
+        fill(user, &table.field[field + i], i);
+    /* The first one that has an id keeps it. */
+    while (!atomic_compare_exchange_strong_explicit(probe(domain, s->id), &none, place + 1,
+                                                    memory_order_acq_rel, memory_order_acquire)) {
+        if (table.schema[none - 1].id == s->id && table.schema[none - 1].domain == domain)
+            break;
+        none = 0;
+    }
+    return s->id;
+}
+
+const struct sl_nvtx_schema *sl_nvtx_schema_find(unsigned domain, uint64_t id)
+{
+    uint32_t place;
+
+    if (!is_ready())
+        return NULL;
+    place = atomic_load_explicit(probe(id >= FIRST_MADE ? 0 : domain, id), memory_order_acquire);
+    return place ? &table.schema[place - 1] : NULL;
+}
+
+const struct sl_nvtx_field *sl_nvtx_schema_field(const struct sl_nvtx_schema *s, size_t i)
+{
+    return &table.field[s->field + i];
+}

@@ -1,0 +1,205 @@
+/*
+ * boot.c - a Python interpreter in the process gets our package.
+ *
+ * Queued by the thread that initialises CUDA, and again by the collector if there was no
+ * interpreter then; carried out on Python's main thread, with the GIL; once more if a PyTorch
+ * is found that has no observer. Python's functions are
+ * looked up by name, since the process may have none, and no header of one version is used.
+ */
+#include "collect/python/boot.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/home.h"
+#include "base/loader.h"
+#include "base/log.h"
+
+#define PY_FILE_INPUT 257
+
+/* The file says what it could not do, and raises nothing but what the program's own signal handlers
+ * raise (a KeyboardInterrupt, say), which belongs to the program. */
+static const char script[] = "try:\n"
+                             "    with open(path, 'rb') as file:\n"
+                             "        code = compile(file.read(), path, 'exec')\n"
+                             "    scope = {'__name__': 'syncline._boot', '__file__': path}\n"
+                             "    exec(code, scope)\n"
+                             "    said = scope['start']()\n"
+                             "except Exception as error:\n"
+                             "    said = f'{type(error).__name__}: {error}'\n";
+
+enum state {
+    IDLE,
+    QUEUED,
+    RUN
+};
+
+static struct {
+    _Atomic int state;
+    _Atomic int pid; /* 0: nobody has called yet */
+    char path[PATH_MAX];
+} boot;
+
+/* What is used of Python's interface. */
+static struct {
+    int (*IsInitialized)(void);
+    const char *(*GetVersion)(void);
+    int (*AddPendingCall)(int (*call)(void *), void *argument);
+    void *(*InterpreterGet)(void);
+    void *(*InterpreterMain)(void);
+    void *(*Builtins)(void);
+    void *(*NewDict)(void);
+    int (*SetItem)(void *dict, const char *key, void *value);
+    void *(*GetItem)(void *dict, const char *key);
+    void *(*FromText)(const char *text);
+    const char *(*Text)(void *unicode);
+    void *(*Compile)(const char *text, const char *file, int start);
+    void *(*Evaluate)(void *code, void *globals, void *locals);
+    void (*Clear)(void);
+    void (*Drop)(void *object);
+} python;
+
+static int find(void *function, const char *name)
+{
+    void *found = sl_loader_symbol(RTLD_DEFAULT, name);
+
+    memcpy(function, &found, sizeof(found));
+    return found ? 0 : -ENOENT;
+}
+
+static int find_python(void)
+{
+    if (find(&python.IsInitialized, "Py_IsInitialized") ||
+        find(&python.GetVersion, "Py_GetVersion") ||
+        find(&python.AddPendingCall, "Py_AddPendingCall") ||
+        find(&python.InterpreterGet, "PyInterpreterState_Get") || /* from 3.9 */
+        find(&python.InterpreterMain, "PyInterpreterState_Main") ||
+        find(&python.Builtins, "PyEval_GetBuiltins") || find(&python.NewDict, "PyDict_New") ||
+        find(&python.SetItem, "PyDict_SetItemString") ||
+        find(&python.GetItem, "PyDict_GetItemString") ||
+        find(&python.FromText, "PyUnicode_FromString") || find(&python.Text, "PyUnicode_AsUTF8") ||
+        find(&python.Compile, "Py_CompileString") || find(&python.Evaluate, "PyEval_EvalCode") ||
+        find(&python.Clear, "PyErr_Clear") || find(&python.Drop, "Py_DecRef"))
+        return -ENOENT;
+    return 0;
+}
+
+/* ---- on Python's main thread, with the GIL ---- */
+
+static void tell(void *scope)
+{
+    void *said = python.GetItem(scope, "said");
+    const char *text = said ? python.Text(said) : NULL;
+
+    if (!text)
+        python.Clear();
+    else if (*text)
+        sl_log(SL_LOG_DEBUG, "Python: %s", text);
+}
+
+/* 0, or -1 with an exception set. */
+static int run_script(void *scope)
+{
+    void *path = python.FromText(boot.path), *code, *result;
+
+    if (!path || python.SetItem(scope, "path", path) ||
+        python.SetItem(scope, "__builtins__", python.Builtins())) {
+        python.Clear();
+        if (path)
+            python.Drop(path);
+        return 0;
+    }
+    python.Drop(path);
+    code = python.Compile(script, "syncline", PY_FILE_INPUT);
+    if (!code) {
+        python.Clear();
+        return 0;
+    }
+    /* Not PyRun_String(): it takes an interrupt for one that nobody handles. */
+    result = python.Evaluate(code, scope, scope);
+    python.Drop(code);
+    if (!result)
+        return -1;
+    python.Drop(result);
+    tell(scope);
+    return 0;
+}
+
+static int run(void *unused)
+{
+    void *scope;
+    int result;
+
+    (void)unused;
+    if (getpid() != atomic_load(&boot.pid))
+        return 0; /* a child: forked while the call was queued */
+    if (python.InterpreterGet() != python.InterpreterMain()) {
+        sl_log(SL_LOG_DEBUG, "Python: a sub-interpreter is left alone");
+        atomic_store(&boot.state, IDLE);
+        return 0;
+    }
+    atomic_store(&boot.state, RUN);
+    scope = python.NewDict();
+    if (!scope) {
+        python.Clear();
+        return 0;
+    }
+    result = run_script(scope);
+    python.Drop(scope);
+    return result;
+}
+
+/* ---- queueing ---- */
+
+static int is_free_threaded(void)
+{
+    return strstr(python.GetVersion(), "free-threading") != NULL;
+}
+
+static int queue(const char *home)
+{
+    int err;
+
+    if (find_python() || !python.IsInitialized())
+        return -ENOENT;
+    if (is_free_threaded()) {
+        sl_log(SL_LOG_DEBUG, "Python without a GIL is left alone: no steps, and no hand-over to "
+                             "torch.profiler that is exact to the call");
+        return -ENOTSUP;
+    }
+    err = sl_home_path(boot.path, sizeof(boot.path), home, "python/syncline/_boot.py");
+    if (!err && access(boot.path, R_OK))
+        err = -ENOENT;
+    if (err) {
+        sl_log(SL_LOG_DEBUG, "Python: syncline's package is not beside the library: no steps");
+        return -ENOTSUP;
+    }
+    return python.AddPendingCall(run, NULL) ? -EAGAIN : 0;
+}
+
+int sl_python_boot_again(const char *home)
+{
+    int run = RUN;
+
+    atomic_compare_exchange_strong(&boot.state, &run, IDLE);
+    return sl_python_boot(home);
+}
+
+int sl_python_boot(const char *home)
+{
+    int expected = IDLE, no_pid = 0, saved = errno, err;
+
+    atomic_compare_exchange_strong(&boot.pid, &no_pid, getpid());
+    if (atomic_load(&boot.pid) != getpid() ||
+        !atomic_compare_exchange_strong(&boot.state, &expected, QUEUED))
+        return -EALREADY;
+    err = queue(home);
+    /* One that is left alone stays so. */
+    if (err)
+        atomic_store(&boot.state, err == -ENOTSUP ? RUN : IDLE);
+    errno = saved;
+    return err;
+}

@@ -1,0 +1,111 @@
+/*
+ * line_table.c - which source line an instruction of CPython's belongs to.
+ *
+ * Threads, memory: see line_table.h.
+ */
+#include "collect/python/line_table.h"
+
+/* 3.10: the instructions of an entry have no line. */
+#define NO_LINE (-128)
+/* 3.11: what an entry's first byte tells. */
+#define ENTRY_BEGINS 0x80u
+#define UNIT_BYTES   2u
+
+enum entry_code {
+    ONE_LINE_0 = 10, /* this line and columns; the next two: one and two lines on */
+    ONE_LINE_2 = 12,
+    NO_COLUMNS = 13, /* a line's difference */
+    LONG = 14,       /* the same, and more behind it */
+};
+
+static int as_signed(uint8_t byte)
+{
+    return byte < 128 ? byte : byte - 256;
+}
+
+/* Lines are sums of differences; wherever those lead, they are no line then. */
+static int checked(long long line)
+{
+    return line > 0 && line <= INT32_MAX ? (int)line : 0;
+}
+
+static int find_lnotab(const uint8_t *table, size_t length, int first, size_t offset)
+{
+    long long line = first;
+    size_t at = 0;
+
+    for (size_t i = 0; i + 1 < length; i += 2) {
+        at += table[i];
+        if (at > offset)
+            break;
+        line += as_signed(table[i + 1]);
+    }
+    return checked(line);
+}
+
+static int find_linetable(const uint8_t *table, size_t length, int first, size_t offset)
+{
+    long long line = first;
+    size_t end = 0;
+
+    for (size_t i = 0; i + 1 < length; i += 2) {
+        int step = as_signed(table[i + 1]);
+
+        end += table[i];
+        if (step != NO_LINE)
+            line += step;
+        if (end > offset)
+            return checked(line);
+    }
+    return 0;
+}
+
+/* Six bits a byte, the lowest first; the sign is the lowest of all. */
+static long long read_difference(const uint8_t *at, const uint8_t *end)
+{
+    uint64_t value = 0;
+    unsigned shift = 0;
+
+    for (; at < end && shift < 60; at++, shift += 6) {
+        value |= (uint64_t)(*at & 63) << shift;
+        if (!(*at & 64))
+            break;
+    }
+    return value & 1 ? -(long long)(value >> 1) : (long long)(value >> 1);
+}
+
+static int find_location(const uint8_t *table, size_t length, int first, size_t offset)
+{
+    const uint8_t *at = table, *limit = table + length;
+    long long line = first;
+    size_t end = 0;
+
+    while (at < limit) {
+        unsigned code = (unsigned)*at >> 3 & 15;
+
+        end += ((*at & 7u) + 1) * UNIT_BYTES;
+        at++;
+        if (code == NO_COLUMNS || code == LONG)
+            line += read_difference(at, limit);
+        else if (code >= ONE_LINE_0 && code <= ONE_LINE_2)
+            line += (int)code - ONE_LINE_0;
+        if (end > offset)
+            return checked(line);
+        while (at < limit && !(*at & ENTRY_BEGINS))
+            at++;
+    }
+    return 0;
+}
+
+int sl_python_line_find(enum sl_python_table form, const uint8_t *table, size_t length, int first,
+                        size_t offset)
+{
+    switch (form) {
+    case SL_PYTHON_LNOTAB:
+        return find_lnotab(table, length, first, offset);
+    case SL_PYTHON_LINETABLE:
+        return find_linetable(table, length, first, offset);
+    default:
+        return find_location(table, length, first, offset);
+    }
+}

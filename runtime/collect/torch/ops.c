@@ -1,0 +1,396 @@
+/*
+ * ops.c - PyTorch's operators: finding it, and what its observer calls.
+ *
+ * Threads, memory: see ops.h. PyTorch is loaded for good once it is found, and so is the
+ * observer.
+ */
+#include "collect/torch/ops.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/home.h"
+#include "base/import_slot.h"
+#include "base/loader.h"
+#include "base/log.h"
+#include "base/software.h"
+#include "collect/lane/lane.h"
+#include "collect/python/frames.h"
+#include "collect/python/text.h"
+#include "collect/torch/discover.h"
+#include "collect/torch/nvtx_fallback.h"
+#include "collect/torch/ops_abi.h"
+#include "collect/torch/step.h"
+#include "collect/torch/wait_sites.h"
+
+/* Up to this length a copy is made here, not by a call. */
+#define SHORT_BYTES 128
+
+static struct {
+    struct sl_torch_ops_observer observer; /* enable NULL: none */
+    enum sl_torch_ops_mode mode;
+    uint64_t generation;
+    struct sl_torch torch;
+    int is_met, is_found, is_enabled; /* known; taken; at work */
+    _Atomic int is_wanted, is_stopped;
+    _Atomic int missing;   /* `mode`, if a PyTorch was found that has no observer */
+    _Atomic uint32_t step; /* lower half of the handle: the scope that is the job's step */
+} ops;
+
+/* ---- what the observer calls ---- */
+
+static unsigned words_of(size_t name, size_t more, size_t inputs)
+{
+    size_t bytes = sizeof(struct sl_lane_op) + name + more + inputs;
+
+    return (unsigned)((bytes + 15) / 16 * 2);
+}
+
+/* What is short, as nearly all of it is, by words, the last of which may hold some of the one
+ * before again: that takes less than a call. Gives what is behind it. */
+static char *put(char *to, const void *from, size_t length)
+{
+    char *end = to + length;
+    const char *at = from, *last;
+
+    if (length < sizeof(uint64_t) || length > SHORT_BYTES) {
+        if (length)
+            memcpy(to, from, length);
+        return end;
+    }
+    last = at + length - sizeof(uint64_t);
+    for (; at < last; at += sizeof(uint64_t), to += sizeof(uint64_t))
+        memcpy(to, at, sizeof(uint64_t));
+    memcpy(end - sizeof(uint64_t), last, sizeof(uint64_t));
+    return end;
+}
+
+/* NULL: there is no room. */
+static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_op *op,
+                                    enum sl_lane_what what, uint32_t line)
+{
+    size_t name = op->name_length < SL_LANE_TEXT_MAX ? op->name_length : SL_LANE_TEXT_MAX;
+    size_t more = op->more_length, inputs = op->inputs_length;
+    struct sl_lane_op *to;
+    char *at;
+    unsigned words;
+
+    /* What is too long for a record does without. */
+    if (words_of(name, more, inputs) > SL_LANE_RECORD_WORDS)
+        inputs = 0;
+    if (words_of(name, more, inputs) > SL_LANE_RECORD_WORDS)
+        more = 0;
+    words = words_of(name, more, inputs);
+    to = (struct sl_lane_op *)sl_lane_begin(
+        lane, what == SL_LANE_OP_START ? words + SL_LANE_FINISH_WORDS : words);
+    if (!to)
+        return NULL;
+    *to = (struct sl_lane_op){
+        .record = {.what = (uint8_t)what, .pairs = (uint8_t)(words / 2), .aux = line},
+        .handle = op->handle,
+        .sequence = op->sequence,
+        .thread = op->thread,
+        .forward_thread = op->forward_thread,
+        .caller = op->caller,
+        .name_length = (uint16_t)name,
+        .more_length = (uint16_t)more,
+        .inputs_length = (uint16_t)inputs,
+        .scope = op->scope,
+        .was_cut = op->was_cut || inputs < op->inputs_length,
+    };
+    at = put((char *)(to + 1), op->name, name);
+    at = put(at, op->more, more);
+    put(at, op->inputs, inputs);
+    /* Last: what it took us is the caller's. */
+    to->record.stamp = sl_clock_stamp();
+    sl_lane_put(lane, words);
+    return to;
+}
+
+/* It ends where it began, so that what Python code calls meanwhile is called in it. */
+static int is_plain(uint8_t scope)
+{
+    return scope != SL_TORCH_SCOPE_USER && scope != SL_TORCH_SCOPE_SCRIPT;
+}
+
+/* What Python code has called; not what is called by that in turn. */
+static uint32_t line_of(struct sl_lane *lane, const struct sl_torch_op *op)
+{
+    const void *frame;
+
+    if (op->scope == SL_TORCH_SCOPE_USER)
+        return 0;
+    frame = sl_python_frame();
+    if (!lane->ops_plain)
+        lane->ops_frame = frame;
+    else if (frame == lane->ops_frame && op->scope != SL_TORCH_SCOPE_SITE)
+        return 0;
+    return frame ? sl_python_line(frame, &lane->seen) : 0;
+}
+
+struct renamed {
+    struct sl_torch_op op;
+    struct sl_step_name as;
+};
+
+/* The job's own steps. Gives what is recorded: the scope, or in `room` the same by another name. */
+static const struct sl_torch_op *note_step(const struct sl_torch_op *op, struct renamed *room)
+{
+    uint32_t given;
+
+    if (sl_step_read_name(op->name, op->name_length, &given) != 0)
+        return op;
+    atomic_store_explicit(&ops.step, (uint32_t)op->handle, memory_order_relaxed);
+    if (!sl_step_begin_named(given, 1, &room->as))
+        return op;
+    room->op = *op;
+    room->op.name = room->as.name;
+    room->op.name_length = strlen(room->as.name);
+    room->op.more = room->as.more;
+    room->op.more_length = (uint32_t)strlen(room->as.more);
+    return &room->op;
+}
+
+void sl_torch_ops_begin(const struct sl_torch_op *op)
+{
+    struct renamed room;
+    struct sl_lane *lane;
+    uint32_t line;
+
+    if (atomic_load_explicit(&ops.is_stopped, memory_order_relaxed))
+        return;
+    if (op->scope == SL_TORCH_SCOPE_USER)
+        op = note_step(op, &room);
+    lane = sl_lane_get();
+    if (!lane)
+        return;
+    if (op->is_async) {
+        if (put_begin(lane, op, SL_LANE_OP_START, 0))
+            sl_lane_op_started(lane);
+        return;
+    }
+    if (!lane->ops_skipped) {
+        line = line_of(lane, op);
+        if (put_begin(lane, op, SL_LANE_OP_BEGIN, line)) {
+            sl_lane_op_begun(lane, (uint32_t)op->handle, is_plain(op->scope));
+            return;
+        }
+    }
+    sl_lane_op_skip(lane);
+}
+
+static void put_word(struct sl_lane *lane, enum sl_lane_what what, uint64_t word, uint64_t stamp)
+{
+    struct sl_lane_record *r = sl_lane_begin(lane, 4);
+
+    if (!r)
+        return;
+    *r = (struct sl_lane_record){
+        .what = (uint8_t)what, .pairs = 2, .aux = (uint32_t)word, .stamp = stamp};
+    memcpy(r + 1, &word, sizeof(word));
+    sl_lane_put(lane, 4);
+}
+
+/* Not all that do so say it at their beginning: a function of TorchScript's that waits for a fork
+ * goes on on the fork's thread, a scope of a generator's on whichever wants more of it. */
+static void end_elsewhere(struct sl_lane *lane, uint64_t handle, int is_async, uint64_t stamp)
+{
+    if (!is_async && lane->ops_skipped) {
+        lane->ops_skipped--;
+        return;
+    }
+    if (is_async)
+        sl_lane_op_finished(lane);
+    if (handle)
+        put_word(lane, SL_LANE_OP_FINISH, handle, stamp);
+}
+
+void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async)
+{
+    uint64_t stamp = sl_clock_stamp();
+    struct sl_lane *lane;
+    int place;
+
+    if (atomic_load_explicit(&ops.is_stopped, memory_order_relaxed))
+        return;
+    if (scope == SL_TORCH_SCOPE_USER &&
+        atomic_load_explicit(&ops.step, memory_order_relaxed) == (uint32_t)handle)
+        sl_step_end_named();
+    lane = sl_lane_get();
+    if (!lane)
+        return;
+    place = is_async ? 0 : sl_lane_op_find(lane, (uint32_t)handle);
+    if (!place) {
+        end_elsewhere(lane, handle, is_async, stamp);
+        return;
+    }
+    /* Those inside it end on other threads, if at all. */
+    lane->ops_skipped = 0;
+    sl_lane_op_ended(lane, place);
+    *sl_lane_reserved(lane) = (struct sl_lane_record){
+        .what = SL_LANE_OP_END, .pairs = 1, .aux = (uint32_t)handle, .stamp = stamp};
+    sl_lane_put(lane, 2);
+}
+
+/* What runs inside an operator that the same code of Python's has called has that one's line. */
+int sl_torch_ops_site_begin(void)
+{
+    const struct sl_torch_op site = {.name = "", .sequence = -1, .scope = SL_TORCH_SCOPE_SITE};
+    const struct sl_lane *lane = sl_lane_mine;
+    const void *frame;
+
+    if (!sl_torch_ops_are_wanted())
+        return 0;
+    frame = sl_python_frame();
+    if (!frame || (lane && lane->ops_plain && lane->ops_frame == frame))
+        return 0;
+    sl_torch_ops_begin(&site);
+    return 1;
+}
+
+void sl_torch_ops_site_end(void)
+{
+    sl_torch_ops_end(0, SL_TORCH_SCOPE_SITE, 0);
+}
+
+/* An operator without a record would leave its nodes to the one around it: they are no one's. */
+void sl_torch_ops_node(uint64_t node)
+{
+    struct sl_lane *lane = sl_lane_mine;
+
+    if (node && lane && lane->ops && !lane->ops_skipped &&
+        !atomic_load_explicit(&ops.is_stopped, memory_order_relaxed))
+        put_word(lane, SL_LANE_OP_NODE, node, sl_clock_stamp());
+}
+
+static const struct sl_torch_ops_host host = {SL_TORCH_OPS_ABI, sl_torch_ops_begin,
+                                              sl_torch_ops_end};
+
+/* ---- finding it ---- */
+
+/* PyTorch's list of observers has a lock: as the linker's, no child of a fork finds it taken. */
+static void follow(void)
+{
+    int on = atomic_load(&ops.is_wanted) && !atomic_load(&ops.is_stopped), err;
+
+    if (!ops.observer.enable || on == ops.is_enabled)
+        return;
+    sl_loader_enter();
+    err = on ? ops.observer.enable(ops.mode == SL_TORCH_OPS_FULL) : ops.observer.disable();
+    sl_loader_leave();
+    if (err)
+        sl_log(SL_LOG_WARN, "PyTorch refused the observer of its operators: none are recorded");
+    ops.is_enabled = on;
+}
+
+/* 0, or why not. */
+static const char *load_observer(const struct sl_torch *torch, const char *path)
+{
+    sl_torch_observer_fn entry;
+    const char *why = NULL;
+    void *library;
+    int err;
+
+    if (!torch->is_named)
+        return "its libtorch_cpu has another name than its own build gave it";
+    library = sl_loader_open(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) {
+        why = dlerror();
+        return why ? why : "it cannot be loaded";
+    }
+    entry = (sl_torch_observer_fn)(uintptr_t)sl_loader_symbol(library, SL_TORCH_OPS_ENTRY);
+    err = entry ? entry(&host, &ops.observer) : -ENOENT;
+    if (!err && ops.observer.abi == SL_TORCH_OPS_ABI)
+        return NULL;
+    ops.observer.enable = NULL;
+    return "the observer is of another version of syncline";
+}
+
+static int watch(void)
+{
+    int err;
+
+    sl_loader_enter();
+    err = ops.observer.watch(ops.mode == SL_TORCH_OPS_FULL);
+    sl_loader_leave();
+    return err;
+}
+
+static void take(const struct sl_torch *torch, const char *home)
+{
+    char path[PATH_MAX];
+    const char *why = sl_torch_observer_path(torch, home, path, sizeof(path))
+                          ? "there is none for it"
+                          : load_observer(torch, path);
+
+    if (!why && watch()) {
+        ops.observer.enable = NULL;
+        why = "PyTorch refused it";
+    }
+    if (!why) {
+        sl_log(SL_LOG_DEBUG, "operators of PyTorch %s by %s", torch->version, path);
+        return;
+    }
+    if (sl_home_path(path, sizeof(path), home, "observers"))
+        strcpy(path, "DIR");
+    sl_log(
+        SL_LOG_INFO,
+        "no observer for the operators of PyTorch %s (%s): Python, if we are in it, brings names, "
+        "nesting and sequence numbers by PyTorch's ranges of NVTX's, some microseconds an "
+        "operator; python_hook/build_observers.sh --out %s makes one, SYNCLINE_OPS=off silences "
+        "this",
+        *torch->version ? torch->version : "of unknown version", why, path);
+    atomic_store(&ops.missing, ops.mode);
+}
+
+int sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home)
+{
+    uint64_t generation = sl_import_generation();
+
+    if (ops.is_found || generation == ops.generation || atomic_load(&ops.is_stopped))
+        return 0;
+    ops.generation = generation;
+    ops.mode = mode;
+    if (!ops.is_met && sl_torch_discover(&ops.torch))
+        return 0;
+    ops.is_met = 1;
+    sl_python_packages_are_in(ops.torch.packages);
+    sl_software_set(SL_SOFTWARE_PYTORCH, ops.torch.version);
+    if (mode == SL_TORCH_OPS_OFF)
+        return 0;
+    ops.is_found = 1;
+    sl_wait_sites_watch();
+    take(&ops.torch, home);
+    follow();
+    return atomic_load(&ops.missing) != SL_TORCH_OPS_OFF;
+}
+
+enum sl_torch_ops_mode sl_torch_ops_by_strings(void)
+{
+    enum sl_torch_ops_mode mode = (enum sl_torch_ops_mode)atomic_load(&ops.missing);
+
+    if (mode == SL_TORCH_OPS_OFF || atomic_load(&ops.is_stopped))
+        return SL_TORCH_OPS_OFF;
+    sl_nvtx_fallback_take();
+    return mode;
+}
+
+int sl_torch_ops_are_wanted(void)
+{
+    return atomic_load_explicit(&ops.is_wanted, memory_order_relaxed);
+}
+
+void sl_torch_ops_enable(int on)
+{
+    atomic_store(&ops.is_wanted, on);
+    follow();
+}
+
+void sl_torch_ops_stop(void)
+{
+    atomic_store(&ops.is_stopped, 1);
+}

@@ -1,0 +1,252 @@
+/*
+ * step.c - the job's steps.
+ *
+ * Threads, memory: see step.h. Several threads may take steps at once: each takes the end of one
+ * and the beginning of the next by one exchange, so that none is told twice.
+ */
+#include "collect/torch/step.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "collect/nvtx/calls.h"
+
+#define NAME_PREFIX "ProfilerStep#"
+/* After so many steps of others in a row, the job's own ranges have ended: a session of
+ * torch.profiler's was in the middle of the job. */
+#define NAMED_IS_OVER 3u
+/* Instead of their count: a range that will tell its end is a step, and nothing else is. */
+#define NAMED_IS_OPEN UINT32_MAX
+#define KEPT          64u
+/* Of a number that the job gives: it fits into 32 bits. */
+#define GIVEN_DIGITS 9
+
+static struct {
+    _Atomic int best;             /* source */
+    _Atomic uint32_t since_named; /* steps that others would have taken, + 1; 0: none was named */
+    _Atomic uint64_t ahead;       /* of the numbers in the job's own names */
+    _Atomic uint64_t number;      /* of the step that runs */
+    _Atomic uint64_t began_ns;    /* when; 0: that is not known, or the job's own range says it */
+    _Atomic uint64_t awaited;     /* number */
+    _Atomic uint64_t reached_ns;  /* 0: not yet */
+    _Atomic uint64_t reached;     /* number */
+    /* The last ones: number (0 while it is being written) and beginning. */
+    struct {
+        _Atomic uint64_t number, ns;
+    } kept[KEPT];
+    void (*_Atomic wake)(void);
+} step = {.awaited = UINT64_MAX};
+
+/* Does this source count now? `before`: the best one until then. */
+static int counts(enum sl_step_source source, int *before)
+{
+    int best = atomic_load_explicit(&step.best, memory_order_relaxed);
+    uint32_t since;
+
+    while ((int)source > best &&
+           !atomic_compare_exchange_weak_explicit(&step.best, &best, (int)source,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
+    *before = best;
+    if ((int)source < best)
+        return 0;
+    since = atomic_load_explicit(&step.since_named, memory_order_relaxed);
+    if (!since)
+        return 1;
+    if (since == NAMED_IS_OPEN)
+        return 0;
+    if (since < NAMED_IS_OVER) {
+        atomic_store_explicit(&step.since_named, since + 1, memory_order_relaxed);
+        return 0;
+    }
+    atomic_store_explicit(&step.since_named, 0, memory_order_relaxed);
+    return 1;
+}
+
+/* Gives the end. */
+static char *put_name(char *at, uint64_t number)
+{
+    return sl_json_u64(SL_JSON_LITERAL(at, NAME_PREFIX), number);
+}
+
+static void put_row(uint64_t number, uint64_t began_ns, uint64_t ended_ns)
+{
+    char name[sizeof(NAME_PREFIX) + 20];
+    const struct sl_nvtx_event ev = {.message = {0, name, (size_t)(put_name(name, number) - name)}};
+
+    sl_nvtx_record_past(SL_LANE_STEP, 0, &ev, began_ns, ended_ns);
+}
+
+static void keep(uint64_t number, uint64_t ns)
+{
+    /* Releases pair with the acquires in find_kept(). */
+    atomic_store_explicit(&step.kept[number % KEPT].number, 0, memory_order_release);
+    atomic_store_explicit(&step.kept[number % KEPT].ns, ns, memory_order_release);
+    atomic_store_explicit(&step.kept[number % KEPT].number, number, memory_order_release);
+}
+
+/* When it began; 0: that is not known (any more). */
+static uint64_t find_kept(uint64_t number)
+{
+    uint64_t ns = 0;
+
+    if (atomic_load_explicit(&step.kept[number % KEPT].number, memory_order_acquire) == number)
+        ns = atomic_load_explicit(&step.kept[number % KEPT].ns, memory_order_acquire);
+    return atomic_load_explicit(&step.kept[number % KEPT].number, memory_order_acquire) == number
+               ? ns
+               : 0;
+}
+
+/* The step is waited for: the first to say so says when. */
+static void reach(uint64_t number, uint64_t ns)
+{
+    uint64_t none = 0;
+    void (*wake)(void);
+
+    /* Acquire pairs with the release in sl_step_await(): reached_ns is 0 by then. */
+    if (number < atomic_load_explicit(&step.awaited, memory_order_acquire) ||
+        atomic_load_explicit(&step.reached_ns, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&step.reached, number, memory_order_relaxed);
+    /* Release pairs with the acquire in sl_step_awaited(). */
+    if (!atomic_compare_exchange_strong_explicit(&step.reached_ns, &none, ns, memory_order_release,
+                                                 memory_order_relaxed))
+        return;
+    wake = atomic_load_explicit(&step.wake, memory_order_acquire);
+    if (wake)
+        wake();
+}
+
+/* The step that runs has not begun at `began`, but now. A window that has opened with it stays. */
+static void begin_anew(uint64_t began, uint64_t ns)
+{
+    keep(atomic_load(&step.number), ns);
+    atomic_compare_exchange_strong_explicit(&step.reached_ns, &began, ns, memory_order_release,
+                                            memory_order_relaxed);
+}
+
+void sl_step_take(enum sl_step_source source)
+{
+    uint64_t ns = sl_clock_now(), began, number;
+    int before;
+
+    if (!counts(source, &before))
+        return;
+    began = atomic_exchange(&step.began_ns, ns);
+    /* A loader's first batch ends nothing. */
+    if (source == SL_STEP_LOADER && !began)
+        return;
+    /* The job ends for the first time what its optimizer has just ended. */
+    if (source == SL_STEP_JOB && before == SL_STEP_OPTIMIZER && began) {
+        begin_anew(began, ns);
+        return;
+    }
+    number = atomic_fetch_add(&step.number, 1);
+    if (began)
+        put_row(number, began, ns);
+    keep(number + 1, ns);
+    reach(number + 1, ns);
+}
+
+/* ---- the job's own ranges ---- */
+
+int sl_step_read_name(const char *text, size_t length, uint32_t *given)
+{
+    uint64_t number = 0;
+
+    if (length < sizeof(NAME_PREFIX) || length > sizeof(NAME_PREFIX) - 1 + GIVEN_DIGITS ||
+        memcmp(text, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) != 0)
+        return -EINVAL;
+    for (size_t i = sizeof(NAME_PREFIX) - 1; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return -EINVAL;
+        number = number * 10 + (uint64_t)(text[i] - '0');
+    }
+    *given = (uint32_t)number;
+    return 0;
+}
+
+/* The number of the step that begins with this name; the one that runs, if it began with it. */
+static uint64_t number_of(uint32_t given, int was_named)
+{
+    uint64_t number = atomic_load(&step.number), told;
+
+    do {
+        told = given + atomic_load(&step.ahead);
+        if (told == number && (was_named || number == 0))
+            break;
+        if (told <= number)
+            told = number + 1;
+    } while (!atomic_compare_exchange_weak(&step.number, &number, told));
+    if (told > given)
+        atomic_store(&step.ahead, told - given);
+    return told;
+}
+
+int sl_step_begin_named(uint32_t given, int tells_end, struct sl_step_name *out)
+{
+    uint64_t ns = sl_clock_now(), before = atomic_load(&step.number), number;
+    uint32_t since = atomic_load_explicit(&step.since_named, memory_order_relaxed);
+
+    if (tells_end || since != NAMED_IS_OPEN)
+        atomic_store_explicit(&step.since_named, tells_end ? NAMED_IS_OPEN : 1,
+                              memory_order_relaxed);
+    number = number_of(given, since != 0);
+    if (number != before || !since) {
+        atomic_store(&step.began_ns, 0);
+        keep(number, ns);
+        reach(number, ns);
+    }
+    if (number == given)
+        return 0;
+    *put_name(out->name, number) = '\0';
+    *SL_JSON_LITERAL(put_name(SL_JSON_LITERAL(out->more, "\"called\":\""), given), "\"") = '\0';
+    return 1;
+}
+
+void sl_step_end_named(void)
+{
+    uint32_t open = NAMED_IS_OPEN;
+
+    atomic_compare_exchange_strong_explicit(&step.since_named, &open, 1, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+/* ---- who waits ---- */
+
+uint64_t sl_step_number(void)
+{
+    return atomic_load_explicit(&step.number, memory_order_relaxed);
+}
+
+void sl_step_await(uint64_t number, int or_past)
+{
+    uint64_t past_ns;
+
+    /* First nobody reaches anything, then the new one. */
+    atomic_store_explicit(&step.awaited, UINT64_MAX, memory_order_relaxed);
+    atomic_store_explicit(&step.reached_ns, 0, memory_order_relaxed);
+    atomic_store(&step.awaited, number);
+    past_ns = or_past ? find_kept(number) : 0;
+    if (past_ns)
+        reach(number, past_ns);
+}
+
+int sl_step_awaited(uint64_t *number, uint64_t *ns)
+{
+    uint64_t reached = atomic_load_explicit(&step.reached_ns, memory_order_acquire);
+
+    if (!reached || atomic_load_explicit(&step.awaited, memory_order_relaxed) == UINT64_MAX)
+        return -EAGAIN;
+    *number = atomic_load_explicit(&step.reached, memory_order_relaxed);
+    *ns = reached;
+    return 0;
+}
+
+void sl_step_set_wake(void (*wake)(void))
+{
+    atomic_store_explicit(&step.wake, wake, memory_order_release);
+}

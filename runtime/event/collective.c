@@ -1,0 +1,386 @@
+/*
+ * collective.c - what PyTorch tells about a collective -> Chakra's collectives, and groups of
+ * ranks.
+ *
+ * Threads, memory: see collective.h.
+ */
+#include "event/collective.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/intern.h"
+#include "base/pages.h"
+
+#define RANKS_MAX 65536u     /* of a group */
+#define RANKS_END (1u << 20) /* of a job */
+#define NAMED_MAX 4096u
+#define CHUNK     (64u << 10)
+
+struct group {
+    struct group *next;
+    uint32_t number, ranks;
+    uint32_t rank[];
+};
+
+/* A group's name, and its ranks as they come. */
+struct named {
+    char name[64];
+    uint32_t number; /* 0: all ranks, or none were told */
+    uint32_t ranks;
+};
+
+struct sl_comms {
+    struct sl_intern *kinds; /* struct sl_chakra_collective, each once */
+    struct sl_arena arena;
+    struct group *groups;
+    size_t group_count;
+    struct named *named; /* NAMED_MAX; NULL: none has been told */
+    size_t named_count;
+    int naming;     /* the last of them is not complete */
+    uint32_t *rank; /* RANKS_MAX: a group in the making */
+    size_t ranks;
+    uint64_t *is_named; /* a bit for each rank up to RANKS_END; clear between two calls */
+    uint64_t world_size;
+};
+
+/* ---- groups ---- */
+
+static int is_everyone(const struct sl_comms *c)
+{
+    size_t i;
+
+    for (i = 0; i < c->ranks && c->rank[i] == i; i++)
+        ;
+    return c->ranks && i == c->ranks && c->ranks == c->world_size;
+}
+
+/* Positive as a 32-bit int, as simulators read it, and never 0. */
+static uint32_t number_of(const struct sl_comms *c)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < c->ranks; i++)
+        h = (h ^ c->rank[i]) * 0x100000001b3u;
+    h ^= h >> 32;
+    return ((uint32_t)h & 0x7fffffffu) | 1u;
+}
+
+static int is_one_twice(struct sl_comms *c)
+{
+    size_t named = 0;
+    int twice = 0;
+
+    while (named < c->ranks && !twice) {
+        uint64_t *word = &c->is_named[c->rank[named] / 64], bit = 1ull << c->rank[named] % 64;
+
+        twice = (*word & bit) != 0;
+        *word |= bit;
+        named++;
+    }
+    while (named--)
+        c->is_named[c->rank[named] / 64] = 0;
+    return twice;
+}
+
+/* The group of c->rank. 0 with its number, 0 being everyone; -ENOSPC; -EEXIST: the number is
+ * another group's; -EINVAL: a rank is in it twice. */
+static int put_group(struct sl_comms *c, uint32_t *out)
+{
+    uint32_t number = is_everyone(c) ? 0 : number_of(c);
+    struct group *g = c->groups;
+
+    *out = number;
+    while (g && g->number != number)
+        g = g->next;
+    if (g && (g->ranks != c->ranks || memcmp(g->rank, c->rank, c->ranks * sizeof(*c->rank)) != 0))
+        return -EEXIST;
+    if (number == 0 || g)
+        return 0;
+    if (is_one_twice(c))
+        return -EINVAL;
+    g = sl_arena_alloc(&c->arena, sizeof(*g) + c->ranks * sizeof(*c->rank), _Alignof(uint64_t));
+    if (!g)
+        return -ENOSPC;
+    g->number = number;
+    g->ranks = (uint32_t)c->ranks;
+    memcpy(g->rank, c->rank, c->ranks * sizeof(*c->rank));
+    g->next = c->groups;
+    c->groups = g;
+    c->group_count++;
+    return 0;
+}
+
+static int add_rank(struct sl_comms *c, int64_t rank)
+{
+    if (rank < 0 || rank >= RANKS_END || c->ranks == RANKS_MAX)
+        return -EINVAL;
+    c->rank[c->ranks++] = (uint32_t)rank;
+    return 0;
+}
+
+/* "[0, 1, 2]". A long one is cut by "...": it is not known, as one with anything else in it. 0 or
+ * -EINVAL. */
+static int read_ranks(struct sl_comms *c, struct sl_comm_text text)
+{
+    const char *p = text.data, *end = text.data + text.size;
+
+    c->ranks = 0;
+    while (p < end) {
+        int64_t rank = 0;
+
+        if (strchr("[], \t\n", *p)) {
+            p++;
+            continue;
+        }
+        if (!isdigit((unsigned char)*p))
+            return -EINVAL;
+        for (; p < end && isdigit((unsigned char)*p) && rank < RANKS_END; p++)
+            rank = rank * 10 + (*p - '0');
+        if (add_rank(c, rank) != 0)
+            return -EINVAL;
+    }
+    return c->ranks ? 0 : -EINVAL;
+}
+
+static const struct named *find_named(const struct sl_comms *c, struct sl_comm_text name)
+{
+    for (size_t i = 0; i < c->named_count; i++) {
+        if (strlen(c->named[i].name) == name.size &&
+            memcmp(c->named[i].name, name.data, name.size) == 0)
+            return &c->named[i];
+    }
+    return NULL;
+}
+
+/* 0 with the number of its group, or -EINVAL. */
+static int group_of(struct sl_comms *c, const struct sl_comm_told *told, uint32_t *out)
+{
+    const struct named *named = told->group.data ? find_named(c, told->group) : NULL;
+    uint64_t size = told->group_size > 0 ? (uint64_t)told->group_size : 0;
+
+    if (told->group_ranks.data && read_ranks(c, told->group_ranks) == 0 &&
+        (!size || c->ranks == size))
+        return put_group(c, out);
+    /* PyTorch tells no stride of a group of one rank. */
+    if (size && size <= RANKS_MAX && told->group_start >= 0 &&
+        (told->group_stride > 0 || size == 1) && told->group_start <= INT32_MAX &&
+        told->group_stride <= INT32_MAX) {
+        c->ranks = 0;
+        for (uint64_t i = 0; i < size; i++)
+            add_rank(c, told->group_start + (int64_t)i * told->group_stride);
+        return c->ranks == size ? put_group(c, out) : -EINVAL;
+    }
+    if (named && named->ranks) {
+        *out = named->number;
+        return 0;
+    }
+    if (size && size == c->world_size) {
+        *out = 0;
+        return 0;
+    }
+    return -EINVAL;
+}
+
+/* ---- names ---- */
+
+void sl_comms_world(struct sl_comms *c, uint64_t size)
+{
+    c->world_size = size;
+}
+
+void sl_comms_name(struct sl_comms *c, struct sl_comm_text name)
+{
+    sl_comms_name_end(c);
+    if (!c->named)
+        c->named = sl_pages_map(NAMED_MAX * sizeof(*c->named));
+    if (!c->named || c->named_count == NAMED_MAX)
+        return;
+    c->naming = 1;
+    c->ranks = 0; /* those of a collective, perhaps */
+    snprintf(c->named[c->named_count++].name, sizeof(c->named->name), "%.*s",
+             name.size < sizeof(c->named->name) ? (int)name.size : 0, name.data);
+}
+
+void sl_comms_name_rank(struct sl_comms *c, int64_t rank)
+{
+    if (add_rank(c, rank) != 0)
+        c->naming = 0;
+}
+
+void sl_comms_name_ranks(struct sl_comms *c, struct sl_comm_text ranks)
+{
+    if (read_ranks(c, ranks) != 0)
+        c->naming = 0;
+}
+
+void sl_comms_name_end(struct sl_comms *c)
+{
+    struct named *n;
+
+    if (!c->naming)
+        return;
+    n = &c->named[c->named_count - 1];
+    if (c->ranks && put_group(c, &n->number) == 0)
+        n->ranks = (uint32_t)c->ranks;
+    c->naming = 0;
+    c->ranks = 0;
+}
+
+/* ---- collectives ---- */
+
+/* Names differ by version: "allreduce", "_allgather_base", "all_to_allv"; in 2.15
+ * "all_reduce", "allGatherSingleImpl". */
+static int type_of(struct sl_comm_text name, enum sl_chakra_comm *out)
+{
+    static const struct {
+        const char *word;
+        enum sl_chakra_comm type;
+    } known[] = {
+        {"allreduce", SL_COMM_ALL_REDUCE},
+        {"reducescatter", SL_COMM_REDUCE_SCATTER},
+        {"allgather", SL_COMM_ALL_GATHER},
+        {"alltoall", SL_COMM_ALL_TO_ALL},
+        {"broadcast", SL_COMM_BROADCAST},
+        {"barrier", SL_COMM_BARRIER},
+        {"gather", SL_COMM_GATHER},
+        {"scatter", SL_COMM_SCATTER},
+        {"reduce", SL_COMM_REDUCE},
+        {"send", SL_COMM_SEND},
+        {"recv", SL_COMM_RECV},
+    };
+    char plain[64];
+    size_t size = 0;
+
+    for (size_t i = 0; i < name.size && size < sizeof(plain) - 1; i++)
+        if (isalpha((unsigned char)name.data[i]))
+            plain[size++] = (char)tolower((unsigned char)name.data[i]);
+    plain[size] = '\0';
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (strstr(plain, known[i].word)) {
+            *out = known[i].type;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+static unsigned bytes_of(struct sl_comm_text dtype)
+{
+    static const struct {
+        const char *name;
+        unsigned bytes;
+    } known[] = {
+        {"Float", 4},       {"BFloat16", 2}, {"Half", 2},         {"Long", 8},
+        {"Int", 4},         {"Byte", 1},     {"Char", 1},         {"Bool", 1},
+        {"Short", 2},       {"Double", 8},   {"ComplexFloat", 8}, {"ComplexDouble", 16},
+        {"ComplexHalf", 4}, {"UInt16", 2},   {"UInt32", 4},       {"UInt64", 8},
+    };
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strlen(known[i].name) == dtype.size &&
+            memcmp(known[i].name, dtype.data, dtype.size) == 0)
+            return known[i].bytes;
+    return dtype.size > 6 && memcmp(dtype.data, "Float8", 6) == 0 ? 1 : 0;
+}
+
+/* Who is sent to, or received from. -EINVAL where that is not told. */
+static int peer_of(const struct sl_comm_told *told, struct sl_chakra_collective *coll)
+{
+    int64_t peer = coll->type == SL_COMM_SEND ? told->dst_rank : told->src_rank;
+
+    if (peer < 0 || peer > INT32_MAX)
+        return -EINVAL;
+    coll->peer = (int32_t)peer;
+    return 0;
+}
+
+int sl_comms_read(struct sl_comms *c, const struct sl_comm_told *told,
+                  struct sl_chakra_collective *out)
+{
+    struct sl_chakra_collective coll;
+    unsigned element;
+
+    /* Its bytes are its identity. */
+    memset(&coll, 0, sizeof(coll));
+    if (!told->collective.data || !told->dtype.data || type_of(told->collective, &coll.type) != 0 ||
+        told->elements < 0 || told->elements > 1ll << 48)
+        return -EINVAL;
+    element = bytes_of(told->dtype);
+    if (element == 0)
+        return -EINVAL;
+    /* 0 is a size, too: a rank that puts in nothing takes part all the same. */
+    coll.bytes = (uint64_t)told->elements * element;
+    sl_comms_name_end(c);
+    if ((coll.type == SL_COMM_SEND || coll.type == SL_COMM_RECV) && peer_of(told, &coll) != 0)
+        return -EINVAL;
+    if (group_of(c, told, &coll.group) != 0)
+        return -EINVAL;
+    memcpy(out, &coll, sizeof(coll));
+    return 0;
+}
+
+uint32_t sl_comms_put(struct sl_comms *c, const struct sl_comm_told *told)
+{
+    struct sl_chakra_collective coll;
+
+    return sl_comms_read(c, told, &coll) == 0
+               ? sl_intern_put(c->kinds, (const char *)&coll, sizeof(coll))
+               : 0;
+}
+
+int sl_comms_get(const struct sl_comms *c, uint32_t number, struct sl_chakra_collective *out)
+{
+    const char *bytes = number ? sl_intern_get(c->kinds, number, NULL) : NULL;
+
+    if (bytes)
+        memcpy(out, bytes, sizeof(*out));
+    return bytes != NULL;
+}
+
+void sl_comms_groups(const struct sl_comms *c,
+                     void (*take)(void *user, uint32_t number, const uint32_t *rank, size_t ranks),
+                     void *user)
+{
+    for (const struct group *g = c->groups; g; g = g->next)
+        take(user, g->number, g->rank, g->ranks);
+}
+
+size_t sl_comms_group_count(const struct sl_comms *c)
+{
+    return c->group_count;
+}
+
+/* ---- life ---- */
+
+int sl_comms_create(struct sl_comms **out, size_t cap_bytes)
+{
+    struct sl_comms *c = sl_pages_map(sizeof(*c));
+
+    if (!c)
+        return -ENOMEM;
+    sl_arena_init(&c->arena, cap_bytes / 2, CHUNK);
+    c->rank = sl_pages_map(RANKS_MAX * sizeof(*c->rank));
+    c->is_named = sl_pages_map(RANKS_END / 8);
+    if (!c->rank || !c->is_named || sl_intern_create(&c->kinds, cap_bytes / 2) != 0) {
+        sl_comms_destroy(c);
+        return -ENOMEM;
+    }
+    *out = c;
+    return 0;
+}
+
+void sl_comms_destroy(struct sl_comms *c)
+{
+    if (!c)
+        return;
+    sl_intern_destroy(c->kinds);
+    sl_arena_destroy(&c->arena);
+    sl_pages_unmap(c->named, NAMED_MAX * sizeof(*c->named));
+    sl_pages_unmap(c->is_named, RANKS_END / 8);
+    sl_pages_unmap(c->rank, RANKS_MAX * sizeof(*c->rank));
+    sl_pages_unmap(c, sizeof(*c));
+}

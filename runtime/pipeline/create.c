@@ -1,0 +1,238 @@
+/*
+ * create.c - the pipeline's modules: each gets its share of the memory, in the order of
+ * the way that events take.
+ *
+ * Nothing is ever freed but by a start that fails: at exit the process ends, and before that CUPTI
+ * may call at any time.
+ */
+#include "pipeline/pipeline.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "collect/cupti/cuda_facts.h"
+#include "collect/cupti/decode.h"
+#include "pipeline/pipeline_state.h"
+#include "syncline/syncline.h"
+
+/* Static, so that leak checkers find what it holds. */
+static struct sl_pipeline the_pipeline;
+
+/* The ring rounds up to a power of two; round down here, so that the share is kept. */
+static size_t ring_slots(size_t bytes)
+{
+    size_t slots = 1;
+
+    while (slots * 2 * sizeof(struct sl_event) <= bytes)
+        slots *= 2;
+    return slots;
+}
+
+static int start_writer(struct sl_pipeline *p)
+{
+    const struct sl_config *config = p->opt.config;
+    const struct sl_identity *who = p->opt.identity;
+    struct sl_writer_options opt = {
+        .ring = p->ring,
+        .kineto = p->kineto,
+        .edges = p->edges,
+        .et = p->edges ? p->et : NULL,
+        .compression = config->compression,
+        .level = config->level,
+        .folder = who->folder,
+        .meta =
+            {
+                .pid = who->pid,
+                .rank = who->rank,
+                .world_size = who->world_size,
+                .host = who->host,
+                .job = who->job,
+                .process_name = who->process_name,
+                .syncline_version = SYNCLINE_VERSION,
+                .cupti_version = p->opt.cupti->version,
+            },
+    };
+
+    sl_cuda_facts_versions(&opt.meta.cuda_driver_version, &opt.meta.cuda_runtime_version);
+    return sl_writer_start(&p->writer, &opt);
+}
+
+static int create_kineto(struct sl_pipeline *p)
+{
+    const struct sl_kineto_options opt = {
+        .detail = p->opt.config->detail,
+        .intern = p->intern,
+        .details = p->details,
+        .shapes = p->shapes,
+        .devices = &p->devices,
+        .cap_bytes = sl_pipeline_share(p->opt.config, SL_SHARE_TEXT),
+        .api_name = sl_decode_api_name,
+    };
+
+    return sl_kineto_create(&p->kineto, &opt);
+}
+
+/* A job without execution traces is better than none. */
+static void create_et(struct sl_pipeline *p)
+{
+    static const enum sl_compression compression[] = {[SL_CHAKRA_RAW] = SL_COMPRESS_NONE,
+                                                      [SL_CHAKRA_GZIP] = SL_COMPRESS_GZIP,
+                                                      [SL_CHAKRA_ZSTD] = SL_COMPRESS_ZSTD};
+    const struct sl_config *config = p->opt.config;
+    const struct sl_et_window_options opt = {
+        .chakra =
+            {
+                .intern = p->intern,
+                .shapes = p->shapes,
+                .cap_bytes = sl_pipeline_share(config, SL_SHARE_CHAKRA),
+                .api_name = sl_decode_api_name,
+            },
+        .compression = compression[config->chakra],
+        .details = p->details,
+        .world_size = p->opt.identity->world_size > 0 ? (uint32_t)p->opt.identity->world_size : 0,
+        .folder = p->opt.identity->folder,
+    };
+    int error = config->chakra == SL_CHAKRA_OFF ? 0 : sl_et_window_create(&p->et, &opt);
+
+    if (error == -EINVAL)
+        sl_log(SL_LOG_WARN, "SYNCLINE_MEMORY is too small for Chakra execution traces: none are "
+                            "written; give it 64MiB, or set SYNCLINE_CHAKRA to off");
+    else if (error)
+        sl_log(SL_LOG_WARN, "no memory for Chakra execution traces: none are written; lower "
+                            "SYNCLINE_MEMORY, or set SYNCLINE_CHAKRA to off");
+}
+
+/* So is one without edges. */
+static void create_edges(struct sl_pipeline *p)
+{
+    const struct sl_edge_rows_options opt = {
+        .cap_bytes = sl_pipeline_share(p->opt.config, SL_SHARE_EDGES),
+        .shapes = p->shapes,
+        .kineto = p->kineto,
+        .et = p->et,
+    };
+
+    if (sl_edge_rows_create(&p->edges, &opt) != 0) {
+        p->edges = NULL;
+        sl_log(SL_LOG_WARN, "no memory for sync edges: the trace will not say what waits waited "
+                            "for; lower SYNCLINE_MEMORY");
+    } else if (!(p->opt.config->kinds & SL_CUPTI_SYNC)) {
+        sl_log(SL_LOG_INFO, "synchronization is not recorded (SYNCLINE_KINDS): no sync edges but "
+                            "those of copies and frees");
+    }
+}
+
+static int create_decode(struct sl_pipeline *p)
+{
+    const struct sl_decode_options opt = {
+        .version = p->opt.cupti->version,
+        .get_next_record = p->opt.cupti->fn.ActivityGetNextRecord,
+        .filter_api = p->opt.filter_api,
+        .intern = p->intern,
+        .shapes = p->shapes,
+        .devices = &p->devices,
+        .query_device = sl_cuda_facts_device,
+    };
+
+    return sl_decode_create(&p->decode, &opt);
+}
+
+static int create_assemble(struct sl_pipeline *p)
+{
+    const struct sl_assemble_options opt = {
+        .cap_bytes = sl_pipeline_share(p->opt.config, SL_SHARE_ASSEMBLE),
+        .flows = p->opt.config->detail != SL_DETAIL_LEAN,
+        .sink = sl_pipeline_assembled,
+        .sink_user = p,
+    };
+
+    return sl_assemble_create(&p->assemble, &opt);
+}
+
+/* Without it rows of operators do without their inputs. */
+static void create_details(struct sl_pipeline *p)
+{
+    const struct sl_config *config = p->opt.config;
+
+    if (config->ops != SL_TORCH_OPS_OFF &&
+        sl_intern_create(&p->details, (size_t)config->ops_memory_bytes / SL_PIPELINE_DETAIL_SHARE))
+        p->details = NULL;
+}
+
+int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_options *opt)
+{
+    struct sl_pipeline *p = &the_pipeline;
+    int err;
+
+    p->opt = *opt;
+    p->from_ns = p->until_ns = p->seen_ns = SL_PIPELINE_NEVER;
+    err = sl_intern_create(&p->intern, sl_pipeline_share(opt->config, SL_SHARE_INTERN));
+    if (err)
+        goto fail_intern;
+    err = sl_shape_create(&p->shapes, sl_pipeline_share(opt->config, SL_SHARE_SHAPE));
+    if (err)
+        goto fail_shapes;
+    err = create_decode(p);
+    if (err)
+        goto fail_decode;
+    err = create_assemble(p);
+    if (err)
+        goto fail_assemble;
+    err = sl_ring_create(&p->ring, ring_slots(sl_pipeline_share(opt->config, SL_SHARE_RING)));
+    if (err)
+        goto fail_ring;
+    create_details(p);
+    err = create_kineto(p);
+    if (err)
+        goto fail_kineto;
+    create_et(p);
+    create_edges(p);
+    sl_pipeline_ranges_create(p);
+    sl_pipeline_ops_create(p);
+    sl_pipeline_lanes_create(p);
+    err = start_writer(p);
+    if (err)
+        goto fail_writer;
+    *out = p;
+    return 0;
+
+fail_writer:
+    sl_pipeline_ops_destroy(p);
+    sl_pipeline_ranges_destroy(p);
+    sl_edge_rows_destroy(p->edges);
+    sl_et_window_destroy(p->et);
+    sl_kineto_destroy(p->kineto);
+fail_kineto:
+    sl_intern_destroy(p->details);
+    sl_ring_destroy(p->ring);
+fail_ring:
+    sl_assemble_destroy(p->assemble);
+fail_assemble:
+    sl_decode_destroy(p->decode);
+fail_decode:
+    sl_shape_destroy(p->shapes);
+fail_shapes:
+    sl_intern_destroy(p->intern);
+fail_intern:
+    return err;
+}
+
+const struct sl_device_table *sl_pipeline_devices(const struct sl_pipeline *p)
+{
+    return &p->devices;
+}
+
+size_t sl_pipeline_bytes(const struct sl_pipeline *p)
+{
+    const struct sl_config *config = p->opt.config;
+
+    return sl_ring_slots(p->ring) * sizeof(struct sl_event) + sl_intern_bytes(p->intern) +
+           sl_pipeline_share(config, SL_SHARE_ASSEMBLE) +
+           sl_pipeline_share(config, SL_SHARE_SHAPE) + sl_pipeline_share(config, SL_SHARE_TEXT) +
+           (p->edges ? sl_pipeline_share(config, SL_SHARE_EDGES) : 0) +
+           (p->et ? sl_pipeline_share(config, SL_SHARE_CHAKRA) : 0);
+}
+int sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns)
+{
+    return sl_writer_stop(p->writer, timeout_ns);
+}

@@ -1,0 +1,135 @@
+/*
+ * ops.c - PyTorch's operators on their way: made of what threads recorded, tied to calls
+ * as those pass, and given to the writer.
+ */
+#include "collect/torch/ops.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "collect/torch/ops_read.h"
+#include "event/ops.h"
+#include "pipeline/pipeline_state.h"
+
+/* Of one that began before the window the row begins with it. (One that has ended before it, too,
+ * may have been told as begun: where the window begins was known later. Then that is its end.) */
+static void cut_start(const struct sl_pipeline *p, struct sl_event *ev)
+{
+    if (ev->kind != SL_EV_CPU_OP || !sl_pipeline_is_open(p) || ev->start_ns >= p->from_ns ||
+        (ev->end_ns <= p->from_ns && !(ev->flags & SL_EVF_BEGUN)))
+        return;
+    ev->start_ns = p->from_ns;
+    if (ev->end_ns < p->from_ns)
+        ev->end_ns = p->from_ns;
+    ev->flags |= SL_EVF_CUT_START;
+}
+
+static void take_op(void *user, const struct sl_event *ev)
+{
+    struct sl_pipeline *p = user;
+    struct sl_event row = *ev;
+    int is_whole = ev->kind == SL_EV_CPU_OP && ev->end_ns != SL_END_UNKNOWN;
+
+    if (ev->kind == SL_EV_META_NODE) {
+        sl_pipeline_meta(p, ev);
+        return;
+    }
+    cut_start(p, &row);
+    if (sl_pipeline_in_window(p, &row)) {
+        sl_stats_add(SL_STAT_OPS, is_whole);
+        sl_pipeline_push(p, &row);
+    } else {
+        sl_stats_add(SL_STAT_OUTSIDE_WINDOW, is_whole);
+    }
+}
+
+void sl_pipeline_ops_count(const struct sl_pipeline *p)
+{
+    struct sl_ops_counts counts;
+    struct sl_torch_ops_lost lost;
+
+    if (!p->ops)
+        return;
+    sl_ops_get_counts(p->ops, &counts);
+    if (counts.ops) /* rows of kernels name their calls' operators */
+        sl_assemble_hold_operations(p->assemble);
+    sl_torch_ops_read_get_lost(p->ops_read, &lost);
+    sl_stats_set(SL_STAT_OPS_LOST, counts.lost + lost.names);
+    sl_stats_set(SL_STAT_OPS_FORGOTTEN, counts.forgotten);
+    sl_stats_set(SL_STAT_OPS_INPUTS_LOST, lost.inputs);
+}
+
+void sl_pipeline_ops_open(struct sl_pipeline *p)
+{
+    if (p->ops)
+        sl_ops_open(p->ops);
+}
+
+void sl_pipeline_ops_begun(struct sl_pipeline *p)
+{
+    if (p->ops)
+        sl_ops_tell_begun(p->ops);
+}
+
+uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev)
+{
+    uint32_t for_thread = 0;
+
+    if (p->ops && (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER))
+        for_thread = sl_ops_call(p->ops, ev);
+    /* By its name it is known as well, but that goes with it: at a short job's end, say. */
+    if (for_thread && p->ranges && sl_ops_is_worker(p->ops, ev->thread))
+        sl_ranges_worker(p->ranges, ev->thread);
+    return for_thread;
+}
+
+void sl_pipeline_ops_complete(struct sl_pipeline *p, uint64_t complete_ns)
+{
+    if (p->ops)
+        sl_ops_complete(p->ops, complete_ns);
+}
+
+void sl_pipeline_ops_close(struct sl_pipeline *p, uint64_t closed_ns)
+{
+    if (!p->ops || !p->used)
+        return;
+    sl_ops_close(p->ops, closed_ns);
+    sl_pipeline_ops_count(p);
+}
+
+static int create(struct sl_pipeline *p)
+{
+    const struct sl_config *config = p->opt.config;
+    size_t bytes = (size_t)config->ops_memory_bytes;
+    const struct sl_ops_options ops = {.cap_bytes = bytes - bytes / SL_PIPELINE_DETAIL_SHARE,
+                                       .begins = p->edges && p->et,
+                                       .places = p->intern,
+                                       .sink = take_op,
+                                       .sink_user = p};
+    struct sl_torch_ops_read_options read = {
+        .names = p->intern,
+        .details = p->details,
+        .ranges = p->ranges,
+        .names_bytes = sl_pipeline_share(config, SL_SHARE_INTERN) / 4,
+    };
+    int err = sl_ops_create(&p->ops, &ops);
+
+    read.ops = p->ops;
+    return err ? err : sl_torch_ops_read_create(&p->ops_read, &read);
+}
+
+/* A job without its operators is better than none. */
+void sl_pipeline_ops_create(struct sl_pipeline *p)
+{
+    if (!p->details || !p->ranges || create(p) == 0)
+        return;
+    sl_pipeline_ops_destroy(p);
+    sl_log(SL_LOG_WARN,
+           "no memory for PyTorch's operators: the trace has none; lower SYNCLINE_OPS_MEMORY");
+}
+
+void sl_pipeline_ops_destroy(struct sl_pipeline *p)
+{
+    sl_torch_ops_read_destroy(p->ops_read);
+    sl_ops_destroy(p->ops);
+    p->ops_read = NULL;
+    p->ops = NULL;
+}

@@ -1,0 +1,300 @@
+/*
+ * pipeline.c - the way of an event: from a full CUPTI buffer to the writer's ring.
+ *
+ * Calls of the user's ranges come before what CUPTI tells of the same time; what is known of graphs
+ * before their launches; and how far all is in, behind it all.
+ */
+#include "pipeline/pipeline.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/ring.h"
+#include "base/stats.h"
+#include "collect/cupti/buffer.h"
+#include "collect/cupti/graph_nodes.h"
+#include "pipeline/pipeline_state.h"
+
+/* The engine of edges takes 48 bytes of its share for each event, until it is told that all up to
+ * then is in; it may have to be told twice as late as it is asked for. */
+#define EVENTS_PER_DELIVERY_SHARE 512
+
+static int shows_use(const struct sl_event *ev)
+{
+    return ev->kind != SL_EV_META_PROCESS && ev->kind != SL_EV_META_THREAD &&
+           ev->kind != SL_EV_META_DEVICE && ev->kind != SL_EV_OVERHEAD;
+}
+
+/* From outside the window, but part of what its waits wait for. */
+static int orders_waits(const struct sl_pipeline *p, const struct sl_event *ev)
+{
+    return p->kinds_on && p->edges && ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC &&
+           ev->kind != SL_EV_OVERHEAD;
+}
+
+void sl_pipeline_push(struct sl_pipeline *p, const struct sl_event *ev)
+{
+    p->since_delivery++;
+    if (sl_ring_push(p->ring, ev))
+        sl_stats_add(SL_STAT_DROPPED_RING, 1);
+}
+
+static void take_row(struct sl_pipeline *p, const struct sl_event *ev)
+{
+    struct sl_event marked;
+
+    if (sl_pipeline_in_window(p, ev)) {
+        sl_pipeline_push(p, ev);
+        return;
+    }
+    /* Arrows are ours, not records. */
+    sl_stats_add(SL_STAT_OUTSIDE_WINDOW, ev->kind != SL_EV_FLOW);
+    if (!orders_waits(p, ev))
+        return;
+    marked = *ev;
+    marked.flags |= SL_EVF_ONLY_EDGES;
+    sl_pipeline_push(p, &marked);
+}
+
+void sl_pipeline_early_rows(struct sl_pipeline *p)
+{
+    for (unsigned i = 0; i < p->early_count; i++)
+        take_row(p, &p->early[i]);
+    p->early_count = 0;
+}
+
+int sl_pipeline_meta(struct sl_pipeline *p, const struct sl_event *ev)
+{
+    if (ev->kind == SL_EV_META_THREAD)
+        sl_pipeline_ranges_thread(p, ev);
+    /* Rare, and every later row needs it: may use reserved slots, but not the last ones. */
+    if (sl_ring_used(p->ring) + SL_PIPELINE_WINDOW_SLOTS >= sl_ring_slots(p->ring)) {
+        sl_stats_add(SL_STAT_NAMES_LOST, 1);
+        return -ENOBUFS;
+    }
+    return sl_ring_push_control(p->ring, ev);
+}
+
+/* The assembler's sink. */
+int sl_pipeline_assembled(void *user, const struct sl_event *ev)
+{
+    struct sl_pipeline *p = user;
+    struct sl_event tied;
+
+    if (!p->used && shows_use(ev))
+        sl_pipeline_use(p);
+    if (sl_pipeline_is_meta(ev))
+        return sl_pipeline_meta(p, ev);
+    tied = *ev;
+    sl_pipeline_ranges_event(p, &tied, sl_pipeline_ops_event(p, &tied));
+    if (tied.kind == SL_EV_FLOW)
+        sl_pipeline_arrow(p, &tied);
+    if (!p->any_row) {
+        if (tied.kind == SL_EV_OVERHEAD && p->early_count < SL_PIPELINE_EARLY_ROWS) {
+            p->early[p->early_count++] = tied;
+            return 0;
+        }
+        p->any_row = 1;
+        sl_pipeline_early_rows(p);
+    }
+    take_row(p, &tied);
+    return 0;
+}
+
+static void take_stamped(struct sl_pipeline *p, const struct sl_event *ev)
+{
+    if ((ev->flags & SL_EVF_LAUNCH) && !sl_pipeline_in_window(p, ev)) {
+        /* Its GPU operation may never be recorded, between windows: the assembler must neither
+         * wait for it nor count it as lost. */
+        struct sl_event call = *ev;
+
+        call.flags &= (uint8_t)~SL_EVF_LAUNCH;
+        sl_assemble_event(p->assemble, &call, p->now_ns);
+        return;
+    }
+    sl_assemble_event(p->assemble, ev, p->now_ns);
+}
+
+/* The decoder's sink. */
+void sl_pipeline_decoded(void *user, const struct sl_event *ev)
+{
+    struct sl_pipeline *p = user;
+    struct sl_event real;
+
+    if (!p->opt.clock->is_mixed || sl_pipeline_is_meta(ev)) {
+        take_stamped(p, ev);
+        return;
+    }
+    real = *ev;
+    if (sl_cupti_clock_to_real(p->opt.clock, &real.start_ns) ||
+        sl_cupti_clock_to_real(p->opt.clock, &real.end_ns))
+        sl_stats_add(SL_STAT_RECORDS_OTHER_CLOCK, 1);
+    else
+        take_stamped(p, &real);
+}
+
+/* Of graphs that were built, before any record of their launches. A huge graph's would fill the
+ * ring all at once, and rows would find no room: what is left goes next time. */
+static void take_nodes(struct sl_pipeline *p)
+{
+    while (p->edges && !sl_pipeline_is_crowded(p) &&
+           (p->node.kind || sl_graph_nodes_next(&p->node))) {
+        if (sl_ring_push_control(p->ring, &p->node))
+            return;
+        p->node.kind = SL_EV_NONE;
+    }
+}
+
+void sl_pipeline_set_layout(struct sl_pipeline *p, const struct sl_cupti_layout *layout)
+{
+    p->layout = layout;
+    sl_decode_set_layout(p->decode, layout);
+}
+
+size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t valid)
+{
+    size_t records;
+
+    p->now_ns = sl_clock_monotonic();
+    sl_pipeline_lanes_look(p, data, valid);
+    sl_pipeline_lanes_read(p);
+    take_nodes(p);
+    records = sl_decode_buffer(p->decode, data, valid, sl_pipeline_decoded, p);
+    sl_writer_wake(p->writer);
+    return records;
+}
+
+uint64_t sl_pipeline_waiting(const struct sl_pipeline *p)
+{
+    return sl_assemble_waiting(p->assemble);
+}
+
+/* What assemble has let go since the last delivery. */
+static void deliver_rest(struct sl_pipeline *p)
+{
+    if (p->told_ns < p->complete_ns && p->told_ns < sl_assemble_held_ns(p->assemble))
+        sl_pipeline_delivered(p, p->complete_ns);
+}
+
+void sl_pipeline_tick(struct sl_pipeline *p)
+{
+    struct sl_assemble_counts counts;
+
+    sl_pipeline_lanes_read(p);
+    sl_assemble_tick(p->assemble, sl_clock_monotonic());
+    deliver_rest(p);
+    sl_assemble_get_counts(p->assemble, &counts);
+    sl_stats_set(SL_STAT_NESTED_DROPPED, counts.nested_dropped);
+    sl_stats_set(SL_STAT_LATE_OUTER, counts.late_outer);
+    sl_stats_set(SL_STAT_NOT_READY, counts.not_ready);
+    sl_stats_set(SL_STAT_DUPLICATES, counts.duplicates);
+    sl_stats_set(SL_STAT_GPU_WITHOUT_CALL, counts.gpu_without_call);
+    sl_stats_set(SL_STAT_CALL_WITHOUT_GPU, counts.call_without_gpu);
+    sl_stats_set(SL_STAT_CORRELATION_WRAPS, counts.wraps);
+    if (sl_ring_used(p->ring))
+        sl_writer_wake(p->writer);
+}
+
+void sl_pipeline_flush(struct sl_pipeline *p)
+{
+    sl_decode_settle(p->decode, SL_PIPELINE_NEVER, sl_pipeline_decoded, p);
+    sl_assemble_flush(p->assemble);
+    sl_pipeline_tick(p);
+}
+
+void sl_pipeline_without_cupti(struct sl_pipeline *p)
+{
+    sl_decode_without_library(p->decode);
+}
+
+/* ---- how far all is in ---- */
+
+/* Records whose absence may make another operation look like what was waited for. */
+static uint64_t records_lost(void)
+{
+    static const enum sl_stat reasons[] = {
+        SL_STAT_RECORDS_INVALID,           SL_STAT_DROPPED_CUPTI,
+        SL_STAT_DROPPED_NO_BUFFER,         SL_STAT_DROPPED_RING,
+        SL_STAT_DROPPED_RECORDS_DISCARDED, SL_STAT_UNDELIVERED_BUFFERS,
+        SL_STAT_UNDELIVERED_AT_EXIT,       SL_STAT_RECORDS_OTHER_CLOCK,
+    };
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+        sum += sl_stats_get(reasons[i]);
+    return sum;
+}
+
+void sl_pipeline_kinds_on(struct sl_pipeline *p, int anew)
+{
+    const struct sl_event ev = {.kind = SL_EV_KINDS_ON, .start_ns = sl_clock_now()};
+
+    if (anew && p->edges && sl_ring_push(p->ring, &ev))
+        sl_stats_add(SL_STAT_DROPPED_RING, 1); /* a loss, which has the same effect */
+    p->kinds_on = 1;
+}
+
+void sl_pipeline_kinds_off(struct sl_pipeline *p)
+{
+    p->kinds_on = 0;
+}
+
+void sl_pipeline_gap(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns)
+{
+    const struct sl_event ev = {.kind = SL_EV_GAP, .start_ns = from_ns, .end_ns = until_ns};
+
+    /* Whoever takes CUPTI has it for a GPU: a file of operators and ranges alone tells more than
+     * none. */
+    if (!p->used)
+        sl_pipeline_use(p);
+    if (sl_ring_push_control(p->ring, &ev))
+        sl_stats_add(SL_STAT_DROPPED_RING, 1);
+    sl_writer_wake(p->writer);
+}
+
+int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns)
+{
+    sl_decode_settle(p->decode, complete_ns, sl_pipeline_decoded, p);
+    sl_assemble_complete(p->assemble, complete_ns);
+    uint64_t lost = records_lost(), held_ns = sl_assemble_held_ns(p->assemble);
+    struct sl_event ev = {.kind = SL_EV_DELIVERED,
+                          .end_ns = complete_ns < held_ns ? complete_ns : held_ns};
+
+    sl_pipeline_ranges_complete(p, ev.end_ns);
+    sl_pipeline_ops_complete(p, ev.end_ns);
+    if (!p->edges)
+        return 0;
+    if (p->complete_ns < complete_ns)
+        p->complete_ns = complete_ns;
+    if (lost != p->lost || sl_cupti_pool_is_discarding() || p->opt.cupti->hides_drops)
+        ev.flags = SL_EVF_RECORDS_LOST;
+    if (sl_ring_push(p->ring, &ev))
+        return -ENOBUFS;
+    p->lost = lost;
+    p->since_delivery = 0;
+    if (p->told_ns < ev.end_ns)
+        p->told_ns = ev.end_ns;
+    sl_writer_wake(p->writer);
+    return 0;
+}
+
+int sl_pipeline_wants_delivery(const struct sl_pipeline *p)
+{
+    return p->edges && p->since_delivery > sl_pipeline_share(p->opt.config, SL_SHARE_EDGES) /
+                                               EVENTS_PER_DELIVERY_SHARE;
+}
+
+size_t sl_pipeline_queued(const struct sl_pipeline *p)
+{
+    return sl_ring_used(p->ring);
+}
+
+int sl_pipeline_is_crowded(const struct sl_pipeline *p)
+{
+    return sl_ring_used(p->ring) > sl_ring_slots(p->ring) / 2;
+}
+
+void sl_pipeline_last(struct sl_pipeline *p, char *path, size_t path_size, uint64_t *windows)
+{
+    sl_writer_last(p->writer, path, path_size, windows);
+}

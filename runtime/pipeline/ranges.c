@@ -1,0 +1,139 @@
+/*
+ * ranges.c - the user's ranges on their way: read from the threads that made them, tied to
+ * calls and operations as those pass, and given to the writer.
+ */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/stats.h"
+#include "collect/lane/lane.h"
+#include "collect/nvtx/read.h"
+#include "event/range.h"
+#include "pipeline/pipeline_state.h"
+
+/* Rows of the user's ranges: all of them in the window. */
+static void take_note(void *user, const struct sl_event *ev)
+{
+    struct sl_pipeline *p = user;
+
+    if (ev->kind == SL_EV_NVTX_RANGE_MARK && !sl_pipeline_in_window(p, ev)) {
+        sl_stats_add(SL_STAT_OUTSIDE_WINDOW, 1);
+        return;
+    }
+    if (ev->end_ns != SL_END_UNKNOWN)
+        sl_stats_add(SL_STAT_RANGES, 1);
+    sl_pipeline_push(p, ev);
+}
+
+/* PyTorch's name for the threads that run a backward pass. */
+void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev)
+{
+    static const char worker[] = "pt_autograd";
+    size_t length = 0;
+    const char *name = p->ranges ? sl_intern_get(p->intern, ev->name, &length) : NULL;
+
+    if (name && length >= sizeof(worker) - 1 && memcmp(name, worker, sizeof(worker) - 1) == 0)
+        sl_ranges_worker(p->ranges, ev->thread);
+}
+
+/* The reader's sink: marks, and names of rows. */
+static void take_read(void *user, const struct sl_event *ev)
+{
+    if (sl_pipeline_is_meta(ev))
+        sl_pipeline_meta(user, ev);
+    else
+        take_note(user, ev);
+}
+
+static void take_named(void *user, const struct sl_nvtx_name *what, uint32_t name)
+{
+    static const enum sl_decode_object object[] = {[SL_NVTX_THREAD] = SL_DECODE_THREAD,
+                                                   [SL_NVTX_DEVICE] = SL_DECODE_DEVICE,
+                                                   [SL_NVTX_CONTEXT] = SL_DECODE_CONTEXT,
+                                                   [SL_NVTX_STREAM] = SL_DECODE_STREAM};
+    const struct sl_event event = {
+        .kind = SL_EV_META_EVENT, .correlation = what->key, .name = name};
+    struct sl_pipeline *p = user;
+
+    if (what->what == SL_NVTX_EVENT) {
+        sl_pipeline_meta(p, &event);
+        return;
+    }
+    sl_decode_describe(p->decode, object[what->what], (uint32_t)what->key, what->within, name,
+                       sl_pipeline_decoded, p);
+}
+
+void sl_pipeline_ranges_count(const struct sl_pipeline *p)
+{
+    struct sl_ranges_counts counts;
+
+    if (!p->ranges)
+        return;
+    sl_ranges_get_counts(p->ranges, &counts);
+    sl_stats_set(SL_STAT_RANGES_LOST,
+                 counts.lost + sl_lanes_lost() + sl_nvtx_read_texts_lost(p->nvtx));
+    sl_stats_set(SL_STAT_RANGES_CUT, counts.cut);
+}
+
+void sl_pipeline_ranges_window(struct sl_pipeline *p)
+{
+    if (p->ranges)
+        sl_ranges_window(p->ranges, p->from_ns, p->until_ns);
+}
+
+void sl_pipeline_ranges_event(struct sl_pipeline *p, struct sl_event *ev, uint32_t for_thread)
+{
+    if (!p->ranges)
+        return;
+    if (ev->kind == SL_EV_FLOW)
+        sl_ranges_flow(p->ranges, ev);
+    else if (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER)
+        sl_ranges_call(p->ranges, ev, for_thread);
+}
+
+void sl_pipeline_ranges_complete(struct sl_pipeline *p, uint64_t complete_ns)
+{
+    if (p->ranges)
+        sl_ranges_complete(p->ranges, complete_ns);
+}
+
+void sl_pipeline_ranges_close(struct sl_pipeline *p, uint64_t closed_ns)
+{
+    if (!p->ranges || !p->used)
+        return;
+    sl_ranges_close(p->ranges, closed_ns);
+    sl_pipeline_ranges_count(p);
+}
+
+/* A job without its ranges is better than none. */
+void sl_pipeline_ranges_create(struct sl_pipeline *p)
+{
+    const struct sl_config *config = p->opt.config;
+    const struct sl_ranges_options ranges = {.cap_bytes = (size_t)(config->nvtx_memory_bytes / 3),
+                                             .begins = p->edges && p->et,
+                                             .sink = take_note,
+                                             .sink_user = p};
+    struct sl_nvtx_read_options read = {.intern = p->intern,
+                                        .texts_bytes =
+                                            sl_pipeline_share(config, SL_SHARE_INTERN) / 2,
+                                        .user = p,
+                                        .sink = take_read,
+                                        .named = take_named};
+
+    if (sl_ranges_create(&p->ranges, &ranges) == 0) {
+        read.ranges = p->ranges;
+        if (sl_nvtx_read_create(&p->nvtx, &read) == 0) {
+            sl_pipeline_ranges_window(p);
+            return;
+        }
+        sl_ranges_destroy(p->ranges);
+    }
+    p->ranges = NULL;
+    sl_log(SL_LOG_WARN, "no memory for ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
+}
+
+void sl_pipeline_ranges_destroy(struct sl_pipeline *p)
+{
+    sl_nvtx_read_destroy(p->nvtx);
+    sl_ranges_destroy(p->ranges);
+}

@@ -1,0 +1,116 @@
+/*
+ * window_filter.c - the window: which rows are in it, and its beginning and end on their way to
+ * the writer.
+ */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/ring.h"
+#include "base/stats.h"
+#include "control/window.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/pipeline_state.h"
+
+int sl_pipeline_in_window(const struct sl_pipeline *p, const struct sl_event *ev)
+{
+    if (ev->kind == SL_EV_CUDA_EVENT)
+        return 1;
+    if (ev->kind == SL_EV_FLOW || ev->kind == SL_EV_FLOW_BACK)
+        return ev->start_ns >= p->from_ns && ev->end_ns < p->until_ns;
+    if (ev->start_ns == 0 && ev->end_ns == 0)
+        return p->from_ns != SL_PIPELINE_NEVER;
+    return ev->start_ns >= p->from_ns && ev->start_ns < p->until_ns;
+}
+
+void sl_pipeline_arrow(struct sl_pipeline *p, struct sl_event *flow)
+{
+    uint64_t *startless = &p->startless[flow->correlation % SL_PIPELINE_STARTLESS];
+
+    if (!sl_pipeline_in_window(p, flow)) {
+        if (flow->flags & SL_EVF_FLOW_FIRST)
+            *startless = flow->correlation;
+    } else if (*startless == flow->correlation) {
+        flow->flags |= SL_EVF_FLOW_FIRST;
+        *startless = 0;
+    }
+}
+
+void sl_pipeline_use(struct sl_pipeline *p)
+{
+    p->used = 1;
+    /* The ring holds little yet: the reserved slots are free. */
+    if (p->opening.kind)
+        sl_ring_push_control(p->ring, &p->opening);
+    p->opening.kind = SL_EV_NONE;
+}
+
+int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t opened_ns)
+{
+    struct sl_event ev = {.kind = SL_EV_WINDOW_OPEN, .start_ns = opened_ns};
+
+    ev.u.window.number = number;
+    ev.u.window.reason = reason;
+    if (!p->used && reason != SL_REASON_API)
+        p->opening = ev;
+    else if (sl_ring_push_control(p->ring, &ev))
+        return -ENOBUFS;
+    else
+        p->used = 1; /* there is a file to show in what threads tell */
+    if (p->seen_ns < opened_ns)
+        p->seen_ns = opened_ns; /* and no window before */
+    sl_pipeline_lanes_read(p);  /* which ranges and operators are open */
+    sl_pipeline_ops_open(p);
+    p->from_ns = opened_ns;
+    p->until_ns = SL_PIPELINE_NEVER;
+    sl_pipeline_ranges_window(p);
+    sl_writer_wake(p->writer);
+    return 0;
+}
+
+int sl_pipeline_is_open(const struct sl_pipeline *p)
+{
+    return p->from_ns != SL_PIPELINE_NEVER;
+}
+
+void sl_pipeline_seen(struct sl_pipeline *p, uint64_t seen_ns)
+{
+    p->seen_ns = seen_ns;
+}
+
+void sl_pipeline_bound(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns)
+{
+    p->from_ns = from_ns;
+    p->until_ns = until_ns;
+    sl_pipeline_ranges_window(p);
+}
+
+void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns)
+{
+    p->until_ns = closed_ns;
+    sl_pipeline_ranges_window(p);
+}
+
+int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t closed_ns)
+{
+    struct sl_event ev = {.kind = SL_EV_WINDOW_CLOSE, .end_ns = closed_ns};
+
+    sl_pipeline_flush(p);
+    if (p->used)
+        sl_pipeline_early_rows(p);
+    sl_pipeline_lanes_read(p);
+    sl_pipeline_ranges_close(p, closed_ns);
+    sl_pipeline_ops_close(p, closed_ns);
+    /* The window's end decides what is left of its waits: what was lost must be known by then. */
+    if (sl_pipeline_delivered(p, 0))
+        return -ENOBUFS;
+    ev.u.window.number = number;
+    ev.u.window.reason = reason;
+    if (p->opening.kind)
+        p->opening.kind = SL_EV_NONE;
+    else if (sl_ring_push_control(p->ring, &ev))
+        return -ENOBUFS;
+    p->from_ns = p->until_ns = SL_PIPELINE_NEVER;
+    sl_pipeline_ranges_window(p);
+    sl_writer_wake(p->writer);
+    return 0;
+}

@@ -1,0 +1,230 @@
+/*
+ * api.c - what the program asks of us: behind the public API.
+ *
+ * Entered by any thread. Memory: none; see process.c.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/stats.h"
+#include "collect/lane/lane.h"
+#include "collect/nvtx/calls.h"
+#include "collect/nvtx/names.h"
+#include "collect/torch/ops.h"
+#include "process/process_impl.h"
+#include "session/peer.h"
+
+/* 0; -EAGAIN before the injection; -ENODEV for good. */
+static int is_there(void)
+{
+    switch (sl_process_life()) {
+    case SL_LIFE_NOT_INJECTED:
+    case SL_LIFE_PREPARING:
+        return -EAGAIN;
+    case SL_LIFE_ARMED:
+        if (getpid() == sl_process.pid)
+            return 0;
+        sl_process_fork_child(); /* a bare clone() runs no handler */
+        break;
+    case SL_LIFE_PASSIVE:
+        break;
+    }
+    return -ENODEV;
+}
+
+int sl_process_start(void)
+{
+    int err = is_there(), answer;
+
+    if (err)
+        return err;
+    answer = sl_collector_request_start(sl_process.collector);
+    /* CUPTI may have asked for no buffer yet, though a context exists. */
+    sl_process_start_threads();
+    return answer;
+}
+
+int sl_process_dump(void)
+{
+    int err = is_there();
+
+    return err ? err : sl_collector_request_dump(sl_process.collector);
+}
+
+int sl_process_hand_over(void)
+{
+    int err = is_there();
+
+    return err ? err : sl_peer_begin();
+}
+
+int sl_process_take_back(void)
+{
+    int err = is_there();
+
+    return err ? err : sl_peer_end();
+}
+
+/* The same without a system call: what a child of a bare clone() leaves in its lanes is not read.
+ */
+static int is_armed(void)
+{
+    switch (sl_process_life()) {
+    case SL_LIFE_ARMED:
+        return 0;
+    case SL_LIFE_PASSIVE:
+        return -ENODEV;
+    default:
+        return -EAGAIN;
+    }
+}
+
+int sl_process_step(enum sl_step_source source)
+{
+    int err = is_armed();
+
+    if (!err)
+        sl_step_take(source);
+    return err;
+}
+
+/* Ranges of ours have a nesting of their own: no pop of the application's NVTX ends one. */
+static unsigned own_domain(void)
+{
+    static _Atomic unsigned domain;
+    unsigned known = atomic_load_explicit(&domain, memory_order_relaxed);
+
+    if (!known) {
+        known = sl_nvtx_domain("syncline", sizeof("syncline") - 1);
+        atomic_store_explicit(&domain, known, memory_order_relaxed);
+    }
+    return known;
+}
+
+static struct sl_nvtx_event event_of(const char *name)
+{
+    return (struct sl_nvtx_event){.message = {0, name, strnlen(name, SL_LANE_TEXT_MAX)}};
+}
+
+int sl_process_range_push(const char *name)
+{
+    struct sl_nvtx_event ev;
+    int err = is_armed();
+
+    if (err || !name)
+        return err ? err : -EINVAL;
+    ev = event_of(name);
+    sl_nvtx_push(own_domain(), &ev);
+    return 0;
+}
+
+int sl_process_range_pop(void)
+{
+    int err = is_armed();
+
+    if (!err)
+        sl_nvtx_pop(own_domain(), NULL);
+    return err;
+}
+
+uint64_t sl_process_range_begin(const char *name)
+{
+    struct sl_nvtx_event ev;
+
+    if (is_armed() || !name)
+        return 0;
+    ev = event_of(name);
+    return sl_nvtx_begin(own_domain(), &ev);
+}
+
+void sl_process_range_end(uint64_t id)
+{
+    if (!is_armed())
+        sl_nvtx_finish(own_domain(), id);
+}
+
+int sl_process_ops_by_strings(void)
+{
+    return is_armed() || !sl_process.config.nvtx ? SL_TORCH_OPS_OFF : sl_torch_ops_by_strings();
+}
+
+int sl_process_mark(const char *name)
+{
+    struct sl_nvtx_event ev;
+    int err = is_armed();
+
+    if (err || !name)
+        return err ? err : -EINVAL;
+    ev = event_of(name);
+    sl_nvtx_record_event(SL_LANE_MARK, own_domain(), &ev, 0);
+    return 0;
+}
+
+int sl_process_stop(void)
+{
+    int err = is_there();
+
+    return err ? err : sl_collector_request_stop(sl_process.collector);
+}
+
+static int32_t public_state(enum sl_window_state state)
+{
+    switch (state) {
+    case SL_WIN_LEAD_IN:
+        return SL_STATE_LEAD_IN;
+    case SL_WIN_RECORDING:
+        return SL_STATE_RECORDING;
+    case SL_WIN_DRAINING:
+        return SL_STATE_DRAINING;
+    case SL_WIN_PAUSED:
+        break;
+    }
+    return SL_STATE_ARMED;
+}
+
+static void fill_status(struct sl_status *s, int passive_now)
+{
+    struct sl_collector_status c;
+
+    s->records = sl_stats_get(SL_STAT_RECORDS);
+    s->events_written = sl_stats_get(SL_STAT_EVENTS_WRITTEN);
+    s->dropped = sl_process_dropped();
+    /* A fork may have caught the writer in the middle of telling its last file: the child would
+     * wait for the rest. */
+    if (sl_process.collector && getpid() == sl_process.pid) {
+        sl_collector_get_status(sl_process.collector, &c, s->last_file, sizeof(s->last_file));
+        s->state = c.started ? public_state(c.state) : SL_STATE_ARMED;
+        s->window = c.window;
+        s->windows_completed = c.windows_completed;
+        s->memory_bytes = c.memory_bytes;
+    }
+    if (passive_now) {
+        s->state = SL_STATE_PASSIVE;
+        snprintf(s->reason, sizeof(s->reason), "%s",
+                 atomic_load_explicit(&sl_process.reason, memory_order_acquire));
+    }
+}
+
+int sl_process_status(struct sl_status *out)
+{
+    struct sl_status full;
+    size_t size;
+    int err = is_there();
+
+    if (err == -EAGAIN)
+        return err;
+    /* The numbers must fit; the texts behind them may be missing or shorter in an older caller. */
+    if (!out || out->size < offsetof(struct sl_status, last_file))
+        return -EINVAL;
+    size = out->size < sizeof(full) ? out->size : sizeof(full);
+    memset(&full, 0, sizeof(full));
+    fill_status(&full, err != 0);
+    full.size = out->size;
+    memcpy(out, &full, size);
+    if (size < sizeof(full) && size > offsetof(struct sl_status, last_file))
+        ((char *)out)[size - 1] = '\0'; /* a text that is cut ends */
+    return 0;
+}

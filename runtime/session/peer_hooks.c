@@ -1,0 +1,284 @@
+/*
+ * peer_hooks.c - what another client's calls of CUPTI go through: the functions that
+ * stand in its import slots, and its callbacks as CUPTI has them.
+ *
+ * The functions in the slots are entered by threads of the application's, at the beginning and the
+ * end of a profiler's session: they may wait there, within bounds. Results are CUPTI's own, passed
+ * on. The callbacks are entered by any thread of the application's, and by CUPTI's. What they learn
+ * is in the state that peer_impl.h shows. The table of slots is the thread's that looks
+ * for them.
+ */
+#include "session/peer_impl.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/import_slot.h"
+#include "base/log.h"
+#include "collect/cupti/buffer.h"
+#include "collect/cupti/graph_nodes.h"
+#include "collect/cupti/tables.h"
+#include "session/kept_buffers.h"
+
+/* ---- its callbacks, as CUPTI has them ---- */
+
+static void request(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    sl_cupti_request_fn of_client =
+        atomic_load_explicit(&sl_peer_client.request, memory_order_acquire);
+
+    *buffer = NULL;
+    of_client(buffer, size, max_records);
+    if (*buffer)
+        atomic_fetch_add(&sl_peer_client.buffers, 1);
+}
+
+/* Those from before we watched were not counted: they must not make up for later ones. */
+static void count_back(void)
+{
+    int buffers = atomic_load(&sl_peer_client.buffers);
+
+    while (buffers > 0 &&
+           !atomic_compare_exchange_weak(&sl_peer_client.buffers, &buffers, buffers - 1))
+        ;
+}
+
+/* Of ours, some may come late; it would not know them. */
+static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                     size_t valid_size)
+{
+    sl_cupti_complete_fn of_client =
+        atomic_load_explicit(&sl_peer_client.complete, memory_order_acquire);
+
+    if (sl_cupti_pool_owns(buffer)) {
+        sl_cupti_pool_complete(context, stream, buffer, size, valid_size);
+        return;
+    }
+    if (sl_held_put(of_client, context, stream, buffer, size, valid_size) != 0)
+        of_client(context, stream, buffer, size, valid_size);
+    count_back();
+    sl_peer_leave_if_over();
+}
+
+/* The other way round: CUPTI gives us a buffer of its. */
+static int take_stranger(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                         size_t valid_size)
+{
+    if (!atomic_load_explicit(&sl_peer_client.complete, memory_order_acquire) ||
+        !atomic_load(&sl_peer_client.buffers))
+        return -ENOENT;
+    complete(context, stream, buffer, size, valid_size);
+    return 0;
+}
+
+/* ---- the functions in the slots ---- */
+
+static int set_callbacks(sl_cupti_request_fn of_request, sl_cupti_complete_fn of_complete)
+{
+    if (!of_request || !of_complete || sl_peer_state() == SL_PEER_OFF)
+        return sl_peer_watched.api->v1.ActivityRegisterCallbacks(of_request, of_complete);
+    atomic_store_explicit(&sl_peer_client.request, of_request, memory_order_release);
+    atomic_store_explicit(&sl_peer_client.complete, of_complete, memory_order_release);
+    return sl_peer_watched.api->v1.ActivityRegisterCallbacks(request, complete);
+}
+
+static int register_callbacks(sl_cupti_request_fn of_request, sl_cupti_complete_fn of_complete)
+{
+    int result;
+
+    sl_peer_obtain();
+    result = set_callbacks(of_request, of_complete);
+    if (result != SL_CUPTI_SUCCESS)
+        sl_peer_leave_if_idle();
+    return result;
+}
+
+/* Not while kinds are on: it is documented to come before. Without a function it is CUPTI's own
+ * clock again, which a client may ask for when it is over. */
+static int register_clock(sl_cupti_stamp_fn stamp)
+{
+    int result;
+
+    sl_peer_obtain();
+    result = sl_peer_watched.api->v1.ActivityRegisterTimestampCallback(stamp);
+    if (!stamp || result != SL_CUPTI_SUCCESS)
+        sl_peer_leave_if_idle();
+    return result;
+}
+
+static uint64_t bit_of(int kind)
+{
+    return kind >= 0 && kind < 64 ? 1ull << kind : 0;
+}
+
+/* One that registers once and enables many times: its callbacks have been replaced by ours. */
+static void put_back_callbacks(void)
+{
+    static int said;
+    sl_cupti_request_fn of_client =
+        atomic_load_explicit(&sl_peer_client.request, memory_order_acquire);
+
+    if (of_client)
+        set_callbacks(of_client,
+                      atomic_load_explicit(&sl_peer_client.complete, memory_order_acquire));
+    else if (sl_peer_watched.was_here && !sl_peer_watched.api->is_v2)
+        sl_log_once(&said, SL_LOG_WARN,
+                    "a profiler that was there before syncline begins again without registering "
+                    "its callbacks, which are not known here: it gets no records; start it after "
+                    "CUDA, or let it register for each session");
+}
+
+static int enable(int kind)
+{
+    uint64_t bit = bit_of(kind);
+    /* Before anything else: a buffer that comes back from its last session must not find nothing on
+     * while CUPTI turns this one on. */
+    int was_on = (atomic_fetch_or(&sl_peer_client.kinds, bit) & bit) != 0, result;
+
+    if (sl_peer_obtain())
+        put_back_callbacks();
+    sl_held_close(); /* what is kept is: the client goes on where it was */
+    result = sl_peer_watched.api->v1.ActivityEnable(kind);
+    if (result != SL_CUPTI_SUCCESS && !was_on) {
+        atomic_fetch_and(&sl_peer_client.kinds, ~bit);
+        sl_peer_leave_if_idle();
+    }
+    return result;
+}
+
+static int disable(int kind)
+{
+    enum sl_peer_state state = sl_peer_state();
+    int result;
+
+    /* It tidies up once more; what is on is ours. */
+    if (state == SL_PEER_OURS || state == SL_PEER_ASKED)
+        return SL_CUPTI_SUCCESS;
+    result = sl_peer_watched.api->v1.ActivityDisable(kind);
+    atomic_fetch_and(&sl_peer_client.kinds, ~bit_of(kind));
+    atomic_store(&sl_peer_client.has_flushed, 0);
+    atomic_store(&sl_peer_client.has_disabled, 1);
+    sl_peer_leave_or_tell();
+    return result;
+}
+
+/* What was kept for the client comes to it as by CUPTI. */
+static void deliver_held(void)
+{
+    sl_peer_wait_until_fetched();
+    sl_held_deliver();
+}
+
+static int flush(uint32_t flag)
+{
+    enum sl_peer_state state = sl_peer_state();
+    int result;
+
+    /* A forced one would cut off our unfinished records, and nothing of its is in there. */
+    if (state == SL_PEER_OURS || state == SL_PEER_ASKED)
+        flag = SL_CUPTI_FLUSH_PLAIN;
+    atomic_fetch_add(&sl_peer_client.flushing, 1);
+    deliver_held();
+    result = sl_peer_watched.api->v1.ActivityFlushAll(flag);
+    atomic_fetch_sub(&sl_peer_client.flushing, 1);
+    atomic_store(&sl_peer_client.has_flushed, 1);
+    /* Its kinds from before we watched go off one by one; a flush ends the row. */
+    if (atomic_load(&sl_peer_client.has_disabled))
+        atomic_store(&sl_peer_client.is_unknown, 0);
+    sl_peer_leave_or_tell();
+    return result;
+}
+
+/* Refused beside a subscriber of ours, which it would take for the end of its life: libkineto goes
+ * without the GPU then. */
+static int subscribe(void **subscriber, void *callback, void *user)
+{
+    int result;
+
+    if (!sl_peer_watched.api->is_v2) {
+        sl_graph_nodes_give_up(); /* passive, too: it stays ours until then */
+        return sl_peer_watched.api->v1.Subscribe(subscriber, callback, user);
+    }
+    sl_peer_obtain();
+    result = sl_peer_watched.api->v1.Subscribe(subscriber, callback, user);
+    /* It does not record yet: until then we do, as it does. */
+    if (sl_peer_leave() == 0)
+        sl_peer_watched.tell();
+    return result;
+}
+
+/* Ends CUPTI for the whole process: callbacks, kinds and buffers of whoever has some; it begins
+ * anew with the next call of its. What we have recorded is fetched before. libkineto makes this
+ * call behind a session where TEARDOWN_CUPTI is set, in a callback of CUPTI's at the end of the
+ * next CUDA call: so we come back later, from the collector, as after a session. */
+static int finalize(void)
+{
+    int result;
+
+    atomic_fetch_add(&sl_peer_client.flushing, 1);
+    deliver_held(); /* names in records do not outlive CUPTI */
+    if (sl_peer_state() == SL_PEER_OFF) {
+        atomic_fetch_sub(&sl_peer_client.flushing, 1);
+        return sl_peer_watched.api->v1.Finalize();
+    }
+    sl_peer_obtain();
+    atomic_store(&sl_peer_client.is_settled, 0); /* this callback must be over first */
+    sl_graph_nodes_give_up();                    /* no subscriber outlives it */
+    result = sl_peer_watched.api->v1.Finalize();
+    /* Another thread's last call may have let us come back meanwhile: that is gone, too. */
+    sl_peer_obtain();
+    atomic_store(&sl_peer_client.kinds, 0);
+    atomic_store(&sl_peer_client.buffers, 0);
+    atomic_store(&sl_peer_client.is_unknown, 0);
+    atomic_fetch_sub(&sl_peer_client.flushing, 1);
+    if (sl_peer_leave() == 0)
+        sl_peer_watched.tell();
+    return result;
+}
+
+/* ---- the slots ---- */
+
+static struct sl_import imports[] = {
+    {.name = "cuptiActivityRegisterTimestampCallback", .instead = (void *)register_clock},
+    {.name = "cuptiActivityRegisterCallbacks", .instead = (void *)register_callbacks},
+    {.name = "cuptiActivityEnable", .instead = (void *)enable},
+    {.name = "cuptiActivityDisable", .instead = (void *)disable},
+    {.name = "cuptiActivityFlushAll", .instead = (void *)flush},
+    {.name = "cuptiSubscribe", .instead = (void *)subscribe},
+    {.name = "cuptiFinalize"}, /* CUPTI may have none */
+};
+
+static uint64_t generation; /* of loaded objects, at the last scan */
+
+void sl_peer_slots_fill(void)
+{
+    imports[0].function = (void *)sl_peer_watched.api->v1.ActivityRegisterTimestampCallback;
+    imports[1].function = (void *)sl_peer_watched.api->v1.ActivityRegisterCallbacks;
+    imports[2].function = (void *)sl_peer_watched.api->v1.ActivityEnable;
+    imports[3].function = (void *)sl_peer_watched.api->v1.ActivityDisable;
+    imports[4].function = (void *)sl_peer_watched.api->v1.ActivityFlushAll;
+    imports[5].function = (void *)sl_peer_watched.api->v1.Subscribe;
+    imports[6].function = (void *)sl_peer_watched.api->v1.Finalize;
+    imports[6].instead = sl_peer_watched.api->v1.Finalize ? (void *)finalize : NULL;
+    sl_cupti_pool_set_stranger(take_stranger);
+}
+
+int sl_peer_slots_are_new(void)
+{
+    return generation != sl_import_generation();
+}
+
+void sl_peer_slots_scan(void)
+{
+    unsigned found = 0, redirected = 0;
+
+    generation = sl_import_generation();
+    sl_import_redirect(imports, sizeof(imports) / sizeof(*imports));
+    for (size_t i = 0; i < sizeof(imports) / sizeof(*imports); i++) {
+        found += imports[i].slots;
+        redirected += imports[i].redirected;
+    }
+    if (found)
+        sl_log(SL_LOG_DEBUG, "%u of %u import slots for CUPTI's functions are watched", redirected,
+               found);
+}

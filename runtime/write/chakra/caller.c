@@ -1,0 +1,148 @@
+/*
+ * caller.c - who called autograd.
+ *
+ * A backward operator has the sequence number of its forward one, and the thread that ran that is
+ * the one that called `backward` if nothing but a range is open on it. Sequence numbers are each
+ * thread's own. Where several threads ran forward code of that number, PyTorch's number of the
+ * thread tells which it was: those are learned where one thread alone did.
+ *
+ * Threads: one owner. Memory: fixed tables.
+ */
+#include <string.h>
+
+#include "write/chakra/chakra_internal.h"
+
+static int is_busy(const struct sl_chakra_thread *t, uint64_t ns)
+{
+    const struct sl_chakra_open *o;
+
+    if (t->pending && t->row.end_ns > ns && !sl_chakra_is_range(&t->row))
+        return 1;
+    for (o = t->open; o; o = o->around)
+        if (o->row.end_ns > ns && !sl_chakra_is_range(&o->row))
+            return 1;
+    return 0;
+}
+
+static struct sl_chakra_forward *forward_slot(const struct sl_chakra *c, const struct sl_event *op)
+{
+    return &c->forward[(uint64_t)op->u.row.sequence & (SL_CHAKRA_SEQUENCES - 1)];
+}
+
+static struct sl_chakra_number *number_slot(const struct sl_chakra *c, const struct sl_event *op)
+{
+    return &c->number[op->context & (SL_CHAKRA_NUMBERS - 1)];
+}
+
+/* Those that ran forward code of its sequence number; NULL: nobody did, or it has none. */
+static const struct sl_chakra_forward *forward_of(const struct sl_chakra *c,
+                                                  const struct sl_event *op)
+{
+    const struct sl_chakra_forward *f = forward_slot(c, op);
+
+    return op->u.row.sequence >= 0 && op->context && f->threads && f->sequence == op->u.row.sequence
+               ? f
+               : NULL;
+}
+
+static int has_run(const struct sl_chakra_forward *f, uint32_t thread)
+{
+    for (uint32_t i = 0; i < f->threads; i++)
+        if (f->thread[i] == thread)
+            return 1;
+    return 0;
+}
+
+static void note_forward(struct sl_chakra *c, const struct sl_event *op)
+{
+    struct sl_chakra_forward *f = forward_slot(c, op);
+
+    if (f->sequence != op->u.row.sequence)
+        f->threads = 0;
+    f->sequence = op->u.row.sequence;
+    if (has_run(f, op->thread))
+        return;
+    if (f->threads == SL_CHAKRA_FORWARD_THREADS)
+        memmove(f->thread, f->thread + 1, --f->threads * sizeof(*f->thread));
+    f->thread[f->threads++] = op->thread;
+}
+
+static int is_known(const struct sl_chakra_number *n)
+{
+    return n->votes >= SL_CHAKRA_VOTES;
+}
+
+/* Two numbers are two threads: of one that has two, neither lesson is worth anything. */
+static void forget_doubles(struct sl_chakra *c, struct sl_chakra_number *n)
+{
+    int is_double = 0;
+
+    for (unsigned i = 0; i < SL_CHAKRA_NUMBERS; i++) {
+        struct sl_chakra_number *other = &c->number[i];
+
+        if (other == n || !is_known(other) || other->thread != n->thread)
+            continue;
+        other->votes = 0;
+        is_double = 1;
+    }
+    if (is_double)
+        n->votes = 0;
+}
+
+/* One lesson may be wrong: where its thread's forward code was before the window, that of another
+ * may have the same sequence number. So it takes some that agree, and others undo them. */
+static void learn(struct sl_chakra *c, const struct sl_event *op, uint32_t thread)
+{
+    struct sl_chakra_number *n = number_slot(c, op);
+
+    if (n->number == op->context && n->sequence == op->u.row.sequence)
+        return;
+    if (n->number != op->context || (n->thread != thread && n->votes <= 1)) {
+        *n = (struct sl_chakra_number){op->context, thread, 1, op->u.row.sequence};
+        return;
+    }
+    n->sequence = op->u.row.sequence;
+    if (n->thread != thread)
+        n->votes--;
+    else if (n->votes < SL_CHAKRA_VOTES_MAX && ++n->votes == SL_CHAKRA_VOTES)
+        forget_doubles(c, n);
+}
+
+void sl_chakra_note_sequence(struct sl_chakra *c, const struct sl_event *op)
+{
+    const struct sl_chakra_forward *f = forward_of(c, op);
+
+    if (op->u.row.sequence >= 0 && !op->context)
+        note_forward(c, op);
+    else if (f && f->threads == 1)
+        learn(c, op, f->thread[0]);
+}
+
+/* 0: none of them, or not known which. One alone is it, if nothing says otherwise. */
+static uint32_t forward_thread_of(const struct sl_chakra *c, const struct sl_chakra_forward *f,
+                                  const struct sl_event *op)
+{
+    const struct sl_chakra_number *n = number_slot(c, op);
+    int is_met = n->number == op->context;
+
+    if (is_met && is_known(n))
+        return has_run(f, n->thread) ? n->thread : 0;
+    return f->threads == 1 && (!is_met || n->thread == f->thread[0]) ? f->thread[0] : 0;
+}
+
+struct sl_chakra_thread *sl_chakra_caller_of(struct sl_chakra *c, const struct sl_event *ev)
+{
+    const struct sl_chakra_forward *f = forward_of(c, ev);
+    struct sl_chakra_thread *t;
+    uint32_t thread;
+
+    if (!f)
+        return NULL;
+    thread = forward_thread_of(c, f, ev);
+    if (!thread)
+        c->count.callers_unknown++;
+    if (!thread || thread == ev->thread)
+        return NULL;
+    t = sl_chakra_find_thread(c, thread);
+    return t && (t->last || t->pending) && !is_busy(t, ev->start_ns) ? t : NULL;
+}

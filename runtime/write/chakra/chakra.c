@@ -1,0 +1,439 @@
+/*
+ * chakra.c - files, what is held, and the order in which it goes out.
+ *
+ * Rows are held until sl_chakra_advance() says that everything that ended before them is in. Then
+ * they go out sorted by start. A row that ended later than that stays, even if it began earlier:
+ * nothing that waits for it can have ended either.
+ *
+ * Threads: one owner. Memory: one area, mapped at creation and divided by the cap; pages of it that
+ * are never used take no memory.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/pages.h"
+#include "write/chakra/chakra_internal.h"
+#include "write/chakra/wire.h"
+
+#define DEFAULT_CAP_BYTES (24u << 20)
+#define LEAST_CAP_BYTES   (12u << 20)
+
+/* A node without its name, dependencies and texts. */
+#define NODE_BYTES 1024u
+
+/* Bytes that a held row takes: itself, and its two places in the sort. */
+#define HELD_BYTES (sizeof(struct sl_event) + 2 * sizeof(struct sl_chakra_turn))
+
+/* Divides `memory`; returns what that takes. With NULL: only that. */
+static size_t divide(struct sl_chakra *c, char *memory)
+{
+    size_t at = 0;
+
+#define TAKE(member, bytes)                                                                        \
+    do {                                                                                           \
+        c->member = (void *)(memory + at);                                                         \
+        at += sl_pages_round(bytes);                                                               \
+    } while (0)
+    TAKE(block, SL_CHAKRA_BLOCK);
+    TAKE(node, NODE_BYTES * 16 + SL_CHAKRA_NAME_MAX + SL_CHAKRA_MORE_MAX +
+                   SL_CHAKRA_DEPS * SL_WIRE_VARINT_MAX);
+    TAKE(name, 2 * SL_CHAKRA_NAME_MAX);
+    TAKE(dep, SL_CHAKRA_DEPS * sizeof(*c->dep));
+    TAKE(edge_bucket, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
+    TAKE(op, SL_CHAKRA_OPS * sizeof(*c->op));
+    TAKE(launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
+    TAKE(thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
+    TAKE(thread_at, SL_CHAKRA_THREAD_PLACES * sizeof(*c->thread_at));
+    TAKE(open, SL_CHAKRA_OPEN * sizeof(*c->open));
+    TAKE(forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
+    TAKE(number, SL_CHAKRA_NUMBERS * sizeof(*c->number));
+    TAKE(stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
+    TAKE(stream_at, SL_CHAKRA_STREAM_PLACES * sizeof(*c->stream_at));
+    TAKE(called, SL_CHAKRA_CALLED * sizeof(*c->called));
+    TAKE(held, c->held_max * sizeof(*c->held));
+    TAKE(turn, c->held_max * sizeof(*c->turn));
+    TAKE(turn_spare, c->held_max * sizeof(*c->turn_spare));
+    TAKE(edge, c->edges_max * sizeof(*c->edge));
+#undef TAKE
+    return at;
+}
+
+int sl_chakra_create(struct sl_chakra **out, const struct sl_chakra_options *opt)
+{
+    size_t cap = opt->cap_bytes ? opt->cap_bytes : DEFAULT_CAP_BYTES;
+    struct sl_chakra *c;
+
+    if (cap < LEAST_CAP_BYTES)
+        return -EINVAL;
+    c = sl_pages_map(sizeof(*c));
+    if (!c)
+        return -ENOMEM;
+    c->opt = *opt;
+    if (!c->opt.correlation_mask)
+        c->opt.correlation_mask = UINT64_MAX;
+    /* A quarter of what the fixed areas leave is for edges. */
+    cap -= divide(c, NULL) + SL_CHAKRA_NAMES_BYTES;
+    c->held_max = cap / 4 * 3 / HELD_BYTES;
+    c->edges_max = cap / 4 / sizeof(*c->edge);
+    c->area_bytes = divide(c, NULL);
+    c->area = sl_pages_map(c->area_bytes);
+    if (!c->area)
+        goto fail_area;
+    divide(c, c->area);
+    if (sl_text_cache_init(&c->names, SL_CHAKRA_NAMES_BYTES) != 0)
+        goto fail_names;
+    sl_arena_init(&c->group_arena, SL_CHAKRA_GROUPS_BYTES, 64 * 1024);
+    *out = c;
+    return 0;
+
+fail_names:
+    sl_pages_unmap(c->area, c->area_bytes);
+fail_area:
+    sl_pages_unmap(c, sizeof(*c));
+    return -ENOMEM;
+}
+
+void sl_chakra_destroy(struct sl_chakra *c)
+{
+    if (!c)
+        return;
+    sl_arena_destroy(&c->group_arena);
+    sl_text_cache_destroy(&c->names);
+    sl_pages_unmap(c->area, c->area_bytes);
+    sl_pages_unmap(c, sizeof(*c));
+}
+
+/* Ids are those of one file: nothing that is known by them outlives it. */
+static void forget(struct sl_chakra *c)
+{
+    sl_pages_clear(c->edge_bucket, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
+    sl_pages_clear(c->op, SL_CHAKRA_OPS * sizeof(*c->op));
+    sl_pages_clear(c->launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
+    sl_pages_clear(c->thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
+    sl_pages_clear(c->thread_at, SL_CHAKRA_THREAD_PLACES * sizeof(*c->thread_at));
+    sl_pages_clear(c->open, SL_CHAKRA_OPEN * sizeof(*c->open));
+    sl_pages_clear(c->forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
+    sl_pages_clear(c->number, SL_CHAKRA_NUMBERS * sizeof(*c->number));
+    sl_pages_clear(c->stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
+    sl_pages_clear(c->stream_at, SL_CHAKRA_STREAM_PLACES * sizeof(*c->stream_at));
+    sl_pages_clear(c->called, SL_CHAKRA_CALLED * sizeof(*c->called));
+    memset(&c->unseen, 0, sizeof(c->unseen));
+    memset(&c->forgotten, 0, sizeof(c->forgotten));
+    memset(c->first_context, 0, sizeof(c->first_context));
+    memset(&c->count, 0, sizeof(c->count));
+    c->threads = 0;
+    c->open_free = NULL;
+    c->opened = 0;
+    c->streams = 0;
+    c->held_count = 0;
+    c->edges = 0;
+    c->deps = 0;
+    c->used = 0;
+}
+
+int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_trace_meta *meta)
+{
+    if (c->sink)
+        return -EBUSY;
+    forget(c);
+    c->meta = *meta;
+    c->sink = sink;
+    c->error = 0;
+    c->header_out = 0;
+    c->ending = 0;
+    c->last_ns = 0;
+    return 0;
+}
+
+/* ---- what goes out, and when ---- */
+
+/* The header stands first, so the base and the device are those of what is known by now. */
+static void put_header(struct sl_chakra *c)
+{
+    size_t i;
+
+    c->base_ns = c->meta.opened_ns ? c->meta.opened_ns : UINT64_MAX;
+    c->device = SL_STREAM_NONE;
+    for (i = 0; i < c->held_count; i++) {
+        const struct sl_event *ev = &c->held[i];
+
+        if (ev->start_ns < c->base_ns)
+            c->base_ns = ev->start_ns;
+        if (c->device == SL_STREAM_NONE && !sl_chakra_is_cpu(ev))
+            c->device = ev->device;
+    }
+    if (c->base_ns == UINT64_MAX)
+        c->base_ns = 0;
+    sl_chakra_put_header(c);
+    c->header_out = 1;
+}
+
+/* A launch that is not over yet must go out before its operations: they wait with it. */
+static uint64_t with_launches(const struct sl_chakra *c, uint64_t complete_ns)
+{
+    uint64_t until = complete_ns;
+    size_t i;
+
+    for (i = 0; i < c->held_count; i++) {
+        const struct sl_event *ev = &c->held[i];
+
+        if (ev->end_ns > complete_ns && ev->flags & SL_EVF_LAUNCH && sl_chakra_is_cpu(ev) &&
+            ev->start_ns < until)
+            until = ev->start_ns;
+    }
+    return until;
+}
+
+/* A row around others goes out piece by piece: it is taken when it begins. */
+static uint64_t ready_ns(const struct sl_event *ev)
+{
+    return sl_chakra_is_outer(ev) ? ev->start_ns : ev->end_ns;
+}
+
+static int is_ready(const struct sl_event *ev, uint64_t until_ns)
+{
+    return ready_ns(ev) <= until_ns;
+}
+
+/* Out of `held`, where it stays until the others close up. */
+static void mark_out(struct sl_event *ev)
+{
+    ev->start_ns = 0;
+}
+
+static int is_out(const struct sl_event *ev)
+{
+    return ev->start_ns == 0;
+}
+
+static void put_row(struct sl_chakra *c, const struct sl_event *ev)
+{
+    if (sl_chakra_is_end(ev))
+        sl_chakra_take_end(c, ev);
+    else if (sl_chakra_is_cpu(ev))
+        sl_chakra_take_row(c, ev);
+    else
+        sl_chakra_take_op(c, ev);
+}
+
+/* Few do: a launch begins before its operation. */
+static int lacks_launch(const struct sl_chakra *c, const struct sl_event *ev)
+{
+    return !sl_chakra_is_cpu(ev) && !sl_chakra_has_launch(c, ev->correlation);
+}
+
+/* What is ready by then, up to an operation that must wait for later rows. */
+static void put_held(struct sl_chakra *c, uint64_t until_ns)
+{
+    uint64_t complete_ns = until_ns;
+    struct sl_chakra_turn *turn;
+    size_t i, ready = 0, kept = 0;
+    int looked = 0;
+
+    c->unseen.until_ns = 0;
+    for (i = 0; i < c->held_count; i++) {
+        if (is_ready(&c->held[i], until_ns))
+            c->turn[ready++] = (struct sl_chakra_turn){c->held[i].start_ns, (uint32_t)i};
+    }
+    if (ready && !c->header_out)
+        put_header(c);
+    turn = sl_chakra_order(c->held, c->turn, c->turn_spare, ready);
+    for (i = 0; i < ready && !c->error; i++) {
+        struct sl_event *ev = &c->held[turn[i].index];
+
+        if (!looked && lacks_launch(c, ev)) {
+            looked = 1;
+            turn = sl_chakra_behind_calls(c, turn, i, &ready, &until_ns);
+            if (i == ready)
+                break;
+            ev = &c->held[turn[i].index];
+        }
+        if (!sl_chakra_is_cpu(ev) && sl_chakra_must_wait(c, ev, complete_ns)) {
+            until_ns = sl_chakra_before(ev->start_ns);
+            break;
+        }
+        put_row(c, ev);
+        mark_out(ev);
+    }
+    for (i = 0; i < c->held_count; i++)
+        if (!is_out(&c->held[i]))
+            c->held[kept++] = c->held[i];
+    c->held_count = kept;
+    sl_chakra_settle_waits(c, until_ns);
+    sl_chakra_sweep_edges(c, until_ns);
+}
+
+static int is_held(const struct sl_chakra_turn *call, size_t count, uint64_t correlation)
+{
+    size_t low = 0;
+
+    while (count) {
+        size_t half = count / 2;
+
+        if (call[low + half].key == correlation)
+            return 1;
+        if (call[low + half].key < correlation) {
+            low += half + 1;
+            count -= half + 1;
+        } else {
+            count = half;
+        }
+    }
+    return 0;
+}
+
+/* Up to `until_ns`, but not past an operation whose launch has not come: its row may be on its way
+ * (a driver call is kept back until it is known to be in no runtime call). */
+static uint64_t with_late_launches(struct sl_chakra *c, uint64_t until_ns)
+{
+    struct sl_chakra_turn *call;
+    size_t i, calls = 0;
+
+    for (i = 0; i < c->held_count; i++)
+        if (sl_chakra_is_call(&c->held[i]))
+            c->turn[calls++] = (struct sl_chakra_turn){c->held[i].correlation, (uint32_t)i};
+    call = sl_chakra_sort(c->turn, c->turn_spare, calls);
+    for (i = 0; i < c->held_count; i++) {
+        const struct sl_event *ev = &c->held[i];
+
+        if (!sl_chakra_is_cpu(ev) && ev->start_ns <= until_ns &&
+            !sl_chakra_has_launch(c, ev->correlation) && !is_held(call, calls, ev->correlation))
+            until_ns = ev->start_ns - 1;
+    }
+    return until_ns;
+}
+
+/* Each look at all that is held must be for some room. */
+static int is_crowded(const struct sl_chakra *c)
+{
+    return c->held_count > c->held_max / 16 * 15;
+}
+
+/* No room: the older half of the time goes out, if need be with what is known of it. */
+static void make_room(struct sl_chakra *c)
+{
+    uint64_t first = UINT64_MAX, last = 0, middle;
+    size_t i;
+
+    for (i = 0; i < c->held_count; i++) {
+        uint64_t ns = ready_ns(&c->held[i]);
+
+        first = ns < first ? ns : first;
+        last = ns > last ? ns : last;
+    }
+    middle = first + (last - first) / 2;
+    c->count.forced++;
+    put_held(c, with_launches(c, with_late_launches(c, middle)));
+    c->hurried = 1;
+    if (is_crowded(c))
+        put_held(c, middle);
+    /* One row far from the others: its half may have been that row alone. */
+    if (is_crowded(c))
+        put_held(c, last);
+    c->hurried = 0;
+}
+
+static int is_row(const struct sl_event *ev)
+{
+    switch (ev->kind) {
+    case SL_EV_KERNEL:
+    case SL_EV_MEMCPY:
+    case SL_EV_MEMSET:
+    case SL_EV_GRAPH:
+    case SL_EV_RUNTIME:
+    case SL_EV_DRIVER:
+        return 1;
+    case SL_EV_CPU_OP:
+    case SL_EV_RANGE:
+        return !(ev->flags & SL_EVF_ASYNC);
+    case SL_EV_NVTX_RANGE: /* those that are no thread's nested ones are not told when they begin */
+        return ev->end_ns == SL_END_UNKNOWN || ev->flags & SL_EVF_BEGUN;
+    default:
+        return 0;
+    }
+}
+
+static void hold(struct sl_chakra *c, const struct sl_event *ev)
+{
+    struct sl_event *held = &c->held[c->held_count++];
+
+    *held = *ev;
+    if (ev->end_ns != SL_END_UNKNOWN && ev->end_ns > c->last_ns)
+        c->last_ns = ev->end_ns;
+    if (sl_chakra_is_call(ev))
+        sl_chakra_note_call(c, ev);
+    if (ev->kind == SL_EV_NVTX_RANGE)
+        held->u.note.payload = ev->correlation; /* sl_chakra_numbers() */
+    if (sl_chakra_is_outer(ev))
+        held->correlation = 0;
+    if (sl_chakra_is_end(ev))
+        held->start_ns = ev->end_ns;
+}
+
+int sl_chakra_events(struct sl_chakra *c, const struct sl_event *ev, size_t count)
+{
+    size_t i;
+
+    for (i = 0; c->sink && i < count && !c->error; i++) {
+        if (!is_row(&ev[i]))
+            continue;
+        if (ev[i].start_ns == 0 || ev[i].end_ns < ev[i].start_ns ||
+            ev[i].flags & (SL_EVF_NO_TIME | SL_EVF_STILL_RUNNING)) {
+            c->count.rows_invalid++;
+            continue;
+        }
+        if (c->held_count == c->held_max)
+            make_room(c);
+        hold(c, &ev[i]);
+    }
+    return c->error;
+}
+
+/* The header names the device, so it waits for the first operation, as long as there is room. */
+static int is_too_early(const struct sl_chakra *c)
+{
+    size_t i;
+
+    for (i = 0; !c->header_out && i < c->held_count; i++)
+        if (!sl_chakra_is_cpu(&c->held[i]))
+            return 0;
+    return !c->header_out;
+}
+
+int sl_chakra_advance(struct sl_chakra *c, uint64_t complete_ns)
+{
+    /* Until then an operation is held back, and what began after it: unseen.c. */
+    if (c->sink && !c->error && complete_ns >= c->unseen.until_ns && !is_too_early(c))
+        put_held(c, with_launches(c, complete_ns));
+    return c->error;
+}
+
+int sl_chakra_flush(struct sl_chakra *c)
+{
+    if (c->sink)
+        sl_chakra_hand_over(c);
+    return c->error;
+}
+
+int sl_chakra_end(struct sl_chakra *c)
+{
+    int error;
+
+    if (!c->sink)
+        return -EINVAL;
+    c->ending = 1;
+    put_held(c, UINT64_MAX);
+    sl_chakra_close_threads(c);
+    if (!c->header_out)
+        put_header(c);
+    sl_chakra_hand_over(c);
+    error = c->error;
+    c->sink = NULL;
+    c->error = 0;
+    return error;
+}
+
+void sl_chakra_get_counts(const struct sl_chakra *c, struct sl_chakra_counts *out)
+{
+    *out = c->count;
+}

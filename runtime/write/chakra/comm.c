@@ -1,0 +1,120 @@
+/*
+ * comm.c - collectives, and the communicators they run on.
+ *
+ * ASTRA-sim aborts on collective types that it has no algorithm for, and on a communicator that the
+ * comm-group file does not list. Such operations are computation to it, with their true type in an
+ * attribute of its own.
+ *
+ * Threads: one owner. Memory: groups in an arena under a cap.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "write/chakra/attribute.h"
+#include "write/chakra/chakra_internal.h"
+
+/* Chakra's NodeType */
+enum {
+    NODE_COMP = 4,
+    NODE_COMM_SEND = 5,
+    NODE_COMM_RECV = 6,
+    NODE_COMM_COLL = 7
+};
+
+#define NODE_ATTR 10
+
+#define PUT_NUMBER(at, name, type, v)                                                              \
+    sl_chakra_attribute(at, NODE_ATTR, name, sizeof(name) - 1, type, (uint64_t)(v))
+
+static const struct {
+    const char *name;
+    unsigned node_type;
+} kind_of[] = {
+    [SL_COMM_ALL_REDUCE] = {"ALL_REDUCE", NODE_COMM_COLL},
+    [SL_COMM_REDUCE] = {"REDUCE", NODE_COMP},
+    [SL_COMM_ALL_GATHER] = {"ALL_GATHER", NODE_COMM_COLL},
+    [SL_COMM_GATHER] = {"GATHER", NODE_COMP},
+    [SL_COMM_SCATTER] = {"SCATTER", NODE_COMP},
+    [SL_COMM_BROADCAST] = {"BROADCAST", NODE_COMM_COLL},
+    [SL_COMM_ALL_TO_ALL] = {"ALL_TO_ALL", NODE_COMM_COLL},
+    [SL_COMM_REDUCE_SCATTER] = {"REDUCE_SCATTER", NODE_COMM_COLL},
+    [SL_COMM_REDUCE_SCATTER_BLOCK] = {"REDUCE_SCATTER_BLOCK", NODE_COMP},
+    [SL_COMM_BARRIER] = {"BARRIER", NODE_COMP},
+    [SL_COMM_SEND] = {"SEND", NODE_COMM_SEND},
+    [SL_COMM_RECV] = {"RECV", NODE_COMM_RECV},
+};
+
+unsigned sl_chakra_node_type(const struct sl_chakra_collective *coll)
+{
+    return coll ? kind_of[coll->type].node_type : NODE_COMP;
+}
+
+char *sl_chakra_put_collective(char *at, const struct sl_chakra_collective *coll)
+{
+    char group[16] = "";
+
+    if (sl_chakra_node_type(coll) == NODE_COMP)
+        at = sl_chakra_text_attribute(at, NODE_ATTR, "collective", kind_of[coll->type].name);
+    else if (sl_chakra_node_type(coll) == NODE_COMM_COLL)
+        at = PUT_NUMBER(at, "comm_type", SL_CHAKRA_INT64, coll->type);
+    at = PUT_NUMBER(at, "comm_size", SL_CHAKRA_INT64, coll->bytes);
+    if (coll->type == SL_COMM_SEND)
+        at = PUT_NUMBER(at, "comm_dst", SL_CHAKRA_INT32, (int64_t)coll->peer);
+    if (coll->type == SL_COMM_RECV)
+        at = PUT_NUMBER(at, "comm_src", SL_CHAKRA_INT32, (int64_t)coll->peer);
+    if (coll->type == SL_COMM_SEND || coll->type == SL_COMM_RECV)
+        at = PUT_NUMBER(at, "comm_tag", SL_CHAKRA_INT32, (int64_t)coll->tag);
+    if (coll->group)
+        snprintf(group, sizeof(group), "%u", coll->group);
+    return sl_chakra_text_attribute(at, NODE_ATTR, "pg_name", group);
+}
+
+int sl_chakra_has_group(const struct sl_chakra *c, uint32_t number)
+{
+    const struct sl_chakra_group *g = c->group;
+
+    while (g && g->number != number)
+        g = g->next;
+    return number == 0 || g;
+}
+
+int sl_chakra_group(struct sl_chakra *c, uint32_t number, const uint32_t *rank, size_t ranks)
+{
+    struct sl_chakra_group *g;
+
+    if (number == 0)
+        return -EINVAL;
+    if (sl_chakra_has_group(c, number))
+        return 0;
+    if (ranks > SL_CHAKRA_GROUPS_BYTES / sizeof(*rank))
+        return -ENOSPC;
+    g = sl_arena_alloc(&c->group_arena, sizeof(*g) + ranks * sizeof(*rank), _Alignof(uint64_t));
+    if (!g)
+        return -ENOSPC;
+    g->number = number;
+    g->ranks = (uint32_t)ranks;
+    memcpy(g->rank, rank, ranks * sizeof(*rank));
+    g->next = c->group;
+    c->group = g;
+    return 0;
+}
+
+int sl_chakra_put_groups(const struct sl_chakra *c, struct sl_sink *sink)
+{
+    const struct sl_chakra_group *g;
+    char text[48];
+    uint32_t i;
+    int n, error = sink->write(sink, "{", 1);
+
+    for (g = c->group; g; g = g->next) {
+        n = snprintf(text, sizeof(text), "%s\"%u\": [", g == c->group ? "" : ", ", g->number);
+        error = error ? error : sink->write(sink, text, (size_t)n);
+        for (i = 0; i < g->ranks; i++) {
+            n = snprintf(text, sizeof(text), i ? ", %u" : "%u", g->rank[i]);
+            error = error ? error : sink->write(sink, text, (size_t)n);
+        }
+        error = error ? error : sink->write(sink, "]", 1);
+    }
+    return error ? error : sink->write(sink, "}\n", 2);
+}

@@ -1,0 +1,445 @@
+/*
+ * cpu.c - threads: exclusive pieces, gaps, and calls that wait.
+ *
+ * Rows of a thread come by start and may stand inside each other. A row is cut at the rows inside
+ * it; pieces follow each other without a hole, what no row covers being a gap, so that replaying
+ * them one after the other gives the host's time back.
+ *
+ * A row that has begun is *pending*: how it goes out is known when the next row of the thread
+ * comes, or when a GPU operation that it launched does. A call that waits becomes two nodes: NAME,
+ * which ends at the enqueue and is the parent of the call's own operation, and NAME.wait, which
+ * follows NAME and all sources and lasts as long as the call went on after them. Where all of that
+ * was over before the call's own operation began (a copy from pageable memory, which waits for its
+ * stream and then reads the memory), NAME.wait ends there, is the operation's parent, and a third
+ * piece goes to the call's end.
+ *
+ *     thread   |gap|   NAME   |                     |.wait|gap|
+ *     stream             |  own operation or source |
+ *
+ * A backward pass is two threads: the caller's time ends where autograd's first operator begins,
+ * which follows it, and goes on where autograd's last one ended, after that. What lies between is
+ * no node of the caller's.
+ *
+ *     caller   |  up to here |                     | and on
+ *     autograd               | op | gap | op | ... |
+ *
+ * Of two rows around others that overlap, the one that began last has the time. What was said
+ * before holds for a row that is known to have begun as for one that is known whole.
+ *
+ * Threads: one owner. Memory: see thread.c.
+ */
+#include "write/chakra/chakra_internal.h"
+
+static struct sl_chakra_launch *launch_slot(const struct sl_chakra *c, uint64_t correlation)
+{
+    return &c->launch[correlation & (SL_CHAKRA_LAUNCHES - 1)];
+}
+
+/* The next node of a thread: after its last one, and what else stands in c->dep. */
+static void put(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl_event *ev,
+                int waits, uint64_t start_ns, uint64_t end_ns)
+{
+    struct sl_chakra_node n = {.ev = ev, .waits = waits, .thread = t->id};
+
+    n.first = ev == &t->row && !t->named;
+    n.start_ns = start_ns;
+    n.end_ns = end_ns;
+    n.name = ev ? sl_chakra_name(c, ev) : NULL;
+    sl_chakra_add_dep(c, t->last);
+    sl_chakra_add_dep(c, t->after);
+    t->after = 0;
+    t->last = sl_chakra_put_node(c, &n);
+    t->frontier_ns = end_ns;
+    c->count.cpu_nodes++;
+    c->count.gap_nodes += !ev;
+    c->count.wait_nodes += (uint64_t)(waits != 0);
+}
+
+static void put_until(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl_event *ev,
+                      uint64_t until_ns)
+{
+    if (until_ns > t->frontier_ns)
+        put(c, t, ev, 0, t->frontier_ns, until_ns);
+}
+
+/* The last node is the parent of what the pending row launches. */
+static void set_launch(struct sl_chakra *c, const struct sl_chakra_thread *t)
+{
+    struct sl_chakra_launch *l = launch_slot(c, t->row.correlation);
+
+    if (l->taken && l->correlation == t->row.correlation) {
+        l->id = t->last;
+        l->end_ns = t->frontier_ns;
+    }
+}
+
+/* The first piece of the pending row, of any length. */
+static void put_named(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+{
+    put(c, t, &t->row, 0, t->frontier_ns, until_ns > t->frontier_ns ? until_ns : t->frontier_ns);
+    t->named = 1;
+    set_launch(c, t);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* NAME.wait: from the end of the last source on. */
+static void put_wait(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+{
+    uint64_t from = t->frontier_ns;
+
+    sl_chakra_add_sources(c, t->row.correlation, 0, 0, &from);
+    put(c, t, &t->row, 1, earlier(from, until_ns), until_ns);
+}
+
+static void finish_wait(struct sl_chakra *c, struct sl_chakra_thread *t)
+{
+    if (!t->named && t->row.flags & SL_EVF_LAUNCH)
+        put_named(c, t, earlier(t->row.end_ns, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS));
+    put_wait(c, t, t->row.end_ns);
+}
+
+/* Writes the pending row to its end. */
+static void finish_row(struct sl_chakra *c, struct sl_chakra_thread *t)
+{
+    t->pending = 0;
+    if (sl_chakra_waits(c, t->row.correlation))
+        finish_wait(c, t);
+    else if (!t->named)
+        put_named(c, t, t->row.end_ns);
+    else
+        put_until(c, t, &t->row, t->row.end_ns);
+}
+
+/* Writes the rows around the frontier that end by then. */
+static void close_open(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+{
+    while (t->open && t->open->row.end_ns <= until_ns) {
+        struct sl_chakra_open *o = t->open;
+
+        t->open = o->around;
+        t->depth--;
+        put_until(c, t, &o->row, o->row.end_ns);
+        o->around = c->open_free;
+        c->open_free = o;
+    }
+}
+
+static struct sl_event *innermost(const struct sl_chakra_thread *t)
+{
+    return t->open ? &t->open->row : NULL;
+}
+
+/* Writes all of a thread that worked for another. */
+static void finish_worker(struct sl_chakra *c, struct sl_chakra_thread *t)
+{
+    uint64_t end_ns = 0;
+
+    if (t->pending)
+        finish_row(c, t);
+    for (const struct sl_chakra_open *o = t->open; o; o = o->around)
+        end_ns = o->row.end_ns;
+    close_open(c, t, end_ns);
+}
+
+static int works_at(const struct sl_chakra_thread *t, uint64_t ns)
+{
+    int works = t->pending && t->row.end_ns > ns;
+
+    for (const struct sl_chakra_open *o = t->open; o; o = o->around)
+        works |= o->row.end_ns > ns;
+    return works;
+}
+
+/* The threads that worked for this one: if all of them are idle by then it went on when the last of
+ * them had ended; else it never waited. */
+static void take_back(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+{
+    uint64_t done_ns = t->frontier_ns;
+    const struct sl_event *around;
+    int waited = 1;
+    size_t i;
+
+    for (i = 0; i < c->threads; i++) {
+        struct sl_chakra_thread *w = &c->thread[i];
+
+        if (!w->has_caller || w->caller != t->id)
+            continue;
+        waited &= !works_at(w, until_ns);
+        if (waited)
+            finish_worker(c, w);
+        done_ns = w->frontier_ns > done_ns ? w->frontier_ns : done_ns;
+    }
+    for (i = 0; i < c->threads; i++) {
+        struct sl_chakra_thread *w = &c->thread[i];
+
+        if (!w->has_caller || w->caller != t->id)
+            continue;
+        w->has_caller = 0;
+        if (waited)
+            sl_chakra_add_dep(c, w->last);
+    }
+    t->waits_for = 0;
+    if (!waited || done_ns > until_ns) {
+        c->deps = 0;
+        return;
+    }
+    around = innermost(t);
+    if (around && around->end_ns < until_ns)
+        until_ns = around->end_ns > done_ns ? around->end_ns : done_ns;
+    put(c, t, around, 0, done_ns, until_ns);
+}
+
+/* For one more row around those of the thread. */
+static int has_place(struct sl_chakra *c, const struct sl_chakra_thread *t, uint64_t ns)
+{
+    if (!c->open_free && c->opened == SL_CHAKRA_OPEN)
+        sl_chakra_settle_idle(c, ns);
+    return t->depth < SL_CHAKRA_DEPTH && (c->open_free || c->opened < SL_CHAKRA_OPEN);
+}
+
+static void open_row(struct sl_chakra *c, struct sl_chakra_thread *t)
+{
+    struct sl_chakra_open *o = c->open_free;
+
+    if (o)
+        c->open_free = o->around;
+    else
+        o = &c->open[c->opened++];
+    o->row = t->row;
+    o->around = t->open;
+    t->open = o;
+    t->depth++;
+}
+
+/* Rows come that are inside the pending one: it stays around them. */
+static void begin_inside(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+{
+    int opens = has_place(c, t, until_ns);
+
+    /* Too deep: what is left of a call's time is its own, of another row's the one's around. */
+    if (!opens && !sl_chakra_is_outer(&t->row))
+        return;
+    if (!t->named)
+        put_named(c, t, until_ns);
+    if (opens)
+        open_row(c, t);
+    else
+        c->count.rows_deep++;
+    t->pending = 0;
+}
+
+/* Writes the thread's time up to the start of its next row. */
+static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+{
+    if (t->waits_for)
+        take_back(c, t, until_ns);
+    if (t->pending && t->row.end_ns > until_ns && !sl_chakra_waits(c, t->row.correlation))
+        begin_inside(c, t, until_ns);
+    if (t->pending)
+        finish_row(c, t);
+    close_open(c, t, until_ns);
+    put_until(c, t, innermost(t), until_ns);
+}
+
+/* Autograd begins on this thread: its row follows what the caller did, not a gap of its own. */
+static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
+                      struct sl_chakra_thread *caller, uint64_t start_ns)
+{
+    finish_worker(c, t);
+    /* With others at work for it, the caller's time has ended at the first of them. */
+    if (!caller->waits_for)
+        settle(c, caller, start_ns);
+    t->frontier_ns = start_ns;
+    t->after = caller->last;
+    t->has_caller = 1;
+    t->caller = caller->id;
+    caller->waits_for++;
+    c->count.handovers++;
+}
+
+/* The pending row goes out whole before this one: what ends later is not inside it, even if it came
+ * too late to go first. Rows around others are never inside a call. */
+static int ends_first(const struct sl_chakra_thread *t, const struct sl_event *ev)
+{
+    if (sl_chakra_is_outer(&t->row) && ev->start_ns >= t->row.start_ns)
+        return 0;
+    return ev->end_ns > t->row.end_ns || (sl_chakra_is_call(&t->row) && sl_chakra_is_outer(ev));
+}
+
+/* All of its time is written. A row around others leaves a piece without time then: a clock that is
+ * a moment behind may be all there is to it. */
+static int is_late(const struct sl_chakra_thread *t, const struct sl_event *ev)
+{
+    return ev->start_ns < t->frontier_ns && ev->end_ns <= t->frontier_ns && !sl_chakra_is_outer(ev);
+}
+
+void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
+{
+    struct sl_chakra_thread *t = sl_chakra_get_thread(c, ev->thread, ev->start_ns), *caller;
+    struct sl_chakra_launch *l = launch_slot(c, ev->correlation);
+
+    if (!t) {
+        c->count.rows_full++;
+        return;
+    }
+    if (is_late(t, ev)) {
+        c->count.rows_late++;
+        return;
+    }
+    if (t->pending && ends_first(t, ev))
+        finish_row(c, t);
+    if (ev->kind == SL_EV_CPU_OP)
+        sl_chakra_note_sequence(c, ev);
+    caller = ev->kind == SL_EV_CPU_OP && !t->has_caller && !works_at(t, ev->start_ns)
+                 ? sl_chakra_caller_of(c, ev)
+                 : NULL;
+    if (caller)
+        hand_over(c, t, caller, ev->start_ns);
+    settle(c, t, ev->start_ns);
+    if (is_late(t, ev)) {
+        c->count.rows_late++;
+        return;
+    }
+    c->count.rows_cut += ev->start_ns < t->frontier_ns;
+    t->row = *ev;
+    t->pending = 1;
+    t->named = 0;
+    if (ev->correlation)
+        *l = (struct sl_chakra_launch){ev->correlation, 0, 0, ev->thread, 1};
+}
+
+/* One that began before it was known when it would end; NULL: it is not known at all. */
+static struct sl_event *find_begun(struct sl_chakra_thread *t, const struct sl_event *end)
+{
+    struct sl_chakra_open *o;
+
+    if (t->pending && t->row.kind == end->kind && t->row.stream == end->stream &&
+        t->row.end_ns == SL_END_UNKNOWN)
+        return &t->row;
+    for (o = t->open; o; o = o->around)
+        if (o->row.kind == end->kind && o->row.stream == end->stream &&
+            o->row.end_ns == SL_END_UNKNOWN)
+            return &o->row;
+    return NULL;
+}
+
+void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev)
+{
+    struct sl_chakra_thread *t = sl_chakra_find_thread(c, ev->thread);
+    struct sl_event *row = t ? find_begun(t, ev) : NULL;
+
+    if (row)
+        row->end_ns = ev->end_ns;
+}
+
+/* An operation that the pending row launched begins: not before the row does. */
+static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t start_ns,
+                     uint64_t free_ns)
+{
+    uint64_t cut = start_ns < t->row.start_ns ? t->row.start_ns : earlier(start_ns, t->row.end_ns);
+    int waits = sl_chakra_waits(c, t->row.correlation);
+
+    if (!waits && t->row.end_ns - cut <= SL_CHAKRA_DELAY_MAX_NS) {
+        finish_row(c, t);
+        return;
+    }
+    if (waits && cut > t->row.start_ns && sl_chakra_waited_by(c, t->row.correlation, start_ns)) {
+        /* It waited first and enqueued then: a copy from pageable memory. */
+        put_named(c, t, earlier(cut, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS));
+        put_wait(c, t, cut);
+        set_launch(c, t);
+        return;
+    }
+    /* Right behind other work: when it was enqueued is not known, only that it was. Later than that
+     * on an idle stream: it was enqueued just then. */
+    if (free_ns > t->row.start_ns && start_ns <= free_ns + SL_CHAKRA_DELAY_MAX_NS)
+        cut = earlier(cut, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS);
+    put_named(c, t, cut);
+}
+
+int sl_chakra_has_launch(const struct sl_chakra *c, uint64_t correlation)
+{
+    const struct sl_chakra_launch *l = launch_slot(c, correlation);
+
+    return l->taken && l->correlation == correlation;
+}
+
+const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
+                                                   uint64_t free_ns)
+{
+    struct sl_chakra_launch *l = launch_slot(c, op->correlation);
+    struct sl_chakra_thread *t;
+
+    if (!l->taken || l->correlation != op->correlation)
+        return NULL;
+    if (l->id)
+        return l;
+    t = sl_chakra_find_thread(c, l->thread);
+    if (!t || !t->pending || t->named || t->row.correlation != op->correlation)
+        return NULL;
+    enqueued(c, t, op->start_ns, free_ns);
+    return l->id ? l : NULL;
+}
+
+void sl_chakra_cut_thread(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t ns)
+{
+    settle(c, t, ns);
+}
+
+void sl_chakra_settle_waits(struct sl_chakra *c, uint64_t complete_ns)
+{
+    size_t i;
+
+    for (i = 0; c->edges && i < c->threads; i++) {
+        struct sl_chakra_thread *t = &c->thread[i];
+
+        if (t->pending && t->row.end_ns <= complete_ns && sl_chakra_waits(c, t->row.correlation))
+            finish_row(c, t);
+    }
+}
+
+/* A caller's time is not written while others work for it. */
+void sl_chakra_settle_idle(struct sl_chakra *c, uint64_t ns)
+{
+    for (size_t i = 0; i < c->threads; i++) {
+        struct sl_chakra_thread *t = &c->thread[i];
+
+        if (t->waits_for)
+            continue;
+        if (t->pending && t->row.end_ns <= ns)
+            finish_row(c, t);
+        if (!t->pending)
+            close_open(c, t, ns);
+    }
+}
+
+/* Their ends are lost. */
+static void end_unended(struct sl_chakra_thread *t)
+{
+    if (t->row.end_ns == SL_END_UNKNOWN)
+        t->row.end_ns = t->row.start_ns > t->frontier_ns ? t->row.start_ns : t->frontier_ns;
+    for (struct sl_chakra_open *o = t->open; o; o = o->around)
+        if (o->row.end_ns == SL_END_UNKNOWN)
+            o->row.end_ns = t->frontier_ns;
+}
+
+void sl_chakra_close_threads(struct sl_chakra *c)
+{
+    size_t i;
+
+    for (i = 0; i < c->threads; i++)
+        end_unended(&c->thread[i]);
+    for (i = 0; i < c->threads; i++) {
+        struct sl_chakra_thread *t = &c->thread[i];
+
+        if (t->waits_for && t->open)
+            take_back(c, t, t->open->row.end_ns);
+        if (t->pending)
+            finish_row(c, t);
+        close_open(c, t, UINT64_MAX);
+    }
+}

@@ -1,0 +1,160 @@
+/*
+ * et_comms.c - which collective a job's GPU operations do.
+ *
+ * Threads, memory: see et_comms.h.
+ */
+#include "write/chakra/et_comms.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pages.h"
+#include "event/collective.h"
+#include "event/op_detail.h"
+#include "event/ops.h"
+
+enum {
+    CALLS = 16384, /* powers of two */
+    TOLD = 1024,
+    COMMS_BYTES = 1 << 20,
+    DIGITS_MAX = 18,
+};
+
+/* A call's operations. */
+struct joined {
+    uint64_t correlation;
+    struct sl_chakra_collective does;
+};
+
+/* What a detail says, once it has been read. */
+struct told {
+    uint32_t detail; /* 0: free */
+    int is_known;
+    struct sl_chakra_collective does;
+};
+
+struct sl_et_comms {
+    const struct sl_intern *places, *details;
+    struct sl_comms *comms;
+    struct joined joined[CALLS];
+    struct told told[TOLD];
+};
+
+int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
+                       const struct sl_intern *details, uint32_t world_size)
+{
+    struct sl_et_comms *x = sl_pages_map(sizeof(*x));
+
+    if (!x)
+        return -ENOMEM;
+    x->places = places;
+    x->details = details;
+    if (sl_comms_create(&x->comms, COMMS_BYTES) != 0) {
+        sl_pages_unmap(x, sizeof(*x));
+        return -ENOMEM;
+    }
+    sl_comms_world(x->comms, world_size);
+    *out = x;
+    return 0;
+}
+
+void sl_et_comms_destroy(struct sl_et_comms *x)
+{
+    if (!x)
+        return;
+    sl_comms_destroy(x->comms);
+    sl_pages_unmap(x, sizeof(*x));
+}
+
+/* ---- what was told ---- */
+
+/* Without its quotes. */
+static struct sl_comm_text text_of(const struct sl_op_detail *detail, const char *name)
+{
+    struct sl_comm_text text = {NULL, 0};
+
+    text.data = sl_op_detail_member(detail, name, &text.size);
+    if (text.data && text.size >= 2 && text.data[0] == '"') {
+        text.data++;
+        text.size -= 2;
+    }
+    return text;
+}
+
+/* -1: not told, or no whole number from 0 on. */
+static int64_t number_of(const struct sl_op_detail *detail, const char *name)
+{
+    struct sl_comm_text text = text_of(detail, name);
+    int64_t number = 0;
+
+    if (!text.data || text.size == 0 || text.size > DIGITS_MAX)
+        return -1;
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return -1;
+        number = number * 10 + (text.data[i] - '0');
+    }
+    return number;
+}
+
+/* 0 or -EINVAL. */
+static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_chakra_collective *out)
+{
+    size_t length = 0;
+    const char *text = sl_intern_get(x->details, id, &length);
+    struct sl_op_detail detail;
+    struct sl_comm_told told;
+
+    if (sl_op_detail_unpack(&detail, text, length) != 0)
+        return -EINVAL;
+    told = (struct sl_comm_told){
+        .collective = text_of(&detail, "Collective name"),
+        .dtype = text_of(&detail, "dtype"),
+        .group = text_of(&detail, "Process Group Name"),
+        .group_ranks = text_of(&detail, "Process Group Ranks"),
+        .elements = number_of(&detail, "In msg nelems"),
+        .group_size = number_of(&detail, "Group size"),
+        .group_start = number_of(&detail, "Global rank start"),
+        .group_stride = number_of(&detail, "Global rank stride"),
+        .src_rank = number_of(&detail, "Src Rank"),
+        .dst_rank = number_of(&detail, "Dst Rank"),
+    };
+    return sl_comms_read(x->comms, &told, out);
+}
+
+int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
+{
+    uint32_t detail = sl_op_place_of(x->places, call).collective;
+    struct told *told = &x->told[detail % TOLD];
+    size_t groups = sl_comms_group_count(x->comms);
+
+    if (!detail)
+        return 0;
+    if (told->detail != detail) {
+        told->detail = detail;
+        told->is_known = read_detail(x, detail, &told->does) == 0;
+    }
+    if (told->is_known)
+        x->joined[call->correlation % CALLS] = (struct joined){call->correlation, told->does};
+    return sl_comms_group_count(x->comms) > groups;
+}
+
+int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_chakra_collective *out)
+{
+    const struct sl_et_comms *x = et_comms;
+    const struct joined *joined = &x->joined[op->correlation % CALLS];
+
+    if (!op->correlation || joined->correlation != op->correlation)
+        return 0;
+    *out = joined->does;
+    return 1;
+}
+
+void sl_et_comms_groups(const struct sl_et_comms *x,
+                        void (*take)(void *user, uint32_t number, const uint32_t *rank,
+                                     size_t ranks),
+                        void *user)
+{
+    sl_comms_groups(x->comms, take, user);
+}

@@ -1,0 +1,117 @@
+/*
+ * name.c - names of nodes: made once, and kept.
+ *
+ * A name is what the Kineto file shows: kernels demangled, copies with their direction. It must be
+ * valid UTF-8, or protobuf's readers refuse the whole file, so other bytes become '?'.
+ *
+ * Threads: one owner. Memory: the cache under its cap, and the writer's name area.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "event/pattern.h"
+#include "write/chakra/chakra_internal.h"
+#include "write/copy_name.h"
+#include "write/demangle.h"
+
+/* The text of an interned name and its length; demangled into the name area. */
+static const char *interned(struct sl_chakra *c, uint32_t id, int mangled, size_t *length)
+{
+    const char *name = id && c->opt.intern ? sl_intern_get(c->opt.intern, id, length) : NULL;
+    size_t demangled;
+
+    if (!name || !mangled || strlen(name) != *length)
+        return name;
+    demangled = sl_demangle(c->name, SL_CHAKRA_NAME_MAX, name);
+    if (!demangled)
+        return name;
+    *length = demangled;
+    return c->name;
+}
+
+static char *put(char *at, const char *text, size_t length)
+{
+    memcpy(at, text, length);
+    return at + length;
+}
+
+/* The name of a range whose numbers differ from row to row. */
+static const char *expanded(struct sl_chakra *c, const struct sl_event *ev, size_t *length)
+{
+    const char *pattern = interned(c, ev->name, 0, length);
+
+    if (!pattern || *length > SL_CHAKRA_NAME_MAX / 2)
+        return NULL;
+    *length = (size_t)(sl_pattern_expand(c->name, pattern, *length, sl_chakra_numbers(ev), put) -
+                       c->name);
+    return c->name;
+}
+
+static const char *make(struct sl_chakra *c, const struct sl_event *ev, size_t *length)
+{
+    const struct sl_shape *s =
+        c->opt.shapes && !sl_chakra_is_cpu(ev) ? sl_shape_get(c->opt.shapes, ev->shape) : NULL;
+    uint32_t id = ev->kind == SL_EV_KERNEL && s && s->name ? s->name : ev->name;
+    const char *name = ev->kind == SL_EV_NVTX_RANGE
+                           ? expanded(c, ev, length)
+                           : interned(c, id, ev->kind == SL_EV_KERNEL, length);
+    const char *call;
+    int n;
+
+    if (name)
+        return name;
+    switch (ev->kind) {
+    case SL_EV_KERNEL:
+    case SL_EV_NVTX_RANGE:
+        n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "unknown");
+        break;
+    case SL_EV_MEMCPY:
+        n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "Memcpy %s (%s -> %s)",
+                     sl_copy_name_kind(s ? s->copy_kind : 0),
+                     sl_copy_name_memory(s ? s->src_memory : 0),
+                     sl_copy_name_memory(s ? s->dst_memory : 0));
+        break;
+    case SL_EV_MEMSET:
+        n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "Memset (%s)",
+                     sl_copy_name_memory(s ? s->dst_memory : 0));
+        break;
+    case SL_EV_GRAPH:
+        n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "CUDA Graph");
+        break;
+    case SL_EV_CPU_OP:
+    case SL_EV_RANGE:
+        n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "unnamed");
+        break;
+    default:
+        call =
+            c->opt.api_name ? c->opt.api_name((enum sl_event_kind)ev->kind, ev->u.call.cbid) : NULL;
+        n = call ? snprintf(c->name, SL_CHAKRA_NAME_MAX, "%s", call)
+                 : snprintf(c->name, SL_CHAKRA_NAME_MAX, "%s call %u",
+                            ev->kind == SL_EV_DRIVER ? "driver" : "runtime", ev->u.call.cbid);
+        break;
+    }
+    *length = (size_t)n < SL_CHAKRA_NAME_MAX ? (size_t)n : SL_CHAKRA_NAME_MAX - 1;
+    return c->name;
+}
+
+const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event *ev)
+{
+    uint32_t which = sl_chakra_is_call(ev)    ? ev->u.call.cbid
+                     : sl_chakra_is_outer(ev) ? 0
+                                              : ev->shape;
+    int varies = ev->kind == SL_EV_NVTX_RANGE;
+    uint64_t key0 = varies ? sl_chakra_numbers(ev) : (uint64_t)which << 8 | ev->kind;
+    uint64_t key1 = (uint64_t)varies << 32 | ev->name;
+    const struct sl_text *text = sl_text_cache_find(&c->names, key0, key1);
+    char *clean = c->name + SL_CHAKRA_NAME_MAX;
+    const char *name;
+    size_t length = 0;
+
+    if (text)
+        return text;
+    name = make(c, ev, &length);
+    length = sl_utf8_clean(clean, SL_CHAKRA_NAME_MAX, name, length);
+    /* The cache's cap is far above the longest name: this cannot fail for lack of room. */
+    return sl_text_cache_add(&c->names, key0, key1, clean, length);
+}

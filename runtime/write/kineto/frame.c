@@ -1,0 +1,244 @@
+/*
+ * frame.c - what stands before and behind the rows of a file.
+ *
+ * The header goes out with the first row, when the devices are known in practice; one that turns up
+ * later stands in the trailer's "syncline" object. What a killed process leaves has no trailer, so
+ * the job's name, and the versions that are known by then, stand in both.
+ *
+ * Threads: one owner. Memory: the writer's scratch.
+ */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/software.h"
+#include "base/stats.h"
+#include "write/distributed.h"
+#include "write/kineto/kineto_internal.h"
+
+#define PUT_FIELD(at, key, value) sl_json_u64(SL_JSON_LITERAL(at, "\"" key "\":"), (value))
+#define PUT_STRING(at, key, value)                                                                 \
+    sl_json_string(SL_JSON_LITERAL(at, "\"" key "\":"), (value) ? (value) : "")
+
+static char *put_device(char *at, const struct sl_device *d)
+{
+    at = PUT_FIELD(SL_JSON_LITERAL(at, "{"), "id", d->id);
+    at = SL_JSON_LITERAL(at, ",\"name\":\"");
+    at = sl_json_escape(at, d->name, strnlen(d->name, sizeof(d->name)));
+    at = PUT_FIELD(SL_JSON_LITERAL(at, "\","), "totalGlobalMem", d->memory_bytes);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "computeMajor", d->compute_major);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "computeMinor", d->compute_minor);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "maxThreadsPerBlock", d->max_threads_per_block);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "maxThreadsPerMultiprocessor", d->max_threads_per_sm);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "regsPerBlock", d->max_registers_per_block);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "regsPerMultiprocessor", d->max_registers_per_sm);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "warpSize", d->warp_size);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "sharedMemPerBlock", d->max_shared_per_block);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "sharedMemPerBlockOptin", d->max_shared_opted_in);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "sharedMemPerMultiprocessor", d->max_shared_per_sm);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "numSms", d->multiprocessors);
+    return SL_JSON_LITERAL(at, "}");
+}
+
+/* Those of `mask`, a row each; adds what it wrote to devices_in_header. */
+static char *put_devices(struct sl_kineto *k, char *at, uint64_t mask)
+{
+    uint32_t i;
+    int any = 0;
+
+    *at++ = '[';
+    for (i = 0; i < SL_DEVICE_MAX; i++) {
+        const struct sl_device *d = mask >> i & 1 ? sl_kineto_device(k, i) : NULL;
+
+        if (!d)
+            continue;
+        at = any ? SL_JSON_LITERAL(at, ",\n") : SL_JSON_LITERAL(at, "\n");
+        at = put_device(at, d);
+        any = 1;
+        k->devices_in_header |= 1ull << i;
+    }
+    *at++ = ']';
+    return at;
+}
+
+/* The same for the same file, different for any other: enough to tell traces apart. */
+static char *put_trace_id(char *at, const struct sl_trace_meta *m)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    uint64_t h[2] = {m->opened_ns, (uint64_t)m->pid << 32 | m->window};
+    const char *c;
+    int i;
+
+    for (c = m->host ? m->host : ""; *c; c++)
+        h[1] = (h[1] ^ (unsigned char)*c) * 0x100000001b3u;
+    h[0] *= 0x9e3779b97f4a7c15u;
+    *at++ = '"';
+    for (i = 0; i < 32; i++)
+        *at++ = hex[h[i / 16] >> (60 - i % 16 * 4) & 15];
+    *at++ = '"';
+    return at;
+}
+
+/* Those versions that are known by now. */
+static char *put_software(char *at)
+{
+    const char *python = sl_software_get(SL_SOFTWARE_PYTHON);
+    const char *pytorch = sl_software_get(SL_SOFTWARE_PYTORCH);
+
+    if (python)
+        at = PUT_STRING(SL_JSON_LITERAL(at, ","), "python_version", python);
+    if (pytorch)
+        at = PUT_STRING(SL_JSON_LITERAL(at, ","), "pytorch_version", pytorch);
+    return at;
+}
+
+/* What the job has said, else what its launcher has: that knows no backend, and PyTorch's word for
+ * a version that it does not know is "unknown". HTA looks for "rank":, at least one space, and the
+ * number, line by line. */
+static void put_distributed(struct sl_kineto *k)
+{
+    size_t length;
+    const char *said = sl_distributed_get(&length, &k->distributed);
+    char *at = SL_JSON_LITERAL(k->scratch, "\"distributedInfo\": ");
+
+    if (!said) {
+        at = SL_JSON_LITERAL(at, "{\"backend\": \"unknown\", \"rank\": ");
+        at = sl_json_i64(at, k->meta.rank);
+        at = sl_json_i64(SL_JSON_LITERAL(at, ", \"world_size\": "), k->meta.world_size);
+        at = SL_JSON_LITERAL(
+            at, ", \"pg_count\": 0, \"pg_config\": [], \"nccl_version\": \"unknown\"}");
+    }
+    sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
+    if (said)
+        sl_kineto_put(k, said, length);
+}
+
+/* Groups that were made since the header went out: a whole run has its header before it has any. */
+static void put_late_groups(struct sl_kineto *k)
+{
+    static const char key[] = ",\n\"distributedInfo\": ";
+    uint32_t version;
+    size_t length;
+    const char *said = sl_distributed_get(&length, &version);
+
+    if (!said || version == k->distributed)
+        return;
+    sl_kineto_put(k, key, sizeof(key) - 1);
+    sl_kineto_put(k, said, length);
+}
+
+void sl_kineto_put_header(struct sl_kineto *k)
+{
+    const struct sl_trace_meta *m = &k->meta;
+    const char *version = m->syncline_version ? m->syncline_version : "";
+    char *at = k->scratch;
+
+    at = SL_JSON_LITERAL(at, "{\n\"schemaVersion\":1,\n\"deviceProperties\":");
+    at = put_devices(k, at, UINT64_MAX);
+    at = SL_JSON_LITERAL(at, ",\n");
+    if (m->cupti_version)
+        at = SL_JSON_LITERAL(PUT_FIELD(at, "cupti_version", m->cupti_version), ",\n");
+    if (m->cuda_runtime_version)
+        at = SL_JSON_LITERAL(PUT_FIELD(at, "cuda_runtime_version", m->cuda_runtime_version), ",\n");
+    if (m->cuda_driver_version)
+        at = SL_JSON_LITERAL(PUT_FIELD(at, "cuda_driver_version", m->cuda_driver_version), ",\n");
+    at = SL_JSON_LITERAL(at, "\"generator\":\"syncline ");
+    at = sl_json_escape(at, version, strlen(version));
+    at = SL_JSON_LITERAL(at, "\",\n");
+    if (m->has_edges)
+        at = SL_JSON_LITERAL(at, "\"syncEdges\":1,\n");
+    at = SL_JSON_LITERAL(PUT_STRING(at, "host_name", m->host), ",\n");
+    at = put_software(PUT_STRING(at, "job", m->job));
+    at = put_trace_id(SL_JSON_LITERAL(at, ",\n\"trace_id\":"), m);
+    at = SL_JSON_LITERAL(at, ",\n\"displayTimeUnit\":\"ms\",\n");
+    at = SL_JSON_LITERAL(PUT_FIELD(at, "baseTimeNanoseconds", k->base_ns), ",\n");
+    sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
+    put_distributed(k);
+    at = SL_JSON_LITERAL(k->scratch, ",\n\"traceEvents\":[\n");
+    sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
+    sl_kineto_introduce_process(k);
+    sl_kineto_introduce_events(k);
+}
+
+static char *put_marker(struct sl_kineto *k, char *at, const char *name, uint64_t ns)
+{
+    at = PUT_STRING(SL_JSON_LITERAL(at, "{"), "name", name);
+    at = SL_JSON_LITERAL(at, ",\"ph\":\"i\",\"s\":\"g\",\"pid\":\"\",\"tid\":\"\",\"ts\":");
+    return SL_JSON_LITERAL(sl_kineto_time(k, at, ns), "}");
+}
+
+/* A marker where it begins, so that a killed process has told of it, and one where it ends. None
+ * before the first row: the header would go out without the devices. */
+void sl_kineto_put_gap(struct sl_kineto *k, uint64_t from_ns, uint64_t until_ns)
+{
+    const char *name = until_ns ? "CUPTI taken back" : "CUPTI handed over";
+    char *at;
+
+    if (k->header_out) {
+        at = put_marker(k, k->scratch, name, until_ns ? until_ns : from_ns);
+        at = SL_JSON_LITERAL(at, ",\n");
+        sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
+    }
+    if (until_ns && k->gaps < SL_KINETO_GAPS) {
+        k->gap[k->gaps][0] = from_ns;
+        k->gap[k->gaps][1] = until_ns;
+        k->gaps++;
+    }
+}
+
+static char *put_gaps(const struct sl_kineto *k, char *at)
+{
+    at = SL_JSON_LITERAL(at, ",\"gaps\":[");
+    for (unsigned i = 0; i < k->gaps; i++) {
+        at = sl_json_u64(i ? SL_JSON_LITERAL(at, ",[") : SL_JSON_LITERAL(at, "["), k->gap[i][0]);
+        at = SL_JSON_LITERAL(sl_json_u64(SL_JSON_LITERAL(at, ","), k->gap[i][1]), "]");
+    }
+    return SL_JSON_LITERAL(at, "]");
+}
+
+static char *put_counters(struct sl_kineto *k, char *at)
+{
+    uint64_t now;
+    int i;
+
+    *at++ = '{';
+    for (i = 0; i < SL_STAT_COUNT; i++) {
+        if (i > 0)
+            *at++ = ',';
+        at = sl_json_string(at, sl_stats_name((enum sl_stat)i));
+        *at++ = ':';
+        now = sl_stats_get((enum sl_stat)i);
+        /* One may fall: a launch that comes late takes back that it was missing. */
+        at = sl_json_u64(at, now > k->counted[i] ? now - k->counted[i] : 0);
+        k->counted[i] = now;
+    }
+    *at++ = '}';
+    return at;
+}
+
+void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns)
+{
+    static const char *const details[] = {"lean", "default", "full"};
+    const struct sl_trace_meta *m = &k->meta;
+    uint64_t late = k->devices_seen & ~k->devices_in_header;
+    char *at = k->scratch;
+
+    at = put_marker(k, at, "Record Window End", closed_ns);
+    at = PUT_STRING(SL_JSON_LITERAL(at, "\n],\n\"syncline\":{"), "version", m->syncline_version);
+    at = PUT_STRING(SL_JSON_LITERAL(at, ","), "job", m->job);
+    at = put_software(at);
+    at = PUT_STRING(SL_JSON_LITERAL(at, ","), "detail", details[k->opt.detail]);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "window", m->window);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "opened_ns", m->opened_ns);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "closed_ns", closed_ns);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "events", k->written);
+    if (k->gaps)
+        at = put_gaps(k, at);
+    if (late)
+        at = put_devices(k, SL_JSON_LITERAL(at, ",\"deviceProperties\":"), late);
+    sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
+    put_late_groups(k);
+    at = put_counters(k, SL_JSON_LITERAL(k->scratch, ",\n\"counters\":"));
+    at = PUT_STRING(SL_JSON_LITERAL(at, "},\n"), "traceName", m->trace_name);
+    at = SL_JSON_LITERAL(at, "\n}\n");
+    sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
+}

@@ -1,0 +1,269 @@
+/*
+ * kineto.c - events -> Kineto JSON text: files and blocks, and which event goes where.
+ *
+ * Threads: one owner. Memory: fixed areas mapped at creation, and the text cache under its cap.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/pages.h"
+#include "base/stats.h"
+#include "write/kineto/kineto_internal.h"
+
+#define DEFAULT_CAP_BYTES (8u << 20)
+
+/* libkineto's: times are relative to a moment that all ranks of a job agree on without talking. */
+#define BASE_PERIOD_S 7889238u
+#define BILLION       1000000000u
+
+/* ---- blocks ---- */
+
+void sl_kineto_hand_over(struct sl_kineto *k)
+{
+    if (!k->error && k->used)
+        k->error = k->matching
+                       ? k->sink->write_matched(k->sink, k->block, k->used, k->match, k->matches)
+                       : k->sink->write(k->sink, k->block, k->used);
+    k->position += k->used;
+    k->used = 0;
+    k->matches = 0;
+    k->matched = 0;
+}
+
+void sl_kineto_put(struct sl_kineto *k, const char *text, size_t length)
+{
+    if (length > SL_KINETO_BLOCK - k->used)
+        sl_kineto_hand_over(k);
+    if (length <= SL_KINETO_BLOCK) {
+        memcpy(k->block + k->used, text, length);
+        k->used += length;
+    } else if (!k->error) {
+        k->error = k->sink->write(k->sink, text, length);
+        k->position += length;
+    }
+}
+
+char *sl_kineto_time(struct sl_kineto *k, char *at, uint64_t ns)
+{
+    uint64_t relative = ns > k->base_ns ? ns - k->base_ns : 0;
+    uint64_t second = relative / BILLION;
+    uint32_t rest = (uint32_t)(relative % BILLION);
+
+    if (second == 0)
+        return sl_json_micros(at, relative);
+    if (second != k->second) {
+        k->second = second;
+        k->second_length = (unsigned)(sl_json_u64(k->second_text, second) - k->second_text);
+    }
+    memcpy(at, k->second_text, sizeof(k->second_text));
+    at += k->second_length;
+    at = sl_json_three(at, rest / 1000000);
+    at = sl_json_three(at, rest / 1000 % 1000);
+    *at++ = '.';
+    return sl_json_three(at, rest % 1000);
+}
+
+/* ---- the outside ---- */
+
+static void take_event(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
+{
+    switch (ev->kind) {
+    case SL_EV_META_PROCESS:
+    case SL_EV_META_THREAD:
+    case SL_EV_META_DEVICE:
+    case SL_EV_META_CONTEXT:
+    case SL_EV_META_STREAM:
+    case SL_EV_META_EVENT:
+        sl_kineto_learn(k, ev);
+        return;
+    case SL_EV_META_NODE:
+        sl_captures_tell(&k->captures, ev);
+        return;
+    case SL_EV_CUDA_EVENT:
+        sl_kineto_cuda_event(k, ev);
+        return;
+    case SL_EV_FLOW:
+        if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
+            sl_kineto_flow(k, ev);
+        return;
+    case SL_EV_FLOW_BACK:
+        if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
+            sl_kineto_flow_back(k, ev);
+        return;
+    default:
+        break;
+    }
+    if (!k->sink || ev->end_ns == SL_END_UNKNOWN) /* a row's beginning: the row comes */
+        return;
+    /* A range, or an operator, that had ended when the window began: its beginning was told before
+     * that was known. */
+    if ((ev->kind == SL_EV_NVTX_RANGE || ev->kind == SL_EV_CPU_OP) &&
+        ev->flags & SL_EVF_CUT_START && ev->start_ns == ev->end_ns)
+        return;
+    if (ev->kind == SL_EV_GAP) {
+        sl_kineto_put_gap(k, ev->start_ns, ev->end_ns);
+        return;
+    }
+    /* A row without a time has no place in a trace. */
+    if (ev->flags & SL_EVF_NO_TIME || ev->start_ns == 0)
+        sl_stats_add(SL_STAT_RECORDS_NO_TIME, 1);
+    else
+        sl_kineto_row(k, ev, by);
+}
+
+int sl_kineto_events(struct sl_kineto *k, const struct sl_event *ev, size_t count)
+{
+    uint64_t before = k->written;
+    size_t i;
+
+    for (i = 0; i < count && !k->error; i++)
+        take_event(k, &ev[i], NULL);
+    sl_stats_add(SL_STAT_EVENTS_WRITTEN, k->written - before);
+    return k->error;
+}
+
+int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
+{
+    uint64_t before = k->written;
+
+    if (!k->error)
+        take_event(k, ev, by);
+    sl_stats_add(SL_STAT_EVENTS_WRITTEN, k->written - before);
+    return k->error;
+}
+
+int sl_kineto_complete(struct sl_kineto *k, uint64_t complete_ns)
+{
+    if (k->sink && !k->error)
+        sl_kineto_put_waits(k, complete_ns);
+    return k->error;
+}
+
+static size_t areas(struct sl_kineto *k, char *memory)
+{
+    size_t at = 0;
+
+    k->block = memory + at;
+    at += sl_pages_round(SL_KINETO_BLOCK);
+    k->scratch = memory + at;
+    at += sl_pages_round(SL_KINETO_SCRATCH);
+    k->name = memory + at;
+    at += sl_pages_round(SL_KINETO_NAME_MAX);
+    k->join = (struct sl_event_join *)(memory + at);
+    at += sl_pages_round(sizeof(*k->join));
+    k->wait = (struct sl_kineto_wait *)(memory + at);
+    at += sl_pages_round(SL_KINETO_WAITS * sizeof(*k->wait));
+    k->wait_key = (uint64_t *)(memory + at);
+    at += sl_pages_round(SL_KINETO_WAITS * sizeof(*k->wait_key));
+    k->match = (struct sl_match *)(memory + at);
+    at += sl_pages_round(SL_KINETO_MATCHES * sizeof(*k->match));
+    k->call = (struct sl_kineto_call *)(memory + at);
+    at += sl_pages_round(SL_KINETO_CALLS * sizeof(*k->call));
+    k->captures.capture = (struct sl_capture *)(memory + at);
+    at += sl_pages_round(SL_CAPTURES * sizeof(struct sl_capture));
+    k->place = (struct sl_place *)(memory + at);
+    at += sl_pages_round(SL_KINETO_NAMES * sizeof(*k->place));
+    return at;
+}
+
+int sl_kineto_create(struct sl_kineto **out, const struct sl_kineto_options *opt)
+{
+    struct sl_kineto *k = sl_pages_map(sizeof(*k));
+    size_t bytes;
+    char *memory;
+
+    if (!k)
+        return -ENOMEM;
+    k->opt = *opt;
+    bytes = areas(k, NULL);
+    memory = sl_pages_map(bytes);
+    if (!memory)
+        goto fail_areas;
+    areas(k, memory);
+    if (sl_text_cache_init(&k->cache, opt->cap_bytes ? opt->cap_bytes : DEFAULT_CAP_BYTES) != 0)
+        goto fail_cache;
+    *out = k;
+    return 0;
+
+fail_cache:
+    sl_pages_unmap(memory, bytes);
+fail_areas:
+    sl_pages_unmap(k, sizeof(*k));
+    return -ENOMEM;
+}
+
+void sl_kineto_destroy(struct sl_kineto *k)
+{
+    struct sl_kineto sizes;
+
+    if (!k)
+        return;
+    sl_text_cache_destroy(&k->cache);
+    sl_pages_unmap(k->block, areas(&sizes, k->block));
+    sl_pages_unmap(k, sizeof(*k));
+}
+
+int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_trace_meta *meta)
+{
+    if (k->sink)
+        return -EBUSY;
+    if (k->meta.pid != meta->pid)
+        sl_text_cache_clear(&k->cache); /* the pid is part of kept text */
+    k->meta = *meta;
+    k->sink = sink;
+    k->error = 0;
+    k->used = 0;
+    k->header_out = 0;
+    k->devices_in_header = 0;
+    k->written = 0;
+    k->arrows = 0;
+    k->waits = 0;
+    k->gaps = 0;
+    /* What a failed file lost is not lost from this one. The other counters belong to threads that
+     * are ahead of us: they may have counted for this file already. */
+    k->counted[SL_STAT_DROPPED_WRITE] = sl_stats_get(SL_STAT_DROPPED_WRITE);
+    k->file++;
+    k->base_ns = meta->opened_ns / BILLION / BASE_PERIOD_S * BASE_PERIOD_S * BILLION;
+    k->second = 0;
+    k->matching = sink->write_matched != NULL;
+    k->matches = 0;
+    k->matched = 0;
+    k->position = 0;
+    k->frame++;
+    k->frame_at = 0;
+    return 0;
+}
+
+int sl_kineto_flush(struct sl_kineto *k)
+{
+    if (!k->sink || k->error)
+        return k->error;
+    sl_kineto_hand_over(k);
+    /* The sync that follows ends the compressor's: nothing before it can be repeated. */
+    k->frame++;
+    k->frame_at = k->position;
+    return k->error;
+}
+
+int sl_kineto_end(struct sl_kineto *k, uint64_t closed_ns)
+{
+    int error;
+
+    if (!k->sink)
+        return -EINVAL;
+    sl_kineto_put_waits(k, UINT64_MAX);
+    if (!k->header_out)
+        sl_kineto_put_header(k);
+    sl_kineto_put_trailer(k, closed_ns);
+    sl_kineto_hand_over(k);
+    error = k->error;
+    k->sink = NULL;
+    k->error = 0;
+    return error;
+}
+
+uint64_t sl_kineto_written(const struct sl_kineto *k)
+{
+    return k->written - k->waits;
+}

@@ -1,0 +1,160 @@
+/*
+ * op.c - PyTorch's operators: their rows, and what other rows say of them.
+ *
+ * Operators of one name on the same shapes have a kept text; behind it stand numbers. The calls
+ * made in operators are kept for a while: a GPU operation's row names the operator, and that of a
+ * collective's kernel says what the collective is about, as torch.profiler's does. What runs as a
+ * node of a CUDA graph was launched by no operator: its row names the one that made the node.
+ *
+ * Threads: one owner. Memory: the block; texts in the cache; the table of calls.
+ */
+#include "base/json.h"
+#include "event/op_detail.h"
+#include "event/ops.h"
+#include "write/kineto/kineto_internal.h"
+#include "write/op_inputs.h"
+
+#define NAME_MOST 1024
+#define LINE_MOST 1023
+
+_Static_assert(SL_OP_DETAIL_MOST *SL_OP_INPUTS_PER_BYTE + SL_OP_INPUTS_MORE +
+                       NAME_MOST * SL_JSON_ESCAPE_MAX + 1024 <
+                   SL_KINETO_SCRATCH,
+               "an operator's text fits");
+
+char *sl_kineto_put_detail(const struct sl_kineto *k, char *at, uint32_t detail, int inputs)
+{
+    struct sl_op_detail d;
+    size_t length = 0;
+    const char *text = k->opt.details ? sl_intern_get(k->opt.details, detail, &length) : NULL;
+    char *from;
+
+    if (length > SL_OP_DETAIL_MOST || sl_op_detail_unpack(&d, text, length))
+        return at;
+    if (d.more_length)
+        at = SL_JSON_LITERAL(sl_json_raw(at, d.more, d.more_length), ",");
+    if (!inputs)
+        return at;
+    from = at;
+    at = sl_op_inputs_put(at, d.inputs, d.inputs_length);
+    if (at != from)
+        *at++ = ',';
+    return d.was_cut ? SL_JSON_LITERAL(at, "\"inputs cut\":true,") : at;
+}
+
+char *sl_kineto_op_text(struct sl_kineto *k, char *at, const struct sl_event *ev)
+{
+    size_t length = 0;
+    const char *name = k->opt.intern ? sl_intern_get(k->opt.intern, ev->name, &length) : NULL;
+
+    at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"");
+    at = name ? sl_json_escape(at, name, length < NAME_MOST ? length : NAME_MOST)
+              : SL_JSON_LITERAL(at, "unknown");
+    at = sl_json_u32(SL_JSON_LITERAL(at, "\",\"pid\":"), k->meta.pid);
+    at = sl_json_u32(SL_JSON_LITERAL(at, ",\"tid\":"), ev->thread);
+    at = SL_JSON_LITERAL(at, ",\"args\":{");
+    at = sl_kineto_put_detail(k, at, ev->shape, 1);
+    return SL_JSON_LITERAL(at, "\"External id\":");
+}
+
+void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev)
+{
+    struct sl_text *text = sl_kineto_text_for(k, (uint64_t)ev->name << 32 | ev->kind,
+                                              (uint64_t)ev->shape << 32 | ev->thread, ev);
+    uint64_t id = ev->u.row.record_function;
+    char *at = sl_kineto_row_begin(k, text);
+
+    at = sl_kineto_field(k, at, sl_json_u32(at, (uint32_t)id));
+    at = SL_JSON_LITERAL(at, ",\"Record function id\":");
+    at = sl_kineto_field(k, at, sl_json_u64(at, id));
+    if (ev->u.row.sequence >= 0) {
+        at = SL_JSON_LITERAL(at, ",\"Fwd thread id\":");
+        at = sl_json_u32(at, ev->context);
+        at = SL_JSON_LITERAL(at, ",\"Sequence number\":");
+        at = sl_kineto_field(k, at, sl_json_i64(at, ev->u.row.sequence));
+    }
+    if (ev->flags & SL_EVF_ASYNC)
+        at = SL_JSON_LITERAL(at, ",\"async\":true");
+    if (ev->flags & SL_EVF_CUT_START)
+        at = SL_JSON_LITERAL(at, ",\"cut start\":true");
+    if (ev->flags & SL_EVF_CUT_END)
+        at = SL_JSON_LITERAL(at, ",\"cut end\":true");
+    sl_kineto_row_end(k, sl_kineto_times(k, SL_JSON_LITERAL(at, "}"), ev));
+}
+
+char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op)
+{
+    at = SL_JSON_LITERAL(at, ",\"External id\":");
+    return sl_kineto_field(k, at, sl_json_u32(at, op));
+}
+
+char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node)
+{
+    const struct sl_capture *by = sl_captures_find(&k->captures, node);
+    size_t length = 0;
+    const char *name;
+
+    at = sl_json_u64(SL_JSON_LITERAL(at, ",\"graph node id\":"), node);
+    name = by ? sl_intern_get(k->opt.intern, by->name, &length) : NULL;
+    if (!name)
+        return at;
+    at = SL_JSON_LITERAL(at, ",\"captured_by\":\"");
+    at = sl_json_escape(at, name, length < NAME_MOST ? length : NAME_MOST);
+    at = SL_JSON_LITERAL(at, "\",\"captured_by_record_function_id\":");
+    at = sl_json_u64(at, by->handle);
+    if (by->sequence < 0)
+        return at;
+    at = SL_JSON_LITERAL(at, ",\"captured_by_sequence_number\":");
+    return sl_json_i64(at, by->sequence);
+}
+
+/* Only a job's calls have one. */
+static struct sl_op_place place_of(const struct sl_kineto *k, const struct sl_event *call)
+{
+    return sl_op_place_of(k->opt.details ? k->opt.intern : NULL, call);
+}
+
+void sl_kineto_expect(struct sl_kineto *k, const struct sl_event *call)
+{
+    struct sl_kineto_call *to = &k->call[call->correlation & (SL_KINETO_CALLS - 1)];
+
+    if (!call->u.call.op)
+        return;
+    *to = (struct sl_kineto_call){call->correlation, call->u.call.op, place_of(k, call).collective};
+}
+
+char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_event *call)
+{
+    uint32_t line = place_of(k, call).line;
+    size_t length = 0;
+    const char *text = line ? sl_intern_get(k->opt.intern, line, &length) : NULL;
+
+    if (!text || length > LINE_MOST)
+        return at;
+    at = SL_JSON_LITERAL(at, ",\"wait_at\":\"");
+    return SL_JSON_LITERAL(sl_json_escape(at, text, length), "\"");
+}
+
+/* One end of an arrow. */
+static void put_end(struct sl_kineto *k, const struct sl_event *ev, uint64_t ns)
+{
+    uint64_t key0 = (uint64_t)ev->flags << 8 | ev->kind;
+    char *at = sl_kineto_row_begin(k, sl_kineto_text_for(k, key0, ev->thread, ev));
+
+    at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
+    at = SL_JSON_LITERAL(at, ",\"ts\":");
+    at = sl_kineto_field(k, at, sl_kineto_time(k, at, ns));
+    k->time_ns = ns;
+    sl_kineto_row_end(k, SL_JSON_LITERAL(at, "},\n"));
+}
+
+void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev)
+{
+    struct sl_event end = *ev;
+
+    end.flags = SL_EVF_FLOW_FIRST;
+    put_end(k, &end, ev->start_ns);
+    end.flags = 0;
+    end.thread = ev->context;
+    put_end(k, &end, ev->end_ns);
+}

@@ -1,0 +1,308 @@
+/*
+ * text.c - the constant part of a row: what two events of one shape have in common.
+ *
+ * The numbers that differ (sizes, ids, times) stand last, close together: the compressor then finds
+ * everything before them as one long repetition.
+ *
+ * Threads: one owner. Memory: the caller's scratch; the demangled name in the writer's name area.
+ */
+#include "base/json.h"
+#include "write/copy_name.h"
+#include "write/demangle.h"
+#include "write/kineto/kineto_internal.h"
+#include "write/occupancy.h"
+
+/* "key":value */
+#define PUT_FIELD(at, key, value) sl_json_i64(SL_JSON_LITERAL(at, "\"" key "\":"), (value))
+
+static char *put_text(char *at, const char *text)
+{
+    return sl_json_raw(at, text, strlen(text));
+}
+
+/* The inside of a JSON string for an interned name; kernels' are demangled. */
+static char *put_name(struct sl_kineto *k, char *at, uint32_t id, int mangled)
+{
+    size_t length = 0, demangled;
+    const char *name = k->opt.intern ? sl_intern_get(k->opt.intern, id, &length) : NULL;
+
+    if (!name)
+        return SL_JSON_LITERAL(at, "unknown");
+    if (mangled && strlen(name) == length) {
+        demangled = sl_demangle(k->name, SL_KINETO_NAME_MAX, name);
+        if (demangled) {
+            name = k->name;
+            length = demangled;
+        }
+    }
+    return sl_json_escape(at, name, length < SL_KINETO_NAME_MAX ? length : SL_KINETO_NAME_MAX);
+}
+
+static char *put_operation_name(struct sl_kineto *k, char *at, uint8_t kind,
+                                const struct sl_shape *s)
+{
+    switch (kind) {
+    case SL_EV_GRAPH:
+        return SL_JSON_LITERAL(at, "CUDA Graph");
+    case SL_EV_MEMCPY:
+        at = put_text(SL_JSON_LITERAL(at, "Memcpy "), sl_copy_name_kind(s->copy_kind));
+        at = put_text(SL_JSON_LITERAL(at, " ("), sl_copy_name_memory(s->src_memory));
+        at = put_text(SL_JSON_LITERAL(at, " -> "), sl_copy_name_memory(s->dst_memory));
+        break;
+    case SL_EV_MEMSET:
+        at = put_text(SL_JSON_LITERAL(at, "Memset ("), sl_copy_name_memory(s->dst_memory));
+        break;
+    default:
+        return put_name(k, at, s->name, 1);
+    }
+    return SL_JSON_LITERAL(at, ")");
+}
+
+char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint32_t shape,
+                               uint32_t name)
+{
+    const struct sl_shape *known = k->opt.shapes ? sl_shape_get(k->opt.shapes, shape) : NULL;
+    struct sl_shape s;
+
+    if (known)
+        s = *known;
+    else
+        memset(&s, 0, sizeof(s));
+    if (!s.name)
+        s.name = name;
+    return put_operation_name(k, at, kind, &s);
+}
+
+static char *put_row_of_stream(char *at, const struct sl_shape *s)
+{
+    at = PUT_FIELD(SL_JSON_LITERAL(at, "\","), "pid", s->device);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "tid", s->stream);
+    return SL_JSON_LITERAL(at, ",\"args\":{");
+}
+
+static char *put_triple(char *at, const uint32_t v[3])
+{
+    *at++ = '[';
+    at = sl_json_u32(at, v[0]);
+    at = sl_json_u32(SL_JSON_LITERAL(at, ","), v[1]);
+    at = sl_json_u32(SL_JSON_LITERAL(at, ","), v[2]);
+    *at++ = ']';
+    return at;
+}
+
+/* Six decimals; a launch can have 2^63 blocks, which are not worth decimals. */
+static char *put_ratio(char *at, double v)
+{
+    const double large = 1e12;
+
+    return v < large ? sl_json_millionths(at, (uint64_t)(v * 1e6 + 0.5))
+                     : sl_json_u64(at, v < 1e19 ? (uint64_t)v : UINT64_MAX);
+}
+
+static char *put_occupancy(char *at, const struct sl_device *device, const struct sl_shape *s)
+{
+    double blocks = sl_occupancy_blocks_per_sm(device, s);
+    double warps = blocks * s->block[0] * s->block[1] * s->block[2] / 32;
+
+    at = put_ratio(SL_JSON_LITERAL(at, ",\"blocks per SM\":"), blocks);
+    at = put_ratio(SL_JSON_LITERAL(at, ",\"warps per SM\":"), warps);
+    return PUT_FIELD(SL_JSON_LITERAL(at, ","), "est. achieved occupancy %",
+                     sl_occupancy_percent(device, s));
+}
+
+static char *text_of_kernel(struct sl_kineto *k, char *at, const struct sl_event *ev,
+                            const struct sl_shape *s)
+{
+    const struct sl_device *device = sl_kineto_device(k, s->device);
+
+    at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"");
+    at = put_operation_name(k, at, ev->kind, s);
+    at = put_row_of_stream(at, s);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, "\"queued\":0,"), "device", s->device);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
+    if (s->priority != SL_PRIORITY_UNKNOWN)
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "priority", s->priority);
+    if (ev->kind == SL_EV_KERNEL && ev->shape) {
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "registers per thread", s->registers);
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "shared memory",
+                       (int64_t)s->static_shared + s->dynamic_shared);
+        at = put_triple(SL_JSON_LITERAL(at, ",\"grid\":"), s->grid);
+        at = put_triple(SL_JSON_LITERAL(at, ",\"block\":"), s->block);
+        if (device && k->opt.detail != SL_DETAIL_LEAN)
+            at = put_occupancy(at, device, s);
+        if (k->opt.detail == SL_DETAIL_FULL) {
+            at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "static shared memory", s->static_shared);
+            at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "dynamic shared memory", s->dynamic_shared);
+            at = put_triple(SL_JSON_LITERAL(at, ",\"cluster\":"), s->cluster);
+            at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "channel", s->channel);
+            at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "channel type", s->channel_type);
+        }
+    }
+    if (k->collective)
+        at = sl_kineto_put_detail(k, SL_JSON_LITERAL(at, ","), k->collective, 0) - 1;
+    return SL_JSON_LITERAL(at, ",\"correlation\":");
+}
+
+static char *text_of_copy(struct sl_kineto *k, char *at, const struct sl_shape *s)
+{
+    at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"");
+    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMCPY, s), s);
+    at = PUT_FIELD(at, "device", s->device);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
+    if (s->is_peer) {
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "fromDevice", s->src_device);
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "inDevice", s->device);
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "toDevice", s->dst_device);
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "fromContext", s->src_context);
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "inContext", s->context);
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "toContext", s->dst_context);
+    }
+    if (k->opt.detail == SL_DETAIL_FULL) {
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "channel", s->channel);
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "channel type", s->channel_type);
+    }
+    return SL_JSON_LITERAL(at, ",\"bytes\":");
+}
+
+static char *text_of_memset(struct sl_kineto *k, char *at, const struct sl_shape *s)
+{
+    at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memset\",\"name\":\"");
+    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMSET, s), s);
+    at = PUT_FIELD(at, "device", s->device);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
+    if (k->opt.detail == SL_DETAIL_FULL)
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "value", s->memset_value);
+    return SL_JSON_LITERAL(at, ",\"bytes\":");
+}
+
+static char *text_of_gpu_operation(struct sl_kineto *k, char *at, const struct sl_event *ev)
+{
+    const struct sl_shape *s = k->opt.shapes ? sl_shape_get(k->opt.shapes, ev->shape) : NULL;
+    struct sl_shape named;
+
+    if (!s) { /* the table of shapes was full, or the kind has none */
+        memset(&named, 0, sizeof(named));
+        named.device = ev->device;
+        named.context = ev->context;
+        named.stream = ev->stream;
+        named.priority = SL_PRIORITY_UNKNOWN;
+        s = &named;
+    }
+    if (!s->name) {
+        if (s != &named)
+            named = *s;
+        named.name = ev->name;
+        s = &named;
+    }
+    if (ev->kind == SL_EV_MEMCPY)
+        return text_of_copy(k, at, s);
+    if (ev->kind == SL_EV_MEMSET)
+        return text_of_memset(k, at, s);
+    return text_of_kernel(k, at, ev, s);
+}
+
+char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_t cbid,
+                          uint32_t name)
+{
+    const char *known = k->opt.api_name ? k->opt.api_name((enum sl_event_kind)domain, cbid) : NULL;
+
+    if (name)
+        return put_name(k, at, name, 0);
+    if (known)
+        return put_text(at, known);
+    return sl_json_u32(put_text(at, domain == SL_EV_DRIVER ? "driver call " : "runtime call "),
+                       cbid);
+}
+
+static char *text_of_call(struct sl_kineto *k, char *at, const struct sl_event *ev)
+{
+    int driver = ev->kind == SL_EV_DRIVER;
+
+    at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"");
+    at = put_text(at, driver ? "cuda_driver" : "cuda_runtime");
+    at = SL_JSON_LITERAL(at, "\",\"name\":\"");
+    at = sl_kineto_call_name(k, at, ev->kind, ev->u.call.cbid, ev->name);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, "\","), "pid", k->meta.pid);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "tid", ev->thread);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ",\"args\":{"), "cbid", ev->u.call.cbid);
+    return SL_JSON_LITERAL(at, ",\"correlation\":");
+}
+
+static char *text_of_overhead(struct sl_kineto *k, char *at, const struct sl_event *ev)
+{
+    at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"overhead\",\"name\":\"");
+    at = put_name(k, at, ev->name, 0);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, "\",\"pid\":-1,"), "tid",
+                   ev->thread ? ev->thread : k->meta.pid);
+    return at;
+}
+
+static char *text_of_sync(char *at, const struct sl_event *ev)
+{
+    static const char *const names[] = {"Unknown Sync", "Event Sync", "Stream Wait Event",
+                                        "Stream Sync", "Context Sync"};
+    uint32_t type = ev->u.sync.type;
+    const char *name = names[type < sizeof(names) / sizeof(names[0]) ? type : SL_SYNC_UNKNOWN];
+    int none = ev->stream == SL_STREAM_NONE;
+    int64_t stream = none ? -1 : (int64_t)ev->stream;
+    int64_t tid = none ? SL_KINETO_SYNC_ROWS : stream;
+
+    if (type == SL_SYNC_STREAM && !none)
+        tid += SL_KINETO_SYNC_ROWS;
+    at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"");
+    at = PUT_FIELD(SL_JSON_LITERAL(put_text(at, name), "\","), "pid", ev->device);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "tid", tid);
+    at = put_text(SL_JSON_LITERAL(at, ",\"args\":{\"cuda_sync_kind\":\""), name);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, "\","), "stream", stream);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "device", ev->device);
+    return PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", ev->context);
+}
+
+/* An arrow's tail at a call, or its head at a GPU operation, by what the event is made up as. */
+static char *text_of_arrow(struct sl_kineto *k, char *at, const struct sl_event *ev)
+{
+    int tail = ev->flags & SL_EVF_FLOW_FIRST;
+
+    at = tail ? SL_JSON_LITERAL(at, "{\"ph\":\"s\",\"cat\":\"ac2g\",\"name\":\"ac2g\",")
+              : SL_JSON_LITERAL(at,
+                                "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"ac2g\",\"name\":\"ac2g\",");
+    at = PUT_FIELD(at, "pid", tail ? (int64_t)k->meta.pid : ev->device);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "tid", tail ? ev->thread : ev->stream);
+    return SL_JSON_LITERAL(at, ",\"id\":");
+}
+
+/* The same from forward to backward: both ends are threads. */
+static char *text_of_arrow_back(struct sl_kineto *k, char *at, const struct sl_event *ev)
+{
+    at = ev->flags & SL_EVF_FLOW_FIRST
+             ? SL_JSON_LITERAL(at, "{\"ph\":\"s\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",")
+             : SL_JSON_LITERAL(
+                   at, "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",");
+    at = PUT_FIELD(at, "pid", k->meta.pid);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "tid", ev->thread);
+    return SL_JSON_LITERAL(at, ",\"id\":");
+}
+
+char *sl_kineto_text(struct sl_kineto *k, char *at, const struct sl_event *ev)
+{
+    switch (ev->kind) {
+    case SL_EV_RUNTIME:
+    case SL_EV_DRIVER:
+        return text_of_call(k, at, ev);
+    case SL_EV_CPU_OP:
+        return sl_kineto_op_text(k, at, ev);
+    case SL_EV_FLOW_BACK:
+        return text_of_arrow_back(k, at, ev);
+    case SL_EV_OVERHEAD:
+        return text_of_overhead(k, at, ev);
+    case SL_EV_SYNC:
+        return text_of_sync(at, ev);
+    case SL_EV_FLOW:
+        return text_of_arrow(k, at, ev);
+    default:
+        return text_of_gpu_operation(k, at, ev);
+    }
+}

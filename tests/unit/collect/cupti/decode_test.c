@@ -1,0 +1,326 @@
+/* decode_test.c - the walk through a buffer: by the table and by the library, ends that are
+ * cut, kinds that nobody knows, addresses that lead nowhere; and the table of calls. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "unit/collect/cupti/record.h"
+
+static uint8_t *add_memset(struct record_rig *b, uint32_t correlation)
+{
+    uint8_t *r = record_add(b, SL_CUPTI_KIND_MEMSET);
+
+    put64(r, b->layout->memset->start, 10);
+    put64(r, b->layout->memset->end, 20);
+    put32(r, b->layout->memset->context, 1);
+    put32(r, b->layout->memset->stream, 7);
+    put32(r, b->layout->memset->correlation, correlation);
+    return r;
+}
+
+static void check_invalid(struct record_rig *b, size_t records, unsigned events, uint64_t invalid)
+{
+    unsigned got = 0;
+
+    assert_int_equal(record_decode(b), records);
+    while (record_event(b, SL_EV_MEMSET, got))
+        got++;
+    assert_int_equal(got, events);
+    assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), invalid);
+    sl_stats_reset();
+}
+
+static void records_come_out_in_their_order(void **state)
+{
+    struct record_rig *b = record_open(130001, 0);
+
+    (void)state;
+    for (uint32_t i = 1; i <= 5; i++)
+        add_memset(b, i);
+    assert_int_equal(record_decode(b), 5);
+    for (uint32_t i = 0; i < 5; i++)
+        assert_int_equal(record_event(b, SL_EV_MEMSET, i)->correlation, i + 1);
+    assert_int_equal(sl_stats_get(SL_STAT_RECORDS), 5);
+    assert_int_equal(record_decode(b), 0); /* an empty buffer */
+    assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 0);
+    record_close(b);
+}
+
+static void kinds_that_others_enabled_are_stepped_over(void **state)
+{
+    struct record_rig *b = record_open(130001, 0);
+
+    (void)state;
+    record_add(b, SL_CUPTI_KIND_EXTERNAL_CORRELATION);
+    add_memset(b, 1);
+    record_add(b, SL_CUPTI_KIND_MARKER);
+    add_memset(b, 2);
+    assert_int_equal(record_decode(b), 4);
+    assert_int_equal(record_event(b, SL_EV_MEMSET, 1)->correlation, 2);
+    assert_int_equal(sl_stats_get(SL_STAT_RECORDS_UNKNOWN), 2);
+    assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 0);
+    record_close(b);
+}
+
+static void damage_ends_the_buffer_and_is_counted(void **state)
+{
+    struct record_rig *b = record_open(130001, 0);
+
+    (void)state;
+    add_memset(b, 1); /* a record whose end is missing */
+    add_memset(b, 2);
+    b->valid -= 8;
+    check_invalid(b, 1, 1, 1);
+
+    add_memset(b, 1); /* not even a kind */
+    b->valid += 3;
+    check_invalid(b, 1, 1, 1);
+
+    add_memset(b, 1); /* kinds that do not exist */
+    put32(add_memset(b, 2), 0, SL_CUPTI_KIND_COUNT);
+    add_memset(b, 3);
+    check_invalid(b, 1, 1, 1);
+    put32(add_memset(b, 2), 0, UINT32_MAX);
+    check_invalid(b, 0, 0, 1);
+    put32(add_memset(b, 2), 0, 0);
+    check_invalid(b, 0, 0, 1);
+    record_close(b);
+}
+
+static void a_record_that_cannot_be_true_is_left_out_alone(void **state)
+{
+    struct record_rig *b = record_open(130001, 0);
+
+    (void)state;
+    put64(add_memset(b, 1), b->layout->memset->end, 5);
+    add_memset(b, 2);
+    put32(add_memset(b, 3), b->layout->memset->device, 70000);
+    check_invalid(b, 3, 1, 2);
+    record_close(b);
+}
+
+static void a_name_at_a_bad_address_is_damage_not_a_crash(void **state)
+{
+    struct record_rig *b = record_open(130001, 0);
+    long page = 4096;
+    char *text =
+        mmap(NULL, 2 * (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *r;
+
+    (void)state;
+    assert_ptr_not_equal(text, MAP_FAILED);
+    assert_int_equal(munmap(text + page, (size_t)page), 0);
+    memcpy(text + page - 5, "_Z1f", 5); /* ends with its page */
+    memset(text, 'x', 100);             /* ends in zeros */
+    const uintptr_t address[] = {8, (uintptr_t)text + (uintptr_t)page, UINTPTR_MAX - 3,
+                                 (uintptr_t)text + (uintptr_t)page - 5};
+
+    for (unsigned i = 0; i < 4; i++) {
+        r = record_add(b, SL_CUPTI_KIND_CONCURRENT_KERNEL);
+        put64(r, b->layout->kernel->name, address[i]);
+        put64(r, b->layout->kernel->start, 1);
+        put64(r, b->layout->kernel->end, 2);
+        put32(r, b->layout->kernel->context, 1);
+    }
+    assert_int_equal(record_decode(b), 4);
+    assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 3);
+    assert_string_equal(record_text(b, record_event(b, SL_EV_KERNEL, 0)->name), "_Z1f");
+    assert_null(record_event(b, SL_EV_KERNEL, 1));
+
+    /* runs off the end of its page without an end of its own */
+    memset(text, 'x', (size_t)page);
+    r = record_add(b, SL_CUPTI_KIND_CONCURRENT_KERNEL);
+    put64(r, b->layout->kernel->name, (uintptr_t)text + 64);
+    put32(r, b->layout->kernel->context, 1);
+    record_decode(b);
+    assert_null(record_event(b, SL_EV_KERNEL, 0));
+    assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 4);
+    munmap(text, (size_t)page);
+    record_close(b);
+}
+
+/* A library newer than the table: its records are longer, and it alone knows by how much. */
+static int fake_results;
+
+static int step_by_128(uint8_t *buffer, size_t valid, void **record)
+{
+    uint8_t *next = *record ? (uint8_t *)*record + 128 : buffer;
+
+    if (fake_results)
+        return fake_results;
+    if (next >= buffer + valid)
+        return SL_CUPTI_ERROR_MAX_LIMIT_REACHED;
+    *record = next;
+    return SL_CUPTI_SUCCESS;
+}
+
+static int step_back(uint8_t *buffer, size_t valid, void **record)
+{
+    *record = *record ? (uint8_t *)*record - 8 : buffer + valid - 104;
+    return SL_CUPTI_SUCCESS;
+}
+
+static void a_newer_library_steps_by_itself(void **state)
+{
+    struct record_rig *b = record_open(139900, 0);
+    struct sl_decode_options opt = b->opt;
+    uint8_t *r;
+
+    (void)state;
+    sl_decode_destroy(b->decode);
+    opt.get_next_record = step_by_128;
+    assert_int_equal(sl_decode_create(&b->decode, &opt), 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        b->valid = i * 128;
+        r = add_memset(b, i);
+        if (i == 1)
+            put32(r, 0, 4000); /* a kind of the future */
+    }
+    b->valid = 3 * 128;
+    assert_int_equal(record_decode(b), 3);
+    assert_int_equal(record_event(b, SL_EV_MEMSET, 0)->correlation, 0);
+    assert_int_equal(record_event(b, SL_EV_MEMSET, 1)->correlation, 2);
+    assert_int_equal(sl_stats_get(SL_STAT_RECORDS_UNKNOWN), 1);
+    assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 0);
+
+    fake_results = SL_CUPTI_ERROR_UNKNOWN;
+    b->valid = 128;
+    assert_int_equal(record_decode(b), 0);
+    assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 1);
+    fake_results = 0;
+
+    /* one that leads outside or backwards is not followed */
+    sl_decode_destroy(b->decode);
+    opt.get_next_record = step_back;
+    assert_int_equal(sl_decode_create(&b->decode, &opt), 0);
+    add_memset(b, 1);
+    b->valid = 512;
+    assert_true(record_decode(b) <= 1);
+    assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 2);
+    record_close(b);
+}
+
+static size_t unfinished(struct record_rig *b)
+{
+    struct sl_decode_held held = {0};
+
+    sl_decode_look(b->layout, b->buffer, sizeof(b->buffer), &held);
+    b->valid = 0;
+    memset(b->buffer, 0, sizeof(b->buffer));
+    return held.unfinished;
+}
+
+static void add_launch(struct record_rig *b)
+{
+    put32(record_add(b, SL_CUPTI_KIND_RUNTIME), b->layout->api->cbid, 51); /* cudaMemsetAsync */
+}
+
+/* CUPTI keeps a buffer with such a record to itself. */
+static void what_is_unfinished_in_a_buffer_is_seen(void **state)
+{
+    struct record_rig *b = record_open(130001, 0);
+
+    (void)state;
+    add_launch(b);
+    add_memset(b, 1);
+    add_memset(b, 2); /* as of a graph */
+    assert_int_equal(unfinished(b), 0);
+    put64(add_memset(b, 1), b->layout->memset->end, 0);
+    record_add(b, SL_CUPTI_KIND_CONCURRENT_KERNEL);
+    record_add(b, SL_CUPTI_KIND_MEMCPY);
+    record_add(b, SL_CUPTI_KIND_MEMCPY2);
+    add_memset(b, 2);
+    assert_int_equal(unfinished(b), 4);
+    add_memset(b, 1);
+    add_launch(b);
+    add_launch(b);
+    add_launch(b);
+    assert_int_equal(unfinished(b), 2);
+    record_close(b);
+}
+
+static void versions_below_12_are_refused(void **state)
+{
+    struct sl_decode_options opt = {.version = 17};
+    struct sl_decode *d;
+
+    (void)state;
+    assert_int_equal(sl_decode_create(&d, &opt), -ENOTSUP);
+    sl_decode_destroy(NULL);
+}
+
+static void every_patch_of_a_minor_has_its_layout(void **state)
+{
+    (void)state;
+    assert_int_equal(record_layout(130000)->kernel->size, 216);
+    assert_int_equal(record_layout(130001)->kernel->size, 216);
+    assert_int_equal(record_layout(130400)->kernel->size, 248);
+    assert_int_equal(record_layout(27)->version, 26);
+    assert_null(record_layout(17));
+}
+
+static void calls_have_names_and_bits(void **state)
+{
+    static const struct {
+        enum sl_event_kind domain;
+        uint32_t cbid;
+        const char *name;
+        int wanted, launches;
+    } want[] = {
+        {SL_EV_RUNTIME, 211, "cudaLaunchKernel", 1, 1},
+        {SL_EV_RUNTIME, 430, "cudaLaunchKernelExC", 1, 1},
+        {SL_EV_RUNTIME, 311, "cudaGraphLaunch", 1, 1},
+        {SL_EV_RUNTIME, 41, "cudaMemcpyAsync", 1, 1},
+        {SL_EV_RUNTIME, 51, "cudaMemsetAsync", 1, 1},
+        {SL_EV_RUNTIME, 131, "cudaStreamSynchronize", 1, 0},
+        {SL_EV_RUNTIME, 165, "cudaDeviceSynchronize", 1, 0},
+        {SL_EV_RUNTIME, 135, "cudaEventRecord", 1, 0},
+        {SL_EV_RUNTIME, 147, "cudaStreamWaitEvent", 1, 0},
+        {SL_EV_RUNTIME, 138, "cudaEventQuery", 1, 0},
+        {SL_EV_RUNTIME, 17, "cudaGetDevice", 0, 0},
+        {SL_EV_RUNTIME, 10, "cudaGetLastError", 0, 0},
+        {SL_EV_RUNTIME, 371, "cudaEventRecordWithFlags_ptsz", 1, 0},
+        {SL_EV_DRIVER, 307, "cuLaunchKernel", 1, 1},
+        {SL_EV_DRIVER, 652, "cuLaunchKernelEx", 1, 1},
+        {SL_EV_DRIVER, 653, "cuLaunchKernelEx_ptsz", 1, 1},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof want / sizeof *want; i++) {
+        const char *name = sl_decode_api_name(want[i].domain, want[i].cbid);
+
+        assert_non_null(name);
+        assert_string_equal(name, want[i].name);
+        assert_int_equal(sl_decode_api_wanted(want[i].domain, want[i].cbid), want[i].wanted);
+        assert_int_equal(sl_decode_api_launches(want[i].domain, want[i].cbid), want[i].launches);
+    }
+    assert_null(sl_decode_api_name(SL_EV_RUNTIME, 1u << 30));
+    assert_null(sl_decode_api_name(SL_EV_DRIVER, UINT32_MAX));
+    assert_int_equal(sl_decode_api_wanted(SL_EV_DRIVER, UINT32_MAX), 0);
+    assert_int_equal(sl_decode_api_launches(SL_EV_RUNTIME, UINT32_MAX), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(records_come_out_in_their_order),
+        cmocka_unit_test(kinds_that_others_enabled_are_stepped_over),
+        cmocka_unit_test(damage_ends_the_buffer_and_is_counted),
+        cmocka_unit_test(a_record_that_cannot_be_true_is_left_out_alone),
+        cmocka_unit_test(a_name_at_a_bad_address_is_damage_not_a_crash),
+        cmocka_unit_test(a_newer_library_steps_by_itself),
+        cmocka_unit_test(what_is_unfinished_in_a_buffer_is_seen),
+        cmocka_unit_test(versions_below_12_are_refused),
+        cmocka_unit_test(every_patch_of_a_minor_has_its_layout),
+        cmocka_unit_test(calls_have_names_and_bits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+/* objects_test.c - first sightings stay first in tables of a fixed size: twenty thousand threads
+ * and streams, far more than are remembered, never repeat and never loop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/stats.h"
+#include "collect/cupti/objects.h"
+
+enum {
+    MANY = 20000,
+    REMEMBERED = 16384
+};
+
+static unsigned told[SL_EV_KIND_COUNT];
+
+static void sink(void *user, const struct sl_event *ev)
+{
+    (void)user;
+    told[ev->kind]++;
+}
+
+static void full_tables_stop_telling_and_count(void **state)
+{
+    struct sl_cupti_objects_options opt = {.sink = sink};
+    struct sl_cupti_objects *s;
+
+    (void)state;
+    sl_stats_reset();
+    assert_int_equal(sl_intern_create(&opt.intern, 1 << 20), 0);
+    assert_int_equal(sl_cupti_objects_create(&s, &opt), 0);
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 1; i <= MANY; i++) {
+            /* thread ids of no process, so that no name is looked for in vain */
+            sl_cupti_objects_thread(s, 1, UINT32_MAX - i);
+            assert_int_equal(sl_cupti_objects_stream(s, 0, 1, i), SL_PRIORITY_UNKNOWN);
+        }
+    }
+    assert_int_equal(told[SL_EV_META_THREAD], REMEMBERED);
+    assert_int_equal(told[SL_EV_META_CONTEXT], 1);
+    assert_int_equal(told[SL_EV_META_STREAM], REMEMBERED - 1);
+    assert_true(sl_stats_get(SL_STAT_NAMES_LOST) > 0);
+
+    /* what is remembered can still be described */
+    sl_cupti_objects_describe_stream(s, 1, 5, 2, -4, 0);
+    assert_int_equal(told[SL_EV_META_STREAM], REMEMBERED);
+    assert_int_equal(sl_cupti_objects_stream(s, 0, 1, 5), -4);
+
+    /* of what is not the flags are told all the same */
+    sl_cupti_objects_describe_stream(s, 1, MANY + 1, 2, 0, 0);
+    assert_int_equal(told[SL_EV_META_STREAM], REMEMBERED + 1);
+    sl_cupti_objects_destroy(s);
+    sl_cupti_objects_destroy(NULL);
+    sl_intern_destroy(opt.intern);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(full_tables_stop_telling_and_count),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

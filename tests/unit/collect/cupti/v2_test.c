@@ -1,0 +1,299 @@
+/* v2_test.c - the table of functions while we have a subscriber, and as it was before; who
+ * holds CUPTI where we get none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "collect/cupti/tables.h"
+#include "collect/cupti/v2.h"
+#include "unit/session/fixture_subscriber.h"
+
+static void *library;
+static struct fixture_subscriber *cupti;
+
+static int init(void **state)
+{
+    (void)state;
+    library = dlopen(FIXTURE_SUBSCRIBER, RTLD_NOW);
+    cupti = library ? dlsym(library, "fixture_subscriber") : NULL;
+    return cupti ? 0 : -1;
+}
+
+/* ---- the older calls ---- */
+
+static int old_calls;
+
+static int old_enable(int kind)
+{
+    (void)kind;
+    return ++old_calls;
+}
+
+static int old_flush(uint32_t flag)
+{
+    (void)flag;
+    return ++old_calls;
+}
+
+static int old_next(uint8_t *buffer, size_t valid, void **record)
+{
+    (void)valid;
+    *record = buffer + 1;
+    return ++old_calls;
+}
+
+static int old_dropped(void *context, uint32_t stream, size_t *dropped)
+{
+    (void)context;
+    (void)stream;
+    *dropped = 5;
+    return 0;
+}
+
+static int old_filter(uint32_t cbid, uint8_t on)
+{
+    (void)cbid;
+    (void)on;
+    return ++old_calls;
+}
+
+static const struct sl_cupti_functions before = {
+    .ActivityEnable = old_enable,
+    .ActivityFlushAll = old_flush,
+    .ActivityGetNextRecord = old_next,
+    .ActivityGetNumDroppedRecords = old_dropped,
+    .ActivityEnableRuntimeApi = old_filter,
+    .ActivityEnableDriverApi = old_filter,
+};
+
+static struct sl_cupti_functions fn, old;
+static char holder[64];
+static int fields;
+
+static int subscribe_with(int wanted, size_t holder_size)
+{
+    fn = before;
+    memset(&old, 0x5a, sizeof(old));
+    memset(holder, 'x', sizeof(holder));
+    fields = wanted;
+    old_calls = 0;
+    return sl_cupti_v2_subscribe(&fn, &old, library, &fields, holder, holder_size);
+}
+
+static int subscribe(int wanted)
+{
+    return subscribe_with(wanted, sizeof(holder));
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    memset(cupti, 0, sizeof(*cupti));
+    return 0;
+}
+
+/* ---- subscribing ---- */
+
+static void without_the_newer_calls_there_is_none(void **state)
+{
+    (void)state;
+    fn = before;
+    assert_int_equal(sl_cupti_v2_subscribe(&fn, &old, NULL, &fields, holder, sizeof(holder)),
+                     -ENOTSUP);
+    assert_int_equal(
+        sl_cupti_v2_subscribe(&fn, &old, dlopen(NULL, RTLD_NOW), &fields, holder, sizeof(holder)),
+        -ENOTSUP);
+    assert_memory_equal(&fn, &before, sizeof(fn));
+    assert_string_equal(holder, "");
+    assert_null(sl_cupti_v2_listen(NULL));
+}
+
+static void another_tool_that_holds_cupti_is_named(void **state)
+{
+    static const char longest[] =
+        "a tool whose name is longer than all the room that there is for it, by far";
+
+    (void)state;
+    cupti->subscribe_result = SL_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    assert_int_equal(subscribe(0), -EBUSY);
+    assert_string_equal(holder, "");
+    cupti->holder = "nsys";
+    assert_int_equal(subscribe(0), -EBUSY);
+    assert_string_equal(holder, "nsys");
+    assert_memory_equal(&fn, &before, sizeof(fn));
+    cupti->holder = longest; /* without an end */
+    assert_int_equal(subscribe(0), -EBUSY);
+    assert_int_equal(strlen(holder), 63);
+    assert_int_equal(subscribe_with(0, 8), -EBUSY);
+    assert_string_equal(holder, "a tool ");
+    assert_int_equal(holder[8], 'x');
+}
+
+/* Whatever it has written: there is no subscriber then. */
+static void a_refusal_leaves_none(void **state)
+{
+    (void)state;
+    cupti->subscribe_result = 999;
+    assert_int_equal(subscribe(0), -EIO);
+    assert_memory_equal(&fn, &before, sizeof(fn));
+    assert_null(sl_cupti_v2_listen(NULL));
+}
+
+/* ---- with a subscriber ---- */
+
+static uint8_t buffer[64];
+static size_t completed_bytes, completed_valid;
+
+static void on_request(uint8_t **out, size_t *size, size_t *max_records)
+{
+    *out = buffer;
+    *size = sizeof(buffer);
+    *max_records = 0;
+}
+
+static void on_complete(void *context, uint32_t stream, uint8_t *from, size_t size, size_t valid)
+{
+    assert_null(context);
+    assert_int_equal(stream, 0);
+    assert_ptr_equal(from, buffer);
+    completed_bytes = size;
+    completed_valid = valid;
+}
+
+static void calls_name_our_subscriber(void **state)
+{
+    uint8_t *asked = NULL;
+    size_t size = 4, max_records;
+    uint32_t value = 0;
+    void *record;
+
+    (void)state;
+    assert_int_equal(subscribe(0), 0);
+    assert_memory_equal(&old, &before, sizeof(old));
+    assert_int_equal(fields, 0);
+    assert_int_equal(fn.ActivityEnable(10), 0);
+    assert_true(cupti->kind == 10 && !cupti->has_config);
+    assert_int_equal(fn.ActivityDisable(11), 0);
+    assert_int_equal(cupti->kind, 11);
+    assert_int_equal(fn.ActivitySetAttribute(3, &size, &value), 0);
+    assert_true(cupti->attribute == 3 && cupti->size == 4);
+    assert_int_equal(fn.ActivityGetAttribute(4, &size, &value), 0);
+    assert_int_equal(value, 0x07070707);
+    assert_int_equal(fn.ActivityEnableAllSyncRecords(1), 0);
+    assert_true(cupti->attribute == SL_CUPTI_ATTR_ENABLE_ALL_SYNC_RECORDS && cupti->value == 1);
+    assert_int_equal(fn.SetThreadIdType(2), 0);
+    assert_true(cupti->attribute == SL_CUPTI_ATTR_THREAD_ID_TYPE && cupti->value == 2);
+    assert_int_equal(fn.ActivityRegisterCallbacks(on_request, on_complete), 0);
+    cupti->request(&asked, &size, &max_records, NULL);
+    assert_ptr_equal(asked, buffer);
+    cupti->complete(buffer, 64, 32, NULL);
+    assert_true(completed_bytes == 64 && completed_valid == 32);
+    assert_int_equal(fn.ActivityGetNextRecord(buffer, 64, &record), 0);
+    assert_ptr_equal(record, buffer);
+    assert_int_equal(cupti->strangers, 0);
+    cupti->result = 7; /* results are CUPTI's own */
+    assert_int_equal(fn.ActivityEnable(10), 7);
+    sl_cupti_v2_unsubscribe(&fn, &old);
+}
+
+/* What the library has in the older form alone: passed on where it does no harm, else done without.
+ */
+static void what_has_no_newer_form(void **state)
+{
+    size_t dropped = 0;
+
+    (void)state;
+    assert_int_equal(subscribe(0), 0);
+    assert_int_equal(fn.ActivityFlushAll(0), 1);
+    assert_int_equal(fn.ActivityGetNumDroppedRecords(NULL, 0, &dropped), 0);
+    assert_int_equal(dropped, 5);
+    assert_null(fn.ActivityEnableRuntimeApi); /* would filter for the whole process */
+    assert_null(fn.ActivityEnableDriverApi);
+    assert_null(fn.ActivityEnableCalls);
+    sl_cupti_v2_unsubscribe(&fn, &old);
+}
+
+static void records_may_have_our_fields(void **state)
+{
+    uint32_t callback = 211;
+
+    (void)state;
+    assert_int_equal(subscribe(1), 0);
+    assert_int_equal(fields, 1);
+    assert_true(cupti->attribute == SL_CUPTI_ATTR_USER_DEFINED_RECORDS && cupti->value == 1);
+    assert_int_equal(fn.ActivityEnable(10), 0);
+    assert_true(cupti->has_config);
+    assert_non_null(fn.ActivityEnableCalls);
+    assert_int_equal(fn.ActivityEnableCalls(5, &callback, 1), 0);
+    assert_true(cupti->kind == 5 && cupti->has_config);
+    sl_cupti_v2_unsubscribe(&fn, &old);
+    cupti->attribute_result = 1; /* CUPTI is too old for it */
+    assert_int_equal(subscribe(1), 0);
+    assert_int_equal(fields, 0);
+    assert_int_equal(fn.ActivityEnable(10), 0);
+    assert_false(cupti->has_config);
+    sl_cupti_v2_unsubscribe(&fn, &old);
+}
+
+static int heard;
+
+static void listen(void *user, int domain, uint32_t cbid, const void *data)
+{
+    assert_null(user);
+    assert_ptr_equal(data, &heard);
+    heard += domain * 100 + (int)cbid;
+}
+
+static void callbacks_go_to_who_listens(void **state)
+{
+    (void)state;
+    assert_int_equal(subscribe(0), 0);
+    cupti->callback(cupti->user, 1, 2, &heard); /* nobody listens */
+    assert_int_equal(heard, 0);
+    assert_ptr_equal(sl_cupti_v2_listen(listen), cupti);
+    cupti->callback(cupti->user, 1, 2, &heard);
+    assert_int_equal(heard, 102);
+    sl_cupti_v2_unsubscribe(&fn, &old);
+}
+
+/* Buffers that came before may still be read. */
+static void after_the_end_calls_are_the_older_ones(void **state)
+{
+    int (*next)(uint8_t *, size_t, void **);
+    void *record;
+
+    (void)state;
+    assert_int_equal(subscribe(0), 0);
+    next = fn.ActivityGetNextRecord;
+    sl_cupti_v2_unsubscribe(&fn, &old);
+    assert_int_equal(cupti->unsubscribed, 1);
+    assert_memory_equal(&fn, &before, sizeof(fn));
+    assert_int_equal(next(buffer, 64, &record), 1);
+    assert_ptr_equal(record, buffer + 1);
+    assert_null(sl_cupti_v2_listen(listen));
+}
+
+#define CASE(function) cmocka_unit_test_setup(function, reset)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(without_the_newer_calls_there_is_none),
+        CASE(another_tool_that_holds_cupti_is_named),
+        CASE(a_refusal_leaves_none),
+        CASE(calls_name_our_subscriber),
+        CASE(what_has_no_newer_form),
+        CASE(records_may_have_our_fields),
+        CASE(callbacks_go_to_who_listens),
+        CASE(after_the_end_calls_are_the_older_ones),
+    };
+
+    return cmocka_run_group_tests(tests, init, NULL);
+}

@@ -1,0 +1,84 @@
+/* cuda_test.c - handles of CUDA's become CUPTI's ids where CUPTI and the driver are there, and
+ * none where something is missing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+
+#include "collect/nvtx/cuda.h"
+#include "unit/collect/nvtx/fixture_driver.h"
+
+static struct fixture_driver *cuda;
+static struct sl_cupti_api cupti;
+
+static void without_cupti_or_the_driver_there_are_none(void **state)
+{
+    (void)state;
+    assert_null(sl_nvtx_cuda_ids(&cupti)); /* neither */
+    cupti.handle = dlopen(NULL, RTLD_NOW);
+    assert_null(sl_nvtx_cuda_ids(&cupti)); /* no driver */
+    cuda = dlsym(dlopen(FIXTURE_DRIVER, RTLD_NOW), "fixture_driver");
+    assert_non_null(cuda);
+    assert_null(sl_nvtx_cuda_ids(&cupti)); /* a CUPTI without the functions */
+    cupti.handle = NULL;
+    assert_null(sl_nvtx_cuda_ids(&cupti)); /* none at all */
+}
+
+static const struct sl_nvtx_ids *ids(void)
+{
+    const struct sl_nvtx_ids *got;
+
+    cupti.handle = dlopen(FIXTURE_DRIVER, RTLD_NOW); /* has CUPTI's functions, too */
+    got = sl_nvtx_cuda_ids(&cupti);
+    assert_non_null(got);
+    return got;
+}
+
+static void a_context_has_an_id_and_a_device(void **state)
+{
+    uint32_t id = 0, device = 0;
+
+    (void)state;
+    assert_int_equal(ids()->context((void *)7, &id, &device), 0);
+    assert_int_equal(id, 1007);
+    assert_int_equal(device, 2007);
+    cuda->no_context = 1;
+    assert_int_equal(ids()->context((void *)7, &id, &device), -ENOENT);
+    cuda->no_context = 0;
+    cuda->no_device = 1;
+    assert_int_equal(ids()->context((void *)7, &id, &device), -ENOENT);
+    cuda->no_device = 0;
+}
+
+static void a_stream_is_known_in_its_thread_s_context(void **state)
+{
+    uint32_t id = 0, context = 0;
+
+    (void)state;
+    assert_int_equal(ids()->stream((void *)5, &id, &context), -ENOENT); /* no context is current */
+    cuda->current = (void *)7;
+    assert_int_equal(ids()->stream((void *)5, &id, &context), 0);
+    assert_int_equal(id, 3005);
+    assert_int_equal(context, 1007);
+    cuda->no_stream = 1; /* of another context, or none at all */
+    assert_int_equal(ids()->stream((void *)5, &id, &context), -ENOENT);
+    cuda->no_stream = 0;
+    cuda->no_current = 1; /* CUDA ends */
+    assert_int_equal(ids()->stream((void *)5, &id, &context), -ENOENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_cupti_or_the_driver_there_are_none),
+        cmocka_unit_test(a_context_has_an_id_and_a_device),
+        cmocka_unit_test(a_stream_is_known_in_its_thread_s_context),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* discover_test.c - this program's own copy of NVTX is found among all that lies in memory, and
+ * what looks much like one is not. */
+#include <nvtx3/nvToolsExt.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/nvtx/discover.h"
+
+/* How a copy's state begins. */
+struct state {
+    unsigned state, pad;
+    NvtxExportTableCallbacks callbacks;
+    NvtxExportTableVersionInfo version;
+    uintptr_t function[64];
+};
+
+static int NVTX_API get_table(NvtxCallbackModule module, NvtxFunctionTable *table, unsigned *size)
+{
+    (void)module;
+    (void)table;
+    (void)size;
+    return 0;
+}
+
+static void NVTX_API set_version(uint32_t version)
+{
+    (void)version;
+}
+
+#define LOOKS_LIKE_ONE                                                                             \
+    .callbacks = {sizeof(NvtxExportTableCallbacks), get_table},                                    \
+    .version = {sizeof(NvtxExportTableVersionInfo), NVTX_VERSION, 0, set_version}
+
+/* Each lacks one thing; the first has all, and is one for whoever looks from outside. */
+static struct state whole = {.state = 2, LOOKS_LIKE_ONE};
+static struct state other_state = {.state = 3, LOOKS_LIKE_ONE};
+static struct state other_size = {LOOKS_LIKE_ONE};
+static struct state other_version = {LOOKS_LIKE_ONE};
+static struct state no_functions = {LOOKS_LIKE_ONE};
+static struct state functions_elsewhere = {LOOKS_LIKE_ONE};
+
+static struct sl_nvtx_copy found[64];
+static unsigned count;
+
+static void take(const struct sl_nvtx_copy *copy)
+{
+    assert_in_range(count, 0, 63);
+    found[count++] = *copy;
+}
+
+static int is_found(const struct state *s)
+{
+    int times = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        times += found[i].state == &s->state;
+    return times;
+}
+
+static void find(void)
+{
+    count = 0;
+    sl_nvtx_discover(take);
+}
+
+static void what_has_all_of_a_copy_s_state_is_one(void **state)
+{
+    (void)state;
+    find();
+    assert_int_equal(is_found(&whole), 1);
+    assert_int_equal(is_found(&other_state), 0);
+}
+
+static void what_lacks_something_is_none(void **state)
+{
+    (void)state;
+    other_size.callbacks.struct_size++;
+    other_version.version.version++;
+    no_functions.callbacks.GetModuleFunctionTable = NULL;
+    /* Code of another object's. */
+    memcpy(&functions_elsewhere.version.SetInjectionNvtxVersion, &(void *){(void *)free},
+           sizeof(void *));
+    find();
+    assert_int_equal(is_found(&whole), 1);
+    assert_int_equal(is_found(&other_size), 0);
+    assert_int_equal(is_found(&other_version), 0);
+    assert_int_equal(is_found(&no_functions), 0);
+    assert_int_equal(is_found(&functions_elsewhere), 0);
+}
+
+/* Without a tool the first call leaves its functions empty: the state says that it has looked. */
+static void a_real_copy_has_its_tables(void **state)
+{
+    const struct sl_nvtx_copy *real = NULL;
+    void ***table = NULL;
+    unsigned size = 0;
+
+    (void)state;
+    unsetenv("NVTX_INJECTION64_PATH");
+    nvtxMarkA("looks for a tool");
+    find();
+    for (unsigned i = 0; i < count && !real; i++)
+        real = found[i].state == &whole.state ? NULL : &found[i];
+    assert_non_null(real);
+    assert_int_equal(*real->state, 2);
+    assert_int_equal(real->get_table(NVTX_CB_MODULE_CORE, &table, &size), 1);
+    assert_true(table && size > NVTX_CBID_CORE_RangePop);
+    assert_ptr_equal(*table[NVTX_CBID_CORE_RangePop], NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_has_all_of_a_copy_s_state_is_one),
+        cmocka_unit_test(what_lacks_something_is_none),
+        cmocka_unit_test(a_real_copy_has_its_tables),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/* getenv_hook_test.c - whom NVTX's environment variable leads to, by what stands in it and by how
+ * many threads there are. The answer is for the process's life, so every case plays in a child. */
+#include <errno.h>
+#include <glob.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "collect/nvtx/getenv_hook.h"
+
+#define VARIABLE "NVTX_INJECTION64_PATH"
+
+/* The file that the code is in: here, the test's own. */
+static int leads_to_us(void)
+{
+    const char *said = getenv(VARIABLE);
+
+    return said && strstr(said, "getenv_hook_test") != NULL;
+}
+
+static int threads(void)
+{
+    glob_t found;
+    int count;
+
+    CHECK(glob("/proc/self/task/*", 0, NULL, &found) == 0);
+    count = (int)found.gl_pathc;
+    globfree(&found);
+    return count;
+}
+
+static void play_nothing_said(void)
+{
+    if (threads() > 1)
+        return; /* a sanitizer has one of its own */
+    unsetenv(VARIABLE);
+    CHECK(!sl_nvtx_getenv_hook_is_set() && !sl_nvtx_has_other_tool());
+    CHECK(sl_nvtx_getenv_hook_set() == 0);
+    CHECK(leads_to_us());
+    CHECK(sl_nvtx_getenv_hook_is_set() && !sl_nvtx_has_other_tool());
+}
+
+/* NVTX would take the empty name for a tool's. */
+static void play_empty(void)
+{
+    if (threads() > 1)
+        return;
+    setenv(VARIABLE, "", 1);
+    CHECK(sl_nvtx_getenv_hook_set() == 0);
+    CHECK(leads_to_us());
+    CHECK(sl_nvtx_getenv_hook_is_set() && !sl_nvtx_has_other_tool());
+}
+
+static void play_other_tool(void)
+{
+    setenv(VARIABLE, "/opt/nsys/libToolsInjection64.so", 1);
+    CHECK(sl_nvtx_getenv_hook_set() == -EALREADY);
+    CHECK(strcmp(getenv(VARIABLE), "/opt/nsys/libToolsInjection64.so") == 0);
+    CHECK(!sl_nvtx_getenv_hook_is_set() && sl_nvtx_has_other_tool());
+}
+
+static void *stay(void *end)
+{
+    char byte;
+
+    CHECK(read(*(int *)end, &byte, 1) == 0);
+    return NULL;
+}
+
+static void play_threads(void)
+{
+    pthread_t thread;
+    int end[2];
+
+    unsetenv(VARIABLE);
+    CHECK(pipe(end) == 0);
+    CHECK(pthread_create(&thread, NULL, stay, &end[0]) == 0);
+    CHECK(sl_nvtx_getenv_hook_set() == -EBUSY);
+    CHECK(!getenv(VARIABLE));
+    CHECK(!sl_nvtx_getenv_hook_is_set() && !sl_nvtx_has_other_tool());
+    close(end[1]);
+    pthread_join(thread, NULL);
+}
+
+static void the_variable_leads_to_us_where_nothing_is_said(void **state)
+{
+    (void)state;
+    in_child(play_nothing_said);
+    in_child(play_empty);
+}
+
+static void another_tool_is_left_alone(void **state)
+{
+    (void)state;
+    in_child(play_other_tool);
+}
+
+static void the_environment_of_threads_is_left_alone(void **state)
+{
+    (void)state;
+    in_child(play_threads);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_variable_leads_to_us_where_nothing_is_said),
+        cmocka_unit_test(another_tool_is_left_alone),
+        cmocka_unit_test(the_environment_of_threads_is_left_alone),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

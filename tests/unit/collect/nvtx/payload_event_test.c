@@ -1,0 +1,244 @@
+/* payload_event_test.c - message, category, colour and times out of the fields that a schema
+ * marks as such; nothing outside of a payload is read. */
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExtPayload.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/nvtx/names.h"
+#include "collect/nvtx/payload.h"
+#include "collect/nvtx/schema.h"
+
+#define TYPE(name) NVTX_PAYLOAD_ENTRY_TYPE_##name
+#define FLAG(name) NVTX_PAYLOAD_ENTRY_FLAG_##name
+
+static int init(void **state)
+{
+    (void)state;
+    return sl_nvtx_names_init() || sl_nvtx_schemas_init();
+}
+
+static void fill(void *user, struct sl_nvtx_field *field, size_t i)
+{
+    *field = ((const struct sl_nvtx_field *)user)[i];
+}
+
+static uint64_t add(struct sl_nvtx_field *field, uint32_t fields, size_t size)
+{
+    const struct sl_nvtx_schema s = {.kind = SL_NVTX_STRUCT, .fields = fields, .size = size};
+
+    return sl_nvtx_schema_add(&s, fill, field);
+}
+
+static struct sl_nvtx_payload_event ev;
+
+/* Of payloads in memory of their own length, for the address sanitizer to watch. */
+static void read_two(uint64_t schema, const void *bytes, size_t size, uint64_t other,
+                     const void *other_bytes, size_t other_size)
+{
+    void *own[] = {malloc(size + !size), malloc(other_size + !other_size)};
+    const nvtxPayloadData_t data[] = {{schema, size, own[0]}, {other, other_size, own[1]}};
+
+    assert_true(own[0] && own[1]);
+    memcpy(own[0], bytes, size);
+    memcpy(own[1], other_bytes, other_size);
+    memset(&ev, 0x5a, sizeof(ev));
+    sl_nvtx_payload_event(&ev, 0, data, other ? 2 : 1);
+    free(own[0]);
+    free(own[1]);
+}
+
+static void read_one(uint64_t schema, const void *bytes, size_t size)
+{
+    read_two(schema, bytes, size, 0, "", 0);
+}
+
+static void assert_text(const char *text)
+{
+    assert_int_equal(ev.has_message, 1);
+    assert_int_equal(ev.string, 0);
+    assert_int_equal(ev.length, strlen(text));
+    assert_memory_equal(ev.text, text, ev.length);
+}
+
+static void fields_say_what_the_event_is(void **state)
+{
+    struct bytes {
+        uint64_t begin, end;
+        uint32_t category, color, value;
+    } bytes = {1000, 5000, 7, 0xff00aa11, 9};
+    struct sl_nvtx_field fields[] = {
+        {.flags = FLAG(TIMESTAMP) | FLAG(RANGE_BEGIN), .type = TYPE(UINT64)},
+        {.flags = FLAG(TIMESTAMP) | FLAG(RANGE_END), .type = TYPE(UINT64), .offset = 8, .clock = 7},
+        {.type = TYPE(CATEGORY), .offset = 16},
+        {.type = TYPE(COLOR_ARGB), .offset = 20},
+        {.type = TYPE(UINT32), .offset = 24},
+    };
+
+    (void)state;
+    read_one(add(fields, 5, sizeof(bytes)), &bytes, sizeof(bytes));
+    assert_true(ev.has_start && ev.start.at == 1000 && ev.has_end && ev.end.at == 5000);
+    assert_true(ev.start.clock == 0 && ev.end.clock == 7);
+    assert_true(ev.has_category && ev.category == 7);
+    assert_true(ev.has_color && ev.color == 0xff00aa11);
+    assert_false(ev.has_message);
+    assert_int_equal(ev.string, 0);
+}
+
+static void nothing_is_said_of_what_is_not_marked(void **state)
+{
+    struct sl_nvtx_field plain[] = {{.type = TYPE(UINT32)}};
+    const uint32_t bytes = 5;
+
+    (void)state;
+    read_one(add(plain, 1, 4), &bytes, 4);
+    assert_false(ev.has_message || ev.has_category || ev.has_color || ev.has_start || ev.has_end);
+    read_one(TYPE(COLOR_ARGB), &bytes, 4); /* no schema: a value */
+    assert_false(ev.has_color);
+    sl_nvtx_payload_event(&ev, 0, NULL, 0);
+    assert_false(ev.has_message || ev.has_start);
+}
+
+static void a_message_of_any_form(void **state)
+{
+    const char *pointer = "behind a pointer";
+    const uint64_t handle = 1234;
+    const char inside[8] = "no end.!";
+    struct sl_nvtx_field by_pointer[] = {{.flags = FLAG(EVENT_MESSAGE), .type = TYPE(CSTRING)}};
+    struct sl_nvtx_field registered[] = {
+        {.flags = FLAG(EVENT_MESSAGE), .type = TYPE(NVTX_REGISTERED_STRING_HANDLE)}};
+    struct sl_nvtx_field fixed[] = {
+        {.flags = FLAG(EVENT_MESSAGE), .type = TYPE(CSTRING), .detail = 8}};
+    struct sl_nvtx_field wide[] = {
+        {.flags = FLAG(EVENT_MESSAGE), .type = TYPE(CSTRING_UTF16), .detail = 3}};
+
+    (void)state;
+    read_one(add(by_pointer, 1, 8), &pointer, sizeof(pointer));
+    assert_text("behind a pointer");
+    read_one(add(registered, 1, 8), &handle, sizeof(handle));
+    assert_true(ev.has_message && ev.string == 1234);
+    read_one(add(fixed, 1, 8), inside, 8);
+    assert_text("no end.!");
+    read_one(add(fixed, 1, 8), "end\0more", 8);
+    assert_text("end");
+    read_one(add(wide, 1, 6), u"a\u20acb", 6);
+    assert_text("a\xe2\x82\xac\x62");
+    pointer = NULL;
+    read_one(add(by_pointer, 1, 8), &pointer, sizeof(pointer));
+    assert_false(ev.has_message);
+}
+
+/* The program's handle is from before NVTX had a tool, or there was no room for its string. */
+static void a_message_without_a_string_is_none(void **state)
+{
+    const uint64_t none = 0;
+    struct sl_nvtx_field registered[] = {
+        {.flags = FLAG(EVENT_MESSAGE), .type = TYPE(NVTX_REGISTERED_STRING_HANDLE)}};
+
+    (void)state;
+    read_one(add(registered, 1, 8), &none, 8);
+    assert_false(ev.has_message);
+    assert_int_equal(ev.string, 0);
+}
+
+static void values_behind_pointers(void **state)
+{
+    const int64_t begin = 1000;
+    const uint32_t category = 7, color = 0xff00aa11;
+    const struct {
+        const int64_t *begin;
+        const uint32_t *category, *color;
+    } bytes = {&begin, &category, &color}, nowhere = {NULL, NULL, NULL};
+    struct sl_nvtx_field fields[] = {
+        {.flags = FLAG(TIMESTAMP) | FLAG(POINTER), .type = TYPE(INT64)},
+        {.flags = FLAG(POINTER), .type = TYPE(CATEGORY)},
+        {.flags = FLAG(POINTER), .type = TYPE(COLOR_ARGB)},
+    };
+    uint64_t schema = add(fields, 3, sizeof(bytes));
+
+    (void)state;
+    read_one(schema, &bytes, sizeof(bytes));
+    assert_true(ev.has_start && ev.start.at == 1000);
+    assert_true(ev.has_category && ev.category == 7);
+    assert_true(ev.has_color && ev.color == 0xff00aa11);
+    read_one(schema, &nowhere, sizeof(nowhere));
+    assert_false(ev.has_start || ev.has_category || ev.has_color);
+}
+
+/* A length that another payload tells, which may be shorter than its type. */
+static void a_message_as_long_as_another_payload_says(void **state)
+{
+    struct sl_nvtx_field field[] = {
+        {.flags = FLAG(EVENT_MESSAGE) | FLAG(ARRAY_LENGTH_PAYLOAD_INDEX),
+         .type = TYPE(CHAR),
+         .detail = 1}};
+    uint64_t schema = add(field, 1, 0);
+    const uint64_t three = 3, many = 1000;
+
+    (void)state;
+    read_two(schema, "abcdef", 6, TYPE(UINT64), &three, 8);
+    assert_text("abc");
+    read_two(schema, "abcdef", 6, TYPE(UINT64), &many, 8);
+    assert_text("abcdef");
+    read_two(schema, "abcdef", 6, TYPE(UINT64), &three, 1);
+    assert_text("");
+    read_one(schema, "abcdef", 6); /* there is no such payload */
+    assert_text("");
+}
+
+static void payloads_that_end_early(void **state)
+{
+    struct sl_nvtx_field fields[] = {
+        {.flags = FLAG(TIMESTAMP), .type = TYPE(UINT64)},
+        {.flags = FLAG(EVENT_MESSAGE), .type = TYPE(CSTRING), .detail = 8, .offset = 8},
+        {.type = TYPE(COLOR_ARGB), .offset = 16},
+    };
+    const char bytes[20] = "\x05\0\0\0\0\0\0\0message!\x01\x02\x03\x04";
+    uint64_t schema = add(fields, 3, sizeof(bytes));
+
+    (void)state;
+    for (size_t size = 0; size <= sizeof(bytes); size++) {
+        read_one(schema, bytes, size);
+        assert_int_equal(ev.has_start, size >= 8);
+        assert_int_equal(ev.has_message, size > 8);
+        assert_int_equal(ev.has_color, size == 20);
+        if (ev.has_message)
+            assert_int_equal(ev.length, size < 16 ? size - 8 : 8);
+    }
+}
+
+static void a_text_that_is_longer_than_a_lane_takes(void **state)
+{
+    struct sl_nvtx_field field[] = {
+        {.flags = FLAG(EVENT_MESSAGE), .type = TYPE(CSTRING), .detail = 3000}};
+    char bytes[3000];
+
+    (void)state;
+    memset(bytes, 't', sizeof(bytes));
+    read_one(add(field, 1, sizeof(bytes)), bytes, sizeof(bytes));
+    assert_int_equal(ev.length, SL_LANE_TEXT_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fields_say_what_the_event_is),
+        cmocka_unit_test(nothing_is_said_of_what_is_not_marked),
+        cmocka_unit_test(a_message_of_any_form),
+        cmocka_unit_test(a_message_without_a_string_is_none),
+        cmocka_unit_test(values_behind_pointers),
+        cmocka_unit_test(a_message_as_long_as_another_payload_says),
+        cmocka_unit_test(payloads_that_end_early),
+        cmocka_unit_test(a_text_that_is_longer_than_a_lane_takes),
+    };
+
+    return cmocka_run_group_tests(tests, init, NULL);
+}

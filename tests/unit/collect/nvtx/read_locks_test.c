@@ -1,0 +1,155 @@
+/* read_locks_test.c - who waited for a lock and who held it, in whichever order the lanes of
+ * several threads are read. */
+#include "unit/collect/nvtx/read_rig.h"
+
+static uint32_t new_lock(const char *name)
+{
+    const struct sl_nvtx_name lock = {.what = SL_NVTX_OTHER, .string = string(name)};
+
+    return sl_nvtx_name(&lock);
+}
+
+/* A range of the lock's by what it shows. */
+static const struct sl_event *lock_range(const char *name, const char *args, unsigned index)
+{
+    const struct sl_event *ev;
+
+    for (unsigned i = 0; (ev = range(name, i)); i++)
+        if (strcmp(args_of(ev), args) == 0 && index-- == 0)
+            return ev;
+    return NULL;
+}
+
+static void assert_lock(const char *name, const char *args, unsigned index, uint64_t start,
+                        uint64_t stop)
+{
+    const struct sl_event *ev = lock_range(name, args, index);
+
+    assert_non_null(ev);
+    assert_int_equal(ev->start_ns, start);
+    assert_int_equal(ev->end_ns, stop);
+}
+
+#define WAITED     "{\"sync\":\"acquire\",\"acquired\":true}"
+#define NOT_WAITED "{\"sync\":\"acquire\",\"acquired\":false}"
+#define HELD       "{\"sync\":\"held\"}"
+
+static void a_lock_is_waited_for_and_held(void **state)
+{
+    uint32_t lock = new_lock("mutex");
+
+    (void)state;
+    plain(SL_LANE_ACQUIRE, lock, ONE, 10);
+    plain(SL_LANE_NOT_ACQUIRED, lock, ONE, 20);
+    plain(SL_LANE_ACQUIRE, lock, ONE, 30);
+    plain(SL_LANE_ACQUIRED, lock, ONE, 40);
+    plain(SL_LANE_RELEASE, lock, ONE, 50);
+    plain(SL_LANE_RELEASE, lock, ONE, 60); /* nobody holds it */
+    assert_lock("mutex", NOT_WAITED, 0, 10, 20);
+    assert_lock("mutex", WAITED, 0, 30, 40);
+    assert_lock("mutex", HELD, 0, 40, 50);
+    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 3);
+}
+
+/* Lanes are read one after the other: when the first thread holds the lock again by then, the
+ * second one's turn in between is told after that. */
+static void threads_that_take_turns_hold_it_one_after_the_other(void **state)
+{
+    uint32_t lock = new_lock("shared");
+
+    (void)state;
+    plain(SL_LANE_ACQUIRED, lock, ONE, 10);
+    plain(SL_LANE_RELEASE, lock, ONE, 20);
+    plain(SL_LANE_ACQUIRED, lock, ONE, 50);
+    plain(SL_LANE_ACQUIRED, lock, TWO, 30);
+    plain(SL_LANE_RELEASE, lock, TWO, 40);
+    plain(SL_LANE_RELEASE, lock, ONE, 60);
+    assert_lock("shared", HELD, 0, 10, 20);
+    assert_lock("shared", HELD, 1, 30, 40);
+    assert_lock("shared", HELD, 2, 50, 60);
+    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 3);
+}
+
+static void a_lock_that_another_thread_gives_back(void **state)
+{
+    uint32_t lock = new_lock("semaphore");
+
+    (void)state;
+    plain(SL_LANE_ACQUIRED, lock, ONE, 10);
+    plain(SL_LANE_RELEASE, lock, TWO, 20);
+    sl_nvtx_read_done(reader);
+    assert_lock("semaphore", HELD, 0, 10, 20);
+    plain(SL_LANE_ACQUIRED, lock, TWO, 30);
+    plain(SL_LANE_RELEASE, lock, TWO, 40);
+    assert_lock("semaphore", HELD, 1, 30, 40);
+    /* Its lane is read first. */
+    plain(SL_LANE_RELEASE, lock, TWO, 60);
+    plain(SL_LANE_ACQUIRED, lock, ONE, 50);
+    sl_nvtx_read_done(reader);
+    assert_lock("semaphore", HELD, 2, 50, 60);
+    /* It was given back before it was got. */
+    plain(SL_LANE_RELEASE, lock, TWO, 70);
+    plain(SL_LANE_ACQUIRED, lock, ONE, 80);
+    sl_nvtx_read_done(reader);
+    plain(SL_LANE_RELEASE, lock, ONE, 90);
+    assert_lock("semaphore", HELD, 3, 80, 90);
+    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 4);
+}
+
+static void what_nobody_gives_back_without_end(void **state)
+{
+    uint32_t lock = new_lock("without end");
+
+    (void)state;
+    plain(SL_LANE_ACQUIRED, lock, ONE, 10);
+    for (unsigned i = 0; i < 1000; i++)
+        plain(SL_LANE_RELEASE, new_lock("of nobody"), TWO, 11 + i);
+    plain(SL_LANE_RELEASE, lock, TWO, 2000);
+    sl_nvtx_read_done(reader);
+    assert_lock("without end", HELD, 0, 10, 2000);
+}
+
+/* As it does in fact: who waits for it waits on. */
+static void a_lock_outlives_the_thread_that_holds_it(void **state)
+{
+    uint32_t lock = new_lock("abandoned");
+
+    (void)state;
+    plain(SL_LANE_ACQUIRED, lock, ONE, 10);
+    plain(SL_LANE_THREAD_END, 0, ONE, 20);
+    plain(SL_LANE_ACQUIRE, lock, TWO, 25);
+    assert_null(lock_range("abandoned", HELD, 0));
+    plain(SL_LANE_RELEASE, lock, TWO, 30); /* it is destroyed */
+    sl_nvtx_read_done(reader);
+    assert_lock("abandoned", HELD, 0, 10, 30);
+}
+
+/* A handle that we never gave is a number like any other. */
+static void a_lock_of_another_tool_touches_no_ranges(void **state)
+{
+    (void)state;
+    push("mine", ONE, 10);
+    for (uint64_t handle = 1; handle; handle = (uint32_t)(handle * 2)) {
+        plain(SL_LANE_ACQUIRE, (uint32_t)handle, ONE, 20);
+        plain(SL_LANE_ACQUIRED, (uint32_t)handle, ONE, 21);
+        plain(SL_LANE_RELEASE, (uint32_t)handle, ONE, 22);
+    }
+    plain(SL_LANE_NOT_ACQUIRED, 0u - 0x10000u, ONE, 30); /* the default domain, were it added */
+    assert_null(range("mine", 0));
+    plain(SL_LANE_POP, 0, ONE, 40);
+    assert_range("mine", 0, 10, 40);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_lock_is_waited_for_and_held),
+        CASE(threads_that_take_turns_hold_it_one_after_the_other),
+        CASE(a_lock_that_another_thread_gives_back),
+        CASE(what_nobody_gives_back_without_end),
+        CASE(a_lock_outlives_the_thread_that_holds_it),
+        CASE(a_lock_of_another_tool_touches_no_ranges),
+    };
+
+    return cmocka_run_group_tests(tests, init, NULL);
+}

@@ -1,0 +1,86 @@
+/* text_test.c - wide characters, whole and damaged, as UTF-8. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "collect/nvtx/text.h"
+
+static void assert_16(const uint16_t *units, size_t most, const char *utf8)
+{
+    char out[64];
+    size_t n = sl_nvtx_text_utf16(out, sizeof(out), units, most);
+
+    assert_int_equal(n, strlen(utf8));
+    assert_memory_equal(out, utf8, n);
+}
+
+static void assert_32(const uint32_t *units, size_t most, const char *utf8)
+{
+    char out[64];
+    size_t n = sl_nvtx_text_utf32(out, sizeof(out), units, most);
+
+    assert_int_equal(n, strlen(utf8));
+    assert_memory_equal(out, utf8, n);
+}
+
+static void characters_of_each_length(void **state)
+{
+    (void)state;
+    /* Roman a, e acute, euro, grinning face: 1, 2, 3, 4 bytes; the last is a pair of units. */
+    assert_16((const uint16_t[]){'a', 0xe9, 0x20ac, 0xd83d, 0xde00, 0}, SIZE_MAX,
+              "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+    assert_32((const uint32_t[]){'a', 0xe9, 0x20ac, 0x1f600, 0}, SIZE_MAX,
+              "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+    assert_16((const uint16_t[]){'a', 'b', 'c'}, 2, "ab");
+    assert_32((const uint32_t[]){'a', 'b', 'c'}, 2, "ab");
+    assert_int_equal(sl_nvtx_text_utf16((char[1]){0}, 1, NULL, 5), 0);
+    assert_int_equal(sl_nvtx_text_utf32((char[1]){0}, 1, NULL, 5), 0);
+}
+
+static void what_is_no_character_is_replaced(void **state)
+{
+    (void)state;
+    assert_16((const uint16_t[]){0xde00, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx"); /* low alone */
+    assert_16((const uint16_t[]){0xd83d, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx"); /* high alone */
+    assert_16((const uint16_t[]){0xd83d, 0xde00}, 1, "\xef\xbf\xbd");         /* cut between */
+    assert_32((const uint32_t[]){0x110000, 0xd800, 'x', 0}, SIZE_MAX, "\xef\xbf\xbd\xef\xbf\xbdx");
+}
+
+static void a_character_is_not_cut_in_two(void **state)
+{
+    const uint32_t euro[] = {'a', 0x20ac, 0};
+    char out[4] = "....";
+
+    (void)state;
+    assert_int_equal(sl_nvtx_text_utf32(out, 3, euro, SIZE_MAX), 1);
+    assert_memory_equal(out, "a...", 4);
+    assert_int_equal(sl_nvtx_text_utf32(out, 4, euro, SIZE_MAX), 4);
+}
+
+static void a_text_need_not_be_aligned(void **state)
+{
+    const uint16_t text[] = {'o', 'k', 0};
+    char bytes[1 + sizeof(text)], out[8];
+
+    (void)state;
+    memcpy(bytes + 1, text, sizeof(text));
+    assert_int_equal(sl_nvtx_text_utf16(out, sizeof(out), bytes + 1, SIZE_MAX), 2);
+    assert_memory_equal(out, "ok", 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(characters_of_each_length),
+        cmocka_unit_test(what_is_no_character_is_replaced),
+        cmocka_unit_test(a_character_is_not_cut_in_two),
+        cmocka_unit_test(a_text_need_not_be_aligned),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,348 @@
+/* time_test.c - times of the program's clocks in the trace's: the system's clocks, domains of
+ * its own by their unit, by points, factors and functions, over other domains; what is not known.
+ */
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExtPayload.h>
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/stats.h"
+#include "collect/nvtx/time.h"
+
+#define TYPE(name) NVTX_TIMESTAMP_TYPE_##name
+#define ID(n)      (NVTX_TIME_DOMAIN_ID_STATIC_START + (n))
+#define MS         1000000
+#define S          1000000000
+#define EPOCH      (1700000000ll * S)
+#define BOOT       (5000ll * S)
+
+/* ---- clocks that stand until a test moves them ---- */
+
+static int64_t passed, was_set; /* ns; how much the wall clock was set forward */
+
+static uint64_t realtime(void)
+{
+    return (uint64_t)(EPOCH + passed + was_set);
+}
+
+static uint64_t monotonic(void)
+{
+    return (uint64_t)(BOOT + passed);
+}
+
+static uint64_t ticks(void)
+{
+    return 1 + 3 * (uint64_t)(BOOT + passed);
+}
+
+static int init(void **state)
+{
+    static const struct sl_clock_source source = {realtime, monotonic, ticks};
+
+    (void)state;
+    sl_clock_set_source(&source);
+    sl_nvtx_time_init();
+    passed = 10 * MS;
+    return 0;
+}
+
+static void assert_time_of(unsigned domain, uint64_t id, int64_t at, int64_t wanted)
+{
+    uint64_t ns = 0;
+
+    assert_int_equal(sl_nvtx_time_ns(domain, id, at, &ns), 0);
+    assert_in_range((int64_t)ns - wanted + 5, 0, 10);
+}
+
+static void assert_unknown(unsigned domain, uint64_t id, int64_t at)
+{
+    uint64_t ns = 77;
+
+    assert_int_equal(sl_nvtx_time_ns(domain, id, at, &ns), -ENODATA);
+    assert_int_equal(ns, 77);
+}
+
+/* ---- the system's ---- */
+
+static void clocks_of_the_system(void **state)
+{
+    (void)state;
+    assert_time_of(1, TYPE(TOOL_PROVIDED), EPOCH + 5, EPOCH + 5);
+    assert_time_of(1, TYPE(CPU_CLOCK_GETTIME_REALTIME), EPOCH + 5, EPOCH + 5);
+    assert_time_of(1, TYPE(CPP_SYSTEM_CLOCK), EPOCH + 5, EPOCH + 5);
+    assert_time_of(1, TYPE(C_TIME), EPOCH / S + 2, EPOCH + 2ll * S);
+    assert_time_of(1, TYPE(CPU_CLOCK_GETTIME_MONOTONIC), BOOT + 7 * MS, EPOCH + 7 * MS);
+    assert_time_of(1, TYPE(CPP_STEADY_CLOCK), BOOT - 3ll * S, EPOCH - 3ll * S);
+}
+
+/* Its rate is not told: it is measured since the first look. */
+static void the_tick_counter(void **state)
+{
+    (void)state;
+    assert_time_of(1, TYPE(CPU_TSC), 1 + 3 * (BOOT + 4 * MS), EPOCH + 4 * MS);
+    passed += 1 * S;
+    assert_time_of(1, TYPE(CPU_TSC), 1 + 3 * (BOOT + passed - 20), EPOCH + passed - 20);
+}
+
+static void clocks_that_are_not_known(void **state)
+{
+    (void)state;
+    assert_unknown(1, TYPE(CPU_CLOCK_GETTIME_THREAD_CPUTIME_ID), 5);
+    assert_unknown(1, TYPE(WIN_QPC), 5);
+    assert_unknown(1, ID(1000), 5);
+    assert_unknown(1, UINT64_MAX, 5);
+}
+
+/* What happened before the wall clock was set stays where the trace has the rest of that time. */
+static void the_wall_clock_is_set(void **state)
+{
+    const uint64_t clock = TYPE(CPU_CLOCK_GETTIME_MONOTONIC);
+    int64_t before;
+
+    (void)state;
+    passed += 1 * S;
+    before = passed;
+    assert_time_of(1, clock, BOOT + passed, EPOCH + passed);
+    passed += 1 * S;
+    was_set = 3600ll * S;
+    assert_time_of(1, clock, BOOT + passed, EPOCH + passed + was_set);
+    assert_time_of(1, clock, BOOT + passed + MS, EPOCH + passed + MS + was_set);
+    assert_time_of(1, clock, BOOT + before - 1, EPOCH + before - 1);
+    was_set = 0;
+    passed += 10ll * S;
+    assert_time_of(1, clock, BOOT + passed, EPOCH + passed);
+}
+
+/* ---- the program's, by what they are ---- */
+
+static void a_unit_of_its_own(void **state)
+{
+    const struct sl_nvtx_clock us = {.domain = 2,
+                                     .id = ID(1),
+                                     .type = TYPE(CPU_CLOCK_GETTIME_MONOTONIC),
+                                     .ticks_per_s = 1000000};
+    const struct sl_nvtx_clock ms = {.domain = 2, .ticks_per_s = 1000, .is_unix_time = 1};
+    const struct sl_nvtx_clock same = {.domain = 2, .type = TYPE(CPP_STEADY_CLOCK)};
+    uint64_t id;
+
+    (void)state;
+    assert_int_equal(sl_nvtx_time_add(&us), ID(1));
+    assert_time_of(2, ID(1), BOOT / 1000 + 5, EPOCH + 5000);
+    id = sl_nvtx_time_add(&ms);
+    assert_true(id >= NVTX_TIME_DOMAIN_ID_DYNAMIC_START);
+    assert_time_of(2, id, EPOCH / MS + 5, EPOCH + 5 * MS);
+    assert_time_of(9, id, EPOCH / MS + 5, EPOCH + 5 * MS); /* made ids are the process's */
+    assert_time_of(2, sl_nvtx_time_add(&same), BOOT + 5, EPOCH + 5);
+    assert_unknown(3, ID(1), 5); /* another domain's of the same number */
+}
+
+static void a_scope_has_a_clock(void **state)
+{
+    const struct sl_nvtx_clock clock = {
+        .domain = 3, .type = TYPE(CPP_STEADY_CLOCK), .scope = 1u << 24};
+    uint64_t id = sl_nvtx_time_add(&clock);
+
+    (void)state;
+    assert_int_equal(sl_nvtx_time_of_scope(3, 1u << 24), id);
+    assert_int_equal(sl_nvtx_time_of_scope(4, 1u << 24), 0);
+    assert_int_equal(sl_nvtx_time_of_scope(3, 0), 0);
+}
+
+/* ---- by points and factors ---- */
+
+static void two_points_make_it_known(void **state)
+{
+    const uint64_t real = TYPE(CPU_CLOCK_GETTIME_REALTIME);
+
+    (void)state;
+    sl_nvtx_time_point(4, ID(1), real, 1000, EPOCH);
+    assert_unknown(4, ID(1), 1000);
+    sl_nvtx_time_point(4, ID(1), real, 1100, EPOCH + 1000);
+    assert_time_of(4, ID(1), 1050, EPOCH + 500);
+    assert_time_of(4, ID(1), 1200, EPOCH + 2000);
+    assert_time_of(4, ID(1), 900, EPOCH - 1000);
+    /* It is slower from there on; told from the other side. */
+    sl_nvtx_time_point(4, real, ID(1), EPOCH + 3000, 1200);
+    assert_time_of(4, ID(1), 1150, EPOCH + 2000);
+    assert_time_of(4, ID(1), 1300, EPOCH + 5000);
+    assert_time_of(4, ID(1), 1050, EPOCH + 500);
+}
+
+/* In any order, and each as often as they like. */
+static void points_without_end(void **state)
+{
+    const uint64_t steady = TYPE(CPP_STEADY_CLOCK);
+
+    (void)state;
+    for (int64_t i = 1; i <= 1000; i++) {
+        sl_nvtx_time_point(5, ID(1), steady, i * i, BOOT + i * i * 10);
+        sl_nvtx_time_point(5, ID(1), steady, -i, BOOT - i * 10);
+        sl_nvtx_time_point(5, ID(1), steady, 1, BOOT + 10);
+    }
+    assert_time_of(5, ID(1), -1000, EPOCH - 10000);
+    assert_time_of(5, ID(1), 777, EPOCH + 7770);
+    assert_time_of(5, ID(1), 1000000, EPOCH + 10000000);
+}
+
+static void a_unit_does_with_one_point(void **state)
+{
+    const struct sl_nvtx_clock clock = {.domain = 6, .id = ID(1), .ticks_per_s = 1000};
+
+    (void)state;
+    sl_nvtx_time_add(&clock);
+    assert_unknown(6, ID(1), 5);
+    sl_nvtx_time_point(6, ID(1), TYPE(CPP_STEADY_CLOCK), 100, BOOT);
+    assert_time_of(6, ID(1), 105, EPOCH + 5 * MS);
+}
+
+static void a_factor_does_with_one_point(void **state)
+{
+    (void)state;
+    sl_nvtx_time_factor(6, ID(2), TYPE(CPP_STEADY_CLOCK), 2.5, 100, BOOT);
+    assert_time_of(6, ID(2), 300, EPOCH + 500);
+    sl_nvtx_time_factor(6, TYPE(CPP_STEADY_CLOCK), ID(3), 0.5, BOOT, 100);
+    assert_time_of(6, ID(3), 300, EPOCH + 400);
+}
+
+/* a - b - c - the system's, told in an order in which nothing is known until the last. */
+static void over_other_clocks(void **state)
+{
+    (void)state;
+    sl_nvtx_time_factor(7, ID(1), ID(2), 10, 0, 6);
+    sl_nvtx_time_factor(7, ID(3), ID(2), 2, 0, 0);
+    assert_unknown(7, ID(1), 1);
+    sl_nvtx_time_factor(7, ID(3), TYPE(CPP_STEADY_CLOCK), 4, 0, BOOT);
+    assert_time_of(7, ID(1), 100, EPOCH + (100 * 10 + 6) / 2 * 4);
+}
+
+static void points_that_lie(void **state)
+{
+    static const double rates[] = {0, -1, 1e300, 1e-300, INFINITY, NAN};
+    uint64_t ns;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+        sl_nvtx_time_factor(8, ID(1), TYPE(TOOL_PROVIDED), rates[i], INT64_MIN, INT64_MAX);
+        sl_nvtx_time_ns(8, ID(1), INT64_MAX, &ns);
+    }
+    sl_nvtx_time_factor(8, ID(2), TYPE(TOOL_PROVIDED), 1e300, 0, 0);
+    assert_unknown(8, ID(2), 1000000000);
+    sl_nvtx_time_point(8, ID(3), ID(3), 1, 2);
+    sl_nvtx_time_point(8, ID(4), TYPE(TOOL_PROVIDED), 1, 2);
+    sl_nvtx_time_point(8, ID(4), TYPE(TOOL_PROVIDED), 1, 3);
+    assert_unknown(8, ID(4), 1); /* one point, twice */
+    /* The system's clocks are as they are. */
+    sl_nvtx_time_factor(8, TYPE(CPP_STEADY_CLOCK), TYPE(TOOL_PROVIDED), 7, 0, 0);
+    assert_time_of(8, TYPE(CPP_STEADY_CLOCK), BOOT + 5, EPOCH + 5);
+}
+
+/* ---- by a function ---- */
+
+static unsigned calls;
+
+/* 10 to a microsecond. */
+static int64_t read_own(void *data)
+{
+    calls++;
+    return *(int64_t *)data + passed / 100;
+}
+
+static int64_t read_plain(void)
+{
+    return passed * 2;
+}
+
+static void a_function_that_reads_it(void **state)
+{
+    int64_t first = 500, start = passed;
+    const struct sl_nvtx_timer timer = {.read_with = read_own, .data = &first},
+                               plain = {.read = read_plain};
+    unsigned before;
+
+    (void)state;
+    sl_nvtx_time_set_timer(10, ID(1), &timer);
+    assert_unknown(10, ID(1), 500); /* its rate is not known yet */
+    passed += 2 * MS;
+    assert_time_of(10, ID(1), 500 + start / 100 + 10, EPOCH + start + 1000);
+    before = calls;
+    passed += 50 * MS;
+    assert_time_of(10, ID(1), 500 + passed / 100, EPOCH + passed);
+    assert_int_equal(calls, before); /* it was read just now */
+    passed += 100 * MS;
+    assert_time_of(10, ID(1), 500 + passed / 100, EPOCH + passed);
+    assert_true(calls > before);
+    before = calls;
+    passed += 100 * MS;
+    assert_time_of(11, TYPE(CPP_STEADY_CLOCK), BOOT + passed, EPOCH + passed);
+    assert_int_equal(calls, before); /* for its own events alone */
+    sl_nvtx_time_set_timer(10, ID(2), &plain);
+    passed += 2 * MS;
+    assert_time_of(10, ID(2), passed * 2 - 100, EPOCH + passed - 50);
+}
+
+/* Asks for a time while it is asked for one. */
+static int64_t read_nested(void)
+{
+    uint64_t ns;
+
+    sl_nvtx_time_ns(10, ID(3), 5, &ns);
+    return passed;
+}
+
+static void a_function_that_calls_back(void **state)
+{
+    const struct sl_nvtx_timer timer = {.read = read_nested};
+
+    (void)state;
+    sl_nvtx_time_set_timer(10, ID(3), &timer);
+    passed += 200 * MS;
+    assert_time_of(10, ID(3), passed - 7, EPOCH + passed - 7);
+}
+
+/* Last: it fills the table. */
+static void clocks_without_end(void **state)
+{
+    uint64_t lost = sl_stats_get(SL_STAT_NAMES_LOST);
+    struct sl_nvtx_clock clock = {.domain = 12, .type = TYPE(CPP_STEADY_CLOCK)};
+    unsigned refused = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 1000; i++)
+        refused += sl_nvtx_time_add(&clock) == 0;
+    assert_in_range(refused, 900, 999);
+    for (unsigned i = 0; i < 1000; i++)
+        assert_unknown(13, ID(i), 5); /* asking takes no room */
+    assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST) - lost, refused);
+    assert_time_of(4, ID(1), 1050, EPOCH + 500);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clocks_of_the_system),
+        cmocka_unit_test(the_tick_counter),
+        cmocka_unit_test(clocks_that_are_not_known),
+        cmocka_unit_test(the_wall_clock_is_set),
+        cmocka_unit_test(a_unit_of_its_own),
+        cmocka_unit_test(a_scope_has_a_clock),
+        cmocka_unit_test(two_points_make_it_known),
+        cmocka_unit_test(points_without_end),
+        cmocka_unit_test(a_unit_does_with_one_point),
+        cmocka_unit_test(a_factor_does_with_one_point),
+        cmocka_unit_test(over_other_clocks),
+        cmocka_unit_test(points_that_lie),
+        cmocka_unit_test(a_function_that_reads_it),
+        cmocka_unit_test(a_function_that_calls_back),
+        cmocka_unit_test(clocks_without_end),
+    };
+
+    return cmocka_run_group_tests(tests, init, NULL);
+}

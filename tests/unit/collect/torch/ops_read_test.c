@@ -1,0 +1,316 @@
+/* ops_read_test.c - records of operators become rows, those of the user's scopes ranges. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "collect/torch/ops_abi.h"
+#include "collect/torch/ops_read.h"
+#include "event/op_detail.h"
+
+#define THREAD 77
+
+static struct {
+    struct sl_torch_ops_read *read;
+    struct sl_ops *ops;
+    struct sl_ranges *ranges;
+    struct sl_intern *names, *details, *places;
+    struct sl_event row[64];
+    unsigned rows;
+} f;
+
+static void take(void *user, const struct sl_event *ev)
+{
+    (void)user;
+    assert_in_range(f.rows, 0, sizeof(f.row) / sizeof(*f.row) - 1);
+    f.row[f.rows++] = *ev;
+}
+
+static int set_up(void **state)
+{
+    struct sl_torch_ops_read_options opt = {.names_bytes = 100};
+    struct sl_ops_options ops = {.sink = take};
+    const struct sl_ranges_options ranges = {.sink = take};
+
+    (void)state;
+    memset(&f, 0, sizeof(f));
+    assert_int_equal(sl_intern_create(&f.names, 1 << 20), 0);
+    assert_int_equal(sl_intern_create(&f.details, 1 << 20), 0);
+    assert_int_equal(sl_intern_create(&f.places, 1 << 20), 0);
+    ops.places = f.places;
+    assert_int_equal(sl_ops_create(&f.ops, &ops), 0);
+    assert_int_equal(sl_ranges_create(&f.ranges, &ranges), 0);
+    sl_ranges_window(f.ranges, 1, 1000);
+    opt.names = f.names;
+    opt.details = f.details;
+    opt.ops = f.ops;
+    opt.ranges = f.ranges;
+    return sl_torch_ops_read_create(&f.read, &opt);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sl_torch_ops_read_destroy(f.read);
+    sl_torch_ops_read_destroy(NULL);
+    sl_ranges_destroy(f.ranges);
+    sl_ops_destroy(f.ops);
+    sl_intern_destroy(f.names);
+    sl_intern_destroy(f.details);
+    sl_intern_destroy(f.places);
+    return 0;
+}
+
+struct told {
+    const char *name, *more;
+    uint64_t handle;
+    int64_t sequence;
+    uint32_t forward;
+    uint8_t scope, was_cut;
+};
+
+static void begin(enum sl_lane_what what, uint64_t ns, const struct told *t)
+{
+    union {
+        struct sl_lane_op op;
+        char bytes[SL_LANE_RECORD_WORDS * 8];
+    } record = {.op = {.record = {.what = (uint8_t)what},
+                       .handle = t->handle,
+                       .sequence = t->sequence,
+                       .thread = 1,
+                       .forward_thread = t->forward,
+                       .name_length = (uint16_t)strlen(t->name),
+                       .more_length = (uint16_t)(t->more ? strlen(t->more) : 0),
+                       .scope = t->scope,
+                       .was_cut = t->was_cut}};
+    char *at = record.bytes + sizeof(record.op);
+
+    memcpy(at, t->name, strlen(t->name));
+    if (t->more)
+        memcpy(at + strlen(t->name), t->more, strlen(t->more));
+    sl_torch_ops_read_record(f.read, THREAD, &record.op.record, ns);
+}
+
+static void end(enum sl_lane_what what, uint64_t ns, uint64_t handle)
+{
+    struct {
+        struct sl_lane_record record;
+        uint64_t handle;
+    } it = {{.what = (uint8_t)what, .aux = (uint32_t)handle}, handle};
+
+    sl_torch_ops_read_record(f.read, THREAD, &it.record, ns);
+}
+
+static int is_name(const struct sl_event *ev, const char *name)
+{
+    size_t length = 0;
+    const char *text = sl_intern_get(f.names, ev->name, &length);
+
+    return text && length == strlen(name) && memcmp(text, name, length) == 0;
+}
+
+static void rows_of_operators(void **state)
+{
+    struct sl_op_detail detail;
+    const char *text;
+    size_t length;
+
+    (void)state;
+    begin(SL_LANE_OP_BEGIN, 100,
+          &(struct told){.name = "aten::linear", .handle = 1, .sequence = 5});
+    begin(SL_LANE_OP_BEGIN, 110,
+          &(struct told){.name = "aten::mm", .handle = 2, .sequence = -1, .more = "\"a\":1"});
+    end(SL_LANE_OP_END, 120, 2);
+    end(SL_LANE_OP_END, 130, 1);
+    assert_int_equal(f.rows, 2);
+    assert_true(f.row[0].kind == SL_EV_CPU_OP && is_name(&f.row[0], "aten::mm"));
+    assert_true(f.row[0].start_ns == 110 && f.row[0].end_ns == 120);
+    text = sl_intern_get(f.details, f.row[0].shape, &length);
+    assert_int_equal(sl_op_detail_unpack(&detail, text, length), 0);
+    assert_int_equal(detail.more_length, 5);
+    assert_memory_equal(detail.more, "\"a\":1", 5);
+    assert_true(is_name(&f.row[1], "aten::linear") && f.row[1].shape == 0);
+    assert_int_equal(f.row[1].u.row.sequence, 5);
+    assert_int_equal(f.row[1].u.row.record_function, 1);
+}
+
+static void backward_ones_get_an_arrow(void **state)
+{
+    (void)state;
+    begin(SL_LANE_OP_BEGIN, 100, &(struct told){.name = "aten::mm", .handle = 1, .sequence = 5});
+    end(SL_LANE_OP_END, 110, 1);
+    begin(SL_LANE_OP_BEGIN, 200,
+          &(struct told){.name = "autograd::engine::evaluate_function: MmBackward0",
+                         .handle = 2,
+                         .sequence = -1});
+    begin(SL_LANE_OP_BEGIN, 210,
+          &(struct told){.name = "MmBackward0",
+                         .handle = 3,
+                         .sequence = 5,
+                         .forward = 1,
+                         .scope = SL_TORCH_SCOPE_BACKWARD});
+    end(SL_LANE_OP_END, 220, 3);
+    end(SL_LANE_OP_END, 230, 2);
+    assert_int_equal(f.rows, 4);
+    assert_int_equal(f.row[1].kind, SL_EV_FLOW_BACK);
+    assert_true(f.row[1].start_ns == 100 && f.row[1].end_ns == 210);
+    assert_int_equal(f.row[3].u.row.sequence, 5); /* the engine's own has it from its node */
+}
+
+static void scopes_of_the_users_are_ranges(void **state)
+{
+    const struct told scope = {
+        .name = "forward", .handle = 1, .sequence = -1, .scope = SL_TORCH_SCOPE_USER};
+    const struct told async = {.name = "nccl:all_reduce",
+                               .handle = 1ull << 33 | 1,
+                               .sequence = -1,
+                               .scope = SL_TORCH_SCOPE_USER};
+
+    (void)state;
+    begin(SL_LANE_OP_BEGIN, 100, &scope);
+    begin(SL_LANE_OP_START, 110, &async);
+    end(SL_LANE_OP_END, 120, 1);
+    end(SL_LANE_OP_FINISH, 130, async.handle);
+    sl_ranges_close(f.ranges, 1000);
+    assert_int_equal(f.rows, 2);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(f.row[i].kind, SL_EV_NVTX_RANGE);
+    assert_true(is_name(&f.row[0], "forward") && f.row[0].end_ns == 120);
+    assert_true(is_name(&f.row[1], "nccl:all_reduce") && f.row[1].end_ns == 130);
+}
+
+/* Two coroutines, each with a scope of its own, and an operator that never ended in the first. */
+static void scopes_end_in_any_order(void **state)
+{
+    struct told scope = {.name = "one", .handle = 1, .sequence = -1, .scope = SL_TORCH_SCOPE_USER};
+    const struct told op = {.name = "aten::mm", .handle = 3, .sequence = -1};
+
+    (void)state;
+    begin(SL_LANE_OP_BEGIN, 100, &scope);
+    begin(SL_LANE_OP_BEGIN, 105, &op);
+    scope.name = "two";
+    scope.handle = 2;
+    begin(SL_LANE_OP_BEGIN, 110, &scope);
+    end(SL_LANE_OP_END, 120, 1);
+    end(SL_LANE_OP_END, 130, 2);
+    sl_ranges_close(f.ranges, 1000);
+    assert_int_equal(f.rows, 3);
+    assert_true(is_name(&f.row[0], "aten::mm") && f.row[0].end_ns == 120);
+    assert_true(is_name(&f.row[1], "one") && f.row[1].start_ns == 100 && f.row[1].end_ns == 120);
+    assert_true(is_name(&f.row[2], "two") && f.row[2].start_ns == 110 && f.row[2].end_ns == 130);
+}
+
+static void operators_that_end_anywhere(void **state)
+{
+    const struct told op = {.name = "async", .handle = 1ull << 33 | 1, .sequence = -1};
+
+    (void)state;
+    begin(SL_LANE_OP_START, 100, &op);
+    end(SL_LANE_OP_FINISH, 105, 1); /* another one's */
+    assert_int_equal(f.rows, 0);
+    end(SL_LANE_OP_FINISH, 110, op.handle);
+    assert_int_equal(f.rows, 1);
+    assert_true(f.row[0].start_ns == 100 && f.row[0].end_ns == 110);
+}
+
+/* Those that said nothing of it, too; the end's lane may be read first. */
+static void ends_on_other_threads(void **state)
+{
+    const struct told op = {.name = "forward", .handle = 1ull << 33 | 1, .sequence = -1};
+    const struct told scope = {
+        .name = "answer", .handle = 1ull << 33 | 2, .sequence = -1, .scope = SL_TORCH_SCOPE_USER};
+
+    (void)state;
+    begin(SL_LANE_OP_BEGIN, 100, &scope);
+    begin(SL_LANE_OP_BEGIN, 110, &op);
+    end(SL_LANE_OP_FINISH, 120, op.handle);
+    end(SL_LANE_OP_FINISH, 130, scope.handle);
+    for (int is_started = 0; is_started < 2; is_started++) {
+        enum sl_lane_what what = is_started ? SL_LANE_OP_START : SL_LANE_OP_BEGIN;
+
+        end(SL_LANE_OP_FINISH, 220, op.handle);
+        end(SL_LANE_OP_FINISH, 230, scope.handle);
+        begin(what, 200, &scope);
+        begin(what, 210, &op);
+        sl_torch_ops_read_done(f.read);
+    }
+    sl_ranges_close(f.ranges, 1000);
+    assert_int_equal(f.rows, 6);
+    for (unsigned i = 0; i < 6; i++) {
+        int is_scope = f.row[i].kind == SL_EV_NVTX_RANGE;
+        uint64_t ns = i < 2 ? 100 : 200;
+
+        assert_true(is_name(&f.row[i], is_scope ? "answer" : "forward"));
+        assert_int_equal(f.row[i].start_ns, is_scope ? ns : ns + 10);
+        assert_int_equal(f.row[i].end_ns, is_scope ? ns + 30 : ns + 20);
+    }
+}
+
+static void a_thread_that_ends(void **state)
+{
+    const struct sl_lane_record ended = {.what = SL_LANE_THREAD_END};
+
+    (void)state;
+    begin(SL_LANE_OP_BEGIN, 100, &(struct told){.name = "a", .handle = 1, .sequence = -1});
+    begin(SL_LANE_OP_BEGIN, 110, &(struct told){.name = "b", .handle = 2, .sequence = -1});
+    sl_torch_ops_read_record(f.read, THREAD, &ended, 150);
+    assert_int_equal(f.rows, 2);
+    assert_true(f.row[0].end_ns == 150 && f.row[1].end_ns == 150);
+}
+
+/* Up to `names_bytes`; those that are known cost nothing. */
+static void names_without_end(void **state)
+{
+    struct sl_torch_ops_lost lost;
+    char name[16];
+
+    (void)state;
+    for (uint64_t i = 1; i <= 30; i++) {
+        snprintf(name, sizeof(name), "operator%02u", (unsigned)i);
+        begin(SL_LANE_OP_BEGIN, i * 10, &(struct told){.name = name, .handle = i, .sequence = -1});
+        end(SL_LANE_OP_END, i * 10 + 5, i);
+    }
+    sl_torch_ops_read_get_lost(f.read, &lost);
+    assert_int_equal(lost.names, 20);
+    assert_int_equal(f.rows, 30);
+    assert_true(is_name(&f.row[9], "operator10") && f.row[10].name == 0);
+    begin(SL_LANE_OP_BEGIN, 900,
+          &(struct told){.name = "operator01", .handle = 1, .sequence = -1, .was_cut = 1});
+    end(SL_LANE_OP_END, 910, 1);
+    assert_true(is_name(&f.row[30], "operator01") && f.row[30].shape != 0);
+    sl_torch_ops_read_get_lost(f.read, &lost);
+    assert_true(lost.names == 20 && lost.inputs == 1);
+}
+
+static void records_of_others_are_passed_over(void **state)
+{
+    const struct sl_lane_record push = {.what = SL_LANE_PUSH}, mark = {.what = SL_LANE_MARK};
+
+    (void)state;
+    sl_torch_ops_read_record(f.read, THREAD, &push, 10);
+    sl_torch_ops_read_record(f.read, THREAD, &mark, 20);
+    end(SL_LANE_OP_END, 30, 1); /* its beginning was lost */
+    assert_int_equal(f.rows, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(rows_of_operators, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(backward_ones_get_an_arrow, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(scopes_of_the_users_are_ranges, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(scopes_end_in_any_order, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(operators_that_end_anywhere, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ends_on_other_threads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_thread_that_ends, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(names_without_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(records_of_others_are_passed_over, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

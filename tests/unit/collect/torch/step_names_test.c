@@ -1,0 +1,56 @@
+/* step_names_test.c - a job that names its steps from the first on: its numbers count. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "collect/torch/step.h"
+
+/* The number of the step that begins with this name. */
+static uint64_t named(uint32_t given)
+{
+    struct sl_step_name as;
+    int is_other = sl_step_begin_named(given, 0, &as);
+
+    assert_int_equal(is_other, sl_step_number() != given);
+    return sl_step_number();
+}
+
+/* The first step that the job names is the one that runs; a number that has been is the next one's.
+ */
+static void numbers_of_names(void **state)
+{
+    uint64_t number = 0, ns = 0;
+
+    (void)state;
+    sl_step_await(0, 0);
+    assert_int_equal(named(0), 0);
+    assert_int_equal(sl_step_awaited(&number, &ns), 0);
+    assert_true(number == 0 && ns > 0);
+    sl_step_await(1, 0);
+    assert_int_equal(named(0), 0); /* by NVTX and by record_function() */
+    assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
+    assert_int_equal(named(1), 1);
+    assert_int_equal(named(5), 5);
+    assert_int_equal(named(2), 6);
+    assert_int_equal(named(2), 6);
+    assert_int_equal(named(3), 7);
+    assert_int_equal(named(999999999), 1000000003);
+    sl_step_await(UINT64_MAX, 0);
+    for (int i = 0; i < 4; i++) /* the third begins a step, as it is the first that counts */
+        sl_step_take(SL_STEP_LOADER);
+    assert_int_equal(sl_step_number(), 1000000004);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_of_names),
+    };
+
+    return cmocka_run_group_tests_name("step_names", tests, NULL, NULL);
+}

@@ -1,0 +1,141 @@
+/* step_test.c - which source of steps counts, and who is told when a step begins. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "collect/torch/step.h"
+
+static unsigned wakes;
+
+static void wake(void)
+{
+    wakes++;
+}
+
+/* How many steps `count` calls of this source end. */
+static uint64_t ended(enum sl_step_source source, int count)
+{
+    uint64_t before = sl_step_number();
+
+    while (count--)
+        sl_step_take(source);
+    return sl_step_number() - before;
+}
+
+/* The number of the step that begins with this name. */
+static uint64_t named(uint32_t given, int tells_end)
+{
+    struct sl_step_name as;
+    uint64_t number;
+    char wanted[64];
+    int is_other = sl_step_begin_named(given, tells_end, &as);
+
+    number = sl_step_number();
+    assert_int_equal(is_other, number != given);
+    if (!is_other)
+        return number;
+    snprintf(wanted, sizeof(wanted), "ProfilerStep#%llu", (unsigned long long)number);
+    assert_string_equal(as.name, wanted);
+    snprintf(wanted, sizeof(wanted), "\"called\":\"ProfilerStep#%u\"", given);
+    assert_string_equal(as.more, wanted);
+    return number;
+}
+
+/* One process long, as in a job: each source silences those below it for good. */
+static void the_best_source_counts(void **state)
+{
+    (void)state;
+    assert_int_equal(ended(SL_STEP_LOADER, 1), 0); /* the first batch begins step 0 */
+    assert_int_equal(ended(SL_STEP_LOADER, 2), 2);
+    assert_int_equal(ended(SL_STEP_OPTIMIZER, 3), 3);
+    assert_int_equal(ended(SL_STEP_LOADER, 5), 0);
+    assert_int_equal(ended(SL_STEP_OPTIMIZER, 1), 1);
+    /* Ranges of the job's in between, whose ends are not told. */
+    assert_int_equal(named(0, 0), 7);
+    assert_int_equal(ended(SL_STEP_OPTIMIZER, 1), 0);
+    assert_int_equal(named(1, 0), 8);
+    assert_int_equal(ended(SL_STEP_OPTIMIZER, 2), 0);
+    assert_int_equal(ended(SL_STEP_OPTIMIZER, 4), 4);
+    /* A session of torch.profiler's: they are. */
+    assert_int_equal(named(0, 1), 13);
+    assert_int_equal(ended(SL_STEP_OPTIMIZER, 9), 0);
+    sl_step_end_named();
+    assert_int_equal(ended(SL_STEP_OPTIMIZER, 3), 1);
+    /* The optimizer has ended the iteration that the job ends now for the first time: once. */
+    assert_int_equal(ended(SL_STEP_JOB, 1), 0);
+    assert_int_equal(ended(SL_STEP_JOB, 2), 2);
+    assert_int_equal(ended(SL_STEP_OPTIMIZER, 2), 0);
+    assert_int_equal(ended(SL_STEP_JOB, 1), 1);
+}
+
+static void who_waits_is_told_of_the_first_step_that_fits(void **state)
+{
+    uint64_t now = sl_step_number(), number = 0, ns = 0, before, first_ns;
+
+    (void)state;
+    sl_step_set_wake(wake);
+    sl_step_take(SL_STEP_JOB);
+    assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
+    sl_step_await(now + 3, 0);
+    sl_step_take(SL_STEP_JOB);
+    assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
+    assert_int_equal(wakes, 0);
+    before = sl_clock_now();
+    sl_step_take(SL_STEP_JOB);
+    assert_int_equal(sl_step_awaited(&number, &ns), 0);
+    assert_int_equal(number, now + 3);
+    assert_true(ns >= before && ns <= sl_clock_now());
+    assert_int_equal(wakes, 1);
+    sl_step_take(SL_STEP_JOB); /* the first one stays */
+    assert_int_equal(sl_step_awaited(&number, &before), 0);
+    assert_true(before == ns && number == now + 3 && wakes == 1);
+    first_ns = ns;
+    /* One that is over already: the next there is. */
+    sl_step_await(now, 0);
+    assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
+    sl_step_take(SL_STEP_JOB);
+    assert_int_equal(sl_step_awaited(&number, &ns), 0);
+    assert_int_equal(number, now + 5);
+    sl_step_await(now + 3, 1); /* or that one itself */
+    assert_int_equal(sl_step_awaited(&number, &before), 0);
+    assert_true(number == now + 3 && before == first_ns);
+    sl_step_await(now + 6, 1);
+    assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
+    sl_step_await(UINT64_MAX, 0);
+    assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
+}
+
+static void names_of_steps(void **state)
+{
+    static const char *const no[] = {
+        "",  "ProfilerStep",        "ProfilerStep#",          "profilerStep#1",
+        "x", "ProfilerStep#1 warm", "ProfilerStep#1000000000"};
+    uint32_t number = 1;
+
+    (void)state;
+    assert_int_equal(sl_step_read_name("ProfilerStep#0", 14, &number), 0);
+    assert_int_equal(number, 0);
+    assert_int_equal(sl_step_read_name("ProfilerStep#999999999 more", 22, &number), 0);
+    assert_int_equal(number, 999999999);
+    for (size_t i = 0; i < sizeof(no) / sizeof(*no); i++)
+        assert_int_equal(sl_step_read_name(no[i], strlen(no[i]), &number), -EINVAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_best_source_counts),
+        cmocka_unit_test(who_waits_is_told_of_the_first_step_that_fits),
+        cmocka_unit_test(names_of_steps),
+    };
+
+    return cmocka_run_group_tests_name("step", tests, NULL, NULL);
+}

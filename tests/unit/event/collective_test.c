@@ -1,0 +1,336 @@
+/* collective_test.c - PyTorch's words for a collective become Chakra's; ranks become groups, each
+ * once.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "event/collective.h"
+
+static struct sl_comms *comms;
+
+static int set_up(void **state)
+{
+    (void)state;
+    assert_int_equal(sl_comms_create(&comms, 1 << 20), 0);
+    sl_comms_world(comms, 4);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sl_comms_destroy(comms);
+    return 0;
+}
+
+static struct sl_comm_text text(const char *s)
+{
+    return (struct sl_comm_text){s, s ? strlen(s) : 0};
+}
+
+/* Nothing is told but what it does. */
+static struct sl_comm_told told(const char *collective, const char *dtype, int64_t elements)
+{
+    return (struct sl_comm_told){.collective = text(collective),
+                                 .dtype = text(dtype),
+                                 .elements = elements,
+                                 .group_size = -1,
+                                 .group_start = -1,
+                                 .group_stride = -1,
+                                 .src_rank = -1,
+                                 .dst_rank = -1};
+}
+
+static struct sl_chakra_collective found;
+
+static uint32_t put(const struct sl_comm_told *t)
+{
+    uint32_t number = sl_comms_put(comms, t);
+
+    memset(&found, 0, sizeof(found));
+    assert_int_equal(sl_comms_get(comms, number, &found), number != 0);
+    return number;
+}
+
+static uint32_t put_ranks(const char *ranks)
+{
+    struct sl_comm_told t = told("allreduce", "Float", 1);
+
+    t.group_ranks = text(ranks);
+    return put(&t);
+}
+
+static void names_of_all_versions_mean_one_thing(void **state)
+{
+    static const struct {
+        const char *name;
+        enum sl_chakra_comm type;
+    } known[] = {
+        {"allreduce", SL_COMM_ALL_REDUCE},
+        {"allreduce_coalesced", SL_COMM_ALL_REDUCE},
+        {"_allgather_base", SL_COMM_ALL_GATHER},
+        {"all_gather_into_tensor", SL_COMM_ALL_GATHER},
+        {"allGatherSingleImpl", SL_COMM_ALL_GATHER},
+        {"reduceScatterSingleImpl", SL_COMM_REDUCE_SCATTER},
+        {"_reduce_scatter_base", SL_COMM_REDUCE_SCATTER},
+        {"all_to_allv", SL_COMM_ALL_TO_ALL},
+        {"Broadcast", SL_COMM_BROADCAST},
+        {"reduce", SL_COMM_REDUCE},
+        {"gather", SL_COMM_GATHER},
+        {"scatter", SL_COMM_SCATTER},
+        {"barrier", SL_COMM_BARRIER},
+    };
+    struct sl_comm_told t;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+        t = told(known[i].name, "Int", 3);
+        t.group_size = 4;
+        assert_int_not_equal(put(&t), 0);
+        assert_int_equal(found.type, known[i].type);
+        assert_int_equal(found.bytes, 12);
+    }
+    t = told("wait", "Int", 3);
+    t.group_size = 4;
+    assert_int_equal(put(&t), 0);
+}
+
+static void an_element_has_the_bytes_of_its_type(void **state)
+{
+    static const struct {
+        const char *dtype;
+        unsigned bytes;
+    } known[] = {{"BFloat16", 2}, {"Half", 2},           {"Double", 8},        {"Bool", 1},
+                 {"Long", 8},     {"ComplexDouble", 16}, {"Float8_e4m3fn", 1}, {"UInt16", 2}};
+    struct sl_comm_told t;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+        t = told("allreduce", known[i].dtype, 5);
+        t.group_size = 4;
+        assert_int_not_equal(put(&t), 0);
+        assert_int_equal(found.bytes, 5 * known[i].bytes);
+    }
+    t.elements = 0; /* with all_to_all, a rank may put in nothing */
+    assert_int_not_equal(put(&t), 0);
+    assert_int_equal(found.bytes, 0);
+    t.dtype = text("Quantum");
+    assert_int_equal(put(&t), 0);
+    t.dtype = text(NULL);
+    assert_int_equal(put(&t), 0);
+    t.dtype = text("Long");
+    t.elements = INT64_MAX; /* bytes would go round */
+    assert_int_equal(put(&t), 0);
+}
+
+static void the_same_is_the_same(void **state)
+{
+    uint32_t first = put_ranks("[1, 3]"), group = found.group;
+
+    (void)state;
+    assert_int_not_equal(first, 0);
+    assert_int_not_equal(group, 0);
+    assert_int_equal(put_ranks("[1, 3]"), first);
+    assert_int_not_equal(put_ranks("[3, 1]"), first); /* rings go another way */
+    assert_int_not_equal(found.group, group);
+    assert_int_not_equal(put_ranks("[0, 1, 2, 3]"), 0);
+    assert_int_equal(found.group, 0); /* all ranks */
+    put_ranks("[0, 1, 2]");
+    assert_int_not_equal(found.group, 0);
+}
+
+/* All ranks of a job say the same of a group, wherever they learn of it, and in which order. */
+static void a_group_has_its_number_from_its_ranks(void **state)
+{
+    struct sl_comm_told t = told("allreduce", "Float", 1);
+    uint32_t group;
+
+    put_ranks("[1, 3]");
+    group = found.group;
+    tear_down(state);
+    set_up(state);
+    put_ranks("[0, 2]");
+    t.group_size = 2;
+    t.group_start = 1;
+    t.group_stride = 2;
+    put(&t);
+    assert_int_equal(found.group, group);
+}
+
+static char groups[256];
+
+static void take(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
+{
+    size_t at = strlen(groups);
+
+    (void)user;
+    assert_in_range(number, 1, INT32_MAX);
+    for (size_t i = 0; i < ranks; i++)
+        at += (size_t)snprintf(groups + at, sizeof(groups) - at, "%u ", rank[i]);
+    snprintf(groups + at, sizeof(groups) - at, "/ ");
+}
+
+static void groups_are_told_once_each(void **state)
+{
+    (void)state;
+    put_ranks("[1, 3]");
+    put_ranks("[0, 1, 2, 3]");
+    put_ranks("[1, 3]");
+    put_ranks("[0, 2]");
+    groups[0] = '\0';
+    sl_comms_groups(comms, take, NULL);
+    assert_string_equal(groups, "0 2 / 1 3 / ");
+}
+
+static void a_name_stands_for_its_ranks(void **state)
+{
+    struct sl_comm_told t = told("broadcast", "Float", 1);
+
+    (void)state;
+    put_ranks("[0, 2]"); /* no part of what is named next */
+    sl_comms_name(comms, text("data"));
+    sl_comms_name_rank(comms, 1);
+    sl_comms_name_rank(comms, 3);
+    sl_comms_name(comms, text("tensor"));
+    sl_comms_name_ranks(comms, text("[2, 3]"));
+    sl_comms_name(comms, text("nobody"));
+    sl_comms_name_end(comms);
+    t.group = text("data");
+    assert_int_not_equal(put(&t), 0);
+    groups[0] = '\0';
+    sl_comms_groups(comms, take, NULL);
+    assert_string_equal(groups, "2 3 / 1 3 / 0 2 / ");
+    put_ranks("[1, 3]");
+    t.group = text("nobody");
+    assert_int_equal(put(&t), 0);
+    t.group = text("dat");
+    assert_int_equal(put(&t), 0);
+}
+
+/* As PyTorch tells it: an empty list, and no stride. */
+static void a_group_of_one_rank(void **state)
+{
+    struct sl_comm_told t = told("allreduce", "Float", 1);
+    uint32_t group;
+
+    (void)state;
+    put_ranks("[1]");
+    group = found.group;
+    t.group_ranks = text("[]");
+    t.group_size = 1;
+    t.group_start = 1;
+    assert_int_not_equal(put(&t), 0);
+    assert_int_equal(found.group, group);
+    t.group_start = -1;
+    assert_int_equal(put(&t), 0);
+    t.group_start = 1;
+    t.group_size = 2;
+    assert_int_equal(put(&t), 0);
+}
+
+/* What is told of the ranks themselves goes before a size, and a cut list is none. */
+static void ranks_that_are_not_told_whole(void **state)
+{
+    struct sl_comm_told t = told("allreduce", "Float", 1);
+
+    (void)state;
+    t.group_ranks = text("[0, 1, ...]");
+    t.group_size = 64;
+    assert_int_equal(put(&t), 0);
+    t.group_start = 0;
+    t.group_stride = 1;
+    assert_int_not_equal(put(&t), 0);
+    t.group_ranks = text("[0, 1, 2]"); /* not 64 */
+    t.group_stride = -1;
+    assert_int_equal(put(&t), 0);
+    t.group_ranks = text("[-1, 2]"); /* no ranks */
+    t.group_size = 2;
+    assert_int_equal(put(&t), 0);
+    t.group_ranks = text("[2, 2]"); /* one twice */
+    assert_int_equal(put(&t), 0);
+    t.group_size = 3;
+    t.group_ranks = text("[3, 1, 3]");
+    assert_int_equal(put(&t), 0);
+    t.group_ranks = text("[3, 1, 2]"); /* the same are free for the next */
+    assert_int_not_equal(put(&t), 0);
+    t.group_size = 2;
+    t.group_ranks = text("[1099511627776, 1]");
+    assert_int_equal(put(&t), 0);
+    t.group_ranks = text("[]");
+    t.group_size = 4;
+    assert_int_not_equal(put(&t), 0);
+    assert_int_equal(found.group, 0);
+    sl_comms_name(comms, text("half"));
+    sl_comms_name_ranks(comms, text("[1, x]"));
+    sl_comms_name(comms, text("less"));
+    sl_comms_name_rank(comms, 1);
+    sl_comms_name_rank(comms, -2);
+    sl_comms_name_end(comms);
+    t = told("allreduce", "Float", 1);
+    t.group = text("half");
+    assert_int_equal(put(&t), 0);
+    t.group = text("less");
+    assert_int_equal(put(&t), 0);
+}
+
+static void messages_have_a_peer(void **state)
+{
+    struct sl_comm_told t = told("send", "Byte", 7);
+
+    (void)state;
+    t.group_size = 4;
+    t.src_rank = 1;
+    assert_int_equal(put(&t), 0); /* to whom? */
+    t.dst_rank = 3;
+    assert_int_not_equal(put(&t), 0);
+    assert_true(found.type == SL_COMM_SEND && found.peer == 3);
+    t.collective = text("recvAnySource");
+    assert_int_not_equal(put(&t), 0);
+    assert_true(found.type == SL_COMM_RECV && found.peer == 1);
+}
+
+/* Past the memory: the group is not known, and no other is harmed. */
+static void groups_that_do_not_fit(void **state)
+{
+    uint32_t number = 1, first;
+
+    (void)state;
+    first = put_ranks("[1, 3]");
+    for (unsigned i = 0; number && i < 100; i++) {
+        struct sl_comm_told t = told("allreduce", "Float", 1);
+
+        t.group_size = 60000;
+        t.group_start = i;
+        t.group_stride = 1;
+        number = put(&t);
+    }
+    assert_int_equal(number, 0);
+    assert_int_equal(put_ranks("[1, 3]"), first);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(names_of_all_versions_mean_one_thing),
+        CASE(an_element_has_the_bytes_of_its_type),
+        CASE(the_same_is_the_same),
+        CASE(a_group_has_its_number_from_its_ranks),
+        CASE(groups_are_told_once_each),
+        CASE(a_name_stands_for_its_ranks),
+        CASE(a_group_of_one_rank),
+        CASE(ranks_that_are_not_told_whole),
+        CASE(messages_have_a_peer),
+        CASE(groups_that_do_not_fit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

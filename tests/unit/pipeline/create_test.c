@@ -1,0 +1,129 @@
+/* create_test.c - a pipeline that finds too little memory: either there is none, and all
+ * that it took is given back, or it goes without what a job can do without, and says so. */
+#include "child.h"
+#include "pipeline/rig.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1 /* its own memory is without bounds */
+#else
+#define IS_SANITIZED 0
+#endif
+
+enum {
+    STEP_BYTES = 512 << 10,
+    /* malloc keeps what it has taken, as does the loader. */
+    SLACK_BYTES = 1 << 20
+};
+
+static size_t mapped_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    CHECK(f && fscanf(f, "%lu", &pages) == 1);
+    fclose(f);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Of all cases, which are children. */
+static struct {
+    size_t room_bytes;
+    int made;
+} * shared;
+
+static void play_room(void)
+{
+    const struct sl_pipeline_options opt = {&config, &identity, &cupti, &stamps, 0};
+    size_t before = mapped_bytes();
+    struct rlimit limit = {before + shared->room_bytes, RLIM_INFINITY};
+    int err;
+
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    err = sl_pipeline_create(&pipeline, &opt);
+    limit.rlim_cur = RLIM_INFINITY;
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    shared->made = err == 0;
+    if (err == 0) {
+        CHECK(sl_pipeline_stop(pipeline, 60000000000u) == 0);
+        return;
+    }
+    CHECK(err == -ENOMEM || err == -EAGAIN); /* the latter: of a thread */
+    CHECK(!pipeline);
+    CHECK(mapped_bytes() <= before + SLACK_BYTES);
+}
+
+static void what_a_start_that_fails_took_is_given_back(void **state)
+{
+    unsigned failed = 0;
+
+    (void)state;
+    if (IS_SANITIZED)
+        skip();
+    for (shared->room_bytes = 0; !shared->made; shared->room_bytes += STEP_BYTES) {
+        in_child(play_room);
+        failed += !shared->made;
+        assert_in_range(shared->room_bytes, 0, 256 << 20);
+    }
+    assert_in_range(failed, 5, 512); /* in the middle, too */
+}
+
+static void play_small(void)
+{
+    const struct sl_pipeline_options opt = {&config, &identity, &cupti, &stamps, 0};
+    char command[256];
+
+    config.memory_bytes = 2 << 20;
+    config.chakra = SL_CHAKRA_RAW;
+    CHECK(sl_pipeline_create(&pipeline, &opt) == 0);
+    CHECK(sl_pipeline_open(pipeline, 1, SL_REASON_API, apart()) == 0);
+    deliver("k", sl_clock_now(), 10);
+    close_window(1, SL_REASON_API);
+    CHECK(count(read_window(1), "\"cat\":\"kernel\"") == 1);
+    CHECK(sl_pipeline_stop(pipeline, 60000000000u) == 0);
+    snprintf(command, sizeof(command), "! ls %s | grep -q '[.]et'", folder);
+    CHECK(system(command) == 0);
+    snprintf(command, sizeof(command),
+             "grep -q 'SYNCLINE_MEMORY is too small for Chakra execution traces' %s", child_stderr);
+    CHECK(system(command) == 0);
+}
+
+static void too_little_for_execution_traces_is_said(void **state)
+{
+    (void)state;
+    in_child(play_small);
+}
+
+static char said[64];
+
+static int set_up_folder(void **state)
+{
+    (void)state;
+    snprintf(identity.folder, sizeof(identity.folder), "%s", mkdtemp(folder));
+    snprintf(said, sizeof(said), "%s.stderr", folder);
+    child_stderr = said;
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return shared == MAP_FAILED;
+}
+
+static int remove_folder(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf %s %s", folder, said);
+    return system(command) != 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_start_that_fails_took_is_given_back),
+        cmocka_unit_test(too_little_for_execution_traces_is_said),
+    };
+
+    return cmocka_run_group_tests(tests, set_up_folder, remove_folder);
+}

@@ -1,0 +1,147 @@
+/*
+ * pipeline_test.c - which rows a window's file gets: by their start, arrows by both ends, names
+ * always.
+ *
+ * A process has one pipeline, so the cases are windows of one life, in order.
+ */
+#include "pipeline/rig.h"
+
+static void rows_belong_by_their_start(void **state)
+{
+    const char *text;
+
+    (void)state;
+    deliver("k_before_all", T0 - 9000, 10);
+    assert_int_equal(sl_pipeline_open(pipeline, 1, SL_REASON_API, T0), 0);
+    deliver("k_call_before", T0 - 1000, 5000); /* kernel in, call and arrow out */
+    deliver("k_first", T0, 200);
+    deliver("k_inside", T0 + 5000, 200);
+    sl_pipeline_limit(pipeline, T0 + 10000);
+    deliver("k_late_kernel", T0 + 9000, 2000); /* call in, kernel and arrow out */
+    deliver("k_last", T0 + 9799, 200);
+    deliver("k_at_the_end", T0 + 10000, 200);
+    assert_int_equal(sl_pipeline_close(pipeline, 1, SL_REASON_API, T0 + 10000), 0);
+    deliver("k_after", T0 + 20000, 200);
+
+    text = read_window(1);
+    assert_int_equal(count(text, "\"cat\":\"kernel\""), 4);
+    assert_int_equal(count(text, "k_call_before"), 1);
+    assert_int_equal(count(text, "k_first"), 1);
+    assert_int_equal(count(text, "k_inside"), 1);
+    assert_int_equal(count(text, "k_last"), 1);
+    assert_int_equal(count(text, "cudaLaunchKernel"), 4); /* all but k_call_before's */
+    assert_int_equal(count(text, "\"ph\":\"f\""), 3);
+    assert_int_equal(count(text, "\"ph\":\"s\""), 3);
+    /* k_before_all, k_at_the_end, k_after: both rows; k_call_before, k_late_kernel: one. */
+    assert_int_equal(sl_stats_get(SL_STAT_OUTSIDE_WINDOW), 8);
+}
+
+static void names_seen_between_windows_are_in_the_next(void **state)
+{
+    const char *text;
+
+    (void)state;
+    assert_int_equal(sl_pipeline_open(pipeline, 2, SL_REASON_API, T0 + 30000), 0);
+    deliver("k_second", T0 + 31000, 200);
+    assert_int_equal(sl_pipeline_close(pipeline, 2, SL_REASON_API, T0 + 40000), 0);
+    text = read_window(2);
+    assert_int_equal(count(text, "k_second"), 1);
+    assert_non_null(strstr(text, "stream 7"));
+}
+
+static void only_launches_of_the_window_are_waited_for(void **state)
+{
+    struct mix_api call = {.kind = 5, .cbid = 211, .pid = 77, .thread = 77};
+
+    (void)state;
+    call.start = T0 + 45000;
+    call.end = call.start + 10;
+    call.correlation = ++correlation;
+    sl_pipeline_buffer(pipeline, (const uint8_t *)&call, sizeof(call));
+    assert_int_equal(sl_pipeline_waiting(pipeline), 0);
+    assert_int_equal(sl_pipeline_open(pipeline, 3, SL_REASON_API, T0 + 50000), 0);
+    call.start = T0 + 55000;
+    call.end = call.start + 10;
+    call.correlation = ++correlation;
+    sl_pipeline_buffer(pipeline, (const uint8_t *)&call, sizeof(call));
+    assert_int_equal(sl_pipeline_waiting(pipeline), 1);
+    assert_int_equal(sl_pipeline_close(pipeline, 3, SL_REASON_API, T0 + 60000), 0);
+    assert_int_equal(count(read_window(3), "cudaLaunchKernel"), 1);
+}
+
+/* A wait until `end` for what its stream held. */
+static void deliver_wait(uint64_t start, uint64_t end)
+{
+    struct {
+        struct mix_api call;
+        struct mix_sync sync;
+    } r;
+
+    memset(&r, 0, sizeof(r));
+    r.call.kind = 5;
+    r.call.cbid = 131;
+    r.call.pid = r.call.thread = 77;
+    r.call.correlation = r.sync.correlation = ++correlation;
+    r.call.start = r.sync.start = start;
+    r.call.end = r.sync.end = end;
+    r.sync.kind = 38;
+    r.sync.type = 3;
+    r.sync.context = 1;
+    r.sync.stream = 7;
+    assert_int_equal(sl_pipeline_buffer(pipeline, (const uint8_t *)&r, sizeof(r)), 2);
+}
+
+static void waits_are_for_work_from_before_the_window_too(void **state)
+{
+    const char *text;
+
+    (void)state;
+    sl_pipeline_kinds_on(pipeline, 0);
+    assert_int_equal(sl_pipeline_open(pipeline, 4, SL_REASON_API, T0 + 80000), 0);
+    deliver("k_lead_in", T0 + 70000, 40000);
+    deliver_wait(T0 + 90000, T0 + 120000);
+    assert_int_equal(sl_pipeline_delivered(pipeline, T0 + 200000), 0);
+    assert_int_equal(sl_pipeline_close(pipeline, 4, SL_REASON_API, T0 + 300000), 0);
+    text = read_window(4);
+    assert_int_equal(count(text, "k_lead_in"), 2); /* the kernel was in the window, its call not */
+    assert_int_equal(count(text, "\"name\":\"sync_edge\""), 1);
+    assert_int_equal(count(text, "\"wait_ns\":20050"), 2);
+    assert_int_equal(count(text, "\"cat\":\"sync\""), 2);
+}
+
+/* What was lost might have been the last before the wait. */
+static void after_a_loss_no_edge_is_claimed(void **state)
+{
+    const char *text;
+
+    (void)state;
+    assert_int_equal(sl_pipeline_open(pipeline, 5, SL_REASON_API, T0 + 400000), 0);
+    deliver("k_known", T0 + 410000, 40000);
+    sl_stats_add(SL_STAT_DROPPED_CUPTI, 1);
+    deliver_wait(T0 + 420000, T0 + 460000);
+    assert_int_equal(sl_pipeline_delivered(pipeline, T0 + 500000), 0);
+    assert_int_equal(sl_pipeline_close(pipeline, 5, SL_REASON_API, T0 + 600000), 0);
+    text = read_window(5);
+    assert_int_equal(count(text, "\"name\":\"sync_edge\""), 0);
+    assert_non_null(strstr(text, "\"edges_lost_gave_up\":1,"));
+}
+
+static void memory_stays_within_its_shares(void **state)
+{
+    (void)state;
+    assert_in_range(sl_pipeline_bytes(pipeline), 1 << 20, config.memory_bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_belong_by_their_start),
+        cmocka_unit_test(names_seen_between_windows_are_in_the_next),
+        cmocka_unit_test(only_launches_of_the_window_are_waited_for),
+        cmocka_unit_test(waits_are_for_work_from_before_the_window_too),
+        cmocka_unit_test(after_a_loss_no_edge_is_claimed),
+        cmocka_unit_test(memory_stays_within_its_shares),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

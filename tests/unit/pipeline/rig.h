@@ -1,0 +1,149 @@
+/*
+ * rig.h - the process's pipeline in a folder of its own, fed with buffers, and the files
+ * that come of it.
+ */
+#ifndef SL_PIPELINE_RIG_H
+#define SL_PIPELINE_RIG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../bench/mix.h"
+#include "base/clock.h"
+#include "base/stats.h"
+#include "control/window.h"
+#include "pipeline/pipeline.h"
+
+#define T0 1700000000000000000ull
+
+static char folder[] = "/tmp/sl_pipeline_XXXXXX";
+static struct sl_config config = {.memory_bytes = 16 << 20, .detail = SL_DETAIL_DEFAULT};
+static struct sl_identity identity = {
+    .pid = 77, .world_size = 1, .host = "h", .job = "j", .process_name = "p"};
+static struct sl_cupti_api cupti = {.version = MIX_CUPTI_VERSION};
+static struct sl_cupti_clock stamps; /* CLOCK_REALTIME */
+static struct sl_pipeline *pipeline;
+
+static inline int set_up(void **state)
+{
+    const struct sl_pipeline_options opt = {&config, &identity, &cupti, &stamps, 0};
+
+    (void)state;
+    snprintf(identity.folder, sizeof(identity.folder), "%s", mkdtemp(folder));
+    return sl_pipeline_create(&pipeline, &opt);
+}
+
+static inline int tear_down(void **state)
+{
+    char command[128];
+
+    (void)state;
+    sl_pipeline_stop(pipeline, 2000000000);
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command) != 0;
+}
+
+static uint32_t correlation; /* the last launch's */
+
+/* One launch and its kernel, which starts `wait` ns after the call. */
+static inline void deliver_from(uint32_t thread, const char *name, uint64_t call_ns, uint64_t wait)
+{
+    struct {
+        struct mix_api call;
+        struct mix_kernel kernel;
+    } r;
+
+    memset(&r, 0, sizeof(r));
+    r.call.kind = 5;
+    r.call.cbid = 211;
+    r.call.start = call_ns;
+    r.call.end = call_ns + 100;
+    r.call.pid = 77;
+    r.call.thread = thread;
+    r.call.correlation = r.kernel.correlation = ++correlation;
+    r.kernel.kind = 10;
+    r.kernel.start = call_ns + wait;
+    r.kernel.end = r.kernel.completed = r.kernel.start + 50;
+    r.kernel.context = 1;
+    r.kernel.stream = 7;
+    r.kernel.grid[0] = r.kernel.grid[1] = r.kernel.grid[2] = 1;
+    r.kernel.block[0] = r.kernel.block[1] = r.kernel.block[2] = 1;
+    r.kernel.name = name;
+    assert_int_equal(sl_pipeline_buffer(pipeline, (const uint8_t *)&r, sizeof(r)), 2);
+}
+
+static inline void deliver(const char *name, uint64_t call_ns, uint64_t wait)
+{
+    deliver_from(77, name, call_ns, wait);
+}
+
+static inline const char *read_window(int number)
+{
+    static char text[1 << 20];
+    char path[128], last[128];
+    uint64_t windows = 0;
+    size_t got;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%d.pt.trace.json", folder, number);
+    while (access(path, R_OK)) /* its name until then is another */
+        usleep(1000);
+    do
+        sl_pipeline_last(pipeline, last, sizeof(last), &windows);
+    while (!windows);
+    f = fopen(path, "r");
+    assert_non_null(f);
+    got = fread(text, 1, sizeof(text) - 1, f);
+    fclose(f);
+    text[got] = '\0';
+    return text;
+}
+
+static inline int count(const char *text, const char *what)
+{
+    int n = 0;
+
+    while ((text = strstr(text, what))) {
+        n++;
+        text++;
+    }
+    return n;
+}
+
+/* A moment that is not also one of what was before, nor of what comes. */
+static inline uint64_t apart(void)
+{
+    uint64_t now;
+
+    usleep(2000);
+    now = sl_clock_now();
+    usleep(2000);
+    return now;
+}
+
+static inline void open_window(uint32_t number, uint32_t reason)
+{
+    assert_int_equal(sl_pipeline_open(pipeline, number, reason, apart()), 0);
+    assert_true(sl_pipeline_is_open(pipeline));
+}
+
+static inline void close_window(uint32_t number, uint32_t reason)
+{
+    uint64_t closed_ns = apart();
+
+    sl_pipeline_limit(pipeline, closed_ns);
+    while (sl_pipeline_close(pipeline, number, reason, closed_ns))
+        usleep(1000);
+    assert_false(sl_pipeline_is_open(pipeline));
+}
+
+#endif

@@ -1,0 +1,249 @@
+/*
+ * window_filter_test.c - what a window's file has of the program's ranges, marks and names: cut
+ * to the window, from before the GPU was used, and not what is not known yet to be in it.
+ *
+ * A process has one pipeline, so the cases are windows of one life, in order.
+ */
+#include "pipeline/rig.h"
+
+#include <glob.h>
+#include <sys/syscall.h>
+
+#include "collect/nvtx/calls.h"
+#include "collect/nvtx/names.h"
+
+static int set_up_ranges(void **state)
+{
+    return sl_nvtx_init(8 << 20) || set_up(state);
+}
+
+static void push(const char *name)
+{
+    const struct sl_nvtx_event ev = {.message = {.text = name, .length = strlen(name)}};
+
+    assert_true(sl_nvtx_push(0, &ev) >= 0);
+}
+
+static void pop(void)
+{
+    assert_true(sl_nvtx_pop(0, NULL) >= 0);
+}
+
+static void mark(const char *name)
+{
+    const struct sl_nvtx_event ev = {.message = {.text = name, .length = strlen(name)}};
+
+    assert_non_null(sl_nvtx_record_event(SL_LANE_MARK, 0, &ev, 0));
+}
+
+static int files(void)
+{
+    char path[128];
+    glob_t found;
+    int count;
+
+    snprintf(path, sizeof(path), "%s/*", folder);
+    count = glob(path, 0, NULL, &found) ? 0 : (int)found.gl_pathc;
+    globfree(&found);
+    return count;
+}
+
+static int rows(const char *text, const char *name)
+{
+    char row[128];
+
+    snprintf(row, sizeof(row), "\"cat\":\"user_annotation\",\"name\":\"%s\"", name);
+    return count(text, row);
+}
+
+/* The row's line, for what else stands in it. */
+static const char *line_of(const char *text, const char *name)
+{
+    static char line[1024];
+    char row[128];
+    const char *at;
+    size_t length;
+
+    snprintf(row, sizeof(row), "\"cat\":\"user_annotation\",\"name\":\"%s\"", name);
+    at = strstr(text, row);
+    assert_non_null(at);
+    length = strcspn(at, "\n");
+    snprintf(line, sizeof(line), "%.*s", (int)(length < 1000 ? length : 1000), at);
+    return line;
+}
+
+/* ---- before the GPU is used ---- */
+
+static void a_window_of_a_process_that_uses_no_gpu_has_no_file(void **state)
+{
+    (void)state;
+    open_window(1, SL_REASON_RUN);
+    push("of nothing");
+    pop();
+    sl_pipeline_tick(pipeline);
+    close_window(1, SL_REASON_RUN);
+    usleep(20000); /* for a writer that writes all the same */
+    assert_int_equal(files(), 0);
+}
+
+static void ranges_from_before_the_first_use_are_in_its_window(void **state)
+{
+    const char *text;
+
+    (void)state;
+    open_window(2, SL_REASON_RUN);
+    push("before the first use");
+    pop();
+    push("around the first use");
+    sl_pipeline_tick(pipeline);
+    deliver("k_first", sl_clock_now(), 10);
+    pop();
+    close_window(2, SL_REASON_RUN);
+    text = read_window(2);
+    assert_int_equal(rows(text, "of nothing"), 0);
+    assert_int_equal(rows(text, "before the first use"), 1);
+    assert_int_equal(rows(text, "around the first use"), 1);
+    assert_int_equal(count(text, "k_first"), 1);
+}
+
+/* ---- at a window's edges ---- */
+
+static void ranges_are_cut_to_the_window(void **state)
+{
+    const char *text;
+
+    (void)state;
+    push("from before");
+    push("over all of it");
+    open_window(3, SL_REASON_API);
+    push("inside");
+    pop();
+    pop();
+    pop();
+    push("to after");
+    close_window(3, SL_REASON_API);
+    push("between windows");
+    pop();
+    open_window(4, SL_REASON_API);
+    pop();
+    close_window(4, SL_REASON_API);
+
+    text = read_window(3);
+    assert_non_null(strstr(line_of(text, "from before"), "\"cut start\":true"));
+    assert_null(strstr(line_of(text, "from before"), "\"cut end\""));
+    assert_null(strstr(line_of(text, "inside"), "\"cut "));
+    assert_non_null(strstr(line_of(text, "to after"), "\"cut end\":true"));
+    assert_int_equal(rows(text, "between windows"), 0);
+    text = read_window(4);
+    assert_int_equal(rows(text, "inside"), 0);
+    assert_int_equal(rows(text, "between windows"), 0);
+    assert_non_null(strstr(line_of(text, "to after"), "\"cut start\":true"));
+}
+
+static void marks_belong_by_their_time(void **state)
+{
+    uint64_t outside = sl_stats_get(SL_STAT_OUTSIDE_WINDOW);
+    const char *text;
+
+    (void)state;
+    mark("too early");
+    open_window(5, SL_REASON_API);
+    mark("in it");
+    sl_pipeline_limit(pipeline, apart());
+    mark("too late");
+    close_window(5, SL_REASON_API);
+    text = read_window(5);
+    assert_int_equal(rows(text, "too early"), 0);
+    assert_int_equal(rows(text, "in it"), 1);
+    assert_true(sl_stats_get(SL_STAT_OUTSIDE_WINDOW) >= outside + 1);
+}
+
+/* A step that ends it may have ended already: what came after the last look waits for the next. */
+static void what_may_be_behind_the_end_waits(void **state)
+{
+    uint64_t ended_ns;
+    const char *text;
+
+    (void)state;
+    open_window(6, SL_REASON_STEPS);
+    push("before the end");
+    pop();
+    ended_ns = apart();
+    sl_pipeline_seen(pipeline, ended_ns);
+    push("behind the end");
+    pop();
+    deliver("k_steps", sl_clock_now(), 10);
+    sl_pipeline_tick(pipeline);
+    sl_pipeline_limit(pipeline, ended_ns);
+    while (sl_pipeline_close(pipeline, 6, SL_REASON_STEPS, ended_ns))
+        usleep(1000);
+    sl_pipeline_seen(pipeline, UINT64_MAX);
+    text = read_window(6);
+    assert_int_equal(rows(text, "before the end"), 1);
+    assert_int_equal(rows(text, "behind the end"), 0);
+}
+
+/* A graph's second node comes before its first, and is behind the end: the arrow to the first, all
+ * that is left of them, has both of its ends. */
+static void an_arrow_to_behind_the_end_does_not_take_the_start(void **state)
+{
+    uint64_t call_ns, ended_ns;
+    const char *text;
+
+    (void)state;
+    open_window(7, SL_REASON_API);
+    call_ns = apart();
+    ended_ns = apart();
+    sl_pipeline_limit(pipeline, ended_ns);
+    deliver("k_behind", call_ns, ended_ns - call_ns);
+    correlation--; /* the same launch */
+    deliver("k_inside", call_ns, 200);
+    while (sl_pipeline_close(pipeline, 7, SL_REASON_API, ended_ns))
+        usleep(1000);
+    text = read_window(7);
+    assert_int_equal(count(text, "k_behind"), 0);
+    assert_int_equal(count(text, "k_inside"), 1);
+    assert_int_equal(count(text, "\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"ac2g\""), 1);
+    assert_int_equal(count(text, "\"ph\":\"s\",\"cat\":\"ac2g\""), 1);
+}
+
+/* ---- names ---- */
+
+static void names_that_the_program_gives(void **state)
+{
+    const struct sl_nvtx_name stream = {.what = SL_NVTX_STREAM,
+                                        .key = 7,
+                                        .within = 1,
+                                        .string = sl_nvtx_string("the \"compute\" stream", 20)},
+                              thread = {.what = SL_NVTX_THREAD,
+                                        .key = (uint64_t)syscall(SYS_gettid),
+                                        .string = sl_nvtx_string("trainer", 7)};
+    const char *text;
+
+    (void)state;
+    assert_int_not_equal(sl_nvtx_name(&stream), 0);
+    assert_int_not_equal(sl_nvtx_name(&thread), 0);
+    open_window(8, SL_REASON_API);
+    push("named");
+    pop();
+    deliver("k_named", sl_clock_now(), 10);
+    close_window(8, SL_REASON_API);
+    text = read_window(8);
+    assert_non_null(strstr(text, "the \\\"compute\\\" stream"));
+    assert_non_null(strstr(text, "trainer"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_window_of_a_process_that_uses_no_gpu_has_no_file),
+        cmocka_unit_test(ranges_from_before_the_first_use_are_in_its_window),
+        cmocka_unit_test(ranges_are_cut_to_the_window),
+        cmocka_unit_test(marks_belong_by_their_time),
+        cmocka_unit_test(what_may_be_behind_the_end_waits),
+        cmocka_unit_test(an_arrow_to_behind_the_end_does_not_take_the_start),
+        cmocka_unit_test(names_that_the_program_gives),
+    };
+
+    return cmocka_run_group_tests(tests, set_up_ranges, tear_down);
+}

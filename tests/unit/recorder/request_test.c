@@ -1,0 +1,153 @@
+/* request_test.c - what other threads ask of the collector, and what its making leaves alone.
+ */
+#include "life.h"
+#include "recorder/recorder.h"
+
+static _Atomic int stop_asking;
+
+static void play_threads(void)
+{
+    const unsigned long long standard = 0x7fffffff & ~(1ull << 8 | 1ull << 18); /* KILL, STOP */
+    unsigned long long blocked;
+
+    CHECK(inject("SYNCLINE_WINDOW=run"));
+    fake_launch("k", 1);
+    UNTIL(status_now().records >= 2);
+    CHECK(our_threads(&blocked) == 2);
+    CHECK((blocked & standard) == standard);
+    sl_process_exit();
+}
+
+static void two_threads_that_take_no_signals(void **state)
+{
+    (void)state;
+    in_child(play_threads);
+}
+
+static void play_start_before_use(void)
+{
+    int answer;
+
+    CHECK(inject("SYNCLINE_WINDOW=demand"));
+    CHECK(sl_process_start() == 0);
+    CHECK(sl_process_start() == -EALREADY);
+    CHECK(sl_process_stop() == 0);
+    answer = sl_process_start();
+    CHECK(answer == 0 || answer == -EBUSY); /* the lead-in may have begun, and is being ended */
+    UNTIL(status_now().state == SL_STATE_RECORDING);
+    CHECK(sl_process_stop() == 0);
+    CHECK(sl_process_start() == -EBUSY); /* kept, and obeyed when the first is closed */
+    UNTIL(status_now().window == 2 && status_now().state == SL_STATE_RECORDING);
+    fake_launch("k_late", 1);
+    CHECK(sl_process_stop() == 0);
+    UNTIL(status_now().windows_completed == 2);
+    CHECK(in_file("2.pt.trace.json", KERNEL) == 1);
+    sl_process_exit();
+}
+
+static void a_start_before_the_first_context_and_while_closing(void **state)
+{
+    (void)state;
+    in_child(play_start_before_use);
+}
+
+static void *ask_all_the_time(void *arg)
+{
+    unsigned seed = (unsigned)(uintptr_t)arg;
+
+    while (!stop_asking) {
+        struct sl_status s = {.size = sizeof(s)};
+
+        switch (rand_r(&seed) % 3) {
+        case 0:
+            sl_process_start();
+            break;
+        case 1:
+            sl_process_stop();
+            break;
+        default:
+            sl_process_status(&s);
+        }
+        fake_launch("k_many", 1);
+        usleep(200);
+    }
+    return NULL;
+}
+
+static void play_many(void)
+{
+    pthread_t thread[3];
+
+    CHECK(inject("SYNCLINE_WINDOW=demand"));
+    for (uintptr_t i = 0; i < 3; i++)
+        CHECK(pthread_create(&thread[i], NULL, ask_all_the_time, (void *)(i + 1)) == 0);
+    UNTIL(status_now().windows_completed >= 5);
+    sl_process_exit(); /* while they go on asking */
+    stop_asking = 1;
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+    CHECK(files("*.part") == 0);
+    CHECK(files("*.json") >= 5);
+}
+
+static void threads_that_start_and_stop_all_the_time(void **state)
+{
+    (void)state;
+    in_child(play_many);
+}
+
+/* The collector alone, without the runtime around it. */
+static struct sl_collector *prepare(void)
+{
+    static struct sl_config config = {.window_mode = SL_WINDOW_DEMAND};
+    static struct sl_identity identity;
+    static struct sl_cupti_api cupti;
+    const struct sl_collector_options opt = {
+        .config = &config, .identity = &identity, .cupti = &cupti};
+    struct sl_collector *c = NULL, *second = NULL;
+
+    CHECK(sl_collector_init(&c, &opt) == 0);
+    CHECK(sl_collector_init(&second, &opt) == -EALREADY);
+    CHECK(c && !second);
+    return c;
+}
+
+static void play_requests_without_a_thread(void)
+{
+    struct sl_collector *c = prepare();
+    struct sl_collector_status s;
+    char last[16] = "untouched";
+
+    sl_collector_get_status(c, &s, last, sizeof(last));
+    CHECK(s.state == SL_WIN_PAUSED && !s.started && s.window == 0 && s.windows_completed == 0);
+    CHECK(s.memory_bytes == 0);
+    CHECK(strcmp(last, "untouched") == 0); /* there is no pipeline that could tell */
+    CHECK(sl_collector_request_stop(c) == -EALREADY);
+    CHECK(sl_collector_request_start(c) == 0);
+    CHECK(sl_collector_request_start(c) == -EALREADY);
+    CHECK(sl_collector_request_stop(c) == 0);
+    sl_collector_wake(c);
+    CHECK(threads() == 0);
+    sl_collector_exit(c); /* never started: nothing to wait for */
+    CHECK(sl_collector_start(c) == -EALREADY);
+    CHECK(threads() == 0);
+    CHECK(files("*") == 0);
+}
+
+static void requests_are_kept_before_there_is_a_thread(void **state)
+{
+    (void)state;
+    in_child(play_requests_without_a_thread);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(two_threads_that_take_no_signals),
+        CASE(a_start_before_the_first_context_and_while_closing),
+        CASE(threads_that_start_and_stop_all_the_time),
+        CASE(requests_are_kept_before_there_is_a_thread),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

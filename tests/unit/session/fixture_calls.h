@@ -1,0 +1,31 @@
+/* fixture_calls.h - a CUPTI that says how it was called: fixture_calls.c, loaded. */
+#ifndef SL_SESSION_FIXTURE_CALLS_H
+#define SL_SESSION_FIXTURE_CALLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void (*fixture_request)(uint8_t **buffer, size_t *size, size_t *max_records);
+typedef void (*fixture_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                                 size_t valid);
+
+struct fixture_calls {
+    fixture_request request;
+    fixture_complete complete;
+    int registered, clocks, enabled, disabled, flushed, subscribed;
+    int kind;               /* of the last that was enabled or disabled */
+    uint32_t flag;          /* of the last flush */
+    int result;             /* what all of them give */
+    void (*on_flush)(void); /* called in the middle of one */
+    void (*on_enable)(void);
+};
+
+/* CUPTI's, by its names. */
+int cuptiActivityRegisterTimestampCallback(uint64_t (*stamp)(void));
+int cuptiActivityRegisterCallbacks(fixture_request request, fixture_complete complete);
+int cuptiActivityEnable(int kind);
+int cuptiActivityDisable(int kind);
+int cuptiActivityFlushAll(uint32_t flag);
+int cuptiSubscribe(void **subscriber, void *callback, void *user);
+
+#endif

@@ -1,0 +1,25 @@
+/* fixture_subscriber.h - what fixture_subscriber.c, loaded, was called with, and gives. */
+#ifndef SL_SESSION_FIXTURE_SUBSCRIBER_H
+#define SL_SESSION_FIXTURE_SUBSCRIBER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void (*fixture_callback)(void *user, int domain, uint32_t cbid, const void *data);
+typedef void (*fixture_request_v2)(uint8_t **buffer, size_t *size, size_t *max_records, void *info);
+typedef void (*fixture_complete_v2)(uint8_t *buffer, size_t size, size_t valid, void *info);
+
+struct fixture_subscriber {
+    int subscribe_result, attribute_result, result; /* what calls give */
+    const char *holder;                             /* who else subscribes; NULL: it is not told */
+    int strangers;                                  /* calls for another subscriber */
+    fixture_callback callback;
+    void *user;
+    fixture_request_v2 request;
+    fixture_complete_v2 complete;
+    int kind, attribute, has_config, unsubscribed;
+    size_t size;
+    uint8_t value;
+};
+
+#endif

@@ -1,0 +1,305 @@
+/* handover_test.c - another profiler takes CUPTI without a word: it is seen by CUPTI's
+ * clock, or by what never comes, said once, and the file tells since when, and until when, nothing
+ * was recorded. Of those that ask (collect/cupti_neighbour_test.c): CUPTI cannot be taken back. */
+#include "life.h"
+
+#include "base/clock.h"
+#include "collect/cupti/tables.h"
+#include "process/process_impl.h"
+
+/* As torch.profiler's: the counter of ticks. */
+static _Atomic int has_taken;
+
+static int theirs_or_ours(uint64_t *stamp)
+{
+    *stamp = has_taken ? sl_clock_ticks() : fake_now();
+    return 0;
+}
+
+/* `is_busy`: CUPTI has a buffer of ours that it does not give back by itself. */
+static void record(int is_busy)
+{
+    static struct sl_cupti_functions functions;
+
+    functions = fake_functions;
+    functions.GetTimestamp = theirs_or_ours;
+    CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=run"));
+    fake_launch("k_before", 1);
+    UNTIL(status_now().records >= 2);
+    if (is_busy)
+        fake_launch("k_unfinished", 0);
+}
+
+static void begin(int is_busy)
+{
+    record(is_busy);
+    has_taken = 1;
+    UNTIL(stderr_has("another profiler has taken CUPTI in the middle of the recording"));
+}
+
+/* Of the only gap that the file tells. */
+static uint64_t gap_end(void)
+{
+    unsigned long long from_ns = 0, until_ns = 0;
+    char path[256], line[4096];
+    glob_t found;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/*/*/1.pt.trace.json", folder);
+    CHECK(glob(path, 0, NULL, &found) == 0 && found.gl_pathc == 1);
+    f = fopen(found.gl_pathv[0], "r");
+    CHECK(f);
+    while (fgets(line, sizeof(line), f)) {
+        const char *at = strstr(line, "\"gaps\":[");
+
+        if (at)
+            CHECK(sscanf(at, "\"gaps\":[[%llu,%llu]]", &from_ns, &until_ns) == 2);
+    }
+    fclose(f);
+    globfree(&found);
+    CHECK(from_ns && from_ns < until_ns);
+    return until_ns;
+}
+
+/* What it forces out would be cut off for the other one, too. */
+static void play_robbed(void)
+{
+    uint64_t stopped_ns;
+    int forced;
+
+    begin(1);
+    forced = fake.forced_flushes;
+    stopped_ns = sl_clock_now();
+    sl_process_exit();
+    CHECK(fake.forced_flushes == forced);
+    CHECK(gap_end() >= stopped_ns);
+    CHECK(in_file("1.pt.trace.json", "k_before") == 1);
+}
+
+static void what_has_cupti_now_is_not_disturbed(void **state)
+{
+    (void)state;
+    in_child(play_robbed);
+}
+
+/* The process ends before the collector looks at the clock again. */
+static void play_robbed_at_last(void)
+{
+    record(1);
+    has_taken = 1;
+    sl_process_exit();
+    CHECK(fake.forced_flushes == 0);
+    CHECK(stderr_has("another profiler has taken CUPTI in the middle of the recording"));
+    CHECK(in_file("1.pt.trace.json", "\"handovers\":1,") == 1);
+    CHECK(in_file("1.pt.trace.json", "k_before") == 1);
+}
+
+static void the_last_flush_is_the_first_to_see_it(void **state)
+{
+    (void)state;
+    in_child(play_robbed_at_last);
+}
+
+/* A buffer is asked of us: it had changed the clock alone, and what it records we do too. */
+static void play_clock_alone(void)
+{
+    uint64_t back_ns;
+
+    begin(0);
+    for (int i = 0; i < 3; i++) {
+        uint64_t records = status_now().records;
+
+        fake_launch("k_after", 1);
+        UNTIL(status_now().records >= records + 2);
+    }
+    CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 1); /* as we want it again */
+    back_ns = sl_clock_now();
+    usleep(2000);
+    sl_process_exit();
+    CHECK(gap_end() < back_ns);
+    CHECK(in_file("1.pt.trace.json", "k_after") == 3);
+}
+
+static void a_clock_that_was_changed_and_nothing_else(void **state)
+{
+    (void)state;
+    in_child(play_clock_alone);
+}
+
+/* What is recorded before that is known: the rows are those of the threads, as all others. */
+static void play_threads(void)
+{
+    char call[64];
+
+    begin(0);
+    UNTIL(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
+    fake_launch("k_at_once", 1);
+    UNTIL(status_now().records >= 4);
+    sl_process_exit();
+    CHECK(in_file("1.pt.trace.json", "k_at_once") == 1);
+    snprintf(call, sizeof(call), "\"pid\":%d,\"tid\":%d,\"args\":{\"cbid\":", getpid(), getpid());
+    CHECK(in_file("1.pt.trace.json", call) == 2);
+}
+
+static void a_clock_alone_leaves_rows_their_threads(void **state)
+{
+    (void)state;
+    in_child(play_threads);
+}
+
+/* The process ends before the collector looks again: CUPTI has records of ours. */
+static void play_clock_alone_at_last(void)
+{
+    begin(0);
+    UNTIL(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
+    fake_launch("k_last", 1);
+    sl_process_exit();
+    CHECK(in_file("1.pt.trace.json", "k_last") == 1);
+    CHECK(!stderr_has("are lost"));
+}
+
+static void a_clock_alone_and_the_end(void **state)
+{
+    (void)state;
+    in_child(play_clock_alone_at_last);
+}
+
+/* Between windows, when the kinds are off: those of the window that opens then are on again. */
+static void play_clock_alone_between_windows(void)
+{
+    static struct sl_cupti_functions functions;
+
+    functions = fake_functions;
+    functions.GetTimestamp = theirs_or_ours;
+    CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=demand"));
+    fake_launch("k_context", 1);
+    record_window("k_first", 1);
+    fake_launch("k_sign", 1);
+    UNTIL(!fake.on[SL_CUPTI_KIND_CONCURRENT_KERNEL]);
+    has_taken = 1;
+    UNTIL(stderr_has("another profiler has taken CUPTI in the middle of the recording"));
+    CHECK(sl_process_start() == 0);
+    UNTIL(status_now().state == SL_STATE_RECORDING);
+    fake_launch("k_asks", 1);
+    UNTIL(fake.on[SL_CUPTI_KIND_CONCURRENT_KERNEL]);
+    sl_process_exit();
+}
+
+static void a_clock_that_was_changed_between_windows(void **state)
+{
+    (void)state;
+    in_child(play_clock_alone_between_windows);
+}
+
+/* ---- before the first record ---- */
+
+/* A thread of the application's makes CUPTI ask us for a buffer, after all. */
+static int ask_late(uint64_t *stamp)
+{
+    static _Atomic int has_asked;
+
+    if (syscall(SYS_gettid) != getpid() && !atomic_exchange(&has_asked, 1))
+        fake_launch("k_late", 1);
+    return fake_GetTimestamp(stamp);
+}
+
+static void play_asked_late(void)
+{
+    struct sl_cupti_functions functions = fake_functions;
+
+    functions.GetTimestamp = ask_late;
+    CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=run"));
+    sl_collector_tell_unasked(sl_process.collector);
+    sl_process_exit();
+    CHECK(!stderr_has("has taken CUPTI"));
+    CHECK(in_file("1.pt.trace.json", "k_late") == 1);
+}
+
+static void asked_while_it_is_told_that_it_was_not(void **state)
+{
+    (void)state;
+    in_child(play_asked_late);
+}
+
+static void play_unasked_without_a_window(void)
+{
+    CHECK(inject("SYNCLINE_WINDOW=demand"));
+    sl_collector_tell_unasked(sl_process.collector);
+    sl_process_exit();
+    CHECK(stderr_has("another profiler has taken CUPTI before its first record"));
+    CHECK(!stderr_has("the trace"));
+    CHECK(files("*") == 0);
+}
+
+static void never_asked_and_no_window(void **state)
+{
+    (void)state;
+    in_child(play_unasked_without_a_window);
+}
+
+/* ---- those that ask ---- */
+
+static int set_clock(sl_cupti_stamp_fn stamp)
+{
+    (void)stamp;
+    return 0;
+}
+
+static int subscribe(void **subscriber, void *callback, void *user)
+{
+    (void)subscriber;
+    (void)callback;
+    (void)user;
+    return 0;
+}
+
+/* Nobody waits for us then, and the end of the next session is another try. */
+static void play_refused(void)
+{
+    struct sl_cupti_functions functions = fake_functions;
+
+    functions.ActivityRegisterTimestampCallback = set_clock;
+    functions.Subscribe = subscribe;
+    CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=run"));
+    fake_launch("k_before", 1);
+    UNTIL(status_now().records >= 2);
+    CHECK(sl_process_hand_over() == 0);
+    fake.enable_result = 999;
+    CHECK(sl_process_take_back() == 0);
+    CHECK(stderr_has("CUPTI could not be taken back"));
+    CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
+    CHECK(status_now().state == SL_STATE_RECORDING);
+    CHECK(sl_process_hand_over() == 0);
+    fake.enable_result = 0;
+    CHECK(sl_process_take_back() == 0);
+    fake_launch("k_after", 1);
+    UNTIL(status_now().records >= 4);
+    sl_process_exit();
+    CHECK(gap_end() < sl_clock_now());
+    CHECK(in_file("1.pt.trace.json", "\"handovers\":1,") == 1);
+    CHECK(in_file("1.pt.trace.json", "k_before") == 1);
+    CHECK(in_file("1.pt.trace.json", "k_after") == 1);
+}
+
+static void refused_when_it_is_taken_back(void **state)
+{
+    (void)state;
+    in_child(play_refused);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(what_has_cupti_now_is_not_disturbed),
+        CASE(the_last_flush_is_the_first_to_see_it),
+        CASE(a_clock_that_was_changed_and_nothing_else),
+        CASE(a_clock_alone_leaves_rows_their_threads),
+        CASE(a_clock_alone_and_the_end),
+        CASE(a_clock_that_was_changed_between_windows),
+        CASE(asked_while_it_is_told_that_it_was_not),
+        CASE(never_asked_and_no_window),
+        CASE(refused_when_it_is_taken_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

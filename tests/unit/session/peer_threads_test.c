@@ -1,0 +1,109 @@
+/* peer_threads_test.c - threads that meet: clients' own, one that looks for slots, one
+ * that waits for us when the process ends. */
+#include <errno.h>
+
+#include "unit/session/peer_rig.h"
+
+static void *begin_and_end(void *unused)
+{
+    for (int i = 0; i < 200; i++) {
+        CHECK(sl_peer_begin() == 0);
+        int err = sl_peer_end();
+
+        CHECK(err == 0 || err == -EBUSY); /* another thread has begun by then */
+    }
+    return unused;
+}
+
+static void play_threads(void)
+{
+    pthread_t thread[4];
+
+    watch(0);
+    start_collector();
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&thread[i], NULL, begin_and_end, NULL) == 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    until_ours();
+    stop_collector();
+}
+
+static void clients_of_many_threads(void **state)
+{
+    (void)state;
+    in_child(play_threads);
+}
+
+static void *enable_one(void *unused)
+{
+    CHECK(client.enable(10) == 0);
+    return unused;
+}
+
+/* The process ends: who waits for us goes on, and calls are CUPTI's. */
+static void play_stop(void)
+{
+    pthread_t thread;
+
+    watch(0);
+    CHECK(pthread_create(&thread, NULL, enable_one, NULL) == 0);
+    while (sl_peer_state() != SL_PEER_ASKED)
+        usleep(100);
+    CHECK(cupti->enabled == 0);
+    sl_peer_stop();
+    pthread_join(thread, NULL);
+    CHECK(cupti->enabled == 1);
+    CHECK(client.disable(10) == 0 && cupti->disabled == 1);
+    CHECK(client.flush(1) == 0 && cupti->flag == 1);
+    CHECK(client.enroll(its_request, its_complete) == 0);
+    CHECK(cupti->request == its_request && cupti->complete == its_complete);
+    CHECK(sl_peer_state() == SL_PEER_OFF);
+    CHECK(sl_peer_begin() == -ENOTSUP);
+}
+
+static void at_the_end_nobody_waits(void **state)
+{
+    (void)state;
+    in_child(play_stop);
+}
+
+/* A collector that was started while the slots are looked for. */
+static void *look_again(void *unused)
+{
+    while (!atomic_load(&is_over))
+        sl_peer_rescan();
+    return unused;
+}
+
+static void play_looks(void)
+{
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, look_again, NULL) == 0);
+    watch(0);
+    atomic_store(&is_over, 1);
+    pthread_join(thread, NULL);
+    atomic_store(&is_over, 0);
+    start_collector();
+    CHECK(client.enable(10) == 0);
+    CHECK(sl_peer_state() == SL_PEER_THEIRS);
+    stop_collector();
+}
+
+static void one_looks_for_slots_at_a_time(void **state)
+{
+    (void)state;
+    in_child(play_looks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clients_of_many_threads),
+        cmocka_unit_test(at_the_end_nobody_waits),
+        cmocka_unit_test(one_looks_for_slots_at_a_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,408 @@
+/*
+ * begun_test.c - operators and ranges that are told when they begin: what is written is the
+ * same as of rows that are told whole, whenever it goes out.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "event/pattern.h"
+#include "unit/write/chakra/fixture.h"
+
+enum {
+    ROWS = 4000,
+    LATE_NS = 300000, /* most that a record comes late by */
+    CPU_THREADS = 3
+};
+
+static struct sl_event rows[ROWS];
+static size_t count;
+
+static struct sl_event begun(struct sl_event ev)
+{
+    ev.end_ns = SL_END_UNKNOWN;
+    return ev;
+}
+
+static struct sl_event ended(struct sl_event ev)
+{
+    ev.flags |= SL_EVF_BEGUN;
+    return ev;
+}
+
+static void give(struct sl_event ev)
+{
+    assert_int_equal(sl_chakra_events(f.chakra, &ev, 1), 0);
+}
+
+/* ---- what is written, in an order that does not depend on when ---- */
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static const char *key_of(const struct dom_node *n)
+{
+    static char key[256];
+    const char *lane = dom_number(n, "is_cpu_op") ? "tid" : "stream";
+
+    snprintf(key, sizeof(key), "%s %lld: %s %lld+%lld", lane, (long long)dom_number(n, lane),
+             n->name, (long long)dom_number(n, "start_ns"),
+             (long long)dom_number(n, "duration_ns"));
+    return key;
+}
+
+static char *join(char **line, size_t lines, char between)
+{
+    size_t size = 1;
+    char *all;
+
+    qsort(line, lines, sizeof(*line), compare);
+    for (size_t i = 0; i < lines; i++)
+        size += strlen(line[i]) + 1;
+    all = calloc(1, size);
+    assert_non_null(all);
+    for (size_t i = 0; i < lines; i++) {
+        size_t at = strlen(all);
+
+        snprintf(all + at, size - at, "%s%c", line[i], between);
+        free(line[i]);
+    }
+    return all;
+}
+
+static char *content(const struct dom_file *d)
+{
+    char **line = calloc(d->nodes, sizeof(*line)), *all;
+
+    assert_non_null(line);
+    for (size_t i = 0; i < d->nodes; i++) {
+        const struct dom_node *n = &d->node[i];
+        char **parent = calloc(n->deps + 1, sizeof(*parent));
+
+        assert_non_null(parent);
+        parent[0] = strdup(key_of(n));
+        for (size_t k = 0; k < n->deps; k++)
+            parent[k + 1] = strdup(key_of(&d->node[n->dep[k] - 1]));
+        char *first = parent[0], *rest = join(parent + 1, n->deps, ',');
+        size_t size = strlen(first) + strlen(rest) + 8;
+
+        line[i] = malloc(size);
+        assert_non_null(line[i]);
+        snprintf(line[i], size, "%s <- %s", first, rest);
+        free(first);
+        free(rest);
+        free(parent);
+    }
+    all = join(line, d->nodes, '\n');
+    free(line);
+    return all;
+}
+
+/* ---- a random job ---- */
+
+static uint64_t random_state;
+
+static unsigned random_below(unsigned n)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(random_state >> 33) % n;
+}
+
+static struct sl_event *add(uint8_t kind, const char *name, uint32_t thread, uint64_t start)
+{
+    struct sl_event *ev = &rows[count++];
+
+    assert_true(count < ROWS);
+    *ev = (struct sl_event){
+        .kind = kind, .name = text(name), .thread = thread, .start_ns = BASE + start};
+    if (kind == SL_EV_CPU_OP || kind == SL_EV_RANGE) {
+        ev->stream = (uint32_t)count; /* in the order of their beginnings on a thread */
+        ev->u.row.sequence = -1;
+    }
+    return ev;
+}
+
+static uint64_t stream_free[CPU_THREADS + 1]; /* one for each thread */
+
+static uint64_t launch_kernel(uint32_t thread, uint64_t at)
+{
+    uint64_t correlation = count + 1, from;
+    struct sl_event *ev = add(SL_EV_RUNTIME, "launch", thread, at);
+
+    ev->flags = SL_EVF_LAUNCH;
+    ev->correlation = correlation;
+    ev->end_ns = ev->start_ns + 1 + random_below(9000);
+    uint64_t end = ev->end_ns - BASE;
+
+    from = end + random_below(5000);
+    if (from <= stream_free[thread])
+        from = stream_free[thread] + 1;
+    ev = add(SL_EV_KERNEL, "kernel", 0, from);
+    ev->stream = 7 + thread;
+    ev->correlation = correlation;
+    ev->end_ns = ev->start_ns + 1000 + random_below(40000);
+    stream_free[thread] = ev->end_ns - BASE;
+    return end;
+}
+
+/* What a thread does from `at` on; gives when it has done it. */
+static uint64_t do_something(uint32_t thread, uint64_t at, int depth)
+{
+    unsigned times = 1 + random_below(4);
+
+    for (unsigned i = 0; i < times; i++) {
+        at += 100 + random_below(20000);
+        if (depth == 0 || random_below(3) == 0) {
+            at = launch_kernel(thread, at);
+            continue;
+        }
+        uint8_t kind = random_below(2) ? SL_EV_CPU_OP : SL_EV_RANGE;
+        size_t mine = count;
+
+        add(kind, kind == SL_EV_CPU_OP ? "op" : "range", thread, at);
+        /* Now and then a forward operator, and one of autograd's. */
+        if (kind == SL_EV_CPU_OP && random_below(3) == 0) {
+            rows[mine].context = thread == CPU_THREADS;
+            rows[mine].u.row.sequence = random_below(6);
+        }
+        at = do_something(thread, at, depth - 1) + random_below(3000);
+        /* Ranges of two domains need not be nested in each other. */
+        rows[mine].end_ns =
+            BASE + at + (kind == SL_EV_RANGE && random_below(8) == 0 ? random_below(60000) : 0);
+    }
+    return at;
+}
+
+static void make_job(uint64_t seed)
+{
+    uint64_t at[CPU_THREADS + 1] = {0};
+
+    random_state = seed;
+    count = 0;
+    memset(stream_free, 0, sizeof(stream_free));
+    for (unsigned i = 0; i < 12; i++) {
+        unsigned thread = 1 + random_below(CPU_THREADS);
+
+        at[thread] = do_something(thread, at[thread] + random_below(300000), 4);
+    }
+}
+
+/* ---- the same job, told in two ways ---- */
+
+struct delivery {
+    uint64_t ns, tie;
+    struct sl_event ev;
+};
+
+static struct delivery deliveries[2 * ROWS];
+
+static int earlier(const void *a, const void *b)
+{
+    const struct delivery *x = a, *y = b;
+
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    return x->tie < y->tie ? -1 : x->tie > y->tie;
+}
+
+static int is_around(const struct sl_event *ev)
+{
+    return ev->kind == SL_EV_CPU_OP || ev->kind == SL_EV_RANGE;
+}
+
+/* Everything of before `complete` was given: `every` says how often that is told. */
+static char *written(int at_beginnings, unsigned every)
+{
+    size_t n = 0;
+    char *all;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct sl_event *ev = &rows[i];
+
+        if (at_beginnings && is_around(ev)) {
+            deliveries[n++] = (struct delivery){ev->start_ns, i, begun(*ev)};
+            deliveries[n++] = (struct delivery){ev->end_ns, ROWS + i, ended(*ev)};
+        } else {
+            uint64_t ns = is_around(ev) ? ev->start_ns : ev->end_ns + random_below(LATE_NS);
+
+            deliveries[n++] = (struct delivery){ns, i, *ev};
+        }
+    }
+    qsort(deliveries, n, sizeof(*deliveries), earlier);
+    for (size_t i = 0; i < n; i++) {
+        give(deliveries[i].ev);
+        if (i % every == every - 1 && deliveries[i].ns > BASE + LATE_NS)
+            assert_int_equal(sl_chakra_advance(f.chakra, deliveries[i].ns - LATE_NS - 1), 0);
+    }
+    all = content(read_back());
+    assert_int_equal(counts().rows_late, 0);
+    return all;
+}
+
+static void assert_same(const char *whole, const char *told, uint64_t seed, unsigned every)
+{
+    const char *a = whole, *b = told;
+
+    while (*a || *b) {
+        int length = (int)strcspn(a, "\n"), other = (int)strcspn(b, "\n");
+
+        if (length != other || strncmp(a, b, (size_t)length) != 0)
+            fail_msg("seed %d, told every %u:\n%.*s\n%.*s", (int)seed, every, length, a, other, b);
+        a += length + (a[length] != 0);
+        b += other + (b[other] != 0);
+    }
+}
+
+static void test_a_job_is_the_same_however_it_is_told(void **state)
+{
+    unsigned handovers = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        char *whole, *told;
+
+        reopen(0);
+        make_job(seed);
+        whole = written(0, ROWS);
+        handovers += counts().handovers != 0;
+        for (unsigned every = 1; every <= 100; every += 33) {
+            reopen(0);
+            make_job(seed); /* names are those of the new file */
+            told = written(1, every);
+            assert_same(whole, told, seed, every);
+            free(told);
+        }
+        free(whole);
+    }
+    assert_true(handovers > 5);
+}
+
+/* ---- by hand ---- */
+
+static void test_its_pieces_go_out_before_it_ends(void **state)
+{
+    struct sl_event range = {.kind = SL_EV_RANGE,
+                             .name = text("step"),
+                             .thread = 10,
+                             .stream = 1,
+                             .start_ns = BASE + 1000,
+                             .end_ns = BASE + 900000};
+    struct dom_file *d;
+
+    (void)state;
+    range.u.row.sequence = -1;
+    give(begun(range));
+    launch(10, 10, 15, 1);
+    kernel(7, 20, 30, 1, "k");
+    advance(500);
+    assert_int_equal(counts().nodes, 4); /* gap, step, launch, k */
+    launch(10, 600, 605, 2);
+    give(ended(range));
+    kernel(7, 610, 620, 2, "k");
+    d = read_back();
+    assert_int_equal(dom_count(d, "step"), 3);
+    assert_int_equal(counts().rows_cut + counts().rows_late, 0);
+    for (size_t i = d->nodes; i-- > 0;)
+        if (strcmp(d->node[i].name, "step") == 0) {
+            assert_int_equal(dom_number(&d->node[i], "start_ns") +
+                                 dom_number(&d->node[i], "duration_ns"),
+                             900000);
+            break;
+        }
+}
+
+/* A range of NVTX's has a pattern for a name, and its numbers. */
+static void test_a_note_has_its_name(void **state)
+{
+    struct sl_event note = {.kind = SL_EV_NVTX_RANGE,
+                            .thread = 10,
+                            .stream = 3,
+                            .start_ns = BASE,
+                            .end_ns = BASE + 1000};
+    char pattern[64];
+    struct dom_file *d;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        const char *name = i ? "epoch 3 batch 18" : "epoch 3 batch 17";
+        uint32_t number[SL_PATTERN_NUMBERS];
+        size_t length = sl_pattern_make(pattern, name, strlen(name), number);
+
+        note.name = sl_intern_put(f.intern, pattern, length);
+        note.correlation = sl_pattern_pack(number);
+        note.stream++;
+        note.start_ns += 2000;
+        note.end_ns += 2000;
+        give(begun(note));
+        give(ended(note));
+    }
+    d = read_back();
+    assert_int_equal(dom_count(d, "epoch 3 batch 17"), 1);
+    assert_int_equal(dom_count(d, "epoch 3 batch 18"), 1);
+    for (size_t i = 0; i < d->nodes; i++) {
+        assert_null(dom_attr(&d->node[i], "correlation"));
+        assert_null(dom_attr(&d->node[i], "seq_id"));
+        assert_null(dom_attr(&d->node[i], "rf_id"));
+    }
+}
+
+/* A range that some thread started and another may end is around nothing. */
+static void test_a_note_that_was_never_begun_is_no_row(void **state)
+{
+    struct sl_event note = {.kind = SL_EV_NVTX_RANGE,
+                            .name = text("any"),
+                            .thread = SL_ROW_FIRST,
+                            .start_ns = BASE,
+                            .end_ns = BASE + 1000};
+
+    (void)state;
+    give(note);
+    kernel(7, 20, 30, 1, "k");
+    assert_int_equal(read_back()->nodes, 1);
+}
+
+static void test_an_end_without_its_beginning_ends_nothing(void **state)
+{
+    struct sl_event range = {.kind = SL_EV_RANGE,
+                             .name = text("a"),
+                             .thread = 10,
+                             .stream = 1,
+                             .start_ns = BASE,
+                             .end_ns = BASE + 50000};
+    struct sl_event other = range;
+    struct dom_file *d;
+
+    (void)state;
+    range.u.row.sequence = other.u.row.sequence = -1;
+    other.stream = 2;
+    other.end_ns = BASE + 20000;
+    give(begun(range));
+    give(ended(other));
+    other.thread = 11;
+    give(ended(other));
+    call("call", 10, 30, 40, 1);
+    d = read_back(); /* its own end is lost, too: it is over when its thread is */
+    assert_int_equal(dom_count(d, "a"), 1);
+    assert_int_equal(dom_number(dom_find(d, "a"), "duration_ns"), 30000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHAKRA_TEST(test_a_job_is_the_same_however_it_is_told),
+        CHAKRA_TEST(test_its_pieces_go_out_before_it_ends),
+        CHAKRA_TEST(test_a_note_has_its_name),
+        CHAKRA_TEST(test_a_note_that_was_never_begun_is_no_row),
+        CHAKRA_TEST(test_an_end_without_its_beginning_ends_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

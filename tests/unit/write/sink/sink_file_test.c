@@ -1,0 +1,193 @@
+/* sink_file_test.c - names, modes, collisions, and what a full disk leaves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "write/sink/sink.h"
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/sl_sink_XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command);
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[4][256];
+    static int at;
+
+    at = (at + 1) % 4;
+    snprintf(path[at], sizeof(path[at]), "%s/%s", folder, name);
+    return path[at];
+}
+
+static long size_of(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 ? (long)st.st_size : -1;
+}
+
+static int mode_of(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(lstat(path, &st), 0);
+    return (int)(st.st_mode & 0777);
+}
+
+static void a_complete_file_gets_its_name(void **state)
+{
+    const char *path = in_folder("a/b/c.json"), *part = in_folder("a/b/c.json.part");
+    struct sl_sink *s;
+
+    (void)state;
+    assert_int_equal(sl_sink_file_open(&s, path), 0);
+    assert_string_equal(sl_sink_file_path(s), part);
+    assert_int_equal(mode_of(part), 0600);
+    assert_int_equal(mode_of(in_folder("a")), 0700);
+    assert_int_equal(s->write(s, "hello", 5), 0);
+    assert_int_equal(size_of(path), -1);
+    assert_int_equal(s->close(s, 1), 0);
+    assert_int_equal(size_of(path), 5);
+    assert_int_equal(size_of(part), -1);
+}
+
+static void an_incomplete_file_keeps_part(void **state)
+{
+    struct sl_sink *s;
+
+    (void)state;
+    assert_int_equal(sl_sink_file_open(&s, in_folder("x")), 0);
+    assert_int_equal(s->write(s, "hello", 5), 0);
+    assert_int_equal(s->close(s, 0), 0);
+    assert_int_equal(size_of(in_folder("x")), -1);
+    assert_int_equal(size_of(in_folder("x.part")), 5);
+}
+
+static void nothing_is_ever_overwritten(void **state)
+{
+    struct sl_sink *s, *t;
+
+    (void)state;
+    assert_int_equal(sl_sink_file_open(&s, in_folder("x")), 0);
+    assert_int_equal(sl_sink_file_open(&t, in_folder("x")), -EEXIST);
+    /* Somebody takes the final name while we write. */
+    assert_int_equal(close(open(in_folder("x"), O_CREAT | O_WRONLY, 0600)), 0);
+    assert_int_equal(s->write(s, "hello", 5), 0);
+    assert_int_equal(s->close(s, 1), -EEXIST);
+    assert_int_equal(size_of(in_folder("x")), 0);
+    assert_int_equal(size_of(in_folder("x.part")), 5);
+    assert_int_equal(sl_sink_file_open(&t, in_folder("x")), -EEXIST);
+}
+
+static void a_planted_link_is_not_followed(void **state)
+{
+    struct sl_sink *s;
+
+    (void)state;
+    assert_int_equal(symlink(in_folder("elsewhere"), in_folder("x.part")), 0);
+    assert_int_equal(sl_sink_file_open(&s, in_folder("x")), -EEXIST);
+    assert_int_equal(size_of(in_folder("elsewhere")), -1);
+}
+
+static void a_folder_that_cannot_be_is_an_error(void **state)
+{
+    char longer[8192];
+    struct sl_sink *s;
+
+    (void)state;
+    assert_int_equal(close(open(in_folder("file"), O_CREAT | O_WRONLY, 0600)), 0);
+    assert_int_equal(sl_sink_file_open(&s, in_folder("file/x")), -ENOTDIR);
+    assert_int_equal(sl_sink_file_open(&s, "/proc/no/such/x"), -ENOENT);
+    memset(longer, 'a', sizeof(longer) - 1);
+    longer[sizeof(longer) - 1] = 0;
+    assert_int_equal(sl_sink_file_open(&s, longer), -ENAMETOOLONG);
+}
+
+/* A limit on the file's size stands in for a full disk. */
+static void a_failed_write_keeps_what_fitted(void **state)
+{
+    struct rlimit before, small = {5000, 5000};
+    static char block[4000];
+    struct sl_sink *s;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small.rlim_max = before.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(sl_sink_file_open(&s, in_folder("x")), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(s->write(s, block, 1000), 0);
+    assert_int_equal(s->sync(s), 0);
+    assert_int_equal(s->write(s, block, 2000), 0);
+    assert_int_equal(s->write(s, block, 4000), -EFBIG);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(s->write(s, block, 1), -EFBIG);
+    assert_int_equal(s->sync(s), -EFBIG);
+    assert_int_equal(s->close(s, 1), -EFBIG);
+    assert_int_equal(size_of(in_folder("x.part")), 5000);
+    assert_int_equal(size_of(in_folder("x")), -1);
+}
+
+/* A daemon has closed them. Whoever prints then must not print into the trace. */
+static void the_standard_streams_are_not_taken(void **state)
+{
+    int saved[3], in_use;
+    struct sl_sink *s;
+
+    (void)state;
+    for (int fd = 0; fd < 3; fd++) {
+        saved[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+        close(fd);
+    }
+    in_use = sl_sink_file_open(&s, in_folder("x"));
+    for (int fd = 0; fd < 3; fd++) {
+        in_use |= fcntl(fd, F_GETFD) >= 0;
+        dup2(saved[fd], fd);
+        close(saved[fd]);
+    }
+    assert_int_equal(in_use, 0);
+    assert_int_equal(s->write(s, "hello", 5), 0);
+    assert_int_equal(s->close(s, 1), 0);
+    assert_int_equal(size_of(in_folder("x")), 5);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_complete_file_gets_its_name),       T(an_incomplete_file_keeps_part),
+        T(nothing_is_ever_overwritten),         T(a_planted_link_is_not_followed),
+        T(a_folder_that_cannot_be_is_an_error), T(a_failed_write_keeps_what_fitted),
+        T(the_standard_streams_are_not_taken),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

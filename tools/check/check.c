@@ -1,0 +1,254 @@
+/*
+ * check.c - one pass over a trace.
+ *
+ * Threads, memory: see check.h.
+ */
+#include "check/check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/row_usable.h"
+
+/* Relative times count from a base that is at most three months old (kineto: 7889238 s); a time
+ * since the epoch is decades. Ten years tell them apart. */
+#define ABSOLUTE_NS (315360000ll * 1000000000)
+
+int sl_check_create(struct sl_check **out)
+{
+    struct sl_check *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return -ENOMEM;
+    if (sl_tally_create(&c->tally) || sl_links_create(&c->links, &c->findings) ||
+        sl_overlap_create(&c->overlap, &c->findings) ||
+        sl_edge_check_create(&c->edges, &c->findings)) {
+        sl_check_destroy(c);
+        return -ENOMEM;
+    }
+    *out = c;
+    return 0;
+}
+
+void sl_check_destroy(struct sl_check *c)
+{
+    if (!c)
+        return;
+    sl_edge_check_destroy(c->edges);
+    sl_overlap_destroy(c->overlap);
+    sl_links_destroy(c->links);
+    sl_tally_destroy(c->tally);
+    free(c);
+}
+
+static int name_size(const struct sl_trace_row *row)
+{
+    return (int)(row->name.size < 80 ? row->name.size : 80);
+}
+
+/* Members that every reader needs. 1 if the row can be judged further. */
+static int check_members(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
+{
+    const char *missing = NULL;
+
+    if (!row->phase)
+        missing = "ph";
+    else if (!row->name.data)
+        missing = "name";
+    else if (row->phase != 'M' && !(row->has & SL_HAS_TS))
+        missing = "ts";
+    else if (row->phase == 'X' && !(row->has & SL_HAS_DUR))
+        missing = "dur";
+    else if ((row->phase == 's' || row->phase == 'f') && !(row->has & SL_HAS_ID))
+        missing = "id";
+    else if (!row->pid.text.data)
+        missing = "pid";
+    if (!missing)
+        return 1;
+    sl_finding_add(&c->findings, SL_FIND_MEMBER_MISSING, 1, at, "no \"%s\": %.*s", missing,
+                   row->name.data ? name_size(row) : 0, row->name.data ? row->name.data : "");
+    return 0;
+}
+
+static void check_times(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
+{
+    if (row->dur_ns < 0)
+        sl_finding_add(&c->findings, SL_FIND_DURATION_NEGATIVE, 1, at, "%.*s: %" PRId64 " ns",
+                       name_size(row), row->name.data, row->dur_ns);
+    if (row->phase != 'M' && row->ts_ns > ABSOLUTE_NS)
+        sl_finding_add(&c->findings, SL_FIND_TIME_ABSOLUTE, 1, at, "%.*s: ts %" PRId64 " us",
+                       name_size(row), row->name.data, row->ts_ns / 1000);
+}
+
+static void check_gpu(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
+{
+    if (!(row->has & SL_HAS_STREAM) || !(row->has & SL_HAS_DEVICE)) {
+        sl_finding_add(&c->findings, SL_FIND_MEMBER_MISSING, 1, at, "no device or stream: %.*s",
+                       name_size(row), row->name.data);
+        return;
+    }
+    if (row->stream == 0)
+        sl_finding_add(&c->findings, SL_FIND_STREAM_ZERO, 1, at, "%.*s", name_size(row),
+                       row->name.data);
+    if (row->dur_ns >= 0)
+        sl_overlap_row(c->overlap, row, at);
+}
+
+/* Ids of 64 bits are right in a file of syncline's, which may say at its end that it is one. */
+static void check_use(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
+{
+    const char *why = sl_row_unusable(row, 1);
+
+    if (why)
+        sl_finding_add(&c->findings, SL_FIND_ROW_UNUSABLE, 1, at, "%s: %.*s", why, name_size(row),
+                       row->name.data ? row->name.data : "");
+    else if (sl_row_unusable(row, 0))
+        sl_finding_add(&c->findings, SL_FIND_CORRELATION_LARGE, 1, at, "%" PRId64 ": %.*s",
+                       row->correlation, name_size(row), row->name.data ? row->name.data : "");
+}
+
+static void check_row(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
+{
+    int complete = check_members(c, row, at);
+
+    sl_tally_row(c->tally, row, at, &c->findings);
+    sl_edge_check_row(c->edges, row, at);
+    check_use(c, row, at);
+    if (!complete || row->phase == 'M')
+        return;
+    check_times(c, row, at);
+    if (row->has & SL_HAS_STREAM && row->stream == UINT32_MAX)
+        sl_finding_add(&c->findings, SL_FIND_STREAM_UNSIGNED, 1, at, "%.*s", name_size(row),
+                       row->name.data);
+    if (row->phase == 'X' && sl_row_is_gpu(row))
+        check_gpu(c, row, at);
+    sl_links_row(c->links, row, at);
+}
+
+static void too_long(struct sl_check *c, const struct sl_span *span)
+{
+    sl_finding_add(&c->findings, SL_FIND_NOT_CHECKED, 1, span->offset,
+                   "a value of %zu bytes: only its brackets were looked at", span->size);
+}
+
+static void check_field(struct sl_check *c, struct sl_trace *t, const struct sl_trace_item *item)
+{
+    const struct sl_span *span = &item->span;
+    struct sl_json_error error;
+
+    sl_header_text(&c->header, (struct sl_text){span->key, span->key_size},
+                   (struct sl_text){span->text, span->size});
+    if (item->status == -EFBIG)
+        too_long(c, span);
+    else if (item->status)
+        sl_finding_add(&c->findings, SL_FIND_JSON_INVALID, 1, span->offset + item->error.at,
+                       "in \"%.*s\": %s", (int)(span->key_size < 40 ? span->key_size : 40),
+                       span->key, item->error.what);
+    else
+        sl_trace_visit(t, span, sl_header_value, &c->header, &error);
+}
+
+void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace_item *item)
+{
+    const struct sl_span *span = &item->span;
+
+    c->readable_end = span->offset + span->size;
+    switch (span->kind) {
+    case SL_SPAN_FIELD:
+        check_field(c, t, item);
+        break;
+    case SL_SPAN_EVENTS_OPEN:
+        if (c->event_arrays++ == 1)
+            sl_finding_add(&c->findings, SL_FIND_EVENTS_TWICE, 1, span->offset, "traceEvents");
+        break;
+    case SL_SPAN_EVENT:
+        if (item->status == -EBADMSG) {
+            sl_finding_add(&c->findings, SL_FIND_JSON_INVALID, 1, span->offset + item->error.at,
+                           "event %" PRIu64 ": %s", item->index, item->error.what);
+        } else if (item->status == -EFBIG) {
+            too_long(c, span);
+        } else {
+            c->events_valid++;
+            check_row(c, &item->row, span->offset);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* How the text and its compression ended. */
+static void check_ending(struct sl_check *c, const struct sl_span *last,
+                         const struct sl_input_status *input)
+{
+    uint64_t end = last->offset + last->size;
+
+    if (input->end == SL_INPUT_DAMAGED || input->end == SL_INPUT_FAILED)
+        sl_finding_add(&c->findings, SL_FIND_DAMAGED, 1, end, "%s; %" PRIu64 " whole events before",
+                       input->what, c->tally->events);
+    else if (input->end == SL_INPUT_CUT)
+        sl_finding_add(&c->findings, SL_FIND_TRUNCATED, 1, end, "%s; %" PRIu64 " whole events left",
+                       input->what, c->tally->events);
+    else if (last->kind == SL_SPAN_CUT)
+        sl_finding_add(&c->findings, SL_FIND_TRUNCATED, 1, end,
+                       "the text ends here; %" PRIu64 " whole events left", c->tally->events);
+    if (last->kind == SL_SPAN_BAD)
+        sl_finding_add(&c->findings, SL_FIND_JSON_INVALID, 1, last->offset,
+                       "%s; what follows was not read", last->why);
+}
+
+/* The window stands in the trailer, so the outermost rows are compared when all is read. */
+static void check_window(struct sl_check *c)
+{
+    const struct sl_header *h = &c->header;
+    const struct sl_tally *t = c->tally;
+    int64_t opened, closed;
+
+    if (!h->has_window || !h->has_base || t->first_ns > t->last_ns ||
+        __builtin_sub_overflow(h->opened_ns, h->base_ns, &opened) ||
+        __builtin_sub_overflow(h->closed_ns, h->base_ns, &closed))
+        return;
+    if (t->earliest_end_ns < opened)
+        sl_finding_add(&c->findings, SL_FIND_OUTSIDE_WINDOW, 1, t->earliest_end_at,
+                       "an event ends %" PRId64 " ns before the window opens",
+                       opened - t->earliest_end_ns);
+    if (t->latest_start_ns > closed)
+        sl_finding_add(&c->findings, SL_FIND_OUTSIDE_WINDOW, 1, t->latest_start_at,
+                       "an event begins %" PRId64 " ns after the window closes",
+                       t->latest_start_ns - closed);
+}
+
+void sl_check_end(struct sl_check *c, const struct sl_span *last,
+                  const struct sl_input_status *input)
+{
+    c->whole = last->kind == SL_SPAN_END && input->end == SL_INPUT_WHOLE;
+    check_ending(c, last, input);
+    sl_overlap_end(c->overlap);
+    sl_edge_check_end(c->edges);
+    sl_links_end(c->links);
+    check_window(c);
+    sl_header_end(&c->header, c->whole, &c->findings);
+    if (c->header.own_file)
+        c->findings.of[SL_FIND_CORRELATION_LARGE].count = 0;
+    if (c->tally->gpu_operations == 0)
+        sl_finding_add(&c->findings, SL_FIND_NO_GPU_WORK, 1, SL_FINDING_NO_PLACE,
+                       "CPU rows alone, or none");
+    if (c->tally->lanes_full)
+        sl_finding_add(&c->findings, SL_FIND_NOT_CHECKED, 1, SL_FINDING_NO_PLACE,
+                       "more processes, threads and streams than can be told apart");
+}
+
+enum sl_severity sl_check_worst(const struct sl_check *c)
+{
+    enum sl_severity worst = SL_SEVERITY_NOTE;
+
+    for (int i = 0; i < SL_FIND_COUNT; i++) {
+        enum sl_severity s = sl_finding_severity((enum sl_finding_id)i, c->header.own_file);
+
+        if (c->findings.of[i].count && s > worst)
+            worst = s;
+    }
+    return worst;
+}

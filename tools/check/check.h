@@ -1,0 +1,47 @@
+/*
+ * check.h - is this a valid, complete trace? Puts the analyses together.
+ *
+ *   sl_check_create(&c);
+ *   while (sl_trace_next(t, &item)) sl_check_item(c, t, &item);
+ *   sl_check_end(c, &item.span, &status);
+ *
+ * Threads: one owner. Memory: some 80 MiB at most, whatever the file.
+ */
+#ifndef SL_CHECK_H
+#define SL_CHECK_H
+
+#include "check/edge_check.h"
+#include "check/finding.h"
+#include "check/header.h"
+#include "check/links.h"
+#include "check/overlap.h"
+#include "check/tally.h"
+#include "read/trace_file.h"
+
+struct sl_check {
+    struct sl_findings findings;
+    struct sl_header header;
+    struct sl_tally *tally;
+    struct sl_links *links;
+    struct sl_overlap *overlap;
+    struct sl_edge_check *edges;
+    unsigned event_arrays; /* traceEvents seen */
+    uint64_t events_valid;
+    uint64_t readable_end; /* end of the last whole span in the text */
+    int whole;             /* text and compression both ended as they should */
+};
+
+/* 0 or -ENOMEM. */
+int sl_check_create(struct sl_check **out);
+void sl_check_destroy(struct sl_check *c); /* NULL is fine */
+
+void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace_item *item);
+
+/* `last`: the span that ended the reading. */
+void sl_check_end(struct sl_check *c, const struct sl_span *last,
+                  const struct sl_input_status *input);
+
+/* The worst severity found; SL_SEVERITY_NOTE if nothing was. */
+enum sl_severity sl_check_worst(const struct sl_check *c);
+
+#endif

@@ -1,0 +1,200 @@
+/*
+ * edge_check.c - do the edges in a file of syncline's agree with its rows?
+ *
+ * Threads, memory: see edge_check.h.
+ */
+#include "check/edge_check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/edge_row.h"
+
+#define SPANS   65536u
+#define TICK_NS 1000
+
+/* When an operation or a call was. Correlation id 0: none. */
+struct span {
+    uint64_t correlation, node; /* node: of a graph; 0: none */
+    uint32_t stream;            /* SL_STREAM_NONE: a call */
+    int several;                /* alike in all of that: which is meant nobody knows */
+    int64_t start_ns, end_ns;
+};
+
+struct sl_edge_check {
+    struct sl_findings *findings;
+    struct span op[SPANS], call[SPANS];
+
+    /* the edges of the call that is being told */
+    uint64_t call_id, call_at;
+    unsigned waited, released;
+
+    /* the last edge, while its arrow may follow */
+    int may_point; /* 1: its tail; 2: its head */
+    int64_t arrow;
+    const struct span *tail, *head; /* NULL: not known */
+};
+
+int sl_edge_check_create(struct sl_edge_check **out, struct sl_findings *findings)
+{
+    struct sl_edge_check *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return -ENOMEM;
+    c->findings = findings;
+    *out = c;
+    return 0;
+}
+
+void sl_edge_check_destroy(struct sl_edge_check *c)
+{
+    free(c);
+}
+
+/* ---- rows that edges are between ---- */
+
+/* Where the one with these would be, and whether it is there. */
+static struct span *place(struct span *spans, uint64_t correlation, uint64_t node, uint32_t stream,
+                          int *is_there)
+{
+    struct span *s = &spans[(correlation * 31 + node * 7 + stream) % SPANS];
+
+    *is_there = s->correlation == correlation && s->node == node && s->stream == stream;
+    return s;
+}
+
+static void keep(struct span *spans, const struct sl_trace_row *row, uint32_t stream)
+{
+    uint64_t correlation = (uint64_t)row->correlation;
+    uint64_t node = row->has & SL_HAS_GRAPH_NODE ? (uint64_t)row->graph_node : 0;
+    int again;
+    struct span *s = place(spans, correlation, node, stream, &again);
+
+    *s = (struct span){correlation, node, stream, again, row->ts_ns, row->ts_ns + row->dur_ns};
+}
+
+static const struct span *find(struct span *spans, uint64_t correlation, uint64_t node,
+                               uint32_t stream)
+{
+    int is_there;
+    const struct span *s = place(spans, correlation, node, stream, &is_there);
+
+    return is_there && !s->several ? s : NULL;
+}
+
+static const struct span *find_op(struct sl_edge_check *c, uint64_t correlation,
+                                  const struct sl_edge_op *op)
+{
+    return find(c->op, correlation, op->graph_node, op->stream);
+}
+
+/* ---- edges ---- */
+
+static void end_call(struct sl_edge_check *c)
+{
+    if (c->call_id && c->released != (c->waited > 0))
+        sl_finding_add(c->findings, SL_FIND_EDGE_RELEASED, 1, c->call_at,
+                       "call %" PRIu64 ": %u edges released it, %u were waited for", c->call_id,
+                       c->released, c->waited);
+    c->call_id = 0;
+    c->waited = c->released = 0;
+}
+
+static void count_call(struct sl_edge_check *c, const struct sl_edge *edge, uint64_t at)
+{
+    if (edge->at_start || edge->dst_correlation != c->call_id)
+        end_call(c);
+    if (edge->at_start)
+        return;
+    if (!c->call_id)
+        c->call_at = at;
+    c->call_id = edge->dst_correlation;
+    c->waited += edge->wait_ns > 0;
+    c->released += edge->released != 0;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What the numbers must be; of an operation that did not wait only its launch and the operation
+ * before it tell. */
+static int times_agree(const struct sl_edge *edge, const struct span *source, const struct span *to)
+{
+    int64_t until = edge->at_start ? to->start_ns : to->end_ns;
+    int64_t from = edge->at_start ? source->end_ns : later(source->end_ns, to->start_ns);
+    int64_t wait = (int64_t)edge->wait_ns;
+
+    if (!edge->at_start)
+        wait = sl_edge_is_query(edge->kind) ? 0 : from - to->start_ns;
+    if (source->end_ns > until + TICK_NS || wait != (int64_t)edge->wait_ns)
+        return 0;
+    return (edge->at_start && !wait) || (int64_t)edge->wake_ns == later(0, until - from);
+}
+
+static void check_edge(struct sl_edge_check *c, const struct sl_trace_row *row, uint64_t at)
+{
+    struct sl_edge edge;
+
+    if (sl_edge_row_read(row, NULL, &edge) != 0) {
+        sl_finding_add(c->findings, SL_FIND_EDGE_INVALID, 1, at, "sync_edge");
+        return;
+    }
+    count_call(c, &edge, at);
+    c->tail = find_op(c, edge.source.correlation, &edge.source);
+    c->head = edge.at_start ? find_op(c, edge.dst_correlation, &edge.dst_op)
+                            : find(c->call, edge.dst_correlation, 0, SL_STREAM_NONE);
+    c->may_point = edge.wait_ns > 0;
+    if (c->tail && c->head && !times_agree(&edge, c->tail, c->head))
+        sl_finding_add(c->findings, SL_FIND_EDGE_TIMES, 1, at,
+                       "from %" PRIu64 " to %" PRIu64 ": wait_ns %" PRIu64 ", wake_ns %" PRIu64,
+                       edge.source.correlation, edge.dst_correlation, edge.wait_ns, edge.wake_ns);
+}
+
+/* ---- arrows ---- */
+
+static int is_inside(const struct span *s, int64_t ns)
+{
+    return !s || (ns >= s->start_ns && (ns < s->end_ns || s->start_ns == s->end_ns));
+}
+
+static void check_arrow(struct sl_edge_check *c, const struct sl_trace_row *row, uint64_t at)
+{
+    int is_tail = row->phase == 's';
+    int expected = c->may_point == (is_tail ? 1 : 2) && (is_tail || row->id == c->arrow);
+
+    if (!expected || !is_inside(is_tail ? c->tail : c->head, row->ts_ns))
+        sl_finding_add(c->findings, SL_FIND_EDGE_ARROW, 1, at, "arrow %" PRId64 " %s", row->id,
+                       expected ? "ends outside of its row" : "does not follow a wait's edge");
+    c->arrow = row->id;
+    c->may_point = is_tail ? 2 : 0;
+}
+
+static int is_sync(const struct sl_trace_row *row)
+{
+    return row->category_text.size == 4 && memcmp(row->category_text.data, "sync", 4) == 0;
+}
+
+void sl_edge_check_row(struct sl_edge_check *c, const struct sl_trace_row *row, uint64_t at)
+{
+    if (row->edge) {
+        check_edge(c, row, at);
+    } else if ((row->phase == 's' || row->phase == 'f') && is_sync(row)) {
+        check_arrow(c, row, at);
+    } else if (row->phase == 'X' && row->correlation > 0) {
+        c->may_point = 0;
+        if (row->category == SL_CAT_RUNTIME || row->category == SL_CAT_DRIVER)
+            keep(c->call, row, SL_STREAM_NONE);
+        else if (row->category == SL_CAT_KERNEL || row->category == SL_CAT_MEMCPY ||
+                 row->category == SL_CAT_MEMSET)
+            keep(c->op, row, (uint32_t)row->stream);
+    }
+}
+
+void sl_edge_check_end(struct sl_edge_check *c)
+{
+    end_call(c);
+}

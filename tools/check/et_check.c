@@ -1,0 +1,340 @@
+/*
+ * et_check.c - is this a Chakra trace that its readers take?
+ *
+ * Threads: one owner. Memory: see et_check.h; pages of the bit sets that no id touches take none.
+ */
+#include "check/et_check.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/pages.h"
+#include "base/utf8.h"
+#include "read/et_text.h"
+
+#define SET_BYTES (SL_ET_IDS / 8)
+
+static const struct {
+    const char *name, *text;
+    enum sl_severity severity;
+} rules[SL_ET_RULES] = {
+    [SL_ET_RULE_METADATA] = {"metadata", "files without GlobalMetadata as their first message",
+                             SL_SEVERITY_ERROR},
+    [SL_ET_RULE_CUT] = {"cut", "files that end inside a message", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_DAMAGED] = {"damaged", "places that hold no message", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_INPUT] = {"input", "files whose compression is cut or damaged", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_EMPTY] = {"empty", "files without a node", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_ID_TWICE] = {"id_twice", "nodes with an id that another has", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_DEP_MISSING] = {"dep_missing", "dependencies on ids that are not in the file",
+                                SL_SEVERITY_ERROR},
+    [SL_ET_RULE_DEP_LATER] = {"dep_later",
+                              "dependencies on nodes that come later: feeders hold in memory "
+                              "what lies between",
+                              SL_SEVERITY_WARNING},
+    [SL_ET_RULE_DEP_SELF] = {"dep_self", "nodes that depend on themselves", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_CYCLE] = {"cycle", "nodes in a cycle, or behind one, which never run",
+                          SL_SEVERITY_ERROR},
+    [SL_ET_RULE_TYPE] = {"type", "nodes of type INVALID or METADATA, which simulators refuse",
+                         SL_SEVERITY_ERROR},
+    [SL_ET_RULE_NAME] = {"name", "names that are not UTF-8", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_TEXT] = {"text",
+                         "texts of attributes, inputs or outputs that are not UTF-8: readers "
+                         "refuse what they stand in",
+                         SL_SEVERITY_ERROR},
+    [SL_ET_RULE_DURATION] = {"duration", "durations that are negative, or longer than 292 years",
+                             SL_SEVERITY_ERROR},
+    [SL_ET_RULE_NO_IS_CPU] = {"no_is_cpu_op", "nodes without is_cpu_op, taken for GPU operations",
+                              SL_SEVERITY_WARNING},
+    [SL_ET_RULE_COMM_ON_CPU] = {"comm_on_cpu", "communication with is_cpu_op true",
+                                SL_SEVERITY_ERROR},
+    [SL_ET_RULE_MEMBER] = {"member", "attributes whose value has another type than simulators read",
+                           SL_SEVERITY_ERROR},
+    [SL_ET_RULE_COMM_FIELDS] = {"comm_fields", "communication without its type, size, peer or tag",
+                                SL_SEVERITY_ERROR},
+    [SL_ET_RULE_TWICE] =
+        {"attribute_twice",
+         "attributes that a node has twice: which one counts depends on the reader",
+         SL_SEVERITY_ERROR},
+    [SL_ET_RULE_COMM_SIZE] = {"comm_size", "communication of fewer than 0 bytes",
+                              SL_SEVERITY_ERROR},
+    [SL_ET_RULE_COMM_PEER] = {"comm_peer", "messages to or from a rank below 0", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_COMM_TYPE] = {"comm_type", "collectives that ASTRA-sim has no algorithm for",
+                              SL_SEVERITY_ERROR},
+    [SL_ET_RULE_GROUP] = {"group", "groups whose pg_name is no number of 31 bits",
+                          SL_SEVERITY_ERROR},
+    [SL_ET_RULE_NO_LAUNCH] = {"no_launch",
+                              "GPU operations whose call is not in the file, so that a replay may "
+                              "begin them too early: few at a window's edges; if there are many, "
+                              "add runtime and driver to SYNCLINE_KINDS",
+                              SL_SEVERITY_WARNING},
+    [SL_ET_RULE_NOT_CHECKED] = {"not_checked",
+                                "places that could not be checked for want of room: the file may "
+                                "be invalid there",
+                                SL_SEVERITY_ERROR},
+};
+
+static void __attribute__((format(printf, 4, 5)))
+add(struct sl_et_check *c, enum sl_et_rule rule, uint64_t at, const char *example, ...)
+{
+    struct sl_finding *f = &c->found[rule];
+    va_list args;
+
+    if (f->count++)
+        return;
+    f->at = at;
+    va_start(args, example);
+    vsnprintf(f->example, sizeof(f->example), example, args);
+    va_end(args);
+}
+
+int sl_et_check_create(struct sl_et_check **out)
+{
+    struct sl_et_check *c = sl_pages_map(sizeof(*c));
+
+    if (!c)
+        return -ENOMEM;
+    c->seen = sl_pages_map(SET_BYTES);
+    c->wanted = sl_pages_map(SET_BYTES);
+    if (!c->seen || !c->wanted || sl_et_ids_init(&c->ids) != 0 ||
+        sl_et_order_init(&c->order, &c->ids) != 0) {
+        sl_et_check_destroy(c);
+        return -ENOMEM;
+    }
+    *out = c;
+    return 0;
+}
+
+void sl_et_check_destroy(struct sl_et_check *c)
+{
+    if (!c)
+        return;
+    sl_pages_unmap(c->seen, SET_BYTES);
+    sl_pages_unmap(c->wanted, SET_BYTES);
+    sl_et_order_free(&c->order);
+    sl_et_ids_free(&c->ids);
+    sl_pages_unmap(c, sizeof(*c));
+}
+
+static int has(const uint64_t *set, uint64_t slot)
+{
+    return set[slot / 64] >> slot % 64 & 1;
+}
+
+static void check_ids(struct sl_et_check *c, const struct sl_et_node *n)
+{
+    uint64_t slot = sl_et_ids_slot(&c->ids, n->id), dep;
+    unsigned long long id = n->id;
+    size_t i;
+
+    for (i = 0; i < n->deps; i++) {
+        dep = sl_et_ids_slot(&c->ids, n->dep[i]);
+        if (n->dep[i] == n->id)
+            add(c, SL_ET_RULE_DEP_SELF, n->at, "node %llu", id);
+        else if (dep == SL_ET_IDS_NONE)
+            add(c, SL_ET_RULE_NOT_CHECKED, n->at, "dependency of node %llu: too many large ids",
+                id);
+        else if (!has(c->seen, dep))
+            c->wanted[dep / 64] |= 1ull << dep % 64;
+    }
+    if (slot == SL_ET_IDS_NONE) {
+        add(c, SL_ET_RULE_NOT_CHECKED, n->at, "node %llu: too many large ids", id);
+        return;
+    }
+    if (has(c->seen, slot))
+        add(c, SL_ET_RULE_ID_TWICE, n->at, "node %llu", id);
+    c->seen[slot / 64] |= 1ull << slot % 64;
+    if (has(c->wanted, slot)) {
+        add(c, SL_ET_RULE_DEP_LATER, n->at, "node %llu", id);
+        c->wanted[slot / 64] &= ~(1ull << slot % 64);
+    }
+}
+
+/* One that an int holds: ASTRA-sim reads it as such. Nothing is 0. */
+static int is_group(struct sl_et_bytes b)
+{
+    uint64_t value = 0;
+    size_t i;
+
+    for (i = 0; i < b.size && value <= INT32_MAX; i++) {
+        if (b.data[i] < '0' || b.data[i] > '9')
+            return 0;
+        value = value * 10 + (uint64_t)(b.data[i] - '0');
+    }
+    return value <= INT32_MAX;
+}
+
+/* REDUCE, GATHER, SCATTER, REDUCE_SCATTER_BLOCK, BARRIER, and what is no type. */
+static int is_refused(uint64_t comm_type)
+{
+    return comm_type > 9 || (1u << comm_type & (1u << 1 | 1u << 3 | 1u << 4 | 1u << 8 | 1u << 9));
+}
+
+static void check_communication(struct sl_et_check *c, const struct sl_et_node *n)
+{
+    static const uint32_t needs[SL_ET_TYPES] = {
+        [SL_ET_COMM_COLL] = SL_ET_HAS_COMM_TYPE | SL_ET_HAS_COMM_SIZE,
+        [SL_ET_COMM_SEND] = SL_ET_HAS_COMM_SIZE | SL_ET_HAS_COMM_DST | SL_ET_HAS_COMM_TAG,
+        [SL_ET_COMM_RECV] = SL_ET_HAS_COMM_SIZE | SL_ET_HAS_COMM_SRC | SL_ET_HAS_COMM_TAG,
+    };
+    int32_t peer = n->type == SL_ET_COMM_SEND   ? n->comm_dst
+                   : n->type == SL_ET_COMM_RECV ? n->comm_src
+                                                : 0;
+    unsigned long long id = n->id;
+
+    if (!needs[n->type])
+        return;
+    if (n->is_cpu)
+        add(c, SL_ET_RULE_COMM_ON_CPU, n->at, "node %llu", id);
+    if ((n->has & needs[n->type]) != needs[n->type])
+        add(c, SL_ET_RULE_COMM_FIELDS, n->at, "node %llu", id);
+    else if (n->comm_size > INT64_MAX)
+        add(c, SL_ET_RULE_COMM_SIZE, n->at, "node %llu: %lld", id, (long long)n->comm_size);
+    else if (peer < 0)
+        add(c, SL_ET_RULE_COMM_PEER, n->at, "node %llu: rank %d", id, (int)peer);
+    else if (n->type == SL_ET_COMM_COLL && is_refused(n->comm_type))
+        add(c, SL_ET_RULE_COMM_TYPE, n->at, "node %llu", id);
+    if (!is_group(n->pg_name))
+        add(c, SL_ET_RULE_GROUP, n->at, "node %llu", id);
+}
+
+/* Signed in one field; the other has no sign, and simulators multiply it by 1000. */
+static void check_duration(struct sl_et_check *c, const struct sl_et_node *n)
+{
+    int has_ns = (n->has & SL_ET_HAS_DURATION_NS) != 0;
+    unsigned long long id = n->id;
+
+    if (n->duration_us > INT64_MAX / 1000)
+        add(c, SL_ET_RULE_DURATION, n->at, "duration_micros of node %llu", id);
+    else if (has_ns && n->duration_ns > INT64_MAX)
+        add(c, SL_ET_RULE_DURATION, n->at, "duration_ns of node %llu", id);
+    else
+        *(n->is_cpu ? &c->cpu_ns : &c->gpu_ns) += has_ns ? n->duration_ns : n->duration_us * 1000;
+}
+
+static void add_refused(struct sl_et_check *c, const struct sl_et_node *n)
+{
+    char name[SL_ET_TEXT_SHOWN];
+
+    sl_et_text_show(name, n->refused_attribute.data, n->refused_attribute.size);
+    add(c, SL_ET_RULE_TEXT, n->at, "%s%s%s of node %llu", n->refused, *name ? " " : "", name,
+        (unsigned long long)n->id);
+}
+
+void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
+{
+    unsigned long long id = n->id;
+
+    c->nodes++;
+    c->deps += n->deps;
+    c->of_type[n->type]++;
+    if (n->is_cpu)
+        c->cpu_nodes++;
+    c->gap_nodes += n->is_cpu && n->name.size == 3 && memcmp(n->name.data, "gap", 3) == 0;
+    c->wait_nodes +=
+        n->is_cpu && n->name.size > 5 && memcmp(n->name.data + n->name.size - 5, ".wait", 5) == 0;
+    if (n->type == SL_ET_INVALID || n->type == SL_ET_METADATA)
+        add(c, SL_ET_RULE_TYPE, n->at, "node %llu", id);
+    if (!sl_utf8_valid(n->name.data, n->name.size))
+        add(c, SL_ET_RULE_NAME, n->at, "node %llu", id);
+    if (n->refused)
+        add_refused(c, n);
+    check_duration(c, n);
+    if (!(n->has & SL_ET_HAS_IS_CPU))
+        add(c, SL_ET_RULE_NO_IS_CPU, n->at, "node %llu", id);
+    if (n->has & SL_ET_HAS_NO_LAUNCH)
+        add(c, SL_ET_RULE_NO_LAUNCH, n->at, "node %llu", id);
+    if (n->misplaced)
+        add(c, SL_ET_RULE_MEMBER, n->at, "%s of node %llu", n->misplaced, id);
+    if (n->twice)
+        add(c, SL_ET_RULE_TWICE, n->at, "%s of node %llu", n->twice, id);
+    check_communication(c, n);
+    check_ids(c, n);
+    sl_et_order_node(&c->order, n->id, n->dep, n->deps);
+}
+
+/* What was named and never came. */
+static void check_missing(struct sl_et_check *c)
+{
+    uint64_t i;
+
+    for (i = 0; i < SL_ET_IDS / 64; i++) {
+        uint64_t missing = c->wanted[i];
+
+        for (; missing; missing &= missing - 1) {
+            uint64_t slot = i * 64 + (unsigned)__builtin_ctzll(missing);
+
+            add(c, SL_ET_RULE_DEP_MISSING, SL_FINDING_NO_PLACE, "id %llu",
+                (unsigned long long)sl_et_ids_id(&c->ids, slot));
+            sl_et_order_missing(&c->order, slot);
+        }
+    }
+}
+
+static void check_order(struct sl_et_check *c)
+{
+    uint64_t example, stuck = sl_et_order_stuck(&c->order, &example);
+
+    if (c->order.is_full)
+        add(c, SL_ET_RULE_NOT_CHECKED, SL_FINDING_NO_PLACE, "cycles: too many to follow");
+    if (!stuck)
+        return;
+    add(c, SL_ET_RULE_CYCLE, SL_FINDING_NO_PLACE, "node %llu", (unsigned long long)example);
+    c->found[SL_ET_RULE_CYCLE].count = stuck;
+}
+
+void sl_et_check_end(struct sl_et_check *c, const struct sl_et *et)
+{
+    struct sl_input_status input;
+
+    sl_et_get_status(et, &input);
+    if (!sl_et_has_metadata(et))
+        add(c, SL_ET_RULE_METADATA, 0, "the first message is none");
+    if (*sl_et_metadata_refused(et))
+        add(c, SL_ET_RULE_TEXT, 0, "%s of GlobalMetadata", sl_et_metadata_refused(et));
+    if (sl_et_end(et) == SL_ET_CUT)
+        add(c, SL_ET_RULE_CUT, sl_et_position(et), "the last message is incomplete");
+    if (sl_et_end(et) == SL_ET_DAMAGED)
+        add(c, SL_ET_RULE_DAMAGED, sl_et_position(et), "nothing behind it can be read");
+    if (input.end == SL_INPUT_CUT || input.end == SL_INPUT_DAMAGED || input.end == SL_INPUT_FAILED)
+        add(c, SL_ET_RULE_INPUT, sl_et_position(et), "%s", input.what);
+    if (c->nodes == 0)
+        add(c, SL_ET_RULE_EMPTY, 0, "no node");
+    check_missing(c);
+    check_order(c);
+}
+
+enum sl_severity sl_et_check_worst(const struct sl_et_check *c)
+{
+    enum sl_severity worst = SL_SEVERITY_NOTE;
+    int i;
+
+    for (i = 0; i < SL_ET_RULES; i++)
+        if (c->found[i].count && rules[i].severity > worst)
+            worst = rules[i].severity;
+    return worst;
+}
+
+enum sl_severity sl_et_rule_severity(enum sl_et_rule rule)
+{
+    return rules[rule].severity;
+}
+
+const char *sl_et_rule_name(enum sl_et_rule rule)
+{
+    return rules[rule].name;
+}
+
+const char *sl_et_rule_text(enum sl_et_rule rule)
+{
+    return rules[rule].text;
+}
+
+const char *sl_et_type_name(enum sl_et_type type)
+{
+    static const char *const names[] = {"INVALID", "METADATA",  "MEM_LOAD",  "MEM_STORE",
+                                        "COMP",    "COMM_SEND", "COMM_RECV", "COMM_COLL"};
+
+    return names[type];
+}

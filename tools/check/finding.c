@@ -1,0 +1,137 @@
+/*
+ * finding.c - the table of problems.
+ *
+ * Threads, memory: see finding.h.
+ */
+#include "check/finding.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const struct {
+    const char *name;
+    const char *text;
+    enum sl_severity own, foreign;
+} table[SL_FIND_COUNT] = {
+#define NOTE    SL_SEVERITY_NOTE
+#define WARNING SL_SEVERITY_WARNING
+#define ERROR   SL_SEVERITY_ERROR
+    [SL_FIND_JSON_INVALID] = {"json_invalid", "places that are not valid JSON", ERROR, ERROR},
+    [SL_FIND_TRUNCATED] = {"truncated",
+                           "end missing: `syncline convert` closes the file after its last event",
+                           ERROR, ERROR},
+    [SL_FIND_DAMAGED] = {"damaged", "damage: what follows is lost", ERROR, ERROR},
+    [SL_FIND_EVENTS_TWICE] = {"events_twice",
+                              "more than one traceEvents: JSON readers see the last alone", ERROR,
+                              ERROR},
+    [SL_FIND_LOST] = {"lost", "records that were lost while recording", ERROR, ERROR},
+    [SL_FIND_MEMBER_MISSING] = {"member_missing", "events without a member that they need", ERROR,
+                                WARNING},
+    [SL_FIND_DURATION_NEGATIVE] = {"duration_negative", "events that end before they begin", ERROR,
+                                   WARNING},
+    [SL_FIND_RANK_MISSING] = {"rank_missing", "no rank: HTA cannot tell the ranks apart", ERROR,
+                              NOTE},
+    [SL_FIND_RANK_HIDDEN] = {"rank_hidden",
+                             "rank written in a way that HTA does not find (\"rank\": N)", ERROR,
+                             NOTE},
+    [SL_FIND_METADATA_LATE] = {"metadata_late",
+                               "rows before their process's name: HTA misreads the first event",
+                               ERROR, NOTE},
+    [SL_FIND_TIME_ABSOLUTE] = {"time_absolute",
+                               "times since the epoch: a float64 of them is off by 125 ns", ERROR,
+                               NOTE},
+    [SL_FIND_CALL_TWICE] = {"call_twice",
+                            "calls with the correlation id of another: HTA's critical path fails",
+                            ERROR, NOTE},
+    [SL_FIND_GPU_WITHOUT_CALL] = {"gpu_without_call",
+                                  "GPU operations whose call is not in the file", WARNING, NOTE},
+    [SL_FIND_GPU_BEFORE_CALL] = {"gpu_before_call", "GPU operations that begin before their call",
+                                 WARNING, NOTE},
+    [SL_FIND_FLOW_TWICE] = {"flow_twice", "flow arrows with the id of another", ERROR, NOTE},
+    [SL_FIND_FLOW_NO_END] = {"flow_no_end", "flow arrows without an end", ERROR, NOTE},
+    [SL_FIND_FLOW_NO_START] = {"flow_no_start", "flow arrows without a start", ERROR, NOTE},
+    [SL_FIND_STREAM_ZERO] = {"stream_zero", "GPU operations on stream 0: HTA leaves them out",
+                             ERROR, NOTE},
+    [SL_FIND_STREAM_UNSIGNED] = {"stream_unsigned",
+                                 "rows that say stream 4294967295 where -1 is meant", ERROR, NOTE},
+    [SL_FIND_GPU_OVERLAP] = {"gpu_overlap",
+                             "GPU operations that begin before the one before on their stream ends",
+                             WARNING, NOTE},
+    [SL_FIND_WAIT_NO_RECORD] = {"wait_no_record", "event waits that do not name a record call",
+                                WARNING, NOTE},
+    [SL_FIND_WAIT_UNKNOWN_RECORD] = {"wait_unknown_record",
+                                     "stream waits for a record call that is not in the file",
+                                     WARNING, NOTE},
+    [SL_FIND_WAIT_LATE_RECORD] = {"wait_late_record",
+                                  "stream waits for a record call that comes later", WARNING, NOTE},
+    [SL_FIND_EDGE_INVALID] = {"edge_invalid", "sync edges that lack something", ERROR, NOTE},
+    [SL_FIND_EDGE_TIMES] = {"edge_times", "sync edges that the times of their rows contradict",
+                            ERROR, NOTE},
+    [SL_FIND_EDGE_RELEASED] = {"edge_released",
+                               "waits that none of their edges, or several, released", ERROR, NOTE},
+    [SL_FIND_EDGE_ARROW] = {"edge_arrow", "arrows of sync edges in the wrong place", ERROR, NOTE},
+    [SL_FIND_OUTSIDE_WINDOW] = {"outside_window", "events outside of the recording window", WARNING,
+                                NOTE},
+    [SL_FIND_ROW_UNUSABLE] = {"row_unusable",
+                              "rows whose ids or times make no sense: `edges` and `convert --to "
+                              "chakra` leave them out",
+                              WARNING, WARNING},
+    [SL_FIND_CORRELATION_LARGE] = {"correlation_large",
+                                   "correlation ids of more than CUPTI's 32 bits: `edges` and "
+                                   "`convert --to chakra` leave their rows out",
+                                   WARNING, WARNING},
+    [SL_FIND_NO_GPU_WORK] = {"no_gpu_work", "no GPU operation in the trace", NOTE, NOTE},
+    [SL_FIND_NOT_CHECKED] = {"not_checked",
+                             "rows or values not fully checked, to keep within memory", NOTE, NOTE},
+#undef NOTE
+#undef WARNING
+#undef ERROR
+};
+
+/* Text that is not JSON may hold anything, also what drives a terminal. */
+static void make_printable(char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+    }
+}
+
+void sl_finding_add(struct sl_findings *f, enum sl_finding_id id, uint64_t n, uint64_t at,
+                    const char *example, ...)
+{
+    struct sl_finding *finding = &f->of[id];
+
+    if (finding->count == 0) {
+        va_list args;
+
+        finding->at = at;
+        va_start(args, example);
+        vsnprintf(finding->example, sizeof(finding->example), example, args);
+        va_end(args);
+        make_printable(finding->example);
+    }
+    finding->count += n;
+}
+
+const char *sl_finding_name(enum sl_finding_id id)
+{
+    return table[id].name;
+}
+
+const char *sl_finding_text(enum sl_finding_id id)
+{
+    return table[id].text;
+}
+
+enum sl_severity sl_finding_severity(enum sl_finding_id id, int own_file)
+{
+    return own_file ? table[id].own : table[id].foreign;
+}
+
+const char *sl_severity_name(enum sl_severity severity)
+{
+    static const char *const name[] = {"note", "warning", "error"};
+
+    return name[severity];
+}

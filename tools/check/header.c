@@ -1,0 +1,138 @@
+/*
+ * header.c - top-level fields of a trace.
+ *
+ * Threads, memory: see header.h.
+ */
+#include "check/header.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "read/number.h"
+
+static void copy_text(char *to, size_t to_size, struct sl_text text)
+{
+    snprintf(to, to_size, "%.*s", (int)(text.size < to_size ? text.size : to_size - 1), text.data);
+}
+
+static int integer(struct sl_text value, int64_t *out)
+{
+    int exact;
+
+    return sl_number_scaled(value.data, value.size, 0, out, &exact) == 0;
+}
+
+/* The `syncline` object: this file is ours. */
+static void own_value(struct sl_header *h, const char *key, struct sl_text value)
+{
+    static const char counters[] = "counters.";
+    int64_t number;
+
+    h->own_file = 1;
+    if (strcmp(key, "version") == 0)
+        copy_text(h->version, sizeof(h->version), value);
+    else if (strcmp(key, "job") == 0)
+        copy_text(h->job, sizeof(h->job), value);
+    else if (!integer(value, &number) || number < 0)
+        return;
+    else if (strcmp(key, "opened_ns") == 0)
+        h->opened_ns = number;
+    else if (strcmp(key, "closed_ns") == 0)
+        h->closed_ns = number;
+    else if (strncmp(key, counters, sizeof(counters) - 1) == 0 &&
+             h->counters < SL_HEADER_COUNTERS) {
+        struct sl_header_counter *c = &h->counter[h->counters++];
+
+        snprintf(c->name, sizeof(c->name), "%.47s", key + sizeof(counters) - 1);
+        c->value = (uint64_t)number;
+    }
+    h->has_window = h->opened_ns > 0 && h->closed_ns >= h->opened_ns;
+}
+
+void sl_header_value(void *header, const char *path, enum sl_json_type type, struct sl_text value)
+{
+    struct sl_header *h = header;
+
+    if (strncmp(path, "syncline.", 9) == 0)
+        own_value(h, path + 9, value);
+    else if (strcmp(path, "generator") == 0) /* a cut file lacks the `syncline` object */
+        h->own_file |= value.size >= 9 && memcmp(value.data, "syncline ", 9) == 0;
+    else if (strcmp(path, "job") == 0 && h->own_file) /* behind the generator */
+        copy_text(h->job, sizeof(h->job), value);
+    else if (strcmp(path, "syncEdges") == 0)
+        h->has_edges = h->own_file;
+    else if (strcmp(path, "distributedInfo.rank") == 0)
+        h->has_rank = type == SL_JSON_NUMBER && integer(value, &h->rank);
+    else if (strcmp(path, "distributedInfo.world_size") == 0)
+        h->has_world_size = type == SL_JSON_NUMBER && integer(value, &h->world_size);
+    else if (strcmp(path, "baseTimeNanoseconds") == 0)
+        h->has_base = type == SL_JSON_NUMBER && integer(value, &h->base_ns);
+    else if (strcmp(path, "host_name") == 0)
+        copy_text(h->host, sizeof(h->host), value);
+    else if (strcmp(path, "deviceProperties.id") == 0 && h->devices < SL_HEADER_DEVICES)
+        integer(value, &h->device[h->devices++].id);
+    else if (strcmp(path, "deviceProperties.name") == 0 && h->devices > 0)
+        copy_text(h->device[h->devices - 1].name, sizeof(h->device[0].name), value);
+}
+
+void sl_header_text(struct sl_header *h, struct sl_text key, struct sl_text value)
+{
+    static const char wanted[] = "\"rank\":";
+    const char *end = value.data + value.size;
+    const char *p;
+
+    h->fields++;
+    if (key.size != 15 || memcmp(key.data, "distributedInfo", 15) != 0)
+        return;
+    p = memmem(value.data, value.size, wanted, sizeof(wanted) - 1);
+    if (!p)
+        return;
+    /* HTA: "rank":\s+(\d+) */
+    p += sizeof(wanted) - 1;
+    if (p < end && isspace((unsigned char)*p)) {
+        while (p < end && isspace((unsigned char)*p))
+            p++;
+        h->rank_findable = p < end && isdigit((unsigned char)*p);
+    }
+}
+
+uint64_t sl_header_counter(const struct sl_header *h, const char *name)
+{
+    for (unsigned i = 0; i < h->counters; i++)
+        if (strcmp(h->counter[i].name, name) == 0)
+            return h->counter[i].value;
+    return 0;
+}
+
+/* Does this counter of ours mean that the file lacks something that CUPTI had recorded? */
+static int is_loss(const char *name)
+{
+    static const enum sl_stat others[] = {SL_STAT_UNDELIVERED_AT_EXIT, SL_STAT_UNDELIVERED_BUFFERS,
+                                          SL_STAT_RECORDS_NO_TIME, SL_STAT_RECORDS_OTHER_CLOCK,
+                                          SL_STAT_RECORDS_INVALID};
+
+    if (strncmp(name, "dropped", 7) == 0)
+        return 1;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strcmp(name, sl_stats_name(others[i])) == 0)
+            return 1;
+    return 0;
+}
+
+void sl_header_end(const struct sl_header *h, int whole, struct sl_findings *findings)
+{
+    if (!h->has_rank)
+        sl_finding_add(findings, SL_FIND_RANK_MISSING, 1, SL_FINDING_NO_PLACE,
+                       whole ? "no distributedInfo.rank" : "not in the part that is left");
+    else if (!h->rank_findable)
+        sl_finding_add(findings, SL_FIND_RANK_HIDDEN, 1, SL_FINDING_NO_PLACE,
+                       "rank %" PRId64 " needs a space after the colon", h->rank);
+    for (unsigned i = 0; i < h->counters; i++) {
+        if (h->counter[i].value && is_loss(h->counter[i].name))
+            sl_finding_add(findings, SL_FIND_LOST, h->counter[i].value, SL_FINDING_NO_PLACE,
+                           "counter %s is %" PRIu64, h->counter[i].name, h->counter[i].value);
+    }
+}

@@ -1,0 +1,53 @@
+/*
+ * header.h - what a trace says about itself: rank, host, base time, who wrote it, what was lost.
+ *
+ * Threads: plain data of one owner. Memory: none beyond the struct.
+ */
+#ifndef SL_CHECK_HEADER_H
+#define SL_CHECK_HEADER_H
+
+#include <stdint.h>
+
+#include "check/finding.h"
+#include "read/json_event.h"
+
+#define SL_HEADER_COUNTERS 64
+#define SL_HEADER_DEVICES  64
+
+struct sl_header_counter {
+    char name[48];
+    uint64_t value;
+};
+
+struct sl_header {
+    int own_file;  /* written by syncline */
+    int has_edges; /* and has a row for each edge */
+    char version[32], host[128], job[128];
+    int has_rank, has_world_size, has_base, has_window;
+    int64_t rank, world_size;
+    int64_t base_ns;              /* baseTimeNanoseconds */
+    int64_t opened_ns, closed_ns; /* of the recording window, since the epoch */
+    int rank_findable;            /* HTA's regular expression finds it */
+    unsigned fields;
+    struct sl_header_counter counter[SL_HEADER_COUNTERS];
+    unsigned counters;
+    struct {
+        int64_t id;
+        char name[64];
+    } device[SL_HEADER_DEVICES];
+    unsigned devices;
+};
+
+/* One scalar of a top-level field: fits sl_trace_visit(), user = the header. */
+void sl_header_value(void *header, const char *path, enum sl_json_type type, struct sl_text value);
+
+/* The raw text of a top-level field: what only a reader of text sees. */
+void sl_header_text(struct sl_header *h, struct sl_text key, struct sl_text value);
+
+/* 0 when there is no such counter. */
+uint64_t sl_header_counter(const struct sl_header *h, const char *name);
+
+/* After the last field. `whole`: the file is, so what is missing was never written. */
+void sl_header_end(const struct sl_header *h, int whole, struct sl_findings *findings);
+
+#endif

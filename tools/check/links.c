@@ -1,0 +1,223 @@
+/*
+ * links.c - correlation ids, flow ids, stream waits.
+ *
+ * Rows come in any order (CUPTI delivers them shuffled), so a missing partner is known only at the
+ * end. Waits whose record call has not come yet stand in a small table; one that is pushed out of
+ * it is counted as not checked.
+ *
+ * Threads, memory: see links.h.
+ */
+#include "check/links.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/id_flags.h"
+
+#define CALL_BYTES    (24u << 20)
+#define ARROW_BYTES   (24u << 20)
+#define OTHER_BYTES   (6u << 20)
+#define PENDING_WAITS 65536u
+
+struct pending {
+    uint64_t record; /* correlation id of the record call; 0 = free */
+    int64_t start_ns;
+    uint64_t at;
+};
+
+struct sl_links {
+    struct sl_findings *findings;
+    struct sl_id_flags *calls;  /* by correlation id */
+    struct sl_id_flags *arrows; /* ac2g flows */
+    struct sl_id_flags *others; /* flows of other categories */
+    struct pending waiting[PENDING_WAITS];
+    uint64_t unchecked;
+};
+
+int sl_links_create(struct sl_links **out, struct sl_findings *findings)
+{
+    struct sl_links *l = calloc(1, sizeof(*l));
+
+    if (!l)
+        return -ENOMEM;
+    l->findings = findings;
+    if (sl_id_flags_create(&l->calls, CALL_BYTES) || sl_id_flags_create(&l->arrows, ARROW_BYTES) ||
+        sl_id_flags_create(&l->others, OTHER_BYTES)) {
+        sl_links_destroy(l);
+        return -ENOMEM;
+    }
+    *out = l;
+    return 0;
+}
+
+void sl_links_destroy(struct sl_links *l)
+{
+    if (!l)
+        return;
+    sl_id_flags_destroy(l->calls);
+    sl_id_flags_destroy(l->arrows);
+    sl_id_flags_destroy(l->others);
+    free(l);
+}
+
+static int name_begins(const struct sl_trace_row *row, const char *prefix)
+{
+    size_t size = strlen(prefix);
+
+    return row->name.size >= size && memcmp(row->name.data, prefix, size) == 0;
+}
+
+static void check_order(struct sl_links *l, const struct sl_trace_row *row, uint64_t id,
+                        int64_t call_ns, int64_t gpu_ns, uint64_t at)
+{
+    if (call_ns == SL_PAIR_NO_TIME || gpu_ns == SL_PAIR_NO_TIME || gpu_ns >= call_ns)
+        return;
+    sl_finding_add(l->findings, SL_FIND_GPU_BEFORE_CALL, 1, at,
+                   "%.*s, correlation %" PRIu64 ", %" PRId64 " ns before its call",
+                   (int)(row->name.size < 60 ? row->name.size : 60), row->name.data, id,
+                   call_ns - gpu_ns);
+}
+
+static void late_record(struct sl_links *l, uint64_t record, uint64_t at)
+{
+    sl_finding_add(l->findings, SL_FIND_WAIT_LATE_RECORD, 1, at,
+                   "wait for record call %" PRIu64 " that is later", record);
+}
+
+static void see_call(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
+{
+    uint64_t id = (uint64_t)row->correlation;
+    unsigned flags = SL_PAIR_FIRST;
+    int before;
+
+    if (name_begins(row, "cudaEventRecord") || name_begins(row, "cuEventRecord")) {
+        struct pending *wait = &l->waiting[id % PENDING_WAITS];
+
+        flags |= SL_PAIR_MARK;
+        if (wait->record == id) {
+            if (row->ts_ns > wait->start_ns)
+                late_record(l, id, wait->at);
+            wait->record = 0;
+        }
+    }
+    before = sl_id_flags_add(l->calls, id, flags, row->ts_ns, at);
+    if (before < 0)
+        return;
+    if (before & SL_PAIR_FIRST)
+        sl_finding_add(l->findings, SL_FIND_CALL_TWICE, 1, at, "%.*s, correlation %" PRIu64,
+                       (int)(row->name.size < 60 ? row->name.size : 60), row->name.data, id);
+    else if (before & SL_PAIR_SECOND)
+        check_order(l, row, id, row->ts_ns, sl_id_flags_second_ns(l->calls, id), at);
+}
+
+static void see_gpu(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
+{
+    uint64_t id = (uint64_t)row->correlation;
+    int before = sl_id_flags_add(l->calls, id, SL_PAIR_SECOND, row->ts_ns, at);
+
+    if (before > 0 && (before & SL_PAIR_FIRST))
+        check_order(l, row, id, sl_id_flags_first_ns(l->calls, id), row->ts_ns, at);
+}
+
+/* The rules of PyTorch's validator for waits on events. */
+static void see_wait(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
+{
+    int is_stream_wait = name_begins(row, "Stream Wait Event");
+    uint64_t record = (uint64_t)row->wait_record;
+    struct pending *slot;
+
+    if (!is_stream_wait && !name_begins(row, "Event Sync"))
+        return;
+    if (!(row->has & SL_HAS_WAIT_RECORD) || row->wait_record < 0) {
+        sl_finding_add(l->findings, SL_FIND_WAIT_NO_RECORD, 1, at, "%.*s, correlation %" PRId64,
+                       (int)(row->name.size < 60 ? row->name.size : 60), row->name.data,
+                       row->correlation);
+        return;
+    }
+    if (!is_stream_wait || record == 0)
+        return;
+    if (sl_id_flags_flags(l->calls, record) & SL_PAIR_MARK) {
+        int64_t ns = sl_id_flags_first_ns(l->calls, record);
+
+        if (ns == SL_PAIR_NO_TIME)
+            l->unchecked++;
+        else if (ns > row->ts_ns)
+            late_record(l, record, at);
+        return;
+    }
+    slot = &l->waiting[record % PENDING_WAITS];
+    if (slot->record && slot->record != record)
+        l->unchecked++;
+    *slot = (struct pending){record, row->ts_ns, at};
+}
+
+static void see_flow(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
+{
+    struct sl_id_flags *pairs = row->category == SL_CAT_AC2G ? l->arrows : l->others;
+    unsigned flag = row->phase == 's' ? SL_PAIR_FIRST : SL_PAIR_SECOND;
+    int before = sl_id_flags_add(pairs, (uint64_t)row->id, flag, row->ts_ns, at);
+
+    if (before > 0 && flag == SL_PAIR_FIRST && (before & SL_PAIR_FIRST))
+        sl_finding_add(l->findings, SL_FIND_FLOW_TWICE, 1, at, "%.*s, id %" PRId64,
+                       (int)(row->category_text.size < 40 ? row->category_text.size : 40),
+                       row->category_text.data ? row->category_text.data : "", row->id);
+}
+
+void sl_links_row(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
+{
+    if ((row->phase == 's' || row->phase == 'f') && (row->has & SL_HAS_ID)) {
+        see_flow(l, row, at);
+        return;
+    }
+    /* Correlation id 0 means none. */
+    if (row->phase != 'X')
+        return;
+    if (row->category == SL_CAT_SYNC)
+        see_wait(l, row, at);
+    if (!(row->has & SL_HAS_CORRELATION) || row->correlation == 0)
+        return;
+    switch (row->category) {
+    case SL_CAT_RUNTIME:
+    case SL_CAT_DRIVER:
+        see_call(l, row, at);
+        break;
+    case SL_CAT_KERNEL:
+    case SL_CAT_MEMCPY:
+    case SL_CAT_MEMSET:
+        see_gpu(l, row, at);
+        break;
+    default:
+        break;
+    }
+}
+
+static void lonely(struct sl_links *l, const struct sl_id_flags *pairs, unsigned flags,
+                   enum sl_finding_id id, const char *what)
+{
+    uint64_t first, at;
+    uint64_t count = sl_id_flags_count(pairs, flags, &first, &at);
+
+    if (count)
+        sl_finding_add(l->findings, id, count, at, "%s %" PRIu64, what, first);
+}
+
+void sl_links_end(struct sl_links *l)
+{
+    lonely(l, l->calls, SL_PAIR_SECOND, SL_FIND_GPU_WITHOUT_CALL, "correlation");
+    lonely(l, l->arrows, SL_PAIR_FIRST, SL_FIND_FLOW_NO_END, "ac2g, id");
+    lonely(l, l->arrows, SL_PAIR_SECOND, SL_FIND_FLOW_NO_START, "ac2g, id");
+    lonely(l, l->others, SL_PAIR_FIRST, SL_FIND_FLOW_NO_END, "id");
+    lonely(l, l->others, SL_PAIR_SECOND, SL_FIND_FLOW_NO_START, "id");
+    for (unsigned i = 0; i < PENDING_WAITS; i++) {
+        if (l->waiting[i].record)
+            sl_finding_add(l->findings, SL_FIND_WAIT_UNKNOWN_RECORD, 1, l->waiting[i].at,
+                           "record call %" PRIu64, l->waiting[i].record);
+    }
+    l->unchecked += sl_id_flags_unchecked(l->calls) + sl_id_flags_unchecked(l->arrows) +
+                    sl_id_flags_unchecked(l->others);
+    if (l->unchecked)
+        sl_finding_add(l->findings, SL_FIND_NOT_CHECKED, l->unchecked, SL_FINDING_NO_PLACE,
+                       "ids too scattered, or waits too long before their records");
+}

@@ -1,0 +1,26 @@
+/*
+ * links.h - do the rows that belong together name each other rightly?
+ *
+ * Calls and GPU operations by correlation id, flow arrows by id, stream waits and the calls that
+ * recorded their events.
+ *
+ * Threads: one owner. Memory: 64 MiB at most, whatever the file.
+ */
+#ifndef SL_CHECK_LINKS_H
+#define SL_CHECK_LINKS_H
+
+#include "check/finding.h"
+#include "read/json_event.h"
+
+struct sl_links;
+
+/* 0 or -ENOMEM. `findings` is borrowed. */
+int sl_links_create(struct sl_links **out, struct sl_findings *findings);
+void sl_links_destroy(struct sl_links *l); /* NULL is fine */
+
+void sl_links_row(struct sl_links *l, const struct sl_trace_row *row, uint64_t at);
+
+/* After the last row: what never found its partner. */
+void sl_links_end(struct sl_links *l);
+
+#endif

@@ -1,0 +1,153 @@
+/*
+ * overlap.c - a small heap per stream.
+ *
+ * Threads, memory: see overlap.h.
+ */
+#include "check/overlap.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define HELD_MAX    1024u
+#define STREAMS_MAX 256u
+
+struct operation {
+    int64_t start_ns, end_ns;
+    uint64_t at;
+};
+
+struct stream {
+    int64_t device, id;
+    int64_t end_ns;   /* latest end of those that left */
+    int64_t start_ns; /* latest start of those that left */
+    unsigned held;
+    struct operation heap[HELD_MAX]; /* earliest start first */
+};
+
+struct sl_overlap {
+    struct sl_findings *findings;
+    struct stream *stream[STREAMS_MAX];
+    unsigned streams;
+    unsigned last; /* index of the stream used last */
+    uint64_t unchecked;
+};
+
+int sl_overlap_create(struct sl_overlap **out, struct sl_findings *findings)
+{
+    struct sl_overlap *o = calloc(1, sizeof(*o));
+
+    if (!o)
+        return -ENOMEM;
+    o->findings = findings;
+    *out = o;
+    return 0;
+}
+
+void sl_overlap_destroy(struct sl_overlap *o)
+{
+    if (!o)
+        return;
+    for (unsigned i = 0; i < o->streams; i++)
+        free(o->stream[i]);
+    free(o);
+}
+
+static struct stream *find_stream(struct sl_overlap *o, int64_t device, int64_t id)
+{
+    struct stream *s;
+
+    for (unsigned k = 0; k < o->streams; k++) {
+        unsigned i = (o->last + k) % o->streams;
+
+        if (o->stream[i]->id == id && o->stream[i]->device == device) {
+            o->last = i;
+            return o->stream[i];
+        }
+    }
+    if (o->streams == STREAMS_MAX || !(s = malloc(sizeof(*s))))
+        return NULL;
+    s->device = device;
+    s->id = id;
+    s->start_ns = s->end_ns = INT64_MIN;
+    s->held = 0;
+    o->last = o->streams;
+    o->stream[o->streams++] = s;
+    return s;
+}
+
+static void push(struct stream *s, struct operation op)
+{
+    unsigned i = s->held++;
+
+    while (i > 0 && s->heap[(i - 1) / 2].start_ns > op.start_ns) {
+        s->heap[i] = s->heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    s->heap[i] = op;
+}
+
+static struct operation pop(struct stream *s)
+{
+    struct operation first = s->heap[0];
+    struct operation last = s->heap[--s->held];
+    unsigned i = 0;
+
+    for (;;) {
+        unsigned child = 2 * i + 1;
+
+        if (child >= s->held)
+            break;
+        if (child + 1 < s->held && s->heap[child + 1].start_ns < s->heap[child].start_ns)
+            child++;
+        if (s->heap[child].start_ns >= last.start_ns)
+            break;
+        s->heap[i] = s->heap[child];
+        i = child;
+    }
+    s->heap[i] = last;
+    return first;
+}
+
+/* Takes the earliest operation out and compares it with those before. */
+static void leave(struct sl_overlap *o, struct stream *s)
+{
+    struct operation op = pop(s);
+    /* Times in whole microseconds are rounded: ends may pass the next start by one. */
+    int whole = op.start_ns % 1000 == 0 && s->end_ns % 1000 == 0;
+
+    if (op.start_ns < s->start_ns)
+        o->unchecked++;
+    else if (s->end_ns != INT64_MIN && op.start_ns < s->end_ns - (whole ? 1000 : 0))
+        sl_finding_add(o->findings, SL_FIND_GPU_OVERLAP, 1, op.at,
+                       "device %" PRId64 ", stream %" PRId64 ": %" PRId64 " ns too early",
+                       s->device, s->id, s->end_ns - op.start_ns);
+    if (op.start_ns > s->start_ns)
+        s->start_ns = op.start_ns;
+    if (op.end_ns > s->end_ns)
+        s->end_ns = op.end_ns;
+}
+
+void sl_overlap_row(struct sl_overlap *o, const struct sl_trace_row *row, uint64_t at)
+{
+    struct stream *s = find_stream(o, row->device, row->stream);
+
+    if (!s) {
+        o->unchecked++;
+        return;
+    }
+    if (s->held == HELD_MAX)
+        leave(o, s);
+    push(s, (struct operation){row->ts_ns, row->ts_ns + row->dur_ns, at});
+}
+
+void sl_overlap_end(struct sl_overlap *o)
+{
+    for (unsigned i = 0; i < o->streams; i++) {
+        while (o->stream[i]->held)
+            leave(o, o->stream[i]);
+    }
+    if (o->unchecked)
+        sl_finding_add(o->findings, SL_FIND_NOT_CHECKED, o->unchecked, SL_FINDING_NO_PLACE,
+                       "GPU operations far out of order");
+}

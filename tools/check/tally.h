@@ -1,0 +1,71 @@
+/*
+ * tally.h - what is in a trace: categories, processes, threads, devices, streams, the time span.
+ *
+ * Threads: one owner. Memory: some 4 MiB; tables are bounded and what does not fit is lumped
+ * together (categories) or not told apart (lanes), with `lanes_full` set.
+ */
+#ifndef SL_CHECK_TALLY_H
+#define SL_CHECK_TALLY_H
+
+#include <stdint.h>
+
+#include "check/finding.h"
+#include "read/json_event.h"
+
+#define SL_TALLY_CATEGORIES 64
+#define SL_TALLY_PROCESSES  1024
+#define SL_TALLY_LANES      32768
+
+struct sl_tally_category {
+    char name[48]; /* as in the file; "(metadata)", "(none)", "(other)" */
+    uint64_t events;
+    uint64_t total_ns; /* sum of durations */
+};
+
+struct sl_tally_process {
+    uint64_t key; /* of the pid */
+    char pid[32];
+    char name[64]; /* from process_name; "" = not told */
+    char label[32];
+    uint64_t rows; /* metadata not counted */
+    uint32_t threads;
+};
+
+/* One row of the picture: a thread of a process, or a stream of a device. */
+struct sl_tally_lane {
+    uint64_t key; /* of pid and tid, or device and stream; 0 = free */
+    int is_stream;
+    int64_t device, stream;
+    uint64_t events;
+    uint64_t busy_ns;
+};
+
+struct sl_tally {
+    uint64_t events;
+    int64_t first_ns, last_ns; /* first_ns > last_ns: no event with a time */
+    int64_t earliest_end_ns, latest_start_ns;
+    uint64_t earliest_end_at, latest_start_at; /* places of those two */
+    uint64_t gpu_operations;
+    struct sl_tally_category category[SL_TALLY_CATEGORIES];
+    unsigned categories;
+    struct sl_tally_process process[SL_TALLY_PROCESSES];
+    unsigned processes;
+    struct sl_tally_lane lane[SL_TALLY_LANES];
+    unsigned lanes;
+    int lanes_full;
+    /* Where the last rows went: rows of one kind come in runs. */
+    unsigned last_category, last_process;
+};
+
+/* 0 or -ENOMEM. */
+int sl_tally_create(struct sl_tally **out);
+void sl_tally_destroy(struct sl_tally *t); /* NULL is fine */
+
+/* Counts one event; late metadata goes to `findings`. */
+void sl_tally_row(struct sl_tally *t, const struct sl_trace_row *row, uint64_t at,
+                  struct sl_findings *findings);
+
+/* Is the row a kernel, copy or memset? */
+int sl_row_is_gpu(const struct sl_trace_row *row);
+
+#endif

@@ -1,0 +1,217 @@
+/*
+ * environment.c - the library file, options, output folder, and other profilers in the environment.
+ *
+ * Threads: main only. Memory: none kept.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "control/config_value.h"
+#include "control/identity.h"
+#include "doctor/host.h"
+
+#define INJECTION "CUDA_INJECTION64_PATH"
+#define SPACE_LOW (1ull << 30)
+#define PREFIX    "SYNCLINE_"
+
+/* Is it our library? 0, or -EINVAL with the loader's words in `why`. */
+static int try_library(const char *path, char *why, size_t why_size)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+    if (!library) {
+        snprintf(why, why_size, "%s", dlerror());
+        return -EINVAL;
+    }
+    if (!dlsym(library, "InitializeInjection") || !dlsym(library, "sl_status")) {
+        snprintf(why, why_size, "it is not syncline's");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+int sl_doctor_beside(char *path, size_t size)
+{
+    static const char *const place[] = {"../lib/libsyncline.so", "../lib64/libsyncline.so",
+                                        "../lib/x86_64-linux-gnu/libsyncline.so",
+                                        "../lib/aarch64-linux-gnu/libsyncline.so",
+                                        "../runtime/libsyncline.so"};
+    char self[PATH_MAX], candidate[PATH_MAX + 64], resolved[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char *slash;
+
+    if (length < 0)
+        return -ENOENT;
+    self[length] = '\0';
+    slash = strrchr(self, '/');
+    if (!slash)
+        return -ENOENT;
+    slash[1] = '\0';
+    for (size_t i = 0; i < sizeof(place) / sizeof(place[0]); i++) {
+        snprintf(candidate, sizeof(candidate), "%s%s", self, place[i]);
+        if (access(candidate, R_OK) == 0 && realpath(candidate, resolved)) {
+            snprintf(path, size, "%s", resolved);
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+void sl_doctor_library(struct sl_doctor *h, char *const *environment)
+{
+    const char *injected = sl_config_lookup(environment, INJECTION);
+    char path[PATH_MAX], why[300];
+
+    if (injected && injected[0]) {
+        if (try_library(injected, why, sizeof(why)) == 0)
+            sl_doctor_add(h, SL_DOCTOR_OK, "library", "", INJECTION "=%s", injected);
+        else
+            sl_doctor_add(h, SL_DOCTOR_PROBLEM, "library",
+                          "point " INJECTION " to libsyncline.so (the driver loads one library; "
+                          "another profiler's must go)",
+                          INJECTION "=%s cannot be used: %s", injected, why);
+        return;
+    }
+    if (sl_doctor_beside(path, sizeof(path)) != 0)
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "library",
+                      "install syncline, or set " INJECTION " to it",
+                      "no libsyncline.so beside this command");
+    else if (try_library(path, why, sizeof(why)) != 0)
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "library", "reinstall syncline",
+                      "%s cannot be loaded: %s", path, why);
+    else
+        sl_doctor_add(h, SL_DOCTOR_OK, "library", "", "%s (to record: " INJECTION "=%s COMMAND)",
+                      path, path);
+}
+
+static int is_option(const char *name, size_t size)
+{
+    for (const struct sl_option *o = sl_config_table; o->name; o++) {
+        if (strlen(o->name) == size && memcmp(o->name, name, size) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void unknown_options(struct sl_doctor *h, char *const *environment)
+{
+    for (; *environment; environment++) {
+        size_t size = strcspn(*environment, "=");
+        char name[128], remedy[256];
+
+        if (strncmp(*environment, PREFIX, sizeof(PREFIX) - 1) != 0 || is_option(*environment, size))
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)(size < 100 ? size : 100), *environment);
+        snprintf(remedy, sizeof(remedy), "did you mean %s?", sl_config_nearest(name));
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", remedy, "%s is no option and is ignored",
+                      name);
+    }
+}
+
+void sl_doctor_options(struct sl_doctor *h, struct sl_config *config, char *const *environment)
+{
+    for (const struct sl_option *o = sl_config_table; o->name; o++) {
+        const char *text = sl_config_lookup(environment, o->name);
+        int set = text && text[0];
+        char remedy[256];
+
+        sl_config_value_read(o, o->fallback, config);
+        if (set && sl_config_value_read(o, text, config) != 0) {
+            snprintf(remedy, sizeof(remedy), "it takes %s", o->values);
+            sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", remedy,
+                          "%s=%s is not understood; the default %s is used", o->name, text,
+                          o->fallback);
+            continue;
+        }
+        sl_doctor_add(h, SL_DOCTOR_OK, "options", "", "%s=%s%s", o->name, set ? text : o->fallback,
+                      set ? "" : " (default)");
+    }
+    unknown_options(h, environment);
+    if (!config->enabled)
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", "unset SYNCLINE_ENABLED, or set it to 1",
+                      "SYNCLINE_ENABLED is 0: nothing is recorded");
+}
+
+/* The nearest folder above `path` (or itself) that exists. */
+static void existing_folder(const char *path, char *folder, size_t size)
+{
+    struct stat st;
+    char *slash;
+
+    snprintf(folder, size, "%s", path);
+    while (stat(folder, &st) != 0 && errno != EACCES && (slash = strrchr(folder, '/'))) {
+        if (slash == folder) {
+            slash[1] = '\0';
+            return;
+        }
+        *slash = '\0';
+    }
+    if (stat(folder, &st) != 0 && !strchr(folder, '/'))
+        snprintf(folder, size, ".");
+}
+
+void sl_doctor_output(struct sl_doctor *h, const struct sl_config *config, char *const *environment)
+{
+    static struct sl_identity identity;
+    char folder[sizeof(identity.folder)];
+    struct statvfs fs;
+    struct stat st;
+
+    sl_identity_read(&identity, config, environment);
+    existing_folder(identity.folder, folder, sizeof(folder));
+    if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "output", "set SYNCLINE_OUTPUT to a folder",
+                      "%s is not a folder", folder);
+        return;
+    }
+    if (access(folder, W_OK | X_OK) != 0) {
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "output",
+                      "set SYNCLINE_OUTPUT to a folder that you may write to", "%s: %s", folder,
+                      strerror(errno));
+        return;
+    }
+    if (statvfs(folder, &fs) == 0 && (unsigned long long)fs.f_bavail * fs.f_frsize < SPACE_LOW) {
+        sl_doctor_add(h, SL_DOCTOR_NOTE, "output",
+                      "free some space, or set SYNCLINE_OUTPUT elsewhere",
+                      "less than 1 GiB is free below %s", folder);
+        return;
+    }
+    sl_doctor_add(h, SL_DOCTOR_OK, "output", "", "traces go to %s", config->output);
+}
+
+void sl_doctor_profilers(struct sl_doctor *h, char *const *environment)
+{
+    static const struct {
+        const char *prefix, *what;
+    } known[] = {
+        {"NSYS_PROFILING_SESSION_ID=", "Nsight Systems is profiling this session"},
+        {"NVTX_INJECTION64_PATH=", "another tool receives NVTX ranges"},
+        {"NV_COMPUTE_PROFILER_", "Nsight Compute is profiling this session"},
+        {"NV_NSIGHT_INJECTION_", "a tool of Nsight's is injected"},
+        {"KINETO_USE_DAEMON=", "torch.profiler waits for dynolog's requests"},
+        {"KINETO_CONFIG=", "torch.profiler has a configuration of its own"},
+        {"COMPUTE_PROFILE=", "the old command-line profiler is on"},
+    };
+    int found = 0;
+
+    for (; *environment; environment++) {
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+            if (strncmp(*environment, known[i].prefix, strlen(known[i].prefix)) != 0)
+                continue;
+            found++;
+            sl_doctor_add(h, SL_DOCTOR_NOTE, "profilers",
+                          "CUPTI serves one client at a time: while the other records, syncline "
+                          "may get nothing",
+                          "%s (%.100s)", known[i].what, *environment);
+        }
+    }
+    if (!found)
+        sl_doctor_add(h, SL_DOCTOR_OK, "profilers", "", "no other profiler in the environment");
+}

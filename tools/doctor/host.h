@@ -1,0 +1,55 @@
+/*
+ * host.h - what would be recorded on this machine, and why not: the findings of `syncline doctor`.
+ *
+ * Each probe looks at one thing and adds lines. Nothing is changed; CUDA is initialised in a child
+ * process, so that a driver that hangs or crashes does not take the doctor with it.
+ *
+ * Threads: main only. Memory: plain data of the caller.
+ */
+#ifndef SL_DOCTOR_HOST_H
+#define SL_DOCTOR_HOST_H
+
+#include "control/config.h"
+
+enum sl_doctor_verdict {
+    SL_DOCTOR_OK,
+    SL_DOCTOR_NOTE,   /* good to know */
+    SL_DOCTOR_PROBLEM /* nothing, or less, would be recorded */
+};
+
+struct sl_doctor_line {
+    enum sl_doctor_verdict verdict;
+    const char *topic; /* "driver" */
+    char text[640];
+    char remedy[400]; /* "" if none */
+};
+
+#define SL_DOCTOR_LINES 64
+
+struct sl_doctor {
+    struct sl_doctor_line line[SL_DOCTOR_LINES];
+    int lines;
+    int problems;
+};
+
+void sl_doctor_add(struct sl_doctor *h, enum sl_doctor_verdict verdict, const char *topic,
+                   const char *remedy, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* gpu.c */
+void sl_doctor_driver(struct sl_doctor *h);      /* libcuda.so.1, its version, cuInit, devices */
+void sl_doctor_cupti(struct sl_doctor *h);       /* as the library would find it */
+void sl_doctor_permissions(struct sl_doctor *h); /* device nodes, driver parameters, container */
+
+/* environment.c */
+/* The library beside this command, as installed or in the build folder, without symbolic links. 0
+ * or -ENOENT. */
+int sl_doctor_beside(char *path, size_t size);
+
+void sl_doctor_library(struct sl_doctor *h, char *const *environment); /* libsyncline.so */
+void sl_doctor_options(struct sl_doctor *h, struct sl_config *config, char *const *environment);
+void sl_doctor_output(struct sl_doctor *h, const struct sl_config *config,
+                      char *const *environment);
+void sl_doctor_profilers(struct sl_doctor *h, char *const *environment); /* others in the job */
+
+#endif

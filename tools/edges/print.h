@@ -1,0 +1,32 @@
+/*
+ * print.h - what `syncline edges` says, for people and for programs.
+ *
+ * Names are printed as their JSON strings' raw text: valid JSON for a program, and no ASCII control
+ * characters for a terminal.
+ *
+ * Threads: main only. Memory: none beyond the stack.
+ */
+#ifndef SL_EDGES_PRINT_H
+#define SL_EDGES_PRINT_H
+
+#include <stdio.h>
+
+#include "edges/edge_summary.h"
+#include "read/trace_events.h"
+
+/* One JSON object on one line. */
+void sl_edges_print_json(FILE *f, const struct sl_trace_events *t, const struct sl_edge *edge);
+
+/* The same for a summary. `lost`: by enum sl_edge_loss. */
+void sl_edges_print_summary_json(FILE *f, const struct sl_trace_events *t,
+                                 struct sl_edge_summary *s, const uint64_t *lost);
+
+void sl_edges_print_title(FILE *f);
+void sl_edges_print_text(FILE *f, const struct sl_trace_events *t, const struct sl_edge *edge);
+void sl_edges_print_summary_text(FILE *f, const struct sl_trace_events *t,
+                                 struct sl_edge_summary *s);
+
+/* "before_window 3, ambiguous 2"; 0 if there is none to name. */
+int sl_edges_print_lost(char *to, size_t size, const uint64_t *lost);
+
+#endif

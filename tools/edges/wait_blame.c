@@ -1,0 +1,263 @@
+/*
+ * wait_blame.c - operations as they came, each with the one before it on its stream and the one
+ * that an edge put before it.
+ *
+ * Operations lie in a ring and are named by their number, counted from 1: what a number named is
+ * gone when another one stands in its place. By correlation id they are found along chains that
+ * begin with the latest, so that a chain ends where the first one is gone. The table of streams
+ * holds numbers alone, since the operation itself tells its stream.
+ *
+ * Threads, memory: see wait_blame.h.
+ */
+#include "edges/wait_blame.h"
+
+#include <errno.h>
+
+#include "base/pages.h"
+
+enum {
+    OPERATIONS = 1 << 17, /* powers of two */
+    BY_ID = 1 << 18,
+    BY_STREAM = 1 << 14,
+    PROBES = 4,
+    LINKS_MOST = 64, /* of a chain: a hostile file alone has longer ones */
+    LATE_MOST = 1024 /* of one stream, that a row may come behind though it began before */
+};
+
+struct operation {
+    uint64_t correlation, graph_node, start_ns, end_ns;
+    uint32_t name, context, stream;
+    uint32_t number; /* 0: none has been here */
+    uint32_t chained;
+    uint32_t before; /* on its stream */
+    uint32_t last;   /* to end, of it and those before it there */
+    uint32_t source; /* of the edge to it whose source ended last */
+    uint16_t device;
+    uint8_t kind;
+};
+
+struct sl_wait_blame {
+    struct operation operation[OPERATIONS]; /* by the number's low bits */
+    uint32_t by_id[BY_ID], by_stream[BY_STREAM];
+    uint32_t newest;
+};
+
+int sl_wait_blame_create(struct sl_wait_blame **out)
+{
+    struct sl_wait_blame *s = sl_pages_map(sizeof(*s));
+
+    if (!s)
+        return -ENOMEM;
+    *out = s;
+    return 0;
+}
+
+void sl_wait_blame_destroy(struct sl_wait_blame *s)
+{
+    if (s)
+        sl_pages_unmap(s, sizeof(*s));
+}
+
+/* ---- finding ---- */
+
+/* NULL: none, or forgotten. */
+static const struct operation *numbered(const struct sl_wait_blame *s, uint32_t number)
+{
+    const struct operation *o = &s->operation[number % OPERATIONS];
+
+    return number && o->number == number ? o : NULL;
+}
+
+static struct operation *numbered_mutable(struct sl_wait_blame *s, uint32_t number)
+{
+    return numbered(s, number) ? &s->operation[number % OPERATIONS] : NULL;
+}
+
+static uint32_t scattered(uint64_t a, uint64_t b)
+{
+    return (uint32_t)((a * 0x9e3779b97f4a7c15u + b * 0xc2b2ae3d27d4eb4fu) >> 32);
+}
+
+static uint32_t place_of_id(uint64_t correlation, uint64_t graph_node, uint32_t stream)
+{
+    return scattered(correlation + ((uint64_t)stream << 40), graph_node) % BY_ID;
+}
+
+static uint32_t place_of_stream(const struct operation *o)
+{
+    return scattered((uint64_t)o->device << 32 | o->context, o->stream) % BY_STREAM;
+}
+
+static int is_same_stream(const struct operation *a, const struct operation *b)
+{
+    return a->stream == b->stream && a->context == b->context && a->device == b->device;
+}
+
+/* The number of an edge's end; 0: it has no row. Of several the latest: nodes of a graph may lack
+ * their ids. */
+static uint32_t find(const struct sl_wait_blame *s, const struct sl_edge_op *op)
+{
+    uint32_t at = place_of_id(op->correlation, op->graph_node, op->stream);
+    const struct operation *o = numbered(s, s->by_id[at]);
+
+    for (int i = 0; o && i < LINKS_MOST; i++, o = numbered(s, o->chained))
+        if (o->correlation == op->correlation && o->graph_node == op->graph_node &&
+            o->stream == op->stream && o->device == op->device)
+            return o->number;
+    return 0;
+}
+
+/* ---- rows ---- */
+
+static void enter_id(struct sl_wait_blame *s, struct operation *o)
+{
+    uint32_t at = place_of_id(o->correlation, o->graph_node, o->stream);
+
+    o->chained = s->by_id[at];
+    s->by_id[at] = o->number;
+}
+
+/* Where the number of the stream's last operation stands. If there is none yet: where it will, in
+ * the place of a stream that is forgotten, else of the one that was used least recently. */
+static uint32_t *last_of_stream(struct sl_wait_blame *s, const struct operation *o)
+{
+    uint32_t at = place_of_stream(o), *oldest = NULL;
+
+    for (uint32_t i = 0; i < PROBES; i++) {
+        uint32_t *here = &s->by_stream[(at + i) % BY_STREAM];
+        const struct operation *other = numbered(s, *here);
+
+        if (other && is_same_stream(other, o))
+            return here;
+        if (!other)
+            *here = 0;
+        if (!oldest || *here < *oldest)
+            oldest = here;
+    }
+    return oldest;
+}
+
+static int came_before(const struct operation *a, const struct operation *b)
+{
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns;
+    return a->correlation <= b->correlation;
+}
+
+/* Kernels of one stream may overlap. The latest, unless one before it ends later. */
+static uint32_t last_to_end(const struct sl_wait_blame *s, const struct operation *o)
+{
+    const struct operation *before = numbered(s, o->before);
+    const struct operation *last = before ? numbered(s, before->last) : NULL;
+
+    return last && last->end_ns > o->end_ns ? last->number : o->number;
+}
+
+static void enter_stream(struct sl_wait_blame *s, struct operation *o)
+{
+    uint32_t *last = last_of_stream(s, o);
+    struct operation *later = numbered_mutable(s, *last), *before;
+
+    if (later && !is_same_stream(later, o)) /* that one is forgotten */
+        later = NULL;
+    if (!later || came_before(later, o)) {
+        o->before = later ? later->number : 0;
+        o->last = last_to_end(s, o);
+        *last = o->number;
+        return;
+    }
+    /* A row that came late. */
+    for (int i = 0; i < LATE_MOST; i++) {
+        const struct operation *ends = numbered(s, later->last);
+
+        if (ends && ends->end_ns < o->end_ns)
+            later->last = o->number;
+        before = numbered_mutable(s, later->before);
+        if (!before || came_before(before, o)) {
+            o->before = later->before;
+            o->last = last_to_end(s, o);
+            later->before = o->number;
+            return;
+        }
+        later = before;
+    }
+}
+
+void sl_wait_blame_event(struct sl_wait_blame *s, const struct sl_event *ev)
+{
+    struct operation *o;
+
+    if (ev->kind != SL_EV_KERNEL && ev->kind != SL_EV_MEMCPY && ev->kind != SL_EV_MEMSET)
+        return;
+    if (++s->newest == 0) /* 2^32 operations: 0 is none */
+        s->newest = 1;
+    o = &s->operation[s->newest % OPERATIONS];
+    *o = (struct operation){.correlation = ev->correlation,
+                            .graph_node = ev->u.op.graph_node,
+                            .start_ns = ev->start_ns,
+                            .end_ns = ev->end_ns,
+                            .name = ev->name,
+                            .context = ev->context,
+                            .stream = ev->stream,
+                            .number = s->newest,
+                            .device = ev->device,
+                            .kind = ev->kind};
+    enter_id(s, o);
+    enter_stream(s, o);
+}
+
+void sl_wait_blame_edge(struct sl_wait_blame *s, const struct sl_edge *edge)
+{
+    const struct operation *source, *known;
+    struct operation *end;
+
+    if (!edge->at_start)
+        return;
+    source = numbered(s, find(s, &edge->source));
+    end = numbered_mutable(s, find(s, &edge->dst_op));
+    if (!source || !end)
+        return;
+    known = numbered(s, end->source);
+    if (!known || known->end_ns < source->end_ns)
+        end->source = source->number;
+}
+
+/* ---- back from a wait ---- */
+
+/* Of those that it came behind the one that ended last. */
+static const struct operation *behind(const struct sl_wait_blame *s, const struct operation *o)
+{
+    const struct operation *before = numbered(s, o->before), *source = numbered(s, o->source);
+    const struct operation *last = before ? numbered(s, before->last) : NULL;
+
+    before = last ? last : before;
+    if (!before || !source)
+        return before ? before : source;
+    return source->end_ns > before->end_ns ? source : before;
+}
+
+uint32_t sl_wait_blame_on(const struct sl_wait_blame *s, const struct sl_edge *edge)
+{
+    const struct operation *at = numbered(s, find(s, &edge->source)), *kernel = NULL;
+    uint64_t since_ns, until_ns, kernels_ns = 0, copies_ns = 0;
+
+    if (edge->at_start || !at || at->kind == SL_EV_KERNEL || edge->wait_ns > at->end_ns)
+        return edge->source.name;
+    until_ns = at->end_ns;
+    since_ns = until_ns - edge->wait_ns;
+    for (unsigned i = 0; at && at->end_ns > since_ns && i < SL_WAIT_BLAME_MOST; i++) {
+        uint64_t from_ns = at->start_ns > since_ns ? at->start_ns : since_ns;
+        uint64_t to_ns = at->end_ns < until_ns ? at->end_ns : until_ns;
+        uint64_t ran_ns = to_ns > from_ns ? to_ns - from_ns : 0;
+
+        if (at->kind == SL_EV_KERNEL) {
+            kernels_ns += ran_ns;
+            kernel = kernel || ran_ns == 0 ? kernel : at;
+        } else {
+            copies_ns += ran_ns;
+        }
+        until_ns = from_ns < until_ns ? from_ns : until_ns;
+        at = behind(s, at);
+    }
+    return kernel && kernels_ns > copies_ns ? kernel->name : edge->source.name;
+}

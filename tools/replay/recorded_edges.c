@@ -1,0 +1,250 @@
+/*
+ * recorded_edges.c - edges that the job found itself, joined with the operations and calls that
+ * they join.
+ *
+ * Threads, memory: see recorded_edges.h.
+ */
+#include "replay/recorded_edges.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/pages.h"
+
+enum {
+    ROWS = 1 << 17, /* powers of two */
+    STREAMS = 1 << 14,
+    PROBES = 4
+};
+
+/* Bits of an edge's event, above its kind and basis. */
+enum {
+    BASIS_SHIFT = 8,
+    RELEASED = 1 << 16,
+    AT_START = 1 << 17,
+    SOURCE_LAST = 1 << 18 /* the source's correlation id is the higher one */
+};
+
+/* Made of what a row of the file says: all that is needed to find it, and its times. */
+struct row {
+    uint64_t correlation, graph_node, start_ns, end_ns;
+    uint32_t context, stream, name, shape;
+    uint32_t thread; /* a call's */
+    uint32_t cbid;
+    uint16_t device;
+    uint8_t kind;
+};
+
+struct sl_recorded_edges {
+    struct row row[ROWS];
+    /* The last operation of each stream, which a wait for all of them may be for however long ago
+     * it was. By device and stream: an edge tells no context. */
+    struct row last[STREAMS];
+};
+
+int sl_recorded_edges_create(struct sl_recorded_edges **out)
+{
+    struct sl_recorded_edges *f = sl_pages_map(sizeof(*f));
+
+    if (!f)
+        return -ENOMEM;
+    *out = f;
+    return 0;
+}
+
+void sl_recorded_edges_destroy(struct sl_recorded_edges *f)
+{
+    if (f)
+        sl_pages_unmap(f, sizeof(*f));
+}
+
+/* ---- through the sort ---- */
+
+struct sl_event sl_recorded_edges_event(const struct sl_edge *edge)
+{
+    uint64_t source = edge->source.correlation, destination = edge->dst_correlation;
+    struct sl_event ev = {.kind = SL_RECORDED_EDGES_EDGE,
+                          .correlation = source > destination ? source : destination,
+                          .start_ns = source > destination ? destination : source,
+                          .end_ns = edge->wait_ns,
+                          .device = edge->source.device,
+                          .stream = edge->source.stream,
+                          .shape = edge->dst_op.stream,
+                          .name = (uint32_t)edge->dst_op.graph_node,
+                          .thread = (uint32_t)(edge->dst_op.graph_node >> 32)};
+
+    ev.context = edge->kind | (uint32_t)edge->basis << BASIS_SHIFT |
+                 (edge->released ? RELEASED : 0u) | (edge->at_start ? AT_START : 0u) |
+                 (source > destination ? SOURCE_LAST : 0u);
+    ev.u.op.bytes = edge->wake_ns;
+    ev.u.op.graph_node = edge->source.graph_node;
+    return ev;
+}
+
+static struct sl_edge unpacked(const struct sl_event *ev)
+{
+    int source_last = (ev->context & SOURCE_LAST) != 0;
+    struct sl_edge edge = {.kind = (uint8_t)ev->context,
+                           .basis = (uint8_t)(ev->context >> BASIS_SHIFT),
+                           .released = (ev->context & RELEASED) != 0,
+                           .at_start = (ev->context & AT_START) != 0,
+                           .wait_ns = ev->end_ns,
+                           .wake_ns = ev->u.op.bytes,
+                           .dst_correlation = source_last ? ev->start_ns : ev->correlation};
+
+    edge.source.correlation = source_last ? ev->correlation : ev->start_ns;
+    edge.source.graph_node = ev->u.op.graph_node;
+    edge.source.device = ev->device;
+    edge.source.stream = ev->stream;
+    edge.dst_op.correlation = edge.dst_correlation;
+    edge.dst_op.graph_node = (uint64_t)ev->thread << 32 | ev->name;
+    edge.dst_op.stream = ev->shape;
+    return edge;
+}
+
+/* ---- rows ---- */
+
+static size_t place_of(uint64_t correlation, uint64_t graph_node)
+{
+    return (size_t)(correlation * PROBES + graph_node * 0x9e3779b97f4a7c15u);
+}
+
+static size_t stream_place(uint16_t device, uint32_t stream)
+{
+    return ((uint64_t)device << 32 | stream) * 0x9e3779b97f4a7c15u >> 32;
+}
+
+static int is_call(uint8_t kind)
+{
+    return kind == SL_EV_RUNTIME || kind == SL_EV_DRIVER;
+}
+
+/* The oldest of where it may stand, or the stream's own. */
+static struct row *last_of(struct sl_recorded_edges *f, const struct row *op)
+{
+    size_t at = stream_place(op->device, op->stream);
+    struct row *place = &f->last[at % STREAMS];
+
+    for (size_t i = 0; i < PROBES; i++) {
+        struct row *here = &f->last[(at + i) % STREAMS];
+
+        if (here->correlation && here->device == op->device && here->context == op->context &&
+            here->stream == op->stream)
+            return here;
+        if (here->correlation < place->correlation)
+            place = here;
+    }
+    return place;
+}
+
+void sl_recorded_edges_row(struct sl_recorded_edges *f, const struct sl_event *ev)
+{
+    uint64_t node = is_call(ev->kind) ? 0 : ev->u.op.graph_node;
+    size_t at = place_of(ev->correlation, node);
+    struct row *oldest = &f->row[at % ROWS];
+
+    if (!is_call(ev->kind) && ev->kind != SL_EV_KERNEL && ev->kind != SL_EV_MEMCPY &&
+        ev->kind != SL_EV_MEMSET)
+        return;
+    for (size_t i = 1; i < PROBES && oldest->correlation; i++) {
+        struct row *here = &f->row[(at + i) % ROWS];
+
+        if (here->correlation < oldest->correlation)
+            oldest = here;
+    }
+    *oldest = (struct row){.correlation = ev->correlation,
+                           .graph_node = node,
+                           .start_ns = ev->start_ns,
+                           .end_ns = ev->end_ns,
+                           .context = ev->context,
+                           .stream = ev->stream,
+                           .name = ev->name,
+                           .shape = ev->shape,
+                           .device = ev->device,
+                           .kind = ev->kind};
+    if (is_call(ev->kind)) {
+        oldest->thread = ev->thread;
+        oldest->cbid = ev->u.call.cbid;
+    } else {
+        *last_of(f, oldest) = *oldest;
+    }
+}
+
+static const struct row *find_row(const struct sl_recorded_edges *f, uint64_t correlation,
+                                  uint64_t node, uint32_t stream, int call)
+{
+    size_t at = place_of(correlation, node);
+
+    for (size_t i = 0; i < PROBES; i++) {
+        const struct row *r = &f->row[(at + i) % ROWS];
+
+        if (r->correlation == correlation && r->graph_node == node && is_call(r->kind) == call &&
+            (call || r->stream == stream))
+            return r;
+    }
+    return NULL;
+}
+
+/* Of a stream that has run nothing since. */
+static const struct row *find_last(const struct sl_recorded_edges *f, const struct sl_edge_op *op)
+{
+    size_t at = stream_place(op->device, op->stream);
+
+    for (size_t i = 0; i < PROBES; i++) {
+        const struct row *r = &f->last[(at + i) % STREAMS];
+
+        if (r->correlation == op->correlation && r->graph_node == op->graph_node &&
+            r->stream == op->stream)
+            return r;
+    }
+    return NULL;
+}
+
+static void join_operation(const struct sl_recorded_edges *f, struct sl_edge_op *op)
+{
+    const struct row *r = find_row(f, op->correlation, op->graph_node, op->stream, 0);
+
+    if (!r)
+        r = find_last(f, op);
+    if (!r)
+        return;
+    op->start_ns = r->start_ns;
+    op->end_ns = r->end_ns;
+    op->name = r->name;
+    op->shape = r->shape;
+    op->context = r->context;
+    op->device = r->device;
+    op->kind = r->kind;
+}
+
+static void join_destination(const struct sl_recorded_edges *f, struct sl_edge *edge)
+{
+    const struct row *call = edge->at_start ? NULL : find_row(f, edge->dst_correlation, 0, 0, 1);
+
+    if (edge->at_start) {
+        join_operation(f, &edge->dst_op);
+        edge->dst_start_ns = edge->dst_op.start_ns;
+        edge->dst_end_ns = edge->dst_op.end_ns;
+    } else if (call) {
+        edge->dst_start_ns = call->start_ns;
+        edge->dst_end_ns = call->end_ns;
+        edge->dst_thread = call->thread;
+        edge->dst_domain = call->kind;
+        edge->dst_name = call->name;
+        edge->dst_cbid = call->cbid;
+    }
+}
+
+struct sl_edge sl_recorded_edges_edge(const struct sl_recorded_edges *f, const struct sl_event *ev)
+{
+    struct sl_edge edge = unpacked(ev);
+    uint64_t went_on_ns;
+
+    join_operation(f, &edge.source);
+    join_destination(f, &edge);
+    went_on_ns = edge.at_start ? edge.dst_start_ns : edge.dst_end_ns;
+    /* What was not waited for had ended at an unknown time before. */
+    if (!edge.source.end_ns && edge.wait_ns && went_on_ns > edge.wake_ns)
+        edge.source.end_ns = went_on_ns - edge.wake_ns;
+    return edge;
+}

@@ -1,0 +1,454 @@
+/*
+ * replay.c - rows of a trace -> events in the order of enqueue -> the engine of edges.
+ *
+ * In that order time goes by with the calls: when a call begins, every row that ended before is
+ * in, since what comes later was enqueued later.
+ *
+ * Threads, memory: see replay.h.
+ */
+#include "replay/replay.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "print/progress.h"
+
+/* Events between two looks at the clock. */
+#define PROGRESS_EVENTS 4096
+/* Calls between two rounds of the engine. */
+#define ENGINE_CALLS 512
+#define ENGINE_BYTES (48u << 20)
+
+static int keep_rows(struct sl_replay *f)
+{
+    int rc = sl_collectives_create(&f->collectives);
+
+    return rc ? rc : sl_trace_events_keep_rows(f->events, f->collectives);
+}
+
+/* What rows go into. */
+static int begin_rows(struct sl_replay *f)
+{
+    int rc = sl_trace_events_create(&f->events);
+
+    if (rc)
+        return rc;
+    sl_edge_names_init(&f->names, sl_trace_events_names(f->events));
+    return f->keeps_rows ? keep_rows(f) : 0;
+}
+
+static void forget_rows(struct sl_replay *f)
+{
+    if (f->events)
+        sl_edge_names_free(&f->names);
+    sl_trace_events_destroy(f->events);
+    sl_collectives_destroy(f->collectives);
+    f->events = NULL;
+    f->collectives = NULL;
+    f->invalid = f->too_long = f->unusable = f->edge_rows = 0;
+}
+
+int sl_replay_create(struct sl_replay **out)
+{
+    struct sl_replay *f = calloc(1, sizeof(*f));
+
+    if (!f)
+        return -ENOMEM;
+    if (begin_rows(f) != 0) {
+        free(f);
+        return -ENOMEM;
+    }
+    *out = f;
+    return 0;
+}
+
+void sl_replay_destroy(struct sl_replay *f)
+{
+    if (!f)
+        return;
+    forget_rows(f);
+    sl_recorded_edges_destroy(f->joined);
+    free(f);
+}
+
+int sl_replay_keep_rows(struct sl_replay *f)
+{
+    f->keeps_rows = 1;
+    return keep_rows(f);
+}
+
+void sl_replay_take_found(struct sl_replay *f,
+                          void (*found)(void *user, const struct sl_edge *edge),
+                          void (*event)(void *user, const struct sl_event *ev), void *user)
+{
+    f->found = found;
+    f->found_event = event;
+    f->found_user = user;
+}
+
+int sl_replay_join_found(struct sl_replay *f)
+{
+    return sl_recorded_edges_create(&f->joined);
+}
+
+/* ---- reading ---- */
+
+static int has_joined(const struct sl_replay *f)
+{
+    return f->joined && f->header.has_edges;
+}
+
+/* 0 or -errno of the temporary files. */
+static int join_found(struct sl_replay *f, const struct sl_trace_row *row)
+{
+    struct sl_edge edge;
+    struct sl_event ev;
+
+    if (sl_edge_row_read(row, NULL, &edge) != 0) {
+        f->unusable++;
+        return 0;
+    }
+    f->edge_rows++;
+    ev = sl_recorded_edges_event(&edge);
+    return sl_trace_events_edge(f->events, &ev);
+}
+
+static int has_found(const struct sl_replay *f)
+{
+    return f->found && f->header.has_edges;
+}
+
+static void give_found(struct sl_replay *f, const struct sl_trace_row *row)
+{
+    uint64_t missing = f->names.missing;
+    struct sl_edge edge;
+
+    if (sl_edge_row_read(row, &f->names, &edge) != 0) {
+        f->unusable++;
+        return;
+    }
+    f->edge_rows++;
+    if (f->order == SL_REPLAY_NAMES_BEFORE && f->names.missing > missing && f->can_read_again)
+        f->order = SL_REPLAY_NAMES_SOUGHT;
+    if (f->order == SL_REPLAY_NAMES_SOUGHT || f->edge_rows <= f->given)
+        return;
+    f->given++;
+    f->found(f->found_user, &edge);
+}
+
+static void take_found(struct sl_replay *f, const struct sl_trace_row *row)
+{
+    struct sl_event ev;
+
+    if (f->order == SL_REPLAY_NAMES_KNOWN) {
+        /* Of calls the last ones are kept (sl_trace_events_call()), and all steps are known. */
+        if (row->category != SL_CAT_USER_ANNOTATION)
+            sl_trace_events_note(f->events, row);
+        if (row->edge)
+            give_found(f, row);
+        return;
+    }
+    if (row->is_edge_name)
+        sl_edge_names_row(&f->names, row);
+    sl_trace_events_note(f->events, row); /* a call comes before its edges */
+    if (f->found_event && sl_trace_events_operation(f->events, row, &ev) == 0)
+        f->found_event(f->found_user, &ev);
+    if (row->edge)
+        give_found(f, row);
+}
+
+/* What the job left out. */
+static void read_lost(struct sl_replay *f)
+{
+    char name[64];
+
+    for (int i = 0; i < SL_EDGE_LOST_COUNT; i++) {
+        snprintf(name, sizeof(name), "edges_lost_%s", sl_edge_loss_name((enum sl_edge_loss)i));
+        f->lost[i] = sl_header_counter(&f->header, name);
+    }
+}
+
+static void take_field(void *user, const char *path, enum sl_json_type type, struct sl_text value)
+{
+    struct sl_replay *f = user;
+
+    if (!f->is_second)
+        sl_header_value(&f->header, path, type, value);
+    if (f->collectives)
+        sl_collectives_field(f->collectives, path, type, value);
+}
+
+static int take_item(struct sl_replay *f, struct sl_trace *t, struct sl_trace_item *item)
+{
+    if (item->status) {
+        f->invalid += item->status == -EBADMSG;
+        f->too_long += item->status == -EFBIG;
+        return 0;
+    }
+    switch (item->span.kind) {
+    case SL_SPAN_FIELD:
+        sl_trace_visit(t, &item->span, take_field, f, &item->error);
+        return 0;
+    case SL_SPAN_EVENTS_OPEN:
+        f->knew_whose = f->header.own_file;
+        if (f->header.own_file)
+            sl_trace_events_own(f->events);
+        return 0;
+    case SL_SPAN_EVENT:
+        if (has_found(f)) {
+            take_found(f, &item->row);
+            return 0;
+        }
+        if (item->row.edge && has_joined(f))
+            return join_found(f, &item->row);
+        return sl_trace_events_row(f->events, &item->row);
+    default:
+        return 0;
+    }
+}
+
+/* All rows into the sorter. 0 or -errno of the temporary files. */
+static int read_all(struct sl_replay *f, struct sl_trace *t, const char *path)
+{
+    struct sl_progress progress;
+    struct sl_trace_item item;
+    char what[128];
+    int rc = 0;
+
+    snprintf(what, sizeof(what), "reading %.100s", path);
+    sl_trace_get_status(t, &f->input);
+    f->can_read_again = f->input.file_bytes != 0 && strcmp(path, "-") != 0;
+    sl_progress_begin(&progress, what);
+    while (sl_trace_next(t, &item) && rc == 0) {
+        rc = take_item(f, t, &item);
+        if (item.index % PROGRESS_EVENTS == 0) {
+            sl_trace_get_status(t, &f->input);
+            sl_progress_step(&progress, f->input.read_bytes, f->input.file_bytes);
+        }
+    }
+    sl_progress_end(&progress);
+    sl_trace_get_status(t, &f->input);
+    f->last = item.span;
+    return rc;
+}
+
+static int sort_failed(const char *path, int rc, char *why, size_t why_size)
+{
+    snprintf(why, why_size, "%s: sorting the events failed: %s%s", path, strerror(-rc),
+             rc == -ENOSPC ? ": free some space, or name another place in TMPDIR" : "");
+    return rc;
+}
+
+static int read_once(struct sl_replay *f, const char *path, char *why, size_t why_size)
+{
+    struct sl_trace *t = NULL;
+    const char *strange;
+    int rc = sl_trace_open(&t, path, why, why_size);
+
+    if (rc)
+        return rc;
+    rc = read_all(f, t, path);
+    strange = sl_trace_not_one(t, &f->last, &f->input);
+    if (strange)
+        snprintf(why, why_size, "%s is not a Kineto trace: %s", path, strange);
+    sl_trace_close(t); /* its memory is the engine's now */
+    if (strange)
+        return -EBADMSG;
+    return rc ? sort_failed(path, rc, why, why_size) : 0;
+}
+
+/* By now all is known that stands outside of the events. */
+static int read_again(struct sl_replay *f, const char *path, char *why, size_t why_size)
+{
+    if (!f->can_read_again) {
+        snprintf(why, why_size,
+                 "%s: that syncline has written it stands behind its events: it must be read "
+                 "twice, which a pipe cannot be",
+                 path);
+        return -ESPIPE;
+    }
+    forget_rows(f);
+    f->is_second = 1;
+    if (begin_rows(f) != 0) {
+        snprintf(why, why_size, "not enough memory to read %s", path);
+        return -ENOMEM;
+    }
+    return read_once(f, path, why, why_size);
+}
+
+/* By now all names are known. */
+static int read_edges(struct sl_replay *f, const char *path, char *why, size_t why_size)
+{
+    f->order = SL_REPLAY_NAMES_KNOWN;
+    f->is_second = 1;
+    f->invalid = f->too_long = f->unusable = f->edge_rows = f->names.missing = 0;
+    return read_once(f, path, why, why_size);
+}
+
+int sl_replay_read(struct sl_replay *f, const char *path, char *why, size_t why_size)
+{
+    int rc = read_once(f, path, why, why_size);
+
+    /* Another program wrote it anew, its members or rows in another order. */
+    if (rc == 0 && f->header.own_file && !f->knew_whose)
+        rc = read_again(f, path, why, why_size);
+    if (rc == 0 && f->order == SL_REPLAY_NAMES_SOUGHT)
+        rc = read_edges(f, path, why, why_size);
+    if (rc)
+        return rc;
+    rc = sl_trace_events_end(f->events);
+    return rc ? sort_failed(path, rc, why, why_size) : 0;
+}
+
+/* ---- the engine ---- */
+
+struct run {
+    struct sl_replay *feed;
+    const struct sl_replay_sinks *sinks;
+    struct sl_edges *engine; /* NULL: edges are the job's own */
+    struct sl_progress progress;
+    uint64_t calls, events;
+};
+
+/* Rows that began before this event. 0 or the sorter's error. */
+static int give_rows(struct run *r, uint64_t until_ns)
+{
+    struct sl_event row;
+    int rc;
+
+    while ((rc = sl_trace_events_next_row(r->feed->events, until_ns, &row)) == 1)
+        if (r->sinks->event)
+            r->sinks->event(r->sinks->user, &row);
+    return rc;
+}
+
+/* Rows are in up to this call; edges perhaps not so far. */
+static uint64_t decided_before(const struct run *r, uint64_t start_ns)
+{
+    uint64_t decided_ns = r->engine ? sl_edges_decided_ns(r->engine) : start_ns;
+
+    return (decided_ns < start_ns ? decided_ns : start_ns) - 1;
+}
+
+/* Where edges are the job's own: one that is still to come has an end that was enqueued later, and
+ * ends later. */
+static void give_joined(struct run *r, const struct sl_event *ev)
+{
+    struct sl_edge edge;
+
+    if (ev->kind != SL_RECORDED_EDGES_EDGE) {
+        sl_recorded_edges_row(r->feed->joined, ev);
+        return;
+    }
+    edge = sl_recorded_edges_edge(r->feed->joined, ev);
+    r->sinks->edges(r->sinks->user, NULL, &edge, 1);
+}
+
+static int give(struct run *r, const struct sl_event *ev)
+{
+    int is_call = ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER;
+    int rc = is_call ? give_rows(r, ev->start_ns) : 0;
+
+    /* A call comes first of all with its id: those before it are complete. */
+    if (is_call && ++r->calls % ENGINE_CALLS == 0) {
+        if (r->engine)
+            sl_edges_delivered(r->engine, ev->start_ns);
+        if (r->sinks->complete)
+            r->sinks->complete(r->sinks->user, decided_before(r, ev->start_ns));
+    }
+    if (++r->events % PROGRESS_EVENTS == 0)
+        sl_progress_step(&r->progress, r->events, sl_trace_events_count(r->feed->events));
+    if (r->engine)
+        sl_edges_event(r->engine, ev);
+    else
+        give_joined(r, ev);
+    if (r->sinks->event && ev->kind != SL_RECORDED_EDGES_EDGE)
+        r->sinks->event(r->sinks->user, ev);
+    return rc;
+}
+
+/* How many there are tells whether a wait without a row may have been for another one: wherever in
+ * the file the other begins. */
+static void give_contexts(struct run *r)
+{
+    struct sl_event context;
+    size_t at = 0;
+
+    while (sl_trace_events_next_context(r->feed->events, &at, &context))
+        sl_edges_event(r->engine, &context);
+}
+
+static int run_all(struct run *r)
+{
+    struct sl_event ev;
+    int rc, failed = 0;
+
+    if (r->engine && !r->feed->header.own_file)
+        give_contexts(r);
+    while (!failed && (rc = sl_trace_events_next(r->feed->events, &ev)) == 1)
+        failed = give(r, &ev);
+    if (!failed && rc == 0)
+        failed = give_rows(r, UINT64_MAX);
+    if (failed || rc)
+        return failed ? failed : rc;
+    if (r->engine)
+        sl_edges_flush(r->engine);
+    return 0;
+}
+
+/* A file of ours that says so holds everything since its process used a GPU: nothing was recorded
+ * outside its window, and no wait was for work from before it. */
+static int has_everything(const struct sl_header *h)
+{
+    int told = 0;
+
+    for (unsigned i = 0; i < h->counters; i++) {
+        int is_outside = strcmp(h->counter[i].name, sl_stats_name(SL_STAT_OUTSIDE_WINDOW)) == 0;
+
+        if (!is_outside &&
+            strcmp(h->counter[i].name, sl_stats_name(SL_STAT_EDGES_LOST_BEFORE_WINDOW)) != 0)
+            continue;
+        if (h->counter[i].value)
+            return 0;
+        told += is_outside;
+    }
+    return h->own_file && told;
+}
+
+int sl_replay_run(struct sl_replay *f, const char *path, const struct sl_replay_sinks *sinks,
+                  char *why, size_t why_size)
+{
+    struct sl_edges_options opt = {
+        .cap_bytes = ENGINE_BYTES,
+        .online = f->header.own_file,
+        .foreign = !f->header.own_file,
+        .recording_since_ns = has_everything(&f->header) ? 0 : sl_trace_events_first_ns(f->events),
+        .shapes = sl_trace_events_shapes(f->events),
+        .sink = sinks->edges,
+        .sink_user = sinks->user,
+    };
+    struct run r = {.feed = f, .sinks = sinks};
+    int rc;
+
+    if (has_found(f)) {
+        read_lost(f);
+        return 0;
+    }
+    rc = has_joined(f) ? 0 : sl_edges_create(&r.engine, &opt);
+    if (rc) {
+        snprintf(why, why_size, "not enough memory to look into %s", path);
+        return rc;
+    }
+    sl_progress_begin(&r.progress, "following the work");
+    rc = run_all(&r);
+    sl_progress_end(&r.progress);
+    for (int i = 0; r.engine && i < SL_EDGE_LOST_COUNT; i++)
+        f->lost[i] = sl_edges_lost(r.engine, (enum sl_edge_loss)i);
+    if (!r.engine)
+        read_lost(f);
+    sl_edges_destroy(r.engine);
+    return rc ? sort_failed(path, rc, why, why_size) : 0;
+}
