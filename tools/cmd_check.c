@@ -19,7 +19,7 @@ enum {
 
 static const struct sl_flag options[] = {
     [OPT_JSON] = {"json", 0, NULL, "print one JSON object per file, for programs"},
-    [OPT_QUIET] = {"quiet", 'q', NULL, "print nothing; the exit status tells"},
+    [OPT_QUIET] = {"quiet", 'q', NULL, "print nothing; only the exit status says what was found"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -155,26 +155,36 @@ const struct sl_command sl_cmd_check = {
     .summary = "is a trace valid and complete, and what is in it?",
     .usage = "check [options] FILE...",
     .about =
-        "Reads Kineto traces (.json, .json.gz, .json.zst, and the .part of a job that is running "
-        "or\n"
-        "was killed; - is standard input) and shows what is in each: events per category, time\n"
-        "span, processes, devices, streams, rank, and every problem found, with its first place\n"
-        "(bytes count in the uncompressed text).\n"
+        "Checks traces and prints what is in them. FILE is a Kineto trace (.json, .json.gz, "
+        ".json.zst,\n"
+        "or the .part of a job that still runs or was killed) or a Chakra execution trace (.et).\n"
+        "- is standard input.\n"
         "\n"
-        "A problem is an error (the file is invalid or incomplete), a warning (a reader may\n"
-        "stumble) or a note. Files of syncline's are held to all that syncline promises; files of\n"
-        "torch.profiler's are judged as JSON and as Kineto traces, and their habits are notes.\n"
-        "Memory stays below 256 MiB whatever the size of the file.\n"
+        "For each Kineto trace it prints the events per category, the time span, the processes, "
+        "devices\n"
+        "and streams, the rank, and every problem with the place where it occurs first (bytes "
+        "count in\n"
+        "the uncompressed text). A problem is one of\n"
+        "  error    the file is invalid or incomplete\n"
+        "  warning  a reader may fail on it\n"
+        "  note     good to know\n"
+        "Files of syncline are checked for everything that syncline promises. Files of "
+        "torch.profiler\n"
+        "are checked as JSON and as Kineto traces; their known habits are notes. Memory stays "
+        "below\n"
+        "256 MiB whatever the size of the file.\n"
         "\n"
-        "Chakra execution traces (.et) are held to what simulators accept: framing, ids,\n"
-        "dependencies, types and the attributes of communication. There nodes that stand before\n"
-        "their parents take memory, up to 1 GiB of it; what would take more, and more than "
-        "4194304\n"
-        "different ids above 532676607, is not checked, and an error: the file may be invalid.",
+        "Chakra execution traces are checked for what simulators accept: framing, ids, "
+        "dependencies,\n"
+        "types and the attributes of communication. Nodes before their parents take memory, up to "
+        "1 GiB.\n"
+        "Two things are not checked, and are an error, since the file may be invalid: what would "
+        "take\n"
+        "more than that, and more than 4194304 different ids above 532676607.",
     .after = "Exit status:\n"
              "  0  every file is valid and complete\n"
              "  1  a file has errors\n"
-             "  2  a file cannot be read or is no trace, or wrong usage\n"
+             "  2  a file cannot be read or is not a trace, or wrong usage\n"
              "\n"
              "Examples:\n"
              "  syncline check trace.json.gz\n"

@@ -24,11 +24,12 @@ enum {
 static const struct sl_flag options[] = {
     [OPT_TO] = {"to", 't', "FORMAT", "kineto (plain JSON), kineto-gz, kineto-zst or chakra"},
     [OPT_OUTPUT] = {"output", 'o', "FILE",
-                    "where to write (folders are made); it appears when complete"},
-    [OPT_LEVEL] = {"level", 'l', "N", "compression: gzip 1 to 9 (6), zstd 1 to 19 (3)"},
-    [OPT_RANK] = {"rank", 'r', "N", "chakra: the rank in the file (the trace's own)"},
+                    "output file, which appears when it is complete; folders are created"},
+    [OPT_LEVEL] = {"level", 'l', "N",
+                   "compression level: gzip 1 to 9 (default 6), zstd 1 to 19 (default 3)"},
+    [OPT_RANK] = {"rank", 'r', "N", "chakra: the rank to write (default: the trace's own)"},
     [OPT_ET] = {"et", 'e', "FILE", "chakra: PyTorch's execution trace of the same run"},
-    [OPT_FORCE] = {"force", 'f', NULL, "replace FILE if it is there"},
+    [OPT_FORCE] = {"force", 'f', NULL, "replace the output file if it exists"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -90,7 +91,7 @@ static int set_level(struct sl_convert_request *r, const struct format *f, const
         return 0;
     if (f->level_max == 0)
         return sl_args_complain(r->command,
-                                "--level has no meaning for what is not compressed: leave it out");
+                                "--level applies to compressed output only: leave it out");
     if (sl_args_number(level, (uint64_t)f->level_max, &value) != 0 || value < 1)
         return sl_args_complain(r->command, "--level %s: %s%s takes 1 to %d", level, f->name,
                                 f->end ? f->end : "", f->level_max);
@@ -142,43 +143,47 @@ static int run(const struct sl_args *args)
 
 const struct sl_command sl_cmd_convert = {
     .name = "convert",
-    .summary = "another compression, or a Chakra execution trace; closes a trace that was cut",
+    .summary = "recompress a trace, complete a .part file, or make a Chakra execution trace",
     .usage = "convert FILE --to FORMAT -o FILE [options]",
     .about =
         "Writes the trace in FILE (plain, gzip or zstd; - is standard input) in another form.\n"
         "\n"
-        "kineto, kineto-gz, kineto-zst: another compression; the JSON text stays the same, byte "
-        "for\n"
-        "byte. HTA and Perfetto read kineto and kineto-gz, not zstd. A trace that is cut or "
-        "damaged\n"
-        "(the .part of a job that was killed, a copy that stopped half way) is closed after its "
-        "last\n"
-        "whole event, so that the output is a valid trace; what was lost is said on standard "
-        "error.\n"
+        "kineto, kineto-gz, kineto-zst:\n"
+        "  another compression. The JSON text stays the same, byte for byte. HTA and Perfetto read "
+        "kineto\n"
+        "  and kineto-gz, not kineto-zst. A trace that is truncated or damaged (the .part of a job "
+        "that\n"
+        "  was killed, an interrupted copy) is completed after its last whole event, so the output "
+        "is a\n"
+        "  valid trace. What was lost is reported on standard error.\n"
         "\n"
-        "chakra: an execution trace of MLCommons Chakra, one file a rank (name it PREFIX.RANK.et), "
-        "of\n"
-        "torch.profiler's traces or syncline's, with every synchronization edge. A name that ends "
-        "in\n"
-        ".gz or .zst is compressed; ASTRA-sim reads raw files alone. With --et, operators get the\n"
-        "inputs, outputs and attributes that PyTorch's ExecutionTraceObserver wrote. Process "
-        "groups\n"
-        "are added to PREFIX.comm_groups.json beside it. Where FILE is an execution trace itself,\n"
-        "it is closed in the same way, or compressed anew. Memory stays below 500 MiB; what does\n"
-        "not fit is sorted in temporary files (TMPDIR, else /tmp).",
-    .after =
-        "Exit status:\n"
-        "  0  the output is the whole trace\n"
-        "  1  the input is broken, was changed, has rows without sense, or does not fit --et: the\n"
-        "     output has the rest, closed properly\n"
-        "  2  nothing was written: the input cannot be read, the output cannot be written, or\n"
-        "     wrong usage\n"
+        "chakra:\n"
+        "  an execution trace of MLCommons Chakra, with every sync edge, from a trace of syncline "
+        "or\n"
+        "  torch.profiler. One file is one rank: name it PREFIX.RANK.et. A name that ends in .gz "
+        "or .zst\n"
+        "  is compressed; ASTRA-sim reads only raw files. With --et, operators get the inputs, "
+        "outputs\n"
+        "  and attributes that PyTorch's ExecutionTraceObserver wrote. Process groups are added "
+        "to\n"
+        "  PREFIX.comm_groups.json beside the output. If FILE is an execution trace itself, it is\n"
+        "  completed in the same way, or compressed.\n"
         "\n"
-        "Examples:\n"
-        "  syncline convert 1.pt.trace.json.zst --to kineto-gz -o trace.json.gz\n"
-        "  syncline convert 1.pt.trace.json.zst.part --to kineto -o rescued.json\n"
-        "  syncline convert trace.json.gz --to chakra -o job.0.et\n"
-        "  zcat trace.json.gz | syncline convert - --to kineto-zst -o trace.json.zst\n",
+        "Memory stays below 500 MiB; what does not fit is sorted in temporary files (TMPDIR, else "
+        "/tmp).",
+    .after = "Exit status:\n"
+             "  0  the output is the whole trace\n"
+             "  1  the output is valid but not all of it: the input is broken, was changed by "
+             "another program,\n"
+             "     has events whose ids or times make no sense, or does not fit --et\n"
+             "  2  nothing was written: the input cannot be read, the output cannot be written, or "
+             "wrong usage\n"
+             "\n"
+             "Examples:\n"
+             "  syncline convert 1.pt.trace.json.zst --to kineto-gz -o trace.json.gz\n"
+             "  syncline convert 1.pt.trace.json.zst.part --to kineto -o rescued.json\n"
+             "  syncline convert trace.json.gz --to chakra -o job.0.et\n"
+             "  zcat trace.json.gz | syncline convert - --to kineto-zst -o trace.json.zst\n",
     .options = options,
     .operands_max = 1,
     .run = run,

@@ -13,7 +13,7 @@ enum {
 };
 
 static const struct sl_flag options[] = {
-    [OPT_QUIET] = {"quiet", 'q', NULL, "print notes and problems alone"},
+    [OPT_QUIET] = {"quiet", 'q', NULL, "print only notes and problems"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -55,13 +55,15 @@ static int run(const struct sl_args *args)
 
 const struct sl_command sl_cmd_doctor = {
     .name = "doctor",
-    .summary = "what would be recorded here, and why not?",
+    .summary = "what would be recorded on this machine, and why not?",
     .usage = "doctor [options]",
     .about =
-        "Looks at this machine and this environment as a job would find them: driver, devices and\n"
-        "their permissions, CUPTI, libsyncline.so, the SYNCLINE_* options, the output folder, and\n"
-        "other profilers. Each line is ok, a note, or a problem with its remedy. Run it where the\n"
-        "job runs: in its container, with its environment. Nothing is changed.",
+        "Looks at this machine and environment as a job would find them: driver, devices and "
+        "their\n"
+        "permissions, CUPTI, libsyncline.so, the SYNCLINE_* options, the output folder, other "
+        "profilers.\n"
+        "Each line is ok, a note, or a problem with its remedy. Run it where the job runs: in its\n"
+        "container, with its environment. It changes nothing.",
     .after = "Exit status:\n"
              "  0  recording would work\n"
              "  1  there are problems\n"

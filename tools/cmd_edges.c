@@ -27,8 +27,9 @@ enum {
 static const struct sl_flag options[] = {
     [OPT_JSON] = {"json", 0, NULL, "print one JSON object per edge, for programs"},
     [OPT_KIND] = {"kind", 'k', "KIND", "only edges of this kind"},
-    [OPT_MIN_WAIT] = {"min-wait", 'm', "NS", "only edges waited for at least so long"},
-    [OPT_SUMMARY] = {"summary", 's', NULL, "totals by line of code, kind, source, place, step"},
+    [OPT_MIN_WAIT] = {"min-wait", 'm', "NS", "only waits of at least NS nanoseconds"},
+    [OPT_SUMMARY] = {"summary", 's', NULL,
+                     "totals by line of code, kind, GPU operation, operator or range, and step"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -169,7 +170,7 @@ static void print_end(const struct work *w)
             sl_edges_print_summary_text(stdout, w->feed->events, w->summary);
         printf("%s%s edges", w->summary || w->shown ? "\n" : "", sl_format_count(count, w->edges));
         if (w->shown != w->edges)
-            printf(", %s of them as asked for", sl_format_count(count, w->shown));
+            printf(", %s of them shown", sl_format_count(count, w->shown));
         printf("%s%s\n", any ? "; left out: " : "", lost);
     }
 }
@@ -238,36 +239,42 @@ static int run(const struct sl_args *args)
 
 const struct sl_command sl_cmd_edges = {
     .name = "edges",
-    .summary = "which GPU operation released each wait, and how long was waited?",
+    .summary = "which GPU operation did each wait wait for, and how long?",
     .usage = "edges FILE [options]",
     .about =
-        "Reads a Kineto trace (plain, gzip or zstd; - is standard input), torch.profiler's or\n"
-        "syncline's, and prints its edges: each says that a call, or a GPU operation, could not "
-        "go\n"
-        "on before another GPU operation had ended, how long was waited for that (0: it had ended\n"
-        "before), and how long it took to go on after that.\n"
+        "Prints the sync edges of a Kineto trace of syncline or torch.profiler (plain, gzip or "
+        "zstd; - is\n"
+        "standard input). An edge says that a call, or a GPU operation, could not go on before "
+        "another\n"
+        "GPU operation had completed. It also says how long the wait took (0 if the operation had\n"
+        "completed before) and how long the waiter took to go on after that.\n"
         "\n"
-        "Kinds: device_sync, context_sync, stream_sync, event_sync, event_query, stream_query, "
-        "copy,\n"
-        "memset, free, alloc, stream_wait, legacy_default, graph, implicit. An edge is exact (it\n"
-        "follows from the order of enqueue), overlapping (enqueue and wait overlapped) or "
-        "inferred\n"
-        "(from times, where no record says it). What cannot be known is left out and counted by\n"
-        "reason.\n"
+        "Kinds:\n"
+        "  device_sync, context_sync, stream_sync, event_sync, event_query, stream_query, copy, "
+        "memset,\n"
+        "  free, alloc, stream_wait, legacy_default, graph, implicit\n"
         "\n"
-        "The summary counts each wait once. Where it ended with a copy (.item(), .cpu()) but the\n"
-        "GPU ran kernels before that for longer, it names the last of these.\n"
+        "An edge is\n"
+        "  exact        it follows from the order in which work was enqueued\n"
+        "  overlapping  another thread enqueued work during the wait, and a rule decided\n"
+        "  inferred     no record says it; it follows from times, or unseen work is possible\n"
+        "If the answer to a wait cannot be known, the wait has no edge and is counted by reason.\n"
         "\n"
-        "Files of torch.profiler's tell most when they were made with the option\n"
-        "enable_cuda_sync_events of torch._C._profiler._ExperimentalConfig.\n"
+        "--summary counts each wait once. If a wait ended with a copy (.item(), .cpu()) but the "
+        "GPU ran\n"
+        "kernels for longer before that, the summary names the last of these kernels.\n"
         "\n"
-        "Memory stays below 256 MiB; what does not fit is sorted in temporary files (TMPDIR, else\n"
+        "Traces of torch.profiler say most if they were made with enable_cuda_sync_events of\n"
+        "torch._C._profiler._ExperimentalConfig.\n"
+        "\n"
+        "Memory stays below 256 MiB; what does not fit is sorted in temporary files (TMPDIR, else "
         "/tmp).",
     .after = "Exit status:\n"
-             "  0  the edges of the whole trace\n"
-             "  1  the file is broken or changed, or has rows without sense or of several\n"
-             "     processes: the edges of the rest\n"
-             "  2  the file cannot be read or is no trace, or wrong usage\n"
+             "  0  the edges of the whole trace were printed\n"
+             "  1  the edges of a part were printed: the file is broken, was changed by another "
+             "program, has\n"
+             "     events whose ids or times make no sense, or has several processes\n"
+             "  2  the file cannot be read or is not a trace, or wrong usage\n"
              "\n"
              "Examples:\n"
              "  syncline edges --min-wait 1000000 trace.json.gz\n"

@@ -159,17 +159,18 @@ const struct sl_command sl_cmd_run = {
     .summary = "run a command and record it",
     .usage = "run [options] [--] COMMAND [ARGUMENT]...",
     .about =
-        "Runs the command with the library in every process of its that uses CUDA, and with\n"
-        "the Python package in every interpreter from its start, before PyTorch is there.\n"
-        "From then on the process is the command: its exit status, signals and output are its\n"
-        "own. Other options are variables: docs/configuration.md, `syncline doctor`.\n"
+        "Runs COMMAND and records it. Every process of the command that uses CUDA loads "
+        "libsyncline.so,\n"
+        "and every Python interpreter loads the package syncline when it starts, before PyTorch.\n"
+        "COMMAND replaces this process: exit status, signals and output are the command's own.\n"
         "\n"
-        "Sets CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH (if it is not set) and PYTHONPATH;\n"
-        "a sitecustomize of your own is run all the same.",
-    .after = "Exit status: the command's; else\n"
-             "  2    wrong usage, or another profiler is in the environment\n"
+        "Sets CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH (unless it is set) and PYTHONPATH. A\n"
+        "sitecustomize of your own still runs. Further options are environment variables: see\n"
+        "docs/configuration.md and `syncline doctor`.",
+    .after = "Exit status: that of the command, or\n"
+             "  2    wrong usage, or the environment names another profiler\n"
              "  126  the command cannot be run\n"
-             "  127  it was not found\n"
+             "  127  the command was not found\n"
              "\n"
              "Examples:\n"
              "  syncline run python train.py\n"

@@ -16,7 +16,7 @@ static const struct sl_command *const commands[] = {&sl_cmd_check, &sl_cmd_conve
 
 static void print_help(FILE *f)
 {
-    fputs("syncline - reads the traces that libsyncline.so writes, and any Kineto trace.\n\n"
+    fputs("syncline - records GPU programs, and reads their traces and those of torch.profiler.\n\n"
           "Usage: syncline COMMAND [options] ...\n\nCommands:\n",
           f);
     for (int i = 0; i < COMMAND_COUNT; i++)
@@ -25,8 +25,9 @@ static void print_help(FILE *f)
           "  --help     this text; `syncline COMMAND --help` for one command\n"
           "  --version  the version\n"
           "\n"
-          "Recording needs no command: the CUDA driver loads the library named by a variable.\n"
-          "(`syncline run` sets it, and has Python load the package at its start.)\n"
+          "Recording needs no command, only an environment variable. The CUDA driver loads the\n"
+          "library that it names. (`syncline run` sets the variable, and also loads the Python\n"
+          "package when Python starts.)\n"
           "  CUDA_INJECTION64_PATH=/usr/lib/libsyncline.so python train.py\n"
           "\n"
           "Examples:\n"

@@ -1,19 +1,21 @@
 /*
- * syncline.h - talk to the profiler inside this process, if there is one.
+ * syncline.h - talk to the profiler in this process, if there is one.
  *
- * No linking is needed: the functions here look for libsyncline.so among the libraries that are
- * already loaded, and again whenever others were loaded, until found. Without it, and until it is
- * loaded, every call returns -EAGAIN and does nothing. C99 and C++, glibc.
+ * Nothing needs to be linked. The functions find libsyncline.so among the libraries that are
+ * already loaded; if it is not there, they look again after other libraries were loaded. Until it
+ * is loaded, every call returns -EAGAIN and does nothing. C99 and C++, glibc.
  *
  *   #include <syncline/syncline.h>
  *   sl_start();  ...  sl_stop();
  *
- * Threads: any, but not a signal handler. None of these calls blocks, allocates or calls CUDA; they
- * leave a request for the profiler's own thread. (The first sl_start() may have to make that
- * thread.) sl_hand_over() and sl_take_back() alone wait for that thread. The dynamic linker is
- * asked in each call for the function, and without the library whether anything was loaded: it has
- * a lock, which a thread that loads or unloads a library holds. Looking for the library, which
- * comes after such a load alone, reads the linker's cache.
+ * Threads: any, but not a signal handler.
+ *
+ * Cost: no call blocks, allocates or calls CUDA. Each leaves a request for the profiler's own
+ * thread. The exceptions: sl_hand_over() and sl_take_back() wait for that thread, and the first
+ * sl_start() may have to create it. Each call asks the dynamic linker for the function, or, without
+ * the library, whether anything was loaded. For that the linker takes its lock, which a thread that
+ * loads or unloads a library holds. The library itself is searched for only after such a load; that
+ * reads the linker's cache.
  */
 #ifndef SYNCLINE_H
 #define SYNCLINE_H
@@ -31,31 +33,30 @@ extern "C" {
 #define SYNCLINE_SONAME  "libsyncline.so.0"
 
 enum sl_state {
-    SL_STATE_PASSIVE =
-        0,              /* loaded, and not recording in this process (disabled, a fork, no CUPTI) */
-    SL_STATE_ARMED = 1, /* waiting: for CUDA's first use, or between windows */
-    SL_STATE_LEAD_IN = 2, /* CUPTI on, window about to open */
-    SL_STATE_RECORDING = 3,
-    SL_STATE_DRAINING = 4, /* window over, its last records on their way to the file */
+    SL_STATE_PASSIVE = 0,   /* does not record in this process: disabled, a fork, no CUPTI */
+    SL_STATE_ARMED = 1,     /* waits for the first use of CUDA, or for the next window */
+    SL_STATE_LEAD_IN = 2,   /* CUPTI is on, the window is about to open */
+    SL_STATE_RECORDING = 3, /* the window is open */
+    SL_STATE_DRAINING = 4,  /* the window is over, its last records are being written */
 };
 
-/* Set `size` to sizeof(struct sl_status) before the call; a newer library fills what fits. */
+/* Set `size` to sizeof(struct sl_status) before the call. A newer library fills only what fits. */
 struct sl_status {
     size_t size;
     int32_t state;              /* enum sl_state */
     uint32_t window;            /* number of the current or last window, from 1 */
-    uint64_t windows_completed; /* files that are complete on disk */
+    uint64_t windows_completed; /* windows whose file is complete on disk */
     uint64_t records;           /* CUPTI records decoded */
-    uint64_t events_written;
-    uint64_t dropped;      /* records and events lost: dropped_* and undelivered_at_exit of files */
-    uint64_t memory_bytes; /* host memory held for events and CUPTI's buffers */
-    char last_file[1024];  /* last complete trace; "" if none */
-    char reason[256];      /* why passive; "" otherwise */
+    uint64_t events_written;    /* events in files */
+    uint64_t dropped;      /* lost records and events: the files' dropped_*, undelivered_at_exit */
+    uint64_t memory_bytes; /* host memory for events and CUPTI buffers */
+    char last_file[1024];  /* path of the last complete trace; "" if none */
+    char reason[256];      /* why it is passive; "" otherwise */
 };
 
 #ifdef SL_BUILDING_LIBRARY
 
-/* The exports themselves; also what ctypes and other languages call. */
+/* The exported functions. Python (ctypes) and other languages call these. */
 int sl_start(void);
 int sl_stop(void);
 int sl_status(struct sl_status *status);
@@ -69,8 +70,8 @@ int sl_mark(const char *name);
 
 #else
 
-/* struct dl_phdr_info and dl_iterate_phdr() by names of ours: <link.h> has them for _GNU_SOURCE
- * alone. */
+/* struct dl_phdr_info and dl_iterate_phdr() under names of our own: <link.h> declares them only
+ * with _GNU_SOURCE. */
 struct sl_object_ {
     uintptr_t at;
     const char *name;
@@ -91,7 +92,7 @@ static inline int sl_take_loads_(struct sl_object_ *object, size_t size, void *l
 static inline void *sl_find_(const char *symbol)
 {
     static void *library;
-    static unsigned long long looked; /* when so many objects had been loaded */
+    static unsigned long long looked; /* number of objects loaded at the last look */
     void *handle = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
     unsigned long long loads = 0;
 
@@ -109,36 +110,53 @@ static inline void *sl_find_(const char *symbol)
     return dlsym(handle, symbol);
 }
 
-/* Opens a window (SYNCLINE_WINDOW=demand, or a pause of others), SYNCLINE_LEAD_IN later, so that it
- * is known what the GPU is busy with. 0; -EALREADY already open or opening; -EAGAIN no library;
- * -ENODEV passive; -EBUSY the last window is still draining: the request is kept. */
+/*
+ * Opens a window: with SYNCLINE_WINDOW=demand, or between other windows. It opens SYNCLINE_LEAD_IN
+ * later, so that the work that is pending then is known.
+ *
+ * 0, or -EALREADY: a window is open or opening. -EBUSY: the last window is still draining; the
+ * request is kept. -ENODEV: passive. -EAGAIN: no library.
+ */
 static inline int sl_start(void)
 {
     int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_start");
     return fn ? fn() : -EAGAIN;
 }
 
-/* Closes the window; its file is complete some time later (sl_status). One that was asked for and
- * has not opened yet never does, and leaves no file. 0; -EALREADY none open; -EAGAIN; -ENODEV. */
+/*
+ * Closes the window. Its file is complete some time later (see sl_status()). A window that was
+ * requested but has not opened yet is cancelled and leaves no file.
+ *
+ * 0, or -EALREADY: no window is open. -ENODEV, -EAGAIN: as sl_start().
+ */
 static inline int sl_stop(void)
 {
     int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_stop");
     return fn ? fn() : -EAGAIN;
 }
 
-/* The window ends here and the next one begins, as soon as the file is complete: what happens in
- * between (some 20 ms, more while a long kernel runs) is in neither, and an sl_stop() meanwhile
- * takes the next one back. 0; -EALREADY none is open; -EAGAIN; -ENODEV. */
+/*
+ * Ends the window here, and begins the next one as soon as the file is complete. Nothing is
+ * recorded in between: some 20 ms, or longer while a long kernel runs. An sl_stop() in that time
+ * cancels the next window.
+ *
+ * 0, or -EALREADY: no window is open. -ENODEV, -EAGAIN: as sl_start().
+ */
 static inline int sl_dump(void)
 {
     int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_dump");
     return fn ? fn() : -EAGAIN;
 }
 
-/* For another profiler in this process, which needs CUPTI for itself: before its first call of
- * CUPTI, and after its last. PyTorch's profiler and others that are linked with CUPTI are seen
- * without this, but get it back some 20 ms late. 0; -ENOTSUP SYNCLINE_HANDOVER=0; -EBUSY it still
- * records: what has CUPTI is watched as ever; -ETIMEDOUT; -EAGAIN; -ENODEV. */
+/*
+ * For another profiler in this process that needs CUPTI for itself. Call sl_hand_over() before its
+ * first CUPTI call and sl_take_back() after its last. Profilers that are linked with CUPTI, such as
+ * PyTorch's, are noticed without these calls, but then CUPTI is taken back some 20 ms later.
+ *
+ * 0, or -ENOTSUP: SYNCLINE_HANDOVER=0. -EBUSY: the other profiler still records; it is watched as
+ * without the call. -ETIMEDOUT: the profiler's thread did not answer. -ENODEV, -EAGAIN: as
+ * sl_start().
+ */
 static inline int sl_hand_over(void)
 {
     int (*fn)(void) = __extension__(int (*)(void)) sl_find_("sl_hand_over");
@@ -151,8 +169,11 @@ static inline int sl_take_back(void)
     return fn ? fn() : -EAGAIN;
 }
 
-/* A step of the job ends, and the next one begins: a row `ProfilerStep#N` of the trace. From the
- * first call on, no step is taken from PyTorch's optimizers and DataLoaders. 0; -EAGAIN; -ENODEV.
+/*
+ * Ends a step of the job, which is `ProfilerStep#N` in the trace, and begins the next one. From the
+ * first call on, PyTorch's optimizers and DataLoaders no longer define steps.
+ *
+ * 0, or -ENODEV, -EAGAIN: as sl_start().
  */
 static inline int sl_step(void)
 {
@@ -160,8 +181,12 @@ static inline int sl_step(void)
     return fn ? fn() : -EAGAIN;
 }
 
-/* A range of the calling thread, inside those that it has open; its end. The name is UTF-8, and
- * copied. A pop without a push does nothing. 0; -EINVAL: no name; -EAGAIN; -ENODEV. */
+/*
+ * Begins and ends a range of the calling thread. Ranges nest. The name is UTF-8 and is copied. A
+ * pop without a push does nothing.
+ *
+ * 0, or -EINVAL: no name. -ENODEV, -EAGAIN: as sl_start().
+ */
 static inline int sl_range_push(const char *name)
 {
     int (*fn)(const char *) = __extension__(int (*)(const char *)) sl_find_("sl_range_push");
@@ -174,14 +199,15 @@ static inline int sl_range_pop(void)
     return fn ? fn() : -EAGAIN;
 }
 
-/* A moment of the calling thread, with a name. Returns as sl_range_push(). */
+/* Marks a moment of the calling thread with a name. Returns the same as sl_range_push(). */
 static inline int sl_mark(const char *name)
 {
     int (*fn)(const char *) = __extension__(int (*)(const char *)) sl_find_("sl_mark");
     return fn ? fn(name) : -EAGAIN;
 }
 
-/* 0; -EAGAIN (status untouched); -EINVAL when status is NULL or its size too small. */
+/* Fills `status`. 0, or -EINVAL: status is NULL or its size is too small. -EAGAIN: no library;
+ * status is unchanged. */
 static inline int sl_status(struct sl_status *status)
 {
     int (*fn)(struct sl_status *) =

@@ -1,6 +1,7 @@
-"""`syncline run` puts this folder in front of PYTHONPATH, so that Python's start-up imports this
-file: the package is in the job before PyTorch is. A sitecustomize of the job's own then runs in our
-place, and without one it is as if there had been none: in both cases this folder leaves sys.path.
+"""`syncline run` puts this folder in front of PYTHONPATH, so Python imports this file when it
+starts, and the package is in the job before PyTorch. Then a sitecustomize of the job's own runs in
+our place; if there is none, it is as if there had been none. In both cases this folder leaves
+sys.path.
 """
 import os
 import sys
@@ -18,7 +19,7 @@ def _boot():
 
 
 def _is_left_alone():
-    """Python without a GIL, as in the library (collect/python/boot.c)."""
+    """Whether this Python has no GIL; the library checks the same (collect/python/boot.c)."""
     return "free-threading" in sys.version
 
 

@@ -1,7 +1,8 @@
-"""syncline in a Python program: mark steps and ranges, open and close windows, ask how it stands.
+"""Use syncline from a Python program: mark steps and ranges, open and close windows, ask for its
+state.
 
-Nothing here needs the profiler: where libsyncline.so is not in the process, every call does nothing.
-So a program may keep its calls, profiled or not. Nothing is slow, and nothing raises.
+If libsyncline.so is not in the process, every call does nothing. So a program may keep its calls,
+profiled or not. No call is slow, and none raises.
 
     import syncline
 
@@ -10,7 +11,7 @@ So a program may keep its calls, profiled or not. Nothing is slow, and nothing r
             ...
         syncline.step()
 
-A job needs none of this: steps are found by themselves where there is an optimizer or a DataLoader.
+No job needs this: steps are found automatically if there is an optimizer or a DataLoader.
 """
 import errno
 import functools
@@ -43,8 +44,8 @@ def _text(name):
 
 
 def _is_compiling():
-    """Whether torch.compile runs this in the program's stead. Then nothing of ours may be in its graph,
-    so what it compiles tells nothing."""
+    """Whether torch.compile is tracing this call. Nothing of ours may enter its graph, so compiled
+    code records nothing."""
     ask = getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", None)
     return ask is not None and ask()
 
@@ -54,8 +55,8 @@ def _call(name, *args):
 
 
 def _resume(within, body):
-    """Runs a generator or coroutine, each part of it between two pauses `within` the range: what the
-    thread does meanwhile is not in it."""
+    """Runs a generator or coroutine. Each part between two pauses is inside the range `within`;
+    what the thread does during a pause is not."""
     step, value = body.send, None
     while True:
         with within:
@@ -84,8 +85,8 @@ class _Awaitable:
 
 
 def step():
-    """Ends a step of the job, and begins the next one. Who calls it decides what a step is: neither
-    optimizers nor DataLoaders count from then on."""
+    """Ends a step of the job and begins the next one. From the first call on, only these calls
+    define steps; optimizers and DataLoaders no longer count."""
     _call("sl_step")
 
 
@@ -98,8 +99,9 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
         @syncline.range("load")
         def load(path): ...
 
-    Coroutines that take turns end each their own. As a decorator: of a generator or a coroutine each
-    part between two pauses is one; of an asynchronous generator nothing is.
+    Coroutines that take turns each end their own range. As a decorator of a generator or a
+    coroutine, it makes one range of each part between two pauses. It does nothing for an
+    asynchronous generator.
     """
 
     # No __init__: PyTorch 2.4 breaks a graph at a context manager that has one.
@@ -162,30 +164,32 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
 
 
 def mark(name):
-    """A moment of the calling thread, with a name."""
+    """Marks a moment of the calling thread with a name."""
     _call("sl_mark", _text(name))
 
 
 def start():
-    """Opens a window (SYNCLINE_WINDOW=demand, or a pause between others), SYNCLINE_LEAD_IN later,
-    and not before the last one has closed. True if one will open."""
+    """Opens a window (with SYNCLINE_WINDOW=demand, or between other windows). It opens when the
+    lead-in (SYNCLINE_LEAD_IN) is over and the previous window has closed. True if a window will
+    open."""
     return _call("sl_start") in (0, -errno.EBUSY)
 
 
 def stop():
-    """Closes the window; its file is complete some time later (status()). True if there was one."""
+    """Closes the window. Its file is complete some time later: see status(). True if a window was
+    open."""
     return _call("sl_stop") == 0
 
 
 def dump():
-    """The window ends here, so that what was recorded up to now is in a complete file soon, and the
-    next one begins as soon as it is: some 20 ms in between, more while a long kernel runs, are in
-    neither, and a stop() meanwhile takes the next one back. True if there was one."""
+    """Ends the window here, so that its file is complete soon, and begins the next window after
+    that. Nothing is recorded in between: some 20 ms, or longer while a long kernel runs. A stop()
+    in that time cancels the next window. True if a window was open."""
     return _call("sl_dump") == 0
 
 
 def status():
-    """How the profiler stands, as a dictionary; None where it is not in the process.
+    """The profiler's state as a dictionary; None if the profiler is not in the process.
 
     "state" is one of "passive" (with a "reason"), "armed", "lead-in", "recording", "draining"."""
     found = _library.status()

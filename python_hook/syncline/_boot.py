@@ -1,10 +1,11 @@
-"""How the package gets into a job. Executed by path, from the library (collect/python/boot.c) once
-CUDA is initialised, or from our sitecustomize.py at the interpreter's start.
+"""Loads the package into a job. The library (collect/python/boot.c) runs this file by its path once
+CUDA is initialised; our sitecustomize.py runs it when the interpreter starts.
 
-The import path stays as it is. The package is called `syncline`, unless the job has a module of that
-name: then ours gets another. At the interpreter's start nobody knows yet (the script's folder is not
-on the path), so there it gets the other name, and who imports `syncline` has what the path gives: the
-job's module, or the package once more, with the same parts behind it (__init__.py).
+The import path does not change. The package is called `syncline`, unless the job has a module of
+that name: then ours is called `_syncline`. When the interpreter starts, the script's folder is not
+on the path yet, so nobody knows whether the job has such a module. The package is then always
+`_syncline`. `import syncline` finds what the path gives: the job's module, or the package once
+more, which shares the same parts (__init__.py).
 """
 import importlib.util
 import os
@@ -14,7 +15,7 @@ NAME, OTHER_NAME = "syncline", "_syncline"
 
 
 def _find(name):
-    """Where the job would find this name: (known, file of it)."""
+    """Where the job would find a module of this name: (is it known, its file)."""
     if name in sys.modules:
         return True, getattr(sys.modules[name], "__file__", None)
     try:
@@ -29,7 +30,7 @@ def _is_ours(file):
 
 
 def _load(name, folder):
-    """Ours, under this name."""
+    """Loads our package under this name."""
     spec = importlib.util.spec_from_file_location(
         name, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
     module = importlib.util.module_from_spec(spec)
@@ -42,7 +43,7 @@ def _load(name, folder):
 
 
 def _choose(folder, is_early):
-    """The name that ours has. Where the path has no `syncline` at all there is one from now on."""
+    """The name that our package gets. If the path has no `syncline` at all, it has one from now on."""
     if is_early and NAME not in sys.modules:
         return OTHER_NAME
     is_known, file = _find(NAME)
@@ -53,7 +54,7 @@ def _choose(folder, is_early):
 
 
 def start(is_early=False):
-    """Why nothing will be hooked; "" if all is well."""
+    """Returns why nothing will be hooked, or "" if all is well."""
     if sys.version_info < (3, 9):
         return "Python before 3.9 is left alone: no steps"
     folder = os.path.dirname(os.path.abspath(__file__))

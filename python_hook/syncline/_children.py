@@ -1,5 +1,6 @@
-"""Children of multiprocessing: forked ones leave by os._exit, of which the library hears nothing. What
-multiprocessing does before that, it does from a list of its own, and we are the last on it."""
+"""Completes the files of multiprocessing's children. A forked child leaves by os._exit, which the
+library does not notice. multiprocessing runs a list of finalizers before that; ours is the last on
+it."""
 import sys
 
 from . import _library
@@ -12,7 +13,8 @@ def _end():
 
 
 def watch():
-    """In each process that is hooked, on any thread: nothing in one that multiprocessing has not made."""
+    """Adds the finalizer. Called in each process that is hooked, on any thread; does nothing in a
+    process that multiprocessing did not start."""
     process = sys.modules.get("multiprocessing.process")
     util = sys.modules.get("multiprocessing.util")
     if process is not None and util is not None and process.parent_process() is not None:

@@ -1,5 +1,5 @@
-"""Which process groups there are, for the trace's header, as torch.profiler has it there. On the
-threads that make groups."""
+"""Reports the process groups for the trace's header, in torch.profiler's form. Runs on the threads
+that create groups."""
 import functools
 import json
 
@@ -10,7 +10,8 @@ _TEXT_MOST = 200_000
 
 
 def _ranks(world, group):
-    """A new default group is told of before its ranks are known: they are all there are."""
+    """The ranks of a group. A new default group is reported before its ranks are known; it has all
+    ranks."""
     known = world.pg_group_ranks.get(group)
     return list(range(group.size())) if known is None else list(known)
 
@@ -46,8 +47,8 @@ def _info(module, with_ranks=True):
 
 
 def _newest(world):
-    """What is another one wherever this rank is in a group that it was not in. The newest's name alone
-    would not tell of one that is gone, nor the count of one that came in its place."""
+    """A value that changes whenever this rank joins another group. The newest group's name alone
+    would miss a group that is gone; the count alone would miss one that replaced it."""
     newest = next(reversed(world.pg_map), None)
     return len(world.pg_map), id(newest), world.pg_names.get(newest)
 
@@ -63,7 +64,7 @@ def _tell(module):
 
 
 def _attach(module):
-    """Both are called by PyTorch's own functions, under their names in this module."""
+    """Wraps two functions that PyTorch itself calls by their names in this module."""
     told = None
 
     def tell():
@@ -72,7 +73,8 @@ def _attach(module):
         _tell(module)
 
     def tell_of_another():
-        """Every rank makes every group: those that this one is not in change nothing."""
+        """Reports the groups if this rank joined one. Every rank creates every group; the others
+        change nothing."""
         if _newest(module._world) != told:
             tell()
 

@@ -1,6 +1,6 @@
-"""What runs inside a job: each part waits for the module of PyTorch's that it is about, and leaves a
-hook there. PyTorch is never imported from here, and no part is needed by another: what one does not
-find in this PyTorch is said in one line, and the job goes on."""
+"""Installs the hooks in a job. Each part waits for one module of PyTorch and hooks into it. Nothing
+here imports PyTorch, and no part needs another. If this PyTorch lacks what a part expects, one line
+says so, and the job goes on."""
 import os
 import sys
 
@@ -14,7 +14,7 @@ _is_started = False
 
 
 def _attach(what, attach):
-    """`attach`, which says what it missed instead of raising it."""
+    """`attach`, made safe: it reports what it missed instead of raising."""
     def attached(module):
         try:
             attach(module)
@@ -31,8 +31,8 @@ def _check(torch):
 
 
 def start():
-    """"", or why not. Once for all that a forked child has from its parent; in the child again for
-    what it has not, and again for what the library has found out since."""
+    """Returns "", or why nothing is hooked. A forked child keeps its parent's hooks; a call in the
+    child adds what is missing. A later call adds what the library has found out since."""
     global _is_started
     if os.environ.get("SYNCLINE_PYTHON", "").lower() not in ("", "1", "on", "yes", "true"):
         return "switched off by SYNCLINE_PYTHON"

@@ -1,9 +1,9 @@
-"""Who waits for a module: called when the program has imported it, or at once if it has already.
+"""Calls a function when the program has imported a module, or at once if it already has.
 
-One finder stands in front of the others from then on. For exactly the names that are waited for it
-asks the others, and has the loader that they give call us after the module's code has run. The loader
-stays what it was in all other respects. (The finder stays, too: importlib walks along sys.meta_path
-as it is, and would pass over the one behind it.)
+For that, one finder is put in front of sys.meta_path. For exactly the awaited names it asks the
+other finders, and makes the loader that they return call us after the module's code has run. The
+loader is unchanged in all other respects. The finder stays: importlib walks along sys.meta_path
+itself, and would skip the entry after a removed one.
 """
 import contextlib
 import sys
@@ -12,12 +12,13 @@ _waiting = {}  # name -> functions
 
 
 def _is_whole(module):
-    """Not in the middle of its own import."""
+    """Whether the module's own import is over."""
     return not getattr(getattr(module, "__spec__", None), "_initializing", False)
 
 
 def when_imported(name, function):
-    """Calls function(module), now or later, on the thread that imports it. It must not raise."""
+    """Calls function(module), now or later, on the thread that imports the module. The function
+    must not raise."""
     module = sys.modules.get(name)
     if module is not None and _is_whole(module):
         function(module)
@@ -33,7 +34,7 @@ def _tell(name, module):
 
 
 def _look_for_whole():
-    """Those that were in the middle of their import when they were asked for."""
+    """Serves modules that were still being imported when they were asked for."""
     for name in list(_waiting):
         module = sys.modules.get(name)
         if module is not None and _is_whole(module):
@@ -41,9 +42,10 @@ def _look_for_whole():
 
 
 def _watch(loader, name):
-    """Has `loader` call us once its module's code has run. One that is a class serves all modules of
-    its kind, and is left alone; so is one that takes no attributes. What they load is seen at a later
-    import. What it has of its own, and not from its class, may be another tool's hook (wrapt's)."""
+    """Makes `loader` call us once its module's code has run. Two loaders are left alone: a class,
+    which serves all modules of its kind, and one that takes no attributes. Their modules are
+    noticed at a later import. An exec_module of the loader's own, not of its class, may be another
+    tool's hook (wrapt's)."""
     run = getattr(loader, "exec_module", None)
     own = getattr(loader, "__dict__", None)
     if run is None or own is None or isinstance(loader, type):

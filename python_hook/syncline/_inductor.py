@@ -1,7 +1,7 @@
-"""Graphs that torch.compile made by inductor, as ranges while they run, under the name that PyTorch has
-for them: `## Call CompiledFxGraph KEY ##`. Of its versions 2.9 makes a record_function of that name always,
-which the trace has anyway; 2.11 to 2.15 only while a profiler of their own runs, 2.4 to 2.7 never. On the
-threads that run the graphs.
+"""Ranges for the graphs that torch.compile makes with inductor, while they run. The name is
+PyTorch's own: `## Call CompiledFxGraph KEY ##`. PyTorch 2.9 always makes such a record_function
+itself; 2.11 to 2.15 only while a profiler of their own runs; 2.4 to 2.7 never. Runs on the threads
+that run the graphs.
 """
 import functools
 import sys
@@ -15,7 +15,8 @@ def _tells_always(call):
 
 
 def _hide(function):
-    """From Dynamo, which passes over what lies in PyTorch's folder, and would trace what is around it."""
+    """Hides `function` from Dynamo. Dynamo skips functions in PyTorch's folder, but would trace one
+    of ours around them."""
     skip = getattr(sys.modules.get("torch._dynamo.decorators"), "skip", None)
     if skip is not None:
         skip(function)

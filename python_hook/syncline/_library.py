@@ -1,5 +1,5 @@
-"""libsyncline.so, if it is in the process: it is looked for among the loaded libraries, never
-loaded. Any thread."""
+"""Access to libsyncline.so if it is in the process. It is looked up among the loaded libraries and
+never loaded. Any thread."""
 import os
 import sys
 import time
@@ -20,7 +20,8 @@ _is_passive = False  # in a forked child, or where the program refuses us
 
 
 def _open():
-    """Two views of the library: functions that return at once keep the GIL, others let go of it."""
+    """Opens two views of the library: one keeps the GIL, for functions that return at once; the
+    other releases it."""
     import ctypes
 
     mode = os.RTLD_LAZY | os.RTLD_NOLOAD
@@ -40,8 +41,8 @@ def _look_up(name, blocks):
 
 
 def function(name, blocks=False):
-    """The library's function of this name; None: the library, or the function, is not there, or the
-    program does not let anybody call it."""
+    """The library's function of this name. None if the library or the function is missing, or if
+    the program forbids such calls."""
     global _is_passive, _next_look_ns
     found = _found.get(name)
     if found is None and not _is_passive:
@@ -61,8 +62,8 @@ def function(name, blocks=False):
 
 
 def when_loaded(act):
-    """Calls it now, or when the library has come and has us look(): under `syncline run` PyTorch may be
-    there before it."""
+    """Calls `act` now, or at a look() after the library was loaded: under `syncline run` PyTorch
+    may come before the library."""
     _later.append(act)
     look()
 
@@ -75,8 +76,8 @@ def look():
 
 
 def call(name, *args, blocks=False):
-    """What the function returns: 0, or a negative errno. `args`: bytes and ints. Raises nothing; what
-    interrupts the job (KeyboardInterrupt) goes on."""
+    """Returns what the function returns: 0, or a negative errno. `args` are bytes and ints. Raises
+    nothing, except what interrupts the job (KeyboardInterrupt)."""
     if _is_passive:
         return NOTHING
     try:
@@ -87,7 +88,7 @@ def call(name, *args, blocks=False):
 
 
 def status():
-    """struct sl_status of syncline.h; None: there is none."""
+    """struct sl_status of syncline.h; None if there is none."""
     ask = None if _is_passive else function("sl_status")
     if ask is None:
         return None
@@ -105,8 +106,8 @@ def status():
 
 
 def look_after_fork():
-    """In the child of a fork: a library that was recording does nothing there, so nothing is asked of
-    it. One that was not may begin in the child."""
+    """Runs in the child of a fork. A library that was recording does nothing in the child, so it is
+    not asked any more. A library that was not may begin in the child."""
     global _is_passive
     found = status() if "ctypes" in sys.modules else None
     _is_passive = found is not None and found.state == 0

@@ -1,5 +1,5 @@
 """Forward passes of modules as ranges (SYNCLINE_MODULES=1), named as the outermost module names its
-parts. PyTorch's global hooks; on the threads that run the modules."""
+parts. Uses PyTorch's global hooks, on the threads that run the modules."""
 import os
 import sys
 import threading
@@ -11,8 +11,8 @@ _MISSES = 16  # modules that are no parts of an outermost one, until its parts a
 
 
 class _Names:
-    """The names of a module's parts. A part is known by its id for as long as it is alive: modules
-    may be compared and hashed in ways of their own."""
+    """The names of a module's parts. A part is identified by its id while it is alive, since
+    modules may define comparison and hash in their own way."""
 
     def __init__(self, root):
         self._known = {}  # id -> the part, not kept alive, and its range's name
@@ -37,7 +37,7 @@ class _Names:
         return id(part) in self._known
 
     def of(self, part, root):
-        """Parts may be added and replaced at any time."""
+        """The name of a part. Parts may be added and replaced at any time."""
         if not self.has(part) and self._misses < _MISSES:
             self._list(root)
             self._misses += not self.has(part)
@@ -58,7 +58,8 @@ _names = {}  # id of an outermost module -> it, not kept alive, and its names
 
 
 def _name_of(part):
-    """Of a part of the running outermost module. What a class says of itself may be the program's code."""
+    """The name of a part of the running outermost module. The module's class may run code of the
+    program here, so errors are caught."""
     try:
         return _running.names.of(part, _running.root())
     except Exception:  # noqa: BLE001 - whatever it is, it is not the job's
@@ -73,7 +74,8 @@ def _names_under(root):
 
 
 def _is_inside(root, frame):
-    """Whether a call of `root` is under way around this one, which is of PyTorch's same function."""
+    """Whether a call of `root` is under way around this frame, through the same function of
+    PyTorch."""
     code = frame.f_code
     while frame.f_back is not None:
         frame = frame.f_back
@@ -83,9 +85,9 @@ def _is_inside(root, frame):
 
 
 def _leave_what_was_cut(part, frame):
-    """PyTorch calls no hook where a pass ends by KeyboardInterrupt or SystemExit: what it left open is
-    closed when the next one begins. The same module, or one that is no part of it, tells; but modules
-    may call themselves, and others."""
+    """Closes the ranges of a pass that ended by KeyboardInterrupt or SystemExit; PyTorch calls no
+    hook there. The next pass reveals it: it begins with the same module, or with one that is no
+    part of it, and is not inside a call of it. (Modules may call themselves and each other.)"""
     root = _running.root()
     if root is not None and (part is not root and _running.names.has(part) or
                              _is_inside(root, frame)):

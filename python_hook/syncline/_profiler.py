@@ -1,8 +1,9 @@
-"""torch.profiler gets CUPTI before it prepares a session, and syncline has it back when the session
-is over, before the job's next call. (Without this it is seen at its calls of CUPTI, and CUPTI is
-taken back some 20 ms after the last of them.) On the thread that profiles, which waits meanwhile.
+"""Hands CUPTI over to torch.profiler before it prepares a session, and takes it back when the
+session is over, before the job's next line. (Otherwise the library notices torch.profiler at its
+calls to CUPTI, and takes CUPTI back some 20 ms after the last of them.) Runs on the thread that
+profiles, which waits meanwhile.
 
-A session that wants CPU operators alone is no exception: libkineto records CUDA's calls with them.
+A session that wants only CPU operators is no exception: libkineto records CUDA calls with them.
 """
 import functools
 
@@ -18,7 +19,7 @@ def _take_back():
 
 
 def _attach(module):
-    """autograd's `profile` is what a torch.profiler.profile makes for each of its cycles."""
+    """Hooks autograd's `profile`, which torch.profiler.profile creates for each of its cycles."""
     session_class = module.profile
     prepare, stopped = session_class._prepare_trace, module._run_on_profiler_stop
 

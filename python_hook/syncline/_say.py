@@ -1,4 +1,4 @@
-"""Lines on stderr, as the library says them: SYNCLINE_LOG decides which. Any thread; never raises."""
+"""Prints lines on stderr like the library's; SYNCLINE_LOG selects them. Any thread; never raises."""
 import os
 import sys
 
@@ -20,7 +20,7 @@ _missed = set()
 
 
 def miss(what, why):
-    """Something of PyTorch's is not as we know it: once for each `what`."""
+    """Reports that something in PyTorch is not as expected: once for each `what`."""
     if what in _missed:
         return
     _missed.add(what)

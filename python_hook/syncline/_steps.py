@@ -1,8 +1,8 @@
-"""What a step of the job is, where the job does not say it: one step of its first optimizer; without
-optimizers, one batch of a DataLoader. Which of them counts, the library decides
-(control/step.h): the better source silences the others.
+"""Finds the job's steps if the job does not mark them: a step of its first optimizer; without
+optimizers, a batch of a DataLoader. The library decides which of them counts (control/step.h): the
+better source silences the others.
 
-All on the job's threads; the hooks only tell the library, and cost a microsecond.
+Runs on the job's threads. The hooks only report to the library, which takes a microsecond.
 """
 import functools
 import weakref
@@ -20,8 +20,8 @@ _PATIENCE = 32
 
 
 class _Optimizers:
-    """Several optimizers make one step: that of the first of them counts. (A GAN has two; sharded
-    ones call others of their own inside; a backward pass may step one for each parameter.)"""
+    """Decides which of several optimizers ends a step: the first. (A GAN has two. Sharded
+    optimizers call others inside. A backward pass may step one for each parameter.)"""
 
     def __init__(self):
         self._primary = None  # the first one's id
@@ -54,7 +54,7 @@ _optimizers = _Optimizers()
 
 
 def _is_compiling(torch_optimizer):
-    """torch.compile may trace through an optimizer: then it must find nothing of ours in it."""
+    """torch.compile may trace through an optimizer; it must find nothing of ours there."""
     compiler = getattr(getattr(torch_optimizer, "torch", None), "compiler", None)
     return getattr(compiler, "is_compiling", lambda: False)
 
@@ -70,7 +70,7 @@ def _attach_to_optimizers(module):
 
 
 def _attach_to_scaler(module):
-    """A step that a GradScaler skips, because gradients overflowed, is one all the same."""
+    """A step counts even if a GradScaler skips it because gradients overflowed."""
     original = module.GradScaler.step
 
     @functools.wraps(original)
@@ -85,9 +85,9 @@ def _attach_to_scaler(module):
 
 
 def _attach_to_loaders(module):
-    """A step begins when its batch is asked for. What is asked for in vain is the end of an epoch:
-    the next batch then goes on with the step that this began. In a job that trains, several batches
-    may make one step of the optimizer, so it is given some time to show itself."""
+    """A step begins when its batch is requested. If there is no batch, the epoch is over, and the
+    next batch belongs to the step that this request began. In a job that trains, several batches
+    may make one step of the optimizer, so the optimizer gets some time to appear first."""
     original = module._BaseDataLoaderIter.__next__
     trains = getattr(getattr(module, "torch", None), "is_grad_enabled", lambda: False)
     is_between_epochs = False

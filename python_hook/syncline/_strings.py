@@ -1,9 +1,9 @@
-"""PyTorch's operators where there is no observer for its version: its own profiler is told to give
-NVTX a range for each, whose text the library takes apart (collect/torch/nvtx_fallback.h).
+"""PyTorch's operators without an observer for its version. PyTorch's own profiler is told to make
+an NVTX range of each operator; the library parses the range's text (collect/torch/nvtx_fallback.h).
 
-That profiler is a thread's own. Autograd's threads take it over from the thread that calls backward();
-those that the program starts get it here. The program's own profilers find none of it: each may be
-the only one of its thread, so ours goes before theirs begins, and is back when it has ended.
+That profiler belongs to a thread. Autograd's threads take it over from the thread that calls
+backward(); threads that the program starts get it here. A thread can have only one profiler. So
+ours is removed before one of the program's begins, and comes back when that has ended.
 """
 import atexit
 import functools
@@ -32,7 +32,8 @@ def _is_any_on():
 
 
 def _come():
-    """On this thread, unless there is another. Not emit_nvtx(): that waits for the GPU."""
+    """Turns our profiler on for this thread, unless the thread has another. emit_nvtx() would wait
+    for the GPU."""
     if not _mode:
         return
     if _is_any_on():
@@ -45,7 +46,7 @@ def _come():
 
 
 def _come_quietly():
-    """Where the program's own code would see an exception."""
+    """_come() where the program's own code would see an exception."""
     try:
         _come()
     except Exception as error:  # noqa: BLE001 - whatever it is, it is not the job's
@@ -59,8 +60,8 @@ def _go(handed_over):
 
 
 def _go_quietly(handed_over=False):
-    """A profiler of the program's begins; or a thread ends, or the program: PyTorch complains of a
-    profiler that is left to itself, and may crash over it."""
+    """Turns our profiler off: a profiler of the program begins, or a thread or the program ends.
+    PyTorch complains about a profiler that is left on, and may crash."""
     try:
         _go(handed_over)
     except Exception as error:  # noqa: BLE001
@@ -94,7 +95,7 @@ def _ending(original):
 
 
 def _stand_aside():
-    """Around whatever begins and ends a profiler, by each name that it goes by."""
+    """Wraps the functions that begin and end a profiler, under each of their names."""
     for name in ("torch._C._autograd", "torch.autograd", "torch.autograd.profiler",
                  "torch.autograd.profiler_legacy"):
         module = sys.modules.get(name) or getattr(sys.modules.get("torch._C"), name.split(".")[-1], None)
@@ -106,7 +107,7 @@ def _stand_aside():
 
 
 def _follow_threads():
-    """Those that the program starts from now on."""
+    """Turns our profiler on in threads that the program starts from now on."""
     original = threading.Thread._bootstrap_inner
 
     @functools.wraps(original)
@@ -121,14 +122,14 @@ def _follow_threads():
 
 
 def _look_after_fork():
-    """A child is left alone."""
+    """A forked child is left alone."""
     global _mode
     _mode = 0
     _go_quietly()
 
 
 def look():
-    """Does the library want them by now? Called again when it has found out."""
+    """Turns our profiler on if the library wants it. Called again when the library has found out."""
     global _mode, _begin, _end
     if _profiler is None or _mode:
         return

@@ -31,12 +31,12 @@ _Static_assert(sizeof(enum sl_chakra_files) == sizeof(int), "an enum field is an
 
 static const struct sl_option_word kind_words[] = {
     {"kernel", SL_CUPTI_KERNEL, "kernels"},
-    {"memcpy", SL_CUPTI_MEMCPY, "copies, peer copies too"},
+    {"memcpy", SL_CUPTI_MEMCPY, "copies, including copies between devices"},
     {"memset", SL_CUPTI_MEMSET, "memsets"},
-    {"runtime", SL_CUPTI_RUNTIME, "calls of the runtime API (`cuda*`)"},
-    {"driver", SL_CUPTI_DRIVER, "calls of the driver API (`cu*`)"},
+    {"runtime", SL_CUPTI_RUNTIME, "runtime API calls (`cuda*`)"},
+    {"driver", SL_CUPTI_DRIVER, "driver API calls (`cu*`)"},
     {"sync", SL_CUPTI_SYNC, "synchronization and CUDA events"},
-    {"overhead", SL_CUPTI_OVERHEAD, "what CUPTI itself costs"},
+    {"overhead", SL_CUPTI_OVERHEAD, "CUPTI's own overhead"},
     {"none", 0, "alone: no GPU work and no CUDA calls"},
     {"off", 0, "the same"},
     {NULL, 0, NULL},
@@ -44,58 +44,56 @@ static const struct sl_option_word kind_words[] = {
 
 static const struct sl_option_word api_words[] = {
     {"default", 0,
-     "those that launch, copy, set, wait, order streams, call the host, allocate, load code, or "
-     "make "
-     "and end graphs, streams, events and contexts; docs/trace-format.md has the list"},
-    {"all", 1, "every call, `cudaGetDevice` and its like included"},
+     "calls that launch, copy, set, wait, order streams, call the host, allocate or load code, "
+     "and calls that create and destroy graphs, streams, events and contexts; "
+     "docs/trace-format-details.md has the list"},
+    {"all", 1, "every call, also `cudaGetDevice` and the like"},
     {NULL, 0, NULL},
 };
 
 static const struct sl_option_word cupti_api_words[] = {
     {"auto", SL_CUPTI_API_AUTO,
-     "v1 where a loaded library is linked with CUPTI for it (PyTorch is): the two do not mix in "
-     "one process; else v2 from CUPTI 13.3"},
-    {"v1", SL_CUPTI_API_V1, "that of the whole process, which every CUPTI has"},
+     "`v1` if a loaded library is linked with CUPTI for it (PyTorch is), since the two do not mix "
+     "in one process; else `v2` from CUPTI 13.3 on"},
+    {"v1", SL_CUPTI_API_V1, "one client for the whole process; every CUPTI has it"},
     {"v2", SL_CUPTI_API_V2,
-     "a subscriber of our own, from CUPTI 13.2 (which then does not tell of records that it "
-     "drops: no edges are written): other tools that use it too are not disturbed. From 13.4 "
-     "records have the fields "
-     "that "
-     "syncline reads and no others: half the bytes of a kernel's"},
-    {"v2-whole", SL_CUPTI_API_V2_WHOLE, "the same with whole records"},
+     "a subscriber of our own, from CUPTI 13.2 on; other tools that use it too are not disturbed. "
+     "CUPTI 13.2 hides dropped records from subscribers, so sync edges are turned off there. From "
+     "13.4 on records have only the fields that syncline reads: half the bytes for a kernel"},
+    {"v2-whole", SL_CUPTI_API_V2_WHOLE, "as `v2`, with whole records"},
     {NULL, 0, NULL},
 };
 
 static const struct sl_option_word detail_words[] = {
     {"lean", SL_DETAIL_LEAN, "no flow arrows, no occupancy, no bandwidth: about half the cost"},
     {"default", SL_DETAIL_DEFAULT, "what trace viewers and HTA read"},
-    {"full", SL_DETAIL_FULL, "and clusters, channels, kinds of shared memory, what a memset sets"},
+    {"full", SL_DETAIL_FULL, "also clusters, channels, kinds of shared memory, values of memsets"},
     {NULL, 0, NULL},
 };
 
 static const struct sl_option_word chakra_words[] = {
     {"off", SL_CHAKRA_OFF, "no execution trace"},
     {"none", SL_CHAKRA_OFF, "the same"},
-    {"raw", SL_CHAKRA_RAW, "as simulators read it"},
+    {"raw", SL_CHAKRA_RAW, "not compressed, as simulators read it"},
     {"gzip", SL_CHAKRA_GZIP, "`.et.gz`, for Chakra's Python tools"},
-    {"zstd", SL_CHAKRA_ZSTD, "`.et.zst`, the smallest; `syncline convert` makes it raw"},
+    {"zstd", SL_CHAKRA_ZSTD, "`.et.zst`, the smallest; `syncline convert` decompresses it"},
     {NULL, 0, NULL},
 };
 
 static const struct sl_option_word ops_words[] = {
-    {"off", SL_TORCH_OPS_OFF, "no operators, and no source lines of what waits"},
+    {"off", SL_TORCH_OPS_OFF, "no operators, and no source lines of waits"},
     {"none", SL_TORCH_OPS_OFF, "the same"},
     {"lean", SL_TORCH_OPS_LEAN, "names, threads, sequence numbers; some 0.3 us an operator"},
-    {"full", SL_TORCH_OPS_FULL, "and shapes, types, strides and values of inputs"},
+    {"full", SL_TORCH_OPS_FULL, "also shapes, types, strides and values of inputs"},
     {NULL, 0, NULL},
 };
 
 static const struct sl_option_word log_words[] = {
     {"off", SL_LOG_OFF, "nothing"},
-    {"error", SL_LOG_ERROR, "what stops recording"},
-    {"warn", SL_LOG_WARN, "what loses something"},
-    {"info", SL_LOG_INFO, "where the traces go, and each that is complete"},
-    {"debug", SL_LOG_DEBUG, "what a developer of syncline wants to know"},
+    {"error", SL_LOG_ERROR, "problems that stop recording"},
+    {"warn", SL_LOG_WARN, "problems that lose something"},
+    {"info", SL_LOG_INFO, "where the traces go, and each completed trace"},
+    {"debug", SL_LOG_DEBUG, "details for developers of syncline"},
     {NULL, 0, NULL},
 };
 
@@ -106,8 +104,9 @@ const struct sl_option sl_config_table[] = {
      "0: the library is loaded and does nothing.", FIELD(enabled), 0, 0, NULL, "0",
      "recording is off"},
     {"SYNCLINE_OUTPUT", SL_OPTION_TEXT, "./syncline-out", "a folder",
-     "Where traces go: `OUTPUT/JOB/HOST-RANK-PID/WINDOW.pt.trace.json.zst`. Made if missing. A "
-     "relative path starts at the working directory of the process when CUDA is initialised.",
+     "The folder for traces: `OUTPUT/JOB/HOST-RANK-PID/WINDOW.pt.trace.json.zst`. It is created "
+     "if it is missing. A relative path starts at the working directory that the process has when "
+     "CUDA is initialised.",
      FIELD(output), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_JOB", SL_OPTION_TEXT, "", "a name",
      "The job's name in the path. Empty: the scheduler's job id (torchrun, Slurm, PBS, LSF, Grid "
@@ -116,25 +115,31 @@ const struct sl_option sl_config_table[] = {
      FIELD(job), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_WINDOW", SL_OPTION_WINDOW, "run",
      "run, time:LENGTH/PERIOD, steps:COUNT/PERIOD, demand, off",
-     "When to record. `run`: everything, from the first CUDA call to the end. `time:2s/60s`: two "
-     "seconds out of every minute, 10 ms at least. `steps:3/500`: three of every 500 steps of the "
-     "job (the first is left out), from the beginning of one to the end of another; what a step "
-     "is, docs/pytorch.md says; between two windows lies a step at least. `demand`: between "
-     "`sl_start()` and `sl_stop()`. `off`: never; `sl_start()` fails. Each window is a complete "
-     "file. `sl_start()` and `sl_stop()` work in every other mode.",
+     "When to record. Each window is a complete file.\n"
+     "\n"
+     "- `run`: everything, from the first CUDA call to the end.\n"
+     "- `time:2s/60s`: two seconds of every minute. A window has at least 10 ms.\n"
+     "- `steps:3/500`: three of every 500 steps of the job, from the start of the first to the "
+     "end of the third. The job's first step is left out, and at least one step lies between two "
+     "windows. docs/pytorch.md says what a step is.\n"
+     "- `demand`: from `sl_start()` to `sl_stop()`.\n"
+     "- `off`: never; `sl_start()` fails.\n"
+     "\n"
+     "`sl_start()` and `sl_stop()` work in every other mode.",
      FIELD(window_mode), 10000000, 365ull * 86400 * SECOND_NS, NULL, "demand",
      "recording waits for start()"},
     {"SYNCLINE_LEAD_IN", SL_OPTION_DURATION, "1s", "0 to 1min",
-     "How long records are collected, but not written, before a window that opens later than the "
-     "start of the process, so that work already enqueued is known when it opens. `sl_start()` "
-     "opens its window that much later; for windows of steps it is one step instead.",
+     "How long records are collected, but not written, before a window that opens after the start "
+     "of the process. So the work that is pending when the window opens is known. `sl_start()` "
+     "opens its window that much later. Windows of steps have a lead-in of one step instead.",
      FIELD(lead_in_ns), 0, 60 * SECOND_NS, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_KINDS", SL_OPTION_SET, "kernel,memcpy,memset,runtime,driver,sync,overhead",
      "any of kernel, memcpy, memset, runtime, driver, sync, overhead, joined by commas; or none, "
      "off",
-     "What to record. Names of devices, contexts and streams always are. Without `runtime` or "
-     "`driver`, what a program launches through that API follows no call in the execution trace, "
-     "and a replay begins it too early: `syncline check X.et` counts it.",
+     "What to record. Names of devices, contexts and streams are always recorded. Without "
+     "`runtime` or `driver`, GPU work that the program launches through that API depends on no "
+     "call in the execution trace, and a replay begins it too early. `syncline check X.et` counts "
+     "such work.",
      FIELD(kinds), 0, 0, kind_words, "none", "no GPU work and no CUDA calls are recorded"},
     {"SYNCLINE_API", SL_OPTION_CHOICE, "default", "default, all",
      "Which runtime and driver calls to record.", FIELD(api_all), 0, 0, api_words,
@@ -143,82 +148,87 @@ const struct sl_option sl_config_table[] = {
      "How much is written about each event.", FIELD(detail), 0, 0, detail_words,
      INVALID_IS_DEFAULT},
     {"SYNCLINE_COMPRESSION", SL_OPTION_COMPRESSION, "zstd:1", "zstd[:LEVEL], gzip[:LEVEL], none",
-     "How files are compressed. Levels: zstd -7 to 19 without 0, gzip 1 to 9; 1 if not given. "
-     "zstd is the fastest; Perfetto and HTA read gzip (`syncline convert` makes it from zstd).",
+     "How files are compressed. Levels: zstd -7 to 19 without 0, gzip 1 to 9; the default level "
+     "is 1. zstd is the fastest. Perfetto and HTA read gzip; `syncline convert` makes it from "
+     "zstd.",
      FIELD(compression), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_CHAKRA", SL_OPTION_CHOICE, "raw", "off, none, raw, gzip, zstd",
-     "The Chakra execution trace of each window, `WINDOW.RANK.et` beside the Kineto file. It takes "
-     "three sixteenths of SYNCLINE_MEMORY, and needs 12 MiB: with less than 64MiB there is none.",
+     "The Chakra execution trace of each window, `WINDOW.RANK.et` beside the Kineto file. It "
+     "takes three sixteenths of SYNCLINE_MEMORY and needs 12 MiB. With less than 64MiB of "
+     "SYNCLINE_MEMORY there is no execution trace.",
      FIELD(chakra), 0, 0, chakra_words, "off", "no execution trace is written"},
     {"SYNCLINE_GRAPH_EDGES", SL_OPTION_BOOL, "0", "0 or 1",
-     "1: edges between the nodes of a CUDA graph too, and which operator of PyTorch's captured "
-     "what a replay runs. They are told only to CUPTI's subscriber, which there is one of in a "
-     "process: torch.profiler, nsys and others want it too, and do without the GPU when it is "
-     "taken. Where another has it already, both are left out, the edges counted; when a library "
-     "that is linked with CUPTI asks for it, as torch.profiler's does before its first session, it "
-     "is given up, and both are left out from then on (with SYNCLINE_HANDOVER=0 it is kept).",
+     "1: also find the edges between the nodes of a CUDA graph, and the PyTorch operator that "
+     "captured each kernel of a replay. Only CUPTI's subscriber is told about graph nodes, and a "
+     "process has one subscriber. torch.profiler, nsys and others want to be the subscriber too, "
+     "and record nothing of the GPU if the place is taken.\n"
+     "\n"
+     "- If another tool is the subscriber already, both are left out, and the edges are counted.\n"
+     "- If a library that is linked with CUPTI wants the place, it gets it, and both are left out "
+     "from then on. (torch.profiler's library does so before its first session.) With "
+     "SYNCLINE_HANDOVER=0 syncline keeps the place.",
      FIELD(graph_edges), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_MEMORY", SL_OPTION_SIZE, "64MiB", "16MiB to 64GiB",
-     "Most host memory for events on their way to the file and for names. Past it events are "
+     "Maximum host memory for names and for events on their way to the file. Past it, events are "
      "dropped and counted; the trace says how many.",
      FIELD(memory_bytes), 16 * MIB, 64 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_CUPTI_MEMORY", SL_OPTION_SIZE, "128MiB", "8MiB to 64GiB",
-     "Most host memory for the buffers that CUPTI fills. Each thread that calls CUDA holds one of "
-     "512 KiB. Past it records are dropped and counted.",
+     "Maximum host memory for CUPTI buffers. Each thread that calls CUDA holds one of 512 KiB. "
+     "Past it, records are dropped and counted.",
      FIELD(cupti_memory_bytes), 8 * MIB, 64 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_CUPTI_API", SL_OPTION_CHOICE, "auto", "auto, v1, v2, v2-whole",
-     "Which of CUPTI's interfaces is used.", FIELD(cupti_api), 0, 0, cupti_api_words,
-     INVALID_IS_DEFAULT},
+     "Which CUPTI interface is used.", FIELD(cupti_api), 0, 0, cupti_api_words, INVALID_IS_DEFAULT},
     {"SYNCLINE_HANDOVER", SL_OPTION_BOOL, "1", "0 or 1",
-     "CUPTI serves one profiler at a time. 1: when torch.profiler, or another library that is "
-     "linked "
-     "with CUPTI, begins to record, syncline lets go of it first and comes back afterwards; the "
-     "trace says from when to when it has nothing. It is seen at that library's import slots for "
-     "CUPTI's functions, which are pointed at syncline. 0: no library is touched; the other "
-     "profiler "
-     "then misses what happens until syncline's buffers have been emptied, and syncline the rest.",
+     "CUPTI serves one profiler at a time.\n"
+     "\n"
+     "- 1: when torch.profiler, or another library that is linked with CUPTI, begins to record, "
+     "syncline hands CUPTI over first and takes it back afterwards. The trace says for which time "
+     "it has nothing. To notice that library, syncline points its import slots for CUPTI "
+     "functions at itself.\n"
+     "- 0: no library is touched. The other profiler then misses what happens until syncline's "
+     "buffers have been emptied, and syncline misses the rest.",
      FIELD(handover), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_NVTX", SL_OPTION_BOOL, "1", "0 or 1",
-     "1: ranges, marks and names that the program gives with NVTX are recorded; about 30 ns a "
+     "1: ranges, marks and names that the program gives to NVTX are recorded; about 30 ns a "
      "range. 0: NVTX is left alone.",
      FIELD(nvtx), 0, 0, NULL, "0", "NVTX is left alone"},
     {"SYNCLINE_NVTX_MEMORY", SL_OPTION_SIZE, "24MiB", "2MiB to 1GiB",
-     "Most host memory for NVTX: two thirds for what threads tell, ranges and operators, 64 KiB to "
-     "1 MiB for each thread that tells something at a time; the rest for ranges whose GPU work is "
-     "not known yet. Past it both are dropped and counted.",
+     "Maximum host memory for ranges. Two thirds are for what threads record, ranges and "
+     "operators: 64 KiB to 1 MiB for each thread that is recording. The rest is for ranges whose "
+     "GPU work is not known yet. Past it, both are dropped and counted.",
      FIELD(nvtx_memory_bytes), 2 * MIB, GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_PYTHON", SL_OPTION_BOOL, "1", "0 or 1",
-     "1: a Python interpreter in the process gets syncline's package, which finds the job's steps "
-     "and hands CUPTI over to torch.profiler (docs/pytorch.md). 0: Python is left alone.",
+     "1: a Python interpreter in the process loads syncline's package, which finds the job's "
+     "steps and hands CUPTI over to torch.profiler (docs/pytorch.md). 0: Python is left alone.",
      FIELD(python), 0, 0, NULL, "0", "Python is left alone"},
     {"SYNCLINE_MODULES", SL_OPTION_BOOL, "0", "0 or 1",
      "1: each forward pass of an `nn.Module` is a range with the module's name.", FIELD(modules), 0,
      0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_HOME", SL_OPTION_TEXT, "", "a folder",
-     "Where syncline's Python package and PyTorch observers lie. Empty: `syncline/` beside the "
-     "library.",
+     "The folder of syncline's Python package and PyTorch observers. Empty: `syncline/` beside "
+     "the library.",
      FIELD(home), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_SOURCE_DEPTH", SL_OPTION_NUMBER, "1", "0 to 8",
-     "How many lines of the Python code that waits for the GPU are noted with a wait, from the "
-     "innermost outwards; those of Python's own library and of PyTorch are left out. 0: none.",
+     "How many lines of Python code are recorded for each wait for the GPU, from the innermost "
+     "outwards. Lines of Python's own library and of PyTorch are left out. 0: none.",
      FIELD(source_depth), 0, SL_SOURCE_DEPTH_MAX, NULL, "0", "waits have no source lines"},
     {"SYNCLINE_OPS", SL_OPTION_CHOICE, "lean", "off, none, lean, full",
-     "Operators of PyTorch, and scopes of its `record_function()`. They are told by an observer "
-     "that is built for each version of PyTorch (`python_hook/build_observers.sh`).",
+     "PyTorch operators, and scopes of `record_function()`. They are recorded by a small library, "
+     "the observer, that is compiled for your PyTorch version (`python_hook/build_observers.sh`).",
      FIELD(ops), 0, 0, ops_words, "off", "no operators of PyTorch are recorded"},
     {"SYNCLINE_OPS_MEMORY", SL_OPTION_SIZE, "16MiB", "4MiB to 4GiB",
-     "Most host memory for operators: three quarters for those whose CUDA calls are not all in, "
-     "the rest for shapes and values of inputs. Past it calls name no operator, and rows have no "
-     "inputs; both are counted.",
+     "Maximum host memory for operators. Three quarters are for operators whose CUDA calls have "
+     "not all arrived, the rest for shapes and values of inputs. Past it, calls name no operator "
+     "and operators have no inputs; both are counted.",
      FIELD(ops_memory_bytes), 4 * MIB, 4 * GIB, NULL, INVALID_IS_DEFAULT},
-    {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a file that is not there yet",
-     "For developers: CUPTI's buffers also go into this file as they came, so that the run can be "
-     "replayed (docs/cupti-dump.md). `%p` becomes the process id. At most 1 GiB, readable by you "
-     "alone. The disk is written to on the thread that empties CUPTI's buffers: a slow one loses "
+    {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a new file",
+     "For developers: CUPTI buffers are also written to this file as they came, so that the run "
+     "can be replayed (docs/cupti-dump.md). `%p` becomes the process id. The file has at most 1 "
+     "GiB and mode 0600. The thread that empties CUPTI buffers writes it, so a slow disk loses "
      "records.",
      FIELD(dump_cupti), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_LOG", SL_OPTION_CHOICE, "info", "off, error, warn, info, debug",
-     "What syncline says on stderr; each level includes those above it.", FIELD(log_level), 0, 0,
+     "What syncline says on stderr. Each level includes those above it.", FIELD(log_level), 0, 0,
      log_words, INVALID_IS_DEFAULT},
     {NULL, SL_OPTION_BOOL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, INVALID_IS_DEFAULT},
 };

@@ -5,6 +5,10 @@
  */
 #include "control/config.h"
 
+#include <string.h>
+
+#define PAGE_COLUMNS 100
+
 static const char intro[] =
     "# Configuration\n"
     "\n"
@@ -50,6 +54,44 @@ static void print_words(FILE *f, const struct sl_option_word *words)
         fprintf(f, "| `%s` | %s |\n", words->word, words->help);
 }
 
+/* Up to the next space outside of `code`, or the end of the line. */
+static size_t word_length(const char *text)
+{
+    int is_code = 0;
+    size_t n = 0;
+
+    for (; text[n] && text[n] != '\n' && (is_code || text[n] != ' '); n++)
+        is_code ^= text[n] == '`';
+    return n;
+}
+
+/* Lines of at most PAGE_COLUMNS. A '\n' in the text stays; the lines of a list item are indented.
+ */
+static void print_wrapped(FILE *f, const char *text)
+{
+    while (*text) {
+        size_t column = 0, indent = strncmp(text, "- ", 2) ? 0 : 2;
+
+        while (*text && *text != '\n') {
+            size_t length = word_length(text);
+
+            if (column && column + 1 + length > PAGE_COLUMNS) {
+                fprintf(f, "\n%*s", (int)indent, "");
+                column = indent;
+            } else if (column) {
+                fputc(' ', f);
+                column++;
+            }
+            fwrite(text, 1, length, f);
+            column += length;
+            text += length;
+            text += *text == ' ';
+        }
+        fputc('\n', f);
+        text += *text == '\n';
+    }
+}
+
 static void print_invalid(FILE *f)
 {
     fputs(invalid_intro, f);
@@ -66,7 +108,8 @@ void sl_config_print_markdown(FILE *f)
         fprintf(f, "| `%s` | `%s` | %s |\n", o->name, shown_default(o), o->values);
     print_invalid(f);
     for (const struct sl_option *o = sl_config_table; o->name; o++) {
-        fprintf(f, "\n## %s\n\n%s\n", o->name, o->help);
+        fprintf(f, "\n## %s\n\n", o->name);
+        print_wrapped(f, o->help);
         if (o->words)
             print_words(f, o->words);
     }

@@ -1,11 +1,11 @@
-"""Which calls are recorded by default, as docs/trace-format.md tells users: what tests judge by, rather
+"""Which calls are recorded by default, as docs/trace-format-details.md tells users: what tests judge by, rather
 than by the patterns that the library's own tables are made from."""
 import functools
 import itertools
 import pathlib
 import re
 
-DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "trace-format.md"
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "trace-format-details.md"
 
 
 @functools.cache
@@ -13,7 +13,7 @@ def lists() -> tuple[list[str], list[str]]:
     """The patterns of the table, with their braces; the names below it, of examples that are left out."""
     section = DOCUMENT.read_text().split("\n## Calls that are recorded by default\n")[1].split("\n## ")[0]
     head, table, below = section.strip().split("\n\n")
-    assert "`{a,b}` stands for either, `*` for any letters and digits" in head
+    assert "`{a,b}` stands for either, `*` for any letters and digits" in " ".join(head.split())
     patterns = [pattern for row in table.splitlines()[2:]
                 for pattern in re.findall(r"`([^`]+)`", row.split(" | ")[1])]
     return patterns, re.findall(r"`([^`]+)`", below)

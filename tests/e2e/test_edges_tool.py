@@ -245,7 +245,7 @@ def test_text():
     assert lines[0].split()[0] == "waited" and lines[-1].startswith("5 edges")
     assert "26.000 us" in lines[3] and "cudaEventSynchronize in ProfilerStep#100" in lines[3]
     assert "\n0 edges" not in run("edges", "-k", "free", path)[0]
-    assert "5 edges, 0 of them as asked for" in run("edges", "-k", "free", path)[0]
+    assert "5 edges, 0 of them shown" in run("edges", "-k", "free", path)[0]
 
 
 # Our own files

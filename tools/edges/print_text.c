@@ -53,8 +53,8 @@ static const char *stream_of(char *to, size_t size, const struct sl_edge_op *op)
 
 void sl_edges_print_title(FILE *f)
 {
-    fprintf(f, "%12s  %12s  %-14s  %-11s  %10s  %-*s  %s\n", "waited", "woken after", "kind",
-            "basis", "of", NAME_WIDTH, "waits for", "who waits");
+    fprintf(f, "%12s  %13s  %-14s  %-11s  %14s  %-*s  %s\n", "waited", "wake-up delay", "kind",
+            "basis", "device, stream", NAME_WIDTH, "waits for", "who waits");
 }
 
 void sl_edges_print_text(FILE *f, const struct sl_trace_events *t, const struct sl_edge *edge)
@@ -64,7 +64,7 @@ void sl_edges_print_text(FILE *f, const struct sl_trace_events *t, const struct 
     char source[NAME_WIDTH + 1], name[NAME_WIDTH + 1], place[NAME_WIDTH + 1];
     char line[LINE_WIDTH + 1];
 
-    fprintf(f, "%12s  %12s  %-14s  %-11s  %10s  %-*s  ", sl_format_span(wait, edge->wait_ns),
+    fprintf(f, "%12s  %13s  %-14s  %-11s  %14s  %-*s  ", sl_format_span(wait, edge->wait_ns),
             sl_format_span(wake, edge->wake_ns), sl_edge_kind_name((enum sl_edge_kind)edge->kind),
             sl_edge_basis_name((enum sl_edge_basis)edge->basis),
             stream_of(stream, sizeof(stream), &edge->source), NAME_WIDTH,

@@ -3,7 +3,7 @@
 
     generate_tables.py --write             fetch every version's package and write both files
     generate_tables.py --write-docs        write which calls are recorded by default into
-                                           docs/trace-format.md (--write does it too)
+                                           docs/trace-format-details.md (--write does it too)
     generate_tables.py --check INCLUDE...  do the committed tables agree with the CUPTI headers in
                                            those folders, and with tables_calls.py, as the
                                            documentation must? (the build's test; needs no network)
@@ -26,7 +26,7 @@ from tables_wanted import ENUMS, FAMILIES, FUNCTIONS, SELECTIONS, selection
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
-DOCUMENT = ROOT / "docs" / "trace-format.md"
+DOCUMENT = ROOT / "docs" / "trace-format-details.md"
 
 
 def braces(cells) -> str:

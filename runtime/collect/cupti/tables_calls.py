@@ -1,6 +1,7 @@
-"""Which calls are recorded by default: patterns, as users read them in docs/trace-format.md, and what
+"""Which calls are recorded by default: patterns, as users read them in docs/trace-format-details.md, and what
 generate_tables.py makes of them. A pattern is a name with {a,b} for either and * for any letters."""
 import re
+import textwrap
 
 LAUNCHES = "Put an operation of their own on the GPU, which has a record with their correlation id"
 CALLS = {  # what for -> patterns
@@ -56,21 +57,18 @@ WANTED = expression(" ".join(CALLS.values()))
 
 
 def section() -> str:
-    """That of docs/trace-format.md, from its heading up to the next."""
+    """That of docs/trace-format-details.md, from its heading up to the next."""
     def code(patterns: str) -> str:
         return ", ".join(f"`{pattern}`" for pattern in patterns.split())
 
     rows = "".join(f"| {what} | {code(patterns)} |\n" for what, patterns in CALLS.items())
     others = "; ".join(f"{what} ({code(names)})" for what, names in LEFT_OUT.items())
-    return f"""{HEADING}
-With `SYNCLINE_API=default` a call has a row if its name, without its version (`_v2`) and without `_ptsz` or `_ptds`, is one of these; `{{a,b}}` stands for either, `*` for any letters and digits. With `all` every call has one.
-
-| | |
-|---|---|
-{rows}
-All others are left out, among them {others}.
-
-"""
+    head = textwrap.fill(
+        "With `SYNCLINE_API=default` a call is recorded if its name, without its version (`_v2`) and without "
+        "`_ptsz` or `_ptds`, is in this table. `{a,b}` stands for either, `*` for any letters and digits. "
+        "With `all` every call is recorded.", 100)
+    below = textwrap.fill(f"All others are left out, among them {others}.", 100)
+    return f"{HEADING}\n{head}\n\n| | |\n|---|---|\n{rows}\n{below}\n\n"
 
 
 def of_document(text: str) -> str:
