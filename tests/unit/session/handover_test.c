@@ -1,13 +1,13 @@
-/* handover_test.c - another profiler takes CUPTI without a word: it is seen by CUPTI's
- * clock, or by what never comes, said once, and the file tells since when, and until when, nothing
- * was recorded. Of those that ask (collect/cupti_neighbour_test.c): CUPTI cannot be taken back. */
+/* handover_test.c - another profiler takes CUPTI without a word. The recorder notices it by CUPTI's
+ * clock, or by what never comes, and says so once; the file reports the gap. Of profilers that ask
+ * (peer_test.c): CUPTI cannot be taken back. */
 #include "life.h"
 
 #include "base/clock.h"
 #include "collect/cupti/tables.h"
 #include "process/process_impl.h"
 
-/* As torch.profiler's: the counter of ticks. */
+/* The clock that torch.profiler sets: the counter of ticks. */
 static _Atomic int has_taken;
 
 static int theirs_or_ours(uint64_t *stamp)
@@ -37,7 +37,7 @@ static void begin(int is_busy)
     UNTIL(stderr_has("another profiler has taken CUPTI in the middle of the recording"));
 }
 
-/* Of the only gap that the file tells. */
+/* The end of the only gap that the file reports. */
 static uint64_t gap_end(void)
 {
     unsigned long long from_ns = 0, until_ns = 0;
@@ -61,8 +61,8 @@ static uint64_t gap_end(void)
     return until_ns;
 }
 
-/* What it forces out would be cut off for the other one, too. */
-static void play_robbed(void)
+/* A forced flush would truncate the other profiler's records, too. */
+static void play_taken_over(void)
 {
     uint64_t stopped_ns;
     int forced;
@@ -79,11 +79,11 @@ static void play_robbed(void)
 static void what_has_cupti_now_is_not_disturbed(void **state)
 {
     (void)state;
-    in_child(play_robbed);
+    in_child(play_taken_over);
 }
 
 /* The process ends before the recorder looks at the clock again. */
-static void play_robbed_at_last(void)
+static void play_taken_over_at_last(void)
 {
     record(1);
     has_taken = 1;
@@ -97,7 +97,7 @@ static void play_robbed_at_last(void)
 static void the_last_flush_is_the_first_to_see_it(void **state)
 {
     (void)state;
-    in_child(play_robbed_at_last);
+    in_child(play_taken_over_at_last);
 }
 
 /* A buffer is asked of us: it had changed the clock alone, and what it records we do too. */
