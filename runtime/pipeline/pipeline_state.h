@@ -23,7 +23,7 @@
 #include "event/shape.h"
 #include "pipeline/pipeline.h"
 #include "write/edge_rows.h"
-#include "write/kineto/kineto.h"
+#include "write/outputs.h"
 #include "write/writer.h"
 
 /* Shares of SYNCLINE_MEMORY, in sixteenths. The ring's holds, at the default, a quarter of a second
@@ -64,8 +64,8 @@ struct sl_pipeline {
     struct sl_intern *details;   /* of operators; NULL: none */
     struct sl_lane_reader lanes; /* for both */
     struct sl_ring *ring;
-    struct sl_kineto *kineto;
-    struct sl_et_window *et;    /* NULL: not wanted, or no memory for it */
+    struct sl_outputs outputs;
+    size_t outputs_bytes;
     struct sl_edge_rows *edges; /* NULL: no memory for it */
     struct sl_writer *writer;
 

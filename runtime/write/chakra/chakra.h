@@ -29,8 +29,8 @@
 #include "event/event.h"
 #include "event/shape.h"
 #include "sync/edge.h"
-#include "write/kineto/kineto.h"
 #include "write/sink/sink.h"
+#include "write/trace_meta.h"
 
 /* Chakra's CollectiveCommType, and the two that are node types of their own. */
 enum sl_chakra_comm {

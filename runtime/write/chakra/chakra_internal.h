@@ -26,6 +26,7 @@
 #define SL_CHAKRA_INTERNAL_H
 
 #include "base/arena.h"
+#include "event/device.h"
 #include "write/chakra/chakra.h"
 #include "write/text_cache.h"
 
