@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/ring.h"
 #include "base/stats.h"
+#include "event/ring.h"
 #include "mix.h"
 #include "must.h"
 #include "record_path.h"

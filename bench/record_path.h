@@ -8,9 +8,9 @@
 #ifndef BENCH_RECORD_PATH_H
 #define BENCH_RECORD_PATH_H
 
-#include "base/ring.h"
 #include "collect/cupti/decode.h"
 #include "event/assemble.h"
+#include "event/ring.h"
 #include "mix.h"
 #include "must.h"
 #include "trace.h"

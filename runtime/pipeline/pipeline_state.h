@@ -10,7 +10,6 @@
 #define SL_PIPELINE_STATE_H
 
 #include "base/intern.h"
-#include "base/ring.h"
 #include "collect/cupti/decode.h"
 #include "collect/lane/lane_read.h"
 #include "collect/nvtx/read.h"
@@ -20,6 +19,7 @@
 #include "event/device.h"
 #include "event/ops.h"
 #include "event/range.h"
+#include "event/ring.h"
 #include "event/shape.h"
 #include "pipeline/pipeline.h"
 #include "write/edge_rows.h"

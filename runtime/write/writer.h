@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/ring.h"
+#include "event/ring.h"
 #include "write/edge_rows.h"
 #include "write/outputs.h"
 #include "write/trace_meta.h"
