@@ -95,7 +95,7 @@ static int create(struct work *w)
         .shapes = sl_trace_events_shapes(w->feed->events),
         .cap_bytes = WRITER_BYTES,
         .api_name = sl_decode_api_name,
-        .collective = sl_collectives_find,
+        .collective = sl_row_collectives_find,
         .collective_user = w->feed->collectives,
         .more = more,
         .more_user = w,
@@ -108,7 +108,7 @@ static int create(struct work *w)
     int rc = sl_chakra_create(&w->chakra, &opt);
 
     if (rc == 0)
-        sl_collectives_groups(w->feed->collectives, take_group, w->chakra);
+        sl_row_collectives_groups(w->feed->collectives, take_group, w->chakra);
     return rc;
 }
 

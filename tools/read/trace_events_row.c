@@ -181,7 +181,7 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     if (t->by_start)
         rc = keep_row(t, row, &ev);
     if (t->collectives)
-        ev.shape = sl_collectives_row(t->collectives, row);
+        ev.shape = sl_row_collectives_row(t->collectives, row);
     return rc ? rc : sl_event_sort_put(t->by_time, &ev);
 }
 
@@ -320,8 +320,8 @@ static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *
     begin_operation(t, row, &ev);
     sl_stream_home_see_operation(&t->home, ev.device, ev.context, ev.stream);
     if (t->collectives && ev.kind == SL_EV_KERNEL)
-        sl_collectives_join(t->collectives, ev.correlation,
-                            sl_collectives_row(t->collectives, row));
+        sl_row_collectives_join(t->collectives, ev.correlation,
+                                sl_row_collectives_row(t->collectives, row));
     if (ev.kind != SL_EV_KERNEL) {
         shape.device = ev.device;
         shape.context = ev.context;

@@ -32,7 +32,7 @@ enum sl_replay_names {
 
 struct sl_replay {
     struct sl_trace_events *events;
-    struct sl_collectives *collectives; /* NULL: rows are not kept */
+    struct sl_row_collectives *collectives; /* NULL: rows are not kept */
     int keeps_rows;
     struct sl_header header;
     int knew_whose;                       /* before the first row, that the file is syncline's */
