@@ -7,7 +7,7 @@
 #ifndef BENCH_TRACE_H
 #define BENCH_TRACE_H
 
-#include "collect/cupti/decode.h"
+#include "event/call_name.h"
 #include "mix.h"
 #include "must.h"
 #include "write/kineto/kineto.h"
@@ -40,7 +40,7 @@ static inline struct sl_kineto_options trace_options(const struct trace *t, enum
                                       .intern = t->intern,
                                       .shapes = t->shapes,
                                       .devices = t->devices,
-                                      .api_name = sl_decode_api_name};
+                                      .api_name = sl_call_name};
 }
 
 static inline void trace_open(struct trace *t, enum sl_detail detail)

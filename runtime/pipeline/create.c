@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "collect/cupti/cuda_facts.h"
 #include "collect/cupti/decode.h"
+#include "event/call_name.h"
 #include "pipeline/pipeline_state.h"
 #include "syncline/syncline.h"
 #include "write/chakra/output.h"
@@ -76,7 +77,7 @@ static int create_kineto(const struct sl_pipeline *p, struct sl_output *out)
         .devices = &p->devices,
         .cap_bytes = sl_pipeline_share(config, SL_SHARE_TEXT),
         .held_bytes = sl_pipeline_share(config, SL_SHARE_EDGES) / HELD_SHARE,
-        .api_name = sl_decode_api_name,
+        .api_name = sl_call_name,
     };
 
     return sl_kineto_output_create(out, &opt, file);
@@ -95,7 +96,7 @@ static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
                 .intern = p->intern,
                 .shapes = p->shapes,
                 .cap_bytes = sl_pipeline_share(config, SL_SHARE_CHAKRA),
-                .api_name = sl_decode_api_name,
+                .api_name = sl_call_name,
             },
         .file =
             {

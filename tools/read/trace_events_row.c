@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collect/cupti/decode.h"
+#include "event/call_name.h"
 #include "event/device.h"
 #include "read/event_sort.h"
 #include "read/python_row.h"
@@ -214,7 +214,7 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
     ev.name = intern(t, row->name);
     ev.u.call.cbid = id32(row->has, SL_HAS_CBID, row->cbid, 0);
     ev.u.call.result = id32(row->has, SL_HAS_RESULT, row->result, 0);
-    if (sl_decode_api_launches((enum sl_event_kind)kind, ev.u.call.cbid))
+    if (sl_call_name_launches((enum sl_event_kind)kind, ev.u.call.cbid))
         ev.flags |= SL_EVF_LAUNCH;
     return sl_event_sort_put(t->by_time, &ev);
 }

@@ -33,7 +33,7 @@ struct sl_kineto_options {
     const struct sl_shape_table *shapes;
     const struct sl_device_table *devices;
     size_t cap_bytes; /* most memory for kept text; 0 = 8 MiB */
-    /* Name of a call whose event carries none: sl_decode_api_name() in a job; NULL: none known. */
+    /* Name of a call whose event carries none: sl_call_name() in a job; NULL: none known. */
     const char *(*api_name)(enum sl_event_kind domain, uint32_t cbid);
     const struct sl_intern *details; /* of operators (event/op_detail.h); NULL: there are none */
     size_t held_bytes;               /* most memory for rows that wait for their edges; 0 = 1 MiB */
