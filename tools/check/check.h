@@ -12,7 +12,7 @@
 
 #include "check/edge_check.h"
 #include "check/finding.h"
-#include "check/header.h"
+#include "read/header.h"
 #include "check/links.h"
 #include "check/overlap.h"
 #include "check/tally.h"

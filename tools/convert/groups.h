@@ -6,7 +6,7 @@
 #ifndef SL_GROUPS_H
 #define SL_GROUPS_H
 
-#include "args.h"
+#include "args/args.h"
 #include "read/row_collectives.h"
 
 /* Adds the groups to PREFIX.comm_groups.json, `et` being PREFIX.RANK.et, perhaps compressed. The

@@ -15,8 +15,8 @@
 #ifndef SL_REPLAY_H
 #define SL_REPLAY_H
 
-#include "args.h"
-#include "check/header.h"
+#include "args/args.h"
+#include "read/header.h"
 #include "read/edge_row.h"
 #include "read/trace_events.h"
 #include "read/trace_file.h"

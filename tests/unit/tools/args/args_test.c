@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "args.h"
+#include "args/args.h"
 
 enum {
     OUTPUT,
