@@ -6,6 +6,7 @@
  * the best of three rounds, into memory and uncompressed; and bytes per node, raw without the name,
  * and as zstd leaves it.
  */
+#include "event/call_name.h"
 #include "mix_events.h"
 #include "must.h"
 #include "table.h"
@@ -110,7 +111,7 @@ static double name_bytes(const struct input *in, const struct sl_chakra_counts *
 
 int main(int argc, char **argv)
 {
-    struct sl_chakra_options opt = {.api_name = sl_decode_api_name};
+    struct sl_chakra_options opt = {.api_name = sl_call_name};
     struct sl_chakra_counts count;
     struct bench_table table;
     struct sl_sink *sink, *memory;

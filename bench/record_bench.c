@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/ring.h"
 #include "base/stats.h"
+#include "event/ring.h"
 #include "mix.h"
 #include "must.h"
 #include "record_path.h"
@@ -162,13 +162,51 @@ static void run_format(struct path *p, unsigned buffer, uint64_t now_ns)
         sl_edge_rows_events(p->edges, &ev, 1);
 }
 
+/* Kineto's writer as an output, with a file whose frames we end. */
+static int out_open(void *kineto, const struct sl_trace_meta *meta, struct sl_window_file *file)
+{
+    (void)kineto;
+    (void)meta;
+    (void)file;
+    return 0;
+}
+
+static int out_events(void *kineto, const struct sl_event *ev, size_t count)
+{
+    return sl_kineto_events(kineto, ev, count);
+}
+
+static int out_edges(void *kineto, const struct sl_output_edges *edges)
+{
+    return sl_kineto_edges(kineto, edges);
+}
+
+static int out_complete(void *kineto, const struct sl_output_progress *progress)
+{
+    return sl_kineto_complete(kineto, progress);
+}
+
+static void out_destroy(void *kineto)
+{
+    (void)kineto; /* the path's */
+}
+
+static const struct sl_output_functions out_functions = {.open = out_open,
+                                                         .events = out_events,
+                                                         .edges = out_edges,
+                                                         .complete = out_complete,
+                                                         .destroy = out_destroy};
+
 static void begin_edges(struct path *p)
 {
-    const struct sl_edge_rows_options opt = {.shapes = p->trace.shapes, .kineto = p->trace.kineto};
+    const struct sl_edge_rows_options opt = {.shapes = p->trace.shapes, .outputs = &p->outputs};
 
     sl_stats_reset();
     must(sl_edge_rows_create(&p->edges, &opt), "edges");
-    sl_edge_rows_open(p->edges, START_NS, 1);
+    sl_outputs_add(&p->outputs,
+                   &(struct sl_output){.functions = &out_functions, .user = p->trace.kineto});
+    sl_outputs_open(&p->outputs, &trace_meta);
+    sl_edge_rows_open(p->edges, START_NS);
 }
 
 /* The same records through the real chain into a file, everything on this thread. */
@@ -176,6 +214,7 @@ static void measure_whole(struct figures *f, enum sl_detail detail, int level, c
                           int edges)
 {
     uint8_t *buffer = malloc(BUFFER_BYTES);
+    struct sl_trace_meta meta = trace_meta;
     struct sl_sink *file, *compress;
     uint64_t cpu = 0;
     size_t records = 0, n;
@@ -184,12 +223,13 @@ static void measure_whole(struct figures *f, enum sl_detail detail, int level, c
     struct path p;
     struct mix m;
 
+    meta.has_edges = edges;
     snprintf(name, sizeof(name), "%s/whole.zst", folder);
     must(mix_init(&m, START_NS), "mix");
     path_init(&p, detail, NULL);
     must(sl_sink_file_open(&file, name), name);
     must(sl_sink_compress_open(&compress, file, SL_COMPRESS_ZSTD, level), "zstd");
-    must(sl_kineto_begin(p.trace.kineto, compress, &trace_meta), "begin");
+    must(sl_kineto_begin(p.trace.kineto, compress, &meta), "begin");
     if (edges)
         begin_edges(&p);
     for (unsigned i = 0; i < STAGE_BUFFERS; i++) {
@@ -216,7 +256,6 @@ static void measure_whole(struct figures *f, enum sl_detail detail, int level, c
     *(edges ? &f->edges_whole : &f->whole) = (double)cpu / (double)records;
     if (edges)
         f->edges = (double)sl_stats_get(SL_STAT_EDGES) / (double)records;
-    sl_edge_rows_destroy(p.edges);
     path_free(&p);
     mix_free(&m);
     free(buffer);
@@ -308,7 +347,7 @@ static void push_window(struct path *p, enum sl_event_kind kind, uint64_t ns)
 static void paced(struct bench_table *t, const char *folder, uint64_t records, double rate)
 {
     uint8_t *buffer = malloc(BUFFER_BYTES);
-    struct sl_writer_options opt = {.compression = SL_COMPRESS_ZSTD, .level = 1, .folder = folder};
+    struct sl_writer_options opt = {.meta = trace_meta};
     uint64_t done = 0, cpu, spent = 0, begun;
     size_t settled = 0, most = 0, n;
     struct sl_ring *ring;
@@ -318,10 +357,10 @@ static void paced(struct bench_table *t, const char *folder, uint64_t records, d
 
     must(sl_ring_create(&ring, RING_SLOTS), "ring");
     path_init(&p, SL_DETAIL_DEFAULT, ring);
+    path_output(&p, SL_DETAIL_DEFAULT, 1, folder);
     must(mix_init(&m, START_NS), "mix");
     opt.ring = ring;
-    opt.kineto = p.trace.kineto;
-    opt.meta = trace_meta;
+    opt.outputs = &p.outputs;
     must(sl_writer_start(&p.writer, &opt), "writer");
     push_window(&p, SL_EV_WINDOW_OPEN, START_NS);
     cpu = bench_process_cpu_ns();

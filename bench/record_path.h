@@ -2,19 +2,20 @@
  * record_path.h - the way of CUPTI's records from a buffer to text, made of the runtime's modules
  * as the runtime makes it.
  *
- * Threads: the caller's, one at a time. Memory: what path_init() makes, path_free() frees; the
- * ring, the writer and the rows of edges are the caller's.
+ * Threads: the caller's, one at a time. Memory: what path_init() and path_output() make,
+ * path_free() frees, and p->edges; the ring and the writer are the caller's.
  */
 #ifndef BENCH_RECORD_PATH_H
 #define BENCH_RECORD_PATH_H
 
-#include "base/ring.h"
 #include "collect/cupti/decode.h"
 #include "event/assemble.h"
+#include "event/ring.h"
 #include "mix.h"
 #include "must.h"
 #include "trace.h"
 #include "write/edge_rows.h"
+#include "write/kineto/output.h"
 #include "write/writer.h"
 
 enum {
@@ -25,6 +26,7 @@ struct path {
     struct trace trace;
     struct sl_decode *decode;
     struct sl_assemble *assemble;
+    struct sl_outputs outputs;
     struct sl_edge_rows *edges; /* NULL: without */
 
     struct sl_event *decoded, *assembled; /* stages: what goes from one to the next */
@@ -72,8 +74,23 @@ static inline void path_init(struct path *p, enum sl_detail detail, struct sl_ri
     must(sl_assemble_create(&p->assemble, &assemble), "assemble");
 }
 
+/* The window's file, as the pipeline makes it. */
+static inline void path_output(struct path *p, enum sl_detail detail, int level, const char *folder)
+{
+    const struct sl_window_file_options file = {
+        .folder = folder, .compression = SL_COMPRESS_ZSTD, .level = level};
+    const struct sl_kineto_options opt = trace_options(&p->trace, detail);
+    struct sl_output output;
+
+    must(sl_kineto_output_create(&output, &opt, file), "output");
+    sl_outputs_add(&p->outputs, &output);
+    sl_outputs_events(&p->outputs, &trace_device, 1);
+}
+
 static inline void path_free(struct path *p)
 {
+    sl_edge_rows_destroy(p->edges);
+    sl_outputs_destroy(&p->outputs);
     sl_assemble_destroy(p->assemble);
     sl_decode_destroy(p->decode);
     trace_close(&p->trace);

@@ -7,7 +7,7 @@
 #ifndef BENCH_TRACE_H
 #define BENCH_TRACE_H
 
-#include "collect/cupti/decode.h"
+#include "event/call_name.h"
 #include "mix.h"
 #include "must.h"
 #include "write/kineto/kineto.h"
@@ -32,10 +32,20 @@ static const struct sl_trace_meta trace_meta = {.pid = MIX_PID,
                                                 .opened_ns = START_NS,
                                                 .window = 1};
 
+static const struct sl_event trace_device = {.kind = SL_EV_META_DEVICE};
+
+static inline struct sl_kineto_options trace_options(const struct trace *t, enum sl_detail detail)
+{
+    return (struct sl_kineto_options){.detail = detail,
+                                      .intern = t->intern,
+                                      .shapes = t->shapes,
+                                      .devices = t->devices,
+                                      .api_name = sl_call_name};
+}
+
 static inline void trace_open(struct trace *t, enum sl_detail detail)
 {
-    struct sl_kineto_options kineto = {.detail = detail, .api_name = sl_decode_api_name};
-    struct sl_event device = {.kind = SL_EV_META_DEVICE};
+    struct sl_kineto_options kineto;
 
     must(sl_intern_create(&t->intern, 8 << 20), "names");
     must(sl_shape_create(&t->shapes, 4 << 20), "shapes");
@@ -51,11 +61,9 @@ static inline void trace_open(struct trace *t, enum sl_detail detail)
                                                .max_shared_per_sm = 233472,
                                                .warp_size = 32,
                                                .name = "NVIDIA H100 80GB HBM3"};
-    kineto.intern = t->intern;
-    kineto.shapes = t->shapes;
-    kineto.devices = t->devices;
+    kineto = trace_options(t, detail);
     must(sl_kineto_create(&t->kineto, &kineto), "kineto");
-    must(sl_kineto_events(t->kineto, &device, 1), "device");
+    must(sl_kineto_events(t->kineto, &trace_device, 1), "device");
 }
 
 static inline void trace_close(struct trace *t)

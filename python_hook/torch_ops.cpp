@@ -133,7 +133,7 @@ class Writer
     }
 
     /* From here on there is room. */
-    static uint8_t *kind(uint8_t *at, sl_torch_input kind)
+    static uint8_t *kind(uint8_t *at, sl_op_input kind)
     {
         *at = static_cast<uint8_t>(kind);
         return at + 1;
@@ -169,14 +169,14 @@ class Writer
         if (!has_room(at))
             return nullptr;
         if (!t.defined() || t.is_nested() || own.has_symbolic_sizes_strides())
-            return kind(at, SL_TORCH_OTHER);
+            return kind(at, SL_OP_INPUT_OTHER);
         bool is_pythons = own.is_python_dispatch();
         bool has_strides =
             is_pythons ? !own.key_set().has_any(other_layouts) : t.layout() == at::kStrided;
         c10::IntArrayRef sizes = is_pythons ? own.sizes_default() : t.sizes();
         if (!has_room_for(at, 2 * sizes.size()))
             return nullptr;
-        at = kind(at, has_strides ? SL_TORCH_TENSOR : SL_TORCH_LAYOUT);
+        at = kind(at, has_strides ? SL_OP_INPUT_TENSOR : SL_OP_INPUT_LAYOUT);
         *at++ = static_cast<uint8_t>(t.scalar_type());
         at = numbers(number(at, sizes.size()), sizes);
         if (!has_strides)
@@ -191,19 +191,19 @@ class Writer
         if (v.isInt()) {
             int64_t value = v.toInt();
 
-            return number(kind(at, SL_TORCH_INT),
+            return number(kind(at, SL_OP_INPUT_INT),
                           static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
         }
         if (v.isBool())
-            return kind(at, v.toBool() ? SL_TORCH_TRUE : SL_TORCH_FALSE);
+            return kind(at, v.toBool() ? SL_OP_INPUT_TRUE : SL_OP_INPUT_FALSE);
         if (v.isDouble())
-            return bits(kind(at, SL_TORCH_DOUBLE), v.toDouble());
+            return bits(kind(at, SL_OP_INPUT_DOUBLE), v.toDouble());
         if (v.isComplexDouble()) {
             c10::complex<double> value = v.toComplexDouble();
 
-            return bits(bits(kind(at, SL_TORCH_COMPLEX), value.real()), value.imag());
+            return bits(bits(kind(at, SL_OP_INPUT_COMPLEX), value.real()), value.imag());
         }
-        return kind(at, SL_TORCH_SYMBOL);
+        return kind(at, SL_OP_INPUT_SYMBOL);
     }
 
     uint8_t *put(uint8_t *at, const c10::IValue &v)
@@ -214,26 +214,26 @@ class Writer
             return put_scalar(at, v);
         if (v.isList())
             return put_list(at, v);
-        return has_room(at) ? kind(at, SL_TORCH_OTHER) : nullptr;
+        return has_room(at) ? kind(at, SL_OP_INPUT_OTHER) : nullptr;
     }
 
     __attribute__((noinline)) uint8_t *put_list(uint8_t *at, const c10::IValue &v)
     {
         c10::ArrayRef<c10::IValue> list = v.toListRef();
-        bool is_short = list.size() <= SL_TORCH_LIST_MOST;
+        bool is_short = list.size() <= SL_OP_INPUT_LIST_MOST;
 
         if (!has_room(at))
             return nullptr;
         if (v.isTensorList()) {
-            at = number(kind(at, SL_TORCH_TENSORS), list.size());
+            at = number(kind(at, SL_OP_INPUT_TENSORS), list.size());
             for (size_t i = 0; at && is_short && i < list.size(); i++)
                 at = put(at, list[i].toTensor());
         } else if (list.empty() || (is_short && list[0].isScalar())) {
-            at = number(kind(at, SL_TORCH_SCALARS), list.size());
+            at = number(kind(at, SL_OP_INPUT_SCALARS), list.size());
             for (size_t i = 0; at && i < list.size(); i++)
                 at = put_scalar(at, list[i]);
         } else {
-            at = kind(at, SL_TORCH_OTHER);
+            at = kind(at, SL_OP_INPUT_OTHER);
         }
         return at;
     }

@@ -155,7 +155,7 @@ static void print_end(const struct work *w)
 {
     const struct request *r = w->request;
     char lost[512], count[SL_FORMAT_SIZE];
-    int any = sl_edges_print_lost(lost, sizeof(lost), w->feed->lost);
+    int any = sl_format_losses(lost, sizeof(lost), w->feed->lost);
 
     if (w->summary)
         sl_edge_summary_end(w->summary);

@@ -4,7 +4,7 @@
 #ifndef SL_COMMAND_H
 #define SL_COMMAND_H
 
-#include "args.h"
+#include "args/args.h"
 
 extern const struct sl_command sl_cmd_check;
 extern const struct sl_command sl_cmd_convert;

@@ -1,6 +1,5 @@
 /*
- * collective.c - what PyTorch tells about a collective -> Chakra's collectives, and groups of
- * ranks.
+ * collective.c - what PyTorch says about a collective -> its type, bytes and ranks.
  *
  * Threads, memory: see collective.h.
  */
@@ -33,8 +32,8 @@ struct named {
     uint32_t ranks;
 };
 
-struct sl_comms {
-    struct sl_intern *kinds; /* struct sl_chakra_collective, each once */
+struct sl_collectives {
+    struct sl_intern *kinds; /* struct sl_collective, each once */
     struct sl_arena arena;
     struct group *groups;
     size_t group_count;
@@ -49,7 +48,7 @@ struct sl_comms {
 
 /* ---- groups ---- */
 
-static int is_everyone(const struct sl_comms *c)
+static int is_everyone(const struct sl_collectives *c)
 {
     size_t i;
 
@@ -59,7 +58,7 @@ static int is_everyone(const struct sl_comms *c)
 }
 
 /* Positive as a 32-bit int, as simulators read it, and never 0. */
-static uint32_t number_of(const struct sl_comms *c)
+static uint32_t number_of(const struct sl_collectives *c)
 {
     uint64_t h = 0xcbf29ce484222325u;
 
@@ -69,7 +68,7 @@ static uint32_t number_of(const struct sl_comms *c)
     return ((uint32_t)h & 0x7fffffffu) | 1u;
 }
 
-static int is_one_twice(struct sl_comms *c)
+static int is_one_twice(struct sl_collectives *c)
 {
     size_t named = 0;
     int twice = 0;
@@ -88,7 +87,7 @@ static int is_one_twice(struct sl_comms *c)
 
 /* The group of c->rank. 0 with its number, 0 being everyone; -ENOSPC; -EEXIST: the number is
  * another group's; -EINVAL: a rank is in it twice. */
-static int put_group(struct sl_comms *c, uint32_t *out)
+static int put_group(struct sl_collectives *c, uint32_t *out)
 {
     uint32_t number = is_everyone(c) ? 0 : number_of(c);
     struct group *g = c->groups;
@@ -114,7 +113,7 @@ static int put_group(struct sl_comms *c, uint32_t *out)
     return 0;
 }
 
-static int add_rank(struct sl_comms *c, int64_t rank)
+static int add_rank(struct sl_collectives *c, int64_t rank)
 {
     if (rank < 0 || rank >= RANKS_END || c->ranks == RANKS_MAX)
         return -EINVAL;
@@ -124,7 +123,7 @@ static int add_rank(struct sl_comms *c, int64_t rank)
 
 /* "[0, 1, 2]". A long one is cut by "...": it is not known, as one with anything else in it. 0 or
  * -EINVAL. */
-static int read_ranks(struct sl_comms *c, struct sl_comm_text text)
+static int read_ranks(struct sl_collectives *c, struct sl_collective_text text)
 {
     const char *p = text.data, *end = text.data + text.size;
 
@@ -146,7 +145,8 @@ static int read_ranks(struct sl_comms *c, struct sl_comm_text text)
     return c->ranks ? 0 : -EINVAL;
 }
 
-static const struct named *find_named(const struct sl_comms *c, struct sl_comm_text name)
+static const struct named *find_named(const struct sl_collectives *c,
+                                      struct sl_collective_text name)
 {
     for (size_t i = 0; i < c->named_count; i++) {
         if (strlen(c->named[i].name) == name.size &&
@@ -157,7 +157,7 @@ static const struct named *find_named(const struct sl_comms *c, struct sl_comm_t
 }
 
 /* 0 with the number of its group, or -EINVAL. */
-static int group_of(struct sl_comms *c, const struct sl_comm_told *told, uint32_t *out)
+static int group_of(struct sl_collectives *c, const struct sl_collective_args *told, uint32_t *out)
 {
     const struct named *named = told->group.data ? find_named(c, told->group) : NULL;
     uint64_t size = told->group_size > 0 ? (uint64_t)told->group_size : 0;
@@ -187,14 +187,14 @@ static int group_of(struct sl_comms *c, const struct sl_comm_told *told, uint32_
 
 /* ---- names ---- */
 
-void sl_comms_world(struct sl_comms *c, uint64_t size)
+void sl_collectives_world(struct sl_collectives *c, uint64_t size)
 {
     c->world_size = size;
 }
 
-void sl_comms_name(struct sl_comms *c, struct sl_comm_text name)
+void sl_collectives_name(struct sl_collectives *c, struct sl_collective_text name)
 {
-    sl_comms_name_end(c);
+    sl_collectives_name_end(c);
     if (!c->named)
         c->named = sl_pages_map(NAMED_MAX * sizeof(*c->named));
     if (!c->named || c->named_count == NAMED_MAX)
@@ -205,19 +205,19 @@ void sl_comms_name(struct sl_comms *c, struct sl_comm_text name)
              name.size < sizeof(c->named->name) ? (int)name.size : 0, name.data);
 }
 
-void sl_comms_name_rank(struct sl_comms *c, int64_t rank)
+void sl_collectives_name_rank(struct sl_collectives *c, int64_t rank)
 {
     if (add_rank(c, rank) != 0)
         c->naming = 0;
 }
 
-void sl_comms_name_ranks(struct sl_comms *c, struct sl_comm_text ranks)
+void sl_collectives_name_ranks(struct sl_collectives *c, struct sl_collective_text ranks)
 {
     if (read_ranks(c, ranks) != 0)
         c->naming = 0;
 }
 
-void sl_comms_name_end(struct sl_comms *c)
+void sl_collectives_name_end(struct sl_collectives *c)
 {
     struct named *n;
 
@@ -234,23 +234,23 @@ void sl_comms_name_end(struct sl_comms *c)
 
 /* Names differ by version: "allreduce", "_allgather_base", "all_to_allv"; in 2.15
  * "all_reduce", "allGatherSingleImpl". */
-static int type_of(struct sl_comm_text name, enum sl_chakra_comm *out)
+static int type_of(struct sl_collective_text name, enum sl_collective_type *out)
 {
     static const struct {
         const char *word;
-        enum sl_chakra_comm type;
+        enum sl_collective_type type;
     } known[] = {
-        {"allreduce", SL_COMM_ALL_REDUCE},
-        {"reducescatter", SL_COMM_REDUCE_SCATTER},
-        {"allgather", SL_COMM_ALL_GATHER},
-        {"alltoall", SL_COMM_ALL_TO_ALL},
-        {"broadcast", SL_COMM_BROADCAST},
-        {"barrier", SL_COMM_BARRIER},
-        {"gather", SL_COMM_GATHER},
-        {"scatter", SL_COMM_SCATTER},
-        {"reduce", SL_COMM_REDUCE},
-        {"send", SL_COMM_SEND},
-        {"recv", SL_COMM_RECV},
+        {"allreduce", SL_COLLECTIVE_ALL_REDUCE},
+        {"reducescatter", SL_COLLECTIVE_REDUCE_SCATTER},
+        {"allgather", SL_COLLECTIVE_ALL_GATHER},
+        {"alltoall", SL_COLLECTIVE_ALL_TO_ALL},
+        {"broadcast", SL_COLLECTIVE_BROADCAST},
+        {"barrier", SL_COLLECTIVE_BARRIER},
+        {"gather", SL_COLLECTIVE_GATHER},
+        {"scatter", SL_COLLECTIVE_SCATTER},
+        {"reduce", SL_COLLECTIVE_REDUCE},
+        {"send", SL_COLLECTIVE_SEND},
+        {"recv", SL_COLLECTIVE_RECV},
     };
     char plain[64];
     size_t size = 0;
@@ -268,7 +268,7 @@ static int type_of(struct sl_comm_text name, enum sl_chakra_comm *out)
     return -EINVAL;
 }
 
-static unsigned bytes_of(struct sl_comm_text dtype)
+static unsigned bytes_of(struct sl_collective_text dtype)
 {
     static const struct {
         const char *name;
@@ -288,9 +288,9 @@ static unsigned bytes_of(struct sl_comm_text dtype)
 }
 
 /* Who is sent to, or received from. -EINVAL where that is not told. */
-static int peer_of(const struct sl_comm_told *told, struct sl_chakra_collective *coll)
+static int peer_of(const struct sl_collective_args *told, struct sl_collective *coll)
 {
-    int64_t peer = coll->type == SL_COMM_SEND ? told->dst_rank : told->src_rank;
+    int64_t peer = coll->type == SL_COLLECTIVE_SEND ? told->dst_rank : told->src_rank;
 
     if (peer < 0 || peer > INT32_MAX)
         return -EINVAL;
@@ -298,10 +298,10 @@ static int peer_of(const struct sl_comm_told *told, struct sl_chakra_collective 
     return 0;
 }
 
-int sl_comms_read(struct sl_comms *c, const struct sl_comm_told *told,
-                  struct sl_chakra_collective *out)
+int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_args *told,
+                        struct sl_collective *out)
 {
-    struct sl_chakra_collective coll;
+    struct sl_collective coll;
     unsigned element;
 
     /* Its bytes are its identity. */
@@ -314,8 +314,9 @@ int sl_comms_read(struct sl_comms *c, const struct sl_comm_told *told,
         return -EINVAL;
     /* 0 is a size, too: a rank that puts in nothing takes part all the same. */
     coll.bytes = (uint64_t)told->elements * element;
-    sl_comms_name_end(c);
-    if ((coll.type == SL_COMM_SEND || coll.type == SL_COMM_RECV) && peer_of(told, &coll) != 0)
+    sl_collectives_name_end(c);
+    if ((coll.type == SL_COLLECTIVE_SEND || coll.type == SL_COLLECTIVE_RECV) &&
+        peer_of(told, &coll) != 0)
         return -EINVAL;
     if (group_of(c, told, &coll.group) != 0)
         return -EINVAL;
@@ -323,16 +324,16 @@ int sl_comms_read(struct sl_comms *c, const struct sl_comm_told *told,
     return 0;
 }
 
-uint32_t sl_comms_put(struct sl_comms *c, const struct sl_comm_told *told)
+uint32_t sl_collectives_put(struct sl_collectives *c, const struct sl_collective_args *told)
 {
-    struct sl_chakra_collective coll;
+    struct sl_collective coll;
 
-    return sl_comms_read(c, told, &coll) == 0
+    return sl_collectives_read(c, told, &coll) == 0
                ? sl_intern_put(c->kinds, (const char *)&coll, sizeof(coll))
                : 0;
 }
 
-int sl_comms_get(const struct sl_comms *c, uint32_t number, struct sl_chakra_collective *out)
+int sl_collectives_get(const struct sl_collectives *c, uint32_t number, struct sl_collective *out)
 {
     const char *bytes = number ? sl_intern_get(c->kinds, number, NULL) : NULL;
 
@@ -341,24 +342,25 @@ int sl_comms_get(const struct sl_comms *c, uint32_t number, struct sl_chakra_col
     return bytes != NULL;
 }
 
-void sl_comms_groups(const struct sl_comms *c,
-                     void (*take)(void *user, uint32_t number, const uint32_t *rank, size_t ranks),
-                     void *user)
+void sl_collectives_groups(const struct sl_collectives *c,
+                           void (*take)(void *user, uint32_t number, const uint32_t *rank,
+                                        size_t ranks),
+                           void *user)
 {
     for (const struct group *g = c->groups; g; g = g->next)
         take(user, g->number, g->rank, g->ranks);
 }
 
-size_t sl_comms_group_count(const struct sl_comms *c)
+size_t sl_collectives_group_count(const struct sl_collectives *c)
 {
     return c->group_count;
 }
 
 /* ---- life ---- */
 
-int sl_comms_create(struct sl_comms **out, size_t cap_bytes)
+int sl_collectives_create(struct sl_collectives **out, size_t cap_bytes)
 {
-    struct sl_comms *c = sl_pages_map(sizeof(*c));
+    struct sl_collectives *c = sl_pages_map(sizeof(*c));
 
     if (!c)
         return -ENOMEM;
@@ -366,14 +368,14 @@ int sl_comms_create(struct sl_comms **out, size_t cap_bytes)
     c->rank = sl_pages_map(RANKS_MAX * sizeof(*c->rank));
     c->is_named = sl_pages_map(RANKS_END / 8);
     if (!c->rank || !c->is_named || sl_intern_create(&c->kinds, cap_bytes / 2) != 0) {
-        sl_comms_destroy(c);
+        sl_collectives_destroy(c);
         return -ENOMEM;
     }
     *out = c;
     return 0;
 }
 
-void sl_comms_destroy(struct sl_comms *c)
+void sl_collectives_destroy(struct sl_collectives *c)
 {
     if (!c)
         return;

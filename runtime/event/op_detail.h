@@ -6,7 +6,7 @@
  *   - members of a JSON object as they were told: for `record_param_comms` what the collective is
  *     about, in torch.profiler's words ("Collective name", "In msg nelems", "dtype", "Process Group
  *     Name"...), which sl_op_detail_member() finds;
- *   - the inputs, as collect/torch/ops_abi.h has them.
+ *   - the inputs, as event/op_inputs_format.h has them.
  *
  * Pure functions; any thread.
  */

@@ -12,8 +12,15 @@
 #include "base/log.h"
 #include "collect/cupti/cuda_facts.h"
 #include "collect/cupti/decode.h"
+#include "event/call_name.h"
 #include "pipeline/pipeline_state.h"
 #include "syncline/syncline.h"
+#include "write/chakra/output.h"
+#include "write/kineto/output.h"
+
+/* Of the memory for edges, the part that holds rows until theirs are known: rows are held for about
+ * as long as the engine holds their records, and few calls wait. */
+#define HELD_SHARE 8
 
 /* Static, so that leak checkers find what it holds. */
 static struct sl_pipeline the_pipeline;
@@ -30,16 +37,11 @@ static size_t ring_slots(size_t bytes)
 
 static int start_writer(struct sl_pipeline *p)
 {
-    const struct sl_config *config = p->opt.config;
     const struct sl_identity *who = p->opt.identity;
     struct sl_writer_options opt = {
         .ring = p->ring,
-        .kineto = p->kineto,
+        .outputs = &p->outputs,
         .edges = p->edges,
-        .et = p->edges ? p->et : NULL,
-        .compression = config->compression,
-        .level = config->level,
-        .folder = who->folder,
         .meta =
             {
                 .pid = who->pid,
@@ -57,59 +59,105 @@ static int start_writer(struct sl_pipeline *p)
     return sl_writer_start(&p->writer, &opt);
 }
 
-static int create_kineto(struct sl_pipeline *p)
+/* ---- outputs ---- */
+
+static int create_kineto(const struct sl_pipeline *p, struct sl_output *out)
 {
+    const struct sl_config *config = p->opt.config;
+    const struct sl_window_file_options file = {
+        .folder = p->opt.identity->folder,
+        .compression = config->compression,
+        .level = config->level,
+    };
     const struct sl_kineto_options opt = {
-        .detail = p->opt.config->detail,
+        .detail = config->detail,
         .intern = p->intern,
         .details = p->details,
         .shapes = p->shapes,
         .devices = &p->devices,
-        .cap_bytes = sl_pipeline_share(p->opt.config, SL_SHARE_TEXT),
-        .api_name = sl_decode_api_name,
+        .cap_bytes = sl_pipeline_share(config, SL_SHARE_TEXT),
+        .held_bytes = sl_pipeline_share(config, SL_SHARE_EDGES) / HELD_SHARE,
+        .api_name = sl_call_name,
     };
 
-    return sl_kineto_create(&p->kineto, &opt);
+    return sl_kineto_output_create(out, &opt, file);
 }
 
-/* A job without execution traces is better than none. */
-static void create_et(struct sl_pipeline *p)
+/* A job without execution traces is better than none. They are of no use without edges. */
+static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
 {
     static const enum sl_compression compression[] = {[SL_CHAKRA_RAW] = SL_COMPRESS_NONE,
                                                       [SL_CHAKRA_GZIP] = SL_COMPRESS_GZIP,
                                                       [SL_CHAKRA_ZSTD] = SL_COMPRESS_ZSTD};
     const struct sl_config *config = p->opt.config;
-    const struct sl_et_window_options opt = {
+    const struct sl_chakra_output_options opt = {
         .chakra =
             {
                 .intern = p->intern,
                 .shapes = p->shapes,
                 .cap_bytes = sl_pipeline_share(config, SL_SHARE_CHAKRA),
-                .api_name = sl_decode_api_name,
+                .api_name = sl_call_name,
             },
-        .compression = compression[config->chakra],
+        .file =
+            {
+                .folder = p->opt.identity->folder,
+                .compression = compression[config->chakra],
+                .level = 1,
+            },
         .details = p->details,
+        .rank = p->opt.identity->rank,
         .world_size = p->opt.identity->world_size > 0 ? (uint32_t)p->opt.identity->world_size : 0,
-        .folder = p->opt.identity->folder,
     };
-    int error = config->chakra == SL_CHAKRA_OFF ? 0 : sl_et_window_create(&p->et, &opt);
+    int error;
 
+    if (config->chakra == SL_CHAKRA_OFF || !p->edges)
+        return 0;
+    error = sl_chakra_output_create(out, &opt);
     if (error == -EINVAL)
         sl_log(SL_LOG_WARN, "SYNCLINE_MEMORY is too small for Chakra execution traces: none are "
                             "written; give it 64MiB, or set SYNCLINE_CHAKRA to off");
     else if (error)
         sl_log(SL_LOG_WARN, "no memory for Chakra execution traces: none are written; lower "
                             "SYNCLINE_MEMORY, or set SYNCLINE_CHAKRA to off");
+    return 0;
 }
 
-/* So is one without edges. */
+/* What windows are written as. The first output is the trace that users are told of
+ * (write/outputs.h). A function that returns 0 and leaves `out` empty has none to add. */
+static const struct {
+    int (*create)(const struct sl_pipeline *p, struct sl_output *out);
+    enum sl_pipeline_share share; /* of the memory */
+} outputs[] = {
+    {create_kineto, SL_SHARE_TEXT},
+    {create_chakra, SL_SHARE_CHAKRA},
+};
+
+static int create_outputs(struct sl_pipeline *p)
+{
+    for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++) {
+        struct sl_output output = {.functions = NULL};
+        int error = outputs[i].create(p, &output);
+
+        if (error) {
+            sl_outputs_destroy(&p->outputs);
+            return error;
+        }
+        if (!output.functions)
+            continue;
+        sl_outputs_add(&p->outputs, &output);
+        p->outputs_bytes += sl_pipeline_share(p->opt.config, outputs[i].share);
+    }
+    return 0;
+}
+
+/* A job without edges is better than none, too. */
 static void create_edges(struct sl_pipeline *p)
 {
+    size_t share = sl_pipeline_share(p->opt.config, SL_SHARE_EDGES);
     const struct sl_edge_rows_options opt = {
-        .cap_bytes = sl_pipeline_share(p->opt.config, SL_SHARE_EDGES),
+        .cap_bytes = share - share / HELD_SHARE,
         .shapes = p->shapes,
-        .kineto = p->kineto,
-        .et = p->et,
+        .outputs = &p->outputs,
     };
 
     if (sl_edge_rows_create(&p->edges, &opt) != 0) {
@@ -183,11 +231,10 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     if (err)
         goto fail_ring;
     create_details(p);
-    err = create_kineto(p);
-    if (err)
-        goto fail_kineto;
-    create_et(p);
     create_edges(p);
+    err = create_outputs(p);
+    if (err)
+        goto fail_outputs;
     sl_pipeline_ranges_create(p);
     sl_pipeline_ops_create(p);
     sl_pipeline_lanes_create(p);
@@ -201,10 +248,9 @@ fail_writer:
     sl_pipeline_lanes_destroy(p);
     sl_pipeline_ops_destroy(p);
     sl_pipeline_ranges_destroy(p);
+    sl_outputs_destroy(&p->outputs);
+fail_outputs:
     sl_edge_rows_destroy(p->edges);
-    sl_et_window_destroy(p->et);
-    sl_kineto_destroy(p->kineto);
-fail_kineto:
     sl_intern_destroy(p->details);
     sl_ring_destroy(p->ring);
 fail_ring:
@@ -230,9 +276,8 @@ size_t sl_pipeline_bytes(const struct sl_pipeline *p)
 
     return sl_ring_slots(p->ring) * sizeof(struct sl_event) + sl_intern_bytes(p->intern) +
            sl_pipeline_share(config, SL_SHARE_ASSEMBLE) +
-           sl_pipeline_share(config, SL_SHARE_SHAPE) + sl_pipeline_share(config, SL_SHARE_TEXT) +
-           (p->edges ? sl_pipeline_share(config, SL_SHARE_EDGES) : 0) +
-           (p->et ? sl_pipeline_share(config, SL_SHARE_CHAKRA) : 0);
+           sl_pipeline_share(config, SL_SHARE_SHAPE) + p->outputs_bytes +
+           (p->edges ? sl_pipeline_share(config, SL_SHARE_EDGES) : 0);
 }
 int sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns)
 {

@@ -96,7 +96,7 @@ static int create(struct sl_pipeline *p)
     const struct sl_config *config = p->opt.config;
     size_t bytes = (size_t)config->ops_memory_bytes;
     const struct sl_ops_options ops = {.cap_bytes = bytes - bytes / SL_PIPELINE_DETAIL_SHARE,
-                                       .begins = p->edges && p->et,
+                                       .begins = sl_outputs_wants_begins(&p->outputs),
                                        .places = p->intern,
                                        .sink = take_op,
                                        .sink_user = p};

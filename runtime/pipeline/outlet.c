@@ -7,8 +7,8 @@
  */
 #include <errno.h>
 
-#include "base/ring.h"
 #include "base/stats.h"
+#include "event/ring.h"
 #include "pipeline/pipeline_state.h"
 
 int sl_outlet_in_window(const struct sl_pipeline *p, const struct sl_event *ev)

@@ -9,10 +9,10 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/ring.h"
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
 #include "collect/cupti/graph_nodes.h"
+#include "event/ring.h"
 #include "pipeline/pipeline_state.h"
 
 /* The engine of edges takes 48 bytes of its share for each event, until it is told that all up to

@@ -10,17 +10,17 @@
 #define SL_PIPELINE_STATE_H
 
 #include "base/intern.h"
-#include "base/ring.h"
 #include "collect/cupti/decode.h"
 #include "collect/source.h"
 #include "event/assemble.h"
 #include "event/device.h"
 #include "event/ops.h"
 #include "event/range.h"
+#include "event/ring.h"
 #include "event/shape.h"
 #include "pipeline/pipeline.h"
 #include "write/edge_rows.h"
-#include "write/kineto/kineto.h"
+#include "write/outputs.h"
 #include "write/writer.h"
 
 /* Shares of SYNCLINE_MEMORY, in sixteenths. The ring's holds, at the default, a quarter of a second
@@ -61,8 +61,8 @@ struct sl_pipeline {
     struct sl_source_lost lost_by_sources;
     void (*decoded)(void *pipeline, const struct sl_event *ev); /* the decoder's sink */
     struct sl_ring *ring;
-    struct sl_kineto *kineto;
-    struct sl_et_window *et;    /* NULL: not wanted, or no memory for it */
+    struct sl_outputs outputs;
+    size_t outputs_bytes;
     struct sl_edge_rows *edges; /* NULL: no memory for it */
     struct sl_writer *writer;
 

@@ -95,7 +95,7 @@ void sl_pipeline_ranges_create(struct sl_pipeline *p)
 {
     const struct sl_config *config = p->opt.config;
     const struct sl_ranges_options ranges = {.cap_bytes = (size_t)(config->nvtx_memory_bytes / 3),
-                                             .begins = p->edges && p->et,
+                                             .begins = sl_outputs_wants_begins(&p->outputs),
                                              .sink = take_note,
                                              .sink_user = p};
 

@@ -5,9 +5,9 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/ring.h"
 #include "base/stats.h"
 #include "control/window.h"
+#include "event/ring.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/pipeline_state.h"
 

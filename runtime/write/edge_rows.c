@@ -1,8 +1,7 @@
 /*
- * edge_rows.c - events to the engine of edges, and what it says to the writers of the open window.
+ * edge_rows.c - between the ring and the outputs: the edge engine, and the window's bounds.
  *
- * Entered by the writer thread alone. An error of Kineto's file ends what goes there, at once, and
- * nothing else.
+ * Entered by the writer thread alone.
  */
 #include "write/edge_rows.h"
 
@@ -10,82 +9,17 @@
 
 #include "base/pages.h"
 #include "base/stats.h"
-#include "sync/call_class.h"
 #include "sync/edge.h"
-#include "write/held_rows.h"
 
-#define DEFAULT_CAP ((size_t)8 << 20)
-/* Rows are held for about as long as the engine holds their records, and few calls wait. */
-#define HELD_SHARE 8
+#define DEFAULT_CAP ((size_t)7 << 20)
 
 struct sl_edge_rows {
-    struct sl_edge_rows_options opt;
+    struct sl_outputs *outputs;
     struct sl_edges *engine;
-    struct sl_held_rows held;
-    int error;
-    int is_open;  /* the window has a file */
-    int has_rows; /* Kineto's file is open */
-    /* Rows of the open window start in [opened_ns, until_ns), as far as is known by now. */
+    /* Rows of the open window start in [opened_ns, until_ns), as far as is known by now. Without
+     * one: in none. */
     uint64_t opened_ns, until_ns;
 };
-
-/* ---- rows ---- */
-
-static void put_rows(struct sl_edge_rows *r, const struct sl_event *ev, size_t count)
-{
-    if (count && !r->error)
-        r->error = sl_kineto_events(r->opt.kineto, ev, count);
-    if (count && r->opt.et)
-        sl_et_window_events(r->opt.et, ev, count);
-}
-
-/* The row of a call that was held; `by` NULL: it is not known, or nothing was waited for. */
-static void put_call(struct sl_edge_rows *r, struct sl_event *row, const struct sl_edge *by)
-{
-    if (r->has_rows && !r->error)
-        r->error = sl_kineto_call(r->opt.kineto, row, by);
-    sl_held_rows_drop(&r->held, row);
-}
-
-static int may_wait(const struct sl_event *ev)
-{
-    if ((ev->kind != SL_EV_RUNTIME && ev->kind != SL_EV_DRIVER) || ev->u.call.result != 0)
-        return 0;
-    switch (sl_call_class_of((enum sl_event_kind)ev->kind, ev->u.call.cbid)) {
-    case SL_CALL_OTHER:
-    case SL_CALL_KERNEL_LAUNCH:
-    case SL_CALL_CAPTURE_BEGIN:
-    case SL_CALL_CAPTURE_END:
-    case SL_CALL_STREAM_WAIT:
-    case SL_CALL_CONTEXT_WAIT:
-        return 0;
-    default:
-        return 1;
-    }
-}
-
-static void hold(struct sl_edge_rows *r, const struct sl_event *ev)
-{
-    if (r->opt.et)
-        sl_et_window_events(r->opt.et, ev, 1);
-    if (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER)
-        sl_kineto_expect(r->opt.kineto, ev);
-    if (sl_held_rows_put(&r->held, ev) == 0)
-        return;
-    put_call(r, sl_held_rows_oldest(&r->held), NULL);
-    sl_stats_add(SL_STAT_WAITS_UNANNOTATED, 1);
-    sl_held_rows_put(&r->held, ev);
-}
-
-/* Those that the engine is done with. */
-static void put_decided(struct sl_edge_rows *r)
-{
-    uint64_t undecided = sl_edges_undecided(r->engine), at = 0;
-    struct sl_event *row;
-
-    while ((row = sl_held_rows_below(&r->held, undecided, &at)))
-        put_call(r, row, NULL);
-}
 
 /* ---- edges ---- */
 
@@ -99,7 +33,7 @@ static void bound(struct sl_edge_rows *r, uint64_t outside_ns)
 
 static int is_in_window(const struct sl_edge_rows *r, uint64_t start_ns)
 {
-    return r->is_open && start_ns >= r->opened_ns && start_ns < r->until_ns;
+    return start_ns >= r->opened_ns && start_ns < r->until_ns && sl_outputs_is_open(r->outputs);
 }
 
 /* The edge that released the wait, or the one whose source ended last. */
@@ -118,25 +52,20 @@ static void take_edges(void *user, const struct sl_event *wait, const struct sl_
                        size_t count)
 {
     struct sl_edge_rows *r = user;
-    const struct sl_edge *by = releasing(edges, count);
-    struct sl_event *row;
+    const struct sl_output_edges out = {
+        .edge = edges,
+        .count = count,
+        .by = releasing(edges, count),
+        .ends_a_call = wait != NULL,
+        .from_ns = r->opened_ns,
+        .until_ns = r->until_ns,
+    };
 
-    if (!is_in_window(r, by->dst_start_ns))
+    if (!is_in_window(r, out.by->dst_start_ns))
         return;
-    row = wait ? sl_held_rows_find(&r->held, by->dst_correlation) : NULL;
-    if (row)
-        put_call(r, row, by);
-    if (r->opt.et)
-        sl_et_window_edges(r->opt.et, edges, count);
-    for (size_t i = 0; i < count && r->has_rows && !r->error; i++) {
-        const struct sl_edge *edge = &edges[i];
-        int has_row = edge->at_start || edge->dst_domain;
-
-        r->error =
-            sl_kineto_edge(r->opt.kineto, edge, has_row && is_in_window(r, edge->source.start_ns));
-    }
+    sl_outputs_edges(r->outputs, &out);
     sl_stats_add(SL_STAT_EDGES, count);
-    sl_stats_add(SL_STAT_EDGES_RELEASED, by->released);
+    sl_stats_add(SL_STAT_EDGES_RELEASED, out.by->released);
 }
 
 static void count_lost(const struct sl_edge_rows *r)
@@ -156,155 +85,107 @@ static void count_lost(const struct sl_edge_rows *r)
         sl_stats_set(stat_of[i], sl_edges_lost(r->engine, (enum sl_edge_loss)i));
 }
 
-static void forget(struct sl_edge_rows *r, enum sl_edge_loss reason)
+/* `complete_ns`: every row that ended before it is in; 0: not known. After a loss, too: what was
+ * lost never comes. */
+static void tell_progress(struct sl_edge_rows *r, uint64_t complete_ns)
 {
-    sl_edges_forget(r->engine, reason);
-    put_decided(r);
+    const struct sl_output_progress progress = {
+        .rows_ns = complete_ns,
+        .edges_ns = sl_edges_decided_ns(r->engine),
+        .calls = sl_edges_undecided(r->engine),
+    };
+
     count_lost(r);
-}
-
-/* Up to when both rows and edges are in. */
-static uint64_t decided_before(const struct sl_edge_rows *r, uint64_t complete_ns)
-{
-    uint64_t decided_ns = sl_edges_decided_ns(r->engine);
-
-    return (decided_ns < complete_ns ? decided_ns : complete_ns) - 1;
-}
-
-/* What is held for what ends before goes out. After a loss, too: what was lost never comes. */
-static void complete(struct sl_edge_rows *r, uint64_t complete_ns)
-{
-    if (complete_ns == 0)
-        return;
-    if (r->has_rows && !r->error)
-        r->error = sl_kineto_complete(r->opt.kineto, complete_ns - 1);
-    if (r->opt.et)
-        sl_et_window_complete(r->opt.et, decided_before(r, complete_ns));
-}
-
-static void delivered(struct sl_edge_rows *r, uint64_t complete_ns)
-{
-    sl_edges_delivered(r->engine, complete_ns);
-    put_decided(r);
-    count_lost(r);
-    complete(r, complete_ns);
+    sl_outputs_complete(r->outputs, &progress);
 }
 
 /* What came in-band with the events. */
 static void obey(struct sl_edge_rows *r, const struct sl_event *ev)
 {
     if (ev->kind == SL_EV_KINDS_ON) {
-        forget(r, SL_EDGE_LOST_BEFORE_WINDOW);
+        sl_edges_forget(r->engine, SL_EDGE_LOST_BEFORE_WINDOW);
+        tell_progress(r, 0);
         sl_edges_begin(r->engine, ev->start_ns);
     } else if (ev->flags & SL_EVF_RECORDS_LOST) {
-        forget(r, SL_EDGE_LOST_GAVE_UP);
-        complete(r, ev->end_ns);
+        sl_edges_forget(r->engine, SL_EDGE_LOST_GAVE_UP);
+        tell_progress(r, ev->end_ns);
     } else {
-        delivered(r, ev->end_ns);
+        sl_edges_delivered(r->engine, ev->end_ns);
+        tell_progress(r, ev->end_ns);
     }
 }
 
 /* ---- the outside ---- */
 
-int sl_edge_rows_events(struct sl_edge_rows *r, const struct sl_event *ev, size_t count)
+void sl_edge_rows_events(struct sl_edge_rows *r, const struct sl_event *ev, size_t count)
 {
     size_t from = 0;
 
-    r->error = 0;
     for (size_t i = 0; i < count; i++) {
         int is_control = ev[i].kind >= SL_EV_DELIVERED;
         int is_outside = ev[i].flags & SL_EVF_ONLY_EDGES;
 
         if (!is_control)
             sl_edges_event(r->engine, &ev[i]);
-        if (!is_control && !is_outside && !(r->has_rows && may_wait(&ev[i])))
+        if (!is_control && !is_outside)
             continue;
-        put_rows(r, ev + from, i - from);
+        sl_outputs_events(r->outputs, ev + from, i - from);
         from = i + 1;
         if (is_control)
             obey(r, &ev[i]);
-        else if (is_outside)
-            bound(r, ev[i].start_ns);
         else
-            hold(r, &ev[i]);
+            bound(r, ev[i].start_ns);
     }
-    put_rows(r, ev + from, count - from);
-    return r->error;
+    sl_outputs_events(r->outputs, ev + from, count - from);
 }
 
-void sl_edge_rows_open(struct sl_edge_rows *r, uint64_t opened_ns, int has_rows)
+void sl_edge_rows_open(struct sl_edge_rows *r, uint64_t opened_ns)
 {
-    r->is_open = 1;
-    r->has_rows = has_rows;
     r->opened_ns = opened_ns;
     r->until_ns = UINT64_MAX;
 }
 
-int sl_edge_rows_close(struct sl_edge_rows *r, uint64_t closed_ns)
+void sl_edge_rows_close(struct sl_edge_rows *r, uint64_t closed_ns)
 {
-    uint64_t at = 0;
-    struct sl_event *row;
-
-    r->error = 0;
     bound(r, closed_ns);
     sl_edges_close(r->engine, closed_ns);
-    while ((row = sl_held_rows_below(&r->held, UINT64_MAX, &at)))
-        put_call(r, row, NULL);
     count_lost(r);
-    r->is_open = r->has_rows = 0;
-    return r->error;
+    r->until_ns = 0;
 }
 
 void sl_edge_rows_lose(struct sl_edge_rows *r)
 {
-    forget(r, SL_EDGE_LOST_GAVE_UP);
-}
-
-void sl_edge_rows_fail(struct sl_edge_rows *r)
-{
-    struct sl_event *row;
-
-    while ((row = sl_held_rows_oldest(&r->held)))
-        sl_held_rows_drop(&r->held, row);
-    r->has_rows = 0;
-    r->is_open = r->opt.et && sl_et_window_is_open(r->opt.et);
+    sl_edges_forget(r->engine, SL_EDGE_LOST_GAVE_UP);
+    tell_progress(r, 0);
 }
 
 int sl_edge_rows_create(struct sl_edge_rows **out, const struct sl_edge_rows_options *opt)
 {
-    size_t cap = opt->cap_bytes ? opt->cap_bytes : DEFAULT_CAP;
     struct sl_edge_rows *r = sl_pages_map(sizeof(*r));
-    struct sl_edges_options engine = {.cap_bytes = cap - cap / HELD_SHARE,
-                                      .online = 1,
-                                      .shapes = opt->shapes,
-                                      .sink = take_edges,
-                                      .sink_user = r};
+    const struct sl_edges_options engine = {.cap_bytes =
+                                                opt->cap_bytes ? opt->cap_bytes : DEFAULT_CAP,
+                                            .online = 1,
+                                            .shapes = opt->shapes,
+                                            .sink = take_edges,
+                                            .sink_user = r};
     int error;
 
     if (!r)
         return -ENOMEM;
-    r->opt = *opt;
+    r->outputs = opt->outputs;
     error = sl_edges_create(&r->engine, &engine);
-    if (error)
-        goto fail_engine;
-    error = sl_held_rows_init(&r->held, cap / HELD_SHARE);
-    if (error)
-        goto fail_held;
+    if (error) {
+        sl_pages_unmap(r, sizeof(*r));
+        return error;
+    }
     *out = r;
     return 0;
-
-fail_held:
-    sl_edges_destroy(r->engine);
-fail_engine:
-    sl_pages_unmap(r, sizeof(*r));
-    return error;
 }
 
 void sl_edge_rows_destroy(struct sl_edge_rows *r)
 {
     if (!r)
         return;
-    sl_held_rows_free(&r->held);
     sl_edges_destroy(r->engine);
     sl_pages_unmap(r, sizeof(*r));
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "collect/torch/ops_abi.h"
+#include "event/op_inputs_format.h"
 
 /* As at::ScalarType counts them, and as torch.profiler names them. */
 static const char *const type_name[] = {
@@ -125,23 +125,23 @@ static char *put_scalar(char *at, struct reader *r, uint8_t kind)
     double imaginary;
 
     switch (kind) {
-    case SL_TORCH_INT:
+    case SL_OP_INPUT_INT:
         number = take_number(r);
         return sl_json_i64(at, (int64_t)(number >> 1) ^ -(int64_t)(number & 1));
-    case SL_TORCH_DOUBLE:
+    case SL_OP_INPUT_DOUBLE:
         return put_double(at, take_double(r));
-    case SL_TORCH_COMPLEX:
+    case SL_OP_INPUT_COMPLEX:
         at = put_double(at, take_double(r));
         imaginary = take_double(r);
         if (!(imaginary < 0))
             *at++ = '+';
         return SL_JSON_LITERAL(put_double(at, imaginary), "j");
-    case SL_TORCH_FALSE:
+    case SL_OP_INPUT_FALSE:
         return SL_JSON_LITERAL(at, "False");
-    case SL_TORCH_TRUE:
+    case SL_OP_INPUT_TRUE:
         return SL_JSON_LITERAL(at, "True");
     default:
-        r->bad |= kind != SL_TORCH_SYMBOL;
+        r->bad |= kind != SL_OP_INPUT_SYMBOL;
         return at;
     }
 }
@@ -150,7 +150,7 @@ static char *put_scalars(char *at, struct reader *r)
 {
     uint64_t count = take_number(r);
 
-    r->bad |= count > SL_TORCH_LIST_MOST;
+    r->bad |= count > SL_OP_INPUT_LIST_MOST;
     *at++ = '[';
     for (uint64_t i = 0; i < count && !r->bad; i++) {
         if (i)
@@ -185,7 +185,7 @@ static char *put_tensor(char *at, struct reader *r, uint8_t kind, enum sl_op_inp
     *type = take_byte(r);
     dimensions = take_number(r);
     at = put_sizes(at, r, dimensions, list == SL_OP_INPUTS_DIMS);
-    if (kind == SL_TORCH_TENSOR)
+    if (kind == SL_OP_INPUT_TENSOR)
         at = put_sizes(at, r, dimensions, list == SL_OP_INPUTS_STRIDES);
     return at;
 }
@@ -202,15 +202,15 @@ static char *put_tensors(char *at, struct reader *r, enum sl_op_inputs_list list
     uint64_t count = take_number(r);
     uint8_t kind, type;
 
-    for (uint64_t i = 0; count <= SL_TORCH_LIST_MOST && i < count && !r->bad; i++) {
+    for (uint64_t i = 0; count <= SL_OP_INPUT_LIST_MOST && i < count && !r->bad; i++) {
         kind = take_byte(r);
-        r->bad |= kind > SL_TORCH_LAYOUT;
+        r->bad |= kind > SL_OP_INPUT_LAYOUT;
         if (list == SL_OP_INPUTS_DIMS || list == SL_OP_INPUTS_STRIDES) {
             if (i)
                 *at++ = ',';
             *at++ = '[';
         }
-        if (kind != SL_TORCH_OTHER)
+        if (kind != SL_OP_INPUT_OTHER)
             at = put_tensor(at, r, kind, list, &type);
         if (list == SL_OP_INPUTS_DIMS || list == SL_OP_INPUTS_STRIDES)
             *at++ = ']';
@@ -224,15 +224,15 @@ static char *put_input(char *at, struct reader *r, enum sl_op_inputs_list list)
     char *from = at;
 
     switch (kind) {
-    case SL_TORCH_OTHER:
+    case SL_OP_INPUT_OTHER:
         return at;
-    case SL_TORCH_TENSOR:
-    case SL_TORCH_LAYOUT:
+    case SL_OP_INPUT_TENSOR:
+    case SL_OP_INPUT_LAYOUT:
         at = put_tensor(at, r, kind, list, &type);
         return list == SL_OP_INPUTS_TYPES ? put_type(at, type) : at;
-    case SL_TORCH_TENSORS:
+    case SL_OP_INPUT_TENSORS:
         return put_tensors(at, r, list);
-    case SL_TORCH_SCALARS:
+    case SL_OP_INPUT_SCALARS:
         at = put_scalars(at, r);
         break;
     default:
@@ -243,8 +243,8 @@ static char *put_input(char *at, struct reader *r, enum sl_op_inputs_list list)
         return at;
     at = from;
     if (list == SL_OP_INPUTS_TYPES)
-        at = kind == SL_TORCH_SCALARS ? SL_JSON_LITERAL(at, "ScalarList")
-                                      : SL_JSON_LITERAL(at, "Scalar");
+        at = kind == SL_OP_INPUT_SCALARS ? SL_JSON_LITERAL(at, "ScalarList")
+                                         : SL_JSON_LITERAL(at, "Scalar");
     return at;
 }
 

@@ -1,12 +1,11 @@
 /*
  * writer.h - the background thread that turns the ring into files.
  *
- * Pops events in order. SL_EV_WINDOW_OPEN begins files, SL_EV_WINDOW_CLOSE ends them; META events
- * outside a window are remembered by kineto for the files to come, and so is, in the engine of
- * edges (write/edge_rows.h), what was enqueued. Frames are closed at least once a second, so that a
- * killed process leaves a readable file. A failing sink ends the file (what was written stays), is
- * said once, and later events of that window are counted as lost; the next window tries again. So
- * does a file that the host has closed (base/own_file.h), which is said once per process.
+ * Pops events in order and gives them to the outputs (write/output.h). SL_EV_WINDOW_OPEN opens the
+ * outputs, SL_EV_WINDOW_CLOSE closes them; what comes outside of a window they remember as far as
+ * later windows need it, and so does the edge engine (write/edge_rows.h). Outputs are synced at
+ * least once a second, so that a killed process leaves readable files. An output that fails loses
+ * the rest of its window (write/outputs.h); the next window tries again.
  */
 #ifndef SL_WRITER_H
 #define SL_WRITER_H
@@ -14,21 +13,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/ring.h"
+#include "event/ring.h"
 #include "write/edge_rows.h"
-#include "write/kineto/kineto.h"
-#include "write/sink/sink.h"
+#include "write/outputs.h"
+#include "write/trace_meta.h"
 
 struct sl_writer;
 
 struct sl_writer_options {
     struct sl_ring *ring;
-    struct sl_kineto *kineto;
-    struct sl_edge_rows *edges; /* between the ring and Kineto; NULL: rows go there at once */
-    struct sl_et_window *et;    /* the other file of each window, fed by `edges`; NULL: none */
-    enum sl_compression compression;
-    int level;
-    const char *folder; /* <output>/<job>/<host>-<rank>-<pid>; borrowed */
+    struct sl_outputs *outputs;
+    struct sl_edge_rows
+        *edges; /* between the ring and the outputs; NULL: no edges are looked for */
     struct sl_trace_meta meta;
 };
 
@@ -47,8 +43,8 @@ int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns);
 /* Any thread: the last window with a file that the host has closed or replaced; 0: none. */
 uint32_t sl_writer_lost_window(const struct sl_writer *w);
 
-/* Any thread, never blocks: path of the last file that was completed ("" if none), windows
- * completed. Not after stop. */
+/* Any thread, never blocks: path of the last file that the first output completed ("" if none), and
+ * how many. Not after stop. */
 void sl_writer_last(struct sl_writer *w, char *path, size_t path_size, uint64_t *windows);
 
 #endif

@@ -54,7 +54,8 @@ def build_observer(python: pathlib.Path) -> None:
         return
     sources = [*(REPO / "python_hook" / name for name in
                  ("torch_ops.cpp", "torch_caller.hpp", "build_observers.sh")),
-               REPO / "runtime" / "collect" / "torch" / "ops_abi.h"]
+               REPO / "runtime" / "collect" / "torch" / "ops_abi.h",
+               REPO / "runtime" / "event" / "op_inputs_format.h"]
     newest = max(p.stat().st_mtime for p in sources)
     built = (REPO / "build" / "observers").glob(f"torch-{minor}*.so")
     if any(path.stat().st_mtime > newest for path in built):

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stats.h"
 #include "read/row_usable.h"
 
 /* Relative times count from a base that is at most three months old (kineto: 7889238 s); a time
@@ -220,6 +221,39 @@ static void check_window(struct sl_check *c)
                        t->latest_start_ns - closed);
 }
 
+/* Does this counter of ours mean that the file lacks something that CUPTI had recorded? */
+static int is_loss(const char *name)
+{
+    static const enum sl_stat others[] = {SL_STAT_UNDELIVERED_AT_EXIT, SL_STAT_UNDELIVERED_BUFFERS,
+                                          SL_STAT_RECORDS_NO_TIME, SL_STAT_RECORDS_OTHER_CLOCK,
+                                          SL_STAT_RECORDS_INVALID};
+
+    if (strncmp(name, "dropped", 7) == 0)
+        return 1;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strcmp(name, sl_stats_name(others[i])) == 0)
+            return 1;
+    return 0;
+}
+
+static void check_header(struct sl_check *c)
+{
+    const struct sl_header *h = &c->header;
+    struct sl_findings *findings = &c->findings;
+
+    if (!h->has_rank)
+        sl_finding_add(findings, SL_FIND_RANK_MISSING, 1, SL_FINDING_NO_PLACE,
+                       c->whole ? "no distributedInfo.rank" : "not in the part that is left");
+    else if (!h->rank_findable)
+        sl_finding_add(findings, SL_FIND_RANK_HIDDEN, 1, SL_FINDING_NO_PLACE,
+                       "rank %" PRId64 " needs a space after the colon", h->rank);
+    for (unsigned i = 0; i < h->counters; i++) {
+        if (h->counter[i].value && is_loss(h->counter[i].name))
+            sl_finding_add(findings, SL_FIND_LOST, h->counter[i].value, SL_FINDING_NO_PLACE,
+                           "counter %s is %" PRIu64, h->counter[i].name, h->counter[i].value);
+    }
+}
+
 void sl_check_end(struct sl_check *c, const struct sl_span *last,
                   const struct sl_input_status *input)
 {
@@ -229,7 +263,7 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
     sl_edge_check_end(c->edges);
     sl_links_end(c->links);
     check_window(c);
-    sl_header_end(&c->header, c->whole, &c->findings);
+    check_header(c);
     if (c->header.own_file)
         c->findings.of[SL_FIND_CORRELATION_LARGE].count = 0;
     if (c->tally->gpu_operations == 0)

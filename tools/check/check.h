@@ -12,10 +12,10 @@
 
 #include "check/edge_check.h"
 #include "check/finding.h"
-#include "check/header.h"
 #include "check/links.h"
 #include "check/overlap.h"
 #include "check/tally.h"
+#include "read/header.h"
 #include "read/trace_file.h"
 
 struct sl_check {

@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collect/cupti/decode.h"
 #include "convert/chakra_report.h"
 #include "convert/et_nodes.h"
 #include "convert/groups.h"
 #include "convert/output.h"
 #include "convert/request.h"
+#include "event/call_name.h"
 #include "read/et_file.h"
 #include "read/unescape.h"
 #include "replay/replay.h"
@@ -94,8 +94,8 @@ static int create(struct work *w)
         .intern = sl_trace_events_names(w->feed->events),
         .shapes = sl_trace_events_shapes(w->feed->events),
         .cap_bytes = WRITER_BYTES,
-        .api_name = sl_decode_api_name,
-        .collective = sl_collectives_find,
+        .api_name = sl_call_name,
+        .collective = sl_row_collectives_find,
         .collective_user = w->feed->collectives,
         .more = more,
         .more_user = w,
@@ -108,7 +108,7 @@ static int create(struct work *w)
     int rc = sl_chakra_create(&w->chakra, &opt);
 
     if (rc == 0)
-        sl_collectives_groups(w->feed->collectives, take_group, w->chakra);
+        sl_row_collectives_groups(w->feed->collectives, take_group, w->chakra);
     return rc;
 }
 

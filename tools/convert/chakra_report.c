@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "edges/print.h"
 #include "print/format.h"
 
 /* A counter and, behind the number, what it means. */
@@ -92,7 +91,7 @@ static void print_left_out(const struct sl_chakra_counts *n, const struct sl_rep
     add(left, sizeof(left), events.inputs_lost, "inputs without room");
     if (left[0])
         printf("left out: %s\n", left);
-    if (sl_edges_print_lost(lost, sizeof(lost), feed->lost))
+    if (sl_format_losses(lost, sizeof(lost), feed->lost))
         printf("edges that the trace does not tell: %s\n", lost);
 }
 

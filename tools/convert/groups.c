@@ -207,7 +207,7 @@ static int replace(const struct job *j, const char *path, const char *text, size
     return rc;
 }
 
-static int write_new(struct job *j, const char *path, const struct sl_collectives *collectives)
+static int write_new(struct job *j, const char *path, const struct sl_row_collectives *collectives)
 {
     char *text = NULL;
     size_t size = 0;
@@ -217,7 +217,7 @@ static int write_new(struct job *j, const char *path, const struct sl_collective
     if (!j->out)
         return -ENOMEM;
     fputs(j->text[0] ? j->text : "{", j->out);
-    sl_collectives_groups(collectives, put_group, j);
+    sl_row_collectives_groups(collectives, put_group, j);
     fputs("}\n", j->out);
     if (fclose(j->out) != 0)
         rc = -ENOMEM;
@@ -255,7 +255,7 @@ static int open_locked(const char *path)
 }
 
 /* To the file there, if need be a new one. 0 or -errno, the file as it was. */
-static int add_all(struct job *j, const char *path, const struct sl_collectives *collectives)
+static int add_all(struct job *j, const char *path, const struct sl_row_collectives *collectives)
 {
     int fd = open_locked(path), rc;
     struct stat old;
@@ -286,14 +286,14 @@ static void count(void *user, uint32_t number, const uint32_t *rank, size_t rank
 }
 
 int sl_groups_add(const struct sl_command *command, const char *et,
-                  const struct sl_collectives *collectives)
+                  const struct sl_row_collectives *collectives)
 {
     struct job j = {0};
     char path[PATH_MAX];
     size_t groups = 0;
     int rc;
 
-    sl_collectives_groups(collectives, count, &groups);
+    sl_row_collectives_groups(collectives, count, &groups);
     if (groups == 0)
         return SL_EXIT_OK;
     rc = name_of(path, sizeof(path), et);

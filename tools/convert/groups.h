@@ -6,12 +6,12 @@
 #ifndef SL_GROUPS_H
 #define SL_GROUPS_H
 
-#include "args.h"
-#include "read/collectives.h"
+#include "args/args.h"
+#include "read/row_collectives.h"
 
 /* Adds the groups to PREFIX.comm_groups.json, `et` being PREFIX.RANK.et, perhaps compressed. The
  * exit status: not 0 after a line on stderr. */
 int sl_groups_add(const struct sl_command *command, const char *et,
-                  const struct sl_collectives *collectives);
+                  const struct sl_row_collectives *collectives);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <limits.h>
 
-#include "args.h"
+#include "args/args.h"
 #include "write/sink/sink.h"
 
 struct sl_output {

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "args.h"
+#include "args/args.h"
 #include "write/sink/sink.h"
 
 struct sl_convert_request {

@@ -26,7 +26,4 @@ void sl_edges_print_text(FILE *f, const struct sl_trace_events *t, const struct 
 void sl_edges_print_summary_text(FILE *f, const struct sl_trace_events *t,
                                  struct sl_edge_summary *s);
 
-/* "before_window 3, ambiguous 2"; 0 if there is none to name. */
-int sl_edges_print_lost(char *to, size_t size, const uint64_t *lost);
-
 #endif

@@ -197,16 +197,3 @@ void sl_edges_print_summary_text(FILE *f, const struct sl_trace_events *t,
     put_table(f, t, s, SL_EDGE_BY_STEP, "by step", "(outside steps)");
     put_longest(f, t, totals);
 }
-
-int sl_edges_print_lost(char *to, size_t size, const uint64_t *lost)
-{
-    size_t used = 0;
-
-    to[0] = '\0';
-    for (int i = 0; i < SL_EDGE_LOST_COUNT && used < size; i++) {
-        if (lost[i])
-            used += (size_t)snprintf(to + used, size - used, "%s%s %" PRIu64, used ? ", " : "",
-                                     sl_edge_loss_name((enum sl_edge_loss)i), lost[i]);
-    }
-    return used > 0;
-}

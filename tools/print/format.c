@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "sync/edge.h"
+
 char *sl_format_count(char *to, uint64_t value)
 {
     char digits[24];
@@ -59,4 +61,17 @@ char *sl_format_date(char *to, int64_t epoch_ns)
     size = strftime(to, SL_FORMAT_SIZE, "%Y-%m-%d %H:%M:%S", &tm);
     snprintf(to + size, SL_FORMAT_SIZE - size, ".%03d UTC", (int)(epoch_ns / 1000000 % 1000));
     return to;
+}
+
+int sl_format_losses(char *to, size_t size, const uint64_t *lost)
+{
+    size_t used = 0;
+
+    to[0] = '\0';
+    for (int i = 0; i < SL_EDGE_LOST_COUNT && used < size; i++) {
+        if (lost[i])
+            used += (size_t)snprintf(to + used, size - used, "%s%s %" PRIu64, used ? ", " : "",
+                                     sl_edge_loss_name((enum sl_edge_loss)i), lost[i]);
+    }
+    return used > 0;
 }

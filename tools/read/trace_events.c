@@ -191,7 +191,7 @@ int sl_trace_events_end(struct sl_trace_events *t)
             continue;
         }
         if (depth && stack[depth - 1].collective)
-            sl_collectives_join(t->collectives, ev.correlation, stack[depth - 1].collective);
+            sl_row_collectives_join(t->collectives, ev.correlation, stack[depth - 1].collective);
         /* The fields that a call has no use for carry its place through the second order. */
         ev.context = depth ? stack[depth - 1].name : 0;
         ev.shape = depth ? stack[depth - 1].line : 0;
@@ -336,7 +336,7 @@ int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struc
 
 /* ---- the rest ---- */
 
-int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_collectives *collectives)
+int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_row_collectives *collectives)
 {
     int rc = sl_event_sort_create(&t->by_start, RUN_EVENTS, order_by_start);
 

@@ -28,8 +28,8 @@
 #include "base/intern.h"
 #include "event/event.h"
 #include "event/shape.h"
-#include "read/collectives.h"
 #include "read/json_event.h"
+#include "read/row_collectives.h"
 
 struct sl_trace_events_counts {
     uint64_t calls, operations, waits; /* given out */
@@ -67,7 +67,7 @@ void sl_trace_events_own(struct sl_trace_events *t);
 
 /* Before the first row: operators and ranges are wanted too, names as their strings mean them, and
  * `collectives` (borrowed; NULL: none) learns what does what. 0 or -ENOMEM. */
-int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_collectives *collectives);
+int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_row_collectives *collectives);
 
 /* Any row of the file. 0, or the sticky error of the temporary files. */
 int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *row);

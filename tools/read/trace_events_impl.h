@@ -32,7 +32,7 @@ struct sl_trace_events {
     struct sl_event row;            /* the next of those, if has_row */
     int has_row;
     struct sl_intern *inputs;
-    struct sl_collectives *collectives;
+    struct sl_row_collectives *collectives;
     struct sl_thread_ids threads;
     struct sl_stream_home home; /* where waits are, and records of events */
     char *plain;                /* a name without its escapes */

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collect/cupti/decode.h"
+#include "event/call_name.h"
 #include "event/device.h"
 #include "read/event_sort.h"
 #include "read/python_row.h"
@@ -175,7 +175,7 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     if (t->by_start)
         rc = keep_row(t, row, &ev);
     if (t->collectives)
-        ev.shape = sl_collectives_row(t->collectives, row);
+        ev.shape = sl_row_collectives_row(t->collectives, row);
     return rc ? rc : sl_event_sort_put(t->by_time, &ev);
 }
 
@@ -208,7 +208,7 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
     ev.name = intern(t, row->name);
     ev.u.call.cbid = id32(row->has, SL_HAS_CBID, row->cbid, 0);
     ev.u.call.result = id32(row->has, SL_HAS_RESULT, row->result, 0);
-    if (sl_decode_api_launches((enum sl_event_kind)kind, ev.u.call.cbid))
+    if (sl_call_name_launches((enum sl_event_kind)kind, ev.u.call.cbid))
         ev.flags |= SL_EVF_LAUNCH;
     return sl_event_sort_put(t->by_time, &ev);
 }
@@ -306,8 +306,8 @@ static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *
     begin_operation(t, row, &ev);
     sl_stream_home_see_operation(&t->home, ev.device, ev.context, ev.stream);
     if (t->collectives && ev.kind == SL_EV_KERNEL)
-        sl_collectives_join(t->collectives, ev.correlation,
-                            sl_collectives_row(t->collectives, row));
+        sl_row_collectives_join(t->collectives, ev.correlation,
+                                sl_row_collectives_row(t->collectives, row));
     if (ev.kind != SL_EV_KERNEL) {
         shape.device = ev.device;
         shape.context = ev.context;

@@ -22,7 +22,7 @@
 
 static int keep_rows(struct sl_replay *f)
 {
-    int rc = sl_collectives_create(&f->collectives);
+    int rc = sl_row_collectives_create(&f->collectives);
 
     return rc ? rc : sl_trace_events_keep_rows(f->events, f->collectives);
 }
@@ -43,7 +43,7 @@ static void forget_rows(struct sl_replay *f)
     if (f->events)
         sl_edge_names_free(&f->names);
     sl_trace_events_destroy(f->events);
-    sl_collectives_destroy(f->collectives);
+    sl_row_collectives_destroy(f->collectives);
     f->events = NULL;
     f->collectives = NULL;
     f->invalid = f->too_long = f->unusable = f->edge_rows = 0;
@@ -176,7 +176,7 @@ static void take_field(void *user, const char *path, enum sl_json_type type, str
     if (!f->is_second)
         sl_header_value(&f->header, path, type, value);
     if (f->collectives)
-        sl_collectives_field(f->collectives, path, type, value);
+        sl_row_collectives_field(f->collectives, path, type, value);
 }
 
 static int take_item(struct sl_replay *f, struct sl_trace *t, struct sl_trace_item *item)

@@ -15,9 +15,9 @@
 #ifndef SL_REPLAY_H
 #define SL_REPLAY_H
 
-#include "args.h"
-#include "check/header.h"
+#include "args/args.h"
 #include "read/edge_row.h"
+#include "read/header.h"
 #include "read/trace_events.h"
 #include "read/trace_file.h"
 #include "replay/recorded_edges.h"
@@ -32,7 +32,7 @@ enum sl_replay_names {
 
 struct sl_replay {
     struct sl_trace_events *events;
-    struct sl_collectives *collectives; /* NULL: rows are not kept */
+    struct sl_row_collectives *collectives; /* NULL: rows are not kept */
     int keeps_rows;
     struct sl_header header;
     int knew_whose;                       /* before the first row, that the file is syncline's */

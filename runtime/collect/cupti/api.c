@@ -13,11 +13,11 @@
 #include "base/loader.h"
 #include "base/log.h"
 #include "base/stats.h"
-#include "collect/cupti/decode.h"
 #include "collect/cupti/fields.h"
 #include "collect/cupti/find.h"
 #include "collect/cupti/tables.h"
 #include "collect/cupti/v2.h"
+#include "event/call_name.h"
 
 #define OLDEST_VERSION     18u /* CUDA 12.0 */
 #define PER_THREAD_VERSION 21u /* CUDA 12.3: the first with buffers per thread */
@@ -278,7 +278,7 @@ static uint32_t callbacks_of(const struct sl_cupti_api *api, enum sl_event_kind 
 static void turn_off(int (*set)(uint32_t, uint8_t), enum sl_event_kind domain, uint32_t until)
 {
     for (uint32_t cbid = 0; cbid < until; cbid++)
-        if (sl_decode_api_wanted(domain, cbid))
+        if (sl_call_name_is_wanted(domain, cbid))
             set(cbid, 0);
 }
 
@@ -296,7 +296,7 @@ static int set_calls(const struct sl_cupti_api *api, enum sl_event_kind domain, 
     if (!set)
         return -ENOSYS;
     for (uint32_t cbid = 0; cbid < count; cbid++) {
-        if (!sl_decode_api_wanted(domain, cbid))
+        if (!sl_call_name_is_wanted(domain, cbid))
             continue;
         if (sl_cupti_check(api, set(cbid, enable), name) == 0) {
             result = 0;
@@ -332,7 +332,7 @@ static int enable_listed(struct sl_cupti_api *api, const struct kind *k)
     if (!api->fn.ActivityEnableCalls)
         return -ENOSYS;
     for (uint32_t cbid = 0; cbid < count && n < MOST_CALLS; cbid++)
-        if (sl_decode_api_wanted(domain, cbid))
+        if (sl_call_name_is_wanted(domain, cbid))
             list[n++] = cbid;
     if (api->fn.ActivityEnableCalls(k->kind, list, n) != SL_CUPTI_SUCCESS)
         return -EIO; /* tried again as a whole kind, which says what is wrong */

@@ -1,10 +1,9 @@
 /*
  * decode.c - versioned CUPTI records -> events: the walk through a buffer.
  *
- * Entered by the collector; the sl_decode_api_* questions by any thread (constant tables). Owns its
- * own small state. What a record of each kind becomes is in decode_gpu.c (operations),
- * decode_cpu.c (calls, waits, overhead) and decode_object.c (devices, contexts,
- * streams, names).
+ * Entered by the collector. Owns its own small state. What a record of each kind becomes is in
+ * decode_gpu.c (operations), decode_cpu.c (calls, waits, overhead) and decode_object.c (devices,
+ * contexts, streams, names).
  *
  * Nothing in a buffer is trusted: sizes are checked against its end, times against each other,
  * and a text's address is probed before it is read for the first time. CUPTI has been seen to
@@ -19,6 +18,7 @@
 #include "collect/cupti/decode_impl.h"
 #include "collect/cupti/foreign_text.h"
 #include "collect/cupti/layout.h"
+#include "event/call_name.h"
 
 static void forward(void *user, const struct sl_event *ev)
 {
@@ -233,7 +233,7 @@ static int is_launch(const struct sl_cupti_layout *layout, uint32_t kind, const 
     enum sl_event_kind domain = kind == SL_CUPTI_KIND_RUNTIME ? SL_EV_RUNTIME : SL_EV_DRIVER;
 
     return (kind == SL_CUPTI_KIND_RUNTIME || kind == SL_CUPTI_KIND_DRIVER) && layout->api &&
-           sl_decode_api_launches(domain, peek(record + layout->api->cbid));
+           sl_call_name_launches(domain, peek(record + layout->api->cbid));
 }
 
 void sl_decode_look(const struct sl_cupti_layout *layout, const uint8_t *buffer, size_t size,
@@ -299,32 +299,4 @@ uint32_t sl_decode_shape(struct sl_decode *d, const struct sl_shape *shape)
     if (id == 0)
         sl_stats_add(SL_STAT_NAMES_LOST, 1);
     return id;
-}
-
-static const struct sl_cupti_callback *callback(enum sl_event_kind domain, uint32_t cbid)
-{
-    if (domain == SL_EV_RUNTIME)
-        return cbid < sl_cupti_tables_runtime_count ? &sl_cupti_tables_runtime[cbid] : NULL;
-    return cbid < sl_cupti_tables_driver_count ? &sl_cupti_tables_driver[cbid] : NULL;
-}
-
-const char *sl_decode_api_name(enum sl_event_kind domain, uint32_t cbid)
-{
-    const struct sl_cupti_callback *c = callback(domain, cbid);
-
-    return c ? c->name : NULL;
-}
-
-int sl_decode_api_wanted(enum sl_event_kind domain, uint32_t cbid)
-{
-    const struct sl_cupti_callback *c = callback(domain, cbid);
-
-    return c && (c->bits & SL_CUPTI_CALL_WANTED);
-}
-
-int sl_decode_api_launches(enum sl_event_kind domain, uint32_t cbid)
-{
-    const struct sl_cupti_callback *c = callback(domain, cbid);
-
-    return c && (c->bits & SL_CUPTI_CALL_LAUNCHES);
 }

@@ -87,12 +87,4 @@ struct sl_decode_held {
 void sl_decode_look(const struct sl_cupti_layout *layout, const uint8_t *buffer, size_t size,
                     struct sl_decode_held *add_to);
 
-/* Name of a runtime (domain SL_EV_RUNTIME) or driver (SL_EV_DRIVER) callback id, without version
- * suffix: "cudaLaunchKernel"; NULL if unknown. Any thread. */
-const char *sl_decode_api_name(enum sl_event_kind domain, uint32_t cbid);
-
-/* Whether that call is in the default filter / enqueues a GPU operation. Any thread. */
-int sl_decode_api_wanted(enum sl_event_kind domain, uint32_t cbid);
-int sl_decode_api_launches(enum sl_event_kind domain, uint32_t cbid);
-
 #endif

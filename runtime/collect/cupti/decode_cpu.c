@@ -7,6 +7,7 @@
 
 #include "base/stats.h"
 #include "collect/cupti/decode_impl.h"
+#include "event/call_name.h"
 
 #define INVALID_VALUE UINT32_MAX /* CUPTI_SYNCHRONIZATION_INVALID_VALUE */
 
@@ -20,7 +21,7 @@ static uint32_t call_name(struct sl_decode *d, enum sl_event_kind domain, uint32
 
     if (*slot)
         return *slot;
-    name = sl_decode_api_name(domain, cbid);
+    name = sl_call_name(domain, cbid);
     if (!name) {
         snprintf(text, sizeof text, "%s call %u", domain == SL_EV_RUNTIME ? "cuda" : "cu", cbid);
         name = text;
@@ -39,7 +40,7 @@ int sl_decode_api(struct sl_decode *d, const uint8_t *record, enum sl_event_kind
         .stream = SL_STREAM_NONE,
     };
 
-    if (d->opt.filter_api && !sl_decode_api_wanted(domain, cbid)) {
+    if (d->opt.filter_api && !sl_call_name_is_wanted(domain, cbid)) {
         sl_stats_add(SL_STAT_RECORDS_FILTERED, 1);
         return 0;
     }
@@ -47,7 +48,7 @@ int sl_decode_api(struct sl_decode *d, const uint8_t *record, enum sl_event_kind
         return -1;
     if (!d->asked_early)
         sl_decode_ask_early(d); /* this call's row may be the first, before there is a context */
-    if (sl_decode_api_launches(domain, cbid))
+    if (sl_call_name_launches(domain, cbid))
         ev.flags |= SL_EVF_LAUNCH;
     ev.name = call_name(d, domain, cbid);
     ev.u.call.cbid = cbid;

@@ -352,19 +352,4 @@ struct sl_cupti_function {
 extern const struct sl_cupti_function sl_cupti_tables_functions[];
 extern const unsigned sl_cupti_tables_function_count;
 
-enum {
-    SL_CUPTI_CALL_WANTED = 1 << 0,   /* in the default filter */
-    SL_CUPTI_CALL_LAUNCHES = 1 << 1, /* puts an operation on the GPU */
-};
-
-/* By callback id; name NULL = an id without a public name. */
-struct sl_cupti_callback {
-    const char *name; /* without version suffix */
-    uint8_t bits;
-};
-extern const struct sl_cupti_callback sl_cupti_tables_runtime[];
-extern const unsigned sl_cupti_tables_runtime_count;
-extern const struct sl_cupti_callback sl_cupti_tables_driver[];
-extern const unsigned sl_cupti_tables_driver_count;
-
 #endif

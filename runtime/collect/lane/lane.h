@@ -100,7 +100,7 @@ _Static_assert(sizeof(struct sl_lane_record) == 16, "the commonest record is two
 _Static_assert(SL_LANE_DOMAINS == 1 << 10, "as many as the record has room for");
 
 /* An operator of PyTorch's begins. Behind it stand its name, what its row says besides (members of
- * an object) and its inputs (collect/torch/ops_abi.h), one right behind the other. */
+ * an object) and its inputs (event/op_inputs_format.h), one right behind the other. */
 struct sl_lane_op {
     struct sl_lane_record record; /* aux: 0, or what sl_python_line() gave */
     uint64_t handle;

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "event/op_inputs_format.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -30,26 +32,6 @@ enum {
     SL_TORCH_SCOPE_USER = 7,
     SL_TORCH_SCOPE_SITE = 255, /* none of PyTorch's: sl_torch_ops_site_begin() */
 };
-
-/* Inputs are a row of items, each a byte of this kind and what stands behind it. Numbers are
- * little-endian, seven bits a byte, the last without the upper bit; SCALAR_INT has its sign in the
- * lowest bit (0, -1, 1, -2...). */
-enum sl_torch_input {
-    SL_TORCH_OTHER,   /* nothing is told: no tensor, one that is not defined, or of no plain size */
-    SL_TORCH_TENSOR,  /* a byte: at::ScalarType; number of dimensions; sizes; strides */
-    SL_TORCH_LAYOUT,  /* the same without strides: it has none */
-    SL_TORCH_TENSORS, /* how many; each, if they are at most SL_TORCH_LIST_MOST */
-    SL_TORCH_INT,     /* a number */
-    SL_TORCH_DOUBLE,  /* eight bytes */
-    SL_TORCH_COMPLEX, /* sixteen */
-    SL_TORCH_FALSE,
-    SL_TORCH_TRUE,
-    SL_TORCH_SYMBOL,  /* a number that is not known */
-    SL_TORCH_SCALARS, /* how many, at most SL_TORCH_LIST_MOST; each */
-};
-
-/* Longer lists are not told: neither are they by torch.profiler. */
-#define SL_TORCH_LIST_MOST 30
 
 /* An operator that begins. What it points to lives during the call. */
 struct sl_torch_op {
@@ -68,7 +50,7 @@ struct sl_torch_op {
      * either end. */
     const char *more;
     uint32_t more_length;
-    const uint8_t *inputs;
+    const uint8_t *inputs; /* event/op_inputs_format.h */
     uint32_t inputs_length;
 };
 

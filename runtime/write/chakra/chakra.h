@@ -26,34 +26,12 @@
 #include <stdint.h>
 
 #include "base/intern.h"
+#include "event/collective.h"
 #include "event/event.h"
 #include "event/shape.h"
 #include "sync/edge.h"
-#include "write/kineto/kineto.h"
 #include "write/sink/sink.h"
-
-/* Chakra's CollectiveCommType, and the two that are node types of their own. */
-enum sl_chakra_comm {
-    SL_COMM_ALL_REDUCE = 0,
-    SL_COMM_REDUCE = 1,
-    SL_COMM_ALL_GATHER = 2,
-    SL_COMM_GATHER = 3,
-    SL_COMM_SCATTER = 4,
-    SL_COMM_BROADCAST = 5,
-    SL_COMM_ALL_TO_ALL = 6,
-    SL_COMM_REDUCE_SCATTER = 7,
-    SL_COMM_REDUCE_SCATTER_BLOCK = 8,
-    SL_COMM_BARRIER = 9,
-    SL_COMM_SEND,
-    SL_COMM_RECV
-};
-
-struct sl_chakra_collective {
-    enum sl_chakra_comm type;
-    uint64_t bytes;
-    uint32_t group;    /* as given to sl_chakra_group(); 0: all ranks */
-    int32_t peer, tag; /* SEND, RECV */
-};
+#include "write/trace_meta.h"
 
 struct sl_chakra_options {
     const struct sl_intern *intern;
@@ -63,7 +41,7 @@ struct sl_chakra_options {
     const char *(*api_name)(enum sl_event_kind domain, uint32_t cbid);
     /* Asked for kernels whose name begins with "nccl": 1 and *out when it is known what it does.
      * Others are computation to a simulator. NULL: nothing is known. */
-    int (*collective)(void *user, const struct sl_event *op, struct sl_chakra_collective *out);
+    int (*collective)(void *user, const struct sl_event *op, struct sl_collective *out);
     void *collective_user;
     /* Asked for operators whose event has a `shape`, or a record function: more fields of the node
      * (inputs, outputs, attributes) as bytes of the schema; returns how many. NULL: there are none.

@@ -25,6 +25,7 @@
 #define SL_CHAKRA_INTERNAL_H
 
 #include "base/arena.h"
+#include "event/device.h"
 #include "write/chakra/chakra.h"
 #include "write/text_cache.h"
 
@@ -173,7 +174,7 @@ struct sl_chakra_node {
     uint64_t overlap_ns; /* GPU: it began that much earlier, beside the one before it */
     int no_launch;       /* GPU: its call is not in the file */
     uint32_t context;    /* GPU; 0: its device's first */
-    const struct sl_chakra_collective *collective; /* NULL: none, or not known */
+    const struct sl_collective *collective; /* NULL: none, or not known */
 };
 
 struct sl_chakra {
@@ -366,7 +367,7 @@ struct sl_chakra_thread *sl_chakra_unseen_caller(struct sl_chakra *c,
 
 /* comm.c */
 int sl_chakra_has_group(const struct sl_chakra *c, uint32_t number);
-char *sl_chakra_put_collective(char *at, const struct sl_chakra_collective *coll);
-unsigned sl_chakra_node_type(const struct sl_chakra_collective *coll); /* Chakra's NodeType */
+char *sl_chakra_put_collective(char *at, const struct sl_collective *coll);
+unsigned sl_chakra_node_type(const struct sl_collective *coll); /* Chakra's NodeType */
 
 #endif

@@ -24,19 +24,19 @@ enum {
 /* A call's operations. */
 struct joined {
     uint64_t correlation;
-    struct sl_chakra_collective does;
+    struct sl_collective does;
 };
 
 /* What a detail says, once it has been read. */
 struct told {
     uint32_t detail; /* 0: free */
     int is_known;
-    struct sl_chakra_collective does;
+    struct sl_collective does;
 };
 
 struct sl_et_comms {
     const struct sl_intern *places, *details;
-    struct sl_comms *comms;
+    struct sl_collectives *comms;
     struct joined joined[CALLS];
     struct told told[TOLD];
 };
@@ -50,11 +50,11 @@ int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
         return -ENOMEM;
     x->places = places;
     x->details = details;
-    if (sl_comms_create(&x->comms, COMMS_BYTES) != 0) {
+    if (sl_collectives_create(&x->comms, COMMS_BYTES) != 0) {
         sl_pages_unmap(x, sizeof(*x));
         return -ENOMEM;
     }
-    sl_comms_world(x->comms, world_size);
+    sl_collectives_world(x->comms, world_size);
     *out = x;
     return 0;
 }
@@ -63,16 +63,16 @@ void sl_et_comms_destroy(struct sl_et_comms *x)
 {
     if (!x)
         return;
-    sl_comms_destroy(x->comms);
+    sl_collectives_destroy(x->comms);
     sl_pages_unmap(x, sizeof(*x));
 }
 
 /* ---- what was told ---- */
 
 /* Without its quotes. */
-static struct sl_comm_text text_of(const struct sl_op_detail *detail, const char *name)
+static struct sl_collective_text text_of(const struct sl_op_detail *detail, const char *name)
 {
-    struct sl_comm_text text = {NULL, 0};
+    struct sl_collective_text text = {NULL, 0};
 
     text.data = sl_op_detail_member(detail, name, &text.size);
     if (text.data && text.size >= 2 && text.data[0] == '"') {
@@ -85,7 +85,7 @@ static struct sl_comm_text text_of(const struct sl_op_detail *detail, const char
 /* -1: not told, or no whole number from 0 on. */
 static int64_t number_of(const struct sl_op_detail *detail, const char *name)
 {
-    struct sl_comm_text text = text_of(detail, name);
+    struct sl_collective_text text = text_of(detail, name);
     int64_t number = 0;
 
     if (!text.data || text.size == 0 || text.size > DIGITS_MAX)
@@ -99,16 +99,16 @@ static int64_t number_of(const struct sl_op_detail *detail, const char *name)
 }
 
 /* 0 or -EINVAL. */
-static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_chakra_collective *out)
+static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_collective *out)
 {
     size_t length = 0;
     const char *text = sl_intern_get(x->details, id, &length);
     struct sl_op_detail detail;
-    struct sl_comm_told told;
+    struct sl_collective_args told;
 
     if (sl_op_detail_unpack(&detail, text, length) != 0)
         return -EINVAL;
-    told = (struct sl_comm_told){
+    told = (struct sl_collective_args){
         .collective = text_of(&detail, "Collective name"),
         .dtype = text_of(&detail, "dtype"),
         .group = text_of(&detail, "Process Group Name"),
@@ -120,14 +120,14 @@ static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_chakra_coll
         .src_rank = number_of(&detail, "Src Rank"),
         .dst_rank = number_of(&detail, "Dst Rank"),
     };
-    return sl_comms_read(x->comms, &told, out);
+    return sl_collectives_read(x->comms, &told, out);
 }
 
 int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
 {
     uint32_t detail = sl_op_place_of(x->places, call).collective;
     struct told *told = &x->told[detail % TOLD];
-    size_t groups = sl_comms_group_count(x->comms);
+    size_t groups = sl_collectives_group_count(x->comms);
 
     if (!detail)
         return 0;
@@ -137,10 +137,10 @@ int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
     }
     if (told->is_known)
         x->joined[call->correlation % CALLS] = (struct joined){call->correlation, told->does};
-    return sl_comms_group_count(x->comms) > groups;
+    return sl_collectives_group_count(x->comms) > groups;
 }
 
-int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_chakra_collective *out)
+int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_collective *out)
 {
     const struct sl_et_comms *x = et_comms;
     const struct joined *joined = &x->joined[op->correlation % CALLS];
@@ -156,5 +156,5 @@ void sl_et_comms_groups(const struct sl_et_comms *x,
                                      size_t ranks),
                         void *user)
 {
-    sl_comms_groups(x->comms, take, user);
+    sl_collectives_groups(x->comms, take, user);
 }

@@ -30,9 +30,9 @@ void sl_et_comms_destroy(struct sl_et_comms *x); /* NULL is fine */
 int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call);
 
 /* Fits sl_chakra_options.collective. */
-int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_chakra_collective *out);
+int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_collective *out);
 
-/* As sl_comms_groups(). */
+/* As sl_collectives_groups(). */
 void sl_et_comms_groups(const struct sl_et_comms *x,
                         void (*take)(void *user, uint32_t number, const uint32_t *rank,
                                      size_t ranks),

@@ -36,11 +36,11 @@ static int is_collective(const struct sl_event *ev, const struct sl_text *name)
 
 /* What the operation communicates, if that is known and a simulator can be told. */
 static int ask_collective(struct sl_chakra *c, const struct sl_event *ev,
-                          const struct sl_text *name, struct sl_chakra_collective *out)
+                          const struct sl_text *name, struct sl_collective *out)
 {
     if (!c->opt.collective || !is_collective(ev, name))
         return 0;
-    if (c->opt.collective(c->opt.collective_user, ev, out) && out->type <= SL_COMM_RECV &&
+    if (c->opt.collective(c->opt.collective_user, ev, out) && out->type <= SL_COLLECTIVE_RECV &&
         sl_chakra_has_group(c, out->group))
         return 1;
     c->count.comm_unknown++;
@@ -161,7 +161,7 @@ void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev)
     struct sl_chakra_stream *s = sl_chakra_get_stream(c, ev);
     uint64_t parents_end = add_launch(c, s, &n);
     int late = s->last.id && ev->start_ns < s->last_start_ns;
-    struct sl_chakra_collective collective;
+    struct sl_collective collective;
 
     if (!late) {
         sl_chakra_add_dep(c, s->last.id);

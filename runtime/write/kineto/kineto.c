@@ -11,7 +11,8 @@
 #include "base/stats.h"
 #include "write/kineto/kineto_internal.h"
 
-#define DEFAULT_CAP_BYTES (8u << 20)
+#define DEFAULT_CAP_BYTES  (8u << 20)
+#define DEFAULT_HELD_BYTES (1u << 20)
 
 /* libkineto's: times are relative to a moment that all ranks of a job agree on without talking. */
 #define BASE_PERIOD_S 7889238u
@@ -91,6 +92,9 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
         if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
             sl_kineto_flow_back(k, ev);
         return;
+    case SL_EV_DELIVERED: /* comes here where no edges are looked for */
+    case SL_EV_KINDS_ON:
+        return;
     default:
         break;
     }
@@ -117,8 +121,12 @@ int sl_kineto_events(struct sl_kineto *k, const struct sl_event *ev, size_t coun
     uint64_t before = k->written;
     size_t i;
 
-    for (i = 0; i < count && !k->error; i++)
-        take_event(k, &ev[i], NULL);
+    for (i = 0; i < count && !k->error; i++) {
+        if (k->holds && sl_kineto_may_wait(&ev[i]))
+            sl_kineto_hold(k, &ev[i]);
+        else
+            take_event(k, &ev[i], NULL);
+    }
     sl_stats_add(SL_STAT_EVENTS_WRITTEN, k->written - before);
     return k->error;
 }
@@ -133,10 +141,28 @@ int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct 
     return k->error;
 }
 
-int sl_kineto_complete(struct sl_kineto *k, uint64_t complete_ns)
+int sl_kineto_edges(struct sl_kineto *k, const struct sl_output_edges *edges)
 {
-    if (k->sink && !k->error)
-        sl_kineto_put_waits(k, complete_ns);
+    if (!k->sink)
+        return 0;
+    if (edges->ends_a_call)
+        sl_kineto_put_waited(k, edges->by);
+    for (size_t i = 0; i < edges->count && !k->error; i++) {
+        const struct sl_edge *edge = &edges->edge[i];
+        int has_row = edge->at_start || edge->dst_domain;
+
+        sl_kineto_edge(k, edge,
+                       has_row && edge->source.start_ns >= edges->from_ns &&
+                           edge->source.start_ns < edges->until_ns);
+    }
+    return k->error;
+}
+
+int sl_kineto_complete(struct sl_kineto *k, const struct sl_output_progress *progress)
+{
+    sl_kineto_put_held(k, progress->calls);
+    if (k->sink && !k->error && progress->rows_ns)
+        sl_kineto_put_waits(k, progress->rows_ns - 1);
     return k->error;
 }
 
@@ -183,9 +209,13 @@ int sl_kineto_create(struct sl_kineto **out, const struct sl_kineto_options *opt
     areas(k, memory);
     if (sl_text_cache_init(&k->cache, opt->cap_bytes ? opt->cap_bytes : DEFAULT_CAP_BYTES) != 0)
         goto fail_cache;
+    if (sl_held_rows_init(&k->held, opt->held_bytes ? opt->held_bytes : DEFAULT_HELD_BYTES) != 0)
+        goto fail_held;
     *out = k;
     return 0;
 
+fail_held:
+    sl_text_cache_destroy(&k->cache);
 fail_cache:
     sl_pages_unmap(memory, bytes);
 fail_areas:
@@ -199,6 +229,7 @@ void sl_kineto_destroy(struct sl_kineto *k)
 
     if (!k)
         return;
+    sl_held_rows_free(&k->held);
     sl_text_cache_destroy(&k->cache);
     sl_pages_unmap(k->block, areas(&sizes, k->block));
     sl_pages_unmap(k, sizeof(*k));
@@ -212,6 +243,7 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
         sl_text_cache_clear(&k->cache); /* the pid is part of kept text */
     k->meta = *meta;
     k->sink = sink;
+    k->holds = meta->has_edges;
     k->error = 0;
     k->used = 0;
     k->header_out = 0;
@@ -252,6 +284,7 @@ int sl_kineto_end(struct sl_kineto *k, uint64_t closed_ns)
 
     if (!k->sink)
         return -EINVAL;
+    sl_kineto_put_held(k, UINT64_MAX);
     sl_kineto_put_waits(k, UINT64_MAX);
     if (!k->header_out)
         sl_kineto_put_header(k);
@@ -259,8 +292,18 @@ int sl_kineto_end(struct sl_kineto *k, uint64_t closed_ns)
     sl_kineto_hand_over(k);
     error = k->error;
     k->sink = NULL;
+    k->holds = 0;
     k->error = 0;
     return error;
+}
+
+/* A file that has an error takes no more text. */
+void sl_kineto_abandon(struct sl_kineto *k)
+{
+    if (!k->sink)
+        return;
+    k->error = k->error ? k->error : -ECANCELED;
+    sl_kineto_end(k, k->meta.opened_ns);
 }
 
 uint64_t sl_kineto_written(const struct sl_kineto *k)

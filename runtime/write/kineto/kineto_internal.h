@@ -8,6 +8,7 @@
  *   op.c     PyTorch's operators: their rows, and what other rows say of them
  *   note.c   rows of the user's ranges and marks
  *   edge.c   edges: their rows and arrows, and what a call's row tells of its wait
+ *   hold.c   calls whose rows wait for their edges
  *   names.c  metadata rows: once per process, thread, device or stream and file
  *   frame.c  what stands before and behind the rows: once per file
  *
@@ -19,6 +20,7 @@
 #include "base/stats.h"
 #include "write/captures.h"
 #include "write/event_join.h"
+#include "write/kineto/held_rows.h"
 #include "write/kineto/kineto.h"
 #include "write/text_cache.h"
 
@@ -102,7 +104,9 @@ struct sl_kineto {
     /* the open file */
     struct sl_sink *sink; /* NULL: none */
     int error;
-    uint32_t file; /* counts from 1 */
+    int holds;                /* calls that may wait: */
+    struct sl_held_rows held; /* empty without an open file */
+    uint32_t file;            /* counts from 1 */
     int header_out;
     uint64_t base_ns;
     uint64_t written;
@@ -136,6 +140,23 @@ struct sl_kineto {
     char *scratch; /* SL_KINETO_SCRATCH: rows in the making */
     char *name;    /* SL_KINETO_NAME_MAX: demangled names */
 };
+
+/* A call's row with what it waited for: the edge that released it, or where it did not wait that of
+ * the source that ended last. NULL: nothing, or it is not known. Returns as sl_kineto_events(). */
+int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
+
+/* A call whose row comes later: those of its GPU operations, which may come before, tell its
+ * operator. */
+void sl_kineto_expect(struct sl_kineto *k, const struct sl_event *call);
+
+/* An edge's row, and if it was waited for its arrow. Returns as sl_kineto_events(). */
+int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow);
+
+/* hold.c. An edge may come to its end; then it is held. */
+int sl_kineto_may_wait(const struct sl_event *ev);
+void sl_kineto_hold(struct sl_kineto *k, const struct sl_event *call);
+void sl_kineto_put_waited(struct sl_kineto *k, const struct sl_edge *by); /* the held call's row */
+void sl_kineto_put_held(struct sl_kineto *k, uint64_t below); /* those of lower correlation ids */
 
 /* Any amount of text, into the block or past it. */
 void sl_kineto_put(struct sl_kineto *k, const char *text, size_t length);

@@ -13,55 +13,55 @@
 
 #include "event/collective.h"
 
-static struct sl_comms *comms;
+static struct sl_collectives *comms;
 
 static int set_up(void **state)
 {
     (void)state;
-    assert_int_equal(sl_comms_create(&comms, 1 << 20), 0);
-    sl_comms_world(comms, 4);
+    assert_int_equal(sl_collectives_create(&comms, 1 << 20), 0);
+    sl_collectives_world(comms, 4);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    sl_comms_destroy(comms);
+    sl_collectives_destroy(comms);
     return 0;
 }
 
-static struct sl_comm_text text(const char *s)
+static struct sl_collective_text text(const char *s)
 {
-    return (struct sl_comm_text){s, s ? strlen(s) : 0};
+    return (struct sl_collective_text){s, s ? strlen(s) : 0};
 }
 
 /* Nothing is told but what it does. */
-static struct sl_comm_told told(const char *collective, const char *dtype, int64_t elements)
+static struct sl_collective_args told(const char *collective, const char *dtype, int64_t elements)
 {
-    return (struct sl_comm_told){.collective = text(collective),
-                                 .dtype = text(dtype),
-                                 .elements = elements,
-                                 .group_size = -1,
-                                 .group_start = -1,
-                                 .group_stride = -1,
-                                 .src_rank = -1,
-                                 .dst_rank = -1};
+    return (struct sl_collective_args){.collective = text(collective),
+                                       .dtype = text(dtype),
+                                       .elements = elements,
+                                       .group_size = -1,
+                                       .group_start = -1,
+                                       .group_stride = -1,
+                                       .src_rank = -1,
+                                       .dst_rank = -1};
 }
 
-static struct sl_chakra_collective found;
+static struct sl_collective found;
 
-static uint32_t put(const struct sl_comm_told *t)
+static uint32_t put(const struct sl_collective_args *t)
 {
-    uint32_t number = sl_comms_put(comms, t);
+    uint32_t number = sl_collectives_put(comms, t);
 
     memset(&found, 0, sizeof(found));
-    assert_int_equal(sl_comms_get(comms, number, &found), number != 0);
+    assert_int_equal(sl_collectives_get(comms, number, &found), number != 0);
     return number;
 }
 
 static uint32_t put_ranks(const char *ranks)
 {
-    struct sl_comm_told t = told("allreduce", "Float", 1);
+    struct sl_collective_args t = told("allreduce", "Float", 1);
 
     t.group_ranks = text(ranks);
     return put(&t);
@@ -71,23 +71,23 @@ static void names_of_all_versions_mean_one_thing(void **state)
 {
     static const struct {
         const char *name;
-        enum sl_chakra_comm type;
+        enum sl_collective_type type;
     } known[] = {
-        {"allreduce", SL_COMM_ALL_REDUCE},
-        {"allreduce_coalesced", SL_COMM_ALL_REDUCE},
-        {"_allgather_base", SL_COMM_ALL_GATHER},
-        {"all_gather_into_tensor", SL_COMM_ALL_GATHER},
-        {"allGatherSingleImpl", SL_COMM_ALL_GATHER},
-        {"reduceScatterSingleImpl", SL_COMM_REDUCE_SCATTER},
-        {"_reduce_scatter_base", SL_COMM_REDUCE_SCATTER},
-        {"all_to_allv", SL_COMM_ALL_TO_ALL},
-        {"Broadcast", SL_COMM_BROADCAST},
-        {"reduce", SL_COMM_REDUCE},
-        {"gather", SL_COMM_GATHER},
-        {"scatter", SL_COMM_SCATTER},
-        {"barrier", SL_COMM_BARRIER},
+        {"allreduce", SL_COLLECTIVE_ALL_REDUCE},
+        {"allreduce_coalesced", SL_COLLECTIVE_ALL_REDUCE},
+        {"_allgather_base", SL_COLLECTIVE_ALL_GATHER},
+        {"all_gather_into_tensor", SL_COLLECTIVE_ALL_GATHER},
+        {"allGatherSingleImpl", SL_COLLECTIVE_ALL_GATHER},
+        {"reduceScatterSingleImpl", SL_COLLECTIVE_REDUCE_SCATTER},
+        {"_reduce_scatter_base", SL_COLLECTIVE_REDUCE_SCATTER},
+        {"all_to_allv", SL_COLLECTIVE_ALL_TO_ALL},
+        {"Broadcast", SL_COLLECTIVE_BROADCAST},
+        {"reduce", SL_COLLECTIVE_REDUCE},
+        {"gather", SL_COLLECTIVE_GATHER},
+        {"scatter", SL_COLLECTIVE_SCATTER},
+        {"barrier", SL_COLLECTIVE_BARRIER},
     };
-    struct sl_comm_told t;
+    struct sl_collective_args t;
 
     (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
@@ -109,7 +109,7 @@ static void an_element_has_the_bytes_of_its_type(void **state)
         unsigned bytes;
     } known[] = {{"BFloat16", 2}, {"Half", 2},           {"Double", 8},        {"Bool", 1},
                  {"Long", 8},     {"ComplexDouble", 16}, {"Float8_e4m3fn", 1}, {"UInt16", 2}};
-    struct sl_comm_told t;
+    struct sl_collective_args t;
 
     (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
@@ -149,7 +149,7 @@ static void the_same_is_the_same(void **state)
 /* All ranks of a job say the same of a group, wherever they learn of it, and in which order. */
 static void a_group_has_its_number_from_its_ranks(void **state)
 {
-    struct sl_comm_told t = told("allreduce", "Float", 1);
+    struct sl_collective_args t = told("allreduce", "Float", 1);
     uint32_t group;
 
     put_ranks("[1, 3]");
@@ -185,27 +185,27 @@ static void groups_are_told_once_each(void **state)
     put_ranks("[1, 3]");
     put_ranks("[0, 2]");
     groups[0] = '\0';
-    sl_comms_groups(comms, take, NULL);
+    sl_collectives_groups(comms, take, NULL);
     assert_string_equal(groups, "0 2 / 1 3 / ");
 }
 
 static void a_name_stands_for_its_ranks(void **state)
 {
-    struct sl_comm_told t = told("broadcast", "Float", 1);
+    struct sl_collective_args t = told("broadcast", "Float", 1);
 
     (void)state;
     put_ranks("[0, 2]"); /* no part of what is named next */
-    sl_comms_name(comms, text("data"));
-    sl_comms_name_rank(comms, 1);
-    sl_comms_name_rank(comms, 3);
-    sl_comms_name(comms, text("tensor"));
-    sl_comms_name_ranks(comms, text("[2, 3]"));
-    sl_comms_name(comms, text("nobody"));
-    sl_comms_name_end(comms);
+    sl_collectives_name(comms, text("data"));
+    sl_collectives_name_rank(comms, 1);
+    sl_collectives_name_rank(comms, 3);
+    sl_collectives_name(comms, text("tensor"));
+    sl_collectives_name_ranks(comms, text("[2, 3]"));
+    sl_collectives_name(comms, text("nobody"));
+    sl_collectives_name_end(comms);
     t.group = text("data");
     assert_int_not_equal(put(&t), 0);
     groups[0] = '\0';
-    sl_comms_groups(comms, take, NULL);
+    sl_collectives_groups(comms, take, NULL);
     assert_string_equal(groups, "2 3 / 1 3 / 0 2 / ");
     put_ranks("[1, 3]");
     t.group = text("nobody");
@@ -217,7 +217,7 @@ static void a_name_stands_for_its_ranks(void **state)
 /* As PyTorch tells it: an empty list, and no stride. */
 static void a_group_of_one_rank(void **state)
 {
-    struct sl_comm_told t = told("allreduce", "Float", 1);
+    struct sl_collective_args t = told("allreduce", "Float", 1);
     uint32_t group;
 
     (void)state;
@@ -238,7 +238,7 @@ static void a_group_of_one_rank(void **state)
 /* What is told of the ranks themselves goes before a size, and a cut list is none. */
 static void ranks_that_are_not_told_whole(void **state)
 {
-    struct sl_comm_told t = told("allreduce", "Float", 1);
+    struct sl_collective_args t = told("allreduce", "Float", 1);
 
     (void)state;
     t.group_ranks = text("[0, 1, ...]");
@@ -267,12 +267,12 @@ static void ranks_that_are_not_told_whole(void **state)
     t.group_size = 4;
     assert_int_not_equal(put(&t), 0);
     assert_int_equal(found.group, 0);
-    sl_comms_name(comms, text("half"));
-    sl_comms_name_ranks(comms, text("[1, x]"));
-    sl_comms_name(comms, text("less"));
-    sl_comms_name_rank(comms, 1);
-    sl_comms_name_rank(comms, -2);
-    sl_comms_name_end(comms);
+    sl_collectives_name(comms, text("half"));
+    sl_collectives_name_ranks(comms, text("[1, x]"));
+    sl_collectives_name(comms, text("less"));
+    sl_collectives_name_rank(comms, 1);
+    sl_collectives_name_rank(comms, -2);
+    sl_collectives_name_end(comms);
     t = told("allreduce", "Float", 1);
     t.group = text("half");
     assert_int_equal(put(&t), 0);
@@ -282,7 +282,7 @@ static void ranks_that_are_not_told_whole(void **state)
 
 static void messages_have_a_peer(void **state)
 {
-    struct sl_comm_told t = told("send", "Byte", 7);
+    struct sl_collective_args t = told("send", "Byte", 7);
 
     (void)state;
     t.group_size = 4;
@@ -290,10 +290,10 @@ static void messages_have_a_peer(void **state)
     assert_int_equal(put(&t), 0); /* to whom? */
     t.dst_rank = 3;
     assert_int_not_equal(put(&t), 0);
-    assert_true(found.type == SL_COMM_SEND && found.peer == 3);
+    assert_true(found.type == SL_COLLECTIVE_SEND && found.peer == 3);
     t.collective = text("recvAnySource");
     assert_int_not_equal(put(&t), 0);
-    assert_true(found.type == SL_COMM_RECV && found.peer == 1);
+    assert_true(found.type == SL_COLLECTIVE_RECV && found.peer == 1);
 }
 
 /* Past the memory: the group is not known, and no other is harmed. */
@@ -304,7 +304,7 @@ static void groups_that_do_not_fit(void **state)
     (void)state;
     first = put_ranks("[1, 3]");
     for (unsigned i = 0; number && i < 100; i++) {
-        struct sl_comm_told t = told("allreduce", "Float", 1);
+        struct sl_collective_args t = told("allreduce", "Float", 1);
 
         t.group_size = 60000;
         t.group_start = i;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collect/torch/ops_abi.h"
+#include "event/op_inputs_format.h"
 #include "write/op_inputs.h"
 
 static void expect(const uint8_t *inputs, size_t length, const char *wanted)
@@ -25,7 +25,7 @@ static void expect(const uint8_t *inputs, size_t length, const char *wanted)
 static void as_torch_profiler_has_them(void **state)
 {
     /* aten::add(float [2, 300], [[long [], none]], 3, [1, -1], None) */
-    const uint8_t inputs[] = {SL_TORCH_TENSOR,
+    const uint8_t inputs[] = {SL_OP_INPUT_TENSOR,
                               6,
                               2,
                               2,
@@ -34,22 +34,22 @@ static void as_torch_profiler_has_them(void **state)
                               0xac,
                               2,
                               1,
-                              SL_TORCH_TENSORS,
+                              SL_OP_INPUT_TENSORS,
                               2,
-                              SL_TORCH_TENSOR,
+                              SL_OP_INPUT_TENSOR,
                               4,
                               0,
-                              SL_TORCH_OTHER,
-                              SL_TORCH_INT,
+                              SL_OP_INPUT_OTHER,
+                              SL_OP_INPUT_INT,
                               6,
-                              SL_TORCH_SCALARS,
+                              SL_OP_INPUT_SCALARS,
                               2,
-                              SL_TORCH_INT,
+                              SL_OP_INPUT_INT,
                               2,
-                              SL_TORCH_INT,
+                              SL_OP_INPUT_INT,
                               1,
-                              SL_TORCH_OTHER,
-                              SL_TORCH_TRUE};
+                              SL_OP_INPUT_OTHER,
+                              SL_OP_INPUT_TRUE};
 
     (void)state;
     expect(inputs, sizeof(inputs),
@@ -69,7 +69,7 @@ static void numbers(void **state)
                 {-3e-9, "-3e-09"},  {1e10, "10000000000."},
                 {1.0 / 0.0, "inf"}, {-2.5, "-2.5"}};
     char wanted[512];
-    uint8_t input[9] = {SL_TORCH_DOUBLE};
+    uint8_t input[9] = {SL_OP_INPUT_DOUBLE};
 
     (void)state;
     for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++) {

@@ -22,6 +22,7 @@
 
 #include "base/stats.h"
 #include "unit/write/json_dom.h"
+#include "write/kineto/output.h"
 #include "write/writer.h"
 
 #define SECOND 1000000000ull
@@ -29,7 +30,7 @@
 
 static char folder[32];
 static struct sl_ring *ring;
-static struct sl_kineto *kineto;
+static struct sl_outputs *outputs;
 static struct sl_writer *writer;
 static int left_behind; /* a writer that was not waited for: it keeps what it was given */
 
@@ -45,14 +46,11 @@ int pthread_setname_np(pthread_t thread, const char *name)
 
 static int set_up(void **state)
 {
-    struct sl_kineto_options opt;
-
     (void)state;
-    memset(&opt, 0, sizeof(opt));
-    opt.detail = SL_DETAIL_DEFAULT;
     strcpy(folder, "/tmp/sl_writer_XXXXXX");
+    outputs = calloc(1, sizeof(*outputs));
     sl_stats_reset();
-    return !mkdtemp(folder) || sl_ring_create(&ring, 4096) || sl_kineto_create(&kineto, &opt);
+    return !mkdtemp(folder) || sl_ring_create(&ring, 4096);
 }
 
 static int tear_down(void **state)
@@ -61,7 +59,8 @@ static int tear_down(void **state)
 
     (void)state;
     if (!left_behind) {
-        sl_kineto_destroy(kineto);
+        sl_outputs_destroy(outputs);
+        free(outputs);
         sl_ring_destroy(ring);
     }
     left_behind = 0;
@@ -71,15 +70,14 @@ static int tear_down(void **state)
 
 static void start(const char *where, enum sl_compression compression)
 {
-    struct sl_writer_options opt;
+    const struct sl_kineto_options kineto = {.detail = SL_DETAIL_DEFAULT};
+    const struct sl_window_file_options file = {.folder = where, .compression = compression};
+    const struct sl_writer_options opt = {
+        .ring = ring, .outputs = outputs, .meta = {.pid = 42, .world_size = 1}};
+    struct sl_output output;
 
-    memset(&opt, 0, sizeof(opt));
-    opt.ring = ring;
-    opt.kineto = kineto;
-    opt.compression = compression;
-    opt.folder = where;
-    opt.meta.pid = 42;
-    opt.meta.world_size = 1;
+    assert_int_equal(sl_kineto_output_create(&output, &kineto, file), 0);
+    sl_outputs_add(outputs, &output);
     assert_int_equal(sl_writer_start(&writer, &opt), 0);
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "event/call_name.h"
 #include "unit/collect/cupti/record.h"
 
 static uint8_t *add_memset(struct record_rig *b, uint32_t correlation)
@@ -294,17 +295,17 @@ static void calls_have_names_and_bits(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof want / sizeof *want; i++) {
-        const char *name = sl_decode_api_name(want[i].domain, want[i].cbid);
+        const char *name = sl_call_name(want[i].domain, want[i].cbid);
 
         assert_non_null(name);
         assert_string_equal(name, want[i].name);
-        assert_int_equal(sl_decode_api_wanted(want[i].domain, want[i].cbid), want[i].wanted);
-        assert_int_equal(sl_decode_api_launches(want[i].domain, want[i].cbid), want[i].launches);
+        assert_int_equal(sl_call_name_is_wanted(want[i].domain, want[i].cbid), want[i].wanted);
+        assert_int_equal(sl_call_name_launches(want[i].domain, want[i].cbid), want[i].launches);
     }
-    assert_null(sl_decode_api_name(SL_EV_RUNTIME, 1u << 30));
-    assert_null(sl_decode_api_name(SL_EV_DRIVER, UINT32_MAX));
-    assert_int_equal(sl_decode_api_wanted(SL_EV_DRIVER, UINT32_MAX), 0);
-    assert_int_equal(sl_decode_api_launches(SL_EV_RUNTIME, UINT32_MAX), 0);
+    assert_null(sl_call_name(SL_EV_RUNTIME, 1u << 30));
+    assert_null(sl_call_name(SL_EV_DRIVER, UINT32_MAX));
+    assert_int_equal(sl_call_name_is_wanted(SL_EV_DRIVER, UINT32_MAX), 0);
+    assert_int_equal(sl_call_name_launches(SL_EV_RUNTIME, UINT32_MAX), 0);
 }
 
 int main(void)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "collect/cupti/tables.h"
+#include "event/call_name.h"
 
 #define ROWS sl_cupti_tables_layout_count
 
@@ -157,13 +158,13 @@ static void callback_ids_only_grow(void **state)
         assert_true(row[0].runtime_callbacks <= row[1].runtime_callbacks);
         assert_true(row[0].driver_callbacks <= row[1].driver_callbacks);
     }
-    assert_in_range(sl_cupti_tables_runtime_count, 1, row->runtime_callbacks);
-    assert_in_range(sl_cupti_tables_driver_count, 1, row->driver_callbacks);
+    assert_in_range(sl_call_names_runtime_count, 1, row->runtime_callbacks);
+    assert_in_range(sl_call_names_driver_count, 1, row->driver_callbacks);
 }
 
 /* The call behind a per-thread stream's: its name without _ptsz or _ptds. */
-static const struct sl_cupti_callback *base_of(const struct sl_cupti_callback *call, unsigned count,
-                                               const char *name)
+static const struct sl_call_name_row *base_of(const struct sl_call_name_row *call, unsigned count,
+                                              const char *name)
 {
     size_t length = strlen(name) - strlen("_ptsz");
 
@@ -180,14 +181,14 @@ static int has_version_suffix(const char *name)
     return at && at[2] >= '0' && at[2] <= '9';
 }
 
-static void check_calls(const struct sl_cupti_callback *call, unsigned count, const char *prefix)
+static void check_calls(const struct sl_call_name_row *call, unsigned count, const char *prefix)
 {
     unsigned launches = 0, wanted = 0, named = 0;
 
     for (unsigned id = 0; id < count; id++) {
-        const struct sl_cupti_callback *c = &call[id];
+        const struct sl_call_name_row *c = &call[id];
 
-        assert_int_equal(c->bits & ~(SL_CUPTI_CALL_WANTED | SL_CUPTI_CALL_LAUNCHES), 0);
+        assert_int_equal(c->bits & ~(SL_CALL_NAME_WANTED | SL_CALL_NAME_LAUNCHES), 0);
         if (!c->name) {
             assert_int_equal(c->bits, 0);
             continue;
@@ -197,16 +198,16 @@ static void check_calls(const struct sl_cupti_callback *call, unsigned count, co
         /* A version suffix would split one call into several names. */
         assert_false(has_version_suffix(c->name));
         if (strstr(c->name, "_ptsz") || strstr(c->name, "_ptds")) {
-            const struct sl_cupti_callback *base = base_of(call, count, c->name);
+            const struct sl_call_name_row *base = base_of(call, count, c->name);
 
             if (!base || base->bits != c->bits)
                 fail_msg("%s is not treated as the call without its suffix", c->name);
         }
         /* Without its call a kernel's row has no arrow. */
-        if (c->bits & SL_CUPTI_CALL_LAUNCHES && !(c->bits & SL_CUPTI_CALL_WANTED))
+        if (c->bits & SL_CALL_NAME_LAUNCHES && !(c->bits & SL_CALL_NAME_WANTED))
             fail_msg("%s launches and is not wanted", c->name);
-        launches += c->bits & SL_CUPTI_CALL_LAUNCHES ? 1 : 0;
-        wanted += c->bits & SL_CUPTI_CALL_WANTED ? 1 : 0;
+        launches += c->bits & SL_CALL_NAME_LAUNCHES ? 1 : 0;
+        wanted += c->bits & SL_CALL_NAME_WANTED ? 1 : 0;
     }
     assert_null(call[0].name); /* INVALID */
     assert_true(launches > 0 && launches < wanted);
@@ -216,25 +217,25 @@ static void check_calls(const struct sl_cupti_callback *call, unsigned count, co
 static void calls_are_named_and_every_launch_is_wanted(void **state)
 {
     (void)state;
-    check_calls(sl_cupti_tables_runtime, sl_cupti_tables_runtime_count, "cuda");
-    check_calls(sl_cupti_tables_driver, sl_cupti_tables_driver_count, "cu");
+    check_calls(sl_call_names_runtime, sl_call_names_runtime_count, "cuda");
+    check_calls(sl_call_names_driver, sl_call_names_driver_count, "cu");
 }
 
 /* From NVIDIA's headers, by hand: an id that slips by one would show here. */
 static void well_known_calls_stand_at_their_ids(void **state)
 {
     const struct {
-        const struct sl_cupti_callback *table;
+        const struct sl_call_name_row *table;
         unsigned id, bits;
         const char *name;
     } known[] = {
-        {sl_cupti_tables_runtime, 211, 3, "cudaLaunchKernel"},
-        {sl_cupti_tables_runtime, 31, 3, "cudaMemcpy"},
-        {sl_cupti_tables_runtime, 131, 1, "cudaStreamSynchronize"},
-        {sl_cupti_tables_runtime, 165, 1, "cudaDeviceSynchronize"},
-        {sl_cupti_tables_runtime, 10, 0, "cudaGetLastError"},
-        {sl_cupti_tables_driver, 307, 3, "cuLaunchKernel"},
-        {sl_cupti_tables_driver, 652, 3, "cuLaunchKernelEx"},
+        {sl_call_names_runtime, 211, 3, "cudaLaunchKernel"},
+        {sl_call_names_runtime, 31, 3, "cudaMemcpy"},
+        {sl_call_names_runtime, 131, 1, "cudaStreamSynchronize"},
+        {sl_call_names_runtime, 165, 1, "cudaDeviceSynchronize"},
+        {sl_call_names_runtime, 10, 0, "cudaGetLastError"},
+        {sl_call_names_driver, 307, 3, "cuLaunchKernel"},
+        {sl_call_names_driver, 652, 3, "cuLaunchKernelEx"},
     };
 
     (void)state;

@@ -86,7 +86,7 @@ static const struct sl_lane_record *next_begin(void)
 
 static void operators_are_recorded(void **state)
 {
-    static const uint8_t inputs[] = {SL_TORCH_TRUE, SL_TORCH_OTHER};
+    static const uint8_t inputs[] = {SL_OP_INPUT_TRUE, SL_OP_INPUT_OTHER};
     const struct sl_torch_op outer = {NAMED("aten::linear"), .handle = 0x100000007, .sequence = -1,
                                       .thread = 1},
                              inner = {NAMED("aten::addmm"), .handle = 8,

@@ -10,9 +10,9 @@
 
 #define NCCL "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 
-static struct dom_node *collective(enum sl_chakra_comm type, uint64_t bytes, uint32_t group)
+static struct dom_node *collective(enum sl_collective_type type, uint64_t bytes, uint32_t group)
 {
-    f.collective = (struct sl_chakra_collective){type, bytes, group, 2, 17};
+    f.collective = (struct sl_collective){type, bytes, group, 2};
     launch(10, 10, 15, 1);
     kernel(7, 17, 30, 1, NCCL);
     return dom_find(read_back(), NCCL);
@@ -25,7 +25,7 @@ static void test_collective_has_type_size_and_group(void **state)
 
     (void)state;
     assert_int_equal(sl_chakra_group(f.chakra, 4, rank, 3), 0);
-    n = collective(SL_COMM_REDUCE_SCATTER, 4096, 4);
+    n = collective(SL_COLLECTIVE_REDUCE_SCATTER, 4096, 4);
     assert_int_equal(n->type, 7);
     assert_int_equal(dom_number(n, "comm_type"), 7);
     assert_int_equal(dom_attr(n, "comm_type")->field, 9);
@@ -39,12 +39,12 @@ static void test_collective_has_type_size_and_group(void **state)
 static void test_all_ranks_have_an_empty_group(void **state)
 {
     (void)state;
-    assert_string_equal(dom_attr(collective(SL_COMM_ALL_REDUCE, 8, 0), "pg_name")->text, "");
+    assert_string_equal(dom_attr(collective(SL_COLLECTIVE_ALL_REDUCE, 8, 0), "pg_name")->text, "");
 }
 
 static void test_unknown_size_is_computation(void **state)
 {
-    struct dom_node *n = collective(SL_COMM_ALL_REDUCE, 0, 0);
+    struct dom_node *n = collective(SL_COLLECTIVE_ALL_REDUCE, 0, 0);
 
     (void)state;
     assert_int_equal(n->type, 4);
@@ -54,7 +54,7 @@ static void test_unknown_size_is_computation(void **state)
 static void test_unlisted_group_is_computation(void **state)
 {
     (void)state;
-    assert_int_equal(collective(SL_COMM_ALL_REDUCE, 8, 12)->type, 4);
+    assert_int_equal(collective(SL_COLLECTIVE_ALL_REDUCE, 8, 12)->type, 4);
 }
 
 static void test_other_kernels_are_not_asked_about(void **state)
@@ -68,13 +68,12 @@ static void test_other_kernels_are_not_asked_about(void **state)
 static void test_types_that_simulators_refuse(void **state)
 {
     static const struct {
-        enum sl_chakra_comm type;
+        enum sl_collective_type type;
         const char *name;
-    } refused[] = {{SL_COMM_REDUCE, "REDUCE"},
-                   {SL_COMM_GATHER, "GATHER"},
-                   {SL_COMM_SCATTER, "SCATTER"},
-                   {SL_COMM_REDUCE_SCATTER_BLOCK, "REDUCE_SCATTER_BLOCK"},
-                   {SL_COMM_BARRIER, "BARRIER"}};
+    } refused[] = {{SL_COLLECTIVE_REDUCE, "REDUCE"},
+                   {SL_COLLECTIVE_GATHER, "GATHER"},
+                   {SL_COLLECTIVE_SCATTER, "SCATTER"},
+                   {SL_COLLECTIVE_BARRIER, "BARRIER"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
@@ -89,15 +88,15 @@ static void test_types_that_simulators_refuse(void **state)
 
 static void test_send_and_receive_name_their_peer(void **state)
 {
-    struct dom_node *n = collective(SL_COMM_SEND, 8, 0);
+    struct dom_node *n = collective(SL_COLLECTIVE_SEND, 8, 0);
 
     (void)state;
     assert_int_equal(n->type, 5);
     assert_int_equal(dom_number(n, "comm_dst"), 2);
     assert_int_equal(dom_attr(n, "comm_dst")->field, 7);
-    assert_int_equal(dom_number(n, "comm_tag"), 17);
+    assert_int_equal(dom_number(n, "comm_tag"), 0);
     reopen(0);
-    n = collective(SL_COMM_RECV, 8, 0);
+    n = collective(SL_COLLECTIVE_RECV, 8, 0);
     assert_int_equal(n->type, 6);
     assert_int_equal(dom_number(n, "comm_src"), 2);
     assert_int_equal(dom_attr(n, "comm_tag")->field, 7);

@@ -65,7 +65,7 @@ static int call(uint64_t correlation, const char *members)
     return sl_et_comms_call(comms, &ev);
 }
 
-static struct sl_chakra_collective found;
+static struct sl_collective found;
 
 static int find(uint64_t correlation)
 {
@@ -82,7 +82,7 @@ static void operations_do_what_their_call_is_part_of(void **state)
     assert_int_equal(call(12, NULL), 0);
     for (uint64_t id = 10; id <= 11; id++) {
         assert_int_equal(find(id), 1);
-        assert_int_equal(found.type, SL_COMM_ALL_REDUCE);
+        assert_int_equal(found.type, SL_COLLECTIVE_ALL_REDUCE);
         assert_int_equal(found.bytes, 1024);
         assert_int_equal(found.group, 0); /* all ranks */
     }
@@ -109,10 +109,10 @@ static void a_part_of_the_ranks_is_a_group(void **state)
     assert_int_equal(call(12, MORE_OF_THE_PAIR), 0); /* its group is known */
     assert_int_equal(call(11, SENT), 0);
     assert_int_equal(find(11), 1);
-    assert_int_equal(found.type, SL_COMM_SEND);
+    assert_int_equal(found.type, SL_COLLECTIVE_SEND);
     assert_int_equal(found.peer, 3);
     assert_int_equal(find(10), 1);
-    assert_int_equal(found.type, SL_COMM_ALL_GATHER);
+    assert_int_equal(found.type, SL_COLLECTIVE_ALL_GATHER);
     assert_int_equal(found.bytes, 20);
     assert_int_not_equal(found.group, 0);
     groups = 0;

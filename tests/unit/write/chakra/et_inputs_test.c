@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "collect/torch/ops_abi.h"
 #include "event/op_detail.h"
+#include "event/op_inputs_format.h"
 #include "write/chakra/et_inputs.h"
 
 static struct sl_intern *details;
@@ -49,7 +49,7 @@ static size_t find(enum sl_event_kind kind, uint32_t detail)
 }
 
 /* A float tensor of 2 x 3, and True. */
-static const uint8_t two[] = {SL_TORCH_LAYOUT, 6, 2, 2, 3, SL_TORCH_TRUE};
+static const uint8_t two[] = {SL_OP_INPUT_LAYOUT, 6, 2, 2, 3, SL_OP_INPUT_TRUE};
 
 /* 8: length-delimited; then 1, 2, 3. */
 static const char two_bytes[] = "\x42\x2d"
@@ -66,7 +66,7 @@ static void each_list_is_a_field(void **state)
 
 static void what_is_kept_is_that_operators(void **state)
 {
-    static const uint8_t one[] = {SL_TORCH_FALSE};
+    static const uint8_t one[] = {SL_OP_INPUT_FALSE};
     uint32_t first = detail_of(two, sizeof(two)), other;
 
     (void)state;
@@ -75,8 +75,8 @@ static void what_is_kept_is_that_operators(void **state)
         assert_int_equal(find(SL_EV_CPU_OP, first), sizeof(two_bytes) - 1);
         assert_memory_equal(out, two_bytes, sizeof(two_bytes) - 1);
         do {
-            uint8_t number[] = {SL_TORCH_INT, (uint8_t)(sl_intern_count(details) & 0x7f),
-                                SL_TORCH_INT, (uint8_t)(sl_intern_count(details) >> 7)};
+            uint8_t number[] = {SL_OP_INPUT_INT, (uint8_t)(sl_intern_count(details) & 0x7f),
+                                SL_OP_INPUT_INT, (uint8_t)(sl_intern_count(details) >> 7)};
 
             other = detail_of(number, sizeof(number));
         } while (other % 256 != first % 256);

@@ -28,7 +28,7 @@ struct chakra_fixture {
     size_t size;
     int sink_fails, open, have_dom;
     struct dom_file dom;
-    struct sl_chakra_collective collective; /* of every NCCL kernel; bytes 0: not known */
+    struct sl_collective collective; /* of every NCCL kernel; bytes 0: not known */
     struct {
         uint64_t correlation, end_ns;
         int gpu;
@@ -50,7 +50,7 @@ static inline int fixture_write(struct sl_sink *sink, const void *data, size_t s
 }
 
 static inline int fixture_collective(void *user, const struct sl_event *op,
-                                     struct sl_chakra_collective *out)
+                                     struct sl_collective *out)
 {
     (void)user;
     (void)op;

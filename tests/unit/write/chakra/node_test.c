@@ -61,7 +61,7 @@ static const char send_bytes[] =
     "\x52\x0d" "\x0a\x08" "delay_ns" "\x48\xf4\x03"
     "\x52\x0e" "\x0a\x09" "comm_size" "\x48\x80\x20"
     "\x52\x0c" "\x0a\x08" "comm_dst" "\x38\x02" /* int32_val = 7 */
-    "\x52\x0c" "\x0a\x08" "comm_tag" "\x38\x11"
+    "\x52\x0c" "\x0a\x08" "comm_tag" "\x38\x00"
     "\x52\x0c" "\x0a\x07" "pg_name" "\xea\x01" "\x00"
     "\x52\x0f" "\x0a\x0b" "correlation" "\x48\x05"
     "\x52\x0d" "\x0a\x08" "start_ns" "\x48\xd0\x0f"
@@ -105,7 +105,7 @@ static void test_bytes_of_a_message_and_of_an_amount(void **state)
     const size_t send_size = sizeof(send_bytes) - 1, memset_size = sizeof(memset_bytes) - 1;
 
     (void)state;
-    f.collective = (struct sl_chakra_collective){SL_COMM_SEND, 4096, 0, 2, 17};
+    f.collective = (struct sl_collective){SL_COLLECTIVE_SEND, 4096, 0, 2};
     call_ns("op", 10, 0, 1500, 5);
     kernel(7, 2, 5, 5, "ncclSendRecv");
     gpu(SL_EV_MEMSET, 8, 10, 12, 6, "m", 4096);

@@ -19,7 +19,7 @@
 
 #include "base/stats.h"
 #include "unit/write/json_dom.h"
-#include "write/kineto/kineto.h"
+#include "write/kineto/kineto_internal.h"
 
 #define OPENED 1700000000123456789u
 #define BASE   (1700000000u / 7889238u * 7889238u * 1000000000ull)
@@ -67,7 +67,13 @@ static inline void make_device(uint32_t id)
 
 static inline void make_kineto(enum sl_detail detail, size_t cap)
 {
-    struct sl_kineto_options opt = {detail, f.intern, f.shapes, f.devices, cap, api_name, NULL};
+    const struct sl_kineto_options opt = {.detail = detail,
+                                          .intern = f.intern,
+                                          .shapes = f.shapes,
+                                          .devices = f.devices,
+                                          .cap_bytes = cap,
+                                          .held_bytes = 128 << 10,
+                                          .api_name = api_name};
 
     assert_int_equal(sl_kineto_create(&f.kineto, &opt), 0);
 }

@@ -15,7 +15,7 @@
 #include <zstd.h>
 
 #include "base/stats.h"
-#include "write/kineto/kineto.h"
+#include "write/kineto/kineto_internal.h"
 
 #define START     1700000000000000000u
 #define TEXT_ROOM (64u << 20)

@@ -25,7 +25,7 @@ static int set_up_job(void **state)
 
 static uint32_t detail_cut(const char *members, int was_cut)
 {
-    static const uint8_t inputs[] = {7}; /* SL_TORCH_FALSE */
+    static const uint8_t inputs[] = {7}; /* SL_OP_INPUT_FALSE */
     const struct sl_op_detail detail = {members, strlen(members), inputs, sizeof(inputs), was_cut};
     size_t length;
     char *text = malloc(strlen(members) + SL_OP_DETAIL_HEAD + sizeof(inputs));

@@ -90,6 +90,13 @@ static const char *record_of(int n)
     return arg(find("cat", "cuda_sync", n), "wait_on_cuda_event_record_corr_id");
 }
 
+static int complete(uint64_t ns)
+{
+    const struct sl_output_progress progress = {.rows_ns = ns + 1};
+
+    return sl_kineto_complete(f.kineto, &progress);
+}
+
 /* The frame ends between the wait and its record, as when another thread's buffer comes later. */
 static void a_record_may_come_frames_later(void **state)
 {
@@ -100,7 +107,7 @@ static void a_record_may_come_frames_later(void **state)
     begin();
     put(wait);
     assert_int_equal(sl_kineto_flush(f.kineto), 0);
-    assert_int_equal(sl_kineto_complete(f.kineto, wait.end_ns - 1), 0);
+    assert_int_equal(complete(wait.end_ns - 1), 0);
     assert_int_equal(sl_kineto_written(f.kineto), 0);
     put(recorded(40, 9, 3, 7));
     assert_int_equal(sl_kineto_written(f.kineto), 1);
@@ -117,7 +124,7 @@ static void what_is_complete_goes_out(void **state)
     wait.u.sync.event_sync_id = 9;
     begin();
     put(wait);
-    assert_int_equal(sl_kineto_complete(f.kineto, wait.end_ns), 0);
+    assert_int_equal(complete(wait.end_ns), 0);
     assert_int_equal(sl_kineto_written(f.kineto), 1);
     put(recorded(40, 9, 3, 7));
     end();

@@ -1,4 +1,4 @@
-/* collectives_test.c - what rows and the header tell about collectives. */
+/* row_collectives_test.c - what rows and the header tell about collectives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,20 +8,20 @@
 
 #include <cmocka.h>
 
-#include "read/collectives.h"
+#include "read/row_collectives.h"
 
-static struct sl_collectives *c;
+static struct sl_row_collectives *c;
 
 static int setup(void **state)
 {
     (void)state;
-    return sl_collectives_create(&c);
+    return sl_row_collectives_create(&c);
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    sl_collectives_destroy(c);
+    sl_row_collectives_destroy(c);
     return 0;
 }
 
@@ -32,7 +32,7 @@ static struct sl_text text(const char *t)
 
 static void field(const char *path, const char *value)
 {
-    sl_collectives_field(
+    sl_row_collectives_field(
         c, path, value[0] >= '0' && value[0] <= '9' ? SL_JSON_NUMBER : SL_JSON_STRING, text(value));
 }
 
@@ -48,14 +48,14 @@ static struct sl_trace_row row(const char *name, const char *dtype, int64_t elem
     return r;
 }
 
-static struct sl_chakra_collective of(const struct sl_trace_row *r)
+static struct sl_collective of(const struct sl_trace_row *r)
 {
     static uint64_t correlation;
     struct sl_event op = {.correlation = ++correlation};
-    struct sl_chakra_collective found;
+    struct sl_collective found;
 
-    sl_collectives_join(c, correlation, sl_collectives_row(c, r));
-    if (!sl_collectives_find(c, &op, &found))
+    sl_row_collectives_join(c, correlation, sl_row_collectives_row(c, r));
+    if (!sl_row_collectives_find(c, &op, &found))
         memset(&found, 0xff, sizeof(found));
     return found;
 }
@@ -64,21 +64,21 @@ static void test_names_of_every_version(void **state)
 {
     static const struct {
         const char *name;
-        enum sl_chakra_comm type;
+        enum sl_collective_type type;
     } known[] = {
-        {"allreduce", SL_COMM_ALL_REDUCE},
-        {"all_reduce", SL_COMM_ALL_REDUCE},
-        {"allreduce_coalesced", SL_COMM_ALL_REDUCE},
-        {"_allgather_base", SL_COMM_ALL_GATHER},
-        {"all_gather_into_tensor_coalesced", SL_COMM_ALL_GATHER},
-        {"_reduce_scatter_base", SL_COMM_REDUCE_SCATTER},
-        {"all_to_allv", SL_COMM_ALL_TO_ALL},
-        {"broadcast", SL_COMM_BROADCAST},
-        {"_broadcast_oop", SL_COMM_BROADCAST},
-        {"reduce", SL_COMM_REDUCE},
-        {"gather", SL_COMM_GATHER},
-        {"scatter", SL_COMM_SCATTER},
-        {"barrier", SL_COMM_BARRIER},
+        {"allreduce", SL_COLLECTIVE_ALL_REDUCE},
+        {"all_reduce", SL_COLLECTIVE_ALL_REDUCE},
+        {"allreduce_coalesced", SL_COLLECTIVE_ALL_REDUCE},
+        {"_allgather_base", SL_COLLECTIVE_ALL_GATHER},
+        {"all_gather_into_tensor_coalesced", SL_COLLECTIVE_ALL_GATHER},
+        {"_reduce_scatter_base", SL_COLLECTIVE_REDUCE_SCATTER},
+        {"all_to_allv", SL_COLLECTIVE_ALL_TO_ALL},
+        {"broadcast", SL_COLLECTIVE_BROADCAST},
+        {"_broadcast_oop", SL_COLLECTIVE_BROADCAST},
+        {"reduce", SL_COLLECTIVE_REDUCE},
+        {"gather", SL_COLLECTIVE_GATHER},
+        {"scatter", SL_COLLECTIVE_SCATTER},
+        {"barrier", SL_COLLECTIVE_BARRIER},
     };
     struct sl_trace_row r;
 
@@ -91,7 +91,7 @@ static void test_names_of_every_version(void **state)
         assert_int_equal(of(&r).group, 0);
     }
     r = row("wait", "Float", 10, "[0, 1]");
-    assert_int_equal(sl_collectives_row(c, &r), 0);
+    assert_int_equal(sl_row_collectives_row(c, &r), 0);
 }
 
 static void test_a_group_has_one_number_however_it_is_told(void **state)
@@ -118,7 +118,7 @@ static void test_a_group_has_one_number_however_it_is_told(void **state)
     assert_int_equal(of(&named).group, number);
     assert_int_not_equal(of(&other).group, number);
     named.group = text("tp");
-    assert_int_equal(sl_collectives_row(c, &named), 0);
+    assert_int_equal(sl_row_collectives_row(c, &named), 0);
 }
 
 static void test_sends_need_a_peer(void **state)
@@ -127,13 +127,13 @@ static void test_sends_need_a_peer(void **state)
     struct sl_trace_row recv = row("recv", "Float", 1, "[0, 1]");
 
     (void)state;
-    assert_int_equal(sl_collectives_row(c, &send), 0);
+    assert_int_equal(sl_row_collectives_row(c, &send), 0);
     send.has |= SL_HAS_DST_RANK;
     send.dst_rank = 1;
-    assert_int_equal(of(&send).type, SL_COMM_SEND);
+    assert_int_equal(of(&send).type, SL_COLLECTIVE_SEND);
     assert_int_equal(of(&send).peer, 1);
     recv.has |= SL_HAS_SRC_RANK;
-    assert_int_equal(of(&recv).type, SL_COMM_RECV);
+    assert_int_equal(of(&recv).type, SL_COLLECTIVE_RECV);
     assert_int_equal(of(&recv).peer, 0);
 }
 
@@ -142,16 +142,16 @@ static void test_what_is_told_first_stays(void **state)
     struct sl_trace_row a = row("allreduce", "Float", 1, "[0, 1]");
     struct sl_trace_row b = row("allreduce", "Float", 2, "[0, 1]");
     struct sl_event op = {.correlation = 900};
-    struct sl_chakra_collective found;
+    struct sl_collective found;
 
     (void)state;
-    assert_int_equal(sl_collectives_find(c, &op, &found), 0);
-    sl_collectives_join(c, 900, sl_collectives_row(c, &a));
-    sl_collectives_join(c, 900, sl_collectives_row(c, &b));
-    assert_int_equal(sl_collectives_find(c, &op, &found), 1);
+    assert_int_equal(sl_row_collectives_find(c, &op, &found), 0);
+    sl_row_collectives_join(c, 900, sl_row_collectives_row(c, &a));
+    sl_row_collectives_join(c, 900, sl_row_collectives_row(c, &b));
+    assert_int_equal(sl_row_collectives_find(c, &op, &found), 1);
     assert_int_equal(found.bytes, 4);
     op.correlation = 0;
-    assert_int_equal(sl_collectives_find(c, &op, &found), 0);
+    assert_int_equal(sl_row_collectives_find(c, &op, &found), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

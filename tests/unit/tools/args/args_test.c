@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "args.h"
+#include "args/args.h"
 
 static const struct sl_flag options[] = {
     {"output", 'o', "FILE", ""},

@@ -3,14 +3,12 @@
  *
  * Threads, memory: see header.h.
  */
-#include "check/header.h"
+#include "read/header.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/stats.h"
 #include "read/number.h"
 
 static void copy_text(char *to, size_t to_size, struct sl_text text)
@@ -105,34 +103,4 @@ uint64_t sl_header_counter(const struct sl_header *h, const char *name)
         if (strcmp(h->counter[i].name, name) == 0)
             return h->counter[i].value;
     return 0;
-}
-
-/* Does this counter of ours mean that the file lacks something that CUPTI had recorded? */
-static int is_loss(const char *name)
-{
-    static const enum sl_stat others[] = {SL_STAT_UNDELIVERED_AT_EXIT, SL_STAT_UNDELIVERED_BUFFERS,
-                                          SL_STAT_RECORDS_NO_TIME, SL_STAT_RECORDS_OTHER_CLOCK,
-                                          SL_STAT_RECORDS_INVALID};
-
-    if (strncmp(name, "dropped", 7) == 0)
-        return 1;
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (strcmp(name, sl_stats_name(others[i])) == 0)
-            return 1;
-    return 0;
-}
-
-void sl_header_end(const struct sl_header *h, int whole, struct sl_findings *findings)
-{
-    if (!h->has_rank)
-        sl_finding_add(findings, SL_FIND_RANK_MISSING, 1, SL_FINDING_NO_PLACE,
-                       whole ? "no distributedInfo.rank" : "not in the part that is left");
-    else if (!h->rank_findable)
-        sl_finding_add(findings, SL_FIND_RANK_HIDDEN, 1, SL_FINDING_NO_PLACE,
-                       "rank %" PRId64 " needs a space after the colon", h->rank);
-    for (unsigned i = 0; i < h->counters; i++) {
-        if (h->counter[i].value && is_loss(h->counter[i].name))
-            sl_finding_add(findings, SL_FIND_LOST, h->counter[i].value, SL_FINDING_NO_PLACE,
-                           "counter %s is %" PRIu64, h->counter[i].name, h->counter[i].value);
-    }
 }

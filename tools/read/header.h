@@ -3,12 +3,11 @@
  *
  * Threads: plain data of one owner. Memory: none beyond the struct.
  */
-#ifndef SL_CHECK_HEADER_H
-#define SL_CHECK_HEADER_H
+#ifndef SL_HEADER_H
+#define SL_HEADER_H
 
 #include <stdint.h>
 
-#include "check/finding.h"
 #include "read/json_event.h"
 
 #define SL_HEADER_COUNTERS 64
@@ -46,8 +45,5 @@ void sl_header_text(struct sl_header *h, struct sl_text key, struct sl_text valu
 
 /* 0 when there is no such counter. */
 uint64_t sl_header_counter(const struct sl_header *h, const char *name);
-
-/* After the last field. `whole`: the file is, so what is missing was never written. */
-void sl_header_end(const struct sl_header *h, int whole, struct sl_findings *findings);
 
 #endif

@@ -4,7 +4,7 @@
  * Entered by its owner alone. A row that is taken out of the middle leaves a hole, which goes when
  * it becomes the oldest.
  */
-#include "write/held_rows.h"
+#include "write/kineto/held_rows.h"
 
 #include <errno.h>
 

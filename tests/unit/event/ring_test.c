@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "base/ring.h"
+#include "event/ring.h"
 
 static int push_number(struct sl_ring *r, uint64_t number)
 {

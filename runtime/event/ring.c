@@ -6,7 +6,7 @@
  * says that there is no room (or nothing to read), so that most pushes touch no shared line.
  * Whoever creates the ring owns its memory.
  */
-#include "base/ring.h"
+#include "event/ring.h"
 
 #include <errno.h>
 #include <stdalign.h>

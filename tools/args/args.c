@@ -5,7 +5,7 @@
  *
  * Threads, memory: see args.h.
  */
-#include "args.h"
+#include "args/args.h"
 
 #include <ctype.h>
 #include <errno.h>

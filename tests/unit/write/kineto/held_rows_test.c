@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "write/held_rows.h"
+#include "write/kineto/held_rows.h"
 
 #define SLOTS 16
 

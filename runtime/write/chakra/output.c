@@ -1,0 +1,209 @@
+/*
+ * output.c - the Chakra file of each window.
+ *
+ * Threads, memory: see output.h.
+ */
+#include "write/chakra/output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/pages.h"
+#include "base/stats.h"
+#include "write/chakra/et_comms.h"
+#include "write/chakra/et_inputs.h"
+
+struct chakra_output {
+    struct sl_chakra *chakra;
+    struct sl_et_comms *comms;   /* NULL: nothing is known of collectives */
+    struct sl_et_inputs *inputs; /* NULL: nothing is known of what operators were given */
+    struct sl_window_file *file; /* the open window's */
+    struct sl_chakra_counts counted;
+    int has_groups;
+};
+
+/* ---- counters ---- */
+
+static uint64_t edges_left_out(const struct sl_chakra_counts *c)
+{
+    return c->edges_no_source + c->edges_no_destination + c->edges_cycle + c->edges_full;
+}
+
+static uint64_t rows_left_out(const struct sl_chakra_counts *c)
+{
+    return c->rows_late + c->rows_full + c->rows_invalid;
+}
+
+static void count_nodes(struct chakra_output *o)
+{
+    const struct sl_chakra_counts was = o->counted;
+    struct sl_chakra_counts now;
+
+    sl_chakra_get_counts(o->chakra, &now);
+    sl_stats_add(SL_STAT_CHAKRA_NODES, now.nodes - was.nodes);
+    sl_stats_add(SL_STAT_CHAKRA_EDGES, now.edges - was.edges);
+    sl_stats_add(SL_STAT_CHAKRA_EDGES_LEFT_OUT, edges_left_out(&now) - edges_left_out(&was));
+    sl_stats_add(SL_STAT_CHAKRA_ROWS_LEFT_OUT, rows_left_out(&now) - rows_left_out(&was));
+    sl_stats_add(SL_STAT_CHAKRA_UNEXPLAINED, now.unexplained - was.unexplained);
+    sl_stats_add(SL_STAT_CHAKRA_NO_LAUNCH, now.gpu_without_launch - was.gpu_without_launch);
+    sl_stats_add(SL_STAT_CHAKRA_COMM_UNKNOWN, now.comm_unknown - was.comm_unknown);
+    sl_stats_add(SL_STAT_CHAKRA_CALLERS_UNKNOWN, now.callers_unknown - was.callers_unknown);
+    sl_stats_add(SL_STAT_CHAKRA_FORCED, now.forced - was.forced);
+    sl_stats_add(SL_STAT_CHAKRA_LANES_FORGOTTEN, now.lanes_forgotten - was.lanes_forgotten);
+    o->counted = now;
+}
+
+/* ---- groups of ranks ---- */
+
+static void take_group(void *output, uint32_t number, const uint32_t *rank, size_t ranks)
+{
+    struct chakra_output *o = output;
+
+    if (sl_chakra_group(o->chakra, number, rank, ranks) == 0)
+        o->has_groups = 1;
+}
+
+static void see_collectives(struct chakra_output *o, const struct sl_event *ev, size_t events)
+{
+    for (size_t i = 0; o->comms && i < events; i++)
+        if ((ev[i].kind == SL_EV_RUNTIME || ev[i].kind == SL_EV_DRIVER) &&
+            sl_et_comms_call(o->comms, &ev[i]))
+            sl_et_comms_groups(o->comms, take_group, o);
+}
+
+static int write_groups(const struct chakra_output *o)
+{
+    char path[PATH_MAX];
+    struct sl_sink *file;
+    int error, closed;
+
+    if (!o->has_groups || o->file->stem >= sizeof(path))
+        return 0;
+    snprintf(path, sizeof(path), "%.*s.comm_groups.json", (int)o->file->stem, o->file->path);
+    error = sl_sink_file_open(&file, path);
+    if (error)
+        return error;
+    error = sl_chakra_put_groups(o->chakra, file);
+    closed = file->close(file, error == 0);
+    return error ? error : closed;
+}
+
+/* ---- what comes ---- */
+
+static int open_window(void *output, const struct sl_trace_meta *meta, struct sl_window_file *file)
+{
+    struct chakra_output *o = output;
+
+    o->file = file;
+    memset(&o->counted, 0, sizeof(o->counted));
+    return sl_chakra_begin(o->chakra, file->sink, meta);
+}
+
+static int take_events(void *output, const struct sl_event *ev, size_t count)
+{
+    struct chakra_output *o = output;
+
+    see_collectives(o, ev, count);
+    return sl_chakra_events(o->chakra, ev, count);
+}
+
+static int take_edges(void *output, const struct sl_output_edges *edges)
+{
+    return sl_chakra_edges(((struct chakra_output *)output)->chakra, edges->edge, edges->count);
+}
+
+static int complete(void *output, const struct sl_output_progress *progress)
+{
+    struct chakra_output *o = output;
+    uint64_t until_ns = progress->rows_ns;
+    int error;
+
+    if (!until_ns)
+        return 0;
+    if (progress->edges_ns < until_ns)
+        until_ns = progress->edges_ns;
+    error = sl_chakra_advance(o->chakra, until_ns - 1);
+    count_nodes(o);
+    return error;
+}
+
+static int sync_file(void *output)
+{
+    struct chakra_output *o = output;
+    int error = sl_chakra_flush(o->chakra);
+
+    return error ? error : o->file->sink->sync(o->file->sink);
+}
+
+static int close_window(void *output, uint64_t closed_ns)
+{
+    struct chakra_output *o = output;
+    int error = sl_chakra_end(o->chakra), closed, groups;
+
+    (void)closed_ns;
+    count_nodes(o);
+    closed = sl_window_file_close(o->file, error == 0);
+    groups = write_groups(o);
+    return error ? error : closed ? closed : groups;
+}
+
+static void fail(void *output)
+{
+    struct chakra_output *o = output;
+
+    sl_stats_add(SL_STAT_CHAKRA_FAILED, 1);
+    sl_chakra_end(o->chakra);
+}
+
+static void destroy(void *output)
+{
+    struct chakra_output *o = output;
+
+    sl_chakra_destroy(o->chakra);
+    sl_et_comms_destroy(o->comms);
+    sl_et_inputs_destroy(o->inputs);
+    sl_pages_unmap(o, sizeof(*o));
+}
+
+static const struct sl_output_functions functions = {
+    .lost = "'s execution trace",
+    .remedy = ", or SYNCLINE_CHAKRA to off",
+    .wants_begins = 1,
+    .open = open_window,
+    .events = take_events,
+    .edges = take_edges,
+    .complete = complete,
+    .sync = sync_file,
+    .close = close_window,
+    .fail = fail,
+    .destroy = destroy,
+};
+
+int sl_chakra_output_create(struct sl_output *out, const struct sl_chakra_output_options *opt)
+{
+    struct chakra_output *o = sl_pages_map(sizeof(*o));
+    struct sl_chakra_options chakra = opt->chakra;
+    int error;
+
+    if (!o)
+        return -ENOMEM;
+    /* A trace without what is known of collectives and inputs is better than none. */
+    if (opt->details &&
+        sl_et_comms_create(&o->comms, chakra.intern, opt->details, opt->world_size) == 0) {
+        chakra.collective = sl_et_comms_find;
+        chakra.collective_user = o->comms;
+    }
+    if (opt->details && sl_et_inputs_create(&o->inputs, opt->details) == 0) {
+        chakra.more = sl_et_inputs_find;
+        chakra.more_user = o->inputs;
+    }
+    error = sl_chakra_create(&o->chakra, &chakra);
+    if (error) {
+        destroy(o);
+        return error;
+    }
+    *out = (struct sl_output){&functions, o, opt->file};
+    snprintf(out->file.ending, sizeof(out->file.ending), ".%d.et", opt->rank);
+    return 0;
+}

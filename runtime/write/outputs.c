@@ -1,0 +1,222 @@
+/*
+ * outputs.c - the list of a job's outputs.
+ *
+ * Threads, memory: see outputs.h.
+ */
+#include "write/outputs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define SAY_NS 1000000000u
+
+void sl_outputs_add(struct sl_outputs *o, const struct sl_output *output)
+{
+    if (o->count < SL_OUTPUTS_MAX)
+        o->entry[o->count++].output = *output;
+}
+
+void sl_outputs_destroy(struct sl_outputs *o)
+{
+    while (o->count) {
+        const struct sl_output *output = &o->entry[--o->count].output;
+
+        output->functions->destroy(output->user);
+    }
+}
+
+/* ---- failures ---- */
+
+static int is_said(const struct sl_outputs *o, int error)
+{
+    for (size_t i = 0; i < o->count; i++)
+        if (o->entry[i].is_said && o->entry[i].error == error)
+            return 1;
+    return 0;
+}
+
+static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
+{
+    const struct sl_output_functions *f = e->output.functions;
+    const char *remedy = "check the folder, or set SYNCLINE_OUTPUT to another";
+    char text[128];
+
+    e->is_unsaid = 0;
+    if (e != o->entry && is_said(o, e->error))
+        return;
+    e->is_said = 1;
+    if (e->error == -ENOSPC || e->error == -EDQUOT)
+        remedy = "free some space, or set SYNCLINE_OUTPUT to a folder on another disk";
+    else if (e->error == -EACCES || e->error == -EPERM || e->error == -EROFS)
+        remedy = "set SYNCLINE_OUTPUT to a folder that this user may write to";
+    sl_log(SL_LOG_ERROR,
+           "cannot write %s: %s; the rest of window %u%s is lost%s, the job is not affected; %s%s",
+           e->file.path, strerror_r(-e->error, text, sizeof(text)), o->window, f->lost,
+           e->has_part ? " (what was written stays in its .part file)" : "", remedy, f->remedy);
+}
+
+/* The host has closed a file of this window, or replaced it. */
+static void lose_window(struct sl_outputs *o, const struct sl_outputs_entry *e)
+{
+    atomic_store_explicit(&o->lost_window, o->window, memory_order_relaxed);
+    sl_log_once(&o->is_loss_said, SL_LOG_ERROR,
+                "the program closed or replaced a trace file of window %u in %s (closefrom() and "
+                "loops over all descriptors close it); its own files are untouched, the rest of "
+                "that trace is lost, and recording goes on in the next window; close descriptors "
+                "before CUDA starts, or only those that the program has opened",
+                o->window, e->output.file.folder);
+}
+
+uint32_t sl_outputs_lost_window(const struct sl_outputs *o)
+{
+    return atomic_load_explicit(&o->lost_window, memory_order_relaxed);
+}
+
+static void note(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
+{
+    e->error = error;
+    e->has_part = e->is_open;
+    e->is_said = 0;
+    if (error == -EBADF) {
+        lose_window(o, e);
+        return;
+    }
+    e->is_unsaid = 1;
+    e->error_ns = sl_clock_monotonic();
+    if (e == o->entry)
+        say(o, e);
+}
+
+/* A failed output loses the rest of this window, and no other output does. */
+static void check(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
+{
+    if (!error)
+        return;
+    note(o, e, error);
+    e->is_open = 0;
+    e->output.functions->fail(e->output.user);
+    sl_window_file_close(&e->file, 0);
+}
+
+/* Returns in how many ns there is more to say. */
+static uint64_t say_old(struct sl_outputs *o)
+{
+    uint64_t due = UINT64_MAX;
+
+    for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++) {
+        uint64_t age = e->is_unsaid ? sl_clock_monotonic() - e->error_ns : 0;
+
+        if (!e->is_unsaid)
+            continue;
+        if (age >= SAY_NS)
+            say(o, e);
+        else if (SAY_NS - age < due)
+            due = SAY_NS - age;
+    }
+    return due;
+}
+
+/* ---- what comes ---- */
+
+void sl_outputs_open(struct sl_outputs *o, const struct sl_trace_meta *meta)
+{
+    o->window = meta->window;
+    for (size_t i = 0; i < o->count; i++)
+        o->entry[i].error = o->entry[i].is_said = 0;
+    for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++) {
+        const struct sl_output *output = &e->output;
+        int has_file = output->file.folder != NULL;
+        int error = has_file ? sl_window_file_open(&e->file, &output->file, meta) : 0;
+
+        e->is_open = error == 0;
+        if (!error)
+            error = output->functions->open(output->user, meta, has_file ? &e->file : NULL);
+        check(o, e, error);
+    }
+}
+
+void sl_outputs_events(struct sl_outputs *o, const struct sl_event *ev, size_t count)
+{
+    for (struct sl_outputs_entry *e = o->entry; count && e < o->entry + o->count; e++) {
+        check(o, e, e->output.functions->events(e->output.user, ev, count));
+        sl_window_file_touch(&e->file);
+    }
+}
+
+void sl_outputs_edges(struct sl_outputs *o, const struct sl_output_edges *edges)
+{
+    for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++)
+        if (e->is_open)
+            check(o, e, e->output.functions->edges(e->output.user, edges));
+}
+
+void sl_outputs_complete(struct sl_outputs *o, const struct sl_output_progress *progress)
+{
+    for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++) {
+        if (e->is_open)
+            check(o, e, e->output.functions->complete(e->output.user, progress));
+        sl_window_file_touch(&e->file);
+    }
+}
+
+uint64_t sl_outputs_sync(struct sl_outputs *o)
+{
+    uint64_t due = say_old(o);
+
+    for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++) {
+        uint64_t its;
+
+        if (sl_window_file_is_due(&e->file, &its))
+            check(o, e, e->output.functions->sync(e->output.user));
+        due = its < due ? its : due;
+    }
+    return due;
+}
+
+const char *sl_outputs_close(struct sl_outputs *o, uint64_t closed_ns)
+{
+    const char *path = NULL;
+
+    for (size_t i = o->count; i-- > 0;) {
+        struct sl_outputs_entry *e = &o->entry[i];
+
+        if (!e->is_open)
+            continue;
+        check(o, e, e->output.functions->close(e->output.user, closed_ns));
+        if (!e->is_open || !e->output.file.folder)
+            continue;
+        sl_log(i == 0 ? SL_LOG_INFO : SL_LOG_DEBUG, "wrote %s", e->file.path);
+        path = i == 0 ? e->file.path : NULL;
+        e->is_open = 0;
+    }
+    for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++)
+        if (e->is_unsaid)
+            say(o, e);
+    return path;
+}
+
+int sl_outputs_is_first_open(const struct sl_outputs *o)
+{
+    return o->entry[0].is_open;
+}
+
+int sl_outputs_is_open(const struct sl_outputs *o)
+{
+    int open = 0;
+
+    for (size_t i = 0; i < o->count; i++)
+        open |= o->entry[i].is_open;
+    return open;
+}
+
+int sl_outputs_wants_begins(const struct sl_outputs *o)
+{
+    int wants = 0;
+
+    for (size_t i = 0; i < o->count; i++)
+        wants |= o->entry[i].output.functions->wants_begins;
+    return wants;
+}

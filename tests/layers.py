@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Does a file include one that lies above it? docs/architecture.md shows the folders; here are the rules.
+
+    layers.py [ROOT]     lists each breach as FILE:LINE, what it includes and the rule; exit status 1
+
+Before that it checks itself on a small tree with planted breaches."""
+import pathlib
+import re
+import sys
+import tempfile
+
+CORE = ["base", "event", "sync", "write", "write/sink"]
+OUTPUTS = ["write/kineto", "write/chakra"]
+# Lanes and the reader of Python frames, which sources build on.
+LOW = ["collect/lane", "collect/frames"]
+SOURCES = ["collect/cupti", "collect/nvtx", "collect/torch", "collect/python", "collect/nccl"]
+COLLECT = [*LOW, *SOURCES, "collect"]
+PIPELINE = [*CORE, *OUTPUTS, "control", *COLLECT, "pipeline"]
+FRAMES = re.compile(r"runtime/collect/python/(frames|code_cache|layout|line_table|memory|text)\.")
+
+TOOLS = ["tools/args", "tools/print", "tools/read"]
+SUBCOMMANDS = ["check", "collectives", "convert", "ctl", "doctor", "edges", "report"]
+
+# Layer -> the layers that it may include besides itself, and the rule in words.
+RULES = {
+    "base": ([], "base includes nothing above it"),
+    "control": (["base"], "base < control"),
+    "event": (["base"], "base < event"),
+    "sync": (["base", "event"], "base < event < sync"),
+    "write/sink": (["base"], "a sink stores bytes, whatever they are"),
+    "write": (CORE, "base < event < sync < write, which knows no output and no source"),
+    **{name: (CORE, "an output includes no other output and no source") for name in OUTPUTS},
+    **{name: (["base", "event", *LOW], "lanes and the frame reader lie below the sources") for name in LOW},
+    **{name: (["base", "event", *LOW], "event < collect, and no source includes another") for name in SOURCES},
+    "collect": (["base", "event", "control", *COLLECT], "event < collect; the table of sources reads the options"),
+    "pipeline": (PIPELINE, "all < pipeline < session < recorder < process"),
+    "session": (PIPELINE, "all < pipeline < session < recorder < process"),
+    "recorder": ([*PIPELINE, "session"], "all < pipeline < session < recorder < process"),
+    "process": ([*PIPELINE, "session", "recorder"], "all < pipeline < session < recorder < process"),
+    **{name: ([*CORE, *OUTPUTS, *TOOLS], "tools/args, tools/print and tools/read lie below all other tools")
+       for name in TOOLS},
+    "tools/replay": ([*CORE, *OUTPUTS, *TOOLS], "tools/read < tools/replay"),
+    **{f"tools/{name}": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay"],
+                         "a subcommand includes the core, control and what lies below, and no other subcommand")
+       for name in SUBCOMMANDS},
+    "tools": ([*CORE, *OUTPUTS, "control", *TOOLS, "tools/replay", *(f"tools/{name}" for name in SUBCOMMANDS)],
+              "a command includes its folder, the core and control"),
+}
+
+# FILE -> what it includes all the same, and why. One that is not needed any more is a breach.
+EXCEPTIONS = {
+    # `doctor` looks for CUPTI as a job does.
+    "tools/doctor/gpu.c": ["collect/cupti/api.h"],
+}
+
+
+def layer(path: str) -> str:
+    """runtime/write/kineto/row.c -> write/kineto; the files of the frame reader are a layer."""
+    if FRAMES.match(path):
+        return "collect/frames"
+    folders = path.split("/")[:-1]
+    if folders[0] == "tools":
+        return "/".join(folders[:2])
+    return "/".join(folders[1:3]) if folders[1] in ("collect", "write") else folders[1]
+
+
+def find(root: pathlib.Path, file: pathlib.Path, name: str) -> "str | None":
+    """The file that is meant, from `root`; None: not one of runtime/ and tools/."""
+    for folder in (root / "runtime", root / "tools", file.parent):
+        if (folder / name).is_file():
+            return (folder / name).resolve().relative_to(root).as_posix()
+    return None
+
+
+def breaches(root: pathlib.Path, exceptions: dict) -> list:
+    root = root.resolve()
+    found, used = [], set()
+    for file in sorted([*root.glob("runtime/**/*"), *root.glob("tools/**/*")]):
+        if file.suffix not in (".c", ".h", ".cpp", ".hpp"):
+            continue
+        path = file.relative_to(root).as_posix()
+        here = layer(path)
+        if here not in RULES:
+            found.append(f"{path}: tests/layers.py has no rule for {here}")
+            continue
+        allowed, rule = RULES[here]
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            include = re.match(r'\s*#\s*include\s+"(.*?)"', line)
+            target = find(root, file, include[1]) if include else None
+            if not target or layer(target) == here or layer(target) in allowed:
+                continue
+            if include[1] in exceptions.get(path, []):
+                used.add((path, include[1]))
+                continue
+            found.append(f"{path}:{number}: includes {include[1]}: {rule}")
+    stale = {(path, name) for path, names in exceptions.items() for name in names} - used
+    return found + [f"tests/layers.py: {path} includes {name} no more: end the exception" for path, name in sorted(stale)]
+
+
+def check_self():
+    """One breach of each sort is found, at its line, and what is allowed is not."""
+    files = {
+        "runtime/base/a.h": '\n#include "event/b.h"\n',
+        "runtime/event/b.h": '#include "base/a.h"\n#include <stdint.h>\n',
+        "runtime/write/c.c": '#include "write/kineto/d.h"\n',
+        "runtime/write/kineto/d.h": '#include "event/b.h"\n',
+        "runtime/collect/nvtx/e.c": '#include "collect/cupti/f.h"\n#include "collect/python/frames.h"\n',
+        "runtime/collect/cupti/f.h": "",
+        "runtime/collect/python/frames.h": "",
+        "tools/edges/g.c": '#include "h.h"\n#include "check/i.h"\n',
+        "tools/edges/h.h": '#include "collect/cupti/f.h"\n',
+        "tools/check/i.h": "",
+    }
+    want = ["runtime/base/a.h:2: includes event/b.h", "runtime/collect/nvtx/e.c:1: includes collect/cupti/f.h",
+            "runtime/write/c.c:1: includes write/kineto/d.h", "tools/edges/g.c:2: includes check/i.h",
+            "tests/layers.py: tools/edges/h.h includes gone.h no more"]
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for path, text in files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+        found = breaches(root, {"tools/edges/h.h": ["collect/cupti/f.h", "gone.h"]})
+    if [line.rsplit(":", 1)[0] for line in found] != want:
+        sys.exit("tests/layers.py does not find what was planted:\n" + "\n".join(found))
+
+
+def main():
+    check_self()
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
+    found = breaches(root, EXCEPTIONS)
+    print("\n".join(found) or f"no file includes one above it, but for {sum(map(len, EXCEPTIONS.values()))} exceptions")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
