@@ -3,15 +3,15 @@
  *
  * Entered by its owner alone, which owns what sl_edges_create() gave. An event becomes an item
  * (order.h); when all records of a call may be expected to be there, what it did is told in order
- * (enact.h) to the streams (stream_state.h), events (event_state.h) and waits (wait.h).
+ * (apply.h) to the streams (stream_state.h), events (event_state.h) and waits (wait.h).
  */
 #include "sync/edge.h"
 
 #include <errno.h>
 
 #include "base/pages.h"
+#include "sync/apply.h"
 #include "sync/call_class.h"
-#include "sync/enact.h"
 
 #define DEFAULT_CAP ((size_t)16 << 20)
 /* How long a call may take to return once what it waited for, or did, has ended: its thread has to
@@ -28,7 +28,7 @@ struct sl_edges {
     struct sl_execs execs;
     struct sl_nodes nodes;
     struct sl_waits waits;
-    struct sl_enact enact;
+    struct sl_apply apply;
     uint64_t newest;          /* highest correlation id that came */
     uint64_t returned_ns;     /* when the last call returned that may have enqueued something */
     uint64_t forgotten;       /* what has this one or a lower is ignored */
@@ -57,13 +57,13 @@ int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
     sl_waits_init(&e->waits, &e->opt, &e->streams);
     sl_execs_init(&e->execs, &e->streams);
     sl_nodes_init(&e->nodes, &e->store);
-    e->enact = (struct sl_enact){.opt = &e->opt,
+    e->apply = (struct sl_apply){.opt = &e->opt,
                                  .streams = &e->streams,
                                  .records = &e->records,
                                  .execs = &e->execs,
                                  .nodes = &e->nodes,
                                  .waits = &e->waits};
-    sl_map_init(&e->enact.context_of, &e->store);
+    sl_map_init(&e->apply.context_of, &e->store);
     *out = e;
     return 0;
 }
@@ -77,7 +77,7 @@ void sl_edges_destroy(struct sl_edges *e)
     sl_execs_free(&e->execs);
     sl_nodes_free(&e->nodes);
     sl_waits_free(&e->waits);
-    sl_map_free(&e->enact.context_of);
+    sl_map_free(&e->apply.context_of);
     sl_streams_free(&e->streams);
     sl_pages_unmap(e, sizeof *e);
 }
@@ -105,7 +105,7 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
                              .kind = ev->kind,
                              .flags = ev->flags};
     if (is_call(ev)) {
-        e->enact.calls_seen = 1;
+        e->apply.calls_seen = 1;
         item->id = ev->u.call.op;
         item->what = ev->u.call.cbid;
         item->where = ev->thread;
@@ -149,7 +149,7 @@ static int is_wait(const struct sl_edges *e, const struct sl_item *item)
         return item->what == 0;
     case SL_EV_MEMCPY:
         shape = sl_shape_get(e->opt.shapes, item->what);
-        return shape && item->more == 0 && sl_enact_waits_for_itself(item, shape, 0);
+        return shape && item->more == 0 && sl_apply_waits_for_itself(item, shape, 0);
     case SL_EV_RUNTIME:
     case SL_EV_DRIVER:
         class = sl_call_class_of((enum sl_event_kind)item->kind, item->what);
@@ -190,7 +190,7 @@ void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason)
 
 void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns)
 {
-    e->enact.begin_ns = begin_ns;
+    e->apply.begin_ns = begin_ns;
 }
 
 /* A record that finds no room may be any stream's tail. All streams are looked at: not again before
@@ -225,7 +225,7 @@ static void note_return(struct sl_edges *e, const struct sl_event *ev)
     if (!is_call(ev) || ev->correlation == 0 ||
         !sl_call_may_enqueue(sl_call_class_of((enum sl_event_kind)ev->kind, ev->u.call.cbid)))
         return;
-    if (ev->correlation <= e->forgotten || ev->start_ns < e->enact.begin_ns)
+    if (ev->correlation <= e->forgotten || ev->start_ns < e->apply.begin_ns)
         sl_streams_ignore_call(&e->streams, ev->end_ns);
     else if (e->returned_ns < ev->end_ns)
         e->returned_ns = ev->end_ns;
@@ -269,8 +269,8 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
         e->forgotten = e->newest;
     }
     if (ev->kind == SL_EV_SYNC && ev->u.sync.type == SL_SYNC_STREAM_WAIT &&
-        e->enact.stream_waits_ns < ev->start_ns)
-        e->enact.stream_waits_ns = ev->start_ns;
+        e->apply.stream_waits_ns < ev->start_ns)
+        e->apply.stream_waits_ns = ev->start_ns;
     note_return(e, ev);
     if (ev->correlation <= e->forgotten) /* 0 is none */
         come_too_late(e, ev);
@@ -280,18 +280,18 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
 
 /* ---- edges out ---- */
 
-static void enact_first(struct sl_edges *e, size_t skip, size_t count)
+static void apply_first(struct sl_edges *e, size_t skip, size_t count)
 {
     const struct sl_item *item = sl_order_bring(&e->order, skip, count);
 
-    e->enact.held = e->order.item + e->order.sorted;
-    sl_enact_call(&e->enact, item, count);
+    e->apply.held = e->order.item + e->order.sorted;
+    sl_apply_call(&e->apply, item, count);
     for (size_t i = 0; i < count; i++)
         let_go(e, &item[i]);
     sl_order_take(&e->order, count);
-    if (!e->enact.starved)
+    if (!e->apply.starved)
         return;
-    e->enact.starved = 0;
+    e->apply.starved = 0;
     give_way(e);
 }
 
@@ -359,7 +359,7 @@ void sl_edges_delivered(struct sl_edges *e, uint64_t complete_ns)
         return;
     }
     while (sl_order_first(&e->order, &skip, &count) && latest(e, skip) < complete_ns)
-        enact_first(e, skip, count);
+        apply_first(e, skip, count);
     close_waits(e, complete_ns ? complete_ns - 1 : 0);
 }
 
@@ -372,10 +372,10 @@ void sl_edges_close(struct sl_edges *e, uint64_t before_ns)
         give_way(e);
         return;
     }
-    e->enact.closing = e->opt.online;
+    e->apply.closing = e->opt.online;
     while ((item = sl_order_first(&e->order, &skip, &count)) && begun(item, count) < before_ns)
-        enact_first(e, skip, count);
-    e->enact.closing = 0;
+        apply_first(e, skip, count);
+    e->apply.closing = 0;
     /* Those that are open began before what is held. */
     sl_waits_close(&e->waits, UINT64_MAX);
 }

@@ -10,7 +10,7 @@
  * No record tells that a stream is destroyed. When there are many (half of the memory is for them),
  * the place of one that has not been used for long, and that has run dry, goes to the next: should
  * it be used again nothing is missing but edges without a wait, and, if a whole context was made to
- * wait (stream_lost.c), what it waits for first.
+ * wait (unknown_deps.c), what it waits for first.
  *
  * Threads: one owner. Memory: pools of the store; an operation lives as long as a stream or a set
  * refers to it, a stream as long as one of its operations.

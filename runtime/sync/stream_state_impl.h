@@ -97,7 +97,7 @@ static inline int sl_moment_is_after(const struct sl_moment *when, uint64_t ns)
     return when->from_ns ? ns <= when->from_ns : ns != UINT64_MAX;
 }
 
-/* ---- stream_lost.c: what a stream came behind that nobody knows ---- */
+/* ---- unknown_deps.c: what a stream came behind that nobody knows ---- */
 
 /* The call has just added to what is lost of `extra`, of which `before` was lost already. */
 void sl_stream_lose(struct sl_streams *s, struct sl_stream *stream, uint32_t before,

@@ -1,11 +1,11 @@
 /*
- * enact_wait.c - what a call waited for, or made a stream wait for.
+ * apply_wait.c - what a call waited for, or made a stream wait for.
  *
  * Entered by its owner alone. Most waits have a synchronization record. Copies and memsets have
  * none: where the memory lies tells whether the call returned before its own operation had ended.
  * Frees have none either: what ended meanwhile is what they waited for.
  */
-#include "sync/enact_impl.h"
+#include "sync/apply_impl.h"
 
 enum {
     HTOD = 1, /* CUpti_ActivityMemcpyKind */
@@ -56,7 +56,7 @@ static int is_of_host(uint32_t memory)
     return memory == PAGEABLE || memory == PINNED || memory == MANAGED || memory == MANAGED_STATIC;
 }
 
-int sl_enact_waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking)
+int sl_apply_waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking)
 {
     if (op->kind == SL_EV_MEMSET)
         return blocking && is_of_host(shape->dst_memory);
@@ -95,19 +95,19 @@ int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item)
 static void remember_unreturned(struct sl_call *c, const struct sl_item *item,
                                 const struct sl_shape *shape)
 {
-    int waits = sl_enact_waits_for_itself(item, shape, 0);
+    int waits = sl_apply_waits_for_itself(item, shape, 0);
 
     if (!c->e->opt->online ||
-        !(waits || sl_enact_waits_for_itself(item, shape, 1) || waits_before(item, shape, 1)))
+        !(waits || sl_apply_waits_for_itself(item, shape, 1) || waits_before(item, shape, 1)))
         return;
-    c->e->unreturned[c->e->unreturned_next++ % SL_ENACT_UNRETURNED] =
+    c->e->unreturned[c->e->unreturned_next++ % SL_APPLY_UNRETURNED] =
         (struct sl_unreturned){item->correlation, !waits};
 }
 
 /* The call came after all, too late: its wait is left out. */
 static void lose_unreturned(struct sl_call *c)
 {
-    for (size_t i = 0; i < SL_ENACT_UNRETURNED; i++) {
+    for (size_t i = 0; i < SL_APPLY_UNRETURNED; i++) {
         struct sl_unreturned *u = &c->e->unreturned[i];
 
         if (u->correlation != c->by.correlation || c->by.correlation == 0)
@@ -133,7 +133,7 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
         remember_unreturned(c, item, shape);
     if (!c->cpu || c->cpu->more != 0)
         return;
-    if (sl_enact_waits_for_itself(item, shape, blocking)) {
+    if (sl_apply_waits_for_itself(item, shape, blocking)) {
         wait = new_wait(c, op->stream, SL_WAIT_SET, kind);
         sl_set_open(c->e->streams, &wait.set);
         sl_set_add(c->e->streams, &wait.set, &(struct sl_link){.op = op, .by = op->by});

@@ -1,5 +1,5 @@
 /*
- * stream_place.c - which streams there are: made when first named, found by their ids and numbers,
+ * stream_table.c - which streams there are: made when first named, found by their ids and numbers,
  * in order of use, and forgotten when there are many and they have run dry.
  *
  * Entered by its owner alone.

@@ -1,10 +1,10 @@
 /*
- * enact.c - what each call did, in order: who made it, its operations, the events that it recorded.
+ * apply.c - what each call did, in order: who made it, its operations, the events that it recorded.
  *
  * Entered by its owner alone. A call that came too late, after later ones, is told
  * all the same: streams find its place by the order in which the GPU ran, and waits look back.
  */
-#include "sync/enact_impl.h"
+#include "sync/apply_impl.h"
 
 #include <errno.h>
 
@@ -72,7 +72,7 @@ static int is_in_own_context(const struct sl_call *c, const struct sl_item *item
 }
 
 /* Calls that name neither stream nor context act on the one that their thread used last. */
-static void use_context(struct sl_enact *e, uint32_t thread, const struct sl_context *context)
+static void use_context(struct sl_apply *e, uint32_t thread, const struct sl_context *context)
 {
     uint64_t *place;
 
@@ -279,7 +279,7 @@ static void record_events(struct sl_call *c)
         c->e->records->unnamed = c->by.correlation;
 }
 
-void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count)
+void sl_apply_call(struct sl_apply *e, const struct sl_item *item, size_t count)
 {
     struct sl_call c = {.e = e, .item = item, .count = count};
 

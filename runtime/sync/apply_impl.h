@@ -1,19 +1,19 @@
 /*
- * enact_impl.h - what the files that enact a call share. Included by them alone.
+ * apply_impl.h - what the files that apply a call share. Included by them alone.
  *
- * enact.c has calls, plain operations and records of events; enact_graph.c what a launched graph
- * did; enact_wait.c what a call waited for; enact_meanwhile.c what others did during it.
+ * apply.c has calls, plain operations and records of events; apply_graph.c what a launched graph
+ * did; apply_wait.c what a call waited for; concurrent_calls.c what others did during it.
  *
  * Threads: one owner.
  */
-#ifndef SL_ENACT_IMPL_H
-#define SL_ENACT_IMPL_H
+#ifndef SL_APPLY_IMPL_H
+#define SL_APPLY_IMPL_H
 
+#include "sync/apply.h"
 #include "sync/call_class.h"
-#include "sync/enact.h"
 
 struct sl_call {
-    struct sl_enact *e;
+    struct sl_apply *e;
     const struct sl_item *item;
     size_t count;
     const struct sl_item *cpu, *sync; /* NULL: no such record */
@@ -38,7 +38,7 @@ static inline void sl_call_lose(struct sl_call *c, enum sl_edge_loss reason)
     c->e->waits->lost[reason]++;
 }
 
-/* enact_meanwhile.c: what other threads' calls did that began during this one, one item after the
+/* concurrent_calls.c: what other threads' calls did that began during this one, one item after the
  * other. */
 struct sl_meanwhile {
     const struct sl_item *call; /* the last one; NULL: there was none */
@@ -49,42 +49,42 @@ struct sl_meanwhile {
 /* NULL: nothing more of that is known. Past the most, `looked` is above it. */
 const struct sl_item *sl_call_meanwhile(const struct sl_call *c, struct sl_meanwhile *m);
 
-/* enact_meanwhile.c: another thread's call, made during this one, got onto the stream before this
+/* concurrent_calls.c: another thread's call, made during this one, got onto the stream before this
  * one's operation: what the stream was made to wait for, that one may have waited for.
  * `*previous_end_ns` becomes the end of the last such operation, if that is later. */
 int sl_call_is_overtaken(const struct sl_call *c, const struct sl_item *op,
                          uint64_t *previous_end_ns);
 
-/* enact_meanwhile.c: another thread's call, made while this one looked at the stream, got something
- * onto it, or made it wait: this one may have come behind that. */
+/* concurrent_calls.c: another thread's call, made while this one looked at the stream, got
+ * something onto it, or made it wait: this one may have come behind that. */
 int sl_call_is_joined(const struct sl_call *c, const struct sl_stream *stream);
 
-/* enact_meanwhile.c: adds to the open set what another thread made the stream of `op`, or one whose
- * order it shares, wait for during the call, if that may have come first: `op`, which the call
- * enqueued, may have waited for it. What it was for is counted where it cannot be known. */
+/* concurrent_calls.c: adds to the open set what another thread made the stream of `op`, or one
+ * whose order it shares, wait for during the call, if that may have come first: `op`, which the
+ * call enqueued, may have waited for it. What it was for is counted where it cannot be known. */
 void sl_call_waits_meanwhile(const struct sl_call *c, const struct sl_op *op,
                              struct sl_set *before);
 
-/* enact.c: tells the stream and gives what the operation waited for; NULL: nothing new. */
+/* apply.c: tells the stream and gives what the operation waited for; NULL: nothing new. */
 struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item);
 
-/* enact_graph.c: all nodes that the call launched. */
+/* apply_graph.c: all nodes that the call launched. */
 void sl_call_graph(struct sl_call *c);
 
-/* enact_wait.c: the call's wait for `op`, which was made from `item`, or for what its stream held
+/* apply_wait.c: the call's wait for `op`, which was made from `item`, or for what its stream held
  * before. Only copies and memsets of some memory have one. */
 void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_op *op);
 
-/* enact_wait.c: a blocking copy from one device to another: it comes behind and before all work of
+/* apply_wait.c: a blocking copy from one device to another: it comes behind and before all work of
  * both (CUDA's programming guide, "Peer-to-Peer Memory Copy"). */
 int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item);
 
-/* enact_wait.c: what the event of the call's wait stood for. NULL: nothing, or, if `*lost` has a
+/* apply_wait.c: what the event of the call's wait stood for. NULL: nothing, or, if `*lost` has a
  * reason, it is not known. `*overlaps`: it may have been another record, since calls truly overlap.
  */
 const struct sl_record *sl_call_record(const struct sl_call *c, uint32_t *lost, int *overlaps);
 
-/* enact_wait.c: all other waits of the call, and of the streams that it made wait. Comes last: an
+/* apply_wait.c: all other waits of the call, and of the streams that it made wait. Comes last: an
  * operation of the call's own stands for its wait, and its records of events are known. */
 void sl_call_waits(struct sl_call *c);
 

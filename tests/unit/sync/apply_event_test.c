@@ -1,5 +1,5 @@
 /*
- * enact_event_test.c - what a wait for an event is for: which of its records, if that is known.
+ * apply_event_test.c - what a wait for an event is for: which of its records, if that is known.
  *
  * Every test says the whole list of edges: a false one fails it as much as a missing one.
  */

@@ -1,11 +1,11 @@
 /*
- * enact_meanwhile.c - what other threads did during a call: calls that began after it, and before
+ * concurrent_calls.c - what other threads did during a call: calls that began after it, and before
  * it returned.
  *
- * Entered by its owner alone. They are not enacted yet, but in order behind the call. Which of them
+ * Entered by its owner alone. They are not applied yet, but in order behind the call. Which of them
  * got to a stream first no record says: what they may have changed is marked, or counted.
  */
-#include "sync/enact_impl.h"
+#include "sync/apply_impl.h"
 
 enum {
     LOOKS = 1024,              /* at records of later calls, for each operation */

@@ -1,6 +1,6 @@
 /*
- * stream_lost.c - what streams came behind that nobody knows, or hold that nobody saw: from when on
- * it counts, and until when.
+ * unknown_deps.c - what streams came behind that nobody knows, or hold that nobody saw: from when
+ * on it counts, and until when.
  *
  * Entered by its owner alone. It has a moment as all that is enqueued: who asked for a stream's
  * tail before is not concerned, nor is who asks after a wait for all of it has returned. What one

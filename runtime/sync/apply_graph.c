@@ -1,5 +1,5 @@
 /*
- * enact_graph.c - what the launch of a graph did: one call, many operations.
+ * apply_graph.c - what the launch of a graph did: one call, many operations.
  *
  * Entered by its owner alone. The graph comes behind what its launch stream held and behind the
  * launch before of the same executable; what follows on the stream comes behind all of the graph.
@@ -7,7 +7,7 @@
  * known if it was told when the graph was built (node_state.h); else a branch has the order of its
  * stream alone.
  */
-#include "sync/enact_impl.h"
+#include "sync/apply_impl.h"
 
 #include <errno.h>
 

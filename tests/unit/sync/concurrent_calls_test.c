@@ -1,5 +1,5 @@
 /*
- * enact_meanwhile_test.c - calls of two threads that touch one stream at the same time.
+ * concurrent_calls_test.c - calls of two threads that touch one stream at the same time.
  *
  * Which came first no record says. What a record of an event stood for, and what a launch came
  * behind, is told as one of the orders has it, and marked; what neither order has is not told.
