@@ -22,7 +22,7 @@ static void look_at_call(struct sl_call *c)
     for (size_t i = 0; i < c->count; i++) {
         const struct sl_item *item = &c->item[i];
 
-        if (item->kind == SL_EV_RUNTIME || item->kind == SL_EV_DRIVER)
+        if (sl_item_is_call(item))
             c->cpu = item;
         else if (item->kind == SL_EV_SYNC)
             c->sync = item;
@@ -138,10 +138,7 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
     if (sl_stream_push(streams, stream, &pub, &c->by, &before, &previous_end_ns, &op) != 0)
         c->e->starved = 1;
     if (op) {
-        if (!op->older ||
-            op->older->by.correlation != op->by.correlation) /* of a graph: its first */
-            sl_call_waits_meanwhile(c, op, &before);
-        if (before.first && sl_call_is_overtaken(c, item, &previous_end_ns))
+        if (before.first && sl_call_is_joined(c, item))
             mark_overlapping(&before);
         sl_waits_operation(c->e->waits, op, &before, previous_end_ns);
         c->last_op = op;
@@ -246,7 +243,7 @@ static void record_event(struct sl_call *c, const struct sl_item *item, struct s
     else {
         stream->plain = 1; /* on a branch nobody can record */
         sl_stream_collect(streams, stream, 0, &c->by, set);
-        if (sl_call_is_joined(c, stream)) {
+        if (sl_call_is_joined(c, item)) {
             mark_overlapping(set);
             if (!set->first) /* it may stand for something */
                 set->lost |= 1u << SL_EDGE_LOST_AMBIGUOUS;

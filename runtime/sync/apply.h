@@ -35,7 +35,6 @@ struct sl_apply {
     uint32_t used_by;              /* and for which thread */
     uint64_t begin_ns;             /* calls from before are ignored */
     uint64_t last_correlation;     /* the highest that was applied */
-    uint64_t stream_waits_ns;      /* the last call so far that made a stream wait began then */
     int calls_seen;                /* records of calls are being made */
     unsigned captures;             /* under way */
     int closing;                   /* nothing more will come of these calls */

@@ -2,7 +2,8 @@
  * apply_impl.h - what the files that apply a call share. Included by them alone.
  *
  * apply.c has calls, plain operations and records of events; apply_graph.c what a launched graph
- * did; apply_wait.c what a call waited for; concurrent_calls.c what others did during it.
+ * did; apply_wait.c what a call waited for; concurrent_calls.c whether another thread's overlaps
+ * it.
  *
  * Threads: one owner.
  */
@@ -38,32 +39,9 @@ static inline void sl_call_lose(struct sl_call *c, enum sl_edge_loss reason)
     c->e->waits->lost[reason]++;
 }
 
-/* concurrent_calls.c: what other threads' calls did that began during this one, one item after the
- * other. */
-struct sl_meanwhile {
-    const struct sl_item *call; /* the last one; NULL: there was none */
-    size_t looked;              /* at so many items behind the call's */
-    size_t most;                /* to look at */
-};
-
-/* NULL: nothing more of that is known. Past the most, `looked` is above it. */
-const struct sl_item *sl_call_meanwhile(const struct sl_call *c, struct sl_meanwhile *m);
-
-/* concurrent_calls.c: another thread's call, made during this one, got onto the stream before this
- * one's operation: what the stream was made to wait for, that one may have waited for.
- * `*previous_end_ns` becomes the end of the last such operation, if that is later. */
-int sl_call_is_overtaken(const struct sl_call *c, const struct sl_item *op,
-                         uint64_t *previous_end_ns);
-
-/* concurrent_calls.c: another thread's call, made while this one looked at the stream, got
- * something onto it, or made it wait: this one may have come behind that. */
-int sl_call_is_joined(const struct sl_call *c, const struct sl_stream *stream);
-
-/* concurrent_calls.c: adds to the open set what another thread made the stream of `op`, or one
- * whose order it shares, wait for during the call, if that may have come first: `op`, which the
- * call enqueued, may have waited for it. What it was for is counted where it cannot be known. */
-void sl_call_waits_meanwhile(const struct sl_call *c, const struct sl_op *op,
-                             struct sl_set *before);
+/* concurrent_calls.c: another thread's call overlaps this one, and may have come before what this
+ * call's record `by` tells of: an operation, the record of an event, or the wait for an event. */
+int sl_call_is_joined(const struct sl_call *c, const struct sl_item *by);
 
 /* apply.c: tells the stream and gives what the operation waited for; NULL: nothing new. */
 struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item);

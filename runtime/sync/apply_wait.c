@@ -17,8 +17,7 @@ enum {
     PAGEABLE = 1, /* CUpti_ActivityMemoryKind */
     PINNED = 2,
     MANAGED = 5,
-    MANAGED_STATIC = 7,
-    LOOKS = 1 << 16 /* at records of calls from during a wait for an event, which may take long */
+    MANAGED_STATIC = 7
 };
 
 static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream,
@@ -159,23 +158,6 @@ static const struct sl_record *find_record(const struct sl_call *c, int *overlap
                            sync->id, &c->by, overlaps);
 }
 
-/* Another thread's call that began during this one recorded the event anew, or there were too many
- * to look at all. */
-static int is_recorded_meanwhile(const struct sl_call *c)
-{
-    struct sl_meanwhile m = {.most = LOOKS};
-    const struct sl_context *context = sl_call_stream(c, c->sync)->context;
-    const struct sl_item *at;
-
-    if (c->sync->id != 0)
-        return 0;
-    while ((at = sl_call_meanwhile(c, &m)))
-        if (at->kind == SL_EV_CUDA_EVENT && at->name == c->sync->name &&
-            sl_call_stream(c, at)->context == context)
-            return 1;
-    return m.looked > m.most;
-}
-
 /* An event that was never recorded orders nothing; but was it? Of one whose records are all
  * younger, older ones may have been forgotten. */
 static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *reason)
@@ -212,7 +194,7 @@ const struct sl_record *sl_call_record(const struct sl_call *c, uint32_t *lost, 
     }
     if (!record && may_have_been_recorded(c, &reason))
         *lost = 1u << reason;
-    *overlaps = record && (unsure || is_recorded_meanwhile(c));
+    *overlaps = record && (unsure || (c->sync->id == 0 && sl_call_is_joined(c, c->sync)));
     return record;
 }
 

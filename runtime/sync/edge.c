@@ -134,7 +134,7 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
 /* The item is no more. */
 static void let_go(struct sl_edges *e, const struct sl_item *item)
 {
-    if (item->kind != SL_EV_RUNTIME && item->kind != SL_EV_DRIVER)
+    if (!sl_item_is_call(item))
         sl_streams_at(&e->streams, item->where)->held--;
 }
 
@@ -268,9 +268,6 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
         e->blind--;
         e->forgotten = e->newest;
     }
-    if (ev->kind == SL_EV_SYNC && ev->u.sync.type == SL_SYNC_STREAM_WAIT &&
-        e->apply.stream_waits_ns < ev->start_ns)
-        e->apply.stream_waits_ns = ev->start_ns;
     note_return(e, ev);
     if (ev->correlation <= e->forgotten) /* 0 is none */
         come_too_late(e, ev);
@@ -312,7 +309,7 @@ static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_
     for (size_t i = 0; i < count; i++) {
         if (item[i].end_ns > ns)
             ns = item[i].end_ns;
-        returned |= item[i].kind == SL_EV_RUNTIME || item[i].kind == SL_EV_DRIVER;
+        returned |= sl_item_is_call(&item[i]);
     }
     return ns && !returned && e->opt.online ? ns + time_to_return(e) : ns;
 }
@@ -334,8 +331,7 @@ static uint64_t latest(const struct sl_edges *e, size_t skip)
 static uint64_t begun(const struct sl_item *item, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (item[i].kind == SL_EV_RUNTIME || item[i].kind == SL_EV_DRIVER ||
-            item[i].kind == SL_EV_SYNC)
+        if (sl_item_is_call(&item[i]) || item[i].kind == SL_EV_SYNC)
             return item[i].start_ns;
     return 0;
 }

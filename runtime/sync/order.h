@@ -29,6 +29,11 @@ struct sl_item {
 
 _Static_assert(sizeof(struct sl_item) == 48, "10^6 outstanding operations are 48 MB");
 
+static inline int sl_item_is_call(const struct sl_item *item)
+{
+    return item->kind == SL_EV_RUNTIME || item->kind == SL_EV_DRIVER;
+}
+
 static inline int sl_item_is_operation(const struct sl_item *item)
 {
     return item->kind == SL_EV_KERNEL || item->kind == SL_EV_MEMCPY || item->kind == SL_EV_MEMSET ||
