@@ -8,9 +8,10 @@
 
 #include <errno.h>
 
+#include "sync/foreign.h"
+
 enum {
-    CONTEXTS_SHARE = 32, /* of the store, half full */
-    NOTHING_NS = 2000    /* a copy of 0 bytes returns within it; what enqueues takes 4 us or more */
+    CONTEXTS_SHARE = 32 /* of the store, half full */
 };
 
 /* ---- who calls ---- */
@@ -102,12 +103,6 @@ static void remember_context(struct sl_call *c)
 
 /* ---- operations ---- */
 
-static void mark_overlapping(struct sl_set *set)
-{
-    for (struct sl_link *at = set->first; at; at = at->next)
-        at->overlapping = 1;
-}
-
 /* Calls that came after it were told before. */
 static int is_late(const struct sl_call *c)
 {
@@ -139,7 +134,7 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
         c->e->starved = 1;
     if (op) {
         if (before.first && sl_call_is_joined(c, item))
-            mark_overlapping(&before);
+            sl_set_mark(&before);
         sl_waits_operation(c->e->waits, op, &before, previous_end_ns);
         c->last_op = op;
         if (is_late(c) && op->pub.end_ns <= c->e->waits->closed_ns)
@@ -147,17 +142,6 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
     }
     sl_set_clear(streams, &before);
     return op;
-}
-
-/* Foreign files do not say which streams are blocking: what the legacy default stream came behind
- * is left out. */
-static void count_flag_unknown(struct sl_call *c, const struct sl_stream *stream)
-{
-    const struct sl_stream *recent = stream->context->recent;
-
-    if (c->e->opt->foreign && !stream->flags && stream->id == SL_STREAM_LEGACY && recent &&
-        recent != stream)
-        sl_call_lose(c, SL_EDGE_LOST_FLAG_UNKNOWN);
 }
 
 /* Which streams of which contexts are concerned stands in no record: each may be, as those that are
@@ -171,7 +155,7 @@ static struct sl_op *enqueue_serialized(struct sl_call *c, const struct sl_item 
     earlier.correlation--;
     sl_stream_follow(c->e->streams, sl_call_stream(c, item), &unknown, SL_VIA_LEGACY, &earlier);
     op = sl_call_enqueue(c, item);
-    sl_streams_follow_unknown(c->e->streams, &c->by);
+    sl_streams_note_unknown(c->e->streams, SL_UNKNOWN_CONTEXT_WAIT, &c->by, 0);
     return op;
 }
 
@@ -184,46 +168,12 @@ static void operations(struct sl_call *c)
         if (!sl_item_is_operation(item) || sl_call_is_node(c, item))
             continue;
         sl_call_stream(c, item)->plain = 1;
-        count_flag_unknown(c, sl_call_stream(c, item));
+        sl_foreign_operation(c, item);
         op =
             sl_call_is_serialized(c, item) ? enqueue_serialized(c, item) : sl_call_enqueue(c, item);
         if (op && item->kind != SL_EV_KERNEL) /* most are kernels */
             sl_call_copy_waits(c, item, op);
     }
-}
-
-/* ---- operations without a row ---- */
-
-static int has_operation(const struct sl_call *c)
-{
-    for (size_t i = 0; i < c->count; i++)
-        if (sl_item_is_operation(&c->item[i]))
-            return 1;
-    return 0;
-}
-
-/* Of files of torch.profiler's, which do not say what Kineto left out. A node of a graph has no row
- * when it is captured, and a copy or memset of 0 bytes never has one. */
-static int has_missing(const struct sl_call *c)
-{
-    int is_launch = c->class == SL_CALL_KERNEL_LAUNCH || c->class == SL_CALL_GRAPH_LAUNCH;
-
-    return c->cpu && (c->cpu->flags & SL_EVF_LAUNCH) && !c->e->captures &&
-           (is_launch || c->by.to_ns - c->by.from_ns > NOTHING_NS) && !has_operation(c);
-}
-
-static void look_for_missing(struct sl_call *c)
-{
-    if (has_missing(c)) {
-        sl_streams_miss(c->e->streams, &c->by);
-        /* It may have waited for its own. */
-        if (c->class == SL_CALL_BLOCKING_COPY || c->class == SL_CALL_ASYNC_COPY)
-            sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
-    }
-    if (c->class == SL_CALL_CAPTURE_BEGIN)
-        c->e->captures++;
-    else if (c->class == SL_CALL_CAPTURE_END && c->e->captures)
-        c->e->captures--;
 }
 
 /* ---- events ---- */
@@ -244,7 +194,7 @@ static void record_event(struct sl_call *c, const struct sl_item *item, struct s
         stream->plain = 1; /* on a branch nobody can record */
         sl_stream_collect(streams, stream, 0, &c->by, set);
         if (sl_call_is_joined(c, item)) {
-            mark_overlapping(set);
+            sl_set_mark(set);
             if (!set->first) /* it may stand for something */
                 set->lost |= 1u << SL_EDGE_LOST_AMBIGUOUS;
         }
@@ -292,8 +242,7 @@ void sl_apply_call(struct sl_apply *e, const struct sl_item *item, size_t count)
         sl_call_graph(&c);
     else
         operations(&c);
-    if (e->opt->foreign)
-        look_for_missing(&c);
+    sl_foreign_find_missing(&c);
     record_events(&c);
     sl_call_waits(&c);
     if (item->correlation > e->last_correlation)

@@ -390,7 +390,7 @@ void sl_call_graph(struct sl_call *c)
     run_nodes(&l);
     collect_ends(&l, &ends);
     if (!l.stream)
-        sl_streams_follow_graph(streams, &c->by, ended_ns(c));
+        sl_streams_note_unknown(streams, SL_UNKNOWN_GRAPH, &c->by, ended_ns(c));
     else if (l.branches)
         sl_stream_follow(streams, l.stream, &ends, SL_VIA_GRAPH, &c->by);
     let_operations_go(&l);

@@ -62,6 +62,10 @@ int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item);
  */
 const struct sl_record *sl_call_record(const struct sl_call *c, uint32_t *lost, int *overlaps);
 
+/* apply_wait.c: the call waits for the stream, or the stream's context. */
+void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_scope scope,
+                      enum sl_edge_kind kind, int inferred);
+
 /* apply_wait.c: all other waits of the call, and of the streams that it made wait. Comes last: an
  * operation of the call's own stands for its wait, and its records of events are known. */
 void sl_call_waits(struct sl_call *c);

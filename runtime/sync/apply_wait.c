@@ -6,6 +6,7 @@
  * Frees have none either: what ended meanwhile is what they waited for.
  */
 #include "sync/apply_impl.h"
+#include "sync/foreign.h"
 
 enum {
     HTOD = 1, /* CUpti_ActivityMemcpyKind */
@@ -29,6 +30,8 @@ static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream
                            .scope = (uint8_t)scope,
                            .kind = (uint8_t)kind};
 
+    /* Whether a foreign file's query succeeded stands nowhere. */
+    wait.inferred = sl_edge_is_query(kind) && c->e->opt->foreign;
     wait.when.waits = 1;
     if (c->cpu) {
         wait.domain = c->cpu->kind;
@@ -38,12 +41,12 @@ static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream
     return wait;
 }
 
-static void wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_scope scope,
-                     enum sl_edge_kind kind, int inferred)
+void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_scope scope,
+                      enum sl_edge_kind kind, int inferred)
 {
     struct sl_wait wait = new_wait(c, stream, scope, kind);
 
-    wait.inferred = (uint8_t)inferred;
+    wait.inferred |= (uint8_t)inferred;
     sl_waits_add(c->e->waits, &wait);
 }
 
@@ -224,8 +227,6 @@ static void wait_for_event(struct sl_call *c)
     sl_waits_lose(c->e->waits, lost);
     if (!record)
         return;
-    /* Whether a foreign file's query succeeded stands nowhere. */
-    wait.inferred = (uint8_t)(query && c->e->opt->foreign);
     copy_set(c, &record->set, overlaps, &wait.set);
     sl_waits_add(c->e->waits, &wait);
 }
@@ -242,8 +243,7 @@ static void stream_waits(struct sl_call *c)
         set = &marked;
     }
     sl_call_stream(c, c->sync)->plain = 1;
-    if (c->e->opt->foreign)
-        sl_streams_follow_told(c->e->streams, sl_call_stream(c, c->sync), &c->by);
+    sl_foreign_stream_waits(c->e->opt, c->e->streams, sl_call_stream(c, c->sync), &c->by);
     sl_stream_follow(c->e->streams, sl_call_stream(c, c->sync), set, SL_VIA_STREAM_WAIT, &c->by);
     sl_set_clear(c->e->streams, &marked);
 }
@@ -253,7 +253,7 @@ static void stream_waits(struct sl_call *c)
 static void context_waits(struct sl_call *c)
 {
     sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
-    sl_streams_follow_unknown(c->e->streams, &c->by);
+    sl_streams_note_unknown(c->e->streams, SL_UNKNOWN_CONTEXT_WAIT, &c->by, 0);
 }
 
 /* ---- synchronization records ---- */
@@ -287,11 +287,11 @@ static void synchronization(struct sl_call *c)
     case SL_SYNC_STREAM:
         stream->plain = 1; /* of a branch nobody can ask */
         if (!c->last_op)
-            wait_for(c, stream, SL_WAIT_STREAM, query ? SL_EDGE_STREAM_QUERY : SL_EDGE_STREAM_SYNC,
-                     query && c->e->opt->foreign);
+            sl_call_wait_for(c, stream, SL_WAIT_STREAM,
+                             query ? SL_EDGE_STREAM_QUERY : SL_EDGE_STREAM_SYNC, 0);
         break;
     case SL_SYNC_CONTEXT:
-        wait_for(
+        sl_call_wait_for(
             c, stream, SL_WAIT_CONTEXT,
             c->cpu && c->cpu->kind == SL_EV_DRIVER ? SL_EDGE_CONTEXT_SYNC : SL_EDGE_DEVICE_SYNC, 0);
         break;
@@ -325,39 +325,6 @@ static void wait_for_free(struct sl_call *c, struct sl_stream *any, enum sl_edge
     sl_waits_add(c->e->waits, &wait);
 }
 
-/* A wait of a file of torch.profiler's that has no row of it: the job did not ask for these, or
- * Kineto left this one out. `any` is of its context if that is `known`. */
-static void untold_wait(struct sl_call *c, struct sl_stream *any, int known)
-{
-    switch (c->class) {
-    case SL_CALL_DEVICE_SYNC:
-    case SL_CALL_CONTEXT_SYNC:
-        if (known)
-            wait_for(c, any, SL_WAIT_CONTEXT,
-                     c->class == SL_CALL_DEVICE_SYNC ? SL_EDGE_DEVICE_SYNC : SL_EDGE_CONTEXT_SYNC,
-                     c->e->streams->context_count > 1);
-        break;
-    case SL_CALL_STREAM_SYNC:
-    case SL_CALL_EVENT_SYNC:
-        if (known)
-            wait_for(c, any, SL_WAIT_GUESS,
-                     c->class == SL_CALL_STREAM_SYNC ? SL_EDGE_STREAM_SYNC : SL_EDGE_EVENT_SYNC, 1);
-        break;
-    case SL_CALL_STREAM_WAIT:
-        sl_streams_follow_untold(c->e->streams, &c->by);
-        sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
-        return;
-    case SL_CALL_STREAM_QUERY:
-    case SL_CALL_EVENT_QUERY:
-        sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
-        return;
-    default:
-        return;
-    }
-    if (!known)
-        sl_call_lose(c, any ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_BEFORE_WINDOW);
-}
-
 /* No synchronization record: frees never have one. */
 static void unrecorded_wait(struct sl_call *c)
 {
@@ -368,8 +335,8 @@ static void unrecorded_wait(struct sl_call *c)
         wait_for_free(c, any, SL_EDGE_FREE, known);
     else if (any && c->class == SL_CALL_UNLOAD)
         wait_for_free(c, any, SL_EDGE_IMPLICIT, known);
-    else if (c->e->opt->foreign)
-        untold_wait(c, any, known);
+    else
+        sl_foreign_wait(c, any, known);
 }
 
 void sl_call_waits(struct sl_call *c)

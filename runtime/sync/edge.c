@@ -12,6 +12,7 @@
 #include "base/pages.h"
 #include "sync/apply.h"
 #include "sync/call_class.h"
+#include "sync/foreign.h"
 
 #define DEFAULT_CAP ((size_t)16 << 20)
 /* How long a call may take to return once what it waited for, or did, has ended: its thread has to
@@ -51,8 +52,7 @@ int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
     sl_order_init(&e->order, &e->store);
     sl_streams_init(&e->streams, &e->store);
     e->streams.unseen = opt->recording_since_ns != 0;
-    e->streams.one_process = !opt->foreign;
-    e->streams.keep_ns = opt->foreign ? SL_WAKE_MOST_NS : 0;
+    sl_foreign_init(opt, &e->streams);
     sl_records_init(&e->records, &e->streams);
     sl_waits_init(&e->waits, &e->opt, &e->streams);
     sl_execs_init(&e->execs, &e->streams);

@@ -145,9 +145,16 @@ int sl_set_misses(const struct sl_streams *s, const struct sl_set *set)
 {
     int misses = set->misses != 0;
 
-    for (const struct sl_link *at = set->first; at && s->missing.count; at = at->next)
+    for (const struct sl_link *at = set->first; at && s->unknown[SL_UNKNOWN_OPERATION].count;
+         at = at->next)
         misses |= at->inferred;
     return misses;
+}
+
+void sl_set_mark(struct sl_set *set)
+{
+    for (struct sl_link *at = set->first; at; at = at->next)
+        at->overlapping = 1;
 }
 
 void sl_set_clear(struct sl_streams *s, struct sl_set *set)

@@ -69,16 +69,10 @@ static inline int sl_moment_is_late(const struct sl_moment *when, uint64_t ns)
     return when->from_ns && when->from_ns < ns;
 }
 
-static inline void sl_no_earlier(uint64_t *ns, uint64_t than_ns)
-{
-    if (*ns < than_ns)
-        *ns = than_ns;
-}
-
 /* When the operation and all before it on its stream had ended. */
 static inline uint64_t sl_op_all_ended_ns(const struct sl_op *op)
 {
-    return op->pub.end_ns > op->older_end_ns ? op->pub.end_ns : op->older_end_ns;
+    return sl_later(op->pub.end_ns, op->older_end_ns);
 }
 
 /* When all that it holds was over; 0: it holds nothing. */
@@ -87,7 +81,7 @@ static inline uint64_t sl_stream_over_ns(const struct sl_stream *stream)
     uint64_t ns = stream->newest ? sl_op_all_ended_ns(stream->newest) : 0;
 
     for (const struct sl_link *at = stream->extra.first; at; at = at->next)
-        sl_no_earlier(&ns, sl_op_all_ended_ns(at->op));
+        ns = sl_later(ns, sl_op_all_ended_ns(at->op));
     return ns;
 }
 
@@ -97,54 +91,44 @@ static inline int sl_moment_is_after(const struct sl_moment *when, uint64_t ns)
     return when->from_ns ? ns <= when->from_ns : ns != UINT64_MAX;
 }
 
-/* ---- unknown_deps.c: what a stream came behind that nobody knows ---- */
+/* ---- unknown_deps.c: what a stream came behind, or holds, that no record names ---- */
 
 /* The call has just added to what is lost of `extra`, of which `before` was lost already. */
 void sl_stream_lose(struct sl_streams *s, struct sl_stream *stream, uint32_t before,
                     const struct sl_moment *by);
 /* When all that `extra` lost is over; UINT64_MAX: it may be pending. */
 uint64_t sl_stream_lost_until(const struct sl_stream *stream);
-/* The same if it was over before the call `by`, and before any wait began that is open: it is not
- * lost any more. */
+/* Clears what `extra` lost, if that was over before the call `by`, and before any wait began that
+ * is open. */
 void sl_stream_forget_lost(const struct sl_streams *s, struct sl_stream *stream,
                            const struct sl_moment *by);
-/* What is lost, as bits of enum sl_edge_loss, for who looks at the stream's tail: its operation
- * `op` and what it was made to wait for since. `*overlaps` is set if something was lost at the same
- * time. */
-uint32_t sl_stream_lost(const struct sl_stream *stream, const struct sl_set *extra,
-                        const struct sl_moment *when, int *overlaps);
-/* The same of what its whole context was made to wait for after the operations `op` and `last`;
- * these may be NULL. */
-uint32_t sl_stream_lost_whole(const struct sl_streams *s, const struct sl_stream *stream,
-                              const struct sl_op *op, const struct sl_op *last,
-                              const struct sl_moment *when, int *overlaps);
-/* The same of graphs that may have been launched there after the operation `op`. */
-uint32_t sl_stream_lost_graph(const struct sl_streams *s, const struct sl_stream *stream,
-                              const struct sl_op *op, const struct sl_moment *when, int *overlaps);
-/* The same of events that it may have been made to wait for after the operation `op`, in a file
- * that has no rows of some waits. */
-uint32_t sl_stream_lost_untold(const struct sl_streams *s, const struct sl_stream *stream,
-                               const struct sl_op *op, const struct sl_moment *when, int *overlaps);
-/* An operation without a row may stand behind the stream's operation `op`, and not behind `last`.
- * These may be NULL. */
-int sl_stream_misses(const struct sl_streams *s, const struct sl_stream *stream,
-                     const struct sl_op *op, const struct sl_op *last,
-                     const struct sl_moment *when);
-/* The same of any stream of the context. */
-int sl_context_misses(const struct sl_streams *s, const struct sl_context *context,
-                      const struct sl_moment *when);
-/* As sl_stream_lost_whole() for any stream of the context that was not used after `since_ns`. */
-uint32_t sl_context_lost_whole(const struct sl_streams *s, const struct sl_context *context,
-                               uint64_t since_ns, const struct sl_moment *when);
+struct sl_moment sl_streams_last_unknown(const struct sl_streams *s, enum sl_unknown what);
 
-/* Behind the stream's operation `op`, and not behind `last`, there may be work that was not seen:
- * from before recording began, or of a call of which nothing is known. These may be NULL. */
-int sl_stream_has_unseen(const struct sl_streams *s, const struct sl_stream *stream,
-                         const struct sl_op *op, const struct sl_op *last,
-                         const struct sl_moment *when);
-/* The same of any stream of the context. */
-int sl_context_has_unseen(const struct sl_streams *s, const struct sl_context *context,
-                          const struct sl_moment *when);
+/* Who looks at what. The functions below say what may stand behind `op`, and not behind `last`. */
+struct sl_look {
+    const struct sl_context *context;
+    const struct sl_stream *stream; /* NULL: at all streams of the context */
+    const struct sl_op *op;         /* the last operation seen there; NULL: none was */
+    const struct sl_op *last;       /* who looks came behind it anyway; NULL: nothing is known */
+    const struct sl_moment *when;
+    uint64_t since_ns; /* at all streams: those that were used later are looked at one by one */
+    int overlaps;      /* set: calls overlap, so that it may have been otherwise */
+};
+
+static inline struct sl_look sl_look_at(const struct sl_stream *stream, const struct sl_op *op,
+                                        const struct sl_moment *when)
+{
+    return (struct sl_look){.context = stream->context, .stream = stream, .op = op, .when = when};
+}
+
+/* What `extra` lost, which is the stream's or an operation's: bits of enum sl_edge_loss. */
+uint32_t sl_look_lost(struct sl_look *look, const struct sl_set *extra);
+/* Unknown calls of that sort: a bit of enum sl_edge_loss, or 0. */
+uint32_t sl_look_unknown(const struct sl_streams *s, enum sl_unknown what, struct sl_look *look);
+/* There may be an operation without a row. */
+int sl_look_misses(const struct sl_streams *s, const struct sl_look *look);
+/* There may be work from before recording began, or of a call of which nothing is known. */
+int sl_look_unseen(const struct sl_streams *s, const struct sl_look *look);
 
 enum {
     SL_STREAM_TRIM_AT = 4 /* operations on a new stream at which to look for those not needed */

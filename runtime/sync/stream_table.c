@@ -147,7 +147,7 @@ static int can_go(const struct sl_streams *s, const struct sl_stream *stream)
 /* 0, or -EBUSY: some set holds an operation of it. */
 static int forget_stream(struct sl_streams *s, struct sl_stream *stream)
 {
-    sl_no_earlier(&stream->context->gone_ns, sl_stream_over_ns(stream));
+    stream->context->gone_ns = sl_later(stream->context->gone_ns, sl_stream_over_ns(stream));
     sl_ops_drop(s, stream->newest);
     sl_set_clear(s, &stream->extra);
     stream->newest = stream->pushed = NULL;

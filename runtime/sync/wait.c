@@ -7,8 +7,8 @@
 
 #include <string.h>
 
+#include "sync/foreign.h"
 #include "sync/wait_guess.h"
-#include "sync/wait_legacy.h"
 #include "sync/wait_open.h"
 
 enum {
@@ -331,7 +331,7 @@ static void cover_scope(struct sl_waits *w, const struct sl_wait *wait)
 static int guess(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
     unsigned found;
-    struct sl_link link = {.op = sl_guess(wait, set, &found)};
+    struct sl_link link = {.op = sl_foreign_guess(wait, set, &found)};
 
     if (found != 1) {
         w->lost[found ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_NO_RECORD]++;
@@ -360,11 +360,10 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     }
     if (lost)
         return;
-    inferred |= wait->scope == SL_WAIT_CONTEXT &&
-                sl_context_has_untold(w->streams, wait->stream->context, &wait->when);
+    inferred |= wait->scope == SL_WAIT_CONTEXT && sl_foreign_is_for_more(w->streams, wait);
     if (wait->inferred && wait->scope != SL_WAIT_GUESS && !sl_guess_has_ended(wait, set))
         return;
-    if (w->opt->foreign && sl_wait_may_be_for_another(w->streams, wait, set)) {
+    if (sl_foreign_is_for_another(w->opt, w->streams, wait, set)) {
         w->lost[SL_EDGE_LOST_FLAG_UNKNOWN]++;
         inferred = 1;
     }
