@@ -1,10 +1,12 @@
 /*
- * apply.c - what each call did, in order: who made it, its operations, the events that it recorded.
+ * apply.c - applies one call: who made it, its operations, the events that it recorded.
  *
- * Entered by its owner alone. A call that came too late, after later ones, is told
- * all the same: streams find its place by the order in which the GPU ran, and waits look back.
+ * A call whose records come late, after later calls, is applied all the same: streams find its
+ * place by the order in which the GPU ran, and waits look back.
+ *
+ * Entered by the engine's owner alone. Owns the map of threads' contexts, the store's.
  */
-#include "sync/apply_impl.h"
+#include "sync/apply.h"
 
 #include <errno.h>
 
@@ -73,7 +75,7 @@ static int is_in_own_context(const struct sl_call *c, const struct sl_item *item
 }
 
 /* Calls that name neither stream nor context act on the one that their thread used last. */
-static void use_context(struct sl_apply *e, uint32_t thread, const struct sl_context *context)
+static void use_context(struct sl_edges *e, uint32_t thread, const struct sl_context *context)
 {
     uint64_t *place;
 
@@ -81,7 +83,7 @@ static void use_context(struct sl_apply *e, uint32_t thread, const struct sl_con
         return;
     /* Threads come and go: those that are forgotten tell it by their next operation. */
     if (e->context_of.used * sizeof *e->context_of.slot >
-        e->streams->store->cap_bytes / CONTEXTS_SHARE)
+        e->streams.store->cap_bytes / CONTEXTS_SHARE)
         sl_map_free(&e->context_of);
     place = sl_map_put(&e->context_of, thread);
     if (!place)
@@ -107,12 +109,12 @@ static void remember_context(struct sl_call *c)
 static int is_late(const struct sl_call *c)
 {
     return c->item->correlation < c->e->last_correlation &&
-           c->by.from_ns < c->e->streams->horizon_ns;
+           c->by.from_ns < c->e->streams.horizon_ns;
 }
 
 struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
 {
-    struct sl_streams *streams = c->e->streams;
+    struct sl_streams *streams = &c->e->streams;
     struct sl_stream *stream = sl_call_stream(c, item);
     struct sl_edge_op pub = {.correlation = item->correlation,
                              .graph_node = item->id,
@@ -135,9 +137,9 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
     if (op) {
         if (before.first && sl_call_is_joined(c, item))
             sl_set_mark(&before);
-        sl_waits_operation(c->e->waits, op, &before, previous_end_ns);
+        sl_waits_operation(&c->e->waits, op, &before, previous_end_ns);
         c->last_op = op;
-        if (is_late(c) && op->pub.end_ns <= c->e->waits->closed_ns)
+        if (is_late(c) && op->pub.end_ns <= c->e->waits.closed_ns)
             sl_call_lose(c, SL_EDGE_LOST_GAVE_UP);
     }
     sl_set_clear(streams, &before);
@@ -153,9 +155,9 @@ static struct sl_op *enqueue_serialized(struct sl_call *c, const struct sl_item 
     struct sl_op *op;
 
     earlier.correlation--;
-    sl_stream_follow(c->e->streams, sl_call_stream(c, item), &unknown, SL_VIA_LEGACY, &earlier);
+    sl_stream_follow(&c->e->streams, sl_call_stream(c, item), &unknown, SL_VIA_LEGACY, &earlier);
     op = sl_call_enqueue(c, item);
-    sl_streams_note_unknown(c->e->streams, SL_UNKNOWN_CONTEXT_WAIT, &c->by, 0);
+    sl_streams_note_unknown(&c->e->streams, SL_UNKNOWN_CONTEXT_WAIT, &c->by, 0);
     return op;
 }
 
@@ -182,7 +184,7 @@ static void operations(struct sl_call *c)
  * records. */
 static void record_event(struct sl_call *c, const struct sl_item *item, struct sl_set *set)
 {
-    struct sl_streams *streams = c->e->streams;
+    struct sl_streams *streams = &c->e->streams;
     struct sl_stream *stream = sl_call_stream(c, item);
 
     sl_set_open(streams, set);
@@ -213,20 +215,20 @@ static void record_events(struct sl_call *c)
         if (item->kind != SL_EV_CUDA_EVENT)
             continue;
         is_named = 1;
-        err = sl_records_put(c->e->records, sl_call_stream(c, item)->context->id, item->name,
+        err = sl_records_put(&c->e->records, sl_call_stream(c, item)->context->id, item->name,
                              item->id, &c->by, &record);
         c->e->starved |= err == -ENOMEM;
         if (err)
             continue;
         record_event(c, item, &set);
-        sl_records_fill(c->e->records, record, &set);
+        sl_records_fill(&c->e->records, record, &set);
     }
     if (c->class == SL_CALL_CONTEXT_RECORD && c->cpu->more == 0 && !is_named &&
-        c->e->records->unnamed < c->by.correlation)
-        c->e->records->unnamed = c->by.correlation;
+        c->e->records.unnamed < c->by.correlation)
+        c->e->records.unnamed = c->by.correlation;
 }
 
-void sl_apply_call(struct sl_apply *e, const struct sl_item *item, size_t count)
+void sl_apply_call(struct sl_edges *e, const struct sl_item *item, size_t count)
 {
     struct sl_call c = {.e = e, .item = item, .count = count};
 
@@ -234,9 +236,9 @@ void sl_apply_call(struct sl_apply *e, const struct sl_item *item, size_t count)
     c.is_graph = is_graph(&c);
     if (c.by.from_ns && c.by.from_ns < e->begin_ns)
         return;
-    sl_waits_close(e->waits, c.by.from_ns);
-    if (c.by.from_ns > e->streams->horizon_ns)
-        e->streams->horizon_ns = c.by.from_ns;
+    sl_waits_close(&e->waits, c.by.from_ns);
+    if (c.by.from_ns > e->streams.horizon_ns)
+        e->streams.horizon_ns = c.by.from_ns;
     remember_context(&c);
     if (c.is_graph)
         sl_call_graph(&c);

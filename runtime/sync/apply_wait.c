@@ -1,11 +1,13 @@
 /*
- * apply_wait.c - what a call waited for, or made a stream wait for.
+ * apply_wait.c - applies what a call waited for, or made a stream wait for.
  *
- * Entered by its owner alone. Most waits have a synchronization record. Copies and memsets have
- * none: where the memory lies tells whether the call returned before its own operation had ended.
- * Frees have none either: what ended meanwhile is what they waited for.
+ * Most waits have a synchronization record. Copies and memsets have none: where the memory lies
+ * says whether the call returned before its own operation had ended. Frees have none either: they
+ * waited for what ended meanwhile.
+ *
+ * Entered by the engine's owner alone. Owns no memory; sets go to the waits.
  */
-#include "sync/apply_impl.h"
+#include "sync/apply.h"
 #include "sync/foreign.h"
 
 enum {
@@ -24,14 +26,11 @@ enum {
 static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream,
                                enum sl_wait_scope scope, enum sl_edge_kind kind)
 {
-    struct sl_wait wait = {.record = c->sync ? *c->sync : *c->cpu,
-                           .when = c->by,
-                           .stream = stream,
-                           .scope = (uint8_t)scope,
-                           .kind = (uint8_t)kind};
+    struct sl_wait wait = {
+        .when = c->by, .stream = stream, .scope = (uint8_t)scope, .kind = (uint8_t)kind};
 
     /* Whether a foreign file's query succeeded stands nowhere. */
-    wait.inferred = sl_edge_is_query(kind) && c->e->opt->foreign;
+    wait.inferred = sl_edge_is_query(kind) && c->e->opt.foreign;
     wait.when.waits = 1;
     if (c->cpu) {
         wait.domain = c->cpu->kind;
@@ -47,7 +46,7 @@ void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_
     struct sl_wait wait = new_wait(c, stream, scope, kind);
 
     wait.inferred |= (uint8_t)inferred;
-    sl_waits_add(c->e->waits, &wait);
+    sl_waits_add(&c->e->waits, &wait);
 }
 
 /* ---- copies ---- */
@@ -90,7 +89,7 @@ int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item)
 
     if (c->class != SL_CALL_BLOCKING_COPY || item->kind != SL_EV_MEMCPY)
         return 0;
-    shape = sl_shape_get(c->e->opt->shapes, item->what);
+    shape = sl_shape_get(c->e->opt.shapes, item->what);
     return shape && shape->copy_kind == PTOP;
 }
 
@@ -99,7 +98,7 @@ static void remember_unreturned(struct sl_call *c, const struct sl_item *item,
 {
     int waits = sl_apply_waits_for_itself(item, shape, 0);
 
-    if (!c->e->opt->online ||
+    if (!c->e->opt.online ||
         !(waits || sl_apply_waits_for_itself(item, shape, 1) || waits_before(item, shape, 1)))
         return;
     c->e->unreturned[c->e->unreturned_next++ % SL_APPLY_UNRETURNED] =
@@ -122,7 +121,7 @@ static void lose_unreturned(struct sl_call *c)
 
 void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_op *op)
 {
-    const struct sl_shape *shape = sl_shape_get(c->e->opt->shapes, item->what);
+    const struct sl_shape *shape = sl_shape_get(c->e->opt.shapes, item->what);
     int blocking = c->class == SL_CALL_BLOCKING_COPY;
     enum sl_edge_kind kind = item->kind == SL_EV_MEMSET ? SL_EDGE_MEMSET : SL_EDGE_COPY;
     struct sl_wait wait;
@@ -137,13 +136,13 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
         return;
     if (sl_apply_waits_for_itself(item, shape, blocking)) {
         wait = new_wait(c, op->stream, SL_WAIT_SET, kind);
-        sl_set_open(c->e->streams, &wait.set);
-        sl_set_add(c->e->streams, &wait.set, &(struct sl_link){.op = op, .by = op->by});
-        sl_waits_add(c->e->waits, &wait);
+        sl_set_open(&c->e->streams, &wait.set);
+        sl_set_add(&c->e->streams, &wait.set, &(struct sl_link){.op = op, .by = op->by});
+        sl_waits_add(&c->e->waits, &wait);
     } else if (waits_before(item, shape, blocking)) {
         wait = new_wait(c, op->stream, SL_WAIT_STREAM, kind);
         wait.over_ns = op->pub.start_ns;
-        sl_waits_add(c->e->waits, &wait);
+        sl_waits_add(&c->e->waits, &wait);
     }
 }
 
@@ -155,9 +154,9 @@ static const struct sl_record *find_record(const struct sl_call *c, int *overlap
 
     /* torch.profiler's files have those records alone that some wait names: the event may have been
      * recorded anew since. */
-    if (c->e->opt->foreign && sync->id == 0)
+    if (c->e->opt.foreign && sync->id == 0)
         return NULL;
-    return sl_records_find(c->e->records, sl_call_stream(c, sync)->context->id, sync->name,
+    return sl_records_find(&c->e->records, sl_call_stream(c, sync)->context->id, sync->name,
                            sync->id, &c->by, overlaps);
 }
 
@@ -166,24 +165,26 @@ static const struct sl_record *find_record(const struct sl_call *c, int *overlap
 static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *reason)
 {
     const struct sl_item *sync = c->sync;
-    int unseen = c->e->opt->recording_since_ns != 0;
+    int unseen = c->e->opt.recording_since_ns != 0;
 
-    *reason = unseen && !c->e->opt->foreign ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
-    return sync->id != 0 || unseen || c->e->records->forgot ||
-           sl_records_has(c->e->records, sl_call_stream(c, sync)->context->id, sync->name) ||
-           sl_records_elsewhere(c->e->records, sl_call_stream(c, sync)->context->id, sync->name);
+    *reason = unseen && !c->e->opt.foreign ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
+    return sync->id != 0 || unseen || c->e->records.forgot ||
+           sl_records_has(&c->e->records, sl_call_stream(c, sync)->context->id, sync->name) ||
+           sl_records_elsewhere(&c->e->records, sl_call_stream(c, sync)->context->id, sync->name);
 }
 
 /* Some event was recorded since, nobody knows which. */
 static int may_be_outdated(const struct sl_call *c, const struct sl_record *record)
 {
-    uint64_t unnamed = c->e->records->unnamed;
+    uint64_t unnamed = c->e->records.unnamed;
 
     /* Of several the last is known: a wait from before it may come behind another of them. */
     return unnamed != 0 && (!record || record->by.correlation < unnamed);
 }
 
-const struct sl_record *sl_call_record(const struct sl_call *c, uint32_t *lost, int *overlaps)
+/* What the event of the call's wait stood for. NULL: nothing, or, if `*lost` has a reason, it is
+ * not known. `*overlaps`: calls overlap, so it may have been another record. */
+static const struct sl_record *record_of(const struct sl_call *c, uint32_t *lost, int *overlaps)
 {
     int unsure = 0;
     const struct sl_record *record = find_record(c, &unsure);
@@ -204,14 +205,14 @@ const struct sl_record *sl_call_record(const struct sl_call *c, uint32_t *lost, 
 static void copy_set(const struct sl_call *c, const struct sl_set *from, int overlaps,
                      struct sl_set *to)
 {
-    sl_set_open(c->e->streams, to);
+    sl_set_open(&c->e->streams, to);
     to->lost = from->lost;
     to->misses = from->misses;
     for (const struct sl_link *at = from->first; at; at = at->next) {
         struct sl_link link = *at;
 
         link.overlapping |= (uint8_t)overlaps;
-        sl_set_add(c->e->streams, to, &link);
+        sl_set_add(&c->e->streams, to, &link);
     }
 }
 
@@ -222,20 +223,20 @@ static void wait_for_event(struct sl_call *c)
                                    query ? SL_EDGE_EVENT_QUERY : SL_EDGE_EVENT_SYNC);
     int overlaps;
     uint32_t lost;
-    const struct sl_record *record = sl_call_record(c, &lost, &overlaps);
+    const struct sl_record *record = record_of(c, &lost, &overlaps);
 
-    sl_waits_lose(c->e->waits, lost);
+    sl_waits_lose(&c->e->waits, lost);
     if (!record)
         return;
     copy_set(c, &record->set, overlaps, &wait.set);
-    sl_waits_add(c->e->waits, &wait);
+    sl_waits_add(&c->e->waits, &wait);
 }
 
 static void stream_waits(struct sl_call *c)
 {
     struct sl_set marked = {0}, unknown = {0};
     int overlaps;
-    const struct sl_record *record = sl_call_record(c, &unknown.lost, &overlaps);
+    const struct sl_record *record = record_of(c, &unknown.lost, &overlaps);
     const struct sl_set *set = record ? &record->set : &unknown;
 
     if (overlaps) {
@@ -243,9 +244,9 @@ static void stream_waits(struct sl_call *c)
         set = &marked;
     }
     sl_call_stream(c, c->sync)->plain = 1;
-    sl_foreign_stream_waits(c->e->opt, c->e->streams, sl_call_stream(c, c->sync), &c->by);
-    sl_stream_follow(c->e->streams, sl_call_stream(c, c->sync), set, SL_VIA_STREAM_WAIT, &c->by);
-    sl_set_clear(c->e->streams, &marked);
+    sl_foreign_stream_waits(&c->e->opt, &c->e->streams, sl_call_stream(c, c->sync), &c->by);
+    sl_stream_follow(&c->e->streams, sl_call_stream(c, c->sync), set, SL_VIA_STREAM_WAIT, &c->by);
+    sl_set_clear(&c->e->streams, &marked);
 }
 
 /* Its event and context stand in its arguments, which no record has: the next operation of any
@@ -253,7 +254,7 @@ static void stream_waits(struct sl_call *c)
 static void context_waits(struct sl_call *c)
 {
     sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
-    sl_streams_note_unknown(c->e->streams, SL_UNKNOWN_CONTEXT_WAIT, &c->by, 0);
+    sl_streams_note_unknown(&c->e->streams, SL_UNKNOWN_CONTEXT_WAIT, &c->by, 0);
 }
 
 /* ---- synchronization records ---- */
@@ -306,7 +307,7 @@ static void synchronization(struct sl_call *c)
  * is none. */
 static struct sl_stream *guess_context(struct sl_call *c, int *known)
 {
-    struct sl_streams *streams = c->e->streams;
+    struct sl_streams *streams = &c->e->streams;
     const uint64_t *place = c->by.thread ? sl_map_find(&c->e->context_of, c->by.thread) : NULL;
 
     *known = place || streams->context_count == 1;
@@ -322,7 +323,7 @@ static void wait_for_free(struct sl_call *c, struct sl_stream *any, enum sl_edge
 
     wait.inferred = 1;
     wait.anywhere = (uint8_t)!known;
-    sl_waits_add(c->e->waits, &wait);
+    sl_waits_add(&c->e->waits, &wait);
 }
 
 /* No synchronization record: frees never have one. */

@@ -7,7 +7,7 @@
  *
  * Entered by the engine's owner alone. Owns no memory.
  */
-#include "sync/apply_impl.h"
+#include "sync/apply.h"
 
 enum {
     LOOKS = 1 << 13 /* records; a call that overlaps more counts as overlapping */
@@ -44,7 +44,7 @@ int sl_call_is_joined(const struct sl_call *c, const struct sl_item *by)
 
     if (c->by.to_ns == 0) /* without a record of the call: what overlaps it is not known */
         return 0;
-    for (const struct sl_item *at = first; at < c->e->held; at++) {
+    for (const struct sl_item *at = first; at < c->e->order.item + c->e->order.sorted; at++) {
         if (at - first == LOOKS)
             return 1;
         if (sl_item_is_call(at)) {

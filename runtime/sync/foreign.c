@@ -6,7 +6,7 @@
  */
 #include "sync/foreign.h"
 
-#include "sync/apply_impl.h"
+#include "sync/apply.h"
 #include "sync/stream_state_impl.h"
 
 enum {
@@ -25,7 +25,7 @@ void sl_foreign_operation(struct sl_call *c, const struct sl_item *item)
 {
     const struct sl_stream *stream = sl_call_stream(c, item), *recent = stream->context->recent;
 
-    if (c->e->opt->foreign && !stream->flags && stream->id == SL_STREAM_LEGACY && recent &&
+    if (c->e->opt.foreign && !stream->flags && stream->id == SL_STREAM_LEGACY && recent &&
         recent != stream)
         sl_call_lose(c, SL_EDGE_LOST_FLAG_UNKNOWN);
 }
@@ -50,10 +50,10 @@ static int is_missing(const struct sl_call *c)
 
 void sl_foreign_find_missing(struct sl_call *c)
 {
-    if (!c->e->opt->foreign)
+    if (!c->e->opt.foreign)
         return;
     if (is_missing(c)) {
-        sl_streams_note_unknown(c->e->streams, SL_UNKNOWN_OPERATION, &c->by, 0);
+        sl_streams_note_unknown(&c->e->streams, SL_UNKNOWN_OPERATION, &c->by, 0);
         /* It may have waited for its own. */
         if (c->class == SL_CALL_BLOCKING_COPY || c->class == SL_CALL_ASYNC_COPY)
             sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
@@ -69,7 +69,7 @@ void sl_foreign_wait(struct sl_call *c, struct sl_stream *any, int known)
     enum sl_wait_scope scope = SL_WAIT_GUESS;
     enum sl_edge_kind kind = SL_EDGE_EVENT_SYNC;
 
-    if (!c->e->opt->foreign)
+    if (!c->e->opt.foreign)
         return;
     switch (c->class) {
     case SL_CALL_DEVICE_SYNC:
@@ -83,7 +83,7 @@ void sl_foreign_wait(struct sl_call *c, struct sl_stream *any, int known)
     case SL_CALL_EVENT_SYNC:
         break;
     case SL_CALL_STREAM_WAIT:
-        sl_streams_note_unknown(c->e->streams, SL_UNKNOWN_STREAM_WAIT, &c->by, 0);
+        sl_streams_note_unknown(&c->e->streams, SL_UNKNOWN_STREAM_WAIT, &c->by, 0);
         sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
         return;
     case SL_CALL_STREAM_QUERY:
@@ -95,7 +95,7 @@ void sl_foreign_wait(struct sl_call *c, struct sl_stream *any, int known)
     }
     if (known)
         sl_call_wait_for(c, any, scope, kind,
-                         scope == SL_WAIT_GUESS || c->e->streams->context_count > 1);
+                         scope == SL_WAIT_GUESS || c->e->streams.context_count > 1);
     else
         sl_call_lose(c, any ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_BEFORE_WINDOW);
 }

@@ -1,8 +1,10 @@
 /*
- * order.c - what came, put in order of correlation id.
+ * order.c - records, put in order of correlation id.
  *
- * Entered by its owner alone. CUPTI's buffers are nearly in order, so the sort looks for what is
- * in order already (a natural merge sort), and only what lies above the lowest new id is moved.
+ * CUPTI's buffers are nearly in order. So the sort looks for runs that are in order already (a
+ * natural merge sort), and moves only what lies above the lowest new id.
+ *
+ * Entered by the engine's owner alone. Owns the array of items, and one to sort with.
  */
 #include "sync/order.h"
 

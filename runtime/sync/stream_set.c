@@ -1,11 +1,14 @@
 /*
  * stream_set.c - sets of operations, and the life of these.
  *
- * Entered by its owner alone. A set is a list. While it is added to, each stream knows its own
- * member, so that a set over 10^4 streams takes linear time.
+ * A set is a list. While it is added to, each stream knows its own member, so that building a set
+ * over 10^4 streams takes linear time.
+ *
+ * Entered by the engine's owner alone. A link holds a reference to its operation, which goes back
+ * to its pool with the last one.
  */
 #include "sync/stream_state_impl.h"
-#include "sync/wait_open.h"
+#include "sync/wait.h"
 
 int sl_op_later(const struct sl_edge_op *a, const struct sl_edge_op *b)
 {

@@ -1,9 +1,10 @@
 /*
  * stream_state.c - what each stream holds, at any moment that may still be asked for.
  *
- * Entered by its owner alone. A stream's operations hang together from the newest to the oldest;
- * each has what the stream was made to wait for right before it, so that going back one operation
- * gives the tail as it was then.
+ * A stream's operations form a list from the newest to the oldest. Each has what the stream was
+ * made to wait for right before it, so that going back one operation gives the tail as it was then.
+ *
+ * Entered by the engine's owner alone. A stream's list holds a reference to each operation.
  */
 #include <errno.h>
 #include <string.h>
@@ -180,25 +181,22 @@ void sl_stream_tail(struct sl_streams *s, struct sl_stream *stream, const struct
 static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *last,
                        uint64_t over_ns, const struct sl_moment *when, struct sl_set *set)
 {
-    struct sl_stream *legacy = stream->context->legacy, *left;
+    struct sl_context *context = stream->context;
+    struct sl_stream *legacy = context->legacy, *at;
     const struct sl_look look = sl_look_at(stream, last, when);
-    size_t looked = 0;
     uint64_t since_ns = last ? sl_later(last->by.from_ns, over_ns) : over_ns;
-    int takes_part = stream == legacy || is_blocking(stream), passed = 0;
+    struct sl_walk walk = {s, context, when, since_ns, .next = context->recent};
+    int takes_part = stream == legacy || is_blocking(stream);
 
     /* Its first operation that was seen may come behind others that were not. */
     if (takes_part && sl_look_unseen(s, &look))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     if (stream == legacy) {
-        if (sl_moment_is_late(when, stream->context->gone_ns))
+        if (sl_moment_is_late(when, context->gone_ns))
             set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
-        for (struct sl_stream *at = stream->context->recent; at && at->active_ns > since_ns;
-             at = sl_stream_next(s, at, &passed))
+        while ((at = sl_walk_next(&walk)))
             if (is_blocking(at))
                 add_tail(s, at, when, last, SL_VIA_LEGACY, set);
-        while ((left = sl_stream_next_left(s, stream->context, when, since_ns, &looked)))
-            if (is_blocking(left))
-                add_tail(s, left, when, last, SL_VIA_LEGACY, set);
     } else if (legacy && takes_part && legacy->active_ns > since_ns) {
         add_tail(s, legacy, when, last, SL_VIA_LEGACY, set);
     }
@@ -223,63 +221,44 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
                         const struct sl_moment *when, struct sl_set *set)
 {
     struct sl_look look = {.context = context, .when = when, .since_ns = since_ns};
-    struct sl_stream *at, *left;
-    size_t looked = 0;
-    int tells = 0, passed = 0;
+    struct sl_walk walk = {s, context, when, since_ns, .next = context->recent};
+    struct sl_stream *at;
+    int tells = 0;
 
     if (sl_moment_is_late(when, context->gone_ns))
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     if (sl_look_unseen(s, &look))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     set->misses |= (uint32_t)sl_look_misses(s, &look);
-    for (at = context->recent; at && at->active_ns > since_ns;
-         at = sl_stream_next(s, at, &passed)) {
+    while ((at = sl_walk_next(&walk))) {
         add_tail(s, at, when, NULL, SL_VIA_STREAM, set);
         tells |= at->plain; /* of what the whole context was made to wait for */
     }
-    while ((left = sl_stream_next_left(s, context, when, since_ns, &looked)))
-        add_tail(s, left, when, NULL, SL_VIA_STREAM, set);
-    if (at || context->left || !tells)
+    if (walk.next || context->left || !tells)
         set->lost |= sl_look_unknown(s, SL_UNKNOWN_CONTEXT_WAIT, &look);
 }
 
 /* ---- telling ---- */
 
-/* If nobody refers to any, their memory is for whoever needs it now. */
-static void free_operations(struct sl_streams *s)
-{
-    for (size_t i = 0; i < s->count; i++)
-        if (s->numbered[i]->ops)
-            return;
-    sl_pool_free(&s->ops);
-    sl_pool_free(&s->links);
-}
-
 void sl_streams_forget(struct sl_streams *s)
 {
+    uint32_t in_use = 0; /* operations that some set still holds */
+
     s->unseen = 1;
     memset(s->unknown, 0, sizeof s->unknown);
     for (size_t i = 0; i < s->count; i++) {
-        struct sl_stream *stream = s->numbered[i];
-
-        sl_ops_drop(s, stream->newest);
-        sl_set_clear(s, &stream->extra);
-        stream->newest = stream->pushed = NULL;
-        stream->used_before = stream->used_after = NULL;
-        stream->listed = 0;
-        stream->active_ns = 0;
-        stream->seen_ns = UINT64_MAX;
-        stream->trimmed = 0;
-        stream->kept = 0;
-        stream->held = 0;
-        stream->trim_at = SL_STREAM_TRIM_AT;
+        sl_stream_empty(s, s->numbered[i], UINT64_MAX);
+        s->numbered[i]->held = 0;
     }
-    for (struct sl_context *at = s->all_contexts; at; at = at->next) {
-        at->recent = NULL;
-        at->left = 0;
+    for (size_t i = 0; i < s->count; i++)
+        in_use |= s->numbered[i]->ops;
+    for (struct sl_context *at = s->all_contexts; at; at = at->next)
         at->seen_ns = UINT64_MAX;
-    }
-    free_operations(s);
+    if (in_use)
+        return;
+    /* Their memory is for whoever needs it now. */
+    sl_pool_free(&s->ops);
+    sl_pool_free(&s->links);
 }
 
 /* Of two calls that overlap the GPU may tell: what the operation did not wait for came later. */

@@ -12,8 +12,8 @@
  * it be used again nothing is missing but edges without a wait, and, if a whole context was made to
  * wait (unknown_deps.c), what it waits for first.
  *
- * Threads: one owner. Memory: pools of the store; an operation lives as long as a stream or a set
- * refers to it, a stream as long as one of its operations.
+ * Threads: the engine's owner alone. Memory: pools of the store; an operation lives as long as a
+ * stream or a set refers to it, a stream as long as one of its operations.
  */
 #ifndef SL_STREAM_STATE_H
 #define SL_STREAM_STATE_H
@@ -42,7 +42,7 @@ static inline uint64_t sl_later(uint64_t a_ns, uint64_t b_ns)
 }
 
 struct sl_op;
-struct sl_open; /* wait_open.h */
+struct sl_open; /* wait.h */
 
 struct sl_link {
     struct sl_link *next;
@@ -68,7 +68,7 @@ struct sl_op {
     struct sl_op *older;  /* on its stream */
     struct sl_set behind; /* what the stream had been made to wait for right before */
     uint64_t
-        older_end_ns; /* when the last of those before it on its stream ended (stream_overlap.c) */
+        older_end_ns; /* when the last of those before it on its stream ended (stream_trim.c) */
     uint32_t refs;
     uint8_t no_time;
     uint8_t after_unseen;  /* what came before it on its stream may not have been seen */
@@ -94,7 +94,7 @@ struct sl_context {
     struct sl_context *next;  /* in streams->all_contexts */
     uint64_t covered_ns;      /* no thread knows the end of what was enqueued later (sync/wait.h) */
     uint32_t id, number;
-    uint32_t left;       /* of its streams: they are past (stream_past.c) */
+    uint32_t left;       /* of its streams: they are past (stream_trim.c) */
     uint64_t left_ns;    /* what they hold, or held, was over then */
     uint64_t gone_ns;    /* what those held whose places went to others was over then */
     uint64_t seen_ns;    /* work from before recording began is over; UINT64_MAX: may be pending */

@@ -1,5 +1,8 @@
 /*
- * stream_state_impl.h - for those that hold operations without a set, and the files of streams.
+ * stream_state_impl.h - what the files of streams share, and those that hold operations without a
+ * set: apply_graph.c, foreign.c.
+ *
+ * Threads: the engine's owner alone. Memory: as in stream_state.h.
  */
 #ifndef SL_STREAM_STATE_IMPL_H
 #define SL_STREAM_STATE_IMPL_H
@@ -21,47 +24,43 @@ void sl_set_add_beside(struct sl_streams *s, struct sl_set *set, const struct sl
 
 /* These and all older ones leave their stream. */
 void sl_ops_drop(struct sl_streams *s, struct sl_op *rest);
-/* stream_room.c: forgets operations behind the first that had ended before the horizon, which are
+/* stream_trim.c: forgets operations behind the first that had ended before the horizon, which are
  * nobody's tail any more, but the one that outlasts it; `pushed` is kept wherever it is, since its
  * caller goes on with it. */
 void sl_stream_trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed);
-/* stream_room.c: all that can be forgotten of any stream. 0; -ENOMEM: too little to be worth
+/* stream_trim.c: all that can be forgotten of any stream. 0; -ENOMEM: too little to be worth
  * looking again. */
 int sl_streams_make_room(struct sl_streams *s);
-/* stream_overlap.c: of the operation and all before it on its stream, the one that ends last; the
+/* stream_trim.c: of the operation and all before it on its stream, the one that ends last; the
  * operation itself where its end is not known. NULL: too far back, or forgotten. */
 struct sl_op *sl_op_last_to_end(struct sl_op *op);
-/* stream_overlap.c: the operation is in its place, right before `above`; NULL: it is the newest. */
+/* stream_trim.c: the operation is in its place, right before `above`; NULL: it is the newest. */
 void sl_op_note_ends(struct sl_op *op, struct sl_op *above);
+/* stream_table.c: nothing is known of the stream but its ids and flags; work from before may be
+ * pending until `seen_ns`. */
+void sl_stream_empty(struct sl_streams *s, struct sl_stream *stream, uint64_t seen_ns);
 /* Into its context's list of streams that were used, at `ns`, or out of it. */
 void sl_stream_use(struct sl_stream *stream, uint64_t ns);
 void sl_stream_leave_list(struct sl_stream *stream);
 
-/* stream_past.c: if the stream was made to wait for many, those go whose edges would have no wait,
- * and some thread knows. */
+/* stream_trim.c: if the stream waits for many operations, those go that are over for all that may
+ * still be asked and that some thread knows to be over. */
 void sl_stream_drop_past(struct sl_streams *s, struct sl_stream *stream);
-/* stream_past.c: out of its context's list, if its operations are of that kind. */
-void sl_stream_leave_if_past(const struct sl_streams *s, struct sl_stream *stream);
 
-enum {
-    SL_STREAMS_KEPT = 64 /* in a list, past or not: few jobs have more of them */
+/* stream_trim.c: the streams of a context that were used after `since_ns`, the last used first.
+ * Where the list is long, streams leave it, as they are passed, whose operations are all of that
+ * kind. Behind the list come those that had left it, for a call that began before they were over.
+ */
+struct sl_walk {
+    const struct sl_streams *s;
+    const struct sl_context *context;
+    const struct sl_moment *when;
+    uint64_t since_ns;
+    struct sl_stream *at,
+        *next; /* `next` is the context's `recent` at first, and NULL at the end */
+    size_t passed, left;
 };
-
-/* The one that was used before it. Of a long list the streams leave, as they are passed, that are
- * past. `*passed` is the caller's, 0 at first. */
-static inline struct sl_stream *sl_stream_next(const struct sl_streams *s, struct sl_stream *stream,
-                                               int *passed)
-{
-    struct sl_stream *next = stream->used_before;
-
-    if (++*passed > SL_STREAMS_KEPT)
-        sl_stream_leave_if_past(s, stream);
-    return next;
-}
-/* stream_past.c: one of those that left, for a call that began before all that they hold was over,
- * and used after `since_ns`; NULL: there is none (any more). `*at` is the caller's, 0 at first. */
-struct sl_stream *sl_stream_next_left(const struct sl_streams *s, const struct sl_context *context,
-                                      const struct sl_moment *when, uint64_t since_ns, size_t *at);
+struct sl_stream *sl_walk_next(struct sl_walk *w);
 
 /* It began before that was over: calls that began later were told first. */
 static inline int sl_moment_is_late(const struct sl_moment *when, uint64_t ns)

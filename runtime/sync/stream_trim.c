@@ -143,7 +143,8 @@ int sl_streams_make_room(struct sl_streams *s)
 /* ---- members of sets, and streams of a list ---- */
 
 enum {
-    MEMBERS_KEPT = 16 /* past or not */
+    MEMBERS_KEPT = 16, /* of a set, past or not */
+    STREAMS_KEPT = 64  /* in a list, past or not: few jobs have more of them */
 };
 
 /* But for those whose records come late, no call that was on its way by then is still to be looked
@@ -204,7 +205,7 @@ static int is_stream_past(const struct sl_streams *s, const struct sl_stream *st
     return 1;
 }
 
-void sl_stream_leave_if_past(const struct sl_streams *s, struct sl_stream *stream)
+static void leave_if_past(const struct sl_streams *s, struct sl_stream *stream)
 {
     struct sl_context *context = stream->context;
 
@@ -215,15 +216,21 @@ void sl_stream_leave_if_past(const struct sl_streams *s, struct sl_stream *strea
     context->left_ns = sl_later(context->left_ns, sl_stream_over_ns(stream));
 }
 
-struct sl_stream *sl_stream_next_left(const struct sl_streams *s, const struct sl_context *context,
-                                      const struct sl_moment *when, uint64_t since_ns, size_t *at)
+struct sl_stream *sl_walk_next(struct sl_walk *w)
 {
-    if (!context->left || !sl_moment_is_late(when, context->left_ns))
+    if (w->at && ++w->passed > STREAMS_KEPT)
+        leave_if_past(w->s, w->at);
+    w->at = w->next && w->next->active_ns > w->since_ns ? w->next : NULL;
+    if (w->at) {
+        w->next = w->at->used_before;
+        return w->at;
+    }
+    if (!w->context->left || !sl_moment_is_late(w->when, w->context->left_ns))
         return NULL;
-    while (*at < s->count) {
-        struct sl_stream *stream = s->numbered[(*at)++];
+    while (w->left < w->s->count) {
+        struct sl_stream *stream = w->s->numbered[w->left++];
 
-        if (stream->context == context && !stream->listed && stream->active_ns > since_ns)
+        if (stream->context == w->context && !stream->listed && stream->active_ns > w->since_ns)
             return stream;
     }
     return NULL;

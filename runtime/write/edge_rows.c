@@ -114,8 +114,7 @@ static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count
 }
 
 /* The engine's sink. */
-static void take_edges(void *user, const struct sl_event *wait, const struct sl_edge *edges,
-                       size_t count)
+static void take_edges(void *user, const struct sl_edge *edges, size_t count)
 {
     struct sl_edge_rows *r = user;
     const struct sl_edge *by = releasing(edges, count);
@@ -123,7 +122,7 @@ static void take_edges(void *user, const struct sl_event *wait, const struct sl_
 
     if (!is_in_window(r, by->dst_start_ns))
         return;
-    row = wait ? sl_held_rows_find(&r->held, by->dst_correlation) : NULL;
+    row = !by->at_start ? sl_held_rows_find(&r->held, by->dst_correlation) : NULL;
     if (row)
         put_call(r, row, by);
     if (r->opt.et)

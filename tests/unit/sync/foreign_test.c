@@ -1,5 +1,5 @@
 /*
- * edge_foreign_test.c - files of torch.profiler's in which some waits have no row: what such a wait
+ * foreign_test.c - files of torch.profiler's in which some waits have no row: what such a wait
  * may have been for is not told as a fact, and what it cannot have been for stays one.
  */
 #include "sync/job.h"
