@@ -64,10 +64,8 @@ static void measure_span(struct input *in)
     in->span_ns = last_ns - START_NS + 1000000;
 }
 
-static void count_edges(void *user, const struct sl_event *wait, const struct sl_edge *edges,
-                        size_t count)
+static void count_edges(void *user, const struct sl_edge *edges, size_t count)
 {
-    (void)wait;
     (void)edges;
     *(uint64_t *)user += count;
 }

@@ -104,11 +104,10 @@ static void keep_event(void *user, const struct sl_event *ev)
     sl_wait_blame_event(((struct work *)user)->spent, ev);
 }
 
-static void show(void *user, const struct sl_event *wait, const struct sl_edge *edges, size_t count)
+static void show(void *user, const struct sl_edge *edges, size_t count)
 {
     struct work *w = user;
 
-    (void)wait;
     w->edges += count;
     if (w->summary && count) {
         const struct sl_edge *edge = releasing(edges, count);

@@ -1,41 +1,26 @@
 /*
  * edge.c - which GPU work each wait was waiting for: events in, edges out.
  *
- * Entered by its owner alone, which owns what sl_edges_create() gave. An event becomes an item
- * (order.h); when all records of a call may be expected to be there, what it did is told in order
- * (enact.h) to the streams (stream_state.h), events (event_state.h) and waits (wait.h).
+ * An event becomes an item (order.h). Once all records of a call may be expected to be there, the
+ * call is applied (apply.h) to streams, events, graphs and waits. Records that find no room are
+ * given up, with the state of all streams.
+ *
+ * Entered by the engine's owner alone, who owns what sl_edges_create() gave.
  */
 #include "sync/edge.h"
 
 #include <errno.h>
 
 #include "base/pages.h"
+#include "sync/apply.h"
 #include "sync/call_class.h"
-#include "sync/enact.h"
+#include "sync/foreign.h"
 
 #define DEFAULT_CAP ((size_t)16 << 20)
 /* How long a call may take to return once what it waited for, or did, has ended: its thread has to
  * get a processor. On a machine with many more threads than processors 100 ms were not enough. */
 #define RETURN_NS     1000000000u
 #define RETURN_LOW_NS 100000000u /* when what waits behind it takes much of the memory */
-
-struct sl_edges {
-    struct sl_edges_options opt;
-    struct sl_store store;
-    struct sl_order order;
-    struct sl_streams streams;
-    struct sl_records records;
-    struct sl_execs execs;
-    struct sl_nodes nodes;
-    struct sl_waits waits;
-    struct sl_enact enact;
-    uint64_t newest;          /* highest correlation id that came */
-    uint64_t returned_ns;     /* when the last call returned that may have enqueued something */
-    uint64_t forgotten;       /* what has this one or a lower is ignored */
-    enum sl_edge_loss reason; /* why */
-    uint64_t last_lost;       /* the correlation id that was counted for it last */
-    size_t blind;             /* so many events more are forgotten as they come */
-};
 
 int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
 {
@@ -51,19 +36,12 @@ int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
     sl_order_init(&e->order, &e->store);
     sl_streams_init(&e->streams, &e->store);
     e->streams.unseen = opt->recording_since_ns != 0;
-    e->streams.one_process = !opt->foreign;
-    e->streams.keep_ns = opt->foreign ? SL_WAKE_MOST_NS : 0;
+    sl_foreign_init(opt, &e->streams);
     sl_records_init(&e->records, &e->streams);
     sl_waits_init(&e->waits, &e->opt, &e->streams);
     sl_execs_init(&e->execs, &e->streams);
     sl_nodes_init(&e->nodes, &e->store);
-    e->enact = (struct sl_enact){.opt = &e->opt,
-                                 .streams = &e->streams,
-                                 .records = &e->records,
-                                 .execs = &e->execs,
-                                 .nodes = &e->nodes,
-                                 .waits = &e->waits};
-    sl_map_init(&e->enact.context_of, &e->store);
+    sl_map_init(&e->context_of, &e->store);
     *out = e;
     return 0;
 }
@@ -77,17 +55,12 @@ void sl_edges_destroy(struct sl_edges *e)
     sl_execs_free(&e->execs);
     sl_nodes_free(&e->nodes);
     sl_waits_free(&e->waits);
-    sl_map_free(&e->enact.context_of);
+    sl_map_free(&e->context_of);
     sl_streams_free(&e->streams);
     sl_pages_unmap(e, sizeof *e);
 }
 
 /* ---- events in ---- */
-
-static uint16_t saturate(uint32_t value)
-{
-    return value < UINT16_MAX ? (uint16_t)value : UINT16_MAX;
-}
 
 static int is_call(const struct sl_event *ev)
 {
@@ -105,11 +78,10 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
                              .kind = ev->kind,
                              .flags = ev->flags};
     if (is_call(ev)) {
-        e->enact.calls_seen = 1;
-        item->id = ev->u.call.op;
+        e->calls_seen = 1;
         item->what = ev->u.call.cbid;
         item->where = ev->thread;
-        item->more = saturate(ev->u.call.result);
+        item->more = ev->u.call.result != 0;
         return 0;
     }
     stream = sl_streams_get(&e->streams, ev->device, ev->context, ev->stream);
@@ -134,7 +106,7 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
 /* The item is no more. */
 static void let_go(struct sl_edges *e, const struct sl_item *item)
 {
-    if (item->kind != SL_EV_RUNTIME && item->kind != SL_EV_DRIVER)
+    if (!sl_item_is_call(item))
         sl_streams_at(&e->streams, item->where)->held--;
 }
 
@@ -149,7 +121,7 @@ static int is_wait(const struct sl_edges *e, const struct sl_item *item)
         return item->what == 0;
     case SL_EV_MEMCPY:
         shape = sl_shape_get(e->opt.shapes, item->what);
-        return shape && item->more == 0 && sl_enact_waits_for_itself(item, shape, 0);
+        return shape && item->more == 0 && sl_apply_waits_for_itself(item, shape, 0);
     case SL_EV_RUNTIME:
     case SL_EV_DRIVER:
         class = sl_call_class_of((enum sl_event_kind)item->kind, item->what);
@@ -190,7 +162,7 @@ void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason)
 
 void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns)
 {
-    e->enact.begin_ns = begin_ns;
+    e->begin_ns = begin_ns;
 }
 
 /* A record that finds no room may be any stream's tail. All streams are looked at: not again before
@@ -225,7 +197,7 @@ static void note_return(struct sl_edges *e, const struct sl_event *ev)
     if (!is_call(ev) || ev->correlation == 0 ||
         !sl_call_may_enqueue(sl_call_class_of((enum sl_event_kind)ev->kind, ev->u.call.cbid)))
         return;
-    if (ev->correlation <= e->forgotten || ev->start_ns < e->enact.begin_ns)
+    if (ev->correlation <= e->forgotten || ev->start_ns < e->begin_ns)
         sl_streams_ignore_call(&e->streams, ev->end_ns);
     else if (e->returned_ns < ev->end_ns)
         e->returned_ns = ev->end_ns;
@@ -268,9 +240,6 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
         e->blind--;
         e->forgotten = e->newest;
     }
-    if (ev->kind == SL_EV_SYNC && ev->u.sync.type == SL_SYNC_STREAM_WAIT &&
-        e->enact.stream_waits_ns < ev->start_ns)
-        e->enact.stream_waits_ns = ev->start_ns;
     note_return(e, ev);
     if (ev->correlation <= e->forgotten) /* 0 is none */
         come_too_late(e, ev);
@@ -280,18 +249,17 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
 
 /* ---- edges out ---- */
 
-static void enact_first(struct sl_edges *e, size_t skip, size_t count)
+static void apply_first(struct sl_edges *e, size_t skip, size_t count)
 {
     const struct sl_item *item = sl_order_bring(&e->order, skip, count);
 
-    e->enact.held = e->order.item + e->order.sorted;
-    sl_enact_call(&e->enact, item, count);
+    sl_apply_call(e, item, count);
     for (size_t i = 0; i < count; i++)
         let_go(e, &item[i]);
     sl_order_take(&e->order, count);
-    if (!e->enact.starved)
+    if (!e->starved)
         return;
-    e->enact.starved = 0;
+    e->starved = 0;
     give_way(e);
 }
 
@@ -312,7 +280,7 @@ static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_
     for (size_t i = 0; i < count; i++) {
         if (item[i].end_ns > ns)
             ns = item[i].end_ns;
-        returned |= item[i].kind == SL_EV_RUNTIME || item[i].kind == SL_EV_DRIVER;
+        returned |= sl_item_is_call(&item[i]);
     }
     return ns && !returned && e->opt.online ? ns + time_to_return(e) : ns;
 }
@@ -334,8 +302,7 @@ static uint64_t latest(const struct sl_edges *e, size_t skip)
 static uint64_t begun(const struct sl_item *item, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (item[i].kind == SL_EV_RUNTIME || item[i].kind == SL_EV_DRIVER ||
-            item[i].kind == SL_EV_SYNC)
+        if (sl_item_is_call(&item[i]) || item[i].kind == SL_EV_SYNC)
             return item[i].start_ns;
     return 0;
 }
@@ -359,7 +326,7 @@ void sl_edges_delivered(struct sl_edges *e, uint64_t complete_ns)
         return;
     }
     while (sl_order_first(&e->order, &skip, &count) && latest(e, skip) < complete_ns)
-        enact_first(e, skip, count);
+        apply_first(e, skip, count);
     close_waits(e, complete_ns ? complete_ns - 1 : 0);
 }
 
@@ -372,10 +339,10 @@ void sl_edges_close(struct sl_edges *e, uint64_t before_ns)
         give_way(e);
         return;
     }
-    e->enact.closing = e->opt.online;
+    e->closing = e->opt.online;
     while ((item = sl_order_first(&e->order, &skip, &count)) && begun(item, count) < before_ns)
-        enact_first(e, skip, count);
-    e->enact.closing = 0;
+        apply_first(e, skip, count);
+    e->closing = 0;
     /* Those that are open began before what is held. */
     sl_waits_close(&e->waits, UINT64_MAX);
 }
@@ -423,47 +390,33 @@ uint64_t sl_edges_lost(const struct sl_edges *e, enum sl_edge_loss reason)
            (reason == SL_EDGE_LOST_FLAG_UNKNOWN ? e->streams.flags_lost : 0);
 }
 
+static const char *const kinds[] = {"device_sync", "context_sync", "stream_sync", "event_sync",
+                                    "event_query", "stream_query", "copy",        "memset",
+                                    "free",        "alloc",        "stream_wait", "legacy_default",
+                                    "graph",       "implicit"};
+static const char *const bases[] = {"exact", "overlapping", "inferred"};
+static const char *const losses[] = {"before_window", "gave_up",   "ambiguous", "flag_unknown",
+                                     "graph_inside",  "no_record", "memory",    "cycle"};
+
+_Static_assert(sizeof kinds / sizeof *kinds == SL_EDGE_KIND_COUNT, "a name for each kind");
+_Static_assert(sizeof losses / sizeof *losses == SL_EDGE_LOST_COUNT, "a name for each reason");
+
+static const char *name_of(const char *const *names, size_t count, unsigned i)
+{
+    return i < count ? names[i] : "unknown";
+}
+
 const char *sl_edge_kind_name(enum sl_edge_kind kind)
 {
-    static const char *const names[SL_EDGE_KIND_COUNT] = {
-        [SL_EDGE_DEVICE_SYNC] = "device_sync",
-        [SL_EDGE_CONTEXT_SYNC] = "context_sync",
-        [SL_EDGE_STREAM_SYNC] = "stream_sync",
-        [SL_EDGE_EVENT_SYNC] = "event_sync",
-        [SL_EDGE_EVENT_QUERY] = "event_query",
-        [SL_EDGE_STREAM_QUERY] = "stream_query",
-        [SL_EDGE_COPY] = "copy",
-        [SL_EDGE_MEMSET] = "memset",
-        [SL_EDGE_FREE] = "free",
-        [SL_EDGE_ALLOC] = "alloc",
-        [SL_EDGE_STREAM_WAIT] = "stream_wait",
-        [SL_EDGE_LEGACY_DEFAULT] = "legacy_default",
-        [SL_EDGE_GRAPH] = "graph",
-        [SL_EDGE_IMPLICIT] = "implicit",
-    };
-
-    return (unsigned)kind < SL_EDGE_KIND_COUNT ? names[kind] : "unknown";
+    return name_of(kinds, sizeof kinds / sizeof *kinds, (unsigned)kind);
 }
 
 const char *sl_edge_basis_name(enum sl_edge_basis basis)
 {
-    static const char *const names[] = {"exact", "overlapping", "inferred"};
-
-    return (unsigned)basis < sizeof names / sizeof *names ? names[basis] : "unknown";
+    return name_of(bases, sizeof bases / sizeof *bases, (unsigned)basis);
 }
 
 const char *sl_edge_loss_name(enum sl_edge_loss reason)
 {
-    static const char *const names[SL_EDGE_LOST_COUNT] = {
-        [SL_EDGE_LOST_BEFORE_WINDOW] = "before_window",
-        [SL_EDGE_LOST_GAVE_UP] = "gave_up",
-        [SL_EDGE_LOST_AMBIGUOUS] = "ambiguous",
-        [SL_EDGE_LOST_FLAG_UNKNOWN] = "flag_unknown",
-        [SL_EDGE_LOST_GRAPH_INSIDE] = "graph_inside",
-        [SL_EDGE_LOST_NO_RECORD] = "no_record",
-        [SL_EDGE_LOST_MEMORY] = "memory",
-        [SL_EDGE_LOST_CYCLE] = "cycle",
-    };
-
-    return (unsigned)reason < SL_EDGE_LOST_COUNT ? names[reason] : "unknown";
+    return name_of(losses, sizeof losses / sizeof *losses, (unsigned)reason);
 }

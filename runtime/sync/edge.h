@@ -10,8 +10,8 @@
  * A wait is decided when everything that ended before its end is known to be in. Who feeds the
  * engine says so: sl_edges_delivered(). Until then records are held, bounded by memory alone.
  *
- * Threads: one owner. Memory: mapped pages, at most `cap_bytes`; past it what is held is given up,
- * counted, and the state of streams unknown, as after a pause of the recording.
+ * Threads: the engine's owner alone. Memory: mapped pages, at most `cap_bytes`; past it what is
+ * held is given up, counted, and the state of streams unknown, as after a pause of the recording.
  */
 #ifndef SL_EDGE_H
 #define SL_EDGE_H
@@ -74,7 +74,6 @@ struct sl_edge {
         at_start; /* 1: the destination is a GPU operation and waits to start; 0: a call's end */
     uint8_t released; /* the member of the set that ended last, and was really waited for */
     uint64_t wait_ns, wake_ns;
-    uint64_t via_correlation; /* stream_wait: the cudaStreamWaitEvent call; else 0 */
     /* destination */
     uint64_t dst_correlation;
     uint64_t dst_start_ns, dst_end_ns; /* of the call, or of the GPU operation */
@@ -97,11 +96,8 @@ enum sl_edge_loss {
     SL_EDGE_LOST_COUNT
 };
 
-/* Receives, in this order: for a wait, its SL_EV_SYNC or call event (`wait`) with all its edges;
- * for a GPU operation that waited, its edges with `wait` NULL. The pointers live during the call.
- */
-typedef void (*sl_edge_sink_fn)(void *user, const struct sl_event *wait,
-                                const struct sl_edge *edges, size_t count);
+/* Receives all edges of a call, or of a GPU operation, at once. They live until it returns. */
+typedef void (*sl_edge_sink_fn)(void *user, const struct sl_edge *edges, size_t count);
 
 struct sl_edges_options {
     size_t cap_bytes; /* 0 = 16 MiB */

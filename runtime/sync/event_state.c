@@ -1,7 +1,7 @@
 /*
  * event_state.c - what each CUDA event stood for when it was recorded.
  *
- * Entered by its owner alone.
+ * Entered by the engine's owner alone. Owns the records, their sets and the maps that find them.
  */
 #include "sync/event_state.h"
 
@@ -33,17 +33,10 @@ static uint64_t event_key(uint32_t context, uint32_t event_id)
     return event_id ? (uint64_t)context << 32 | event_id : 0;
 }
 
-static struct sl_record *newest_of(const struct sl_records *r, uint64_t event)
-{
-    const uint64_t *place = event ? sl_map_find(&r->by_event, event) : NULL;
-
-    return place ? (struct sl_record *)(uintptr_t)*place : NULL;
-}
-
 /* Takes it out of its event's chain of two. */
 static void leave_event(struct sl_records *r, struct sl_record *record)
 {
-    struct sl_record *newest = newest_of(r, record->event);
+    struct sl_record *newest = sl_map_get(&r->by_event, record->event);
 
     if (newest && newest->previous == record)
         newest->previous = NULL;
@@ -84,16 +77,11 @@ void sl_records_forget(struct sl_records *r)
     r->unnamed = 0;
 }
 
-static uint64_t latest(uint64_t a_ns, uint64_t b_ns)
-{
-    return a_ns > b_ns ? a_ns : b_ns;
-}
-
 static void come_behind(struct sl_record *record, const struct sl_record *earlier)
 {
     if (earlier)
         record->before_ns =
-            latest(record->before_ns, latest(earlier->before_ns, earlier->by.to_ns));
+            sl_later(record->before_ns, sl_later(earlier->before_ns, earlier->by.to_ns));
 }
 
 static int join_event(struct sl_records *r, struct sl_record *record)
@@ -119,7 +107,7 @@ static int join_event(struct sl_records *r, struct sl_record *record)
 
 static void keep_two(struct sl_records *r, uint64_t event)
 {
-    struct sl_record *newest = newest_of(r, event), *third;
+    struct sl_record *newest = sl_map_get(&r->by_event, event), *third;
 
     third = newest && newest->previous ? newest->previous->previous : NULL;
     if (!third)
@@ -146,7 +134,7 @@ int sl_records_elsewhere(const struct sl_records *r, uint32_t context, uint32_t 
 
 int sl_records_has(const struct sl_records *r, uint32_t context, uint32_t event_id)
 {
-    return newest_of(r, event_key(context, event_id)) != NULL;
+    return sl_map_get(&r->by_event, event_key(context, event_id)) != NULL;
 }
 
 int sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id, uint64_t sync_id,
@@ -154,7 +142,7 @@ int sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id, ui
 {
     uint64_t event = event_key(context, event_id);
     uint64_t *by_sync = sync_id ? sl_map_put(&r->by_sync, sync_id) : NULL;
-    struct sl_record *newest = newest_of(r, event), *record;
+    struct sl_record *newest = sl_map_get(&r->by_event, event), *record;
 
     if (!sync_id && !event)
         return -EINVAL;
@@ -208,13 +196,10 @@ const struct sl_record *sl_records_find(const struct sl_records *r, uint32_t con
                                         const struct sl_moment *when, int *overlaps)
 {
     const struct sl_record *record;
-    const uint64_t *place;
 
-    if (sync_id) {
-        place = sl_map_find(&r->by_sync, sync_id);
-        return place ? (const struct sl_record *)(uintptr_t)*place : NULL;
-    }
-    record = newest_of(r, event_key(context, event_id));
+    if (sync_id)
+        return sl_map_get(&r->by_sync, sync_id);
+    record = sl_map_get(&r->by_event, event_key(context, event_id));
     for (; record && sl_moment_precedes(when, &record->by); record = record->previous)
         *overlaps |= sl_moments_overlap(&record->by, when);
     if (record)

@@ -6,8 +6,8 @@
  * is not known where those calls truly overlapped. An event recorded anew keeps its last two
  * records, since a wait of another thread may still name the one before.
  *
- * Threads: one owner. Memory: a pool of the store, at most a quarter of it; past that the oldest
- * records are forgotten.
+ * Threads: the engine's owner alone. Memory: a pool of the store, at most a quarter of it; past
+ * that the oldest records are forgotten.
  */
 #ifndef SL_EVENT_STATE_H
 #define SL_EVENT_STATE_H

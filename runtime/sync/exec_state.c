@@ -1,15 +1,14 @@
 /*
  * exec_state.c - executable graphs: where each was launched last, and which operations ended that.
  *
- * Entered by its owner alone.
+ * Entered by the engine's owner alone. Owns the executables, their sets and the array for a launch.
  */
 #include "sync/exec_state.h"
 
 #include <string.h>
 
 enum {
-    SHARE = 16, /* of all memory */
-    FIRST_LAUNCHED = 128,
+    SHARE = 16,     /* of all memory */
     ENDS_USUAL = 4, /* streams that a graph runs on */
     SLOTS_USUAL = 4 /* of the map, for one key */
 };
@@ -35,22 +34,13 @@ void sl_execs_free(struct sl_execs *x)
 
 struct sl_launched *sl_execs_launched(struct sl_execs *x, size_t count)
 {
-    struct sl_store *store = x->streams->store;
-    size_t slots = x->launched_slots ? x->launched_slots : FIRST_LAUNCHED;
+    struct sl_launched *launched =
+        sl_store_more(x->streams->store, x->launched, &x->launched_slots, count, sizeof *launched);
 
-    while (slots < count)
-        slots *= 2;
-    if (slots != x->launched_slots) {
-        struct sl_launched *launched = sl_store_map(store, slots * sizeof *launched);
-
-        if (!launched)
-            return NULL;
-        sl_store_unmap(store, x->launched, x->launched_slots * sizeof *launched);
-        x->launched = launched;
-        x->launched_slots = slots;
-    }
-    memset(x->launched, 0, count * sizeof *x->launched);
-    return x->launched;
+    if (!launched)
+        return NULL;
+    x->launched = launched;
+    return memset(launched, 0, count * sizeof *launched);
 }
 
 static void leave_list(struct sl_execs *x, struct sl_exec *exec)
@@ -69,12 +59,9 @@ static void join_list(struct sl_execs *x, struct sl_exec *exec)
 
 static void forget(struct sl_execs *x, struct sl_exec *exec)
 {
-    for (int i = 0; i < SL_EXEC_NODES; i++) {
-        const uint64_t *place = exec->node[i] ? sl_map_find(&x->by_node, exec->node[i]) : NULL;
-
-        if (place && *place == (uintptr_t)exec)
+    for (int i = 0; i < SL_EXEC_NODES; i++)
+        if (sl_map_get(&x->by_node, exec->node[i]) == exec)
             sl_map_drop(&x->by_node, exec->node[i]);
-    }
     leave_list(x, exec);
     sl_set_clear(x->streams, &exec->ends);
     sl_pool_put(&x->pool, exec);
@@ -110,13 +97,11 @@ static void lowest(const struct sl_item *item, size_t count, uint64_t node[SL_EX
 
 static struct sl_exec *find(const struct sl_execs *x, const uint64_t node[SL_EXEC_NODES])
 {
-    for (int i = 0; i < SL_EXEC_NODES && node[i]; i++) {
-        const uint64_t *place = sl_map_find(&x->by_node, node[i]);
+    struct sl_exec *exec = NULL;
 
-        if (place)
-            return (struct sl_exec *)(uintptr_t)*place;
-    }
-    return NULL;
+    for (int i = 0; i < SL_EXEC_NODES && !exec; i++)
+        exec = sl_map_get(&x->by_node, node[i]);
+    return exec;
 }
 
 static struct sl_exec *make(struct sl_execs *x, const uint64_t node[SL_EXEC_NODES])

@@ -5,8 +5,8 @@
  * put on. No record names the executable; its nodes' ids do, since instantiating gives every node
  * one of its own. A few of them, the lowest, tell it again even if some nodes are disabled.
  *
- * Threads: one owner. Memory: a pool of the store, at most a sixteenth of it; past that the one
- * that was launched longest ago is forgotten.
+ * Threads: the engine's owner alone. Memory: a pool of the store, at most a sixteenth of it; past
+ * that the one that was launched longest ago is forgotten.
  */
 #ifndef SL_EXEC_STATE_H
 #define SL_EXEC_STATE_H

@@ -1,7 +1,7 @@
 /*
- * node_state.c - what is known of the nodes of graphs: which come behind which.
+ * node_state.c - what is known of the nodes of graphs: which depend on which.
  *
- * Entered by its owner alone.
+ * Entered by the engine's owner alone. Owns the nodes and their dependencies.
  */
 #include "sync/node_state.h"
 
@@ -32,9 +32,7 @@ void sl_nodes_free(struct sl_nodes *n)
 
 struct sl_node *sl_nodes_find(const struct sl_nodes *n, uint64_t id)
 {
-    const uint64_t *place = id ? sl_map_find(&n->by_id, id) : NULL;
-
-    return place ? (struct sl_node *)(uintptr_t)*place : NULL;
+    return sl_map_get(&n->by_id, id);
 }
 
 static void forget_oldest(struct sl_nodes *n)
@@ -60,20 +58,14 @@ static void forget_oldest(struct sl_nodes *n)
 static struct sl_node *make(struct sl_nodes *n, uint64_t id)
 {
     struct sl_node *node;
-    uint64_t *place;
 
     if (id == 0 || sl_nodes_find(n, id))
         return NULL;
     if (n->count == n->most)
         forget_oldest(n);
-    node = sl_pool_get(&n->pool);
-    place = node ? sl_map_put(&n->by_id, id) : NULL;
-    if (!place) {
-        if (node)
-            sl_pool_put(&n->pool, node);
+    node = sl_map_make(&n->by_id, &n->pool, id);
+    if (!node)
         return NULL;
-    }
-    *place = (uintptr_t)node;
     *node = (struct sl_node){.id = id, .original = id};
     *(n->newest ? &n->newest->newer : &n->oldest) = node;
     n->newest = node;

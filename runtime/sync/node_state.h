@@ -5,9 +5,9 @@
  * that is launched is a copy of the one that was built, or a copy of a copy; dependencies are kept
  * by the ids of the first originals, which the copies of a node share.
  *
- * Threads: one owner. Memory: pools of the store. Nodes take at most an eighth of it: past that
- * those that were made first are forgotten. Dependencies that do not fit into their nodes take at
- * most as much: past that it is not known what a node comes behind.
+ * Threads: the engine's owner alone. Memory: pools of the store. Nodes take at most an eighth of
+ * it: past that those that were made first are forgotten. Dependencies that do not fit into their
+ * nodes take at most as much: past that it is not known what a node comes behind.
  */
 #ifndef SL_NODE_STATE_H
 #define SL_NODE_STATE_H

@@ -1,8 +1,10 @@
 /*
- * order.c - what came, put in order of correlation id.
+ * order.c - records, put in order of correlation id.
  *
- * Entered by its owner alone. CUPTI's buffers are nearly in order, so the sort looks for what is
- * in order already (a natural merge sort), and only what lies above the lowest new id is moved.
+ * CUPTI's buffers are nearly in order. So the sort looks for runs that are in order already (a
+ * natural merge sort), and moves only what lies above the lowest new id.
+ *
+ * Entered by the engine's owner alone. Owns the array of items, and one to sort with.
  */
 #include "sync/order.h"
 
@@ -185,15 +187,10 @@ const struct sl_item *sl_order_peek(const struct sl_order *o, size_t skip, size_
     return o->item + from;
 }
 
-static int is_call(const struct sl_item *item)
-{
-    return item->kind == SL_EV_RUNTIME || item->kind == SL_EV_DRIVER;
-}
-
 static const struct sl_item *call_of(const struct sl_item *item, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (is_call(&item[i]))
+        if (sl_item_is_call(&item[i]))
             return &item[i];
     return NULL;
 }
@@ -201,7 +198,7 @@ static const struct sl_item *call_of(const struct sl_item *item, size_t count)
 /* The clock may be set back: calls of one thread are in the order of their ids. */
 static int came_before(const struct sl_item *a, const struct sl_item *b)
 {
-    return a->end_ns <= b->start_ns && is_call(a) && a->where != b->where &&
+    return a->end_ns <= b->start_ns && sl_item_is_call(a) && a->where != b->where &&
            a->start_ns < b->start_ns;
 }
 

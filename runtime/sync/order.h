@@ -5,8 +5,8 @@
  * wait here, 48 bytes each, sorted; all that has the same id is taken at once, in order of start,
  * what has no time last.
  *
- * Threads: one owner. Memory: one array and one to sort with, counted in the store. Together they
- * leave a sixteenth of it, and large ones go back when all is taken.
+ * Threads: the engine's owner alone. Memory: one array and one to sort with, counted in the store.
+ * Together they leave a sixteenth of it, and large ones go back when all is taken.
  */
 #ifndef SL_ORDER_H
 #define SL_ORDER_H
@@ -19,15 +19,20 @@
 
 struct sl_item {
     uint64_t correlation, start_ns, end_ns;
-    uint64_t id;    /* GPU operation: graph node; sync, event record: event_sync_id; call: pid */
-    uint32_t name;  /* GPU operation, call: intern id; sync, event record: event id */
-    uint32_t what;  /* GPU operation: shape; call: callback id; sync: result */
-    uint32_t where; /* call: thread; else: number of the stream (sync/stream_state.h) */
+    uint64_t id;         /* GPU operation: graph node; sync, event record: event_sync_id */
+    uint32_t name;       /* GPU operation, call: intern id; sync, event record: event id */
+    uint32_t what;       /* GPU operation: shape; call: callback id; sync: result */
+    uint32_t where;      /* call: thread; else: number of the stream (sync/stream_state.h) */
     uint8_t kind, flags; /* of the event */
-    uint16_t more;       /* GPU operation: 1 = from a graph; call: result; sync: type */
+    uint16_t more;       /* GPU operation: 1 = from a graph; call: 1 = failed; sync: type */
 };
 
 _Static_assert(sizeof(struct sl_item) == 48, "10^6 outstanding operations are 48 MB");
+
+static inline int sl_item_is_call(const struct sl_item *item)
+{
+    return item->kind == SL_EV_RUNTIME || item->kind == SL_EV_DRIVER;
+}
 
 static inline int sl_item_is_operation(const struct sl_item *item)
 {

@@ -1,8 +1,9 @@
 /*
- * store.c - the memory of the edges' state.
+ * store.c - the memory of the edge engine: arrays, pools and maps under one cap.
  *
- * Entered by its owner alone. The map is open addressing with linear probing, at most half full;
- * dropping shifts back what probed past the hole, so that no marks are left and it never ages.
+ * Entered by the owner alone, who frees pools and maps. The map is open addressing with linear
+ * probing, at most half full; dropping shifts back what probed past the hole, so that no marks are
+ * left and it never ages.
  */
 #include "sync/store.h"
 
@@ -20,7 +21,8 @@
 
 enum {
     BLOCK_BYTES = 64 * 1024,
-    FIRST_SLOTS = 256
+    FIRST_SLOTS = 256,
+    FIRST_ARRAY_SLOTS = 64
 };
 
 void *sl_store_map(struct sl_store *s, size_t bytes)
@@ -57,6 +59,22 @@ void *sl_store_grow(struct sl_store *s, void *memory, size_t bytes, size_t to_by
     return grown;
 }
 
+void *sl_store_more(struct sl_store *s, void *array, size_t *slots, size_t wanted,
+                    size_t object_bytes)
+{
+    size_t more = *slots ? *slots : FIRST_ARRAY_SLOTS;
+    void *grown;
+
+    if (wanted <= *slots)
+        return array;
+    while (more < wanted)
+        more *= 2;
+    grown = sl_store_grow(s, array, *slots * object_bytes, more * object_bytes);
+    if (grown)
+        *slots = more;
+    return grown;
+}
+
 /* ---- pool ---- */
 
 void sl_pool_init(struct sl_pool *p, struct sl_store *store, size_t object_bytes)
@@ -78,6 +96,8 @@ void sl_pool_free(struct sl_pool *p)
 
 void sl_pool_put(struct sl_pool *p, void *object)
 {
+    if (!object)
+        return;
     memcpy(object, &p->unused, sizeof p->unused);
     p->unused = object;
     ASAN_POISON_MEMORY_REGION((char *)object + sizeof p->unused,
@@ -177,6 +197,26 @@ uint64_t *sl_map_put(struct sl_map *m, uint64_t key)
         m->used++;
     }
     return &slot->value;
+}
+
+void *sl_map_get(const struct sl_map *m, uint64_t key)
+{
+    const uint64_t *place = key ? sl_map_find(m, key) : NULL;
+
+    return place ? (void *)(uintptr_t)*place : NULL;
+}
+
+void *sl_map_make(struct sl_map *m, struct sl_pool *p, uint64_t key)
+{
+    void *object = sl_pool_get(p);
+    uint64_t *place = object ? sl_map_put(m, key) : NULL;
+
+    if (!place) {
+        sl_pool_put(p, object);
+        return NULL;
+    }
+    *place = (uintptr_t)object;
+    return object;
 }
 
 void sl_map_drop(struct sl_map *m, uint64_t key)

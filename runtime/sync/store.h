@@ -1,8 +1,9 @@
 /*
- * store.h - the memory of the edges' state: objects of one size, and numbers found by number, all
- * under one bound.
+ * store.h - the memory of the edge engine: arrays, objects of one size, and maps from numbers to
+ * numbers, all under one cap.
  *
- * Threads: one owner. Memory: whole pages, counted in the store; a pool's objects do not move.
+ * Threads: the engine's owner alone. Memory: whole pages, counted in the store; a pool's objects do
+ * not move.
  */
 #ifndef SL_STORE_H
 #define SL_STORE_H
@@ -20,6 +21,10 @@ void sl_store_unmap(struct sl_store *s, void *memory, size_t bytes); /* NULL is 
 /* `memory` with its content, perhaps elsewhere, and zeroed pages behind; NULL past the cap: then
  * all is as it was. */
 void *sl_store_grow(struct sl_store *s, void *memory, size_t bytes, size_t to_bytes);
+/* An array of `*slots` objects becomes one of at least `wanted`, by doubling. Its new address, or
+ * NULL past the cap: then all is as it was. */
+void *sl_store_more(struct sl_store *s, void *array, size_t *slots, size_t wanted,
+                    size_t object_bytes);
 
 struct sl_pool {
     struct sl_store *store;
@@ -31,8 +36,8 @@ struct sl_pool {
 /* `object_bytes` is a multiple of 8. */
 void sl_pool_init(struct sl_pool *p, struct sl_store *store, size_t object_bytes);
 void sl_pool_free(struct sl_pool *p);
-void *sl_pool_get(struct sl_pool *p); /* zeroed; NULL past the cap */
-void sl_pool_put(struct sl_pool *p, void *object);
+void *sl_pool_get(struct sl_pool *p);              /* zeroed; NULL past the cap */
+void sl_pool_put(struct sl_pool *p, void *object); /* NULL is fine */
 
 /* From a key other than 0 to a value. */
 struct sl_map_slot {
@@ -52,5 +57,9 @@ uint64_t *sl_map_find(const struct sl_map *m, uint64_t key);
 /* The key's value, 0 when it is new; NULL past the cap. */
 uint64_t *sl_map_put(struct sl_map *m, uint64_t key);
 void sl_map_drop(struct sl_map *m, uint64_t key);
+/* The same where values are pointers. NULL: there is none, or the key is 0. */
+void *sl_map_get(const struct sl_map *m, uint64_t key);
+/* A new object of the pool for a key that the map does not have; NULL past the cap. */
+void *sl_map_make(struct sl_map *m, struct sl_pool *p, uint64_t key);
 
 #endif

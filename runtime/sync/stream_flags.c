@@ -1,7 +1,7 @@
 /*
  * stream_flags.c - CUPTI's flags of all streams that were ever made, two bits each.
  *
- * Entered by its owner alone.
+ * Entered by the engine's owner alone. Owns the pages.
  */
 #include "sync/stream_flags.h"
 
@@ -40,13 +40,6 @@ static uint64_t number_of(uint32_t context, uint32_t stream)
     return ((uint64_t)(context + 1) << 32 | stream) / PAGE_IDS;
 }
 
-static struct sl_flags_page *find(const struct sl_flags *f, uint64_t number)
-{
-    const uint64_t *place = sl_map_find(&f->by_number, number);
-
-    return place ? (struct sl_flags_page *)(uintptr_t)*place : NULL;
-}
-
 static void forget_oldest(struct sl_flags *f)
 {
     struct sl_flags_page *page = f->oldest;
@@ -64,18 +57,12 @@ static void forget_oldest(struct sl_flags *f)
 static struct sl_flags_page *make(struct sl_flags *f, uint64_t number)
 {
     struct sl_flags_page *page;
-    uint64_t *place;
 
     if (f->count == f->most)
         forget_oldest(f);
-    page = sl_pool_get(&f->pool);
-    place = page ? sl_map_put(&f->by_number, number) : NULL;
-    if (!place) {
-        if (page)
-            sl_pool_put(&f->pool, page);
+    page = sl_map_make(&f->by_number, &f->pool, number);
+    if (!page)
         return NULL;
-    }
-    *place = (uintptr_t)page;
     page->number = number;
     *(f->newest ? &f->newest->newer : &f->oldest) = page;
     f->newest = page;
@@ -86,7 +73,7 @@ static struct sl_flags_page *make(struct sl_flags *f, uint64_t number)
 void sl_flags_put(struct sl_flags *f, uint32_t context, uint32_t stream, uint32_t flags)
 {
     uint64_t number = number_of(context, stream);
-    struct sl_flags_page *page = find(f, number);
+    struct sl_flags_page *page = sl_map_get(&f->by_number, number);
     unsigned shift = stream % 4 * 2;
     uint8_t *bits;
 
@@ -101,7 +88,7 @@ void sl_flags_put(struct sl_flags *f, uint32_t context, uint32_t stream, uint32_
 uint32_t sl_flags_get(const struct sl_flags *f, uint32_t context, uint32_t stream, int *lost)
 {
     uint64_t number = number_of(context, stream);
-    const struct sl_flags_page *page = find(f, number);
+    const struct sl_flags_page *page = sl_map_get(&f->by_number, number);
 
     *lost = !page && number <= f->forgotten;
     return page ? page->bits[stream % PAGE_IDS / 4] >> (stream % 4 * 2) & 3u : 0;

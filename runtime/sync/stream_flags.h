@@ -6,7 +6,7 @@
  * are dense, so pages of 1024 hold them; past a sixteenth of all memory (of 7 MiB: 1.3 million
  * streams) the oldest page is forgotten.
  *
- * Threads: one owner. Memory: a pool of the store.
+ * Threads: the engine's owner alone. Memory: a pool of the store.
  */
 #ifndef SL_STREAM_FLAGS_H
 #define SL_STREAM_FLAGS_H

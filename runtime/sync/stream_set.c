@@ -1,11 +1,14 @@
 /*
  * stream_set.c - sets of operations, and the life of these.
  *
- * Entered by its owner alone. A set is a list. While it is added to, each stream knows its own
- * member, so that a set over 10^4 streams takes linear time.
+ * A set is a list. While it is added to, each stream knows its own member, so that building a set
+ * over 10^4 streams takes linear time.
+ *
+ * Entered by the engine's owner alone. A link holds a reference to its operation, which goes back
+ * to its pool with the last one.
  */
 #include "sync/stream_state_impl.h"
-#include "sync/wait_open.h"
+#include "sync/wait.h"
 
 int sl_op_later(const struct sl_edge_op *a, const struct sl_edge_op *b)
 {
@@ -145,9 +148,16 @@ int sl_set_misses(const struct sl_streams *s, const struct sl_set *set)
 {
     int misses = set->misses != 0;
 
-    for (const struct sl_link *at = set->first; at && s->missing.count; at = at->next)
+    for (const struct sl_link *at = set->first; at && s->unknown[SL_UNKNOWN_OPERATION].count;
+         at = at->next)
         misses |= at->inferred;
     return misses;
+}
+
+void sl_set_mark(struct sl_set *set)
+{
+    for (struct sl_link *at = set->first; at; at = at->next)
+        at->overlapping = 1;
 }
 
 void sl_set_clear(struct sl_streams *s, struct sl_set *set)

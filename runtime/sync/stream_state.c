@@ -1,9 +1,10 @@
 /*
  * stream_state.c - what each stream holds, at any moment that may still be asked for.
  *
- * Entered by its owner alone. A stream's operations hang together from the newest to the oldest;
- * each has what the stream was made to wait for right before it, so that going back one operation
- * gives the tail as it was then.
+ * A stream's operations form a list from the newest to the oldest. Each has what the stream was
+ * made to wait for right before it, so that going back one operation gives the tail as it was then.
+ *
+ * Entered by the engine's owner alone. A stream's list holds a reference to each operation.
  */
 #include <errno.h>
 #include <string.h>
@@ -131,26 +132,27 @@ static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
                               enum sl_via via, struct sl_set *set)
 {
     const struct sl_set *extra;
-    int overlaps = 0;
-    struct sl_op *op = look_back(stream, when, &extra, &overlaps);
+    struct sl_look look = sl_look_at(stream, NULL, when);
+    struct sl_op *op = look_back(stream, when, &extra, &look.overlaps);
 
+    look.op = op;
+    look.last = last;
     if (lacks(stream, op, when))
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
-    set->lost |= sl_stream_lost(stream, extra, when, &overlaps);
-    set->lost |= sl_stream_lost_whole(s, stream, op, last, when, &overlaps);
+    set->lost |= sl_look_lost(&look, extra);
+    set->lost |= sl_look_unknown(s, SL_UNKNOWN_CONTEXT_WAIT, &look);
     if (op && is_behind(last, &op->by, op->pub.end_ns))
-        overlaps = 0;
+        look.overlaps = 0;
     else if (op)
-        add_last_to_end(s, op, via, overlaps, set);
+        add_last_to_end(s, op, via, look.overlaps, set);
     if (!op && stream->trimmed)
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
-    else if (sl_stream_has_unseen(s, stream, op, last, when))
+    else if (sl_look_unseen(s, &look))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
-    if (s->missing.count)
-        set->misses |= sl_stream_misses(s, stream, op, last, when);
+    set->misses |= (uint32_t)sl_look_misses(s, &look);
     for (const struct sl_link *at = extra->first; at; at = at->next) {
         struct sl_link link = *at;
-        int unsure = overlaps;
+        int unsure = look.overlaps;
         enum found found = find(&at->by, at->op->pub.end_ns, when, &unsure);
 
         if (is_behind(last, &at->by, at->op->pub.end_ns))
@@ -179,24 +181,22 @@ void sl_stream_tail(struct sl_streams *s, struct sl_stream *stream, const struct
 static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *last,
                        uint64_t over_ns, const struct sl_moment *when, struct sl_set *set)
 {
-    struct sl_stream *legacy = stream->context->legacy, *left;
-    size_t looked = 0;
-    uint64_t since_ns = last && last->by.from_ns > over_ns ? last->by.from_ns : over_ns;
-    int takes_part = stream == legacy || is_blocking(stream), passed = 0;
+    struct sl_context *context = stream->context;
+    struct sl_stream *legacy = context->legacy, *at;
+    const struct sl_look look = sl_look_at(stream, last, when);
+    uint64_t since_ns = last ? sl_later(last->by.from_ns, over_ns) : over_ns;
+    struct sl_walk walk = {s, context, when, since_ns, .next = context->recent};
+    int takes_part = stream == legacy || is_blocking(stream);
 
     /* Its first operation that was seen may come behind others that were not. */
-    if (takes_part && sl_stream_has_unseen(s, stream, last, NULL, when))
+    if (takes_part && sl_look_unseen(s, &look))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     if (stream == legacy) {
-        if (sl_moment_is_late(when, stream->context->gone_ns))
+        if (sl_moment_is_late(when, context->gone_ns))
             set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
-        for (struct sl_stream *at = stream->context->recent; at && at->active_ns > since_ns;
-             at = sl_stream_next(s, at, &passed))
+        while ((at = sl_walk_next(&walk)))
             if (is_blocking(at))
                 add_tail(s, at, when, last, SL_VIA_LEGACY, set);
-        while ((left = sl_stream_next_left(s, stream->context, when, since_ns, &looked)))
-            if (is_blocking(left))
-                add_tail(s, left, when, last, SL_VIA_LEGACY, set);
     } else if (legacy && takes_part && legacy->active_ns > since_ns) {
         add_tail(s, legacy, when, last, SL_VIA_LEGACY, set);
     }
@@ -206,78 +206,59 @@ void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, uint64_t 
                        const struct sl_moment *when, struct sl_set *set)
 {
     struct sl_op *op = add_tail(s, stream, when, NULL, SL_VIA_STREAM, set);
-    int overlaps = 0;
+    struct sl_look look = sl_look_at(stream, op, when);
 
     add_legacy(s, stream, op, over_ns, when, set);
     /* One that may be on another stream of the legacy order is so too: what came later here came
      * behind it. */
-    set->lost |= sl_stream_lost_graph(s, stream, op, when, &overlaps);
-    set->lost |= sl_stream_lost_untold(s, stream, op, when, &overlaps);
-    for (struct sl_link *at = set->first; at && overlaps; at = at->next)
-        at->overlapping = 1;
+    set->lost |= sl_look_unknown(s, SL_UNKNOWN_GRAPH, &look);
+    set->lost |= sl_look_unknown(s, SL_UNKNOWN_STREAM_WAIT, &look);
+    if (look.overlaps)
+        sl_set_mark(set);
 }
 
 void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64_t since_ns,
                         const struct sl_moment *when, struct sl_set *set)
 {
-    struct sl_stream *at, *left;
-    size_t looked = 0;
-    int tells = 0, passed = 0;
+    struct sl_look look = {.context = context, .when = when, .since_ns = since_ns};
+    struct sl_walk walk = {s, context, when, since_ns, .next = context->recent};
+    struct sl_stream *at;
+    int tells = 0;
 
     if (sl_moment_is_late(when, context->gone_ns))
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
-    if (sl_context_has_unseen(s, context, when))
+    if (sl_look_unseen(s, &look))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
-    if (s->missing.count)
-        set->misses |= sl_context_misses(s, context, when);
-    for (at = context->recent; at && at->active_ns > since_ns;
-         at = sl_stream_next(s, at, &passed)) {
+    set->misses |= (uint32_t)sl_look_misses(s, &look);
+    while ((at = sl_walk_next(&walk))) {
         add_tail(s, at, when, NULL, SL_VIA_STREAM, set);
         tells |= at->plain; /* of what the whole context was made to wait for */
     }
-    while ((left = sl_stream_next_left(s, context, when, since_ns, &looked)))
-        add_tail(s, left, when, NULL, SL_VIA_STREAM, set);
-    if (at || context->left || !tells)
-        set->lost |= sl_context_lost_whole(s, context, since_ns, when);
+    if (walk.next || context->left || !tells)
+        set->lost |= sl_look_unknown(s, SL_UNKNOWN_CONTEXT_WAIT, &look);
 }
 
 /* ---- telling ---- */
 
-/* If nobody refers to any, their memory is for whoever needs it now. */
-static void free_operations(struct sl_streams *s)
-{
-    for (size_t i = 0; i < s->count; i++)
-        if (s->numbered[i]->ops)
-            return;
-    sl_pool_free(&s->ops);
-    sl_pool_free(&s->links);
-}
-
 void sl_streams_forget(struct sl_streams *s)
 {
-    s->unseen = 1;
-    s->whole.count = s->launched.count = s->untold.count = s->missing.count = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        struct sl_stream *stream = s->numbered[i];
+    uint32_t in_use = 0; /* operations that some set still holds */
 
-        sl_ops_drop(s, stream->newest);
-        sl_set_clear(s, &stream->extra);
-        stream->newest = stream->pushed = NULL;
-        stream->used_before = stream->used_after = NULL;
-        stream->listed = 0;
-        stream->active_ns = 0;
-        stream->seen_ns = UINT64_MAX;
-        stream->trimmed = 0;
-        stream->kept = 0;
-        stream->held = 0;
-        stream->trim_at = SL_STREAM_TRIM_AT;
+    s->unseen = 1;
+    memset(s->unknown, 0, sizeof s->unknown);
+    for (size_t i = 0; i < s->count; i++) {
+        sl_stream_empty(s, s->numbered[i], UINT64_MAX);
+        s->numbered[i]->held = 0;
     }
-    for (struct sl_context *at = s->all_contexts; at; at = at->next) {
-        at->recent = NULL;
-        at->left = 0;
+    for (size_t i = 0; i < s->count; i++)
+        in_use |= s->numbered[i]->ops;
+    for (struct sl_context *at = s->all_contexts; at; at = at->next)
         at->seen_ns = UINT64_MAX;
-    }
-    free_operations(s);
+    if (in_use)
+        return;
+    /* Their memory is for whoever needs it now. */
+    sl_pool_free(&s->ops);
+    sl_pool_free(&s->links);
 }
 
 /* Of two calls that overlap the GPU may tell: what the operation did not wait for came later. */
@@ -346,22 +327,23 @@ int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b)
 static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *above,
                         struct sl_set *before)
 {
-    int unsure = (op->older && sl_moments_overlap(&op->older->by, &op->by)) ||
-                 (above && sl_moments_overlap(&above->by, &op->by));
+    struct sl_look look = sl_look_at(op->stream, op->older, &op->by);
 
+    look.overlaps = (op->older && sl_moments_overlap(&op->older->by, &op->by)) ||
+                    (above && sl_moments_overlap(&above->by, &op->by));
     sl_set_open(s, before);
     before->lost |= op->behind.lost;
     if (lacks(op->stream, op->older, &op->by))
         before->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
-    before->lost |= sl_stream_lost_whole(s, op->stream, op->older, NULL, &op->by, &unsure);
-    before->lost |= sl_stream_lost_graph(s, op->stream, op->older, &op->by, &unsure);
+    before->lost |= sl_look_unknown(s, SL_UNKNOWN_CONTEXT_WAIT, &look);
+    before->lost |= sl_look_unknown(s, SL_UNKNOWN_GRAPH, &look);
     /* Where nothing is known there is nothing to leave out: the call was counted. */
     if (op->behind.first)
-        before->lost |= sl_stream_lost_untold(s, op->stream, op->older, &op->by, &unsure);
+        before->lost |= sl_look_unknown(s, SL_UNKNOWN_STREAM_WAIT, &look);
     for (const struct sl_link *at = op->behind.first; at; at = at->next) {
         struct sl_link link = *at;
 
-        link.overlapping |= (uint8_t)(unsure || sl_moments_overlap(&at->by, &op->by));
+        link.overlapping |= (uint8_t)(look.overlaps || sl_moments_overlap(&at->by, &op->by));
         sl_set_add(s, before, &link);
     }
     add_legacy(s, op->stream, op->older, 0, &op->by, before);
@@ -414,6 +396,7 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
                    struct sl_op **out)
 {
     struct sl_op *above, *at, *op = new_op(s);
+    struct sl_look look;
 
     *out = NULL;
     if (!op)
@@ -428,8 +411,9 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     op->older = at;
     op->refs = 1;
     op->no_time = pub->end_ns == 0;
-    op->after_unseen = (uint8_t)sl_stream_has_unseen(s, stream, at, NULL, by);
-    op->after_missing = s->missing.count && sl_stream_misses(s, stream, at, NULL, by);
+    look = sl_look_at(stream, at, by);
+    op->after_unseen = (uint8_t)sl_look_unseen(s, &look);
+    op->after_missing = (uint8_t)sl_look_misses(s, &look);
     stream->ops++;
     sl_stream_forget_lost(s, stream, by);
     *(above ? &above->older : &stream->newest) = op;

@@ -10,10 +10,10 @@
  * No record tells that a stream is destroyed. When there are many (half of the memory is for them),
  * the place of one that has not been used for long, and that has run dry, goes to the next: should
  * it be used again nothing is missing but edges without a wait, and, if a whole context was made to
- * wait (stream_lost.c), what it waits for first.
+ * wait (unknown_deps.c), what it waits for first.
  *
- * Threads: one owner. Memory: pools of the store; an operation lives as long as a stream or a set
- * refers to it, a stream as long as one of its operations.
+ * Threads: the engine's owner alone. Memory: pools of the store; an operation lives as long as a
+ * stream or a set refers to it, a stream as long as one of its operations.
  */
 #ifndef SL_STREAM_STATE_H
 #define SL_STREAM_STATE_H
@@ -36,8 +36,13 @@ enum sl_via {
     SL_VIA_GRAPH
 };
 
+static inline uint64_t sl_later(uint64_t a_ns, uint64_t b_ns)
+{
+    return a_ns > b_ns ? a_ns : b_ns;
+}
+
 struct sl_op;
-struct sl_open; /* wait_open.h */
+struct sl_open; /* wait.h */
 
 struct sl_link {
     struct sl_link *next;
@@ -63,7 +68,7 @@ struct sl_op {
     struct sl_op *older;  /* on its stream */
     struct sl_set behind; /* what the stream had been made to wait for right before */
     uint64_t
-        older_end_ns; /* when the last of those before it on its stream ended (stream_overlap.c) */
+        older_end_ns; /* when the last of those before it on its stream ended (stream_trim.c) */
     uint32_t refs;
     uint8_t no_time;
     uint8_t after_unseen;  /* what came before it on its stream may not have been seen */
@@ -89,16 +94,16 @@ struct sl_context {
     struct sl_context *next;  /* in streams->all_contexts */
     uint64_t covered_ns;      /* no thread knows the end of what was enqueued later (sync/wait.h) */
     uint32_t id, number;
-    uint32_t left;       /* of its streams: they are past (stream_past.c) */
+    uint32_t left;       /* of its streams: they are past (stream_trim.c) */
     uint64_t left_ns;    /* what they hold, or held, was over then */
     uint64_t gone_ns;    /* what those held whose places went to others was over then */
     uint64_t seen_ns;    /* work from before recording began is over; UINT64_MAX: may be pending */
     struct sl_over over; /* since a wait for all of it */
     uint16_t device;
-    /* Of a foreign file: the first call whose wait of a stream here has a row, 0: none has; and the
-     * last before it that has none. */
-    uint64_t told;
-    struct sl_moment untold;
+    /* Of a foreign file: the first call whose wait of a stream here has a row (0: none has), and
+     * the last such call of any context before it that has none. */
+    uint64_t first_row;
+    struct sl_moment rowless;
 };
 
 struct sl_stream {
@@ -125,22 +130,34 @@ struct sl_stream {
     uint8_t plain;          /* an application's stream, not a branch of a graph */
     uint8_t trimmed;        /* older operations are forgotten */
     uint8_t touched;        /* since it was last looked at for its place */
-    uint8_t told;           /* a foreign file has a row of a wait of its */
+    uint8_t has_row;        /* of a wait of its, in a foreign file */
     uint8_t listed;         /* it is in its context's list */
     uint32_t held;          /* records and waits that name it by its number or address */
     uint32_t ops;           /* operations of its that somebody refers to */
     uint32_t kept, trim_at; /* operations here; how many make a look for those not needed */
 };
 
-enum {
-    SL_ANYWHERE_KEPT = 16 /* more during one open wait: what it waited for may be left out */
+/* What a call did to streams that no record names: see unknown_deps.c. */
+enum sl_unknown {
+    SL_UNKNOWN_CONTEXT_WAIT, /* all streams of some context wait for an event that is not known */
+    SL_UNKNOWN_GRAPH,        /* some stream waits for a graph, whose operations are known */
+    SL_UNKNOWN_STREAM_WAIT,  /* some stream waits for some event: a foreign file lacks the row */
+    SL_UNKNOWN_OPERATION,    /* some stream has one more operation: a foreign file lacks the row */
+    SL_UNKNOWN_COUNT
 };
 
-/* The last calls that made some stream come behind something, nobody knows which stream. */
-struct sl_anywhere {
-    struct sl_moment by[SL_ANYWHERE_KEPT]; /* a ring */
-    uint64_t ended_ns[SL_ANYWHERE_KEPT];   /* when that something had; 0: not known */
-    uint64_t count;                        /* that there ever were */
+enum {
+    SL_UNKNOWN_KEPT = 16 /* more during one open wait: what it waited for may be left out */
+};
+
+struct sl_unknown_call {
+    struct sl_moment by;
+    uint64_t ended_ns; /* of a graph; 0: not known */
+};
+
+struct sl_unknown_calls {
+    struct sl_unknown_call call[SL_UNKNOWN_KEPT]; /* a ring of the last ones, in order */
+    uint64_t count;                               /* that there ever were */
 };
 
 struct sl_streams {
@@ -160,14 +177,10 @@ struct sl_streams {
     const struct sl_open *open; /* those that are; NULL: nobody waits */
     uint64_t lost_ns;           /* when the last call that made any stream's tail lost returned */
     uint64_t unseen_ns;         /* when the last call returned of which nothing is known; 0: none */
-    struct sl_anywhere
-        whole; /* all streams of some context, and what they came behind, nobody knows */
-    struct sl_anywhere launched; /* one stream; behind a graph, whose operations are known */
-    struct sl_anywhere untold; /* one stream; behind an event, of which a foreign file has no row */
-    struct sl_anywhere missing; /* one stream has an operation, of which a foreign file has none */
-    int unseen;                 /* streams begin with work that was not seen */
-    uint64_t keep_ns;           /* what ended so long before that may still be guessed for */
-    int one_process;            /* a context's id alone tells it: records of waits name no device */
+    struct sl_unknown_calls unknown[SL_UNKNOWN_COUNT];
+    int unseen;       /* streams begin with work that was not seen */
+    uint64_t keep_ns; /* what ended so long before that may still be guessed for */
+    int one_process;  /* a context's id alone tells it: records of waits name no device */
 };
 
 enum {
@@ -205,6 +218,8 @@ void sl_set_open(struct sl_streams *s, struct sl_set *set);
 void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *link);
 /* What is in it came before for certain, but something that has no row may have ended later. */
 int sl_set_misses(const struct sl_streams *s, const struct sl_set *set);
+/* Its members are `overlapping`. */
+void sl_set_mark(struct sl_set *set);
 void sl_set_clear(struct sl_streams *s, struct sl_set *set);
 
 /* ---- asking: each adds to an open set ---- */
@@ -242,25 +257,9 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
 /* The stream's next operation comes behind the set too. */
 void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const struct sl_set *set,
                       enum sl_via via, const struct sl_moment *by);
-/* All streams of some context, also those that are not known yet, come behind nobody knows what. */
-void sl_streams_follow_unknown(struct sl_streams *s, const struct sl_moment *by);
-/* Some stream, also one that is not known yet, comes behind a graph that ended at `ended_ns` (0:
- * not known). A wait for a whole context is for that anyway: it looks at the streams that the
- * graph's operations ran on. */
-void sl_streams_follow_graph(struct sl_streams *s, const struct sl_moment *by, uint64_t ended_ns);
-/* Of files of torch.profiler's. Some stream comes behind an event: which of both, no row tells. It
- * is any of a context of which no such row was there yet, then one without work in the file: Kineto
- * leaves out the rows of these, and those from before it knows the context's device. */
-void sl_streams_follow_untold(struct sl_streams *s, const struct sl_moment *by);
-/* A row tells it, of this stream. */
-void sl_streams_follow_told(const struct sl_streams *s, struct sl_stream *stream,
-                            const struct sl_moment *by);
-/* Of files of torch.profiler's too: the call launched something, of which there is no row. It may
- * be the last operation of any stream that has no later one. */
-void sl_streams_miss(struct sl_streams *s, const struct sl_moment *by);
-/* Such a wait may have made some stream of the context wait for another context's work. */
-int sl_context_has_untold(const struct sl_streams *s, const struct sl_context *context,
-                          const struct sl_moment *when);
+/* The call did that to some stream, which may be one that is not known yet. */
+void sl_streams_note_unknown(struct sl_streams *s, enum sl_unknown what, const struct sl_moment *by,
+                             uint64_t ended_ns);
 /* A call returned of which it is not known what it enqueued, and when: it was on its way when
  * recording began, or records were given up. */
 void sl_streams_ignore_call(struct sl_streams *s, uint64_t returned_ns);

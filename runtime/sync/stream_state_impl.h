@@ -1,5 +1,8 @@
 /*
- * stream_state_impl.h - for those that hold operations without a set, and the files of streams.
+ * stream_state_impl.h - what the files of streams share, and those that hold operations without a
+ * set: apply_graph.c, foreign.c.
+ *
+ * Threads: the engine's owner alone. Memory: as in stream_state.h.
  */
 #ifndef SL_STREAM_STATE_IMPL_H
 #define SL_STREAM_STATE_IMPL_H
@@ -21,47 +24,43 @@ void sl_set_add_beside(struct sl_streams *s, struct sl_set *set, const struct sl
 
 /* These and all older ones leave their stream. */
 void sl_ops_drop(struct sl_streams *s, struct sl_op *rest);
-/* stream_room.c: forgets operations behind the first that had ended before the horizon, which are
+/* stream_trim.c: forgets operations behind the first that had ended before the horizon, which are
  * nobody's tail any more, but the one that outlasts it; `pushed` is kept wherever it is, since its
  * caller goes on with it. */
 void sl_stream_trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed);
-/* stream_room.c: all that can be forgotten of any stream. 0; -ENOMEM: too little to be worth
+/* stream_trim.c: all that can be forgotten of any stream. 0; -ENOMEM: too little to be worth
  * looking again. */
 int sl_streams_make_room(struct sl_streams *s);
-/* stream_overlap.c: of the operation and all before it on its stream, the one that ends last; the
+/* stream_trim.c: of the operation and all before it on its stream, the one that ends last; the
  * operation itself where its end is not known. NULL: too far back, or forgotten. */
 struct sl_op *sl_op_last_to_end(struct sl_op *op);
-/* stream_overlap.c: the operation is in its place, right before `above`; NULL: it is the newest. */
+/* stream_trim.c: the operation is in its place, right before `above`; NULL: it is the newest. */
 void sl_op_note_ends(struct sl_op *op, struct sl_op *above);
+/* stream_table.c: nothing is known of the stream but its ids and flags; work from before may be
+ * pending until `seen_ns`. */
+void sl_stream_empty(struct sl_streams *s, struct sl_stream *stream, uint64_t seen_ns);
 /* Into its context's list of streams that were used, at `ns`, or out of it. */
 void sl_stream_use(struct sl_stream *stream, uint64_t ns);
 void sl_stream_leave_list(struct sl_stream *stream);
 
-/* stream_past.c: if the stream was made to wait for many, those go whose edges would have no wait,
- * and some thread knows. */
+/* stream_trim.c: if the stream waits for many operations, those go that are over for all that may
+ * still be asked and that some thread knows to be over. */
 void sl_stream_drop_past(struct sl_streams *s, struct sl_stream *stream);
-/* stream_past.c: out of its context's list, if its operations are of that kind. */
-void sl_stream_leave_if_past(const struct sl_streams *s, struct sl_stream *stream);
 
-enum {
-    SL_STREAMS_KEPT = 64 /* in a list, past or not: few jobs have more of them */
+/* stream_trim.c: the streams of a context that were used after `since_ns`, the last used first.
+ * Where the list is long, streams leave it, as they are passed, whose operations are all of that
+ * kind. Behind the list come those that had left it, for a call that began before they were over.
+ */
+struct sl_walk {
+    const struct sl_streams *s;
+    const struct sl_context *context;
+    const struct sl_moment *when;
+    uint64_t since_ns;
+    struct sl_stream *at,
+        *next; /* `next` is the context's `recent` at first, and NULL at the end */
+    size_t passed, left;
 };
-
-/* The one that was used before it. Of a long list the streams leave, as they are passed, that are
- * past. `*passed` is the caller's, 0 at first. */
-static inline struct sl_stream *sl_stream_next(const struct sl_streams *s, struct sl_stream *stream,
-                                               int *passed)
-{
-    struct sl_stream *next = stream->used_before;
-
-    if (++*passed > SL_STREAMS_KEPT)
-        sl_stream_leave_if_past(s, stream);
-    return next;
-}
-/* stream_past.c: one of those that left, for a call that began before all that they hold was over,
- * and used after `since_ns`; NULL: there is none (any more). `*at` is the caller's, 0 at first. */
-struct sl_stream *sl_stream_next_left(const struct sl_streams *s, const struct sl_context *context,
-                                      const struct sl_moment *when, uint64_t since_ns, size_t *at);
+struct sl_stream *sl_walk_next(struct sl_walk *w);
 
 /* It began before that was over: calls that began later were told first. */
 static inline int sl_moment_is_late(const struct sl_moment *when, uint64_t ns)
@@ -69,16 +68,10 @@ static inline int sl_moment_is_late(const struct sl_moment *when, uint64_t ns)
     return when->from_ns && when->from_ns < ns;
 }
 
-static inline void sl_no_earlier(uint64_t *ns, uint64_t than_ns)
-{
-    if (*ns < than_ns)
-        *ns = than_ns;
-}
-
 /* When the operation and all before it on its stream had ended. */
 static inline uint64_t sl_op_all_ended_ns(const struct sl_op *op)
 {
-    return op->pub.end_ns > op->older_end_ns ? op->pub.end_ns : op->older_end_ns;
+    return sl_later(op->pub.end_ns, op->older_end_ns);
 }
 
 /* When all that it holds was over; 0: it holds nothing. */
@@ -87,7 +80,7 @@ static inline uint64_t sl_stream_over_ns(const struct sl_stream *stream)
     uint64_t ns = stream->newest ? sl_op_all_ended_ns(stream->newest) : 0;
 
     for (const struct sl_link *at = stream->extra.first; at; at = at->next)
-        sl_no_earlier(&ns, sl_op_all_ended_ns(at->op));
+        ns = sl_later(ns, sl_op_all_ended_ns(at->op));
     return ns;
 }
 
@@ -97,54 +90,44 @@ static inline int sl_moment_is_after(const struct sl_moment *when, uint64_t ns)
     return when->from_ns ? ns <= when->from_ns : ns != UINT64_MAX;
 }
 
-/* ---- stream_lost.c: what a stream came behind that nobody knows ---- */
+/* ---- unknown_deps.c: what a stream came behind, or holds, that no record names ---- */
 
 /* The call has just added to what is lost of `extra`, of which `before` was lost already. */
 void sl_stream_lose(struct sl_streams *s, struct sl_stream *stream, uint32_t before,
                     const struct sl_moment *by);
 /* When all that `extra` lost is over; UINT64_MAX: it may be pending. */
 uint64_t sl_stream_lost_until(const struct sl_stream *stream);
-/* The same if it was over before the call `by`, and before any wait began that is open: it is not
- * lost any more. */
+/* Clears what `extra` lost, if that was over before the call `by`, and before any wait began that
+ * is open. */
 void sl_stream_forget_lost(const struct sl_streams *s, struct sl_stream *stream,
                            const struct sl_moment *by);
-/* What is lost, as bits of enum sl_edge_loss, for who looks at the stream's tail: its operation
- * `op` and what it was made to wait for since. `*overlaps` is set if something was lost at the same
- * time. */
-uint32_t sl_stream_lost(const struct sl_stream *stream, const struct sl_set *extra,
-                        const struct sl_moment *when, int *overlaps);
-/* The same of what its whole context was made to wait for after the operations `op` and `last`;
- * these may be NULL. */
-uint32_t sl_stream_lost_whole(const struct sl_streams *s, const struct sl_stream *stream,
-                              const struct sl_op *op, const struct sl_op *last,
-                              const struct sl_moment *when, int *overlaps);
-/* The same of graphs that may have been launched there after the operation `op`. */
-uint32_t sl_stream_lost_graph(const struct sl_streams *s, const struct sl_stream *stream,
-                              const struct sl_op *op, const struct sl_moment *when, int *overlaps);
-/* The same of events that it may have been made to wait for after the operation `op`, in a file
- * that has no rows of some waits. */
-uint32_t sl_stream_lost_untold(const struct sl_streams *s, const struct sl_stream *stream,
-                               const struct sl_op *op, const struct sl_moment *when, int *overlaps);
-/* An operation without a row may stand behind the stream's operation `op`, and not behind `last`.
- * These may be NULL. */
-int sl_stream_misses(const struct sl_streams *s, const struct sl_stream *stream,
-                     const struct sl_op *op, const struct sl_op *last,
-                     const struct sl_moment *when);
-/* The same of any stream of the context. */
-int sl_context_misses(const struct sl_streams *s, const struct sl_context *context,
-                      const struct sl_moment *when);
-/* As sl_stream_lost_whole() for any stream of the context that was not used after `since_ns`. */
-uint32_t sl_context_lost_whole(const struct sl_streams *s, const struct sl_context *context,
-                               uint64_t since_ns, const struct sl_moment *when);
+struct sl_moment sl_streams_last_unknown(const struct sl_streams *s, enum sl_unknown what);
 
-/* Behind the stream's operation `op`, and not behind `last`, there may be work that was not seen:
- * from before recording began, or of a call of which nothing is known. These may be NULL. */
-int sl_stream_has_unseen(const struct sl_streams *s, const struct sl_stream *stream,
-                         const struct sl_op *op, const struct sl_op *last,
-                         const struct sl_moment *when);
-/* The same of any stream of the context. */
-int sl_context_has_unseen(const struct sl_streams *s, const struct sl_context *context,
-                          const struct sl_moment *when);
+/* Who looks at what. The functions below say what may stand behind `op`, and not behind `last`. */
+struct sl_look {
+    const struct sl_context *context;
+    const struct sl_stream *stream; /* NULL: at all streams of the context */
+    const struct sl_op *op;         /* the last operation seen there; NULL: none was */
+    const struct sl_op *last;       /* who looks came behind it anyway; NULL: nothing is known */
+    const struct sl_moment *when;
+    uint64_t since_ns; /* at all streams: those that were used later are looked at one by one */
+    int overlaps;      /* set: calls overlap, so that it may have been otherwise */
+};
+
+static inline struct sl_look sl_look_at(const struct sl_stream *stream, const struct sl_op *op,
+                                        const struct sl_moment *when)
+{
+    return (struct sl_look){.context = stream->context, .stream = stream, .op = op, .when = when};
+}
+
+/* What `extra` lost, which is the stream's or an operation's: bits of enum sl_edge_loss. */
+uint32_t sl_look_lost(struct sl_look *look, const struct sl_set *extra);
+/* Unknown calls of that sort: a bit of enum sl_edge_loss, or 0. */
+uint32_t sl_look_unknown(const struct sl_streams *s, enum sl_unknown what, struct sl_look *look);
+/* There may be an operation without a row. */
+int sl_look_misses(const struct sl_streams *s, const struct sl_look *look);
+/* There may be work from before recording began, or of a call of which nothing is known. */
+int sl_look_unseen(const struct sl_streams *s, const struct sl_look *look);
 
 enum {
     SL_STREAM_TRIM_AT = 4 /* operations on a new stream at which to look for those not needed */

@@ -1,19 +1,16 @@
 /*
- * wait.c - a wait, its set, and the edges that come of it.
+ * wait.c - a wait, the set of operations it waits for, and the edges that come of it.
  *
- * Entered by its owner alone.
+ * Entered by the engine's owner alone. Owns the array of edges, the heap of open waits and the map
+ * of what threads know, all from the store.
  */
 #include "sync/wait.h"
 
-#include <string.h>
-
-#include "sync/wait_guess.h"
-#include "sync/wait_legacy.h"
-#include "sync/wait_open.h"
+#include "sync/foreign.h"
 
 enum {
-    FIRST_EDGES = 64,
-    COVERED_SHARE = 16 /* of all memory, for what threads know to be over */
+    COVERED_SHARE = 16,     /* of all memory, for what threads know to be over */
+    CONTEXTS_LOOKED_AT = 64 /* a process has one a GPU; a hostile file as many as it likes */
 };
 
 void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
@@ -38,13 +35,13 @@ void sl_waits_lose(struct sl_waits *w, uint32_t reasons)
         w->lost[i] += reasons >> i & 1;
 }
 
-/* ---- what a thread knows to be over ---- */
+/* ---- what a thread knows to be over: asked for in jobs only ---- */
 
 enum cover {
     COVER_STREAM,
     COVER_CONTEXT,
-    COVER_FREED,   /* a context, if what is inferred of frees is so */
-    COVER_BLOCKING /* what comes before the legacy default stream's next operation */
+    COVER_FREED,   /* a context, if a free waited for it, as is inferred */
+    COVER_BLOCKING /* what the legacy default stream's next operation comes behind */
 };
 
 static uint64_t cover_key(uint32_t thread, uint32_t number, enum cover what)
@@ -61,33 +58,22 @@ static uint64_t covered_until(const struct sl_waits *w, uint32_t thread, uint32_
     return ns ? *ns : 0;
 }
 
+/* `any_ns`: until when some thread knows it; may be NULL. */
 static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cover what,
-                  uint64_t ns)
+                  uint64_t ns, uint64_t *any_ns)
 {
-    struct sl_store *store = w->streams->store;
     uint64_t *place;
 
-    /* Threads come and go: what is forgotten of them costs edges without a wait, told again. */
-    if (w->covered.used * sizeof *w->covered.slot > store->cap_bytes / COVERED_SHARE)
+    if (!w->opt->online)
+        return;
+    /* Threads come and go. If they are forgotten, some edges without a wait are given again. */
+    if (w->covered.used * sizeof *w->covered.slot > w->covered.store->cap_bytes / COVERED_SHARE)
         sl_map_free(&w->covered);
     place = sl_map_put(&w->covered, cover_key(thread, number, what));
-    if (place && *place < ns)
-        *place = ns;
-}
-
-static void cover_stream(struct sl_waits *w, uint32_t thread, struct sl_stream *stream, uint64_t ns)
-{
-    cover(w, thread, stream->number, COVER_STREAM, ns);
-    if (stream->covered_ns < ns)
-        stream->covered_ns = ns;
-}
-
-static void cover_context(struct sl_waits *w, uint32_t thread, struct sl_context *context,
-                          uint64_t ns)
-{
-    cover(w, thread, context->number, COVER_CONTEXT, ns);
-    if (context->covered_ns < ns)
-        context->covered_ns = ns;
+    if (place)
+        *place = sl_later(*place, ns);
+    if (any_ns)
+        *any_ns = sl_later(*any_ns, ns);
 }
 
 /* What no thread has covered needs no search: of 10^4 streams that is nearly all. */
@@ -106,23 +92,15 @@ static int is_covered(const struct sl_waits *w, uint32_t thread, const struct sl
 
 static struct sl_edge *next_edge(struct sl_waits *w)
 {
-    struct sl_store *store = w->streams->store;
+    struct sl_edge *edge =
+        sl_store_more(w->streams->store, w->edge, &w->edge_slots, w->edges + 1, sizeof *edge);
 
-    if (w->edges == w->edge_slots) {
-        size_t slots = w->edge_slots ? w->edge_slots * 2 : FIRST_EDGES;
-        struct sl_edge *edge = sl_store_map(store, slots * sizeof *edge);
-
-        if (!edge) {
-            w->lost[SL_EDGE_LOST_MEMORY]++;
-            return NULL;
-        }
-        if (w->edges)
-            memcpy(edge, w->edge, w->edges * sizeof *edge);
-        sl_store_unmap(store, w->edge, w->edge_slots * sizeof *edge);
-        w->edge = edge;
-        w->edge_slots = slots;
+    if (!edge) {
+        w->lost[SL_EDGE_LOST_MEMORY]++;
+        return NULL;
     }
-    return &w->edge[w->edges++];
+    w->edge = edge;
+    return &edge[w->edges++];
 }
 
 static enum sl_edge_basis basis_of(const struct sl_link *link, int inferred)
@@ -136,8 +114,7 @@ static enum sl_edge_basis basis_of(const struct sl_link *link, int inferred)
 static struct sl_edge *add_edge(struct sl_waits *w, const struct sl_link *link, uint64_t free_ns,
                                 uint64_t end_ns, int inferred)
 {
-    uint64_t source_ns = link->op->pub.end_ns;
-    uint64_t from = source_ns > free_ns ? source_ns : free_ns;
+    uint64_t from = sl_later(link->op->pub.end_ns, free_ns);
     struct sl_edge *edge = next_edge(w);
 
     if (edge)
@@ -153,12 +130,9 @@ static void mark_released(struct sl_waits *w)
 {
     struct sl_edge *best = NULL;
 
-    for (size_t i = 0; i < w->edges; i++) {
-        struct sl_edge *edge = &w->edge[i];
-
-        if (edge->wait_ns && (!best || edge->source.end_ns > best->source.end_ns))
-            best = edge;
-    }
+    for (size_t i = 0; i < w->edges; i++)
+        if (w->edge[i].wait_ns && (!best || w->edge[i].source.end_ns > best->source.end_ns))
+            best = &w->edge[i];
     if (best)
         best->released = 1;
 }
@@ -178,20 +152,15 @@ static uint32_t why_not(const struct sl_set *set)
 
 static enum sl_edge_kind kind_of(enum sl_via via)
 {
-    switch (via) {
-    case SL_VIA_LEGACY:
+    if (via == SL_VIA_LEGACY)
         return SL_EDGE_LEGACY_DEFAULT;
-    case SL_VIA_GRAPH:
-        return SL_EDGE_GRAPH;
-    default:
-        return SL_EDGE_STREAM_WAIT;
-    }
+    return via == SL_VIA_GRAPH ? SL_EDGE_GRAPH : SL_EDGE_STREAM_WAIT;
 }
 
 void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct sl_set *before,
                         uint64_t previous_end_ns)
 {
-    uint64_t free_ns = op->by.to_ns > previous_end_ns ? op->by.to_ns : previous_end_ns;
+    uint64_t free_ns = sl_later(op->by.to_ns, previous_end_ns);
     uint32_t lost = why_not(before);
     int inferred = before->first &&
                    (op->after_unseen || op->after_missing || sl_set_misses(w->streams, before));
@@ -219,7 +188,6 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
         if (!edge)
             return;
         edge->kind = (uint8_t)kind_of(at->via);
-        edge->via_correlation = at->via == SL_VIA_STREAM_WAIT ? at->by.correlation : 0;
         edge->at_start = 1;
         edge->dst_correlation = op->pub.correlation;
         edge->dst_start_ns = op->pub.start_ns;
@@ -233,37 +201,60 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
     /* It came behind these for certain; what its stream held before may have ended later. */
     w->lost[SL_EDGE_LOST_BEFORE_WINDOW] += op->after_unseen;
     w->lost[SL_EDGE_LOST_NO_RECORD] += inferred && !op->after_unseen;
-    w->opt->sink(w->opt->sink_user, NULL, w->edge, w->edges);
+    w->opt->sink(w->opt->sink_user, w->edge, w->edges);
+}
+
+/* ---- in which context was a wait that names none? ---- */
+
+/* No record says it of a free, nor, in torch.profiler's files, of a synchronize without a row. It
+ * was the context that the thread used last, unless work of another one fits, too. */
+static int is_for_some_context(const struct sl_wait *wait)
+{
+    return wait->scope == SL_WAIT_CONTEXT && wait->inferred;
+}
+
+/* The operation may have let the wait go on: it ended while the call was there. */
+static int fits(const struct sl_wait *wait, const struct sl_op *op)
+{
+    return op->pub.end_ns > wait->when.from_ns && op->pub.end_ns <= wait->when.to_ns;
+}
+
+/* All in the set had ended when the call returned. */
+static int has_ended(const struct sl_wait *wait, const struct sl_set *set)
+{
+    for (const struct sl_link *at = set->first; at; at = at->next)
+        if (at->op->pub.end_ns > wait->when.to_ns)
+            return 0;
+    return 1;
+}
+
+/* May it have been this one? */
+static int context_fits(struct sl_streams *s, const struct sl_wait *wait,
+                        struct sl_context *context)
+{
+    struct sl_set set = {0};
+    int found = 0;
+
+    sl_set_open(s, &set);
+    sl_context_collect(s, context, 0, &wait->when, &set);
+    for (const struct sl_link *at = set.first; at; at = at->next)
+        found |= fits(wait, at->op);
+    found = found && has_ended(wait, &set);
+    sl_set_clear(s, &set);
+    return found;
+}
+
+static int fits_elsewhere(struct sl_streams *s, const struct sl_wait *wait)
+{
+    if (s->context_count > CONTEXTS_LOOKED_AT)
+        return 1;
+    for (struct sl_context *at = s->all_contexts; at; at = at->next)
+        if ((wait->anywhere || at != wait->stream->context) && context_fits(s, wait, at))
+            return 1;
+    return 0;
 }
 
 /* ---- calls ---- */
-
-static struct sl_event event_of(const struct sl_wait *wait)
-{
-    const struct sl_item *item = &wait->record;
-    struct sl_event ev = {.start_ns = item->start_ns,
-                          .end_ns = item->end_ns,
-                          .correlation = item->correlation,
-                          .kind = item->kind,
-                          .flags = item->flags,
-                          .stream = SL_STREAM_NONE};
-
-    if (item->kind == SL_EV_SYNC) {
-        ev.device = wait->stream->context->device;
-        ev.context = wait->stream->context->id;
-        ev.stream = wait->stream->id;
-        ev.u.sync.event_sync_id = item->id;
-        ev.u.sync.event_id = item->name;
-        ev.u.sync.type = (uint8_t)item->more;
-    } else {
-        ev.name = item->name;
-        ev.thread = item->where;
-        ev.u.call.cbid = item->what;
-        ev.u.call.result = item->more;
-        ev.u.call.op = (uint32_t)item->id;
-    }
-    return ev;
-}
 
 static int covers_context(const struct sl_wait *wait)
 {
@@ -276,7 +267,7 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
     const struct sl_moment *when = &wait->when;
     struct sl_edge *edge;
 
-    if (sl_guess_is_for_some_context(wait) && !sl_guess_fits(wait, link->op))
+    if (is_for_some_context(wait) && !fits(wait, link->op))
         return;
     if (link->op->pub.end_ns > when->to_ns + SL_TICK_NS) {
         w->lost[SL_EDGE_LOST_CYCLE]++;
@@ -300,38 +291,32 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
     edge->dst_domain = wait->domain;
 }
 
-/* A wait for a context covers what was enqueued before it began anyway. */
+/* All edges of the wait are known: its thread need not look at their sources again. A wait for a
+ * context covers what was enqueued before it began anyway. */
 static void cover_set(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
+    struct sl_stream *stream = wait->stream;
+    uint32_t thread = wait->when.thread;
     uint64_t anyway_ns = covers_context(wait) ? wait->when.from_ns : 0;
 
     for (const struct sl_link *at = set->first; at && w->opt->online; at = at->next) {
+        struct sl_stream *own = at->op->stream;
         uint64_t ns = sl_op_enqueued_ns(at->op);
 
-        if (ns > anyway_ns || at->op->stream->context != wait->stream->context)
-            cover_stream(w, wait->when.thread, at->op->stream, ns);
+        if (ns > anyway_ns || own->context != stream->context)
+            cover(w, thread, own->number, COVER_STREAM, ns, &own->covered_ns);
     }
-}
-
-/* All that it was for, told whole: its thread need not look at that again. */
-static void cover_scope(struct sl_waits *w, const struct sl_wait *wait)
-{
-    const struct sl_stream *stream = wait->stream;
-    uint32_t thread = wait->when.thread;
-
-    if (!w->opt->online)
-        return;
     if (wait->scope == SL_WAIT_CONTEXT && wait->inferred && !wait->anywhere)
-        cover(w, thread, stream->context->number, COVER_FREED, wait->when.from_ns);
+        cover(w, thread, stream->context->number, COVER_FREED, wait->when.from_ns, NULL);
     else if (wait->scope == SL_WAIT_STREAM && stream == stream->context->legacy)
-        cover(w, thread, stream->number, COVER_BLOCKING, wait->when.from_ns);
+        cover(w, thread, stream->number, COVER_BLOCKING, wait->when.from_ns, NULL);
 }
 
 /* Its one edge, if one alone fits. */
 static int guess(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
     unsigned found;
-    struct sl_link link = {.op = sl_guess(wait, set, &found)};
+    struct sl_link link = {.op = sl_foreign_guess(wait, set, &found)};
 
     if (found != 1) {
         w->lost[found ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_NO_RECORD]++;
@@ -347,7 +332,6 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     uint32_t lost = why_not(set);
     int misses = !wait->inferred && sl_set_misses(w->streams, set); /* else it is marked anyway */
     int inferred = wait->inferred || misses;
-    struct sl_event ev;
 
     if (wait->scope == SL_WAIT_GUESS)
         lost &= ~unseen;
@@ -360,11 +344,10 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     }
     if (lost)
         return;
-    inferred |= wait->scope == SL_WAIT_CONTEXT &&
-                sl_context_has_untold(w->streams, wait->stream->context, &wait->when);
-    if (wait->inferred && wait->scope != SL_WAIT_GUESS && !sl_guess_has_ended(wait, set))
+    inferred |= wait->scope == SL_WAIT_CONTEXT && sl_foreign_is_for_more(w->streams, wait);
+    if (wait->inferred && wait->scope != SL_WAIT_GUESS && !has_ended(wait, set))
         return;
-    if (w->opt->foreign && sl_wait_may_be_for_another(w->streams, wait, set)) {
+    if (sl_foreign_is_for_another(w->opt, w->streams, wait, set)) {
         w->lost[SL_EDGE_LOST_FLAG_UNKNOWN]++;
         inferred = 1;
     }
@@ -374,12 +357,9 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     for (const struct sl_link *at = set->first; at && wait->scope != SL_WAIT_GUESS; at = at->next)
         add_call_edge(w, wait, at, inferred);
     cover_set(w, wait, set);
-    cover_scope(w, wait);
     mark_released(w);
-    if (w->edges) {
-        ev = event_of(wait);
-        w->opt->sink(w->opt->sink_user, &ev, w->edge, w->edges);
-    }
+    if (w->edges)
+        w->opt->sink(w->opt->sink_user, w->edge, w->edges);
 }
 
 /* Until when its thread knows to be over what it is for. */
@@ -387,15 +367,14 @@ static uint64_t since(const struct sl_waits *w, const struct sl_wait *wait)
 {
     const struct sl_stream *stream = wait->stream;
     uint32_t thread = wait->when.thread, context = stream->context->number;
-    uint64_t ns, freed_ns;
+    uint64_t ns;
 
     if (wait->scope == SL_WAIT_STREAM)
         return stream == stream->context->legacy
                    ? covered_until(w, thread, stream->number, COVER_BLOCKING)
                    : 0;
     ns = covered_until(w, thread, context, COVER_CONTEXT);
-    freed_ns = wait->inferred ? covered_until(w, thread, context, COVER_FREED) : 0;
-    return freed_ns > ns ? freed_ns : ns;
+    return wait->inferred ? sl_later(ns, covered_until(w, thread, context, COVER_FREED)) : ns;
 }
 
 static void decide(struct sl_waits *w, struct sl_wait *wait)
@@ -404,7 +383,7 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
     struct sl_context *context = wait->stream->context;
     struct sl_moment looks;
 
-    if (sl_guess_is_for_some_context(wait) && sl_guess_fits_elsewhere(streams, wait)) {
+    if (is_for_some_context(wait) && fits_elsewhere(streams, wait)) {
         w->lost[SL_EDGE_LOST_AMBIGUOUS]++;
         return;
     }
@@ -426,14 +405,13 @@ static void decide(struct sl_waits *w, struct sl_wait *wait)
     tell(w, wait, &wait->set);
     if (covers_context(wait)) {
         sl_context_covered(streams, context, &wait->when);
-        if (w->opt->online)
-            cover_context(w, wait->when.thread, context, wait->when.from_ns);
+        cover(w, wait->when.thread, context->number, COVER_CONTEXT, wait->when.from_ns,
+              &context->covered_ns);
     } else if (wait->scope == SL_WAIT_STREAM && !wait->inferred) {
         sl_stream_covered(streams, wait->stream, &wait->when);
     }
     sl_set_clear(streams, &wait->set);
-    if (wait->when.to_ns > w->closed_ns)
-        w->closed_ns = wait->when.to_ns;
+    w->closed_ns = sl_later(w->closed_ns, wait->when.to_ns);
 }
 
 static void tell_open(struct sl_waits *w)

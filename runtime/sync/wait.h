@@ -1,11 +1,11 @@
 /*
- * wait.h - a wait, its set, and the edges that come of it.
+ * wait.h - a wait, the set of operations it waits for, and the edges that come of it.
  *
- * A call that waits is looked at when all that may have been enqueued before it returned has been
- * told: it stays open until a call begins after its end. A GPU operation that came behind others
- * is looked at once.
+ * A call that waits is decided once every call that may have enqueued something before it returned
+ * has been applied: it stays open until a call begins after its end. The edges of a GPU operation
+ * are decided at once.
  *
- * Threads: one owner. Memory: the store's.
+ * Threads: the engine's owner alone. Memory: the store's, bounded by its cap.
  */
 #ifndef SL_WAIT_H
 #define SL_WAIT_H
@@ -25,7 +25,6 @@ enum sl_wait_scope {
 };
 
 struct sl_wait {
-    struct sl_item record; /* the synchronization's, else the call's */
     struct sl_moment when;
     struct sl_stream *stream; /* or of its context, any */
     struct sl_set set;        /* SL_WAIT_SET */
@@ -38,11 +37,11 @@ struct sl_wait {
     uint64_t over_ns;
 };
 
-/* Waits whose return is still to come: see wait_open.h. */
+/* Waits whose return is still to come (wait_open.c): one for each thread that waits now. */
 struct sl_open {
     struct sl_wait *wait;
     size_t count, slots;
-    size_t gone;       /* since `since_ns` was looked for */
+    size_t gone;       /* taken since `since_ns` was looked for */
     uint64_t since_ns; /* the first began then, or later */
 };
 
@@ -75,5 +74,21 @@ void sl_waits_lose(struct sl_waits *w, uint32_t reasons);
 /* A GPU operation's edges; `before` is what it came behind. */
 void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct sl_set *before,
                         uint64_t previous_end_ns);
+
+/* ---- open waits, in order of their return ---- */
+
+/* 0, or -ENOMEM. Takes the wait. */
+int sl_open_add(struct sl_open *o, struct sl_store *store, const struct sl_wait *wait);
+/* The first to return, if it did by `ns`. 1: it is taken out, and the caller's. */
+int sl_open_take(struct sl_open *o, uint64_t ns, struct sl_wait *out);
+/* None is open any more; their sets are the caller's to clear before. */
+void sl_open_forget(struct sl_open *o, struct sl_store *store);
+
+/* When the first of them began, or earlier; UINT64_MAX: there is none. */
+uint64_t sl_open_since(const struct sl_open *o);
+/* One of them may have come before the second of two operations was tied (0: not known when), and
+ * returns when the first was over and the second was not; 0: an end that is not known. */
+int sl_open_between(const struct sl_open *o, uint64_t second_tied_ns, uint64_t first_end_ns,
+                    uint64_t second_end_ns);
 
 #endif

@@ -1,38 +1,23 @@
 /*
  * wait_open.c - waits whose return is still to come.
  *
- * Entered by its owner alone. A heap, the first to return on top. When the earliest began is looked
- * for anew once half of them are gone: until then it is too early, which is safe.
+ * A heap with the first to return on top. When the earliest began is looked for again once half of
+ * them are gone; until then the answer is too early, which is safe.
+ *
+ * Entered by the engine's owner alone. The heap owns the waits and is the store's.
  */
-#include "sync/wait_open.h"
-
 #include <errno.h>
 
-enum {
-    FIRST_SLOTS = 64
-};
-
-static int room(struct sl_open *o, struct sl_store *store)
-{
-    size_t slots = o->slots ? o->slots * 2 : FIRST_SLOTS;
-    struct sl_wait *wait;
-
-    if (o->count < o->slots)
-        return 0;
-    wait = sl_store_grow(store, o->wait, o->slots * sizeof *wait, slots * sizeof *wait);
-    if (!wait)
-        return -ENOMEM;
-    o->wait = wait;
-    o->slots = slots;
-    return 0;
-}
+#include "sync/wait.h"
 
 int sl_open_add(struct sl_open *o, struct sl_store *store, const struct sl_wait *wait)
 {
+    struct sl_wait *room = sl_store_more(store, o->wait, &o->slots, o->count + 1, sizeof *room);
     size_t at;
 
-    if (room(o, store) != 0)
+    if (!room)
         return -ENOMEM;
+    o->wait = room;
     for (at = o->count++; at; at = (at - 1) / 2) {
         if (o->wait[(at - 1) / 2].when.to_ns <= wait->when.to_ns)
             break;

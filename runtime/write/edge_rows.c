@@ -48,24 +48,24 @@ static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count
 }
 
 /* The engine's sink. */
-static void take_edges(void *user, const struct sl_event *wait, const struct sl_edge *edges,
-                       size_t count)
+static void take_edges(void *user, const struct sl_edge *edges, size_t count)
 {
     struct sl_edge_rows *r = user;
+    const struct sl_edge *by = releasing(edges, count);
     const struct sl_output_edges out = {
         .edge = edges,
         .count = count,
-        .by = releasing(edges, count),
-        .ends_a_call = wait != NULL,
+        .by = by,
+        .ends_a_call = !by->at_start,
         .from_ns = r->opened_ns,
         .until_ns = r->until_ns,
     };
 
-    if (!is_in_window(r, out.by->dst_start_ns))
+    if (!is_in_window(r, by->dst_start_ns))
         return;
     sl_outputs_edges(r->outputs, &out);
     sl_stats_add(SL_STAT_EDGES, count);
-    sl_stats_add(SL_STAT_EDGES_RELEASED, out.by->released);
+    sl_stats_add(SL_STAT_EDGES_RELEASED, by->released);
 }
 
 static void count_lost(const struct sl_edge_rows *r)

@@ -47,10 +47,8 @@ static size_t give(void *user, void *to, size_t room)
 
 static FILE *nowhere;
 
-static void print_edges(void *user, const struct sl_event *wait, const struct sl_edge *edges,
-                        size_t count)
+static void print_edges(void *user, const struct sl_edge *edges, size_t count)
 {
-    (void)wait;
     for (size_t i = 0; i < count; i++) {
         if (!edges[i].at_start) /* whole microseconds in old files: a tick */
             assert(edges[i].source.end_ns <= edges[i].dst_end_ns + 1000);

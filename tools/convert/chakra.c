@@ -44,10 +44,8 @@ static void take_event(void *user, const struct sl_event *ev)
         sl_chakra_events(w->chakra, ev, 1);
 }
 
-static void take_edges(void *user, const struct sl_event *wait, const struct sl_edge *edges,
-                       size_t count)
+static void take_edges(void *user, const struct sl_edge *edges, size_t count)
 {
-    (void)wait;
     sl_chakra_edges(((struct work *)user)->chakra, edges, count);
 }
 

@@ -340,7 +340,7 @@ static void give_joined(struct run *r, const struct sl_event *ev)
         return;
     }
     edge = sl_recorded_edges_edge(r->feed->joined, ev);
-    r->sinks->edges(r->sinks->user, NULL, &edge, 1);
+    r->sinks->edges(r->sinks->user, &edge, 1);
 }
 
 static int give(struct run *r, const struct sl_event *ev)

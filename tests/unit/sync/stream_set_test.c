@@ -1,6 +1,6 @@
 /* stream_set_test.c - one member a stream, the later one; who keeps an operation alive. */
 #include "sync/streams.h"
-#include "sync/wait_open.h"
+#include "sync/wait.h"
 
 #include "sync/stream_state_impl.h"
 

@@ -1,7 +1,7 @@
 /*
  * wait_open_test.c - waits come out in order of their return, however they went in.
  */
-#include "sync/wait_open.h"
+#include "sync/wait.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /*
- * enact_wait_test.c - whether a call waited: copies and memsets by their memory, frees by what
+ * apply_wait_test.c - whether a call waited: copies and memsets by their memory, frees by what
  * ended meanwhile, calls without a record by a guess, those that failed never.
  *
  * Every test says the whole list of edges: a false one fails it as much as a missing one.

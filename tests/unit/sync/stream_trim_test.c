@@ -1,4 +1,4 @@
-/* stream_past_test.c - what leaves long sets and long lists, and what does not. */
+/* stream_trim_test.c - what leaves long sets and long lists, and what does not. */
 #include "sync/stream_state_impl.h"
 
 #include "sync/streams.h"
@@ -160,7 +160,7 @@ static void what_a_context_waits_for_is_lost_for_those_that_left(void **state)
     assert_int_equal(lost, 0);
     for (unsigned i = 0; i < STREAMS_KEPT; i++) /* those in the list come later */
         rig_push(r, rig_stream(r, 8000 + i, 2), LATER - 4, LATER - 3, LATER - 2);
-    sl_streams_follow_unknown(&r->streams, &by);
+    sl_streams_note_unknown(&r->streams, SL_UNKNOWN_CONTEXT_WAIT, &by, 0);
     collect_lost(r, &lost);
     assert_int_equal(lost, 1u << SL_EDGE_LOST_NO_RECORD);
 }

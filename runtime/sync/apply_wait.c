@@ -1,11 +1,14 @@
 /*
- * enact_wait.c - what a call waited for, or made a stream wait for.
+ * apply_wait.c - applies what a call waited for, or made a stream wait for.
  *
- * Entered by its owner alone. Most waits have a synchronization record. Copies and memsets have
- * none: where the memory lies tells whether the call returned before its own operation had ended.
- * Frees have none either: what ended meanwhile is what they waited for.
+ * Most waits have a synchronization record. Copies and memsets have none: where the memory lies
+ * says whether the call returned before its own operation had ended. Frees have none either: they
+ * waited for what ended meanwhile.
+ *
+ * Entered by the engine's owner alone. Owns no memory; sets go to the waits.
  */
-#include "sync/enact_impl.h"
+#include "sync/apply.h"
+#include "sync/foreign.h"
 
 enum {
     HTOD = 1, /* CUpti_ActivityMemcpyKind */
@@ -17,19 +20,17 @@ enum {
     PAGEABLE = 1, /* CUpti_ActivityMemoryKind */
     PINNED = 2,
     MANAGED = 5,
-    MANAGED_STATIC = 7,
-    LOOKS = 1 << 16 /* at records of calls from during a wait for an event, which may take long */
+    MANAGED_STATIC = 7
 };
 
 static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream,
                                enum sl_wait_scope scope, enum sl_edge_kind kind)
 {
-    struct sl_wait wait = {.record = c->sync ? *c->sync : *c->cpu,
-                           .when = c->by,
-                           .stream = stream,
-                           .scope = (uint8_t)scope,
-                           .kind = (uint8_t)kind};
+    struct sl_wait wait = {
+        .when = c->by, .stream = stream, .scope = (uint8_t)scope, .kind = (uint8_t)kind};
 
+    /* Whether a foreign file's query succeeded stands nowhere. */
+    wait.inferred = sl_edge_is_query(kind) && c->e->opt.foreign;
     wait.when.waits = 1;
     if (c->cpu) {
         wait.domain = c->cpu->kind;
@@ -39,13 +40,13 @@ static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream
     return wait;
 }
 
-static void wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_scope scope,
-                     enum sl_edge_kind kind, int inferred)
+void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_scope scope,
+                      enum sl_edge_kind kind, int inferred)
 {
     struct sl_wait wait = new_wait(c, stream, scope, kind);
 
-    wait.inferred = (uint8_t)inferred;
-    sl_waits_add(c->e->waits, &wait);
+    wait.inferred |= (uint8_t)inferred;
+    sl_waits_add(&c->e->waits, &wait);
 }
 
 /* ---- copies ---- */
@@ -56,7 +57,7 @@ static int is_of_host(uint32_t memory)
     return memory == PAGEABLE || memory == PINNED || memory == MANAGED || memory == MANAGED_STATIC;
 }
 
-int sl_enact_waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking)
+int sl_apply_waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking)
 {
     if (op->kind == SL_EV_MEMSET)
         return blocking && is_of_host(shape->dst_memory);
@@ -88,26 +89,26 @@ int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item)
 
     if (c->class != SL_CALL_BLOCKING_COPY || item->kind != SL_EV_MEMCPY)
         return 0;
-    shape = sl_shape_get(c->e->opt->shapes, item->what);
+    shape = sl_shape_get(c->e->opt.shapes, item->what);
     return shape && shape->copy_kind == PTOP;
 }
 
 static void remember_unreturned(struct sl_call *c, const struct sl_item *item,
                                 const struct sl_shape *shape)
 {
-    int waits = sl_enact_waits_for_itself(item, shape, 0);
+    int waits = sl_apply_waits_for_itself(item, shape, 0);
 
-    if (!c->e->opt->online ||
-        !(waits || sl_enact_waits_for_itself(item, shape, 1) || waits_before(item, shape, 1)))
+    if (!c->e->opt.online ||
+        !(waits || sl_apply_waits_for_itself(item, shape, 1) || waits_before(item, shape, 1)))
         return;
-    c->e->unreturned[c->e->unreturned_next++ % SL_ENACT_UNRETURNED] =
+    c->e->unreturned[c->e->unreturned_next++ % SL_APPLY_UNRETURNED] =
         (struct sl_unreturned){item->correlation, !waits};
 }
 
 /* The call came after all, too late: its wait is left out. */
 static void lose_unreturned(struct sl_call *c)
 {
-    for (size_t i = 0; i < SL_ENACT_UNRETURNED; i++) {
+    for (size_t i = 0; i < SL_APPLY_UNRETURNED; i++) {
         struct sl_unreturned *u = &c->e->unreturned[i];
 
         if (u->correlation != c->by.correlation || c->by.correlation == 0)
@@ -120,7 +121,7 @@ static void lose_unreturned(struct sl_call *c)
 
 void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_op *op)
 {
-    const struct sl_shape *shape = sl_shape_get(c->e->opt->shapes, item->what);
+    const struct sl_shape *shape = sl_shape_get(c->e->opt.shapes, item->what);
     int blocking = c->class == SL_CALL_BLOCKING_COPY;
     enum sl_edge_kind kind = item->kind == SL_EV_MEMSET ? SL_EDGE_MEMSET : SL_EDGE_COPY;
     struct sl_wait wait;
@@ -133,15 +134,15 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
         remember_unreturned(c, item, shape);
     if (!c->cpu || c->cpu->more != 0)
         return;
-    if (sl_enact_waits_for_itself(item, shape, blocking)) {
+    if (sl_apply_waits_for_itself(item, shape, blocking)) {
         wait = new_wait(c, op->stream, SL_WAIT_SET, kind);
-        sl_set_open(c->e->streams, &wait.set);
-        sl_set_add(c->e->streams, &wait.set, &(struct sl_link){.op = op, .by = op->by});
-        sl_waits_add(c->e->waits, &wait);
+        sl_set_open(&c->e->streams, &wait.set);
+        sl_set_add(&c->e->streams, &wait.set, &(struct sl_link){.op = op, .by = op->by});
+        sl_waits_add(&c->e->waits, &wait);
     } else if (waits_before(item, shape, blocking)) {
         wait = new_wait(c, op->stream, SL_WAIT_STREAM, kind);
         wait.over_ns = op->pub.start_ns;
-        sl_waits_add(c->e->waits, &wait);
+        sl_waits_add(&c->e->waits, &wait);
     }
 }
 
@@ -153,27 +154,10 @@ static const struct sl_record *find_record(const struct sl_call *c, int *overlap
 
     /* torch.profiler's files have those records alone that some wait names: the event may have been
      * recorded anew since. */
-    if (c->e->opt->foreign && sync->id == 0)
+    if (c->e->opt.foreign && sync->id == 0)
         return NULL;
-    return sl_records_find(c->e->records, sl_call_stream(c, sync)->context->id, sync->name,
+    return sl_records_find(&c->e->records, sl_call_stream(c, sync)->context->id, sync->name,
                            sync->id, &c->by, overlaps);
-}
-
-/* Another thread's call that began during this one recorded the event anew, or there were too many
- * to look at all. */
-static int is_recorded_meanwhile(const struct sl_call *c)
-{
-    struct sl_meanwhile m = {.most = LOOKS};
-    const struct sl_context *context = sl_call_stream(c, c->sync)->context;
-    const struct sl_item *at;
-
-    if (c->sync->id != 0)
-        return 0;
-    while ((at = sl_call_meanwhile(c, &m)))
-        if (at->kind == SL_EV_CUDA_EVENT && at->name == c->sync->name &&
-            sl_call_stream(c, at)->context == context)
-            return 1;
-    return m.looked > m.most;
 }
 
 /* An event that was never recorded orders nothing; but was it? Of one whose records are all
@@ -181,24 +165,26 @@ static int is_recorded_meanwhile(const struct sl_call *c)
 static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *reason)
 {
     const struct sl_item *sync = c->sync;
-    int unseen = c->e->opt->recording_since_ns != 0;
+    int unseen = c->e->opt.recording_since_ns != 0;
 
-    *reason = unseen && !c->e->opt->foreign ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
-    return sync->id != 0 || unseen || c->e->records->forgot ||
-           sl_records_has(c->e->records, sl_call_stream(c, sync)->context->id, sync->name) ||
-           sl_records_elsewhere(c->e->records, sl_call_stream(c, sync)->context->id, sync->name);
+    *reason = unseen && !c->e->opt.foreign ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
+    return sync->id != 0 || unseen || c->e->records.forgot ||
+           sl_records_has(&c->e->records, sl_call_stream(c, sync)->context->id, sync->name) ||
+           sl_records_elsewhere(&c->e->records, sl_call_stream(c, sync)->context->id, sync->name);
 }
 
 /* Some event was recorded since, nobody knows which. */
 static int may_be_outdated(const struct sl_call *c, const struct sl_record *record)
 {
-    uint64_t unnamed = c->e->records->unnamed;
+    uint64_t unnamed = c->e->records.unnamed;
 
     /* Of several the last is known: a wait from before it may come behind another of them. */
     return unnamed != 0 && (!record || record->by.correlation < unnamed);
 }
 
-const struct sl_record *sl_call_record(const struct sl_call *c, uint32_t *lost, int *overlaps)
+/* What the event of the call's wait stood for. NULL: nothing, or, if `*lost` has a reason, it is
+ * not known. `*overlaps`: calls overlap, so it may have been another record. */
+static const struct sl_record *record_of(const struct sl_call *c, uint32_t *lost, int *overlaps)
 {
     int unsure = 0;
     const struct sl_record *record = find_record(c, &unsure);
@@ -212,21 +198,21 @@ const struct sl_record *sl_call_record(const struct sl_call *c, uint32_t *lost, 
     }
     if (!record && may_have_been_recorded(c, &reason))
         *lost = 1u << reason;
-    *overlaps = record && (unsure || is_recorded_meanwhile(c));
+    *overlaps = record && (unsure || (c->sync->id == 0 && sl_call_is_joined(c, c->sync)));
     return record;
 }
 
 static void copy_set(const struct sl_call *c, const struct sl_set *from, int overlaps,
                      struct sl_set *to)
 {
-    sl_set_open(c->e->streams, to);
+    sl_set_open(&c->e->streams, to);
     to->lost = from->lost;
     to->misses = from->misses;
     for (const struct sl_link *at = from->first; at; at = at->next) {
         struct sl_link link = *at;
 
         link.overlapping |= (uint8_t)overlaps;
-        sl_set_add(c->e->streams, to, &link);
+        sl_set_add(&c->e->streams, to, &link);
     }
 }
 
@@ -237,22 +223,20 @@ static void wait_for_event(struct sl_call *c)
                                    query ? SL_EDGE_EVENT_QUERY : SL_EDGE_EVENT_SYNC);
     int overlaps;
     uint32_t lost;
-    const struct sl_record *record = sl_call_record(c, &lost, &overlaps);
+    const struct sl_record *record = record_of(c, &lost, &overlaps);
 
-    sl_waits_lose(c->e->waits, lost);
+    sl_waits_lose(&c->e->waits, lost);
     if (!record)
         return;
-    /* Whether a foreign file's query succeeded stands nowhere. */
-    wait.inferred = (uint8_t)(query && c->e->opt->foreign);
     copy_set(c, &record->set, overlaps, &wait.set);
-    sl_waits_add(c->e->waits, &wait);
+    sl_waits_add(&c->e->waits, &wait);
 }
 
 static void stream_waits(struct sl_call *c)
 {
     struct sl_set marked = {0}, unknown = {0};
     int overlaps;
-    const struct sl_record *record = sl_call_record(c, &unknown.lost, &overlaps);
+    const struct sl_record *record = record_of(c, &unknown.lost, &overlaps);
     const struct sl_set *set = record ? &record->set : &unknown;
 
     if (overlaps) {
@@ -260,10 +244,9 @@ static void stream_waits(struct sl_call *c)
         set = &marked;
     }
     sl_call_stream(c, c->sync)->plain = 1;
-    if (c->e->opt->foreign)
-        sl_streams_follow_told(c->e->streams, sl_call_stream(c, c->sync), &c->by);
-    sl_stream_follow(c->e->streams, sl_call_stream(c, c->sync), set, SL_VIA_STREAM_WAIT, &c->by);
-    sl_set_clear(c->e->streams, &marked);
+    sl_foreign_stream_waits(&c->e->opt, &c->e->streams, sl_call_stream(c, c->sync), &c->by);
+    sl_stream_follow(&c->e->streams, sl_call_stream(c, c->sync), set, SL_VIA_STREAM_WAIT, &c->by);
+    sl_set_clear(&c->e->streams, &marked);
 }
 
 /* Its event and context stand in its arguments, which no record has: the next operation of any
@@ -271,7 +254,7 @@ static void stream_waits(struct sl_call *c)
 static void context_waits(struct sl_call *c)
 {
     sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
-    sl_streams_follow_unknown(c->e->streams, &c->by);
+    sl_streams_note_unknown(&c->e->streams, SL_UNKNOWN_CONTEXT_WAIT, &c->by, 0);
 }
 
 /* ---- synchronization records ---- */
@@ -305,11 +288,11 @@ static void synchronization(struct sl_call *c)
     case SL_SYNC_STREAM:
         stream->plain = 1; /* of a branch nobody can ask */
         if (!c->last_op)
-            wait_for(c, stream, SL_WAIT_STREAM, query ? SL_EDGE_STREAM_QUERY : SL_EDGE_STREAM_SYNC,
-                     query && c->e->opt->foreign);
+            sl_call_wait_for(c, stream, SL_WAIT_STREAM,
+                             query ? SL_EDGE_STREAM_QUERY : SL_EDGE_STREAM_SYNC, 0);
         break;
     case SL_SYNC_CONTEXT:
-        wait_for(
+        sl_call_wait_for(
             c, stream, SL_WAIT_CONTEXT,
             c->cpu && c->cpu->kind == SL_EV_DRIVER ? SL_EDGE_CONTEXT_SYNC : SL_EDGE_DEVICE_SYNC, 0);
         break;
@@ -324,7 +307,7 @@ static void synchronization(struct sl_call *c)
  * is none. */
 static struct sl_stream *guess_context(struct sl_call *c, int *known)
 {
-    struct sl_streams *streams = c->e->streams;
+    struct sl_streams *streams = &c->e->streams;
     const uint64_t *place = c->by.thread ? sl_map_find(&c->e->context_of, c->by.thread) : NULL;
 
     *known = place || streams->context_count == 1;
@@ -340,40 +323,7 @@ static void wait_for_free(struct sl_call *c, struct sl_stream *any, enum sl_edge
 
     wait.inferred = 1;
     wait.anywhere = (uint8_t)!known;
-    sl_waits_add(c->e->waits, &wait);
-}
-
-/* A wait of a file of torch.profiler's that has no row of it: the job did not ask for these, or
- * Kineto left this one out. `any` is of its context if that is `known`. */
-static void untold_wait(struct sl_call *c, struct sl_stream *any, int known)
-{
-    switch (c->class) {
-    case SL_CALL_DEVICE_SYNC:
-    case SL_CALL_CONTEXT_SYNC:
-        if (known)
-            wait_for(c, any, SL_WAIT_CONTEXT,
-                     c->class == SL_CALL_DEVICE_SYNC ? SL_EDGE_DEVICE_SYNC : SL_EDGE_CONTEXT_SYNC,
-                     c->e->streams->context_count > 1);
-        break;
-    case SL_CALL_STREAM_SYNC:
-    case SL_CALL_EVENT_SYNC:
-        if (known)
-            wait_for(c, any, SL_WAIT_GUESS,
-                     c->class == SL_CALL_STREAM_SYNC ? SL_EDGE_STREAM_SYNC : SL_EDGE_EVENT_SYNC, 1);
-        break;
-    case SL_CALL_STREAM_WAIT:
-        sl_streams_follow_untold(c->e->streams, &c->by);
-        sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
-        return;
-    case SL_CALL_STREAM_QUERY:
-    case SL_CALL_EVENT_QUERY:
-        sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
-        return;
-    default:
-        return;
-    }
-    if (!known)
-        sl_call_lose(c, any ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_BEFORE_WINDOW);
+    sl_waits_add(&c->e->waits, &wait);
 }
 
 /* No synchronization record: frees never have one. */
@@ -386,8 +336,8 @@ static void unrecorded_wait(struct sl_call *c)
         wait_for_free(c, any, SL_EDGE_FREE, known);
     else if (any && c->class == SL_CALL_UNLOAD)
         wait_for_free(c, any, SL_EDGE_IMPLICIT, known);
-    else if (c->e->opt->foreign)
-        untold_wait(c, any, known);
+    else
+        sl_foreign_wait(c, any, known);
 }
 
 void sl_call_waits(struct sl_call *c)

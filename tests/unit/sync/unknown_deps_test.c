@@ -1,5 +1,5 @@
 /*
- * stream_lost_test.c - streams that come behind nobody knows what: for whom that counts, for how
+ * unknown_deps_test.c - streams that come behind nobody knows what: for whom that counts, for how
  * long, and that nothing else is left out for it.
  */
 #include "sync/job.h"

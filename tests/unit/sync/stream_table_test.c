@@ -1,4 +1,4 @@
-/* stream_place_test.c - streams are made when named, found again, and give their place to others
+/* stream_table_test.c - streams are made when named, found again, and give their place to others
  * once they have run dry. */
 #include "sync/streams.h"
 

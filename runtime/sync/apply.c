@@ -1,16 +1,19 @@
 /*
- * enact.c - what each call did, in order: who made it, its operations, the events that it recorded.
+ * apply.c - applies one call: who made it, its operations, the events that it recorded.
  *
- * Entered by its owner alone. A call that came too late, after later ones, is told
- * all the same: streams find its place by the order in which the GPU ran, and waits look back.
+ * A call whose records come late, after later calls, is applied all the same: streams find its
+ * place by the order in which the GPU ran, and waits look back.
+ *
+ * Entered by the engine's owner alone. Owns the map of threads' contexts, the store's.
  */
-#include "sync/enact_impl.h"
+#include "sync/apply.h"
 
 #include <errno.h>
 
+#include "sync/foreign.h"
+
 enum {
-    CONTEXTS_SHARE = 32, /* of the store, half full */
-    NOTHING_NS = 2000    /* a copy of 0 bytes returns within it; what enqueues takes 4 us or more */
+    CONTEXTS_SHARE = 32 /* of the store, half full */
 };
 
 /* ---- who calls ---- */
@@ -22,7 +25,7 @@ static void look_at_call(struct sl_call *c)
     for (size_t i = 0; i < c->count; i++) {
         const struct sl_item *item = &c->item[i];
 
-        if (item->kind == SL_EV_RUNTIME || item->kind == SL_EV_DRIVER)
+        if (sl_item_is_call(item))
             c->cpu = item;
         else if (item->kind == SL_EV_SYNC)
             c->sync = item;
@@ -72,7 +75,7 @@ static int is_in_own_context(const struct sl_call *c, const struct sl_item *item
 }
 
 /* Calls that name neither stream nor context act on the one that their thread used last. */
-static void use_context(struct sl_enact *e, uint32_t thread, const struct sl_context *context)
+static void use_context(struct sl_edges *e, uint32_t thread, const struct sl_context *context)
 {
     uint64_t *place;
 
@@ -80,7 +83,7 @@ static void use_context(struct sl_enact *e, uint32_t thread, const struct sl_con
         return;
     /* Threads come and go: those that are forgotten tell it by their next operation. */
     if (e->context_of.used * sizeof *e->context_of.slot >
-        e->streams->store->cap_bytes / CONTEXTS_SHARE)
+        e->streams.store->cap_bytes / CONTEXTS_SHARE)
         sl_map_free(&e->context_of);
     place = sl_map_put(&e->context_of, thread);
     if (!place)
@@ -102,22 +105,16 @@ static void remember_context(struct sl_call *c)
 
 /* ---- operations ---- */
 
-static void mark_overlapping(struct sl_set *set)
-{
-    for (struct sl_link *at = set->first; at; at = at->next)
-        at->overlapping = 1;
-}
-
 /* Calls that came after it were told before. */
 static int is_late(const struct sl_call *c)
 {
     return c->item->correlation < c->e->last_correlation &&
-           c->by.from_ns < c->e->streams->horizon_ns;
+           c->by.from_ns < c->e->streams.horizon_ns;
 }
 
 struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
 {
-    struct sl_streams *streams = c->e->streams;
+    struct sl_streams *streams = &c->e->streams;
     struct sl_stream *stream = sl_call_stream(c, item);
     struct sl_edge_op pub = {.correlation = item->correlation,
                              .graph_node = item->id,
@@ -138,29 +135,15 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
     if (sl_stream_push(streams, stream, &pub, &c->by, &before, &previous_end_ns, &op) != 0)
         c->e->starved = 1;
     if (op) {
-        if (!op->older ||
-            op->older->by.correlation != op->by.correlation) /* of a graph: its first */
-            sl_call_waits_meanwhile(c, op, &before);
-        if (before.first && sl_call_is_overtaken(c, item, &previous_end_ns))
-            mark_overlapping(&before);
-        sl_waits_operation(c->e->waits, op, &before, previous_end_ns);
+        if (before.first && sl_call_is_joined(c, item))
+            sl_set_mark(&before);
+        sl_waits_operation(&c->e->waits, op, &before, previous_end_ns);
         c->last_op = op;
-        if (is_late(c) && op->pub.end_ns <= c->e->waits->closed_ns)
+        if (is_late(c) && op->pub.end_ns <= c->e->waits.closed_ns)
             sl_call_lose(c, SL_EDGE_LOST_GAVE_UP);
     }
     sl_set_clear(streams, &before);
     return op;
-}
-
-/* Foreign files do not say which streams are blocking: what the legacy default stream came behind
- * is left out. */
-static void count_flag_unknown(struct sl_call *c, const struct sl_stream *stream)
-{
-    const struct sl_stream *recent = stream->context->recent;
-
-    if (c->e->opt->foreign && !stream->flags && stream->id == SL_STREAM_LEGACY && recent &&
-        recent != stream)
-        sl_call_lose(c, SL_EDGE_LOST_FLAG_UNKNOWN);
 }
 
 /* Which streams of which contexts are concerned stands in no record: each may be, as those that are
@@ -172,9 +155,9 @@ static struct sl_op *enqueue_serialized(struct sl_call *c, const struct sl_item 
     struct sl_op *op;
 
     earlier.correlation--;
-    sl_stream_follow(c->e->streams, sl_call_stream(c, item), &unknown, SL_VIA_LEGACY, &earlier);
+    sl_stream_follow(&c->e->streams, sl_call_stream(c, item), &unknown, SL_VIA_LEGACY, &earlier);
     op = sl_call_enqueue(c, item);
-    sl_streams_follow_unknown(c->e->streams, &c->by);
+    sl_streams_note_unknown(&c->e->streams, SL_UNKNOWN_CONTEXT_WAIT, &c->by, 0);
     return op;
 }
 
@@ -187,46 +170,12 @@ static void operations(struct sl_call *c)
         if (!sl_item_is_operation(item) || sl_call_is_node(c, item))
             continue;
         sl_call_stream(c, item)->plain = 1;
-        count_flag_unknown(c, sl_call_stream(c, item));
+        sl_foreign_operation(c, item);
         op =
             sl_call_is_serialized(c, item) ? enqueue_serialized(c, item) : sl_call_enqueue(c, item);
         if (op && item->kind != SL_EV_KERNEL) /* most are kernels */
             sl_call_copy_waits(c, item, op);
     }
-}
-
-/* ---- operations without a row ---- */
-
-static int has_operation(const struct sl_call *c)
-{
-    for (size_t i = 0; i < c->count; i++)
-        if (sl_item_is_operation(&c->item[i]))
-            return 1;
-    return 0;
-}
-
-/* Of files of torch.profiler's, which do not say what Kineto left out. A node of a graph has no row
- * when it is captured, and a copy or memset of 0 bytes never has one. */
-static int has_missing(const struct sl_call *c)
-{
-    int is_launch = c->class == SL_CALL_KERNEL_LAUNCH || c->class == SL_CALL_GRAPH_LAUNCH;
-
-    return c->cpu && (c->cpu->flags & SL_EVF_LAUNCH) && !c->e->captures &&
-           (is_launch || c->by.to_ns - c->by.from_ns > NOTHING_NS) && !has_operation(c);
-}
-
-static void look_for_missing(struct sl_call *c)
-{
-    if (has_missing(c)) {
-        sl_streams_miss(c->e->streams, &c->by);
-        /* It may have waited for its own. */
-        if (c->class == SL_CALL_BLOCKING_COPY || c->class == SL_CALL_ASYNC_COPY)
-            sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
-    }
-    if (c->class == SL_CALL_CAPTURE_BEGIN)
-        c->e->captures++;
-    else if (c->class == SL_CALL_CAPTURE_END && c->e->captures)
-        c->e->captures--;
 }
 
 /* ---- events ---- */
@@ -235,7 +184,7 @@ static void look_for_missing(struct sl_call *c)
  * records. */
 static void record_event(struct sl_call *c, const struct sl_item *item, struct sl_set *set)
 {
-    struct sl_streams *streams = c->e->streams;
+    struct sl_streams *streams = &c->e->streams;
     struct sl_stream *stream = sl_call_stream(c, item);
 
     sl_set_open(streams, set);
@@ -246,8 +195,8 @@ static void record_event(struct sl_call *c, const struct sl_item *item, struct s
     else {
         stream->plain = 1; /* on a branch nobody can record */
         sl_stream_collect(streams, stream, 0, &c->by, set);
-        if (sl_call_is_joined(c, stream)) {
-            mark_overlapping(set);
+        if (sl_call_is_joined(c, item)) {
+            sl_set_mark(set);
             if (!set->first) /* it may stand for something */
                 set->lost |= 1u << SL_EDGE_LOST_AMBIGUOUS;
         }
@@ -266,20 +215,20 @@ static void record_events(struct sl_call *c)
         if (item->kind != SL_EV_CUDA_EVENT)
             continue;
         is_named = 1;
-        err = sl_records_put(c->e->records, sl_call_stream(c, item)->context->id, item->name,
+        err = sl_records_put(&c->e->records, sl_call_stream(c, item)->context->id, item->name,
                              item->id, &c->by, &record);
         c->e->starved |= err == -ENOMEM;
         if (err)
             continue;
         record_event(c, item, &set);
-        sl_records_fill(c->e->records, record, &set);
+        sl_records_fill(&c->e->records, record, &set);
     }
     if (c->class == SL_CALL_CONTEXT_RECORD && c->cpu->more == 0 && !is_named &&
-        c->e->records->unnamed < c->by.correlation)
-        c->e->records->unnamed = c->by.correlation;
+        c->e->records.unnamed < c->by.correlation)
+        c->e->records.unnamed = c->by.correlation;
 }
 
-void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count)
+void sl_apply_call(struct sl_edges *e, const struct sl_item *item, size_t count)
 {
     struct sl_call c = {.e = e, .item = item, .count = count};
 
@@ -287,16 +236,15 @@ void sl_enact_call(struct sl_enact *e, const struct sl_item *item, size_t count)
     c.is_graph = is_graph(&c);
     if (c.by.from_ns && c.by.from_ns < e->begin_ns)
         return;
-    sl_waits_close(e->waits, c.by.from_ns);
-    if (c.by.from_ns > e->streams->horizon_ns)
-        e->streams->horizon_ns = c.by.from_ns;
+    sl_waits_close(&e->waits, c.by.from_ns);
+    if (c.by.from_ns > e->streams.horizon_ns)
+        e->streams.horizon_ns = c.by.from_ns;
     remember_context(&c);
     if (c.is_graph)
         sl_call_graph(&c);
     else
         operations(&c);
-    if (e->opt->foreign)
-        look_for_missing(&c);
+    sl_foreign_find_missing(&c);
     record_events(&c);
     sl_call_waits(&c);
     if (item->correlation > e->last_correlation)

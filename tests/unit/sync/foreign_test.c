@@ -1,5 +1,5 @@
 /*
- * edge_foreign_test.c - files of torch.profiler's in which some waits have no row: what such a wait
+ * foreign_test.c - files of torch.profiler's in which some waits have no row: what such a wait
  * may have been for is not told as a fact, and what it cannot have been for stays one.
  */
 #include "sync/job.h"
@@ -159,14 +159,14 @@ static void many_waits_without_a_row_leave_others_known(void **state)
 
     job_record(j, 13, 3, 7, 13);
     job_wait_event(j, 13, 3, 7, 15);
-    for (unsigned i = 0; i < 2 * SL_ANYWHERE_KEPT; i++)
+    for (unsigned i = 0; i < 2 * SL_UNKNOWN_KEPT; i++)
         job_call(j, STREAM_WAIT, 30 + 2 * i, 31 + 2 * i);
     uint64_t sync = job_stream_sync(j, 13, 200, 202);
 
     sl_edges_flush(j->edges);
     assert_int_equal(j->count, 1);
     assert_wait(job_edge(j, a, sync), SL_EDGE_STREAM_SYNC, 0, 2, 0);
-    assert_int_equal(job_lost(j), 2 * SL_ANYWHERE_KEPT);
+    assert_int_equal(job_lost(j), 2 * SL_UNKNOWN_KEPT);
     job_end(j);
 }
 

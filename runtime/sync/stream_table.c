@@ -1,16 +1,14 @@
 /*
- * stream_place.c - which streams there are: made when first named, found by their ids and numbers,
- * in order of use, and forgotten when there are many and they have run dry.
+ * stream_table.c - the table of streams and contexts: made when first named, found by id or number,
+ * listed in order of use, and forgotten when there are many and they have run dry.
  *
- * Entered by its owner alone.
+ * Entered by the engine's owner alone. Owns the streams, the contexts and the table.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "sync/stream_state_impl.h"
 
 enum {
-    FIRST_NUMBERS = 256,
     SHARE = 2,         /* of all memory */
     LOOKS = 8,         /* for a stream to forget, at one that is made */
     SLOTS_USUAL = 4,   /* of a map, for one key */
@@ -49,15 +47,12 @@ void sl_streams_free(struct sl_streams *s)
 /* CUPTI numbers contexts in the process; a file may have several processes' devices. */
 static struct sl_context *get_context(struct sl_streams *s, uint16_t device, uint32_t id)
 {
-    uint64_t apart = s->one_process ? 0 : (uint64_t)device << 32;
-    uint64_t *place = sl_map_put(&s->context_by_id, (apart | id) + 1);
-    struct sl_context *context;
+    uint64_t key = ((s->one_process ? 0 : (uint64_t)device << 32) | id) + 1;
+    struct sl_context *context = sl_map_get(&s->context_by_id, key);
 
-    if (!place)
-        return NULL;
-    if (*place)
-        return (struct sl_context *)(uintptr_t)*place;
-    context = sl_pool_get(&s->contexts);
+    if (context)
+        return context;
+    context = sl_map_make(&s->context_by_id, &s->contexts, key);
     if (!context)
         return NULL;
     *context = (struct sl_context){.id = id,
@@ -67,7 +62,6 @@ static struct sl_context *get_context(struct sl_streams *s, uint16_t device, uin
                                    .over.to_ns = UINT64_MAX,
                                    .seen_ns = s->unseen ? UINT64_MAX : 0};
     s->all_contexts = context;
-    *place = (uintptr_t)context;
     return context;
 }
 
@@ -90,6 +84,15 @@ void sl_stream_leave_list(struct sl_stream *stream)
     stream->listed = 0;
 }
 
+/* Its list, or those that left it. */
+static void leave(struct sl_stream *stream)
+{
+    if (stream->listed)
+        sl_stream_leave_list(stream);
+    else if (stream->active_ns)
+        stream->context->left--;
+}
+
 /* The context's list stays in order of use; nearly always the stream goes to its head. */
 void sl_stream_use(struct sl_stream *stream, uint64_t ns)
 {
@@ -97,13 +100,9 @@ void sl_stream_use(struct sl_stream *stream, uint64_t ns)
 
     if (stream->listed && stream->active_ns >= ns)
         return;
-    if (stream->listed)
-        sl_stream_leave_list(stream);
-    else if (stream->active_ns)
-        stream->context->left--;
+    leave(stream);
     stream->listed = 1;
-    if (stream->active_ns < ns)
-        stream->active_ns = ns;
+    stream->active_ns = sl_later(stream->active_ns, ns);
     for (at = *head; at && at->active_ns > stream->active_ns; at = at->used_before)
         before = at;
     stream->used_before = at;
@@ -144,22 +143,24 @@ static int can_go(const struct sl_streams *s, const struct sl_stream *stream)
     return !stream->newest || had_ended(s, stream->newest);
 }
 
-/* 0, or -EBUSY: some set holds an operation of it. */
-static int forget_stream(struct sl_streams *s, struct sl_stream *stream)
+void sl_stream_empty(struct sl_streams *s, struct sl_stream *stream, uint64_t seen_ns)
 {
-    sl_no_earlier(&stream->context->gone_ns, sl_stream_over_ns(stream));
     sl_ops_drop(s, stream->newest);
     sl_set_clear(s, &stream->extra);
     stream->newest = stream->pushed = NULL;
     stream->kept = 0;
     stream->trim_at = SL_STREAM_TRIM_AT;
-    stream->seen_ns = 0;
+    stream->seen_ns = seen_ns;
     stream->trimmed = 0;
-    if (stream->listed)
-        sl_stream_leave_list(stream);
-    else if (stream->active_ns)
-        stream->context->left--;
+    leave(stream);
     stream->active_ns = 0;
+}
+
+/* 0, or -EBUSY: some set holds an operation of it. */
+static int forget_stream(struct sl_streams *s, struct sl_stream *stream)
+{
+    stream->context->gone_ns = sl_later(stream->context->gone_ns, sl_stream_over_ns(stream));
+    sl_stream_empty(s, stream, 0);
     if (stream->ops)
         return -EBUSY;
     sl_map_drop(&s->by_id, key_of(stream->context, stream->id));
@@ -193,22 +194,16 @@ static int take_place(struct sl_streams *s, uint32_t *number)
 
 static int number(struct sl_streams *s, struct sl_stream *stream)
 {
+    struct sl_stream **all;
+
     if (s->count >= s->most && take_place(s, &stream->number) == 0) {
         s->numbered[stream->number] = stream;
         return 0;
     }
-    if (s->count == s->numbered_slots) {
-        size_t slots = s->count ? s->count * 2 : FIRST_NUMBERS;
-        struct sl_stream **all = sl_store_map(s->store, slots * sizeof *all);
-
-        if (!all)
-            return -ENOMEM;
-        if (s->count)
-            memcpy(all, s->numbered, s->count * sizeof *all);
-        sl_store_unmap(s->store, s->numbered, s->numbered_slots * sizeof *all);
-        s->numbered = all;
-        s->numbered_slots = slots;
-    }
+    all = sl_store_more(s->store, s->numbered, &s->numbered_slots, s->count + 1, sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    s->numbered = all;
     stream->number = (uint32_t)s->count;
     s->numbered[s->count++] = stream;
     return 0;
@@ -226,7 +221,7 @@ static void set_flags(struct sl_stream *stream, uint32_t flags)
 
 static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *owner, uint32_t id)
 {
-    struct sl_stream *made = sl_pool_get(&s->streams);
+    struct sl_stream *made = sl_map_make(&s->by_id, &s->streams, key_of(owner, id));
     int lost;
 
     if (!made)
@@ -237,11 +232,11 @@ static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *ow
                                .over.to_ns = UINT64_MAX,
                                .seen_ns = owner->seen_ns,
                                .trim_at = SL_STREAM_TRIM_AT};
-    if (!sl_map_put(&s->by_id, key_of(owner, id)))
-        goto fail_key;
-    if (number(s, made) != 0)
-        goto fail_number;
-    *sl_map_find(&s->by_id, key_of(owner, id)) = (uintptr_t)made;
+    if (number(s, made) != 0) {
+        sl_map_drop(&s->by_id, key_of(owner, id));
+        sl_pool_put(&s->streams, made);
+        return NULL;
+    }
     set_flags(made, sl_flags_get(&s->flags, owner->number, id, &lost));
     s->flags_lost += (uint64_t)lost;
     /* Its flag comes with its first row, but others may have come behind it by then. */
@@ -250,24 +245,16 @@ static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *ow
     if (id == SL_STREAM_NONE)
         owner->any = made;
     return made;
-
-fail_number:
-    sl_map_drop(&s->by_id, key_of(owner, id));
-fail_key:
-    sl_pool_put(&s->streams, made);
-    return NULL;
 }
 
 struct sl_stream *sl_streams_get(struct sl_streams *s, uint16_t device, uint32_t context,
                                  uint32_t stream)
 {
     struct sl_context *owner = get_context(s, device, context);
-    uint64_t *place = owner ? sl_map_find(&s->by_id, key_of(owner, stream)) : NULL;
-    struct sl_stream *found;
+    struct sl_stream *found = owner ? sl_map_get(&s->by_id, key_of(owner, stream)) : NULL;
 
-    if (!owner)
-        return NULL;
-    found = place ? (struct sl_stream *)(uintptr_t)*place : make_stream(s, owner, stream);
+    if (owner && !found)
+        found = make_stream(s, owner, stream);
     if (found)
         found->touched = 1;
     return found;
@@ -283,11 +270,11 @@ void sl_streams_flags(struct sl_streams *s, uint16_t device, uint32_t context, u
                       uint32_t flags)
 {
     struct sl_context *owner = get_context(s, device, context);
-    uint64_t *place = owner ? sl_map_find(&s->by_id, key_of(owner, stream)) : NULL;
+    struct sl_stream *found = owner ? sl_map_get(&s->by_id, key_of(owner, stream)) : NULL;
 
     if (!owner || flags == 0 || flags > SL_STREAM_FLAG_LEGACY)
         return;
     sl_flags_put(&s->flags, owner->number, stream, flags);
-    if (place)
-        set_flags((struct sl_stream *)(uintptr_t)*place, flags);
+    if (found)
+        set_flags(found, flags);
 }

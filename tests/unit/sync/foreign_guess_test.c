@@ -1,5 +1,5 @@
 /*
- * wait_guess_test.c - waits of torch.profiler's files of which no row says what they were for.
+ * foreign_guess_test.c - waits of torch.profiler's files of which no row says what they were for.
  *
  * Every test says the whole list of edges: a false one fails it as much as a missing one.
  */

@@ -1,5 +1,5 @@
 /*
- * enact_test.c - the order in which calls put their operations on streams.
+ * apply_test.c - the order in which calls put their operations on streams.
  *
  * Every test says the whole list of edges: a false one fails it as much as a missing one.
  */

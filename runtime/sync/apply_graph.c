@@ -1,13 +1,15 @@
 /*
- * enact_graph.c - what the launch of a graph did: one call, many operations.
+ * apply_graph.c - applies the launch of a graph: one call, many operations.
  *
- * Entered by its owner alone. The graph comes behind what its launch stream held and behind the
- * launch before of the same executable; what follows on the stream comes behind all of the graph.
- * Branches have streams of their own, which no application made. Which node comes behind which is
- * known if it was told when the graph was built (node_state.h); else a branch has the order of its
- * stream alone.
+ * The graph comes behind what its launch stream held and behind the launch before of the same
+ * executable. What follows on the stream comes behind all of the graph. Branches run on streams of
+ * their own, which no application made. Which node depends on which is known if it was told when
+ * the graph was built (node_state.h); else a branch has the order of its stream alone.
+ *
+ * Entered by the engine's owner alone. Owns no memory: a launch's references are dropped at its
+ * end.
  */
-#include "sync/enact_impl.h"
+#include "sync/apply.h"
 
 #include <errno.h>
 
@@ -36,21 +38,13 @@ static int is_root(const struct sl_call *c, const struct sl_item *node)
     return 1;
 }
 
-/* The graph's call as seen by its nodes: they come behind whatever it brought to their streams. */
-static struct sl_moment right_before(const struct sl_call *c)
+/* The stream comes behind the set right before the call, so that the graph's nodes there do. */
+static void follow(struct sl_call *c, struct sl_stream *stream, const struct sl_set *set)
 {
-    struct sl_moment when = c->by;
+    struct sl_moment earlier = c->by;
 
-    when.correlation--;
-    return when;
-}
-
-/* A branch that begins the graph comes behind what the launch came behind. */
-static void enter_branch(struct sl_call *c, struct sl_stream *branch, const struct sl_set *entry)
-{
-    struct sl_moment earlier = right_before(c);
-
-    sl_stream_follow(c->e->streams, branch, entry, SL_VIA_GRAPH, &earlier);
+    earlier.correlation--;
+    sl_stream_follow(&c->e->streams, stream, set, SL_VIA_GRAPH, &earlier);
 }
 
 /* ---- launched before ---- */
@@ -58,7 +52,7 @@ static void enter_branch(struct sl_call *c, struct sl_stream *branch, const stru
 static struct sl_exec *executable(struct sl_call *c)
 {
     int lost = 0;
-    struct sl_exec *exec = sl_execs_get(c->e->execs, c->item, c->count, &lost);
+    struct sl_exec *exec = sl_execs_get(&c->e->execs, c->item, c->count, &lost);
 
     if (lost)
         sl_call_lose(c, SL_EDGE_LOST_MEMORY);
@@ -71,7 +65,7 @@ static uint32_t why_unknown(const struct sl_call *c, const struct sl_exec *exec)
 {
     int unseen = 0;
 
-    if (c->e->opt->foreign)
+    if (c->e->opt.foreign)
         return 0;
     if (!exec)
         return 1u << SL_EDGE_LOST_NO_RECORD;
@@ -90,7 +84,7 @@ static int is_launched_there(const struct sl_exec *exec, const struct sl_stream 
  * already: its stream's own order says so, and in another way. */
 static void add_last(struct sl_call *c, const struct sl_exec *exec, struct sl_set *entry)
 {
-    sl_set_open(c->e->streams, entry);
+    sl_set_open(&c->e->streams, entry);
     entry->lost |= exec->ends.lost;
     for (const struct sl_link *at = exec->ends.first; at; at = at->next) {
         struct sl_link link = *at;
@@ -98,7 +92,7 @@ static void add_last(struct sl_call *c, const struct sl_exec *exec, struct sl_se
         link.via = SL_VIA_GRAPH;
         link.by = exec->by;
         link.overlapping |= (uint8_t)sl_moments_overlap(&exec->by, &c->by);
-        sl_set_add(c->e->streams, entry, &link);
+        sl_set_add(&c->e->streams, entry, &link);
     }
 }
 
@@ -106,8 +100,7 @@ static void add_last(struct sl_call *c, const struct sl_exec *exec, struct sl_se
 static void follow_last(struct sl_call *c, const struct sl_exec *exec, struct sl_stream *launch,
                         const struct sl_set *entry, uint32_t lost)
 {
-    struct sl_streams *streams = c->e->streams;
-    struct sl_moment earlier = right_before(c);
+    struct sl_streams *streams = &c->e->streams;
     struct sl_set last = {0};
 
     sl_set_open(streams, &last);
@@ -115,7 +108,7 @@ static void follow_last(struct sl_call *c, const struct sl_exec *exec, struct sl
     for (const struct sl_link *at = entry->first; at; at = at->next)
         if (exec && at->via == SL_VIA_GRAPH && at->by.correlation == exec->by.correlation)
             sl_set_add(streams, &last, at);
-    sl_stream_follow(streams, launch, &last, SL_VIA_GRAPH, &earlier);
+    follow(c, launch, &last);
     sl_set_clear(streams, &last);
 }
 
@@ -138,10 +131,10 @@ static void remember(struct sl_call *c, struct sl_exec *exec, const struct sl_st
                      struct sl_set *ends)
 {
     if (!exec || sl_moment_precedes(&c->by, &exec->by)) {
-        sl_set_clear(c->e->streams, ends);
+        sl_set_clear(&c->e->streams, ends);
         return;
     }
-    sl_set_clear(c->e->streams, &exec->ends);
+    sl_set_clear(&c->e->streams, &exec->ends);
     exec->ends = *ends;
     exec->by = c->by;
     exec->context = launch ? launch->context->id : SL_STREAM_NONE;
@@ -172,8 +165,8 @@ static int know_nodes(struct launch *l)
 
         if (!sl_call_is_node(c, &c->item[i]))
             continue;
-        node = sl_nodes_find(c->e->nodes, c->item[i].id);
-        original = node ? sl_nodes_find(c->e->nodes, node->original) : NULL;
+        node = sl_nodes_find(&c->e->nodes, c->item[i].id);
+        original = node ? sl_nodes_find(&c->e->nodes, node->original) : NULL;
         if (!original || node->unclear || (home && node->home != home) ||
             original->launch == c->by.correlation + 1)
             return 0;
@@ -200,7 +193,7 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
         sources->lost |= 1u << (item->start_ns ? SL_EDGE_LOST_CYCLE : SL_EDGE_LOST_GAVE_UP);
         return;
     }
-    sl_set_add(l->c->e->streams, sources,
+    sl_set_add(&l->c->e->streams, sources,
                &(struct sl_link){.op = source->op, .by = l->c->by, .via = SL_VIA_GRAPH});
 }
 
@@ -209,7 +202,7 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
  * if that may come behind something else. */
 static struct sl_node *find_source(const struct launch *l, uint64_t id)
 {
-    struct sl_node *original = sl_nodes_find(l->c->e->nodes, id);
+    struct sl_node *original = sl_nodes_find(&l->c->e->nodes, id);
     uint64_t launch = l->c->by.correlation + 1;
 
     if (!original)
@@ -262,17 +255,16 @@ static int collect_sources(struct launch *l, const struct sl_node *node, uint32_
 /* 0, or -EAGAIN. */
 static int come_behind_sources(struct launch *l, size_t i, struct sl_stream *stream)
 {
-    struct sl_streams *streams = l->c->e->streams;
-    struct sl_moment earlier = right_before(l->c);
+    struct sl_streams *streams = &l->c->e->streams;
     struct sl_set sources = {0};
     int found;
 
     sl_set_open(streams, &sources);
     found = collect_sources(l, l->launched[i].node, (uint32_t)i + 1, &sources, 0);
     if (found > 0)
-        sl_stream_follow(streams, stream, &sources, SL_VIA_GRAPH, &earlier);
+        follow(l->c, stream, &sources);
     else if (found == 0 && stream != l->stream)
-        enter_branch(l->c, stream, &l->entry);
+        follow(l->c, stream, &l->entry);
     sl_set_clear(streams, &sources);
     return found < 0 ? found : 0;
 }
@@ -288,7 +280,7 @@ static void let_operations_go(struct launch *l)
 {
     for (size_t i = 0; l->launched && i < l->c->count; i++)
         if (l->launched[i].op)
-            sl_op_unref(l->c->e->streams, l->launched[i].op);
+            sl_op_unref(&l->c->e->streams, l->launched[i].op);
 }
 
 /* ---- the launch ---- */
@@ -300,7 +292,7 @@ static void begin_branch(struct launch *l, const struct sl_item *item, struct sl
         return;
     l->branches++;
     if (!l->launched && is_root(l->c, item))
-        enter_branch(l->c, stream, &l->entry);
+        follow(l->c, stream, &l->entry);
 }
 
 /* Nodes without a time stand last. In truth each may have been anywhere on its stream. */
@@ -343,16 +335,16 @@ static void collect_ends(const struct launch *l, struct sl_set *ends)
     struct sl_moment after = c->by;
 
     after.correlation++;
-    sl_set_open(c->e->streams, ends);
+    sl_set_open(&c->e->streams, ends);
     for (size_t i = 0; i < c->count; i++) {
         if (!sl_item_is_operation(&c->item[i]) || (l->launched && l->launched[i].is_source))
             continue;
         if (l->launched && l->launched[i].op)
             sl_set_add(
-                c->e->streams, ends,
+                &c->e->streams, ends,
                 &(struct sl_link){.op = l->launched[i].op, .by = c->by, .via = SL_VIA_GRAPH});
         else
-            sl_stream_tail(c->e->streams, sl_call_stream(c, &c->item[i]), &after, SL_VIA_GRAPH,
+            sl_stream_tail(&c->e->streams, sl_call_stream(c, &c->item[i]), &after, SL_VIA_GRAPH,
                            ends);
     }
 }
@@ -371,13 +363,13 @@ static uint64_t ended_ns(const struct sl_call *c)
 
 void sl_call_graph(struct sl_call *c)
 {
-    struct sl_streams *streams = c->e->streams;
+    struct sl_streams *streams = &c->e->streams;
     struct sl_exec *exec = executable(c);
-    struct launch l = {.c = c, .stream = launch_stream(c), .look = ++c->e->nodes->looks};
+    struct launch l = {.c = c, .stream = launch_stream(c), .look = ++c->e->nodes.looks};
     struct sl_set ends = {0};
 
-    if (c->e->nodes->count)
-        l.launched = sl_execs_launched(c->e->execs, c->count);
+    if (c->e->nodes.count)
+        l.launched = sl_execs_launched(&c->e->execs, c->count);
     if (l.launched && !know_nodes(&l))
         l.launched = NULL;
     if (l.stream) {
@@ -390,7 +382,7 @@ void sl_call_graph(struct sl_call *c)
     run_nodes(&l);
     collect_ends(&l, &ends);
     if (!l.stream)
-        sl_streams_follow_graph(streams, &c->by, ended_ns(c));
+        sl_streams_note_unknown(streams, SL_UNKNOWN_GRAPH, &c->by, ended_ns(c));
     else if (l.branches)
         sl_stream_follow(streams, l.stream, &ends, SL_VIA_GRAPH, &c->by);
     let_operations_go(&l);

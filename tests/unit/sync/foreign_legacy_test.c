@@ -1,5 +1,6 @@
 /*
- * wait_legacy_test.c - waits for the legacy default stream in files that have no flags of streams.
+ * foreign_legacy_test.c - waits for the legacy default stream in files that have no flags of
+ * streams.
  *
  * Every test says the whole list of edges and of what was left out.
  */

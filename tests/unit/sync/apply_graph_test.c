@@ -1,5 +1,5 @@
 /*
- * enact_graph_test.c - what the launch of a graph did: what it comes behind, and what behind it.
+ * apply_graph_test.c - what the launch of a graph did: what it comes behind, and what behind it.
  *
  * Every test says the whole list of edges: a false one fails it as much as a missing one.
  */

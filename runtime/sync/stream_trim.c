@@ -1,0 +1,237 @@
+/*
+ * stream_trim.c - what streams need not hold any more.
+ *
+ * - Which operation of a stream ends last: mostly the latest one. A kernel may begin while the one
+ *   before it runs (programmatic dependent launch) and end first. So each operation knows when the
+ *   last of those before it ended.
+ * - Operations behind the first that had ended before all waits still to come are forgotten.
+ * - Where each request has a stream of its own, the sets that streams wait for and the lists of
+ *   streams would grow with every request. What is over for all that may still be asked, and was
+ *   waited for by some thread, leaves long sets and lists: its edges would have no wait. A call
+ *   whose record comes late still finds the streams that left; what a set has lost is counted.
+ *
+ * Entered by the engine's owner alone. Memory: what is dropped goes back to the store's pools.
+ */
+#include "sync/stream_state_impl.h"
+
+#include <errno.h>
+
+/* ---- which ends last ---- */
+
+enum {
+    LOOKS = 4096 /* back, for one that outlasts those after it */
+};
+
+struct sl_op *sl_op_last_to_end(struct sl_op *op)
+{
+    struct sl_op *last = op;
+
+    for (int looks = LOOKS; !last->no_time && op->older_end_ns > last->pub.end_ns; looks--) {
+        op = op->older;
+        if (!op || looks == 0)
+            return NULL;
+        if (op->pub.end_ns > last->pub.end_ns)
+            last = op;
+    }
+    return last;
+}
+
+void sl_op_note_ends(struct sl_op *op, struct sl_op *above)
+{
+    const struct sl_op *older = op->older;
+    struct sl_op *from = op->stream->newest;
+
+    /* What stands before one without a time may as well have come later. */
+    op->older_end_ns =
+        older && !older->no_time ? sl_later(older->pub.end_ns, older->older_end_ns) : 0;
+    /* What had ended when the next began is outlasted by all that come after that. */
+    if (!above || op->pub.end_ns <= above->pub.start_ns)
+        return;
+    for (struct sl_op *at = from; at != op; at = at->older)
+        if (at->no_time)
+            from = at;
+    for (struct sl_op *at = from; at != op; at = at->older)
+        at->older_end_ns = sl_later(at->older_end_ns, op->pub.end_ns);
+}
+
+/* ---- operations ---- */
+
+/* Of what stands behind `op` the one that outlasts it stays, if there is one. */
+static void drop_behind(struct sl_streams *s, struct sl_stream *stream, struct sl_op *op)
+{
+    struct sl_op *last = sl_op_last_to_end(op);
+
+    while (op->older && op->older != last) {
+        struct sl_op *gone = op->older;
+
+        op->older = gone->older;
+        gone->older = NULL;
+        sl_ops_drop(s, gone);
+        stream->trimmed = 1;
+        if (last && last != op)
+            last->apart = 1;
+    }
+    if (!op->older)
+        return;
+    stream->kept++;
+    stream->trimmed |= last->older != NULL;
+    sl_ops_drop(s, last->older);
+    last->older = NULL;
+}
+
+static int may_be_asked_for(const struct sl_streams *s, const struct sl_op *op)
+{
+    return op->pub.end_ns > s->horizon_ns || s->horizon_ns - op->pub.end_ns < s->keep_ns;
+}
+
+void sl_stream_trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed)
+{
+    struct sl_op *op = stream->newest;
+    int is_passed = op == pushed;
+
+    stream->kept = 1;
+    while ((may_be_asked_for(s, op) || !is_passed) && op->older) {
+        op = op->older;
+        is_passed |= op == pushed;
+        stream->kept++;
+    }
+    drop_behind(s, stream, op);
+    stream->trim_at = stream->kept * 2 > SL_STREAM_TRIM_AT ? stream->kept * 2 : SL_STREAM_TRIM_AT;
+}
+
+static int is_same_call(const struct sl_op *a, const struct sl_op *b)
+{
+    return a && b && a->by.correlation == b->by.correlation;
+}
+
+/* Of a launched graph's nodes the last is the tail, and the first tells what the launch came
+ * behind: those between them are nobody's tail but of calls that overlap it. */
+static void thin(struct sl_streams *s, struct sl_stream *stream)
+{
+    for (struct sl_op *op = stream->newest; op; op = op->older) {
+        const struct sl_op *last = sl_op_last_to_end(op);
+        struct sl_op *between = op->older;
+
+        while (last && between && between != stream->pushed && between != last &&
+               is_same_call(op, between) && is_same_call(between, between->older)) {
+            op->older = between->older;
+            between->older = NULL;
+            sl_ops_drop(s, between);
+            stream->kept--;
+            between = op->older;
+        }
+    }
+}
+
+int sl_streams_make_room(struct sl_streams *s)
+{
+    uint64_t before = 0, after = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        struct sl_stream *stream = s->numbered[i];
+
+        if (!stream->newest)
+            continue;
+        before += stream->kept;
+        sl_stream_trim(s, stream, stream->pushed ? stream->pushed : stream->newest);
+        thin(s, stream);
+        after += stream->kept;
+    }
+    return (before - after) * 8 >= before ? 0 : -ENOMEM;
+}
+
+/* ---- members of sets, and streams of a list ---- */
+
+enum {
+    MEMBERS_KEPT = 16, /* of a set, past or not */
+    STREAMS_KEPT = 64  /* in a list, past or not: few jobs have more of them */
+};
+
+/* But for those whose records come late, no call that was on its way by then is still to be looked
+ * at. */
+static uint64_t past_ns(const struct sl_streams *s)
+{
+    return s->horizon_ns < s->waits_since_ns ? s->horizon_ns : s->waits_since_ns;
+}
+
+/* Some thread waited for it. Of files that others wrote no thread is asked for. */
+static int is_known(const struct sl_op *op)
+{
+    uint64_t ns = sl_op_enqueued_ns(op);
+
+    return ns <= op->stream->covered_ns || ns <= op->stream->context->covered_ns;
+}
+
+static int is_past(const struct sl_streams *s, const struct sl_op *op)
+{
+    return !op->no_time && sl_op_all_ended_ns(op) <= past_ns(s) && is_known(op);
+}
+
+static int is_link_past(const struct sl_streams *s, const struct sl_link *link)
+{
+    return link->by.to_ns <= past_ns(s) && is_past(s, link->op);
+}
+
+void sl_stream_drop_past(struct sl_streams *s, struct sl_stream *stream)
+{
+    struct sl_link **at = &stream->extra.first;
+
+    for (int kept = 0; *at; kept++) {
+        struct sl_link *link = *at;
+
+        if (kept < MEMBERS_KEPT || !is_link_past(s, link)) {
+            at = &link->next;
+            continue;
+        }
+        *at = link->next;
+        stream->dropped_ns = sl_later(stream->dropped_ns, sl_op_all_ended_ns(link->op));
+        sl_link_drop(s, link);
+    }
+}
+
+static int is_stream_past(const struct sl_streams *s, const struct sl_stream *stream)
+{
+    const struct sl_moment now = {.from_ns = past_ns(s)};
+    const struct sl_op *newest = stream->newest;
+    const struct sl_look look = sl_look_at(stream, newest, &now);
+
+    /* What whole contexts were made to wait for is compared with each stream's own operations. */
+    if (stream->extra.lost || s->unknown[SL_UNKNOWN_CONTEXT_WAIT].count ||
+        (newest ? !is_past(s, newest) : stream->trimmed) || sl_look_unseen(s, &look))
+        return 0;
+    for (const struct sl_link *at = stream->extra.first; at; at = at->next)
+        if (!is_link_past(s, at))
+            return 0;
+    return 1;
+}
+
+static void leave_if_past(const struct sl_streams *s, struct sl_stream *stream)
+{
+    struct sl_context *context = stream->context;
+
+    if (!is_stream_past(s, stream))
+        return;
+    sl_stream_leave_list(stream);
+    context->left++;
+    context->left_ns = sl_later(context->left_ns, sl_stream_over_ns(stream));
+}
+
+struct sl_stream *sl_walk_next(struct sl_walk *w)
+{
+    if (w->at && ++w->passed > STREAMS_KEPT)
+        leave_if_past(w->s, w->at);
+    w->at = w->next && w->next->active_ns > w->since_ns ? w->next : NULL;
+    if (w->at) {
+        w->next = w->at->used_before;
+        return w->at;
+    }
+    if (!w->context->left || !sl_moment_is_late(w->when, w->context->left_ns))
+        return NULL;
+    while (w->left < w->s->count) {
+        struct sl_stream *stream = w->s->numbered[w->left++];
+
+        if (stream->context == w->context && !stream->listed && stream->active_ns > w->since_ns)
+            return stream;
+    }
+    return NULL;
+}
