@@ -7,8 +7,8 @@
  * line in the pipeline's list.
  *
  * Calls for one window: open, with its file; then events, edges, complete and sync in any order;
- * then close. Outside of windows only events is called, with what later windows need: names,
- * devices, streams (SL_EV_META_*) and CUDA event records.
+ * then close. Outside of windows only events is called, for what later windows need: names,
+ * devices, streams (SL_EV_META_*) and CUDA event records. Rows that come then are to be ignored.
  *
  * Errors: a function that returns -errno has spoilt this output's window, and so has a file that
  * cannot be made. The list logs that, calls fail, and leaves the file as .part. After that the
@@ -56,8 +56,9 @@ struct sl_output_functions {
 
     /* A window begins. `file` is open, or NULL for an output that has no file for each window. */
     int (*open)(void *output, const struct sl_trace_meta *meta, struct sl_window_file *file);
-    /* Rows of the window and META events in the order of the ring. Rows that begin or end outside
-     * the window are left out (SL_EVF_ONLY_EDGES), and so is in-band control. */
+    /* Rows of the window and META events, in the order of the ring. Rows of no window
+     * (SL_EVF_ONLY_EDGES) are left out. SL_EV_DELIVERED and SL_EV_KINDS_ON come only where no edges
+     * are looked for, and say nothing then. */
     int (*events)(void *output, const struct sl_event *ev, size_t count);
     int (*edges)(void *output, const struct sl_output_edges *edges);
     int (*complete)(void *output, const struct sl_output_progress *progress);
