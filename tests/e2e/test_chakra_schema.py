@@ -11,7 +11,7 @@ from google.protobuf import descriptor_pb2
 import chakra
 import harness
 
-PROTO = harness.REPO / "runtime" / "write" / "chakra.proto"
+PROTO = harness.REPO / "runtime" / "write" / "chakra" / "chakra.proto"
 
 
 @pytest.fixture(scope="module")

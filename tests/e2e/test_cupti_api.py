@@ -2,6 +2,7 @@
 records have just the fields that are read from 13.4. The same traces from all, and room for others
 beside either."""
 import collections
+import itertools
 import json
 import re
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 import harness
 import player
 from test_neighbour import NEIGHBOUR, kernels_outside, play
+from tiers import full_but
 
 STEPS = "context stream kernel:30 copy event sync graph:2 blocking stream:0 kernel:5 memset syncall"
 NEWER = ["13.2", "13.3", "13.4", "13.5"]
@@ -352,9 +354,10 @@ FUNCTIONS = ["cuptiSubscribe_v2", "cuptiActivityRegisterCallbacks_v2", "cuptiAct
              "cuptiActivitySetAttribute_v2", "cuptiActivityGetAttribute_v2", "cuptiGetTimestamp_v2"]
 
 
-@pytest.mark.parametrize("version", ["13.3", "13.4"])
-@pytest.mark.parametrize("call", [0, 1, 2])
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function, call, version", full_but(
+    [("cuptiSubscribe_v2", 1, "13.4"), ("cuptiActivitySetAttribute_v2", 1, "13.4"),
+     ("cuptiActivityEnable_v2", 2, "13.4")],
+    itertools.product(FUNCTIONS, range(3), ["13.3", "13.4"]), seconds=0.12))
 def test_cupti_function_fails(go, function, call, version):
     run = go("context kernel:10 sync sleep:300 kernel:5 sync return:3", log="warn", cupti_api="v2",
              sim=["--cupti", version, "--fail", f"{function}:{call}:999"])

@@ -175,6 +175,7 @@ def test_the_smallest_memory(go, options):
     assert outcome(run, run.trace()).right > 10
 
 
+@pytest.mark.full(seconds=2.7)
 def test_more_than_memory_holds(go):
     """Much is enqueued behind a kernel that keeps the records back: what cannot be held is given up
     and counted, and not guessed."""

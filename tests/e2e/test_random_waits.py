@@ -11,6 +11,7 @@ import edge_truth
 import harness
 import random_program
 import random_waits
+from tiers import SEED
 
 BATCH = 25
 SHOWN = 5  # of what is wrong
@@ -59,10 +60,20 @@ def run_batch(tmp_path, seeds):
     return right, unsure
 
 
-@pytest.mark.parametrize("first", range(1, 301, BATCH))
-def test_random_programs(tmp_path, first):
+def check_batch(tmp_path, first):
     right, unsure = run_batch(tmp_path, range(first, first + BATCH))
     assert right > 5 * BATCH and unsure < 2 * right
+
+
+@pytest.mark.parametrize("first", range(SEED, SEED + 100, BATCH))
+def test_programs_of_this_commit(tmp_path, first):
+    check_batch(tmp_path, first)
+
+
+@pytest.mark.full(seconds=4.4)
+@pytest.mark.parametrize("first", range(1, 301, BATCH))
+def test_random_programs(tmp_path, first):
+    check_batch(tmp_path, first)
 
 
 def test_what_the_programs_do():

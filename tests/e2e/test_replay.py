@@ -399,6 +399,7 @@ def launches(path, count):
     return path
 
 
+@pytest.mark.full(seconds=3.4)
 def test_a_pool_at_its_cap_is_waited_for(tmp_path):
     """No buffer is completed for a second, and the client has no more of them: a recording waits
     where a run would lose records."""

@@ -216,6 +216,7 @@ def test_last_flush_that_never_returns(go):
     assert len(run.said()) == (missing > 0)
 
 
+@pytest.mark.full(seconds=4.1)
 @pytest.mark.sanitize
 def test_busy_machine(go):
     """Threads that never wait take the processors while the process ends: nothing is lost."""

@@ -22,8 +22,6 @@ ENVIRONMENT = os.environ.get("SL_TEST_TORCH", "torch-2.11")
 
 def pytest_configure(config):
     standstill.pytest_configure(config)
-    # Of the files of tests/e2e that tests here take helpers from.
-    config.addinivalue_line("markers", "sanitize: also run under AddressSanitizer, ThreadSanitizer")
 
 
 def pytest_sessionstart(session):
@@ -54,7 +52,7 @@ def build_observer(python: pathlib.Path) -> None:
         return
     sources = [*(REPO / "python_hook" / name for name in
                  ("torch_ops.cpp", "torch_caller.hpp", "build_observers.sh")),
-               REPO / "runtime" / "collect" / "torch_ops_abi.h"]
+               REPO / "runtime" / "collect" / "torch" / "ops_abi.h"]
     newest = max(p.stat().st_mtime for p in sources)
     built = (REPO / "build" / "observers").glob(f"torch-{minor}*.so")
     if any(path.stat().st_mtime > newest for path in built):
