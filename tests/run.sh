@@ -170,7 +170,8 @@ shell_scripts() {
 analysis() {
     local python
     python=$(tests/venv.sh lint) || return
-    tests/analyse.sh "${python%/*}"
+    # shellcheck disable=SC2046 # none or one word
+    tests/analyse.sh $( ((level < 2)) || echo --all) "${python%/*}"
 }
 
 cupti_versions() {
