@@ -5,8 +5,9 @@
 #     --quick         The release build alone: unit tests, simulated GPU, library, end-to-end tests.
 #     (default)       Also one test of each PyTorch job, operators, lines and hooks; AddressSanitizer
 #                     on unit tests and some end-to-end tests; ThreadSanitizer on unit tests that
-#                     start threads; static analysis of changed files; formatting. At most 15 minutes
-#                     on two quiet processors, from an empty folder.
+#                     start threads; static analysis of changed files; formatting; line lengths and
+#                     commit subjects (tests/lint.py). At most 15 minutes on two quiet processors,
+#                     from an empty folder.
 #     --full          Also all tests marked full (tests/pytest.ini): every case of every sweep, all
 #                     interpreters and simulated CUPTI versions, all PyTorch tests and the comparison
 #                     with libkineto; both sanitizers on everything that has a use for them; static
@@ -261,6 +262,7 @@ if stage build-release build release; then
     if [[ $level != 0 && -z $only ]]; then
         stage format format
         stage shell-scripts shell_scripts
+        stage lint python3 tests/lint.py build/release/tools/syncline
         stage analysis analysis
         if stage build-asan build asan; then
             stage unit-asan unit asan unit-asan ''
