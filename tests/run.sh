@@ -249,7 +249,7 @@ esac
 # Everything else needs the release build.
 if stage build-release build release; then
     stage unit-release unit release unit-release ''
-    stage python python_tests release python "tests/samples tests/gpu" "$tier_marks" -n "$jobs"
+    stage python python_tests release python "tests/samples tests/gpu" "$tier_marks" -n "$jobs" --dist loadfile
     stage library python_tests release library tests/library "$tier_marks"
     stage e2e-release python_tests release e2e-release tests/e2e "$tier_marks" -n "$workers"
     if [[ $level != 0 && $torch == 1 ]]; then

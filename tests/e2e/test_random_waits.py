@@ -310,7 +310,8 @@ def test_who_released_is_noticed(example, point):
 
 def test_an_operation_behind_unseen_work_must_be_marked(tmp_path):
     """The numbers of who has not seen that work are right for an inferred edge alone. Whether the
-    window opens while the stream works on it is the machine's: runs until it did."""
+    window opens while the stream works on it, and the work delays the wait, is the machine's: runs
+    until both are so."""
     program = random_waits.from_text((KEPT[0].parent / "behind_unseen_work.steps").read_text())
     (tmp_path / "steps").write_text(program.text())
     for attempt in range(20):
@@ -329,10 +330,9 @@ def test_an_operation_behind_unseen_work_must_be_marked(tmp_path):
         marked = [edge for edge in edges if edge["basis"] == "inferred"]
         for edge in marked:
             edge["basis"] = "exact"
-        if marked:
-            assert judged()
+        if judged():
             return
-    pytest.fail("no run had an operation behind unseen work")
+    pytest.fail("no run had an operation behind unseen work whose numbers are wrong for an exact edge")
 
 
 def test_a_query_that_waited_is_noticed(tmp_path):

@@ -17,3 +17,12 @@ def full_but(kept, cases, seconds):
             pytest.param(*(case if isinstance(case, tuple) else [case]),
                          marks=pytest.mark.full(seconds=seconds))
             for case in cases]
+
+
+def cupti_versions(versions, seconds=0.2):
+    """For parametrize: without --full the newest CUPTI 12 of these, and of CUPTI 13 the version 13.4
+    or else the newest."""
+    by_number = sorted(versions, key=lambda version: float(version))
+    of_12 = [version for version in by_number if version.startswith("12.")]
+    of_13 = [version for version in by_number if version.startswith("13.")]
+    return full_but(of_12[-1:] + (["13.4"] if "13.4" in of_13 else of_13[-1:]), versions, seconds)
