@@ -74,15 +74,15 @@ SECONDS=0
 
 # Sets cpu_ms to the CPU time of this shell's children that have ended, with theirs.
 read_cpu_ms() {
-    local minutes seconds field
-    times >"$logs/.times.$BASHPID" # not piped: a subshell has its own times
+    local minutes seconds field file=$logs/.times.$BASHPID
+    times >"$file" # not piped: a subshell has its own times
     cpu_ms=0
-    for field in $(tail -n 1 "$logs/.times.$BASHPID"); do
+    for field in $(tail -n 1 "$file"); do
         minutes=${field%m*} seconds=${field#*m}
         seconds=${seconds%s}
         cpu_ms=$((cpu_ms + minutes * 60000 + 10#${seconds%[.,]*} * 1000 + 10#${seconds#*[.,]}))
     done
-    rm "$logs/.times.$BASHPID"
+    rm "$file"
 }
 
 # note_stage NAME WALL_S CPU_MS: a row for tests/report.py --times.
