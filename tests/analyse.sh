@@ -1,10 +1,21 @@
 #!/usr/bin/env bash
-# Static analysis as a gate: clang-tidy (checks in .clang-tidy) on what ships: the library, the tool.
-#   tests/analyse.sh [FOLDER_OF_CLANG_TIDY]      default: that of tests/venv.sh lint
-# Needs the compile commands of build/release.
+# Static analysis as a gate: clang-tidy (checks in .clang-tidy) on the sources that we ship, the
+# library and the tool. Needs the compile commands of build/release.
+#
+#   tests/analyse.sh [--all] [FOLDER_OF_CLANG_TIDY]     default: that of tests/venv.sh lint
+#
+# Without --all, only what changed since the branch left the main one (on the main branch: in its last
+# commit), uncommitted changes included. A changed header is analysed in the source of the same name,
+# else in the first that includes it. Everything is analysed where git cannot tell what changed, and
+# where the checks or clang-tidy itself changed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
+all=0
+if [[ ${1:-} == --all ]]; then
+    all=1
+    shift
+fi
 bin=${1:-}
 if [[ -z $bin ]]; then
     python=$(tests/venv.sh lint) || exit 1
@@ -14,5 +25,47 @@ if [[ ! -f build/release/compile_commands.json ]]; then
     echo "tests/analyse.sh: no build/release/compile_commands.json: cmake --preset release" >&2
     exit 1
 fi
-git ls-files 'runtime/*.c' 'tools/*.c' 'tools/*.cpp' |
-    xargs -P "$(nproc)" -n 4 "$bin/clang-tidy" -p build/release --quiet
+
+# The commit that changes are counted from; fails where there is none.
+find_base() {
+    local ref base=''
+    for ref in origin/HEAD origin/main main; do
+        base=$(git merge-base HEAD "$ref" 2>/dev/null) && break
+    done
+    [[ -n $base ]] || return
+    if [[ $base == "$(git rev-parse HEAD)" ]]; then
+        base=$(git rev-parse --verify --quiet HEAD^) || return
+    fi
+    echo "$base"
+}
+
+# Of the paths on stdin, the sources in which clang-tidy sees them.
+sources_of() {
+    local path
+    while read -r path; do
+        case $path in
+        runtime/*.c | tools/*.c | tools/*.cpp)
+            echo "$path"
+            ;;
+        runtime/*.h | tools/*.h | include/*.h)
+            if [[ -e ${path%.h}.c ]]; then
+                echo "${path%.h}.c"
+            else
+                # The root of includes is the folder's first.
+                git grep -lF "#include \"${path#*/}\"" -- 'runtime/*.c' 'tools/*.c' 'tools/*.cpp' | head -n 1
+            fi
+            ;;
+        esac
+    done
+}
+
+mapfile -t sources < <(find runtime tools -name '*.c' -o -name '*.cpp' | sort)
+if ((!all)) && base=$(find_base); then
+    mapfile -t changed < <(git diff --name-only --diff-filter=d "$base" && git ls-files -o --exclude-standard)
+    if ! printf '%s\n' "${changed[@]}" | grep -xE '\.clang-tidy|tests/python/lint\.txt' >/dev/null; then
+        mapfile -t sources < <(printf '%s\n' "${changed[@]}" | sources_of | sort -u)
+        echo "${#sources[@]} sources changed since ${base:0:10}"
+    fi
+fi
+printf '%s\n' "${sources[@]}" |
+    xargs -r -P "$(nproc)" -n 4 "$bin/clang-tidy" -p build/release --quiet

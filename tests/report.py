@@ -1,10 +1,18 @@
 #!/usr/bin/env python3
-"""Counts individual tests in JUnit files (ctest's and pytest's): prints `PASSED FAILED SKIPPED`
-and then one line per failed test. A ctest entry that is a cmocka program counts as its cases; one
-that died on the way counts as one failure more."""
+"""Counts individual tests in JUnit files (from ctest and pytest): prints `PASSED FAILED SKIPPED`
+and then one line per failed test. A ctest entry that is a cmocka program counts as its cases; a
+program that died counts as one failure more.
+
+    tests/report.py FILE.xml...
+    tests/report.py --times FOLDER WALL_S
+        makes times.json of FOLDER's stages.tsv and JUnit files, and prints the totals"""
+import json
+import pathlib
 import re
 import sys
 import xml.etree.ElementTree as ET
+
+SLOWEST = 25
 
 CMOCKA = re.compile(r"^\[ *(OK|FAILED|SKIPPED) *\] (\w[^\n,:]*)$", re.M)
 
@@ -37,7 +45,39 @@ def read(path: str) -> list[tuple[str, str]]:
     return cases
 
 
+def costs(path: pathlib.Path) -> list[dict]:
+    """The wall and CPU time of each entry of a JUnit file. A ctest entry is a whole program, and ctest
+    measures only its wall time; tests/conftest.py measures CPU time for pytest."""
+    entries = []
+    for case in ET.parse(path).getroot().iter("testcase"):
+        names = [case.get("name", "?")]
+        if case.get("status") is None:
+            names.insert(0, case.get("classname", ""))
+        cpu = case.find("properties/property[@name='cpu_s']")
+        entries.append({"stage": path.stem, "test": "::".join(names),
+                        "wall_s": float(case.get("time") or 0),
+                        "cpu_s": None if cpu is None else float(cpu.get("value"))})
+    return entries
+
+
+def times(folder: pathlib.Path, wall_s: int) -> dict:
+    """Each row of stages.tsv is a stage's name, wall seconds and CPU seconds, children included."""
+    rows = [line.split("\t") for line in (folder / "stages.tsv").read_text().splitlines()]
+    tests = [entry for path in sorted(folder.glob("*.xml")) for entry in costs(path)]
+    tests.sort(key=lambda entry: entry["wall_s"] if entry["cpu_s"] is None else entry["cpu_s"],
+               reverse=True)
+    stages = [{"stage": name, "wall_s": float(wall), "cpu_s": float(cpu)} for name, wall, cpu in rows]
+    return {"wall_s": wall_s, "cpu_s": round(sum(stage["cpu_s"] for stage in stages), 1),
+            "stages": stages, "slowest": tests[:SLOWEST]}
+
+
 def main() -> None:
+    if sys.argv[1] == "--times":
+        path = pathlib.Path(sys.argv[2], "times.json")
+        found = times(path.parent, int(sys.argv[3]))
+        path.write_text(json.dumps(found, indent=1) + "\n")
+        print(f"{found['cpu_s']:.0f} CPU seconds in {found['wall_s']} s; by stage and test: {path}")
+        return
     cases = [case for path in sys.argv[1:] for case in read(path)]
     count = {v: sum(1 for _, verdict in cases if verdict == v) for v in ("OK", "FAILED", "SKIPPED")}
     print(count["OK"], count["FAILED"], count["SKIPPED"])

@@ -1,20 +1,29 @@
 #!/usr/bin/env bash
-# Builds everything and runs all tests. From nothing on two cores: about 40 minutes, --quick 10.
+# Builds syncline and runs its tests on a simulated GPU.
 #
 #   tests/run.sh [--quick | --full | --long] [--without-torch] [--only PATTERN]
-#     --quick         release build alone: unit, simulated GPU, library, end-to-end
-#     (default)       and PyTorch, AddressSanitizer, ThreadSanitizer, static analysis, formatting
-#     --full          and PyTorch 2.7, for CUDA 12; of the oldest and the newest PyTorch that has an
-#                     observer (2.4 and 2.15, if there are wheels for this Python) operators, lines
-#                     and the Python hook; the observers of all versions of PyTorch (9 GB of wheels, one
-#                     after the other), the record tables against every CUPTI version's package, and
-#                     coverage
-#     --long          and the tests marked long (soak runs)
-#     --without-torch leaves out the tests that run PyTorch (a wheel of 0.5 GB, 2 GB on disk)
-#     --only PATTERN  release build; tests whose name matches (ctest -R, pytest -k)
+#     --quick         The release build alone: unit tests, simulated GPU, library, end-to-end tests.
+#     (default)       Also one test of each PyTorch job, operators, lines and hooks; AddressSanitizer
+#                     on unit tests and some end-to-end tests; ThreadSanitizer on unit tests that
+#                     start threads; static analysis of changed files; formatting; line lengths and
+#                     commit subjects (tests/lint.py). At most 15 minutes on two quiet processors,
+#                     from an empty folder.
+#     --full          Also all tests marked full (tests/pytest.ini): every case of every sweep, all
+#                     interpreters and simulated CUPTI versions, all PyTorch tests and the comparison
+#                     with libkineto; both sanitizers on everything that has a use for them; static
+#                     analysis of all files. At most 60 minutes. Run it before an issue is closed.
+#     --long          Also the tests marked long (10,000 seeds, soak runs), PyTorch 2.4, 2.7 and 2.15,
+#                     the observers of all PyTorch versions (9 GB of wheels, one after the other), the
+#                     record tables against every CUPTI version's package, and coverage. Hours.
+#     --without-torch Leaves out the tests that run PyTorch (a wheel of 0.5 GB, 2 GB on disk).
+#     --only PATTERN  The release build; tests of any tier but long whose name matches (ctest -R,
+#                     pytest -k).
 #
-# Logs are in build/test-logs. The last line is `N passed, N failed`, perhaps `, N skipped`; tests are
-# counted one by one (cmocka and pytest cases; a build or an analysis that failed is one).
+# Random tests begin at a seed that comes from the commit's hash; SL_TEST_SEED=N repeats a run.
+#
+# build/test-logs holds the log of each stage and times.json: wall and CPU seconds of each stage, and
+# the 25 slowest tests. The last line printed is `N passed, N failed`, perhaps `, N skipped`. cmocka
+# and pytest cases count one by one; a build or an analysis counts as one.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -51,20 +60,48 @@ export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$PW
 logs=$PWD/build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
+if [[ -z ${SL_TEST_SEED:-} ]]; then
+    SL_TEST_SEED=$((16#$(git rev-parse --short=7 HEAD 2>/dev/null || echo 1)))
+fi
+export SL_TEST_SEED
+echo "random tests begin at seed $SL_TEST_SEED"
 jobs=$(nproc)
-workers=$((jobs + 1)) # of tests that start programs: they mostly wait for them
+workers=$((jobs * 3))       # of end-to-end tests: they mostly wait for the programs that they start
+torch_workers=$((jobs + 1)) # PyTorch computes
 passed=0 failed=0 skipped=0
 failures=() left_out=()
 SECONDS=0
 
+# Sets cpu_ms to the CPU time of this shell's children that have ended, with theirs.
+read_cpu_ms() {
+    local minutes seconds field file=$logs/.times.$BASHPID
+    times >"$file" # not piped: a subshell has its own times
+    cpu_ms=0
+    for field in $(tail -n 1 "$file"); do
+        minutes=${field%m*} seconds=${field#*m}
+        seconds=${seconds%s}
+        cpu_ms=$((cpu_ms + minutes * 60000 + 10#${seconds%[.,]*} * 1000 + 10#${seconds#*[.,]}))
+    done
+    rm "$file"
+}
+
+# note_stage NAME WALL_S CPU_MS: a row for tests/report.py --times.
+note_stage() {
+    printf '%s\t%d\t%d.%03d\n' "$1" "$2" $(($3 / 1000)) $(($3 % 1000)) >>"$logs/stages.tsv"
+}
+
 # stage NAME COMMAND...: one line of progress; on failure the log's end and what to look at. Tests
 # are counted when the command leaves $logs/NAME.xml, else the stage is one test itself.
 stage() {
-    local name=$1 log=$logs/$1.log xml=$logs/$1.xml began=$SECONDS status counts p f s again
+    local name=$1 log=$logs/$1.log xml=$logs/$1.xml began=$SECONDS status counts p f s again cpu_began_ms
     shift
     printf '[%2d:%02d] %-22s ' $((SECONDS / 60)) $((SECONDS % 60)) "$name"
+    read_cpu_ms
+    cpu_began_ms=$cpu_ms
     "$@" >"$log" 2>&1 </dev/null
     status=$?
+    read_cpu_ms
+    note_stage "$name" $((SECONDS - began)) $((cpu_ms - cpu_began_ms))
     if [[ -s $xml ]]; then
         counts=$(python3 tests/report.py "$xml")
         read -r p f s <<<"${counts%%$'\n'*}"
@@ -87,27 +124,28 @@ stage() {
     return $((f > 0))
 }
 
+# build PRESET [CMAKE --BUILD OPTION...]
 build() {
-    cmake --preset "$1" -DSYNCLINE_WERROR=ON && cmake --build --preset "$1" -j "$jobs"
+    cmake --preset "$1" -DSYNCLINE_WERROR=ON && cmake --build --preset "$1" -j "$jobs" "${@:2}"
 }
 
 # ctest keeps 1 KiB of a test's output unless told otherwise: its cases would be lost.
-# unit PRESET NAME [CTEST OPTION...]
+# unit PRESET NAME EXCLUDED_LABELS
 unit() {
-    local preset=$1 name=$2
-    shift 2
+    local preset=$1 name=$2 excluded=$3
+    ((level >= 2)) || [[ -n $only ]] || excluded=${excluded:+$excluded|}full
     ctest --test-dir "build/$preset" --output-junit "$logs/$name.xml" --output-on-failure \
         --test-output-size-passed 10000000 --test-output-size-failed 10000000 \
-        --no-tests=ignore -j "$jobs" ${only:+-R "$only"} "$@"
+        --no-tests=ignore -j "$jobs" ${only:+-R "$only"} ${excluded:+-LE "$excluded"}
 }
 
-# python_tests PRESET NAME FOLDERS [PYTEST OPTION...]
+# python_tests PRESET NAME FOLDERS MARKS [PYTEST OPTION...]
 python_tests() {
-    local preset=$1 name=$2 folder=$3 python status
-    shift 3
+    local preset=$1 name=$2 folder=$3 marks=$4 python status
+    shift 4
     python=$(tests/venv.sh test) || return
     # shellcheck disable=SC2086 # a list of folders
-    SL_TEST_BUILD=$PWD/build/$preset "$python" -m pytest $folder -q -rs --durations=5 \
+    SL_TEST_BUILD=$PWD/build/$preset "$python" -m pytest $folder -q -rs --durations=5 -m "$marks" \
         -p no:cacheprovider --junitxml "$logs/$name.xml" ${only:+-k "$only"} "$@"
     status=$?
     # 5: nothing matched the pattern.
@@ -133,7 +171,8 @@ shell_scripts() {
 analysis() {
     local python
     python=$(tests/venv.sh lint) || return
-    tests/analyse.sh "${python%/*}"
+    # shellcheck disable=SC2046 # none or one word
+    tests/analyse.sh $( ((level < 2)) || echo --all) "${python%/*}"
 }
 
 cupti_versions() {
@@ -159,7 +198,7 @@ torch_tests() {
         echo "tests/run.sh: --without-torch leaves these tests out" >&2
         return 1
     fi
-    SL_TEST_TORCH=$1 python_tests release "$1" "${2:-tests/torch}" -n "$workers"
+    SL_TEST_TORCH=$1 python_tests release "$1" "${2:-tests/torch}" "$tier_marks" -n "$torch_workers"
 }
 
 # What is most likely to differ from one PyTorch to the next: torch_hooks VERSION FIRST LAST, of the
@@ -188,20 +227,31 @@ environments=(test hta)
 ((level > 0 && torch)) && environments+=(torch-2.11)
 ((level > 0)) && environments+=(lint)
 if [[ -z $only ]]; then
-    for environment in "${environments[@]}"; do
-        tests/venv.sh "$environment"
-    done >"$logs/environments.log" 2>&1 </dev/null &
+    # Nobody's child, so that its CPU time is in no other stage's.
+    (
+        (
+            for environment in "${environments[@]}"; do
+                tests/venv.sh "$environment"
+            done
+            read_cpu_ms
+            note_stage environments $((SECONDS)) "$cpu_ms"
+        ) >"$logs/environments.log" 2>&1 </dev/null &
+    )
 fi
 
-e2e_marks='not long'
-((level == 3)) && e2e_marks=''
+case $level in
+0 | 1) tier_marks='not full and not long' ;;
+2) tier_marks='not long' ;;
+3) tier_marks='' ;;
+esac
+[[ -z $only ]] || tier_marks='not long'
 
-# What everything else stands on: without it there is nothing to run.
+# Everything else needs the release build.
 if stage build-release build release; then
-    stage unit-release unit release unit-release
-    stage python python_tests release python "tests/samples tests/gpu"
-    stage library python_tests release library tests/library
-    stage e2e-release python_tests release e2e-release tests/e2e -n "$workers" -m "$e2e_marks"
+    stage unit-release unit release unit-release ''
+    stage python python_tests release python "tests/samples tests/gpu" "$tier_marks" -n "$jobs" --dist loadfile
+    stage library python_tests release library tests/library "$tier_marks"
+    stage e2e-release python_tests release e2e-release tests/e2e "$tier_marks" -n "$workers"
     if [[ $level != 0 && $torch == 1 ]]; then
         if [[ -z $only || -e build/venv/torch-2.11/.complete ]]; then
             stage torch-2.11 torch_tests torch-2.11
@@ -212,20 +262,25 @@ if stage build-release build release; then
     if [[ $level != 0 && -z $only ]]; then
         stage format format
         stage shell-scripts shell_scripts
+        stage lint python3 tests/lint.py build/release/tools/syncline
         stage analysis analysis
-        for sanitizer in asan tsan; do
-            if stage build-$sanitizer build $sanitizer; then
-                # Where one thread runs there is no race (tests/CMakeLists.txt), and what damaged
-                # input does to memory AddressSanitizer tells.
-                threads=()
-                [[ $sanitizer == tsan ]] && threads=(-LE 'one_thread|fuzz')
-                stage unit-$sanitizer unit $sanitizer unit-$sanitizer "${threads[@]}"
-                stage e2e-$sanitizer python_tests $sanitizer e2e-$sanitizer tests/e2e -n "$workers" \
-                    -m 'sanitize and not long'
+        if stage build-asan build asan; then
+            stage unit-asan unit asan unit-asan ''
+            stage e2e-asan python_tests asan e2e-asan tests/e2e \
+                "sanitize${tier_marks:+ and $tier_marks}" -n "$workers" $( ((level > 1)) || echo --one-case)
+        fi
+        if ((level == 1)); then
+            if stage build-tsan build tsan --target tests_with_threads; then
+                stage unit-tsan unit tsan unit-tsan 'no_threads|simgpu|fuzz'
             fi
-        done
+        elif stage build-tsan build tsan; then
+            # What damaged input does to memory AddressSanitizer tells.
+            stage unit-tsan unit tsan unit-tsan 'one_thread|fuzz'
+            stage e2e-tsan python_tests tsan e2e-tsan tests/e2e \
+                "sanitize${tier_marks:+ and $tier_marks}" -n "$workers"
+        fi
     fi
-    if [[ $level -ge 2 && -z $only ]]; then
+    if [[ $level == 3 && -z $only ]]; then
         if [[ $torch == 1 ]]; then
             stage torch-2.7 torch_tests torch-2.7
             torch_hooks 2.4 10 12
@@ -249,5 +304,6 @@ elif [[ $level == 0 ]]; then
     left_out+=("the tests that run PyTorch (--quick)")
 fi
 ((${#left_out[@]} == 0)) || printf 'left out: %s\n' "${left_out[@]}"
+python3 tests/report.py --times "$logs" $SECONDS
 echo "$passed passed, $failed failed$( ((skipped)) && echo ", $skipped skipped")"
 ((failed == 0))

@@ -11,8 +11,6 @@ from standstill import pytest_runtest_protocol  # noqa: F401 - a hook
 
 def pytest_configure(config):
     standstill.pytest_configure(config)
-    config.addinivalue_line("markers", "sanitize: also run under AddressSanitizer, ThreadSanitizer")
-    config.addinivalue_line("markers", "long: runs for minutes; only with tests/run.sh --long")
 
 
 def pytest_sessionstart(session):

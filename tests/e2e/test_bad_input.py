@@ -1,6 +1,7 @@
 """What is wrong around the job: a full or read-only disk, wrong options, CUPTI that is missing, too
 old, taken, or fails: one clear line each, and a job that runs on with its own result."""
 import glob
+import itertools
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ import subprocess
 import pytest
 
 import harness
+from tiers import full_but
 
 STEPS = "context kernel:10 sync return:3"
 
@@ -176,8 +178,9 @@ def test_list_of_functions_is_complete():
         *FUNCTIONS, *OF_GRAPHS, "cuptiActivityRegisterTimestampCallback", "cuptiFinalize"}
 
 
-@pytest.mark.parametrize("call", [0, 1, 2])
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function, call", full_but(
+    [("cuptiActivityRegisterCallbacks", 0), ("cuptiActivityEnable", 1), ("cuptiActivityGetNextRecord", 2)],
+    itertools.product(FUNCTIONS, range(3)), seconds=0.13))
 def test_cupti_function_fails(go, function, call):
     """Its n-th call, or every call (0): the host does not notice, and a failure is one line."""
     run = go("context kernel:10 sync sleep:300 kernel:5 sync return:3", log="warn",
@@ -198,8 +201,9 @@ def test_cupti_function_fails(go, function, call):
         assert len(run.trace().of("kernel")) == 15
 
 
-@pytest.mark.parametrize("call", [0, 1, 2])
-@pytest.mark.parametrize("function", OF_GRAPHS)
+@pytest.mark.parametrize("function, call", full_but(
+    [(OF_GRAPHS[0], 1), (OF_GRAPHS[1], 1), (OF_GRAPHS[-1], 0)], itertools.product(OF_GRAPHS, range(3)),
+    seconds=0.12))
 def test_cupti_function_for_graphs_fails(go, function, call):
     """Dependencies inside graphs may be missing then, and nothing else is."""
     run = go("context stream graph:3 sync graph:2 sync return:3", log="warn", graph_edges="1",

@@ -7,6 +7,7 @@ import pytest
 
 import harness
 from harness import check_trace
+from tiers import cupti_versions
 
 EVERYTHING = ("context stream kernel:5 copy memset event sync graph:3 blocking stream:0 kernel:2 copy "
               "memset syncall")
@@ -69,7 +70,7 @@ def changed(row, part, key):
     return {**row, part: {**row[part], key: other}} if part == "args" else {**row, key: other}
 
 
-@pytest.mark.parametrize("version", ["12.6", "13.0"])
+@pytest.mark.parametrize("version", cupti_versions(["12.6", "13.0"]))
 def test_a_false_wait_is_noticed(go, version):
     """By those that compare: each arg of each row, a row too many, and one too few."""
     run = go("context stream kernel:3 event query copy sync syncall", detail="full",
@@ -218,7 +219,7 @@ def test_a_second_run_does_not_overwrite(go):
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("cupti", ["12.0", "12.9", "13.0", "13.5"])
+@pytest.mark.parametrize("cupti", cupti_versions(["12.0", "12.9", "13.0", "13.5"]))
 def test_runtime_api(tmp_path, cupti):
     """The runtime API of CUDA 12 and 13 calls the driver's under the same correlation id: one row,
     the outer."""

@@ -298,6 +298,7 @@ def test_rows_without_sense(tmp_path):
     assert not chakra.broken(chakra.Et(out))
 
 
+@pytest.mark.full(seconds=8.3)
 def test_many_threads_and_streams_take_little_memory(tmp_path):
     """A file of 100 000 threads and streams: bounded, and nothing but chains is lost."""
     out, path = tmp_path / "o.et", tmp_path / "t.json.zst"
@@ -352,6 +353,7 @@ def own_edge(source, stream, destination, wait_ns=0):
         "dst_point": "end", "wait_ns": wait_ns, "wake_ns": 5, "released": wait_ns > 0, "basis": "exact"}}
 
 
+@pytest.mark.full(seconds=7.7)
 def test_a_wait_for_what_ended_long_ago(tmp_path):
     """A job waits for all streams; one of them has run nothing for 100 000 calls. The file has its edges."""
     last, rows = 100000, []

@@ -2,6 +2,7 @@
 records have just the fields that are read from 13.4. The same traces from all, and room for others
 beside either."""
 import collections
+import itertools
 import json
 import re
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 import harness
 import player
 from test_neighbour import NEIGHBOUR, kernels_outside, play
+from tiers import cupti_versions, full_but
 
 STEPS = "context stream kernel:30 copy event sync graph:2 blocking stream:0 kernel:5 memset syncall"
 NEWER = ["13.2", "13.3", "13.4", "13.5"]
@@ -54,7 +56,7 @@ def check_said(run, version, api):
 
 @pytest.mark.sanitize
 @pytest.mark.parametrize("detail", ["default", "full"])
-@pytest.mark.parametrize("version", NEWER)
+@pytest.mark.parametrize("version", cupti_versions(NEWER))
 def test_the_same_traces_from_both(go, version, detail):
     traces = []
     for api, expected in (("v1", []), ("v2-whole", ["subscribed"]), ("v2", ["subscribed"])):
@@ -95,7 +97,7 @@ FULL = {"static shared memory": 1024, "dynamic shared memory": 2048, "shared mem
         "registers per thread": 77, "grid": [2, 3, 4], "block": [32, 5, 6], "graph id": 3}
 
 
-@pytest.mark.parametrize("version", NEWER)
+@pytest.mark.parametrize("version", cupti_versions(NEWER))
 def test_every_field_from_both(tmp_path, version):
     """The very same records: the same rows, down to the last digit."""
     path, traces = tmp_path / "recording", []
@@ -122,7 +124,7 @@ def test_every_field_from_both(tmp_path, version):
     assert [e["args"]["value"] for e in traces[0] if e["cat"] == "gpu_memset"] == [201]
 
 
-@pytest.mark.parametrize("version", ["12.6", "13.0", "13.1"])
+@pytest.mark.parametrize("version", cupti_versions(["12.6", "13.0", "13.1"]))
 def test_older_versions_have_only_one(go, version):
     run = go(STEPS, sim=["--cupti", version], log="warn")
     assert (run.said(), subscriptions(run)) == ([], [])
@@ -132,7 +134,7 @@ def test_older_versions_have_only_one(go, version):
     harness.check_trace(asked, asked.trace())
 
 
-@pytest.mark.parametrize("version", CHOOSING)
+@pytest.mark.parametrize("version", cupti_versions(CHOOSING))
 def test_records_have_the_fields_that_are_read(go, version):
     """Every call is wanted: then there is no list of calls either."""
     run = go(STEPS, sim=["--cupti", version], api="all")
@@ -163,7 +165,7 @@ def test_a_dump_is_of_whole_records(go, tmp_path):
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("version", ["13.3", "13.4"])
+@pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4"]))
 @pytest.mark.parametrize("trouble", ["--cupti-shuffle --cupti-late 0.02", "--cupti-per-thread-buffers 0",
                                      "--cupti-twice 0.3", "--nested-driver --cupti-overhead"])
 def test_in_trouble(go, trouble, version):
@@ -174,7 +176,7 @@ def test_in_trouble(go, trouble, version):
     assert not harness.calls_differ(run, traces), harness.calls_differ(run, traces)
 
 
-@pytest.mark.parametrize("version", ["13.3", "13.4"])
+@pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4"]))
 def test_dropped_records_are_counted(go, version):
     """Which the older call would not tell of."""
     run = go(STEPS, sim=["--cupti", version, "--cupti-drop", "0.2", "--seed", "3"], cupti_api="v2")
@@ -182,7 +184,7 @@ def test_dropped_records_are_counted(go, version):
     assert dropped and run.trace().counters["dropped_cupti"] == len(dropped)
 
 
-@pytest.mark.parametrize("version", ["13.3", "13.4"])
+@pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4"]))
 def test_windows(go, version):
     """Kinds go off and on again."""
     run = go("context kernel:3 start sleep:50 kernel:6 sync stop windows:1 kernel:2 start sleep:50 "
@@ -192,7 +194,7 @@ def test_windows(go, version):
     assert [len(trace.of("kernel")) for trace in traces] == [6, 4]
 
 
-@pytest.mark.parametrize("version", ["13.0", "13.3"])
+@pytest.mark.parametrize("version", cupti_versions(["13.0", "13.3"]))
 def test_linked_with_cupti_means_the_older_one(tmp_path, version):
     """They do not mix: what is linked with CUPTI makes the older calls."""
     run = harness.run(tmp_path, NEIGHBOUR, "context", "kernel:3", sim=["--cupti", version])
@@ -206,7 +208,7 @@ def test_alone_the_newer_one(go):
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("version", NEWER)
+@pytest.mark.parametrize("version", cupti_versions(NEWER))
 def test_an_older_client_comes_later(tmp_path, version):
     """It would be refused beside our subscriber, which is given up for it."""
     run = play(tmp_path, "context kernel:5 clock register enable kernel:7 disable flush told "
@@ -220,7 +222,7 @@ def test_an_older_client_comes_later(tmp_path, version):
     assert len(trace.object["syncline"]["gaps"]) == 1
 
 
-@pytest.mark.parametrize("version", ["13.2", "13.3"])
+@pytest.mark.parametrize("version", cupti_versions(["13.2", "13.3"]))
 def test_edges_where_drops_are_hidden(go, version):
     """None, rather than false ones."""
     run = go("context stream kernel:3 sync blocking kernel:2 sync sleep:300 kernel:2 sync",
@@ -242,7 +244,7 @@ def beside(tmp_path, steps, version, trouble=(), **options):
 
 @pytest.mark.sanitize
 @pytest.mark.parametrize("api", ["v2", "v2-whole"])
-@pytest.mark.parametrize("version", ["13.3", "13.4", "13.5"])
+@pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4", "13.5"]))
 def test_another_subscriber_comes_later(tmp_path, version, api):
     """Both have all that they asked for; it goes, and ours goes on without a gap."""
     run, said = beside(tmp_path, "context kernel:5 subscribe enable kernel:7 disable flush told "
@@ -257,7 +259,7 @@ def test_another_subscriber_comes_later(tmp_path, version, api):
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("version", ["13.3", "13.4", "13.5"])
+@pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4", "13.5"]))
 def test_another_subscriber_was_there(tmp_path, version):
     run, said = beside(tmp_path, "subscribe enable context kernel:7 disable flush told kernel:4",
                        version)
@@ -277,7 +279,7 @@ def check_times(run, trace):
 
 @pytest.mark.sanitize
 @pytest.mark.parametrize("api", ["v2", "v2-whole"])
-@pytest.mark.parametrize("version", ["13.3", "13.4", "13.5"])
+@pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4", "13.5"]))
 @pytest.mark.parametrize("steps", ["subscribe clock enable context", "context subscribe clock enable"])
 def test_another_subscriber_has_a_clock_of_its_own(tmp_path, steps, version, api):
     """Which is honoured as long as it is alone. Our times stay what they are, in either order."""
@@ -290,7 +292,7 @@ def test_another_subscriber_has_a_clock_of_its_own(tmp_path, steps, version, api
     check_times(run, trace)
 
 
-@pytest.mark.parametrize("version", ["13.2", "13.3", "13.4"])
+@pytest.mark.parametrize("version", cupti_versions(["13.2", "13.3", "13.4"]))
 def test_a_subscriber_alone_has_its_clock(tmp_path, version):
     """What the simulator does where we are not: records from before keep the clock of then."""
     run, said = beside(tmp_path, "context subscribe enable kernel:1 clock kernel:7 noclock kernel:2 "
@@ -302,7 +304,7 @@ def test_a_subscriber_alone_has_its_clock(tmp_path, version):
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("version", ["13.3", "13.4"])
+@pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4"]))
 def test_another_subscriber_chooses_other_fields(tmp_path, version):
     """When a forced flush, which is ours too, has brought what it had chosen before. Buffers that
     are late still come with the choice that they were filled by."""
@@ -352,9 +354,10 @@ FUNCTIONS = ["cuptiSubscribe_v2", "cuptiActivityRegisterCallbacks_v2", "cuptiAct
              "cuptiActivitySetAttribute_v2", "cuptiActivityGetAttribute_v2", "cuptiGetTimestamp_v2"]
 
 
-@pytest.mark.parametrize("version", ["13.3", "13.4"])
-@pytest.mark.parametrize("call", [0, 1, 2])
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function, call, version", full_but(
+    [("cuptiSubscribe_v2", 1, "13.4"), ("cuptiActivitySetAttribute_v2", 1, "13.4"),
+     ("cuptiActivityEnable_v2", 2, "13.4")],
+    itertools.product(FUNCTIONS, range(3), ["13.3", "13.4"]), seconds=0.12))
 def test_cupti_function_fails(go, function, call, version):
     run = go("context kernel:10 sync sleep:300 kernel:5 sync return:3", log="warn", cupti_api="v2",
              sim=["--cupti", version, "--fail", f"{function}:{call}:999"])

@@ -11,6 +11,7 @@ import edge_truth
 import harness
 from edges_tool import FIELDS
 from test_tool import run as tool
+from tiers import cupti_versions
 
 STEPS = ("context stream kernel:30 copy event sync kernel:3 event graph:2 blocking memset sync stream:0 "
          "kernel:5 memset copy syncall kernel:2 event syncall")
@@ -89,7 +90,7 @@ def check_arrows(trace, edges, calls) -> None:
 
 # Everything there is, on every CUPTI
 
-@pytest.mark.parametrize("version", ["12.0", "12.6", "12.8", "13.0"])
+@pytest.mark.parametrize("version", cupti_versions(["12.0", "12.6", "12.8", "13.0"]))
 @pytest.mark.sanitize
 def test_versions(go, version):
     run = go(STEPS, sim=["--cupti", version], log="warn")
@@ -97,7 +98,7 @@ def test_versions(go, version):
     assert outcome(run, run.trace()).right > 10
 
 
-@pytest.mark.parametrize("version", ["12.0", "12.8", "13.0"])
+@pytest.mark.parametrize("version", cupti_versions(["12.0", "12.8", "13.0"]))
 @pytest.mark.parametrize("sample", ["streams_and_waits", "two_threads", "peer_copy", "graph"])
 def test_samples(tmp_path, sample, version):
     run = harness.run(tmp_path, harness.BUILD / "samples" / sample,
@@ -175,6 +176,7 @@ def test_the_smallest_memory(go, options):
     assert outcome(run, run.trace()).right > 10
 
 
+@pytest.mark.full(seconds=2.7)
 def test_more_than_memory_holds(go):
     """Much is enqueued behind a kernel that keeps the records back: what cannot be held is given up
     and counted, and not guessed."""
@@ -307,7 +309,7 @@ def inside_fixture(tmp_path):
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("cupti", ["12.0", "13.0", "13.5"])
+@pytest.mark.parametrize("cupti", cupti_versions(["12.0", "13.0", "13.5"]))
 def test_inside_a_graph(inside, cupti):
     """The fork and the join of each launch, and nothing else; nothing is left to be counted."""
     run, trace, edges = inside(["--cupti", cupti], graph_edges="1")

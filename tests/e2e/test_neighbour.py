@@ -2,6 +2,7 @@
 records and taken back afterwards. (With torch.profiler as that client: tests/torch.)"""
 import harness
 import pytest
+from tiers import cupti_versions
 
 NEIGHBOUR = harness.BUILD / "tests" / "e2e" / "neighbour"
 SESSION = "clock register enable kernel:7 disable flush told"
@@ -26,7 +27,7 @@ def kernels_outside(run, trace):
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("version", ["13.0", "13.3", "13.5"])
+@pytest.mark.parametrize("version", cupti_versions(["13.0", "13.3", "13.5"]))
 def test_handed_over_and_taken_back(tmp_path, version):
     run = play(tmp_path, f"context kernel:5 {SESSION} sleep:400 kernel:4",
                sim=["--cupti", version])
@@ -58,7 +59,7 @@ def test_sessions_without_a_pause(tmp_path):
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("version", ["13.0", "13.5"])
+@pytest.mark.parametrize("version", cupti_versions(["13.0", "13.5"]))
 def test_it_leaves_its_records_with_cupti(tmp_path, version):
     """No flush of its follows its last kind for long, as with libkineto, which works through all that the
     CPU did first: we come back meanwhile, and at its flush it is given its records, and no others."""
@@ -147,7 +148,7 @@ def test_windows_go_on_meanwhile(tmp_path):
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("version", ["13.0", "13.5"])
+@pytest.mark.parametrize("version", cupti_versions(["13.0", "13.5"]))
 def test_it_becomes_the_subscriber(tmp_path, version):
     """CUPTI has one: what we were told of graphs ends there."""
     run = play(tmp_path, f"context kernel:2 subscribe {SESSION} sleep:400 kernel:4",

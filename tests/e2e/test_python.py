@@ -7,7 +7,7 @@ import sys
 
 import harness
 import pytest
-from test_python_lines import EVERY_PYTHON, PYTHONS
+from test_python_lines import EVERY_PYTHON, PYTHONS, each_python
 
 HERE = pathlib.Path(__file__).resolve().parent
 HOME = harness.LIBRARY.parent / "syncline"
@@ -30,8 +30,7 @@ def python(tmp: pathlib.Path, code: str, *flags, interpreter=sys.executable, **o
     return harness.run(tmp, interpreter, *flags, script, **options)
 
 
-pythons = pytest.mark.parametrize("interpreter", PYTHONS.values(),
-                                  ids=[version.split()[0] for version in PYTHONS])
+pythons = each_python("interpreter")
 
 
 @pythons

@@ -6,12 +6,11 @@ import subprocess
 
 import harness
 import pytest
-from test_python_lines import PYTHONS
+from test_python_lines import each_python
 
 PACKAGE = harness.LIBRARY.parent / "syncline" / "python"
 
-pytestmark = pytest.mark.parametrize("interpreter", PYTHONS.values(),
-                                     ids=[version.split()[0] for version in PYTHONS])
+pytestmark = each_python("interpreter")
 
 
 def told(tmp: pathlib.Path, interpreter, code: str) -> list:

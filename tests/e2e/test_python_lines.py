@@ -1,8 +1,9 @@
 """Source lines of Python code (runtime/collect/python/frames), on every Python that is there: the
 one that runs the tests, those on the PATH and pyenv's, and what SL_TEST_PYTHONS names (paths,
-joined by colons)."""
+joined by colons). Without --full, on the oldest and the newest."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import harness
+from tiers import full_but
 
 PROGRAM = Path(__file__).parent / "programs" / "python_lines.py"
 PROBE = harness.BUILD / "tests" / "e2e" / "python_probe.so"
@@ -48,9 +50,18 @@ def find_pythons():
 EVERY_PYTHON = find_pythons()
 # Those without the lock have other frames, and are left alone.
 PYTHONS = {v: path for v, path in EVERY_PYTHON.items() if "free-threading" not in v}
-pythons = pytest.mark.parametrize(
-    "python", PYTHONS.values(), ids=[v.split()[0] for v in PYTHONS]
-)
+
+
+def each_python(argument):
+    """Parametrizes by interpreter. Without --full: the oldest and the newest."""
+    ordered = sorted(PYTHONS, key=lambda v: [int(n) for n in re.findall(r"\d+", v)[:3]])
+    kept = [PYTHONS[ordered[0]], PYTHONS[ordered[-1]]]
+    return pytest.mark.parametrize(
+        argument, full_but(kept, PYTHONS.values(), seconds=0.3), ids=[v.split()[0] for v in PYTHONS]
+    )
+
+
+pythons = each_python("python")
 
 
 def ask(python, case, *options):

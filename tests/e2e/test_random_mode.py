@@ -8,6 +8,7 @@ import random_waits
 import pytest
 
 import harness
+from tiers import SEED
 
 BATCH = 10
 AT_ONCE = 5  # most of the time a run sleeps
@@ -52,6 +53,12 @@ def check_batch(tmp_path, seeds):
     assert not any(wrong), "\n".join(filter(None, wrong))
 
 
+@pytest.mark.parametrize("first", range(SEED, SEED + 40, BATCH))
+def test_seeds_of_this_commit(tmp_path, first):
+    check_batch(tmp_path, range(first, first + BATCH))
+
+
+@pytest.mark.full(seconds=1.7)
 @pytest.mark.parametrize("first", range(1, 201, BATCH))
 def test_two_hundred_seeds(tmp_path, first):
     check_batch(tmp_path, range(first, first + BATCH))

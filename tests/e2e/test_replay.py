@@ -14,6 +14,7 @@ from player import dumped, play, played
 from real_traces import REAL, TRACES, real
 
 import kineto  # which is where the player is
+from tiers import cupti_versions
 
 NAMES = [path.name for path in REAL]
 
@@ -157,7 +158,7 @@ def test_real_trace(tmp_path, name):
 
 
 @real
-@pytest.mark.parametrize("version", ["12.0", "12.4", "12.8", "13.2", "13.5"])
+@pytest.mark.parametrize("version", cupti_versions(["12.0", "12.4", "12.8", "13.2", "13.5"]))
 @pytest.mark.parametrize("name", ["simple_add.json.gz", "cuda_event_sync.json.gz"])
 def test_real_trace_in_other_layouts(tmp_path, name, version):
     check_recording(kineto.load(TRACES / name),
@@ -203,7 +204,7 @@ def test_real_trace_with_trouble(tmp_path):
 
 
 @real
-@pytest.mark.parametrize("version", ["12.0", "13.0"])
+@pytest.mark.parametrize("version", cupti_versions(["12.0", "13.0"]))
 @pytest.mark.parametrize("name", NAMES)
 def test_default_filter(tmp_path, name, version):
     """What is left out by default is the calls that the filter does not name: those alone. CUPTI
@@ -286,7 +287,7 @@ def odd_trace(path):
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("version", ["12.0", "13.0", "13.5"])
+@pytest.mark.parametrize("version", cupti_versions(["12.0", "13.0", "13.5"]))
 def test_odd_trace(tmp_path, version):
     path = odd_trace(tmp_path / "odd.json")
     trace = played(tmp_path, path, cupti=version, api="all")
@@ -314,7 +315,7 @@ def waits_of(trace):
             for event in trace.of("cuda_sync")}
 
 
-@pytest.mark.parametrize("version", ["12.8", "13.0"])
+@pytest.mark.parametrize("version", cupti_versions(["12.8", "13.0"]))
 def test_waits_that_name_their_event_in_every_way(tmp_path, version):
     """What syncline writes of them (docs/trace-format.md) comes back: the stream's own event, one of
     another context, one whose record is not known, one of a call that recorded it on two streams."""
@@ -340,7 +341,7 @@ def test_waits_that_name_their_event_in_every_way(tmp_path, version):
     assert full[15] == rows[15] and full[13] == full[16] and "cuda_event_sync_id" in full[13]
 
 
-@pytest.mark.parametrize("version", ["12.0", "13.0"])
+@pytest.mark.parametrize("version", cupti_versions(["12.0", "13.0"]))
 def test_waits_of_which_torch_profiler_knows_no_record(tmp_path, version):
     """It writes -1 for the stream and the call; there is no record, and no stream of that number."""
     unknown = {"wait_on_stream": -1, "wait_on_cuda_event_record_corr_id": -1}
@@ -399,6 +400,7 @@ def launches(path, count):
     return path
 
 
+@pytest.mark.full(seconds=3.4)
 def test_a_pool_at_its_cap_is_waited_for(tmp_path):
     """No buffer is completed for a second, and the client has no more of them: a recording waits
     where a run would lose records."""

@@ -214,6 +214,7 @@ def test_recorded_trace(go):
 
 # Cut and damaged traces
 
+@pytest.mark.full(seconds=6.2)
 def test_cut_at_every_byte(tmp_path):
     """Whatever is left of a text, convert makes a valid trace of all whole events in it."""
     data = make_trace(3)

@@ -8,18 +8,19 @@ import pytest
 
 import harness
 from harness import check_trace
+from tiers import cupti_versions
 
 STEPS = "context stream kernel:30 copy event sync graph:2 blocking stream:0 kernel:5 memset syncall"
 
 
-@pytest.mark.parametrize("version", ["12.0", "12.4", "12.6", "12.8", "13.0", "13.3", "13.5"])
+@pytest.mark.parametrize("version", cupti_versions(["12.0", "12.4", "12.6", "12.8", "13.0", "13.3", "13.5"]))
 def test_versions(go, version):
     run = go(STEPS, sim=["--cupti", version], log="warn")
     assert (run.status, run.said()) == (0, [])
     check_trace(run, run.trace())
 
 
-@pytest.mark.parametrize("version", ["12.0", "12.6", "12.8", "13.0"])
+@pytest.mark.parametrize("version", cupti_versions(["12.0", "12.6", "12.8", "13.0"]))
 def test_queries_of_unfinished_work_are_no_waits(go, version):
     """CUPTI below 12.8 makes records of them too, which do not tell that they were not ready."""
     run = go("context stream query", sim=["--cupti", version])
@@ -260,6 +261,7 @@ def test_host_that_closes_all_descriptors(tmp_path, window):
         check_part(part)
 
 
+@pytest.mark.full(seconds=4.1)
 @pytest.mark.sanitize
 def test_busy_machine(go):
     """Threads that never wait take the processors while the process ends: nothing is lost."""

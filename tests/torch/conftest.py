@@ -22,8 +22,6 @@ ENVIRONMENT = os.environ.get("SL_TEST_TORCH", "torch-2.11")
 
 def pytest_configure(config):
     standstill.pytest_configure(config)
-    # Of the files of tests/e2e that tests here take helpers from.
-    config.addinivalue_line("markers", "sanitize: also run under AddressSanitizer, ThreadSanitizer")
 
 
 def pytest_sessionstart(session):

@@ -1,5 +1,6 @@
 """Whose ranges autograd's threads work for: those of the thread that called the backward pass."""
 import pytest
+from tiers import full_but
 
 JOB = """
 import sys, threading, torch
@@ -32,7 +33,8 @@ with record_function("of the graph's maker"), nvtx.range("of the maker's, too"):
 """
 
 
-@pytest.mark.parametrize("how", ["record_function", "nvtx", "given gradient", "checkpoint"])
+@pytest.mark.parametrize("how", full_but(
+    ["record_function", "nvtx"], ["record_function", "nvtx", "given gradient", "checkpoint"], seconds=3))
 def test_a_backward_pass_is_its_callers(torch, tmp_path, how):
     """Two threads have ranges all along. What the pass launches counts for those of the one that
     called it, not for those of the one that made the graph; a pass inside the pass, too."""

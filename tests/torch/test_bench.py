@@ -27,6 +27,7 @@ def run(tmp_path, name: str, job: str, rounds: int = 1) -> tuple[list[list[str]]
     return [[cell.strip() for cell in row] for row in table], list(map(json.loads, rows.open()))
 
 
+@pytest.mark.full(seconds=25)
 @pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
 @pytest.mark.parametrize("job", ["mlp", "transformer"])
 def test_vs_kineto(tmp_path, job):
@@ -56,6 +57,7 @@ def test_vs_kineto(tmp_path, job):
                / found[f"{job}, kineto cpu+cuda: own CPU", "ns a row"] - 1) < 0.01
 
 
+@pytest.mark.full(seconds=17)
 @pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
 def test_in_turns(tmp_path):
     table, rows = run(tmp_path, "in_turns", "mlp", rounds=2)
@@ -71,6 +73,7 @@ def test_in_turns(tmp_path):
     assert "mlp, again: beside an idle client" in found
 
 
+@pytest.mark.full(seconds=23)
 @pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
 def test_pytorch(tmp_path):
     """What bench/pytorch compares is there: the same operators under each that records them."""
@@ -90,6 +93,7 @@ def test_pytorch(tmp_path):
             assert found[f"mlp, {mode}: {name}"]["value"] > 0
 
 
+@pytest.mark.full(seconds=52)
 @pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
 def test_torch_ops(tmp_path):
     rows = tmp_path / "rows.json"

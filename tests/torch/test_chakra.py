@@ -6,6 +6,7 @@ import subprocess
 
 import chakra
 import harness
+import pytest
 from test_chakra_online import check, the_et
 from test_chakra_replay import check_ends, convert
 
@@ -44,6 +45,7 @@ def test_operators_of_a_training_step(torch, tmp_path):
     same_nodes(et, convert(trace.path, tmp_path))
 
 
+@pytest.mark.full(seconds=4.3)
 def test_what_operators_were_given(torch, tmp_path):
     run = torch.job("mlp", log="warn", SYNCLINE_OPS="full")
     assert run.status == 0, run.stderr
@@ -128,6 +130,7 @@ def communication(et: chakra.Et) -> list[tuple]:
         for n in et.gpu if "comm_size" in n.attr)
 
 
+@pytest.mark.full(seconds=10.7)
 def test_collectives_of_a_running_job(torch, tmp_path):
     """Each rank's own file has them as `convert` makes them of its Kineto file, groups included."""
     run = torch.ranks("collectives", 4, log="warn")

@@ -1,5 +1,6 @@
 """A tensor whose size a kernel tells: on the simulated GPU nothing is ever found, whatever lay in the
 memory before. So a job may print what it has on the device, and look for what it likes."""
+import pytest
 
 JOB = """
 import os, torch
@@ -34,6 +35,7 @@ os.write(1, b"printed\\n")
 """
 
 
+@pytest.mark.full(seconds=4.7)
 def test_a_job_prints_what_is_on_the_device(torch):
     job = torch.tmp / "job.py"
     job.write_text(JOB)

@@ -6,6 +6,7 @@ import pytest
 from conftest import ENVIRONMENT, REPO
 
 
+@pytest.mark.full(seconds=10.5)
 @pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the demo has its own environment")
 def test_demo(tmp_path):
     done = subprocess.run([REPO / "samples" / "demo.sh", "--torch", "--simulated", "--steps", "5"],

@@ -7,6 +7,7 @@ import pytest
 from conftest import REPO
 
 
+@pytest.mark.full(seconds=40)
 def test_rehearsal(torch):
     if torch.cupti.startswith("12"):
         pytest.skip("the rehearsal is with the newest CUDA")

@@ -4,9 +4,10 @@ import collections
 import harness
 import pytest
 from test_jobs import check_passes
+from tiers import full_but
 
 
-@pytest.mark.parametrize("modules", ["0", "1"])
+@pytest.mark.parametrize("modules", full_but(["0"], ["0", "1"], seconds=11))
 def test_compiled_as_without(torch, modules):
     """No graph breaks, no graphs, no calls in them more or less: neither by the hook behind optimizers' steps
     nor by those around modules."""
@@ -44,7 +45,8 @@ print(graphs)
 """
 
 
-@pytest.mark.parametrize("inject", [False, True], ids=["bare", "recorded"])
+@pytest.mark.parametrize("inject", full_but([True], [False, True], seconds=5),
+                         ids=["bare", "recorded"])
 def test_calls_of_the_package_break_no_graph(torch, inject):
     """Nor have they a part in it, with and without the library."""
     run = torch.run(torch.python, "-c", OFFERED, inject=inject,
@@ -109,6 +111,7 @@ def check_gpu(trace, row: dict) -> None:
         {(e["name"], e["start"], e["end"]) for e in trace.of("gpu_user_annotation")}
 
 
+@pytest.mark.full(seconds=18)
 def test_graphs_of_inductor(torch):
     """Each call of a compiled graph has a row of the name that PyTorch gives it, once, whether its own
     profiler runs or not; and nothing of that is in what torch.compile traces."""
@@ -134,6 +137,7 @@ def test_graphs_of_inductor(torch):
         check_gpu(trace, row)
 
 
+@pytest.mark.full(seconds=4.1)
 def test_inductor_that_is_there_before_the_library(torch):
     """Under `syncline run`, where a program may import all of PyTorch before it uses CUDA."""
     if torch.minor < 6:

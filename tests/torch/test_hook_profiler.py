@@ -6,6 +6,7 @@ import re
 import harness
 import pytest
 from test_neighbour import GPU, content, of_truth
+from tiers import full_but
 
 # What emit_nvtx calls an operator's range.
 OP_TEXT = re.compile(r"(.+?)(?:, seq = \d+)?, op_id = (\d+)")
@@ -34,7 +35,7 @@ def other_lines(run) -> list[str]:
 MODES = {"plain": 2, "methods": 2, "error": 2, "autograd": 2, "cpu": 2, "export": 2, "schedule": 2}
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", full_but(["schedule"], MODES, seconds=6.3))
 def test_to_the_call(torch, mode):
     bare, without = play(torch, mode, inject=False)
     run, traces = play(torch, mode, log="warn")
@@ -59,6 +60,7 @@ def test_to_the_call(torch, mode):
     assert not inside
 
 
+@pytest.mark.full(seconds=6.4)
 def test_ranges_of_autograd_need_no_cupti(torch):
     """We go on. Inside emit_nvtx each operator is there twice: as itself, and as the range that the
     program asks for."""
@@ -77,6 +79,7 @@ def test_ranges_of_autograd_need_no_cupti(torch):
         assert len(ops) > 100 and len(ops ^ ranges) <= trace.lost(), ops ^ ranges
 
 
+@pytest.mark.full(seconds=6)
 def test_a_session_inside_a_session(torch):
     """What PyTorch makes of it is what it makes of it without us; we come back after the outer."""
     bare, _ = play(torch, "nested", inject=False)
@@ -87,6 +90,7 @@ def test_a_session_inside_a_session(torch):
     assert last > trace.object["syncline"]["gaps"][-1][1], "syncline did not come back"
 
 
+@pytest.mark.full(seconds=3.2)
 def test_without_the_hook_it_is_seen_all_the_same(torch):
     """The import slots alone: both traces whole, ours with a gap that is a little longer."""
     run, traces = play(torch, "plain", python="off", log="warn")

@@ -2,9 +2,10 @@
 import json
 
 import pytest
+from tiers import full_but
 
 
-@pytest.mark.parametrize("window", ["run", "steps:2/4"])
+@pytest.mark.parametrize("window", full_but(["steps:2/4"], ["run", "steps:2/4"], seconds=8.1))
 def test_process_groups(torch, window):
     """In the header, or behind the rows where the file began before there were any."""
     run = torch.ranks("ddp", 2, window=window, log="warn")
@@ -47,6 +48,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.full(seconds=8.1)
 def test_process_groups_as_libkineto_says_them(torch):
     (torch.tmp / "groups.py").write_text(GROUPS)
     run = torch.ranks(str(torch.tmp / "groups"), 2, log="warn")
@@ -67,6 +69,7 @@ def test_process_groups_as_libkineto_says_them(torch):
                           {**ours, "pg_count": 1, "pg_config": [as_text], "nccl_version": "unknown"})
 
 
+@pytest.mark.full(seconds=6.7)
 def test_names_of_modules(torch):
     """SYNCLINE_MODULES: ranges nested as the modules are, with the result of a bare run."""
     bare = torch.job("mlp", inject=False)

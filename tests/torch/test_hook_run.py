@@ -6,6 +6,7 @@ import harness
 import pytest
 from test_jobs import check_operators, check_passes, told
 from test_ranks import per_rank
+from tiers import full_but
 
 RUN = [harness.TOOL, "run", "--"]
 VARIABLE = []  # and nothing before the command
@@ -29,6 +30,7 @@ def check_files(torch, run: harness.Run, processes: int) -> list[harness.Trace]:
     return [trace for _, trace in found]
 
 
+@pytest.mark.full(seconds=17)
 def test_torchrun(torch):
     """Its agent uses no CUDA; each rank has its operators, from the first call on."""
     bare = torch.ranks("ddp", 2, inject=False)
@@ -48,7 +50,7 @@ def told_by_job(run: harness.Run) -> tuple[int, str, str]:
     return status, out, re.sub(r".*resource_tracker\.py:\d+: UserWarning: .*\n  warnings\.warn\(.*\n", "", err)
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", full_but(["fork"], ["fork", "spawn"], seconds=28))
 def test_workers_of_a_loader(torch, method):
     """They use no CUDA: nothing of them is there, and nothing is said."""
     bare = torch.job("loader", method, inject=False)
@@ -77,7 +79,8 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("before", [RUN, VARIABLE], ids=["run", "variable"])
+@pytest.mark.parametrize("before", full_but([VARIABLE], [RUN, VARIABLE], seconds=6),
+                         ids=["run", "variable"])
 def test_workers_that_use_cuda(torch, before):
     """Theirs are files like all others, though multiprocessing ends them by os._exit(); the process
     that reads their batches uses none, and has none."""

@@ -2,6 +2,7 @@
 import harness
 import pytest
 from test_neighbour import GPU
+from tiers import full_but
 
 
 def steps_of(trace: harness.Trace) -> list[dict]:
@@ -28,7 +29,7 @@ STEPS = {"plain": range(1, 6), "gan": range(1, 6), "several": range(1, 6), "amp"
          "api": range(1, 6)}
 
 
-@pytest.mark.parametrize("mode", STEPS)
+@pytest.mark.parametrize("mode", full_but(["plain", "amp"], STEPS, seconds=6.5))
 def test_steps(torch, mode):
     trace = play(torch, mode).trace()
     assert numbers(trace) == list(STEPS[mode])
@@ -53,7 +54,7 @@ def test_the_jobs_own_steps_are_not_doubled(torch):
     assert not any("called" in row["args"] for row in steps_of(trace))
 
 
-@pytest.mark.parametrize("python", ["on", "off"])
+@pytest.mark.parametrize("python", full_but(["on"], ["on", "off"], seconds=3.3))
 def test_windows_of_the_jobs_own_steps(torch, python):
     """By record_function() alone, which is heard of between windows, too; step 0 is left out. Each
     file has its steps whole, with all of their operators."""
@@ -73,6 +74,7 @@ def test_windows_of_the_jobs_own_steps(torch, python):
         assert ops[0] == ops[1] == ops[2] > 5
 
 
+@pytest.mark.full(seconds=6.6)
 def test_a_session_of_torch_profilers_goes_on_counting(torch):
     """Its own numbers begin at 0 in the middle of the job: a step's number is one step's alone."""
     trace = play(torch, "schedule", "30").trace()
@@ -86,7 +88,8 @@ def test_a_session_of_torch_profilers_goes_on_counting(torch):
     assert len(before) + len(theirs) + len(behind) == len(rows)
 
 
-@pytest.mark.parametrize("mode", ["plain", "gan", "amp", "accumulate", "inference", "api"])
+@pytest.mark.parametrize("mode", full_but(
+    ["plain"], ["plain", "gan", "amp", "accumulate", "inference", "api"], seconds=6.6))
 def test_windows_of_steps(torch, mode):
     """Three of twenty, of sixty; each file has its steps alone, whole."""
     run = play(torch, mode, "60", window="steps:3/20")

@@ -9,6 +9,7 @@ import subprocess
 import harness
 import pytest
 from conftest import JOBS, REPO
+from tiers import full_but
 
 
 @dataclasses.dataclass
@@ -210,7 +211,11 @@ def check_steps(trace: harness.Trace, job: Job) -> None:
     assert len(names) == job.steps
 
 
-@pytest.mark.parametrize("name", ONE_PROCESS)
+# Tests of other files play those in the default tier.
+PLAYED_ELSEWHERE = {"profiled", "neighbour", "steps"}
+
+
+@pytest.mark.parametrize("name", full_but(ONE_PROCESS.keys() - PLAYED_ELSEWHERE, ONE_PROCESS, seconds=6))
 def test_job(torch, name):
     job = ONE_PROCESS[name]
     runs = []
@@ -233,10 +238,18 @@ def test_job(torch, name):
     check_operators(trace, job.outside)
     check_steps(trace, job)
     check_lines(trace, job, JOBS / f"{name}.py")
-    check_hta(torch.tmp, {0: trace}, job)
 
 
-@pytest.mark.parametrize("name", RANKS)
+@pytest.mark.parametrize("name", full_but(["transformer"], ONE_PROCESS, seconds=7))
+def test_job_in_hta(torch, name):
+    job = ONE_PROCESS[name]
+    folder = torch.tmp / "files"
+    folder.mkdir()
+    run = torch.job(name, *(text.format(folder) for text in job.arguments), sim=job.sim)
+    check_hta(torch.tmp, {0: run.trace()}, job)
+
+
+@pytest.mark.parametrize("name", full_but(["ddp"], RANKS, seconds=25))
 def test_job_of_ranks(torch, name):
     """Two processes under torchrun; what they say and do is in test_ranks.py."""
     runs = [torch.ranks(name, 2, inject=inject) for inject in (False, True)]
@@ -268,6 +281,7 @@ def test_graph_replays(torch):
     assert len(side) > 1, "all nodes ran on one stream"
 
 
+@pytest.mark.full(seconds=11.7)
 @pytest.mark.parametrize("allocator, calls",
                          [("expandable_segments:True", {"cuMemAddressReserve", "cuMemCreate", "cuMemMap",
                                                         "cuMemSetAccess", "cuMemUnmap", "cuMemRelease"}),
@@ -293,6 +307,7 @@ def test_other_allocators(torch, allocator, calls):
                               + ["Memcpy HtoD (Pageable -> Device)"] * 3)
 
 
+@pytest.mark.full(seconds=3.5)
 def test_peer_copies(torch):
     trace = torch.job("peers", sim=["--devices", "2"]).trace()
     assert {row["pid"] for row in trace.of("kernel")} == {0, 1}
@@ -300,6 +315,7 @@ def test_peer_copies(torch):
     assert any(row["args"]["bytes"] == 4 << 16 for row in peers)
 
 
+@pytest.mark.full(seconds=2)
 def test_durations_are_modelled(torch):
     """A product of large matrices takes what its operations take, a copy what its bytes take."""
     script = torch.tmp / "large.py"
@@ -316,6 +332,7 @@ def test_durations_are_modelled(torch):
     assert adds[1]["end"] - adds[1]["start"] > 4 * (adds[0]["end"] - adds[0]["start"])
 
 
+@pytest.mark.full(seconds=6.3)
 def test_the_same_from_each_interface(torch):
     """CUPTI's older calls, a subscriber with whole records, and one with the fields that we read."""
     if torch.cupti.startswith("12"):
@@ -337,6 +354,7 @@ def test_the_same_from_each_interface(torch):
     assert sum(told["v1"].values()) > 100
 
 
+@pytest.mark.full(seconds=4.6)
 def test_long_training(torch):
     """A hundred steps, several records a step: nothing lost. (On a busy machine the collector may be
     late once.)"""
@@ -352,10 +370,11 @@ def test_long_training(torch):
     assert len(trace.of("cpu_op")) > 20000
 
 
-@pytest.mark.parametrize("trouble", ["--cupti-shuffle --cupti-late 0.2 --nested-driver",
-                                     "--cupti-drop 0.02 --cupti-twice 0.01 --cupti-no-time 0.02",
-                                     "--correlation-start 4294967000 --cupti-overhead",
-                                     "--cupti-steal 300", "--random 3"])
+@pytest.mark.parametrize("trouble", full_but(
+    ["--cupti-drop 0.02 --cupti-twice 0.01 --cupti-no-time 0.02"],
+    ["--cupti-shuffle --cupti-late 0.2 --nested-driver",
+     "--cupti-drop 0.02 --cupti-twice 0.01 --cupti-no-time 0.02",
+     "--correlation-start 4294967000 --cupti-overhead", "--cupti-steal 300", "--random 3"], seconds=3.7))
 def test_in_trouble(torch, trouble):
     """Whatever CUPTI does: the job's result, and every record that was delivered."""
     run = torch.job("mlp", sim=[*trouble.split(), "--seed", "7"])

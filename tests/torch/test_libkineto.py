@@ -48,6 +48,7 @@ def check_same(theirs, ours, recording):
     return known
 
 
+@pytest.mark.full(seconds=4)
 @pytest.mark.parametrize("name", UNPROFILED)
 def test_job(torch, name):
     folder = torch.tmp / "1"
@@ -59,6 +60,7 @@ def test_job(torch, name):
     check_same(theirs, play(torch, folder / "recording"), folder / "recording")
 
 
+@pytest.mark.full(seconds=13)
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("name", RANKS)
 def test_ranks(torch, name, ranks):
@@ -75,6 +77,7 @@ def test_ranks(torch, name, ranks):
         check_same(theirs, ours, recording)
 
 
+@pytest.mark.full(seconds=3.3)
 def test_without_syncs(torch):
     folder = torch.tmp / "1"
     torch.job("peers", under=profiled("0"), inject=False,
@@ -98,6 +101,7 @@ torch.cuda.synchronize()
 """
 
 
+@pytest.mark.full(seconds=3.2)
 def test_a_stream_that_only_waits(torch):
     (torch.tmp / "idle.py").write_text(IDLE)
     folder = torch.tmp / "1"
@@ -193,6 +197,7 @@ def cut_ids(trace):
             e["id"] &= 2**32 - 1
 
 
+@pytest.mark.full(seconds=3.8)
 def test_a_trace_that_differs(torch, monkeypatch):
     """What differs is found, and named: the comparison can fail."""
     folder = torch.tmp / "1"

@@ -29,6 +29,7 @@ def test_nothing_is_missing(torch):
     assert generate("--missing", torch.libraries, ":".join(map(str, places))) == ""
 
 
+@pytest.mark.full(seconds=2)
 @pytest.mark.parametrize("what", ["torch.linalg.eigh(torch.eye(600, device='cuda'))",
                                   "torch.sparse.mm(torch.eye(64).to_sparse().cuda(), torch.eye(64).cuda())"])
 def test_what_is_not_simulated_says_so(torch, what):
@@ -96,6 +97,7 @@ def run_script(torch, text, *arguments, **options):
     return torch.run(torch.python, script, *arguments, **options)
 
 
+@pytest.mark.full(seconds=3.2)
 def test_what_models_are_made_of(torch):
     """And all of it has its launches and kernels in the trace."""
     run = run_script(torch, LAYERS)
@@ -104,6 +106,7 @@ def test_what_models_are_made_of(torch):
     harness.check_trace(run, run.trace())
 
 
+@pytest.mark.full(seconds=5.6)
 @pytest.mark.parametrize("backend, said", [("eager", "compiled"), ("aot_eager", "compiled"),
                                            ("cudagraphs", "compiled"), ("inductor", "TritonMissing")])
 def test_compiled(torch, backend, said):

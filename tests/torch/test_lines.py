@@ -8,6 +8,7 @@ import subprocess
 import harness
 import pytest
 from conftest import JOBS
+from tiers import full_but
 
 JOB = JOBS / "lines.py"
 # Line of the job -> what is written behind it.
@@ -33,8 +34,8 @@ def mark_of(line):
     return MARKS[int(number)], function
 
 
-@pytest.mark.parametrize("before, options", [([], {}), ([], {"python": "0"}),
-                                             ([harness.TOOL, "run", "--"], {})],
+@pytest.mark.parametrize("before, options", full_but(
+    [([], {})], [([], {}), ([], {"python": "0"}), ([harness.TOOL, "run", "--"], {})], seconds=3.9),
                          ids=["variable", "without-python", "run"])
 def test_every_line_that_waits_is_named(torch, before, options):
     """With nothing of ours in the interpreter; under `syncline run`, too, where PyTorch is there
@@ -67,6 +68,7 @@ def test_every_line_that_waits_is_named(torch, before, options):
             assert longest["longest_ns"] < 1_000_000 or not longest["name"].startswith("Mem"), line
 
 
+@pytest.mark.full(seconds=3.8)
 def test_a_pytorch_that_lies_elsewhere(torch, tmp_path):
     """As `pip install --target` leaves it: the folder's name does not say that its files are none of
     the program's."""
@@ -96,6 +98,7 @@ def test_collectives_name_their_line(torch):
                               and args["Collective name"].replace("_", "") == collective}
 
 
+@pytest.mark.full(seconds=10)
 def test_collectives_of_pytorchs_own_code_have_no_line(torch):
     """Those that fully_shard starts in the backward pass, by Python code that no line of the job's
     called."""
@@ -154,6 +157,7 @@ for _ in range(3):
 """
 
 
+@pytest.mark.full(seconds=5.2)
 def test_code_of_inductors_is_nobodys(torch):
     """Wherever its cache lies: the line is that of who called it."""
     job, cache = torch.tmp / "job.py", torch.tmp / "cache"
@@ -194,6 +198,7 @@ print(torch.cuda.synchronize.__name__, torch.cuda.Stream.synchronize.__name__,
 """
 
 
+@pytest.mark.full(seconds=7.8)
 def test_compile_traces_as_before(torch):
     # 2.4 itself fails on an event that is made outside.
     job = TRACED if torch.minor > 4 else TRACED.replace("    event.query()\n", "")
@@ -230,6 +235,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.full(seconds=8.1)
 def test_compile_traces_a_rank_as_before(torch):
     """The timers of DistributedDataParallel are read in its forward pass."""
     bare = torch.run(torch.python, "-c", TRACED_RANK, inject=False)
@@ -256,6 +262,7 @@ session.export_chrome_trace(sys.argv[1])
 """
 
 
+@pytest.mark.full(seconds=3.2)
 def test_functions_of_torch_profiler(torch):
     """Its own files have functions instead of lines."""
     job, trace = torch.tmp / "job.py", torch.tmp / "trace.json"

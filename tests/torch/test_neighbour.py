@@ -6,6 +6,7 @@ import re
 
 import harness
 import pytest
+from tiers import full_but
 
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = ("cuda_runtime", "cuda_driver")
@@ -112,7 +113,7 @@ def check_ours(run, theirs, gaps, left=()):
 MODES = {"thrice": 3, "threads": 2, "error": 2, "first": 1, "warmup": 1, "toggled": 2}
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", full_but(["thrice"], MODES, seconds=7))
 def test_both_are_whole(torch, mode):
     bare, without = play(torch, mode, inject=False)
     run, sessions = play(torch, mode, log="warn")
@@ -127,6 +128,7 @@ def test_both_are_whole(torch, mode):
     assert len(wanted) >= 20
 
 
+@pytest.mark.full(seconds=7.3)
 def test_it_ends_cupti_behind_each_session(torch):
     """TEARDOWN_CUPTI=1: with the first CUDA call behind a session libkineto ends CUPTI, which we have
     taken back by then. Another gap, and we come back again, if the next session does not begin before
@@ -144,6 +146,7 @@ def test_it_ends_cupti_behind_each_session(torch):
     assert last > trace.object["syncline"]["gaps"][-1][1], "syncline did not come back"
 
 
+@pytest.mark.full(seconds=7)
 def test_graph_edges(torch):
     """libkineto becomes CUPTI's subscriber, which we were until then, or it would go without the
     GPU."""
@@ -155,6 +158,7 @@ def test_graph_edges(torch):
     check_ours(run, set().union(*(of_truth(run, events) for events in sessions)), 2)
 
 
+@pytest.mark.full(seconds=6.9)
 def test_profiler_that_stops_at_exit(torch):
     """Our file is whole, and says that it ends with a gap; or we came back for the last moment."""
     _, without = play(torch, "exit", inject=False)
@@ -166,6 +170,7 @@ def test_profiler_that_stops_at_exit(torch):
     assert trace.object["syncline"]["gaps"][0][1] <= trace.object["syncline"]["closed_ns"]
 
 
+@pytest.mark.full(seconds=7.1)
 def test_profiler_that_has_cupti_all_along(torch):
     """What needs no CUPTI is in our file all the same, and it says what it lacks."""
     _, without = play(torch, "whole", inject=False)
@@ -181,7 +186,8 @@ def test_profiler_that_has_cupti_all_along(torch):
     harness.check_flows(trace)
 
 
-@pytest.mark.parametrize("mode", ["plain", "schedule", "everything", "cuda", "twice"])
+@pytest.mark.parametrize("mode", full_but(
+    ["everything"], ["plain", "schedule", "everything", "cuda", "twice"], seconds=7))
 def test_every_way_to_profile(torch, mode):
     """Shapes, stacks, memory, synchronization, schedules: as without syncline. Stacks of Python have
     the few functions that are called behind an optimizer's step."""
@@ -199,6 +205,7 @@ def test_every_way_to_profile(torch, mode):
     harness.check_flows(run.trace())
 
 
+@pytest.mark.full(seconds=6.6)
 def test_profiler_in_trouble(torch):
     """CUPTI late and shuffling, in the middle of a hand-over."""
     _, without = play(torch, "thrice", inject=False)
@@ -216,6 +223,7 @@ def test_profiler_in_trouble(torch):
     check_ours(run, theirs, len(run.trace().object["syncline"]["gaps"]), left)
 
 
+@pytest.mark.full(seconds=6.9)
 def test_not_foreseen_before_our_first_record(torch):
     """Nothing of ours is in torch.profiler's way, whose trace is whole; ours says that it has
     nothing."""
@@ -231,6 +239,7 @@ def test_not_foreseen_before_our_first_record(torch):
         [trace.object["syncline"][key] for key in ("opened_ns", "closed_ns")]]
 
 
+@pytest.mark.full(seconds=7.1)
 def test_not_foreseen(torch):
     """Its import slots are left alone, so that CUPTI is taken in the middle: nobody crashes, what
     begins after our buffers were emptied is all in its trace, and ours says since when it lacks

@@ -3,6 +3,7 @@ what autograd's thread launches, and at the calls that wait."""
 import pytest
 
 import harness
+from tiers import full_but
 
 STEPS = 3
 
@@ -11,7 +12,8 @@ def rows(trace: harness.Trace, cat: str, name: str) -> list[dict]:
     return sorted((e for e in trace.of(cat) if e["name"] == name), key=lambda e: e["start"])
 
 
-@pytest.mark.parametrize("beside", [[], ["beside"]], ids=["alone", "beside"])
+@pytest.mark.parametrize("beside", full_but([["beside"]], [[], ["beside"]], seconds=3.5),
+                         ids=["alone", "beside"])
 def test_ranges_of_a_training_step(torch, beside):
     run = torch.job("ranges", *beside, log="warn")
     assert run.status == 0 and f"done {STEPS}" in run.stdout and not run.said()
@@ -37,6 +39,7 @@ def test_ranges_of_a_training_step(torch, beside):
     assert len(waits) == STEPS
 
 
+@pytest.mark.full(seconds=7.1)
 def test_the_result_is_the_same_without(torch):
     bare, run = torch.job("ranges", inject=False), torch.job("ranges", nvtx="0")
     assert bare.stdout == run.stdout == f"done {STEPS}\n"

@@ -23,6 +23,7 @@ torch.cuda.synchronize()
     assert {"float", "c10::BFloat16", "c10::Float8_e4m3fn"} <= types and "unknown" not in types
 
 
+@pytest.mark.full(seconds=5.2)
 def test_classes_that_answer_themselves(torch, tmp_path):
     """A class of tensors whose sizes and layout are its own code's is not asked for them by us: that
     runs as often as it does bare. Rows have what its tensors were made as."""
@@ -60,6 +61,7 @@ print(sorted(asked.items()))
     assert all(row["Input Dims"] == [[3, 4]] and row["Input Strides"] == [[1, 3]] for row in rows)
 
 
+@pytest.mark.full(seconds=3.6)
 def test_texts_of_the_programs(torch, tmp_path):
     """What the program calls a group, or a keyword of a record function's, is text in the row, whatever is
     in it."""
@@ -85,6 +87,7 @@ dist.destroy_process_group()
     assert any(row.get('a "b"') == 'c "d"' for row in rows)
 
 
+@pytest.mark.full(seconds=4.7)
 def test_numbers_in_any_locale(torch, tmp_path):
     """A number is one whatever the program's locale takes for a decimal point."""
     if not pathlib.Path("/usr/share/i18n/locales/de_DE").exists():

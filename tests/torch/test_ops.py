@@ -7,6 +7,7 @@ import pathlib
 import harness
 import pytest
 from test_jobs import ONE_PROCESS, RANKS, UNPROFILED
+from tiers import full_but
 
 UNDER = pathlib.Path(__file__).with_name("under_profiler.py")
 # What torch.profiler says of inputs; those of a collective have the collective's facts besides.
@@ -73,7 +74,7 @@ def theirs_of(path: pathlib.Path) -> list[dict]:
     return events
 
 
-@pytest.mark.parametrize("name", UNPROFILED)
+@pytest.mark.parametrize("name", full_but(["mlp", "threads"], UNPROFILED, seconds=3.6))
 def test_same_as_profiler(torch, name):
     theirs, job = torch.tmp / "theirs.json", ONE_PROCESS[name]
     run = torch.job(name, *job.arguments, under=[UNDER, theirs, "shapes"], ops="full", sim=job.sim)
@@ -81,6 +82,7 @@ def test_same_as_profiler(torch, name):
     compare(run.trace(), theirs_of(theirs))
 
 
+@pytest.mark.full(seconds=9.5)
 @pytest.mark.parametrize("name", RANKS)
 def test_same_as_profiler_in_ranks(torch, name):
     if name == "fsdp" and torch.minor < 6:
@@ -131,7 +133,8 @@ def launches(events: list[dict], rows_of) -> list[tuple[str, str | None]]:
              ops.get(e["args"].get("External id"))) for e in rows]
 
 
-@pytest.mark.parametrize("name", ["mlp", "transformer", "convnet", "streams", "syncs"])
+@pytest.mark.parametrize("name", full_but(
+    ["mlp"], ["mlp", "transformer", "convnet", "streams", "syncs"], seconds=5.6))
 def test_kernels_and_their_operators(torch, name):
     """These launch the same in each run, from one thread after the other."""
     path = torch.tmp / "theirs.json"
@@ -197,6 +200,7 @@ print("parked")
     assert names["aten::mm"] > 100 and names["aten::relu"] > 100
 
 
+@pytest.mark.full(seconds=6.4)
 @pytest.mark.parametrize("python", ["1", "0"])
 def test_off_is_nothing(torch, python):
     bare, run = torch.job("mlp", inject=False), torch.job("mlp", ops="off", python=python, log="debug")
@@ -205,6 +209,7 @@ def test_off_is_nothing(torch, python):
     assert "for PyTorch's waits are watched" not in run.stderr
 
 
+@pytest.mark.full(seconds=6.1)
 def test_unknown_version(torch):
     """One line says what is missing, and the job is as it was."""
     nowhere = torch.tmp / "home"
@@ -303,7 +308,7 @@ def nodes_and_their_operators(trace, graph: str) -> tuple[list, list[list]]:
              for rows in (its[0::2] if graph == "step" else its[1::2])])
 
 
-@pytest.mark.parametrize("api", ["v1", "v2"])
+@pytest.mark.parametrize("api", full_but(["v2"], ["v1", "v2"], seconds=2.9))
 def test_replays_name_what_captured_them(torch, api):
     """What a replay runs was launched by no operator: each node names the one that captured it,
     which is the one that launches the same when nothing is captured. Copies and memsets are nodes
@@ -328,6 +333,7 @@ def test_replays_name_what_captured_them(torch, api):
     assert len({by_id[args["captured_by_record_function_id"]]["tid"] for args in captured}) == 2
 
 
+@pytest.mark.full(seconds=2.9)
 @pytest.mark.parametrize("options", [{}, {"graph_edges": "1", "ops": "off"}], ids=["edges", "ops"])
 def test_captures_are_told_where_both_are_asked_for(torch, options):
     """Without CUPTI's subscriber, or without operators, rows of replays are as they were."""

@@ -29,6 +29,7 @@ def recorded(run, events):
     return rows, [op for op in run.operations() if op["corr"] in ids]
 
 
+@pytest.mark.full(seconds=2.9)
 @pytest.mark.parametrize("mode", STEPS)
 def test_operations(torch, mode):
     run, events = profile(torch, mode)
@@ -51,6 +52,7 @@ def test_operations(torch, mode):
         assert abs(lengths[op["corr"]] - (op["end"] - op["start"])) < 500, op
 
 
+@pytest.mark.full(seconds=3)
 @pytest.mark.parametrize("mode", ["plain", "schedule", "everything", "twice"])
 def test_calls_and_flows(torch, mode):
     run, events = profile(torch, mode)

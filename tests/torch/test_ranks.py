@@ -1,11 +1,13 @@
 """torch.distributed on the simulated GPU: real processes, real data, and ranks that wait for one
 another."""
 import collections
+import itertools
 import re
 
 import harness
 import pytest
 from test_jobs import check_passes
+from tiers import full_but
 
 
 def expected_output(size: int) -> str:
@@ -54,8 +56,8 @@ def collectives(run: harness.Run) -> list[dict]:
     return sorted(found, key=lambda op: (op["name"], op["end"]))
 
 
-@pytest.mark.parametrize("size", [2, 4])
-@pytest.mark.parametrize("name", ["collectives", "ddp", "fsdp"])
+@pytest.mark.parametrize("name, size", full_but(
+    [("fsdp", 2)], itertools.product(["collectives", "ddp", "fsdp"], [2, 4]), seconds=11))
 def test_ranks(torch, name, size):
     run = torch.ranks(name, size)
     assert run.status == 0, run.stderr[-4000:]
@@ -106,6 +108,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.full(seconds=4.8)
 def test_sums_of_8_bits(torch):
     (torch.tmp / "float8.py").write_text(FLOAT8)
     run = torch.ranks(torch.tmp / "float8", 2, inject=False)

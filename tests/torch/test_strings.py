@@ -9,6 +9,7 @@ import pytest
 from test_jobs import check_passes
 from test_lines import MARKS, SLOW, lines_of, mark_of
 from test_ops import RANKS, UNDER, parents
+from tiers import full_but
 
 MISSING = "no observer for the operators of PyTorch 2."
 
@@ -51,8 +52,8 @@ def without_observer(run) -> None:
     assert "callback" not in run.stderr  # PyTorch's, of a profiler that nobody ended
 
 
-@pytest.mark.parametrize("name", ["mlp", "convnet", "recurrent", "streams", "threads", "ranges",
-                                  "graphs"])
+@pytest.mark.parametrize("name", full_but(
+    ["threads"], ["mlp", "convnet", "recurrent", "streams", "threads", "ranges", "graphs"], seconds=9))
 def test_same_as_the_observer(torch, name):
     bare = torch.job(name, inject=False)
     run = torch.job(name, home=hidden(torch.tmp))
@@ -72,6 +73,7 @@ def test_same_as_the_observer(torch, name):
                                 if e.get("cat") in kinds)
 
 
+@pytest.mark.full(seconds=6.1)
 def test_shapes(torch):
     trace = torch.job("mlp", home=hidden(torch.tmp), ops="full").trace()
     its = torch.job("mlp", ops="full").trace()
@@ -99,6 +101,7 @@ def test_off(torch):
     assert MISSING not in run.stderr
 
 
+@pytest.mark.full(seconds=3.1)
 def test_torch_profiler_is_unharmed(torch):
     """It may be the only profiler of its thread: ours goes, and is back behind it."""
     theirs = torch.tmp / "theirs.json"
@@ -159,7 +162,7 @@ end()
 """
 
 
-@pytest.mark.parametrize("where", ["main", "thread", "operator"])
+@pytest.mark.parametrize("where", full_but(["thread"], ["main", "thread", "operator"], seconds=3))
 def test_an_exit_that_python_does_not_see(torch, where):
     """PyTorch says that a profiler was left to itself; nothing else happens, and the file is whole."""
     job = torch.tmp / "job.py"
@@ -212,6 +215,7 @@ sys.exit(3)
     assert {"aten::sinh", "aten::cosh"} <= {e["name"] for e in run.trace().of("cpu_op")}
 
 
+@pytest.mark.full(seconds=7.6)
 @pytest.mark.parametrize("name", RANKS)
 def test_ranks(torch, name):
     run = torch.ranks(name, 2, home=hidden(torch.tmp))
@@ -221,6 +225,7 @@ def test_ranks(torch, name):
             assert trace.of("cpu_op")
 
 
+@pytest.mark.full(seconds=3.1)
 def test_under_profiler_from_the_beginning(torch):
     """One that began before us: ours begins when it has ended."""
     theirs = torch.tmp / "theirs.json"

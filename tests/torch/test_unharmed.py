@@ -5,6 +5,7 @@ import os
 import harness
 import pytest
 from test_jobs import check_operators, check_passes, told
+from tiers import full_but
 
 # In the program, on a thread, in a backward function on autograd's thread, and in an operator.
 EXCEPTIONS = """
@@ -107,7 +108,7 @@ JOBS = {"exceptions": (EXCEPTIONS, 1, set()), "signals": (SIGNALS, 7, set()),
         "shutdown": (SHUTDOWN, 5, set()), "fork": (FORK, 0, {"aten::tan"})}
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", full_but(["signals"], JOBS, seconds=3.9))
 def test_as_bare(torch, name):
     text, status, not_ours = JOBS[name]
     job = torch.tmp / "job.py"
@@ -184,8 +185,10 @@ print("trained")
 """
 
 
-@pytest.mark.parametrize("before", [[], [harness.TOOL, "run", "--"]], ids=["variable", "run"])
-@pytest.mark.parametrize("text, steps", [(SLOTTED_OPTIMIZER, 3), (SLOTTED_LOADER, 0), (AUDITED, None)],
+@pytest.mark.parametrize("before", full_but([[]], [[], [harness.TOOL, "run", "--"]], seconds=5),
+                         ids=["variable", "run"])
+@pytest.mark.parametrize("text, steps", full_but(
+    [(SLOTTED_OPTIMIZER, 3)], [(SLOTTED_OPTIMIZER, 3), (SLOTTED_LOADER, 0), (AUDITED, None)], seconds=5),
                          ids=["optimizer", "loader", "audited"])
 def test_a_program_that_hooks_do_not_fit(torch, text, steps, before):
     job = torch.tmp / "job.py"
@@ -199,6 +202,7 @@ def test_a_program_that_hooks_do_not_fit(torch, text, steps, before):
     assert steps is None or len(found) == steps
 
 
+@pytest.mark.full(seconds=6)
 @pytest.mark.parametrize("trouble", ["a file", "no right"])
 def test_where_nothing_can_be_written(torch, trouble):
     """One line says so, with the folder; the job is what it is."""

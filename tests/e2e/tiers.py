@@ -1,0 +1,28 @@
+"""Which cases of a test run in which tier of tests/run.sh (the marks are in tests/pytest.ini)."""
+import os
+
+import pytest
+
+# The first seed of random tests. tests/run.sh takes it from the commit's hash, so that each commit
+# tries new ones.
+SEED = int(os.environ.get("SL_TEST_SEED", "1"))
+
+
+def full_but(kept, cases, seconds):
+    """For parametrize: `cases`, of which only those in `kept` run without --full. The others take so
+    many CPU seconds each."""
+    cases = list(cases)
+    assert all(case in cases for case in kept), f"{kept} are not all among {cases}"
+    return [case if case in kept else
+            pytest.param(*(case if isinstance(case, tuple) else [case]),
+                         marks=pytest.mark.full(seconds=seconds))
+            for case in cases]
+
+
+def cupti_versions(versions, seconds=0.2):
+    """For parametrize: without --full the newest CUPTI 12 of these, and of CUPTI 13 the version 13.4
+    or else the newest."""
+    by_number = sorted(versions, key=lambda version: float(version))
+    of_12 = [version for version in by_number if version.startswith("12.")]
+    of_13 = [version for version in by_number if version.startswith("13.")]
+    return full_but(of_12[-1:] + (["13.4"] if "13.4" in of_13 else of_13[-1:]), versions, seconds)

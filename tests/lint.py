@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Checks how we write, as far as a program can: prints what is wrong, a line each, and fails.
+
+    tests/lint.py [PATH_OF_THE_SYNCLINE_COMMAND]    default: build/release/tools/syncline
+
+ - Markdown: lines of at most 100 columns. A link's target does not count; tables may be wider.
+ - Help texts of the syncline command, its subcommands and tests/run.sh: at most 100 columns.
+ - Commit subjects, from the commit that added this file on: `area: verb object`, at most 72 characters.
+   Skipped outside git."""
+import pathlib
+import re
+import subprocess
+import sys
+
+COLUMNS, SUBJECT_CHARACTERS = 100, 72
+SUBJECT = re.compile(r"^(Merge |Revert |[a-z0-9_./+-]+(, ?[a-z0-9_./+-]+)*: [a-z])")
+LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
+REPO = pathlib.Path(__file__).resolve().parents[1]
+
+
+def output(*command) -> str:
+    return subprocess.run(command, cwd=REPO, check=True, capture_output=True, text=True).stdout
+
+
+def in_git() -> bool:
+    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=REPO, check=False,
+                          capture_output=True).returncode == 0
+
+
+def check_markdown(name: str, text: str) -> list[str]:
+    wrong = []
+    for number, line in enumerate(text.splitlines(), 1):
+        columns = len(LINK.sub(r"\1", line))
+        if columns > COLUMNS and not line.lstrip().startswith("|"):
+            wrong.append(f"{name}:{number}: {columns} columns, at most {COLUMNS}: {line.strip()[:60]}...")
+    return wrong
+
+
+def check_help(name: str, text: str) -> list[str]:
+    return [f"{name}: {len(line)} columns, at most {COLUMNS}: {line}"
+            for line in text.splitlines() if len(line) > COLUMNS]
+
+
+def check_subject(subject: str) -> list[str]:
+    wrong = []
+    if len(subject) > SUBJECT_CHARACTERS:
+        wrong.append(f"commit subject of {len(subject)} characters, at most {SUBJECT_CHARACTERS}: {subject}")
+    if not SUBJECT.match(subject):
+        wrong.append(f"commit subject is not `area: verb object`: {subject}")
+    return wrong
+
+
+def markdown_files() -> list[pathlib.Path]:
+    if in_git():
+        names = output("git", "ls-files", "-z", "--", "*.md").split("\0")[:-1]
+        return [REPO / name for name in names if (REPO / name).exists()]
+    return sorted(path for path in REPO.rglob("*.md") if REPO / "build" not in path.parents)
+
+
+def help_texts(tool: str) -> dict[str, str]:
+    texts = {"syncline": output(tool, "--help"), "tests/run.sh": output("tests/run.sh", "--help")}
+    commands = re.search(r"^Commands:\n((?:  .*\n)+)", texts["syncline"], re.MULTILINE)[1]
+    for command in re.findall(r"^  (\w+)", commands, re.MULTILINE):
+        texts[f"syncline {command}"] = output(tool, command, "--help")
+    return texts
+
+
+def subjects() -> list[str]:
+    """Of the commit that added this file and of those after it. Other branches' commits from before
+    they had this file are not its descendants."""
+    added = output("git", "log", "--diff-filter=A", "--format=%H", "--", "tests/lint.py").split()[-1:]
+    if not added:
+        return []
+    return [output("git", "show", "--no-patch", "--format=%s", added[0]).strip(),
+            *output("git", "log", "--no-merges", "--ancestry-path", "--format=%s",
+                    f"{added[0]}..HEAD").splitlines()]
+
+
+def main() -> None:
+    tool = str(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else REPO / "build/release/tools/syncline").resolve())
+    wrong = []
+    for path in markdown_files():
+        wrong += check_markdown(str(path.relative_to(REPO)), path.read_text(encoding="utf-8"))
+    for name, text in help_texts(tool).items():
+        wrong += check_help(f"{name} --help", text)
+    if in_git():
+        wrong += [line for subject in subjects() for line in check_subject(subject)]
+    print("\n".join(wrong))
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
