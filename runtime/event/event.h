@@ -92,9 +92,7 @@ enum sl_event_kind {
     SL_EV_META_CONTEXT, /* device, context, name */
     SL_EV_META_STREAM,  /* device, context, stream, name (0: none given), u.meta.flags/priority */
     SL_EV_META_EVENT,   /* `correlation`: CUDA's handle of a CUDA event; name */
-    /* A node of a graph under construction: `shape`: enum sl_node_fact; u.node; if created, `graph`
-     */
-    SL_EV_META_NODE,
+    SL_EV_META_NODE,    /* graph node: u.node, `shape` (enum sl_node_fact); if created, `graph` */
 
     /* From start_ns to end_ns (0: still open) nothing was recorded: another profiler had CUPTI. */
     SL_EV_GAP,
@@ -103,9 +101,8 @@ enum sl_event_kind {
      * order. */
     SL_EV_WINDOW_OPEN,  /* start_ns = opening time; u.window */
     SL_EV_WINDOW_CLOSE, /* end_ns = closing time; u.window */
-    /* everything that ended before end_ns has arrived, unless SL_EVF_RECORDS_LOST is set */
-    SL_EV_DELIVERED,
-    SL_EV_KINDS_ON, /* work enqueued before start_ns was not seen */
+    SL_EV_DELIVERED,    /* all that ended before end_ns arrived, unless SL_EVF_RECORDS_LOST */
+    SL_EV_KINDS_ON,     /* work enqueued before start_ns was not seen */
 
     SL_EV_KIND_COUNT
 };
@@ -140,17 +137,13 @@ enum sl_event_flag {
     /* A wait from CUPTI before 12.8: the call's event has the result. Set from decode to assemble
      * only. */
     SL_EVF_NO_RESULT = 1 << 4,
-    /* outside of the window: only used for edges, because it orders the window's waits */
-    SL_EVF_ONLY_EDGES = 1 << 5,
-    /* SL_EV_DELIVERED: some records since the last SL_EV_DELIVERED were lost */
-    SL_EVF_RECORDS_LOST = 1 << 6,
-    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: the receiver got the beginning, too */
-    SL_EVF_BEGUN = 1 << 7,
+    SL_EVF_ONLY_EDGES = 1 << 5,   /* outside the window, but orders waits of the window */
+    SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: records were lost since the last delivery */
+    SL_EVF_BEGUN = 1 << 7, /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: the beginning was emitted, too */
     /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end it, so it is not one of its
      * thread's nested slices. */
     SL_EVF_ASYNC = 1 << 6,
-    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: truncated, because it began before the window or ended after
-     * it */
+    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: truncated at the start or the end of the window */
     SL_EVF_CUT_START = 1 << 0,
     SL_EVF_CUT_END = 1 << 1,
 };
@@ -204,8 +197,7 @@ struct sl_event {
         } sync;
         struct {
             uint64_t record_function; /* PyTorch's id of the record function; 0 = none */
-            /* shared by a forward operator and its backward operator; -1 = none */
-            int64_t sequence;
+            int64_t sequence;         /* pairs a forward and a backward operator; -1 = none */
         } row;
         struct {
             uint64_t op_end_ns;

@@ -1,9 +1,9 @@
 /*
- * create.c - the pipeline's modules: each gets its share of the memory, in the order of
- * the way that events take.
+ * create.c - creates the pipeline's modules in the order of the events' way, each with its share of
+ * memory.
  *
- * Nothing is ever freed but by a start that fails: at exit the process ends, and before that CUPTI
- * may call at any time.
+ * Recorder thread. Memory is freed only if the start fails: CUPTI may call at any time until the
+ * process ends.
  */
 #include "pipeline/pipeline.h"
 
@@ -15,10 +15,10 @@
 #include "pipeline/pipeline_state.h"
 #include "syncline/syncline.h"
 
-/* Static, so that leak checkers find what it holds. */
+/* Static, so that leak checkers find the memory that it holds. */
 static struct sl_pipeline the_pipeline;
 
-/* The ring rounds up to a power of two; round down here, so that the share is kept. */
+/* The ring rounds up to a power of two. Round down here, so that the ring keeps to its share. */
 static size_t ring_slots(size_t bytes)
 {
     size_t slots = 1;
@@ -72,7 +72,7 @@ static int create_kineto(struct sl_pipeline *p)
     return sl_kineto_create(&p->kineto, &opt);
 }
 
-/* A job without execution traces is better than none. */
+/* Without memory, the job is recorded without execution traces. */
 static void create_et(struct sl_pipeline *p)
 {
     static const enum sl_compression compression[] = {[SL_CHAKRA_RAW] = SL_COMPRESS_NONE,
@@ -102,7 +102,7 @@ static void create_et(struct sl_pipeline *p)
                             "SYNCLINE_MEMORY, or set SYNCLINE_CHAKRA to off");
 }
 
-/* So is one without edges. */
+/* Without memory, the job is recorded without edges. */
 static void create_edges(struct sl_pipeline *p)
 {
     const struct sl_edge_rows_options opt = {
@@ -149,7 +149,7 @@ static int create_assemble(struct sl_pipeline *p)
     return sl_assemble_create(&p->assemble, &opt);
 }
 
-/* Without it rows of operators do without their inputs. */
+/* Without memory, operators have no inputs. */
 static void create_details(struct sl_pipeline *p)
 {
     const struct sl_config *config = p->opt.config;
