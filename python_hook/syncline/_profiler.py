@@ -35,7 +35,8 @@ def _attach(module):
             if not is_prepared:
                 _take_back()
 
-    # Called by a session's __exit__ once it has stopped: too late to be in its trace of Python.
+    # Runs in a session's __exit__ after the session has stopped, so its Python trace does not show
+    # us.
     @functools.wraps(stopped)
     def _run_on_profiler_stop(*args, **kwargs):
         _take_back()
