@@ -80,8 +80,7 @@ inline void forget()
     beginnings.fetch_add(1, std::memory_order_relaxed);
 }
 
-/* Leaves no id during a pass: PyTorch restores the debug info of autograd's threads after each
- * node. */
+/* Leaves no id during a pass: PyTorch restores the info of autograd's threads after each node. */
 __attribute__((noinline)) inline uint32_t look()
 {
     bool is_in_pass = torch::autograd::get_current_graph_task_id() != -1;

@@ -55,8 +55,8 @@ at::CallbackHandle scopes, lean, full;
 /* ---- private members of at::RecordFunction ---- */
 
 /* An explicit template instantiation may name private members. The public functions copy a map that
- * is nearly always empty, and return a name without its length. Both cost every operator more than
- * a call. */
+ * is nearly always empty, and return a name without its length. Both would slow down every
+ * operator. */
 template <typename Which, typename Which::Type member> struct Opened {
     friend typename Which::Type member_of(Which)
     {
@@ -82,8 +82,7 @@ template struct Opened<Keywords, &at::RecordFunction::kwinputs_>;
 constexpr c10::DispatchKeySet other_layouts = c10::sparse_ks | c10::sparse_csr_ks | c10::mkldnn_ks;
 
 /* Each put function writes one item and returns its end; nullptr: no room. Positions are passed by
- * value: a member would be read again after each byte, because the byte might be part of the
- * member. */
+ * value: a member would be read again after each byte, because that byte might change it. */
 class Writer
 {
   public:
@@ -91,8 +90,7 @@ class Writer
     {
     }
 
-    /* The output has whole items only. `flatten` inlines the callees: most of them only check a
-     * tag. */
+    /* The output has whole items only. `flatten` inlines the callees: most only check a tag. */
     __attribute__((flatten)) void put_all(c10::ArrayRef<const c10::IValue> inputs)
     {
         for (const c10::IValue &input : inputs) {

@@ -18,14 +18,12 @@ def _boot():
 
 
 def _is_left_alone():
-    """Whether this Python has no GIL, and is left alone. The library checks the same
-    (collect/python/boot.c)."""
+    """Whether this Python has no GIL; the library checks the same (collect/python/boot.c)."""
     return "free-threading" in sys.version
 
 
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
-# The package's folder moves behind site-packages, because the job may have its own `syncline`
-# there.
+# The package's folder moves behind site-packages: the job may have its own `syncline`.
 _PACKAGE = os.path.dirname(_HERE)
 if _PACKAGE in sys.path:
     sys.path.remove(_PACKAGE)
@@ -38,7 +36,6 @@ try:
 except Exception as error:  # noqa: BLE001 - no error here may reach the job
     if os.environ.get("SYNCLINE_LOG", "").lower() == "debug":
         os.write(2, f"syncline: Python: {type(error).__name__}: {error}\n".encode("utf-8", "replace"))
-# Import the job's own sitecustomize under its own name. Python expects an ImportError if there is
-# none.
+# Import the job's own sitecustomize. If there is none, Python expects an ImportError.
 del sys.modules[__name__]
 __import__("importlib").import_module(__name__)

@@ -43,8 +43,7 @@ def _load(name, folder):
 
 
 def _choose(folder, is_early):
-    """Chooses the package's name. If the path has no `syncline` at all, also loads the package as
-    that."""
+    """Chooses the package's name. If the path has no `syncline`, also loads the package as that."""
     if is_early and NAME not in sys.modules:
         return OTHER_NAME
     is_known, file = _find(NAME)

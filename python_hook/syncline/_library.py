@@ -1,5 +1,5 @@
-"""Access to libsyncline.so if it is in the process. It is looked up among the loaded libraries and
-never loaded. Any thread."""
+"""Access to libsyncline.so if it is in the process. These functions look among the loaded libraries
+and never load it. Any thread."""
 import os
 import sys
 import time
@@ -7,9 +7,8 @@ import time
 _SONAME = "libsyncline.so.0"
 NOTHING = -11  # -EAGAIN, which the functions also return before the profiler is there
 
-# Functions that a program calls all the time. Without a library they do not look for it at each
-# call, which would take 30 us. A library that is loaded later calls look(), unless Python is left
-# alone.
+# Functions that a program calls all the time. They do not look for a missing library at each call,
+# which would take 30 us. A library that is loaded later calls look(), unless Python is left alone.
 _OFTEN = frozenset(("sl_step", "sl_mark", "sl_range_push", "sl_range_pop", "sl_hook_step",
                     "sl_hook_range_begin", "sl_hook_range_end"))
 _PATIENCE_NS = 100_000_000
@@ -107,8 +106,8 @@ def status():
 
 
 def look_after_fork():
-    """Runs in the child of a fork. A library that was recording does nothing in the child, so it is
-    not asked any more. A library that was not may begin in the child."""
+    """Runs in the child of a fork. A library that was recording does nothing in the child, so we no
+    longer call it. A library that was not recording may begin in the child."""
     global _is_passive
     found = status() if "ctypes" in sys.modules else None
     _is_passive = found is not None and found.state == 0

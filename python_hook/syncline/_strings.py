@@ -1,9 +1,9 @@
-"""PyTorch's operators without an observer for its version. PyTorch's own profiler is told to make
-an NVTX range of each operator; the library parses the range's text (collect/torch/nvtx_fallback.h).
+"""PyTorch operators without an observer for its version. PyTorch's own profiler makes an NVTX range
+of each operator; the library parses the range's text (collect/torch/nvtx_fallback.h).
 
 That profiler belongs to a thread. Autograd's threads take it over from the thread that calls
-backward(); threads that the program starts get it here. A thread can have only one profiler. So
-ours is removed before one of the program's begins, and comes back when that has ended.
+backward(); threads that the program starts get it here. A thread can have only one profiler. So our
+profiler is removed before a profiler of the program begins, and comes back when that has ended.
 """
 import atexit
 import functools
@@ -129,7 +129,7 @@ def _look_after_fork():
 
 
 def look():
-    """Turns our profiler on if the library wants it. Called again whenever the library knows more."""
+    """Turns our profiler on if the library wants it. Called again when the library knows more."""
     global _mode, _begin, _end
     if _profiler is None or _mode:
         return

@@ -116,9 +116,8 @@ static const struct sl_clock_source *current_source(void)
     return atomic_load_explicit(&source, memory_order_acquire);
 }
 
-/* Uses no fences, which ThreadSanitizer cannot follow. The release stores of the fields order the
- * odd sequence before them (they pair with the acquire loads of the fields). The last store ends
- * the change. */
+/* Uses no fences, which ThreadSanitizer cannot follow. The release store of each field, paired with
+ * its acquire load, orders the odd sequence before the field. The last store ends the change. */
 static void publish(uint64_t base_ticks, uint64_t base_ns, uint64_t rate)
 {
     uint32_t sequence = atomic_load_explicit(&line.sequence, memory_order_relaxed);

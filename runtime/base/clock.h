@@ -51,18 +51,15 @@ struct sl_clock_line {
     uint64_t rate;      /* ns per tick, 32.32 fixed point */
 };
 
-/* Any thread. The line of the last calibration. 0; -ENODATA: no usable counter or no calibration.
- */
+/* Any thread. The line of the last calibration. 0; -ENODATA: no usable counter, or no line. */
 int sl_clock_get_line(struct sl_clock_line *out);
 
-/* Any thread. Converts a tick count to CLOCK_REALTIME ns by the line of the last calibration. The
- * error is about 100 ns for stamps of the last second. 0; -ENODATA: no usable counter or no
- * calibration. */
+/* Any thread. Converts a tick count to CLOCK_REALTIME ns by the last calibration. The error is
+ * about 100 ns for stamps of the last second. 0; -ENODATA: no usable counter, or no line. */
 int sl_clock_from_ticks(uint64_t ticks, uint64_t *ns);
 
 /* Measures another clock that claims to be CLOCK_REALTIME (cuptiGetTimestamp): returns other - ours
- * in ns, from the tightest of `rounds` brackets. `uncertainty_ns` is half the width of that
- * bracket. */
+ * in ns, from the tightest of `rounds` brackets. `uncertainty_ns` is half the bracket's width. */
 int64_t sl_clock_offset(int (*other)(void *user, uint64_t *ns), void *user, int rounds,
                         uint64_t *uncertainty_ns);
 

@@ -164,8 +164,7 @@ static uint32_t add(struct sl_intern *in, const char *text, size_t length, uint3
     entry->length = (uint32_t)length;
     entry->hash = hash;
     in->index[at] = count + 1;
-    /* Release pairs with the acquire in sl_intern_count(): entry and text are written before the
-     * count. */
+    /* Release pairs with the acquire in sl_intern_count(): entry and text before the count. */
     atomic_store_explicit(&in->count, count + 1, memory_order_release);
     return count + 1;
 }

@@ -17,14 +17,13 @@ struct sl_intern;
 int sl_intern_create(struct sl_intern **out, size_t cap_bytes);
 void sl_intern_destroy(struct sl_intern *in); /* NULL is allowed */
 
-/* Inserting thread only. `text` may hold any bytes and needs no NUL at its end. Ids count from 1
- * without gaps. */
+/* Inserting thread only. `text`: any bytes, no NUL needed. Ids count from 1 without gaps. */
 uint32_t sl_intern_put(struct sl_intern *in, const char *text, size_t length);
 
 /* Inserting thread only. The id of a text that is in the table, else 0. */
 uint32_t sl_intern_find(const struct sl_intern *in, const char *text, size_t length);
 
-/* Like sl_intern_put(), for a NUL-terminated text at an address that usually holds the same text,
+/* Like sl_intern_put(), for a NUL-terminated text at an address that usually has the same text,
  * such as a kernel name in CUPTI records. The address is only a hint: the text is always compared.
  */
 uint32_t sl_intern_put_hinted(struct sl_intern *in, const char *text);

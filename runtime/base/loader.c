@@ -17,8 +17,7 @@
 static _Atomic uint32_t looks, forks; /* calls and forks in progress */
 static int has_told;
 
-/* Nesting depth in this thread: calls inside of calls, and calls by other fork handlers of this
- * thread. */
+/* Nesting depth in this thread, including calls by other fork handlers of this thread. */
 static _Thread_local unsigned depth;
 
 /* 0, or -ETIMEDOUT. */

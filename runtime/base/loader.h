@@ -41,8 +41,7 @@ const char *sl_loader_file(void *library);
 void sl_loader_enter(void);
 void sl_loader_leave(void);
 
-/* For pthread_atfork(), in the forking thread: before the fork, after it in the parent, and in the
- * child. */
+/* For pthread_atfork(), in the forking thread: before; after, in the parent; in the child. */
 void sl_loader_before_fork(void);
 void sl_loader_after_fork(void);
 void sl_loader_fork_child(void);

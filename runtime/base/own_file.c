@@ -85,8 +85,7 @@ static int duplicate_high(int fd)
     return high < 0 ? -errno : high;
 }
 
-/* Closes `fd` if it is this file: the host may have taken the low number. Low numbers are closed
- * only here. */
+/* The only close of a low number, which the host may own by now: closes `fd` if it is this file. */
 static void close_low(const struct sl_own_file *f, int fd)
 {
     struct stat st;

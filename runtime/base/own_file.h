@@ -45,14 +45,13 @@ int sl_own_file_write(struct sl_own_file *f, struct iovec *part, int parts);
 /* 0 or -errno. */
 int sl_own_file_truncate(struct sl_own_file *f, uint64_t bytes);
 
-/* 0 or -errno: some file systems report a full disk only here. -EBADF: the file is closed already.
- */
+/* 0 or -errno: some file systems report a full disk only here. -EBADF: closed already. */
 int sl_own_file_close(struct sl_own_file *f);
 
 /* Never replaces a file: gives -EEXIST instead. Works after close, too. 0 or -errno. */
 int sl_own_file_rename(const struct sl_own_file *f, const char *from, const char *to);
 
-/* Reads a small file, for example in /proc, by one read(2) with the same checks. Bytes or -errno.
+/* Reads a small file, for example in /proc, by one read(2), with the same checks. Bytes or -errno.
  */
 ssize_t sl_own_file_read(const char *path, void *data, size_t size);
 

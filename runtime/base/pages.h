@@ -12,8 +12,7 @@
 /* Rounds bytes up to whole pages; 0 on overflow. */
 size_t sl_pages_round(size_t bytes);
 
-/* Zeroed and page-aligned; a page takes memory when it is first touched. NULL: 0 bytes, or no
- * memory. */
+/* Zeroed and page-aligned; pages take memory when first touched. NULL: 0 bytes, or no memory. */
 void *sl_pages_map(size_t bytes);
 
 /* Enlarges a mapping, keeps its content and may move it; the new pages are zero. NULL: no memory,

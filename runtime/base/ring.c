@@ -75,8 +75,7 @@ static int push(struct sl_ring *r, const struct sl_event *ev, uint64_t usable)
         }
     }
     r->slot[head & r->mask] = *ev;
-    /* Release pairs with the acquire in sl_ring_peek(): the event is written before its position.
-     */
+    /* Release pairs with the acquire in sl_ring_peek(): the event before its position. */
     atomic_store_explicit(&r->head, head + 1, memory_order_release);
     return 0;
 }

@@ -21,8 +21,8 @@ void sl_ring_destroy(struct sl_ring *r); /* NULL is allowed */
 /* Producer only. 0, or -ENOBUFS when full (counted). */
 int sl_ring_push(struct sl_ring *r, const struct sl_event *ev);
 
-/* Producer only. Like push, but may also use the slots that push leaves free for control events
- * (window open and close), so a flood of events cannot displace those. */
+/* Producer only. Like push, but may also use the slots that push leaves free. A flood of events
+ * cannot displace control events (window open and close), which use these slots. */
 int sl_ring_push_control(struct sl_ring *r, const struct sl_event *ev);
 
 /* Consumer only. The next contiguous events, at most `max`; NULL and a count of 0: the ring is

@@ -12,8 +12,8 @@ enum sl_software {
     SL_SOFTWARES
 };
 
-/* The first version that is set stays, up to its first space ("3.11.7 (main, ..."). NULL and "" set
- * nothing. */
+/* The first version that is set stays, up to its first space ("3.11.7 (main, ..."). NULL, "":
+ * ignored. */
 void sl_software_set(enum sl_software what, const char *version);
 
 /* Valid for the life of the process; NULL: unknown. */

@@ -29,8 +29,7 @@ uint32_t sl_text_table_find(const char *text, size_t length);
 /* The text ends in NUL and is valid for the life of the process. NULL: no such number. */
 const char *sl_text_table_get(uint32_t number, size_t *length);
 
-/* Helper for similar tables: reserves `wanted` of `count` places and returns the first. `count`: no
- * room. */
+/* For similar tables: reserves `wanted` of `count` places, returns the first. `count`: no room. */
 uint32_t sl_text_table_take_place(_Atomic uint32_t *used, uint32_t wanted, uint32_t count);
 
 #endif

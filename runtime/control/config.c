@@ -20,8 +20,7 @@
 #define SECOND_NS     1000000000ull
 #define NAME_MAX_EDIT 64 /* longer names are truncated in messages */
 
-/* The last two columns of the table: the value that replaces an invalid one, and the consequence.
- */
+/* The last two columns: the value that replaces an invalid one, and the consequence. */
 #define INVALID_IS_DEFAULT NULL, NULL
 
 /* Enum fields are stored through int pointers; gcc and clang make them the size of an int. */
@@ -311,8 +310,7 @@ int sl_config_read_option(const struct sl_option *o, const char *text, struct sl
     return err;
 }
 
-/* Gives "steps:COUNT/PERIOD" for "steps:3" if the values have such a form; else all valid values.
- */
+/* Gives "steps:COUNT/PERIOD" for "steps:3" if the values have such a form; else all values. */
 static void name_expected(const struct sl_option *o, const char *text, char *out, size_t size)
 {
     const char *colon = strchr(text, ':'), *form = NULL;

@@ -117,13 +117,12 @@ void sl_config_read(struct sl_config *out, char *const *environment);
 int sl_config_read_option(const struct sl_option *o, const char *text, struct sl_config *out);
 int sl_config_read_one(struct sl_config *out, const char *name, const char *text); /* by name */
 
-/* The message for `err` of sl_config_read_option(): "SYNCLINE_X=Y is not valid (expected Z); ...".
+/* The message for sl_config_read_option()'s `err`: "SYNCLINE_X=Y is not valid (expected Z); ...".
  */
 void sl_config_explain(const struct sl_option *o, const char *text, int err, char *out,
                        size_t size);
 
-/* The first entry from `environment` on with an unknown name that starts with SYNCLINE_; NULL:
- * none. */
+/* The first entry from `environment` on with an unknown SYNCLINE_* name; NULL: none. */
 char *const *sl_config_unknown(char *const *environment);
 
 /* The known name with the smallest edit distance to `name`. */

@@ -87,8 +87,7 @@ static uint64_t take_step(struct sl_window *w)
     return ns;
 }
 
-/* Plans the next window of steps. Kinds go on one step before it, or stay on if that step runs
- * already. */
+/* Plans the next window of steps. Kinds go on one step earlier, or stay on if that step runs. */
 static void plan_steps(struct sl_window *w)
 {
     w->next_ns = NEVER;

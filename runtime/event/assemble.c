@@ -34,8 +34,7 @@ static uint64_t fingerprint(const struct sl_event *ev)
         return mix(h, (uint64_t)ev->name << 32 | ev->thread);
     if (ev->kind == SL_EV_SYNC || ev->kind == SL_EV_CUDA_EVENT)
         return mix(h, ev->u.sync.event_sync_id ^ (uint64_t)ev->u.sync.event_id << 32);
-    /* Leaves out the shape: it includes what is known of the stream, which may grow between two
-     * records. */
+    /* Leaves out the shape: it has what is known of the stream, and that may grow. */
     return mix(mix(h, ev->u.op.graph_node ^ (uint64_t)ev->name << 32), ev->u.op.bytes);
 }
 

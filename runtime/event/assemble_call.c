@@ -111,8 +111,7 @@ void sl_assemble_runtime_row(struct sl_assemble *a, const struct sl_event *ev)
     if (slot->state & DRIVER_HELD) {
         struct held_row *held = find_held(a, ev->correlation);
 
-        /* If find_held() does not look back far enough, release() drops the driver call by
-         * HAS_CALL. */
+        /* NULL: too far back to find; release() drops it later, by HAS_CALL. */
         if (held)
             held->event.kind = SL_EV_NONE;
         slot->state &= (uint16_t)~DRIVER_HELD;
@@ -290,8 +289,7 @@ static struct last_row *place_of(struct last_row *last, uint32_t thread)
     return &last[thread & (THREADS - 1)];
 }
 
-/* Only one of the threads that share a place is kept. Driver calls of the others are held as usual.
- */
+/* Only one of the threads that share a place is kept. The others' calls are held as usual. */
 static void note_last(struct last_row *last, const struct sl_event *ev)
 {
     struct last_row *place = place_of(last, ev->thread);

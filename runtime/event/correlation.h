@@ -15,8 +15,7 @@
 #include <stdint.h>
 
 enum {
-    /* Small, because calls that are not recorded use up ids too, and one waiting id keeps its whole
-     * page. */
+    /* Small: calls that are not recorded use up ids too, and a waiting id keeps its whole page. */
     SL_CORR_PAGE_IDS = 16
 };
 
@@ -57,8 +56,7 @@ struct sl_corr_table {
 int sl_corr_init(struct sl_corr_table *t, void *memory, size_t bytes,
                  void (*forget)(void *user, struct sl_corr_page *page), void *user);
 
-/* Returns the slot of an id and its page. Makes them, by evicting an old page, if there are none.
- */
+/* Returns the slot of an id and its page. Makes them if needed, by evicting an old page. */
 struct sl_corr_slot *sl_corr_get(struct sl_corr_table *t, uint64_t id, struct sl_corr_page **page);
 
 /* The same without making them; NULL: there are none. */

@@ -23,8 +23,7 @@
 /* `end_ns` of a slice that has begun and not ended */
 #define SL_END_UNKNOWN UINT64_MAX
 
-/* First `thread` of tracks that are no threads: above all system thread ids, which are below 2^22.
- */
+/* First `thread` of tracks that are no threads: above all system thread ids (below 2^22). */
 #define SL_ROW_FIRST 0x40000000u
 
 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: result of a query that found work pending */
@@ -66,8 +65,7 @@ enum sl_event_kind {
      *   - `stream`: number of the range */
     SL_EV_NVTX_RANGE,      /* a range */
     SL_EV_NVTX_RANGE_MARK, /* a moment */
-    /* GPU work launched in a range on one stream: `device`, `stream`; `name` and `shape` of the
-     * range */
+    /* GPU work of a range on one stream: `device`, `stream`; `name` and `shape` of the range */
     SL_EV_NVTX_RANGE_GPU,
 
     /* `u.sync`; `correlation` of the waiting call */
@@ -97,8 +95,7 @@ enum sl_event_kind {
     /* From start_ns to end_ns (0: still open) nothing was recorded: another profiler had CUPTI. */
     SL_EV_GAP,
 
-    /* Control events in the ring: the recorder thread pushes them, the writer obeys them in this
-     * order. */
+    /* Control events: the recorder thread pushes them, the writer obeys them in ring order. */
     SL_EV_WINDOW_OPEN,  /* start_ns = opening time; u.window */
     SL_EV_WINDOW_CLOSE, /* end_ns = closing time; u.window */
     SL_EV_DELIVERED,    /* all that ended before end_ns arrived, unless SL_EVF_RECORDS_LOST */
@@ -134,8 +131,7 @@ enum sl_event_flag {
     SL_EVF_LAUNCH = 1 << 1, /* a call that enqueues a GPU operation (set by decode from the cbid) */
     SL_EVF_NO_TIME = 1 << 2,
     SL_EVF_STILL_RUNNING = 1 << 3, /* a forced flush truncated this GPU operation: end unknown */
-    /* A wait from CUPTI before 12.8: the call's event has the result. Set from decode to assemble
-     * only. */
+    /* A wait from CUPTI before 12.8: the call has the result. From decode to assemble only. */
     SL_EVF_NO_RESULT = 1 << 4,
     SL_EVF_ONLY_EDGES = 1 << 5,   /* outside the window, but orders waits of the window */
     SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: records were lost since the last delivery */

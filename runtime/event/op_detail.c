@@ -1,6 +1,5 @@
 /*
- * op_detail.c - details of an operator besides its name and times, as one interned text. Pure
- * functions.
+ * op_detail.c - details of an operator as one interned text. Pure functions.
  */
 #include "event/op_detail.h"
 

@@ -28,8 +28,8 @@ struct sl_op_detail {
 /* Longer than any text that an operator's record makes; a longer text is not one. */
 #define SL_OP_DETAIL_MOST 4096
 
-/* Packs the parts into `out`, which has room for both and SL_OP_DETAIL_HEAD bytes. Returns the
- * length. */
+/* Packs both parts into `out`, which has room for them and SL_OP_DETAIL_HEAD. Returns the length.
+ */
 size_t sl_op_detail_pack(char *out, const struct sl_op_detail *detail);
 
 /* The parts point into `text`. 0, or -EINVAL. */

@@ -13,8 +13,7 @@
 #include "base/pages.h"
 #include "event/ops_impl.h"
 
-/* ---- the forward operator of a backward one, and the thread that a backward operator runs for
- * ---- */
+/* ---- the forward operator of a backward one, and for which thread it runs ---- */
 
 static struct sl_ops_forward *forward_of(struct sl_ops *o, uint32_t number, int64_t sequence)
 {
@@ -47,8 +46,8 @@ static void show_flow(struct sl_ops *o, const struct sl_op *op, uint32_t thread,
 }
 
 /* Returns the thread for which an operator runs. If the caller of a backward pass could not leave
- * its id, the thread that made the graph stands for it. The engine's work around a node is for the
- * same thread. */
+ * its id, that is the thread that made the graph. The engine's work around a node has the same
+ * thread. */
 static uint32_t for_thread_of(struct sl_ops *o, struct sl_ops_thread *t, const struct sl_op *op)
 {
     struct sl_ops_number *own = &o->number[op->number & (SL_OPS_NUMBERS - 1)];

@@ -137,8 +137,7 @@ void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns)
         const struct sl_ops_chunk *c = &o->chunk[index];
 
         next = c->made_next;
-        /* Later operators of the chunk began later: they are checked when complete_ns reaches them.
-         */
+        /* Later operators began later: they are checked when complete_ns reaches them. */
         if (c->op[0].start_ns >= complete_ns)
             continue;
         if (c->newer && is_done(c, complete_ns))
@@ -251,8 +250,8 @@ uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call)
         }
         if (!at.line)
             at.line = k->line;
-        /* Recomputation in a backward pass has a backward pass of its own inside: the outermost one
-         * counts. */
+        /* Recomputation in a backward pass has its own backward pass inside: the outermost counts.
+         */
         if (k->for_thread)
             for_thread = k->for_thread;
     }

@@ -23,8 +23,7 @@ struct sl_op_known {
     uint64_t start_ns, end_ns; /* end UINT64_MAX: still running */
     uint32_t parent;           /* place of the parent; 0: none */
     uint32_t handle, line, collective;
-    /* System id of the thread for which this operator runs: see sl_ops_call(). 0: its own thread.
-     */
+    /* thread (system id) for which it runs, see sl_ops_call(); 0: its own */
     uint32_t for_thread;
     uint32_t order; /* order in its thread; a parent's is lower */
 };

@@ -33,7 +33,7 @@ struct sl_ranges_options {
     void *sink_user;
 };
 
-/* What a slice shows of a range, in the fields of SL_EV_NVTX_RANGE. */
+/* The fields of SL_EV_NVTX_RANGE that show a range in its slice. */
 struct sl_range_look {
     uint32_t name;
     uint64_t numbers;
@@ -82,8 +82,7 @@ void sl_ranges_past(struct sl_ranges *r, uint32_t row, uint64_t start_ns, uint64
  * open ranges, if there is exactly one. */
 void sl_ranges_worker(struct sl_ranges *r, uint32_t thread);
 
-/* Gives a CUDA call the innermost range around it. `for_thread`: for whom the thread works; 0:
- * unknown. */
+/* Gives a CUDA call the innermost range around it. `for_thread`: see sl_ops_call(); 0: unknown. */
 void sl_ranges_call(struct sl_ranges *r, struct sl_event *call, uint32_t for_thread);
 /* Takes the SL_EV_FLOW from a call to its GPU operation. */
 void sl_ranges_flow(struct sl_ranges *r, const struct sl_event *flow);

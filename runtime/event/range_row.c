@@ -74,8 +74,7 @@ void sl_ranges_past(struct sl_ranges *r, uint32_t row, uint64_t start_ns, uint64
 
 /* ---- windows ---- */
 
-/* Reverses the list of a thread's open ranges, so that the outermost comes first. Call again to
- * restore. */
+/* Reverses the list of a thread's open ranges: the outermost comes first. Call again to restore. */
 static uint32_t turn_round(struct sl_ranges *r, uint32_t index)
 {
     uint32_t below, above = 0;

@@ -58,8 +58,7 @@ int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes)
     size_t shape_bytes;
     void *memory;
 
-    /* Finds the largest power of two of index slots that fits under the cap with half as many
-     * shapes. */
+    /* The largest power of two of index slots that fits under the cap with half as many shapes. */
     while (slots < 1u << 30 &&
            (size_t)slots * (2 * sizeof(uint32_t) + sizeof(struct sl_shape)) <= cap_bytes)
         slots *= 2;

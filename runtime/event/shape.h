@@ -40,7 +40,7 @@ struct sl_shape {
     uint32_t src_memory;
     uint32_t dst_memory; /* memset: kind of the memory */
     uint32_t memset_value;
-    /* peer copies: is_peer = 1; `device`/`context` are where the operation ran */
+    /* copies between devices: is_peer = 1; `device`/`context` are where the operation ran */
     uint32_t is_peer;
     uint32_t src_device, src_context;
     uint32_t dst_device, dst_context;

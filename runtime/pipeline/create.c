@@ -1,9 +1,8 @@
 /*
- * create.c - creates the pipeline's modules in the order of the events' way, each with its share of
- * memory.
+ * create.c - creates the pipeline's modules in the order of the events' way, each with its memory
+ * share.
  *
- * Recorder thread. Memory is freed only if the start fails: CUPTI may call at any time until the
- * process ends.
+ * Recorder thread. Memory is freed only if the start fails: CUPTI may call until the process ends.
  */
 #include "pipeline/pipeline.h"
 

@@ -74,8 +74,8 @@ uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev)
 
     if (p->ops && (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER))
         for_thread = sl_ops_call(p->ops, ev);
-    /* The thread's name tells this, too, but is lost when the thread ends, for example with a short
-     * job. */
+    /* The thread's name shows this, too, but is lost with the thread, for example in a short job.
+     */
     if (for_thread && p->ranges && sl_ops_is_worker(p->ops, ev->thread))
         sl_ranges_worker(p->ranges, ev->thread);
     return for_thread;

@@ -62,8 +62,7 @@ void sl_outlet_early_rows(struct sl_pipeline *p)
 
 int sl_outlet_meta(struct sl_pipeline *p, const struct sl_event *ev)
 {
-    /* Metadata is rare, and every later event needs it. It may use reserved slots, but not the last
-     * ones. */
+    /* Metadata is rare, and later events need it: may use reserved slots, but not the last ones. */
     if (sl_ring_used(p->ring) + SL_PIPELINE_WINDOW_SLOTS >= sl_ring_slots(p->ring)) {
         sl_stats_add(SL_STAT_NAMES_LOST, 1);
         return -ENOBUFS;

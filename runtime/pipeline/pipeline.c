@@ -88,8 +88,7 @@ void sl_pipeline_decoded(void *user, const struct sl_event *ev)
 }
 
 /* Pushes the nodes of graphs that were built, before any record of their launches. A huge graph
- * would fill the ring at once and leave no room for other events, so the rest waits for the next
- * call. */
+ * would fill the ring and leave no room for other events, so the rest waits for the next call. */
 static void take_nodes(struct sl_pipeline *p)
 {
     while (p->edges && !sl_pipeline_is_crowded(p) &&
@@ -199,8 +198,8 @@ void sl_pipeline_gap(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns)
 {
     const struct sl_event ev = {.kind = SL_EV_GAP, .start_ns = from_ns, .end_ns = until_ns};
 
-    /* The other profiler uses CUPTI for a GPU. A file with only operators and ranges is better than
-     * none. */
+    /* The other profiler uses the GPU. A file with only operators and ranges is better than none.
+     */
     if (!p->used)
         sl_pipeline_use(p);
     if (sl_ring_push_control(p->ring, &ev))

@@ -51,8 +51,7 @@ const struct sl_device_table *sl_pipeline_devices(const struct sl_pipeline *p);
 /* Launches of the open window whose GPU operation has not arrived. */
 uint64_t sl_pipeline_waiting(const struct sl_pipeline *p);
 
-/* After each delivery and on each tick: releases events that were held long enough; updates
- * counters. */
+/* After each delivery and on each tick: releases events held long enough; updates counters. */
 void sl_pipeline_tick(struct sl_pipeline *p);
 
 /* Nothing more is expected: releases all held events. */

@@ -23,8 +23,8 @@
 #include "write/writer.h"
 
 /* Shares of SYNCLINE_MEMORY, in sixteenths. At the default, the ring holds a quarter of a second of
- * a very busy process (a million events a second). The rest is for the writer's block and the
- * compressor's tables. */
+ * a very busy process (a million events a second). The rest is for the writer and the compressor.
+ */
 enum sl_pipeline_share {
     SL_SHARE_RING = 4,
     SL_SHARE_ASSEMBLE = 3,
@@ -40,8 +40,7 @@ enum sl_pipeline_share {
 #define SL_PIPELINE_WINDOW_SLOTS 4
 #define SL_PIPELINE_EARLY_ROWS   32
 #define SL_PIPELINE_NEVER        UINT64_MAX
-/* Graph launches whose first arrow leads past the window, because their nodes arrive out of order.
- */
+/* Launches of graphs whose nodes arrive out of order, the first arrow leading past the window. */
 #define SL_PIPELINE_STARTLESS 256
 /* The part of SYNCLINE_OPS_MEMORY for details: one in this many. The rest is for operators whose
  * calls may still arrive. */
@@ -93,8 +92,7 @@ struct sl_pipeline {
     unsigned early_count;
     struct sl_event early[SL_PIPELINE_EARLY_ROWS];
 
-    /* Hashed by correlation id: calls whose first arrow led past the window, so the tail is not
-     * written. */
+    /* Hashed by correlation id: calls whose first arrow, with the tail, led past the window. */
     uint64_t startless[SL_PIPELINE_STARTLESS];
 };
 

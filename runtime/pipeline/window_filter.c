@@ -76,8 +76,7 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
     sl_pipeline_lanes_read(p);
     sl_pipeline_ranges_close(p, closed_ns);
     sl_pipeline_ops_close(p, closed_ns);
-    /* The end of the window decides about its remaining waits, so losses must be reported before.
-     */
+    /* The window's end decides about its remaining waits, so losses must be reported before. */
     if (sl_pipeline_delivered(p, 0))
         return -ENOBUFS;
     ev.u.window.number = number;

@@ -221,7 +221,7 @@ int sl_process_status(struct sl_status *out)
 
     if (err == -EAGAIN)
         return err;
-    /* The caller's struct must have the numbers. An older caller may lack the texts or have shorter
+    /* The caller's struct must have the numbers. An older caller may lack texts or have shorter
      * ones. */
     if (!out || out->size < offsetof(struct sl_status, last_file))
         return -EINVAL;

@@ -23,14 +23,12 @@
  * the recorder makes buffers. Of 8 threads that launched at the same moment, 5 found no buffer when
  * 4 were ready. */
 #define READY_BUFFERS 16
-/* CUPTI 13.3. CUPTI 13.2 hides dropped records from subscribers, and unnoticed losses cause wrong
- * sync edges. */
+/* CUPTI 13.3. CUPTI 13.2 hides dropped records from subscribers, which causes wrong sync edges. */
 #define FIRST_TO_TELL_DROPS 130300
 
 /* ---- CUPTI ---- */
 
-/* Runs on the recorder thread: stderr may stall, and the thread of the first CUDA call must not
- * wait. */
+/* On the recorder thread: stderr may stall, and the thread of the first CUDA call must not wait. */
 static void say_where(void)
 {
     const struct sl_identity *who = &sl_process.identity;

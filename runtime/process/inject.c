@@ -37,8 +37,7 @@ EXPORT int InitializeInjection(void)
         errno = saved;
         return 1;
     }
-    /* Registered first: attaching walks the loaded objects, and a fork() must wait for such walks.
-     */
+    /* First: attaching walks the loaded objects, and a fork() must wait for such walks. */
     if (!has_fork_handlers)
         has_fork_handlers =
             pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, after_fork_in_child) == 0;
@@ -60,8 +59,7 @@ __attribute__((destructor)) static void on_unload(void)
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id));
 EXPORT int InitializeInjectionNvtxExtension(void *module_info);
 
-/* Each copy of NVTX in the process calls this at its first use. 0: that copy does nothing from then
- * on. */
+/* Each copy of NVTX in the process calls this at its first use. 0: that copy stays inactive. */
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id))
 {
     int saved = errno;
@@ -168,8 +166,7 @@ EXPORT int sl_hook_range_end(uint64_t id)
 
 EXPORT int sl_hook_ops(void);
 
-/* For the Python package. 0: nothing to do; 1: make PyTorch report its operators to NVTX; 2: with
- * shapes, too. */
+/* For the Python package. 0: nothing; 1: PyTorch is to report operators to NVTX; 2: with shapes. */
 EXPORT int sl_hook_ops(void)
 {
     return sl_process_ops_by_strings();

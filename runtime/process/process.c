@@ -182,8 +182,7 @@ void sl_process_exit(void)
         sl_log(SL_LOG_WARN,
                "no steps of the job were seen, so no window opened (SYNCLINE_WINDOW=steps): call "
                "syncline.step(), or record by time");
-    /* Losses by the disk or by the exit were reported already; more memory would not have prevented
-     * them. */
+    /* Losses by the disk or the exit were reported; more memory would not have prevented them. */
     dropped = sl_process_dropped() - sl_stats_get(SL_STAT_DROPPED_WRITE) -
               sl_stats_get(SL_STAT_UNDELIVERED_AT_EXIT);
     if (dropped)

@@ -25,8 +25,7 @@ int sl_process_inject(void);
 int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *environment);
 
 /* 1: the kernel runs this process with rights that its caller may not have (AT_SECURE). This is
- * logged once; nothing may be read, loaded or begun. 0: go on. Any thread; called before anything
- * else. */
+ * logged once; nothing may be read, loaded or begun. 0: go on. Any thread; called first of all. */
 int sl_process_refuse_secure(void);
 
 /* Any thread. Only the first call does anything, and only in the process that was injected. */
@@ -35,8 +34,7 @@ void sl_process_exit(void);
 /* Called in the child of a fork; async-signal-safe. */
 void sl_process_fork_child(void);
 
-/* These implement the public API; syncline.h has their return values. -EAGAIN before the injection.
- */
+/* The public API; syncline.h has the return values. -EAGAIN before the injection. */
 int sl_process_start(void);
 int sl_process_stop(void);
 int sl_process_status(struct sl_status *out);
