@@ -1,12 +1,11 @@
 /*
- * torch_caller.hpp - whom the operators of a thread are run for: the thread that called the
- * backward pass that they are part of.
+ * torch_caller.hpp - for which thread an operator runs: the thread that called its backward pass.
  *
- * PyTorch carries a thread's debug info to those that work for it, so that what runs a backward
- * pass has that of its caller, on all of autograd's threads. Each thread leaves its id there with
- * its first operator.
+ * PyTorch copies a thread's debug info to the threads that work for it. So all of autograd's
+ * threads have the debug info of the caller of the backward pass. Each thread leaves its id there
+ * with its first operator.
  *
- * Threads: any. Memory: a few bytes of each thread, freed when it ends.
+ * Threads: any. Memory: a few bytes per thread, freed when the thread ends.
  */
 #ifndef TORCH_CALLER_HPP
 #define TORCH_CALLER_HPP
@@ -35,8 +34,8 @@ class Info final : public c10::DebugInfoBase
 
 constexpr std::string_view name = "syncline's caller";
 
-/* Newer versions let anyone have a kind of his own; in older ones it is a number, of which PyTorch
- * itself has a few from 0 on. */
+/* Newer versions of PyTorch accept any kind of debug info. In older versions the kind is a number,
+ * and PyTorch itself uses the first few from 0 on. */
 template <typename Kind> constexpr Kind own_kind()
 {
     if constexpr (std::is_enum_v<Kind>)
@@ -47,8 +46,8 @@ template <typename Kind> constexpr Kind own_kind()
 
 constexpr auto kind = own_kind<c10::DebugInfoKind>();
 
-/* Only below all else: who pushes a debug info pops the topmost one, and throws if that is not his.
- * Returns whether it is there now. */
+/* Pushes our info only below all others: whoever pushes an info later pops the topmost one, and
+ * throws if that is another's. Returns whether our info is there now. */
 __attribute__((noinline)) inline bool leave_id()
 {
     if (c10::ThreadLocalDebugInfo::get(kind))
@@ -58,15 +57,15 @@ __attribute__((noinline)) inline bool leave_id()
     try {
         c10::ThreadLocalDebugInfo::_push(kind, std::make_shared<Info>());
     } catch (const std::bad_alloc &) {
-        return false; /* who works for this thread is not known then */
+        return false; /* then nobody knows who works for this thread */
     }
     return true;
 }
 
-/* How often operators began to be told: what a thread did before is not known. */
+/* How often reporting of operators began. What threads did before is unknown. */
 inline std::atomic<uint32_t> beginnings{1};
 
-/* What a thread found at its last look, and after which of those that was; 0: it is to look. */
+/* Result of a thread's last look(), and the beginning after which that was; 0: look again. */
 struct Thread {
     uint32_t caller = 0, beginning = 0;
     bool has_left = false;
@@ -74,14 +73,14 @@ struct Thread {
 
 inline thread_local Thread mine;
 
-/* Before operators are told again. Those that are come after it: PyTorch publishes what is told
- * behind it. */
+/* Call before operators are reported again. Operators that are reported come after this store,
+ * because PyTorch publishes its callbacks after it. */
 inline void forget()
 {
     beginnings.fetch_add(1, std::memory_order_relaxed);
 }
 
-/* In a pass nothing is left: what autograd's thread has is put back behind each node. */
+/* Leaves no id during a pass: PyTorch restores the info of autograd's threads after each node. */
 __attribute__((noinline)) inline uint32_t look()
 {
     bool is_in_pass = torch::autograd::get_current_graph_task_id() != -1;
@@ -96,13 +95,13 @@ __attribute__((noinline)) inline uint32_t look()
     return mine.caller;
 }
 
-/* The system's id of the thread that called the backward pass which this operator is part of, or
- * that the thread's last one was; 0: there was none, or that is not known. `has_schema`: it came
- * by PyTorch's dispatcher.
+/* Returns the system id of the thread that called the backward pass of this operator, or of the
+ * thread's last operator; 0: no pass, or unknown. `has_schema`: the operator came by PyTorch's
+ * dispatcher.
  *
- * A look costs as much as to write down a small operator's inputs, so not each has one: autograd's
- * engine begins every node with an operator of its own, which has no schema. Behind its last node
- * a pass goes on for the same caller, or its thread is the caller. */
+ * A look() costs as much as recording the inputs of a small operator, so not every operator makes
+ * one. Autograd's engine begins every node with an operator of its own, which has no schema. After
+ * its last node, a pass goes on for the same caller, or its thread is the caller. */
 inline uint32_t find(bool has_schema)
 {
     if (has_schema && mine.beginning == beginnings.load(std::memory_order_relaxed))

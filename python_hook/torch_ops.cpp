@@ -1,13 +1,13 @@
 /*
- * torch_ops.cpp - the observer of PyTorch's operators.
+ * torch_ops.cpp - the observer of PyTorch operators.
  *
- * The one file that is compiled against PyTorch's headers, once for each of its minor versions
+ * The only file that is compiled against PyTorch's headers, once for each minor version
  * (build_observers.sh), because the layout of at::RecordFunction differs. It takes an operator
- * apart and hands it to the library (collect/torch/ops_abi.h), which keeps it.
+ * apart and hands it to the library (collect/torch/ops_abi.h), which keeps the data.
  *
- * Threads: the callbacks run on the thread of the operator; they allocate nothing but for
- * collectives, keyword arguments, and a thread's first operator. Inputs are written into a buffer
- * of the thread's stack.
+ * Threads: the callbacks run on the thread of the operator. They allocate only for collectives, for
+ * keyword arguments, and for a thread's first operator. Inputs are written into a buffer on the
+ * thread's stack.
  */
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
@@ -39,11 +39,11 @@
 #endif
 #define INPUTS_BYTES 3072
 #define NUMBER_BYTES 10
-/* Room behind those bytes for what begins before their end: a tensor of few dimensions. */
+/* Room after those bytes for an item that begins before their end: a tensor of few dimensions. */
 #define NUMBERS_BEHIND 10
 #define BYTES_BEHIND   (3 + NUMBER_BYTES * (1 + NUMBERS_BEHIND))
 #define MORE_BYTES     1024
-/* At most this much of a text among keyword arguments. */
+/* longer texts among keyword arguments are left out */
 #define TEXT_BYTES 200
 
 namespace
@@ -52,11 +52,11 @@ namespace
 const sl_torch_ops_host *host;
 at::CallbackHandle scopes, lean, full;
 
-/* ---- what at::RecordFunction gives only as a copy ---- */
+/* ---- private members of at::RecordFunction ---- */
 
-/* Who instantiates a template by hand may name private members: the copy that its own function
- * makes of a map that is nearly always empty, and a name whose length must be counted, cost every
- * operator more than a call does. */
+/* An explicit template instantiation may name private members. The public functions copy a map that
+ * is nearly always empty, and return a name without its length. Both would slow down every
+ * operator. */
 template <typename Which, typename Which::Type member> struct Opened {
     friend typename Which::Type member_of(Which)
     {
@@ -78,11 +78,11 @@ template struct Opened<Keywords, &at::RecordFunction::kwinputs_>;
 
 /* ---- inputs ---- */
 
-/* As in TensorImpl::layout(). */
+/* the same set as in TensorImpl::layout() */
 constexpr c10::DispatchKeySet other_layouts = c10::sparse_ks | c10::sparse_csr_ks | c10::mkldnn_ks;
 
-/* Each of these writes an item and gives what is behind it; nullptr: there is no room. Where they
- * are goes by value: a member would be read again after each byte, which might be its own. */
+/* Each put function writes one item and returns its end; nullptr: no room. Positions are passed by
+ * value: a member would be read again after each byte, because that byte might change it. */
 class Writer
 {
   public:
@@ -90,8 +90,7 @@ class Writer
     {
     }
 
-    /* What is there in the end are whole items. What it calls becomes a part of it: most of that is
-     * a look at a tag. */
+    /* The output has whole items only. `flatten` inlines the callees: most only check a tag. */
     __attribute__((flatten)) void put_all(c10::ArrayRef<const c10::IValue> inputs)
     {
         for (const c10::IValue &input : inputs) {
@@ -120,7 +119,7 @@ class Writer
     uint32_t length_ = 0;
     bool cut_ = false;
 
-    /* For an item without sizes: there is always some behind the end. */
+    /* For an item without sizes: BYTES_BEHIND leaves room for it after end_. */
     bool has_room(const uint8_t *at) const
     {
         return at <= end_;
@@ -160,8 +159,8 @@ class Writer
         return at + sizeof(value);
     }
 
-    /* A class of Python's may have code that answers for the tensor: it is not asked, since that
-     * wants the lock and is the program's, but the tensor that it was made as. */
+    /* A Python class may answer for the tensor with code of the program, which needs the GIL. So
+     * ask the tensor as it was created instead. */
     uint8_t *put(uint8_t *at, const at::Tensor &t)
     {
         const c10::TensorImpl &own = *t.unsafeGetTensorImpl();
@@ -239,7 +238,7 @@ class Writer
     }
 };
 
-/* ---- what else a row says ---- */
+/* ---- other details of an operator ---- */
 
 std::string json_of(const std::string &text)
 {
@@ -262,7 +261,7 @@ std::string json_of(const std::string &text)
     return json + '"';
 }
 
-/* Whatever the program's locale takes for a decimal point. */
+/* Writes '.' as the decimal point in every locale. */
 std::string json_of(double value)
 {
     std::ostringstream text;
@@ -272,8 +271,8 @@ std::string json_of(double value)
     return std::isfinite(value) ? text.str() : '"' + text.str() + '"';
 }
 
-/* A number or a text. (torch.profiler's own ivalueToStr() is there from 2.5 on, writes `1.` and
- * leaves quotes as they are.) */
+/* A number or a text. (torch.profiler's ivalueToStr() exists only from 2.5 on, writes `1.` and does
+ * not escape quotes.) */
 std::string json_of(const c10::IValue &v)
 {
     if (v.isString())
@@ -296,8 +295,8 @@ void add(std::string &more, const std::string &key, const std::string &json)
     more += json;
 }
 
-/* torch.profiler's words for a collective. It puts texts between quotes as they are: what groups
- * are called is the program's. */
+/* torch.profiler's terms for a collective. It puts texts between quotes without escapes, but the
+ * program chooses the names of groups. */
 void add_collective(std::string &more, const at::RecordFunction &fn)
 {
     for (const auto &member : torch::profiler::impl::saveNcclMeta(fn)) {
@@ -326,7 +325,7 @@ sl_torch_op op_of(const at::RecordFunction &fn)
 {
     const auto &function = fn.*member_of(Function());
     const auto *schema = std::get_if<at::RecordFunction::schema_ref_t>(&function);
-    /* With its length; name() has none. */
+    /* the string, which has its length; name() does not */
     const std::string &name = schema ? schema->get().name() : *std::get_if<std::string>(&function);
     sl_torch_op op{};
 
@@ -347,7 +346,7 @@ bool has_keywords(const at::RecordFunction &fn)
     return fn.scope() == at::RecordScope::FUNCTION && !(fn.*member_of(Keywords())).empty();
 }
 
-/* Nothing of ours may come out of an operator. What has been written by then is told. */
+/* No exception of ours may leave an operator. On an exception, reports what was written so far. */
 __attribute__((noinline)) void tell_more(sl_torch_op &op, const at::RecordFunction &fn)
 {
     std::string more;
@@ -402,10 +401,10 @@ void on_end(const at::RecordFunction &fn, at::ObserverContext *)
     host->end(fn.handle(), static_cast<uint8_t>(fn.scope()), fn.isAsync());
 }
 
-/* ---- the outside ---- */
+/* ---- entry points ---- */
 
-/* Callbacks that are disabled cost an operator nothing: they are made when they are first wanted,
- * and stay. */
+/* A disabled callback costs an operator nothing. So callbacks are added when they are first wanted,
+ * and never removed. */
 void set(at::CallbackHandle &handle, bool on, const at::RecordFunctionCallback &callback)
 {
     if (handle && on)
@@ -436,8 +435,8 @@ Scopes all_but_the_users()
     return which;
 }
 
-/* PyTorch keeps a list of callbacks for each scope: what is only of the user's costs nothing
- * elsewhere. */
+/* PyTorch keeps a list of callbacks for each scope. So a callback for scopes of the user costs
+ * other operators nothing. */
 int watch(int with_inputs)
 {
     try {

@@ -1,7 +1,6 @@
-"""`syncline run` puts this folder in front of PYTHONPATH, so Python imports this file when it
-starts, and the package is in the job before PyTorch. Then a sitecustomize of the job's own runs in
-our place; if there is none, it is as if there had been none. In both cases this folder leaves
-sys.path.
+"""`syncline run` puts this folder in front of PYTHONPATH. So Python imports this file when it
+starts, and the package is in the job before PyTorch. Then the job's own sitecustomize runs instead
+of this one; if the job has none, Python sees none. In both cases this folder leaves sys.path.
 """
 import os
 import sys
@@ -24,7 +23,7 @@ def _is_left_alone():
 
 
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
-# What the job may import goes behind site-packages: the job may have a `syncline` there.
+# The package's folder moves behind site-packages: the job may have its own `syncline`.
 _PACKAGE = os.path.dirname(_HERE)
 if _PACKAGE in sys.path:
     sys.path.remove(_PACKAGE)
@@ -34,9 +33,9 @@ try:
         _said = _boot()
         if _said and os.environ.get("SYNCLINE_LOG", "").lower() == "debug":
             os.write(2, f"syncline: Python: {_said}\n".encode("utf-8", "replace"))
-except Exception as error:  # noqa: BLE001 - whatever it is, it is not the job's
+except Exception as error:  # noqa: BLE001 - no error here may reach the job
     if os.environ.get("SYNCLINE_LOG", "").lower() == "debug":
         os.write(2, f"syncline: Python: {type(error).__name__}: {error}\n".encode("utf-8", "replace"))
-# The job's own, under its own name; "there is none" is what Python expects to hear of it.
+# Import the job's own sitecustomize. If there is none, Python expects an ImportError.
 del sys.modules[__name__]
 __import__("importlib").import_module(__name__)

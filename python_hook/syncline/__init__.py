@@ -1,5 +1,5 @@
-"""Use syncline from a Python program: mark steps and ranges, open and close windows, ask for its
-state.
+"""Use syncline from a Python program: mark steps and ranges, open and close windows, read the
+profiler's state.
 
 If libsyncline.so is not in the process, every call does nothing. So a program may keep its calls,
 profiled or not. No call is slow, and none raises.
@@ -20,7 +20,7 @@ import sys
 import types
 from _thread import get_ident as _get_ident
 
-# Our parts may be there already, under the other name of ours (_boot.py): there is one of each.
+# _boot.py may have loaded our modules as _syncline. Share them, so that each exists only once.
 for _name in [name for name in sys.modules if name.startswith("_syncline.")]:
     sys.modules.setdefault(__name__ + _name[len("_syncline"):], sys.modules[_name])
 
@@ -28,18 +28,18 @@ from . import _library  # noqa: E402
 
 __all__ = ["dump", "mark", "range", "start", "status", "step", "stop"]
 
-# What sl_status() calls its states, in their order.
+# names of the states of sl_status(), in their order
 _STATES = ("passive", "armed", "lead-in", "recording", "draining")
 
-# Of a function's code: it is a generator, a coroutine, an asynchronous generator.
+# co_flags of a generator, a coroutine, an asynchronous generator
 _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
-_AWAITED_GENERATOR = 0x100  # types.coroutine's
+_AWAITED_GENERATOR = 0x100  # set by types.coroutine
 
 
 def _text(name):
     try:
         return str(name).encode("utf-8", "replace")
-    except Exception:  # an object that cannot be shown is a name, too
+    except Exception:  # an object without a text is named by its type
         return type(name).__name__.encode("utf-8", "replace")
 
 
@@ -65,7 +65,7 @@ def _resume(within, body):
             except StopIteration as end:
                 return end.value
             finally:
-                value = None  # an error would hold us by its traceback, and we the error
+                value = None  # avoids a cycle: an error's traceback refers to this frame
         try:
             step, value = body.send, (yield told)
         except GeneratorExit:
@@ -90,7 +90,7 @@ def step():
     _call("sl_step")
 
 
-class range:  # noqa: A001 - as torch.cuda.nvtx calls it
+class range:  # noqa: A001 - named like torch.cuda.nvtx.range
     """A named range of the calling thread, as a context manager or as a decorator.
 
         with syncline.range("forward"):
@@ -108,10 +108,10 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
     def __new__(cls, name):
         self = super().__new__(cls)
         self._name = _text(name)
-        self._open = []  # (thread, number) of those that it has begun: one object may serve many
+        self._open = []  # (thread, number) of each open range: one object may serve many
         return self
 
-    def __getnewargs__(self):  # to be copied and pickled
+    def __getnewargs__(self):  # for copy and pickle
         return (self._name.decode(),)
 
     def __enter__(self):
@@ -127,7 +127,8 @@ class range:  # noqa: A001 - as torch.cuda.nvtx calls it
         return False
 
     def _take(self):
-        """The last one of this thread's; of another's, where a generator goes on here."""
+        """Removes and returns the number of the last range that this thread began. If this thread
+        began none, as when a generator goes on here, takes another thread's."""
         begun = self._open
         try:
             if len(begun) == 1:

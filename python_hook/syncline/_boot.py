@@ -2,10 +2,10 @@
 CUDA is initialised; our sitecustomize.py runs it when the interpreter starts.
 
 The import path does not change. The package is called `syncline`, unless the job has a module of
-that name: then ours is called `_syncline`. When the interpreter starts, the script's folder is not
-on the path yet, so nobody knows whether the job has such a module. The package is then always
-`_syncline`. `import syncline` finds what the path gives: the job's module, or the package once
-more, which shares the same parts (__init__.py).
+that name: then the package is called `_syncline`. When the interpreter starts, the script's folder
+is not on the path yet, so it is unknown whether the job has such a module. Then the package is
+always called `_syncline`. `import syncline` finds what the path gives: the job's module, or the
+package once more, which shares the same modules (__init__.py).
 """
 import importlib.util
 import os
@@ -43,7 +43,7 @@ def _load(name, folder):
 
 
 def _choose(folder, is_early):
-    """The name that our package gets. If the path has no `syncline` at all, it has one from now on."""
+    """Chooses the package's name. If the path has no `syncline`, also loads the package as that."""
     if is_early and NAME not in sys.modules:
         return OTHER_NAME
     is_known, file = _find(NAME)

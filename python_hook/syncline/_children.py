@@ -1,11 +1,11 @@
 """Completes the files of multiprocessing's children. A forked child leaves by os._exit, which the
-library does not notice. multiprocessing runs a list of finalizers before that; ours is the last on
-it."""
+library does not notice. Before that, multiprocessing runs a list of finalizers; ours is the last.
+"""
 import sys
 
 from . import _library
 
-_LAST = -1_000_000  # behind queues, pools and folders of the job's
+_LAST = -1_000_000  # after the finalizers of the job's queues, pools and folders
 
 
 def _end():

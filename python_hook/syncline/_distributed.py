@@ -5,7 +5,7 @@ import json
 
 from . import _library, _say
 
-# A header that every reader takes in whole: the ranks of larger jobs' groups are left out.
+# A larger text would make the trace's header too large for readers. The ranks are then left out.
 _TEXT_MOST = 200_000
 
 
@@ -28,7 +28,7 @@ def _config(world, group, with_ranks):
 
 
 def _nccl_version(backend):
-    import torch  # it is there: one of its modules calls us
+    import torch  # loaded already: one of PyTorch's modules calls us
 
     try:
         return ".".join(map(str, torch.cuda.nccl.version())) if backend == "nccl" else "unknown"
@@ -41,7 +41,7 @@ def _info(module, with_ranks=True):
     default = world.default_pg
     backend = str(world.pg_map[default][0])
     return {"backend": backend, "rank": default.rank(), "world_size": default.size(),
-            "pg_count": world.group_count,  # all that were made, other ranks' too
+            "pg_count": world.group_count,  # all groups that were made, also those of other ranks
             "pg_config": [_config(world, group, with_ranks) for group in world.pg_map],
             "nccl_version": _nccl_version(backend)}
 
@@ -86,7 +86,7 @@ def _attach(module):
 def _safely(tell):
     try:
         tell()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is not the job's
+    except Exception as error:  # noqa: BLE001 - no error here may reach the job
         _say.miss("process groups", error)
 
 

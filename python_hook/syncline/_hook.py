@@ -7,7 +7,7 @@ import sys
 from . import (_children, _distributed, _imports, _inductor, _library, _modules, _profiler, _say,
                _steps, _strings)
 
-# What `import torch` brings along, whatever its version.
+# modules that every version of `import torch` loads
 _ALWAYS = ("torch.autograd.profiler", "torch.nn.modules.module", "torch.optim.optimizer")
 
 _is_started = False
@@ -18,7 +18,7 @@ def _attach(what, attach):
     def attached(module):
         try:
             attach(module)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is not the job's
+        except Exception as error:  # noqa: BLE001 - no error here may reach the job
             _say.miss(what, error)
 
     return attached
@@ -41,7 +41,8 @@ def start():
         _attach("what it hooks", lambda _: _library.look())(None)
         _attach("operators", lambda _: _strings.look())(None)
         return ""
-    _attach("what it hooks", lambda _: _library.look())(None)  # the program may have looked in vain
+    # the program may have looked before the library was loaded
+    _attach("what it hooks", lambda _: _library.look())(None)
     _is_started = True
     os.register_at_fork(after_in_child=_library.look_after_fork)
     for what, hooks in (("steps", _steps.HOOKS), ("the hand-over to torch.profiler", _profiler.HOOKS),

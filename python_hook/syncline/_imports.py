@@ -34,7 +34,7 @@ def _tell(name, module):
 
 
 def _look_for_whole():
-    """Serves modules that were still being imported when they were asked for."""
+    """Serves modules that were still being imported when when_imported() was called for them."""
     for name in list(_waiting):
         module = sys.modules.get(name)
         if module is not None and _is_whole(module):
@@ -70,7 +70,8 @@ class _Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name not in _waiting:
-            if any(waited in sys.modules for waited in tuple(_waiting)):  # other threads import, too
+            # other threads import, too
+            if any(waited in sys.modules for waited in tuple(_waiting)):
                 _look_for_whole()
             return None
         for finder in sys.meta_path:

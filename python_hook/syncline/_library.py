@@ -1,22 +1,22 @@
-"""Access to libsyncline.so if it is in the process. It is looked up among the loaded libraries and
-never loaded. Any thread."""
+"""Access to libsyncline.so if it is in the process. These functions look among the loaded libraries
+and never load it. Any thread."""
 import os
 import sys
 import time
 
 _SONAME = "libsyncline.so.0"
-NOTHING = -11  # -EAGAIN, as the functions themselves say it before the profiler is there
+NOTHING = -11  # -EAGAIN, which the functions also return before the profiler is there
 
-# Calls that a program makes all the time: as long as there is no library they do not look for it each
-# time, which takes 30 us. When it comes it has us look(), unless Python is left alone.
+# Functions that a program calls all the time. They do not look for a missing library at each call,
+# which would take 30 us. A library that is loaded later calls look(), unless Python is left alone.
 _OFTEN = frozenset(("sl_step", "sl_mark", "sl_range_push", "sl_range_pop", "sl_hook_step",
                     "sl_hook_range_begin", "sl_hook_range_end"))
 _PATIENCE_NS = 100_000_000
 
-_found = {}  # name -> function, and what finds more of them
-_later = []  # what waits for it
-_next_look_ns = 0  # of those calls
-_is_passive = False  # in a forked child, or where the program refuses us
+_found = {}  # name -> function; "quick", "slow" -> library
+_later = []  # functions that wait for the library
+_next_look_ns = 0  # when a function of _OFTEN may look again
+_is_passive = False  # in a forked child, or if the program forbids ctypes
 
 
 def _open():
@@ -31,7 +31,7 @@ def _open():
 
 def _look_up(name, blocks):
     found = _found["slow" if blocks else "quick"][name]
-    if name in ("sl_hook_range_begin", "sl_hook_range_end"):  # a range's number is no int of C's
+    if name in ("sl_hook_range_begin", "sl_hook_range_end"):  # the number of a range is no C int
         import ctypes
 
         found.restype, found.argtypes = {
@@ -55,7 +55,7 @@ def function(name, blocks=False):
         except (OSError, AttributeError, ImportError):
             _next_look_ns = time.monotonic_ns() + _PATIENCE_NS
             return None
-        except Exception:  # noqa: BLE001 - an audit hook that refuses ctypes, with whatever it raises
+        except Exception:  # noqa: BLE001 - an audit hook that refuses ctypes may raise anything
             _is_passive = True
             return None
     return found
@@ -83,12 +83,12 @@ def call(name, *args, blocks=False):
     try:
         found = function(name, blocks)
         return NOTHING if found is None else found(*args)
-    except Exception:  # noqa: BLE001 - whatever it is, it is not the job's
+    except Exception:  # noqa: BLE001 - no error here may reach the job
         return NOTHING
 
 
 def status():
-    """struct sl_status of syncline.h; None if there is none."""
+    """Returns struct sl_status of syncline.h; None if there is no library."""
     ask = None if _is_passive else function("sl_status")
     if ask is None:
         return None
@@ -106,8 +106,8 @@ def status():
 
 
 def look_after_fork():
-    """Runs in the child of a fork. A library that was recording does nothing in the child, so it is
-    not asked any more. A library that was not may begin in the child."""
+    """Runs in the child of a fork. A library that was recording does nothing in the child, so we no
+    longer call it. A library that was not recording may begin in the child."""
     global _is_passive
     found = status() if "ctypes" in sys.modules else None
     _is_passive = found is not None and found.state == 0

@@ -7,7 +7,8 @@ import weakref
 
 from . import _library
 
-_MISSES = 16  # modules that are no parts of an outermost one, until its parts are listed no more
+# after so many modules that are no parts of the outermost module, its parts are no longer listed
+_MISSES = 16
 
 
 class _Names:
@@ -15,7 +16,7 @@ class _Names:
     modules may define comparison and hash in their own way."""
 
     def __init__(self, root):
-        self._known = {}  # id -> the part, not kept alive, and its range's name
+        self._known = {}  # id -> weak reference to the part, and the name of its range
         self._misses = 0
         self._list(root)
 
@@ -23,7 +24,7 @@ class _Names:
         try:
             for path, part in root.named_modules():
                 self._add(part, path)
-        except Exception:  # the program's own named_modules()
+        except Exception:  # the program may define its own named_modules()
             pass
 
     def _add(self, part, path):
@@ -49,12 +50,12 @@ class _Names:
 class _Running(threading.local):
     def __init__(self):
         self.depth = 0
-        # The outermost module, not kept alive, and its names.
+        # weak reference to the outermost module, and its names
         self.root, self.names = lambda: None, None
 
 
 _running = _Running()
-_names = {}  # id of an outermost module -> it, not kept alive, and its names
+_names = {}  # id of an outermost module -> weak reference to it, and its names
 
 
 def _name_of(part):
@@ -62,7 +63,7 @@ def _name_of(part):
     program here, so errors are caught."""
     try:
         return _running.names.of(part, _running.root())
-    except Exception:  # noqa: BLE001 - whatever it is, it is not the job's
+    except Exception:  # noqa: BLE001 - no error here may reach the job
         return b"nn.Module"
 
 
@@ -74,7 +75,7 @@ def _names_under(root):
 
 
 def _is_inside(root, frame):
-    """Whether a call of `root` is under way around this frame, through the same function of
+    """Whether a call of `root` is in progress around this frame, through the same function of
     PyTorch."""
     code = frame.f_code
     while frame.f_back is not None:

@@ -1,7 +1,7 @@
 """Hands CUPTI over to torch.profiler before it prepares a session, and takes it back when the
-session is over, before the job's next line. (Otherwise the library notices torch.profiler at its
-calls to CUPTI, and takes CUPTI back some 20 ms after the last of them.) Runs on the thread that
-profiles, which waits meanwhile.
+session is over, before the job's next line. Without this module the library notices torch.profiler
+at its calls to CUPTI, and takes CUPTI back some 20 ms after the last of them. Runs on the thread
+that profiles, which waits meanwhile.
 
 A session that wants only CPU operators is no exception: libkineto records CUDA calls with them.
 """
@@ -35,7 +35,7 @@ def _attach(module):
             if not is_prepared:
                 _take_back()
 
-    # Called by a session's __exit__ once it has stopped: too late to be in its trace of Python.
+    # Runs in __exit__ of a session that has stopped, so its Python trace does not show us.
     @functools.wraps(stopped)
     def _run_on_profiler_stop(*args, **kwargs):
         _take_back()

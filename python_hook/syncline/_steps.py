@@ -1,5 +1,5 @@
 """Finds the job's steps if the job does not mark them: a step of its first optimizer; without
-optimizers, a batch of a DataLoader. The library decides which of them counts (control/step.h): the
+optimizers, a batch of a DataLoader. The library decides which source counts (control/step.h): the
 better source silences the others.
 
 Runs on the job's threads. The hooks only report to the library, which takes a microsecond.
@@ -9,13 +9,13 @@ import weakref
 
 from . import _library
 
-# sl_hook_step()'s sources.
+# sources of sl_hook_step()
 _LOADER, _OPTIMIZER = 0, 1
 
-# How often another may step before the first optimizer is taken for retired. (Not how often all
-# others together: there may be one for each parameter, which step one after the other.)
+# The first optimizer counts as retired once one other optimizer made so many steps since its last
+# step. Steps of several others are not added up: there may be one optimizer for each parameter.
 _RETIRED_AFTER = 100
-# Batches for which a job that trains may have an optimizer that has not stepped yet.
+# A job that trains may load up to this many batches before an optimizer makes its first step.
 _PATIENCE = 32
 
 
@@ -24,10 +24,11 @@ class _Optimizers:
     optimizers call others inside. A backward pass may step one for each parameter.)"""
 
     def __init__(self):
-        self._primary = None  # the first one's id
-        self._is_alive = lambda: False  # whether it is; what has no weak references counts as alive
-        self._others = {}  # id of each other -> its steps since the first one's last
-        self.told = 0  # steps of any
+        self._primary = None  # id of the first optimizer
+        # whether it is alive; without weak references it counts as alive
+        self._is_alive = lambda: False
+        self._others = {}  # id of each other optimizer -> its steps since the first one's last step
+        self.told = 0  # steps of all optimizers
 
     def stepped(self, optimizer):
         self.told += 1
@@ -109,7 +110,7 @@ def _attach_to_loaders(module):
     module._BaseDataLoaderIter.__next__ = __next__
 
 
-# Module of PyTorch's -> what is done once it is there.
+# module of PyTorch -> function that hooks into it
 HOOKS = {"torch.optim.optimizer": _attach_to_optimizers,
          "torch.amp.grad_scaler": _attach_to_scaler,
          "torch.utils.data.dataloader": _attach_to_loaders}

@@ -1,9 +1,9 @@
-"""PyTorch's operators without an observer for its version. PyTorch's own profiler is told to make
-an NVTX range of each operator; the library parses the range's text (collect/torch/nvtx_fallback.h).
+"""PyTorch operators without an observer for its version. PyTorch's own profiler makes an NVTX range
+of each operator; the library parses the range's text (collect/torch/nvtx_fallback.h).
 
 That profiler belongs to a thread. Autograd's threads take it over from the thread that calls
-backward(); threads that the program starts get it here. A thread can have only one profiler. So
-ours is removed before one of the program's begins, and comes back when that has ended.
+backward(); threads that the program starts get it here. A thread can have only one profiler. So our
+profiler is removed before a profiler of the program begins, and comes back when that has ended.
 """
 import atexit
 import functools
@@ -13,18 +13,18 @@ import threading
 
 from . import _library, _say
 
-_FULL = 2  # sl_hook_ops(): with shapes
+_FULL = 2  # value of sl_hook_ops(): with shapes
 
 
 class _Mine(threading.local):
     is_on = False
-    handed_over = False  # for the program's own
+    handed_over = False  # True: a profiler of the program has replaced ours
 
 
 _mine = _Mine()
-_profiler = None  # torch.autograd.profiler
+_profiler = None  # the module torch.autograd.profiler
 _mode = 0
-_begin = _end = None  # PyTorch's own functions
+_begin = _end = None  # PyTorch's functions that begin and end a profiler
 
 
 def _is_any_on():
@@ -32,8 +32,8 @@ def _is_any_on():
 
 
 def _come():
-    """Turns our profiler on for this thread, unless the thread has another. emit_nvtx() would wait
-    for the GPU."""
+    """Turns our profiler on for this thread, unless the thread has another. Does not use
+    emit_nvtx(), which would wait for the GPU."""
     if not _mode:
         return
     if _is_any_on():
@@ -49,7 +49,7 @@ def _come_quietly():
     """_come() where the program's own code would see an exception."""
     try:
         _come()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is not the job's
+    except Exception as error:  # noqa: BLE001 - no error here may reach the job
         _say.miss("operators", error)
 
 
@@ -129,7 +129,7 @@ def _look_after_fork():
 
 
 def look():
-    """Turns our profiler on if the library wants it. Called again when the library has found out."""
+    """Turns our profiler on if the library wants it. Called again when the library knows more."""
     global _mode, _begin, _end
     if _profiler is None or _mode:
         return
@@ -151,7 +151,7 @@ def look():
         _follow_threads()
         atexit.register(_go_quietly)
         os.register_at_fork(after_in_child=_look_after_fork)
-    # Of the library's one line that says what is missing, this is the end.
+    # The library's own line says what is missing; this line completes it.
     _say.say("debug", f"operators of PyTorch {sys.modules['torch'].__version__} come by its ranges of NVTX's")
 
 

@@ -1,7 +1,7 @@
 /*
  * arena.c - bump allocation from mapped chunks.
  *
- * One owning thread per arena. The arena owns its chunks; callers own nothing they must give back.
+ * One thread owns an arena. The arena owns its chunks; callers free nothing.
  */
 #include "base/arena.h"
 
@@ -13,8 +13,8 @@
 
 struct sl_arena_chunk {
     struct sl_arena_chunk *older;
-    size_t bytes; /* whole mapping */
-    size_t used;  /* from the mapping's start, this header included */
+    size_t bytes; /* of the whole mapping */
+    size_t used;  /* bytes used from the start of the mapping, including this header */
 };
 
 void sl_arena_init(struct sl_arena *a, size_t cap_bytes, size_t chunk_bytes)
@@ -39,7 +39,7 @@ void sl_arena_destroy(struct sl_arena *a)
     a->taken_bytes = 0;
 }
 
-/* A chunk that holds at least `bytes`; an allocation larger than a chunk gets one of its own. */
+/* Adds a chunk with room for `bytes`. An allocation larger than a chunk gets its own chunk. */
 static struct sl_arena_chunk *add_chunk(struct sl_arena *a, size_t bytes)
 {
     size_t wanted = bytes > a->chunk_bytes ? sl_pages_round(bytes) : a->chunk_bytes;
@@ -58,7 +58,7 @@ static struct sl_arena_chunk *add_chunk(struct sl_arena *a, size_t bytes)
     return chunk;
 }
 
-/* Chunks are page-aligned and align <= 4096, so an aligned offset is an aligned address. */
+/* Chunks are page-aligned and align <= 4096, so an aligned offset gives an aligned address. */
 static void *bump(struct sl_arena_chunk *chunk, size_t bytes, size_t align)
 {
     size_t start = (chunk->used + align - 1) & ~(align - 1);

@@ -1,8 +1,8 @@
 /*
  * arena.h - bump allocation under a hard cap, freed all at once.
  *
- * Memory comes in chunks from mmap, so that nothing of ours ever enters the host's malloc on a
- * path that the host may have interposed. One owning thread; pointers stay valid until destroy.
+ * Memory comes in chunks from mmap, so it never passes through the host's malloc, which the host
+ * may have interposed. One thread owns an arena. Pointers stay valid until sl_arena_destroy().
  */
 #ifndef SL_ARENA_H
 #define SL_ARENA_H
@@ -15,14 +15,15 @@ struct sl_arena {
     struct sl_arena_chunk *chunk; /* newest first */
     size_t chunk_bytes;
     size_t cap_bytes;
-    size_t taken_bytes; /* mapped so far */
+    size_t taken_bytes; /* bytes mapped so far */
 };
 
-/* Takes no memory yet. chunk_bytes 0 = 256 KiB. */
+/* Maps nothing yet. chunk_bytes 0: 256 KiB. */
 void sl_arena_init(struct sl_arena *a, size_t cap_bytes, size_t chunk_bytes);
 void sl_arena_destroy(struct sl_arena *a);
 
-/* Zeroed, aligned to `align` (a power of two, at most 4096). NULL past the cap or out of memory. */
+/* Returns zeroed memory, aligned to `align` (a power of two, at most 4096). NULL: the cap or the
+ * machine's memory is used up. */
 void *sl_arena_alloc(struct sl_arena *a, size_t bytes, size_t align);
 
 #endif

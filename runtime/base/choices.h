@@ -1,28 +1,28 @@
 /*
- * choices.h - what a user may choose: the values that the option table reads and modules obey.
+ * choices.h - the values that an option can have: the option table reads them, modules obey them.
  *
- * It lies below both, so that the option table knows no module and no module knows the table.
+ * This file lies below both, so the option table and the modules need not know each other.
  */
 #ifndef SL_CHOICES_H
 #define SL_CHOICES_H
 
-/* SYNCLINE_KINDS: sets of GPU records. Which CUPTI kinds a set means is in collect/cupti/api.c. */
+/* SYNCLINE_KINDS: sets of GPU records. collect/cupti/api.c maps each set to CUPTI kinds. */
 enum sl_cupti_set {
     SL_CUPTI_KERNEL = 1 << 0,
-    SL_CUPTI_MEMCPY = 1 << 1, /* peer copies too */
+    SL_CUPTI_MEMCPY = 1 << 1, /* including copies between devices */
     SL_CUPTI_MEMSET = 1 << 2,
     SL_CUPTI_RUNTIME = 1 << 3,
     SL_CUPTI_DRIVER = 1 << 4,
-    SL_CUPTI_SYNC = 1 << 5, /* SYNCHRONIZATION and CUDA_EVENT, which need each other */
+    SL_CUPTI_SYNC = 1 << 5, /* SYNCHRONIZATION and CUDA_EVENT: each needs the other */
     SL_CUPTI_OVERHEAD = 1 << 6,
-    SL_CUPTI_NAMES = 1 << 7, /* context, stream, name records: cheap, always on */
+    SL_CUPTI_NAMES = 1 << 7, /* context, stream and name records: cheap, always on */
 };
 
-/* SYNCLINE_OPS: PyTorch operators. */
+/* SYNCLINE_OPS: what is recorded of PyTorch operators */
 enum sl_torch_ops_mode {
     SL_TORCH_OPS_OFF,
     SL_TORCH_OPS_LEAN, /* name, sequence number, threads, handle */
-    SL_TORCH_OPS_FULL, /* and inputs */
+    SL_TORCH_OPS_FULL, /* also inputs */
 };
 
 /* SYNCLINE_DETAIL */
@@ -39,7 +39,7 @@ enum sl_compression {
     SL_COMPRESS_GZIP
 };
 
-/* SYNCLINE_SOURCE_DEPTH: most Python lines of one call. */
+/* SYNCLINE_SOURCE_DEPTH: the most Python lines recorded for one call */
 enum {
     SL_SOURCE_DEPTH_MAX = 8,
 };

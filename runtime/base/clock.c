@@ -2,13 +2,13 @@
  * clock.c - CLOCK_REALTIME from the TSC.
  *
  * Any thread reads; one background thread calibrates. The line ns = base_ns + (ticks - base_ticks)
- * * rate is published through a sequence lock: readers take no lock, and a reader that meets a
- * publication in progress tries again a few times, then asks the kernel (so that a process forked
- * in the middle of one does not spin).
+ * * rate is published through a sequence lock, so readers take no lock. A reader that meets a
+ * publication in progress retries a few times, then asks the kernel. So a child that was forked
+ * during a publication does not spin.
  *
- * Why the slope is taken over the last interval alone: NTP slews CLOCK_REALTIME by up to 500 ppm,
- * and our stamps must follow CUPTI's, which are CLOCK_REALTIME's. Between two calibrations we err
- * by at most (change of slew) x (interval): 0.5 us for a change of 1 ppm in half a second.
+ * The slope comes from the last interval alone: NTP slews CLOCK_REALTIME by up to 500 ppm, and our
+ * stamps must follow CUPTI's, which are CLOCK_REALTIME. Between two calibrations the error is at
+ * most (change of slew) x (interval): 0.5 us for a change of 1 ppm in half a second.
  */
 #include "base/clock.h"
 
@@ -23,14 +23,14 @@
 #endif
 
 #define NS_PER_S 1000000000u
-/* Shorter intervals measure the slope too badly: 50 ns of bracket in 50 ms is 1 ppm. */
+/* Shorter intervals measure the slope too inaccurately: 50 ns of bracket in 50 ms is 1 ppm. */
 #define INTERVAL_MIN_NS (50u * 1000 * 1000)
-/* A slope this far from the last one is no slew: the tick counter or the clock was tampered with
- * (virtual machine moved, time set by hand). */
+/* A slope this far from the last one is not a slew. The tick counter or the clock changed: for
+ * example, the virtual machine was moved or the time was set. */
 #define SLOPE_CHANGE_MAX 0.001
 #define BRACKETS         5
-/* The clock is that far off the line: it was set. The fastest slew, 500 ppm, takes it half as far
- * off in the half second between two calibrations. */
+/* A clock this far off the line was set. The fastest slew, 500 ppm, moves it half as far in the
+ * half second between two calibrations. */
 #define SET_NS     (500u * 1000)
 #define READ_TRIES 16
 
@@ -76,7 +76,7 @@ static uint64_t system_ticks(void)
 
 static int has_system_ticks(void)
 {
-    return 1; /* the generic timer is architectural */
+    return 1; /* the generic timer is part of the architecture */
 }
 #else
 static uint64_t system_ticks(void)
@@ -97,14 +97,14 @@ static const struct sl_clock_source system_source_no_ticks = {system_realtime_ns
 
 static _Atomic(const struct sl_clock_source *) source = &system_source;
 
-/* The published line. `sequence` is odd while it changes; rate 0: none yet. */
+/* The published line. `sequence` is odd during a change; rate 0: no line yet. */
 static struct {
     _Atomic uint32_t sequence;
     _Atomic uint64_t base_ticks, base_ns;
     _Atomic uint64_t rate; /* ns per tick, 32.32 fixed point */
 } line;
 
-/* The calibrating thread's last point. */
+/* The last calibration. Used by the calibrating thread only. */
 static struct {
     uint64_t ticks, ns;
     double rate;
@@ -116,8 +116,8 @@ static const struct sl_clock_source *current_source(void)
     return atomic_load_explicit(&source, memory_order_acquire);
 }
 
-/* No fences, which ThreadSanitizer cannot follow: a release store orders the odd sequence before
- * the fields (pairs with the acquire loads of the fields), and the last store closes it. */
+/* Uses no fences, which ThreadSanitizer cannot follow. The release store of each field, paired with
+ * its acquire load, orders the odd sequence before the field. The last store ends the change. */
 static void publish(uint64_t base_ticks, uint64_t base_ns, uint64_t rate)
 {
     uint32_t sequence = atomic_load_explicit(&line.sequence, memory_order_relaxed);
@@ -154,7 +154,7 @@ int sl_clock_get_line(struct sl_clock_line *out)
     return -ENODATA;
 }
 
-/* Signed: the counter may stand before the line's base, on another core by a few ticks. */
+/* Signed, because the counter of another core may be a few ticks before the line's base. */
 static uint64_t on_line(const struct sl_clock_line *at, uint64_t ticks)
 {
     return at->ns + (uint64_t)(int64_t)(((__int128)(int64_t)(ticks - at->ticks) * at->rate) >> 32);
@@ -192,7 +192,7 @@ uint64_t sl_clock_stamp(void)
     const struct sl_clock_source *from = current_source();
 
 #if defined(__x86_64__)
-    /* What runs in practice, without an indirect call: it is on the path of every NVTX range. */
+    /* The usual case, without an indirect call: every NVTX range takes this path. */
     if (from == &system_source)
         return __rdtsc();
 #endif
@@ -204,9 +204,9 @@ uint64_t sl_clock_monotonic(void)
     return current_source()->monotonic_ns();
 }
 
-/* One (ticks, ns) pair: of several readings of the clock between two of the counter, the tightest,
- * so that being descheduled in between does not count. -1 if the counter ran backwards each time
- * (cores whose counters disagree). */
+/* Takes one (ticks, ns) pair: reads the clock between two reads of the counter, several times, and
+ * keeps the tightest bracket, so that a descheduled attempt does not count. -1: the counter ran
+ * backwards each time (the cores' counters disagree). */
 static int take_point(const struct sl_clock_source *from, uint64_t *ticks, uint64_t *ns)
 {
     uint64_t best = UINT64_MAX;
@@ -256,7 +256,7 @@ void sl_clock_calibrate(void)
     if (!calibration.have_point) {
         calibration.have_point = 1;
     } else if (ns <= calibration.ns || ticks <= calibration.ticks) {
-        /* The clock was set back, or the counter restarted: measure anew from here. */
+        /* The clock was set back, or the counter restarted: measure again from here. */
         calibration.rate = 0;
         publish(0, 0, 0);
     } else if (ns - calibration.ns < INTERVAL_MIN_NS) {

@@ -1,10 +1,10 @@
 /*
- * clock.h - our stamps in CUPTI's clock domain.
+ * clock.h - timestamps in CUPTI's clock domain.
  *
- * CUPTI's default clock on Linux is CLOCK_REALTIME in ns. sl_clock_now() gives the same clock from
- * the TSC, calibrated against it (about 10 ns a stamp instead of 25-50); where the TSC is not
- * invariant, and before calibration, it is clock_gettime itself. The source sits behind a table, so
- * that tests can drive time.
+ * CUPTI's default clock on Linux is CLOCK_REALTIME in ns. sl_clock_now() computes the same time
+ * from the TSC, calibrated against CLOCK_REALTIME: about 10 ns a stamp instead of 25-50. If the TSC
+ * is not invariant, or not calibrated yet, sl_clock_now() calls clock_gettime. The clocks are read
+ * through a table of functions, so tests can drive time.
  */
 #ifndef SL_CLOCK_H
 #define SL_CLOCK_H
@@ -17,50 +17,49 @@ struct sl_clock_source {
     uint64_t (*ticks)(void);        /* NULL: no usable tick counter */
 };
 
-/* Process-wide; NULL restores the real one. Not while other threads stamp. */
+/* Process-wide. NULL restores the system's clocks. Not while other threads take stamps. */
 void sl_clock_set_source(const struct sl_clock_source *source);
 
 /* Any thread. CLOCK_REALTIME ns. */
 uint64_t sl_clock_now(void);
 
-/* Any thread. The cheapest stamp there is, to be turned into a time by whoever reads it: ticks
- * where there is a usable counter, else CLOCK_REALTIME ns. */
+/* Any thread. The cheapest stamp, which the reader converts to a time: ticks if there is a usable
+ * counter, else CLOCK_REALTIME ns. */
 uint64_t sl_clock_stamp(void);
 
-/* A stamp and the CLOCK_REALTIME ns of the same moment: between two such points stamps are
- * interpolated. 0, or -EAGAIN: none could be taken. */
+/* Takes a stamp and the CLOCK_REALTIME ns of the same moment. Stamps between two such points are
+ * interpolated. 0; -EAGAIN: no point could be taken. */
 int sl_clock_take_point(uint64_t *stamp, uint64_t *ns);
 
 /* Any thread. CLOCK_MONOTONIC ns, for intervals and timeouts. */
 uint64_t sl_clock_monotonic(void);
 
-/* One background thread, about once a second: measures ticks against CLOCK_REALTIME again (NTP
- * slews it) and publishes the new line; readers never see a half-written one. */
+/* One background thread, about once a second. Measures the tick rate against CLOCK_REALTIME again,
+ * because NTP slews that clock, and publishes the new line. Readers never see half of a line. */
 void sl_clock_calibrate(void);
 
-/* The calibrating thread. The wall clock may have been set since the last calibration: then the
- * line is given up, and sl_clock_now() asks the kernel until the next one. 1 if so, else 0. */
+/* The calibrating thread. Returns 1 if the wall clock was set since the last calibration, else 0.
+ * After a 1 the line is dropped, and sl_clock_now() asks the kernel until the next calibration. */
 int sl_clock_follow(void);
 
-/* Any thread. The tick counter as it stands; 0 where there is none that can be used. */
+/* Any thread. The current tick counter; 0: no usable counter. */
 uint64_t sl_clock_ticks(void);
 
-/* From the counter to CLOCK_REALTIME: ns + ((t - ticks) * rate >> 32), the difference signed. */
+/* Converts ticks to CLOCK_REALTIME: ns + ((t - ticks) * rate >> 32), with a signed difference. */
 struct sl_clock_line {
-    uint64_t ticks, ns; /* one moment */
+    uint64_t ticks, ns; /* the same moment on both clocks */
     uint64_t rate;      /* ns per tick, 32.32 fixed point */
 };
 
-/* Any thread. The line of the last calibration. 0; -ENODATA: no usable counter, or not calibrated.
- */
+/* Any thread. The line of the last calibration. 0; -ENODATA: no usable counter, or no line. */
 int sl_clock_get_line(struct sl_clock_line *out);
 
-/* Any thread. When the counter stood so, by the line of the last calibration: good to some 100 ns
- * for stamps of the last second. 0; -ENODATA: no usable counter, or not calibrated. */
+/* Any thread. Converts a tick count to CLOCK_REALTIME ns by the last calibration. The error is
+ * about 100 ns for stamps of the last second. 0; -ENODATA: no usable counter, or no line. */
 int sl_clock_from_ticks(uint64_t ticks, uint64_t *ns);
 
-/* Bracketed difference other - ours, in ns, of another clock that claims to be CLOCK_REALTIME
- * (cuptiGetTimestamp): the tightest of `rounds` brackets. `uncertainty_ns` is half its width. */
+/* Measures another clock that claims to be CLOCK_REALTIME (cuptiGetTimestamp): returns other - ours
+ * in ns, from the tightest of `rounds` brackets. `uncertainty_ns` is half the bracket's width. */
 int64_t sl_clock_offset(int (*other)(void *user, uint64_t *ns), void *user, int rounds,
                         uint64_t *uncertainty_ns);
 

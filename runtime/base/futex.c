@@ -1,5 +1,5 @@
 /*
- * futex.c - the futex system call, twice. Enters from any thread; holds no state.
+ * futex.c - the wait and wake operations of the futex system call. Any thread; no state.
  */
 #include "base/futex.h"
 
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define SECOND_NS 1000000000u
-/* A longer sleep is cut to this, so that any timeout fits a time_t. */
+/* Longer sleeps are limited to this, so that every timeout fits a time_t. */
 #define LONGEST_NS (3600ull * SECOND_NS)
 
 void sl_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)

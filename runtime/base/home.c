@@ -1,5 +1,5 @@
 /*
- * home.c - where the files lie that belong to this library. Enters from any thread; holds no state.
+ * home.c - finds the files that belong to this library. Any thread; no state.
  */
 #include "base/home.h"
 
@@ -12,7 +12,7 @@
 
 #include "base/loader.h"
 
-/* Through symbolic links: the loader may have been given one that lies elsewhere. */
+/* Resolves symbolic links: the loader may have been given a link in another folder. */
 static int find_library(char *folder)
 {
     Dl_info self;

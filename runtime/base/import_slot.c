@@ -1,14 +1,19 @@
 /*
- * import_slot.c - the places where loaded objects keep the addresses of functions they import.
+ * import_slot.c - redirects the slots where loaded objects keep the addresses of imported
+ * functions.
  *
- * Any thread, one at a time. Nothing is owned or kept: objects may be unloaded between two calls.
+ * Any thread, one at a time. Nothing is kept: objects may be unloaded between two calls.
  *
- * What the System V ABI says and is used here: PT_DYNAMIC names the tables; functions that an
- * object imports are undefined symbols, which in a symbol table with a GNU hash all come before the
- * hashed ones; DT_JMPREL has a relocation for each slot that is called through, DT_RELA those whose
- * address the object takes. Until its first call a slot holds an address in the object itself (the
- * stub that asks the linker), afterwards the function's. A slot that the linker has not relocated
- * yet holds an offset: writing there now would be undone, or worse, added to.
+ * Facts of the System V ABI used here:
+ *   - PT_DYNAMIC names the tables of an object.
+ *   - Imported functions are undefined symbols. In a symbol table with a GNU hash, all of them
+ *     come before the hashed symbols.
+ *   - DT_JMPREL has a relocation for each slot that calls go through; DT_RELA has one for each
+ *     function whose address the object takes.
+ *   - Until its first call, a slot holds an address in the object itself (the stub that asks the
+ *     linker); then it holds the function's address.
+ *   - A slot that the linker has not relocated yet holds an offset. The linker would overwrite a
+ *     new value, or even add to it.
  */
 #include "base/import_slot.h"
 
@@ -33,7 +38,7 @@
 #define MAX_IMPORTS 16
 
 struct object {
-    uintptr_t base, begin, end; /* load address; all of its mapped memory */
+    uintptr_t base, begin, end; /* load address; start and end of its mapped memory */
     const char *strings;
     const ElfW(Sym) * symbols;
     const uint32_t *gnu_hash;
@@ -44,13 +49,13 @@ struct object {
 struct visit {
     struct sl_import *imports;
     size_t count;
-    /* of the object that is looked at: symbol number of each import, 0: not imported */
+    /* symbol number of each import in the current object; 0: not imported */
     uint32_t symbol[MAX_IMPORTS];
 };
 
 /* ---- the page of a slot ---- */
 
-/* PROT_* bits of the private mapping around an address; -1: there is none, or it is shared. */
+/* PROT_* bits of the private mapping around an address; -1: no mapping, or a shared one. */
 static int protection_of(uintptr_t address)
 {
     char text[4096];
@@ -80,13 +85,13 @@ static int protection_of(uintptr_t address)
         used -= (size_t)(line - text);
         memmove(text, line, used);
         if (used == sizeof(text) - 1)
-            used = 0; /* a path of 4 KiB: its line is of no use here */
+            used = 0; /* a path of 4 KiB: drop its incomplete line */
     }
     close(fd);
     return found > 0 ? found : -1;
 }
 
-/* A page that the linker has made read-only (RELRO) is writable for the moment of the store. */
+/* If the linker has made the page read-only (RELRO), the page becomes writable during the store. */
 static int write_slot(void **slot, void *value)
 {
     uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -97,7 +102,7 @@ static int write_slot(void **slot, void *value)
         return -1;
     if (!(protection & PROT_WRITE) && mprotect(page, page_bytes, protection | PROT_WRITE) != 0)
         return -1;
-    /* Release: whoever calls through it finds the replacement ready. */
+    /* Release: a thread that calls through the slot finds the replacement ready. */
     __atomic_store_n(slot, value, __ATOMIC_RELEASE);
     if (!(protection & PROT_WRITE))
         mprotect(page, page_bytes, protection);
@@ -106,7 +111,7 @@ static int write_slot(void **slot, void *value)
 
 /* ---- an object ---- */
 
-/* The linker writes absolute addresses over the offsets in most objects' dynamic tables. */
+/* In most objects the linker replaces the offsets in the dynamic table by absolute addresses. */
 static const void *absolute(const struct object *o, ElfW(Addr) value)
 {
     return (const void *)(value < o->base ? value + o->base : value);
@@ -180,9 +185,9 @@ static int is_meant(const struct visit *v, const struct object *o)
     return 0;
 }
 
-/* Those that are only imported come before the hashed ones. But a table in which nothing is hashed,
- * that of a program that exports nothing, does not say where they end, and one that is both may be
- * hashed: what is called tells of these. */
+/* Symbols that are only imported come before the hashed ones. There are two exceptions, which the
+ * called relocations reveal: a program that exports nothing has an empty hash table, which does not
+ * say where the imports end; and a symbol that is both imported and exported may be hashed. */
 static uint32_t count_symbols(const struct object *o)
 {
     uint32_t count = o->gnu_hash[1];
@@ -193,7 +198,7 @@ static uint32_t count_symbols(const struct object *o)
     return count;
 }
 
-/* How many of the functions the object imports. */
+/* Finds the symbol numbers of the imports. Returns how many of the functions the object imports. */
 static unsigned find_symbols(struct visit *v, const struct object *o)
 {
     uint32_t count;
@@ -238,7 +243,7 @@ static void take_slot(const struct object *o, struct sl_import *import, void **s
         import->redirected++;
 }
 
-/* Returns how many there were for these functions. */
+/* Redirects the slots of these relocations. Returns how many were for the wanted functions. */
 static unsigned take_relocations(struct visit *v, const struct object *o, const ElfW(Rela) * r,
                                  size_t count)
 {
@@ -267,8 +272,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *user)
     if (info->dlpi_addr == 0 && info->dlpi_name && *info->dlpi_name)
         return 0;
     wanted = read_object(&o, info) == 0 ? find_symbols(v, &o) : 0;
-    /* Slots that are called through are in a table of their own; the other one may have half a
-     * million entries, and is looked through where calls do without such slots. */
+    /* Slots that calls go through have a table of their own. The other table may have half a
+     * million entries, so it is searched only if the first one lacks a wanted function. */
     if (wanted && take_relocations(v, &o, o.calls, o.call_count) < wanted)
         take_relocations(v, &o, o.others, o.other_count);
     return 0;

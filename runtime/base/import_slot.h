@@ -1,11 +1,12 @@
 /*
- * import_slot.h - the places where loaded objects keep the addresses of functions they import.
+ * import_slot.h - redirects import slots: where a loaded object keeps the address of a function
+ * that it imports.
  *
  * A call from one shared object into another goes through such a slot, which the dynamic linker
- * fills. What is written there instead is called by that object alone, from then on.
+ * fills. An address that is written there instead redirects the later calls of that object alone.
  *
- * Threads: any, one at a time. The dynamic linker's list is locked meanwhile, so that no object
- * goes away; objects that are still being loaded are left for the next time. Allocates nothing.
+ * Threads: any, one at a time. The dynamic linker's list is locked meanwhile, so no object is
+ * unloaded. Objects that are still being loaded are left for the next call. Allocates nothing.
  */
 #ifndef SL_IMPORT_SLOT_H
 #define SL_IMPORT_SLOT_H
@@ -14,21 +15,21 @@
 #include <stdint.h>
 
 struct sl_import {
-    const char *name; /* of the function */
-    void *instead;    /* what slots are to hold; NULL: they are only looked at */
-    /* The function. A slot that was filled with another one of that name, from a second copy of the
-     * library, say, is left alone. NULL: any. */
+    const char *name; /* the function's name */
+    void *instead;    /* the address to store in slots; NULL: slots are only counted */
+    /* The function's address. A slot that holds another function of this name, for example from a
+     * second copy of the library, is left alone. NULL: any function of this name. */
     void *function;
-    const void *within;  /* an address in the one object that is meant; NULL: all */
-    unsigned slots;      /* found this time */
-    unsigned redirected; /* of those, now `instead` */
+    const void *within;  /* an address inside the only object to search; NULL: all objects */
+    unsigned slots;      /* slots found by this call */
+    unsigned redirected; /* found slots that now hold `instead` */
 };
 
-/* Goes through the slots of all loaded objects for these functions. A slot is left alone if it
- * holds neither the function nor the object's own stub, or if its page cannot be written to. */
+/* Searches the slots of all loaded objects for these functions. A slot is left alone if it holds
+ * neither the function nor the object's own stub, or if its page cannot be written. */
 void sl_import_redirect(struct sl_import *imports, size_t count);
 
-/* Any thread: changes whenever an object was loaded. */
+/* Any thread. The number changes whenever an object is loaded. */
 uint64_t sl_import_generation(void);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * intern.c - each text once, under a cap.
+ * intern.c - stores each text once, under a cap.
  *
- * One inserting thread; readers on any thread take ids that were handed to them. Texts and the
- * entry blocks that point at them live in an arena and never move; only the hash index, which
- * readers do not use, is replaced when it grows. The table owns everything until destroy.
+ * One thread inserts; any thread reads ids that were handed to it. Texts and the entry blocks that
+ * point at them are in an arena and never move. The hash index is replaced when it grows, but
+ * readers do not use it. The table owns everything until it is destroyed.
  */
 #include "base/intern.h"
 
@@ -15,9 +15,9 @@
 #include "base/pages.h"
 
 #define BLOCK_ENTRIES 512
-#define BLOCKS_MAX    8192 /* 4 million texts */
+#define BLOCKS_MAX    8192 /* for 4 million texts */
 #define INDEX_MIN     1024 /* slots; a power of two */
-#define HINTS         1024 /* a power of two; kernels of a large model: a few thousand */
+#define HINTS         1024 /* a power of two; a large model has a few thousand kernels */
 
 struct entry {
     const char *text;
@@ -34,10 +34,10 @@ struct sl_intern {
     size_t cap_bytes;
     struct sl_arena arena;
 
-    /* readers */
+    /* for readers */
     _Atomic uint32_t count;
     _Atomic size_t bytes;
-    struct entry *block[BLOCKS_MAX]; /* written before `count` covers it */
+    struct entry *block[BLOCKS_MAX]; /* a block is written before `count` covers it */
 
     /* inserting thread only */
     uint32_t *index; /* ids; 0 = free */
@@ -68,7 +68,7 @@ int sl_intern_create(struct sl_intern **out, size_t cap_bytes)
         goto fail_index;
     in->index_slots = INDEX_MIN;
     in->cap_bytes = cap_bytes;
-    /* Small chunks for a small table, so that the cap can be used up. */
+    /* A small table gets small chunks, so that the cap can be used up. */
     sl_arena_init(&in->arena, cap_bytes - fixed, cap_bytes < (4u << 20) ? 16384 : 0);
     account(in);
     *out = in;
@@ -88,7 +88,7 @@ void sl_intern_destroy(struct sl_intern *in)
     sl_pages_unmap(in, sizeof(*in));
 }
 
-/* Eight bytes at a time, mixed each time: names are long and share prefixes. */
+/* Mixes eight bytes at a time, because names are long and share prefixes. */
 static uint32_t hash_bytes(const char *text, size_t length)
 {
     uint64_t hash = 0xcbf29ce484222325u ^ length, word;
@@ -110,7 +110,7 @@ static struct entry *entry_of(const struct sl_intern *in, uint32_t id)
     return &in->block[(id - 1) / BLOCK_ENTRIES][(id - 1) % BLOCK_ENTRIES];
 }
 
-/* Doubles the index. If the cap or the machine refuses, the old one goes on until it is full. */
+/* Doubles the index. If the cap or the machine refuses, the old index is used until it is full. */
 static void grow_index(struct sl_intern *in)
 {
     uint32_t slots = in->index_slots * 2, i, at;
@@ -137,7 +137,7 @@ static void grow_index(struct sl_intern *in)
     account(in);
 }
 
-/* Keeps a copy of the text as the next id, in free slot `at`. 0 past the cap. */
+/* Stores a copy of the text as the next id, in free slot `at`. 0: the cap is reached. */
 static uint32_t add(struct sl_intern *in, const char *text, size_t length, uint32_t hash,
                     uint32_t at)
 {
@@ -164,12 +164,12 @@ static uint32_t add(struct sl_intern *in, const char *text, size_t length, uint3
     entry->length = (uint32_t)length;
     entry->hash = hash;
     in->index[at] = count + 1;
-    /* Release pairs with the acquire in sl_intern_get(): entry and text before the count. */
+    /* Release pairs with the acquire in sl_intern_count(): entry and text before the count. */
     atomic_store_explicit(&in->count, count + 1, memory_order_release);
     return count + 1;
 }
 
-/* The slot of the index that has the text, or the free one where it belongs. */
+/* Returns the index slot that has the text, or the free slot where the text belongs. */
 static uint32_t probe(const struct sl_intern *in, const char *text, size_t length, uint32_t hash)
 {
     uint32_t at = hash & (in->index_slots - 1), id;
@@ -207,7 +207,7 @@ uint32_t sl_intern_put_hinted(struct sl_intern *in, const char *text)
     struct hint *hint = &in->hint[mixed >> 54];
     uint32_t id;
 
-    /* strcmp stops at the first difference, so it never reads past the end of either text. */
+    /* Reads no further than either text: strcmp stops at the first difference. */
     if (hint->address == text && !strcmp(entry_of(in, hint->id)->text, text))
         return hint->id;
     id = sl_intern_put(in, text, strlen(text));

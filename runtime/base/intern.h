@@ -1,10 +1,9 @@
 /*
- * intern.h - each text once.
+ * intern.h - stores each text once and names it by a number, the id.
  *
- * Threads: one inserting thread; any thread may read an id that reached it through a
- * release/acquire hand-over. Texts never move and live as long as the table.
- * Memory is bounded by `cap_bytes`; past it sl_intern_put() gives 0 and the loss is the caller's
- * to count.
+ * Threads: one thread inserts. Any thread may read an id that reached it through a release/acquire
+ * hand-off. Texts never move and live as long as the table. Memory is bounded by `cap_bytes`. When
+ * it is used up, sl_intern_put() returns 0 and the caller counts the loss.
  */
 #ifndef SL_INTERN_H
 #define SL_INTERN_H
@@ -16,22 +15,23 @@ struct sl_intern;
 
 /* 0 or -ENOMEM. */
 int sl_intern_create(struct sl_intern **out, size_t cap_bytes);
-void sl_intern_destroy(struct sl_intern *in); /* NULL is fine */
+void sl_intern_destroy(struct sl_intern *in); /* NULL is allowed */
 
-/* Inserting thread only. `text` need not end in NUL; any bytes. Ids count from 1, without gaps. */
+/* Inserting thread only. `text`: any bytes, no NUL needed. Ids count from 1 without gaps. */
 uint32_t sl_intern_put(struct sl_intern *in, const char *text, size_t length);
 
-/* The id of a text that has one, else 0. Inserting thread only. */
+/* Inserting thread only. The id of a text that is in the table, else 0. */
 uint32_t sl_intern_find(const struct sl_intern *in, const char *text, size_t length);
 
-/* As put, for a NUL-terminated text at an address that usually holds the same text again (a
- * kernel's name in CUPTI's records): the address is a hint that is verified, never trusted. */
+/* Like sl_intern_put(), for a NUL-terminated text at an address that usually has the same text,
+ * such as a kernel name in CUPTI records. The address is only a hint: the text is always compared.
+ */
 uint32_t sl_intern_put_hinted(struct sl_intern *in, const char *text);
 
-/* Any thread. NUL-terminated; `length` may be NULL. NULL for 0 and for ids never given out. */
+/* Any thread. The text ends in NUL; `length` may be NULL. NULL for 0 and for unknown ids. */
 const char *sl_intern_get(const struct sl_intern *in, uint32_t id, size_t *length);
 
 uint32_t sl_intern_count(const struct sl_intern *in);
-size_t sl_intern_bytes(const struct sl_intern *in); /* memory taken */
+size_t sl_intern_bytes(const struct sl_intern *in); /* memory in use */
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * json.c - the text of JSON: numbers and strings.
+ * json.c - writes JSON numbers and strings.
  *
- * Threads: any; nothing here has state. Memory: the caller's.
+ * Threads: any; no state. Memory: the caller's.
  */
 #include "base/json.h"
 
@@ -25,7 +25,7 @@
 const char sl_json_digits3[1000][4] = {TENS('0'), TENS('1'), TENS('2'), TENS('3'), TENS('4'),
                                        TENS('5'), TENS('6'), TENS('7'), TENS('8'), TENS('9')};
 
-/* Nine digits, zeros kept: three independent table look-ups. */
+/* Writes nine digits with leading zeros: three independent table look-ups. */
 static char *nine(char *at, uint32_t v)
 {
     at = sl_json_three(at, v / 1000000);
@@ -153,7 +153,7 @@ char *sl_json_string(char *at, const char *text)
     return at;
 }
 
-/* The host's locale decides what a decimal point is, of how many bytes. */
+/* Replaces the decimal point of the host's locale, which may have several bytes, by '.'. */
 static char *put_digits(char *at, const char *text)
 {
     int in_point = 0;
@@ -186,7 +186,7 @@ char *sl_json_double(char *at, double v, int digits)
         return SL_JSON_LITERAL(at, "\"nan\"");
     if (v - v != 0)
         return v > 0 ? SL_JSON_LITERAL(at, "\"inf\"") : SL_JSON_LITERAL(at, "\"-inf\"");
-    /* No more digits than tell it from its neighbours. */
+    /* Use only as many digits as distinguish the value from its neighbours. */
     for (int some = 6; some <= digits; some++) {
         snprintf(text, sizeof(text), "%.*g", some, v);
         if (digits > 9 ? strtod(text, NULL) == v : strtof(text, NULL) == (float)v)

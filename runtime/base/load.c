@@ -1,6 +1,5 @@
 /*
- * load.c - whether the machine has more threads that want to run than processors. Enters from any
- * thread; holds no state.
+ * load.c - whether the machine has more runnable threads than processors. Any thread; no state.
  */
 #include "base/load.h"
 

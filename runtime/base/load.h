@@ -1,15 +1,15 @@
 /*
- * load.h - whether the machine has more threads that want to run than processors.
+ * load.h - whether the machine has more runnable threads than processors.
  *
- * Any thread; one small read of /proc/loadavg, some microseconds. errno is kept.
+ * Any thread; one small read of /proc/loadavg, a few microseconds. errno is preserved.
  */
 #ifndef SL_LOAD_H
 #define SL_LOAD_H
 
-/* 1: somebody is waiting for a processor right now; 0: not, or it cannot be told. */
+/* 1: more threads want to run than there are processors. 0: not so, or unknown. */
 int sl_load_is_high(void);
 
-/* Runnable threads out of the text of /proc/loadavg; 0 if it says nothing of them. */
+/* Parses the number of runnable threads from the text of /proc/loadavg; 0: not in the text. */
 unsigned sl_load_runnable(const char *text);
 
 #endif

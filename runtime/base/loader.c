@@ -1,8 +1,8 @@
 /*
- * loader.c - what we ask of the dynamic linker and forks keep out of each other's way.
+ * loader.c - keeps our calls of the dynamic linker and fork() apart.
  *
- * Any thread. Two counters, each of which one side raises before it reads the other: at least one
- * of the two sees that it must wait. Memory: static, and a word a thread.
+ * Any thread. Each side raises its own counter before it reads the other's, so at least one of two
+ * sees that it must wait. Memory: static, and one word per thread.
  */
 #include "base/loader.h"
 
@@ -14,10 +14,10 @@
 #include "base/futex.h"
 #include "base/log.h"
 
-static _Atomic uint32_t looks, forks; /* under way */
+static _Atomic uint32_t looks, forks; /* calls and forks in progress */
 static int has_told;
 
-/* Of this thread: looks in looks, and looks of whatever else prepares for this thread's fork. */
+/* Nesting depth in this thread, including calls by other fork handlers of this thread. */
 static _Thread_local unsigned depth;
 
 /* 0, or -ETIMEDOUT. */
@@ -135,7 +135,7 @@ void sl_loader_after_fork(void)
     drop(&forks);
 }
 
-/* Of all threads this one is left. */
+/* This thread is the only one that is left. */
 void sl_loader_fork_child(void)
 {
     depth = 0;

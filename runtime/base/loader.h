@@ -1,14 +1,18 @@
 /*
- * loader.h - the dynamic linker, asked so that a fork() finds it at rest.
+ * loader.h - calls of the dynamic linker that never overlap with a fork().
  *
- * Its list of objects has a lock, which glibc (2.36, for one) does not free in a forked child as it
- * does its other ones: forked while another thread goes through the list, a child waits for ever in
- * its first dlopen(), and one forked while another thread loads an object is ended by it. So a
- * fork() waits for what we ask the linker, and what we ask waits for a fork(): no other file of the
- * runtime's calls dl_iterate_phdr() or the functions of <dlfcn.h>, but for dlerror().
+ * The linker's list of objects has a lock. glibc (2.36, for example) releases its other locks in a
+ * forked child, but not this one:
+ *   - If another thread walks the list during the fork(), the child's first dlopen() hangs
+ *     forever.
+ *   - If another thread loads an object during the fork(), the child's first dlopen() ends the
+ *     child.
  *
- * Threads: any. Neither side waits longer than SL_LOADER_PATIENCE_NS: who forks may hold what the
- * other one's look waits for. Allocates nothing; errno is kept.
+ * So a fork() waits for our calls of the linker, and our calls wait for a fork(). No other file of
+ * the runtime calls dl_iterate_phdr() or the functions of <dlfcn.h>, except dlerror().
+ *
+ * Threads: any. Neither side waits longer than SL_LOADER_PATIENCE_NS, because the forking thread
+ * may hold a lock that the other thread's call needs. Allocates nothing; errno is preserved.
  */
 #ifndef SL_LOADER_H
 #define SL_LOADER_H
@@ -17,27 +21,27 @@
 #include <link.h>
 #include <stddef.h>
 
-/* A look takes some milliseconds, a fork() of a large process some hundred. */
+/* A walk takes a few milliseconds; fork() of a large process takes some hundred. */
 #define SL_LOADER_PATIENCE_NS 1000000000u
 
 typedef int (*sl_loader_visit_fn)(struct dl_phdr_info *info, size_t size, void *user);
 
-/* dl_iterate_phdr(). A visitor may look again. */
+/* dl_iterate_phdr(). A visitor may call sl_loader_look() again. */
 int sl_loader_look(sl_loader_visit_fn visit, void *user);
 
-/* dlopen(), dlsym(), dlclose(), dladdr() and the file of a library that is open, NULL if it has no
- * name; results and ownership are theirs, and so is dlerror() behind them. */
+/* dlopen(), dlsym(), dlclose() and dladdr(), with their results, ownership and dlerror().
+ * sl_loader_file() gives the file name of an open library; NULL: it has none. */
 void *sl_loader_open(const char *file, int flags);
 void *sl_loader_symbol(void *library, const char *name);
 void sl_loader_close(void *library);
 int sl_loader_find(const void *address, Dl_info *out);
 const char *sl_loader_file(void *library);
 
-/* Around calls that take another lock which a forked child must not find taken. They nest. */
+/* Surround calls that take another lock which must not be held in a forked child. They nest. */
 void sl_loader_enter(void);
 void sl_loader_leave(void);
 
-/* For pthread_atfork(): in the thread that forks, before, and after in the parent and the child. */
+/* For pthread_atfork(), in the forking thread: before; after, in the parent; in the child. */
 void sl_loader_before_fork(void);
 void sl_loader_after_fork(void);
 void sl_loader_fork_child(void);

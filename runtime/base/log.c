@@ -1,8 +1,8 @@
 /*
  * log.c - one write(2) per line to stderr.
  *
- * Enters from any thread, also from inside CUPTI's callbacks and signal handlers. Owns nothing but
- * the level. Each line is built on the caller's stack.
+ * Any thread, also inside CUPTI callbacks and signal handlers. The only state is the level. Each
+ * line is built on the caller's stack.
  */
 #include "base/log.h"
 
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define LINE_MAX_BYTES 1024
-/* A reader of stderr that has stalled must not stall the host: after this the line is lost. */
+/* A stalled reader of stderr must not stall the host: after this time the line is dropped. */
 #define STALLED_STDERR_MS 100
 
 static _Atomic int log_level = SL_LOG_WARN;
@@ -33,8 +33,8 @@ enum sl_log_level sl_log_get_level(void)
     return (enum sl_log_level)atomic_load_explicit(&log_level, memory_order_relaxed);
 }
 
-/* A pipe whose reader is gone raises SIGPIPE in the writing thread, and the host may not ignore
- * it. Block it here, write, and take back the one that we caused. */
+/* Writing to a pipe without a reader raises SIGPIPE in this thread, and the host may not ignore
+ * that signal. So block SIGPIPE, write, and consume the signal that the write caused. */
 static void write_line(const char *line, size_t size)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -61,7 +61,8 @@ static void write_line(const char *line, size_t size)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Names and values from the environment are quoted: none may end the line or drive a terminal. */
+/* Lines quote names and values of the environment. Control characters must not end the line or
+ * drive a terminal. */
 static void keep_to_one_line(char *line, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -83,7 +84,7 @@ static void log_line(const char *format, va_list args)
         if (used > sizeof(line) - 1)
             used = sizeof(line) - 1;
         keep_to_one_line(line, used);
-        line[used++] = '\n'; /* in place of the NUL */
+        line[used++] = '\n'; /* replaces the NUL */
         write_line(line, used);
     }
     errno = saved;

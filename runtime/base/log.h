@@ -1,9 +1,10 @@
 /*
- * log.h - lines on stderr for the person who runs the job.
+ * log.h - log lines on stderr for the person who runs the job.
  *
- * One write(2) per line, formatted on the stack: no lock, no allocation, async-signal-safe apart
- * from floating point; errno is kept. A line says what happened, what it means and what to do.
- * stderr is never closed or redirected by us; a broken stderr is ignored (no SIGPIPE is raised).
+ * Each line is one write(2), formatted on the stack: no lock, no allocation, async-signal-safe
+ * except for floating point. errno is preserved. A line says what happened, what it means and what
+ * to do. syncline never closes or redirects stderr. A broken stderr is ignored and raises no
+ * SIGPIPE.
  */
 #ifndef SL_LOG_H
 #define SL_LOG_H
@@ -19,10 +20,10 @@ enum sl_log_level {
 void sl_log_set_level(enum sl_log_level level);
 enum sl_log_level sl_log_get_level(void);
 
-/* Any thread. Lines longer than 1 KiB are cut. Prefixed "syncline: ". */
+/* Any thread. Adds the prefix "syncline: " and truncates lines longer than 1 KiB. */
 void sl_log(enum sl_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* At most once in the life of `*flag` (a static int of the caller). */
+/* Logs at most once per `*flag`, a static int of the caller. */
 void sl_log_once(int *flag, enum sl_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,5 +1,5 @@
 /*
- * nearest.c - Levenshtein's distance.
+ * nearest.c - Levenshtein distance.
  *
  * Threads, memory: see nearest.h.
  */
@@ -17,7 +17,7 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
     return least < c ? least : c;
 }
 
-/* One row of the matrix at a time. */
+/* Keeps only one row of the matrix. */
 unsigned sl_nearest_distance(const char *a, const char *b)
 {
     size_t a_length = strnlen(a, NAME_MAX_EDIT), b_length = strnlen(b, NAME_MAX_EDIT);

@@ -6,8 +6,8 @@
 #ifndef SL_NEAREST_H
 #define SL_NEAREST_H
 
-/* Characters to insert, delete or change to make one the other (Levenshtein's distance), over the
- * first 64 characters of each. */
+/* Levenshtein distance: the least number of characters to insert, delete or change, over the first
+ * 64 characters of each name. */
 unsigned sl_nearest_distance(const char *a, const char *b);
 
 #endif

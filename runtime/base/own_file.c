@@ -14,7 +14,7 @@
 
 #include "base/stats.h"
 
-#define FIRST_FD 512 /* higher than the numbers that most programs ever use */
+#define FIRST_FD 512 /* above the numbers that most programs ever use */
 
 /* ---- ours or not ---- */
 
@@ -29,8 +29,8 @@ static int lose(void)
     return -EBADF;
 }
 
-/* 0, or -errno: whatever has that number now is not touched again. Where fstat itself fails on an
- * open file (a network file system), that file cannot be told from another: it stays open. */
+/* 0, or -errno; after an error the descriptor is not touched again. fstat may fail on an open file
+ * of a network file system. That file cannot be told from another, so its descriptor stays open. */
 static int compare(struct sl_own_file *f)
 {
     struct stat st;
@@ -54,7 +54,7 @@ static int check(struct sl_own_file *f)
     return error == -EBADF && was_open ? lose() : error;
 }
 
-/* 0; -EBADF: the name is another file's. */
+/* 0; -EBADF: the name belongs to another file. */
 static int check_name(const struct sl_own_file *f, const char *path)
 {
     struct stat st;
@@ -66,8 +66,8 @@ static int check_name(const struct sl_own_file *f, const char *path)
 
 /* ---- opening ---- */
 
-/* Duplicates `fd` to the lowest free number from FIRST_FD up; below a lower limit, as high as fits.
- * The host may change its limit and its descriptors at any time, so each start is tried. -errno: no
+/* Duplicates `fd` to the lowest free number from FIRST_FD up; under a lower limit, as high as fits.
+ * Tries each start, because the host may change its limit and descriptors at any time. -errno: no
  * number above `fd` is free. */
 static int duplicate_high(int fd)
 {
@@ -85,7 +85,7 @@ static int duplicate_high(int fd)
     return high < 0 ? -errno : high;
 }
 
-/* Closes `fd` if it is this file. The only close of a low number: the host may have got it. */
+/* The only close of a low number, which the host may own by now: closes `fd` if it is this file. */
 static void close_low(const struct sl_own_file *f, int fd)
 {
     struct stat st;
@@ -94,7 +94,7 @@ static void close_low(const struct sl_own_file *f, int fd)
         close(fd);
 }
 
-/* Takes over `low`, which open() has just given for `path`. 0 or -errno. */
+/* Takes over `low`, which open() has just returned for `path`. 0 or -errno. */
 static int take(struct sl_own_file *f, int low, const char *path, int stat_flags)
 {
     struct stat st, named;
@@ -107,11 +107,11 @@ static int take(struct sl_own_file *f, int low, const char *path, int stat_flags
     f->inode = st.st_ino;
     high = duplicate_high(low);
     if (fstatat(AT_FDCWD, path, &named, stat_flags) != 0) {
-        error = -errno; /* such as the name of a thread that has just ended */
+        error = -errno; /* for example, the /proc file of a thread that has just ended */
         goto fail_name;
     }
     if (!is_same(f, &named)) {
-        error = -EBADF; /* the host had the number even before fstat: `low` is its own */
+        error = -EBADF; /* the host took the number even before fstat, so `low` is the host's */
         goto fail_same;
     }
     f->fd = high >= 0 ? high : low;
@@ -123,14 +123,14 @@ static int take(struct sl_own_file *f, int low, const char *path, int stat_flags
         goto fail_name;
     }
     if (high >= 0)
-        close_low(f, low); /* else the limit leaves no higher number */
+        close_low(f, low); /* otherwise the limit leaves no higher number */
     return 0;
 
 fail_name:
     close_low(f, low);
 fail_same:
     if (high >= 0)
-        close(high); /* ours, whatever file it is a duplicate of */
+        close(high); /* ours, whichever file it duplicates */
     f->fd = -1;
     return error;
 }
@@ -180,7 +180,7 @@ int sl_own_file_write(struct sl_own_file *f, struct iovec *part, int parts)
         n = writev(f->fd, part, parts);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno == EBADF) { /* closed since the check */
+        if (n < 0 && errno == EBADF) { /* closed after the check */
             f->fd = -1;
             return lose();
         }
@@ -228,7 +228,7 @@ int sl_own_file_rename(const struct sl_own_file *f, const char *from, const char
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -errno;
-    /* This file system cannot refuse to replace (NFS). */
+    /* This file system (NFS, for example) cannot refuse to replace a file. */
     if (lstat(to, &st) == 0)
         return -EEXIST;
     return rename(from, to) == 0 ? 0 : -errno;

@@ -1,6 +1,5 @@
 /*
- * pages.c - mmap, mremap, madvise and munmap, rounded to pages. Enters from any thread; holds no
- * state.
+ * pages.c - mmap, mremap, madvise and munmap, rounded to pages. Any thread; no state.
  */
 #include "base/pages.h"
 
@@ -48,7 +47,7 @@ void sl_pages_clear(void *memory, size_t bytes)
 {
     int saved = errno;
 
-    /* Memory that the job has locked (mlockall) stays as it is. */
+    /* madvise fails on memory that the job has locked (mlockall). */
     if (bytes && madvise(memory, sl_pages_round(bytes), MADV_DONTNEED) != 0)
         memset(memory, 0, bytes);
     errno = saved;

@@ -1,29 +1,29 @@
 /*
  * pages.h - whole pages straight from the kernel.
  *
- * Nothing of ours on a running path enters the host's malloc, which the host may have interposed,
- * and what is given back really leaves the process. Any thread; who maps, unmaps.
+ * While the job runs, syncline does not use the host's malloc, which the host may have interposed.
+ * Unmapped pages go back to the system at once. Any thread; whoever maps memory unmaps it.
  */
 #ifndef SL_PAGES_H
 #define SL_PAGES_H
 
 #include <stddef.h>
 
-/* Bytes rounded up to whole pages; 0 if that overflows. */
+/* Rounds bytes up to whole pages; 0 on overflow. */
 size_t sl_pages_round(size_t bytes);
 
-/* Zeroed, page-aligned; pages take memory when first touched. NULL for 0 bytes or out of memory. */
+/* Zeroed and page-aligned; pages take memory when first touched. NULL: 0 bytes, or no memory. */
 void *sl_pages_map(size_t bytes);
 
-/* `memory` of `bytes` with its content, perhaps elsewhere, and zeroed pages behind. NULL: it stays
- * as it was. */
+/* Enlarges a mapping, keeps its content and may move it; the new pages are zero. NULL: no memory,
+ * and the mapping is unchanged. */
 void *sl_pages_grow(void *memory, size_t bytes, size_t to_bytes);
 
-/* Zeroes `bytes` at `memory`, which begins at a page's first byte and ends at the last of one or of
- * the mapping's. What was never touched stays untouched; the rest goes back to the system. */
+/* Zeroes `bytes` at `memory`, from the start of a page to the end of a page or of the mapping.
+ * Untouched pages stay untouched; the others go back to the system. */
 void sl_pages_clear(void *memory, size_t bytes);
 
-/* `bytes` as given to map. NULL is fine. */
+/* `bytes` is what sl_pages_map() was given. NULL is allowed. */
 void sl_pages_unmap(void *memory, size_t bytes);
 
 #endif

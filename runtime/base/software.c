@@ -1,8 +1,8 @@
 /*
- * software.c - versions of what the process is made of.
+ * software.c - versions of the software in the process.
  *
- * Threads, memory: see software.h. A text is written once, by whoever takes its place first, and
- * then shown.
+ * Threads, memory: see software.h. The first thread that takes a place writes its text, then
+ * publishes it.
  */
 #include "base/software.h"
 
@@ -23,7 +23,7 @@ void sl_software_set(enum sl_software what, const char *version)
     if (length >= sizeof(software[what].version))
         length = sizeof(software[what].version) - 1;
     memcpy(software[what].version, version, length);
-    /* Release pairs with the acquire in sl_software_get(): the text. */
+    /* Release pairs with the acquire in sl_software_get(): the text is written before the flag. */
     atomic_store_explicit(&software[what].is_known, 1, memory_order_release);
 }
 

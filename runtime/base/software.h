@@ -1,5 +1,5 @@
 /*
- * software.h - versions of what the process is made of, for each trace.
+ * software.h - versions of the software in the process, for the header of each trace.
  *
  * Threads: any. Memory: static.
  */
@@ -12,11 +12,11 @@ enum sl_software {
     SL_SOFTWARES
 };
 
-/* What counts is the first one that is told, up to its first space ("3.11.7 (main, ..."). NULL and
- * "" tell nothing. */
+/* The first version that is set stays, up to its first space ("3.11.7 (main, ..."). NULL, "":
+ * ignored. */
 void sl_software_set(enum sl_software what, const char *version);
 
-/* Borrowed for good; NULL: not known. */
+/* Valid for the life of the process; NULL: unknown. */
 const char *sl_software_get(enum sl_software what);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * stats.h - the process's counters. Every loss has one, and each trace file carries them all.
  *
- * Counters are process-wide relaxed atomics, each written mostly by one thread. The trace and
+ * Counters are process-wide relaxed atomics; most are written by one thread. The trace and
  * `syncline check` show their names; docs/trace-format.md lists them.
  */
 #ifndef SL_STATS_H
@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* The table in stats.c has the name and the description of each, in the same order. A comment here
- * says only what the description there does not. */
+/* The table in stats.c has the name and the description of each counter, in the same order. A
+ * comment here only adds to that description. */
 enum sl_stat {
     SL_STAT_RECORDS,
     SL_STAT_RECORDS_UNKNOWN,
@@ -21,38 +21,38 @@ enum sl_stat {
     SL_STAT_RECORDS_NO_TIME,
     SL_STAT_EVENTS_WRITTEN,
     SL_STAT_DROPPED_CUPTI,     /* from cuptiActivityGetNumDroppedRecords */
-    SL_STAT_DROPPED_NO_BUFFER, /* the pool was at its cap */
+    SL_STAT_DROPPED_NO_BUFFER, /* the buffer pool was at its cap */
     SL_STAT_DROPPED_RECORDS_DISCARDED,
     SL_STAT_DROPPED_RING,
     SL_STAT_DROPPED_WRITE, /* the sink had failed */
-    SL_STAT_FILES_LOST,    /* base/own_file.h */
+    SL_STAT_FILES_LOST,    /* see base/own_file.h */
     SL_STAT_OUTSIDE_WINDOW,
     SL_STAT_NAMES_LOST,
     SL_STAT_FOREIGN_BUFFERS,
     SL_STAT_NESTED_DROPPED,
     SL_STAT_LATE_OUTER,
-    SL_STAT_NOT_READY, /* waits of such queries, recognized by the call's result */
+    SL_STAT_NOT_READY, /* waits of such queries, recognized by the result of the call */
     SL_STAT_DUPLICATES,
     SL_STAT_GPU_WITHOUT_CALL,
     SL_STAT_CALL_WITHOUT_GPU,
     SL_STAT_CORRELATION_WRAPS,
-    SL_STAT_UNDELIVERED_AT_EXIT, /* as far as known: CUPTI still held them */
-    SL_STAT_UNDELIVERED_BUFFERS, /* also after forced flushes */
+    SL_STAT_UNDELIVERED_AT_EXIT, /* an estimate: CUPTI still held these records */
+    SL_STAT_UNDELIVERED_BUFFERS, /* counted although flushes were forced */
     SL_STAT_CUPTI_ERRORS,
     SL_STAT_EDGES,
     SL_STAT_EDGES_RELEASED,
     SL_STAT_WAITS_UNANNOTATED,
     SL_STAT_RANGES,
-    SL_STAT_RANGES_LOST, /* in a thread's lane, or in the table of ranges */
+    SL_STAT_RANGES_LOST, /* dropped in a thread's lane or in the table of ranges */
     SL_STAT_RANGES_NO_CLOCK,
     SL_STAT_RANGES_CUT,
     SL_STAT_OPS,
-    SL_STAT_OPS_LOST, /* in the table of operators, or of their names */
+    SL_STAT_OPS_LOST, /* dropped in the table of operators or of their names */
     SL_STAT_OPS_FORGOTTEN,
     SL_STAT_OPS_INPUTS_LOST,
     SL_STAT_CHAKRA_NODES,
     SL_STAT_CHAKRA_EDGES,
-    SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* or no memory */
+    SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* or there was no memory */
     SL_STAT_CHAKRA_ROWS_LEFT_OUT,
     SL_STAT_CHAKRA_UNEXPLAINED,
     SL_STAT_CHAKRA_NO_LAUNCH,
@@ -77,7 +77,7 @@ void sl_stats_add(enum sl_stat which, uint64_t n);
 void sl_stats_set(enum sl_stat which, uint64_t value);
 uint64_t sl_stats_get(enum sl_stat which);
 const char *sl_stats_name(enum sl_stat which); /* "dropped_ring" */
-const char *sl_stats_help(const char *name);   /* its description; NULL: no such counter */
-void sl_stats_reset(void);                     /* tests, and the child of a fork */
+const char *sl_stats_help(const char *name);   /* the description; NULL: no such counter */
+void sl_stats_reset(void);                     /* for tests and for the child of a fork */
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * text_table.c - one table of texts that are told once, each with a number.
+ * text_table.c - one table that stores each text once and gives it a number.
  *
- * Threads, memory: see text_table.h. A thread that adds a text takes a place and fills it, then
- * publishes the number by a store with release order in the index.
+ * Threads, memory: see text_table.h. A thread that adds a text takes a place, fills it, and then
+ * publishes the number in the index with release order.
  */
 #include "base/text_table.h"
 
@@ -90,7 +90,7 @@ static int is_text(uint32_t number, const char *text, size_t length)
     return s->length == length && memcmp(table.bytes + s->offset, text, length) == 0;
 }
 
-/* Not in the index yet. 0: no room. */
+/* Copies a text that is not in the index yet. 0: no room. */
 static uint32_t copy_text(const char *text, size_t length)
 {
     uint32_t place = sl_text_table_take_place(&table.texts, 1, TEXTS), offset;
@@ -100,7 +100,7 @@ static uint32_t copy_text(const char *text, size_t length)
     offset = sl_text_table_take_place(&table.bytes_used, (uint32_t)length + 1, BYTES);
     if (offset == BYTES)
         return lose();
-    memcpy(table.bytes + offset, text, length); /* the NUL is there */
+    memcpy(table.bytes + offset, text, length); /* the NUL is already there: the pages are zeroed */
     table.entry[place] = (struct text){offset, (uint32_t)length};
     return place + 1;
 }
@@ -112,7 +112,7 @@ uint32_t sl_text_table_find(const char *text, size_t length)
     if (!is_ready())
         return 0;
     for (uint32_t at = hash_of(text, length);; at++) {
-        /* Acquire as in sl_text_table_put(). */
+        /* Acquire pairs with the release in sl_text_table_put(). */
         there = atomic_load_explicit(&table.index[at % INDEX], memory_order_acquire);
         if (!there || is_text(there, text, length))
             return there;
@@ -130,7 +130,7 @@ uint32_t sl_text_table_put(const char *text, size_t length)
     for (at = hash_of(text, length);; at++) {
         _Atomic uint32_t *slot = &table.index[at % INDEX];
 
-        /* Acquire pairs with the release below: the text behind the number. */
+        /* Acquire pairs with the release below: the text is written before its number. */
         there = atomic_load_explicit(slot, memory_order_acquire);
         if (there) {
             if (is_text(there, text, length))
@@ -144,7 +144,7 @@ uint32_t sl_text_table_put(const char *text, size_t length)
         if (atomic_compare_exchange_strong_explicit(slot, &there, mine, memory_order_acq_rel,
                                                     memory_order_acquire))
             return mine;
-        /* Another thread was faster: perhaps with the same text, then ours is left unused. */
+        /* Another thread took the slot. If it added the same text, our copy stays unused. */
         if (is_text(there, text, length))
             return there;
     }

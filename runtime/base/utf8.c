@@ -1,5 +1,5 @@
 /*
- * utf8.c - UTF-8: checked, mended, and made of other forms of Unicode.
+ * utf8.c - checks and repairs UTF-8, and converts UTF-16 and UTF-32 to it.
  *
  * Pure functions; any thread.
  */
@@ -51,7 +51,7 @@ int sl_utf8_valid(const char *text, size_t length)
     uint64_t eight;
 
     while (at < length) {
-        /* Most text is ASCII, and goes eight bytes at a time. */
+        /* Most text is ASCII: check eight bytes at a time. */
         if (length - at >= sizeof(eight)) {
             memcpy(&eight, text + at, sizeof(eight));
             if (!(eight & 0x8080808080808080u)) {

@@ -1,8 +1,8 @@
 /*
- * config.c - the option table and its reading from the environment.
+ * config.c - the option table, and reading it from the environment.
  *
- * Entered once, from the injection entry on the application thread that called cuInit; nothing is
- * allocated, the caller owns the result.
+ * Called once, from the injection entry, on the application thread that called cuInit. Nothing is
+ * allocated; the caller owns the result.
  */
 #include "control/config.h"
 
@@ -18,12 +18,12 @@
 #define MIB           (1ull << 20)
 #define GIB           (1ull << 30)
 #define SECOND_NS     1000000000ull
-#define NAME_MAX_EDIT 64 /* as much of a name as messages show */
+#define NAME_MAX_EDIT 64 /* longer names are truncated in messages */
 
-/* The last two columns of the table: what an invalid value counts as, and what that means. */
+/* The last two columns: the value that replaces an invalid one, and the consequence. */
 #define INVALID_IS_DEFAULT NULL, NULL
 
-/* Fields of enum type are stored through int pointers; both compilers make them the same size. */
+/* Enum fields are stored through int pointers; gcc and clang make them the size of an int. */
 _Static_assert(sizeof(enum sl_detail) == sizeof(int), "an enum field is an int");
 _Static_assert(sizeof(enum sl_cupti_api_choice) == sizeof(int), "an enum field is an int");
 _Static_assert(sizeof(enum sl_torch_ops_mode) == sizeof(int), "an enum field is an int");
@@ -302,7 +302,7 @@ int sl_config_read_option(const struct sl_option *o, const char *text, struct sl
     int err;
 
     sl_config_value_read(o, o->fallback, out);
-    if (!text || !*text) /* VARIABLE= is the shell's way to say "not set" */
+    if (!text || !*text) /* in a shell, VARIABLE= means "not set" */
         return 0;
     err = sl_config_value_read(o, text, out);
     if (err && o->invalid)
@@ -310,7 +310,7 @@ int sl_config_read_option(const struct sl_option *o, const char *text, struct sl
     return err;
 }
 
-/* "steps:COUNT/PERIOD" for "steps:3", where the values have such a form; else all of them. */
+/* Gives "steps:COUNT/PERIOD" for "steps:3" if the values have such a form; else all values. */
 static void name_expected(const struct sl_option *o, const char *text, char *out, size_t size)
 {
     const char *colon = strchr(text, ':'), *form = NULL;
@@ -373,12 +373,12 @@ void sl_config_read(struct sl_config *out, char *const *environment)
 {
     const struct sl_option *log = find_option("SYNCLINE_LOG"),
                            *enabled = find_option("SYNCLINE_ENABLED");
-    /* A job's ranks have the same options: one of them says what is wrong. */
+    /* All ranks of a job have the same options, so only rank 0 reports problems. */
     int may_speak = sl_identity_rank(environment) == 0;
 
     memset(out, 0, sizeof(*out));
-    /* These two decide whether there is anything to say about the others. The level is known before
-     * what is wrong with it is said. */
+    /* These two options decide whether problems of the others are reported. The level is set before
+     * its own problems are reported. */
     sl_config_read_option(log, sl_config_lookup(environment, log->name), out);
     sl_log_set_level(out->log_level);
     read_option(log, out, environment, may_speak);

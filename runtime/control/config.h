@@ -1,11 +1,11 @@
 /*
  * config.h - the option table: one row per SYNCLINE_* variable.
  *
- * Environment, `syncline doctor`, `--help` and docs/configuration.md all come from the table in
+ * The environment, `syncline doctor`, `--help` and docs/configuration.md all use the table in
  * config.c. An invalid value is reported in one line and never records more than the default: an
  * option that says when or what to record is off (SYNCLINE_WINDOW: recording waits for start()),
- * any other has its default. An empty value is the default. Unknown SYNCLINE_* names are reported
- * with the nearest known one, the first SL_CONFIG_UNKNOWN_SHOWN of them. Rank 0 speaks for all.
+ * any other option has its default. An empty value is the default. Unknown SYNCLINE_* names are
+ * reported with the nearest known name, up to SL_CONFIG_UNKNOWN_SHOWN of them. Only rank 0 reports.
  */
 #ifndef SL_CONFIG_H
 #define SL_CONFIG_H
@@ -22,7 +22,7 @@ enum sl_window_mode {
     SL_WINDOW_TIME,
     SL_WINDOW_DEMAND,
     SL_WINDOW_STEPS,
-    SL_WINDOW_OFF /* passive from the start: no window machine ever has it */
+    SL_WINDOW_OFF /* passive from the start: no struct sl_window has this mode */
 };
 
 enum sl_chakra_files {
@@ -42,7 +42,7 @@ enum sl_cupti_api_choice {
 struct sl_config {
     int enabled;                     /* SYNCLINE_ENABLED */
     char output[1024];               /* SYNCLINE_OUTPUT */
-    char job[128];                   /* SYNCLINE_JOB; "" = from the scheduler's variables */
+    char job[128];                   /* SYNCLINE_JOB; "" = taken from the scheduler's variables */
     uint32_t kinds;                  /* SYNCLINE_KINDS: enum sl_cupti_set bits */
     int api_all;                     /* SYNCLINE_API=all */
     enum sl_compression compression; /* SYNCLINE_COMPRESSION: zstd[:LEVEL], gzip[:LEVEL], none */
@@ -62,7 +62,7 @@ struct sl_config {
     int nvtx;                           /* SYNCLINE_NVTX */
     uint64_t nvtx_memory_bytes;         /* SYNCLINE_NVTX_MEMORY */
     int python;                         /* SYNCLINE_PYTHON */
-    int modules;                        /* SYNCLINE_MODULES: the package reads it itself */
+    int modules;                        /* SYNCLINE_MODULES: read by the Python package itself */
     char home[1024];                    /* SYNCLINE_HOME; "" = beside the library */
     uint64_t source_depth;              /* SYNCLINE_SOURCE_DEPTH */
     enum sl_torch_ops_mode ops;         /* SYNCLINE_OPS */
@@ -70,7 +70,7 @@ struct sl_config {
     char dump_cupti[1024];              /* SYNCLINE_DUMP_CUPTI; "" = no dump */
 };
 
-/* How a value is spelled. config_value.c reads each of them. */
+/* How a value is spelled; config_value.c reads each type. */
 enum sl_option_type {
     SL_OPTION_BOOL,
     SL_OPTION_TEXT,
@@ -78,7 +78,7 @@ enum sl_option_type {
     SL_OPTION_DURATION,
     SL_OPTION_NUMBER,
     SL_OPTION_CHOICE, /* one of `words` */
-    SL_OPTION_SET,    /* several of `words`, comma-separated; or one whose value is 0 */
+    SL_OPTION_SET,    /* several of `words`, comma-separated; or one word whose value is 0 */
     SL_OPTION_COMPRESSION,
     SL_OPTION_WINDOW,
 };
@@ -93,44 +93,45 @@ struct sl_option {
     const char *name;
     enum sl_option_type type;
     const char *fallback; /* the default, spelled as a user would */
-    const char *values;   /* what may be written, for a person */
+    const char *values;   /* the valid values, for messages and pages */
     const char *help;
     size_t offset, size;                /* of the field in struct sl_config */
     uint64_t min, max;                  /* SIZE in bytes, DURATION in ns, NUMBER */
-    const struct sl_option_word *words; /* ended by a NULL word */
-    const char *invalid;                /* value that an invalid one counts as; NULL: the default */
-    const char *invalid_means;          /* for a person: "recording is off"; NULL with it */
+    const struct sl_option_word *words; /* ends with a NULL word */
+    const char *invalid;                /* value that replaces an invalid one; NULL: the default */
+    const char *invalid_means;          /* for messages: "recording is off"; NULL if `invalid` is */
 };
 
-#define SL_CONFIG_UNKNOWN_SHOWN 8 /* unknown names that are reported one by one */
+#define SL_CONFIG_UNKNOWN_SHOWN 8 /* how many unknown names are reported one by one */
 
-/* The table, ended by a NULL name. */
+/* The table; ends with a NULL name. */
 extern const struct sl_option sl_config_table[];
 
-/* From `environ`-like text. Reports problems through sl_log(), at the level that SYNCLINE_LOG asks
- * for, which it sets. Never fails. Not thread-safe against setenv: called once, from the injection
- * entry. */
+/* Reads all options from `environ`-like text and sets the log level to SYNCLINE_LOG. Reports
+ * problems through sl_log() at that level; never fails. Not thread-safe against setenv: called
+ * once, from the injection entry. */
 void sl_config_read(struct sl_config *out, char *const *environment);
 
-/* One option alone, into its field of `out`; `text` NULL or "": the default. 0; -EINVAL or -ERANGE:
- * not valid, and the field is what the table says for that. */
+/* Reads one option into its field of `out`; `text` NULL or "": the default. 0; -EINVAL or -ERANGE:
+ * not valid, and the field has the value that the table gives for this case. */
 int sl_config_read_option(const struct sl_option *o, const char *text, struct sl_config *out);
 int sl_config_read_one(struct sl_config *out, const char *name, const char *text); /* by name */
 
-/* What `err` of sl_config_read_option() means: "SYNCLINE_X=Y is not valid (expected Z); ...". */
+/* The message for sl_config_read_option()'s `err`: "SYNCLINE_X=Y is not valid (expected Z); ...".
+ */
 void sl_config_explain(const struct sl_option *o, const char *text, int err, char *out,
                        size_t size);
 
-/* The first entry from `environment` on whose name begins with SYNCLINE_ and is no option; NULL. */
+/* The first entry from `environment` on with an unknown SYNCLINE_* name; NULL: none. */
 char *const *sl_config_unknown(char *const *environment);
 
-/* Known name with the smallest edit distance to `name`. */
+/* The known name with the smallest edit distance to `name`. */
 const char *sl_config_nearest(const char *name);
 
-/* Value of `name` in `environ`-like text; NULL if not there. */
+/* The value of `name` in `environ`-like text; NULL: not set. */
 const char *sl_config_lookup(char *const *environment, const char *name);
 
-/* docs/configuration.md */
+/* Prints docs/configuration.md. */
 void sl_config_print_markdown(FILE *f);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * config_print.c - the option table for people: docs/configuration.md.
+ * config_print.c - prints the option table as docs/configuration.md.
  *
- * Called by the documentation's build target, never in a running job.
+ * Used by the documentation's build target, never in a running job.
  */
 #include "control/config.h"
 
@@ -54,7 +54,7 @@ static void print_words(FILE *f, const struct sl_option_word *words)
         fprintf(f, "| `%s` | %s |\n", words->word, words->help);
 }
 
-/* Up to the next space outside of `code`, or the end of the line. */
+/* Length up to the next space outside of `code`, or to the end of the line. */
 static size_t word_length(const char *text)
 {
     int is_code = 0;
@@ -65,8 +65,7 @@ static size_t word_length(const char *text)
     return n;
 }
 
-/* Lines of at most PAGE_COLUMNS. A '\n' in the text stays; the lines of a list item are indented.
- */
+/* Wraps lines at PAGE_COLUMNS. A '\n' in the text stays; lines of a list item are indented. */
 static void print_wrapped(FILE *f, const char *text)
 {
     while (*text) {

@@ -1,5 +1,5 @@
 /*
- * config_value.c - option values: text to number, and back for messages.
+ * config_value.c - parses option values.
  *
  * Pure functions; any thread; nothing is allocated.
  */
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Steps between windows. */
+/* The most steps between windows. */
 #define COUNT_MAX 1000000000u
 
 struct unit {
@@ -54,8 +54,8 @@ static const struct unit *find_unit(const struct unit *unit, const char *text, s
     return NULL;
 }
 
-/* Digits, an optional fraction of at most nine digits, a unit. Integer arithmetic throughout: the
- * locale of the host decides what strtod takes for a decimal point. */
+/* Parses digits, an optional fraction of at most nine digits, and a unit. Uses integers, because
+ * the host's locale decides what strtod accepts as a decimal point. */
 static int read_quantity(const struct unit *units, const char *text, size_t length, uint64_t *out)
 {
     uint64_t whole = 0, fraction = 0, scale = 1;
@@ -134,7 +134,7 @@ static int read_set(const struct sl_option *option, const char *text, uint32_t *
 
         if (find_word(option, text, length, &value))
             return -EINVAL;
-        if (!value && (!is_first || text[length])) /* "none" with others says nothing */
+        if (!value && (!is_first || text[length])) /* "none" contradicts other words */
             return -EINVAL;
         bits |= (uint32_t)value;
         if (!text[length])
@@ -145,7 +145,7 @@ static int read_set(const struct sl_option *option, const char *text, uint32_t *
     return 0;
 }
 
-/* A level: digits with an optional minus. */
+/* Parses a level: digits with an optional minus. */
 static int read_level(const char *text, int min, int max, int *out)
 {
     int negative = *text == '-', value = 0;
@@ -190,7 +190,7 @@ static int read_compression(const char *text, struct sl_config *out)
     return 0;
 }
 
-/* Digits up to `end`; 0 or -EINVAL. */
+/* Parses digits up to `end`. 0 or -EINVAL. */
 static int read_count(const char *text, char end, uint64_t *out)
 {
     uint64_t value = 0;

@@ -1,7 +1,7 @@
 /*
  * identity.c - job, rank, host and folder of this process.
  *
- * Entered once, on the application thread that called cuInit.
+ * Called once, on the application thread that called cuInit. The caller owns the result.
  */
 #include "control/identity.h"
 
@@ -13,8 +13,8 @@
 
 #include "base/own_file.h"
 
-/* What each launcher tells. The first whose rank is there decides both, so that a torchrun inside a
- * Slurm step is not mixed with the step's own numbers. */
+/* The variables of each launcher. The first launcher whose rank is set decides both values. So a
+ * torchrun inside a Slurm step does not mix with the numbers of that step. */
 static const struct launcher {
     const char *rank, *world_size;
 } launcher[] = {
@@ -25,8 +25,8 @@ static const struct launcher {
     {"PMIX_RANK", "PMIX_SIZE"},
     {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
     {"PALS_RANKID", "PALS_NRANKS"},
-    /* A Kubernetes job whose pods are its ranks. It tells a pod its index alone: the count is there
-     * if the pod's template sets it. */
+    /* A Kubernetes job whose pods are its ranks. Kubernetes sets only the index of a pod; the pod
+     * template may set the count. */
     {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"},
 };
 
@@ -49,7 +49,7 @@ void sl_identity_sanitise(char *out, size_t size, const char *text)
     out[i] = '\0';
 }
 
-/* A count or a rank: 0..INT_MAX in plain digits. 0 or -EINVAL. */
+/* Parses a count or a rank: 0..INT_MAX in plain digits. 0 or -EINVAL. */
 static int read_number(const char *text, int *out)
 {
     long value = 0;
@@ -86,7 +86,7 @@ static void read_rank(struct sl_identity *out, char *const *environment, int may
         out->rank_source = l->rank;
         text = sl_config_lookup(environment, l->world_size);
         if (!text || read_number(text, &out->world_size) || out->world_size <= out->rank)
-            out->world_size = out->rank + 1; /* at least that many there are */
+            out->world_size = out->rank + 1; /* there are at least that many ranks */
         return;
     }
 }
@@ -106,7 +106,7 @@ static void read_job(struct sl_identity *out, const struct sl_config *config,
     for (size_t i = 0; !*out->job && i < sizeof(job_variable) / sizeof(*job_variable); i++) {
         const char *text = sl_config_lookup(environment, job_variable[i]);
 
-        /* torchrun without a rendezvous id says "none" */
+        /* torchrun without a rendezvous id sets "none" */
         if (text && strcmp(text, "none"))
             sl_identity_sanitise(out->job, sizeof(out->job), text);
     }
@@ -114,7 +114,7 @@ static void read_job(struct sl_identity *out, const struct sl_config *config,
         strcpy(out->job, "local");
 }
 
-/* The kernel's short name of the process: "python3". */
+/* The kernel's short name of the process, for example "python3". */
 static void read_process_name(char *out, size_t size)
 {
     ssize_t got = sl_own_file_read("/proc/self/comm", out, size - 1);
@@ -125,7 +125,7 @@ static void read_process_name(char *out, size_t size)
         snprintf(out, size, "process");
 }
 
-/* The folder is fixed now: the host may change its working directory before the first file. */
+/* Fixes the folder now: the host may change its working directory before the first file. */
 static void make_folder_path(struct sl_identity *out, const char *output)
 {
     char host[sizeof(out->host)], current[1024];

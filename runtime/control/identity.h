@@ -1,9 +1,9 @@
 /*
- * identity.h - who this process is in its job: job, rank, world size, host, and so where its
- * traces go.
+ * identity.h - the process's place in its job: job, rank, world size, host, and the folder for
+ * traces.
  *
- * Read once, from the injection entry (launchers set the environment before the process starts).
- * The caller owns the struct; nothing is allocated.
+ * Read once, from the injection entry: launchers set the environment before the process starts. The
+ * caller owns the struct; nothing is allocated.
  */
 #ifndef SL_IDENTITY_H
 #define SL_IDENTITY_H
@@ -14,23 +14,24 @@
 
 struct sl_identity {
     uint32_t pid;
-    int rank, world_size;    /* 0 of 1 without a launcher; a size that it does not tell: rank + 1 */
-    const char *rank_source; /* variable the rank came from; NULL: none, rank is 0 */
-    char host[65];           /* as the kernel says, for the trace */
-    char job[65];            /* safe as a file name; "local" without a scheduler */
+    /* 0 of 1 without a launcher; if only the size is unknown, it is rank + 1 */
+    int rank, world_size;
+    const char *rank_source; /* the variable that gave the rank; NULL: none did, rank is 0 */
+    char host[65];           /* the kernel's host name, for the trace */
+    char job[65];            /* usable as a file name; "local" without a scheduler */
     char process_name[64];
     char folder[2304]; /* <output>/<job>/<host>-<rank>-<pid>, absolute where possible */
 };
 
-/* `environment` is `environ`-like text. A rank that is no number is reported and passed over. */
+/* `environment` is `environ`-like text. A rank that is not a number is reported and skipped. */
 void sl_identity_read(struct sl_identity *out, const struct sl_config *config,
                       char *const *environment);
 
-/* The rank alone; nothing is reported. */
+/* Reads the rank only and reports nothing. */
 int sl_identity_rank(char *const *environment);
 
-/* Copies `text` as one component of a path: letters, digits, '.', '_', '-' stay, the rest becomes
- * '_', so does a leading '.'; cut to fit. "" stays "". */
+/* Copies `text` as one path component. Letters, digits, '.', '_' and '-' stay; other bytes and a
+ * leading '.' become '_'. Truncated to fit. "" stays "". */
 void sl_identity_sanitise(char *out, size_t size, const char *text);
 
 #endif

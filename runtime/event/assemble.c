@@ -1,9 +1,9 @@
 /*
- * assemble.c - puts the records of one process together.
+ * assemble.c - joins the records of one process by correlation id.
  *
- * What is known of a correlation id stands in its slot (event/correlation.h). A GPU operation and
- * its call may come in either order: whoever comes second makes the arrow. See assemble_impl.h for
- * which file does what.
+ * The slot of a correlation id (event/correlation.h) has everything that is known of the id. A GPU
+ * operation and its call may arrive in either order; the second one makes the flow arrow.
+ * assemble_impl.h says which file does what.
  *
  * Threads: one owner. Memory: one mapping of cap_bytes, touched as it is used.
  */
@@ -16,7 +16,7 @@
 #include "base/pages.h"
 #include "event/assemble_impl.h"
 
-/* ---- GPU operations: which launch each came from, and what came twice ---- */
+/* ---- GPU operations: the launch of each, and duplicates ---- */
 
 static uint64_t mix(uint64_t h, uint64_t word)
 {
@@ -34,8 +34,7 @@ static uint64_t fingerprint(const struct sl_event *ev)
         return mix(h, (uint64_t)ev->name << 32 | ev->thread);
     if (ev->kind == SL_EV_SYNC || ev->kind == SL_EV_CUDA_EVENT)
         return mix(h, ev->u.sync.event_sync_id ^ (uint64_t)ev->u.sync.event_id << 32);
-    /* (Not the shape: what is known of the stream stands in it, and that grows between two
-     * records.) */
+    /* Leaves out the shape: it has what is known of the stream, and that may grow. */
     return mix(mix(h, ev->u.op.graph_node ^ (uint64_t)ev->name << 32), ev->u.op.bytes);
 }
 
@@ -72,7 +71,7 @@ static int seen_recently(struct sl_assemble *a, uint64_t mark)
     return 0;
 }
 
-/* Whether the same record came a short time ago; remembers it. */
+/* Whether the same record arrived a short time ago. Remembers the record. */
 static int is_seen(struct sl_assemble *a, const struct sl_event *ev)
 {
     return seen_recently(a, fingerprint(ev));
@@ -87,7 +86,7 @@ static void keep_extra(struct sl_assemble *a, struct sl_corr_slot *slot, const s
     else if (a->extra_used < a->extras)
         index = a->extra_used++;
     else
-        return; /* no flow for this one; it stays counted as without call */
+        return; /* no flow for this operation; it stays counted as without call */
     a->extra[index] = *op;
     a->extra[index].next = slot->extra;
     slot->extra = index;
@@ -132,14 +131,14 @@ void sl_assemble_operation(struct sl_assemble *a, const struct sl_event *ev)
     }
 }
 
-/* ---- what comes ---- */
+/* ---- incoming events ---- */
 
 #define DEFAULT_CAP_BYTES (16u << 20)
 #define DEFAULT_HOLD_NS   300000000u
 
-/* The 64-bit id nearest to the newest one: right for whatever comes less than 2^31 ids late or
- * early. Ids from before the first wrap that come after it would be negative; they keep their 32
- * bits, which no other id of the first 2^31 has. */
+/* Returns the 64-bit id nearest to the newest id. This is right for ids that arrive less than 2^31
+ * ids late or early. An id from before the first wrap that arrives after the wrap would be
+ * negative. It keeps its 32 bits, which no other id of the first 2^31 has. */
 static uint64_t widen(struct sl_assemble *a, uint32_t id)
 {
     uint64_t wide;

@@ -1,10 +1,10 @@
 /*
- * assemble_call.c - CPU rows, one per correlation id, and waits that leave their result to them.
+ * assemble_call.c - emits one call per correlation id, and waits whose result is in their call.
  *
- * Driver rows are held for a while, since the runtime row around one, which ends later, usually
- * comes later; less long where a later call of the thread tells that there is none. So are waits
- * that do not tell their result: the call's row does. And, where what is known of their calls
- * matters, GPU operations.
+ * Driver calls are held for a while: the runtime call around one ends later and usually arrives
+ * later. A driver call is released earlier if a later call of its thread shows that there is no
+ * runtime call around it. Waits without a result are held until their call arrives. GPU operations
+ * are held for their calls, too, if sl_assemble_hold_operations() was called.
  *
  * Threads: one owner (assemble.h). Memory: the assembler's.
  */
@@ -14,11 +14,11 @@
 
 enum {
     THREADS = 256, /* a power of two */
-    /* What a runtime call may take to return from the launch inside it. */
+    /* How long a runtime call may take to return from the launch inside it. */
     LAUNCHED_NS = 20000000
 };
 
-/* The CPU row of an id: out it goes, and with it the flows to operations that came before. */
+/* Emits the call of an id, and the arrows to operations that arrived before the call. */
 static void emit_call(struct sl_assemble *a, const struct sl_event *ev, struct sl_corr_slot *slot,
                       struct sl_corr_page *page)
 {
@@ -56,7 +56,7 @@ static void note_result(const struct sl_event *ev, struct sl_corr_slot *slot)
         slot->state |= NOT_READY;
 }
 
-/* A wait without a result, when its call is known or was waited for long enough. */
+/* Decides on a wait without a result, once its call is known or was held for long enough. */
 static void judge_wait(struct sl_assemble *a, struct sl_event *ev, const struct sl_corr_slot *slot)
 {
     if (slot->state & NOT_READY) {
@@ -67,7 +67,7 @@ static void judge_wait(struct sl_assemble *a, struct sl_event *ev, const struct 
     sl_assemble_emit(a, ev);
 }
 
-/* A second row for an id whose CPU row is out. */
+/* Counts a second call for an id whose call was already emitted. */
 static void count_second_row(struct sl_assemble *a, const struct sl_event *ev,
                              const struct sl_corr_slot *slot)
 {
@@ -83,7 +83,7 @@ static void count_second_row(struct sl_assemble *a, const struct sl_event *ev,
         a->counts.nested_dropped++;
 }
 
-/* The held row of an id, among the newest: a nested pair lies side by side. */
+/* Finds the held driver call of an id among the newest: a nested pair is close together. */
 static struct held_row *find_held(struct sl_assemble *a, uint64_t id)
 {
     const uint64_t reach = 64;
@@ -111,7 +111,7 @@ void sl_assemble_runtime_row(struct sl_assemble *a, const struct sl_event *ev)
     if (slot->state & DRIVER_HELD) {
         struct held_row *held = find_held(a, ev->correlation);
 
-        /* Further back than find_held() looks: dropped when its turn comes, by HAS_CALL. */
+        /* NULL: too far back to find; release() drops it later, by HAS_CALL. */
         if (held)
             held->event.kind = SL_EV_NONE;
         slot->state &= (uint16_t)~DRIVER_HELD;
@@ -121,7 +121,7 @@ void sl_assemble_runtime_row(struct sl_assemble *a, const struct sl_event *ev)
     emit_call(a, ev, slot, page);
 }
 
-/* There is room: make_room() came before. */
+/* There is room: make_room() was called before. */
 static void hold(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns)
 {
     struct held_row *held = &a->held[a->held_tail++ % a->held_slots];
@@ -159,14 +159,15 @@ static void release_oldest(struct sl_assemble *a)
     release(a, &a->held[a->held_head++ % a->held_slots]);
 }
 
-/* For one more held row. Before its slot is looked up: letting one go may take that page away. */
+/* Makes room for one more held event. Call before looking up its slot: releasing an event may evict
+ * that slot's page. */
 static void make_room(struct sl_assemble *a)
 {
     if (a->held_tail - a->held_head == a->held_slots)
         release_oldest(a);
 }
 
-/* A second driver row while the first waits: the outer of the two stays. */
+/* A second driver call of an id while the first is held: keeps the outer of the two. */
 static void second_held_row(struct sl_assemble *a, const struct sl_event *ev)
 {
     struct held_row *held = find_held(a, ev->correlation);
@@ -203,7 +204,7 @@ void sl_assemble_driver_row(struct sl_assemble *a, const struct sl_event *ev, ui
 
 /* ---- waits ---- */
 
-/* Of a CUPTI that does not tell the result of a wait: it is left to the call. */
+/* Some CUPTI versions leave the result of a wait to its call. */
 void sl_assemble_wait_row(struct sl_assemble *a, struct sl_event *ev, uint64_t now_ns)
 {
     struct sl_corr_page *page;
@@ -232,7 +233,7 @@ static int has_call(struct sl_assemble *a, const struct sl_event *ev)
     return slot && slot->state & HAS_CALL;
 }
 
-/* Its call may be a driver row that is held itself, and came later: that has to be out first. */
+/* The call may be a held driver call that arrived later, and must be emitted first. */
 void sl_assemble_operation_row(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns)
 {
     if (!a->holds_operations || has_call(a, ev)) {
@@ -275,9 +276,9 @@ void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns)
     tick_operations(a, now_ns);
 }
 
-/* ---- known to be in no other ---- */
+/* ---- driver calls that are in no runtime call ---- */
 
-/* The held row of a thread that begins last. */
+/* The held driver call of a thread that begins last. */
 struct last_row {
     uint64_t start_ns, correlation;
     uint32_t thread, taken;
@@ -288,7 +289,7 @@ static struct last_row *place_of(struct last_row *last, uint32_t thread)
     return &last[thread & (THREADS - 1)];
 }
 
-/* Of threads that share a place one is known: the others' rows are held as long as without it. */
+/* Only one of the threads that share a place is kept. The others' calls are held as usual. */
 static void note_last(struct last_row *last, const struct sl_event *ev)
 {
     struct last_row *place = place_of(last, ev->thread);
@@ -297,8 +298,8 @@ static void note_last(struct last_row *last, const struct sl_event *ev)
         *place = (struct last_row){ev->start_ns, ev->correlation, ev->thread, 1};
 }
 
-/* A runtime call around it would have ended before the next call of its thread began, so its row
- * would be here. Calls inside one and the same call share its id. */
+/* A runtime call around it would have ended before the next call of its thread began, so it would
+ * have arrived. Calls inside the same call share its id. */
 static int is_alone(struct last_row *last, const struct sl_event *ev, uint64_t complete_ns)
 {
     const struct last_row *place = place_of(last, ev->thread);
@@ -326,7 +327,7 @@ void sl_assemble_complete(struct sl_assemble *a, uint64_t complete_ns)
         if (held->event.kind == SL_EV_DRIVER && is_alone(last, &held->event, complete_ns))
             release(a, held);
     }
-    tick_operations(a, 0); /* those whose calls have gone */
+    tick_operations(a, 0); /* operations whose calls were released */
 }
 
 void sl_assemble_flush(struct sl_assemble *a)

@@ -1,14 +1,14 @@
 /*
- * correlation.c - a little state for each correlation id, in bounded memory.
+ * correlation.c - a small state for each correlation id, in bounded memory.
  *
- * Threads: one owner. Memory: the owner's region, split into buckets and pages once.
+ * Threads: one owner. Memory: the owner's region, split once into buckets and pages.
  */
 #include "event/correlation.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Fewer would forget the page that is being filled. */
+/* With fewer pages, the page that is being filled would be evicted. */
 #define PAGES_MIN 4
 
 static void list_append(struct sl_corr_list *list, struct sl_corr_page *page)
@@ -63,7 +63,7 @@ static void unchain(struct sl_corr_table *t, struct sl_corr_page *page)
     *at = page->chain;
 }
 
-/* The page that is missed least, with all that was known by it forgotten. */
+/* Evicts the page that is missed least, and forgets all its ids. */
 static struct sl_corr_page *oldest_page(struct sl_corr_table *t)
 {
     struct sl_corr_page *page = t->done.oldest;
@@ -83,9 +83,9 @@ static struct sl_corr_page *take_page(struct sl_corr_table *t)
 {
     struct sl_corr_page *page = t->used < t->pages ? &t->page[t->used++] : oldest_page(t);
 
-    /* One that is new is zero, but was never written: the system gives memory at the first write,
-     * and where a read came before it must take its page of zeros back, for which it interrupts
-     * every processor that the job runs on. */
+    /* A new page is zero already, but was never written. The system maps memory at the first write.
+     * If a read came first, the system must replace its shared zero page, and to do so interrupts
+     * every processor that the job runs on. So write the page now. */
     memset(page->slot, 0, sizeof(page->slot));
     return page;
 }

@@ -1,10 +1,10 @@
 /*
- * correlation.h - a little state for each correlation id, in bounded memory.
+ * correlation.h - a small state for each correlation id, in bounded memory.
  *
- * Correlation ids count up, so state is kept in pages of consecutive ids. A page in which
- * somebody still waits for his other half is *waiting*, any other is *done*. When memory is used
- * up, the page that has been done longest is forgotten, and only when there is none the one that
- * has waited longest.
+ * Correlation ids count up, so state is kept in pages of consecutive ids. A page is *waiting* while
+ * a call or an operation in it waits for its counterpart; otherwise the page is *done*. When memory
+ * is used up, the page that has been done longest is evicted; if none is done, the page that has
+ * waited longest.
  *
  * Threads: one owner. Memory: a region given by the owner.
  */
@@ -15,12 +15,11 @@
 #include <stdint.h>
 
 enum {
-    /* Few: a job's calls that are not recorded use up ids too, and one id that waits keeps its page
-     * whole. */
+    /* Small: calls that are not recorded use up ids too, and a waiting id keeps its whole page. */
     SL_CORR_PAGE_IDS = 16
 };
 
-/* All zero: nothing known of this id. What the fields mean is the owner's. */
+/* All zero: nothing is known of this id. The owner defines what the fields mean. */
 struct sl_corr_slot {
     uint64_t start_ns;
     uint64_t end_ns;
@@ -49,21 +48,21 @@ struct sl_corr_table {
     struct sl_corr_page *page; /* all of them */
     size_t pages, used;
     struct sl_corr_list waiting, done;
-    void (*forget)(void *user, struct sl_corr_page *page); /* before a page is used again */
+    void (*forget)(void *user, struct sl_corr_page *page); /* called before a page is reused */
     void *user;
 };
 
-/* `memory` is zeroed and stays the caller's. 0, or -EINVAL when it holds too few pages. */
+/* `memory` is zeroed and stays the caller's. 0; -EINVAL: room for too few pages. */
 int sl_corr_init(struct sl_corr_table *t, void *memory, size_t bytes,
                  void (*forget)(void *user, struct sl_corr_page *page), void *user);
 
-/* The slot of an id and its page; made, at the cost of an old page, when there is none. */
+/* Returns the slot of an id and its page. Makes them if needed, by evicting an old page. */
 struct sl_corr_slot *sl_corr_get(struct sl_corr_table *t, uint64_t id, struct sl_corr_page **page);
 
-/* The same, or NULL when there is none. */
+/* The same without making them; NULL: there are none. */
 struct sl_corr_slot *sl_corr_find(struct sl_corr_table *t, uint64_t id, struct sl_corr_page **page);
 
-/* Somebody of this page begins, or ends, to wait. */
+/* One id of this page begins, or stops, to wait. */
 void sl_corr_wait(struct sl_corr_table *t, struct sl_corr_page *page);
 void sl_corr_wait_over(struct sl_corr_table *t, struct sl_corr_page *page);
 

@@ -1,8 +1,8 @@
 /*
- * device.h - what is known about each GPU, for occupancy and for the trace's deviceProperties.
+ * device.h - properties of each GPU, for occupancy and for deviceProperties in the trace.
  *
- * Filled from CUPTI's DEVICE records by the collector; read by the writer after an
- * SL_EV_META_DEVICE event for that index has reached it.
+ * The recorder thread fills the table from CUPTI's DEVICE records. The writer thread reads a device
+ * once it has received the SL_EV_META_DEVICE event for that index.
  */
 #ifndef SL_DEVICE_H
 #define SL_DEVICE_H
@@ -18,7 +18,7 @@ struct sl_device {
     uint32_t max_threads_per_block, max_threads_per_sm;
     uint32_t max_blocks_per_sm, max_warps_per_sm;
     uint32_t max_registers_per_block, max_registers_per_sm;
-    /* bytes; a kernel that asks for it may have as much as opted_in for a block */
+    /* bytes; a block may use max_shared_opted_in if its kernel opts in */
     uint32_t max_shared_per_block, max_shared_opted_in, max_shared_per_sm;
     uint32_t warp_size;
     uint32_t core_clock_khz;
@@ -26,10 +26,10 @@ struct sl_device {
     uint64_t memory_bandwidth_kbps; /* kB/s */
     uint8_t uuid[16];
     char name[256];
-    uint8_t known; /* 0: nothing was told about this device */
+    uint8_t known; /* 0: no record described this device */
 };
 
-/* Indexed by device id; larger ids are left out and counted. */
+/* Indexed by device id; devices with larger ids are left out and counted. */
 struct sl_device_table {
     struct sl_device device[SL_DEVICE_MAX];
 };

@@ -1,6 +1,5 @@
 /*
- * op_detail.c - what the row of an operator says besides its name and times, as one interned text.
- * Pure functions.
+ * op_detail.c - details of an operator as one interned text. Pure functions.
  */
 #include "event/op_detail.h"
 
@@ -42,7 +41,7 @@ int sl_op_detail_unpack(struct sl_op_detail *out, const char *text, size_t lengt
 
 /* ---- members ---- */
 
-/* Behind a value, or a name in quotes. */
+/* Returns the end of a value, or of a quoted name. */
 static const char *skip(const char *at, const char *end)
 {
     int is_text = 0, depth = 0;

@@ -1,5 +1,5 @@
 /*
- * op_detail.h - what the row of an operator says besides its name and times, as one interned text.
+ * op_detail.h - details of an operator besides its name and times, as one interned text.
  *
  * The same operator on the same shapes comes again in each step of a job: the text is kept once and
  * an event carries its id. It holds
@@ -21,20 +21,21 @@ struct sl_op_detail {
     size_t more_length;
     const uint8_t *inputs;
     size_t inputs_length;
-    int was_cut; /* not all inputs are there */
+    int was_cut; /* 1: some inputs are missing */
 };
 
 #define SL_OP_DETAIL_HEAD 4
-/* Longer than any that a record of an operator's makes: what claims to be is none. */
+/* Longer than any text that an operator's record makes; a longer text is not one. */
 #define SL_OP_DETAIL_MOST 4096
 
-/* `out` has room for SL_OP_DETAIL_HEAD bytes and both parts. Returns the text's length. */
+/* Packs both parts into `out`, which has room for them and SL_OP_DETAIL_HEAD. Returns the length.
+ */
 size_t sl_op_detail_pack(char *out, const struct sl_op_detail *detail);
 
-/* Borrows from `text`. 0, or -EINVAL. */
+/* The parts point into `text`. 0, or -EINVAL. */
 int sl_op_detail_unpack(struct sl_op_detail *out, const char *text, size_t length);
 
-/* A member's value as it stands in JSON, quotes included; NULL: there is none of that name. */
+/* A member's value as written in JSON, with its quotes; NULL: no member of that name. */
 const char *sl_op_detail_member(const struct sl_op_detail *detail, const char *name,
                                 size_t *length);
 

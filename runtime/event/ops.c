@@ -1,7 +1,8 @@
 /*
- * ops.c - PyTorch's operators: what runs now, and the rows of what has ended.
+ * ops.c - PyTorch operators: what runs now, and slices of operators that ended.
  *
- * What a row needs is kept only while its operator runs. ops_call.c keeps what later calls need.
+ * The data for a slice is kept only while its operator runs. ops_call.c keeps the data for later
+ * calls.
  *
  * Threads, memory: see ops.h.
  */
@@ -12,7 +13,7 @@
 #include "base/pages.h"
 #include "event/ops_impl.h"
 
-/* ---- which forward operator a backward one belongs to, and whom it runs for ---- */
+/* ---- the forward operator of a backward one, and for which thread it runs ---- */
 
 static struct sl_ops_forward *forward_of(struct sl_ops *o, uint32_t number, int64_t sequence)
 {
@@ -23,7 +24,7 @@ static struct sl_ops_forward *forward_of(struct sl_ops *o, uint32_t number, int6
 
 _Static_assert(SL_OPS_FORWARDS == 1 << (64 - 49), "the hash has as many bits as the table");
 
-/* Among those with one sequence number the last to begin is what autograd comes back to. */
+/* Of the operators with one sequence number, autograd comes back to the one that began last. */
 static void note_forward(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op)
 {
     *forward_of(o, op->number, op->sequence) =
@@ -44,8 +45,9 @@ static void show_flow(struct sl_ops *o, const struct sl_op *op, uint32_t thread,
     o->opt.sink(o->opt.sink_user, &ev);
 }
 
-/* Where the caller of a backward pass could not leave its id, the thread that made the graph stands
- * for it. What autograd's engine does around a node, it does for the same thread. */
+/* Returns the thread for which an operator runs. If the caller of a backward pass could not leave
+ * its id, that is the thread that made the graph. The engine's work around a node has the same
+ * thread. */
 static uint32_t for_thread_of(struct sl_ops *o, struct sl_ops_thread *t, const struct sl_op *op)
 {
     struct sl_ops_number *own = &o->number[op->number & (SL_OPS_NUMBERS - 1)];
@@ -66,7 +68,7 @@ static uint32_t for_thread_of(struct sl_ops *o, struct sl_ops_thread *t, const s
     return forward->thread;
 }
 
-/* An operator begins, and is not yet the thread's last. */
+/* Notes the sequence number of an operator that begins and is not yet the thread's last. */
 static void note_sequence(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns,
                           const struct sl_op *op)
 {
@@ -87,7 +89,7 @@ static void note_sequence(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns
 
 #define DEFAULT_CAP_BYTES ((size_t)8 << 20)
 
-/* ---- rows ---- */
+/* ---- slices ---- */
 
 static void show(struct sl_ops *o, const struct sl_op *op, uint32_t thread, uint32_t order,
                  uint64_t start_ns, uint64_t end_ns, uint8_t flags)
@@ -119,7 +121,7 @@ static uint32_t new_running(struct sl_ops *o)
     return index;
 }
 
-/* The innermost that is no scope of the user's. */
+/* The place of the innermost operator that is not a scope of the user. */
 static uint32_t parent_of(const struct sl_ops *o, const struct sl_ops_thread *t)
 {
     uint32_t at = t->innermost;
@@ -142,7 +144,7 @@ void sl_ops_begin(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct s
     note_sequence(o, t, ns, op);
     if (!op->is_user) {
         place = sl_ops_new_place(o, t);
-        parent = parent_of(o, t); /* the new place may have been its */
+        parent = parent_of(o, t); /* after sl_ops_new_place(), which may have evicted it */
         *sl_ops_at(o, place) =
             (struct sl_op_known){.start_ns = ns,
                                  .end_ns = UINT64_MAX,
@@ -181,7 +183,7 @@ static void end(struct sl_ops *o, struct sl_ops_thread *t, uint32_t index, uint6
     o->running_free = index;
 }
 
-/* 0: it is not running. */
+/* Index of the running operator; 0: it is not running. */
 static uint32_t find_running(const struct sl_ops *o, const struct sl_ops_thread *t, uint32_t handle)
 {
     uint32_t at = t->taken ? t->innermost : 0;
@@ -191,8 +193,8 @@ static uint32_t find_running(const struct sl_ops *o, const struct sl_ops_thread 
     return at;
 }
 
-/* Operators inside it end with it: their ends were lost, or are elsewhere. Scopes of the user's go
- * on: coroutines that take turns end theirs in any order. */
+/* Operators inside it end with it: their ends were lost, or are on another thread. Scopes of the
+ * user stay open, because coroutines that take turns end their scopes in any order. */
 int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns)
 {
     struct sl_ops_thread *t = sl_ops_find_thread(o, thread);
@@ -210,7 +212,7 @@ int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns)
     return is_user;
 }
 
-/* Whatever is inside it by now may have begun later. */
+/* Operators inside it stay open: they may have begun later. */
 int sl_ops_end_anywhere(struct sl_ops *o, uint64_t handle, uint64_t ns, uint32_t *thread)
 {
     for (uint32_t i = 0; i < SL_OPS_THREADS; i++) {
@@ -291,7 +293,7 @@ int sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns)
 
 /* ---- windows ---- */
 
-/* The outermost first. */
+/* Emits the outermost operator first. */
 static void tell_begun(struct sl_ops *o, const struct sl_ops_thread *t, uint32_t at)
 {
     struct sl_ops_running *r = &o->running[at];

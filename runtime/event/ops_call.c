@@ -1,10 +1,11 @@
 /*
- * ops_call.c - which operators a CUDA call was made in.
+ * ops_call.c - the operators in which a CUDA call was made.
  *
- * What is known of an operator for its calls is small and lies in chunks, in the order of its
- * thread's calls. An operator names its parent, so that whatever is running at a time is found from
- * the last that began before it, upwards. A parent may be forgotten before its child: its place
- * then belongs to another thread or a later operator, and is known by that.
+ * The data of an operator for its calls is small and is kept in chunks, in the order of its
+ * thread's calls. An operator names its parent. So a search for the operators that run at a time
+ * starts at the last one that began before and goes upwards. A parent may be evicted before its
+ * child. Its place then belongs to another thread or to a later operator; parent_at() checks for
+ * that.
  *
  * Threads, memory: see ops.h.
  */
@@ -25,7 +26,7 @@ struct sl_ops_thread *sl_ops_find_thread(struct sl_ops *o, uint32_t id)
 
 /* ---- chunks ---- */
 
-/* What runs has no place any more: it goes on without. */
+/* Running operators with a place in this chunk go on without a place. */
 static void forget_places(struct sl_ops *o, const struct sl_ops_thread *t, uint32_t index)
 {
     struct sl_ops_running *r;
@@ -68,7 +69,7 @@ static void free_chunk(struct sl_ops *o, uint32_t index)
     o->chunk_free = index;
 }
 
-/* One that is free, or the oldest. */
+/* Takes a free chunk, or evicts the oldest. */
 static uint32_t take_chunk(struct sl_ops *o)
 {
     uint32_t index;
@@ -117,9 +118,10 @@ uint32_t sl_ops_new_place(struct sl_ops *o, struct sl_ops_thread *t)
     return (uint32_t)(c - o->chunk) * SL_OPS_IN_CHUNK + c->count++ + 1;
 }
 
-/* ---- forgetting ---- */
+/* ---- eviction ---- */
 
-/* All of its operators ended before. Those that began last end first, or nearly. */
+/* Whether all operators of the chunk ended before complete_ns. Checks from the last, because the
+ * last to begin usually end first. */
 static int is_done(const struct sl_ops_chunk *c, uint64_t complete_ns)
 {
     for (uint32_t i = c->count; i > 0; i--)
@@ -135,7 +137,7 @@ void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns)
         const struct sl_ops_chunk *c = &o->chunk[index];
 
         next = c->made_next;
-        /* Later ones began later: they are looked at when their time comes. */
+        /* Later operators began later: they are checked when complete_ns reaches them. */
         if (c->op[0].start_ns >= complete_ns)
             continue;
         if (c->newer && is_done(c, complete_ns))
@@ -143,14 +145,14 @@ void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns)
     }
 }
 
-/* A thread keeps its newest chunk, to fill it: but not if it may be gone. */
+/* A thread keeps its newest chunk to fill it, unless the thread may have ended. */
 static void free_if_done(struct sl_ops *o, const struct sl_ops_thread *t)
 {
     while (!t->innermost && t->newest && is_done(&o->chunk[t->newest], o->complete_ns))
         free_chunk(o, t->newest);
 }
 
-/* Leaves out threads of which nothing is known any more. */
+/* Removes threads of which nothing is known any more. */
 static void sweep_threads(struct sl_ops *o)
 {
     struct sl_ops_thread kept[SL_OPS_THREADS / 2];
@@ -188,13 +190,13 @@ struct sl_ops_thread *sl_ops_get_thread(struct sl_ops *o, uint32_t id)
 
 /* ---- calls ---- */
 
-/* The last that began by then; 0: none. */
+/* The place of the last operator that began by ns; 0: none. */
 static uint32_t last_before(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns)
 {
     uint32_t index = t->cursor ? t->cursor : t->newest, low = 0, high;
     const struct sl_ops_chunk *c;
 
-    /* Calls come nearly in the order of time: the last answer is near. */
+    /* Calls arrive nearly in the order of time, so start from the last answer. */
     while (index && o->chunk[index].op[0].start_ns > ns)
         index = o->chunk[index].older;
     while (index && o->chunk[index].newer && o->chunk[o->chunk[index].newer].op[0].start_ns <= ns)
@@ -215,7 +217,7 @@ static uint32_t last_before(struct sl_ops *o, struct sl_ops_thread *t, uint64_t 
     return index * SL_OPS_IN_CHUNK + low + 1;
 }
 
-/* Is it still there? */
+/* The parent's place if the parent is still there; else 0. */
 static uint32_t parent_at(const struct sl_ops *o, uint32_t thread, const struct sl_op_known *child)
 {
     uint32_t place = child->parent;
@@ -248,7 +250,8 @@ uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call)
         }
         if (!at.line)
             at.line = k->line;
-        /* What is recomputed in a backward pass has one of its own inside: the outermost counts. */
+        /* Recomputation in a backward pass has its own backward pass inside: the outermost counts.
+         */
         if (k->for_thread)
             for_thread = k->for_thread;
     }

@@ -1,8 +1,8 @@
 /*
- * ops_impl.h - what the files of the operators share. Included by them alone.
+ * ops_impl.h - shared by the files of the operators alone.
  *
- * ops.c has what runs, and what autograd may still come back to; ops_call.c what calls may still be
- * in.
+ * ops.c keeps running operators, and forward operators for autograd. ops_call.c keeps the operators
+ * that later calls may name.
  */
 #ifndef SL_OPS_IMPL_H
 #define SL_OPS_IMPL_H
@@ -11,37 +11,37 @@
 
 enum {
     SL_OPS_IN_CHUNK = 64,
-    SL_OPS_THREADS = 1024, /* a power of two; half of them are used */
-    SL_OPS_RUNNING = 8192, /* operators at a time, in all threads */
+    SL_OPS_THREADS = 1024, /* a power of two; at most half are used */
+    SL_OPS_RUNNING = 8192, /* most operators that run at one time, in all threads */
     SL_OPS_STARTED = 256,
     SL_OPS_FORWARDS = 1 << 15,
-    SL_OPS_NUMBERS = 1024, /* a power of two; PyTorch counts threads up */
+    SL_OPS_NUMBERS = 1024, /* a power of two; PyTorch numbers threads upwards */
 };
 
-/* For calls. */
+/* An operator as kept for calls. */
 struct sl_op_known {
-    uint64_t start_ns, end_ns; /* end UINT64_MAX: it runs */
-    uint32_t parent;           /* its place + 1; 0: none */
+    uint64_t start_ns, end_ns; /* end UINT64_MAX: still running */
+    uint32_t parent;           /* place of the parent; 0: none */
     uint32_t handle, line, collective;
-    uint32_t for_thread; /* system id of the thread that this is done for: see sl_ops_call(); 0:
-                            its own */
-    uint32_t order;      /* of its thread's; a parent's is lower */
+    /* thread (system id) for which it runs, see sl_ops_call(); 0: its own */
+    uint32_t for_thread;
+    uint32_t order; /* order in its thread; a parent's is lower */
 };
 
 struct sl_ops_chunk {
     uint32_t thread; /* system id */
     uint32_t count;
-    uint32_t older, newer;           /* of the thread; 0: none */
-    uint32_t made_before, made_next; /* of all */
+    uint32_t older, newer;           /* chunks of the same thread; 0: none */
+    uint32_t made_before, made_next; /* chunks of all threads, in the order of creation */
     struct sl_op_known op[SL_OPS_IN_CHUNK];
 };
 
-/* For the row. */
+/* An operator as kept for its slice, while it runs. */
 struct sl_ops_running {
     struct sl_op op;
     uint64_t start_ns;
-    uint32_t place; /* + 1; 0: forgotten, or none */
-    uint32_t below; /* of the thread, or the next free one */
+    uint32_t place; /* from sl_ops_new_place(); 0: evicted, or none */
+    uint32_t below; /* next outer operator of the thread, or the next free entry */
     uint32_t order;
     uint8_t is_shown, is_begun;
 };
@@ -49,20 +49,21 @@ struct sl_ops_running {
 struct sl_ops_thread {
     uint32_t id, taken;
     uint32_t newest, oldest, cursor; /* chunks; 0: none */
-    uint32_t innermost;              /* running; 0: none */
-    uint32_t last;                   /* the running one that began last; 0: it has ended */
+    uint32_t innermost;              /* index of a running operator; 0: none */
+    /* the running operator that began last; 0: that one has ended */
+    uint32_t last;
     uint32_t order;
-    uint8_t works; /* in a backward pass for a thread that has left its id */
+    uint8_t works; /* 1: has run a backward pass for a thread that left its id */
 };
 
-/* Operators that have a sequence number, the last that began for each. */
+/* For each sequence number, the operator that began last. */
 struct sl_ops_forward {
     int64_t sequence;
     uint64_t start_ns; /* 0: none */
     uint32_t number, thread;
 };
 
-/* PyTorch's number of a thread, and the system's. */
+/* Maps PyTorch's number of a thread to the system id. */
 struct sl_ops_number {
     uint32_t number, thread; /* 0: none */
 };
@@ -77,7 +78,7 @@ struct sl_ops {
     struct sl_ops_options opt;
     struct sl_ops_counts counts;
     uint64_t flows;
-    uint64_t complete_ns; /* all that ended before is in */
+    uint64_t complete_ns; /* everything that ended before has arrived */
     struct sl_ops_thread thread[SL_OPS_THREADS];
     uint32_t threads;
     struct sl_ops_running running[SL_OPS_RUNNING]; /* [0] is not used */
@@ -90,12 +91,12 @@ struct sl_ops {
     size_t chunk_bytes;
 };
 
-/* ops_call.c: what is known of a thread; one that is not `taken`: nothing. */
+/* ops_call.c: the thread's entry; unknown if the entry is not `taken`. */
 struct sl_ops_thread *sl_ops_find_thread(struct sl_ops *o, uint32_t id);
-/* NULL: there are too many. */
+/* The same, made if needed; NULL: too many threads. */
 struct sl_ops_thread *sl_ops_get_thread(struct sl_ops *o, uint32_t id);
 
-/* ops_call.c: a place for what is known of an operator, which another may lose for it. */
+/* ops_call.c: a new place for an operator; may evict another operator. */
 uint32_t sl_ops_new_place(struct sl_ops *o, struct sl_ops_thread *t);
 
 static inline struct sl_op_known *sl_ops_at(const struct sl_ops *o, uint32_t place)

@@ -1,5 +1,5 @@
 /*
- * pattern.c - texts that differ in their numbers alone, as one text and the numbers.
+ * pattern.c - splits a text into a pattern and the numbers in it.
  *
  * Pure functions; any thread.
  */
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define DIGITS_MAX 9 /* fits into 32 bits whatever they are */
+#define DIGITS_MAX 9 /* any number of nine digits fits into 32 bits */
 
 struct run {
     size_t at, length;
@@ -18,13 +18,13 @@ static int is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Gives the same digits back when it is printed. */
+/* Whether printing the number gives the same digits back. */
 static int is_plain(const char *text, const struct run *run)
 {
     return run->length && run->length <= DIGITS_MAX && (run->length == 1 || text[run->at] != '0');
 }
 
-/* The last runs of digits, in their order; those that are missing have length 0, and are first. */
+/* Finds the last runs of digits, in their order. Missing runs come first and have length 0. */
 static void find_runs(const char *text, size_t length, struct run run[SL_PATTERN_NUMBERS])
 {
     unsigned left = SL_PATTERN_NUMBERS;

@@ -1,8 +1,8 @@
 /*
- * pattern.h - texts that differ in their numbers alone, as one text and the numbers.
+ * pattern.h - splits a text into a pattern and the numbers in it.
  *
- * Programs name their ranges "step 1041", "epoch 3 batch 17": a table of all such names would grow
- * for weeks. A pattern is the text with a NUL in the place of its last numbers, at most two.
+ * Programs name their ranges "step 1041", "epoch 3 batch 17". A table of all such names would grow
+ * for weeks. A pattern is the text with a NUL in place of each of its last numbers, at most two.
  *
  * Pure functions; any thread.
  */
@@ -14,21 +14,21 @@
 
 #define SL_PATTERN_NUMBERS 2
 
-/* `text` has no NUL; `out` has room for `length` bytes. Numbers that are not there are 0. Returns
- * the pattern's length. */
+/* `text` has no NUL; `out` has room for `length` bytes. Missing numbers are 0. Returns the length
+ * of the pattern. */
 size_t sl_pattern_make(char *out, const char *text, size_t length,
                        uint32_t number[SL_PATTERN_NUMBERS]);
 
-/* Does it have places for numbers? */
+/* Whether the pattern has places for numbers. */
 int sl_pattern_varies(const char *pattern, size_t length);
 
-/* Both numbers, as events carry them. */
+/* Packs both numbers into the form that events use. */
 static inline uint64_t sl_pattern_pack(const uint32_t number[SL_PATTERN_NUMBERS])
 {
     return number[0] | (uint64_t)number[1] << 32;
 }
 
-/* Gives the text piece by piece: `put` takes bytes and gives the end of what it wrote. */
+/* Emits the text piece by piece: `put` takes bytes and returns the end of its output. */
 char *sl_pattern_expand(char *at, const char *pattern, size_t length, uint64_t numbers,
                         char *(*put)(char *at, const char *text, size_t length));
 

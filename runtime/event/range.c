@@ -1,10 +1,10 @@
 /*
- * range.c - the user's ranges: which were open on a thread at a time.
+ * range.c - the user's ranges: which were open on a thread at a given time.
  *
- * A thread's ranges are a list by start. The parent of a range is the one that began last of those
- * open at its start, so that whatever is open at a time is found from the last that began before
- * it, upwards. Ranges of two domains, and those that are started and ended, need not be nested:
- * a parent may end before what began in it.
+ * A thread's ranges are a list by start. The parent of a range is the range that began last of
+ * those open at its start. So a search for the ranges open at a time starts at the last one that
+ * began before and goes upwards. Ranges of two domains, and started ranges, need not be nested: a
+ * parent may end before a range that began in it.
  *
  * Threads, memory: see range.h.
  */
@@ -16,7 +16,7 @@
 #include "event/range_impl.h"
 
 #define DEFAULT_CAP_BYTES ((size_t)4 << 20)
-/* How long a graph's later operations may follow those that have come. */
+/* How long after its first operations a graph may have more. */
 #define GRAPH_NS 1000000000u
 
 /* ---- begin and end ---- */
@@ -46,7 +46,7 @@ void sl_ranges_push(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint6
     sl_range_tell_begin(r, x);
 }
 
-/* `value`: NULL: any. */
+/* `value` NULL: any value. */
 static struct sl_range *innermost(struct sl_ranges *r, uint32_t thread, uint32_t domain,
                                   const uint32_t *value)
 {
@@ -147,7 +147,7 @@ void sl_ranges_end(struct sl_ranges *r, uint64_t id, uint64_t ns)
     end(r, x, ns);
 }
 
-/* ---- the past ---- */
+/* ---- ranges by time ---- */
 
 struct sl_range *sl_range_at(struct sl_ranges *r, uint32_t thread, uint64_t ns)
 {
@@ -157,7 +157,7 @@ struct sl_range *sl_range_at(struct sl_ranges *r, uint32_t thread, uint64_t ns)
 
     if (!t)
         return NULL;
-    /* Calls come nearly in the order of time: the last answer is near. */
+    /* Calls arrive nearly in the order of time, so start from the last answer. */
     if (!at)
         at = t->newest;
     while (at && r->range[at].start_ns > ns)
@@ -185,7 +185,7 @@ void sl_ranges_worker(struct sl_ranges *r, uint32_t thread)
         r->worker[r->workers++] = thread;
 }
 
-/* ---- forgetting ---- */
+/* ---- eviction ---- */
 
 static int is_done(const struct sl_range *x, uint64_t complete_ns)
 {
@@ -215,7 +215,7 @@ void sl_ranges_get_counts(const struct sl_ranges *r, struct sl_ranges_counts *ou
 
 /* ---- life ---- */
 
-/* Lays the tables out in the memory; gives the bytes they take. */
+/* Lays out the tables in memory. Returns the bytes they take. */
 static size_t areas(struct sl_ranges *r, char *memory)
 {
     size_t at = 0;
@@ -242,7 +242,7 @@ int sl_ranges_create(struct sl_ranges **out, const struct sl_ranges_options *opt
         sl_pages_unmap(r, sizeof(*r));
         return -EINVAL;
     }
-    /* As many spans as ranges: most are on one stream, or none. */
+    /* As many spans as ranges: most ranges have work on one stream, or none. */
     r->ranges = r->spans =
         (uint32_t)((cap - fixed) / (sizeof(struct sl_range) + sizeof(struct sl_range_span)));
     r->memory_bytes = areas(r, NULL);

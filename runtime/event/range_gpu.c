@@ -1,11 +1,11 @@
 /*
- * range_gpu.c - what the GPU did for a range.
+ * range_gpu.c - the GPU work of each range.
  *
  * Threads, memory: see range.h.
  */
 #include "event/range_impl.h"
 
-/* The innermost range of the one thread that has some open. */
+/* The innermost range of the only thread with open ranges; NULL: none, or several threads. */
 static struct sl_range *only_caller_at(struct sl_ranges *r, uint64_t ns)
 {
     struct sl_range *found = NULL, *x;
@@ -21,7 +21,7 @@ static struct sl_range *only_caller_at(struct sl_ranges *r, uint64_t ns)
     return found;
 }
 
-/* The innermost range of the thread that this one works for. */
+/* The innermost range of the thread for which this thread works. */
 static struct sl_range *caller_at(struct sl_ranges *r, uint32_t thread, uint64_t ns,
                                   uint32_t for_thread)
 {
@@ -66,7 +66,7 @@ void sl_ranges_call(struct sl_ranges *r, struct sl_event *call, uint32_t for_thr
             (struct sl_range_launch){call->start_ns, call->thread, for_thread};
 }
 
-/* The range's span on a stream, made if need be; NULL: there is no room. */
+/* Returns the range's span on a stream, made if needed; NULL: no room. */
 static struct sl_range_span *get_span(struct sl_ranges *r, struct sl_range *x,
                                       const struct sl_event *flow)
 {

@@ -1,8 +1,8 @@
 /*
- * range_impl.h - what the files of the ranges share. Included by them alone.
+ * range_impl.h - shared by the files of the ranges alone.
  *
- * range.c has the ranges of each thread, range_list.c their places; range_row.c makes their rows,
- * range_gpu.c those of what the GPU did for them.
+ * range.c keeps the ranges of each thread, range_list.c their places. range_row.c makes their
+ * slices, range_gpu.c the slices of their GPU work.
  */
 #ifndef SL_RANGE_IMPL_H
 #define SL_RANGE_IMPL_H
@@ -15,32 +15,33 @@ enum {
     SL_RANGE_WORKERS = 64,
     SL_RANGE_CALLERS = 64,
     SL_RANGE_LAUNCH_BITS = 12,
-    SL_RANGE_LAUNCHES = 1 << SL_RANGE_LAUNCH_BITS, /* under way, by workers */
+    SL_RANGE_LAUNCHES = 1 << SL_RANGE_LAUNCH_BITS, /* pending launches of worker threads */
 };
 
-/* By index; 0 is none. */
+/* Ranges are named by index; 0: none. */
 struct sl_range {
     struct sl_range_look look;
-    uint64_t start_ns, end_ns; /* end UINT64_MAX: it is open */
-    uint64_t id;               /* of a started one; 0: pushed */
+    uint64_t start_ns, end_ns; /* end UINT64_MAX: open */
+    uint64_t id;               /* of a started range; 0: a pushed range */
     uint64_t last_op_ns;       /* end of the last operation seen */
     uint32_t thread, row;
     uint32_t domain;
-    uint32_t parent;       /* innermost around it at its start, if it has the... */
-    uint32_t parent_stamp; /* ...stamp */
-    uint32_t stamp;        /* tells who uses the place from who used it before */
-    uint32_t older, newer; /* of the thread, by start */
-    uint32_t below;        /* open before it on its thread, and still open */
-    uint32_t next;         /* free, or ended: in that order */
+    uint32_t parent;       /* index of the innermost range around it at its start, valid while... */
+    uint32_t parent_stamp; /* ...that place has this stamp */
+    uint32_t stamp;        /* distinguishes successive users of the place */
+    uint32_t older, newer; /* neighbours on the thread, by start */
+    uint32_t below;        /* next outer range of the thread that is still open */
+    /* next in the list of free places, or of ended ranges in the order of their ends */
+    uint32_t next;
     uint32_t same_bucket;
-    uint32_t spans;    /* the first */
-    uint32_t launches; /* whose operations have not come */
-    uint8_t begun;     /* its beginning was told in this window */
-    uint8_t shown;     /* has its row in this window */
-    uint8_t has_graph; /* some launch was of more than one operation */
+    uint32_t spans;    /* index of the first span; 0: none */
+    uint32_t launches; /* launches whose operations have not arrived */
+    uint8_t begun;     /* its beginning was emitted in this window */
+    uint8_t shown;     /* its slice was emitted in this window */
+    uint8_t has_graph; /* some launch had more than one operation */
 };
 
-/* What a range has on one stream. */
+/* The GPU work of a range on one stream. */
 struct sl_range_span {
     uint64_t from_ns, to_ns;
     uint32_t stream, next;
@@ -50,13 +51,13 @@ struct sl_range_span {
 struct sl_range_thread {
     uint32_t id;
     uint32_t taken;
-    uint32_t newest; /* range */
-    uint32_t cursor; /* where the last look at the past ended */
-    uint32_t open;   /* the range that began last of those that are open */
-    uint32_t ranges; /* known */
+    uint32_t newest; /* index of the range that began last */
+    uint32_t cursor; /* where the last search by time ended */
+    uint32_t open;   /* the open range that began last */
+    uint32_t ranges; /* how many ranges are known */
 };
 
-/* A launch of a worker's, until its operation comes. */
+/* A launch of a worker thread, until its operation arrives. */
 struct sl_range_launch {
     uint64_t ns;
     uint32_t thread, for_thread;
@@ -68,19 +69,19 @@ struct sl_ranges {
 
     struct sl_range *range; /* range[0] is not used */
     uint32_t ranges, used, free;
-    uint32_t ended_first, ended_last; /* a list by end */
+    uint32_t ended_first, ended_last; /* list of ended ranges, by end */
     uint32_t stamp;
     struct sl_range_span *span; /* span[0] is not used */
     uint32_t spans, spans_used, span_free;
     struct sl_range_thread *thread; /* open addressing */
     uint32_t threads;
-    uint32_t *bucket; /* of started ranges that are open */
+    uint32_t *bucket; /* started ranges that are open */
 
-    /* Threads that work for others, and those with ranges, which they may work for. Past these
-     * counts it is not known who works for whom. */
+    /* Threads that work for others, and threads with ranges, for which they may work. Beyond these
+     * counts, it is unknown who works for whom. */
     uint32_t worker[SL_RANGE_WORKERS], workers;
     uint32_t caller[SL_RANGE_CALLERS], callers;
-    struct sl_range_launch launch[SL_RANGE_LAUNCHES]; /* by their time */
+    struct sl_range_launch launch[SL_RANGE_LAUNCHES]; /* hashed by time */
 
     uint64_t from_ns, until_ns; /* the window */
     void *memory;
@@ -109,29 +110,29 @@ static inline int sl_range_is_open(const struct sl_range *x)
     return x->end_ns == UINT64_MAX;
 }
 
-/* range_list.c: NULL: nothing is known of it. */
+/* range_list.c: NULL: nothing is known of the thread. */
 struct sl_range_thread *sl_range_find_thread(const struct sl_ranges *r, uint32_t id);
-/* The innermost of its thread from now on; NULL: there is no room. */
+/* Begins the innermost range of a thread; NULL: no room. */
 struct sl_range *sl_range_begin(struct sl_ranges *r, uint32_t thread, uint64_t ns,
                                 const struct sl_range_look *look);
-/* One that has ended, and is on no list of ended ones. */
+/* Frees an ended range that is on no list of ended ranges. */
 void sl_range_forget(struct sl_ranges *r, struct sl_range *x);
 void sl_range_append_ended(struct sl_ranges *r, uint32_t index);
-/* The one that ended first; 0: none. */
+/* Takes the range that ended first off the list; 0: none. */
 uint32_t sl_range_take_ended(struct sl_ranges *r);
 
-/* range_row.c: it is open: a part of it is in the window, if that is open too. Ranges that any
- * thread may end are around nothing. */
+/* range_row.c: emits the beginning of an open range, if the window is open and the range has a part
+ * in it. Ranges that any thread may end contain nothing, so they are left out. */
 void sl_range_tell_begin(struct sl_ranges *r, struct sl_range *x);
-/* The part of a range that ends at `end_ns`, or later, in the window. */
+/* Emits the part in the window of a range that ends at `end_ns` or later. */
 void sl_range_show(struct sl_ranges *r, struct sl_range *x, uint64_t end_ns);
 
-/* range.c: the innermost range of a thread that was open at that time; NULL: none. */
+/* range.c: the innermost range of a thread that was open at a time; NULL: none. */
 struct sl_range *sl_range_at(struct sl_ranges *r, uint32_t thread, uint64_t ns);
 
 int sl_range_is_worker(const struct sl_ranges *r, uint32_t thread);
 
-/* range_gpu.c: its rows, as far as they are known; they are forgotten then. */
+/* range_gpu.c: emits the known GPU work of a range and forgets it. */
 void sl_range_put_spans(struct sl_ranges *r, struct sl_range *x);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * range_list.c - where ranges lie: each thread's, and the places of all.
+ * range_list.c - the ranges of each thread, and the places of all ranges.
  *
  * Threads, memory: see range.h.
  */
@@ -25,8 +25,8 @@ static void add_caller(struct sl_ranges *r, uint32_t id)
     r->callers++;
 }
 
-/* Leaves out threads of which nothing is known any more (and, past a quarter of the table, some of
- * the others: what they have open stays open to the window's end). */
+/* Removes threads without known ranges. If more than a quarter of the table is left, removes some
+ * other threads, too; their open ranges stay open to the end of the window. */
 static void sweep_threads(struct sl_ranges *r)
 {
     struct sl_range_thread kept[SL_RANGE_THREADS / 4];
@@ -112,7 +112,7 @@ uint32_t sl_range_take_ended(struct sl_ranges *r)
     return index;
 }
 
-/* 0: all places are open ranges'. */
+/* 0: all places have open ranges. */
 static uint32_t take_place(struct sl_ranges *r)
 {
     uint32_t index;

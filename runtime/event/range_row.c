@@ -1,5 +1,5 @@
 /*
- * range_row.c - the rows of ranges, cut to the window.
+ * range_row.c - the slices of ranges, truncated to the window.
  *
  * Threads, memory: see range.h.
  */
@@ -74,7 +74,7 @@ void sl_ranges_past(struct sl_ranges *r, uint32_t row, uint64_t start_ns, uint64
 
 /* ---- windows ---- */
 
-/* Of a thread the outermost first: turns the list of its open ranges round, and back. */
+/* Reverses the list of a thread's open ranges: the outermost comes first. Call again to restore. */
 static uint32_t turn_round(struct sl_ranges *r, uint32_t index)
 {
     uint32_t below, above = 0;
@@ -132,6 +132,6 @@ void sl_ranges_close(struct sl_ranges *r, uint64_t closed_ns)
         x->begun = x->shown = 0;
         x->launches = 0;
     }
-    /* Told again, it finds no window. */
+    /* Later calls find no window. */
     r->from_ns = r->until_ns = UINT64_MAX;
 }

@@ -1,10 +1,10 @@
 /*
  * ring.c - single-producer, single-consumer ring of events.
  *
- * The producer's fields, the consumer's fields and those that never change lie on cache lines of
- * their own. Each side keeps a copy of the other's position and refreshes it only when the copy
- * says that there is no room (or nothing to read), so that most pushes touch no shared line.
- * Whoever creates the ring owns its memory.
+ * The producer's fields, the consumer's fields and the constant fields are on separate cache lines.
+ * Each side keeps a copy of the other's position. It refreshes the copy only when there seems to be
+ * no room (or nothing to read), so most pushes touch no shared line. The creator of the ring owns
+ * its memory.
  */
 #include "event/ring.h"
 
@@ -15,21 +15,21 @@
 #include "base/pages.h"
 
 #define CACHE_LINE 64
-/* Slots that only sl_ring_push_control() may take: two windows' opening and closing, metadata. */
+/* Slots for sl_ring_push_control() only: open and close events of two windows, and metadata. */
 #define CONTROL_SLOTS 16
 #define SLOTS_MIN     64
 
 struct sl_ring {
-    /* cold */
+    /* constant */
     uint64_t mask;
     size_t map_bytes;
 
-    /* producer */
+    /* written by the producer */
     alignas(CACHE_LINE) _Atomic uint64_t head;
     uint64_t tail_cache;
     _Atomic uint64_t dropped;
 
-    /* consumer */
+    /* written by the consumer */
     alignas(CACHE_LINE) _Atomic uint64_t tail;
     uint64_t head_cache;
 
@@ -96,7 +96,7 @@ const struct sl_event *sl_ring_peek(struct sl_ring *r, size_t max, size_t *count
     uint64_t ready = r->head_cache - tail, until_end = r->mask + 1 - (tail & r->mask);
 
     if (!ready) {
-        /* Acquire pairs with the release in push(): events up to head are whole. */
+        /* Acquire pairs with the release in push(): events up to head are complete. */
         r->head_cache = atomic_load_explicit(&r->head, memory_order_acquire);
         ready = r->head_cache - tail;
     }
@@ -112,13 +112,13 @@ void sl_ring_release(struct sl_ring *r, size_t count)
 {
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
 
-    /* Release pairs with the acquire in push(): we have read the slots before they are reused. */
+    /* Release pairs with the acquire in push(): the slots are read before they are reused. */
     atomic_store_explicit(&r->tail, tail + count, memory_order_release);
 }
 
 size_t sl_ring_used(const struct sl_ring *r)
 {
-    /* Tail first: it never passes head, so the difference cannot be negative. */
+    /* Read tail first: it never passes head, so the difference cannot be negative. */
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
 
     return (size_t)(atomic_load_explicit(&r->head, memory_order_acquire) - tail);

@@ -1,8 +1,8 @@
 /*
  * ring.h - single-producer, single-consumer ring of events.
  *
- * The collector thread pushes, the writer thread pops. Never blocks, never allocates after
- * creation. A full ring drops the event and counts it.
+ * The recorder thread pushes, the writer thread pops. The ring never blocks, and allocates only
+ * when it is created. A full ring drops the event and counts it.
  */
 #ifndef SL_RING_H
 #define SL_RING_H
@@ -16,17 +16,17 @@ struct sl_ring;
 
 /* `slots` is rounded up to a power of two. Pages are not touched before use. 0 or -ENOMEM. */
 int sl_ring_create(struct sl_ring **out, size_t slots);
-void sl_ring_destroy(struct sl_ring *r); /* NULL is fine */
+void sl_ring_destroy(struct sl_ring *r); /* NULL is allowed */
 
 /* Producer only. 0, or -ENOBUFS when full (counted). */
 int sl_ring_push(struct sl_ring *r, const struct sl_event *ev);
 
-/* Producer only. As push, but may use the few slots that push leaves free for in-band control
- * (window open and close), so that a flood of events cannot lose them. */
+/* Producer only. Like push, but may also use the slots that push leaves free. A flood of events
+ * cannot displace control events (window open and close), which use these slots. */
 int sl_ring_push_control(struct sl_ring *r, const struct sl_event *ev);
 
-/* Consumer only. The next run of contiguous events, at most `max`; NULL and 0 when empty. They stay
- * valid until sl_ring_release(). */
+/* Consumer only. The next contiguous events, at most `max`; NULL and a count of 0: the ring is
+ * empty. The events stay valid until sl_ring_release(). */
 const struct sl_event *sl_ring_peek(struct sl_ring *r, size_t max, size_t *count);
 void sl_ring_release(struct sl_ring *r, size_t count);
 

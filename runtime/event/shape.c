@@ -1,12 +1,12 @@
 /*
  * shape.c - interned descriptions of GPU operations.
  *
- * One mapping holds the shapes in order of their ids and, behind them, an open-addressing index of
- * ids by hash, half full at most. Pages are taken from the system as they are touched, so a cap of
- * some MiB costs a small job nothing, and nothing ever moves.
+ * One mapping holds the shapes in the order of their ids and, after them, an open-addressing index
+ * from hash to id, at most half full. The system provides pages as they are touched, so a cap of
+ * some MiB costs a small job nothing. Nothing ever moves.
  *
- * Threads: one inserter; readers get ids through a release/acquire hand-over, which covers the
- * entry too. Memory: the table's own mapping.
+ * Threads: one inserter. Readers get ids through a release/acquire hand-off, which covers the
+ * entry, too. Memory: the table's own mapping.
  */
 #include "event/shape.h"
 
@@ -58,7 +58,7 @@ int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes)
     size_t shape_bytes;
     void *memory;
 
-    /* The largest power of two of index slots whose half in shapes still fits under the cap. */
+    /* The largest power of two of index slots that fits under the cap with half as many shapes. */
     while (slots < 1u << 30 &&
            (size_t)slots * (2 * sizeof(uint32_t) + sizeof(struct sl_shape)) <= cap_bytes)
         slots *= 2;
@@ -105,7 +105,7 @@ uint32_t sl_shape_put(struct sl_shape_table *t, const struct sl_shape *shape)
         return 0;
     t->shape[count] = *shape;
     t->index[slot] = count + 1;
-    /* Release pairs with the acquire in sl_shape_get(): the entry before its id. */
+    /* Release pairs with the acquire in sl_shape_get(): the entry is written before its id. */
     atomic_store_explicit(&t->count, count + 1, memory_order_release);
     return count + 1;
 }

@@ -2,12 +2,12 @@
  * shape.h - interned descriptions of GPU operations.
  *
  * A training job launches the same few thousand (kernel, grid, block, stream...) combinations for
- * weeks. Each combination is stored once and named by a 32-bit id, so that an event stays one
- * cache line and the writer can keep the finished text of everything that does not change.
+ * weeks. Each combination is stored once and named by a 32-bit id. So an event stays one cache
+ * line, and the writer can keep the finished text of everything that does not change.
  *
- * Threads: one inserting thread (the collector), any number of readers. A reader may look up any
- * id that reached it through a release/acquire hand-over (the event ring). Entries never move and
- * live as long as the table. Memory is bounded by `cap_bytes`; a full table gives id 0.
+ * Threads: one inserting thread (the recorder thread), any number of readers. A reader may look up
+ * any id that reached it through a release/acquire hand-off (the event ring). Entries never move
+ * and live as long as the table. Memory is bounded by `cap_bytes`; a full table gives id 0.
  */
 #ifndef SL_SHAPE_H
 #define SL_SHAPE_H
@@ -15,8 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* No priority was told: neither by the record nor by a description of its stream that came before.
- */
+/* Priority unknown: neither the record nor an earlier description of its stream has one. */
 #define SL_PRIORITY_UNKNOWN INT32_MIN
 
 /* Zero the whole struct before filling it: it is hashed and compared bytewise. */
@@ -36,12 +35,12 @@ struct sl_shape {
     uint32_t cluster[3];     /* 0 = no cluster */
     uint32_t channel;
     uint32_t channel_type;
-    /* copies and memsets: CUPTI's CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind */
+    /* copies and memsets: values of CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind */
     uint32_t copy_kind;
     uint32_t src_memory;
-    uint32_t dst_memory; /* memset: the memory's kind */
+    uint32_t dst_memory; /* memset: kind of the memory */
     uint32_t memset_value;
-    /* peer copies: is_peer = 1; `device`/`context` are where the operation ran */
+    /* copies between devices: is_peer = 1; `device`/`context` are where the operation ran */
     uint32_t is_peer;
     uint32_t src_device, src_context;
     uint32_t dst_device, dst_context;
@@ -49,14 +48,14 @@ struct sl_shape {
 
 struct sl_shape_table;
 
-/* cap_bytes: most memory the table may take. 0 or -ENOMEM. */
+/* cap_bytes: the most memory that the table may take. 0 or -ENOMEM. */
 int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes);
-void sl_shape_destroy(struct sl_shape_table *t); /* NULL is fine */
+void sl_shape_destroy(struct sl_shape_table *t); /* NULL is allowed */
 
-/* Inserting thread only. Id of an equal shape, made if needed; 0 when the table is full. */
+/* Inserting thread only. Id of an equal shape, made if needed; 0: the table is full. */
 uint32_t sl_shape_put(struct sl_shape_table *t, const struct sl_shape *shape);
 
-/* Any thread. NULL for 0 and for ids never given out. */
+/* Any thread. NULL for 0 and for unknown ids. */
 const struct sl_shape *sl_shape_get(const struct sl_shape_table *t, uint32_t id);
 
 /* Any thread. Number of shapes held; ids are 1..count. */

@@ -1,9 +1,8 @@
 /*
- * create.c - the pipeline's modules: each gets its share of the memory, in the order of
- * the way that events take.
+ * create.c - creates the pipeline's modules in the order of the events' way, each with its memory
+ * share.
  *
- * Nothing is ever freed but by a start that fails: at exit the process ends, and before that CUPTI
- * may call at any time.
+ * Recorder thread. Memory is freed only if the start fails: CUPTI may call until the process ends.
  */
 #include "pipeline/pipeline.h"
 
@@ -22,10 +21,10 @@
  * as long as the engine holds their records, and few calls wait. */
 #define HELD_SHARE 8
 
-/* Static, so that leak checkers find what it holds. */
+/* Static, so that leak checkers find the memory that it holds. */
 static struct sl_pipeline the_pipeline;
 
-/* The ring rounds up to a power of two; round down here, so that the share is kept. */
+/* The ring rounds up to a power of two. Round down here, so that the ring keeps to its share. */
 static size_t ring_slots(size_t bytes)
 {
     size_t slots = 1;
@@ -197,7 +196,7 @@ static int create_assemble(struct sl_pipeline *p)
     return sl_assemble_create(&p->assemble, &opt);
 }
 
-/* Without it rows of operators do without their inputs. */
+/* Without memory, operators have no inputs. */
 static void create_details(struct sl_pipeline *p)
 {
     const struct sl_config *config = p->opt.config;

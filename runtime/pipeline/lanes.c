@@ -1,5 +1,6 @@
 /*
- * lanes.c - reads what threads recorded themselves, before the CUPTI records of the same time.
+ * lanes.c - reads the events that threads recorded themselves, before the CUPTI records of the same
+ * time.
  *
  * Recorder thread. Memory: the readers' own.
  */
@@ -57,7 +58,7 @@ void sl_pipeline_lanes_look(struct sl_pipeline *p, const uint8_t *data, size_t v
         sl_pipeline_use(p);
 }
 
-/* A job without its ranges and operators is better than none. */
+/* Without memory, the job is recorded without ranges and operators. */
 void sl_pipeline_lanes_create(struct sl_pipeline *p)
 {
     const struct sl_config *config = p->opt.config;

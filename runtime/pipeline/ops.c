@@ -1,14 +1,17 @@
 /*
- * ops.c - PyTorch's operators on their way: made of what threads recorded, tied to calls
- * as those pass, and given to the writer.
+ * ops.c - PyTorch operators in the pipeline: made from what threads recorded, matched with calls,
+ * and passed to the writer.
+ *
+ * Recorder thread. Memory: the pipeline's.
  */
 #include "event/ops.h"
 #include "base/log.h"
 #include "base/stats.h"
 #include "pipeline/pipeline_state.h"
 
-/* Of one that began before the window the row begins with it. (One that has ended before it, too,
- * may have been told as begun: where the window begins was known later. Then that is its end.) */
+/* Truncates an operator that began before the window. An operator may also have ended before the
+ * window and still have been emitted as begun, because the start of the window became known later.
+ * It then ends where the window begins. */
 static void cut_start(const struct sl_pipeline *p, struct sl_event *ev)
 {
     if (ev->kind != SL_EV_CPU_OP || !sl_pipeline_is_open(p) || ev->start_ns >= p->from_ns ||
@@ -46,7 +49,7 @@ void sl_pipeline_ops_count(const struct sl_pipeline *p)
     if (!p->ops)
         return;
     sl_ops_get_counts(p->ops, &counts);
-    if (counts.ops) /* rows of kernels name their calls' operators */
+    if (counts.ops) /* slices of kernels name the operators of their calls */
         sl_assemble_hold_operations(p->assemble);
     sl_stats_set(SL_STAT_OPS_LOST, counts.lost + p->lost_by_sources.ops);
     sl_stats_set(SL_STAT_OPS_FORGOTTEN, counts.forgotten);
@@ -71,7 +74,8 @@ uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev)
 
     if (p->ops && (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER))
         for_thread = sl_ops_call(p->ops, ev);
-    /* By its name it is known as well, but that goes with it: at a short job's end, say. */
+    /* The thread's name shows this, too, but is lost with the thread, for example in a short job.
+     */
     if (for_thread && p->ranges && sl_ops_is_worker(p->ops, ev->thread))
         sl_ranges_worker(p->ranges, ev->thread);
     return for_thread;
@@ -104,7 +108,7 @@ static int create(struct sl_pipeline *p)
     return sl_ops_create(&p->ops, &ops);
 }
 
-/* A job without its operators is better than none. */
+/* Without memory, the job is recorded without operators. */
 void sl_pipeline_ops_create(struct sl_pipeline *p)
 {
     if (!p->details || !p->ranges || create(p) == 0)

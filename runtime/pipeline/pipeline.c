@@ -1,8 +1,10 @@
 /*
  * pipeline.c - the way of an event: from a full CUPTI buffer to the writer's ring.
  *
- * Calls of the user's ranges come before what CUPTI tells of the same time; what is known of graphs
- * before their launches; and how far all is in, behind it all.
+ * Order: ranges go before the CUPTI records of the same time, facts about graphs before their
+ * launches. The message that everything up to a time was delivered goes last.
+ *
+ * Recorder thread, unless pipeline.h says "any". Memory: the pipeline's.
  */
 #include "pipeline/pipeline.h"
 
@@ -15,8 +17,8 @@
 #include "event/ring.h"
 #include "pipeline/pipeline_state.h"
 
-/* The engine of edges takes 48 bytes of its share for each event, until it is told that all up to
- * then is in; it may have to be told twice as late as it is asked for. */
+/* The edge engine uses 48 bytes of its share for each event until it is told that events up to then
+ * were delivered. This message may come up to twice as late as requested. */
 #define EVENTS_PER_DELIVERY_SHARE 512
 
 static int shows_use(const struct sl_event *ev)
@@ -56,8 +58,8 @@ int sl_pipeline_assembled(void *user, const struct sl_event *ev)
 static void take_stamped(struct sl_pipeline *p, const struct sl_event *ev)
 {
     if ((ev->flags & SL_EVF_LAUNCH) && !sl_outlet_in_window(p, ev)) {
-        /* Its GPU operation may never be recorded, between windows: the assembler must neither
-         * wait for it nor count it as lost. */
+        /* The kinds may go off before its GPU operation is recorded. The assembler must neither
+         * wait for that operation nor count it as lost. */
         struct sl_event call = *ev;
 
         call.flags &= (uint8_t)~SL_EVF_LAUNCH;
@@ -85,8 +87,8 @@ void sl_pipeline_decoded(void *user, const struct sl_event *ev)
         take_stamped(p, &real);
 }
 
-/* Of graphs that were built, before any record of their launches. A huge graph's would fill the
- * ring all at once, and rows would find no room: what is left goes next time. */
+/* Pushes the nodes of graphs that were built, before any record of their launches. A huge graph
+ * would fill the ring and leave no room for other events, so the rest waits for the next call. */
 static void take_nodes(struct sl_pipeline *p)
 {
     while (p->edges && !sl_pipeline_is_crowded(p) &&
@@ -121,7 +123,7 @@ uint64_t sl_pipeline_waiting(const struct sl_pipeline *p)
     return sl_assemble_waiting(p->assemble);
 }
 
-/* What assemble has let go since the last delivery. */
+/* Tells the writer what assemble has released since the last delivery. */
 static void deliver_rest(struct sl_pipeline *p)
 {
     if (p->told_ns < p->complete_ns && p->told_ns < sl_assemble_held_ns(p->assemble))
@@ -159,9 +161,9 @@ void sl_pipeline_without_cupti(struct sl_pipeline *p)
     sl_decode_without_library(p->decode);
 }
 
-/* ---- how far all is in ---- */
+/* ---- delivery ---- */
 
-/* Records whose absence may make another operation look like what was waited for. */
+/* Counts lost records whose absence may make a wait look as if it was for another operation. */
 static uint64_t records_lost(void)
 {
     static const enum sl_stat reasons[] = {
@@ -182,7 +184,8 @@ void sl_pipeline_kinds_on(struct sl_pipeline *p, int anew)
     const struct sl_event ev = {.kind = SL_EV_KINDS_ON, .start_ns = sl_clock_now()};
 
     if (anew && p->edges && sl_ring_push(p->ring, &ev))
-        sl_stats_add(SL_STAT_DROPPED_RING, 1); /* a loss, which has the same effect */
+        /* counted as a loss, which has the same effect on edges */
+        sl_stats_add(SL_STAT_DROPPED_RING, 1);
     p->kinds_on = 1;
 }
 
@@ -195,8 +198,8 @@ void sl_pipeline_gap(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns)
 {
     const struct sl_event ev = {.kind = SL_EV_GAP, .start_ns = from_ns, .end_ns = until_ns};
 
-    /* Whoever takes CUPTI has it for a GPU: a file of operators and ranges alone tells more than
-     * none. */
+    /* The other profiler uses the GPU. A file with only operators and ranges is better than none.
+     */
     if (!p->used)
         sl_pipeline_use(p);
     if (sl_ring_push_control(p->ring, &ev))

@@ -1,6 +1,6 @@
 /*
- * ranges.c - the user's ranges on their way: tied to calls and operations as those pass, and given
- * to the writer.
+ * ranges.c - the user's ranges in the pipeline: matched with calls and operations, and passed to
+ * the writer.
  *
  * Recorder thread. Memory: the pipeline's.
  */
@@ -11,7 +11,7 @@
 #include "event/range.h"
 #include "pipeline/pipeline_state.h"
 
-/* Rows of the user's ranges: all of them in the window. */
+/* Takes slices of ranges, which are all in the window, and marks, which may not be. */
 static void take_note(void *user, const struct sl_event *ev)
 {
     struct sl_pipeline *p = user;
@@ -25,7 +25,7 @@ static void take_note(void *user, const struct sl_event *ev)
     sl_outlet_push(p, ev);
 }
 
-/* PyTorch's name for the threads that run a backward pass. */
+/* Recognizes the threads that run backward passes by PyTorch's name for them. */
 void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev)
 {
     static const char worker[] = "pt_autograd";
@@ -38,7 +38,7 @@ void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev)
         sl_ranges_worker(p->ranges, ev->thread);
 }
 
-/* Marks, and names of rows that belong to no thread. */
+/* Takes marks, and names of tracks that are no threads. */
 void sl_pipeline_ranges_take(void *user, const struct sl_event *ev)
 {
     if (!sl_pipeline_is_meta(ev)) {
@@ -90,7 +90,7 @@ void sl_pipeline_ranges_close(struct sl_pipeline *p, uint64_t closed_ns)
     sl_pipeline_ranges_count(p);
 }
 
-/* A job without its ranges is better than none. */
+/* Without memory, the job is recorded without ranges. */
 void sl_pipeline_ranges_create(struct sl_pipeline *p)
 {
     const struct sl_config *config = p->opt.config;

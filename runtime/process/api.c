@@ -1,7 +1,7 @@
 /*
- * api.c - what the program asks of us: behind the public API.
+ * api.c - implements the public API: what the program asks of syncline.
  *
- * Entered by any thread. Memory: none; see process.c.
+ * Any thread enters. Memory: none; see process.c.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #include "process/process_impl.h"
 #include "session/peer.h"
 
-/* 0; -EAGAIN before the injection; -ENODEV for good. */
+/* 0; -EAGAIN before the injection; -ENODEV: passive for good. */
 static int is_there(void)
 {
     switch (sl_process_life()) {
@@ -28,7 +28,7 @@ static int is_there(void)
     case SL_LIFE_ARMED:
         if (getpid() == sl_process.pid)
             return 0;
-        sl_process_fork_child(); /* a bare clone() runs no handler */
+        sl_process_fork_child(); /* a bare clone() runs no fork handler */
         break;
     case SL_LIFE_PASSIVE:
         break;
@@ -48,7 +48,7 @@ int sl_process_start(void)
     if (err)
         return err;
     answer = sl_recorder_request_start(sl_process.recorder);
-    /* CUPTI may have asked for no buffer yet, though a context exists. */
+    /* A context may exist although CUPTI has not asked for a buffer yet. */
     sl_process_start_threads();
     return answer;
 }
@@ -74,8 +74,7 @@ int sl_process_take_back(void)
     return err ? err : sl_peer_end();
 }
 
-/* The same without a system call: what a child of a bare clone() leaves in its lanes is not read.
- */
+/* The same without a system call. In a child of a bare clone(), nobody reads the lanes. */
 static int is_armed(void)
 {
     switch (sl_process_life()) {
@@ -97,7 +96,7 @@ int sl_process_step(enum sl_step_source source)
     return err;
 }
 
-/* Ranges of ours have a nesting of their own: no pop of the application's NVTX ends one. */
+/* Our ranges have their own domain, so the application's NVTX pops never end them. */
 static unsigned own_domain(void)
 {
     static _Atomic unsigned domain;
@@ -198,8 +197,8 @@ static void fill_status(struct sl_status *s, int passive_now)
     s->records = sl_stats_get(SL_STAT_RECORDS);
     s->events_written = sl_stats_get(SL_STAT_EVENTS_WRITTEN);
     s->dropped = sl_process_dropped();
-    /* A fork may have caught the writer in the middle of telling its last file: the child would
-     * wait for the rest. */
+    /* A fork may have interrupted the writer while it published its last file. The child would wait
+     * forever for the rest. */
     if (sl_process.recorder && getpid() == sl_process.pid) {
         sl_recorder_get_status(sl_process.recorder, &c, s->last_file, sizeof(s->last_file));
         s->state = c.started ? public_state(c.state) : SL_STATE_ARMED;
@@ -222,7 +221,8 @@ int sl_process_status(struct sl_status *out)
 
     if (err == -EAGAIN)
         return err;
-    /* The numbers must fit; the texts behind them may be missing or shorter in an older caller. */
+    /* The caller's struct must have the numbers. An older caller may lack texts or have shorter
+     * ones. */
     if (!out || out->size < offsetof(struct sl_status, last_file))
         return -EINVAL;
     size = out->size < sizeof(full) ? out->size : sizeof(full);
@@ -231,6 +231,6 @@ int sl_process_status(struct sl_status *out)
     full.size = out->size;
     memcpy(out, &full, size);
     if (size < sizeof(full) && size > offsetof(struct sl_status, last_file))
-        ((char *)out)[size - 1] = '\0'; /* a text that is cut ends */
+        ((char *)out)[size - 1] = '\0'; /* ends a truncated text */
     return 0;
 }

@@ -1,7 +1,7 @@
 /*
- * attach.c - what a process is recorded by: CUPTI, and what the program tells itself.
+ * attach.c - attaches to CUPTI and to what the program itself reports.
  *
- * Entered by the thread that initialises CUDA, once. Memory: see process.c.
+ * Entered once, by the thread that initialises CUDA. Memory: see process.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,19 +16,19 @@
 #include "session/peer.h"
 #include "session/session.h"
 
-/* One buffer holds some 4000 records. Every thread that calls CUDA has one out, so larger ones
- * would spend the cap on threads that launch little. */
+/* One buffer holds about 4000 records. Every thread that calls CUDA holds one buffer. Larger
+ * buffers would spend the cap on threads that launch little. */
 #define BUFFER_BYTES (512u * 1024u)
-/* Threads may begin all at once, faster than the recorder makes buffers: of 8 that launched at the
- * same moment, 5 found none of 4. 8 MiB, touched beforehand. */
+/* Buffers made in advance: 8 MiB, touched beforehand. Many threads may begin at once, faster than
+ * the recorder makes buffers. Of 8 threads that launched at the same moment, 5 found no buffer when
+ * 4 were ready. */
 #define READY_BUFFERS 16
-/* CUPTI 13.3. A subscriber of 13.2 is not told of dropped records, and false sync edges come of
- * what is not known to be missing. */
+/* CUPTI 13.3. CUPTI 13.2 hides dropped records from subscribers, which causes wrong sync edges. */
 #define FIRST_TO_TELL_DROPS 130300
 
 /* ---- CUPTI ---- */
 
-/* On the recorder thread: stderr may stall, and whoever made the first call must not wait. */
+/* On the recorder thread: stderr may stall, and the thread of the first CUDA call must not wait. */
 static void say_where(void)
 {
     const struct sl_identity *who = &sl_process.identity;
@@ -41,8 +41,8 @@ static void say_where(void)
                who->folder);
 }
 
-/* The kinds of the first window go on here, before any context: it is cheap now, and nothing of the
- * window is lost. On demand only those that must never be off. */
+/* Turns on the kinds of the first window before any context exists: this is cheap now, and the
+ * window misses nothing. On demand, turns on only the kinds that must never be off. */
 static int enable_kinds(uint32_t wanted, int *filter_api)
 {
     uint32_t now = wanted, done;
@@ -53,8 +53,8 @@ static int enable_kinds(uint32_t wanted, int *filter_api)
     return done & ~(uint32_t)SL_CUPTI_NAMES || !(now & ~(uint32_t)SL_CUPTI_NAMES) ? 0 : -EIO;
 }
 
-/* Another client that has begun before us: torch.profiler gives CUPTI a clock of its own, and
- * before the first session of anybody's it has CLOCK_REALTIME. */
+/* Whether another client began before us. Before the first session of any client, CUPTI's clock is
+ * CLOCK_REALTIME; torch.profiler sets a clock of its own. */
 static int is_in_use(const struct sl_cupti_api *api)
 {
     struct sl_cupti_clock clock = {0};
@@ -63,7 +63,7 @@ static int is_in_use(const struct sl_cupti_api *api)
            sl_cupti_clock_look(&clock, api->fn.GetTimestamp) != SL_CUPTI_CLOCK_REALTIME;
 }
 
-/* Attributes before callbacks, callbacks before kinds: CUPTI demands it. */
+/* CUPTI demands this order: attributes, callbacks, kinds. */
 static int attach_to_cupti(void)
 {
     struct sl_cupti_api *api = &sl_process.cupti;
@@ -94,8 +94,8 @@ static int attach_to_cupti(void)
     return err;
 }
 
-/* NULL, or why nothing can be recorded. The older calls, which torch.profiler makes, and the newer
- * ones do not mix in one process. */
+/* Chooses the CUPTI interface. Returns NULL, or why nothing can be recorded. The older interface,
+ * which torch.profiler uses, and the newer one do not mix in one process. */
 static const char *choose_api(void)
 {
     enum sl_cupti_api_choice choice = sl_process.config.cupti_api;
@@ -106,7 +106,7 @@ static const char *choose_api(void)
         (choice == SL_CUPTI_API_AUTO && (sl_process.cupti.version < FIRST_TO_TELL_DROPS ||
                                          sl_peer_imports("cuptiActivityRegisterCallbacks"))))
         return NULL;
-    /* A dump is of records whose layout follows from CUPTI's version. */
+    /* A dump needs records whose layout follows from CUPTI's version. */
     err = sl_cupti_api_use_v2(&sl_process.cupti,
                               choice != SL_CUPTI_API_V2_WHOLE && !*sl_process.config.dump_cupti,
                               holder, sizeof(holder));
@@ -150,7 +150,7 @@ const char *sl_process_attach(const struct sl_cupti_functions *cupti)
     if (err)
         return "no memory for CUPTI's buffers: lower SYNCLINE_CUPTI_MEMORY";
     err = attach_to_cupti();
-    /* Whatever comes of it, the rest is recorded. */
+    /* If graph nodes cannot be recorded, everything else still is. */
     if (!err && sl_process.config.graph_edges)
         (void)sl_graph_nodes_start(&sl_process.cupti);
     if (err == -EBUSY || err == -ENOTSUP)

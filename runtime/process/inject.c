@@ -1,9 +1,10 @@
 /*
- * inject.c - what others call by name: the CUDA driver, the dynamic loader, and the public API.
+ * inject.c - the exported functions: for the CUDA driver, for NVTX, and the public API.
  *
- * InitializeInjection() is called by the driver inside cuInit, once, before any context, on the
- * thread that initialises CUDA. InitializeInjectionNvtx*() by NVTX, inside an application's call of
- * it, on any thread. sl_*() by any thread. Sequence only: what happens is in process.c.
+ * The driver calls InitializeInjection() once inside cuInit, before any context, on the thread that
+ * initialises CUDA. NVTX calls InitializeInjectionNvtx*() inside an NVTX call of the application,
+ * on any thread. Any thread calls sl_*(). This file only dispatches; process.c does the work. It
+ * owns no memory.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -27,7 +28,7 @@ static void after_fork_in_child(void)
     sl_process_fork_child();
 }
 
-/* Always 1, success: a profiler that cannot work must not make cuInit fail. */
+/* Always returns 1, success: a profiler that cannot work must not make cuInit fail. */
 EXPORT int InitializeInjection(void)
 {
     int saved = errno;
@@ -36,20 +37,20 @@ EXPORT int InitializeInjection(void)
         errno = saved;
         return 1;
     }
-    /* First: attaching looks at the loaded objects, and a fork() waits for such looks. */
+    /* First: attaching walks the loaded objects, and a fork() must wait for such walks. */
     if (!has_fork_handlers)
         has_fork_handlers =
             pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, after_fork_in_child) == 0;
     if (sl_process_inject()) {
-        /* Handlers run in reverse order: registered after the driver was loaded, this one runs
-         * before the driver's own. */
+        /* Exit handlers run in reverse order. This one is registered after the driver was loaded,
+         * so it runs before the driver's own. */
         atexit(sl_process_exit);
     }
     errno = saved;
     return 1;
 }
 
-/* For a process whose exit handlers did not run ours (they may be full). */
+/* For a process whose exit handlers did not run ours (their table may be full). */
 __attribute__((destructor)) static void on_unload(void)
 {
     sl_process_exit();
@@ -58,7 +59,7 @@ __attribute__((destructor)) static void on_unload(void)
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id));
 EXPORT int InitializeInjectionNvtxExtension(void *module_info);
 
-/* Called by each copy of NVTX in the process at its first use; 0: it does nothing from then on. */
+/* Each copy of NVTX in the process calls this at its first use. 0: that copy stays inactive. */
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id))
 {
     int saved = errno;
@@ -126,20 +127,20 @@ EXPORT int sl_hook_step(int source);
 EXPORT int sl_hook_groups(const char *json);
 EXPORT int sl_hook_end(void);
 
-/* The Python package's, before an end by _exit(), which no handler of ours sees. */
+/* For the Python package, before an exit by _exit(), which runs no exit handler of ours. */
 EXPORT int sl_hook_end(void)
 {
     sl_process_exit();
     return 0;
 }
 
-/* The Python package's: `distributedInfo` of the files to come. Before the injection, too. */
+/* For the Python package: `distributedInfo` of later files. Also allowed before the injection. */
 EXPORT int sl_hook_groups(const char *json)
 {
     return sl_process_refuse_secure() ? -ENODEV : sl_distributed_set(json);
 }
 
-/* The Python package's: enum sl_step_source. */
+/* For the Python package; source: enum sl_step_source. */
 EXPORT int sl_hook_step(int source)
 {
     return source == SL_STEP_LOADER || source == SL_STEP_OPTIMIZER
@@ -150,8 +151,8 @@ EXPORT int sl_hook_step(int source)
 EXPORT uint64_t sl_hook_range_begin(const char *name);
 EXPORT int sl_hook_range_end(uint64_t id);
 
-/* The Python package's: a range that its end names, since coroutines end theirs in any order. 0:
- * there is none. */
+/* For the Python package: begins a range that is ended by its number, since coroutines end their
+ * ranges in any order. 0: no range was begun. */
 EXPORT uint64_t sl_hook_range_begin(const char *name)
 {
     return sl_process_range_begin(name);
@@ -165,7 +166,7 @@ EXPORT int sl_hook_range_end(uint64_t id)
 
 EXPORT int sl_hook_ops(void);
 
-/* The Python package's: 0, or PyTorch is to tell NVTX of its operators: 1, and 2 with shapes. */
+/* For the Python package. 0: nothing; 1: PyTorch is to report operators to NVTX; 2: with shapes. */
 EXPORT int sl_hook_ops(void)
 {
     return sl_process_ops_by_strings();

@@ -1,14 +1,14 @@
 /*
  * process.c - the life cycle of syncline in one process.
  *
- * Entered by the thread that initialises CUDA (inject), by the thread whose call needs CUPTI's
- * first buffer (first use), by any thread (public API), by the thread that ends the process (exit)
- * and by the child of a fork. Owns the configuration, who we are, and CUPTI's function table;
- * everything else belongs to the recorder, which it starts. All of it is static and lives as long
- * as the process.
+ * These threads enter: the thread that initialises CUDA (inject), the thread whose call needs
+ * CUPTI's first buffer (first use), any thread (public API), the thread that ends the process
+ * (exit), and the child of a fork. This file owns the configuration, the identity and CUPTI's
+ * function table. It starts the recorder, which owns everything else. All of it is static and lives
+ * as long as the process.
  *
- * Whatever goes wrong ends in passive(): one line on stderr, a reason for sl_status(), and a host
- * that runs on.
+ * Every failure ends in passive(): one line on stderr, a reason for sl_status(), and a host that
+ * runs on.
  */
 #include "process/process.h"
 
@@ -52,13 +52,13 @@ void sl_process_start_threads(void)
         sl_process_fail("no thread could be started: the limit on threads or memory is reached");
 }
 
-/* Inside the first CUPTI callback, on an application thread: calls neither CUPTI nor CUDA. Some
- * CUPTI may make a record of each device while we are still enabling kinds: then inject() starts
- * the threads when it is done. */
+/* Runs inside the first CUPTI callback, on an application thread, so it calls neither CUPTI nor
+ * CUDA. Some CUPTI versions record each device while kinds are still being enabled. Then
+ * sl_process_inject_with() starts the threads at its end. */
 void sl_process_on_first_use(void)
 {
     atomic_store(&sl_process.used, 1);
-    /* Sequentially consistent with sl_process_inject_with(). */
+    /* Sequentially consistent with the store in sl_process_inject_with(). */
     if (atomic_load(&sl_process.life) == SL_LIFE_ARMED && getpid() == sl_process.pid)
         sl_process_start_threads();
 }
@@ -69,7 +69,7 @@ void sl_process_wake(void)
         sl_recorder_wake(sl_process.recorder);
 }
 
-/* A client begins, on a thread of the application's that will wait for us, or has left. */
+/* A peer profiler begins, and its application thread will wait for us; or the peer has left. */
 static void on_neighbour(void)
 {
     if (sl_process_life() != SL_LIFE_ARMED || getpid() != sl_process.pid) {
@@ -133,7 +133,7 @@ int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *
     return 1;
 }
 
-/* Whoever starts such a program must not choose what it loads or where it writes. Nothing has
+/* The caller of a set-id program must not choose what it loads or where it writes. Nothing has
  * begun, so nothing is undone: passive() would touch more than these two words. */
 int sl_process_refuse_secure(void)
 {
@@ -182,8 +182,7 @@ void sl_process_exit(void)
         sl_log(SL_LOG_WARN,
                "no steps of the job were seen, so no window opened (SYNCLINE_WINDOW=steps): call "
                "syncline.step(), or record by time");
-    /* What the disk or the end of the process lost has been said; more memory would not have
-     * helped. */
+    /* Losses by the disk or the exit were reported; more memory would not have prevented them. */
     dropped = sl_process_dropped() - sl_stats_get(SL_STAT_DROPPED_WRITE) -
               sl_stats_get(SL_STAT_UNDELIVERED_AT_EXIT);
     if (dropped)

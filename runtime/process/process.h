@@ -1,13 +1,14 @@
 /*
  * process.h - the life cycle: passive -> armed -> recording -> draining; owns every module.
  *
- * - sl_process_inject(), application thread inside cuInit: reads the options, finds CUPTI,
- *   registers callbacks, turns kinds on. No thread and no file yet (passive -> armed).
- * - CUPTI's first buffer request: CUDA is really in use, so the two background threads start.
- * - The recorder thread (recorder/recorder.h): window state machine, flush timer, decoding,
- *   assembly, into the ring. The writer thread (write/writer.h): from the ring to files.
- * - sl_process_exit(), exiting thread: last flush within the exit budget, closes the file.
- * - sl_process_fork_child(): passive for good; touches nothing of the parent's.
+ *   - sl_process_inject(), application thread inside cuInit: reads the options, finds CUPTI,
+ *     registers callbacks, turns kinds on. Creates no thread and no file yet (passive -> armed).
+ *   - CUPTI's first buffer request: CUDA is really in use, so the two background threads start.
+ *   - The recorder thread (recorder/recorder.h) runs the window state machine and the flush
+ *     timer, decodes and assembles events, and pushes them into the ring.
+ *   - The writer thread (write/writer.h) writes events from the ring to files.
+ *   - sl_process_exit(), exiting thread: flushes within the exit budget and closes the file.
+ *   - sl_process_fork_child(): the child stays passive and touches nothing of the parent.
  */
 #ifndef SL_PROCESS_H
 #define SL_PROCESS_H
@@ -16,24 +17,24 @@
 #include "collect/lane/step.h"
 #include "syncline/syncline.h"
 
-/* Once per process; later calls do nothing. Returns 1 when armed by this call, else 0; whatever
- * went wrong has been said and is the reason in sl_status(). */
+/* Once per process; later calls do nothing. Returns 1 if this call armed the process, else 0. A
+ * failure has been logged and is the reason in sl_status(). */
 int sl_process_inject(void);
 
-/* The same with CUPTI's functions and the environment given (tests). */
+/* Like sl_process_inject(), with given CUPTI functions and environment (tests). */
 int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *environment);
 
-/* 1: the kernel runs this process with rights that its caller may not have (AT_SECURE), which is
- * said once; nothing may be read, loaded or begun. 0: go on. Any thread; before anything else. */
+/* 1: the kernel runs this process with rights that its caller may not have (AT_SECURE). This is
+ * logged once; nothing may be read, loaded or begun. 0: go on. Any thread; called first of all. */
 int sl_process_refuse_secure(void);
 
-/* Any thread; only the first call of the process that was injected does anything. */
+/* Any thread. Only the first call does anything, and only in the process that was injected. */
 void sl_process_exit(void);
 
-/* In the child of a fork; async-signal-safe. */
+/* Called in the child of a fork; async-signal-safe. */
 void sl_process_fork_child(void);
 
-/* Behind the public API; see syncline.h for what they return. -EAGAIN before the injection. */
+/* The public API; syncline.h has the return values. -EAGAIN before the injection. */
 int sl_process_start(void);
 int sl_process_stop(void);
 int sl_process_status(struct sl_status *out);
@@ -43,7 +44,7 @@ int sl_process_take_back(void);
 int sl_process_step(enum sl_step_source source);
 int sl_process_range_push(const char *name);
 int sl_process_range_pop(void);
-uint64_t sl_process_range_begin(const char *name); /* 0: there is none */
+uint64_t sl_process_range_begin(const char *name); /* 0: no range was begun */
 void sl_process_range_end(uint64_t id);
 int sl_process_mark(const char *name);
 int sl_process_ops_by_strings(void);

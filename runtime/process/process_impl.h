@@ -1,8 +1,8 @@
 /*
- * process_impl.h - what the files of the life cycle share. Included by them alone.
+ * process_impl.h - shared by the files of the life cycle alone.
  *
- * process.c has the life of syncline in a process; attach.c what it begins with;
- * api.c what the program may ask for.
+ * process.c starts and ends syncline in a process. attach.c finds CUPTI and the program's own
+ * sources of events. api.c serves the calls of the program.
  */
 #ifndef SL_PROCESS_IMPL_H
 #define SL_PROCESS_IMPL_H
@@ -19,45 +19,46 @@
 enum sl_life {
     SL_LIFE_NOT_INJECTED,
     SL_LIFE_PREPARING, /* inside inject() */
-    SL_LIFE_ARMED,     /* or further: the recorder knows */
+    SL_LIFE_ARMED,     /* or a later state: the recorder knows which */
     SL_LIFE_PASSIVE
 };
 
 struct sl_process {
     _Atomic int life;
     _Atomic int exiting;
-    _Atomic int used;           /* CUPTI has asked for a buffer */
-    const char *_Atomic reason; /* why passive */
-    int handed_over;            /* from the start: another client has CUPTI */
-    pid_t pid; /* of the process that was injected: a child made by a bare clone() is another */
+    _Atomic int used;           /* set when CUPTI first asks for a buffer */
+    const char *_Atomic reason; /* static text: why the process is passive */
+    int handed_over;            /* another client had CUPTI from the start */
+    pid_t pid; /* the injected process; a child made by a bare clone() has another pid */
     struct sl_config config;
     struct sl_identity identity;
     struct sl_cupti_api cupti;
     struct sl_recorder *recorder;
-    char why[512]; /* what was wrong with libcupti */
+    char why[512]; /* the problem with libcupti */
 };
 
 extern struct sl_process sl_process;
 
 static inline enum sl_life sl_process_life(void)
 {
-    /* Acquire pairs with the release in inject: the recorder is there. */
+    /* Acquire pairs with the release in inject: `recorder` is set. */
     return (enum sl_life)atomic_load_explicit(&sl_process.life, memory_order_acquire);
 }
 
-/* Says why nothing is recorded, for good. `reason` is a static text. */
+/* Logs why nothing is recorded and makes the process passive. `reason` is a static text. */
 void sl_process_fail(const char *reason);
 
 void sl_process_start_threads(void);
-void sl_process_wake(void); /* the recorder, if it is there; any thread */
+void sl_process_wake(void); /* wakes the recorder, if there is one; any thread */
 
 void sl_process_on_first_use(void);
 
-uint64_t sl_process_dropped(void); /* events, for whatever reason */
+uint64_t sl_process_dropped(void); /* events dropped for any reason */
 
-/* attach.c: CUPTI, those given or NULL: the process's. NULL, or why nothing is recorded. */
+/* attach.c. Attaches to the given CUPTI functions; NULL: the process's CUPTI. Returns NULL, or why
+ * nothing is recorded. */
 const char *sl_process_attach(const struct sl_cupti_functions *cupti);
-/* What the program tells itself: ranges, operators, lines of its source. */
+/* Attaches to what the program itself reports: ranges, operators, source lines. */
 void sl_process_attach_program(void);
 
 #endif
