@@ -1,5 +1,5 @@
 /*
- * source.c - the table of sources, and what connects two of them.
+ * source.c - the table of sources, and the connections between two of them.
  *
  * Threads: see source.h. Memory: the setup is kept here, static; readers are mapped at creation.
  */
@@ -25,7 +25,7 @@
 #include "collect/torch/ops.h"
 #include "collect/torch/ops_read.h"
 
-/* A row: NULL where there is nothing to do. */
+/* An entry of the table; NULL: the source has nothing to do there. */
 struct source {
     const char *name;
     void (*attach)(const struct sl_source_setup *setup);
@@ -33,12 +33,12 @@ struct source {
     void (*rescan)(const struct sl_source_setup *setup);
     void (*enable)(const struct sl_source_setup *setup, int on);
     void (*stop)(void);
-    /* A reader: 0 and *reader (NULL: not wanted), or -ENOMEM. */
+    /* Creates a reader: 0 and *reader (NULL: not wanted), or -ENOMEM. */
     int (*open)(void **reader, const struct sl_source_reading *reading);
     void (*close)(void *reader);
     void (*begin)(void *reader); /* before the lanes are read */
     void (*read)(void *reader, uint32_t thread, const struct sl_lane_record *record, uint64_t ns);
-    void (*done)(void *reader); /* behind them */
+    void (*done)(void *reader); /* after they were read */
     void (*count)(const void *reader, struct sl_source_lost *lost);
 };
 
@@ -55,8 +55,8 @@ void sl_sources_prepare(const struct sl_config *config)
                "unless NVTX_INJECTION64_PATH names this library");
 }
 
-/* Lanes and names serve sl_range_push() and steps too. A job without its ranges is better than
- * none. */
+/* Lanes and names serve sl_range_push() and steps too. Without memory for them, the job is still
+ * recorded, without its ranges. */
 static void attach_nvtx(const struct sl_source_setup *setup)
 {
     int err;
@@ -92,7 +92,7 @@ int sl_sources_on_nvtx_extension(void *module_info)
     return sl_nvtx_attach_extension(module_info);
 }
 
-/* The reader's own kinds of names are NVTX's. */
+/* Adapts the reader, whose names have NVTX's own kinds. */
 struct nvtx_reader {
     struct sl_nvtx_read *read;
     struct sl_source_reading to;
@@ -170,8 +170,7 @@ static void count_nvtx(const void *reader, struct sl_source_lost *lost)
 
 /* ---- PyTorch ---- */
 
-/* A PyTorch that is loaded later is found by a rescan; looking now means that operators are
- * recorded from this one on. */
+/* A rescan finds a PyTorch that is loaded later. Looking now records operators from now on. */
 static void attach_torch(const struct sl_source_setup *setup)
 {
     sl_graph_nodes_on_made(sl_torch_ops_node);
@@ -182,7 +181,7 @@ static void attach_torch(const struct sl_source_setup *setup)
 
 static void rescan_torch(const struct sl_source_setup *setup)
 {
-    /* Without an observer the Python package brings the operators: it has another look. */
+    /* Without an observer the Python package provides the operators, so it looks again. */
     if (sl_torch_ops_attach(setup->config->ops, setup->config->home) && setup->config->python)
         sl_python_boot_again(setup->config->home);
 }
@@ -257,7 +256,7 @@ static void attach_python(const struct sl_source_setup *setup)
                              "waits have no source lines");
 }
 
-/* The interpreter may not be there yet: a window that opens asks again. */
+/* The interpreter may not exist yet: each window that opens tries again. */
 static void boot_python(const struct sl_source_setup *setup)
 {
     if (setup->config->python)
@@ -272,7 +271,7 @@ static void enable_python(const struct sl_source_setup *setup, int on)
 
 /* ---- the table ---- */
 
-/* Attached in this order: lanes first, then the reader of Python's lines, then PyTorch, whose
+/* Attached in this order: lanes first, then the reader of Python lines, then PyTorch, whose
  * operators have lines. */
 static const struct source sources[] = {
     {

@@ -1,8 +1,7 @@
 /*
- * api.c - calling CUPTI: its function table, its errors, its kinds.
+ * api.c - calls CUPTI: its function table, its errors, its kinds.
  *
- * Threads: as api.h says. Owns the flags that make each failure one line; the library stays
- * loaded for good.
+ * Threads: as api.h says. Memory: flags that log each failure once. The library stays loaded.
  */
 #include "collect/cupti/api.h"
 
@@ -26,7 +25,7 @@
 struct function {
     const char *name; /* without "cupti" */
     size_t offset;    /* in struct sl_cupti_functions */
-    int required;     /* nothing can be recorded without it */
+    int required;     /* without it nothing can be recorded */
     const char *consequence;
     int *said;
 };
@@ -69,7 +68,7 @@ static const struct function functions[] = {
 
 #define FUNCTIONS (sizeof functions / sizeof *functions)
 
-/* The kinds of each set; the first of a set is the one that matters. */
+/* The kinds of each set. The set's first kind decides whether the set is on. */
 static const struct kind {
     uint32_t set;
     int kind;
@@ -183,7 +182,7 @@ static void **slot_of(struct sl_cupti_functions *fn, const struct function *f)
     return (void **)((char *)fn + f->offset);
 }
 
-/* Everything that must be there, and a version that we know. 0 or -ENOTSUP with `why`. */
+/* Checks for all required functions and a supported version. 0 or -ENOTSUP with `why`. */
 static int examine(struct sl_cupti_api *api, char *why, size_t why_size)
 {
     for (size_t i = 0; i < FUNCTIONS; i++) {
@@ -225,8 +224,8 @@ int sl_cupti_api_open(struct sl_cupti_api *api, char *why, size_t why_size)
     int err;
 
     *api = (struct sl_cupti_api){0};
-    /* Without a driver CUPTI 13.2 never returns from its first call (it recurses until the stack
-     * is gone), and 13.3 and later fail in it. */
+    /* Without a driver, CUPTI 13.2 never returns from its first call: it recurses until the stack
+     * is used up. 13.3 and later fail in that call. */
     if (!sl_loader_open("libcuda.so.1", RTLD_LAZY)) {
         snprintf(why, why_size, "there is no NVIDIA driver here (libcuda.so.1)");
         return -ENOENT;
@@ -263,7 +262,7 @@ int sl_cupti_api_adopt(struct sl_cupti_api *api, const struct sl_cupti_functions
     return examine(api, why, sizeof why);
 }
 
-/* Callback ids that this version knows. */
+/* Number of callback ids in this version. */
 static uint32_t callbacks_of(const struct sl_cupti_api *api, enum sl_event_kind domain)
 {
     for (unsigned i = sl_cupti_tables_layout_count; i-- > 0;) {
@@ -282,8 +281,9 @@ static void turn_off(int (*set)(uint32_t, uint8_t), enum sl_event_kind domain, u
             set(cbid, 0);
 }
 
-/* Turns the wanted calls of a domain on or off, one by one. 0: on, all of them; off, any. One that
- * failed to come on would be missing: then none is on, and the whole kind is to be. */
+/* Turns the wanted calls of a domain on or off, one by one. 0: all are on, or at least one was
+ * turned off. If a call cannot be turned on, all are turned off again and the caller enables the
+ * whole kind. */
 static int set_calls(const struct sl_cupti_api *api, enum sl_event_kind domain, uint8_t enable)
 {
     int (*set)(uint32_t, uint8_t) = domain == SL_EV_RUNTIME ? api->fn.ActivityEnableRuntimeApi
@@ -321,10 +321,10 @@ static int set_kind(const struct sl_cupti_api *api, const struct kind *k, int en
                   k->said, enable ? "ActivityEnable" : "ActivityDisable", argument, consequence);
 }
 
-/* The kind with the wanted calls in one list. 0 if it took it. */
+/* Enables the kind with one list of the wanted calls. 0: CUPTI accepted the list. */
 static int enable_listed(struct sl_cupti_api *api, const struct kind *k)
 {
-    static uint32_t wanted[2][MOST_CALLS]; /* it is not said whether CUPTI copies them */
+    static uint32_t wanted[2][MOST_CALLS]; /* not documented whether CUPTI copies them */
     enum sl_event_kind domain = domain_of(k);
     uint32_t count = callbacks_of(api, domain), *list = wanted[domain == SL_EV_DRIVER];
     size_t n = 0;
@@ -335,7 +335,7 @@ static int enable_listed(struct sl_cupti_api *api, const struct kind *k)
         if (sl_call_name_is_wanted(domain, cbid))
             list[n++] = cbid;
     if (api->fn.ActivityEnableCalls(k->kind, list, n) != SL_CUPTI_SUCCESS)
-        return -EIO; /* tried again as a whole kind, which says what is wrong */
+        return -EIO; /* tried again as a whole kind, which logs the reason */
     api->listed |= k->set;
     return 0;
 }
@@ -386,7 +386,7 @@ uint32_t sl_cupti_enable(struct sl_cupti_api *api, uint32_t set, int all_api, in
         if (!(set & k->set))
             continue;
         result = is_calls(k) ? enable_calls(api, k, all_api) : set_kind(api, k, 1);
-        if (result == 0 && !(tried & k->set)) /* the first of its set decides */
+        if (result == 0 && !(tried & k->set)) /* the first kind of its set decides */
             done |= k->set;
         tried |= k->set;
     }
@@ -407,7 +407,7 @@ uint32_t sl_cupti_disable(struct sl_cupti_api *api, uint32_t set)
     return done;
 }
 
-/* An attribute of one byte. 0 with its value; -errno. */
+/* Reads an attribute of one byte. 0 with its value; -errno. */
 static int get_flag(const struct sl_cupti_api *api, int attribute, uint8_t *value)
 {
     size_t size = sizeof *value;
@@ -444,9 +444,9 @@ static void set_attributes(struct sl_cupti_api *api)
         api->zeroed = 0;
     set_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 1);
     set_thread_ids(api, SL_CUPTI_THREAD_ID_TYPE_SYSTEM);
-    /* Buffers per thread stay as CUPTI has it, which torch.profiler changes at its end. The
-     * device-side pool stays, too (up to 250 buffers of 3.2 MB on the GPU): a limit of 8 gave bad
-     * timestamps after 900 k records, and no higher one has been measured. */
+    /* Buffers per thread stay as CUPTI has them; torch.profiler changes that setting at its end.
+     * The device-side pool stays, too (up to 250 buffers of 3.2 MB on the GPU): a limit of 8 gave
+     * bad timestamps after 900 k records, and no higher limit has been measured. */
     if (api->version >= PER_THREAD_VERSION &&
         get_flag(api, SL_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, &api->per_thread) == 0) {
         if (!api->has_per_thread)

@@ -1,18 +1,18 @@
 /*
- * buffer.c - the pool of activity buffers and their way back.
+ * buffer.c - the pool of CUPTI buffers: lends them to CUPTI and takes them back.
  *
- * Entered by: any application thread and CUPTI's own (request, complete), the collector (take,
- * recycle, refill). One address range of `cap_bytes` holds all buffers, so a pointer tells its
- * buffer by arithmetic and a stranger's pointer is known without touching it. Pages take memory
- * when the collector prepares them, or when CUPTI first writes to them in a burst that found none
- * ready; nothing is given back before sl_cupti_pool_reset().
+ * Threads: any application thread and CUPTI's own (request, complete), the recorder thread (take,
+ * recycle, refill). One address range of `cap_bytes` holds all buffers. So arithmetic turns a
+ * pointer into its buffer, and a pointer that is not ours is recognised without touching it. Pages
+ * take memory when the recorder thread prepares them, or when CUPTI first writes to them in a burst
+ * that found no ready buffer. No memory is freed before sl_cupti_pool_reset().
  *
  * Two lists, both lock-free:
- *   ready      popped by requests, pushed by the collector. Buffers come round again, so the head
- *              carries a tag that grows with each change (else a slow popper could install a stale
- *              `next`: the ABA problem). The `next` indices are atomics of their own, because a
- *              slow popper may read one that is being rewritten; its tag check then fails.
- *   completed  pushed by completions, taken whole by the collector: no tag needed.
+ *   ready      popped by requests, pushed by the recorder thread. Buffers come round again, so the
+ *              head carries a tag that grows with each change. Without it a slow popper could
+ *              install a stale `next` (the ABA problem). The `next` indices are atomics of their
+ *              own: a slow popper may read one that is being rewritten; its tag check then fails.
+ *   completed  pushed by completions, taken whole by the recorder thread: no tag needed.
  */
 #include "collect/cupti/buffer.h"
 
@@ -34,14 +34,14 @@ enum state {
     UNUSED, /* no memory yet */
     READY,
     OUT,       /* CUPTI holds it */
-    COMPLETED, /* and has given it back: on the list, or about to be */
-    BACK       /* taken */
+    COMPLETED, /* CUPTI has returned it: on the list, or about to be */
+    BACK       /* the recorder thread has taken it */
 };
 
 struct slot {
     struct sl_cupti_buffer buffer;
     _Atomic uint32_t next_ready;
-    _Atomic uint64_t turn; /* of its last request */
+    _Atomic uint64_t turn; /* number of its last request */
     _Atomic int state;
 };
 
@@ -60,17 +60,17 @@ static struct {
     _Atomic uint64_t ready; /* tag << 32 | slot */
     struct sl_cupti_buffer *_Atomic completed;
     _Atomic uint32_t ready_count, completed_count, out, discards, starved;
-    _Atomic uint64_t turn; /* requests served so far */
+    _Atomic uint64_t turn; /* number of requests served so far */
     _Atomic int passive, used;
 
-    _Atomic uint32_t prepared; /* slots that were ever used: 0 .. prepared - 1 */
+    _Atomic uint32_t prepared; /* slots 0 .. prepared - 1 were used at some time */
 
-    /* collector */
+    /* recorder thread */
     uint32_t ready_goal;
     _Atomic size_t mapped_bytes;
 } pool;
 
-/* Written by CUPTI at will, by several threads at once, and read by nobody. */
+/* Written by CUPTI at will, by several threads at once. Nobody reads it. */
 static uint8_t discard[DISCARD_BYTES] __attribute__((aligned(64)));
 
 static void push_ready(uint32_t index)
@@ -124,8 +124,8 @@ static struct slot *take_fresh(void)
     return s;
 }
 
-/* Makes one more buffer ready. The pages are touched here, so that no application thread takes the
- * page faults. 0 at the cap. */
+/* Makes one more buffer ready. Touches the pages, so that no application thread takes the faults. 0
+ * at the cap. */
 static int prepare_one(void)
 {
     struct slot *s = take_fresh();
@@ -200,14 +200,14 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
             s = pop_ready();
         if (!s) {
             /* A burst, or more threads than ready buffers. A buffer whose page faults this thread
-             * takes as it writes is better than lost records. */
+             * takes is better than lost records. */
             if (pool.base)
                 s = take_fresh();
             if (!s) {
                 sl_stats_add(SL_STAT_DROPPED_NO_BUFFER, 1);
                 atomic_fetch_add_explicit(&pool.discards, 1, memory_order_relaxed);
             }
-            /* Only the first of a row wakes: the collector comes once for all of them. */
+            /* Only the first request of a series wakes: the recorder thread serves all of them. */
             if (atomic_fetch_add_explicit(&pool.starved, 1, memory_order_relaxed) == 0 && pool.wake)
                 pool.wake();
         }
@@ -217,8 +217,8 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
         uint64_t turn;
 
         atomic_store_explicit(&s->state, OUT, memory_order_relaxed);
-        /* Release pairs with the acquire in sl_cupti_pool_turn(): whoever knows the number finds
-         * the buffer out, with its last number at most. */
+        /* Release pairs with the acquire in sl_cupti_pool_turn(): a thread that knows the number
+         * sees the buffer as out, with at most its last number. */
         turn = atomic_fetch_add_explicit(&pool.turn, 1, memory_order_release) + 1;
         atomic_store_explicit(&s->turn, turn, memory_order_relaxed);
         *buffer = s->buffer.data;
@@ -229,7 +229,7 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
     }
 }
 
-/* The slot of a pointer that we gave out; NULL for a stranger's and for one that is not out. */
+/* The slot of a buffer that CUPTI holds; NULL: the pointer is not ours, or it is not out. */
 static struct slot *slot_of(const uint8_t *buffer)
 {
     uintptr_t offset = (uintptr_t)buffer - (uintptr_t)pool.base;
@@ -240,7 +240,7 @@ static struct slot *slot_of(const uint8_t *buffer)
         offset / pool.buffer_bytes >= pool.slots)
         return NULL;
     s = &pool.slot[offset / pool.buffer_bytes];
-    /* Whoever wins this owns the slot: a second completion of the same buffer changes nothing. */
+    /* Only one thread wins this exchange: a second completion of a buffer does nothing. */
     if (!atomic_compare_exchange_strong_explicit(&s->state, &expected, COMPLETED,
                                                  memory_order_relaxed, memory_order_relaxed))
         return NULL;
@@ -290,7 +290,7 @@ void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, siz
     } while (!atomic_compare_exchange_weak_explicit(&pool.completed, &head, &s->buffer,
                                                     memory_order_release, memory_order_relaxed));
     atomic_fetch_sub_explicit(&pool.out, 1, memory_order_relaxed);
-    /* At the crossing alone: a futex wake for every buffer would cost more than all the rest. */
+    /* Only at the crossing: a futex wake for every buffer would cost more than all the rest. */
     if (waiting == pool.slots / 4 + 1 && pool.wake)
         pool.wake();
 }
@@ -329,7 +329,7 @@ void sl_cupti_pool_refill(void)
 {
     if (!pool.base)
         return;
-    /* Requests went unserved since the last time: the process has more threads than ready
+    /* Requests found no ready buffer since the last time: the process has more threads than ready
      * buffers, so keep twice as many. */
     if (atomic_exchange_explicit(&pool.starved, 0, memory_order_relaxed) > 0)
         pool.ready_goal = pool.ready_goal < pool.slots / 2 ? pool.ready_goal * 2 + 1 : pool.slots;
@@ -371,8 +371,8 @@ static unsigned count(uint64_t turn, enum state first, enum state last)
     return found;
 }
 
-/* Until the collector has it: CUPTI's thread may stand still on its way to the list. Relaxed is
- * enough: only sl_cupti_pool_take(), on the collector's thread, makes one back. */
+/* Missing until the recorder thread has the buffer: CUPTI's thread may stop before it reaches the
+ * list. Relaxed is enough: only sl_cupti_pool_take(), on that thread, takes one. */
 unsigned sl_cupti_pool_missing(uint64_t turn)
 {
     return count(turn, OUT, COMPLETED);

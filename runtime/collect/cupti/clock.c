@@ -1,7 +1,7 @@
 /*
- * clock.c - which clock CUPTI's records are stamped with, and what that is in ours.
+ * clock.c - finds out which clock stamps CUPTI records, and converts stamps to our clock.
  *
- * Entered by the collector. Owns nothing.
+ * Threads: the recorder thread. Memory: none.
  */
 #include "collect/cupti/clock.h"
 
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 
 #define LOOKS 3
-/* A clock that is further off than this is not CLOCK_REALTIME. */
+/* A clock that differs from ours by more is not CLOCK_REALTIME. */
 #define OFF_NS 1000000
 /* Records may be older than the first look, and the wall clock may be set. */
 #define SLACK_NS 3600000000000ull
@@ -27,7 +27,7 @@ static int offset(void *user, uint64_t *stamp)
     return get(stamp);
 }
 
-/* Ticks are known by lying between two readings of the counter. */
+/* A stamp in ticks lies between two readings of the counter. */
 static int is_ticks(int (*get)(uint64_t *stamp))
 {
     uint64_t before = sl_clock_ticks(), stamp, after;
@@ -47,8 +47,8 @@ static void make_line(void)
         sl_clock_calibrate();
 }
 
-/* Set, the wall clock takes CUPTI's with it, and ours at its next calibration only: an offset
- * between the two is believed once ours has followed. */
+/* If the wall clock is set, CUPTI's clock follows at once, ours only at its next calibration. So an
+ * offset between the two counts only after ours has followed. */
 static void measure(struct sl_cupti_clock *clock, int (*get)(uint64_t *stamp))
 {
     sl_clock_follow();
@@ -64,7 +64,7 @@ enum sl_cupti_clock_domain sl_cupti_clock_look(struct sl_cupti_clock *clock,
     clock->last_ns = sl_clock_now();
     if (!clock->first_ns)
         clock->first_ns = clock->last_ns;
-    if (clock->uncertainty_ns == UINT64_MAX) { /* no answer: it may be ticks */
+    if (clock->uncertainty_ns == UINT64_MAX) { /* no answer: the clock may be ticks */
         clock->is_mixed = 1;
         make_line();
         return clock->domain;

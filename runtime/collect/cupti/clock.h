@@ -1,12 +1,12 @@
 /*
- * clock.h - which clock CUPTI's records are stamped with, and what that is in ours.
+ * clock.h - finds out which clock stamps CUPTI records, and converts stamps to our clock.
  *
- * CUPTI's own clock is CLOCK_REALTIME. Another client of the process may give it a different one,
- * for good: torch.profiler has it read the tick counter (TSC). Records that were made before keep
- * the clock of that time, and one buffer may hold both, so each stamp is judged by itself: the two
- * clocks are decades apart, and only stamps that can be of this process are believed.
+ * CUPTI stamps records with CLOCK_REALTIME by default. Another client of the process may replace
+ * that clock for good: torch.profiler makes CUPTI read the tick counter (TSC). Earlier records keep
+ * the earlier clock, and one buffer may hold both. So each stamp is judged separately: the two
+ * clocks are decades apart, and only stamps within the life of this process are accepted.
  *
- * Threads: one, the collector (at injection, the injecting one). Owned by the caller.
+ * Threads: the recorder thread (at injection, the injecting thread). Memory: the caller's.
  */
 #ifndef SL_CUPTI_CLOCK_H
 #define SL_CUPTI_CLOCK_H
@@ -20,21 +20,21 @@ enum sl_cupti_clock_domain {
 };
 
 struct sl_cupti_clock {
-    enum sl_cupti_clock_domain domain; /* of records made now, at the last look */
-    int is_mixed; /* it has been ticks, or may have been: stamps must be judged one by one */
-    uint64_t first_ns, last_ns; /* of the first and the last look, CLOCK_REALTIME */
-    int64_t offset_ns;          /* CUPTI's clock minus ours, and half of the bracket */
+    enum sl_cupti_clock_domain domain; /* clock of new records, as of the last look */
+    int is_mixed; /* CUPTI has used ticks, or may have: each stamp must be judged separately */
+    uint64_t first_ns, last_ns; /* times of the first and the last look, CLOCK_REALTIME */
+    int64_t offset_ns;          /* CUPTI's clock minus ours, and half of the bracket around it */
     uint64_t uncertainty_ns;
 };
 
-/* Looks at CUPTI's clock between two looks at ours. Returns the domain. On the thread that
- * calibrates our clock. */
+/* Reads CUPTI's clock between two reads of ours. Returns the domain. On the thread that calibrates
+ * our clock. */
 enum sl_cupti_clock_domain sl_cupti_clock_look(struct sl_cupti_clock *clock,
                                                int (*get)(uint64_t *stamp));
 
-/* Turns a record's stamp into CLOCK_REALTIME; 0 stays 0 (no time), and those of a clock that is not
- * known stay as they are until ticks have been seen. 0; -ERANGE: neither clock gives such a stamp
- * in the life of this process. */
+/* Converts a record's stamp to CLOCK_REALTIME. 0 stays 0 (no time). Stamps of an unknown clock stay
+ * unchanged until ticks have been seen. 0; -ERANGE: on neither clock is the stamp in this process's
+ * life. */
 int sl_cupti_clock_to_real(const struct sl_cupti_clock *clock, uint64_t *stamp);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * cuda_facts.c - what CUDA says of itself and of its GPUs, asked of the libraries in the process.
+ * cuda_facts.c - queries CUDA's versions and GPU facts from the libraries in the process.
  *
- * Entered by the threads that the header names. Owns nothing: CUDA's libraries are only ever looked
- * up (RTLD_NOLOAD), never loaded by us.
+ * Threads: those that the header names. Memory: none. CUDA's libraries are only looked up
+ * (RTLD_NOLOAD), never loaded by us.
  */
 #include "collect/cupti/cuda_facts.h"
 
@@ -75,7 +75,7 @@ int sl_cuda_facts_device(uint32_t ordinal, struct sl_device *out)
     facts.core_clock_khz = ask(&d, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
     if (facts.warp_size)
         facts.max_warps_per_sm = facts.max_threads_per_sm / facts.warp_size;
-    /* Two transfers a clock, bus width in bits. */
+    /* Two transfers per clock; bus width in bits. */
     facts.memory_bandwidth_kbps =
         2ull * ask(&d, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
         (ask(&d, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8);

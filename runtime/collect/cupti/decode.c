@@ -1,13 +1,13 @@
 /*
- * decode.c - versioned CUPTI records -> events: the walk through a buffer.
+ * decode.c - turns CUPTI records of any supported version into events: walks through a buffer.
  *
  * Entered by the collector. Owns its own small state. What a record of each kind becomes is in
  * decode_gpu.c (operations), decode_cpu.c (calls, waits, overhead) and decode_object.c (devices,
  * contexts, streams, names).
  *
- * Nothing in a buffer is trusted: sizes are checked against its end, times against each other,
- * and a text's address is probed before it is read for the first time. CUPTI has been seen to
- * deliver cut buffers, and a second tool in the process can scribble over ours.
+ * Nothing in a buffer is trusted. Sizes are checked against its end, and times against each other.
+ * A text's address is probed before it is read for the first time. CUPTI has been seen to deliver
+ * truncated buffers, and a second tool in the process can overwrite ours.
  */
 #include "collect/cupti/decode.h"
 
@@ -81,7 +81,7 @@ void sl_decode_set_layout(struct sl_decode *d, const struct sl_cupti_layout *lay
     d->unreadable = layout ? kinds_without_family(layout) : 0;
 }
 
-/* One record of `size` bytes. Returns 0, or -1 when it cannot be true. */
+/* Decodes one record that is wholly inside the buffer. 0, or -1: its values are impossible. */
 static int decode_record(struct sl_decode *d, const uint8_t *record, uint32_t kind)
 {
     if (d->unreadable & UINT64_C(1) << kind) {
@@ -122,8 +122,8 @@ static int decode_record(struct sl_decode *d, const uint8_t *record, uint32_t ki
     }
 }
 
-/* Offset of the record behind the one at `at` (`at` itself: the first), by the library's own
- * stepping. Negative: no more; `*damaged` says that this is not the regular end. */
+/* Offset of the record after `last` (NULL: of the first), by the library's own stepping. Negative:
+ * no more records; `*damaged` is set unless this is the regular end. */
 static ptrdiff_t next_by_library(const struct sl_decode *d, const uint8_t *buffer, size_t valid,
                                  const uint8_t *last, int *damaged)
 {
@@ -196,7 +196,7 @@ void sl_decode_without_library(struct sl_decode *d)
     d->opt.get_next_record = NULL;
 }
 
-/* The race with CUPTI, which writes, is meant: a word is there, or not there. */
+/* The race with CUPTI, which is writing, is intended: a word is there, or not yet. */
 __attribute__((no_sanitize("thread"))) static uint32_t peek(const uint8_t *at)
 {
     typedef uint32_t __attribute__((aligned(1), may_alias)) word;
@@ -204,10 +204,10 @@ __attribute__((no_sanitize("thread"))) static uint32_t peek(const uint8_t *at)
     return *(const volatile word *)at;
 }
 
-/* The record's `end`, where this layout has such records. */
+/* The record's `end`, if this layout has the family. */
 #define END_OF(family, record) ((family) ? (record) + (family)->end : NULL)
 
-/* NULL: the record is none of an operation's. */
+/* NULL: the record is not a GPU operation. */
 static const uint8_t *end_of(const struct sl_cupti_layout *layout, uint32_t kind,
                              const uint8_t *record)
 {

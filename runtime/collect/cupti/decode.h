@@ -1,12 +1,12 @@
 /*
- * decode.h - versioned CUPTI records -> events.
+ * decode.h - turns CUPTI records of any supported version into events.
  *
- * Record layouts differ between CUPTI versions; offsets come from the generated tables.c,
- * chosen by the library's version (for one newer than the table: the newest known layout, and the
- * library's own GetNextRecord to step from record to record).
+ * Record layouts differ between CUPTI versions; the library's version selects offsets in the
+ * generated tables.c. For a library newer than the tables, the newest known layout is used, and the
+ * library's own GetNextRecord steps from record to record.
  *
- * Threads: the collector. Owns nothing but its own small state; names and shapes go into the tables
- * given at creation.
+ * Threads: the recorder thread, except where a function says otherwise. Memory: its own small
+ * state. Names and shapes go into tables of the caller.
  */
 #ifndef SL_CUPTI_DECODE_H
 #define SL_CUPTI_DECODE_H
@@ -26,18 +26,18 @@ typedef void (*sl_decode_sink_fn)(void *user, const struct sl_event *ev);
 
 struct sl_decode_options {
     uint32_t version; /* cuptiGetVersion */
-    /* NULL: records are walked by the sizes in the table */
+    /* NULL: record sizes come from the table */
     int (*get_next_record)(uint8_t *buffer, size_t valid, void **record);
-    /* Whether the bytes at an address can be read, asked before a text there is read for the first
-     * time; NULL: the kernel is asked (tests have their own idea) */
+    /* Says whether the bytes at an address can be read; called before a text is read for the first
+     * time. NULL: ask the kernel (tests pass their own function) */
     int (*can_read)(uintptr_t address);
-    int filter_api; /* leave out calls that are not in the generated filter (SYNCLINE_API=default
-                       on a library without the per-call filter) */
+    int filter_api; /* skip calls outside the generated filter (SYNCLINE_API=default on a library
+                       without the per-call filter) */
     struct sl_intern *intern;
     struct sl_shape_table *shapes;
     struct sl_device_table *devices;
-    /* Facts of device 0, 1, 2..., asked when a row names a new one, until it fails
-     * (sl_cuda_facts_device). NULL: nobody knows. */
+    /* Facts of device 0, 1, 2..., queried when a record names a new device, until the query fails
+     * (sl_cuda_facts_device). NULL: no facts. */
     int (*query_device)(uint32_t device, struct sl_device *out);
 };
 
@@ -45,26 +45,26 @@ struct sl_decode_options {
 int sl_decode_create(struct sl_decode **out, const struct sl_decode_options *opt);
 void sl_decode_destroy(struct sl_decode *d);
 
-/* One completed buffer. Calls `sink` for each event, in record order (but waits in a context that
- * was not seen yet, which may come with a later buffer or sl_decode_settle()); first sightings of a
- * thread, context, stream or device give SL_EV_META_* events before the row that needs them.
- * Damaged records end the buffer and are counted. Returns the number of records seen. */
+/* Decodes one completed buffer. Calls `sink` for each event in record order. Exception: a wait in a
+ * context that is not known yet is held until a later buffer or sl_decode_settle(). The first
+ * record of a thread, context, stream or device gives SL_EV_META_* events before its own event. A
+ * damaged record ends the buffer and is counted. Returns the number of records seen. */
 size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid,
                         sl_decode_sink_fn sink, void *user);
 
-/* How the records of the next buffers lie, which are then stepped over by its sizes; a family that
- * it does not have is stepped over whole. NULL, and at first: as in the library's version. */
+/* Sets the layout of the next buffers, whose sizes then step from record to record. Kinds that the
+ * layout lacks are skipped. NULL, and initially: the layout of the library's version. */
 void sl_decode_set_layout(struct sl_decode *d, const struct sl_cupti_layout *layout);
 
-/* All that ended at or before `complete_ns` was in the buffers so far: waits that are held because
- * their context was not seen go to the sink. */
+/* Every operation that ended at or before `complete_ns` was in the buffers so far: held waits up to
+ * then go to the sink, although their context is unknown. */
 void sl_decode_settle(struct sl_decode *d, uint64_t complete_ns, sl_decode_sink_fn sink,
                       void *user);
 
-/* Never again calls CUPTI: records are stepped over by the table's sizes alone. */
+/* Stops calling CUPTI for good: only the table's sizes step from record to record. */
 void sl_decode_without_library(struct sl_decode *d);
 
-/* What is known otherwise than from records: a thread that has rows; the name of a thing. */
+/* Facts that do not come from CUPTI records: a thread has events; an object has a name. */
 enum sl_decode_object {
     SL_DECODE_THREAD,
     SL_DECODE_DEVICE,
@@ -76,13 +76,13 @@ void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
 void sl_decode_describe(struct sl_decode *d, enum sl_decode_object object, uint32_t id,
                         uint32_t within, uint32_t name, sl_decode_sink_fn sink, void *user);
 
-/* What stands in a buffer that CUPTI has not given back, up to where nothing was written (it was
- * handed out zeroed), or to a record whose size is not known. CUPTI may be writing: the numbers are
- * those of a moment. Any thread. */
+/* Counts records in a buffer that CUPTI still holds. It stops where nothing was written (buffers
+ * are lent zeroed), or at a record of unknown size. CUPTI may be writing meanwhile, so the numbers
+ * are a snapshot. Any thread. */
 struct sl_decode_held {
     size_t records;
-    size_t of_use;     /* those that are not about the devices, the threads or CUPTI's own costs */
-    size_t unfinished; /* operations without an end, and launches whose operation is not there */
+    size_t of_use;     /* records other than those about devices, threads and CUPTI overhead */
+    size_t unfinished; /* operations without an end; launches without their operation */
 };
 void sl_decode_look(const struct sl_cupti_layout *layout, const uint8_t *buffer, size_t size,
                     struct sl_decode_held *add_to);

@@ -1,7 +1,7 @@
 /*
- * decode_cpu.c - records of the host's side: calls, waits, event records, CUPTI's own cost.
+ * decode_cpu.c - decodes CPU-side records: calls, waits, CUDA event records, CUPTI's overhead.
  *
- * Entered by the collector.
+ * Threads: the recorder thread. Memory: the decoder's.
  */
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 
 #define INVALID_VALUE UINT32_MAX /* CUPTI_SYNCHRONIZATION_INVALID_VALUE */
 
-/* Names of callback ids that the table does not have say at least which they are. */
+/* Callback ids outside the table get a name with their number. */
 static uint32_t call_name(struct sl_decode *d, enum sl_event_kind domain, uint32_t cbid)
 {
     uint32_t once = 0, *names = domain == SL_EV_RUNTIME ? d->runtime_name : d->driver_name;
@@ -63,7 +63,7 @@ static uint32_t valid_or_zero(uint32_t value)
     return value == INVALID_VALUE ? 0 : value;
 }
 
-/* The 64-bit id is invalid as 32 or as 64 bits of ones, depending on the version. */
+/* An invalid 64-bit id is 32 or 64 one bits, depending on the version. */
 static uint64_t sync_id(uint64_t value)
 {
     return value == INVALID_VALUE || value == UINT64_MAX ? 0 : value;
@@ -117,7 +117,7 @@ int sl_decode_cuda_event(struct sl_decode *d, const uint8_t *record)
     return 0;
 }
 
-/* In libkineto's words, which readers know. */
+/* In libkineto's words, which trace readers know. */
 static const char *overhead_text(uint32_t type)
 {
     switch (type) {
@@ -148,7 +148,7 @@ int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
 {
     const struct sl_cupti_overhead_layout *at = d->layout->overhead;
     uint32_t type = sl_load32(record + at->type), once = 0;
-    /* CUPTI's own are numbered in the upper half, the driver's in the lower */
+    /* CUPTI's own types are numbered in the upper half, the driver's in the lower */
     uint32_t place = type >> 16 ? (type >> 16) + 1 : type;
     struct sl_event ev = {
         .kind = SL_EV_OVERHEAD,
@@ -160,7 +160,7 @@ int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
         return -1;
     if (!d->asked_early)
         sl_decode_ask_early(d);
-    /* User-defined records do not say whose it is: of something else it has no thread. */
+    /* User-defined records have no object kind: a record about another object has thread 0. */
     if (at->object_kind ? sl_load32(record + at->object_kind) == SL_CUPTI_OBJECT_THREAD
                         : sl_load32(record + at->thread) != 0) {
         ev.thread = sl_load32(record + at->thread);

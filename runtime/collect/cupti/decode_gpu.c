@@ -1,13 +1,13 @@
 /*
- * decode_gpu.c - records of GPU operations: kernels, copies, memsets, whole graphs.
+ * decode_gpu.c - decodes GPU operations: kernels, copies, memsets, whole graphs.
  *
- * Entered by the collector. What is the same at every launch of an operation goes into its shape
- * (event/shape.h), the rest into the event.
+ * Threads: the recorder thread. Memory: the decoder's. Values that are the same at every launch of
+ * an operation go into its shape (event/shape.h), the others into the event.
  */
 #include "collect/cupti/decode_impl.h"
 
-/* What every operation's record has; the same names in each layout. Evaluates to the result of
- * sl_decode_times(). */
+/* Reads the fields that every operation's record has, under the same names in each layout.
+ * Evaluates to the result of sl_decode_times(). */
 #define OPERATION(ev, shape, record, at)                                                           \
     operation((ev), (shape), sl_load32((record) + (at)->device),                                   \
               sl_load32((record) + (at)->context), sl_load32((record) + (at)->stream),             \
@@ -30,8 +30,8 @@ static inline int operation(struct sl_event *ev, struct sl_shape *shape, uint32_
     return sl_decode_times(ev, start_ns, end_ns);
 }
 
-/* Tells what is new about the stream, settles the shape and passes the event on. A kernel whose
- * record does not tell its priority (SL_PRIORITY_UNKNOWN) has its stream's. */
+/* Reports a new stream or device, adds the shape and emits the event. A kernel whose record has no
+ * priority (SL_PRIORITY_UNKNOWN) gets its stream's. */
 static int finish(struct sl_decode *d, struct sl_event *ev, struct sl_shape *shape)
 {
     int32_t of_stream = sl_cupti_objects_stream(d->seen, ev->device, ev->context, ev->stream);

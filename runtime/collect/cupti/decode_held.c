@@ -1,11 +1,12 @@
 /*
- * decode_held.c - waits whose record says the context but not the device.
+ * decode_held.c - holds waits whose record gives the context but not the device.
  *
- * CUPTI has a buffer for each thread: one with a wait may come before the one in which its context
- * is described or used. Such a wait is held until the context is seen, at most until all that
- * CUPTI made before the wait's end is in; then nobody knows, and it counts for device 0.
+ * CUPTI fills one buffer per thread. A buffer with a wait may arrive before the buffer that
+ * describes or uses the wait's context. Such a wait is held until its context is seen. If all
+ * records up to the wait's end have arrived without the context, the wait counts for device 0.
  *
- * Entered by the collector. Memory is the decoder's; when it is full the oldest goes out as it is.
+ * Threads: the recorder thread. Memory: the decoder's. If it is full, the oldest wait is emitted as
+ * it is.
  */
 #include "collect/cupti/decode_impl.h"
 
@@ -16,7 +17,7 @@ static void put(struct sl_decode *d, struct sl_event *ev, uint32_t device)
     sl_decode_emit(d, ev);
 }
 
-/* Those of contexts that are known by now, and those that ended by then. */
+/* Emits waits whose context is known by now, and waits that ended by `complete_ns`. */
 static void release(struct sl_decode *d, uint64_t complete_ns)
 {
     unsigned kept = 0;
@@ -43,7 +44,7 @@ void sl_decode_in_context(struct sl_decode *d, struct sl_event *ev)
         put(d, ev, device);
         return;
     }
-    if (ev->kind != SL_EV_SYNC) { /* has no row, and whoever joins it goes by the context */
+    if (ev->kind != SL_EV_SYNC) { /* has no slice, and its users join it by the context */
         sl_decode_emit(d, ev);
         return;
     }

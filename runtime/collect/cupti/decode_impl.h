@@ -1,9 +1,9 @@
 /*
- * decode_impl.h - what the files of the decoder share. Included by them alone.
+ * decode_impl.h - declarations that the decoder's files share. Only those files include it.
  *
- * Threads: the collector. Each decode function is told a record whose `size` bytes of its kind's
- * layout are inside the buffer, and gives events to the sink; -1 means that the record cannot be
- * true (its caller counts it).
+ * Threads: the recorder thread. The caller of a decode function guarantees that the buffer holds
+ * the whole record, as long as the layout says for its kind. Decode functions give events to the
+ * sink. -1: the record's values are impossible; the caller counts it.
  */
 #ifndef SL_CUPTI_DECODE_IMPL_H
 #define SL_CUPTI_DECODE_IMPL_H
@@ -15,32 +15,32 @@
 #include "collect/cupti/objects.h"
 #include "collect/cupti/tables.h"
 
-#define SL_DECODE_TEXTS_KNOWN 1024 /* power of two: text addresses that were read before */
+#define SL_DECODE_TEXTS_KNOWN 1024 /* power of two: addresses of texts that were read before */
 #define SL_DECODE_OVERHEADS   16
-#define SL_DECODE_CALLS       2048 /* callback ids below this keep their name's id */
-#define SL_DECODE_HELD        1024 /* waits whose context was not seen yet */
+#define SL_DECODE_CALLS       2048 /* the names of callback ids below this are cached */
+#define SL_DECODE_HELD        1024 /* waits in a context that is not known yet */
 
 _Static_assert(SL_CUPTI_KIND_COUNT <= 64, "kinds have a bit each");
 
 struct sl_decode {
     struct sl_decode_options opt;
-    const struct sl_cupti_layout *layout; /* the version's, or given */
-    uint64_t unreadable;                  /* kinds of it that are stepped over, by their bits */
+    const struct sl_cupti_layout *layout; /* from the library's version, or set by the caller */
+    uint64_t unreadable;                  /* bit mask of kinds that are skipped */
     uint8_t is_given;
     struct sl_cupti_objects *seen;
     sl_decode_sink_fn sink;
     void *sink_user;
     const char *text_known[SL_DECODE_TEXTS_KNOWN];
-    /* intern ids; 0 = not yet made */
+    /* intern ids; 0: not interned yet */
     uint32_t overhead_name[SL_DECODE_OVERHEADS];
     uint32_t runtime_name[SL_DECODE_CALLS];
     uint32_t driver_name[SL_DECODE_CALLS];
-    struct sl_event held[SL_DECODE_HELD]; /* in the order in which they came */
+    struct sl_event held[SL_DECODE_HELD]; /* in order of arrival */
     unsigned held_count;
-    uint8_t asked_early; /* about the devices, at the first record of the host's side */
+    uint8_t asked_early; /* the devices were queried, at the first CPU-side record */
 };
 
-/* Records are aligned to 8 bytes in CUPTI's buffers, but a damaged one sends us anywhere. */
+/* CUPTI aligns records to 8 bytes, but a damaged record can lead to any address. */
 static inline uint16_t sl_load16(const uint8_t *at)
 {
     uint16_t v;
@@ -65,7 +65,7 @@ static inline uint64_t sl_load64(const uint8_t *at)
     return v;
 }
 
-/* A field that not every version has: offset 0 = absent. */
+/* For fields that some versions lack: offset 0 = absent. */
 static inline uint32_t sl_load32_if(const uint8_t *record, uint16_t offset)
 {
     return offset ? sl_load32(record + offset) : 0;
@@ -81,7 +81,7 @@ static inline void sl_decode_emit(struct sl_decode *d, const struct sl_event *ev
     d->sink(d->sink_user, ev);
 }
 
-/* Sets start, end and the flags that say what they are worth. -1: they contradict each other. */
+/* Sets start, end and the flags for missing times. -1: the end is before the start. */
 static inline int sl_decode_times(struct sl_event *ev, uint64_t start_ns, uint64_t end_ns)
 {
     ev->start_ns = start_ns;
@@ -89,21 +89,21 @@ static inline int sl_decode_times(struct sl_event *ev, uint64_t start_ns, uint64
     if (end_ns < start_ns) {
         if (end_ns != 0)
             return -1;
-        ev->flags |= SL_EVF_STILL_RUNNING; /* a forced flush cut it */
+        ev->flags |= SL_EVF_STILL_RUNNING; /* a forced flush gave the record before its end */
     } else if (end_ns == 0) {
         ev->flags |= SL_EVF_NO_TIME;
     }
     return 0;
 }
 
-/* Intern id of the text whose address stands at `at`: 0 for NULL and for a full table (counted).
- * -1: no text can be read there. */
+/* Intern id of the text that the pointer at `at` leads to. 0: the pointer is NULL, or the table is
+ * full (counted). -1: the text cannot be read. */
 int sl_decode_text(struct sl_decode *d, const uint8_t *at, uint32_t *id);
 
-/* Id of the operation's shape; 0 when the table is full (counted). */
+/* Id of the operation's shape; 0: the table is full (counted). */
 uint32_t sl_decode_shape(struct sl_decode *d, const struct sl_shape *shape);
 
-/* Intern id of a text of our own, kept in `*slot`. */
+/* Intern id of a constant text, cached in `*slot`. */
 uint32_t sl_decode_own_text(struct sl_decode *d, const char *text, uint32_t *slot);
 
 /* decode_gpu.c */

@@ -1,30 +1,30 @@
 /*
- * decode_object.c - what describes: the records of contexts and streams, names given with
- * nvtxName*, and the driver's facts about the devices, asked for at the first row, and again at the
- * first that names a device of which nothing is known.
+ * decode_object.c - decodes descriptions: context and stream records, and names given with
+ * nvtxName*. It also queries the driver for device facts, at the first event and again when a
+ * record names an unknown device.
  *
- * Entered by the collector. All give SL_EV_META_* events through objects.c; a device's facts go
- * into the device table first, so that a reader of the event finds them there.
+ * Threads: the recorder thread. Memory: the decoder's. All descriptions give SL_EV_META_* events
+ * through objects.c. A device's facts enter the device table first, where the event's readers look.
  */
 #include <errno.h>
 
 #include "base/stats.h"
 #include "collect/cupti/decode_impl.h"
 
-/* The facts are in the table before the event that tells of them. They do not change, so the writer
- * may read them while those of others are filled in. 0, or -ENOENT. */
+/* Fills the facts before the event that announces them. Facts do not change, so the writer thread
+ * may read them while those of other devices are filled in. 0, or -ENOENT. */
 static int ask_about_device(struct sl_decode *d, uint32_t device)
 {
     struct sl_device *facts = &d->opt.devices->device[device];
 
     if (!d->opt.query_device || d->opt.query_device(device, facts))
         return -ENOENT;
-    /* What it is called is among the facts: a name of its own it has from the program. */
+    /* No name here: the facts hold the device's own name; other names come from the program. */
     sl_cupti_objects_describe_device(d->seen, device, 0);
     return 0;
 }
 
-/* All of them at once: a trace's header goes out with its first row. */
+/* All of them at once: the trace's header is written with its first event. */
 static void ask_about_devices(struct sl_decode *d)
 {
     for (uint32_t i = 0; i < SL_DEVICE_MAX; i++)
@@ -53,11 +53,11 @@ int sl_decode_context(struct sl_decode *d, const uint8_t *record)
 
     if (context == 0 || device > UINT16_MAX)
         return -1;
-    /* Before the calls that follow: a trace's header goes out with the first of them. */
+    /* Before the calls that follow: the trace's header is written with the first of them. */
     if (sl_cupti_objects_is_new_device(d->seen, device))
         sl_decode_new_device(d, device);
     sl_cupti_objects_describe_context(d->seen, device, context, 0);
-    /* Default streams have the default priority, and no description of their own but this. */
+    /* Default streams have the default priority, and this is their only description. */
     sl_cupti_objects_describe_stream(d->seen, context, null_stream,
                                      SL_CUPTI_STREAM_CREATE_FLAG_NULL, 0, 0);
     return 0;
@@ -104,7 +104,7 @@ int sl_decode_name(struct sl_decode *d, const uint8_t *record)
         sl_cupti_objects_describe_stream(d->seen, context, sl_load32(record + at->stream), 0,
                                          SL_PRIORITY_UNKNOWN, name);
         break;
-    default: /* a process's name is the job's own affair */
+    default: /* a process's name does not concern us */
         break;
     }
     return 0;

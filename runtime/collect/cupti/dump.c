@@ -1,11 +1,10 @@
 /*
- * dump.c - CUPTI's buffers as they came, in a file.
+ * dump.c - writes raw CUPTI buffers to a file.
  *
- * Threads: the collector, then the exiting thread once the collector has ended. Memory is mapped
- * once, at the opening.
+ * Threads: the recorder thread; after its end, the exiting thread. Memory: mapped at opening.
  *
- * The collector itself writes: a slow disk then holds up CUPTI's buffers, which is the price of a
- * dump that has every buffer in it. What stands in a file that failed is whole chunks.
+ * The recorder thread itself writes. So a slow disk delays CUPTI buffers, but the dump has every
+ * buffer. A file whose writing failed consists of whole chunks.
  */
 #include "collect/cupti/dump.h"
 
@@ -27,7 +26,7 @@ _Static_assert(sizeof(struct sl_cupti_dump_device) == 344, "as documented");
 _Static_assert(sizeof(struct sl_cupti_dump_buffer) == 48, "as documented");
 
 struct known_text {
-    uint64_t buffer; /* the slot is of this buffer; addresses are good for one */
+    uint64_t buffer; /* the slot's buffer: an address is valid only within one */
     uint64_t address;
     uint32_t text;
 };
@@ -38,10 +37,10 @@ struct sl_cupti_dump {
     struct sl_cupti_dump_file file;
     uint64_t buffers, records, texts_missing;
     uint64_t devices_told;     /* a bit each */
-    struct sl_clock_line line; /* told last */
+    struct sl_clock_line line; /* the last one written */
     int is_line_told;
 
-    /* of the buffer in hand */
+    /* of the current buffer */
     uint32_t refs, text_bytes;
     struct sl_cupti_dump_ref *ref;
     struct known_text *known;
@@ -79,7 +78,7 @@ static uint64_t load64(const uint8_t *at)
     return v;
 }
 
-/* Where the text at this address stands among the buffer's texts, put there if it is new. */
+/* Offset of the text at this address among the buffer's texts; a new text is added. */
 static int place_text(struct sl_cupti_dump *d, uint64_t address, uint32_t *text)
 {
     uint64_t slot = (address * 0x9e3779b97f4a7c15u) >> 40;
@@ -117,7 +116,7 @@ static void refer(struct sl_cupti_dump *d, const uint8_t *data, size_t offset)
         d->ref[d->refs++] = (struct sl_cupti_dump_ref){(uint32_t)offset, text};
 }
 
-/* Notes the texts of the records that the table knows; returns the bytes of these. */
+/* Notes the texts of records that the table knows; returns the bytes of these records. */
 static size_t walk(struct sl_cupti_dump *d, const uint8_t *data, size_t valid, uint32_t *records)
 {
     size_t at = 0, size;
@@ -165,7 +164,8 @@ static void tell_device(struct sl_cupti_dump *d, const struct sl_device *from)
     write_one(d, SL_CUPTI_DUMP_DEVICE, &device, sizeof(device));
 }
 
-/* Decoding asks for them when a row names one: those of a buffer are known at the next. */
+/* The decoder queries a device when a record names it, so a new device is written with the next
+ * buffer. */
 static void tell_new_devices(struct sl_cupti_dump *d)
 {
     for (uint32_t i = 0; d->opt.devices && i < SL_DEVICE_MAX; i++) {

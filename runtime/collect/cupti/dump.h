@@ -1,11 +1,11 @@
 /*
- * dump.h - CUPTI's buffers as they came, in a file: what replay and fixtures are made of.
+ * dump.h - writes raw CUPTI buffers to a file, as input for replay and fixtures.
  *
- * For developers; off unless SYNCLINE_DUMP_CUPTI names a file. The format is docs/cupti-dump.md;
- * the structs below are what stands in the file, little-endian as every machine that CUDA runs on.
+ * For developers; off unless SYNCLINE_DUMP_CUPTI names a file. docs/cupti-dump.md describes the
+ * format. The structs below are the file's content, little-endian like all machines with CUDA.
  *
- * Threads: the collector, then the exiting thread once the collector has ended. A dump may be NULL
- * in every call: nothing is done then.
+ * Threads: the recorder thread; after its end, the exiting thread. Every call accepts a NULL dump
+ * and then does nothing.
  */
 #ifndef SL_CUPTI_DUMP_H
 #define SL_CUPTI_DUMP_H
@@ -38,13 +38,13 @@ enum sl_cupti_dump_type {
     SL_CUPTI_DUMP_TICKS = 7,
 };
 
-/* In front of each chunk; `bytes` follow, then zeros up to a multiple of 8. */
+/* Precedes each chunk; `bytes` follow, then zeros up to a multiple of 8. */
 struct sl_cupti_dump_chunk {
     uint32_t type, reserved;
     uint64_t bytes;
 };
 
-/* So many as fit the chunk: by these a reader steps from record to record. */
+/* The chunk holds one entry per kind. A reader steps from record to record by these sizes. */
 struct sl_cupti_dump_kind {
     uint32_t kind, record_bytes;
 };
@@ -59,50 +59,50 @@ struct sl_cupti_dump_device { /* as in event/device.h */
     char name[256];
 };
 
-struct sl_cupti_dump_clock { /* the same moment on three clocks */
+struct sl_cupti_dump_clock { /* one moment on three clocks */
     uint64_t realtime_ns, monotonic_ns;
     uint64_t cupti_ns; /* cuptiGetTimestamp; good to uncertainty_ns */
     uint64_t uncertainty_ns;
 };
 
-/* What stamps of the tick counter are in CLOCK_REALTIME: ns + ((stamp - ticks) * rate >> 32), the
+/* Converts tick counter stamps to CLOCK_REALTIME: ns + ((stamp - ticks) * rate >> 32), the
  * difference signed. */
 struct sl_cupti_dump_ticks {
     uint64_t ticks, ns;
-    uint64_t rate; /* ns per tick, 32.32 fixed point; 0: it is not known */
+    uint64_t rate; /* ns per tick, 32.32 fixed point; 0: not known */
 };
 
-/* A completed buffer: this, `refs` times sl_cupti_dump_ref, `text_bytes` of texts, `valid` bytes of
- * records; each of the three padded to a multiple of 8. */
+/* A completed buffer: this struct, `refs` times sl_cupti_dump_ref, `text_bytes` of texts, `valid`
+ * bytes of records. Each of the three is padded to a multiple of 8 bytes. */
 struct sl_cupti_dump_buffer {
     uint64_t number;                    /* counts from 1 */
-    uint64_t realtime_ns, monotonic_ns; /* when it was taken */
-    uint32_t stream;                    /* as CUPTI's callback had it */
+    uint64_t realtime_ns, monotonic_ns; /* when the recorder thread took it */
+    uint32_t stream;                    /* as CUPTI's callback gave it */
     uint32_t valid;
-    uint32_t records, known; /* how many were stepped over, and their bytes */
+    uint32_t records, known; /* how many records the dump could step over, and their bytes */
     uint32_t refs, text_bytes;
 };
 
-#define SL_CUPTI_DUMP_NO_TEXT UINT32_MAX /* none could be read there, or there was no room */
+#define SL_CUPTI_DUMP_NO_TEXT UINT32_MAX /* the text could not be read, or had no room */
 
-/* The 8 bytes at `offset` of the buffer are the address of a text. */
+/* The 8 bytes at `offset` in the buffer are the address of a text. */
 struct sl_cupti_dump_ref {
-    uint32_t offset; /* in the records */
-    uint32_t text;   /* in the texts, ended by a zero byte; or SL_CUPTI_DUMP_NO_TEXT */
+    uint32_t offset; /* in bytes, within the records */
+    uint32_t text;   /* offset in the texts, NUL-terminated; or SL_CUPTI_DUMP_NO_TEXT */
 };
 
-struct sl_cupti_dump_dropped { /* what cuptiActivityGetNumDroppedRecords said after the buffer */
+struct sl_cupti_dump_dropped { /* result of cuptiActivityGetNumDroppedRecords after the buffer */
     uint64_t buffer, records;
 };
 
 enum sl_cupti_dump_end_reason {
     SL_CUPTI_DUMP_ENDED = 0, /* the process ended */
-    SL_CUPTI_DUMP_FULL = 1,  /* the bound was reached */
+    SL_CUPTI_DUMP_FULL = 1,  /* the file reached its size limit */
 };
 
 struct sl_cupti_dump_end {
     uint64_t buffers, records;
-    uint64_t texts_missing; /* addresses where no text could be read, or past the bound for texts */
+    uint64_t texts_missing; /* addresses whose text was unreadable or beyond the limit */
     uint32_t reason, reserved;
 };
 
@@ -112,30 +112,29 @@ struct sl_cupti_dump_options {
     const char *path; /* "%p" in it becomes the process id */
     uint32_t version; /* cuptiGetVersion */
     uint32_t pid;
-    uint64_t cap_bytes;                    /* the file grows no larger, but for its last chunk */
-    const struct sl_device_table *devices; /* borrowed; a device goes out when it is known */
-    sl_foreign_text_can_read_fn can_read;  /* NULL: the kernel is asked */
+    uint64_t cap_bytes; /* size limit of the file; the last chunk may exceed it */
+    const struct sl_device_table *devices; /* borrowed; each device is written once it is known */
+    sl_foreign_text_can_read_fn can_read;  /* NULL: ask the kernel */
 };
 
-/* Makes a new file, mode 0600; never overwrites one. Says what went wrong, in one line. 0, -EEXIST,
- * -ENOTSUP (version), -ENOMEM, -errno. */
+/* Creates a file, mode 0600; never overwrites one. Logs a failure in one line. 0, -EEXIST, -ENOTSUP
+ * (version), -ENOMEM, -errno. */
 int sl_cupti_dump_open(struct sl_cupti_dump **out, const struct sl_cupti_dump_options *opt);
 
-/* A completed buffer, while the texts that it points to are good. A file that fails, or is full, is
- * closed with a line, and the dump is over; nothing else changes. */
+/* Writes a completed buffer; call while the texts that it points to are valid. If the file fails or
+ * is full, the dump logs a line, closes the file and ends. Recording is not affected. */
 void sl_cupti_dump_buffer(struct sl_cupti_dump *d, const uint8_t *data, size_t valid,
                           uint32_t stream);
 
 void sl_cupti_dump_dropped(struct sl_cupti_dump *d, uint64_t records);
 
-/* `offset_ns`: CUPTI's clock minus CLOCK_REALTIME. UINT64_MAX: it could not be read. */
+/* `offset_ns`: CUPTI's clock minus CLOCK_REALTIME. `uncertainty_ns` UINT64_MAX: not readable. */
 void sl_cupti_dump_clock(struct sl_cupti_dump *d, int64_t offset_ns, uint64_t uncertainty_ns);
 
-/* CUPTI's clock has been the tick counter: what the stamps of the buffers that follow are, if that
- * is not what was said last. */
+/* CUPTI's clock has been the tick counter. Writes its conversion for later buffers, if new. */
 void sl_cupti_dump_ticks(struct sl_cupti_dump *d);
 
-/* The end mark. The memory stays: the process ends. */
+/* Writes the end mark. The memory is not freed: the process ends. */
 void sl_cupti_dump_end(struct sl_cupti_dump *d);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * dump_file.c - a dump as a file: a header, then whole chunks, one after the other.
+ * dump_file.c - writes a dump file: a header, then whole chunks, one after the other.
  *
- * Threads: one owner, whose the struct is.
+ * Threads: one owner. Memory: the owner's.
  */
 #include "collect/cupti/dump_file.h"
 
@@ -50,8 +50,7 @@ static void fail(struct sl_cupti_dump_file *f, int error)
            "SYNCLINE_DUMP_CUPTI: %s: %s; the dump ends here, whole as far as it goes, and the "
            "traces are not affected",
            f->path, strerror_r(-error, text, sizeof(text)));
-    /* A chunk that was begun is no use to a reader. Should this fail too, the reader sees the cut.
-     */
+    /* A partial chunk is of no use to a reader. If truncating fails too, readers see the cut. */
     if (sl_own_file_truncate(&f->own, f->bytes) != 0)
         sl_log(SL_LOG_DEBUG, "%s: its last chunk is cut", f->path);
     sl_cupti_dump_file_close(f);

@@ -1,8 +1,8 @@
 /*
- * dump_file.h - a dump as a file: a header, then whole chunks, one after the other.
+ * dump_file.h - writes a dump file: a header, then whole chunks, one after the other.
  *
- * Threads: one owner. A write that fails is said in one line and closes the file; a closed one
- * takes nothing more.
+ * Threads: one owner. A failed write is logged in one line and closes the file. Later writes do
+ * nothing.
  */
 #ifndef SL_CUPTI_DUMP_FILE_H
 #define SL_CUPTI_DUMP_FILE_H
@@ -18,15 +18,15 @@
 
 struct sl_cupti_dump_file {
     struct sl_own_file own;
-    uint64_t bytes; /* in whole chunks, and the header */
+    uint64_t bytes; /* written: the header and whole chunks */
     char path[PATH_MAX];
 };
 
-/* A new file with this header; "%p" in the path becomes `pid`. 0 or -errno. */
+/* Creates a file with this header; "%p" in the path becomes `pid`. 0 or -errno. */
 int sl_cupti_dump_file_open(struct sl_cupti_dump_file *f, const char *path, uint32_t pid,
                             const struct sl_cupti_dump_header *header);
 
-/* One chunk of up to SL_CUPTI_DUMP_PIECES pieces, each padded to a multiple of 8. */
+/* Writes one chunk of up to SL_CUPTI_DUMP_PIECES pieces, each padded to a multiple of 8 bytes. */
 void sl_cupti_dump_file_write(struct sl_cupti_dump_file *f, enum sl_cupti_dump_type type,
                               const struct iovec *piece, int pieces);
 

@@ -1,8 +1,8 @@
 /*
- * fields.c - CUPTI's user-defined records: what is asked for, and where it stands.
+ * fields.c - selects the fields of CUPTI's user-defined records and learns their offsets.
  *
- * Entered as fields.h says. What is learned of a kind is written once, into a slot that only
- * its writer knows, and then published; the collector makes a layout of what is published.
+ * Threads: as fields.h says. Memory: static. The offsets of a kind are written once, into a slot
+ * that only its writer knows, and then published. The recorder thread makes a layout from them.
  */
 #include "collect/cupti/fields.h"
 
@@ -11,10 +11,10 @@
 #include <string.h>
 
 #define SELECTIONS  16
-#define LARGEST     4096 /* bytes; NVIDIA's own largest is 248 */
-#define UNION_BYTES 2    /* of a member of a family: an offset */
+#define LARGEST     4096 /* bytes; NVIDIA's largest record has 248 */
+#define UNION_BYTES 2    /* size of a family's member: an offset */
 
-/* Of one kind. `at` is a family's struct: the record's size, then offsets. */
+/* Offsets of one kind. `at` is a family's struct: the record's size, then offsets. */
 struct known {
     uint16_t fields; /* as CUPTI counts them */
     uint8_t is_whole;
@@ -23,12 +23,12 @@ struct known {
 
 static struct {
     _Atomic(const struct known *) of[SELECTIONS];
-    struct known slot[4 * SELECTIONS]; /* two threads may learn the same at once */
+    struct known slot[4 * SELECTIONS]; /* two threads may learn the same kind at once */
     _Atomic unsigned slots;
     char mark;
 } learned;
 
-/* The collector's: what `layout` points to. */
+/* Recorder thread: the data that `layout` points to. */
 static struct {
     struct sl_cupti_layout layout;
     uint16_t sizes[SL_CUPTI_KIND_COUNT];
@@ -49,7 +49,7 @@ int *sl_cupti_fields_select(uint32_t kind, size_t *count)
 
     for (unsigned i = 0; i < sl_cupti_tables_selection_count; i++) {
         const struct sl_cupti_selection *s = &sl_cupti_tables_selections[i];
-        size_t n = 1; /* the kind, which must be the first: 0 */
+        size_t n = 1; /* the kind field, which must be the first: id 0 */
 
         if (s->kind != kind)
             continue;
@@ -77,7 +77,7 @@ static const struct sl_cupti_field_place *find_field(const struct sl_cupti_recor
     return NULL;
 }
 
-/* Steps that make sense: else nothing of the kind can be told from anything. */
+/* Checks for plausible sizes; without them nothing of the kind can be read. */
 static int is_sane(const struct sl_cupti_record_places *places)
 {
     return places->record_size >= sizeof(uint32_t) && places->record_size <= LARGEST &&
@@ -87,7 +87,7 @@ static int is_sane(const struct sl_cupti_record_places *places)
            places->fields->offset == 0;
 }
 
-/* Numbers are little-endian: one that is wider than expected begins with what is. */
+/* Numbers are little-endian: a field that is wider than expected begins with the expected one. */
 static void read_places(struct known *k, const struct sl_cupti_selection *s,
                         const struct sl_cupti_record_places *places)
 {
@@ -112,7 +112,7 @@ static int is_same(const struct known *a, const struct known *b)
 
 static int learn(unsigned i, const struct sl_cupti_record_places *places)
 {
-    /* Acquire pairs with the exchange below, another thread's: the slot is written. */
+    /* Acquire pairs with another thread's exchange below: the slot is written. */
     const struct known *known = atomic_load_explicit(&learned.of[i], memory_order_acquire);
     struct known now;
     unsigned slot;
@@ -159,7 +159,7 @@ const struct sl_cupti_layout *sl_cupti_fields_layout(void)
         if (!known || view.sizes[s->kind])
             continue;
         view.of[i] = *known;
-        /* RUNTIME and DRIVER are one family, and so must be one layout. */
+        /* RUNTIME and DRIVER share one family, so both must have the same layout. */
         memcpy(&other, family, sizeof(other));
         if (other && memcmp(other, own, sizeof(view.of[i].at)) != 0)
             continue;

@@ -1,14 +1,12 @@
 /*
- * fields.h - CUPTI's user-defined records: those of the fields that we make use of, and no
- * others.
+ * fields.h - selects the fields of CUPTI's user-defined records: only those that we read.
  *
- * A subscriber (v2.h) names fields by their ids when it enables a kind; CUPTI packs them as
- * it likes, and tells with every buffer where in a record each stands. It does so from 13.3 on, and
- * from 13.4 also takes a list of the calls to record with them: before that they would bring more
- * records than they make smaller.
+ * A subscriber (v2.h) lists field ids when it enables a kind. CUPTI packs the fields as it likes
+ * and gives their offsets with every buffer (13.3 and later). From 13.4 on it also takes a list of
+ * calls to record. Without that list, the added records would outweigh the saved bytes.
  *
- * Threads: select by whoever enables kinds; learn on CUPTI's threads, several at once; layout on
- * the collector. State is static: one subscriber per process.
+ * Threads: select on the thread that enables kinds; learn on CUPTI threads, several at once; layout
+ * on the recorder thread. Memory: static, one subscriber per process.
  */
 #ifndef SL_CUPTI_FIELDS_H
 #define SL_CUPTI_FIELDS_H
@@ -19,14 +17,14 @@
 #include "collect/cupti/tables.h"
 
 #define SL_CUPTI_FIELDS_SINCE 130400u
-#define SL_CUPTI_FIELDS_MOST  32u /* of one kind, the kind itself among them */
+#define SL_CUPTI_FIELDS_MOST  32u /* of one kind, including the kind field itself */
 
-/* As in NVIDIA's headers; members are only ever added behind. */
+/* As in NVIDIA's headers, which only ever append members. */
 struct sl_cupti_calls { /* CUpti_ActivityApiCbidOptions */
     size_t struct_size;
     uint32_t *callbacks;
     size_t count;
-    uint8_t are_wanted; /* 1: these and no others */
+    uint8_t are_wanted; /* 1: record only these calls */
 };
 struct sl_cupti_calls_option { /* CUpti_ActivityApiOptions */
     size_t struct_size;
@@ -56,25 +54,25 @@ struct sl_cupti_record_places { /* CUpti_ActivityRecordLayout */
 struct sl_cupti_complete_info { /* CUpti_BufferCallbackCompleteInfo */
     size_t struct_size;
     uint64_t thread;
-    struct sl_cupti_record_places **kinds; /* by kind; NULL: not in the buffer */
+    struct sl_cupti_record_places **kinds; /* indexed by kind; NULL: not in the buffer */
     size_t count;
 };
 
-/* The ids to ask for, which stay where they are; NULL for a kind that is not recorded. */
+/* The field ids to request, in static memory; NULL: the kind is not recorded. */
 int *sl_cupti_fields_select(uint32_t kind, size_t *count);
 
-/* What CUPTI says of a buffer. 0; -EINVAL: it contradicts an earlier one, so that records would be
- * taken for others. A kind that lacks a field is one whose records are stepped over. */
+/* Takes the offsets that CUPTI gives with a buffer. 0; -EINVAL: they contradict an earlier buffer,
+ * so records would be misread. Records of a kind that lacks a field are skipped. */
 int sl_cupti_fields_learn(const struct sl_cupti_complete_info *info);
 
-/* All that was learned: a record size of 0 is a kind that was not seen, a family of NULL one whose
- * records cannot be read. Good until the next call. */
+/* All offsets learned so far. Record size 0: the kind was not seen. Family NULL: the kind's records
+ * cannot be read. Valid until the next call. */
 const struct sl_cupti_layout *sl_cupti_fields_layout(void);
 
-/* In place of a buffer's context, which such buffers do not have: its records are of this sort. */
+/* Stands for the context of a buffer with such records, because those buffers have no context. */
 void *sl_cupti_fields_mark(void);
 
-/* Unit tests only: nothing is known. */
+/* Unit tests only: forgets everything. */
 void sl_cupti_fields_reset(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * find.c - finding libcupti.
+ * find.c - finds libcupti.
  *
- * Entered by one thread, at injection. Owns nothing: the library that is taken stays in the process
- * for good, because closing libcupti crashes on 13.0 and 13.1.
+ * Threads: one, at injection. Memory: none. The accepted library stays in the process for good,
+ * because closing libcupti crashes on 13.0 and 13.1.
  */
 #include "collect/cupti/find.h"
 
@@ -19,7 +19,7 @@
 
 #define NEWEST_MAJOR 13
 #define OLDEST_MAJOR 12
-/* A library of its own scope: its symbols must not satisfy somebody else's references. */
+/* A scope of its own: the library's symbols must not satisfy references of other libraries. */
 #define OPEN_FLAGS (RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE)
 
 struct search {
@@ -28,15 +28,15 @@ struct search {
     void **handle;
     char *path, *why;
     size_t path_size, why_size;
-    int found; /* some library was there, but none could be used */
+    int found; /* some library was found (it may be unusable) */
 };
 
 struct in_process {
-    char cudart[PATH_MAX]; /* folder of the loaded libcudart; "" = none */
-    int major;             /* its version; 0 = unknown */
+    char cudart[PATH_MAX]; /* folder of the loaded libcudart; "": none */
+    int major;             /* its version; 0: unknown */
 };
 
-/* Takes a library that was opened, if it can be used. 0 or -errno. */
+/* Accepts an opened library if it can be used. 0 or -errno. */
 static int take(struct search *s, void *handle)
 {
     const char *file = sl_loader_file(handle);
@@ -62,7 +62,7 @@ static int try_name(struct search *s, const char *name)
     return take(s, handle);
 }
 
-/* Every file that fits the pattern, newest version last in name, so from the end. */
+/* Tries every file that fits the pattern. The newest version is last by name, so from the end. */
 static int try_pattern(struct search *s, const char *pattern)
 {
     int result = -ENOENT;
@@ -76,7 +76,7 @@ static int try_pattern(struct search *s, const char *pattern)
     return result;
 }
 
-/* The places below one folder where NVIDIA's installers and packages put libcupti. */
+/* Tries the places below a folder where NVIDIA's installers and packages put libcupti. */
 static int try_below(struct search *s, const char *folder, const char *const *places, int major)
 {
     char pattern[2 * PATH_MAX];
@@ -106,7 +106,7 @@ static int note_cudart(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* Which CUDA is in the process: the runtime that it loaded, else what the driver can do. */
+/* Finds the CUDA version in the process: that of the loaded runtime, else the driver's. */
 static void look_around(struct in_process *p)
 {
     int (*driver_version)(int *);
@@ -145,7 +145,7 @@ static int try_major(struct search *s, const struct in_process *p, int major)
     snprintf(name, sizeof name, "libcupti.so.%d", major);
     if (try_name(s, name) == 0 || try_below(s, p->cudart, beside, major) == 0)
         return 0;
-    /* secure_getenv: a setuid program is not told where to load code from */
+    /* secure_getenv: the environment must not choose code for a setuid program */
     for (int i = 0; toolkit_variable[i]; i++)
         if (try_below(s, secure_getenv(toolkit_variable[i]), toolkit, major) == 0)
             return 0;

@@ -1,7 +1,7 @@
 /*
- * foreign_text.c - whether a text stands where a record of CUPTI's points.
+ * foreign_text.c - checks that a pointer in a CUPTI record leads to a readable text.
  *
- * Any thread; pure but for the question to the kernel.
+ * Threads: any. Memory: none; pure except for asking the kernel.
  */
 #include "collect/cupti/foreign_text.h"
 
@@ -10,19 +10,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TEXT_MAX   65536u /* no kernel's name is longer; what is, is not a name */
+#define TEXT_MAX   65536u /* longer than any kernel's name */
 #define PAGE_BYTES 4096u
 
-/* The kernel looks at the memory for us: with an impossible `how` the call changes nothing, and bad
- * memory gives EFAULT before EINVAL. Where the call is forbidden altogether, addresses are trusted.
- */
+/* The kernel reads the memory for us. With an impossible `how` the call changes nothing, and bad
+ * memory gives EFAULT before EINVAL. Where the call is forbidden, addresses are trusted. */
 int sl_foreign_text_can_read(uintptr_t address)
 {
     return syscall(SYS_rt_sigprocmask, ~0, address & ~(uintptr_t)7, NULL, 8) == 0 ||
            errno != EFAULT;
 }
 
-/* Page by page. */
+/* Checks page by page. */
 int sl_foreign_text_measure(const char *text, sl_foreign_text_can_read_fn can_read, size_t *length)
 {
     for (size_t i = 0; i < TEXT_MAX; i++) {

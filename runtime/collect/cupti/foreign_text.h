@@ -1,7 +1,9 @@
 /*
- * foreign_text.h - whether a text stands where a record of CUPTI's points.
+ * foreign_text.h - checks that a pointer in a CUPTI record leads to a readable text.
  *
- * Nothing in a buffer is trusted: an address is probed before it is read. Any thread; owns nothing.
+ * Nothing in a buffer is trusted: an address is probed before it is read.
+ *
+ * Threads: any. Memory: none.
  */
 #ifndef SL_CUPTI_FOREIGN_TEXT_H
 #define SL_CUPTI_FOREIGN_TEXT_H
@@ -12,11 +14,11 @@
 /* Says whether the bytes at an address can be read. */
 typedef int (*sl_foreign_text_can_read_fn)(uintptr_t address);
 
-/* Asks the kernel: whether the 8 bytes around an address can be read. */
+/* Asks the kernel whether the 8 bytes around an address can be read. */
 int sl_foreign_text_can_read(uintptr_t address);
 
-/* Length of the text at `text`, not NULL, without its end. 0; -EFAULT: it leads into memory that
- * cannot be read; -EMSGSIZE: longer than any name. */
+/* Length of `text` (not NULL) without its final NUL. 0; -EFAULT: the text runs into unreadable
+ * memory; -EMSGSIZE: the text is longer than any name. */
 int sl_foreign_text_measure(const char *text, sl_foreign_text_can_read_fn can_read, size_t *length);
 
 #endif

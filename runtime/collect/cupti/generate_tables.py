@@ -31,7 +31,7 @@ DOCUMENT = ROOT / "docs" / "trace-format-details.md"
 
 
 def braces(cells) -> str:
-    """A C initializer, wrapped: no formatter is needed, whose versions would differ."""
+    """A C initializer, wrapped here because versions of a formatter would differ."""
     return "{\n" + textwrap.fill(", ".join(cells), 96, initial_indent="    ", subsequent_indent="    ") + "}"
 
 
@@ -275,7 +275,7 @@ def committed() -> dict:
 
 
 def check_filter():
-    """The table's marks and the documentation against the patterns of the default filter."""
+    """Compares the table's bits and the documentation with the patterns of the default filter."""
     wrong = [name for name, mark in committed()["bits"].items() if mark != bits(name)]
     if wrong:
         fail(f"{NAMES.name} marks other calls than tables_calls.py: {' '.join(wrong)}: run "
@@ -289,7 +289,7 @@ def check_filter():
 
 
 def check(includes: list):
-    """The headers at hand against the row that the runtime would choose for their version."""
+    """Compares the given headers with the row that the runtime would choose for their version."""
     check_filter()
     include = next((i for i in includes if (i / "cupti_activity.h").exists()), None)
     if not include:

@@ -1,5 +1,7 @@
 /*
- * layout.c - the record layouts of the CUPTI that was met. Constant tables: any thread.
+ * layout.c - finds the record layouts of a CUPTI version.
+ *
+ * Threads: any. Memory: constant tables.
  */
 #include "collect/cupti/layout.h"
 

@@ -1,9 +1,9 @@
 /*
- * objects.c - which threads, contexts, streams and devices were seen, and what is known of each.
+ * objects.c - remembers threads, contexts, streams and devices, and what is known of each.
  *
- * Entered by the collector alone; owns two open-addressed tables of fixed size. A key is never
- * removed: CUPTI numbers contexts and streams upwards and never twice, and a thread id that Linux
- * gives to another thread keeps its first name.
+ * Threads: the recorder thread. Memory: two open-addressed tables of fixed size. A key is never
+ * removed: CUPTI numbers contexts and streams upwards and never twice. A thread id that Linux gives
+ * to another thread keeps its first name.
  */
 #include "collect/cupti/objects.h"
 
@@ -15,14 +15,14 @@
 #include "base/pages.h"
 #include "base/stats.h"
 
-#define SLOTS     32768u /* a power of two; half of them are used at most */
+#define SLOTS     32768u /* a power of two; at most half of them are used */
 #define NO_STREAM UINT32_MAX
 #define NO_DEVICE UINT32_MAX
 
 struct object {
     uint32_t context; /* CUPTI counts contexts from 1: 0 = free slot */
     uint32_t stream;  /* NO_STREAM: the context itself */
-    uint32_t device;  /* NO_DEVICE: a stream that was described before its context was seen */
+    uint32_t device;  /* NO_DEVICE: a stream described before its context was seen */
     uint32_t flags;
     int32_t priority;
     uint32_t name;
@@ -35,7 +35,7 @@ struct thread {
 
 struct sl_cupti_objects {
     struct sl_cupti_objects_options opt;
-    struct object *last; /* rows of one stream mostly come in a row */
+    struct object *last; /* consecutive records are mostly of one stream */
     uint32_t last_thread;
     uint32_t objects, threads;
     uint32_t nowhere; /* streams with NO_DEVICE */
@@ -62,7 +62,7 @@ void sl_cupti_objects_destroy(struct sl_cupti_objects *s)
     sl_pages_unmap(s, sizeof *s);
 }
 
-/* The object's slot: its own, or a free one; NULL when it is new and the table is full. */
+/* The object's slot: its own, or a free one; NULL: the object is new and the table is full. */
 static struct object *find_object(struct sl_cupti_objects *s, uint32_t context, uint32_t stream)
 {
     uint64_t key = (uint64_t)context << 32 | stream;
@@ -83,7 +83,7 @@ static void tell_object(struct sl_cupti_objects *s, const struct object *o)
     int is_stream = o->stream != NO_STREAM;
 
     if (o->device == NO_DEVICE)
-        return; /* told once its context is seen */
+        return; /* reported once its context is seen */
     struct sl_event ev = {
         .kind = is_stream ? SL_EV_META_STREAM : SL_EV_META_CONTEXT,
         .device = (uint16_t)o->device,
@@ -108,7 +108,7 @@ static struct object *add_object(struct sl_cupti_objects *s, struct object *o, u
     return o;
 }
 
-/* Streams that were described on a thread whose records came first. */
+/* Reports streams that were described before their context. */
 static void place_streams(struct sl_cupti_objects *s, const struct object *context)
 {
     for (uint32_t i = 0; s->nowhere && i < SLOTS; i++) {
@@ -122,7 +122,7 @@ static void place_streams(struct sl_cupti_objects *s, const struct object *conte
     }
 }
 
-/* A context as it is known by now. NULL when it is not remembered. */
+/* Updates and returns the context. NULL: it is not remembered. */
 static struct object *see_context(struct sl_cupti_objects *s, uint32_t device, uint32_t context,
                                   uint32_t name)
 {
@@ -275,7 +275,7 @@ static void tell_thread(struct sl_cupti_objects *s, uint32_t pid, const struct t
     s->opt.sink(s->opt.sink_user, &ev);
 }
 
-/* What the thread calls itself; 0 when it is gone or belongs to another process. */
+/* The thread's own name; 0: the thread is gone or belongs to another process. */
 static uint32_t name_from_proc(struct sl_cupti_objects *s, uint32_t thread)
 {
     char path[64], text[64];

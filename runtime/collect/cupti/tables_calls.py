@@ -1,10 +1,10 @@
-"""Which calls are recorded by default: patterns, as users read them in docs/trace-format-details.md, and what
-generate_tables.py makes of them. A pattern is a name with {a,b} for either and * for any letters."""
+"""The calls that are recorded by default, as patterns for docs/trace-format-details.md and generate_tables.py.
+In a pattern {a,b} stands for either name, and * for any letters."""
 import re
 import textwrap
 
 LAUNCHES = "Put an operation of their own on the GPU, which has a record with their correlation id"
-CALLS = {  # what for -> patterns
+CALLS = {  # purpose -> patterns
     LAUNCHES: """cudaLaunch cudaLaunchKernel{,ExC} cudaLaunchCooperativeKernel{,MultiDevice} cudaGraphLaunch
         cudaMemcpy* cudaMemset* cuLaunch cuLaunchGrid{,Async} cuLaunchKernel{,Ex}
         cuLaunchCooperativeKernel{,MultiDevice} cuGraphLaunch{,WithArguments} cuSubgridScheduleLaunch
@@ -45,7 +45,7 @@ HEADING = "## Calls that are recorded by default"
 
 
 def expression(patterns: str) -> re.Pattern:
-    """What a whole name must match."""
+    """A regular expression that a whole name must match."""
     text = "|".join(patterns.split())
     for theirs, ours in (("{", "(?:"), ("}", ")"), (",", "|"), ("*", r"\w*")):
         text = text.replace(theirs, ours)
@@ -57,7 +57,7 @@ WANTED = expression(" ".join(CALLS.values()))
 
 
 def section() -> str:
-    """That of docs/trace-format-details.md, from its heading up to the next."""
+    """The section of docs/trace-format-details.md, from its heading to the next one."""
     def code(patterns: str) -> str:
         return ", ".join(f"`{pattern}`" for pattern in patterns.split())
 
@@ -72,6 +72,6 @@ def section() -> str:
 
 
 def of_document(text: str) -> str:
-    """The section as it stands in a document."""
+    """The section that a document contains now."""
     start = text.index(HEADING)
     return text[start:text.index("\n## ", start) + 1]

@@ -1,4 +1,4 @@
-"""What one version of CUPTI has, by its headers and its library; and the packages they are in."""
+"""Reads the headers and the library of one CUPTI version; lists the packages that contain them."""
 import hashlib
 import os
 import pathlib
@@ -28,7 +28,7 @@ PACKAGES = {
     "13.4": ("nvidia-cuda-cupti==13.4.92", "037b561575e6983bc4fe1caae644d7a296a8367f451bf6c2a3194f4d0765431c"),
     "13.5": ("nvidia-cuda-cupti==13.5.25", "9dcca41c12a734192b14e7128ae116bc9ce1b9da686e2ebf48ae7a4415f76650"),
 }
-# cuda.h and the few headers that it needs: CUPTI's take only the names of types from them, so one
+# cuda.h and the few headers that it needs. CUPTI's headers take only type names from them, so one
 # version serves all.
 CUDA_PACKAGES = [
     ("nvidia-cuda-runtime==13.0.96", "7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548"),
@@ -72,7 +72,7 @@ def folder_of(package: pathlib.Path, header: str) -> pathlib.Path:
 # ---- one version ----------------------------------------------------------------------------------
 
 class Version:
-    """What the headers of one CUPTI say; `functions` only where its library is at hand."""
+    """The content of one CUPTI version's headers; `functions` only if its library is given."""
 
     def __init__(self, include: pathlib.Path, cuda_includes: list, library: pathlib.Path = None):
         text = (include / "cupti_activity.h").read_text(errors="replace")
@@ -112,7 +112,7 @@ class Version:
         return re.sub(r"/\*.*?\*/", "", self.everything[self.everything.rindex("typedef struct", 0, end):end], flags=re.S)
 
     def compile(self, include: pathlib.Path, cuda_includes: list):
-        """Asks the compiler for every number, so that packing and alignment are NVIDIA's."""
+        """Gets every number from the compiler, so that packing and alignment are NVIDIA's."""
         lines = []
         for name, (value, struct) in self.structs.items():
             lines.append(f'printf("size {value} %zu\\n", sizeof({struct}));')

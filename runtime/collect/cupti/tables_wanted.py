@@ -1,9 +1,9 @@
-"""What syncline reads of CUPTI: the kinds and fields of its records, functions, values of enums. Data
-for generate_tables.py."""
+"""The kinds, record fields, functions and enum values of CUPTI that syncline uses. Data for
+generate_tables.py."""
 import re
 
-# What the decoder reads: family -> (kinds, {our name: (NVIDIA's name, bytes)}). A name that ends in
-# "?" is missing in some versions (offset 0 there: never a field's, `kind` lives there).
+# Fields that the decoder reads: family -> (kinds, {our name: (NVIDIA's name, bytes)}). A name that ends
+# in "?" is missing in some versions. Its offset is then 0, where every record has `kind`.
 GPU = {"start": ("start", 8), "end": ("end", 8), "device": ("deviceId", 4), "context": ("contextId", 4),
        "stream": ("streamId", 4), "correlation": ("correlationId", 4), "graph": ("graphId", 4)}
 OP = {**GPU, "graph_node": ("graphNodeId", 8), "channel": ("channelID", 4), "channel_type": ("channelType", 4)}
@@ -49,17 +49,17 @@ FAMILIES = {
         "context": ("objectId.dcs.contextId", 4), "stream": ("objectId.dcs.streamId", 4), "name": ("name", 8)}),
 }
 
-# User-defined records (13.2 and later): which fields are asked for, those that the decoder makes use
-# of. Family -> NVIDIA's prefix, and what it needs none of: flags; a device that follows from the
-# context; times that are never turned on. Whole graphs are not recorded.
+# User-defined records (13.2 and later) are requested with only the fields that the decoder uses.
+# Family -> NVIDIA's prefix, and the fields left out: flags; a device that follows from the context;
+# times that are never enabled. Whole graphs are not recorded.
 SELECTIONS = {
     "kernel": ("KERNEL", ()), "memcpy": ("MEMCPY", ("flags",)), "memcpy_peer": ("MEMCPY2", ("flags",)),
     "memset": ("MEMSET", ("flags",)), "api": ("API", ()), "sync": ("SYNCHRONIZATION", ()),
     "cuda_event": ("CUDA_EVENT", ("device", "device_ns")), "overhead": ("OVERHEAD", ("object_kind",)),
     "context": ("CONTEXT", ()), "stream": ("STREAM", ()), "name": ("NAME", ()),
 }
-# Fields whose id is not named like their member. An id of several members is a union: with its bytes
-# and the member's place in it.
+# Fields whose id is not named like their member. An id of several members is a union: UNION has its
+# size in bytes and the member's offset in it.
 FIELD_NAMES = {("kernel", "priority"): "LAUNCH_PRIORITY", ("name", "pid"): "OBJECT_ID", ("name", "thread"): "OBJECT_ID",
                ("name", "device"): "OBJECT_ID", ("name", "context"): "OBJECT_ID", ("name", "stream"): "OBJECT_ID"}
 UNION = {("name", "pid"): (12, 0), ("name", "thread"): (12, 4), ("name", "device"): (12, 0),
@@ -67,7 +67,7 @@ UNION = {("name", "pid"): (12, 0), ("name", "thread"): (12, 4), ("name", "device
 
 
 def selection(family: str) -> list:
-    """The fields to ask for: (our name, NVIDIA's constant, bytes, place in a union)."""
+    """The fields to request: (our name, NVIDIA's constant, bytes, offset in a union)."""
     prefix, without = SELECTIONS[family]
     chosen = []
     for name, (theirs, width) in FAMILIES[family][1].items():

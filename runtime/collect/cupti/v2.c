@@ -1,9 +1,11 @@
 /*
- * v2.c - CUPTI through a subscriber of our own, behind the same table of functions.
+ * v2.c - uses CUPTI through a subscriber of our own, behind the same table of functions.
  *
- * Each function here has the form of an older one and passes it on with our subscriber; what the
- * library does not have in the newer form (13.2 has only some) goes to the older one, where that
- * does no harm. Callbacks of CUPTI's come on any thread.
+ * Each function here has the form of an older one and calls the newer one with our subscriber. The
+ * library may lack a newer form (13.2 has only some). Then the older one is used, if that does no
+ * harm.
+ *
+ * Threads: CUPTI callbacks come on any thread. Memory: static.
  */
 #include "collect/cupti/v2.h"
 
@@ -17,9 +19,9 @@
 #include "collect/cupti/fields.h"
 #include "collect/cupti/tables.h"
 
-#define HOLDER_BYTES 64 /* CUPTI asks for so much room */
+#define HOLDER_BYTES 64 /* the size that CUPTI asks for */
 
-/* As in NVIDIA's header of 13.2; members are only ever added behind. */
+/* As in NVIDIA's header of 13.2, which only ever appends members. */
 struct subscriber_params {
     size_t struct_size;
     const char *name;
@@ -67,7 +69,7 @@ static void on_complete(uint8_t *buffer, size_t size, size_t valid,
     void *context = v2.with_fields ? sl_cupti_fields_mark() : NULL;
 
     if (v2.with_fields && valid && sl_cupti_fields_learn(info)) {
-        sl_stats_add(SL_STAT_RECORDS_INVALID, 1); /* how many, nobody can tell */
+        sl_stats_add(SL_STAT_RECORDS_INVALID, 1); /* their number cannot be known */
         valid = 0;
     }
     atomic_load_explicit(&v2.complete, memory_order_acquire)(context, 0, buffer, size, valid);
@@ -129,14 +131,14 @@ static int enable_all_sync_records(uint8_t on)
 
 static int get_next_record(uint8_t *buffer, size_t valid, void **record)
 {
-    /* Asked as long as the process lives, also when the subscriber is gone. */
+    /* Called for the life of the process, also after the subscriber is gone. */
     return v2.subscriber ? v2.GetNextRecord(v2.subscriber, buffer, valid, record)
                          : v2.OldGetNextRecord(buffer, valid, record);
 }
 
 static int get_num_dropped(void *context, uint32_t stream, size_t *dropped)
 {
-    (void)context; /* a subscriber's buffers have none */
+    (void)context; /* a subscriber's buffers have no context */
     return v2.GetNumDropped(v2.subscriber, NULL, stream, dropped);
 }
 
@@ -193,8 +195,8 @@ static int has_functions(void *handle)
            v2.SetAttribute && v2.GetAttribute;
 }
 
-/* Calls are filtered as the kind is enabled, or one by one; without the newer form of that there is
- * no filter: whole kinds, filtered later. */
+/* Calls are filtered as the kind is enabled, or one by one. Without a newer form of the per-call
+ * filter, whole kinds are enabled and filtered later. */
 static void replace(struct sl_cupti_functions *fn)
 {
     fn->ActivityRegisterCallbacks = register_callbacks;
@@ -218,10 +220,10 @@ static void replace(struct sl_cupti_functions *fn)
 
 static _Atomic(sl_cupti_callback_fn) listener;
 
-/* CUPTI wants a function, though callbacks of no domain may be wanted. */
+/* CUPTI requires a function, even if no domain's callbacks are enabled. */
 static void pass_on(void *user, int domain, uint32_t cbid, const void *data)
 {
-    /* Acquire pairs with the release in sl_cupti_v2_listen(): what it works on is there. */
+    /* Acquire pairs with the release in sl_cupti_v2_listen(): the listener's data is ready. */
     sl_cupti_callback_fn listen = atomic_load_explicit(&listener, memory_order_acquire);
 
     if (listen)
@@ -260,7 +262,7 @@ int sl_cupti_v2_subscribe(struct sl_cupti_functions *fn, struct sl_cupti_functio
         return -ENOTSUP;
     result = v2.Subscribe(&v2.subscriber, (void *)pass_on, NULL, &params);
     if (result != SL_CUPTI_SUCCESS) {
-        v2.subscriber = NULL; /* whatever was written there */
+        v2.subscriber = NULL; /* the failed call may have written something */
         first[sizeof(first) - 1] = '\0';
         strncat(holder, first, holder_size - 1);
         return result == SL_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? -EBUSY : -EIO;

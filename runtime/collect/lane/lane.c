@@ -1,8 +1,8 @@
 /*
- * lane.c - what a thread leaves behind until the collector reads it.
+ * lane.c - the queue of records from an application thread to the recorder thread.
  *
- * Threads, memory: see lane.h. Lanes that nobody holds are on a stack without a lock: its word
- * is the top's index + 1 and a count of changes, so that a top that went and came back is noticed.
+ * Threads, memory: see lane.h. Lanes that no thread holds are on a lock-free stack. Its word holds
+ * the top's index + 1 and a count of changes, which reveals a top that was taken and returned.
  */
 #include "collect/lane/lane.h"
 
@@ -16,24 +16,24 @@
 #include "base/log.h"
 #include "base/pages.h"
 
-/* The writer wakes the collector when this part of its ring waits to be read, and has it grow, at
- * its end or where it is full, when twice as much does. */
+/* The writer wakes the recorder thread when this part of its ring is unread. At twice as much, the
+ * ring grows at its end or when it is full. */
 #define CHECKPOINT(lane) ((lane)->words / 8)
-/* Lanes that have grown leave this part of the memory for those of more threads. */
+/* Grown lanes leave this part of the memory to the lanes of more threads. */
 #define GROWTH(bytes) ((bytes) / 4 * 3)
-/* THREAD_END's, which has to fit whatever else does not. */
+/* THREAD_END must always fit. */
 #define END_WORDS 2
-/* A lane that has not grown. */
+/* Bytes of a lane that has not grown. */
 #define EACH (SL_LANE_WORDS * sizeof(uint64_t) + sizeof(struct sl_lane))
 
 static struct {
     struct sl_lane *lane;
     unsigned lanes;
-    uint64_t bytes; /* for all of them */
+    uint64_t bytes; /* limit for all lanes */
     _Atomic uint64_t taken_bytes;
     _Atomic unsigned used;
-    _Atomic uint64_t free; /* index + 1, changes above */
-    _Atomic uint64_t lost; /* by threads without a lane, or not tried */
+    _Atomic uint64_t free; /* index + 1; count of changes in the upper half */
+    _Atomic uint64_t lost; /* by threads without a lane, or never tried */
     void (*_Atomic wake)(void);
     pthread_key_t key;
     uint64_t point_stamp, point_ns;
@@ -41,7 +41,7 @@ static struct {
     _Atomic int is_ready;
 } all;
 
-/* Of a thread whose end we have seen: later records of its have no place. */
+/* The lane of a thread whose end we have seen: later records are lost. */
 static struct sl_lane ended;
 
 _Thread_local struct sl_lane *sl_lane_mine;
@@ -60,12 +60,12 @@ static void give(struct sl_lane *lane)
 
     do {
         atomic_store_explicit(&lane->next_free, (uint32_t)top, memory_order_relaxed);
-        /* Release pairs with the acquire in take(): all that the thread left in the lane. */
+        /* Release pairs with the acquire in take(): the thread's data in the lane. */
     } while (!atomic_compare_exchange_weak_explicit(&all.free, &top, changed(top, mine),
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* 0; -ENOMEM: there would be more than `most`. */
+/* 0; -ENOMEM: the total would exceed `most`. */
 static int take_bytes(uint64_t bytes, uint64_t most)
 {
     uint64_t taken = atomic_load_explicit(&all.taken_bytes, memory_order_relaxed);
@@ -85,7 +85,8 @@ static struct sl_lane *take(void)
 
     while ((uint32_t)top) {
         struct sl_lane *lane = &all.lane[(uint32_t)top - 1];
-        /* Another thread may have it by now: then the count has changed, and this is not used. */
+        /* Another thread may have taken the lane by now: then the count has changed, and `next` is
+         * not used. */
         uint32_t next = atomic_load_explicit(&lane->next_free, memory_order_relaxed);
 
         if (atomic_compare_exchange_weak_explicit(&all.free, &top, changed(top, next),
@@ -131,7 +132,7 @@ static void begin_thread(struct sl_lane *lane)
     lane->thread = (uint32_t)syscall(SYS_gettid);
     lane->announced = 0;
     lane->reserved = END_WORDS;
-    lane->limit = lane->at; /* the first record takes the slow way */
+    lane->limit = lane->at; /* the first record takes the slow path */
     memset(lane->depth, 0, sizeof(lane->depth));
     memset(lane->skipped, 0, sizeof(lane->skipped));
     lane->ops = lane->ops_skipped = lane->ops_plain = 0;
@@ -152,7 +153,7 @@ struct sl_lane *sl_lane_take(void)
     }
     begin_thread(lane);
     if (pthread_setspecific(all.key, lane)) {
-        /* Its end would not be seen. */
+        /* The thread's end would not be seen. */
         give(lane);
         lane = NULL;
         atomic_fetch_add_explicit(&all.lost, 1, memory_order_relaxed);
@@ -171,10 +172,10 @@ static struct sl_lane_record *lose(struct sl_lane *lane)
     return NULL;
 }
 
-/* The ring's end is near, or it is full: it becomes longer if it is used well, and its memory
- * allows it. Positions just go on where nothing that is unread lies ahead; else the writer leaves
- * the ring where it is, goes on in the new half, and comes back to the ring's beginning when the
- * reader has left it, too. */
+/* Makes the ring longer, at its end or when it is full, if it is well used and the memory limit
+ * allows it. If nothing unread lies ahead, positions simply continue. Otherwise the writer leaves
+ * the ring and goes on in the new half. It returns to the beginning when the reader has left the
+ * old ring, too. */
 static int grow(struct sl_lane *lane, uint64_t tail)
 {
     uint64_t waiting = lane->at - tail, more = lane->words, next;
@@ -183,7 +184,7 @@ static int grow(struct sl_lane *lane, uint64_t tail)
     if (waiting < 2 * CHECKPOINT(lane) || more == SL_LANE_WORDS_MAX ||
         take_bytes(more * sizeof(uint64_t), GROWTH(all.bytes)))
         return 0;
-    /* There is room: what is reserved is more than this, and is in the new half, too. */
+    /* There is room: the reserved words are more than this record takes, also in the new half. */
     next = goes_on ? lane->offset + 2 : more;
     *sl_lane_reserved(lane) =
         (struct sl_lane_record){.what = SL_LANE_GROW, .pairs = 1, .aux = (uint32_t)next};
@@ -207,7 +208,7 @@ static void wake_reader(const struct sl_lane *lane, uint64_t tail)
         wake();
 }
 
-/* Where the next look at `tail` is due; gives where the ring is full. */
+/* Sets where `tail` must be read next; returns where the ring is full. */
 static uint64_t set_limit(struct sl_lane *lane, uint64_t tail)
 {
     uint64_t most = tail + lane->words - lane->reserved;
@@ -224,7 +225,7 @@ struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words)
 
     if (lane == &ended)
         return lose(lane);
-    /* Acquire pairs with the release in the reader: what was there has been read. */
+    /* Acquire pairs with the release in the reader: the old records there have been read. */
     tail = atomic_load_explicit(&lane->tail, memory_order_acquire);
     most = set_limit(lane, tail);
     if (!lane->announced) {
@@ -269,11 +270,11 @@ void sl_lanes_lose(uint64_t records)
     atomic_fetch_add_explicit(&all.lost, records, memory_order_relaxed);
 }
 
-/* ---- the outside ---- */
+/* ---- interface ---- */
 
 int sl_lanes_init(size_t bytes)
 {
-    /* As much address space as all of them could take, of which `bytes` are used. */
+    /* Address space for all lanes at full size, of which at most `bytes` are used. */
     const size_t each = SL_LANE_WORDS_MAX * sizeof(uint64_t);
     unsigned lanes = (unsigned)(bytes / EACH);
     uint64_t *word;
@@ -369,14 +370,14 @@ static void pass(struct sl_lane *lane, uint64_t words)
     lane->read_offset += words;
     if (lane->read_offset == lane->read_words)
         lane->read_offset = 0;
-    /* Release pairs with the acquire in sl_lane_room(): we have read what was there. */
+    /* Release pairs with the acquire in sl_lane_room(): we have read the records there. */
     atomic_store_explicit(&lane->tail,
                           atomic_load_explicit(&lane->tail, memory_order_relaxed) + words,
                           memory_order_release);
 }
 
-/* A signal handler recorded something while its thread was about to: where records begin behind
- * that, nobody knows. */
+/* A signal handler recorded something while its thread was writing a record. The next record's
+ * beginning is then unknown. */
 static void give_up(struct sl_lane *lane)
 {
     static int said;
@@ -393,7 +394,7 @@ const struct sl_lane_record *sl_lane_next(struct sl_lane *lane)
     while (!lane->is_broken) {
         const struct sl_lane_record *r =
             (const struct sl_lane_record *)&lane->word[lane->read_offset];
-        /* Acquire pairs with the release in sl_lane_put(): records up to head are whole. */
+        /* Acquire pairs with the release in sl_lane_put(): records up to head are complete. */
         uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
         uint64_t tail = atomic_load_explicit(&lane->tail, memory_order_relaxed);
 

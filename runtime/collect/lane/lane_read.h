@@ -1,7 +1,7 @@
 /*
- * lane_read.h - the lanes, read in the order of each thread's calls, with times instead of stamps.
+ * lane_read.h - reads the lanes in the order of each thread's calls, and turns stamps into times.
  *
- * Threads: the collector. Memory: fixed.
+ * Threads: the recorder thread. Memory: fixed.
  */
 #ifndef SL_LANE_READ_H
 #define SL_LANE_READ_H
@@ -12,7 +12,7 @@
 
 struct sl_lane_reader_options {
     void *user;
-    /* A thread's records, SL_LANE_THREAD_BEGIN and SL_LANE_THREAD_END among them. */
+    /* Gets each record of a thread, including SL_LANE_THREAD_BEGIN and SL_LANE_THREAD_END. */
     void (*record)(void *user, uint32_t thread, const struct sl_lane_record *record, uint64_t ns);
 };
 
@@ -22,14 +22,14 @@ struct sl_lane_point {
 
 struct sl_lane_reader {
     struct sl_lane_reader_options opt;
-    struct sl_lane_point before, between, now; /* `before` is the older one that is used */
+    struct sl_lane_point before, between, now; /* `before` is the older point of the conversion */
     double ns_per_tick;
 };
 
 void sl_lane_reader_init(struct sl_lane_reader *r, const struct sl_lane_reader_options *opt);
 
-/* What was recorded before until_ns, if not more was read already, and not since this began: a
- * thread's records are never read before what led to them in another's. */
+/* Reads unread records made before until_ns. Records made after this call began wait for the next
+ * call. So a record is never read before the records of other threads that led to it. */
 void sl_lane_reader_read(struct sl_lane_reader *r, uint64_t until_ns);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * step.c - the job's steps.
+ * step.c - the job's steps: when one ends and the next begins, and which source decides.
  *
- * Threads, memory: see step.h. Several threads may take steps at once: each takes the end of one
- * and the beginning of the next by one exchange, so that none is told twice.
+ * Threads, memory: see step.h. Several threads may take steps at once. Each takes the end of one
+ * step and the beginning of the next in one exchange, so no step is recorded twice.
  */
 #include "collect/lane/step.h"
 
@@ -15,32 +15,32 @@
 #include "collect/lane/lane.h"
 
 #define NAME_PREFIX "ProfilerStep#"
-/* After so many steps of others in a row, the job's own ranges have ended: a session of
- * torch.profiler's was in the middle of the job. */
+/* After so many steps of other sources in a row, the job's own ranges have ended: they came from a
+ * torch.profiler session in the middle of the job. */
 #define NAMED_IS_OVER 3u
-/* Instead of their count: a range that will tell its end is a step, and nothing else is. */
+/* In place of that count: a range whose end will be reported is a step, and nothing else is. */
 #define NAMED_IS_OPEN UINT32_MAX
 #define KEPT          64u
-/* Of a number that the job gives: it fits into 32 bits. */
+/* Of a number from the job, so that it fits into 32 bits. */
 #define GIVEN_DIGITS 9
 
 static struct {
-    _Atomic int best;             /* source */
-    _Atomic uint32_t since_named; /* steps that others would have taken, + 1; 0: none was named */
-    _Atomic uint64_t ahead;       /* of the numbers in the job's own names */
-    _Atomic uint64_t number;      /* of the step that runs */
-    _Atomic uint64_t began_ns;    /* when; 0: that is not known, or the job's own range says it */
-    _Atomic uint64_t awaited;     /* number */
-    _Atomic uint64_t reached_ns;  /* 0: not yet */
-    _Atomic uint64_t reached;     /* number */
-    /* The last ones: number (0 while it is being written) and beginning. */
+    _Atomic int best;             /* best source so far */
+    _Atomic uint32_t since_named; /* steps that others would have taken, + 1; 0: no named steps */
+    _Atomic uint64_t ahead;       /* step numbers minus the numbers in the job's names */
+    _Atomic uint64_t number;      /* of the running step */
+    _Atomic uint64_t began_ns;    /* its begin; 0: not known, or the job's own range shows it */
+    _Atomic uint64_t awaited;     /* number; UINT64_MAX: none */
+    _Atomic uint64_t reached_ns;  /* begin of the awaited step; 0: not reached yet */
+    _Atomic uint64_t reached;     /* its number */
+    /* The last steps: number (0 while being written) and begin. */
     struct {
         _Atomic uint64_t number, ns;
     } kept[KEPT];
     void (*_Atomic wake)(void);
 } step = {.awaited = UINT64_MAX};
 
-/* Does this source count now? `before`: the best one until then. */
+/* Whether this source counts now. `before`: the best source until then. */
 static int counts(enum sl_step_source source, int *before)
 {
     int best = atomic_load_explicit(&step.best, memory_order_relaxed);
@@ -66,7 +66,7 @@ static int counts(enum sl_step_source source, int *before)
     return 1;
 }
 
-/* Gives the end. */
+/* Returns the end. */
 static char *put_name(char *at, uint64_t number)
 {
     return sl_json_u64(SL_JSON_LITERAL(at, NAME_PREFIX), number);
@@ -88,7 +88,7 @@ static void keep(uint64_t number, uint64_t ns)
     atomic_store_explicit(&step.kept[number % KEPT].number, number, memory_order_release);
 }
 
-/* When it began; 0: that is not known (any more). */
+/* Begin of the step; 0: not known (any more). */
 static uint64_t find_kept(uint64_t number)
 {
     uint64_t ns = 0;
@@ -100,7 +100,7 @@ static uint64_t find_kept(uint64_t number)
                : 0;
 }
 
-/* The step is waited for: the first to say so says when. */
+/* If the step is awaited, the first thread to reach it sets the time. */
 static void reach(uint64_t number, uint64_t ns)
 {
     uint64_t none = 0;
@@ -120,7 +120,7 @@ static void reach(uint64_t number, uint64_t ns)
         wake();
 }
 
-/* The step that runs has not begun at `began`, but now. A window that has opened with it stays. */
+/* The running step began now, not at `began`. A window that has opened with the step stays open. */
 static void begin_anew(uint64_t began, uint64_t ns)
 {
     keep(atomic_load(&step.number), ns);
@@ -139,7 +139,7 @@ void sl_step_take(enum sl_step_source source)
     /* A loader's first batch ends nothing. */
     if (source == SL_STEP_LOADER && !began)
         return;
-    /* The job ends for the first time what its optimizer has just ended. */
+    /* The job's first sl_step() ends the iteration that its optimizer has just ended. */
     if (source == SL_STEP_JOB && before == SL_STEP_OPTIMIZER && began) {
         begin_anew(began, ns);
         return;
@@ -169,7 +169,7 @@ int sl_step_read_name(const char *text, size_t length, uint32_t *given)
     return 0;
 }
 
-/* The number of the step that begins with this name; the one that runs, if it began with it. */
+/* The number of the step that begins with this name, or of the running step if it began with it. */
 static uint64_t number_of(uint32_t given, int was_named)
 {
     uint64_t number = atomic_load(&step.number), told;
@@ -215,7 +215,7 @@ void sl_step_end_named(void)
                                             memory_order_relaxed);
 }
 
-/* ---- who waits ---- */
+/* ---- waiting for a step ---- */
 
 uint64_t sl_step_number(void)
 {
@@ -226,7 +226,7 @@ void sl_step_await(uint64_t number, int or_past)
 {
     uint64_t past_ns;
 
-    /* First nobody reaches anything, then the new one. */
+    /* First stop all matches, then set the new number. */
     atomic_store_explicit(&step.awaited, UINT64_MAX, memory_order_relaxed);
     atomic_store_explicit(&step.reached_ns, 0, memory_order_relaxed);
     atomic_store(&step.awaited, number);

@@ -1,19 +1,18 @@
 /*
- * step.h - the job's steps: when one ends and the next begins, and which of several sources says
- * so.
+ * step.h - the job's steps: when one ends and the next begins, and which source decides.
  *
- * What a step is, the job may say itself (sl_step(), or ranges named `ProfilerStep#N`, as
- * torch.profiler makes them); else its optimizer's step is one, else a DataLoader's batch. The best
- * source that there was silences those below it; a job's own ranges only as long as they come.
- * The first sl_step() of a job whose optimizer has counted ends nothing: the optimizer has ended
- * the same iteration a moment ago. The step that runs begins there instead.
+ * The job may mark steps itself, by sl_step() or by ranges named `ProfilerStep#N` as torch.profiler
+ * makes them. Otherwise a step is one step of its optimizer, or else one batch of a DataLoader. The
+ * best source seen so far silences the lower ones; the job's own ranges do so only while they keep
+ * coming. If the optimizer has counted, the first sl_step() of a job ends nothing: the optimizer
+ * has just ended the same iteration. The running step then begins at that sl_step().
  *
- * Steps are numbered by the one that runs: number 0 until the first of them has ended. One that has
- * ended leaves a record in its thread's lane, unless the job has named it itself. The numbers of a
- * job's own ranges are the steps' as long as they rise; those of a torch.profiler session in the
- * middle of a job begin at 0 again: then numbers go on, and the ranges' rows are called by them.
+ * The running step has number 0 until the first step has ended. A step that has ended leaves a
+ * record in its thread's lane, unless the job has named the step itself. Numbers of the job's own
+ * ranges become step numbers while they rise. A torch.profiler session in the middle of a job
+ * begins at 0 again: step numbers then go on, and the ranges are shown under them.
  *
- * Threads: any takes steps, the collector waits for them. Nothing blocks. Memory: static.
+ * Threads: any takes steps; the recorder thread waits for them. Nothing blocks. Memory: static.
  */
 #ifndef SL_LANE_STEP_H
 #define SL_LANE_STEP_H
@@ -22,40 +21,40 @@
 #include <stdint.h>
 
 enum sl_step_source {
-    SL_STEP_LOADER, /* a batch is asked for: a step begins */
+    SL_STEP_LOADER, /* a batch is requested: a step begins */
     SL_STEP_OPTIMIZER,
     SL_STEP_JOB /* sl_step() */
 };
 
-/* How the row of a range is called whose number is not its step's. */
+/* The name to show for a range whose number is not its step's. */
 struct sl_step_name {
-    char name[40]; /* ends with a NUL, like `more` */
-    char more[56]; /* a member of an object: what the job calls it */
+    char name[40]; /* NUL-terminated, like `more` */
+    char more[56]; /* a member of a JSON object: the job's own name */
 };
 
-/* A step ends here, and the next one begins; or another source counts, and nothing happens. */
+/* Ends the step and begins the next. Does nothing if another source counts. */
 void sl_step_take(enum sl_step_source source);
 
-/* Is this the name of a range that the job calls a step, `ProfilerStep#N`? 0, and N; -EINVAL. */
+/* Parses a range name of the form `ProfilerStep#N`. 0 and N; -EINVAL: another name. */
 int sl_step_read_name(const char *text, size_t length, uint32_t *given);
 
-/* A range of that number begins, and with it a step, unless that number's runs already.
- * `tells_end`: sl_step_end_named() will be called, and until then nothing else is a step. 0: the
- * range's name is right; 1: its row is called `out`. */
+/* A range with that number begins. A step begins with it, unless the step of that number is
+ * running. `tells_end`: sl_step_end_named() will follow, and until then nothing else is a step. 0:
+ * the range keeps its name; 1: show it as `out`. */
 int sl_step_begin_named(uint32_t given, int tells_end, struct sl_step_name *out);
 void sl_step_end_named(void);
 
-/* The step that runs; its number rises with each that ends. */
+/* Number of the running step; rises by at least one with each step. */
 uint64_t sl_step_number(void);
 
-/* Collector: waits for the first step from now on that begins with this number or a higher one, and
- * forgets what it waited for before. UINT64_MAX: none. `or_past`: the very one will do too that has
- * begun already, if it is one of the last 64. */
+/* Recorder thread: waits for the first step from now on with this number or a higher one, and
+ * forgets the previous wait. UINT64_MAX: waits for none. `or_past`: a step with exactly this number
+ * that has begun already counts too, if it is one of the last 64. */
 void sl_step_await(uint64_t number, int or_past);
-/* That step, and when it began (CLOCK_REALTIME ns). 0; -EAGAIN: it has not. */
+/* The awaited step and its begin (CLOCK_REALTIME ns). 0; -EAGAIN: it has not begun. */
 int sl_step_awaited(uint64_t *number, uint64_t *ns);
 
-/* What to do when it begins; any thread, never blocks. */
+/* `wake` is called when the awaited step begins; any thread, never blocks. */
 void sl_step_set_wake(void (*wake)(void));
 
 #endif

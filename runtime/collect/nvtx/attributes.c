@@ -1,7 +1,7 @@
 /*
- * attributes.c - what a record says about its range, as a row shows it: interned texts, patterns.
+ * attributes.c - turns a record into the attributes of its slice: interned texts and patterns.
  *
- * Threads: the collector. Memory: fixed tables; texts are the intern table's.
+ * Threads: the recorder thread. Memory: fixed tables; texts are in the intern table.
  */
 #include "collect/nvtx/attributes.h"
 
@@ -18,20 +18,20 @@ enum {
     STRINGS = 65536,
     MORE_SLOTS = 1024,                       /* a power of two */
     CATEGORIES = 1024,                       /* a power of two */
-    PAYLOAD_MAX = 2 * SL_LANE_JSON_MAX + 64, /* of both ends of a range */
+    PAYLOAD_MAX = 2 * SL_LANE_JSON_MAX + 64, /* payloads of both ends of a range */
 };
 
 static const char too_many[] = "(more names than are kept)";
 static const char unnamed[] = "NVTX range";
 
-/* Domain, category and color -> text of the row's args. */
+/* Cache: domain, category and color -> text of the slice's args. */
 struct more {
     uint64_t key;
     uint32_t color, id;
 };
 
 struct category {
-    uint64_t key; /* domain and category, +1; 0 = free */
+    uint64_t key; /* domain and category, + 1; 0 = free */
     uint32_t name;
 };
 
@@ -39,7 +39,7 @@ struct sl_nvtx_attributes {
     struct sl_intern *intern;
     size_t texts_bytes;
     uint64_t lost;
-    uint32_t too_many, unnamed; /* interned */
+    uint32_t too_many, unnamed; /* intern ids */
     uint32_t of_string[STRINGS];
     struct more more[MORE_SLOTS];
     struct category category[CATEGORIES];
@@ -141,7 +141,7 @@ void sl_nvtx_attributes_category(struct sl_nvtx_attributes *l, unsigned domain, 
     }
     c->key = ((uint64_t)domain << 32 | category) + 1;
     c->name = name;
-    memset(l->more, 0, sizeof(l->more)); /* texts with the number in its place */
+    memset(l->more, 0, sizeof(l->more)); /* cached texts that show the number instead */
 }
 
 static char *put_string(char *at, uint32_t string)
@@ -172,13 +172,13 @@ static char *put_color(char *at, uint32_t argb)
     return SL_JSON_LITERAL(at, "\"");
 }
 
-/* Of a text that stands for itself in a row: 0 where there is no room for it. */
+/* Id of a text that must not be replaced: 0 if there was no room. */
 static uint32_t unless_too_many(const struct sl_nvtx_attributes *l, uint32_t id)
 {
     return id == l->too_many ? 0 : id;
 }
 
-/* Members for a row's args, without the comma in front. */
+/* JSON members for the slice's args, without a leading comma. */
 static uint32_t make_more(struct sl_nvtx_attributes *l, unsigned domain, unsigned parts,
                           uint32_t category, uint32_t color, const char *more)
 {

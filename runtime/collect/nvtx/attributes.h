@@ -1,7 +1,7 @@
 /*
- * attributes.h - what a record says about its range, as a row shows it: interned texts, patterns.
+ * attributes.h - turns a record into the attributes of its slice: interned texts and patterns.
  *
- * Threads: the collector. Memory: see read.h.
+ * Threads: the recorder thread. Memory: see read.h.
  */
 #ifndef SL_NVTX_ATTRIBUTES_H
 #define SL_NVTX_ATTRIBUTES_H
@@ -19,22 +19,22 @@ int sl_nvtx_attributes_create(struct sl_nvtx_attributes **out, struct sl_intern 
                               size_t texts_bytes);
 void sl_nvtx_attributes_destroy(struct sl_nvtx_attributes *l); /* NULL is fine */
 
-/* A category was named; `name`: a registered string. */
+/* The program named a category; `name`: a registered string. */
 void sl_nvtx_attributes_category(struct sl_nvtx_attributes *l, unsigned domain, uint32_t category,
                                  uint32_t name);
 
-/* Of a new range or mark. `more`: further members of the row's args, NULL: none. `id` is that of
- * the range, if the record has one. */
+/* Attributes of a new range or mark. `more`: further JSON members for the slice's args; NULL: none.
+ * `id`: the range's id, if the record has one. */
 void sl_nvtx_attributes_make(struct sl_nvtx_attributes *l, const struct sl_lane_record *r,
                              const char *more, struct sl_range_look *out, uint64_t *id);
-/* Of the end of a range: its payload is one more, all else replaces what is known (category and
- * color together). */
+/* Adds the record of a range's end: its payload is added to the range's, everything else replaces
+ * the known value (category and color together). */
 void sl_nvtx_attributes_add(struct sl_nvtx_attributes *l, const struct sl_lane_record *r,
                             struct sl_range_look *look);
-/* The same by a look that was made of the end. */
+/* The same, with attributes that were already made from the end's record. */
 void sl_nvtx_attributes_join(struct sl_nvtx_attributes *l, struct sl_range_look *look,
                              const struct sl_range_look *end);
-/* Members more of its payload. */
+/* Adds JSON members to the payload. */
 void sl_nvtx_attributes_add_payload(struct sl_nvtx_attributes *l, struct sl_range_look *look,
                                     const char *json, size_t length);
 

@@ -1,8 +1,8 @@
 /*
- * calls.c - NVTX's calls that say what happens: ranges, marks, locks.
+ * calls.c - NVTX calls that report events: ranges, marks, locks.
  *
- * Threads: any of the application; nothing blocks, allocates or logs. Each function takes NVTX's
- * arguments apart and hands them to event.c.
+ * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: the lanes'.
+ * Each function parses NVTX's arguments and passes them to event.c.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -16,7 +16,7 @@
 
 /* ---- arguments ---- */
 
-/* A handle is a number: nothing that the application may hand us is followed. */
+/* A handle is a number: no handle from the application is followed as a pointer. */
 unsigned sl_nvtx_domain_of(const void *handle)
 {
     return (uintptr_t)handle < SL_LANE_DOMAINS ? (unsigned)(uintptr_t)handle : 0;
@@ -58,7 +58,7 @@ static void take_value(struct sl_nvtx_event *ev, const nvtxEventAttributes_t *a)
     }
 }
 
-/* An older or newer caller's structure may be shorter or longer than ours. */
+/* The caller's NVTX may be older or newer, so its structure may be shorter or longer than ours. */
 static void take_event(struct sl_nvtx_event *ev, const nvtxEventAttributes_t *given, char *room)
 {
     const nvtxEventAttributes_t *a = given;
@@ -85,7 +85,7 @@ static void take_event(struct sl_nvtx_event *ev, const nvtxEventAttributes_t *gi
         take_value(ev, a);
 }
 
-/* The commonest event by far has a registered string and nothing else. */
+/* By far the most common event has a registered string and nothing else. */
 static int is_plain(const nvtxEventAttributes_t *a)
 {
     return a && a->size == sizeof(*a) && a->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
@@ -250,7 +250,7 @@ static void on_not_acquired(nvtxSyncUser_t lock)
     sync_event(SL_LANE_NOT_ACQUIRED, lock);
 }
 
-/* Also where it is destroyed: nobody holds it from then on. */
+/* Also when the lock is destroyed: nobody holds it from then on. */
 static void on_release(nvtxSyncUser_t lock)
 {
     sync_event(SL_LANE_RELEASE, lock);

@@ -1,7 +1,8 @@
 /*
- * calls.h - the functions that NVTX's slots are set to.
+ * calls.h - the functions that NVTX slots point to, and what they share.
  *
- * Called by any thread of the application: they do not block, allocate or log, and keep errno.
+ * Threads: any thread of the application. The functions do not block, allocate or log, and keep
+ * errno. Memory: the lanes'.
  */
 #ifndef SL_NVTX_CALLS_H
 #define SL_NVTX_CALLS_H
@@ -24,36 +25,36 @@ struct sl_nvtx_slot {
         NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##call, (sl_nvtx_function)(function)         \
     }
 
-/* Of the payload extension, which has no modules. */
+/* A slot of the payload extension, which has no modules. */
 #define SL_NVTX_EXTENSION_SLOT(call, function)                                                     \
     {                                                                                              \
         0, NVTX3EXT_CBID_##call, (sl_nvtx_function)(function)                                      \
     }
 
-/* calls.c: ranges, marks and locks; ended by a NULL function. */
+/* calls.c: ranges, marks and locks. All tables end with a NULL function. */
 extern const struct sl_nvtx_slot sl_nvtx_slots[];
-/* name_calls.c: what is registered, once, before it is used. */
+/* name_calls.c: strings, domains and names, which programs register once before use. */
 extern const struct sl_nvtx_slot sl_nvtx_name_slots[];
 /* payload_calls.c: schemas and events of the payload extension. */
 extern const struct sl_nvtx_slot sl_nvtx_payload_slots[];
-/* deferred_calls.c: its events that are told later, and the clocks they are in. */
+/* deferred_calls.c: the extension's deferred events, and the clocks of their timestamps. */
 extern const struct sl_nvtx_slot sl_nvtx_deferred_slots[];
 
-/* The domain of a handle that we gave, 0 for any other. */
+/* The domain of a handle that we gave out; 0 for any other. */
 unsigned sl_nvtx_domain_of(const void *handle);
 
-/* Payloads of the extension (nvtxPayloadData_t) as a member of a JSON object, behind `key`, which
- * has at most 20 bytes: how many bytes, at most `room`. `domain`: whose schemas. */
+/* Writes payloads of the extension (nvtxPayloadData_t) as a member of a JSON object, after `key`
+ * (at most 20 bytes). Returns the bytes written, at most `room`. `domain`: owner of the schemas. */
 size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned domain,
                             const void *payloads, size_t count);
 
 struct sl_nvtx_message {
-    uint32_t string;  /* registered; or */
+    uint32_t string;  /* a registered string; or */
     const char *text; /* bytes; NULL: none */
     size_t length;
 };
 
-/* What an event of the application's says. */
+/* The content of an event of the application. */
 struct sl_nvtx_event {
     struct sl_nvtx_message message;
     uint32_t category, color; /* color: ARGB */
@@ -62,41 +63,40 @@ struct sl_nvtx_event {
     uint64_t value;
     const void *payloads; /* of the extension; NULL: none */
     size_t payload_count;
-    const char *more; /* without those: a member of an object instead; NULL: none */
-    uint32_t step;    /* a registered string that is a step's name: its number + 1 */
+    const char *more; /* instead of payloads: a member of a JSON object; NULL: none */
+    uint32_t step;    /* the step number + 1, if a registered string names a step */
 };
 
-/* Writes a record, and gives the lane: NULL, counted, if there was no room. `id`: of a range that
- * is started or ended, 0: none. */
+/* Writes a record and returns its lane; NULL (counted): no room. `id`: of a started or ended range;
+ * 0: none. */
 struct sl_lane *sl_nvtx_record_event(enum sl_lane_what what, unsigned domain,
                                      const struct sl_nvtx_event *ev, uint64_t id);
 
-/* The level; -2: none. The first is for a range with a registered string and nothing else. */
+/* Return the range's level; -2: none. The first is for ranges with only a registered string. */
 int sl_nvtx_push_string(unsigned domain, uint32_t string);
 int sl_nvtx_push(unsigned domain, const struct sl_nvtx_event *ev);
-int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev); /* `ev` NULL: nothing more */
+int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev); /* `ev` NULL: no attributes */
 
-/* A push, and an end of that very range, whatever was pushed since, on any thread. No room is kept
- * for the end, which may come on another thread's lane: it may find none. 0: there is no such
- * range. */
+/* A push whose end names it: the end closes this range, whatever was pushed since, from any thread.
+ * The end may come on another thread's lane, so no room is reserved for it and it may be dropped.
+ * id 0: there is no such range. */
 uint64_t sl_nvtx_begin(unsigned domain, const struct sl_nvtx_event *ev);
 void sl_nvtx_finish(unsigned domain, uint64_t id);
 
 uint64_t sl_nvtx_start(unsigned domain, const struct sl_nvtx_event *ev); /* the range's id */
 void sl_nvtx_end(unsigned domain, uint64_t id, const struct sl_nvtx_event *ev);
 
-/* An event that was over before it was told: SL_LANE_PAST, SL_LANE_STEP. Times are CLOCK_REALTIME
- * ns. */
+/* Records a past event: SL_LANE_PAST, SL_LANE_STEP. Times are CLOCK_REALTIME ns. */
 void sl_nvtx_record_past(enum sl_lane_what what, unsigned domain, const struct sl_nvtx_event *ev,
                          uint64_t start_ns, uint64_t end_ns);
 
-/* Another source may take the texts that are pushed in the default domain (PyTorch tells its
- * operators so where it has no observer). Each returns 1 when the push or pop is dealt with. */
+/* Another source may take texts pushed in the default domain. PyTorch reports its operators this
+ * way where it has no observer. Each function returns 1 if it has handled the push or pop. */
 struct sl_nvtx_text_taker {
     int (*push)(struct sl_lane *lane, const char *text, size_t length);
-    int (*pop)(struct sl_lane *lane); /* only where lane->told is not 0 */
+    int (*pop)(struct sl_lane *lane); /* called only if lane->told is not 0 */
 };
-/* Any thread, for good. */
+/* Any thread; holds for good. */
 void sl_nvtx_set_text_taker(const struct sl_nvtx_text_taker *taker);
 
 const struct sl_nvtx_ids *sl_nvtx_get_ids(void);

@@ -1,8 +1,8 @@
 /*
- * cuda.c - handles of CUDA's as CUPTI's ids, for streams and contexts that are named.
+ * cuda.c - turns CUDA handles into CUPTI ids, for streams and contexts that the program names.
  *
- * Threads: see cuda.h. CUPTI is asked on the thread that names, inside its call: later the
- * handle may stand for something else.
+ * Threads, memory: see cuda.h. CUPTI is queried on the naming thread, inside its call: later the
+ * handle may belong to another object.
  */
 #include "collect/nvtx/cuda.h"
 
@@ -22,7 +22,7 @@ static int context_ids(void *context, uint32_t *id, uint32_t *device)
     return cuda.get_context_id(context, id) || cuda.get_device_id(context, device) ? -ENOENT : 0;
 }
 
-/* A stream of another context than the current one is not known there. */
+/* CUPTI does not find a stream of another context than the current one. */
 static int stream_ids(void *stream, uint32_t *id, uint32_t *context)
 {
     void *current = NULL;
@@ -45,7 +45,7 @@ const struct sl_nvtx_ids *sl_nvtx_cuda_ids(void *cupti)
     *(void **)&cuda.get_device_id = sl_loader_symbol(cupti, "cuptiGetDeviceId");
     *(void **)&cuda.get_stream_id = sl_loader_symbol(cupti, "cuptiGetStreamIdEx");
     *(void **)&cuda.get_current = sl_loader_symbol(driver, "cuCtxGetCurrent");
-    sl_loader_close(driver); /* the process's own stays */
+    sl_loader_close(driver); /* the process still holds it */
     return cuda.get_context_id && cuda.get_device_id && cuda.get_stream_id && cuda.get_current
                ? &ids
                : NULL;

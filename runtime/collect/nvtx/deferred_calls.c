@@ -1,9 +1,9 @@
 /*
- * deferred_calls.c - NVTX's payload extension: events that are told later, and the clocks
- * their timestamps are in.
+ * deferred_calls.c - NVTX's payload extension: deferred events, and the clocks of their timestamps.
  *
- * Threads: any of the application; nothing blocks, allocates or logs. Functions of the program's
- * that read its clocks are called here, inside its own calls (collect/nvtx/time.h).
+ * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: the lanes' and
+ * that of time.c. Functions of the program that read its clocks are called here, inside its own
+ * calls (collect/nvtx/time.h).
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -17,18 +17,18 @@
 #include "collect/nvtx/schema.h"
 #include "collect/nvtx/time.h"
 
-#define BATCH_MAX  4096 /* of the events of a batch, so that the call ends soon */
-#define POINTS_MAX 4096 /* of a table of points of two clocks */
+#define BATCH_MAX  4096 /* most events of a batch, so that the call ends soon */
+#define POINTS_MAX 4096 /* most points of a table for two clocks */
 
 /* ---- events ---- */
 
-/* The clock of the trace: what comes back in a deferred event needs no conversion. */
+/* The trace's clock: a deferred event with such a timestamp needs no conversion. */
 static int64_t on_timestamp(void)
 {
     return (int64_t)sl_clock_now();
 }
 
-/* `clock`: of timestamps that do not tell; 0: they are ours. */
+/* `clock`: for timestamps without a clock of their own; 0: they are on ours. */
 static int time_of(unsigned domain, const struct sl_nvtx_moment *m, uint64_t clock, uint64_t *ns)
 {
     if (m->clock)
@@ -82,7 +82,7 @@ static void on_submit_batch(nvtxDomainHandle_t handle, const nvtxEventBatch_t *b
 
 /* ---- clocks ---- */
 
-/* Scopes have no rows: all that they tell here is a batch's clock. */
+/* Scopes have no tracks. Here they only give the clock of a batch. */
 static uint64_t on_scope(nvtxDomainHandle_t domain, const nvtxScopeAttr_t *a)
 {
     static _Atomic uint64_t made;
@@ -111,7 +111,7 @@ static void on_timer(nvtxDomainHandle_t domain, uint64_t id, uint64_t flags, int
 {
     const struct sl_nvtx_timer timer = {.read = read};
 
-    (void)flags; /* when it may be called: we do so inside the program's calls alone */
+    (void)flags; /* when it may be called: we call it only inside the program's calls */
     if (read)
         sl_nvtx_time_set_timer(sl_nvtx_domain_of(domain), id, &timer);
 }

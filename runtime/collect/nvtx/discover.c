@@ -1,8 +1,8 @@
 /*
- * discover.c - copies of NVTX in the process that have not asked for us.
+ * discover.c - finds copies of NVTX in the process that have not asked us to be their tool.
  *
- * Threads: see discover.h. Only data is looked at that can be written to and came from the file:
- * a few megabytes in a process with PyTorch.
+ * Threads: see discover.h. Memory: none. Only writable data from an object's file is searched: a
+ * few megabytes in a process with PyTorch.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
@@ -13,7 +13,7 @@
 
 #include "base/loader.h"
 
-/* How nvtxGlobals_t begins in every NVTX 3. */
+/* The beginning of nvtxGlobals_t in every NVTX 3. */
 struct globals {
     unsigned state, pad;
     NvtxExportTableCallbacks callbacks;
@@ -26,7 +26,7 @@ struct globals {
 struct object {
     uintptr_t code[SEGMENTS][2];
     unsigned codes;
-    uintptr_t relro[2]; /* read-only since it was linked: no state of anything */
+    uintptr_t relro[2]; /* read-only after linking: holds no state */
 };
 
 static int is_code(const struct object *o, uintptr_t address)
@@ -37,8 +37,8 @@ static int is_code(const struct object *o, uintptr_t address)
     return 0;
 }
 
-/* The sizes of both tables and the version are constants, all else are functions of the object. The
- * words belong to others, who may be writing. */
+/* Both tables' sizes and the version are constants; the other fields are functions of the object.
+ * Other threads may be writing these words. */
 __attribute__((no_sanitize("address", "thread"))) static int is_globals(
     const struct object *o, const volatile struct globals *g)
 {

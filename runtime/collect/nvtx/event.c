@@ -1,7 +1,7 @@
 /*
- * event.c - ranges and marks of the application, as records of its thread.
+ * event.c - writes ranges and marks of the application into its thread's lane.
  *
- * Threads: any, each writes to its own lane. Memory: the lane's.
+ * Threads: any, each for its own lane. Memory: the lane's.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "collect/lane/step.h"
 #include "collect/nvtx/calls.h"
 
-/* What NVTX calls NVTX_NO_PUSH_POP_TRACKING. */
+/* NVTX's name: NVTX_NO_PUSH_POP_TRACKING. */
 #define NO_LEVEL (-2)
 
 static _Atomic uint64_t last_id;
@@ -17,7 +17,7 @@ static const struct sl_nvtx_text_taker *_Atomic text_taker;
 
 void sl_nvtx_set_text_taker(const struct sl_nvtx_text_taker *taker)
 {
-    /* Release pairs with the acquires in push_text() and pop_text(): what the taker needs. */
+    /* Release pairs with the acquires in push_text() and pop_text(): the taker's data is ready. */
     atomic_store_explicit(&text_taker, taker, memory_order_release);
 }
 
@@ -86,7 +86,7 @@ static unsigned most_words(const struct sl_nvtx_event *ev)
     return (words + 1) & ~1u;
 }
 
-/* `times`: start and end of an event that is over; NULL: it is now. */
+/* `times`: start and end of an event that is over; NULL: the event is now. */
 static struct sl_lane *put_record(enum sl_lane_what what, unsigned domain,
                                   const struct sl_nvtx_event *ev, uint64_t id,
                                   const uint64_t *times)
@@ -135,7 +135,7 @@ static struct sl_lane *put_record(enum sl_lane_what what, unsigned domain,
                                  .pairs = (uint8_t)(words / 2),
                                  .domain = (uint16_t)domain,
                                  .aux = ev->message.string,
-                                 /* Last: what we cost is not the range's. */
+                                 /* Last: our own cost is not the range's. */
                                  .stamp = sl_clock_stamp()};
     sl_lane_put(lane, words);
     return lane;
@@ -160,8 +160,8 @@ struct renamed {
     struct sl_step_name as;
 };
 
-/* The job's own steps, whoever hands them to us. Gives what is recorded: the event, or in `room`
- * the same by another name. */
+/* Handles a step of the job, from any caller. Returns the event to record: the given one, or in
+ * `room` the same under another name. */
 static const struct sl_nvtx_event *note_step(const struct sl_nvtx_event *ev, struct renamed *room)
 {
     uint32_t given = ev->step - 1;
@@ -213,12 +213,12 @@ int sl_nvtx_push_string(unsigned domain, uint32_t string)
     return sl_lane_pushed(lane, domain);
 }
 
-/* Its room was kept. */
+/* Writes the pop into its reserved room. */
 static void put_pop(struct sl_lane *lane, unsigned domain)
 {
     struct sl_lane_record *r = sl_lane_reserved(lane);
 
-    /* All fields: else gcc 12 clears it first, and reads back what it has just stored. */
+    /* Sets all fields: otherwise gcc 12 clears the record first, and reads its own stores back. */
     *r = (struct sl_lane_record){.what = SL_LANE_POP,
                                  .parts = 0,
                                  .pairs = 1,

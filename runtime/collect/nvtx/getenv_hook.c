@@ -1,8 +1,8 @@
 /*
- * getenv_hook.c - how copies of NVTX that have not looked for their tool yet find us.
+ * getenv_hook.c - makes copies of NVTX that have not yet looked for their tool find us.
  *
- * Threads, memory: see getenv_hook.h. The path is this library's own, as the linker keeps it: the
- * library is never unloaded.
+ * Threads, memory: see getenv_hook.h. The path of this library is a string of the linker. It stays
+ * valid because the library is never unloaded.
  */
 #include "collect/nvtx/getenv_hook.h"
 
@@ -19,7 +19,7 @@
 #define VARIABLE "NVTX_INJECTION64_PATH"
 
 static struct {
-    const char *_Atomic path; /* of this library; NULL: not to be told */
+    const char *_Atomic path; /* of this library; NULL: not answered */
     _Atomic int invited, other_tool;
 } invite;
 
@@ -58,7 +58,7 @@ int sl_nvtx_getenv_hook_set(void)
     atomic_store(&invite.path, self.dli_fname);
     if (!has_one_thread())
         return -EBUSY;
-    if (setenv(VARIABLE, self.dli_fname, 1)) /* over an empty one, too */
+    if (setenv(VARIABLE, self.dli_fname, 1)) /* also replaces an empty value */
         return -errno;
     atomic_store(&invite.invited, 1);
     return 0;
@@ -74,8 +74,8 @@ int sl_nvtx_has_other_tool(void)
     return atomic_load(&invite.other_tool);
 }
 
-/* In the place of getenv, for objects that have a copy of NVTX. The string is only read: getenv's
- * type says less. */
+/* Replaces getenv in objects that have a copy of NVTX. Callers only read the string, although
+ * getenv's type does not say so. */
 static char *answer(const char *name)
 {
     char *value = getenv(name);
@@ -88,8 +88,8 @@ static char *answer(const char *name)
 
 void sl_nvtx_getenv_hook_add_object(const void *inside)
 {
-    /* By its address: the caller holds the lock of the list of objects, and dlsym() would wait for
-     * that of whoever loads one, who waits for the list. */
+    /* By address, not by dlsym(): the caller holds the lock of the list of objects. dlsym() would
+     * wait for a thread that loads an object, and that thread waits for the list. */
     struct sl_import import = {.name = "getenv",
                                .instead = (void *)(uintptr_t)answer,
                                .function = (void *)(uintptr_t)getenv,

@@ -1,7 +1,7 @@
 /*
- * layout.c - where the fields of a payload stand, by its schema.
+ * layout.c - finds the fields of a payload by its schema.
  *
- * Threads, bounds: see payload.h.
+ * Threads, bounds: see payload.h. Memory: none.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -21,13 +21,13 @@ int sl_nvtx_layout_may_go_on(const struct sl_nvtx_blob *b)
     return 1;
 }
 
-/* Structs inside each other that are looked into. */
+/* Structs inside each other that are examined. */
 #define DEPTH 8
 
 static size_t field_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *in,
                           const struct sl_nvtx_field *f, unsigned depth);
 
-/* Of an enum, or of a struct: what the strictest of its fields has. */
+/* Of an enum, or of a struct: the strictest alignment of its fields. */
 static size_t schema_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
                            unsigned depth)
 {
@@ -63,7 +63,7 @@ static size_t field_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_sch
 
 static size_t size_of(const struct sl_nvtx_blob *b, uint64_t type, unsigned depth);
 
-/* Bytes that a field takes whatever is in it; SIZE_MAX: that depends. */
+/* Bytes that a field takes whatever its content; SIZE_MAX: depends on the content. */
 static size_t static_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_field *f,
                           unsigned depth)
 {
@@ -82,7 +82,7 @@ static size_t static_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_fie
     return each * count;
 }
 
-/* Of a struct or union whose size was not told, as the compiler has it; 0: not known. */
+/* Of a struct or union without a registered size, as a compiler would lay it out; 0: not known. */
 static size_t schema_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
                           unsigned depth)
 {
@@ -135,7 +135,7 @@ int sl_nvtx_layout_is_indirect(const struct sl_nvtx_field *f)
            (sl_nvtx_value_is_string(f->type) && !(f->flags & SL_NVTX_IS_ARRAY) && !f->detail);
 }
 
-/* Item `item` of field `i`, which is one alone if it is no array. */
+/* Item `item` of field `i`; a field that is not an array has one item. */
 static int integer_at(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i,
                       size_t item, int64_t *out)
 {
@@ -164,7 +164,7 @@ int sl_nvtx_layout_integer(const struct sl_nvtx_blob *b, const struct sl_nvtx_sc
     return integer_at(b, s, i, 0, out);
 }
 
-/* What a length says; one that is an array has an item for each dimension. 0: it says nothing. */
+/* The value of a length field. An array has an item for each dimension. 0: no length. */
 static size_t told_length(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i)
 {
     const struct sl_nvtx_field *f = sl_nvtx_schema_field(s, i);
@@ -200,7 +200,7 @@ size_t sl_nvtx_layout_count(const struct sl_nvtx_blob *b, const struct sl_nvtx_s
             n++;
         return n;
     case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX:
-        /* A length stands before what it is the length of. */
+        /* A length field precedes the field that it belongs to. */
         return f->detail < (size_t)(f - sl_nvtx_schema_field(s, 0))
                    ? told_length(b, s, (size_t)f->detail)
                    : 0;
@@ -222,7 +222,7 @@ size_t sl_nvtx_layout_count(const struct sl_nvtx_blob *b, const struct sl_nvtx_s
     }
 }
 
-/* Bytes that a field takes where it stands. */
+/* Bytes that a field takes inside the payload. */
 static size_t field_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
                          const struct sl_nvtx_field *f, size_t offset)
 {
@@ -241,7 +241,7 @@ static size_t field_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_sche
     return count > b->size / (each ? each : 1) ? b->size : count * each;
 }
 
-/* The given one, else by alignment behind the field before. */
+/* The registered offset; without one, the aligned end of the field before. */
 size_t sl_nvtx_layout_offset(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i)
 {
     size_t offset = 0, at = i, align;
@@ -290,7 +290,7 @@ struct sl_nvtx_blob sl_nvtx_blob(unsigned domain, const nvtxPayloadData_t *all, 
     struct sl_nvtx_blob b = {all[i].payload, all[i].size, domain, all, count, left};
 
     if (b.size == SIZE_MAX && !sl_nvtx_value_is_string(all[i].schemaId)) {
-        b.size = 0; /* none of it is looked at for its schema's */
+        b.size = 0; /* empty while its schema's size is computed */
         b.size = sl_nvtx_layout_size(&b, all[i].schemaId);
     }
     return b;

@@ -1,7 +1,7 @@
 /*
- * message.h - texts and handles as NVTX's calls give them.
+ * message.h - converts the texts and handles of NVTX calls.
  *
- * Pure functions; any thread. Behind NVTX's own headers.
+ * Pure functions; any thread. Include after NVTX's own headers.
  */
 #ifndef SL_NVTX_MESSAGE_H
 #define SL_NVTX_MESSAGE_H
@@ -13,7 +13,8 @@
 
 _Static_assert(sizeof(wchar_t) == 4, "wide characters are UTF-32");
 
-/* In the handle of a registered string, above its number: which step's name it is, + 1. */
+/* A registered string's handle holds its number; above that, a step's number + 1 if it names
+ * one. */
 #define SL_NVTX_STEP_SHIFT 32
 
 static inline void *sl_nvtx_handle_of(uint32_t number)
@@ -30,7 +31,7 @@ static inline struct sl_nvtx_message sl_nvtx_message_of_text(const char *text)
     return m;
 }
 
-/* `room` holds what the message points to. */
+/* The message points into `room`. */
 static inline struct sl_nvtx_message sl_nvtx_message_of_wide(const wchar_t *text, char *room)
 {
     struct sl_nvtx_message m = {0, text ? room : NULL, 0};

@@ -1,8 +1,8 @@
 /*
- * name_calls.c - NVTX's calls that register something: strings, domains, names, locks.
+ * name_calls.c - NVTX calls that register something: strings, domains, names, locks.
  *
- * Threads: any of the application; nothing blocks, allocates or logs. Each function takes NVTX's
- * arguments apart and hands them to names.c; handles are its numbers.
+ * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: that of
+ * names.c. Functions parse NVTX's arguments for names.c; handles are its numbers.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtCuda.h>

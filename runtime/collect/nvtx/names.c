@@ -1,7 +1,7 @@
 /*
- * names.c - what NVTX is told once: domains, names of things.
+ * names.c - what programs register with NVTX: domains and names.
  *
- * Threads, memory: see names.h. A thread that adds a name takes a place and fills it, then
+ * Threads, memory: see names.h. A thread that adds a name takes a place, fills it, and then
  * publishes it by a store with release order: in the table of domains, or in the name's own flag.
  */
 #include "collect/nvtx/names.h"
@@ -68,7 +68,7 @@ unsigned sl_nvtx_domain(const char *name, size_t length)
     for (unsigned i = 1; string && i < SL_LANE_DOMAINS - 1; i++) {
         uint32_t there = 0;
 
-        /* Both orders pair with each other: the string that the number stands for. */
+        /* Both orders pair with each other: the string behind the number. */
         if (atomic_compare_exchange_strong_explicit(&table.domain[i], &there, string,
                                                     memory_order_acq_rel, memory_order_acquire) ||
             there == string)

@@ -1,12 +1,11 @@
 /*
- * names.h - what NVTX is told once: domains, names of things. Their texts are in base/text_table.h.
+ * names.h - what programs register with NVTX: domains and names. base/text_table.h holds the texts.
  *
- * Handles that are given to the application are numbers into these tables. Nothing is ever taken
- * out: an application keeps its handles for as long as it likes. A text that is told again gets its
- * first number again.
+ * The application's handles are numbers into these tables. Nothing is ever removed, because an
+ * application may keep a handle for any time. A text that is registered again gets the same number.
  *
- * Threads: any adds and reads; nothing blocks. Memory: fixed tables, touched as they fill; what has
- * no room is counted as SL_STAT_NAMES_LOST.
+ * Threads: any thread adds and reads; nothing blocks. Memory: fixed tables, touched as they fill. A
+ * name that finds no room is counted as SL_STAT_NAMES_LOST.
  */
 #ifndef SL_NVTX_NAMES_H
 #define SL_NVTX_NAMES_H
@@ -17,8 +16,8 @@
 /* 0, -ENOMEM, -EALREADY. */
 int sl_nvtx_names_init(void);
 
-/* A domain's number, from 1; the last one stands for all that have no room. 0 is the default
- * domain, which has no name. */
+/* A domain's number, from 1. The last number stands for all domains that found no room. 0 is the
+ * default domain, which has no name. */
 unsigned sl_nvtx_domain(const char *name, size_t length);
 uint32_t sl_nvtx_domain_name(unsigned domain); /* string; 0: none */
 
@@ -28,8 +27,8 @@ enum sl_nvtx_named {
     SL_NVTX_DEVICE,   /* key: device */
     SL_NVTX_CONTEXT,  /* key: CUPTI's id, device */
     SL_NVTX_STREAM,   /* key: CUPTI's id, context */
-    SL_NVTX_EVENT,    /* key: CUDA's handle, which CUPTI does not tell us the id of */
-    SL_NVTX_OTHER,    /* what has no row: kept for its handle alone */
+    SL_NVTX_EVENT,    /* key: CUDA's handle; CUPTI does not give the id */
+    SL_NVTX_OTHER,    /* has no track; kept for its handle only */
 };
 
 struct sl_nvtx_name {
@@ -40,10 +39,10 @@ struct sl_nvtx_name {
     uint32_t string;
 };
 
-/* Its number, from 1; 0: no room. */
+/* The name's number, from 1; 0: no room. */
 uint32_t sl_nvtx_name(const struct sl_nvtx_name *name);
 
-/* 0; -ENOENT: there is none with that number, so far. */
+/* 0; -ENOENT: no name has that number yet. */
 int sl_nvtx_name_get(uint32_t number, struct sl_nvtx_name *out);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * nvtx.c - NVTX: how its calls in this process reach us.
+ * nvtx.c - attaches to the copies of NVTX in this process.
  *
- * Threads: see nvtx.h. A copy of NVTX that we are attached to belongs to a shared object that may
- * be unloaded: what is written into it later is written only where our function still stands, which
- * the kernel is asked for, since the page may be gone.
+ * Threads: see nvtx.h. Memory: static. A copy of NVTX belongs to a shared object that may be
+ * unloaded. So later we write into the copy only where our function still stands. The kernel reads
+ * the slot for us, because its page may be gone.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -25,22 +25,22 @@
 #include "collect/nvtx/schema.h"
 #include "collect/nvtx/time.h"
 
-/* For lanes, before the options were read. */
+/* Memory limit of the lanes if NVTX asks before the options were read. */
 #define EARLY_BYTES ((size_t)16 << 20)
 
-/* Enough for a copy in each of a hundred shared objects. */
+/* Enough for copies in a hundred shared objects. */
 #define SLOTS_MAX  8192
-#define NVTX_TABLE 64 /* slots that any module may have, at most */
+#define NVTX_TABLE 64 /* most slots of any module */
 
-/* A slot that we have set: where, to what, and what switches it off. */
+/* A slot that we have set: its address, our function, the value that switches it off. */
 struct taken {
-    void *_Atomic *_Atomic slot; /* NULL: the rest is not there yet */
+    void *_Atomic *_Atomic slot; /* NULL: the other fields are not written yet */
     void *function, *off;
 };
 
 static struct {
     struct taken taken[SLOTS_MAX];
-    _Atomic unsigned count; /* slots written down; may run beyond the table */
+    _Atomic unsigned count; /* slots in the table; may exceed its size */
     _Atomic unsigned copies;
     _Atomic int begun, detached;
     uint64_t generation; /* of loaded objects, at the last look */
@@ -92,7 +92,7 @@ static void clear_slot(struct taken *t)
     atomic_store_explicit(slot, t->off, memory_order_release);
 }
 
-/* 0; -ENOSPC: it could not be cleared later, and is left alone. */
+/* 0; -ENOSPC: the slot is left alone, because it could not be cleared later. */
 static int set_slot(void *_Atomic *slot, sl_nvtx_function function, void *off)
 {
     void *to = (void *)(uintptr_t)function;
@@ -120,7 +120,8 @@ void sl_nvtx_detach(void)
     int saved = errno;
     unsigned count;
 
-    /* Sequentially consistent with attach(): a copy that asks just now is seen here, or sees it. */
+    /* Sequentially consistent with attach(): either we see a copy that asks now, or its thread sees
+     * `detached`. */
     atomic_store(&nvtx.detached, 1);
     count = atomic_load(&nvtx.count);
     for (unsigned i = 0; i < count && i < SLOTS_MAX; i++)
@@ -130,7 +131,7 @@ void sl_nvtx_detach(void)
 
 /* ---- NVTX asks ---- */
 
-/* Tables are pointers to the slots, and shorter in an older NVTX. */
+/* Tables hold pointers to the slots; an older NVTX has shorter tables. */
 static int set_slots(const struct sl_nvtx_slot *s, unsigned module, NvtxFunctionTable table,
                      unsigned size)
 {
@@ -186,7 +187,7 @@ enum {
     COMPLETE
 };
 
-/* Shows each of its slots to `see` until that gives 1; 1: it did. */
+/* Calls `see` for each slot of the copy until it returns 1. Returns 1 if it did. */
 static int any_slot(const struct sl_nvtx_copy *copy, int (*see)(void **slot))
 {
     void ***table;
@@ -202,13 +203,13 @@ static int any_slot(const struct sl_nvtx_copy *copy, int (*see)(void **slot))
     return 0;
 }
 
-/* A copy that has looked for its tool in vain has NULL in all of them. */
+/* A copy that has found no tool has NULL in all its slots. */
 static int is_claimed(void **slot)
 {
     return *slot != NULL;
 }
 
-/* What NVTX does when its tool has set what it wants: the others cost nothing. */
+/* Like NVTX after its tool has set the slots it wants: the others cost nothing. */
 static int clear(void **slot)
 {
     __atomic_store_n(slot, NULL, __ATOMIC_RELEASE);
@@ -227,8 +228,8 @@ static int set_found(const struct sl_nvtx_copy *copy)
     return set > 0;
 }
 
-/* In the place of its own initialisation, or after one that found no tool. Threads that call it
- * meanwhile wait for the state, as they would for NVTX. */
+/* Initialises a fresh copy in NVTX's place, or attaches after NVTX found no tool. Threads that call
+ * the copy meanwhile wait for its state, as they would for NVTX. */
 static void take_copy(const struct sl_nvtx_copy *copy)
 {
     unsigned fresh = FRESH, state = __atomic_load_n(copy->state, __ATOMIC_ACQUIRE);
@@ -244,7 +245,7 @@ static void take_copy(const struct sl_nvtx_copy *copy)
         __atomic_store_n(copy->state, COMPLETE, __ATOMIC_RELEASE);
     }
     atomic_fetch_add_explicit(&nvtx.copies, (unsigned)set, memory_order_relaxed);
-    /* Its payload extension looks for itself, later. */
+    /* The object's payload extension looks for its tool separately, later. */
     sl_nvtx_getenv_hook_add_object((const void *)copy->state);
 }
 
@@ -260,7 +261,7 @@ void sl_nvtx_attach_all(void)
         sl_nvtx_detach();
 }
 
-/* The state of a slot of an extension that nobody wants: NVTX_EXTENSION_DISABLED. */
+/* Marks an unused slot of an extension: NVTX_EXTENSION_DISABLED. */
 #define EXTENSION_OFF ((void *)1)
 
 static void set_extension_slots(const struct sl_nvtx_slot *s, const nvtxExtModuleSegment_t *segment)

@@ -1,8 +1,8 @@
 /*
- * payload.c - payloads of the extension as JSON, by the schemas that were registered for them.
+ * payload.c - writes payloads of the extension as JSON, by their registered schemas.
  *
- * Threads, bounds: see payload.h. What does not fit into the output is left out whole, member
- * by member, so that what is there is valid; "cut payload":true says so.
+ * Threads, bounds: see payload.h. Memory: the caller's. A member that does not fit into the output
+ * is left out whole, so that the output is valid JSON. Then "cut payload":true is added.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -21,10 +21,10 @@
 
 enum {
     DEPTH = 8,
-    ITEMS = 64,       /* of an array that are shown */
-    TEXT_BYTES = 256, /* of a text */
-    RAW_BYTES = 64,   /* of what has no schema */
-    CLOSING = 48,     /* what still must fit when all else does not */
+    ITEMS = 64,       /* most items shown of an array */
+    TEXT_BYTES = 256, /* most bytes of a text */
+    RAW_BYTES = 64,   /* most bytes of a payload without a schema */
+    CLOSING = 48,     /* kept free for the end of the output */
 };
 
 struct out {
@@ -37,7 +37,7 @@ static void put_payload_of(struct out *o, const struct sl_nvtx_blob *b, uint64_t
 
 /* ---- output ---- */
 
-/* Room for a piece: 1, or 0 and the output is cut. */
+/* 1 if there is room for a piece; otherwise 0, and the output is truncated. */
 static int has_room(struct out *o, size_t bytes)
 {
     if (bytes <= (size_t)(o->end - o->at))
@@ -80,7 +80,7 @@ static void put_bytes(struct out *o, const char *bytes, size_t count)
 
 /* ---- texts ---- */
 
-/* `most` characters, or up to a 0. */
+/* Up to `most` characters, or to a 0. */
 static void put_characters(struct out *o, size_t each, const char *from, size_t most)
 {
     char text[TEXT_BYTES];
@@ -122,7 +122,7 @@ static void put_enum(struct out *o, const struct sl_nvtx_schema *s, const char *
             !has_room(o, length * SL_JSON_ESCAPE_MAX + 2))
             continue;
         o->at = SL_JSON_LITERAL(o->at, "\"");
-        o->at -= any; /* over the quote of the one before */
+        o->at -= any; /* over the closing quote of the one before */
         if (any)
             o->at[-1] = '|';
         o->at = sl_json_escape(o->at, name, length);
@@ -180,7 +180,7 @@ static void put_array(struct out *o, const struct sl_nvtx_blob *b, const struct 
     PUT(o, "]");
 }
 
-/* The member of a union that another field names. */
+/* The member of a union that another field selects. */
 static void put_union(struct out *o, const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *in,
                       const struct sl_nvtx_field *f, const struct sl_nvtx_schema *u,
                       const char *from, size_t room, unsigned depth)
@@ -249,7 +249,7 @@ static int is_shown(const struct sl_nvtx_field *f)
            !(f->flags & NVTX_PAYLOAD_ENTRY_FLAG_HIDE);
 }
 
-/* Of a union that names its member itself, the fields that are not it. */
+/* Whether to show the field. Of a union with its own selector, only the selected member. */
 static int is_selected(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i)
 {
     int64_t which;
@@ -330,7 +330,7 @@ size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned do
     }
     if (!shown)
         return 0;
-    /* One payload stands for itself, several are a list. */
+    /* One payload stands alone, several form a list. */
     memmove(out + before_all + (shown > 1), out, (size_t)(o.at - out));
     o.at += before_all + (shown > 1);
     sl_json_raw(out, key, before_all);
@@ -338,7 +338,7 @@ size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned do
         out[before_all] = '[';
         *o.at++ = ']';
     }
-    /* By the key's name: both ends of a range may be cut. */
+    /* Named by the key, because the payloads of both ends of a range may be truncated. */
     if (o.cut) {
         o.at = sl_json_raw(SL_JSON_LITERAL(o.at, ",\"cut "), key + 1, before_all - 1);
         o.at = SL_JSON_LITERAL(o.at, "true");

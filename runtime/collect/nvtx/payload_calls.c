@@ -1,8 +1,9 @@
 /*
- * payload_calls.c - NVTX's payload extension: schemas, and events that are payloads. Those
- * that are told later: deferred_calls.c.
+ * payload_calls.c - NVTX's payload extension: schemas, and events that consist of payloads.
+ * deferred_calls.c has the deferred ones.
  *
- * Threads: any of the application; nothing blocks, allocates or logs.
+ * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: the lanes' and
+ * that of schema.c.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -17,9 +18,9 @@
 #include "collect/nvtx/schema.h"
 
 #define HAS(attr, what, field) ((attr)->fieldMask & NVTX_PAYLOAD_##what##_ATTR_FIELD_##field)
-/* More than any real one has. */
+/* More fields than any real schema has. */
 #define FIELDS_MAX    1024
-#define SEMANTICS_MAX 16 /* of a field; their list may be anything */
+#define SEMANTICS_MAX 16 /* most of a field; the list is not trusted */
 
 static uint32_t string_of(const char *text)
 {
@@ -28,7 +29,7 @@ static uint32_t string_of(const char *text)
 
 /* ---- schemas ---- */
 
-/* What a timestamp counts, if the field says so; 0: it does not. */
+/* The clock of a timestamp, if the field gives it; 0: not given. */
 static uint64_t clock_of(const nvtxPayloadSchemaEntry_t *e)
 {
     const nvtxSemanticsHeader_t *s = e->semantics;

@@ -1,8 +1,8 @@
 /*
- * payload_event.c - what an event's payloads say about the event: its message, category,
- * colour and times, in fields that a schema marks as such.
+ * payload_event.c - reads what payloads say about their event: its message, category, color and
+ * times, in fields that a schema marks as such.
  *
- * Threads, bounds: see payload.h.
+ * Threads, bounds: see payload.h. Memory: the caller's.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>

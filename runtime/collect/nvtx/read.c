@@ -1,5 +1,5 @@
 /*
- * read.c - what NVTX's calls left in the lanes -> ranges, marks and names.
+ * read.c - turns NVTX records of the lanes into ranges, marks and names.
  *
  * Threads, memory: see read.h.
  */
@@ -19,27 +19,27 @@
 #define ORPHANS   256 /* a power of two */
 #define LOCKS     256 /* a power of two */
 #define RELEASES  64
-/* Ids of ranges that are made here: a lock that a thread holds. */
+/* Id of a range made here: a lock that a thread holds. */
 #define LOCK_ID(lock, thread) (1ull << 63 | (uint64_t)(lock) << 32 | (thread))
-/* A nesting of its own for each lock that a thread waits for. */
+/* Each lock that a thread waits for has a nesting of its own. */
 #define LOCK_DOMAIN 0x10000u
 
 struct sl_nvtx_read {
     struct sl_nvtx_read_options opt;
     struct sl_nvtx_attributes *look;
-    uint32_t names; /* those read */
+    uint32_t names; /* number of names read */
     uint8_t row_used[ROWS], row_told[ROWS + 2];
-    /* Ends that were read before their starts, which another lane has. */
+    /* Ends that were read before their starts, which are in another lane. */
     struct {
         uint64_t id, ns;
         struct sl_range_look look;
     } orphan[ORPHANS];
-    /* Who got a lock last: another thread may give it back. */
+    /* The thread that acquired a lock last; another thread may release it. */
     struct {
         uint32_t lock, thread;
         uint64_t ns;
     } holder[LOCKS];
-    /* Given back by a thread that did not get it: the one that did may be read later. */
+    /* Releases by a thread that did not acquire the lock: the one that did may be read later. */
     struct {
         uint32_t lock;
         uint64_t ns;
@@ -90,7 +90,7 @@ static void tell_row(struct sl_nvtx_read *r, uint32_t row, const char *name)
     r->opt.sink(r->opt.user, &ev);
 }
 
-/* A row that nobody uses; the last one for all that find none. */
+/* Takes a free track. The last one is shared by ranges that find none. */
 static uint32_t take_row(struct sl_nvtx_read *r)
 {
     unsigned i = 0;
@@ -102,7 +102,7 @@ static uint32_t take_row(struct sl_nvtx_read *r)
     return FIRST_ROW + i;
 }
 
-/* `look`: what the end says besides; 1; 0: it has not begun. */
+/* `look`: further attributes from the end. Returns 1; 0: the range has not begun. */
 static int end_range(struct sl_nvtx_read *r, uint64_t id, uint64_t ns,
                      const struct sl_range_look *look)
 {
@@ -141,7 +141,7 @@ static void take_end(struct sl_nvtx_read *r, const struct sl_lane_record *record
     unsigned slot;
 
     sl_nvtx_attributes_make(r->look, record, NULL, &look, &id);
-    /* Its domain alone is known from the start. */
+    /* Then `more` has only the domain, which the start has already given. */
     if (!(record->parts & (SL_LANE_HAS_CATEGORY | SL_LANE_HAS_COLOR)))
         look.more = 0;
     slot = (unsigned)id & (ORPHANS - 1);
@@ -167,7 +167,8 @@ static struct sl_range_look look_of_lock(struct sl_nvtx_read *r, uint32_t name, 
     return look;
 }
 
-/* Lanes are read one after the other: threads that take turns seem to hold it at the same time. */
+/* Lanes are read one after the other, so threads that take turns may seem to hold the lock at
+ * once. */
 static void hold(struct sl_nvtx_read *r, uint32_t thread, uint32_t lock, uint32_t name, uint64_t ns)
 {
     struct sl_range_look look;
@@ -210,7 +211,7 @@ static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
     struct sl_range_look look, *waiting;
     struct sl_nvtx_name name;
 
-    /* Another tool's, or none at all. */
+    /* The handle is not ours. */
     if (sl_nvtx_name_get(lock, &name) || name.what != SL_NVTX_OTHER)
         return;
     switch (record->what) {
@@ -236,7 +237,7 @@ static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
 
 /* ---- records ---- */
 
-/* Steps have a row of their own: one ends inside a range of its thread's, the optimizer's. */
+/* Steps have their own track: a step ends inside another range of its thread, the optimizer's. */
 static void take_past(struct sl_nvtx_read *r, const struct sl_lane_record *record)
 {
     const uint64_t *times = (const uint64_t *)(record + 1);
@@ -269,7 +270,7 @@ static void take_mark(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
     r->opt.sink(r->opt.user, &ev);
 }
 
-/* What sl_nvtx_begin() began, which its end names. */
+/* A range of sl_nvtx_begin(), whose end names it. */
 static void take_begin(struct sl_nvtx_read *r, uint32_t thread, const struct sl_lane_record *record,
                        uint64_t ns)
 {
@@ -288,7 +289,7 @@ static void take_begin(struct sl_nvtx_read *r, uint32_t thread, const struct sl_
     }
 }
 
-/* Perhaps on another thread than where it began, whose lane may be read later. */
+/* The end may be on another thread than the beginning, whose lane may be read later. */
 static void take_finish(struct sl_nvtx_read *r, const struct sl_lane_record *record, uint64_t ns)
 {
     uint64_t id = *(const uint64_t *)(record + 1);
@@ -370,7 +371,7 @@ void sl_nvtx_read_done(struct sl_nvtx_read *r)
     r->releases = 0;
 }
 
-/* One that is not whole yet is for the next time. */
+/* A name that is not fully written yet is read the next time. */
 void sl_nvtx_read_names(struct sl_nvtx_read *r)
 {
     struct sl_nvtx_name name;

@@ -1,5 +1,5 @@
 /*
- * schema.c - what applications tell NVTX about the layout of their payloads.
+ * schema.c - the payload layouts that applications register with NVTX.
  *
  * Threads, memory: see schema.h. A place is taken, filled, and then published in the index.
  */
@@ -65,7 +65,7 @@ static uint32_t take(_Atomic uint32_t *used, size_t wanted, uint32_t count)
     return at;
 }
 
-/* The slot of the index that has it, or the free one where it belongs. */
+/* The index slot of the schema, or the free slot where it belongs. */
 static _Atomic uint32_t *probe(unsigned domain, uint64_t id)
 {
     uint64_t hash = (id ^ (uint64_t)domain << 48) * 0x9e3779b97f4a7c15u;
@@ -89,7 +89,7 @@ uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
     struct sl_nvtx_schema *s;
     unsigned domain = schema->domain;
 
-    /* Some programs tell it before each event. */
+    /* Some programs register a schema before each event. */
     if (schema->id && sl_nvtx_schema_find(domain, schema->id))
         return schema->id;
     if (is_ready())
@@ -109,7 +109,7 @@ uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
         domain = s->domain = 0;
     for (size_t i = 0; i < s->fields; i++)
         fill(user, &table.field[field + i], i);
-    /* The first one that has an id keeps it. */
+    /* The first schema with an id keeps it. */
     while (!atomic_compare_exchange_strong_explicit(probe(domain, s->id), &none, place + 1,
                                                     memory_order_acq_rel, memory_order_acquire)) {
         if (table.schema[none - 1].id == s->id && table.schema[none - 1].domain == domain)

@@ -1,8 +1,9 @@
 /*
- * schema.h - what applications tell NVTX about the layout of their payloads.
+ * schema.h - the payload layouts that applications register with NVTX.
  *
- * Threads: any registers and looks up; nothing blocks. Memory: fixed tables, touched as they fill;
- * what has no room is counted as SL_STAT_NAMES_LOST, and payloads of it are shown as bytes.
+ * Threads: any thread registers and looks up; nothing blocks. Memory: fixed tables, touched as they
+ * fill. A schema that finds no room is counted as SL_STAT_NAMES_LOST; its payloads are shown as
+ * bytes.
  */
 #ifndef SL_NVTX_SCHEMA_H
 #define SL_NVTX_SCHEMA_H
@@ -12,16 +13,16 @@
 
 /* A field of a struct or union, or a value of an enum (`detail`; flags 1: a set of bits). */
 struct sl_nvtx_field {
-    uint64_t flags, type, detail, offset; /* as NVTX has them */
-    uint64_t clock;                       /* time domain of a timestamp; 0: not told */
+    uint64_t flags, type, detail, offset; /* as NVTX gives them */
+    uint64_t clock;                       /* time domain of a timestamp; 0: not given */
     uint32_t name;                        /* registered string; 0: none */
 };
 
 enum sl_nvtx_schema_kind {
     SL_NVTX_STRUCT,
-    SL_NVTX_DYNAMIC,        /* a struct whose fields have no fixed place */
-    SL_NVTX_UNION,          /* which member: told by another field */
-    SL_NVTX_SELECTED_UNION, /* told by a member */
+    SL_NVTX_DYNAMIC,        /* a struct whose fields have no fixed offsets */
+    SL_NVTX_UNION,          /* another field says which member is valid */
+    SL_NVTX_SELECTED_UNION, /* a member of the union says it */
     SL_NVTX_ENUM,
 };
 
@@ -29,15 +30,15 @@ struct sl_nvtx_schema {
     uint64_t id;
     uint32_t domain;
     uint32_t kind;           /* enum sl_nvtx_schema_kind */
-    uint32_t field, fields;  /* the first, how many */
-    size_t size, pack_align; /* 0: not told */
+    uint32_t field, fields;  /* index of the first, number of fields */
+    size_t size, pack_align; /* in bytes; 0: not given */
 };
 
 /* 0, -ENOMEM, -EALREADY. */
 int sl_nvtx_schemas_init(void);
 
-/* Its id: the one given, or where that is 0 one that is made; 0: no room. One that is told again
- * is what it was told first. */
+/* Returns the schema's id: the given one, or a new one if that is 0; 0: no room. If the id is
+ * registered again, the first registration stays. */
 uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
                             void (*fill)(void *user, struct sl_nvtx_field *field, size_t i),
                             void *user);

@@ -1,7 +1,7 @@
 /*
- * system_clock.c - the clocks of the system that NVTX has a name for.
+ * system_clock.c - the system clocks that NVTX has a name for.
  *
- * Threads: any.
+ * Threads: any. Memory: constant.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -43,8 +43,8 @@ static int64_t read_ticks(void)
     return (int64_t)sl_clock_ticks();
 }
 
-/* C++'s are as libstdc++ has them. Not here: those of one process or thread, which stand
- * still at times, and those of other systems. */
+/* C++ clocks are those of libstdc++. Left out: clocks of one process or thread, which stop at
+ * times, and clocks of other systems. */
 static const struct sl_nvtx_system_clock clocks[] = {
     {NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED, NULL, NS_PER_S},
     {NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME, NULL, NS_PER_S},

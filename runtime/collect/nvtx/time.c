@@ -1,9 +1,9 @@
 /*
- * time.c - times of deferred events, from the clock that their program read to the trace's.
+ * time.c - converts times of deferred events from the program's clocks to the trace's clock.
  *
- * Threads, memory: see time.h. Clocks are the nodes of a graph, what is known of two of them
- * is a link; a time goes along the shortest way from its clock to the trace's. Functions of the
- * program's are called while the table is free.
+ * Threads, memory: see time.h. Clocks are the nodes of a graph. A link holds what is known about
+ * two of them. A time goes along the shortest path from its clock to the trace's. The table is free
+ * while functions of the program are called.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -18,18 +18,18 @@
 #include "base/stats.h"
 #include "collect/nvtx/system_clock.h"
 
-/* How long a reading of a clock is good enough for later events: a slew of 1 ppm is 100 ns then. */
+/* How long a reading of a clock is used for later events: a slew of 1 ppm then makes 100 ns. */
 #define REFRESH_NS (100u * 1000 * 1000)
-/* A rate is not measured in less: 50 ns of reading are 50 ppm of it. */
+/* Shortest span for measuring a rate: a reading error of 50 ns is 50 ppm of it. */
 #define SPAN_MIN_NS (1000u * 1000)
 
 enum {
     CLOCKS = 64,
     LINKS = 128,
-    POINTS = 16, /* of a link; then every second one is dropped */
-    ROUNDS = 3,  /* of reading a clock */
+    POINTS = 16, /* per link; when full, every second one is dropped */
+    ROUNDS = 3,  /* readings of a clock, of which the tightest is kept */
     TRIES = 1000,
-    TRACE = 0, /* the trace's clock among the clocks */
+    TRACE = 0, /* node of the trace's clock */
 };
 
 /* One moment on the clocks of both ends. */
@@ -40,15 +40,15 @@ struct point {
 struct link {
     unsigned end[2];
     unsigned points;
-    double rate;                /* counts of end[1] while end[0] counts 1; 0: as the points say */
+    double rate;                /* counts of end[1] while end[0] counts 1; 0: from the points */
     struct point point[POINTS]; /* sorted by at[0] */
 };
 
 struct node {
     struct sl_nvtx_clock clock;
     struct sl_nvtx_timer timer;
-    unsigned scope_domain; /* whose scope it is: a made id is no domain's */
-    uint64_t read_ns;      /* when last, on the monotonic clock; 0: never */
+    unsigned scope_domain; /* domain of the clock's scope; an assigned id has no domain */
+    uint64_t read_ns;      /* last reading, on the monotonic clock; 0: never */
 };
 
 static struct {
@@ -59,9 +59,10 @@ static struct {
     _Atomic uint32_t last_id;
 } table;
 
-/* ---- the table is one thread's at a time ---- */
+/* ---- one thread has the table at a time ---- */
 
-/* 0: another thread has it and does not run; a signal's handler may even be above it. */
+/* 0: another thread has the table and is not running. It may even be this thread, interrupted by a
+ * signal handler. */
 static int take_table(void)
 {
     for (unsigned i = 0; i < TRIES; i++) {
@@ -124,7 +125,7 @@ static void add_point(struct link *l, struct point p)
     l->points++;
 }
 
-/* `rate` 0: nothing new. */
+/* `rate` 0: adds only the point. */
 static void add_to_link(unsigned a, unsigned b, struct point p, double rate)
 {
     struct link *l = find_link(a, b), *turned = find_link(b, a);
@@ -143,13 +144,13 @@ static void add_to_link(unsigned a, unsigned b, struct point p, double rate)
     add_point(l, p);
 }
 
-/* a - b, whatever a program may have given us. A double has no room for all ns since 1970. */
+/* a - b for any values that a program may give. A double cannot hold all ns since 1970. */
 static long double difference(int64_t a, int64_t b)
 {
     return (long double)(int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-/* A time on the clock of end `from`, on that of the other end; 0: not known. */
+/* Converts a time from the clock of end `from` to the other end's. 0: not known. */
 static int go_along(const struct link *l, unsigned from, int64_t at, int64_t *out)
 {
     const unsigned to = !from;
@@ -169,7 +170,7 @@ static int go_along(const struct link *l, unsigned from, int64_t at, int64_t *ou
         rate = difference(p[1].at[to], p->at[to]) / difference(p[1].at[from], p->at[from]);
     }
     moved = difference(at, near->at[from]) * rate;
-    /* Neither infinite nor no number. */
+    /* Neither infinite nor NaN. */
     if (!(moved > -9e18L && moved < 9e18L))
         return 0;
     *out = (int64_t)((uint64_t)near->at[to] + (uint64_t)(int64_t)moved);
@@ -191,13 +192,13 @@ static unsigned add_node(const struct sl_nvtx_clock *clock)
     return n;
 }
 
-/* Whose number it is: the system's clocks and the made ones are the process's. */
+/* The domain that an id belongs to: ids of system clocks and assigned ids belong to the process. */
 static unsigned owner_of(unsigned domain, uint64_t id)
 {
     return sl_nvtx_system_clock(id) || id >= NVTX_TIME_DOMAIN_ID_DYNAMIC_START ? 0 : domain;
 }
 
-/* CLOCKS: nobody has told of it. */
+/* CLOCKS: the clock is not known. */
 static unsigned find_node(unsigned domain, uint64_t id)
 {
     unsigned n = 0;
@@ -231,7 +232,7 @@ static unsigned node_of(unsigned domain, uint64_t id)
 
 /* ---- reading them ---- */
 
-/* Both clocks at one moment, at the tightest of some readings. 0; -EAGAIN: time was set. */
+/* Reads both clocks at one moment, by the tightest of some readings. 0; -EAGAIN: time was set. */
 static int read_both(const struct sl_nvtx_timer *t, struct point *out)
 {
     uint64_t best = UINT64_MAX;
@@ -254,7 +255,7 @@ static int is_readable(const struct sl_nvtx_timer *t)
     return t->read || t->read_with;
 }
 
-/* A clock that is to be read before times of it are known well. */
+/* Whether the clock must be read before its times can be converted well. */
 static int is_due(unsigned n)
 {
     const struct node *node = &table.node[n];
@@ -268,7 +269,7 @@ static int is_due(unsigned n)
     return !node->read_ns || age >= REFRESH_NS;
 }
 
-/* The table is the caller's, before and, if it gives 1, after; not in between. */
+/* The caller has the table before the call, and after it if this returns 1; not in between. */
 static int read_clock(unsigned n)
 {
     const struct sl_nvtx_timer timer = table.node[n].timer;
@@ -277,7 +278,7 @@ static int read_clock(unsigned n)
 
     if (!is_readable(&timer))
         return 1;
-    /* Now: other threads have better to do than to read it too. */
+    /* Set now, so that other threads do not read the clock too. */
     table.node[n].read_ns = sl_clock_monotonic();
     free_table();
     err = read_both(&timer, &p);
@@ -290,7 +291,7 @@ static int read_clock(unsigned n)
 
 /* ---- times ---- */
 
-/* By the fewest links. 0; -ENODATA: none leads there; -EAGAIN: `due` is to be read first. */
+/* Converts along the fewest links. 0; -ENODATA: no path; -EAGAIN: read clock `due` first. */
 static int find_time(unsigned from, int64_t at, int64_t *out, unsigned *due)
 {
     int64_t time[CLOCKS];
@@ -332,7 +333,7 @@ int sl_nvtx_time_ns(unsigned domain, uint64_t id, int64_t at, uint64_t *ns)
     if (!take_table())
         return -ENODATA;
     n = sl_nvtx_system_clock(id) ? node_of(0, id) : find_node(domain, id);
-    /* Each clock is due once at most, unless that takes very long. */
+    /* Each clock is due at most once, unless this takes very long. */
     for (unsigned i = 0; n != CLOCKS && i < CLOCKS; i++) {
         err = find_time(n, at, &time, &due);
         if (err != -EAGAIN)
@@ -347,7 +348,7 @@ int sl_nvtx_time_ns(unsigned domain, uint64_t id, int64_t at, uint64_t *ns)
     return 0;
 }
 
-/* ---- what the program tells ---- */
+/* ---- facts from the program ---- */
 
 void sl_nvtx_time_init(void)
 {
@@ -421,7 +422,7 @@ void sl_nvtx_time_factor(unsigned domain, uint64_t a, uint64_t b, double b_per_a
         return;
     na = node_of(domain, a);
     nb = node_of(domain, b);
-    /* The ways between the system's clocks are ours. */
+    /* Links between system clocks are ours. */
     if (na != CLOCKS && nb != CLOCKS && na != nb &&
         !(sl_nvtx_system_clock(a) && sl_nvtx_system_clock(b)))
         add_to_link(na, nb, (struct point){{at_a, at_b}}, b_per_a);

@@ -1,5 +1,5 @@
 /*
- * value.c - one value of a payload, of one of NVTX's predefined types.
+ * value.c - one payload value of a predefined NVTX type.
  *
  * Pure functions; any thread.
  */

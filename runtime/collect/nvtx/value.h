@@ -1,5 +1,5 @@
 /*
- * value.h - one value of a payload, of one of NVTX's predefined types.
+ * value.h - one payload value of a predefined NVTX type.
  *
  * Pure functions; any thread.
  */
@@ -9,18 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of a value of that type, and where it may stand; 0: not a type of fixed size. */
+/* Size and alignment in bytes of a value of the type; size 0: no type of fixed size. */
 size_t sl_nvtx_value_size(uint64_t type);
 size_t sl_nvtx_value_align(uint64_t type);
 
-/* Of an integer, sign-extended; 0: it is none. `at` need not be aligned. */
+/* The value as an integer, sign-extended. 0: not an integer type. `at` need not be aligned. */
 int sl_nvtx_value_integer(uint64_t type, const void *at, int64_t *out);
 
-/* Bytes of one character: 1, 2, 4; 0: no type of characters or strings. */
+/* Bytes of one character: 1, 2, 4; 0: not a type of characters or strings. */
 size_t sl_nvtx_value_character(uint64_t type);
 int sl_nvtx_value_is_string(uint64_t type);
 
-/* As JSON, at most SL_NVTX_VALUE_MAX bytes; the end of what was written. */
+/* Writes the value as JSON, at most SL_NVTX_VALUE_MAX bytes. Returns the end. */
 #define SL_NVTX_VALUE_MAX 64
 char *sl_nvtx_value_json(char *at, uint64_t type, const void *value);
 

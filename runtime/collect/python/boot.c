@@ -1,10 +1,10 @@
 /*
- * boot.c - a Python interpreter in the process gets our package.
+ * boot.c - starts our Python package in the interpreter of the process.
  *
- * Queued by the thread that initialises CUDA, and again by the collector if there was no
- * interpreter then; carried out on Python's main thread, with the GIL; once more if a PyTorch
- * is found that has no observer. Python's functions are
- * looked up by name, since the process may have none, and no header of one version is used.
+ * Threads: the thread that initialises CUDA queues the call. The recorder thread queues it again if
+ * there was no interpreter then, or if a PyTorch without an observer is found. Python's main thread
+ * runs it with the GIL. Memory: static. Python's functions are looked up by name: the process may
+ * have no Python, and no version's header is used.
  */
 #include "collect/python/boot.h"
 
@@ -20,8 +20,8 @@
 
 #define PY_FILE_INPUT 257
 
-/* The file says what it could not do, and raises nothing but what the program's own signal handlers
- * raise (a KeyboardInterrupt, say), which belongs to the program. */
+/* The file reports its own failures. It raises only what the program's signal handlers raise (such
+ * as KeyboardInterrupt), and that belongs to the program. */
 static const char script[] = "try:\n"
                              "    with open(path, 'rb') as file:\n"
                              "        code = compile(file.read(), path, 'exec')\n"
@@ -39,11 +39,11 @@ enum state {
 
 static struct {
     _Atomic int state;
-    _Atomic int pid; /* 0: nobody has called yet */
+    _Atomic int pid; /* 0: not called yet */
     char path[PATH_MAX];
 } boot;
 
-/* What is used of Python's interface. */
+/* Functions of Python's interface that we use. */
 static struct {
     int (*IsInitialized)(void);
     const char *(*GetVersion)(void);
@@ -118,7 +118,7 @@ static int run_script(void *scope)
         python.Clear();
         return 0;
     }
-    /* Not PyRun_String(): it takes an interrupt for one that nobody handles. */
+    /* Not PyRun_String(): it handles an interrupt as if nobody did. */
     result = python.Evaluate(code, scope, scope);
     python.Drop(code);
     if (!result)
@@ -135,7 +135,7 @@ static int run(void *unused)
 
     (void)unused;
     if (getpid() != atomic_load(&boot.pid))
-        return 0; /* a child: forked while the call was queued */
+        return 0; /* a child, forked while the call was queued */
     if (python.InterpreterGet() != python.InterpreterMain()) {
         sl_log(SL_LOG_DEBUG, "Python: a sub-interpreter is left alone");
         atomic_store(&boot.state, IDLE);
@@ -197,7 +197,7 @@ int sl_python_boot(const char *home)
         !atomic_compare_exchange_strong(&boot.state, &expected, QUEUED))
         return -EALREADY;
     err = queue(home);
-    /* One that is left alone stays so. */
+    /* An interpreter that we leave alone stays so. */
     if (err)
         atomic_store(&boot.state, err == -ENOTSUP ? RUN : IDLE);
     errno = saved;

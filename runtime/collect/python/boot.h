@@ -1,23 +1,23 @@
 /*
- * boot.h - a Python interpreter in the process gets our package.
+ * boot.h - starts our Python package in the interpreter of the process.
  *
- * Python runs a queued call on its main thread, between two of its instructions, so nothing waits
- * for the GIL and it does not matter what the caller holds. There it reads syncline/_boot.py in our
- * folder, and that file does the rest. A main thread that waits for something all along never runs
- * it: nothing may depend on it.
+ * Python runs a queued call on its main thread, between two instructions. So nothing waits for the
+ * GIL, and any lock of the caller is harmless. The queued call runs syncline/_boot.py from our
+ * folder, and that file does the rest. A main thread that waits all the time never runs the call,
+ * so nothing may depend on it.
  *
  * Threads: any. Memory: one path, static.
  */
 #ifndef SL_PYTHON_BOOT_H
 #define SL_PYTHON_BOOT_H
 
-/* Queues the call, unless it is queued or has run, in the process that called this first: a forked
- * child leaves its interpreter alone. `home`: SYNCLINE_HOME, or "". 0; -EALREADY; -ENOENT: there is
- * no interpreter, or it has not begun yet; -ENOTSUP: one of those that are left alone; -EAGAIN:
- * its queue is full. */
+/* Queues the call, unless it is queued or has run. Works only in the process that called it first:
+ * a forked child leaves its interpreter alone. `home`: SYNCLINE_HOME, or "". 0; -EALREADY; -ENOENT:
+ * no interpreter, or it has not started yet; -ENOTSUP: an interpreter that we leave alone; -EAGAIN:
+ * Python's queue is full. */
 int sl_python_boot(const char *home);
 
-/* The same, also if it has run: the package has another look. */
+/* The same, even if the call has run: the package looks again. */
 int sl_python_boot_again(const char *home);
 
 #endif

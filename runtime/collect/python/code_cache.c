@@ -1,5 +1,5 @@
 /*
- * code_cache.c - the code that a thread has run lately, and which lines its places are.
+ * code_cache.c - remembers the code that a thread ran recently, and the lines of its places.
  *
  * Threads, memory: see code_cache.h.
  */
@@ -9,7 +9,7 @@
 
 #define NO_HASH UINT64_MAX
 
-/* Which of `slots`, a power of two: objects of a size lie at like distances. */
+/* One of `slots`, a power of two. Hashed: objects of one size lie at regular distances. */
 static unsigned slot_of(const void *code, unsigned slots)
 {
     return (unsigned)((uint64_t)(uintptr_t)code * 0x9e3779b97f4a7c15u >> 40) & (slots - 1);
@@ -22,8 +22,8 @@ static uint64_t kept_hash(const struct sl_python_layout *l, const void *code, si
     return sl_python_is_a(str, l->str_type) ? sl_python_word_at(str, SL_PYTHON_STR_HASH) : NO_HASH;
 }
 
-/* A code object that is freed may leave its place to another of the same name in the same file:
- * that one has another number, or another table. */
+/* A freed code object's memory may hold another of the same name and file. That one has another
+ * number, or another table. */
 static int is_same(const struct sl_python_layout *l, const struct sl_python_code_cache_code *s)
 {
     const void *table = sl_python_pointer_at(s->code, l->code_table);
@@ -64,7 +64,7 @@ uint32_t sl_python_code_cache_find(const struct sl_python_code_cache *seen,
     return 0;
 }
 
-/* NULL: it cannot be told from others cheaply. */
+/* NULL: the code cannot be identified cheaply. */
 static struct sl_python_code_cache_code *code_of(struct sl_python_code_cache *seen,
                                                  const struct sl_python_layout *l,
                                                  const struct sl_python_place *p)

@@ -1,11 +1,11 @@
 /*
- * code_cache.h - the code that a thread has run lately, and which lines its places are.
+ * code_cache.h - remembers the code that a thread ran recently, and the lines of its places.
  *
- * What comes again, as nearly all does, is known again by a few comparisons instead of by a hash of
- * all that tells one place in the code from another (collect/python/frames.c). Nothing is taken on
- * trust: the memory of code that was freed is used again.
+ * Nearly all code comes again. A few comparisons then recognise it, instead of a hash of everything
+ * that identifies a place (collect/python/frames.c). An address alone proves nothing, because
+ * CPython reuses the memory of freed code.
  *
- * Threads: the one whose frames these are. Memory: the caller's.
+ * Threads: the thread that runs the frames. Memory: the caller's.
  */
 #ifndef SL_PYTHON_CODE_CACHE_H
 #define SL_PYTHON_CODE_CACHE_H
@@ -19,12 +19,12 @@ enum {
     SL_PYTHON_CODE_CACHE_TABLE = 512, /* bytes */
 };
 
-/* One for each thread, or one after the other; of zeros at first. */
+/* One per thread, or used by one thread after the other; initially all zeros. */
 struct sl_python_code_cache {
-    /* Code in files of libraries; many of its frames may lie between an operator and the user's. */
+    /* Code in library files. Many of its frames may lie between an operator and the user's code. */
     struct {
         const void *code;
-        uint64_t file; /* hash of its text, as are the following */
+        uint64_t file; /* hash of the file's path; hashes below are of their texts too */
     } library[SL_PYTHON_CODE_CACHE_LIBRARY];
     struct sl_python_code_cache_code {
         const void *code;
@@ -42,16 +42,16 @@ struct sl_python_code_cache {
 struct sl_python_layout;
 struct sl_python_place;
 
-/* The line of the innermost frame that is no library's; 0: one of the frames on the way to it, or
- * its place, was not seen lately. */
+/* The line of the innermost frame outside of libraries. 0: the place, or a frame on the way, is not
+ * cached. */
 uint32_t sl_python_code_cache_find(const struct sl_python_code_cache *seen,
                                    const struct sl_python_layout *l, const void *frame);
 
-/* A place of the user's, which has this line. */
+/* Caches a place in user code, which has this line. */
 void sl_python_code_cache_put(struct sl_python_code_cache *seen, const struct sl_python_layout *l,
                               const struct sl_python_place *p, uint32_t line);
 
-/* A place that is in a library. */
+/* Caches a place in a library. */
 void sl_python_code_cache_put_library(struct sl_python_code_cache *seen,
                                       const struct sl_python_layout *l,
                                       const struct sl_python_place *p);

@@ -1,14 +1,13 @@
 /*
- * frames.c - on which line of the user's Python code the calling thread is.
+ * frames.c - finds the line of the user's Python code that the calling thread is at.
  *
- * Threads, memory: see frames.h. What was found once is kept in a table by a hash of all
- * that tells one place in the code from another: the code object's address is used again after it
- * is freed, so its file, its name, and its number (from 3.12 on) or the whole of its line table are
- * part of it. An entry is one word, so that no lock is needed: 40 bits of the hash, and what it
- * stands for.
+ * Threads, memory: see frames.h. Results are kept in a table, by a hash of everything that
+ * identifies a place in the code. A code object's address is reused after the object is freed. So
+ * the hash also covers its file, its name, and its number (from 3.12 on) or its whole line table.
+ * An entry is one word, so that no lock is needed: 40 bits of the hash, and the result.
  *
- * When Python ends, it frees the states of threads that still run. Py_IsInitialized() says no well
- * before.
+ * When Python ends, it frees the states of threads that still run. Well before that,
+ * Py_IsInitialized() returns 0.
  */
 #include "collect/python/frames.h"
 
@@ -25,26 +24,26 @@
 
 enum {
     KEPT = 16384,        /* 128 KiB; a power of two */
-    WAYS = 4,            /* places for a hash */
-    TABLE_MAX = 1 << 24, /* longer line tables are damaged */
+    WAYS = 4,            /* entries per hash */
+    TABLE_MAX = 1 << 24, /* bytes; longer line tables are damaged */
     LONG_TABLE = 512,    /* bytes; a multiple of 64 */
     TEXT_BITS = 24,
-    LINES = 16384, /* NVTX's names want room too */
+    LINES = 16384, /* most texts: NVTX names need room too */
 };
 
-/* What an entry stands for besides texts. */
+/* Results other than texts. */
 enum {
     UNKNOWN,
-    OURS = (1 << TEXT_BITS) - 3, /* the user's frame */
+    OURS = (1 << TEXT_BITS) - 3, /* a frame of user code */
     LIBRARY,
-    NO_ROOM, /* for its text */
+    NO_ROOM, /* the text had no room */
 };
 
 static struct {
     struct sl_python_layout layout;
     unsigned depth;
     _Atomic int is_ready;
-    _Atomic unsigned lines; /* texts made; may run beyond LINES */
+    _Atomic unsigned lines; /* texts made; may exceed LINES */
     _Atomic uint64_t kept[KEPT];
 } python;
 
@@ -76,8 +75,8 @@ static int look_at(const struct sl_python_layout *l, const void *frame, struct s
         !sl_python_is_a(out->table, l->bytes_type))
         return -ENOENT;
     out->table_bytes = sl_python_word_at(out->table, SL_PYTHON_BYTES_LENGTH);
-    /* Helpers of Python's own have no table (in 3.9 neither has a single line); before its first
-     * instruction a frame is not whole. */
+    /* Python's own helpers have no table (in 3.9 code of a single line has none either). A frame
+     * before its first instruction is not complete. */
     if ((!out->table_bytes && l->table != SL_PYTHON_LNOTAB) || out->table_bytes > TABLE_MAX ||
         (int64_t)out->offset < 0)
         return -ENOENT;
@@ -92,8 +91,8 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 32;
 }
 
-/* Two sums over the words, the second of which knows their order; several words at a time, so that
- * the long table of a long script costs little. */
+/* Two sums over the words; the second depends on their order. Several words at a time, so that the
+ * long table of a long script costs little. */
 static uint64_t sum_of_long(const char *data, size_t length, uint64_t sum)
 {
     typedef uint64_t words __attribute__((vector_size(64)));
@@ -109,8 +108,7 @@ static uint64_t sum_of_long(const char *data, size_t length, uint64_t sum)
     return sum;
 }
 
-/* Most tables are short: the words one by one, the last of which may hold some of the one before
- * again. */
+/* Most tables are short: summed word by word. The last word may overlap the one before. */
 static uint64_t sum_of(const char *data, size_t length)
 {
     uint64_t first = length, second = 0, word = 0;
@@ -133,8 +131,7 @@ static uint64_t sum_of(const char *data, size_t length)
     return mix(mix(first, second), word);
 }
 
-/* A str keeps a hash of its characters once it has been used as a key; file and function names
- * nearly all have been. */
+/* A str that was a key keeps a hash of its characters. Nearly all file and function names were. */
 static uint64_t hash_of_text(const struct sl_python_layout *l, const void *text)
 {
     uint64_t hash = sl_python_word_at(text, SL_PYTHON_STR_HASH);
@@ -163,7 +160,7 @@ static uint64_t hash_of_place(const struct sl_python_layout *l, const struct sl_
     return mix(hash, sum_of((const char *)p->table + SL_PYTHON_BYTES_DATA, p->table_bytes));
 }
 
-/* ---- what was found before ---- */
+/* ---- earlier results ---- */
 
 static _Atomic uint64_t *ways_of(uint64_t hash)
 {
@@ -193,7 +190,7 @@ static uint32_t keep(uint64_t hash, uint32_t what)
         if (atomic_compare_exchange_strong_explicit(&way[i], &none, entry, memory_order_release,
                                                     memory_order_relaxed))
             return what;
-    /* One of them makes room: any will do, bits of the hash that name no place tell which. */
+    /* Any entry may be replaced: chosen by hash bits that do not select the place. */
     atomic_store_explicit(&way[(hash >> 20) % WAYS], entry, memory_order_release);
     return what;
 }
@@ -216,7 +213,7 @@ static int line_of(const struct sl_python_layout *l, const struct sl_python_plac
                                p->table_bytes, p->first_line, p->offset);
 }
 
-/* Texts are counted, not code: what eval() compiles is new each time, and has the same line. */
+/* Texts are counted, not code: eval() compiles new code each time, with the same line. */
 static uint32_t new_line(const char *text, size_t length)
 {
     if (atomic_fetch_add_explicit(&python.lines, 1, memory_order_relaxed) < LINES)
@@ -245,7 +242,7 @@ static uint32_t find_text(const struct sl_python_layout *l, uint64_t hash,
     return line;
 }
 
-/* `seen`: or NULL. */
+/* `seen` may be NULL. */
 static uint32_t find_line(const struct sl_python_layout *l, struct sl_python_code_cache *seen,
                           const void *frame)
 {
@@ -280,7 +277,7 @@ uint32_t sl_python_line(const void *frame, struct sl_python_code_cache *seen)
     const struct sl_python_layout *l = &python.layout;
     uint32_t line = 0;
 
-    /* A place says all about its line only where no other frame's is behind it. */
+    /* With several frames in a text, the innermost place alone does not determine it. */
     if (python.depth > 1)
         seen = NULL;
     if (seen)

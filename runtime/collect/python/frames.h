@@ -1,16 +1,15 @@
 /*
- * frames.h - on which line of the user's Python code the calling thread is.
+ * frames.h - finds the line of the user's Python code that the calling thread is at.
  *
- * The line is that of the innermost frames that are no library's (Python's own, PyTorch's,
- * Triton's, ours); where all are, as on autograd's threads, there is no line. It is read from the
- * thread's own frames as they lie in memory, without CPython's lock, which is never taken: who
- * calls here is called by C code that Python has called, so the thread's frames stand still and are
- * alive, and what they refer to is, with the lock or without it. Nothing is changed, no reference
- * is counted.
+ * The line is that of the innermost frames outside of libraries (Python's own, PyTorch's, Triton's,
+ * ours). On threads with library frames only, such as autograd's, there is no line. The line is
+ * read from the thread's own frames in memory. CPython's lock is never taken. The caller is C code
+ * that Python code has called, so the thread's frames stand still. They and the objects they refer
+ * to are alive, with or without the lock. Nothing is changed, and no reference is counted.
  *
- * Threads: any; nothing blocks or allocates. Some 15 ns where the thread was there lately, 50 where
- * another was, a few microseconds else. Memory: a fixed table; texts are kept in
- * base/text_table.h, each once.
+ * Threads: any; nothing blocks or allocates. Takes some 15 ns if the thread was there recently, 50
+ * ns if another thread was, a few microseconds otherwise. Memory: a fixed table. base/text_table.h
+ * keeps each text once.
  */
 #ifndef SL_PYTHON_FRAMES_H
 #define SL_PYTHON_FRAMES_H
@@ -22,25 +21,25 @@
 
 struct sl_python_code_cache;
 
-/* Once per process, before others call: finds CPython. `depth`: how many lines are wanted, from the
- * innermost outwards; 0: none, nothing is found. 0; -ENOENT: there is no Python;
- * -ENOTSUP: one that is not known; -ENOMEM. */
+/* Call once per process, before other calls: finds CPython. `depth`: how many lines are wanted,
+ * from the innermost outwards; 0: none, and CPython is not looked for. 0; -ENOENT: no Python;
+ * -ENOTSUP: an unknown Python; -ENOMEM. */
 int sl_python_lines_init(unsigned depth);
 
-/* From now on there are none (in a forked child). */
+/* From now on there are no lines (in a forked child). */
 void sl_python_lines_stop(void);
 
-/* The calling thread's innermost frame, to be compared with what this gave before: while the outer
- * call has not ended, another one means that Python code was entered in between. NULL: none. */
+/* The calling thread's innermost frame; NULL: none. If it differs from an earlier result while the
+ * outer call has not ended, Python code was entered in between. */
 const void *sl_python_frame(void);
 
-/* The line of the calling thread's innermost frame, as a number that stands for its text; 0: it
- * runs no Python code but libraries', or there is no room for the text. `seen`: makes what comes
- * again cheaper; NULL is fine. */
+/* The line of the calling thread's innermost frame, as a number of its text. 0: the thread runs
+ * only library code, or there is no room for the text. `seen` makes repetition cheaper; may be
+ * NULL. */
 uint32_t sl_python_line(const void *frame, struct sl_python_code_cache *seen);
 
-/* "FILE:LINE FUNCTION", of several " < " between them, the innermost first. Borrowed for the life
- * of the process, ends in NUL; NULL: no such number. */
+/* "FILE:LINE FUNCTION"; several are joined by " < ", the innermost first. Valid for the life of the
+ * process, NUL-terminated. NULL: no such number. */
 const char *sl_python_line_text(uint32_t line, size_t *length);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * layout.c - where CPython keeps what we read of it.
+ * layout.c - where CPython keeps the fields that we read.
  *
- * Threads, memory: see layout.h. The numbers are offsetof()s of CPython's headers, those for
- * x86-64 and for every other machine with pointers of 8 bytes; tests/python runs all versions.
+ * Threads, memory: see layout.h. The numbers are offsetof()s of CPython's headers. They are the
+ * same on x86-64 and every other machine with 8-byte pointers. tests/python runs all versions.
  */
 #include "collect/python/layout.h"
 
@@ -12,7 +12,7 @@
 
 #include "base/loader.h"
 
-/* In a type object, whose name and size tell whether objects are built as we know them. */
+/* In a type object: its name and size show whether objects are built as we expect. */
 #define TYPE_NAME 24
 #define TYPE_SIZE 32
 
@@ -20,12 +20,12 @@
 #define FIRST            9
 #define FIRST_THAT_TELLS 13
 #define COOKIE           "xdebugpy"
-#define RELEASED         0xc0u /* in a version's lowest byte: a candidate at least */
+#define RELEASED         0xc0u /* lowest byte of a version: a release candidate or later */
 #define OFFSET_MAX       4096u
 
 struct known {
     struct sl_python_layout layout;
-    uint16_t code_size; /* of the type, as it says itself */
+    uint16_t code_size; /* of the code type, as the type itself says */
 };
 
 #define CODE_3_9                                                                                   \
@@ -34,7 +34,7 @@ struct known {
 #define STR_3_9  .ascii_text = 48, .compact_text = 72
 #define STR_3_12 .ascii_text = 40, .compact_text = 56
 
-/* From 3.13 on what is told fills the rest. */
+/* From 3.13 on, CPython's published offsets fill the rest. */
 static const struct known known[VERSIONS] = {
     {{.thread_frame = 24,
       .cframe_frame = SL_PYTHON_NOWHERE,
@@ -107,7 +107,7 @@ static const struct known known[VERSIONS] = {
      208},
 };
 
-/* Where in _Py_DebugOffsets the groups begin that we read; their order within has not changed. */
+/* Offsets in _Py_DebugOffsets of the groups that we read. The order inside has not changed. */
 static const struct told {
     uint16_t thread_frame, frame, code;
 } told[VERSIONS] = {
@@ -116,7 +116,7 @@ static const struct told {
     [15 - FIRST] = {208, 320, 384},
 };
 
-/* Words of the groups. */
+/* Index of each word in its group. */
 enum {
     FRAME_BACK,
     FRAME_CODE,
@@ -141,7 +141,7 @@ static uint64_t word_at(const char *table, size_t offset)
     return word;
 }
 
-/* SL_PYTHON_NOWHERE: not an offset that an object of Python's has. */
+/* SL_PYTHON_NOWHERE: the value cannot be an offset in a Python object. */
 static uint16_t offset_at(const char *table, size_t group, unsigned word)
 {
     uint64_t offset = word_at(table, group + word * sizeof(uint64_t));
@@ -170,8 +170,8 @@ static int read_told(struct sl_python_layout *l, unsigned minor)
     if (!table || memcmp(table, COOKIE, sizeof(COOKIE) - 1) != 0)
         return -ENOTSUP;
     version = word_at(table, 8);
-    /* The word behind it: whether this Python does without the lock. Then frames of a thread that
-     * waits can be looked into by others, and counts of references are kept elsewhere. */
+    /* The word at 16 says whether this Python has no lock. Then other threads can look into the
+     * frames of a waiting thread, and reference counts are kept elsewhere. */
     if (version >> 16 != (3u << 8 | minor) || (version & 0xff) < RELEASED || word_at(table, 16))
         return -ENOTSUP;
     l->thread_frame = offset_at(table, group->thread_frame, 0);
@@ -187,7 +187,7 @@ static int read_told(struct sl_python_layout *l, unsigned minor)
     return all_somewhere(l) ? 0 : -ENOTSUP;
 }
 
-/* "3.11.7 (main, ...": the minor; 0: not known. */
+/* The minor version in "3.11.7 (main, ..."; 0: not known. */
 static unsigned minor_version(void)
 {
     const char *(*get)(void) =

@@ -1,5 +1,5 @@
 /*
- * line_table.c - which source line an instruction of CPython's belongs to.
+ * line_table.c - finds the source line of a CPython instruction.
  *
  * Threads, memory: see line_table.h.
  */
@@ -7,15 +7,15 @@
 
 /* 3.10: the instructions of an entry have no line. */
 #define NO_LINE (-128)
-/* 3.11: what an entry's first byte tells. */
+/* 3.11: the first byte of an entry. */
 #define ENTRY_BEGINS 0x80u
 #define UNIT_BYTES   2u
 
 enum entry_code {
-    ONE_LINE_0 = 10, /* this line and columns; the next two: one and two lines on */
+    ONE_LINE_0 = 10, /* this line, with columns; the next two codes: one and two lines further */
     ONE_LINE_2 = 12,
-    NO_COLUMNS = 13, /* a line's difference */
-    LONG = 14,       /* the same, and more behind it */
+    NO_COLUMNS = 13, /* a line difference */
+    LONG = 14,       /* a line difference and more data */
 };
 
 static int as_signed(uint8_t byte)
@@ -23,7 +23,7 @@ static int as_signed(uint8_t byte)
     return byte < 128 ? byte : byte - 256;
 }
 
-/* Lines are sums of differences; wherever those lead, they are no line then. */
+/* Lines are sums of differences; a sum out of range is not a line. */
 static int checked(long long line)
 {
     return line > 0 && line <= INT32_MAX ? (int)line : 0;
@@ -60,7 +60,7 @@ static int find_linetable(const uint8_t *table, size_t length, int first, size_t
     return 0;
 }
 
-/* Six bits a byte, the lowest first; the sign is the lowest of all. */
+/* Six bits per byte, the lowest first; the lowest bit of all is the sign. */
 static long long read_difference(const uint8_t *at, const uint8_t *end)
 {
     uint64_t value = 0;

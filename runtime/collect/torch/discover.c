@@ -1,6 +1,5 @@
 /*
- * discover.c - the PyTorch that is loaded in this process, and the observer that was built for
- * it.
+ * discover.c - finds the PyTorch loaded in this process, and the observer that was built for it.
  *
  * Threads, memory: see discover.h.
  */
@@ -18,7 +17,7 @@
 #include "base/own_file.h"
 
 #define LIBRARY "libtorch_cpu.so"
-/* Functions of libc10 with a std::string among their arguments, as the old ABI names them. */
+/* A libc10 function with a std::string argument, as the old ABI mangles it. */
 #define OLD_ABI "_ZN3c105ErrorC1ENS_14SourceLocationESs"
 
 /* ---- the version ---- */
@@ -36,13 +35,13 @@ int sl_torch_version(struct sl_torch *torch, const char *text)
         return -EINVAL;
     torch->major = (int)major;
     torch->minor = (int)minor;
-    /* "0+cu130", and not "0a0+git", "0.dev20260101". */
+    /* "0+cu130", but not "0a0+git" or "0.dev20260101". */
     strtol(end + 1, &end, 10);
     torch->is_release = *end == '\0' || *end == '+';
     return 0;
 }
 
-/* Of the line `__version__ = '2.11.0+cu130'`. */
+/* Reads the line `__version__ = '2.11.0+cu130'`. */
 static void read_version(struct sl_torch *torch, const char *text)
 {
     static const char name[] = "__version__ = ";
@@ -61,7 +60,7 @@ static void read_version(struct sl_torch *torch, const char *text)
         torch->version[0] = '\0';
 }
 
-/* `library` is so many folders below that of the packages: torch/lib/libtorch_cpu.so 2. */
+/* `depth`: folders between the packages' folder and `library`: 2 in torch/lib/libtorch_cpu.so. */
 static void ask_package(struct sl_torch *torch, const char *library, int depth)
 {
     char folder[PATH_MAX], path[PATH_MAX + 16], text[4096];
@@ -100,7 +99,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* The part of the package that is a library: ".../torch/_C.cpython-311-x86_64-linux-gnu.so". */
+/* The package's own library: ".../torch/_C.cpython-311-x86_64-linux-gnu.so". */
 static int look_for_part(struct dl_phdr_info *info, size_t size, void *user)
 {
     static const char begins[] = "/torch/_C.";
@@ -117,8 +116,8 @@ static int look_for_part(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* Distributions may keep PyTorch's libraries in a folder of theirs, beside all others: then it is
- * the package's own part that tells where the package is. */
+/* Distributions may keep PyTorch's libraries in a common library folder. Then the package's own
+ * library says where the package is. */
 static void find_package(struct sl_torch *torch, const char *library)
 {
     char part[PATH_MAX] = "";

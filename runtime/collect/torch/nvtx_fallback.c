@@ -1,8 +1,8 @@
 /*
- * nvtx_fallback.c - PyTorch's operators by the ranges that it gives NVTX.
+ * nvtx_fallback.c - records PyTorch operators from the ranges that PyTorch gives NVTX.
  *
- * Threads, memory: see nvtx_fallback.h. A text becomes what the observer would have told
- * (collect/torch/ops_abi.h), as far as it says it.
+ * Threads, memory: see nvtx_fallback.h. A text becomes the call that the observer would have made
+ * (collect/torch/ops_abi.h), as far as the text says.
  */
 #include "collect/torch/nvtx_fallback.h"
 
@@ -17,13 +17,13 @@
 #define DIMS    "\"Input Dims\":"
 
 static struct {
-    _Atomic uint32_t threads; /* those that have a number */
-    _Atomic uint32_t forward; /* the one whose operators autograd comes back to; 0, SEVERAL */
+    _Atomic uint32_t threads; /* number of threads that have a number */
+    _Atomic uint32_t forward; /* thread of forward operators; 0: none; SEVERAL */
 } numbers;
 
-/* ---- what the texts do not say ---- */
+/* ---- facts that the texts lack ---- */
 
-/* Of the thread, from 1 on, in the order of their first operators: as PyTorch numbers them. */
+/* The thread's number, from 1, in the order of first operators, as PyTorch numbers threads. */
 static uint32_t number_of(struct sl_lane *lane)
 {
     if (!lane->told_number)
@@ -32,8 +32,8 @@ static uint32_t number_of(struct sl_lane *lane)
     return lane->told_number;
 }
 
-/* Sequence numbers are each thread's own, and a backward operator's text does not say whose it has:
- * that is known as long as there is one. */
+/* Each thread has sequence numbers of its own. A backward operator's text does not say which
+ * thread's it has, so the thread is known only while there is one. */
 static void note_forward(uint32_t number)
 {
     uint32_t nobody = 0;
@@ -108,7 +108,7 @@ int sl_nvtx_fallback_begin(struct sl_lane *lane, const char *text, size_t length
 
     if (length > SL_LANE_TEXT_MAX)
         length = SL_LANE_TEXT_MAX;
-    /* Without a thread: it has ended, as far as we know. */
+    /* lane->thread is 0 after the thread has ended for us. */
     if (!lane->thread || lane->skipped[0] || lane->told == SL_LANE_TOLD ||
         sl_nvtx_fallback_text_read(&t, text, length))
         return 0;
@@ -127,7 +127,7 @@ int sl_nvtx_fallback_end(struct sl_lane *lane)
 {
     const struct sl_lane_told *told = innermost(lane);
 
-    /* Ranges of the program's that began inside it end first. */
+    /* The program's ranges that began inside the operator end first. */
     if (told->depth != lane->depth[0])
         return 0;
     lane->told--;

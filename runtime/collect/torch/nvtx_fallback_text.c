@@ -1,7 +1,7 @@
 /*
- * nvtx_fallback_text.c - the text that PyTorch gives NVTX for an operator, taken apart.
+ * nvtx_fallback_text.c - parses the text that PyTorch gives NVTX for an operator.
  *
- * Threads: see nvtx_fallback_text.h.
+ * Threads: see nvtx_fallback_text.h. Memory: none.
  */
 #include "collect/torch/nvtx_fallback_text.h"
 
@@ -21,7 +21,7 @@ static int is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* What is left of a text. */
+/* The unread part of a text. */
 struct rest {
     const char *at, *end;
 };
@@ -36,7 +36,7 @@ static int take(struct rest *r, const char *literal)
     return 1;
 }
 
-/* Of at most `most`. 0 or -EINVAL. */
+/* Reads a number up to `most`. 0 or -EINVAL. */
 static int take_number(struct rest *r, uint64_t most, uint64_t *out)
 {
     uint64_t value = 0, digit;
@@ -114,7 +114,7 @@ static int has_colons(const char *name, size_t length)
     return 0;
 }
 
-/* Operators without a sequence number have a namespace in their names, but for these. */
+/* Operators without a sequence number have a namespace in their names, except these. */
 static int is_user(const char *name, size_t length)
 {
     static const char *const ops[] = {"record_param_comms", "detach", "detach_"};
@@ -135,7 +135,7 @@ static int is_user(const char *name, size_t length)
 
 /* ---- all of it ---- */
 
-/* Where the last one begins; NULL: there is none. */
+/* Beginning of the last occurrence; NULL: there is none. */
 static const char *find_last(const char *text, size_t length, const char *what)
 {
     size_t size = strlen(what);
@@ -146,7 +146,7 @@ static const char *find_last(const char *text, size_t length, const char *what)
     return NULL;
 }
 
-/* Behind the name; gives the name's length. */
+/* Reads the sequence number after the name; returns the name's length. */
 static size_t read_sequence(struct sl_nvtx_fallback_text *out, const char *text, size_t length)
 {
     size_t digits = 0;

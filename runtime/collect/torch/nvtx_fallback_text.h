@@ -1,10 +1,10 @@
 /*
- * nvtx_fallback_text.h - the text that PyTorch gives NVTX for an operator, taken apart:
+ * nvtx_fallback_text.h - parses the text that PyTorch gives NVTX for an operator:
  *
  *     NAME[, seq = N], op_id = N[, sizes = [[2, 3], [], ...]][, input_op_ids = [(op,place), ...]]
  *
- * Names are as they are, commas and all, so the text is read from its end. It may be anybody's:
- * nothing in it is trusted.
+ * Names are not escaped and may contain commas, so the text is read from its end. Any program may
+ * have pushed the text: nothing in it is trusted.
  *
  * Pure functions; any thread.
  */
@@ -15,17 +15,17 @@
 #include <stdint.h>
 
 struct sl_nvtx_fallback_text {
-    size_t name_length; /* the text begins with it; not 0 */
-    uint64_t handle;    /* its record function's id; the lower half is not 0 */
+    size_t name_length; /* the name is the beginning of the text; not 0 */
+    uint64_t handle;    /* id of the record function; the lower half is not 0 */
     int64_t sequence;   /* -1: none */
-    const char *sizes;  /* of its inputs, lists of numbers in JSON; borrows; NULL: none */
+    const char *sizes;  /* of the inputs, as JSON; borrowed; NULL: none */
     size_t sizes_length;
-    uint8_t was_cut;       /* sizes were told, but not to their end */
-    uint8_t is_user;       /* by its name: a scope of the user's, not an operator */
-    uint8_t is_evaluation; /* what autograd's engine does around a node of its graph */
+    uint8_t was_cut;       /* the sizes were truncated */
+    uint8_t is_user;       /* judged by its name: a scope of the user, not an operator */
+    uint8_t is_evaluation; /* a scope that autograd's engine opens around a node of its graph */
 };
 
-/* 0; -EINVAL: this is no operator's. */
+/* 0; -EINVAL: the text is not an operator's. */
 int sl_nvtx_fallback_text_read(struct sl_nvtx_fallback_text *out, const char *text, size_t length);
 
 #endif

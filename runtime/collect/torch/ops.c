@@ -1,8 +1,7 @@
 /*
- * ops.c - PyTorch's operators: finding it, and what its observer calls.
+ * ops.c - finds PyTorch, and provides the functions that its observer calls.
  *
- * Threads, memory: see ops.h. PyTorch is loaded for good once it is found, and so is the
- * observer.
+ * Threads, memory: see ops.h. Once found, PyTorch and the observer stay loaded for good.
  */
 #include "collect/torch/ops.h"
 
@@ -26,7 +25,7 @@
 #include "collect/torch/ops_abi.h"
 #include "collect/torch/wait_sites.h"
 
-/* Up to this length a copy is made here, not by a call. */
+/* Up to this length, put() copies without calling memcpy. */
 #define SHORT_BYTES 128
 
 static struct {
@@ -34,10 +33,10 @@ static struct {
     enum sl_torch_ops_mode mode;
     uint64_t generation;
     struct sl_torch torch;
-    int is_met, is_found, is_enabled; /* known; taken; at work */
+    int is_met, is_found, is_enabled; /* discovered; attached; enabled */
     _Atomic int is_wanted, is_stopped;
-    _Atomic int missing;   /* `mode`, if a PyTorch was found that has no observer */
-    _Atomic uint32_t step; /* lower half of the handle: the scope that is the job's step */
+    _Atomic int missing;   /* `mode`, if a PyTorch without an observer was found */
+    _Atomic uint32_t step; /* lower half of the handle of the scope that is the job's step */
 } ops;
 
 /* ---- what the observer calls ---- */
@@ -49,8 +48,8 @@ static unsigned words_of(size_t name, size_t more, size_t inputs)
     return (unsigned)((bytes + 15) / 16 * 2);
 }
 
-/* What is short, as nearly all of it is, by words, the last of which may hold some of the one
- * before again: that takes less than a call. Gives what is behind it. */
+/* Nearly all copies are short. They go word by word, which takes less time than a call. The last
+ * word may overlap the one before. Returns the end. */
 static char *put(char *to, const void *from, size_t length)
 {
     char *end = to + length;
@@ -78,7 +77,7 @@ static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_
     char *at;
     unsigned words;
 
-    /* What is too long for a record does without. */
+    /* Parts that are too long for a record are left out. */
     if (words_of(name, more, inputs) > SL_LANE_RECORD_WORDS)
         inputs = 0;
     if (words_of(name, more, inputs) > SL_LANE_RECORD_WORDS)
@@ -104,19 +103,19 @@ static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_
     at = put((char *)(to + 1), op->name, name);
     at = put(at, op->more, more);
     put(at, op->inputs, inputs);
-    /* Last: what it took us is the caller's. */
+    /* Last: the time that we took belongs to the caller. */
     to->record.stamp = sl_clock_stamp();
     sl_lane_put(lane, words);
     return to;
 }
 
-/* It ends where it began, so that what Python code calls meanwhile is called in it. */
+/* The operator ends where it began, so calls that Python code makes until then are inside it. */
 static int is_plain(uint8_t scope)
 {
     return scope != SL_TORCH_SCOPE_USER && scope != SL_TORCH_SCOPE_SCRIPT;
 }
 
-/* What Python code has called; not what is called by that in turn. */
+/* Operators called by Python code have a line; operators called by those in turn have none. */
 static uint32_t line_of(struct sl_lane *lane, const struct sl_torch_op *op)
 {
     const void *frame;
@@ -136,7 +135,7 @@ struct renamed {
     struct sl_step_name as;
 };
 
-/* The job's own steps. Gives what is recorded: the scope, or in `room` the same by another name. */
+/* Handles the job's own steps. Returns what to record: the scope, or in `room` the same renamed. */
 static const struct sl_torch_op *note_step(const struct sl_torch_op *op, struct renamed *room)
 {
     uint32_t given;
@@ -194,8 +193,9 @@ static void put_word(struct sl_lane *lane, enum sl_lane_what what, uint64_t word
     sl_lane_put(lane, 4);
 }
 
-/* Not all that do so say it at their beginning: a function of TorchScript's that waits for a fork
- * goes on on the fork's thread, a scope of a generator's on whichever wants more of it. */
+/* Some scopes end on another thread without saying so at their beginning. A TorchScript function
+ * that waits for a fork continues on the fork's thread. A generator's scope continues on its next
+ * caller's thread. */
 static void end_elsewhere(struct sl_lane *lane, uint64_t handle, int is_async, uint64_t stamp)
 {
     if (!is_async && lane->ops_skipped) {
@@ -227,7 +227,7 @@ void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async)
         end_elsewhere(lane, handle, is_async, stamp);
         return;
     }
-    /* Those inside it end on other threads, if at all. */
+    /* Operators inside it end on other threads, if at all. */
     lane->ops_skipped = 0;
     sl_lane_op_ended(lane, place);
     *sl_lane_reserved(lane) = (struct sl_lane_record){
@@ -235,7 +235,7 @@ void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async)
     sl_lane_put(lane, 2);
 }
 
-/* What runs inside an operator that the same code of Python's has called has that one's line. */
+/* A wait inside an operator that the same Python frame has called uses the operator's line. */
 int sl_torch_ops_site_begin(void)
 {
     const struct sl_torch_op site = {.name = "", .sequence = -1, .scope = SL_TORCH_SCOPE_SITE};
@@ -256,7 +256,7 @@ void sl_torch_ops_site_end(void)
     sl_torch_ops_end(0, SL_TORCH_SCOPE_SITE, 0);
 }
 
-/* An operator without a record would leave its nodes to the one around it: they are no one's. */
+/* Nodes of an operator without a record would go to the operator around it, so they are dropped. */
 void sl_torch_ops_node(uint64_t node)
 {
     struct sl_lane *lane = sl_lane_mine;
@@ -271,7 +271,7 @@ static const struct sl_torch_ops_host host = {SL_TORCH_OPS_ABI, sl_torch_ops_beg
 
 /* ---- finding it ---- */
 
-/* PyTorch's list of observers has a lock: as the linker's, no child of a fork finds it taken. */
+/* PyTorch's list of observers has a lock. Like the linker's, it must not be held in a fork. */
 static void follow(void)
 {
     int on = atomic_load(&ops.is_wanted) && !atomic_load(&ops.is_stopped), err;
@@ -286,7 +286,7 @@ static void follow(void)
     ops.is_enabled = on;
 }
 
-/* 0, or why not. */
+/* NULL, or the reason of the failure. */
 static const char *load_observer(const struct sl_torch *torch, const char *path)
 {
     sl_torch_observer_fn entry;

@@ -1,12 +1,13 @@
 /*
- * ops.h - PyTorch's operators: how they reach us.
+ * ops.h - records PyTorch operators.
  *
- * A loaded libtorch_cpu is found among the process's objects, its version in the package's folder,
- * and the observer that was built for it (collect/torch/ops_abi.h) among our files. Nothing of that
- * needs Python or its lock. Operators become records of their threads' lanes.
+ * PyTorch is found by its libtorch_cpu among the process's loaded objects. Its version comes from
+ * the package's folder. The observer built for that version (collect/torch/ops_abi.h) is one of our
+ * files. None of this needs Python or its lock. Operators become records of their threads' lanes.
  *
- * Threads: the operators' for what the observer calls; else one at a time, where nothing else is
- * said: the one that initialises CUDA, then the collector. Memory: static; the lanes'.
+ * Threads: the operators' threads for the observer's calls. Otherwise, where nothing else is said,
+ * one at a time: the thread that initialises CUDA, then the recorder thread. Memory: static, and
+ * the lanes'.
  */
 #ifndef SL_TORCH_OPS_H
 #define SL_TORCH_OPS_H
@@ -17,38 +18,38 @@
 
 struct sl_torch_op;
 
-/* Looks for PyTorch, unless no object was loaded since the last look, and takes it. `home`:
- * SYNCLINE_HOME, or "". Says in one line what comes of it. 1: it was found now, and there is no
- * observer for it. */
+/* Looks for PyTorch, unless no object was loaded since the last look, and attaches to it. `home`:
+ * SYNCLINE_HOME, or "". Logs the result in one line. 1: PyTorch was found just now, without an
+ * observer. */
 int sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home);
 
-/* Any thread: what operators are to come by NVTX texts (collect/torch/nvtx_fallback.h), because
- * this PyTorch has no observer. SL_TORCH_OPS_OFF: none, since there is an observer, or no PyTorch
- * yet, or nobody wants operators. */
+/* Any thread: which operators shall arrive as NVTX texts (collect/torch/nvtx_fallback.h), because
+ * this PyTorch has no observer. SL_TORCH_OPS_OFF: none, because there is an observer, no PyTorch
+ * yet, or operators are not wanted. */
 enum sl_torch_ops_mode sl_torch_ops_by_strings(void);
 
-/* Operators are told, or cost nothing. Remembered, if there is no PyTorch yet. Scopes of the user's
- * are told from the beginning on: they may be open when a window opens, and are what a job's own
- * steps are. */
+/* Turns recording of operators on or off; off, they cost nothing. Also holds for a PyTorch that is
+ * found later. User scopes are recorded from the beginning: they may be open when a window opens,
+ * and they mark a job's own steps. */
 void sl_torch_ops_enable(int on);
 
-/* What the observer calls (collect/torch/ops_abi.h), for those that come another way. Any thread;
- * `are_wanted`: whether what begins now is. */
+/* The functions that the observer calls (collect/torch/ops_abi.h), for operators that arrive
+ * another way. Any thread. `are_wanted`: whether operators that begin now are recorded. */
 int sl_torch_ops_are_wanted(void);
 void sl_torch_ops_begin(const struct sl_torch_op *op);
 void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async);
 
-/* Any thread: it makes a call that may wait for the GPU. If that is no part of an operator, its
- * line of Python code is noted: 1, and `end` is to be called after it. 0: nothing is, as between
+/* Any thread, around a call that may wait for the GPU. Outside of operators, the call's line of
+ * Python code is recorded. 1: recorded; call `end` after the wait. 0: not recorded, as between
  * windows and where no Python code runs. */
 int sl_torch_ops_site_begin(void);
 void sl_torch_ops_site_end(void);
 
-/* Any thread: a node of a CUDA graph was made by a call of it. Its operator is noted, if one is
- * running. */
+/* Any thread, when its call has made a node of a CUDA graph. If an operator is running, it is
+ * recorded with the node. */
 void sl_torch_ops_node(uint64_t node);
 
-/* Any thread, also in the child of a fork, for good: async-signal-safe. */
+/* Any thread, also in a forked child: stops for good. Async-signal-safe. */
 void sl_torch_ops_stop(void);
 
 #endif

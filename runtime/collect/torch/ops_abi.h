@@ -1,13 +1,12 @@
 /*
- * ops_abi.h - what libsyncline.so and the observer of one version of PyTorch say to each
- * other.
+ * ops_abi.h - the interface between libsyncline.so and the observer of one PyTorch version.
  *
- * The observer (python_hook/torch_ops.cpp) is the one place that is compiled against PyTorch's
- * headers, once for each of its minor versions. All else stays on this side of two structs of
- * functions, in plain C, whose first member is the version of this file.
+ * Only the observer (python_hook/torch_ops.cpp) is compiled against PyTorch's headers, once for
+ * each minor version. Everything else stays on this side of two structs of functions, in plain C.
+ * Their first member is the version of this file.
  *
- * Threads: begin() and end() are called on whatever thread runs the operator; they neither block
- * nor allocate. watch(), enable() and disable() are called by one thread.
+ * Threads: begin() and end() are called on the operator's thread; they neither block nor allocate.
+ * watch(), enable() and disable() are called by one thread.
  */
 #ifndef SL_TORCH_OPS_ABI_H
 #define SL_TORCH_OPS_ABI_H
@@ -28,46 +27,46 @@ extern "C" {
 enum {
     SL_TORCH_SCOPE_FUNCTION = 0,
     SL_TORCH_SCOPE_BACKWARD = 1,
-    SL_TORCH_SCOPE_SCRIPT = 2, /* a function of TorchScript's */
+    SL_TORCH_SCOPE_SCRIPT = 2, /* a TorchScript function */
     SL_TORCH_SCOPE_USER = 7,
-    SL_TORCH_SCOPE_SITE = 255, /* none of PyTorch's: sl_torch_ops_site_begin() */
+    SL_TORCH_SCOPE_SITE = 255, /* not PyTorch's: sl_torch_ops_site_begin() */
 };
 
 /* An operator that begins. What it points to lives during the call. */
 struct sl_torch_op {
     const char *name;
     size_t name_length;
-    uint64_t handle;  /* its record function's id */
+    uint64_t handle;  /* id of its record function */
     int64_t sequence; /* -1: none */
     uint32_t thread,
-        forward_thread; /* PyTorch's numbers; forward_thread 0: it is no backward one */
-    uint32_t caller;    /* in a backward pass, the system id of the thread that called it; in none,
-                           the thread's own, or 0; 0: that is not known */
+        forward_thread; /* PyTorch's numbers; forward_thread 0: not a backward operator */
+    uint32_t caller;    /* in a backward pass, the system id of the thread that called backward;
+                           otherwise the thread's own id, or 0; 0: not known */
     uint8_t scope;
-    uint8_t is_async; /* may end on another thread, and not in the order of nesting */
-    uint8_t was_cut;  /* inputs did not fit */
-    /* Members of a JSON object: what a collective is about, keyword arguments; without a comma at
-     * either end. */
+    uint8_t is_async; /* may end on another thread, and out of nesting order */
+    uint8_t was_cut;  /* inputs were truncated */
+    /* JSON members (arguments of a collective, keyword arguments), without a comma at either
+     * end. */
     const char *more;
     uint32_t more_length;
     const uint8_t *inputs; /* event/op_inputs_format.h */
     uint32_t inputs_length;
 };
 
-/* What the observer calls. */
+/* Functions that the observer calls. */
 struct sl_torch_ops_host {
     uint32_t abi;
     void (*begin)(const struct sl_torch_op *op);
     void (*end)(uint64_t handle, uint8_t scope, int is_async);
 };
 
-/* What the library calls. Each gives 0 or -errno. */
+/* Functions that the library calls. Each returns 0 or -errno. */
 struct sl_torch_ops_observer {
     uint32_t abi;
     const char *built_for; /* "2.11" */
-    /* Scopes of the user's (record_function()) are told, for good: operators pay nothing for it. */
+    /* Reports user scopes (record_function()) for good. Operators pay nothing for it. */
     int (*watch)(int with_inputs);
-    /* All else is; also while it is enabled, to change what is told. */
+    /* Reports operators too. Call again while enabled to change `with_inputs`. */
     int (*enable)(int with_inputs);
     int (*disable)(void);
 };

@@ -1,6 +1,5 @@
 /*
- * ops_read.c - what PyTorch's operators left in the lanes -> operators, and ranges of the
- * user's.
+ * ops_read.c - turns PyTorch records of the lanes into operators and user ranges.
  *
  * Threads, memory: see ops_read.h.
  */
@@ -16,16 +15,16 @@
 #include "event/op_detail.h"
 #include "event/pattern.h"
 
-/* Scopes of the user's are beside NVTX's ranges, and known by their handles. */
+/* User scopes have a domain of their own beside NVTX's, and are found by their handles. */
 #define USER_DOMAIN 0x20000u
-/* Ids of ranges that end on any thread; handles are far below. */
+/* Ids of ranges that may end on any thread; handles are far below. */
 #define USER_ID     (1ull << 62)
 #define LINES       4096 /* a power of two */
 #define LATE        256
 #define DETAIL_MOST (SL_OP_DETAIL_HEAD + PARTS_MOST)
-/* Members and inputs, as a record holds them: a line is added where that leaves room. */
+/* JSON members and inputs, as a record holds them. A line is added if there is room. */
 #define PARTS_MOST  (SL_LANE_RECORD_WORDS * 8)
-#define SOURCE_MORE 16 /* around the line */
+#define SOURCE_MORE 16 /* JSON around the line, in bytes */
 
 _Static_assert(DETAIL_MOST <= SL_OP_DETAIL_MOST, "those who read it have room for it");
 
@@ -38,7 +37,7 @@ struct sl_torch_ops_read {
     } line[LINES];
     struct {
         uint64_t handle, ns;
-    } late[LATE]; /* ends whose beginnings are in lanes that have not been read */
+    } late[LATE]; /* ends of operators whose beginnings are in lanes not read yet */
     unsigned lates;
     char detail[DETAIL_MOST];
 };
@@ -99,7 +98,7 @@ static uint32_t line_of(struct sl_torch_ops_read *r, uint32_t line)
     return r->line[slot].text;
 }
 
-/* The members and one more, in `out`, if there is room for it. */
+/* Puts the members and the line's member into `out`, if there is room. */
 static void add_source(const struct sl_torch_ops_read *r, struct sl_op_detail *detail, char *out,
                        uint32_t line)
 {
@@ -118,7 +117,7 @@ static void add_source(const struct sl_torch_ops_read *r, struct sl_op_detail *d
     detail->more_length = (size_t)(at - out);
 }
 
-/* `line`: of a collective, whose row tells it. */
+/* `line`: of a collective, whose slice shows it; otherwise 0. */
 static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *op, uint32_t line)
 {
     const char *more = (const char *)(op + 1) + op->name_length;
@@ -206,7 +205,7 @@ static void take_begin(struct sl_torch_ops_read *r, uint32_t thread, const struc
         sl_ops_begin(r->opt.ops, thread, ns, &op);
 }
 
-/* On any thread. 0; -ENOENT: it has not begun. */
+/* Ends an operator on any thread. 0; -ENOENT: it has not begun. */
 static int finish(struct sl_torch_ops_read *r, uint64_t handle, uint64_t ns)
 {
     uint32_t thread;
@@ -224,7 +223,7 @@ static int finish(struct sl_torch_ops_read *r, uint64_t handle, uint64_t ns)
     return is_user < 0 ? is_user : 0;
 }
 
-/* Lanes are read one after the other: its beginning may be to come. */
+/* Lanes are read one after the other, so the beginning may be read later. */
 static void take_finish(struct sl_torch_ops_read *r, uint64_t handle, uint64_t ns)
 {
     if (finish(r, handle, ns) == 0 || r->lates == LATE)

@@ -1,8 +1,8 @@
 /*
- * wait_sites.c - waits of PyTorch's that are no operators: on which line of Python code.
+ * wait_sites.c - finds the Python line of PyTorch waits that are not inside operators.
  *
- * Threads, memory: see wait_sites.h. The CUDA runtime is not kept loaded by this: PyTorch's
- * libraries need it, and are never unloaded.
+ * Threads, memory: see wait_sites.h. We do not keep the CUDA runtime loaded: PyTorch's libraries
+ * need it and are never unloaded.
  */
 #include "collect/torch/wait_sites.h"
 
@@ -14,11 +14,11 @@
 #include "base/log.h"
 #include "collect/torch/ops.h"
 
-/* Of libc10_cuda, libtorch_cuda, libtorch_python: what others call is inside operators. */
+/* libc10_cuda, libtorch_cuda, libtorch_python. Calls from other libraries are inside operators. */
 #define LIBRARIES  3
-#define RUNTIME_OF "libc10_cuda.so" /* the one whose CUDA runtime is PyTorch's */
+#define RUNTIME_OF "libc10_cuda.so" /* the library whose CUDA runtime is PyTorch's */
 
-/* The CUDA runtime's own, filled before a slot leads here. Results are cudaError_t. */
+/* The CUDA runtime's own functions, filled before a slot points here. Results are cudaError_t. */
 static struct {
     int (*device_synchronize)(void);
     int (*stream_synchronize)(void *stream);
@@ -29,7 +29,7 @@ static struct {
     int (*free_host)(void *memory);
 } cuda;
 
-/* ---- what is in the slots ---- */
+/* ---- the functions in the slots ---- */
 
 static int pass_on(int (*function)(void *), void *object)
 {
@@ -84,7 +84,7 @@ static int free_host(void *memory)
 /* ---- PyTorch's libraries ---- */
 
 struct libraries {
-    const void *within[LIBRARIES]; /* an address in each; NULL: it is not there */
+    const void *within[LIBRARIES]; /* an address inside each; NULL: not loaded */
     char runtime_of[4096];         /* path */
 };
 
@@ -106,7 +106,7 @@ static int note(struct dl_phdr_info *info, size_t size, void *user)
     return 0;
 }
 
-/* Each function, what is to hold its address, and what slots are to hold instead. */
+/* Each function's name, where its address is stored, and our function for the slots. */
 static const struct {
     const char *name;
     void *function;
@@ -123,8 +123,9 @@ static const struct {
 
 #define WAITS (sizeof(waits) / sizeof(*waits))
 
-/* The functions as the library at `path` means them: in the CUDA runtime that it needs, if several
- * are loaded. How many there are; those that it does not need are left out. */
+/* Looks the functions up in the library at `path`, so that they come from the CUDA runtime which
+ * that library needs, if several are loaded. Leaves out functions that are not found. Returns the
+ * number. */
 static size_t find_functions(const char *path, struct sl_import *imports)
 {
     void *library = sl_loader_open(path, RTLD_LAZY | RTLD_NOLOAD), *function;
