@@ -1,11 +1,11 @@
 /*
- * collectives.h - what a Kineto trace tells about its collectives: type, bytes, ranks.
+ * collectives.h - finds type, bytes and ranks of the collectives in a Kineto trace.
  *
- * torch.profiler writes that into the args of record_param_comms, and of the NCCL kernels; a kernel
- * without args has what the operator around its launch has. Groups are numbered by a hash of their
- * ranks, so that all ranks of a job give a group the same number without asking each other.
+ * torch.profiler writes them into the args of record_param_comms and of the NCCL kernels. A kernel
+ * without args takes them from the operator around its launch. Groups are numbered by a hash of
+ * their ranks, so that all ranks of a job give a group the same number without asking each other.
  *
- * Threads: one owner. Memory: some 40 MiB at the very most; what does not fit is not known.
+ * Threads: one owner. Memory: at most about 40 MiB. A collective that does not fit is unknown.
  */
 #ifndef SL_COLLECTIVES_H
 #define SL_COLLECTIVES_H
@@ -19,20 +19,21 @@ struct sl_collectives;
 int sl_collectives_create(struct sl_collectives **out);
 void sl_collectives_destroy(struct sl_collectives *c); /* NULL is fine */
 
-/* Scalars of the header: fits sl_trace_visit(). */
+/* Takes one scalar of the file's header. Usable as sl_json_visit_fn. */
 void sl_collectives_field(void *collectives, const char *path, enum sl_json_type type,
                           struct sl_text value);
 
-/* Number of what the row tells; 0: nothing. */
+/* Returns the number of the collective that the row describes; 0: none. */
 uint32_t sl_collectives_row(struct sl_collectives *c, const struct sl_trace_row *row);
-/* GPU operations of this correlation id do it. What was told first stays. */
+/* States that the GPU operations with this correlation id run collective `number`. The first
+ * statement for an id wins. */
 void sl_collectives_join(struct sl_collectives *c, uint64_t correlation, uint32_t number);
 
-/* Fits sl_chakra_options.collective. */
+/* Usable as sl_chakra_options.collective. */
 int sl_collectives_find(void *collectives, const struct sl_event *op,
                         struct sl_chakra_collective *out);
 
-/* All groups but the one of all ranks, one by one. */
+/* Calls `take` for each group, except the group of all ranks. */
 void sl_collectives_groups(const struct sl_collectives *c,
                            void (*take)(void *user, uint32_t number, const uint32_t *rank,
                                         size_t ranks),
