@@ -1,7 +1,7 @@
 /*
- * format.h - numbers for people.
+ * format.h - formats numbers for readers.
  *
- * Each writes into a buffer of the caller (SL_FORMAT_SIZE) and returns it.
+ * Each function writes into the caller's buffer of SL_FORMAT_SIZE bytes and returns it.
  *
  * Threads: any. Memory: the caller's.
  */
