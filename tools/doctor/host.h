@@ -51,7 +51,6 @@ void sl_doctor_library(struct sl_doctor *h, char *const *environment); /* libsyn
 void sl_doctor_options(struct sl_doctor *h, struct sl_config *config, char *const *environment);
 void sl_doctor_output(struct sl_doctor *h, const struct sl_config *config,
                       char *const *environment);
-void sl_doctor_profilers(struct sl_doctor *h,
-                         char *const *environment); /* other profilers in the job */
+void sl_doctor_profilers(struct sl_doctor *h, char *const *environment); /* other profilers */
 
 #endif
