@@ -1,6 +1,6 @@
 /*
- * collectives.c - args of record_param_comms and of NCCL kernels -> what event/collective.h asks
- * for.
+ * collectives.c - turns the args of record_param_comms and NCCL kernels into the fields of
+ * event/collective.h.
  *
  * Threads, memory: see collectives.h.
  */
