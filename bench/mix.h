@@ -1,22 +1,22 @@
 /*
- * mix.h - the records that every speed figure is measured on: a training job as CUPTI 13.0 tells
- * it.
+ * mix.h - the CUPTI 13.0 records of a training job, on which every speed figure is measured.
  *
  * One step is about 1400 records: 640 kernel launches (600 single, one graph of 40 nodes) with 200
  * distinct mangled names that demangle to 200-300 bytes, host-to-device copies, memsets, event
- * records and stream waits between a compute and a communication stream, event queries, a loss
- * read back and a stream synchronize. Forward calls come from one thread, backward calls from
- * another. GPU records lag behind their calls, as on a real GPU. Correlation ids grow by 1 or 2 a
- * call (filtered calls use some up).
+ * records and stream waits between a compute and a communication stream, event queries, a loss read
+ * back and a stream synchronize. Forward calls come from one thread, backward calls from another.
+ * GPU records come after their calls with a delay, as on a real GPU. Correlation ids grow by 1 or 2
+ * per call, because filtered calls use some.
  *
  *   struct mix m;
  *   mix_init(&m, 1700000000000000000u);
  *   size_t valid = mix_fill(&m, buffer, size, &records);   whole records, never a cut one
  *   mix_free(&m);
  *
- * The record layouts are written down here, so that the mix is the same whatever CUDA headers the
- * machine has; decode_bench checks them against the generated table. Deterministic; one thread per
- * `struct mix`; mix_init allocates the names, which must outlive the buffers that point to them.
+ * The record layouts are defined here, so that the mix does not depend on the machine's CUDA
+ * headers. decode_bench checks them against the generated table. Deterministic. Threads: one per
+ * `struct mix`. Memory: mix_init() allocates the names, which must outlive the buffers that point
+ * to them.
  */
 #ifndef BENCH_MIX_H
 #define BENCH_MIX_H
@@ -33,7 +33,7 @@
 #define MIX_NAME_BYTES    320u
 #define MIX_STEP_KERNELS  600u
 #define MIX_GRAPH_NODES   40u
-#define MIX_GPU_LAG       48u  /* GPU records held back behind the calls */
+#define MIX_GPU_LAG       48u  /* GPU records that wait behind the calls */
 #define MIX_QUEUE         128u /* power of two, above MIX_GPU_LAG + MIX_GRAPH_NODES */
 
 enum {
@@ -143,7 +143,7 @@ struct mix_record {
 };
 
 struct mix_queue {
-    struct mix_record *record; /* MIX_QUEUE of them */
+    struct mix_record *record; /* MIX_QUEUE entries */
     uint32_t head, tail;
 };
 
@@ -154,12 +154,12 @@ enum {
 struct mix {
     char (*name)[MIX_NAME_BYTES];
     struct mix_queue cpu, gpu;
-    uint64_t cpu_ns, gpu_ns[3];               /* host time; when each stream is free again */
-    uint64_t event_sync, sync_of[MIX_EVENTS]; /* of all records of events, of the last of each */
+    uint64_t cpu_ns, gpu_ns[3];               /* host time; when each stream becomes free */
+    uint64_t event_sync, sync_of[MIX_EVENTS]; /* event records so far; the latest for each event */
     uint32_t correlation, step, at, random;
 };
 
-/* Numerical Recipes' LCG: plenty for jitter. */
+/* The LCG of Numerical Recipes; sufficient for jitter. */
 static inline uint32_t mix_random(struct mix *m, uint32_t below)
 {
     m->random = m->random * 1664525u + 1013904223u;
@@ -192,7 +192,7 @@ static inline void mix_make_name(char *out, uint32_t n)
     snprintf(out + length, MIX_NAME_BYTES - (size_t)length, "EEviPKfPff");
 }
 
-/* 0, or -1 out of memory. */
+/* Returns 0 or -ENOMEM. */
 static inline int mix_init(struct mix *m, uint64_t start_ns)
 {
     memset(m, 0, sizeof *m);
@@ -229,7 +229,7 @@ static inline unsigned mix_stream_slot(uint32_t stream)
     return stream == MIX_STREAM_COMPUTE ? 0 : stream == MIX_STREAM_COMM ? 1 : 2;
 }
 
-/* A call of `cost_ns`; returns its record. */
+/* Adds a call of about `cost_ns` and returns its record. */
 static inline struct mix_api *mix_call(struct mix *m, uint32_t kind, uint32_t cbid,
                                        uint32_t cost_ns)
 {
@@ -248,7 +248,7 @@ static inline struct mix_api *mix_call(struct mix *m, uint32_t kind, uint32_t cb
     return r;
 }
 
-/* Takes the stream for `ns`; gives start, returns end. */
+/* Occupies the stream for about `ns`. Sets the start and returns the end. */
 static inline uint64_t mix_gpu_time(struct mix *m, uint32_t stream, uint32_t ns, uint64_t *start)
 {
     uint64_t *free_ns = &m->gpu_ns[mix_stream_slot(stream)];
@@ -260,7 +260,7 @@ static inline uint64_t mix_gpu_time(struct mix *m, uint32_t stream, uint32_t ns,
     return *free_ns;
 }
 
-/* The kernel at place `at` of the step: name, shape and stream are the same in every step. */
+/* Adds the kernel at place `at` of the step. Name, shape and stream are the same in every step. */
 static inline void mix_kernel(struct mix *m, uint32_t at, uint32_t graph, uint64_t node)
 {
     struct mix_kernel *r = mix_put(&m->gpu, sizeof *r);
@@ -341,7 +341,7 @@ static inline void mix_synchronized(struct mix *m, const struct mix_api *call, u
         r->result = 600; /* a query of unfinished work */
 }
 
-/* What a stream does next begins when another has done what it holds. */
+/* The stream's next work begins after all pending work of `other`. */
 static inline void mix_come_behind(struct mix *m, uint32_t stream, uint32_t other)
 {
     uint64_t *free_ns = &m->gpu_ns[mix_stream_slot(stream)];
@@ -364,14 +364,14 @@ static inline void mix_record_event(struct mix *m, uint32_t stream, uint32_t eve
     r->event_sync = m->sync_of[event] = ++m->event_sync;
 }
 
-/* The call returns when the compute stream has done what it holds. */
+/* The call returns when the compute stream has no pending work. */
 static inline void mix_wait(struct mix *m, struct mix_api *call)
 {
     if (call->end < m->gpu_ns[0] + 5000)
         call->end = m->cpu_ns = m->gpu_ns[0] + 5000;
 }
 
-/* What one place of the step does: puts its records into the queues. */
+/* Puts the records of one place in the step into the queues. */
 static inline void mix_step(struct mix *m)
 {
     uint32_t at = m->at;
@@ -410,7 +410,7 @@ static inline void mix_step(struct mix *m)
 
     if (++m->at < MIX_STEP_KERNELS)
         return;
-    call = mix_call(m, 5, 41, 6000); /* loss.item(): to pageable memory, so it waits */
+    call = mix_call(m, 5, 41, 6000); /* loss.item(): a copy to pageable memory, so the call waits */
     mix_copy(m, MIX_STREAM_COMPUTE, 2, 3, 1, 4);
     mix_wait(m, call);
     call = mix_call(m, 5, 131, 20000); /* cudaStreamSynchronize */
@@ -431,8 +431,8 @@ static inline void mix_step(struct mix *m)
     m->at = 0;
 }
 
-/* Fills `buffer` (8-byte aligned) with whole records, as many as fit, and goes on where the last
- * call ended. Returns the bytes used; `records` gets their number and may be NULL. */
+/* Fills `buffer` (8-byte aligned) with as many complete records as fit, continuing where the last
+ * call ended. Returns the bytes used. `records` gets the number of records and may be NULL. */
 static inline size_t mix_fill(struct mix *m, uint8_t *buffer, size_t size, size_t *records)
 {
     size_t used = 0, count = 0;

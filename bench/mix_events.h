@@ -1,13 +1,13 @@
 /*
- * mix_events.h - the records of mix.h as what comes after decoding and assembling takes them: an
- * array of events in the order in which a running job's would come.
+ * mix_events.h - the records of mix.h, decoded and assembled: an array of events in the order of a
+ * running job.
  *
  *   struct mix_events in;
  *   mix_events_make(&in, START_NS, 12 << 20);
  *   in.event[0 ... in.count - 1], their names in in.intern, their shapes in in.shapes
  *   mix_events_free(&in);
  *
- * One thread. Include from a program's one file.
+ * Threads: one. Memory: mix_events_free() frees it. Include in one file per program.
  */
 #ifndef BENCH_MIX_EVENTS_H
 #define BENCH_MIX_EVENTS_H
@@ -19,7 +19,7 @@
 
 enum {
     MIX_EVENTS_BUFFER = 1 << 20,
-    MIX_EVENTS_SMALLEST = 24 /* bytes of a record: more events there cannot be */
+    MIX_EVENTS_SMALLEST = 24 /* smallest record in bytes; bounds the number of events */
 };
 
 struct mix_events {
@@ -44,7 +44,7 @@ static int mix_events_keep(void *user, const struct sl_event *ev)
     return 0;
 }
 
-/* `bytes` of records: whole buffers of a MiB. */
+/* Makes `bytes` of records, in buffers of 1 MiB. */
 static void mix_events_make(struct mix_events *in, uint64_t start_ns, size_t bytes)
 {
     struct sl_decode_options decode = {.version = MIX_CUPTI_VERSION};
@@ -67,7 +67,8 @@ static void mix_events_make(struct mix_events *in, uint64_t start_ns, size_t byt
         size_t valid = mix_fill(&m, buffer, MIX_EVENTS_BUFFER, NULL);
 
         sl_decode_buffer(d, buffer, valid, mix_events_assemble, in);
-        /* Calls of the driver's API are in no others here: in time they would not come late. */
+        /* Without times the assembler would hold the driver calls for too long. None of them is
+         * inside a runtime call, so they are released here. */
         sl_assemble_flush(in->assemble);
     }
     sl_decode_destroy(d);

@@ -1,5 +1,5 @@
 /*
- * must.h - a bench program that cannot go on says why, and ends with status 1.
+ * must.h - ends a bench program that cannot continue, with a message and status 1.
  */
 #ifndef BENCH_MUST_H
 #define BENCH_MUST_H

@@ -1,6 +1,6 @@
 /*
- * record_path.h - the way of CUPTI's records from a buffer to text, made of the runtime's modules
- * as the runtime makes it.
+ * record_path.h - the path of CUPTI records from a buffer to text, built from the runtime's modules
+ * as the runtime builds it.
  *
  * Threads: the caller's, one at a time. Memory: what path_init() and path_output() make,
  * path_free() frees, and p->edges; the ring and the writer are the caller's.
@@ -19,7 +19,7 @@
 #include "write/writer.h"
 
 enum {
-    EVENTS_MAX = 65536 /* that the records of one buffer may become */
+    EVENTS_MAX = 65536 /* most events from one buffer */
 };
 
 struct path {
@@ -29,9 +29,9 @@ struct path {
     struct sl_outputs outputs;
     struct sl_edge_rows *edges; /* NULL: without */
 
-    struct sl_event *decoded, *assembled; /* stages: what goes from one to the next */
+    struct sl_event *decoded, *assembled; /* stages: events between one stage and the next */
     size_t decoded_count, assembled_count;
-    struct sl_ring *ring; /* paced: assemble's way out */
+    struct sl_ring *ring; /* paced: receives the assembled events */
     struct sl_writer *writer;
 };
 
@@ -55,7 +55,7 @@ static inline int push_assembled(void *user, const struct sl_event *ev)
     return sl_ring_push(((struct path *)user)->ring, ev);
 }
 
-/* With a ring it is where assembled events go; without, they are kept. */
+/* With a ring, assembled events go to the ring; without, they are kept. */
 static inline void path_init(struct path *p, enum sl_detail detail, struct sl_ring *ring)
 {
     struct sl_decode_options decode = {.version = MIX_CUPTI_VERSION};

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds and runs the benchmarks, each of which prints a table.
 #   bench/run.sh [NAME...] [--json FILE]     NAME as in bench/NAME_bench.c; default: all
-# FILE gets a line of JSON per row: {"bench","metric","value","unit","goal","met","against"}; rows of
-# the programs that ran replace what it had from them before, the others stay.
+# FILE gets a line of JSON per row: {"bench","metric","value","unit","goal","met","against"}. Rows of
+# the programs that ran replace their older rows; other rows stay.
 #
-# Exit status 0 if all programs ran, met goals or not: the tables and the rows say what was met.
+# Exit status 0 if all programs ran, even if goals were missed: the tables and rows show the goals.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 

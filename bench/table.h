@@ -1,5 +1,5 @@
 /*
- * table.h - what every bench program prints: one table, and rows of JSON for bench/run.sh.
+ * table.h - prints a bench program's results: one table, and JSON rows for bench/run.sh.
  *
  *   struct bench_table t;
  *   bench_begin(&t, "decode", argc, argv);
@@ -29,9 +29,9 @@ struct bench_row {
     const char *metric;
     double value;
     const char *unit;
-    double goal;         /* 0 = none; else the value must be at most this... */
-    int at_least;        /* ...or, with this set, at least */
-    const char *against; /* what it is compared with: "libkineto 3.8 us"; NULL = nothing */
+    double goal;         /* 0: none; else the largest allowed value, or... */
+    int at_least;        /* ...with this set, the smallest */
+    const char *against; /* the comparison: "libkineto 3.8 us"; NULL: none */
 };
 
 /* CPU time of the calling thread, of the whole process, and wall time. */
@@ -110,8 +110,8 @@ static inline void bench_row(struct bench_table *t, struct bench_row row)
         fprintf(t->json, "\"against\": null}\n");
 }
 
-/* The process's exit status: 0 also when a goal is missed (a busy machine is no failure; the table
- * says it), 2 when the rows could not be written. */
+/* Returns the exit status. A missed goal is not a failure, because the machine may be busy; the
+ * table shows it. 2: the rows could not be written. */
 static inline int bench_end(struct bench_table *t)
 {
     if (t->missed)

@@ -1,8 +1,8 @@
 /*
- * trace.h - what a bench program has to have to write a Kineto trace: tables of names and shapes,
- * one GPU, and the writer of rows.
+ * trace.h - the objects that a bench program needs to write a Kineto trace: tables of names and
+ * shapes, one GPU, and the row writer.
  *
- * Threads: the caller's, one at a time. Memory: what trace_open() makes, trace_close() frees.
+ * Threads: the caller's, one at a time. Memory: trace_close() frees what trace_open() allocates.
  */
 #ifndef BENCH_TRACE_H
 #define BENCH_TRACE_H
@@ -21,7 +21,7 @@ struct trace {
     struct sl_kineto *kineto;
 };
 
-/* Of every trace: the process is the one of mix.h's records. */
+/* For every trace: the process of the records in mix.h. */
 static const struct sl_trace_meta trace_meta = {.pid = MIX_PID,
                                                 .world_size = 1,
                                                 .host = "bench",

@@ -1,14 +1,15 @@
 /*
- * cuda_load.h - the CUDA driver API for a program that no CUDA library was linked to.
+ * cuda_load.h - loads the CUDA driver API in a program without linking a CUDA library.
  *
- * The driver is looked for when the program runs, so the samples build on a machine without one
- * (and without nvcc): only cuda.h is needed. Include it in a program's one C file, then
+ * The driver is loaded when the program runs. The samples therefore build on a machine without a
+ * driver and without nvcc; they need only cuda.h. Include this header in a program's only C file,
+ * then
  *
  *     cuda_open();                       finds libcuda.so.1 and calls cuInit
  *     CHECK(cu.StreamCreate(&s, 0));     every driver function is a member of `cu`
  *
- * Threads: cuda_open() from the first one; `cu` is constant afterwards. CHECK ends the program with
- * a line that names the call: fine for a sample, not for a library.
+ * Threads: call cuda_open() from the first thread; `cu` is constant afterwards. CHECK ends the
+ * program with a line that names the call. This suits a sample, not a library.
  */
 #ifndef SAMPLES_CUDA_LOAD_H
 #define SAMPLES_CUDA_LOAD_H
@@ -18,8 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Member name, function as cuda.h spells it. cuda.h renames functions that have changed
- * (cuMemAlloc is cuMemAlloc_v2): the renamed symbol is what is looked up. */
+/* Member name and function name in cuda.h. cuda.h renames changed functions (cuMemAlloc is
+ * cuMemAlloc_v2), and the renamed symbol is looked up. */
 #define CUDA_FUNCTIONS(X)                                                                          \
     X(Init, cuInit)                                                                                \
     X(GetErrorName, cuGetErrorName)                                                                \
@@ -125,7 +126,7 @@ static void cuda_open(void)
     CHECK(cu.Init(0));
 }
 
-/* The context that the runtime API would use too, made current on this thread. */
+/* Makes the device's primary context, which the runtime API uses too, current on this thread. */
 static inline CUcontext cuda_use_device(int ordinal)
 {
     CUdevice device;

@@ -1,10 +1,10 @@
 /*
- * spin_kernel.h - kernels that keep a GPU busy for as long as they are told to.
+ * spin_kernel.h - kernels that keep a GPU busy for a given time.
  *
- * Their first parameter is a duration in ns: they read the GPU's clock until it has passed. The
- * work of a sample is then as long as it says on any GPU; the simulated GPU knows by the ending
- * `_spin_ns` that the first parameter is the duration. Written in PTX, which the driver compiles
- * when the module is loaded, so that no CUDA compiler is needed:
+ * The first parameter is a duration in ns: the kernel reads the GPU clock until that time has
+ * passed. A sample's work therefore takes the same time on any GPU. The simulated GPU recognises
+ * the duration parameter by the suffix `_spin_ns` of the kernel name. The kernels are PTX, which
+ * the driver compiles when it loads the module, so no CUDA compiler is needed:
  *
  *     static const char ptx[] = SPIN_MODULE SPIN_KERNEL("forward_spin_ns");
  *
@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-/* PTX of sm_52 runs on every GPU that a current driver serves. */
+/* PTX for sm_52 runs on every GPU that a current driver supports. */
 #define SPIN_MODULE ".version 7.0\n.target sm_52\n.address_size 64\n"
 
 #define SPIN_KERNEL(name)                                                                          \

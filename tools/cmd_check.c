@@ -1,8 +1,9 @@
 /*
- * cmd_check.c - `syncline check`: is it a valid, complete trace, and what is in it?
+ * cmd_check.c - `syncline check`: checks that a trace is valid and complete, and shows its
+ * contents.
  *
- * Threads: main; reading has a helper thread. Memory: for Kineto traces see check.h and
- * trace_file.h: at most 256 MiB, whatever the files; for Chakra's see et_check.h.
+ * Threads: main; a helper thread decompresses. Memory: for Kineto traces at most 256 MiB for any
+ * file (check.h, trace_file.h); for Chakra traces see et_check.h.
  */
 #include <string.h>
 
@@ -52,7 +53,7 @@ static int cannot(const struct request *r, const char *path, struct sl_input *in
     return SL_EXIT_USAGE;
 }
 
-/* The exit status for a Chakra trace, which is closed. */
+/* Checks a Chakra trace and closes it. Returns the exit status. */
 static int check_chakra(const struct request *r, const char *path, struct sl_input *input)
 {
     struct sl_et_check *c;

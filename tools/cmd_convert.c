@@ -1,8 +1,8 @@
 /*
- * cmd_convert.c - `syncline convert`: a trace in another form.
+ * cmd_convert.c - `syncline convert`: writes a trace in another format.
  *
- * Here are the options; convert/ does the work, a file a kind of form. The output appears under its
- * name only when it is complete.
+ * This file handles the options; convert/ has one file per kind of format. The output gets its name
+ * only when it is complete.
  *
  * Threads: main. Memory: none.
  */
@@ -38,7 +38,7 @@ struct format {
     enum sl_compression compression;
     int level, level_max;
     int (*convert)(const struct sl_convert_request *r);
-    const char *end; /* chakra: the output's name ends so */
+    const char *end; /* chakra: suffix of the output's name */
 };
 
 static const struct format formats[] = {
@@ -59,7 +59,7 @@ static int ends_with(const char *text, const char *end)
     return size >= end_size && strcmp(text + size - end_size, end) == 0;
 }
 
-/* The last one fits that has the name, and the end of the output's name. */
+/* Finds the last format with this name and the suffix of the output's name. */
 static const struct format *find_format(const struct sl_convert_request *r, const char *name)
 {
     const struct format *found = NULL;
@@ -81,7 +81,7 @@ static const struct format *find_format(const struct sl_convert_request *r, cons
     return NULL;
 }
 
-/* 0, or the exit status after a line on stderr. `level` NULL: the format's own. */
+/* Returns 0, or the exit status after a line on stderr. `level` NULL: the format's default. */
 static int set_level(struct sl_convert_request *r, const struct format *f, const char *level)
 {
     uint64_t value;
@@ -99,7 +99,7 @@ static int set_level(struct sl_convert_request *r, const struct format *f, const
     return 0;
 }
 
-/* The same. */
+/* Returns 0, or the exit status after a line on stderr. */
 static int set_rank(struct sl_convert_request *r, const char *rank)
 {
     uint64_t value;

@@ -1,7 +1,8 @@
 /*
- * cmd_doctor.c - `syncline doctor`: what would be recorded here, and why not?
+ * cmd_doctor.c - `syncline doctor`: shows what syncline would record here and what prevents
+ * recording.
  *
- * Threads: main; CUDA is asked in a child process. Memory: static.
+ * Threads: main; CUDA runs in a child process. Memory: static.
  */
 #include <unistd.h>
 

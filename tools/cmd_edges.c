@@ -1,11 +1,12 @@
 /*
- * cmd_edges.c - `syncline edges`: which GPU operation released each wait, and how long was waited?
+ * cmd_edges.c - `syncline edges`: shows the GPU operation that released each wait, and the time
+ * waited.
  *
- * The trace is read once. Where the job has found its edges itself, they are printed as they come;
- * else rows go, in the order of enqueue, through the engine that would have found them there.
+ * The trace is read once. Edges that the job recorded are printed as they come. Otherwise the rows
+ * go through the edge engine in order of enqueue, as they would have in the job.
  *
- * Threads: main; reading has a helper thread. Memory: see replay/replay.h, edge_summary.h: at most
- * 256 MiB, whatever the file.
+ * Threads: main; a helper thread decompresses. Memory: at most 256 MiB for any file
+ * (replay/replay.h, edge_summary.h).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -45,7 +46,7 @@ struct work {
     const struct request *request;
     struct sl_replay *feed;
     struct sl_edge_summary *summary; /* NULL: edges are printed */
-    struct sl_wait_blame *spent;     /* with it */
+    struct sl_wait_blame *spent;     /* set if `summary` is */
     uint64_t edges, shown;
 };
 
@@ -75,7 +76,7 @@ static uint32_t step_at(void *user, uint64_t ns)
     return sl_trace_events_step(w->feed->events, ns);
 }
 
-/* The edge that released the wait, or was waited for longest. */
+/* Returns the edge that released the wait, or else the edge with the longest wait. */
 static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count)
 {
     const struct sl_edge *best = edges;
@@ -98,7 +99,7 @@ static void print(struct work *w, const struct sl_edge *edge)
     sl_edges_print_text(stdout, w->feed->events, edge);
 }
 
-/* With a summary: a row that may be what a wait's time was spent on. */
+/* With a summary: keeps a row on which a wait's time may have been spent. */
 static void keep_event(void *user, const struct sl_event *ev)
 {
     sl_wait_blame_event(((struct work *)user)->spent, ev);
@@ -127,7 +128,7 @@ static void show(void *user, const struct sl_edge *edges, size_t count)
     }
 }
 
-/* One edge as the job found it: of those of a wait one released it. */
+/* Shows a recorded edge. One of the edges of a wait released the wait. */
 static void show_found(void *user, const struct sl_edge *edge)
 {
     struct work *w = user;

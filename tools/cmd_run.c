@@ -1,8 +1,8 @@
 /*
- * cmd_run.c - `syncline run`: a command with the library in every process that uses CUDA.
+ * cmd_run.c - `syncline run`: runs a command with the library in every process that uses CUDA.
  *
- * Sets variables, then becomes the command: signals, exit status and terminal are the command's
- * own. Threads: main only. Memory: none of ours is left.
+ * Sets environment variables, then replaces itself by the command, which therefore handles signals,
+ * exit status and terminal. Threads: main only. Memory: none.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +18,7 @@
 #define CUDA_VARIABLE   "CUDA_INJECTION64_PATH"
 #define NVTX_VARIABLE   "NVTX_INJECTION64_PATH"
 #define PYTHON_VARIABLE "PYTHONPATH"
-/* As env(1) and the shells have it. */
+/* As in env(1) and shells. */
 #define EXIT_NOT_FOUND    127
 #define EXIT_NOT_RUNNABLE 126
 
@@ -49,7 +49,7 @@ static int is_empty(const char *variable)
     return !there || !*there;
 }
 
-/* 0; or the exit status, said: another tool is named there. */
+/* Returns 0, or the exit status after a message: the variable names another tool. */
 static int set_injection(const struct sl_command *self, const char *library)
 {
     const char *there = getenv(CUDA_VARIABLE);
@@ -60,15 +60,15 @@ static int set_injection(const struct sl_command *self, const char *library)
                                 "=%s: the driver loads one library, and another profiler's "
                                 "is named; unset it",
                                 there);
-    /* NVTX's, too: here it costs nothing; in a job with threads nobody may touch the environment.
-     */
+    /* The variable of NVTX is set too. This is safe here, but in a job with threads the environment
+     * must not change. */
     if (is_empty(NVTX_VARIABLE))
         setenv(NVTX_VARIABLE, library, 1);
     setenv(CUDA_VARIABLE, library, 1);
     return 0;
 }
 
-/* Where the package lies. 0 or -ENOENT. */
+/* Finds the folder of the package. Returns 0 or -ENOENT. */
 static int find_python(const char *library, char *folder, size_t size)
 {
     const char *home = getenv("SYNCLINE_HOME");
@@ -84,8 +84,8 @@ static int find_python(const char *library, char *folder, size_t size)
     return access(folder, R_OK) ? -ENOENT : 0;
 }
 
-/* In front what Python imports at its start, behind all else what the job may import. Without the
- * package there is the library alone. */
+/* Puts the start-up module's folder first, and the package's folder last. Without the package only
+ * the library is used. */
 static void set_python_path(const char *library)
 {
     char folder[PATH_MAX + 32], early[PATH_MAX + 64], path[32768];
@@ -108,7 +108,7 @@ static int wants_python(void)
 {
     struct sl_config config;
 
-    /* An invalid value, which the library is going to report, means 0. */
+    /* An invalid value means 0; the library reports it. */
     (void)sl_config_read_one(&config, "SYNCLINE_PYTHON", getenv("SYNCLINE_PYTHON"));
     return config.python;
 }

@@ -1,5 +1,5 @@
 /*
- * command.h - the subcommands, one file each.
+ * command.h - the subcommands; each has its own file.
  */
 #ifndef SL_COMMAND_H
 #define SL_COMMAND_H

@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 {
     int status = dispatch(argc, argv);
 
-    /* A report that did not arrive is a failure: `syncline check FILE > /full/disk`. */
+    /* A lost report is a failure: `syncline check FILE > /full/disk`. */
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "syncline: cannot write to standard output: %s\n", strerror(errno));
         status = SL_EXIT_USAGE;

@@ -1,7 +1,7 @@
 /*
- * args.c - command lines.
+ * args.c - parses command lines.
  *
- * getopt_long would do the parsing, but neither names the nearest option nor prints help.
+ * getopt_long is not used, because it neither suggests the nearest option nor prints help.
  *
  * Threads, memory: see args.h.
  */
@@ -75,16 +75,16 @@ const char *sl_args_nearest(const char *name, const char *const *names, int coun
 
 struct reader {
     struct sl_args args;
-    char **next; /* of the arguments; NULL ends them */
+    char **next; /* next argument; NULL-terminated */
 };
 
 enum {
-    GO_ON = -1 /* else the exit status */
+    GO_ON = -1 /* other values: the exit status */
 };
 
 static const struct sl_flag help = {"help", 'h', NULL, "this text"};
 
-/* Those of the command, then --help; NULL ends them. */
+/* Returns the command's options, then --help, then NULL. */
 static const struct sl_flag *option(const struct sl_command *command, int index)
 {
     const struct sl_flag *o = command->options;
@@ -109,7 +109,7 @@ static int unknown_option(const struct sl_command *command, const char *name)
                             nearest ? "?" : "", command->name);
 }
 
-/* The option's value: what follows '=' or in the next argument. */
+/* Takes the option's value: the text after '=' or the next argument. */
 static int take_value(struct reader *r, int index, const char *attached)
 {
     const struct sl_flag *o = option(r->args.command, index);
@@ -141,7 +141,7 @@ static int long_option(struct reader *r, const char *name)
     return unknown_option(r->args.command, text);
 }
 
-/* "abc" of -abc; behind one that takes a value stands that. */
+/* Handles "abc" of -abc. The text after an option that takes a value is that value. */
 static int short_options(struct reader *r, const char *letters)
 {
     const struct sl_flag *o;
@@ -161,7 +161,7 @@ static int short_options(struct reader *r, const char *letters)
     return rc;
 }
 
-/* Operands move to the front, where options stood. */
+/* Moves an operand to the front, into the place of an option. */
 static int take_operand(struct reader *r, char *arg)
 {
     const struct sl_command *command = r->args.command;

@@ -1,5 +1,5 @@
 /*
- * args.h - command lines: options from a table, and help from the same table.
+ * args.h - parses command lines and prints help, both from one table of options.
  *
  * Threads: main only. Memory: none; everything is borrowed.
  */
@@ -12,19 +12,19 @@
 struct sl_flag {
     const char *name;  /* "output" for --output; NULL ends the table */
     char letter;       /* 'o' for -o; 0 = none */
-    const char *value; /* "FILE", or NULL if it takes none */
+    const char *value; /* "FILE"; NULL: takes no value */
     const char *help;
 };
 
 struct sl_args;
 
-/* What a command takes besides options: up to so many files, or... */
+/* Operands of a command: a maximum number of files, or one of these. */
 enum {
     SL_ARGS_ANY = -1,
-    SL_ARGS_COMMAND = -2, /* a command: the first operand and all that follows it */
+    SL_ARGS_COMMAND = -2, /* a command line: the first operand and all words after it */
 };
 
-/* One subcommand. --help need not be in its table. */
+/* One subcommand. --help is implied. */
 struct sl_command {
     const char *name;
     const char *summary; /* one line, for the list of commands */
@@ -33,18 +33,18 @@ struct sl_command {
     const char *after;   /* exit status, examples */
     const struct sl_flag *options;
     int operands_max;
-    int (*run)(const struct sl_args *args); /* the exit status */
+    int (*run)(const struct sl_args *args); /* returns the exit status */
 };
 
 enum {
-    SL_ARGS_OPTIONS = 15 /* of a command */
+    SL_ARGS_OPTIONS = 15 /* most options of a command */
 };
 
 struct sl_args {
     const struct sl_command *command;
-    const char *value[SL_ARGS_OPTIONS]; /* by place in the table, the last one given; "" of one that
-                                           takes none; NULL: not given */
-    char **operand;                     /* NULL behind the last */
+    const char *value[SL_ARGS_OPTIONS]; /* by index in the table, the last one given; "": given,
+                                           takes no value; NULL: not given */
+    char **operand;                     /* NULL-terminated */
     int operands;
 };
 
@@ -52,26 +52,26 @@ struct sl_args {
 enum {
     SL_EXIT_OK = 0,
     SL_EXIT_PROBLEM = 1, /* the command ran and found something wrong */
-    SL_EXIT_USAGE = 2,   /* wrong usage, or nothing could be read or written */
+    SL_EXIT_USAGE = 2,   /* wrong usage, or no file could be read or written */
 };
 
-/* Reads the command line (argv[0] is the subcommand's name, argv[argc] is NULL) and runs the
- * command. The exit status; a mistake has been said on stderr. Moves what `argv` points at. */
+/* Parses the command line (argv[0] is the subcommand's name, argv[argc] is NULL) and runs the
+ * command. Returns the exit status; a usage error has been reported on stderr. Reorders `argv`. */
 int sl_args_run(const struct sl_command *command, int argc, char **argv);
 
 void sl_args_print_help(const struct sl_command *command, FILE *f);
 
-/* One line on stderr: "syncline COMMAND: ...". The first is SL_EXIT_USAGE, the other
+/* Print one line on stderr: "syncline COMMAND: ...". The first returns SL_EXIT_USAGE, the second
  * SL_EXIT_PROBLEM. */
 int sl_args_problem(const struct sl_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 int sl_args_complain(const struct sl_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A number from 0 to `most`, digits alone. 0 or -EINVAL. */
+/* Parses a number from 0 to `most`, digits only. Returns 0 or -EINVAL. */
 int sl_args_number(const char *text, uint64_t most, uint64_t *out);
 
-/* The nearest of `count` names, or NULL when none is near. */
+/* Returns the most similar of `count` names, or NULL if none is similar. */
 const char *sl_args_nearest(const char *name, const char *const *names, int count);
 
 #endif

@@ -13,8 +13,8 @@
 #include "base/stats.h"
 #include "read/row_usable.h"
 
-/* Relative times count from a base that is at most three months old (kineto: 7889238 s); a time
- * since the epoch is decades. Ten years tell them apart. */
+/* Relative times count from a base at most three months old (kineto: 7889238 s). Times since the
+ * epoch span decades, so ten years separate the two. */
 #define ABSOLUTE_NS (315360000ll * 1000000000)
 
 int sl_check_create(struct sl_check **out)
@@ -49,7 +49,7 @@ static int name_size(const struct sl_trace_row *row)
     return (int)(row->name.size < 80 ? row->name.size : 80);
 }
 
-/* Members that every reader needs. 1 if the row can be judged further. */
+/* Checks the members that every reader needs. Returns 1 if further checks are possible. */
 static int check_members(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
 {
     const char *missing = NULL;
@@ -97,7 +97,7 @@ static void check_gpu(struct sl_check *c, const struct sl_trace_row *row, uint64
         sl_overlap_row(c->overlap, row, at);
 }
 
-/* Ids of 64 bits are right in a file of syncline's, which may say at its end that it is one. */
+/* Ids of 64 bits are valid in a syncline file, which may identify itself only at its end. */
 static void check_use(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
 {
     const char *why = sl_row_unusable(row, 1);
@@ -180,7 +180,7 @@ void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace
     }
 }
 
-/* How the text and its compression ended. */
+/* Reports how the text and its compression ended. */
 static void check_ending(struct sl_check *c, const struct sl_span *last,
                          const struct sl_input_status *input)
 {
@@ -200,7 +200,7 @@ static void check_ending(struct sl_check *c, const struct sl_span *last,
                        "%s; what follows was not read", last->why);
 }
 
-/* The window stands in the trailer, so the outermost rows are compared when all is read. */
+/* The window is in the trailer, so the outermost rows are compared after the last row. */
 static void check_window(struct sl_check *c)
 {
     const struct sl_header *h = &c->header;

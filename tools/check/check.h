@@ -1,11 +1,11 @@
 /*
- * check.h - is this a valid, complete trace? Puts the analyses together.
+ * check.h - checks that a trace is valid and complete, by running all analyses.
  *
  *   sl_check_create(&c);
  *   while (sl_trace_next(t, &item)) sl_check_item(c, t, &item);
  *   sl_check_end(c, &item.span, &status);
  *
- * Threads: one owner. Memory: some 80 MiB at most, whatever the file.
+ * Threads: one owner. Memory: at most about 80 MiB for any file.
  */
 #ifndef SL_CHECK_H
 #define SL_CHECK_H
@@ -27,8 +27,8 @@ struct sl_check {
     struct sl_edge_check *edges;
     unsigned event_arrays; /* traceEvents seen */
     uint64_t events_valid;
-    uint64_t readable_end; /* end of the last whole span in the text */
-    int whole;             /* text and compression both ended as they should */
+    uint64_t readable_end; /* end of the last complete span in the text, in bytes */
+    int whole;             /* text and compression both ended correctly */
 };
 
 /* 0 or -ENOMEM. */
@@ -37,11 +37,11 @@ void sl_check_destroy(struct sl_check *c); /* NULL is fine */
 
 void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace_item *item);
 
-/* `last`: the span that ended the reading. */
+/* `last`: the span at which reading ended. */
 void sl_check_end(struct sl_check *c, const struct sl_span *last,
                   const struct sl_input_status *input);
 
-/* The worst severity found; SL_SEVERITY_NOTE if nothing was. */
+/* The worst severity found; SL_SEVERITY_NOTE without findings. */
 enum sl_severity sl_check_worst(const struct sl_check *c);
 
 #endif

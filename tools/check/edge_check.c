@@ -1,5 +1,5 @@
 /*
- * edge_check.c - do the edges in a file of syncline's agree with its rows?
+ * edge_check.c - checks that the edges in a syncline file agree with its rows.
  *
  * Threads, memory: see edge_check.h.
  */
@@ -15,11 +15,11 @@
 #define SPANS   65536u
 #define TICK_NS 1000
 
-/* When an operation or a call was. Correlation id 0: none. */
+/* Times of an operation or a call. Correlation id 0: none. */
 struct span {
-    uint64_t correlation, node; /* node: of a graph; 0: none */
+    uint64_t correlation, node; /* node: graph node; 0: none */
     uint32_t stream;            /* SL_STREAM_NONE: a call */
-    int several;                /* alike in all of that: which is meant nobody knows */
+    int several;                /* several rows have these ids: ambiguous */
     int64_t start_ns, end_ns;
 };
 
@@ -27,14 +27,14 @@ struct sl_edge_check {
     struct sl_findings *findings;
     struct span op[SPANS], call[SPANS];
 
-    /* the edges of the call that is being told */
+    /* the edges of the current call */
     uint64_t call_id, call_at;
     unsigned waited, released;
 
     /* the last edge, while its arrow may follow */
     int may_point; /* 1: its tail; 2: its head */
     int64_t arrow;
-    const struct span *tail, *head; /* NULL: not known */
+    const struct span *tail, *head; /* NULL: unknown */
 };
 
 int sl_edge_check_create(struct sl_edge_check **out, struct sl_findings *findings)
@@ -53,9 +53,9 @@ void sl_edge_check_destroy(struct sl_edge_check *c)
     free(c);
 }
 
-/* ---- rows that edges are between ---- */
+/* ---- rows that edges connect ---- */
 
-/* Where the one with these would be, and whether it is there. */
+/* Finds the place for a span with these ids; the result says whether the span is there. */
 static struct span *place(struct span *spans, uint64_t correlation, uint64_t node, uint32_t stream,
                           int *is_there)
 {
@@ -120,8 +120,8 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* What the numbers must be; of an operation that did not wait only its launch and the operation
- * before it tell. */
+/* Checks the numbers of an edge. For an operation that did not wait, they depend only on its launch
+ * and the operation before it, so wake_ns is not checked. */
 static int times_agree(const struct sl_edge *edge, const struct span *source, const struct span *to)
 {
     int64_t until = edge->at_start ? to->start_ns : to->end_ns;

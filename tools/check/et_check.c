@@ -1,7 +1,7 @@
 /*
- * et_check.c - is this a Chakra trace that its readers take?
+ * et_check.c - checks that Chakra readers accept a trace.
  *
- * Threads: one owner. Memory: see et_check.h; pages of the bit sets that no id touches take none.
+ * Threads: one owner. Memory: see et_check.h; untouched pages of the bit sets use none.
  */
 #include "check/et_check.h"
 
@@ -151,7 +151,7 @@ static void check_ids(struct sl_et_check *c, const struct sl_et_node *n)
     }
 }
 
-/* One that an int holds: ASTRA-sim reads it as such. Nothing is 0. */
+/* Whether a group number fits an int, as ASTRA-sim reads it. An empty name is 0. */
 static int is_group(struct sl_text b)
 {
     uint64_t value = 0;
@@ -165,7 +165,7 @@ static int is_group(struct sl_text b)
     return value <= INT32_MAX;
 }
 
-/* REDUCE, GATHER, SCATTER, REDUCE_SCATTER_BLOCK, BARRIER, and what is no type. */
+/* REDUCE, GATHER, SCATTER, REDUCE_SCATTER_BLOCK, BARRIER, and invalid types. */
 static int is_refused(uint64_t comm_type)
 {
     return comm_type > 9 || (1u << comm_type & (1u << 1 | 1u << 3 | 1u << 4 | 1u << 8 | 1u << 9));
@@ -199,7 +199,7 @@ static void check_communication(struct sl_et_check *c, const struct sl_et_node *
         add(c, SL_ET_RULE_GROUP, n->at, "node %llu", id);
 }
 
-/* Signed in one field; the other has no sign, and simulators multiply it by 1000. */
+/* One duration field is signed. The other is unsigned, and simulators multiply it by 1000. */
 static void check_duration(struct sl_et_check *c, const struct sl_et_node *n)
 {
     int has_ns = (n->has & SL_ET_HAS_DURATION_NS) != 0;
@@ -254,7 +254,7 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
     sl_et_order_node(&c->order, n->id, n->dep, n->deps);
 }
 
-/* What was named and never came. */
+/* Reports dependencies on nodes that never came. */
 static void check_missing(struct sl_et_check *c)
 {
     uint64_t i;

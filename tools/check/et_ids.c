@@ -1,5 +1,5 @@
 /*
- * et_ids.c - the ids of a Chakra trace as numbers below 2^29.
+ * et_ids.c - maps the ids of a Chakra trace to slots below 2^29.
  *
  * Threads, memory: see et_ids.h.
  */
@@ -11,7 +11,7 @@
 #include "base/pages.h"
 
 #define LARGE_BYTES (SL_ET_IDS_LARGE * sizeof(uint64_t))
-/* The map of all of them, and half of it while that grows. */
+/* The map of all large ids, and the half-size map while it grows. */
 #define MAP_BYTES (SL_ET_IDS_LARGE * 2 * sizeof(struct sl_map_slot) * 3 / 2)
 
 int sl_et_ids_init(struct sl_et_ids *ids)
@@ -31,8 +31,8 @@ void sl_et_ids_free(struct sl_et_ids *ids)
     sl_pages_unmap(ids->large, LARGE_BYTES);
 }
 
-/* Each id has its own, and none is 0. The map takes its place from the middle bits of a product,
- * which the upper half of an id alone would hardly reach. */
+/* The key of an id is unique and never 0. The map uses the middle bits of a product, which the
+ * upper half of an id would hardly affect without mixing. */
 static uint64_t key_of(uint64_t id)
 {
     return id ^ id >> 32;

@@ -1,7 +1,7 @@
 /*
- * et_order.c - can every node of a Chakra trace run?
+ * et_order.c - checks that every node of a Chakra trace can run.
  *
- * Kahn's algorithm, as the file comes: what is counted at a node are its parents that have not run.
+ * Kahn's algorithm in file order: each node counts its parents that have not run.
  *
  * Threads, memory: see et_order.h.
  */
@@ -16,12 +16,12 @@
 #define SET_BYTES (SL_ET_IDS / 8)
 
 struct waiting {
-    struct waiting *next;   /* of those that can run now */
-    uint64_t slot, parents; /* that have not run */
+    struct waiting *next;   /* next node that can run now */
+    uint64_t slot, parents; /* number of parents that have not run */
 };
 
 struct edge {
-    struct edge *next; /* of those that wait for the same */
+    struct edge *next; /* next edge of the same parent */
     struct waiting *node;
 };
 
@@ -52,7 +52,7 @@ static int can_run(const struct sl_et_order *o, uint64_t slot)
     return o->can_run[slot / 64] >> slot % 64 & 1;
 }
 
-/* A node has run: those that waited for nothing else are put before `ready`. */
+/* A node has run: puts the nodes that waited only for it before `ready`. */
 static struct waiting *run(struct sl_et_order *o, uint64_t slot, struct waiting *ready)
 {
     const uint64_t *place = sl_map_find(&o->awaited, slot + 1);
@@ -72,7 +72,7 @@ static struct waiting *run(struct sl_et_order *o, uint64_t slot, struct waiting 
     return ready;
 }
 
-/* And so have those that can run then. */
+/* Runs the node and all nodes that can then run. */
 static void run_all(struct sl_et_order *o, uint64_t slot)
 {
     struct waiting *ready = run(o, slot, NULL);

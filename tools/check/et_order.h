@@ -1,11 +1,12 @@
 /*
- * et_order.h - can every node of a Chakra trace run? One in a cycle of dependencies, or behind one,
- * never can: simulators drop such nodes in silence.
+ * et_order.h - checks that every node of a Chakra trace can run. A node in a dependency cycle, or
+ * after one, never runs: simulators drop it silently.
  *
- * A node whose parents all can run can; one that stands before a parent waits for it here.
+ * A node can run if all its parents can run. A node that comes before a parent waits here for that
+ * parent.
  *
- * Threads: one owner. Memory: a bit per slot of et_ids.h, and 32 bytes for each dependency on what
- * comes later or waits, up to a bound; past it nothing is known any more.
+ * Threads: one owner. Memory: one bit per slot of et_ids.h, and 32 bytes per dependency on a later
+ * or waiting node, up to a limit. Beyond the limit the result is unknown.
  */
 #ifndef SL_CHECK_ET_ORDER_H
 #define SL_CHECK_ET_ORDER_H
@@ -18,27 +19,27 @@
 struct sl_et_order {
     const struct sl_et_ids *ids;
     struct sl_store store;
-    struct sl_pool nodes, edges; /* that wait; what they wait for */
-    struct sl_map awaited;       /* slot + 1 -> edges of those that wait for it */
-    uint64_t *can_run;           /* a bit per slot */
+    struct sl_pool nodes, edges; /* waiting nodes; their pending dependencies */
+    struct sl_map awaited;       /* slot + 1 -> edges of the nodes that wait for it */
+    uint64_t *can_run;           /* one bit per slot */
     uint64_t waiting;
     int is_full;
 };
 
-/* Nodes that have a slot among `ids`, which live longer, are looked at; others can run. 0 or
- * -ENOMEM. */
+/* Checks the nodes that have a slot in `ids`, which must outlive `o`. Other nodes count as able to
+ * run. Returns 0 or -ENOMEM. */
 int sl_et_order_init(struct sl_et_order *o, const struct sl_et_ids *ids);
-void sl_et_order_free(struct sl_et_order *o); /* one of zeroes is fine */
+void sl_et_order_free(struct sl_et_order *o); /* a zeroed struct is fine */
 
-/* In the order of the file; on itself no node waits. */
+/* Takes a node, in file order. A dependency of a node on itself is ignored. */
 void sl_et_order_node(struct sl_et_order *o, uint64_t id, const uint64_t *dep, size_t deps);
 
-/* After the last node: what is named and not there is somebody else's to say, and waited for no
- * more. */
+/* After the last node: states that the node of `slot` is not in the file. Nodes stop waiting for
+ * it; another check reports it. */
 void sl_et_order_missing(struct sl_et_order *o, uint64_t slot);
 
-/* Nodes that cannot run, and the id of one of them; 0: there are none, or there was no room to
- * tell. */
+/* Returns the number of nodes that cannot run, and the id of one of them. 0: none, or the limit was
+ * exceeded. */
 uint64_t sl_et_order_stuck(const struct sl_et_order *o, uint64_t *example);
 
 #endif

@@ -88,7 +88,7 @@ static const struct {
 #undef ERROR
 };
 
-/* Text that is not JSON may hold anything, also what drives a terminal. */
+/* Text that is not JSON may hold any bytes, including terminal control characters. */
 static void make_printable(char *text)
 {
     for (; *text; text++) {

@@ -1,9 +1,9 @@
 /*
- * finding.h - what is wrong with a trace: one row per kind of problem.
+ * finding.h - the problems of a trace: one entry per kind.
  *
- * A kind has a count and its first example. How bad it is depends on who wrote the file: what
- * syncline promises of its own files is an error there when it does not hold, and no more than a
- * note on a file of torch.profiler's, whose versions differ.
+ * Each kind has a count and its first example. The severity depends on the writer of the file. A
+ * broken promise of syncline is an error in a syncline file, but only a note in a torch.profiler
+ * file, because torch.profiler versions differ.
  *
  * Threads: plain data of one owner. Memory: none beyond the struct.
  */
@@ -58,7 +58,7 @@ enum sl_finding_id {
 
 struct sl_finding {
     uint64_t count;
-    uint64_t at; /* byte of the first example in the text; SL_FINDING_NO_PLACE = none */
+    uint64_t at; /* byte of the first example in the text, or SL_FINDING_NO_PLACE */
     char example[160];
 };
 
@@ -66,12 +66,12 @@ struct sl_findings {
     struct sl_finding of[SL_FIND_COUNT];
 };
 
-/* Counts `n` more; the first call's place and text are kept. */
+/* Adds `n` to a kind's count. The first call's place and text are kept. */
 void sl_finding_add(struct sl_findings *f, enum sl_finding_id id, uint64_t n, uint64_t at,
                     const char *example, ...) __attribute__((format(printf, 5, 6)));
 
 const char *sl_finding_name(enum sl_finding_id id); /* "gpu_without_call" */
-/* What it is, in the plural: "GPU operations whose call is not in the file" */
+/* A description in the plural: "GPU operations whose call is not in the file" */
 const char *sl_finding_text(enum sl_finding_id id);
 enum sl_severity sl_finding_severity(enum sl_finding_id id, int own_file);
 const char *sl_severity_name(enum sl_severity severity);

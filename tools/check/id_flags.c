@@ -29,8 +29,8 @@ struct sl_id_flags {
     struct page *page; /* open addressing */
     size_t slots;      /* power of two, at least twice `pages_max` */
     size_t pages, pages_max;
-    struct page *last;     /* the page used last: ids come in runs */
-    struct recent *recent; /* by the id's low bits */
+    struct page *last;     /* the page used last, because ids come in runs */
+    struct recent *recent; /* indexed by the id's low bits */
     uint64_t unchecked;
 };
 
@@ -71,7 +71,7 @@ void sl_id_flags_destroy(struct sl_id_flags *p)
     free(p);
 }
 
-/* The slot of a page, or the free one where it belongs. */
+/* Finds the slot of a page, or the free slot for it. */
 static struct page *find_page(const struct sl_id_flags *p, uint64_t number)
 {
     size_t i = (size_t)((number * HASH_FACTOR) >> 32) & (p->slots - 1);

@@ -2,8 +2,8 @@
  * links.c - correlation ids, flow ids, stream waits.
  *
  * Rows come in any order (CUPTI delivers them shuffled), so a missing partner is known only at the
- * end. Waits whose record call has not come yet stand in a small table; one that is pushed out of
- * it is counted as not checked.
+ * end. A small table holds waits whose record call has not come yet. A wait that is evicted from
+ * the table is counted as not checked.
  *
  * Threads, memory: see links.h.
  */
@@ -115,7 +115,7 @@ static void see_gpu(struct sl_links *l, const struct sl_trace_row *row, uint64_t
         check_order(l, row, id, sl_id_flags_first_ns(l->calls, id), row->ts_ns, at);
 }
 
-/* The rules of PyTorch's validator for waits on events. */
+/* Checks waits on events by the rules of PyTorch's validator. */
 static void see_wait(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
 {
     int is_stream_wait = sl_text_begins(row->name, "Stream Wait Event");

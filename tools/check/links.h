@@ -1,8 +1,8 @@
 /*
- * links.h - do the rows that belong together name each other rightly?
+ * links.h - checks that related rows name each other correctly.
  *
- * Calls and GPU operations by correlation id, flow arrows by id, stream waits and the calls that
- * recorded their events.
+ * It matches calls and GPU operations by correlation id, flow arrows by id, and stream waits with
+ * the calls that recorded their events.
  *
  * Threads: one owner. Memory: 64 MiB at most, whatever the file.
  */
@@ -20,7 +20,7 @@ void sl_links_destroy(struct sl_links *l); /* NULL is fine */
 
 void sl_links_row(struct sl_links *l, const struct sl_trace_row *row, uint64_t at);
 
-/* After the last row: what never found its partner. */
+/* After the last row: reports the rows without a partner. */
 void sl_links_end(struct sl_links *l);
 
 #endif

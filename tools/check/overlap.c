@@ -19,8 +19,8 @@ struct operation {
 
 struct stream {
     int64_t device, id;
-    int64_t end_ns;   /* latest end of those that left */
-    int64_t start_ns; /* latest start of those that left */
+    int64_t end_ns;   /* latest end of the operations that left */
+    int64_t start_ns; /* latest start of the operations that left */
     unsigned held;
     struct operation heap[HELD_MAX]; /* earliest start first */
 };
@@ -109,11 +109,11 @@ static struct operation pop(struct stream *s)
     return first;
 }
 
-/* Takes the earliest operation out and compares it with those before. */
+/* Removes the earliest operation and compares it with the operations before it. */
 static void leave(struct sl_overlap *o, struct stream *s)
 {
     struct operation op = pop(s);
-    /* Times in whole microseconds are rounded: ends may pass the next start by one. */
+    /* Whole microseconds are rounded: an end may exceed the next start by one. */
     int whole = op.start_ns % 1000 == 0 && s->end_ns % 1000 == 0;
 
     if (op.start_ns < s->start_ns)

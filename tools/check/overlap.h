@@ -1,9 +1,9 @@
 /*
- * overlap.h - operations of one stream run one after the other: do they?
+ * overlap.h - checks that operations of one stream do not overlap.
  *
- * Rows of a stream come nearly in order. Each stream holds back its last 1024 operations, sorted by
- * start, and compares neighbours as they leave; one that comes later than that is counted as not
- * checked.
+ * Rows of a stream come nearly in order. Each stream buffers its last 1024 operations, sorted by
+ * start, and compares neighbours as they leave the buffer. An operation that comes too late for the
+ * buffer is counted as not checked.
  *
  * Threads: one owner. Memory: 24 KiB per stream, 256 streams at most.
  */
@@ -19,7 +19,7 @@ struct sl_overlap;
 int sl_overlap_create(struct sl_overlap **out, struct sl_findings *findings);
 void sl_overlap_destroy(struct sl_overlap *o); /* NULL is fine */
 
-/* A GPU operation with device, stream, start and duration. */
+/* Takes a GPU operation with device, stream, start and duration. */
 void sl_overlap_row(struct sl_overlap *o, const struct sl_trace_row *row, uint64_t at);
 
 /* After the last row. */

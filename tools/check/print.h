@@ -1,5 +1,5 @@
 /*
- * print.h - what `syncline check` says, for people and for programs.
+ * print.h - prints the result of `syncline check` as text or JSON.
  *
  * Threads: main only. Memory: none beyond the stack.
  */

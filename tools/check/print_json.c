@@ -1,5 +1,5 @@
 /*
- * print_json.c - the result of a check as one JSON object.
+ * print_json.c - prints the result of a check as one JSON object.
  *
  * Threads, memory: see print.h.
  */

@@ -1,5 +1,5 @@
 /*
- * print_text.c - the result of a check as a page of text.
+ * print_text.c - prints the result of a check as a page of text.
  *
  * Threads, memory: see print.h.
  */
@@ -55,7 +55,7 @@ static void print_time(FILE *f, const struct sl_check *c)
     if (t->first_ns > t->last_ns)
         return;
     start = t->first_ns;
-    /* A base that is there although times are absolute does not count. */
+    /* A base is ignored if times are absolute. */
     if (c->header.has_base && !c->findings.of[SL_FIND_TIME_ABSOLUTE].count &&
         __builtin_add_overflow(start, c->header.base_ns, &start))
         start = t->first_ns;
@@ -80,7 +80,7 @@ static void print_rank(FILE *f, const struct sl_header *h)
     fputc('\n', f);
 }
 
-/* Kineto shows a GPU as a process whose pid is the device's number. */
+/* Kineto writes a GPU as a process whose pid is the device number. */
 static int is_device(const struct sl_tally *t, const char *pid)
 {
     char text[24];

@@ -1,5 +1,5 @@
 /*
- * tally.c - counting.
+ * tally.c - counts rows by category, process and lane.
  *
  * Threads, memory: see tally.h.
  */
@@ -103,7 +103,7 @@ static struct sl_tally_process *find_process(struct sl_tally *t, const struct sl
     return p;
 }
 
-/* The lane of a key, made if needed; NULL when the table is full. *is_new tells. */
+/* Returns the lane of a key, creating it if needed (*is_new); NULL: the table is full. */
 static struct sl_tally_lane *find_lane(struct sl_tally *t, uint64_t key, int *is_new)
 {
     size_t i = (size_t)(key >> 40) % SL_TALLY_LANES;
@@ -112,7 +112,7 @@ static struct sl_tally_lane *find_lane(struct sl_tally *t, uint64_t key, int *is
     while (t->lane[i].key && t->lane[i].key != key)
         i = (i + 1) % SL_TALLY_LANES;
     if (t->lane[i].key == 0) {
-        /* Half full is enough: probing stays short. */
+        /* Half full is the limit, so that probing stays short. */
         if (t->lanes == SL_TALLY_LANES / 2) {
             t->lanes_full = 1;
             return NULL;

@@ -1,8 +1,9 @@
 /*
- * tally.h - what is in a trace: categories, processes, threads, devices, streams, the time span.
+ * tally.h - counts the contents of a trace: categories, processes, threads, devices, streams, time
+ * span.
  *
- * Threads: one owner. Memory: some 4 MiB; tables are bounded and what does not fit is lumped
- * together (categories) or not told apart (lanes), with `lanes_full` set.
+ * Threads: one owner. Memory: about 4 MiB. Tables are bounded: categories that do not fit share
+ * "(other)". Lanes that do not fit are not distinguished, and `lanes_full` is set.
  */
 #ifndef SL_CHECK_TALLY_H
 #define SL_CHECK_TALLY_H
@@ -23,17 +24,17 @@ struct sl_tally_category {
 };
 
 struct sl_tally_process {
-    uint64_t key; /* of the pid */
+    uint64_t key; /* hash of the pid */
     char pid[32];
-    char name[64]; /* from process_name; "" = not told */
+    char name[64]; /* from process_name; "": unknown */
     char label[32];
-    uint64_t rows; /* metadata not counted */
+    uint64_t rows; /* without metadata */
     uint32_t threads;
 };
 
-/* One row of the picture: a thread of a process, or a stream of a device. */
+/* A row on screen: a thread of a process, or a stream of a device. */
 struct sl_tally_lane {
-    uint64_t key; /* of pid and tid, or device and stream; 0 = free */
+    uint64_t key; /* hash of pid and tid, or of device and stream; 0: free */
     int is_stream;
     int64_t device, stream;
     uint64_t events;
@@ -42,9 +43,9 @@ struct sl_tally_lane {
 
 struct sl_tally {
     uint64_t events;
-    int64_t first_ns, last_ns; /* first_ns > last_ns: no event with a time */
+    int64_t first_ns, last_ns; /* first_ns > last_ns: no event has a time */
     int64_t earliest_end_ns, latest_start_ns;
-    uint64_t earliest_end_at, latest_start_at; /* places of those two */
+    uint64_t earliest_end_at, latest_start_at; /* bytes of these two in the text */
     uint64_t gpu_operations;
     struct sl_tally_category category[SL_TALLY_CATEGORIES];
     unsigned categories;
@@ -53,7 +54,7 @@ struct sl_tally {
     struct sl_tally_lane lane[SL_TALLY_LANES];
     unsigned lanes;
     int lanes_full;
-    /* Where the last rows went: rows of one kind come in runs. */
+    /* Entries of the last row. Rows of one kind come in runs. */
     unsigned last_category, last_process;
 };
 
@@ -61,11 +62,11 @@ struct sl_tally {
 int sl_tally_create(struct sl_tally **out);
 void sl_tally_destroy(struct sl_tally *t); /* NULL is fine */
 
-/* Counts one event; late metadata goes to `findings`. */
+/* Counts one event. Reports late metadata to `findings`. */
 void sl_tally_row(struct sl_tally *t, const struct sl_trace_row *row, uint64_t at,
                   struct sl_findings *findings);
 
-/* Is the row a kernel, copy or memset? */
+/* Whether the row is a kernel, copy or memset. */
 int sl_row_is_gpu(const struct sl_trace_row *row);
 
 #endif

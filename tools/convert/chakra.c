@@ -1,11 +1,11 @@
 /*
- * chakra.c - a Kineto trace -> a Chakra execution trace.
+ * chakra.c - converts a Kineto trace to a Chakra execution trace.
  *
- * The same writer as in a running job, fed from the file in the order of enqueue; edges are those
- * that the job found, or the same engine's.
+ * The writer of a running job gets the file's events in order of enqueue. Edges are those that the
+ * job recorded, or come from the same engine.
  *
- * Threads: main; reading has a helper thread. Memory: see replay/replay.h, chakra.h, et_nodes.h:
- * under 500 MiB, whatever the file.
+ * Threads: main; a helper thread decompresses. Memory: under 500 MiB for any file (replay/replay.h,
+ * chakra.h, et_nodes.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 #include "replay/replay.h"
 #include "write/chakra/chakra.h"
 
-/* Rows that end late, and edges, until they go out: some 600 000 and 200 000. */
+/* Pending rows that end late (about 600 000) and edges (about 200 000). */
 #define WRITER_BYTES (96u << 20)
 
 struct work {
@@ -35,7 +35,7 @@ struct work {
     char host[sizeof(((struct sl_header *)0)->host)], job[sizeof(((struct sl_header *)0)->job)];
 };
 
-/* Ranges that any thread may end have rows of their own in a job's file, which are no threads. */
+/* A job's file has separate rows, which are not threads, for ranges that any thread may end. */
 static void take_event(void *user, const struct sl_event *ev)
 {
     const struct work *w = user;
@@ -85,7 +85,7 @@ static void take_group(void *user, uint32_t number, const uint32_t *rank, size_t
     sl_chakra_group(user, number, rank, ranks);
 }
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int create(struct work *w)
 {
     struct sl_chakra_options opt = {
@@ -99,7 +99,7 @@ static int create(struct work *w)
         .more_user = w,
         .thread = thread_of,
         .thread_user = w->feed->events,
-        /* Torch's have 32 bits, and were widened. */
+        /* PyTorch's ids have 32 bits and were widened. */
         .correlation_mask = w->feed->header.own_file ? UINT64_MAX : UINT32_MAX,
         .clock_offset_ns = w->feed->header.base_ns - SL_TRACE_EVENTS_ORIGIN_NS,
     };
@@ -110,7 +110,7 @@ static int create(struct work *w)
     return rc;
 }
 
-/* The text that a header's JSON string means; it is never longer. */
+/* Decodes a JSON string of the header; the text never becomes longer. */
 static const char *meaning(const char *text, char *room)
 {
     room[sl_unescape(room, text, strlen(text))] = '\0';
@@ -129,13 +129,14 @@ static struct sl_trace_meta meta_of(struct work *w)
         .syncline_version = h->version,
     };
 
-    /* On the events' clock. Files of torch.profiler's say no such thing: from the first row. */
+    /* On the clock of the events. Files of torch.profiler have no window: from the first row. */
     if (h->has_window && h->opened_ns > h->base_ns)
         meta.opened_ns = (uint64_t)(h->opened_ns - h->base_ns) + SL_TRACE_EVENTS_ORIGIN_NS;
     return meta;
 }
 
-/* Events and edges into the open output. 0; -errno of the output; or an exit status, said. */
+/* Writes events and edges to the open output. Returns 0, -errno of the output, or an exit status
+ * after a message. */
 static int write_all(struct work *w)
 {
     const struct sl_replay_sinks sinks = {
@@ -153,7 +154,7 @@ static int write_all(struct work *w)
     return rc;
 }
 
-/* 0, or an exit status after a line on stderr. */
+/* Returns 0, or an exit status after a line on stderr. */
 static int read_nodes(struct work *w)
 {
     const struct sl_convert_request *r = w->request;
@@ -186,7 +187,7 @@ static int read_nodes(struct work *w)
     return 0;
 }
 
-/* Says what of the execution trace beside it was of no use. Returns the exit status. */
+/* Reports the unused parts of PyTorch's execution trace. Returns the exit status. */
 static int tell_nodes(const struct work *w)
 {
     const struct sl_convert_request *r = w->request;
@@ -226,7 +227,7 @@ static int worse(int a, int b)
     return a > b ? a : b;
 }
 
-/* The file was read: writes the other one. Returns the exit status. */
+/* Writes the output after the file was read. Returns the exit status. */
 static int make(struct work *w)
 {
     const struct sl_convert_request *r = w->request;

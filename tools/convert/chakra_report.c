@@ -1,5 +1,5 @@
 /*
- * chakra_report.c - what was counted while the file was made, in words.
+ * chakra_report.c - reports the counts of a conversion as text.
  *
  * Threads, memory: see chakra_report.h.
  */
@@ -12,9 +12,9 @@
 
 #include "print/format.h"
 
-/* A counter and, behind the number, what it means. */
+/* A counter, and the text after its number. */
 struct meaning {
-    size_t at; /* in struct sl_chakra_counts */
+    size_t at; /* offset in struct sl_chakra_counts */
     const char *text;
 };
 
@@ -32,7 +32,7 @@ static const struct meaning left_out[] = {
      "collectives (they are computation) whose type, size or ranks are not told"},
 };
 
-/* Each in a line of its own. */
+/* Each is printed on a separate line. */
 static const struct meaning otherwise[] = {
     {COUNTER(rows_cut), "rows of threads lack the time that others had been given by then"},
     {COUNTER(rows_deep),
@@ -49,7 +49,7 @@ static const struct meaning otherwise[] = {
      "GPU operations came behind a later one of their stream: they are not in its order"},
 };
 
-/* The same with the time that it is in all: of operations of the GPU. */
+/* The same with the total time of the GPU operations. */
 static const struct {
     size_t at, ns;
     const char *text, *end;

@@ -1,5 +1,5 @@
 /*
- * chakra_report.h - what is in a Chakra execution trace that was made of another, and what is not.
+ * chakra_report.h - reports what a converted Chakra execution trace contains and lacks.
  *
  * Threads: main. Memory: none beyond the stack.
  */
@@ -10,7 +10,8 @@
 #include "replay/replay.h"
 #include "write/chakra/chakra.h"
 
-/* After the file's end: on standard output; what simulators do not do with it on standard error. */
+/* Call after the end of the file. Prints the contents on standard output, and the parts that
+ * simulators ignore on standard error. */
 void sl_chakra_report(const struct sl_convert_request *r, const struct sl_replay *feed,
                       const struct sl_chakra *chakra);
 

@@ -1,7 +1,7 @@
 /*
- * et.c - a Chakra execution trace in another compression, cut after its last whole message.
+ * et.c - recompresses a Chakra execution trace, cut after its last complete message.
  *
- * Twice through the file: to learn where that is, and to copy.
+ * The file is read twice: to find that message, and to copy.
  *
  * Threads: main. Memory: see et_file.h.
  */
@@ -24,7 +24,7 @@ struct whole {
     struct sl_input_status input;
 };
 
-/* 0, or an exit status after a line on stderr. */
+/* Returns 0, or an exit status after a line on stderr. */
 static int measure(const struct sl_convert_request *r, struct whole *out)
 {
     struct sl_progress progress;
@@ -50,7 +50,7 @@ static int measure(const struct sl_convert_request *r, struct whole *out)
     return 0;
 }
 
-/* 0 or -errno of the output. */
+/* Returns 0 or -errno of the output. */
 static int copy(struct sl_input *in, struct sl_sink *sink, uint64_t left)
 {
     static char block[COPY_BYTES];
@@ -60,7 +60,7 @@ static int copy(struct sl_input *in, struct sl_sink *sink, uint64_t left)
         size_t n = sl_input_read(in, block, left < sizeof(block) ? (size_t)left : sizeof(block));
 
         if (n == 0)
-            return -EIO; /* the file is shorter than a moment ago */
+            return -EIO; /* the file has become shorter */
         rc = sink->write(sink, block, n);
         left -= n;
     }

@@ -1,6 +1,6 @@
 /*
- * et_nodes.c - PyTorch's execution trace, in both of its forms: before 1.1 (torch 2.2) a node's
- * inputs, shapes and types are lists beside each other, since then they are one object, and
+ * et_nodes.c - reads PyTorch's execution trace in both of its schemas. Before 1.1 (torch 2.2) a
+ * node has separate lists of inputs, shapes and types. Since 1.1 these are one object, and
  * attributes are a list.
  *
  * Threads, memory: see et_nodes.h.
@@ -26,12 +26,12 @@
 #define BYTES_MAX      (192u << 20)
 #define TABLE_MAX      (64u << 20)
 #define CHUNK          (1u << 20)
-#define NODE_MAX       (28u << 10) /* what the writer takes */
-#define ATTRIBUTES_MAX 256         /* of a node: more are left out */
-#define TEXT_MAX       (8u << 10)  /* of a list or an attribute: longer ones are left out */
-#define NAME_BYTES     (4u << 10)  /* nodes of longer names are no operator's */
+#define NODE_MAX       (28u << 10) /* limit of the writer, in bytes */
+#define ATTRIBUTES_MAX 256         /* per node; further attributes are left out */
+#define TEXT_MAX       (8u << 10)  /* per list or attribute; longer ones are left out */
+#define NAME_BYTES     (4u << 10)  /* nodes with longer names are not operators */
 
-/* Fields of Chakra's Node. */
+/* Fields of a Chakra Node. */
 enum {
     NODE_INPUTS = 8,
     NODE_OUTPUTS = 9,
@@ -50,7 +50,7 @@ struct sl_et_nodes {
     struct sl_et_nodes_counts counts;
 };
 
-/* What is read of a node; of an attribute first. */
+/* Members read from a node, those of an attribute first. */
 static const char *const wanted[] = {
     "attrs.name",    "attrs.value",   "attrs.type",     "attrs",          "id",
     "name",          "rf_id",         "ctrl_deps",      "parent",         "fw_parent",
@@ -63,17 +63,17 @@ enum {
     WANTED_OF_ATTRIBUTE = 3
 };
 
-/* A node in the making. */
+/* A node being built. */
 struct node {
-    struct sl_text member[WANTED]; /* as written; data NULL: absent */
+    struct sl_text member[WANTED]; /* raw text; data NULL: absent */
     char bytes[NODE_MAX];
     size_t size;
     uint64_t record_function;
     char name[NAME_BYTES];
     size_t name_size;
-    struct sl_text attribute[ATTRIBUTES_MAX]; /* the names of those that it has */
+    struct sl_text attribute[ATTRIBUTES_MAX]; /* names of the attributes so far */
     unsigned attributes;
-    unsigned cut; /* what it has no room for */
+    unsigned cut; /* number of parts that did not fit */
 };
 
 static struct sl_text *member(struct node *n, const char *path)
@@ -84,7 +84,7 @@ static struct sl_text *member(struct node *n, const char *path)
     return NULL;
 }
 
-/* An array comes after its elements, which have the same path. */
+/* An array comes after its elements, which have the same path as the array. */
 static void take_member(void *user, const char *path, enum sl_json_type type, struct sl_text value)
 {
     struct sl_text *m = member(user, path);
@@ -105,7 +105,7 @@ static int64_t number_of(struct sl_text t, int64_t fallback)
     return value;
 }
 
-/* One that 64 bits with a sign hold. */
+/* Whether the number fits int64. */
 static int is_whole_number(struct sl_text t)
 {
     int64_t value;
@@ -124,7 +124,7 @@ static struct sl_text inside(struct sl_text t)
     return (struct sl_text){t.data + 1, t.size - 2};
 }
 
-/* A field with these bytes, if there is room. */
+/* Adds a field with these bytes if there is room. */
 static void put(struct node *n, uint32_t field, const char *data, size_t size)
 {
     if (size + 2 * SL_WIRE_VARINT_MAX <= sizeof(n->bytes) - n->size)
@@ -141,7 +141,7 @@ static char *put_list(struct node *n, char *at, uint32_t field, struct sl_text l
     return sl_wire_bytes(at, field, list.data, list.size);
 }
 
-/* An object of three lists, or three members. */
+/* Adds inputs or outputs, given as an object of three lists or as three members. */
 static void put_io(struct node *n, uint32_t field, const char *values, const char *list)
 {
     char info[3 * (TEXT_MAX + 16)];
@@ -161,7 +161,8 @@ static char *put_name(char *at, struct sl_text name)
     return sl_wire_bytes(at, SL_CHAKRA_NAME, name.data, name.size);
 }
 
-/* Where two have one name (an old member and an attribute, too) the first is the node's. */
+/* Whether the node has an attribute of this name. The first of two wins; an old member counts as an
+ * attribute. */
 static int is_there(const struct node *n, struct sl_text name)
 {
     for (unsigned i = 0; i < n->attributes; i++)
@@ -171,7 +172,7 @@ static int is_there(const struct node *n, struct sl_text name)
     return 0;
 }
 
-/* An attribute; `as` 0: by what the value looks like. */
+/* Adds an attribute. `as` 0: the type follows from the value. */
 static void put_attribute(struct node *n, struct sl_text name, struct sl_text value, unsigned as)
 {
     char bytes[256 + TEXT_MAX + 32], text[TEXT_MAX];
@@ -195,7 +196,7 @@ static void put_attribute(struct node *n, struct sl_text name, struct sl_text va
     } else if (is_whole_number(value)) {
         at = sl_wire_u64(at, as ? as : SL_CHAKRA_INT64, (uint64_t)number_of(value, 0));
     } else if (value.data[0] == '-' || isdigit((unsigned char)value.data[0])) {
-        at = sl_wire_bytes(at, SL_CHAKRA_STRING, value.data, value.size); /* as it stands */
+        at = sl_wire_bytes(at, SL_CHAKRA_STRING, value.data, value.size); /* unchanged */
     } else {
         return;
     }
@@ -203,7 +204,7 @@ static void put_attribute(struct node *n, struct sl_text name, struct sl_text va
     put(n, NODE_ATTR, bytes, (size_t)(at - bytes));
 }
 
-/* What the writer says itself, and what simulators take for a GPU operation's. */
+/* Attributes that the writer sets itself, or that simulators take for those of a GPU operation. */
 static const char *const ours[] = {
     "rf_id",     "tid",           "seq_id",      "et_id",       "et_parent",
     "is_cpu_op", "start_ns",      "duration_ns", "delay_ns",    "stream",
@@ -219,7 +220,7 @@ static int is_ours(struct sl_text name)
     return 0;
 }
 
-/* A value in the list of attributes; the list's objects end one. */
+/* Takes a value in the list of attributes. The end of an object in the list ends an attribute. */
 static void take_attribute(void *user, const char *path, enum sl_json_type json,
                            struct sl_text text)
 {
@@ -251,7 +252,7 @@ static void take_name(struct node *n, struct sl_text name)
     n->name_size = fits ? sl_unescape(n->name, inside(name).data, inside(name).size) : 0;
 }
 
-/* The node's fields. 0 without a record function. */
+/* Encodes the node's fields. Returns 0 without a record function. */
 static int make(struct node *n, struct sl_json *json)
 {
     static const char *const old[] = {"fw_parent", "scope", "fw_tid", "op_schema", NULL};

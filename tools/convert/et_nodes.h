@@ -1,12 +1,12 @@
 /*
- * et_nodes.h - what PyTorch's ExecutionTraceObserver wrote about each operator.
+ * et_nodes.h - reads the operators that PyTorch's ExecutionTraceObserver wrote.
  *
- * Its file is JSON: {"schema": "1.1.1-chakra.0.0.4", "nodes": [...]}, one node an operator, known
- * by the id of its record function, which torch.profiler's rows have too. Inputs, outputs and
- * attributes become fields of Chakra's Node, made once and kept.
+ * The observer's file is JSON: {"schema": "1.1.1-chakra.0.0.4", "nodes": [...]}, with one node per
+ * operator. A node's key is the id of its record function, which rows of torch.profiler also have.
+ * Inputs, outputs and attributes are encoded once as fields of a Chakra Node and kept.
  *
- * Threads: main; reading has a helper thread. Memory: at most 256 MiB; nodes past that are left out
- * and counted.
+ * Threads: main; a helper thread decompresses. Memory: at most 256 MiB; nodes beyond that are left
+ * out and counted.
  */
 #ifndef SL_ET_NODES_H
 #define SL_ET_NODES_H
@@ -18,25 +18,25 @@
 
 struct sl_et_nodes;
 
-/* Reads the file. 0, or a negative errno with one line for a person in `why`. A file that ends too
- * early is used as far as it goes: then `why` is not empty either. */
+/* Reads the file. Returns 0, or a negative errno with a one-line message in `why`. A truncated file
+ * is used up to its end; then `why` has a message although 0 is returned. */
 int sl_et_nodes_read(struct sl_et_nodes **out, const char *path, char *why, size_t why_size);
 void sl_et_nodes_destroy(struct sl_et_nodes *n); /* NULL is fine */
 
-/* Fields 8 to 10 of the node with this record function, if it has the operator's name, too: ids
- * begin anew in each process. NULL: there is none. */
+/* Returns fields 8 to 10 of the node with this record function and operator name; NULL: none. The
+ * name is compared because ids restart in each process. */
 const char *sl_et_nodes_find(struct sl_et_nodes *n, uint64_t record_function, struct sl_text name,
                              size_t *size);
 
 struct sl_et_nodes_counts {
-    uint64_t nodes;   /* with a record function */
-    uint64_t no_room; /* left out */
+    uint64_t nodes;   /* nodes with a record function */
+    uint64_t no_room; /* left out for lack of memory */
     uint64_t invalid; /* not JSON, or too long */
-    uint64_t twice;   /* whose record function one before had: the last one counts */
-    uint64_t cut;     /* texts, lists and attributes left out: too long, or too many for a node */
-    uint64_t wanted;  /* nodes looked for, by record function */
+    uint64_t twice;   /* nodes that repeat a record function: the last node counts */
+    uint64_t cut;     /* texts, lists and attributes left out: too long, or too many in a node */
+    uint64_t wanted;  /* lookups by record function */
     uint64_t found;
-    uint64_t misnamed; /* looked for, and of another name */
+    uint64_t misnamed; /* lookups that found a different name */
 };
 void sl_et_nodes_get_counts(const struct sl_et_nodes *n, struct sl_et_nodes_counts *out);
 

@@ -1,9 +1,9 @@
 /*
- * groups.c - each rank of a job is converted on its own, and adds the groups it knows.
+ * groups.c - adds the groups of one rank to the job's comm-group file.
  *
- * A group has the same number on all its ranks (see collectives.h), so files of several ranks are
- * joined by adding what is not there yet, under a lock on the file. It is written anew beside the
- * old one and takes its name: a full disk leaves the old one as it was.
+ * Each rank of a job is converted separately. A group has the same number on all its ranks (see
+ * collectives.h), so each conversion adds the missing groups, under a lock on the file. A new file
+ * is written beside the old file and then renamed, so a full disk leaves the old file unchanged.
  *
  * Threads, memory: see groups.h.
  */
@@ -26,19 +26,19 @@
 #include "sync/store.h"
 
 #define FILE_MAX  (64u << 20)
-#define TABLE_MAX (512u << 20) /* of the most groups that such a file has */
+#define TABLE_MAX (512u << 20) /* enough for the most groups in such a file */
 
 struct job {
-    char *text; /* the file, without its last brace */
-    off_t size; /* of the file */
+    char *text; /* content of the file, without its last brace */
+    off_t size; /* size of the file */
     size_t read;
     mode_t mode;
     struct sl_json *json;
     struct sl_store store;
-    struct sl_map groups; /* number + 1 -> where its ranks are in the text << 32 | their size */
+    struct sl_map groups; /* number + 1 -> offset of its ranks in the text << 32 | their size */
     FILE *out;
     int added;
-    uint32_t other; /* a group that has other ranks in the file; 0: none */
+    uint32_t other; /* a group whose ranks differ in the file; 0: none */
 };
 
 static void cut_end(char *name, const char *end)
@@ -49,7 +49,7 @@ static void cut_end(char *name, const char *end)
         name[size - end_size] = '\0';
 }
 
-/* 0 or -ENAMETOOLONG. */
+/* Returns 0 or -ENAMETOOLONG. */
 static int name_of(char *out, size_t room, const char *et)
 {
     char prefix[PATH_MAX];
@@ -67,9 +67,9 @@ static int name_of(char *out, size_t room, const char *et)
     return snprintf(out, room, "%s.comm_groups.json", prefix) < (int)room ? 0 : -ENAMETOOLONG;
 }
 
-/* ---- the file that is there ---- */
+/* ---- the existing file ---- */
 
-/* A group's ranks, and those that it should have. */
+/* A group's ranks in the file, and the expected ranks. */
 struct ranks {
     const uint32_t *wanted;
     size_t count, seen;
@@ -89,7 +89,7 @@ static void take_rank(void *user, const char *path, enum sl_json_type type, stru
     r->seen++;
 }
 
-/* Whether the array has these ranks. -EBADMSG: it has no ranks. */
+/* Returns whether the array has these ranks; -EBADMSG: it is not an array of ranks. */
 static int has_ranks(struct job *j, const char *array, size_t size, const uint32_t *rank,
                      size_t count)
 {
@@ -128,7 +128,8 @@ static size_t read_text(void *user, void *data, size_t size)
     return size;
 }
 
-/* Notes its groups, and cuts off the last brace. 0, or -EBADMSG: another kind of file. */
+/* Notes the file's groups and removes the last brace. Returns 0, or -EBADMSG: another kind of
+ * file. */
 static int read_groups(struct job *j)
 {
     struct sl_split *split;
@@ -155,7 +156,7 @@ static int read_groups(struct job *j)
     return 0;
 }
 
-/* 0, -EBADMSG: another kind of file. */
+/* Returns 0, or -EBADMSG: another kind of file. */
 static int read_old(struct job *j, int fd)
 {
     j->size = lseek(fd, 0, SEEK_END);
@@ -169,7 +170,7 @@ static int read_old(struct job *j, int fd)
     return j->size ? read_groups(j) : 0;
 }
 
-/* ---- what comes to it ---- */
+/* ---- the added groups ---- */
 
 static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
 {
@@ -188,7 +189,7 @@ static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t 
     j->added = 1;
 }
 
-/* Who may read the old file may read the new one. */
+/* The new file gets the mode of the old file. */
 static int replace(const struct job *j, const char *path, const char *text, size_t size)
 {
     struct sl_output out;
@@ -229,7 +230,7 @@ static int write_new(struct job *j, const char *path, const struct sl_row_collec
     return rc;
 }
 
-/* 0: the name is another file's, or nobody's. */
+/* Returns 0 if the name belongs to another file, or to none. */
 static int has_name(int fd, const char *path)
 {
     struct stat opened, named;
@@ -239,7 +240,8 @@ static int has_name(int fd, const char *path)
     return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* The file, locked; or -errno. While its lock was waited for another may have got its name. */
+/* Opens and locks the file; or -errno. While this process waited for the lock, another file may
+ * have got the name. */
 static int open_locked(const char *path)
 {
     for (;;) {
@@ -269,7 +271,7 @@ static int add_all(struct job *j, const char *path, const struct sl_row_collecti
     if (rc == 0)
         rc = write_new(j, path, collectives);
     if (rc && j->size == 0)
-        unlink(path); /* the lock's, without a group */
+        unlink(path); /* the file created for the lock, without a group */
     sl_map_free(&j->groups);
     sl_json_destroy(j->json);
     free(j->text);

@@ -1,7 +1,8 @@
 /*
- * groups.h - the comm-group file of a job: {"5": [0, 1], "9": [2, 3]}.
+ * groups.h - writes the comm-group file of a job: {"5": [0, 1], "9": [2, 3]}.
  *
- * Threads: main only; several processes may add to one file at the same time. Memory: the file's.
+ * Threads: main only; several processes may add to one file at the same time. Memory: that of the
+ * file.
  */
 #ifndef SL_GROUPS_H
 #define SL_GROUPS_H
@@ -9,8 +10,8 @@
 #include "args/args.h"
 #include "read/row_collectives.h"
 
-/* Adds the groups to PREFIX.comm_groups.json, `et` being PREFIX.RANK.et, perhaps compressed. The
- * exit status: not 0 after a line on stderr. */
+/* Adds the groups to PREFIX.comm_groups.json; `et` is PREFIX.RANK.et, with or without a compression
+ * suffix. Returns the exit status: nonzero after a line on stderr. */
 int sl_groups_add(const struct sl_command *command, const char *et,
                   const struct sl_row_collectives *collectives);
 

@@ -1,9 +1,9 @@
 /*
- * kineto.c - the same trace in another compression, closed properly.
+ * kineto.c - recompresses a Kineto trace and closes it properly.
  *
- * The text goes through byte for byte; a trace that was cut is closed after its last whole event.
+ * The text is copied byte for byte. A cut trace is closed after its last complete event.
  *
- * Threads: main; reading has a helper thread. Memory: see trace_file.h.
+ * Threads: main; a helper thread decompresses. Memory: see trace_file.h.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,21 +18,21 @@
 
 #define OUT_BYTES (256u << 10)
 
-/* Text gathered into blocks on its way out. */
+/* Output text, collected into blocks. */
 struct copy {
     struct sl_output out;
     char *block;
     size_t fill;
-    int error; /* sticky */
+    int error; /* sticky errno; 0: none */
 };
 
-/* How much of the trace went through. */
+/* The result of the copy. */
 struct outcome {
     uint64_t events;
-    uint64_t invalid, invalid_at; /* events and fields that are not JSON; byte of the first */
+    uint64_t invalid, invalid_at; /* events and fields that are not JSON; byte of the first one */
     enum sl_span_kind inside;     /* kind of the last span written */
     int event_arrays;
-    uint64_t lost_bytes; /* text after the last whole span */
+    uint64_t lost_bytes; /* text after the last complete span */
     struct sl_span last;
     struct sl_input_status input;
 };
@@ -74,7 +74,7 @@ static int open_copy(const struct sl_convert_request *r, struct copy *o)
     return rc;
 }
 
-/* `keep`: gives it its name; else nothing is left behind. */
+/* Closes the output. `keep`: gives the file its name; otherwise removes it. */
 static int close_copy(const struct sl_convert_request *r, struct copy *o, int keep)
 {
     int rc = o->error;
@@ -89,7 +89,7 @@ static int close_copy(const struct sl_convert_request *r, struct copy *o, int ke
     return sl_output_keep(&o->out, r->output, r->force);
 }
 
-/* Copies whole spans until the text ends. */
+/* Copies complete spans until the text ends. */
 static void copy_all(struct sl_trace *t, struct copy *o, const char *path, struct outcome *result)
 {
     struct sl_progress progress;
@@ -114,7 +114,7 @@ static void copy_all(struct sl_trace *t, struct copy *o, const char *path, struc
     result->lost_bytes = item.span.lead + item.span.size;
 }
 
-/* What follows the last whole span: the rest of a whole trace, or what closes a cut one. */
+/* Writes the end: the rest of a complete trace, or text that closes a cut trace. */
 static void finish(struct copy *o, struct outcome *result)
 {
     const struct sl_span *last = &result->last;
@@ -132,7 +132,7 @@ static void finish(struct copy *o, struct outcome *result)
         put_text(o, "\n}\n");
 }
 
-/* 1 if there is nothing that a trace could be made of; `why` says it. */
+/* Returns 1, with the reason in `why`, if no trace can be made. */
 static int hopeless(const struct outcome *result, const char **why)
 {
     const struct sl_span *last = &result->last;
@@ -148,7 +148,7 @@ static int hopeless(const struct outcome *result, const char **why)
     return 1;
 }
 
-/* Says what was lost. Returns the exit status. */
+/* Reports what was lost. Returns the exit status. */
 static int tell(const struct sl_convert_request *r, const struct outcome *result)
 {
     const struct sl_span *last = &result->last;

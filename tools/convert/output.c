@@ -1,5 +1,5 @@
 /*
- * output.c - NAME.PID.part -> NAME.PID -> NAME, or nothing.
+ * output.c - writes NAME.PID.part, renamed to NAME.PID and then NAME; on failure no file remains.
  *
  * Threads, memory: see output.h.
  */

@@ -1,5 +1,5 @@
 /*
- * output.h - a file that a command makes: it has its name only when it is complete.
+ * output.h - writes an output file that gets its name only when it is complete.
  *
  * Threads: main only. Memory: the sink's.
  */
@@ -13,11 +13,12 @@
 
 struct sl_output {
     struct sl_sink *sink;
-    char temporary[PATH_MAX]; /* its name until then */
-    char part[PATH_MAX];      /* and before that, the sink's own for it */
+    char temporary[PATH_MAX]; /* name of the complete file before the final rename */
+    char part[PATH_MAX];      /* the sink's name for the incomplete file */
 };
 
-/* May `output` be written, made from `input`? 0, or an exit status after a line on stderr. */
+/* Checks that `output` may be written from `input`. Returns 0, or an exit status after a line on
+ * stderr. */
 int sl_output_check(const struct sl_command *command, const char *input, const char *output,
                     int force);
 
@@ -25,11 +26,11 @@ int sl_output_check(const struct sl_command *command, const char *input, const c
 int sl_output_open(struct sl_output *o, const char *output, enum sl_compression compression,
                    int level);
 
-/* Completes the file and gives it its name. 0; or -errno, and nothing is left behind. */
+/* Completes the file and renames it to `output`. Returns 0, or -errno with no file left behind. */
 int sl_output_keep(struct sl_output *o, const char *output, int force);
-void sl_output_drop(struct sl_output *o); /* leaves nothing behind */
+void sl_output_drop(struct sl_output *o); /* removes the file */
 
-/* Says why `output` could not be written. Returns the exit status. */
+/* Reports on stderr why `output` could not be written. Returns the exit status. */
 int sl_output_complain(const struct sl_command *command, const char *output, int rc);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * request.h - what `syncline convert` was asked for, and who does it.
+ * request.h - the options of `syncline convert`, and the converters.
  *
  * Threads: main only. Memory: everything is borrowed.
  */
@@ -16,13 +16,13 @@ struct sl_convert_request {
     const char *input, *output;
     enum sl_compression compression;
     int level, force;
-    /* chakra alone */
+    /* chakra only */
     int has_rank;
     int32_t rank;
     const char *et; /* PyTorch's execution trace; NULL: none */
 };
 
-/* Each returns the exit status, after a line on stderr if it is not 0. */
+/* Each returns the exit status, nonzero after a line on stderr. */
 int sl_convert_kineto(const struct sl_convert_request *r);
 int sl_convert_chakra(const struct sl_convert_request *r);
 int sl_convert_et(const struct sl_convert_request *r); /* from a Chakra trace */

@@ -1,5 +1,5 @@
 /*
- * environment.c - the library file, options, output folder, and other profilers in the environment.
+ * environment.c - checks the library file, options, output folder and other profilers.
  *
  * Threads: main only. Memory: none kept.
  */
@@ -20,7 +20,7 @@
 #define INJECTION "CUDA_INJECTION64_PATH"
 #define SPACE_LOW (1ull << 30)
 
-/* Is it our library? 0, or -EINVAL with the loader's words in `why`. */
+/* Loads the library. Returns 0, or -EINVAL with the loader's message in `why`. */
 static int try_library(const char *path, char *why, size_t why_size)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -135,7 +135,7 @@ void sl_doctor_options(struct sl_doctor *h, struct sl_config *config, char *cons
                       "SYNCLINE_WINDOW is off: nothing is recorded");
 }
 
-/* The nearest folder above `path` (or itself) that exists. */
+/* Finds the nearest existing folder: `path` or a folder above it. */
 static void existing_folder(const char *path, char *folder, size_t size)
 {
     struct stat st;

@@ -1,7 +1,7 @@
 /*
- * gpu.c - driver, devices, CUPTI, permissions.
+ * gpu.c - checks driver, devices, CUPTI and permissions.
  *
- * Threads: main only. Memory: none kept; libraries that were opened stay open until exit.
+ * Threads: main only. Memory: none kept; opened libraries stay open until exit.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -39,9 +39,9 @@ void sl_doctor_add(struct sl_doctor *h, enum sl_doctor_verdict verdict, const ch
     va_end(args);
 }
 
-/* What the child found out; the text of an error beside the numbers. */
+/* The result of the child process; an error's text is beside the numbers. */
 struct cuda_answer {
-    int init; /* cuInit's result */
+    int init; /* result of cuInit */
     int devices;
     char name[16][64];
 };
@@ -52,7 +52,7 @@ static void ask_cuda(void *library, struct cuda_answer *answer)
     int (*count)(int *);
     int (*name)(char *, int, int);
 
-    /* dlsym gives an object pointer; POSIX says that it may be called. */
+    /* dlsym returns an object pointer; POSIX permits the conversion. */
     *(void **)&init = dlsym(library, "cuInit");
     *(void **)&count = dlsym(library, "cuDeviceGetCount");
     *(void **)&name = dlsym(library, "cuDeviceGetName");
@@ -63,7 +63,8 @@ static void ask_cuda(void *library, struct cuda_answer *answer)
         name(answer->name[i], (int)sizeof(answer->name[i]), i);
 }
 
-/* cuInit in a child: a broken driver may hang or crash. 0, -ETIMEDOUT, -EFAULT. */
+/* Runs cuInit in a child process, because a broken driver may hang or crash. Returns 0, -ETIMEDOUT
+ * or -EFAULT. */
 static int ask_in_child(void *library, struct cuda_answer *answer)
 {
     struct pollfd wait;
@@ -83,7 +84,7 @@ static int ask_in_child(void *library, struct cuda_answer *answer)
     if (child == 0) {
         struct cuda_answer mine = {0};
 
-        /* The question is whether CUDA works, not what is injected. */
+        /* This tests CUDA, not an injected library. */
         unsetenv("CUDA_INJECTION64_PATH");
         ask_cuda(library, &mine);
         _exit(write(pipe_fd[1], &mine, sizeof(mine)) == sizeof(mine) ? 0 : 1);
@@ -185,7 +186,7 @@ void sl_doctor_cupti(struct sl_doctor *h)
         sl_doctor_add(h, SL_DOCTOR_OK, "cupti", "", "%s, version %u", api.path, api.version);
 }
 
-/* Value of "KEY: value" in the driver's parameters; -1 if not there. */
+/* Returns the value of "KEY: value" in the driver's parameters; -1: missing. */
 static int driver_parameter(const char *key)
 {
     FILE *f = fopen("/proc/driver/nvidia/params", "re");

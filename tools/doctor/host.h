@@ -1,8 +1,9 @@
 /*
- * host.h - what would be recorded on this machine, and why not: the findings of `syncline doctor`.
+ * host.h - the checks of `syncline doctor`: what syncline would record on this machine, and what
+ * prevents recording.
  *
- * Each probe looks at one thing and adds lines. Nothing is changed; CUDA is initialised in a child
- * process, so that a driver that hangs or crashes does not take the doctor with it.
+ * Each check adds lines and changes nothing. CUDA is initialised in a child process, so that a
+ * driver that hangs or crashes does not affect the doctor.
  *
  * Threads: main only. Memory: plain data of the caller.
  */
@@ -14,7 +15,7 @@
 enum sl_doctor_verdict {
     SL_DOCTOR_OK,
     SL_DOCTOR_NOTE,   /* good to know */
-    SL_DOCTOR_PROBLEM /* nothing, or less, would be recorded */
+    SL_DOCTOR_PROBLEM /* recording is incomplete or impossible */
 };
 
 struct sl_doctor_line {
@@ -38,18 +39,18 @@ void sl_doctor_add(struct sl_doctor *h, enum sl_doctor_verdict verdict, const ch
 
 /* gpu.c */
 void sl_doctor_driver(struct sl_doctor *h);      /* libcuda.so.1, its version, cuInit, devices */
-void sl_doctor_cupti(struct sl_doctor *h);       /* as the library would find it */
+void sl_doctor_cupti(struct sl_doctor *h);       /* CUPTI as libsyncline.so would find it */
 void sl_doctor_permissions(struct sl_doctor *h); /* device nodes, driver parameters, container */
 
 /* environment.c */
-/* The library beside this command, as installed or in the build folder, without symbolic links. 0
- * or -ENOENT. */
+/* Finds the library of this command, installed or in the build folder, with symbolic links
+ * resolved. Returns 0 or -ENOENT. */
 int sl_doctor_beside(char *path, size_t size);
 
 void sl_doctor_library(struct sl_doctor *h, char *const *environment); /* libsyncline.so */
 void sl_doctor_options(struct sl_doctor *h, struct sl_config *config, char *const *environment);
 void sl_doctor_output(struct sl_doctor *h, const struct sl_config *config,
                       char *const *environment);
-void sl_doctor_profilers(struct sl_doctor *h, char *const *environment); /* others in the job */
+void sl_doctor_profilers(struct sl_doctor *h, char *const *environment); /* other profilers */
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * edge_summary.c - tables of waits, and a short list of the longest.
+ * edge_summary.c - keeps tables of waits and a short list of the longest waits.
  *
  * Threads, memory: see edge_summary.h.
  */
@@ -11,9 +11,9 @@
 
 #include "sync/store.h"
 
-#define GROUPS_MAX 98304u /* of a table */
+#define GROUPS_MAX 98304u /* groups per table */
 #define LATER_MAX  (1u << 20)
-/* Maps of four full tables, half full, and what their growth takes for a moment. */
+/* The maps of four full tables (half full) and the extra memory while they grow. */
 #define MAPS_BYTES (24u << 20)
 
 struct table {
@@ -25,7 +25,7 @@ struct table {
 /* A wait whose step is not known yet. */
 struct later {
     uint64_t at_ns, wait_ns;
-    uint32_t line, source; /* if it is counted by line */
+    uint32_t line, source; /* if counted by line */
 };
 
 #define NO_LINE UINT32_MAX
@@ -119,7 +119,7 @@ static void count_in_step(struct sl_edge_summary *s, const struct later *wait, u
         count_in(s, SL_EDGE_BY_LINE, wait->line, wait->source, wait->wait_ns, step != 0);
 }
 
-/* The first `count` of those that wait for it. */
+/* Counts the first `count` waits that had no step yet. */
 static void count_steps(struct sl_edge_summary *s, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -128,7 +128,7 @@ static void count_steps(struct sl_edge_summary *s, size_t count)
     memmove(s->later, s->later + count, s->laters * sizeof(*s->later));
 }
 
-/* By line and step. */
+/* Counts a wait by line and step. */
 static void count_place(struct sl_edge_summary *s, const struct sl_edge *edge,
                         const struct sl_edge_where *where)
 {
@@ -139,7 +139,7 @@ static void count_place(struct sl_edge_summary *s, const struct sl_edge *edge,
         count_in_step(s, &wait, where->step);
         return;
     }
-    /* The steps of the older ones have been read by now. */
+    /* The rows of the older waits' steps have been read by now. */
     if (s->laters == LATER_MAX)
         count_steps(s, LATER_MAX / 2);
     s->later[s->laters++] = wait;
@@ -192,9 +192,10 @@ size_t sl_edge_summary_sort(struct sl_edge_summary *s, enum sl_edge_table table,
                             const struct sl_edge_group **out)
 {
     struct table *t = &s->table[table];
-    struct sl_map total; /* name + 1 -> what it waited in all */
+    struct sl_map total; /* name + 1 -> total wait of the name */
 
-    /* The places change. Without memory for the totals names come in another order. */
+    /* Sorting changes the indexes, so the map is freed. If memory for the totals runs out, names
+     * come in another order. */
     sl_map_free(&t->place);
     sl_map_init(&total, &s->store);
     for (size_t i = 0; i < t->groups; i++) {

@@ -1,13 +1,13 @@
 /*
- * edge_summary.h - where the waiting went: by line of the source, by kind, by what was waited for,
- * by place, by step.
+ * edge_summary.h - sums up waits by source line, kind, operation waited for, place and step.
  *
- * A wait is counted once, under the edge that released it. What was waited for is what the time was
- * spent on (wait_blame.h), which for a copy may be the kernel before it. Files of syncline's have a
- * wait's row before that of its step: such waits are counted by time, at the end.
+ * A wait is counted once, under the edge that released it. The operation waited for is the one that
+ * the time was spent on (wait_blame.h); for a copy this may be the kernel before it. In syncline
+ * files the row of a wait comes before the row of its step. Such waits are assigned to their steps
+ * by time, at the end.
  *
- * Threads: one owner. Memory: 48 MiB, and 24 MiB for waits whose step is not known yet; names (by
- * line: lines and what they waited for) past 98304 of a table are counted together.
+ * Threads: one owner. Memory: 48 MiB, plus 24 MiB for waits whose step is not known yet. A table
+ * holds 98304 names (by line: pairs of line and operation); further names are counted together.
  */
 #ifndef SL_EDGES_EDGE_SUMMARY_H
 #define SL_EDGES_EDGE_SUMMARY_H
@@ -21,10 +21,9 @@
 
 struct sl_edge_waits {
     uint64_t count, total_ns, longest_ns;
-    uint64_t in_steps_ns; /* of the total, what was in a step: by line alone */
+    uint64_t in_steps_ns; /* the part of total_ns inside steps; by line only */
 };
 
-/* `more` is counted with the others. */
 static inline void sl_edge_waits_add(struct sl_edge_waits *w, const struct sl_edge_waits *more)
 {
     w->count += more->count;
@@ -35,31 +34,31 @@ static inline void sl_edge_waits_add(struct sl_edge_waits *w, const struct sl_ed
 }
 
 struct sl_edge_group {
-    uint32_t name;   /* intern id; 0 = none known */
-    uint32_t source; /* the same, of a line's waits for one operation; else 0 */
+    uint32_t name;   /* intern id; 0: unknown */
+    uint32_t source; /* intern id of the operation, in the table by line; else 0 */
     struct sl_edge_waits waits;
-    uint64_t name_total_ns; /* once sorted: what the name waited in all */
+    uint64_t name_total_ns; /* total wait of the name; valid after sorting */
 };
 
 enum sl_edge_table {
     SL_EDGE_BY_SOURCE,
     SL_EDGE_BY_PLACE,
     SL_EDGE_BY_STEP,
-    SL_EDGE_BY_LINE, /* calls of the CPU alone; a line has a group for each operation */
+    SL_EDGE_BY_LINE, /* CPU calls only; a line has one group per operation */
     SL_EDGE_TABLES
 };
 
-/* Where a wait was: intern ids, 0 = none known. */
+/* Where a wait was: intern ids, 0: unknown. */
 struct sl_edge_where {
     uint32_t who;   /* the call, or the GPU operation */
     uint32_t place; /* the innermost operator or range around the call */
     uint32_t line;
     uint32_t step;
-    uint32_t spent_on; /* the GPU operation that the time was spent on */
-    uint64_t later_ns; /* not 0: the step is that of this time */
+    uint32_t spent_on; /* the GPU operation on which the time was spent */
+    uint64_t later_ns; /* not 0: `step` is unknown yet, and is the step at this time */
 };
 
-/* One wait that belongs to the longest. */
+/* One of the longest waits. */
 struct sl_edge_long {
     struct sl_edge edge;
     struct sl_edge_where where;
@@ -67,36 +66,37 @@ struct sl_edge_long {
 
 struct sl_edge_totals {
     struct sl_edge_waits all, kind[SL_EDGE_KIND_COUNT];
-    struct sl_edge_waits rest[SL_EDGE_TABLES];    /* that found no room in the table */
+    struct sl_edge_waits rest[SL_EDGE_TABLES];    /* waits that did not fit the table */
     struct sl_edge_long longest[SL_EDGE_LONGEST]; /* longest first */
     size_t longest_count;
 };
 
 struct sl_edge_summary;
 
-/* The step at a time, as far as is known by then; 0: none. */
+/* Returns the step at a time, as far as is known at that moment; 0: none. */
 typedef uint32_t (*sl_edge_step_fn)(void *user, uint64_t ns);
 
 /* 0 or -ENOMEM. */
 int sl_edge_summary_create(struct sl_edge_summary **out, sl_edge_step_fn step, void *user);
 void sl_edge_summary_destroy(struct sl_edge_summary *s); /* NULL is fine */
 
-/* One wait: the edge that released it. Without a wait (wait_ns 0) it counts nowhere. */
+/* Adds a wait, given the edge that released it. An edge with wait_ns 0 is not counted. */
 void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
                          const struct sl_edge_where *where);
 
-/* After the last wait, and before what is asked below: steps are known. */
+/* Call after the last wait and before the functions below, when all steps are known. */
 void sl_edge_summary_end(struct sl_edge_summary *s);
 
-/* What was counted; changes with what is added. */
+/* The totals; they change with each added wait. */
 const struct sl_edge_totals *sl_edge_summary_totals(const struct sl_edge_summary *s);
 
-/* The groups of a table: those of a name stand together, most waited for first, of names the same.
- * After it nothing may be added. Valid as long as the summary. */
+/* Sorts the groups of a table. Groups of one name are adjacent; the names, and the groups of a
+ * name, are in descending order of waiting time. Add nothing afterwards. `*out` is valid as long as
+ * the summary. */
 size_t sl_edge_summary_sort(struct sl_edge_summary *s, enum sl_edge_table table,
                             const struct sl_edge_group **out);
 
-/* How many of the sorted groups from `first` on have its name; `all`: what they add up to. */
+/* Returns how many of the sorted groups from `first` on share its name. `all`: their sum. */
 size_t sl_edge_summary_name(const struct sl_edge_group *first, size_t left,
                             struct sl_edge_waits *all);
 

@@ -1,8 +1,8 @@
 /*
- * print.h - what `syncline edges` says, for people and for programs.
+ * print.h - prints the result of `syncline edges` as text or JSON.
  *
- * Names are printed as their JSON strings' raw text: valid JSON for a program, and no ASCII control
- * characters for a terminal.
+ * Names are printed as the raw text of their JSON strings. That text is valid in JSON and has no
+ * ASCII control characters that could affect a terminal.
  *
  * Threads: main only. Memory: none beyond the stack.
  */
@@ -17,7 +17,7 @@
 /* One JSON object on one line. */
 void sl_edges_print_json(FILE *f, const struct sl_trace_events *t, const struct sl_edge *edge);
 
-/* The same for a summary. `lost`: by enum sl_edge_loss. */
+/* The same for a summary. `lost`: indexed by enum sl_edge_loss. */
 void sl_edges_print_summary_json(FILE *f, const struct sl_trace_events *t,
                                  struct sl_edge_summary *s, const uint64_t *lost);
 

@@ -1,5 +1,5 @@
 /*
- * print_json.c - edges and their summary as JSON.
+ * print_json.c - prints edges and their summary as JSON.
  *
  * Threads, memory: see print.h.
  */

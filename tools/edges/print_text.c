@@ -1,5 +1,5 @@
 /*
- * print_text.c - edges and their summary for people.
+ * print_text.c - prints edges and their summary as text.
  *
  * Threads, memory: see print.h.
  */
@@ -24,7 +24,7 @@ static char *shortened(char *to, const struct sl_trace_events *t, uint32_t id, c
                 : sl_short_name(to, NAME_WIDTH, unknown, strlen(unknown));
 }
 
-/* A line of the code; a path's beginning is what is left out: at most LINE_WIDTH bytes. */
+/* Formats a source line in at most LINE_WIDTH bytes by omitting the beginning of the path. */
 static char *shortened_line(char *to, const struct sl_trace_events *t, uint32_t id)
 {
     size_t size;
@@ -101,7 +101,7 @@ static void put_table(FILE *f, const struct sl_trace_events *t, struct sl_edge_s
     size_t count = sl_edge_summary_sort(s, table, &group);
     char name[NAME_WIDTH + 1];
 
-    /* Not even one is known: the table would say nothing. */
+    /* No name is known, so the table would be empty. */
     if (count == 0 || (count == 1 && group[0].name == 0 && rest.count == 0))
         return;
     put_head(f, title);
@@ -130,7 +130,7 @@ static void put_line_row(FILE *f, const char *line, const char *source,
             sl_format_span(longest, w->longest_ns), source);
 }
 
-/* Which line makes the CPU wait, and for what mostly. */
+/* Prints the lines that make the CPU wait, and the operations they mostly wait for. */
 static void put_lines(FILE *f, const struct sl_trace_events *t, struct sl_edge_summary *s)
 {
     struct sl_edge_waits rest = sl_edge_summary_totals(s)->rest[SL_EDGE_BY_LINE], all;
@@ -139,7 +139,7 @@ static void put_lines(FILE *f, const struct sl_trace_events *t, struct sl_edge_s
     size_t pairs = sl_edge_summary_sort(s, SL_EDGE_BY_LINE, &pair);
     char line[LINE_WIDTH + 1], source[NAME_WIDTH + 1], others[NAME_WIDTH + 32];
 
-    /* Not one line is known: the table would say nothing. */
+    /* No line is known, so the table would be empty. */
     if (pairs == 0 || (sl_edge_summary_name(pair, pairs, &all) == pairs && pair->name == 0))
         return;
     fprintf(f, "%-*s  %10s  %12s  %12s  %12s  %s\n", LINE_WIDTH + 2, "the CPU waited at", "waits",

@@ -1,11 +1,9 @@
 /*
- * wait_blame.c - operations as they came, each with the one before it on its stream and the one
- * that an edge put before it.
+ * wait_blame.c - keeps recent operations, each with its predecessors on its stream and by an edge.
  *
- * Operations lie in a ring and are named by their number, counted from 1: what a number named is
- * gone when another one stands in its place. By correlation id they are found along chains that
- * begin with the latest, so that a chain ends where the first one is gone. The table of streams
- * holds numbers alone, since the operation itself tells its stream.
+ * A ring holds the operations, numbered from 1. An operation is forgotten when a newer one takes
+ * its place. Chains by correlation id begin with the latest operation, so a chain ends at the first
+ * forgotten one. The table of streams holds only numbers, because each operation states its stream.
  *
  * Threads, memory: see wait_blame.h.
  */
@@ -20,24 +18,24 @@ enum {
     BY_ID = 1 << 18,
     BY_STREAM = 1 << 14,
     PROBES = 4,
-    LINKS_MOST = 64, /* of a chain: a hostile file alone has longer ones */
-    LATE_MOST = 1024 /* of one stream, that a row may come behind though it began before */
+    LINKS_MOST = 64, /* longest chain followed; only hostile files have longer ones */
+    LATE_MOST = 1024 /* operations of its stream by which a row may be late */
 };
 
 struct operation {
     uint64_t correlation, graph_node, start_ns, end_ns;
     uint32_t name, context, stream;
-    uint32_t number; /* 0: none has been here */
+    uint32_t number; /* 0: never used */
     uint32_t chained;
-    uint32_t before; /* on its stream */
-    uint32_t last;   /* to end, of it and those before it there */
-    uint32_t source; /* of the edge to it whose source ended last */
+    uint32_t before; /* previous operation on its stream */
+    uint32_t last;   /* the operation that ends last, up to this one on its stream */
+    uint32_t source; /* source of an edge to it; the source that ended last */
     uint16_t device;
     uint8_t kind;
 };
 
 struct sl_wait_blame {
-    struct operation operation[OPERATIONS]; /* by the number's low bits */
+    struct operation operation[OPERATIONS]; /* indexed by the number's low bits */
     uint32_t by_id[BY_ID], by_stream[BY_STREAM];
     uint32_t newest;
 };
@@ -60,7 +58,7 @@ void sl_wait_blame_destroy(struct sl_wait_blame *s)
 
 /* ---- finding ---- */
 
-/* NULL: none, or forgotten. */
+/* Returns NULL for no operation or a forgotten one. */
 static const struct operation *numbered(const struct sl_wait_blame *s, uint32_t number)
 {
     const struct operation *o = &s->operation[number % OPERATIONS];
@@ -93,8 +91,8 @@ static int is_same_stream(const struct operation *a, const struct operation *b)
     return a->stream == b->stream && a->context == b->context && a->device == b->device;
 }
 
-/* The number of an edge's end; 0: it has no row. Of several the latest: nodes of a graph may lack
- * their ids. */
+/* Returns the number of an edge's end; 0: no row. The latest of several matches wins, because graph
+ * nodes may lack their ids. */
 static uint32_t find(const struct sl_wait_blame *s, const struct sl_edge_op *op)
 {
     uint32_t at = place_of_id(op->correlation, op->graph_node, op->stream);
@@ -117,8 +115,8 @@ static void enter_id(struct sl_wait_blame *s, struct operation *o)
     s->by_id[at] = o->number;
 }
 
-/* Where the number of the stream's last operation stands. If there is none yet: where it will, in
- * the place of a stream that is forgotten, else of the one that was used least recently. */
+/* Finds the entry with the number of the stream's last operation. A new stream takes the entry of a
+ * forgotten stream, else the least recently used entry. */
 static uint32_t *last_of_stream(struct sl_wait_blame *s, const struct operation *o)
 {
     uint32_t at = place_of_stream(o), *oldest = NULL;
@@ -144,7 +142,8 @@ static int came_before(const struct operation *a, const struct operation *b)
     return a->correlation <= b->correlation;
 }
 
-/* Kernels of one stream may overlap. The latest, unless one before it ends later. */
+/* Kernels of one stream may overlap. Returns the latest operation, unless an earlier one ends
+ * later. */
 static uint32_t last_to_end(const struct sl_wait_blame *s, const struct operation *o)
 {
     const struct operation *before = numbered(s, o->before);
@@ -158,7 +157,7 @@ static void enter_stream(struct sl_wait_blame *s, struct operation *o)
     uint32_t *last = last_of_stream(s, o);
     struct operation *later = numbered_mutable(s, *last), *before;
 
-    if (later && !is_same_stream(later, o)) /* that one is forgotten */
+    if (later && !is_same_stream(later, o)) /* the operation is forgotten */
         later = NULL;
     if (!later || came_before(later, o)) {
         o->before = later ? later->number : 0;
@@ -166,7 +165,7 @@ static void enter_stream(struct sl_wait_blame *s, struct operation *o)
         *last = o->number;
         return;
     }
-    /* A row that came late. */
+    /* The row came late. */
     for (int i = 0; i < LATE_MOST; i++) {
         const struct operation *ends = numbered(s, later->last);
 
@@ -189,7 +188,7 @@ void sl_wait_blame_event(struct sl_wait_blame *s, const struct sl_event *ev)
 
     if (ev->kind != SL_EV_KERNEL && ev->kind != SL_EV_MEMCPY && ev->kind != SL_EV_MEMSET)
         return;
-    if (++s->newest == 0) /* 2^32 operations: 0 is none */
+    if (++s->newest == 0) /* after 2^32 operations; 0 means none */
         s->newest = 1;
     o = &s->operation[s->newest % OPERATIONS];
     *o = (struct operation){.correlation = ev->correlation,
@@ -224,7 +223,7 @@ void sl_wait_blame_edge(struct sl_wait_blame *s, const struct sl_edge *edge)
 
 /* ---- back from a wait ---- */
 
-/* Of those that it came behind the one that ended last. */
+/* Returns the predecessor that ended last. */
 static const struct operation *behind(const struct sl_wait_blame *s, const struct operation *o)
 {
     const struct operation *before = numbered(s, o->before), *source = numbered(s, o->source);

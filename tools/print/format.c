@@ -1,5 +1,5 @@
 /*
- * format.c - numbers for people.
+ * format.c - formats numbers for readers.
  *
  * Threads, memory: see format.h.
  */

@@ -1,5 +1,5 @@
 /*
- * format.h - numbers for people.
+ * format.h - formats numbers for readers.
  *
  * Each writes into a buffer of the caller (SL_FORMAT_SIZE, where no size is given) and returns it.
  *

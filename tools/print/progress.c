@@ -1,5 +1,5 @@
 /*
- * progress.c - one line on the terminal.
+ * progress.c - shows a progress line on the terminal.
  *
  * Threads, memory: see progress.h.
  */

@@ -1,7 +1,7 @@
 /*
- * progress.h - one line on the terminal while work takes longer than a second.
+ * progress.h - shows a progress line on the terminal while work takes longer than a second.
  *
- * Nothing is written when stderr is no terminal. The line overwrites itself and is gone when the
+ * Nothing is written if stderr is not a terminal. The line is updated in place and removed when the
  * work is done.
  *
  * Threads: one owner. Memory: plain data.
@@ -19,9 +19,9 @@ struct sl_progress {
     uint64_t started_ns, next_ns;
 };
 
-/* "reading", and the file's path or "". */
+/* `what`: "reading"; `path`: the file's path or "". */
 void sl_progress_begin(struct sl_progress *p, const char *what, const char *path);
-/* For each event. 1: time to say how far it is. */
+/* Call for each event. Returns 1 when sl_progress_step() is due. */
 static inline int sl_progress_is_due(struct sl_progress *p)
 {
     return p->on && ++p->steps % 4096 == 0;

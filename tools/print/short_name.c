@@ -1,5 +1,5 @@
 /*
- * short_name.c - a kernel's name in little room.
+ * short_name.c - shortens a kernel's name.
  *
  * Threads, memory: see short_name.h.
  */
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define LONGEST 4096u /* what is longer is cut as it is */
+#define LONGEST 4096u /* longer names are cut without simplification */
 
 static const char *const dropped[] = {"at::native::",
                                       "(anonymous namespace)::",
@@ -16,7 +16,7 @@ static const char *const dropped[] = {"at::native::",
                                       ", std::array<char*, 3ul>",
                                       ", std::array<char*, 4ul>"};
 
-/* How many bytes from here on are left out. */
+/* Returns the number of bytes to drop here. */
 static size_t skip(const char *at, size_t left)
 {
     for (size_t i = 0; i < sizeof(dropped) / sizeof(*dropped); i++) {
@@ -28,7 +28,7 @@ static size_t skip(const char *at, size_t left)
     return 0;
 }
 
-/* Without the parameters, where those of the template come before them. */
+/* Returns the length without the parameters, if template arguments come before them. */
 static size_t without_parameters(const char *name, size_t length)
 {
     size_t at = length, open = 0;
@@ -48,7 +48,7 @@ static int is_inside(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* As much of the end as of the beginning: what kernels differ in may be in either. */
+/* Keeps equal parts of beginning and end: similar kernels may differ in either. */
 static char *cut(char *to, size_t width, const char *name, size_t length)
 {
     size_t head = (width - 3) / 2, tail = length - (width - 3 - head);

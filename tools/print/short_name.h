@@ -1,5 +1,5 @@
 /*
- * short_name.h - a kernel's name in little room, so that it can be told from others like it.
+ * short_name.h - shortens a kernel's name so that similar kernels stay distinguishable.
  *
  * Any thread; owns nothing.
  */
@@ -8,10 +8,10 @@
 
 #include <stddef.h>
 
-/* At most `width` bytes of it, above 8, and a NUL; never half of a character. First goes what a C++
- * name has for the compiler's sake: `void`, at::native::, (anonymous namespace)::, the parameters
- * of a template's function, which are those in its brackets once more. Where that is not enough the
- * middle shows as "...". */
+/* Writes at most `width` (above 8) bytes and a NUL; UTF-8 characters stay complete. First it drops
+ * parts that only the compiler needs: `void`, at::native::, (anonymous namespace)::, and the
+ * parameters of a template function, which repeat its template arguments. If the name is still too
+ * long, "..." replaces the middle. */
 char *sl_short_name(char *to, size_t width, const char *name, size_t length);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * edge_row.c - a row of syncline's that tells of an edge -> the edge.
+ * edge_row.c - reads an edge from the row that syncline wrote for it.
  *
  * Threads, memory: see edge_row.h.
  */
@@ -9,7 +9,7 @@
 
 #define NUMBERS_BYTES (4u << 20)
 
-/* 0..count-1, or -1. */
+/* Returns 0..count-1, or -1: unknown. */
 static int kind_of(struct sl_text text)
 {
     for (int i = 0; i < SL_EDGE_KIND_COUNT; i++)
@@ -35,7 +35,7 @@ static int number(const struct sl_row_edge *e, enum sl_row_edge_number which, ui
     return 0;
 }
 
-/* The same where null is allowed. */
+/* The same for members that may be null. */
 static uint32_t number_or(const struct sl_row_edge *e, enum sl_row_edge_number which,
                           uint32_t fallback)
 {
@@ -112,7 +112,7 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names
     edge.source.stream = number_or(e, SL_ROW_EDGE_SRC_STREAM, SL_STREAM_NONE);
     edge.source.graph_node = node_of(e, SL_ROW_EDGE_SRC_NODE);
     edge.source.name = name_of(names, e, e->src_name, SL_ROW_EDGE_SRC_NAME);
-    /* The system's; no other was given a number here. */
+    /* Syncline writes system thread ids, which are not renumbered. */
     if (number(e, SL_ROW_EDGE_DST_THREAD, INT32_MAX, &thread) == 0)
         edge.dst_thread = (uint32_t)thread;
     if (at_start) {
@@ -120,7 +120,7 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names
         edge.dst_op.graph_node = node_of(e, SL_ROW_EDGE_DST_NODE);
         edge.dst_op.stream = number_or(e, SL_ROW_EDGE_DST_STREAM, SL_STREAM_NONE);
         edge.dst_op.name = name_of(names, e, e->dst_name, SL_ROW_EDGE_DST_NAME);
-        /* The row stands on the track of the operation. */
+        /* The row's pid and tid are those of the operation's track. */
         if (row->pid.is_number && row->pid.number >= 0 && row->pid.number <= UINT16_MAX)
             edge.dst_op.device = (uint16_t)row->pid.number;
     } else {

@@ -1,10 +1,10 @@
 /*
- * edge_row.h - a row of syncline's that tells of an edge -> the edge.
+ * edge_row.h - reads an edge from the row that syncline wrote for it.
  *
- * Names of GPU operations have rows of their own, before the first edge that needs them unless
- * another program has put the rows in another order.
+ * Separate rows hold the names of GPU operations. Syncline writes a name's row before the first
+ * edge that uses it; another program may have reordered the rows.
  *
- * Threads: one owner. Memory: 4 MiB at most for the numbers of names, beside the table of texts.
+ * Threads: one owner. Memory: at most 4 MiB for the name numbers, besides the table of texts.
  */
 #ifndef SL_EDGE_ROW_H
 #define SL_EDGE_ROW_H
@@ -18,17 +18,17 @@ struct sl_edge_names {
     struct sl_intern *texts; /* borrowed */
     struct sl_store store;
     struct sl_map by_number;
-    uint64_t missing; /* names asked for by a number that has no row yet */
+    uint64_t missing; /* edges whose name number has no row yet */
 };
 
 void sl_edge_names_init(struct sl_edge_names *n, struct sl_intern *texts);
 void sl_edge_names_free(struct sl_edge_names *n);
 
-/* A row of a name. */
+/* Adds a row that holds a name. */
 void sl_edge_names_row(struct sl_edge_names *n, const struct sl_trace_row *row);
 
-/* Names are interned (NULL: left out); times are not in the row, but for `wait_ns` and `wake_ns`.
- * 0, or -EINVAL: it lacks something or makes no sense. */
+/* Reads an edge. Names are interned; with `names` NULL they are left out. The row holds no times
+ * except `wait_ns` and `wake_ns`. Returns 0, or -EINVAL: a member is missing or invalid. */
 int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names,
                      struct sl_edge *out);
 

@@ -1,8 +1,8 @@
 /*
- * et_file.c - a Chakra execution trace, message by message.
+ * et_file.c - reads a Chakra execution trace, message by message.
  *
- * Threads: one owner. Memory: see et_file.h. The file may come from anywhere: et_wire.h holds every
- * length against what is there.
+ * Threads: one owner. Memory: see et_file.h. Files are untrusted: et_wire.h checks every length
+ * against the bytes left.
  */
 #include "read/et_file.h"
 
@@ -46,8 +46,8 @@ enum {
 
 static const struct {
     const char *name;
-    unsigned value; /* field of the oneof that feeders take */
-    uint32_t has;   /* 0: only where it stands is looked at */
+    unsigned value; /* field of the oneof that feeders read */
+    uint32_t has;   /* 0: only its position is checked */
 } known[] = {
     {"is_cpu_op", VALUE_BOOL, SL_ET_HAS_IS_CPU},
     {"comm_type", VALUE_INT64, SL_ET_HAS_COMM_TYPE},
@@ -81,7 +81,7 @@ static void take_known(struct sl_et_node *n, uint32_t has, const char *name, uin
         n->comm_dst = (int32_t)(uint32_t)value;
 }
 
-/* The first is kept. */
+/* Keeps the first refused text. */
 static void refuse(struct sl_et_node *n, const char *what, struct sl_text attribute)
 {
     if (n->refused)
@@ -207,7 +207,7 @@ static int take_node(struct sl_et *et, struct sl_et_span s, struct sl_et_node *n
 
 /* ---- messages ---- */
 
-/* Has at least `need` bytes at the front, if the text has them. */
+/* Buffers at least `need` bytes at the front, unless the text ends earlier. */
 static void fill(struct sl_et *et, size_t need)
 {
     size_t n;
@@ -226,7 +226,7 @@ static void fill(struct sl_et *et, size_t need)
     }
 }
 
-/* 1: a message. 0: none, and et->state.end says why. */
+/* Returns 1 and a message, or 0 with the reason in et->state.end. */
 static int take_message(struct sl_et *et, struct sl_et_span *out)
 {
     struct sl_et_span s;
@@ -280,8 +280,9 @@ int sl_et_next(struct sl_et *et, struct sl_et_node *out)
     return 0;
 }
 
-/* A version, attributes, or both: MLCommons' converter writes no version. A node has its id first,
- * or, of id 0, its name, which begins as no attribute does. */
+/* GlobalMetadata holds a version, attributes, or both: MLCommons' converter writes no version. A
+ * node begins with its id, or, if the id is 0, with its name, whose first bytes differ from those
+ * of any attribute. */
 static int is_metadata(struct sl_et_span s)
 {
     struct sl_et_field f, name;
@@ -296,7 +297,7 @@ static int is_metadata(struct sl_et_span s)
     return 1;
 }
 
-/* The version, if it is one that can be shown. */
+/* Keeps the version if it is printable. */
 static void take_version(struct sl_et *et, struct sl_et_span s)
 {
     struct sl_et_field f;
@@ -311,8 +312,8 @@ static void take_version(struct sl_et *et, struct sl_et_span s)
     memcpy(et->state.version, f.bytes.at, size);
 }
 
-/* The first text of the metadata that is not UTF-8, by its name. A list that is none is refused
- * just so. */
+/* Names the first text of the metadata that is not UTF-8. An invalid list is refused in the same
+ * way. */
 static void take_metadata_texts(struct sl_et *et, struct sl_et_span s)
 {
     char shown[SL_ET_TEXT_SHOWN];
@@ -322,7 +323,7 @@ static void take_metadata_texts(struct sl_et *et, struct sl_et_span s)
 
     while (!refused && s.at < s.end && sl_et_take_field(&s, &f)) {
         if (f.number == 1)
-            sl_et_text_of_field(&f, &refused); /* it stands where an attribute's name does */
+            sl_et_text_of_field(&f, &refused); /* it is in the same place as an attribute's name */
         else if (!sl_et_text_of_attribute(f.bytes, &name, &refused))
             refused = 1;
     }
@@ -336,13 +337,14 @@ static void take_metadata_texts(struct sl_et *et, struct sl_et_span s)
     snprintf(et->state.refused, sizeof(et->state.refused), "attribute %s", shown);
 }
 
-/* The first message, if it is the metadata: else it stays, as the node that it is. */
+/* Takes the first message if it is the metadata. Otherwise it stays in the buffer, because it is a
+ * node. */
 static void take_metadata(struct sl_et *et)
 {
     struct sl_et_span message;
 
     if (!take_message(et, &message)) {
-        et->state.end = SL_ET_OPEN; /* who asks for a node will be told */
+        et->state.end = SL_ET_OPEN; /* sl_et_next() reports the end */
         return;
     }
     et->state.has_metadata = is_metadata(message);

@@ -1,6 +1,5 @@
 /*
- * et_sniff.c - is this a Chakra execution trace? By its first bytes, and of a damaged one by its
- * name.
+ * et_sniff.c - recognises a Chakra execution trace by its first bytes, or, if damaged, by its name.
  *
  * Threads: any, each with its own input. Memory: none.
  */
@@ -11,11 +10,11 @@
 #include "read/et_file.h"
 #include "read/et_wire.h"
 
-/* Fields of GlobalMetadata, in its bytes. */
+/* Tags of GlobalMetadata fields, as encoded. */
 #define TAG_VERSION   0x0a
 #define TAG_ATTRIBUTE 0x12
 
-/* A letter of a version, or of an attribute's name. */
+/* Whether a byte may be in a version, or in an attribute's name. */
 static int is_letter(unsigned char c, int of_version)
 {
     return of_version ? isdigit(c) || c == '.' : isalnum(c) || c == '_';
@@ -32,7 +31,7 @@ int sl_et_looks_like(const char *text, size_t size)
     of_version = *s.at == TAG_VERSION;
     if (!of_version && (*s.at++ != TAG_ATTRIBUTE || !sl_et_take_varint(&s, &length)))
         return 0;
-    if (s.end - s.at < 2 || *s.at++ != TAG_VERSION) /* an attribute's name has the same */
+    if (s.end - s.at < 2 || *s.at++ != TAG_VERSION) /* an attribute's name has the same tag */
         return 0;
     length = *s.at++;
     if (length == 0 || length > 16 || length > (uint64_t)(s.end - s.at))

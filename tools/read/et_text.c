@@ -1,5 +1,5 @@
 /*
- * et_text.c - which texts of a Chakra trace are not UTF-8?
+ * et_text.c - finds texts of a Chakra trace that are not UTF-8.
  *
  * Threads, memory: see et_text.h.
  */

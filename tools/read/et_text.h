@@ -1,8 +1,8 @@
 /*
- * et_text.h - which texts of a Chakra trace are not UTF-8? Protobuf's readers refuse the whole
- * message that has one.
+ * et_text.h - finds texts of a Chakra trace that are not UTF-8. Protobuf readers refuse a whole
+ * message that holds one.
  *
- * Texts are what the schema calls a string; its bytes may be anything.
+ * A text is a field of the schema's type string. Its bytes may have any value.
  *
  * Threads: any; pure functions. Memory: none.
  */
@@ -13,20 +13,21 @@
 
 #include "read/et_wire.h"
 
-/* A name as it is shown, and its end. */
+/* Size of a printable name with its NUL, in bytes. */
 #define SL_ET_TEXT_SHOWN 80
 
-/* All of these return 1, or 0 if what should be a message is none. `*refused` becomes 1 if a text
- * is not UTF-8, else it stays. */
+/* These functions return 1, or 0 if the span is not a valid message. They set `*refused` to 1 if a
+ * text is not UTF-8, and otherwise leave it unchanged. */
 
-/* Of a message whose fields 1 to `last` are strings: IOInfo, StringList. */
+/* Checks a message whose fields 1 to `last` are strings: IOInfo, StringList. */
 int sl_et_text_of_strings(struct sl_et_span s, uint64_t last, int *refused);
-/* Of one field of an attribute. */
+/* Checks one field of an attribute. */
 int sl_et_text_of_field(const struct sl_et_field *f, int *refused);
-/* Of an attribute, and the name that it has. */
+/* Checks an attribute and finds its name. */
 int sl_et_text_of_attribute(struct sl_et_span s, struct sl_et_span *name, int *refused);
 
-/* What fits of it, with '?' for what is not UTF-8 and for what drives a terminal. */
+/* Copies the part of `text` that fits. '?' replaces bytes that are not UTF-8 and terminal control
+ * characters. */
 void sl_et_text_show(char out[SL_ET_TEXT_SHOWN], const void *text, size_t size);
 
 #endif

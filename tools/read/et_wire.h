@@ -1,8 +1,8 @@
 /*
- * et_wire.h - protobuf's wire format, field by field.
+ * et_wire.h - reads the protobuf wire format, field by field.
  *
- * Threads: any; nothing is kept. Memory: none; spans point into the caller's message. Every length
- * is held against what is there before it is used: the file may come from anywhere.
+ * Threads: any; no state. Memory: none; spans point into the caller's message. Files are untrusted,
+ * so each length is checked against the bytes left before it is used.
  */
 #ifndef SL_ET_WIRE_H
 #define SL_ET_WIRE_H
@@ -20,7 +20,7 @@ struct sl_et_field {
     struct sl_et_span bytes;
 };
 
-/* 1 and the value, or 0: it ends too early or is too long. */
+/* Returns 1 and the value, or 0: the varint is truncated or too long. */
 static inline int sl_et_take_varint(struct sl_et_span *s, uint64_t *out)
 {
     uint64_t v = 0;
@@ -38,7 +38,7 @@ static inline int sl_et_take_varint(struct sl_et_span *s, uint64_t *out)
     return 0;
 }
 
-/* 1, or 0: no field. */
+/* Returns 1, or 0: not a valid field. */
 static inline int sl_et_take_field(struct sl_et_span *s, struct sl_et_field *f)
 {
     uint64_t tag, size;

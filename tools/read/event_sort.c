@@ -17,22 +17,22 @@
 #define RUNS_MAX 4096u
 
 struct run {
-    uint64_t at, left;       /* events of the file not read yet: where, how many */
+    uint64_t at, left;       /* unread events of the file: offset and count */
     struct sl_event *buffer; /* a slice of the run area */
     size_t pos, fill;
 };
 
 struct sl_event_sort {
     sl_event_order_fn order;
-    struct sl_event *event; /* the run being collected; slices of it while merging */
+    struct sl_event *event; /* the run being collected; while merging, the slices of all runs */
     size_t run_events, used;
     uint64_t count;
-    int fd; /* -1: nothing was written */
+    int fd; /* -1: no file */
     int error;
     struct run *run;
     unsigned runs;
     size_t slice;   /* events of each run's buffer */
-    unsigned *heap; /* runs that have events left, smallest next event first */
+    unsigned *heap; /* runs with events left, ordered by their next event */
     unsigned heap_size;
 };
 
@@ -45,7 +45,7 @@ int sl_event_sort_create(struct sl_event_sort **out, size_t run_events, sl_event
     s->fd = -1;
     s->order = order;
     s->run_events = run_events;
-    /* Pages take memory when first touched: a small trace stays small. */
+    /* Pages use memory only once touched, so small traces need little. */
     s->event = sl_pages_map(run_events * sizeof(*s->event));
     s->run = calloc(RUNS_MAX, sizeof(*s->run));
     s->heap = calloc(RUNS_MAX, sizeof(*s->heap));
@@ -79,7 +79,7 @@ static int open_file(struct sl_event_sort *s)
     s->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (s->fd >= 0)
         return 0;
-    /* Not every file system knows files without a name. */
+    /* Some file systems do not support unnamed files. */
     if (snprintf(path, sizeof(path), "%s/syncline-XXXXXX", folder) >= (int)sizeof(path))
         return -ENAMETOOLONG;
     s->fd = mkostemp(path, O_CLOEXEC);
@@ -134,7 +134,7 @@ int sl_event_sort_put(struct sl_event_sort *s, const struct sl_event *ev)
     return 0;
 }
 
-/* Makes sure that the run has an event at hand. 1, 0: it is over, or -errno. */
+/* Loads the run's next event if needed. Returns 1, 0: the run has ended, or -errno. */
 static int fill(struct sl_event_sort *s, struct run *r)
 {
     size_t want = r->left < s->slice ? (size_t)r->left : s->slice;
@@ -226,7 +226,7 @@ int sl_event_sort_next(struct sl_event_sort *s, struct sl_event *out)
     *out = r->buffer[r->pos++];
     rc = fill(s, r);
     if (rc < 0)
-        s->error = rc; /* told at the next call: this event is good */
+        s->error = rc; /* reported by the next call: this event is valid */
     else if (rc == 0)
         s->heap[0] = s->heap[--s->heap_size];
     if (!s->error)

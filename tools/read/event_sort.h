@@ -1,10 +1,10 @@
 /*
- * event_sort.h - events put in order, however many.
+ * event_sort.h - sorts any number of events.
  *
- * Events are collected in runs; a full run is sorted and goes to a file without a name in TMPDIR
- * (/tmp), and at the end the runs are merged. A trace that fits one run never touches the disk.
+ * Events are collected in runs. A full run is sorted and written to an unnamed file in TMPDIR
+ * (default /tmp); at the end the runs are merged. A trace that fits one run never touches the disk.
  *
- * Threads: one owner. Memory: `run_events` of 64 bytes, twice that while a run is sorted.
+ * Threads: one owner. Memory: `run_events` times 64 bytes, and twice that while a run is sorted.
  */
 #ifndef SL_EVENT_SORT_H
 #define SL_EVENT_SORT_H
@@ -14,7 +14,7 @@
 
 #include "event/event.h"
 
-/* As qsort's, over struct sl_event. Equal events come in any order. */
+/* A comparison for qsort() over struct sl_event. Equal events come out in any order. */
 typedef int (*sl_event_order_fn)(const void *a, const void *b);
 
 struct sl_event_sort;
@@ -23,13 +23,13 @@ struct sl_event_sort;
 int sl_event_sort_create(struct sl_event_sort **out, size_t run_events, sl_event_order_fn order);
 void sl_event_sort_destroy(struct sl_event_sort *s); /* NULL is fine */
 
-/* 0, or the sticky error: what TMPDIR gave (-ENOSPC...), -EFBIG past 4096 runs. */
+/* Returns 0 or a sticky error: an error of TMPDIR (-ENOSPC...), or -EFBIG after 4096 runs. */
 int sl_event_sort_put(struct sl_event_sort *s, const struct sl_event *ev);
 
-/* After the last put. 0 or the sticky error. */
+/* Call after the last put. Returns 0 or the sticky error. */
 int sl_event_sort_end(struct sl_event_sort *s);
 
-/* 1: the next event; 0: there is none; or the sticky error. */
+/* Returns 1 and the next event, 0 at the end, or the sticky error. */
 int sl_event_sort_next(struct sl_event_sort *s, struct sl_event *out);
 
 uint64_t sl_event_sort_count(const struct sl_event_sort *s); /* events put */

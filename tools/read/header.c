@@ -23,7 +23,7 @@ static int integer(struct sl_text value, int64_t *out)
     return sl_number_scaled(value.data, value.size, 0, out, &exact) == 0;
 }
 
-/* The `syncline` object: this file is ours. */
+/* Reads the `syncline` object, which marks a syncline file. */
 static void own_value(struct sl_header *h, const char *key, struct sl_text value)
 {
     static const char counters[] = "counters.";
@@ -58,7 +58,7 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
         own_value(h, path + 9, value);
     else if (strcmp(path, "generator") == 0) /* a cut file lacks the `syncline` object */
         h->own_file |= sl_text_begins(value, "syncline ");
-    else if (strcmp(path, "job") == 0 && h->own_file) /* behind the generator */
+    else if (strcmp(path, "job") == 0 && h->own_file) /* comes after the generator */
         copy_text(h->job, sizeof(h->job), value);
     else if (strcmp(path, "syncEdges") == 0)
         h->has_edges = h->own_file;

@@ -1,5 +1,5 @@
 /*
- * header.h - what a trace says about itself: rank, host, base time, who wrote it, what was lost.
+ * header.h - reads a trace's own description: rank, host, base time, writer, losses.
  *
  * Threads: plain data of one owner. Memory: none beyond the struct.
  */
@@ -20,13 +20,13 @@ struct sl_header_counter {
 
 struct sl_header {
     int own_file;  /* written by syncline */
-    int has_edges; /* and has a row for each edge */
+    int has_edges; /* the file has a row for each edge */
     char version[32], host[128], job[128];
     int has_rank, has_world_size, has_base, has_window;
     int64_t rank, world_size;
     int64_t base_ns;              /* baseTimeNanoseconds */
     int64_t opened_ns, closed_ns; /* of the recording window, since the epoch */
-    int rank_findable;            /* HTA's regular expression finds it */
+    int rank_findable;            /* the regular expression of HTA finds the rank */
     unsigned fields;
     struct sl_header_counter counter[SL_HEADER_COUNTERS];
     unsigned counters;
@@ -37,13 +37,13 @@ struct sl_header {
     unsigned devices;
 };
 
-/* One scalar of a top-level field: fits sl_trace_visit(), user = the header. */
+/* Takes one scalar of a top-level field. Usable as sl_json_visit_fn; user = the header. */
 void sl_header_value(void *header, const char *path, enum sl_json_type type, struct sl_text value);
 
-/* The raw text of a top-level field: what only a reader of text sees. */
+/* Takes the raw text of a top-level field, to check what text-based readers find in it. */
 void sl_header_text(struct sl_header *h, struct sl_text key, struct sl_text value);
 
-/* 0 when there is no such counter. */
+/* The counter's value; 0: no such counter. */
 uint64_t sl_header_counter(const struct sl_header *h, const char *name);
 
 #endif

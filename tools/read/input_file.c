@@ -1,5 +1,5 @@
 /*
- * input_file.c - opening a trace file and taking its compression off.
+ * input_file.c - opens and decompresses a trace file.
  *
  * Threads: one owner. Memory: the input owns its descriptor, its read buffer and the decoder.
  */
@@ -18,7 +18,7 @@
 #include "zstd.h"
 
 #define RAW_BYTES (256u << 10)
-/* zstd's own limit for `--long`: no file needs more, and a hostile one must not get more. */
+/* zstd's limit for `--long`. Valid files need no more; hostile files must not use more. */
 #define WINDOW_LOG_MAX 27
 
 struct sl_input {
@@ -27,11 +27,11 @@ struct sl_input {
     uint8_t *raw;
     size_t raw_pos, raw_fill;
     ZSTD_DStream *zstd;
-    size_t zstd_hint; /* input that the decoder asks for; 0 between frames */
-    int zstd_full;    /* the last call filled the output: the decoder may hold more */
+    size_t zstd_hint; /* bytes that the decoder asks for; 0 between frames */
+    int zstd_full;    /* the last call filled the output, so the decoder may hold more */
     z_stream gzip;
     int gzip_inside;                /* inside a member */
-    char peeked[SL_INPUT_PEEK_MAX]; /* text that was looked at and not yet read */
+    char peeked[SL_INPUT_PEEK_MAX]; /* text that was peeked at and not yet read */
     size_t peeked_size;
     struct sl_input_status status;
 };
@@ -49,7 +49,7 @@ static void end_with(struct sl_input *in, enum sl_input_end end, const char *for
     va_end(args);
 }
 
-/* Makes sure that raw bytes are there. 1, or 0 at the end of the file. */
+/* Reads raw bytes if none are buffered. Returns 1, or 0 at the end of the file. */
 static int refill(struct sl_input *in)
 {
     ssize_t n;
@@ -101,15 +101,15 @@ static size_t read_zstd(struct sl_input *in, void *data, size_t size)
 
     while (out.pos == 0) {
         ZSTD_inBuffer chunk;
-        /* The decoder may hold output, unless its frame is over. */
+        /* The decoder may hold output, unless its frame has ended. */
         int flush = in->zstd_full && in->zstd_hint;
         int more = refill(in) || flush;
         size_t hint;
 
         if (!more && in->status.end != SL_INPUT_OPEN)
             return 0;
-        /* One block a call, as the decoder asks, and none while it holds output: a call that finds
-         * damage gives nothing, so what is good must be out before. */
+        /* Decode one block per call, and none while the decoder holds output. A call that finds
+         * damage returns nothing, so all valid text must be out before. */
         chunk.src = in->raw + in->raw_pos;
         chunk.size = flush ? 0 : in->raw_fill - in->raw_pos;
         chunk.pos = 0;
@@ -139,8 +139,8 @@ static size_t read_zstd(struct sl_input *in, void *data, size_t size)
     return out.pos;
 }
 
-/* Between members: 1 if another begins here, 0 at the end. gzip(1) ignores padding zeros, so do
- * we. */
+/* Between members: returns 1 if another member begins, 0 at the end. Padding zeros are ignored, as
+ * in gzip(1). */
 static int next_member(struct sl_input *in)
 {
     while (refill(in)) {
@@ -239,7 +239,7 @@ size_t sl_input_peek(struct sl_input *in, const char **out)
     return in->peeked_size;
 }
 
-/* A frame, or one that is to be skipped: pzstd begins its files with such a one. */
+/* A frame, or a skippable frame: files of pzstd begin with one. */
 static int is_zstd(const uint8_t *first)
 {
     static const uint8_t frame[4] = {0x28, 0xb5, 0x2f, 0xfd}, skippable[3] = {0x2a, 0x4d, 0x18};
@@ -248,12 +248,12 @@ static int is_zstd(const uint8_t *first)
            (first[0] >> 4 == 5 && memcmp(first + 1, skippable, 3) == 0);
 }
 
-/* Reads the first bytes and chooses the decoder. 0 or -errno. */
+/* Chooses the decoder by the first bytes. Returns 0 or -errno. */
 static int detect(struct sl_input *in)
 {
     if (!refill(in))
         return in->status.end == SL_INPUT_FAILED ? -EIO : -ENODATA;
-    /* A pipe may give a single byte first. */
+    /* The first read of a pipe may return a single byte. */
     while (in->raw_fill < 4) {
         ssize_t n = read(in->fd, in->raw + in->raw_fill, RAW_BYTES - in->raw_fill);
 

@@ -1,12 +1,11 @@
 /*
- * input_file.h - the text of a trace file, whatever it is compressed with.
+ * input_file.h - reads the text of a plain or compressed trace file.
  *
- * Plain, gzip (any number of members) and zstd (any number of frames) are told apart by their first
- * bytes, not by the name. Text is handed out as it is decoded; what a cut or damaged file still
- * holds is handed out before the end is reported, so that a reader gets all there is.
+ * The first bytes, not the name, decide between plain, gzip (any number of members) and zstd (any
+ * number of frames). Text is returned as it is decoded. The readable part of a cut or damaged file
+ * is returned before its end is reported.
  *
- * Threads: one owner. Memory: some 256 KiB, plus what the file's zstd window asks for (128 MiB at
- * the very most).
+ * Threads: one owner. Memory: about 256 KiB, plus the file's zstd window (at most 128 MiB).
  */
 #ifndef SL_INPUT_FILE_H
 #define SL_INPUT_FILE_H
@@ -22,36 +21,36 @@ enum sl_input_format {
 };
 
 enum sl_input_end {
-    SL_INPUT_OPEN,    /* more may come */
-    SL_INPUT_WHOLE,   /* the file ended where its compression says so */
+    SL_INPUT_OPEN,    /* more text may follow */
+    SL_INPUT_WHOLE,   /* complete, as its compression format defines */
     SL_INPUT_CUT,     /* the file ends inside a frame or member */
-    SL_INPUT_DAMAGED, /* checksum or structure is wrong: nothing after this place is readable */
+    SL_INPUT_DAMAGED, /* checksum or structure is wrong: the rest is unreadable */
     SL_INPUT_FAILED   /* reading the file failed */
 };
 
 struct sl_input_status {
     enum sl_input_format format;
     enum sl_input_end end;
-    uint64_t file_bytes; /* size of the file; 0 where unknown (a pipe) */
-    uint64_t read_bytes; /* of the file, decoded so far */
-    uint64_t text_bytes; /* handed out so far */
-    uint64_t frames;     /* frames or members that ended */
-    char what[160];      /* for a person: what is wrong, where; "" if nothing */
+    uint64_t file_bytes; /* size of the file; 0 if unknown (a pipe) */
+    uint64_t read_bytes; /* bytes of the file decoded so far */
+    uint64_t text_bytes; /* bytes of text returned so far */
+    uint64_t frames;     /* completed frames or members */
+    char what[160];      /* readable message: the problem and its place; "" if none */
 };
 
 struct sl_input;
 
-/* `path` "-" is standard input. 0, or a negative errno with one line for a person in `why`:
+/* `path` "-" is standard input. Returns 0, or a negative errno with a one-line message in `why`:
  * -EISDIR, -ENODATA (empty file), -ENOENT, -EACCES... */
 int sl_input_open(struct sl_input **out, const char *path, char *why, size_t why_size);
 void sl_input_close(struct sl_input *in); /* NULL is fine */
 
-/* Next text: > 0 bytes, or 0 at the end, of whatever kind (see the status). Never an error: what
- * went wrong is a way to end. Fits sl_split's reader. */
+/* Returns the size of the next text, or 0 at any kind of end (see the status). Errors are reported
+ * only as a kind of end. Usable as sl_split_read_fn. */
 size_t sl_input_read(void *in, void *data, size_t size);
 
-/* Before the first read: the beginning of the text, which sl_input_read() gives again. At most
- * SL_INPUT_PEEK_MAX bytes, fewer where the text is shorter. Valid until the first read. */
+/* Returns the beginning of the text, at most SL_INPUT_PEEK_MAX bytes, without consuming it. Call
+ * before the first read; the text is valid until then. */
 #define SL_INPUT_PEEK_MAX 64
 size_t sl_input_peek(struct sl_input *in, const char **out);
 

@@ -2,7 +2,7 @@
  * json_event.cpp - simdjson behind a C interface.
  *
  * Threads: one owner per parser. Memory: simdjson's buffers belong to the parser. No exception
- * leaves this file: simdjson is used through its error codes alone.
+ * leaves this file: simdjson reports errors only as codes.
  */
 #include "read/json_event.h"
 
@@ -25,7 +25,7 @@ struct sl_json {
 namespace
 {
 
-/* simdjson's words for what a person may see; the others are good as they are. */
+/* Reports an error with simdjson's message and place. */
 int describe(error_code e, const char *text, size_t size, od::document *doc, sl_json_error *error)
 {
     const char *at = nullptr;

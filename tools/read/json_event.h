@@ -1,8 +1,8 @@
 /*
- * json_event.h - the text of one event -> a plain struct.
+ * json_event.h - parses the text of one event into a plain struct.
  *
- * The only door to simdjson: C in front, C++ behind. Every value of the text is checked, also those
- * that nobody asked for, so that what passes here passes any JSON parser.
+ * Only this C interface uses simdjson, a C++ library. It checks every value of the text, including
+ * the values that are not needed, so any JSON parser accepts a text that passes.
  *
  * Threads: one owner per parser. Memory: the parser keeps buffers for the longest text so far,
  * about six times its length.
@@ -19,19 +19,19 @@
 extern "C" {
 #endif
 
-/* Bytes that must be readable behind every text given to a parser. */
+/* Bytes that must be readable after every text given to a parser. */
 #define SL_JSON_PADDING 64
 
-/* Longer texts are refused (-EFBIG): the parser's memory would pass the tool's bound. */
+/* Longer texts are refused (-EFBIG): the parser's memory would exceed the tool's limit. */
 #define SL_JSON_TEXT_MAX (4u << 20)
 
-/* Texts of an event lie in it. A category that is known is a constant. */
+/* Texts of an event point into its JSON. Known categories are constants. */
 
 enum sl_row_category {
     SL_CAT_NONE, /* no "cat" */
     SL_CAT_CPU_OP,
     SL_CAT_USER_ANNOTATION,
-    SL_CAT_PYTHON, /* torch.profiler's, with_stack */
+    SL_CAT_PYTHON, /* of torch.profiler with `with_stack` */
     SL_CAT_GPU_USER_ANNOTATION,
     SL_CAT_RUNTIME,
     SL_CAT_DRIVER,
@@ -45,7 +45,7 @@ enum sl_row_category {
     SL_CAT_OTHER
 };
 
-/* Which members of a row were there, with a value of the expected type. */
+/* Members present in a row, with a value of the expected type. */
 enum sl_row_has {
     SL_HAS_TS = 1 << 0,
     SL_HAS_DUR = 1 << 1,
@@ -79,14 +79,14 @@ enum sl_row_has {
     SL_HAS_ASYNC = 1 << 29
 };
 
-/* A pid or tid: a number, in quotes or not, or any text ("Spans"). */
+/* A pid or tid: a number, quoted or not, or any text ("Spans"). */
 struct sl_row_lane {
     struct sl_text text; /* strings without quotes; numbers as written */
     int64_t number;
     int is_number;
 };
 
-/* The args of a row of syncline's that tells of an edge; what is null or missing is absent. */
+/* The args of a syncline row that describes an edge. A null or missing value is absent. */
 struct sl_row_edge {
     uint32_t has; /* 1 << enum sl_row_edge_number */
     int64_t number[12];
@@ -103,9 +103,9 @@ enum sl_row_edge_number {
     SL_ROW_EDGE_DST_STREAM,
     SL_ROW_EDGE_WAIT_NS,
     SL_ROW_EDGE_WAKE_NS,
-    SL_ROW_EDGE_SRC_NAME, /* of a name's row, as against the texts above */
+    SL_ROW_EDGE_SRC_NAME, /* number of a name's row, not the text above */
     SL_ROW_EDGE_DST_NAME,
-    SL_ROW_EDGE_SRC_NODE, /* of graphs */
+    SL_ROW_EDGE_SRC_NODE, /* graph node */
     SL_ROW_EDGE_DST_NODE
 };
 
@@ -116,33 +116,33 @@ struct sl_trace_row {
     struct sl_text category_text, name;
     struct sl_text args_name; /* args.name, of metadata events */
     struct sl_row_lane pid, tid;
-    const struct sl_row_edge *edge; /* "sync_edge" metadata alone; valid until the next row */
-    int is_edge_name;               /* "sync_name" metadata: `id` and args_name */
-    int64_t ts_ns, dur_ns;          /* exact from the decimal text; any two can be added */
-    int64_t id;                     /* flows */
-    /* of a peer copy the device and context that it ran in: Kineto's have no others */
+    const struct sl_row_edge *edge; /* "sync_edge" metadata only; valid until the next row */
+    int is_edge_name;               /* "sync_name" metadata, with `id` and args_name */
+    int64_t ts_ns, dur_ns;          /* exact, from the decimal text; the sum of any two fits */
+    int64_t id;                     /* id of a flow */
+    /* Kineto's peer copies state only the device and context in which the copy ran. */
     int64_t correlation, device, context, stream, bytes, external_id;
     int64_t wait_record;  /* wait_on_cuda_event_record_corr_id, wait_on_context_record_corr_id */
     int64_t wait_stream;  /* wait_on_stream, wait_on_context_stream */
     int64_t wait_event;   /* wait_on_cuda_event_id */
-    int64_t wait_context; /* wait_on_context: where it is not the wait's own */
+    int64_t wait_context; /* wait_on_context, if it differs from the wait's context */
     int64_t cbid, result;
     int64_t graph, graph_node;
-    int64_t stream_flags; /* of metadata: CUPTI's flag of a stream */
-    /* of calls that waited */
+    int64_t stream_flags; /* of metadata: the CUPTI flag of a stream */
+    /* calls that waited */
     int has_waited;
-    struct sl_text wait_in; /* the range around them */
-    struct sl_text wait_at; /* the line of the source */
+    struct sl_text wait_in; /* the range around the call */
+    struct sl_text wait_at; /* the source line */
     /* operators */
     int64_t record_function, sequence, forward_thread;
     struct sl_text dims, types, values; /* "Input Dims", "Input type", "Concrete Inputs": JSON */
-    /* collectives: names without quotes, the ranks as JSON */
+    /* collectives: names without quotes, ranks as JSON */
     struct sl_text collective, dtype, group, group_ranks;
     int64_t in_elements, group_size, group_start, group_stride, src_rank, dst_rank;
 };
 
 struct sl_json_error {
-    size_t at; /* byte within the text, as near as is known */
+    size_t at; /* byte within the text, approximate */
     char what[96];
 };
 
@@ -152,7 +152,7 @@ struct sl_json;
 int sl_json_create(struct sl_json **out);
 void sl_json_destroy(struct sl_json *j); /* NULL is fine */
 
-/* One event. 0; -EBADMSG: not valid JSON; -EFBIG: longer than SL_JSON_TEXT_MAX. */
+/* Parses one event. Returns 0; -EBADMSG: not valid JSON; -EFBIG: longer than SL_JSON_TEXT_MAX. */
 int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trace_row *out,
                 struct sl_json_error *error);
 
@@ -160,17 +160,17 @@ enum sl_json_type {
     SL_JSON_STRING, /* value without quotes, escapes as written */
     SL_JSON_NUMBER,
     SL_JSON_WORD,  /* true, false, null */
-    SL_JSON_ARRAY, /* its text as written, shown after its elements */
-    SL_JSON_OBJECT /* its text as written, shown after its members */
+    SL_JSON_ARRAY, /* text as written, reported after the elements */
+    SL_JSON_OBJECT /* text as written, reported after the members */
 };
 
-/* `path`: keys from the outermost, joined by '.'; array elements have their array's. */
+/* `path`: keys from the outermost, joined by '.'. An array element has the path of its array. */
 typedef void (*sl_json_visit_fn)(void *user, const char *path, enum sl_json_type type,
                                  struct sl_text value);
 
-/* Any value: checks it and shows every value in it, but not an array or object that is all of it.
- * `root` begins the paths; visit may be NULL. Returns as sl_json_row(); what came before an error
- * has been shown. */
+/* Checks any JSON value and reports every value inside it, but not an outermost array or object.
+ * `root` begins the paths; visit may be NULL. Returns as sl_json_row(); values before an error have
+ * been reported. */
 int sl_json_visit(struct sl_json *j, const char *root, const char *text, size_t size,
                   sl_json_visit_fn visit, void *user, struct sl_json_error *error);
 

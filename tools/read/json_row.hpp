@@ -1,8 +1,8 @@
 /*
- * json_row.hpp - the members of a trace's event that a row has a place for.
+ * json_row.hpp - reads the members of a trace's event into a row.
  *
- * Included by json_event.cpp alone. Threads: one owner per walk. Memory: texts of the row lie in
- * the event's own, or are constants.
+ * Included only by json_event.cpp. Threads: one owner per walk. Memory: texts of the row point into
+ * the event's text or are constants.
  */
 #ifndef SL_JSON_ROW_HPP
 #define SL_JSON_ROW_HPP
@@ -13,13 +13,14 @@
 namespace sl_json_walk
 {
 
-/* ns, 73 years: sums and differences of two times fit. */
+/* 73 years in ns; the sum or difference of two times fits */
 constexpr int64_t TIME_MAX = INT64_MAX / 4;
 
-/* Bytes of a word that decides what a row is, each as \u0000: the longest key has 33 letters. */
+/* Longest word that decides the kind of a row, in bytes. Each of the 33 letters of the longest key
+ * may be written as \u0000. */
 constexpr size_t WORD_MAX = 256;
 
-/* `name` becomes the category's own where that is known. */
+/* For a known category `name` becomes its constant. */
 inline sl_row_category category_of(string_view s, sl_text *name)
 {
     static const struct {
@@ -50,7 +51,7 @@ inline sl_row_category category_of(string_view s, sl_text *name)
     return SL_CAT_OTHER;
 }
 
-/* Tables of args, by length of the name. */
+/* Tables of args, sorted by the length of the name. */
 struct number_arg {
     string_view name;
     sl_row_has bit;
@@ -104,7 +105,7 @@ constexpr word_arg word_args[] = {
 
 constexpr size_t ARG_MAX = 33;
 
-/* Where the names of each length begin in a table. */
+/* Start of the names of each length in a table. */
 template <typename T, size_t N> struct by_length {
     uint8_t begin[ARG_MAX + 2] = {};
 
@@ -135,7 +136,7 @@ struct row_walk : visitor {
     sl_trace_row *row;
     sl_row_edge *edge;
 
-    /* What a word means: hardly a writer escapes its letters, but any may. */
+    /* Decodes a word. Few writers escape its letters, but all may. */
     string_view meant(string_view word, char (&room)[WORD_MAX]) const
     {
         sl_text text;
@@ -146,8 +147,8 @@ struct row_walk : visitor {
         return {text.data, text.size};
     }
 
-    /* A whole number, or one in quotes (Kineto writes some ids so). Gives whether it is a valid
-     * JSON number, which needs no further check. */
+    /* Reads a whole number, with or without quotes (Kineto quotes some ids). Returns whether it is
+     * a valid JSON number, which needs no further check. */
     bool integer(string_view token, sl_row_has bit, int64_t *out)
     {
         bool quoted;
@@ -163,8 +164,8 @@ struct row_walk : visitor {
         return !quoted;
     }
 
-    /* Microseconds as written -> ns. More than TIME_MAX is no time of a trace: it stays 0, and sums
-     * of two do not overflow. */
+    /* Reads microseconds as ns. Times beyond TIME_MAX are invalid and stay 0, so that the sum of
+     * two times does not overflow. */
     void time(string_view token, sl_row_has bit, int64_t *out)
     {
         int64_t ns;
@@ -178,7 +179,7 @@ struct row_walk : visitor {
         }
     }
 
-    /* The inside of a string; what is none is left. */
+    /* Sets `out` to the inside of a string; ignores other values. */
     void word(string_view token, sl_text *out)
     {
         token = trimmed(token);
@@ -186,7 +187,7 @@ struct row_walk : visitor {
             *out = {token.data() + 1, token.size() - 2};
     }
 
-    /* Rounded it would be another's. */
+    /* A rounded number could be the id of a different lane. */
     void lane(sl_json_type type, sl_text text, sl_row_lane *out)
     {
         int exact;
@@ -197,7 +198,7 @@ struct row_walk : visitor {
                          exact;
     }
 
-    /* An array whose text is asked for; others are checked alone. */
+    /* Keeps the text of an array that the row needs; other arrays are only checked. */
     bool list(string_view name, od::value v)
     {
         sl_text *out = name == "Input Dims"        ? &row->dims
@@ -272,7 +273,8 @@ struct row_walk : visitor {
         return row->phase == 'M' && string_view(row->name.data, row->name.size) == name;
     }
 
-    /* The args of an edge came before what says that they are: somebody sorted the members. */
+    /* True if the args of an edge came before the members that identify it: another program sorted
+     * the members. */
     bool is_told_late() const
     {
         return (row->has & SL_HAS_ARGS) && ((is_metadata("sync_edge") && !row->edge) ||

@@ -1,11 +1,11 @@
 /*
- * json_walk.hpp - a JSON text walked with simdjson, so that every value of it is checked.
+ * json_walk.hpp - walks a JSON text with simdjson and checks every value.
  *
- * simdjson's on-demand parser checks what it is asked for: UTF-8 and control characters at once for
- * the whole text, structure as it is walked. So every value is walked here; numbers are checked and
- * read by number.c (exact decimals), escapes by check_escapes().
+ * The on-demand parser of simdjson checks UTF-8 and control characters for the whole text at once,
+ * but the structure only as far as it is walked. So every value is walked here. number.c checks and
+ * reads numbers (exact decimals), and check_escapes() checks escapes.
  *
- * Included by json_event.cpp alone. Threads: one owner per walk. Memory: none.
+ * Included only by json_event.cpp. Threads: one owner per walk. Memory: none.
  */
 #ifndef SL_JSON_WALK_HPP
 #define SL_JSON_WALK_HPP
@@ -41,7 +41,7 @@ inline bool is_hex(char c)
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }
 
-/* Escapes of a string's inside (RFC 8259, section 7). */
+/* Checks the escapes inside a string (RFC 8259, section 7). */
 inline bool check_escapes(string_view s)
 {
     for (size_t i = 0; i < s.size(); i++) {
@@ -64,7 +64,7 @@ inline bool check_escapes(string_view s)
 
 /* One text being walked. */
 struct walk {
-    bool escapes; /* there is a backslash somewhere: strings need a look */
+    bool escapes; /* the text has a backslash: strings need a check */
     error_code error = simdjson::SUCCESS;
 
     bool fail(error_code e)
@@ -97,7 +97,7 @@ struct walk {
         return true;
     }
 
-    /* Calls `each`, which stops the walk with false, for the members in the order of the text. */
+    /* Calls `each` for the members in text order, until it returns false. */
     template <typename F> bool members(od::object &object, F each)
     {
         for (auto result : object) {
@@ -113,7 +113,7 @@ struct walk {
         return true;
     }
 
-    /* A scalar of any type; numbers are checked, their value is for the caller. */
+    /* Reads a scalar of any type. Numbers are checked; the caller reads their value. */
     bool scalar(string_view token, sl_json_type *type, sl_text *out)
     {
         token = trimmed(token);
@@ -138,7 +138,7 @@ struct walk {
     }
 };
 
-/* Shows every value with its path. */
+/* Reports every value with its path. */
 struct visitor : walk {
     od::document *whole;
     sl_json_visit_fn visit;
@@ -165,7 +165,7 @@ struct visitor : walk {
                                              : array(v, path_size, depth);
     }
 
-    /* Walks an object or array, and gives its text. */
+    /* Walks an object or array and returns its text. */
     bool text_of(od::value v, od::json_type type, size_t path_size, int depth, sl_text *out)
     {
         const char *from = nullptr, *to = nullptr;
@@ -173,7 +173,7 @@ struct visitor : walk {
         if (whole->current_location().get(from) || !inside(v, type, path_size, depth) ||
             whole->current_location().get(to))
             return fail(simdjson::TAPE_ERROR);
-        /* Space and a comma may lie between its end and what follows. */
+        /* White space and a comma may follow its end. */
         while (to > from && to[-1] != (*from == '[' ? ']' : '}'))
             to--;
         *out = {from, static_cast<size_t>(to - from)};

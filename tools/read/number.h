@@ -1,8 +1,8 @@
 /*
- * number.h - JSON numbers from their text, exactly.
+ * number.h - reads JSON numbers exactly from their text.
  *
- * A trace's times are decimal microseconds; a double of an epoch time in microseconds is off by up
- * to 125 ns. So numbers are read from their digits.
+ * Times in a trace are decimal microseconds. A double that holds microseconds since the epoch is
+ * off by up to 125 ns, so the digits are read instead.
  *
  * Threads: pure functions.
  */
@@ -19,9 +19,9 @@ extern "C" {
 /* 1 if text[0..size) is a JSON number (RFC 8259, section 6). */
 int sl_number_valid(const char *text, size_t size);
 
-/* value * 10^shift of the JSON number text[0..size), rounded half away from zero. *exact: nothing
- * was rounded away. 0; -EINVAL: not a JSON number; -ERANGE: does not fit
- * (*out is then the nearest limit). */
+/* Computes value * 10^shift of the JSON number text[0..size), rounded half away from zero. *exact:
+ * 1 if no rounding happened. Returns 0; -EINVAL: not a JSON number; -ERANGE: does not fit, and *out
+ * is the nearest limit. */
 int sl_number_scaled(const char *text, size_t size, int shift, int64_t *out, int *exact);
 
 #ifdef __cplusplus

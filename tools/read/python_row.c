@@ -1,5 +1,5 @@
 /*
- * python_row.c - rows of Python functions, as torch.profiler writes them with `with_stack`.
+ * python_row.c - recognises the Python function rows that torch.profiler writes with `with_stack`.
  *
  * Threads, memory: see python_row.h.
  */
@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* Beginnings. Of Python's own files those that call other code. */
+/* Prefixes of names outside user code. Of Python's standard library: the files that call other
+ * code. */
 static const char *const foreign[] = {
     "<",          "torch/",      "torchgen/",    "functorch/",      "triton/",
     "syncline/",  "nn.Module: ", "threading.py", "runpy.py",        "contextlib.py",

@@ -1,5 +1,5 @@
 /*
- * python_row.h - rows of Python functions, as torch.profiler writes them with `with_stack`.
+ * python_row.h - recognises the Python function rows that torch.profiler writes with `with_stack`.
  *
  * Threads: any; pure functions. Memory: the caller's.
  */
@@ -8,8 +8,9 @@
 
 #include "read/json_event.h"
 
-/* Whether a row's name, "FILE(LINE): FUNCTION", is that of code outside PyTorch and Python's own
- * library. Files that lie in a folder of sys.path have lost that part of their path. */
+/* Whether a row's name, "FILE(LINE): FUNCTION", belongs to code outside PyTorch and the Python
+ * standard library. torch.profiler removes the sys.path folder from the paths of files inside
+ * it. */
 int sl_python_row_is_users(struct sl_text name);
 
 #endif

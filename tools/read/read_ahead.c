@@ -1,9 +1,9 @@
 /*
  * read_ahead.c - a ring of decoded blocks between two threads.
  *
- * Threads: the helper fills blocks, the owner empties them; `lock` guards the counts, and a block
- * belongs to the helper while it is not counted as filled. A block is a millisecond of work, so a
- * mutex costs nothing here. Memory: the ring owns the blocks.
+ * Threads: the helper fills blocks, the owner empties them. `lock` guards the counts. The helper
+ * owns each block that is not counted as filled. A block takes about a millisecond, so the cost of
+ * a mutex is negligible. Memory: the ring owns the blocks.
  */
 #include "read/read_ahead.h"
 
@@ -15,7 +15,7 @@
 struct block {
     size_t size; /* 0: the end */
     size_t taken;
-    struct sl_input_status status; /* after this block */
+    struct sl_input_status status; /* input status after this block */
     char *data;
 };
 
@@ -25,10 +25,10 @@ struct sl_read_ahead {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned filled; /* blocks ever filled, by the helper */
-    unsigned freed;  /* blocks ever emptied, by the owner */
+    unsigned filled; /* total blocks filled, by the helper */
+    unsigned freed;  /* total blocks emptied, by the owner */
     int stop;
-    struct sl_input_status status; /* owner's */
+    struct sl_input_status status; /* used by the owner only */
 };
 
 /* Fills one block. Returns its size. */
@@ -83,7 +83,7 @@ int sl_read_ahead_start(struct sl_read_ahead **out, struct sl_input *input)
     }
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->changed, NULL);
-    sl_input_get_status(input, &a->status); /* from now on the input is the helper's */
+    sl_input_get_status(input, &a->status); /* from now on only the helper uses the input */
     rc = -pthread_create(&a->thread, NULL, run, a);
     if (rc)
         goto fail_thread;

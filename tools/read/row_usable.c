@@ -1,5 +1,5 @@
 /*
- * row_usable.c - ids and times that CUPTI could have given.
+ * row_usable.c - checks for ids and times that CUPTI can produce.
  *
  * Threads, memory: see row_usable.h.
  */

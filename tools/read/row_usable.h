@@ -1,7 +1,7 @@
 /*
- * row_usable.h - can edges and dependencies be made of a row?
+ * row_usable.h - decides whether a row can be used for edges and dependencies.
  *
- * What `edges` and `convert --to chakra` leave out, and what `check` says of it, is decided here.
+ * `edges` and `convert --to chakra` leave out the unusable rows, and `check` reports them.
  *
  * Pure function; any thread.
  */
@@ -10,9 +10,9 @@
 
 #include "read/json_event.h"
 
-/* Why the row of an operator, a range, a call, a GPU operation or a wait cannot be used, for a
- * person ("ts is below 0"); NULL: it can, or it is none of these. `own`: the file is syncline's,
- * whose correlation ids have 64 bits. */
+/* Why an operator, range, call, GPU operation or wait row is unusable, as a readable text ("ts is
+ * below 0"). NULL: the row is usable or of another kind. `own`: syncline wrote the file, so
+ * correlation ids have 64 bits. */
 const char *sl_row_unusable(const struct sl_trace_row *row, int own);
 
 #endif

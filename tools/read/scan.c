@@ -2,7 +2,8 @@
  * scan.c - bracket depth by 64-byte blocks.
  *
  * Each block becomes four bit masks (quotes, backslashes, opening, closing brackets); strings are
- * then the running parity of the quotes. About 5 GB/s with SSE2: small beside the parser.
+ * then the running parity of the quotes. About 5 GB/s with SSE2: a small cost compared with the
+ * parser.
  *
  * Threads, memory: see scan.h.
  */
@@ -35,7 +36,7 @@ static struct masks classify(const char *text)
 
     for (int i = 0; i < 4; i++) {
         v[i] = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * i));
-        lower[i] = _mm_or_si128(v[i], bit); /* '[' -> '{', ']' -> '}', and no other byte does */
+        lower[i] = _mm_or_si128(v[i], bit); /* '[' -> '{', ']' -> '}'; only these bytes */
     }
     m.quote = match(v, '"');
     m.backslash = match(v, '\\');
@@ -60,7 +61,7 @@ static struct masks classify(const char *text)
 }
 #endif
 
-/* Bytes that a backslash escapes. Backslashes are rare, so a loop over them will do. */
+/* Finds the bytes that a backslash escapes. Backslashes are rare, so a loop is fast enough. */
 static uint64_t escaped_bytes(struct sl_scan *s, uint64_t backslash)
 {
     uint64_t escaped = s->escaped;
@@ -91,7 +92,8 @@ static uint64_t running_parity(uint64_t x)
     return x ^ (x << 32);
 }
 
-/* One block of which the bits of `valid` count. Position past the end of the value, or 0. */
+/* Scans a block; only the bits of `valid` count. Returns the position after the value's end, or
+ * 0. */
 static size_t scan_block(struct sl_scan *s, const char *text, uint64_t valid, int is_string)
 {
     struct masks m = classify(text);
@@ -131,7 +133,7 @@ size_t sl_scan_end(struct sl_scan *s, const char *text, size_t size, int last)
         size_t end;
 
         if (left < 64 && !last)
-            return 0; /* wait for a whole block */
+            return 0; /* wait for a complete block */
         end = scan_block(s, text + s->done, left < 64 ? (1ull << left) - 1 : ~0ull, text[0] == '"');
         if (end)
             return s->done + end;

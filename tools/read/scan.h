@@ -1,8 +1,8 @@
 /*
- * scan.h - where does this JSON value end?
+ * scan.h - finds the end of a JSON value.
  *
- * Finds the bracket that closes a value, aware of strings and escapes, 64 bytes at a time. It
- * checks nothing else: what lies between the brackets is for the JSON parser.
+ * Finds the bracket that closes a value, aware of strings and escapes, 64 bytes at a time. The JSON
+ * parser checks the text between the brackets.
  *
  * Threads: plain data of one owner. Memory: none.
  */
@@ -19,12 +19,12 @@ struct sl_scan {
     uint64_t depth;
     uint64_t in_string; /* all ones inside a string, else 0 */
     uint64_t escaped;   /* 1 if the next byte is escaped */
-    size_t done;        /* bytes of the value looked at */
+    size_t done;        /* bytes of the value scanned so far */
 };
 
-/* Looks at text[s->done .. size) of a value that begins with '{', '[' or '"'. Returns the value's
- * size once its end is found, else 0; then call again with more text (the same text, longer).
- * `last`: no more will come. */
+/* Scans text[s->done .. size) of a value that begins with '{', '[' or '"'. Returns the size of the
+ * value, or 0 if its end is not in the text. Then call again with the same text and more after it.
+ * `last`: no more text will come. */
 size_t sl_scan_end(struct sl_scan *s, const char *text, size_t size, int last);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * split.c - the outline of a trace: a state machine over a sliding buffer.
+ * split.c - finds the outline of a trace, by a state machine over a sliding buffer.
  *
  * Threads: one owner. Memory: the splitter owns its buffer; spans point into it.
  */
@@ -22,7 +22,7 @@ enum state {
     AT_EVENT,       /* { after a comma */
     AFTER_EVENT,    /* , or ] */
     AFTER_TRACE,    /* white space */
-    AT_END          /* over, as `last` says */
+    AT_END          /* ended; `last` is the final span */
 };
 
 struct sl_split {
@@ -32,8 +32,8 @@ struct sl_split {
     enum state state;
     char *buffer;
     size_t capacity;
-    size_t head; /* end of the last span: what is before it may go */
-    size_t pos;  /* next byte to look at */
+    size_t head; /* end of the last span; earlier bytes may be dropped */
+    size_t pos;  /* next byte to examine */
     size_t fill;
     uint64_t base; /* offset of buffer[0] in the whole text */
     int exhausted; /* the reader gave 0 */
@@ -72,11 +72,11 @@ void sl_split_destroy(struct sl_split *s)
     free(s);
 }
 
-/* Ends the splitting; what is left of an unfinished span is its text. */
+/* Ends the splitting. The rest of an incomplete span is the final span's text. */
 static void finish(struct sl_split *s, enum sl_span_kind kind, const char *why)
 {
     if (s->state == AT_END)
-        return; /* the first reason counts */
+        return; /* keep the first reason */
     s->state = AT_END;
     s->last = (struct sl_span){.kind = kind,
                                .text = s->buffer + s->head,
@@ -91,8 +91,8 @@ static void finish(struct sl_split *s, enum sl_span_kind kind, const char *why)
     }
 }
 
-/* Brings more text behind `fill`; moves the buffer's content to its front. 1 if there is more, 0 at
- * the end of the text or when the span is too long (then finish() was called). */
+/* Appends text at `fill`, after moving the buffer's content to its front. Returns 1, or 0 at the
+ * end of the text or if the span is too long (then finish() was called). */
 static int refill(struct sl_split *s)
 {
     size_t n;
@@ -122,12 +122,12 @@ static int refill(struct sl_split *s)
     n = s->read(s->user, s->buffer + s->fill, s->capacity - s->fill);
     s->fill += n;
     s->exhausted = n == 0;
-    /* The parser looks past the end: make that the same bytes on every run. */
+    /* The parser reads past the end: make those bytes the same in every run. */
     memset(s->buffer + s->fill, 0, SL_SCAN_PADDING);
     return n > 0;
 }
 
-/* Next byte that is not white space, without taking it; -1 at the end. */
+/* Returns the next byte that is not white space without consuming it; -1 at the end. */
 static int peek(struct sl_split *s)
 {
     for (;;) {
@@ -142,8 +142,8 @@ static int peek(struct sl_split *s)
     }
 }
 
-/* Size of the value that begins at `pos`, or 0 if the text ends before it does. A number or word
- * ends before the next delimiter. */
+/* Returns the size of the value at `pos`, or 0 if the text ends first. A number or word ends before
+ * the next delimiter. */
 static size_t value_size(struct sl_split *s)
 {
     struct sl_scan scan = {0, 0, 0, 0};
@@ -169,7 +169,7 @@ static size_t value_size(struct sl_split *s)
     }
 }
 
-/* Hands out the `size` bytes at `pos`. */
+/* Returns the `size` bytes at `pos` as a span. */
 static void emit(struct sl_split *s, struct sl_span *out, enum sl_span_kind kind, size_t size,
                  enum state next)
 {
@@ -183,7 +183,7 @@ static void emit(struct sl_split *s, struct sl_span *out, enum sl_span_kind kind
     s->state = next;
 }
 
-/* A field, its key at `pos`. 1 if a span came out. */
+/* Reads a field whose key is at `pos`. Returns 1 with a span. */
 static int field(struct sl_split *s, struct sl_span *out)
 {
     size_t key, key_size, size;
@@ -194,7 +194,7 @@ static int field(struct sl_split *s, struct sl_span *out)
         finish(s, SL_SPAN_CUT, NULL);
         return 0;
     }
-    key = s->pos + 1 - s->head; /* relative: the buffer may move */
+    key = s->pos + 1 - s->head; /* an offset, because the buffer may move */
     key_size = size - 2;
     s->pos += size;
     if (peek(s) < 0) {
@@ -244,7 +244,7 @@ static int event(struct sl_split *s, struct sl_span *out)
     return 1;
 }
 
-/* One step of the outline, `c` being the next byte. 1 if a span came out. */
+/* Takes one step of the outline; `c` is the next byte. Returns 1 with a span. */
 static int step(struct sl_split *s, struct sl_span *out, int c)
 {
     switch (s->state) {

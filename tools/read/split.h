@@ -1,13 +1,13 @@
 /*
- * split.h - the parts of a trace's text: top-level fields and events, one after the other.
+ * split.h - splits a trace's text into its top-level fields and events.
  *
  * A trace is one JSON object whose "traceEvents" is an array that may be far larger than memory.
  * The splitter reads it in pieces and hands out each top-level field and each event as a span of
- * text. It knows only the outline (strings, brackets, commas): that a span is JSON is for the
- * parser to say.
+ * text. The splitter knows only the outline (strings, brackets, commas). The parser checks that
+ * each span is valid JSON.
  *
- * Threads: one owner. Memory: one buffer of 1 MiB, which grows to the longest span,
- * SL_SPLIT_SPAN_MAX at most.
+ * Threads: one owner. Memory: one buffer of 1 MiB, which grows to the longest span, at most
+ * SL_SPLIT_SPAN_MAX.
  */
 #ifndef SL_SPLIT_H
 #define SL_SPLIT_H
@@ -17,7 +17,7 @@
 
 #define SL_SPLIT_SPAN_MAX (16u << 20)
 
-/* Gives the next text; 0 at the end. */
+/* Reads the next bytes of text. Returns 0 at the end. */
 typedef size_t (*sl_split_read_fn)(void *user, void *data, size_t size);
 
 enum sl_span_kind {
@@ -27,18 +27,18 @@ enum sl_span_kind {
     SL_SPAN_EVENT,        /* one element */
     SL_SPAN_EVENTS_CLOSE, /* ] */
     SL_SPAN_CLOSE,        /* the } of the trace */
-    SL_SPAN_END,          /* the text ended, whole; nothing but white space followed the } */
-    SL_SPAN_CUT,          /* the text ended too early: `text` is the part of a span that is left */
-    SL_SPAN_BAD           /* not a trace's outline here: `why`; nothing follows */
+    SL_SPAN_END,          /* the text ended after the } and perhaps white space */
+    SL_SPAN_CUT,          /* the text ended too early; `text` holds the incomplete span */
+    SL_SPAN_BAD           /* not the outline of a trace: see `why`; no span follows */
 };
 
 struct sl_span {
     enum sl_span_kind kind;
-    const char *text; /* valid until the next call; 64 bytes behind it can be read */
+    const char *text; /* valid until the next call; 64 bytes after it are readable */
     size_t size;
-    uint64_t offset; /* of `text` in the whole */
-    /* Bytes just before `text` since the end of the last span: comma, white space, key. Spans with
-     * their leads are the whole text, byte for byte. */
+    uint64_t offset; /* byte of `text` within the trace's text */
+    /* Bytes between the previous span and `text`: comma, white space, key. The spans and their
+     * leads together are the whole text, byte for byte. */
     size_t lead;
     const char *key; /* SL_SPAN_FIELD: raw, without quotes */
     size_t key_size;
@@ -49,11 +49,13 @@ struct sl_split;
 
 /* 0 or -ENOMEM. */
 int sl_split_create(struct sl_split **out, sl_split_read_fn read, void *user);
-/* Before the first span: the array is called so; else "traceEvents". Borrowed. */
+/* Names the array of events; the default is "traceEvents". Call before the first span. `name` is
+ * borrowed. */
 void sl_split_array(struct sl_split *s, const char *name);
 void sl_split_destroy(struct sl_split *s); /* NULL is fine */
 
-/* The next span. After SL_SPAN_END, SL_SPAN_CUT or SL_SPAN_BAD the same again. */
+/* Reads the next span. After SL_SPAN_END, SL_SPAN_CUT or SL_SPAN_BAD it returns the same span
+ * again. */
 void sl_split_next(struct sl_split *s, struct sl_span *out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * stream_home.c - in which context a file's streams are, and on which device its contexts.
+ * stream_home.c - finds the context of a stream and the device of a context.
  *
  * Threads, memory: see stream_home.h.
  */
@@ -11,7 +11,7 @@
 #include "sync/stream_state.h"
 
 #define HOME_BYTES    (8u << 20)
-#define HOME_STREAMS  100000u /* the maps stay at most half full within those bytes */
+#define HOME_STREAMS  100000u /* with these limits the maps stay at most half full */
 #define HOME_CONTEXTS 10000u
 #define SEVERAL       UINT64_MAX
 
@@ -28,13 +28,13 @@ void sl_stream_home_free(struct sl_stream_home *h)
     sl_map_free(&h->device);
 }
 
-/* 0 is none, of ids as of devices. */
+/* A key of 0 means none, for ids and for devices. */
 static uint64_t key_of(uint32_t id)
 {
     return (uint64_t)id + 1;
 }
 
-/* `unknown` is a value that contradicts none. */
+/* `unknown` is a value that agrees with any other. */
 static void note(struct sl_map *m, size_t most, uint32_t id, uint64_t value, uint64_t unknown)
 {
     uint64_t *place = m->used < most ? sl_map_put(m, key_of(id)) : sl_map_find(m, key_of(id));

@@ -1,12 +1,12 @@
 /*
- * stream_home.h - in which context a file's streams are, and on which device its contexts.
+ * stream_home.h - finds the context of a stream and the device of a context.
  *
- * Files of torch.profiler's name the stream that an event was recorded on, but not its context:
- * that is known where no other context has a stream of that number. And the device of a wait is 0
- * there until Kineto has seen a kernel of the wait's context: GPU operations tell the true one.
+ * torch.profiler names the stream of an event record, but not its context. The context is known
+ * only if no other context has a stream of that number. Kineto writes device 0 for a wait until it
+ * has seen a kernel in the wait's context; the rows of GPU operations have the true device.
  *
- * Threads: one owner. Memory: at most 8 MiB; of streams past 100000 nothing is known, and of
- * contexts past 10000 not their device.
+ * Threads: one owner. Memory: at most 8 MiB. Streams beyond 100000 are unknown; so are the devices
+ * of contexts beyond 10000.
  */
 #ifndef SL_STREAM_HOME_H
 #define SL_STREAM_HOME_H
@@ -16,29 +16,30 @@
 struct sl_stream_home {
     struct sl_store store;
     struct sl_map of;     /* stream -> its context */
-    struct sl_map device; /* context -> its operations' */
-    uint64_t first, last; /* contexts that were seen */
-    uint32_t last_stream; /* in the last */
+    struct sl_map device; /* context -> device of its operations */
+    uint64_t first, last; /* first and latest context seen */
+    uint32_t last_stream; /* in the context `last` */
     uint64_t last_place;  /* device and context of the last operation */
-    int several;          /* contexts */
+    int several;          /* more than one context was seen */
 };
 
 void sl_stream_home_init(struct sl_stream_home *h);
 void sl_stream_home_free(struct sl_stream_home *h);
 
-/* A row of the file names them together. `stream` may be SL_STREAM_NONE. */
+/* Adds a context and stream that one row names together. `stream` may be SL_STREAM_NONE. */
 void sl_stream_home_see(struct sl_stream_home *h, uint32_t context, uint32_t stream);
-/* The same of a GPU operation, which ran on that device. It may be SL_DEVICE_NONE: then the
- * context's is what other operations say, or that. */
+/* The same for a GPU operation that ran on `device`. If `device` is SL_DEVICE_NONE, the context's
+ * device comes from other operations, or stays SL_DEVICE_NONE. */
 void sl_stream_home_see_operation(struct sl_stream_home *h, uint16_t device, uint32_t context,
                                   uint32_t stream);
 
-/* 0, or -ENOENT: it may be in more than one context. */
+/* Returns 0, or -ENOENT: the stream may be in more than one context. */
 int sl_stream_home_find(const struct sl_stream_home *h, uint32_t stream, uint32_t *context);
-/* 0, or -ENOENT: no operation tells, or several contradict each other (of several processes). */
+/* Returns 0, or -ENOENT: no operation names a device, or operations of several processes
+ * disagree. */
 int sl_stream_home_find_device(const struct sl_stream_home *h, uint32_t context, uint16_t *device);
-/* The contexts in which operations ran, one after the other; `*at` is 0 at first. 1, or 0: there
- * are no more. Those of which several devices are told are left out. */
+/* Iterates over the contexts in which operations ran; `*at` starts at 0. Skips contexts with more
+ * than one device. Returns 1, or 0 at the end. */
 int sl_stream_home_next(const struct sl_stream_home *h, size_t *at, uint32_t *context,
                         uint16_t *device);
 

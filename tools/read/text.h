@@ -1,5 +1,5 @@
 /*
- * text.h - a piece of text that lies in a longer one.
+ * text.h - a piece of a longer text, borrowed.
  *
  * Pure inline functions; any thread.
  */
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Valid as long as the text that it lies in. */
+/* Valid as long as the text that contains it. */
 struct sl_text {
     const char *data; /* NULL: absent */
     size_t size;

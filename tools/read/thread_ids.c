@@ -1,11 +1,11 @@
 /*
- * thread_ids.c - a file's thread ids as the 32 bits that events have room for.
+ * thread_ids.c - maps a file's thread ids to the 32 bits that an event holds.
  *
  * Threads, memory: see thread_ids.h.
  */
 #include "read/thread_ids.h"
 
-#define STORE_BYTES (8u << 20) /* the map is at most half full, and doubled when it is */
+#define STORE_BYTES (8u << 20) /* the map is at most half full, and doubles then */
 #define FIRST       (1u << 31)
 
 void sl_thread_ids_init(struct sl_thread_ids *t)
@@ -21,7 +21,7 @@ void sl_thread_ids_free(struct sl_thread_ids *t)
     t->id = NULL;
 }
 
-/* Never 0: 1 needs no number. */
+/* Never 0, because id 1 needs no new number. */
 static uint64_t key_of(int64_t id)
 {
     return (uint64_t)id ^ 1;

@@ -1,9 +1,9 @@
 /*
- * thread_ids.h - a file's thread ids as the 32 bits that events have room for.
+ * thread_ids.h - maps a file's thread ids to the 32 bits that an event holds.
  *
- * The system's are below 2^22 and stay what they are, as do all of 1 to 2^31 - 1. Others may take
- * pthread_self(), of 47 bits, and torch.profiler's of threads that PyTorch does not know may be
- * below 0: these get numbers of their own from 2^31 on.
+ * Ids from 1 to 2^31 - 1 stay unchanged; ids of the operating system are below 2^22. Other ids get
+ * new numbers from 2^31 on. Some writers use pthread_self(), which has 47 bits, and torch.profiler
+ * uses negative ids for threads that PyTorch does not know.
  *
  * Threads: one owner. Memory: at most 8 MiB.
  */
@@ -14,22 +14,23 @@
 
 #include "sync/store.h"
 
-#define SL_THREAD_IDS_MOST 100000u /* that get a number of their own */
+#define SL_THREAD_IDS_MOST 100000u /* ids that can get a new number */
 
 struct sl_thread_ids {
     struct sl_store store;
-    struct sl_map of; /* what an id's key is -> its number */
-    int64_t *id;      /* by number, from 2^31 on; NULL: none yet */
+    struct sl_map of; /* key of an id -> its number */
+    int64_t *id;      /* index: number - 2^31; NULL: none yet */
     uint32_t count;
 };
 
 void sl_thread_ids_init(struct sl_thread_ids *t);
 void sl_thread_ids_free(struct sl_thread_ids *t);
 
-/* Never 0, which is no thread; but for ids without a number when there is room for no more. */
+/* Returns the number of an id. Returns 0, which is no thread, only for ids that need a new number
+ * when the table is full. */
 uint32_t sl_thread_ids_put(struct sl_thread_ids *t, int64_t id);
 
-/* As the file has it, of a number that was given. */
+/* Returns the file's id for a number that sl_thread_ids_put() returned. */
 int64_t sl_thread_ids_get(const struct sl_thread_ids *t, uint32_t thread);
 
 #endif

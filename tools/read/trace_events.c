@@ -1,8 +1,8 @@
 /*
- * trace_events.c - events sorted twice.
+ * trace_events.c - sorts events twice.
  *
  * The first order is by thread and time: calls and the ranges around them, so that each call learns
- * its place. The second is by correlation id, which GPU operations and waits join.
+ * its place. The second order is by correlation id, and includes GPU operations and waits.
  *
  * Threads, memory: see trace_events.h.
  */
@@ -21,7 +21,7 @@
 #define SHAPES_BYTES (1u << 20)
 #define INPUTS_BYTES (32u << 20)
 #define DEPTH        256u
-#define ROUNDED_NS   2000u /* old files have whole microseconds */
+#define ROUNDED_NS   2000u /* times in old files are whole microseconds */
 
 struct range {
     uint64_t end_ns;
@@ -35,8 +35,8 @@ static int compare(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* Thread, time, the outer before the inner. Ranges have their number in the file for a correlation
- * id: of two with the same times the first is the outer one. */
+/* By thread and time, outer before inner. The correlation id of a range is its number in the file.
+ * Of two ranges with the same times the first is the outer one. */
 static int order_by_time(const void *x, const void *y)
 {
     const struct sl_event *a = x, *b = y;
@@ -70,7 +70,7 @@ static int class_of(const struct sl_event *ev)
     }
 }
 
-/* Correlation id, then call, record, wait, operations, edges; of calls the outer first. */
+/* By correlation id; then call, record, wait, operations, edges. Outer calls come first. */
 static int order_by_correlation(const void *x, const void *y)
 {
     const struct sl_event *a = x, *b = y;
@@ -82,7 +82,7 @@ static int order_by_correlation(const void *x, const void *y)
         c = compare(a->start_ns, b->start_ns);
     if (c == 0)
         c = compare(b->end_ns, a->end_ns);
-    if (c == 0 && a->kind == SL_EV_CUDA_EVENT) /* a wait may lack the event's id */
+    if (c == 0 && a->kind == SL_EV_CUDA_EVENT) /* a wait may lack the event id */
         c = compare(b->u.sync.event_id, a->u.sync.event_id);
     return c ? c : memcmp(a, b, sizeof(*a));
 }
@@ -103,7 +103,7 @@ static int order_of_steps(const void *x, const void *y)
                    ((const struct sl_trace_step *)y)->start_ns);
 }
 
-/* A step may have several rows: of an operator and of a range, or of several threads. */
+/* A step may have several rows: an operator and a range, or rows of several threads. */
 static void sort_steps(struct sl_trace_events *t)
 {
     size_t i, kept = 0;
@@ -126,7 +126,7 @@ static void sort_steps(struct sl_trace_events *t)
 
 /* ---- the first order: places ---- */
 
-/* The last step that began before `ns`, if it had not ended. */
+/* Finds the last step that began before `ns`, if it had not ended by `ns`. */
 uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns)
 {
     size_t low = 0, high;
@@ -150,7 +150,7 @@ size_t sl_trace_events_steps(const struct sl_trace_events *t)
     return t->steps;
 }
 
-/* What it does not say itself it has from what is around it. */
+/* A range without its own values inherits those of the range around it. */
 static struct range inside(const struct range *around, const struct sl_event *ev)
 {
     struct range r = {ev->end_ns, ev->name, ev->shape, 0};
@@ -161,7 +161,7 @@ static struct range inside(const struct range *around, const struct sl_event *ev
     } else if (around) {
         r.line = around->line;
     }
-    /* What a collective's operator calls belongs to it. */
+    /* Calls inside a collective's operator belong to the collective. */
     if (!r.collective && around)
         r.collective = around->collective;
     return r;
@@ -200,7 +200,7 @@ int sl_trace_events_end(struct sl_trace_events *t)
         if (rc == 0)
             continue;
     }
-    /* Its memory is the engine's now. */
+    /* Free its memory now, because the edge engine needs memory. */
     sl_event_sort_destroy(t->by_time);
     t->by_time = NULL;
     if (rc == 0 && t->by_start)
@@ -210,7 +210,8 @@ int sl_trace_events_end(struct sl_trace_events *t)
 
 /* ---- the second order ---- */
 
-/* Calls inside a call with the same id, records that several waits name, rows written twice. */
+/* True for a call inside a call with the same id, a record named by several waits, or a row written
+ * twice. */
 static int is_repeated(const struct sl_event *last, const struct sl_event *ev)
 {
     if (ev->correlation == 0 || ev->correlation != last->correlation ||
@@ -228,7 +229,8 @@ static int is_repeated(const struct sl_event *last, const struct sl_event *ev)
     }
 }
 
-/* A call that has the id of another and was not made inside it is another process's. */
+/* A call that repeats an id, but was not made inside the earlier call, comes from another
+ * process. */
 static int is_strange(const struct sl_event *last, const struct sl_event *ev)
 {
     return class_of(ev) == 0 &&
@@ -250,22 +252,22 @@ static void give_call(struct sl_trace_events *t, struct sl_event *ev)
     ev->stream = 0;
 }
 
-/* An operation's row may lack it. */
+/* The row of an operation may lack the device. */
 static void place_operation(const struct sl_trace_events *t, struct sl_event *ev)
 {
     if (ev->device == SL_DEVICE_NONE)
         (void)sl_stream_home_find_device(&t->home, ev->context, &ev->device);
 }
 
-/* What files of torch.profiler's do not say of waits, or say wrong: on which device they are. */
+/* Files of torch.profiler lack the device of a wait, or have a wrong one. */
 static void place_wait(const struct sl_trace_events *t, struct sl_event *ev)
 {
     if (!t->own)
         (void)sl_stream_home_find_device(&t->home, ev->context, &ev->device);
 }
 
-/* Nor do the waits that name a record say in which context it was made. Without a stream it is one
- * that may have been anywhere. */
+/* The waits that name a record do not state its context. A record without a stream may be on any
+ * stream. */
 static void place_record(const struct sl_trace_events *t, struct sl_event *ev)
 {
     if (!t->own && sl_stream_home_find(&t->home, ev->stream, &ev->context) != 0)
@@ -283,7 +285,7 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
             return rc;
         if (!is_repeated(&t->last, out))
             break;
-        /* A record is made once for each wait that names it. */
+        /* Each wait that names a record adds the record again. */
         t->counts.twice += out->kind != SL_EV_CUDA_EVENT;
         t->counts.strange += (uint64_t)is_strange(&t->last, out);
     } while (1);

@@ -1,5 +1,6 @@
 /*
- * trace_events_row.c - rows of a trace -> events, into the first order or the second.
+ * trace_events_row.c - turns the rows of a trace into events and adds them to the first or second
+ * order.
  *
  * Threads, memory: see trace_events.h.
  */
@@ -18,7 +19,7 @@
 #include "write/chakra/et_inputs.h"
 #include "write/copy_name.h"
 
-/* Times of a trace may be relative and begin at 0, which no event may: 0 is "no time". */
+/* Times in a trace may be relative and begin at 0, but 0 means "no time" in an event. */
 #define TIME_ORIGIN_NS SL_TRACE_EVENTS_ORIGIN_NS
 
 static uint32_t intern(struct sl_trace_events *t, struct sl_text name)
@@ -33,14 +34,14 @@ static uint32_t intern(struct sl_trace_events *t, struct sl_text name)
     return id;
 }
 
-/* Values that are no id of CUDA's are the row's fault: `fallback`. */
+/* A value outside CUDA's id range is an error of the file; returns `fallback`. */
 static uint32_t id32(uint32_t has, uint32_t bit, int64_t value, uint32_t fallback)
 {
     return (has & bit) && value >= 0 && value <= UINT32_MAX ? (uint32_t)value : fallback;
 }
 
-/* CUPTI's ids have 32 bits and wrap: those of one file lie within 2^31 of each other. The first
- * gets 2^32 added, so that there is room below. */
+/* CUPTI ids have 32 bits and wrap. Ids of one file lie within 2^31 of each other. The first id gets
+ * 2^32 added, so that lower ids are possible. */
 static uint64_t widen(struct sl_trace_events *t, int64_t correlation)
 {
     uint64_t id = (uint64_t)correlation;
@@ -64,7 +65,7 @@ static void set_times(struct sl_trace_events *t, const struct sl_trace_row *row,
     ev->end_ns = (uint64_t)end + TIME_ORIGIN_NS;
 }
 
-/* 0, or -EINVAL: the row is of no use. */
+/* Returns 0, or -EINVAL: the row is unusable. */
 static int begin_range(struct sl_trace_events *t, const struct sl_trace_row *row,
                        struct sl_event *ev)
 {
@@ -75,7 +76,7 @@ static int begin_range(struct sl_trace_events *t, const struct sl_trace_row *row
     return 0;
 }
 
-/* What calls, operations and waits have in common; the row is usable. */
+/* Sets the members common to calls, operations and waits. The row is usable. */
 static void begin_event(struct sl_trace_events *t, const struct sl_trace_row *row, int kind,
                         struct sl_event *ev)
 {
@@ -91,7 +92,8 @@ static struct sl_et_inputs_list list_of(struct sl_text text)
     return (struct sl_et_inputs_list){text.data, text.size};
 }
 
-/* An operator's inputs, as the field of Chakra's Node: most operators have those of another. */
+/* Stores an operator's inputs as fields of a Chakra Node; most operators share theirs with
+ * others. */
 static uint32_t put_inputs(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     char node[SL_ET_INPUTS_MOST];
@@ -103,13 +105,13 @@ static uint32_t put_inputs(struct sl_trace_events *t, const struct sl_trace_row 
     return id;
 }
 
-/* So we say it of record functions; a range of NVTX's has members of the program's own. */
+/* Syncline sets "async" on record functions. In an NVTX range the program may use that name. */
 static int is_async(const struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     return t->own && row->has & SL_HAS_ASYNC && row->has & SL_HAS_RECORD_FUNCTION;
 }
 
-/* The row of a range, which stands in the order of time already. */
+/* Keeps the row of a range, whose event is already in order of time. */
 static int keep_row(struct sl_trace_events *t, const struct sl_trace_row *row,
                     const struct sl_event *range)
 {
@@ -140,7 +142,7 @@ static void note_step(struct sl_trace_events *t, const struct sl_trace_row *row,
     t->step[t->steps++] = (struct sl_trace_step){range->start_ns, range->end_ns, range->name};
 }
 
-/* Its own `thread`; -ENOSPC: past those that are kept. */
+/* Sets the event's thread. -ENOSPC: beyond the limit of threads. */
 static int set_thread(struct sl_trace_events *t, const struct sl_trace_row *row,
                       struct sl_event *ev)
 {
@@ -179,9 +181,9 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     return rc ? rc : sl_event_sort_put(t->by_time, &ev);
 }
 
-#define NAMED (1ull << 63) /* no process has such a number */
+#define NAMED (1ull << 63) /* not a valid process number */
 
-/* Who merges the files of several ranks may name their processes by texts: "[TP00] 4711". */
+/* A tool that merges files of several ranks may name their processes by text: "[TP00] 4711". */
 static void note_process(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     uint64_t process;
@@ -213,8 +215,8 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
     return sl_event_sort_put(t->by_time, &ev);
 }
 
-/* "Memcpy DtoH (Device -> Pageable)": CUPTI's numbers for these words. */
-/* The number of a word; 0: none. Behind the last stands the first again. */
+/* "Memcpy DtoH (Device -> Pageable)": CUPTI numbers for these words. */
+/* Returns the number of a word; 0: none. The word list repeats after its end. */
 static uint32_t number_of(const char *(*word)(uint32_t), const char *text, const char *end)
 {
     const struct sl_text wanted = {text, (size_t)(end - text)};
@@ -255,7 +257,7 @@ static void memset_kind(struct sl_text name, struct sl_shape *shape)
             number_of(sl_copy_name_memory, name.data + at, name.data + name.size - 1);
 }
 
-/* SL_EV_NONE: it is no GPU operation's. */
+/* SL_EV_NONE: not a GPU operation. */
 static enum sl_event_kind operation_kind(const struct sl_trace_row *row)
 {
     switch (row->category) {
@@ -270,7 +272,8 @@ static enum sl_event_kind operation_kind(const struct sl_trace_row *row)
     }
 }
 
-/* GPUs are the processes of their rows: a number that no GPU has is somebody else's. */
+/* The pid of a GPU row is the device number. A pid above all device numbers means another
+ * writer. */
 static uint16_t device_of(const struct sl_trace_row *row)
 {
     if (row->has & SL_HAS_DEVICE)
@@ -280,7 +283,7 @@ static uint16_t device_of(const struct sl_trace_row *row)
                : SL_DEVICE_NONE;
 }
 
-/* All but its shape. */
+/* Sets all members except the shape. */
 static void begin_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
                             struct sl_event *ev)
 {
@@ -330,8 +333,8 @@ static enum sl_sync_type sync_type(struct sl_text name)
     return sl_text_begins(name, "Context Sync") ? SL_SYNC_CONTEXT : SL_SYNC_UNKNOWN;
 }
 
-/* The record that a wait names. Where the file does not say its context it gets one when all rows
- * are in: see place_record(). */
+/* Adds the record that a wait names. If the file does not state its context, place_record() sets it
+ * after the last row. */
 static int put_record(struct sl_trace_events *t, const struct sl_trace_row *row,
                       const struct sl_event *wait)
 {

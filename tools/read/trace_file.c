@@ -1,5 +1,5 @@
 /*
- * trace_file.c - a trace, item by item.
+ * trace_file.c - reads a trace item by item.
  *
  * Threads: one owner; the helper thread belongs to read_ahead.c. Memory: see trace_file.h.
  */
@@ -86,12 +86,12 @@ void sl_trace_close(struct sl_trace *t)
     free(t);
 }
 
-/* Key and value of a field are JSON: as for events. */
+/* Checks that key and value of a field are valid JSON, as for events. */
 static int check_field(struct sl_trace *t, const struct sl_span *span, struct sl_json_error *error)
 {
     int rc = sl_json_visit(t->json, "", span->key - 1, span->key_size + 2, NULL, NULL, error);
 
-    error->at = 0; /* of a bad key, the value's place is near enough */
+    error->at = 0; /* for a bad key the place of the value is precise enough */
     return rc ? rc : sl_json_visit(t->json, "", span->text, span->size, NULL, NULL, error);
 }
 

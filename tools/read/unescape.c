@@ -1,5 +1,5 @@
 /*
- * unescape.c - RFC 8259, section 7, backwards.
+ * unescape.c - decodes the escapes of RFC 8259, section 7.
  *
  * Threads, memory: see unescape.h.
  */
@@ -19,7 +19,7 @@ static uint32_t hex(const char *p)
     return v;
 }
 
-/* The \u at `p`, and its other half if there is one. Returns the bytes they take. */
+/* Decodes the \u escape at `p` and its second half, if any. Returns their size in bytes. */
 static size_t read_unicode(const char *p, size_t left, uint32_t *out)
 {
     *out = hex(p + 2);

@@ -1,5 +1,5 @@
 /*
- * unescape.h - the text that a JSON string means.
+ * unescape.h - decodes the escapes of a JSON string.
  *
  * Pure function; any thread.
  */
@@ -12,12 +12,12 @@
 extern "C" {
 #endif
 
-/* `text` is the inside of a valid JSON string; `to` has room for `size` bytes. Returns how many it
- * became: never more. A surrogate without its other half becomes '?'. */
+/* `text` is the inside of a valid JSON string; `to` has room for `size` bytes. Returns the decoded
+ * size, at most `size`. A lone surrogate becomes '?'. */
 size_t sl_unescape(char *to, const char *text, size_t size);
 
-/* What `text`, the inside of a valid JSON string or absent, means: in `room` if it has escapes. As
- * it stands if it has none, or is longer than the room. */
+/* Decodes `text`, the inside of a valid JSON string or absent, into `room`. A text without escapes,
+ * or longer than the room, is returned unchanged. */
 struct sl_text sl_unescaped(struct sl_text text, char *room, size_t room_size);
 
 #ifdef __cplusplus

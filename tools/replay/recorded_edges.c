@@ -1,6 +1,5 @@
 /*
- * recorded_edges.c - edges that the job found itself, joined with the operations and calls that
- * they join.
+ * recorded_edges.c - joins edges that the job recorded with their operations and calls.
  *
  * Threads, memory: see recorded_edges.h.
  */
@@ -17,19 +16,19 @@ enum {
     PROBES = 4
 };
 
-/* Bits of an edge's event, above its kind and basis. */
+/* Flags of an edge's event, above its kind and basis. */
 enum {
     BASIS_SHIFT = 8,
     RELEASED = 1 << 16,
     AT_START = 1 << 17,
-    SOURCE_LAST = 1 << 18 /* the source's correlation id is the higher one */
+    SOURCE_LAST = 1 << 18 /* the source has the higher correlation id */
 };
 
-/* Made of what a row of the file says: all that is needed to find it, and its times. */
+/* Taken from a row of the file: the ids to find it by, and its times. */
 struct row {
     uint64_t correlation, graph_node, start_ns, end_ns;
     uint32_t context, stream, name, shape;
-    uint32_t thread; /* a call's */
+    uint32_t thread; /* of a call */
     uint32_t cbid;
     uint16_t device;
     uint8_t kind;
@@ -37,8 +36,8 @@ struct row {
 
 struct sl_recorded_edges {
     struct row row[ROWS];
-    /* The last operation of each stream, which a wait for all of them may be for however long ago
-     * it was. By device and stream: an edge tells no context. */
+    /* The last operation of each stream: a wait for all streams may be for an old operation. Keyed
+     * by device and stream, because an edge does not state a context. */
     struct row last[STREAMS];
 };
 
@@ -58,7 +57,7 @@ void sl_recorded_edges_destroy(struct sl_recorded_edges *f)
         sl_pages_unmap(f, sizeof(*f));
 }
 
-/* ---- through the sort ---- */
+/* ---- events for the sort ---- */
 
 struct sl_event sl_recorded_edges_event(const struct sl_edge *edge)
 {
@@ -119,7 +118,7 @@ static int is_call(uint8_t kind)
     return kind == SL_EV_RUNTIME || kind == SL_EV_DRIVER;
 }
 
-/* The oldest of where it may stand, or the stream's own. */
+/* Finds the stream's entry, or the oldest entry that it may replace. */
 static struct row *last_of(struct sl_recorded_edges *f, const struct row *op)
 {
     size_t at = stream_place(op->device, op->stream);
@@ -185,7 +184,7 @@ static const struct row *find_row(const struct sl_recorded_edges *f, uint64_t co
     return NULL;
 }
 
-/* Of a stream that has run nothing since. */
+/* Finds an operation that is still the last of its stream. */
 static const struct row *find_last(const struct sl_recorded_edges *f, const struct sl_edge_op *op)
 {
     size_t at = stream_place(op->device, op->stream);
@@ -243,7 +242,7 @@ struct sl_edge sl_recorded_edges_edge(const struct sl_recorded_edges *f, const s
     join_operation(f, &edge.source);
     join_destination(f, &edge);
     went_on_ns = edge.at_start ? edge.dst_start_ns : edge.dst_end_ns;
-    /* What was not waited for had ended at an unknown time before. */
+    /* A source without a wait had ended at an unknown earlier time. */
     if (!edge.source.end_ns && edge.wait_ns && went_on_ns > edge.wake_ns)
         edge.source.end_ns = went_on_ns - edge.wake_ns;
     return edge;

@@ -1,8 +1,8 @@
 /*
- * replay.c - rows of a trace -> events in the order of enqueue -> the engine of edges.
+ * replay.c - passes the rows of a trace, as events in order of enqueue, to the edge engine.
  *
- * In that order time goes by with the calls: when a call begins, every row that ended before is
- * in, since what comes later was enqueued later.
+ * In this order, all rows that ended before a call begins come before that call, because later work
+ * was enqueued later.
  *
  * Threads, memory: see replay.h.
  */
@@ -16,7 +16,7 @@
 #include "base/stats.h"
 #include "print/progress.h"
 
-/* Calls between two rounds of the engine. */
+/* Calls between two runs of the engine. */
 #define ENGINE_CALLS 512
 #define ENGINE_BYTES (48u << 20)
 
@@ -27,7 +27,7 @@ static int keep_rows(struct sl_replay *f)
     return rc ? rc : sl_trace_events_keep_rows(f->events, f->collectives);
 }
 
-/* What rows go into. */
+/* Creates the structures that take the rows. */
 static int begin_rows(struct sl_replay *f)
 {
     int rc = sl_trace_events_create(&f->events);
@@ -99,7 +99,7 @@ static int has_joined(const struct sl_replay *f)
     return f->joined && f->header.has_edges;
 }
 
-/* 0 or -errno of the temporary files. */
+/* Returns 0 or -errno of the temporary files. */
 static int join_found(struct sl_replay *f, const struct sl_trace_row *row)
 {
     struct sl_edge edge;
@@ -142,7 +142,7 @@ static void take_found(struct sl_replay *f, const struct sl_trace_row *row)
     struct sl_event ev;
 
     if (f->order == SL_REPLAY_NAMES_KNOWN) {
-        /* Of calls the last ones are kept (sl_trace_events_call()), and all steps are known. */
+        /* Only recent calls are kept (sl_trace_events_call()), but all steps are known. */
         if (row->category != SL_CAT_USER_ANNOTATION)
             sl_trace_events_note(f->events, row);
         if (row->edge)
@@ -158,7 +158,7 @@ static void take_found(struct sl_replay *f, const struct sl_trace_row *row)
         give_found(f, row);
 }
 
-/* What the job left out. */
+/* Reads the counts of edges that the job left out. */
 static void read_lost(struct sl_replay *f)
 {
     char name[64];
@@ -208,7 +208,7 @@ static int take_item(struct sl_replay *f, struct sl_trace *t, struct sl_trace_it
     }
 }
 
-/* All rows into the sorter. 0 or -errno of the temporary files. */
+/* Adds all rows to the sort. Returns 0 or -errno of the temporary files. */
 static int read_all(struct sl_replay *f, struct sl_trace *t, const char *path)
 {
     struct sl_progress progress;
@@ -250,13 +250,13 @@ static int read_once(struct sl_replay *f, const char *path, char *why, size_t wh
     strange = sl_trace_not_one(t, &f->last, &f->input);
     if (strange)
         snprintf(why, why_size, "%s is not a Kineto trace: %s", path, strange);
-    sl_trace_close(t); /* its memory is the engine's now */
+    sl_trace_close(t); /* the edge engine needs its memory */
     if (strange)
         return -EBADMSG;
     return rc ? sort_failed(path, rc, why, why_size) : 0;
 }
 
-/* By now all is known that stands outside of the events. */
+/* Reads the file a second time, with everything outside the events known. */
 static int read_again(struct sl_replay *f, const char *path, char *why, size_t why_size)
 {
     if (!f->can_read_again) {
@@ -275,7 +275,7 @@ static int read_again(struct sl_replay *f, const char *path, char *why, size_t w
     return read_once(f, path, why, why_size);
 }
 
-/* By now all names are known. */
+/* Reads the edges a second time, with all names known. */
 static int read_edges(struct sl_replay *f, const char *path, char *why, size_t why_size)
 {
     f->order = SL_REPLAY_NAMES_KNOWN;
@@ -288,7 +288,7 @@ int sl_replay_read(struct sl_replay *f, const char *path, char *why, size_t why_
 {
     int rc = read_once(f, path, why, why_size);
 
-    /* Another program wrote it anew, its members or rows in another order. */
+    /* Another program rewrote the file with its members or rows in another order. */
     if (rc == 0 && f->header.own_file && !f->knew_whose)
         rc = read_again(f, path, why, why_size);
     if (rc == 0 && f->order == SL_REPLAY_NAMES_SOUGHT)
@@ -304,12 +304,12 @@ int sl_replay_read(struct sl_replay *f, const char *path, char *why, size_t why_
 struct run {
     struct sl_replay *feed;
     const struct sl_replay_sinks *sinks;
-    struct sl_edges *engine; /* NULL: edges are the job's own */
+    struct sl_edges *engine; /* NULL: the edges are recorded */
     struct sl_progress progress;
     uint64_t calls, events;
 };
 
-/* Rows that began before this event. 0 or the sorter's error. */
+/* Passes on the rows that began by `until_ns`. Returns 0 or the sorter's error. */
 static int give_rows(struct run *r, uint64_t until_ns)
 {
     struct sl_event row;
@@ -321,7 +321,7 @@ static int give_rows(struct run *r, uint64_t until_ns)
     return rc;
 }
 
-/* Rows are in up to this call; edges perhaps not so far. */
+/* The rows are complete up to this call; the edges may not be. */
 static uint64_t decided_before(const struct run *r, uint64_t start_ns)
 {
     uint64_t decided_ns = r->engine ? sl_edges_decided_ns(r->engine) : start_ns;
@@ -329,8 +329,7 @@ static uint64_t decided_before(const struct run *r, uint64_t start_ns)
     return (decided_ns < start_ns ? decided_ns : start_ns) - 1;
 }
 
-/* Where edges are the job's own: one that is still to come has an end that was enqueued later, and
- * ends later. */
+/* For recorded edges: a later edge has an end that was enqueued later and that ends later. */
 static void give_joined(struct run *r, const struct sl_event *ev)
 {
     struct sl_edge edge;
@@ -348,7 +347,7 @@ static int give(struct run *r, const struct sl_event *ev)
     int is_call = ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER;
     int rc = is_call ? give_rows(r, ev->start_ns) : 0;
 
-    /* A call comes first of all with its id: those before it are complete. */
+    /* A call is the first event with its id, so all earlier ids are complete. */
     if (is_call && ++r->calls % ENGINE_CALLS == 0) {
         if (r->engine)
             sl_edges_delivered(r->engine, ev->start_ns);
@@ -367,8 +366,8 @@ static int give(struct run *r, const struct sl_event *ev)
     return rc;
 }
 
-/* How many there are tells whether a wait without a row may have been for another one: wherever in
- * the file the other begins. */
+/* Passes the contexts to the engine. Their number decides whether a wait without a row may have
+ * been for another context, wherever that context begins in the file. */
 static void give_contexts(struct run *r)
 {
     struct sl_event context;
@@ -396,8 +395,8 @@ static int run_all(struct run *r)
     return 0;
 }
 
-/* A file of ours that says so holds everything since its process used a GPU: nothing was recorded
- * outside its window, and no wait was for work from before it. */
+/* A syncline file that states so holds everything since its process first used a GPU. Nothing was
+ * recorded outside its window, and no wait was for earlier work. */
 static int has_everything(const struct sl_header *h)
 {
     int told = 0;

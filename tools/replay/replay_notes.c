@@ -1,5 +1,5 @@
 /*
- * replay_notes.c - what of a file was not looked at, in words.
+ * replay_notes.c - reports the parts of a file that were left out.
  *
  * Threads, memory: see replay.h.
  */

@@ -1,17 +1,18 @@
 /*
- * fork.h - mutexes that no other thread holds when the process forks, so that the child may take
- * them, and finds whole what they guard.
+ * fork.h - keeps mutexes free of other threads while the process forks. The child can then lock
+ * them and finds the guarded data consistent.
  */
 #ifndef SIM_FORK_H
 #define SIM_FORK_H
 
 #include <pthread.h>
 
-/* For good; any thread. Not a recursive mutex: the child is another owner. Nobody calls the client
- * (but for its clock), or this, while holding one: the client's own may be held at a fork, too. */
+/* Registers a mutex permanently; any thread. Not for recursive mutexes, because the child is a
+ * different owner. While a thread holds such a mutex it must not call the client (except its clock)
+ * or this function, because the client's mutexes may be held at a fork too. */
 void sim_fork_hold(pthread_mutex_t *mutex);
 
-/* A file's own mutex. */
+/* A mutex private to a file. */
 #define SIM_MUTEX(name)                                                                            \
     static pthread_mutex_t name = PTHREAD_MUTEX_INITIALIZER;                                       \
     __attribute__((constructor)) static void hold_##name(void)                                     \

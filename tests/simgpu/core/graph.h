@@ -1,6 +1,6 @@
 /*
- * graph.h - inside of graphs, for graph.c (building them), exec.c (running them) and capture.c.
- * Everything is under sim_lock().
+ * graph.h - internals of graphs, for graph.c (building), exec.c (running) and capture.c. sim_lock()
+ * guards everything.
  */
 #ifndef SIM_GRAPH_H
 #define SIM_GRAPH_H
@@ -9,18 +9,18 @@
 
 struct sim_node {
     uint32_t magic;
-    uint64_t id;                     /* CUPTI's graph node id */
-    const struct sim_node *original; /* it was copied from; NULL: it was not */
+    uint64_t id;                     /* graph node id of CUPTI */
+    const struct sim_node *original; /* source of a copied node; NULL: not a copy */
     struct sim_graph *graph;
     struct sim_node *next;             /* in order of creation */
     struct sim_node *copy, *exit_copy; /* while copying; a child graph has two ends */
     struct sim_work work;
     struct sim_nodes before, after;
     bool disabled;
-    /* of an exec's node */
-    struct sim_set result; /* while a launch is enqueued: what stands for it */
-    int order;             /* predecessors left, then the number of its branch */
-    bool passed_on;        /* its lane has a later node */
+    /* of a node in an exec */
+    struct sim_set result; /* operations of the node, while a launch is enqueued */
+    int order;             /* pending predecessors, then the number of its branch */
+    bool passed_on;        /* a later node uses its lane */
 };
 
 struct sim_graph {
@@ -31,8 +31,8 @@ struct sim_graph {
     uint32_t made; /* nodes, removed ones included */
 };
 
-/* graph_tell.c: a node that was made, by hand or as a copy; a dependency made or taken away; and,
- * without the lock, all that was told so far on this thread. */
+/* graph_tell.c: report a new node (added or copied), and an added or removed dependency.
+ * sim_graph_tell_kept() sends this thread's reports; call it without the lock. */
 void sim_graph_tell_node(const struct sim_node *node);
 void sim_graph_tell_link(const struct sim_node *from, const struct sim_node *to, bool added);
 
@@ -40,7 +40,7 @@ bool sim_nodes_add(struct sim_nodes *list, struct sim_node *node);
 bool sim_nodes_merge(struct sim_nodes *list, const struct sim_nodes *from);
 void sim_nodes_clear(struct sim_nodes *list);
 
-/* Is `node` one of `sinks`, or before one? */
+/* Whether `node` is one of `sinks`, or precedes one. */
 bool sim_node_reaches(struct sim_node *node, const struct sim_nodes *sinks);
 int sim_graph_add_locked(struct sim_graph *graph, const struct sim_work *work,
                          struct sim_node **behind, size_t count, struct sim_node **out);

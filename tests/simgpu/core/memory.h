@@ -1,8 +1,8 @@
 /*
- * memory.h - allocations of every kind (memory.c), pools of them (pool.c), and what moves and fills
- * them (copy.c).
+ * memory.h - allocations of every kind (memory.c), memory pools (pool.c), and copies and fills
+ * (copy.c).
  *
- * Locks, results: see sim.h. What is found of an allocation is a copy, good without a lock.
+ * Locks, results: see sim.h. Lookups return copies, which are valid without a lock.
  */
 #ifndef SIM_MEMORY_H
 #define SIM_MEMORY_H
@@ -27,9 +27,9 @@ struct sim_allocation {
     bool mapped, registered;
     uint32_t flags;
     uint64_t id;
-    struct sim_pool *pool; /* that it is counted in, or NULL */
-    uint64_t physical;     /* mapped here (virtual.c): the handle, or 0 */
-    uint32_t access;       /* then: CUmemAccess_flags, 2 bits a device */
+    struct sim_pool *pool; /* pool that counts the allocation, or NULL */
+    uint64_t physical;     /* mapped memory (virtual.c): its handle; else 0 */
+    uint32_t access;       /* of mapped memory: CUmemAccess_flags, 2 bits per device */
 };
 
 int sim_memory_alloc(struct sim_context *context, enum sim_memory kind, size_t bytes,
@@ -37,7 +37,7 @@ int sim_memory_alloc(struct sim_context *context, enum sim_memory kind, size_t b
 int sim_memory_free(void *pointer, enum sim_memory kind); /* immediately */
 int sim_memory_register(struct sim_context *context, void *pointer, size_t bytes, uint32_t flags);
 int sim_memory_unregister(void *pointer);
-/* A variable of a program image: it is there as long as the program, on device 0. */
+/* Declares a variable of a program image: it exists until the program ends, on device 0. */
 int sim_memory_declare(void *pointer, size_t bytes, enum sim_memory kind);
 /* For virtual.c and physical.c: counts memory of a device; makes an allocation of a mapping. */
 int sim_memory_take(uint32_t device, size_t bytes);
@@ -52,12 +52,13 @@ size_t sim_memory_room(const void *pointer);
 enum sim_memory sim_memory_kind(const void *pointer, uint32_t *device);
 /* cudaFree and its like: waits for the context's work, then frees. */
 int sim_memory_free_waiting(void *pointer, enum sim_memory kind);
-/* From the device's current pool, if none is given. */
+/* Allocates from the device's current pool if `pool` is NULL. */
 int sim_memory_alloc_async(struct sim_stream *stream, struct sim_pool *pool, size_t bytes,
                            void **out);
 int sim_memory_free_async(struct sim_stream *stream, void *pointer);
 
-/* Handles are pointers: CUmemoryPool and cudaMemPool_t. Attributes are CUmemPool_attribute's. */
+/* Handles are pointers: CUmemoryPool and cudaMemPool_t. Attributes are CUmemPool_attribute
+ * values. */
 bool sim_pool_valid(const struct sim_pool *pool);
 int sim_pool_create(uint32_t device, struct sim_pool **out);
 int sim_pool_destroy(struct sim_pool *pool);
@@ -92,6 +93,6 @@ int sim_set_describe(void *dst, size_t pitch, uint32_t value, uint32_t size, siz
 int sim_set_run(struct sim_stream *stream, void *dst, size_t pitch, uint32_t value, uint32_t size,
                 size_t width, size_t height, bool async);
 bool sim_work_moves(const struct sim_work *work);
-void sim_work_move(const struct sim_work *work); /* really moves the bytes */
+void sim_work_move(const struct sim_work *work); /* copies or fills the bytes */
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * probe.h - what the simulated GPU tells its CUPTI stand-in, and what it asks of it.
+ * probe.h - the interface between the simulated GPU and its CUPTI stand-in.
  *
- * The core (libsimgpu.so: devices, streams, time, truth) knows nothing of CUPTI's records. The
- * CUPTI stand-in knows nothing of streams. Between them stands this table: libcupti registers one
- * when it is loaded; without libcupti in the process the core's pointer is NULL and nothing is
- * told. Correlation ids are the core's (one counter per process, from SIMGPU_CORRELATION_START), so
- * that truth and records use the same.
+ * The core (libsimgpu.so: devices, streams, time, truth) does not know CUPTI records. The CUPTI
+ * stand-in does not know streams. This table connects them: libcupti registers a probe when it is
+ * loaded. Without libcupti the core's pointer is NULL and nothing is reported. The core assigns
+ * correlation ids (one counter per process, from SIMGPU_CORRELATION_START), so that truth and
+ * records use the same ids.
  *
  * Threads: api_enter/api_exit/op_* come from the application thread that makes the call; op_done
- * from the core's own thread or whichever thread notices. No lock of the core is held across any
- * of them.
+ * comes from the core's service thread or from the thread that notices the end. The core holds no
+ * lock during these calls.
  */
 #ifndef SIM_PROBE_H
 #define SIM_PROBE_H
@@ -30,28 +30,29 @@ enum sim_op_kind {
     SIM_OP_MARKER
 };
 
-/* One GPU operation. Reference-counted by the core: sim_op_ref/sim_op_unref. Facts are fixed at
- * enqueue; times are set before `done` (release) becomes 1. CLOCK_REALTIME ns. */
+/* One GPU operation. The core counts references: sim_op_ref(), sim_op_unref(). The facts are fixed
+ * at enqueue; the times are set before `done` (release) becomes 1. Times are CLOCK_REALTIME in
+ * ns. */
 struct sim_op {
     _Atomic int refs;
     _Atomic int done;
     enum sim_op_kind kind;
     uint64_t id; /* unique in the process, in order of enqueue */
     uint64_t start_ns, end_ns;
-    uint32_t correlation; /* CUPTI's 32 bits */
+    uint32_t correlation; /* low 32 bits, as in CUPTI */
     uint64_t correlation_wide;
-    uint32_t device, context, stream; /* CUPTI's ids: legacy default 7, ... */
+    uint32_t device, context, stream; /* CUPTI ids: legacy default 7, ... */
     uint32_t graph;                   /* 0 = none */
     uint64_t graph_node;
     uint32_t thread; /* enqueuing system thread id */
     int32_t priority;
-    /* kernel; `name` is mangled, lives until the process ends */
+    /* kernel; `name` is mangled and lives until the process ends */
     const char *name;
     uint32_t grid[3], block[3], cluster[3];
     uint32_t registers, static_shared, dynamic_shared, local_per_thread;
     uint64_t queued_ns, submitted_ns;
     uint32_t channel, channel_type;
-    /* copy / set: CUPTI's enum values */
+    /* copy or memset: CUPTI enum values */
     uint32_t copy_kind, src_memory, dst_memory, flags; /* flags bit 0: asynchronous */
     uint64_t bytes;
     uint32_t value; /* memset */
@@ -62,7 +63,7 @@ struct sim_op {
 struct sim_sync {
     uint32_t type; /* CUpti_ActivitySynchronizationType */
     uint32_t correlation;
-    uint32_t context, stream; /* UINT32_MAX where CUPTI says invalid */
+    uint32_t context, stream; /* UINT32_MAX: invalid in CUPTI */
     uint32_t event_id;
     uint64_t event_sync_id;
     uint32_t result; /* return value of the call: 600 = not ready */
@@ -72,7 +73,7 @@ struct sim_sync {
 struct sim_event_record {
     uint32_t correlation, context, stream, event_id;
     uint64_t event_sync_id;
-    uint64_t device_ns; /* time the GPU reached it; 0 if unknown yet */
+    uint64_t device_ns; /* time at which the GPU reached the event record; 0: unknown yet */
 };
 
 enum sim_object_kind {
@@ -81,7 +82,7 @@ enum sim_object_kind {
     SIM_OBJ_STREAM
 };
 
-struct sim_object { /* a device, context or stream came (or went) */
+struct sim_object { /* a device, context or stream was created or destroyed */
     enum sim_object_kind kind;
     int created;
     uint32_t device, context, stream;
@@ -102,25 +103,25 @@ struct sim_graph_fact {
     enum sim_graph_what what;
     const void *graph, *original_graph;
     const void *node, *original;
-    const void *dependent; /* comes behind `node` */
+    const void *dependent; /* depends on `node` */
     int type;              /* the node's, CUgraphNodeType */
 };
 
-/* Replay: whose records this thread's are from now on. Thread 0: its own again. */
+/* Replay: process and thread for this thread's records from now on. Thread 0: the thread itself
+ * again. */
 struct sim_guise {
     uint32_t process, thread;
 };
 
-/* Replay: a record as it was recorded, in the layout of this CUPTI's version. */
+/* Replay: a recorded record, in the layout of this CUPTI version. */
 struct sim_raw_record {
     const uint8_t *bytes;
     uint32_t kind, size;
-    uint32_t correlation; /* 0: not known */
+    uint32_t correlation; /* 0: unknown */
     bool has_text; /* the 8 bytes at text_offset are the address of `text`, which may be NULL */
     uint32_t text_offset;
     const char *text;
-    /* What a time of the record's that is not 0 is in CLOCK_REALTIME, where it may be of another
-     * clock. */
+    /* Converts a nonzero time of the record to CLOCK_REALTIME; the record may use another clock. */
     uint64_t (*real_time)(void *user, uint64_t stamp);
     void *user;
 };
@@ -129,7 +130,7 @@ struct sim_probe {
     void (*api_enter)(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t now_ns);
     void (*api_exit)(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t start_ns,
                      uint64_t end_ns, int result);
-    void (*op_enqueued)(struct sim_op *op); /* the record takes its place in a buffer now */
+    void (*op_enqueued)(struct sim_op *op); /* the record gets its place in a buffer now */
     void (*op_done)(struct sim_op *op);
     void (*synchronized)(const struct sim_sync *sync);
     void (*event_recorded)(const struct sim_event_record *ev);
@@ -137,13 +138,13 @@ struct sim_probe {
     void (*graph)(const struct sim_graph_fact *fact);
     void (*overhead)(uint32_t kind, uint64_t start_ns,
                      uint64_t end_ns); /* CUpti_ActivityOverheadKind */
-    void (*at_exit)(void);             /* the process ends: last chance of the CUPTI thread */
+    void (*at_exit)(void);             /* process exit: last chance of the CUPTI thread */
 
-    /* For a process that plays a recording (sim_replay_begin()). */
+    /* For a process that replays a recording (sim_replay_begin()). */
     void (*guise)(const struct sim_guise *guise);
     void (*raw)(const struct sim_raw_record *raw);
-    void (*hand_over)(uint64_t dropped); /* a recorded buffer ends; so many records were lost */
-    uint64_t (*flushes)(void);           /* how often the client has flushed */
+    void (*hand_over)(uint64_t dropped); /* a recorded buffer ends; `dropped` records were lost */
+    uint64_t (*flushes)(void);           /* number of flushes by the client */
 };
 
 /* Exported by libsimgpu.so for the stand-ins. */
@@ -151,46 +152,48 @@ void sim_probe_set(const struct sim_probe *probe);
 void sim_op_ref(struct sim_op *op);
 void sim_op_unref(struct sim_op *op);
 
-/* CLOCK_REALTIME ns; modelled durations are divided by the scale, stamps are not. */
+/* CLOCK_REALTIME in ns. Modelled durations are divided by the scale, time stamps are not. */
 uint64_t sim_now_ns(void);
 
-/* Notices what has ended by now: sets `done` and calls op_done for it. The service thread does so
- * every millisecond; waiting calls, queries and a flush of buffers should not have to wait for it.
- */
+/* Completes the operations that have ended by now: sets `done` and calls op_done. The service
+ * thread calls this every millisecond. Waiting calls, queries and buffer flushes call it so that
+ * they need not wait for the service thread. */
 void sim_progress(void);
 
-/* Current wide correlation counter, and the id of the call in progress on this thread (0: none). */
+/* Current 64-bit correlation counter, and the id of the call in progress on this thread (0:
+ * none). */
 uint64_t sim_correlation_now(void);
 uint32_t sim_correlation_of_thread(void);
 
-/* What of the simulator's own doing must not count as a fault of syncline: one line of JSON each
- * into the file of SIMGPU_LOG ({"what":"dropped","kind":"kernel","correlation":5} ...). */
+/* Logs the simulator's own actions that must not count as faults of syncline. Each is one line of
+ * JSON in the file SIMGPU_LOG ({"what":"dropped","kind":"kernel","correlation":5} ...). */
 void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Options from SIMGPU_* (set by tests/simgpu/run), by name without the prefix; NULL if not given.
- */
+/* Returns a SIMGPU_* option (set by tests/simgpu/run) by its name without the prefix; NULL: not
+ * set. */
 const char *sim_option(const char *name);
 
-/* A decision from the seed: a function of (seed, point, key) only. In [0, 1). The key says what it
- * is about (a call or a record, by its correlation id), so that a run can be repeated. */
+/* Returns a random number in [0, 1) that depends only on (seed, point, key). The key is the
+ * correlation id of the call or record concerned, so that a run can be repeated. */
 double sim_random(const char *point, uint64_t key);
 
-/* Fault injection, asked at the entry of every stand-in function: 0 or the error code to return.
- * SIMGPU_FAIL="cuptiActivityEnable:3:CODE,..." (n-th call of F fails with CODE; n = 0: every). */
+/* Fault injection, called at the entry of every stand-in function. Returns 0 or the error code to
+ * return. SIMGPU_FAIL="cuptiActivityEnable:3:CODE,..." (the n-th call of F fails with CODE; n = 0:
+ * every call). */
 int sim_fail(const char *function);
 
 /*
- * Replay. A process that plays a recording begins before cuInit; from then on CUPTI is told nothing
- * of its own calls and operations. `devices` (borrowed) are what CUDA says there is; none: the
- * usual.
+ * Replay. A process that replays a recording calls sim_replay_begin() before cuInit. From then on
+ * CUPTI gets no reports of the process's own calls and operations. `devices` (borrowed) are the
+ * devices that CUDA reports; none: the usual devices.
  */
 struct sim_device_info;
 void sim_replay_begin(const struct sim_device_info *devices, uint32_t count);
 bool sim_replaying(void);
 const struct sim_device_info *sim_replay_devices(uint32_t *count);
-/* The client's CUPTI, to be told of what was recorded; NULL if none is loaded. */
+/* The CUPTI of the client, which receives the recorded reports; NULL: none is loaded. */
 const struct sim_probe *sim_replay_probe(void);
-/* An operation to be filled; the caller holds its one reference. NULL: no memory. */
+/* Returns an empty operation; the caller holds its only reference. NULL: out of memory. */
 struct sim_op *sim_replay_op(void);
 
 /* Device facts for DEVICE records and cudaGetDeviceProperties. */
@@ -207,8 +210,8 @@ struct sim_device_info {
 uint32_t sim_device_count(void);
 const struct sim_device_info *sim_device_info(uint32_t device);
 
-/* CUDA's handles to CUPTI's ids. 0, or -1 if the handle is none of ours. A NULL context is the
- * calling thread's current one; stream takes CUDA's special values (NULL, 1, 2). */
+/* Map CUDA handles to CUPTI ids. Return 0, or -1 for an unknown handle. A NULL context means the
+ * calling thread's current context; `stream` accepts the special CUDA values (NULL, 1, 2). */
 int sim_context_id(const void *context, uint32_t *id, uint32_t *device);
 int sim_stream_id(const void *context, const void *stream, int per_thread, uint32_t *id);
 int sim_graph_id(const void *graph_or_exec, uint32_t *id);

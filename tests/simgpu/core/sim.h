@@ -1,16 +1,17 @@
 /*
- * sim.h - the objects of the simulated GPU, and what the driver's and the runtime's stand-ins call.
+ * sim.h - the objects of the simulated GPU, and the functions that the driver and runtime stand-ins
+ * call.
  *
  * CUDA's handles are pointers to these objects: CUcontext is sim_context, CUstream and cudaStream_t
- * are sim_stream, CUfunction, CUkernel and cudaKernel_t are sim_kernel, and so on. Objects that a
- * program can destroy keep their memory and lose their magic number, so that a stale handle is an
- * error and never a crash.
+ * are sim_stream, CUfunction, CUkernel and cudaKernel_t are sim_kernel, and so on. A destroyed
+ * object keeps its memory but loses its magic number, so that a stale handle causes an error
+ * instead of a crash.
  *
- * Locks: sim_lock() guards everything that has to do with order (streams, events, contexts, ops,
- * graphs). It is never held while a probe, a host callback or a copy of data runs. truth, log and
- * memory have their own leaf locks.
+ * Locks: sim_lock() guards everything that concerns order: streams, events, contexts, operations,
+ * graphs. The lock is never held while a probe, a host callback or a data copy runs. Truth, log and
+ * memory have separate leaf locks.
  *
- * Results are CUDA's numbers, which the driver and the runtime share (SIM_E_*); 0 is success.
+ * Results are CUDA error numbers (SIM_E_*), the same for driver and runtime; 0 is success.
  */
 #ifndef SIM_H
 #define SIM_H
@@ -26,7 +27,7 @@ enum sim_error {
     SIM_E_VALUE = 1,
     SIM_E_MEMORY = 2,
     SIM_E_NOT_INITIALIZED = 3,
-    SIM_E_CONFIGURATION = 9, /* the runtime's alone; the driver says SIM_E_VALUE */
+    SIM_E_CONFIGURATION = 9, /* runtime only; the driver returns SIM_E_VALUE */
     SIM_E_NO_DEVICE = 100,
     SIM_E_DEVICE = 101,
     SIM_E_IMAGE = 200,
@@ -52,15 +53,16 @@ enum sim_error {
 };
 
 enum {
-    SIM_NONE = 0xffffffffu, /* CUPTI's invalid context, stream, event */
+    SIM_NONE = 0xffffffffu, /* an invalid context, stream or event in CUPTI */
     SIM_LEGACY_STREAM = 7,
     SIM_STREAM_NONBLOCKING = 1, /* CU_STREAM_NON_BLOCKING */
     SIM_EVENT_NO_TIMING = 2     /* CU_EVENT_DISABLE_TIMING */
 };
 
-/* ---- ops and sets of them (op.c) ---- */
+/* ---- operations and sets of operations (op.c) ---- */
 
-/* Why one operation, or a call, comes behind another. The truth file spells them (sim_via_name). */
+/* Why one operation, or a call, follows another; sim_via_name() gives the names in the truth
+ * file. */
 enum sim_via {
     SIM_VIA_STREAM = 0, /* order within the stream */
     SIM_VIA_STREAM_WAIT,
@@ -71,12 +73,12 @@ enum sim_via {
 struct sim_link {
     struct op *op;
     enum sim_via via;
-    uint64_t call; /* wide correlation of the stream-wait call, else 0 */
+    uint64_t call; /* 64-bit correlation id of the stream-wait call; else 0 */
 };
 
 struct sim_set {
     int n, cap;
-    struct sim_link *link; /* `few` while it is enough */
+    struct sim_link *link; /* points to `few` while that is large enough */
     struct sim_link few[2];
 };
 
@@ -89,24 +91,25 @@ struct sim_node;
 struct sim_exec;
 struct sim_capture;
 
-/* A kernel whose end is not the device's alone to decide: one that waits for other processes, as
- * collectives do. Lives as long as any work that names it. */
+/* A kernel whose end depends on more than the device: it waits for other processes, as collectives
+ * do. It must live as long as any work that names it. */
 struct sim_remote {
-    /* At each enqueue, in order of enqueue: a state for this launch. Lock held: calls nothing. */
+    /* Called at each enqueue, in order; returns the state of this launch. The lock is held, so
+     * `begin` must not call the simulator. */
     void *(*begin)(struct sim_remote *remote);
-    /* From the service thread, once the kernel has started (`start_ns`), again and again until it
-     * says true: then `end_ns` is set and the state is gone. Never blocks. */
+    /* The service thread calls `poll` repeatedly once the kernel has started (`start_ns`), until it
+     * returns true. Then `end_ns` is set and the state is freed. Never blocks. */
     bool (*poll)(void *state, uint64_t start_ns, uint64_t *end_ns);
     bool kept; /* set when it becomes part of a graph, which may launch it again at any time */
 };
 
-/* What an operation does; also the payload of a graph node. Plain data: copy it freely. */
+/* The work of an operation, or of a graph node. Plain data that can be copied. */
 enum sim_work_kind {
     SIM_WORK_KERNEL,
     SIM_WORK_COPY,
     SIM_WORK_SET,
     SIM_WORK_HOST,
-    SIM_WORK_FREE, /* stream-ordered free: takes no time, makes no record */
+    SIM_WORK_FREE, /* stream-ordered free: no duration, no record */
     SIM_WORK_EMPTY,
     SIM_WORK_EVENT_RECORD,
     SIM_WORK_EVENT_WAIT,
@@ -115,14 +118,14 @@ enum sim_work_kind {
 
 struct sim_work {
     enum sim_work_kind kind;
-    uint64_t duration_ns; /* modelled, before the scale */
+    uint64_t duration_ns; /* modelled, not yet scaled */
     union {
         struct {
             struct sim_kernel *kernel;
             uint32_t grid[3], block[3], cluster[3], dynamic_shared;
-            uint64_t cost_ns;          /* modelled by whoever launches; 0: from grid and block */
+            uint64_t cost_ns; /* modelled by the launcher; 0: derived from grid and block */
             struct sim_remote *remote; /* or NULL */
-            void *count;               /* becomes 0 when it runs (count.c), or NULL */
+            void *count;               /* set to 0 when the kernel runs (count.c); or NULL */
             uint32_t count_bytes;
         } launch;
         struct {
@@ -142,7 +145,7 @@ struct sim_work {
         struct {
             void (*call)(void *data);
             void *data;
-            /* cudaStreamAddCallback's form: called with stream and status; else NULL */
+            /* for cudaStreamAddCallback: called with stream and status; else NULL */
             void (*call_stream)(struct sim_stream *stream, int status, void *data);
         } host;
         void *free;
@@ -152,25 +155,25 @@ struct sim_work {
 };
 
 struct op {
-    struct sim_op pub; /* first: sim_op is what CUPTI sees */
+    struct sim_op pub; /* must be first: CUPTI sees the sim_op */
     struct op *next;   /* in its stream's queue, or the free list */
     struct op *job_next, *settle_next;
-    _Atomic(bool) announced; /* CUPTI knows of it */
+    _Atomic(bool) announced; /* reported to CUPTI */
     struct sim_stream *lane;
     struct sim_context *context;
     uint64_t duration_ns; /* scaled */
-    uint64_t ready_ns;    /* latest end known of what it comes behind */
-    uint64_t free_ns;     /* truth: when its stream was free and it was enqueued */
-    int blockers;         /* predecessors whose end is not known yet */
+    uint64_t ready_ns;    /* latest known end of its predecessors */
+    uint64_t free_ns;     /* for the truth: when it was enqueued and its stream was free */
+    int blockers;         /* predecessors with an unknown end */
     bool timed;           /* start and end are final */
-    int error;            /* left in the context when it ends */
+    int error;            /* error that its end leaves in the context */
     struct waiter *waiters;
-    struct sim_work *work; /* what is still to do, if it could not be done at enqueue */
+    struct sim_work *work; /* work that could not be done at enqueue */
     void *remote_state;    /* of launch.remote */
-    struct sim_set behind; /* kept for the truth only */
+    struct sim_set behind; /* for the truth only */
 };
 
-/* By its id, which is not used again: a stream's memory is. */
+/* Compares stream ids, which are never reused, unlike stream memory. */
 static inline bool sim_op_is_on(const struct op *op, const struct sim_context *context,
                                 uint32_t stream)
 {
@@ -178,13 +181,13 @@ static inline bool sim_op_is_on(const struct op *op, const struct sim_context *c
 }
 
 void *sim_keep(size_t bytes); /* zeroed memory for an object with a handle (keep.c) */
-struct op *sim_op_new(void);  /* one reference, all else zero; lock held */
+struct op *sim_op_new(void);  /* one reference, all other members zero; lock held */
 void sim_set_add(struct sim_set *set, struct op *op, enum sim_via via, uint64_t call);
 void sim_set_merge(struct sim_set *set, const struct sim_set *from, enum sim_via via,
                    uint64_t call);
 void sim_set_merge_as_is(struct sim_set *set, const struct sim_set *from);
 void sim_set_merge_before(struct sim_set *set, const struct sim_set *from);
-/* With `via` NULL links stay as they are. */
+/* With `via` NULL the links are unchanged. */
 void sim_set_merge_tail(struct sim_set *set, const struct sim_set *tail,
                         const struct sim_stream *lane, bool own, const enum sim_via *via);
 void sim_set_clear(struct sim_set *set);
@@ -197,23 +200,24 @@ struct sim_context {
     uint32_t id, device, flags;
     bool primary;
     int retained;
-    int sticky;                 /* 0, or the error that every call returns from now on */
+    int sticky;                 /* 0, or the error that every later call returns */
     struct sim_stream *legacy;  /* id 7 */
     struct sim_stream *streams; /* all but graph lanes, linked by ctx_next */
-    struct sim_stream *fresh;   /* blocking streams with work since legacy's last operation */
-    struct sim_set gone;        /* tails of such streams that were destroyed since */
+    struct sim_stream *fresh;   /* blocking streams with work since the last legacy operation */
+    struct sim_set gone;        /* tails of such streams that have been destroyed */
     uint32_t next_stream;
     uint64_t peers; /* bit per device */
 };
 
 int sim_context_create(uint32_t device, uint32_t flags, struct sim_context **out);
 int sim_context_destroy(struct sim_context *context);
-int sim_context_primary(uint32_t device, struct sim_context **out); /* makes it if need be */
+int sim_context_primary(uint32_t device, struct sim_context **out); /* created if needed */
 int sim_context_primary_release(uint32_t device, bool reset);
 bool sim_context_primary_active(uint32_t device, uint32_t *flags);
 void sim_context_primary_flags(uint32_t device, uint32_t flags);
 bool sim_context_valid(const struct sim_context *context);
-/* The thread's current one: the driver's stack; for the runtime, the primary one of its device. */
+/* The thread's current context: from the driver's stack, or the primary context of the runtime's
+ * device. */
 int sim_context_current(struct sim_context **out);
 void sim_context_set(struct sim_context *context);
 int sim_context_push(struct sim_context *context);
@@ -242,30 +246,30 @@ struct sim_thread {
     int device; /* the runtime's current device */
     struct sim_context *stack[16];
     int depth;
-    int last_error; /* the runtime's */
+    int last_error; /* of the runtime */
     int capture_mode;
     bool in_callback, sharp_timer;
-    struct sim_stream *per_thread[16]; /* default streams, by context */
+    struct sim_stream *per_thread[16]; /* per-thread default streams, by context */
 };
 
 struct sim_thread *sim_thread_self(void);
 int sim_init(void); /* cuInit: once; loads CUDA_INJECTION64_PATH */
 bool sim_ready(void);
-bool sim_forked(void); /* in the child of a process that had called cuInit */
+bool sim_forked(void); /* true in the child of a process that had called cuInit */
 int sim_driver_version(void);
-/* Who is to be told of what this process does; NULL: nobody. */
+/* The probe that is notified of this process's actions; NULL: none. */
 const struct sim_probe *sim_probe_get(void);
 const struct sim_probe *sim_probe_registered(void);
 
-/* Starts a call: correlation id, stamp, probe, injected and sticky errors. Non-zero: the call's
- * result, to be given to sim_call_exit() without running its body. */
+/* Starts a call: correlation id, time stamp, probe, injected and sticky errors. Nonzero is the
+ * call's result: pass it to sim_call_exit() and skip the body. */
 int sim_call_enter(struct sim_call *call, enum sim_domain domain, uint32_t cbid, const char *name,
                    bool per_thread);
 /* A driver call inside a runtime call, under the same correlation id (--nested-driver). */
 int sim_call_enter_nested(struct sim_call *call, uint32_t cbid, const char *name);
 void sim_graph_tell_kept(void);
 int sim_call_exit(struct sim_call *call, int result);
-uint64_t sim_call_correlation(void); /* of the call in progress, wide */
+uint64_t sim_call_correlation(void); /* 64-bit id of the call in progress */
 
 /* ---- options, clock, log, truth ---- */
 
@@ -280,7 +284,7 @@ struct sim_truth_wait {
     const char *kind;
     const struct sim_set *set;
     uint32_t context, stream, event;
-    uint64_t sync_id; /* of the event's record that it waits for; 0 = none */
+    uint64_t sync_id; /* of the event record waited for; 0: none */
     uint64_t start_ns, end_ns;
     int result;
 };
@@ -293,7 +297,7 @@ void sim_truth_event(const struct sim_event_record *ev, const struct sim_set *se
 void sim_truth_object(const struct sim_object *object);
 void sim_truth_flush(void);
 
-/* What CUPTI is told, on its way to a file too (record.c). */
+/* Writes the reports for CUPTI to a file as well (record.c). */
 extern bool sim_record_on;
 extern const struct sim_probe sim_record_probe;
 void sim_record_open(void);
@@ -301,7 +305,7 @@ void sim_record_flush(void);
 
 /* ---- streams and order (stream.c, schedule.c, wait.c) ---- */
 
-/* A list of graph nodes, without doubles. */
+/* A list of distinct graph nodes. */
 struct sim_nodes {
     struct sim_node **node;
     size_t n, cap;
@@ -311,7 +315,7 @@ struct sim_stream {
     uint32_t magic;
     uint32_t id, flags;
     int32_t priority;
-    bool legacy, blocking, destroyed, lane; /* lane: one of a graph's, no handle */
+    bool legacy, blocking, destroyed, lane; /* lane: internal stream of a graph, without a handle */
     struct sim_context *context;
     struct sim_stream *ctx_next;
     struct sim_set tail;
@@ -319,11 +323,11 @@ struct sim_stream {
     uint64_t legacy_seen; /* version of the legacy stream that the tail already covers */
     bool fresh;
     struct sim_stream *fresh_next;
-    struct op *head, **last; /* operations that have not ended, in order */
+    struct op *head, **last; /* pending operations, in order */
     uint32_t queued;
     struct sim_stream *active_next, **active_prev; /* streams with a queue */
     struct sim_capture *capture;
-    struct sim_nodes captured; /* what the next captured node comes behind */
+    struct sim_nodes captured; /* predecessors of the next captured node */
 };
 
 void sim_lock(void);
@@ -334,9 +338,10 @@ int sim_stream_create(struct sim_context *context, uint32_t flags, int priority,
 int sim_stream_create_legacy(struct sim_context *context);
 struct sim_stream *sim_stream_lane(struct sim_context *context); /* for graphs; lock held */
 int sim_stream_destroy(struct sim_stream *stream);
-/* Handles 0, 1, 2 and pointers to a stream; SIM_E_HANDLE for anything else. */
+/* Accepts handles 0, 1, 2 and pointers to a stream; else SIM_E_HANDLE. */
 int sim_stream_resolve(void *handle, struct sim_stream **out);
-/* Everything an operation enqueued now, or a call that waits, would come behind. Lock held. */
+/* Collects the predecessors of an operation enqueued now, or of a call that waits now. Lock
+ * held. */
 void sim_stream_collect(struct sim_stream *stream, struct sim_set *set);
 void sim_stream_follow(struct sim_stream *stream, const struct sim_set *set, enum sim_via via,
                        uint64_t call); /* adds to the tail; lock held */
@@ -344,17 +349,18 @@ void sim_stream_replace_tail(struct sim_stream *stream, struct op *op);    /* lo
 void sim_stream_take_tail(struct sim_stream *stream, struct sim_set *set); /* takes the set */
 void sim_stream_drained(struct sim_stream *stream);                        /* lock held */
 
-/* Enqueues work (or, on a capturing stream, adds a node). With `out` the op with a reference. */
+/* Enqueues work, or adds a node on a capturing stream. `out`: NULL, or receives the operation with
+ * a reference. */
 int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op **out);
-/* The same behind an explicit set, on a lane, for graphs. Lock held; the set is not consumed; the
- * op comes with a reference. */
+/* The same on a graph lane, behind an explicit set. Lock held; the set is not consumed. The
+ * operation has a reference for the caller. */
 struct op *sim_submit_node(struct sim_stream *lane, const struct sim_work *work,
                            const struct sim_set *behind, uint32_t graph, uint64_t node);
-void sim_submit_announce(struct op *op); /* after the lock is dropped; consumes the reference */
+void sim_submit_announce(struct op *op); /* call without the lock; consumes the reference */
 void sim_schedule_start(void);
 void sim_schedule_stop(void);
 void sim_schedule_report_unfinished(void);
-/* Waits for the whole set: its longest member's end on the wall clock, and the wake-up. */
+/* Waits on the wall clock until the last operation of the set has ended, plus the wake-up time. */
 void sim_schedule_wait(const struct sim_set *set);
 bool sim_schedule_ended(const struct sim_set *set, uint64_t now_ns); /* lock held */
 
@@ -375,7 +381,7 @@ struct sim_event {
     uint64_t sync_id, recorded_ns;
     uint32_t stream;
     struct sim_set set;
-    struct sim_capture *capture; /* recorded inside this capture, behind these nodes */
+    struct sim_capture *capture; /* recorded in this capture, after these nodes */
     struct sim_nodes nodes;
     struct sim_event *next, *all_next; /* free list; all events ever made */
 };
@@ -384,7 +390,8 @@ int sim_event_create(struct sim_context *context, uint32_t flags, struct sim_eve
 int sim_event_destroy(struct sim_event *event);
 bool sim_event_valid(const struct sim_event *event);
 int sim_event_record(struct sim_event *event, struct sim_stream *stream, unsigned flags);
-/* Gives the event a set (stolen). Lock held; returns the record to be told after unlocking. */
+/* Gives the event a set and takes ownership of it. Lock held. Returns the record to report after
+ * unlocking. */
 struct sim_event_record sim_event_fill(struct sim_event *event, uint32_t context, uint32_t stream,
                                        struct sim_set *set);
 void sim_event_tell(const struct sim_event_record *record);
@@ -400,11 +407,11 @@ struct sim_kernel {
     struct sim_module *module;
     struct sim_kernel *next;
     uint32_t parameters, registers, static_shared, local;
-    uint32_t own_ns;           /* what tells its modelled time from other kernels' */
+    uint32_t own_ns;           /* part of the modelled time that differs between kernels */
     uint32_t *offsets, *sizes; /* of parameters, NULL if unknown */
     int spin_index;            /* parameter that holds the duration, or -1 */
     uint32_t spin_size;
-    int count_parameter; /* that says where a count goes, or -1 */
+    int count_parameter; /* parameter with the address of a count, or -1 */
     bool fixed;          /* an option gives the duration */
     uint64_t fixed_ns;
     int max_dynamic_shared;
@@ -421,17 +428,17 @@ struct sim_module {
     uint32_t magic;
     struct sim_kernel *kernels;
     uint32_t kernel_count;
-    bool binary; /* not text: its kernels are not known beforehand */
+    bool binary; /* not PTX text: its kernels are not known in advance */
     struct sim_symbol *symbols;
 };
 
 const char *sim_intern(const char *text, size_t length);
 struct sim_kernel *sim_kernel_new(const char *name, size_t length);
-struct sim_kernel *sim_kernel_named(const char *name); /* one for each name, without a module */
+struct sim_kernel *sim_kernel_named(const char *name); /* one kernel per name, without a module */
 bool sim_kernel_valid(const struct sim_kernel *kernel);
-/* Fills the launch: duration by option, by spin parameter, or by the cost model. `params` and
- * `extra` as cuLaunchKernel has them; grid and block must be set. SIM_E_CONFIGURATION for a shape
- * that no device takes. */
+/* Fills the launch. The duration comes from an option, the spin parameter or the cost model.
+ * `params` and `extra` are those of cuLaunchKernel; grid and block must be set.
+ * SIM_E_CONFIGURATION: no device supports the shape. */
 int sim_kernel_plan(struct sim_work *work, void **params, void **extra);
 int sim_kernel_fault(const struct sim_kernel *kernel); /* --kernel-error: 0 or the error */
 int sim_module_load(const void *image, struct sim_module **out);
@@ -451,10 +458,9 @@ enum sim_capture_status {
 
 struct sim_capture_info {
     enum sim_capture_status status;
-    uint64_t id; /* this and the rest only while active */
+    uint64_t id; /* valid only while active, like the members below */
     struct sim_graph *graph;
-    struct sim_node *
-        *nodes; /* what the next one comes behind; valid until the stream's next call */
+    struct sim_node **nodes; /* predecessors of the next node; valid until the stream's next call */
     size_t count;
 };
 
@@ -463,11 +469,13 @@ int sim_capture_begin(struct sim_stream *stream, int mode);
 int sim_capture_end(struct sim_stream *stream, struct sim_graph **out);
 int sim_capture_info(struct sim_stream *stream, struct sim_capture_info *info);
 int sim_capture_update(struct sim_stream *stream, struct sim_node **nodes, size_t count, bool set);
-/* Called by what a capture forbids (allocation, synchronization): 0, or the error after having
- * spoilt the captures concerned. A NULL stream means "any capture this thread may disturb". */
+/* Called by operations that a capture forbids (allocation, synchronization). Returns 0, or the
+ * error after invalidating the affected captures. A NULL stream means any capture that this thread
+ * may disturb. */
 int sim_capture_guard(struct sim_stream *stream);
 int sim_capture_exchange_mode(int *mode);
-/* The rest: lock held. An operation on the legacy stream spoils captures of blocking streams. */
+/* Lock held for all functions below. An operation on the legacy stream invalidates captures of
+ * blocking streams. */
 int sim_capture_implicit(struct sim_stream *stream);
 int sim_capture_add(struct sim_stream *stream, const struct sim_work *work);
 int sim_capture_record(struct sim_stream *stream, struct sim_event *event);

@@ -1,9 +1,10 @@
 /*
- * sink.h - a file of JSON lines that many threads add to: the truth and the log are two of them.
+ * sink.h - a file of JSON lines to which many threads add, such as the truth and the log.
  *
- * Lines are gathered in memory and written whole, by whoever fills the buffer, by the service
- * thread every 100 ms, and at exit; a killed process loses at most that. A `%p` in the path becomes
- * the process id, else processes share the file (each write is whole lines, appended).
+ * Complete lines are collected in memory. They are written by the thread that fills the buffer, by
+ * the service thread every 100 ms, and at exit; a killed process loses at most 100 ms. A `%p` in
+ * the path becomes the process id. Otherwise processes share the file, and each write appends
+ * complete lines.
  */
 #ifndef SIM_SINK_H
 #define SIM_SINK_H
@@ -14,7 +15,7 @@
 
 struct sim_sink {
     pthread_mutex_t lock;
-    int fd; /* -1: not wanted */
+    int fd; /* -1: off */
     char *text;
     size_t n, cap;
 };
@@ -25,7 +26,7 @@ struct sim_sink {
     }
 
 void sim_sink_open(struct sim_sink *sink, const char *path);
-/* Between begin and end the sink's lock is held; the line's newline comes with end. */
+/* The sink's lock is held from begin to end; end adds the newline. */
 void sim_sink_begin(struct sim_sink *sink);
 void sim_sink_add(struct sim_sink *sink, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -1,6 +1,6 @@
 /*
- * v2.h - types of CUPTI 13.2's subscriber calls, which the headers that this is built with may
- * lack. Names and members are those of NVIDIA's header, so that its documentation applies.
+ * v2.h - types of the CUPTI 13.2 subscriber calls, which the installed headers may lack. Names and
+ * members match NVIDIA's header, so that its documentation applies.
  */
 #ifndef SIMCUPTI_V2_H
 #define SIMCUPTI_V2_H

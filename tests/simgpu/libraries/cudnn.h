@@ -1,5 +1,5 @@
 /*
- * cudnn.h - what the parts of the cuDNN stand-in share.
+ * cudnn.h - shared by the parts of the cuDNN stand-in.
  */
 #ifndef SIM_CUDNN_H
 #define SIM_CUDNN_H
@@ -18,13 +18,14 @@ struct sim_cudnn { /* cudnnHandle_t */
     void *stream;
 };
 
-/* Of a tensor, a filter...: one struct serves all that have a type and dimensions. */
+/* A tensor, filter or other descriptor with a type and dimensions; one struct serves all. */
 struct descriptor {
     int type, format, n;
     int dimension[8], stride[8];
 };
 
-/* cudnnDataType_t; with `tf32` single precision is computed on tensor cores, cuDNN's default. */
+/* Maps a cudnnDataType_t. With `tf32`, the default of cuDNN, single precision runs on tensor
+ * cores. */
 enum sim_precision sim_cudnn_precision(int data_type, bool tf32);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * library.h - what the stand-ins for NVIDIA's libraries share: launching a kernel by name, and
- * what kernels cost.
+ * library.h - shared by the stand-ins for NVIDIA libraries: kernel launches by name, and kernel
+ * costs.
  *
- * NVIDIA's headers for these libraries are not at hand where this is built: the entries are
- * written from their documentation, with handles and descriptors as pointers to our own structs.
- * Whatever a program calls of a library and no file here defines is a stub made by generate.py.
+ * NVIDIA's headers for these libraries are not available at build time. The entries are written
+ * from the documentation, with handles and descriptors as pointers to our own structs. generate.py
+ * makes stubs for all other functions of a library that a program calls.
  */
 #ifndef SIM_LIBRARY_H
 #define SIM_LIBRARY_H
@@ -14,34 +14,33 @@
 
 #include "core/sim.h"
 
-/* An entry point: visible, and without a prototype of NVIDIA's. */
+/* An exported entry point without an NVIDIA prototype. */
 #define LIBRARY(type, name, params)                                                                \
     type name params;                                                                              \
     type name params
 
-/* Signatures are NVIDIA's; the simulation has no use for some of the parameters. */
+/* NVIDIA defines the signatures; the simulation ignores some parameters. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 struct sim_library_kernel {
-    const char
-        *name; /* as the metal names it: mangled, or plain for what is written in assembler */
+    const char *name; /* as on a real GPU: mangled, or plain for kernels in assembler */
     uint32_t grid[3], block[3], shared;
     uint64_t cost_ns;
-    struct sim_remote *remote; /* of a kernel that waits for other processes, else NULL */
-    bool driver; /* launched with cuLaunchKernelEx, as newer libraries do, else cudaLaunchKernel */
+    struct sim_remote *remote; /* of a kernel that waits for other processes; else NULL */
+    bool driver; /* launched with cuLaunchKernelEx, as newer libraries do; else cudaLaunchKernel */
 };
 
-/* Launches on CUDA's stream handle, on the thread's current device. 0, or CUDA's error. */
+/* Launches on a CUDA stream handle and the thread's current device. Returns 0 or a CUDA error. */
 int sim_library_launch(void *stream, const struct sim_library_kernel *kernel);
 
-/* ns for moving so many bytes of device memory and doing so many operations at a rate of
- * `gflops` (a device's peak), whichever takes longer, and for starting. */
+/* Returns the modelled time in ns: the start-up time plus the longer of two times. One is for
+ * moving `bytes` of device memory, the other for `flops` operations at a peak rate of `gflops`. */
 uint64_t sim_library_cost(double bytes, double flops, double gflops);
 
-/* A stub was called: says so once, and gives an error that every library here knows. */
+/* Called by a stub: reports it once and returns an error that every library here knows. */
 int sim_library_absent(const char *name);
 
-/* ---- what types of data mean (cudaDataType, CUDNN_DATA_*) ---- */
+/* ---- data types (cudaDataType, CUDNN_DATA_*) ---- */
 
 enum sim_precision {
     SIM_FP32,
@@ -55,9 +54,9 @@ enum sim_precision {
 };
 
 struct sim_precision_facts {
-    const char *cutlass, *nvjet; /* as kernels' names spell it; NULL: there are none of that kind */
+    const char *cutlass, *nvjet; /* spelling in kernel names; NULL: no such kernels */
     uint32_t bytes;
-    double gflops; /* an H100's dense peak */
+    double gflops; /* dense peak of an H100 */
 };
 extern const struct sim_precision_facts sim_precision[SIM_PRECISIONS];
 

@@ -1,10 +1,10 @@
 /*
  * nccl.h - the parts of the NCCL stand-in.
  *
- * nccl.c         the entries: communicators, groups, collectives; makes tasks
- * nccl_task.c    a group's tasks for one communicator: a kernel that waits for the other ranks
- * nccl_shared.c  the memory that ranks share, and the waiting for one another while they are set up
- * nccl_reduce.c  sums and the like of NCCL's data types
+ * nccl.c         the entries: communicators, groups, collectives; they create tasks nccl_task.c
+ * a group's tasks for one communicator: a kernel that waits for the other ranks nccl_shared.c  the
+ * memory that ranks share, and the waiting for one another while they are set up nccl_reduce.c
+ * sums and the like of NCCL's data types
  *
  * A communicator is a file that all its ranks map: a line of counters for each rank and each pair
  * of ranks, and a place for the data that a rank, or a pair, hands over. Every collective has a
@@ -27,7 +27,7 @@ enum sim_nccl_result {
 };
 
 enum {
-    SIM_NCCL_RANKS = 64 /* at most, in one communicator */
+    SIM_NCCL_RANKS = 64 /* most ranks of a communicator */
 };
 
 enum sim_nccl_type {
@@ -52,18 +52,18 @@ enum sim_nccl_operator {
     NCCL_MAX,
     NCCL_MIN,
     NCCL_AVG,
-    NCCL_OPERATORS /* from here on: of ncclRedOpCreatePreMulSum */
+    NCCL_OPERATORS /* from here on: operators of ncclRedOpCreatePreMulSum */
 };
 
 struct sim_nccl_id { /* ncclUniqueId */
     char path[128];
 };
 
-/* ---- what ranks share (nccl_shared.c) ---- */
+/* ---- memory shared by the ranks (nccl_shared.c) ---- */
 
 struct sim_nccl_rank {                           /* written by the rank itself */
     _Alignas(64) _Atomic uint64_t arrived, done; /* numbers of collectives */
-    uint64_t start_ns;                           /* of the collective `arrived` */
+    uint64_t start_ns;                           /* start of the collective `arrived` */
     _Atomic uint64_t splits, splits_read;        /* numbers of ncclCommSplit calls */
     int color, key;
 };
@@ -79,14 +79,14 @@ struct sim_nccl_shared {
 };
 
 struct sim_nccl_comm {
-    atomic_int refs; /* the program's, and one for each kernel that is not over */
+    atomic_int refs; /* one for the program and one for each pending kernel */
     atomic_bool aborted;
     int ranks, rank, device;
     struct sim_nccl_shared *shared;
     size_t bytes;
     struct sim_nccl_id id;
-    uint64_t collectives, splits; /* how many this rank has begun */
-    uint64_t *sent, *received;    /* how many messages it has begun, by peer */
+    uint64_t collectives, splits; /* numbers of collectives and splits that this rank has begun */
+    uint64_t *sent, *received;    /* numbers of messages that this rank has begun, by peer */
 };
 
 int sim_nccl_new_id(struct sim_nccl_id *id);
@@ -96,8 +96,9 @@ void sim_nccl_release(struct sim_nccl_comm *comm);
 struct sim_nccl_pair *sim_nccl_pair(const struct sim_nccl_comm *comm, int from, int to);
 char *sim_nccl_data(const struct sim_nccl_comm *comm, int rank);
 char *sim_nccl_pair_data(const struct sim_nccl_comm *comm, int from, int to);
-size_t sim_nccl_room(bool pair); /* bytes that a rank, or a pair, can hand over at once */
-/* ncclCommSplit: waits for all ranks, and says who is in this one's color, in order of key. */
+size_t sim_nccl_room(bool pair); /* largest hand-over of a rank or pair, in bytes */
+/* ncclCommSplit: waits for all ranks. `ranks` and `rank` describe the new communicator: the ranks
+ * of this rank's color in order of key. */
 int sim_nccl_split(struct sim_nccl_comm *comm, int color, int key, int *ranks, int *rank,
                    struct sim_nccl_id *id);
 
@@ -118,20 +119,21 @@ struct sim_nccl_task {
     enum sim_nccl_verb verb;
     const void *in;
     void *out;
-    size_t count; /* elements, as the call has them */
+    size_t count; /* elements, as given in the call */
     enum sim_nccl_type type;
     int op, peer;  /* peer: root, source or destination */
     double factor; /* of a PreMulSum */
 };
 
-/* One kernel on the stream for the tasks, which are copied. 0 or an sim_nccl_result. */
+/* Launches one kernel on the stream for the tasks, which are copied. Returns 0 or an
+ * sim_nccl_result. */
 int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_nccl_task *tasks,
                     int count);
 
 /* ---- arithmetic (nccl_reduce.c) ---- */
 
 size_t sim_nccl_size(enum sim_nccl_type type);
-const char *sim_nccl_type_name(enum sim_nccl_type type); /* as in kernels' names */
+const char *sim_nccl_type_name(enum sim_nccl_type type); /* as in kernel names */
 /* out = in[0] op in[1] ... op in[n-1], element by element, in this order on every rank. */
 void sim_nccl_reduce(void *out, const char *const *in, int n, size_t count, enum sim_nccl_type type,
                      int op, double factor);

@@ -1,16 +1,16 @@
 /*
  * call.h - the frame of every entry point of the libcudart stand-in.
  *
- * CUDA 12 and 13 give some names other signatures, so the entries are C functions of our own whose
- * assembler name is CUDA's; types come from driver_types.h alone. The same sources make both
- * libraries (SIM_CUDART is 12 or 13).
+ * Some signatures differ between CUDA 12 and 13. So each entry is a C function with a name of our
+ * own and the assembler name of the CUDA function. Types come only from driver_types.h. The same
+ * sources build both libraries (SIM_CUDART is 12 or 13).
  *
  *   RUNTIME(cudaFree, v3020, (void *pointer), sim_memory_free_waiting(pointer, SIM_DEVICE))
  *   RUNTIME_STREAM(cudaLaunchHostFunc, v10000, ptsz, v10000, (cudaStream_t s, ...), body(s, ...))
  *
- * The expression is the call's result; it is not evaluated when the frame has an injected or sticky
- * error. RUNTIME_STREAM makes the entry twice: as it is, and as NAME_ptsz (or _ptds), for which
- * handle 0 means the per-thread default stream.
+ * The expression is the call's result. It is not evaluated if the frame has an injected or sticky
+ * error. RUNTIME_STREAM also defines NAME_ptsz (or _ptds), where handle 0 means the per-thread
+ * default stream.
  */
 #ifndef SIM_RUNTIME_CALL_H
 #define SIM_RUNTIME_CALL_H
@@ -23,10 +23,11 @@
 int sim_runtime_begin(struct sim_call *call, uint32_t cbid, const char *name, bool per_thread);
 int sim_runtime_end(struct sim_call *call, int result);
 
-/* The kernel behind a host stub's address or a cudaKernel_t; cudaErrorInvalidDeviceFunction. */
+/* Finds the kernel for a host stub's address or a cudaKernel_t; else
+ * cudaErrorInvalidDeviceFunction. */
 int sim_runtime_kernel(const void *host, struct sim_kernel **out);
 
-/* Signatures are CUDA's; the simulation has no use for some of the parameters. */
+/* CUDA defines the signatures; the simulation ignores some parameters. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define ENTRY(name, cbid, text, per_thread, params, expression)                                    \
@@ -45,7 +46,7 @@ int sim_runtime_kernel(const void *host, struct sim_kernel **out);
 #define RUNTIME(name, version, params, expression)                                                 \
     ENTRY(name, CUPTI_RUNTIME_TRACE_CBID_##name##_##version, #name, false, params, expression)
 
-/* An entry whose symbol (cudaGetDeviceProperties_v2) is not the name that CUPTI tells. */
+/* An entry whose symbol (cudaGetDeviceProperties_v2) differs from the name that CUPTI reports. */
 #define RUNTIME_AS(symbol, name, version, params, expression)                                      \
     ENTRY(symbol, CUPTI_RUNTIME_TRACE_CBID_##name##_##version, #name, false, params, expression)
 
@@ -59,7 +60,7 @@ int sim_runtime_kernel(const void *host, struct sim_kernel **out);
     ENTRY(symbol##_ptsz, CUPTI_RUNTIME_TRACE_CBID_##name##_ptsz_##suffix_version, #name "_ptsz",   \
           true, params, expression)
 
-/* Entries that take no part in tracing: no frame. */
+/* Entries without tracing: no frame. */
 #define PLAIN(type, name, params)                                                                  \
     type sim_rt_##name params __asm__(#name);                                                      \
     type sim_rt_##name params

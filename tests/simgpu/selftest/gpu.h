@@ -1,7 +1,7 @@
 /*
- * gpu.h - what the self-tests share: a context, streams, and kernels that run for a given time.
+ * gpu.h - shared by the self-tests: a context, streams, and kernels that run for a given time.
  *
- * Kernels a to d spin for their first parameter; `broken` is the one that --kernel-error names.
+ * Kernels a to d spin for their first parameter; --kernel-error names the kernel `broken`.
  */
 #ifndef SIM_SELFTEST_GPU_H
 #define SIM_SELFTEST_GPU_H

@@ -1,12 +1,12 @@
 /*
- * client.h - a client of the CUPTI stand-in, as an injected profiler is one, and a program of its
+ * client.h - a client of the CUPTI stand-in, like an injected profiler, and a program that runs its
  * scenarios.
  *
  *     simcupti_selftest_PART LIBRARY VERSION-NUMBER SCENARIO
  *
- * It loads LIBRARY (which must say it is VERSION-NUMBER), gives buffers, and looks at the records
- * with NVIDIA's struct types, while a core does what the scenario says. Each scenario is a process
- * of its own, because options are read when the library is loaded.
+ * It loads LIBRARY (which must report VERSION-NUMBER), provides buffers, and reads the records with
+ * NVIDIA's struct types. The scenario controls the core. Each scenario is a separate process,
+ * because the library reads its options when it is loaded.
  */
 #ifndef SELFTEST_CLIENT_H
 #define SELFTEST_CLIENT_H
@@ -36,7 +36,7 @@ enum {
     CBID_CU_LAUNCH = 307
 };
 
-/* The client's view: CUPTI's functions by name, NULL where this version lacks one. */
+/* CUPTI functions by name; NULL if this version lacks the function. */
 static void *library;
 static uint32_t version;
 
@@ -48,10 +48,10 @@ static inline void *symbol(const char *name)
     return found;
 }
 
-/* The type of a function comes from NVIDIA's header. */
+/* The function's type comes from NVIDIA's header. */
 #define F(name) ((__typeof__(name) *)symbol(#name))
 
-/* ---- the client: gives buffers, keeps what comes back ---- */
+/* ---- the client: provides buffers, keeps the records ---- */
 
 #define MAX_SEEN 400000
 
@@ -87,7 +87,7 @@ static inline void request(uint8_t **buffer, size_t *size, size_t *records)
 static inline void note(CUpti_Activity *record, size_t size)
 {
     struct seen s = {.kind = (uint32_t)record->kind};
-    /* Later structs only add at the end: the oldest type reads all of them. */
+    /* Later structs only append members, so the oldest type can read all of them. */
     CUpti_ActivityKernel9 *k = (void *)record;
     CUpti_ActivityMemcpy5 *m = (void *)record;
     CUpti_ActivityMemset4 *t = (void *)record;
@@ -192,7 +192,7 @@ static inline size_t count_of(uint32_t kind)
     return count;
 }
 
-/* A launch as the core shows it: the operation inside its call. */
+/* A launch as the core reports it: the operation inside its call. */
 static inline struct sim_op *launch(const char *name)
 {
     struct sim_op *op = fake_kernel(name);
@@ -204,11 +204,11 @@ static inline struct sim_op *launch(const char *name)
 /* ---- scenarios ---- */
 
 struct scenario {
-    const char *name, *option, *value; /* an option of the simulator's, or NULL */
+    const char *name, *option, *value; /* a simulator option, or NULL */
     void (*run)(void);
 };
 
-/* The program: main()'s arguments are LIBRARY VERSION-NUMBER SCENARIO. */
+/* The program; the arguments of main() are LIBRARY VERSION-NUMBER SCENARIO. */
 static inline int run_scenario(int argc, char **argv, const struct scenario *scenarios,
                                size_t count)
 {
