@@ -50,27 +50,38 @@ int sl_streams_are_ordered(const struct sl_stream *a, const struct sl_stream *b)
                       ((a == legacy && is_blocking(b)) || (b == legacy && is_blocking(a))));
 }
 
+int sl_moment_precedes(const struct sl_moment *a, const struct sl_moment *b)
+{
+    if (a->thread != b->thread && a->to_ns && b->to_ns) {
+        if (a->to_ns <= b->from_ns)
+            return 1;
+        if (b->to_ns <= a->from_ns)
+            return 0;
+    }
+    return a->correlation < b->correlation;
+}
+
+int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b)
+{
+    return a->thread != b->thread && a->to_ns && b->to_ns && a->to_ns > b->from_ns &&
+           a->from_ns < b->to_ns;
+}
+
 /* ---- asking ---- */
 
-/* Was what `by` enqueued there when `when` looked? Between threads calls may truly overlap: then a
- * wait was for it if it ended before the wait did, and anything else goes by order of entry. */
+/* Was what the call `by` enqueued there when `when` looked? If the calls overlap, a wait was for it
+ * if it ended before the wait did; anything else goes by order of entry. */
 static enum found find(const struct sl_moment *by, uint64_t end_ns, const struct sl_moment *when,
                        int *overlaps)
 {
-    int entered_before = by->correlation < when->correlation;
-
     if (by->correlation == when->correlation)
         return OUT;
-    if (by->thread == when->thread || by->to_ns == 0 || when->to_ns == 0)
-        return entered_before ? IN : OUT;
-    if (by->to_ns <= when->from_ns)
-        return IN;
-    if (by->from_ns >= when->to_ns)
-        return OUT;
+    if (!sl_moments_overlap(by, when))
+        return sl_moment_precedes(by, when) ? IN : OUT;
     if (when->waits)
         return end_ns <= when->to_ns ? OVERLAPS : OUT;
     *overlaps = 1;
-    return entered_before ? OVERLAPS : OUT;
+    return by->correlation < when->correlation ? OVERLAPS : OUT;
 }
 
 static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_moment *when,
@@ -305,23 +316,6 @@ static void take_waits(struct sl_stream *stream, struct sl_op *op, struct sl_op 
         split(&at->behind, &at->by, op);
     if (above)
         split(&above->behind, &above->by, op);
-}
-
-int sl_moment_precedes(const struct sl_moment *a, const struct sl_moment *b)
-{
-    if (a->thread != b->thread && a->to_ns && b->to_ns) {
-        if (a->to_ns <= b->from_ns)
-            return 1;
-        if (b->to_ns <= a->from_ns)
-            return 0;
-    }
-    return a->correlation < b->correlation;
-}
-
-int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b)
-{
-    return a->thread != b->thread && a->to_ns && b->to_ns && a->to_ns > b->from_ns &&
-           a->from_ns < b->to_ns;
 }
 
 static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *above,

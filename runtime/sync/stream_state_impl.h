@@ -122,10 +122,20 @@ static inline struct sl_look sl_look_at(const struct sl_stream *stream, const st
 
 /* What `extra` lost, which is the stream's or an operation's: bits of enum sl_edge_loss. */
 uint32_t sl_look_lost(struct sl_look *look, const struct sl_set *extra);
-/* Unknown calls of that sort: a bit of enum sl_edge_loss, or 0. */
-uint32_t sl_look_unknown(const struct sl_streams *s, enum sl_unknown what, struct sl_look *look);
+/* A call of that sort: a bit of enum sl_edge_loss, or 0. Asked for each stream: the rings are empty
+ * in most jobs. */
+uint32_t sl_look_at_ring(const struct sl_streams *s, enum sl_unknown what, struct sl_look *look);
+static inline uint32_t sl_look_unknown(const struct sl_streams *s, enum sl_unknown what,
+                                       struct sl_look *look)
+{
+    return s->unknown[what].count ? sl_look_at_ring(s, what, look) : 0;
+}
 /* There may be an operation without a row. */
-int sl_look_misses(const struct sl_streams *s, const struct sl_look *look);
+int sl_look_for_missing(const struct sl_streams *s, const struct sl_look *look);
+static inline int sl_look_misses(const struct sl_streams *s, const struct sl_look *look)
+{
+    return s->unknown[SL_UNKNOWN_OPERATION].count && sl_look_for_missing(s, look);
+}
 /* There may be work from before recording began, or of a call of which nothing is known. */
 int sl_look_unseen(const struct sl_streams *s, const struct sl_look *look);
 

@@ -233,7 +233,7 @@ static int is_branch(const struct sl_look *look)
     return look->op && !look->stream->plain;
 }
 
-uint32_t sl_look_unknown(const struct sl_streams *s, enum sl_unknown what, struct sl_look *look)
+uint32_t sl_look_at_ring(const struct sl_streams *s, enum sl_unknown what, struct sl_look *look)
 {
     const struct sl_moment *by;
 
@@ -253,7 +253,7 @@ static int may_precede(const struct sl_moment *a, const struct sl_moment *b)
     return sl_moment_precedes(a, b) || sl_moments_overlap(a, b);
 }
 
-int sl_look_misses(const struct sl_streams *s, const struct sl_look *look)
+int sl_look_for_missing(const struct sl_streams *s, const struct sl_look *look)
 {
     const struct sl_unknown_calls *calls = &s->unknown[SL_UNKNOWN_OPERATION];
 
