@@ -1,10 +1,10 @@
 /*
- * chakra_bench.c - what a node of a Chakra trace costs, in time and in bytes.
+ * chakra_bench.c - measures the cost of a Chakra node in time and bytes.
  *
- * The records of mix.h, decoded and assembled outside the measured time, go through the writer a
- * second of events at a time, as in a job, with an edge for each synchronize. CPU time per node of
- * the best of three rounds, into memory and uncompressed; and bytes per node, raw without the name,
- * and as zstd leaves it.
+ * The records of mix.h are decoded and assembled outside the measured time. They go through the
+ * writer one second of events at a time, as in a job, with an edge for each synchronize. The table
+ * shows CPU time per node (best of three rounds, uncompressed into memory). It also shows bytes per
+ * node: raw without the name, and compressed by zstd.
  */
 #include "mix_events.h"
 #include "must.h"
@@ -26,7 +26,7 @@ struct input {
     size_t edges;
 };
 
-/* The last operation of the stream before each stream synchronize. */
+/* The source is the last operation of the stream before each stream synchronize. */
 static void make_edges(struct input *in)
 {
     const struct sl_event *last = NULL;
@@ -54,7 +54,7 @@ static void make_edges(struct input *in)
     }
 }
 
-/* Writes the whole input; gives the CPU time that took. */
+/* Writes the whole input. Returns the CPU time used, in ns. */
 static uint64_t write_all(const struct input *in, struct sl_chakra *c, struct sl_sink *sink)
 {
     struct sl_trace_meta meta = {.host = "bench", .job = "bench", .opened_ns = START_NS};
@@ -69,7 +69,7 @@ static uint64_t write_all(const struct input *in, struct sl_chakra *c, struct sl
         at += n;
         for (; edge < in->edges && in->edge_at[edge] < at; edge++)
             must(sl_chakra_edges(c, &in->edge[edge], 1), "edges");
-        /* What is in now began at least this long ago. */
+        /* All rows that began more than 50 ms before this event have been added. */
         must(sl_chakra_advance(c, in->all.event[at - 1].start_ns - 50000000), "advance");
     }
     must(sl_chakra_end(c), "end");
@@ -85,7 +85,7 @@ static size_t sink_size(const struct sl_sink *sink)
     return size;
 }
 
-/* Bytes of the names of all nodes: what the file would be smaller by. */
+/* Returns the bytes of a node's name: the reduction in file size without names, per node. */
 static double name_bytes(const struct input *in, const struct sl_chakra_counts *count, size_t raw,
                          struct sl_chakra *c)
 {
@@ -101,7 +101,7 @@ static double name_bytes(const struct input *in, const struct sl_chakra_counts *
     }
     must(sl_sink_memory_open(&sink), "memory");
     write_all(&bare, c, sink);
-    /* One letter is left of each name, three of a gap's, five behind a wait's. */
+    /* One letter remains of each name, three of a gap's name, five after a wait's name. */
     without = sink_size(sink) - count->nodes - 2 * count->gap_nodes - 5 * count->wait_nodes;
     sink->close(sink, 1);
     free(bare.all.event);

@@ -1,11 +1,11 @@
 /*
- * decode_bench.c - what a CUPTI record costs before it is an event, and what the buffer callbacks
- * cost an application thread.
+ * decode_bench.c - measures the cost of turning a CUPTI record into an event, and of the buffer
+ * callbacks on an application thread.
  *
- * Decode runs over buffers of the shared mix (mix.h), each filled anew outside the measured time,
- * so that the records come from memory as cold as they would be. Callbacks: one thread that asks
- * for a buffer and completes it, with a collector that takes and recycles meanwhile; the figure is
- * the mean per call, and the worst of the 99.9th percentile.
+ * Decoding runs over buffers of the shared mix (mix.h). Each buffer is refilled outside the
+ * measured time, so that the records are as cold in memory as in a job. For the callbacks one
+ * thread requests and completes buffers while a collector takes and recycles them. The figures are
+ * the mean per call and the worst 99.9th percentile.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -23,7 +23,7 @@ enum {
     CALLS = 200000
 };
 
-/* The mix writes its own structs: they must be what the table calls 13.0. */
+/* The mix has its own structs, which must match the 13.0 layouts of the table. */
 static void check_mix_layout(void)
 {
     const struct sl_cupti_layout *l = NULL;
@@ -56,7 +56,7 @@ static void sink(void *user, const struct sl_event *ev)
     sum += ev->end_ns;
 }
 
-/* What cuptiActivityGetNextRecord does, from the table: one step. */
+/* One step of cuptiActivityGetNextRecord, done with the table. */
 static const struct sl_cupti_layout *stepping;
 
 static int step(uint8_t *buffer, size_t valid, void **record)

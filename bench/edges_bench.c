@@ -1,13 +1,13 @@
 /*
- * edges_bench.c - what finding sync edges costs, a record and an edge, and what it holds.
+ * edges_bench.c - measures the cost of finding sync edges, per record and per edge, and the memory
+ * used.
  *
- * The records of mix.h, decoded and assembled outside the measured time, go through the engine
- * again and again, later each time, a delivery of 4096 events at a time, 50 ms after they were
- * made. Then what the mix has not: calls that wait for many streams (what an edge costs), 10^4
- * streams, 10^6 operations under way, a stream of its own for each request. CPU time of the best of
- * three rounds.
+ * The records of mix.h are decoded and assembled outside the measured time. They go through the
+ * engine repeatedly, with later times each round, in deliveries of 4096 events, 50 ms after they
+ * were made. Further cases: calls that wait for many streams (the cost of an edge), 10^4 streams,
+ * 10^6 pending operations, one stream per request. CPU time is the best of three rounds.
  *
- *   edges_bench [--records N] [--json FILE]     N: how many to look for growth over (default 10^7)
+ *   edges_bench [--records N] [--json FILE]     N: records for the growth test (default 10^7)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +31,7 @@ enum {
     STREAM_WAIT = 147,
     EVENT_SYNC = 137,
     FREE = 22,
-    JOINING = 11 /* the stream that joins the requests' */
+    JOINING = 11 /* stream that joins the request streams */
 };
 
 #define START_NS  1700000000000000000u
@@ -43,7 +43,7 @@ enum {
 
 struct input {
     struct mix_events all;
-    uint64_t span_ns, span_id, span_sync; /* from the first to behind the last */
+    uint64_t span_ns, span_id, span_sync; /* distance from the first event to the next round */
 };
 
 static void measure_span(struct input *in)
@@ -86,8 +86,8 @@ static struct sl_edges *engine(const struct input *in, uint64_t *edges, size_t c
     return e;
 }
 
-/* Bytes of memory that the process really has. */
-/* Counted page by page: /proc/self/statm may be 64 pages off for each thread. */
+/* Resident memory of the process, in bytes. */
+/* Counted page by page: /proc/self/statm may be off by 64 pages per thread. */
 static size_t resident(void)
 {
     unsigned long kib = 0;
@@ -124,7 +124,7 @@ static void feed(struct sl_edges *e, const struct input *in, uint64_t round)
     }
 }
 
-/* ns per event; `edges` gets how many there are per event. */
+/* Returns ns per event; `edges` gets the edges per event. */
 static double mix_cost(const struct input *in, double *edges)
 {
     uint64_t best = UINT64_MAX, found;
@@ -151,7 +151,7 @@ static void print_lost(const struct sl_edges *e)
                    sl_edge_loss_name((enum sl_edge_loss)i));
 }
 
-/* By how much the process grew after the first tenth, and a line on what was seen. */
+/* Returns the growth of the process after the first tenth, and prints a line about it. */
 static double growth(const struct input *in, uint64_t records)
 {
     uint64_t rounds = records / in->all.count + 1, edges;
@@ -170,7 +170,7 @@ static double growth(const struct input *in, uint64_t records)
     return grown > 0 ? grown / 1024 : 0;
 }
 
-/* ---- what the mix has not ---- */
+/* ---- cases that the mix lacks ---- */
 
 struct job {
     struct sl_edges *engine;
@@ -190,7 +190,7 @@ static void call(struct job *j, uint32_t cbid, uint64_t from_ns, uint64_t to_ns)
     sl_edges_event(j->engine, &ev);
 }
 
-/* A call of 1 us and a kernel of 5, which ends 10 us after its launch. */
+/* A call of 1 us and a kernel of 5 us, which ends 10 us after its launch. */
 static void launch(struct job *j, uint32_t stream)
 {
     struct sl_event ev = {.kind = SL_EV_KERNEL, .context = 1, .stream = stream};
@@ -217,7 +217,8 @@ static void synchronize(struct job *j, uint32_t stream)
     sl_edges_delivered(j->engine, j->ns);
 }
 
-/* `streams` launches and one wait, again and again; ns per round. `whole`: the wait is for all. */
+/* Repeats `streams` launches and one wait; returns ns per round. `whole`: the wait is for all
+ * streams. */
 static double many_streams(const struct input *in, uint32_t streams, int whole, double *edges)
 {
     const uint32_t rounds = 2000000 / streams;
@@ -240,7 +241,7 @@ static double many_streams(const struct input *in, uint32_t streams, int whole, 
     return (double)best / rounds;
 }
 
-/* ---- a stream for each request ---- */
+/* ---- one stream per request ---- */
 
 static void record(struct job *j, uint32_t stream)
 {
@@ -253,7 +254,7 @@ static void record(struct job *j, uint32_t stream)
     j->ns += 2000;
 }
 
-/* A call for the event that the call before it recorded. */
+/* A call that concerns the event recorded by the call before it. */
 static void call_for_event(struct job *j, uint32_t cbid, uint32_t stream, uint64_t takes_ns)
 {
     struct sl_event ev = {.kind = SL_EV_SYNC, .context = 1, .stream = stream};
@@ -303,8 +304,8 @@ static void synchronize_device(struct job *j, uint32_t stream)
     synchronize(j, SL_STREAM_NONE);
 }
 
-/* A launch on a stream that nobody used before, and a wait for it, again and again; of what 100 ns
- * a record and 50 an edge allow. In the memory that a job gives: streams come and go. */
+/* Repeats a launch on a new stream and a wait for it. Returns the cost relative to 100 ns a record
+ * and 50 ns an edge. Uses the memory limit of a job: streams come and go. */
 static double requests(const struct input *in, void (*wait)(struct job *, uint32_t stream))
 {
     uint64_t found, took, records;
@@ -324,12 +325,12 @@ static double requests(const struct input *in, void (*wait)(struct job *, uint32
     }
     took = bench_thread_cpu_ns() - took;
     print_lost(j.engine);
-    records = 2 * j.correlation; /* a call and what it did; but for frees */
+    records = 2 * j.correlation; /* a call and its record; frees have none */
     sl_edges_destroy(j.engine);
     return (double)took / (100.0 * (double)records + 50.0 * (double)found);
 }
 
-/* Bytes for each of 10^6 launches whose operations have not ended. */
+/* Returns bytes per launch for 10^6 launches whose operations are pending. */
 static double under_way(const struct input *in, double *record_ns)
 {
     uint64_t edges, began;
@@ -347,7 +348,7 @@ static double under_way(const struct input *in, double *record_ns)
     size_t after = resident();
 
     sl_edges_destroy(j.engine);
-    after -= (size_t)sysconf(_SC_PAGESIZE); /* the last one is not full */
+    after -= (size_t)sysconf(_SC_PAGESIZE); /* the last page is not full */
     return (double)(after - before) / UNDER_WAY;
 }
 

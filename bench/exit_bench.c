@@ -1,9 +1,9 @@
 /*
- * exit_bench.c - what the library adds to the end of a job.
+ * exit_bench.c - measures the time that the library adds to the end of a job.
  *
- * Runs itself as a child on the simulated GPU (or, with --gpu, on the real one): the child launches
+ * Runs itself as a child on the simulated GPU (or, with --gpu, on the real GPU). The child launches
  * kernels, waits for them, and returns from main with their records still undelivered. The time
- * from that return to the end of the process is taken with and without the library, in turn.
+ * from that return to the end of the process is measured with and without the library in turn.
  *
  *   exit_bench [--gpu] [--json FILE]
  */
@@ -52,7 +52,7 @@ static void put_environment(const char *folder, int with_library)
         unsetenv("CUDA_INJECTION64_PATH");
 }
 
-/* Milliseconds from the child's return to its end; negative if it failed. */
+/* Returns the milliseconds from the child's return to its end; negative if the child failed. */
 static double exit_ms(char **argv)
 {
     posix_spawn_file_actions_t actions;
@@ -89,7 +89,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Medians of ROUNDS pairs. 0, or -1 if a child failed. */
+/* Measures the medians of ROUNDS pairs. Returns 0, or -1 if a child failed. */
 static int measure(const char *program, const char *folder, int on_gpu, unsigned long launches,
                    double *without, double *with)
 {

@@ -1,8 +1,8 @@
 /*
- * idle_client.c - an injected client of CUPTI's that asks for what syncline asks for and throws it
- * away: what recording costs before anything is done with the records.
+ * idle_client.c - an injected CUPTI client that requests the same records as syncline and discards
+ * them. It shows the cost of recording alone.
  *
- * Threads: the two callbacks on whichever CUPTI uses; a thread of our own flushes as often as
+ * Threads: CUPTI chooses the threads of the two callbacks. A separate thread flushes as often as
  * syncline does, and zeroes buffers. Memory: buffers are kept until the process ends.
  */
 #include <pthread.h>
@@ -29,10 +29,10 @@ struct buffer {
 
 static struct sl_cupti_api cupti;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct buffer *clean, *used, *out; /* `out`: CUPTI has them */
+static struct buffer *clean, *used, *out; /* `out`: owned by CUPTI */
 static _Atomic int ended;
 
-/* Moves the first of the list that has this memory (NULL: any) to the other list. */
+/* Moves the first buffer with this memory (NULL: any) to the other list. */
 static struct buffer *move(struct buffer **from, const uint8_t *data, struct buffer **to)
 {
     while (*from && data && (*from)->data != data)

@@ -1,11 +1,11 @@
 /*
- * interfaces_bench.c - what CUPTI's two interfaces cost us: that of the whole process (v1), and a
- * subscriber of our own with whole records (v2-whole) or with the fields that we read (v2).
+ * interfaces_bench.c - measures the cost of the two CUPTI interfaces for syncline: process-wide
+ * (v1), and a separate subscriber with whole records (v2-whole) or only the fields read (v2).
  *
- * Runs itself as a child on the simulated GPU with the library injected: the child launches kernels
- * and waits until their records are in. One child of each interface after the other, in rounds;
- * medians are shown, and how far the rounds lie apart. What NVIDIA's library does itself to make a
- * record is not in it: the simulator makes them.
+ * Runs itself as a child on the simulated GPU with the library injected. The child launches kernels
+ * and waits for their records. Each round runs one child per interface; the table shows medians and
+ * the spread of the rounds. NVIDIA's own cost of making a record is not included, because the
+ * simulator makes the records.
  *
  *   interfaces_bench [--json FILE] [--launches N] [--rounds N]
  */
@@ -24,10 +24,10 @@ static const char ptx[] = SPIN_MODULE SPIN_KERNEL("bench_spin_ns");
 static const char *const interfaces[] = {"v1", "v2-whole", "v2"};
 
 enum {
-    OWN_NS,      /* CPU time of syncline's threads, a record */
-    CALLBACK_NS, /* inside its callbacks, a record */
-    JOB_NS,      /* of the thread that launches, a launch; the simulator's own work is most of it */
-    BYTES,       /* of CUPTI's buffers, a record */
+    OWN_NS,      /* CPU time of syncline's threads, per record */
+    CALLBACK_NS, /* CPU time inside its callbacks, per record */
+    JOB_NS,      /* CPU time of the launching thread, per launch; mostly the simulator's own work */
+    BYTES,       /* bytes of CUPTI buffers, per record */
     VALUES
 };
 
@@ -48,7 +48,7 @@ static uint64_t own_cpu_ns(void)
         snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
         comm = id ? fopen(path, "r") : NULL;
         if (comm && fgets(name, sizeof(name), comm) && strncmp(name, "syncline", 8) == 0)
-            sum += bench_clock_ns((clockid_t)((~(unsigned)id << 3) | 6)); /* of that thread */
+            sum += bench_clock_ns((clockid_t)((~(unsigned)id << 3) | 6)); /* its CPU clock */
         if (comm)
             fclose(comm);
     }
@@ -83,7 +83,7 @@ static int child(unsigned long launches)
 
 /* ---- the parent ---- */
 
-/* What the simulator says of its client. 0, or -1. */
+/* Reads the simulator's figures about its client. Returns 0 or -1. */
 static int read_log(const char *path, double *records, double *bytes, double *callbacks)
 {
     unsigned long long n, b, requests, request_ns, completions, completion_ns;

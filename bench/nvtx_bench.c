@@ -1,10 +1,11 @@
 /*
- * nvtx_bench.c - what a push and its pop cost the thread that makes them.
+ * nvtx_bench.c - measures the cost of a push and its pop for the calling thread.
  *
- * NVTX's own header does the calls, with our functions in its slots; beside them, in the same run,
- * functions that do nothing, and no tool at all. The lane is read between the measured times, as
- * the collector would on another processor: a full one costs less. Best of many short rounds: what
- * a processor needs that nobody disturbs. Then 10^5 threads that make a range each: what is held.
+ * The NVTX header makes the calls, with syncline's functions in its slots. The same run also
+ * measures empty functions, and no tool at all. The lane is read between the measured times, as the
+ * collector would do on another processor, because a full lane costs less. The best of many short
+ * rounds shows an undisturbed processor. Then 10^5 threads make one range each, which shows the
+ * memory held.
  *
  *   nvtx_bench [--json FILE] [--threads N]
  */
@@ -20,7 +21,7 @@
 #include "table.h"
 
 enum {
-    PAIRS = 400, /* in a round: less than a lane holds */
+    PAIRS = 400, /* per round: fewer than a lane holds */
     ROUNDS = 4000,
 };
 
@@ -62,7 +63,7 @@ struct functions {
 
 static const void *(*export_table)(uint32_t id);
 
-/* NVTX calls it at the program's first call. */
+/* NVTX calls this function at the program's first call. */
 static int note_table(const void *(*get)(uint32_t id))
 {
     export_table = get;
@@ -86,7 +87,7 @@ static void set(const struct functions *f)
     *core2[NVTX_CBID_CORE2_DomainRangePop] = (NvtxFunctionPointer)f->domain_pop;
 }
 
-/* ---- what is measured ---- */
+/* ---- measurements ---- */
 
 static struct {
     nvtxDomainHandle_t domain;
@@ -119,7 +120,7 @@ static void take_record(void *user, uint32_t thread, const struct sl_lane_record
     sl_nvtx_read_record(reader, thread, record, ns);
 }
 
-/* Nanoseconds for a push and its pop. */
+/* Returns the nanoseconds for a push and its pop. */
 static double cost(void (*run)(void), int read)
 {
     double best = 1e9;
@@ -159,7 +160,7 @@ static void churn(long threads)
     }
 }
 
-/* ---- the pipeline's part ---- */
+/* ---- the cost in the pipeline ---- */
 
 static void take(void *user, const struct sl_event *ev)
 {

@@ -1,4 +1,4 @@
-"""What sl_python_line() costs in this Python; bench/python_lines_bench.sh runs it in all."""
+"""Measures sl_python_line() in this Python; bench/python_lines_bench.sh runs it in all Pythons."""
 import argparse
 import ctypes
 import json
@@ -32,7 +32,7 @@ def cost():
 
 
 def library(depth):
-    """The same from so many frames inside PyTorch."""
+    """The same, called from this many frames inside PyTorch."""
     scope = {"probe": probe, "calls": CALLS}
     exec(compile("def call(n):\n    return call(n - 1) if n else probe.probe_cost(calls)",
                  "/x/site-packages/torch/nn/modules/module.py", "exec"), scope)

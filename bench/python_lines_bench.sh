@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What reading the calling thread's line of Python code costs (runtime/collect/python/frames), in each
-# Python that is on the PATH or among pyenv's.
+# Measures the cost of reading the calling thread's Python line (runtime/collect/python/frames), in
+# each Python on the PATH or in pyenv.
 #   bench/python_lines_bench.sh [--json FILE]
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1

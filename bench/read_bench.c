@@ -1,13 +1,13 @@
 /*
- * read_bench.c - `syncline check`, `convert` and `edges` on files as syncline writes them.
+ * read_bench.c - measures `syncline check`, `convert` and `edges` on files that syncline writes.
  *
  * A child process writes a trace of launches, kernels with all their args, waits and arrows with
- * the library's own writer; then the command itself runs on it, as a user runs it. Figures are wall
- * and CPU time and peak memory of that process, of the quickest of three.
+ * the library's writer. Then the command runs on the trace as a user would run it. The figures are
+ * wall time, CPU time and peak memory of the fastest of three runs.
  *
  *   read_bench [--events N] [--tool PATH] [--json FILE]
  *
- * --events: rows in the trace, roughly (default 1 000 000; memory must not depend on it).
+ * --events: approximate rows in the trace (default 1 000 000; memory must not depend on it).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static void put_kernels(struct kernels *k, struct trace *t)
         struct sl_shape shape = {0};
         char name[320];
 
-        /* As long as PyTorch's names are. */
+        /* As long as PyTorch's kernel names. */
         snprintf(name, sizeof(name),
                  "void at::native::vectorized_elementwise_kernel<4, at::native::Functor%u<"
                  "c10::BFloat16>, std::array<char*, 3ul> >(int, at::native::Functor%u<"
@@ -96,7 +96,7 @@ static void launch(struct trace *t, const struct kernels *k, uint64_t number)
     must(sl_kineto_events(t->kineto, ev, 3), "events");
 }
 
-/* For that launch's kernel. */
+/* A wait for the kernel of that launch. */
 static void wait_for(struct trace *t, uint64_t number)
 {
     uint64_t start_ns = launched_ns(number) + 3500;
@@ -119,7 +119,8 @@ static void wait_for(struct trace *t, uint64_t number)
     must(sl_kineto_events(t->kineto, ev, 2), "events");
 }
 
-/* Writes the trace of `launches` launches. Runs in a child: its memory is not the reader's. */
+/* Writes a trace of `launches` launches. Runs in a child, so that its memory does not count for the
+ * reader. */
 static void write_trace(const char *path, enum sl_compression compression, uint64_t launches)
 {
     struct sl_sink *file, *sink;
@@ -149,13 +150,13 @@ static void in_child(const char *path, enum sl_compression compression, uint64_t
 
     if (child == 0) {
         write_trace(path, compression, launches);
-        _exit(0); /* what stdio holds is the parent's to print */
+        _exit(0); /* the parent prints what stdio has buffered */
     }
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
         exit(2);
 }
 
-/* What a run of the command took. */
+/* The cost of one run of the command. */
 struct cost {
     double seconds, cpu, peak_mib;
 };
@@ -165,7 +166,7 @@ static double seconds_of(struct timeval t)
     return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
 
-/* Runs the command, whose first argument is its own path. What it says goes to `said`. */
+/* Runs the command; argument[0] is its path. Its output goes to `said`. */
 static struct cost run(const char *const *argument, const char *said)
 {
     uint64_t began = bench_wall_ns();
@@ -191,7 +192,7 @@ static struct cost run(const char *const *argument, const char *said)
                          .peak_mib = (double)usage.ru_maxrss / 1024};
 }
 
-/* The quickest of three runs, with the most memory that one of them had. */
+/* Returns the fastest of three runs, with the highest peak memory of the three. */
 static struct cost best_of(const char *const *argument, const char *said)
 {
     struct cost best = {0};
@@ -208,7 +209,7 @@ static struct cost best_of(const char *const *argument, const char *said)
     return best;
 }
 
-/* A trace in the benchmark's own folder, and what reading it is called in the table. */
+/* A trace in the benchmark's folder, and its label in the table. */
 struct subject {
     struct bench_table *table;
     const char *tool;
@@ -246,7 +247,7 @@ static void measure_check(const struct subject *s)
         (struct bench_row){.value = best.peak_mib, .unit = "MiB", .goal = 256});
 }
 
-/* A file that is plain JSON: its size is what is read. */
+/* A plain JSON file, so the file size is the amount read. */
 static void measure_json(const struct subject *s, const char *command, const char *const *argument,
                          double speed_goal, double memory_goal)
 {
@@ -276,7 +277,7 @@ static double lines_in(const char *path)
     return lines;
 }
 
-/* Each round replaces the file of the round before. */
+/* Each round replaces the output of the previous round. */
 static void measure_convert(const struct subject *s)
 {
     const char *argument[] = {s->tool,   "convert", s->path, "--to", "chakra",
@@ -292,7 +293,7 @@ static void measure_edges(const struct subject *s)
     double waits = (double)(s->launches / LAUNCHES_A_WAIT);
 
     measure_json(s, "edges", argument, 0, 256);
-    /* One line an edge, one with what is left out: it measures nothing where there are none. */
+    /* One line per edge plus one about omissions: without edges the measurement is meaningless. */
     row(s, "edges", ": found",
         (struct bench_row){
             .value = lines_in(s->said), .unit = "edges", .goal = waits, .at_least = 1});

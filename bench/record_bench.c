@@ -1,17 +1,17 @@
 /*
- * record_bench.c - a CUPTI record's way from the buffer to the compressed file.
+ * record_bench.c - measures the path of a CUPTI record from the buffer to the compressed file.
  *
  * Three parts, all on the records of mix.h:
- *   stages   each stage apart, on one thread, in one run: decode, assemble, format, and zstd alone
- *            on the very text that was formatted, searching for itself; then the whole path through
- * the same modules into a file, zstd being told the repetitions. Figures are CPU time per CUPTI
- * record. What matters is the ratio of the whole to zstd alone: it does not depend on the machine.
- *   edges    the whole path again with the engine of edges in it, as the writer has it.
- *   variants lean detail, and zstd's level -5.
- *   paced    collector and writer on their threads with the ring between them, at 500 000 records a
- *            second: nothing may be dropped and memory must not grow.
+ * - stages: each stage alone, on one thread, in one run: decode, assemble, format, and zstd on the
+ *   formatted text with its own search. Then the whole path through the same modules into a file,
+ *   where zstd is given the repetitions. Figures are CPU time per record. The ratio of the whole
+ *   path to zstd alone matters, because it does not depend on the machine.
+ * - edges: the whole path again with the edge engine, as in the writer.
+ * - variants: lean detail, and level -5 of zstd.
+ * - paced: collector and writer on separate threads with the ring between them, at 500 000 records
+ *   a second. No record may be dropped and memory must not grow.
  *
- *   record_bench [--records N] [--rate R] [--only stages|paced] [--json FILE]
+ *     record_bench [--records N] [--rate R] [--only stages|paced] [--json FILE]
  *
  * --records: of the paced part (default 10 000 000; 100 000 000 takes 200 s).
  */
@@ -37,7 +37,7 @@ enum {
     RING_SLOTS = 131072, /* 8 MiB */
 };
 
-/* ---- sinks that cost nothing of their own ---- */
+/* ---- sinks without a cost of their own ---- */
 
 /* Keeps the text of one buffer's events. */
 struct text_sink {
@@ -85,13 +85,13 @@ static int count_close(struct sl_sink *sink, int complete)
 
 struct figures { /* ns of CPU and bytes, per CUPTI record */
     double decode, assemble, format, zstd, whole, text_bytes, zstd_bytes, file_bytes;
-    double edges, edges_whole, edges_file_bytes; /* with edges: how many of them, and the rest */
+    double edges, edges_whole, edges_file_bytes; /* with edges: their number, figures */
 };
 
-/* Frames as the writer makes them: one for about a second of 500 000 records. */
+/* Frames like the writer's: one per second at 500 000 records a second. */
 #define BUFFERS_A_FRAME 50
 
-/* With edges: how often the engine is told that all is in, and how long after. */
+/* With edges: buffers between reports to the engine that all events have come, and the delay. */
 #define BUFFERS_A_DELIVERY 4
 #define LATE_NS            50000000
 
@@ -148,7 +148,7 @@ static void measure_stages(struct figures *f, enum sl_detail detail, int level)
     free(buffer);
 }
 
-/* Kineto's part of a buffer; with edges as the writer does it. */
+/* Formats a buffer as Kineto JSON; with edges as the writer does. */
 static void run_format(struct path *p, unsigned buffer, uint64_t now_ns)
 {
     const struct sl_event ev = {.kind = SL_EV_DELIVERED, .end_ns = now_ns - LATE_NS};
@@ -171,7 +171,7 @@ static void begin_edges(struct path *p)
     sl_edge_rows_open(p->edges, START_NS, 1);
 }
 
-/* The same records through the real chain into a file, everything on this thread. */
+/* Runs the same records through the real modules into a file, on this thread. */
 static void measure_whole(struct figures *f, enum sl_detail detail, int level, const char *folder,
                           int edges)
 {
@@ -230,7 +230,7 @@ static void measure(struct figures *best, enum sl_detail detail, int level, cons
         measure_stages(&f, detail, level);
         measure_whole(&f, detail, level, folder, 0);
         measure_whole(&f, detail, level, folder, 1);
-        /* The machine has other work: the quietest round is the one that measured us. */
+        /* Other work disturbs the machine: keep the least disturbed round. */
         if (i == 0 || f.whole + f.zstd < best->whole + best->zstd)
             *best = f;
     }
@@ -330,7 +330,7 @@ static void paced(struct bench_table *t, const char *folder, uint64_t records, d
         uint64_t filling = bench_thread_cpu_ns(), due, now;
         size_t valid = mix_fill(&m, buffer, 128 << 10, &n), resident;
 
-        spent += bench_thread_cpu_ns() - filling; /* the mix's own cost is not the path's */
+        spent += bench_thread_cpu_ns() - filling; /* exclude the cost of the mix itself */
         sl_decode_buffer(p.decode, buffer, valid, collect, &p);
         sl_assemble_tick(p.assemble, m.cpu_ns);
         sl_writer_wake(p.writer);

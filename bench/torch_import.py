@@ -1,12 +1,12 @@
-"""What `import torch` takes of the processor here (the disk and others' load are not syncline's), and
-what any other import pays for its finder in front of the others. Prints an object of JSON:
-milliseconds, nanoseconds (0: there is no finder)."""
+"""Measures the CPU time of `import torch` (disk and other load do not count for syncline), and the
+cost of syncline's import finder for any other import. Prints a JSON object: milliseconds,
+nanoseconds (0: no finder)."""
 import json
 import sys
 import time
 
 start = time.process_time()
-import torch  # noqa: E402, F401 - this is what is measured
+import torch  # noqa: E402, F401 - the measured import
 
 imported_ms = (time.process_time() - start) * 1e3
 
@@ -14,7 +14,7 @@ CALLS, ROUNDS = 100, 200
 
 
 def least(ask) -> float:
-    """Nanoseconds of one of the CALLS."""
+    """Returns the nanoseconds of one of the CALLS."""
     best = 1e9
     for _ in range(ROUNDS):
         begin = time.perf_counter_ns()

@@ -1,13 +1,13 @@
-"""What the observer costs an operator: many small ones on the CPU, of which most is overhead anyway.
-And what `with syncline.range(...)` and syncline.step() cost in a window.
+"""Measures the cost of the observer per operator, with many small CPU operators that are mostly
+overhead. Also measures `with syncline.range(...)` and syncline.step() in a window.
 
     torch_ops.py [TURNS]
 
-With syncline in the process and no window open, in a window (the observer as SYNCLINE_OPS has it),
-and under torch.profiler without and with shapes, in turns, so that what disturbs the machine
-disturbs all; without the library in the process "bare" alone. Prints an object of JSON, nanoseconds a
-call: the least of many rounds; for the calls that have more to them behind the mode's name ("shapes
-linear")."""
+The modes take turns, so that a disturbance of the machine affects all of them. They are: syncline
+without an open window, syncline in a window (observer as in SYNCLINE_OPS), and torch.profiler
+without and with shapes. Without the library in the process the only mode is "bare". Prints a JSON
+object with nanoseconds per call, the minimum of many rounds. Larger calls follow the mode's name
+("shapes linear")."""
 import contextlib
 import ctypes
 import json
@@ -21,12 +21,12 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 OPS, ROUNDS, TURNS = 40, 200, 5
-# Until the collector has opened the window, and enabled the observer.
+# Wait until the collector has opened the window and enabled the observer.
 OPENS_S = 1
 
 
 def least(rounds: int, run) -> float:
-    """Nanoseconds of one of the OPS calls that run() makes."""
+    """Returns the nanoseconds of one of the OPS calls in run()."""
     best = 1e9
     for _ in range(rounds):
         start = time.perf_counter_ns()
@@ -37,7 +37,7 @@ def least(rounds: int, run) -> float:
 
 
 def calls() -> dict[str, Callable]:
-    """What is measured, by the name behind the mode's."""
+    """The measured functions, by the name after the mode."""
     a, b, bias = torch.ones(4, 4), torch.ones(4, 4), torch.ones(4)
     return {"": lambda: a.add_(b),  # one operator, with none inside it
             " linear": lambda: torch.nn.functional.linear(a, b, bias),  # three, with a view
@@ -92,7 +92,7 @@ def in_window(library: ctypes.CDLL) -> dict[str, float]:
 
 
 def others(library: ctypes.CDLL, syncline) -> dict[str, float]:
-    """What is told by calls of the user's, above an empty `with` and an empty function."""
+    """The cost of user annotations beyond an empty `with` and an empty function."""
     with window(library):
         ranges = cost_of_ranges(contextlib.nullcontext)
         steps = cost_of_steps(lambda: None)
@@ -102,7 +102,7 @@ def others(library: ctypes.CDLL, syncline) -> dict[str, float]:
 
 
 def recorded(path: str, turns: int) -> list[dict[str, float]]:
-    """Each turn's, with the library at this path in the process."""
+    """The results of each turn, with the library at this path in the process."""
     library = ctypes.CDLL(path)
     library.sl_stop()
     time.sleep(0.3)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What recording an operator of PyTorch's costs the thread that runs it, beside torch.profiler in the
-# same process: a small operator bare, with the observer, and under torch.profiler without and with
-# shapes, in turns; the least of each counts. So for a call with operators inside it, and one with a
-# list of tensors. One process with lean detail, one with full, one without
-# an observer, where operators come by PyTorch's own ranges of NVTX's. What those pay that record
-# none: a process without the library is compared with one that has it and no window open, and with
-# one that has SYNCLINE_OPS=off. Besides, what a range and a step of the user's cost, and `import torch`.
+# Measures the cost of recording a PyTorch operator for its thread, beside torch.profiler in the same
+# process. A small operator runs bare, with the observer, and under torch.profiler without and with
+# shapes, in turns; the minimum of each counts. The same for a call with operators inside it, and for
+# a call with a list of tensors. One process has lean detail, one has full detail. A third has no
+# observer, so that operators come from PyTorch's NVTX ranges. For the cost without recording, a
+# process without the library is compared with two others: no window open, and SYNCLINE_OPS=off.
+# Also measured: a range and a step of the user, and `import torch`.
 #   torch_ops_bench.sh [--turns N] [--json FILE]        needs PyTorch (tests/venv.sh torch-2.11)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -23,7 +23,7 @@ while (($#)); do
 done
 build=${SL_BENCH_BUILD:-build/release}
 python=$(tests/venv.sh torch-2.11)
-# One of an older source would be refused, and NVTX's texts be measured in its stead.
+# syncline would refuse an observer of an older source, and NVTX texts would be measured instead.
 for source in python_hook/{torch_ops.cpp,torch_caller.hpp,build_observers.sh} runtime/collect/torch/ops_abi.h; do
     [[ build/observers/torch-2.11.so -nt $source ]] && continue
     python_hook/build_observers.sh "$python"

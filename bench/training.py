@@ -1,8 +1,8 @@
-"""The same training bare and under one profiler after another, on the simulated GPU: what
-bench/vs_kineto and bench/pytorch share. Their modes differ in what is recorded and by whom.
+"""Runs the same training bare and under one profiler after another, on the simulated GPU. Shared by
+bench/vs_kineto and bench/pytorch, whose modes differ in the profiler and the recorded data.
 
-Runs are interleaved: what disturbs the machine disturbs all. Times are CPU times of threads, in ns
-in what a run measured, and medians of the rounds in a table.
+Runs are interleaved, so that a disturbance of the machine affects all of them. Times are CPU times
+of threads: ns in the results of a run, medians of the rounds in a table.
 """
 import argparse
 import gzip
@@ -20,7 +20,7 @@ JOBS = ("mlp", "transformer")
 ROWS = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver", "cuda_sync",
         "overhead")
 OPERATORS = ("cpu_op", "user_annotation")
-# For syncline: nothing but what CUPTI tells.
+# For syncline: CUPTI records only.
 CUPTI_ONLY = {"SYNCLINE_PYTHON": "off", "SYNCLINE_OPS": "off", "SYNCLINE_SOURCE_DEPTH": "0"}
 
 
@@ -35,8 +35,8 @@ def options(usage, rounds=3, steps=200):
 
 
 class Bench:
-    """Runs the jobs. `modes`: name -> what the environment gets, for those under syncline; a mode
-    whose name begins with `kineto` says by its words what torch.profiler records."""
+    """Runs the jobs. `modes`: name -> environment variables, for modes under syncline. The words of
+    a name that begins with `kineto` select what torch.profiler records."""
 
     def __init__(self, chosen, modes):
         self.chosen, self.modes = chosen, modes
@@ -49,7 +49,7 @@ class Bench:
                                      stdout=subprocess.PIPE, text=True).stdout.strip()
 
     def all_rounds(self):
-        """(job, mode) -> what each round measured."""
+        """(job, mode) -> the results of each round."""
         runs = {}
         for _ in range(self.chosen.rounds):
             for job in self.jobs:
@@ -74,7 +74,7 @@ class Bench:
                 mode.replace(" ", "_"), str(steps), folder]
 
     def run(self, job, mode):
-        """One process. What it measured, and what its file and its end show."""
+        """Runs one process. Returns its results, with those of its file and its end."""
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             subprocess.run(self.command(job, mode, self.chosen.steps, folder),
@@ -114,14 +114,14 @@ class Bench:
 
 
 def own_cpu_ns(result):
-    """To make the file. syncline's end is on its own threads."""
+    """CPU time to make the file. The end of syncline runs on its own threads."""
     if result["mode"].startswith("syncline"):
         return result["own_cpu_ns"]
     return result["stop"][0] + result["export"][0]
 
 
 class Table:
-    """Numbers of all rounds, printed as a Markdown table, and kept as rows for --json."""
+    """Prints the numbers of all rounds as a Markdown table, and keeps them as rows for --json."""
 
     def __init__(self, name, runs, chosen):
         self.name, self.runs, self.chosen = name, runs, chosen
@@ -131,12 +131,12 @@ class Table:
         return statistics.median(value(r) for r in self.runs[job, mode])
 
     def step_us(self, job, mode):
-        """The quieter steps of all rounds: whatever else runs only ever adds."""
+        """The less disturbed steps of all rounds: other load only adds time."""
         steps = [ns for r in self.runs[job, mode] for ns in r["step_cpu_ns"]]
         return statistics.quantiles(steps, n=4)[0] / 1000
 
     def beside(self, other, job, mode):
-        """Percent above the other mode's steps: of all rounds together, and the least and the most
+        """Percent above the other mode's steps: of all rounds together, and the minimum and maximum
         of a round."""
         rounds = [100 * (statistics.quantiles(mine["step_cpu_ns"], n=4)[0]
                          / statistics.quantiles(theirs["step_cpu_ns"], n=4)[0] - 1)
@@ -148,7 +148,7 @@ class Table:
         return self.median(job, mode, lambda r: own_cpu_ns(r) / r["rows"])
 
     def saved_ms(self, job, mode):
-        """From the last step to the file."""
+        """Time from the last step to the file."""
         return self.median(job, mode, lambda r: r["stop"][1] + r.get("export", (0, 0))[1]) / 1e6
 
     def memory_mib(self, job, mode):

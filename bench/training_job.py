@@ -1,6 +1,6 @@
-"""One training run for bench/training.py: warms up, trains STEPS steps under what MODE names, and
-writes what it measured. With `turns` for STEPS (bench/in_turns) it trains as many steps as each line
-of its input says, and answers each with a line: a list, the CPU ns of each step.
+"""One training run for bench/training.py: warms up, trains STEPS steps under the profiler of MODE,
+and writes its results. With `turns` for STEPS (bench/in_turns) each line of its input is a number of
+steps to train. It answers each line with a list: the CPU ns of each step.
 
     training_job.py JOB MODE STEPS FOLDER
 """
@@ -18,9 +18,9 @@ from torch.profiler import ProfilerActivity, profile
 
 JOB, MODE, STEPS, FOLDER = sys.argv[1], sys.argv[2], sys.argv[3], pathlib.Path(sys.argv[4])
 WARM_UP = 5
-# Long enough for a client that works beside the job to be done with what there is.
+# Long enough for a client beside the job to finish its pending work.
 SETTLE_S = 0.6
-# Threads that are the profiler's or the simulation's; all others are the job's.
+# Threads of the profiler or the simulation; all others belong to the job.
 OWN = ("syncline-cupti", "syncline-write")
 NOT_THE_JOBS = (*OWN, "idle-client", "cupti-worker", "simgpu")
 
@@ -60,7 +60,7 @@ def transformer():
 
 
 def clocks():
-    """(of the profiler's own threads, of the job's): the ids of their CPU clocks."""
+    """The ids of the CPU clocks: (profiler threads, job threads)."""
     own, job = [], []
     for task in pathlib.Path("/proc/self/task").iterdir():
         name = (task / "comm").read_text().strip()
@@ -77,27 +77,27 @@ def cpu(ids):
 
 
 def resident_kib():
-    """At most so far, of this program alone (getrusage's knows what its parent had)."""
+    """Peak memory of this program alone (getrusage() includes the peak of the parent)."""
     status = pathlib.Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1])
 
 
 def spent(action):
-    """CPU time of the process and wall time of a call, in ns."""
+    """The process CPU time and the wall time of a call, in ns."""
     began = time.process_time_ns(), time.perf_counter_ns()
     action()
     return time.process_time_ns() - began[0], time.perf_counter_ns() - began[1]
 
 
 def end_window():
-    """Until syncline's file is complete."""
+    """Waits until syncline's file is complete."""
     ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).sl_stop()
     while not list(FOLDER.glob("out/*/*/*.json.zst")):
         time.sleep(0.001)
 
 
 def timed_steps(step, count, job):
-    """CPU ns of each of `count` steps on the threads whose clocks `job` are."""
+    """Returns the CPU ns of each of `count` steps, on the threads of the clocks `job`."""
     steps = [cpu(job)]
     for _ in range(count):
         step()
