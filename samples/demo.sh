@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a clean clone to a first trace: sets the machine up, builds, records a training-like program
 # (or PyTorch training a small transformer) under libsyncline.so, checks and converts the trace, and
-# says what is in it.
+# summarises its contents.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -46,7 +46,7 @@ done
 [ -n "$steps" ] || steps=$((torch ? 20 : 60))
 case $steps in 0 | *[!0-9]*) fail "--steps takes a whole number above 0, not '$steps'" ;; esac
 
-# Runs a long command with its output in a file; shows the end of it only if it fails.
+# Runs a long command with its output in a file; shows the end of the output only on failure.
 quietly() {
     local log=$1
     shift
@@ -76,7 +76,7 @@ else
     echo "      the simulated one (${found:-as asked}): what follows is made up, in real formats"
 fi
 
-# What is recorded.
+# The recorded program.
 job=("$build/samples/train_like")
 if [ "$torch" = 1 ]; then
     python=python3
@@ -87,11 +87,11 @@ if [ "$torch" = 1 ]; then
             "(pip install torch), or add --simulated"
     fi
     job=("$python" "$root/samples/train_transformer.py")
-    # What tells PyTorch's operators is built against its headers.
+    # The library that records operators is built against PyTorch's headers.
     quietly "$build/observer.log" "$root/python_hook/build_observers.sh" "$python"
 fi
 
-# A folder of its own, so that no earlier trace and no file of yours is touched.
+# A separate folder, so that no earlier trace and no other file is changed.
 if [ -z "$out" ]; then
     mkdir -p "$root/build/demo"
     out=$(mktemp -d "$root/build/demo/$(date +%Y%m%d-%H%M%S)-XXXX")
@@ -123,7 +123,7 @@ echo "[5/5] What is in it"
 "$root/samples/summary.py" "$converted"
 syncline edges --summary "$trace"
 
-# Commands to be copied: a path may have a space in it.
+# Commands to copy: a path may contain a space.
 quoted() { printf '%q' "$1"; }
 
 cat <<END

@@ -3,7 +3,7 @@
  *
  * The graph is a copy in, a fork into two branches of kernels, a join, and a copy back. In the
  * trace each launch is one cuGraphLaunch call with an operation for every node (they share the
- * call's correlation id and are told apart by their graph node id). One thread.
+ * call's correlation id and differ in their graph node id). One thread.
  */
 #include "cuda_load.h"
 
@@ -74,13 +74,13 @@ int main(void)
     printf("captured %zu nodes; nothing has run: %d\n", nodes, pinned[0]);
 
     CHECK(cu.GraphInstantiate(&executable, graph, 0));
-    CHECK(cu.GraphDestroy(graph)); /* the executable graph is a copy */
+    CHECK(cu.GraphDestroy(graph)); /* the executable graph is a copy of it */
 
     CHECK(cu.GraphLaunch(executable, main_stream));
     CHECK(cu.StreamSynchronize(main_stream));
     printf("launched once: %d and %d\n", pinned[0], pinned[BYTES - 1]);
 
-    /* Launched again before the last launch is over: they run one after the other. */
+    /* Launched again before the last launch has ended: the launches run one after the other. */
     for (int i = 1; i < LAUNCHES; i++)
         CHECK(cu.GraphLaunch(executable, main_stream));
     CHECK(cu.StreamSynchronize(main_stream));

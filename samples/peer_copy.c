@@ -1,8 +1,8 @@
 /*
- * peer_copy.c - a copy from one GPU to the other, and work on both at once.
+ * peer_copy.c - a copy from one GPU to another, and concurrent work on both.
  *
- * With a single device there is nothing to show: it says so and ends well. Peer access makes the
- * copy go directly where the hardware can; without it the driver goes through the host, and the
+ * With a single device the sample prints a message and ends with success. Peer access makes the
+ * copy direct if the hardware supports it. Otherwise the driver copies through the host; the
  * program is the same. One thread, a stream on each device.
  */
 #include "cuda_load.h"
@@ -60,8 +60,8 @@ int main(void)
     if (direct) /* the second device's context is current */
         CHECK(cu.CtxEnablePeerAccess(first.context, 0));
 
-    /* A pipeline of two stages: compute here, copy over, compute there. The copy runs on the first
-     * device's stream; the second waits for it by an event. */
+    /* A pipeline of two stages: compute on the first device, copy, compute on the second. The copy
+     * runs on the first device's stream; the second stream waits for the copy by an event. */
     CHECK(cu.CtxSetCurrent(first.context));
     CHECK(cu.EventCreate(&copied, CU_EVENT_DISABLE_TIMING));
     CHECK(cu.MemsetD8Async(first.memory, 42, BYTES, first.stream));

@@ -1,7 +1,8 @@
 /*
- * probe_gpu.c - is there a GPU that CUDA can use? Its name and exit status 0, or the reason and 1.
+ * probe_gpu.c - looks for a GPU that CUDA can use. Prints its name and exits with 0, or prints the
+ * reason and exits with 1.
  *
- * demo.sh and tests/gpu/run.sh ask this before they choose between a real and a simulated GPU.
+ * demo.sh and tests/gpu/run.sh run this program to choose between a real and a simulated GPU.
  */
 #include <cuda.h>
 #include <dlfcn.h>

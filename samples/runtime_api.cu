@@ -1,9 +1,10 @@
 /*
  * runtime_api.cu - the CUDA runtime API, as nvcc compiles it.
  *
- * The other samples use the driver API to build anywhere; most programs use this one. Built where
- * nvcc is, with the shared runtime (--cudart shared), so that the process loads a libcudart.so. A
- * namespace and a template give the trace names worth demangling. One thread.
+ * The other samples use the driver API so that they build on any machine; most programs use the
+ * runtime API. This sample needs nvcc and uses the shared runtime (--cudart shared), so that the
+ * process loads a libcudart.so. A namespace and a template give kernels with mangled names. One
+ * thread.
  */
 #include <cstdio>
 #include <cstdlib>

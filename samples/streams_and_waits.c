@@ -1,9 +1,9 @@
 /*
  * streams_and_waits.c - every way in which a CPU thread or a stream can wait for the GPU.
  *
- * Each step enqueues work, waits for it in one way, and checks that the work is over. In the trace
- * each step is a call on the CPU's row that lasts as long as the work it waited for (the calls that
- * do not wait are said so). One thread; what it allocates it frees.
+ * Each step enqueues work, waits for it in one way, and checks that the work has ended. In the
+ * trace each step is a CPU call that lasts as long as the work it waited for; comments mark the
+ * calls that do not wait. One thread; all allocations are freed.
  */
 #include "cuda_load.h"
 
@@ -19,7 +19,7 @@ static const char ptx[] = SPIN_MODULE SPIN_KERNEL("producer_spin_ns")
 
 static CUfunction producer, consumer, background;
 
-/* `state`: what a query of the work says that must be over by now. */
+/* `state`: result of a query of work that must have ended by now. */
 static void done(const char *how, CUresult state)
 {
     if (state != CUDA_SUCCESS) {
@@ -44,13 +44,13 @@ static void wait_for_streams_and_events(CUstream a, CUstream b)
     CHECK(cu.EventSynchronize(event));
     done("cuEventSynchronize", cu.StreamQuery(a));
 
-    /* Two streams: the call returns when the last of all streams is done, the longer one here. */
+    /* Two streams: the call returns when the last stream has finished, here the longer one. */
     spin_launch(producer, a, 8, 128, 1 * MILLISECOND);
     spin_launch(background, b, 4, 64, 3 * MILLISECOND);
     CHECK(cu.CtxSynchronize());
     done("cuCtxSynchronize", cu.StreamQuery(b));
 
-    /* No wait on the CPU: stream b waits for a's event, and b is then waited for. */
+    /* Stream b waits for a's event without a wait on the CPU; then the CPU waits for b. */
     spin_launch(producer, a, 8, 128, 2 * MILLISECOND);
     CHECK(cu.EventRecord(event, a));
     CHECK(cu.StreamWaitEvent(b, event, 0));
@@ -58,7 +58,7 @@ static void wait_for_streams_and_events(CUstream a, CUstream b)
     CHECK(cu.StreamSynchronize(b));
     done("cuStreamWaitEvent, then cuStreamSynchronize", cu.StreamQuery(a));
 
-    /* Polling: calls that answer "not ready" until the work is over. */
+    /* Polling: calls return "not ready" until the work has ended. */
     spin_launch(producer, a, 8, 128, 1 * MILLISECOND);
     CHECK(cu.EventRecord(event, a));
     while (cu.EventQuery(event) == CUDA_ERROR_NOT_READY)
@@ -72,8 +72,8 @@ static void wait_for_streams_and_events(CUstream a, CUstream b)
     CHECK(cu.EventDestroy(event));
 }
 
-/* The legacy default stream (NULL) waits for blocking streams, and they wait for it. A non-blocking
- * stream takes no part in that. */
+/* The legacy default stream (NULL) and blocking streams wait for each other. A non-blocking stream
+ * does neither. */
 static void wait_by_the_default_stream(CUstream blocking, CUstream free_running)
 {
     spin_launch(background, free_running, 4, 64, 6 * MILLISECOND);
@@ -102,13 +102,13 @@ static void wait_by_copies(CUstream stream, CUdeviceptr memory, unsigned char *p
     done("pinned copies, then cuStreamSynchronize", cu.StreamQuery(stream));
     printf("copied back: %d and %d\n", pinned[0], pinned[BYTES - 1]);
 
-    /* The same to pageable memory blocks inside the copy, though its name says Async. */
+    /* The same copy to pageable memory blocks inside the call, despite "Async" in its name. */
     spin_launch(producer, stream, 8, 128, 2 * MILLISECOND);
     CHECK(cu.MemcpyDtoHAsync(pageable, memory, BYTES, stream));
     done("cuMemcpyDtoHAsync to pageable memory", cu.StreamQuery(stream));
 
-    /* Synchronous copies go through the legacy default stream: behind all blocking streams. This
-     * one waits for what stands before it, yet may return before its own transfer has ended. */
+    /* Synchronous copies use the legacy default stream, after all blocking streams. This copy waits
+     * for earlier work, but may return before its own transfer has ended. */
     spin_launch(producer, stream, 8, 128, 2 * MILLISECOND);
     CHECK(cu.EventRecord(event, stream));
     CHECK(cu.MemcpyHtoD(memory, pageable, BYTES));
@@ -130,20 +130,20 @@ static void wait_by_memory_and_host_functions(CUstream stream)
     CUdeviceptr memory;
     int called = 0;
 
-    /* Freeing must not pull memory from under running work: it waits for the context. */
+    /* Running work may use the memory, so freeing waits for the context. */
     CHECK(cu.MemAlloc(&memory, BYTES));
     spin_launch(producer, stream, 8, 128, 2 * MILLISECOND);
     CHECK(cu.MemFree(memory));
     done("cuMemFree", cu.StreamQuery(stream));
 
-    /* The stream-ordered pair waits for nothing. */
+    /* The stream-ordered calls do not wait. */
     CHECK(cu.MemAllocAsync(&memory, BYTES, stream));
     spin_launch(producer, stream, 8, 128, 1 * MILLISECOND);
     CHECK(cu.MemFreeAsync(memory, stream));
     CHECK(cu.StreamSynchronize(stream));
     done("cuMemAllocAsync and cuMemFreeAsync", cu.StreamQuery(stream));
 
-    /* The other way round: the stream waits for a function on the CPU. */
+    /* The opposite case: the stream waits for a function on the CPU. */
     CHECK(cu.LaunchHostFunc(stream, on_host, &called));
     spin_launch(consumer, stream, 16, 256, 1 * MILLISECOND);
     CHECK(cu.StreamSynchronize(stream));
@@ -183,6 +183,6 @@ int main(void)
     CHECK(cu.StreamDestroy(second));
     CHECK(cu.StreamDestroy(blocking));
     CHECK(cu.ModuleUnload(module));
-    (void)context; /* the primary context stays: it goes with the process */
+    (void)context; /* the primary context is released at process exit */
     return 0;
 }

@@ -54,7 +54,7 @@ def shorten(name, limit=56):
 
 
 def print_busy(gpu, begin, end):
-    """Per device, the part of the time between the first and the last event that it worked."""
+    """Per device: the share of busy time between the first and the last event."""
     devices = collections.defaultdict(list)
     for event in gpu:
         devices[event["args"].get("device", event.get("pid"))].append(event)
@@ -73,7 +73,7 @@ def print_busy(gpu, begin, end):
 
 
 def step_of(starts, steps, ts):
-    """The step in which something began; None: in none."""
+    """The step at a start time; None: outside all steps."""
     at = bisect.bisect_right(starts, ts) - 1
     if at < 0 or ts >= steps[at]["ts"] + steps[at]["dur"]:
         return None
@@ -81,11 +81,11 @@ def step_of(starts, steps, ts):
 
 
 def print_steps(steps, gpu, calls, limit):
-    """Per step: how much of it some GPU worked, and the CPU waited for one."""
+    """Per step: the time with a busy GPU, and the time that the CPU waited for a GPU."""
     starts = [e["ts"] for e in steps]
     work, waited, launched = ([[] for _ in steps] for _ in range(3))
     for event in gpu:
-        # Work that began in a step may go on into the next one: each gets its part.
+        # Work may continue into the next step: each step gets its part.
         begin, end = event["ts"], event["ts"] + event["dur"]
         for at in range(max(0, bisect.bisect_right(starts, begin) - 1), len(steps)):
             if starts[at] >= end:
@@ -108,8 +108,8 @@ def print_steps(steps, gpu, calls, limit):
 
 
 def print_lines(calls, steps, limit):
-    """Lines of the job's own code that make the CPU wait for the GPU. `per step`: of the waits that
-    are in one."""
+    """Lines of the job's code that make the CPU wait for the GPU. `per step`: only waits inside a
+    step."""
     starts = [e["ts"] for e in steps]
     total, count, inside = (collections.Counter() for _ in range(3))
     for call in calls:
@@ -126,7 +126,7 @@ def print_lines(calls, steps, limit):
 
 
 def print_operators(operators, limit):
-    """Operators by the time of their own, without that of the operators they call."""
+    """Operators by self time, without the operators that they call."""
     own, count = collections.Counter(), collections.Counter()
     threads = collections.defaultdict(list)
     for event in operators:

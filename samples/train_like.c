@@ -1,17 +1,17 @@
 /*
  * train_like.c - the GPU work of a training job, without the mathematics.
  *
- * Each step: a batch arrives (a prefetch thread copies pinned batches on a stream of its own, two
- * ahead), forward and backward kernels run on the compute stream, every layer's gradient is reduced
- * on a third stream while the next layer computes, an optimizer ends the step, and the loss is read
- * back, which makes the CPU wait for the GPU once a step. Kernels only pass time; the loss is a
- * number that a memset puts there, so that the read-back has something to read.
+ * In each step a batch arrives: a prefetch thread copies pinned batches on a separate stream, two
+ * ahead. Forward and backward kernels run on the compute stream. Every layer's gradient is reduced
+ * on a third stream while the next layer computes. An optimizer ends the step. Reading back the
+ * loss makes the CPU wait for the GPU once a step. Kernels only pass time; a memset writes the
+ * loss, so that the read-back has a value.
  *
- * Threads: main enqueues everything but the batches; the prefetch thread owns the copy stream and
- * the pinned batches. Batch slots pass between them under `queue.lock`.
+ * Threads: main enqueues everything except the batches. The prefetch thread owns the copy stream
+ * and the pinned batches. Batch slots pass between them under `queue.lock`.
  *
- * Options: --steps N (50), --step-us N GPU time of a step (8000), --layers N (6).
- * The result goes to stdout, the time taken to stderr.
+ * Options: --steps N (50), --step-us N GPU time of a step (8000), --layers N (6). The result goes
+ * to stdout, the time taken to stderr.
  */
 #include "cuda_load.h"
 
@@ -26,9 +26,8 @@
 #define BATCH_BYTES (2u << 20)
 #define GRAD_BYTES  (8u << 20)
 
-/* What a step is made of. The shares (in thousandths of the step's GPU time, of all layers
- * together) add up to 1000 on the compute stream; the all-reduce overlaps with the backward pass.
- */
+/* The parts of a step. The shares (in thousandths of the step's GPU time, for all layers together)
+ * add up to 1000 on the compute stream. The all-reduce overlaps with the backward pass. */
 enum work {
     EMBEDDING,
     LAYER_NORM,
@@ -83,12 +82,12 @@ static struct {
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned long filled, released; /* batches, by each side */
+    unsigned long filled, released; /* batches so far, counted by each side */
     CUdeviceptr batch[SLOTS];
     CUevent copied[SLOTS], consumed[SLOTS];
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-/* `parts`: into how many launches the share of a step is divided. */
+/* `parts`: number of launches that share the step's time. */
 static void launch(enum work work, CUstream stream, unsigned long parts)
 {
     spin_launch(gpu.kernel[work], stream, works[work].blocks, works[work].threads,
@@ -114,8 +113,8 @@ static void *prefetch(void *unused)
             pthread_cond_wait(&queue.changed, &queue.lock);
         pthread_mutex_unlock(&queue.lock);
 
-        /* The CPU may not touch the pinned batch before its last copy is over; the GPU may not
-         * overwrite the batch before the step that uses it is: two waits, on different sides. */
+        /* Two waits on different sides. The CPU waits until the last copy from the pinned batch has
+         * ended. The GPU overwrites the batch only after the step that uses the batch. */
         if (step >= SLOTS) {
             CHECK(cu.EventSynchronize(queue.copied[slot]));
             CHECK(cu.StreamWaitEvent(copies, queue.consumed[slot], 0));
@@ -151,7 +150,7 @@ static void forward(float loss)
     CHECK(cu.MemsetD32Async(gpu.loss, bits, 1, gpu.compute));
 }
 
-/* From the last layer to the first; each gradient is reduced while the next one is computed. */
+/* From the last layer to the first. Each gradient is reduced while the next layer computes. */
 static void backward(void)
 {
     CHECK(cu.MemsetD8Async(gpu.gradients, 0, GRAD_BYTES, gpu.compute));
@@ -186,7 +185,7 @@ static float train_step(unsigned long step)
     CHECK(cu.StreamWaitEvent(gpu.compute, gpu.reduced, 0));
     launch(OPTIMIZER, gpu.compute, 1);
 
-    /* What loss.item() does: a small copy, and a wait for everything that stands before it. */
+    /* Like loss.item(): a small copy, and a wait for all earlier work. */
     CHECK(cu.MemcpyDtoHAsync(gpu.loss_pinned, gpu.loss, sizeof(float), gpu.compute));
     CHECK(cu.StreamSynchronize(gpu.compute));
     return *gpu.loss_pinned;

@@ -31,14 +31,14 @@ class Model(nn.Module):
 
 
 def batches(steps):
-    """Rows that count upwards from a random token: there is something to learn."""
+    """Rows that count upwards from a random token, a pattern that the model can learn."""
     for _ in range(steps):
         first = torch.randint(0, VOCABULARY, (BATCH, 1))
         yield (first + torch.arange(LENGTH + 1)) % VOCABULARY
 
 
 def accuracy(logits, wanted):
-    """Share of tokens that were guessed: moves all guesses to the CPU to count them there."""
+    """The share of tokens guessed correctly: copies all guesses to the CPU and counts them."""
     guesses = logits.argmax(dim=-1).cpu()
     return (guesses == wanted).float().mean().item()
 

@@ -1,12 +1,12 @@
 /*
- * two_threads.c - two CPU threads, a stream each, one waiting for the other's work.
+ * two_threads.c - two CPU threads with a stream each; one waits for the work of the other.
  *
  * The producer thread launches kernels and records an event after each; the consumer thread makes
- * its stream wait for that event, launches its own kernel, and waits for it on the CPU. The only
- * state they share is the event slots and the counters beside them, under one mutex.
+ * its stream wait for that event, launches its own kernel, and waits for it on the CPU. They share
+ * only the event slots and their counters, under one mutex.
  *
- * Options: --rounds N (20), --kernel-us N (500; 0 for kernels as short as can be, which makes it a
- * test of launch cost). Prints what it did; the time it took goes to stderr.
+ * Options: --rounds N (20), --kernel-us N (500; 0: the shortest kernels, to test the launch cost).
+ * The result goes to stdout, the time taken to stderr.
  */
 #include "cuda_load.h"
 
@@ -24,7 +24,7 @@ static const char ptx[] =
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned long produced, consumed; /* rounds, by each thread */
+    unsigned long produced, consumed; /* rounds so far, counted by each thread */
     CUevent ready[SLOTS];             /* round r uses slot r % SLOTS */
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -43,7 +43,7 @@ static void *produce(void *unused)
     CHECK(cu.ModuleGetFunction(&kernel, module, "producer_spin_ns"));
     CHECK(cu.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     for (unsigned long round = 0; round < rounds; round++) {
-        /* An event may be recorded again only when its last recording has been waited for. */
+        /* An event may be recorded again only after its last recording was waited for. */
         pthread_mutex_lock(&shared.lock);
         while (round >= shared.consumed + SLOTS)
             pthread_cond_wait(&shared.changed, &shared.lock);
