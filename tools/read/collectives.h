@@ -2,8 +2,8 @@
  * collectives.h - finds type, bytes and ranks of the collectives in a Kineto trace.
  *
  * torch.profiler writes them into the args of record_param_comms and of the NCCL kernels. A kernel
- * without args takes them from the operator around its launch. Groups are numbered by a hash of
- * their ranks, so that all ranks of a job give a group the same number without asking each other.
+ * without args takes them from the operator around its launch. The number of a group is a hash of
+ * its ranks, so that all ranks of a job use the same number without communicating.
  *
  * Threads: one owner. Memory: at most about 40 MiB. A collective that does not fit is unknown.
  */
