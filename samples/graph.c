@@ -2,8 +2,8 @@
  * graph.c - a CUDA graph: captured from two streams, launched four times.
  *
  * The graph is a copy in, a fork into two branches of kernels, a join, and a copy back. In the
- * trace each launch is one cuGraphLaunch call with an operation for every node (they share the
- * call's correlation id and differ in their graph node id). One thread.
+ * trace each launch is one cuGraphLaunch call with an operation for every node. The operations
+ * share the call's correlation id and differ in their graph node ids. One thread.
  */
 #include "cuda_load.h"
 
