@@ -7,7 +7,7 @@
  *
  * Any thread. The conversion is a line through two moments at which both clocks were read. The
  * first is the registration. The second is taken again whenever the span has doubled or a second
- * has passed, so that read errors of tens of ns never add up.
+ * has passed. So read errors of tens of ns never add up.
  */
 #include <pthread.h>
 #include <stdlib.h>

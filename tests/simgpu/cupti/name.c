@@ -1,10 +1,10 @@
 /*
  * name.c - kernel and device names that records point to, and their lifetime.
  *
- * A record's name pointer is valid as long as the client holds the record's buffer. When the same
- * memory comes back in a request, or the lifetime is over, the bytes are overwritten, so that a
- * client with an old pointer reads garbage. The bytes stay readable for a while, because a client
- * under test must fail on content, not crash. Then they are freed.
+ * A record's name pointer is valid as long as the client holds the record's buffer. The bytes are
+ * overwritten when the same memory comes back in a request, or the lifetime is over. A client with
+ * an old pointer then reads garbage. The bytes stay readable for a while, because a client under
+ * test must fail on content, not crash. Then they are freed.
  *
  * sim_name_copy: under the lock of the buffer's lane. The rest: any thread, own lock.
  */

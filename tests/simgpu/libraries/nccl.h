@@ -6,10 +6,10 @@
  * - nccl_shared.c: the memory that ranks share, and the waits of ranks during set-up
  * - nccl_reduce.c: sums and other reductions of NCCL data types
  *
- * A communicator is a file that all its ranks map. It has a line of counters for each rank and each
- * pair of ranks, and a place for the data that a rank or a pair hands over. Collectives are
- * numbered. A rank sets "arrived" to n when its input of collective n is in place, and "done" to n
- * when it has read the inputs of all others. Ranks are processes, or devices of one process.
+ * A communicator is a file that all its ranks map. Each rank and each pair of ranks has a line of
+ * counters and a place for hand-over data. Collectives are numbered. A rank sets "arrived" to n
+ * when its input of collective n is in place. It sets "done" to n when it has read the inputs of
+ * all others. Ranks are processes, or devices of one process.
  */
 #ifndef SIM_NCCL_H
 #define SIM_NCCL_H
