@@ -1,12 +1,13 @@
 /*
  * mix.h - the CUPTI 13.0 records of a training job, on which every speed figure is measured.
  *
- * One step is about 1400 records: 640 kernel launches (600 single, one graph of 40 nodes) with 200
- * distinct mangled names that demangle to 200-300 bytes, host-to-device copies, memsets, event
- * records and stream waits between a compute and a communication stream, event queries, a loss read
- * back and a stream synchronize. Forward calls come from one thread, backward calls from another.
- * GPU records come after their calls with a delay, as on a real GPU. Correlation ids grow by 1 or 2
- * per call, because filtered calls use some.
+ * One step is about 1400 records. It has 640 kernel launches (600 single, one graph of 40 nodes)
+ * with 200 distinct mangled names that demangle to 200-300 bytes. It also has host-to-device
+ * copies, memsets, event queries, and event records and stream waits between a compute and a
+ * communication stream. A step ends with a read-back of the loss and a stream synchronize. Forward
+ * calls come from one thread, backward calls from another. GPU records come after their calls with
+ * a delay, as on a real GPU. Correlation ids grow by 1 or 2 per call, because filtered calls use
+ * some.
  *
  *   struct mix m;
  *   mix_init(&m, 1700000000000000000u);

@@ -1,5 +1,5 @@
 /*
- * check.c - one pass over a trace.
+ * check.c - runs all checks in one pass over a trace.
  *
  * Threads, memory: see check.h.
  */

@@ -2,8 +2,8 @@
  * finding.h - the problems of a trace: one entry per kind.
  *
  * Each kind has a count and its first example. The severity depends on the writer of the file. A
- * broken promise of syncline is an error in a syncline file, but only a note in a torch.profiler
- * file, because torch.profiler versions differ.
+ * syncline file must keep syncline's guarantees, so a violation is an error. In a torch.profiler
+ * file it is only a note, because versions differ.
  *
  * Threads: plain data of one owner. Memory: none beyond the struct.
  */

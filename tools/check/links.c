@@ -1,5 +1,5 @@
 /*
- * links.c - correlation ids, flow ids, stream waits.
+ * links.c - checks correlation ids, flow ids and stream waits.
  *
  * Rows come in any order (CUPTI delivers them shuffled), so a missing partner is known only at the
  * end. A small table holds waits whose record call has not come yet. A wait that is evicted from

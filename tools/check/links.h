@@ -4,7 +4,7 @@
  * It matches calls and GPU operations by correlation id, flow arrows by id, and stream waits with
  * the calls that recorded their events.
  *
- * Threads: one owner. Memory: 64 MiB at most, whatever the file.
+ * Threads: one owner. Memory: at most 64 MiB for any file.
  */
 #ifndef SL_CHECK_LINKS_H
 #define SL_CHECK_LINKS_H

@@ -24,7 +24,7 @@ struct sl_tally_category {
 };
 
 struct sl_tally_process {
-    uint64_t key; /* hash of the pid */
+    uint64_t key; /* key of the pid */
     char pid[32];
     char name[64]; /* from process_name; "": unknown */
     char label[32];

@@ -272,8 +272,7 @@ static enum sl_event_kind operation_kind(const struct sl_trace_row *row)
     }
 }
 
-/* The pid of a GPU row is the device number. A pid above all device numbers means another
- * writer. */
+/* The pid of a GPU row is the device number. A number that no GPU can have is not a device. */
 static uint16_t device_of(const struct sl_trace_row *row)
 {
     if (row->has & SL_HAS_DEVICE)

@@ -3,11 +3,11 @@
  *
  *   sl_replay_create(&f);
  *   sl_replay_keep_rows(f, ...)                     if operators and ranges are wanted
- *   sl_replay_take_found(f, ...)                    if edges that the job found are as good, alone
- *   sl_replay_join_found(f)                         or with all else
+ *   sl_replay_take_found(f, ...)                    if recorded edges suffice alone
+ *   sl_replay_join_found(f)                         or recorded edges with all events
  *   sl_replay_read(f, path, why, sizeof(why));      the file, to its end
- *   sl_replay_run(f, &sinks);                       its events and edges, in the order of enqueue
- *   sl_replay_tell(f, command, path, "the edges")   what was not looked at, and the exit status
+ *   sl_replay_run(f, &sinks);                       its events and edges, in order of enqueue
+ *   sl_replay_tell(f, command, path, "the edges")   reports what was left out; exit status
  *
  * Threads: main; a helper thread decompresses. Memory: see trace_events.h and edge.h.
  */

@@ -1,8 +1,8 @@
 /*
  * call.c - the frame around every API call: correlation id, stamps, probe, injected and sticky
- * errors, truth; and what the simulation keeps per thread.
+ * errors, truth; and the per-thread state of the simulation.
  *
- * Application threads, on their own data; the correlation counter is the process's.
+ * Application threads, on their own data; the process has one correlation counter.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

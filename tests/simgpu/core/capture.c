@@ -1,9 +1,9 @@
 /*
- * capture.c - stream capture: turns what is enqueued on capturing streams into graph nodes.
+ * capture.c - stream capture: turns work enqueued on capturing streams into graph nodes.
  *
- * Any thread; everything is under sim_lock(). A capture belongs to the stream where it began; other
- * streams join it by waiting for an event recorded inside it, and leave when it ends. A spoilt
- * capture refuses further work and gives no graph.
+ * Any thread; everything is under sim_lock(). A capture belongs to the stream where it began. Other
+ * streams join by waiting for an event recorded inside the capture, and leave when it ends. An
+ * invalidated capture refuses further work and produces no graph.
  */
 #include <stdlib.h>
 #include <string.h>

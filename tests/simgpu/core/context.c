@@ -1,9 +1,9 @@
 /*
- * context.c - contexts: the primary one of each device, those that a program makes, and which one
- * is current for a thread.
+ * context.c - contexts: the primary context of each device, contexts that a program creates, and
+ * each thread's current context.
  *
  * Any thread. Contexts are never freed; a destroyed one loses its magic number. A primary context
- * that is reset and retained again is a new one, with a new id.
+ * that is reset and retained again is a new context with a new id.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

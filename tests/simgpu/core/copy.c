@@ -1,8 +1,8 @@
 /*
- * copy.c - copies and memsets: what kind each is, how long it takes, which of them block the
- * caller, and the moving of the bytes.
+ * copy.c - copies and memsets: their kind and duration, whether they block the caller, and the
+ * transfer of the bytes.
  *
- * Application threads; the service thread moves what had to stay behind a host callback.
+ * Application threads; the service thread transfers data that had to wait for a host callback.
  */
 #include <string.h>
 

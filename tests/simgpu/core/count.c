@@ -1,12 +1,12 @@
 /*
- * count.c - how many a kernel found: the one result that is written, as nothing found.
+ * count.c - the counts that kernels write: the only kernel result that is simulated, always as 0.
  *
- * PyTorch makes tensors (nonzero, masked_select, unique, and so whatever prints one) of a size that
- * it copies back from where a kernel of CUB or Thrust should have written it. Whatever lay in that
- * memory would ask for terabytes. Selections begin with a kernel that writes 0 there, on the metal
- * too; a reduction writes its result alone.
+ * For some tensors (nonzero, masked_select, unique, and printing) PyTorch reads the size from
+ * memory that a kernel of CUB or Thrust should have written. Random content of that memory could
+ * ask for terabytes. Selections begin with a kernel that writes 0 there, also on a real GPU; a
+ * reduction writes only its result.
  *
- * Any thread; nothing is kept.
+ * Any thread; no state.
  */
 #include <fnmatch.h>
 #include <string.h>

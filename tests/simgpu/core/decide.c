@@ -1,9 +1,10 @@
 /*
- * decide.c - injected decisions: draws from the seed, and errors on the n-th call of a function.
+ * decide.c - injected decisions: random numbers from the seed, and errors on the n-th call of a
+ * function.
  *
- * Any thread. A draw depends on (seed, point, key) and on nothing else: not on how many others
- * there were before, which would make it a matter of time. The list of failures is parsed once; a
- * program without any pays one load.
+ * Any thread. A random number depends only on (seed, point, key). It does not depend on the number
+ * of earlier draws, which would vary with timing. The list of failures is parsed once; without
+ * failures a call costs one load.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /*
- * device.c - the facts of the simulated devices: an H100's, all alike, or those of a recording.
+ * device.c - the facts of the simulated devices: identical H100s, or the devices of a recording.
  *
- * Any thread; filled once, read-only after.
+ * Any thread; filled once, then read-only.
  */
 #include <cuda.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /*
- * event.c - events. Recording one copies the set that its stream is behind at that moment; an event
+ * event.c - events. Recording an event copies the current predecessors of its stream; an event
  * never recorded orders nothing.
  *
- * Any thread. A destroyed event loses its magic number, and its memory is used again.
+ * Any thread. A destroyed event loses its magic number, and its memory is reused.
  */
 #include <stdlib.h>
 

@@ -2,10 +2,9 @@
  * exec.c - executable graphs: instantiated, updated, launched.
  *
  * Any thread; under sim_lock(). An exec owns a flat copy of its graph in topological order. Nodes
- * lie on lanes: the launch stream for the first branch (not with graph-own-streams), streams of the
- * exec's own for the others.
- * A launch comes behind the launch stream's tail and behind the exec's launch before it; what
- * follows on the stream comes behind all of the graph's last nodes.
+ * run on lanes: the launch stream for the first branch (except with graph-own-streams), private
+ * streams of the exec for the others. A launch follows the launch stream's tail and the exec's
+ * previous launch. Later work on the stream follows all last nodes of the graph.
  */
 #include <stdlib.h>
 #include <string.h>

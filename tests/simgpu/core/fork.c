@@ -1,5 +1,5 @@
 /*
- * fork.c - see fork.h. Handlers of the whole process, in the thread that forks.
+ * fork.c - see fork.h. The fork handlers are process-wide and run in the thread that forks.
  */
 #include "core/fork.h"
 

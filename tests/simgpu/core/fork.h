@@ -8,8 +8,8 @@
 #include <pthread.h>
 
 /* Registers a mutex permanently; any thread. Not for recursive mutexes, because the child is a
- * different owner. While a thread holds such a mutex it must not call the client (except its clock)
- * or this function, because the client's mutexes may be held at a fork too. */
+ * different owner. A thread that holds such a mutex must not call the client (except its clock) or
+ * this function. The client's mutexes may be held at a fork too. */
 void sim_fork_hold(pthread_mutex_t *mutex);
 
 /* A mutex private to a file. */

@@ -1,8 +1,8 @@
 /*
- * graph.c - graphs: nodes and the dependencies between them, by hand or by capture.
+ * graph.c - graphs: nodes and their dependencies, added explicitly or by capture.
  *
- * Any thread; under sim_lock(). A destroyed graph's nodes lose their magic number and their memory
- * is kept, as is the rule for all that has a handle.
+ * Any thread; under sim_lock(). The nodes of a destroyed graph lose their magic number. Their
+ * memory is kept, like that of all objects with a handle.
  */
 #include "core/graph.h"
 

@@ -1,8 +1,8 @@
 /*
- * graph_tell.c - what happens to graphs, for CUPTI's subscribers.
+ * graph_tell.c - reports changes of graphs to CUPTI subscribers.
  *
- * Any thread. Facts come up under sim_lock() and are kept by the thread until its call ends, since
- * nobody may be told under the lock.
+ * Any thread. Changes happen under sim_lock(), where no report is allowed. Each thread keeps its
+ * reports until its call ends.
  */
 #include <stdlib.h>
 

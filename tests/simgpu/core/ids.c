@@ -1,5 +1,5 @@
 /*
- * ids.c - CUDA's handles to CUPTI's ids, for the CUPTI stand-in.
+ * ids.c - maps CUDA handles to CUPTI ids, for the CUPTI stand-in.
  *
  * Any thread.
  */

@@ -1,6 +1,6 @@
 /*
- * init.c - the simulation's life in a process: cuInit (which loads CUDA_INJECTION64_PATH as the
- * driver does), fork, exit.
+ * init.c - starts and ends the simulation in a process: cuInit (which loads CUDA_INJECTION64_PATH
+ * as the driver does), fork, exit.
  *
  * Any thread; the first caller does the work under a recursive lock, because the injected library
  * may call CUDA itself from InitializeInjection.

@@ -1,7 +1,7 @@
 /*
- * keep.c - memory of what has a handle: contexts, streams, events, kernels, graphs. It is never
- * given back, so that a stale handle can be told by its magic number. All of it hangs on one list,
- * which leak checkers follow.
+ * keep.c - memory of objects with a handle: contexts, streams, events, kernels, graphs. It is never
+ * freed, so that the magic number identifies a stale handle. One list holds all of it, which leak
+ * checkers follow.
  *
  * Any thread.
  */

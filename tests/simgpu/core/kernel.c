@@ -1,9 +1,9 @@
 /*
- * kernel.c - kernels: names, parameters and how long a launch takes.
+ * kernel.c - kernels: names, parameters and the duration of a launch.
  *
  * Any thread. Kernels and names are never freed. A duration comes from the first of: an option
- * (--kernel 'GLOB=DURATION'), a spin_ns parameter, what the launching library reckons (it knows
- * bytes and FLOPs), the cost model by threads; times --kernel-factor.
+ * (--kernel 'GLOB=DURATION'), a spin_ns parameter, the estimate of the launching library (from
+ * bytes and FLOPs), the cost model by threads. It is multiplied by --kernel-factor.
  */
 #include <ctype.h>
 #include <fnmatch.h>

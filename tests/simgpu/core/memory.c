@@ -1,6 +1,6 @@
 /*
- * memory.c - allocations: device memory is host memory. Knows for any pointer what kind of memory
- * it is and whose.
+ * memory.c - allocations: device memory is host memory. Finds the kind and owner of the memory for
+ * any pointer.
  *
  * Any thread. The table (sorted by address) has its own lock, taken last.
  */

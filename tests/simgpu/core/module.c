@@ -1,9 +1,9 @@
 /*
  * module.c - modules from PTX text: the kernels (.entry) with their parameters, static shared
- * memory, and the global variables. Other images (cubin, fatbin) give a module whose kernels come
- * into being when they are asked for by name.
+ * memory, and the global variables. For other images (cubin, fatbin) a kernel of the module is
+ * created when a program looks up its name.
  *
- * Any thread; a module and its kernels stay in memory after unloading, without magic number.
+ * Any thread. After unloading, a module and its kernels stay in memory without magic number.
  */
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /*
  * op.c - operations and sets of them.
  *
- * Any thread. An op is born under the lock; its last reference may go anywhere (CUPTI's thread
- * holds some), so freed ops go onto a lock-free stack which the next allocation takes whole. The
- * memory is kept until the process ends.
+ * Any thread. An operation is created under the lock, but any thread may drop its last reference
+ * (the CUPTI thread holds some). So freed operations go onto a lock-free stack, which the next
+ * allocation takes as a whole. The memory is kept until the process ends.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * option.c - options from the environment (SIMGPU_*, set by tests/simgpu/run), read where needed.
  *
- * Any thread; nothing is cached here but the clock's scale (clock.c).
+ * Any thread; only the clock's scale is cached (clock.c).
  */
 #include <ctype.h>
 #include <stdlib.h>

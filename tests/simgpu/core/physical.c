@@ -1,9 +1,8 @@
 /*
- * physical.c - memory without an address: pages of a device that live as long as a handle or a
- * mapping (virtual.c) does. They are shared with each mapping, so that two of one handle have the
- * same bytes.
+ * physical.c - physical memory: pages of a device that live as long as a handle or a mapping
+ * (virtual.c). All mappings of a handle share its pages, so they have the same bytes.
  *
- * Any thread. The lock is taken behind virtual.c's; memory.c's comes behind it.
+ * Any thread. Lock order: virtual.c, this file, memory.c.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * pool.c - pools of stream-ordered memory: their attributes, and how much each has given out. A
- * pool keeps no memory of its own: what it says to have reserved is counted alone.
+ * pool.c - pools of stream-ordered memory: their attributes, and the memory allocated from each. A
+ * pool keeps no memory: its reserved bytes are only a count.
  *
  * Any thread. The lock is a leaf.
  */

@@ -1,12 +1,13 @@
 /*
- * record.c - everything that CUPTI is told, as a replay stream (tests/replay/README.md) in the file
- * of SIMGPU_RECORD: the run can be played to another client, whatever this one asked for.
+ * record.c - writes all reports to CUPTI as a replay stream (tests/replay/README.md) to the file
+ * SIMGPU_RECORD. The run can be replayed to another client, independent of the records that this
+ * client enabled.
  *
- * It stands between the core and CUPTI's stand-in as a probe of its own, which writes a line and
- * passes the word on. Threads: those of probe.h; each line is made under the sink's lock and no
- * other. Times are CLOCK_REALTIME ns. A line of an operation is written when it has ended and says
- * when its record took its place: lines are not in order, and whoever plays them sorts them. An
- * operation that has not ended at exit has no line.
+ * A probe between the core and the CUPTI stand-in writes each report as a line and passes it on.
+ * Threads: those of probe.h; each line is made only under the sink's lock. Times are CLOCK_REALTIME
+ * in ns. An operation's line is written when it has ended, and states when its record got its
+ * place. Lines are therefore not in order, and the replaying program sorts them. An operation still
+ * pending at exit has no line.
  */
 #include <string.h>
 #include <unistd.h>

@@ -1,8 +1,9 @@
 /*
- * replay.c - a process that plays a recording: its GPUs are the recording's, and CUPTI is told of
- * what was recorded instead of what the process itself does.
+ * replay.c - a process that replays a recording: it has the GPUs of the recording, and CUPTI gets
+ * the recorded reports instead of the process's own.
  *
- * begin: once, before cuInit, by the program that plays. The rest: any thread, read-only.
+ * The replaying program calls begin once, before cuInit. The other functions: any thread,
+ * read-only.
  */
 #include "core/sim.h"
 

@@ -1,12 +1,12 @@
 /*
- * schedule.c - when operations run. The schedule is analytic: an operation starts at the latest of
- * (its enqueue plus the launch latency) and the ends of what it comes behind, and ends after its
- * modelled duration. So its times are known at enqueue, unless something before it hangs on a host
- * callback: then they are settled once that has run.
+ * schedule.c - computes when operations run. An operation starts at its enqueue plus the launch
+ * latency, or at the end of its last predecessor, whichever is later. It ends after its modelled
+ * duration. So its times are known at enqueue, unless a predecessor depends on a host callback.
+ * Then they are settled once the callback has run.
  *
- * Application threads enqueue and wait; the service thread (service.c) runs host callbacks and work
- * that had to stay behind one. Everything here is under sim_lock(); probes, callbacks and the
- * moving of data are not.
+ * Application threads enqueue and wait; the service thread (service.c) runs host callbacks and the
+ * work that had to wait for them. sim_lock() guards everything here, but is not held during probes,
+ * callbacks and data copies.
  */
 #include <pthread.h>
 #include <stdatomic.h>

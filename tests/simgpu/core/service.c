@@ -1,9 +1,9 @@
 /*
- * service.c - the service thread: runs host callbacks (and work that had to stay behind one), asks
- * kernels that wait for other processes, notices ends, and flushes the truth.
+ * service.c - the service thread: runs host callbacks (and the work that waits for them), polls
+ * kernels that wait for other processes, completes operations, and flushes the truth.
  *
- * Ends are also noticed by any thread that waits or asks (sim_progress). The lists are
- * schedule.c's, under sim_lock(); callbacks, probes and the moving of data happen outside it.
+ * Any thread that waits or queries also completes operations (sim_progress). The lists belong to
+ * schedule.c, under sim_lock(); callbacks, probes and data copies run without the lock.
  */
 #include <pthread.h>
 #include <stdatomic.h>

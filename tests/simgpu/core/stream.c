@@ -1,12 +1,12 @@
 /*
- * stream.c - streams: making them, finding them by handle, and what each comes behind: its tail,
- * the events it was made to wait for, and the order of the legacy default stream.
+ * stream.c - streams: creation, lookup by handle, and the predecessors of new work: the tail,
+ * awaited events, and the order of the legacy default stream.
  *
- * Any thread. A destroyed stream works off its queue, and its memory is then used again.
+ * Any thread. A destroyed stream completes its queue; then its memory is reused.
  *
- * Legacy order: the next operation of the legacy stream comes behind the tails of all blocking
- * streams with something new since its last one (context->fresh); the next operation of a blocking
- * stream comes behind the legacy stream's tail if that has changed since (version, legacy_seen).
+ * Legacy order: the next operation of the legacy stream follows the tails of all blocking streams
+ * with new work since its last operation (context->fresh). The next operation of a blocking stream
+ * follows the legacy stream's tail if that has changed since (version, legacy_seen).
  */
 #include "core/sim.h"
 

@@ -1,21 +1,21 @@
 /*
- * truth.c - what really happened, as JSON lines in the file of SIMGPU_TRUTH, and the log of what
- * the simulation itself dropped, failed or gave away (SIMGPU_LOG).
+ * truth.c - writes what really happened as JSON lines to the file SIMGPU_TRUTH, and logs what the
+ * simulation itself dropped, failed or gave away (SIMGPU_LOG).
  *
- * Any thread; each line is formatted under its sink's lock and no other. Correlation ids are wide
- * (CUPTI's are the low 32 bits), times CLOCK_REALTIME ns, operations named by `id`, the order of
- * enqueue. Lines, by "t":
- *   process  pid, first correlation id, seed, scale
- *   call     every API call: domain, name, cbid, corr, thread, start, end, result
- *   op       every operation, written when it has ended (finished:false: at exit it had not):
- *            facts, times, free (when its stream was free and it was enqueued), and `after`: what
- *            it came behind, with via = stream | stream_wait | legacy_default | graph, the end of
- *            each, and for a stream wait the correlation id of that call
- *   wait     every call that waits or asks: kind, the whole set of sources, and `released`: the
- *            source that ended last, if the call really waited for it (else 0)
- *   event    every event record: corr, event, sync, and the ops it stands for
- *   follow   every stream that was made to wait for an event: corr, stream, event
- *   object   devices, contexts and streams that came or went
+ * Any thread; each line is formatted only under its sink's lock. Correlation ids have 64 bits
+ * (CUPTI ids are the low 32 bits). Times are CLOCK_REALTIME in ns. `id` numbers operations in order
+ * of enqueue. Lines, by "t":
+ * - process: pid, first correlation id, seed, scale
+ * - call: every API call: domain, name, cbid, corr, thread, start, end, result
+ * - op: every operation, written at its end (finished:false: still pending at exit): facts, times,
+ *   free (when it was enqueued and its stream was free), and `after`. `after` lists predecessors
+ *   with via = stream | stream_wait | legacy_default | graph, the end of each, and for a stream
+ *   wait the correlation id of that call
+ * - wait: every call that waits or queries: kind, the whole set of sources, and `released`: the
+ *   source that ended last, if the call really waited for it (else 0)
+ * - event: every event record: corr, event, sync, and the operations that it stands for
+ * - follow: every stream that was made to wait for an event: corr, stream, event
+ * - object: devices, contexts and streams that were created or destroyed
  */
 #include <stdarg.h>
 #include <stdio.h>

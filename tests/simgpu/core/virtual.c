@@ -2,8 +2,8 @@
  * virtual.c - virtual memory management: ranges of addresses without pages, and the mappings of
  * memory (physical.c) in them.
  *
- * Any thread. The lock guards what is reserved and what is mapped where; those of physical.c and
- * memory.c come behind it.
+ * Any thread. The lock guards the reservations and mappings; the locks of physical.c and memory.c
+ * are taken after it.
  */
 #include "core/virtual.h"
 

@@ -1,9 +1,9 @@
 /*
- * wait.c - the calls that wait for the GPU or ask it: which set each waits for, the sleep, the
- * synchronization record and the truth about who released it.
+ * wait.c - calls that wait for the GPU or query it: the set that each waits for, the sleep, the
+ * synchronization record, and the truth about its releaser.
  *
- * Application threads. The order of enqueue decides what is waited for: the set is taken under the
- * lock, once, when the call begins.
+ * Application threads. The order of enqueue determines the set: it is taken once under the lock,
+ * when the call begins.
  */
 #include "core/sim.h"
 

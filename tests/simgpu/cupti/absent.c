@@ -1,6 +1,6 @@
 /*
- * absent.c - CUPTI 12's events and metrics, which the PyTorch of its time resolves when it is
- * loaded. There are none: whoever asks is told so.
+ * absent.c - events and metrics of CUPTI 12, which PyTorch versions of that time resolve when
+ * loaded. The stand-in has none, and its functions report that.
  *
  * Application threads.
  */

@@ -1,6 +1,6 @@
 /*
- * account.c - what the client's two callbacks cost in CPU time, and how much they were given: one
- * line in the log at the process's end.
+ * account.c - measures the CPU time of the client's two callbacks and the amount delivered to them:
+ * one line in the log at process exit.
  *
  * Any thread.
  */

@@ -1,8 +1,8 @@
 /*
  * activity.c - the activity API's exported functions: callbacks, kinds, flushes, reading.
  *
- * Any thread. What a function does lies in the other files; here arguments are checked, with the
- * results that CUPTI's headers document.
+ * Any thread. This file checks the arguments, with the results that the CUPTI headers document. The
+ * other files do the work.
  */
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 /*
  * attribute.c - cuptiActivityGetAttribute and SetAttribute: one table, every size checked.
  *
- * Any thread. Values are atomic, and each client has its own; those that a version does not know
- * are refused as it does.
+ * Any thread. Values are atomic, and each client has its own. An attribute that the version does
+ * not know is refused as in that version.
  */
 #include "cupti/simcupti.h"
 

@@ -1,10 +1,10 @@
 /*
- * buffer.c - one of the client's buffers while CUPTI has it: which records are in it, and which of
- * them still wait for their operation's end.
+ * buffer.c - a client buffer while CUPTI owns it: its records, and which of them wait for their
+ * operation's end.
  *
- * Whoever holds the buffer (its lane under the lane's lock, then the worker alone). The memory is
- * the client's; the rest is ours, and a few are kept for the next buffers: the list of places in
- * a large buffer is itself so large that malloc would map it anew each time.
+ * Threads: the owner of the buffer, which is its lane under the lane's lock, then only the worker.
+ * The client owns the memory; the stand-in owns the rest. A few structs are kept for later buffers,
+ * because malloc would map the record list of a large buffer again each time.
  */
 #include <pthread.h>
 #include <stdlib.h>

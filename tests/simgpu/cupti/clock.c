@@ -1,13 +1,13 @@
 /*
- * clock.c - the clock that records are stamped with.
+ * clock.c - the clock of record time stamps.
  *
- * The core stamps in CLOCK_REALTIME. Once a client has registered a clock of its own, its records
- * made from then on are converted to it; those made before keep the old domain, as on the metal.
- * A subscriber's is honoured while it is the only one.
+ * The core stamps in CLOCK_REALTIME. Once a client has registered its own clock, its later records
+ * are converted to that clock. Earlier records keep the old clock, as on a real GPU. The clock of a
+ * subscriber is used only while it is the only subscriber.
  *
- * Any thread. The line from one clock to the other goes through two moments at which both were
- * read: that of registering, and a late one, which is taken anew whenever the line has doubled (or
- * a second has passed), so that the clocks' uncertain tens of ns never add up.
+ * Any thread. The conversion is a line through two moments at which both clocks were read. The
+ * first is the registration. The second is taken again whenever the span has doubled or a second
+ * has passed. So read errors of tens of ns never add up.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
- * external.c - external correlation: a stack of ids per kind and thread, and the records that
- * name the innermost ones, made when an API call begins.
+ * external.c - external correlation: a stack of ids per kind and thread, and the records that name
+ * the innermost ones, made when an API call begins.
  *
- * The stacks are the calling thread's own.
+ * Each thread has its own stacks.
  */
 #include "cupti/simcupti.h"
 

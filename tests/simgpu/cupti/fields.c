@@ -1,11 +1,12 @@
 /*
- * fields.c - user-defined records: what a subscriber has chosen of each kind, and where that stands
- * in its records.
+ * fields.c - user-defined records: the fields that a subscriber selected for each kind, and their
+ * offsets.
  *
- * Chosen by the subscriber's thread before the kind goes on; otherwise only when a forced flush has
- * brought all records of the kind. A buffer holds records of one choice, and is told with it.
- * Fields are packed by their ids, which need not be the order in which they were chosen, so that a
- * client must look. Fields that the simulator does not fill are refused.
+ * The subscriber's thread selects fields before it enables the kind; later only after a forced
+ * flush has delivered all records of the kind. A buffer holds records of one selection, and is
+ * reported with that layout. Fields are packed by their ids. This order may differ from the
+ * selection, so that a client must read the layout. Fields that the simulator does not fill are
+ * refused.
  */
 #include <stdlib.h>
 #include <string.h>

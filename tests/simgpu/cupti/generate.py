@@ -5,9 +5,9 @@
 
 FOLDER holds one unpacked package per version: FOLDER/12.0/nvidia/... to FOLDER/13.5/nvidia/...
 (nvidia-cuda-cupti-cu12 and nvidia-cuda-cupti from PyPI). Offsets come from the compiler (gcc,
-with the CUDA toolkit's cuda.h), the newest struct of each kind being the one that the library
-writes. Sizes are then compared with the steps that the library's own cuptiActivityGetNextRecord
-makes over a synthetic buffer (12.0 to 13.1: newer ones do not answer without a driver).
+with the CUDA toolkit's cuda.h); the library writes the newest struct of each kind. Sizes are then
+compared with the steps of the library's cuptiActivityGetNextRecord over a synthetic buffer (12.0 to
+13.1: newer versions need a driver).
 """
 import pathlib
 import re

@@ -1,9 +1,9 @@
 /*
- * kinds.c - which records are wanted: kinds for all and per context, single API calls.
+ * kinds.c - keeps the enabled records: kinds globally and per context, and single API calls.
  *
- * Any thread; switches are atomic, the few per-context settings stand behind a lock. Each change
- * goes to the log with the correlation counter of that moment, so that a test knows from where to
- * where the truth must show up in the records.
+ * Any thread; switches are atomic, and a lock guards the few per-context settings. Each change is
+ * logged with the current correlation counter, so that a test knows the range in which the records
+ * must match the truth.
  */
 #include <pthread.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /*
- * lane.c - the buffers that are being filled: one for all threads, or one per thread.
+ * lane.c - keeps the buffers being filled: one for all threads, or one per thread.
  *
- * Application threads take places here (sim_place_open) and so ask the client for buffers; a flush
- * takes buffers away. A lane belongs to one thread (or to all, the first one), lives as long as
- * the process and is used again when its thread has ended. Its lock is not held while the client
- * is asked for a buffer.
+ * Application threads reserve places here (sim_place_open) and thereby request client buffers; a
+ * flush removes buffers. A lane belongs to one thread; the first lane may serve all threads. Lanes
+ * live as long as the process, and are reused when their thread has ended. The lane's lock is not
+ * held during a buffer request.
  */
 #include <pthread.h>
 #include <stdlib.h>

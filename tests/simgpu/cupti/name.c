@@ -1,10 +1,10 @@
 /*
- * name.c - kernel and device names that records point to, and their end.
+ * name.c - kernel and device names that records point to, and their lifetime.
  *
- * A record's name pointer is good for as long as the client holds the record's buffer: when the
- * same memory comes back in a request (or the life time is over) the bytes are overwritten, so
- * that a client that kept the pointer reads rubbish. The bytes stay readable for a while after
- * that (a client under test must fail on content, not crash), then they are freed.
+ * A record's name pointer is valid as long as the client holds the record's buffer. The bytes are
+ * overwritten when the same memory comes back in a request, or the lifetime is over. A client with
+ * an old pointer then reads garbage. The bytes stay readable for a while, because a client under
+ * test must fail on content, not crash. Then they are freed.
  *
  * sim_name_copy: under the lock of the buffer's lane. The rest: any thread, own lock.
  */

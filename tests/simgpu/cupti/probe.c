@@ -1,8 +1,8 @@
 /*
- * probe.c - what the core tells, turned into records.
+ * probe.c - turns reports of the core into records.
  *
- * Threads: the application's, as probe.h says; a flush dumps objects on its caller's. The list of
- * living objects is the only state, behind its own lock.
+ * Threads: application threads, as in probe.h; a flush dumps objects on its caller's thread. The
+ * only state is the list of live objects, which has its own lock.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * query.c - the exported functions that ask or set one thing: version, time, ids, result texts.
+ * query.c - exported functions that get or set one value: version, time, ids, result texts.
  *
  * Any thread.
  */

@@ -1,7 +1,7 @@
 /*
- * record.c - a record's bytes, in this version's layout.
+ * record.c - writes a record's bytes in this version's layout.
  *
- * Threads: whoever holds the record's buffer. A field that this version lacks is left out.
+ * Threads: the owner of the record's buffer. Fields that this version lacks are left out.
  */
 #include <pthread.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /*
- * replay.c - records of a recording: made as if by its threads, or given byte by byte.
+ * replay.c - replays recorded records: made as if by the recorded threads, or copied byte by byte.
  *
- * The playing program's threads; a guise is of one thread. Recorded records go through the same
- * lanes, buffers and troubles as those of a run, and only those that the client has asked for.
+ * Threads of the replaying program; each thread has its own guise. Recorded records use the same
+ * lanes, buffers and injected failures as live records. Only kinds that the client enabled are
+ * replayed.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
- * subscriber.c - the callback API: a subscriber per client, callbacks of the driver and the
- * runtime domain at entry and exit of calls, and of the resource domain on nodes of graphs.
+ * subscriber.c - the callback API, with one subscriber per client. Driver and runtime callbacks
+ * come at entry and exit of calls, resource callbacks on changes of graph nodes.
  *
- * Callbacks run on the application's thread. Parameters of the call are not shown (NULL).
+ * Callbacks run on the application thread. The parameters of the call are not available (NULL).
  */
 #include <string.h>
 

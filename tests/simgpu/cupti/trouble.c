@@ -1,9 +1,9 @@
 /*
- * trouble.c - what goes wrong on request, and the log of it.
+ * trouble.c - injects failures on request and logs them.
  *
  * Options are read once, when the library is loaded (names and help: tests/simgpu/options.txt).
- * Every record that a client cannot get goes to the log with its kind and correlation, so that a
- * test can demand: the client's records = truth minus log, exactly.
+ * Every record that a client cannot get is logged with its kind and correlation id. So a test can
+ * require that the client's records equal the truth minus the log.
  */
 #include <dlfcn.h>
 #include <pthread.h>

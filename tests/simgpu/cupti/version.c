@@ -1,5 +1,6 @@
 /*
- * version.c - which CUPTI this library is. Compiled once per version, the only such file.
+ * version.c - states the CUPTI version of this library. Only this file is compiled once per
+ * version.
  *
  * The constructor runs in the thread that loads the library; afterwards read-only.
  */

@@ -1,9 +1,9 @@
 /*
- * worker.c - CUPTI's own thread: it alone completes buffers, late and in an order of its own.
+ * worker.c - the CUPTI thread: only this thread completes buffers, late and in any order.
  *
- * Buffers come from lanes that are full or flushed and wait here until their records are whole
- * (or the flush was forced), and until the troubles cupti-late and cupti-hold let them go. The
- * thread starts when callbacks are first registered; it does not survive a fork.
+ * Buffers come from full or flushed lanes. They wait here until their records are complete (or the
+ * flush was forced), and for the delays of options cupti-late and cupti-hold. The thread starts
+ * when callbacks are first registered; it does not survive a fork.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /*
- * context.c - libcuda: contexts, the thread's stack of them, peer access, limits.
+ * context.c - libcuda: contexts, the thread's context stack, peer access, limits.
  *
  * Application threads.
  */

@@ -1,7 +1,7 @@
 /*
  * graph.c - libcuda: stream capture and graphs.
  *
- * Application threads. CUgraph, CUgraphNode and CUgraphExec are pointers to the core's objects.
+ * Application threads. CUgraph, CUgraphNode and CUgraphExec are pointers to objects of the core.
  */
 #include "core/memory.h"
 #include "driver/api.h"

@@ -1,8 +1,8 @@
 /*
- * link.c - the driver's linker and tensor maps: names that PyTorch resolves when it is loaded.
+ * link.c - the driver's linker and tensor maps, which PyTorch resolves when it is loaded.
  *
- * Application threads. Nothing is linked here: an image is loaded as it is (module.c), and kernels
- * that read through tensor maps do nothing.
+ * Application threads. Nothing is linked: an image is loaded unchanged (module.c). Kernels that
+ * read through tensor maps do nothing.
  */
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /*
  * memory.c - libcuda: allocation, pointer facts, copies and memsets.
  *
- * Application threads. Addresses are unified: every copy goes by its pointers.
+ * Application threads. Addresses are unified, so the pointers determine the direction of every
+ * copy.
  */
 #include <string.h>
 

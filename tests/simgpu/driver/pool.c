@@ -1,5 +1,5 @@
 /*
- * pool.c - libcuda: stream-ordered allocation, and the pools that it counts in.
+ * pool.c - libcuda: stream-ordered allocation and its pools.
  *
  * Application threads.
  */

@@ -1,7 +1,7 @@
 /*
- * shared.c - libcuda: memory that other processes or several devices at once have, and values that
- * a stream writes for them. The simulation has none, and says so once on stderr. PyTorch resolves
- * the names with those of virtual memory management.
+ * shared.c - libcuda: memory shared with other processes or devices, and values that a stream
+ * writes for them. The simulation has none, and reports that once on stderr. PyTorch resolves these
+ * names together with virtual memory management.
  *
  * Application threads.
  */

@@ -1,7 +1,8 @@
 /*
  * virtual.c - libcuda: virtual memory management.
  *
- * Application threads. Unlike allocation it needs no context: memory is a device's.
+ * Application threads. Unlike allocation it needs no context, because the memory belongs to a
+ * device.
  */
 #include "core/virtual.h"
 #include "driver/api.h"

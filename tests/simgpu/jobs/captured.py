@@ -1,5 +1,5 @@
-"""A training step as it is, captured, and replayed: the same kernels each time. The captured
-graphs share nothing; each is replayed three times, in turns."""
+"""A training step run directly, captured, and replayed: the same kernels each time. The captured
+graphs share nothing; they take turns and each is replayed three times."""
 import torch
 from torch import nn
 

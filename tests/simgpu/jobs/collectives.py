@@ -1,4 +1,4 @@
-"""Every collective of torch.distributed, on data that shows whether it arrived. Under torchrun."""
+"""Every collective of torch.distributed; the data shows whether it arrived. Needs torchrun."""
 import torch
 import torch.distributed as dist
 

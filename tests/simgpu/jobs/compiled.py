@@ -1,5 +1,5 @@
-"""torch.compile of a module and of an optimizer's step, without a compiler behind it; prints what
-Dynamo counted, so that two runs can be compared."""
+"""torch.compile of a module and of an optimizer's step, without a backend compiler. Prints
+Dynamo's counters, so that two runs can be compared."""
 import torch
 from torch import nn
 

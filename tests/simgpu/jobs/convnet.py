@@ -1,4 +1,4 @@
-"""A small convolution net: cuDNN's convolutions and batch normalization, forward and backward."""
+"""A small convolution net: cuDNN convolutions and batch normalization, forward and backward."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""DistributedDataParallel: gradients summed over ranks while the backward pass runs. Torchrun."""
+"""DistributedDataParallel: gradients are summed over ranks during the backward pass. Needs torchrun."""
 import torch
 import torch.distributed as dist
 from torch import nn

@@ -1,4 +1,4 @@
-"""fully_shard: parameters gathered layer by layer, gradients scattered. Under torchrun."""
+"""fully_shard: parameters are gathered layer by layer, gradients scattered. Needs torchrun."""
 import torch
 import torch.distributed as dist
 from torch import nn

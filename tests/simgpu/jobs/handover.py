@@ -1,5 +1,5 @@
-"""Training that goes on at once when a session of torch.profiler's is over: no pause for anybody.
-Prints when each session began and ended, and exports its trace.
+"""Training that continues without a pause after a torch.profiler session.
+Prints the start and end of each session, and exports its trace.
 
     handover.py MODE FOLDER    plain, methods, schedule, error, autograd, cpu, nvtx, export, nested
 """

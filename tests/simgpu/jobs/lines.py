@@ -1,6 +1,6 @@
-"""Waits for the GPU in all sorts of places: each line that does has a mark (`# waits: NAME`). The
-kernel before each wait is long enough to be waited for; what is waited for stands in no other order
-than that of the lines."""
+"""Waits for the GPU in many kinds of places. Each waiting line has a mark (`# waits: NAME`). The
+kernel before each wait is long enough to cause a wait. The kernels come in the order of the lines
+that wait for them."""
 import threading
 import time
 

@@ -1,4 +1,4 @@
-"""A DataLoader with workers, forked or spawned, and pinned memory, feeding copies that overlap the
+"""A DataLoader with workers, forked or spawned, and pinned memory, whose copies overlap the
 work: loader.py [fork|spawn]"""
 import sys
 

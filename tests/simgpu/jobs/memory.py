@@ -1,5 +1,5 @@
-"""A net whose tensors come and go, so that the allocator takes memory, gives it back and takes it anew,
-and then what it says of it. PYTORCH_CUDA_ALLOC_CONF chooses the allocator."""
+"""A net that creates and frees tensors, so that the allocator reserves, releases and again reserves
+memory, and then its statistics. PYTORCH_CUDA_ALLOC_CONF selects the allocator."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""An MLP trained with AdamW: pinned batches copied without blocking, the loss read every ten steps.
+"""An MLP trained with AdamW: pinned batches are copied without blocking, the loss is read every ten steps.
 
     mlp.py [STEPS]
 """

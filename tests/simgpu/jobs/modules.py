@@ -1,5 +1,5 @@
-"""A model whose parts come and go: one is replaced, another gets the memory of one that is gone, one
-is made anew in each forward pass. A part may be compared, and say what it has, in ways of its own."""
+"""A model with changing modules. One module is replaced, another reuses the memory of a freed module,
+a third is created in each forward pass. One module overrides comparison and the list of its parts."""
 import torch
 from torch import nn
 

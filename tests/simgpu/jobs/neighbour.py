@@ -1,4 +1,4 @@
-"""Training that torch.profiler watches in between, as users do it; exports each session's trace.
+"""Training with torch.profiler sessions in between, as users run them; exports each session's trace.
 
     neighbour.py MODE FOLDER    thrice, ended, threads, error, exit, first, warmup, whole,
                                 toggled

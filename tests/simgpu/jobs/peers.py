@@ -1,4 +1,4 @@
-"""Two devices: copies between them, a model cut in two, synchronize of each. Needs --devices 2."""
+"""Two devices: copies between them, a model split over both, and a synchronize of each. Needs --devices 2."""
 import torch
 from torch import nn
 

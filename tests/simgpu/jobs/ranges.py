@@ -1,5 +1,5 @@
-"""Names its steps and their parts with NVTX, as torch.cuda.nvtx does it: a backward pass runs on
-autograd's own thread. With "beside" another thread is in a range, too, all along."""
+"""Names its steps and their parts with NVTX, as torch.cuda.nvtx does; a backward pass runs on
+autograd's thread. With "beside" another thread is in a range the whole time."""
 import sys
 import threading
 

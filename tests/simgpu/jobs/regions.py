@@ -1,5 +1,5 @@
-"""What PyTorch wraps around operators: compiled regions (by backends that need no compiler), a
-tensor subclass that sees every operator, inference mode."""
+"""PyTorch's wrappers around operators: compiled regions (with backends that need no compiler), a
+tensor subclass that intercepts every operator, inference mode."""
 import torch
 from torch import nn
 

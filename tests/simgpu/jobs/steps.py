@@ -1,5 +1,5 @@
-"""Training loops of several kinds; each iteration launches kernels of its own count, so that a trace
-tells which of them it has.
+"""Training loops of several kinds. Each iteration launches a different number of kernels, so that a
+trace shows which iterations it has.
 
     steps.py MODE [STEPS]   plain, gan, critic, amp, accumulate, several, backward, inference, own, scopes,
                             schedule, api

@@ -1,4 +1,4 @@
-"""Inference from several threads, each on a stream of its own, with results read back."""
+"""Inference from several threads, each on a separate stream, with results read back."""
 import threading
 
 import torch

@@ -2,7 +2,7 @@
  * cublas.c - the stand-in for cuBLAS: handles, matrix products in all their forms, products of a
  * matrix or a vector with a vector.
  *
- * Application threads; a handle is used by one at a time, as cuBLAS demands.
+ * Application threads; one thread at a time uses a handle, as cuBLAS requires.
  */
 #include <stdlib.h>
 

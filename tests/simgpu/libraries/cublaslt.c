@@ -1,7 +1,8 @@
 /*
  * cublaslt.c - the stand-in for cuBLASLt: descriptors, one algorithm for everything, the product.
  *
- * Application threads. cuBLAS's handle passes as cuBLASLt's; nothing of it is used.
+ * Application threads. A cuBLAS handle is accepted as a cuBLASLt handle, because the handle is
+ * ignored.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
  * cudnn.c - the stand-in for cuDNN's classic interface: handles, descriptors, batch normalization,
- * pooling. Convolutions come through the backend interface (cudnn_backend.c).
+ * pooling. Convolutions use the backend interface (cudnn_backend.c).
  *
  * Application threads.
  */

@@ -1,10 +1,10 @@
 /*
- * cudnn_backend.c - the stand-in for cuDNN's backend interface, through which PyTorch runs its
- * convolutions and attention: descriptors that are bags of attributes, one engine for everything,
- * and execution, which launches the kernels of the graph's convolution, or one for its products.
+ * cudnn_backend.c - the stand-in for cuDNN's backend interface, which PyTorch uses for convolutions
+ * and attention. Descriptors are sets of attributes, and one engine serves all graphs. Execution
+ * launches the kernels of the graph's convolution, or one kernel for its products.
  *
- * Application threads. A descriptor that another holds lives as long as that one: programs destroy
- * the parts of a plan before the plan.
+ * Application threads. A descriptor lives as long as any descriptor that refers to it, because
+ * programs destroy the parts of a plan before the plan.
  */
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * cudnn_rnn.c - the stand-in for cuDNN's recurrent nets: where weights lie in their buffer, and the
- * kernels of a pass: products with the input for all steps at once, then a product and an
- * element-wise kernel a step.
+ * cudnn_rnn.c - the stand-in for cuDNN's recurrent nets: the layout of the weights, and the kernels
+ * of a pass. A pass has input products for all steps at once, then a product and an element-wise
+ * kernel per step.
  *
  * Application threads.
  */

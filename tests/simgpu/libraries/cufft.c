@@ -1,7 +1,8 @@
 /*
- * cufft.c - the stand-in for cuFFT's extensible plans, which PyTorch uses: one kernel a transform.
+ * cufft.c - the stand-in for cuFFT's extensible plans, which PyTorch uses: one kernel per
+ * transform.
  *
- * Application threads. Plans are small numbers, as cuFFT's are.
+ * Application threads. Plans are small numbers, as in cuFFT.
  */
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /*
- * cusparse.c - the stand-in for cuSPARSE: none of it is simulated, but PyTorch makes a string of
- * what it is told of an error.
+ * cusparse.c - the stand-in for cuSPARSE. Nothing is simulated except error strings, which PyTorch
+ * formats.
  *
  * Application threads.
  */

@@ -1,6 +1,6 @@
 /*
- * gemm.c - which kernels a matrix product becomes, with the names that cuBLAS gives them on an
- * H100, and how long they take.
+ * gemm.c - chooses the kernels of a matrix product, with the names that cuBLAS uses on an H100, and
+ * their times.
  *
  * Application threads.
  */

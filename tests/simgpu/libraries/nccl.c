@@ -1,8 +1,8 @@
 /*
  * nccl.c - the entries of the NCCL stand-in: unique ids, communicators, groups, collectives.
  *
- * Application threads. Making a communicator does not wait for the other ranks; its first
- * collective does, and splitting one does.
+ * Application threads. Creating a communicator does not wait for the other ranks; its first
+ * collective and a split do.
  */
 #include <stdlib.h>
 #include <string.h>

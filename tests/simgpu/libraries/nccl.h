@@ -1,15 +1,15 @@
 /*
  * nccl.h - the parts of the NCCL stand-in.
  *
- * nccl.c         the entries: communicators, groups, collectives; they create tasks nccl_task.c
- * a group's tasks for one communicator: a kernel that waits for the other ranks nccl_shared.c  the
- * memory that ranks share, and the waiting for one another while they are set up nccl_reduce.c
- * sums and the like of NCCL's data types
+ * - nccl.c: the entries: communicators, groups, collectives; they create tasks
+ * - nccl_task.c: a group's tasks for one communicator: a kernel that waits for the other ranks
+ * - nccl_shared.c: the memory that ranks share, and the waits of ranks during set-up
+ * - nccl_reduce.c: sums and other reductions of NCCL data types
  *
- * A communicator is a file that all its ranks map: a line of counters for each rank and each pair
- * of ranks, and a place for the data that a rank, or a pair, hands over. Every collective has a
- * number; a rank says "arrived at n" when its input lies there, and "done with n" when it has read
- * all others'. Ranks are processes, or devices of one process.
+ * A communicator is a file that all its ranks map. Each rank and each pair of ranks has a line of
+ * counters and a place for hand-over data. Collectives are numbered. A rank sets "arrived" to n
+ * when its input of collective n is in place. It sets "done" to n when it has read the inputs of
+ * all others. Ranks are processes, or devices of one process.
  */
 #ifndef SIM_NCCL_H
 #define SIM_NCCL_H

@@ -1,8 +1,8 @@
 /*
- * nccl_reduce.c - the arithmetic of reductions, in the data types that have any.
+ * nccl_reduce.c - the arithmetic of reductions, for the data types that support it.
  *
- * The service thread. Each element is worked out from all ranks' at once, in double precision or
- * 64-bit integers, so that every rank gets the same bits.
+ * The service thread. Each element is computed from all ranks' elements at once, in double
+ * precision or 64-bit integers. So every rank gets the same bits.
  */
 #include <string.h>
 

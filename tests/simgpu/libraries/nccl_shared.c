@@ -1,9 +1,10 @@
 /*
  * nccl_shared.c - the memory that the ranks of a communicator share: a sparse file, named by the
- * unique id, that every rank maps and the last one to come takes out of its folder.
+ * unique id. Every rank maps the file, and the last rank to attach removes it from its folder.
  *
- * Application threads, while communicators are made and split; the service thread reads and writes
- * what lies in it (nccl_task.c). A communicator goes when the program and its kernels have let go.
+ * Application threads create and split communicators; the service thread reads and writes the
+ * shared data (nccl_task.c). A communicator is freed when the program and all its kernels have
+ * released it.
  */
 #include <errno.h>
 #include <fcntl.h>

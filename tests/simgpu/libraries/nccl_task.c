@@ -1,9 +1,9 @@
 /*
- * nccl_task.c - a group's tasks on one communicator: one kernel, as NCCL launches it, that starts
- * on its stream, waits for the other ranks, and ends on all of them at the same time.
+ * nccl_task.c - a group's tasks on one communicator: one kernel, as in NCCL. The kernel starts on
+ * its stream, waits for the other ranks, and ends on all ranks at the same time.
  *
- * Application threads launch; the service thread looks at the shared memory (poll) until all ranks
- * have come, and moves the data. A rank hands over the input of one collective at a time.
+ * Application threads launch. The service thread polls the shared memory until all ranks have come,
+ * then moves the data. A rank hands over the input of one collective at a time.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /*
- * nvrtc.c - the stand-in for NVRTC, which PyTorch asks to compile some of its kernels at run time:
- * a program "compiles" to PTX text with an empty entry for each name asked for, or for each
- * __global__ function of the source, and the driver's stand-in loads that.
+ * nvrtc.c - the stand-in for NVRTC, with which PyTorch compiles some kernels at run time. A program
+ * "compiles" to PTX text that the driver stand-in loads. The text has an empty entry for each
+ * requested name, or for each __global__ function of the source.
  *
- * Application threads; a program is used by one at a time.
+ * Application threads; one thread at a time uses a program.
  */
 #include <ctype.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * nvtx.c - libnvToolsExt, which PyTorch calls up to 2.4: NVTX's own header, exported. It asks for a
- * tool as every object with that header does (NVTX_INJECTION64_PATH).
+ * nvtx.c - libnvToolsExt, which PyTorch up to 2.4 calls: the NVTX header, exported. It loads a tool
+ * as every object with that header does (NVTX_INJECTION64_PATH).
  *
  * Application threads.
  */

@@ -1,6 +1,7 @@
 /*
- * absent.c - what PyTorch resolves when it is loaded, and calls only for what the simulation does
- * not have: nodes that allocate, conditional nodes, libraries in files. Says so on stderr.
+ * absent.c - functions that PyTorch resolves when it is loaded, but calls only for features that
+ * the simulation lacks: nodes that allocate, conditional nodes, libraries in files. A call is
+ * reported on stderr.
  *
  * Application threads.
  */

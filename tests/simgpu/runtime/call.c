@@ -1,8 +1,9 @@
 /*
  * call.c - the frame of a runtime call, and the thread's last error.
  *
- * Application threads. The runtime's first call initialises the driver, which loads the injected
- * library, before the call itself begins: as on the metal, that call is already recorded.
+ * Application threads. The first runtime call initialises the driver, which loads the injected
+ * library, before the call itself begins. That call is therefore already recorded, as on a real
+ * GPU.
  */
 #include "runtime/call.h"
 

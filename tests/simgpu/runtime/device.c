@@ -1,5 +1,6 @@
 /*
- * device.c - the runtime's view of devices: choice, properties, attributes, limits, peers, reset.
+ * device.c - the device functions of the runtime: choice, properties, attributes, limits, peers,
+ * reset.
  *
  * Application threads.
  */

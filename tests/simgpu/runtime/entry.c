@@ -1,8 +1,8 @@
 /*
- * entry.c - how programs find the driver through the runtime.
+ * entry.c - finds driver entries for programs through the runtime.
  *
- * Application threads. Names resolve to what libcuda.so.1 (the stand-in, or whatever the process
- * has) exports, the newest _vN form first, as cuGetProcAddress does.
+ * Application threads. Names resolve to exports of libcuda.so.1 (the stand-in, or the library that
+ * the process has). The newest _vN form comes first, as in cuGetProcAddress.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
  * graph.c - the runtime's stream capture and graphs.
  *
- * Application threads. CUDA 13 gave many of these an edge-data parameter, which stays unused here:
- * all edges are plain ones.
+ * Application threads. Many functions have an edge-data parameter in CUDA 13. It is ignored,
+ * because all edges are plain.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * ipc.c - memory and events of other processes: the simulation has none, and says so once on
+ * ipc.c - memory and events of other processes. The simulation has none, and reports that once on
  * stderr. PyTorch resolves the names when it is loaded.
  *
  * Application threads.

@@ -1,9 +1,9 @@
 /*
- * kernel.c - what nvcc's host code registers, and every way to launch it.
+ * kernel.c - the kernels that nvcc's host code registers, and every way to launch them.
  *
- * __cudaRegisterFunction() maps the address of a host stub to a kernel; a framework brings tens of
- * thousands of them from constructors, so the map is a hash table that doubles. Launches read it
- * without the lock once it stands: entries are never removed while the process lives.
+ * __cudaRegisterFunction() maps the address of a host stub to a kernel; a framework registers tens
+ * of thousands of kernels from constructors, so the map is a hash table that doubles. Launches read
+ * a complete table without the lock, because entries are never removed.
  */
 #include <cupti_driver_cbid.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /*
  * library.c - the runtime's libraries (modules without a context) and the variables of a program.
  *
- * Application threads. A cudaLibrary_t is the core's module. A variable's host shadow is its device
- * memory too: there is one memory.
+ * Application threads. A cudaLibrary_t is a module of the core. A variable's host shadow is also
+ * its device memory, because host and device share one memory.
  */
 #include "core/memory.h"
 #include "runtime/call.h"

@@ -1,7 +1,7 @@
 /*
  * memory.c - the runtime's allocations, pools, copies and memsets.
  *
- * Application threads. Which copies block, and how long they take, is the core's (copy.c).
+ * Application threads. The core (copy.c) decides which copies block and how long they take.
  */
 #include "core/memory.h"
 #include "runtime/call.h"

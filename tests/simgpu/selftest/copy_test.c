@@ -1,5 +1,6 @@
 /*
- * copy_test.c - memory: copies move the data, in stream order, and the right ones block.
+ * copy_test.c - tests memory: copies move the data in stream order, and only the right copies
+ * block.
  */
 #include "gpu.h"
 

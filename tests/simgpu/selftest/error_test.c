@@ -1,6 +1,6 @@
 /*
- * error_test.c - injected errors on the n-th call, wrong handles, and a context broken by a kernel.
- * Run with --fail cuMemAlloc_v2:2:2 --fail cuEventCreate:1:2 --fail cuEventCreate:2:1
+ * error_test.c - tests injected errors on the n-th call, wrong handles, and a context broken by a
+ * kernel. Run with --fail cuMemAlloc_v2:2:2 --fail cuEventCreate:1:2 --fail cuEventCreate:2:1
  * --kernel-error broken:2:719.
  */
 #include "gpu.h"

@@ -1,5 +1,5 @@
 /*
- * graph_test.c - capture and graphs: order inside, order around, errors.
+ * graph_test.c - tests capture and graphs: order inside and around a graph, and errors.
  */
 #include "gpu.h"
 

@@ -1,5 +1,5 @@
-"""injection_test.py SCENARIO-PROGRAM LIBRARY BUILD: cuInit loads CUDA_INJECTION64_PATH, once, before
-any context; a library that cannot be loaded is said and does not stop the job."""
+"""injection_test.py SCENARIO-PROGRAM LIBRARY BUILD: cuInit loads CUDA_INJECTION64_PATH once, before
+any context. A library that cannot be loaded is reported and does not stop the job."""
 import os
 import subprocess
 import sys

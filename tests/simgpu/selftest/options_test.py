@@ -1,4 +1,4 @@
-"""options_test.py BUILD: tests/simgpu/run says what is wrong with its options, and passes the rest."""
+"""options_test.py BUILD: tests/simgpu/run reports invalid options and passes the others on."""
 import os
 import subprocess
 import sys

@@ -1,6 +1,6 @@
 /*
- * pool_test.c - pools of stream-ordered memory: what they say to have given out and to have
- * reserved, and whose they are.
+ * pool_test.c - tests pools of stream-ordered memory: their used and reserved bytes, and their
+ * devices.
  */
 #include "gpu.h"
 

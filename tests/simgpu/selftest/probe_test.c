@@ -1,6 +1,7 @@
 /*
- * probe_test.c - what CUPTI's stand-in is told: the order of things, correlation ids over the wrap.
- * Run with --correlation-start 4294967290 --scale 100. One application thread, the service thread.
+ * probe_test.c - tests the reports to the CUPTI stand-in: their order, and correlation ids across
+ * the wrap. Run with --correlation-start 4294967290 --scale 100. One application thread, the
+ * service thread.
  */
 #include <stdatomic.h>
 

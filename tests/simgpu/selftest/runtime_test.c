@@ -1,6 +1,6 @@
 /*
- * runtime_test.c - the runtime's own ground: the primary context made at first need, last errors,
- * kernels as nvcc registers and launches them. Run with --nested-driver and
+ * runtime_test.c - tests what only the runtime does: it creates the primary context at first use,
+ * keeps last errors, and launches kernels as nvcc registers them. Run with --nested-driver and
  * --devices 2.
  */
 #include <setjmp.h>

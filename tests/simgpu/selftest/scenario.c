@@ -1,6 +1,6 @@
 /*
- * scenario.c - small programs with one known answer each, for truth_test.py. Kernels are named, so
- * that the answer can be: "kernel b released that wait".
+ * scenario.c - small programs with one known answer each, for truth_test.py. Kernels have names, so
+ * that an answer can be "kernel b released that wait".
  */
 #include <unistd.h>
 

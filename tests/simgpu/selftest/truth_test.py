@@ -1,7 +1,7 @@
 """truth_test.py SCENARIO-PROGRAM BUILD: the truth file names the right releasers.
 
-Every scenario runs a fresh process under tests/simgpu/run --truth; the answers below are CUDA's
-rules of ordering, by kernel name.
+Every scenario runs a fresh process under tests/simgpu/run --truth; the answers below follow
+CUDA's rules of ordering, by kernel name.
 """
 import json
 import os

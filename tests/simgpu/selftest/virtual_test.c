@@ -1,6 +1,6 @@
 /*
- * virtual_test.c - virtual memory management: mapped ranges are device memory, what is not mapped
- * is refused, and memory lives as long as a handle or a mapping. Run with --devices 2.
+ * virtual_test.c - tests virtual memory management: mapped ranges are device memory, unmapped
+ * addresses are refused, and memory lives as long as a handle or a mapping. Run with --devices 2.
  */
 #include "gpu.h"
 

@@ -1,4 +1,4 @@
-/* calls.c - what a client may ask for: kinds and single calls, attributes, callbacks. */
+/* calls.c - tests the requests of a client: kinds and single calls, attributes, callbacks. */
 #include "client.h"
 
 static void filters(void)

@@ -1,5 +1,5 @@
-/* records.c - what records say and when they come: each kind's fields, unfinished ones, names,
- * clocks, external ids. */
+/* records.c - tests the content and timing of records: fields of each kind, incomplete records,
+ * names, clocks, external ids. */
 #include <unistd.h>
 
 #include "client.h"

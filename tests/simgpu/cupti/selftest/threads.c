@@ -1,4 +1,4 @@
-/* threads.c - many threads at once, and the threads of a recording that is played. */
+/* threads.c - tests many threads at once, and the threads of a replayed recording. */
 #include <stdatomic.h>
 #include <unistd.h>
 

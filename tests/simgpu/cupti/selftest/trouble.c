@@ -1,5 +1,5 @@
-/* trouble.c - records that are dropped, stolen, shuffled, late, twice or without times, as options
- * say; clients that give no buffer. */
+/* trouble.c - tests records that options drop, steal, shuffle, delay, duplicate or strip of times,
+ * and clients that provide no buffer. */
 #include <sys/wait.h>
 #include <unistd.h>
 
