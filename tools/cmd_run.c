@@ -30,7 +30,7 @@ enum {
 static const struct sl_flag options[] = {
     [OPT_OUTPUT] = {"output", 'o', "FOLDER", "where traces go (SYNCLINE_OUTPUT)"},
     [OPT_WINDOW] = {"window", 'w', "WHEN",
-                    "when to record: run, time:2s/60s, steps:3/500, demand, off (SYNCLINE_WINDOW)"},
+                    "when to record: run, time:2s/60s, steps:3/500, demand, off"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -53,7 +53,7 @@ static int is_drained(struct sl_recorder *r)
 }
 
 /* Windows are on the wall clock, which may have been set. The exiting thread that has cut off the
- * collector may come here too: at worst both give up the same line. */
+ * recorder may come here too: at worst both give up the same line. */
 static struct sl_window_now window_now(void)
 {
     sl_clock_follow();

@@ -12,8 +12,8 @@
 #ifndef SL_NODE_STATE_H
 #define SL_NODE_STATE_H
 
+#include "base/store.h"
 #include "event/event.h"
-#include "sync/store.h"
 
 enum {
     SL_NODE_DEPS = 3

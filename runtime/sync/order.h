@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/store.h"
 #include "event/event.h"
-#include "sync/store.h"
 
 struct sl_item {
     uint64_t correlation, start_ns, end_ns;

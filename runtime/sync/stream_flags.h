@@ -11,7 +11,7 @@
 #ifndef SL_STREAM_FLAGS_H
 #define SL_STREAM_FLAGS_H
 
-#include "sync/store.h"
+#include "base/store.h"
 
 struct sl_flags_page;
 

@@ -18,8 +18,8 @@
 #ifndef SL_STREAM_STATE_H
 #define SL_STREAM_STATE_H
 
+#include "base/store.h"
 #include "sync/edge.h"
-#include "sync/store.h"
 #include "sync/stream_flags.h"
 
 /* A call: who asks, or who enqueued. Times 0: the call's record was not there. */

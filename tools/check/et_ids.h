@@ -10,7 +10,7 @@
 #ifndef SL_CHECK_ET_IDS_H
 #define SL_CHECK_ET_IDS_H
 
-#include "sync/store.h"
+#include "base/store.h"
 
 #define SL_ET_IDS       (1ull << 29)
 #define SL_ET_IDS_LARGE (1ull << 22) /* slots for large ids */

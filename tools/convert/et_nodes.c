@@ -14,13 +14,13 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/store.h"
 #include "print/progress.h"
 #include "read/input_file.h"
 #include "read/json_event.h"
 #include "read/number.h"
 #include "read/split.h"
 #include "read/unescape.h"
-#include "sync/store.h"
 #include "write/chakra/wire.h"
 
 #define BYTES_MAX      (192u << 20)

@@ -19,11 +19,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/store.h"
 #include "convert/output.h"
 #include "read/json_event.h"
 #include "read/number.h"
 #include "read/split.h"
-#include "sync/store.h"
 
 #define FILE_MAX  (64u << 20)
 #define TABLE_MAX (512u << 20) /* enough for the most groups in such a file */

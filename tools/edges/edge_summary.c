@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sync/store.h"
+#include "base/store.h"
 
 #define GROUPS_MAX 98304u /* groups per table */
 #define LATER_MAX  (1u << 20)

@@ -10,9 +10,9 @@
 #define SL_EDGE_ROW_H
 
 #include "base/intern.h"
+#include "base/store.h"
 #include "read/json_event.h"
 #include "sync/edge.h"
-#include "sync/store.h"
 
 struct sl_edge_names {
     struct sl_intern *texts; /* borrowed */

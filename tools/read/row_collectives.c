@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/store.h"
 #include "event/collective.h"
 #include "read/number.h"
-#include "sync/store.h"
 
 #define COMMS_BYTES (8u << 20)
 #define JOIN_BYTES  (32u << 20)

@@ -11,7 +11,7 @@
 #ifndef SL_STREAM_HOME_H
 #define SL_STREAM_HOME_H
 
-#include "sync/store.h"
+#include "base/store.h"
 
 struct sl_stream_home {
     struct sl_store store;

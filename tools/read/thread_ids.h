@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "sync/store.h"
+#include "base/store.h"
 
 #define SL_THREAD_IDS_MOST 100000u /* ids that can get a new number */
 

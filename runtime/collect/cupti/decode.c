@@ -1,8 +1,8 @@
 /*
  * decode.c - turns CUPTI records of any supported version into events: walks through a buffer.
  *
- * Entered by the collector. Owns its own small state. What a record of each kind becomes is in
- * decode_gpu.c (operations), decode_cpu.c (calls, waits, overhead) and decode_object.c (devices,
+ * Entered by the recorder thread. Owns its own small state. What a record of each kind becomes is
+ * in decode_gpu.c (operations), decode_cpu.c (calls, waits, overhead) and decode_object.c (devices,
  * contexts, streams, names).
  *
  * Nothing in a buffer is trusted. Sizes are checked against its end, and times against each other.

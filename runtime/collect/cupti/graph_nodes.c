@@ -60,7 +60,7 @@ static struct {
     struct fact *fact;
     _Atomic uint64_t tail; /* next to be filled, by any thread */
     _Atomic uint32_t lost;
-    uint64_t head;      /* the collector's */
+    uint64_t head;      /* the recorder thread's */
     uint32_t lost_told; /* the same */
 } queue;
 
@@ -163,7 +163,7 @@ static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
     }
 }
 
-/* ---- the collector ---- */
+/* ---- the recorder thread ---- */
 
 /* Up to a fact, or, where there is none, to the last put. 0, or 1: `*out` tells of a loss. */
 static int tell_loss(uint32_t lost, struct sl_event *out)

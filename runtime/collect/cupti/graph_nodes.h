@@ -9,7 +9,8 @@
  * tool that is seen to want it later.
  *
  * Threads: callbacks come on application threads and put what they are told into a queue without
- * locks; the collector alone takes it out. Memory: 8 MiB, mapped at the start, taken as it is used.
+ * locks; the recorder thread alone takes it out. Memory: 8 MiB, mapped at the start, taken as it is
+ * used.
  */
 #ifndef SL_CUPTI_GRAPH_NODES_H
 #define SL_CUPTI_GRAPH_NODES_H

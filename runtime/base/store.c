@@ -5,7 +5,7 @@
  * probing, at most half full; dropping shifts back what probed past the hole, so that no marks are
  * left and it never ages.
  */
-#include "sync/store.h"
+#include "base/store.h"
 
 #include <string.h>
 

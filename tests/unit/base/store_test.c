@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "sync/store.h"
+#include "base/store.h"
 
 #define BLOCK (64 * 1024)
 

@@ -1,9 +1,9 @@
 /*
- * store.h - the memory of the edge engine: arrays, objects of one size, and maps from numbers to
- * numbers, all under one cap.
+ * store.h - memory under one cap: arrays, objects of one size, and maps from numbers to numbers.
  *
- * Threads: the engine's owner alone. Memory: whole pages, counted in the store; a pool's objects do
- * not move.
+ * The edge engine has one store, and so has each of the tool's passes over a trace.
+ *
+ * Threads: one owner. Memory: whole pages, counted in the store; a pool's objects do not move.
  */
 #ifndef SL_STORE_H
 #define SL_STORE_H
