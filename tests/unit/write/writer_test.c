@@ -32,7 +32,8 @@ static char folder[32];
 static struct sl_ring *ring;
 static struct sl_outputs *outputs;
 static struct sl_writer *writer;
-static int left_behind; /* a writer that was not waited for: it keeps what it was given */
+static int left_behind;         /* a writer that was not waited for: it keeps what it was given, */
+static struct sl_outputs *kept; /* such as these */
 
 static _Atomic int named_by_another;
 
@@ -62,6 +63,8 @@ static int tear_down(void **state)
         sl_outputs_destroy(outputs);
         free(outputs);
         sl_ring_destroy(ring);
+    } else {
+        kept = outputs;
     }
     left_behind = 0;
     snprintf(command, sizeof(command), "chmod -R u+w %s; rm -rf %s", folder, folder);
