@@ -76,12 +76,13 @@ class Trace:
         text = decompress(path)
         self.text = text
         if path.suffix == ".part":
-            # A killed process: whole lines are whole events.
+            # A killed process, or a full disk: whole lines are whole events. What stands behind the
+            # last newline was cut, and may end like a row all the same.
             lines = text.decode().split("\n")
             first = next(i for i, line in enumerate(lines) if '"traceEvents"' in line)
             head = "\n".join(lines[:first + 1]) + "]}"
             self.object = json.loads(head, parse_float=str)
-            rows = [line for line in lines[first + 1:] if line.endswith("},")]
+            rows = [line for line in lines[first + 1:-1] if line.endswith("},")]
             self.object["traceEvents"] = [json.loads(row[:-1], parse_float=str) for row in rows]
         else:
             json.loads(text)  # as any reader would
