@@ -267,6 +267,7 @@ def what_if(request, tmp_path_factory) -> WhatIf:
     return tried
 
 
+@pytest.mark.full(seconds=0.7)  # compares with the host's own time, which other load changes
 def test_what_if_kernels_took_twice_as_long(what_if):
     """Against the simulated GPU with kernels that do."""
     assert what_if.grew > GROWS
@@ -286,6 +287,7 @@ def what_if_alone(folder: pathlib.Path) -> tuple[float, float, float]:
     return real / max(node.end for node in once.nodes), off, without
 
 
+@pytest.mark.full(seconds=0.3)  # compares with the host's own time, which other load changes
 def test_what_if_from_the_trace_alone(tmp_path):
     """Nothing put in. What the host does besides is not twice the same, least of all where others
     use the machine: the best of some."""
@@ -302,6 +304,7 @@ def waited(et: chakra.Et, node: chakra.Node) -> int:
     return node.start - max([et.by_id[d].end for d in node.deps if et.by_id[d].cpu], default=node.start)
 
 
+@pytest.mark.full(seconds=0.1)  # compares with the host's own time, which other load changes
 def test_what_if_stands_on_the_sync_edges(what_if):
     """Without them it misses, and so it does without those of the longest tenth of the waits."""
     assert what_if.off(chakra_replay.without_sync_edges) > 0.03
