@@ -11,7 +11,8 @@
 
 #include "base/pages.h"
 
-/* What a pool got back is no heap to AddressSanitizer: it is told. */
+/* Tells AddressSanitizer that objects returned to a pool are free, because they are not on the
+ * heap. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #else
@@ -104,7 +105,7 @@ void sl_pool_put(struct sl_pool *p, void *object)
                               p->object_bytes - sizeof p->unused);
 }
 
-/* The first object's place holds the chain of blocks. */
+/* The first object's place in a block links the blocks. */
 static int add_block(struct sl_pool *p)
 {
     char *block = sl_store_map(p->store, BLOCK_BYTES);
@@ -151,7 +152,7 @@ void sl_map_free(struct sl_map *m)
     m->slots = m->used = 0;
 }
 
-/* Its slot, or the free one where it would be. */
+/* Returns the key's slot, or the free slot where the key belongs. */
 static struct sl_map_slot *probe(const struct sl_map *m, uint64_t key)
 {
     size_t at = home(m, key);
@@ -231,7 +232,7 @@ void sl_map_drop(struct sl_map *m, uint64_t key)
         at = (at + 1) & mask;
         if (!m->slot[at].key)
             break;
-        /* Move it only if the hole lies between its home and its place. */
+        /* Move the entry only if the hole lies between its home slot and its current slot. */
         if (((at - home(m, m->slot[at].key)) & mask) >= ((at - (size_t)(hole - m->slot)) & mask)) {
             *hole = m->slot[at];
             hole = &m->slot[at];

@@ -15,14 +15,14 @@ struct sl_store {
     size_t cap_bytes, used_bytes;
 };
 
-/* Zeroed pages; NULL past the cap. */
+/* Returns zeroed pages; NULL past the cap. */
 void *sl_store_map(struct sl_store *s, size_t bytes);
 void sl_store_unmap(struct sl_store *s, void *memory, size_t bytes); /* NULL is fine */
-/* `memory` with its content, perhaps elsewhere, and zeroed pages behind; NULL past the cap: then
- * all is as it was. */
+/* Returns `memory` with its content, perhaps moved, and zeroed pages after it. NULL past the cap:
+ * then nothing has changed. */
 void *sl_store_grow(struct sl_store *s, void *memory, size_t bytes, size_t to_bytes);
-/* An array of `*slots` objects becomes one of at least `wanted`, by doubling. Its new address, or
- * NULL past the cap: then all is as it was. */
+/* Grows an array of `*slots` objects to at least `wanted`, by doubling. Returns its new address;
+ * NULL past the cap: then nothing has changed. */
 void *sl_store_more(struct sl_store *s, void *array, size_t *slots, size_t wanted,
                     size_t object_bytes);
 
@@ -33,13 +33,13 @@ struct sl_pool {
     void *blocks;
 };
 
-/* `object_bytes` is a multiple of 8. */
+/* The caller guarantees that `object_bytes` is a multiple of 8. */
 void sl_pool_init(struct sl_pool *p, struct sl_store *store, size_t object_bytes);
 void sl_pool_free(struct sl_pool *p);
 void *sl_pool_get(struct sl_pool *p);              /* zeroed; NULL past the cap */
 void sl_pool_put(struct sl_pool *p, void *object); /* NULL is fine */
 
-/* From a key other than 0 to a value. */
+/* Maps a key other than 0 to a value. */
 struct sl_map_slot {
     uint64_t key, value;
 };
@@ -52,14 +52,14 @@ struct sl_map {
 
 void sl_map_init(struct sl_map *m, struct sl_store *store);
 void sl_map_free(struct sl_map *m);
-/* The key's value, or NULL. Valid until the next put or drop. */
+/* Returns the key's value; NULL: none. Valid until the next put or drop. */
 uint64_t *sl_map_find(const struct sl_map *m, uint64_t key);
-/* The key's value, 0 when it is new; NULL past the cap. */
+/* Returns the key's value, which is 0 if the key is new; NULL past the cap. */
 uint64_t *sl_map_put(struct sl_map *m, uint64_t key);
 void sl_map_drop(struct sl_map *m, uint64_t key);
-/* The same where values are pointers. NULL: there is none, or the key is 0. */
+/* The same for values that are pointers. NULL: there is none, or the key is 0. */
 void *sl_map_get(const struct sl_map *m, uint64_t key);
-/* A new object of the pool for a key that the map does not have; NULL past the cap. */
+/* Returns a new pool object for a key that the map does not have; NULL past the cap. */
 void *sl_map_make(struct sl_map *m, struct sl_pool *p, uint64_t key);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * collective.c - what PyTorch says about a collective -> its type, bytes and ranks.
+ * collective.c - converts PyTorch's description of a collective to its type, bytes and ranks.
  *
  * Threads, memory: see collective.h.
  */
@@ -14,8 +14,8 @@
 #include "base/intern.h"
 #include "base/pages.h"
 
-#define RANKS_MAX 65536u     /* of a group */
-#define RANKS_END (1u << 20) /* of a job */
+#define RANKS_MAX 65536u     /* in a group */
+#define RANKS_END (1u << 20) /* in a job */
 #define NAMED_MAX 4096u
 #define CHUNK     (64u << 10)
 
@@ -25,22 +25,22 @@ struct group {
     uint32_t rank[];
 };
 
-/* A group's name, and its ranks as they come. */
+/* The name of a group, and its ranks, which follow the name. */
 struct named {
     char name[64];
-    uint32_t number; /* 0: all ranks, or none were told */
+    uint32_t number; /* 0: all ranks, or no ranks were reported */
     uint32_t ranks;
 };
 
 struct sl_collectives {
-    struct sl_intern *kinds; /* struct sl_collective, each once */
+    struct sl_intern *kinds; /* each distinct struct sl_collective once */
     struct sl_arena arena;
     struct group *groups;
     size_t group_count;
-    struct named *named; /* NAMED_MAX; NULL: none has been told */
+    struct named *named; /* NAMED_MAX; NULL: no name was reported */
     size_t named_count;
-    int naming;     /* the last of them is not complete */
-    uint32_t *rank; /* RANKS_MAX: a group in the making */
+    int naming;     /* 1: the last named group is not complete */
+    uint32_t *rank; /* RANKS_MAX: the group being read */
     size_t ranks;
     uint64_t *is_named; /* a bit for each rank up to RANKS_END; clear between two calls */
     uint64_t world_size;
@@ -57,7 +57,7 @@ static int is_everyone(const struct sl_collectives *c)
     return c->ranks && i == c->ranks && c->ranks == c->world_size;
 }
 
-/* Positive as a 32-bit int, as simulators read it, and never 0. */
+/* Positive as a 32-bit int, which simulators read, and never 0. */
 static uint32_t number_of(const struct sl_collectives *c)
 {
     uint64_t h = 0xcbf29ce484222325u;
@@ -85,8 +85,8 @@ static int is_one_twice(struct sl_collectives *c)
     return twice;
 }
 
-/* The group of c->rank. 0 with its number, 0 being everyone; -ENOSPC; -EEXIST: the number is
- * another group's; -EINVAL: a rank is in it twice. */
+/* Stores the group of c->rank. Returns 0 and its number (0: all ranks); -ENOSPC; -EEXIST: another
+ * group has this number; -EINVAL: a rank occurs twice. */
 static int put_group(struct sl_collectives *c, uint32_t *out)
 {
     uint32_t number = is_everyone(c) ? 0 : number_of(c);
@@ -121,8 +121,8 @@ static int add_rank(struct sl_collectives *c, int64_t rank)
     return 0;
 }
 
-/* "[0, 1, 2]". A long one is cut by "...": it is not known, as one with anything else in it. 0 or
- * -EINVAL. */
+/* Reads "[0, 1, 2]". A long list is truncated with "..." and then not valid, like a list with any
+ * other text in it. Returns 0 or -EINVAL. */
 static int read_ranks(struct sl_collectives *c, struct sl_collective_text text)
 {
     const char *p = text.data, *end = text.data + text.size;
@@ -156,7 +156,7 @@ static const struct named *find_named(const struct sl_collectives *c,
     return NULL;
 }
 
-/* 0 with the number of its group, or -EINVAL. */
+/* Returns 0 and the number of the collective's group, or -EINVAL. */
 static int group_of(struct sl_collectives *c, const struct sl_collective_args *told, uint32_t *out)
 {
     const struct named *named = told->group.data ? find_named(c, told->group) : NULL;
@@ -165,7 +165,7 @@ static int group_of(struct sl_collectives *c, const struct sl_collective_args *t
     if (told->group_ranks.data && read_ranks(c, told->group_ranks) == 0 &&
         (!size || c->ranks == size))
         return put_group(c, out);
-    /* PyTorch tells no stride of a group of one rank. */
+    /* PyTorch reports no stride for a group of one rank. */
     if (size && size <= RANKS_MAX && told->group_start >= 0 &&
         (told->group_stride > 0 || size == 1) && told->group_start <= INT32_MAX &&
         told->group_stride <= INT32_MAX) {
@@ -200,7 +200,7 @@ void sl_collectives_name(struct sl_collectives *c, struct sl_collective_text nam
     if (!c->named || c->named_count == NAMED_MAX)
         return;
     c->naming = 1;
-    c->ranks = 0; /* those of a collective, perhaps */
+    c->ranks = 0; /* they may be those of a collective */
     snprintf(c->named[c->named_count++].name, sizeof(c->named->name), "%.*s",
              name.size < sizeof(c->named->name) ? (int)name.size : 0, name.data);
 }
@@ -287,7 +287,7 @@ static unsigned bytes_of(struct sl_collective_text dtype)
     return dtype.size > 6 && memcmp(dtype.data, "Float8", 6) == 0 ? 1 : 0;
 }
 
-/* Who is sent to, or received from. -EINVAL where that is not told. */
+/* Gives the peer that receives or sends. Returns -EINVAL if it was not reported. */
 static int peer_of(const struct sl_collective_args *told, struct sl_collective *coll)
 {
     int64_t peer = coll->type == SL_COLLECTIVE_SEND ? told->dst_rank : told->src_rank;
@@ -304,7 +304,7 @@ int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_arg
     struct sl_collective coll;
     unsigned element;
 
-    /* Its bytes are its identity. */
+    /* The bytes of the struct are its key. */
     memset(&coll, 0, sizeof(coll));
     if (!told->collective.data || !told->dtype.data || type_of(told->collective, &coll.type) != 0 ||
         told->elements < 0 || told->elements > 1ll << 48)
@@ -312,7 +312,7 @@ int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_arg
     element = bytes_of(told->dtype);
     if (element == 0)
         return -EINVAL;
-    /* 0 is a size, too: a rank that puts in nothing takes part all the same. */
+    /* 0 bytes are valid: a rank that contributes nothing takes part nevertheless. */
     coll.bytes = (uint64_t)told->elements * element;
     sl_collectives_name_end(c);
     if ((coll.type == SL_COLLECTIVE_SEND || coll.type == SL_COLLECTIVE_RECV) &&

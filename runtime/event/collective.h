@@ -1,11 +1,11 @@
 /*
- * collective.h - what PyTorch says about a collective -> its type, bytes and ranks.
+ * collective.h - converts PyTorch's description of a collective to its type, bytes and ranks.
  *
- * Groups are numbered by a hash of their ranks, so that all ranks of a job give a group the same
- * number without asking each other. Running jobs and traces of torch.profiler's tell the same.
+ * A group's number is a hash of its ranks. So all ranks of a job give a group the same number
+ * without communication. Running jobs and traces of torch.profiler give the same description.
  *
- * Threads: one owner. Memory: at most `cap_bytes`, and half a MiB, all of it mapped; what does not
- * fit is not known.
+ * Threads: one owner. Memory: at most `cap_bytes` and half a MiB, all of it mapped. Collectives
+ * that do not fit are not known.
  */
 #ifndef SL_EVENT_COLLECTIVE_H
 #define SL_EVENT_COLLECTIVE_H
@@ -30,56 +30,56 @@ enum sl_collective_type {
 
 struct sl_collective {
     enum sl_collective_type type;
-    uint64_t bytes; /* that this rank puts in */
+    uint64_t bytes; /* bytes that this rank contributes */
     uint32_t group; /* number of its group of ranks; 0: all ranks of the job */
     int32_t peer;   /* SEND: the rank that receives, RECV: the rank that sends */
 };
 
 struct sl_collectives;
 
-/* `data` NULL: not told. */
+/* `data` NULL: not reported. */
 struct sl_collective_text {
     const char *data;
     size_t size;
 };
 
-/* In PyTorch's words; numbers below 0: not told. Ranks are those of the whole job. */
+/* As PyTorch reports them; negative numbers: not reported. Ranks are those of the whole job. */
 struct sl_collective_args {
     struct sl_collective_text collective, dtype, group, group_ranks; /* "[0, 1]" */
-    int64_t elements;                                                /* that go in */
+    int64_t elements;                                                /* input elements */
     int64_t group_size, group_start, group_stride;
     int64_t src_rank, dst_rank;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int sl_collectives_create(struct sl_collectives **out, size_t cap_bytes);
-void sl_collectives_destroy(struct sl_collectives *c); /* NULL is fine */
+void sl_collectives_destroy(struct sl_collectives *c); /* accepts NULL */
 
-/* Ranks of the job: the group of all of them has number 0. */
+/* Sets the number of ranks of the job. The group of all ranks has number 0. */
 void sl_collectives_world(struct sl_collectives *c, uint64_t size);
 
-/* The name of a group whose ranks come next, one by one or as a text, up to the end. */
+/* Names a group. Its ranks follow, one by one or as a text, until sl_collectives_name_end(). */
 void sl_collectives_name(struct sl_collectives *c, struct sl_collective_text name);
 void sl_collectives_name_rank(struct sl_collectives *c, int64_t rank);
 void sl_collectives_name_ranks(struct sl_collectives *c, struct sl_collective_text ranks);
 void sl_collectives_name_end(struct sl_collectives *c);
 
-/* 0 and *out; -EINVAL: it is not known what it does, to how many bytes, or among whom. */
+/* Returns 0 and *out; -EINVAL: the collective's type, bytes or ranks are not known. */
 int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_args *told,
                         struct sl_collective *out);
 
-/* The same kept: its number, the same for the same; 0: it is not known, or there is no room. */
+/* Stores the same. Returns its number, equal for equal collectives; 0: not known, or no room. */
 uint32_t sl_collectives_put(struct sl_collectives *c, const struct sl_collective_args *told);
-/* 1 and *out; 0: there is none. */
+/* Returns 1 and *out; 0: there is none. */
 int sl_collectives_get(const struct sl_collectives *c, uint32_t number, struct sl_collective *out);
 
-/* All groups but the one of all ranks, one by one. */
+/* Passes all groups, except that of all ranks, one by one. */
 void sl_collectives_groups(const struct sl_collectives *c,
                            void (*take)(void *user, uint32_t number, const uint32_t *rank,
                                         size_t ranks),
                            void *user);
 
-/* How many those are: they only become more. */
+/* Returns the number of these groups, which only grows. */
 size_t sl_collectives_group_count(const struct sl_collectives *c);
 
 #endif

@@ -53,7 +53,7 @@ void sl_recorder_prepare_session(struct sl_recorder *r);
 /* The thread's function. */
 void *sl_recorder_run(void *recorder);
 
-/* Any thread that knows that the recorder will not touch the pipeline any more. */
+/* Called by a thread that knows that the recorder will not use the pipeline any more. */
 void sl_recorder_end(struct sl_recorder *r);
 
 /* The process ends and CUPTI is waited for no longer: decodes what it has delivered, counts what it

@@ -23,7 +23,7 @@
 #define DRAIN_FLUSH_NS (20 * SL_NS_PER_MS)
 /* After a forced flush CUPTI's thread still has to bring the buffers. */
 #define FORCED_WAIT_NS (100 * SL_NS_PER_MS)
-/* The counter's rate is known 50 ms after it was first measured (base/clock.c). */
+/* The tick counter's rate is known 50 ms after it was first measured (base/clock.c). */
 #define RATE_NS (100 * SL_NS_PER_MS)
 /* An ending process may have lost its time to others. The file still has its own, see
  * recorder/exit.c. */
@@ -148,7 +148,7 @@ static int is_force_of_use(const struct sl_session *s)
     return sl_cupti_pool_outstanding() || sl_pipeline_waiting(s->pipeline);
 }
 
-/* Where CUPTI is busy with our buffers, it is not looked at what they hold. */
+/* If CUPTI is working on our buffers, their content is not looked at. */
 static void note_flush(struct sl_session *s)
 {
     struct sl_ownership_now now = sl_handover_now(s);
@@ -217,7 +217,7 @@ static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
     int err;
 
     if (s->ownership.state == SL_OWN_HANDED_OVER)
-        return 0; /* CUPTI would tell the other client's drops */
+        return 0; /* CUPTI would report the other client's drops */
     if (sl_session_enter(s))
         return -ECANCELED;
     err = sl_cupti_check(api, api->fn.ActivityGetNumDroppedRecords(b->context, b->stream, &dropped),

@@ -46,7 +46,7 @@ void sl_handover_tell_gap(struct sl_session *s, uint64_t until_ns)
 
 static int begin_gap(struct sl_session *s)
 {
-    s->outstanding.marks = 0; /* what they wait for is in, or lost */
+    s->outstanding.marks = 0; /* the records they wait for have arrived, or are lost */
     sl_stats_add(SL_STAT_HANDOVERS, 1);
     sl_pipeline_kinds_off(s->pipeline);
     if (sl_pipeline_is_open(s->pipeline))
@@ -73,7 +73,7 @@ static int need_file(struct sl_session *s)
 
 /* ---- letting go ---- */
 
-/* Brings in everything that was recorded, as far as it comes. */
+/* Fetches everything that was recorded, as far as CUPTI delivers it. */
 static int empty_buffers(struct sl_session *s)
 {
     uint64_t deadline = sl_clock_monotonic() + FINISH_NS, turn;

@@ -1,10 +1,10 @@
 /*
  * kept_buffers.h - completed buffers of the peer (peer.h) that are kept until the peer flushes.
  *
- * A profiler turns its kinds off, and flushes CUPTI when it gets there: libkineto first works
- * through all that the CPU did, which may take minutes, and takes nothing at all if by then CUPTI
- * has none of its buffers. So where the recorder flushes in the peer's stead, to have CUPTI back,
- * the buffers are kept here until the peer's own flush.
+ * A profiler turns its kinds off, and flushes CUPTI some time later. libkineto first processes all
+ * CPU records, which may take minutes. If CUPTI then has none of its buffers, libkineto reads
+ * nothing at all. So if the recorder flushes on the peer's behalf, to get CUPTI back, the buffers
+ * are kept here until the peer's own flush.
  *
  * Threads: the recorder opens; the thread on which CUPTI gives a buffer back puts; any thread of
  * the application delivers. No lock is held. Memory: a static table; the buffers remain the peer's.
@@ -21,18 +21,18 @@ enum {
     SL_KEPT_BUFFERS_MOST = 256 /* CUPTI has one for each thread */
 };
 
-/* From now on buffers are kept. */
+/* Starts keeping buffers. */
 void sl_kept_buffers_open(void);
 
-/* Keeps a buffer for the callback `complete`. 0; -ENOENT: buffers are not kept, or there is no
- * room: the caller passes it on at once. */
+/* Keeps a buffer for the callback `complete`. Returns 0; -ENOENT: buffers are not kept, or there is
+ * no room, so the caller must pass the buffer on at once. */
 int sl_kept_buffers_put(sl_cupti_complete_fn complete, void *context, uint32_t stream,
                         uint8_t *buffer, size_t size, size_t valid_size);
 
-/* No more buffers are kept. Those that are remain. */
+/* Stops keeping buffers. Kept buffers stay. */
 void sl_kept_buffers_close(void);
 
-/* The same, and passes all kept buffers to their callbacks, on this thread. */
+/* Stops, and passes all kept buffers to their callbacks, on this thread. */
 void sl_kept_buffers_deliver(void);
 
 #endif

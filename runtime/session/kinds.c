@@ -1,7 +1,7 @@
 /*
- * kinds.c - turns the kinds of records on and off that need not be on between windows.
+ * kinds.c - turns on and off the kinds of records that are not needed between windows.
  *
- * Recorder thread. When that may be done is the ownership machine's decision (ownership.c). Memory:
+ * Recorder thread. The ownership machine (ownership.c) decides when that is allowed. Memory:
  * session.h.
  */
 #include "session/session.h"

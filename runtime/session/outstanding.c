@@ -15,7 +15,8 @@
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
 
-/* The writer holds much that could be decided if it knew how far all is in. */
+/* The writer holds many rows that could be decided if it knew up to which time all records have
+ * arrived. */
 #define EARLY_FLUSH_NS (20 * SL_NS_PER_MS)
 /* A record's end may be stamped this long before the record is in its buffer. */
 #define STAMP_SLACK_NS (2 * SL_NS_PER_MS)
@@ -85,8 +86,8 @@ int sl_outstanding_is_drained(struct sl_session *s)
 
 /* ---- marks ---- */
 
-/* The turn is read behind the time: what ended before the time is in a buffer that CUPTI has
- * requested by now. */
+/* The turn is read after the time, so records that ended before the time are in a buffer that CUPTI
+ * has requested by now. */
 struct sl_outstanding_mark sl_outstanding_mark_now(uint64_t ns)
 {
     return (struct sl_outstanding_mark){.ns = ns, .turn = sl_cupti_pool_turn()};

@@ -18,7 +18,7 @@
 
 #define NS_PER_MS 1000000ull
 
-/* Between two flushes in the peer's stead. */
+/* Time between two flushes on the peer's behalf. */
 #define STRANDED_NS (100 * NS_PER_MS)
 /* From the peer's last kind that goes off to its own flush. libkineto first works through all that
  * the CPU did, and changes an attribute behind the flush. */

@@ -29,7 +29,7 @@
 
 enum sl_peer_state {
     SL_PEER_OURS,
-    SL_PEER_ASKED,  /* a thread of the application waits for us to let go */
+    SL_PEER_ASKED,  /* an application thread waits for us to release CUPTI */
     SL_PEER_THEIRS, /* we make no call of CUPTI that changes or flushes anything, except
                      * sl_peer_fetch() */
     SL_PEER_LEFT,
@@ -38,7 +38,7 @@ enum sl_peer_state {
 
 struct sl_peer_options {
     const struct sl_cupti_api *api;
-    /* Any thread, also inside a callback of CUPTI: the state has become ASKED or LEFT. */
+    /* Any thread, also inside a CUPTI callback: the state has become ASKED or LEFT. */
     void (*tell)(void);
 };
 
@@ -46,27 +46,28 @@ struct sl_peer_options {
  * is THEIRS. */
 void sl_peer_watch(const struct sl_peer_options *opt, int is_here);
 
-/* Any thread: a peer announces that it begins, before its first call of CUPTI. Returns when the
- * peer has CUPTI. 0; -ENOTSUP: no peer is watched, nothing is handed over. */
+/* Any thread. A peer announces that it begins, before its first CUPTI call. Returns when the peer
+ * has CUPTI. 0; -ENOTSUP: no peer is watched, so nothing is handed over. */
 int sl_peer_begin(void);
-/* Any thread: the peer has made its last call of CUPTI. Returns when the recorder has CUPTI back.
- * 0; -EBUSY: another session goes on or has begun meanwhile, and CUPTI comes back after that;
- * -ETIMEDOUT. */
+/* Any thread. The peer has made its last CUPTI call. Returns when the recorder has CUPTI back. 0;
+ * -EBUSY: another session continues or has begun meanwhile, and CUPTI comes back after that
+ * session; -ETIMEDOUT. */
 int sl_peer_end(void);
 
-/* The same for objects that were loaded since the last scan. Cheap when there are none. */
+/* Does the same for objects loaded since the last scan. Cheap if there are none. */
 void sl_peer_rescan(void);
 
 enum sl_peer_state sl_peer_state(void);
 
-/* Recorder: we have let go of CUPTI. A thread that waits for it goes on. */
+/* Recorder: we have released CUPTI. A waiting application thread continues. */
 void sl_peer_let_go(void);
 
-/* Recorder: takes CUPTI back if it is LEFT. 0; -EBUSY: it is not, or not any more. */
+/* Recorder: takes CUPTI back if the state is LEFT. Returns 0; -EBUSY: the state is not, or no
+ * longer, LEFT. */
 int sl_peer_take(void);
 /* Recorder: THEIRS, all kinds of the peer are off again, and yet CUPTI has a buffer of the peer. */
 enum sl_peer_stranded {
-    SL_PEER_AFLOAT,    /* it is not so */
+    SL_PEER_AFLOAT,    /* neither of the two below */
     SL_PEER_MAY_FLUSH, /* the peer has not flushed since, and may do so yet, however late */
     SL_PEER_STRANDED   /* CUPTI recorded a call of another thread behind the peer's flush */
 };
@@ -75,10 +76,10 @@ enum sl_peer_stranded sl_peer_stranded(void);
  * the buffers at its own next flush (session/kept_buffers.h). */
 void sl_peer_fetch(void);
 
-/* Recorder: since when the state is LEFT, by the monotonic clock. */
+/* Recorder: returns since when the state is LEFT, by the monotonic clock. */
 uint64_t sl_peer_left_ns(void);
-/* Recorder: the peer said that its last call is made: not even what profilers do behind their last
- * flush will follow. */
+/* Recorder: returns whether the peer said that its last call is made. Then not even the calls that
+ * profilers make after their last flush will follow. */
 int sl_peer_is_settled(void);
 /* Recorder: CUPTI is in use by us again, or cannot be. No thread waits for that any longer. */
 void sl_peer_back(void);
@@ -86,7 +87,7 @@ void sl_peer_back(void);
 /* Any thread, async-signal-safe: from now on calls are passed on at once, and no thread waits. */
 void sl_peer_stop(void);
 
-/* Any thread: whether some loaded object imports `function`. */
+/* Any thread: returns whether some loaded object imports `function`. */
 int sl_peer_imports(const char *function);
 
 #endif

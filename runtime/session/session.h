@@ -68,7 +68,8 @@ struct sl_session_options {
     struct sl_session_hooks hooks;
 };
 
-/* All that ended before `ns` is in when the buffers requested up to `turn` are back. */
+/* Everything that ended before `ns` has arrived once the buffers requested up to `turn` are back.
+ */
 struct sl_outstanding_mark {
     uint64_t ns, turn;
     int back; /* consecutive looks that found all of those back */
@@ -108,7 +109,7 @@ struct sl_session {
 int sl_session_enter(struct sl_session *s);
 int sl_session_leave(struct sl_session *s);
 
-/* Exiting thread. CUPTI has the recorder thread right now. */
+/* Exiting thread: returns whether the recorder thread is inside CUPTI right now. */
 int sl_session_is_in_cupti(const struct sl_session *s);
 /* Exiting thread: takes everything from a recorder thread that is inside CUPTI. 0; -EBUSY: it is in
  * our own code. */
@@ -162,7 +163,7 @@ int sl_outstanding_is_drained(struct sl_session *s);
 struct sl_outstanding_mark sl_outstanding_mark_now(uint64_t ns);
 void sl_outstanding_add_mark(struct sl_session *s, struct sl_outstanding_mark mark);
 
-/* Tells the pipeline up to when all records are in, as far as the marks say. */
+/* Reports to the pipeline up to which time all records have arrived, according to the marks. */
 void sl_outstanding_deliver(struct sl_session *s);
 
 /* At a window's end, when CUPTI is waited for no longer: counts the buffers requested up to `turn`
@@ -173,8 +174,8 @@ void sl_outstanding_tell_missing(struct sl_session *s, uint64_t turn,
 
 /* ---- kinds.c ---- */
 
-/* The window machine wants the kinds on, or off: then with CUPTI's next sign. -EIO: none could be
- * turned on. */
+/* The window machine wants the kinds on, or off, which happens at CUPTI's next sign. -EIO: no kind
+ * could be turned on. */
 int sl_kinds_want(struct sl_session *s, int on);
 /* At each tick: turns the kinds off that are due, if there was a sign. */
 int sl_kinds_turn_off_due(struct sl_session *s);
@@ -188,10 +189,11 @@ int sl_kinds_tell_on(struct sl_session *s);
 
 /* ---- handover.c ---- */
 
-/* What the ownership machine is told beside an event. */
+/* Returns the facts that the ownership machine gets with each event. */
 struct sl_ownership_now sl_handover_now(const struct sl_session *s);
 
-/* Tells the ownership machine and carries out what it asks for. 0, or the first error. */
+/* Passes the event to the ownership machine and carries out its actions. Returns 0 or the first
+ * error. */
 int sl_handover_step(struct sl_session *s, enum sl_ownership_event event);
 
 /* At each tick: sees whether another profiler waits for CUPTI or has left, looks for objects that

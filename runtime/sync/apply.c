@@ -1,10 +1,10 @@
 /*
- * apply.c - applies one call: who made it, its operations, the events that it recorded.
+ * apply.c - applies one call: its thread, its operations, and the events that it recorded.
  *
- * A call whose records come late, after later calls, is applied all the same: streams find its
- * place by the order in which the GPU ran, and waits look back.
+ * A call whose records arrive after later calls were applied is applied nevertheless. Streams find
+ * its place from the order in which the GPU ran the operations, and waits look back.
  *
- * Entered by the engine's owner alone. Owns the map of threads' contexts, the store's.
+ * Entered by the engine's owner alone. Owns the map of threads' contexts, which is from the store.
  */
 #include "sync/apply.h"
 
@@ -13,7 +13,7 @@
 #include "sync/foreign.h"
 
 enum {
-    CONTEXTS_SHARE = 32 /* of the store, half full */
+    CONTEXTS_SHARE = 32 /* of the store, if the map is half full */
 };
 
 /* ---- who calls ---- */
@@ -42,8 +42,8 @@ static void look_at_call(struct sl_call *c)
     }
 }
 
-/* Files of torch.profiler's do not say which operations are nodes. One launch's on several streams
- * are; those on one stream have its order whatever they are. */
+/* Files of torch.profiler do not say which operations are graph nodes. Operations of one launch on
+ * several streams are nodes. On one stream they have the stream's order in any case. */
 static int is_graph(const struct sl_call *c)
 {
     const struct sl_item *first = NULL;
@@ -60,13 +60,14 @@ static int is_graph(const struct sl_call *c)
     return branches && c->class == SL_CALL_GRAPH_LAUNCH;
 }
 
-/* A record of an event, in a file that does not say in which context it was made. */
+/* An event record in a file that does not name the record's context. */
 static int is_anywhere(const struct sl_call *c, const struct sl_item *item)
 {
     return item->kind == SL_EV_CUDA_EVENT && sl_call_stream(c, item)->id == SL_STREAM_NONE;
 }
 
-/* Only these need their context to be the thread's: waits name streams and events of any. */
+/* Only these records must be of the thread's current context. Waits may name streams and events of
+ * any context. */
 static int is_in_own_context(const struct sl_call *c, const struct sl_item *item)
 {
     return sl_item_is_operation(item) ||
@@ -74,14 +75,15 @@ static int is_in_own_context(const struct sl_call *c, const struct sl_item *item
            (item->kind == SL_EV_SYNC && item->more == SL_SYNC_CONTEXT);
 }
 
-/* Calls that name neither stream nor context act on the one that their thread used last. */
+/* Calls that name neither a stream nor a context act on the context that their thread used last. */
 static void use_context(struct sl_edges *e, uint32_t thread, const struct sl_context *context)
 {
     uint64_t *place;
 
-    if (thread == e->used_by && context == e->used) /* as nearly always */
+    if (thread == e->used_by && context == e->used) /* nearly always */
         return;
-    /* Threads come and go: those that are forgotten tell it by their next operation. */
+    /* Threads come and go, so the map is emptied when it is large. A thread's next operation names
+     * its context again. */
     if (e->context_of.used * sizeof *e->context_of.slot >
         e->streams.store->cap_bytes / CONTEXTS_SHARE)
         sl_map_free(&e->context_of);
@@ -105,7 +107,7 @@ static void remember_context(struct sl_call *c)
 
 /* ---- operations ---- */
 
-/* Calls that came after it were told before. */
+/* Calls that came after this one were applied before it. */
 static int is_late(const struct sl_call *c)
 {
     return c->item->correlation < c->e->last_correlation &&
@@ -146,8 +148,8 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
     return op;
 }
 
-/* Which streams of which contexts are concerned stands in no record: each may be, as those that are
- * made later. */
+/* No record says which streams of which contexts are concerned. Each may be, and so may streams
+ * that are created later. */
 static struct sl_op *enqueue_serialized(struct sl_call *c, const struct sl_item *item)
 {
     struct sl_set unknown = {.lost = 1u << SL_EDGE_LOST_NO_RECORD};
@@ -173,15 +175,15 @@ static void operations(struct sl_call *c)
         sl_foreign_operation(c, item);
         op =
             sl_call_is_serialized(c, item) ? enqueue_serialized(c, item) : sl_call_enqueue(c, item);
-        if (op && item->kind != SL_EV_KERNEL) /* most are kernels */
+        if (op && item->kind != SL_EV_KERNEL) /* most are kernels, which have no such wait */
             sl_call_copy_waits(c, item, op);
     }
 }
 
 /* ---- events ---- */
 
-/* Of a whole context nobody knows which streams it has: a green context's are no others by their
- * records. */
+/* Which streams a whole context has is not known: records do not distinguish the streams of a green
+ * context. */
 static void record_event(struct sl_call *c, const struct sl_item *item, struct sl_set *set)
 {
     struct sl_streams *streams = &c->e->streams;
@@ -193,11 +195,11 @@ static void record_event(struct sl_call *c, const struct sl_item *item, struct s
     else if (is_anywhere(c, item))
         set->lost = 1u << SL_EDGE_LOST_AMBIGUOUS;
     else {
-        stream->plain = 1; /* on a branch nobody can record */
+        stream->plain = 1; /* no call can record an event on a graph's branch */
         sl_stream_collect(streams, stream, 0, &c->by, set);
         if (sl_call_is_joined(c, item)) {
             sl_set_mark(set);
-            if (!set->first) /* it may stand for something */
+            if (!set->first) /* the event may stand for some work */
                 set->lost |= 1u << SL_EDGE_LOST_AMBIGUOUS;
         }
     }

@@ -1,11 +1,11 @@
 /*
- * apply.h - the engine's state, and what the files that apply a call to it share.
+ * apply.h - the engine's state, and what the files that apply a call share.
  *
- * Calls are applied one by one, in order of correlation id: to streams, events, graphs and waits.
- * apply.c applies operations and records of events; apply_graph.c launched graphs; apply_wait.c
- * waits; foreign.c what files of torch.profiler's lack. edge.c feeds them.
+ * Calls are applied to streams, events, graphs and waits one by one, in order of correlation id.
+ * apply.c applies operations and event records; apply_graph.c graph launches; apply_wait.c waits.
+ * foreign.c adds what files of torch.profiler lack. edge.c feeds these files.
  *
- * Threads: the engine's owner alone. Memory: the store's.
+ * Threads: the engine's owner alone. Memory: from the store.
  */
 #ifndef SL_APPLY_H
 #define SL_APPLY_H
@@ -19,13 +19,14 @@
 #include "sync/wait.h"
 
 enum {
-    SL_APPLY_UNRETURNED = 16 /* calls: each is a thread that has no processor for a second */
+    SL_APPLY_UNRETURNED = 16 /* calls; each is a thread that got no processor for a second */
 };
 
-/* A copy or a memset that came without its call, which had not returned. */
+/* A copy or memset whose call had not returned, so that the call has no record. */
 struct sl_unreturned {
     uint64_t correlation;
-    int by_name; /* the call waited if it is a blocking one; 0: it waited */
+    int by_name; /* 1: the call waited if its name is that of a blocking one; 0: it waited in any
+                    case */
 };
 
 struct sl_edges {
@@ -38,36 +39,36 @@ struct sl_edges {
     struct sl_nodes nodes;
     struct sl_waits waits;
     /* edge.c */
-    uint64_t newest;          /* highest correlation id that came */
-    uint64_t returned_ns;     /* when the last call returned that may have enqueued something */
+    uint64_t newest;          /* highest correlation id seen */
+    uint64_t returned_ns;     /* latest return of a call that may have enqueued something */
     uint64_t forgotten;       /* records with this correlation id or a lower one are ignored */
-    enum sl_edge_loss reason; /* why */
-    uint64_t last_lost;       /* the correlation id that was counted for it last */
-    size_t blind;             /* so many events more are forgotten as they come */
+    enum sl_edge_loss reason; /* the reason for that */
+    uint64_t last_lost;       /* the correlation id that was last counted with that reason */
+    size_t blind;             /* this many more events are given up on arrival */
     /* apply*.c */
-    struct sl_map context_of;      /* thread -> the context that it used last */
-    const struct sl_context *used; /* what was put there last */
-    uint32_t used_by;              /* and for which thread */
-    uint64_t begin_ns;             /* calls from before are ignored */
-    uint64_t last_correlation;     /* the highest that was applied */
-    int calls_seen;                /* records of calls are being made */
-    unsigned captures;             /* under way */
-    int closing;                   /* nothing more will come of these calls */
-    int starved;                   /* a call's work found no room: no tail is known */
-    struct sl_unreturned unreturned[SL_APPLY_UNRETURNED]; /* the last ones */
-    unsigned unreturned_next;                             /* 0: there was none yet */
+    struct sl_map context_of;      /* thread -> the context that the thread used last */
+    const struct sl_context *used; /* the context put there last */
+    uint32_t used_by;              /* and its thread */
+    uint64_t begin_ns;             /* calls that began before this time are ignored */
+    uint64_t last_correlation;     /* highest correlation id applied */
+    int calls_seen;                /* 1: records of calls are being made */
+    unsigned captures;             /* stream captures under way */
+    int closing;                   /* 1: no more records of the applied calls will arrive */
+    int starved;                   /* 1: no memory for a call's work, so no tail is known */
+    struct sl_unreturned unreturned[SL_APPLY_UNRETURNED]; /* a ring of the last ones */
+    unsigned unreturned_next;                             /* 0: none so far */
 };
 
-/* One call, while it is applied. */
+/* One call while it is being applied. */
 struct sl_call {
     struct sl_edges *e;
-    const struct sl_item *item; /* its records */
+    const struct sl_item *item; /* the call's records */
     size_t count;
-    const struct sl_item *cpu, *sync; /* NULL: no such record */
+    const struct sl_item *cpu, *sync; /* NULL: there is no such record */
     struct sl_moment by;
     enum sl_call_class class;
-    int is_graph;          /* its operations are nodes */
-    struct sl_op *last_op; /* it enqueued */
+    int is_graph;          /* 1: its operations are nodes of a graph */
+    struct sl_op *last_op; /* the last operation that the call enqueued; NULL: none */
 };
 
 static inline int sl_call_is_node(const struct sl_call *c, const struct sl_item *item)
@@ -85,37 +86,41 @@ static inline void sl_call_lose(struct sl_call *c, enum sl_edge_loss reason)
     c->e->waits.lost[reason]++;
 }
 
-/* concurrent_calls.c: another thread's call overlaps this one, and may have come before what this
- * call's record `by` tells of: an operation, the record of an event, or the wait for an event. */
+/* concurrent_calls.c: returns 1 if a call of another thread overlaps this call and may have come
+ * before the action in this call's record `by`: an operation, an event record, or a wait for an
+ * event. */
 int sl_call_is_joined(const struct sl_call *c, const struct sl_item *by);
 
-/* apply.c: tells the stream and gives what the operation waited for; NULL: nothing new. */
+/* apply.c: adds the operation to its stream and gives the edges of its waits. Returns the
+ * operation; NULL: nothing new. */
 struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item);
 
-/* apply_graph.c: all nodes that the call launched. */
+/* apply_graph.c: applies all nodes that the call launched. */
 void sl_call_graph(struct sl_call *c);
 
-/* apply_wait.c: the call's wait for `op`, which was made from `item`, or for what its stream held
- * before. Only copies and memsets of some memory have one. */
+/* apply_wait.c: adds the call's wait for `op`, which was made from `item`, or for the earlier work
+ * of its stream. Only copies and memsets of certain memory have one. */
 void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_op *op);
 
-/* apply_wait.c: a blocking copy from one device to another: it comes behind and before all work of
- * both (CUDA's programming guide, "Peer-to-Peer Memory Copy"). */
+/* apply_wait.c: returns 1 for a blocking copy from one device to another. Such a copy runs after
+ * all earlier and before all later work of both devices (CUDA's programming guide, "Peer-to-Peer
+ * Memory Copy"). */
 int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item);
 
-/* apply_wait.c: the call waits for the stream, or the stream's context. */
+/* apply_wait.c: adds the call's wait for the stream, or for the stream's context. */
 void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_scope scope,
                       enum sl_edge_kind kind, int inferred);
 
-/* apply_wait.c: all other waits of the call, and of the streams that it made wait. Comes last: an
- * operation of the call's own stands for its wait, and its records of events are known. */
+/* apply_wait.c: adds all other waits of the call, and the stream waits that it made. Must be called
+ * last, because an own operation of the call replaces its wait, and its event records must be
+ * known. */
 void sl_call_waits(struct sl_call *c);
 
-/* apply_wait.c: does the call return only when its own operation, a copy or a memset, has ended?
- * `blocking`: by its name it does. */
+/* apply_wait.c: returns 1 if the call returns only after its own operation (a copy or memset) has
+ * ended. `blocking`: 1 if the call is a blocking one by its name. */
 int sl_apply_waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking);
 
-/* All records of one call: `count` items with the same correlation id. */
+/* Applies one call: `count` items with the same correlation id. */
 void sl_apply_call(struct sl_edges *e, const struct sl_item *item, size_t count);
 
 #endif

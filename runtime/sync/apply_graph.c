@@ -1,10 +1,11 @@
 /*
  * apply_graph.c - applies the launch of a graph: one call, many operations.
  *
- * The graph comes behind what its launch stream held and behind the launch before of the same
- * executable. What follows on the stream comes behind all of the graph. Branches run on streams of
- * their own, which no application made. Which node depends on which is known if it was told when
- * the graph was built (node_state.h); else a branch has the order of its stream alone.
+ * The graph runs after the tail of its launch stream and after the previous launch of the same
+ * executable graph. Later work on the stream runs after the whole graph. Branches run on streams of
+ * their own, which no application created. Dependencies between nodes are known if they were
+ * reported when the graph was built (node_state.h). Otherwise a branch has only the order of its
+ * stream.
  *
  * Entered by the engine's owner alone. Owns no memory: a launch's references are dropped at its
  * end.
@@ -16,10 +17,10 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    DEPTH_MOST = 64 /* nodes in a row that make no record */
+    DEPTH_MOST = 64 /* consecutive nodes without a record */
 };
 
-/* Where the graph was launched, if one of its nodes ran there. NULL: no record names it. */
+/* Returns the launch stream if one of the graph's nodes ran there; NULL: no record names it. */
 static struct sl_stream *launch_stream(const struct sl_call *c)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -28,7 +29,8 @@ static struct sl_stream *launch_stream(const struct sl_call *c)
     return NULL;
 }
 
-/* What a node depends on within its graph had ended when it began. */
+/* A root: no operation of the launch had ended when this node began, so the node has no dependency.
+ */
 static int is_root(const struct sl_call *c, const struct sl_item *node)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -38,7 +40,8 @@ static int is_root(const struct sl_call *c, const struct sl_item *node)
     return 1;
 }
 
-/* The stream comes behind the set right before the call, so that the graph's nodes there do. */
+/* Orders the stream after the set, as of right before the call, so that the graph's nodes there are
+ * ordered after it too. */
 static void follow(struct sl_call *c, struct sl_stream *stream, const struct sl_set *set)
 {
     struct sl_moment earlier = c->by;
@@ -59,8 +62,8 @@ static struct sl_exec *executable(struct sl_call *c)
     return exec;
 }
 
-/* Files of torch.profiler's have no time before the recording, and old ones no ids of nodes: there
- * only what was seen counts. */
+/* Files of torch.profiler have no time before the recording, and old ones no node ids. There only
+ * what was seen counts. */
 static uint32_t why_unknown(const struct sl_call *c, const struct sl_exec *exec)
 {
     int unseen = 0;
@@ -80,8 +83,9 @@ static int is_launched_there(const struct sl_exec *exec, const struct sl_stream 
     return stream && exec->context == stream->context->id && exec->stream == stream->id;
 }
 
-/* What ended the launch before goes into `entry`, unless that knows it, or something later,
- * already: its stream's own order says so, and in another way. */
+/* Adds the last operations of the previous launch to `entry`, unless `entry` already has them or a
+ * later operation of their stream. In that case the stream's own order gives the edge, of another
+ * kind. */
 static void add_last(struct sl_call *c, const struct sl_exec *exec, struct sl_set *entry)
 {
     sl_set_open(&c->e->streams, entry);
@@ -96,7 +100,7 @@ static void add_last(struct sl_call *c, const struct sl_exec *exec, struct sl_se
     }
 }
 
-/* The node on the launch stream comes behind it too. */
+/* Orders the node on the launch stream after the previous launch too. */
 static void follow_last(struct sl_call *c, const struct sl_exec *exec, struct sl_stream *launch,
                         const struct sl_set *entry, uint32_t lost)
 {
@@ -145,16 +149,16 @@ static void remember(struct sl_call *c, struct sl_exec *exec, const struct sl_st
 
 struct launch {
     struct sl_call *c;
-    struct sl_stream *stream; /* where it was put; NULL: not known, it may be any */
-    struct sl_set entry;      /* what it comes behind */
-    uint32_t look;            /* which one at known nodes this is */
-    struct sl_launched
-        *launched; /* beside each item; NULL: what its nodes depend on is not known */
+    struct sl_stream *stream;     /* where it was launched; NULL: not known, it may be any stream */
+    struct sl_set entry;          /* the set that the launch is ordered after */
+    uint32_t look;                /* the number of this look at the nodes */
+    struct sl_launched *launched; /* one for each item; NULL: dependencies are not known */
     int branches;
 };
 
-/* Every node is, all were made in one graph, and none is there twice, as those of graphs in graphs
- * may be: how these depend on what is around them is not told. */
+/* Returns 1 if every node is known, all were created in one graph, and none occurs twice. A node
+ * may occur twice if graphs are nested. How nested nodes depend on the nodes around them is not
+ * reported. */
 static int know_nodes(struct launch *l)
 {
     const struct sl_call *c = l->c;
@@ -186,8 +190,8 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
 
     source->is_source = 1;
     if (!source->op) {
-        /* It began later: what was told and what was recorded contradict each other. Or it may
-         * have begun at any time. */
+        /* With a start time, the source began later, so the reported dependency and the records
+         * contradict each other. Without one, it may have begun at any time. */
         const struct sl_item *item = &l->c->item[original->place - 1];
 
         sources->lost |= 1u << (item->start_ns ? SL_EDGE_LOST_CYCLE : SL_EDGE_LOST_GAVE_UP);
@@ -197,9 +201,9 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
                &(struct sl_link){.op = source->op, .by = l->c->by, .via = SL_VIA_GRAPH});
 }
 
-/* One that another comes behind; NULL: which of the launch's it is, is not known. Without a record
- * it stands for the copy that was launched: not if there is none, because it has left its graph, or
- * if that may come behind something else. */
+/* Returns the source of a dependency; NULL: which node of the launch it is, is not known. An
+ * original without a record here stands for its launched copy. It cannot if it has no copy, because
+ * it has left its graph, or if the copies' dependencies differ. */
 static struct sl_node *find_source(const struct launch *l, uint64_t id)
 {
     struct sl_node *original = sl_nodes_find(&l->c->e->nodes, id);
@@ -212,13 +216,13 @@ static struct sl_node *find_source(const struct launch *l, uint64_t id)
         original->look = l->look;
         original->place = original->visit = 0;
     }
-    if (original->look != l->look) /* it came with those records of the launch that came first */
+    if (original->look != l->look) /* it was in an earlier part of the launch's records */
         return NULL;
     return original->place || (original->copied && !original->varies) ? original : NULL;
 }
 
-/* What the node of item `place` comes behind, through nodes that make no record. How many there
- * are: without any it begins the graph. -EAGAIN: something on the way is not known. */
+/* Adds the sources of item `place`, also those behind nodes that make no record. Returns their
+ * number; 0: the node begins the graph. -EAGAIN: a node on the way is not known. */
 static int collect_sources(struct launch *l, const struct sl_node *node, uint32_t place,
                            struct sl_set *sources, int depth)
 {
@@ -252,7 +256,7 @@ static int collect_sources(struct launch *l, const struct sl_node *node, uint32_
     return found;
 }
 
-/* 0, or -EAGAIN. */
+/* Returns 0 or -EAGAIN. */
 static int come_behind_sources(struct launch *l, size_t i, struct sl_stream *stream)
 {
     struct sl_streams *streams = &l->c->e->streams;
@@ -295,7 +299,8 @@ static void begin_branch(struct launch *l, const struct sl_item *item, struct sl
         follow(l->c, stream, &l->entry);
 }
 
-/* Nodes without a time stand last. In truth each may have been anywhere on its stream. */
+/* Nodes without a time are last in the items. In fact each may have run anywhere in the order of
+ * its stream. */
 static void find_unordered(struct launch *l)
 {
     for (size_t i = l->c->count; i && l->c->item[i - 1].start_ns == 0; i--)
@@ -327,8 +332,8 @@ static void run_nodes(struct launch *l)
         sl_call_lose(l->c, SL_EDGE_LOST_GRAPH_INSIDE);
 }
 
-/* The last operation on each of its streams; of nodes that are known those that none comes behind.
- */
+/* Adds the last operation on each stream of the launch. If the nodes are known, adds those that no
+ * other node depends on. */
 static void collect_ends(const struct launch *l, struct sl_set *ends)
 {
     const struct sl_call *c = l->c;
@@ -349,7 +354,7 @@ static void collect_ends(const struct launch *l, struct sl_set *ends)
     }
 }
 
-/* When its last operation did; 0: not known. */
+/* Returns when the last operation of the graph ended; 0: not known. */
 static uint64_t ended_ns(const struct sl_call *c)
 {
     uint64_t ns = 0;

@@ -1,11 +1,11 @@
 /*
- * apply_wait.c - applies what a call waited for, or made a stream wait for.
+ * apply_wait.c - applies the waits of a call, and the stream waits that it made.
  *
- * Most waits have a synchronization record. Copies and memsets have none: where the memory lies
- * says whether the call returned before its own operation had ended. Frees have none either: they
- * waited for what ended meanwhile.
+ * Most waits have a synchronization record. Copies and memsets have none; the kind of memory says
+ * whether the call returned only after its own operation had ended. Frees have none either; they
+ * waited for work that ended during the call.
  *
- * Entered by the engine's owner alone. Owns no memory; sets go to the waits.
+ * Entered by the engine's owner alone. Owns no memory: sets are handed to the waits.
  */
 #include "sync/apply.h"
 #include "sync/foreign.h"
@@ -29,7 +29,7 @@ static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream
     struct sl_wait wait = {
         .when = c->by, .stream = stream, .scope = (uint8_t)scope, .kind = (uint8_t)kind};
 
-    /* Whether a foreign file's query succeeded stands nowhere. */
+    /* A foreign file does not say whether a query succeeded. */
     wait.inferred = sl_edge_is_query(kind) && c->e->opt.foreign;
     wait.when.waits = 1;
     if (c->cpu) {
@@ -51,7 +51,7 @@ void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_
 
 /* ---- copies ---- */
 
-/* A memset of what the host can see blocks; of what is not known, nothing is said. */
+/* A memset of memory that the host can see blocks. For unknown memory nothing is claimed. */
 static int is_of_host(uint32_t memory)
 {
     return memory == PAGEABLE || memory == PINNED || memory == MANAGED || memory == MANAGED_STATIC;
@@ -75,8 +75,8 @@ int sl_apply_waits_for_itself(const struct sl_item *op, const struct sl_shape *s
     }
 }
 
-/* From pageable memory the call synchronizes its stream first, and may return before its own
- * transfer ends. */
+/* A copy from pageable memory synchronizes its stream first, and may return before its own transfer
+ * ends. */
 static int waits_before(const struct sl_item *op, const struct sl_shape *shape, int blocking)
 {
     return op->kind == SL_EV_MEMCPY && blocking && shape->src_memory == PAGEABLE &&
@@ -105,7 +105,7 @@ static void remember_unreturned(struct sl_call *c, const struct sl_item *item,
         (struct sl_unreturned){item->correlation, !waits};
 }
 
-/* The call came after all, too late: its wait is left out. */
+/* The call's record arrived after all, but too late, so its wait is left out. */
 static void lose_unreturned(struct sl_call *c)
 {
     for (size_t i = 0; i < SL_APPLY_UNRETURNED; i++) {
@@ -126,8 +126,8 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
     enum sl_edge_kind kind = item->kind == SL_EV_MEMSET ? SL_EDGE_MEMSET : SL_EDGE_COPY;
     struct sl_wait wait;
 
-    /* A graph's launch waits for none of its nodes. In files of torch.profiler's nothing tells
-     * those from other operations if they are on one stream. */
+    /* A graph launch waits for none of its nodes. If they are all on one stream, files of
+     * torch.profiler do not distinguish nodes from other operations. */
     if (!shape || sl_call_is_node(c, item) || c->class == SL_CALL_GRAPH_LAUNCH)
         return;
     if (!c->cpu)
@@ -152,16 +152,16 @@ static const struct sl_record *find_record(const struct sl_call *c, int *overlap
 {
     const struct sl_item *sync = c->sync;
 
-    /* torch.profiler's files have those records alone that some wait names: the event may have been
-     * recorded anew since. */
+    /* Files of torch.profiler have only those event records that some wait names. So the event may
+     * have been recorded again later. */
     if (c->e->opt.foreign && sync->id == 0)
         return NULL;
     return sl_records_find(&c->e->records, sl_call_stream(c, sync)->context->id, sync->name,
                            sync->id, &c->by, overlaps);
 }
 
-/* An event that was never recorded orders nothing; but was it? Of one whose records are all
- * younger, older ones may have been forgotten. */
+/* An event that was never recorded orders nothing. But it may have been recorded unseen. If all its
+ * known records are newer than the wait, older ones may have been forgotten. */
 static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *reason)
 {
     const struct sl_item *sync = c->sync;
@@ -173,17 +173,18 @@ static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *re
            sl_records_elsewhere(&c->e->records, sl_call_stream(c, sync)->context->id, sync->name);
 }
 
-/* Some event was recorded since, nobody knows which. */
+/* Some event was recorded later, and no record names it. */
 static int may_be_outdated(const struct sl_call *c, const struct sl_record *record)
 {
     uint64_t unnamed = c->e->records.unnamed;
 
-    /* Of several the last is known: a wait from before it may come behind another of them. */
+    /* Only the last such call is kept, so a wait before it may follow another of them. */
     return unnamed != 0 && (!record || record->by.correlation < unnamed);
 }
 
-/* What the event of the call's wait stood for. NULL: nothing, or, if `*lost` has a reason, it is
- * not known. `*overlaps`: calls overlap, so it may have been another record. */
+/* Returns the record that the call's wait refers to. NULL: the event holds nothing, or, if `*lost`
+ * has a reason, its record is not known. `*overlaps`: calls overlap, so it may be another record.
+ */
 static const struct sl_record *record_of(const struct sl_call *c, uint32_t *lost, int *overlaps)
 {
     int unsure = 0;
@@ -249,8 +250,9 @@ static void stream_waits(struct sl_call *c)
     sl_set_clear(&c->e->streams, &marked);
 }
 
-/* Its event and context stand in its arguments, which no record has: the next operation of any
- * stream may come behind something. Counted by itself too: some may be used no more. */
+/* The call's arguments name its event and context, but no record has them. So the next operation of
+ * any stream may have to wait for something. The call itself is counted too, because some streams
+ * may never be used again. */
 static void context_waits(struct sl_call *c)
 {
     sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
@@ -259,8 +261,8 @@ static void context_waits(struct sl_call *c)
 
 /* ---- synchronization records ---- */
 
-/* A call's record is made when it returns. One that is not there at the end of a window leaves open
- * when the call began to wait. */
+/* A call's record is made when the call returns. If the record is missing at the end of a window,
+ * when the call began to wait is not known. */
 static int has_not_returned(const struct sl_call *c)
 {
     return c->e->closing && c->e->calls_seen && !c->cpu;
@@ -271,7 +273,8 @@ static void synchronization(struct sl_call *c)
     struct sl_stream *stream = sl_call_stream(c, c->sync);
     int query = c->class == SL_CALL_STREAM_QUERY;
 
-    /* It failed, or was not ready; below CUPTI 12.8 the call's record alone tells. */
+    /* The call failed, or a query found work pending. Below CUPTI 12.8 only the call's record says
+     * so. */
     if (c->sync->what != 0 || (c->cpu && c->cpu->more != 0))
         return;
     if (has_not_returned(c) && c->sync->more != SL_SYNC_STREAM_WAIT) {
@@ -286,7 +289,7 @@ static void synchronization(struct sl_call *c)
         stream_waits(c);
         break;
     case SL_SYNC_STREAM:
-        stream->plain = 1; /* of a branch nobody can ask */
+        stream->plain = 1; /* no call can name a graph's branch */
         if (!c->last_op)
             sl_call_wait_for(c, stream, SL_WAIT_STREAM,
                              query ? SL_EDGE_STREAM_QUERY : SL_EDGE_STREAM_SYNC, 0);
@@ -303,8 +306,8 @@ static void synchronization(struct sl_call *c)
 
 /* ---- waits without a record ---- */
 
-/* The context that the thread used last: what stands for it if `*known`, else for any. NULL: there
- * is none. */
+/* Returns the stream that stands for the thread's last context if `*known`, else for any context.
+ * NULL: there is no context. */
 static struct sl_stream *guess_context(struct sl_call *c, int *known)
 {
     struct sl_streams *streams = &c->e->streams;
@@ -326,7 +329,7 @@ static void wait_for_free(struct sl_call *c, struct sl_stream *any, enum sl_edge
     sl_waits_add(&c->e->waits, &wait);
 }
 
-/* No synchronization record: frees never have one. */
+/* The call has no synchronization record. Frees never have one. */
 static void unrecorded_wait(struct sl_call *c)
 {
     int known;

@@ -1,5 +1,5 @@
 /*
- * call_class.c - what a CUDA call's callback id says about waiting.
+ * call_class.c - classifies CUDA calls by how they wait, from the callback id.
  *
  * Any thread. Numbers from cupti_runtime_cbid.h and cupti_driver_cbid.h.
  */
@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-/* By callback id; what is not named is SL_CALL_OTHER. A table, since every call is looked up. */
+/* Indexed by callback id; ids that are not named are SL_CALL_OTHER. A table is used because every
+ * call is looked up. */
 static const uint8_t runtime[] = {
     [13] = SL_CALL_KERNEL_LAUNCH,          /* cudaLaunch */
     [22] = SL_CALL_FREE,                   /* cudaFree */
@@ -16,7 +17,7 @@ static const uint8_t runtime[] = {
     [31 ... 40] = SL_CALL_BLOCKING_COPY,   /* cudaMemcpy ... cudaMemcpyFromSymbol */
     [41 ... 48] = SL_CALL_ASYNC_COPY,      /* cudaMemcpyAsync ... cudaMemcpyFromSymbolAsync */
     [49 ... 50] = SL_CALL_BLOCKING_COPY,   /* cudaMemset, cudaMemset2D */
-    [123] = SL_CALL_UNLOAD,                /* cudaThreadExit: cudaDeviceReset as it was called */
+    [123] = SL_CALL_UNLOAD,                /* cudaThreadExit, the old name of cudaDeviceReset */
     [126] = SL_CALL_DEVICE_SYNC,           /* cudaThreadSynchronize */
     [131] = SL_CALL_STREAM_SYNC,           /* cudaStreamSynchronize */
     [132] = SL_CALL_STREAM_QUERY,          /* cudaStreamQuery */

@@ -1,8 +1,8 @@
 /*
- * call_class.h - what a CUDA call's callback id says about waiting.
+ * call_class.h - classifies CUDA calls by how they wait, from the callback id.
  *
- * CUPTI's callback ids are only ever added to, so numbers are as good as the header, which the
- * tool is built without.
+ * CUPTI only ever adds callback ids. So plain numbers are as reliable as CUPTI's header, without
+ * which the tool is built.
  *
  * Threads: any; pure. Memory: none.
  */
@@ -22,19 +22,20 @@ enum sl_call_class {
     SL_CALL_EVENT_SYNC,
     SL_CALL_EVENT_QUERY,
     SL_CALL_STREAM_WAIT,
-    SL_CALL_CONTEXT_WAIT,   /* all streams of a context are made to wait for an event */
-    SL_CALL_CONTEXT_RECORD, /* an event is recorded of all streams of a context */
+    SL_CALL_CONTEXT_WAIT,   /* makes all streams of a context wait for an event */
+    SL_CALL_CONTEXT_RECORD, /* records an event on all streams of a context */
     SL_CALL_FREE,           /* waits for all work of the context */
-    SL_CALL_UNLOAD,         /* of a module, device or context: the same, of another kind */
-    SL_CALL_BLOCKING_COPY,  /* the name has no Async: copies and memsets */
+    SL_CALL_UNLOAD, /* unloads a module, device or context: waits likewise, with another edge kind
+                     */
+    SL_CALL_BLOCKING_COPY, /* copies and memsets without Async in their name */
     SL_CALL_KERNEL_LAUNCH,
     SL_CALL_GRAPH_LAUNCH,
-    SL_CALL_ASYNC_COPY,    /* waits all the same where host memory is pageable */
-    SL_CALL_CAPTURE_BEGIN, /* launches become nodes of a graph from here on */
+    SL_CALL_ASYNC_COPY,    /* waits nevertheless if the host memory is pageable */
+    SL_CALL_CAPTURE_BEGIN, /* from here on launches become nodes of a graph */
     SL_CALL_CAPTURE_END,
 };
 
-/* It may give the GPU something to do, or make a stream wait. */
+/* Such a call may enqueue GPU work, or make a stream wait. */
 static inline int sl_call_may_enqueue(enum sl_call_class class)
 {
     return class == SL_CALL_OTHER || class == SL_CALL_STREAM_WAIT ||

@@ -1,16 +1,17 @@
 /*
- * concurrent_calls.c - did another thread's call run beside this one, and act on the same thing?
+ * concurrent_calls.c - finds out whether another thread's call ran at the same time as a call and
+ * acted on the same object.
  *
- * No record says which of two calls that overlap in time came first. The calls that began earlier
- * have been applied; those that began later are held, in order, behind this one. If one of these
- * acts on the same stream or event, what is said of this call is marked `overlapping`.
+ * No record says which of two overlapping calls came first. Calls that began before this one have
+ * been applied. Calls that began later are held, in order, after it. If one of the later calls acts
+ * on the same stream or event, this call's result is marked `overlapping`.
  *
  * Entered by the engine's owner alone. Owns no memory.
  */
 #include "sync/apply.h"
 
 enum {
-    LOOKS = 1 << 13 /* records; a call that overlaps more counts as overlapping */
+    LOOKS = 1 << 13 /* records to look at; past it the call counts as overlapping */
 };
 
 static int is_stream_wait(const struct sl_item *item)
@@ -18,13 +19,14 @@ static int is_stream_wait(const struct sl_item *item)
     return item->kind == SL_EV_SYNC && item->more == SL_SYNC_STREAM_WAIT;
 }
 
-/* The operation or wait of a stream `at` may have come before this call's look at `stream`. */
+/* Returns 1 if `at`, an operation or a stream wait, may have come before this call's action on
+ * `stream`. */
 static int joins(const struct sl_call *c, const struct sl_item *at, const struct sl_stream *stream,
                  const struct sl_item *op)
 {
     if (!sl_item_is_operation(at) && !is_stream_wait(at))
         return 0;
-    /* In a stream the GPU starts operations in order of enqueue. */
+    /* Within a stream the GPU starts operations in order of enqueue. */
     if (op && sl_item_is_operation(at) && (at->where != op->where || at->start_ns >= op->start_ns))
         return 0;
     return sl_streams_are_ordered(sl_call_stream(c, at), stream);
@@ -42,13 +44,14 @@ int sl_call_is_joined(const struct sl_call *c, const struct sl_item *by)
     const struct sl_item *first = c->item + c->count, *other = NULL;
     const struct sl_stream *stream = sl_call_stream(c, by);
 
-    if (c->by.to_ns == 0) /* without a record of the call: what overlaps it is not known */
+    if (c->by.to_ns == 0) /* without the call's record, overlapping calls are not known */
         return 0;
     for (const struct sl_item *at = first; at < c->e->order.item + c->e->order.sorted; at++) {
         if (at - first == LOOKS)
             return 1;
         if (sl_item_is_call(at)) {
-            /* A thread that was stopped between its call's id and its stamp may come sooner. */
+            /* A thread may be descheduled between getting its call's id and its start time. So a
+             * call with a lower id may start later; it does not end the search. */
             if (at->start_ns >= c->by.to_ns && at->correlation > c->by.correlation)
                 return 0;
             other = at->where != c->by.thread && at->start_ns < c->by.to_ns &&

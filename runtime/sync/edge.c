@@ -1,11 +1,11 @@
 /*
- * edge.c - which GPU work each wait was waiting for: events in, edges out.
+ * edge.c - finds the GPU work that each wait was waiting for: events in, edges out.
  *
- * An event becomes an item (order.h). Once all records of a call may be expected to be there, the
- * call is applied (apply.h) to streams, events, graphs and waits. Records that find no room are
- * given up, with the state of all streams.
+ * An event becomes an item (order.h). Once all records of a call can be expected to have arrived,
+ * the call is applied (apply.h) to streams, events, graphs and waits. If a record finds no memory,
+ * all held records are given up, with the state of all streams.
  *
- * Entered by the engine's owner alone, who owns what sl_edges_create() gave.
+ * Entered by the engine's owner alone, who owns the engine that sl_edges_create() returned.
  */
 #include "sync/edge.h"
 
@@ -17,10 +17,11 @@
 #include "sync/foreign.h"
 
 #define DEFAULT_CAP ((size_t)16 << 20)
-/* How long a call may take to return once what it waited for, or did, has ended: its thread has to
- * get a processor. On a machine with many more threads than processors 100 ms were not enough. */
+/* How long a call may take to return after the awaited work, or its own, has ended: its thread must
+ * first get a processor. 100 ms were too short on a machine with many more threads than processors.
+ */
 #define RETURN_NS     1000000000u
-#define RETURN_LOW_NS 100000000u /* when what waits behind it takes much of the memory */
+#define RETURN_LOW_NS 100000000u /* used when the held records take much of the memory */
 
 int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
 {
@@ -103,14 +104,15 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
     return 0;
 }
 
-/* The item is no more. */
+/* Releases the item's stream, because the item is about to be removed. */
 static void let_go(struct sl_edges *e, const struct sl_item *item)
 {
     if (!sl_item_is_call(item))
         sl_streams_at(&e->streams, item->where)->held--;
 }
 
-/* Of a call that waited, or of a stream that was made to; not a query of unfinished work. */
+/* Returns 1 if the record is of a call that waited or made a stream wait, but not of a query that
+ * found work pending. */
 static int is_wait(const struct sl_edges *e, const struct sl_item *item)
 {
     const struct sl_shape *shape;
@@ -132,8 +134,9 @@ static int is_wait(const struct sl_edges *e, const struct sl_item *item)
     }
 }
 
-/* Once for the records of a call, which stand together if they are in order. Between windows calls
- * are recorded without what they waited for: only the records of waits tell that some were seen. */
+/* Counts once for all records of a call, which are adjacent if the items are sorted. Between
+ * windows calls are recorded without the work that they waited for. There only synchronization
+ * records prove that a wait was seen. */
 static void lose(struct sl_edges *e, const struct sl_item *item)
 {
     if (item->correlation == e->last_lost || !is_wait(e, item) ||
@@ -146,7 +149,7 @@ static void lose(struct sl_edges *e, const struct sl_item *item)
 void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason)
 {
     e->reason = reason;
-    (void)sl_order_sort(&e->order); /* without room for that a call may be counted twice */
+    (void)sl_order_sort(&e->order); /* if the sort finds no memory, a call may be counted twice */
     for (size_t i = e->order.first; i < e->order.count; i++)
         lose(e, &e->order.item[i]);
     sl_order_take(&e->order, e->order.count - e->order.first);
@@ -156,7 +159,7 @@ void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason)
     sl_streams_forget(&e->streams);
     sl_streams_ignore_call(&e->streams, e->returned_ns);
     if (!e->opt.recording_since_ns)
-        e->opt.recording_since_ns = 1; /* not from the beginning any more */
+        e->opt.recording_since_ns = 1; /* the recording no longer covers the whole run */
     e->forgotten = e->newest;
 }
 
@@ -165,8 +168,8 @@ void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns)
     e->begin_ns = begin_ns;
 }
 
-/* A record that finds no room may be any stream's tail. All streams are looked at: not again before
- * as many events have come. */
+/* A record without memory may be the tail of any stream. Forgetting visits all streams. So it is
+ * not repeated before as many events as there are streams have arrived. */
 static void give_way(struct sl_edges *e)
 {
     e->waits.lost[SL_EDGE_LOST_MEMORY]++;
@@ -174,7 +177,7 @@ static void give_way(struct sl_edges *e)
     e->blind = e->streams.count;
 }
 
-/* A record behind what was given up: it may be the only one that tells of a wait. */
+/* A record of a call that was given up. It may be the only record of a wait. */
 static void come_too_late(struct sl_edges *e, const struct sl_event *ev)
 {
     struct sl_item item;
@@ -189,9 +192,9 @@ static void come_too_late(struct sl_edges *e, const struct sl_event *ev)
     let_go(e, &item);
 }
 
-/* Until a call returned it may have enqueued something. Of one that is ignored nobody knows what.
- * Its id is lower than those of calls that are known, and yet its operation may come behind theirs:
- * it may have waited first. */
+/* A call may enqueue work until it returns, and the work of an ignored call is not known. Its id is
+ * lower than the ids of known calls. Yet its operation may run after theirs, because the call may
+ * have waited first. */
 static void note_return(struct sl_edges *e, const struct sl_event *ev)
 {
     if (!is_call(ev) || ev->correlation == 0 ||
@@ -241,7 +244,7 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
         e->forgotten = e->newest;
     }
     note_return(e, ev);
-    if (ev->correlation <= e->forgotten) /* 0 is none */
+    if (ev->correlation <= e->forgotten) /* 0: no correlation id */
         come_too_late(e, ev);
     else
         hold(e, ev);
@@ -270,8 +273,8 @@ static uint64_t time_to_return(const struct sl_edges *e)
     return held * sizeof *e->order.item < e->store.cap_bytes / 8 ? RETURN_NS : RETURN_LOW_NS;
 }
 
-/* When the last record of a call was made; 0: none has a time. Its own record, which is made when
- * it returns, may be on its way still. */
+/* Returns when the last record of a call was made; 0: no record has a time. The call's own record
+ * is made when the call returns, so it may not have arrived yet. */
 static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_t count)
 {
     uint64_t ns = 0;
@@ -285,8 +288,8 @@ static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_
     return ns && !returned && e->opt.online ? ns + time_to_return(e) : ns;
 }
 
-/* Of the call that goes first. An event record alone has no time: it goes with the next call that
- * has one. */
+/* Returns the same for the call that must be applied first. An event record alone has no time, so
+ * it is applied with the next call that has one. */
 static uint64_t latest(const struct sl_edges *e, size_t skip)
 {
     const struct sl_item *item;
@@ -298,7 +301,7 @@ static uint64_t latest(const struct sl_edges *e, size_t skip)
     return ns ? ns : UINT64_MAX;
 }
 
-/* When the call began; 0: no record tells. */
+/* Returns when the call began; 0: no record says so. */
 static uint64_t begun(const struct sl_item *item, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -307,7 +310,7 @@ static uint64_t begun(const struct sl_item *item, size_t count)
     return 0;
 }
 
-/* Those open waits that nothing held can have been enqueued before. */
+/* Decides the open waits before which no held call can have enqueued work. */
 static void close_waits(struct sl_edges *e, uint64_t ns)
 {
     size_t skip, count;
@@ -343,7 +346,7 @@ void sl_edges_close(struct sl_edges *e, uint64_t before_ns)
     while ((item = sl_order_first(&e->order, &skip, &count)) && begun(item, count) < before_ns)
         apply_first(e, skip, count);
     e->closing = 0;
-    /* Those that are open began before what is held. */
+    /* The open waits began before any call that is still held. */
     sl_waits_close(&e->waits, UINT64_MAX);
 }
 
@@ -371,7 +374,8 @@ uint64_t sl_edges_decided_ns(const struct sl_edges *e)
     size_t count, skip = 0;
 
     (void)sl_order_first(&e->order, &skip, &count);
-    /* Operations alone do not tell when their calls did: these begin in order of ids, nearly. */
+    /* Operations alone do not say when their calls began. Calls begin nearly in order of ids, so
+     * the next call's start is used. */
     for (; ns == 0 && (item = sl_order_peek(&e->order, skip, &count)); skip += count)
         ns = begun(item, count);
     if (ns == 0)

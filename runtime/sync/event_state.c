@@ -1,5 +1,5 @@
 /*
- * event_state.c - what each CUDA event stood for when it was recorded.
+ * event_state.c - the set that each CUDA event held when it was recorded.
  *
  * Entered by the engine's owner alone. Owns the records, their sets and the maps that find them.
  */
@@ -33,7 +33,7 @@ static uint64_t event_key(uint32_t context, uint32_t event_id)
     return event_id ? (uint64_t)context << 32 | event_id : 0;
 }
 
-/* Takes it out of its event's chain of two. */
+/* Takes the record out of its event's chain of two. */
 static void leave_event(struct sl_records *r, struct sl_record *record)
 {
     struct sl_record *newest = sl_map_get(&r->by_event, record->event);
@@ -61,7 +61,7 @@ static void forget(struct sl_records *r, struct sl_record *record)
     r->count--;
 }
 
-/* The latest stays. */
+/* The latest record always stays. */
 static void forget_oldest(struct sl_records *r)
 {
     while (r->count + r->more > r->most && r->count > 1) {
@@ -93,7 +93,7 @@ static int join_event(struct sl_records *r, struct sl_record *record)
         return record->event ? -1 : 0;
     newest = (struct sl_record *)(uintptr_t)*place;
     if (newest && sl_moment_precedes(&record->by, &newest->by)) {
-        /* It came late. */
+        /* The record arrived late. */
         record->previous = newest->previous;
         newest->previous = record;
         come_behind(newest, record);
@@ -185,7 +185,8 @@ void sl_records_fill(struct sl_records *r, struct sl_record *record, const struc
     forget_oldest(r);
 }
 
-/* One that entered before it had not returned when it began: that one may have come last. */
+/* Returns 1 if an earlier record's call had not returned when this one began, so that the earlier
+ * call may have recorded last. */
 static int overlaps_earlier(const struct sl_record *record)
 {
     return record->by.to_ns && record->before_ns > record->by.from_ns;

@@ -1,7 +1,9 @@
 /*
- * exec_state.c - executable graphs: where each was launched last, and which operations ended that.
+ * exec_state.c - executable graphs: where each was launched last, and the last operations of that
+ * launch.
  *
- * Entered by the engine's owner alone. Owns the executables, their sets and the array for a launch.
+ * Entered by the engine's owner alone. Owns the executable graphs, their sets and the array for a
+ * launch.
  */
 #include "sync/exec_state.h"
 
@@ -10,7 +12,7 @@
 enum {
     SHARE = 16,     /* of all memory */
     ENDS_USUAL = 4, /* streams that a graph runs on */
-    SLOTS_USUAL = 4 /* of the map, for one key */
+    SLOTS_USUAL = 4 /* map slots for one key */
 };
 
 void sl_execs_init(struct sl_execs *x, struct sl_streams *streams)
@@ -74,7 +76,7 @@ void sl_execs_forget(struct sl_execs *x)
         forget(x, x->oldest);
 }
 
-/* The lowest ids, each once, in order. */
+/* Fills `node` with the lowest node ids, without duplicates, in ascending order. */
 static void lowest(const struct sl_item *item, size_t count, uint64_t node[SL_EXEC_NODES])
 {
     size_t used = 0;

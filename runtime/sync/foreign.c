@@ -1,6 +1,6 @@
 /*
- * foreign.c - what is different in files that torch.profiler wrote: rows are missing, and what they
- * would have said is inferred from times, or counted as unknown.
+ * foreign.c - handles what is different in files that torch.profiler wrote. Rows are missing there.
+ * The missing facts are inferred from times, or counted as unknown.
  *
  * Entered by the engine's owner alone. Owns no memory.
  */
@@ -10,7 +10,7 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    NOTHING_NS = 2000 /* a copy of 0 bytes returns within it; what enqueues takes 4 us or more */
+    NOTHING_NS = 2000 /* a copy of 0 bytes returns within it; an enqueue takes 4 us or more */
 };
 
 void sl_foreign_init(const struct sl_edges_options *opt, struct sl_streams *streams)
@@ -38,8 +38,8 @@ static int has_operation(const struct sl_call *c)
     return 0;
 }
 
-/* A launch that is captured becomes a node of a graph: it has no row. Nor has a copy or memset of 0
- * bytes. */
+/* A captured launch becomes a node of a graph and has no row. A copy or memset of 0 bytes has none
+ * either. */
 static int is_missing(const struct sl_call *c)
 {
     int is_launch = c->class == SL_CALL_KERNEL_LAUNCH || c->class == SL_CALL_GRAPH_LAUNCH;
@@ -54,7 +54,7 @@ void sl_foreign_find_missing(struct sl_call *c)
         return;
     if (is_missing(c)) {
         sl_streams_note_unknown(&c->e->streams, SL_UNKNOWN_OPERATION, &c->by, 0);
-        /* It may have waited for its own. */
+        /* The call may have waited for its own operation. */
         if (c->class == SL_CALL_BLOCKING_COPY || c->class == SL_CALL_ASYNC_COPY)
             sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
     }
@@ -141,7 +141,7 @@ static int is_just_before(const struct sl_wait *wait, uint64_t end_ns)
     return end_ns > wait->when.from_ns && end_ns + SL_WAKE_MOST_NS >= wait->when.to_ns;
 }
 
-/* An event may have been recorded behind any operation. */
+/* An event may have been recorded after any operation of the stream. */
 static void look_at_stream(const struct sl_wait *wait, const struct sl_link *tail,
                            struct sl_op **guess, unsigned *found)
 {
@@ -151,7 +151,7 @@ static void look_at_stream(const struct sl_wait *wait, const struct sl_link *tai
     for (; op && *found < 2; op = is_any ? op->older : NULL) {
         int fits = is_just_before(wait, op->pub.end_ns);
 
-        /* Nor did one before it, or any of those before that, end in time. */
+        /* No operation at or before this one ended shortly before the return. */
         if (is_any && !fits && !is_just_before(wait, op->older_end_ns))
             return;
         if (fits && op->pub.end_ns <= wait->when.to_ns) {
@@ -174,8 +174,9 @@ struct sl_op *sl_foreign_guess(const struct sl_wait *wait, const struct sl_set *
 
 /* ---- the legacy default stream, if blocking streams are not known ---- */
 
-/* A blocking stream cannot run beside the legacy stream's operation `own`, nor behind it what was
- * enqueued before it. */
+/* Returns 1 if the stream must be non-blocking. The work of a blocking stream cannot run at the
+ * same time as `own`, the legacy stream's operation. Nor can it run after `own` if it was enqueued
+ * before. */
 static int is_non_blocking(const struct sl_op *op, const struct sl_op *own)
 {
     for (; op && own && op->pub.end_ns > own->pub.start_ns; op = op->older)

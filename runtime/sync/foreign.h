@@ -1,11 +1,11 @@
 /*
- * foreign.h - what is different in files that torch.profiler wrote.
+ * foreign.h - handles what is different in files that torch.profiler wrote.
  *
- * Kineto leaves out rows: of calls that made a stream wait, of operations, of synchronizations. Its
- * files say neither which streams are blocking nor whether a query succeeded. Each function below
- * answers for such files, and does nothing for the records of a job (sl_edges_options.foreign).
+ * Kineto leaves out rows of stream waits, operations and synchronizations. Its files say neither
+ * which streams are blocking nor whether a query succeeded. Each function below infers the missing
+ * facts for such files. For the records of a job it does nothing (sl_edges_options.foreign is 0).
  *
- * Threads: the engine's owner alone. Memory: sets are the store's and are given back.
+ * Threads: the engine's owner alone. Memory: sets are from the store and are returned to it.
  */
 #ifndef SL_FOREIGN_H
 #define SL_FOREIGN_H
@@ -19,36 +19,40 @@ void sl_foreign_init(const struct sl_edges_options *opt, struct sl_streams *stre
 
 /* ---- while calls are applied ---- */
 
-/* `item` is an operation of the call. Counts it if legacy order may have put it behind others. */
+/* `item` is an operation of the call. Counts the operation if legacy order may have ordered it
+ * after other operations. */
 void sl_foreign_operation(struct sl_call *c, const struct sl_item *item);
-/* Notes the call if it launched something of which there is no row. */
+/* Notes the call if the operation that it launched has no row. */
 void sl_foreign_find_missing(struct sl_call *c);
-/* The call waited, and no row says for what. `any` is of its context if that is `known`. */
+/* The call waited, and no row names the work that it waited for. `any` stands for the call's
+ * context if that is `known`. */
 void sl_foreign_wait(struct sl_call *c, struct sl_stream *any, int known);
 
 /* ---- waits of streams without a row ---- */
 
-/* Kineto writes no row of a cudaStreamWaitEvent before it knows the context's device, nor for a
- * stream without an operation. So a context's first such row tells that later calls without one
- * were for other streams than those that have operations or such rows. */
+/* Kineto writes the row of a cudaStreamWaitEvent only if it already knows the context's device and
+ * the stream has an operation. So after a context's first such row, a later call without a row was
+ * for a stream that has neither an operation nor such a row. */
 void sl_foreign_stream_waits(const struct sl_edges_options *opt, const struct sl_streams *s,
                              struct sl_stream *stream, const struct sl_moment *by);
-/* 1: the last call without a row that may have been for the stream is `*by`, NULL if none may. */
+/* Returns 1 if the last stream wait without a row that may concern the stream is known: `*by`
+ * receives it, or NULL if there is none. Returns 0 if it is not known. */
 int sl_foreign_last_rowless(const struct sl_look *look, const struct sl_moment **by);
 
 /* ---- while waits are decided ---- */
 
-/* Such a call may have made a stream of the context that was waited for wait for another context.
- */
+/* Returns 1 if a stream wait without a row may have made a stream of the awaited context wait for
+ * another context. */
 int sl_foreign_is_for_more(const struct sl_streams *s, const struct sl_wait *wait);
 
-/* The operation that ended while the call waited, and not long before its return. It is the last
- * one of some stream in `set`, or any of its operations if the wait was for an event. `*found`: how
- * many fit, 2 if more. */
+/* Returns the operation that ended during the call, shortly before the call returned. Candidates
+ * are the last operation of each stream in `set`; for a wait for an event, all operations of these
+ * streams. `*found` receives how many fit, at most 2. */
 struct sl_op *sl_foreign_guess(const struct sl_wait *wait, const struct sl_set *set,
                                unsigned *found);
-/* The legacy default stream's wait returned long after that stream's work (`own`) had ended, but
- * just after the work of another stream, which may be a blocking one. */
+/* Returns 1 if a wait for the legacy default stream returned long after that stream's own work
+ * (`own`) had ended, but just after the work of another stream. That stream may be a blocking one.
+ */
 int sl_foreign_is_for_another(const struct sl_edges_options *opt, struct sl_streams *s,
                               const struct sl_wait *wait, const struct sl_set *own);
 

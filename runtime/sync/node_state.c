@@ -1,14 +1,14 @@
 /*
- * node_state.c - what is known of the nodes of graphs: which depend on which.
+ * node_state.c - which nodes of a graph depend on which.
  *
  * Entered by the engine's owner alone. Owns the nodes and their dependencies.
  */
 #include "sync/node_state.h"
 
 enum {
-    SHARE = 8, /* of all memory: for nodes, and the same for dependencies outside of them */
+    SHARE = 8, /* of all memory, for nodes; the same again for dependencies outside of nodes */
     LEAST = 64,
-    SLOTS_USUAL = 4 /* of the map, for one key */
+    SLOTS_USUAL = 4 /* map slots for one key */
 };
 
 void sl_nodes_init(struct sl_nodes *n, struct sl_store *store)
@@ -54,7 +54,7 @@ static void forget_oldest(struct sl_nodes *n)
     n->count--;
 }
 
-/* NULL: there is one already, or no room. */
+/* Returns the new node; NULL: it exists already, or there is no memory. */
 static struct sl_node *make(struct sl_nodes *n, uint64_t id)
 {
     struct sl_node *node;
@@ -119,7 +119,7 @@ static void copy(struct sl_nodes *n, struct sl_node *node, const struct sl_node 
                 depend(n, node, at->original[i]);
 }
 
-/* Copies that there were before, or the others, do not come behind the same any more. */
+/* Copies made before this change, or the other copies, no longer have the same dependencies. */
 static void note_change(struct sl_nodes *n, const struct sl_node *node)
 {
     struct sl_node *original = sl_nodes_find(n, node->original);
@@ -167,7 +167,7 @@ void sl_nodes_tell(struct sl_nodes *n, const struct sl_event *ev)
     case SL_NODE_CLONED:
         from = sl_nodes_find(n, ev->u.node.other);
         node = from ? make(n, ev->u.node.id) : NULL;
-        /* Making it may have cost the other's place. */
+        /* Creating the node may have evicted the other one. */
         if (node && sl_nodes_find(n, ev->u.node.other) == from)
             copy(n, node, from);
         else if (node)

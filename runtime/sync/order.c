@@ -1,10 +1,10 @@
 /*
- * order.c - records, put in order of correlation id.
+ * order.c - puts records in order of correlation id.
  *
- * CUPTI's buffers are nearly in order. So the sort looks for runs that are in order already (a
- * natural merge sort), and moves only what lies above the lowest new id.
+ * The records in CUPTI buffers are nearly in order. So the sort finds runs that are already in
+ * order (a natural merge sort), and moves only items above the lowest new id.
  *
- * Entered by the engine's owner alone. Owns the array of items, and one to sort with.
+ * Entered by the engine's owner alone. Owns the array of items and the one for sorting.
  */
 #include "sync/order.h"
 
@@ -13,10 +13,10 @@
 
 enum {
     FIRST_SLOTS = 1024,
-    STATE_PART = 16, /* of the store: left for what items become, streams and their operations */
-    LARGE_PART = 4,  /* of the store: more than that goes back as soon as nothing is in it */
-    AHEAD = 12,      /* items that are looked at for a call that came before those so far */
-    BROUGHT = 64     /* items that it may stand behind: all move when it is brought to the front */
+    STATE_PART = 16, /* of the store: left for streams and operations, which items become */
+    LARGE_PART = 4,  /* of the store: larger arrays are freed as soon as they are empty */
+    AHEAD = 12,      /* items to look at for a call that came before those found so far */
+    BROUGHT = 64     /* most items in front of it: all move when it goes first */
 };
 
 void sl_order_init(struct sl_order *o, struct sl_store *store)
@@ -31,7 +31,7 @@ void sl_order_free(struct sl_order *o)
     sl_order_init(o, o->store);
 }
 
-/* Merging puts the shorter of two runs aside: at most half of all. */
+/* A merge copies the shorter of two runs to the scratch array, so at most half of all items. */
 static int leaves_scratch(const struct sl_order *o, size_t slots)
 {
     size_t left = o->store->cap_bytes - o->store->used_bytes;
@@ -41,7 +41,7 @@ static int leaves_scratch(const struct sl_order *o, size_t slots)
     return wanted + o->store->cap_bytes / STATE_PART <= left;
 }
 
-/* By doubling, near the store's cap in smaller steps. */
+/* Doubles the array; near the store's cap it grows in smaller steps. */
 static int make_room(struct sl_order *o)
 {
     size_t more = o->slots ? o->slots : FIRST_SLOTS;
@@ -74,7 +74,7 @@ struct sl_item *sl_order_next(struct sl_order *o)
     return &o->item[o->count];
 }
 
-/* What was in it is of no use any more. */
+/* Grows the scratch array. Its old contents are discarded. */
 static int make_scratch(struct sl_order *o, size_t wanted)
 {
     size_t slots = 2 * wanted > FIRST_SLOTS ? 2 * wanted : FIRST_SLOTS;
@@ -98,7 +98,7 @@ static int in_order(const struct sl_item *a, const struct sl_item *b)
 {
     if (a->correlation != b->correlation)
         return a->correlation < b->correlation;
-    return a->start_ns - 1 <= b->start_ns - 1; /* 0, no time, is above all */
+    return a->start_ns - 1 <= b->start_ns - 1; /* 0 means no time and is sorted last */
 }
 
 static size_t run_end(const struct sl_item *item, size_t from, size_t end)
@@ -108,7 +108,7 @@ static size_t run_end(const struct sl_item *item, size_t from, size_t end)
     return from;
 }
 
-/* From the back: of the lower run only what is above the lowest of the upper moves. */
+/* Merges from the back. Of the lower run only items above the lowest item of the upper run move. */
 static void merge_down(struct sl_order *o, size_t low, size_t middle, size_t end)
 {
     struct sl_item *item = o->item;
@@ -137,7 +137,7 @@ static void merge_up(struct sl_order *o, size_t low, size_t middle, size_t end)
     }
 }
 
-/* [low, middle) and [middle, end) are in order. */
+/* Merges [low, middle) and [middle, end), each of which is in order. */
 static int merge(struct sl_order *o, size_t low, size_t middle, size_t end)
 {
     size_t lower = middle - low, upper = end - middle;
@@ -195,14 +195,14 @@ static const struct sl_item *call_of(const struct sl_item *item, size_t count)
     return NULL;
 }
 
-/* The clock may be set back: calls of one thread are in the order of their ids. */
+/* The clock may be set back, so calls of one thread are ordered by their ids alone. */
 static int came_before(const struct sl_item *a, const struct sl_item *b)
 {
     return a->end_ns <= b->start_ns && sl_item_is_call(a) && a->where != b->where &&
            a->start_ns < b->start_ns;
 }
 
-/* All that has the item's id. */
+/* Returns all items with this item's id. */
 static const struct sl_item *whole_call(const struct sl_order *o, const struct sl_item *item,
                                         size_t *skip, size_t *count)
 {

@@ -1,12 +1,13 @@
 /*
- * order.h - what came, put in order of correlation id.
+ * order.h - puts records in order of correlation id.
  *
- * Correlation ids grow with API entry (but see sl_order_first()), records come in any order. They
- * wait here, 48 bytes each, sorted; all that has the same id is taken at once, in order of start,
- * what has no time last.
+ * Correlation ids grow with API entry (exception: see sl_order_first()), but records arrive in any
+ * order. Each record is held here as an item of 48 bytes, sorted by id. All items with the same id
+ * are taken at once, in order of start; items without a time are last.
  *
- * Threads: the engine's owner alone. Memory: one array and one to sort with, counted in the store.
- * Together they leave a sixteenth of it, and large ones go back when all is taken.
+ * Threads: the engine's owner alone. Memory: one array of items and one for sorting, counted in the
+ * store. Together they leave a sixteenth of the store free. Large arrays are freed once all items
+ * are taken.
  */
 #ifndef SL_ORDER_H
 #define SL_ORDER_H
@@ -19,11 +20,11 @@
 
 struct sl_item {
     uint64_t correlation, start_ns, end_ns;
-    uint64_t id;         /* GPU operation: graph node; sync, event record: event_sync_id */
-    uint32_t name;       /* GPU operation, call: intern id; sync, event record: event id */
+    uint64_t id;         /* GPU operation: graph node; sync or event record: event_sync_id */
+    uint32_t name;       /* GPU operation or call: intern id; sync or event record: event id */
     uint32_t what;       /* GPU operation: shape; call: callback id; sync: result */
-    uint32_t where;      /* call: thread; else: number of the stream (sync/stream_state.h) */
-    uint8_t kind, flags; /* of the event */
+    uint32_t where;      /* call: thread; else: the stream's number (sync/stream_state.h) */
+    uint8_t kind, flags; /* copied from the event */
     uint16_t more;       /* GPU operation: 1 = from a graph; call: 1 = failed; sync: type */
 };
 
@@ -40,7 +41,7 @@ static inline int sl_item_is_operation(const struct sl_item *item)
            item->kind == SL_EV_GRAPH;
 }
 
-/* A node of a graph, as against an operation that a call put on a stream itself. */
+/* 1 for a node of a graph; 0 for an operation that a call enqueued on a stream directly. */
 static inline int sl_item_is_node(const struct sl_item *item)
 {
     return sl_item_is_operation(item) && item->more == 1;
@@ -50,31 +51,33 @@ struct sl_order {
     struct sl_store *store;
     struct sl_item *item, *scratch;
     size_t slots, scratch_slots;
-    size_t first, sorted, count; /* [first, sorted) in order, [sorted, count) as it came */
+    size_t first, sorted, count; /* [first, sorted): sorted; then up to count: as it arrived */
 };
 
 void sl_order_init(struct sl_order *o, struct sl_store *store);
 void sl_order_free(struct sl_order *o);
 
-/* Where the next item goes, which is filled in there; NULL at the store's cap. It is one of those
- * held when sl_order_put() is called. */
+/* Returns the place of the next item, which the caller fills; NULL at the store's cap. The item is
+ * held once sl_order_put() is called. */
 struct sl_item *sl_order_next(struct sl_order *o);
 static inline void sl_order_put(struct sl_order *o)
 {
     o->count++;
 }
 
-/* Puts what came since in its place. 0, or -ENOMEM. */
+/* Sorts the items that arrived since the last sort. Returns 0 or -ENOMEM. */
 int sl_order_sort(struct sl_order *o);
 
-/* Of what is sorted: the items from `*skip` on that share the lowest correlation id, and how many;
- * NULL when there are none. They stand until the next put, sort or take. */
+/* Among the sorted items from `*skip` on: returns the items that share the lowest correlation id,
+ * and their number in *count; NULL if there are none. The items stay valid until the next put, sort
+ * or take. */
 const struct sl_item *sl_order_peek(const struct sl_order *o, size_t skip, size_t *count);
-/* The same of the call that goes first, and `*skip` for what stands before it. Mostly nothing does:
- * but a thread may be stopped between a call's id and its stamp, and then calls of others that have
- * higher ids came before it. */
+/* The same for the call that must be applied first; `*skip` receives the number of items in front
+ * of it. That number is mostly 0. But a thread may be descheduled between getting its call's id and
+ * its start time; then calls of other threads with higher ids came before it. */
 const struct sl_item *sl_order_first(const struct sl_order *o, size_t *skip, size_t *count);
-/* To the front with it, for sl_order_take(). Until that nothing may be put or sorted. */
+/* Moves these items to the front, for sl_order_take(). Until the take, no item may be put or
+ * sorted. */
 const struct sl_item *sl_order_bring(struct sl_order *o, size_t skip, size_t count);
 void sl_order_take(struct sl_order *o, size_t count);
 

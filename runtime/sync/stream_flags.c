@@ -1,5 +1,5 @@
 /*
- * stream_flags.c - CUPTI's flags of all streams that were ever made, two bits each.
+ * stream_flags.c - the CUPTI flags of all streams ever created, two bits each.
  *
  * Entered by the engine's owner alone. Owns the pages.
  */
@@ -9,7 +9,7 @@ enum {
     SHARE = 16,
     PAGE_IDS = 1024,
     PAGES_LEAST = 16,
-    SLOTS_USUAL = 4 /* of the map, for one key */
+    SLOTS_USUAL = 4 /* map slots for one key */
 };
 
 struct sl_flags_page {

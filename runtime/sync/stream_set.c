@@ -1,11 +1,11 @@
 /*
- * stream_set.c - sets of operations, and the life of these.
+ * stream_set.c - sets of operations, and the lifetime of operations.
  *
- * A set is a list. While it is added to, each stream knows its own member, so that building a set
- * over 10^4 streams takes linear time.
+ * A set is a list. While members are added to a set, each stream points to its own member. So
+ * building a set over 10^4 streams takes linear time.
  *
- * Entered by the engine's owner alone. A link holds a reference to its operation, which goes back
- * to its pool with the last one.
+ * Entered by the engine's owner alone. A link holds a reference to its operation. The operation
+ * returns to its pool with the last reference.
  */
 #include "sync/stream_state_impl.h"
 #include "sync/wait.h"
@@ -46,7 +46,7 @@ void sl_set_open(struct sl_streams *s, struct sl_set *set)
 {
     s->set_number++;
     for (struct sl_link *link = set->first; link; link = link->next)
-        if (link->op->stream->mark_set != s->set_number) /* the one that ends last stands first */
+        if (link->op->stream->mark_set != s->set_number) /* the one that ends last is first */
             mark(s, link);
 }
 
@@ -61,14 +61,14 @@ static void replace(struct sl_streams *s, struct sl_link *link, const struct sl_
     sl_op_unref(s, old);
 }
 
-/* Behind the same operation, and for certain. */
+/* Both links lead to the same operation, and `link` is more certain. */
 static int is_surer(const struct sl_link *link, const struct sl_link *own)
 {
     return link->op == own->op && link->overlapping < own->overlapping &&
            link->inferred <= own->inferred;
 }
 
-/* Of one stream's, it ends last: for these that come one behind the other that is the later one. */
+/* Of two operations of one stream, `a` ends last. Without both ends, the later one does. */
 static int outlasts(const struct sl_edge_op *a, const struct sl_edge_op *b)
 {
     if (a->end_ns != b->end_ns && a->end_ns && b->end_ns)
@@ -107,7 +107,8 @@ void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *
     add(s, set, link, 0);
 }
 
-/* Of one stream's, the first is over before the second: some wait that is open may look for it. */
+/* Of two members of one stream, the first is over before the second, and some open wait may need
+ * the first. */
 static int is_needed(const struct sl_streams *s, const struct sl_link *first,
                      const struct sl_link *second)
 {

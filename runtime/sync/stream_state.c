@@ -1,8 +1,9 @@
 /*
- * stream_state.c - what each stream holds, at any moment that may still be asked for.
+ * stream_state.c - what each stream holds, at each moment that may still be asked for.
  *
- * A stream's operations form a list from the newest to the oldest. Each has what the stream was
- * made to wait for right before it, so that going back one operation gives the tail as it was then.
+ * A stream's operations form a list from the newest to the oldest. Each operation has the set that
+ * the stream was made to wait for right before it. So going back one operation gives the tail as it
+ * was then.
  *
  * Entered by the engine's owner alone. A stream's list holds a reference to each operation.
  */
@@ -12,7 +13,7 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    OVERTAKEN_MOST = 64 /* of those that one operation overtook, to look at; a file may have all */
+    OVERTAKEN_MOST = 64 /* most overtaken operations to look at; a file may have more */
 };
 
 enum found {
@@ -35,7 +36,7 @@ void sl_ops_drop(struct sl_streams *s, struct sl_op *rest)
     }
 }
 
-/* Blocking: takes part in the order of the legacy default stream. */
+/* A blocking stream takes part in the order of the legacy default stream. */
 static int is_blocking(const struct sl_stream *stream)
 {
     return stream->flags && stream->flags != SL_STREAM_FLAG_NON_BLOCKING &&
@@ -69,8 +70,8 @@ int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b)
 
 /* ---- asking ---- */
 
-/* Was what the call `by` enqueued there when `when` looked? If the calls overlap, a wait was for it
- * if it ended before the wait did; anything else goes by order of entry. */
+/* Was the work of the call `by` enqueued when `when` looked? If the calls overlap, a wait includes
+ * the work if it ended before the wait did. Everything else follows the order of entry. */
 static enum found find(const struct sl_moment *by, uint64_t end_ns, const struct sl_moment *when,
                        int *overlaps)
 {
@@ -99,7 +100,7 @@ static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_m
     return op;
 }
 
-/* Enqueued before `last` was, so that what waits for that waits for this. */
+/* The work was enqueued before `last`, so whatever waits for `last` also waits for this work. */
 static int is_behind(const struct sl_op *last, const struct sl_moment *by, uint64_t end_ns)
 {
     int unsure = 0;
@@ -121,15 +122,15 @@ static void add_last_to_end(struct sl_streams *s, struct sl_op *op, enum sl_via 
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
 }
 
-/* The stream was made to wait for it in a call that overlaps this one and came later, as the GPU
- * tells: what that call took the place of is what this one is for, and it is gone. */
+/* The stream was made to wait by a call that overlaps this one and, as the GPU's order shows, came
+ * later. The member that it replaced belongs to this call, but is gone. */
 static uint32_t lost_behind(const struct sl_link *link, const struct sl_moment *when)
 {
     return link->hides && sl_moments_overlap(&link->by, when) ? 1u << SL_EDGE_LOST_AMBIGUOUS : 0;
 }
 
-/* A call that comes late, behind `op`: what is forgotten of the stream may have been what it came
- * behind. */
+/* A late call, ordered after `op`: forgotten members or operations of the stream may have been what
+ * it waited for. */
 static int lacks(const struct sl_stream *stream, const struct sl_op *op,
                  const struct sl_moment *when)
 {
@@ -137,7 +138,7 @@ static int lacks(const struct sl_stream *stream, const struct sl_op *op,
            (!op && sl_moment_is_late(when, stream->context->gone_ns));
 }
 
-/* Without what `last` came behind already; NULL: all of it. */
+/* Adds the tail without the work that `last` was ordered after; `last` NULL: the whole tail. */
 static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
                               const struct sl_moment *when, const struct sl_op *last,
                               enum sl_via via, struct sl_set *set)
@@ -188,7 +189,7 @@ void sl_stream_tail(struct sl_streams *s, struct sl_stream *stream, const struct
     add_tail(s, stream, when, NULL, via, set);
 }
 
-/* What legacy order puts before whatever comes on the stream after its operation `last`. */
+/* Adds the work that legacy order puts between the stream's operation `last` and its next one. */
 static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *last,
                        uint64_t over_ns, const struct sl_moment *when, struct sl_set *set)
 {
@@ -199,7 +200,7 @@ static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const str
     struct sl_walk walk = {s, context, when, since_ns, .next = context->recent};
     int takes_part = stream == legacy || is_blocking(stream);
 
-    /* Its first operation that was seen may come behind others that were not. */
+    /* Unseen work of other streams may be ordered before the first operation seen here. */
     if (takes_part && sl_look_unseen(s, &look))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     if (stream == legacy) {
@@ -220,8 +221,8 @@ void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, uint64_t 
     struct sl_look look = sl_look_at(stream, op, when);
 
     add_legacy(s, stream, op, over_ns, when, set);
-    /* One that may be on another stream of the legacy order is so too: what came later here came
-     * behind it. */
+    /* The unknown call may also concern another stream of the legacy order. Then it is covered here
+     * too, because later work on this stream was ordered after it. */
     set->lost |= sl_look_unknown(s, SL_UNKNOWN_GRAPH, &look);
     set->lost |= sl_look_unknown(s, SL_UNKNOWN_STREAM_WAIT, &look);
     if (look.overlaps)
@@ -243,7 +244,7 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
     set->misses |= (uint32_t)sl_look_misses(s, &look);
     while ((at = sl_walk_next(&walk))) {
         add_tail(s, at, when, NULL, SL_VIA_STREAM, set);
-        tells |= at->plain; /* of what the whole context was made to wait for */
+        tells |= at->plain; /* its tail includes what the whole context was made to wait for */
     }
     if (walk.next || context->left || !tells)
         set->lost |= sl_look_unknown(s, SL_UNKNOWN_CONTEXT_WAIT, &look);
@@ -253,7 +254,7 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
 
 void sl_streams_forget(struct sl_streams *s)
 {
-    uint32_t in_use = 0; /* operations that some set still holds */
+    uint32_t in_use = 0; /* not 0: some set still holds operations */
 
     s->unseen = 1;
     memset(s->unknown, 0, sizeof s->unknown);
@@ -267,12 +268,13 @@ void sl_streams_forget(struct sl_streams *s)
         at->seen_ns = UINT64_MAX;
     if (in_use)
         return;
-    /* Their memory is for whoever needs it now. */
+    /* Returns their memory to the store for other uses. */
     sl_pool_free(&s->ops);
     sl_pool_free(&s->links);
 }
 
-/* Of two calls that overlap the GPU may tell: what the operation did not wait for came later. */
+/* If two calls overlap, the GPU's order may decide: a source that the operation did not wait for
+ * was added later. */
 static int is_before(const struct sl_link *link, const struct sl_op *op)
 {
     return sl_moment_precedes(&link->by, &op->by) &&
@@ -280,8 +282,9 @@ static int is_before(const struct sl_link *link, const struct sl_op *op)
              link->op->pub.end_ns > op->pub.start_ns + SL_TICK_NS);
 }
 
-/* What the stream was made to wait for before the operation's call belongs to the operation. Of
- * what is lost it may not be all: `last_lost` is the last call that made it so. */
+/* Moves what the stream was made to wait for before the operation's call to the operation. Loss
+ * reasons may stay in both, because only the first and the last call that caused them (`last_lost`)
+ * are known. */
 static void split(struct sl_set *from, const struct sl_moment *last_lost, struct sl_op *op)
 {
     struct sl_link **at = &from->first;
@@ -306,7 +309,8 @@ static void split(struct sl_set *from, const struct sl_moment *last_lost, struct
     }
 }
 
-/* Operations that the GPU ran later may have come first: other threads' launches took long. */
+/* Operations that the GPU ran later may have been called first, because launches of other threads
+ * took long. So their sets are split too. */
 static void take_waits(struct sl_stream *stream, struct sl_op *op, struct sl_op *above)
 {
     int looks = OVERTAKEN_MOST;
@@ -331,7 +335,7 @@ static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *ab
         before->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     before->lost |= sl_look_unknown(s, SL_UNKNOWN_CONTEXT_WAIT, &look);
     before->lost |= sl_look_unknown(s, SL_UNKNOWN_GRAPH, &look);
-    /* Where nothing is known there is nothing to leave out: the call was counted. */
+    /* If no member is known, no edge is left out. The call itself was counted. */
     if (op->behind.first)
         before->lost |= sl_look_unknown(s, SL_UNKNOWN_STREAM_WAIT, &look);
     for (const struct sl_link *at = op->behind.first; at; at = at->next) {
@@ -350,14 +354,15 @@ static struct sl_op *new_op(struct sl_streams *s)
     return op || sl_streams_make_room(s) != 0 ? op : sl_pool_get(&s->ops);
 }
 
-/* Between which two it belongs. 0; -EEXIST: it is there already, or too old for anybody's wait. */
+/* Finds the two operations between which the new one belongs. Returns 0; -EEXIST: it is there
+ * already, or too old for any wait. */
 static int find_place(const struct sl_stream *stream, const struct sl_edge_op *pub,
                       struct sl_op **above, struct sl_op **below)
 {
     struct sl_op *at = stream->newest;
 
     *above = NULL;
-    /* A file may have its rows in any order: from the last to the first, too. */
+    /* A file may have its rows in any order, even from last to first. */
     if (stream->pushed && sl_op_later(&stream->pushed->pub, pub)) {
         *above = stream->pushed;
         at = stream->pushed->older;
@@ -373,8 +378,8 @@ static int find_place(const struct sl_stream *stream, const struct sl_edge_op *p
     return *above && (at ? at->apart : stream->trimmed) ? -EEXIST : 0;
 }
 
-/* An operation without a time is placed by its call alone: where others overlap that, the one
- * before any of them may be another. */
+/* An operation without a time is placed by its call alone. If another such call overlaps, the
+ * operation before either of them may be another one. */
 static int is_previous_known(const struct sl_op *op)
 {
     const struct sl_stream *stream = op->stream;
@@ -450,7 +455,7 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
         link.inferred |= (uint8_t)set->misses;
         sl_set_add_beside(s, &stream->extra, &link);
     }
-    if (stream->extra.lost) /* for want of memory too */
+    if (stream->extra.lost) /* also if memory ran out */
         sl_stream_lose(s, stream, lost_before, by);
     stream->extra.lost |= lost_before;
     if (set->first || set->lost || set->misses)

@@ -1,6 +1,7 @@
 /*
- * stream_table.c - the table of streams and contexts: made when first named, found by id or number,
- * listed in order of use, and forgotten when there are many and they have run dry.
+ * stream_table.c - the table of streams and contexts. They are created when first named, found by
+ * id or number, and listed in order of use. When there are many streams, those whose work has
+ * completed are forgotten.
  *
  * Entered by the engine's owner alone. Owns the streams, the contexts and the table.
  */
@@ -10,9 +11,9 @@
 
 enum {
     SHARE = 2,         /* of all memory */
-    LOOKS = 8,         /* for a stream to forget, at one that is made */
-    SLOTS_USUAL = 4,   /* of a map, for one key */
-    SKEW_NS = 10000000 /* by which calls may begin in another order than that of their ids */
+    LOOKS = 8,         /* streams considered for replacement each time one is created */
+    SLOTS_USUAL = 4,   /* map slots for one key */
+    SKEW_NS = 10000000 /* most by which start order and id order of calls differ */
 };
 
 void sl_streams_init(struct sl_streams *s, struct sl_store *store)
@@ -44,7 +45,7 @@ void sl_streams_free(struct sl_streams *s)
 
 /* ---- streams and contexts ---- */
 
-/* CUPTI numbers contexts in the process; a file may have several processes' devices. */
+/* CUPTI numbers contexts within a process, but a file may have devices of several processes. */
 static struct sl_context *get_context(struct sl_streams *s, uint16_t device, uint32_t id)
 {
     uint64_t key = ((s->one_process ? 0 : (uint64_t)device << 32) | id) + 1;
@@ -84,7 +85,7 @@ void sl_stream_leave_list(struct sl_stream *stream)
     stream->listed = 0;
 }
 
-/* Its list, or those that left it. */
+/* Leaves the context's list, or the count of streams that left it. */
 static void leave(struct sl_stream *stream)
 {
     if (stream->listed)
@@ -93,7 +94,7 @@ static void leave(struct sl_stream *stream)
         stream->context->left--;
 }
 
-/* The context's list stays in order of use; nearly always the stream goes to its head. */
+/* The context's list stays in order of use. Nearly always the stream becomes its head. */
 void sl_stream_use(struct sl_stream *stream, uint64_t ns)
 {
     struct sl_stream **head = &stream->context->recent, *at, *before = NULL;
@@ -117,7 +118,7 @@ void sl_stream_use(struct sl_stream *stream, uint64_t ns)
 
 /* ---- places ---- */
 
-/* For every wait that is open or to come. UINT64_MAX, never, must not wrap. */
+/* Over for every wait that is open or still to come. UINT64_MAX (never) must not wrap around. */
 static int is_over_for_all(const struct sl_streams *s, uint64_t ns)
 {
     return ns <= s->waits_since_ns && ns < s->horizon_ns && ns + SKEW_NS <= s->horizon_ns;
@@ -128,7 +129,7 @@ static int had_ended(const struct sl_streams *s, const struct sl_op *op)
     return !op->no_time && is_over_for_all(s, sl_op_all_ended_ns(op));
 }
 
-/* It has run dry, and whatever is still to come of it is known without it. */
+/* All its work has completed, and later records of it can be understood without its state. */
 static int can_go(const struct sl_streams *s, const struct sl_stream *stream)
 {
     int is_known = stream->flags ? stream->flags != SL_STREAM_FLAG_LEGACY : !stream->plain;
@@ -156,7 +157,7 @@ void sl_stream_empty(struct sl_streams *s, struct sl_stream *stream, uint64_t se
     stream->active_ns = 0;
 }
 
-/* 0, or -EBUSY: some set holds an operation of it. */
+/* Returns 0; -EBUSY: some set holds one of its operations. */
 static int forget_stream(struct sl_streams *s, struct sl_stream *stream)
 {
     stream->context->gone_ns = sl_later(stream->context->gone_ns, sl_stream_over_ns(stream));
@@ -168,8 +169,8 @@ static int forget_stream(struct sl_streams *s, struct sl_stream *stream)
     return 0;
 }
 
-/* The number of one that was forgotten, which goes to another. The hand goes round all streams and
- * passes over those that were used since it came by, once for each use at most. */
+/* Gives the number of a forgotten stream to a new one. The hand goes round all streams. It passes
+ * over a stream once if the stream was used since the hand's last visit. */
 static int take_place(struct sl_streams *s, uint32_t *number)
 {
     int looks = 0;
@@ -239,7 +240,8 @@ static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *ow
     }
     set_flags(made, sl_flags_get(&s->flags, owner->number, id, &lost));
     s->flags_lost += (uint64_t)lost;
-    /* Its flag comes with its first row, but others may have come behind it by then. */
+    /* Its flags arrive with its first row, but other streams may have been ordered after it by
+     * then. */
     if (id == SL_STREAM_LEGACY && !owner->legacy)
         owner->legacy = made;
     if (id == SL_STREAM_NONE)

@@ -1,16 +1,18 @@
 /*
- * stream_trim.c - what streams need not hold any more.
+ * stream_trim.c - forgets what streams no longer need.
  *
- * - Which operation of a stream ends last: mostly the latest one. A kernel may begin while the one
- *   before it runs (programmatic dependent launch) and end first. So each operation knows when the
- *   last of those before it ended.
- * - Operations behind the first that had ended before all waits still to come are forgotten.
- * - Where each request has a stream of its own, the sets that streams wait for and the lists of
- *   streams would grow with every request. What is over for all that may still be asked, and was
- *   waited for by some thread, leaves long sets and lists: its edges would have no wait. A call
- *   whose record comes late still finds the streams that left; what a set has lost is counted.
+ * - Which operation of a stream ends last: mostly the latest one. But a kernel may begin while the
+ *   one before it runs (programmatic dependent launch), and end first. So each operation stores the
+ *   latest end of the operations before it.
+ * - Operations older than the newest one that had ended before all waits still to come are
+ *   forgotten.
+ * - If each request has its own stream, the sets that streams wait for and the lists of streams
+ *   would grow with every request. So long sets and lists lose the members that are over for every
+ *   call that may still ask and that some thread has waited for: their edges would have no wait. A
+ *   call whose record arrives late still finds the streams that left. If a set may lack dropped
+ *   members, that is counted.
  *
- * Entered by the engine's owner alone. Memory: what is dropped goes back to the store's pools.
+ * Entered by the engine's owner alone. Memory: whatever is dropped returns to the store's pools.
  */
 #include "sync/stream_state_impl.h"
 
@@ -19,7 +21,7 @@
 /* ---- which ends last ---- */
 
 enum {
-    LOOKS = 4096 /* back, for one that outlasts those after it */
+    LOOKS = 4096 /* steps back, for an operation that ends after those after it */
 };
 
 struct sl_op *sl_op_last_to_end(struct sl_op *op)
@@ -41,10 +43,10 @@ void sl_op_note_ends(struct sl_op *op, struct sl_op *above)
     const struct sl_op *older = op->older;
     struct sl_op *from = op->stream->newest;
 
-    /* What stands before one without a time may as well have come later. */
+    /* An operation before one without a time may in fact have come later. */
     op->older_end_ns =
         older && !older->no_time ? sl_later(older->pub.end_ns, older->older_end_ns) : 0;
-    /* What had ended when the next began is outlasted by all that come after that. */
+    /* If it had ended when the next one began, all later ones end after it. */
     if (!above || op->pub.end_ns <= above->pub.start_ns)
         return;
     for (struct sl_op *at = from; at != op; at = at->older)
@@ -56,7 +58,7 @@ void sl_op_note_ends(struct sl_op *op, struct sl_op *above)
 
 /* ---- operations ---- */
 
-/* Of what stands behind `op` the one that outlasts it stays, if there is one. */
+/* Drops the operations older than `op`, except the one that ends after it, if there is one. */
 static void drop_behind(struct sl_streams *s, struct sl_stream *stream, struct sl_op *op)
 {
     struct sl_op *last = sl_op_last_to_end(op);
@@ -104,8 +106,9 @@ static int is_same_call(const struct sl_op *a, const struct sl_op *b)
     return a && b && a->by.correlation == b->by.correlation;
 }
 
-/* Of a launched graph's nodes the last is the tail, and the first tells what the launch came
- * behind: those between them are nobody's tail but of calls that overlap it. */
+/* Of the nodes of a graph launch, the last one is the tail, and the first one tells what the launch
+ * was ordered after. The nodes between them can be a tail only for calls that overlap the launch.
+ */
 static void thin(struct sl_streams *s, struct sl_stream *stream)
 {
     for (struct sl_op *op = stream->newest; op; op = op->older) {
@@ -143,18 +146,19 @@ int sl_streams_make_room(struct sl_streams *s)
 /* ---- members of sets, and streams of a list ---- */
 
 enum {
-    MEMBERS_KEPT = 16, /* of a set, past or not */
-    STREAMS_KEPT = 64  /* in a list, past or not: few jobs have more of them */
+    MEMBERS_KEPT = 16, /* kept in a set, past or not */
+    STREAMS_KEPT = 64  /* kept in a list, past or not: few jobs have more streams */
 };
 
-/* But for those whose records come late, no call that was on its way by then is still to be looked
- * at. */
+/* Except for calls whose records arrive late, no call that was under way at this time is still to
+ * be applied. */
 static uint64_t past_ns(const struct sl_streams *s)
 {
     return s->horizon_ns < s->waits_since_ns ? s->horizon_ns : s->waits_since_ns;
 }
 
-/* Some thread waited for it. Of files that others wrote no thread is asked for. */
+/* Some thread waited for the operation. In files written by other tools, threads' waits are not
+ * tracked. */
 static int is_known(const struct sl_op *op)
 {
     uint64_t ns = sl_op_enqueued_ns(op);

@@ -1,22 +1,23 @@
 /*
- * unknown_deps.c - what streams may have come behind, or may hold, that no record names.
+ * unknown_deps.c - what streams were ordered after, or hold, that no record names.
  *
- * It has a moment, like everything that is enqueued: it does not concern a call that asked for a
- * stream's tail earlier, nor one that asks after a wait for all of the stream has returned.
- * - If the stream is known, its sets are marked as lost.
- * - If it is not (a whole context was made to wait, a graph was launched on a stream that no record
- *   names, a file lacks a call's row), the call goes into a ring, which stands for all streams,
- * also for those that are first used later. Who asks compares its moment with the calls in the
- * ring.
+ * Such an unknown has a moment, like everything that is enqueued. It does not concern a call that
+ * asked for a stream's tail earlier. Nor does it concern a call that asks after a wait for the
+ * whole stream has returned.
+ * - If the stream is known, its set is marked as lost.
+ * - If the stream is not known, the call goes into a ring, which stands for all streams, also for
+ *   those first used later. Examples: a whole context was made to wait, a graph was launched on a
+ *   stream that no record names, or a file lacks a call's row. A call that asks compares its moment
+ *   with the calls in the ring.
  *
- * Entered by the engine's owner alone. Owns no memory: all of it stands in struct sl_streams.
+ * Entered by the engine's owner alone. Owns no memory: all of its state is in struct sl_streams.
  */
 #include "sync/foreign.h"
 #include "sync/stream_state_impl.h"
 
 /* ---- since when ---- */
 
-/* A call without a record came after those that were applied before it. */
+/* A call without a record counts as later than the calls that were applied before it. */
 static uint64_t note_lost(struct sl_streams *s, const struct sl_moment *by)
 {
     uint64_t ns = by->to_ns ? by->to_ns : s->horizon_ns + 1;
@@ -44,14 +45,13 @@ static uint64_t kept(const struct sl_unknown_calls *calls)
     return calls->count < SL_UNKNOWN_KEPT ? calls->count : SL_UNKNOWN_KEPT;
 }
 
-/* The last of the calls is 0 back. */
+/* Returns the call that is `i` places back; the last call is 0 back. */
 static const struct sl_unknown_call *back(const struct sl_unknown_calls *calls, uint64_t i)
 {
     return &calls->call[(calls->count - 1 - i) % SL_UNKNOWN_KEPT];
 }
 
-/* The ring is in order: a call that comes late goes before those that came earlier than it should
- * have. */
+/* The ring is kept in order: a late call is inserted before the calls that are later than it. */
 void sl_streams_note_unknown(struct sl_streams *s, enum sl_unknown what, const struct sl_moment *by,
                              uint64_t ended_ns)
 {
@@ -70,7 +70,8 @@ struct sl_moment sl_streams_last_unknown(const struct sl_streams *s, enum sl_unk
     return s->unknown[what].count ? back(&s->unknown[what], 0)->by : (struct sl_moment){0};
 }
 
-/* Of calls that overlap, the one that entered first: when what is unknown ended is not known. */
+/* For overlapping calls the one that entered first counts as earlier, because the end of the
+ * unknown work is not known. */
 static int is_before(const struct sl_moment *by, const struct sl_moment *when, int *overlaps)
 {
     if (sl_moment_precedes(by, when))
@@ -79,14 +80,14 @@ static int is_before(const struct sl_moment *by, const struct sl_moment *when, i
     return 0;
 }
 
-/* The calls overlap, and the work went on after the wait: it was not waited for. */
+/* The calls overlap, and the work ended after the wait did, so the wait was not for that work. */
 static int is_outlasted(const struct sl_unknown_call *call, const struct sl_moment *when)
 {
     return when->waits && call->ended_ns > when->to_ns && sl_moments_overlap(&call->by, when);
 }
 
-/* The last call before `when`; NULL: there is none. The first that is kept stands for all that are
- * not. */
+/* Returns the last call before `when`; NULL: there is none. The oldest call in the ring stands for
+ * all calls that were overwritten. */
 static const struct sl_moment *last_before(const struct sl_unknown_calls *calls,
                                            const struct sl_moment *when, int *overlaps)
 {
@@ -107,8 +108,8 @@ static uint64_t over_at(const struct sl_over *over, uint64_t ns)
     return ns <= over->from_ns ? over->to_ns : UINT64_MAX;
 }
 
-/* When the work of a call that returned at `ns` is known to be over; UINT64_MAX: it may be pending.
- * `stream` NULL: on any stream of the context. */
+/* Returns when the work of a call that returned at `ns` is known to be over; UINT64_MAX: it may be
+ * pending. `stream` NULL: on any stream of the context. */
 static uint64_t over_on(const struct sl_context *context, const struct sl_stream *stream,
                         uint64_t ns)
 {
@@ -137,8 +138,8 @@ void sl_stream_forget_lost(const struct sl_streams *s, struct sl_stream *stream,
         stream->extra.lost = 0;
 }
 
-/* The first wait to return of those that began when all was lost, at `lost_ns`; until there is one,
- * the last to begin. */
+/* Keeps the wait that returned first among those that began after all loss reasons arose, at
+ * `lost_ns`. Until there is one, keeps the wait that began last. */
 static void covered(struct sl_over *over, uint64_t *seen_ns, uint64_t lost_ns,
                     const struct sl_moment *wait)
 {
@@ -184,14 +185,15 @@ void sl_stream_ignore_op(struct sl_streams *s, struct sl_stream *stream, uint64_
     s->lost_ns = sl_later(s->lost_ns, start_ns);
 }
 
-/* It was enqueued after all that the ignored calls did. */
+/* The operation was enqueued after all work of the ignored calls. */
 static int is_behind_calls(const struct sl_streams *s, const struct sl_op *op)
 {
     return op && op->by.from_ns >= s->unseen_ns;
 }
 
-/* An operation whose call is not known began after `op`: it was launched after it, too. A wait that
- * returned before it began was not for it; if `last` began later, it is behind it. */
+/* An operation whose call is not known began after `op`, so it was launched after `op` too. A wait
+ * that returned before that operation began was not for it. If `last` began later, `last` is
+ * ordered after it. */
 static int is_last_ignored(const struct sl_look *look)
 {
     uint64_t ns = look->op ? look->stream->ignored_ns : 0;
@@ -226,8 +228,8 @@ static int is_behind(const struct sl_op *op, const struct sl_moment *by)
     return op && sl_moment_precedes(by, &op->by);
 }
 
-/* A branch of a graph comes behind what its launch came behind, and nothing is launched there. A
- * stream that was never used may be any. */
+/* A graph's branch is ordered after what its launch was ordered after, and no call launches work
+ * there. A stream that was never used may be any stream. */
 static int is_branch(const struct sl_look *look)
 {
     return look->op && !look->stream->plain;

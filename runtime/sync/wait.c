@@ -1,8 +1,8 @@
 /*
- * wait.c - a wait, the set of operations it waits for, and the edges that come of it.
+ * wait.c - a wait, the set of operations that it waits for, and the resulting edges.
  *
  * Entered by the engine's owner alone. Owns the array of edges, the heap of open waits and the map
- * of what threads know, all from the store.
+ * of what each thread knows to be over, all from the store.
  */
 #include "sync/wait.h"
 
@@ -10,7 +10,7 @@
 
 enum {
     COVERED_SHARE = 16,     /* of all memory, for what threads know to be over */
-    CONTEXTS_LOOKED_AT = 64 /* a process has one a GPU; a hostile file as many as it likes */
+    CONTEXTS_LOOKED_AT = 64 /* a process has one for each GPU; a hostile file may have any number */
 };
 
 void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
@@ -35,13 +35,13 @@ void sl_waits_lose(struct sl_waits *w, uint32_t reasons)
         w->lost[i] += reasons >> i & 1;
 }
 
-/* ---- what a thread knows to be over: asked for in jobs only ---- */
+/* ---- what a thread knows to be over: used only in jobs ---- */
 
 enum cover {
     COVER_STREAM,
     COVER_CONTEXT,
-    COVER_FREED,   /* a context, if a free waited for it, as is inferred */
-    COVER_BLOCKING /* what the legacy default stream's next operation comes behind */
+    COVER_FREED,   /* a context for which a free waited, which is inferred */
+    COVER_BLOCKING /* the work that the legacy default stream's next operation is ordered after */
 };
 
 static uint64_t cover_key(uint32_t thread, uint32_t number, enum cover what)
@@ -58,7 +58,7 @@ static uint64_t covered_until(const struct sl_waits *w, uint32_t thread, uint32_
     return ns ? *ns : 0;
 }
 
-/* `any_ns`: until when some thread knows it; may be NULL. */
+/* `any_ns`: until when any thread knows the work to be over; may be NULL. */
 static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cover what,
                   uint64_t ns, uint64_t *any_ns)
 {
@@ -66,7 +66,8 @@ static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cov
 
     if (!w->opt->online)
         return;
-    /* Threads come and go. If they are forgotten, some edges without a wait are given again. */
+    /* Threads come and go, so the map is emptied when it is large. Then some edges without a wait
+     * are given again. */
     if (w->covered.used * sizeof *w->covered.slot > w->covered.store->cap_bytes / COVERED_SHARE)
         sl_map_free(&w->covered);
     place = sl_map_put(&w->covered, cover_key(thread, number, what));
@@ -76,7 +77,7 @@ static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cov
         *any_ns = sl_later(*any_ns, ns);
 }
 
-/* What no thread has covered needs no search: of 10^4 streams that is nearly all. */
+/* Work that no thread has covered needs no search. With 10^4 streams that is nearly all work. */
 static int is_covered(const struct sl_waits *w, uint32_t thread, const struct sl_op *op)
 {
     const struct sl_stream *stream = op->stream;
@@ -110,7 +111,8 @@ static enum sl_edge_basis basis_of(const struct sl_link *link, int inferred)
     return link->overlapping ? SL_BASIS_OVERLAPPING : SL_BASIS_EXACT;
 }
 
-/* From `free_ns` on the destination could have gone on; at `end_ns` it did. */
+/* Only the source held the destination back from `free_ns` on; at `end_ns` the destination
+ * continued. */
 static struct sl_edge *add_edge(struct sl_waits *w, const struct sl_link *link, uint64_t free_ns,
                                 uint64_t end_ns, int inferred)
 {
@@ -125,7 +127,7 @@ static struct sl_edge *add_edge(struct sl_waits *w, const struct sl_link *link, 
     return edge;
 }
 
-/* The member that ends last released it, if it was waited for. */
+/* The source that ends last released the destination, if there was a wait for it. */
 static void mark_released(struct sl_waits *w)
 {
     struct sl_edge *best = NULL;
@@ -137,7 +139,7 @@ static void mark_released(struct sl_waits *w)
         best->released = 1;
 }
 
-/* Why a set says nothing, if so: bits of enum sl_edge_loss. */
+/* Returns the reasons why a set gives no edges, as bits of enum sl_edge_loss. */
 static uint32_t why_not(const struct sl_set *set)
 {
     uint32_t lost = set->lost;
@@ -165,7 +167,7 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
     int inferred = before->first &&
                    (op->after_unseen || op->after_missing || sl_set_misses(w->streams, before));
 
-    /* Since when it waited is not known. */
+    /* When the operation began to wait is not known. */
     if (previous_end_ns == UINT64_MAX && before->first)
         lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     if (op->by.to_ns == 0 && before->first)
@@ -198,28 +200,29 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
     mark_released(w);
     if (w->edges == 0)
         return;
-    /* It came behind these for certain; what its stream held before may have ended later. */
+    /* The operation was certainly ordered after these sources. But earlier work of its stream may
+     * have ended later. */
     w->lost[SL_EDGE_LOST_BEFORE_WINDOW] += op->after_unseen;
     w->lost[SL_EDGE_LOST_NO_RECORD] += inferred && !op->after_unseen;
     w->opt->sink(w->opt->sink_user, w->edge, w->edges);
 }
 
-/* ---- in which context was a wait that names none? ---- */
+/* ---- the context of a wait that names none ---- */
 
-/* No record says it of a free, nor, in torch.profiler's files, of a synchronize without a row. It
- * was the context that the thread used last, unless work of another one fits, too. */
+/* No record names the context of a free, nor, in files of torch.profiler, of a synchronize without
+ * a row. It is the context that the thread used last, unless work of another context fits too. */
 static int is_for_some_context(const struct sl_wait *wait)
 {
     return wait->scope == SL_WAIT_CONTEXT && wait->inferred;
 }
 
-/* The operation may have let the wait go on: it ended while the call was there. */
+/* The operation may have released the wait, because it ended during the call. */
 static int fits(const struct sl_wait *wait, const struct sl_op *op)
 {
     return op->pub.end_ns > wait->when.from_ns && op->pub.end_ns <= wait->when.to_ns;
 }
 
-/* All in the set had ended when the call returned. */
+/* All operations in the set had ended when the call returned. */
 static int has_ended(const struct sl_wait *wait, const struct sl_set *set)
 {
     for (const struct sl_link *at = set->first; at; at = at->next)
@@ -228,7 +231,7 @@ static int has_ended(const struct sl_wait *wait, const struct sl_set *set)
     return 1;
 }
 
-/* May it have been this one? */
+/* Returns 1 if the wait may have been for this context. */
 static int context_fits(struct sl_streams *s, const struct sl_wait *wait,
                         struct sl_context *context)
 {
@@ -291,8 +294,8 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
     edge->dst_domain = wait->domain;
 }
 
-/* All edges of the wait are known: its thread need not look at their sources again. A wait for a
- * context covers what was enqueued before it began anyway. */
+/* All edges of the wait are known, so its thread need not look at their sources again. A wait for a
+ * context covers everything enqueued before it began in any case. */
 static void cover_set(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
     struct sl_stream *stream = wait->stream;
@@ -312,7 +315,7 @@ static void cover_set(struct sl_waits *w, const struct sl_wait *wait, const stru
         cover(w, thread, stream->number, COVER_BLOCKING, wait->when.from_ns, NULL);
 }
 
-/* Its one edge, if one alone fits. */
+/* Gives the wait's only edge, if exactly one operation fits. */
 static int guess(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
     unsigned found;
@@ -330,14 +333,14 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
 {
     const uint32_t unseen = 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     uint32_t lost = why_not(set);
-    int misses = !wait->inferred && sl_set_misses(w->streams, set); /* else it is marked anyway */
+    int misses = !wait->inferred && sl_set_misses(w->streams, set); /* else marked in any case */
     int inferred = wait->inferred || misses;
 
     if (wait->scope == SL_WAIT_GUESS)
         lost &= ~unseen;
     sl_waits_lose(w, misses ? lost | 1u << SL_EDGE_LOST_NO_RECORD : lost);
-    /* What was seen is ordered before a wait for the whole context all the same. But a stream that
-     * was not may have held what ended last. */
+    /* The work that was seen is ordered before a wait for the whole context nevertheless. But an
+     * unseen stream may have held the operation that ended last. */
     if (wait->scope == SL_WAIT_CONTEXT && lost == unseen) {
         inferred = 1;
         lost = 0;
@@ -362,7 +365,7 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
         w->opt->sink(w->opt->sink_user, w->edge, w->edges);
 }
 
-/* Until when its thread knows to be over what it is for. */
+/* Returns the time until which its thread knows the awaited work to be over. */
 static uint64_t since(const struct sl_waits *w, const struct sl_wait *wait)
 {
     const struct sl_stream *stream = wait->stream;
@@ -425,7 +428,7 @@ void sl_waits_add(struct sl_waits *w, struct sl_wait *wait)
         decide(w, wait);
         return;
     }
-    /* Deciding it now would miss what others launched meanwhile. */
+    /* If the wait were decided now, work that others enqueue meanwhile would be missed. */
     if (sl_open_add(&w->open, w->streams->store, wait) != 0) {
         w->lost[SL_EDGE_LOST_MEMORY]++;
         return;

@@ -1,11 +1,11 @@
 /*
- * wait.h - a wait, the set of operations it waits for, and the edges that come of it.
+ * wait.h - a wait, the set of operations that it waits for, and the resulting edges.
  *
- * A call that waits is decided once every call that may have enqueued something before it returned
- * has been applied: it stays open until a call begins after its end. The edges of a GPU operation
- * are decided at once.
+ * A call's wait is decided once every call that may have enqueued work before it returned has been
+ * applied. So it stays open until a call begins after its end. The edges of a GPU operation are
+ * decided at once.
  *
- * Threads: the engine's owner alone. Memory: the store's, bounded by its cap.
+ * Threads: the engine's owner alone. Memory: from the store, bounded by the store's cap.
  */
 #ifndef SL_WAIT_H
 #define SL_WAIT_H
@@ -14,43 +14,44 @@
 #include "sync/stream_state.h"
 
 enum {
-    SL_WAKE_MOST_NS = 20000 /* what a thread takes to go on: 4 to 8 us is usual, 13 was seen */
+    SL_WAKE_MOST_NS = 20000 /* limit for a wake-up: 4 to 8 us is usual, 13 us was seen */
 };
 
 enum sl_wait_scope {
-    SL_WAIT_SET, /* known at once: an event's, or the call's own operation */
+    SL_WAIT_SET, /* the set is known at once: an event's, or the call's own operation */
     SL_WAIT_STREAM,
     SL_WAIT_CONTEXT,
-    SL_WAIT_GUESS /* nothing says which stream: some operation that ended just before */
+    SL_WAIT_GUESS /* no record names the stream: look for an operation that ended just before the
+                     return */
 };
 
 struct sl_wait {
     struct sl_moment when;
-    struct sl_stream *stream; /* or of its context, any */
-    struct sl_set set;        /* SL_WAIT_SET */
+    struct sl_stream *stream; /* the awaited stream, or the stream that stands for the context */
+    struct sl_set set;        /* only with SL_WAIT_SET */
     uint8_t scope, kind, inferred;
-    uint8_t anywhere; /* not even the context is known: `stream` is any */
-    uint8_t domain;   /* of the call's record, like the next two; 0: there is none */
+    uint8_t anywhere; /* 1: not even the context is known, and `stream` is of any context */
+    uint8_t domain;   /* this and the next two are of the call's record; 0: there is none */
     uint32_t name, cbid;
-    /* What it was for had ended by then: the call's own operation began, behind it; 0: there is
-     * none. */
+    /* By this time the awaited work had ended, because the call's own operation, ordered after it,
+     * began. 0: the call has no such operation. */
     uint64_t over_ns;
 };
 
-/* Waits whose return is still to come (wait_open.c): one for each thread that waits now. */
+/* Waits whose call has not returned yet (wait_open.c): one for each thread that waits now. */
 struct sl_open {
     struct sl_wait *wait;
     size_t count, slots;
-    size_t gone;       /* taken since `since_ns` was looked for */
-    uint64_t since_ns; /* the first began then, or later */
+    size_t gone;       /* waits taken since `since_ns` was computed */
+    uint64_t since_ns; /* no open wait began before this time */
 };
 
 struct sl_waits {
     const struct sl_edges_options *opt;
     struct sl_streams *streams;
-    struct sl_map covered; /* (thread, stream or context) -> until when its end is known there */
+    struct sl_map covered; /* (thread, stream or context) -> known to be over until then */
     struct sl_open open;
-    uint64_t closed_ns; /* the latest end of a wait that was decided */
+    uint64_t closed_ns; /* the latest end of a decided wait */
     struct sl_edge *edge;
     size_t edges, edge_slots;
     uint64_t lost[SL_EDGE_LOST_COUNT];
@@ -60,34 +61,36 @@ void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
                    struct sl_streams *streams);
 void sl_waits_free(struct sl_waits *w);
 
-/* Takes the set. */
+/* Takes ownership of the set. */
 void sl_waits_add(struct sl_waits *w, struct sl_wait *wait);
-/* Decides those that had returned by `ns`. */
+/* Decides the waits that had returned by `ns`. */
 void sl_waits_close(struct sl_waits *w, uint64_t ns);
 
-/* Those that are open are given up and counted; so is what threads know to be over. */
+/* Gives up and counts all open waits. Clears what each thread knows to be over. */
 void sl_waits_forget(struct sl_waits *w, enum sl_edge_loss reason);
 
-/* Edges are left out: bits of enum sl_edge_loss say why. */
+/* Counts edges that are left out: `reasons` has a bit for each enum sl_edge_loss. */
 void sl_waits_lose(struct sl_waits *w, uint32_t reasons);
 
-/* A GPU operation's edges; `before` is what it came behind. */
+/* Gives the edges of a GPU operation; `before` is the set that the operation waited for. */
 void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct sl_set *before,
                         uint64_t previous_end_ns);
 
 /* ---- open waits, in order of their return ---- */
 
-/* 0, or -ENOMEM. Takes the wait. */
+/* Returns 0 or -ENOMEM. Takes ownership of the wait. */
 int sl_open_add(struct sl_open *o, struct sl_store *store, const struct sl_wait *wait);
-/* The first to return, if it did by `ns`. 1: it is taken out, and the caller's. */
+/* Takes out the wait that returns first, if it returned by `ns`. Returns 1 if *out has it; the
+ * caller then owns the wait. */
 int sl_open_take(struct sl_open *o, uint64_t ns, struct sl_wait *out);
-/* None is open any more; their sets are the caller's to clear before. */
+/* Removes all open waits. The caller must have cleared their sets. */
 void sl_open_forget(struct sl_open *o, struct sl_store *store);
 
-/* When the first of them began, or earlier; UINT64_MAX: there is none. */
+/* Returns a time before which no open wait began; UINT64_MAX: no wait is open. */
 uint64_t sl_open_since(const struct sl_open *o);
-/* One of them may have come before the second of two operations was tied (0: not known when), and
- * returns when the first was over and the second was not; 0: an end that is not known. */
+/* Returns 1 if some open wait may have come before the second of two operations was tied to the
+ * stream (0: that time is not known), and returns when the first operation was over and the second
+ * was not (end 0: not known). */
 int sl_open_between(const struct sl_open *o, uint64_t second_tied_ns, uint64_t first_end_ns,
                     uint64_t second_end_ns);
 

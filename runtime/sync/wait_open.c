@@ -1,10 +1,10 @@
 /*
- * wait_open.c - waits whose return is still to come.
+ * wait_open.c - waits whose call has not returned yet.
  *
- * A heap with the first to return on top. When the earliest began is looked for again once half of
- * them are gone; until then the answer is too early, which is safe.
+ * A heap with the first wait to return on top. The earliest start of an open wait is computed again
+ * once half of the waits are gone. Until then the known value is too early, which is safe.
  *
- * Entered by the engine's owner alone. The heap owns the waits and is the store's.
+ * Entered by the engine's owner alone. The heap owns the waits; its memory is from the store.
  */
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /*
- * captures.c - which operators made the nodes of CUDA graphs.
+ * captures.c - which operators created the nodes of CUDA graphs.
  *
- * A table of small sets: a node has a place in one of them, by its id; in a full one the node that
- * was made first gives way.
+ * A table of small sets: a node's id selects its set. If the set is full, the oldest node in it is
+ * replaced.
  *
  * Threads, memory: see captures.h.
  */
@@ -13,7 +13,7 @@
 enum {
     WAYS = 4,
     SETS_LOG = 15,
-    COPIES_MOST = 8, /* of copies, until an original is looked for no further */
+    COPIES_MOST = 8, /* limit for copies of copies on the way to an original */
 };
 
 _Static_assert(SL_CAPTURES == WAYS << SETS_LOG, "sets make up the table");
@@ -33,7 +33,7 @@ static struct sl_capture *find(const struct sl_captures *c, uint64_t node)
     return NULL;
 }
 
-/* A node's entry, as it is, or that of a new one. */
+/* Returns the node's entry unchanged, or a new one. */
 static struct sl_capture *get(struct sl_captures *c, uint64_t node)
 {
     struct sl_capture *set = set_of(c, node), *oldest = set, *known = find(c, node);
@@ -52,7 +52,7 @@ static struct sl_capture *get(struct sl_captures *c, uint64_t node)
     return oldest;
 }
 
-/* What is known of a node's first original is known of the node. */
+/* Copies what is known about a node's first original to the node. */
 static void resolve(const struct sl_captures *c, struct sl_capture *copy)
 {
     const struct sl_capture *from = copy;

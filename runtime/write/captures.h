@@ -1,12 +1,12 @@
 /*
- * captures.h - which operators made the nodes of CUDA graphs.
+ * captures.h - which operators created the nodes of CUDA graphs.
  *
- * What an operator launches while a graph is captured becomes a node of it; what runs at a replay
- * is a copy of that node, made when the graph was instantiated, perhaps of a copy. Copies may be
- * told of before their originals are.
+ * An operator's launch during a graph capture becomes a node of the graph. A replay runs a copy of
+ * that node, which was created at instantiation, perhaps from another copy. Copies may be reported
+ * before their originals.
  *
- * Threads: one owner. Memory: the owner's, SL_CAPTURES entries of zeros; a job that makes more
- * nodes than that loses those that were made first.
+ * Threads: one owner. Memory: the owner's, SL_CAPTURES zeroed entries. If a job creates more nodes,
+ * the oldest entries are overwritten.
  */
 #ifndef SL_CAPTURES_H
 #define SL_CAPTURES_H
@@ -16,15 +16,15 @@
 #include "event/event.h"
 
 enum {
-    SL_CAPTURES = 1 << 17, /* 4 MiB, touched as nodes are made */
+    SL_CAPTURES = 1 << 17, /* 4 MiB, touched only as nodes are created */
 };
 
 struct sl_capture {
     uint64_t node;    /* 0: free */
-    uint64_t handle;  /* of the operator's record function; without a name: the node's original */
+    uint64_t handle;  /* of the operator's record function; without a name: the original node */
     int64_t sequence; /* -1: none */
-    uint32_t name;    /* interned; 0: its original is not known to have one */
-    uint32_t made;    /* counts nodes */
+    uint32_t name;    /* interned; 0: the original is not known to have a name */
+    uint32_t made;    /* the node's number in order of creation */
 };
 
 struct sl_captures {
@@ -32,10 +32,10 @@ struct sl_captures {
     uint32_t made;
 };
 
-/* An event of kind SL_EV_META_NODE. */
+/* Applies an event of kind SL_EV_META_NODE. */
 void sl_captures_tell(struct sl_captures *c, const struct sl_event *ev);
 
-/* NULL: it is not known. */
+/* Returns the node's entry; NULL: not known. */
 const struct sl_capture *sl_captures_find(struct sl_captures *c, uint64_t node);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * demangle.c - C++ names for people, by the demangler that the host process has.
+ * demangle.c - makes C++ names readable, with the demangler of the host process.
  *
- * We are a C library and bring no C++ runtime along. A process that uses CUDA from C++ has
- * __cxa_demangle already; else the system's libstdc++ or libc++abi is opened when the first mangled
- * name turns up, on the writer's thread. Where there is neither, names stay mangled.
+ * syncline is a C library and brings no C++ runtime. A process that uses CUDA from C++ has
+ * __cxa_demangle already. Otherwise the system's libstdc++ or libc++abi is opened on the writer's
+ * thread at the first mangled name. If there is neither, names stay mangled.
  *
  * Threads: one caller at a time. Memory: __cxa_demangle's result is freed here.
  */
@@ -17,7 +17,7 @@
 
 typedef char *(*demangle_fn)(const char *name, char *buffer, size_t *size, int *status);
 
-/* Longer mangled names exist in no real program, and their expansion has no useful bound. */
+/* No real program has longer mangled names, and their expansion has no useful bound. */
 #define MANGLED_MAX 32768
 
 static demangle_fn find_demangler(void)

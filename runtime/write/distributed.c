@@ -1,7 +1,7 @@
 /*
- * distributed.c - what the job itself says of its ranks and process groups.
+ * distributed.c - the ranks and process groups as the job describes them.
  *
- * Three places: the last text, the one that is being read, and one that is free to be written.
+ * There are three places: the last text, the text being read, and a free one for the next write.
  * Threads, memory: see distributed.h.
  */
 #include "write/distributed.h"
@@ -20,7 +20,7 @@ static struct {
         uint32_t version;
     } place[PLACES];
     _Atomic unsigned last, reading;
-    uint32_t version; /* the setting thread's */
+    uint32_t version; /* used only by the setting thread */
 } told = {.last = NONE, .reading = NONE};
 
 int sl_distributed_set(const char *json)
@@ -30,9 +30,10 @@ int sl_distributed_set(const char *json)
 
     if (length < 2 || json[0] != '{' || json[length - 1] != '}' || strchr(json, '\n'))
         return length == SL_DISTRIBUTED_MOST ? -E2BIG : -EINVAL;
-    /* Sequentially consistent with sl_distributed_get(): what it says it reads is not written, and
-     * what it is about to say is the last one. A reader that was held up may say an old place late
-     * and move on to another while this looks, so the round goes on until one place is neither. */
+    /* Sequentially consistent with sl_distributed_get(): the place that the reader has announced is
+     * not written, and the place that it is about to announce is the last one. A delayed reader may
+     * announce an old place late and move to another while this loop looks. So the loop continues
+     * until one place is neither. */
     while (at == atomic_load(&told.last) || at == atomic_load(&told.reading))
         at = (at + 1) % PLACES;
     memcpy(told.place[at].text, json, length);

@@ -1,5 +1,6 @@
 /*
- * edge_rows.c - between the ring and the outputs: the edge engine, and the window's bounds.
+ * edge_rows.c - passes events from the ring to the outputs: the edge engine, and the window's
+ * bounds.
  *
  * Entered by the writer thread alone.
  */
@@ -16,15 +17,15 @@
 struct sl_edge_rows {
     struct sl_outputs *outputs;
     struct sl_edges *engine;
-    /* Rows of the open window start in [opened_ns, until_ns), as far as is known by now. Without
-     * one: in none. */
+    /* Rows of the open window start in [opened_ns, until_ns), as far as known by now. Without an
+     * open window the interval is empty. */
     uint64_t opened_ns, until_ns;
 };
 
 /* ---- edges ---- */
 
-/* Something that is no row of the open window: if it began after the opening, the window ends
- * before it. */
+/* An event began at `outside_ns` that is no row of the open window. If that is after the opening,
+ * the window ends before it. */
 static void bound(struct sl_edge_rows *r, uint64_t outside_ns)
 {
     if (outside_ns >= r->opened_ns && outside_ns < r->until_ns)
@@ -36,7 +37,7 @@ static int is_in_window(const struct sl_edge_rows *r, uint64_t start_ns)
     return start_ns >= r->opened_ns && start_ns < r->until_ns && sl_outputs_is_open(r->outputs);
 }
 
-/* The edge that released the wait, or the one whose source ended last. */
+/* Returns the edge that released the wait, else the edge whose source ended last. */
 static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count)
 {
     const struct sl_edge *best = edges;
@@ -47,7 +48,7 @@ static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count
     return best;
 }
 
-/* The engine's sink. */
+/* The edge engine's sink. */
 static void take_edges(void *user, const struct sl_edge *edges, size_t count)
 {
     struct sl_edge_rows *r = user;
@@ -85,8 +86,8 @@ static void count_lost(const struct sl_edge_rows *r)
         sl_stats_set(stat_of[i], sl_edges_lost(r->engine, (enum sl_edge_loss)i));
 }
 
-/* `complete_ns`: every row that ended before it is in; 0: not known. After a loss, too: what was
- * lost never comes. */
+/* `complete_ns`: every row that ended before this time has arrived; 0: not known. The same holds
+ * after a loss, because lost rows never arrive. */
 static void tell_progress(struct sl_edge_rows *r, uint64_t complete_ns)
 {
     const struct sl_output_progress progress = {
@@ -99,7 +100,7 @@ static void tell_progress(struct sl_edge_rows *r, uint64_t complete_ns)
     sl_outputs_complete(r->outputs, &progress);
 }
 
-/* What came in-band with the events. */
+/* Handles control events that arrive between the rows. */
 static void obey(struct sl_edge_rows *r, const struct sl_event *ev)
 {
     if (ev->kind == SL_EV_KINDS_ON) {

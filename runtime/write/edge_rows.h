@@ -1,16 +1,16 @@
 /*
- * edge_rows.h - between the ring and the outputs: the edge engine sees every event, the outputs get
- * the window's rows and edges.
+ * edge_rows.h - passes events from the ring to the outputs and the edge engine. The engine gets
+ * every event; the outputs get the rows and edges of the window.
  *
- * Rows of the window go on to the outputs as they come. An edge goes on when the engine finds it,
- * if its destination began in the window.
+ * Rows of the window are passed to the outputs as they arrive. An edge is passed on when the engine
+ * finds it, if its destination began in the window.
  *
- * Events flagged SL_EVF_ONLY_EDGES are from outside the window (a lead-in, or what began after its
- * end): only the engine gets them. SL_EV_DELIVERED says up to when all records are in,
- * SL_EV_KINDS_ON that the recording begins anew.
+ * Events flagged SL_EVF_ONLY_EDGES lie outside of the window (in a lead-in, or after the window's
+ * end). Only the engine gets them. SL_EV_DELIVERED says up to which time all records have arrived,
+ * SL_EV_KINDS_ON that the recording starts anew.
  *
- * Threads: one owner, the writer thread. Memory: `cap_bytes`, mapped at creation or as needed; past
- * it edges are left out, and counted.
+ * Threads: one owner, the writer thread. Memory: `cap_bytes`, mapped at creation or when needed.
+ * Past the cap edges are left out and counted.
  */
 #ifndef SL_EDGE_ROWS_H
 #define SL_EDGE_ROWS_H
@@ -30,20 +30,20 @@ struct sl_edge_rows_options {
     struct sl_outputs *outputs; /* borrowed */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int sl_edge_rows_create(struct sl_edge_rows **out, const struct sl_edge_rows_options *opt);
-void sl_edge_rows_destroy(struct sl_edge_rows *r); /* NULL is fine */
+void sl_edge_rows_destroy(struct sl_edge_rows *r); /* accepts NULL */
 
-/* Events as the ring has them, but for the opening and closing of windows. */
+/* Passes on events as the ring has them, except those that open and close windows. */
 void sl_edge_rows_events(struct sl_edge_rows *r, const struct sl_event *ev, size_t count);
 
-/* The outputs are open for what begins from `opened_ns` on. */
+/* The caller has opened the outputs for events that begin at `opened_ns` or later. */
 void sl_edge_rows_open(struct sl_edge_rows *r, uint64_t opened_ns);
 
-/* Before the outputs close: what began before `closed_ns` is decided. */
+/* Call this before the outputs close. Decides the waits that began before `closed_ns`. */
 void sl_edge_rows_close(struct sl_edge_rows *r, uint64_t closed_ns);
 
-/* Events were not given: nothing is known of what waits that are not decided waited for. */
+/* The caller reports that events are missing, so the sources of undecided waits are not known. */
 void sl_edge_rows_lose(struct sl_edge_rows *r);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * event_join.c - which cudaEventRecord did a wait wait for?
+ * event_join.c - finds the cudaEventRecord that a wait was for.
  *
  * Threads: one owner. Memory: the owner's, fixed.
  */
@@ -8,9 +8,11 @@
 #include <stddef.h>
 
 enum {
-    /* A wait may be held while its event is recorded again and again; then those are passed by. */
+    /* While a wait is held, its event may be recorded many times. The search skips these records.
+     */
     MOST_STEPS = 4096,
-    /* Records come nearly in order: the best of so many behind the first that fits is it. */
+    /* Records arrive nearly in order, so the best of this many records from the first fit on is the
+     * right one. */
     STEPS_BEHIND = 256,
 };
 
@@ -28,7 +30,7 @@ void sl_event_join_record(struct sl_event_join *j, const struct sl_event *ev)
     uint32_t *newest;
 
     if (record.sync_id) {
-        /* Sync ids count up: the last SL_JOIN_RECORDS of them are there. */
+        /* Sync ids count up, so the last SL_JOIN_RECORDS of them are kept. */
         j->by_sync_id[record.sync_id % SL_JOIN_RECORDS] = record;
         return;
     }

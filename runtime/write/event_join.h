@@ -1,11 +1,11 @@
 /*
- * event_join.h - which cudaEventRecord did a wait wait for?
+ * event_join.h - finds the cudaEventRecord that a wait was for.
  *
- * CUPTI tells of records (CUDA_EVENT) and waits (SYNCHRONIZATION) apart and in any order. From
- * CUPTI 12.8 both carry the same event_sync_id; before, only the event's id, which is used again
- * at each record.
+ * CUPTI reports event records (CUDA_EVENT) and waits (SYNCHRONIZATION) separately and in any order.
+ * From CUPTI 12.8 both carry the same event_sync_id. Before, they carry only the event's id, which
+ * every record of the event reuses.
  *
- * Threads: one owner. Memory: fixed; newer records take the place of old ones.
+ * Threads: one owner. Memory: fixed; newer records replace old ones.
  */
 #ifndef SL_EVENT_JOIN_H
 #define SL_EVENT_JOIN_H
@@ -15,7 +15,7 @@
 #include "event/event.h"
 
 enum {
-    SL_JOIN_RECORDS = 8192, /* kept by sync id, and as many again by event id */
+    SL_JOIN_RECORDS = 8192, /* kept by sync id, and as many by event id */
     SL_JOIN_EVENTS = 2048,  /* chains by event id */
 };
 
@@ -24,24 +24,24 @@ struct sl_event_record {
     uint64_t correlation; /* of the cudaEventRecord call; 0: empty */
     uint32_t context, event_id;
     uint32_t stream;
-    uint32_t older; /* without a sync id: the number of the one before it in its chain; 0 = none */
+    uint32_t older; /* without a sync id: number of the previous record in the chain; 0: none */
 };
 
 struct sl_event_join {
     struct sl_event_record by_sync_id[SL_JOIN_RECORDS];
-    /* Without sync ids: the last ones of all events, numbered from 1 on, place = number modulo
-     * size. */
+    /* Without sync ids: the last records of all events, numbered from 1; a record's index is its
+     * number modulo the array's size. */
     struct sl_event_record last[SL_JOIN_RECORDS];
     uint32_t newest[SL_JOIN_EVENTS], count;
 };
 
-/* An SL_EV_CUDA_EVENT. */
+/* Adds an SL_EV_CUDA_EVENT. */
 void sl_event_join_record(struct sl_event_join *j, const struct sl_event *ev);
 
-/* Without sync ids: whether the wait may be for this record, or for a later one. */
+/* Without sync ids: returns whether the wait may be for this record or for a later one. */
 int sl_event_join_fits(const struct sl_event_record *record, const struct sl_event *sync);
 
-/* The record that an SL_EV_SYNC of an event refers to; NULL if it was not seen, or is forgotten. */
+/* Returns the record that an SL_EV_SYNC of an event refers to; NULL: not seen, or forgotten. */
 const struct sl_event_record *sl_event_join_find(const struct sl_event_join *j,
                                                  const struct sl_event *sync);
 

@@ -1,10 +1,10 @@
 /*
- * occupancy.c - how much of a multiprocessor a kernel can fill.
+ * occupancy.c - how much of a multiprocessor a kernel can occupy.
  *
  * The rules are those of NVIDIA's occupancy calculator (CUDA's cuda_occupancy.h), with the limits
- * that CUPTI's device record gives. One difference from libkineto, on purpose: it tests shared
- * memory against the limit of a kernel that did not opt in to more (48 KiB) and so shows 0 for
- * every kernel that did; a kernel that ran was allowed to.
+ * from CUPTI's device record. One difference from libkineto is intended. libkineto tests shared
+ * memory against the limit without opt-in (48 KiB), and so shows 0 for every kernel that opted in
+ * to more. A kernel that ran was allowed to.
  *
  * Threads: any; pure functions.
  */
@@ -12,8 +12,8 @@
 
 #define REGISTER_GRANULARITY 256u /* per warp, on every architecture since 3.x */
 
-/* Limits and shapes are what a driver said and a record holds: any 32 bits. So what is made of them
- * has 64. */
+/* Limits and shapes come from a driver and from records, and may be any 32-bit numbers. So results
+ * have 64 bits. */
 static uint64_t round_up(uint64_t v, uint32_t to)
 {
     return (v + to - 1) / to * to;
@@ -24,7 +24,7 @@ static uint64_t minimum(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* 0 or more than 32 bits: no launch has such a block. */
+/* Results of 0, or of more than 32 bits, belong to no launch. */
 static uint64_t block_threads(const struct sl_shape *kernel)
 {
     uint64_t threads = (uint64_t)kernel->block[0] * kernel->block[1];
@@ -35,7 +35,8 @@ static uint64_t block_threads(const struct sl_shape *kernel)
 static uint64_t limit_by_registers(const struct sl_device *device, const struct sl_shape *kernel,
                                    uint64_t warps)
 {
-    /* Each partition of a multiprocessor has its own registers: 4, but 2 on 6.0. */
+    /* Each partition of a multiprocessor has its own registers. There are 4 partitions, 2 on 6.0.
+     */
     uint32_t partitions = device->compute_major == 6 && device->compute_minor == 0 ? 2 : 4;
     uint64_t per_warp =
         round_up((uint64_t)kernel->registers * device->warp_size, REGISTER_GRANULARITY);
@@ -49,7 +50,7 @@ static uint64_t limit_by_shared_memory(const struct sl_device *device,
                                        const struct sl_shape *kernel)
 {
     int ampere = device->compute_major >= 8;
-    uint32_t reserved = ampere ? 1024 : 0; /* the driver's own, in every block */
+    uint32_t reserved = ampere ? 1024 : 0; /* bytes that the driver uses in every block */
     uint64_t bytes = round_up((uint64_t)kernel->static_shared + kernel->dynamic_shared + reserved,
                               ampere ? 128 : 256);
 

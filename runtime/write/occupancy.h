@@ -1,5 +1,5 @@
 /*
- * occupancy.h - how much of a multiprocessor a kernel can fill.
+ * occupancy.h - how much of a multiprocessor a kernel can occupy.
  *
  * Threads: any; pure functions.
  */
@@ -11,15 +11,16 @@
 #include "event/device.h"
 #include "event/shape.h"
 
-/* Blocks of this kernel that fit on one multiprocessor at a time; 0 when the device's limits are
- * not known or forbid the launch. */
+/* Returns how many blocks of this kernel fit on one multiprocessor at a time; 0: the device's
+ * limits are not known or forbid the launch. */
 uint32_t sl_occupancy_blocks(const struct sl_device *device, const struct sl_shape *kernel);
 
-/* Blocks that the launch has for each multiprocessor, 128 blocks on 108 of them being 1.185. */
+/* Returns the blocks of the launch for each multiprocessor: 128 blocks on 108 multiprocessors give
+ * 1.185. */
 double sl_occupancy_blocks_per_sm(const struct sl_device *device, const struct sl_shape *kernel);
 
-/* libkineto's "est. achieved occupancy %": the share of a multiprocessor's threads that the blocks
- * of this launch can occupy, rounded. */
+/* Returns libkineto's "est. achieved occupancy %": the share of a multiprocessor's threads that the
+ * blocks of this launch can occupy, rounded. */
 uint32_t sl_occupancy_percent(const struct sl_device *device, const struct sl_shape *kernel);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * op_inputs.c - an operator's inputs -> the members of its row that torch.profiler has for them.
+ * op_inputs.c - writes an operator's inputs as the members of its row that torch.profiler writes.
  *
- * Four lists, each a walk over all inputs. Pure functions.
+ * There are four lists; each is one pass over all inputs. Pure functions.
  */
 #include "write/op_inputs.h"
 
@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "event/op_inputs_format.h"
 
-/* As at::ScalarType counts them, and as torch.profiler names them. */
+/* Indexed by at::ScalarType; the names are those of torch.profiler. */
 static const char *const type_name[] = {
     "unsigned char",
     "signed char",
@@ -61,7 +61,7 @@ static const char *const type_name[] = {
     "c10::Float4_e2m1fn_x2",
 };
 
-/* What is left of the inputs; `bad`: no sense can be made of it. */
+/* The remaining bytes of the inputs; `bad`: they are invalid. */
 struct reader {
     const uint8_t *at, *end;
     int bad;
@@ -161,7 +161,7 @@ static char *put_scalars(char *at, struct reader *r)
     return at;
 }
 
-/* Sizes or strides; passed over where the other is wanted. */
+/* Writes sizes or strides; skips them if the other list is wanted. */
 static char *put_sizes(char *at, struct reader *r, uint64_t count, int wanted)
 {
     for (uint64_t i = 0; i < count && !r->bad; i++) {
@@ -176,7 +176,7 @@ static char *put_sizes(char *at, struct reader *r, uint64_t count, int wanted)
     return at;
 }
 
-/* Behind its kind; without brackets. *type becomes its at::ScalarType. */
+/* Writes a tensor, whose kind was read, without brackets. *type receives its at::ScalarType. */
 static char *put_tensor(char *at, struct reader *r, uint8_t kind, enum sl_op_inputs_list list,
                         uint8_t *type)
 {

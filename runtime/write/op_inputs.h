@@ -1,5 +1,5 @@
 /*
- * op_inputs.h - an operator's inputs -> the members of its row that torch.profiler has for them.
+ * op_inputs.h - writes an operator's inputs as the members of its row that torch.profiler writes.
  *
  * Pure functions; any thread.
  */
@@ -9,12 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An input takes at most this many bytes for each of its own, and all together this many besides.
- */
+/* Bounds: the text has at most this many bytes for each byte of the inputs, and at most this many
+ * more for all inputs together. */
 #define SL_OP_INPUTS_PER_BYTE 64
 #define SL_OP_INPUTS_MORE     128
 
-/* One of the lists that torch.profiler has for them. */
+/* The lists that torch.profiler writes for inputs. */
 enum sl_op_inputs_list {
     SL_OP_INPUTS_DIMS,
     SL_OP_INPUTS_TYPES,
@@ -22,12 +22,12 @@ enum sl_op_inputs_list {
     SL_OP_INPUTS_VALUES
 };
 
-/* "[...]", as JSON. */
+/* Writes one list as JSON, "[...]". */
 char *sl_op_inputs_put_list(char *at, const uint8_t *inputs, size_t length,
                             enum sl_op_inputs_list list);
 
-/* "Input Dims", "Input type", "Input Strides", "Concrete Inputs", with commas between them; nothing
- * where there is no input. Bytes that make no sense end the list. */
+/* Writes "Input Dims", "Input type", "Input Strides" and "Concrete Inputs" with commas between
+ * them, or nothing if there is no input. Invalid bytes end the list. */
 char *sl_op_inputs_put(char *at, const uint8_t *inputs, size_t length);
 
 #endif

@@ -58,7 +58,7 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
            e->has_part ? " (what was written stays in its .part file)" : "", remedy, f->remedy);
 }
 
-/* The host has closed a file of this window, or replaced it. */
+/* The host has closed or replaced a file of this window. */
 static void lose_window(struct sl_outputs *o, const struct sl_outputs_entry *e)
 {
     atomic_store_explicit(&o->lost_window, o->window, memory_order_relaxed);
@@ -90,7 +90,7 @@ static void note(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
         say(o, e);
 }
 
-/* A failed output loses the rest of this window, and no other output does. */
+/* A failed output loses the rest of this window. No other output loses anything. */
 static void check(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
 {
     if (!error)
@@ -101,7 +101,7 @@ static void check(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
     sl_window_file_close(&e->file, 0);
 }
 
-/* Returns in how many ns there is more to say. */
+/* Logs errors that are old enough. Returns in how many ns the next one is due. */
 static uint64_t say_old(struct sl_outputs *o)
 {
     uint64_t due = UINT64_MAX;

@@ -1,7 +1,8 @@
 /*
- * text_cache.c - finished text by key, under a hard cap.
+ * text_cache.c - keeps finished text by key, under a hard cap.
  *
- * Threads: one owner. Memory: bucket heads mapped once, texts in an arena that is dropped whole.
+ * Threads: one owner. Memory: bucket heads mapped once, texts in an arena that is dropped as a
+ * whole.
  */
 #include "write/text_cache.h"
 

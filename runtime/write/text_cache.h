@@ -1,11 +1,12 @@
 /*
- * text_cache.h - finished text by key, under a hard cap.
+ * text_cache.h - keeps finished text by key, under a hard cap.
  *
- * A training job writes the same few thousand kinds of line for weeks; what does not change in one
- * of them is made once and kept here. When the cap is reached everything is dropped and made anew:
- * no bookkeeping on the hot path, and the working set comes back within milliseconds.
+ * A training job writes the same few thousand kinds of lines for weeks. The constant part of a line
+ * is made once and kept here. When the cap is reached, all text is dropped and made again when
+ * needed. That needs no bookkeeping on the hot path, and the working set is back within
+ * milliseconds.
  *
- * Threads: one owner. Memory: an arena of the cache's own.
+ * Threads: one owner. Memory: an arena that belongs to the cache.
  */
 #ifndef SL_TEXT_CACHE_H
 #define SL_TEXT_CACHE_H
@@ -24,19 +25,20 @@ enum {
     SL_ROW_TAIL = 200
 };
 
-/* The last row that began with a text: what a new one repeats (write/kineto/match.c). */
+/* The last row that began with a text, for finding what a new row repeats (write/kineto/match.c).
+ */
 struct sl_row_marks {
-    uint64_t at;                      /* where it began, in bytes of the file's text */
+    uint64_t at;                      /* where the row began, in bytes of the file's text */
     uint32_t frame;                   /* 0: none */
-    uint16_t tail_length, fields;     /* behind the text */
-    uint16_t field[SL_ROW_FIELDS][2]; /* where its numbers begin and end in the tail */
+    uint16_t tail_length, fields;     /* of the part after the text */
+    uint16_t field[SL_ROW_FIELDS][2]; /* start and end of each number in the tail */
     char tail[SL_ROW_TAIL];
 };
 
 struct sl_text {
     struct sl_text *next;
     uint64_t key[2];
-    uint32_t file; /* the owner's: last file in which this text was used */
+    uint32_t file; /* set by the owner: last file in which this text was used */
     uint32_t length;
     struct sl_row_marks row;
     char text[];
@@ -52,11 +54,11 @@ struct sl_text_cache {
 int sl_text_cache_init(struct sl_text_cache *c, size_t cap_bytes);
 void sl_text_cache_destroy(struct sl_text_cache *c);
 
-/* Forgets everything. */
+/* Drops all text. */
 void sl_text_cache_clear(struct sl_text_cache *c);
 
-/* A copy of `text`, `file` being 0. Earlier results of this cache may be gone after it. NULL when
- * the text alone is too long for the cache. */
+/* Adds a copy of `text`, with `file` 0. Earlier results of this cache may be invalid afterwards.
+ * NULL: the text alone is too long for the cache. */
 struct sl_text *sl_text_cache_add(struct sl_text_cache *c, uint64_t key0, uint64_t key1,
                                   const char *text, size_t length);
 

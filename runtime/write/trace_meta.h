@@ -8,15 +8,15 @@
 
 #include <stdint.h>
 
-/* Strings are borrowed for as long as a file with this meta is open. */
+/* Strings are borrowed as long as a file with this meta is open. */
 struct sl_trace_meta {
     uint32_t pid;
     int rank, world_size;
     const char *host, *job, *process_name, *syncline_version, *trace_name;
-    uint32_t cupti_version, cuda_runtime_version, cuda_driver_version; /* 0 = unknown */
+    uint32_t cupti_version, cuda_runtime_version, cuda_driver_version; /* 0: unknown */
     uint64_t opened_ns;                                                /* window start */
     uint32_t window;                                                   /* counts from 1 */
-    int has_edges; /* edges are looked for: waits are told what they waited for */
+    int has_edges; /* 1: edges are looked for, and rows of waits name their sources */
 };
 
 #endif

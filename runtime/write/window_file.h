@@ -31,17 +31,19 @@ struct sl_window_file {
     char path[PATH_MAX];
 };
 
-/* 0 or -errno; the path is set either way. */
+/* Returns 0 or -errno; the path is set in both cases. */
 int sl_window_file_open(struct sl_window_file *f, const struct sl_window_file_options *opt,
                         const struct sl_trace_meta *meta);
 
-/* Something was given that is not on the disk: it is due for a sync in a second. */
+/* Notes that data was written but is not on the disk. The file is then due for a sync in a second.
+ */
 void sl_window_file_touch(struct sl_window_file *f);
 
-/* 1: sync now. 0: not yet; *due_ns: in so many ns, UINT64_MAX: nothing waits for it. */
+/* Returns 1: sync now. Returns 0: not yet; *due_ns is the time left in ns, UINT64_MAX if nothing
+ * waits for a sync. */
 int sl_window_file_is_due(struct sl_window_file *f, uint64_t *due_ns);
 
-/* As sl_sink's close; nothing without an open file. */
+/* As the close function of struct sl_sink. Does nothing if no file is open. */
 int sl_window_file_close(struct sl_window_file *f, int complete);
 
 #endif

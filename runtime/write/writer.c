@@ -1,12 +1,12 @@
 /*
  * writer.c - the background thread that turns the ring into files.
  *
- * Threads: the writer thread runs everything below run(); start and stop belong to one other
- * thread; wake and last are for any. Memory: the writer's own, freed by stop once the thread has
- * ended; if it has not by the deadline, thread and memory are left alone.
+ * Threads: the writer thread runs everything below run(). One other thread calls start and stop.
+ * Any thread may call wake and last. Memory: the writer's own. Stop frees it once the thread has
+ * ended. If the thread has not ended by the deadline, it keeps running with its memory.
  *
- * The thread sleeps on a futex. `wakes` counts up at each wake; a sleeper that has read it before
- * its last look at the ring cannot miss one.
+ * The thread sleeps on a futex. `wakes` counts up at each wake. A sleeper that reads it before its
+ * last look at the ring cannot miss a wake.
  */
 #include "write/writer.h"
 
@@ -27,7 +27,8 @@
 #define BILLION   1000000000u
 #define BATCH     512 /* events taken from the ring at a time */
 #define SECOND_NS BILLION
-/* Ending a file when in haste: the block in work, at the strongest level, and the trailer. */
+/* Most time for ending a file in haste: the current block, at the strongest level, and the trailer.
+ */
 #define CLOSE_MOST_NS (BILLION / 10 * 4)
 
 enum {
@@ -37,7 +38,7 @@ enum {
 enum stop {
     RUN_ON,
     STOP_WHEN_EMPTY,
-    STOP_NOW /* what is still in the ring is counted, not written */
+    STOP_NOW /* events still in the ring are counted, not written */
 };
 
 struct sl_writer {
@@ -48,10 +49,10 @@ struct sl_writer {
     _Atomic uint32_t stop; /* enum stop */
     _Atomic uint32_t ended;
 
-    int is_window; /* the writer thread's: one is open */
+    int is_window; /* used by the writer thread: 1: a window is open */
 
-    /* What sl_writer_last() tells, for application threads, which must not block: a sequence lock
-     * over words. Odd: being written. */
+    /* The results of sl_writer_last(), for application threads, which must not block: a sequence
+     * lock over words. Odd: being written. */
     _Atomic uint64_t last_sequence;
     _Atomic uint64_t last_path[PATH_WORDS];
     _Atomic uint64_t windows;
@@ -66,7 +67,8 @@ static void publish_path(struct sl_writer *w, const char *path)
 
     snprintf((char *)words, sizeof(words), "%s", path);
     atomic_fetch_add_explicit(&w->last_sequence, 1, memory_order_relaxed);
-    /* Pairs with the fence in sl_writer_last(): who reads a new word sees the odd number. */
+    /* Pairs with the fence in sl_writer_last(): a reader that sees a new word also sees the odd
+     * number. */
     atomic_thread_fence(memory_order_release);
     for (i = 0; i < PATH_WORDS; i++)
         atomic_store_explicit(&w->last_path[i], words[i], memory_order_relaxed);
@@ -100,7 +102,7 @@ static void close_window(struct sl_writer *w, uint64_t closed_ns)
 
 /* ---- events ---- */
 
-/* Events of one window, or between two. */
+/* Writes events of one window, or from between two windows. */
 static void write_run(struct sl_writer *w, const struct sl_event *ev, size_t count)
 {
     if (atomic_load_explicit(&w->stop, memory_order_relaxed) == STOP_NOW) {
@@ -140,12 +142,13 @@ static void *run(void *user)
 {
     struct sl_writer *w = user;
 
-    /* Each thread names itself. glibc writes another thread's name into a file of /proc, and a host
-     * that closes all descriptors in that moment gets the name in a file of its own. */
+    /* Each thread sets its own name. To name another thread, glibc writes to a file in /proc. If
+     * the host closes all descriptors at that moment, the name could be written to a file of the
+     * host. */
     pthread_setname_np(pthread_self(), "syncline-write");
     for (;;) {
         uint32_t wakes = atomic_load_explicit(&w->wakes, memory_order_acquire);
-        /* Read before the ring is: what was pushed before stop is then seen. */
+        /* Read before the ring, so that events pushed before stop are seen. */
         uint32_t stop = atomic_load_explicit(&w->stop, memory_order_acquire);
         const struct sl_event *ev;
         uint64_t due;
@@ -160,8 +163,8 @@ static void *run(void *user)
             break;
         due = sl_outputs_sync(w->opt.outputs);
         atomic_store(&w->asleep, 1);
-        /* Sequentially consistent with sl_writer_wake(): either it sees a sleeper, or the count
-         * has moved and the wait returns at once. */
+        /* Sequentially consistent with sl_writer_wake(): either it sees a sleeper, or the count has
+         * changed and the wait returns at once. */
         if (atomic_load(&w->wakes) == wakes)
             sl_futex_wait(&w->wakes, wakes, due < SECOND_NS ? due : SECOND_NS);
         atomic_store(&w->asleep, 0);
@@ -184,7 +187,7 @@ int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt)
         return -ENOMEM;
     w->opt = *opt;
     w->opt.meta.has_edges = opt->edges != NULL;
-    /* The host's handlers must never run on our thread; it inherits the mask. */
+    /* The host's signal handlers must never run on our thread, which inherits this mask. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     error = pthread_create(&w->thread, NULL, run, w);
@@ -212,7 +215,7 @@ int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns)
     uint64_t close_ns = timeout_ns / 2 < CLOSE_MOST_NS ? timeout_ns / 2 : CLOSE_MOST_NS;
     uint64_t leave_ns = deadline - close_ns;
 
-    /* Release pairs with the acquire in run(): everything pushed so far is drained. */
+    /* This release pairs with the acquire in run(), so everything pushed so far is drained. */
     atomic_store_explicit(&w->stop, STOP_WHEN_EMPTY, memory_order_release);
     sl_writer_wake(w);
     while (!atomic_load_explicit(&w->ended, memory_order_acquire)) {

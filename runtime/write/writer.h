@@ -1,9 +1,9 @@
 /*
  * writer.h - the background thread that turns the ring into files.
  *
- * Pops events in order and gives them to the outputs (write/output.h). SL_EV_WINDOW_OPEN opens the
- * outputs, SL_EV_WINDOW_CLOSE closes them; what comes outside of a window they remember as far as
- * later windows need it, and so does the edge engine (write/edge_rows.h). Outputs are synced at
+ * It pops events in order and gives them to the outputs (write/output.h). SL_EV_WINDOW_OPEN opens
+ * the outputs, SL_EV_WINDOW_CLOSE closes them. The outputs and the edge engine (write/edge_rows.h)
+ * remember events outside of a window as far as later windows need them. Outputs are synced at
  * least once a second, so that a killed process leaves readable files. An output that fails loses
  * the rest of its window (write/outputs.h); the next window tries again.
  */
@@ -23,28 +23,27 @@ struct sl_writer;
 struct sl_writer_options {
     struct sl_ring *ring;
     struct sl_outputs *outputs;
-    struct sl_edge_rows
-        *edges; /* between the ring and the outputs; NULL: no edges are looked for */
+    struct sl_edge_rows *edges; /* between ring and outputs; NULL: no edges are looked for */
     struct sl_trace_meta meta;
 };
 
-/* Starts the thread (all signals blocked, named "syncline-write"). 0 or -errno. */
+/* Starts the thread (all signals blocked, named "syncline-write"). Returns 0 or -errno. */
 int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt);
 
-/* Any thread, async-safe: events are waiting. */
+/* Any thread, async-safe. Reports that events are waiting. */
 void sl_writer_wake(struct sl_writer *w);
 
-/* Drains the ring, ends any open file and joins, waiting at most timeout_ns (CLOCK_MONOTONIC). What
- * is not drained after three quarters of that is counted (SL_STAT_UNDELIVERED_AT_EXIT) instead of
- * written, so that the file can be ended. 0, or -ETIMEDOUT: the thread is left alone with its
- * memory and the file stays .part. */
+/* Drains the ring, ends any open file and joins the thread, within timeout_ns (CLOCK_MONOTONIC).
+ * Events not drained after three quarters of that time are counted (SL_STAT_UNDELIVERED_AT_EXIT)
+ * instead of written, so that the file can be ended. Returns 0. Returns -ETIMEDOUT if the thread
+ * had to be left running: it keeps its memory, and the file stays .part. */
 int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns);
 
-/* Any thread: the last window with a file that the host has closed or replaced; 0: none. */
+/* Any thread. Returns the last window with a file that the host closed or replaced; 0: none. */
 uint32_t sl_writer_lost_window(const struct sl_writer *w);
 
-/* Any thread, never blocks: path of the last file that the first output completed ("" if none), and
- * how many. Not after stop. */
+/* Any thread, never blocks. Gives the path of the last file that the first output completed ("" if
+ * none), and the number of such files. Not after stop. */
 void sl_writer_last(struct sl_writer *w, char *path, size_t path_size, uint64_t *windows);
 
 #endif

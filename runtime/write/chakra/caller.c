@@ -1,10 +1,11 @@
 /*
- * caller.c - who called autograd.
+ * caller.c - finds the thread that called autograd.
  *
- * A backward operator has the sequence number of its forward one, and the thread that ran that is
- * the one that called `backward` if nothing but a range is open on it. Sequence numbers are each
- * thread's own. Where several threads ran forward code of that number, PyTorch's number of the
- * thread tells which it was: those are learned where one thread alone did.
+ * A backward operator has the sequence number of its forward operator. The thread that ran the
+ * forward operator is the one that called `backward`, if nothing but a range is open on it. Each
+ * thread counts its own sequence numbers. If several threads ran forward code of that number,
+ * PyTorch's number of the thread decides. These thread numbers are learned from cases in which only
+ * one thread ran that code.
  *
  * Threads: one owner. Memory: fixed tables.
  */
@@ -34,7 +35,8 @@ static struct sl_chakra_number *number_slot(const struct sl_chakra *c, const str
     return &c->number[op->context & (SL_CHAKRA_NUMBERS - 1)];
 }
 
-/* Those that ran forward code of its sequence number; NULL: nobody did, or it has none. */
+/* Returns the threads that ran forward code of the operator's sequence number; NULL: none did, or
+ * it has no number. */
 static const struct sl_chakra_forward *forward_of(const struct sl_chakra *c,
                                                   const struct sl_event *op)
 {
@@ -72,7 +74,8 @@ static int is_known(const struct sl_chakra_number *n)
     return n->votes >= SL_CHAKRA_VOTES;
 }
 
-/* Two numbers are two threads: of one that has two, neither lesson is worth anything. */
+/* Different numbers mean different threads. If one thread has two numbers, neither observation is
+ * valid. */
 static void forget_doubles(struct sl_chakra *c, struct sl_chakra_number *n)
 {
     int is_double = 0;
@@ -89,8 +92,9 @@ static void forget_doubles(struct sl_chakra *c, struct sl_chakra_number *n)
         n->votes = 0;
 }
 
-/* One lesson may be wrong: where its thread's forward code was before the window, that of another
- * may have the same sequence number. So it takes some that agree, and others undo them. */
+/* One observation may be wrong: if its thread's forward code was before the window, another
+ * thread's may have the same sequence number. So several observations must agree, and contrary ones
+ * undo them. */
 static void learn(struct sl_chakra *c, const struct sl_event *op, uint32_t thread)
 {
     struct sl_chakra_number *n = number_slot(c, op);
@@ -118,7 +122,8 @@ void sl_chakra_note_sequence(struct sl_chakra *c, const struct sl_event *op)
         learn(c, op, f->thread[0]);
 }
 
-/* 0: none of them, or not known which. One alone is it, if nothing says otherwise. */
+/* Returns 0 if it is none of them, or not known which. A single thread is the one, unless something
+ * contradicts. */
 static uint32_t forward_thread_of(const struct sl_chakra *c, const struct sl_chakra_forward *f,
                                   const struct sl_event *op)
 {

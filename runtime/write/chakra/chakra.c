@@ -1,12 +1,12 @@
 /*
- * chakra.c - files, what is held, and the order in which it goes out.
+ * chakra.c - files, held rows, and the order in which they are written.
  *
- * Rows are held until sl_chakra_advance() says that everything that ended before them is in. Then
- * they go out sorted by start. A row that ended later than that stays, even if it began earlier:
- * nothing that waits for it can have ended either.
+ * Rows are held until sl_chakra_advance() says that everything that ended before them has arrived.
+ * Then they are written, sorted by start. A row that ended later than that time stays, even if it
+ * began earlier: nothing that waits for it can have ended either.
  *
- * Threads: one owner. Memory: one area, mapped at creation and divided by the cap; pages of it that
- * are never used take no memory.
+ * Threads: one owner. Memory: one area, mapped at creation and divided by the cap. Unused pages of
+ * it take no memory.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,10 +21,10 @@
 /* A node without its name, dependencies and texts. */
 #define NODE_BYTES 1024u
 
-/* Bytes that a held row takes: itself, and its two places in the sort. */
+/* Bytes for a held row: the row and its two entries in the sort. */
 #define HELD_BYTES (sizeof(struct sl_event) + 2 * sizeof(struct sl_chakra_turn))
 
-/* Divides `memory`; returns what that takes. With NULL: only that. */
+/* Divides `memory` and returns the bytes used. NULL: only returns the bytes. */
 static size_t divide(struct sl_chakra *c, char *memory)
 {
     size_t at = 0;
@@ -71,7 +71,7 @@ int sl_chakra_create(struct sl_chakra **out, const struct sl_chakra_options *opt
     c->opt = *opt;
     if (!c->opt.correlation_mask)
         c->opt.correlation_mask = UINT64_MAX;
-    /* A quarter of what the fixed areas leave is for edges. */
+    /* A quarter of the memory left by the fixed areas is for edges. */
     cap -= divide(c, NULL) + SL_CHAKRA_NAMES_BYTES;
     c->held_max = cap / 4 * 3 / HELD_BYTES;
     c->edges_max = cap / 4 / sizeof(*c->edge);
@@ -103,7 +103,7 @@ void sl_chakra_destroy(struct sl_chakra *c)
     sl_pages_unmap(c, sizeof(*c));
 }
 
-/* Ids are those of one file: nothing that is known by them outlives it. */
+/* Ids belong to one file, so nothing that refers to them may outlive the file. */
 static void forget(struct sl_chakra *c)
 {
     sl_pages_clear(c->edge_bucket, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
@@ -145,9 +145,9 @@ int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_t
     return 0;
 }
 
-/* ---- what goes out, and when ---- */
+/* ---- which rows are written, and when ---- */
 
-/* The header stands first, so the base and the device are those of what is known by now. */
+/* The header is first in the file, so its base and device are those known by now. */
 static void put_header(struct sl_chakra *c)
 {
     size_t i;
@@ -168,7 +168,7 @@ static void put_header(struct sl_chakra *c)
     c->header_out = 1;
 }
 
-/* A launch that is not over yet must go out before its operations: they wait with it. */
+/* A launch that has not ended must be written before its operations, so they wait with it. */
 static uint64_t with_launches(const struct sl_chakra *c, uint64_t complete_ns)
 {
     uint64_t until = complete_ns;
@@ -184,7 +184,7 @@ static uint64_t with_launches(const struct sl_chakra *c, uint64_t complete_ns)
     return until;
 }
 
-/* A row around others goes out piece by piece: it is taken when it begins. */
+/* A row that encloses others is written piece by piece, so it is processed at its begin. */
 static uint64_t ready_ns(const struct sl_event *ev)
 {
     return sl_chakra_is_outer(ev) ? ev->start_ns : ev->end_ns;
@@ -195,7 +195,7 @@ static int is_ready(const struct sl_event *ev, uint64_t until_ns)
     return ready_ns(ev) <= until_ns;
 }
 
-/* Out of `held`, where it stays until the others close up. */
+/* Marks the row as removed. Its place in `held` is reused when the others move together. */
 static void mark_out(struct sl_event *ev)
 {
     ev->start_ns = 0;
@@ -216,13 +216,14 @@ static void put_row(struct sl_chakra *c, const struct sl_event *ev)
         sl_chakra_take_op(c, ev);
 }
 
-/* Few do: a launch begins before its operation. */
+/* Rarely true, because a launch begins before its operation. */
 static int lacks_launch(const struct sl_chakra *c, const struct sl_event *ev)
 {
     return !sl_chakra_is_cpu(ev) && !sl_chakra_has_launch(c, ev->correlation);
 }
 
-/* What is ready by then, up to an operation that must wait for later rows. */
+/* Writes the rows that are ready by `until_ns`, up to an operation that must wait for later rows.
+ */
 static void put_held(struct sl_chakra *c, uint64_t until_ns)
 {
     uint64_t complete_ns = until_ns;
@@ -282,8 +283,9 @@ static int is_held(const struct sl_chakra_turn *call, size_t count, uint64_t cor
     return 0;
 }
 
-/* Up to `until_ns`, but not past an operation whose launch has not come: its row may be on its way
- * (a driver call is kept back until it is known to be in no runtime call). */
+/* Returns `until_ns`, or the time of an earlier operation whose launch has not arrived. The
+ * launch's row may still arrive: a driver call is held until it is known to be inside no runtime
+ * call. */
 static uint64_t with_late_launches(struct sl_chakra *c, uint64_t until_ns)
 {
     struct sl_chakra_turn *call;
@@ -303,13 +305,13 @@ static uint64_t with_late_launches(struct sl_chakra *c, uint64_t until_ns)
     return until_ns;
 }
 
-/* Each look at all that is held must be for some room. */
+/* Each pass over all held rows must free a fair amount of room. */
 static int is_crowded(const struct sl_chakra *c)
 {
     return c->held_count > c->held_max / 16 * 15;
 }
 
-/* No room: the older half of the time goes out, if need be with what is known of it. */
+/* No room: writes the older half of the held time, if need be with incomplete knowledge. */
 static void make_room(struct sl_chakra *c)
 {
     uint64_t first = UINT64_MAX, last = 0, middle;
@@ -327,7 +329,7 @@ static void make_room(struct sl_chakra *c)
     c->hurried = 1;
     if (is_crowded(c))
         put_held(c, middle);
-    /* One row far from the others: its half may have been that row alone. */
+    /* If one row is far from the others, the first half may have been that row alone. */
     if (is_crowded(c))
         put_held(c, last);
     c->hurried = 0;
@@ -346,7 +348,7 @@ static int is_row(const struct sl_event *ev)
     case SL_EV_CPU_OP:
     case SL_EV_RANGE:
         return !(ev->flags & SL_EVF_ASYNC);
-    case SL_EV_NVTX_RANGE: /* those that are no thread's nested ones are not told when they begin */
+    case SL_EV_NVTX_RANGE: /* ranges not nested on a thread are not reported at their begin */
         return ev->end_ns == SL_END_UNKNOWN || ev->flags & SL_EVF_BEGUN;
     default:
         return 0;
@@ -389,7 +391,7 @@ int sl_chakra_events(struct sl_chakra *c, const struct sl_event *ev, size_t coun
     return c->error;
 }
 
-/* The header names the device, so it waits for the first operation, as long as there is room. */
+/* The header names the device, so it waits for the first operation as long as there is room. */
 static int is_too_early(const struct sl_chakra *c)
 {
     size_t i;
@@ -402,7 +404,7 @@ static int is_too_early(const struct sl_chakra *c)
 
 int sl_chakra_advance(struct sl_chakra *c, uint64_t complete_ns)
 {
-    /* Until then an operation is held back, and what began after it: early.c. */
+    /* Until that time an operation is held, with all rows that began after it: early.c. */
     if (c->sink && !c->error && complete_ns >= c->unseen.until_ns && !is_too_early(c))
         put_held(c, with_launches(c, complete_ns));
     return c->error;

@@ -1,9 +1,9 @@
 /*
- * comm.c - collectives, and the communicators they run on.
+ * comm.c - collectives, and the communicators that they run on.
  *
- * ASTRA-sim aborts on collective types that it has no algorithm for, and on a communicator that the
- * comm-group file does not list. Such operations are computation to it, with their true type in an
- * attribute of its own.
+ * ASTRA-sim aborts on collective types for which it has no algorithm, and on a communicator that
+ * the comm-group file does not list. Such operations are written as computation, with their true
+ * type in an attribute of its own.
  *
  * Threads: one owner. Memory: groups in an arena under a cap.
  */

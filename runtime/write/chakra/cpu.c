@@ -1,30 +1,30 @@
 /*
  * cpu.c - threads: exclusive pieces, gaps, and calls that wait.
  *
- * Rows of a thread come by start and may stand inside each other. A row is cut at the rows inside
- * it; pieces follow each other without a hole, what no row covers being a gap, so that replaying
- * them one after the other gives the host's time back.
+ * Rows of a thread arrive in order of start and may be nested. A row is cut at the rows inside it.
+ * Pieces follow each other without a hole, because time without a row is a gap. So replaying them
+ * one after the other reproduces the host's time.
  *
- * A row that has begun is *pending*: how it goes out is known when the next row of the thread
- * comes, or when a GPU operation that it launched does. A call that waits becomes two nodes: NAME,
- * which ends at the enqueue and is the parent of the call's own operation, and NAME.wait, which
- * follows NAME and all sources and lasts as long as the call went on after them. Where all of that
- * was over before the call's own operation began (a copy from pageable memory, which waits for its
- * stream and then reads the memory), NAME.wait ends there, is the operation's parent, and a third
- * piece goes to the call's end.
+ * A row that has begun is *pending*. How it is written is known when the thread's next row arrives,
+ * or a GPU operation that it launched. A call that waits becomes two nodes. NAME ends at the
+ * enqueue and is the parent of the call's own operation. NAME.wait follows NAME and all sources,
+ * and lasts as long as the call continued after them. A copy from pageable memory waits for its
+ * stream and then reads the memory. There all sources are over before the call's own operation
+ * begins: NAME.wait ends at that time and is the operation's parent, and a third piece lasts to the
+ * call's end.
  *
  *     thread   |gap|   NAME   |                     |.wait|gap|
  *     stream             |  own operation or source |
  *
- * A backward pass is two threads: the caller's time ends where autograd's first operator begins,
- * which follows it, and goes on where autograd's last one ended, after that. What lies between is
- * no node of the caller's.
+ * A backward pass has two threads. The caller's time ends where autograd's first operator begins,
+ * which follows the caller. It continues where autograd's last operator ended, after that operator.
+ * The time between is in no node of the caller.
  *
  *     caller   |  up to here |                     | and on
  *     autograd               | op | gap | op | ... |
  *
- * Of two rows around others that overlap, the one that began last has the time. What was said
- * before holds for a row that is known to have begun as for one that is known whole.
+ * Of two overlapping rows that enclose others, the one that began last gets the time. All of this
+ * holds for rows known since their begin as for rows that arrive complete.
  *
  * Threads: one owner. Memory: see lane.c.
  */
@@ -35,7 +35,7 @@ static struct sl_chakra_launch *launch_slot(const struct sl_chakra *c, uint64_t 
     return &c->launch[correlation & (SL_CHAKRA_LAUNCHES - 1)];
 }
 
-/* The next node of a thread: after its last one, and what else stands in c->dep. */
+/* Writes the next node of a thread, after its last node and the dependencies in c->dep. */
 static void put(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl_event *ev,
                 int waits, uint64_t start_ns, uint64_t end_ns)
 {
@@ -62,7 +62,7 @@ static void put_until(struct sl_chakra *c, struct sl_chakra_thread *t, const str
         put(c, t, ev, 0, t->frontier_ns, until_ns);
 }
 
-/* The last node is the parent of what the pending row launches. */
+/* Makes the last node the parent of operations that the pending row launches. */
 static void set_launch(struct sl_chakra *c, const struct sl_chakra_thread *t)
 {
     struct sl_chakra_launch *l = launch_slot(c, t->row.correlation);
@@ -73,7 +73,7 @@ static void set_launch(struct sl_chakra *c, const struct sl_chakra_thread *t)
     }
 }
 
-/* The first piece of the pending row, of any length. */
+/* Writes the first piece of the pending row, of any length. */
 static void put_named(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     put(c, t, &t->row, 0, t->frontier_ns, until_ns > t->frontier_ns ? until_ns : t->frontier_ns);
@@ -86,7 +86,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* NAME.wait: from the end of the last source on. */
+/* Writes NAME.wait, from the end of the last source on. */
 static void put_wait(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     uint64_t from = t->frontier_ns;
@@ -114,7 +114,7 @@ static void finish_row(struct sl_chakra *c, struct sl_chakra_thread *t)
         put_until(c, t, &t->row, t->row.end_ns);
 }
 
-/* Writes the rows around the frontier that end by then. */
+/* Writes the enclosing rows that end by then. */
 static void close_open(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     while (t->open && t->open->row.end_ns <= until_ns) {
@@ -133,7 +133,7 @@ static struct sl_event *innermost(const struct sl_chakra_thread *t)
     return t->open ? &t->open->row : NULL;
 }
 
-/* Writes all of a thread that worked for another. */
+/* Writes all rows of a thread that worked for another. */
 static void finish_worker(struct sl_chakra *c, struct sl_chakra_thread *t)
 {
     uint64_t end_ns = 0;
@@ -154,8 +154,8 @@ static int works_at(const struct sl_chakra_thread *t, uint64_t ns)
     return works;
 }
 
-/* The threads that worked for this one: if all of them are idle by then it went on when the last of
- * them had ended; else it never waited. */
+/* Takes back the threads that worked for this one. If all of them are idle by then, this thread
+ * continued when the last of them had ended; else it never waited. */
 static void take_back(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     uint64_t done_ns = t->frontier_ns;
@@ -193,7 +193,7 @@ static void take_back(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t 
     put(c, t, around, 0, done_ns, until_ns);
 }
 
-/* For one more row around those of the thread. */
+/* Whether there is room for one more enclosing row of the thread. */
 static int has_place(struct sl_chakra *c, const struct sl_chakra_thread *t, uint64_t ns)
 {
     if (!c->open_free && c->opened == SL_CHAKRA_OPEN)
@@ -215,12 +215,13 @@ static void open_row(struct sl_chakra *c, struct sl_chakra_thread *t)
     t->depth++;
 }
 
-/* Rows come that are inside the pending one: it stays around them. */
+/* Rows inside the pending row arrive, so the pending row becomes an enclosing one. */
 static void begin_inside(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     int opens = has_place(c, t, until_ns);
 
-    /* Too deep: what is left of a call's time is its own, of another row's the one's around. */
+    /* Nested too deeply: a call keeps the rest of its time; the rest of another row's time goes to
+     * its enclosing row. */
     if (!opens && !sl_chakra_is_outer(&t->row))
         return;
     if (!t->named)
@@ -245,12 +246,13 @@ static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t unt
     put_until(c, t, innermost(t), until_ns);
 }
 
-/* Autograd begins on this thread: its row follows what the caller did, not a gap of its own. */
+/* Autograd begins on this thread, so its row follows the caller's last node, not a gap of its own
+ * thread. */
 static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
                       struct sl_chakra_thread *caller, uint64_t start_ns)
 {
     finish_worker(c, t);
-    /* With others at work for it, the caller's time has ended at the first of them. */
+    /* If other threads already work for the caller, its time ended at the first of them. */
     if (!caller->waits_for)
         settle(c, caller, start_ns);
     t->frontier_ns = start_ns;
@@ -261,8 +263,8 @@ static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
     c->count.handovers++;
 }
 
-/* The pending row goes out whole before this one: what ends later is not inside it, even if it came
- * too late to go first. Rows around others are never inside a call. */
+/* The pending row is written whole before this one: a row that ends later is not inside it, even if
+ * it arrived too late to be written first. Enclosing rows are never inside a call. */
 static int ends_first(const struct sl_chakra_thread *t, const struct sl_event *ev)
 {
     if (sl_chakra_is_outer(&t->row) && ev->start_ns >= t->row.start_ns)
@@ -270,8 +272,8 @@ static int ends_first(const struct sl_chakra_thread *t, const struct sl_event *e
     return ev->end_ns > t->row.end_ns || (sl_chakra_is_call(&t->row) && sl_chakra_is_outer(ev));
 }
 
-/* All of its time is written. A row around others leaves a piece without time then: a clock that is
- * a moment behind may be all there is to it. */
+/* All of the row's time is written already. An enclosing row then leaves a piece without time,
+ * because a clock that is slightly behind may be the only cause. */
 static int is_late(const struct sl_chakra_thread *t, const struct sl_event *ev)
 {
     return ev->start_ns < t->frontier_ns && ev->end_ns <= t->frontier_ns && !sl_chakra_is_outer(ev);
@@ -312,7 +314,7 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
         *l = (struct sl_chakra_launch){ev->correlation, 0, 0, ev->thread, 1};
 }
 
-/* One that began before it was known when it would end; NULL: it is not known at all. */
+/* Finds the row added at its begin, whose end was not known; NULL: there is none. */
 static struct sl_event *find_begun(struct sl_chakra_thread *t, const struct sl_event *end)
 {
     struct sl_chakra_open *o;
@@ -336,7 +338,7 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev)
         row->end_ns = ev->end_ns;
 }
 
-/* An operation that the pending row launched begins: not before the row does. */
+/* An operation launched by the pending row begins, but not before that row does. */
 static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t start_ns,
                      uint64_t free_ns)
 {
@@ -348,14 +350,14 @@ static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t s
         return;
     }
     if (waits && cut > t->row.start_ns && sl_chakra_waited_by(c, t->row.correlation, start_ns)) {
-        /* It waited first and enqueued then: a copy from pageable memory. */
+        /* The call waited first and enqueued then: a copy from pageable memory. */
         put_named(c, t, earlier(cut, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS));
         put_wait(c, t, cut);
         set_launch(c, t);
         return;
     }
-    /* Right behind other work: when it was enqueued is not known, only that it was. Later than that
-     * on an idle stream: it was enqueued just then. */
+    /* Right after other work the time of the enqueue is not known, only that it happened. If the
+     * operation began later, on an idle stream, it was enqueued just then. */
     if (free_ns > t->row.start_ns && start_ns <= free_ns + SL_CHAKRA_DELAY_MAX_NS)
         cut = earlier(cut, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS);
     put_named(c, t, cut);
@@ -417,7 +419,7 @@ void sl_chakra_settle_idle(struct sl_chakra *c, uint64_t ns)
     }
 }
 
-/* Their ends are lost. */
+/* For rows whose end was lost. */
 static void end_unended(struct sl_chakra_thread *t)
 {
     if (t->row.end_ns == SL_END_UNKNOWN)

@@ -1,10 +1,10 @@
 /*
- * early.c - operations that began before their call, by the clocks, or whose call outlasts the
+ * early.c - operations whose recorded start is before their call's, or whose call outlasts the
  * window.
  *
- * GPU and CPU times are matched to some microseconds, so on an idle stream an operation's recorded
- * start may lie before that of the call that launched it. Rows go out by start: such an operation
- * is put behind its call, and those behind it on its stream stay behind it.
+ * GPU and CPU times are matched only to some microseconds. So on an idle stream an operation's
+ * recorded start may be before that of the call that launched it. Rows are written by start. Such
+ * an operation is moved after its call, and later operations of its stream stay after it.
  *
  * Threads: one owner. Memory: the array that the sort has left free.
  */
@@ -13,8 +13,8 @@
 #include "write/chakra/chakra_internal.h"
 
 enum {
-    CALLS = 4096, /* of one moment, by correlation; a power of two, less than a sort's room */
-    LANES = 1024  /* streams; two that share a place are kept in order with each other */
+    CALLS = 4096, /* calls close in time, by correlation; a power of two, less than a sort's room */
+    LANES = 1024  /* streams; two that share an entry are kept in order with each other */
 };
 
 static void note(struct sl_chakra_turn *call, const struct sl_event *ev, uint32_t index)
@@ -23,7 +23,7 @@ static void note(struct sl_chakra_turn *call, const struct sl_event *ev, uint32_
         call[ev->correlation & (CALLS - 1)] = (struct sl_chakra_turn){ev->correlation, index};
 }
 
-/* The call of the operation, by correlation; NULL: not there, or it began far too late. */
+/* Returns the operation's call, by correlation; NULL: not there, or it began far too late. */
 static const struct sl_event *find(const struct sl_chakra *c, const struct sl_chakra_turn *call,
                                    const struct sl_event *op)
 {
@@ -36,7 +36,7 @@ static const struct sl_event *find(const struct sl_chakra *c, const struct sl_ch
                                                                                             : NULL;
 }
 
-/* Calls that stay in `held`: their operations wait for them, if there is room. */
+/* Notes the calls that stay in `held`. Their operations wait for them, if there is room. */
 static void note_later(struct sl_chakra *c, struct sl_chakra_turn *call, uint64_t until_ns)
 {
     size_t i;
@@ -62,7 +62,7 @@ struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_cha
 {
     struct sl_chakra_turn *room = turn == c->turn ? c->turn_spare : c->turn;
     struct sl_chakra_turn *ready = room, *later = room + CALLS;
-    uint64_t lane[LANES] = {0}; /* when the last operation there goes out */
+    uint64_t lane[LANES] = {0}; /* when the last operation there is written */
     uint64_t stays_ns = UINT64_MAX;
     size_t ahead = at, i;
 
@@ -89,7 +89,7 @@ struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_cha
         *last = turn[i].key;
     }
     turn = sl_chakra_order(c->held, turn + at, room + at, i - at) - at;
-    /* Behind one that stays, their calls stay too. */
+    /* Rows after an operation that stays, also calls, stay too. */
     while (i > at && turn[i - 1].key > stays_ns)
         i--;
     *count = i;
@@ -98,13 +98,13 @@ struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_cha
 
 /* ---- operations whose call outlasts the window ----
  *
- * Such a call is in no file. Its thread is in it to the end, so it has made no later one. It is
- * taken to be the thread that launched on the operation's stream last, if that is the only one that
- * launched there or the only one that can be in the call: any other guess is often wrong, and hangs
- * the operation on work that it has nothing to do with. A record that was lost in the middle looks
- * the same until the thread's next call comes: the operation is held back for that. Of the table of
- * SL_CHAKRA_CALLED ids two threads that share a place are taken to be in no such call once either
- * has made a later one. */
+ * Such a call is in no file. Its thread is in the call to the end, so it has made no later call.
+ * The last thread that launched on the operation's stream is assumed to be in the call, if no other
+ * thread launched there, or no other thread can be in the call. Any other guess is often wrong, and
+ * ties the operation to unrelated work. A record lost in the middle looks the same until the
+ * thread's next call arrives, so the operation is held until then. Two threads that share an entry
+ * in the table of SL_CHAKRA_CALLED ids are assumed to be in no such call once either has made a
+ * later call. */
 
 static uint64_t *called_by(const struct sl_chakra *c, uint32_t thread)
 {
@@ -130,7 +130,7 @@ static int is_in_call(const struct sl_chakra_thread *t, uint64_t ns)
     return is_in;
 }
 
-/* By what is known: it was in no other call then, and has made no later one. */
+/* As far as known, the thread was in no other call then, and has made no later one. */
 static int can_be_in(const struct sl_chakra *c, const struct sl_chakra_thread *t,
                      const struct sl_event *op)
 {

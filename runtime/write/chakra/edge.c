@@ -1,9 +1,9 @@
 /*
- * edge.c - edges until their destination goes out, and which node a source became.
+ * edge.c - edges until their destination is written, and the node of each source.
  *
- * Threads: one owner. Memory: areas mapped at creation. The table of operations holds the last
- * SL_CHAKRA_OPS or so; an older one is still known while it is the last of its stream, which is
- * what waits for idle streams name.
+ * Threads: one owner. Memory: areas mapped at creation. The table of operations holds about the
+ * last SL_CHAKRA_OPS. An older operation is still known while it is the last of its stream; waits
+ * for idle streams have such sources.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 #define PROBES 4
 
-/* One clock tick of slack: GPU and CPU times are matched to no better than that. */
+/* One clock tick of slack, because GPU and CPU times are matched no better than that. */
 #define TICK_NS 1000
 
 static uint32_t *bucket_of(const struct sl_chakra *c, uint64_t correlation, uint64_t which,
@@ -41,12 +41,12 @@ int sl_chakra_edges(struct sl_chakra *c, const struct sl_edge *edge, size_t coun
         uint64_t limit = from->at_start ? from->dst_op.start_ns : from->dst_end_ns;
         struct sl_chakra_edge *e = &c->edge[c->edges];
 
-        if (limit == 0) { /* it has no row */
+        if (limit == 0) { /* the destination has no row */
             c->count.edges_no_destination++;
             continue;
         }
-        /* What ends after it cannot have been waited for: with other edges it would close a circle.
-         */
+        /* A source that ends after the destination cannot have been waited for. With other edges it
+         * would close a cycle. */
         if (from->source.end_ns > limit + TICK_NS) {
             c->count.edges_cycle++;
             continue;
@@ -78,7 +78,7 @@ static int leads_to(const struct sl_chakra_edge *e, uint64_t correlation, uint64
     return e->dst_correlation == correlation && e->dst_which == which && e->at_start == at_start;
 }
 
-/* An edge to the call's end that is not written yet. */
+/* Whether this is an edge to the call's end that is not written yet. */
 static int is_awaited(const struct sl_chakra_edge *e, uint64_t correlation)
 {
     return !e->used && leads_to(e, correlation, 0, 0);
@@ -111,7 +111,7 @@ int sl_chakra_waited_by(const struct sl_chakra *c, uint64_t correlation, uint64_
 
 static size_t place_of(uint64_t correlation, uint64_t which)
 {
-    /* Correlation ids count up: neighbours in time are neighbours here. */
+    /* Correlation ids count up, so operations close in time have neighbouring entries. */
     return (size_t)(correlation + (which & SL_CHAKRA_ON_STREAM ? 0 : which * 0x9e3779b97f4a7c15u));
 }
 
@@ -134,7 +134,7 @@ void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op)
     *place = *op;
 }
 
-/* What a source became; NULL: no node, or none that is still known. */
+/* Returns the operation of a source; NULL: it has no node, or is no longer known. */
 static const struct sl_chakra_op *op_of(const struct sl_chakra *c, const struct sl_chakra_edge *e)
 {
     size_t at = place_of(e->src_correlation, e->src_which), i;

@@ -1,5 +1,5 @@
 /*
- * et_comms.c - which collective a job's GPU operations do.
+ * et_comms.c - finds the collective that a job's GPU operation runs.
  *
  * Threads, memory: see et_comms.h.
  */
@@ -21,13 +21,13 @@ enum {
     DIGITS_MAX = 18,
 };
 
-/* A call's operations. */
+/* The entry for the operations of a call. */
 struct joined {
     uint64_t correlation;
     struct sl_collective does;
 };
 
-/* What a detail says, once it has been read. */
+/* A detail, once it has been read. */
 struct told {
     uint32_t detail; /* 0: free */
     int is_known;
@@ -67,9 +67,9 @@ void sl_et_comms_destroy(struct sl_et_comms *x)
     sl_pages_unmap(x, sizeof(*x));
 }
 
-/* ---- what was told ---- */
+/* ---- reported details ---- */
 
-/* Without its quotes. */
+/* Returns the text without its quotes. */
 static struct sl_collective_text text_of(const struct sl_op_detail *detail, const char *name)
 {
     struct sl_collective_text text = {NULL, 0};
@@ -82,7 +82,7 @@ static struct sl_collective_text text_of(const struct sl_op_detail *detail, cons
     return text;
 }
 
-/* -1: not told, or no whole number from 0 on. */
+/* Returns -1 if not reported, or not a whole number of 0 or more. */
 static int64_t number_of(const struct sl_op_detail *detail, const char *name)
 {
     struct sl_collective_text text = text_of(detail, name);
@@ -98,7 +98,7 @@ static int64_t number_of(const struct sl_op_detail *detail, const char *name)
     return number;
 }
 
-/* 0 or -EINVAL. */
+/* Returns 0 or -EINVAL. */
 static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_collective *out)
 {
     size_t length = 0;

@@ -1,12 +1,12 @@
 /*
- * et_comms.h - which collective a job's GPU operations do, by what PyTorch told of the operator
- * that launched them.
+ * et_comms.h - finds the collective that a GPU operation runs, from what PyTorch reported about the
+ * operator that launched it.
  *
- * Calls come before their operations. What a call belongs to stands in its event: struct
- * sl_op_place (event/ops.h), which names what was told (event/op_detail.h).
+ * Calls arrive before their operations. The event of a call names the operator that made it: struct
+ * sl_op_place (event/ops.h), which refers to the reported details (event/op_detail.h).
  *
- * Threads: one owner. Memory: 2 MiB; of calls whose ids lie 16384 or more apart the older may be
- * forgotten: their operations are computation.
+ * Threads: one owner. Memory: 2 MiB. If the ids of calls are 16384 or more apart, the older call
+ * may be forgotten. Its operations then count as computation.
  */
 #ifndef SL_CHAKRA_ET_COMMS_H
 #define SL_CHAKRA_ET_COMMS_H
@@ -20,16 +20,16 @@
 
 struct sl_et_comms;
 
-/* `places` and `details` are borrowed: what calls and places name. `world_size`: ranks of the job;
- * 0: not known. 0 or -ENOMEM. */
+/* `places` and `details` are borrowed: the texts that calls and places refer to. `world_size`:
+ * ranks of the job; 0: not known. Returns 0 or -ENOMEM. */
 int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
                        const struct sl_intern *details, uint32_t world_size);
-void sl_et_comms_destroy(struct sl_et_comms *x); /* NULL is fine */
+void sl_et_comms_destroy(struct sl_et_comms *x); /* accepts NULL */
 
-/* 1: it is part of a collective of a group that was not known before. */
+/* Returns 1 if the call is part of a collective of a group that was not known before. */
 int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call);
 
-/* Fits sl_chakra_options.collective. */
+/* Has the type of sl_chakra_options.collective. */
 int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_collective *out);
 
 /* As sl_collectives_groups(). */

@@ -1,7 +1,7 @@
 /*
- * et_inputs.c - what an operator was given, as the field of Chakra's Node that says so.
+ * et_inputs.c - writes an operator's inputs as a field of Chakra's Node.
  *
- * Most operators have the inputs of another, so the bytes of those seen last are kept.
+ * Most operators have the same inputs as an earlier one, so the bytes of the last ones are kept.
  *
  * Threads, memory: see et_inputs.h.
  */

@@ -1,10 +1,10 @@
 /*
- * gpu.c - GPU operations: what each had to follow, and how long after it began.
+ * gpu.c - GPU operations: the nodes that each had to follow, and how long after them it began.
  *
- * Parents: the call that launched it, the operation before it on its stream, and whatever it was
- * made to wait for. The time between the end of the last of them and its start is `delay_ns`:
- * launch latency. (An end is that of a replay, which begins nothing before its parents have ended.)
- * More than SL_CHAKRA_DELAY_MAX_NS is a reason that is not known, and is counted.
+ * Parents: the call that launched the operation, the operation before it on its stream, and all
+ * sources that it was made to wait for. `delay_ns` is the time from the end of the last parent to
+ * its start: launch latency. (Ends are those of a replay, which starts nothing before its parents
+ * have ended.) A delay above SL_CHAKRA_DELAY_MAX_NS has an unknown reason, and is counted.
  *
  * Threads: one owner. Memory: none.
  */
@@ -14,8 +14,8 @@
 
 #define LATE_MAX_NS ((1u << 24) - 1)
 
-/* CUPTI numbers the streams of each context anew: those of a device's further ones are told apart
- * by its number. 0: the operation is in the first. */
+/* CUPTI numbers the streams of each context separately. Streams of a device's further contexts are
+ * distinguished by this context number. 0: the operation is in the device's first context. */
 static uint32_t further_context(struct sl_chakra *c, const struct sl_event *ev)
 {
     uint32_t *first;
@@ -34,7 +34,7 @@ static int is_collective(const struct sl_event *ev, const struct sl_text *name)
            memcmp(name->text, "nccl", 4) == 0;
 }
 
-/* What the operation communicates, if that is known and a simulator can be told. */
+/* Gives the operation's collective, if that is known and a simulator supports it. */
 static int ask_collective(struct sl_chakra *c, const struct sl_event *ev,
                           const struct sl_text *name, struct sl_collective *out)
 {
@@ -66,8 +66,8 @@ static uint64_t delay_of(struct sl_chakra *c, uint64_t start_ns, uint64_t parent
     return delay;
 }
 
-/* What began before its parents had ended is late in a replay; what waits for it is not, since the
- * thread's own time behind the wait is as much shorter. */
+/* An operation that began before its parents had ended is late in a replay. Its waiter is not late,
+ * because the thread's own time after the wait is shorter by the same amount. */
 static uint64_t late_by(uint64_t start_ns, uint64_t parents_end)
 {
     uint64_t late = parents_end > start_ns ? parents_end - start_ns : 0;
@@ -75,8 +75,9 @@ static uint64_t late_by(uint64_t start_ns, uint64_t parents_end)
     return late < LATE_MAX_NS ? late : LATE_MAX_NS;
 }
 
-/* A queue runs one after the other; on a GPU one kernel may begin beside the one before it
- * (programmatic dependent launch). The node has what is left of the kernel when that had ended. */
+/* A simulator runs a queue strictly in sequence. On a GPU a kernel may begin before the one before
+ * it has ended (programmatic dependent launch). The node has the part of the kernel after that end.
+ */
 static uint64_t overlap_of(struct sl_chakra *c, const struct sl_chakra_stream *s,
                            const struct sl_event *ev)
 {
@@ -96,7 +97,8 @@ static uint64_t which_of(const struct sl_event *op)
     return sl_chakra_which(is_node ? op->u.op.graph_node : 0, op->stream);
 }
 
-/* When all that the operation came behind had ended, but for its call; 0: there is nothing. */
+/* Returns when everything that the operation was ordered after, except its call, had ended; 0:
+ * there is nothing. */
 static uint64_t free_at(const struct sl_chakra *c, const struct sl_chakra_stream *s,
                         const struct sl_event *op)
 {
@@ -118,7 +120,8 @@ int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t
     return s && begins_late(op, free_at(c, s, op)) && sl_chakra_is_undecided(c, s, op, complete_ns);
 }
 
-/* It cannot have begun before it was enqueued: the clocks differ, or its call went on. */
+/* The operation cannot have begun before it was enqueued. So the clocks differ, or its call
+ * continued after the enqueue. */
 static void count_overlap(struct sl_chakra *c, const struct sl_event *op, uint64_t launch_end_ns)
 {
     if (op->start_ns >= launch_end_ns)
@@ -127,7 +130,7 @@ static void count_overlap(struct sl_chakra *c, const struct sl_event *op, uint64
     c->count.gpu_overlaps_ns += launch_end_ns - op->start_ns;
 }
 
-/* Adds what launched the operation as a dependency; returns when that had ended, 0: not known. */
+/* Adds the launching node as a dependency. Returns when that node had ended; 0: not known. */
 static uint64_t add_launch(struct sl_chakra *c, struct sl_chakra_stream *s,
                            struct sl_chakra_node *n)
 {
@@ -148,7 +151,7 @@ static uint64_t add_launch(struct sl_chakra *c, struct sl_chakra_stream *s,
     t = begins_late(op, free_ns) ? sl_chakra_unseen_caller(c, s, op) : NULL;
     if (!t)
         return 0;
-    /* The call has no row: the thread's time is cut where the operation began. */
+    /* The call has no row, so the thread's time is cut where the operation began. */
     sl_chakra_cut_thread(c, t, op->start_ns);
     sl_chakra_add_dep(c, t->last);
     return t->frontier_ns;

@@ -1,8 +1,8 @@
 /*
  * name.c - names of nodes: made once, and kept.
  *
- * A name is what the Kineto file shows: kernels demangled, copies with their direction. It must be
- * valid UTF-8, or protobuf's readers refuse the whole file, so other bytes become '?'.
+ * A name is the one in the Kineto file: kernels demangled, copies with their direction. Names must
+ * be valid UTF-8, or protobuf's readers refuse the whole file. So other bytes become '?'.
  *
  * Threads: one owner. Memory: the cache under its cap, and the writer's name area.
  */
@@ -15,7 +15,7 @@
 #include "write/copy_name.h"
 #include "write/demangle.h"
 
-/* The text of an interned name and its length; demangled into the name area. */
+/* Returns the text of an interned name and its length; demangled in the name area. */
 static const char *interned(struct sl_chakra *c, uint32_t id, int mangled, size_t *length)
 {
     const char *name = id && c->opt.intern ? sl_intern_get(c->opt.intern, id, length) : NULL;
@@ -36,7 +36,7 @@ static char *put(char *at, const char *text, size_t length)
     return at + length;
 }
 
-/* The name of a range whose numbers differ from row to row. */
+/* Returns the name of a range whose numbers differ from row to row. */
 static const char *expanded(struct sl_chakra *c, const struct sl_event *ev, size_t *length)
 {
     const char *pattern = interned(c, ev->name, 0, length);
@@ -112,6 +112,6 @@ const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event 
         return text;
     name = make(c, ev, &length);
     length = sl_utf8_clean(clean, SL_CHAKRA_NAME_MAX, name, length);
-    /* The cache's cap is far above the longest name: this cannot fail for lack of room. */
+    /* The cache's cap is far above the longest name, so this cannot fail for lack of room. */
     return sl_text_cache_add(&c->names, key0, key1, clean, length);
 }

@@ -1,11 +1,12 @@
 /*
- * node.c - one node -> bytes.
+ * node.c - encodes one node as bytes.
  *
- * Field numbers are those of Chakra's et_def.proto; docs/chakra.md lists them. The encoder is made
- * by hand: a node is ten small messages whose names never change, so everything but the numbers is
- * constant bytes that are copied. protobuf-c would build a tree of twenty objects for each node and
- * walk it twice, nanopb encode each attribute twice, to learn its length first
- * (bench/chakra_bench.c measures this one). Bytes typed by hand check it, in chakra_node_test.c.
+ * Field numbers are those of Chakra's et_def.proto; docs/chakra.md lists them. The encoder is
+ * written by hand: a node is ten small messages whose names never change, so everything but the
+ * numbers is copied as constant bytes. protobuf-c would build a tree of twenty objects for each
+ * node and walk it twice. nanopb would encode each attribute twice, to learn its length first
+ * (bench/chakra_bench.c measures this encoder). chakra_node_test.c checks it against bytes typed by
+ * hand.
  *
  * Threads: one owner. Memory: the block.
  */
@@ -31,7 +32,7 @@ enum {
 #define GAP_NAME    "gap"
 #define WAIT_SUFFIX ".wait"
 
-/* Literal names only: the compiler then makes constants of all but the value. */
+/* For literal names only: the compiler then makes constants of everything but the value. */
 #define PUT_INT64(at, field, name, v)                                                              \
     sl_chakra_attribute(at, field, name, sizeof(name) - 1, SL_CHAKRA_INT64, (uint64_t)(v))
 #define PUT_BOOL(at, field, name, v)                                                               \
@@ -51,7 +52,7 @@ void sl_chakra_hand_over(struct sl_chakra *c)
     c->used = 0;
 }
 
-/* The message in c->node, up to `end`, behind its length. */
+/* Writes the message in c->node, up to `end`, after its length. */
 static void put_message(struct sl_chakra *c, const char *end)
 {
     size_t size = (size_t)(end - c->node);
@@ -108,7 +109,8 @@ void sl_chakra_add_dep(struct sl_chakra *c, uint64_t id)
         c->dep[c->deps++] = id;
 }
 
-/* In order and each once: feeders count a parent as often as it is named. */
+/* Sorts the dependencies and removes duplicates, because feeders count a parent as often as it is
+ * named. */
 static void sort_deps(struct sl_chakra *c)
 {
     size_t gap, i, j, kept = 0;
@@ -159,7 +161,7 @@ static char *put_name(char *at, const struct sl_chakra_node *n)
     return at + length + suffix;
 }
 
-/* Rounded ends: durations that follow each other never add up to more or less than the time. */
+/* Rounds the ends, so that consecutive durations never add up to more or less than the time. */
 static char *put_micros(char *at, uint64_t start_ns, uint64_t end_ns)
 {
     uint64_t start = (start_ns + 500) / 1000, end = (end_ns + 500) / 1000;
@@ -193,7 +195,7 @@ static char *put_gpu_attributes(struct sl_chakra *c, char *at, const struct sl_c
     return at;
 }
 
-/* Fields 8 to 10, in their order: before our own attributes. */
+/* Writes fields 8 to 10, in order, before our own attributes. */
 static char *put_more(struct sl_chakra *c, char *at, const struct sl_event *ev)
 {
     if (!c->opt.more || !ev || !sl_chakra_is_outer(ev) || ev->kind == SL_EV_NVTX_RANGE ||
@@ -202,7 +204,7 @@ static char *put_more(struct sl_chakra *c, char *at, const struct sl_event *ev)
     return at + c->opt.more(c->opt.more_user, ev, at, SL_CHAKRA_MORE_MAX);
 }
 
-/* What tells a row from others of its name. */
+/* Writes the attributes that distinguish a row from others of its name. */
 static char *put_row_attributes(struct sl_chakra *c, char *at, const struct sl_event *ev)
 {
     if (!sl_chakra_is_outer(ev))

@@ -16,8 +16,8 @@
 
 struct chakra_output {
     struct sl_chakra *chakra;
-    struct sl_et_comms *comms;   /* NULL: nothing is known of collectives */
-    struct sl_et_inputs *inputs; /* NULL: nothing is known of what operators were given */
+    struct sl_et_comms *comms;   /* NULL: collectives are not known */
+    struct sl_et_inputs *inputs; /* NULL: operators' inputs are not known */
     struct sl_window_file *file; /* the open window's */
     struct sl_chakra_counts counted;
     int has_groups;
@@ -89,7 +89,7 @@ static int write_groups(const struct chakra_output *o)
     return error ? error : closed;
 }
 
-/* ---- what comes ---- */
+/* ---- events and edges ---- */
 
 static int open_window(void *output, const struct sl_trace_meta *meta, struct sl_window_file *file)
 {
@@ -188,7 +188,7 @@ int sl_chakra_output_create(struct sl_output *out, const struct sl_chakra_output
 
     if (!o)
         return -ENOMEM;
-    /* A trace without what is known of collectives and inputs is better than none. */
+    /* A trace without collectives and inputs is better than none. */
     if (opt->details &&
         sl_et_comms_create(&o->comms, chakra.intern, opt->details, opt->world_size) == 0) {
         chakra.collective = sl_et_comms_find;

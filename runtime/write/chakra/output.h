@@ -2,11 +2,11 @@
  * output.h - the Chakra file of each window, WINDOW.RANK.et, as an output (write/output.h).
  *
  * Complete nodes reach the disk at least once a second, so that a killed process leaves a .part of
- * whole messages. A job whose collectives run on groups of its ranks has WINDOW.comm_groups.json
- * beside it, with the groups that this rank knows of.
+ * whole messages. If a job's collectives run on groups of its ranks, WINDOW.comm_groups.json beside
+ * it lists the groups that this rank knows.
  *
- * Threads: see write/output.h. Memory: the writer's of Chakra traces, `cap_bytes`, and what
- * collectives take (et_comms.h).
+ * Threads: see write/output.h. Memory: that of the Chakra writer, `cap_bytes`, and that of
+ * collectives (et_comms.h).
  */
 #ifndef SL_CHAKRA_OUTPUT_H
 #define SL_CHAKRA_OUTPUT_H
@@ -15,14 +15,14 @@
 #include "write/output.h"
 
 struct sl_chakra_output_options {
-    struct sl_chakra_options chakra;    /* but for `collective` and `more` */
+    struct sl_chakra_options chakra;    /* without `collective` and `more` */
     struct sl_window_file_options file; /* folder, compression and level */
-    const struct sl_intern *details;    /* of operators (event/op_detail.h); NULL: there are none */
+    const struct sl_intern *details;    /* of operators (event/op_detail.h); NULL: none */
     int rank;
     uint32_t world_size; /* ranks of the job; 0: not known */
 };
 
-/* 0, -ENOMEM, or -EINVAL: chakra.cap_bytes is too small. */
+/* Returns 0, -ENOMEM, or -EINVAL: chakra.cap_bytes is too small. */
 int sl_chakra_output_create(struct sl_output *out, const struct sl_chakra_output_options *opt);
 
 #endif

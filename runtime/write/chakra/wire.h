@@ -1,5 +1,6 @@
 /*
- * wire.h - protobuf's wire format: varints and tagged fields, put into memory that has the room.
+ * wire.h - protobuf's wire format: varints and tagged fields, written into memory whose size the
+ * caller guarantees.
  *
  * Pure inline functions; any thread. Numbers as in the encoding's specification: a field's tag is
  * its number << 3 | wire type (0 varint, 2 length-delimited).
@@ -29,7 +30,7 @@ static inline char *sl_wire_varint(char *at, uint64_t v)
     return at;
 }
 
-/* Bytes that sl_wire_varint() takes. */
+/* Returns the number of bytes that sl_wire_varint() writes. */
 static inline size_t sl_wire_varint_size(uint64_t v)
 {
     return ((size_t)(64 - __builtin_clzll(v | 1)) + 6) / 7;
@@ -49,7 +50,7 @@ static inline char *sl_wire_bytes(char *at, uint32_t field, const void *data, si
 
 /* ---- AttributeProto: a name and one value ----
  *
- * `field` is that of the attribute in its message; names must be shorter than 96 bytes. */
+ * `field` is the attribute's field number in its message; names must be shorter than 96 bytes. */
 
 /* Field numbers of AttributeProto's values. */
 enum sl_chakra_value {
@@ -61,7 +62,7 @@ enum sl_chakra_value {
     SL_CHAKRA_STRING = 29
 };
 
-/* A value that is a varint. */
+/* Writes a value that is a varint. */
 static inline __attribute__((always_inline)) char *sl_chakra_attribute(char *at, uint32_t field,
                                                                        const char *name,
                                                                        size_t name_length,
@@ -76,7 +77,7 @@ static inline __attribute__((always_inline)) char *sl_chakra_attribute(char *at,
     return sl_wire_u64(at, type, value);
 }
 
-/* Texts longer than 4000 bytes are cut. */
+/* Writes a text; texts longer than 4000 bytes are truncated. */
 char *sl_chakra_text_attribute(char *at, uint32_t field, const char *name, const char *text);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * edge.c - edges: a row for each, an arrow for those that were waited for, and what a call's
- * row tells of its wait.
+ * edge.c - edges: a row for each, an arrow for those with a wait, and the wait members of a call's
+ * row.
  *
- * An edge's row is a metadata row, which has no time and which readers of traces pass over, on the
- * track of its destination. Its args are the object that `syncline edges --json` prints, but that
- * names of GPU operations, which are long and recur too rarely for the compressor to find them
- * again, are numbers: a file has a row for each that its edges use. What edges between the same two
- * streams and threads have in common stands first, as in every row.
+ * An edge's row is a metadata row on the track of its destination. It has no time, and trace
+ * readers skip it. Its args are the object that `syncline edges --json` prints, except that names
+ * of GPU operations are numbers. These names are long, and recur too rarely for the compressor to
+ * find them again. The file has a row for each name that its edges use. Members that edges between
+ * the same two streams and threads share are first, as in every row.
  *
  * Threads: one owner. Memory: the block; texts in the cache.
  */
@@ -15,8 +15,7 @@
 #include "base/json.h"
 #include "write/kineto/kineto_internal.h"
 
-/* Numbers of arrows, apart from correlation ids, and exact where a reader takes them for doubles.
- */
+/* Arrow numbers: distinct from correlation ids, and exact if a reader stores them as doubles. */
 #define FIRST_ARROW (1ull << 52)
 
 /* Numbers of names that are not interned. */
@@ -24,7 +23,7 @@
 #define MEMSET_NAME (3u << 30)
 #define GRAPH_NAME  UINT32_MAX
 
-/* The first byte of a text's key: kinds of rows that no event has. */
+/* The first byte of a text's key: kinds of rows for which no event kind exists. */
 enum {
     EDGE = SL_EV_KIND_COUNT,
     NAME,
@@ -43,8 +42,8 @@ static char *put_text(char *at, const char *text)
     ((known) ? sl_json_u64(SL_JSON_LITERAL(at, ",\"" key "\":"), (value))                          \
              : SL_JSON_LITERAL(at, ",\"" key "\":null"))
 
-/* Names of GPU operations by number: kernels' are interned, what copies and memsets are called
- * stands in their shape. */
+/* The number of a GPU operation's name. Kernel names are interned; the shape gives those of copies
+ * and memsets. */
 static uint32_t name_of(const struct sl_kineto *k, const struct sl_edge_op *op)
 {
     const struct sl_shape *s = NULL;
@@ -76,7 +75,7 @@ static void introduce_name(struct sl_kineto *k, const struct sl_edge_op *op)
     }
     text->file = k->file;
     sl_kineto_put(k, text->text, text->length);
-    k->time_frame = 0; /* it has no time for the next row to repeat */
+    k->time_frame = 0; /* it has no time that the next row could repeat */
 }
 
 static char *put_call_name(struct sl_kineto *k, char *at, const struct sl_edge *edge)
@@ -116,7 +115,7 @@ static char *text_of_edge(struct sl_kineto *k, char *at, const struct sl_edge *e
     return SL_JSON_LITERAL(at, "\",\"src_name\":");
 }
 
-/* Edges of the same key have the same text. 0: it does not fit into a key. */
+/* Edges with the same key have the same text. Returns 0 if the edge does not fit into a key. */
 static int key_of(const struct sl_edge *edge, uint64_t key[2])
 {
     const struct sl_edge_op *from = &edge->source, *to = &edge->dst_op;
@@ -145,7 +144,7 @@ static struct sl_text *text_for_edge(struct sl_kineto *k, const struct sl_edge *
     return sl_kineto_keep(k, may_keep ? key : NULL, text_of_edge(k, sl_kineto_loose(k), edge));
 }
 
-/* Of several operations with the same correlation id, one launch's, which one it is. */
+/* Writes which of several operations of one launch, with the same correlation id, is meant. */
 static char *put_nodes(struct sl_kineto *k, char *at, const struct sl_edge *edge)
 {
     if (edge->source.graph_node) {
@@ -212,7 +211,8 @@ static void put_end(struct sl_kineto *k, struct sl_text *text, uint64_t ns)
     sl_kineto_row_end(k, SL_JSON_LITERAL(at, "},\n"));
 }
 
-/* Readers bind an end to the slice that is open at its time: a slice is closed at its own end. */
+/* Readers attach an arrow's end to the slice open at its time. A slice counts as closed at its own
+ * end. */
 static uint64_t inside(uint64_t start_ns, uint64_t end_ns)
 {
     return end_ns > start_ns ? end_ns - 1 : start_ns;
@@ -274,13 +274,14 @@ char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by
     return at;
 }
 
-/* ---- rows of waits for events, which name the cudaEventRecord they wait for ----
+/* ---- rows of waits for events, which name the awaited cudaEventRecord ----
  *
- * The record may come after the wait, a buffer later when another thread made it. So a wait that
- * cannot name its record is held back until all that ended before it has come. */
+ * The record may arrive after the wait, even a buffer later if another thread made it. So a wait
+ * without its record is held until everything that ended before it has arrived. */
 
-/* By what a wait and its record know each other. An event's id is used again at each record; the
- * bit keeps it apart from sync ids, and a collision only costs a second look. */
+/* The key by which a wait and its record find each other. Every record of an event reuses the
+ * event's id. The bit distinguishes such ids from sync ids; a collision only costs a second look.
+ */
 static uint64_t wait_key_of(const struct sl_event *ev)
 {
     const uint64_t by_event_id = (uint64_t)1 << 63;
@@ -295,7 +296,7 @@ static void put(struct sl_kineto *k, const struct sl_kineto_wait *wait)
     sl_kineto_put_sync(k, &wait->sync, wait->record.correlation ? &wait->record : NULL);
 }
 
-/* Writes the waits that ended by `until_ns`, of the first `most`. */
+/* Writes those of the first `most` waits that ended by `until_ns`. */
 static void put_ended(struct sl_kineto *k, unsigned most, uint64_t until_ns)
 {
     unsigned kept = 0;
@@ -330,11 +331,11 @@ void sl_kineto_wait(struct sl_kineto *k, const struct sl_event *ev)
     k->wait_key[k->waits] = wait_key_of(ev);
     wait = &k->wait[k->waits++];
     wait->sync = *ev;
-    /* By the event's id alone: a later record, still before the wait, may come. */
+    /* Found by the event's id alone: a later record, still before the wait, may arrive. */
     wait->record = record ? *record : (struct sl_event_record){0};
 }
 
-/* Of records that are known by their event alone the last one before the wait counts. */
+/* Of records that are found by their event alone, the last one before the wait is used. */
 static void take_later(struct sl_kineto_wait *wait, const struct sl_event *ev)
 {
     const struct sl_event_record record = {

@@ -1,9 +1,9 @@
 /*
- * frame.c - what stands before and behind the rows of a file.
+ * frame.c - text before and after the rows of a file.
  *
- * The header goes out with the first row, when the devices are known in practice; one that turns up
- * later stands in the trailer's "syncline" object. What a killed process leaves has no trailer, so
- * the job's name, and the versions that are known by then, stand in both.
+ * The header is written with the first row, when the devices are usually known. A device that
+ * appears later is in the trailer's "syncline" object. The file of a killed process has no trailer.
+ * So the job's name, and the versions known by then, are in both.
  *
  * Threads: one owner. Memory: the writer's scratch.
  */
@@ -39,7 +39,7 @@ static char *put_device(char *at, const struct sl_device *d)
     return SL_JSON_LITERAL(at, "}");
 }
 
-/* Those of `mask`, a row each; adds what it wrote to devices_in_header. */
+/* Writes a row for each device in `mask`, and adds these devices to devices_in_header. */
 static char *put_devices(struct sl_kineto *k, char *at, uint64_t mask)
 {
     uint32_t i;
@@ -60,7 +60,7 @@ static char *put_devices(struct sl_kineto *k, char *at, uint64_t mask)
     return at;
 }
 
-/* The same for the same file, different for any other: enough to tell traces apart. */
+/* Equal for the same file, different for any other: enough to distinguish traces. */
 static char *put_trace_id(char *at, const struct sl_trace_meta *m)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -78,7 +78,7 @@ static char *put_trace_id(char *at, const struct sl_trace_meta *m)
     return at;
 }
 
-/* Those versions that are known by now. */
+/* Writes the versions known by now. */
 static char *put_software(char *at)
 {
     const char *python = sl_software_get(SL_SOFTWARE_PYTHON);
@@ -91,9 +91,9 @@ static char *put_software(char *at)
     return at;
 }
 
-/* What the job has said, else what its launcher has: that knows no backend, and PyTorch's word for
- * a version that it does not know is "unknown". HTA looks for "rank":, at least one space, and the
- * number, line by line. */
+/* Writes what the job has reported, else what its launcher has. The launcher knows no backend, and
+ * PyTorch's word for an unknown version is "unknown". HTA looks for "rank":, at least one space,
+ * and the number, line by line. */
 static void put_distributed(struct sl_kineto *k)
 {
     size_t length;
@@ -112,7 +112,8 @@ static void put_distributed(struct sl_kineto *k)
         sl_kineto_put(k, said, length);
 }
 
-/* Groups that were made since the header went out: a whole run has its header before it has any. */
+/* Writes groups created after the header. In a recording of a whole run all groups are created
+ * later. */
 static void put_late_groups(struct sl_kineto *k)
 {
     static const char key[] = ",\n\"distributedInfo\": ";
@@ -166,8 +167,9 @@ static char *put_marker(struct sl_kineto *k, char *at, const char *name, uint64_
     return SL_JSON_LITERAL(sl_kineto_time(k, at, ns), "}");
 }
 
-/* A marker where it begins, so that a killed process has told of it, and one where it ends. None
- * before the first row: the header would go out without the devices. */
+/* Writes a marker at the gap's begin, so that the file of a killed process reports it, and one at
+ * its end. There is no marker before the first row, because the header would be written without the
+ * devices. */
 void sl_kineto_put_gap(struct sl_kineto *k, uint64_t from_ns, uint64_t until_ns)
 {
     const char *name = until_ns ? "CUPTI taken back" : "CUPTI handed over";
@@ -207,9 +209,9 @@ static char *put_counters(struct sl_kineto *k, char *at)
         at = sl_json_string(at, sl_stats_name((enum sl_stat)i));
         *at++ = ':';
         now = sl_stats_get((enum sl_stat)i);
-        /* One may fall: a launch that comes late takes back that it was missing. */
+        /* A counter may decrease: a launch that arrives late undoes its count as missing. */
         at = sl_json_u64(at, now > k->counted[i] ? now - k->counted[i] : 0);
-        /* Lost files cannot tell of themselves: the next ones do, in a sum. */
+        /* A lost file cannot report itself. The next files report the sum. */
         if (i != SL_STAT_FILES_LOST)
             k->counted[i] = now;
     }

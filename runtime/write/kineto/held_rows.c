@@ -1,8 +1,8 @@
 /*
- * held_rows.c - rows that wait for what the engine of edges says about them.
+ * held_rows.c - rows that are held until the edge engine has decided their waits.
  *
- * Entered by its owner alone. A row that is taken out of the middle leaves a hole, which goes when
- * it becomes the oldest.
+ * Entered by its owner alone. Removing a row from the middle leaves a hole, which disappears once
+ * it is the oldest.
  */
 #include "write/kineto/held_rows.h"
 
@@ -33,7 +33,8 @@ void sl_held_rows_free(struct sl_held_rows *h)
     sl_pages_unmap(h->row, h->map_bytes);
 }
 
-/* Ids count up: neighbours get neighbouring buckets, and none is shared before all are used. */
+/* Ids count up, so neighbouring ids get neighbouring buckets, and no bucket is shared before all
+ * are used. */
 static uint32_t *bucket_of(const struct sl_held_rows *h, uint64_t correlation)
 {
     return &h->bucket[correlation & (h->slots - 1)];

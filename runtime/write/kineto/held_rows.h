@@ -1,7 +1,7 @@
 /*
- * held_rows.h - rows that wait for what the engine of edges says about them.
+ * held_rows.h - rows that are held until the edge engine has decided their waits.
  *
- * Threads: one owner. Memory: one mapping of at most the size asked for.
+ * Threads: one owner. Memory: one mapping of at most the requested size.
  */
 #ifndef SL_HELD_ROWS_H
 #define SL_HELD_ROWS_H
@@ -11,10 +11,10 @@
 
 #include "event/event.h"
 
-/* A ring of rows in the order in which they came, found by correlation id. */
+/* A ring of rows in order of arrival, found by correlation id. */
 struct sl_held_rows {
-    struct sl_event *row; /* kind SL_EV_NONE: taken out */
-    uint32_t *next;       /* of the same bucket; 0 = none, else place + 1 */
+    struct sl_event *row; /* kind SL_EV_NONE: removed */
+    uint32_t *next;       /* next in the bucket: index + 1; 0: none */
     uint32_t *bucket;
     uint64_t head, tail; /* rows [head, tail) */
     size_t slots;        /* a power of two */
@@ -25,15 +25,15 @@ struct sl_held_rows {
 int sl_held_rows_init(struct sl_held_rows *h, size_t cap_bytes);
 void sl_held_rows_free(struct sl_held_rows *h);
 
-/* 0, or -ENOBUFS: the oldest has to go first. */
+/* Returns 0; -ENOBUFS: full, so the oldest row must be removed first. */
 int sl_held_rows_put(struct sl_held_rows *h, const struct sl_event *ev);
 
-/* The row with this correlation id, the oldest row; NULL if there is none. */
+/* Returns the row with this correlation id, or the oldest row; NULL: none. */
 struct sl_event *sl_held_rows_find(const struct sl_held_rows *h, uint64_t correlation);
 struct sl_event *sl_held_rows_oldest(const struct sl_held_rows *h);
 
-/* The oldest row with a lower correlation id, from place *at on, which is moved behind it; NULL.
- * Begin with *at 0. */
+/* Returns the oldest row with a lower correlation id, from place *at on, and moves *at past it;
+ * NULL: none. Start with *at 0. */
 struct sl_event *sl_held_rows_below(const struct sl_held_rows *h, uint64_t correlation,
                                     uint64_t *at);
 

@@ -1,11 +1,11 @@
 /*
- * hold.c - rows of calls that may wait: held until it is known what they waited for.
+ * hold.c - rows of calls that may wait: held until the sources of the wait are known.
  *
- * Only where edges are looked for. Rows are held for about as long as the edge engine holds their
+ * Used only if edges are looked for. Rows are held for about as long as the edge engine holds their
  * records, and few calls wait.
  *
- * Threads: one owner. Memory: the table of held rows; past it the oldest row goes out without what
- * it waited for, counted.
+ * Threads: one owner. Memory: the table of held rows. When it is full, the oldest row is written
+ * without its wait, and counted.
  */
 #include "sync/call_class.h"
 #include "write/kineto/kineto_internal.h"

@@ -1,5 +1,6 @@
 /*
- * kineto.c - events -> Kineto JSON text: files and blocks, and which event goes where.
+ * kineto.c - writes events as Kineto JSON text: files and blocks, and which function handles which
+ * event.
  *
  * Threads: one owner. Memory: fixed areas mapped at creation, and the text cache under its cap.
  */
@@ -14,7 +15,8 @@
 #define DEFAULT_CAP_BYTES  (8u << 20)
 #define DEFAULT_HELD_BYTES (1u << 20)
 
-/* libkineto's: times are relative to a moment that all ranks of a job agree on without talking. */
+/* libkineto's constant: times are relative to a moment on which all ranks of a job agree without
+ * communication. */
 #define BASE_PERIOD_S 7889238u
 #define BILLION       1000000000u
 
@@ -92,16 +94,16 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
         if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
             sl_kineto_flow_back(k, ev);
         return;
-    case SL_EV_DELIVERED: /* comes here where no edges are looked for */
+    case SL_EV_DELIVERED: /* arrives here only if no edges are looked for */
     case SL_EV_KINDS_ON:
         return;
     default:
         break;
     }
-    if (!k->sink || ev->end_ns == SL_END_UNKNOWN) /* a row's beginning: the row comes */
+    if (!k->sink || ev->end_ns == SL_END_UNKNOWN) /* the begin of a row: the row arrives later */
         return;
-    /* A range, or an operator, that had ended when the window began: its beginning was told before
-     * that was known. */
+    /* A range or operator that had ended when the window began. Its begin was passed before that
+     * was known. */
     if ((ev->kind == SL_EV_NVTX_RANGE || ev->kind == SL_EV_CPU_OP) &&
         ev->flags & SL_EVF_CUT_START && ev->start_ns == ev->end_ns)
         return;
@@ -240,7 +242,7 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
     if (k->sink)
         return -EBUSY;
     if (k->meta.pid != meta->pid)
-        sl_text_cache_clear(&k->cache); /* the pid is part of kept text */
+        sl_text_cache_clear(&k->cache); /* kept text contains the pid */
     k->meta = *meta;
     k->sink = sink;
     k->holds = meta->has_edges;
@@ -252,8 +254,8 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
     k->arrows = 0;
     k->waits = 0;
     k->gaps = 0;
-    /* What a failed file lost is not lost from this one. The other counters belong to threads that
-     * are ahead of us: they may have counted for this file already. */
+    /* Rows lost by a failed file are not lost from this file. The other counters belong to threads
+     * that are ahead of this one, and may have counted for this file already. */
     k->counted[SL_STAT_DROPPED_WRITE] = sl_stats_get(SL_STAT_DROPPED_WRITE);
     k->file++;
     k->base_ns = meta->opened_ns / BILLION / BASE_PERIOD_S * BASE_PERIOD_S * BILLION;
@@ -272,7 +274,7 @@ int sl_kineto_flush(struct sl_kineto *k)
     if (!k->sink || k->error)
         return k->error;
     sl_kineto_hand_over(k);
-    /* The sync that follows ends the compressor's: nothing before it can be repeated. */
+    /* The following sync ends the compressor's frame, so nothing before it can be repeated. */
     k->frame++;
     k->frame_at = k->position;
     return k->error;
@@ -297,7 +299,7 @@ int sl_kineto_end(struct sl_kineto *k, uint64_t closed_ns)
     return error;
 }
 
-/* A file that has an error takes no more text. */
+/* A file with an error accepts no more text. */
 void sl_kineto_abandon(struct sl_kineto *k)
 {
     if (!k->sink)

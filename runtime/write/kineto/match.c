@@ -1,15 +1,16 @@
 /*
- * match.c - what a row repeats of the last one like it.
+ * match.c - what a row repeats of the last similar row.
  *
  * A compressor spends most of its time searching for repetitions. The writer of these rows knows
- * them: a row is its kept text, which stands in the file where the last row with that text began,
- * and then separators and numbers, whose first digits are mostly those of that row too. Told so,
- * zstd needs less than half the time of its own search (docs/measurements/record-path.md).
+ * them. A row is its kept text, which is also in the file where the last row with that text began.
+ * Then follow separators and numbers, whose first digits mostly equal those of that row. Given
+ * these repetitions, zstd needs less than half the time of its own search
+ * (docs/measurements/record-path.md).
  *
- * Everything here must be true to the byte: a match that is wrong is a file that cannot be read.
- * So separators are compared, not assumed, and frames carry a checksum of the text.
+ * Every match must be exact to the byte, because a wrong match makes the file unreadable. So
+ * separators are compared, not assumed, and frames carry a checksum of the text.
  *
- * Threads: one owner, the writer thread. Memory: the marks lie beside the text in the cache.
+ * Threads: one owner, the writer thread. Memory: the marks are beside the text in the cache.
  */
 #include "base/json.h"
 #include "write/kineto/kineto_internal.h"
@@ -24,7 +25,7 @@ static uint64_t position_of(const struct sl_kineto *k, const char *at)
     return k->position + (uint64_t)(at - k->block);
 }
 
-/* `length` bytes at `at` are those at position `from`. */
+/* Adds a match: `length` bytes at `at` equal those at position `from`. */
 static void add_match(struct sl_kineto *k, const char *at, size_t length, uint64_t from)
 {
     struct sl_match *m = &k->match[k->matches];
@@ -51,7 +52,8 @@ static size_t common_digits(const char *a, const char *a_end, const char *b, con
     return n;
 }
 
-/* The piece of the row in front of field i (or behind the last), and the first digits of it. */
+/* Matches the part of the row before field i (or after the last field), and the first digits of
+ * that field. */
 static int match_piece(struct sl_kineto *k, const char *piece, unsigned i, const char *end)
 {
     const struct sl_row *row = &k->row;
@@ -67,7 +69,7 @@ static int match_piece(struct sl_kineto *k, const char *piece, unsigned i, const
     if (i < row->fields)
         length += common_digits(row->field[i][0], row->field[i][1], old->tail + old_to,
                                 old->tail + old->field[i][1]);
-    if (piece == tail) { /* goes on from the text, and that from the line before */
+    if (piece == tail) { /* continues from the text, which continues from the line before */
         uint64_t from = old->at;
 
         piece = row->start;

@@ -1,11 +1,12 @@
 /*
- * names.c - metadata rows: who stands behind a pid and a tid.
+ * names.c - metadata rows: the names behind pids and tids.
  *
- * Names are remembered for the life of the process, and written to each file when the first row
- * needs them, so that a file names what is in it and nothing else.
+ * Names are remembered for the life of the process. They are written to each file when the first
+ * row needs them, so a file names only what it contains.
  *
- * Threads: one owner. Memory: a fixed table. When it is nearly full (a job that makes thousands of
- * threads or streams) it starts anew: what is still in use is introduced again, under its number.
+ * Threads: one owner. Memory: a fixed table. When it is nearly full (a job that creates thousands
+ * of threads or streams), it is emptied. Names still in use are then written again, under their
+ * number.
  */
 #include "base/json.h"
 #include "base/stats.h"
@@ -14,7 +15,7 @@
 #define DEVICE_SORT_INDEX   5000000
 #define OVERHEAD_SORT_INDEX 0x100000
 
-/* Its entry, or the free one where it would stand. */
+/* Returns the place's entry, or the free entry where it belongs. */
 static struct sl_place *probe(struct sl_kineto *k, uint32_t kind, uint32_t device, uint32_t id)
 {
     uint64_t h = ((uint64_t)device << 32 | id) * 0x9e3779b97f4a7c15u + kind;
@@ -132,7 +133,7 @@ static void put_stream_rows(struct sl_kineto *k, const struct sl_place *p)
     if (context)
         at = put_interned(k, SL_JSON_LITERAL(at, " in "), context);
     at = SL_JSON_LITERAL(at, "\"");
-    if (p->flags) { /* which streams take part in legacy order: no row tells it */
+    if (p->flags) { /* which streams take part in legacy order is in no other row */
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"context\":"), p->context);
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"stream flags\":"), p->flags);
     }
@@ -160,7 +161,7 @@ static void put_overhead_rows(struct sl_kineto *k)
     put_sort_row(k, "process_sort_index", -1, 0, OVERHEAD_SORT_INDEX);
 }
 
-/* As the program's %p shows it. */
+/* Writes the handle as the program's %p prints it. */
 static char *put_handle(char *at, uint64_t handle)
 {
     static const char hex[] = "0123456789abcdef";
@@ -261,7 +262,7 @@ void sl_kineto_introduce_events(struct sl_kineto *k)
     }
 }
 
-/* NULL: there are too many. */
+/* Returns NULL if there are too many. */
 static struct sl_place *find_event(struct sl_kineto *k, uint64_t handle)
 {
     const uint32_t high = (uint32_t)(handle >> 32), low = (uint32_t)handle;
@@ -271,7 +272,7 @@ static struct sl_place *find_event(struct sl_kineto *k, uint64_t handle)
             sl_stats_add(SL_STAT_NAMES_LOST, 1);
             return NULL;
         }
-        /* After the place: finding it may empty the table. */
+        /* Done after finding the place, because that may empty the table. */
         find_place(k, SL_PLACE_EVENT, high, low)->file = k->sink && k->header_out ? k->file : 0;
         k->events++;
     }
@@ -308,7 +309,7 @@ void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev)
             return;
         break;
     case SL_EV_META_DEVICE:
-        /* Rows made before its limits were known lack the occupancy. */
+        /* Rows made before the device's limits were known lack the occupancy. */
         if (ev->device < SL_DEVICE_MAX && !(k->devices_seen >> ev->device & 1)) {
             k->devices_seen |= 1ull << ev->device;
             sl_text_cache_clear(&k->cache);

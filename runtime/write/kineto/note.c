@@ -1,8 +1,8 @@
 /*
  * note.c - rows of the user's ranges and marks.
  *
- * Ranges of one look on one thread have a kept text, as all rows have. Where a name or a payload
- * has numbers that differ from row to row, it stands behind that text.
+ * Similar ranges on one thread share a kept text, as all rows do. If a name or a payload has
+ * numbers that differ from row to row, it is written after that text.
  *
  * Threads: one owner. Memory: the block; texts in the cache.
  */
@@ -12,8 +12,8 @@
 #include "event/pattern.h"
 #include "write/kineto/kineto_internal.h"
 
-/* Names and payloads are cut when they are taken; with their escapes they fit behind a kept text
- * (SL_KINETO_TAIL_MAX). */
+/* Names and payloads are truncated when they are recorded. With their escapes they fit after a kept
+ * text (SL_KINETO_TAIL_MAX). */
 #define NAME_MOST    1024
 #define PAYLOAD_MOST 5200
 
@@ -56,7 +56,8 @@ char *sl_kineto_put_range_name(struct sl_kineto *k, char *at, uint32_t name, uin
     return SL_JSON_LITERAL(at, "\"");
 }
 
-/* Up to the args' last member; the name if it is the same for all such rows. */
+/* Writes the row up to the last member of the args, with the name if that is the same for all such
+ * rows. */
 static char *put_constant(struct sl_kineto *k, char *at, const struct sl_event *ev,
                           struct text name)
 {
@@ -105,7 +106,7 @@ static char *put_value(char *at, const struct sl_event *ev)
     }
 }
 
-/* A scope of PyTorch's record_function(), as its operators have it. */
+/* Writes a scope of PyTorch's record_function(), in the form of its operators. */
 static char *put_record_function(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     uint64_t id = ev->u.note.value;
@@ -117,7 +118,7 @@ static char *put_record_function(struct sl_kineto *k, char *at, const struct sl_
     return ev->flags & SL_EVF_ASYNC ? SL_JSON_LITERAL(at, ",\"async\":true") : at;
 }
 
-/* A comma, unless it is the first member. */
+/* Writes a comma, except before the first member. */
 static char *next_member(char *at, int *any)
 {
     if (*any)
@@ -126,7 +127,7 @@ static char *next_member(char *at, int *any)
     return at;
 }
 
-/* What differs from row to row, and the end of the args. */
+/* Writes the part that differs from row to row, and the end of the args. */
 static char *put_varying(struct sl_kineto *k, char *at, const struct sl_event *ev, struct text name)
 {
     struct text payload = ev->kind == SL_EV_NVTX_RANGE_GPU ? (struct text){NULL, 0}

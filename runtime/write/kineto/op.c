@@ -1,10 +1,11 @@
 /*
- * op.c - PyTorch's operators: their rows, and what other rows say of them.
+ * op.c - PyTorch's operators: their rows, and members about them in other rows.
  *
- * Operators of one name on the same shapes have a kept text; behind it stand numbers. The calls
- * made in operators are kept for a while: a GPU operation's row names the operator, and that of a
- * collective's kernel says what the collective is about, as torch.profiler's does. What runs as a
- * node of a CUDA graph was launched by no operator: its row names the one that made the node.
+ * Operators of one name on the same shapes share a kept text, which is followed by numbers. Calls
+ * made inside operators are remembered for a while. So the row of a GPU operation names the
+ * operator, and the row of a collective's kernel describes the collective, as in torch.profiler. A
+ * node of a CUDA graph is not launched by an operator; its row names the operator that created the
+ * node.
  *
  * Threads: one owner. Memory: the block; texts in the cache; the table of calls.
  */
@@ -108,7 +109,7 @@ char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node)
     return sl_json_i64(at, by->sequence);
 }
 
-/* Only a job's calls have one. */
+/* Only the calls of a job have a place. */
 static struct sl_op_place place_of(const struct sl_kineto *k, const struct sl_event *call)
 {
     return sl_op_place_of(k->opt.details ? k->opt.intern : NULL, call);
@@ -135,7 +136,7 @@ char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_ev
     return SL_JSON_LITERAL(sl_json_escape(at, text, length), "\"");
 }
 
-/* One end of an arrow. */
+/* Writes one end of an arrow. */
 static void put_end(struct sl_kineto *k, const struct sl_event *ev, uint64_t ns)
 {
     uint64_t key0 = (uint64_t)ev->flags << 8 | ev->kind;

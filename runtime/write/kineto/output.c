@@ -14,8 +14,8 @@
 struct kineto_output {
     struct sl_kineto *kineto;
     struct sl_window_file *file; /* NULL: no window is open */
-    uint64_t rows;               /* that came for the window; some may be held back */
-    uint64_t safe;               /* of those, that a sync has brought to the disk */
+    uint64_t rows;               /* rows received for the window; some may be held */
+    uint64_t safe;               /* rows that a sync has brought to the disk */
 };
 
 static int open_window(void *output, const struct sl_trace_meta *meta, struct sl_window_file *file)

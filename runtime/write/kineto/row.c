@@ -1,8 +1,8 @@
 /*
  * row.c - one event's row.
  *
- * A row is its kept text and a few numbers. Whoever reads this for speed: all of it runs once or
- * more per event, but make_text(), which runs once per shape, thread or stream and file.
+ * A row is its kept text and a few numbers. For performance: everything here runs once or more per
+ * event, except make_text(), which runs once per shape, thread or stream and file.
  *
  * Threads: one owner. Memory: the block.
  */
@@ -22,7 +22,7 @@ char *sl_kineto_row_begin(struct sl_kineto *k, struct sl_text *text)
         if (text->length + SL_KINETO_TAIL_MAX > SL_KINETO_BLOCK) {
             sl_kineto_put(k, text->text, text->length);
             sl_kineto_hand_over(k);
-            k->row.text = NULL; /* too long to be worth marks */
+            k->row.text = NULL; /* too long for marks to pay off */
             return k->block;
         }
     }
@@ -78,8 +78,8 @@ struct sl_text *sl_kineto_text_for(struct sl_kineto *k, uint64_t key0, uint64_t 
     return make_text(k, text, key0, key1, ev);
 }
 
-/* The time stands last: the arrow that follows ends in the same digits, and the compressor takes
- * them with the end of the line as one repetition. */
+/* The time is last. The following arrow ends in the same digits, so the compressor takes them and
+ * the end of the line as one repetition. */
 char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     uint64_t duration = ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0;
@@ -92,7 +92,7 @@ char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
     return SL_JSON_LITERAL(at, "},\n");
 }
 
-/* GB/s with three decimals, six below one; nothing where there is no length to divide by. */
+/* Writes GB/s with three decimals, six if below one; nothing if the duration is 0. */
 static char *put_bandwidth(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     uint64_t bytes = ev->u.op.bytes, ns = ev->end_ns - ev->start_ns;
@@ -170,8 +170,8 @@ static void put_overhead(struct sl_kineto *k, const struct sl_event *ev)
     sl_kineto_row_end(k, sl_kineto_times(k, sl_kineto_row_begin(k, text), ev));
 }
 
-/* HTA refuses a trace in which a stream waits for itself, and takes streams of all contexts that
- * have one number for one. */
+/* HTA refuses a trace in which a stream waits for itself. It also treats streams of different
+ * contexts with the same number as one stream. */
 static int has_common_names(const struct sl_event *wait, const struct sl_event_record *record)
 {
     return record->context == wait->context &&
@@ -218,7 +218,7 @@ void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
     sl_kineto_row_end(k, sl_kineto_times(k, SL_JSON_LITERAL(at, "}"), ev));
 }
 
-/* One end of an arrow. */
+/* Writes one end of an arrow. */
 static void put_arrow(struct sl_kineto *k, const struct sl_event *ev, uint64_t key1, uint64_t ns)
 {
     char *at = sl_kineto_row_begin(
@@ -236,7 +236,7 @@ void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev)
 {
     struct sl_event end = *ev;
 
-    /* The head first: it follows its GPU operation's row, whose time it repeats. */
+    /* The head is written first: it follows its GPU operation's row and repeats that row's time. */
     end.flags = 0;
     put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->end_ns);
     if (ev->flags & SL_EVF_FLOW_FIRST) {

@@ -1,8 +1,8 @@
 /*
- * text.c - the constant part of a row: what two events of one shape have in common.
+ * text.c - the constant part of a row: the text that all events of one shape share.
  *
- * The numbers that differ (sizes, ids, times) stand last, close together: the compressor then finds
- * everything before them as one long repetition.
+ * The numbers that differ (sizes, ids, times) are last and close together, so that the compressor
+ * finds everything before them as one long repetition.
  *
  * Threads: one owner. Memory: the caller's scratch; the demangled name in the writer's name area.
  */
@@ -20,7 +20,7 @@ static char *put_text(char *at, const char *text)
     return sl_json_raw(at, text, strlen(text));
 }
 
-/* The inside of a JSON string for an interned name; kernels' are demangled. */
+/* Writes the inside of a JSON string for an interned name; kernel names are demangled. */
 static char *put_name(struct sl_kineto *k, char *at, uint32_t id, int mangled)
 {
     size_t length = 0, demangled;
@@ -90,7 +90,7 @@ static char *put_triple(char *at, const uint32_t v[3])
     return at;
 }
 
-/* Six decimals; a launch can have 2^63 blocks, which are not worth decimals. */
+/* Writes six decimals. A launch can have 2^63 blocks, which need no decimals. */
 static char *put_ratio(char *at, double v)
 {
     const double large = 1e12;
@@ -261,8 +261,8 @@ static char *text_of_sync(char *at, const struct sl_event *ev)
     return PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", ev->context);
 }
 
-/* One end of an arrow, by what the event is made up as: its tail at a call, its head at a GPU
- * operation. Of one from forward to backward both are threads. */
+/* Writes one end of an arrow. The event made for it decides which: a call is the tail, a GPU
+ * operation the head. For an arrow from forward to backward both ends are threads. */
 static char *text_of_arrow(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     int tail = ev->flags & SL_EVF_FLOW_FIRST, back = ev->kind == SL_EV_FLOW_BACK;

@@ -1,11 +1,11 @@
 /*
- * sink_compress.c - zstd frames, gzip members, or the bytes as they are.
+ * sink_compress.c - zstd frames, gzip members, or uncompressed bytes.
  *
  * Threads: one owner. Memory: the sink owns the compressor's state and the sink below.
  *
- * Each sync ends a frame (zstd) or a member (gzip): a file is a row of them, all readers of the
- * two formats read such a row as one stream, and what a killed process leaves can be read up to
- * the last sync. The only file that knows zlib and zstd.
+ * Each sync ends a frame (zstd) or a member (gzip), so a file is a sequence of them. All readers of
+ * the two formats read such a sequence as one stream. The file of a killed process can be read up
+ * to the last sync. No other file uses zlib or zstd.
  */
 #include "write/sink/sink.h"
 
@@ -26,11 +26,11 @@ struct compress_sink {
     struct sl_sink *below;
     enum sl_compression kind;
     int error;
-    int open_frame; /* bytes were taken since the last sync */
+    int open_frame; /* 1: bytes were written since the last sync */
     ZSTD_CCtx *zstd;
-    /* zstd: the first write decides for the sink whether repetitions are told or searched. */
+    /* zstd: the first write decides whether this sink is given repetitions or searches for them. */
     int told, searched;
-    const struct sl_match *match; /* of the block that is being compressed */
+    const struct sl_match *match; /* of the block being compressed */
     size_t matches;
     z_stream gzip;
     unsigned char output[OUTPUT_BYTES];
@@ -65,7 +65,7 @@ static int zstd_run(struct compress_sink *c, const void *data, size_t size, ZSTD
     return 0;
 }
 
-/* zstd asks for the repetitions of a block. Without any, the block is literals. */
+/* zstd calls this for the repetitions of a block. Without any, the block is literals. */
 static size_t tell_matches(void *state, ZSTD_Sequence *out, size_t capacity, const void *source,
                            size_t size, const void *dictionary, size_t dictionary_size, int level,
                            size_t window)
@@ -81,7 +81,8 @@ static size_t tell_matches(void *state, ZSTD_Sequence *out, size_t capacity, con
         out[i].rep = 0;
         covered += c->match[i].literals + c->match[i].length;
     }
-    /* The rest, and the sign that the block ends. zstd refuses lengths that do not add up. */
+    /* The remaining literals, and the end mark of the block. zstd refuses lengths that do not add
+     * up. */
     out[i] = (ZSTD_Sequence){0, (unsigned)(size - covered), 0, 0};
     return i + 1;
 }
@@ -91,19 +92,20 @@ static int told_block(struct compress_sink *c, const void *data, size_t size,
 {
     c->match = match;
     c->matches = count;
-    /* Flushed, so that the next block is what is handed over next, no more. */
+    /* Flush, so that zstd's next block is exactly the next call's data. */
     return zstd_run(c, data, size, ZSTD_e_flush);
 }
 
 /*
- * Once told, always told: a frame whose blocks are partly searched by zstd 1.5.7 and partly told
- * cannot be decompressed, as its fast search does not keep the third of the repeated offsets.
+ * Once repetitions are given, they must always be given. If zstd 1.5.7 searches some blocks of a
+ * frame itself and is given repetitions for others, the frame cannot be decompressed. The reason:
+ * zstd's fast search does not maintain the third repeated offset.
  */
 static int begin_told(struct compress_sink *c)
 {
     if (c->told || c->searched)
         return c->error;
-    /* What is told of a block holds for the whole of it: zstd must not split one of 128 KiB. */
+    /* The given repetitions are for the whole block, so zstd must not split a block of 128 KiB. */
     if (set_zstd(c, ZSTD_c_searchForExternalRepcodes, ZSTD_ps_enable) ||
         set_zstd(c, ZSTD_c_blockSplitterLevel, 1))
         return c->error = -EIO;
@@ -129,7 +131,7 @@ static int gzip_run(struct compress_sink *c, const void *data, size_t size, int 
 {
     int result = Z_OK;
 
-    c->gzip.next_in = (Bytef *)(uintptr_t)data; /* zlib reads only */
+    c->gzip.next_in = (Bytef *)(uintptr_t)data; /* zlib only reads it */
     c->gzip.avail_in = (uInt)size;
     do {
         c->gzip.next_out = c->output;
@@ -203,11 +205,11 @@ static int compress_close(struct sl_sink *sink, int complete)
 }
 
 /*
- * Level 1 and the negative ones look back 512 KiB through a table of 2^13 or 2^14 places. A
- * training step's worth of distinct rows is larger than that, and rows that are held for a while
- * stand further apart still: with 2 MiB and 2^16 places zstd finds the last step's row, which costs
- * less time, not more, and makes files 20 to 30 % smaller (docs/measurements/record-path.md).
- * Higher levels have such sizes by themselves.
+ * Level 1 and the negative levels look back 512 KiB through a table of 2^13 or 2^14 places. The
+ * distinct rows of one training step are larger than that, and rows that are held for a while are
+ * even further apart. With 2 MiB and 2^16 places zstd finds the last step's row. That takes less
+ * time, not more, and makes files 20 to 30 % smaller (docs/measurements/record-path.md). Higher
+ * levels have such sizes by default.
  */
 static int start_zstd(struct compress_sink *c, int level)
 {
@@ -226,7 +228,7 @@ static int start_zstd(struct compress_sink *c, int level)
     }
     if (!error)
         error = set_zstd(c, ZSTD_c_checksumFlag, 1);
-    if (level <= 1) /* higher levels search better than anybody tells them */
+    if (level <= 1) /* the search of higher levels finds more than the writer reports */
         c->sink.write_matched = zstd_write_matched;
     if (error)
         ZSTD_freeCCtx(c->zstd);

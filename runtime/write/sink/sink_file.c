@@ -1,9 +1,9 @@
 /*
- * sink_file.c - bytes into NAME.part, which becomes NAME when it is complete.
+ * sink_file.c - writes bytes to NAME.part, which is renamed to NAME when it is complete.
  *
  * Threads: one owner. Memory: the sink is the opener's until close, which frees it.
  *
- * When a write fails, what fitted stays: a reader takes a frame that was cut as it takes that of a
+ * If a write fails, the bytes that fitted stay. Readers handle a truncated frame like that of a
  * killed process.
  */
 #include "write/sink/sink.h"
@@ -21,13 +21,13 @@ struct file_sink {
     struct sl_sink sink; /* first: a sink is cast to this */
     struct sl_own_file file;
     int error;
-    char path[PATH_MAX]; /* the name the file has now */
-    size_t final_length; /* of the name without .part */
+    char path[PATH_MAX]; /* the file's current name */
+    size_t final_length; /* length of the name without .part */
 };
 
 static const char part[] = ".part";
 
-/* Makes the folders above `path`, ours alone to read. */
+/* Creates the folders above `path`, readable only by us. */
 static int make_parents(const char *path)
 {
     char folder[PATH_MAX];
@@ -40,7 +40,7 @@ static int make_parents(const char *path)
             int error = errno;
             struct stat st;
 
-            /* A read-only file system says so even for folders that exist. */
+            /* A read-only file system returns this error even for existing folders. */
             if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
                 return -error;
         }
@@ -52,7 +52,7 @@ static int make_parents(const char *path)
 static int file_write(struct sl_sink *sink, const void *data, size_t size)
 {
     struct file_sink *f = (struct file_sink *)sink;
-    struct iovec all = {(void *)(uintptr_t)data, size}; /* writev reads only */
+    struct iovec all = {(void *)(uintptr_t)data, size}; /* writev only reads it */
 
     if (!f->error && size > 0)
         f->error = sl_own_file_write(&f->file, &all, 1);
@@ -72,7 +72,7 @@ static int file_close(struct sl_sink *sink, int complete)
     if (complete && !error) {
         char to[PATH_MAX];
 
-        /* Never replaces a file: containers repeat host, rank and pid. */
+        /* Never replaces a file, because containers may have equal host names, ranks and pids. */
         memcpy(to, f->path, f->final_length);
         to[f->final_length] = 0;
         error = sl_own_file_rename(&f->file, f->path, to);

@@ -1,5 +1,5 @@
 /*
- * sink_memory.c - bytes into memory, for tests and benchmarks.
+ * sink_memory.c - writes bytes to memory, for tests and benchmarks.
  *
  * Threads: one owner. Memory: grows by doubling; freed by close.
  */
