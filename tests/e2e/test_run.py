@@ -240,4 +240,4 @@ def test_syncline_python_off(tmp_path, value):
 def test_the_window_option_takes_what_the_variable_takes(window, status):
     run = subprocess.run([*RUN, "-w", window, "true"], capture_output=True, text=True, check=False)
     assert run.returncode == status, run.stderr
-    assert ("is not understood" in run.stderr) == (status == 2)
+    assert ("is not valid" in run.stderr) == (status == 2)
