@@ -42,7 +42,7 @@ is_old_abi() {
 build() {
     local torch=$1 version minor name abi=1 suffix="" standard=c++17
     version=$(version_of "$torch")
-    [[ $version =~ ^([0-9]+)\.([0-9]+)\. ]] || { say "$torch: no version.py that tells"; return 1; }
+    [[ $version =~ ^([0-9]+)\.([0-9]+)\. ]] || { say "$torch: no version.py with a version"; return 1; }
     minor=${BASH_REMATCH[1]}.${BASH_REMATCH[2]}
     # Headers of a build in between may be any: only that one is served.
     name=$minor
@@ -125,7 +125,7 @@ make_stub
 failed=0
 for one in "${wanted[@]}"; do
     if ! folder=$(folder_of "$one"); then
-        say "$one: no headers of such a PyTorch"
+        say "$one: no PyTorch headers found; name a version, a wheel, a folder or a Python"
         failed=1
     elif ! build "$folder"; then
         say "$one: not built"

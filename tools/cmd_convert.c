@@ -93,8 +93,8 @@ static int set_level(struct sl_convert_request *r, const struct format *f, const
         return sl_args_complain(r->command,
                                 "--level applies to compressed output only: leave it out");
     if (sl_args_number(level, (uint64_t)f->level_max, &value) != 0 || value < 1)
-        return sl_args_complain(r->command, "--level %s: %s%s takes 1 to %d", level, f->name,
-                                f->end ? f->end : "", f->level_max);
+        return sl_args_complain(r->command, "--level %s is not valid: %s%s takes 1 to %d", level,
+                                f->name, f->end ? f->end : "", f->level_max);
     r->level = (int)value;
     return 0;
 }
@@ -107,7 +107,8 @@ static int set_rank(struct sl_convert_request *r, const char *rank)
     if (!rank)
         return 0;
     if (sl_args_number(rank, INT32_MAX, &value) != 0)
-        return sl_args_complain(r->command, "--rank %s: name a number from 0", rank);
+        return sl_args_complain(r->command, "--rank %s is not valid: give a number, 0 or more",
+                                rank);
     r->has_rank = 1;
     r->rank = (int32_t)value;
     return 0;
@@ -133,7 +134,7 @@ static int run(const struct sl_args *args)
     if (!f || set_level(&r, f, value[OPT_LEVEL]) != 0 || set_rank(&r, value[OPT_RANK]) != 0)
         return SL_EXIT_USAGE;
     if (f->convert != sl_convert_chakra && (value[OPT_RANK] || r.et))
-        return sl_args_complain(r.command, "--%s is for --to chakra: leave it out",
+        return sl_args_complain(r.command, "--%s is only for --to chakra: leave it out",
                                 value[OPT_RANK] ? "rank" : "et");
     r.compression = f->compression;
     /* A limit on file sizes is reported like a full disk, not by a signal. */

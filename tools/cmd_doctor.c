@@ -32,7 +32,7 @@ static void print(const struct sl_doctor *h, int quiet)
             printf("%-20s -> %s\n", "", line->remedy);
     }
     if (h->problems)
-        printf("\n%d problem%s: recording would not work, or not as asked\n", h->problems,
+        printf("\n%d problem%s: recording would fail, or not be as you set it\n", h->problems,
                h->problems == 1 ? "" : "s");
     else
         printf("%srecording would work here\n", h->lines && !quiet ? "\n" : "");

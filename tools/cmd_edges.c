@@ -220,7 +220,8 @@ static int run(const struct sl_args *args)
     if (value[OPT_KIND] && (r.kind = find_kind(r.command, value[OPT_KIND])) < 0)
         return SL_EXIT_USAGE;
     if (value[OPT_MIN_WAIT] && sl_args_number(value[OPT_MIN_WAIT], UINT64_MAX, &r.min_wait_ns) != 0)
-        return sl_args_complain(r.command, "--min-wait %s: name a number of nanoseconds",
+        return sl_args_complain(r.command,
+                                "--min-wait %s is not valid: give a number of nanoseconds",
                                 value[OPT_MIN_WAIT]);
     if (!r.input)
         return sl_args_complain(r.command, "FILE is missing: syncline %s", r.command->usage);

@@ -56,9 +56,8 @@ static int set_injection(const struct sl_command *self, const char *library)
 
     if (there && *there && !is_same_file(there, library))
         return sl_args_complain(self,
-                                CUDA_VARIABLE
-                                "=%s: the driver loads one library, and another profiler's "
-                                "is named; unset it",
+                                CUDA_VARIABLE "=%s: the driver loads only one library, and this "
+                                              "one belongs to another profiler; unset it",
                                 there);
     /* The variable of NVTX is set too. This is safe here, but in a job with threads the environment
      * must not change. */
@@ -144,7 +143,7 @@ static int run(const struct sl_args *args)
     struct sl_config config;
 
     if (window && sl_config_read_one(&config, "SYNCLINE_WINDOW", window))
-        return sl_args_complain(args->command, "--window %s is not understood: see --help", window);
+        return sl_args_complain(args->command, "--window %s is not valid: see --help", window);
     if (args->operands == 0)
         return sl_args_complain(args->command, "no command: `syncline run -- python train.py`");
     if (output)

@@ -56,7 +56,7 @@ def _choose(folder, is_early):
 def start(is_early=False):
     """Returns why nothing will be hooked, or "" if all is well."""
     if sys.version_info < (3, 9):
-        return "Python before 3.9 is left alone: no steps"
+        return "Python before 3.9 is not supported: steps are not recorded"
     folder = os.path.dirname(os.path.abspath(__file__))
     name = _choose(folder, is_early)
     if name == OTHER_NAME and name not in sys.modules:

@@ -27,7 +27,7 @@ def _attach(what, attach):
 def _check(torch):
     missing = [name for name in _ALWAYS if name not in sys.modules]
     if missing:
-        _say.miss("what it hooks", "there is no " + ", ".join(missing))
+        _say.miss("steps and operators", "it lacks " + ", ".join(missing))
 
 
 def start():
@@ -38,16 +38,16 @@ def start():
         return "switched off by SYNCLINE_PYTHON"
     _children.watch()
     if _is_started:
-        _attach("what it hooks", lambda _: _library.look())(None)
+        _attach("steps and operators", lambda _: _library.look())(None)
         _attach("operators", lambda _: _strings.look())(None)
         return ""
     # the program may have looked before the library was loaded
-    _attach("what it hooks", lambda _: _library.look())(None)
+    _attach("steps and operators", lambda _: _library.look())(None)
     _is_started = True
     os.register_at_fork(after_in_child=_library.look_after_fork)
     for what, hooks in (("steps", _steps.HOOKS), ("the hand-over to torch.profiler", _profiler.HOOKS),
                         ("process groups", _distributed.HOOKS), ("modules", _modules.HOOKS),
-                        ("operators", _strings.HOOKS), ("graphs of torch.compile's", _inductor.HOOKS)):
+                        ("operators", _strings.HOOKS), ("torch.compile graphs", _inductor.HOOKS)):
         for name, attach in hooks.items():
             _imports.when_imported(name, _attach(what, attach))
     _imports.when_imported("torch", _check)

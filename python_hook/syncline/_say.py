@@ -25,5 +25,5 @@ def miss(what, why):
         return
     _missed.add(what)
     version = getattr(sys.modules.get("torch"), "__version__", "of an unknown version")
-    say("warn", f"torch {version} is not as expected ({why}): {what} may be missing in the trace, "
+    say("warn", f"torch {version} is not as syncline expects ({why}): {what} may be missing; "
                 "the job is not affected")

@@ -152,7 +152,8 @@ def look():
         atexit.register(_go_quietly)
         os.register_at_fork(after_in_child=_look_after_fork)
     # The library's own line says what is missing; this line completes it.
-    _say.say("debug", f"operators of PyTorch {sys.modules['torch'].__version__} come by its ranges of NVTX's")
+    _say.say("debug", "operators of PyTorch "
+             f"{sys.modules['torch'].__version__} are recorded through its NVTX ranges")
 
 
 def _attach(module):

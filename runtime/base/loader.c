@@ -125,8 +125,8 @@ void sl_loader_before_fork(void)
     atomic_fetch_add(&forks, 1);
     if (depth++ == 0 && wait_for_none(&looks) != 0)
         sl_log_once(&has_told, SL_LOG_WARN,
-                    "a fork() did not wait longer for a look at the loaded libraries: if the child "
-                    "hangs in dlopen(), start such processes another way (spawn)");
+                    "fork() ran while syncline was inspecting the loaded libraries: the child may "
+                    "hang in dlopen(); if it does, start such processes with spawn");
 }
 
 void sl_loader_after_fork(void)

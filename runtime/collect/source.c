@@ -50,9 +50,9 @@ void sl_sources_prepare(const struct sl_config *config)
 {
     if (config->nvtx && sl_nvtx_getenv_hook_set() == -EBUSY)
         sl_log(SL_LOG_DEBUG,
-               "the process has threads, so that its environment is left alone: payloads of "
-               "NVTX's extension are not decoded for objects that have called it before CUDA, "
-               "unless NVTX_INJECTION64_PATH names this library");
+               "the process has several threads, so syncline does not change its environment: NVTX "
+               "payloads are not decoded for libraries that used NVTX before CUDA started; set "
+               "NVTX_INJECTION64_PATH to libsyncline.so to have them");
 }
 
 /* Lanes and names serve sl_range_push() and steps too. Without memory for them, the job is still
@@ -65,7 +65,8 @@ static void attach_nvtx(const struct sl_source_setup *setup)
         sl_nvtx_detach();
     err = sl_nvtx_init((size_t)(setup->config->nvtx_memory_bytes / 3 * 2));
     if (err && err != -EALREADY) {
-        sl_log(SL_LOG_WARN, "no memory for ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
+        sl_log(SL_LOG_WARN,
+               "not enough memory for ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
         sl_nvtx_detach();
         return;
     }
@@ -252,8 +253,8 @@ static void attach_python(const struct sl_source_setup *setup)
     if (version)
         sl_software_set(SL_SOFTWARE_PYTHON, version());
     if (sl_python_lines_init((unsigned)setup->config->source_depth) == -ENOTSUP)
-        sl_log(SL_LOG_DEBUG, "this Python is not known (3.9 to 3.15 with the usual lock are): "
-                             "waits have no source lines");
+        sl_log(SL_LOG_DEBUG, "this Python is not supported (3.9 to 3.15 with the GIL are): waits "
+                             "have no source lines");
 }
 
 /* The interpreter may not exist yet: each window that opens tries again. */
@@ -380,7 +381,8 @@ int sl_source_readers_create(struct sl_source_readers **out,
     for (size_t i = 0; i < SOURCES; i++)
         if (sources[i].open && sources[i].open(&r->reader[i], reading)) {
             r->reader[i] = NULL;
-            sl_log(SL_LOG_WARN, "no memory to read %s: the trace has none; lower SYNCLINE_MEMORY",
+            sl_log(SL_LOG_WARN,
+                   "not enough memory to read %s: the trace has none; lower SYNCLINE_MEMORY",
                    sources[i].name);
         }
     *out = r;

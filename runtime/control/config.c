@@ -289,11 +289,11 @@ static void say_unknown(char *const *environment)
         if (++count > SL_CONFIG_UNKNOWN_SHOWN)
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(*at, "="), *at);
-        sl_log(SL_LOG_WARN, "%s is no option of syncline and is ignored; the nearest is %s", name,
-               sl_config_nearest(name));
+        sl_log(SL_LOG_WARN, "%s is not an option of syncline and is ignored; did you mean %s?",
+               name, sl_config_nearest(name));
     }
     if (count > SL_CONFIG_UNKNOWN_SHOWN)
-        sl_log(SL_LOG_WARN, "%u more SYNCLINE_* variables are no options and are ignored",
+        sl_log(SL_LOG_WARN, "%u more SYNCLINE_* variables are not options and are ignored",
                count - SL_CONFIG_UNKNOWN_SHOWN);
 }
 

@@ -80,7 +80,7 @@ static void read_rank(struct sl_identity *out, char *const *environment, int may
             continue;
         if (read_number(text, &out->rank)) {
             if (may_speak)
-                sl_log(SL_LOG_WARN, "%s=%.40s is no rank and is passed over", l->rank, text);
+                sl_log(SL_LOG_WARN, "%s=%.40s is not a valid rank and is ignored", l->rank, text);
             continue;
         }
         out->rank_source = l->rank;

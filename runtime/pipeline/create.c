@@ -114,10 +114,10 @@ static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
     error = sl_chakra_output_create(out, &opt);
     if (error == -EINVAL)
         sl_log(SL_LOG_WARN, "SYNCLINE_MEMORY is too small for Chakra execution traces: none are "
-                            "written; give it 64MiB, or set SYNCLINE_CHAKRA to off");
+                            "written; set it to 64MiB or more, or set SYNCLINE_CHAKRA=off");
     else if (error)
-        sl_log(SL_LOG_WARN, "no memory for Chakra execution traces: none are written; lower "
-                            "SYNCLINE_MEMORY, or set SYNCLINE_CHAKRA to off");
+        sl_log(SL_LOG_WARN, "not enough memory for Chakra execution traces: none are written; "
+                            "lower SYNCLINE_MEMORY, or set SYNCLINE_CHAKRA=off");
     return 0;
 }
 
@@ -161,11 +161,11 @@ static void create_edges(struct sl_pipeline *p)
 
     if (sl_edge_rows_create(&p->edges, &opt) != 0) {
         p->edges = NULL;
-        sl_log(SL_LOG_WARN, "no memory for sync edges: the trace will not say what waits waited "
-                            "for; lower SYNCLINE_MEMORY");
+        sl_log(SL_LOG_WARN, "not enough memory for sync edges: the trace will not show what each "
+                            "wait waited for; lower SYNCLINE_MEMORY");
     } else if (!(p->opt.config->kinds & SL_CUPTI_SYNC)) {
-        sl_log(SL_LOG_INFO, "synchronization is not recorded (SYNCLINE_KINDS): no sync edges but "
-                            "those of copies and frees");
+        sl_log(SL_LOG_INFO, "SYNCLINE_KINDS leaves out synchronization: the trace has sync edges "
+                            "only for copies and frees; add sync to have all");
     }
 }
 

@@ -78,8 +78,8 @@ void sl_pipeline_lanes_create(struct sl_pipeline *p)
     if (!p->ranges)
         return;
     if (sl_source_readers_create(&p->readers, &reading) != 0)
-        sl_log(SL_LOG_WARN,
-               "no memory to read ranges and operators: the trace has none; lower SYNCLINE_MEMORY");
+        sl_log(SL_LOG_WARN, "not enough memory to read ranges and operators: the trace has none; "
+                            "lower SYNCLINE_MEMORY");
 }
 
 void sl_pipeline_lanes_destroy(struct sl_pipeline *p)

@@ -114,8 +114,9 @@ void sl_pipeline_ops_create(struct sl_pipeline *p)
     if (!p->details || !p->ranges || create(p) == 0)
         return;
     sl_pipeline_ops_destroy(p);
-    sl_log(SL_LOG_WARN,
-           "no memory for PyTorch's operators: the trace has none; lower SYNCLINE_OPS_MEMORY");
+    sl_log(
+        SL_LOG_WARN,
+        "not enough memory for PyTorch operators: the trace has none; lower SYNCLINE_OPS_MEMORY");
 }
 
 void sl_pipeline_ops_destroy(struct sl_pipeline *p)

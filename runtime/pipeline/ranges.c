@@ -104,7 +104,8 @@ void sl_pipeline_ranges_create(struct sl_pipeline *p)
         return;
     }
     p->ranges = NULL;
-    sl_log(SL_LOG_WARN, "no memory for ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
+    sl_log(SL_LOG_WARN,
+           "not enough memory for ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
 }
 
 void sl_pipeline_ranges_destroy(struct sl_pipeline *p)

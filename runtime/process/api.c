@@ -43,8 +43,8 @@ int sl_process_start(void)
 
     if (err == -ENODEV && sl_process.config.window_mode == SL_WINDOW_OFF)
         sl_log_once(&said, SL_LOG_ERROR,
-                    "start() fails: SYNCLINE_WINDOW=off records nothing; use "
-                    "SYNCLINE_WINDOW=demand to record between start() and stop()");
+                    "start() failed: SYNCLINE_WINDOW=off records nothing; to record between "
+                    "start() and stop(), set SYNCLINE_WINDOW=demand");
     if (err)
         return err;
     answer = sl_recorder_request_start(sl_process.recorder);

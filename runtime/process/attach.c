@@ -37,8 +37,10 @@ static void say_where(void)
         sl_log(SL_LOG_INFO, "recording rank %d of %d to %s", who->rank, who->world_size,
                who->folder);
     else
-        sl_log(SL_LOG_INFO, "recording to %s (no launcher told a rank: taken for rank 0)",
-               who->folder);
+        sl_log(
+            SL_LOG_INFO,
+            "recording to %s (no rank in the environment (RANK, SLURM_PROCID, ...): using rank 0)",
+            who->folder);
 }
 
 /* Turns on the kinds of the first window before any context exists: this is cheap now, and the
@@ -81,7 +83,8 @@ static int attach_to_cupti(void)
         opt.on_since_ns = sl_clock_now();
     sl_cupti_pool_set_first_use(sl_process_on_first_use);
     if (sl_process.config.handover && is_in_use(api)) {
-        sl_log(SL_LOG_INFO, "another profiler is recording: syncline begins when it stops");
+        sl_log(SL_LOG_INFO,
+               "another profiler is recording: syncline starts recording when that profiler stops");
         sl_process.handed_over = opt.handed_over = 1;
         opt.filter_api = !api->fn.ActivityEnableRuntimeApi && !sl_process.config.api_all;
         return sl_recorder_init(&sl_process.recorder, &opt);
@@ -112,19 +115,19 @@ static const char *choose_api(void)
                               holder, sizeof(holder));
     if (err == -EBUSY) {
         snprintf(sl_process.why, sizeof(sl_process.why),
-                 "another profiler holds CUPTI (%s): use one at a time",
+                 "another profiler uses CUPTI (%s): run one profiler at a time",
                  *holder ? holder : "nsys, ncu, cuda-gdb...");
         return sl_process.why;
     }
     if (sl_process.cupti.hides_drops)
         sl_log(SL_LOG_WARN,
-               "%s does not tell a subscriber of the records that it drops: no wait is "
-               "explained, lest it be by the wrong operation; use "
-               "SYNCLINE_CUPTI_API=v1, or CUPTI 13.3 or later",
+               "%s does not report dropped records to subscribers: sync edges are disabled to "
+               "avoid wrong ones; use SYNCLINE_CUPTI_API=v1, or CUPTI 13.3 or later",
                sl_process.cupti.path);
     if (err && choice != SL_CUPTI_API_AUTO)
-        sl_log(SL_LOG_WARN, "%s %s: SYNCLINE_CUPTI_API=v1 is used", sl_process.cupti.path,
-               err == -ENOTSUP ? "has no subscribers of CUPTI 13.2" : "refused a subscriber");
+        sl_log(SL_LOG_WARN, "%s %s: using SYNCLINE_CUPTI_API=v1 instead", sl_process.cupti.path,
+               err == -ENOTSUP ? "lacks the subscriber interface of CUPTI 13.2"
+                               : "refused a subscriber");
     return NULL;
 }
 
@@ -148,13 +151,13 @@ const char *sl_process_attach(const struct sl_cupti_functions *cupti)
     err = sl_cupti_pool_init(BUFFER_BYTES, sl_process.config.cupti_memory_bytes, READY_BUFFERS,
                              sl_process_wake);
     if (err)
-        return "no memory for CUPTI's buffers: lower SYNCLINE_CUPTI_MEMORY";
+        return "not enough memory for CUPTI buffers: lower SYNCLINE_CUPTI_MEMORY";
     err = attach_to_cupti();
     /* If graph nodes cannot be recorded, everything else still is. */
     if (!err && sl_process.config.graph_edges)
         (void)sl_graph_nodes_start(&sl_process.cupti);
     if (err == -EBUSY || err == -ENOTSUP)
-        return "another profiler holds CUPTI (nsys, ncu, cuda-gdb...): use one at a time";
+        return "another profiler uses CUPTI (nsys, ncu, cuda-gdb...): run one profiler at a time";
     return err ? "CUPTI refused to record" : NULL;
 }
 

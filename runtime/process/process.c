@@ -49,7 +49,8 @@ void sl_process_start_threads(void)
     int err = sl_recorder_start(sl_process.recorder);
 
     if (err && err != -EALREADY)
-        sl_process_fail("no thread could be started: the limit on threads or memory is reached");
+        sl_process_fail(
+            "syncline could not start a thread: the limit on threads or memory is reached");
 }
 
 /* Runs inside the first CUPTI callback, on an application thread, so it calls neither CUPTI nor
@@ -91,11 +92,11 @@ static void watch_neighbours(void)
 static void say_of_windows(const struct sl_config *config)
 {
     if (config->window_mode == SL_WINDOW_STEPS && config->window_steps == config->period_steps)
-        sl_log(
-            SL_LOG_WARN,
-            "SYNCLINE_WINDOW=steps:%llu/%llu: while the file of one window is completed, a step or "
-            "more goes by that is in none; SYNCLINE_WINDOW=run records every step",
-            (unsigned long long)config->window_steps, (unsigned long long)config->period_steps);
+        sl_log(SL_LOG_WARN,
+               "SYNCLINE_WINDOW=steps:%llu/%llu: the windows leave no time to complete their "
+               "files, so at least one step between two windows is not recorded; "
+               "SYNCLINE_WINDOW=run records every step",
+               (unsigned long long)config->window_steps, (unsigned long long)config->period_steps);
 }
 
 int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *environment)
@@ -137,7 +138,7 @@ int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *
  * begun, so nothing is undone: passive() would touch more than these two words. */
 int sl_process_refuse_secure(void)
 {
-    static const char reason[] = "a set-user-id or set-group-id program is left alone";
+    static const char reason[] = "a set-user-id or set-group-id program is never recorded";
     static int said;
     int expected = SL_LIFE_NOT_INJECTED;
 
@@ -146,8 +147,8 @@ int sl_process_refuse_secure(void)
     atomic_store_explicit(&sl_process.reason, reason, memory_order_release);
     atomic_compare_exchange_strong(&sl_process.life, &expected, SL_LIFE_PASSIVE);
     sl_log_once(&said, SL_LOG_WARN,
-                "%s: nothing is recorded, and no variable is read; to record it, run it as its "
-                "owner without the set-id bits",
+                "%s, and its SYNCLINE_* variables are ignored; to record "
+                "it, run it as its owner without the set-id bits",
                 reason);
     return 1;
 }
@@ -180,15 +181,15 @@ void sl_process_exit(void)
     if (sl_process.config.window_mode == SL_WINDOW_STEPS && atomic_load(&sl_process.used) &&
         sl_step_number() < 2)
         sl_log(SL_LOG_WARN,
-               "no steps of the job were seen, so no window opened (SYNCLINE_WINDOW=steps): call "
-               "syncline.step(), or record by time");
+               "SYNCLINE_WINDOW=steps recorded nothing: no training step was detected; call "
+               "syncline.step() once a step, or record by time (SYNCLINE_WINDOW=time:2s/60s)");
     /* Losses by the disk or the exit were reported; more memory would not have prevented them. */
     dropped = sl_process_dropped() - sl_stats_get(SL_STAT_DROPPED_WRITE) -
               sl_stats_get(SL_STAT_UNDELIVERED_AT_EXIT);
     if (dropped)
         sl_log(SL_LOG_WARN,
-               "%llu events were dropped in all; the traces say where; SYNCLINE_MEMORY and "
-               "SYNCLINE_CUPTI_MEMORY allow more",
+               "%llu events were dropped in all, so the traces have gaps ('syncline check' shows "
+               "how many); raise SYNCLINE_MEMORY and SYNCLINE_CUPTI_MEMORY",
                (unsigned long long)dropped);
     passive("the process is ending");
 }
@@ -196,5 +197,5 @@ void sl_process_exit(void)
 void sl_process_fork_child(void)
 {
     if (sl_process_life() != SL_LIFE_NOT_INJECTED)
-        passive("a forked child: the parent goes on recording");
+        passive("this process was forked: only its parent is recorded");
 }

@@ -131,8 +131,9 @@ void sl_recorder_exit(struct sl_recorder *r)
     if (wait_for_recorder(r, begun)) {
         /* The recorder is still in our own code, and must not call CUPTI once the driver ends. */
         sl_session_forbid_cupti(&r->session);
-        sl_log(SL_LOG_WARN, "the last records could not be brought in before the process ended; "
-                            "the trace stays a .part file: 'syncline check' tells what is in it");
+        sl_log(SL_LOG_WARN,
+               "the process ended before CUPTI returned its last records: the trace is incomplete "
+               "and keeps its .part name; 'syncline check' shows what it has");
         return;
     }
     sl_cupti_dump_end(r->session.dump);
@@ -144,8 +145,8 @@ void sl_recorder_exit(struct sl_recorder *r)
         left = sl_pipeline_queued(pipeline);
         sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, left);
         sl_log(SL_LOG_WARN,
-               "the last %zu events could not be written before the process ended; the trace stays "
-               "a .part file: 'syncline check' tells what is in it",
+               "the process ended before the last %zu events were written: the trace is incomplete "
+               "and keeps its .part name; 'syncline check' shows what it has",
                left);
     }
 }

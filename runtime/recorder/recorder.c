@@ -421,8 +421,8 @@ void *sl_recorder_run(void *user)
     sl_ownership_init(&s->ownership, r->opt.handed_over, r->opt.on_since_ns, sl_clock_now());
     err = create_pipeline(r);
     if (err) {
-        if (fail(r, err == -ENOMEM ? "no memory for events: lower SYNCLINE_MEMORY"
-                                   : "the writer could not be started") == 0)
+        if (fail(r, err == -ENOMEM ? "not enough memory for events: lower SYNCLINE_MEMORY"
+                                   : "the thread that writes traces could not be started") == 0)
             sl_recorder_end(r);
         return NULL;
     }
@@ -442,7 +442,7 @@ void *sl_recorder_run(void *user)
     if (!err)
         err = run_until_exit(r);
     if (err == -EIO)
-        err = fail(r, "CUPTI refused every kind of record");
+        err = fail(r, "CUPTI refused to record any kind of event");
     else if (!err)
         err = finish(r);
     if (err)

@@ -133,10 +133,11 @@ int sl_session_check_clock(struct sl_session *s)
         return -ECANCELED;
     sl_cupti_dump_clock(s->dump, s->clock.offset_ns, s->clock.uncertainty_ns);
     if (s->clock.domain == SL_CUPTI_CLOCK_UNKNOWN)
-        sl_log_once(&s->clock_said, SL_LOG_WARN,
-                    "CUPTI's clock is %lld us off CLOCK_REALTIME: another tool set its clock; "
-                    "windows may begin and end at the wrong place; profile with one tool at a time",
-                    (long long)(s->clock.offset_ns / 1000));
+        sl_log_once(
+            &s->clock_said, SL_LOG_WARN,
+            "CUPTI's clock differs from CLOCK_REALTIME by %lld us because another tool changed it: "
+            "windows may begin and end too early or late; run one profiler at a time",
+            (long long)(s->clock.offset_ns / 1000));
     return compare_clock(s, before);
 }
 
@@ -228,8 +229,8 @@ static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
         sl_stats_add(SL_STAT_DROPPED_CUPTI, dropped);
         sl_cupti_dump_dropped(s->dump, dropped);
         sl_log_once(&s->drop_said, SL_LOG_WARN,
-                    "CUPTI dropped %zu records: its buffers were full; the trace has gaps and says "
-                    "how many; raise SYNCLINE_CUPTI_MEMORY",
+                    "CUPTI dropped %zu records because its buffers were full: the trace has gaps "
+                    "('syncline check' shows how many); raise SYNCLINE_CUPTI_MEMORY",
                     dropped);
     }
     return 0;
@@ -279,8 +280,8 @@ static void give_up(struct sl_session *s, const struct sl_cupti_layout *layout,
         sl_pipeline_use(s->pipeline);
     sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, lost.records);
     sl_log_once(&s->late_said, SL_LOG_WARN,
-                "the process ended before all that CUPTI gave back could be read; how many records "
-                "are missing stands in the trace: 'syncline check' tells");
+                "the process ended before syncline had read all CUPTI buffers: the end of the "
+                "trace lacks records; 'syncline check' shows how many");
 }
 
 static void decode(struct sl_session *s, const struct sl_cupti_buffer *b)

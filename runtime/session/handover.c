@@ -131,7 +131,7 @@ static int release(struct sl_session *s)
     give_up_graph_nodes(s);
     if (detach(s))
         return -ECANCELED;
-    sl_log(SL_LOG_DEBUG, "CUPTI is handed over to another profiler");
+    sl_log(SL_LOG_DEBUG, "handed CUPTI over to another profiler");
     return sl_handover_step(s, SL_OWN_EV_RELEASED);
 }
 
@@ -152,19 +152,18 @@ static int let_peer_go_on(struct sl_session *s)
 static int say_taken_over(struct sl_session *s)
 {
     sl_log_once(&s->taken_over_said, SL_LOG_WARN,
-                "another profiler has taken CUPTI in the middle of the recording: what it records, "
-                "syncline does not, and its trace may lack its first quarter of a second; leave "
-                "SYNCLINE_HANDOVER on, or profile with one tool at a time");
+                "another profiler took CUPTI while syncline was recording: syncline misses what "
+                "that profiler records, and that profiler may miss its first quarter of a second; "
+                "leave SYNCLINE_HANDOVER on, or run one profiler at a time");
     return 0;
 }
 
 static int say_never_asked(struct sl_session *s)
 {
     (void)s;
-    sl_log(SL_LOG_WARN,
-           "another profiler has taken CUPTI before its first record: no GPU work and no calls of "
-           "CUDA's are recorded; leave SYNCLINE_HANDOVER and SYNCLINE_PYTHON on and load that "
-           "profiler before CUDA starts, or profile with one tool at a time");
+    sl_log(SL_LOG_WARN, "another profiler took CUPTI before the first record: no GPU work and no "
+                        "CUDA calls are recorded; leave SYNCLINE_HANDOVER and SYNCLINE_PYTHON on "
+                        "and load that profiler before CUDA starts, or run one profiler at a time");
     return 0;
 }
 
@@ -209,7 +208,7 @@ static int attach(struct sl_session *s)
         return err;
     if (err)
         return sl_handover_step(s, SL_OWN_EV_ATTACH_REFUSED);
-    sl_log(SL_LOG_DEBUG, "CUPTI is taken back");
+    sl_log(SL_LOG_DEBUG, "took CUPTI back");
     return sl_handover_step(s, SL_OWN_EV_ATTACHED);
 }
 
@@ -222,9 +221,9 @@ static int stay_detached(struct sl_session *s)
 static int say_refused(struct sl_session *s)
 {
     sl_log_once(&s->refused_said, SL_LOG_WARN,
-                "CUPTI could not be taken back from the other profiler: no GPU work and no calls "
-                "of CUDA's are recorded from now on; it is tried again when that one's next "
-                "session ends, else start the job anew");
+                "CUPTI could not be taken back from the other profiler: GPU work and CUDA calls "
+                "are no longer recorded; syncline tries again after that profiler's next session; "
+                "otherwise restart the job");
     return 0;
 }
 

@@ -156,7 +156,7 @@ void sl_outstanding_tell_missing(struct sl_session *s, uint64_t turn,
     /* Nothing distinguishes a CUPTI that is late from one whose callbacks another tool has
      * replaced. */
     sl_log_once(&s->outstanding.missing_said, SL_LOG_WARN,
-                "CUPTI did not give back %u buffer%s in time: the %zu records in them are lost; if "
-                "another profiler runs in this process, use one at a time",
+                "CUPTI did not return %u buffer%s in time: the %zu records in them are lost; if "
+                "another profiler runs in this process, run one at a time",
                 missing, missing == 1 ? "" : "s", held->records);
 }

@@ -50,9 +50,10 @@ static void wait_until_let_go(void)
     while (sl_peer_state() == SL_PEER_ASKED) {
         now = sl_clock_monotonic();
         if (now >= deadline && change(SL_PEER_ASKED, SL_PEER_THEIRS) == 0) {
-            sl_log_once(&said, SL_LOG_WARN,
-                        "CUPTI could not be handed over in time to the profiler that begins: its "
-                        "trace may lack its first records; begin it when the GPU is idle");
+            sl_log_once(
+                &said, SL_LOG_WARN,
+                "syncline could not hand CUPTI over to another profiler in time: that profiler's "
+                "trace may lack its first records; start it while the GPU is idle");
             return;
         }
         sl_futex_wait(&sl_peer_client.state, SL_PEER_ASKED, deadline - now);

@@ -124,9 +124,9 @@ static void put_back_callbacks(void)
                       atomic_load_explicit(&sl_peer_client.complete, memory_order_acquire));
     else if (sl_peer_watched.was_here && !sl_peer_watched.api->is_v2)
         sl_log_once(&said, SL_LOG_WARN,
-                    "a profiler that was there before syncline begins again without registering "
-                    "its callbacks, which are not known here: it gets no records; start it after "
-                    "CUDA, or let it register for each session");
+                    "a profiler that was active before syncline started again without registering "
+                    "its CUPTI callbacks: it gets no records; start it after CUDA is initialised, "
+                    "or have it register for each session");
 }
 
 static int enable(int kind)
@@ -281,6 +281,6 @@ void sl_peer_slots_scan(void)
         redirected += imports[i].redirected;
     }
     if (found)
-        sl_log(SL_LOG_DEBUG, "%u of %u import slots for CUPTI's functions are watched", redirected,
+        sl_log(SL_LOG_DEBUG, "watching %u of %u import slots for CUPTI functions", redirected,
                found);
 }

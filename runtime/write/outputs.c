@@ -51,11 +51,11 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
     if (e->error == -ENOSPC || e->error == -EDQUOT)
         remedy = "free some space, or set SYNCLINE_OUTPUT to a folder on another disk";
     else if (e->error == -EACCES || e->error == -EPERM || e->error == -EROFS)
-        remedy = "set SYNCLINE_OUTPUT to a folder that this user may write to";
+        remedy = "set SYNCLINE_OUTPUT to a folder that this user can write to";
     sl_log(SL_LOG_ERROR,
-           "cannot write %s: %s; the rest of window %u%s is lost%s, the job is not affected; %s%s",
+           "cannot write %s: %s; the rest of window %u%s is lost%s; the job is not affected; %s%s",
            e->file.path, strerror_r(-e->error, text, sizeof(text)), o->window, f->lost,
-           e->has_part ? " (what was written stays in its .part file)" : "", remedy, f->remedy);
+           e->has_part ? " (the .part file keeps what was written)" : "", remedy, f->remedy);
 }
 
 /* The host has closed or replaced a file of this window. */
@@ -63,10 +63,10 @@ static void lose_window(struct sl_outputs *o, const struct sl_outputs_entry *e)
 {
     atomic_store_explicit(&o->lost_window, o->window, memory_order_relaxed);
     sl_log_once(&o->is_loss_said, SL_LOG_ERROR,
-                "the program closed or replaced a trace file of window %u in %s (closefrom() and "
-                "loops over all descriptors close it); its own files are untouched, the rest of "
-                "that trace is lost, and recording goes on in the next window; close descriptors "
-                "before CUDA starts, or only those that the program has opened",
+                "the program closed or replaced the descriptor of a trace file of window %u in %s "
+                "(closefrom() and loops over all descriptors do); the rest of that trace is lost, "
+                "the program's files are not affected, and the next window is recorded; close "
+                "descriptors before CUDA starts, or only those that the program opened",
                 o->window, e->output.file.folder);
 }
 

@@ -94,7 +94,7 @@ def test_what_is_called_a_trace_is_checked_as_one(tmp_path):
     path = tmp_path / "1.0.et"
     path.write_bytes(b"\x05\x08\x01\x18\x04\x20")
     done = subprocess.run([harness.TOOL, "check", path], capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "files without GlobalMetadata" in done.stdout
+    assert done.returncode == 1 and "files whose first message is not GlobalMetadata" in done.stdout
     path.write_text('{"traceEvents": []}')
     done = subprocess.run([harness.TOOL, "check", path], capture_output=True, text=True, check=False)
     assert "Chakra" not in done.stdout

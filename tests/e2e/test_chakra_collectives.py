@@ -47,7 +47,7 @@ def test_a_file_of_groups_that_is_none_is_left_alone(tmp_path, text):
                   distributedInfo={"rank": 0, "world_size": 4})
     (tmp_path / "job.comm_groups.json").write_text(text)
     done = run(trace, tmp_path / "job.0.et", status=1)
-    assert "job.comm_groups.json: it is no comm-group file" in done.stderr
+    assert "job.comm_groups.json: it is not a comm-group file" in done.stderr
     assert (tmp_path / "job.comm_groups.json").read_text() == text
 
 
@@ -115,7 +115,7 @@ def test_what_an_earlier_run_left_is_in_the_way(tmp_path):
     done = run(trace, tmp_path / "job.0.et", status=1,
                preexec_fn=lambda: pathlib.Path(f"{path}.{os.getpid()}.part").touch())
     assert "an earlier run left" in done.stderr and "remove it" in done.stderr
-    assert "another job's" not in done.stderr
+    assert "another job" not in done.stderr
     assert not path.exists()
 
 
@@ -128,7 +128,7 @@ def test_a_group_that_has_other_ranks_in_the_file_is_said(tmp_path):
     for ranks in ([0, 1], [0], [0, 2, 3], [], [2, 0], [0, 21]):
         path.write_text(text := json.dumps({"7": [0, 2], number: ranks}))
         done = run(trace, tmp_path / "job.1.et", "--force", status=1)
-        assert f"its group {number} has other ranks than here" in done.stderr
+        assert f"its group {number} has other ranks" in done.stderr
         assert path.read_text() == text
 
 
@@ -149,7 +149,7 @@ def test_collectives_that_are_not_told_whole_are_computation(tmp_path, args):
     done = run(write(tmp_path / "t.json", rows), tmp_path / "t.et")
     node, = chakra.Et(tmp_path / "t.et").gpu
     assert node.type == chakra.COMP and "comm_type" not in node.attr
-    assert "left out: 1 collectives (they are computation) whose type" in done.stdout
+    assert "left out: 1 collectives of unknown type" in done.stdout
 
 
 @pytest.mark.parametrize("name, type_", [("all_to_allv", chakra.COLL), ("send", chakra.SEND),

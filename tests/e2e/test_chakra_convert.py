@@ -219,8 +219,8 @@ def test_compressed_by_the_end_of_its_name(tmp_path, suffix):
     trace = write(tmp_path / "t.json", operator_rows())
     out = tmp_path / f"job.0.et{suffix}"
     done = run(trace, out)
-    assert ("reads raw files alone" in done.stderr) == bool(suffix)
-    assert "replays one thread and one stream a rank" in done.stderr
+    assert ("reads only uncompressed files" in done.stderr) == bool(suffix)
+    assert "replays one thread and one stream per rank" in done.stderr
     begins = {"": b"", ".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}[suffix]
     assert out.read_bytes().startswith(begins)
     assert not chakra.broken(chakra.Et(out))
@@ -233,7 +233,7 @@ def test_the_rank_is_the_trace_s_or_as_told(tmp_path):
     assert convert(trace, tmp_path).header["rank"] == 3
     assert convert(trace, tmp_path, "--rank", "5").header["rank"] == 5
     unknown = write(tmp_path / "u.json", operator_rows())
-    assert "--rank names another" in run(unknown, tmp_path / "u.et").stderr
+    assert "--rank sets another" in run(unknown, tmp_path / "u.et").stderr
     for wrong in ("-1", "x", "", "99999999999"):
         assert "--rank" in run(trace, tmp_path / "w.et", "--rank", wrong, status=2).stderr
 
@@ -271,7 +271,7 @@ def test_a_trace_that_is_cut(tmp_path):
     cut = tmp_path / "cut.json"
     cut.write_bytes(trace.read_bytes()[:-250])
     out = tmp_path / "o.et"
-    assert "is not whole" in run(cut, out, status=1).stderr
+    assert "is truncated or damaged" in run(cut, out, status=1).stderr
     et = chakra.Et(out)
     assert not chakra.broken(et) and any(n.name == "inner" for n in et.cpu)
 
@@ -314,7 +314,7 @@ def test_many_threads_and_streams_take_little_memory(tmp_path):
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     assert child.returncode == 0
-    assert "threads and streams were idle for long and made room for others" in child.stdout.read()
+    assert "idle threads and streams were evicted to limit memory" in child.stdout.read()
     assert usage.ru_maxrss < 500 * 1024
     et = chakra.Et(out)
     assert not chakra.broken(et) and len(et.gpu) == 100000
@@ -328,9 +328,10 @@ def test_what_is_lost_is_said(tmp_path):
              slice_("kernel", "early", 7, 105, 3, correlation=10, **gpu)]
     said = run(write(tmp_path / "t.json", rows), tmp_path / "o.et").stdout.splitlines()
     assert said[-3:] == [
-        "11 rows are too deep in others: part of their time counts for those around them",
-        "1 GPU operations follow no call: theirs is not in the file",
-        "1 GPU operations began before their call had ended, 15 us in all: so much later in a replay"]
+        "11 events are nested too deeply: part of their time counts for the enclosing events",
+        "1 GPU operations depend on no call: the call is not in the file",
+        "1 GPU operations began before their call had ended, 15 us in all: a replay "
+        "starts them that much later"]
 
 
 def test_a_thousand_threads_that_take_turns(tmp_path):
@@ -380,4 +381,4 @@ def test_the_header_s_texts_are_what_its_json_means(tmp_path):
 @pytest.mark.parametrize("rows", [[], [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "x"}}]])
 def test_a_trace_without_anything_to_replay(tmp_path, rows):
     done = run(write(tmp_path / "t.json", rows), tmp_path / "o.et", status=1)
-    assert "has no node, and simulators refuse it" in done.stderr
+    assert "has no nodes, and simulators reject it" in done.stderr

@@ -71,4 +71,4 @@ def test_kernels_that_begin_before_the_one_before_them_has_ended(tmp_path):
     assert abs(max(ends.values()) - max(n.end for n in et.nodes)) <= 1000
     told = subprocess.run([harness.TOOL, "convert", path, "--to", "chakra", "-f", "-o", tmp_path / "u.0.et"],
                           check=True, capture_output=True, text=True, timeout=60).stdout
-    assert "199 GPU operations began before the one before them on their stream had ended, 995 us" in told
+    assert "199 GPU operations began before the previous one on their stream had ended, 995 us" in told

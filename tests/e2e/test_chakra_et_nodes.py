@@ -61,7 +61,7 @@ def test_joined_with_an_older_execution_trace(tmp_path):
 
 
 @pytest.mark.parametrize("nodes, words", [
-    ([et_node(2, 1, 1002), et_node(3, 2, 1003)], "0 of its 2 nodes are of operators"),
+    ([et_node(2, 1, 1002), et_node(3, 2, 1003)], "0 of its 2 nodes match operators"),
     ([et_node(2, 1, 2), et_node(3, 2, 3, "aten::mm")], "1 have another name")])
 def test_an_execution_trace_of_another_run(tmp_path, nodes, words):
     """Record functions are counted from 1 in each process: the name must be the same, too."""
@@ -98,8 +98,8 @@ def test_an_execution_trace_of_a_part_of_the_run(tmp_path):
     path.write_text(json.dumps({"schema": "1.1.1-chakra.0.0.4", "nodes": nodes}))
     trace = write(tmp_path / "t.json", operator_rows())
     done = run(trace, tmp_path / "o.et", "--et", path)
-    assert f"{path}: 3 of the 5 operators and ranges of {trace} have no node there" in done.stdout
-    assert f"{path}: 1 nodes have the record function of one before, and its place" in done.stderr
+    assert f"{path}: 3 of the 5 operators and ranges of {trace} are not in it" in done.stdout
+    assert f"{path}: 1 nodes repeat the record function id of an earlier node, which they replace" in done.stderr
     inner = next(n for n in chakra.Et(tmp_path / "o.et").cpu if n.name == "inner")
     assert inner.attr["et_id"] == 8
 
@@ -148,8 +148,8 @@ def test_execution_traces_that_are_none_or_broken(tmp_path):
     et.write_text(json.dumps({"nodes": [et_node(1, 0, 2), 7, "x", [], {"rf_id": "y", "attrs": [3]},
                                         {"rf_id": 3, "inputs": 4, "outputs": {"values": "v"}},
                                         et_node(5, 0, 2**63), et_node(6, 0, 5, "after")]})[:-40])
-    assert "is not whole" in run(trace, out, "--et", et).stderr
+    assert "is truncated or damaged" in run(trace, out, "--et", et).stderr
     assert not chakra.broken(chakra.Et(out))
-    assert "is for --to chakra" in subprocess.run(
+    assert "is only for --to chakra" in subprocess.run(
         [harness.TOOL, "convert", trace, "--to", "kineto", "-o", tmp_path / "k.json", "--et", et],
         capture_output=True, text=True, timeout=60).stderr

@@ -77,7 +77,7 @@ def test_operations_whose_calls_are_not_recorded_are_counted(tmp_path):
     assert run.trace().counters["chakra_no_launch"] == 5
     told = check(et.path)
     assert told.returncode == 0
-    assert "warning: 5 GPU operations whose call is not in the file" in told.stdout
+    assert "warning: 5 GPU operations whose CUDA call is not in the file" in told.stdout
     assert "SYNCLINE_KINDS" in told.stdout
 
 

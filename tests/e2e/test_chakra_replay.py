@@ -206,7 +206,7 @@ def test_a_trace_that_does_not_say_what_streams_waited_for(tmp_path, rank):
     kernels = {row["name"] for row in rows_of(trace)[1] if row.get("cat") in GPU}
     wrong = late(et, ends, trace)
     assert wrong and all(any(line.startswith(name) for name in kernels) for line in wrong)
-    assert "later in all than what is known explains" in told
+    assert "later in all than known dependencies explain" in told
 
 
 def test_without_sync_edges_a_job_that_waits_ends_early(tmp_path):

@@ -49,7 +49,7 @@ def check_said(run, version, api):
     """Nothing, but for what a subscriber of 13.2 lacks."""
     if version == "13.2" and api != "v1":
         (line,) = run.said()
-        assert "does not tell a subscriber of the records that it drops" in line
+        assert "does not report dropped records to subscribers" in line
     else:
         assert run.said() == []
 
@@ -130,7 +130,7 @@ def test_older_versions_have_only_one(go, version):
     assert (run.said(), subscriptions(run)) == ([], [])
     asked = go(STEPS, sim=["--cupti", version], log="warn", cupti_api="v2")
     (said,) = asked.said()
-    assert "has no subscribers of CUPTI 13.2: SYNCLINE_CUPTI_API=v1 is used" in said
+    assert "lacks the subscriber interface of CUPTI 13.2: using SYNCLINE_CUPTI_API=v1" in said
     harness.check_trace(asked, asked.trace())
 
 
@@ -330,7 +330,7 @@ def test_another_subscriber_that_wants_to_be_alone(tmp_path):
     run, said = beside(tmp_path, "alone enable context kernel:7 disable flush told", "13.4")
     assert said == ["subscribed beside ''", "kernels 7 odd 0 called 'plain_spin_ns'", "done"]
     (line,) = run.said()
-    assert "another profiler holds CUPTI (CUPTI for columns)" in line
+    assert "another profiler uses CUPTI (CUPTI for columns)" in line
     assert run.files() == []
     (tmp_path / "later").mkdir()
     later, said = beside(tmp_path / "later", "context alone kernel:3", "13.4")
@@ -344,7 +344,7 @@ def test_an_older_client_was_there(tmp_path):
                sim=["--cupti", "13.3"], cupti_api="v2")
     assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
     (said,) = run.said()
-    assert "another profiler holds CUPTI (CUPTI)" in said and "nothing is recorded" in said
+    assert "another profiler uses CUPTI (CUPTI)" in said and "nothing is recorded" in said
     assert run.files() == []
 
 

@@ -50,7 +50,7 @@ def test_rows_of_edges_that_are_gone(own, tmp_path):
     members, told = own
     members["traceEvents"] = [e for e in members["traceEvents"] if e["ph"] != "M"]
     path = anew(tmp_path / "anew.json", members)
-    words = f"{len(told)} rows of edges are missing of the {len(told)} that the job wrote"
+    words = f"{len(told)} sync edges are missing of the {len(told)} that the job wrote"
     assert words in run("edges", "--json", path, status=1)[1]
     assert words in run("convert", path, "--to", "chakra", "-o", tmp_path / "o.0.et", status=1)[1]
 
@@ -61,7 +61,7 @@ def test_such_a_file_from_a_pipe(own, tmp_path):
         result = subprocess.run([TOOL, "edges", "--json", "/dev/stdin"], stdin=cat.stdout,
                                 capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (2, "")
-    assert "it must be read twice, which a pipe cannot be" in one_line(result.stderr)
+    assert "must be read twice, which a pipe does not allow" in one_line(result.stderr)
 
 
 def reversed_rows(own, tmp_path):
@@ -97,7 +97,7 @@ def test_reversed_rows_from_a_pipe(own, tmp_path):
     done = subprocess.run([TOOL, "edges", "--json", "-"], input=path.read_bytes(), capture_output=True,
                           check=True)
     assert len(done.stdout.splitlines()) == len(own[1])
-    assert "names of edges come behind their edges and are unknown here" in one_line(done.stderr.decode())
+    assert "names in sync edges come after their edges and are unknown here" in one_line(done.stderr.decode())
 
 
 def test_names_that_are_gone(own, tmp_path):
@@ -105,7 +105,7 @@ def test_names_that_are_gone(own, tmp_path):
     path = anew(tmp_path / "anew.json", {**own[0], "traceEvents": rows})
     out, error = run("edges", "--json", path)
     assert len(out.splitlines()) == len(own[1])
-    assert "names of edges have no row in it" in one_line(error)
+    assert "names in sync edges have no event in the file" in one_line(error)
 
 
 def test_processes_in_one_file(tmp_path):
@@ -114,8 +114,8 @@ def test_processes_in_one_file(tmp_path):
     others = [{**each, "pid": 4712} for each in rows]
     write(tmp_path / "two.json", rows + others)
     _, error = run("edges", "--json", tmp_path / "two.json", status=1)
-    assert "calls are of another process than the first" in error
-    assert "the edges are not to be trusted; give the file of each process" in error
+    assert "calls belong to another process than the first" in error
+    assert "the edges are unreliable; pass the file of each process" in error
 
 
 def test_processes_named_by_texts(tmp_path):
@@ -126,7 +126,7 @@ def test_processes_named_by_texts(tmp_path):
     calls = sum(each["cat"] == "cuda_runtime" for each in rows)
     for command in [["edges", "--json"], ["convert", "--to", "chakra", "-o", tmp_path / "two.0.et"]]:
         _, error = run(*command, tmp_path / "two.json", status=1)
-        assert f"{calls} calls are of another process than the first" in error
+        assert f"{calls} calls belong to another process than the first" in error
     write(tmp_path / "one.json", merged[:len(rows)])
     assert "another process" not in run("edges", "--json", tmp_path / "one.json")[1]
 
@@ -136,9 +136,9 @@ def test_processes_with_one_number(tmp_path):
     rows = launch(1, 100, 110, 200) + stream_sync(2, 120, 85)
     inside = {**rows[2], "cat": "cuda_driver", "name": "cuStreamSynchronize", "ts": 121, "dur": 84}
     write(tmp_path / "one.json", [inside, *rows])
-    assert "not to be trusted" not in run("edges", "--json", tmp_path / "one.json")[1]
+    assert "unreliable" not in run("edges", "--json", tmp_path / "one.json")[1]
     others = [{**each, "ts": each["ts"] + 1000} for each in rows]
     write(tmp_path / "two.json", rows + others)
     for command in [["edges", "--json"], ["convert", "--to", "chakra", "-o", tmp_path / "two.0.et"]]:
         _, error = run(*command, tmp_path / "two.json", status=1)
-        assert "2 calls have the id of another call" in error
+        assert "2 calls share a correlation id with another call" in error

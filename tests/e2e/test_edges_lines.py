@@ -109,7 +109,7 @@ def test_steps_past_those_that_are_kept_are_said(tmp_path):
     path = write(tmp_path / "t.json", [*(step(i, 1000 * i, 999) for i in range(65538)), *waits(100, 1)])
     out, said = run("edges", "--summary", "--json", path, status=1)
     assert json.loads(out)["steps"] == 65536
-    assert "2 rows of steps are more than are kept: what was in them counts as outside of steps" in said
+    assert "2 steps are past the limit: waits in them count as outside of steps" in said
 
 
 # Our own

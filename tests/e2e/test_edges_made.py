@@ -257,7 +257,7 @@ def test_numbers_that_no_device_has(tmp_path, which, device):
     rows[which]["args"]["device"] = device
     path = write(tmp_path / "t", rows)
     out, error = run("edges", "--json", path, status=1)
-    assert '"exact"' not in out and "1 without usable ids or times" in error
+    assert '"exact"' not in out and "1 with impossible ids or times" in error
     assert bool(out) == (which == 3)  # the call waited, for what its record would say
     assert "device has more than 16 bits" in run("check", path)[0]
 

@@ -72,7 +72,7 @@ def test_what_is_no_thread(tmp_path, thread):
     path = write(tmp_path / "t", rows)
     path.write_text(path.read_text().replace("77777", thread))
     out, error = run("edges", "--json", path, status=1)
-    assert "2 without usable ids or times" in error
+    assert "2 with impossible ids or times" in error
     assert [edge["dst_thread"] for edge in map(json.loads, out.splitlines())] == [None, 42]
     assert problems(check(path))["row_unusable"]["count"] == 2
     assert "tid is no whole number of 64 bits" in run("check", path)[0]
@@ -85,5 +85,5 @@ def test_more_than_are_kept(tmp_path):
     path = write(tmp_path / "t", rows + waits(10, 2**40 + 99_999, 2000) + waits(20, 2**40 + 100_000, 3000)
                  + waits(30, 43, 4000))
     out, error = run("edges", "--json", path, status=1)
-    assert "3 rows left out: of threads whose ids are not the system's the first 100000 are kept" in error
+    assert "3 events left out: the file has more than 100000 threads without a system thread id" in error
     assert [edge["dst_thread"] for edge in map(json.loads, out.splitlines())] == [2**40 + 99_999, None, 43]

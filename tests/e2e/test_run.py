@@ -153,7 +153,7 @@ def test_a_pytorch_that_is_not_as_expected(tmp_path, torch):
     (torch / "torch/autograd/profiler.py").write_text("profile = None\n")
     run = play(tmp_path, "import torch\nprint(torch.__version__)\n", torch, log="warn")
     assert (run.status, run.stdout) == (0, "2.99\n")
-    assert len(run.said()) == 2 and all("torch 2.99 is not as expected" in line or
+    assert len(run.said()) == 2 and all("torch 2.99 is not as syncline expects" in line or
                                         "of an unknown version" in line for line in run.said())
     assert {"steps", "the hand-over to torch.profiler"} == {
         what for what in ("steps", "the hand-over to torch.profiler")
@@ -240,4 +240,4 @@ def test_syncline_python_off(tmp_path, value):
 def test_the_window_option_takes_what_the_variable_takes(window, status):
     run = subprocess.run([*RUN, "-w", window, "true"], capture_output=True, text=True, check=False)
     assert run.returncode == status, run.stderr
-    assert ("is not understood" in run.stderr) == (status == 2)
+    assert ("is not valid" in run.stderr) == (status == 2)

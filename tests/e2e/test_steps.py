@@ -76,7 +76,7 @@ def test_windows_of_steps_that_never_come(go):
     run = go("context kernel:3 sync", window="steps:3/20", log="warn")
     assert run.status == 0 and run.files() == []
     (line,) = run.said()
-    assert "no steps of the job were seen" in line
+    assert "no training step was detected" in line
 
 
 def test_dump(go):

@@ -41,7 +41,7 @@ def test_off_records_nothing_and_start_fails(go):
     assert numbers(run.stdout, "start") == [-19] and numbers(run.stdout, "stop") == [-19]
     assert "state 0" in run.stdout and "SYNCLINE_WINDOW=off" in run.stdout
     (line,) = run.said()
-    assert "start() fails: SYNCLINE_WINDOW=off records nothing" in line
+    assert "start() failed: SYNCLINE_WINDOW=off records nothing" in line
 
 
 @pytest.mark.parametrize("window", ["steps:3", "step:3/500", "time:60s/2s", "RUN!", "0"])

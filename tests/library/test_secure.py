@@ -9,8 +9,8 @@ import pytest
 
 NOBODY = 65534
 ENODEV = -19
-SAID = "syncline: a set-user-id or set-group-id program is left alone: nothing is recorded, and no " \
-    "variable is read"
+SAID = "syncline: a set-user-id or set-group-id program is never recorded, and its " \
+    "SYNCLINE_* variables are ignored"
 
 
 @pytest.fixture

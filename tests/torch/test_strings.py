@@ -11,7 +11,7 @@ from test_lines import MARKS, SLOW, lines_of, mark_of
 from test_ops import RANKS, UNDER, parents
 from tiers import full_but
 
-MISSING = "no observer for the operators of PyTorch 2."
+MISSING = "no operator observer for PyTorch 2."
 
 
 def hidden(tmp: pathlib.Path) -> str:

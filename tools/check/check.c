@@ -131,7 +131,7 @@ static void check_row(struct sl_check *c, const struct sl_trace_row *row, uint64
 static void too_long(struct sl_check *c, const struct sl_span *span)
 {
     sl_finding_add(&c->findings, SL_FIND_NOT_CHECKED, 1, span->offset,
-                   "a value of %zu bytes: only its brackets were looked at", span->size);
+                   "a value of %zu bytes: only its brackets were checked", span->size);
 }
 
 static void check_field(struct sl_check *c, struct sl_trace *t, const struct sl_trace_item *item)
@@ -268,10 +268,10 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
         c->findings.of[SL_FIND_CORRELATION_LARGE].count = 0;
     if (c->tally->gpu_operations == 0)
         sl_finding_add(&c->findings, SL_FIND_NO_GPU_WORK, 1, SL_FINDING_NO_PLACE,
-                       "CPU rows alone, or none");
+                       "only CPU events, or none");
     if (c->tally->lanes_full)
         sl_finding_add(&c->findings, SL_FIND_NOT_CHECKED, 1, SL_FINDING_NO_PLACE,
-                       "more processes, threads and streams than can be told apart");
+                       "too many processes, threads and streams to count separately");
 }
 
 enum sl_severity sl_check_worst(const struct sl_check *c)

@@ -168,7 +168,7 @@ static void check_arrow(struct sl_edge_check *c, const struct sl_trace_row *row,
 
     if (!expected || !is_inside(is_tail ? c->tail : c->head, row->ts_ns))
         sl_finding_add(c->findings, SL_FIND_EDGE_ARROW, 1, at, "arrow %" PRId64 " %s", row->id,
-                       expected ? "ends outside of its row" : "does not follow a wait's edge");
+                       expected ? "ends outside of its event" : "does not follow a wait's edge");
     c->arrow = row->id;
     c->may_point = is_tail ? 2 : 0;
 }

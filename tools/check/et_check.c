@@ -20,36 +20,40 @@ static const struct {
     const char *name, *text;
     enum sl_severity severity;
 } rules[SL_ET_RULES] = {
-    [SL_ET_RULE_METADATA] = {"metadata", "files without GlobalMetadata as their first message",
+    [SL_ET_RULE_METADATA] = {"metadata", "files whose first message is not GlobalMetadata",
                              SL_SEVERITY_ERROR},
-    [SL_ET_RULE_CUT] = {"cut", "files that end inside a message", SL_SEVERITY_ERROR},
-    [SL_ET_RULE_DAMAGED] = {"damaged", "places that hold no message", SL_SEVERITY_ERROR},
-    [SL_ET_RULE_INPUT] = {"input", "files whose compression is cut or damaged", SL_SEVERITY_ERROR},
-    [SL_ET_RULE_EMPTY] = {"empty", "files without a node", SL_SEVERITY_ERROR},
-    [SL_ET_RULE_ID_TWICE] = {"id_twice", "nodes with an id that another has", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_CUT] = {"cut", "files that are truncated inside a message", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_DAMAGED] = {"damaged", "damaged places, where no message can be read",
+                            SL_SEVERITY_ERROR},
+    [SL_ET_RULE_INPUT] = {"input", "files whose compressed data is truncated or damaged",
+                          SL_SEVERITY_ERROR},
+    [SL_ET_RULE_EMPTY] = {"empty", "files without nodes", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_ID_TWICE] = {"id_twice", "nodes that share an id", SL_SEVERITY_ERROR},
     [SL_ET_RULE_DEP_MISSING] = {"dep_missing", "dependencies on ids that are not in the file",
                                 SL_SEVERITY_ERROR},
-    [SL_ET_RULE_DEP_LATER] = {"dep_later",
-                              "dependencies on nodes that come later: feeders hold in memory "
-                              "what lies between",
-                              SL_SEVERITY_WARNING},
+    [SL_ET_RULE_DEP_LATER] =
+        {"dep_later",
+         "dependencies on nodes that come later: readers keep all nodes in between in memory",
+         SL_SEVERITY_WARNING},
     [SL_ET_RULE_DEP_SELF] = {"dep_self", "nodes that depend on themselves", SL_SEVERITY_ERROR},
-    [SL_ET_RULE_CYCLE] = {"cycle", "nodes in a cycle, or behind one, which never run",
+    [SL_ET_RULE_CYCLE] = {"cycle", "nodes that never run: they are in a cycle or depend on one",
                           SL_SEVERITY_ERROR},
-    [SL_ET_RULE_TYPE] = {"type", "nodes of type INVALID or METADATA, which simulators refuse",
+    [SL_ET_RULE_TYPE] = {"type", "nodes of type INVALID or METADATA, which simulators reject",
                          SL_SEVERITY_ERROR},
     [SL_ET_RULE_NAME] = {"name", "names that are not UTF-8", SL_SEVERITY_ERROR},
-    [SL_ET_RULE_TEXT] = {"text",
-                         "texts of attributes, inputs or outputs that are not UTF-8: readers "
-                         "refuse what they stand in",
-                         SL_SEVERITY_ERROR},
+    [SL_ET_RULE_TEXT] =
+        {"text",
+         "texts of attributes, inputs or outputs that are not UTF-8: readers reject their nodes",
+         SL_SEVERITY_ERROR},
     [SL_ET_RULE_DURATION] = {"duration", "durations that are negative, or longer than 292 years",
                              SL_SEVERITY_ERROR},
-    [SL_ET_RULE_NO_IS_CPU] = {"no_is_cpu_op", "nodes without is_cpu_op, taken for GPU operations",
+    [SL_ET_RULE_NO_IS_CPU] = {"no_is_cpu_op",
+                              "nodes without is_cpu_op, which readers treat as GPU operations",
                               SL_SEVERITY_WARNING},
     [SL_ET_RULE_COMM_ON_CPU] = {"comm_on_cpu", "communication with is_cpu_op true",
                                 SL_SEVERITY_ERROR},
-    [SL_ET_RULE_MEMBER] = {"member", "attributes whose value has another type than simulators read",
+    [SL_ET_RULE_MEMBER] = {"member",
+                           "attributes whose value has a type that simulators do not read",
                            SL_SEVERITY_ERROR},
     [SL_ET_RULE_COMM_FIELDS] = {"comm_fields", "communication without its type, size, peer or tag",
                                 SL_SEVERITY_ERROR},
@@ -57,22 +61,22 @@ static const struct {
         {"attribute_twice",
          "attributes that a node has twice: which one counts depends on the reader",
          SL_SEVERITY_ERROR},
-    [SL_ET_RULE_COMM_SIZE] = {"comm_size", "communication of fewer than 0 bytes",
+    [SL_ET_RULE_COMM_SIZE] = {"comm_size", "communication with a negative size", SL_SEVERITY_ERROR},
+    [SL_ET_RULE_COMM_PEER] = {"comm_peer", "messages to or from a negative rank",
                               SL_SEVERITY_ERROR},
-    [SL_ET_RULE_COMM_PEER] = {"comm_peer", "messages to or from a rank below 0", SL_SEVERITY_ERROR},
     [SL_ET_RULE_COMM_TYPE] = {"comm_type", "collectives that ASTRA-sim has no algorithm for",
                               SL_SEVERITY_ERROR},
-    [SL_ET_RULE_GROUP] = {"group", "groups whose pg_name is no number of 31 bits",
+    [SL_ET_RULE_GROUP] = {"group", "groups whose pg_name is not a 31-bit number",
                           SL_SEVERITY_ERROR},
     [SL_ET_RULE_NO_LAUNCH] = {"no_launch",
-                              "GPU operations whose call is not in the file, so that a replay may "
-                              "begin them too early: few at a window's edges; if there are many, "
-                              "add runtime and driver to SYNCLINE_KINDS",
+                              "GPU operations whose CUDA call is not in the file, so a replay may "
+                              "begin them too early: a few at a window's edges are normal; if "
+                              "there are many, add runtime and driver to SYNCLINE_KINDS",
                               SL_SEVERITY_WARNING},
-    [SL_ET_RULE_NOT_CHECKED] = {"not_checked",
-                                "places that could not be checked for want of room: the file may "
-                                "be invalid there",
-                                SL_SEVERITY_ERROR},
+    [SL_ET_RULE_NOT_CHECKED] =
+        {"not_checked",
+         "places not checked because a memory limit was reached: the file may be invalid there",
+         SL_SEVERITY_ERROR},
 };
 
 static void __attribute__((format(printf, 4, 5)))
@@ -290,13 +294,13 @@ void sl_et_check_end(struct sl_et_check *c, const struct sl_et *et)
 
     sl_et_get_status(et, &input);
     if (!sl_et_state(et)->has_metadata)
-        add(c, SL_ET_RULE_METADATA, 0, "the first message is none");
+        add(c, SL_ET_RULE_METADATA, 0, "the first message is not GlobalMetadata");
     if (*sl_et_state(et)->refused)
         add(c, SL_ET_RULE_TEXT, 0, "%s of GlobalMetadata", sl_et_state(et)->refused);
     if (sl_et_state(et)->end == SL_ET_CUT)
         add(c, SL_ET_RULE_CUT, sl_et_state(et)->position, "the last message is incomplete");
     if (sl_et_state(et)->end == SL_ET_DAMAGED)
-        add(c, SL_ET_RULE_DAMAGED, sl_et_state(et)->position, "nothing behind it can be read");
+        add(c, SL_ET_RULE_DAMAGED, sl_et_state(et)->position, "nothing after it can be read");
     if (input.end == SL_INPUT_CUT || input.end == SL_INPUT_DAMAGED || input.end == SL_INPUT_FAILED)
         add(c, SL_ET_RULE_INPUT, sl_et_state(et)->position, "%s", input.what);
     if (c->nodes == 0)

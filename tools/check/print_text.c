@@ -70,7 +70,7 @@ static void print_rank(FILE *f, const struct sl_header *h)
     if (h->has_rank)
         fprintf(f, "  rank       %" PRId64, h->rank);
     else
-        fprintf(f, "  rank       not told");
+        fprintf(f, "  rank       unknown");
     if (h->has_world_size)
         fprintf(f, " of %" PRId64, h->world_size);
     if (h->host[0])

@@ -171,19 +171,19 @@ static int read_nodes(struct work *w)
     if (counts.invalid || counts.no_room)
         sl_args_complain(r->command,
                          "%s: left out: %" PRIu64 " nodes that are not valid, %" PRIu64
-                         " for which there is no room",
+                         " past the memory limit",
                          r->et, counts.invalid, counts.no_room);
     if (counts.cut)
         sl_args_complain(r->command,
-                         "%s: left out: %" PRIu64
-                         " texts, lists or attributes: a node takes 28 KiB of them, each of at "
-                         "most 8 KiB, and 256 attributes",
+                         "%s: left out: %" PRIu64 " texts, lists or attributes: a node holds at "
+                         "most 256 attributes and 28 KiB, 8 KiB in each",
                          r->et, counts.cut);
     if (counts.twice)
-        sl_args_complain(r->command,
-                         "%s: %" PRIu64 " nodes have the record function of one before, and its "
-                         "place",
-                         r->et, counts.twice);
+        sl_args_complain(
+            r->command,
+            "%s: %" PRIu64
+            " nodes repeat the record function id of an earlier node, which they replace",
+            r->et, counts.twice);
     return 0;
 }
 
@@ -197,14 +197,14 @@ static int tell_nodes(const struct work *w)
         return SL_EXIT_OK;
     sl_et_nodes_get_counts(w->nodes, &counts);
     if (counts.found && counts.found < counts.wanted)
-        printf("%s: %" PRIu64 " of the %" PRIu64 " operators and ranges of %s have no node there\n",
+        printf("%s: %" PRIu64 " of the %" PRIu64 " operators and ranges of %s are not in it\n",
                r->et, counts.wanted - counts.found, counts.wanted, r->input);
     if (counts.found && !counts.misnamed)
         return SL_EXIT_OK;
     return sl_args_problem(r->command,
                            "%s: %" PRIu64 " of its %" PRIu64
-                           " nodes are of operators in %s, by record function and name; %" PRIu64
-                           " have another name: is it of the same run and process?",
+                           " nodes match operators in %s (by record function id and name); %" PRIu64
+                           " have another name: is it from the same run and process?",
                            r->et, counts.found, counts.nodes, r->input, counts.misnamed);
 }
 
@@ -215,11 +215,10 @@ static int tell_empty(const struct work *w)
     sl_chakra_get_counts(w->chakra, &n);
     if (n.nodes)
         return SL_EXIT_OK;
-    return sl_args_problem(
-        w->request->command,
-        "%s has no call, GPU operation, operator or range that can be used: %s has no "
-        "node, and simulators refuse it",
-        w->request->input, w->request->output);
+    return sl_args_problem(w->request->command,
+                           "%s has no usable call, GPU operation, operator or range: %s has no "
+                           "nodes, and simulators reject it",
+                           w->request->input, w->request->output);
 }
 
 static int worse(int a, int b)

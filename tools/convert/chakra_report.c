@@ -21,32 +21,31 @@ struct meaning {
 #define COUNTER(name) offsetof(struct sl_chakra_counts, name)
 
 static const struct meaning left_out[] = {
-    {COUNTER(edges_no_source), "edges whose source is not there"},
-    {COUNTER(edges_no_destination), "edges to what is not there"},
-    {COUNTER(edges_cycle), "edges that would make a cycle"},
-    {COUNTER(edges_full), "edges without room"},
-    {COUNTER(rows_late), "rows on top of others"},
-    {COUNTER(rows_full), "rows of more threads than there is room for"},
-    {COUNTER(rows_invalid), "rows without a time"},
-    {COUNTER(comm_unknown),
-     "collectives (they are computation) whose type, size or ranks are not told"},
+    {COUNTER(edges_no_source), "edges whose source is not in the file"},
+    {COUNTER(edges_no_destination), "edges whose destination is not in the file"},
+    {COUNTER(edges_cycle), "edges that would form a cycle"},
+    {COUNTER(edges_full), "edges past the memory limit"},
+    {COUNTER(rows_late), "events that came too late"},
+    {COUNTER(rows_full), "events of threads past the limit"},
+    {COUNTER(rows_invalid), "events without a valid time"},
+    {COUNTER(comm_unknown), "collectives of unknown type, size or ranks (written as computation)"},
 };
 
 /* Each is printed on a separate line. */
 static const struct meaning otherwise[] = {
-    {COUNTER(rows_cut), "rows of threads lack the time that others had been given by then"},
+    {COUNTER(rows_cut),
+     "CPU events were shortened: part of their time was already given to other events"},
     {COUNTER(rows_deep),
-     "rows are too deep in others: part of their time counts for those around them"},
-    {COUNTER(lanes_forgotten),
-     "threads and streams were idle for long and made room for others: what they did later does "
-     "not follow what they did before"},
-    {COUNTER(forced), "times nodes went out early for lack of room: what came later may miss"},
-    {COUNTER(callers_unknown),
-     "backward operators follow no caller: several threads ran forward code of their sequence "
-     "number"},
-    {COUNTER(gpu_without_launch), "GPU operations follow no call: theirs is not in the file"},
+     "events are nested too deeply: part of their time counts for the enclosing events"},
+    {COUNTER(lanes_forgotten), "idle threads and streams were evicted to limit memory: their later "
+                               "work does not depend on their earlier work"},
+    {COUNTER(forced),
+     "times nodes were written early to limit memory: later events may be missing"},
+    {COUNTER(callers_unknown), "backward operators have no caller: several threads ran forward "
+                               "code with the same sequence number"},
+    {COUNTER(gpu_without_launch), "GPU operations depend on no call: the call is not in the file"},
     {COUNTER(gpu_late),
-     "GPU operations came behind a later one of their stream: they are not in its order"},
+     "GPU operations came after a later one of their stream: they are outside of its order"},
 };
 
 /* The same with the total time of the GPU operations. */
@@ -55,12 +54,12 @@ static const struct {
     const char *text, *end;
 } for_so_long[] = {
     {COUNTER(gpu_overlaps), COUNTER(gpu_overlaps_ns), "began before their call had ended,",
-     "in all: so much later in a replay"},
+     "in all: a replay starts them that much later"},
     {COUNTER(unexplained), COUNTER(unexplained_ns), "began",
-     "later in all than what is known explains"},
+     "later in all than known dependencies explain"},
     {COUNTER(stream_overlaps), COUNTER(stream_overlaps_ns),
-     "began before the one before them on their stream had ended,",
-     "in all: their nodes are so much shorter (overlap_ns)"},
+     "began before the previous one on their stream had ended,",
+     "in all: their nodes are shortened by that time (overlap_ns)"},
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -88,11 +87,11 @@ static void print_left_out(const struct sl_chakra_counts *n, const struct sl_rep
     sl_trace_events_get_counts(feed->events, &events);
     for (size_t i = 0; i < COUNT_OF(left_out); i++)
         add(left, sizeof(left), value_of(n, left_out[i].at), left_out[i].text);
-    add(left, sizeof(left), events.inputs_lost, "inputs without room");
+    add(left, sizeof(left), events.inputs_lost, "operator inputs past the memory limit");
     if (left[0])
         printf("left out: %s\n", left);
     if (sl_format_losses(lost, sizeof(lost), feed->lost))
-        printf("edges that the trace does not tell: %s\n", lost);
+        printf("edges that the trace lacks: %s\n", lost);
 }
 
 static void print_otherwise(const struct sl_chakra_counts *n)
@@ -112,13 +111,13 @@ static void print_otherwise(const struct sl_chakra_counts *n)
 
 static void warn(const struct sl_convert_request *r, const struct sl_replay *feed)
 {
-    sl_args_complain(r->command, "ASTRA-sim replays one thread and one stream a rank: what ran at "
-                                 "the same time there goes one after the other");
+    sl_args_complain(r->command, "ASTRA-sim replays one thread and one stream per rank: work that "
+                                 "ran in parallel is replayed in sequence");
     if (r->compression != SL_COMPRESS_NONE)
-        sl_args_complain(r->command, "ASTRA-sim reads raw files alone: %s is compressed",
+        sl_args_complain(r->command, "ASTRA-sim reads only uncompressed files: %s is compressed",
                          r->output);
     if (!r->has_rank && !feed->header.has_rank)
-        sl_args_complain(r->command, "%s tells no rank: 0 is written; --rank names another",
+        sl_args_complain(r->command, "%s has no rank: rank 0 is written; --rank sets another",
                          r->input);
 }
 

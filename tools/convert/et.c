@@ -73,12 +73,14 @@ static int tell(const struct sl_convert_request *r, const struct whole *w)
 
     if (w->end == SL_ET_WHOLE && w->input.end == SL_INPUT_WHOLE)
         return SL_EXIT_OK;
-    return sl_args_problem(
-        r->command, "%s is not whole: %s, at byte %" PRIu64 "; kept: %s nodes before", r->input,
-        w->input.what[0]          ? w->input.what
-        : w->end == SL_ET_DAMAGED ? "what follows is no node"
-                                  : "it ends inside a node",
-        w->bytes, sl_format_count(nodes, w->nodes));
+    return sl_args_problem(r->command,
+                           "%s is truncated or damaged: %s, at byte %" PRIu64
+                           "; kept: the %s nodes before it",
+                           r->input,
+                           w->input.what[0]          ? w->input.what
+                           : w->end == SL_ET_DAMAGED ? "the rest cannot be read"
+                                                     : "it ends inside a node",
+                           w->bytes, sl_format_count(nodes, w->nodes));
 }
 
 int sl_convert_et(const struct sl_convert_request *r)
@@ -92,7 +94,7 @@ int sl_convert_et(const struct sl_convert_request *r)
     if (status)
         return status;
     if (r->has_rank || r->et)
-        return sl_args_complain(r->command, "--%s is for Kineto traces: leave it out",
+        return sl_args_complain(r->command, "--%s is only for Kineto traces: leave it out",
                                 r->has_rank ? "rank" : "et");
     if (sl_input_open(&in, r->input, line, sizeof(line)) != 0)
         return sl_args_complain(r->command, "%s", line);

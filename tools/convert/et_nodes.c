@@ -342,10 +342,10 @@ static int read_all(struct sl_et_nodes *nodes, struct sl_input *input, const cha
     sl_input_get_status(input, &status);
     why[0] = '\0';
     if (seen == 0) {
-        snprintf(why, why_size, "%s is no execution trace of PyTorch's: it has no nodes", path);
+        snprintf(why, why_size, "%s is not an execution trace of PyTorch: it has no nodes", path);
         rc = -EBADMSG;
     } else if (span.kind != SL_SPAN_END || status.end != SL_INPUT_WHOLE) {
-        snprintf(why, why_size, "%s is not whole: %s; what comes before is used", path,
+        snprintf(why, why_size, "%s is truncated or damaged: %s; the part before is used", path,
                  status.what[0]             ? status.what
                  : span.kind == SL_SPAN_BAD ? span.why
                                             : "the text ends too early");

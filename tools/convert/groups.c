@@ -312,10 +312,9 @@ int sl_groups_add(const struct sl_command *command, const char *et,
     if (rc == -EEXIST)
         return sl_args_problem(
             command,
-            "the process groups could not be added to %s: its group %u has other "
-            "ranks than here; it is another job's, so write to another folder or "
-            "prefix",
+            "the process groups could not be added to %s: its group %u has other ranks, so it "
+            "belongs to another job; write to another folder or prefix",
             path, j.other);
     return sl_args_problem(command, "the process groups could not be added to %s: %s", path,
-                           rc == -EBADMSG ? "it is no comm-group file" : strerror(-rc));
+                           rc == -EBADMSG ? "it is not a comm-group file" : strerror(-rc));
 }

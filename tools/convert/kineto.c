@@ -159,13 +159,14 @@ static int tell(const struct sl_convert_request *r, const struct outcome *result
     int status = SL_EXIT_OK;
 
     if (last->kind != SL_SPAN_END || result->input.end != SL_INPUT_WHOLE)
-        status = sl_args_problem(
-            r->command,
-            "%s is not whole: %s, at byte %" PRIu64 " of the text. Kept: %s whole "
-            "events; lost: what followed (%" PRIu64 " bytes of an unfinished part); "
-            "%s is closed properly",
-            r->input, what, last->offset, sl_format_count(events, result->events),
-            last->kind == SL_SPAN_END ? 0 : result->lost_bytes, r->output);
+        status =
+            sl_args_problem(r->command,
+                            "%s is truncated or damaged: %s, at byte %" PRIu64
+                            " of the uncompressed text. Kept: %s whole events; lost: everything "
+                            "after them (%" PRIu64 " bytes of an unfinished part); "
+                            "%s is a valid trace",
+                            r->input, what, last->offset, sl_format_count(events, result->events),
+                            last->kind == SL_SPAN_END ? 0 : result->lost_bytes, r->output);
     if (result->invalid)
         status = sl_args_problem(
             r->command,

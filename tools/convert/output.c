@@ -17,14 +17,15 @@ int sl_output_check(const struct sl_command *command, const char *input, const c
     struct stat st, source;
 
     if (strcmp(output, "-") == 0)
-        return sl_args_complain(command, "the output must be a file, not -: a pipe cannot be taken "
-                                         "back when something goes wrong");
+        return sl_args_complain(command, "the output must be a file, not -: output to a pipe "
+                                         "cannot be undone if the conversion fails");
     if (lstat(output, &st) != 0)
         return 0;
     if (S_ISDIR(st.st_mode))
         return sl_args_complain(command, "%s is a directory: name a file in it", output);
     if (!S_ISREG(st.st_mode))
-        return sl_args_complain(command, "%s is not a regular file: it is left alone", output);
+        return sl_args_complain(
+            command, "%s is not a regular file and is not replaced: choose another name", output);
     if (stat(input, &source) == 0 && source.st_dev == st.st_dev && source.st_ino == st.st_ino)
         return sl_args_complain(command, "%s is the input: choose another name", output);
     if (!force)
@@ -87,6 +88,6 @@ int sl_output_complain(const struct sl_command *command, const char *output, int
     return sl_args_complain(command, "cannot write %s: %s%s; nothing is left behind", output,
                             strerror(-rc),
                             rc == -ENOSPC   ? ": free some space, or choose another place with -o"
-                            : rc == -EACCES ? ": choose a place that you may write to"
+                            : rc == -EACCES ? ": choose a folder that you can write to"
                                             : "");
 }

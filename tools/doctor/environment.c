@@ -30,7 +30,7 @@ static int try_library(const char *path, char *why, size_t why_size)
         return -EINVAL;
     }
     if (!dlsym(library, "InitializeInjection") || !dlsym(library, "sl_status")) {
-        snprintf(why, why_size, "it is not syncline's");
+        snprintf(why, why_size, "it is not libsyncline.so");
         return -EINVAL;
     }
     return 0;
@@ -73,8 +73,8 @@ void sl_doctor_library(struct sl_doctor *h, char *const *environment)
             sl_doctor_add(h, SL_DOCTOR_OK, "library", "", INJECTION "=%s", injected);
         else
             sl_doctor_add(h, SL_DOCTOR_PROBLEM, "library",
-                          "point " INJECTION " to libsyncline.so (the driver loads one library; "
-                          "another profiler's must go)",
+                          "point " INJECTION " to libsyncline.so (the driver loads only one "
+                          "library, so another profiler's cannot stay)",
                           INJECTION "=%s cannot be used: %s", injected, why);
         return;
     }
@@ -101,12 +101,12 @@ static void unknown_options(struct sl_doctor *h, char *const *environment)
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(*at, "="), *at);
         snprintf(remedy, sizeof(remedy), "did you mean %s?", sl_config_nearest(name));
-        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", remedy, "%s is no option and is ignored",
-                      name);
+        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", remedy,
+                      "%s is not an option of syncline and is ignored", name);
     }
     if (count > SL_CONFIG_UNKNOWN_SHOWN)
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", "unset them",
-                      "%d more SYNCLINE_* variables are no options and are ignored",
+                      "%d more SYNCLINE_* variables are not options and are ignored",
                       count - SL_CONFIG_UNKNOWN_SHOWN);
 }
 
@@ -130,9 +130,10 @@ void sl_doctor_options(struct sl_doctor *h, struct sl_config *config, char *cons
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", "unset SYNCLINE_ENABLED, or set it to 1",
                       "SYNCLINE_ENABLED is not 1: nothing is recorded");
     else if (config->window_mode == SL_WINDOW_OFF)
-        sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options",
-                      "unset SYNCLINE_WINDOW, or say when to record: SYNCLINE_WINDOW=demand",
-                      "SYNCLINE_WINDOW is off: nothing is recorded");
+        sl_doctor_add(
+            h, SL_DOCTOR_PROBLEM, "options",
+            "unset SYNCLINE_WINDOW, or choose when to record, for example SYNCLINE_WINDOW=demand",
+            "SYNCLINE_WINDOW is off: nothing is recorded");
 }
 
 /* Finds the nearest existing folder: `path` or a folder above it. */
@@ -169,7 +170,7 @@ void sl_doctor_output(struct sl_doctor *h, const struct sl_config *config, char 
     }
     if (access(folder, W_OK | X_OK) != 0) {
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "output",
-                      "set SYNCLINE_OUTPUT to a folder that you may write to", "%s: %s", folder,
+                      "set SYNCLINE_OUTPUT to a folder that you can write to", "%s: %s", folder,
                       strerror(errno));
         return;
     }
@@ -190,9 +191,9 @@ void sl_doctor_profilers(struct sl_doctor *h, char *const *environment)
         {"NSYS_PROFILING_SESSION_ID=", "Nsight Systems is profiling this session"},
         {"NVTX_INJECTION64_PATH=", "another tool receives NVTX ranges"},
         {"NV_COMPUTE_PROFILER_", "Nsight Compute is profiling this session"},
-        {"NV_NSIGHT_INJECTION_", "a tool of Nsight's is injected"},
+        {"NV_NSIGHT_INJECTION_", "an Nsight tool is injected"},
         {"KINETO_USE_DAEMON=", "torch.profiler waits for dynolog's requests"},
-        {"KINETO_CONFIG=", "torch.profiler has a configuration of its own"},
+        {"KINETO_CONFIG=", "KINETO_CONFIG configures torch.profiler"},
         {"COMPUTE_PROFILE=", "the old command-line profiler is on"},
     };
     int found = 0;
@@ -203,8 +204,8 @@ void sl_doctor_profilers(struct sl_doctor *h, char *const *environment)
                 continue;
             found++;
             sl_doctor_add(h, SL_DOCTOR_NOTE, "profilers",
-                          "CUPTI serves one client at a time: while the other records, syncline "
-                          "may get nothing",
+                          "CUPTI serves one profiler at a time: while the other one records, "
+                          "syncline may record nothing",
                           "%s (%.100s)", known[i].what, *environment);
         }
     }

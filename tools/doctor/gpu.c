@@ -163,8 +163,8 @@ void sl_doctor_driver(struct sl_doctor *h)
         info.dli_fname = "libcuda.so.1";
     if (version < DRIVER_MIN)
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "driver", "update the driver to 525 or newer",
-                      "%s is for CUDA %d.%d; syncline needs 12.0", info.dli_fname, version / 1000,
-                      version % 1000 / 10);
+                      "%s supports CUDA %d.%d; syncline needs 12.0 or newer", info.dli_fname,
+                      version / 1000, version % 1000 / 10);
     else
         sl_doctor_add(h, SL_DOCTOR_OK, "driver", "", "%s, CUDA %d.%d", info.dli_fname,
                       version / 1000, version % 1000 / 10);
@@ -179,8 +179,8 @@ void sl_doctor_cupti(struct sl_doctor *h)
     if (sl_cupti_api_open(&api, why, sizeof(why)) != 0)
         sl_doctor_add(
             h, SL_DOCTOR_PROBLEM, "cupti",
-            "install the CUDA toolkit's CUPTI, or `pip install nvidia-cuda-cupti` (for CUDA "
-            "12 nvidia-cuda-cupti-cu12), or put libcupti's folder into LD_LIBRARY_PATH",
+            "install CUPTI from the CUDA toolkit, or `pip install nvidia-cuda-cupti` (for CUDA 12: "
+            "nvidia-cuda-cupti-cu12), or add libcupti's folder to LD_LIBRARY_PATH",
             "%s", why);
     else
         sl_doctor_add(h, SL_DOCTOR_OK, "cupti", "", "%s, version %u", api.path, api.version);
@@ -224,7 +224,7 @@ static void device_nodes(struct sl_doctor *h)
         closedir(dev);
     if (refused)
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "permission",
-                      "join the group that owns it (often video), or run as the job's user",
+                      "join the group that owns it (often video), or run this as the job's user",
                       "%s cannot be opened for reading and writing", first);
     else if (seen)
         sl_doctor_add(h, SL_DOCTOR_OK, "permission", "", "%d device nodes can be opened", seen);
@@ -246,8 +246,8 @@ void sl_doctor_permissions(struct sl_doctor *h)
         sl_doctor_add(h, SL_DOCTOR_NOTE, "permission",
                       "if nothing is recorded: load the driver with "
                       "NVreg_RestrictProfilingToAdminUsers=0, or give the container CAP_SYS_ADMIN",
-                      "this driver lets administrators alone read hardware counters; records of "
-                      "activity, which syncline uses, usually need no such right");
+                      "this driver lets only administrators read hardware counters; the activity "
+                      "records that syncline uses usually do not need that right");
     if (container)
         sl_doctor_add(h, SL_DOCTOR_NOTE, "container", "",
                       "this is a %s container: the library and libcupti must be inside, and the "

@@ -288,7 +288,7 @@ static void explain(int error, const char *path, char *why, size_t why_size)
         hint = ": check the name";
         break;
     case EACCES:
-        hint = ": traces are written readable by their owner alone; read it as that user";
+        hint = ": only its owner may read a trace; run this as that user";
         break;
     case EISDIR:
         snprintf(why, why_size,

@@ -217,7 +217,7 @@ static int field(struct sl_split *s, struct sl_span *out)
         return 1;
     }
     if (is_events || strchr(",:]}", s->buffer[s->pos])) {
-        finish(s, SL_SPAN_BAD, is_events ? "its events are no array" : "a key has no value");
+        finish(s, SL_SPAN_BAD, is_events ? "its events are not an array" : "a key has no value");
         return 0;
     }
     size = value_size(s);

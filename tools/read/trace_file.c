@@ -139,7 +139,7 @@ const char *sl_trace_not_one(const struct sl_trace *t, const struct sl_span *las
         return input->what;
     if (last->kind == SL_SPAN_BAD && t->fields == 0 && t->event_arrays == 0)
         return sl_et_looks_like(last->text - last->lead, last->size + last->lead)
-                   ? "it is a Chakra execution trace, which `syncline check` reads"
+                   ? "it is a Chakra execution trace, which only `syncline check` reads"
                    : last->why;
     if (last->kind == SL_SPAN_END && t->event_arrays == 0)
         return "it is JSON without traceEvents";

@@ -261,8 +261,8 @@ static int read_again(struct sl_replay *f, const char *path, char *why, size_t w
 {
     if (!f->can_read_again) {
         snprintf(why, why_size,
-                 "%s: that syncline has written it stands behind its events: it must be read "
-                 "twice, which a pipe cannot be",
+                 "%s must be read twice, which a pipe does not allow (its syncline header comes "
+                 "after the events): pass the file's name",
                  path);
         return -ESPIPE;
     }
@@ -435,10 +435,10 @@ int sl_replay_run(struct sl_replay *f, const char *path, const struct sl_replay_
     }
     rc = has_joined(f) ? 0 : sl_edges_create(&r.engine, &opt);
     if (rc) {
-        snprintf(why, why_size, "not enough memory to look into %s", path);
+        snprintf(why, why_size, "not enough memory to process %s", path);
         return rc;
     }
-    sl_progress_begin(&r.progress, "following the work", "");
+    sl_progress_begin(&r.progress, "finding what each wait waited for", "");
     rc = run_all(&r);
     sl_progress_end(&r.progress);
     for (int i = 0; r.engine && i < SL_EDGE_LOST_COUNT; i++)

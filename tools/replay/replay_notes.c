@@ -19,8 +19,8 @@ int sl_replay_tell(const struct sl_replay *f, const struct sl_command *command, 
     sl_trace_events_get_counts(f->events, &counts);
     if (f->last.kind != SL_SPAN_END || f->input.end != SL_INPUT_WHOLE)
         status = sl_args_problem(command,
-                                 "%s is not whole: %s, at byte %" PRIu64
-                                 " of the text; %s those of what comes before",
+                                 "%s is truncated or damaged: %s, at byte %" PRIu64
+                                 " of the uncompressed text; %s those of the part before",
                                  path,
                                  f->input.what[0]              ? f->input.what
                                  : f->last.kind == SL_SPAN_BAD ? f->last.why
@@ -29,61 +29,60 @@ int sl_replay_tell(const struct sl_replay *f, const struct sl_command *command, 
     counts.unusable += f->unusable;
     if (f->invalid || f->too_long || counts.unusable)
         status = sl_args_problem(command,
-                                 "%s: not looked at: %" PRIu64 " rows that are not valid JSON, "
+                                 "%s: left out: %" PRIu64 " events that are not valid JSON, "
                                  "%" PRIu64 " too long, %" PRIu64
-                                 " without usable ids or times: `syncline check` shows more",
+                                 " with impossible ids or times: `syncline check` shows more",
                                  path, f->invalid, f->too_long, counts.unusable);
     written = f->header.has_edges ? sl_header_counter(&f->header, sl_stats_name(SL_STAT_EDGES)) : 0;
     if (f->edge_rows < written)
         status = sl_args_problem(command,
-                                 "%s: %" PRIu64 " rows of edges are missing of the %" PRIu64
-                                 " that the job wrote: the file was changed since",
+                                 "%s: %" PRIu64 " sync edges are missing of the %" PRIu64
+                                 " that the job wrote: another program changed the file",
                                  path, written - f->edge_rows, written);
     if (counts.of_others)
-        status =
-            sl_args_problem(command,
-                            "%s: %" PRIu64 " calls are of another process than the first: ids and "
-                            "GPUs of several processes cannot be told apart, and %s not to be "
-                            "trusted; give the file of each process",
-                            path, counts.of_others, result);
+        status = sl_args_problem(
+            command,
+            "%s: %" PRIu64
+            " calls belong to another process than the first: ids and GPUs of several processes "
+            "get mixed up, so %s unreliable; pass the file of each process separately",
+            path, counts.of_others, result);
     else if (counts.strange)
         status = sl_args_problem(
             command,
-            "%s: %" PRIu64 " calls have the id of another call, as when the files of "
-            "several processes are joined: %s not to be trusted; give the file of "
-            "each process",
+            "%s: %" PRIu64
+            " calls share a correlation id with another call (were files of several processes "
+            "merged?), so %s unreliable; pass the file of each process separately",
             path, counts.strange, result);
     if (counts.threads_lost)
-        status = sl_args_problem(command,
-                                 "%s: %" PRIu64 " rows left out: of threads whose ids are not the "
-                                 "system's the first %u are kept",
-                                 path, counts.threads_lost, SL_THREAD_IDS_MOST);
+        status = sl_args_problem(
+            command,
+            "%s: %" PRIu64
+            " events left out: the file has more than %u threads without a system thread id",
+            path, counts.threads_lost, SL_THREAD_IDS_MOST);
     if (counts.steps_lost && !f->keeps_rows)
-        status = sl_args_problem(command,
-                                 "%s: %" PRIu64
-                                 " rows of steps are more than are kept: what was in them "
-                                 "counts as outside of steps",
-                                 path, counts.steps_lost);
+        status = sl_args_problem(
+            command,
+            "%s: %" PRIu64 " steps are past the limit: waits in them count as outside of steps",
+            path, counts.steps_lost);
     if (counts.negative)
         status = sl_args_problem(
-            command, "%s: %" PRIu64 " rows end before they begin; here they end where they begin",
+            command, "%s: %" PRIu64 " events end before they begin: their duration is taken as 0",
             path, counts.negative);
     if (counts.calls && !counts.numbered)
         sl_args_complain(command,
-                         "%s: none of its calls has a `cbid`, CUPTI's number of what was called "
-                         "(ROCm has none): which of them waited is not known",
+                         "%s: no call has a `cbid` (CUPTI's id of the called function; ROCm has "
+                         "none): blocking calls cannot be recognised",
                          path);
     if (f->names.missing)
-        sl_args_complain(command, "%s: %" PRIu64 " names of edges %s", path, f->names.missing,
+        sl_args_complain(command, "%s: %" PRIu64 " names in sync edges %s", path, f->names.missing,
                          f->can_read_again
-                             ? "have no row in it: they are unknown here"
-                             : "come behind their edges and are unknown here: the rows are not in "
-                               "the order in which they were written, and a pipe cannot be read "
-                               "twice; name the file");
+                             ? "have no event in the file: they are unknown here"
+                             : "come after their edges and are unknown here: the events were "
+                               "reordered, and a pipe cannot be read twice; pass the file's name");
     if (counts.names_lost)
         sl_args_complain(command,
-                         "%s: %" PRIu64 " rows have more text in their names than is "
-                         "kept; those names are unknown here",
+                         "%s: %" PRIu64
+                         " events have names past the memory limit; those names are unknown here",
                          path, counts.names_lost);
     return status;
 }

@@ -38,29 +38,34 @@ struct function {
         }                                                                                          \
     }
 
-#define NO_NODES "dependencies between the nodes of CUDA graphs are left out and counted"
+#define NO_NODES "dependencies between CUDA graph nodes are not recorded, only counted"
 
 static const struct function functions[] = {
     FUNCTION(GetVersion, 1, "nothing is recorded"),
     FUNCTION(ActivityRegisterCallbacks, 1, "nothing is recorded"),
-    FUNCTION(ActivityEnable, 1, "some kinds are not recorded"),
-    FUNCTION(ActivityDisable, 1, "records go on being made between windows, and are not written"),
-    FUNCTION(ActivityEnableRuntimeApi, 0, "all runtime calls are recorded, and filtered later"),
-    FUNCTION(ActivityEnableDriverApi, 0, "all driver calls are recorded, and filtered later"),
-    FUNCTION(ActivityEnableAllSyncRecords, 0, "queries of unfinished work are filtered later"),
+    FUNCTION(ActivityEnable, 1, "some kinds of events are not recorded"),
+    FUNCTION(
+        ActivityDisable, 1,
+        "CUPTI keeps recording between windows (a cost to the job); those records are not written"),
+    FUNCTION(ActivityEnableRuntimeApi, 0,
+             "CUPTI records all runtime calls (a cost to the job); syncline filters them later"),
+    FUNCTION(ActivityEnableDriverApi, 0,
+             "CUPTI records all driver calls (a cost to the job); syncline filters them later"),
+    FUNCTION(ActivityEnableAllSyncRecords, 0, "syncline filters queries of pending work later"),
     FUNCTION(ActivityFlushAll, 1,
-             "records come when CUPTI's buffers are full, the last perhaps never"),
-    FUNCTION(ActivityGetNextRecord, 1, "the rest of a buffer is lost"),
-    FUNCTION(ActivityGetNumDroppedRecords, 1, "CUPTI's own losses are not counted"),
-    FUNCTION(ActivityRegisterTimestampCallback, 0, "other profilers are not made room for"),
+             "records arrive only when a CUPTI buffer is full; the last ones may be lost"),
+    FUNCTION(ActivityGetNextRecord, 1, "the rest of that CUPTI buffer is lost"),
+    FUNCTION(ActivityGetNumDroppedRecords, 1, "records that CUPTI drops are not counted"),
+    FUNCTION(ActivityRegisterTimestampCallback, 0, "syncline does not yield to other profilers"),
     FUNCTION(Subscribe, 0, NO_NODES),
-    FUNCTION(Finalize, 0, "another profiler that calls it ends the recording unseen"),
-    FUNCTION(ActivitySetAttribute, 1, "CUPTI zeroes its buffers on the application's threads"),
-    FUNCTION(ActivityGetAttribute, 0, "CUPTI's settings are not known"),
-    FUNCTION(SetThreadIdType, 0, "CPU rows carry pthread ids, not the system's thread ids"),
-    FUNCTION(GetTimestamp, 1, "CUPTI's clock is taken for CLOCK_REALTIME unchecked"),
-    FUNCTION(GetResultString, 1, "CUPTI's errors are numbers"),
-    FUNCTION(Unsubscribe, 0, "its callbacks go on, and are not listened to"),
+    FUNCTION(Finalize, 0, "if another profiler calls it, the recording ends without a message"),
+    FUNCTION(ActivitySetAttribute, 1,
+             "CUPTI zeroes its buffers on the job's own threads (a small cost)"),
+    FUNCTION(ActivityGetAttribute, 0, "CUPTI settings are unknown"),
+    FUNCTION(SetThreadIdType, 0, "CPU events carry pthread ids instead of system thread ids"),
+    FUNCTION(GetTimestamp, 1, "syncline assumes that CUPTI's clock is CLOCK_REALTIME"),
+    FUNCTION(GetResultString, 1, "CUPTI errors are shown as numbers"),
+    FUNCTION(Unsubscribe, 0, "its callbacks continue and are ignored"),
     FUNCTION(EnableCallback, 0, NO_NODES),
     FUNCTION(GetGraphId, 0, NO_NODES),
     FUNCTION(GetGraphNodeId, 0, NO_NODES),
@@ -122,9 +127,8 @@ static const char *remedy(int result)
                "CAP_SYS_ADMIN";
     case -EBUSY:
     case -ENOTSUP:
-        return "if another profiler (nsys, ncu, cuda-gdb) runs in this job, use one at a time; "
-               "else "
-               "use a newer CUPTI";
+        return "if another profiler (nsys, ncu, cuda-gdb) runs in this job, run one at a time; "
+               "otherwise use a newer CUPTI";
     case -ENOMEM:
         return "give the job more memory";
     default:
@@ -195,7 +199,7 @@ static int examine(struct sl_cupti_api *api, char *why, size_t why_size)
         }
     }
     if (sl_cupti_check(api, api->fn.GetVersion(&api->version), "GetVersion") != 0) {
-        snprintf(why, why_size, "%s does not tell its version", api->path);
+        snprintf(why, why_size, "%s does not report its version", api->path);
         return -ENOTSUP;
     }
     if (api->version < OLDEST_VERSION) {

@@ -206,8 +206,8 @@ void sl_cupti_dump_buffer(struct sl_cupti_dump *d, const uint8_t *data, size_t v
         d->opt.cap_bytes) {
         d->buffers--;
         sl_log(SL_LOG_WARN,
-               "SYNCLINE_DUMP_CUPTI: %s is %llu MiB large, which is the most: records that come "
-               "later are not in it; the traces are not affected",
+               "SYNCLINE_DUMP_CUPTI: %s has reached its limit of %llu MiB: later records are not "
+               "dumped; the traces are not affected",
                d->file.path, (unsigned long long)(d->file.bytes >> 20));
         write_end(d, SL_CUPTI_DUMP_FULL);
         return;
@@ -282,12 +282,13 @@ static void refuse(const char *path, int error)
     if (error == -EEXIST)
         sl_log(SL_LOG_WARN,
                "SYNCLINE_DUMP_CUPTI: %s exists and is not overwritten; nothing is dumped, the "
-               "traces are not affected; %%p in the name becomes the process id",
+               "traces are not affected; put %%p (the process id) in the name, or remove the file",
                path);
     else
         sl_log(SL_LOG_WARN,
-               "SYNCLINE_DUMP_CUPTI: %s: %s; nothing is dumped, the traces are not affected", path,
-               strerror_r(-error, text, sizeof(text)));
+               "SYNCLINE_DUMP_CUPTI: cannot create %s: %s; nothing is dumped, the traces are not "
+               "affected",
+               path, strerror_r(-error, text, sizeof(text)));
 }
 
 static int map_tables(struct sl_cupti_dump *d)

@@ -38,21 +38,20 @@ static void fail(struct sl_cupti_dump_file *f, int error)
     char text[128];
 
     if (error == -EBADF) {
-        sl_log(
-            SL_LOG_WARN,
-            "SYNCLINE_DUMP_CUPTI: the program closed the descriptor of %s (as closefrom() does); "
-            "the dump ends here, the traces have files of their own; close descriptors before "
-            "CUDA starts to keep it whole",
-            f->path);
+        sl_log(SL_LOG_WARN,
+               "SYNCLINE_DUMP_CUPTI: the program closed the descriptor of %s (as closefrom() "
+               "does); the dump ends here, the traces are not affected; for a complete dump, close "
+               "descriptors before CUDA starts",
+               f->path);
         return;
     }
     sl_log(SL_LOG_WARN,
-           "SYNCLINE_DUMP_CUPTI: %s: %s; the dump ends here, whole as far as it goes, and the "
-           "traces are not affected",
+           "SYNCLINE_DUMP_CUPTI: cannot write %s: %s; the dump ends here, the traces are not "
+           "affected; free some space or choose another file",
            f->path, strerror_r(-error, text, sizeof(text)));
     /* A partial chunk is of no use to a reader. If truncating fails too, readers see the cut. */
     if (sl_own_file_truncate(&f->own, f->bytes) != 0)
-        sl_log(SL_LOG_DEBUG, "%s: its last chunk is cut", f->path);
+        sl_log(SL_LOG_DEBUG, "%s: the last chunk is incomplete", f->path);
     sl_cupti_dump_file_close(f);
 }
 

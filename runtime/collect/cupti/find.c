@@ -56,7 +56,7 @@ static int try_name(struct search *s, const char *name)
 
     handle = sl_loader_open(name, OPEN_FLAGS);
     if (!handle) {
-        sl_log(SL_LOG_DEBUG, "not usable: %s", dlerror());
+        sl_log(SL_LOG_DEBUG, "CUPTI could not be loaded: %s", dlerror());
         return -ENOENT;
     }
     return take(s, handle);
@@ -197,8 +197,8 @@ int sl_cupti_find(sl_cupti_accept_fn accept, void *user, void **handle, char *pa
         return -ENOTSUP;
     path[0] = '\0';
     snprintf(why, why_size,
-             "libcupti.so.%d was not found: install the CUDA toolkit's CUPTI or the Python package "
-             "%s, or add its folder to LD_LIBRARY_PATH",
+             "libcupti.so.%d was not found: install CUPTI from the CUDA toolkit or the Python "
+             "package %s, or add its folder to LD_LIBRARY_PATH",
              here.major ? here.major : NEWEST_MAJOR,
              here.major == 12 ? "nvidia-cuda-cupti-cu12" : "nvidia-cuda-cupti");
     return -ENOENT;

@@ -245,24 +245,23 @@ void sl_graph_nodes_give_up(void)
         sl_cupti_check(queue.api, queue.api->fn.Unsubscribe(queue.subscriber), "Unsubscribe");
     /* Release pairs with the acquire in take(). */
     atomic_fetch_add_explicit(&queue.lost, 1, memory_order_release);
-    sl_log(SL_LOG_WARN,
-           "another profiler becomes CUPTI's subscriber, of which there is one, or ends "
-           "CUPTI: from now on edges between the nodes of CUDA graphs are left out "
-           "and counted; to have them, profile with one tool at a time");
+    sl_log(SL_LOG_WARN, "another profiler takes CUPTI's only subscriber slot or shuts CUPTI down: "
+                        "edges between CUDA graph nodes are no longer recorded, only counted; run "
+                        "one profiler at a time to have them");
 }
 
 int sl_graph_nodes_start(const struct sl_cupti_api *api)
 {
     if (!api->fn.Subscribe || !api->fn.EnableCallback || !api->fn.GetGraphNodeId ||
         !api->fn.GetGraphId || !api->fn.Unsubscribe) {
-        sl_log(SL_LOG_WARN, "this CUPTI tells nothing of CUDA graphs: dependencies between their "
-                            "nodes are left out and counted; use a newer one");
+        sl_log(SL_LOG_WARN, "this CUPTI does not report CUDA graph nodes: dependencies between "
+                            "them are not recorded, only counted; use a newer CUPTI");
         return -ENOTSUP;
     }
     queue.fact = sl_pages_map(SLOTS * sizeof(*queue.fact));
     if (!queue.fact) {
-        sl_log(SL_LOG_WARN, "no memory for what CUPTI tells of CUDA graphs: dependencies between "
-                            "their nodes are left out and counted");
+        sl_log(SL_LOG_WARN, "not enough memory for CUDA graph nodes: dependencies between them are "
+                            "not recorded, only counted");
         return -ENOMEM;
     }
     /* It stays mapped whatever comes of it: a callback may be running. */

@@ -385,8 +385,8 @@ static void give_up(struct sl_lane *lane)
     lane->is_broken = 1;
     sl_log_once(
         &said, SL_LOG_WARN,
-        "a signal handler made a range or mark inside another of its thread's: nothing more "
-        "of that thread's ranges and operators is recorded");
+        "a signal handler made a range or mark while its thread was making another: ranges and "
+        "operators of that thread are no longer recorded; make none in signal handlers");
 }
 
 const struct sl_lane_record *sl_lane_next(struct sl_lane *lane)

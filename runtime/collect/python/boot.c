@@ -137,7 +137,7 @@ static int run(void *unused)
     if (getpid() != atomic_load(&boot.pid))
         return 0; /* a child, forked while the call was queued */
     if (python.InterpreterGet() != python.InterpreterMain()) {
-        sl_log(SL_LOG_DEBUG, "Python: a sub-interpreter is left alone");
+        sl_log(SL_LOG_DEBUG, "Python: steps and modules are not recorded in sub-interpreters");
         atomic_store(&boot.state, IDLE);
         return 0;
     }
@@ -166,15 +166,16 @@ static int queue(const char *home)
     if (find_python() || !python.IsInitialized())
         return -ENOENT;
     if (is_free_threaded()) {
-        sl_log(SL_LOG_DEBUG, "Python without a GIL is left alone: no steps, and no hand-over to "
-                             "torch.profiler that is exact to the call");
+        sl_log(SL_LOG_DEBUG, "Python without the GIL is not supported: steps are not recorded, and "
+                             "the gap while torch.profiler records is a little longer");
         return -ENOTSUP;
     }
     err = sl_home_path(boot.path, sizeof(boot.path), home, "python/syncline/_boot.py");
     if (!err && access(boot.path, R_OK))
         err = -ENOENT;
     if (err) {
-        sl_log(SL_LOG_DEBUG, "Python: syncline's package is not beside the library: no steps");
+        sl_log(SL_LOG_DEBUG, "Python: the package syncline was not found beside libsyncline.so: "
+                             "steps are not recorded");
         return -ENOTSUP;
     }
     return python.AddPendingCall(run, NULL) ? -EAGAIN : 0;

@@ -282,7 +282,8 @@ static void follow(void)
     err = on ? ops.observer.enable(ops.mode == SL_TORCH_OPS_FULL) : ops.observer.disable();
     sl_loader_leave();
     if (err)
-        sl_log(SL_LOG_WARN, "PyTorch refused the observer of its operators: none are recorded");
+        sl_log(SL_LOG_WARN,
+               "PyTorch rejected syncline's operator observer: the trace has no PyTorch operators");
     ops.is_enabled = on;
 }
 
@@ -295,7 +296,7 @@ static const char *load_observer(const struct sl_torch *torch, const char *path)
     int err;
 
     if (!torch->is_named)
-        return "its libtorch_cpu has another name than its own build gave it";
+        return "its libtorch_cpu.so was renamed after the build";
     library = sl_loader_open(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
         why = dlerror();
@@ -306,7 +307,7 @@ static const char *load_observer(const struct sl_torch *torch, const char *path)
     if (!err && ops.observer.abi == SL_TORCH_OPS_ABI)
         return NULL;
     ops.observer.enable = NULL;
-    return "the observer is of another version of syncline";
+    return "the observer was built for another version of syncline";
 }
 
 static int watch(void)
@@ -323,26 +324,25 @@ static void take(const struct sl_torch *torch, const char *home)
 {
     char path[PATH_MAX];
     const char *why = sl_torch_observer_path(torch, home, path, sizeof(path))
-                          ? "there is none for it"
+                          ? "none was built for this version"
                           : load_observer(torch, path);
 
     if (!why && watch()) {
         ops.observer.enable = NULL;
-        why = "PyTorch refused it";
+        why = "PyTorch rejected it";
     }
     if (!why) {
-        sl_log(SL_LOG_DEBUG, "operators of PyTorch %s by %s", torch->version, path);
+        sl_log(SL_LOG_DEBUG, "operators of PyTorch %s are recorded by %s", torch->version, path);
         return;
     }
     if (sl_home_path(path, sizeof(path), home, "observers"))
         strcpy(path, "DIR");
-    sl_log(
-        SL_LOG_INFO,
-        "no observer for the operators of PyTorch %s (%s): Python, if we are in it, brings names, "
-        "nesting and sequence numbers by PyTorch's ranges of NVTX's, some microseconds an "
-        "operator; python_hook/build_observers.sh --out %s makes one, SYNCLINE_OPS=off silences "
-        "this",
-        *torch->version ? torch->version : "of unknown version", why, path);
+    sl_log(SL_LOG_INFO,
+           "no operator observer for PyTorch %s (%s): in Python, PyTorch's NVTX ranges give names, "
+           "nesting and sequence numbers instead, at a few microseconds per operator; build the "
+           "observer with python_hook/build_observers.sh --out %s, or silence this with "
+           "SYNCLINE_OPS=off",
+           *torch->version ? torch->version : "of unknown version", why, path);
     atomic_store(&ops.missing, ops.mode);
 }
 

@@ -163,6 +163,5 @@ void sl_wait_sites_watch(void)
             redirected += imports[k].redirected;
         }
     }
-    sl_log(SL_LOG_DEBUG, "%u of %u import slots for PyTorch's waits are watched", redirected,
-           found);
+    sl_log(SL_LOG_DEBUG, "watching %u of %u import slots for waits of PyTorch", redirected, found);
 }

@@ -210,10 +210,10 @@ static void an_unknown_name_is_said_with_the_nearest(void **state)
     (void)state;
     READ("SYNCLINE_WINDOWS=demand", "SYNCLINE_OUPTUT=/tmp", "SYNC=1", "XSYNCLINE_Y=1");
     assert_int_equal(lines_said(), 2);
-    assert_non_null(strstr(said, "syncline: SYNCLINE_WINDOWS is no option of syncline and is "
-                                 "ignored; the nearest is SYNCLINE_WINDOW\n"));
-    assert_non_null(strstr(said, "SYNCLINE_OUPTUT is no option of syncline and is ignored; the "
-                                 "nearest is SYNCLINE_OUTPUT\n"));
+    assert_non_null(strstr(said, "syncline: SYNCLINE_WINDOWS is not an option of syncline and is "
+                                 "ignored; did you mean SYNCLINE_WINDOW?\n"));
+    assert_non_null(strstr(said, "SYNCLINE_OUPTUT is not an option of syncline and is ignored; did "
+                                 "you mean SYNCLINE_OUTPUT?\n"));
     assert_int_equal(config.window_mode, SL_WINDOW_RUN);
 }
 
@@ -229,9 +229,9 @@ static void many_unknown_names_are_counted(void **state)
     }
     read_config(environment);
     assert_int_equal(lines_said(), 9);
-    assert_non_null(strstr(said, "SYNCLINE_UNKNOWN_7 is no option"));
-    assert_non_null(strstr(said, "syncline: 992 more SYNCLINE_* variables are no options and are "
-                                 "ignored\n"));
+    assert_non_null(strstr(said, "SYNCLINE_UNKNOWN_7 is not an option"));
+    assert_non_null(
+        strstr(said, "syncline: 992 more SYNCLINE_* variables are not options and are ignored\n"));
     environment[8] = NULL;
     read_config(environment);
     assert_int_equal(lines_said(), 8);

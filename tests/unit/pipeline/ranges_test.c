@@ -109,8 +109,8 @@ static void without_memory_for_ranges_the_rest_is_recorded(void **state)
 
     (void)state;
     in_child(play_no_memory);
-    snprintf(command, sizeof(command), "grep -q 'no memory for ranges: the trace has none' %s",
-             child_stderr);
+    snprintf(command, sizeof(command),
+             "grep -q 'not enough memory for ranges: the trace has none' %s", child_stderr);
     assert_int_equal(system(command), 0);
 }
 

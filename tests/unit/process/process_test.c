@@ -122,8 +122,8 @@ static void play_other_profiler(void)
 {
     fake.register_result = 39;
     CHECK(!inject("SYNCLINE_WINDOW=run"));
-    CHECK(stderr_has("another profiler holds CUPTI"));
-    check_passive("another profiler holds CUPTI");
+    CHECK(stderr_has("another profiler uses CUPTI"));
+    check_passive("another profiler uses CUPTI");
 }
 
 static void play_nothing_enabled(void)
@@ -149,7 +149,7 @@ static void play_window_off(void)
     CHECK(!fake.request);
     CHECK(!stderr_has("syncline"));
     check_passive("SYNCLINE_WINDOW=off");
-    CHECK(stderr_has("start() fails: SYNCLINE_WINDOW=off records nothing"));
+    CHECK(stderr_has("start() failed: SYNCLINE_WINDOW=off records nothing"));
 }
 
 /* As on demand: nothing but what start() asks for. */

@@ -337,7 +337,8 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
     assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
     text = caught_stderr();
     assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line for all */
-    assert_non_null(strstr(text, "the program closed or replaced a trace file of window 1"));
+    assert_non_null(
+        strstr(text, "the program closed or replaced the descriptor of a trace file of window 1"));
     assert_int_equal(sl_stats_get(SL_STAT_FILES_LOST), 2);
     assert_int_equal(sl_stats_get(SL_STAT_DROPPED_WRITE), 2);
     expect_rows("3.pt.trace.json", 5);

@@ -130,7 +130,7 @@ static void test_not_a_trace(void **state)
     expect("{\"a\" 1}", "OPEN BAD(expected ':' after a key)");
     expect("{\"a\":,\"b\":1}", "OPEN BAD(a key has no value)");
     expect("{\"a\":1 2}", "OPEN FIELD(a=1) BAD(expected a key, ',' or '}')");
-    expect("{\"traceEvents\": {}}", "OPEN BAD(its events are no array)");
+    expect("{\"traceEvents\": {}}", "OPEN BAD(its events are not an array)");
     expect("{\"traceEvents\": [1]}", "OPEN EVENTS BAD(expected an event, ',' or ']')");
     expect("{\"traceEvents\": [{},]}", "OPEN EVENTS EVENT({}) BAD(expected an event, ',' or ']')");
     expect("{\"traceEvents\": [{} {}]}",
