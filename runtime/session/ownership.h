@@ -6,10 +6,11 @@
  * the time, the machine says what to do next. It calls nothing, so every sequence can be tested;
  * handover.c carries the actions out. All transitions: docs/architecture.md.
  *
- *   OURS --(a peer asks, all is released)--> HANDED_OVER --(the peer left, CUPTI is attached)-->
- * OURS OURS --(CUPTI's clock, or its silence, shows another client)--> TAKEN_OVER TAKEN_OVER
- * --(CUPTI asks us for a buffer; or the peer left, CUPTI is attached)--> OURS any --(CUPTI refuses
- * to be attached)--> HANDED_OVER
+ *   OURS --(a peer asks, all is released)--> HANDED_OVER
+ *   HANDED_OVER --(the peer left, CUPTI is attached)--> OURS
+ *   OURS --(CUPTI's clock shows another client, or a peer does not wait)--> TAKEN_OVER
+ *   TAKEN_OVER --(CUPTI asks us for a buffer, or it is attached)--> OURS
+ *   any --(CUPTI refuses to be attached)--> HANDED_OVER
  *
  * Threads: the recorder thread. Memory: the session's.
  */
