@@ -34,11 +34,11 @@ CALLS = {  # purpose -> patterns
 }
 # Examples of the others, for the documentation.
 LEFT_OUT = {
-    "what frameworks ask at every step": "cudaGetDevice cudaSetDevice cudaGetLastError cudaStreamIsCapturing "
+    "queries that frameworks make at every step": "cudaGetDevice cudaSetDevice cudaGetLastError cudaStreamIsCapturing "
                                          "cudaStreamGetCaptureInfo cuCtxGetCurrent",
     "attributes, properties and occupancy": "cudaFuncSetAttribute cudaDeviceGetAttribute "
                                             "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
-    "what is read of events and memory": "cudaEventElapsedTime cudaHostGetDevicePointer",
+    "reads of events and memory": "cudaEventElapsedTime cudaHostGetDevicePointer",
     "building a graph node by node": "cudaGraphCreate cudaGraphAddKernelNode",
 }
 HEADING = "## Calls that are recorded by default"
@@ -67,7 +67,7 @@ def section() -> str:
         "With `SYNCLINE_API=default` a call is recorded if its name, without its version (`_v2`) and without "
         "`_ptsz` or `_ptds`, is in this table. `{a,b}` stands for either, `*` for any letters and digits. "
         "With `all` every call is recorded.", 100)
-    below = textwrap.fill(f"All others are left out, among them {others}.", 100)
+    below = textwrap.fill(f"All other calls are left out. Among them are {others}.", 100)
     return f"{HEADING}\n{head}\n\n| | |\n|---|---|\n{rows}\n{below}\n\n"
 
 
