@@ -429,7 +429,10 @@ def test_operators_are_told_all_of_a_window(tmp_path, window):
                  WORK + "import syncline, time\n"
                  "for turn in range(300):\n"
                  "    if turn % 100 == 50:\n        syncline.start()\n"
-                 "    if turn % 100 == 90:\n        syncline.stop()\n"
+                 "    if turn % 100 == 90:\n"
+                 # A window that is stopped before it was seen to open begins when it should have.
+                 "        while syncline.status()['state'] != 'recording':\n            time.sleep(0.001)\n"
+                 "        syncline.stop()\n"
                  "    work()\n    time.sleep(0.004)\n",
                  home=str(tmp_path / "home"), window=window, lead_in="20ms")
     assert run.status == 0, run.stderr
@@ -438,9 +441,10 @@ def test_operators_are_told_all_of_a_window(tmp_path, window):
     spans = [(on, off) for (_, on), (_, off) in zip(told[::2], told[1::2] + [("off", 1 << 63)])]
     windows = [(int(t.object["syncline"]["opened_ns"]), int(t.object["syncline"]["closed_ns"]))
                for t in run.traces()]
-    assert len(windows) >= 3
-    # The first one of the clock's begins with the process, before there is a PyTorch.
-    for opened, closed in sorted(windows)[window != "demand":]:
+    # PyTorch is found by the recorder: windows that open before that can have no operators yet.
+    windows = [times for times in windows if times[0] >= spans[0][0]]
+    assert len(windows) >= 2
+    for opened, closed in windows:
         assert [span for span in spans if span[0] <= opened and closed <= span[1]], (windows, spans)
 
 
