@@ -17,8 +17,8 @@
 /* CUPTI's CUPTI_SYNCHRONIZATION_INVALID_VALUE: an event or context sync names no stream. */
 #define SL_STREAM_NONE UINT32_MAX
 
-/* `device` of an operation in a file that does not give the device */
-#define SL_DEVICE_NONE UINT16_MAX
+/* `device`: unknown, or a number that no CUDA device has */
+#define SL_DEVICE_NONE UINT8_MAX
 
 /* `end_ns` of a slice that has begun and not ended */
 #define SL_END_UNKNOWN UINT64_MAX
@@ -127,7 +127,7 @@ enum sl_node_fact {
 };
 
 enum sl_event_flag {
-    SL_EVF_FLOW_FIRST = 1 << 0,
+    SL_EVF_FLOW_FIRST = 1 << 0, /* SL_EV_FLOW: the first arrow of its correlation id */
     SL_EVF_LAUNCH = 1 << 1, /* a call that enqueues a GPU operation (set by decode from the cbid) */
     SL_EVF_NO_TIME = 1 << 2,
     SL_EVF_STILL_RUNNING = 1 << 3, /* a forced flush truncated this GPU operation: end unknown */
@@ -138,10 +138,10 @@ enum sl_event_flag {
     SL_EVF_BEGUN = 1 << 7, /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: the beginning was emitted, too */
     /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end it, so it is not one of its
      * thread's nested slices. */
-    SL_EVF_ASYNC = 1 << 6,
+    SL_EVF_ASYNC = 1 << 8,
     /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: truncated at the start or the end of the window */
-    SL_EVF_CUT_START = 1 << 0,
-    SL_EVF_CUT_END = 1 << 1,
+    SL_EVF_CUT_START = 1 << 9,
+    SL_EVF_CUT_END = 1 << 10,
 };
 
 /* SL_EV_NVTX_RANGE, SL_EV_NVTX_RANGE_MARK: the type of the 64 bits in `u.note.value`. */
@@ -163,9 +163,9 @@ struct sl_event {
         uint32_t thread; /* CPU events: system thread id */
         uint32_t graph;  /* GPU operations: CUDA graph id, 0 = not from a graph */
     };
-    uint8_t kind;  /* enum sl_event_kind */
-    uint8_t flags; /* enum sl_event_flag */
-    uint16_t device;
+    uint8_t kind; /* enum sl_event_kind */
+    uint8_t device;
+    uint16_t flags; /* enum sl_event_flag */
     uint32_t context;
     uint32_t stream; /* CUPTI's id; never 0: for example, the legacy default stream is 7 */
     uint32_t shape;  /* GPU operations: id in the shape table */
@@ -221,5 +221,11 @@ struct sl_event {
 };
 
 _Static_assert(sizeof(struct sl_event) == 64, "an event is one cache line");
+
+/* The `device` of an event for the number that a record or a file gives. */
+static inline uint8_t sl_event_device(uint64_t number)
+{
+    return number < SL_DEVICE_NONE ? (uint8_t)number : SL_DEVICE_NONE;
+}
 
 #endif

@@ -92,7 +92,7 @@ static void note_sequence(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns
 /* ---- slices ---- */
 
 static void show(struct sl_ops *o, const struct sl_op *op, uint32_t thread, uint32_t order,
-                 uint64_t start_ns, uint64_t end_ns, uint8_t flags)
+                 uint64_t start_ns, uint64_t end_ns, uint16_t flags)
 {
     struct sl_event ev = {.kind = SL_EV_CPU_OP, .flags = flags, .thread = thread};
 

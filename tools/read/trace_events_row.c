@@ -273,12 +273,12 @@ static enum sl_event_kind operation_kind(const struct sl_trace_row *row)
 }
 
 /* The pid of a GPU row is the device number. A number that no GPU can have is not a device. */
-static uint16_t device_of(const struct sl_trace_row *row)
+static uint8_t device_of(const struct sl_trace_row *row)
 {
     if (row->has & SL_HAS_DEVICE)
-        return (uint16_t)row->device;
+        return sl_event_device((uint64_t)row->device);
     return row->pid.is_number && row->pid.number >= 0 && row->pid.number < SL_DEVICE_MAX
-               ? (uint16_t)row->pid.number
+               ? (uint8_t)row->pid.number
                : SL_DEVICE_NONE;
 }
 
@@ -355,7 +355,7 @@ static int take_wait(struct sl_trace_events *t, const struct sl_trace_row *row)
     int rc = 0;
 
     begin_event(t, row, SL_EV_SYNC, &ev);
-    ev.device = (uint16_t)id32(row->has, SL_HAS_DEVICE, row->device, 0);
+    ev.device = sl_event_device(id32(row->has, SL_HAS_DEVICE, row->device, 0));
     ev.context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);
     ev.stream = id32(row->has, SL_HAS_STREAM, row->stream, SL_STREAM_NONE);
     sl_stream_home_see(&t->home, ev.context, ev.stream);
@@ -379,7 +379,7 @@ static int take_metadata(struct sl_trace_events *t, const struct sl_trace_row *r
     if (!(row->has & SL_HAS_STREAM_FLAGS) || !row->tid.is_number || !row->pid.is_number ||
         row->pid.number < 0 || row->pid.number >= SL_DEVICE_NONE)
         return 0;
-    ev.device = (uint16_t)row->pid.number;
+    ev.device = (uint8_t)row->pid.number;
     ev.context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);
     ev.stream = (uint32_t)row->tid.number;
     ev.u.meta.flags = id32(row->has, SL_HAS_STREAM_FLAGS, row->stream_flags, 0);

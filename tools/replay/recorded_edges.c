@@ -30,7 +30,7 @@ struct row {
     uint32_t context, stream, name, shape;
     uint32_t thread; /* of a call */
     uint32_t cbid;
-    uint16_t device;
+    uint8_t device;
     uint8_t kind;
 };
 
@@ -108,7 +108,7 @@ static size_t place_of(uint64_t correlation, uint64_t graph_node)
     return (size_t)(correlation * PROBES + graph_node * 0x9e3779b97f4a7c15u);
 }
 
-static size_t stream_place(uint16_t device, uint32_t stream)
+static size_t stream_place(uint8_t device, uint32_t stream)
 {
     return ((uint64_t)device << 32 | stream) * 0x9e3779b97f4a7c15u >> 32;
 }

@@ -137,7 +137,7 @@ struct sl_chakra_number {
 };
 
 struct sl_chakra_stream {
-    uint16_t device;
+    uint8_t device;
     uint8_t shared; /* 1: several threads launched there */
     uint32_t context, stream;
     uint32_t thread;                     /* the last thread that launched there; 0: not known */

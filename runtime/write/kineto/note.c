@@ -141,9 +141,9 @@ static char *put_varying(struct sl_kineto *k, char *at, const struct sl_event *e
     if (payload.text)
         at = sl_pattern_expand(next_member(at, &any), payload.text, payload.length,
                                ev->u.note.payload, sl_json_raw);
-    if (ev->kind == SL_EV_NVTX_RANGE && ev->flags & SL_EVF_CUT_START)
+    if (ev->flags & SL_EVF_CUT_START)
         at = SL_JSON_LITERAL(next_member(at, &any), "\"cut start\":true");
-    if (ev->kind == SL_EV_NVTX_RANGE && ev->flags & SL_EVF_CUT_END)
+    if (ev->flags & SL_EVF_CUT_END)
         at = SL_JSON_LITERAL(next_member(at, &any), "\"cut end\":true");
     at = SL_JSON_LITERAL(at, "}");
     return varies(name) ? put_name(at, name, ev->correlation) : at;

@@ -129,7 +129,7 @@ static void push_numbered(uint64_t ns, uint32_t name)
     sl_ranges_push(ranges, THREAD, 0, ns, &look);
 }
 
-static struct sl_event call(uint64_t ns, uint8_t flags)
+static struct sl_event call(uint64_t ns, uint16_t flags)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .flags = flags, .start_ns = ns, .thread = THREAD};
 
@@ -138,8 +138,8 @@ static struct sl_event call(uint64_t ns, uint8_t flags)
 }
 
 /* An operation of the launch at that time; `flags`: whether it is the launch's first. */
-static void operation(uint64_t launched_ns, uint16_t device, uint32_t stream, uint64_t from,
-                      uint64_t to, uint8_t flags)
+static void operation(uint64_t launched_ns, uint8_t device, uint32_t stream, uint64_t from,
+                      uint64_t to, uint16_t flags)
 {
     struct sl_event flow = {.kind = SL_EV_FLOW,
                             .flags = flags,
@@ -153,7 +153,7 @@ static void operation(uint64_t launched_ns, uint16_t device, uint32_t stream, ui
     sl_ranges_flow(ranges, &flow);
 }
 
-static void launch_on(uint64_t ns, uint16_t device, uint32_t stream, uint64_t from, uint64_t to)
+static void launch_on(uint64_t ns, uint8_t device, uint32_t stream, uint64_t from, uint64_t to)
 {
     call(ns, SL_EVF_LAUNCH);
     operation(ns, device, stream, from, to, SL_EVF_FLOW_FIRST);
@@ -168,7 +168,7 @@ static size_t gpu_rows(void)
     return rows;
 }
 
-static void assert_row(uint32_t name, uint16_t device, uint32_t stream, uint64_t from, uint64_t to)
+static void assert_row(uint32_t name, uint8_t device, uint32_t stream, uint64_t from, uint64_t to)
 {
     unsigned found = 0;
 

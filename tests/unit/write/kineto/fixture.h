@@ -182,7 +182,7 @@ static inline struct sl_event copy(uint64_t id, uint64_t bytes, uint64_t ns)
     return ev;
 }
 
-static inline struct sl_event device_seen(uint16_t device)
+static inline struct sl_event device_seen(uint8_t device)
 {
     struct sl_event ev = event(SL_EV_META_DEVICE, 0, 0, 0);
 
