@@ -45,27 +45,19 @@ enum sl_event_kind {
     SL_EV_RUNTIME,  /* cuda* */
     SL_EV_DRIVER,   /* cu* */
     SL_EV_OVERHEAD, /* CUPTI's own cost: `name` interned; `thread`, 0 if unknown */
-    /* A PyTorch operator: `u.row`, `thread`, `name`.
-     *   - `context`: number of the forward thread, for an operator of autograd; else 0
-     *   - `stream`: order; of two slices with equal times, the lower number is the outer slice
-     *   - `shape`: id of the inputs, defined by the source. In a job it is an interned text
-     *     (event/op_detail.h), which for `record_param_comms` describes the collective */
+    /* A PyTorch operator: `thread`, `name`, `forward_thread`, `order`, `inputs`, `u.row`. */
     SL_EV_CPU_OP,
     SL_EV_RANGE, /* a range of the user: same fields */
     /* Slices that contain others (SL_EV_CPU_OP, SL_EV_RANGE, SL_EV_NVTX_RANGE) arrive when they
      * end. A receiver that cannot wait also gets them when they begin, with SL_END_UNKNOWN. The
-     * later event then has SL_EVF_BEGUN and the same number in `stream`. */
+     * later event then has SL_EVF_BEGUN and the same `order`. */
 
-    /* NVTX: `u.note`, `thread`.
-     *   - `name`, `context`: patterns (event/pattern.h); `context` is a payload, as members of an
-     *     object
-     *   - `correlation`, `u.note.payload`: the numbers of these two patterns
-     *   - `shape`: more members, interned
-     *   - `device`: enum sl_note_value, the type of `u.note.value`
-     *   - `stream`: number of the range */
-    SL_EV_NVTX_RANGE,      /* a range */
+    /* NVTX: `thread`; `name` is a pattern (event/pattern.h), `name_numbers` its numbers; `payload`,
+     * `more`, `value_type`, `u.note`. */
+    SL_EV_NVTX_RANGE,      /* a range; also `order` */
     SL_EV_NVTX_RANGE_MARK, /* a moment */
-    /* GPU work of a range on one stream: `device`, `stream`; `name` and `shape` of the range */
+    /* GPU work of a range on one stream: `device`, `stream`; `thread`, `name`, `name_numbers` and
+     * `more` of the range */
     SL_EV_NVTX_RANGE_GPU,
 
     /* `u.sync`; `correlation` of the waiting call */
@@ -144,7 +136,7 @@ enum sl_event_flag {
     SL_EVF_CUT_END = 1 << 10,
 };
 
-/* SL_EV_NVTX_RANGE, SL_EV_NVTX_RANGE_MARK: the type of the 64 bits in `u.note.value`. */
+/* SL_EV_NVTX_RANGE, SL_EV_NVTX_RANGE_MARK: the type of `u.note.value`. */
 enum sl_note_value {
     SL_NOTE_NONE,
     SL_NOTE_U64,
@@ -157,18 +149,40 @@ enum sl_note_value {
 struct sl_event {
     uint64_t start_ns;
     uint64_t end_ns;
-    uint64_t correlation; /* as decoded, the low 32 bits; assemble widens it to 64; 0 = none */
-    uint32_t name;        /* intern id; 0 = none */
+    union {
+        uint64_t correlation;  /* as decoded, the low 32 bits; assemble widens it to 64; 0 = none */
+        uint64_t name_numbers; /* NVTX: the numbers of the pattern `name` */
+    };
+    uint32_t name; /* intern id; 0 = none */
     union {
         uint32_t thread; /* CPU events: system thread id */
         uint32_t graph;  /* GPU operations: CUDA graph id, 0 = not from a graph */
     };
     uint8_t kind; /* enum sl_event_kind */
-    uint8_t device;
+    union {
+        uint8_t device;
+        uint8_t value_type; /* NVTX: enum sl_note_value */
+    };
     uint16_t flags; /* enum sl_event_flag */
-    uint32_t context;
-    uint32_t stream; /* CUPTI's id; never 0: for example, the legacy default stream is 7 */
-    uint32_t shape;  /* GPU operations: id in the shape table */
+    union {
+        uint32_t context;
+        uint32_t forward_thread; /* an operator of autograd: number of the forward thread; else 0 */
+        uint32_t payload;        /* NVTX: members of an object, as a pattern; 0 = none */
+    };
+    union {
+        uint32_t stream; /* CUPTI's id; never 0: for example, the legacy default stream is 7 */
+        /* Slices that contain others: numbers them in the order of their beginnings. Of two slices
+         * with equal times, the lower number is the outer slice. */
+        uint32_t order;
+    };
+    union {
+        uint32_t shape; /* GPU operations: id in the shape table */
+        /* Operators and ranges of the user: id of the inputs, defined by the source. In a job it is
+         * an interned text (event/op_detail.h), which for `record_param_comms` describes the
+         * collective. */
+        uint32_t inputs;
+        uint32_t more; /* NVTX: more members of the object, interned; 0 = none */
+    };
     union {
         struct {
             uint64_t bytes; /* copies and memsets */
@@ -200,8 +214,8 @@ struct sl_event {
             uint64_t reserved; /* keeps all members at one size: events are compared as bytes */
         } flow;
         struct {
-            uint64_t value;
-            uint64_t payload; /* the numbers of `context` */
+            uint64_t value;           /* of the type `value_type` */
+            uint64_t payload_numbers; /* the numbers of `payload` */
         } note;
         struct {
             uint32_t flags;   /* stream: CUPTI's flag (2 non-blocking, 3 legacy default, ...) */

@@ -99,9 +99,9 @@ static void show(struct sl_ops *o, const struct sl_op *op, uint32_t thread, uint
     ev.start_ns = start_ns;
     ev.end_ns = end_ns > start_ns ? end_ns : start_ns;
     ev.name = op->name;
-    ev.context = op->forward_number;
-    ev.stream = order;
-    ev.shape = op->detail;
+    ev.forward_thread = op->forward_number;
+    ev.order = order;
+    ev.inputs = op->detail;
     ev.u.row.record_function = op->handle;
     ev.u.row.sequence = op->sequence;
     o->counts.ops += end_ns != SL_END_UNKNOWN;

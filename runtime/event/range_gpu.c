@@ -136,12 +136,12 @@ void sl_range_put_spans(struct sl_ranges *r, struct sl_range *x)
         const struct sl_event ev = {.kind = SL_EV_NVTX_RANGE_GPU,
                                     .start_ns = s->from_ns,
                                     .end_ns = s->to_ns,
-                                    .correlation = x->look.numbers,
+                                    .name_numbers = x->look.numbers,
                                     .name = x->look.name,
                                     .thread = x->thread,
                                     .device = s->device,
                                     .stream = s->stream,
-                                    .shape = x->look.more};
+                                    .more = x->look.more};
 
         next = s->next;
         r->opt.sink(r->opt.sink_user, &ev);

@@ -94,7 +94,7 @@ static int order_by_start(const void *x, const void *y)
 
     if (c == 0)
         c = compare(b->end_ns, a->end_ns);
-    return c ? c : compare(a->stream, b->stream);
+    return c ? c : compare(a->order, b->order);
 }
 
 static int order_of_steps(const void *x, const void *y)
@@ -349,9 +349,9 @@ int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_row_collectiv
     return rc || t->plain ? rc : -ENOMEM;
 }
 
-const char *sl_trace_events_inputs(const struct sl_trace_events *t, uint32_t shape, size_t *size)
+const char *sl_trace_events_inputs(const struct sl_trace_events *t, uint32_t inputs, size_t *size)
 {
-    return t->inputs ? sl_intern_get(t->inputs, shape, size) : NULL;
+    return t->inputs ? sl_intern_get(t->inputs, inputs, size) : NULL;
 }
 
 int sl_trace_events_create(struct sl_trace_events **out)

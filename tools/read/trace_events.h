@@ -104,8 +104,8 @@ int sl_trace_events_next_context(const struct sl_trace_events *t, size_t *at, st
  * if none did, or the sticky error. */
 int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struct sl_event *out);
 
-/* An operator's inputs (its `shape`), encoded as fields of a Chakra Node. NULL for 0. */
-const char *sl_trace_events_inputs(const struct sl_trace_events *t, uint32_t shape, size_t *size);
+/* An operator's `inputs`, encoded as fields of a Chakra Node. NULL for 0. */
+const char *sl_trace_events_inputs(const struct sl_trace_events *t, uint32_t inputs, size_t *size);
 
 /* Finds a call that was returned or noted. NULL: unknown, or forgotten after 131072 newer calls. */
 const struct sl_trace_call *sl_trace_events_call(const struct sl_trace_events *t,

@@ -120,9 +120,9 @@ static int keep_row(struct sl_trace_events *t, const struct sl_trace_row *row,
     ev.kind = row->category == SL_CAT_CPU_OP ? SL_EV_CPU_OP : SL_EV_RANGE;
     ev.correlation = 0;
     ev.flags = is_async(t, row) ? SL_EVF_ASYNC : 0;
-    ev.stream = (uint32_t)t->ranges;
-    ev.context = id32(row->has, SL_HAS_FORWARD_THREAD, row->forward_thread, 0);
-    ev.shape = put_inputs(t, row);
+    ev.order = (uint32_t)t->ranges;
+    ev.forward_thread = id32(row->has, SL_HAS_FORWARD_THREAD, row->forward_thread, 0);
+    ev.inputs = put_inputs(t, row);
     ev.u.row.record_function = row->has & SL_HAS_RECORD_FUNCTION && row->record_function > 0
                                    ? (uint64_t)row->record_function
                                    : 0;

@@ -22,7 +22,7 @@ static void calls_are_in_the_innermost_operator(void **state)
         }
     assert_int_equal(f.rows, 4);
     assert_true(f.row[0].name == 2 && f.row[0].start_ns == 200 && f.row[0].end_ns == 300);
-    assert_true(f.row[3].name == 1 && f.row[3].stream < f.row[0].stream);
+    assert_true(f.row[3].name == 1 && f.row[3].order < f.row[0].order);
 }
 
 static void other_threads_are_others(void **state)

@@ -21,7 +21,7 @@ static void backward_follows_forward(void **state)
     assert_true(f.row[2].thread == THREAD && f.row[2].start_ns == 110);
     assert_true(f.row[2].context == THREAD + 1 && f.row[2].end_ns == 210);
     sl_ops_end_thread(f.ops, THREAD + 1, 300);
-    assert_true(f.row[4].name == 3 && f.row[4].u.row.sequence == 9 && f.row[4].context == 1);
+    assert_true(f.row[4].name == 3 && f.row[4].u.row.sequence == 9 && f.row[4].forward_thread == 1);
     /* Once. */
     sl_ops_begin(f.ops, THREAD + 1, 400, &backward);
     assert_int_equal(f.rows, 5);

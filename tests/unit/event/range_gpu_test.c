@@ -179,8 +179,8 @@ static void assert_row(uint32_t name, uint8_t device, uint32_t stream, uint64_t 
         assert_int_equal(out[i].start_ns, from);
         assert_int_equal(out[i].end_ns, to);
         assert_int_equal(out[i].thread, THREAD);
-        assert_int_equal(out[i].correlation, 2ull << 32 | 1); /* the name's numbers */
-        assert_int_equal(out[i].shape, name + 1000);
+        assert_int_equal(out[i].name_numbers, 2ull << 32 | 1);
+        assert_int_equal(out[i].more, name + 1000);
         found++;
     }
     assert_int_equal(found, 1);

@@ -43,14 +43,14 @@ static uint32_t detail(const char *members)
     return detail_cut(members, 0);
 }
 
-static struct sl_event operator_row(const char *name, uint64_t handle, uint32_t shape)
+static struct sl_event operator_row(const char *name, uint64_t handle, uint32_t inputs)
 {
     struct sl_event ev = event(SL_EV_CPU_OP, 0, 1000, 3000);
 
-    ev.context = 0;
+    ev.forward_thread = 0;
     ev.thread = 77;
     ev.name = intern(name);
-    ev.shape = shape;
+    ev.inputs = inputs;
     ev.u.row.record_function = handle;
     ev.u.row.sequence = -1;
     return ev;
@@ -105,7 +105,7 @@ static void a_backward_operator_says_where_its_forward_one_ran(void **state)
 
     (void)state;
     ev.u.row.sequence = 1234567890123;
-    ev.context = 2;
+    ev.forward_thread = 2;
     ev.flags = SL_EVF_CUT_END;
     begin();
     put(ev);
