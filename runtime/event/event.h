@@ -39,9 +39,7 @@ enum sl_event_kind {
     SL_EV_MEMSET,
     SL_EV_GRAPH, /* CUPTI's graph-level record: one event for a whole launched graph */
 
-    /* CPU events: `thread` is the system thread id; `u.call`. A call's `stream` is the id of an
-     * interned struct sl_op_place (event/ops.h): its collective and its line of the user's code. 0
-     * or SL_STREAM_NONE: both unknown. */
+    /* CPU events: `thread`. Calls: `place`, `range_numbers`, `u.call`. */
     SL_EV_RUNTIME,  /* cuda* */
     SL_EV_DRIVER,   /* cu* */
     SL_EV_OVERHEAD, /* CUPTI's own cost: `name` interned; `thread`, 0 if unknown */
@@ -166,22 +164,30 @@ struct sl_event {
     uint16_t flags; /* enum sl_event_flag */
     union {
         uint32_t context;
+        /* Calls: id of an interned struct sl_op_place (event/ops.h), the collective and the line of
+         * the user's code; 0 = both unknown. */
+        uint32_t place;
         uint32_t forward_thread; /* an operator of autograd: number of the forward thread; else 0 */
         uint32_t payload;        /* NVTX: members of an object, as a pattern; 0 = none */
     };
     union {
-        uint32_t stream; /* CUPTI's id; never 0: for example, the legacy default stream is 7 */
-        /* Slices that contain others: numbers them in the order of their beginnings. Of two slices
-         * with equal times, the lower number is the outer slice. */
-        uint32_t order;
-    };
-    union {
-        uint32_t shape; /* GPU operations: id in the shape table */
-        /* Operators and ranges of the user: id of the inputs, defined by the source. In a job it is
-         * an interned text (event/op_detail.h), which for `record_param_comms` describes the
-         * collective. */
-        uint32_t inputs;
-        uint32_t more; /* NVTX: more members of the object, interned; 0 = none */
+        struct {
+            union {
+                uint32_t stream; /* CUPTI's id; never 0: the legacy default stream is 7 */
+                /* Slices that contain others: numbers them in the order of their beginnings. Of two
+                 * slices with equal times, the lower number is the outer slice. */
+                uint32_t order;
+            };
+            union {
+                uint32_t shape; /* GPU operations: id in the shape table */
+                /* Operators and ranges of the user: id of the inputs, defined by the source. In a
+                 * job it is an interned text (event/op_detail.h), which for `record_param_comms`
+                 * describes the collective. */
+                uint32_t inputs;
+                uint32_t more; /* NVTX: more members of the object, interned; 0 = none */
+            };
+        };
+        uint64_t range_numbers; /* calls: the numbers of the pattern `u.call.range` */
     };
     union {
         struct {
@@ -194,9 +200,8 @@ struct sl_event {
             /* the innermost operator around the call: the lower half of its record function's id,
              * also used as `External id`; 0 = none */
             uint32_t op;
-            /* the innermost range of the user around the call: a pattern; its numbers are in
-             * `context` and `shape`; 0 = none */
-            uint32_t range;
+            uint32_t
+                range; /* the innermost range of the user around the call, a pattern; 0 = none */
         } call;
         struct {
             uint64_t event_sync_id; /* 0 before CUPTI 12.8 */

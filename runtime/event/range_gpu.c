@@ -40,8 +40,7 @@ static struct sl_range_launch *launch_at(struct sl_ranges *r, uint64_t ns)
 static void name_range(struct sl_event *call, const struct sl_range *x)
 {
     call->u.call.range = x->look.name;
-    call->context = (uint32_t)x->look.numbers;
-    call->shape = (uint32_t)(x->look.numbers >> 32);
+    call->range_numbers = x->look.numbers;
 }
 
 /* A launch counts for every range that is open around it. */

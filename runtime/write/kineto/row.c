@@ -155,8 +155,7 @@ static void put_call(struct sl_kineto *k, const struct sl_event *ev, const struc
     if (by) {
         at = sl_kineto_put_wait(k, at, by);
         if (ev->u.call.range)
-            at = sl_kineto_put_range_name(k, at, ev->u.call.range,
-                                          ev->context | (uint64_t)ev->shape << 32);
+            at = sl_kineto_put_range_name(k, at, ev->u.call.range, ev->range_numbers);
         at = sl_kineto_put_line(k, at, ev);
     }
     sl_kineto_row_end(k, sl_kineto_times(k, SL_JSON_LITERAL(at, "}"), ev));

@@ -132,13 +132,13 @@ static void a_call_has_its_place(void **state)
     sl_ops_begin(f.ops, THREAD, 100, &outer);
     sl_ops_begin(f.ops, THREAD, 200, &collective);
     ev = call_at(250);
-    text = sl_intern_get(f.places, ev.stream, &length);
+    text = sl_intern_get(f.places, ev.place, &length);
     assert_int_equal(length, sizeof(place));
     memcpy(&place, text, sizeof(place));
     assert_true(place.line == 11 && place.collective == 22);
     end(2, 300);
     ev = call_at(350);
-    text = sl_intern_get(f.places, ev.stream, &length);
+    text = sl_intern_get(f.places, ev.place, &length);
     memcpy(&place, text, sizeof(place));
     assert_true(place.line == 11 && place.collective == 0);
 }

@@ -229,8 +229,7 @@ static void a_call_has_the_innermost_range_and_its_numbers(void **state)
     push_numbered(120, 2);
     ev = call(130, 0);
     assert_int_equal(ev.u.call.range, 2);
-    assert_int_equal(ev.context, 1);
-    assert_int_equal(ev.shape, 2);
+    assert_int_equal(ev.range_numbers, 2ull << 32 | 1);
     assert_int_equal(call(110, 0).u.call.range, 1);
     assert_int_equal(call(90, 0).u.call.range, 0);
 }

@@ -202,7 +202,7 @@ static void a_kernel_says_what_its_collective_is_about(void **state)
 
     (void)state;
     in.u.call.op = copied.u.call.op = out.u.call.op = 40;
-    in.stream = copied.stream = place(detail("\"Collective name\":\"allreduce\""), NULL);
+    in.place = copied.place = place(detail("\"Collective name\":\"allreduce\""), NULL);
     copied.correlation = 6;
     out.correlation = 7;
     begin();
@@ -227,9 +227,9 @@ static void a_wait_says_at_which_line_it_was_made(void **state)
     (void)state;
     memset(line, 'l', sizeof(line) - 1);
     line[sizeof(line) - 1] = '\0';
-    at_line.stream = place(0, LINE);
-    nowhere.stream = SL_STREAM_NONE;
-    too_long.stream = place(0, line);
+    at_line.place = place(0, LINE);
+    nowhere.place = 0;
+    too_long.place = place(0, line);
     begin();
     assert_int_equal(sl_kineto_call(f.kineto, &at_line, &waited), 0);
     assert_int_equal(sl_kineto_call(f.kineto, &nowhere, &waited), 0);
@@ -241,13 +241,13 @@ static void a_wait_says_at_which_line_it_was_made(void **state)
         assert_null(json_get(json_get(find("cat", "cuda_runtime", i), "args"), "wait_at"));
 }
 
-/* Where calls have no place, `stream` is none. */
+/* Only the calls of a job have a place. */
 static void without_details_nothing_is_read_of_a_call(void **state)
 {
     struct sl_event ev = call(SL_EV_RUNTIME, 5, 131);
 
     (void)state;
-    ev.stream = place(0, LINE);
+    ev.place = place(0, LINE);
     begin();
     assert_int_equal(sl_kineto_call(f.kineto, &ev, &waited), 0);
     end();
