@@ -63,15 +63,12 @@ enum sl_event_kind {
     /* cudaEventRecord: `u.sync.event_id`, `event_sync_id`, stream; not written by default */
     SL_EV_CUDA_EVENT,
 
-    /* Launch -> GPU operation, made by assemble: start_ns and thread of the call; end_ns = the
-     * operation's start; device, stream; u.flow has the operation's end. SL_EVF_FLOW_FIRST marks
-     * the first arrow of a correlation id, so that the tail is written once. An operation without a
-     * time gets no arrow. */
+    /* Arrows: `start_ns` and `thread` of the slice from which they lead, `u.flow`; no `end_ns`. */
+    /* Launch -> GPU operation, made by assemble: `correlation`; `device` and `stream` of the
+     * operation. SL_EVF_FLOW_FIRST marks the first arrow of a correlation id, so that the tail is
+     * written once. An operation without a time gets no arrow. */
     SL_EV_FLOW,
-    /* Forward operator -> backward operator with the same sequence number: start_ns and thread of
-     * the forward one; end_ns and `context` (a thread, too) of the backward one. `correlation`:
-     * number of the arrow, from 1. */
-    SL_EV_FLOW_BACK,
+    SL_EV_FLOW_BACK, /* forward -> backward operator with the same sequence number; `arrow` */
 
     /* Metadata, pushed before the first event that needs it. */
     SL_EV_META_PROCESS, /* name */
@@ -79,8 +76,8 @@ enum sl_event_kind {
     SL_EV_META_DEVICE,  /* device, name (0: none given); u.meta.index into the sl_device table */
     SL_EV_META_CONTEXT, /* device, context, name */
     SL_EV_META_STREAM,  /* device, context, stream, name (0: none given), u.meta.flags/priority */
-    SL_EV_META_EVENT,   /* `correlation`: CUDA's handle of a CUDA event; name */
-    SL_EV_META_NODE,    /* graph node: u.node, `shape` (enum sl_node_fact); if created, `graph` */
+    SL_EV_META_EVENT,   /* event_handle, name */
+    SL_EV_META_NODE,    /* graph node: fact, u.node; if created, graph; see SL_NODE_CAPTURED */
 
     /* From start_ns to end_ns (0: still open) nothing was recorded: another profiler had CUPTI. */
     SL_EV_GAP,
@@ -103,15 +100,15 @@ enum sl_sync_type {
     SL_SYNC_CONTEXT = 4,     /* cudaDeviceSynchronize */
 };
 
-/* Facts about a graph node (u.node.id). */
+/* Facts about a graph node (`u.node.id`). */
 enum sl_node_fact {
     SL_NODE_CREATED = 1,
     SL_NODE_IS_GRAPH,        /* created; the node is itself a whole graph */
     SL_NODE_CLONED,          /* created as a copy of node `other` when its graph was cloned */
     SL_NODE_DEPENDS,         /* runs after node `other` */
     SL_NODE_DEPENDS_NO_MORE, /* takes back SL_NODE_DEPENDS */
-    /* The node was made in an operator: `name`; `other`: id of its record function; `correlation`:
-     * its sequence number + 1; 0: none. */
+    /* The node was made in an operator: `name`, `node_sequence`; `other`: id of its record
+     * function. */
     SL_NODE_CAPTURED,
     SL_NODE_FACTS_LOST, /* not about a node: earlier facts may be incomplete */
 };
@@ -150,11 +147,14 @@ struct sl_event {
     union {
         uint64_t correlation;  /* as decoded, the low 32 bits; assemble widens it to 64; 0 = none */
         uint64_t name_numbers; /* NVTX: the numbers of the pattern `name` */
+        uint64_t arrow;        /* SL_EV_FLOW_BACK: number of the arrow, from 1 */
+        uint64_t event_handle; /* SL_EV_META_EVENT: CUDA's handle of a CUDA event */
+        int64_t node_sequence; /* SL_NODE_CAPTURED: the operator's sequence number; -1 = none */
     };
     uint32_t name; /* intern id; 0 = none */
     union {
-        uint32_t thread; /* CPU events: system thread id */
-        uint32_t graph;  /* GPU operations: CUDA graph id, 0 = not from a graph */
+        uint32_t thread; /* CPU events and arrows: system thread id */
+        uint32_t graph;  /* GPU operations, SL_EV_META_NODE: CUDA graph id, 0 = not from a graph */
     };
     uint8_t kind; /* enum sl_event_kind */
     union {
@@ -185,6 +185,7 @@ struct sl_event {
                  * describes the collective. */
                 uint32_t inputs;
                 uint32_t more; /* NVTX: more members of the object, interned; 0 = none */
+                uint32_t fact; /* SL_EV_META_NODE: enum sl_node_fact */
             };
         };
         uint64_t range_numbers; /* calls: the numbers of the pattern `u.call.range` */
@@ -215,8 +216,11 @@ struct sl_event {
             int64_t sequence;         /* pairs a forward and a backward operator; -1 = none */
         } row;
         struct {
-            uint64_t op_end_ns;
-            uint64_t reserved; /* keeps all members at one size: events are compared as bytes */
+            uint64_t head_ns; /* start of the slice to which the arrow leads */
+            union {
+                uint64_t op_end_ns;   /* SL_EV_FLOW: end of the GPU operation */
+                uint64_t head_thread; /* SL_EV_FLOW_BACK: thread of the backward operator */
+            };
         } flow;
         struct {
             uint64_t value;           /* of the type `value_type` */
@@ -232,9 +236,9 @@ struct sl_event {
             uint64_t id, other;
         } node;
         struct {
-            uint32_t number; /* counts from 1 in a process */
-            uint32_t reason; /* enum sl_window_reason */
-            uint64_t reserved;
+            uint32_t number;   /* counts from 1 in a process */
+            uint32_t reason;   /* enum sl_window_reason */
+            uint64_t reserved; /* keeps all members at one size: events are compared as bytes */
         } window;
     } u;
 };

@@ -85,14 +85,15 @@ static struct sl_range_span *get_span(struct sl_ranges *r, struct sl_range *x,
     else
         return NULL;
     s = &r->span[index];
-    *s = (struct sl_range_span){flow->end_ns, flow->end_ns, flow->stream, x->spans, flow->device};
+    *s = (struct sl_range_span){flow->u.flow.head_ns, flow->u.flow.head_ns, flow->stream, x->spans,
+                                flow->device};
     x->spans = index;
     return s;
 }
 
 static void add_operation(struct sl_ranges *r, struct sl_range *x, const struct sl_event *flow)
 {
-    uint64_t start_ns = flow->end_ns, end_ns = flow->u.flow.op_end_ns;
+    uint64_t start_ns = flow->u.flow.head_ns, end_ns = flow->u.flow.op_end_ns;
     struct sl_range_span *s;
 
     if (flow->flags & SL_EVF_FLOW_FIRST)

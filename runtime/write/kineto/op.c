@@ -142,7 +142,7 @@ static void put_end(struct sl_kineto *k, const struct sl_event *ev, uint64_t ns)
     uint64_t key0 = (uint64_t)ev->flags << 8 | ev->kind;
     char *at = sl_kineto_row_begin(k, sl_kineto_text_for(k, key0, ev->thread, ev));
 
-    at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
+    at = sl_kineto_field(k, at, sl_json_u64(at, ev->arrow));
     at = SL_JSON_LITERAL(at, ",\"ts\":");
     at = sl_kineto_field(k, at, sl_kineto_time(k, at, ns));
     k->time_ns = ns;
@@ -156,6 +156,6 @@ void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev)
     end.flags = SL_EVF_FLOW_FIRST;
     put_end(k, &end, ev->start_ns);
     end.flags = 0;
-    end.thread = ev->context;
-    put_end(k, &end, ev->end_ns);
+    end.thread = (uint32_t)ev->u.flow.head_thread;
+    put_end(k, &end, ev->u.flow.head_ns);
 }

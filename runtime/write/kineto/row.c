@@ -237,7 +237,7 @@ void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev)
 
     /* The head is written first: it follows its GPU operation's row and repeats that row's time. */
     end.flags = 0;
-    put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->end_ns);
+    put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->u.flow.head_ns);
     if (ev->flags & SL_EVF_FLOW_FIRST) {
         end.flags = SL_EVF_FLOW_FIRST;
         put_arrow(k, &end, ev->thread, ev->start_ns);

@@ -144,11 +144,11 @@ static void operation(uint64_t launched_ns, uint8_t device, uint32_t stream, uin
     struct sl_event flow = {.kind = SL_EV_FLOW,
                             .flags = flags,
                             .start_ns = launched_ns,
-                            .end_ns = from,
                             .thread = THREAD,
                             .device = device,
                             .stream = stream};
 
+    flow.u.flow.head_ns = from;
     flow.u.flow.op_end_ns = to;
     sl_ranges_flow(ranges, &flow);
 }

@@ -158,7 +158,7 @@ static void backward_ones_get_an_arrow(void **state)
     end(SL_LANE_OP_END, 230, 2);
     assert_int_equal(f.rows, 4);
     assert_int_equal(f.row[1].kind, SL_EV_FLOW_BACK);
-    assert_true(f.row[1].start_ns == 100 && f.row[1].end_ns == 210);
+    assert_true(f.row[1].start_ns == 100 && f.row[1].u.flow.head_ns == 210);
     assert_int_equal(f.row[3].u.row.sequence, 5); /* the engine's own has it from its node */
 }
 

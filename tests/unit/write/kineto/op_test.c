@@ -256,12 +256,14 @@ static void without_details_nothing_is_read_of_a_call(void **state)
 
 static void an_arrow_leads_from_forward_to_backward(void **state)
 {
-    struct sl_event ev = event(SL_EV_FLOW_BACK, 3, 1000, 9000);
+    struct sl_event ev = event(SL_EV_FLOW_BACK, 0, 1000, 0);
     const struct json *tail, *head;
 
     (void)state;
+    ev.arrow = 3;
     ev.thread = 10;
-    ev.context = 20;
+    ev.u.flow.head_ns = BASE + 9000;
+    ev.u.flow.head_thread = 20;
     begin();
     put(operator_row("backward", 4, 0));
     put(ev);
