@@ -169,6 +169,7 @@ struct sl_event {
         uint32_t place;
         uint32_t forward_thread; /* an operator of autograd: number of the forward thread; else 0 */
         uint32_t payload;        /* NVTX: members of an object, as a pattern; 0 = none */
+        uint32_t around;         /* tools/read: name of the range around a call */
     };
     union {
         struct {
@@ -177,6 +178,7 @@ struct sl_event {
                 /* Slices that contain others: numbers them in the order of their beginnings. Of two
                  * slices with equal times, the lower number is the outer slice. */
                 uint32_t order;
+                uint32_t around_line; /* tools/read: line of code around a call */
             };
             union {
                 uint32_t shape; /* GPU operations: id in the shape table */
@@ -184,8 +186,10 @@ struct sl_event {
                  * job it is an interned text (event/op_detail.h), which for `record_param_comms`
                  * describes the collective. */
                 uint32_t inputs;
-                uint32_t more; /* NVTX: more members of the object, interned; 0 = none */
-                uint32_t fact; /* SL_EV_META_NODE: enum sl_node_fact */
+                uint32_t more;        /* NVTX: more members of the object, interned; 0 = none */
+                uint32_t fact;        /* SL_EV_META_NODE: enum sl_node_fact */
+                uint32_t around_step; /* tools/read: step around a call */
+                uint32_t collective;  /* tools/read: number of a range's collective */
             };
         };
         uint64_t range_numbers; /* calls: the numbers of the pattern `u.call.range` */

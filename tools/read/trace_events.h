@@ -30,6 +30,13 @@
 #include "read/json_event.h"
 #include "read/row_collectives.h"
 
+/* Kinds of events of the tool's own. */
+enum sl_trace_kind {
+    SL_TRACE_RANGE = SL_EV_KIND_COUNT, /* a range around calls: in the first sort order only */
+    SL_TRACE_PYTHON,                   /* the same: a Python function */
+    SL_TRACE_EDGE,                     /* an edge that the job recorded */
+};
+
 struct sl_trace_events_counts {
     uint64_t calls, operations, waits; /* returned by sl_trace_events_next() */
     uint64_t unusable;                 /* rows with invalid ids or times */
@@ -72,8 +79,8 @@ int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_row_collectiv
 /* Takes any row of the file. Returns 0, or the sticky error of the temporary files. */
 int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *row);
 
-/* Takes an edge as an event of kind SL_EV_FLOW. It comes out unchanged, as the last event of its
- * correlation id. */
+/* Takes an edge, packed into an event of kind SL_TRACE_EDGE. It comes out unchanged, as the last
+ * event of its correlation id. */
 int sl_trace_events_edge(struct sl_trace_events *t, const struct sl_event *edge);
 
 /* Takes the row of a call or step from a file whose rows are not kept. The facts about a call are

@@ -14,11 +14,6 @@
 #define SL_TRACE_CALLS     131072u
 #define SL_TRACE_STEPS     65536u
 
-/* Kind of a range around calls; used in the first sort order only. */
-#define SL_TRACE_RANGE SL_EV_NONE
-/* In a range's `stream`: the range is a Python function. */
-#define SL_TRACE_PYTHON 1u
-
 struct sl_trace_step {
     uint64_t start_ns, end_ns;
     uint32_t name;
@@ -45,7 +40,7 @@ struct sl_trace_events {
     int own;
     int has_process;
     uint64_t process; /* of the first call, if has_process: its number, or its name's number */
-    uint64_t ranges;
+    uint32_t ranges;
     uint64_t newest;      /* the latest correlation id, widened to 64 bits */
     uint64_t first_ns;    /* UINT64_MAX: no event */
     struct sl_event last; /* the last event returned */

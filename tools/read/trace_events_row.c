@@ -118,9 +118,7 @@ static int keep_row(struct sl_trace_events *t, const struct sl_trace_row *row,
     struct sl_event ev = *range;
 
     ev.kind = row->category == SL_CAT_CPU_OP ? SL_EV_CPU_OP : SL_EV_RANGE;
-    ev.correlation = 0;
     ev.flags = is_async(t, row) ? SL_EVF_ASYNC : 0;
-    ev.order = (uint32_t)t->ranges;
     ev.forward_thread = id32(row->has, SL_HAS_FORWARD_THREAD, row->forward_thread, 0);
     ev.inputs = put_inputs(t, row);
     ev.u.row.record_function = row->has & SL_HAS_RECORD_FUNCTION && row->record_function > 0
@@ -159,8 +157,8 @@ static int take_python(struct sl_trace_events *t, const struct sl_trace_row *row
         begin_range(t, row, &ev) != 0 || set_thread(t, row, &ev) != 0)
         return 0;
     ev.name = intern(t, row->name);
-    ev.stream = SL_TRACE_PYTHON;
-    ev.correlation = ++t->ranges;
+    ev.kind = SL_TRACE_PYTHON;
+    ev.order = ++t->ranges;
     return sl_event_sort_put(t->by_time, &ev);
 }
 
@@ -172,12 +170,12 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     if (begin_range(t, row, &ev) != 0 || set_thread(t, row, &ev) != 0)
         return 0;
     ev.name = intern(t, row->name);
-    ev.correlation = ++t->ranges;
+    ev.order = ++t->ranges;
     note_step(t, row, &ev);
     if (t->by_start)
         rc = keep_row(t, row, &ev);
     if (t->collectives)
-        ev.shape = sl_row_collectives_row(t->collectives, row);
+        ev.collective = sl_row_collectives_row(t->collectives, row);
     return rc ? rc : sl_event_sort_put(t->by_time, &ev);
 }
 
