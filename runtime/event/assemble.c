@@ -29,9 +29,9 @@ static uint64_t fingerprint(const struct sl_event *ev)
     uint64_t h = mix(ev->correlation, ev->start_ns);
 
     h = mix(h, ev->end_ns);
-    h = mix(h, (uint64_t)ev->device << 40 ^ (uint64_t)ev->kind << 32 ^ ev->stream);
     if (ev->kind == SL_EV_OVERHEAD)
-        return mix(h, (uint64_t)ev->name << 32 | ev->thread);
+        return mix(h ^ ev->kind, (uint64_t)ev->name << 32 | ev->thread);
+    h = mix(h, (uint64_t)ev->device << 40 ^ (uint64_t)ev->kind << 32 ^ ev->stream);
     if (ev->kind == SL_EV_SYNC || ev->kind == SL_EV_CUDA_EVENT)
         return mix(h, ev->u.sync.event_sync_id ^ (uint64_t)ev->u.sync.event_id << 32);
     /* Leaves out the shape: it has what is known of the stream, and that may grow. */

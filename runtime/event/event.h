@@ -6,6 +6,10 @@
  * shapes by interned id (base/intern.h, event/shape.h). Those ids stay valid for the life of the
  * process.
  *
+ * Each member has one meaning. Kinds with different members keep them in the same bytes, under
+ * different names. The list of kinds says which members a kind has; others are not read. Events are
+ * compared as bytes, so the maker of an event initialises all of it.
+ *
  * Times are CLOCK_REALTIME nanoseconds, CUPTI's default clock on Linux. `start_ns == 0 && end_ns ==
  * 0` means that CUPTI gave no time, not a zero length.
  */
@@ -32,52 +36,52 @@
 enum sl_event_kind {
     SL_EV_NONE = 0,
 
-    /* GPU operations: device, context, stream, shape, graph, `u.op`; `name` is the kernel's mangled
-     * name. One flow arrow from the launching call ends here. */
+    /* GPU operations: correlation, device, context, stream, shape, graph, `u.op`; `name` is the
+     * kernel's mangled name. One flow arrow from the launching call ends here. */
     SL_EV_KERNEL,
     SL_EV_MEMCPY, /* including copies between devices: see the shape */
     SL_EV_MEMSET,
     SL_EV_GRAPH, /* CUPTI's graph-level record: one event for a whole launched graph */
 
-    /* CPU events: `thread`. Calls: `place`, `range_numbers`, `u.call`. */
+    /* CPU events: thread, name. Calls: correlation, place, range_numbers, `u.call`. */
     SL_EV_RUNTIME,  /* cuda* */
     SL_EV_DRIVER,   /* cu* */
-    SL_EV_OVERHEAD, /* CUPTI's own cost: `name` interned; `thread`, 0 if unknown */
-    /* A PyTorch operator: `thread`, `name`, `forward_thread`, `order`, `inputs`, `u.row`. */
-    SL_EV_CPU_OP,
-    SL_EV_RANGE, /* a range of the user: same fields */
+    SL_EV_OVERHEAD, /* CUPTI's own cost: correlation; thread 0: unknown */
+    SL_EV_CPU_OP,   /* a PyTorch operator: forward_thread, order, inputs, `u.row` */
+    SL_EV_RANGE,    /* a range of the user: the same members */
     /* Slices that contain others (SL_EV_CPU_OP, SL_EV_RANGE, SL_EV_NVTX_RANGE) arrive when they
      * end. A receiver that cannot wait also gets them when they begin, with SL_END_UNKNOWN. The
-     * later event then has SL_EVF_BEGUN and the same `order`. */
+     * later event then has SL_EVF_BEGUN and the same order. */
 
-    /* NVTX: `thread`; `name` is a pattern (event/pattern.h), `name_numbers` its numbers; `payload`,
-     * `more`, `value_type`, `u.note`. */
-    SL_EV_NVTX_RANGE,      /* a range; also `order` */
+    /* NVTX: thread; the name is a pattern (event/pattern.h) with name_numbers; payload, more,
+     * value_type, `u.note`. */
+    SL_EV_NVTX_RANGE,      /* a range; also order */
     SL_EV_NVTX_RANGE_MARK, /* a moment */
-    /* GPU work of a range on one stream: `device`, `stream`; `thread`, `name`, `name_numbers` and
-     * `more` of the range */
+    /* GPU work of a range on one stream: device, stream; thread, name, name_numbers and more of the
+     * range */
     SL_EV_NVTX_RANGE_GPU,
 
-    /* `u.sync`; `correlation` of the waiting call */
+    /* A wait: correlation of the waiting call, device, context, stream, `u.sync`. */
     SL_EV_SYNC,
-    /* cudaEventRecord: `u.sync.event_id`, `event_sync_id`, stream; not written by default */
+    /* cudaEventRecord: correlation, device, context, stream, `u.sync` without type and result; not
+     * written by default */
     SL_EV_CUDA_EVENT,
 
-    /* Arrows: `start_ns` and `thread` of the slice from which they lead, `u.flow`; no `end_ns`. */
-    /* Launch -> GPU operation, made by assemble: `correlation`; `device` and `stream` of the
-     * operation. SL_EVF_FLOW_FIRST marks the first arrow of a correlation id, so that the tail is
-     * written once. An operation without a time gets no arrow. */
+    /* Arrows: start_ns and thread of the slice from which they lead, `u.flow`; no end_ns. */
+    /* Launch -> GPU operation, made by assemble: correlation; device and stream of the operation.
+     * SL_EVF_FLOW_FIRST marks the first arrow of a correlation id, so that the tail is written
+     * once. An operation without a time gets no arrow. */
     SL_EV_FLOW,
-    SL_EV_FLOW_BACK, /* forward -> backward operator with the same sequence number; `arrow` */
+    SL_EV_FLOW_BACK, /* forward -> backward operator with the same sequence number: arrow */
 
     /* Metadata, pushed before the first event that needs it. */
     SL_EV_META_PROCESS, /* name */
-    SL_EV_META_THREAD,  /* thread, name */
+    SL_EV_META_THREAD,  /* thread, name, u.meta.pid */
     SL_EV_META_DEVICE,  /* device, name (0: none given); u.meta.index into the sl_device table */
     SL_EV_META_CONTEXT, /* device, context, name */
     SL_EV_META_STREAM,  /* device, context, stream, name (0: none given), u.meta.flags/priority */
     SL_EV_META_EVENT,   /* event_handle, name */
-    SL_EV_META_NODE,    /* graph node: fact, u.node; if created, graph; see SL_NODE_CAPTURED */
+    SL_EV_META_NODE,    /* graph node: fact, u.node; graph or name, node_sequence: see the fact */
 
     /* From start_ns to end_ns (0: still open) nothing was recorded: another profiler had CUPTI. */
     SL_EV_GAP,
@@ -102,8 +106,8 @@ enum sl_sync_type {
 
 /* Facts about a graph node (`u.node.id`). */
 enum sl_node_fact {
-    SL_NODE_CREATED = 1,
-    SL_NODE_IS_GRAPH,        /* created; the node is itself a whole graph */
+    SL_NODE_CREATED = 1,     /* in `graph` */
+    SL_NODE_IS_GRAPH,        /* created in `graph`; the node is itself a whole graph */
     SL_NODE_CLONED,          /* created as a copy of node `other` when its graph was cloned */
     SL_NODE_DEPENDS,         /* runs after node `other` */
     SL_NODE_DEPENDS_NO_MORE, /* takes back SL_NODE_DEPENDS */
@@ -151,7 +155,7 @@ struct sl_event {
         uint64_t event_handle; /* SL_EV_META_EVENT: CUDA's handle of a CUDA event */
         int64_t node_sequence; /* SL_NODE_CAPTURED: the operator's sequence number; -1 = none */
     };
-    uint32_t name; /* intern id; 0 = none */
+    uint32_t name; /* intern id; 0 = none or unknown */
     union {
         uint32_t thread; /* CPU events and arrows: system thread id */
         uint32_t graph;  /* GPU operations, SL_EV_META_NODE: CUDA graph id, 0 = not from a graph */
@@ -205,8 +209,7 @@ struct sl_event {
             /* the innermost operator around the call: the lower half of its record function's id,
              * also used as `External id`; 0 = none */
             uint32_t op;
-            uint32_t
-                range; /* the innermost range of the user around the call, a pattern; 0 = none */
+            uint32_t range; /* name of the innermost range around it, a pattern; 0 = none */
         } call;
         struct {
             uint64_t event_sync_id; /* 0 before CUPTI 12.8 */

@@ -45,7 +45,7 @@ struct sl_chakra_options {
      */
     int (*collective)(void *user, const struct sl_event *op, struct sl_collective *out);
     void *collective_user;
-    /* Called for operators whose event has a `shape` or a record function. Writes more fields of
+    /* Called for operators whose event has `inputs` or a record function. Writes more fields of
      * the node (inputs, outputs, attributes) as bytes of the schema and returns their number. NULL:
      * none. */
     size_t (*more)(void *user, const struct sl_event *op, char *out, size_t room);

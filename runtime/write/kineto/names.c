@@ -222,8 +222,6 @@ static void introduce(struct sl_kineto *k, uint32_t kind, uint32_t device, uint3
 
 void sl_kineto_introduce(struct sl_kineto *k, const struct sl_event *ev)
 {
-    int none = ev->stream == SL_STREAM_NONE;
-
     switch (ev->kind) {
     case SL_EV_RUNTIME:
     case SL_EV_DRIVER:
@@ -246,7 +244,8 @@ void sl_kineto_introduce(struct sl_kineto *k, const struct sl_event *ev)
         break;
     }
     introduce(k, SL_PLACE_DEVICE, ev->device, 0);
-    if (ev->kind == SL_EV_SYNC && (none || ev->u.sync.type == SL_SYNC_STREAM))
+    if (ev->kind == SL_EV_SYNC &&
+        (ev->stream == SL_STREAM_NONE || ev->u.sync.type == SL_SYNC_STREAM))
         introduce(k, SL_PLACE_SYNC_ROW, ev->device, ev->stream);
     else
         introduce(k, SL_PLACE_STREAM, ev->device, ev->stream);

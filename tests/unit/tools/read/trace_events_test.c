@@ -210,6 +210,18 @@ static void test_records_of_other_contexts(void **state)
     assert_int_equal(record.stream, SL_STREAM_NONE);
 }
 
+/* An event has a byte for its device. A larger number is as good as none. */
+static void test_device_numbers(void **state)
+{
+    (void)state;
+    read_rows(KERNEL("44", "254", "1", "20") "," KERNEL("45", "255", "2",
+                                                        "20") "," KERNEL("46", "65534", "3", "20"),
+              0);
+    assert_int_equal(next(SL_EV_KERNEL, 44).device, 254);
+    assert_int_equal(next(SL_EV_KERNEL, 45).device, SL_DEVICE_NONE);
+    assert_int_equal(next(SL_EV_KERNEL, 46).device, SL_DEVICE_NONE);
+}
+
 #define CALL(cat, name, id, ts, dur)                                                               \
     "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":5,\"tid\":6,\"ts\":" ts       \
     ",\"dur\":" dur ",\"args\":{\"correlation\":" id "}}"
@@ -393,6 +405,7 @@ int main(void)
         TEST(test_records_are_made_from_waits),
         TEST(test_own_waits_name_the_context_of_their_record),
         TEST(test_records_of_other_contexts),
+        TEST(test_device_numbers),
         TEST(test_ids_that_wrap),
         TEST(test_own_ids_are_wide),
         TEST(test_one_call_per_id),

@@ -394,6 +394,25 @@ static void test_an_end_without_its_beginning_ends_nothing(void **state)
     assert_int_equal(dom_number(dom_find(d, "a"), "duration_ns"), 30000);
 }
 
+/* Nothing waits for an operator that the window's end truncated, as it does for a launch. */
+static void test_an_operator_cut_at_the_end_holds_nothing_back(void **state)
+{
+    struct sl_event op = {.kind = SL_EV_CPU_OP,
+                          .flags = SL_EVF_CUT_END,
+                          .name = text("op"),
+                          .thread = 11,
+                          .start_ns = BASE + 1000,
+                          .end_ns = BASE + 900000};
+
+    (void)state;
+    op.u.row.sequence = -1;
+    give(op);
+    launch(10, 10, 15, 1);
+    kernel(7, 20, 30, 1, "k");
+    advance(500);
+    assert_int_equal(counts().gpu_nodes, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +421,7 @@ int main(void)
         CHAKRA_TEST(test_a_note_has_its_name),
         CHAKRA_TEST(test_a_note_that_was_never_begun_is_no_row),
         CHAKRA_TEST(test_an_end_without_its_beginning_ends_nothing),
+        CHAKRA_TEST(test_an_operator_cut_at_the_end_holds_nothing_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
