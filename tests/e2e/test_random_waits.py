@@ -355,7 +355,7 @@ def test_a_query_that_waited_is_noticed(tmp_path):
         found = [edge for edge in edges if edge["dst_correlation"] != call["corr"]] + [{**told, **numbers}]
         window = (about["opened_ns"], about["closed_ns"])
         return [line for line in edge_compare.compare(edge_truth.Truth(lines, run.log), found, lost, True,
-                                                      window).wrong if str(call["corr"]) in line]
+                                                      window).wrong if f"({call['corr']}, 'end'" in line]
 
     assert not judged()
     assert judged(wait_ns=1) and judged(released=True) and judged(wait_ns=1, released=True)
