@@ -98,7 +98,8 @@ static double name_bytes(const struct input *in, const struct sl_chakra_counts *
     memcpy(bare.all.event, in->all.event, in->all.count * sizeof(*bare.all.event));
     for (size_t i = 0; i < in->all.count; i++) {
         bare.all.event[i].name = sl_intern_put(in->all.intern, "n", 1);
-        bare.all.event[i].shape = 0;
+        if (bare.all.event[i].kind <= SL_EV_GRAPH)
+            bare.all.event[i].shape = 0;
     }
     must(sl_sink_memory_open(&sink), "memory");
     write_all(&bare, c, sink);

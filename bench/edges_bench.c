@@ -181,8 +181,7 @@ static void call(struct job *j, uint32_t cbid, uint64_t from_ns, uint64_t to_ns)
                           .correlation = ++j->correlation,
                           .start_ns = from_ns,
                           .end_ns = to_ns,
-                          .thread = 100,
-                          .stream = SL_STREAM_NONE};
+                          .thread = 100};
 
     ev.u.call.cbid = cbid;
     sl_edges_event(j->engine, &ev);
