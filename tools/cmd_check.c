@@ -155,42 +155,7 @@ const struct sl_command sl_cmd_check = {
     .name = "check",
     .summary = "is a trace valid and complete, and what is in it?",
     .usage = "check [options] FILE...",
-    .about =
-        "Checks traces and prints what is in them. FILE is a Kineto trace (.json, .json.gz, "
-        ".json.zst,\n"
-        "or the .part of a job that still runs or was killed) or a Chakra execution trace (.et).\n"
-        "- is standard input.\n"
-        "\n"
-        "For each Kineto trace it prints the events per category, the time span, the processes, "
-        "devices\n"
-        "and streams, the rank, and every problem with the place where it occurs first (bytes "
-        "count in\n"
-        "the uncompressed text). A problem is one of\n"
-        "  error    the file is invalid or incomplete\n"
-        "  warning  a reader may fail on it\n"
-        "  note     good to know\n"
-        "Files of syncline are checked for everything that syncline promises. Files of "
-        "torch.profiler\n"
-        "are checked as JSON and as Kineto traces; their known habits are notes. Memory stays "
-        "below\n"
-        "256 MiB whatever the size of the file.\n"
-        "\n"
-        "Chakra execution traces are checked for what simulators accept: framing, ids, "
-        "dependencies,\n"
-        "types and the attributes of communication. Nodes before their parents take memory, up to "
-        "1 GiB.\n"
-        "Two things are not checked, and are an error, since the file may be invalid: what would "
-        "take\n"
-        "more than that, and more than 4194304 different ids above 532676607.",
-    .after = "Exit status:\n"
-             "  0  every file is valid and complete\n"
-             "  1  a file has errors\n"
-             "  2  a file cannot be read or is not a trace, or wrong usage\n"
-             "\n"
-             "Examples:\n"
-             "  syncline check trace.json.gz\n"
-             "  syncline check --json syncline-out/*/*/*.json.zst | jq '.problems[]'\n"
-             "  syncline check -q trace.json.zst && echo complete\n",
+    .help = sl_help_check,
     .options = options,
     .operands_max = SL_ARGS_ANY,
     .run = run,

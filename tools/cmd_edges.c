@@ -193,16 +193,13 @@ static int analyse(struct work *w)
 static int find_kind(const struct sl_command *self, const char *name)
 {
     const char *names[SL_EDGE_KIND_COUNT];
-    const char *nearest;
 
     for (int i = 0; i < SL_EDGE_KIND_COUNT; i++) {
         names[i] = sl_edge_kind_name((enum sl_edge_kind)i);
         if (strcmp(name, names[i]) == 0)
             return i;
     }
-    nearest = sl_args_nearest(name, names, SL_EDGE_KIND_COUNT);
-    sl_args_complain(self, "no kind '%s'%s%s%s: see `syncline edges --help`", name,
-                     nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    sl_args_unknown(self, "kind", name, names, SL_EDGE_KIND_COUNT, "see `syncline edges --help`");
     return -1;
 }
 
@@ -242,45 +239,7 @@ const struct sl_command sl_cmd_edges = {
     .name = "edges",
     .summary = "which GPU operation did each wait wait for, and how long?",
     .usage = "edges FILE [options]",
-    .about =
-        "Prints the sync edges of a Kineto trace of syncline or torch.profiler (plain, gzip or "
-        "zstd; - is\n"
-        "standard input). An edge says that a call, or a GPU operation, could not go on before "
-        "another\n"
-        "GPU operation had completed. It also says how long the wait took (0 if the operation had\n"
-        "completed before) and how long the waiter took to go on after that.\n"
-        "\n"
-        "Kinds:\n"
-        "  device_sync, context_sync, stream_sync, event_sync, event_query, stream_query, copy, "
-        "memset,\n"
-        "  free, alloc, stream_wait, legacy_default, graph, implicit\n"
-        "\n"
-        "An edge is\n"
-        "  exact        it follows from the order in which work was enqueued\n"
-        "  overlapping  another thread enqueued work during the wait, and a rule decided\n"
-        "  inferred     no record says it; it follows from times, or unseen work is possible\n"
-        "If the answer to a wait cannot be known, the wait has no edge and is counted by reason.\n"
-        "\n"
-        "--summary counts each wait once. If a wait ended with a copy (.item(), .cpu()) but the "
-        "GPU ran\n"
-        "kernels for longer before that, the summary names the last of these kernels.\n"
-        "\n"
-        "Traces of torch.profiler say most if they were made with enable_cuda_sync_events of\n"
-        "torch._C._profiler._ExperimentalConfig.\n"
-        "\n"
-        "Memory stays below 256 MiB; what does not fit is sorted in temporary files (TMPDIR, else "
-        "/tmp).",
-    .after = "Exit status:\n"
-             "  0  the edges of the whole trace were printed\n"
-             "  1  the edges of a part were printed: the file is broken, was changed by another "
-             "program, has\n"
-             "     events whose ids or times make no sense, or has several processes\n"
-             "  2  the file cannot be read or is not a trace, or wrong usage\n"
-             "\n"
-             "Examples:\n"
-             "  syncline edges --min-wait 1000000 trace.json.gz\n"
-             "  syncline edges --summary 1.pt.trace.json.zst\n"
-             "  syncline edges --json trace.json | jq 'select(.released)'\n",
+    .help = sl_help_edges,
     .options = options,
     .operands_max = 1,
     .run = run,

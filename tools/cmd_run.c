@@ -157,23 +157,7 @@ const struct sl_command sl_cmd_run = {
     .name = "run",
     .summary = "run a command and record it",
     .usage = "run [options] [--] COMMAND [ARGUMENT]...",
-    .about =
-        "Runs COMMAND and records it. Every process of the command that uses CUDA loads "
-        "libsyncline.so,\n"
-        "and every Python interpreter loads the package syncline when it starts, before PyTorch.\n"
-        "COMMAND replaces this process: exit status, signals and output are the command's own.\n"
-        "\n"
-        "Sets CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH (unless it is set) and PYTHONPATH. A\n"
-        "sitecustomize of your own still runs. Further options are environment variables: see\n"
-        "docs/configuration.md and `syncline doctor`.",
-    .after = "Exit status: that of the command, or\n"
-             "  2    wrong usage, or the environment names another profiler\n"
-             "  126  the command cannot be run\n"
-             "  127  the command was not found\n"
-             "\n"
-             "Examples:\n"
-             "  syncline run python train.py\n"
-             "  syncline run -w steps:3/500 -- torchrun --nproc-per-node 8 train.py\n",
+    .help = sl_help_run,
     .options = options,
     .operands_max = SL_ARGS_COMMAND,
     .run = run,

@@ -64,11 +64,11 @@ static size_t more(void *user, const struct sl_event *op, char *out, size_t room
         struct sl_text name = {"", 0};
 
         if (op->name)
-            name.data = sl_intern_get(sl_trace_events_names(w->feed->events), op->name, &name.size);
+            name.data = sl_intern_get(w->feed->events->names, op->name, &name.size);
         inputs = sl_et_nodes_find(w->nodes, op->u.row.record_function, name, &size);
     }
     if (!inputs)
-        inputs = sl_trace_events_inputs(w->feed->events, op->shape, &size);
+        inputs = sl_intern_get(w->feed->events->inputs, op->shape, &size);
     if (!inputs || size > room)
         return 0;
     memcpy(out, inputs, size);
@@ -77,7 +77,9 @@ static size_t more(void *user, const struct sl_event *op, char *out, size_t room
 
 static int64_t thread_of(void *user, uint32_t thread)
 {
-    return sl_trace_events_thread(user, thread);
+    const struct sl_trace_events *t = user;
+
+    return sl_thread_ids_get(&t->threads, thread);
 }
 
 static void take_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
@@ -89,8 +91,8 @@ static void take_group(void *user, uint32_t number, const uint32_t *rank, size_t
 static int create(struct work *w)
 {
     struct sl_chakra_options opt = {
-        .intern = sl_trace_events_names(w->feed->events),
-        .shapes = sl_trace_events_shapes(w->feed->events),
+        .intern = w->feed->events->names,
+        .shapes = w->feed->events->shapes,
         .cap_bytes = WRITER_BYTES,
         .api_name = sl_call_name,
         .collective = sl_row_collectives_find,

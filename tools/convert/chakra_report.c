@@ -84,7 +84,7 @@ static void print_left_out(const struct sl_chakra_counts *n, const struct sl_rep
     struct sl_trace_events_counts events;
     char left[1024] = "", lost[512];
 
-    sl_trace_events_get_counts(feed->events, &events);
+    events = feed->events->counts;
     for (size_t i = 0; i < COUNT_OF(left_out); i++)
         add(left, sizeof(left), value_of(n, left_out[i].at), left_out[i].text);
     add(left, sizeof(left), events.inputs_lost, "operator inputs past the memory limit");

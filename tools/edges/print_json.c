@@ -10,7 +10,7 @@
 static void put_name(FILE *f, const char *key, const struct sl_trace_events *t, uint32_t id)
 {
     size_t size;
-    const char *name = sl_intern_get(sl_trace_events_names(t), id, &size);
+    const char *name = sl_intern_get(t->names, id, &size);
 
     fprintf(f, "\"%s\":", key);
     if (!name) {
@@ -33,7 +33,7 @@ static void put_number(FILE *f, const char *key, int known, uint64_t value)
 static void put_thread(FILE *f, const char *key, const struct sl_trace_events *t, uint32_t thread)
 {
     if (thread)
-        fprintf(f, ",\"%s\":%" PRId64, key, sl_trace_events_thread(t, thread));
+        fprintf(f, ",\"%s\":%" PRId64, key, sl_thread_ids_get(&t->threads, thread));
     else
         fprintf(f, ",\"%s\":null", key);
 }
@@ -106,7 +106,7 @@ static void put_table(FILE *f, const struct sl_trace_events *t, struct sl_edge_s
 
 static void put_lines(FILE *f, const struct sl_trace_events *t, struct sl_edge_summary *s)
 {
-    size_t steps = sl_trace_events_steps(t);
+    size_t steps = t->steps;
     const struct sl_edge_group *group;
     size_t count = sl_edge_summary_sort(s, SL_EDGE_BY_LINE, &group);
     struct sl_edge_waits all;

@@ -11,10 +11,8 @@
 
 #include "event/call_name.h"
 #include "event/device.h"
-#include "read/event_sort.h"
 #include "read/python_row.h"
 #include "read/row_usable.h"
-#include "read/trace_events_impl.h"
 #include "read/unescape.h"
 #include "write/chakra/et_inputs.h"
 #include "write/copy_name.h"
@@ -452,9 +450,4 @@ int sl_trace_events_operation(struct sl_trace_events *t, const struct sl_trace_r
         return -EINVAL;
     begin_operation(t, row, out);
     return 0;
-}
-
-int sl_trace_events_edge(struct sl_trace_events *t, const struct sl_event *edge)
-{
-    return sl_event_sort_put(t->by_correlation, edge);
 }

@@ -34,7 +34,7 @@ static int begin_rows(struct sl_replay *f)
 
     if (rc)
         return rc;
-    sl_edge_names_init(&f->names, sl_trace_events_names(f->events));
+    sl_edge_names_init(&f->names, f->events->names);
     return f->keeps_rows ? keep_rows(f) : 0;
 }
 
@@ -111,7 +111,7 @@ static int join_found(struct sl_replay *f, const struct sl_trace_row *row)
     }
     f->edge_rows++;
     ev = sl_recorded_edges_event(&edge);
-    return sl_trace_events_edge(f->events, &ev);
+    return sl_event_sort_put(f->events->by_correlation, &ev);
 }
 
 static int has_found(const struct sl_replay *f)
@@ -193,7 +193,7 @@ static int take_item(struct sl_replay *f, struct sl_trace *t, struct sl_trace_it
     case SL_SPAN_EVENTS_OPEN:
         f->knew_whose = f->header.own_file;
         if (f->header.own_file)
-            sl_trace_events_own(f->events);
+            f->events->own = 1;
         return 0;
     case SL_SPAN_EVENT:
         if (has_found(f)) {
@@ -356,7 +356,8 @@ static int give(struct run *r, const struct sl_event *ev)
     }
     r->events++;
     if (sl_progress_is_due(&r->progress))
-        sl_progress_step(&r->progress, r->events, sl_trace_events_count(r->feed->events));
+        sl_progress_step(&r->progress, r->events,
+                         sl_event_sort_count(r->feed->events->by_correlation));
     if (r->engine)
         sl_edges_event(r->engine, ev);
     else
@@ -421,8 +422,8 @@ int sl_replay_run(struct sl_replay *f, const char *path, const struct sl_replay_
         .cap_bytes = ENGINE_BYTES,
         .online = f->header.own_file,
         .foreign = !f->header.own_file,
-        .recording_since_ns = has_everything(&f->header) ? 0 : sl_trace_events_first_ns(f->events),
-        .shapes = sl_trace_events_shapes(f->events),
+        .recording_since_ns = has_everything(&f->header) ? 0 : f->events->first_ns,
+        .shapes = f->events->shapes,
         .sink = sinks->edges,
         .sink_user = sinks->user,
     };
