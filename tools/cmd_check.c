@@ -48,23 +48,25 @@ static void read_all(struct sl_trace *t, struct sl_check *c, const char *path,
 
 static int cannot(const struct request *r, const char *path, struct sl_input *input, int rc)
 {
-    sl_args_complain(r->command, "cannot check %s: %s", path, strerror(-rc));
     sl_input_close(input);
-    return SL_EXIT_USAGE;
+    return sl_args_complain(r->command, "cannot check %s: %s", path, strerror(-rc));
+}
+
+static int exit_status(const struct sl_findings *f, int own)
+{
+    return sl_findings_worst(f, own) == SL_SEVERITY_ERROR ? SL_EXIT_PROBLEM : SL_EXIT_OK;
 }
 
 /* Checks a Chakra trace and closes it. Returns the exit status. */
 static int check_chakra(const struct request *r, const char *path, struct sl_input *input)
 {
-    struct sl_et_check *c;
+    struct sl_et_check *c = NULL;
+    int status, rc = sl_et_check_create(&c);
     struct sl_et_node node;
     struct sl_et *et;
-    int status, rc;
 
-    rc = sl_et_check_create(&c);
-    if (rc)
-        return cannot(r, path, input, rc);
-    rc = sl_et_open_input(&et, input);
+    if (rc == 0)
+        rc = sl_et_open_input(&et, input);
     if (rc) {
         sl_et_check_destroy(c);
         return cannot(r, path, input, rc);
@@ -72,11 +74,9 @@ static int check_chakra(const struct request *r, const char *path, struct sl_inp
     while (sl_et_next(et, &node))
         sl_et_check_node(c, &node);
     sl_et_check_end(c, et);
-    status = sl_et_check_worst(c) == SL_SEVERITY_ERROR ? SL_EXIT_PROBLEM : SL_EXIT_OK;
-    if (r->json && !r->quiet)
-        sl_check_print_et_json(stdout, path, c, et);
-    else if (!r->quiet)
-        sl_check_print_et_text(stdout, path, c, et);
+    status = exit_status(&c->findings, 1);
+    if (!r->quiet)
+        (r->json ? sl_check_print_et_json : sl_check_print_et_text)(stdout, path, c, et);
     sl_et_check_destroy(c);
     sl_et_close(et);
     return status;
@@ -85,17 +85,15 @@ static int check_chakra(const struct request *r, const char *path, struct sl_inp
 /* The same for a Kineto trace. */
 static int check_kineto(const struct request *r, const char *path, struct sl_input *file)
 {
-    int rc, status = SL_EXIT_USAGE;
+    struct sl_check *c = NULL;
+    int status, rc = sl_check_create(&c);
     struct sl_input_status input;
     struct sl_trace_item item;
     const char *strange;
-    struct sl_check *c;
     struct sl_trace *t;
 
-    rc = sl_check_create(&c);
-    if (rc)
-        return cannot(r, path, file, rc);
-    rc = sl_trace_open_input(&t, file);
+    if (rc == 0)
+        rc = sl_trace_open_input(&t, file);
     if (rc) {
         sl_check_destroy(c);
         return cannot(r, path, file, rc);
@@ -103,18 +101,13 @@ static int check_kineto(const struct request *r, const char *path, struct sl_inp
     read_all(t, c, path, &item, &input);
     strange = sl_trace_not_one(t, &item.span, &input);
     if (strange) {
-        sl_args_complain(r->command, "%s is not a Kineto trace: %s", path, strange);
-        goto out;
+        status = sl_args_complain(r->command, "%s is not a Kineto trace: %s", path, strange);
+    } else {
+        sl_check_end(c, &item.span, &input);
+        status = exit_status(&c->findings, c->header.own_file);
+        if (!r->quiet)
+            (r->json ? sl_check_print_json : sl_check_print_text)(stdout, path, c, &input);
     }
-    sl_check_end(c, &item.span, &input);
-    status = sl_check_worst(c) == SL_SEVERITY_ERROR ? SL_EXIT_PROBLEM : SL_EXIT_OK;
-    if (r->quiet)
-        goto out;
-    if (r->json)
-        sl_check_print_json(stdout, path, c, &input);
-    else
-        sl_check_print_text(stdout, path, c, &input);
-out:
     sl_check_destroy(c);
     sl_trace_close(t);
     return status;

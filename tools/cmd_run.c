@@ -123,23 +123,10 @@ static int become(const struct sl_command *self, char **argv)
     return err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
 }
 
-static int run_command(const struct sl_command *self, char **argv)
-{
-    char library[PATH_MAX];
-    int with_python = wants_python();
-
-    if (sl_doctor_beside(library, sizeof(library)))
-        return sl_args_complain(self, "no libsyncline.so beside this command: install syncline");
-    if (set_injection(self, library))
-        return SL_EXIT_USAGE;
-    if (with_python)
-        set_python_path(library);
-    return become(self, argv);
-}
-
 static int run(const struct sl_args *args)
 {
     const char *output = args->value[OPT_OUTPUT], *window = args->value[OPT_WINDOW];
+    char library[PATH_MAX];
     struct sl_config config;
 
     if (window && sl_config_read_one(&config, "SYNCLINE_WINDOW", window))
@@ -150,7 +137,14 @@ static int run(const struct sl_args *args)
         setenv("SYNCLINE_OUTPUT", output, 1);
     if (window)
         setenv("SYNCLINE_WINDOW", window, 1);
-    return run_command(args->command, args->operand);
+    if (sl_doctor_beside(library, sizeof(library)))
+        return sl_args_complain(args->command,
+                                "no libsyncline.so beside this command: install syncline");
+    if (set_injection(args->command, library))
+        return SL_EXIT_USAGE;
+    if (wants_python())
+        set_python_path(library);
+    return become(args->command, args->operand);
 }
 
 const struct sl_command sl_cmd_run = {

@@ -44,11 +44,6 @@ void sl_check_destroy(struct sl_check *c)
     free(c);
 }
 
-static int name_size(const struct sl_trace_row *row)
-{
-    return (int)(row->name.size < 80 ? row->name.size : 80);
-}
-
 /* Checks the members that every reader needs. Returns 1 if further checks are possible. */
 static int check_members(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
 {
@@ -69,7 +64,7 @@ static int check_members(struct sl_check *c, const struct sl_trace_row *row, uin
     if (!missing)
         return 1;
     sl_finding_add(&c->findings, SL_FIND_MEMBER_MISSING, 1, at, "no \"%s\": %.*s", missing,
-                   row->name.data ? name_size(row) : 0, row->name.data ? row->name.data : "");
+                   SL_TEXT_ARGS(row->name, 80));
     return 0;
 }
 
@@ -77,22 +72,22 @@ static void check_times(struct sl_check *c, const struct sl_trace_row *row, uint
 {
     if (row->dur_ns < 0)
         sl_finding_add(&c->findings, SL_FIND_DURATION_NEGATIVE, 1, at, "%.*s: %" PRId64 " ns",
-                       name_size(row), row->name.data, row->dur_ns);
+                       SL_TEXT_ARGS(row->name, 80), row->dur_ns);
     if (row->phase != 'M' && row->ts_ns > ABSOLUTE_NS)
         sl_finding_add(&c->findings, SL_FIND_TIME_ABSOLUTE, 1, at, "%.*s: ts %" PRId64 " us",
-                       name_size(row), row->name.data, row->ts_ns / 1000);
+                       SL_TEXT_ARGS(row->name, 80), row->ts_ns / 1000);
 }
 
 static void check_gpu(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
 {
     if (!(row->has & SL_HAS_STREAM) || !(row->has & SL_HAS_DEVICE)) {
         sl_finding_add(&c->findings, SL_FIND_MEMBER_MISSING, 1, at, "no device or stream: %.*s",
-                       name_size(row), row->name.data);
+                       SL_TEXT_ARGS(row->name, 80));
         return;
     }
     if (row->stream == 0)
-        sl_finding_add(&c->findings, SL_FIND_STREAM_ZERO, 1, at, "%.*s", name_size(row),
-                       row->name.data);
+        sl_finding_add(&c->findings, SL_FIND_STREAM_ZERO, 1, at, "%.*s",
+                       SL_TEXT_ARGS(row->name, 80));
     if (row->dur_ns >= 0)
         sl_overlap_row(c->overlap, row, at);
 }
@@ -103,11 +98,11 @@ static void check_use(struct sl_check *c, const struct sl_trace_row *row, uint64
     const char *why = sl_row_unusable(row, 1);
 
     if (why)
-        sl_finding_add(&c->findings, SL_FIND_ROW_UNUSABLE, 1, at, "%s: %.*s", why, name_size(row),
-                       row->name.data ? row->name.data : "");
+        sl_finding_add(&c->findings, SL_FIND_ROW_UNUSABLE, 1, at, "%s: %.*s", why,
+                       SL_TEXT_ARGS(row->name, 80));
     else if (sl_row_unusable(row, 0))
         sl_finding_add(&c->findings, SL_FIND_CORRELATION_LARGE, 1, at, "%" PRId64 ": %.*s",
-                       row->correlation, name_size(row), row->name.data ? row->name.data : "");
+                       row->correlation, SL_TEXT_ARGS(row->name, 80));
 }
 
 static void check_row(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
@@ -121,8 +116,8 @@ static void check_row(struct sl_check *c, const struct sl_trace_row *row, uint64
         return;
     check_times(c, row, at);
     if (row->has & SL_HAS_STREAM && row->stream == UINT32_MAX)
-        sl_finding_add(&c->findings, SL_FIND_STREAM_UNSIGNED, 1, at, "%.*s", name_size(row),
-                       row->name.data);
+        sl_finding_add(&c->findings, SL_FIND_STREAM_UNSIGNED, 1, at, "%.*s",
+                       SL_TEXT_ARGS(row->name, 80));
     if (row->phase == 'X' && sl_row_is_gpu(row))
         check_gpu(c, row, at);
     sl_links_row(c->links, row, at);
@@ -272,17 +267,4 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
     if (c->tally->lanes_full)
         sl_finding_add(&c->findings, SL_FIND_NOT_CHECKED, 1, SL_FINDING_NO_PLACE,
                        "too many processes, threads and streams to count separately");
-}
-
-enum sl_severity sl_check_worst(const struct sl_check *c)
-{
-    enum sl_severity worst = SL_SEVERITY_NOTE;
-
-    for (int i = 0; i < SL_FIND_COUNT; i++) {
-        enum sl_severity s = sl_finding_severity((enum sl_finding_id)i, c->header.own_file);
-
-        if (c->findings.of[i].count && s > worst)
-            worst = s;
-    }
-    return worst;
 }

@@ -41,7 +41,4 @@ void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace
 void sl_check_end(struct sl_check *c, const struct sl_span *last,
                   const struct sl_input_status *input);
 
-/* The worst severity found; SL_SEVERITY_NOTE without findings. */
-enum sl_severity sl_check_worst(const struct sl_check *c);
-
 #endif

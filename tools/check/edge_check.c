@@ -181,10 +181,9 @@ void sl_edge_check_row(struct sl_edge_check *c, const struct sl_trace_row *row, 
         check_arrow(c, row, at);
     } else if (row->phase == 'X' && row->correlation > 0) {
         c->may_point = 0;
-        if (row->category == SL_CAT_RUNTIME || row->category == SL_CAT_DRIVER)
+        if (sl_row_is_call(row))
             keep(c->call, row, SL_STREAM_NONE);
-        else if (row->category == SL_CAT_KERNEL || row->category == SL_CAT_MEMCPY ||
-                 row->category == SL_CAT_MEMSET)
+        else if (sl_row_is_gpu(row))
             keep(c->op, row, (uint32_t)row->stream);
     }
 }

@@ -69,8 +69,7 @@ static void check_order(struct sl_links *l, const struct sl_trace_row *row, uint
         return;
     sl_finding_add(l->findings, SL_FIND_GPU_BEFORE_CALL, 1, at,
                    "%.*s, correlation %" PRIu64 ", %" PRId64 " ns before its call",
-                   (int)(row->name.size < 60 ? row->name.size : 60), row->name.data, id,
-                   call_ns - gpu_ns);
+                   SL_TEXT_ARGS(row->name, 60), id, call_ns - gpu_ns);
 }
 
 static void late_record(struct sl_links *l, uint64_t record, uint64_t at)
@@ -101,7 +100,7 @@ static void see_call(struct sl_links *l, const struct sl_trace_row *row, uint64_
         return;
     if (before & SL_PAIR_FIRST)
         sl_finding_add(l->findings, SL_FIND_CALL_TWICE, 1, at, "%.*s, correlation %" PRIu64,
-                       (int)(row->name.size < 60 ? row->name.size : 60), row->name.data, id);
+                       SL_TEXT_ARGS(row->name, 60), id);
     else if (before & SL_PAIR_SECOND)
         check_order(l, row, id, row->ts_ns, sl_id_flags_second_ns(l->calls, id), at);
 }
@@ -126,8 +125,7 @@ static void see_wait(struct sl_links *l, const struct sl_trace_row *row, uint64_
         return;
     if (!(row->has & SL_HAS_WAIT_RECORD) || row->wait_record < 0) {
         sl_finding_add(l->findings, SL_FIND_WAIT_NO_RECORD, 1, at, "%.*s, correlation %" PRId64,
-                       (int)(row->name.size < 60 ? row->name.size : 60), row->name.data,
-                       row->correlation);
+                       SL_TEXT_ARGS(row->name, 60), row->correlation);
         return;
     }
     if (!is_stream_wait || record == 0)
@@ -155,8 +153,7 @@ static void see_flow(struct sl_links *l, const struct sl_trace_row *row, uint64_
 
     if (before > 0 && flag == SL_PAIR_FIRST && (before & SL_PAIR_FIRST))
         sl_finding_add(l->findings, SL_FIND_FLOW_TWICE, 1, at, "%.*s, id %" PRId64,
-                       (int)(row->category_text.size < 40 ? row->category_text.size : 40),
-                       row->category_text.data ? row->category_text.data : "", row->id);
+                       SL_TEXT_ARGS(row->category_text, 40), row->id);
 }
 
 void sl_links_row(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
@@ -172,19 +169,10 @@ void sl_links_row(struct sl_links *l, const struct sl_trace_row *row, uint64_t a
         see_wait(l, row, at);
     if (!(row->has & SL_HAS_CORRELATION) || row->correlation == 0)
         return;
-    switch (row->category) {
-    case SL_CAT_RUNTIME:
-    case SL_CAT_DRIVER:
+    if (sl_row_is_call(row))
         see_call(l, row, at);
-        break;
-    case SL_CAT_KERNEL:
-    case SL_CAT_MEMCPY:
-    case SL_CAT_MEMSET:
+    else if (sl_row_is_gpu(row))
         see_gpu(l, row, at);
-        break;
-    default:
-        break;
-    }
 }
 
 static void lonely(struct sl_links *l, const struct sl_id_flags *pairs, unsigned flags,

@@ -182,8 +182,8 @@ static void print_finding(FILE *f, enum sl_finding_id id, enum sl_severity sever
 {
     char a[SL_FORMAT_SIZE];
 
-    fprintf(f, "  %-8s %s  %s: %s\n", sl_severity_name(severity), sl_finding_name(id),
-            sl_format_count(a, finding->count), sl_finding_text(id));
+    fprintf(f, "  %-8s %s  %s: %s\n", sl_severity_name[severity], sl_finding_kind[id].name,
+            sl_format_count(a, finding->count), sl_finding_kind[id].text);
     if (finding->at == SL_FINDING_NO_PLACE)
         fprintf(f, "           %s%s\n", finding->count > 1 ? "first: " : "", finding->example);
     else
@@ -254,24 +254,23 @@ void sl_check_print_et_text(FILE *f, const char *path, const struct sl_et_check 
             sl_format_count(other, c->deps));
     for (i = 0; i < SL_ET_TYPES; i++)
         if (c->of_type[i])
-            fprintf(f, "  %-12s %14s\n", sl_et_type_name((enum sl_et_type)i),
-                    sl_format_count(count, c->of_type[i]));
+            fprintf(f, "  %-12s %14s\n", sl_et_type_name[i], sl_format_count(count, c->of_type[i]));
     fprintf(f, "  on threads   %14s  %s", sl_format_count(count, c->cpu_nodes),
             sl_format_span(other, c->cpu_ns));
     fprintf(f, ", %s gaps", sl_format_count(count, c->gap_nodes));
     fprintf(f, ", %s waits\n", sl_format_count(count, c->wait_nodes));
     fprintf(f, "  on GPUs      %14s  %s\n", sl_format_count(count, c->nodes - c->cpu_nodes),
             sl_format_span(other, c->gpu_ns));
-    for (i = 0; i < SL_ET_RULES; i++) {
-        if (!c->found[i].count)
+    for (i = 0; i < SL_FIND_COUNT; i++) {
+        if (!c->findings.of[i].count)
             continue;
-        fprintf(f, "  %s: %s %s (first: %s", sl_severity_name(sl_et_rule_severity(i)),
-                sl_format_count(count, c->found[i].count), sl_et_rule_text((enum sl_et_rule)i),
-                c->found[i].example);
-        if (c->found[i].at != SL_FINDING_NO_PLACE)
-            fprintf(f, ", byte %" PRIu64, c->found[i].at);
+        fprintf(f, "  %s: %s %s (first: %s", sl_severity_name[sl_finding_kind[i].own],
+                sl_format_count(count, c->findings.of[i].count), sl_finding_kind[i].text,
+                c->findings.of[i].example);
+        if (c->findings.of[i].at != SL_FINDING_NO_PLACE)
+            fprintf(f, ", byte %" PRIu64, c->findings.of[i].at);
         fputs(")\n", f);
     }
-    if (sl_et_check_worst(c) < SL_SEVERITY_ERROR)
+    if (sl_findings_worst(&c->findings, 1) < SL_SEVERITY_ERROR)
         fputs("  valid\n", f);
 }

@@ -12,9 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "convert/chakra_report.h"
 #include "convert/et_nodes.h"
-#include "convert/groups.h"
 #include "convert/output.h"
 #include "convert/request.h"
 #include "event/call_name.h"
@@ -141,14 +139,12 @@ static struct sl_trace_meta meta_of(struct work *w)
  * after a message. */
 static int write_all(struct work *w)
 {
-    const struct sl_replay_sinks sinks = {
-        .edges = take_edges, .event = take_event, .complete = take_complete, .user = w};
     struct sl_trace_meta meta = meta_of(w);
     char why[512];
     int rc, failed;
 
     rc = sl_chakra_begin(w->chakra, w->out.sink, &meta);
-    failed = rc ? 0 : sl_replay_run(w->feed, w->request->input, &sinks, why, sizeof(why));
+    failed = rc ? 0 : sl_replay_run(w->feed, w->request->input, why, sizeof(why));
     if (rc == 0)
         rc = sl_chakra_end(w->chakra);
     if (failed)
@@ -257,6 +253,8 @@ static int make(struct work *w)
 int sl_convert_chakra(const struct sl_convert_request *r)
 {
     struct work w = {.request = r};
+    const struct sl_replay_sinks sinks = {
+        .edges = take_edges, .event = take_event, .complete = take_complete, .user = &w};
     char why[512];
     int status = sl_output_check(r->command, r->input, r->output, r->force);
 
@@ -264,8 +262,7 @@ int sl_convert_chakra(const struct sl_convert_request *r)
         return status;
     if (sl_et_is_file(r->input))
         return sl_convert_et(r);
-    if (sl_replay_create(&w.feed) != 0 || sl_replay_keep_rows(w.feed) != 0 ||
-        sl_replay_join_found(w.feed) != 0) {
+    if (sl_replay_create(&w.feed, &sinks, 1) != 0) {
         status = sl_args_complain(r->command, "not enough memory to read %s", r->input);
     } else if (sl_replay_read(w.feed, r->input, why, sizeof(why)) != 0) {
         status = sl_args_complain(r->command, "%s", why);

@@ -1,16 +1,17 @@
 /*
  * chakra_report.c - reports the counts of a conversion as text.
  *
- * Threads, memory: see chakra_report.h.
+ * Threads, memory: see request.h.
  */
-#include "convert/chakra_report.h"
-
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "convert/request.h"
 #include "print/format.h"
+#include "replay/replay.h"
+#include "write/chakra/chakra.h"
 
 /* A counter, and the text after its number. */
 struct meaning {

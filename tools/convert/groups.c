@@ -5,10 +5,8 @@
  * collectives.h), so each conversion adds the missing groups, under a lock on the file. A new file
  * is written beside the old file and then renamed, so a full disk leaves the old file unchanged.
  *
- * Threads, memory: see groups.h.
+ * Threads: main only. Memory: that of the file.
  */
-#include "convert/groups.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,8 +19,10 @@
 
 #include "base/store.h"
 #include "convert/output.h"
+#include "convert/request.h"
 #include "read/json_event.h"
 #include "read/number.h"
+#include "read/row_collectives.h"
 #include "read/split.h"
 
 #define FILE_MAX  (64u << 20)

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "convert/output.h"
@@ -21,7 +20,7 @@
 /* Output text, collected into blocks. */
 struct copy {
     struct sl_output out;
-    char *block;
+    char block[OUT_BYTES];
     size_t fill;
     int error; /* sticky errno; 0: none */
 };
@@ -37,20 +36,22 @@ struct outcome {
     struct sl_input_status input;
 };
 
+static void write_out(struct copy *o, const void *data, size_t size)
+{
+    if (!o->error)
+        o->error = o->out.sink->write(o->out.sink, data, size);
+}
+
 static void put(struct copy *o, const void *data, size_t size)
 {
-    if (o->error)
-        return;
     if (o->fill + size > OUT_BYTES) {
-        o->error = o->out.sink->write(o->out.sink, o->block, o->fill);
+        write_out(o, o->block, o->fill);
         o->fill = 0;
-        if (!o->error && size > OUT_BYTES) {
-            o->error = o->out.sink->write(o->out.sink, data, size);
-            return;
-        }
     }
-    if (o->error)
+    if (size > OUT_BYTES) {
+        write_out(o, data, size);
         return;
+    }
     memcpy(o->block + o->fill, data, size);
     o->fill += size;
 }
@@ -58,35 +59,6 @@ static void put(struct copy *o, const void *data, size_t size)
 static void put_text(struct copy *o, const char *text)
 {
     put(o, text, strlen(text));
-}
-
-static int open_copy(const struct sl_convert_request *r, struct copy *o)
-{
-    int rc;
-
-    *o = (struct copy){0};
-    o->block = malloc(OUT_BYTES);
-    if (!o->block)
-        return -ENOMEM;
-    rc = sl_output_open(&o->out, r->output, r->compression, r->level);
-    if (rc)
-        free(o->block);
-    return rc;
-}
-
-/* Closes the output. `keep`: gives the file its name; otherwise removes it. */
-static int close_copy(const struct sl_convert_request *r, struct copy *o, int keep)
-{
-    int rc = o->error;
-
-    if (!rc && keep)
-        rc = o->out.sink->write(o->out.sink, o->block, o->fill);
-    free(o->block);
-    if (rc || !keep) {
-        sl_output_drop(&o->out);
-        return rc;
-    }
-    return sl_output_keep(&o->out, r->output, r->force);
 }
 
 /* Copies complete spans until the text ends. */
@@ -178,9 +150,9 @@ static int tell(const struct sl_convert_request *r, const struct outcome *result
 
 int sl_convert_kineto(const struct sl_convert_request *r)
 {
+    static struct copy o;
     struct outcome result = {.inside = SL_SPAN_OPEN};
     struct sl_trace *t;
-    struct copy o;
     const char *why;
     char line[512];
     int rc, status = sl_output_check(r->command, r->input, r->output, r->force);
@@ -189,21 +161,23 @@ int sl_convert_kineto(const struct sl_convert_request *r)
         return status;
     if (sl_trace_open(&t, r->input, line, sizeof(line)) != 0)
         return sl_args_complain(r->command, "%s", line);
-    rc = open_copy(r, &o);
-    if (rc) {
-        sl_trace_close(t);
-        return sl_output_complain(r->command, r->output, rc);
+    rc = sl_output_open(&o.out, r->output, r->compression, r->level);
+    if (rc == 0) {
+        copy_all(t, &o, r->input, &result);
+        if (!o.error && hopeless(&result, &why))
+            status = sl_args_complain(
+                r->command, "%s is not a Kineto trace: %s; nothing was written", r->input, why);
+        else
+            finish(&o, &result);
+        write_out(&o, o.block, o.fill);
+        rc = o.error;
+        if (rc || status)
+            sl_output_drop(&o.out);
+        else
+            rc = sl_output_keep(&o.out, r->output, r->force);
     }
-    copy_all(t, &o, r->input, &result);
-    if (!o.error && hopeless(&result, &why)) {
-        sl_args_complain(r->command, "%s is not a Kineto trace: %s; nothing was written", r->input,
-                         why);
-        close_copy(r, &o, 0);
-        sl_trace_close(t);
-        return SL_EXIT_USAGE;
-    }
-    finish(&o, &result);
-    rc = close_copy(r, &o, 1);
     sl_trace_close(t);
+    if (status)
+        return status;
     return rc ? sl_output_complain(r->command, r->output, rc) : tell(r, &result);
 }

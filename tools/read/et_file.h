@@ -47,16 +47,15 @@ struct sl_et_node {
     uint64_t at; /* offset of the message in the decoded text, in bytes */
     uint64_t id, start_us, duration_us, duration_ns;
     uint32_t type;
-    uint32_t has; /* enum sl_et_has: present, and of the type that feeders read */
-    int is_cpu;
+    uint32_t has;          /* enum sl_et_has: present, and of the type that feeders read */
     const char *misplaced; /* name of an attribute whose value is in a different oneof member from
                               the one feeders read; NULL: none */
     const char *twice;     /* name of an attribute that appears twice; NULL: none */
     const char *refused;   /* "attribute", "inputs" or "outputs" has text that is not UTF-8, which
                               protobuf readers refuse; NULL: none. The node's name is not checked. */
     struct sl_text refused_attribute; /* name of the refused attribute, itself perhaps not UTF-8 */
-    uint64_t comm_type, comm_size;
-    int32_t comm_src, comm_dst; /* as readers see them: the low 32 bits of longer values */
+    uint64_t is_cpu, comm_type, comm_size;
+    uint64_t comm_src, comm_dst; /* readers see the low 32 bits */
     struct sl_text name, pg_name;
     const uint64_t *dep; /* control and data dependencies */
     size_t deps;

@@ -255,19 +255,12 @@ static void memset_kind(struct sl_text name, struct sl_shape *shape)
             number_of(sl_copy_name_memory, name.data + at, name.data + name.size - 1);
 }
 
-/* SL_EV_NONE: not a GPU operation. */
+/* Of a GPU operation. */
 static enum sl_event_kind operation_kind(const struct sl_trace_row *row)
 {
-    switch (row->category) {
-    case SL_CAT_KERNEL:
-        return SL_EV_KERNEL;
-    case SL_CAT_MEMCPY:
-        return SL_EV_MEMCPY;
-    case SL_CAT_MEMSET:
-        return SL_EV_MEMSET;
-    default:
-        return SL_EV_NONE;
-    }
+    return row->category == SL_CAT_KERNEL   ? SL_EV_KERNEL
+           : row->category == SL_CAT_MEMCPY ? SL_EV_MEMCPY
+                                            : SL_EV_MEMSET;
 }
 
 /* The pid of a GPU row is the device number. A number that no GPU can have is not a device. */
@@ -394,24 +387,15 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
         t->counts.unusable++;
         return 0;
     }
-    switch (row->category) {
-    case SL_CAT_CPU_OP:
-    case SL_CAT_USER_ANNOTATION:
-        return take_range(t, row);
-    case SL_CAT_PYTHON:
-        return take_python(t, row);
-    case SL_CAT_RUNTIME:
-    case SL_CAT_DRIVER:
-        return take_call(t, row);
-    case SL_CAT_KERNEL:
-    case SL_CAT_MEMCPY:
-    case SL_CAT_MEMSET:
+    if (sl_row_is_gpu(row))
         return take_operation(t, row);
-    case SL_CAT_SYNC:
-        return take_wait(t, row);
-    default:
-        return 0;
-    }
+    if (sl_row_is_call(row))
+        return take_call(t, row);
+    if (row->category == SL_CAT_CPU_OP || row->category == SL_CAT_USER_ANNOTATION)
+        return take_range(t, row);
+    if (row->category == SL_CAT_PYTHON)
+        return take_python(t, row);
+    return row->category == SL_CAT_SYNC ? take_wait(t, row) : 0;
 }
 
 static void note_call(struct sl_trace_events *t, const struct sl_trace_row *row)
@@ -434,7 +418,7 @@ void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *
 {
     struct sl_event ev;
 
-    if (row->category == SL_CAT_RUNTIME || row->category == SL_CAT_DRIVER)
+    if (sl_row_is_call(row))
         note_call(t, row);
     if (row->phase != 'X' || row->category != SL_CAT_USER_ANNOTATION ||
         begin_range(t, row, &ev) != 0 || !sl_text_begins(row->name, "ProfilerStep#"))
@@ -446,7 +430,7 @@ void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *
 int sl_trace_events_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
                               struct sl_event *out)
 {
-    if (row->phase != 'X' || operation_kind(row) == SL_EV_NONE || sl_row_unusable(row, t->own))
+    if (row->phase != 'X' || !sl_row_is_gpu(row) || sl_row_unusable(row, t->own))
         return -EINVAL;
     begin_operation(t, row, out);
     return 0;

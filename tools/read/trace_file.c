@@ -27,18 +27,12 @@ int sl_trace_open_reader(struct sl_trace **out, sl_split_read_fn read, void *use
 
     if (!t)
         return -ENOMEM;
-    if (sl_split_create(&t->split, read, user) != 0)
-        goto fail_split;
-    if (sl_json_create(&t->json) != 0)
-        goto fail_json;
+    if (sl_split_create(&t->split, read, user) != 0 || sl_json_create(&t->json) != 0) {
+        sl_trace_close(t);
+        return -ENOMEM;
+    }
     *out = t;
     return 0;
-
-fail_json:
-    sl_split_destroy(t->split);
-fail_split:
-    free(t);
-    return -ENOMEM;
 }
 
 int sl_trace_open_input(struct sl_trace **out, struct sl_input *input)
@@ -113,12 +107,8 @@ int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item)
         t->fields++;
         item->status = check_field(t, &item->span, &item->error);
         return 1;
-    case SL_SPAN_END:
-    case SL_SPAN_CUT:
-    case SL_SPAN_BAD:
-        return 0;
     default:
-        return 1;
+        return item->span.kind < SL_SPAN_END;
     }
 }
 

@@ -88,7 +88,7 @@ static void expect(const char *text, enum sl_finding_id id, uint64_t count)
         uint64_t wanted = i == (int)id ? count : 0;
 
         if (c->findings.of[i].count != wanted)
-            fail_msg("%s: %llu found, %llu expected: %s", sl_finding_name((enum sl_finding_id)i),
+            fail_msg("%s: %llu found, %llu expected: %s", sl_finding_kind[i].name,
                      (unsigned long long)c->findings.of[i].count, (unsigned long long)wanted,
                      c->findings.of[i].example);
     }
@@ -168,7 +168,7 @@ static void test_json(void **state)
                      (strstr(FOREIGN_TRACE(",{\"ph\":\"X\",\"dur\":1.}"), "1.}") -
                       FOREIGN_TRACE(",{\"ph\":\"X\",\"dur\":1.}")) /
                          10);
-    assert_int_equal(sl_check_worst(c), SL_SEVERITY_ERROR);
+    assert_int_equal(sl_findings_worst(&c->findings, c->header.own_file), SL_SEVERITY_ERROR);
     sl_check_destroy(c);
 }
 
@@ -221,7 +221,7 @@ static void test_ids_and_times(void **state)
     c = check(FOREIGN_TRACE("," CALL("6", "-1.000") "," CALL("0", "1.000")));
     assert_string_equal(c->findings.of[SL_FIND_ROW_UNUSABLE].example,
                         "ts is below 0: cudaLaunchKernel");
-    assert_int_equal(sl_check_worst(c), SL_SEVERITY_WARNING);
+    assert_int_equal(sl_findings_worst(&c->findings, c->header.own_file), SL_SEVERITY_WARNING);
     sl_check_destroy(c);
 }
 
@@ -262,12 +262,13 @@ static void test_severity(void **state)
     struct sl_check *foreign = check(FOREIGN_TRACE("," FLOW("f", "6")));
 
     (void)state;
-    assert_int_equal(sl_check_worst(own), SL_SEVERITY_ERROR);
-    assert_int_equal(sl_check_worst(foreign), SL_SEVERITY_NOTE);
+    assert_int_equal(sl_findings_worst(&own->findings, own->header.own_file), SL_SEVERITY_ERROR);
+    assert_int_equal(sl_findings_worst(&foreign->findings, foreign->header.own_file),
+                     SL_SEVERITY_NOTE);
     sl_check_destroy(own);
     sl_check_destroy(foreign);
     for (int i = 0; i < SL_FIND_COUNT; i++) {
-        assert_non_null(sl_finding_name((enum sl_finding_id)i));
+        assert_non_null(sl_finding_kind[i].name);
         assert_non_null(sl_finding_text((enum sl_finding_id)i));
         assert_true(sl_finding_severity((enum sl_finding_id)i, 1) >=
                     sl_finding_severity((enum sl_finding_id)i, 0));
@@ -280,7 +281,7 @@ static void test_docs(void **state)
 
     (void)state;
     for (int i = 0; i < SL_FIND_COUNT; i++) {
-        snprintf(wanted, sizeof(wanted), "`%s`", sl_finding_name((enum sl_finding_id)i));
+        snprintf(wanted, sizeof(wanted), "`%s`", sl_finding_kind[i].name);
         if (!strstr(page_read("trace-format.md"), wanted))
             fail_msg("docs/trace-format.md does not name %s", wanted);
     }
