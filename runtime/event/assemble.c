@@ -52,7 +52,7 @@ void sl_assemble_arrow(struct sl_assemble *a, uint64_t id, struct sl_corr_slot *
     flow.correlation = id;
     flow.start_ns = call->start_ns;
     flow.thread = call->place;
-    flow.end_ns = op->start_ns;
+    flow.u.flow.head_ns = op->start_ns;
     flow.u.flow.op_end_ns = op->end_ns;
     flow.device = op->device;
     flow.stream = op->stream;

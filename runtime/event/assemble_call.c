@@ -63,7 +63,7 @@ static void judge_wait(struct sl_assemble *a, struct sl_event *ev, const struct 
         a->counts.not_ready++;
         return;
     }
-    ev->flags &= (uint8_t)~SL_EVF_NO_RESULT;
+    ev->flags &= (uint16_t)~SL_EVF_NO_RESULT;
     sl_assemble_emit(a, ev);
 }
 

@@ -41,7 +41,7 @@ struct extra_op {
     uint64_t start_ns, end_ns;
     uint32_t stream;
     uint32_t next;
-    uint16_t device;
+    uint8_t device;
 };
 
 struct sl_assemble {

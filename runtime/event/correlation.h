@@ -26,7 +26,7 @@ struct sl_corr_slot {
     uint32_t place;
     uint32_t mark;
     uint32_t extra;
-    uint16_t device;
+    uint8_t device;
     uint16_t state;
 };
 

@@ -17,8 +17,8 @@
 /* CUPTI's CUPTI_SYNCHRONIZATION_INVALID_VALUE: an event or context sync names no stream. */
 #define SL_STREAM_NONE UINT32_MAX
 
-/* `device` of an operation in a file that does not give the device */
-#define SL_DEVICE_NONE UINT16_MAX
+/* `device`: unknown, or a number that no CUDA device has */
+#define SL_DEVICE_NONE UINT8_MAX
 
 /* `end_ns` of a slice that has begun and not ended */
 #define SL_END_UNKNOWN UINT64_MAX
@@ -39,33 +39,23 @@ enum sl_event_kind {
     SL_EV_MEMSET,
     SL_EV_GRAPH, /* CUPTI's graph-level record: one event for a whole launched graph */
 
-    /* CPU events: `thread` is the system thread id; `u.call`. A call's `stream` is the id of an
-     * interned struct sl_op_place (event/ops.h): its collective and its line of the user's code. 0
-     * or SL_STREAM_NONE: both unknown. */
+    /* CPU events: `thread`. Calls: `place`, `range_numbers`, `u.call`. */
     SL_EV_RUNTIME,  /* cuda* */
     SL_EV_DRIVER,   /* cu* */
     SL_EV_OVERHEAD, /* CUPTI's own cost: `name` interned; `thread`, 0 if unknown */
-    /* A PyTorch operator: `u.row`, `thread`, `name`.
-     *   - `context`: number of the forward thread, for an operator of autograd; else 0
-     *   - `stream`: order; of two slices with equal times, the lower number is the outer slice
-     *   - `shape`: id of the inputs, defined by the source. In a job it is an interned text
-     *     (event/op_detail.h), which for `record_param_comms` describes the collective */
+    /* A PyTorch operator: `thread`, `name`, `forward_thread`, `order`, `inputs`, `u.row`. */
     SL_EV_CPU_OP,
     SL_EV_RANGE, /* a range of the user: same fields */
     /* Slices that contain others (SL_EV_CPU_OP, SL_EV_RANGE, SL_EV_NVTX_RANGE) arrive when they
      * end. A receiver that cannot wait also gets them when they begin, with SL_END_UNKNOWN. The
-     * later event then has SL_EVF_BEGUN and the same number in `stream`. */
+     * later event then has SL_EVF_BEGUN and the same `order`. */
 
-    /* NVTX: `u.note`, `thread`.
-     *   - `name`, `context`: patterns (event/pattern.h); `context` is a payload, as members of an
-     *     object
-     *   - `correlation`, `u.note.payload`: the numbers of these two patterns
-     *   - `shape`: more members, interned
-     *   - `device`: enum sl_note_value, the type of `u.note.value`
-     *   - `stream`: number of the range */
-    SL_EV_NVTX_RANGE,      /* a range */
+    /* NVTX: `thread`; `name` is a pattern (event/pattern.h), `name_numbers` its numbers; `payload`,
+     * `more`, `value_type`, `u.note`. */
+    SL_EV_NVTX_RANGE,      /* a range; also `order` */
     SL_EV_NVTX_RANGE_MARK, /* a moment */
-    /* GPU work of a range on one stream: `device`, `stream`; `name` and `shape` of the range */
+    /* GPU work of a range on one stream: `device`, `stream`; `thread`, `name`, `name_numbers` and
+     * `more` of the range */
     SL_EV_NVTX_RANGE_GPU,
 
     /* `u.sync`; `correlation` of the waiting call */
@@ -73,15 +63,12 @@ enum sl_event_kind {
     /* cudaEventRecord: `u.sync.event_id`, `event_sync_id`, stream; not written by default */
     SL_EV_CUDA_EVENT,
 
-    /* Launch -> GPU operation, made by assemble: start_ns and thread of the call; end_ns = the
-     * operation's start; device, stream; u.flow has the operation's end. SL_EVF_FLOW_FIRST marks
-     * the first arrow of a correlation id, so that the tail is written once. An operation without a
-     * time gets no arrow. */
+    /* Arrows: `start_ns` and `thread` of the slice from which they lead, `u.flow`; no `end_ns`. */
+    /* Launch -> GPU operation, made by assemble: `correlation`; `device` and `stream` of the
+     * operation. SL_EVF_FLOW_FIRST marks the first arrow of a correlation id, so that the tail is
+     * written once. An operation without a time gets no arrow. */
     SL_EV_FLOW,
-    /* Forward operator -> backward operator with the same sequence number: start_ns and thread of
-     * the forward one; end_ns and `context` (a thread, too) of the backward one. `correlation`:
-     * number of the arrow, from 1. */
-    SL_EV_FLOW_BACK,
+    SL_EV_FLOW_BACK, /* forward -> backward operator with the same sequence number; `arrow` */
 
     /* Metadata, pushed before the first event that needs it. */
     SL_EV_META_PROCESS, /* name */
@@ -89,8 +76,8 @@ enum sl_event_kind {
     SL_EV_META_DEVICE,  /* device, name (0: none given); u.meta.index into the sl_device table */
     SL_EV_META_CONTEXT, /* device, context, name */
     SL_EV_META_STREAM,  /* device, context, stream, name (0: none given), u.meta.flags/priority */
-    SL_EV_META_EVENT,   /* `correlation`: CUDA's handle of a CUDA event; name */
-    SL_EV_META_NODE,    /* graph node: u.node, `shape` (enum sl_node_fact); if created, `graph` */
+    SL_EV_META_EVENT,   /* event_handle, name */
+    SL_EV_META_NODE,    /* graph node: fact, u.node; if created, graph; see SL_NODE_CAPTURED */
 
     /* From start_ns to end_ns (0: still open) nothing was recorded: another profiler had CUPTI. */
     SL_EV_GAP,
@@ -113,21 +100,21 @@ enum sl_sync_type {
     SL_SYNC_CONTEXT = 4,     /* cudaDeviceSynchronize */
 };
 
-/* Facts about a graph node (u.node.id). */
+/* Facts about a graph node (`u.node.id`). */
 enum sl_node_fact {
     SL_NODE_CREATED = 1,
     SL_NODE_IS_GRAPH,        /* created; the node is itself a whole graph */
     SL_NODE_CLONED,          /* created as a copy of node `other` when its graph was cloned */
     SL_NODE_DEPENDS,         /* runs after node `other` */
     SL_NODE_DEPENDS_NO_MORE, /* takes back SL_NODE_DEPENDS */
-    /* The node was made in an operator: `name`; `other`: id of its record function; `correlation`:
-     * its sequence number + 1; 0: none. */
+    /* The node was made in an operator: `name`, `node_sequence`; `other`: id of its record
+     * function. */
     SL_NODE_CAPTURED,
     SL_NODE_FACTS_LOST, /* not about a node: earlier facts may be incomplete */
 };
 
 enum sl_event_flag {
-    SL_EVF_FLOW_FIRST = 1 << 0,
+    SL_EVF_FLOW_FIRST = 1 << 0, /* SL_EV_FLOW: the first arrow of its correlation id */
     SL_EVF_LAUNCH = 1 << 1, /* a call that enqueues a GPU operation (set by decode from the cbid) */
     SL_EVF_NO_TIME = 1 << 2,
     SL_EVF_STILL_RUNNING = 1 << 3, /* a forced flush truncated this GPU operation: end unknown */
@@ -138,13 +125,13 @@ enum sl_event_flag {
     SL_EVF_BEGUN = 1 << 7, /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: the beginning was emitted, too */
     /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end it, so it is not one of its
      * thread's nested slices. */
-    SL_EVF_ASYNC = 1 << 6,
+    SL_EVF_ASYNC = 1 << 8,
     /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: truncated at the start or the end of the window */
-    SL_EVF_CUT_START = 1 << 0,
-    SL_EVF_CUT_END = 1 << 1,
+    SL_EVF_CUT_START = 1 << 9,
+    SL_EVF_CUT_END = 1 << 10,
 };
 
-/* SL_EV_NVTX_RANGE, SL_EV_NVTX_RANGE_MARK: the type of the 64 bits in `u.note.value`. */
+/* SL_EV_NVTX_RANGE, SL_EV_NVTX_RANGE_MARK: the type of `u.note.value`. */
 enum sl_note_value {
     SL_NOTE_NONE,
     SL_NOTE_U64,
@@ -157,18 +144,56 @@ enum sl_note_value {
 struct sl_event {
     uint64_t start_ns;
     uint64_t end_ns;
-    uint64_t correlation; /* as decoded, the low 32 bits; assemble widens it to 64; 0 = none */
-    uint32_t name;        /* intern id; 0 = none */
     union {
-        uint32_t thread; /* CPU events: system thread id */
-        uint32_t graph;  /* GPU operations: CUDA graph id, 0 = not from a graph */
+        uint64_t correlation;  /* as decoded, the low 32 bits; assemble widens it to 64; 0 = none */
+        uint64_t name_numbers; /* NVTX: the numbers of the pattern `name` */
+        uint64_t arrow;        /* SL_EV_FLOW_BACK: number of the arrow, from 1 */
+        uint64_t event_handle; /* SL_EV_META_EVENT: CUDA's handle of a CUDA event */
+        int64_t node_sequence; /* SL_NODE_CAPTURED: the operator's sequence number; -1 = none */
     };
-    uint8_t kind;  /* enum sl_event_kind */
-    uint8_t flags; /* enum sl_event_flag */
-    uint16_t device;
-    uint32_t context;
-    uint32_t stream; /* CUPTI's id; never 0: for example, the legacy default stream is 7 */
-    uint32_t shape;  /* GPU operations: id in the shape table */
+    uint32_t name; /* intern id; 0 = none */
+    union {
+        uint32_t thread; /* CPU events and arrows: system thread id */
+        uint32_t graph;  /* GPU operations, SL_EV_META_NODE: CUDA graph id, 0 = not from a graph */
+    };
+    uint8_t kind; /* enum sl_event_kind */
+    union {
+        uint8_t device;
+        uint8_t value_type; /* NVTX: enum sl_note_value */
+    };
+    uint16_t flags; /* enum sl_event_flag */
+    union {
+        uint32_t context;
+        /* Calls: id of an interned struct sl_op_place (event/ops.h), the collective and the line of
+         * the user's code; 0 = both unknown. */
+        uint32_t place;
+        uint32_t forward_thread; /* an operator of autograd: number of the forward thread; else 0 */
+        uint32_t payload;        /* NVTX: members of an object, as a pattern; 0 = none */
+        uint32_t around;         /* tools/read: name of the range around a call */
+    };
+    union {
+        struct {
+            union {
+                uint32_t stream; /* CUPTI's id; never 0: the legacy default stream is 7 */
+                /* Slices that contain others: numbers them in the order of their beginnings. Of two
+                 * slices with equal times, the lower number is the outer slice. */
+                uint32_t order;
+                uint32_t around_line; /* tools/read: line of code around a call */
+            };
+            union {
+                uint32_t shape; /* GPU operations: id in the shape table */
+                /* Operators and ranges of the user: id of the inputs, defined by the source. In a
+                 * job it is an interned text (event/op_detail.h), which for `record_param_comms`
+                 * describes the collective. */
+                uint32_t inputs;
+                uint32_t more;        /* NVTX: more members of the object, interned; 0 = none */
+                uint32_t fact;        /* SL_EV_META_NODE: enum sl_node_fact */
+                uint32_t around_step; /* tools/read: step around a call */
+                uint32_t collective;  /* tools/read: number of a range's collective */
+            };
+        };
+        uint64_t range_numbers; /* calls: the numbers of the pattern `u.call.range` */
+    };
     union {
         struct {
             uint64_t bytes; /* copies and memsets */
@@ -180,9 +205,8 @@ struct sl_event {
             /* the innermost operator around the call: the lower half of its record function's id,
              * also used as `External id`; 0 = none */
             uint32_t op;
-            /* the innermost range of the user around the call: a pattern; its numbers are in
-             * `context` and `shape`; 0 = none */
-            uint32_t range;
+            uint32_t
+                range; /* the innermost range of the user around the call, a pattern; 0 = none */
         } call;
         struct {
             uint64_t event_sync_id; /* 0 before CUPTI 12.8 */
@@ -196,12 +220,15 @@ struct sl_event {
             int64_t sequence;         /* pairs a forward and a backward operator; -1 = none */
         } row;
         struct {
-            uint64_t op_end_ns;
-            uint64_t reserved; /* keeps all members at one size: events are compared as bytes */
+            uint64_t head_ns; /* start of the slice to which the arrow leads */
+            union {
+                uint64_t op_end_ns;   /* SL_EV_FLOW: end of the GPU operation */
+                uint64_t head_thread; /* SL_EV_FLOW_BACK: thread of the backward operator */
+            };
         } flow;
         struct {
-            uint64_t value;
-            uint64_t payload; /* the numbers of `context` */
+            uint64_t value;           /* of the type `value_type` */
+            uint64_t payload_numbers; /* the numbers of `payload` */
         } note;
         struct {
             uint32_t flags;   /* stream: CUPTI's flag (2 non-blocking, 3 legacy default, ...) */
@@ -213,13 +240,19 @@ struct sl_event {
             uint64_t id, other;
         } node;
         struct {
-            uint32_t number; /* counts from 1 in a process */
-            uint32_t reason; /* enum sl_window_reason */
-            uint64_t reserved;
+            uint32_t number;   /* counts from 1 in a process */
+            uint32_t reason;   /* enum sl_window_reason */
+            uint64_t reserved; /* keeps all members at one size: events are compared as bytes */
         } window;
     } u;
 };
 
 _Static_assert(sizeof(struct sl_event) == 64, "an event is one cache line");
+
+/* The `device` of an event for the number that a record or a file gives. */
+static inline uint8_t sl_event_device(uint64_t number)
+{
+    return number < SL_DEVICE_NONE ? (uint8_t)number : SL_DEVICE_NONE;
+}
 
 #endif

@@ -34,13 +34,14 @@ static void note_forward(struct sl_ops *o, uint32_t thread, uint64_t ns, const s
 static void show_flow(struct sl_ops *o, const struct sl_op *op, uint32_t thread, uint64_t ns)
 {
     struct sl_ops_forward *f = forward_of(o, op->forward_number, op->sequence);
-    struct sl_event ev = {.kind = SL_EV_FLOW_BACK, .end_ns = ns, .context = thread};
+    struct sl_event ev = {.kind = SL_EV_FLOW_BACK,
+                          .u.flow = {.head_ns = ns, .head_thread = thread}};
 
     if (!f->start_ns || f->sequence != op->sequence || f->number != op->forward_number)
         return;
     ev.start_ns = f->start_ns;
     ev.thread = f->thread;
-    ev.correlation = ++o->flows;
+    ev.arrow = ++o->flows;
     f->start_ns = 0;
     o->opt.sink(o->opt.sink_user, &ev);
 }
@@ -92,16 +93,16 @@ static void note_sequence(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns
 /* ---- slices ---- */
 
 static void show(struct sl_ops *o, const struct sl_op *op, uint32_t thread, uint32_t order,
-                 uint64_t start_ns, uint64_t end_ns, uint8_t flags)
+                 uint64_t start_ns, uint64_t end_ns, uint16_t flags)
 {
     struct sl_event ev = {.kind = SL_EV_CPU_OP, .flags = flags, .thread = thread};
 
     ev.start_ns = start_ns;
     ev.end_ns = end_ns > start_ns ? end_ns : start_ns;
     ev.name = op->name;
-    ev.context = op->forward_number;
-    ev.stream = order;
-    ev.shape = op->detail;
+    ev.forward_thread = op->forward_number;
+    ev.order = order;
+    ev.inputs = op->detail;
     ev.u.row.record_function = op->handle;
     ev.u.row.sequence = op->sequence;
     o->counts.ops += end_ns != SL_END_UNKNOWN;
@@ -243,7 +244,7 @@ void sl_ops_node(struct sl_ops *o, uint32_t thread, uint64_t node)
 {
     const struct sl_ops_thread *t = sl_ops_find_thread(o, thread);
     uint32_t at = t->taken ? t->innermost : 0;
-    struct sl_event ev = {.kind = SL_EV_META_NODE, .shape = SL_NODE_CAPTURED};
+    struct sl_event ev = {.kind = SL_EV_META_NODE, .fact = SL_NODE_CAPTURED};
     const struct sl_op *op;
 
     while (at && !has_row(&o->running[at]))
@@ -252,7 +253,7 @@ void sl_ops_node(struct sl_ops *o, uint32_t thread, uint64_t node)
     if (!at || !op->name)
         return;
     ev.name = op->name;
-    ev.correlation = op->sequence < 0 ? 0 : (uint64_t)op->sequence + 1;
+    ev.node_sequence = op->sequence;
     ev.u.node.id = node;
     ev.u.node.other = op->handle;
     o->opt.sink(o->opt.sink_user, &ev);

@@ -26,7 +26,7 @@ struct sl_ops;
 
 /* Where in the program a call was made; interned as bytes. */
 struct sl_op_place {
-    uint32_t collective; /* `shape` of the innermost operator if it is a collective; else 0 */
+    uint32_t collective; /* `inputs` of the innermost operator if it is a collective; else 0 */
     uint32_t line;       /* interned text, "FILE:LINE FUNCTION"; 0: unknown */
 };
 

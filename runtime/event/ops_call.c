@@ -256,7 +256,7 @@ uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call)
             for_thread = k->for_thread;
     }
     if (at.collective || at.line)
-        call->stream = sl_intern_put(o->opt.places, (const char *)&at, sizeof(at));
+        call->place = sl_intern_put(o->opt.places, (const char *)&at, sizeof(at));
     return for_thread;
 }
 
@@ -264,7 +264,7 @@ struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct s
 {
     struct sl_op_place place = {0, 0};
     size_t length = 0;
-    const char *bytes = places ? sl_intern_get(places, call->stream, &length) : NULL;
+    const char *bytes = places ? sl_intern_get(places, call->place, &length) : NULL;
 
     if (bytes && length == sizeof(place))
         memcpy(&place, bytes, sizeof(place));

@@ -37,8 +37,8 @@ struct sl_ranges_options {
 struct sl_range_look {
     uint32_t name;
     uint64_t numbers;
-    uint32_t more;    /* `shape` */
-    uint32_t payload; /* `context` */
+    uint32_t more;
+    uint32_t payload;
     uint64_t payload_numbers;
     uint64_t value;
     uint8_t value_type; /* enum sl_note_value */

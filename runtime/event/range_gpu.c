@@ -40,8 +40,7 @@ static struct sl_range_launch *launch_at(struct sl_ranges *r, uint64_t ns)
 static void name_range(struct sl_event *call, const struct sl_range *x)
 {
     call->u.call.range = x->look.name;
-    call->context = (uint32_t)x->look.numbers;
-    call->shape = (uint32_t)(x->look.numbers >> 32);
+    call->range_numbers = x->look.numbers;
 }
 
 /* A launch counts for every range that is open around it. */
@@ -86,14 +85,15 @@ static struct sl_range_span *get_span(struct sl_ranges *r, struct sl_range *x,
     else
         return NULL;
     s = &r->span[index];
-    *s = (struct sl_range_span){flow->end_ns, flow->end_ns, flow->stream, x->spans, flow->device};
+    *s = (struct sl_range_span){flow->u.flow.head_ns, flow->u.flow.head_ns, flow->stream, x->spans,
+                                flow->device};
     x->spans = index;
     return s;
 }
 
 static void add_operation(struct sl_ranges *r, struct sl_range *x, const struct sl_event *flow)
 {
-    uint64_t start_ns = flow->end_ns, end_ns = flow->u.flow.op_end_ns;
+    uint64_t start_ns = flow->u.flow.head_ns, end_ns = flow->u.flow.op_end_ns;
     struct sl_range_span *s;
 
     if (flow->flags & SL_EVF_FLOW_FIRST)
@@ -136,12 +136,12 @@ void sl_range_put_spans(struct sl_ranges *r, struct sl_range *x)
         const struct sl_event ev = {.kind = SL_EV_NVTX_RANGE_GPU,
                                     .start_ns = s->from_ns,
                                     .end_ns = s->to_ns,
-                                    .correlation = x->look.numbers,
+                                    .name_numbers = x->look.numbers,
                                     .name = x->look.name,
                                     .thread = x->thread,
                                     .device = s->device,
                                     .stream = s->stream,
-                                    .shape = x->look.more};
+                                    .more = x->look.more};
 
         next = s->next;
         r->opt.sink(r->opt.sink_user, &ev);

@@ -45,7 +45,7 @@ struct sl_range {
 struct sl_range_span {
     uint64_t from_ns, to_ns;
     uint32_t stream, next;
-    uint16_t device;
+    uint8_t device;
 };
 
 struct sl_range_thread {

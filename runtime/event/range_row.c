@@ -11,9 +11,9 @@ static struct sl_event row_of(const struct sl_range *x)
                           .start_ns = x->start_ns,
                           .end_ns = SL_END_UNKNOWN,
                           .name = x->look.name,
-                          .correlation = x->look.numbers,
+                          .name_numbers = x->look.numbers,
                           .thread = x->row,
-                          .stream = x->stamp};
+                          .order = x->stamp};
 
     return ev;
 }
@@ -55,11 +55,11 @@ void sl_range_show(struct sl_ranges *r, struct sl_range *x, uint64_t end_ns)
         ev.flags |= SL_EVF_BEGUN;
     if (x->id)
         ev.flags |= SL_EVF_ASYNC;
-    ev.shape = x->look.more;
-    ev.context = x->look.payload;
-    ev.device = x->look.value_type;
+    ev.more = x->look.more;
+    ev.payload = x->look.payload;
+    ev.value_type = x->look.value_type;
     ev.u.note.value = x->look.value;
-    ev.u.note.payload = x->look.payload_numbers;
+    ev.u.note.payload_numbers = x->look.payload_numbers;
     r->opt.sink(r->opt.sink_user, &ev);
 }
 

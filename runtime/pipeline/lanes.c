@@ -22,7 +22,7 @@ static void take_named(void *user, enum sl_named_object what, uint64_t key, uint
                                                    [SL_NAMED_DEVICE] = SL_DECODE_DEVICE,
                                                    [SL_NAMED_CONTEXT] = SL_DECODE_CONTEXT,
                                                    [SL_NAMED_STREAM] = SL_DECODE_STREAM};
-    const struct sl_event event = {.kind = SL_EV_META_EVENT, .correlation = key, .name = name};
+    const struct sl_event event = {.kind = SL_EV_META_EVENT, .event_handle = key, .name = name};
     struct sl_pipeline *p = user;
 
     if (what == SL_NAMED_EVENT)

@@ -16,7 +16,7 @@ int sl_outlet_in_window(const struct sl_pipeline *p, const struct sl_event *ev)
     if (ev->kind == SL_EV_CUDA_EVENT)
         return 1;
     if (ev->kind == SL_EV_FLOW || ev->kind == SL_EV_FLOW_BACK)
-        return ev->start_ns >= p->from_ns && ev->end_ns < p->until_ns;
+        return ev->start_ns >= p->from_ns && ev->u.flow.head_ns < p->until_ns;
     if (ev->start_ns == 0 && ev->end_ns == 0)
         return p->from_ns != SL_PIPELINE_NEVER;
     return ev->start_ns >= p->from_ns && ev->start_ns < p->until_ns;

@@ -62,7 +62,7 @@ static void take_stamped(struct sl_pipeline *p, const struct sl_event *ev)
          * wait for that operation nor count it as lost. */
         struct sl_event call = *ev;
 
-        call.flags &= (uint8_t)~SL_EVF_LAUNCH;
+        call.flags &= (uint16_t)~SL_EVF_LAUNCH;
         sl_assemble_event(p->assemble, &call, p->now_ns);
         return;
     }

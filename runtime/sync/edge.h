@@ -64,7 +64,7 @@ struct sl_edge_op {
     uint32_t name; /* intern id; 0 for copies and memsets, which the shape describes */
     uint32_t shape;
     uint32_t context, stream;
-    uint16_t device;
+    uint8_t device;
     uint8_t kind; /* enum sl_event_kind */
 };
 

@@ -141,7 +141,7 @@ static void change_dependency(struct sl_nodes *n, const struct sl_event *ev)
         return;
     }
     place = find_dep(node, other->original);
-    if ((place != NULL) == (ev->shape == SL_NODE_DEPENDS))
+    if ((place != NULL) == (ev->fact == SL_NODE_DEPENDS))
         return;
     if (place)
         *place = 0;
@@ -155,13 +155,13 @@ void sl_nodes_tell(struct sl_nodes *n, const struct sl_event *ev)
     const struct sl_node *from;
     struct sl_node *node;
 
-    switch (ev->shape) {
+    switch (ev->fact) {
     case SL_NODE_CREATED:
     case SL_NODE_IS_GRAPH:
         node = make(n, ev->u.node.id);
         if (node) {
             node->home = ev->graph;
-            node->unclear = ev->shape == SL_NODE_IS_GRAPH;
+            node->unclear = ev->fact == SL_NODE_IS_GRAPH;
         }
         break;
     case SL_NODE_CLONED:

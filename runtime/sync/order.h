@@ -20,12 +20,13 @@
 
 struct sl_item {
     uint64_t correlation, start_ns, end_ns;
-    uint64_t id;         /* GPU operation: graph node; sync or event record: event_sync_id */
-    uint32_t name;       /* GPU operation or call: intern id; sync or event record: event id */
-    uint32_t what;       /* GPU operation: shape; call: callback id; sync: result */
-    uint32_t where;      /* call: thread; else: the stream's number (sync/stream_state.h) */
-    uint8_t kind, flags; /* copied from the event */
-    uint16_t more;       /* GPU operation: 1 = from a graph; call: 1 = failed; sync: type */
+    uint64_t id;    /* GPU operation: graph node; sync or event record: event_sync_id */
+    uint32_t name;  /* GPU operation or call: intern id; sync or event record: event id */
+    uint32_t what;  /* GPU operation: shape; call: callback id; sync: result */
+    uint32_t where; /* call: thread; else: the stream's number (sync/stream_state.h) */
+    uint8_t kind;   /* copied from the event, like flags */
+    uint8_t more;   /* GPU operation: 1 = from a graph; call: 1 = failed; sync: type */
+    uint16_t flags;
 };
 
 _Static_assert(sizeof(struct sl_item) == 48, "10^6 outstanding operations are 48 MB");

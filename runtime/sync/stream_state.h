@@ -103,7 +103,7 @@ struct sl_context {
     uint64_t gone_ns; /* the work of streams that lost their place was over at this time */
     uint64_t seen_ns; /* when work from before the recording is over; UINT64_MAX: may be pending */
     struct sl_over over; /* known since a wait for the whole context */
-    uint16_t device;
+    uint8_t device;
     /* Foreign file: the first call that made a stream of the context wait and has a row (0: none),
      * and the last such call of any context before that one that has no row. */
     uint64_t first_row;
@@ -199,7 +199,7 @@ void sl_streams_free(struct sl_streams *s);
 
 /* Returns the stream, created if new; NULL past the cap. Stream SL_STREAM_NONE stands for the
  * context alone. */
-struct sl_stream *sl_streams_get(struct sl_streams *s, uint16_t device, uint32_t context,
+struct sl_stream *sl_streams_get(struct sl_streams *s, uint8_t device, uint32_t context,
                                  uint32_t stream);
 static inline struct sl_stream *sl_streams_at(const struct sl_streams *s, uint32_t number)
 {
@@ -208,7 +208,7 @@ static inline struct sl_stream *sl_streams_at(const struct sl_streams *s, uint32
 /* Returns the stream that stands for the context; NULL past the cap. */
 struct sl_stream *sl_context_any(struct sl_streams *s, struct sl_context *context);
 /* Stores the flags, whether or not the stream exists yet. */
-void sl_streams_flags(struct sl_streams *s, uint16_t device, uint32_t context, uint32_t stream,
+void sl_streams_flags(struct sl_streams *s, uint8_t device, uint32_t context, uint32_t stream,
                       uint32_t flags);
 
 /* The contents of all streams are unknown from now on. Ids and flags are kept. */

@@ -46,7 +46,7 @@ void sl_streams_free(struct sl_streams *s)
 /* ---- streams and contexts ---- */
 
 /* CUPTI numbers contexts within a process, but a file may have devices of several processes. */
-static struct sl_context *get_context(struct sl_streams *s, uint16_t device, uint32_t id)
+static struct sl_context *get_context(struct sl_streams *s, uint8_t device, uint32_t id)
 {
     uint64_t key = ((s->one_process ? 0 : (uint64_t)device << 32) | id) + 1;
     struct sl_context *context = sl_map_get(&s->context_by_id, key);
@@ -249,7 +249,7 @@ static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *ow
     return made;
 }
 
-struct sl_stream *sl_streams_get(struct sl_streams *s, uint16_t device, uint32_t context,
+struct sl_stream *sl_streams_get(struct sl_streams *s, uint8_t device, uint32_t context,
                                  uint32_t stream)
 {
     struct sl_context *owner = get_context(s, device, context);
@@ -268,7 +268,7 @@ struct sl_stream *sl_context_any(struct sl_streams *s, struct sl_context *contex
                         : sl_streams_get(s, context->device, context->id, SL_STREAM_NONE);
 }
 
-void sl_streams_flags(struct sl_streams *s, uint16_t device, uint32_t context, uint32_t stream,
+void sl_streams_flags(struct sl_streams *s, uint8_t device, uint32_t context, uint32_t stream,
                       uint32_t flags)
 {
     struct sl_context *owner = get_context(s, device, context);

@@ -72,12 +72,12 @@ void sl_captures_tell(struct sl_captures *c, const struct sl_event *ev)
 
     if (!ev->u.node.id)
         return;
-    if (ev->shape == SL_NODE_CAPTURED) {
+    if (ev->fact == SL_NODE_CAPTURED) {
         to = get(c, ev->u.node.id);
         to->handle = ev->u.node.other;
-        to->sequence = (int64_t)ev->correlation - 1;
+        to->sequence = ev->node_sequence;
         to->name = ev->name;
-    } else if (ev->shape == SL_NODE_CLONED && ev->u.node.other) {
+    } else if (ev->fact == SL_NODE_CLONED && ev->u.node.other) {
         to = get(c, ev->u.node.id);
         to->handle = ev->u.node.other;
         to->name = 0;

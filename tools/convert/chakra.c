@@ -66,7 +66,7 @@ static size_t more(void *user, const struct sl_event *op, char *out, size_t room
         inputs = sl_et_nodes_find(w->nodes, op->u.row.record_function, name, &size);
     }
     if (!inputs)
-        inputs = sl_intern_get(w->feed->events->inputs, op->shape, &size);
+        inputs = sl_intern_get(w->feed->events->inputs, op->inputs, &size);
     if (!inputs || size > room)
         return 0;
     memcpy(out, inputs, size);

@@ -30,7 +30,7 @@ struct operation {
     uint32_t before; /* previous operation on its stream */
     uint32_t last;   /* the operation that ends last, up to this one on its stream */
     uint32_t source; /* source of an edge to it; the source that ended last */
-    uint16_t device;
+    uint8_t device;
     uint8_t kind;
 };
 

@@ -101,7 +101,7 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names
         return -EINVAL;
     edge.kind = (uint8_t)kind;
     edge.basis = (uint8_t)basis;
-    edge.source.device = (uint16_t)device;
+    edge.source.device = sl_event_device(device);
     edge.source.stream = (uint32_t)number_or(e, SL_ROW_EDGE_SRC_STREAM, UINT32_MAX, SL_STREAM_NONE);
     edge.source.graph_node = number_or(e, SL_ROW_EDGE_SRC_NODE, UINT64_MAX, 0);
     edge.source.name = name_of(names, e, e->src_name, SL_ROW_EDGE_SRC_NAME);
@@ -115,7 +115,7 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names
         edge.dst_op.name = name_of(names, e, e->dst_name, SL_ROW_EDGE_DST_NAME);
         /* The row's pid and tid are those of the operation's track. */
         if (row->pid.is_number && row->pid.number >= 0 && row->pid.number <= UINT16_MAX)
-            edge.dst_op.device = (uint16_t)row->pid.number;
+            edge.dst_op.device = sl_event_device((uint64_t)row->pid.number);
     } else {
         edge.dst_name = name_of(names, e, e->dst_name, SL_ROW_EDGE_DST_NAME);
     }

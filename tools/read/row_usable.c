@@ -30,9 +30,8 @@ static const char *wrong_thread(const struct sl_trace_row *row)
 
 static const char *wrong_device(const struct sl_trace_row *row)
 {
-    return (row->has & SL_HAS_DEVICE) && row->device >= SL_DEVICE_NONE
-               ? "device has more than 16 bits"
-               : NULL;
+    return (row->has & SL_HAS_DEVICE) && row->device >= UINT16_MAX ? "device has more than 16 bits"
+                                                                   : NULL;
 }
 
 static const char *wrong_place(const struct sl_trace_row *row)

@@ -58,7 +58,7 @@ void sl_stream_home_see(struct sl_stream_home *h, uint32_t context, uint32_t str
         note(&h->of, HOME_STREAMS, stream, key, 0);
 }
 
-void sl_stream_home_see_operation(struct sl_stream_home *h, uint16_t device, uint32_t context,
+void sl_stream_home_see_operation(struct sl_stream_home *h, uint8_t device, uint32_t context,
                                   uint32_t stream)
 {
     uint64_t place = key_of(device) << 32 | context;
@@ -86,18 +86,18 @@ int sl_stream_home_find(const struct sl_stream_home *h, uint32_t stream, uint32_
     return 0;
 }
 
-int sl_stream_home_find_device(const struct sl_stream_home *h, uint32_t context, uint16_t *device)
+int sl_stream_home_find_device(const struct sl_stream_home *h, uint32_t context, uint8_t *device)
 {
     const uint64_t *key = sl_map_find(&h->device, key_of(context));
 
     if (!key || *key == SEVERAL)
         return -ENOENT;
-    *device = (uint16_t)(*key - 1);
+    *device = (uint8_t)(*key - 1);
     return 0;
 }
 
 int sl_stream_home_next(const struct sl_stream_home *h, size_t *at, uint32_t *context,
-                        uint16_t *device)
+                        uint8_t *device)
 {
     while (*at < h->device.slots) {
         const struct sl_map_slot *slot = &h->device.slot[(*at)++];
@@ -105,7 +105,7 @@ int sl_stream_home_next(const struct sl_stream_home *h, size_t *at, uint32_t *co
         if (slot->key == 0 || slot->value == SEVERAL)
             continue;
         *context = (uint32_t)(slot->key - 1);
-        *device = (uint16_t)(slot->value - 1);
+        *device = (uint8_t)(slot->value - 1);
         return 1;
     }
     return 0;

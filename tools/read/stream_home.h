@@ -30,17 +30,17 @@ void sl_stream_home_free(struct sl_stream_home *h);
 void sl_stream_home_see(struct sl_stream_home *h, uint32_t context, uint32_t stream);
 /* The same for a GPU operation that ran on `device`. If `device` is SL_DEVICE_NONE, the context's
  * device comes from other operations, or stays SL_DEVICE_NONE. */
-void sl_stream_home_see_operation(struct sl_stream_home *h, uint16_t device, uint32_t context,
+void sl_stream_home_see_operation(struct sl_stream_home *h, uint8_t device, uint32_t context,
                                   uint32_t stream);
 
 /* Returns 0, or -ENOENT: the stream may be in more than one context. */
 int sl_stream_home_find(const struct sl_stream_home *h, uint32_t stream, uint32_t *context);
 /* Returns 0, or -ENOENT: no operation names a device, or operations of several processes
  * disagree. */
-int sl_stream_home_find_device(const struct sl_stream_home *h, uint32_t context, uint16_t *device);
+int sl_stream_home_find_device(const struct sl_stream_home *h, uint32_t context, uint8_t *device);
 /* Iterates over the contexts in which operations ran; `*at` starts at 0. Skips contexts with more
  * than one device. Returns 1, or 0 at the end. */
 int sl_stream_home_next(const struct sl_stream_home *h, size_t *at, uint32_t *context,
-                        uint16_t *device);
+                        uint8_t *device);
 
 #endif

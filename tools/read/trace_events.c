@@ -33,8 +33,13 @@ static int compare(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* By thread and time, outer before inner. The correlation id of a range is its number in the file.
- * Of two ranges with the same times the first is the outer one. */
+static int is_range(const struct sl_event *ev)
+{
+    return ev->kind == SL_TRACE_RANGE || ev->kind == SL_TRACE_PYTHON;
+}
+
+/* By thread and time, outer before inner. The `order` of a range is its number in the file. Of two
+ * ranges with the same times the first is the outer one. */
 static int order_by_time(const void *x, const void *y)
 {
     const struct sl_event *a = x, *b = y;
@@ -43,11 +48,11 @@ static int order_by_time(const void *x, const void *y)
     if (c == 0)
         c = compare(a->start_ns, b->start_ns);
     if (c == 0)
-        c = compare(a->kind != SL_TRACE_RANGE, b->kind != SL_TRACE_RANGE);
+        c = compare(!is_range(a), !is_range(b));
     if (c == 0)
         c = compare(b->end_ns, a->end_ns);
-    if (c == 0 && a->kind == SL_TRACE_RANGE)
-        c = compare(a->correlation, b->correlation);
+    if (c == 0 && is_range(a))
+        c = compare(a->order, b->order);
     return c ? c : memcmp(a, b, sizeof(*a));
 }
 
@@ -61,7 +66,7 @@ static int class_of(const struct sl_event *ev)
         return 1;
     case SL_EV_SYNC:
         return 2;
-    case SL_EV_FLOW:
+    case SL_TRACE_EDGE:
         return 4;
     default:
         return 3;
@@ -92,7 +97,7 @@ static int order_by_start(const void *x, const void *y)
 
     if (c == 0)
         c = compare(b->end_ns, a->end_ns);
-    return c ? c : compare(a->stream, b->stream);
+    return c ? c : compare(a->order, b->order);
 }
 
 static int order_of_steps(const void *x, const void *y)
@@ -146,9 +151,9 @@ uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns)
 /* A range without its own values inherits those of the range around it. */
 static struct range inside(const struct range *around, const struct sl_event *ev)
 {
-    struct range r = {ev->end_ns, ev->name, ev->shape, 0};
+    struct range r = {ev->end_ns, ev->name, ev->collective, 0};
 
-    if (ev->stream == SL_TRACE_PYTHON) {
+    if (ev->kind == SL_TRACE_PYTHON) {
         r.line = ev->name;
         r.name = around ? around->name : 0;
     } else if (around) {
@@ -178,7 +183,7 @@ int sl_trace_events_end(struct sl_trace_events *t)
         thread = ev.thread;
         while (depth && stack[depth - 1].end_ns <= ev.start_ns)
             depth--;
-        if (ev.kind == SL_TRACE_RANGE) {
+        if (is_range(&ev)) {
             if (depth < DEPTH) {
                 stack[depth] = inside(depth ? &stack[depth - 1] : NULL, &ev);
                 depth++;
@@ -187,10 +192,9 @@ int sl_trace_events_end(struct sl_trace_events *t)
         }
         if (depth && stack[depth - 1].collective)
             sl_row_collectives_join(t->collectives, ev.correlation, stack[depth - 1].collective);
-        /* The fields that a call has no use for carry its place through the second order. */
-        ev.context = depth ? stack[depth - 1].name : 0;
-        ev.shape = depth ? stack[depth - 1].line : 0;
-        ev.stream = sl_trace_events_step(t, ev.start_ns);
+        ev.around = depth ? stack[depth - 1].name : 0;
+        ev.around_line = depth ? stack[depth - 1].line : 0;
+        ev.around_step = sl_trace_events_step(t, ev.start_ns);
         rc = sl_event_sort_put(t->by_correlation, &ev);
         if (rc == 0)
             continue;
@@ -238,13 +242,11 @@ static void give_call(struct sl_trace_events *t, struct sl_event *ev)
     t->call[ev->correlation % SL_TRACE_CALLS] =
         (struct sl_trace_call){.correlation = ev->correlation,
                                .name = ev->name,
-                               .place = ev->context,
-                               .line = ev->shape,
-                               .step = ev->stream,
+                               .place = ev->around,
+                               .line = ev->around_line,
+                               .step = ev->around_step,
                                .start_ns = ev->start_ns};
-    ev->context = 0;
-    ev->shape = 0;
-    ev->stream = 0;
+    ev->around = ev->around_line = ev->around_step = 0;
 }
 
 /* The row of an operation may lack the device. */

@@ -33,6 +33,13 @@
 #include "read/stream_home.h"
 #include "read/thread_ids.h"
 
+/* Kinds of events of the tool's own. */
+enum sl_trace_kind {
+    SL_TRACE_RANGE = SL_EV_KIND_COUNT, /* a range around calls: in the first sort order only */
+    SL_TRACE_PYTHON,                   /* the same: a Python function */
+    SL_TRACE_EDGE,                     /* an edge that the job recorded */
+};
+
 struct sl_trace_events_counts {
     uint64_t calls;        /* returned by sl_trace_events_next() */
     uint64_t unusable;     /* rows with invalid ids or times */
@@ -61,11 +68,6 @@ struct sl_trace_call {
 #define SL_TRACE_CALLS     131072u
 #define SL_TRACE_STEPS     65536u
 
-/* Kind of a range around calls; used in the first sort order only. */
-#define SL_TRACE_RANGE SL_EV_NONE
-/* In a range's `stream`: the range is a Python function. */
-#define SL_TRACE_PYTHON 1u
-
 struct sl_trace_step {
     uint64_t start_ns, end_ns;
     uint32_t name;
@@ -78,7 +80,7 @@ struct sl_trace_events {
     struct sl_event_sort *by_start; /* kept rows; NULL: rows are not kept */
     struct sl_event row;            /* the next kept row, if has_row */
     int has_row;
-    struct sl_intern *inputs; /* of operators, as fields of a Chakra Node; a row's `shape` */
+    struct sl_intern *inputs; /* of operators, as fields of a Chakra Node; by an event's `inputs` */
     struct sl_row_collectives *collectives;
     struct sl_thread_ids threads;
     struct sl_stream_home home; /* contexts of waits and event records */

@@ -116,11 +116,9 @@ static int keep_row(struct sl_trace_events *t, const struct sl_trace_row *row,
     struct sl_event ev = *range;
 
     ev.kind = row->category == SL_CAT_CPU_OP ? SL_EV_CPU_OP : SL_EV_RANGE;
-    ev.correlation = 0;
     ev.flags = is_async(t, row) ? SL_EVF_ASYNC : 0;
-    ev.stream = (uint32_t)t->ranges;
-    ev.context = id32(row->has, SL_HAS_FORWARD_THREAD, row->forward_thread, 0);
-    ev.shape = put_inputs(t, row);
+    ev.forward_thread = id32(row->has, SL_HAS_FORWARD_THREAD, row->forward_thread, 0);
+    ev.inputs = put_inputs(t, row);
     ev.u.row.record_function = row->has & SL_HAS_RECORD_FUNCTION && row->record_function > 0
                                    ? (uint64_t)row->record_function
                                    : 0;
@@ -157,8 +155,8 @@ static int take_python(struct sl_trace_events *t, const struct sl_trace_row *row
         begin_range(t, row, &ev) != 0 || set_thread(t, row, &ev) != 0)
         return 0;
     ev.name = intern(t, row->name);
-    ev.stream = SL_TRACE_PYTHON;
-    ev.correlation = ++t->ranges;
+    ev.kind = SL_TRACE_PYTHON;
+    ev.order = ++t->ranges;
     return sl_event_sort_put(t->by_time, &ev);
 }
 
@@ -170,12 +168,12 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     if (begin_range(t, row, &ev) != 0 || set_thread(t, row, &ev) != 0)
         return 0;
     ev.name = intern(t, row->name);
-    ev.correlation = ++t->ranges;
+    ev.order = ++t->ranges;
     note_step(t, row, &ev);
     if (t->by_start)
         rc = keep_row(t, row, &ev);
     if (t->collectives)
-        ev.shape = sl_row_collectives_row(t->collectives, row);
+        ev.collective = sl_row_collectives_row(t->collectives, row);
     return rc ? rc : sl_event_sort_put(t->by_time, &ev);
 }
 
@@ -264,12 +262,12 @@ static enum sl_event_kind operation_kind(const struct sl_trace_row *row)
 }
 
 /* The pid of a GPU row is the device number. A number that no GPU can have is not a device. */
-static uint16_t device_of(const struct sl_trace_row *row)
+static uint8_t device_of(const struct sl_trace_row *row)
 {
     if (row->has & SL_HAS_DEVICE)
-        return (uint16_t)row->device;
+        return sl_event_device((uint64_t)row->device);
     return row->pid.is_number && row->pid.number >= 0 && row->pid.number < SL_DEVICE_MAX
-               ? (uint16_t)row->pid.number
+               ? (uint8_t)row->pid.number
                : SL_DEVICE_NONE;
 }
 
@@ -346,7 +344,7 @@ static int take_wait(struct sl_trace_events *t, const struct sl_trace_row *row)
     int rc = 0;
 
     begin_event(t, row, SL_EV_SYNC, &ev);
-    ev.device = (uint16_t)id32(row->has, SL_HAS_DEVICE, row->device, 0);
+    ev.device = sl_event_device(id32(row->has, SL_HAS_DEVICE, row->device, 0));
     ev.context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);
     ev.stream = id32(row->has, SL_HAS_STREAM, row->stream, SL_STREAM_NONE);
     sl_stream_home_see(&t->home, ev.context, ev.stream);
@@ -370,7 +368,7 @@ static int take_metadata(struct sl_trace_events *t, const struct sl_trace_row *r
     if (!(row->has & SL_HAS_STREAM_FLAGS) || !row->tid.is_number || !row->pid.is_number ||
         row->pid.number < 0 || row->pid.number >= SL_DEVICE_NONE)
         return 0;
-    ev.device = (uint16_t)row->pid.number;
+    ev.device = (uint8_t)row->pid.number;
     ev.context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);
     ev.stream = (uint32_t)row->tid.number;
     ev.u.meta.flags = id32(row->has, SL_HAS_STREAM_FLAGS, row->stream_flags, 0);

@@ -6,9 +6,11 @@
 #include "replay/recorded_edges.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/pages.h"
+#include "read/trace_events.h"
 
 enum {
     ROWS = 1 << 17, /* powers of two */
@@ -16,13 +18,33 @@ enum {
     PROBES = 4
 };
 
-/* Flags of an edge's event, above its kind and basis. */
-enum {
-    BASIS_SHIFT = 8,
-    RELEASED = 1 << 16,
-    AT_START = 1 << 17,
-    SOURCE_LAST = 1 << 18 /* the source has the higher correlation id */
+/* An edge in the bytes of an event. The sort finds the kind and the correlation id where an event
+ * has them. */
+struct packed {
+    uint64_t first; /* the lower correlation id of its ends */
+    uint64_t wait_ns;
+    uint64_t last; /* the higher one */
+    uint64_t dst_node;
+    uint8_t event_kind; /* SL_TRACE_EDGE */
+    uint8_t src_device;
+    uint16_t none;
+    uint8_t kind, basis, flags, none_either;
+    uint32_t src_stream, dst_stream;
+    uint64_t wake_ns;
+    uint64_t src_node;
 };
+
+/* Flags of a packed edge. */
+enum {
+    RELEASED = 1 << 0,
+    AT_START = 1 << 1,
+    SOURCE_LAST = 1 << 2 /* `last` is the source's id */
+};
+
+_Static_assert(sizeof(struct packed) == sizeof(struct sl_event) &&
+                   offsetof(struct packed, last) == offsetof(struct sl_event, correlation) &&
+                   offsetof(struct packed, event_kind) == offsetof(struct sl_event, kind),
+               "the sort takes an edge for an event");
 
 /* Taken from a row of the file: the ids to find it by, and its times. */
 struct row {
@@ -30,7 +52,7 @@ struct row {
     uint32_t context, stream, name, shape;
     uint32_t thread; /* of a call */
     uint32_t cbid;
-    uint16_t device;
+    uint8_t device;
     uint8_t kind;
 };
 
@@ -62,42 +84,48 @@ void sl_recorded_edges_destroy(struct sl_recorded_edges *f)
 struct sl_event sl_recorded_edges_event(const struct sl_edge *edge)
 {
     uint64_t source = edge->source.correlation, destination = edge->dst_correlation;
-    struct sl_event ev = {.kind = SL_RECORDED_EDGES_EDGE,
-                          .correlation = source > destination ? source : destination,
-                          .start_ns = source > destination ? destination : source,
-                          .end_ns = edge->wait_ns,
-                          .device = edge->source.device,
-                          .stream = edge->source.stream,
-                          .shape = edge->dst_op.stream,
-                          .name = (uint32_t)edge->dst_op.graph_node,
-                          .thread = (uint32_t)(edge->dst_op.graph_node >> 32)};
+    int source_last = source > destination;
+    const struct packed p = {.first = source_last ? destination : source,
+                             .wait_ns = edge->wait_ns,
+                             .last = source_last ? source : destination,
+                             .dst_node = edge->dst_op.graph_node,
+                             .event_kind = SL_TRACE_EDGE,
+                             .src_device = edge->source.device,
+                             .kind = edge->kind,
+                             .basis = edge->basis,
+                             .flags = (uint8_t)((edge->released ? RELEASED : 0) |
+                                                (edge->at_start ? AT_START : 0) |
+                                                (source_last ? SOURCE_LAST : 0)),
+                             .src_stream = edge->source.stream,
+                             .dst_stream = edge->dst_op.stream,
+                             .wake_ns = edge->wake_ns,
+                             .src_node = edge->source.graph_node};
+    struct sl_event ev;
 
-    ev.context = edge->kind | (uint32_t)edge->basis << BASIS_SHIFT |
-                 (edge->released ? RELEASED : 0u) | (edge->at_start ? AT_START : 0u) |
-                 (source > destination ? SOURCE_LAST : 0u);
-    ev.u.op.bytes = edge->wake_ns;
-    ev.u.op.graph_node = edge->source.graph_node;
+    memcpy(&ev, &p, sizeof(ev));
     return ev;
 }
 
 static struct sl_edge unpacked(const struct sl_event *ev)
 {
-    int source_last = (ev->context & SOURCE_LAST) != 0;
-    struct sl_edge edge = {.kind = (uint8_t)ev->context,
-                           .basis = (uint8_t)(ev->context >> BASIS_SHIFT),
-                           .released = (ev->context & RELEASED) != 0,
-                           .at_start = (ev->context & AT_START) != 0,
-                           .wait_ns = ev->end_ns,
-                           .wake_ns = ev->u.op.bytes,
-                           .dst_correlation = source_last ? ev->start_ns : ev->correlation};
+    struct packed p;
+    struct sl_edge edge;
 
-    edge.source.correlation = source_last ? ev->correlation : ev->start_ns;
-    edge.source.graph_node = ev->u.op.graph_node;
-    edge.source.device = ev->device;
-    edge.source.stream = ev->stream;
+    memcpy(&p, ev, sizeof(p));
+    edge = (struct sl_edge){.kind = p.kind,
+                            .basis = p.basis,
+                            .released = (p.flags & RELEASED) != 0,
+                            .at_start = (p.flags & AT_START) != 0,
+                            .wait_ns = p.wait_ns,
+                            .wake_ns = p.wake_ns,
+                            .dst_correlation = p.flags & SOURCE_LAST ? p.first : p.last};
+    edge.source.correlation = p.flags & SOURCE_LAST ? p.last : p.first;
+    edge.source.graph_node = p.src_node;
+    edge.source.device = p.src_device;
+    edge.source.stream = p.src_stream;
     edge.dst_op.correlation = edge.dst_correlation;
-    edge.dst_op.graph_node = (uint64_t)ev->thread << 32 | ev->name;
-    edge.dst_op.stream = ev->shape;
+    edge.dst_op.graph_node = p.dst_node;
+    edge.dst_op.stream = p.dst_stream;
     return edge;
 }
 
@@ -108,7 +136,7 @@ static size_t place_of(uint64_t correlation, uint64_t graph_node)
     return (size_t)(correlation * PROBES + graph_node * 0x9e3779b97f4a7c15u);
 }
 
-static size_t stream_place(uint16_t device, uint32_t stream)
+static size_t stream_place(uint8_t device, uint32_t stream)
 {
     return ((uint64_t)device << 32 | stream) * 0x9e3779b97f4a7c15u >> 32;
 }
@@ -155,16 +183,16 @@ void sl_recorded_edges_row(struct sl_recorded_edges *f, const struct sl_event *e
                            .graph_node = node,
                            .start_ns = ev->start_ns,
                            .end_ns = ev->end_ns,
-                           .context = ev->context,
-                           .stream = ev->stream,
                            .name = ev->name,
-                           .shape = ev->shape,
-                           .device = ev->device,
                            .kind = ev->kind};
     if (is_call(ev->kind)) {
         oldest->thread = ev->thread;
         oldest->cbid = ev->u.call.cbid;
     } else {
+        oldest->context = ev->context;
+        oldest->stream = ev->stream;
+        oldest->shape = ev->shape;
+        oldest->device = ev->device;
         *last_of(f, oldest) = *oldest;
     }
 }

@@ -19,8 +19,7 @@ struct sl_recorded_edges;
 int sl_recorded_edges_create(struct sl_recorded_edges **out);
 void sl_recorded_edges_destroy(struct sl_recorded_edges *f); /* NULL is fine */
 
-/* Packs an edge into an event for sl_event_sort. Only edges have this kind. */
-#define SL_RECORDED_EDGES_EDGE SL_EV_FLOW
+/* Packs an edge into an event of kind SL_TRACE_EDGE for sl_event_sort. */
 struct sl_event sl_recorded_edges_event(const struct sl_edge *edge);
 
 /* Takes a call or an operation, in order of correlation ids. */

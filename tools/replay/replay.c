@@ -310,7 +310,7 @@ static void give_joined(struct run *r, const struct sl_event *ev)
 {
     struct sl_edge edge;
 
-    if (ev->kind != SL_RECORDED_EDGES_EDGE) {
+    if (ev->kind != SL_TRACE_EDGE) {
         sl_recorded_edges_row(r->feed->joined, ev);
         return;
     }
@@ -338,7 +338,7 @@ static int give(struct run *r, const struct sl_event *ev)
         sl_edges_event(r->engine, ev);
     else
         give_joined(r, ev);
-    if (r->feed->sinks.event && ev->kind != SL_RECORDED_EDGES_EDGE)
+    if (r->feed->sinks.event && ev->kind != SL_TRACE_EDGE)
         r->feed->sinks.event(r->feed->sinks.user, ev);
     return rc;
 }

@@ -37,7 +37,6 @@ int sl_decode_api(struct sl_decode *d, const uint8_t *record, enum sl_event_kind
         .kind = (uint8_t)domain,
         .correlation = sl_load32(record + at->correlation),
         .thread = sl_load32(record + at->thread),
-        .stream = SL_STREAM_NONE,
     };
 
     if (d->opt.filter_api && !sl_call_name_is_wanted(domain, cbid)) {
@@ -153,7 +152,6 @@ int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
     struct sl_event ev = {
         .kind = SL_EV_OVERHEAD,
         .correlation = sl_load32_if(record, at->correlation),
-        .stream = SL_STREAM_NONE,
     };
 
     if (sl_decode_times(&ev, sl_load64(record + at->start), sl_load64(record + at->end)) != 0)

@@ -22,7 +22,7 @@ static inline int operation(struct sl_event *ev, struct sl_shape *shape, uint32_
     shape->device = device;
     shape->context = ev->context = context;
     shape->stream = ev->stream = stream;
-    ev->device = (uint16_t)device;
+    ev->device = sl_event_device(device);
     ev->correlation = correlation;
     ev->graph = graph;
     if (device > UINT16_MAX)

@@ -12,7 +12,7 @@
 
 static void put(struct sl_decode *d, struct sl_event *ev, uint32_t device)
 {
-    ev->device = (uint16_t)device;
+    ev->device = sl_event_device(device);
     sl_cupti_objects_stream(d->seen, device, ev->context, ev->stream);
     sl_decode_emit(d, ev);
 }

@@ -172,7 +172,7 @@ static int tell_loss(uint32_t lost, struct sl_event *out)
     if ((int32_t)(lost - queue.lost_told) <= 0)
         return 0;
     queue.lost_told = lost;
-    *out = (struct sl_event){.kind = SL_EV_META_NODE, .shape = SL_NODE_FACTS_LOST};
+    *out = (struct sl_event){.kind = SL_EV_META_NODE, .fact = SL_NODE_FACTS_LOST};
     return 1;
 }
 
@@ -194,7 +194,7 @@ static int take(struct sl_event *out)
     }
     if (tell_loss(fact->lost, out))
         return 1;
-    *out = (struct sl_event){.kind = SL_EV_META_NODE, .shape = fact->what, .graph = fact->home};
+    *out = (struct sl_event){.kind = SL_EV_META_NODE, .fact = fact->what, .graph = fact->home};
     out->u.node.id = fact->node;
     out->u.node.other = fact->other;
     atomic_store_explicit(&fact->turn, empty_turn(queue.head) + 2, memory_order_release);
@@ -206,7 +206,7 @@ int sl_graph_nodes_next(struct sl_event *out)
 {
     /* Facts that a callback puts while it is given up are not all there are of their nodes. */
     while (take(out))
-        if (out->shape == SL_NODE_FACTS_LOST ||
+        if (out->fact == SL_NODE_FACTS_LOST ||
             atomic_load_explicit(&queue.is_on, memory_order_acquire))
             return 1;
     return 0;

@@ -86,7 +86,7 @@ static void tell_object(struct sl_cupti_objects *s, const struct object *o)
         return; /* reported once its context is seen */
     struct sl_event ev = {
         .kind = is_stream ? SL_EV_META_STREAM : SL_EV_META_CONTEXT,
-        .device = (uint16_t)o->device,
+        .device = sl_event_device(o->device),
         .context = o->context,
         .stream = is_stream ? o->stream : SL_STREAM_NONE,
         .name = o->name,
@@ -241,7 +241,7 @@ int sl_cupti_objects_is_new_device(const struct sl_cupti_objects *s, uint32_t de
 
 void sl_cupti_objects_describe_device(struct sl_cupti_objects *s, uint32_t device, uint32_t name)
 {
-    struct sl_event ev = {.kind = SL_EV_META_DEVICE, .device = (uint16_t)device};
+    struct sl_event ev = {.kind = SL_EV_META_DEVICE, .device = sl_event_device(device)};
 
     if (device >= SL_DEVICE_MAX)
         return;

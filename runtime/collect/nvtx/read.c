@@ -261,12 +261,12 @@ static void take_mark(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
 
     sl_nvtx_attributes_make(r->look, record, NULL, &look, NULL);
     ev.name = look.name;
-    ev.correlation = look.numbers;
-    ev.shape = look.more;
-    ev.context = look.payload;
-    ev.device = look.value_type;
+    ev.name_numbers = look.numbers;
+    ev.more = look.more;
+    ev.payload = look.payload;
+    ev.value_type = look.value_type;
     ev.u.note.value = look.value;
-    ev.u.note.payload = look.payload_numbers;
+    ev.u.note.payload_numbers = look.payload_numbers;
     r->opt.sink(r->opt.user, &ev);
 }
 

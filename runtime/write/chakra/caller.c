@@ -32,7 +32,7 @@ static struct sl_chakra_forward *forward_slot(const struct sl_chakra *c, const s
 
 static struct sl_chakra_number *number_slot(const struct sl_chakra *c, const struct sl_event *op)
 {
-    return &c->number[op->context & (SL_CHAKRA_NUMBERS - 1)];
+    return &c->number[op->forward_thread & (SL_CHAKRA_NUMBERS - 1)];
 }
 
 /* Returns the threads that ran forward code of the operator's sequence number; NULL: none did, or
@@ -42,7 +42,8 @@ static const struct sl_chakra_forward *forward_of(const struct sl_chakra *c,
 {
     const struct sl_chakra_forward *f = forward_slot(c, op);
 
-    return op->u.row.sequence >= 0 && op->context && f->threads && f->sequence == op->u.row.sequence
+    return op->u.row.sequence >= 0 && op->forward_thread && f->threads &&
+                   f->sequence == op->u.row.sequence
                ? f
                : NULL;
 }
@@ -99,10 +100,10 @@ static void learn(struct sl_chakra *c, const struct sl_event *op, uint32_t threa
 {
     struct sl_chakra_number *n = number_slot(c, op);
 
-    if (n->number == op->context && n->sequence == op->u.row.sequence)
+    if (n->number == op->forward_thread && n->sequence == op->u.row.sequence)
         return;
-    if (n->number != op->context || (n->thread != thread && n->votes <= 1)) {
-        *n = (struct sl_chakra_number){op->context, thread, 1, op->u.row.sequence};
+    if (n->number != op->forward_thread || (n->thread != thread && n->votes <= 1)) {
+        *n = (struct sl_chakra_number){op->forward_thread, thread, 1, op->u.row.sequence};
         return;
     }
     n->sequence = op->u.row.sequence;
@@ -116,7 +117,7 @@ void sl_chakra_note_sequence(struct sl_chakra *c, const struct sl_event *op)
 {
     const struct sl_chakra_forward *f = forward_of(c, op);
 
-    if (op->u.row.sequence >= 0 && !op->context)
+    if (op->u.row.sequence >= 0 && !op->forward_thread)
         note_forward(c, op);
     else if (f && f->threads == 1)
         learn(c, op, f->thread[0]);
@@ -128,7 +129,7 @@ static uint32_t forward_thread_of(const struct sl_chakra *c, const struct sl_cha
                                   const struct sl_event *op)
 {
     const struct sl_chakra_number *n = number_slot(c, op);
-    int is_met = n->number == op->context;
+    int is_met = n->number == op->forward_thread;
 
     if (is_met && is_known(n))
         return has_run(f, n->thread) ? n->thread : 0;

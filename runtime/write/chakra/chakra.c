@@ -364,10 +364,6 @@ static void hold(struct sl_chakra *c, const struct sl_event *ev)
         c->last_ns = ev->end_ns;
     if (sl_chakra_is_call(ev))
         sl_chakra_note_call(c, ev);
-    if (ev->kind == SL_EV_NVTX_RANGE)
-        held->u.note.payload = ev->correlation; /* sl_chakra_numbers() */
-    if (sl_chakra_is_outer(ev))
-        held->correlation = 0;
     if (sl_chakra_is_end(ev))
         held->start_ns = ev->end_ns;
 }

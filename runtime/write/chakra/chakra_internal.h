@@ -137,7 +137,7 @@ struct sl_chakra_number {
 };
 
 struct sl_chakra_stream {
-    uint16_t device;
+    uint8_t device;
     uint8_t shared; /* 1: several threads launched there */
     uint32_t context, stream;
     uint32_t thread;                     /* the last thread that launched there; 0: not known */
@@ -277,11 +277,10 @@ static inline uint64_t sl_chakra_which(uint64_t graph_node, uint32_t stream)
     return graph_node ? graph_node : SL_CHAKRA_ON_STREAM | stream;
 }
 
-/* The numbers in an SL_EV_NVTX_RANGE's name while it is held. They use the field that other rows
- * use for a correlation id. */
-static inline uint64_t sl_chakra_numbers(const struct sl_event *ev)
+/* The row's correlation id; 0: none. */
+static inline uint64_t sl_chakra_correlation(const struct sl_event *ev)
 {
-    return ev->u.note.payload;
+    return sl_chakra_is_outer(ev) ? 0 : ev->correlation;
 }
 
 /* sort.c: sorts by key, stably; the result is in the returned array, one of the two. */

@@ -65,9 +65,9 @@ static void put_until(struct sl_chakra *c, struct sl_chakra_thread *t, const str
 /* Makes the last node the parent of operations that the pending row launches. */
 static void set_launch(struct sl_chakra *c, const struct sl_chakra_thread *t)
 {
-    struct sl_chakra_launch *l = launch_slot(c, t->row.correlation);
+    struct sl_chakra_launch *l = launch_slot(c, sl_chakra_correlation(&t->row));
 
-    if (l->taken && l->correlation == t->row.correlation) {
+    if (l->taken && l->correlation == sl_chakra_correlation(&t->row)) {
         l->id = t->last;
         l->end_ns = t->frontier_ns;
     }
@@ -91,7 +91,7 @@ static void put_wait(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t u
 {
     uint64_t from = t->frontier_ns;
 
-    sl_chakra_add_sources(c, t->row.correlation, 0, 0, &from);
+    sl_chakra_add_sources(c, sl_chakra_correlation(&t->row), 0, 0, &from);
     put(c, t, &t->row, 1, earlier(from, until_ns), until_ns);
 }
 
@@ -106,7 +106,7 @@ static void finish_wait(struct sl_chakra *c, struct sl_chakra_thread *t)
 static void finish_row(struct sl_chakra *c, struct sl_chakra_thread *t)
 {
     t->pending = 0;
-    if (sl_chakra_waits(c, t->row.correlation))
+    if (sl_chakra_waits(c, sl_chakra_correlation(&t->row)))
         finish_wait(c, t);
     else if (!t->named)
         put_named(c, t, t->row.end_ns);
@@ -238,7 +238,8 @@ static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t unt
 {
     if (t->waits_for)
         take_back(c, t, until_ns);
-    if (t->pending && t->row.end_ns > until_ns && !sl_chakra_waits(c, t->row.correlation))
+    if (t->pending && t->row.end_ns > until_ns &&
+        !sl_chakra_waits(c, sl_chakra_correlation(&t->row)))
         begin_inside(c, t, until_ns);
     if (t->pending)
         finish_row(c, t);
@@ -282,7 +283,8 @@ static int is_late(const struct sl_chakra_thread *t, const struct sl_event *ev)
 void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
 {
     struct sl_chakra_thread *t = sl_chakra_get_thread(c, ev->thread, ev->start_ns), *caller;
-    struct sl_chakra_launch *l = launch_slot(c, ev->correlation);
+    uint64_t correlation = sl_chakra_correlation(ev);
+    struct sl_chakra_launch *l = launch_slot(c, correlation);
 
     if (!t) {
         c->count.rows_full++;
@@ -310,8 +312,8 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
     t->row = *ev;
     t->pending = 1;
     t->named = 0;
-    if (ev->correlation)
-        *l = (struct sl_chakra_launch){ev->correlation, 0, 0, ev->thread, 1};
+    if (correlation)
+        *l = (struct sl_chakra_launch){correlation, 0, 0, ev->thread, 1};
 }
 
 /* Finds the row added at its begin, whose end was not known; NULL: there is none. */
@@ -319,11 +321,11 @@ static struct sl_event *find_begun(struct sl_chakra_thread *t, const struct sl_e
 {
     struct sl_chakra_open *o;
 
-    if (t->pending && t->row.kind == end->kind && t->row.stream == end->stream &&
+    if (t->pending && t->row.kind == end->kind && t->row.order == end->order &&
         t->row.end_ns == SL_END_UNKNOWN)
         return &t->row;
     for (o = t->open; o; o = o->around)
-        if (o->row.kind == end->kind && o->row.stream == end->stream &&
+        if (o->row.kind == end->kind && o->row.order == end->order &&
             o->row.end_ns == SL_END_UNKNOWN)
             return &o->row;
     return NULL;
@@ -343,13 +345,14 @@ static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t s
                      uint64_t free_ns)
 {
     uint64_t cut = start_ns < t->row.start_ns ? t->row.start_ns : earlier(start_ns, t->row.end_ns);
-    int waits = sl_chakra_waits(c, t->row.correlation);
+    int waits = sl_chakra_waits(c, sl_chakra_correlation(&t->row));
 
     if (!waits && t->row.end_ns - cut <= SL_CHAKRA_DELAY_MAX_NS) {
         finish_row(c, t);
         return;
     }
-    if (waits && cut > t->row.start_ns && sl_chakra_waited_by(c, t->row.correlation, start_ns)) {
+    if (waits && cut > t->row.start_ns &&
+        sl_chakra_waited_by(c, sl_chakra_correlation(&t->row), start_ns)) {
         /* The call waited first and enqueued then: a copy from pageable memory. */
         put_named(c, t, earlier(cut, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS));
         put_wait(c, t, cut);
@@ -381,7 +384,7 @@ const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const st
     if (l->id)
         return l;
     t = sl_chakra_find_thread(c, l->thread);
-    if (!t || !t->pending || t->named || t->row.correlation != op->correlation)
+    if (!t || !t->pending || t->named || sl_chakra_correlation(&t->row) != op->correlation)
         return NULL;
     enqueued(c, t, op->start_ns, free_ns);
     return l->id ? l : NULL;
@@ -399,7 +402,8 @@ void sl_chakra_settle_waits(struct sl_chakra *c, uint64_t complete_ns)
     for (i = 0; c->edges && i < c->threads; i++) {
         struct sl_chakra_thread *t = &c->thread[i];
 
-        if (t->pending && t->row.end_ns <= complete_ns && sl_chakra_waits(c, t->row.correlation))
+        if (t->pending && t->row.end_ns <= complete_ns &&
+            sl_chakra_waits(c, sl_chakra_correlation(&t->row)))
             finish_row(c, t);
     }
 }

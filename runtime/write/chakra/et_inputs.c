@@ -87,14 +87,14 @@ static struct sl_et_inputs_list list_of(struct sl_et_inputs *x, unsigned nth,
 size_t sl_et_inputs_find(void *et_inputs, const struct sl_event *op, char *out, size_t room)
 {
     struct sl_et_inputs *x = et_inputs;
-    struct kept *kept = &x->kept[op->shape % KEPT];
+    struct kept *kept = &x->kept[op->inputs % KEPT];
     struct sl_op_detail detail;
     size_t length = 0, size;
-    const char *text = sl_intern_get(x->details, op->shape, &length);
+    const char *text = sl_intern_get(x->details, op->inputs, &length);
 
     if (op->kind != SL_EV_CPU_OP || !text || room < SL_ET_INPUTS_MOST)
         return 0;
-    if (kept->detail == op->shape) {
+    if (kept->detail == op->inputs) {
         memcpy(out, kept->bytes, kept->size);
         return kept->size;
     }
@@ -105,7 +105,7 @@ size_t sl_et_inputs_find(void *et_inputs, const struct sl_event *op, char *out, 
                             list_of(x, 1, &detail, SL_OP_INPUTS_DIMS),
                             list_of(x, 2, &detail, SL_OP_INPUTS_TYPES));
     if (size <= KEPT_BYTES) {
-        kept->detail = op->shape;
+        kept->detail = op->inputs;
         kept->size = (uint32_t)size;
         memcpy(kept->bytes, out, size);
     }

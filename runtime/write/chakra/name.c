@@ -43,8 +43,8 @@ static const char *expanded(struct sl_chakra *c, const struct sl_event *ev, size
 
     if (!pattern || *length > SL_CHAKRA_NAME_MAX / 2)
         return NULL;
-    *length = (size_t)(sl_pattern_expand(c->name, pattern, *length, sl_chakra_numbers(ev), put) -
-                       c->name);
+    *length =
+        (size_t)(sl_pattern_expand(c->name, pattern, *length, ev->name_numbers, put) - c->name);
     return c->name;
 }
 
@@ -101,7 +101,7 @@ const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event 
                      : sl_chakra_is_outer(ev) ? 0
                                               : ev->shape;
     int varies = ev->kind == SL_EV_NVTX_RANGE;
-    uint64_t key0 = varies ? sl_chakra_numbers(ev) : (uint64_t)which << 8 | ev->kind;
+    uint64_t key0 = varies ? ev->name_numbers : (uint64_t)which << 8 | ev->kind;
     uint64_t key1 = (uint64_t)varies << 32 | ev->name;
     const struct sl_text *text = sl_text_cache_find(&c->names, key0, key1);
     char *clean = c->name + SL_CHAKRA_NAME_MAX;

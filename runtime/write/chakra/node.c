@@ -199,7 +199,7 @@ static char *put_gpu_attributes(struct sl_chakra *c, char *at, const struct sl_c
 static char *put_more(struct sl_chakra *c, char *at, const struct sl_event *ev)
 {
     if (!c->opt.more || !ev || !sl_chakra_is_outer(ev) || ev->kind == SL_EV_NVTX_RANGE ||
-        (!ev->shape && !ev->u.row.record_function))
+        (!ev->inputs && !ev->u.row.record_function))
         return at;
     return at + c->opt.more(c->opt.more_user, ev, at, SL_CHAKRA_MORE_MAX);
 }

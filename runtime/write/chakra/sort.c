@@ -68,8 +68,8 @@ static int comes_first(const struct sl_event *a, const struct sl_event *b)
     if (a->end_ns != b->end_ns)
         return a_cpu ? a->end_ns > b->end_ns : a->end_ns < b->end_ns;
     if (sl_chakra_is_outer(a) && sl_chakra_is_outer(b))
-        return a->stream < b->stream;
-    return a->correlation < b->correlation;
+        return a->order < b->order;
+    return sl_chakra_correlation(a) < sl_chakra_correlation(b);
 }
 
 struct sl_chakra_turn *sl_chakra_order(const struct sl_event *held, struct sl_chakra_turn *turn,

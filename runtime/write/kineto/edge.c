@@ -129,8 +129,7 @@ static int key_of(const struct sl_edge *edge, uint64_t key[2])
         key[1] |= (uint64_t)to->device << 32 | (uint64_t)to->stream << 40;
     else
         key[1] |= (uint64_t)edge->dst_domain << 32 | (uint64_t)edge->dst_cbid << 40;
-    return (edge->at_start ? to->device < 256 && to->stream < 1u << 24
-                           : edge->dst_cbid < 1u << 24 && !edge->dst_name);
+    return (edge->at_start ? to->stream < 1u << 24 : edge->dst_cbid < 1u << 24 && !edge->dst_name);
 }
 
 static struct sl_text *text_for_edge(struct sl_kineto *k, const struct sl_edge *edge)

@@ -104,8 +104,7 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
         return;
     /* A range or operator that had ended when the window began. Its begin was passed before that
      * was known. */
-    if ((ev->kind == SL_EV_NVTX_RANGE || ev->kind == SL_EV_CPU_OP) &&
-        ev->flags & SL_EVF_CUT_START && ev->start_ns == ev->end_ns)
+    if (ev->flags & SL_EVF_CUT_START && ev->start_ns == ev->end_ns)
         return;
     if (ev->kind == SL_EV_GAP) {
         sl_kineto_put_gap(k, ev->start_ns, ev->end_ns);

@@ -304,7 +304,7 @@ void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev)
         flags = ev->u.meta.flags;
         break;
     case SL_EV_META_EVENT:
-        p = find_event(k, ev->correlation);
+        p = find_event(k, ev->event_handle);
         if (!p)
             return;
         break;

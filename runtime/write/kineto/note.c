@@ -61,7 +61,7 @@ char *sl_kineto_put_range_name(struct sl_kineto *k, char *at, uint32_t name, uin
 static char *put_constant(struct sl_kineto *k, char *at, const struct sl_event *ev,
                           struct text name)
 {
-    struct text more = text_of(k, ev->shape, SIZE_MAX);
+    struct text more = text_of(k, ev->more, SIZE_MAX);
     int gpu = ev->kind == SL_EV_NVTX_RANGE_GPU;
 
     switch (ev->kind) {
@@ -92,7 +92,7 @@ static char *put_value(char *at, const struct sl_event *ev)
     double wide;
     float narrow;
 
-    switch (ev->device) {
+    switch (ev->value_type) {
     case SL_NOTE_U64:
         return sl_json_u64(at, bits);
     case SL_NOTE_I64:
@@ -131,22 +131,22 @@ static char *next_member(char *at, int *any)
 static char *put_varying(struct sl_kineto *k, char *at, const struct sl_event *ev, struct text name)
 {
     struct text payload = ev->kind == SL_EV_NVTX_RANGE_GPU ? (struct text){NULL, 0}
-                                                           : text_of(k, ev->context, PAYLOAD_MOST);
-    int any = ev->shape != 0;
+                                                           : text_of(k, ev->payload, PAYLOAD_MOST);
+    int any = ev->more != 0;
 
-    if (ev->kind == SL_EV_NVTX_RANGE && ev->device == SL_NOTE_RECORD_FUNCTION)
+    if (ev->kind == SL_EV_NVTX_RANGE && ev->value_type == SL_NOTE_RECORD_FUNCTION)
         at = put_record_function(k, next_member(at, &any), ev);
-    else if (ev->kind != SL_EV_NVTX_RANGE_GPU && ev->device)
+    else if (ev->kind != SL_EV_NVTX_RANGE_GPU && ev->value_type)
         at = put_value(SL_JSON_LITERAL(next_member(at, &any), "\"payload\":"), ev);
     if (payload.text)
         at = sl_pattern_expand(next_member(at, &any), payload.text, payload.length,
-                               ev->u.note.payload, sl_json_raw);
-    if (ev->kind == SL_EV_NVTX_RANGE && ev->flags & SL_EVF_CUT_START)
+                               ev->u.note.payload_numbers, sl_json_raw);
+    if (ev->flags & SL_EVF_CUT_START)
         at = SL_JSON_LITERAL(next_member(at, &any), "\"cut start\":true");
-    if (ev->kind == SL_EV_NVTX_RANGE && ev->flags & SL_EVF_CUT_END)
+    if (ev->flags & SL_EVF_CUT_END)
         at = SL_JSON_LITERAL(next_member(at, &any), "\"cut end\":true");
     at = SL_JSON_LITERAL(at, "}");
-    return varies(name) ? put_name(at, name, ev->correlation) : at;
+    return varies(name) ? put_name(at, name, ev->name_numbers) : at;
 }
 
 static char *put_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
@@ -166,9 +166,9 @@ void sl_kineto_note(struct sl_kineto *k, const struct sl_event *ev)
 {
     const uint64_t key[2] = {(uint64_t)ev->name << 32 | ev->kind,
                              ev->kind == SL_EV_NVTX_RANGE_GPU
-                                 ? (uint64_t)ev->shape << 40 ^ (uint64_t)ev->device << 32 ^
+                                 ? (uint64_t)ev->more << 40 ^ (uint64_t)ev->device << 32 ^
                                        ev->stream
-                                 : (uint64_t)ev->shape << 32 | ev->thread};
+                                 : (uint64_t)ev->more << 32 | ev->thread};
     struct sl_text *text = sl_text_cache_find(&k->cache, key[0], key[1]);
     struct text name = text_of(k, ev->name, NAME_MOST);
     char *at;

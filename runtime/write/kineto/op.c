@@ -54,14 +54,14 @@ char *sl_kineto_op_text(struct sl_kineto *k, char *at, const struct sl_event *ev
     at = sl_json_u32(SL_JSON_LITERAL(at, "\",\"pid\":"), k->meta.pid);
     at = sl_json_u32(SL_JSON_LITERAL(at, ",\"tid\":"), ev->thread);
     at = SL_JSON_LITERAL(at, ",\"args\":{");
-    at = sl_kineto_put_detail(k, at, ev->shape, 1);
+    at = sl_kineto_put_detail(k, at, ev->inputs, 1);
     return SL_JSON_LITERAL(at, "\"External id\":");
 }
 
 void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev)
 {
     struct sl_text *text = sl_kineto_text_for(k, (uint64_t)ev->name << 32 | ev->kind,
-                                              (uint64_t)ev->shape << 32 | ev->thread, ev);
+                                              (uint64_t)ev->inputs << 32 | ev->thread, ev);
     uint64_t id = ev->u.row.record_function;
     char *at = sl_kineto_row_begin(k, text);
 
@@ -70,7 +70,7 @@ void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev)
     at = sl_kineto_field(k, at, sl_json_u64(at, id));
     if (ev->u.row.sequence >= 0) {
         at = SL_JSON_LITERAL(at, ",\"Fwd thread id\":");
-        at = sl_json_u32(at, ev->context);
+        at = sl_json_u32(at, ev->forward_thread);
         at = SL_JSON_LITERAL(at, ",\"Sequence number\":");
         at = sl_kineto_field(k, at, sl_json_i64(at, ev->u.row.sequence));
     }
@@ -142,7 +142,7 @@ static void put_end(struct sl_kineto *k, const struct sl_event *ev, uint64_t ns)
     uint64_t key0 = (uint64_t)ev->flags << 8 | ev->kind;
     char *at = sl_kineto_row_begin(k, sl_kineto_text_for(k, key0, ev->thread, ev));
 
-    at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
+    at = sl_kineto_field(k, at, sl_json_u64(at, ev->arrow));
     at = SL_JSON_LITERAL(at, ",\"ts\":");
     at = sl_kineto_field(k, at, sl_kineto_time(k, at, ns));
     k->time_ns = ns;
@@ -156,6 +156,6 @@ void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev)
     end.flags = SL_EVF_FLOW_FIRST;
     put_end(k, &end, ev->start_ns);
     end.flags = 0;
-    end.thread = ev->context;
-    put_end(k, &end, ev->end_ns);
+    end.thread = (uint32_t)ev->u.flow.head_thread;
+    put_end(k, &end, ev->u.flow.head_ns);
 }

@@ -155,8 +155,7 @@ static void put_call(struct sl_kineto *k, const struct sl_event *ev, const struc
     if (by) {
         at = sl_kineto_put_wait(k, at, by);
         if (ev->u.call.range)
-            at = sl_kineto_put_range_name(k, at, ev->u.call.range,
-                                          ev->context | (uint64_t)ev->shape << 32);
+            at = sl_kineto_put_range_name(k, at, ev->u.call.range, ev->range_numbers);
         at = sl_kineto_put_line(k, at, ev);
     }
     sl_kineto_row_end(k, sl_kineto_times(k, SL_JSON_LITERAL(at, "}"), ev));
@@ -238,7 +237,7 @@ void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev)
 
     /* The head is written first: it follows its GPU operation's row and repeats that row's time. */
     end.flags = 0;
-    put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->end_ns);
+    put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->u.flow.head_ns);
     if (ev->flags & SL_EVF_FLOW_FIRST) {
         end.flags = SL_EVF_FLOW_FIRST;
         put_arrow(k, &end, ev->thread, ev->start_ns);

@@ -127,7 +127,7 @@ static void a_wait_without_its_call_is_written(void **state)
 }
 
 static void driver(struct sl_assemble *a, uint32_t id, uint32_t thread, uint64_t start,
-                   uint64_t end, uint8_t flags)
+                   uint64_t end, uint16_t flags)
 {
     struct sl_event ev = row(SL_EV_DRIVER, id, start, end);
 

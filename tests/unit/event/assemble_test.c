@@ -21,7 +21,7 @@ static void expect_flow(const struct sl_event *call, const struct sl_event *op, 
     flow.correlation = wide;
     flow.start_ns = call->start_ns;
     flow.thread = call->thread;
-    flow.end_ns = op->start_ns;
+    flow.u.flow.head_ns = op->start_ns;
     flow.u.flow.op_end_ns = op->end_ns;
     flow.stream = op->stream;
     keep(&truth, &flow);

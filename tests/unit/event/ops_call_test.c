@@ -22,7 +22,7 @@ static void calls_are_in_the_innermost_operator(void **state)
         }
     assert_int_equal(f.rows, 4);
     assert_true(f.row[0].name == 2 && f.row[0].start_ns == 200 && f.row[0].end_ns == 300);
-    assert_true(f.row[3].name == 1 && f.row[3].stream < f.row[0].stream);
+    assert_true(f.row[3].name == 1 && f.row[3].order < f.row[0].order);
 }
 
 static void other_threads_are_others(void **state)
@@ -132,13 +132,13 @@ static void a_call_has_its_place(void **state)
     sl_ops_begin(f.ops, THREAD, 100, &outer);
     sl_ops_begin(f.ops, THREAD, 200, &collective);
     ev = call_at(250);
-    text = sl_intern_get(f.places, ev.stream, &length);
+    text = sl_intern_get(f.places, ev.place, &length);
     assert_int_equal(length, sizeof(place));
     memcpy(&place, text, sizeof(place));
     assert_true(place.line == 11 && place.collective == 22);
     end(2, 300);
     ev = call_at(350);
-    text = sl_intern_get(f.places, ev.stream, &length);
+    text = sl_intern_get(f.places, ev.place, &length);
     memcpy(&place, text, sizeof(place));
     assert_true(place.line == 11 && place.collective == 0);
 }

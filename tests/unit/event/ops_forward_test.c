@@ -19,9 +19,9 @@ static void backward_follows_forward(void **state)
     /* From the last that began with this number; what the engine does for it has the number too. */
     assert_int_equal(f.row[2].kind, SL_EV_FLOW_BACK);
     assert_true(f.row[2].thread == THREAD && f.row[2].start_ns == 110);
-    assert_true(f.row[2].context == THREAD + 1 && f.row[2].end_ns == 210);
+    assert_true(f.row[2].u.flow.head_thread == THREAD + 1 && f.row[2].u.flow.head_ns == 210);
     sl_ops_end_thread(f.ops, THREAD + 1, 300);
-    assert_true(f.row[4].name == 3 && f.row[4].u.row.sequence == 9 && f.row[4].context == 1);
+    assert_true(f.row[4].name == 3 && f.row[4].u.row.sequence == 9 && f.row[4].forward_thread == 1);
     /* Once. */
     sl_ops_begin(f.ops, THREAD + 1, 400, &backward);
     assert_int_equal(f.rows, 5);
@@ -48,7 +48,7 @@ static void arrows_go_from_the_thread_that_autograd_names(void **state)
     sl_ops_begin(f.ops, THREAD + 2, 300, &backward);
     assert_int_equal(f.rows, 2);
     assert_true(f.row[1].thread == THREAD + 1 && f.row[1].start_ns == 110);
-    assert_int_not_equal(f.row[0].correlation, f.row[1].correlation);
+    assert_int_not_equal(f.row[0].arrow, f.row[1].arrow);
 }
 
 static void without_a_forward_operator_there_is_no_arrow(void **state)

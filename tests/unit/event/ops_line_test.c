@@ -61,7 +61,7 @@ static uint32_t line_at(uint64_t ns, uint32_t *op)
     const char *text;
 
     sl_ops_call(ops, &call);
-    text = sl_intern_get(places, call.stream, &length);
+    text = sl_intern_get(places, call.place, &length);
     if (text && length == sizeof(place))
         memcpy(&place, text, sizeof(place));
     *op = call.u.call.op;

@@ -75,11 +75,11 @@ static void a_node_has_the_innermost_operator(void **state)
 
         if (ev->kind != SL_EV_META_NODE)
             continue;
-        assert_int_equal(ev->shape, SL_NODE_CAPTURED);
+        assert_int_equal(ev->fact, SL_NODE_CAPTURED);
         assert_int_equal(ev->u.node.id, nodes ? 73 : 71);
         assert_int_equal(ev->u.node.other, nodes ? 1 : 2);
         assert_int_equal(ev->name, nodes ? 1 : 12);
-        assert_int_equal(ev->correlation, nodes ? 0 : 42);
+        assert_int_equal(ev->node_sequence, nodes ? -1 : 41);
         assert_in_range(++nodes, 1, 2);
     }
 }

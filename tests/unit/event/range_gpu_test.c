@@ -129,7 +129,7 @@ static void push_numbered(uint64_t ns, uint32_t name)
     sl_ranges_push(ranges, THREAD, 0, ns, &look);
 }
 
-static struct sl_event call(uint64_t ns, uint8_t flags)
+static struct sl_event call(uint64_t ns, uint16_t flags)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .flags = flags, .start_ns = ns, .thread = THREAD};
 
@@ -138,22 +138,22 @@ static struct sl_event call(uint64_t ns, uint8_t flags)
 }
 
 /* An operation of the launch at that time; `flags`: whether it is the launch's first. */
-static void operation(uint64_t launched_ns, uint16_t device, uint32_t stream, uint64_t from,
-                      uint64_t to, uint8_t flags)
+static void operation(uint64_t launched_ns, uint8_t device, uint32_t stream, uint64_t from,
+                      uint64_t to, uint16_t flags)
 {
     struct sl_event flow = {.kind = SL_EV_FLOW,
                             .flags = flags,
                             .start_ns = launched_ns,
-                            .end_ns = from,
                             .thread = THREAD,
                             .device = device,
                             .stream = stream};
 
+    flow.u.flow.head_ns = from;
     flow.u.flow.op_end_ns = to;
     sl_ranges_flow(ranges, &flow);
 }
 
-static void launch_on(uint64_t ns, uint16_t device, uint32_t stream, uint64_t from, uint64_t to)
+static void launch_on(uint64_t ns, uint8_t device, uint32_t stream, uint64_t from, uint64_t to)
 {
     call(ns, SL_EVF_LAUNCH);
     operation(ns, device, stream, from, to, SL_EVF_FLOW_FIRST);
@@ -168,7 +168,7 @@ static size_t gpu_rows(void)
     return rows;
 }
 
-static void assert_row(uint32_t name, uint16_t device, uint32_t stream, uint64_t from, uint64_t to)
+static void assert_row(uint32_t name, uint8_t device, uint32_t stream, uint64_t from, uint64_t to)
 {
     unsigned found = 0;
 
@@ -179,8 +179,8 @@ static void assert_row(uint32_t name, uint16_t device, uint32_t stream, uint64_t
         assert_int_equal(out[i].start_ns, from);
         assert_int_equal(out[i].end_ns, to);
         assert_int_equal(out[i].thread, THREAD);
-        assert_int_equal(out[i].correlation, 2ull << 32 | 1); /* the name's numbers */
-        assert_int_equal(out[i].shape, name + 1000);
+        assert_int_equal(out[i].name_numbers, 2ull << 32 | 1);
+        assert_int_equal(out[i].more, name + 1000);
         found++;
     }
     assert_int_equal(found, 1);
@@ -229,8 +229,7 @@ static void a_call_has_the_innermost_range_and_its_numbers(void **state)
     push_numbered(120, 2);
     ev = call(130, 0);
     assert_int_equal(ev.u.call.range, 2);
-    assert_int_equal(ev.context, 1);
-    assert_int_equal(ev.shape, 2);
+    assert_int_equal(ev.range_numbers, 2ull << 32 | 1);
     assert_int_equal(call(110, 0).u.call.range, 1);
     assert_int_equal(call(90, 0).u.call.range, 0);
 }

@@ -82,10 +82,10 @@ static inline void launch_at(uint32_t thread, uint64_t ns, uint32_t stream, uint
     struct sl_event flow = {.kind = SL_EV_FLOW,
                             .flags = SL_EVF_FLOW_FIRST,
                             .start_ns = ns,
-                            .end_ns = from,
                             .thread = thread,
                             .stream = stream};
 
+    flow.u.flow.head_ns = from;
     flow.u.flow.op_end_ns = to;
     sl_ranges_call(ranges, &call, for_thread);
     sl_ranges_flow(ranges, &flow);

@@ -59,12 +59,12 @@ static void beginnings_are_told_where_they_are_wanted(void **state)
         assert_int_equal(out[i].name, name[i]);
         assert_int_equal(out[i].start_ns, start[i]);
         assert_true(out[i].end_ns == SL_END_UNKNOWN);
-        assert_true(out[i].stream != 0 && (i == 0 || out[i].stream != out[i - 1].stream));
+        assert_true(out[i].order != 0 && (i == 0 || out[i].order != out[i - 1].order));
     }
     pop(0, 120);
     assert_int_equal(outs, 4);
     assert_int_equal(out[3].flags, SL_EVF_BEGUN);
-    assert_int_equal(out[3].stream, out[2].stream);
+    assert_int_equal(out[3].order, out[2].order);
     sl_ranges_window(ranges, 100, 130); /* it is known when it ends: nothing is told again */
     assert_int_equal(outs, 4);
     sl_ranges_close(ranges, 130);
@@ -72,7 +72,7 @@ static void beginnings_are_told_where_they_are_wanted(void **state)
     assert_int_equal(out[4].name, 1); /* the outer one first */
     assert_int_equal(out[5].name, 2);
     assert_int_equal(out[5].flags, SL_EVF_BEGUN | SL_EVF_CUT_START | SL_EVF_CUT_END);
-    assert_int_equal(out[5].stream, out[1].stream);
+    assert_int_equal(out[5].order, out[1].order);
     assert_int_equal(out[6].flags & SL_EVF_BEGUN, 0);
     outs = 0;
     sl_ranges_window(ranges, 200, UINT64_MAX);

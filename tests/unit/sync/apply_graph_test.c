@@ -8,7 +8,7 @@
 /* What was told when the graph was built. */
 static void fact(struct job *j, enum sl_node_fact what, uint64_t id, uint64_t other)
 {
-    struct sl_event ev = {.kind = SL_EV_META_NODE, .shape = what, .graph = 4};
+    struct sl_event ev = {.kind = SL_EV_META_NODE, .fact = what, .graph = 4};
 
     ev.u.node.id = id;
     ev.u.node.other = other;

@@ -12,7 +12,7 @@
 
 static void tell(struct sl_nodes *n, enum sl_node_fact what, uint64_t id, uint64_t other)
 {
-    struct sl_event ev = {.kind = SL_EV_META_NODE, .shape = what, .graph = 9};
+    struct sl_event ev = {.kind = SL_EV_META_NODE, .fact = what, .graph = 9};
 
     ev.u.node.id = id;
     ev.u.node.other = other;

@@ -29,9 +29,9 @@ static int tear_down(void **state)
 
 static void captured(uint64_t node, uint32_t name, uint64_t handle, int64_t sequence)
 {
-    struct sl_event ev = {.kind = SL_EV_META_NODE, .shape = SL_NODE_CAPTURED, .name = name};
+    struct sl_event ev = {.kind = SL_EV_META_NODE, .fact = SL_NODE_CAPTURED, .name = name};
 
-    ev.correlation = (uint64_t)(sequence + 1);
+    ev.node_sequence = sequence;
     ev.u.node.id = node;
     ev.u.node.other = handle;
     sl_captures_tell(&c, &ev);
@@ -39,7 +39,7 @@ static void captured(uint64_t node, uint32_t name, uint64_t handle, int64_t sequ
 
 static void told(enum sl_node_fact fact, uint64_t node, uint64_t other)
 {
-    struct sl_event ev = {.kind = SL_EV_META_NODE, .shape = fact};
+    struct sl_event ev = {.kind = SL_EV_META_NODE, .fact = fact};
 
     ev.u.node.id = node;
     ev.u.node.other = other;

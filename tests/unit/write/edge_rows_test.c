@@ -95,7 +95,7 @@ static struct sl_event synced(uint64_t id, uint64_t from, uint64_t to)
 }
 
 /* A kernel of 15 us to 60 us, and a wait for it until 66 us. */
-static void wait_for_kernel(uint64_t id, uint8_t flags)
+static void wait_for_kernel(uint64_t id, uint16_t flags)
 {
     struct sl_event launch = called(LAUNCH, id, 10, 12), kernel = ran(id, 15, 60);
 
@@ -106,7 +106,7 @@ static void wait_for_kernel(uint64_t id, uint8_t flags)
     take(kernel);
 }
 
-static void delivered(uint64_t us, uint8_t flags)
+static void delivered(uint64_t us, uint16_t flags)
 {
     struct sl_event ev = event(SL_EV_DELIVERED, 0, 0, us * US);
 

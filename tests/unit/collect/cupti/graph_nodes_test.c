@@ -115,7 +115,7 @@ static void assert_next(enum sl_node_fact fact, uint64_t node, uint64_t other, u
 
     assert_int_equal(sl_graph_nodes_next(&ev), 1);
     assert_int_equal(ev.kind, SL_EV_META_NODE);
-    assert_int_equal(ev.shape, fact);
+    assert_int_equal(ev.fact, fact);
     assert_int_equal(ev.u.node.id, node);
     assert_int_equal(ev.u.node.other, other);
     assert_int_equal(ev.graph, graph);
@@ -172,10 +172,10 @@ static void a_full_queue_says_that_facts_are_lost(void **state)
     (void)state;
     for (uintptr_t node = 1; node <= 300000; node++)
         tell(CREATED, (struct graph_data){.node = AT(node)});
-    while (sl_graph_nodes_next(&ev) && ev.shape == SL_NODE_CREATED)
+    while (sl_graph_nodes_next(&ev) && ev.fact == SL_NODE_CREATED)
         assert_int_equal(ev.u.node.id, ++facts);
     assert_in_range(facts, 200000, 299999);
-    assert_int_equal(ev.shape, SL_NODE_FACTS_LOST); /* once, behind what came before the loss */
+    assert_int_equal(ev.fact, SL_NODE_FACTS_LOST); /* once, behind what came before the loss */
     assert_no_more();
     tell(CREATED, (struct graph_data){.node = AT(5)});
     assert_next(SL_NODE_CREATED, 5, 0, 0);
@@ -194,9 +194,9 @@ static void a_loss_stands_before_what_came_after_it(void **state)
     for (; facts < 100; facts++)
         assert_next(SL_NODE_CREATED, facts + 1, 0, 0);
     tell(CREATED, (struct graph_data){.node = AT(400000)});
-    while (sl_graph_nodes_next(&ev) && ev.shape == SL_NODE_CREATED)
+    while (sl_graph_nodes_next(&ev) && ev.fact == SL_NODE_CREATED)
         assert_int_equal(ev.u.node.id, ++facts);
-    assert_int_equal(ev.shape, SL_NODE_FACTS_LOST);
+    assert_int_equal(ev.fact, SL_NODE_FACTS_LOST);
     assert_next(SL_NODE_CREATED, 400000, 0, 0);
     assert_no_more();
 }
@@ -225,7 +225,7 @@ static void threads_tell_at_the_same_time(void **state)
     while (all < THREADS * EACH) {
         if (!sl_graph_nodes_next(&ev))
             continue;
-        assert_int_equal(ev.shape, SL_NODE_CREATED);
+        assert_int_equal(ev.fact, SL_NODE_CREATED);
         assert_in_range(ev.u.node.id >> 32, 1, THREADS);
         assert_int_equal((uint32_t)ev.u.node.id, seen[ev.u.node.id >> 32]++); /* in its order */
         all++;
@@ -246,7 +246,7 @@ static void given_up_nothing_is_known(void **state)
     tell(CREATED, (struct graph_data){.node = AT(2)});
     assert_int_equal(cupti.unsubscribed, 1);
     assert_int_equal(sl_graph_nodes_next(&ev), 1);
-    assert_int_equal(ev.shape, SL_NODE_FACTS_LOST);
+    assert_int_equal(ev.fact, SL_NODE_FACTS_LOST);
     assert_no_more();
     sl_graph_nodes_give_up();
     assert_int_equal(cupti.unsubscribed, 1);

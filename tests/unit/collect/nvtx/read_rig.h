@@ -185,10 +185,11 @@ static inline const char *args_of(const struct sl_event *ev)
     struct json *j;
 
     *at++ = '{';
-    if (ev->shape)
-        at += sprintf(at, "%s", text_of(ev->shape, 0));
-    if (ev->context)
-        at += sprintf(at, "%s%s", ev->shape ? "," : "", text_of(ev->context, ev->u.note.payload));
+    if (ev->more)
+        at += sprintf(at, "%s", text_of(ev->more, 0));
+    if (ev->payload)
+        at += sprintf(at, "%s%s", ev->more ? "," : "",
+                      text_of(ev->payload, ev->u.note.payload_numbers));
     *at++ = '}';
     *at = '\0';
     j = json_parse(text, (size_t)(at - text));
@@ -200,7 +201,7 @@ static inline const char *args_of(const struct sl_event *ev)
 
 static inline const char *name_of(const struct sl_event *ev)
 {
-    return text_of(ev->name, ev->correlation);
+    return text_of(ev->name, ev->name_numbers);
 }
 
 /* The `index`th range of that name. */

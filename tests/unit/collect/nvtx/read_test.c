@@ -33,7 +33,7 @@ static void what_a_record_says_stands_in_its_row(void **state)
     assert_string_equal(name_of(&row[0]), "a mark \"\\\n");
     assert_string_equal(args_of(&row[0]),
                         "{\"category\":7,\"color\":\"#ff00aa11\",\"more\":[1,2]}");
-    assert_int_equal(row[0].device, SL_NOTE_I64);
+    assert_int_equal(row[0].value_type, SL_NOTE_I64);
     assert_int_equal((int64_t)row[0].u.note.value, -5);
 }
 

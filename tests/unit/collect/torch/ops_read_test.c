@@ -130,11 +130,11 @@ static void rows_of_operators(void **state)
     assert_int_equal(f.rows, 2);
     assert_true(f.row[0].kind == SL_EV_CPU_OP && is_name(&f.row[0], "aten::mm"));
     assert_true(f.row[0].start_ns == 110 && f.row[0].end_ns == 120);
-    text = sl_intern_get(f.details, f.row[0].shape, &length);
+    text = sl_intern_get(f.details, f.row[0].inputs, &length);
     assert_int_equal(sl_op_detail_unpack(&detail, text, length), 0);
     assert_int_equal(detail.more_length, 5);
     assert_memory_equal(detail.more, "\"a\":1", 5);
-    assert_true(is_name(&f.row[1], "aten::linear") && f.row[1].shape == 0);
+    assert_true(is_name(&f.row[1], "aten::linear") && f.row[1].inputs == 0);
     assert_int_equal(f.row[1].u.row.sequence, 5);
     assert_int_equal(f.row[1].u.row.record_function, 1);
 }
@@ -158,7 +158,7 @@ static void backward_ones_get_an_arrow(void **state)
     end(SL_LANE_OP_END, 230, 2);
     assert_int_equal(f.rows, 4);
     assert_int_equal(f.row[1].kind, SL_EV_FLOW_BACK);
-    assert_true(f.row[1].start_ns == 100 && f.row[1].end_ns == 210);
+    assert_true(f.row[1].start_ns == 100 && f.row[1].u.flow.head_ns == 210);
     assert_int_equal(f.row[3].u.row.sequence, 5); /* the engine's own has it from its node */
 }
 
@@ -282,7 +282,7 @@ static void names_without_end(void **state)
     begin(SL_LANE_OP_BEGIN, 900,
           &(struct told){.name = "operator01", .handle = 1, .sequence = -1, .was_cut = 1});
     end(SL_LANE_OP_END, 910, 1);
-    assert_true(is_name(&f.row[30], "operator01") && f.row[30].shape != 0);
+    assert_true(is_name(&f.row[30], "operator01") && f.row[30].inputs != 0);
     sl_torch_ops_read_get_lost(f.read, &lost);
     assert_true(lost.names == 20 && lost.inputs == 1);
 }

@@ -37,7 +37,7 @@ static int64_t where(uint32_t stream)
 
 static int device_of(uint32_t context)
 {
-    uint16_t device = 77;
+    uint8_t device = 77;
 
     return sl_stream_home_find_device(&home, context, &device) == 0 ? device : -1;
 }
@@ -110,7 +110,7 @@ static void test_contexts_that_have_operations(void **state)
 {
     size_t at = 0;
     uint32_t context, sum = 0;
-    uint16_t device;
+    uint8_t device;
     (void)state;
     assert_int_equal(sl_stream_home_next(&home, &at, &context, &device), 0);
     sl_stream_home_see(&home, 1, 13);

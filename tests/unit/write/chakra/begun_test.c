@@ -124,7 +124,7 @@ static struct sl_event *add(uint8_t kind, const char *name, uint32_t thread, uin
     *ev = (struct sl_event){
         .kind = kind, .name = text(name), .thread = thread, .start_ns = BASE + start};
     if (kind == SL_EV_CPU_OP || kind == SL_EV_RANGE) {
-        ev->stream = (uint32_t)count; /* in the order of their beginnings on a thread */
+        ev->order = (uint32_t)count; /* in the order of their beginnings on a thread */
         ev->u.row.sequence = -1;
     }
     return ev;
@@ -170,7 +170,7 @@ static uint64_t do_something(uint32_t thread, uint64_t at, int depth)
         add(kind, kind == SL_EV_CPU_OP ? "op" : "range", thread, at);
         /* Now and then a forward operator, and one of autograd's. */
         if (kind == SL_EV_CPU_OP && random_below(3) == 0) {
-            rows[mine].context = thread == CPU_THREADS;
+            rows[mine].forward_thread = thread == CPU_THREADS;
             rows[mine].u.row.sequence = random_below(6);
         }
         at = do_something(thread, at, depth - 1) + random_below(3000);
@@ -292,7 +292,7 @@ static void test_its_pieces_go_out_before_it_ends(void **state)
     struct sl_event range = {.kind = SL_EV_RANGE,
                              .name = text("step"),
                              .thread = 10,
-                             .stream = 1,
+                             .order = 1,
                              .start_ns = BASE + 1000,
                              .end_ns = BASE + 900000};
     struct dom_file *d;
@@ -324,7 +324,7 @@ static void test_a_note_has_its_name(void **state)
 {
     struct sl_event note = {.kind = SL_EV_NVTX_RANGE,
                             .thread = 10,
-                            .stream = 3,
+                            .order = 3,
                             .start_ns = BASE,
                             .end_ns = BASE + 1000};
     char pattern[64];
@@ -337,8 +337,8 @@ static void test_a_note_has_its_name(void **state)
         size_t length = sl_pattern_make(pattern, name, strlen(name), number);
 
         note.name = sl_intern_put(f.intern, pattern, length);
-        note.correlation = sl_pattern_pack(number);
-        note.stream++;
+        note.name_numbers = sl_pattern_pack(number);
+        note.order++;
         note.start_ns += 2000;
         note.end_ns += 2000;
         give(begun(note));
@@ -374,7 +374,7 @@ static void test_an_end_without_its_beginning_ends_nothing(void **state)
     struct sl_event range = {.kind = SL_EV_RANGE,
                              .name = text("a"),
                              .thread = 10,
-                             .stream = 1,
+                             .order = 1,
                              .start_ns = BASE,
                              .end_ns = BASE + 50000};
     struct sl_event other = range;
@@ -382,7 +382,7 @@ static void test_an_end_without_its_beginning_ends_nothing(void **state)
 
     (void)state;
     range.u.row.sequence = other.u.row.sequence = -1;
-    other.stream = 2;
+    other.order = 2;
     other.end_ns = BASE + 20000;
     give(begun(range));
     give(ended(other));

@@ -13,7 +13,7 @@
 static void row(uint8_t kind, const char *name, uint32_t thread, uint64_t start, uint64_t end,
                 int64_t sequence, uint32_t forward)
 {
-    struct sl_event ev = {.kind = kind, .thread = thread, .context = forward};
+    struct sl_event ev = {.kind = kind, .thread = thread, .forward_thread = forward};
 
     ev.name = text(name);
     ev.start_ns = BASE + start * 1000;

@@ -61,7 +61,7 @@ static int call(uint64_t correlation, const char *members)
 
         place.collective = sl_intern_put(details, text, sl_op_detail_pack(text, &d));
     }
-    ev.stream = sl_intern_put(places, (const char *)&place, sizeof(place));
+    ev.place = sl_intern_put(places, (const char *)&place, sizeof(place));
     return sl_et_comms_call(comms, &ev);
 }
 

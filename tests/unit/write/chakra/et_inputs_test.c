@@ -42,7 +42,7 @@ static uint32_t detail_of(const uint8_t *bytes, size_t length)
 
 static size_t find(enum sl_event_kind kind, uint32_t detail)
 {
-    const struct sl_event op = {.kind = (uint8_t)kind, .shape = detail};
+    const struct sl_event op = {.kind = (uint8_t)kind, .inputs = detail};
 
     memset(out, 0, sizeof(out));
     return sl_et_inputs_find(inputs, &op, out, sizeof(out));

@@ -375,7 +375,7 @@ static void give_collective(struct sl_intern *intern, unsigned ranks)
         at += (size_t)sprintf(text + at, ", %u", 2 * i);
     detail.more_length = at + (size_t)sprintf(text + at, "]\"");
     place.collective = sl_intern_put(intern, packed, sl_op_detail_pack(packed, &detail));
-    ev.stream = sl_intern_put(intern, (const char *)&place, sizeof(place));
+    ev.place = sl_intern_put(intern, (const char *)&place, sizeof(place));
     ev.start_ns = OPENED + 1000;
     ev.end_ns = OPENED + 1500;
     sl_outputs_events(&outputs, &ev, 1);

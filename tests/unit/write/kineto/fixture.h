@@ -136,7 +136,8 @@ static inline struct sl_event call(enum sl_event_kind kind, uint64_t id, uint32_
 {
     struct sl_event ev = event(kind, id, 1000000, 1005000);
 
-    ev.context = ev.stream = 0;
+    ev.place = 0;
+    ev.range_numbers = 0;
     ev.thread = 4300;
     ev.u.call.cbid = cbid;
     return ev;
@@ -182,7 +183,7 @@ static inline struct sl_event copy(uint64_t id, uint64_t bytes, uint64_t ns)
     return ev;
 }
 
-static inline struct sl_event device_seen(uint16_t device)
+static inline struct sl_event device_seen(uint8_t device)
 {
     struct sl_event ev = event(SL_EV_META_DEVICE, 0, 0, 0);
 

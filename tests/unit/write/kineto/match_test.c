@@ -140,7 +140,7 @@ static struct sl_event some_event(void)
         ev.thread = 100 + pick(3);
         ev.stream = 7 + pick(3);
         ev.flags = pick(3) ? SL_EVF_FLOW_FIRST : 0;
-        ev.end_ns = pick(2) ? last_start : START + now_ns;
+        ev.u.flow.head_ns = pick(2) ? last_start : START + now_ns;
         last_start = ev.start_ns;
     }
     return ev;
@@ -194,7 +194,7 @@ static void check(int level, uint64_t seed, uint32_t events, size_t cap)
 
         /* An arrow's head right behind its operation: the same time again. */
         if (ev.kind == SL_EV_FLOW && last.kind == SL_EV_KERNEL && pick(4))
-            ev.end_ns = last.start_ns;
+            ev.u.flow.head_ns = last.start_ns;
         last = ev;
         assert_int_equal(sl_kineto_events(plain.kineto, &ev, 1), 0);
         assert_int_equal(sl_kineto_events(packed.kineto, &ev, 1), 0);

@@ -211,9 +211,9 @@ static void events_have_names_by_their_handle(void **state)
     struct sl_event first = event(SL_EV_META_EVENT, 0, 0, 0), second = first;
 
     (void)state;
-    first.correlation = 0x7f0123456789;
+    first.event_handle = 0x7f0123456789;
     first.name = intern("forward \"done\"");
-    second.correlation = 5;
+    second.event_handle = 5;
     second.name = intern("second");
     put(first); /* before any file */
     begin();
@@ -245,7 +245,7 @@ static void events_without_end_do_not_use_up_the_table(void **state)
     thread.name = intern("kept");
     put(thread);
     ev.name = intern("event");
-    for (ev.correlation = 1; ev.correlation <= 20000; ev.correlation++)
+    for (ev.event_handle = 1; ev.event_handle <= 20000; ev.event_handle++)
         put(ev);
     begin();
     put(call(SL_EV_RUNTIME, 5, 211));

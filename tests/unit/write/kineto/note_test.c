@@ -12,9 +12,9 @@ static struct sl_event note(enum sl_event_kind kind, const char *text, uint64_t 
     size_t length = sl_pattern_make(pattern, text, strlen(text), number);
 
     ev.name = sl_intern_put(f.intern, pattern, length);
-    ev.correlation = sl_pattern_pack(number);
+    ev.name_numbers = sl_pattern_pack(number);
     ev.thread = kind == SL_EV_NVTX_RANGE_GPU ? 0 : 4300;
-    ev.context = ev.stream = 0;
+    ev.payload = ev.order = 0;
     return ev;
 }
 
@@ -73,7 +73,7 @@ static void a_span_of_the_gpu_is_its_stream_s(void **state)
 
     (void)state;
     ev.stream = 20;
-    ev.shape = intern("\"domain\":\"NCCL\"");
+    ev.more = intern("\"domain\":\"NCCL\"");
     begin();
     put(device_seen(0));
     put(ev);
@@ -97,15 +97,15 @@ static void args_are_one_object_whatever_is_in_them(void **state)
     const struct json *e;
 
     (void)state;
-    ev.shape = intern("\"domain\":\"job\",\"category\":\"io\"");
-    ev.device = SL_NOTE_F64;
+    ev.more = intern("\"domain\":\"job\",\"category\":\"io\"");
+    ev.value_type = SL_NOTE_F64;
     memcpy(&ev.u.note.value, &half, sizeof(half));
-    ev.context = sl_intern_put(
+    ev.payload = sl_intern_put(
         f.intern, pattern,
         sl_pattern_make(pattern, "\"sizes\":[12,34]", strlen("\"sizes\":[12,34]"), number));
-    ev.u.note.payload = sl_pattern_pack(number);
+    ev.u.note.payload_numbers = sl_pattern_pack(number);
     ev.flags = SL_EVF_CUT_START | SL_EVF_CUT_END;
-    value.device = SL_NOTE_I64;
+    value.value_type = SL_NOTE_I64;
     value.u.note.value = (uint64_t)-7;
     begin();
     put(ev);

@@ -43,14 +43,14 @@ static uint32_t detail(const char *members)
     return detail_cut(members, 0);
 }
 
-static struct sl_event operator_row(const char *name, uint64_t handle, uint32_t shape)
+static struct sl_event operator_row(const char *name, uint64_t handle, uint32_t inputs)
 {
     struct sl_event ev = event(SL_EV_CPU_OP, 0, 1000, 3000);
 
-    ev.context = 0;
+    ev.forward_thread = 0;
     ev.thread = 77;
     ev.name = intern(name);
-    ev.shape = shape;
+    ev.inputs = inputs;
     ev.u.row.record_function = handle;
     ev.u.row.sequence = -1;
     return ev;
@@ -105,7 +105,7 @@ static void a_backward_operator_says_where_its_forward_one_ran(void **state)
 
     (void)state;
     ev.u.row.sequence = 1234567890123;
-    ev.context = 2;
+    ev.forward_thread = 2;
     ev.flags = SL_EVF_CUT_END;
     begin();
     put(ev);
@@ -202,7 +202,7 @@ static void a_kernel_says_what_its_collective_is_about(void **state)
 
     (void)state;
     in.u.call.op = copied.u.call.op = out.u.call.op = 40;
-    in.stream = copied.stream = place(detail("\"Collective name\":\"allreduce\""), NULL);
+    in.place = copied.place = place(detail("\"Collective name\":\"allreduce\""), NULL);
     copied.correlation = 6;
     out.correlation = 7;
     begin();
@@ -227,9 +227,9 @@ static void a_wait_says_at_which_line_it_was_made(void **state)
     (void)state;
     memset(line, 'l', sizeof(line) - 1);
     line[sizeof(line) - 1] = '\0';
-    at_line.stream = place(0, LINE);
-    nowhere.stream = SL_STREAM_NONE;
-    too_long.stream = place(0, line);
+    at_line.place = place(0, LINE);
+    nowhere.place = 0;
+    too_long.place = place(0, line);
     begin();
     assert_int_equal(sl_kineto_call(f.kineto, &at_line, &waited), 0);
     assert_int_equal(sl_kineto_call(f.kineto, &nowhere, &waited), 0);
@@ -241,13 +241,13 @@ static void a_wait_says_at_which_line_it_was_made(void **state)
         assert_null(json_get(json_get(find("cat", "cuda_runtime", i), "args"), "wait_at"));
 }
 
-/* Where calls have no place, `stream` is none. */
+/* Only the calls of a job have a place. */
 static void without_details_nothing_is_read_of_a_call(void **state)
 {
     struct sl_event ev = call(SL_EV_RUNTIME, 5, 131);
 
     (void)state;
-    ev.stream = place(0, LINE);
+    ev.place = place(0, LINE);
     begin();
     assert_int_equal(sl_kineto_call(f.kineto, &ev, &waited), 0);
     end();
@@ -256,12 +256,14 @@ static void without_details_nothing_is_read_of_a_call(void **state)
 
 static void an_arrow_leads_from_forward_to_backward(void **state)
 {
-    struct sl_event ev = event(SL_EV_FLOW_BACK, 3, 1000, 9000);
+    struct sl_event ev = event(SL_EV_FLOW_BACK, 0, 1000, 0);
     const struct json *tail, *head;
 
     (void)state;
+    ev.arrow = 3;
     ev.thread = 10;
-    ev.context = 20;
+    ev.u.flow.head_ns = BASE + 9000;
+    ev.u.flow.head_thread = 20;
     begin();
     put(operator_row("backward", 4, 0));
     put(ev);

@@ -91,17 +91,18 @@ static void copies_have_bytes_and_bandwidth(void **state)
 
 static void arrows_have_one_tail_and_every_head(void **state)
 {
-    struct sl_event flow = event(SL_EV_FLOW, 77, 1000000, 5000123456);
+    struct sl_event flow = event(SL_EV_FLOW, 77, 1000000, 0);
     const struct json *e;
 
     (void)state;
     flow.thread = 4300;
+    flow.u.flow.head_ns = BASE + 5000123456;
     flow.flags = SL_EVF_FLOW_FIRST;
     begin();
     put(call(SL_EV_RUNTIME, 77, 211));
     put(flow);
     flow.flags = 0;
-    flow.end_ns += 5;
+    flow.u.flow.head_ns += 5;
     put(flow);
     end();
     e = find("ph", "s", 0);

@@ -59,10 +59,11 @@ static void an_unknown_device_gives_no_occupancy(void **state)
 
 static void lean_leaves_out_and_full_adds(void **state)
 {
-    struct sl_event flow = event(SL_EV_FLOW, 5, 1000000, 2000000);
+    struct sl_event flow = event(SL_EV_FLOW, 5, 1000000, 0);
     enum sl_detail detail;
 
     (void)state;
+    flow.u.flow.head_ns = BASE + 2000000;
     flow.flags = SL_EVF_FLOW_FIRST;
     for (detail = SL_DETAIL_LEAN; detail <= SL_DETAIL_FULL; detail++) {
         const struct json *kernel, *memcpy_row;
