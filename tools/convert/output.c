@@ -36,22 +36,15 @@ int sl_output_check(const struct sl_command *command, const char *input, const c
 int sl_output_open(struct sl_output *o, const char *output, enum sl_compression compression,
                    int level)
 {
-    struct sl_sink *file;
     int rc;
 
-    o->sink = NULL;
     if (snprintf(o->temporary, sizeof(o->temporary), "%s.%ld", output, (long)getpid()) >=
         (int)sizeof(o->temporary))
         return -ENAMETOOLONG;
-    rc = sl_sink_file_open(&file, o->temporary);
-    if (rc)
-        return rc;
-    snprintf(o->part, sizeof(o->part), "%s", sl_sink_file_path(file));
-    rc = sl_sink_compress_open(&o->sink, file, compression, level);
-    if (rc) {
-        file->close(file, 0);
+    snprintf(o->part, sizeof(o->part), "%s.part", o->temporary);
+    rc = sl_sink_open(&o->sink, o->temporary, compression, level);
+    if (rc && rc != -EEXIST) /* another run's file */
         unlink(o->part);
-    }
     return rc;
 }
 

@@ -14,7 +14,7 @@
 struct sl_output {
     struct sl_sink *sink;
     char temporary[PATH_MAX]; /* name of the complete file before the final rename */
-    char part[PATH_MAX];      /* the sink's name for the incomplete file */
+    char part[PATH_MAX + 8];  /* the sink's name for the incomplete file */
 };
 
 /* Checks that `output` may be written from `input`. Returns 0, or an exit status after a line on
