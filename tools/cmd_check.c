@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "check/check.h"
-#include "check/print.h"
+#include "check/et_check.h"
 #include "command.h"
-#include "print/progress.h"
 #include "read/trace_file.h"
 
 enum {
@@ -28,23 +27,6 @@ struct request {
     const struct sl_command *command;
     int json, quiet;
 };
-
-static void read_all(struct sl_trace *t, struct sl_check *c, const char *path,
-                     struct sl_trace_item *item, struct sl_input_status *input)
-{
-    struct sl_progress progress;
-
-    sl_progress_begin(&progress, "checking", path);
-    while (sl_trace_next(t, item)) {
-        sl_check_item(c, t, item);
-        if (sl_progress_is_due(&progress)) {
-            sl_trace_get_status(t, input);
-            sl_progress_step(&progress, input->read_bytes, input->file_bytes);
-        }
-    }
-    sl_progress_end(&progress);
-    sl_trace_get_status(t, input);
-}
 
 static int cannot(const struct request *r, const char *path, struct sl_input *input, int rc)
 {
@@ -98,7 +80,10 @@ static int check_kineto(const struct request *r, const char *path, struct sl_inp
         sl_check_destroy(c);
         return cannot(r, path, file, rc);
     }
-    read_all(t, c, path, &item, &input);
+    sl_trace_show(t, "checking", path);
+    while (sl_trace_next(t, &item))
+        sl_check_item(c, t, &item);
+    sl_trace_get_status(t, &input);
     strange = sl_trace_not_one(t, &item.span, &input);
     if (strange) {
         status = sl_args_complain(r->command, "%s is not a Kineto trace: %s", path, strange);

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "check/check.h"
-#include "check/print.h"
 #include "edges/print.h"
 #include "fuzz.h"
 #include "read/trace_events.h"

@@ -14,6 +14,11 @@
 
 #define SET_BYTES (SL_ET_IDS / 8)
 
+static void add(struct sl_et_check *c, enum sl_finding_id rule, const struct sl_et_node *n)
+{
+    sl_finding_add(&c->findings, rule, 1, n->at, "node %llu", (unsigned long long)n->id);
+}
+
 int sl_et_check_create(struct sl_et_check **out)
 {
     struct sl_et_check *c = sl_pages_map(sizeof(*c));
@@ -56,7 +61,7 @@ static void check_ids(struct sl_et_check *c, const struct sl_et_node *n)
     for (i = 0; i < n->deps; i++) {
         dep = sl_et_ids_slot(&c->ids, n->dep[i]);
         if (n->dep[i] == n->id)
-            sl_finding_add(&c->findings, SL_ET_RULE_DEP_SELF, 1, n->at, "node %llu", id);
+            add(c, SL_ET_RULE_DEP_SELF, n);
         else if (dep == SL_ET_IDS_NONE)
             sl_finding_add(&c->findings, SL_ET_RULE_NOT_CHECKED, 1, n->at,
                            "dependency of node %llu: too many large ids", id);
@@ -69,10 +74,10 @@ static void check_ids(struct sl_et_check *c, const struct sl_et_node *n)
         return;
     }
     if (has(c->seen, slot))
-        sl_finding_add(&c->findings, SL_ET_RULE_ID_TWICE, 1, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_ID_TWICE, n);
     c->seen[slot / 64] |= 1ull << slot % 64;
     if (has(c->wanted, slot)) {
-        sl_finding_add(&c->findings, SL_ET_RULE_DEP_LATER, 1, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_DEP_LATER, n);
         c->wanted[slot / 64] &= ~(1ull << slot % 64);
     }
 }
@@ -111,9 +116,9 @@ static void check_communication(struct sl_et_check *c, const struct sl_et_node *
     if (!needs[n->type])
         return;
     if (n->is_cpu)
-        sl_finding_add(&c->findings, SL_ET_RULE_COMM_ON_CPU, 1, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_COMM_ON_CPU, n);
     if ((n->has & needs[n->type]) != needs[n->type])
-        sl_finding_add(&c->findings, SL_ET_RULE_COMM_FIELDS, 1, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_COMM_FIELDS, n);
     else if (n->comm_size > INT64_MAX)
         sl_finding_add(&c->findings, SL_ET_RULE_COMM_SIZE, 1, n->at, "node %llu: %lld", id,
                        (long long)n->comm_size);
@@ -121,9 +126,9 @@ static void check_communication(struct sl_et_check *c, const struct sl_et_node *
         sl_finding_add(&c->findings, SL_ET_RULE_COMM_PEER, 1, n->at, "node %llu: rank %d", id,
                        (int)peer);
     else if (n->type == SL_ET_COMM_COLL && is_refused(n->comm_type))
-        sl_finding_add(&c->findings, SL_ET_RULE_COMM_TYPE, 1, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_COMM_TYPE, n);
     if (!is_group(n->pg_name))
-        sl_finding_add(&c->findings, SL_ET_RULE_GROUP, 1, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_GROUP, n);
 }
 
 /* One duration field is signed. The other is unsigned, and simulators multiply it by 1000. */
@@ -163,16 +168,16 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
     c->wait_nodes +=
         n->is_cpu && n->name.size > 5 && memcmp(n->name.data + n->name.size - 5, ".wait", 5) == 0;
     if (n->type == SL_ET_INVALID || n->type == SL_ET_METADATA)
-        sl_finding_add(&c->findings, SL_ET_RULE_TYPE, 1, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_TYPE, n);
     if (!sl_utf8_valid(n->name.data, n->name.size))
-        sl_finding_add(&c->findings, SL_ET_RULE_NAME, 1, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_NAME, n);
     if (n->refused)
         add_refused(c, n);
     check_duration(c, n);
     if (!(n->has & SL_ET_HAS_IS_CPU))
-        sl_finding_add(&c->findings, SL_ET_RULE_NO_IS_CPU, 1, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_NO_IS_CPU, n);
     if (n->has & SL_ET_HAS_NO_LAUNCH)
-        sl_finding_add(&c->findings, SL_ET_RULE_NO_LAUNCH, 1, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_NO_LAUNCH, n);
     if (n->misplaced)
         sl_finding_add(&c->findings, SL_ET_RULE_MEMBER, 1, n->at, "%s of node %llu", n->misplaced,
                        id);
@@ -215,10 +220,10 @@ static void check_order(struct sl_et_check *c)
 
 void sl_et_check_end(struct sl_et_check *c, const struct sl_et *et)
 {
-    const struct sl_et_state *state = sl_et_state(et);
+    const struct sl_et_state *state = &et->state;
     struct sl_input_status input;
 
-    sl_et_get_status(et, &input);
+    sl_input_get_status(et->input, &input);
     if (!state->has_metadata)
         sl_finding_add(&c->findings, SL_ET_RULE_METADATA, 1, 0,
                        "the first message is not GlobalMetadata");

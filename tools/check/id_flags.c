@@ -8,55 +8,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/store.h"
-
 #define PAGE_IDS   8192u
 #define PAGE_BYTES (PAGE_IDS / 2)
 #define RECENT_IDS 65536u
 
-struct recent {
-    uint64_t id;
-    uint64_t at; /* place of the id's first row */
-    int64_t first_ns, second_ns;
-};
-
-struct sl_id_flags {
-    struct sl_store store;
-    struct sl_map page; /* 1 + id / PAGE_IDS -> PAGE_BYTES of bits */
-    size_t pages_max;
-    uint64_t last_number; /* the page used last, because ids come in runs; 0: none */
-    uint8_t *last;
-    struct recent *recent; /* indexed by the id's low bits */
-    uint64_t unchecked;
-};
-
-int sl_id_flags_create(struct sl_id_flags **out, size_t cap_bytes)
+int sl_id_flags_init(struct sl_id_flags *p, size_t cap_bytes)
 {
-    struct sl_id_flags *p = calloc(1, sizeof(*p));
-
-    if (!p)
-        return -ENOMEM;
     p->pages_max = cap_bytes / PAGE_BYTES;
     p->store.cap_bytes = SIZE_MAX; /* the number of pages is the limit */
     sl_map_init(&p->page, &p->store);
     p->recent = calloc(RECENT_IDS, sizeof(*p->recent));
-    if (!p->recent) {
-        sl_id_flags_destroy(p);
-        return -ENOMEM;
-    }
-    *out = p;
-    return 0;
+    return p->recent ? 0 : -ENOMEM;
 }
 
-void sl_id_flags_destroy(struct sl_id_flags *p)
+void sl_id_flags_free(struct sl_id_flags *p)
 {
-    if (!p)
-        return;
     for (size_t i = 0; i < p->page.slots; i++)
         free((void *)(uintptr_t)p->page.slot[i].value);
     sl_map_free(&p->page);
     free(p->recent);
-    free(p);
 }
 
 static uint64_t number_of(uint64_t id)
@@ -89,7 +59,7 @@ static uint8_t *get_page(struct sl_id_flags *p, uint64_t number)
     return page;
 }
 
-static struct recent *find_recent(const struct sl_id_flags *p, uint64_t id)
+static struct sl_id_times *find_recent(const struct sl_id_flags *p, uint64_t id)
 {
     return &p->recent[id % RECENT_IDS];
 }
@@ -99,7 +69,7 @@ int sl_id_flags_add(struct sl_id_flags *p, uint64_t id, unsigned flags, int64_t 
 {
     uint64_t number = number_of(id);
     uint8_t *page = number == p->last_number ? p->last : get_page(p, number);
-    struct recent *recent = find_recent(p, id);
+    struct sl_id_times *recent = find_recent(p, id);
     unsigned before, index = (unsigned)(id % PAGE_IDS);
 
     if (!page) {
@@ -113,7 +83,7 @@ int sl_id_flags_add(struct sl_id_flags *p, uint64_t id, unsigned flags, int64_t 
         flags |= SL_PAIR_TWICE;
     page[index / 2] |= (uint8_t)(flags << (index % 2 * 4));
     if (recent->id != id || before == 0)
-        *recent = (struct recent){id, at, SL_PAIR_NO_TIME, SL_PAIR_NO_TIME};
+        *recent = (struct sl_id_times){id, at, SL_PAIR_NO_TIME, SL_PAIR_NO_TIME};
     if ((flags & SL_PAIR_FIRST) && recent->first_ns == SL_PAIR_NO_TIME)
         recent->first_ns = start_ns;
     if ((flags & SL_PAIR_SECOND) &&
@@ -131,14 +101,14 @@ unsigned sl_id_flags_flags(const struct sl_id_flags *p, uint64_t id)
 
 int64_t sl_id_flags_first_ns(const struct sl_id_flags *p, uint64_t id)
 {
-    const struct recent *recent = find_recent(p, id);
+    const struct sl_id_times *recent = find_recent(p, id);
 
     return recent->id == id ? recent->first_ns : SL_PAIR_NO_TIME;
 }
 
 int64_t sl_id_flags_second_ns(const struct sl_id_flags *p, uint64_t id)
 {
-    const struct recent *recent = find_recent(p, id);
+    const struct sl_id_times *recent = find_recent(p, id);
 
     return recent->id == id ? recent->second_ns : SL_PAIR_NO_TIME;
 }
@@ -162,15 +132,10 @@ uint64_t sl_id_flags_count(const struct sl_id_flags *p, unsigned flags, uint64_t
         }
     }
     if (count) {
-        const struct recent *recent = find_recent(p, lowest);
+        const struct sl_id_times *recent = find_recent(p, lowest);
 
         *id = lowest;
         *at = recent->id == lowest ? recent->at : UINT64_MAX;
     }
     return count;
-}
-
-uint64_t sl_id_flags_unchecked(const struct sl_id_flags *p)
-{
-    return p->unchecked;
 }

@@ -1,13 +1,14 @@
 /*
  * print_json.c - prints the result of a check as one JSON object.
  *
- * Threads, memory: see print.h.
+ * Threads, memory: main only.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "check/print.h"
+#include "check/check.h"
+#include "check/et_check.h"
 
 #define TEXT_MAX 4096
 
@@ -125,7 +126,7 @@ void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,
     put_optional(f, "rank", h->has_rank, h->rank);
     put_optional(f, "world_size", h->has_world_size, h->world_size);
     put_optional(f, "base_ns", h->has_base, h->base_ns);
-    put_tally(f, c->tally);
+    put_tally(f, &c->tally);
     put_counters(f, h);
     put_findings(f, &c->findings, h->own_file, 1);
     fputs("}\n", f);
@@ -140,7 +141,7 @@ void sl_check_print_et_json(FILE *f, const char *path, const struct sl_et_check 
 
     put_string(f, "{\"file\": ", path);
     fprintf(f, ", \"chakra\": \"%s\", \"valid\": %s, \"nodes\": %" PRIu64 ", \"deps\": %" PRIu64,
-            sl_et_state(et)->version,
+            et->state.version,
             sl_findings_worst(&c->findings, 1) < SL_SEVERITY_ERROR ? "true" : "false", c->nodes,
             c->deps);
     fprintf(f,

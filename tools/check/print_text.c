@@ -1,14 +1,15 @@
 /*
  * print_text.c - prints the result of a check as a page of text.
  *
- * Threads, memory: see print.h.
+ * Threads, memory: main only.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/stats.h"
-#include "check/print.h"
+#include "check/check.h"
+#include "check/et_check.h"
 #include "print/format.h"
 
 #define PROCESSES_SHOWN 20
@@ -48,7 +49,7 @@ static void print_input(FILE *f, const struct sl_input_status *input)
 
 static void print_time(FILE *f, const struct sl_check *c)
 {
-    const struct sl_tally *t = c->tally;
+    const struct sl_tally *t = &c->tally;
     char a[SL_FORMAT_SIZE], b[SL_FORMAT_SIZE];
     int64_t start;
 
@@ -137,7 +138,7 @@ static const char *device_name(const struct sl_header *h, int64_t device)
 static void print_devices(FILE *f, const struct sl_check *c)
 {
     const struct sl_tally_lane *stream[STREAMS_SHOWN];
-    const struct sl_tally *t = c->tally;
+    const struct sl_tally *t = &c->tally;
     char a[SL_FORMAT_SIZE], b[SL_FORMAT_SIZE];
     unsigned count = 0, more = 0;
 
@@ -233,9 +234,9 @@ void sl_check_print_text(FILE *f, const char *path, const struct sl_check *c,
     print_input(f, input);
     print_time(f, c);
     print_rank(f, &c->header);
-    print_processes(f, c->tally);
+    print_processes(f, &c->tally);
     print_devices(f, c);
-    print_categories(f, c->tally);
+    print_categories(f, &c->tally);
     print_counters(f, &c->header);
     print_findings(f, c);
 }
@@ -248,8 +249,8 @@ void sl_check_print_et_text(FILE *f, const char *path, const struct sl_et_check 
     char count[SL_FORMAT_SIZE], other[SL_FORMAT_SIZE];
     int i;
 
-    fprintf(f, "%s: Chakra execution trace%s%s\n", path, *sl_et_state(et)->version ? " " : "",
-            sl_et_state(et)->version);
+    fprintf(f, "%s: Chakra execution trace%s%s\n", path, *et->state.version ? " " : "",
+            et->state.version);
     fprintf(f, "  %s nodes, %s dependencies\n", sl_format_count(count, c->nodes),
             sl_format_count(other, c->deps));
     for (i = 0; i < SL_ET_TYPES; i++)

@@ -5,30 +5,15 @@
  */
 #include "check/tally.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define HASH_FACTOR 0x9e3779b97f4a7c15ull
 
-int sl_tally_create(struct sl_tally **out)
+void sl_tally_init(struct sl_tally *t)
 {
-    struct sl_tally *t = calloc(1, sizeof(*t));
-
-    if (!t)
-        return -ENOMEM;
-    t->first_ns = INT64_MAX;
-    t->last_ns = INT64_MIN;
-    t->earliest_end_ns = INT64_MAX;
-    t->latest_start_ns = INT64_MIN;
-    *out = t;
-    return 0;
-}
-
-void sl_tally_destroy(struct sl_tally *t)
-{
-    free(t);
+    t->first_ns = t->earliest_end_ns = INT64_MAX;
+    t->last_ns = t->latest_start_ns = INT64_MIN;
 }
 
 static struct sl_tally_category *find_category(struct sl_tally *t, const struct sl_trace_row *row)

@@ -57,9 +57,8 @@ struct sl_tally {
     unsigned last_category, last_process;
 };
 
-/* 0 or -ENOMEM. */
-int sl_tally_create(struct sl_tally **out);
-void sl_tally_destroy(struct sl_tally *t); /* NULL is fine */
+/* The struct is zeroed before. */
+void sl_tally_init(struct sl_tally *t);
 
 /* Counts one event. Reports late metadata to `findings`. */
 void sl_tally_row(struct sl_tally *t, const struct sl_trace_row *row, uint64_t at,

@@ -39,13 +39,13 @@ static int measure(const struct sl_convert_request *r, struct whole *out)
         out->nodes++;
         if (!sl_progress_is_due(&progress))
             continue;
-        sl_et_get_status(et, &out->input);
+        sl_input_get_status(et->input, &out->input);
         sl_progress_step(&progress, out->input.read_bytes, out->input.file_bytes);
     }
     sl_progress_end(&progress);
-    out->bytes = sl_et_state(et)->position;
-    out->end = sl_et_state(et)->end;
-    sl_et_get_status(et, &out->input);
+    out->bytes = et->state.position;
+    out->end = et->state.end;
+    sl_input_get_status(et->input, &out->input);
     sl_et_close(et);
     return 0;
 }

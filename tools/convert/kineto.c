@@ -12,7 +12,6 @@
 #include "convert/output.h"
 #include "convert/request.h"
 #include "print/format.h"
-#include "print/progress.h"
 #include "read/trace_file.h"
 
 #define OUT_BYTES (256u << 10)
@@ -64,10 +63,9 @@ static void put_text(struct copy *o, const char *text)
 /* Copies complete spans until the text ends. */
 static void copy_all(struct sl_trace *t, struct copy *o, const char *path, struct outcome *result)
 {
-    struct sl_progress progress;
     struct sl_trace_item item;
 
-    sl_progress_begin(&progress, "converting", path);
+    sl_trace_show(t, "converting", path);
     while (sl_trace_next(t, &item) && !o->error) {
         put(o, item.span.text - item.span.lead, item.span.lead + item.span.size);
         result->inside = item.span.kind;
@@ -75,12 +73,7 @@ static void copy_all(struct sl_trace *t, struct copy *o, const char *path, struc
         if (item.status == -EBADMSG && result->invalid++ == 0)
             result->invalid_at = item.span.offset + item.error.at;
         result->events += item.span.kind == SL_SPAN_EVENT;
-        if (sl_progress_is_due(&progress)) {
-            sl_trace_get_status(t, &result->input);
-            sl_progress_step(&progress, result->input.read_bytes, result->input.file_bytes);
-        }
     }
-    sl_progress_end(&progress);
     sl_trace_get_status(t, &result->input);
     result->last = item.span;
     result->lost_bytes = item.span.lead + item.span.size;

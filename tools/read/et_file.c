@@ -21,15 +21,6 @@
 _Static_assert(sizeof(((struct sl_et_state *)0)->refused) >= SL_ET_TEXT_SHOWN + 16,
                "\"attribute \"");
 
-struct sl_et {
-    struct sl_input *input;
-    struct sl_et_state state;
-    char *text; /* SL_ET_MESSAGE_MAX and the length before it */
-    size_t used, have;
-    uint64_t *dep;
-    size_t dep_room;
-};
-
 #define LENGTH_MAX 10
 
 static struct sl_text bytes_of(struct sl_et_span s)
@@ -370,14 +361,4 @@ void sl_et_close(struct sl_et *et)
     free(et->dep);
     free(et->text);
     free(et);
-}
-
-const struct sl_et_state *sl_et_state(const struct sl_et *et)
-{
-    return &et->state;
-}
-
-void sl_et_get_status(const struct sl_et *et, struct sl_input_status *out)
-{
-    sl_input_get_status(et->input, out);
 }

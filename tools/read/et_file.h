@@ -76,7 +76,14 @@ struct sl_et_state {
     char refused[96];  /* the part of the metadata that is not UTF-8: "attribute host"; "": none */
 };
 
-struct sl_et;
+struct sl_et {
+    struct sl_input *input;
+    struct sl_et_state state; /* changes with each sl_et_next() */
+    char *text;               /* SL_ET_MESSAGE_MAX and the length before it */
+    size_t used, have;
+    uint64_t *dep; /* of the last node */
+    size_t dep_room;
+};
 
 /* Whether this text begins like a trace that starts with GlobalMetadata. `size` may be small. */
 int sl_et_looks_like(const char *text, size_t size);
@@ -96,9 +103,5 @@ void sl_et_close(struct sl_et *et); /* NULL is fine */
 
 /* Returns 1 and a node that is valid until the next call, or 0 at the end. */
 int sl_et_next(struct sl_et *et, struct sl_et_node *out);
-
-/* The state of the reader; it changes with each sl_et_next(). */
-const struct sl_et_state *sl_et_state(const struct sl_et *et);
-void sl_et_get_status(const struct sl_et *et, struct sl_input_status *out);
 
 #endif

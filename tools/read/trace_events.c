@@ -196,8 +196,6 @@ int sl_trace_events_end(struct sl_trace_events *t)
         ev.around_line = depth ? stack[depth - 1].line : 0;
         ev.around_step = sl_trace_events_step(t, ev.start_ns);
         rc = sl_event_sort_put(t->by_correlation, &ev);
-        if (rc == 0)
-            continue;
     }
     /* Free its memory now, because the edge engine needs memory. */
     sl_event_sort_destroy(t->by_time);

@@ -188,21 +188,14 @@ static int take_item(struct sl_replay *f, struct sl_trace *t, struct sl_trace_it
 /* Adds all rows to the sort. Returns 0 or -errno of the temporary files. */
 static int read_all(struct sl_replay *f, struct sl_trace *t, const char *path)
 {
-    struct sl_progress progress;
     struct sl_trace_item item;
     int rc = 0;
 
     sl_trace_get_status(t, &f->input);
     f->can_read_again = f->input.file_bytes != 0 && strcmp(path, "-") != 0;
-    sl_progress_begin(&progress, "reading", path);
-    while (sl_trace_next(t, &item) && rc == 0) {
+    sl_trace_show(t, "reading", path);
+    while (sl_trace_next(t, &item) && rc == 0)
         rc = take_item(f, t, &item);
-        if (sl_progress_is_due(&progress)) {
-            sl_trace_get_status(t, &f->input);
-            sl_progress_step(&progress, f->input.read_bytes, f->input.file_bytes);
-        }
-    }
-    sl_progress_end(&progress);
     sl_trace_get_status(t, &f->input);
     f->last = item.span;
     return rc;
