@@ -192,16 +192,12 @@ static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t 
 /* The new file gets the mode of the old file. */
 static int replace(const struct job *j, const char *path, const char *text, size_t size)
 {
-    struct sl_output out;
+    static struct sl_output out;
     int rc = sl_output_open(&out, path, SL_COMPRESS_NONE, 0);
 
     if (rc)
         return rc;
-    rc = out.sink->write(out.sink, text, size);
-    if (rc) {
-        sl_output_drop(&out);
-        return rc;
-    }
+    sl_output_write(&out, text, size);
     rc = sl_output_keep(&out, path, 1);
     if (rc == 0)
         (void)chmod(path, j->mode);

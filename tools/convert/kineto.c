@@ -14,16 +14,6 @@
 #include "print/format.h"
 #include "read/trace_file.h"
 
-#define OUT_BYTES (256u << 10)
-
-/* Output text, collected into blocks. */
-struct copy {
-    struct sl_output out;
-    char block[OUT_BYTES];
-    size_t fill;
-    int error; /* sticky errno; 0: none */
-};
-
 /* The result of the copy. */
 struct outcome {
     uint64_t events;
@@ -35,39 +25,20 @@ struct outcome {
     struct sl_input_status input;
 };
 
-static void write_out(struct copy *o, const void *data, size_t size)
+static void put_text(struct sl_output *o, const char *text)
 {
-    if (!o->error)
-        o->error = o->out.sink->write(o->out.sink, data, size);
-}
-
-static void put(struct copy *o, const void *data, size_t size)
-{
-    if (o->fill + size > OUT_BYTES) {
-        write_out(o, o->block, o->fill);
-        o->fill = 0;
-    }
-    if (size > OUT_BYTES) {
-        write_out(o, data, size);
-        return;
-    }
-    memcpy(o->block + o->fill, data, size);
-    o->fill += size;
-}
-
-static void put_text(struct copy *o, const char *text)
-{
-    put(o, text, strlen(text));
+    sl_output_write(o, text, strlen(text));
 }
 
 /* Copies complete spans until the text ends. */
-static void copy_all(struct sl_trace *t, struct copy *o, const char *path, struct outcome *result)
+static void copy_all(struct sl_trace *t, struct sl_output *o, const char *path,
+                     struct outcome *result)
 {
     struct sl_trace_item item;
 
     sl_trace_show(t, "converting", path);
     while (sl_trace_next(t, &item) && !o->error) {
-        put(o, item.span.text - item.span.lead, item.span.lead + item.span.size);
+        sl_output_write(o, item.span.text - item.span.lead, item.span.lead + item.span.size);
         result->inside = item.span.kind;
         result->event_arrays += item.span.kind == SL_SPAN_EVENTS_OPEN;
         if (item.status == -EBADMSG && result->invalid++ == 0)
@@ -80,12 +51,12 @@ static void copy_all(struct sl_trace *t, struct copy *o, const char *path, struc
 }
 
 /* Writes the end: the rest of a complete trace, or text that closes a cut trace. */
-static void finish(struct copy *o, struct outcome *result)
+static void finish(struct sl_output *o, struct outcome *result)
 {
     const struct sl_span *last = &result->last;
 
     if (last->kind == SL_SPAN_END) {
-        put(o, last->text - last->lead, last->lead + last->size);
+        sl_output_write(o, last->text - last->lead, last->lead + last->size);
         return;
     }
     if (result->inside == SL_SPAN_EVENT || result->inside == SL_SPAN_EVENTS_OPEN)
@@ -143,7 +114,7 @@ static int tell(const struct sl_convert_request *r, const struct outcome *result
 
 int sl_convert_kineto(const struct sl_convert_request *r)
 {
-    static struct copy o;
+    static struct sl_output o;
     struct outcome result = {.inside = SL_SPAN_OPEN};
     struct sl_trace *t;
     const char *why;
@@ -154,20 +125,17 @@ int sl_convert_kineto(const struct sl_convert_request *r)
         return status;
     if (sl_trace_open(&t, r->input, line, sizeof(line)) != 0)
         return sl_args_complain(r->command, "%s", line);
-    rc = sl_output_open(&o.out, r->output, r->compression, r->level);
+    rc = sl_output_open(&o, r->output, r->compression, r->level);
     if (rc == 0) {
         copy_all(t, &o, r->input, &result);
-        if (!o.error && hopeless(&result, &why))
+        if (!o.error && hopeless(&result, &why)) {
             status = sl_args_complain(
                 r->command, "%s is not a Kineto trace: %s; nothing was written", r->input, why);
-        else
+            sl_output_drop(&o);
+        } else {
             finish(&o, &result);
-        write_out(&o, o.block, o.fill);
-        rc = o.error;
-        if (rc || status)
-            sl_output_drop(&o.out);
-        else
-            rc = sl_output_keep(&o.out, r->output, r->force);
+            rc = sl_output_keep(&o, r->output, r->force);
+        }
     }
     sl_trace_close(t);
     if (status)

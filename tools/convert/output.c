@@ -38,6 +38,8 @@ int sl_output_open(struct sl_output *o, const char *output, enum sl_compression 
 {
     int rc;
 
+    o->error = 0;
+    o->fill = 0;
     if (snprintf(o->temporary, sizeof(o->temporary), "%s.%ld", output, (long)getpid()) >=
         (int)sizeof(o->temporary))
         return -ENAMETOOLONG;
@@ -48,6 +50,26 @@ int sl_output_open(struct sl_output *o, const char *output, enum sl_compression 
     return rc;
 }
 
+static void pass_on(struct sl_output *o, const void *data, size_t size)
+{
+    if (!o->error)
+        o->error = o->sink->write(o->sink, data, size);
+}
+
+void sl_output_write(struct sl_output *o, const void *data, size_t size)
+{
+    if (o->fill + size > SL_OUTPUT_BLOCK) {
+        pass_on(o, o->block, o->fill);
+        o->fill = 0;
+    }
+    if (size > SL_OUTPUT_BLOCK) {
+        pass_on(o, data, size);
+        return;
+    }
+    memcpy(o->block + o->fill, data, size);
+    o->fill += size;
+}
+
 void sl_output_drop(struct sl_output *o)
 {
     o->sink->close(o->sink, 0);
@@ -56,8 +78,10 @@ void sl_output_drop(struct sl_output *o)
 
 int sl_output_keep(struct sl_output *o, const char *output, int force)
 {
-    int rc = o->sink->sync(o->sink);
+    int rc;
 
+    pass_on(o, o->block, o->fill);
+    rc = o->error ? o->error : o->sink->sync(o->sink);
     if (rc) {
         sl_output_drop(o);
         return rc;
