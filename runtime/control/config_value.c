@@ -251,17 +251,14 @@ static int read_window(const struct sl_option *option, const char *text, struct 
 
 static int read_number(const struct sl_option *option, const char *text, uint64_t *out)
 {
+    const struct unit *units = option->type == SL_OPTION_SIZE       ? size_unit
+                               : option->type == SL_OPTION_DURATION ? duration_unit
+                                                                    : number_unit;
     uint64_t value;
-    int err;
 
-    if (option->type == SL_OPTION_SIZE)
-        err = sl_config_value_size(text, strlen(text), &value);
-    else if (option->type == SL_OPTION_NUMBER)
-        err = strchr(text, '.') ? -EINVAL : read_quantity(number_unit, text, strlen(text), &value);
-    else
-        err = sl_config_value_duration(text, strlen(text), &value);
-    if (err)
-        return err;
+    if ((units == number_unit && strchr(text, '.')) ||
+        read_quantity(units, text, strlen(text), &value))
+        return -EINVAL;
     if (value < option->min || value > option->max)
         return -ERANGE;
     *out = value;

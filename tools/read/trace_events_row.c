@@ -147,16 +147,25 @@ static int set_thread(struct sl_trace_events *t, const struct sl_trace_row *row,
     return ev->thread ? 0 : -ENOSPC;
 }
 
+/* The same with thread and name: an event for the first order. */
+static int begin_named(struct sl_trace_events *t, const struct sl_trace_row *row,
+                       struct sl_event *ev)
+{
+    if (begin_range(t, row, ev) != 0 || set_thread(t, row, ev) != 0)
+        return -EINVAL;
+    ev->name = intern(t, row->name);
+    ev->order = ++t->ranges;
+    return 0;
+}
+
 static int take_python(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     struct sl_event ev;
 
     if (t->by_start || !row->tid.is_number || !sl_python_row_is_users(row->name) ||
-        begin_range(t, row, &ev) != 0 || set_thread(t, row, &ev) != 0)
+        begin_named(t, row, &ev) != 0)
         return 0;
-    ev.name = intern(t, row->name);
     ev.kind = SL_TRACE_PYTHON;
-    ev.order = ++t->ranges;
     return sl_event_sort_put(t->by_time, &ev);
 }
 
@@ -165,10 +174,8 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     struct sl_event ev;
     int rc = 0;
 
-    if (begin_range(t, row, &ev) != 0 || set_thread(t, row, &ev) != 0)
+    if (begin_named(t, row, &ev) != 0)
         return 0;
-    ev.name = intern(t, row->name);
-    ev.order = ++t->ranges;
     note_step(t, row, &ev);
     if (t->by_start)
         rc = keep_row(t, row, &ev);

@@ -174,22 +174,6 @@ static uint64_t ready_ns(const struct sl_event *ev)
     return sl_chakra_is_outer(ev) ? ev->start_ns : ev->end_ns;
 }
 
-static int is_ready(const struct sl_event *ev, uint64_t until_ns)
-{
-    return ready_ns(ev) <= until_ns;
-}
-
-/* Marks the row as removed. Its place in `held` is reused when the others move together. */
-static void mark_out(struct sl_event *ev)
-{
-    ev->start_ns = 0;
-}
-
-static int is_out(const struct sl_event *ev)
-{
-    return ev->start_ns == 0;
-}
-
 static void put_row(struct sl_chakra *c, const struct sl_event *ev)
 {
     if (sl_chakra_is_end(ev))
@@ -217,7 +201,7 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
 
     c->unseen.until_ns = 0;
     for (i = 0; i < c->held_count; i++) {
-        if (is_ready(&c->held[i], until_ns))
+        if (ready_ns(&c->held[i]) <= until_ns)
             c->turn[ready++] = (struct sl_chakra_turn){c->held[i].start_ns, (uint32_t)i};
     }
     if (ready && !c->header_out)
@@ -238,10 +222,10 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
             break;
         }
         put_row(c, ev);
-        mark_out(ev);
+        ev->start_ns = 0; /* removed: its place is reused when the others move together */
     }
     for (i = 0; i < c->held_count; i++)
-        if (!is_out(&c->held[i]))
+        if (c->held[i].start_ns)
             c->held[kept++] = c->held[i];
     c->held_count = kept;
     sl_chakra_settle_waits(c, until_ns);

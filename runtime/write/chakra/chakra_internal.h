@@ -318,6 +318,9 @@ void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op);
 void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns);
 
 /* lane.c */
+/* Returns whether the thread is in a row of this sort (`is` NULL: of any) that ends after `ns`. */
+int sl_chakra_is_in(const struct sl_chakra_thread *t, uint64_t ns,
+                    int (*is)(const struct sl_event *row));
 struct sl_chakra_thread *sl_chakra_find_thread(const struct sl_chakra *c, uint32_t id);
 /* The same for a thread that may be new at `ns`. NULL: more threads are busy then than there is
  * room for. */

@@ -19,15 +19,8 @@
 static const char *interned(struct sl_chakra *c, uint32_t id, int mangled, size_t *length)
 {
     const char *name = id && c->opt.intern ? sl_intern_get(c->opt.intern, id, length) : NULL;
-    size_t demangled;
 
-    if (!name || !mangled || strlen(name) != *length)
-        return name;
-    demangled = sl_demangle(c->name, SL_CHAKRA_NAME_MAX, name);
-    if (!demangled)
-        return name;
-    *length = demangled;
-    return c->name;
+    return name && mangled ? sl_demangled(c->name, SL_CHAKRA_NAME_MAX, name, length) : name;
 }
 
 static char *put(char *at, const char *text, size_t length)

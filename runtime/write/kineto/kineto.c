@@ -86,12 +86,9 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
         sl_kineto_cuda_event(k, ev);
         return;
     case SL_EV_FLOW:
-        if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
-            sl_kineto_flow(k, ev);
-        return;
     case SL_EV_FLOW_BACK:
         if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
-            sl_kineto_flow_back(k, ev);
+            (ev->kind == SL_EV_FLOW ? sl_kineto_flow : sl_kineto_flow_back)(k, ev);
         return;
     case SL_EV_DELIVERED: /* arrives here only if no edges are looked for */
     case SL_EV_KINDS_ON:

@@ -22,18 +22,13 @@ static char *put_text(char *at, const char *text)
 /* Writes the inside of a JSON string for an interned name; kernel names are demangled. */
 static char *put_name(struct sl_kineto *k, char *at, uint32_t id, int mangled)
 {
-    size_t length = 0, demangled;
+    size_t length = 0;
     const char *name = k->opt.intern ? sl_intern_get(k->opt.intern, id, &length) : NULL;
 
     if (!name)
         return SL_JSON_LITERAL(at, "unknown");
-    if (mangled && strlen(name) == length) {
-        demangled = sl_demangle(k->name, SL_KINETO_NAME_MAX, name);
-        if (demangled) {
-            name = k->name;
-            length = demangled;
-        }
-    }
+    if (mangled)
+        name = sl_demangled(k->name, SL_KINETO_NAME_MAX, name, &length);
     return sl_json_escape(at, name, length < SL_KINETO_NAME_MAX ? length : SL_KINETO_NAME_MAX);
 }
 
