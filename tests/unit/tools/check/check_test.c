@@ -269,7 +269,7 @@ static void test_severity(void **state)
     sl_check_destroy(foreign);
     for (int i = 0; i < SL_FIND_COUNT; i++) {
         assert_non_null(sl_finding_kind[i].name);
-        assert_non_null(sl_finding_text((enum sl_finding_id)i));
+        assert_non_null(sl_finding_kind[i].text);
         assert_true(sl_finding_severity((enum sl_finding_id)i, 1) >=
                     sl_finding_severity((enum sl_finding_id)i, 0));
     }
@@ -280,7 +280,7 @@ static void test_docs(void **state)
     char wanted[64];
 
     (void)state;
-    for (int i = 0; i < SL_FIND_COUNT; i++) {
+    for (int i = 0; i < SL_ET_RULE_METADATA; i++) { /* those of Kineto traces */
         snprintf(wanted, sizeof(wanted), "`%s`", sl_finding_kind[i].name);
         if (!strstr(page_read("trace-format.md"), wanted))
             fail_msg("docs/trace-format.md does not name %s", wanted);
